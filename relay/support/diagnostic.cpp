@@ -1,0 +1,169 @@
+#include <relay/support/diagnostic.h>
+
+#include <algorithm>
+
+#include <relay/support/error.h>
+
+namespace relay {
+
+namespace {
+
+constexpr size_t kExcerptWidth = 120;
+
+void append_printable(std::string& out, std::string_view text) {
+  for (char c : text) {
+    if (c == '\n') {
+      out += '\n';
+    } else if (c == '\t') {
+      out += ' ';
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+      out += '?';
+    } else {
+      out += c;
+    }
+  }
+}
+
+bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
+
+// ` --> file:line:column`, the source line and carets below it.
+void append_excerpt(std::string& out, Span span) {
+  std::shared_ptr<const Source> source = SourceMap::find(span);
+  if (source == nullptr) return;
+  Location location = SourceMap::locate(span);
+  std::string_view text = source->text();
+  size_t offset = span.begin() - source->base();
+  size_t line_begin = offset - (location.column - 1);
+  size_t line_end = text.find('\n', offset);
+  if (line_end == std::string_view::npos) line_end = text.size();
+  if (line_end > line_begin && text[line_end - 1] == '\r') --line_end;
+
+  std::string number = std::to_string(location.line);
+  std::string gutter(number.size(), ' ');
+  out += gutter + "--> ";
+  append_printable(out, source->name());
+  out += ':' + number + ':' + std::to_string(location.column) + '\n';
+
+  // Keep the caret in view on very long lines, cutting between characters.
+  size_t begin = line_begin;
+  size_t end = line_end;
+  if (end - begin > kExcerptWidth) {
+    begin = std::max(line_begin, offset - std::min(offset, kExcerptWidth / 3));
+    end = std::min(line_end, begin + kExcerptWidth);
+    while (begin < offset && is_continuation(text[begin])) ++begin;
+    while (end < line_end && is_continuation(text[end])) ++end;
+  }
+  std::string_view line = text.substr(begin, end - begin);
+  out += gutter + " |\n" + number + " | ";
+  if (begin > line_begin) out += "...";
+  append_printable(out, line);
+  if (end < line_end) out += "...";
+  out += '\n' + gutter + " | ";
+  if (begin > line_begin) out += "   ";
+  for (size_t i = begin; i < offset && i < text.size(); ++i) {
+    if (!is_continuation(text[i])) out += ' ';
+  }
+  size_t caret_end = std::min<size_t>(offset + span.length(), end);
+  size_t carets = 0;
+  for (size_t i = offset; i < caret_end; ++i) {
+    if (!is_continuation(text[i])) ++carets;
+  }
+  out.append(std::max<size_t>(carets, 1), '^');
+  out += '\n';
+}
+
+}  // namespace
+
+Diagnostic Diagnostic::error(std::string message, Span span) {
+  return {Severity::kError, std::move(message), span, {}};
+}
+Diagnostic Diagnostic::warning(std::string message, Span span) {
+  return {Severity::kWarning, std::move(message), span, {}};
+}
+Diagnostic& Diagnostic::note(std::string text, Span where) & {
+  notes.push_back({DiagnosticNote::Kind::kNote, std::move(text), where});
+  return *this;
+}
+Diagnostic& Diagnostic::help(std::string text, Span where) & {
+  notes.push_back({DiagnosticNote::Kind::kHelp, std::move(text), where});
+  return *this;
+}
+Diagnostic&& Diagnostic::note(std::string text, Span where) && {
+  return std::move(note(std::move(text), where));
+}
+Diagnostic&& Diagnostic::help(std::string text, Span where) && {
+  return std::move(help(std::move(text), where));
+}
+
+void DiagnosticSink::add(Diagnostic diagnostic) {
+  if (diagnostic.severity == Severity::kError && ++error_count_ > kMaxErrors) return;
+  if (diagnostics_.size() >= 10 * kMaxErrors) return;
+  diagnostics_.push_back(std::move(diagnostic));
+}
+
+std::vector<Diagnostic> DiagnosticSink::take() {
+  if (error_count_ > kMaxErrors) {
+    diagnostics_.push_back(
+        Diagnostic::error(std::to_string(error_count_ - kMaxErrors) + " more errors"));
+  }
+  error_count_ = 0;
+  return std::exchange(diagnostics_, {});
+}
+
+void DiagnosticSink::throw_if_errors() {
+  if (has_errors()) throw Error(take());
+}
+
+std::string render(const Diagnostic& diagnostic) {
+  std::string out = diagnostic.severity == Severity::kError ? "error: " : "warning: ";
+  append_printable(out, diagnostic.message);
+  out += '\n';
+  append_excerpt(out, diagnostic.span);
+  for (const DiagnosticNote& note : diagnostic.notes) {
+    out += note.kind == DiagnosticNote::Kind::kNote ? "note: " : "help: ";
+    append_printable(out, note.message);
+    out += '\n';
+    append_excerpt(out, note.span);
+  }
+  return out;
+}
+
+std::string render(const std::vector<Diagnostic>& diagnostics) {
+  std::string out;
+  for (const Diagnostic& diagnostic : diagnostics) out += render(diagnostic);
+  return out;
+}
+
+std::vector<std::string> nearest_names(const std::string& name,
+                                       const std::vector<std::string>& candidates, size_t most) {
+  if (name.size() > 100) return {};
+  std::vector<std::pair<size_t, std::string>> scored;
+  for (const std::string& candidate : candidates) {
+    // Edit distance with one row (Wagner and Fischer 1974).
+    std::vector<size_t> row(candidate.size() + 1);
+    for (size_t j = 0; j <= candidate.size(); ++j) row[j] = j;
+    for (size_t i = 1; i <= name.size(); ++i) {
+      size_t diagonal = row[0];
+      row[0] = i;
+      for (size_t j = 1; j <= candidate.size(); ++j) {
+        size_t substituted = diagonal + (name[i - 1] == candidate[j - 1] ? 0 : 1);
+        diagonal = row[j];
+        row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
+      }
+    }
+    size_t distance = row[candidate.size()];
+    // "softmax" should find "nn.softmax" although the prefix is long.
+    bool contains = name.size() >= 3 && (candidate.find(name) != std::string::npos);
+    size_t limit = std::max<size_t>(1, name.size() / 3);
+    if (distance <= limit || contains) scored.emplace_back(contains ? 1 : distance, candidate);
+  }
+  std::sort(scored.begin(), scored.end());
+  std::vector<std::string> result;
+  for (auto& [distance, candidate] : scored) {
+    if (result.size() == most) break;
+    result.push_back(std::move(candidate));
+  }
+  return result;
+}
+
+}  // namespace relay

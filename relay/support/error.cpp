@@ -1,0 +1,26 @@
+#include <relay/support/error.h>
+
+namespace relay {
+
+namespace {
+std::string join_messages(const std::vector<Diagnostic>& diagnostics) {
+  std::string text;
+  for (const Diagnostic& diagnostic : diagnostics) {
+    if (!text.empty()) text += '\n';
+    text += diagnostic.message;
+  }
+  return text;
+}
+}  // namespace
+
+Error::Error(Diagnostic diagnostic) : Error(std::vector<Diagnostic>{std::move(diagnostic)}) {}
+Error::Error(std::vector<Diagnostic> diagnostics)
+    : diagnostics_(std::move(diagnostics)), what_(join_messages(diagnostics_)) {}
+Error::Error(std::string message, Span span) : Error(Diagnostic::error(std::move(message), span)) {}
+
+void internal_error(const char* file, int line, const char* condition, const std::string& message) {
+  throw InternalError("internal error: " + message + " (" + condition + ", " + file + ":" +
+                      std::to_string(line) + ")");
+}
+
+}  // namespace relay
