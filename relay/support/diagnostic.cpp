@@ -1,6 +1,7 @@
 #include <relay/support/diagnostic.h>
 
 #include <algorithm>
+#include <utility>
 
 #include <relay/support/error.h>
 
@@ -40,7 +41,7 @@ void append_excerpt(std::string& out, Span span) {
 
   std::string number = std::to_string(location.line);
   std::string gutter(number.size(), ' ');
-  out += gutter + "--> ";
+  out += " --> ";
   append_printable(out, source->name());
   out += ':' + number + ':' + std::to_string(location.column) + '\n';
 
