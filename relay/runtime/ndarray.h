@@ -1,0 +1,200 @@
+// Tensors in memory.
+#pragma once
+
+#include <relay/runtime/dtype.h>
+#include <relay/support/ref.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace relay {
+
+using Shape = std::vector<int64_t>;
+using ShapeView = std::span<const int64_t>;
+
+/// "(2, 3)", "(2,)", "()".
+std::string shape_text(ShapeView shape);
+
+/// The number of elements of `shape`. Throws `Error` for a negative extent or a product beyond
+/// int64.
+int64_t element_count(ShapeView shape);
+
+/// The counted object behind `NDArray`: a view of memory that it owns or that its root owns.
+/// Extents and strides follow it in the same allocation, and after them the elements of a fresh
+/// array.
+class NDArrayObject {
+ public:
+  void retain() const noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
+  void release() const noexcept {
+    if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy();
+  }
+
+ private:
+  friend class NDArray;
+  NDArrayObject() = default;
+  void destroy() const noexcept;
+  int64_t* extents() const {
+    return reinterpret_cast<int64_t*>(const_cast<NDArrayObject*>(this) + 1);
+  }
+  int64_t* strides() const { return extents() + rank_; }
+
+  mutable std::atomic<uint32_t> refs_{1};
+  DType dtype_;
+  uint8_t rank_ = 0;
+  bool contiguous_ = true;
+  std::byte* data_ = nullptr;            // the first element of this view
+  int64_t size_ = 0;                     // number of elements
+  const NDArrayObject* root_ = nullptr;  // owner of the memory, null if this is it
+  std::byte* base_ = nullptr;            // a root's memory: first byte …
+  size_t bytes_ = 0;                     // … and length
+  size_t charged_ = 0;
+  void (*deleter_)(void*) = nullptr;  // of foreign memory
+  void* deleter_context_ = nullptr;
+};
+
+/// Handle of a dense tensor: element type, extents, strides, and a view of shared memory. Copying
+/// the handle shares the tensor. A default one is empty (`!array`), which is no tensor at all.
+///
+/// Constness is shallow; who may write is a matter of agreement (see `unique`). Handles may be used
+/// from several threads, one handle by one thread at a time.
+class NDArray {
+ public:
+  static constexpr size_t kAlignment = 64;
+  static constexpr size_t kMaxRank = 64;
+
+  NDArray() = default;
+
+  /// A fresh row-major array with unset elements, 64-byte aligned. Like every function here that
+  /// allocates, throws `Error` for a negative extent, an overflow, or more memory than the limit.
+  static NDArray empty(ShapeView shape, DType dtype);
+  static NDArray empty(std::initializer_list<int64_t> shape, DType dtype) {
+    return empty(ShapeView(shape.begin(), shape.size()), dtype);
+  }
+  /// As `empty`, with all bytes zero.
+  static NDArray zeros(ShapeView shape, DType dtype);
+  /// A copy of exactly the bytes of the elements in row-major order.
+  static NDArray from_bytes(ShapeView shape, DType dtype, std::span<const std::byte> bytes);
+  /// A copy of the elements in row-major order.
+  template <class T>
+  static NDArray from(ShapeView shape, std::span<const T> elements) {
+    return from_bytes(shape, dtype_of<T>(), std::as_bytes(elements));
+  }
+  template <class T>
+  static NDArray from(std::initializer_list<int64_t> shape, std::initializer_list<T> elements) {
+    return from_bytes({shape.begin(), shape.size()}, dtype_of<T>(),
+                      std::as_bytes(std::span(elements.begin(), elements.size())));
+  }
+  /// A rank-0 array.
+  template <class T>
+  static NDArray scalar(T value) {
+    NDArray result = empty(ShapeView(), dtype_of<T>());
+    *reinterpret_cast<T*>(result.raw()) = value;
+    return result;
+  }
+  /// A rank-0 array of `dtype` with `value` converted as `convert_element` does.
+  static NDArray scalar(DType dtype, double value);
+  static NDArray scalar_int(DType dtype, int64_t value);
+  /// Foreign memory without a copy. `data` is the element at index (0, …, 0); `strides` count
+  /// elements, may be negative or 0, and are row-major if absent (null). When nothing uses the
+  /// memory any more, `deleter(context)` runs, on whichever thread that is; it also runs if this
+  /// throws.
+  static NDArray wrap(void* data, ShapeView shape, const int64_t* strides, DType dtype,
+                      void (*deleter)(void*), void* context);
+
+  explicit operator bool() const { return static_cast<bool>(object_); }
+
+  DType dtype() const { return object_->dtype_; }
+  size_t rank() const { return object_->rank_; }
+  ShapeView shape() const { return {object_->extents(), object_->rank_}; }
+  /// In elements.
+  ShapeView strides() const { return {object_->strides(), object_->rank_}; }
+  int64_t extent(size_t axis) const { return object_->extents()[axis]; }
+  int64_t stride(size_t axis) const { return object_->strides()[axis]; }
+  /// Number of elements.
+  int64_t size() const { return object_->size_; }
+  /// Bytes of the elements, without gaps.
+  size_t byte_size() const { return static_cast<size_t>(object_->size_) * dtype().size(); }
+  /// Distance of the first element from the beginning of the memory.
+  size_t byte_offset() const;
+  /// Row-major without gaps.
+  bool is_contiguous() const { return object_->contiguous_; }
+  /// Whether this handle is the only way to the memory, so that it may be overwritten.
+  bool unique() const;
+
+  /// The first element.
+  void* raw() const { return object_->data_; }
+  template <class T>
+  T* data() const {
+    if (dtype() != dtype_of<T>()) throw_wrong_type(dtype_of<T>());
+    return reinterpret_cast<T*>(object_->data_);
+  }
+
+  /// Any view into the same memory: starts `offset` elements after the first of this one. Throws
+  /// `Error` if it does not lie inside the memory.
+  NDArray view(ShapeView shape, ShapeView strides, int64_t offset = 0) const;
+  /// Another shape of the same number of elements; shares the memory if contiguous, else copies.
+  NDArray reshape(ShapeView shape) const;
+  /// A view with axis `axes[i]` at place i.
+  NDArray transpose(std::span<const size_t> axes) const;
+  /// A view with all axes reversed.
+  NDArray transpose() const;
+  /// A view of elements `begin`, `begin + step`, … (`count` of them) of an axis.
+  NDArray slice(size_t axis, int64_t begin, int64_t count, int64_t step = 1) const;
+  /// A view with stride 0 where an extent of 1 (or a missing leading axis) is stretched.
+  NDArray broadcast_to(ShapeView shape) const;
+  /// This array if it is contiguous, else a copy.
+  NDArray contiguous() const;
+  /// A fresh contiguous array with the same elements.
+  NDArray copy() const;
+  /// Writes the elements of `source` (same shape and dtype) into this array.
+  void assign(const NDArray& source) const;
+  /// A fresh array with each element converted as `convert_element` does; the elements
+  /// themselves (shared) if the type is the same.
+  NDArray cast(DType dtype) const;
+
+  /// The only element. Throws `Error` if there are several or none.
+  double item_as_double() const;
+  int64_t item_as_int64() const;
+  /// The element at a row-major position, whatever the strides.
+  double element_as_double(int64_t position) const;
+  int64_t element_as_int64(int64_t position) const;
+  /// Address of the element at a row-major position.
+  const void* element(int64_t position) const;
+
+  /// Same shape, dtype and element bytes; strides do not matter.
+  friend bool bit_equal(const NDArray& a, const NDArray& b);
+  /// A hash that agrees with `bit_equal`, the same in every process.
+  friend uint64_t content_hash(const NDArray& array);
+
+  /// Identity of the tensor, not of its contents.
+  friend bool operator==(const NDArray& a, const NDArray& b) { return a.object_ == b.object_; }
+  const void* identity() const { return object_.get(); }
+
+  /// The counted object, for `Value`.
+  NDArrayObject* detach() && { return object_.detach(); }
+  NDArrayObject* object() const { return object_.get(); }
+  static NDArray adopt(NDArrayObject* object) {
+    NDArray result;
+    result.object_ = Ref<NDArrayObject>::adopt(object);
+    return result;
+  }
+
+ private:
+  [[noreturn]] void throw_wrong_type(DType asked) const;
+  static NDArray allocate(ShapeView shape, DType dtype, bool zero);
+  static NDArray make_view(const NDArray& of, size_t rank);
+  void finish_view();
+
+  Ref<NDArrayObject> object_;
+};
+
+bool bit_equal(const NDArray& a, const NDArray& b);
+uint64_t content_hash(const NDArray& array);
+
+}  // namespace relay
