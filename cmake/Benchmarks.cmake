@@ -1,0 +1,16 @@
+# benchmarks/<name>.cpp is the program bin/bench_<name>, with Google Benchmark where it is installed. Built only by the
+# target `benchmarks`: tests do not wait for them.
+
+add_custom_target(benchmarks)
+find_package(benchmark QUIET)
+file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/benchmarks/*.cpp)
+foreach(source IN LISTS sources)
+  get_filename_component(name ${source} NAME_WE)
+  relay_add_executable(bench_${name} ${source})
+  set_target_properties(bench_${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+  if(benchmark_FOUND)
+    target_link_libraries(bench_${name} PRIVATE benchmark::benchmark)
+    target_compile_definitions(bench_${name} PRIVATE RELAY_HAVE_GOOGLE_BENCHMARK=1)
+  endif()
+  add_dependencies(benchmarks bench_${name})
+endforeach()

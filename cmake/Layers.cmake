@@ -1,0 +1,59 @@
+# The folders of relay/ in their order: each may include only those before it (scripts/check_layers.py checks).
+# `vm/machine` is listed on its own because it belongs to the runtime library.
+set(RELAY_LAYERS
+  support runtime vm/machine
+  ir tensor_expr op print parse import infer eval pattern analysis transform lower codegen vm)
+set(RELAY_RUNTIME_LAYERS support runtime vm/machine)
+
+# Operators, passes and kernels register themselves from static objects that nothing refers to; an archive would drop
+# them. So each folder is an OBJECT library, and executables link the objects.
+set(RELAY_OBJECT_TARGETS)
+set(runtime_objects)
+set(compiler_objects)
+foreach(layer IN LISTS RELAY_LAYERS)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/relay/${layer}/*.cpp)
+  if(layer STREQUAL "vm")
+    list(FILTER sources EXCLUDE REGEX "/relay/vm/machine/")
+  endif()
+  if(NOT sources)
+    continue()
+  endif()
+  string(REPLACE "/" "_" name ${layer})
+  set(target relay_${name})
+  add_library(${target} OBJECT ${sources})
+  target_link_libraries(${target} PRIVATE relay_common relay_warnings)
+  list(APPEND RELAY_OBJECT_TARGETS ${target})
+  if(layer IN_LIST RELAY_RUNTIME_LAYERS)
+    list(APPEND runtime_objects $<TARGET_OBJECTS:${target}>)
+  else()
+    list(APPEND compiler_objects $<TARGET_OBJECTS:${target}>)
+  endif()
+  if(RELAY_PCH)
+    target_precompile_headers(${target} PRIVATE ${CMAKE_SOURCE_DIR}/cmake/precompiled.h)
+  endif()
+endforeach()
+
+# librelay_runtime.a is what a deployed model needs, librelay.a the rest. Whoever links librelay.a needs
+# --whole-archive, for the reason above.
+if(runtime_objects)
+  add_library(relay_runtime_archive STATIC ${runtime_objects})
+  set_target_properties(relay_runtime_archive PROPERTIES OUTPUT_NAME relay_runtime LINKER_LANGUAGE CXX)
+  target_link_libraries(relay_runtime_archive PUBLIC relay_common)
+endif()
+if(compiler_objects)
+  add_library(relay_archive STATIC ${compiler_objects})
+  set_target_properties(relay_archive PROPERTIES OUTPUT_NAME relay LINKER_LANGUAGE CXX)
+  target_link_libraries(relay_archive PUBLIC relay_common)
+  if(TARGET relay_runtime_archive)
+    target_link_libraries(relay_archive PUBLIC relay_runtime_archive)
+  endif()
+endif()
+
+# relay_add_executable(name source...): an executable with all of the project's objects in it.
+function(relay_add_executable name)
+  add_executable(${name} ${ARGN})
+  target_link_libraries(${name} PRIVATE ${RELAY_OBJECT_TARGETS} relay_common relay_warnings)
+  if(RELAY_PCH)
+    target_precompile_headers(${name} PRIVATE ${CMAKE_SOURCE_DIR}/cmake/precompiled.h)
+  endif()
+endfunction()

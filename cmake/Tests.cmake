@@ -1,0 +1,18 @@
+# Unit tests: tests/unit/**/*.cpp in one binary, bin/relay_tests; ctest runs it once for each test suite.
+
+find_package(GTest REQUIRED)
+
+file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/unit/*.cpp)
+if(sources)
+  # The checkout's path goes into a source of its own: as a macro it would keep checkouts from sharing ccache entries.
+  configure_file(${CMAKE_SOURCE_DIR}/cmake/test_paths.cpp.in ${CMAKE_BINARY_DIR}/test_paths.cpp @ONLY)
+  relay_add_executable(relay_tests ${sources} ${CMAKE_BINARY_DIR}/test_paths.cpp)
+  target_link_libraries(relay_tests PRIVATE GTest::gmock GTest::gtest GTest::gtest_main)
+  # The list of suites is asked of the binary when ctest starts, so that a build does not run what it just built.
+  set(RELAY_TESTS_BINARY $<TARGET_FILE:relay_tests>)
+  configure_file(${CMAKE_SOURCE_DIR}/cmake/discover_unit_tests.cmake.in
+                 ${CMAKE_BINARY_DIR}/discover_unit_tests.cmake.in @ONLY)
+  file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/discover_unit_tests.cmake
+       INPUT ${CMAKE_BINARY_DIR}/discover_unit_tests.cmake.in)
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${CMAKE_BINARY_DIR}/discover_unit_tests.cmake)
+endif()

@@ -1,0 +1,8 @@
+# The command `relay`: bin/relay in the build directory.
+
+file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tools/relay/*.cpp)
+if(sources)
+  relay_add_executable(relay ${sources})
+  target_link_libraries(relay PRIVATE CLI11::CLI11)
+  target_compile_definitions(relay PRIVATE RELAY_VERSION="${PROJECT_VERSION}")
+endif()
