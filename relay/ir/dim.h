@@ -1,0 +1,142 @@
+// Dimensions: integers, `?`, inference variables and integer terms (language.md §3, T13–T15).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace relay {
+
+class TypeVar;
+struct DimTerm;
+
+/// One dimension of a shape, eight bytes, trivially copyable; equal dimensions are equal bits.
+///
+/// Terms are kept in a linear normal form `c0 + c1*a1 + c2*a2 + …` over atoms (a symbol, a value
+/// read from an input, or an opaque operation such as a floor division), interned and never freed,
+/// so `==` decides equality of normal forms.
+class Dim {
+ public:
+  /// The integer 0.
+  constexpr Dim() : Dim(0) {}
+  /// An integer, |value| < 2^61. Shapes hold non-negative ones; terms may be negative.
+  constexpr Dim(int64_t value)  // NOLINT(google-explicit-constructor)
+      : bits_((static_cast<uint64_t>(value) << 2) | kIntTag) {}
+  constexpr Dim(int value)  // NOLINT(google-explicit-constructor)
+      : Dim(static_cast<int64_t>(value)) {}
+  /// `?`: some dimension known only at run time; consistent with every other (T15).
+  static constexpr Dim any() { return Dim(Bits{kAnyTag}); }
+  /// A flexible variable of one inference.
+  static constexpr Dim variable(uint32_t id) {
+    return Dim(Bits{(static_cast<uint64_t>(id) << 2) | kVariableTag});
+  }
+  /// A named dimension. `var` has kind ShapeVar and is kept alive.
+  static Dim symbol(const TypeVar* var);
+  /// Element `index` (flat) of input `input` of the operator call whose relation runs: a run-time
+  /// value.
+  static Dim value(uint32_t input, uint32_t index);
+
+  constexpr bool is_int() const { return (bits_ & 3) == kIntTag; }
+  constexpr bool is_int(int64_t value) const { return *this == Dim(value); }
+  constexpr bool is_any() const { return bits_ == kAnyTag; }
+  constexpr bool is_variable() const { return (bits_ & 3) == kVariableTag; }
+  constexpr bool is_term() const { return (bits_ & 3) == 0; }
+  constexpr int64_t as_int() const { return static_cast<int64_t>(bits_) >> 2; }
+  constexpr uint32_t variable_id() const { return static_cast<uint32_t>(bits_ >> 2); }
+  const DimTerm& term() const { return *reinterpret_cast<const DimTerm*>(bits_); }
+  constexpr std::optional<int64_t> constant() const {
+    return is_int() ? std::optional<int64_t>(as_int()) : std::nullopt;
+  }
+  /// The named dimension that this is, or null.
+  const TypeVar* as_symbol() const;
+  /// Whether a symbol occurs in it / whether an inference variable occurs in it.
+  bool has_symbol() const;
+  bool has_variable() const;
+
+  constexpr uint64_t bits() const { return bits_; }
+  friend constexpr bool operator==(Dim a, Dim b) { return a.bits_ == b.bits_; }
+
+  /// As in shapes: `4`, `?`, `n`, `2 * n + 1`, `floordiv(n, 2)`.
+  std::string str() const;
+
+ private:
+  struct Bits {
+    uint64_t bits;
+  };
+  explicit constexpr Dim(Bits bits) : bits_(bits.bits) {}
+  friend struct DimTable;
+
+  static constexpr uint64_t kIntTag = 1;
+  static constexpr uint64_t kVariableTag = 2;
+  static constexpr uint64_t kAnyTag = 3;
+  uint64_t bits_;
+};
+static_assert(sizeof(Dim) == 8);
+
+enum class DimOp : uint8_t {
+  kSymbol,
+  kValue,
+  kLinear,    // constant + sum of coefficient * atom; never a plain integer or a bare atom
+  kMul,       // product of two terms neither of which is an integer
+  kFloorDiv,
+  kFloorMod,
+  kCeilDiv,
+  kMin,
+  kMax,
+  kBroadcast  // the larger of two extents that must be equal or contain a 1 (checked at run time)
+};
+
+/// A term other than an integer, `?` or a bare inference variable. Interned.
+struct DimTerm {
+  struct Part {
+    int64_t coefficient;
+    Dim atom;  // a term that is not kLinear, or an inference variable
+  };
+  DimOp op;
+  bool has_symbol = false;
+  bool has_variable = false;
+  const TypeVar* symbol = nullptr;  // kSymbol
+  uint32_t input = 0;               // kValue
+  uint32_t index = 0;               // kValue
+  int64_t constant = 0;             // kLinear
+  std::vector<Part> parts;          // kLinear, ordered
+  Dim lhs;                          // the binary operations
+  Dim rhs;
+};
+
+// Arithmetic on terms with normalisation. `?` is absorbing (min and max too). Integer results that
+// would leave the range of a Dim throw `Error`. Division is by a positive divisor.
+Dim operator+(Dim a, Dim b);
+Dim operator-(Dim a, Dim b);
+Dim operator*(Dim a, Dim b);
+Dim floor_div(Dim a, Dim b);
+Dim floor_mod(Dim a, Dim b);
+Dim ceil_div(Dim a, Dim b);
+Dim min(Dim a, Dim b);
+Dim max(Dim a, Dim b);
+/// The extent of two broadcast against each other, or nothing if they cannot be (2 and 3).
+/// `?` with 1 or `?` is `?`; `?` with k > 1 is k (T15: checked at run time).
+std::optional<Dim> broadcast(Dim a, Dim b);
+/// Product of all; 1 for none.
+Dim product(std::span<const Dim> dims);
+
+/// Whether two dimensions are equal: yes, no (their difference is a non-zero integer), or unknown
+/// until run time (T14).
+enum class Truth { kYes, kNo, kUnknown };
+Truth dims_equal(Dim a, Dim b);
+
+/// Rewrites the atoms of a term: `replace` gets each symbol, value or variable and returns what
+/// stands in its place.
+Dim substitute(Dim dim, const std::function<Dim(Dim atom)>& replace);
+/// Calls `visit` on each symbol, value or variable that occurs.
+void for_each_atom(Dim dim, const std::function<void(Dim atom)>& visit);
+
+}  // namespace relay
+
+template <>
+struct std::hash<relay::Dim> {
+  size_t operator()(relay::Dim dim) const noexcept { return dim.bits() * 0x9e3779b97f4a7c15ull >> 8; }
+};

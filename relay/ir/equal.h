@@ -1,0 +1,29 @@
+// Structural equality and hash: up to the names of bound variables, sharing respected.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <relay/ir/module.h>
+
+namespace relay {
+
+struct EqualOptions {
+  /// Free variables are equal if they have the same name, rather than if they are one object.
+  bool map_free_vars = false;
+  /// `(%1, %1)` and two equal but separate nodes differ unless this is off.
+  bool respect_sharing = true;
+};
+
+/// Whether two expressions are the same program: alpha-equivalent, equal types, attributes, constants
+/// to the bit. On inequality `why`, if given, receives a short description of the first difference.
+bool structural_equal(const Expr* a, const Expr* b, const EqualOptions& options = {},
+                      std::string* why = nullptr);
+bool structural_equal(const Module& a, const Module& b, const EqualOptions& options = {},
+                      std::string* why = nullptr);
+
+/// Agrees with `structural_equal`; the same in every process.
+uint64_t structural_hash(const Expr* expr, const EqualOptions& options = {});
+uint64_t structural_hash(const Module& module, const EqualOptions& options = {});
+
+}  // namespace relay

@@ -1,0 +1,83 @@
+// A module: global functions and data types by name.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <string>
+#include <vector>
+
+#include <relay/ir/expr.h>
+
+namespace relay {
+
+/// The definition of an algebraic data type, or of an opaque `extern type` (no constructors).
+class TypeData final : public Type {
+ public:
+  static constexpr TypeTag kTag = TypeTag::kData;
+  /// Constructors' type variables must be among `type_vars`.
+  static TypeDataRef make(GlobalTypeVarRef name, std::vector<TypeVarRef> type_vars,
+                          std::vector<ConstructorRef> constructors, bool is_extern = false,
+                          Span span = {});
+  const GlobalTypeVarRef& name() const { return name_; }
+  std::span<const TypeVarRef> type_vars() const { return type_vars_; }
+  std::span<const ConstructorRef> constructors() const { return constructors_; }
+  bool is_extern() const { return is_extern_; }
+  Span span() const { return span_; }
+
+ private:
+  friend struct TypeTable;
+  TypeData() : Type(kTag, Kind::kTypeData) {}
+  GlobalTypeVarRef name_;
+  std::vector<TypeVarRef> type_vars_;
+  std::vector<ConstructorRef> constructors_;
+  bool is_extern_ = false;
+  Span span_;
+};
+
+/// `fn<a, b>(inputs) -> D[a, b]`, the type of a constructor.
+TypeRef constructor_type(const TypeData& data, const Constructor& constructor);
+
+/// Global functions and data types. Copying a module copies the two small maps and shares everything
+/// else. Iteration follows the order of definition.
+class Module {
+ public:
+  struct FunctionEntry {
+    Name name;
+    FunctionRef function;
+  };
+
+  /// Adds or (with `replace`) replaces a function. Throws `Error` if it exists.
+  void add_function(Name name, FunctionRef function, bool replace = false);
+  void remove_function(Name name);
+  /// The function, or null.
+  const Function* function(Name name) const;
+  const std::vector<FunctionEntry>& functions() const { return functions_; }
+  /// Keeps the position of a function that is there already.
+  void update_function(Name name, FunctionRef function) { add_function(name, std::move(function), true); }
+
+  void add_type(TypeDataRef data, bool replace = false);
+  const TypeData* type_data(Name name) const;
+  const TypeData* type_data(const GlobalTypeVar* name) const { return type_data(name->name()); }
+  const Constructor* constructor(Name name) const;
+  const std::vector<TypeDataRef>& types() const { return types_; }
+
+  /// Keeps the source texts of its spans alive.
+  void add_source(std::shared_ptr<const Source> source);
+  const std::vector<std::shared_ptr<const Source>>& sources() const { return sources_; }
+
+  /// `@main`, else the only function, else null.
+  const FunctionEntry* entry() const;
+  /// A name that no function has: `base`, `base_1`, ….
+  Name fresh_name(std::string_view base) const;
+
+ private:
+  std::vector<FunctionEntry> functions_;
+  std::vector<TypeDataRef> types_;
+  std::unordered_map<Name, size_t> function_index_;
+  std::unordered_map<Name, size_t> type_index_;
+  std::unordered_map<Name, ConstructorRef> constructors_;
+  std::vector<std::shared_ptr<const Source>> sources_;
+};
+
+}  // namespace relay

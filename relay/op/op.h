@@ -1,0 +1,202 @@
+// Operators: one declaration says everything about each (design.md, "One place for each thing").
+#pragma once
+
+#include <any>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include <relay/ir/expr.h>
+#include <relay/op/relation.h>
+#include <relay/tensor_expr/builder.h>
+
+namespace relay {
+
+/// One call of an operator with its types known: what definitions are functions of.
+class OpCall {
+ public:
+  OpCall(const Operator* op, AttrsRef attrs, std::vector<TypeRef> inputs, TypeRef output)
+      : op_(op), attrs_(std::move(attrs)), inputs_(std::move(inputs)), output_(std::move(output)) {}
+
+  const Operator* op() const { return op_; }
+  template <class T>
+  const T& attrs() const {
+    return attrs_->as<T>();
+  }
+  const AttrsRef& attrs_ref() const { return attrs_; }
+  size_t num_inputs() const { return inputs_.size(); }
+  const TypeRef& input(size_t i) const { return inputs_[i]; }
+  const TypeRef& output() const { return output_; }
+  /// Input i, or output k (of a tuple result), as a tensor.
+  te::TensorInfo tensor(size_t i) const;
+  te::TensorInfo result(size_t k = 0) const;
+  /// Number of tensors in the result.
+  size_t num_results() const;
+
+ private:
+  const Operator* op_;
+  AttrsRef attrs_;
+  std::vector<TypeRef> inputs_;
+  TypeRef output_;
+};
+
+/// Tuples among the inputs of a call are flattened for `compute` and library kernels: builder input k is
+/// the k-th tensor, left to right.
+using ComputeFn = std::function<void(const OpCall& call, te::Builder& b)>;
+/// Relay over other operators, in terms of the argument expressions.
+using ExpandFn = std::function<ExprRef(const OpCall& call, std::span<const ExprRef> args)>;
+/// Gradient of the call: the gradient of each input (null for none), given the output's. Filled in later.
+struct OpGradient {
+  const OpCall& call;
+  std::span<const ExprRef> args;
+  ExprRef result;
+  ExprRef out_grad;
+};
+using GradientFn = std::function<std::vector<ExprRef>(const OpGradient& gradient)>;
+
+/// How the accumulator or the whole operator is computed.
+enum class Precision : uint8_t { kSame, kFloat32 };
+
+enum class DefinitionKind : uint8_t { kNone, kCompute, kExpand, kIntrinsic };
+
+struct OpInput {
+  Name name;
+  std::string doc;
+};
+
+/// A primitive operator. Created by RELAY_OP, lives for ever, compared by pointer.
+class Operator {
+ public:
+  Name name() const { return name_; }
+  const std::string& doc() const { return doc_; }
+  const std::vector<OpInput>& inputs() const { return inputs_; }
+  size_t num_inputs() const { return inputs_.size(); }
+  /// The attributes type, or null for none.
+  const AttrsSchema* attrs_schema() const { return schema_; }
+  const Relation* relation() const { return relation_; }
+  DefinitionKind definition() const { return definition_; }
+  const ComputeFn& compute() const { return compute_; }
+  const ExpandFn& expand() const { return expand_; }
+  const GradientFn& gradient() const { return gradient_; }
+  const std::string& no_gradient_reason() const { return no_gradient_; }
+  Precision precision() const { return precision_; }
+  /// TVM's support level (1 basic … 11 quantised).
+  int level() const { return level_; }
+  /// Whether a call may be dropped, duplicated and folded. False for operators with state or randomness
+  /// from outside; failures do not count (E5).
+  bool pure() const { return pure_; }
+
+ private:
+  friend class OpBuilder;
+  Name name_;
+  std::string doc_;
+  std::vector<OpInput> inputs_;
+  const AttrsSchema* schema_ = nullptr;
+  const Relation* relation_ = nullptr;
+  DefinitionKind definition_ = DefinitionKind::kNone;
+  ComputeFn compute_;
+  ExpandFn expand_;
+  GradientFn gradient_;
+  std::string no_gradient_;
+  Precision precision_ = Precision::kSame;
+  int level_ = 10;
+  bool pure_ = true;
+};
+
+/// Fluent declaration; see RELAY_OP.
+class OpBuilder {
+ public:
+  explicit OpBuilder(Operator* op) : op_(op) {}
+  OpBuilder& doc(std::string text);
+  OpBuilder& input(Name name, std::string doc);
+  template <class T>
+  OpBuilder& attrs() {
+    register_attrs_schema(attrs_schema<T>());
+    op_->schema_ = &attrs_schema<T>();
+    return *this;
+  }
+  /// A shared relation.
+  OpBuilder& relation(const Relation* relation);
+  /// A relation of this operator alone, registered under the operator's name.
+  OpBuilder& relation(Relation::Infer infer);
+  OpBuilder& compute(ComputeFn compute);
+  OpBuilder& expand(ExpandFn expand);
+  /// A library kernel of the runtime as the whole definition: all inputs in, all results out;
+  /// `params(call)` gives its integer parameters.
+  OpBuilder& kernel(std::string name,
+                    std::function<std::vector<int64_t>(const OpCall& call)> params);
+  OpBuilder& intrinsic();
+  OpBuilder& gradient(GradientFn gradient);
+  OpBuilder& no_gradient(std::string why);
+  OpBuilder& precision(Precision precision);
+  OpBuilder& level(int level);
+  OpBuilder& impure();
+
+ private:
+  Operator* op_;
+};
+
+/// The operator of a name, or null; common other spellings (`mul`, `sub`, `div`) are found as well.
+const Operator* find_op(Name name);
+/// The operator of a name; InternalError if there is none.
+const Operator* get_op(std::string_view name);
+/// All operators, by name.
+std::vector<const Operator*> all_ops();
+OpBuilder& declare_op(std::string_view name);
+
+/// A call with types: `call_op("add", {x, y})`, attributes optional. For expansions and passes.
+ExprRef call_op(std::string_view name, std::span<const ExprRef> args, AttrsRef attrs = {},
+                Span span = {});
+inline ExprRef call_op(std::string_view name, std::initializer_list<ExprRef> args,
+                       AttrsRef attrs = {}, Span span = {}) {
+  return call_op(name, std::span<const ExprRef>(args.begin(), args.size()), std::move(attrs), span);
+}
+
+/// Builds the verified computation of a call to an operator defined by `compute` or `kernel`. Dimensions
+/// in the types may be symbolic.
+te::Computation build_computation(const OpCall& call);
+
+/// Runs the operator's relation on types; values as far as known. Null when it has to wait.
+TypeRef infer_call_type(const Operator* op, std::span<const TypeRef> inputs, const AttrsRef& attrs,
+                        DimSolver* solver = nullptr,
+                        std::function<std::optional<NDArray>(size_t)> values = {});
+
+/// A column of facts about operators: typed, keyed by operator, open to everyone. An entry of a higher
+/// level replaces one of a lower level; an equal level is an error.
+template <class T>
+class OpColumn {
+ public:
+  explicit OpColumn(Name name) : name_(name) {}
+  void set(const Operator* op, T value, int level = 10) {
+    auto [entry, added] = entries_.try_emplace(op, level, std::move(value));
+    if (added) return;
+    if (entry->second.first == level) {
+      throw Error("operator " + op->name().str() + " already has an entry of level " +
+                  std::to_string(level) + " in column " + name_.str());
+    }
+    if (entry->second.first < level) entry->second = {level, std::move(value)};
+  }
+  const T* find(const Operator* op) const {
+    auto entry = entries_.find(op);
+    return entry == entries_.end() ? nullptr : &entry->second.second;
+  }
+
+ private:
+  Name name_;
+  std::unordered_map<const Operator*, std::pair<int, T>> entries_;
+};
+
+}  // namespace relay
+
+#define RELAY_OP_CONCAT2(a, b) a##b
+#define RELAY_OP_CONCAT(a, b) RELAY_OP_CONCAT2(a, b)
+/// Declares an operator at namespace scope of a source file of relay/op.
+#define RELAY_OP(name)                                                              \
+  [[maybe_unused]] static ::relay::OpBuilder& RELAY_OP_CONCAT(relay_op_, __COUNTER__) = \
+      ::relay::declare_op(name)

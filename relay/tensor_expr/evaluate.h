@@ -1,0 +1,24 @@
+// Direct evaluation of computations: the meaning of tensor expressions, a row at a time.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include <relay/runtime/ndarray.h>
+#include <relay/tensor_expr/computation.h>
+
+namespace relay::te {
+
+/// Values of named dimensions.
+using SymbolValue = std::function<int64_t(const TypeVar* symbol)>;
+
+/// The integer that a term stands for, given the call's inputs (for `Dim::value`) and its symbols.
+int64_t evaluate_dim(Dim dim, std::span<const NDArray> inputs, const SymbolValue& symbols = {});
+
+/// Runs a computation on inputs of fitting shape and dtype. No compilation: each scalar node is applied to
+/// a row of indices at once. Throws RuntimeError where a Fail node or a failing load is reached.
+std::vector<NDArray> evaluate(const Computation& computation, std::span<const NDArray> inputs,
+                              const SymbolValue& symbols = {});
+
+}  // namespace relay::te

@@ -1,0 +1,232 @@
+// Scalar expressions: the value of one element as a function of indices.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <relay/ir/dim.h>
+#include <relay/runtime/dtype.h>
+#include <relay/support/ref.h>
+
+namespace relay::te {
+
+class ScalarNode;
+using ScalarRef = Ref<const ScalarNode>;
+
+/// One iteration variable: runs over 0 … extent-1. Ids are unique within a computation.
+struct Axis {
+  uint32_t id = 0;
+  Dim extent;
+};
+
+/// Names a tensor of a computation: input `index`, or output `index` of stage `stage`.
+struct TensorId {
+  int32_t stage = -1;  // -1: an input
+  int32_t index = 0;
+  bool is_input() const { return stage < 0; }
+  friend bool operator==(const TensorId&, const TensorId&) = default;
+};
+
+enum class ScalarKind : uint8_t {
+  kConst,
+  kIndex,    // the value of an axis, int64
+  kFromDim,  // an integer term, int64
+  kUnary,
+  kBinary,
+  kCast,     // C-like conversion: floats truncate toward zero, integers wrap, non-zero to true
+  kBitcast,  // same bits, same width
+  kVar,      // a placeholder bound by a combiner or a scan step
+  kLoad,
+  kSelect,   // args: condition, then, else. Lazy: the loads and failures of the arm not taken do not happen
+  kFail,     // args: condition, value. Fails with `message` where the condition is false, else the value
+  kFold,     // args: the values to combine, then optionally a bool `where`
+  kGet       // args: a fold; its k-th accumulator
+};
+
+enum class UnaryOp : uint8_t {
+  kNeg, kNot /* bool */, kBitNot, kAbs, kSign,
+  kExp, kLog, kLog2, kLog10, kSqrt, kRsqrt, kErf, kSigmoid,
+  kSin, kCos, kTan, kAsin, kAcos, kAtan, kSinh, kCosh, kTanh, kAsinh, kAcosh, kAtanh,
+  kFloor, kCeil, kRound /* halves away from zero */, kTrunc,
+  kIsNan, kIsInf, kIsFinite  // bool results
+};
+std::string_view unary_name(UnaryOp op);
+
+/// Arithmetic on integers wraps. Comparisons give bool. kMin and kMax give NaN if either is NaN.
+enum class BinaryOp : uint8_t {
+  kAdd, kSub, kMul,
+  kDiv,       // floats; integers truncate toward zero and must not divide by zero (guard with fail())
+  kMod,       // sign of the dividend, floats too (fmod)
+  kFloorDiv, kFloorMod, kPow, kMin, kMax, kAtan2,
+  kAnd, kOr, kXor,  // bool: logic; integers: bits
+  kShl, kShr,       // arithmetic for signed; a count outside 0…bits-1 gives 0 (or the sign)
+  kEq, kNe, kLt, kLe, kGt, kGe
+};
+std::string_view binary_name(BinaryOp op);
+
+/// What a load does with an index outside the tensor.
+enum class Bounds : uint8_t {
+  kProven,  // cannot happen; checked in debug builds and by the direct evaluator
+  kClamp,   // nearest element
+  kWrap,    // modulo the extent
+  kFill,    // the load's fill value (this is how padding is expressed)
+  kFail     // run-time error "index out of range"
+};
+
+/// A typed immediate: the bits of a value of the node's dtype (floats as double).
+union Immediate {
+  int64_t i;
+  uint64_t u;
+  double f;
+};
+
+struct Combiner;
+
+/// A node of a scalar expression. Immutable, shared: a node used twice is computed once per element.
+class ScalarNode {
+ public:
+  ScalarKind kind;
+  DType dtype;
+  UnaryOp unary{};
+  BinaryOp binary{};
+  Bounds bounds{};
+  uint32_t axis = 0;               // kIndex
+  uint32_t id = 0;                 // kVar; kGet: which accumulator
+  Immediate value{};               // kConst
+  Dim dim;                         // kFromDim
+  TensorId tensor;                 // kLoad: args are the indices (int64), one for each dimension
+  ScalarRef fill;                  // kLoad with kFill (a constant)
+  std::string message;             // kFail
+  std::vector<ScalarRef> args;
+  std::vector<Axis> axes;          // kFold: combined in row-major order of these axes
+  std::shared_ptr<const Combiner> combiner;  // kFold
+
+  ScalarNode(ScalarKind node_kind, DType node_dtype) : kind(node_kind), dtype(node_dtype) {}
+  void retain() const noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
+  void release() const noexcept {
+    if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+
+ private:
+  mutable std::atomic<uint32_t> refs_{1};
+};
+
+/// How a fold (or an update) joins two values.
+struct Combiner {
+  enum class Kind : uint8_t { kSum, kProd, kMax, kMin, kAnd, kOr, kCustom };
+  Kind kind = Kind::kSum;
+  /// kCustom: accumulators lhs ⊕ rhs → results, elementwise in these placeholders (kVar nodes), with the
+  /// identity to start from. Must be associative up to rounding.
+  std::vector<ScalarRef> lhs, rhs, result, identity;
+  /// Whether an extent of zero is an error ("max of nothing") instead of the identity.
+  bool needs_element = false;
+};
+
+// ---- Author's view ------------------------------------------------------------------------------
+
+/// Value handle with operators; what `compute` functions are written in. Binary operators want equal
+/// dtypes; C++ numbers adapt to the other side's dtype.
+class Scalar {
+ public:
+  Scalar() = default;
+  Scalar(ScalarRef node) : node_(std::move(node)) {}  // NOLINT(google-explicit-constructor)
+  const ScalarNode* node() const { return node_.get(); }
+  const ScalarRef& ref() const { return node_; }
+  DType dtype() const { return node_->dtype; }
+
+ private:
+  ScalarRef node_;
+};
+
+/// Constants. `constant(3, dtype)` converts to the dtype (saturating is the caller's business).
+Scalar constant(double value, DType dtype);
+Scalar constant(int64_t value, DType dtype);
+inline Scalar constant(int value, DType dtype) { return constant(static_cast<int64_t>(value), dtype); }
+Scalar index_constant(int64_t value);
+Scalar from_dim(Dim dim);          // int64
+Scalar index_of(Axis axis);        // int64
+Scalar placeholder(uint32_t id, DType dtype);
+/// Identities of max and min: -inf/+inf, or the least/greatest integer.
+Scalar lowest(DType dtype);
+Scalar highest(DType dtype);
+
+Scalar unary(UnaryOp op, Scalar x);
+/// Throws InternalError if the dtypes differ. Folds constants and identities on int64 (index arithmetic).
+Scalar binary(BinaryOp op, Scalar a, Scalar b);
+Scalar cast(Scalar x, DType dtype);  // x itself if it has the dtype
+Scalar bitcast(Scalar x, DType dtype);
+Scalar select(Scalar condition, Scalar then_value, Scalar else_value);
+Scalar fail_unless(Scalar condition, Scalar value, std::string message);
+
+#define RELAY_TE_BINARY(symbol, op)                                                       \
+  inline Scalar operator symbol(Scalar a, Scalar b) {                                     \
+    return binary(BinaryOp::op, std::move(a), std::move(b));                              \
+  }                                                                                       \
+  inline Scalar operator symbol(Scalar a, double b) {                                     \
+    Scalar rhs = constant(b, a.dtype());                                                  \
+    return binary(BinaryOp::op, std::move(a), std::move(rhs));                            \
+  }                                                                                       \
+  inline Scalar operator symbol(Scalar a, int64_t b) {                                    \
+    Scalar rhs = constant(b, a.dtype());                                                  \
+    return binary(BinaryOp::op, std::move(a), std::move(rhs));                            \
+  }                                                                                       \
+  inline Scalar operator symbol(Scalar a, int b) {                                        \
+    return std::move(a) symbol static_cast<int64_t>(b);                                   \
+  }                                                                                       \
+  inline Scalar operator symbol(double a, Scalar b) {                                     \
+    Scalar lhs = constant(a, b.dtype());                                                  \
+    return binary(BinaryOp::op, std::move(lhs), std::move(b));                            \
+  }                                                                                       \
+  inline Scalar operator symbol(int a, Scalar b) {                                        \
+    Scalar lhs = constant(static_cast<int64_t>(a), b.dtype());                            \
+    return binary(BinaryOp::op, std::move(lhs), std::move(b));                            \
+  }
+RELAY_TE_BINARY(+, kAdd)
+RELAY_TE_BINARY(-, kSub)
+RELAY_TE_BINARY(*, kMul)
+RELAY_TE_BINARY(/, kDiv)
+RELAY_TE_BINARY(<, kLt)
+RELAY_TE_BINARY(<=, kLe)
+RELAY_TE_BINARY(>, kGt)
+RELAY_TE_BINARY(>=, kGe)
+RELAY_TE_BINARY(==, kEq)
+RELAY_TE_BINARY(!=, kNe)
+#undef RELAY_TE_BINARY
+// Logic on bool.
+inline Scalar operator&&(Scalar a, Scalar b) {
+  return binary(BinaryOp::kAnd, std::move(a), std::move(b));
+}
+inline Scalar operator||(Scalar a, Scalar b) {
+  return binary(BinaryOp::kOr, std::move(a), std::move(b));
+}
+inline Scalar operator!(Scalar a) { return unary(UnaryOp::kNot, std::move(a)); }
+inline Scalar operator-(Scalar a) { return unary(UnaryOp::kNeg, std::move(a)); }
+inline Scalar exp(Scalar x) { return unary(UnaryOp::kExp, std::move(x)); }
+inline Scalar log(Scalar x) { return unary(UnaryOp::kLog, std::move(x)); }
+inline Scalar sqrt(Scalar x) { return unary(UnaryOp::kSqrt, std::move(x)); }
+inline Scalar rsqrt(Scalar x) { return unary(UnaryOp::kRsqrt, std::move(x)); }
+inline Scalar floor(Scalar x) { return unary(UnaryOp::kFloor, std::move(x)); }
+inline Scalar ceil(Scalar x) { return unary(UnaryOp::kCeil, std::move(x)); }
+inline Scalar round(Scalar x) { return unary(UnaryOp::kRound, std::move(x)); }
+inline Scalar abs(Scalar x) { return unary(UnaryOp::kAbs, std::move(x)); }
+inline Scalar min(Scalar a, Scalar b) { return binary(BinaryOp::kMin, std::move(a), std::move(b)); }
+inline Scalar max(Scalar a, Scalar b) { return binary(BinaryOp::kMax, std::move(a), std::move(b)); }
+inline Scalar pow(Scalar a, Scalar b) { return binary(BinaryOp::kPow, std::move(a), std::move(b)); }
+inline Scalar mod(Scalar a, Scalar b) { return binary(BinaryOp::kMod, std::move(a), std::move(b)); }
+inline Scalar floor_div(Scalar a, Scalar b) {
+  return binary(BinaryOp::kFloorDiv, std::move(a), std::move(b));
+}
+inline Scalar floor_mod(Scalar a, Scalar b) {
+  return binary(BinaryOp::kFloorMod, std::move(a), std::move(b));
+}
+
+/// As text, for tests and `--emit`: `(load in0 [i0, i1]) * 2`.
+std::string to_string(const ScalarNode& node);
+
+}  // namespace relay::te
