@@ -1,0 +1,31 @@
+// The reference evaluator: the meaning of every construct, slow and obvious.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include <relay/ir/module.h>
+#include <relay/runtime/value.h>
+
+namespace relay {
+
+/// Evaluates `@entry(arguments…)` of a specialised module (infer.h). Frames live on the heap; tail calls
+/// take constant space. Throws RuntimeError with a call trace for failures of the program.
+Value evaluate_function(const Module& module, Name entry, std::span<const Value> arguments);
+
+/// Evaluates a closed, typed expression (constant folding). Throws as above.
+Value evaluate_expr(const ExprRef& expr, const Module& module);
+
+/// Calls a closure that an evaluation returned.
+Value call_closure(const Value& closure, std::span<const Value> arguments);
+
+/// Applies one operator to values, straight from its definition: runs the relation on the run-time types,
+/// then the tensor expression, the expansion or the library kernel.
+Value apply_op(const Operator* op, const AttrsRef& attrs, std::span<const Value> arguments,
+               Span span = {});
+
+/// The type of a value; closures have no type of their own and give `_`.
+TypeRef value_type(const Value& value);
+
+}  // namespace relay

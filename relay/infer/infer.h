@@ -1,0 +1,45 @@
+// Type inference (language.md §4, T1–T17).
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include <relay/ir/module.h>
+#include <relay/support/diagnostic.h>
+
+namespace relay {
+
+/// Infers and checks the whole module: publishes a type on every node (`Expr::type`) and on every global
+/// function its type or scheme. Nothing in the module is edited, except that literals keep their text
+/// and get a type. Functions already inferred against the same global signatures are not visited again.
+/// All problems are reported; the module is well typed if none is an error. Warnings (clauses that can
+/// never run, …) are reported too.
+std::vector<Diagnostic> infer_types(const Module& module);
+
+/// As above, but throws `Error` if there are errors; warnings go to `warnings` if given.
+void infer_types_or_throw(const Module& module, std::vector<Diagnostic>* warnings = nullptr);
+
+/// The type of one expression whose free variables carry annotations; throws `Error`.
+TypeRef infer_expr_type(const ExprRef& expr, const Module& module);
+
+/// The type or scheme of a global function after `infer_types`.
+TypeRef function_signature(const Module& module, Name function);
+
+/// Specialises (T16, T17): a module whose entry takes exactly `arguments` and in which every function
+/// reachable from it is monomorphic in what matters (constraints, literals, operators); literals have
+/// become constants. All types are published. Throws `Error` when the arguments do not fit.
+/// The result's entry has the same name. `arguments` are closed types.
+Module specialize(const Module& module, Name entry, std::span<const TypeRef> arguments);
+
+/// Well-formedness apart from types: every variable bound once and used in scope, effectful nodes with one
+/// parent (E4), no TempExpr. Empty if all is well.
+std::vector<Diagnostic> verify(const Module& module);
+
+/// The kind of a type, checking everything inside; problems (language.md §3) are added to `sink`.
+Kind check_kind(const TypeRef& type, const Module& module, DiagnosticSink& sink, Span span = {});
+
+/// Example values that no clause of a match covers (at most `most`), as patterns; empty if complete.
+std::vector<PatternRef> unmatched_cases(const Match& match, const Module& module, size_t most = 4);
+
+}  // namespace relay

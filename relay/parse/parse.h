@@ -1,0 +1,34 @@
+// Text to IR (language.md §1).
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <relay/ir/module.h>
+#include <relay/support/diagnostic.h>
+
+namespace relay {
+
+/// Scope nesting (parentheses, blocks, types, patterns) allowed in program text.
+inline constexpr int kMaxParseDepth = 1000;
+
+/// What a text gave: the module as far as it could be read, and everything that was wrong. A bare
+/// expression or a trailing one becomes `@main`; a bare `fn` becomes `@main` itself.
+struct ParseResult {
+  Module module;
+  std::vector<Diagnostic> diagnostics;  // errors and warnings
+  bool ok() const;
+};
+
+/// Parses a whole program. Never throws for bad text. `name` is shown in diagnostics.
+ParseResult parse_text(std::string name, std::string text);
+ParseResult parse_source(std::shared_ptr<const Source> source);
+
+/// Parses; throws `Error` with all diagnostics if there is any error.
+Module parse_module(std::string name, std::string text);
+/// One expression without definitions; throws `Error`.
+ExprRef parse_expr(std::string text);
+/// One type, e.g. "Tensor[(2, 3), float32]"; throws `Error`.
+TypeRef parse_type(std::string text);
+
+}  // namespace relay
