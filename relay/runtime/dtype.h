@@ -119,7 +119,7 @@ constexpr uint16_t bfloat_from_float(float value) {
 
 /// Storage of one bool element: a byte, 0 or 1.
 struct Bool {
-  uint8_t value = 0;
+  uint8_t value;
   constexpr Bool() = default;
   constexpr explicit Bool(bool v) : value(v ? 1 : 0) {}
   constexpr operator bool() const { return value != 0; }  // NOLINT(google-explicit-constructor)
@@ -127,7 +127,7 @@ struct Bool {
 
 /// Storage of an IEEE binary16 number. Converts to float exactly, from others to nearest even.
 struct Half {
-  uint16_t bits = 0;
+  uint16_t bits;
   constexpr Half() = default;
   constexpr explicit Half(float v) : bits(detail::half_from_float(v)) {}
   constexpr explicit Half(double v) : Half(detail::round_to_odd(v)) {}
@@ -143,7 +143,7 @@ struct Half {
 
 /// Storage of a bfloat16 number: the upper half of a float32. Rounds to nearest even.
 struct BFloat16 {
-  uint16_t bits = 0;
+  uint16_t bits;
   constexpr BFloat16() = default;
   constexpr explicit BFloat16(float v) : bits(detail::bfloat_from_float(v)) {}
   constexpr explicit BFloat16(double v) : BFloat16(detail::round_to_odd(v)) {}

@@ -9,7 +9,7 @@ namespace relay {
 
 /// Bytes that run-time values may take together. By default RELAY_MEMORY_LIMIT of the environment,
 /// else 90 % of what the system can give now (of the container, if that is less). The reading is
-/// cached; large requests renew it.
+/// kept for a second.
 size_t memory_limit();
 
 /// Sets the limit; 0 goes back to the default.

@@ -37,6 +37,7 @@ class NDArrayObject {
 
  private:
   friend class NDArray;
+  friend class Value;
   NDArrayObject() = default;
   void destroy() const noexcept;
   int64_t* extents() const {

@@ -241,6 +241,8 @@ class Value {
   void forget() noexcept {
     kind_ = Kind::kNone;
     counted_ = false;
+    dtype_ = {};
+    payload_.bits = 0;
   }
   [[noreturn]] void throw_wrong_kind(const char* wanted) const;
   static Value with_fields(Kind kind, const ConstructorInfo* constructor, std::span<Value> fields);

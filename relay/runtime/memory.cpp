@@ -1,0 +1,180 @@
+#include <relay/runtime/memory.h>
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <string_view>
+
+#include <relay/support/error.h>
+
+namespace relay {
+namespace {
+
+// Amounts below this are summed up in each thread before the shared account sees them.
+constexpr int64_t kSlack = int64_t{1} << 20;
+constexpr int64_t kRenewAfterNs = 1'000'000'000;
+
+std::atomic<int64_t> in_use{0};
+std::atomic<size_t> explicit_limit{0};
+std::atomic<size_t> system_limit{0};  // 0: not read yet
+std::atomic<int64_t> read_at{0};
+
+// What this thread has charged (or given back) and not yet added to `in_use`.
+struct Balance {
+  int64_t pending = 0;
+  ~Balance() { in_use.fetch_add(pending, std::memory_order_relaxed); }
+};
+thread_local Balance balance;
+
+int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+// The number after `key` in a small text file of the kernel; without a key, the first number.
+bool read_number(const char* path, std::string_view key, uint64_t* number) {
+  std::FILE* file = std::fopen(path, "re");
+  if (file == nullptr) return false;
+  char buffer[8192];
+  size_t length = std::fread(buffer, 1, sizeof buffer, file);
+  std::fclose(file);
+  std::string_view text(buffer, length);
+  size_t at = 0;
+  if (!key.empty()) {
+    while (true) {
+      at = text.find(key, at);
+      if (at == std::string_view::npos) return false;
+      if (at == 0 || text[at - 1] == '\n') break;
+      at += key.size();
+    }
+    at = text.find_first_not_of(" \t", at + key.size());
+    if (at == std::string_view::npos) return false;
+  }
+  return std::from_chars(text.data() + at, text.data() + length, *number).ec == std::errc();
+}
+
+uint64_t available_memory() {
+  uint64_t available = uint64_t{1} << 62;
+  uint64_t kib = 0;
+  if (read_number("/proc/meminfo", "MemAvailable:", &kib)) available = kib * 1024;
+  uint64_t most = 0, current = 0;
+  if (read_number("/sys/fs/cgroup/memory.max", {}, &most) &&
+      read_number("/sys/fs/cgroup/memory.current", {}, &current)) {
+    uint64_t cache = 0;
+    read_number("/sys/fs/cgroup/memory.stat", "inactive_file ", &cache);
+    current -= std::min(current, cache);
+    available = std::min(available, most > current ? most - current : 0);
+  }
+  return available;
+}
+
+size_t environment_limit() {
+  static const size_t limit = [] {
+    const char* text = std::getenv("RELAY_MEMORY_LIMIT");
+    size_t bytes = 0;
+    if (text != nullptr) std::from_chars(text, text + std::strlen(text), bytes);
+    return bytes;
+  }();
+  return limit;
+}
+
+// Pages that were charged but never touched still count as available, so a renewed limit is
+// bounded by what the machine has at all.
+size_t read_system_limit() {
+  double available = static_cast<double>(available_memory());
+  double limit =
+      static_cast<double>(std::max<int64_t>(in_use.load(std::memory_order_relaxed), 0)) +
+      0.9 * available;
+  uint64_t total_kib = 0;
+  if (read_number("/proc/meminfo", "MemTotal:", &total_kib))
+    limit = std::min(limit, 0.95 * 1024.0 * static_cast<double>(total_kib));
+  return static_cast<size_t>(std::max(limit, 1.0));
+}
+
+size_t current_limit() {
+  if (size_t limit = explicit_limit.load(std::memory_order_relaxed); limit != 0) return limit;
+  if (size_t limit = environment_limit(); limit != 0) return limit;
+  size_t limit = system_limit.load(std::memory_order_relaxed);
+  int64_t now = now_ns();
+  int64_t last = read_at.load(std::memory_order_relaxed);
+  if (limit == 0 || (now - last > kRenewAfterNs &&
+                     read_at.compare_exchange_strong(last, now, std::memory_order_relaxed))) {
+    limit = read_system_limit();
+    system_limit.store(limit, std::memory_order_relaxed);
+    read_at.store(now, std::memory_order_relaxed);
+  }
+  return limit;
+}
+
+bool charge_shared(int64_t amount) {
+  size_t limit = current_limit();
+  int64_t before = in_use.fetch_add(amount, std::memory_order_relaxed);
+  if (amount <= 0 || (before + amount <= 0) || static_cast<size_t>(before + amount) <= limit)
+    return true;
+  in_use.fetch_sub(amount, std::memory_order_relaxed);
+  return false;
+}
+
+}  // namespace
+
+size_t memory_limit() { return current_limit(); }
+
+void set_memory_limit(size_t bytes) { explicit_limit.store(bytes, std::memory_order_relaxed); }
+
+size_t memory_in_use() {
+  int64_t amount = in_use.load(std::memory_order_relaxed) + balance.pending;
+  return static_cast<size_t>(std::max<int64_t>(amount, 0));
+}
+
+bool try_charge_memory(size_t bytes) noexcept {
+  if (bytes < static_cast<size_t>(kSlack)) {
+    int64_t pending = balance.pending + static_cast<int64_t>(bytes);
+    if (pending < kSlack) {
+      balance.pending = pending;
+      return true;
+    }
+    if (!charge_shared(pending)) return false;
+    balance.pending = 0;
+    return true;
+  }
+  if (bytes > static_cast<size_t>(std::numeric_limits<int64_t>::max() / 4)) return false;
+  return charge_shared(static_cast<int64_t>(bytes));
+}
+
+void charge_memory(size_t bytes, const char* what) {
+  if (!try_charge_memory(bytes)) throw_out_of_memory(what, bytes);
+}
+
+void refund_memory(size_t bytes) noexcept {
+  int64_t pending = balance.pending - static_cast<int64_t>(bytes);
+  if (pending > -kSlack) {
+    balance.pending = pending;
+    return;
+  }
+  in_use.fetch_add(pending, std::memory_order_relaxed);
+  balance.pending = 0;
+}
+
+void throw_out_of_memory(const char* what, size_t bytes, bool overflow) {
+  std::string needs = overflow ? "more bytes than can be addressed"
+                               : std::to_string(bytes) + " bytes, more than";
+  size_t limit = memory_limit();
+  size_t used = memory_in_use();
+  if (overflow) throw Error(std::string(what) + " needs " + needs);
+  if (bytes <= limit) {
+    throw Error(std::string(what) + " needs " + needs + " the " +
+                std::to_string(limit > used ? limit - used : 0) +
+                " left of the memory limit of " + std::to_string(limit) + " bytes");
+  }
+  throw Error(std::string(what) + " needs " + needs + " the memory limit of " +
+              std::to_string(limit) + " bytes");
+}
+
+}  // namespace relay

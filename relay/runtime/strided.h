@@ -1,0 +1,31 @@
+// Walking the elements of an array in row-major order, whatever its strides.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <relay/runtime/ndarray.h>
+
+namespace relay {
+
+/// Reads the elements of an array from first to last, some at a time.
+class ElementReader {
+ public:
+  explicit ElementReader(const NDArray& array);
+
+  /// Copies up to `most` further elements to `out`; the number copied, 0 at the end.
+  int64_t read(void* out, int64_t most);
+
+ private:
+  NDArray array_;
+  const std::byte* at_;
+  int64_t left_;
+  size_t width_;
+  int64_t index_[NDArray::kMaxRank] = {};
+};
+
+/// Copies `count` elements of `width` bytes; strides count bytes.
+void copy_elements(std::byte* to, int64_t to_stride, const std::byte* from, int64_t from_stride,
+                   int64_t count, size_t width);
+
+}  // namespace relay
