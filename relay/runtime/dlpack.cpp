@@ -1,9 +1,8 @@
 #include <relay/runtime/dlpack.h>
+#include <relay/support/error.h>
 
 #include <memory>
 #include <string>
-
-#include <relay/support/error.h>
 
 namespace relay::dlpack {
 namespace {

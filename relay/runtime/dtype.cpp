@@ -1,8 +1,7 @@
 #include <relay/runtime/dtype.h>
+#include <relay/support/error.h>
 
 #include <string>
-
-#include <relay/support/error.h>
 
 namespace relay {
 
@@ -19,26 +18,38 @@ std::string_view DType::name() const {
       return bits == 1 ? "bool" : "invalid";
     case DTypeCode::kInt:
       switch (bits) {
-        case 0: return "void";
-        case 8: return "int8";
-        case 16: return "int16";
-        case 32: return "int32";
-        case 64: return "int64";
+        case 0:
+          return "void";
+        case 8:
+          return "int8";
+        case 16:
+          return "int16";
+        case 32:
+          return "int32";
+        case 64:
+          return "int64";
       }
       break;
     case DTypeCode::kUInt:
       switch (bits) {
-        case 8: return "uint8";
-        case 16: return "uint16";
-        case 32: return "uint32";
-        case 64: return "uint64";
+        case 8:
+          return "uint8";
+        case 16:
+          return "uint16";
+        case 32:
+          return "uint32";
+        case 64:
+          return "uint64";
       }
       break;
     case DTypeCode::kFloat:
       switch (bits) {
-        case 16: return "float16";
-        case 32: return "float32";
-        case 64: return "float64";
+        case 16:
+          return "float16";
+        case 32:
+          return "float32";
+        case 64:
+          return "float64";
       }
       break;
     case DTypeCode::kBFloat:

@@ -235,8 +235,8 @@ decltype(auto) dispatch(DType dtype, F&& f) {
   throw_bad_dtype(dtype);
 }
 
-/// A number of any element type as the storage type `T`. A float outside the range of an integer
-/// type saturates and not-a-number becomes 0, so that no input is undefined behaviour.
+/// A number of any element type as the storage type `T`. Integers wrap around; a float outside the
+/// range of an integer type saturates and not-a-number becomes 0: nothing is undefined.
 template <class T, class From>
 constexpr T convert_element(From value) {
   if constexpr (std::is_same_v<T, From>) {

@@ -1,4 +1,5 @@
 #include <relay/runtime/memory.h>
+#include <relay/support/error.h>
 
 #include <algorithm>
 #include <atomic>
@@ -10,8 +11,6 @@
 #include <limits>
 #include <string>
 #include <string_view>
-
-#include <relay/support/error.h>
 
 namespace relay {
 namespace {
@@ -89,9 +88,8 @@ size_t environment_limit() {
 // bounded by what the machine has at all.
 size_t read_system_limit() {
   double available = static_cast<double>(available_memory());
-  double limit =
-      static_cast<double>(std::max<int64_t>(in_use.load(std::memory_order_relaxed), 0)) +
-      0.9 * available;
+  double limit = static_cast<double>(std::max<int64_t>(in_use.load(std::memory_order_relaxed), 0)) +
+                 0.9 * available;
   uint64_t total_kib = 0;
   if (read_number("/proc/meminfo", "MemTotal:", &total_kib))
     limit = std::min(limit, 0.95 * 1024.0 * static_cast<double>(total_kib));
@@ -163,15 +161,15 @@ void refund_memory(size_t bytes) noexcept {
 }
 
 void throw_out_of_memory(const char* what, size_t bytes, bool overflow) {
-  std::string needs = overflow ? "more bytes than can be addressed"
-                               : std::to_string(bytes) + " bytes, more than";
+  std::string needs =
+      overflow ? "more bytes than can be addressed" : std::to_string(bytes) + " bytes, more than";
   size_t limit = memory_limit();
   size_t used = memory_in_use();
   if (overflow) throw Error(std::string(what) + " needs " + needs);
   if (bytes <= limit) {
     throw Error(std::string(what) + " needs " + needs + " the " +
-                std::to_string(limit > used ? limit - used : 0) +
-                " left of the memory limit of " + std::to_string(limit) + " bytes");
+                std::to_string(limit > used ? limit - used : 0) + " left of the memory limit of " +
+                std::to_string(limit) + " bytes");
   }
   throw Error(std::string(what) + " needs " + needs + " the memory limit of " +
               std::to_string(limit) + " bytes");

@@ -1,4 +1,8 @@
+#include <relay/runtime/memory.h>
 #include <relay/runtime/ndarray.h>
+#include <relay/runtime/strided.h>
+#include <relay/support/error.h>
+#include <relay/support/hash.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -6,11 +10,6 @@
 #include <limits>
 #include <memory>
 #include <new>
-
-#include <relay/runtime/memory.h>
-#include <relay/runtime/strided.h>
-#include <relay/support/error.h>
-#include <relay/support/hash.h>
 
 namespace relay {
 namespace {

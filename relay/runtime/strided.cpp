@@ -26,10 +26,14 @@ void copy_elements(std::byte* to, int64_t to_stride, const std::byte* from, int6
     return;
   }
   switch (width) {
-    case 1: return copy_fixed<1>(to, to_stride, from, from_stride, count);
-    case 2: return copy_fixed<2>(to, to_stride, from, from_stride, count);
-    case 4: return copy_fixed<4>(to, to_stride, from, from_stride, count);
-    default: return copy_fixed<8>(to, to_stride, from, from_stride, count);
+    case 1:
+      return copy_fixed<1>(to, to_stride, from, from_stride, count);
+    case 2:
+      return copy_fixed<2>(to, to_stride, from, from_stride, count);
+    case 4:
+      return copy_fixed<4>(to, to_stride, from, from_stride, count);
+    default:
+      return copy_fixed<8>(to, to_stride, from, from_stride, count);
   }
 }
 

@@ -1,10 +1,10 @@
 // Walking the elements of an array in row-major order, whatever its strides.
 #pragma once
 
+#include <relay/runtime/ndarray.h>
+
 #include <cstddef>
 #include <cstdint>
-
-#include <relay/runtime/ndarray.h>
 
 namespace relay {
 

@@ -1,6 +1,7 @@
-#include <relay/runtime/value.h>
-
 #include <malloc.h>
+#include <relay/runtime/memory.h>
+#include <relay/runtime/value.h>
+#include <relay/support/error.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -9,9 +10,6 @@
 #include <mutex>
 #include <set>
 #include <tuple>
-
-#include <relay/runtime/memory.h>
-#include <relay/support/error.h>
 
 namespace relay {
 
@@ -23,8 +21,7 @@ const ConstructorInfo* ConstructorInfo::intern(Name name, Name type_name, int32_
   static auto& table = *new std::map<Key, std::unique_ptr<const ConstructorInfo>>;
   std::lock_guard lock(mutex);
   auto& entry = table[Key(name, type_name, tag, arity)];
-  if (entry == nullptr)
-    entry.reset(new ConstructorInfo{name, type_name, tag, arity});
+  if (entry == nullptr) entry.reset(new ConstructorInfo{name, type_name, tag, arity});
   return entry.get();
 }
 
@@ -135,9 +132,7 @@ Value Value::with_fields(Kind kind, const ConstructorInfo* constructor, std::spa
   return value;
 }
 
-Value Value::tuple(std::span<Value> fields) {
-  return with_fields(Kind::kTuple, nullptr, fields);
-}
+Value Value::tuple(std::span<Value> fields) { return with_fields(Kind::kTuple, nullptr, fields); }
 
 Value Value::data(const ConstructorInfo* constructor, std::span<Value> fields) {
   RELAY_CHECK(constructor->arity == fields.size(), "a constructor has a value for each field");
@@ -165,13 +160,20 @@ Value Value::reference(Value initial) {
 
 const char* kind_name(Value::Kind kind) {
   switch (kind) {
-    case Value::Kind::kNone: return "nothing";
-    case Value::Kind::kScalar: return "a number";
-    case Value::Kind::kTensor: return "a tensor";
-    case Value::Kind::kTuple: return "a tuple";
-    case Value::Kind::kData: return "a data value";
-    case Value::Kind::kClosure: return "a closure";
-    case Value::Kind::kReference: return "a reference";
+    case Value::Kind::kNone:
+      return "nothing";
+    case Value::Kind::kScalar:
+      return "a number";
+    case Value::Kind::kTensor:
+      return "a tensor";
+    case Value::Kind::kTuple:
+      return "a tuple";
+    case Value::Kind::kData:
+      return "a data value";
+    case Value::Kind::kClosure:
+      return "a closure";
+    case Value::Kind::kReference:
+      return "a reference";
   }
   return "nothing";
 }

@@ -157,6 +157,12 @@ class Value {
   static Value data(const ConstructorInfo* constructor, std::vector<Value> fields) {
     return data(constructor, std::span(fields));
   }
+  /// A constructor without fields.
+  static Value data(const ConstructorInfo* constructor) {
+    return data(constructor, std::span<Value>());
+  }
+  /// The empty tuple.
+  static Value unit() { return tuple(std::span<Value>()); }
   static Value closure(Ref<Closure> closure);
   /// A new mutable cell.
   static Value reference(Value initial);
