@@ -112,7 +112,7 @@ class Operator {
 /// Fluent declaration; see RELAY_OP.
 class OpBuilder {
  public:
-  explicit OpBuilder(Operator* op) : op_(op) {}
+  OpBuilder(Operator* op, Name name);
   OpBuilder& doc(std::string text);
   OpBuilder& input(Name name, std::string doc);
   template <class T>

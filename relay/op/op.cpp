@@ -1,0 +1,198 @@
+#include <relay/op/op.h>
+
+#include <algorithm>
+#include <deque>
+#include <mutex>
+
+#include <relay/support/error.h>
+
+namespace relay {
+
+namespace {
+
+struct OpRegistry {
+  std::mutex mutex;
+  std::deque<Operator> operators;
+  std::deque<OpBuilder> builders;
+  std::unordered_map<Name, Operator*> by_name;
+
+  static OpRegistry& instance() {
+    static OpRegistry* registry = new OpRegistry;
+    return *registry;
+  }
+};
+
+// Other spellings that programs use (language.md §1).
+Name canonical_name(Name name) {
+  static const std::unordered_map<Name, Name> spellings = {
+      {"mul", "multiply"}, {"sub", "subtract"}, {"div", "divide"}};
+  auto found = spellings.find(name);
+  return found == spellings.end() ? name : found->second;
+}
+
+te::TensorInfo info_of(const TypeRef& type) {
+  const auto* tensor = type->as<TensorType>();
+  RELAY_CHECK(tensor != nullptr && tensor->has_rank() && tensor->has_dtype(),
+              "a tensor of known rank and dtype is needed, found " + type->str());
+  auto dims = tensor->dims();
+  return {std::vector<Dim>(dims.begin(), dims.end()), tensor->dtype()};
+}
+
+void flatten(const TypeRef& type, std::vector<te::TensorInfo>& out) {
+  if (const auto* tuple = type->as<TupleType>()) {
+    for (const TypeRef& field : tuple->fields()) flatten(field, out);
+  } else {
+    out.push_back(info_of(type));
+  }
+}
+
+}  // namespace
+
+te::TensorInfo OpCall::tensor(size_t i) const { return info_of(inputs_[i]); }
+
+te::TensorInfo OpCall::result(size_t k) const {
+  const auto* tuple = output_->as<TupleType>();
+  return info_of(tuple == nullptr ? output_ : tuple->fields()[k]);
+}
+
+size_t OpCall::num_results() const {
+  const auto* tuple = output_->as<TupleType>();
+  return tuple == nullptr ? 1 : tuple->fields().size();
+}
+
+OpBuilder::OpBuilder(Operator* op, Name name) : op_(op) { op_->name_ = name; }
+OpBuilder& OpBuilder::doc(std::string text) {
+  op_->doc_ = std::move(text);
+  return *this;
+}
+OpBuilder& OpBuilder::input(Name name, std::string doc) {
+  op_->inputs_.push_back({name, std::move(doc)});
+  return *this;
+}
+OpBuilder& OpBuilder::relation(const Relation* relation) {
+  RELAY_CHECK(op_->relation_ == nullptr, "operator with two relations: " + op_->name_.str());
+  op_->relation_ = relation;
+  return *this;
+}
+OpBuilder& OpBuilder::relation(Relation::Infer infer) {
+  return relation(register_relation({op_->name_, Relation::Form::kGeneral, infer,
+                                     "The relation of operator " + op_->name_.str() + "."}));
+}
+OpBuilder& OpBuilder::compute(ComputeFn compute) {
+  RELAY_CHECK(op_->definition_ == DefinitionKind::kNone,
+              "operator with two definitions: " + op_->name_.str());
+  op_->definition_ = DefinitionKind::kCompute;
+  op_->compute_ = std::move(compute);
+  return *this;
+}
+OpBuilder& OpBuilder::expand(ExpandFn expand) {
+  RELAY_CHECK(op_->definition_ == DefinitionKind::kNone,
+              "operator with two definitions: " + op_->name_.str());
+  op_->definition_ = DefinitionKind::kExpand;
+  op_->expand_ = std::move(expand);
+  return *this;
+}
+OpBuilder& OpBuilder::kernel(std::string name,
+                             std::function<std::vector<int64_t>(const OpCall& call)> params) {
+  return compute([name = std::move(name), params = std::move(params)](const OpCall& call,
+                                                                      te::Builder& b) {
+    std::vector<te::Tensor> inputs;
+    for (size_t i = 0; i < b.num_inputs(); ++i) inputs.push_back(b.input(i));
+    std::vector<te::TensorInfo> results;
+    for (size_t k = 0; k < call.num_results(); ++k) results.push_back(call.result(k));
+    for (const te::Tensor& tensor : b.library(name, inputs, std::move(results), params(call))) {
+      b.output(tensor);
+    }
+  });
+}
+OpBuilder& OpBuilder::intrinsic() {
+  RELAY_CHECK(op_->definition_ == DefinitionKind::kNone,
+              "operator with two definitions: " + op_->name_.str());
+  op_->definition_ = DefinitionKind::kIntrinsic;
+  return *this;
+}
+OpBuilder& OpBuilder::gradient(GradientFn gradient) {
+  op_->gradient_ = std::move(gradient);
+  return *this;
+}
+OpBuilder& OpBuilder::no_gradient(std::string why) {
+  op_->no_gradient_ = std::move(why);
+  return *this;
+}
+OpBuilder& OpBuilder::precision(Precision precision) {
+  op_->precision_ = precision;
+  return *this;
+}
+OpBuilder& OpBuilder::level(int level) {
+  op_->level_ = level;
+  return *this;
+}
+OpBuilder& OpBuilder::impure() {
+  op_->pure_ = false;
+  return *this;
+}
+
+const Operator* find_op(Name name) {
+  OpRegistry& registry = OpRegistry::instance();
+  std::lock_guard lock(registry.mutex);
+  auto found = registry.by_name.find(canonical_name(name));
+  return found == registry.by_name.end() ? nullptr : found->second;
+}
+
+const Operator* get_op(std::string_view name) {
+  const Operator* op = find_op(name);
+  RELAY_CHECK(op != nullptr, "no operator " + std::string(name));
+  return op;
+}
+
+std::vector<const Operator*> all_ops() {
+  OpRegistry& registry = OpRegistry::instance();
+  std::lock_guard lock(registry.mutex);
+  std::vector<const Operator*> ops;
+  for (const Operator& op : registry.operators) ops.push_back(&op);
+  std::sort(ops.begin(), ops.end(),
+            [](const Operator* a, const Operator* b) { return a->name() < b->name(); });
+  return ops;
+}
+
+OpBuilder& declare_op(std::string_view name) {
+  OpRegistry& registry = OpRegistry::instance();
+  std::lock_guard lock(registry.mutex);
+  Operator& op = registry.operators.emplace_back();
+  bool added = registry.by_name.emplace(name, &op).second;
+  RELAY_CHECK(added, "operator declared twice: " + std::string(name));
+  return registry.builders.emplace_back(&op, name);
+}
+
+ExprRef call_op(std::string_view name, std::span<const ExprRef> args, AttrsRef attrs, Span span) {
+  const Operator* op = get_op(name);
+  if (!attrs && op->attrs_schema() != nullptr) attrs = Attrs::make(*op->attrs_schema(), {}, span);
+  return make_call(make_op(op), args, std::move(attrs), {}, span);
+}
+
+te::Computation build_computation(const OpCall& call) {
+  const Operator* op = call.op();
+  RELAY_CHECK(op->definition() == DefinitionKind::kCompute,
+              "operator " + op->name().str() + " is not defined by a computation");
+  std::vector<te::TensorInfo> inputs;
+  for (size_t i = 0; i < call.num_inputs(); ++i) flatten(call.input(i), inputs);
+  te::Builder builder(std::move(inputs));
+  op->compute()(call, builder);
+  return builder.finish();
+}
+
+TypeRef infer_call_type(const Operator* op, std::span<const TypeRef> inputs, const AttrsRef& attrs,
+                        DimSolver* solver,
+                        std::function<std::optional<NDArray>(size_t)> values) {
+  if (inputs.size() != op->num_inputs()) {
+    size_t n = op->num_inputs();
+    throw Error(op->name().str() + " takes " + std::to_string(n) + (n == 1 ? " argument" : " arguments") +
+                ", found " + std::to_string(inputs.size()));
+  }
+  AttrsRef defaults;
+  if (!attrs && op->attrs_schema() != nullptr) defaults = Attrs::make(*op->attrs_schema(), {}, {});
+  RelationCall call(inputs, attrs ? attrs : defaults, solver, std::move(values));
+  return op->relation()->infer(call);
+}
+
+}  // namespace relay
