@@ -1,0 +1,62 @@
+# The everyday commands. CMake presets do the work; `cmake --preset dev` and ninja are fine by hand, too.
+
+SHELL := /bin/bash
+JOBS ?= $(shell nproc)
+BUILD := build
+# Continuous integration sets RELAY_WERROR=ON.
+CONFIGURE_OPTIONS := -DRELAY_WERROR=$(or $(RELAY_WERROR),OFF)
+SOURCES = git ls-files -z '*.cpp' '*.h'
+
+.PHONY: all build demo test bench format check-format lint golden asan coverage setup clean
+
+all: build
+
+setup:
+	@scripts/setup.sh
+
+build: setup
+	@cmake --preset release $(CONFIGURE_OPTIONS) > /dev/null
+	@cmake --build --preset release --parallel $(JOBS)
+
+# Builds, runs all tests; the last line is ctest's summary.
+test: setup
+	@scripts/test.sh release $(JOBS) $(CONFIGURE_OPTIONS)
+
+# The same under AddressSanitizer and UndefinedBehaviorSanitizer.
+asan: setup
+	@scripts/test.sh debug $(JOBS) $(CONFIGURE_OPTIONS)
+
+coverage: setup
+	@scripts/test.sh coverage $(JOBS) $(CONFIGURE_OPTIONS)
+
+demo: setup
+	@cmake --preset release $(CONFIGURE_OPTIONS) > /dev/null
+	@cmake --build --preset release --parallel $(JOBS) --target relay
+	@examples/digits/demo.sh $(BUILD)/bin/relay
+
+bench: setup
+	@cmake --preset release $(CONFIGURE_OPTIONS) > /dev/null
+	@cmake --build --preset release --parallel $(JOBS) --target benchmarks
+	@shopt -s nullglob; for program in $(BUILD)/bin/bench_*; do \
+	  echo "== $${program##*/}"; "$$program" || exit 1; done
+
+# Makes what the golden tests print now what they expect; read the difference before you commit it.
+golden: build
+	@tests/update_golden
+	@git --no-pager diff --stat -- tests
+
+format:
+	@scripts/setup.sh --only clang-format
+	@$(SOURCES) | xargs -0 -r clang-format -i
+
+check-format:
+	@scripts/setup.sh --only clang-format
+	@$(SOURCES) | xargs -0 -r clang-format --dry-run -Werror
+
+lint:
+	@scripts/setup.sh --only clang-tidy --only cmake --only ninja-build
+	@cmake --preset dev > /dev/null
+	@git ls-files -z 'relay/*.cpp' 'tools/*.cpp' | xargs -0 -r -n 1 -P $(JOBS) clang-tidy --quiet -p build-dev
+
+clean:
+	rm -rf build build-dev build-asan build-coverage

@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# Installs what building and testing need and this machine lacks, on Debian 12 or later: Debian packages (as root or
+# through sudo) and, into .venv, the PyPI packages of requirements-test.txt. Quick where nothing is missing.
+#
+#   scripts/setup.sh                   what building and testing need
+#   scripts/setup.sh --only PACKAGE    these Debian packages only (may be repeated), no .venv
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+packages=(
+  cmake ninja-build g++ ccache lld git
+  libfmt-dev libspdlog-dev nlohmann-json3-dev libcli11-dev zlib1g-dev
+  libgtest-dev libgmock-dev libbenchmark-dev
+  python3 python3-venv
+)
+with_venv=yes
+if [ "${1:-}" = --only ]; then
+  packages=()
+  with_venv=no
+  while [ $# -ge 2 ] && [ "$1" = --only ]; do
+    packages+=("$2")
+    shift 2
+  done
+fi
+if [ $# -gt 0 ]; then
+  echo "setup: usage: scripts/setup.sh [--only PACKAGE]..." >&2
+  exit 2
+fi
+
+say() { echo "setup: $*"; }
+
+missing_packages() {
+  local installed package
+  installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "${packages[@]}" 2> /dev/null |
+    sed -n 's/^installed //p' || true)
+  for package in "${packages[@]}"; do
+    grep -qxF -- "$package" <<< "$installed" || echo "$package"
+  done
+}
+
+as_root() {
+  if [ "$(id -u)" -eq 0 ]; then
+    "$@"
+  else
+    sudo --non-interactive "$@"
+  fi
+}
+
+if command -v dpkg-query > /dev/null; then
+  mapfile -t missing < <(missing_packages)
+  if [ "${#missing[@]}" -gt 0 ]; then
+    say "installing Debian packages: ${missing[*]}"
+    if [ "$(id -u)" -ne 0 ] && ! sudo --non-interactive true 2> /dev/null; then
+      say "this needs root; run: sudo apt-get install ${missing[*]}" >&2
+      exit 1
+    fi
+    # The package lists may be missing or old; fetch them only where the install fails without.
+    install=(env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}")
+    if ! as_root "${install[@]}" < /dev/null > /dev/null 2>&1; then
+      as_root apt-get update -qq < /dev/null
+      as_root "${install[@]}" < /dev/null > /dev/null
+    fi
+    say "installed ${#missing[@]} Debian packages"
+  fi
+else
+  say "no Debian here: install the equivalents of ${packages[*]}"
+fi
+
+if [ "$with_venv" = yes ]; then
+  stamp=.venv/requirements-test.txt
+  if ! cmp -s requirements-test.txt "$stamp" || [ ! -x .venv/bin/python ]; then
+    say "installing PyPI packages into .venv: $(grep -v '^#' requirements-test.txt | tr '\n' ' ')"
+    python3 -m venv .venv
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-test.txt < /dev/null
+    cp requirements-test.txt "$stamp"
+    say "installed into .venv"
+  fi
+fi
