@@ -1,0 +1,315 @@
+// Reductions over axes.
+#include <algorithm>
+
+#include <relay/op/op.h>
+#include <relay/op/reduce/reduce_attrs.h>
+
+namespace relay {
+namespace {
+
+using te::Indices;
+using te::Scalar;
+
+// Which dimensions are reduced.
+template <class A>
+std::vector<bool> reduced_axes(const RelationCall& call, const A& attrs, size_t rank) {
+  if (!attrs.axis) return std::vector<bool>(rank, true);
+  std::vector<bool> reduced(rank, false);
+  for (int64_t axis : *attrs.axis) {
+    auto position = static_cast<size_t>(normalize_axis(call, axis, rank));
+    call.require(!reduced[position], "axis " + std::to_string(axis) + " is given twice");
+    reduced[position] = true;
+  }
+  if (attrs.exclude) reduced.flip();
+  return reduced;
+}
+template <class A>
+std::vector<bool> reduced_axes(const OpCall& call, const A& attrs, size_t rank) {
+  std::vector<TypeRef> inputs{call.input(0)};
+  return reduced_axes(RelationCall(inputs, call.attrs_ref()), attrs, rank);
+}
+
+std::vector<Dim> kept_dims(const std::vector<Dim>& dims, const std::vector<bool>& reduced,
+                           bool keepdims) {
+  std::vector<Dim> kept;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (!reduced[i]) {
+      kept.push_back(dims[i]);
+    } else if (keepdims) {
+      kept.push_back(1);
+    }
+  }
+  return kept;
+}
+
+std::vector<Dim> folded_dims(const std::vector<Dim>& dims, const std::vector<bool>& reduced) {
+  std::vector<Dim> folded;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (reduced[i]) folded.push_back(dims[i]);
+  }
+  return folded;
+}
+
+// The index into the data for output index `outer` and fold index `inner`.
+std::vector<Scalar> data_index(Indices outer, Indices inner, const std::vector<bool>& reduced,
+                               bool keepdims) {
+  std::vector<Scalar> index;
+  size_t o = 0;
+  size_t k = 0;
+  for (bool is_reduced : reduced) {
+    if (is_reduced) {
+      index.push_back(inner[k++]);
+      if (keepdims) ++o;
+    } else {
+      index.push_back(outer[o++]);
+    }
+  }
+  return index;
+}
+
+template <class A>
+TypeRef infer_reduce(const RelationCall& call, std::optional<DType> result = {},
+                     bool needs_element = false) {
+  te::TensorInfo data = call.tensor(0);
+  const A& attrs = call.attrs<A>();
+  std::vector<bool> reduced = reduced_axes(call, attrs, data.rank());
+  std::vector<Dim> kept = kept_dims(data.dims, reduced, attrs.keepdims);
+  if (needs_element) {
+    std::vector<Dim> folded = folded_dims(data.dims, reduced);
+    auto zero = [](Dim dim) { return dim.is_int(0); };
+    call.require(std::none_of(folded.begin(), folded.end(), zero) ||
+                     std::any_of(kept.begin(), kept.end(), zero),
+                 "nothing to choose from: a reduced axis of " + shape_str(data.dims) +
+                     " has extent 0");
+  }
+  return TensorType::make(kept, result.value_or(data.dtype));
+}
+
+TypeRef infer_sum(const RelationCall& call) {
+  DType dtype = call.tensor(0).dtype;
+  call.require(dtype.is_numeric(), "needs numbers, found " + call.input(0)->str());
+  return infer_reduce<ReduceAttrs>(call);
+}
+TypeRef infer_extremum(const RelationCall& call) {
+  return infer_reduce<ReduceAttrs>(call, {}, true);
+}
+TypeRef infer_logic(const RelationCall& call) {
+  call.require(call.tensor(0).dtype.is_bool(), "needs dtype bool, found " + call.input(0)->str());
+  return infer_reduce<ReduceAttrs>(call);
+}
+TypeRef infer_arg(const RelationCall& call) { return infer_reduce<ArgReduceAttrs>(call, kInt32, true); }
+TypeRef infer_variance(const RelationCall& call) {
+  te::TensorInfo data = call.tensor(0);
+  te::TensorInfo mean = call.tensor(1);
+  call.require(data.dtype == mean.dtype && data.dtype.is_float(),
+               "data and mean must be of one floating-point dtype, found " + call.input(0)->str() +
+                   " and " + call.input(1)->str());
+  auto joined = broadcast_shapes(data.dims, mean.dims);
+  call.require(joined && joined->size() == data.rank(),
+               "the mean's shape " + shape_str(mean.dims) + " does not broadcast to the data's " +
+                   shape_str(data.dims));
+  return infer_reduce<VarianceAttrs>(call);
+}
+
+// Narrow floats add up in float32.
+DType sum_dtype(DType dtype) { return dtype.is_float() && dtype.bits < 32 ? kFloat32 : dtype; }
+
+using FoldFn = Scalar (te::Builder::*)(std::span<const Dim>, const std::function<Scalar(Indices)>&);
+
+void compute_fold(const OpCall& call, te::Builder& b, FoldFn fold, bool wide) {
+  const auto& attrs = call.attrs<ReduceAttrs>();
+  te::Tensor data = b.input(0);
+  std::vector<bool> reduced = reduced_axes(call, attrs, data.rank());
+  DType accumulator = wide ? sum_dtype(data.dtype()) : data.dtype();
+  b.output(b.map(call.result().dims, [&](Indices outer) {
+    Scalar total = (b.*fold)(folded_dims(data.dims(), reduced), [&](Indices inner) {
+      return te::cast(data(data_index(outer, inner, reduced, attrs.keepdims)), accumulator);
+    });
+    return te::cast(total, data.dtype());
+  }));
+}
+
+void compute_extremum(const OpCall& call, te::Builder& b, bool is_max) {
+  const auto& attrs = call.attrs<ReduceAttrs>();
+  te::Tensor data = b.input(0);
+  std::vector<bool> reduced = reduced_axes(call, attrs, data.rank());
+  b.output(b.map(call.result().dims, [&](Indices outer) {
+    auto body = [&](Indices inner) {
+      return data(data_index(outer, inner, reduced, attrs.keepdims));
+    };
+    std::vector<Dim> folded = folded_dims(data.dims(), reduced);
+    // The order on bool is False < True.
+    if (data.dtype().is_bool()) return is_max ? b.any(folded, body) : b.all(folded, body);
+    return is_max ? b.max(folded, body, true) : b.min(folded, body, true);
+  }));
+}
+
+Scalar element_count(const std::vector<Dim>& folded) { return te::from_dim(product(folded)); }
+
+void compute_mean(const OpCall& call, te::Builder& b) {
+  const auto& attrs = call.attrs<ReduceAttrs>();
+  te::Tensor data = b.input(0);
+  std::vector<bool> reduced = reduced_axes(call, attrs, data.rank());
+  std::vector<Dim> folded = folded_dims(data.dims(), reduced);
+  DType accumulator = sum_dtype(data.dtype());
+  b.output(b.map(call.result().dims, [&](Indices outer) {
+    Scalar total = b.sum(folded, [&](Indices inner) {
+      return te::cast(data(data_index(outer, inner, reduced, attrs.keepdims)), accumulator);
+    });
+    Scalar count = te::cast(element_count(folded), accumulator);
+    if (!accumulator.is_float()) {
+      count = te::fail_unless(count != 0, count, "integer division by zero: the mean of nothing");
+    }
+    return te::cast(total / count, data.dtype());
+  }));
+}
+
+void compute_variance(const OpCall& call, te::Builder& b) {
+  const auto& attrs = call.attrs<VarianceAttrs>();
+  te::Tensor data = b.input(0);
+  te::Tensor mean = b.input(1);
+  std::vector<bool> reduced = reduced_axes(call, attrs, data.rank());
+  std::vector<Dim> folded = folded_dims(data.dims(), reduced);
+  DType accumulator = sum_dtype(data.dtype());
+  b.output(b.map(call.result().dims, [&](Indices outer) {
+    Scalar total = b.sum(folded, [&](Indices inner) {
+      std::vector<Scalar> index = data_index(outer, inner, reduced, attrs.keepdims);
+      Scalar difference = te::cast(data(index), accumulator) -
+                          te::cast(mean.broadcast(index), accumulator);
+      return difference * difference;
+    });
+    Scalar count = te::cast(element_count(folded), accumulator);
+    if (attrs.unbiased) count = count - 1.0;
+    return te::cast(total / count, data.dtype());
+  }));
+}
+
+// The flat index, over the searched axes in order, of the first (or last) extreme element. Not-a-number
+// counts as extreme, as in NumPy.
+void compute_arg(const OpCall& call, te::Builder& b, bool is_max) {
+  const auto& attrs = call.attrs<ArgReduceAttrs>();
+  te::Tensor data = b.input(0);
+  DType dtype = data.dtype().is_bool() ? kUInt8 : data.dtype();
+  std::vector<bool> reduced = reduced_axes(call, attrs, data.rank());
+  std::vector<Dim> folded = folded_dims(data.dims(), reduced);
+  auto better = [&](const Scalar& a, const Scalar& b_value) {
+    Scalar beats = is_max ? a > b_value : a < b_value;
+    if (!dtype.is_float()) return beats;
+    Scalar a_nan = te::unary(te::UnaryOp::kIsNan, a);
+    Scalar b_nan = te::unary(te::UnaryOp::kIsNan, b_value);
+    return beats || (a_nan && !b_nan);
+  };
+  b.output(b.map(call.result().dims, [&](Indices outer) {
+    std::vector<Scalar> found = b.fold(
+        folded,
+        [&](Indices inner) -> std::vector<Scalar> {
+          Scalar flat = te::index_constant(0);
+          for (size_t k = 0; k < folded.size(); ++k) flat = flat * te::from_dim(folded[k]) + inner[k];
+          return {te::cast(data(data_index(outer, inner, reduced, attrs.keepdims)), dtype), flat};
+        },
+        [&](std::span<const Scalar> l, std::span<const Scalar> r) -> std::vector<Scalar> {
+          // Index -1 marks the identity. Between equals the order of the indices decides.
+          Scalar tie = !better(l[0], r[0]) && !better(r[0], l[0]);
+          Scalar tie_right = attrs.select_last_index ? r[1] > l[1] : r[1] < l[1];
+          Scalar right = (r[1] >= 0) && ((l[1] < 0) || better(r[0], l[0]) || (tie && tie_right));
+          return {te::select(right, r[0], l[0]), te::select(right, r[1], l[1])};
+        },
+        {is_max ? te::lowest(dtype) : te::highest(dtype), te::index_constant(-1)}, true);
+    return te::cast(found[1], kInt32);
+  }));
+}
+
+RELAY_OP("sum")
+    .doc("Sum over axes; of nothing, 0. Integers wrap in their own dtype.")
+    .input("data", "Tensor of numbers.")
+    .attrs<ReduceAttrs>()
+    .relation(infer_sum)
+    .precision(Precision::kFloat32)
+    .level(4)
+    .compute([](const OpCall& call, te::Builder& b) {
+      compute_fold(call, b, &te::Builder::sum, true);
+    });
+
+RELAY_OP("prod")
+    .doc("Product over axes; of nothing, 1. Integers wrap in their own dtype.")
+    .input("data", "Tensor of numbers.")
+    .attrs<ReduceAttrs>()
+    .relation(infer_sum)
+    .level(4)
+    .compute([](const OpCall& call, te::Builder& b) {
+      compute_fold(call, b, &te::Builder::prod, true);
+    });
+
+RELAY_OP("mean")
+    .doc("Mean over axes; of integers, truncated toward zero.")
+    .input("data", "Tensor of numbers.")
+    .attrs<ReduceAttrs>()
+    .relation(infer_sum)
+    .precision(Precision::kFloat32)
+    .level(4)
+    .compute(compute_mean);
+
+RELAY_OP("variance")
+    .doc("Mean of the squared differences from a given mean, over axes.")
+    .input("data", "Tensor of floats.")
+    .input("mean", "Mean of the data, broadcastable to its shape.")
+    .attrs<VarianceAttrs>()
+    .relation(infer_variance)
+    .precision(Precision::kFloat32)
+    .level(4)
+    .compute(compute_variance);
+
+RELAY_OP("max")
+    .doc("Largest element over axes; not-a-number if there is one. An error over nothing.")
+    .input("data", "Tensor.")
+    .attrs<ReduceAttrs>()
+    .relation(infer_extremum)
+    .level(4)
+    .compute([](const OpCall& call, te::Builder& b) { compute_extremum(call, b, true); });
+
+RELAY_OP("min")
+    .doc("Smallest element over axes; not-a-number if there is one. An error over nothing.")
+    .input("data", "Tensor.")
+    .attrs<ReduceAttrs>()
+    .relation(infer_extremum)
+    .level(4)
+    .compute([](const OpCall& call, te::Builder& b) { compute_extremum(call, b, false); });
+
+RELAY_OP("all")
+    .doc("Whether all elements over axes are true; of nothing, True.")
+    .input("data", "Tensor of bool.")
+    .attrs<ReduceAttrs>()
+    .relation(infer_logic)
+    .level(4)
+    .compute([](const OpCall& call, te::Builder& b) {
+      compute_fold(call, b, &te::Builder::all, false);
+    });
+
+RELAY_OP("any")
+    .doc("Whether some element over axes is true; of nothing, False.")
+    .input("data", "Tensor of bool.")
+    .attrs<ReduceAttrs>()
+    .relation(infer_logic)
+    .level(4)
+    .compute([](const OpCall& call, te::Builder& b) {
+      compute_fold(call, b, &te::Builder::any, false);
+    });
+
+RELAY_OP("argmax")
+    .doc("Index (int32) of the largest element, flat over the searched axes.")
+    .input("data", "Tensor.")
+    .attrs<ArgReduceAttrs>()
+    .relation(infer_arg)
+    .level(4)
+    .compute([](const OpCall& call, te::Builder& b) { compute_arg(call, b, true); });
+
+RELAY_OP("argmin")
+    .doc("Index (int32) of the smallest element, flat over the searched axes.")
+    .input("data", "Tensor.")
+    .attrs<ArgReduceAttrs>()
+    .relation(infer_arg)
+    .level(4)
+    .compute([](const OpCall& call, te::Builder& b) { compute_arg(call, b, false); });
+
+}  // namespace
+}  // namespace relay

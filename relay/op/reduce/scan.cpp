@@ -1,0 +1,59 @@
+// Running sums and products.
+#include <relay/op/op.h>
+#include <relay/op/reduce/reduce_attrs.h>
+
+namespace relay {
+namespace {
+
+using te::Indices;
+using te::Scalar;
+
+TypeRef infer_scan(const RelationCall& call) {
+  te::TensorInfo data = call.tensor(0);
+  const auto& attrs = call.attrs<ScanopAttrs>();
+  DType dtype = attrs.dtype.value_or(data.dtype);
+  call.require(dtype.is_numeric(), "needs a number dtype, found " + std::string(dtype.name()) +
+                                       "; give one with dtype=");
+  if (attrs.axis) {
+    normalize_axis(call, *attrs.axis, data.rank());
+    return TensorType::make(data.dims, dtype);
+  }
+  Dim flat[] = {product(data.dims)};
+  return TensorType::make(flat, dtype);
+}
+
+void compute_scan(const OpCall& call, te::Builder& b, bool is_sum) {
+  const auto& attrs = call.attrs<ScanopAttrs>();
+  te::TensorInfo result = call.result();
+  te::Tensor data = b.input(0);
+  if (!attrs.axis) data = b.reshape(data, result.dims);
+  int64_t axis = attrs.axis.value_or(0);
+  if (axis < 0) axis += static_cast<int64_t>(result.rank());
+  b.output(b.scan(
+      result.dims, static_cast<uint32_t>(axis),
+      [&](Indices) -> std::vector<Scalar> { return {te::constant(is_sum ? 0 : 1, result.dtype)}; },
+      [&](Indices i, std::span<const Scalar> carry) -> std::vector<Scalar> {
+        Scalar x = te::cast(data(i), result.dtype);
+        return {is_sum ? carry[0] + x : carry[0] * x};
+      },
+      false, attrs.exclusive.value_or(false))[0]);
+}
+
+RELAY_OP("cumsum")
+    .doc("Running sum along an axis; integers wrap.")
+    .input("data", "Tensor of any shape.")
+    .attrs<ScanopAttrs>()
+    .relation(infer_scan)
+    .level(3)
+    .compute([](const OpCall& call, te::Builder& b) { compute_scan(call, b, true); });
+
+RELAY_OP("cumprod")
+    .doc("Running product along an axis; integers wrap.")
+    .input("data", "Tensor of any shape.")
+    .attrs<ScanopAttrs>()
+    .relation(infer_scan)
+    .level(3)
+    .compute([](const OpCall& call, te::Builder& b) { compute_scan(call, b, false); });
+
+}  // namespace
+}  // namespace relay
