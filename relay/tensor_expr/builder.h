@@ -12,6 +12,16 @@ namespace relay::te {
 
 using Indices = std::span<const Scalar>;
 
+// Index lists for loads: a copy with one place changed, added or left out.
+std::vector<Scalar> replace(Indices index, size_t at, Scalar value);
+std::vector<Scalar> insert(Indices index, size_t at, Scalar value);
+std::vector<Scalar> without(Indices index, size_t at);
+
+/// A value by cases over consecutive ranges of `index`: `body(k, index - begin_k)` in the k-th range, of
+/// length `extents[k]`. A balanced tree of selects (concatenate, stack).
+Scalar piecewise(const Scalar& index, std::span<const Dim> extents,
+                 const std::function<Scalar(size_t part, Scalar local)>& body);
+
 /// A tensor inside a computation under construction.
 class Tensor {
  public:

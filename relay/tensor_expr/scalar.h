@@ -45,7 +45,8 @@ enum class ScalarKind : uint8_t {
   kLoad,
   kSelect,   // args: condition, then, else. Lazy: the loads and failures of the arm not taken do not happen
   kFail,     // args: condition, value. Fails with `message` where the condition is false, else the value
-  kFold,     // args: the values to combine, then optionally a bool `where`
+  kFold,     // args: the values to combine, then optionally a bool `where`: values are not evaluated
+             // where it is false. As a value it stands for its first accumulator
   kGet       // args: a fold; its k-th accumulator
 };
 
@@ -110,10 +111,11 @@ class ScalarNode {
   ScalarNode(ScalarKind node_kind, DType node_dtype) : kind(node_kind), dtype(node_dtype) {}
   void retain() const noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
   void release() const noexcept {
-    if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+    if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy();
   }
 
  private:
+  void destroy() const noexcept;  // without recursion
   mutable std::atomic<uint32_t> refs_{1};
 };
 

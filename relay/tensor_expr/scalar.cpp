@@ -1,0 +1,368 @@
+#include <relay/tensor_expr/scalar.h>
+
+#include <cmath>
+#include <limits>
+
+#include <relay/support/error.h>
+
+namespace relay::te {
+namespace {
+
+Ref<ScalarNode> new_node(ScalarKind kind, DType dtype) { return make_ref<ScalarNode>(kind, dtype); }
+
+Immediate immediate_of(DType dtype, const void* element) {
+  Immediate value{};
+  dispatch(dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    T stored = *static_cast<const T*>(element);
+    if constexpr (std::is_same_v<T, Bool>) {
+      value.i = stored ? 1 : 0;
+    } else if constexpr (std::is_integral_v<T>) {
+      if constexpr (std::is_signed_v<T>) {
+        value.i = stored;
+      } else {
+        value.u = stored;
+      }
+    } else {
+      value.f = static_cast<double>(static_cast<ComputeType<T>>(stored));
+    }
+  });
+  return value;
+}
+
+template <class From>
+Scalar constant_of(From from, DType dtype) {
+  Ref<ScalarNode> node = new_node(ScalarKind::kConst, dtype);
+  dispatch(dtype, [&](auto tag) {
+    auto element = convert_element<typename decltype(tag)::type>(from);
+    node->value = immediate_of(dtype, &element);
+  });
+  return Scalar(node);
+}
+
+Scalar bool_constant(bool value) { return constant(int64_t{value}, kBool); }
+
+bool is_const(const Scalar& x) { return x.node()->kind == ScalarKind::kConst; }
+bool is_index_const(const Scalar& x) { return is_const(x) && x.dtype() == kInt64; }
+bool is_index_const(const Scalar& x, int64_t value) {
+  return is_index_const(x) && x.node()->value.i == value;
+}
+
+int64_t wrap_add(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+int64_t wrap_sub(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+}
+int64_t wrap_mul(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+}
+
+/// Two int64 constants; null for what is not folded (division by zero stays to fail when it runs).
+Scalar fold_int64(BinaryOp op, int64_t a, int64_t b) {
+  bool divides = b != 0 && b != -1;  // least / -1 overflows
+  int64_t floor_quotient = divides ? a / b - ((a % b != 0) && ((a % b < 0) != (b < 0))) : 0;
+  switch (op) {
+    case BinaryOp::kAdd: return index_constant(wrap_add(a, b));
+    case BinaryOp::kSub: return index_constant(wrap_sub(a, b));
+    case BinaryOp::kMul: return index_constant(wrap_mul(a, b));
+    case BinaryOp::kDiv: return divides ? index_constant(a / b) : Scalar();
+    case BinaryOp::kMod: return divides ? index_constant(a % b) : Scalar();
+    case BinaryOp::kFloorDiv: return divides ? index_constant(floor_quotient) : Scalar();
+    case BinaryOp::kFloorMod: return divides ? index_constant(a - floor_quotient * b) : Scalar();
+    case BinaryOp::kMin: return index_constant(std::min(a, b));
+    case BinaryOp::kMax: return index_constant(std::max(a, b));
+    case BinaryOp::kEq: return bool_constant(a == b);
+    case BinaryOp::kNe: return bool_constant(a != b);
+    case BinaryOp::kLt: return bool_constant(a < b);
+    case BinaryOp::kLe: return bool_constant(a <= b);
+    case BinaryOp::kGt: return bool_constant(a > b);
+    case BinaryOp::kGe: return bool_constant(a >= b);
+    default: return Scalar();
+  }
+}
+
+/// Index terms are small, so they never wrap: rules that hold only without overflow may be used.
+bool is_index_term(const ScalarNode* node, int depth = 4) {
+  if (depth == 0) return false;
+  switch (node->kind) {
+    case ScalarKind::kIndex:
+    case ScalarKind::kFromDim:
+      return true;
+    case ScalarKind::kConst:
+      return std::abs(static_cast<double>(node->value.i)) < 1e9;
+    case ScalarKind::kBinary:
+      return (node->binary == BinaryOp::kAdd || node->binary == BinaryOp::kSub ||
+              node->binary == BinaryOp::kMul || node->binary == BinaryOp::kFloorDiv ||
+              node->binary == BinaryOp::kFloorMod) &&
+             is_index_term(node->args[0].get(), depth - 1) &&
+             is_index_term(node->args[1].get(), depth - 1);
+    default:
+      return false;
+  }
+}
+
+/// Identities on int64 with a constant on the right; null if none applies.
+Scalar simplify_int64(BinaryOp op, const Scalar& a, const Scalar& b) {
+  if (!is_index_const(b)) return Scalar();
+  int64_t c = b.node()->value.i;
+  const ScalarNode* left = a.node();
+  bool left_binary = left->kind == ScalarKind::kBinary && left->args[1]->kind == ScalarKind::kConst;
+  switch (op) {
+    case BinaryOp::kAdd:
+    case BinaryOp::kSub: {
+      if (c == 0) return a;
+      if (!left_binary) return Scalar();
+      int64_t signed_c = op == BinaryOp::kAdd ? c : wrap_sub(0, c);
+      int64_t inner = left->args[1]->value.i;
+      if (left->binary == BinaryOp::kAdd) {
+        return binary(BinaryOp::kAdd, left->args[0], index_constant(wrap_add(inner, signed_c)));
+      }
+      if (left->binary == BinaryOp::kSub) {
+        return binary(BinaryOp::kAdd, left->args[0], index_constant(wrap_sub(signed_c, inner)));
+      }
+      return Scalar();
+    }
+    case BinaryOp::kMul:
+      if (c == 1) return a;
+      if (c == 0) return b;
+      if (left_binary && left->binary == BinaryOp::kMul) {
+        return binary(BinaryOp::kMul, left->args[0],
+                      index_constant(wrap_mul(left->args[1]->value.i, c)));
+      }
+      return Scalar();
+    case BinaryOp::kDiv:
+    case BinaryOp::kFloorDiv:
+      if (c == 1) return a;
+      if (c > 0 && left_binary && left->binary == BinaryOp::kMul && left->args[1]->value.i % c == 0 &&
+          is_index_term(left)) {
+        return binary(BinaryOp::kMul, left->args[0], index_constant(left->args[1]->value.i / c));
+      }
+      return Scalar();
+    case BinaryOp::kMod:
+    case BinaryOp::kFloorMod:
+      if (c == 1) return index_constant(0);
+      if (c > 0 && left_binary && left->binary == BinaryOp::kMul && left->args[1]->value.i % c == 0 &&
+          is_index_term(left)) {
+        return index_constant(0);
+      }
+      return Scalar();
+    default:
+      return Scalar();
+  }
+}
+
+bool is_commutative(BinaryOp op) {
+  return op == BinaryOp::kAdd || op == BinaryOp::kMul || op == BinaryOp::kMin ||
+         op == BinaryOp::kMax;
+}
+
+bool is_comparison(BinaryOp op) { return op >= BinaryOp::kEq; }
+
+bool is_bitwise(BinaryOp op) {
+  return op == BinaryOp::kAnd || op == BinaryOp::kOr || op == BinaryOp::kXor;
+}
+
+std::string type_text(const Scalar& x) { return std::string(x.dtype().name()); }
+
+}  // namespace
+
+void ScalarNode::destroy() const noexcept {
+  // A chain of nodes must not become a chain of C++ frames: whoever is outermost frees the rest.
+  thread_local std::vector<const ScalarNode*>* pending = nullptr;
+  if (pending != nullptr) {
+    pending->push_back(this);
+    return;
+  }
+  std::vector<const ScalarNode*> worklist{this};
+  pending = &worklist;
+  while (!worklist.empty()) {
+    const ScalarNode* node = worklist.back();
+    worklist.pop_back();
+    delete node;
+  }
+  pending = nullptr;
+}
+
+Scalar constant(double value, DType dtype) { return constant_of(value, dtype); }
+Scalar constant(int64_t value, DType dtype) { return constant_of(value, dtype); }
+
+Scalar index_constant(int64_t value) {
+  Ref<ScalarNode> node = new_node(ScalarKind::kConst, kInt64);
+  node->value.i = value;
+  return Scalar(node);
+}
+
+Scalar from_dim(Dim dim) {
+  if (dim.is_int()) return index_constant(dim.as_int());
+  Ref<ScalarNode> node = new_node(ScalarKind::kFromDim, kInt64);
+  node->dim = dim;
+  return Scalar(node);
+}
+
+Scalar index_of(Axis axis) {
+  Ref<ScalarNode> node = new_node(ScalarKind::kIndex, kInt64);
+  node->axis = axis.id;
+  return Scalar(node);
+}
+
+Scalar placeholder(uint32_t id, DType dtype) {
+  Ref<ScalarNode> node = new_node(ScalarKind::kVar, dtype);
+  node->id = id;
+  return Scalar(node);
+}
+
+Scalar lowest(DType dtype) {
+  Ref<ScalarNode> node = new_node(ScalarKind::kConst, dtype);
+  dispatch(dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if constexpr (std::is_integral_v<T>) {
+      T value = std::numeric_limits<T>::min();
+      node->value = immediate_of(dtype, &value);
+    } else if (dtype.is_float()) {
+      node->value.f = -std::numeric_limits<double>::infinity();
+    }
+  });
+  return Scalar(node);
+}
+
+Scalar highest(DType dtype) {
+  Ref<ScalarNode> node = new_node(ScalarKind::kConst, dtype);
+  dispatch(dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if constexpr (std::is_integral_v<T>) {
+      T value = std::numeric_limits<T>::max();
+      node->value = immediate_of(dtype, &value);
+    } else if (dtype.is_float()) {
+      node->value.f = std::numeric_limits<double>::infinity();
+    } else {
+      node->value.i = 1;
+    }
+  });
+  return Scalar(node);
+}
+
+Scalar unary(UnaryOp op, Scalar x) {
+  DType dtype = x.dtype();
+  DType result = dtype;
+  switch (op) {
+    case UnaryOp::kNot:
+      RELAY_CHECK(dtype.is_bool(), "logical not of " + type_text(x));
+      if (is_const(x)) return bool_constant(x.node()->value.i == 0);
+      break;
+    case UnaryOp::kBitNot:
+      if (dtype.is_bool()) return unary(UnaryOp::kNot, std::move(x));
+      RELAY_CHECK(dtype.is_integer(), "bitwise not of " + type_text(x));
+      break;
+    case UnaryOp::kNeg:
+    case UnaryOp::kAbs:
+    case UnaryOp::kSign:
+      RELAY_CHECK(dtype.is_numeric(), std::string(unary_name(op)) + " of " + type_text(x));
+      if (op == UnaryOp::kNeg && is_index_const(x)) {
+        return index_constant(wrap_sub(0, x.node()->value.i));
+      }
+      break;
+    case UnaryOp::kFloor:
+    case UnaryOp::kCeil:
+    case UnaryOp::kRound:
+    case UnaryOp::kTrunc:
+      if (dtype.is_integer()) return x;
+      RELAY_CHECK(dtype.is_float(), std::string(unary_name(op)) + " of " + type_text(x));
+      break;
+    case UnaryOp::kIsNan:
+    case UnaryOp::kIsInf:
+      if (!dtype.is_float()) return bool_constant(false);
+      result = kBool;
+      break;
+    case UnaryOp::kIsFinite:
+      if (!dtype.is_float()) return bool_constant(true);
+      result = kBool;
+      break;
+    default:
+      RELAY_CHECK(dtype.is_float(), std::string(unary_name(op)) + " of " + type_text(x));
+  }
+  Ref<ScalarNode> node = new_node(ScalarKind::kUnary, result);
+  node->unary = op;
+  node->args.push_back(x.ref());
+  return Scalar(node);
+}
+
+Scalar binary(BinaryOp op, Scalar a, Scalar b) {
+  DType dtype = a.dtype();
+  RELAY_CHECK(dtype == b.dtype(), std::string(binary_name(op)) + " of " + type_text(a) + " and " +
+                                      type_text(b));
+  if (dtype.is_bool()) {
+    // Arithmetic on truth values is logic, as in NumPy.
+    if (op == BinaryOp::kAdd || op == BinaryOp::kMax) op = BinaryOp::kOr;
+    if (op == BinaryOp::kMul || op == BinaryOp::kMin) op = BinaryOp::kAnd;
+    RELAY_CHECK(is_bitwise(op) || is_comparison(op), std::string(binary_name(op)) + " of bool");
+    if (op == BinaryOp::kAnd || op == BinaryOp::kOr) {
+      int64_t neutral = op == BinaryOp::kAnd ? 1 : 0;
+      if (is_const(a)) return a.node()->value.i == neutral ? b : a;
+      if (is_const(b)) return b.node()->value.i == neutral ? a : b;
+    }
+  } else if (is_bitwise(op) || op == BinaryOp::kShl || op == BinaryOp::kShr) {
+    RELAY_CHECK(dtype.is_integer(), std::string(binary_name(op)) + " of " + type_text(a));
+  } else if (op == BinaryOp::kAtan2) {
+    RELAY_CHECK(dtype.is_float(), "atan2 of " + type_text(a));
+  }
+  if (dtype == kInt64) {
+    if (is_const(a) && is_const(b)) {
+      Scalar folded = fold_int64(op, a.node()->value.i, b.node()->value.i);
+      if (folded.node() != nullptr) return folded;
+    }
+    if (is_const(a) && is_commutative(op)) std::swap(a, b);
+    Scalar simpler = simplify_int64(op, a, b);
+    if (simpler.node() != nullptr) return simpler;
+  }
+  Ref<ScalarNode> node = new_node(ScalarKind::kBinary, is_comparison(op) ? kBool : dtype);
+  node->binary = op;
+  node->args.reserve(2);
+  node->args.push_back(a.ref());
+  node->args.push_back(b.ref());
+  return Scalar(node);
+}
+
+Scalar cast(Scalar x, DType dtype) {
+  if (x.dtype() == dtype) return x;
+  if (is_index_const(x)) return constant(x.node()->value.i, dtype);
+  Ref<ScalarNode> node = new_node(ScalarKind::kCast, dtype);
+  node->args.push_back(x.ref());
+  return Scalar(node);
+}
+
+Scalar bitcast(Scalar x, DType dtype) {
+  if (x.dtype() == dtype) return x;
+  RELAY_CHECK(x.dtype().size() == dtype.size() && !x.dtype().is_bool() && !dtype.is_bool(),
+              "bitcast of " + type_text(x) + " to " + std::string(dtype.name()));
+  Ref<ScalarNode> node = new_node(ScalarKind::kBitcast, dtype);
+  node->args.push_back(x.ref());
+  return Scalar(node);
+}
+
+Scalar select(Scalar condition, Scalar then_value, Scalar else_value) {
+  RELAY_CHECK(condition.dtype().is_bool(), "select on " + type_text(condition));
+  RELAY_CHECK(then_value.dtype() == else_value.dtype(),
+              "select of " + type_text(then_value) + " and " + type_text(else_value));
+  if (is_const(condition)) return condition.node()->value.i != 0 ? then_value : else_value;
+  if (then_value.node() == else_value.node()) return then_value;
+  Ref<ScalarNode> node = new_node(ScalarKind::kSelect, then_value.dtype());
+  node->args.reserve(3);
+  node->args.push_back(condition.ref());
+  node->args.push_back(then_value.ref());
+  node->args.push_back(else_value.ref());
+  return Scalar(node);
+}
+
+Scalar fail_unless(Scalar condition, Scalar value, std::string message) {
+  RELAY_CHECK(condition.dtype().is_bool(), "fail on " + type_text(condition));
+  if (is_const(condition) && condition.node()->value.i != 0) return value;
+  Ref<ScalarNode> node = new_node(ScalarKind::kFail, value.dtype());
+  node->message = std::move(message);
+  node->args.reserve(2);
+  node->args.push_back(condition.ref());
+  node->args.push_back(value.ref());
+  return Scalar(node);
+}
+
+}  // namespace relay::te
