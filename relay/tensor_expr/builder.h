@@ -12,6 +12,14 @@ namespace relay::te {
 
 using Indices = std::span<const Scalar>;
 
+/// A list of extents as a parameter: a vector, a span or `{n, 3}`.
+class Dims : public std::span<const Dim> {
+ public:
+  Dims(std::span<const Dim> dims) : span(dims) {}             // NOLINT(google-explicit-constructor)
+  Dims(const std::vector<Dim>& dims) : span(dims) {}          // NOLINT(google-explicit-constructor)
+  Dims(std::initializer_list<Dim> dims) : span(dims.begin(), dims.size()) {}  // NOLINT
+};
+
 // Index lists for loads: a copy with one place changed, added or left out.
 std::vector<Scalar> replace(Indices index, size_t at, Scalar value);
 std::vector<Scalar> insert(Indices index, size_t at, Scalar value);
@@ -19,7 +27,7 @@ std::vector<Scalar> without(Indices index, size_t at);
 
 /// A value by cases over consecutive ranges of `index`: `body(k, index - begin_k)` in the k-th range, of
 /// length `extents[k]`. A balanced tree of selects (concatenate, stack).
-Scalar piecewise(const Scalar& index, std::span<const Dim> extents,
+Scalar piecewise(const Scalar& index, Dims extents,
                  const std::function<Scalar(size_t part, Scalar local)>& body);
 
 /// A tensor inside a computation under construction.
@@ -40,8 +48,14 @@ class Tensor {
     return (*this)(Indices(index.begin(), index.size()));
   }
   Scalar load(Indices index, Bounds bounds) const;
+  Scalar load(std::initializer_list<Scalar> index, Bounds bounds) const {
+    return load(Indices(index.begin(), index.size()), bounds);
+  }
   /// Outside the tensor: `fill` (a constant of the tensor's dtype).
   Scalar load_or(Indices index, Scalar fill) const;
+  Scalar load_or(std::initializer_list<Scalar> index, Scalar fill) const {
+    return load_or(Indices(index.begin(), index.size()), std::move(fill));
+  }
   /// Element under numpy broadcasting: `index` may have more dimensions; a dimension of extent 1 reads 0.
   /// A dimension that may or may not be 1 is decided at run time.
   Scalar broadcast(Indices index) const;
@@ -60,48 +74,48 @@ class Builder {
   Axis axis(Dim extent) { return {computation_.num_axes++, extent}; }
 
   /// A tensor of shape `dims` whose element at i is `body(i)`.
-  Tensor map(std::span<const Dim> dims, const std::function<Scalar(Indices)>& body);
+  Tensor map(Dims dims, const std::function<Scalar(Indices)>& body);
   /// Several tensors on one domain.
-  std::vector<Tensor> map_n(std::span<const Dim> dims,
+  std::vector<Tensor> map_n(Dims dims,
                             const std::function<std::vector<Scalar>(Indices)>& body);
 
   // Folds: combine `body(k)` for all k in the box `extents`. The accumulator has the body's dtype: cast
   // inside for another one.
-  Scalar sum(std::span<const Dim> extents, const std::function<Scalar(Indices)>& body);
-  Scalar prod(std::span<const Dim> extents, const std::function<Scalar(Indices)>& body);
+  Scalar sum(Dims extents, const std::function<Scalar(Indices)>& body);
+  Scalar prod(Dims extents, const std::function<Scalar(Indices)>& body);
   /// Of nothing: a run-time error if `needs_element`, else the lowest (highest) value.
-  Scalar max(std::span<const Dim> extents, const std::function<Scalar(Indices)>& body,
+  Scalar max(Dims extents, const std::function<Scalar(Indices)>& body,
              bool needs_element = false);
-  Scalar min(std::span<const Dim> extents, const std::function<Scalar(Indices)>& body,
+  Scalar min(Dims extents, const std::function<Scalar(Indices)>& body,
              bool needs_element = false);
-  Scalar all(std::span<const Dim> extents, const std::function<Scalar(Indices)>& body);
-  Scalar any(std::span<const Dim> extents, const std::function<Scalar(Indices)>& body);
+  Scalar all(Dims extents, const std::function<Scalar(Indices)>& body);
+  Scalar any(Dims extents, const std::function<Scalar(Indices)>& body);
   /// Several accumulators at once: `body(k)` gives one value for each; `combine(lhs, rhs)` joins;
   /// `identity` starts. E.g. argmax: values (x[k], k), identity (lowest, -1).
   std::vector<Scalar> fold(
-      std::span<const Dim> extents, const std::function<std::vector<Scalar>(Indices)>& body,
+      Dims extents, const std::function<std::vector<Scalar>(Indices)>& body,
       const std::function<std::vector<Scalar>(std::span<const Scalar>, std::span<const Scalar>)>& combine,
       std::vector<Scalar> identity, bool needs_element = false);
 
   /// Recurrence along dimension `along` of `dims`: `init(i)` before it, `step(i, carries)` at each.
   std::vector<Tensor> scan(
-      std::span<const Dim> dims, uint32_t along,
+      Dims dims, uint32_t along,
       const std::function<std::vector<Scalar>(Indices)>& init,
       const std::function<std::vector<Scalar>(Indices, std::span<const Scalar>)>& step,
       bool reverse = false, bool exclusive = false);
 
   enum class UpdateOp { kAssign, kSum, kProd, kMin, kMax };
   /// `base` with, for each point of `extents` in row-major order, element `at(i)` updated with `value(i)`.
-  Tensor update(const Tensor& base, std::span<const Dim> extents,
+  Tensor update(const Tensor& base, Dims extents,
                 const std::function<std::vector<Scalar>(Indices)>& at,
                 const std::function<Scalar(Indices)>& value, UpdateOp op,
                 Bounds bounds = Bounds::kFail);
 
   /// The same elements in row-major order under another shape (same number of elements).
-  Tensor reshape(const Tensor& source, std::span<const Dim> dims);
+  Tensor reshape(const Tensor& source, Dims dims);
   /// Strided view, see `View`.
-  Tensor view(const Tensor& source, Dim offset, std::span<const Dim> extents,
-              std::span<const Dim> strides);
+  Tensor view(const Tensor& source, Dim offset, Dims extents,
+              Dims strides);
   /// A library kernel with outputs of the given shapes.
   std::vector<Tensor> library(std::string kernel, std::span<const Tensor> inputs,
                               std::vector<TensorInfo> outputs, std::vector<int64_t> params);
@@ -114,6 +128,14 @@ class Builder {
   Computation finish();
 
  private:
+  uint32_t var() { return computation_.num_vars++; }
+  std::vector<Axis> axes_of(Dims extents);
+  std::vector<Tensor> add_stage(Stage stage);
+  std::vector<Scalar> add_fold(std::vector<Axis> axes, std::vector<Scalar> values,
+                               Combiner combiner);
+  Scalar simple_fold(Dims extents, Combiner::Kind kind, bool needs_element,
+                     const std::function<Scalar(Indices)>& body);
+
   Computation computation_;
 };
 
