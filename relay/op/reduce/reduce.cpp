@@ -114,7 +114,7 @@ TypeRef infer_variance(const RelationCall& call) {
 // Narrow floats add up in float32.
 DType sum_dtype(DType dtype) { return dtype.is_float() && dtype.bits < 32 ? kFloat32 : dtype; }
 
-using FoldFn = Scalar (te::Builder::*)(std::span<const Dim>, const std::function<Scalar(Indices)>&);
+using FoldFn = Scalar (te::Builder::*)(te::Dims, const std::function<Scalar(Indices)>&);
 
 void compute_fold(const OpCall& call, te::Builder& b, FoldFn fold, bool wide) {
   const auto& attrs = call.attrs<ReduceAttrs>();
