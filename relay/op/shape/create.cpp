@@ -1,0 +1,197 @@
+// Operators that create tensors or spread one over a shape.
+#include <cmath>
+
+#include <relay/op/op.h>
+#include <relay/op/shape/shape_attrs.h>
+
+namespace relay {
+namespace {
+
+using te::Indices;
+using te::Scalar;
+
+std::vector<Dim> shape_attr(const RelationCall& call, const std::optional<std::vector<int64_t>>& shape) {
+  call.require(shape.has_value(), "the shape is missing");
+  std::vector<Dim> dims;
+  for (int64_t extent : *shape) {
+    call.require(extent >= 0, "an extent of the shape is " + std::to_string(extent));
+    dims.emplace_back(extent);
+  }
+  return dims;
+}
+
+TypeRef infer_init(const RelationCall& call) {
+  const auto& attrs = call.attrs<InitOpAttrs>();
+  return TensorType::make(shape_attr(call, attrs.shape), attrs.dtype.value_or(kFloat32));
+}
+
+TypeRef infer_full(const RelationCall& call) {
+  te::TensorInfo fill = call.tensor(0);
+  const auto& attrs = call.attrs<InitOpAttrs>();
+  call.require(fill.rank() == 0, "fill_value must be a scalar, found " + call.input(0)->str());
+  return TensorType::make(shape_attr(call, attrs.shape), attrs.dtype.value_or(fill.dtype));
+}
+
+TypeRef infer_broadcast_to(const RelationCall& call) {
+  te::TensorInfo data = call.tensor(0);
+  const auto& attrs = call.attrs<InitOpAttrs>();
+  std::vector<Dim> dims = shape_attr(call, attrs.shape);
+  auto joined = broadcast_shapes(data.dims, dims);
+  call.require(joined && *joined == dims,
+               "shape " + shape_str(data.dims) + " does not broadcast to " + shape_str(dims));
+  return TensorType::make(dims, data.dtype);
+}
+
+TypeRef infer_broadcast_to_like(const RelationCall& call) {
+  te::TensorInfo data = call.tensor(0);
+  te::TensorInfo like = call.tensor(1);
+  call.require(data.dtype == like.dtype, "dtypes " + std::string(data.dtype.name()) + " and " +
+                                             std::string(like.dtype.name()) + " differ");
+  auto joined = broadcast_shapes(data.dims, like.dims);
+  call.require(joined && joined->size() == like.rank(),
+               "shape " + shape_str(data.dims) + " does not broadcast to " + shape_str(like.dims));
+  for (size_t i = 0; i < like.rank(); ++i) {
+    call.require_equal((*joined)[i], like.dims[i],
+                       "shape " + shape_str(data.dims) + " does not broadcast to " + shape_str(like.dims));
+  }
+  return call.input(1);
+}
+
+void compute_broadcast(const OpCall& call, te::Builder& b) {
+  te::Tensor data = b.input(0);
+  b.output(b.map(call.result().dims, [&](Indices i) { return data.broadcast(i); }));
+}
+
+void compute_constant(const OpCall& call, te::Builder& b, int value) {
+  te::TensorInfo result = call.result();
+  b.output(b.map(result.dims, [&](Indices) {
+    return result.dtype.is_float() ? te::constant(static_cast<double>(value), result.dtype)
+                                   : te::constant(value, result.dtype);
+  }));
+}
+
+void compute_full(const OpCall& call, te::Builder& b, size_t fill_input) {
+  te::Tensor fill = b.input(fill_input);
+  te::TensorInfo result = call.result();
+  b.output(b.map(result.dims, [&](Indices) { return te::cast(fill({}), result.dtype); }));
+}
+
+TypeRef infer_full_like(const RelationCall& call) {
+  call.tensor(0);
+  call.require(call.tensor(1).rank() == 0, "fill_value must be a scalar, found " + call.input(1)->str());
+  return call.input(0);
+}
+
+double scalar_value(const NDArray& array) {
+  return dispatch(array.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    return static_cast<double>(static_cast<ComputeType<T>>(array.template data<T>()[0]));
+  });
+}
+
+TypeRef infer_arange(const RelationCall& call) {
+  DType dtype = call.tensor(0).dtype;
+  for (size_t i = 0; i < 3; ++i) {
+    te::TensorInfo info = call.tensor(i);
+    call.require(info.rank() == 0, "start, stop and step must be scalars, found " + call.input(i)->str());
+    call.require(info.dtype == dtype && dtype.is_numeric(),
+                 "start, stop and step must be numbers of one dtype, found " + call.input(0)->str() +
+                     " and " + call.input(i)->str());
+  }
+  DType result = call.attrs<ArangeAttrs>().dtype.value_or(dtype);
+  std::optional<NDArray> start = call.value(0);
+  std::optional<NDArray> stop = call.value(1);
+  std::optional<NDArray> step = call.value(2);
+  Dim extent = Dim::any();
+  if (start && stop && step) {
+    double by = scalar_value(*step);
+    call.require(by != 0, "step is 0");
+    double count = std::ceil((scalar_value(*stop) - scalar_value(*start)) / by);
+    call.require(count < 1e15, "the range has too many elements");
+    extent = Dim(count > 0 ? static_cast<int64_t>(count) : 0);
+  }
+  Dim dims[] = {extent};
+  return TensorType::make(dims, result);
+}
+
+void compute_arange(const OpCall& call, te::Builder& b) {
+  te::Tensor start = b.input(0);
+  te::Tensor step = b.input(2);
+  te::TensorInfo result = call.result();
+  b.output(b.map(result.dims, [&](Indices i) {
+    return te::cast(start({}) + step({}) * te::cast(i[0], start.dtype()), result.dtype);
+  }));
+}
+
+RELAY_OP("zeros")
+    .doc("A tensor of zeros.")
+    .attrs<InitOpAttrs>()
+    .relation(infer_init)
+    .level(3)
+    .compute([](const OpCall& call, te::Builder& b) { compute_constant(call, b, 0); });
+
+RELAY_OP("ones")
+    .doc("A tensor of ones.")
+    .attrs<InitOpAttrs>()
+    .relation(infer_init)
+    .level(3)
+    .compute([](const OpCall& call, te::Builder& b) { compute_constant(call, b, 1); });
+
+RELAY_OP("zeros_like")
+    .doc("Zeros in the shape and dtype of another tensor.")
+    .input("data", "Tensor.")
+    .relation(identity_relation())
+    .level(4)
+    .compute([](const OpCall& call, te::Builder& b) { compute_constant(call, b, 0); });
+
+RELAY_OP("ones_like")
+    .doc("Ones in the shape and dtype of another tensor.")
+    .input("data", "Tensor.")
+    .relation(identity_relation())
+    .level(4)
+    .compute([](const OpCall& call, te::Builder& b) { compute_constant(call, b, 1); });
+
+RELAY_OP("full")
+    .doc("A tensor of one value.")
+    .input("fill_value", "Scalar.")
+    .attrs<InitOpAttrs>()
+    .relation(infer_full)
+    .level(3)
+    .compute([](const OpCall& call, te::Builder& b) { compute_full(call, b, 0); });
+
+RELAY_OP("full_like")
+    .doc("One value in the shape and dtype of another tensor.")
+    .input("data", "Tensor.")
+    .input("fill_value", "Scalar.")
+    .relation(infer_full_like)
+    .level(3)
+    .compute([](const OpCall& call, te::Builder& b) { compute_full(call, b, 1); });
+
+RELAY_OP("arange")
+    .doc("start, start + step, … before stop.")
+    .input("start", "Scalar.")
+    .input("stop", "Scalar.")
+    .input("step", "Scalar other than 0.")
+    .attrs<ArangeAttrs>()
+    .relation(infer_arange)
+    .level(3)
+    .compute(compute_arange);
+
+RELAY_OP("broadcast_to")
+    .doc("The tensor repeated along axes of extent 1 and new leading axes.")
+    .input("data", "Tensor.")
+    .attrs<InitOpAttrs>()
+    .relation(infer_broadcast_to)
+    .level(4)
+    .compute(compute_broadcast);
+
+RELAY_OP("broadcast_to_like")
+    .doc("The tensor broadcast to the shape of another one.")
+    .input("data", "Tensor.")
+    .input("broadcast_type", "Tensor whose shape counts.")
+    .relation(infer_broadcast_to_like)
+    .level(10)
+    .compute(compute_broadcast);
+
+}  // namespace
+}  // namespace relay

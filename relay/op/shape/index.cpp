@@ -1,0 +1,350 @@
+// Operators that read or write at positions given by a tensor.
+#include <relay/op/op.h>
+#include <relay/op/shape/shape_attrs.h>
+
+namespace relay {
+namespace {
+
+using te::Bounds;
+using te::Indices;
+using te::Scalar;
+
+void require_indices(const RelationCall& call, size_t input) {
+  call.require(call.tensor(input).dtype.is_integer(),
+               "indices must be integers, found " + call.input(input)->str());
+}
+
+Scalar position(const te::Tensor& indices, Indices at) { return te::cast(indices(at), kInt64); }
+
+// A negative index counts from the end.
+Scalar wrap_negative(Scalar index, Dim extent) {
+  return te::select(index < 0, index + te::from_dim(extent), index);
+}
+
+TypeRef infer_take(const RelationCall& call) {
+  te::TensorInfo data = call.tensor(0);
+  te::TensorInfo indices = call.tensor(1);
+  const auto& attrs = call.attrs<TakeAttrs>();
+  require_indices(call, 1);
+  call.require(attrs.mode == "clip" || attrs.mode == "wrap" || attrs.mode == "fast",
+               "mode is \"" + attrs.mode + "\"; \"clip\", \"wrap\" and \"fast\" are known");
+  if (!attrs.axis) {
+    call.require(attrs.batch_dims == 0, "batch_dims needs an axis");
+    return TensorType::make(indices.dims, data.dtype);
+  }
+  auto axis = static_cast<size_t>(normalize_axis(call, *attrs.axis, data.rank()));
+  auto limit = static_cast<int64_t>(indices.rank());
+  int64_t batch = attrs.batch_dims < 0 ? attrs.batch_dims + limit : attrs.batch_dims;
+  call.require(0 <= batch && batch <= limit && batch <= static_cast<int64_t>(axis),
+               "batch_dims " + std::to_string(attrs.batch_dims) +
+                   " exceeds the axis or the rank of the indices");
+  for (int64_t i = 0; i < batch; ++i) {
+    call.require_equal(data.dims[i], indices.dims[i],
+                       "data " + shape_str(data.dims) + " and indices " + shape_str(indices.dims) +
+                           " differ in a batch axis");
+  }
+  std::vector<Dim> dims(data.dims.begin(), data.dims.begin() + static_cast<std::ptrdiff_t>(axis));
+  dims.insert(dims.end(), indices.dims.begin() + batch, indices.dims.end());
+  dims.insert(dims.end(), data.dims.begin() + static_cast<std::ptrdiff_t>(axis) + 1, data.dims.end());
+  return TensorType::make(dims, data.dtype);
+}
+
+void compute_take(const OpCall& call, te::Builder& b) {
+  const auto& attrs = call.attrs<TakeAttrs>();
+  te::Tensor data = b.input(0);
+  te::Tensor indices = b.input(1);
+  if (!attrs.axis) {
+    Dim flat[] = {product(data.dims())};
+    data = b.reshape(data, flat);
+  }
+  int64_t wanted = attrs.axis.value_or(0);
+  auto axis = static_cast<size_t>(wanted < 0 ? wanted + static_cast<int64_t>(data.rank()) : wanted);
+  auto batch = static_cast<size_t>(
+      attrs.batch_dims < 0 ? attrs.batch_dims + static_cast<int64_t>(indices.rank()) : attrs.batch_dims);
+  Bounds bounds = attrs.mode == "clip" ? Bounds::kClamp
+                  : attrs.mode == "wrap" ? Bounds::kWrap
+                                         : Bounds::kFail;
+  b.output(b.map(call.result().dims, [&](Indices i) {
+    std::vector<Scalar> at(i.begin(), i.begin() + static_cast<std::ptrdiff_t>(batch));
+    size_t inner = indices.rank() - batch;
+    at.insert(at.end(), i.begin() + static_cast<std::ptrdiff_t>(axis),
+              i.begin() + static_cast<std::ptrdiff_t>(axis + inner));
+    std::vector<Scalar> index(i.begin(), i.begin() + static_cast<std::ptrdiff_t>(axis));
+    index.push_back(position(indices, at));
+    index.insert(index.end(), i.begin() + static_cast<std::ptrdiff_t>(axis + inner), i.end());
+    return data.load(index, bounds);
+  }));
+}
+
+TypeRef infer_gather(const RelationCall& call) {
+  te::TensorInfo data = call.tensor(0);
+  te::TensorInfo indices = call.tensor(1);
+  require_indices(call, 1);
+  auto axis = static_cast<size_t>(normalize_axis(call, call.attrs<GatherAttrs>().axis, data.rank()));
+  call.require(indices.rank() == data.rank(), "data of rank " + std::to_string(data.rank()) +
+                                                  " and indices of rank " + std::to_string(indices.rank()));
+  for (size_t i = 0; i < data.rank(); ++i) {
+    if (i == axis) continue;
+    call.require(!indices.dims[i].is_int() || !data.dims[i].is_int() ||
+                     indices.dims[i].as_int() <= data.dims[i].as_int(),
+                 "indices " + shape_str(indices.dims) + " are longer than data " + shape_str(data.dims) +
+                     " on axis " + std::to_string(i));
+  }
+  return TensorType::make(indices.dims, data.dtype);
+}
+
+void compute_gather(const OpCall& call, te::Builder& b) {
+  te::Tensor data = b.input(0);
+  te::Tensor indices = b.input(1);
+  int64_t wanted = call.attrs<GatherAttrs>().axis;
+  auto axis = static_cast<size_t>(wanted < 0 ? wanted + static_cast<int64_t>(data.rank()) : wanted);
+  b.output(b.map(call.result().dims, [&](Indices i) {
+    std::vector<Scalar> index(i.begin(), i.end());
+    index[axis] = wrap_negative(position(indices, i), data.dim(axis));
+    return data.load(index, Bounds::kFail);
+  }));
+}
+
+// Number of coordinates in the first axis of an index tensor, which must be an integer.
+size_t coordinates(const RelationCall& call, Dim extent, std::optional<int64_t> given) {
+  if (extent.is_int()) return static_cast<size_t>(extent.as_int());
+  call.require(given.has_value(), "the first extent of the indices, the number of coordinates, must be known");
+  return static_cast<size_t>(*given);
+}
+
+TypeRef infer_gather_nd(const RelationCall& call) {
+  te::TensorInfo data = call.tensor(0);
+  te::TensorInfo indices = call.tensor(1);
+  const auto& attrs = call.attrs<GatherNDAttrs>();
+  require_indices(call, 1);
+  call.require(indices.rank() >= 1, "indices must have an axis of coordinates");
+  if (indices.dims[0].is_variable()) return {};
+  size_t count = coordinates(call, indices.dims[0], attrs.index_rank);
+  call.require(attrs.batch_dims >= 0 && attrs.batch_dims + count <= data.rank() &&
+                   attrs.batch_dims < static_cast<int64_t>(indices.rank()),
+               std::to_string(count) + " coordinates after " + std::to_string(attrs.batch_dims) +
+                   " batch axes do not address data " + shape_str(data.dims));
+  for (int64_t i = 0; i < attrs.batch_dims; ++i) {
+    call.require_equal(data.dims[i], indices.dims[i + 1],
+                       "data " + shape_str(data.dims) + " and indices " + shape_str(indices.dims) +
+                           " differ in a batch axis");
+  }
+  std::vector<Dim> dims(indices.dims.begin() + 1, indices.dims.end());
+  dims.insert(dims.end(), data.dims.begin() + attrs.batch_dims + static_cast<std::ptrdiff_t>(count),
+              data.dims.end());
+  return TensorType::make(dims, data.dtype);
+}
+
+// The coordinates stored for output position `i`, as an index into `data`.
+std::vector<Scalar> coordinates_at(const te::Tensor& indices, const te::Tensor& data, Indices i,
+                                   size_t count, size_t batch) {
+  std::vector<Scalar> index(i.begin(), i.begin() + static_cast<std::ptrdiff_t>(batch));
+  for (size_t k = 0; k < count; ++k) {
+    std::vector<Scalar> at{te::index_constant(static_cast<int64_t>(k))};
+    at.insert(at.end(), i.begin(), i.begin() + static_cast<std::ptrdiff_t>(indices.rank() - 1));
+    index.push_back(wrap_negative(position(indices, at), data.dim(batch + k)));
+  }
+  return index;
+}
+
+void compute_gather_nd(const OpCall& call, te::Builder& b) {
+  te::Tensor data = b.input(0);
+  te::Tensor indices = b.input(1);
+  const auto& attrs = call.attrs<GatherNDAttrs>();
+  te::TensorInfo result = call.result();
+  auto batch = static_cast<size_t>(attrs.batch_dims);
+  // rank(result) = rank(indices) - 1 + rank(data) - batch - count
+  size_t count = indices.rank() - 1 + data.rank() - batch - result.rank();
+  b.output(b.map(result.dims, [&](Indices i) {
+    std::vector<Scalar> index = coordinates_at(indices, data, i, count, batch);
+    index.insert(index.end(), i.begin() + static_cast<std::ptrdiff_t>(indices.rank() - 1), i.end());
+    return data.load(index, Bounds::kFail);
+  }));
+}
+
+te::Builder::UpdateOp update_op(const std::string& mode) {
+  using Op = te::Builder::UpdateOp;
+  if (mode == "add") return Op::kSum;
+  if (mode == "mul") return Op::kProd;
+  if (mode == "min") return Op::kMin;
+  if (mode == "max") return Op::kMax;
+  return Op::kAssign;
+}
+
+void require_mode(const RelationCall& call, const std::string& what, const std::string& mode, bool mean) {
+  bool known = mode == "update" || mode == "add" || mode == "mul" || mode == "min" || mode == "max" ||
+               (mean && mode == "mean");
+  call.require(known, what + " is \"" + mode + "\"; known are \"update\", \"add\", \"mul\", " +
+                          (mean ? "\"mean\", " : "") + "\"min\", \"max\"");
+}
+
+TypeRef infer_scatter_nd(const RelationCall& call) {
+  te::TensorInfo data = call.tensor(0);
+  te::TensorInfo indices = call.tensor(1);
+  te::TensorInfo updates = call.tensor(2);
+  require_indices(call, 1);
+  require_mode(call, "mode", call.attrs<ScatterNDAttrs>().mode, false);
+  call.require(updates.dtype == data.dtype, "data and updates differ in dtype: " + call.input(0)->str() +
+                                                " and " + call.input(2)->str());
+  call.require(indices.rank() >= 1, "indices must have an axis of coordinates");
+  if (indices.dims[0].is_variable()) return {};
+  size_t count = coordinates(call, indices.dims[0], std::nullopt);
+  call.require(count <= data.rank(),
+               std::to_string(count) + " coordinates do not address data " + shape_str(data.dims));
+  std::vector<Dim> wanted(indices.dims.begin() + 1, indices.dims.end());
+  wanted.insert(wanted.end(), data.dims.begin() + static_cast<std::ptrdiff_t>(count), data.dims.end());
+  std::string message = "updates must have shape " + shape_str(wanted) + ", found " + shape_str(updates.dims);
+  call.require(updates.rank() == wanted.size(), message);
+  for (size_t i = 0; i < wanted.size(); ++i) call.require_equal(wanted[i], updates.dims[i], message);
+  return call.input(0);
+}
+
+void compute_scatter_nd(const OpCall& call, te::Builder& b) {
+  te::Tensor data = b.input(0);
+  te::Tensor indices = b.input(1);
+  te::Tensor updates = b.input(2);
+  size_t count = indices.rank() - 1 + data.rank() - updates.rank();
+  b.output(b.update(
+      data, updates.dims(),
+      [&](Indices i) {
+        std::vector<Scalar> index = coordinates_at(indices, data, i, count, 0);
+        index.insert(index.end(), i.begin() + static_cast<std::ptrdiff_t>(indices.rank() - 1), i.end());
+        return index;
+      },
+      [&](Indices i) { return updates(i); }, update_op(call.attrs<ScatterNDAttrs>().mode)));
+}
+
+TypeRef infer_scatter_elements(const RelationCall& call) {
+  te::TensorInfo data = call.tensor(0);
+  te::TensorInfo indices = call.tensor(1);
+  te::TensorInfo updates = call.tensor(2);
+  const auto& attrs = call.attrs<ScatterElementsAttrs>();
+  require_indices(call, 1);
+  require_mode(call, "reduction", attrs.reduction, true);
+  normalize_axis(call, attrs.axis, data.rank());
+  call.require(updates.dtype == data.dtype, "data and updates differ in dtype: " + call.input(0)->str() +
+                                                " and " + call.input(2)->str());
+  std::string message = "data " + shape_str(data.dims) + ", indices " + shape_str(indices.dims) +
+                        " and updates " + shape_str(updates.dims) + " must have one rank, indices and " +
+                        "updates one shape";
+  call.require(indices.rank() == data.rank() && updates.rank() == data.rank(), message);
+  for (size_t i = 0; i < data.rank(); ++i) call.require_equal(indices.dims[i], updates.dims[i], message);
+  return call.input(0);
+}
+
+void compute_scatter_elements(const OpCall& call, te::Builder& b) {
+  te::Tensor data = b.input(0);
+  te::Tensor indices = b.input(1);
+  te::Tensor updates = b.input(2);
+  const auto& attrs = call.attrs<ScatterElementsAttrs>();
+  auto axis = static_cast<size_t>(
+      attrs.axis < 0 ? attrs.axis + static_cast<int64_t>(data.rank()) : attrs.axis);
+  auto at = [&](Indices i) {
+    std::vector<Scalar> index(i.begin(), i.end());
+    index[axis] = wrap_negative(position(indices, i), data.dim(axis));
+    return index;
+  };
+  if (attrs.reduction != "mean") {
+    b.output(b.update(data, updates.dims(), at, [&](Indices i) { return updates(i); },
+                      update_op(attrs.reduction)));
+    return;
+  }
+  // The mean over the element itself and all its updates.
+  using Op = te::Builder::UpdateOp;
+  te::Tensor total = b.update(data, updates.dims(), at, [&](Indices i) { return updates(i); }, Op::kSum);
+  te::Tensor one = b.map(data.dims(), [&](Indices) { return te::cast(te::index_constant(1), data.dtype()); });
+  te::Tensor counts = b.update(
+      one, updates.dims(), at,
+      [&](Indices) { return te::cast(te::index_constant(1), data.dtype()); }, Op::kSum);
+  b.output(b.map(data.dims(), [&](Indices i) { return total(i) / counts(i); }));
+}
+
+TypeRef infer_one_hot(const RelationCall& call) {
+  te::TensorInfo indices = call.tensor(0);
+  const auto& attrs = call.attrs<OneHotAttrs>();
+  require_indices(call, 0);
+  te::TensorInfo on = call.tensor(1);
+  te::TensorInfo off = call.tensor(2);
+  call.require(on.rank() == 0 && off.rank() == 0, "on_value and off_value must be scalars");
+  call.require(on.dtype == off.dtype, "on_value and off_value differ in dtype: " + call.input(1)->str() +
+                                          " and " + call.input(2)->str());
+  call.require(attrs.depth > 0, "depth must be positive, found " + std::to_string(attrs.depth));
+  int64_t axis = normalize_axis(call, attrs.axis, indices.rank() + 1);
+  indices.dims.insert(indices.dims.begin() + axis, Dim(attrs.depth));
+  return TensorType::make(indices.dims, attrs.dtype.value_or(on.dtype));
+}
+
+void compute_one_hot(const OpCall& call, te::Builder& b) {
+  te::Tensor indices = b.input(0);
+  te::Tensor on = b.input(1);
+  te::Tensor off = b.input(2);
+  te::TensorInfo result = call.result();
+  int64_t wanted = call.attrs<OneHotAttrs>().axis;
+  auto axis = static_cast<size_t>(wanted < 0 ? wanted + static_cast<int64_t>(result.rank()) : wanted);
+  b.output(b.map(result.dims, [&](Indices i) {
+    std::vector<Scalar> at(i.begin(), i.end());
+    at.erase(at.begin() + static_cast<std::ptrdiff_t>(axis));
+    Scalar hot = position(indices, at) == i[axis];
+    return te::cast(te::select(hot, on({}), off({})), result.dtype);
+  }));
+}
+
+RELAY_OP("take")
+    .doc("Elements at given positions along an axis.")
+    .input("data", "Tensor.")
+    .input("indices", "Integer tensor of positions.")
+    .attrs<TakeAttrs>()
+    .relation(infer_take)
+    .level(3)
+    .compute(compute_take);
+
+RELAY_OP("gather")
+    .doc("result[i…] = data[i… with indices[i…] on the axis]. Negative indices count from the end.")
+    .input("data", "Tensor.")
+    .input("indices", "Integer tensor of the data's rank.")
+    .attrs<GatherAttrs>()
+    .relation(infer_gather)
+    .level(3)
+    .compute(compute_gather);
+
+RELAY_OP("gather_nd")
+    .doc("Elements or slices at coordinates, which are the first axis of the indices.")
+    .input("data", "Tensor.")
+    .input("indices", "Integer tensor (coordinates, …).")
+    .attrs<GatherNDAttrs>()
+    .relation(infer_gather_nd)
+    .level(3)
+    .compute(compute_gather_nd);
+
+RELAY_OP("scatter_nd")
+    .doc("data with elements or slices at coordinates updated, in row-major order of the updates.")
+    .input("data", "Tensor.")
+    .input("indices", "Integer tensor (coordinates, …).")
+    .input("updates", "Tensor of the indices' remaining and the data's remaining axes.")
+    .attrs<ScatterNDAttrs>()
+    .relation(infer_scatter_nd)
+    .level(3)
+    .compute(compute_scatter_nd);
+
+RELAY_OP("scatter_elements")
+    .doc("data with elements at positions along an axis updated, in row-major order of the updates.")
+    .input("data", "Tensor.")
+    .input("indices", "Integer tensor of the data's rank.")
+    .input("updates", "Tensor of the indices' shape.")
+    .attrs<ScatterElementsAttrs>()
+    .relation(infer_scatter_elements)
+    .level(3)
+    .compute(compute_scatter_elements);
+
+RELAY_OP("one_hot")
+    .doc("on_value where the position on the class axis is the index, else off_value.")
+    .input("indices", "Integer tensor.")
+    .input("on_value", "Scalar.")
+    .input("off_value", "Scalar.")
+    .attrs<OneHotAttrs>()
+    .relation(infer_one_hot)
+    .level(10)
+    .compute(compute_one_hot);
+
+}  // namespace
+}  // namespace relay
