@@ -8,6 +8,9 @@ if(sources)
   configure_file(${CMAKE_SOURCE_DIR}/cmake/test_paths.cpp.in ${CMAKE_BINARY_DIR}/test_paths.cpp @ONLY)
   relay_add_executable(relay_tests ${sources} ${CMAKE_BINARY_DIR}/test_paths.cpp)
   target_link_libraries(relay_tests PRIVATE GTest::gmock GTest::gtest GTest::gtest_main)
+  if(RELAY_PCH)
+    target_precompile_headers(relay_tests PRIVATE ${CMAKE_SOURCE_DIR}/cmake/precompiled.h <gtest/gtest.h>)
+  endif()
 endif()
 
 # What there is to run is asked when ctest starts: of the test binary its suites (so that a build does not run what it
@@ -20,6 +23,3 @@ file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/discover_tests.cmake INPUT ${CMAKE_BINA
 set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${CMAKE_BINARY_DIR}/discover_tests.cmake)
 
 add_test(NAME layers COMMAND ${CMAKE_SOURCE_DIR}/scripts/python ${CMAKE_SOURCE_DIR}/scripts/check_layers.py)
-add_test(NAME python COMMAND ${CMAKE_SOURCE_DIR}/scripts/python -B -m pytest WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-set_tests_properties(python PROPERTIES
-  TIMEOUT 900 ENVIRONMENT "RELAY_BINARY=${CMAKE_BINARY_DIR}/bin/relay")

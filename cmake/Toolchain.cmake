@@ -22,3 +22,7 @@ if(RELAY_LLD)
     add_link_options(-fuse-ld=lld)
   endif()
 endif()
+
+if(RELAY_PCH AND NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  set(RELAY_PCH OFF)  # clang's hold a time stamp, which defeats ccache
+endif()
