@@ -1,3 +1,4 @@
+#include <relay/runtime/file.h>
 #include <relay/runtime/strided.h>
 
 #include <algorithm>
@@ -74,6 +75,24 @@ int64_t ElementReader::read(void* out, int64_t most) {
   }
   left_ -= count;
   return count;
+}
+
+void write_elements(ByteSink& sink, const NDArray& array) {
+  if (array.is_contiguous()) {
+    if (array.size() > 0) sink.write(array.raw(), array.byte_size());
+    return;
+  }
+  constexpr int64_t kBlock = 2048;
+  alignas(8) std::byte block[kBlock * 8];
+  ElementReader reader(array);
+  while (int64_t count = reader.read(block, kBlock))
+    sink.write(block, static_cast<size_t>(count) * array.dtype().size());
+}
+
+void normalize_bools(const NDArray& array) {
+  if (!array.dtype().is_bool()) return;
+  auto* at = static_cast<uint8_t*>(array.raw());
+  for (int64_t i = 0; i < array.size(); ++i) at[i] = at[i] != 0 ? 1 : 0;
 }
 
 }  // namespace relay

@@ -28,4 +28,13 @@ class ElementReader {
 void copy_elements(std::byte* to, int64_t to_stride, const std::byte* from, int64_t from_stride,
                    int64_t count, size_t width);
 
+class ByteSink;
+
+/// Writes the elements in row-major order.
+void write_elements(ByteSink& sink, const NDArray& array);
+
+/// Makes every byte of a contiguous bool array 0 or 1; others are left alone. For data from
+/// outside.
+void normalize_bools(const NDArray& array);
+
 }  // namespace relay

@@ -1,0 +1,200 @@
+#include <fcntl.h>
+#include <relay/runtime/file.h>
+#include <relay/runtime/memory.h>
+#include <relay/support/error.h>
+#include <relay/support/hash.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+
+namespace relay {
+namespace {
+
+constexpr size_t kBuffer = size_t{1} << 18;
+constexpr size_t kLargestCall = size_t{1} << 30;  // the kernel takes a little less than 2 GiB
+
+std::string with_reason(const std::string& what, int error) {
+  return what + ": " + std::strerror(error);
+}
+
+}  // namespace
+
+void ByteSource::fail(std::string_view reason) const {
+  throw Error(name() + ": " + std::string(reason));
+}
+
+InputFile::InputFile(std::string path) : path_(std::move(path)) {
+  if (path_.find('\0') != std::string::npos) throw Error("a path cannot contain a zero byte");
+  do {
+    descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  } while (descriptor_ < 0 && errno == EINTR);
+  if (descriptor_ < 0) throw Error(with_reason("cannot open " + path_, errno));
+  struct stat status;
+  bool known = ::fstat(descriptor_, &status) == 0;
+  if (known && S_ISDIR(status.st_mode)) {
+    ::close(descriptor_);
+    throw Error("cannot read " + path_ + ": it is a directory");
+  }
+  if (known && S_ISREG(status.st_mode) && status.st_size > 0) {
+    size_ = static_cast<uint64_t>(status.st_size);
+    return;
+  }
+  try {
+    slurp();
+  } catch (...) {
+    refund_memory(charged_);
+    ::close(descriptor_);
+    throw;
+  }
+}
+
+InputFile::~InputFile() {
+  refund_memory(charged_);
+  ::close(descriptor_);
+}
+
+void InputFile::slurp() {
+  slurped_ = true;
+  std::vector<char> block(kBuffer);
+  while (true) {
+    ssize_t got = ::read(descriptor_, block.data(), block.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw Error(with_reason("cannot read " + path_, errno));
+    if (got == 0) break;
+    size_t needed = contents_.size() + static_cast<size_t>(got);
+    if (needed > charged_) {
+      // Growing takes the old and the new buffer for a moment.
+      size_t more = 3 * needed - charged_;
+      charge_memory(more, path_.c_str());
+      charged_ += more;
+      contents_.reserve(std::max(2 * contents_.size(), needed));
+    }
+    contents_.append(block.data(), static_cast<size_t>(got));
+  }
+  size_ = contents_.size();
+}
+
+void InputFile::fail(std::string_view reason) const {
+  throw Error(path_ + ": " + std::string(reason));
+}
+
+void InputFile::read_at(uint64_t offset, void* to, size_t size) const {
+  if (offset > size_ || size > size_ - offset) fail("the file is cut short");
+  if (slurped_) {
+    if (size > 0) std::memcpy(to, contents_.data() + offset, size);
+    return;
+  }
+  char* at = static_cast<char*>(to);
+  while (size > 0) {
+    ssize_t got =
+        ::pread(descriptor_, at, std::min(size, kLargestCall), static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw Error(with_reason("cannot read " + path_, errno));
+    if (got == 0) fail("the file was cut short while it was read");
+    at += got;
+    offset += static_cast<uint64_t>(got);
+    size -= static_cast<size_t>(got);
+  }
+}
+
+void FileSource::read(void* to, size_t size) {
+  if (size > left_) fail("the data is cut short");
+  file_.read_at(at_, to, size);
+  at_ += size;
+  left_ -= size;
+}
+
+OutputFile::OutputFile(std::string path) : path_(std::move(path)), target_(path_) {
+  if (path_.empty()) throw Error("cannot write to an empty path");
+  if (path_.find('\0') != std::string::npos) throw Error("a path cannot contain a zero byte");
+  struct stat status;
+  bool exists = ::stat(path_.c_str(), &status) == 0;
+  if (exists && S_ISDIR(status.st_mode))
+    throw Error("cannot write " + path_ + ": it is a directory");
+  if (exists && !S_ISREG(status.st_mode)) {
+    descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+    if (descriptor_ < 0) fail("open", errno);
+    return;
+  }
+  if (exists) {
+    // A rename would get round the protection of the file itself.
+    if (::access(path_.c_str(), W_OK) != 0) fail("write", errno);
+    if (char* real = ::realpath(path_.c_str(), nullptr)) {
+      target_ = real;
+      std::free(real);
+    }
+  }
+  size_t slash = target_.rfind('/');
+  std::string directory = slash == std::string::npos ? "" : target_.substr(0, slash + 1);
+  // Not mkstemp: a new file gets the permissions that the user's mask leaves.
+  static std::atomic<uint32_t> counter{0};
+  do {
+    uint64_t random = hash_combine(
+        static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count()),
+        static_cast<uint64_t>(::getpid()) << 32 | counter.fetch_add(1));
+    temporary_ = directory + ".relay-" + std::to_string(random);
+    descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  } while (descriptor_ < 0 && (errno == EEXIST || errno == EINTR));
+  if (descriptor_ < 0) {
+    int error = errno;
+    temporary_.clear();
+    fail("write", error);
+  }
+  // Best effort: on file systems without modes the file is still written.
+  if (exists) (void)!::fchmod(descriptor_, status.st_mode & 07777);
+}
+
+OutputFile::~OutputFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+void OutputFile::fail(const char* what, int error) const {
+  throw Error(with_reason(std::string("cannot ") + what + " " + path_, error));
+}
+
+void OutputFile::write(const void* from, size_t size) {
+  written_ += size;
+  const char* at = static_cast<const char*>(from);
+  if (buffer_.size() + size <= kBuffer) {
+    buffer_.insert(buffer_.end(), at, at + size);
+    return;
+  }
+  flush();
+  while (size >= kBuffer) {
+    ssize_t done = ::write(descriptor_, at, std::min(size, kLargestCall));
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) fail("write", errno);
+    at += done;
+    size -= static_cast<size_t>(done);
+  }
+  buffer_.insert(buffer_.end(), at, at + size);
+}
+
+void OutputFile::flush() {
+  size_t at = 0;
+  while (at < buffer_.size()) {
+    ssize_t done = ::write(descriptor_, buffer_.data() + at, buffer_.size() - at);
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) fail("write", errno);
+    at += static_cast<size_t>(done);
+  }
+  buffer_.clear();
+}
+
+void OutputFile::commit() {
+  flush();
+  int descriptor = std::exchange(descriptor_, -1);
+  if (::close(descriptor) != 0 && errno != EINTR) fail("write", errno);
+  if (temporary_.empty()) return;
+  if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail("write", errno);
+  temporary_.clear();
+}
+
+}  // namespace relay

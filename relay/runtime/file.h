@@ -1,0 +1,107 @@
+// Reading and writing files: bounded reads, and writes that are all or nothing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace relay {
+
+/// Bytes read one after the other, with a known number left.
+class ByteSource {
+ public:
+  virtual ~ByteSource() = default;
+  /// Reads exactly `size` bytes or throws `Error`.
+  virtual void read(void* to, size_t size) = 0;
+  /// How many bytes remain.
+  virtual uint64_t remaining() const = 0;
+  /// What errors call it: a path, perhaps with a member's name.
+  virtual const std::string& name() const = 0;
+
+  /// Throws `Error` about this source.
+  [[noreturn]] void fail(std::string_view reason) const;
+};
+
+/// Where bytes are written to.
+class ByteSink {
+ public:
+  virtual ~ByteSink() = default;
+  virtual void write(const void* from, size_t size) = 0;
+};
+
+/// A file open for reading at any place. What cannot be read so (a pipe) is first read whole.
+class InputFile {
+ public:
+  /// Throws `Error` that says why it cannot be opened.
+  explicit InputFile(std::string path);
+  ~InputFile();
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+
+  const std::string& path() const { return path_; }
+  uint64_t size() const { return size_; }
+  /// Reads exactly `size` bytes at `offset`, or throws `Error` ("… is cut short").
+  void read_at(uint64_t offset, void* to, size_t size) const;
+  [[noreturn]] void fail(std::string_view reason) const;
+
+ private:
+  void slurp();
+
+  std::string path_;
+  int descriptor_ = -1;
+  uint64_t size_ = 0;
+  bool slurped_ = false;
+  std::string contents_;
+  size_t charged_ = 0;
+};
+
+/// A part of an input file as a source.
+class FileSource final : public ByteSource {
+ public:
+  FileSource(const InputFile& file, uint64_t offset, uint64_t size, std::string name)
+      : file_(file), at_(offset), left_(size), name_(std::move(name)) {}
+  explicit FileSource(const InputFile& file) : FileSource(file, 0, file.size(), file.path()) {}
+
+  void read(void* to, size_t size) override;
+  uint64_t remaining() const override { return left_; }
+  const std::string& name() const override { return name_; }
+
+ private:
+  const InputFile& file_;
+  uint64_t at_;
+  uint64_t left_;
+  std::string name_;
+};
+
+/// Writes a file under a temporary name beside it, which `commit` renames, so that a failure leaves
+/// what was there before. Links are followed; what is not a regular file (a pipe) is written to
+/// directly.
+class OutputFile final : public ByteSink {
+ public:
+  explicit OutputFile(std::string path);
+  /// Removes what was written unless it was committed.
+  ~OutputFile() override;
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+
+  void write(const void* from, size_t size) override;
+  uint64_t written() const { return written_; }
+  void commit();
+
+ private:
+  void flush();
+  [[noreturn]] void fail(const char* what, int error) const;
+
+  std::string path_;
+  std::string target_;
+  std::string temporary_;  // empty when written directly
+  int descriptor_ = -1;
+  uint64_t written_ = 0;
+  std::vector<char> buffer_;
+};
+
+}  // namespace relay

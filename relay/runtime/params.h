@@ -1,0 +1,21 @@
+// Parameters of a model in a file of any known format.
+#pragma once
+
+#include <relay/runtime/npz.h>
+
+#include <string>
+
+namespace relay {
+
+/// Reads named arrays from an .npz, .safetensors or .params (TVM) file; the contents decide which.
+/// Throws `Error` with the file's name and the reason.
+NamedArrays load_params(const std::string& path);
+
+/// Writes named arrays, all or nothing, in the format that the extension says.
+void save_params(const std::string& path, const NamedArrays& arrays);
+
+/// TVM's dictionary of arrays.
+NamedArrays read_tvm_params(const std::string& path);
+void write_tvm_params(const std::string& path, const NamedArrays& arrays);
+
+}  // namespace relay
