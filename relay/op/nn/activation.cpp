@@ -1,0 +1,184 @@
+// Activations and what runs along one axis: bias, slopes, softmax; dropout.
+#include <relay/op/math/elementwise.h>
+#include <relay/op/nn/nn_attrs.h>
+
+namespace relay {
+namespace {
+
+using te::Indices;
+using te::Scalar;
+
+// A vector that runs along `axis` of the data.
+TypeRef infer_along_axis(const RelationCall& call, int64_t wanted, const char* what) {
+  te::TensorInfo data = call.tensor(0);
+  te::TensorInfo vector = call.tensor(1);
+  auto axis = static_cast<size_t>(normalize_axis(call, wanted, data.rank()));
+  call.require(vector.rank() == 1, std::string(what) + " must be a vector, found " + call.input(1)->str());
+  call.require(vector.dtype == data.dtype, "dtypes of " + call.input(0)->str() + " and " +
+                                               call.input(1)->str() + " differ");
+  call.require_equal(data.dims[axis], vector.dims[0],
+                     std::string(what) + " of " + vector.dims[0].str() + " elements does not fit axis " +
+                         std::to_string(axis) + " of " + shape_str(data.dims));
+  return call.input(0);
+}
+
+size_t position(int64_t axis, size_t rank) {
+  return static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis);
+}
+
+TypeRef infer_bias_add(const RelationCall& call) {
+  call.require(call.tensor(0).dtype.is_numeric(), "needs numbers, found " + call.input(0)->str());
+  return infer_along_axis(call, call.attrs<BiasAddAttrs>().axis, "bias");
+}
+TypeRef infer_prelu(const RelationCall& call) {
+  call.require(call.tensor(0).dtype.is_float(), "needs floats, found " + call.input(0)->str());
+  return infer_along_axis(call, call.attrs<PReluAttrs>().axis, "alpha");
+}
+
+void compute_bias_add(const OpCall& call, te::Builder& b) {
+  te::Tensor data = b.input(0);
+  te::Tensor bias = b.input(1);
+  size_t axis = position(call.attrs<BiasAddAttrs>().axis, data.rank());
+  b.output(b.map(call.result().dims, [&](Indices i) { return data(i) + bias({i[axis]}); }));
+}
+void compute_prelu(const OpCall& call, te::Builder& b) {
+  te::Tensor data = b.input(0);
+  te::Tensor alpha = b.input(1);
+  size_t axis = position(call.attrs<PReluAttrs>().axis, data.rank());
+  b.output(b.map(call.result().dims, [&](Indices i) {
+    Scalar x = data(i);
+    return te::select(x > 0.0, x, x * alpha({i[axis]}));
+  }));
+}
+
+TypeRef infer_leaky_relu(const RelationCall& call) {
+  call.require(call.tensor(0).dtype.is_float(), "needs floats, found " + call.input(0)->str());
+  return call.input(0);
+}
+void compute_leaky_relu(const OpCall& call, te::Builder& b) {
+  te::Tensor data = b.input(0);
+  double alpha = call.attrs<LeakyReluAttrs>().alpha;
+  b.output(b.map(call.result().dims, [&](Indices i) {
+    Scalar x = data(i);
+    return te::select(x > 0.0, x, x * alpha);
+  }));
+}
+
+TypeRef infer_softmax(const RelationCall& call) {
+  te::TensorInfo data = call.tensor(0);
+  call.require(data.dtype.is_float(), "needs floats, found " + call.input(0)->str());
+  call.require(data.rank() > 0, "needs a tensor of rank above 0, found " + call.input(0)->str());
+  normalize_axis(call, call.attrs<SoftmaxAttrs>().axis, data.rank());
+  return call.input(0);
+}
+
+// A row program: the row's maximum, the sum of exponentials, then the elements, in float32 at least.
+void compute_softmax(const OpCall& call, te::Builder& b, bool logarithm) {
+  te::Tensor data = b.input(0);
+  size_t axis = position(call.attrs<SoftmaxAttrs>().axis, data.rank());
+  DType dtype = data.dtype().bits < 32 ? kFloat32 : data.dtype();
+  std::vector<Dim> outer = data.dims();
+  outer.erase(outer.begin() + static_cast<std::ptrdiff_t>(axis));
+  std::vector<Dim> row{data.dim(axis)};
+  auto element = [&](Indices rest, const Scalar& k) {
+    std::vector<Scalar> at(rest.begin(), rest.end());
+    at.insert(at.begin() + static_cast<std::ptrdiff_t>(axis), k);
+    return te::cast(data(at), dtype);
+  };
+  te::Tensor largest = b.map(outer, [&](Indices i) {
+    return b.max(row, [&](Indices k) { return element(i, k[0]); });
+  });
+  te::Tensor total = b.map(outer, [&](Indices i) {
+    return b.sum(row, [&](Indices k) { return te::exp(element(i, k[0]) - largest(i)); });
+  });
+  b.output(b.map(data.dims(), [&](Indices i) {
+    std::vector<Scalar> rest(i.begin(), i.end());
+    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(axis));
+    Scalar shifted = te::cast(data(i), dtype) - largest(rest);
+    Scalar value = logarithm ? shifted - te::log(total(rest)) : te::exp(shifted) / total(rest);
+    return te::cast(value, data.dtype());
+  }));
+}
+
+TypeRef infer_dropout(const RelationCall& call) {
+  te::TensorInfo data = call.tensor(0);
+  double rate = call.attrs<DropoutAttrs>().rate;
+  call.require(data.dtype.is_float(), "needs floats, found " + call.input(0)->str());
+  call.require(rate >= 0 && rate < 1, "rate must be at least 0 and below 1");
+  return TupleType::make({call.input(0), call.input(0)});
+}
+
+RELAY_UNARY_OP("nn.relu", "max(x, 0); not-a-number stays.", identity_relation(DTypeClass::kNumeric),
+               [](Scalar x) {
+                 Scalar zero = te::cast(te::index_constant(0), x.dtype());
+                 return te::max(std::move(x), std::move(zero));
+               })
+    .level(1);
+
+RELAY_OP("nn.leaky_relu")
+    .doc("x where it is positive, else alpha * x.")
+    .input("data", "Tensor of floats.")
+    .attrs<LeakyReluAttrs>()
+    .relation(infer_leaky_relu)
+    .level(3)
+    .compute(compute_leaky_relu);
+
+RELAY_OP("nn.prelu")
+    .doc("x where it is positive, else alpha * x with a slope for each channel.")
+    .input("data", "Tensor of floats.")
+    .input("alpha", "Vector along the axis.")
+    .attrs<PReluAttrs>()
+    .relation(infer_prelu)
+    .level(3)
+    .compute(compute_prelu);
+
+RELAY_OP("nn.bias_add")
+    .doc("Adds a vector along an axis.")
+    .input("data", "Tensor.")
+    .input("bias", "Vector along the axis.")
+    .attrs<BiasAddAttrs>()
+    .relation(infer_bias_add)
+    .level(1)
+    .compute(compute_bias_add);
+
+RELAY_OP("nn.softmax")
+    .doc("exp(x) / sum(exp(x)) along an axis, computed stably.")
+    .input("data", "Tensor of floats of rank above 0.")
+    .attrs<SoftmaxAttrs>()
+    .relation(infer_softmax)
+    .precision(Precision::kFloat32)
+    .level(1)
+    .compute([](const OpCall& call, te::Builder& b) { compute_softmax(call, b, false); });
+
+RELAY_OP("nn.fast_softmax")
+    .doc("nn.softmax, where an approximation is good enough.")
+    .input("data", "Tensor of floats of rank above 0.")
+    .attrs<SoftmaxAttrs>()
+    .relation(infer_softmax)
+    .precision(Precision::kFloat32)
+    .level(1)
+    .compute([](const OpCall& call, te::Builder& b) { compute_softmax(call, b, false); });
+
+RELAY_OP("nn.log_softmax")
+    .doc("Logarithm of nn.softmax, computed stably.")
+    .input("data", "Tensor of floats of rank above 0.")
+    .attrs<SoftmaxAttrs>()
+    .relation(infer_softmax)
+    .precision(Precision::kFloat32)
+    .level(1)
+    .compute([](const OpCall& call, te::Builder& b) { compute_softmax(call, b, true); });
+
+RELAY_OP("nn.dropout")
+    .doc("In training, random elements set to 0 and the rest scaled up; here, at inference, the data and a mask of "
+         "ones.")
+    .input("data", "Tensor of floats.")
+    .attrs<DropoutAttrs>()
+    .relation(infer_dropout)
+    .level(1)
+    .expand([](const OpCall&, std::span<const ExprRef> args) {
+      std::vector<ExprRef> fields{args[0], call_op("ones_like", {args[0]})};
+      return relay::make_tuple(fields);
+    });
+
+}  // namespace
+}  // namespace relay

@@ -1,0 +1,275 @@
+// Normalisation.
+#include <relay/op/nn/nn_attrs.h>
+#include <relay/op/op.h>
+#include <relay/op/reduce/reduce_attrs.h>
+#include <relay/op/shape/shape_attrs.h>
+
+namespace relay {
+namespace {
+
+using te::Indices;
+using te::Scalar;
+
+size_t position(int64_t axis, size_t rank) {
+  return static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis);
+}
+
+// Inputs `first`… must be vectors of the extent of the channel axis.
+size_t check_channels(const RelationCall& call, int64_t wanted, std::initializer_list<const char*> names) {
+  te::TensorInfo data = call.tensor(0);
+  call.require(data.dtype.is_float(), "needs floats, found " + call.input(0)->str());
+  auto axis = static_cast<size_t>(normalize_axis(call, wanted, data.rank()));
+  size_t i = 1;
+  for (const char* name : names) {
+    te::TensorInfo vector = call.tensor(i);
+    call.require(vector.rank() == 1, std::string(name) + " must be a vector, found " + call.input(i)->str());
+    call.require(vector.dtype == data.dtype, std::string(name) + " must have the data's dtype, found " +
+                                                 call.input(0)->str() + " and " + call.input(i)->str());
+    call.require_equal(data.dims[axis], vector.dims[0],
+                       std::string(name) + " of " + vector.dims[0].str() + " elements does not fit axis " +
+                           std::to_string(axis) + " of " + shape_str(data.dims));
+    ++i;
+  }
+  return axis;
+}
+
+TypeRef infer_batch_norm(const RelationCall& call) {
+  check_channels(call, call.attrs<BatchNormAttrs>().axis, {"gamma", "beta", "moving_mean", "moving_var"});
+  return TupleType::make({call.input(0), call.input(3), call.input(4)});
+}
+TypeRef infer_layer_norm(const RelationCall& call) {
+  check_channels(call, call.attrs<LayerNormAttrs>().axis, {"gamma", "beta"});
+  return call.input(0);
+}
+TypeRef infer_instance_norm(const RelationCall& call) {
+  size_t axis = check_channels(call, call.attrs<InstanceNormAttrs>().axis, {"gamma", "beta"});
+  call.require(axis > 0, "axis 0 is the batch and cannot be the channel axis");
+  return call.input(0);
+}
+TypeRef infer_group_norm(const RelationCall& call) {
+  const auto& attrs = call.attrs<GroupNormAttrs>();
+  size_t axis = check_channels(call, attrs.axis, {"gamma", "beta"});
+  call.require(axis > 0, "axis 0 is the batch and cannot be the channel axis");
+  call.require(attrs.num_groups > 0, "num_groups must be positive, found " + std::to_string(attrs.num_groups));
+  Dim channels = call.tensor(0).dims[axis];
+  call.require(!channels.is_int() || channels.as_int() % attrs.num_groups == 0,
+               channels.str() + " channels do not divide into " + std::to_string(attrs.num_groups) + " groups");
+  return call.input(0);
+}
+
+// In inference the statistics are inputs and pass through.
+void compute_batch_norm(const OpCall& call, te::Builder& b) {
+  const auto& attrs = call.attrs<BatchNormAttrs>();
+  te::Tensor data = b.input(0);
+  te::Tensor gamma = b.input(1);
+  te::Tensor beta = b.input(2);
+  te::Tensor mean = b.input(3);
+  te::Tensor variance = b.input(4);
+  size_t axis = position(attrs.axis, data.rank());
+  DType dtype = data.dtype().bits < 32 ? kFloat32 : data.dtype();
+  b.output(b.map(data.dims(), [&](Indices i) {
+    auto channel = [&](const te::Tensor& vector) { return te::cast(vector({i[axis]}), dtype); };
+    Scalar value = (te::cast(data(i), dtype) - channel(mean)) / te::sqrt(channel(variance) + attrs.epsilon);
+    if (attrs.scale) value = value * channel(gamma);
+    if (attrs.center) value = value + channel(beta);
+    return te::cast(value, data.dtype());
+  }));
+  b.output(b.map(mean.dims(), [&](Indices i) { return mean(i); }));
+  b.output(b.map(variance.dims(), [&](Indices i) { return variance(i); }));
+}
+
+// Mean and variance of each row in float32 at least, then the elements.
+void compute_layer_norm(const OpCall& call, te::Builder& b) {
+  const auto& attrs = call.attrs<LayerNormAttrs>();
+  te::Tensor data = b.input(0);
+  te::Tensor gamma = b.input(1);
+  te::Tensor beta = b.input(2);
+  size_t axis = position(attrs.axis, data.rank());
+  DType dtype = data.dtype().bits < 32 ? kFloat32 : data.dtype();
+  std::vector<Dim> outer = data.dims();
+  outer.erase(outer.begin() + static_cast<std::ptrdiff_t>(axis));
+  std::vector<Dim> row{data.dim(axis)};
+  auto element = [&](Indices rest, const Scalar& k) {
+    std::vector<Scalar> at(rest.begin(), rest.end());
+    at.insert(at.begin() + static_cast<std::ptrdiff_t>(axis), k);
+    return te::cast(data(at), dtype);
+  };
+  Scalar count = te::cast(te::from_dim(row[0]), dtype);
+  te::Tensor mean = b.map(outer, [&](Indices i) {
+    return b.sum(row, [&](Indices k) { return element(i, k[0]); }) / count;
+  });
+  te::Tensor variance = b.map(outer, [&](Indices i) {
+    Scalar total = b.sum(row, [&](Indices k) {
+      Scalar difference = element(i, k[0]) - mean(i);
+      return difference * difference;
+    });
+    return total / count;
+  });
+  b.output(b.map(data.dims(), [&](Indices i) {
+    std::vector<Scalar> rest(i.begin(), i.end());
+    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(axis));
+    Scalar value = (te::cast(data(i), dtype) - mean(rest)) * te::rsqrt(variance(rest) + attrs.epsilon);
+    if (attrs.scale) value = value * te::cast(gamma({i[axis]}), dtype);
+    if (attrs.center) value = value + te::cast(beta({i[axis]}), dtype);
+    return te::cast(value, data.dtype());
+  }));
+}
+
+// A scalar constant of a float dtype.
+ExprRef float_constant(double value, DType dtype) {
+  NDArray array = NDArray::empty({}, dtype);
+  dispatch(dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if constexpr (!std::is_same_v<T, Bool>) array.template data<T>()[0] = static_cast<T>(value);
+  });
+  return make_constant(std::move(array));
+}
+
+ExprRef reduce_call(std::string_view name, std::initializer_list<ExprRef> args, std::vector<int64_t> axes) {
+  if (name == "variance") {
+    VarianceAttrs attrs;
+    attrs.axis = std::move(axes);
+    attrs.keepdims = true;
+    return call_op(name, args, Attrs::make(attrs));
+  }
+  ReduceAttrs attrs;
+  attrs.axis = std::move(axes);
+  attrs.keepdims = true;
+  return call_op(name, args, Attrs::make(attrs));
+}
+
+// (x - mean) / sqrt(variance + epsilon) over axes.
+ExprRef normalized(const ExprRef& x, std::vector<int64_t> axes, double epsilon, DType dtype) {
+  ExprRef mean = reduce_call("mean", {x}, axes);
+  ExprRef variance = reduce_call("variance", {x, mean}, std::move(axes));
+  ExprRef denominator = call_op("sqrt", {call_op("add", {variance, float_constant(epsilon, dtype)})});
+  return call_op("divide", {call_op("subtract", {x, mean}), denominator});
+}
+
+// A channel vector shaped so that it broadcasts along `axis` of rank `rank`.
+ExprRef along(const ExprRef& vector, size_t axis, size_t rank) {
+  size_t after = rank - 1 - axis;
+  if (after == 0) return vector;
+  ExpandDimsAttrs attrs;
+  attrs.axis.value = 1;
+  attrs.num_newaxis = static_cast<int64_t>(after);
+  return call_op("expand_dims", {vector}, Attrs::make(attrs));
+}
+
+ExprRef scaled(ExprRef value, std::span<const ExprRef> args, bool scale, bool center, size_t axis, size_t rank) {
+  if (scale) value = call_op("multiply", {value, along(args[1], axis, rank)});
+  if (center) value = call_op("add", {value, along(args[2], axis, rank)});
+  return value;
+}
+
+ExprRef expand_instance_norm(const OpCall& call, std::span<const ExprRef> args) {
+  const auto& attrs = call.attrs<InstanceNormAttrs>();
+  te::TensorInfo data = call.tensor(0);
+  size_t axis = position(attrs.axis, data.rank());
+  std::vector<int64_t> axes;
+  for (size_t i = 1; i < data.rank(); ++i) {
+    if (i != axis) axes.push_back(static_cast<int64_t>(i));
+  }
+  ExprRef value = normalized(args[0], std::move(axes), attrs.epsilon, data.dtype);
+  return scaled(value, args, attrs.scale, attrs.center, axis, data.rank());
+}
+
+// The channel axis is split into (groups, channels of a group) and merged again.
+ExprRef expand_group_norm(const OpCall& call, std::span<const ExprRef> args) {
+  const auto& attrs = call.attrs<GroupNormAttrs>();
+  te::TensorInfo data = call.tensor(0);
+  size_t axis = position(attrs.axis, data.rank());
+  ReshapeAttrs split;
+  for (size_t i = 0; i < data.rank(); ++i) {
+    if (i == axis) {
+      split.newshape.value.insert(split.newshape.value.end(), {-4, attrs.num_groups, -1});
+    } else {
+      split.newshape.value.push_back(0);
+    }
+  }
+  std::vector<int64_t> axes;
+  for (size_t i = 1; i <= data.rank(); ++i) {
+    if (i != axis) axes.push_back(static_cast<int64_t>(i));
+  }
+  ExprRef groups = call_op("reshape", {args[0]}, Attrs::make(split));
+  ExprRef value = normalized(groups, std::move(axes), attrs.epsilon, data.dtype);
+  value = call_op("reshape_like", {value, args[0]});
+  return scaled(value, args, attrs.scale, attrs.center, axis, data.rank());
+}
+
+TypeRef infer_l2_normalize(const RelationCall& call) {
+  te::TensorInfo data = call.tensor(0);
+  const auto& attrs = call.attrs<L2NormalizeAttrs>();
+  call.require(data.dtype.is_float(), "needs floats, found " + call.input(0)->str());
+  if (attrs.axis) {
+    for (int64_t axis : *attrs.axis) normalize_axis(call, axis, data.rank());
+  }
+  return call.input(0);
+}
+
+ExprRef expand_l2_normalize(const OpCall& call, std::span<const ExprRef> args) {
+  const auto& attrs = call.attrs<L2NormalizeAttrs>();
+  ReduceAttrs reduce;
+  reduce.axis = attrs.axis;
+  reduce.keepdims = true;
+  ExprRef squares = call_op("multiply", {args[0], args[0]});
+  ExprRef total = call_op("sum", {squares}, Attrs::make(reduce));
+  ExprRef least = float_constant(attrs.eps, call.tensor(0).dtype);
+  return call_op("divide", {args[0], call_op("sqrt", {call_op("maximum", {total, least})})});
+}
+
+RELAY_OP("nn.batch_norm")
+    .doc("(x - mean) / sqrt(variance + epsilon) * gamma + beta for each channel, with given statistics; gives the "
+         "result and the statistics.")
+    .input("data", "Tensor of floats.")
+    .input("gamma", "Scale for each channel.")
+    .input("beta", "Offset for each channel.")
+    .input("moving_mean", "Mean of each channel.")
+    .input("moving_var", "Variance of each channel.")
+    .attrs<BatchNormAttrs>()
+    .relation(infer_batch_norm)
+    .precision(Precision::kFloat32)
+    .level(1)
+    .compute(compute_batch_norm);
+
+RELAY_OP("nn.layer_norm")
+    .doc("Each row along an axis to mean 0 and variance 1, then scaled and moved.")
+    .input("data", "Tensor of floats.")
+    .input("gamma", "Scale along the axis.")
+    .input("beta", "Offset along the axis.")
+    .attrs<LayerNormAttrs>()
+    .relation(infer_layer_norm)
+    .precision(Precision::kFloat32)
+    .level(1)
+    .compute(compute_layer_norm);
+
+RELAY_OP("nn.instance_norm")
+    .doc("Each channel of each sample to mean 0 and variance 1, then scaled and moved.")
+    .input("data", "Tensor of floats, axis 0 the batch.")
+    .input("gamma", "Scale for each channel.")
+    .input("beta", "Offset for each channel.")
+    .attrs<InstanceNormAttrs>()
+    .relation(infer_instance_norm)
+    .level(1)
+    .expand(expand_instance_norm);
+
+RELAY_OP("nn.group_norm")
+    .doc("Each group of channels of each sample to mean 0 and variance 1, then scaled and moved.")
+    .input("data", "Tensor of floats, axis 0 the batch.")
+    .input("gamma", "Scale for each channel.")
+    .input("beta", "Offset for each channel.")
+    .attrs<GroupNormAttrs>()
+    .relation(infer_group_norm)
+    .level(1)
+    .expand(expand_group_norm);
+
+RELAY_OP("nn.l2_normalize")
+    .doc("x / sqrt(max(sum(x²), eps)) over axes.")
+    .input("data", "Tensor of floats.")
+    .attrs<L2NormalizeAttrs>()
+    .relation(infer_l2_normalize)
+    .level(2)
+    .expand(expand_l2_normalize);
+
+}  // namespace
+}  // namespace relay
