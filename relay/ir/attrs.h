@@ -111,6 +111,7 @@ class Attrs {
   Attrs() = default;
   ~Attrs();
   mutable std::atomic<uint32_t> refs_{1};
+  bool interned_ = false;
   const AttrsSchema* schema_ = nullptr;
   void* object_ = nullptr;
   uint64_t hash_ = 0;

@@ -59,8 +59,9 @@ class Dim {
   constexpr uint64_t bits() const { return bits_; }
   friend constexpr bool operator==(Dim a, Dim b) { return a.bits_ == b.bits_; }
 
-  /// As in shapes: `4`, `?`, `n`, `2 * n + 1`, `floordiv(n, 2)`.
+  /// As in shapes: `4`, `?`, `n`, `2 * n + 1`, `floordiv(n, 2)`. `name` chooses the text of symbols.
   std::string str() const;
+  std::string str(const std::function<std::string(const TypeVar* symbol)>& name) const;
 
  private:
   struct Bits {
@@ -91,6 +92,10 @@ enum class DimOp : uint8_t {
 
 /// A term other than an integer, `?` or a bare inference variable. Interned.
 struct DimTerm {
+  /// Limits on nesting and on the size as a tree, so that walks may recurse; beyond: `Error`.
+  static constexpr uint32_t kMaxDepth = 200;
+  static constexpr uint32_t kMaxSize = 1u << 14;
+
   struct Part {
     int64_t coefficient;
     Dim atom;  // a term that is not kLinear, or an inference variable
@@ -105,6 +110,8 @@ struct DimTerm {
   std::vector<Part> parts;          // kLinear, ordered
   Dim lhs;                          // the binary operations
   Dim rhs;
+  uint32_t depth = 1;
+  uint32_t size = 1;
 };
 
 // Arithmetic on terms with normalisation. `?` is absorbing (min and max too). Integer results that

@@ -18,7 +18,6 @@
 
 namespace relay {
 
-class Operator;  // relay/op/op.h
 class Pattern;
 
 #define RELAY_NODE(Kind, doc, operands, fields) class Kind;
@@ -78,7 +77,8 @@ class Expr {
   /// The type that inference published, or null. For a function or a variable bound to one it may be a
   /// scheme.
   const Type* type() const { return type_.load(std::memory_order_acquire); }
-  /// Publishes a type; replaces an earlier one only when `replace`.
+  /// Publishes a type; replaces an earlier one only when `replace`. A replaced type lives on until the
+  /// process ends, since other threads may still look at it.
   void set_type(TypeRef type, bool replace = true) const;
 
   bool has_one_owner() const { return refs_.load(std::memory_order_relaxed) == 1; }
@@ -144,9 +144,11 @@ class Expr {
 
 enum class PatternKind : uint8_t { kWildcard, kVar, kConstructor, kTuple };
 
-/// A pattern: `_`, `%x`, `Cons(p, q)` or `(p, q)`. Nesting is limited by the parser (1000).
+/// A pattern: `_`, `%x`, `Cons(p, q)` or `(p, q)`. Deeper nesting than kMaxDepth is an `Error`, so
+/// that walks over patterns may recurse.
 class Pattern {
  public:
+  static constexpr uint32_t kMaxDepth = 1000;
   static PatternRef wildcard(Span span = {});
   static PatternRef var(VarRef var, Span span = {});
   static PatternRef constructor(ConstructorRef constructor, std::vector<PatternRef> fields,
@@ -164,8 +166,10 @@ class Pattern {
 
  private:
   Pattern(PatternKind kind, Span span) : kind_(kind), span_(span) {}
+  void set_fields(std::vector<PatternRef> fields);
   mutable std::atomic<uint32_t> refs_{1};
   PatternKind kind_;
+  uint32_t depth_ = 1;
   Span span_;
   VarRef var_;
   ConstructorRef constructor_;
@@ -206,5 +210,8 @@ ExprRef make_temp(ExprRef value, std::shared_ptr<const void> payload, Span span 
 /// keeps span and fields; it keeps the type when every new operand's published type equals the old
 /// operand's.
 ExprRef rebuild(const Expr* old, std::span<const ExprRef> operands);
+
+/// The same node again, as an object of its own, without a type.
+ExprRef clone_node(const Expr* old);
 
 }  // namespace relay

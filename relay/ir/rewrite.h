@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -10,7 +11,8 @@
 namespace relay {
 
 /// Post-order rewriter. Each node is rewritten once and sharing is kept. Override `rewrite`; the
-/// default rebuilds with the new operands, which returns the same node if nothing changed.
+/// default rebuilds with the new operands, which returns the same node if nothing changed. Results of
+/// shared nodes are remembered until the outermost `run` ends; a hook may call `run` itself.
 class Rewriter {
  public:
   virtual ~Rewriter() = default;
@@ -32,6 +34,7 @@ class Rewriter {
 
  private:
   std::unordered_map<const Expr*, ExprRef> memo_;
+  int active_ = 0;  // nested runs
 };
 
 /// Rewrites with a lambda called after the operands: return null to keep `rebuild(expr, operands)`.

@@ -3,8 +3,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <relay/ir/attrs.h>
@@ -51,6 +54,7 @@ class GlobalTypeVar;
 class TypeData;
 class RelationType;
 struct Relation;  // relay/op/relation.h: a named predicate over types
+class Operator;   // relay/op/op.h
 using TypeRef = Ref<const Type>;
 using TypeVarRef = Ref<const TypeVar>;
 using GlobalTypeVarRef = Ref<const GlobalTypeVar>;
@@ -95,13 +99,15 @@ class Type {
 
  protected:
   friend struct TypeTable;
+  friend struct TypeHasher;
   enum Flags : uint8_t {
     kHasIncomplete = 1,
     kHasTypeVar = 2,
     kHasSymbol = 4,
     kHasAny = 8,
     kHasBinder = 16,
-    kInterned = 32
+    kInterned = 32,
+    kHasTerm = 64  // a dimension that is a term, so that the hash depends on addresses
   };
   Type(TypeTag tag, Kind kind) : tag_(tag), kind_(kind) {}
   ~Type() = default;
@@ -114,6 +120,7 @@ class Type {
   uint32_t depth_ = 1;
   uint32_t size_ = 1;
   uint64_t hash_ = 0;
+  mutable const Type* next_ = nullptr;  // in the table's bucket
 };
 
 /// A list of dimensions: `(2, n, ?)`. Kind Shape.
@@ -271,6 +278,16 @@ class RefType final : public Type {
   explicit RefType(TypeRef value);
   TypeRef value_;
 };
+
+/// How this layer asks for the names of relations and operators, which op/ defines and sets here when
+/// the process starts.
+struct NameHooks {
+  Name (*relation)(const Relation* relation) = nullptr;
+  Name (*op)(const Operator* op) = nullptr;
+};
+extern NameHooks name_hooks;
+Name relation_name(const Relation* relation);
+Name operator_name(const Operator* op);
 
 /// A constraint `R{attrs}(t1, …, tk)` (T2). The first `num_inputs` arguments determine the others.
 class RelationType final : public Type {

@@ -1,0 +1,512 @@
+#include <relay/ir/attrs.h>
+
+#include <array>
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <mutex>
+#include <unordered_map>
+
+#include <relay/ir/expr.h>
+
+namespace relay {
+
+// ---- Values -----------------------------------------------------------------------------------
+
+namespace {
+
+const Constant* as_constant(const Ref<const Expr>& expr) {
+  return expr ? expr->as<Constant>() : nullptr;
+}
+
+void append_quoted(std::string& out, std::string_view text) {
+  constexpr char kHex[] = "0123456789abcdef";
+  out += '"';
+  for (char c : text) {
+    switch (c) {
+      case '"':
+        out += "\\\"";
+        break;
+      case '\\':
+        out += "\\\\";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\t':
+        out += "\\t";
+        break;
+      case '\r':
+        out += "\\r";
+        break;
+      default:
+        if (auto byte = static_cast<unsigned char>(c); byte < 0x20 || byte == 0x7f) {
+          out += "\\x";
+          out += kHex[byte >> 4];
+          out += kHex[byte & 15];
+        } else {
+          out += c;
+        }
+    }
+  }
+  out += '"';
+}
+
+// The shortest digits that read back as the same number, with TVM's suffix.
+void append_float(std::string& out, double value) {
+  if (std::isnan(value)) {
+    out += "nanf";
+    return;
+  }
+  if (std::isinf(value)) {
+    out += value < 0 ? "-inff" : "inff";
+    return;
+  }
+  char buffer[40];
+  auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
+  out.append(buffer, end);
+  out += 'f';
+}
+
+void append_value(std::string& out, const AttrValue& value) {
+  if (value.is_none()) {
+    out += "None";
+  } else if (const auto* b = value.get<bool>()) {
+    out += *b ? "True" : "False";
+  } else if (const auto* i = value.get<int64_t>()) {
+    out += std::to_string(*i);
+  } else if (const auto* d = value.get<double>()) {
+    append_float(out, *d);
+  } else if (const auto* s = value.get<std::string>()) {
+    append_quoted(out, *s);
+  } else if (const auto* t = value.get<DType>()) {
+    append_quoted(out, t->valid() ? t->name() : std::string_view());
+  } else if (const auto* list = value.get<AttrValue::List>()) {
+    out += '[';
+    for (size_t k = 0; k < list->size(); ++k) {
+      if (k > 0) out += ", ";
+      append_value(out, (*list)[k]);
+    }
+    out += ']';
+  } else {
+    const auto& expr = *value.get<Ref<const Expr>>();
+    out += '<';
+    out += expr ? expr_kind_name(expr->kind()) : std::string_view("null");
+    out += '>';
+  }
+}
+
+}  // namespace
+
+std::string AttrValue::str() const {
+  std::string out;
+  append_value(out, *this);
+  return out;
+}
+
+uint64_t AttrValue::hash() const {
+  uint64_t h = hash_mix(data.index() + 0x77);
+  if (const auto* b = get<bool>()) return hash_combine(h, *b ? 1 : 0);
+  if (const auto* i = get<int64_t>()) return hash_combine(h, static_cast<uint64_t>(*i));
+  if (const auto* d = get<double>()) return hash_combine(h, std::bit_cast<uint64_t>(*d));
+  if (const auto* s = get<std::string>()) return hash_text(*s, h);
+  if (const auto* t = get<DType>()) return hash_combine(h, std::hash<DType>()(*t));
+  if (const auto* list = get<List>()) {
+    for (const AttrValue& item : *list) h = hash_combine(h, item.hash());
+    return h;
+  }
+  if (const auto* expr = get<Ref<const Expr>>()) {
+    if (const Constant* constant = as_constant(*expr)) {
+      return hash_combine(h, content_hash(constant->data()));
+    }
+    return hash_combine(h, *expr ? static_cast<uint64_t>((*expr)->kind()) : 99);
+  }
+  return h;
+}
+
+bool operator==(const AttrValue& a, const AttrValue& b) {
+  if (a.data.index() != b.data.index()) return false;
+  if (const auto* d = a.get<double>()) {  // to the bit: 0 and -0 differ, a NaN is itself
+    return std::bit_cast<uint64_t>(*d) == std::bit_cast<uint64_t>(*b.get<double>());
+  }
+  if (const auto* expr = a.get<Ref<const Expr>>()) {
+    const auto& other = *b.get<Ref<const Expr>>();
+    if (*expr == other) return true;
+    const Constant* x = as_constant(*expr);
+    const Constant* y = as_constant(other);
+    return x != nullptr && y != nullptr && bit_equal(x->data(), y->data());
+  }
+  return a.data == b.data;
+}
+
+// ---- Conversions ------------------------------------------------------------------------------
+
+namespace attr_detail {
+
+std::string Convert<bool>::name() { return "bool"; }
+AttrValue Convert<bool>::to(const bool& value) { return value; }
+bool Convert<bool>::from(const AttrValue& value, bool& out) {
+  if (const auto* b = value.get<bool>()) {
+    out = *b;
+    return true;
+  }
+  const auto* i = value.get<int64_t>();
+  if (i == nullptr || (*i != 0 && *i != 1)) return false;
+  out = *i == 1;
+  return true;
+}
+
+std::string Convert<int64_t>::name() { return "int"; }
+AttrValue Convert<int64_t>::to(const int64_t& value) { return value; }
+bool Convert<int64_t>::from(const AttrValue& value, int64_t& out) {
+  if (const auto* i = value.get<int64_t>()) {
+    out = *i;
+    return true;
+  }
+  const auto* b = value.get<bool>();
+  if (b == nullptr) return false;
+  out = *b ? 1 : 0;
+  return true;
+}
+
+std::string Convert<double>::name() { return "float"; }
+AttrValue Convert<double>::to(const double& value) { return value; }
+bool Convert<double>::from(const AttrValue& value, double& out) {
+  if (const auto* d = value.get<double>()) {
+    out = *d;
+    return true;
+  }
+  const auto* i = value.get<int64_t>();
+  if (i == nullptr) return false;
+  out = static_cast<double>(*i);
+  return true;
+}
+
+std::string Convert<std::string>::name() { return "str"; }
+AttrValue Convert<std::string>::to(const std::string& value) { return value; }
+bool Convert<std::string>::from(const AttrValue& value, std::string& out) {
+  if (const auto* t = value.get<DType>()) {
+    out = t->valid() ? std::string(t->name()) : std::string();
+    return true;
+  }
+  const auto* s = value.get<std::string>();
+  if (s == nullptr) return false;
+  out = *s;
+  return true;
+}
+
+std::string Convert<DType>::name() { return "dtype"; }
+AttrValue Convert<DType>::to(const DType& value) { return value; }
+bool Convert<DType>::from(const AttrValue& value, DType& out) {
+  if (const auto* t = value.get<DType>()) {
+    out = *t;
+    return true;
+  }
+  const auto* s = value.get<std::string>();
+  if (s == nullptr) return value.is_none() ? (out = DType{}, true) : false;
+  if (s->empty() || *s == "void") {  // TVM's way of leaving it open
+    out = DType{};
+    return true;
+  }
+  auto parsed = DType::parse(*s);
+  if (!parsed) return false;
+  out = *parsed;
+  return true;
+}
+
+std::string Convert<AttrValue>::name() { return "any"; }
+AttrValue Convert<AttrValue>::to(const AttrValue& value) { return value; }
+bool Convert<AttrValue>::from(const AttrValue& value, AttrValue& out) {
+  out = value;
+  return true;
+}
+
+std::string Convert<Ref<const Expr>>::name() { return "expr"; }
+AttrValue Convert<Ref<const Expr>>::to(const Ref<const Expr>& value) {
+  return value ? AttrValue(value) : AttrValue();
+}
+bool Convert<Ref<const Expr>>::from(const AttrValue& value, Ref<const Expr>& out) {
+  if (value.is_none()) {
+    out = {};
+    return true;
+  }
+  const auto* expr = value.get<Ref<const Expr>>();
+  if (expr == nullptr) return false;
+  out = *expr;
+  return true;
+}
+
+}  // namespace attr_detail
+
+// ---- Schemas ----------------------------------------------------------------------------------
+
+AttrValue AttrsSchema::defaults(size_t field) const {
+  void* object = create();
+  AttrValue value = fields[field].get(object);
+  destroy(object);
+  return value;
+}
+
+template <>
+const AttrsSchema& attrs_schema<DictAttrs>() {
+  static const AttrsSchema schema = [] {
+    AttrsSchema s;
+    s.name = "DictAttrs";
+    s.size = sizeof(DictAttrs);
+    s.create = []() -> void* { return new DictAttrs(); };
+    s.copy = [](const void* object) -> void* {
+      return new DictAttrs(*static_cast<const DictAttrs*>(object));
+    };
+    s.destroy = [](void* object) { delete static_cast<DictAttrs*>(object); };
+    return s;
+  }();
+  return schema;
+}
+
+namespace {
+
+struct SchemaRegistry {
+  std::mutex mutex;
+  std::unordered_map<Name, const AttrsSchema*> schemas;
+  static SchemaRegistry& instance() {
+    static SchemaRegistry* registry = new SchemaRegistry;
+    return *registry;
+  }
+};
+
+bool is_dict(const AttrsSchema& schema) { return &schema == &attrs_schema<DictAttrs>(); }
+
+uint64_t object_hash(const AttrsSchema& schema, const void* object) {
+  uint64_t h = schema.name.hash();
+  if (is_dict(schema)) {
+    for (const auto& [name, value] : static_cast<const DictAttrs*>(object)->values) {
+      h = hash_combine(hash_combine(h, name.hash()), value.hash());
+    }
+    return h;
+  }
+  for (const AttrField& field : schema.fields) h = hash_combine(h, field.get(object).hash());
+  return h;
+}
+
+bool same_object(const AttrsSchema& schema, const void* a, const void* b) {
+  if (is_dict(schema)) {
+    return static_cast<const DictAttrs*>(a)->values == static_cast<const DictAttrs*>(b)->values;
+  }
+  for (const AttrField& field : schema.fields) {
+    if (!(field.get(a) == field.get(b))) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+const AttrsSchema* find_attrs_schema(Name name) {
+  if (name == attrs_schema<DictAttrs>().name) return &attrs_schema<DictAttrs>();
+  SchemaRegistry& registry = SchemaRegistry::instance();
+  std::lock_guard lock(registry.mutex);
+  auto found = registry.schemas.find(name);
+  return found == registry.schemas.end() ? nullptr : found->second;
+}
+
+void register_attrs_schema(const AttrsSchema& schema) {
+  SchemaRegistry& registry = SchemaRegistry::instance();
+  std::lock_guard lock(registry.mutex);
+  auto [entry, fresh] = registry.schemas.emplace(schema.name, &schema);
+  RELAY_CHECK(fresh || entry->second == &schema,
+              "two attributes types are named " + schema.name.str());
+}
+
+// ---- Interning --------------------------------------------------------------------------------
+
+// Weak: an entry goes with its last owner. As for types, the count reaches zero only under the lock.
+struct AttrsTable {
+  struct Shard {
+    std::mutex mutex;
+    std::unordered_multimap<uint64_t, const Attrs*> entries;
+    // Default objects are asked for with every call that states no attribute: kept for ever.
+    std::unordered_map<const AttrsSchema*, AttrsRef> defaults;
+  };
+  std::array<Shard, 16> shards;
+
+  static AttrsTable& instance() {
+    static AttrsTable* table = new AttrsTable;
+    return *table;
+  }
+  Shard& shard(uint64_t hash) { return shards[hash >> 60]; }
+
+  static const Attrs* find(Shard& shard, uint64_t hash, const AttrsSchema& schema,
+                           const void* object) {
+    auto [begin, end] = shard.entries.equal_range(hash);
+    for (; begin != end; ++begin) {
+      const Attrs* attrs = begin->second;
+      if (attrs->schema_ == &schema && same_object(schema, attrs->object_, object)) {
+        attrs->retain();
+        return attrs;
+      }
+    }
+    return nullptr;
+  }
+
+  AttrsRef intern(const AttrsSchema& schema, void* object) {
+    auto* made = new Attrs;
+    AttrsRef guard = AttrsRef::adopt(made);  // frees the object if something throws
+    made->schema_ = &schema;
+    made->object_ = object;
+    made->hash_ = object_hash(schema, object);
+    Shard& home = shard(made->hash_);
+    std::unique_lock lock(home.mutex);
+    if (const Attrs* winner = find(home, made->hash_, schema, object)) {
+      lock.unlock();  // before `guard` frees ours
+      return AttrsRef::adopt(winner);
+    }
+    home.entries.emplace(made->hash_, made);
+    made->interned_ = true;
+    return guard;
+  }
+
+  AttrsRef default_object(const AttrsSchema& schema) {
+    Shard& home = shard(hash_mix(reinterpret_cast<uintptr_t>(&schema)));
+    {
+      std::lock_guard lock(home.mutex);
+      auto found = home.defaults.find(&schema);
+      if (found != home.defaults.end()) return found->second;
+    }
+    AttrsRef made = intern(schema, schema.create());
+    std::lock_guard lock(home.mutex);
+    return home.defaults.emplace(&schema, made).first->second;
+  }
+
+  void release(const Attrs* attrs) noexcept {
+    if (!attrs->interned_) {
+      if (attrs->refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete attrs;
+      return;
+    }
+    uint32_t count = attrs->refs_.load(std::memory_order_relaxed);
+    while (count > 1) {
+      if (attrs->refs_.compare_exchange_weak(count, count - 1, std::memory_order_acq_rel)) return;
+    }
+    Shard& home = shard(attrs->hash_);
+    {
+      std::lock_guard lock(home.mutex);
+      if (attrs->refs_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+      auto [begin, end] = home.entries.equal_range(attrs->hash_);
+      while (begin != end && begin->second != attrs) ++begin;
+      if (begin != end) home.entries.erase(begin);
+    }
+    delete attrs;
+  }
+};
+
+Attrs::~Attrs() {
+  if (object_ != nullptr) schema_->destroy(object_);
+}
+void Attrs::release() const noexcept { AttrsTable::instance().release(this); }
+
+AttrsRef Attrs::intern(const AttrsSchema& schema, void* object) {
+  return AttrsTable::instance().intern(schema, object);
+}
+
+namespace {
+
+// "SoftmaxAttrs" of "relay.attrs.SoftmaxAttrs".
+std::string short_name(const AttrsSchema& schema) {
+  std::string name = schema.name.str();
+  size_t dot = name.rfind('.');
+  return dot == std::string::npos ? name : name.substr(dot + 1);
+}
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string out;
+  for (const std::string& name : names) out += (out.empty() ? "" : ", ") + name;
+  return out;
+}
+
+Diagnostic unknown_attribute(const AttrsSchema& schema, const NamedAttr& attr) {
+  std::vector<std::string> known;
+  for (const AttrField& field : schema.fields) known.push_back(field.name.str());
+  std::vector<std::string> nearest = nearest_names(attr.name.str(), known);
+  Diagnostic d = Diagnostic::error("unknown attribute " + attr.name.str(), attr.span);
+  if (!nearest.empty()) d.help("did you mean " + joined(nearest) + "?");
+  d.note(known.empty() ? "there are no attributes here"
+                       : "the attributes of " + short_name(schema) + " are " + joined(known));
+  return d;
+}
+
+}  // namespace
+
+AttrsRef Attrs::make(const AttrsSchema& schema, std::span<const NamedAttr> values, Span span) {
+  if (is_dict(schema)) {
+    std::map<Name, AttrValue> dict;
+    for (const NamedAttr& attr : values) {
+      if (!dict.emplace(attr.name, attr.value).second) {
+        throw Error("attribute " + attr.name.str() + " is given twice", attr.span);
+      }
+    }
+    return make_dict_attrs(std::move(dict));
+  }
+  bool any_required = false;
+  for (const AttrField& field : schema.fields) any_required |= field.required;
+  if (values.empty() && !any_required) return AttrsTable::instance().default_object(schema);
+
+  std::unique_ptr<void, void (*)(void*)> object(schema.create(), schema.destroy);
+  std::vector<const NamedAttr*> given(schema.fields.size());
+  std::vector<Diagnostic> problems;
+  for (const NamedAttr& attr : values) {
+    size_t i = 0;
+    while (i < schema.fields.size() && !(schema.fields[i].name == attr.name)) ++i;
+    if (i == schema.fields.size()) {
+      problems.push_back(unknown_attribute(schema, attr));
+    } else if (given[i] != nullptr) {
+      problems.push_back(
+          Diagnostic::error("attribute " + attr.name.str() + " is given twice", attr.span)
+              .note("it is first given here", given[i]->span));
+    } else {
+      given[i] = &attr;
+      if (!schema.fields[i].set(object.get(), attr.value)) {
+        problems.push_back(Diagnostic::error("attribute " + attr.name.str() + " takes " +
+                                                 schema.fields[i].type + ", not " +
+                                                 attr.value.str(),
+                                             attr.span));
+      }
+    }
+  }
+  for (size_t i = 0; i < schema.fields.size(); ++i) {
+    const AttrField& field = schema.fields[i];
+    if (!field.required || given[i] != nullptr) continue;
+    problems.push_back(Diagnostic::error("attribute " + field.name.str() + " (" + field.type +
+                                             ") is missing; it has no default",
+                                         span));
+  }
+  if (!problems.empty()) throw Error(std::move(problems));
+  return intern(schema, object.release());
+}
+
+std::vector<NamedAttr> Attrs::fields(bool only_changed) const {
+  std::vector<NamedAttr> result;
+  if (is_dict(*schema_)) {
+    for (const auto& [name, value] : static_cast<const DictAttrs*>(object_)->values) {
+      result.push_back({name, value, {}});
+    }
+    return result;
+  }
+  std::unique_ptr<void, void (*)(void*)> defaults(schema_->create(), schema_->destroy);
+  for (const AttrField& field : schema_->fields) {
+    AttrValue value = field.get(object_);
+    if (only_changed && !field.required && value == field.get(defaults.get())) continue;
+    result.push_back({field.name, std::move(value), {}});
+  }
+  return result;
+}
+
+AttrsRef make_dict_attrs(std::map<Name, AttrValue> values) {
+  return Attrs::make(DictAttrs{std::move(values)});
+}
+
+AttrValue dict_attr(const AttrsRef& attrs, Name name) {
+  if (!attrs || !attrs->is<DictAttrs>()) return {};
+  const auto& values = attrs->as<DictAttrs>().values;
+  auto found = values.find(name);
+  return found == values.end() ? AttrValue() : found->second;
+}
+
+}  // namespace relay

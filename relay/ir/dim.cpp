@@ -1,0 +1,671 @@
+#include <relay/ir/dim.h>
+
+#include <algorithm>
+#include <compare>
+#include <mutex>
+#include <numeric>
+#include <unordered_map>
+#include <unordered_set>
+
+#include <relay/ir/type.h>
+#include <relay/support/error.h>
+#include <relay/support/hash.h>
+
+namespace relay {
+
+namespace {
+
+constexpr int64_t kLimit = int64_t{1} << 61;
+
+[[noreturn]] void out_of_range() { throw Error("a dimension is out of range (2^61)"); }
+
+int64_t checked(int64_t value) {
+  if (value >= kLimit || value <= -kLimit) out_of_range();
+  return value;
+}
+int64_t checked_add(int64_t a, int64_t b) { return checked(a + b); }  // |a|, |b| < 2^61
+int64_t checked_mul(int64_t a, int64_t b) {
+  int64_t result;
+  if (__builtin_mul_overflow(a, b, &result)) out_of_range();
+  return checked(result);
+}
+int64_t floor_div_int(int64_t a, int64_t b) {
+  int64_t q = a / b;
+  return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
+}
+int64_t floor_mod_int(int64_t a, int64_t b) { return a - floor_div_int(a, b) * b; }
+
+uint64_t term_hash(const DimTerm& t) {
+  uint64_t h = hash_combine(static_cast<uint64_t>(t.op), reinterpret_cast<uintptr_t>(t.symbol));
+  h = hash_combine(h, (static_cast<uint64_t>(t.input) << 32) | t.index);
+  h = hash_combine(h, static_cast<uint64_t>(t.constant));
+  for (const DimTerm::Part& part : t.parts) {
+    h = hash_combine(h, static_cast<uint64_t>(part.coefficient));
+    h = hash_combine(h, part.atom.bits());
+  }
+  return hash_combine(hash_combine(h, t.lhs.bits()), t.rhs.bits());
+}
+
+bool same_term(const DimTerm& a, const DimTerm& b) {
+  return a.op == b.op && a.symbol == b.symbol && a.input == b.input && a.index == b.index &&
+         a.constant == b.constant && a.lhs == b.lhs && a.rhs == b.rhs &&
+         std::equal(a.parts.begin(), a.parts.end(), b.parts.begin(), b.parts.end(),
+                    [](const DimTerm::Part& p, const DimTerm::Part& q) {
+                      return p.coefficient == q.coefficient && p.atom == q.atom;
+                    });
+}
+
+}  // namespace
+
+// All terms of the process. They are few (one for each distinct expression), so they stay for ever.
+struct DimTable {
+  struct Hash {
+    size_t operator()(const DimTerm* t) const { return term_hash(*t); }
+  };
+  struct Equal {
+    bool operator()(const DimTerm* a, const DimTerm* b) const { return same_term(*a, *b); }
+  };
+  std::mutex mutex;
+  std::unordered_set<const DimTerm*, Hash, Equal> terms;
+
+  static DimTable& instance() {
+    static DimTable* table = new DimTable;
+    return *table;
+  }
+  static Dim as_dim(const DimTerm* term) {
+    return Dim(Dim::Bits{reinterpret_cast<uint64_t>(term)});
+  }
+
+  static Dim intern(DimTerm term) {
+    auto absorb = [&term](Dim d) {
+      if (d.is_variable()) term.has_variable = true;
+      uint32_t depth = 1;
+      uint32_t size = 1;
+      if (d.is_term()) {
+        const DimTerm& inner = d.term();
+        term.has_variable |= inner.has_variable;
+        term.has_symbol |= inner.has_symbol;
+        depth = inner.depth;
+        size = inner.size;
+      }
+      term.depth = std::max(term.depth, depth + 1);
+      term.size += size;
+    };
+    if (term.op == DimOp::kSymbol) {
+      term.has_symbol = true;
+    } else if (term.op == DimOp::kLinear) {
+      if (term.parts.size() > DimTerm::kMaxSize) throw Error("a dimension is too complex");
+      for (const DimTerm::Part& part : term.parts) absorb(part.atom);
+    } else if (term.op != DimOp::kValue) {
+      absorb(term.lhs);
+      absorb(term.rhs);
+    }
+    if (term.depth > DimTerm::kMaxDepth || term.size > DimTerm::kMaxSize) {
+      throw Error("a dimension is too complex");
+    }
+    DimTable& table = instance();
+    std::lock_guard lock(table.mutex);
+    auto found = table.terms.find(&term);
+    if (found != table.terms.end()) return as_dim(*found);
+    const auto* kept = new DimTerm(std::move(term));
+    if (kept->symbol != nullptr) kept->symbol->retain();
+    table.terms.insert(kept);
+    return as_dim(kept);
+  }
+};
+
+Dim Dim::symbol(const TypeVar* var) {
+  DimTerm term{};
+  term.op = DimOp::kSymbol;
+  term.symbol = var;
+  return DimTable::intern(std::move(term));
+}
+
+Dim Dim::value(uint32_t input, uint32_t index) {
+  DimTerm term{};
+  term.op = DimOp::kValue;
+  term.input = input;
+  term.index = index;
+  return DimTable::intern(std::move(term));
+}
+
+const TypeVar* Dim::as_symbol() const {
+  return is_term() && term().op == DimOp::kSymbol ? term().symbol : nullptr;
+}
+bool Dim::has_symbol() const { return is_term() && term().has_symbol; }
+bool Dim::has_variable() const { return is_variable() || (is_term() && term().has_variable); }
+
+namespace {
+
+int rank_of(Dim d) {
+  if (d.is_int()) return 0;
+  if (d.is_any()) return 1;
+  if (d.is_variable()) return 3;
+  return d.term().op == DimOp::kSymbol ? 2 : 4 + static_cast<int>(d.term().op);
+}
+
+// A total order by structure, so that the order of a normal form does not depend on addresses
+// (except for two symbols of one name).
+std::strong_ordering compare(Dim a, Dim b) {
+  if (a == b) return std::strong_ordering::equal;
+  if (auto c = rank_of(a) <=> rank_of(b); c != 0) return c;
+  if (a.is_int()) return a.as_int() <=> b.as_int();
+  if (a.is_variable()) return a.variable_id() <=> b.variable_id();
+  const DimTerm& s = a.term();
+  const DimTerm& t = b.term();
+  switch (s.op) {
+    case DimOp::kSymbol:
+      if (s.symbol->name() == t.symbol->name()) return std::compare_three_way()(s.symbol, t.symbol);
+      return s.symbol->name().view() <=> t.symbol->name().view();
+    case DimOp::kValue:
+      if (auto c = s.input <=> t.input; c != 0) return c;
+      return s.index <=> t.index;
+    case DimOp::kLinear:
+      if (auto c = s.parts.size() <=> t.parts.size(); c != 0) return c;
+      for (size_t i = 0; i < s.parts.size(); ++i) {
+        if (auto c = compare(s.parts[i].atom, t.parts[i].atom); c != 0) return c;
+        if (auto c = s.parts[i].coefficient <=> t.parts[i].coefficient; c != 0) return c;
+      }
+      return s.constant <=> t.constant;
+    default:
+      if (auto c = compare(s.lhs, t.lhs); c != 0) return c;
+      return compare(s.rhs, t.rhs);
+  }
+}
+bool before(Dim a, Dim b) { return compare(a, b) < 0; }
+
+using Part = DimTerm::Part;
+
+// The view of any dimension but `?` as constant + sum of parts.
+struct Linear {
+  int64_t constant = 0;
+  std::vector<Part> parts;
+
+  explicit Linear(Dim d) {
+    if (d.is_int()) {
+      constant = d.as_int();
+    } else if (d.is_term() && d.term().op == DimOp::kLinear) {
+      constant = d.term().constant;
+      parts = d.term().parts;
+    } else {
+      parts.push_back({1, d});
+    }
+  }
+  Linear() = default;
+
+  void normalise() {
+    std::sort(parts.begin(), parts.end(),
+              [](const Part& a, const Part& b) { return before(a.atom, b.atom); });
+    size_t out = 0;
+    for (size_t i = 0; i < parts.size();) {
+      Part merged = parts[i++];
+      while (i < parts.size() && parts[i].atom == merged.atom) {
+        merged.coefficient = checked_add(merged.coefficient, parts[i++].coefficient);
+      }
+      if (merged.coefficient != 0) parts[out++] = merged;
+    }
+    parts.resize(out);
+  }
+
+  Dim dim() && {
+    checked(constant);
+    if (parts.empty()) return Dim(constant);
+    if (constant == 0 && parts.size() == 1 && parts[0].coefficient == 1) return parts[0].atom;
+    DimTerm term{};
+    term.op = DimOp::kLinear;
+    term.constant = constant;
+    term.parts = std::move(parts);
+    return DimTable::intern(std::move(term));
+  }
+};
+
+Dim binary(DimOp op, Dim lhs, Dim rhs) {
+  DimTerm term{};
+  term.op = op;
+  term.lhs = lhs;
+  term.rhs = rhs;
+  return DimTable::intern(std::move(term));
+}
+
+// The operands of nested applications of a commutative, associative operation.
+void flatten(DimOp op, Dim d, std::vector<Dim>& out) {
+  while (d.is_term() && d.term().op == op) {
+    out.push_back(d.term().rhs);
+    d = d.term().lhs;
+  }
+  out.push_back(d);
+}
+Dim chain(DimOp op, std::vector<Dim>& operands) {
+  std::sort(operands.begin(), operands.end(), before);
+  Dim result = operands[0];
+  for (size_t i = 1; i < operands.size(); ++i) result = binary(op, result, operands[i]);
+  return result;
+}
+
+Dim multiply_atoms(Dim a, Dim b) {
+  std::vector<Dim> factors;
+  flatten(DimOp::kMul, a, factors);
+  flatten(DimOp::kMul, b, factors);
+  return chain(DimOp::kMul, factors);
+}
+
+// a / b where that is exact for every value of the atoms, assuming b positive.
+std::optional<Dim> exact_quotient(Dim a, Dim b) {
+  if (a == b) return Dim(1);
+  Linear n(a);
+  Linear d(b);
+  if (n.parts.empty()) return n.constant == 0 ? std::optional<Dim>(0) : std::nullopt;
+  if (d.parts.empty()) {
+    int64_t k = d.constant;
+    if (n.constant % k != 0) return std::nullopt;
+    n.constant /= k;
+    for (Part& part : n.parts) {
+      if (part.coefficient % k != 0) return std::nullopt;
+      part.coefficient /= k;
+    }
+    return std::move(n).dim();
+  }
+  if (d.parts.size() == 1 && d.constant == 0) {  // a monomial divides each monomial
+    if (n.constant != 0) return std::nullopt;
+    std::vector<Dim> divisor;
+    flatten(DimOp::kMul, d.parts[0].atom, divisor);
+    Linear q;
+    for (const Part& part : n.parts) {
+      if (part.coefficient % d.parts[0].coefficient != 0) return std::nullopt;
+      int64_t coefficient = part.coefficient / d.parts[0].coefficient;
+      std::vector<Dim> factors;
+      flatten(DimOp::kMul, part.atom, factors);
+      for (Dim f : divisor) {
+        auto found = std::find(factors.begin(), factors.end(), f);
+        if (found == factors.end()) return std::nullopt;
+        factors.erase(found);
+      }
+      if (factors.empty()) {
+        q.constant = checked_add(q.constant, coefficient);
+      } else {
+        q.parts.push_back({coefficient, chain(DimOp::kMul, factors)});
+      }
+    }
+    q.normalise();
+    return std::move(q).dim();
+  }
+  // An integer multiple of the same sum.
+  if (n.parts.size() != d.parts.size() || n.parts[0].coefficient % d.parts[0].coefficient != 0) {
+    return std::nullopt;
+  }
+  int64_t k = n.parts[0].coefficient / d.parts[0].coefficient;
+  return Dim(k) * b == a ? std::optional<Dim>(k) : std::nullopt;
+}
+
+void check_divisor(Dim b) {
+  if (b.is_int() && b.as_int() <= 0) {
+    throw Error("a dimension is divided by " + std::to_string(b.as_int()));
+  }
+}
+
+Dim extremum(DimOp op, Dim a, Dim b) {
+  if (a.is_any() || b.is_any()) return Dim::any();
+  std::vector<Dim> all;
+  flatten(op, a, all);
+  flatten(op, b, all);
+  std::vector<Dim> kept;
+  for (Dim d : all) {
+    bool drop = false;
+    for (size_t i = 0; i < kept.size() && !drop;) {
+      Dim difference = d - kept[i];
+      if (!difference.is_int()) {
+        ++i;
+      } else if (op == DimOp::kMin ? difference.as_int() >= 0 : difference.as_int() <= 0) {
+        drop = true;
+      } else {
+        kept.erase(kept.begin() + static_cast<ptrdiff_t>(i));
+      }
+    }
+    if (!drop) kept.push_back(d);
+  }
+  return chain(op, kept);
+}
+
+}  // namespace
+
+Dim operator+(Dim a, Dim b) {
+  if (a.is_int() && b.is_int()) return Dim(checked_add(a.as_int(), b.as_int()));
+  if (a.is_any() || b.is_any()) return Dim::any();
+  if (a.is_int(0)) return b;
+  if (b.is_int(0)) return a;
+  Linear sum(a);
+  Linear other(b);
+  sum.constant = checked_add(sum.constant, other.constant);
+  sum.parts.insert(sum.parts.end(), other.parts.begin(), other.parts.end());
+  sum.normalise();
+  return std::move(sum).dim();
+}
+
+Dim operator-(Dim a, Dim b) {
+  if (a.is_any() || b.is_any()) return Dim::any();
+  if (a == b) return Dim(0);
+  return a + Dim(-1) * b;
+}
+
+Dim operator*(Dim a, Dim b) {
+  if (a.is_int() && b.is_int()) return Dim(checked_mul(a.as_int(), b.as_int()));
+  if (a.is_any() || b.is_any()) return Dim::any();
+  if (a.is_int()) std::swap(a, b);
+  if (b.is_int(0)) return Dim(0);
+  if (b.is_int(1)) return a;
+  Linear x(a);
+  Linear y(b);
+  if (y.parts.empty()) {
+    x.constant = checked_mul(x.constant, y.constant);
+    for (Part& part : x.parts) part.coefficient = checked_mul(part.coefficient, y.constant);
+    return std::move(x).dim();
+  }
+  // Distributed, so that equal polynomials are one object; large ones stay opaque.
+  constexpr size_t kMaxProducts = 64;
+  if ((x.parts.size() + 1) * (y.parts.size() + 1) > kMaxProducts) {
+    return before(b, a) ? binary(DimOp::kMul, b, a) : binary(DimOp::kMul, a, b);
+  }
+  Linear out;
+  out.constant = checked_mul(x.constant, y.constant);
+  for (const Part& p : x.parts) {
+    if (y.constant != 0) out.parts.push_back({checked_mul(p.coefficient, y.constant), p.atom});
+    for (const Part& q : y.parts) {
+      out.parts.push_back(
+          {checked_mul(p.coefficient, q.coefficient), multiply_atoms(p.atom, q.atom)});
+    }
+  }
+  if (x.constant != 0) {
+    for (const Part& q : y.parts) {
+      out.parts.push_back({checked_mul(q.coefficient, x.constant), q.atom});
+    }
+  }
+  out.normalise();
+  return std::move(out).dim();
+}
+
+Dim floor_div(Dim a, Dim b) {
+  check_divisor(b);
+  if (a.is_int() && b.is_int()) return Dim(floor_div_int(a.as_int(), b.as_int()));
+  if (a.is_any() || b.is_any()) return Dim::any();
+  if (b.is_int(1)) return a;
+  if (auto q = exact_quotient(a, b)) return *q;
+  if (!b.is_int()) return binary(DimOp::kFloorDiv, a, b);
+  // floor((k*q + r) / k) = q + floor(r / k), monomial by monomial.
+  int64_t k = b.as_int();
+  Linear whole;
+  Linear rest;
+  Linear n(a);
+  whole.constant = floor_div_int(n.constant, k);
+  rest.constant = floor_mod_int(n.constant, k);
+  for (const Part& part : n.parts) {
+    if (part.coefficient % k == 0) {
+      whole.parts.push_back({part.coefficient / k, part.atom});
+    } else {
+      rest.parts.push_back(part);
+    }
+  }
+  Dim quotient = std::move(whole).dim();
+  if (rest.parts.empty()) return quotient;
+  // A factor common to the divisor and all coefficients cancels; the constant rounds down.
+  int64_t g = k;
+  for (const Part& part : rest.parts) g = std::gcd(g, part.coefficient);
+  if (g > 1) {
+    for (Part& part : rest.parts) part.coefficient /= g;
+    rest.constant = floor_div_int(rest.constant, g);
+    k /= g;
+  }
+  Dim remainder = std::move(rest).dim();
+  if (remainder.is_term() && remainder.term().op == DimOp::kFloorDiv &&
+      remainder.term().rhs.is_int()) {
+    Dim inner = remainder.term().lhs;
+    Dim divisor = remainder.term().rhs * Dim(k);
+    return quotient + floor_div(inner, divisor);
+  }
+  return quotient + binary(DimOp::kFloorDiv, remainder, Dim(k));
+}
+
+Dim floor_mod(Dim a, Dim b) {
+  check_divisor(b);
+  if (a.is_int() && b.is_int()) return Dim(floor_mod_int(a.as_int(), b.as_int()));
+  if (a.is_any() || b.is_any()) return Dim::any();
+  if (exact_quotient(a, b)) return Dim(0);
+  if (!b.is_int()) return binary(DimOp::kFloorMod, a, b);
+  int64_t k = b.as_int();
+  Linear n(a);
+  Linear rest;
+  rest.constant = floor_mod_int(n.constant, k);
+  for (const Part& part : n.parts) {
+    int64_t coefficient = floor_mod_int(part.coefficient, k);
+    if (coefficient != 0) rest.parts.push_back({coefficient, part.atom});
+  }
+  Dim reduced = std::move(rest).dim();
+  if (reduced.is_int()) return reduced;
+  if (reduced.is_term() && reduced.term().op == DimOp::kFloorMod && reduced.term().rhs.is_int()) {
+    int64_t inner = reduced.term().rhs.as_int();
+    if (inner <= k) return reduced;
+    if (inner % k == 0) return floor_mod(reduced.term().lhs, b);
+  }
+  return binary(DimOp::kFloorMod, reduced, b);
+}
+
+Dim ceil_div(Dim a, Dim b) {
+  check_divisor(b);
+  if (a.is_any() || b.is_any()) return Dim::any();
+  if (auto q = exact_quotient(a, b)) return *q;
+  if (b.is_int()) return floor_div(a + Dim(b.as_int() - 1), b);
+  return binary(DimOp::kCeilDiv, a, b);
+}
+
+Dim min(Dim a, Dim b) { return extremum(DimOp::kMin, a, b); }
+Dim max(Dim a, Dim b) { return extremum(DimOp::kMax, a, b); }
+
+std::optional<Dim> broadcast(Dim a, Dim b) {
+  if (a == b) return a;
+  if (a.is_int(1)) return b;
+  if (b.is_int(1)) return a;
+  if (a.is_int() && b.is_int()) return std::nullopt;
+  if (a.is_int()) return a;  // the other is 1 or the same, checked at run time
+  if (b.is_int()) return b;
+  if (a.is_any() || b.is_any()) return Dim::any();
+  std::vector<Dim> all;
+  flatten(DimOp::kBroadcast, a, all);
+  flatten(DimOp::kBroadcast, b, all);
+  std::sort(all.begin(), all.end(), before);
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  return chain(DimOp::kBroadcast, all);
+}
+
+Dim product(std::span<const Dim> dims) {
+  Dim result = 1;
+  for (Dim d : dims) result = result * d;
+  return result;
+}
+
+Truth dims_equal(Dim a, Dim b) {
+  if (a.is_any() || b.is_any()) return Truth::kUnknown;
+  if (a == b) return Truth::kYes;
+  if (a.is_int() && b.is_int()) return Truth::kNo;
+  try {
+    Linear difference(a - b);
+    if (difference.parts.empty()) return difference.constant == 0 ? Truth::kYes : Truth::kNo;
+    int64_t g = 0;
+    for (const Part& part : difference.parts) g = std::gcd(g, part.coefficient);
+    return difference.constant % g != 0 ? Truth::kNo : Truth::kUnknown;
+  } catch (const Error&) {  // out of range: cannot tell
+    return Truth::kUnknown;
+  }
+}
+
+Dim substitute(Dim dim, const std::function<Dim(Dim atom)>& replace) {
+  if (dim.is_variable()) return replace(dim);
+  if (!dim.is_term()) return dim;
+  const DimTerm& t = dim.term();
+  auto inner = [&replace](Dim d) { return substitute(d, replace); };
+  switch (t.op) {
+    case DimOp::kSymbol:
+    case DimOp::kValue:
+      return replace(dim);
+    case DimOp::kLinear: {
+      Dim result = t.constant;
+      bool changed = false;
+      for (const Part& part : t.parts) {
+        Dim atom = inner(part.atom);
+        changed |= !(atom == part.atom);
+        result = result + Dim(part.coefficient) * atom;
+      }
+      return changed ? result : dim;
+    }
+    default:
+      break;
+  }
+  Dim lhs = inner(t.lhs);
+  Dim rhs = inner(t.rhs);
+  if (lhs == t.lhs && rhs == t.rhs) return dim;
+  switch (t.op) {
+    case DimOp::kMul:
+      return lhs * rhs;
+    case DimOp::kFloorDiv:
+      return floor_div(lhs, rhs);
+    case DimOp::kFloorMod:
+      return floor_mod(lhs, rhs);
+    case DimOp::kCeilDiv:
+      return ceil_div(lhs, rhs);
+    case DimOp::kMin:
+      return min(lhs, rhs);
+    case DimOp::kMax:
+      return max(lhs, rhs);
+    default: {
+      auto result = broadcast(lhs, rhs);
+      if (!result) {
+        throw Error("dimensions " + lhs.str() + " and " + rhs.str() +
+                    " do not broadcast together");
+      }
+      return *result;
+    }
+  }
+}
+
+void for_each_atom(Dim dim, const std::function<void(Dim atom)>& visit) {
+  if (dim.is_variable()) return visit(dim);
+  if (!dim.is_term()) return;
+  const DimTerm& t = dim.term();
+  switch (t.op) {
+    case DimOp::kSymbol:
+    case DimOp::kValue:
+      return visit(dim);
+    case DimOp::kLinear:
+      for (const Part& part : t.parts) for_each_atom(part.atom, visit);
+      return;
+    default:
+      for_each_atom(t.lhs, visit);
+      for_each_atom(t.rhs, visit);
+  }
+}
+
+namespace {
+
+using SymbolName = std::function<std::string(const TypeVar*)>;
+
+void append(std::string& out, Dim d, const SymbolName& name);
+
+void append_factor(std::string& out, Dim d, const SymbolName& name) {
+  bool group = d.is_term() && d.term().op == DimOp::kLinear;
+  if (group) out += '(';
+  append(out, d, name);
+  if (group) out += ')';
+}
+
+void append_linear(std::string& out, const DimTerm& t, const SymbolName& name) {
+  // A sum never starts with a minus sign if it can be helped.
+  std::vector<Part> parts = t.parts;
+  std::stable_partition(parts.begin(), parts.end(),
+                        [](const Part& part) { return part.coefficient > 0; });
+  bool constant_first = parts[0].coefficient < 0 && t.constant > 0;
+  bool first = true;
+  if (constant_first) {
+    out += std::to_string(t.constant);
+    first = false;
+  }
+  for (const Part& part : parts) {
+    int64_t coefficient = part.coefficient;
+    if (!first) {
+      out += coefficient < 0 ? " - " : " + ";
+      if (coefficient < 0) coefficient = -coefficient;
+    }
+    first = false;
+    if (coefficient != 1) out += std::to_string(coefficient) + " * ";
+    append_factor(out, part.atom, name);
+  }
+  if (!constant_first && t.constant != 0) {
+    out += t.constant < 0 ? " - " : " + ";
+    out += std::to_string(t.constant < 0 ? -t.constant : t.constant);
+  }
+}
+
+void append(std::string& out, Dim d, const SymbolName& name) {
+  if (d.is_int()) {
+    out += std::to_string(d.as_int());
+    return;
+  }
+  if (d.is_any()) {
+    out += '?';
+    return;
+  }
+  if (d.is_variable()) {
+    out += '_' + std::to_string(d.variable_id());
+    return;
+  }
+  const DimTerm& t = d.term();
+  const char* function = "";
+  switch (t.op) {
+    case DimOp::kSymbol:
+      out += name ? name(t.symbol) : t.symbol->name().str();
+      return;
+    case DimOp::kValue:
+      out += "value(" + std::to_string(t.input) + ", " + std::to_string(t.index) + ")";
+      return;
+    case DimOp::kLinear:
+      append_linear(out, t, name);
+      return;
+    case DimOp::kMul:
+      append_factor(out, t.lhs, name);
+      out += " * ";
+      append_factor(out, t.rhs, name);
+      return;
+    case DimOp::kFloorDiv:
+      function = "floordiv";
+      break;
+    case DimOp::kFloorMod:
+      function = "floormod";
+      break;
+    case DimOp::kCeilDiv:
+      function = "ceildiv";
+      break;
+    case DimOp::kMin:
+      function = "min";
+      break;
+    case DimOp::kMax:
+      function = "max";
+      break;
+    case DimOp::kBroadcast:
+      function = "broadcast";
+      break;
+  }
+  out += function;
+  out += '(';
+  append(out, t.lhs, name);
+  out += ", ";
+  append(out, t.rhs, name);
+  out += ')';
+}
+
+}  // namespace
+
+std::string Dim::str() const { return str({}); }
+std::string Dim::str(const SymbolName& name) const {
+  std::string out;
+  append(out, *this, name);
+  return out;
+}
+
+}  // namespace relay

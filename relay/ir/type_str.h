@@ -1,0 +1,29 @@
+// Types as text.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+
+#include <relay/ir/type.h>
+
+namespace relay {
+
+/// Names of type variables within one text: each variable keeps its name unless another one has it
+/// already; then `_1`, `_2`, … follows.
+class TypeNames {
+ public:
+  const std::string& name(const TypeVar* var);
+
+ private:
+  std::unordered_map<const TypeVar*, std::string> names_;
+  std::unordered_set<std::string> taken_;
+};
+
+/// As `Type::str`, with names that the caller shares between several types. A type definition is shown
+/// by its name.
+std::string type_str(const Type* type, TypeNames& names);
+/// `s : Shape`, or `a` for kind Type.
+std::string type_param_str(const TypeVar* var, TypeNames& names);
+
+}  // namespace relay
