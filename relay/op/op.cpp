@@ -195,4 +195,13 @@ TypeRef infer_call_type(const Operator* op, std::span<const TypeRef> inputs, con
   return op->relation()->infer(call);
 }
 
+namespace {
+// The layers below print and hash operators and relations by name.
+[[maybe_unused]] const bool names_known = [] {
+  name_hooks.op = [](const Operator* op) { return op->name(); };
+  name_hooks.relation = [](const Relation* relation) { return relation->name; };
+  return true;
+}();
+}  // namespace
+
 }  // namespace relay
