@@ -46,7 +46,8 @@ InputFile::InputFile(std::string path) : path_(std::move(path)) {
     return;
   }
   try {
-    slurp();
+    // A terminal may be read to its end, but not /dev/zero.
+    slurp(known && S_ISCHR(status.st_mode) ? uint64_t{64} << 20 : ~uint64_t{0});
   } catch (...) {
     refund_memory(charged_);
     ::close(descriptor_);
@@ -59,7 +60,7 @@ InputFile::~InputFile() {
   ::close(descriptor_);
 }
 
-void InputFile::slurp() {
+void InputFile::slurp(uint64_t most) {
   slurped_ = true;
   std::vector<char> block(kBuffer);
   while (true) {
@@ -68,6 +69,7 @@ void InputFile::slurp() {
     if (got < 0) throw Error(with_reason("cannot read " + path_, errno));
     if (got == 0) break;
     size_t needed = contents_.size() + static_cast<size_t>(got);
+    if (needed > most) fail("the device gives more than " + std::to_string(most) + " bytes");
     if (needed > charged_) {
       // Growing takes the old and the new buffer for a moment.
       size_t more = 3 * needed - charged_;

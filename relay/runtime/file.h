@@ -49,7 +49,7 @@ class InputFile {
   [[noreturn]] void fail(std::string_view reason) const;
 
  private:
-  void slurp();
+  void slurp(uint64_t most);
 
   std::string path_;
   int descriptor_ = -1;

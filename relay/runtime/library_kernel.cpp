@@ -1,5 +1,4 @@
 #include <relay/runtime/library_kernel.h>
-
 #include <relay/support/error.h>
 
 #include <map>

@@ -1,13 +1,14 @@
-// Library kernels: what is no index expression (sort, top-k, argwhere, …), by name, over strided arrays.
+// Library kernels: what is no index expression (sort, top-k, argwhere, …), by name, over strided
+// arrays.
 #pragma once
+
+#include <relay/runtime/ndarray.h>
 
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <relay/runtime/ndarray.h>
 
 namespace relay {
 
@@ -16,8 +17,8 @@ struct LibraryCall {
   std::span<const NDArray> inputs;  // any strides
   std::span<const int64_t> params;  // fixed by the operator's attributes
   std::span<NDArray> outputs;       // allocated with their greatest extents, contiguous, unset
-  /// For kernels that count: how many leading entries of dimension 0 of the counted outputs are results.
-  /// Negative means all.
+  /// For kernels that count: how many leading entries of dimension 0 of the counted outputs are
+  /// results. Negative means all.
   int64_t count = -1;
 };
 
@@ -33,6 +34,6 @@ std::vector<std::string> library_kernel_names();
 }  // namespace relay
 
 /// Registers at namespace scope of a source file: `RELAY_LIBRARY_KERNEL("sort", sort_kernel)`.
-#define RELAY_LIBRARY_KERNEL(name, function)                        \
+#define RELAY_LIBRARY_KERNEL(name, function)                           \
   [[maybe_unused]] static const bool relay_library_kernel_##function = \
       ::relay::register_library_kernel(name, function)

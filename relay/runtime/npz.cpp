@@ -18,7 +18,11 @@ std::string_view array_name(const ZipReader::Member& member) {
 
 }  // namespace
 
-NpzReader::NpzReader(std::string path) : zip_(std::move(path)) {}
+NpzReader::NpzReader(std::string path) : zip_(std::move(path)) {
+  for (const auto& member : zip_.members()) {
+    if (is_array(member)) index_.emplace(array_name(member), &member);
+  }
+}
 
 std::vector<std::string> NpzReader::names() const {
   std::vector<std::string> names;
@@ -29,10 +33,8 @@ std::vector<std::string> NpzReader::names() const {
 }
 
 const ZipReader::Member* NpzReader::find(const std::string& name) const {
-  for (const auto& member : zip_.members()) {
-    if (is_array(member) && array_name(member) == name) return &member;
-  }
-  return nullptr;
+  auto found = index_.find(name);
+  return found == index_.end() ? nullptr : found->second;
 }
 
 bool NpzReader::contains(const std::string& name) const { return find(name) != nullptr; }

@@ -5,6 +5,8 @@
 #include <relay/runtime/zip.h>
 
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -18,6 +20,8 @@ using NamedArrays = std::vector<std::pair<std::string, NDArray>>;
 class NpzReader {
  public:
   explicit NpzReader(std::string path);
+  NpzReader(const NpzReader&) = delete;
+  NpzReader& operator=(const NpzReader&) = delete;
 
   /// The names of the arrays, without ".npy", in the order of the archive.
   std::vector<std::string> names() const;
@@ -30,6 +34,7 @@ class NpzReader {
   const ZipReader::Member* find(const std::string& name) const;
 
   ZipReader zip_;
+  std::unordered_map<std::string_view, const ZipReader::Member*> index_;  // views into zip_
 };
 
 /// Writes an .npz file without compression, all or nothing. The names must differ.

@@ -6,6 +6,7 @@
 #include <relay/runtime/params.h>
 #include <relay/runtime/safetensors.h>
 #include <relay/support/error.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -16,6 +17,7 @@
 #include <random>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "test_paths.h"
@@ -174,6 +176,17 @@ TEST_F(RuntimeFiles, ExistingFilesAreReplacedOrKept) {
               HasSubstr("it is a directory"));
   EXPECT_THAT(error_of([&] { write_npy(path("no/such/folder.npy"), NDArray::scalar(1.0f)); }),
               HasSubstr("No such file or directory"));
+}
+
+TEST_F(RuntimeFiles, Pipes) {
+  write_npy(path("a.npy"), counting({100, 1000}, kFloat32));
+  std::string bytes = slurp(path("a.npy"));
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  std::thread writer([&] { std::ofstream(path("pipe"), std::ios::binary) << bytes; });
+  NDArray array = read_npy(path("pipe"));
+  writer.join();
+  EXPECT_TRUE(bit_equal(array, counting({100, 1000}, kFloat32)));
+  EXPECT_THAT(error_of([&] { read_npy("/dev/zero"); }), HasSubstr("the device gives more than"));
 }
 
 TEST_F(RuntimeFiles, WhatCannotBeRead) {
