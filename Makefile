@@ -14,7 +14,8 @@ all: build
 setup:
 	@scripts/setup.sh
 
-build: setup
+build:
+	@scripts/setup.sh --build
 	@cmake --preset release $(CONFIGURE_OPTIONS) > /dev/null
 	@cmake --build --preset release --parallel $(JOBS)
 
@@ -29,19 +30,21 @@ asan: setup
 coverage: setup
 	@scripts/test.sh coverage $(JOBS) $(CONFIGURE_OPTIONS)
 
-demo: setup
+demo:
+	@scripts/setup.sh --build
 	@cmake --preset release $(CONFIGURE_OPTIONS) > /dev/null
 	@cmake --build --preset release --parallel $(JOBS) --target relay
 	@examples/digits/demo.sh $(BUILD)/bin/relay
 
-bench: setup
+bench:
+	@scripts/setup.sh --build
 	@cmake --preset release $(CONFIGURE_OPTIONS) > /dev/null
 	@cmake --build --preset release --parallel $(JOBS) --target benchmarks
 	@shopt -s nullglob; for program in $(BUILD)/bin/bench_*; do \
 	  echo "== $${program##*/}"; "$$program" || exit 1; done
 
 # Makes what the golden tests print now what they expect; read the difference before you commit it.
-golden: build
+golden: setup build
 	@tests/update_golden
 	@git --no-pager diff --stat -- tests
 

@@ -3,6 +3,7 @@
 # through sudo) and, into .venv, the PyPI packages of requirements-test.txt. Quick where nothing is missing.
 #
 #   scripts/setup.sh                   what building and testing need
+#   scripts/setup.sh --build           what building needs: no .venv
 #   scripts/setup.sh --only PACKAGE    these Debian packages only (may be repeated), no .venv
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -14,7 +15,10 @@ packages=(
   python3 python3-venv
 )
 with_venv=yes
-if [ "${1:-}" = --only ]; then
+if [ "${1:-}" = --build ]; then
+  with_venv=no
+  shift
+elif [ "${1:-}" = --only ]; then
   packages=()
   with_venv=no
   while [ $# -ge 2 ] && [ "$1" = --only ]; do
@@ -23,7 +27,7 @@ if [ "${1:-}" = --only ]; then
   done
 fi
 if [ $# -gt 0 ]; then
-  echo "setup: usage: scripts/setup.sh [--only PACKAGE]..." >&2
+  echo "setup: usage: scripts/setup.sh [--build | --only PACKAGE...]" >&2
   exit 2
 fi
 
@@ -47,7 +51,8 @@ as_root() {
 }
 
 if command -v dpkg-query > /dev/null; then
-  mapfile -t missing < <(missing_packages)
+  listed=$(missing_packages)
+  read -ra missing <<< "${listed//$'\n'/ }"
   if [ "${#missing[@]}" -gt 0 ]; then
     say "installing Debian packages: ${missing[*]}"
     if [ "$(id -u)" -ne 0 ] && ! sudo --non-interactive true 2> /dev/null; then
