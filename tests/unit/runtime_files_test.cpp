@@ -20,7 +20,7 @@
 #include <thread>
 #include <vector>
 
-#include "test_paths.h"
+#include <tests/unit/test_paths.h>
 
 namespace relay {
 namespace {
