@@ -1,0 +1,277 @@
+#include <relay/ir/regions.h>
+
+#include <algorithm>
+
+#include <relay/support/error.h>
+
+namespace relay {
+namespace {
+
+bool has_number(const Expr* expr) {
+  switch (expr->kind()) {
+    case ExprKind::kVar:
+    case ExprKind::kGlobalVar:
+    case ExprKind::kOp:
+    case ExprKind::kConstructor:
+      return false;
+    default:
+      return true;
+  }
+}
+
+/// The operand of `expr` visited at place `i`. A function literal that is called comes after the arguments:
+/// creating a closure is nothing to see, and in text it then stands beside the call.
+size_t visit_order(const Expr* expr, size_t i) {
+  if (expr->kind() == ExprKind::kCall && expr->operands()[0]->kind() == ExprKind::kFunction) {
+    return i + 1 == expr->operands().size() ? 0 : i + 1;
+  }
+  return i;
+}
+
+}  // namespace
+
+Regions::Regions(const Expr* root, Mode mode) : root_(root) {
+  std::vector<Event> events;
+  walk(root, events);
+  find_homes(mode);
+  if (self_reference_) find_late(events, mode);
+  order_steps(events);
+}
+
+void Regions::walk(const Expr* root, std::vector<Event>& events) {
+  struct Frame {
+    uint32_t node;
+    uint32_t next;
+  };
+  // Only nodes with several owners can be met twice.
+  std::unordered_map<const Expr*, uint32_t> shared;
+  std::vector<Frame> stack;
+  auto enter = [&](const Expr* expr, uint32_t user, uint32_t operand) {
+    auto id = static_cast<uint32_t>(nodes_.size());
+    nodes_.push_back({expr, static_cast<uint32_t>(operands_.size()), kNone, kNone, 0, user, operand});
+    operands_.resize(operands_.size() + expr->operands().size(), kNone);
+    stack.push_back({id, 0});
+    if (expr->kind() == ExprKind::kLet) {
+      const auto* let = static_cast<const Let*>(expr);
+      if (let->value()->kind() == ExprKind::kFunction) function_lets_[let->var().get()] = id;
+    }
+    return id;
+  };
+  if (!has_number(root)) return;
+  enter(root, kNone, 0);
+  while (!stack.empty()) {
+    Frame& frame = stack.back();
+    uint32_t id = frame.node;
+    const Expr* expr = nodes_[id].expr;
+    auto operands = expr->operands();
+    if (frame.next == operands.size()) {
+      stack.pop_back();
+      order_.push_back(id);
+      events.push_back({id, false});
+      continue;
+    }
+    if (frame.next == 1 && expr->kind() == ExprKind::kLet) events.push_back({id, true});
+    size_t i = visit_order(expr, frame.next++);
+    const Expr* child = operands[i].get();
+    if (!has_number(child)) {
+      if (!self_reference_ && !function_lets_.empty() && child->kind() == ExprKind::kVar) {
+        self_reference_ = function_lets_.count(static_cast<const Var*>(child)) > 0;
+      }
+      continue;
+    }
+    uint32_t child_id = static_cast<uint32_t>(nodes_.size());
+    bool fresh = child->has_one_owner();
+    if (!fresh) {
+      auto [entry, inserted] = shared.try_emplace(child, child_id);
+      fresh = inserted;
+      child_id = entry->second;
+    }
+    operands_[nodes_[id].first_operand + i] = child_id;
+    if (fresh) enter(child, id, static_cast<uint32_t>(i));
+    ++nodes_[child_id].uses;
+  }
+}
+
+uint32_t Regions::add_region(uint32_t owner, uint32_t operand, uint32_t parent) {
+  auto id = static_cast<uint32_t>(regions_.size());
+  Region region{};
+  region.owner = owner;
+  region.operand = operand;
+  region.parent = parent;
+  region.root = owner == kNone ? (nodes_.empty() ? kNone : 0) : this->operand(owner, operand);
+  region.depth = owner == kNone ? 0 : regions_[parent].depth + 1;
+  // Skew-binary jump pointers (Myers 1983): ancestors in logarithmic time.
+  uint32_t jump = parent;
+  if (owner != kNone) {
+    uint32_t a = jump_[parent];
+    uint32_t b = jump_[a];
+    if (regions_[parent].depth - regions_[a].depth == regions_[a].depth - regions_[b].depth) jump = b;
+  }
+  regions_.push_back(region);
+  jump_.push_back(jump);
+  return id;
+}
+
+uint32_t Regions::common(uint32_t a, uint32_t b) const {
+  if (regions_[a].depth < regions_[b].depth) std::swap(a, b);
+  while (regions_[a].depth > regions_[b].depth) {
+    a = regions_[jump_[a]].depth >= regions_[b].depth ? jump_[a] : regions_[a].parent;
+  }
+  while (a != b) {
+    if (jump_[a] != jump_[b]) {
+      a = jump_[a];
+      b = jump_[b];
+    } else {
+      a = regions_[a].parent;
+      b = regions_[b].parent;
+    }
+  }
+  return a;
+}
+
+bool Regions::contains(uint32_t outer, uint32_t inner) const { return common(outer, inner) == outer; }
+
+uint32_t Regions::region_of(uint32_t node, size_t i) const {
+  uint32_t first = nodes_[node].first_region;
+  if (first == kNone) return kNone;
+  switch (nodes_[node].expr->kind()) {
+    case ExprKind::kFunction:
+      return first;
+    case ExprKind::kLet:
+      return i == 1 ? first : kNone;
+    default:
+      return i == 0 ? kNone : first + static_cast<uint32_t>(i) - 1;
+  }
+}
+
+const Expr* Regions::root_expr(uint32_t id) const {
+  const Region& region = regions_[id];
+  return region.owner == kNone ? root_
+                               : nodes_[region.owner].expr->operands()[region.operand].get();
+}
+
+void Regions::find_homes(Mode mode) {
+  add_region(kNone, 0, 0);
+  if (nodes_.empty()) return;
+  nodes_[0].home = 0;
+  for (auto it = order_.rbegin(); it != order_.rend(); ++it) {
+    uint32_t id = *it;
+    // All users of this node have been seen, so its home is final.
+    Node& node = nodes_[id];
+    size_t count = node.expr->operands().size();
+    size_t first = count;
+    switch (node.expr->kind()) {
+      case ExprKind::kFunction:
+        first = 0;
+        break;
+      case ExprKind::kIf:
+      case ExprKind::kMatch:
+        first = 1;
+        break;
+      case ExprKind::kLet: {
+        if (mode == Mode::kRun || node.user == kNone) break;
+        const Expr* user = nodes_[node.user].expr;
+        bool chained = node.uses == 1 && (region_of(node.user, node.user_operand) != kNone ||
+                                          (user->kind() == ExprKind::kLet && node.user_operand == 1));
+        if (!chained) first = 1;
+        break;
+      }
+      default:
+        break;
+    }
+    for (size_t i = first; i < count; ++i) {
+      uint32_t region = add_region(id, static_cast<uint32_t>(i), node.home);
+      if (i == first) node.first_region = region;
+    }
+    for (size_t i = 0; i < count; ++i) {
+      uint32_t child = operand(id, i);
+      if (child == kNone) continue;
+      uint32_t place = i < first ? node.home : node.first_region + static_cast<uint32_t>(i - first);
+      uint32_t& home = nodes_[child].home;
+      home = home == kNone ? place : common(home, place);
+    }
+  }
+}
+
+// A node that is used inside a recursive function and outside of it, and that mentions the function's name,
+// can run only when the name is bound, though the first use is in the let's value.
+void Regions::find_late(const std::vector<Event>& events, Mode mode) {
+  std::unordered_map<uint32_t, std::vector<uint32_t>> waiting;  // node → lets not bound yet
+  std::vector<bool> bound(nodes_.size());
+  for (const Event& event : events) {
+    if (event.bind) {
+      bound[event.node] = true;
+      continue;
+    }
+    std::vector<uint32_t> lets;
+    auto operands = nodes_[event.node].expr->operands();
+    for (size_t i = 0; i < operands.size(); ++i) {
+      uint32_t child = operand(event.node, i);
+      if (child != kNone) {
+        auto entry = waiting.find(child);
+        if (entry == waiting.end()) continue;
+        for (uint32_t let : entry->second) {
+          if (!bound[let]) lets.push_back(let);
+        }
+      } else if (operands[i]->kind() == ExprKind::kVar) {
+        auto entry = function_lets_.find(static_cast<const Var*>(operands[i].get()));
+        if (entry != function_lets_.end() && !bound[entry->second]) lets.push_back(entry->second);
+      }
+    }
+    if (lets.empty()) continue;
+    std::sort(lets.begin(), lets.end());
+    lets.erase(std::unique(lets.begin(), lets.end()), lets.end());
+    for (uint32_t let : lets) {  // the outermost first: it is bound last
+      if (nodes_[let].home != nodes_[event.node].home || operand(let, 0) == event.node) continue;
+      late_[event.node] = let;
+      break;
+    }
+    waiting[event.node] = std::move(lets);
+  }
+  if (mode == Mode::kRun || late_.empty()) return;
+  for (auto it = order_.rbegin(); it != order_.rend(); ++it) {
+    if (late_.count(*it) == 0) continue;
+    Node& node = nodes_[*it];
+    uint32_t region = region_of(node.user, node.user_operand);
+    node.home = region == kNone ? nodes_[node.user].home : region;
+  }
+  late_.clear();
+}
+
+void Regions::order_steps(const std::vector<Event>& events) {
+  auto place = [&](const Event& event) {
+    uint32_t inner = event.bind ? region_of(event.node, 1) : kNone;
+    return inner == kNone ? nodes_[event.node].home : inner;
+  };
+  for (const Event& event : events) ++regions_[place(event)].num_steps;
+  uint32_t total = 0;
+  for (Region& region : regions_) {
+    region.first_step = total;
+    total += region.num_steps;
+    region.num_steps = 0;
+  }
+  steps_.resize(total);
+  auto put = [&](const Event& event) {
+    Region& region = regions_[place(event)];
+    steps_[region.first_step + region.num_steps++] = {event.node, event.bind};
+  };
+  std::unordered_map<uint32_t, std::vector<uint32_t>> waiting;  // let → nodes
+  for (const Event& event : events) {
+    if (!event.bind && !late_.empty()) {
+      auto entry = late_.find(event.node);
+      if (entry != late_.end()) {
+        waiting[entry->second].push_back(event.node);
+        continue;
+      }
+    }
+    put(event);
+    if (event.bind && !waiting.empty()) {
+      auto entry = waiting.find(event.node);
+      if (entry == waiting.end()) continue;
+      for (uint32_t node : entry->second) put({node, false});
+      waiting.erase(entry);
+    }
+  }
+}
+
+}  // namespace relay

@@ -1,0 +1,109 @@
+// Where and when each node of a graph runs (language.md E1, E2).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <relay/ir/expr.h>
+
+namespace relay {
+
+/// The regions of an expression and the order in which its nodes run.
+///
+/// A region is a function body, a branch of an `if` or a clause of a `match`; region 0 is the expression
+/// itself. A node's home is the lowest region common to its uses. Running region r is: take `steps(r)` in
+/// order, then the value of `region(r).root`. A step runs one node (its operands are done, here or
+/// in a region outside) or binds a let's variable to the value of operand 0. Nodes of inner regions
+/// are steps of those, run each time when their owner enters them; a node shared between regions is a step of
+/// the outer one. A chain of lets is a chain of steps: nothing needs recursion.
+///
+/// Nodes are numbered densely. Variables, global variables, operators and constructors have no
+/// number (`kNone`): there is nothing to run. The expression must outlive this object.
+class Regions {
+ public:
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  enum class Mode : uint8_t {
+    kRun,
+    /// For program text: the body of a let that is not itself the rest of a region or of another such
+    /// let (a let in an argument, or bound as a value) is a region too; its first step is the
+    /// binding. A node that waits for a recursive function's name is at home where it is first used.
+    kText
+  };
+
+  struct Node {
+    const Expr* expr;
+    uint32_t first_operand;   // index into the table of operand numbers
+    uint32_t first_region;    // of a Function, If or Match (or, for text, a Let): that of its first such operand
+    uint32_t home;            // region
+    uint32_t uses;            // operand places that refer to it
+    uint32_t user;            // the node that reaches it first …
+    uint32_t user_operand;    // … and by which operand
+  };
+  struct Step {
+    uint32_t node;
+    bool bind;  // the node is a Let whose value is known: its variable gets it. Else: run the node
+  };
+  struct Region {
+    uint32_t owner;    // node, kNone for region 0
+    uint32_t operand;  // the operand of the owner that is this region's root
+    uint32_t root;     // node, or kNone for a variable or the like
+    uint32_t parent;
+    uint32_t depth;
+    uint32_t first_step;
+    uint32_t num_steps;
+  };
+
+  explicit Regions(const Expr* root, Mode mode = Mode::kRun);
+
+  std::span<const Node> nodes() const { return nodes_; }
+  const Node& node(uint32_t id) const { return nodes_[id]; }
+  const Expr* expr(uint32_t id) const { return nodes_[id].expr; }
+  /// The number of operand i of a node, or kNone.
+  uint32_t operand(uint32_t id, size_t i) const { return operands_[nodes_[id].first_operand + i]; }
+  /// All nodes, operands before users, left to right.
+  std::span<const uint32_t> post_order() const { return order_; }
+
+  size_t num_regions() const { return regions_.size(); }
+  const Region& region(uint32_t id) const { return regions_[id]; }
+  std::span<const Step> steps(uint32_t region) const {
+    return {steps_.data() + regions_[region].first_step, regions_[region].num_steps};
+  }
+  /// The region that operand i of a node is the root of, or kNone if the operand belongs to the node's
+  /// own home.
+  uint32_t region_of(uint32_t node, size_t i) const;
+  /// The expression at the root of a region.
+  const Expr* root_expr(uint32_t region) const;
+  /// Whether region `outer` is `inner` or contains it.
+  bool contains(uint32_t outer, uint32_t inner) const;
+  /// The lowest region that contains both.
+  uint32_t common(uint32_t a, uint32_t b) const;
+
+ private:
+  struct Event {
+    uint32_t node;
+    bool bind;
+  };
+  void walk(const Expr* root, std::vector<Event>& events);
+  void find_homes(Mode mode);
+  void find_late(const std::vector<Event>& events, Mode mode);
+  void order_steps(const std::vector<Event>& events);
+  uint32_t add_region(uint32_t owner, uint32_t operand, uint32_t parent);
+
+  std::vector<Node> nodes_;
+  std::vector<uint32_t> operands_;
+  std::vector<uint32_t> order_;
+  std::vector<Region> regions_;
+  std::vector<uint32_t> jump_;  // far ancestors of regions, for `common`
+  std::vector<Step> steps_;
+  const Expr* root_ = nullptr;
+  /// Lets that bind a function, and nodes that must wait for one of them.
+  std::unordered_map<const Var*, uint32_t> function_lets_;
+  std::unordered_map<uint32_t, uint32_t> late_;  // node → let
+  bool self_reference_ = false;
+};
+
+}  // namespace relay
