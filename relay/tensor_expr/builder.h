@@ -18,6 +18,8 @@ class Dims : public std::span<const Dim> {
   Dims(std::span<const Dim> dims) : span(dims) {}             // NOLINT(google-explicit-constructor)
   Dims(const std::vector<Dim>& dims) : span(dims) {}          // NOLINT(google-explicit-constructor)
   Dims(std::initializer_list<Dim> dims) : span(dims.begin(), dims.size()) {}  // NOLINT
+  template <size_t N>
+  Dims(const Dim (&dims)[N]) : span(dims) {}  // NOLINT(google-explicit-constructor)
 };
 
 // Index lists for loads: a copy with one place changed, added or left out.
