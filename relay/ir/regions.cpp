@@ -150,6 +150,16 @@ const Expr* Regions::root_expr(uint32_t id) const {
                                : nodes_[region.owner].expr->operands()[region.operand].get();
 }
 
+Regions::Result Regions::result(uint32_t id) const {
+  uint32_t node = regions_[id].root;
+  const Expr* expr = root_expr(id);
+  while (expr->kind() == ExprKind::kLet && nodes_[node].first_region == kNone) {
+    node = operand(node, 1);
+    expr = expr->operands()[1].get();
+  }
+  return {expr, node};
+}
+
 void Regions::find_homes(Mode mode) {
   add_region(kNone, 0, 0);
   if (nodes_.empty()) return;

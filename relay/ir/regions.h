@@ -15,7 +15,7 @@ namespace relay {
 ///
 /// A region is a function body, a branch of an `if` or a clause of a `match`; region 0 is the expression
 /// itself. A node's home is the lowest region common to its uses. Running region r is: take `steps(r)` in
-/// order, then the value of `region(r).root`. A step runs one node (its operands are done, here or
+/// order, then the value of `result(r)`. A step runs one node (its operands are done, here or
 /// in a region outside) or binds a let's variable to the value of operand 0. Nodes of inner regions
 /// are steps of those, run each time when their owner enters them; a node shared between regions is a step of
 /// the outer one. A chain of lets is a chain of steps: nothing needs recursion.
@@ -77,6 +77,13 @@ class Regions {
   uint32_t region_of(uint32_t node, size_t i) const;
   /// The expression at the root of a region.
   const Expr* root_expr(uint32_t region) const;
+  /// What the region's value is: its root, past a chain of lets. `node` is kNone for a variable or the
+  /// like.
+  struct Result {
+    const Expr* expr;
+    uint32_t node;
+  };
+  Result result(uint32_t region) const;
   /// Whether region `outer` is `inner` or contains it.
   bool contains(uint32_t outer, uint32_t inner) const;
   /// The lowest region that contains both.

@@ -1,0 +1,242 @@
+// Which nodes get a name of their own, in which order they are numbered, and how variables are told apart.
+#include <relay/print/printer.h>
+#include <relay/print/text.h>
+
+namespace relay::printing {
+namespace {
+
+bool all_digits(std::string_view text) {
+  for (char c : text) {
+    if (c < '0' || c > '9') return false;
+  }
+  return !text.empty();
+}
+
+}  // namespace
+
+Layout::Layout(const Regions& regions, const Effects& effects, const std::vector<VarRef>& free)
+    : regions_(regions) {
+  collect(free);
+  std::unordered_set<const Expr*> effectful;
+  if (effects.any() && !regions.nodes().empty()) effectful = effects.effectful_nodes(regions.expr(0));
+  number_.assign(regions.nodes().size(), kInline);
+  // Marked first; the numbers follow in the order of the text.
+  for (uint32_t id = 0; id < number_.size(); ++id) {
+    if (is_bound(id, effectful)) number_[id] = 0;
+  }
+  assign(free);
+}
+
+// TVM's rule: everything but atoms gets a name, unless it is used once and stands as a let's value or at
+// the end of a region. What has an effect stays in its place (E4).
+bool Layout::is_bound(uint32_t id, const std::unordered_set<const Expr*>& effectful) const {
+  const Regions::Node& node = regions_.node(id);
+  if (node.uses == 0 || node.expr->is<Constant>()) return false;
+  // A literal's dtype is solved once, so two uses of one node are not two literals.
+  if (node.uses > 1) return true;
+  if (node.expr->is<Literal>()) return false;
+  if (!effectful.empty() && effectful.count(node.expr) > 0) return false;
+  ExprKind user = regions_.expr(node.user)->kind();
+  if (user == ExprKind::kLet || user == ExprKind::kTempExpr) return false;
+  return regions_.region_of(node.user, node.user_operand) == Regions::kNone;
+}
+
+void Layout::bind(const Var* var) {
+  Name name = var->name();
+  if (!names_.insert(name).second) {
+    same_names_ = true;
+    return;
+  }
+  std::string_view text = name.view();
+  if (all_digits(text)) numbers_.insert(name.str());
+  for (size_t dot = text.find('.'); dot != std::string_view::npos; dot = text.find('.', dot + 1)) {
+    if (dot + 1 < text.size() && text[dot + 1] >= '0' && text[dot + 1] <= '9') {
+      dotted_.emplace(text.substr(0, dot));
+    }
+  }
+}
+
+void Layout::collect(const std::vector<VarRef>& free) {
+  names_.reserve(regions_.nodes().size() / 4);
+  for (const VarRef& var : free) bind(var.get());
+  for (const Regions::Node& node : regions_.nodes()) {
+    switch (node.expr->kind()) {
+      case ExprKind::kFunction:
+        for (const VarRef& var : static_cast<const Function*>(node.expr)->params()) bind(var.get());
+        break;
+      case ExprKind::kLet:
+        bind(static_cast<const Let*>(node.expr)->var().get());
+        break;
+      case ExprKind::kMatch:
+        for (const PatternRef& pattern : static_cast<const Match*>(node.expr)->patterns()) {
+          for (const VarRef& var : pattern_vars(pattern.get())) bind(var.get());
+        }
+        break;
+      default:
+        break;
+    }
+  }
+  if (names_.count(Name()) > 0) same_names_ = true;
+}
+
+std::string Layout::fresh(std::string_view base) {
+  if (taken_.empty()) {
+    for (Name name : names_) taken_.insert(name.str());
+  }
+  std::string name;
+  int i = 1;
+  do {
+    name = std::string(base) + std::to_string(i++);
+  } while (!taken_.insert(name).second);
+  return name;
+}
+
+void Layout::declare(const Var* var, std::vector<const Var*>& frame) {
+  if (!same_names_) return;
+  if (var->name().empty()) {
+    if (renamed_.count(var) == 0) renamed_[var] = fresh("v");
+    return;
+  }
+  ++in_scope_[var];
+  frame.push_back(var);
+  if (renamed_.count(var) == 0) scope_[var->name()].push_back(var);
+}
+
+void Layout::undeclare(const Var* var) {
+  --in_scope_[var];
+  std::vector<const Var*>& visible = scope_[var->name()];
+  if (!visible.empty() && visible.back() == var) visible.pop_back();
+}
+
+// A variable that the text would take for another one of its name: the ones in between get new names.
+void Layout::use(const Var* var) {
+  if (renamed_.count(var) > 0) return;
+  auto scoped = in_scope_.find(var);
+  if (scoped == in_scope_.end() || scoped->second == 0) return;
+  std::vector<const Var*>& visible = scope_[var->name()];
+  while (!visible.empty() && visible.back() != var) {
+    if (renamed_.count(visible.back()) == 0) {
+      renamed_[visible.back()] = fresh(var->name().view());
+    }
+    visible.pop_back();
+  }
+}
+
+void Layout::check_uses(uint32_t node) {
+  auto operands = regions_.expr(node)->operands();
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (operands[i]->kind() != ExprKind::kVar) continue;
+    if (regions_.region_of(node, i) != Regions::kNone) continue;  // seen at the end of that region
+    // The end of a chain of lets is where that variable is used.
+    if (i == 1 && regions_.expr(node)->kind() == ExprKind::kLet) continue;
+    use(static_cast<const Var*>(operands[i].get()));
+  }
+}
+
+// Walks the text in its order: numbers what is bound, inner regions before the statement that contains them,
+// and keeps the scopes of names where two variables share one.
+void Layout::assign(const std::vector<VarRef>& free) {
+  struct Frame {
+    uint32_t region;
+    uint32_t step;
+    uint32_t inner;  // of the step's node: regions already seen
+    std::vector<const Var*> declared;
+  };
+  std::vector<Frame> stack;
+  uint32_t next = 0;
+  auto number = [&](uint32_t node) {
+    if (number_[node] == kInline) return;
+    while (!numbers_.empty() && numbers_.count(std::to_string(next)) > 0) ++next;
+    number_[node] = next++;
+  };
+  auto open = [&](uint32_t region) {
+    stack.push_back({region, 0, 0, {}});
+    if (!same_names_) return;
+    std::vector<const Var*>& declared = stack.back().declared;
+    uint32_t owner = regions_.region(region).owner;
+    if (owner == Regions::kNone) {
+      for (const VarRef& var : free) declare(var.get(), declared);
+      return;
+    }
+    if (const Function* function = regions_.expr(owner)->as<Function>()) {
+      for (const VarRef& var : function->params()) declare(var.get(), declared);
+    } else if (const Match* match = regions_.expr(owner)->as<Match>()) {
+      for (const VarRef& var : pattern_vars(match->patterns()[regions_.region(region).operand - 1].get())) {
+        declare(var.get(), declared);
+      }
+    }
+  };
+  auto inner_regions = [&](uint32_t node) -> uint32_t {
+    if (regions_.node(node).first_region == Regions::kNone) return 0;
+    switch (regions_.expr(node)->kind()) {
+      case ExprKind::kFunction:
+      case ExprKind::kLet:
+        return 1;
+      default:
+        return static_cast<uint32_t>(regions_.expr(node)->operands().size()) - 1;
+    }
+  };
+  // A let whose value is a function literal in place may refer to itself.
+  auto own_let = [&](uint32_t node) -> const Let* {
+    const Regions::Node& info = regions_.node(node);
+    if (info.uses != 1 || info.user_operand != 0 || !info.expr->is<Function>()) return nullptr;
+    return regions_.expr(info.user)->as<Let>();
+  };
+  auto function_let = [&](uint32_t let) {
+    uint32_t value = regions_.operand(let, 0);
+    return value != Regions::kNone && own_let(value) != nullptr;
+  };
+  open(0);
+  while (!stack.empty()) {
+    Frame& frame = stack.back();
+    auto steps = regions_.steps(frame.region);
+    if (frame.step == steps.size()) {
+      if (same_names_) {
+        if (const Var* var = regions_.result(frame.region).expr->as<Var>()) use(var);
+        for (auto it = frame.declared.rbegin(); it != frame.declared.rend(); ++it) undeclare(*it);
+      }
+      stack.pop_back();
+      continue;
+    }
+    Regions::Step step = steps[frame.step];
+    if (step.bind) {
+      ++frame.step;
+      if (same_names_) {
+        const Let* let = static_cast<const Let*>(regions_.expr(step.node));
+        if (const Var* var = let->value()->as<Var>()) use(var);
+        if (!function_let(step.node)) declare(let->var().get(), frame.declared);
+      }
+      continue;
+    }
+    if (frame.inner == 0 && same_names_) {
+      if (!regions_.expr(step.node)->is<Let>()) check_uses(step.node);
+      if (const Let* let = own_let(step.node)) declare(let->var().get(), frame.declared);
+    }
+    if (frame.inner < inner_regions(step.node)) {
+      open(regions_.node(step.node).first_region + frame.inner++);
+      continue;
+    }
+    number(step.node);
+    frame.inner = 0;
+    ++frame.step;
+  }
+}
+
+void Layout::append_var(std::string& out, const Var* var) const {
+  if (!renamed_.empty()) {
+    auto entry = renamed_.find(var);
+    if (entry != renamed_.end()) {
+      append_name(out, '%', entry->second);
+      return;
+    }
+  }
+  append_name(out, '%', var->name().view());
+}
+
+bool Layout::dotted(const Var* var) const {
+  if (dotted_.empty()) return false;
+  auto entry = renamed_.find(var);
+  return dotted(entry != renamed_.end() ? std::string_view(entry->second) : var->name().view());
+}
+
+}  // namespace relay::printing

@@ -1,0 +1,186 @@
+#include <relay/print/text.h>
+
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+
+namespace relay::printing {
+namespace {
+
+bool is_word_char(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+/// The length of the UTF-8 sequence at the front, or 0 if there is none.
+size_t utf8_length(std::string_view text) {
+  auto byte = [&](size_t i) { return static_cast<unsigned char>(i < text.size() ? text[i] : 0); };
+  auto follows = [&](size_t i) { return (byte(i) & 0xC0) == 0x80; };
+  unsigned char c = byte(0);
+  if (c < 0x80) return 1;
+  if (c >= 0xC2 && c < 0xE0) return follows(1) ? 2 : 0;
+  if (c >= 0xE0 && c < 0xF0) {
+    if (!follows(1) || !follows(2)) return 0;
+    if (c == 0xE0 && byte(1) < 0xA0) return 0;  // overlong
+    if (c == 0xED && byte(1) >= 0xA0) return 0;  // surrogate
+    return 3;
+  }
+  if (c >= 0xF0 && c < 0xF5) {
+    if (!follows(1) || !follows(2) || !follows(3)) return 0;
+    if (c == 0xF0 && byte(1) < 0x90) return 0;
+    if (c == 0xF4 && byte(1) >= 0x90) return 0;
+    return 4;
+  }
+  return 0;
+}
+
+template <class T>
+std::string shortest(T value) {
+  char buffer[64];
+  auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
+  return {buffer, end};
+}
+
+/// The fewest digits from which a 16-bit float comes back.
+template <class T>
+std::string shortest_small(T value) {
+  char buffer[64];
+  for (int digits = 1; digits < 9; ++digits) {
+    auto end = std::to_chars(buffer, buffer + sizeof buffer, static_cast<double>(static_cast<float>(value)),
+                             std::chars_format::general, digits)
+                   .ptr;
+    double back = 0;
+    std::from_chars(buffer, end, back);
+    if (T(back).bits == value.bits) return {buffer, end};
+  }
+  return shortest(static_cast<float>(value));
+}
+
+template <class T>
+std::optional<std::string> float_text(T value, std::string_view suffix) {
+  std::string text;
+  double wide = static_cast<double>(static_cast<ComputeType<T>>(value));
+  if (std::isnan(wide)) {
+    bool canonical = false;
+    if constexpr (sizeof(T) == 2) {
+      canonical = value.bits == T(std::numeric_limits<float>::quiet_NaN()).bits;
+    } else {
+      using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+      canonical = std::bit_cast<Bits>(value) == std::bit_cast<Bits>(std::numeric_limits<T>::quiet_NaN());
+    }
+    if (!canonical) return std::nullopt;
+    text = "nan";
+  } else if (std::isinf(wide)) {
+    text = wide < 0 ? "-inf" : "inf";
+  } else if constexpr (sizeof(T) == 2) {
+    text = shortest_small(value);
+  } else {
+    text = shortest(value);
+  }
+  return text.append(suffix);
+}
+
+}  // namespace
+
+bool plain_name(std::string_view name) {
+  bool word_starts = true;
+  bool first_word = true;
+  for (char c : name) {
+    if (c == '.') {
+      if (word_starts) return false;
+      word_starts = true;
+      first_word = false;
+      continue;
+    }
+    if (!is_word_char(c)) return false;
+    if (word_starts && !first_word && c >= '0' && c <= '9') return false;
+    word_starts = false;
+  }
+  return !word_starts;
+}
+
+void append_quoted(std::string& out, std::string_view text) {
+  static constexpr char kHex[] = "0123456789abcdef";
+  out += '"';
+  for (size_t i = 0; i < text.size();) {
+    auto c = static_cast<unsigned char>(text[i]);
+    size_t length = utf8_length(text.substr(i));
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += text[i++];
+    } else if (c == '\n') {
+      out += "\\n";
+      ++i;
+    } else if (c == '\t') {
+      out += "\\t";
+      ++i;
+    } else if (c == '\r') {
+      out += "\\r";
+      ++i;
+    } else if (c < 0x20 || c == 0x7f || length == 0) {
+      out += "\\x";
+      out += kHex[c >> 4];
+      out += kHex[c & 15];
+      ++i;
+    } else {
+      out.append(text.substr(i, length));
+      i += length;
+    }
+  }
+  out += '"';
+}
+
+void append_name(std::string& out, char sigil, std::string_view name) {
+  out += sigil;
+  if (plain_name(name)) {
+    out += name;
+  } else {
+    append_quoted(out, name);
+  }
+}
+
+std::optional<std::string> scalar_text(const NDArray& value) {
+  DType dtype = value.dtype();
+  const void* data = value.raw();
+  if (dtype.is_bool()) return *static_cast<const uint8_t*>(data) != 0 ? "True" : "False";
+  return dispatch(dtype, [&](auto tag) -> std::optional<std::string> {
+    using T = typename decltype(tag)::type;
+    const T element = *static_cast<const T*>(data);
+    if constexpr (std::is_same_v<T, Bool>) {
+      return std::nullopt;
+    } else if constexpr (std::is_integral_v<T>) {
+      std::string text = std::is_signed_v<T> ? std::to_string(static_cast<int64_t>(element))
+                                             : std::to_string(static_cast<uint64_t>(element));
+      return text.append(std::is_signed_v<T> ? "i" : "u").append(std::to_string(sizeof(T) * 8));
+    } else if constexpr (std::is_same_v<T, BFloat16>) {
+      return float_text(element, "bf16");
+    } else if constexpr (std::is_same_v<T, float>) {
+      return float_text(element, "f");
+    } else {
+      return float_text(element, sizeof(T) == 2 ? "f16" : "f64");
+    }
+  });
+}
+
+void append_literal(std::string& out, const LiteralValue& value) {
+  if (value.negative) out += '-';
+  if (!value.text.empty()) {
+    out += value.text.view();
+  } else if (!value.is_float) {
+    out += std::to_string(value.magnitude);
+  } else {
+    double magnitude = std::fabs(value.number);
+    if (std::isnan(magnitude)) {
+      out += "nan";
+    } else if (std::isinf(magnitude)) {
+      out += "inf";
+    } else {
+      std::string text = shortest(magnitude);
+      // Without a point or exponent it would read as an integer.
+      if (text.find_first_of(".e") == std::string::npos) text += ".0";
+      out += text;
+    }
+  }
+}
+
+}  // namespace relay::printing
