@@ -1,0 +1,314 @@
+// Calls: arguments, attributes, type arguments; operators by name.
+#include <charconv>
+
+#include <relay/parse/metadata.h>
+#include <relay/parse/parser.h>
+
+namespace relay::parsing {
+
+Parser::OpEntry* Parser::find_operator(Symbol symbol) {
+  constexpr int32_t kUnknown = INT32_MAX;
+  int32_t known = symbols_[symbol].op;
+  if (known < 0) {
+    const Operator* op = find_op(Name(name_of(symbol)));
+    known = kUnknown;
+    if (op != nullptr) {
+      OpEntry entry{op, make_op(op), {}};
+      if (op->attrs_schema() != nullptr) {
+        try {
+          entry.defaults = Attrs::make(*op->attrs_schema(), {}, Span());
+        } catch (const Error&) {
+          // An attribute is required: reported at each call that leaves it out.
+        }
+      }
+      known = static_cast<int32_t>(ops_.size());
+      ops_.push_back(std::move(entry));
+    }
+    symbols_[symbol].op = known;
+  }
+  return known == kUnknown ? nullptr : &ops_[static_cast<size_t>(known)];
+}
+
+ExprRef Parser::parse_call(ExprRef callee, size_t begin, std::vector<TypeRef> type_args) {
+  size_t mark = args_.size();
+  struct Truncate {
+    std::vector<ExprRef>& args;
+    size_t mark;
+    ~Truncate() { args.resize(mark); }
+  } truncate{args_, mark};
+  size_t entry = last_op_;
+  CallAttrs attrs;
+  {
+    Bracket bracket(*this);
+    while (!at(Tok::kRParen)) {
+      if (at(Tok::kIdent) && peek().is(Tok::kAssign)) {
+        Token name = tok_;
+        advance();
+        advance();
+        AttrValue value = parse_attr_value();
+        // TVM's name of the attributes' type: the operator knows it.
+        if (name_of(name.symbol) != "attrs_type_key") {
+          attrs.named.push_back({Name(name_of(name.symbol)), std::move(value), span_from(name.begin)});
+        }
+      } else if (at_word(kwMeta) && peek().is(Tok::kLBracket)) {
+        MetaRef ref = parse_meta_ref();
+        if (ref.key.starts_with("relay.attrs.")) {
+          attrs.metadata_key = ref.key;
+          attrs.metadata_index = ref.index;
+          attrs.span = ref.span;
+        } else {
+          size_t at_expr = tok_.begin;
+          ExprRef expr = parse_postfix(meta_expr(ref), at_expr, false);
+          args_.push_back(std::move(expr));
+        }
+      } else {
+        args_.push_back(parse_value());
+      }
+      if (!accept(Tok::kComma)) break;
+    }
+    expect(Tok::kRParen, "after the arguments");
+  }
+  Span where = span_from(begin);
+  AttrsRef made;
+  switch (callee->kind()) {
+    case ExprKind::kOp:
+      if (!attrs.any()) {
+        if (callee->as<Op>()->op()->attrs_schema() == nullptr) break;
+        if (ops_[entry].node == callee && ops_[entry].defaults) {
+          made = ops_[entry].defaults;
+          break;
+        }
+      }
+      made = make_call_attrs(callee.get(), attrs, where);
+      break;
+    case ExprKind::kConstructor:
+      if (attrs.any()) make_call_attrs(callee.get(), attrs, where);
+      break;
+    default:
+      if (attrs.any()) make_call_attrs(callee.get(), attrs, where);
+      effects_ |= kCallEffect;
+      break;
+  }
+  return make_call(std::move(callee), std::span(args_).subspan(mark), std::move(made), std::move(type_args), where);
+}
+
+AttrsRef Parser::make_call_attrs(const Expr* callee, CallAttrs& attrs, Span span) {
+  const Operator* op = callee->is<Op>() ? callee->as<Op>()->op() : nullptr;
+  const AttrsSchema* schema = op != nullptr ? op->attrs_schema() : nullptr;
+  if (schema == nullptr) {
+    Span where = attrs.named.empty() ? attrs.span : attrs.named[0].span;
+    std::string found = attrs.named.empty() ? attrs.metadata_key : attrs.named[0].name.str();
+    // A placeholder for a callee that is unknown was reported already.
+    if (callee->is<Tuple>()) return {};
+    error(where, (op != nullptr ? "operator " + op->name().str() + " has no attributes"
+                                : std::string("only operators take attributes")) +
+                     ", found " + found);
+    return {};
+  }
+  try {
+    return guarded(span, [&] {
+      if (!attrs.metadata_key.empty()) {
+        for (NamedAttr& attr : metadata(attrs.span).attrs(attrs.metadata_key, attrs.metadata_index, *schema)) {
+          attr.span = attrs.span;
+          attrs.named.push_back(std::move(attr));
+        }
+      }
+      return Attrs::make(*schema, attrs.named, span);
+    });
+  } catch (const SyntaxError&) {
+    return {};  // reported; the text goes on
+  }
+}
+
+// ---- Values of attributes ----
+
+AttrValue Parser::parse_attr_list(Tok close) {
+  Bracket bracket(*this);
+  AttrValue::List list;
+  while (!at(close)) {
+    list.push_back(parse_attr_value());
+    if (!accept(Tok::kComma)) break;
+  }
+  expect(close, "at the end of the list");
+  return list;
+}
+
+AttrValue Parser::parse_attr_value() {
+  Token token = tok_;
+  bool negative = false;
+  switch (token.kind) {
+    case Tok::kLBracket:
+      return parse_attr_list(Tok::kRBracket);
+    case Tok::kLParen:
+      return parse_attr_list(Tok::kRParen);
+    case Tok::kString:
+      return parse_string();
+    case Tok::kMinus:
+      advance();
+      if (!at(Tok::kNumber) && !at(Tok::kIdent)) fail_expected("a number after '-'");
+      negative = true;
+      break;
+    case Tok::kNumber:
+    case Tok::kIdent:
+      break;
+    default:
+      return parse_expr();
+  }
+  if (at(Tok::kNumber)) {
+    Number number = read_number(tok_);
+    Span where = span(tok_);
+    advance();
+    if (number.is_float || (number.dtype.valid() && number.dtype.is_float())) {
+      double value = 0;
+      std::from_chars(number.digits.data(), number.digits.data() + number.digits.size(), value);
+      return negative ? -value : value;
+    }
+    if (number.dtype.is_unsigned() && negative && number.magnitude != 0) {
+      error(where, "an attribute cannot be a negative unsigned integer");
+    }
+    constexpr uint64_t kLimit = uint64_t{1} << 63;
+    if (number.magnitude > (negative ? kLimit : kLimit - 1)) error(where, "attribute is out of the range of int64");
+    return static_cast<int64_t>(negative ? 0 - number.magnitude : number.magnitude);
+  }
+  Token word = tok_;
+  DType dtype;
+  if (is_special_float(name_of(word.symbol), dtype)) {
+    advance();
+    double value = name_of(word.symbol).starts_with("inf") ? std::numeric_limits<double>::infinity()
+                                                           : std::numeric_limits<double>::quiet_NaN();
+    return negative ? -value : value;
+  }
+  if (negative) fail_expected("a number after '-'");
+  switch (word.symbol) {
+    case kwNone_:
+      advance();
+      return AttrValue();
+    case kwTrue:
+    case kwFalse:
+      advance();
+      return word.symbol == kwTrue;
+    case kwMeta:
+      if (peek().is(Tok::kLBracket)) {
+        MetaRef ref = parse_meta_ref();
+        if (ref.key.starts_with("relay.")) return meta_expr(ref);
+        return guarded(ref.span, [&] { return AttrValue(metadata(ref.span).text_form(ref.key, ref.index)); });
+      }
+      break;
+    default:
+      break;
+  }
+  if (std::optional<DType> type = DType::parse(name_of(word.symbol))) {
+    advance();
+    return *type;
+  }
+  if (peek().is(Tok::kLParen) || symbols_[word.symbol].constructor >= 0) return parse_expr();
+  fail_expected("the value of an attribute: a number, a string, a list, True, False or None");
+}
+
+// ---- Type arguments ----
+
+// At `<` after a callee: whether types and `>(` follow. Only looks.
+bool Parser::looks_like_type_args() {
+  Lexer lexer = lexer_;
+  lexer.seek(tok_.end);
+  size_t open = 0;
+  for (;;) {
+    Token token = lexer.next();
+    switch (token.kind) {
+      case Tok::kIdent: {
+        bool known = token.symbol == kwTensor || token.symbol == kwFn || token.symbol == kwFun ||
+                     token.symbol == kwRef || token.symbol == kwUnderscore ||
+                     find_type_name(token.symbol) != nullptr || data_index_.contains(token.symbol) ||
+                     DType::parse(name_of(token.symbol)).has_value();
+        // Inside brackets there are dimension names and kinds as well.
+        if (!known && open == 0) return false;
+        break;
+      }
+      case Tok::kLParen:
+      case Tok::kLBracket:
+      case Tok::kLess:
+        if (++open > static_cast<size_t>(kMaxParseDepth)) return false;
+        break;
+      case Tok::kRParen:
+      case Tok::kRBracket:
+        if (open-- == 0) return false;
+        break;
+      case Tok::kGreater:
+        if (open-- == 0) return lexer.next().is(Tok::kLParen);
+        break;
+      case Tok::kComma:
+      case Tok::kColon:
+      case Tok::kQuestion:
+      case Tok::kArrow:
+      case Tok::kPlus:
+      case Tok::kMinus:
+      case Tok::kStar:
+        break;
+      case Tok::kNumber:
+        if (open == 0) return false;
+        break;
+      default:
+        return false;
+    }
+  }
+}
+
+// ---- References to the metadata section ----
+
+// `meta[relay.Constant][0]`
+Parser::MetaRef Parser::parse_meta_ref() {
+  MetaRef ref;
+  size_t begin = tok_.begin;
+  advance();
+  {
+    Bracket bracket(*this);
+    if (!at(Tok::kIdent)) fail_expected("a type of metadata such as relay.Constant");
+    ref.key = std::string(name_of(tok_.symbol));
+    advance();
+    expect(Tok::kRBracket, "after the type of metadata");
+  }
+  if (!at(Tok::kLBracket)) fail_expected("'[' before the position in the metadata");
+  {
+    Bracket bracket(*this);
+    if (!at(Tok::kNumber)) fail_expected("a position in the metadata");
+    std::string_view digits = text(tok_);
+    auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), ref.index);
+    if (code != std::errc() || end != digits.data() + digits.size()) {
+      fail(span(tok_), "expected a position in the metadata, found " + describe(tok_));
+    }
+    advance();
+    expect(Tok::kRBracket, "after the position in the metadata");
+  }
+  ref.span = span_from(begin);
+  return ref;
+}
+
+Metadata& Parser::metadata(Span span) {
+  if (!metadata_) {
+    // The section is at the end, so it has to be looked for.
+    size_t at = text_.rfind("#[metadata]");
+    if (at == std::string_view::npos) throw Error("the text has no #[metadata] section", span);
+    metadata_.reset(new Metadata(text_.substr(at + 11)));
+  }
+  return *metadata_;
+}
+
+ExprRef Parser::meta_expr(const MetaRef& ref) {
+  if (ref.key != "relay.Constant") {
+    if (ref.key.starts_with("relay.attrs.")) fail(ref.span, "attributes can only be given to an operator in a call");
+    fail(ref.span, "cannot read metadata of type " + ref.key + "; only relay.Constant and attributes");
+  }
+  ExprRef& known = meta_constants_[ref.index];
+  if (!known) {
+    try {
+      known = guarded(ref.span, [&] {
+        return make_constant(metadata(ref.span).constant(ref.index), ref.span);
+      });
+    } catch (const SyntaxError&) {
+      known = placeholder(ref.span);
+    }
+  }
+  return known;
+}
+
+}  // namespace relay::parsing

@@ -1,0 +1,405 @@
+// The whole text: version line, definitions, a trailing expression.
+#include <relay/ir/effects.h>
+#include <relay/ir/rewrite.h>
+#include <relay/ir/visit.h>
+#include <relay/parse/parser.h>
+
+namespace relay::parsing {
+namespace {
+
+// Whether a word stands in the text on its own, roughly: spares most texts the search for data types.
+bool mentions_word(std::string_view text, std::string_view word) {
+  for (size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
+    size_t end = at + word.size();
+    if (end < text.size() && (text[end] == ' ' || text[end] == '\t' || text[end] == '\n' || text[end] == '\r')) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Graph nodes that were kept as lets in case their calls have effects, put back where they are pure.
+class InlineBindings final : public Rewriter {
+ public:
+  InlineBindings(const std::unordered_set<const Var*>& vars, const Effects& effects)
+      : vars_(vars), effects_(effects) {}
+
+ protected:
+  ExprRef enter(const Expr* expr) override {
+    if (const auto* var = expr->as<Var>()) {
+      auto entry = values_.find(var);
+      if (entry != values_.end()) return entry->second;
+    }
+    return {};
+  }
+  void before(const Expr* expr, uint32_t operand, std::span<const ExprRef> done) override {
+    const auto* let = expr->as<Let>();
+    if (let == nullptr || operand != 1 || !vars_.contains(let->var().get())) return;
+    if (is_pure(let->value().get())) values_[let->var().get()] = done[0];
+  }
+  ExprRef rewrite(const Expr* expr, std::span<const ExprRef> operands) override {
+    const auto* let = expr->as<Let>();
+    if (let != nullptr && values_.contains(let->var().get())) return operands[1];
+    return Rewriter::rewrite(expr, operands);
+  }
+
+ private:
+  bool is_pure(const Expr* value) const {
+    std::unordered_set<const Expr*> seen;
+    std::vector<const Expr*> stack{value};
+    while (!stack.empty()) {
+      const Expr* expr = stack.back();
+      stack.pop_back();
+      if (!seen.insert(expr).second) continue;
+      if (effects_.acts(expr)) return false;
+      if (expr->is<Function>()) continue;
+      for (const ExprRef& operand : expr->operands()) stack.push_back(operand.get());
+    }
+    return true;
+  }
+
+  const std::unordered_set<const Var*>& vars_;
+  const Effects& effects_;
+  std::unordered_map<const Var*, ExprRef> values_;
+};
+
+}  // namespace
+
+// ---- Data types ----
+
+// Data types may be used before they are defined, so they are found and read first.
+void Parser::scan_data_definitions() {
+  if (!mentions_word(text_, "data") && !mentions_word(text_, "type") && !mentions_word(text_, "extern")) return;
+  Lexer lexer(text_, &symbols_);
+  size_t nested = 0;
+  Token previous;
+  for (Token token = lexer.next(); !token.is(Tok::kEnd); previous = token, token = lexer.next()) {
+    switch (token.kind) {
+      case Tok::kLBrace:
+      case Tok::kLParen:
+      case Tok::kLBracket:
+        ++nested;
+        continue;
+      case Tok::kRBrace:
+      case Tok::kRParen:
+      case Tok::kRBracket:
+        if (nested > 0) --nested;
+        continue;
+      case Tok::kIdent:
+        break;
+      default:
+        continue;
+    }
+    bool is_extern = token.symbol == kwExtern;
+    if (nested > 0 || (token.symbol != kwType && token.symbol != kwData && !is_extern)) continue;
+    DataHead head;
+    head.begin = token.begin;
+    head.is_extern = is_extern;
+    token = lexer.next();
+    if (is_extern && !token.is_word(kwType)) continue;
+    if (is_extern) token = lexer.next();
+    if (!token.is(Tok::kIdent)) continue;
+    head.name = token.symbol;
+    head.span = span(token);
+    head.body = token.end;  // for now: after the name
+    size_t before = token.end;
+    // Its parameters, then up to the brace that closes it.
+    size_t open = 0;
+    bool braces = false;
+    for (;;) {
+      size_t position = lexer.position();
+      Token part = lexer.next();
+      if (part.is(Tok::kEnd)) {
+        head.end = text_.size();
+        break;
+      }
+      bool opens = part.is(Tok::kLBrace) || part.is(Tok::kLBracket) || part.is(Tok::kLess) || part.is(Tok::kLParen);
+      bool closes = part.is(Tok::kRBrace) || part.is(Tok::kRBracket) || part.is(Tok::kGreater) || part.is(Tok::kRParen);
+      if (!braces && open == 0 && !part.is(Tok::kLBrace) && !part.is(Tok::kLBracket) && !part.is(Tok::kLess)) {
+        lexer.seek(part.is(Tok::kSemicolon) ? lexer.position() : position);
+        head.end = lexer.position();
+        break;
+      }
+      if (!braces && open == 0 && part.is(Tok::kLBrace) && head.is_extern) {
+        lexer.seek(position);
+        head.end = position;
+        break;
+      }
+      if (part.is(Tok::kLBrace)) braces = true;
+      if (braces && (part.is(Tok::kLess) || part.is(Tok::kGreater))) continue;
+      if (opens) ++open;
+      if (closes && open > 0) --open;
+      if (braces && open == 0) {
+        head.end = part.end;
+        break;
+      }
+    }
+    if (head.end < before) head.end = before;
+    token = Token();
+    data_.push_back(std::move(head));
+  }
+}
+
+void Parser::parse_data_head(DataHead& head) {
+  auto [entry, added] = data_index_.emplace(head.name, static_cast<size_t>(&head - data_.data()));
+  if (!added) {
+    head.failed = true;
+    report(Diagnostic::error("type " + std::string(name_of(head.name)) + " is defined twice", head.span)
+               .note("defined here before", data_[entry->second].span));
+    return;
+  }
+  seek(head.body);
+  TypeScope scope(*this);
+  try {
+    head.type_vars = parse_type_params();
+    for (size_t i = 0; i < head.type_vars.size(); ++i) {
+      head.type_symbols.push_back(symbols_.intern(head.type_vars[i]->name().view()));
+    }
+    head.body = tok_.begin;
+    if (!head.is_extern && !at(Tok::kLBrace)) fail_expected("'{' before the constructors of the type");
+  } catch (const SyntaxError&) {
+    head.failed = true;
+  }
+}
+
+void Parser::parse_data_body(const DataHead& head, Module& module) {
+  if (head.failed) return;
+  TypeScope scope(*this);
+  for (size_t i = 0; i < head.type_vars.size(); ++i) bind_type_name(head.type_symbols[i], head.type_vars[i]);
+  GlobalTypeVarRef type = GlobalTypeVar::make(Name(name_of(head.name)));
+  std::vector<ConstructorRef> constructors;
+  if (!head.is_extern) {
+    seek(head.body);
+    try {
+      DimNames outer = dim_names_;
+      dim_names_ = DimNames::kForbidden;
+      Bracket bracket(*this);
+      while (!at(Tok::kRBrace)) {
+        constructors.push_back(parse_constructor(head, type, static_cast<uint32_t>(constructors.size())));
+        if (!accept(Tok::kComma)) accept(Tok::kSemicolon);
+      }
+      dim_names_ = outer;
+    } catch (const SyntaxError&) {
+      dim_names_ = DimNames::kLocal;
+    }
+    if (constructors.empty() && num_errors_ == 0) {
+      error(head.span, "type " + std::string(name_of(head.name)) + " has no constructors");
+    }
+  }
+  for (const ConstructorRef& constructor : constructors) {
+    Symbol symbol = symbols_.intern(constructor->name().view());
+    int32_t& known = symbols_[symbol].constructor;
+    if (known >= 0) {
+      report(Diagnostic::error("constructor " + constructor->name().str() + " is defined twice", constructor->span())
+                 .note("defined here before", constructors_[static_cast<size_t>(known)].second));
+      return;
+    }
+    known = static_cast<int32_t>(constructors_.size());
+    constructors_.emplace_back(constructor, constructor->span());
+  }
+  try {
+    guarded(head.span, [&] {
+      module.add_type(TypeData::make(std::move(type), head.type_vars, std::move(constructors), head.is_extern, head.span));
+    });
+  } catch (const SyntaxError&) {
+  }
+}
+
+// `Cons(A, List[A])`, `Nil`, or `Cons : (A, List[A]) -> List[A]`.
+ConstructorRef Parser::parse_constructor(const DataHead& head, const GlobalTypeVarRef& type, uint32_t tag) {
+  if (!at(Tok::kIdent)) fail_expected("a constructor or '}'");
+  Token name = tok_;
+  advance();
+  std::vector<TypeRef> inputs;
+  if (accept(Tok::kColon)) {
+    if (!accept_word(kwFn)) accept_word(kwFun);
+    if (!at(Tok::kLParen)) fail_expected("'(' before the field types of the constructor");
+    {
+      Bracket bracket(*this);
+      inputs = parse_type_list(Tok::kRParen);
+      expect(Tok::kRParen, "after the field types");
+    }
+    expect(Tok::kArrow, "before the type that the constructor gives");
+    Span where = span(tok_);
+    TypeRef result = parse_type();
+    const auto* call = result->as<TypeCall>();
+    bool same = call != nullptr && call->callee() == type.get() && call->args().size() == head.type_vars.size();
+    for (size_t i = 0; same && i < head.type_vars.size(); ++i) same = call->args()[i] == head.type_vars[i].get();
+    if (!same) {
+      std::string expected(name_of(head.name));
+      for (size_t i = 0; i < head.type_symbols.size(); ++i) {
+        expected += (i == 0 ? "[" : ", ") + std::string(name_of(head.type_symbols[i]));
+      }
+      if (!head.type_symbols.empty()) expected += "]";
+      error(where, "constructor " + std::string(name_of(name.symbol)) + " must give " + expected + ", found " + result->str());
+    }
+  } else if (at(Tok::kLParen) ) {
+    Bracket bracket(*this);
+    inputs = parse_type_list(Tok::kRParen);
+    expect(Tok::kRParen, "after the field types");
+  }
+  return make_constructor(Name(name_of(name.symbol)), type, tag, std::move(inputs), span(name));
+}
+
+// ---- The text ----
+
+// `#[version = "0.0.5"]`
+void Parser::parse_version() {
+  advance();
+  expect(Tok::kAssign, "after '#[version'");
+  if (!at(Tok::kString)) fail_expected("the version as a string");
+  Span where = span(tok_);
+  std::string version = parse_string();
+  bool known = version.size() == 5 && version.starts_with("0.0.") && version[4] >= '1' && version[4] <= '5';
+  if (!known) error(where, "unknown version \"" + version + "\" of the text format; the latest is 0.0.5");
+  expect(Tok::kRBracket, "after the version");
+  has_version_ = true;
+}
+
+void Parser::end_definition() {
+  for (const Local& local : closed_) symbols_[local.symbol].closed = -1;
+  closed_.clear();
+  verified_.clear();
+  verified_roots_.clear();
+  free_vars_.clear();
+  effects_ = 0;
+}
+
+void Parser::parse_definition(Module& module) {
+  size_t begin = tok_.begin;
+  advance();
+  if (!at(Tok::kGlobal)) {
+    if (at(Tok::kIdent)) {
+      fail(span(tok_), "expected a global name such as @" + describe(tok_) + ", found " + describe(tok_));
+    }
+    fail_expected("a global name such as @f after def");
+  }
+  Token name = tok_;
+  advance();
+  auto [entry, added] = globals_.emplace(name.symbol, span(name));
+  if (!added) {
+    report(Diagnostic::error("@" + std::string(name_of(name.symbol)) + " is defined twice", span(name))
+               .note("defined here before", entry->second));
+  }
+  FunctionRef function = parse_function(begin);
+  accept(Tok::kSemicolon);
+  if (added) module.add_function(Name(name_of(name.symbol)), std::move(function));
+}
+
+void Parser::parse_items_of_module(Module& module) {
+  size_t next_data = 0;
+  bool anything = false;
+  for (;;) {
+    if (at(Tok::kEnd)) break;
+    size_t start = tok_.begin;
+    try {
+      if (at(Tok::kVersion)) {
+        parse_version();
+        continue;
+      }
+      // Definitions of data were read before.
+      while (next_data < data_.size() && data_[next_data].begin < tok_.begin) ++next_data;
+      if (next_data < data_.size() && data_[next_data].begin == tok_.begin) {
+        anything = true;
+        seek(data_[next_data].end);
+        continue;
+      }
+      if (at_word(kwDef)) {
+        anything = true;
+        parse_definition(module);
+        end_definition();
+        continue;
+      }
+      if (at_word(kwImport) && peek().is(Tok::kString)) {
+        advance();
+        Span where = span(tok_);
+        std::string file = parse_string();
+        accept(Tok::kSemicolon);
+        anything = true;
+        error(where, "unknown import \"" + file + "\": a program cannot import others");
+        continue;
+      }
+      anything = true;
+      Span where = span(tok_);
+      ExprRef main;
+      {
+        BlockScope block(*this);
+        TypeScope types(*this);
+        main = parse_items(Ends::kText);
+        if (num_errors_ == 0) add_main(module, std::move(main), where);
+      }
+      end_definition();
+    } catch (const SyntaxError&) {
+      end_definition();
+      if (tok_.begin == start) advance();
+      recover_to_definition();
+    }
+  }
+  if (!anything && num_errors_ == 0) error(source_->span(0, 1), "the program is empty: expected definitions or an expression");
+}
+
+void Parser::add_main(Module& module, ExprRef expr, Span span) {
+  Symbol main = symbols_.intern("main");
+  auto [entry, added] = globals_.emplace(main, span);
+  if (!added) {
+    report(Diagnostic::error("an expression after the definitions is @main, but @main is defined as well", span)
+               .note("defined here", entry->second));
+    return;
+  }
+  FunctionRef function;
+  if (expr->is<Function>() && free_vars_.empty()) {
+    function = FunctionRef(expr->as<Function>());
+  } else {
+    Span where = expr->span();
+    function = make_function(free_vars_, std::move(expr), {}, {}, {}, {}, where);
+  }
+  module.add_function(Name("main"), std::move(function));
+}
+
+void Parser::check_globals() {
+  std::vector<std::string> candidates;
+  for (const auto& [symbol, where] : global_uses_) {
+    if (globals_.contains(symbol)) continue;
+    if (candidates.empty()) {
+      for (const auto& [global, definition] : globals_) candidates.emplace_back(name_of(global));
+    }
+    std::string name(name_of(symbol));
+    auto diagnostic = Diagnostic::error("unknown global @" + name, where);
+    suggest(diagnostic, name, candidates, "@");
+    report(std::move(diagnostic));
+  }
+}
+
+void Parser::settle_candidates(Module& module) {
+  if (candidates_.empty()) return;
+  Effects effects(module);
+  std::vector<std::pair<Name, FunctionRef>> changed;
+  for (const Module::FunctionEntry& entry : module.functions()) {
+    ExprRef function = entry.function;
+    ExprRef rewritten = InlineBindings(candidates_, effects).run(function);
+    if (rewritten != function) changed.emplace_back(entry.name, FunctionRef(rewritten->as<Function>()));
+  }
+  for (auto& [name, function] : changed) module.update_function(name, std::move(function));
+}
+
+void Parser::parse_module(Module& module) {
+  if (num_errors_ > 0) return;
+  try {
+    scan_data_definitions();
+    for (DataHead& head : data_) parse_data_head(head);
+    for (const DataHead& head : data_) parse_data_body(head, module);
+    seek(0);
+    parse_items_of_module(module);
+    check_globals();
+    // A section that nothing refers to is read as well: it may be damaged.
+    if (num_errors_ == 0 && lexer_.metadata() != std::string_view::npos) {
+      Span where = source_->span(lexer_.metadata(), 0);
+      guarded(where, [&] { metadata(where); });
+    }
+    if (num_errors_ == 0) settle_candidates(module);
+  } catch (const SyntaxError&) {
+  } catch (const FatalError&) {
+  }
+}
+
+}  // namespace relay::parsing

@@ -1,0 +1,246 @@
+// Numbers, strings, Constant(value, shape, dtype).
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+
+#include <relay/parse/parser.h>
+
+namespace relay::parsing {
+namespace {
+
+// The dtype of a suffix; not valid for one that does not exist.
+DType suffix_dtype(std::string_view suffix) {
+  struct Suffix {
+    std::string_view text;
+    DType dtype;
+  };
+  static constexpr Suffix kSuffixes[] = {
+      {"f", kFloat32}, {"f16", kFloat16}, {"bf16", kBFloat16}, {"f32", kFloat32}, {"f64", kFloat64},
+      {"i8", kInt8},   {"i16", kInt16},   {"i32", kInt32},     {"i64", kInt64},   {"u8", kUInt8},
+      {"u16", kUInt16}, {"u32", kUInt32}, {"u64", kUInt64}};
+  for (const Suffix& known : kSuffixes) {
+    if (known.text == suffix) return known.dtype;
+  }
+  return {};
+}
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+double read_double(std::string_view digits) {
+  double value = 0;
+  auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  // Too large and too small are told apart by the C library.
+  if (code == std::errc::result_out_of_range) value = std::strtod(std::string(digits).c_str(), nullptr);
+  return value;
+}
+
+float read_float(std::string_view digits) {
+  float value = 0;
+  auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (code == std::errc::result_out_of_range) value = std::strtof(std::string(digits).c_str(), nullptr);
+  return value;
+}
+
+}  // namespace
+
+Parser::Number Parser::read_number(const Token& token) {
+  std::string_view all = text(token);
+  size_t p = 0;
+  Number number;
+  while (p < all.size() && is_digit(all[p])) ++p;
+  if (p + 1 < all.size() && all[p] == '.' && is_digit(all[p + 1])) {
+    number.is_float = true;
+    ++p;
+    while (p < all.size() && is_digit(all[p])) ++p;
+  }
+  if (p < all.size() && (all[p] == 'e' || all[p] == 'E')) {
+    size_t q = p + 1;
+    if (q < all.size() && (all[q] == '+' || all[q] == '-')) ++q;
+    if (q < all.size() && is_digit(all[q])) {
+      number.is_float = true;
+      p = q;
+      while (p < all.size() && is_digit(all[p])) ++p;
+    }
+  }
+  number.digits = all.substr(0, p);
+  std::string_view suffix = all.substr(p);
+  if (!suffix.empty()) {
+    number.dtype = suffix_dtype(suffix);
+    if (!number.dtype.valid()) {
+      auto diagnostic = Diagnostic::error("unknown suffix " + std::string(suffix.substr(0, 40)) + " of a number", span(token));
+      diagnostic.help("the suffixes are i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64, and f for f32");
+      report(std::move(diagnostic));
+    }
+  }
+  if (!number.is_float) {
+    auto [end, code] = std::from_chars(number.digits.data(), number.digits.data() + number.digits.size(), number.magnitude);
+    if (code == std::errc::result_out_of_range) {
+      if (number.dtype.valid() && number.dtype.is_float()) {
+        number.is_float = true;
+      } else {
+        error(span(token), "integer " + describe(token) + " is out of the range of every type");
+        number.magnitude = 0;
+      }
+    }
+  }
+  return number;
+}
+
+// `inf`, `nan` and these with a suffix.
+bool Parser::is_special_float(std::string_view word, DType& dtype) const {
+  if (word.size() < 3 || word.size() > 7 || (word[0] != 'i' && word[0] != 'n')) return false;
+  std::string_view name = word.substr(0, 3);
+  if (name != "inf" && name != "nan") return false;
+  dtype = {};
+  if (word.size() == 3) return true;
+  dtype = suffix_dtype(word.substr(3));
+  return dtype.valid() && dtype.is_float();
+}
+
+NDArray Parser::special_float(std::string_view word, DType dtype, bool negative) const {
+  double value = word.starts_with("inf") ? std::numeric_limits<double>::infinity()
+                                         : std::numeric_limits<double>::quiet_NaN();
+  return NDArray::scalar(dtype, std::copysign(value, negative ? -1.0 : 1.0));
+}
+
+NDArray Parser::number_as(DType dtype, const Number& number, bool negative, Span where) {
+  std::string shown = (negative ? "-" : "") + std::string(number.digits.substr(0, 40));
+  auto out_of_range = [&] {
+    error(where, shown + " is out of the range of " + std::string(dtype.name()));
+    return NDArray::scalar(dtype, 0.0);
+  };
+  if (dtype.is_float()) {
+    NDArray scalar;
+    if (dtype == kFloat32) {
+      float value = read_float(number.digits);
+      scalar = NDArray::scalar(negative ? -value : value);
+    } else {
+      double value = read_double(number.digits);
+      scalar = NDArray::scalar(dtype, negative ? -value : value);
+    }
+    if (!std::isfinite(scalar.item_as_double())) return out_of_range();
+    return scalar;
+  }
+  if (number.is_float) {
+    error(where, shown + " is no integer, as " + std::string(dtype.name()) + " asks for");
+    return NDArray::scalar(dtype, 0.0);
+  }
+  if (dtype.is_bool()) {
+    if (number.magnitude > 1 || negative) return out_of_range();
+    return NDArray::scalar(Bool(number.magnitude != 0));
+  }
+  uint64_t largest = dtype.is_unsigned() ? (dtype.bits == 64 ? UINT64_MAX : (uint64_t{1} << dtype.bits) - 1)
+                                         : (uint64_t{1} << (dtype.bits - 1)) - 1;
+  uint64_t limit = !negative ? largest : dtype.is_unsigned() ? 0 : largest + 1;
+  if (number.magnitude > limit) return out_of_range();
+  return NDArray::scalar_int(dtype, static_cast<int64_t>(negative ? 0 - number.magnitude : number.magnitude));
+}
+
+// The token is a number, `inf` or `nan`; a minus before it was taken.
+ExprRef Parser::parse_number(bool negative, size_t begin) {
+  Token token = tok_;
+  if (token.is(Tok::kIdent)) {
+    advance();
+    std::string_view word = name_of(token.symbol);
+    DType dtype;
+    is_special_float(word, dtype);
+    if (dtype.valid()) return make_constant(special_float(word, dtype, negative), span_from(begin));
+    LiteralValue value;
+    value.is_float = true;
+    value.negative = negative;
+    value.number = word == "inf" ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
+    value.text = Name(word);
+    return make_literal(value, span_from(begin));
+  }
+  Number number = read_number(token);
+  advance();
+  Span where = span_from(begin);
+  if (number.dtype.valid()) return make_constant(number_as(number.dtype, number, negative, where), where);
+  LiteralValue value;
+  value.is_float = number.is_float;
+  value.negative = negative;
+  value.magnitude = number.magnitude;
+  if (number.is_float) {
+    value.number = read_double(number.digits);
+    if (!std::isfinite(value.number)) error(where, describe(token) + " is out of the range of every type");
+  }
+  value.text = Name(number.digits);
+  return make_literal(value, where);
+}
+
+// `(value, shape, dtype)` after the word.
+ExprRef Parser::parse_constant(size_t begin) {
+  Bracket bracket(*this);
+  size_t value_begin = tok_.begin;
+  bool negative = accept(Tok::kMinus);
+  Token value = tok_;
+  Number number;
+  DType special;
+  bool is_special = false;
+  if (at(Tok::kNumber)) {
+    number = read_number(tok_);
+  } else if (!negative && (at_word(kwTrue) || at_word(kwFalse))) {
+    number.magnitude = at_word(kwTrue) ? 1 : 0;
+    number.dtype = kBool;
+    number.digits = text(tok_);
+  } else if (at(Tok::kIdent) && is_special_float(name_of(tok_.symbol), special)) {
+    is_special = true;
+    number.dtype = special;
+  } else {
+    fail_expected("the value of the constant: a number, True or False");
+  }
+  advance();
+  Span value_span = span_from(value_begin);
+  expect(Tok::kComma, "after the value of the constant");
+  Span shape_span = span(tok_);
+  if (!at(Tok::kLParen)) fail_expected("the shape of the constant, such as (2, 3)");
+  TypeRef shape_type = parse_shape();
+  Shape shape;
+  for (Dim dim : shape_type->as<ShapeType>()->dims()) {
+    if (!dim.is_int()) fail(shape_span, "the shape of a constant must be known, found dimension " + dim.str());
+    shape.push_back(dim.as_int());
+  }
+  expect(Tok::kComma, "after the shape of the constant");
+  if (!at(Tok::kIdent)) fail_expected("the element type of the constant");
+  std::optional<DType> dtype = DType::parse(name_of(tok_.symbol));
+  if (!dtype) fail(span(tok_), "unknown element type " + describe(tok_));
+  advance();
+  accept(Tok::kComma);
+  expect(Tok::kRParen, "after the constant");
+  if (number.dtype.valid() && number.dtype != *dtype) {
+    fail(value_span, "the value of the constant is " + std::string(number.dtype.name()) + ", its type " +
+                         std::string(dtype->name()));
+  }
+  if (is_special && !dtype->is_float()) {
+    fail(value_span, std::string(name_of(value.symbol)) + " is no " + std::string(dtype->name()));
+  }
+  NDArray scalar = is_special ? special_float(name_of(value.symbol), *dtype, negative)
+                              : number_as(*dtype, number, negative, value_span);
+  return guarded(span_from(begin), [&] {
+    const auto* bytes = static_cast<const char*>(scalar.raw());
+    size_t size = dtype->size();
+    bool zero = true;
+    for (size_t i = 0; i < size; ++i) zero = zero && bytes[i] == 0;
+    if (zero) return make_constant(NDArray::zeros(shape, *dtype), span_from(begin));
+    NDArray array = NDArray::empty(shape, *dtype);
+    auto* out = static_cast<char*>(array.raw());
+    size_t total = array.byte_size();
+    for (size_t done = 0; done < total;) {  // doubling
+      size_t step = done == 0 ? size : std::min(done, total - done);
+      std::memcpy(out + done, done == 0 ? bytes : out, step);
+      done += step;
+    }
+    return make_constant(std::move(array), span_from(begin));
+  });
+}
+
+std::string Parser::parse_string() {
+  std::string value;
+  if (!unescape(text(tok_), value)) error(span(tok_), "unknown escape in a string");
+  advance();
+  return value;
+}
+
+}  // namespace relay::parsing

@@ -1,0 +1,175 @@
+#include <relay/parse/metadata.h>
+
+#include <charconv>
+#include <limits>
+
+#include <nlohmann/json.hpp>
+
+#include <relay/ir/metadata.h>
+#include <relay/parse/parser.h>
+
+namespace relay::parsing {
+
+using Json = nlohmann::json;
+
+struct Metadata::Impl {
+  Json root;
+  const Json* nodes = nullptr;
+
+  const Json& node(size_t index) const {
+    if (index >= nodes->size()) throw Error("the metadata refers to node " + std::to_string(index) + ", which it does not have");
+    return (*nodes)[index];
+  }
+  static std::string type_key(const Json& node) { return node.is_object() ? node.value("type_key", std::string()) : std::string(); }
+  static size_t as_index(const Json& value) {
+    uint64_t index = 0;
+    if (value.is_number_unsigned()) return value.get<size_t>();
+    if (value.is_string()) {
+      const auto& text = value.get_ref<const std::string&>();
+      auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), index);
+      if (code == std::errc() && end == text.data() + text.size()) return index;
+    }
+    throw Error("the metadata has a reference that is no number");
+  }
+  /// The node of `meta[key][index]`.
+  const Json& entry(const std::string& key, size_t index) const {
+    const Json& map = node(as_index(root.at("root")));
+    const Json& keys = map.at("keys");
+    for (size_t i = 0; i < keys.size(); ++i) {
+      if (keys[i] != key) continue;
+      const Json& list = node(as_index(map.at("data").at(i)));
+      size_t count = list.contains("data") ? list["data"].size() : 0;
+      if (index >= count) {
+        throw Error("meta[" + key + "][" + std::to_string(index) + "]: the metadata has " + std::to_string(count));
+      }
+      return node(as_index(list["data"][index]));
+    }
+    throw Error("the metadata has no " + key);
+  }
+
+  AttrValue decode(const Json& node, int depth) const;
+  AttrValue decode_field(const std::string& raw, const std::string& type) const;
+};
+
+// An object as the value of an attribute: numbers, strings, lists of them.
+AttrValue Metadata::Impl::decode(const Json& object, int depth) const {
+  if (depth > 20) throw Error("the metadata nests too deeply");
+  std::string type = type_key(object);
+  if (type.empty()) return AttrValue();
+  if (type == "runtime.String") return object.value("repr_str", std::string());
+  if (type == "Array") {
+    AttrValue::List list;
+    if (object.contains("data")) {
+      if (object["data"].size() > 100000) throw Error("a list in the metadata is too long");
+      for (const Json& item : object["data"]) list.push_back(decode(node(as_index(item)), depth + 1));
+    }
+    return list;
+  }
+  auto value_text = [&]() -> std::string {
+    const Json& value = object.at("attrs").at("value");
+    return value.is_string() ? value.get<std::string>() : value.dump();
+  };
+  if (type == "IntImm") return decode_field(value_text(), "int");
+  if (type == "FloatImm") return decode_field(value_text(), "float");
+  if (type == "relay.Constant") {
+    size_t array = as_index(object.at("attrs").at("data"));
+    return ExprRef(make_constant(decode_ndarray(root.at("b64ndarrays").at(array).get_ref<const std::string&>())));
+  }
+  throw Error("cannot read metadata of type " + type);
+}
+
+// A field by the type that our operator gives it: numbers are stored in place, objects by reference.
+AttrValue Metadata::Impl::decode_field(const std::string& raw, const std::string& type) const {
+  if (type == "int" || type == "bool") {
+    int64_t value = 0;
+    auto [end, code] = std::from_chars(raw.data(), raw.data() + raw.size(), value);
+    if (code != std::errc() || end != raw.data() + raw.size()) throw Error("expected an integer, found " + raw.substr(0, 40));
+    if (type == "bool") return value != 0;
+    return value;
+  }
+  if (type == "float") {
+    if (raw == "inf" || raw == "-inf") return (raw == "inf" ? 1 : -1) * std::numeric_limits<double>::infinity();
+    if (raw == "nan") return std::numeric_limits<double>::quiet_NaN();
+    double value = 0;
+    auto [end, code] = std::from_chars(raw.data(), raw.data() + raw.size(), value);
+    if (code != std::errc() || end != raw.data() + raw.size()) throw Error("expected a number, found " + raw.substr(0, 40));
+    return value;
+  }
+  size_t index = 0;
+  auto [end, code] = std::from_chars(raw.data(), raw.data() + raw.size(), index);
+  bool is_index = code == std::errc() && end == raw.data() + raw.size() && index < nodes->size();
+  if (!is_index) return raw;  // a string or dtype stored in place
+  const Json& object = node(index);
+  bool text = type == "str" || type == "dtype" || type == "optional<str>" || type == "optional<dtype>";
+  if (text && type_key(object) != "runtime.String" && index != 0) return raw;
+  return decode(object, 0);
+}
+
+Metadata::Metadata(std::string_view json) : impl_(std::make_unique<Impl>()) {
+  try {
+    impl_->root = Json::parse(json);
+    impl_->nodes = &impl_->root.at("nodes");
+    if (!impl_->nodes->is_array()) throw Error("its nodes are no list");
+  } catch (const Json::exception& problem) {
+    throw Error("cannot read the #[metadata] section: " + std::string(problem.what()));
+  }
+}
+
+Metadata::~Metadata() = default;
+
+namespace {
+
+template <class F>
+auto read(F&& f) {
+  try {
+    return f();
+  } catch (const Json::exception& problem) {
+    throw Error("malformed #[metadata] section: " + std::string(problem.what()));
+  }
+}
+
+}  // namespace
+
+NDArray Metadata::constant(size_t index) const {
+  return read([&] {
+    const Json& object = impl_->entry("relay.Constant", index);
+    size_t array = Impl::as_index(object.at("attrs").at("data"));
+    return decode_ndarray(impl_->root.at("b64ndarrays").at(array).get_ref<const std::string&>());
+  });
+}
+
+std::vector<NamedAttr> Metadata::attrs(const std::string& key, size_t index, const AttrsSchema& schema) const {
+  return read([&] {
+    std::vector<NamedAttr> result;
+    const Json& object = impl_->entry(key, index);
+    if (!object.contains("attrs")) return result;
+    for (const auto& [name, value] : object["attrs"].items()) {
+      std::string type;
+      for (const AttrField& field : schema.fields) {
+        if (field.name.view() == name) type = field.type;
+      }
+      std::string raw = value.is_string() ? value.get<std::string>() : value.dump();
+      result.push_back({Name(name), impl_->decode_field(raw, type), {}});
+    }
+    return result;
+  });
+}
+
+std::string Metadata::text_form(const std::string& key, size_t index) const {
+  return read([&] {
+    const Json& object = impl_->entry(key, index);
+    std::string text = key + "(";
+    if (object.contains("attrs")) {
+      bool first = true;
+      for (const auto& [name, value] : object["attrs"].items()) {
+        text += (first ? "" : ", ") + name + "=" + (value.is_string() ? value.get<std::string>() : value.dump());
+        first = false;
+      }
+    }
+    return text + ")";
+  });
+}
+
+void MetadataDelete::operator()(Metadata* metadata) const { delete metadata; }
+
+}  // namespace relay::parsing

@@ -1,0 +1,347 @@
+#include <relay/parse/parser.h>
+
+#include <pthread.h>
+
+#include <cstring>
+#include <exception>
+#include <functional>
+
+#include <relay/support/error.h>
+
+namespace relay {
+namespace parsing {
+namespace {
+
+// Nesting 1000 deep takes about two megabytes of stack in an optimised build, many times that under a
+// sanitizer; pages that are not touched cost nothing.
+constexpr size_t kStackSize = size_t{256} << 20;
+
+/// Runs `f` on a thread with a large stack, since callers may have a small one.
+void run_on_large_stack(const std::function<void()>& f) {
+  struct Task {
+    const std::function<void()>& f;
+    std::exception_ptr error;
+  } task{f, nullptr};
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  int status = -1;
+  pthread_t thread;
+  for (size_t size = kStackSize; status != 0 && size >= (size_t{16} << 20); size /= 2) {
+    if (pthread_attr_setstacksize(&attributes, size) != 0) continue;
+    status = pthread_create(
+        &thread, &attributes,
+        [](void* argument) -> void* {
+          auto* t = static_cast<Task*>(argument);
+          try {
+            t->f();
+          } catch (...) {
+            t->error = std::current_exception();
+          }
+          return nullptr;
+        },
+        &task);
+  }
+  pthread_attr_destroy(&attributes);
+  if (status != 0) throw Error("cannot start a thread to parse on: " + std::string(std::strerror(status)));
+  pthread_join(thread, nullptr);
+  if (task.error) std::rethrow_exception(task.error);
+}
+
+bool mentions_references(std::string_view text) {
+  for (size_t at = text.find("ref"); at != std::string_view::npos; at = text.find("ref", at + 3)) {
+    auto is_name = [](char c) {
+      return c == '_' || c == '.' || c == '%' || c == '@' || (c >= '0' && c <= '9') ||
+             (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    };
+    if (at > 0 && is_name(text[at - 1])) continue;
+    std::string_view rest = text.substr(at + 3);
+    if (rest.starts_with("_read") || rest.starts_with("_write")) return true;
+    size_t next = rest.find_first_not_of(" \t\r\n");
+    if (next != std::string_view::npos && rest[next] == '(') return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Parser::Parser(std::shared_ptr<const Source> source)
+    : source_(std::move(source)), text_(source_->text()), lexer_(text_, &symbols_) {
+  size_t binary = find_binary(text_);
+  if (binary != std::string_view::npos) {
+    constexpr char kHex[] = "0123456789abcdef";
+    auto byte = static_cast<unsigned char>(text_[binary]);
+    report(Diagnostic::error(std::string("not program text: byte 0x") + kHex[byte >> 4] + kHex[byte & 15] +
+                                 " at offset " + std::to_string(binary),
+                             source_->span(binary, 1)));
+    text_ = {};
+    lexer_ = Lexer(text_, &symbols_);
+  }
+  has_refs_ = mentions_references(text_);
+}
+
+// ---- Tokens ----
+
+void Parser::advance() {
+  last_end_ = tok_.end;
+  if (num_ahead_ > 0) {
+    tok_ = ahead_[0];
+    ahead_[0] = ahead_[1];
+    ahead_[1] = ahead_[2];
+    --num_ahead_;
+  } else {
+    tok_ = lexer_.next();
+  }
+  while (tok_.kind == Tok::kError) {
+    // The lexer keeps the text of its last error only, and it may have been asked further ahead.
+    num_ahead_ = 0;
+    lexer_.seek(tok_.begin);
+    Token bad = lexer_.next();
+    Span where = source_->span(bad.begin, bad.end > bad.begin ? bad.end - bad.begin : 1);
+    if (text_.substr(bad.begin).starts_with("/*")) {
+      fatal(source_->span(bad.begin, 2), lexer_.error());
+    }
+    error(where, lexer_.error());
+    tok_ = lexer_.next();
+  }
+}
+
+const Token& Parser::peek(size_t distance) {
+  while (num_ahead_ < distance) ahead_[num_ahead_++] = lexer_.next();
+  return ahead_[distance - 1];
+}
+
+void Parser::seek(size_t position) {
+  lexer_.seek(position);
+  num_ahead_ = 0;
+  tok_ = Token();
+  tok_.end = position;
+  advance();
+}
+
+bool Parser::accept(Tok kind) {
+  if (tok_.kind != kind) return false;
+  advance();
+  return true;
+}
+
+bool Parser::accept_word(Symbol word) {
+  if (!tok_.is_word(word)) return false;
+  advance();
+  return true;
+}
+
+void Parser::expect(Tok kind, const char* where) {
+  if (tok_.kind == kind) {
+    advance();
+    return;
+  }
+  fail_expected(std::string(tok_name(kind)) + " " + where);
+}
+
+// ---- Diagnostics ----
+
+void Parser::report(Diagnostic diagnostic) {
+  bool is_error = diagnostic.severity == Severity::kError;
+  diagnostics_.push_back(std::move(diagnostic));
+  if (is_error && ++num_errors_ >= DiagnosticSink::kMaxErrors) throw FatalError();
+}
+
+void Parser::fail(Span span, std::string message) {
+  error(span, std::move(message));
+  throw SyntaxError();
+}
+
+void Parser::fail_expected(const std::string& what) {
+  Span where = span(tok_);
+  if (at(Tok::kEnd)) where = source_->span(tok_.begin > 0 ? tok_.begin - 1 : 0, 1);
+  fail(where, "expected " + what + ", found " + describe(tok_));
+}
+
+void Parser::fatal(Span span, std::string message) {
+  error(span, std::move(message));
+  throw FatalError();
+}
+
+void Parser::too_deep() {
+  fatal(span(tok_), "nested too deeply: more than " + std::to_string(kMaxParseDepth) + " levels");
+}
+
+std::string Parser::describe(const Token& token) const {
+  switch (token.kind) {
+    case Tok::kIdent:
+    case Tok::kLocal:
+    case Tok::kGlobal:
+    case Tok::kNumber:
+    case Tok::kString:
+    case Tok::kProjection: {
+      std::string_view all = text(token);
+      if (all.size() > 40) return std::string(all.substr(0, 40)) + "…";
+      return std::string(all);
+    }
+    case Tok::kEnd:
+      return "the end of the text";
+    default:
+      return std::string(tok_name(token.kind));
+  }
+}
+
+void Parser::suggest(Diagnostic& diagnostic, const std::string& name,
+                     const std::vector<std::string>& candidates, const char* sigil) const {
+  // Edit distance against very many names would take longer than the rest of the parse.
+  if (candidates.size() > 5000 || name.size() > 200) return;
+  std::vector<std::string> near = nearest_names(name, candidates);
+  if (near.empty()) return;
+  std::string message = "did you mean ";
+  for (size_t i = 0; i < near.size(); ++i) {
+    if (i > 0) message += i + 1 == near.size() ? " or " : ", ";
+    message += sigil + near[i];
+  }
+  diagnostic.help(message + "?");
+}
+
+void Parser::rethrow(const Error& error, Span span) {
+  for (Diagnostic diagnostic : error.diagnostics()) {
+    if (!diagnostic.span.known()) diagnostic.span = span;
+    report(std::move(diagnostic));
+  }
+  throw SyntaxError();
+}
+
+// A word that begins a definition and nothing else.
+bool Parser::at_definition() {
+  if (at_word(kwDef)) return peek().is(Tok::kGlobal) || peek().is(Tok::kIdent);
+  if (at_word(kwType) || at_word(kwData)) return peek().is(Tok::kIdent);
+  if (at_word(kwExtern)) return peek().is_word(kwType);
+  return false;
+}
+
+bool Parser::recover_in_block() {
+  size_t nested = 0;
+  for (;; advance()) {
+    switch (tok_.kind) {
+      case Tok::kEnd:
+        return false;
+      case Tok::kLBrace:
+      case Tok::kLParen:
+      case Tok::kLBracket:
+        ++nested;
+        break;
+      case Tok::kRBrace:
+        if (nested == 0) return false;
+        --nested;
+        break;
+      case Tok::kRParen:
+      case Tok::kRBracket:
+        if (nested > 0) --nested;
+        break;
+      case Tok::kSemicolon:
+        if (nested == 0) {
+          advance();
+          return true;
+        }
+        break;
+      case Tok::kIdent:
+        if (at_word(kwDef) && at_definition()) return false;
+        if (at_word(kwLet) && nested == 0 && tok_.line_start) return true;
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+void Parser::recover_to_definition() {
+  while (!at(Tok::kEnd) && !(tok_.line_start && at_definition()) && !(at_word(kwDef) && at_definition())) {
+    advance();
+  }
+}
+
+// ---- Entry points ----
+
+ExprRef Parser::parse_single_expr() {
+  ExprRef result;
+  try {
+    advance();
+    if (at(Tok::kVersion)) parse_version();
+    if (at(Tok::kEnd) && num_errors_ == 0) fatal(source_->span(0, 1), "expected an expression, found nothing");
+    BlockScope scope(*this);
+    TypeScope types(*this);
+    result = parse_items(Ends::kText);
+  } catch (const SyntaxError&) {
+  } catch (const FatalError&) {
+  }
+  return result;
+}
+
+TypeRef Parser::parse_single_type() {
+  TypeRef result;
+  try {
+    advance();
+    TypeScope types(*this);
+    result = parse_type();
+    if (!at(Tok::kEnd)) fail_expected("the end of the type");
+  } catch (const SyntaxError&) {
+  } catch (const FatalError&) {
+  }
+  return result;
+}
+
+}  // namespace parsing
+
+bool ParseResult::ok() const {
+  for (const Diagnostic& diagnostic : diagnostics) {
+    if (diagnostic.severity == Severity::kError) return false;
+  }
+  return true;
+}
+
+ParseResult parse_source(std::shared_ptr<const Source> source) {
+  ParseResult result;
+  result.module.add_source(source);
+  parsing::run_on_large_stack([&] {
+    parsing::Parser parser(source);
+    parser.parse_module(result.module);
+    result.diagnostics = parser.take_diagnostics();
+  });
+  return result;
+}
+
+ParseResult parse_text(std::string name, std::string text) {
+  return parse_source(SourceMap::add(std::move(name), std::move(text)));
+}
+
+Module parse_module(std::string name, std::string text) {
+  ParseResult result = parse_text(std::move(name), std::move(text));
+  if (!result.ok()) throw Error(std::move(result.diagnostics));
+  return std::move(result.module);
+}
+
+namespace {
+
+template <class T>
+T parse_piece(std::string name, std::string text, T (parsing::Parser::*parse)()) {
+  std::shared_ptr<const Source> source = SourceMap::add(std::move(name), std::move(text));
+  T result;
+  std::vector<Diagnostic> diagnostics;
+  parsing::run_on_large_stack([&] {
+    parsing::Parser parser(source);
+    result = (parser.*parse)();
+    diagnostics = parser.take_diagnostics();
+  });
+  for (const Diagnostic& diagnostic : diagnostics) {
+    if (diagnostic.severity == Severity::kError) throw Error(std::move(diagnostics));
+  }
+  return result;
+}
+
+}  // namespace
+
+ExprRef parse_expr(std::string text) {
+  return parse_piece("<expression>", std::move(text), &parsing::Parser::parse_single_expr);
+}
+
+TypeRef parse_type(std::string text) {
+  return parse_piece("<type>", std::move(text), &parsing::Parser::parse_single_type);
+}
+
+}  // namespace relay

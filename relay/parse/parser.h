@@ -1,0 +1,370 @@
+// The parser's state and the declarations of its parts; each part is a file of its own.
+//
+//   parser.cpp       entry points, tokens, diagnostics, recovery
+//   definitions.cpp  the whole text, def, type, data
+//   scopes.cpp       local names, graph names (rule G1), type parameters
+//   types.cpp        types, shapes, dimensions
+//   functions.cpp    parameters, result, constraints, attributes of functions
+//   blocks.cpp       let, graph bindings (rule E4), sequences
+//   expressions.cpp  operators by precedence, primaries
+//   calls.cpp        arguments, attributes, type arguments
+//   literals.cpp     numbers, Constant(…)
+//   match.cpp        match, patterns
+//   metadata.cpp     the `#[metadata]` section
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include <relay/ir/module.h>
+#include <relay/op/op.h>
+#include <relay/parse/lexer.h>
+#include <relay/parse/parse.h>
+
+namespace relay::parsing {
+
+/// Thrown after an error was reported, to the next place from which parsing can go on.
+struct SyntaxError {};
+/// Thrown after an error was reported that ends the parse.
+struct FatalError {};
+
+class Metadata;
+struct MetadataDelete {
+  void operator()(Metadata* metadata) const;
+};
+
+class Parser {
+ public:
+  explicit Parser(std::shared_ptr<const Source> source);
+
+  void parse_module(Module& module);
+  ExprRef parse_single_expr();
+  TypeRef parse_single_type();
+  std::vector<Diagnostic> take_diagnostics() { return std::move(diagnostics_); }
+
+ private:
+  // ---- Tokens (parser.cpp) ----
+  void advance();
+  const Token& peek(size_t distance = 1);
+  void seek(size_t position);
+  bool at(Tok kind) const { return tok_.kind == kind; }
+  bool at_word(Symbol word) const { return tok_.is_word(word); }
+  bool accept(Tok kind);
+  bool accept_word(Symbol word);
+  void expect(Tok kind, const char* where);
+  std::string_view text(const Token& token) const {
+    return text_.substr(token.begin, token.end - token.begin);
+  }
+  std::string_view name_of(Symbol symbol) const { return symbols_[symbol].view(); }
+  Span span(const Token& token) const { return source_->span(token.begin, token.end - token.begin); }
+  /// From byte `begin` to the end of the last token taken.
+  Span span_from(size_t begin) const {
+    return source_->span(begin, last_end_ > begin ? last_end_ - begin : 0);
+  }
+
+  // ---- Diagnostics (parser.cpp) ----
+  void report(Diagnostic diagnostic);
+  void error(Span span, std::string message) { report(Diagnostic::error(std::move(message), span)); }
+  [[noreturn]] void fail(Span span, std::string message);
+  [[noreturn]] void fail_expected(const std::string& what);
+  [[noreturn]] void fatal(Span span, std::string message);
+  std::string describe(const Token& token) const;
+  void suggest(Diagnostic& diagnostic, const std::string& name,
+               const std::vector<std::string>& candidates, const char* sigil = "") const;
+  /// Runs `f`; what it throws as `Error` is reported at `span` and becomes a SyntaxError.
+  template <class F>
+  decltype(auto) guarded(Span span, F&& f);
+  [[noreturn]] void rethrow(const Error& error, Span span);
+  /// Skips to after the next `;`, or up to the `}` that ends this block or the next definition.
+  /// True if the block goes on.
+  bool recover_in_block();
+  void recover_to_definition();
+  bool at_definition();
+
+  /// Counts nesting; ends the parse beyond kMaxParseDepth.
+  class Nesting {
+   public:
+    explicit Nesting(Parser& parser) : parser_(parser) {
+      if (++parser.depth_ > kMaxParseDepth) parser.too_deep();
+    }
+    ~Nesting() { --parser_.depth_; }
+    Nesting(const Nesting&) = delete;
+
+   private:
+    Parser& parser_;
+  };
+  [[noreturn]] void too_deep();
+  /// An opening bracket that was just met: takes it, counts nesting; inside, line starts do not matter.
+  class Bracket {
+   public:
+    explicit Bracket(Parser& parser, bool block = false)
+        : nesting_(parser), parser_(parser), outer_(parser.in_block_) {
+      parser.advance();
+      parser.in_block_ = block;
+    }
+    ~Bracket() { parser_.in_block_ = outer_; }
+
+   private:
+    Nesting nesting_;
+    Parser& parser_;
+    bool outer_;
+  };
+
+  // ---- Definitions ----
+  struct DataHead {
+    Symbol name = 0;
+    bool is_extern = false;
+    bool failed = false;
+    size_t begin = 0;       // of the definition
+    size_t body = 0;        // position of `{`
+    size_t end = 0;         // after the definition
+    Span span;
+    std::vector<TypeVarRef> type_vars;
+    std::vector<Symbol> type_symbols;
+    std::vector<Span> type_spans;
+  };
+  void scan_data_definitions();
+  void parse_data_head(DataHead& head);
+  void parse_data_body(const DataHead& head, Module& module);
+  ConstructorRef parse_constructor(const DataHead& head, const GlobalTypeVarRef& type, uint32_t tag);
+  void parse_version();
+  void parse_definition(Module& module);
+  void parse_items_of_module(Module& module);
+  void end_definition();
+  void add_main(Module& module, ExprRef expr, Span span);
+  void check_globals();
+  void settle_candidates(Module& module);
+
+  // ---- Scopes ----
+  struct Local {
+    ExprRef expr;
+    Symbol symbol = 0;
+    int32_t outer = -1;  // binding that this one hides
+    uint32_t block = 0;
+    bool graph = false;
+    bool binder = true;  // the expression is a variable that is bound here
+    Span span;
+  };
+  struct TypeName {
+    TypeVarRef var;
+    Symbol symbol = 0;
+    int32_t outer = -1;
+    bool flexible = false;  // mentioned by let annotations only
+  };
+  /// A block: names bound inside end with it; its graph names stay known until the definition ends.
+  class BlockScope {
+   public:
+    explicit BlockScope(Parser& parser)
+        : parser_(parser), mark_(parser.locals_.size()), outer_block_(parser.block_) {
+      parser.block_ = ++parser.last_block_;
+    }
+    ~BlockScope() {
+      parser_.close_locals(mark_);
+      parser_.block_ = outer_block_;
+    }
+    BlockScope(const BlockScope&) = delete;
+
+   private:
+    Parser& parser_;
+    size_t mark_;
+    uint32_t outer_block_;
+  };
+  class TypeScope {
+   public:
+    explicit TypeScope(Parser& parser) : parser_(parser), mark_(parser.type_names_.size()) {}
+    ~TypeScope() { parser_.close_type_names(mark_); }
+    TypeScope(const TypeScope&) = delete;
+
+   private:
+    Parser& parser_;
+    size_t mark_;
+  };
+  void bind_var(Symbol symbol, VarRef var, Span span) { bind_local({std::move(var), symbol, -1, block_, false, true, span}); }
+  void bind_local(Local local);
+  void close_locals(size_t mark);
+  void bind_type_name(Symbol symbol, TypeVarRef var, bool flexible = false);
+  void close_type_names(size_t mark);
+  const TypeName* find_type_name(Symbol symbol) const;
+  ExprRef use_local(const Token& token);
+  ExprRef find_local(Symbol symbol, const Token& use);
+  void check_in_scope(const ExprRef& node, Symbol symbol, Span span);
+  ExprRef placeholder(Span span) const;
+
+  // ---- Types ----
+  enum class DimNames : uint8_t { kLocal, kSignature, kForbidden };
+  TypeRef parse_type();
+  TypeRef parse_function_type();
+  TypeRef parse_named_type();
+  TypeRef parse_tensor_type();
+  TypeRef parse_shape();
+  TypeRef parse_dtype_argument();
+  TypeRef parse_parameter_of_kind(Kind kind);
+  Dim parse_dim();
+  Dim parse_dim_term();
+  Dim parse_dim_atom();
+  Dim named_dim(const Token& name);
+  std::vector<TypeRef> parse_type_list(Tok close, bool* trailing_comma = nullptr);
+  std::vector<TypeVarRef> parse_type_params();
+  Kind parse_kind();
+  std::vector<RelationTypeRef> parse_where();
+  [[noreturn]] void fail_unknown_type(const Token& name);
+
+  // ---- Functions ----
+  FunctionRef parse_function(size_t begin);
+  void parse_params(std::vector<VarRef>& params, std::vector<Token>& names, AttrsRef& attrs);
+  void skip_virtual_device();
+
+  // ---- Blocks ----
+  struct Item {
+    VarRef var;
+    ExprRef value;
+    Span span;
+  };
+  enum class Ends : uint8_t { kBrace, kParen, kText, kValue };
+  ExprRef parse_block();
+  ExprRef parse_items(Ends ends, ExprRef first = {}, Span first_span = {});
+  bool parse_item(std::vector<Item>& items, ExprRef& result, Ends ends);
+  void parse_let(std::vector<Item>& items);
+  void parse_graph_binding(std::vector<Item>& items);
+  void parse_free_var();
+  /// A pattern of names on the left of a let; the projections are added after the value is known.
+  struct LetPattern {
+    Token name;
+    TypeRef type;
+    std::vector<LetPattern> fields;
+    bool tuple = false;
+    Span span;
+  };
+  LetPattern parse_let_pattern();
+  void bind_let_pattern(const LetPattern& pattern, ExprRef value, Span span, std::vector<Item>& items);
+  ExprRef parse_value();
+  bool at_block_end(Ends ends) const;
+
+  // ---- Expressions ----
+  ExprRef parse_expr() { return parse_binary(1); }
+  ExprRef parse_binary(int min_precedence);
+  ExprRef parse_unary();
+  ExprRef parse_postfix(ExprRef expr, size_t begin, bool literal);
+  ExprRef parse_primary(bool& literal);
+  ExprRef parse_word(bool& literal);
+  ExprRef parse_paren();
+  ExprRef parse_if();
+  ExprRef parse_reference_operation();
+  ExprRef parse_named_callee(const Token& word);
+  ExprRef call_operator(const char* name, Span op_span, std::initializer_list<ExprRef> args, size_t begin);
+
+  // ---- Calls and attributes ----
+  struct OpEntry {
+    const Operator* op = nullptr;
+    ExprRef node;
+    AttrsRef defaults;  // when they can be made without any attribute
+  };
+  OpEntry* find_operator(Symbol symbol);
+  ExprRef parse_call(ExprRef callee, size_t begin, std::vector<TypeRef> type_args);
+  struct CallAttrs {
+    std::vector<NamedAttr> named;
+    std::string metadata_key;
+    uint64_t metadata_index = 0;
+    Span span;
+    bool any() const { return !named.empty() || !metadata_key.empty(); }
+  };
+  AttrsRef make_call_attrs(const Expr* callee, CallAttrs& attrs, Span span);
+  AttrValue parse_attr_value();
+  AttrValue parse_attr_list(Tok close);
+  bool looks_like_type_args();
+  struct MetaRef {
+    std::string key;
+    uint64_t index = 0;
+    Span span;
+  };
+  MetaRef parse_meta_ref();
+  ExprRef meta_expr(const MetaRef& ref);
+  Metadata& metadata(Span span);
+
+  // ---- Literals ----
+  struct Number {
+    bool is_float = false;
+    uint64_t magnitude = 0;
+    std::string_view digits;  // without suffix
+    DType dtype;              // of the suffix
+  };
+  Number read_number(const Token& token);
+  bool is_special_float(std::string_view word, DType& dtype) const;
+  ExprRef parse_number(bool negative, size_t begin);
+  ExprRef parse_constant(size_t begin);
+  /// A scalar of `dtype`, checked to be in range.
+  NDArray number_as(DType dtype, const Number& number, bool negative, Span span);
+  NDArray special_float(std::string_view word, DType dtype, bool negative) const;
+  std::string parse_string();
+
+  // ---- Match ----
+  ExprRef parse_match();
+  PatternRef parse_pattern(std::vector<Token>& names, std::vector<VarRef>& vars);
+
+  friend class Nesting;
+  friend class Bracket;
+  friend class BlockScope;
+  friend class TypeScope;
+
+  std::shared_ptr<const Source> source_;
+  std::string_view text_;
+  SymbolTable symbols_;
+  Lexer lexer_;
+  Token tok_;
+  Token ahead_[3];
+  size_t num_ahead_ = 0;
+  size_t last_end_ = 0;
+  int depth_ = 0;
+  bool in_block_ = true;     // directly inside `{ }` or at top level
+  bool has_version_ = false;
+  bool has_refs_ = false;    // the text may contain references, so calls may have effects
+  bool whole_module_ = false;
+  DimNames dim_names_ = DimNames::kLocal;
+  std::vector<TypeVarRef>* implicit_ = nullptr;  // of the function whose signature is being read
+
+  static constexpr uint8_t kRefEffect = 1;
+  static constexpr uint8_t kCallEffect = 2;
+  uint8_t effects_ = 0;  // what the expression so far does, outside nested functions
+  std::unordered_set<const Var*> candidates_;  // lets that are graph nodes if their calls prove pure
+
+  std::vector<Local> locals_;
+  std::vector<Local> closed_;
+  std::unordered_map<const Expr*, VarRef> verified_;
+  std::vector<ExprRef> verified_roots_;  // keep the nodes alive
+  uint32_t block_ = 0;
+  uint32_t last_block_ = 0;
+  std::vector<TypeName> type_names_;
+  std::vector<VarRef> free_vars_;
+
+  std::vector<DataHead> data_;
+  std::unordered_map<Symbol, size_t> data_index_;
+  std::vector<std::pair<ConstructorRef, Span>> constructors_;
+  std::unordered_map<Symbol, Span> globals_;
+  std::vector<std::pair<Symbol, Span>> global_uses_;
+
+  std::vector<OpEntry> ops_;
+  size_t last_op_ = 0;  // the operator named last
+  std::vector<ExprRef> args_;
+  std::unique_ptr<Metadata, MetadataDelete> metadata_;
+  std::unordered_map<uint64_t, ExprRef> meta_constants_;
+
+  std::vector<Diagnostic> diagnostics_;
+  size_t num_errors_ = 0;
+};
+
+template <class F>
+decltype(auto) Parser::guarded(Span span, F&& f) {
+  try {
+    return f();
+  } catch (const Error& error) {
+    rethrow(error, span);
+  }
+}
+
+}  // namespace relay::parsing

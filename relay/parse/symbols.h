@@ -1,0 +1,74 @@
+// Names of one text, numbered, with what each stands for at this point of the parse.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace relay::parsing {
+
+using Symbol = uint32_t;
+
+/// Words with a meaning somewhere in the grammar. Their symbols are these numbers.
+enum Keyword : Symbol {
+  kwNone,  // the empty name
+  kwLet,
+  kwFn,
+  kwFun,
+  kwIf,
+  kwElse,
+  kwMatch,
+  kwCase,
+  kwDef,
+  kwType,
+  kwData,
+  kwExtern,
+  kwImport,
+  kwWhere,
+  kwTrue,
+  kwFalse,
+  kwNone_,  // None
+  kwMeta,
+  kwConstant,
+  kwRef,
+  kwRefRead,
+  kwRefWrite,
+  kwFreeVar,
+  kwUnderscore,
+  kwTensor,
+  kNumKeywords
+};
+
+struct SymbolInfo {
+  const char* text;
+  uint32_t length;
+  uint32_t hash;
+  int32_t local = -1;        // innermost open binding of the local name
+  int32_t closed = -1;       // latest graph binding in a block that is closed by now
+  int32_t type_var = -1;     // innermost type parameter or dimension of that name
+  int32_t constructor = -1;  // constructor of that name
+  int32_t op = -1;           // operator entry; -1 not asked yet
+  std::string_view view() const { return {text, length}; }
+};
+
+/// Open-addressing hash table from texts to dense numbers. Keeps views: the texts outlive it.
+class SymbolTable {
+ public:
+  SymbolTable();
+  Symbol intern(std::string_view text);
+  /// As `intern`, for a text that does not live on its own.
+  Symbol intern_copy(std::string text);
+  SymbolInfo& operator[](Symbol symbol) { return infos_[symbol]; }
+  const SymbolInfo& operator[](Symbol symbol) const { return infos_[symbol]; }
+  size_t size() const { return infos_.size(); }
+
+ private:
+  void grow();
+  std::vector<SymbolInfo> infos_;
+  std::vector<uint32_t> slots_;  // symbol + 1, or 0
+  std::deque<std::string> copies_;
+};
+
+}  // namespace relay::parsing
