@@ -1,0 +1,135 @@
+// Padding.
+#include <relay/op/nn/pad_attrs.h>
+#include <relay/op/op.h>
+
+namespace relay {
+namespace {
+
+using te::Indices;
+using te::Scalar;
+using PadWidth = std::vector<std::vector<int64_t>>;
+
+// Result extents. A mirror wants that many elements beside (or at) the border.
+std::vector<Dim> padded_dims(const RelationCall& call, const te::TensorInfo& data, const PadWidth& width,
+                             const std::string& mode) {
+  std::string shape = "data " + shape_str(data.dims);
+  call.require(width.size() == data.rank(), "pad_width has " + std::to_string(width.size()) +
+                                                " pairs for the " + std::to_string(data.rank()) +
+                                                " axes of " + shape);
+  std::vector<Dim> dims;
+  for (size_t i = 0; i < width.size(); ++i) {
+    std::string where = "pad_width of axis " + std::to_string(i);
+    call.require(width[i].size() == 2,
+                 where + " must be a pair, before and after, found " + std::to_string(width[i].size()) +
+                     (width[i].size() == 1 ? " number" : " numbers"));
+    int64_t before = width[i][0];
+    int64_t after = width[i][1];
+    call.require(before >= 0 && after >= 0,
+                 where + " must not be negative, found [" + std::to_string(before) + ", " +
+                     std::to_string(after) + "]");
+    Dim extent = data.dims[i];
+    if (mode != "constant" && extent.is_int()) {
+      int64_t most = mode == "edge"        ? (extent.as_int() > 0 ? before + after : 0)
+                     : mode == "symmetric" ? extent.as_int()
+                                           : std::max<int64_t>(extent.as_int() - 1, 0);
+      call.require(before <= most && after <= most,
+                   where + " is [" + std::to_string(before) + ", " + std::to_string(after) + "], mode \"" +
+                       mode + "\" can take at most " + std::to_string(most) + " from the " + extent.str() +
+                       " elements of " + shape);
+    }
+    dims.push_back(extent + before + after);
+  }
+  return dims;
+}
+
+TypeRef infer_pad(const RelationCall& call) {
+  te::TensorInfo data = call.tensor(0);
+  te::TensorInfo value = call.tensor(1);
+  const auto& attrs = call.attrs<PadAttrs>();
+  const std::string& mode = attrs.pad_mode;
+  call.require(mode == "constant" || mode == "edge" || mode == "reflect",
+               "pad_mode must be \"constant\", \"edge\" or \"reflect\", found \"" + mode + "\"");
+  call.require(value.rank() == 0, "pad_val must be a scalar, found " + call.input(1)->str());
+  return TensorType::make(padded_dims(call, data, *attrs.pad_width, mode), data.dtype);
+}
+
+std::string mirror_mode(const MirrorPadAttrs& attrs) {
+  return attrs.mode == "SYMMETRIC" ? "symmetric" : "reflect";
+}
+
+TypeRef infer_mirror_pad(const RelationCall& call) {
+  te::TensorInfo data = call.tensor(0);
+  const auto& attrs = call.attrs<MirrorPadAttrs>();
+  call.require(attrs.mode == "SYMMETRIC" || attrs.mode == "REFLECT",
+               "mode must be \"SYMMETRIC\" or \"REFLECT\", found \"" + attrs.mode + "\"");
+  return TensorType::make(padded_dims(call, data, *attrs.pad_width, mirror_mode(attrs)), data.dtype);
+}
+
+// The place that a position off the data mirrors, for at most one reflection on either side.
+Scalar mirrored(const Scalar& at, Dim extent, bool symmetric) {
+  Scalar last = te::from_dim(extent - 1);
+  if (!symmetric) return last - te::abs(last - te::abs(at));
+  Scalar front = te::select(at < 0, te::index_constant(-1) - at, at);
+  return te::select(front > last, last * 2 + 1 - front, front);
+}
+
+void compute_from_data(const OpCall& call, te::Builder& b, const PadWidth& width, const std::string& mode) {
+  te::Tensor data = b.input(0);
+  bool proven = true;  // the relation has checked the extents
+  for (Dim dim : data.dims()) proven = proven && dim.is_int();
+  b.output(b.map(call.result().dims, [&](Indices i) {
+    std::vector<Scalar> index;
+    for (size_t k = 0; k < i.size(); ++k) {
+      bool padded = width[k][0] > 0 || width[k][1] > 0;
+      Scalar at = i[k] - width[k][0];
+      index.push_back(padded && mode != "edge" ? mirrored(at, data.dim(k), mode == "symmetric") : at);
+    }
+    if (mode == "edge") return data.load(index, te::Bounds::kClamp);
+    return data.load(index, proven ? te::Bounds::kProven : te::Bounds::kFail);
+  }));
+}
+
+void compute_pad(const OpCall& call, te::Builder& b) {
+  const auto& attrs = call.attrs<PadAttrs>();
+  const PadWidth& width = *attrs.pad_width;
+  if (attrs.pad_mode != "constant") return compute_from_data(call, b, width, attrs.pad_mode);
+  te::Tensor data = b.input(0);
+  // The value is an input, so that Fill, which wants a constant, cannot say it.
+  Scalar value = te::cast(b.input(1)({}), data.dtype());
+  b.output(b.map(call.result().dims, [&](Indices i) {
+    std::vector<Scalar> index;
+    Scalar inside;
+    auto also = [&](Scalar condition) {
+      inside = inside.node() == nullptr ? std::move(condition) : inside && std::move(condition);
+    };
+    for (size_t k = 0; k < i.size(); ++k) {
+      index.push_back(i[k] - width[k][0]);
+      if (width[k][0] > 0) also(index[k] >= 0);
+      if (width[k][1] > 0) also(index[k] < te::from_dim(data.dim(k)));
+    }
+    return inside.node() == nullptr ? data(index) : te::select(inside, data(index), value);
+  }));
+}
+
+RELAY_OP("nn.pad")
+    .doc("The tensor with elements added before and after it on every axis.")
+    .input("data", "Tensor.")
+    .input("pad_val", "Scalar for mode \"constant\", converted to the data's dtype.")
+    .attrs<PadAttrs>()
+    .relation(infer_pad)
+    .level(2)
+    .compute(compute_pad);
+
+RELAY_OP("nn.mirror_pad")
+    .doc("The tensor with its mirror images added before and after it on every axis.")
+    .input("data", "Tensor.")
+    .attrs<MirrorPadAttrs>()
+    .relation(infer_mirror_pad)
+    .level(2)
+    .compute([](const OpCall& call, te::Builder& b) {
+      const auto& attrs = call.attrs<MirrorPadAttrs>();
+      compute_from_data(call, b, *attrs.pad_width, mirror_mode(attrs));
+    });
+
+}  // namespace
+}  // namespace relay

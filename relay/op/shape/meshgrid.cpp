@@ -1,0 +1,55 @@
+// Grids of coordinates.
+#include <relay/op/op.h>
+#include <relay/op/shape/meshgrid_attrs.h>
+
+namespace relay {
+namespace {
+
+using te::Indices;
+
+// The place of input k among the result's axes.
+size_t grid_axis(const MeshgridAttrs& attrs, size_t k) {
+  return attrs.indexing == "xy" && k < 2 ? 1 - k : k;
+}
+
+TypeRef infer_meshgrid(const RelationCall& call) {
+  std::vector<te::TensorInfo> inputs = call.tensors(0);
+  const auto& attrs = call.attrs<MeshgridAttrs>();
+  call.require(attrs.indexing == "ij" || attrs.indexing == "xy",
+               "indexing must be \"ij\" or \"xy\", found \"" + attrs.indexing + "\"");
+  call.require(!inputs.empty(), "needs at least one tensor");
+  std::vector<Dim> dims(inputs.size());
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    call.require(inputs[k].rank() <= 1, "every tensor must have rank 0 or 1, found shape " +
+                                            shape_str(inputs[k].dims) + " at place " + std::to_string(k));
+    call.require(inputs[k].dtype == inputs[0].dtype, "all tensors must have one dtype, found " +
+                                                         std::string(inputs[0].dtype.name()) + " and " +
+                                                         std::string(inputs[k].dtype.name()));
+    // A lone "xy" input has no second axis to change places with.
+    size_t axis = inputs.size() == 1 ? 0 : grid_axis(attrs, k);
+    dims[axis] = inputs[k].rank() == 0 ? Dim(1) : inputs[k].dims[0];
+  }
+  TypeRef grid = TensorType::make(dims, inputs[0].dtype);
+  return TupleType::make(std::vector<TypeRef>(inputs.size(), grid));
+}
+
+void compute_meshgrid(const OpCall& call, te::Builder& b) {
+  const auto& attrs = call.attrs<MeshgridAttrs>();
+  for (size_t k = 0; k < b.num_inputs(); ++k) {
+    te::Tensor input = b.input(k);
+    size_t axis = b.num_inputs() == 1 ? 0 : grid_axis(attrs, k);
+    b.output(b.map(call.result(k).dims,
+                   [&](Indices i) { return input.rank() == 0 ? input({}) : input({i[axis]}); }));
+  }
+}
+
+RELAY_OP("meshgrid")
+    .doc("Each vector spread over the grid of all: result k has vector k along its own axis.")
+    .input("data", "Tuple of vectors or scalars of one dtype.")
+    .attrs<MeshgridAttrs>()
+    .relation(infer_meshgrid)
+    .level(3)
+    .compute(compute_meshgrid);
+
+}  // namespace
+}  // namespace relay

@@ -1,0 +1,92 @@
+// Sorting. The kernels are in relay/runtime/kernels/sort.cpp.
+#include <relay/op/op.h>
+#include <relay/op/sort/sort_attrs.h>
+
+namespace relay {
+namespace {
+
+DType position_dtype(const RelationCall& call, DType wanted) {
+  DType dtype = wanted.valid() ? wanted : kInt32;
+  call.require(dtype.is_numeric(), "dtype of positions must be a number's, found " + std::string(dtype.name()));
+  return dtype;
+}
+
+template <class A>
+size_t sorted_axis(const RelationCall& call, const A& attrs) {
+  return static_cast<size_t>(normalize_axis(call, attrs.axis, call.tensor(0).rank()));
+}
+
+TypeRef infer_sort(const RelationCall& call) {
+  sorted_axis(call, call.attrs<ArgsortAttrs>());
+  return call.input(0);
+}
+
+TypeRef infer_argsort(const RelationCall& call) {
+  const auto& attrs = call.attrs<ArgsortAttrs>();
+  sorted_axis(call, attrs);
+  return TensorType::make(call.tensor(0).dims, position_dtype(call, attrs.dtype));
+}
+
+TypeRef infer_topk(const RelationCall& call) {
+  te::TensorInfo data = call.tensor(0);
+  const auto& attrs = call.attrs<TopkAttrs>();
+  size_t axis = sorted_axis(call, attrs);
+  std::optional<int64_t> k = *attrs.k;
+  std::vector<Dim> dims = data.dims;
+  if (k && *k > 0) {
+    call.require(!dims[axis].is_int() || *k <= dims[axis].as_int(),
+                 "k = " + std::to_string(*k) + " of an axis of extent " + dims[axis].str() + ": data " +
+                     shape_str(data.dims));
+    dims[axis] = *k;
+  }
+  TypeRef values = TensorType::make(dims, data.dtype);
+  TypeRef indices = TensorType::make(dims, position_dtype(call, attrs.dtype));
+  if (attrs.ret_type == "values") return values;
+  if (attrs.ret_type == "indices") return indices;
+  call.require(attrs.ret_type == "both",
+               "ret_type must be \"both\", \"values\" or \"indices\", found \"" + attrs.ret_type + "\"");
+  return TupleType::make({values, indices});
+}
+
+template <class A>
+std::vector<int64_t> order_params(const OpCall& call) {
+  const auto& attrs = call.attrs<A>();
+  int64_t axis = attrs.axis < 0 ? attrs.axis + static_cast<int64_t>(call.tensor(0).rank()) : attrs.axis;
+  return {axis, attrs.is_ascend ? 1 : 0};
+}
+
+std::vector<int64_t> topk_params(const OpCall& call) {
+  const std::string& results = call.attrs<TopkAttrs>().ret_type;
+  std::vector<int64_t> params = order_params<TopkAttrs>(call);
+  params.push_back(results == "both" ? 0 : results == "values" ? 1 : 2);
+  return params;
+}
+
+RELAY_OP("sort")
+    .doc("The elements in order along an axis; not-a-number comes last.")
+    .input("data", "Tensor.")
+    .attrs<ArgsortAttrs>()
+    .relation(infer_sort)
+    .level(6)
+    .kernel("sort", order_params<ArgsortAttrs>);
+
+RELAY_OP("argsort")
+    .doc("Positions of the elements in order along an axis; equal ones keep their order, not-a-number comes "
+         "last.")
+    .input("data", "Tensor.")
+    .attrs<ArgsortAttrs>()
+    .relation(infer_argsort)
+    .level(6)
+    .kernel("argsort", order_params<ArgsortAttrs>);
+
+RELAY_OP("topk")
+    .doc("The k greatest (or least) elements along an axis in order, and their positions; of equal ones the "
+         "first.")
+    .input("data", "Tensor.")
+    .attrs<TopkAttrs>()
+    .relation(infer_topk)
+    .level(6)
+    .kernel("topk", topk_params);
+
+}  // namespace
+}  // namespace relay
