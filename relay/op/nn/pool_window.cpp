@@ -14,7 +14,9 @@ PoolWindow::PoolWindow(const PoolAttrs& attrs, size_t rank)
                                    : Layout::parse(attrs.out_layout, "NC" + std::string(space), "out_layout")),
       size(spatial_attr(*attrs.pool_size, rank, "pool_size")),
       strides(spatial_attr(attrs.strides, rank, "strides")),
-      dilation(spatial_attr(attrs.dilation, rank, "dilation")),
+      // TVM's gradients leave it empty.
+      dilation(attrs.dilation.empty() ? std::vector<int64_t>(rank, 1)
+                                      : spatial_attr(attrs.dilation, rank, "dilation")),
       padding(padding_attr(attrs.padding, rank)),
       ceil_mode(attrs.ceil_mode),
       count_include_pad(attrs.count_include_pad) {
