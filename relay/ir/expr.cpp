@@ -1,5 +1,6 @@
 #include <relay/ir/expr.h>
 
+#include <iterator>
 #include <mutex>
 #include <new>
 #include <type_traits>
@@ -367,7 +368,17 @@ ExprRef clone_node(const Expr* old) {
 // ---- Patterns ---------------------------------------------------------------------------------
 
 void Pattern::release() const noexcept {
-  if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  if (refs_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  std::vector<PatternRef> waiting = std::move(const_cast<Pattern*>(this)->fields_);
+  delete this;
+  while (!waiting.empty()) {
+    PatternRef field = std::move(waiting.back());
+    waiting.pop_back();
+    if (field->refs_.load(std::memory_order_acquire) != 1 || field->fields_.empty()) continue;
+    auto& inner = const_cast<Pattern*>(field.get())->fields_;
+    waiting.insert(waiting.end(), std::make_move_iterator(inner.begin()),
+                   std::make_move_iterator(inner.end()));
+  }
 }
 
 void Pattern::set_fields(std::vector<PatternRef> fields) {

@@ -1,0 +1,182 @@
+#include <relay/ir/dim.h>
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <unordered_map>
+
+#include <relay/ir/type.h>
+#include <relay/support/error.h>
+
+namespace relay {
+namespace {
+
+struct Symbols {
+  TypeVarRef n = TypeVar::make("n", Kind::kShapeVar);
+  TypeVarRef m = TypeVar::make("m", Kind::kShapeVar);
+  Dim N = Dim::symbol(n.get());
+  Dim M = Dim::symbol(m.get());
+};
+
+TEST(IrDim, Integers) {
+  EXPECT_EQ(Dim(7).as_int(), 7);
+  EXPECT_EQ(Dim(-7).as_int(), -7);
+  EXPECT_TRUE(Dim().is_int(0));
+  EXPECT_TRUE(Dim(3) + Dim(4) == Dim(7));
+  EXPECT_TRUE(floor_div(Dim(-7), Dim(2)) == Dim(-4));
+  EXPECT_TRUE(floor_mod(Dim(-7), Dim(2)) == Dim(1));
+  EXPECT_TRUE(ceil_div(Dim(7), Dim(2)) == Dim(4));
+  EXPECT_TRUE(product(std::vector<Dim>{2, 3, 4}) == Dim(24));
+  EXPECT_TRUE(product({}) == Dim(1));
+}
+
+TEST(IrDim, NormalForm) {
+  Symbols s;
+  EXPECT_TRUE(s.N + s.M == s.M + s.N);
+  EXPECT_TRUE(s.N + s.N == 2 * s.N);
+  EXPECT_TRUE(s.N - s.N == Dim(0));
+  EXPECT_TRUE((s.N + 1) - 1 == s.N);
+  EXPECT_TRUE((s.N + 1) * (s.M + 2) == s.M * s.N + 2 * s.N + s.M + 2);
+  EXPECT_TRUE(floor_div(2 * s.N, 2) == s.N);
+  EXPECT_TRUE(floor_div(4 * s.N + 6, 4) == s.N + 1 + floor_div(Dim(2), 4));
+  EXPECT_TRUE(floor_div(floor_div(s.N, 2), 3) == floor_div(s.N, 6));
+  EXPECT_TRUE(floor_div(2 * s.N * s.M, s.N) == 2 * s.M);
+  EXPECT_TRUE(floor_div(3 * (s.N + s.M), s.N + s.M) == Dim(3));
+  EXPECT_TRUE(ceil_div(s.N * s.M, s.M) == s.N);
+  EXPECT_TRUE(floor_mod(s.N, 1) == Dim(0));
+  EXPECT_TRUE(floor_mod(5 * s.N + 7, 3) == floor_mod(2 * s.N + 1, 3));
+  EXPECT_TRUE(min(s.N, s.N) == s.N);
+  EXPECT_TRUE(min(s.N, s.N + 1) == s.N);
+  EXPECT_TRUE(max(s.N, max(s.M, s.N)) == max(s.M, s.N));
+  EXPECT_FALSE(s.N == s.M);
+  TypeVarRef other = TypeVar::make("n", Kind::kShapeVar);
+  EXPECT_FALSE(Dim::symbol(other.get()) == s.N);
+}
+
+TEST(IrDim, Text) {
+  Symbols s;
+  EXPECT_EQ(Dim::any().str(), "?");
+  EXPECT_EQ((s.N + s.M).str(), "m + n");
+  EXPECT_EQ((2 * s.N).str(), "2 * n");
+  EXPECT_EQ((2 * s.N + 1).str(), "2 * n + 1");
+  EXPECT_EQ((s.N - 1).str(), "n - 1");
+  EXPECT_EQ((3 - s.N).str(), "3 - n");
+  EXPECT_EQ((s.N - s.M).str(), "n - m");
+  EXPECT_EQ(floor_div(s.N, 2).str(), "floordiv(n, 2)");
+  EXPECT_EQ((s.N * s.M).str(), "m * n");
+  EXPECT_EQ(Dim::value(1, 2).str(), "value(1, 2)");
+}
+
+TEST(IrDim, AnyAbsorbs) {
+  Symbols s;
+  EXPECT_TRUE((Dim::any() + s.N).is_any());
+  EXPECT_TRUE((Dim::any() * 2).is_any());
+  EXPECT_TRUE(min(Dim::any(), 3).is_any());
+  EXPECT_TRUE(floor_div(Dim::any(), 2).is_any());
+  EXPECT_EQ(dims_equal(Dim::any(), 3), Truth::kUnknown);
+}
+
+TEST(IrDim, Broadcast) {
+  Symbols s;
+  EXPECT_TRUE(*broadcast(1, s.N) == s.N);
+  EXPECT_TRUE(*broadcast(s.N, s.N) == s.N);
+  EXPECT_TRUE(*broadcast(s.N, 4) == Dim(4));
+  EXPECT_FALSE(broadcast(2, 3).has_value());
+  EXPECT_TRUE(broadcast(Dim::any(), 1)->is_any());
+  EXPECT_TRUE(broadcast(Dim::any(), Dim::any())->is_any());
+  EXPECT_TRUE(*broadcast(Dim::any(), 5) == Dim(5));
+  EXPECT_TRUE(*broadcast(s.N, *broadcast(s.M, s.N)) == *broadcast(s.M, s.N));
+}
+
+TEST(IrDim, Equality) {
+  Symbols s;
+  EXPECT_EQ(dims_equal(s.N, s.N), Truth::kYes);
+  EXPECT_EQ(dims_equal(s.N, s.N + 1), Truth::kNo);
+  EXPECT_EQ(dims_equal(s.N, s.M), Truth::kUnknown);
+  EXPECT_EQ(dims_equal(2 * s.N, 2 * s.M + 1), Truth::kNo);  // even against odd
+  EXPECT_EQ(dims_equal(2, 3), Truth::kNo);
+}
+
+TEST(IrDim, Limits) {
+  Symbols s;
+  Dim big = int64_t{1} << 60;
+  EXPECT_THROW(big + big, Error);
+  EXPECT_THROW(big * big, Error);
+  EXPECT_THROW((big * s.N) * 8, Error);
+  EXPECT_THROW(floor_div(s.N, 0), Error);
+  EXPECT_THROW(floor_mod(s.N, -2), Error);
+  EXPECT_THROW(
+      {
+        Dim d = s.N;
+        for (int i = 0; i < 100000; ++i) d = floor_div(d + s.M, s.N + 2);
+      },
+      Error);
+  EXPECT_EQ(dims_equal(big * s.N, big * -1 * s.N - big), Truth::kUnknown);
+}
+
+TEST(IrDim, Atoms) {
+  Symbols s;
+  Dim d = floor_div(s.N + Dim::variable(3), 2) * s.M + Dim::value(0, 1);
+  EXPECT_TRUE(d.has_symbol());
+  EXPECT_TRUE(d.has_variable());
+  int atoms = 0;
+  for_each_atom(d, [&](Dim) { ++atoms; });
+  EXPECT_EQ(atoms, 4);
+  Dim known = substitute(d, [&](Dim atom) {
+    if (atom.is_variable()) return Dim(4);
+    return atom == s.N ? Dim(6) : atom == s.M ? Dim(2) : Dim(1);
+  });
+  EXPECT_TRUE(known == Dim(11));
+}
+
+// Random terms agree with integer evaluation of the same operations.
+TEST(IrDim, AgreesWithIntegers) {
+  std::mt19937 random(1);
+  auto below = [&random](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  std::vector<TypeVarRef> vars;
+  for (const char* name : {"a", "b", "c"}) vars.push_back(TypeVar::make(name, Kind::kShapeVar));
+  auto floor_quotient = [](int64_t a, int64_t b) {
+    int64_t q = a / b;
+    return a % b < 0 ? q - 1 : q;
+  };
+  for (int round = 0; round < 3000; ++round) {
+    std::vector<int64_t> values;
+    for (size_t i = 0; i < vars.size(); ++i) values.push_back(1 + below(12));
+    std::vector<std::pair<Dim, int64_t>> pool;
+    for (size_t i = 0; i < vars.size(); ++i) pool.push_back({Dim::symbol(vars[i].get()), values[i]});
+    for (int i = 0; i < 3; ++i) {
+      int64_t k = below(9) - 3;
+      pool.push_back({Dim(k), k});
+    }
+    for (int step = 0; step < 8; ++step) {
+      auto [x, xv] = pool[static_cast<size_t>(below(static_cast<int>(pool.size())))];
+      auto [y, yv] = pool[static_cast<size_t>(below(static_cast<int>(pool.size())))];
+      if (std::abs(xv) > 1000000 || std::abs(yv) > 1000000) continue;
+      int op = below(8);
+      if (op >= 5 && (yv <= 0 || (y.is_int() && y.as_int() <= 0))) continue;
+      switch (op) {
+        case 0: pool.push_back({x + y, xv + yv}); break;
+        case 1: pool.push_back({x - y, xv - yv}); break;
+        case 2: pool.push_back({x * y, xv * yv}); break;
+        case 3: pool.push_back({min(x, y), std::min(xv, yv)}); break;
+        case 4: pool.push_back({max(x, y), std::max(xv, yv)}); break;
+        case 5: pool.push_back({floor_div(x, y), floor_quotient(xv, yv)}); break;
+        case 6: pool.push_back({floor_mod(x, y), xv - floor_quotient(xv, yv) * yv}); break;
+        case 7: pool.push_back({ceil_div(x, y), -floor_quotient(-xv, yv)}); break;
+      }
+    }
+    for (auto [dim, value] : pool) {
+      Dim evaluated = substitute(dim, [&](Dim atom) {
+        for (size_t i = 0; i < vars.size(); ++i) {
+          if (atom.as_symbol() == vars[i].get()) return Dim(values[i]);
+        }
+        return atom;
+      });
+      ASSERT_TRUE(evaluated == Dim(value)) << dim.str() << " = " << evaluated.str() << ", not "
+                                           << value;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace relay
