@@ -378,6 +378,7 @@ void Pattern::release() const noexcept {
     auto& inner = const_cast<Pattern*>(field.get())->fields_;
     waiting.insert(waiting.end(), std::make_move_iterator(inner.begin()),
                    std::make_move_iterator(inner.end()));
+    inner.clear();
   }
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
@@ -186,6 +187,12 @@ ExprRef make_global_var(Name name, Span span = {});
 ExprRef make_constant(NDArray data, Span span = {});
 ExprRef make_literal(LiteralValue value, Span span = {});
 ExprRef make_tuple(std::span<const ExprRef> fields, Span span = {});
+/// For vectors too, which would otherwise find std::make_tuple.
+template <class Fields>
+  requires std::is_convertible_v<Fields&, std::span<const ExprRef>>
+ExprRef make_tuple(Fields&& fields, Span span = {}) {
+  return make_tuple(std::span<const ExprRef>(fields), span);
+}
 ExprRef make_projection(ExprRef tuple, uint32_t index, Span span = {});
 ExprRef make_call(ExprRef callee, std::span<const ExprRef> args, AttrsRef attrs = {},
                   std::vector<TypeRef> type_args = {}, Span span = {});

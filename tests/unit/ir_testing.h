@@ -5,6 +5,7 @@
 
 #include <exception>
 #include <functional>
+#include <vector>
 
 #include <relay/ir/expr.h>
 
