@@ -28,7 +28,13 @@ struct AttrValue {
   using List = std::vector<AttrValue>;
   std::variant<std::monostate, bool, int64_t, double, std::string, DType, List, Ref<const Expr>> data;
 
-  AttrValue() = default;  // None
+  AttrValue();  // None
+  // Defined where Expr is complete: clang instantiates them early.
+  AttrValue(const AttrValue& other);
+  AttrValue(AttrValue&& other) noexcept;
+  AttrValue& operator=(const AttrValue& other);
+  AttrValue& operator=(AttrValue&& other) noexcept;
+  ~AttrValue();
   template <class T, class = std::enable_if_t<!std::is_same_v<std::decay_t<T>, AttrValue>>>
   AttrValue(T&& value) : data(std::forward<T>(value)) {}  // NOLINT(google-explicit-constructor)
 
