@@ -1,7 +1,6 @@
 // Passes: named transformations of modules, run in a context (the pass infrastructure note).
 #pragma once
 
-#include <any>
 #include <functional>
 #include <map>
 #include <memory>
@@ -16,7 +15,8 @@
 
 namespace relay {
 
-/// What a pass needs of its input.
+/// What a pass needs of its input. `kTyped`: types are published, and literals whose dtype is known have
+/// become constants, so that a rewrite cannot change what their context makes of them.
 enum class ProgramState : uint8_t { kAny, kTyped, kANF, kFused };
 
 /// Facts about a pass.
@@ -30,6 +30,11 @@ struct PassInfo {
 class PassContext;
 
 /// A transformation of modules. Immutable, shareable.
+///
+/// Running one, directly or in a sequence, establishes what it requires, calls the context's
+/// instruments, logs name, time and whether anything changed at level debug, and, where the
+/// configuration key `relay.verify_passes` says so (by default in builds with assertions), checks that
+/// the result is well formed. Whether a pass is enabled is asked by sequences only.
 class Pass {
  public:
   virtual ~Pass() = default;
@@ -42,6 +47,8 @@ class Pass {
  protected:
   explicit Pass(PassInfo info) : info_(std::move(info)) {}
   virtual Module run(const Module& module, const PassContext& context) const = 0;
+  /// Whether this only runs other passes: those are instrumented, it is not.
+  virtual bool composite() const { return false; }
 
  private:
   PassInfo info_;
@@ -52,14 +59,15 @@ using PassRef = std::shared_ptr<const Pass>;
 using PassOption = std::variant<bool, int64_t, double, std::string, std::vector<std::string>>;
 using PassOptions = std::map<std::string, PassOption>;
 
-/// Called around each pass of a sequence.
+/// Called around each pass, after what it requires is established.
 struct PassInstrument {
   std::string name;
   std::function<void(const Module&, const PassInfo&)> before;
   std::function<void(const Module& before, const Module& after, const PassInfo&, double seconds)> after;
 };
 
-/// Settings under which passes run. Contexts nest; the innermost of the thread is current.
+/// Settings under which passes run. Contexts nest; the innermost of the thread is current (a `Scope`
+/// copies its context).
 class PassContext {
  public:
   int opt_level = 2;
@@ -92,8 +100,13 @@ using FunctionPassFn =
 
 PassRef make_module_pass(PassInfo info, ModulePassFn run);
 /// Applies to each global function except those with attribute `SkipOptimization=1`, `Compiler` or
-/// `extern`.
+/// `Extern`.
 PassRef make_function_pass(PassInfo info, FunctionPassFn run);
+/// The same for a pass that looks at the whole module first: `prepare` runs once for each module and
+/// gives what is applied to each of its functions.
+using FunctionTransform = std::function<FunctionRef(const FunctionRef&)>;
+using PrepareFunctionPassFn = std::function<FunctionTransform(const Module&, const PassContext&)>;
+PassRef make_prepared_function_pass(PassInfo info, PrepareFunctionPassFn prepare);
 /// Runs passes in order, skipping those the context does not enable, establishing what each requires.
 PassRef make_sequential(std::vector<PassRef> passes, std::string name = "sequential",
                         int opt_level = 0);
@@ -104,16 +117,31 @@ struct PassRegistration {
   struct Option {
     std::string name;
     std::string doc;
-    PassOption default_value;
+    PassOption default_value;  // also says the type
   };
   std::vector<Option> options;
-  std::function<PassRef(const PassOptions&)> make;
+  /// Gets a value for every option.
+  std::function<PassRef(const PassInfo&, const PassOptions&)> make;
 };
 const PassRegistration* find_pass(std::string_view name);
 std::vector<const PassRegistration*> all_passes();
 /// Creates a pass by name; throws `Error` (with the nearest names) for unknown names and options.
 PassRef create_pass(std::string_view name, const PassOptions& options = {});
+/// Passes as text: `FoldConstant,DeadCodeElimination(inline_once=True)`. Throws `Error`.
+std::vector<PassRef> parse_passes(std::string_view text);
 bool register_pass(PassRegistration registration);
+/// The value of an option in `make`.
+template <class T>
+const T& option(const PassOptions& options, const std::string& name) {
+  return std::get<T>(options.at(name));
+}
+
+/// docs/passes.md: every registered pass with its options, from the registrations.
+std::string pass_reference_markdown();
+
+/// The optimisations that keep a program portable, as one sequence; passes above the context's level are
+/// skipped.
+PassRef optimization_pipeline();
 
 }  // namespace relay
 
