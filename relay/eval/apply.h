@@ -1,0 +1,36 @@
+// Applying one operator to values, straight from its definition.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <relay/ir/expr.h>
+#include <relay/op/op.h>
+#include <relay/runtime/value.h>
+
+namespace relay::eval {
+
+struct Prepared;
+
+/// A place where an operator is called. Remembers what was worked out for the argument types it has met.
+class ApplySite {
+ public:
+  ApplySite(const Operator* op, AttrsRef attrs);
+  ~ApplySite();
+  const Operator* op() const { return op_; }
+  /// Runs the operator's relation on the run-time types, then its definition. Throws Error for arguments
+  /// that do not fit, RuntimeError where the computation fails.
+  Value apply(std::span<const Value> arguments);
+
+ private:
+  Prepared* find(std::span<const Value> arguments);
+  std::unique_ptr<Prepared> prepare(std::span<const Value> arguments, bool& reusable);
+  Value run(Prepared& prepared, std::span<const Value> arguments);
+
+  const Operator* op_;
+  AttrsRef attrs_;
+  std::vector<std::unique_ptr<Prepared>> prepared_;
+};
+
+}  // namespace relay::eval

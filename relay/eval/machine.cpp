@@ -1,0 +1,330 @@
+// Runs plans: frames on a heap stack, tail calls in place.
+#include <relay/eval/eval.h>
+
+#include <deque>
+
+#include <relay/eval/plan.h>
+#include <relay/runtime/memory.h>
+#include <relay/support/error.h>
+
+namespace relay::eval {
+
+namespace {
+
+const char kEvalClosure = 0;
+
+/// A function value: what it runs and what it captured. Keeps the program alive.
+class EvalClosure final : public Closure {
+ public:
+  EvalClosure(std::shared_ptr<Program> program, const Plan* plan, std::vector<Value> captured)
+      : Closure(&kEvalClosure), program(std::move(program)), plan(plan), captured(std::move(captured)) {}
+  const std::shared_ptr<Program> program;
+  const Plan* const plan;
+  const std::vector<Value> captured;
+};
+
+const EvalClosure& as_closure(const Value& value) {
+  if (!value.is_closure()) {
+    throw Error(std::string("cannot call ") + kind_name(value.kind()));
+  }
+  const Closure* closure = value.closure();
+  RELAY_CHECK(closure->kind() == &kEvalClosure, "a closure of another executor");
+  return *static_cast<const EvalClosure*>(closure);
+}
+
+// Binds the variables of a pattern; false if the value has another form.
+bool fits(const MatchClause& clause, const Value& value, Value* slots) {
+  std::vector<std::pair<const Pattern*, const Value*>> stack{{clause.pattern.get(), &value}};
+  std::vector<std::pair<const Var*, const Value*>> bound;
+  while (!stack.empty()) {
+    auto [pattern, at] = stack.back();
+    stack.pop_back();
+    switch (pattern->kind()) {
+      case PatternKind::kWildcard:
+        continue;
+      case PatternKind::kVar:
+        bound.emplace_back(pattern->var().get(), at);
+        continue;
+      case PatternKind::kConstructor:
+        if (at->constructor()->name != pattern->constructor()->name()) return false;
+        break;
+      case PatternKind::kTuple:
+        break;
+    }
+    auto fields = pattern->fields();
+    for (size_t i = 0; i < fields.size(); ++i) stack.push_back({fields[i].get(), &at->field(i)});
+  }
+  for (const auto& [var, slot] : clause.slots) {
+    for (const auto& [name, at] : bound) {
+      if (name == var) slots[slot] = *at;
+    }
+  }
+  return true;
+}
+
+class Machine {
+ public:
+  explicit Machine(std::shared_ptr<Program> program) : program_(std::move(program)) {}
+
+  Value run(const Plan* plan, const Value* closure, std::span<const Value> arguments) {
+    if (arguments.size() != plan->num_params) wrong_count(*plan, arguments.size());
+    push(plan, closure == nullptr ? Value() : *closure, kNoSlot, {});
+    for (size_t i = 0; i < arguments.size(); ++i) slots()[i] = arguments[i];
+    try {
+      return loop();
+    } catch (const RuntimeError& error) {
+      fail(error.diagnostics());
+    } catch (const Error& error) {
+      fail(error.diagnostics());
+    }
+  }
+
+ private:
+  struct Frame {
+    const Plan* plan;
+    size_t base;        // of its slots in stack_
+    uint32_t pc;
+    uint32_t dst;       // slot of the caller that receives the result
+    Span call;          // the call in the caller
+    std::shared_ptr<Program> program;  // set when the function is of another program
+  };
+
+  Value* slots() { return stack_.data() + frames_.back().base; }
+
+  [[noreturn]] static void wrong_count(const Plan& plan, size_t found) {
+    throw Error(plan.name + " takes " + std::to_string(plan.num_params) +
+                (plan.num_params == 1 ? " argument" : " arguments") + ", found " + std::to_string(found));
+  }
+
+  void push(const Plan* plan, const Value& closure, uint32_t dst, Span call) {
+    size_t base = frames_.empty() ? 0 : frames_.back().base + frames_.back().plan->num_slots;
+    reserve(base + plan->num_slots);
+    frames_.push_back({plan, base, 0, dst, call, nullptr});
+    enter(closure);
+  }
+
+  // Puts captured values and the closure itself into the slots of the top frame.
+  void enter(const Value& closure) {
+    if (!closure) return;
+    const Plan& plan = *frames_.back().plan;
+    const EvalClosure& callee = as_closure(closure);
+    if (callee.program != program_) frames_.back().program = callee.program;
+    Value* to = slots();
+    for (size_t i = 0; i < plan.capture_slots.size(); ++i) to[plan.capture_slots[i]] = callee.captured[i];
+    if (plan.self != kNoSlot) to[plan.self] = closure;
+  }
+
+  void reserve(size_t size) {
+    if (size <= stack_.size()) return;
+    size_t wanted = std::max(size, stack_.size() * 2);
+    size_t bytes = wanted * sizeof(Value) + frames_.size() * 2 * sizeof(Frame);
+    if (bytes > memory_limit()) {
+      throw RuntimeError("the recursion is too deep: " + std::to_string(frames_.size()) +
+                         " calls are active and their memory would exceed the limit of " +
+                         std::to_string(memory_limit()) + " bytes");
+    }
+    try {
+      stack_.resize(wanted);
+    } catch (const std::bad_alloc&) {
+      throw RuntimeError("out of memory: " + std::to_string(frames_.size()) + " calls are active");
+    }
+  }
+
+  Program& program() { return frames_.back().program ? *frames_.back().program : *program_; }
+
+  void clear_slots(const Frame& frame) {
+    for (size_t i = 0; i < frame.plan->num_slots; ++i) stack_[frame.base + i] = Value();
+  }
+
+  // Calls with the arguments in args_; a tail call reuses the frame.
+  void call(const Plan* plan, const Value& closure, const Instruction& at) {
+    if (args_.size() != plan->num_params) wrong_count(*plan, args_.size());
+    if (at.tail) {
+      Frame& frame = frames_.back();
+      Value callee = closure;  // may live in a slot
+      std::shared_ptr<Program> keep = frame.program;
+      clear_slots(frame);
+      reserve(frame.base + plan->num_slots);
+      frame.plan = plan;
+      frame.pc = 0;
+      enter(callee);
+    } else {
+      push(plan, closure, at.dst, at.span);
+    }
+    Value* to = slots();
+    for (size_t i = 0; i < args_.size(); ++i) to[i] = std::move(args_[i]);
+    args_.clear();
+  }
+
+  void take_args(const Plan& plan, const Instruction& at) {
+    args_.clear();
+    Value* from = slots();
+    for (uint32_t k = 0; k < at.num_args; ++k) {
+      const Argument& argument = plan.args[at.first_arg + k];
+      Value& slot = from[argument.slot];
+      if (!slot) throw RuntimeError("a value is used before it is computed");
+      if (argument.last) {
+        args_.push_back(std::move(slot));
+        slot = Value();
+      } else {
+        args_.push_back(slot);
+      }
+    }
+  }
+
+  Value loop() {
+    for (;;) {
+      const Plan& plan = *frames_.back().plan;
+      const Instruction& at = plan.code[frames_.back().pc++];
+      switch (at.code) {
+        case Code::kConst:
+          slots()[at.dst] = plan.constants[at.a];
+          continue;
+        case Code::kGlobal: {
+          Plan* target = program().global(plan.functions[at.a], at.span);
+          slots()[at.dst] = make_closure(target, {});
+          continue;
+        }
+        case Code::kClosure: {
+          Plan* target = plan.plans[at.a];
+          std::vector<Value> captured;
+          for (uint32_t slot : target->captures) captured.push_back(slots()[slot]);
+          slots()[at.dst] = make_closure(target, std::move(captured));
+          continue;
+        }
+        case Code::kJump:
+          frames_.back().pc = at.a;
+          continue;
+        case Code::kMatch: {
+          Value* frame = slots();
+          Value data = frame[plan.args[at.first_arg].slot];
+          if (!fits(plan.matches[at.a], data, frame)) frames_.back().pc = at.b;
+          continue;
+        }
+        default:
+          break;
+      }
+      take_args(plan, at);
+      switch (at.code) {
+        case Code::kMove:
+          slots()[at.dst] = std::move(args_[0]);
+          break;
+        case Code::kTuple:
+          slots()[at.dst] = Value::tuple(std::span(args_));
+          break;
+        case Code::kProject:
+          slots()[at.dst] = args_[0].field(at.a);
+          break;
+        case Code::kApply:
+          slots()[at.dst] = plan.sites[at.a]->apply(args_);
+          break;
+        case Code::kConstruct:
+          if (args_.size() != plan.constructors[at.a]->arity) {
+            throw Error("constructor " + plan.constructors[at.a]->name.str() + " takes " +
+                        std::to_string(plan.constructors[at.a]->arity) + " arguments, found " +
+                        std::to_string(args_.size()));
+          }
+          slots()[at.dst] = Value::data(plan.constructors[at.a], std::span(args_));
+          break;
+        case Code::kCallGlobal:
+          call(program().global(plan.functions[at.a], at.span), Value(), at);
+          break;
+        case Code::kCall: {
+          Value callee = std::move(args_[0]);
+          args_.erase(args_.begin());
+          call(as_closure(callee).plan, callee, at);
+          break;
+        }
+        case Code::kBranch:
+          if (!args_[0].as_bool()) frames_.back().pc = at.a;
+          break;
+        case Code::kNoMatch:
+          throw RuntimeError("no clause of the match fits a value made by " +
+                             (args_[0].is_data() ? args_[0].constructor()->name.str()
+                                                 : std::string(kind_name(args_[0].kind()))));
+        case Code::kRefCreate:
+          slots()[at.dst] = Value::reference(std::move(args_[0]));
+          break;
+        case Code::kRefRead:
+          slots()[at.dst] = args_[0].get();
+          break;
+        case Code::kRefWrite:
+          args_[0].set(std::move(args_[1]));
+          slots()[at.dst] = Value::unit();
+          break;
+        case Code::kReturn: {
+          Value result = std::move(args_[0]);
+          args_.clear();
+          Frame frame = frames_.back();
+          clear_slots(frame);
+          frames_.pop_back();
+          if (frames_.empty()) return result;
+          slots()[frame.dst] = std::move(result);
+          break;
+        }
+        default:
+          RELAY_UNREACHABLE("unknown instruction");
+      }
+      args_.clear();
+    }
+  }
+
+  Value make_closure(const Plan* plan, std::vector<Value> captured) {
+    std::shared_ptr<Program> owner = frames_.back().program ? frames_.back().program : program_;
+    return Value::closure(
+        Ref<Closure>::adopt(new EvalClosure(std::move(owner), plan, std::move(captured))));
+  }
+
+  // The place and the calls that led to it, innermost first.
+  [[noreturn]] void fail(std::vector<Diagnostic> diagnostics) {
+    constexpr size_t kShown = 8;
+    if (!diagnostics.empty() && !frames_.empty()) {
+      Diagnostic& first = diagnostics.front();
+      const Frame& top = frames_.back();
+      if (!first.span.known() && top.pc > 0) first.span = top.plan->code[top.pc - 1].span;
+      for (size_t i = frames_.size(); i-- > 0;) {
+        size_t from_top = frames_.size() - 1 - i;
+        if (from_top == kShown && i > kShown) {
+          first.note("… " + std::to_string(i - kShown + 1) + " more calls …");
+          i = kShown;
+          continue;
+        }
+        if (frames_[i].dst == kNoSlot) break;
+        first.note("in the call of " + frames_[i].plan->name, frames_[i].call);
+      }
+    }
+    throw RuntimeError(std::move(diagnostics));
+  }
+
+  std::shared_ptr<Program> program_;
+  std::vector<Value> stack_;
+  std::deque<Frame> frames_;
+  std::vector<Value> args_;
+};
+
+}  // namespace
+
+}  // namespace relay::eval
+
+namespace relay {
+
+Value evaluate_function(const Module& module, Name entry, std::span<const Value> arguments) {
+  auto program = std::make_shared<eval::Program>(module);
+  const eval::Plan* plan = program->global(entry, {});
+  return eval::Machine(program).run(plan, nullptr, arguments);
+}
+
+Value evaluate_expr(const ExprRef& expr, const Module& module) {
+  auto program = std::make_shared<eval::Program>(module);
+  FunctionRef function = make_function({}, expr, {}, {}, {}, {}, expr->span());
+  const eval::Plan* plan = program->add(function, "expression");
+  return eval::Machine(program).run(plan, nullptr, {});
+}
+
+Value call_closure(const Value& closure, std::span<const Value> arguments) {
+  const eval::EvalClosure& callee = eval::as_closure(closure);
+  std::shared_ptr<eval::Program> program = callee.program;
+  return eval::Machine(program).run(callee.plan, &closure, arguments);
+}
+
+}  // namespace relay

@@ -1,0 +1,97 @@
+// Functions made ready for the evaluator: steps of E2 in a line, over numbered slots.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include <relay/eval/apply.h>
+#include <relay/ir/module.h>
+#include <relay/runtime/value.h>
+
+namespace relay::eval {
+
+enum class Code : uint8_t {
+  kConst,      // dst ← constants[a]
+  kGlobal,     // dst ← closure of functions[a]
+  kMove,       // dst ← arg 0
+  kTuple,      // dst ← (args…)
+  kProject,    // dst ← arg 0, field a
+  kApply,      // dst ← operator of sites[a] on args
+  kConstruct,  // dst ← constructors[a] of args
+  kClosure,    // dst ← closure over plans[a], capturing what that plan lists
+  kCallGlobal, // dst ← functions[a](args…)
+  kCall,       // dst ← arg 0 called with the other args
+  kBranch,     // unless arg 0 continue at a
+  kJump,       // continue at a
+  kMatch,      // unless arg 0 fits matches[a] (binding its slots) continue at b
+  kNoMatch,    // arg 0 fits no clause: fails
+  kRefCreate,
+  kRefRead,
+  kRefWrite,
+  kReturn      // arg 0
+};
+
+inline constexpr uint32_t kNoSlot = ~uint32_t{0};
+
+struct Instruction {
+  Code code;
+  bool tail = false;     // calls: the frame is done
+  uint32_t dst = kNoSlot;
+  uint32_t a = 0;
+  uint32_t b = 0;
+  uint32_t first_arg = 0;  // in Plan::args
+  uint32_t num_args = 0;
+  Span span;
+};
+
+/// An argument slot; `last` marks the last use, which may move the value out.
+struct Argument {
+  uint32_t slot;
+  bool last = false;
+};
+
+struct MatchClause {
+  PatternRef pattern;
+  std::vector<std::pair<const Var*, uint32_t>> slots;
+};
+
+/// One function. Slots: parameters, then everything else.
+struct Plan {
+  std::string name;
+  Span span;
+  uint32_t num_params = 0;
+  uint32_t num_slots = 0;
+  uint32_t self = kNoSlot;            // receives the running closure
+  std::vector<uint32_t> captures;     // slots of the enclosing plan …
+  std::vector<uint32_t> capture_slots;  // … and where they go here
+  std::vector<Instruction> code;
+  std::vector<Argument> args;
+  std::vector<Value> constants;
+  std::vector<Name> functions;
+  std::vector<const ConstructorInfo*> constructors;
+  std::vector<Plan*> plans;
+  std::vector<MatchClause> matches;
+  std::vector<std::unique_ptr<ApplySite>> sites;
+};
+
+/// All plans of one program. Globals are planned when first called.
+class Program {
+ public:
+  explicit Program(Module module) : module_(std::move(module)) {}
+  const Module& module() const { return module_; }
+  /// The plan of a global; throws Error if there is none.
+  Plan* global(Name name, Span span);
+  /// Plans a function that has no free variables.
+  Plan* add(const FunctionRef& function, std::string name);
+
+ private:
+  Module module_;
+  std::unordered_map<Name, Plan*> globals_;
+  std::vector<FunctionRef> functions_;  // keeps expressions alive
+  std::vector<std::unique_ptr<Plan>> plans_;
+  friend class Planner;
+};
+
+}  // namespace relay::eval

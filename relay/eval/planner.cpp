@@ -1,0 +1,462 @@
+// From expressions to plans: the schedule of relay/ir/regions.h written out in a line.
+#include <relay/eval/plan.h>
+
+#include <relay/ir/regions.h>
+#include <relay/support/error.h>
+
+namespace relay::eval {
+
+/// Plans one global (or closed function) with all functions nested in it.
+class Planner {
+ public:
+  Planner(Program& program, const Function* root, std::string name)
+      : program_(program), name_(std::move(name)), regions_(root) {}
+
+  Plan* run() {
+    find_lets();
+    add_unit(0, nullptr, name_);
+    for (size_t i = 0; i < units_.size(); ++i) {
+      unit_ = units_[i].get();
+      emit_function();
+    }
+    for (const auto& unit : units_) mark_last_uses(*unit->plan);
+    return units_[0]->plan;
+  }
+
+ private:
+  // A function being planned.
+  struct Unit {
+    uint32_t node;  // in regions_
+    Unit* parent;
+    Plan* plan;
+    std::unordered_map<uint32_t, uint32_t> node_slots;
+    std::unordered_map<const Var*, uint32_t> var_slots;
+  };
+  // A region being written, or the branches of an If or Match.
+  struct Task {
+    uint32_t region = 0;
+    size_t next_step = 0;
+    bool tail = false;
+    uint32_t result = kNoSlot;
+    // Branches: the node, the next operand to write, and jumps to mend.
+    bool is_choice = false;
+    uint32_t node = 0;
+    uint32_t operand = 0;
+    uint32_t condition = kNoSlot;
+    size_t miss = 0;  // instruction that jumps here when the last test failed
+    std::vector<size_t> ends;
+  };
+
+  // Which function a let variable names: its own body may refer to itself.
+  void find_lets() {
+    for (const Regions::Node& node : regions_.nodes()) {
+      if (const auto* let = node.expr->as<Let>()) {
+        if (!let->value()->is<Function>()) continue;
+        self_of_[let->var().get()] = let->value().get();
+        names_[let->value().get()] = let->var().get();
+      }
+    }
+  }
+
+  void add_unit(uint32_t node, Unit* parent, std::string name) {
+    program_.plans_.push_back(std::make_unique<Plan>());
+    auto unit = std::make_unique<Unit>();
+    unit->node = node;
+    unit->parent = parent;
+    unit->plan = program_.plans_.back().get();
+    const auto* function = static_cast<const Function*>(regions_.expr(node));
+    unit->plan->name = std::move(name);
+    unit->plan->span = function->span();
+    unit->plan->num_params = static_cast<uint32_t>(function->params().size());
+    for (const VarRef& param : function->params()) {
+      unit->var_slots[param.get()] = unit->plan->num_slots++;
+    }
+    units_.push_back(std::move(unit));
+  }
+
+  static uint32_t fresh_slot(Unit* unit) { return unit->plan->num_slots++; }
+
+  Instruction& emit(Code code, const Expr* expr, std::initializer_list<uint32_t> args = {}) {
+    Plan& plan = *unit_->plan;
+    Instruction instruction{code};
+    instruction.first_arg = static_cast<uint32_t>(plan.args.size());
+    instruction.num_args = static_cast<uint32_t>(args.size());
+    if (expr != nullptr) instruction.span = expr->span();
+    for (uint32_t slot : args) plan.args.push_back({slot});
+    plan.code.push_back(instruction);
+    return plan.code.back();
+  }
+
+  // The slot of something defined in `unit` or outside of it; captured on the way where needed.
+  template <class Key, class Find>
+  uint32_t resolve(Unit* unit, const Key& key, Find find) {
+    std::vector<Unit*> path;
+    Unit* at = unit;
+    uint32_t slot = kNoSlot;
+    for (; at != nullptr; at = at->parent) {
+      slot = find(at);
+      if (slot != kNoSlot) break;
+      path.push_back(at);
+    }
+    if (slot == kNoSlot) return kNoSlot;
+    for (size_t i = path.size(); i-- > 0;) {
+      uint32_t inner = fresh_slot(path[i]);
+      path[i]->plan->captures.push_back(slot);
+      path[i]->plan->capture_slots.push_back(inner);
+      if constexpr (std::is_same_v<Key, uint32_t>) {
+        path[i]->node_slots[key] = inner;
+      } else {
+        path[i]->var_slots[key] = inner;
+      }
+      slot = inner;
+    }
+    return slot;
+  }
+
+  uint32_t var_slot(const Var* var) {
+    auto self = self_of_.find(var);
+    uint32_t slot = resolve(unit_, var, [&](Unit* at) -> uint32_t {
+      auto found = at->var_slots.find(var);
+      if (found != at->var_slots.end()) return found->second;
+      if (self != self_of_.end() && regions_.expr(at->node) == self->second) {
+        if (at->plan->self == kNoSlot) at->plan->self = fresh_slot(at);
+        return at->plan->self;
+      }
+      return kNoSlot;
+    });
+    if (slot == kNoSlot) {
+      throw Error("%" + var->name().str() + " has no value here", var->span());
+    }
+    return slot;
+  }
+
+  uint32_t node_slot(uint32_t node) {
+    uint32_t slot = resolve(unit_, node, [&](Unit* at) -> uint32_t {
+      auto found = at->node_slots.find(node);
+      return found == at->node_slots.end() ? kNoSlot : found->second;
+    });
+    RELAY_CHECK(slot != kNoSlot, "a node is used before its step");
+    return slot;
+  }
+
+  uint32_t constant_slot(Value value, const Expr* expr) {
+    Plan& plan = *unit_->plan;
+    uint32_t slot = fresh_slot(unit_);
+    Instruction& instruction = emit(Code::kConst, expr);
+    instruction.dst = slot;
+    instruction.a = static_cast<uint32_t>(plan.constants.size());
+    plan.constants.push_back(std::move(value));
+    return slot;
+  }
+
+  // The slot that holds operand i of a node.
+  uint32_t operand_slot(uint32_t node, size_t i) {
+    uint32_t child = regions_.operand(node, i);
+    return expr_slot(regions_.expr(node)->operands()[i].get(), child);
+  }
+
+  uint32_t expr_slot(const Expr* expr, uint32_t node) {
+    while (const auto* let = expr->as<Let>()) {
+      node = regions_.operand(node, 1);
+      expr = let->body().get();
+    }
+    if (node != Regions::kNone) return node_slot(node);
+    switch (expr->kind()) {
+      case ExprKind::kVar:
+        return var_slot(static_cast<const Var*>(expr));
+      case ExprKind::kGlobalVar: {
+        Plan& plan = *unit_->plan;
+        uint32_t slot = fresh_slot(unit_);
+        Instruction& instruction = emit(Code::kGlobal, expr);
+        instruction.dst = slot;
+        instruction.a = static_cast<uint32_t>(plan.functions.size());
+        plan.functions.push_back(static_cast<const GlobalVar*>(expr)->name());
+        return slot;
+      }
+      case ExprKind::kOp:
+      case ExprKind::kConstructor:
+        return wrap_callable(expr);
+      default:
+        RELAY_UNREACHABLE("an atom of unknown kind");
+    }
+  }
+
+  // An operator or constructor used as a value: a function that calls it.
+  uint32_t wrap_callable(const Expr* expr) {
+    auto& wrapper = wrappers_[expr];
+    if (wrapper == nullptr) {
+      size_t arity = expr->is<Op>() ? static_cast<const Op*>(expr)->op()->num_inputs()
+                                    : static_cast<const Constructor*>(expr)->inputs().size();
+      std::vector<VarRef> params;
+      std::vector<ExprRef> args;
+      for (size_t i = 0; i < arity; ++i) {
+        params.push_back(make_var("x" + std::to_string(i)));
+        args.push_back(params.back());
+      }
+      std::string name = expr->is<Op>() ? static_cast<const Op*>(expr)->op()->name().str()
+                                        : static_cast<const Constructor*>(expr)->name().str();
+      FunctionRef function = make_function(params, make_call(ExprRef(expr), args));
+      wrapper = program_.add(function, name);
+    }
+    Plan& plan = *unit_->plan;
+    uint32_t slot = fresh_slot(unit_);
+    Instruction& instruction = emit(Code::kClosure, expr);
+    instruction.dst = slot;
+    instruction.a = static_cast<uint32_t>(plan.plans.size());
+    plan.plans.push_back(wrapper);
+    return slot;
+  }
+
+  void emit_function() {
+    std::vector<Task> tasks;
+    Task body;
+    body.region = regions_.region_of(unit_->node, 0);
+    body.tail = true;
+    tasks.push_back(std::move(body));
+    while (!tasks.empty()) {
+      if (tasks.back().is_choice) {
+        advance_choice(tasks);
+      } else {
+        advance_region(tasks);
+      }
+    }
+  }
+
+  void advance_region(std::vector<Task>& tasks) {
+    Task& task = tasks.back();
+    uint32_t region = task.region;
+    auto steps = regions_.steps(region);
+    uint32_t root = regions_.region(region).root;
+    while (root != Regions::kNone && regions_.expr(root)->is<Let>()) root = regions_.operand(root, 1);
+    while (task.next_step < steps.size()) {
+      const Regions::Step& step = steps[task.next_step++];
+      const Expr* expr = regions_.expr(step.node);
+      if (step.bind) {
+        const auto* let = static_cast<const Let*>(expr);
+        unit_->var_slots[let->var().get()] = operand_slot(step.node, 0);
+        continue;
+      }
+      if (expr->is<Let>()) continue;  // its value is its body's
+      bool tail = task.tail && step.node == root && only_lets_left(steps, task.next_step);
+      if (expr->is<If>() || expr->is<Match>()) {
+        Task choice;
+        choice.is_choice = true;
+        choice.node = step.node;
+        choice.tail = tail;
+        choice.result = fresh_slot(unit_);
+        choice.condition = operand_slot(step.node, 0);
+        choice.operand = 1;
+        unit_->node_slots[step.node] = choice.result;
+        bool done = tail;
+        tasks.push_back(std::move(choice));
+        if (done) tasks[tasks.size() - 2].next_step = steps.size() + 1;
+        return;
+      }
+      if (emit_node(step.node, tail)) {
+        tasks.pop_back();
+        return;
+      }
+    }
+    if (task.next_step <= steps.size()) {  // not finished by a branch in tail position
+      uint32_t value = expr_slot(regions_.root_expr(region), regions_.region(region).root);
+      if (task.tail) {
+        emit(Code::kReturn, nullptr, {value});
+      } else {
+        emit(Code::kMove, nullptr, {value}).dst = task.result;
+      }
+    }
+    tasks.pop_back();
+  }
+
+  bool only_lets_left(std::span<const Regions::Step> steps, size_t from) const {
+    for (; from < steps.size(); ++from) {
+      if (steps[from].bind || !regions_.expr(steps[from].node)->is<Let>()) return false;
+    }
+    return true;
+  }
+
+  void advance_choice(std::vector<Task>& tasks) {
+    Task& task = tasks.back();
+    Plan& plan = *unit_->plan;
+    const Expr* expr = regions_.expr(task.node);
+    auto count = static_cast<uint32_t>(expr->operands().size());
+    if (task.operand > 1) {  // a branch was just written
+      if (!task.tail && (task.operand < count || expr->is<Match>())) {
+        task.ends.push_back(plan.code.size());
+        emit(Code::kJump, nullptr);
+      }
+      if (expr->is<Match>()) {
+        plan.code[task.miss].b = static_cast<uint32_t>(plan.code.size());
+      } else if (task.operand == 2) {
+        plan.code[task.miss].a = static_cast<uint32_t>(plan.code.size());
+      }
+    }
+    if (task.operand == count) {
+      if (expr->is<Match>()) emit(Code::kNoMatch, expr, {task.condition});
+      for (size_t end : task.ends) plan.code[end].a = static_cast<uint32_t>(plan.code.size());
+      tasks.pop_back();
+      return;
+    }
+    uint32_t operand = task.operand++;
+    if (const auto* match = expr->as<Match>()) {
+      MatchClause clause{match->patterns()[operand - 1], {}};
+      for (const VarRef& var : pattern_vars(clause.pattern.get())) {
+        uint32_t slot = fresh_slot(unit_);
+        unit_->var_slots[var.get()] = slot;
+        clause.slots.emplace_back(var.get(), slot);
+      }
+      task.miss = plan.code.size();
+      Instruction& test = emit(Code::kMatch, expr, {task.condition});
+      test.a = static_cast<uint32_t>(plan.matches.size());
+      plan.matches.push_back(std::move(clause));
+    } else if (operand == 1) {
+      task.miss = plan.code.size();
+      emit(Code::kBranch, expr, {task.condition});
+    }
+    Task branch;
+    branch.region = regions_.region_of(task.node, operand);
+    branch.tail = task.tail;
+    branch.result = task.result;
+    tasks.push_back(std::move(branch));
+  }
+
+  // Writes the step of a node; true if it left the function.
+  bool emit_node(uint32_t node, bool tail) {
+    const Expr* expr = regions_.expr(node);
+    Plan& plan = *unit_->plan;
+    std::vector<uint32_t> slots;
+    auto finish = [&](Code code, uint32_t a = 0) {
+      auto first = static_cast<uint32_t>(plan.args.size());
+      for (uint32_t slot : slots) plan.args.push_back({slot});
+      Instruction& instruction = emit(code, expr);
+      instruction.first_arg = first;
+      instruction.num_args = static_cast<uint32_t>(slots.size());
+      instruction.dst = fresh_slot(unit_);
+      instruction.a = a;
+      instruction.tail = tail && (code == Code::kCall || code == Code::kCallGlobal);
+      unit_->node_slots[node] = instruction.dst;
+      return instruction.tail;
+    };
+    auto all_operands = [&](size_t from) {
+      for (size_t i = from; i < expr->operands().size(); ++i) slots.push_back(operand_slot(node, i));
+    };
+    switch (expr->kind()) {
+      case ExprKind::kConstant:
+        unit_->node_slots[node] =
+            constant_slot(Value(static_cast<const Constant*>(expr)->data()), expr);
+        return false;
+      case ExprKind::kLiteral:
+        unit_->node_slots[node] = constant_slot(literal_value(*static_cast<const Literal*>(expr)), expr);
+        return false;
+      case ExprKind::kTuple:
+        all_operands(0);
+        return finish(Code::kTuple);
+      case ExprKind::kTupleGetItem:
+        all_operands(0);
+        return finish(Code::kProject, static_cast<const TupleGetItem*>(expr)->index());
+      case ExprKind::kFunction: {
+        auto named = names_.find(expr);
+        add_unit(node, unit_, named == names_.end() ? "fn" : "%" + named->second->name().str());
+        plan.plans.push_back(units_.back()->plan);
+        return finish(Code::kClosure, static_cast<uint32_t>(plan.plans.size() - 1));
+      }
+      case ExprKind::kRefCreate:
+        all_operands(0);
+        return finish(Code::kRefCreate);
+      case ExprKind::kRefRead:
+        all_operands(0);
+        return finish(Code::kRefRead);
+      case ExprKind::kRefWrite:
+        all_operands(0);
+        return finish(Code::kRefWrite);
+      case ExprKind::kTempExpr:
+        all_operands(0);
+        return finish(Code::kMove);
+      case ExprKind::kCall:
+        break;
+      default:
+        RELAY_UNREACHABLE("no step for this node");
+    }
+    const auto* call = static_cast<const Call*>(expr);
+    if (const auto* op = call->callee()->as<Op>()) {
+      all_operands(1);
+      plan.sites.push_back(std::make_unique<ApplySite>(op->op(), call->attrs()));
+      return finish(Code::kApply, static_cast<uint32_t>(plan.sites.size() - 1));
+    }
+    if (const auto* constructor = call->callee()->as<Constructor>()) {
+      all_operands(1);
+      plan.constructors.push_back(ConstructorInfo::intern(
+          constructor->name(), constructor->type_name()->name(),
+          static_cast<int32_t>(constructor->ctor_tag()),
+          static_cast<uint32_t>(constructor->inputs().size())));
+      return finish(Code::kConstruct, static_cast<uint32_t>(plan.constructors.size() - 1));
+    }
+    if (const auto* global = call->callee()->as<GlobalVar>()) {
+      all_operands(1);
+      plan.functions.push_back(global->name());
+      return finish(Code::kCallGlobal, static_cast<uint32_t>(plan.functions.size() - 1));
+    }
+    all_operands(0);
+    return finish(Code::kCall);
+  }
+
+  // Literals are constants after specialisation; one that is left takes the dtype of its type, or T8's.
+  static Value literal_value(const Literal& literal) {
+    const LiteralValue& value = literal.value();
+    DType dtype = value.is_float ? kFloat32 : kInt32;
+    if (literal.type() != nullptr) {
+      const auto* tensor = literal.type()->as<TensorType>();
+      if (tensor != nullptr && tensor->has_dtype()) dtype = tensor->dtype();
+    }
+    double sign = value.negative ? -1 : 1;
+    if (value.is_float) return Value::scalar_of(dtype, sign * value.number);
+    if (dtype.is_float()) return Value::scalar_of(dtype, sign * static_cast<double>(value.magnitude));
+    auto bits = value.negative ? uint64_t{0} - value.magnitude : value.magnitude;
+    return Value::scalar_of(dtype, static_cast<int64_t>(bits));
+  }
+
+  // Code only runs forwards, so the last use in the text is the last in time.
+  static void mark_last_uses(Plan& plan) {
+    std::vector<bool> seen(plan.num_slots, false);
+    for (size_t i = plan.code.size(); i-- > 0;) {
+      Instruction& instruction = plan.code[i];
+      if (instruction.code == Code::kClosure) {
+        for (uint32_t slot : plan.plans[instruction.a]->captures) seen[slot] = true;
+      }
+      bool reads_again = instruction.code == Code::kMatch || instruction.code == Code::kNoMatch;
+      for (uint32_t k = instruction.num_args; k-- > 0;) {
+        Argument& argument = plan.args[instruction.first_arg + k];
+        argument.last = !seen[argument.slot] && !reads_again;
+        seen[argument.slot] = true;
+      }
+    }
+  }
+
+  Program& program_;
+  std::string name_;
+  Regions regions_;
+  std::unordered_map<const Var*, const Expr*> self_of_;
+  std::unordered_map<const Expr*, const Var*> names_;  // of functions bound by lets
+  std::unordered_map<const Expr*, Plan*> wrappers_;
+  std::vector<std::unique_ptr<Unit>> units_;
+  Unit* unit_ = nullptr;
+};
+
+Plan* Program::add(const FunctionRef& function, std::string name) {
+  functions_.push_back(function);
+  return Planner(*this, function.get(), std::move(name)).run();
+}
+
+Plan* Program::global(Name name, Span span) {
+  auto [entry, added] = globals_.try_emplace(name, nullptr);
+  if (added || entry->second == nullptr) {
+    const Function* function = module_.function(name);
+    if (function == nullptr) throw Error("there is no function @" + name.str(), span);
+    Plan* plan = add(FunctionRef(function), "@" + name.str());
+    globals_[name] = plan;
+    return plan;
+  }
+  return entry->second;
+}
+
+}  // namespace relay::eval
