@@ -1,7 +1,9 @@
 // Runs plans: frames on a heap stack, tail calls in place.
 #include <relay/eval/eval.h>
 
+#include <algorithm>
 #include <deque>
+#include <new>
 
 #include <relay/eval/plan.h>
 #include <relay/runtime/memory.h>
@@ -65,6 +67,9 @@ bool fits(const MatchClause& clause, const Value& value, Value* slots) {
 class Machine {
  public:
   explicit Machine(std::shared_ptr<Program> program) : program_(std::move(program)) {}
+  ~Machine() { refund_memory(charged_); }
+  Machine(const Machine&) = delete;
+  Machine& operator=(const Machine&) = delete;
 
   Value run(const Plan* plan, const Value* closure, std::span<const Value> arguments) {
     if (arguments.size() != plan->num_params) wrong_count(*plan, arguments.size());
@@ -117,16 +122,19 @@ class Machine {
   void reserve(size_t size) {
     if (size <= stack_.size()) return;
     size_t wanted = std::max(size, stack_.size() * 2);
-    size_t bytes = wanted * sizeof(Value) + frames_.size() * 2 * sizeof(Frame);
-    if (bytes > memory_limit()) {
-      throw RuntimeError("the recursion is too deep: " + std::to_string(frames_.size()) +
-                         " calls are active and their memory would exceed the limit of " +
-                         std::to_string(memory_limit()) + " bytes");
+    size_t more = (wanted - stack_.size()) * (sizeof(Value) + sizeof(Frame) / 4);
+    bool enough = try_charge_memory(more);
+    if (enough) {
+      charged_ += more;
+      try {
+        stack_.resize(wanted);
+      } catch (const std::bad_alloc&) {
+        enough = false;
+      }
     }
-    try {
-      stack_.resize(wanted);
-    } catch (const std::bad_alloc&) {
-      throw RuntimeError("out of memory: " + std::to_string(frames_.size()) + " calls are active");
+    if (!enough) {
+      throw RuntimeError("the recursion is too deep: the memory of " + std::to_string(frames_.size()) +
+                         " active calls would exceed the limit");
     }
   }
 
@@ -300,6 +308,7 @@ class Machine {
   std::vector<Value> stack_;
   std::deque<Frame> frames_;
   std::vector<Value> args_;
+  size_t charged_ = 0;
 };
 
 }  // namespace

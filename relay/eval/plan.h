@@ -36,7 +36,7 @@ enum class Code : uint8_t {
 inline constexpr uint32_t kNoSlot = ~uint32_t{0};
 
 struct Instruction {
-  Code code;
+  Code code = Code::kReturn;
   bool tail = false;     // calls: the frame is done
   uint32_t dst = kNoSlot;
   uint32_t a = 0;

@@ -78,7 +78,8 @@ class Planner {
 
   Instruction& emit(Code code, const Expr* expr, std::initializer_list<uint32_t> args = {}) {
     Plan& plan = *unit_->plan;
-    Instruction instruction{code};
+    Instruction instruction;
+    instruction.code = code;
     instruction.first_arg = static_cast<uint32_t>(plan.args.size());
     instruction.num_args = static_cast<uint32_t>(args.size());
     if (expr != nullptr) instruction.span = expr->span();
