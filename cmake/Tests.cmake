@@ -23,3 +23,14 @@ file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/discover_tests.cmake INPUT ${CMAKE_BINA
 set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${CMAKE_BINARY_DIR}/discover_tests.cmake)
 
 add_test(NAME layers COMMAND ${CMAKE_SOURCE_DIR}/scripts/python ${CMAKE_SOURCE_DIR}/scripts/check_layers.py)
+
+# Recorded cases (tests/conformance, tests/op/data) through the whole front end and the reference evaluator.
+file(GLOB conformance_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/conformance/*.cpp)
+relay_add_executable(relay_conformance ${conformance_sources})
+set(oracle ${CMAKE_SOURCE_DIR}/tests/conformance/oracle)
+set(differences --differences ${CMAKE_SOURCE_DIR}/docs/differences-from-tvm.md)
+file(GLOB op_data CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/op/data/*.jsonl)
+add_test(NAME operator_data COMMAND relay_conformance ops ${op_data} ${differences})
+add_test(NAME oracle_operators COMMAND relay_conformance ops ${oracle}/ops-core.jsonl ${oracle}/ops-special.jsonl ${differences})
+add_test(NAME oracle_types COMMAND relay_conformance types ${oracle}/types.jsonl ${differences})
+add_test(NAME oracle_analyses COMMAND relay_conformance analyses ${oracle}/analyses.jsonl ${differences})

@@ -1,0 +1,51 @@
+// Cases of recorded data: tests/conformance/oracle and tests/op/data.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include <relay/ir/module.h>
+#include <relay/runtime/value.h>
+
+namespace relay::conformance {
+
+using Json = nlohmann::json;
+
+enum class Verdict { kPassed, kFailed, kNotApplicable };
+
+struct Outcome {
+  Verdict verdict = Verdict::kPassed;
+  std::string detail;
+
+  static Outcome passed() { return {}; }
+  static Outcome failed(std::string detail) { return {Verdict::kFailed, std::move(detail)}; }
+  static Outcome not_applicable(std::string detail) {
+    return {Verdict::kNotApplicable, std::move(detail)};
+  }
+};
+
+/// The objects of a file with one on each line.
+std::vector<Json> read_lines(const std::string& path);
+/// `{shape, dtype, values}` as an array.
+NDArray read_array(const Json& json);
+/// Tensors inside a value, left to right.
+std::vector<NDArray> flatten(const Value& value);
+/// Why `found` is not `wanted` within |a−b| ≤ tolerance·max(1, |b|), or nothing.
+std::optional<std::string> difference(const NDArray& found, const NDArray& wanted, double tolerance);
+/// The first operator that a program calls and that is not declared.
+std::optional<std::string> undeclared_operator(const std::string& program);
+/// First line of a text.
+std::string first_line(const std::string& text);
+
+/// Types of one structure, where `?` of the recorded type may be any dimension of ours.
+bool type_agrees(const Type* ours, const Type* recorded);
+
+// One case each.
+Outcome run_op_case(const Json& json);
+Outcome run_type_case(const Json& json);
+Outcome run_analysis_case(const Json& json);
+
+}  // namespace relay::conformance
