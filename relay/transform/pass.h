@@ -143,6 +143,11 @@ std::string pass_reference_markdown();
 /// skipped.
 PassRef optimization_pipeline();
 
+/// The standard passes, those above `level` left out (pipelines.cpp).
+PassRef standard_pipeline(int level);
+/// docs/passes.md, from the registrations.
+std::string pass_reference_markdown();
+
 }  // namespace relay
 
 #define RELAY_PASS_CONCAT2(a, b) a##b

@@ -1,0 +1,341 @@
+#include "argument.h"
+
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include <relay/runtime/npy.h>
+#include <relay/runtime/npz.h>
+#include <relay/support/error.h>
+
+namespace relay::tool {
+
+namespace {
+
+bool is_name(std::string_view text) {
+  if (text.empty() || (std::isalpha(static_cast<unsigned char>(text[0])) == 0 && text[0] != '_')) return false;
+  for (char c : text) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_' && c != '.') return false;
+  }
+  return true;
+}
+
+// Numbers of a literal in row-major order.
+struct Numbers {
+  std::vector<int64_t> shape;
+  std::vector<std::string_view> items;
+};
+
+class Reader {
+ public:
+  Reader(const Argument& argument, const Type* type)
+      : text_(argument.text) {
+    const auto* tensor = type == nullptr ? nullptr : type->as<TensorType>();
+    if (tensor != nullptr && tensor->has_dtype()) wanted_ = tensor->dtype();
+  }
+
+  Value read() {
+    skip_space();
+    if (at_end()) fail("the value is missing");
+    if (text_[at_] == '@') return read_file();
+    size_t word_end = at_;
+    while (word_end < text_.size() && std::isalpha(static_cast<unsigned char>(text_[word_end])) != 0) ++word_end;
+    std::string_view word = text_.substr(at_, word_end - at_);
+    if (word == "ones" || word == "zeros" || word == "full" || word == "random") {
+      at_ = word_end;
+      return read_filled(word);
+    }
+    Numbers numbers;
+    read_nested(numbers);
+    DType dtype = read_dtype().value_or(wanted_.value_or(natural_dtype(numbers)));
+    expect_end();
+    return Value(fill(numbers, dtype));
+  }
+
+ private:
+  bool at_end() const { return at_ >= text_.size(); }
+  void skip_space() {
+    while (!at_end() && std::isspace(static_cast<unsigned char>(text_[at_])) != 0) ++at_;
+  }
+  [[noreturn]] void fail(const std::string& message) const { fail(message, at_); }
+  // Says where, unless the whole value is meant.
+  [[noreturn]] void fail(const std::string& message, size_t at) const {
+    throw Error(at == 0 ? message : message + ", at character " + std::to_string(at + 1));
+  }
+  bool accept(char c) {
+    skip_space();
+    if (at_end() || text_[at_] != c) return false;
+    ++at_;
+    return true;
+  }
+  void expect(char c) {
+    if (!accept(c)) fail(std::string("expected '") + c + "'");
+  }
+  void expect_end() {
+    skip_space();
+    if (!at_end()) fail("unexpected text after the value");
+  }
+
+  std::optional<DType> read_dtype() {
+    if (!accept(':')) return std::nullopt;
+    skip_space();
+    size_t start = at_;
+    while (!at_end() && std::isalnum(static_cast<unsigned char>(text_[at_])) != 0) ++at_;
+    std::string_view name = text_.substr(start, at_ - start);
+    std::optional<DType> dtype = DType::parse(name);
+    if (!dtype) fail("there is no dtype " + std::string(name), start);
+    return dtype;
+  }
+
+  std::string_view read_item() {
+    skip_space();
+    size_t start = at_;
+    while (!at_end() && (std::isalnum(static_cast<unsigned char>(text_[at_])) != 0 || text_[at_] == '.' ||
+                         text_[at_] == '+' || text_[at_] == '-')) {
+      ++at_;
+    }
+    std::string_view item = text_.substr(start, at_ - start);
+    double number;
+    if (!parse_number(item, number)) {
+      fail(item.empty() ? "expected a number" : std::string(item) + " is no number", start);
+    }
+    return item;
+  }
+
+  static bool parse_number(std::string_view item, double& out) {
+    if (item == "True" || item == "true") return out = 1, true;
+    if (item == "False" || item == "false") return out = 0, true;
+    if (!item.empty() && item.front() == '+') item.remove_prefix(1);
+    auto [end, error] = std::from_chars(item.data(), item.data() + item.size(), out);
+    if (end != item.data() + item.size() || item.empty()) return false;
+    if (error == std::errc::result_out_of_range) out = std::stod(std::string(item));
+    return true;
+  }
+
+  // `[[1, 2], [3, 4]]`, with an explicit stack: nesting is the rank, at most 64.
+  void read_nested(Numbers& numbers) {
+    std::vector<int64_t> counts;
+    size_t depth_of_items = 0;
+    bool first_item = true;
+    std::vector<int64_t>& shape = numbers.shape;
+    for (;;) {
+      skip_space();
+      if (accept('[')) {
+        if (counts.size() == 64) fail("a tensor has at most 64 axes");
+        if (!first_item && counts.size() + 1 > depth_of_items) fail("the nesting is uneven");
+        counts.push_back(0);
+        if (accept(']')) {
+          close(counts, shape, first_item, depth_of_items);
+          if (!next(counts, shape, first_item, depth_of_items)) return;
+        }
+        continue;
+      }
+      if (first_item) {
+        depth_of_items = counts.size();
+        shape.assign(depth_of_items, -1);
+        first_item = false;
+      } else if (counts.size() != depth_of_items) {
+        fail("the nesting is uneven");
+      }
+      numbers.items.push_back(read_item());
+      if (counts.empty()) return;
+      ++counts.back();
+      if (!next(counts, shape, first_item, depth_of_items)) return;
+    }
+  }
+  // A list ends: its length must be that of the others at its depth.
+  void close(std::vector<int64_t>& counts, std::vector<int64_t>& shape, bool& first_item, size_t& depth) {
+    size_t level = counts.size() - 1;
+    if (first_item) {
+      depth = counts.size();
+      shape.assign(depth, -1);
+      first_item = false;
+    }
+    if (shape[level] < 0) shape[level] = counts[level];
+    if (shape[level] != counts[level]) fail("lists at one depth differ in length", at_ - 1);
+    counts.pop_back();
+    if (!counts.empty()) ++counts.back();
+  }
+  // After an item: true to go on, false at the end of the outermost list.
+  bool next(std::vector<int64_t>& counts, std::vector<int64_t>& shape, bool& first_item, size_t& depth) {
+    while (!counts.empty()) {
+      if (accept(',')) return true;
+      expect(']');
+      close(counts, shape, first_item, depth);
+    }
+    return false;
+  }
+
+  static DType natural_dtype(const Numbers& numbers) {
+    bool all_bool = !numbers.items.empty();
+    for (std::string_view item : numbers.items) {
+      bool boolean = item == "True" || item == "true" || item == "False" || item == "false";
+      all_bool = all_bool && boolean;
+      if (boolean) continue;
+      if (item.find_first_of(".eEnN") != std::string_view::npos) return kFloat32;
+    }
+    return all_bool ? kBool : kInt32;
+  }
+
+  NDArray fill(const Numbers& numbers, DType dtype) {
+    std::vector<int64_t> shape = numbers.shape;
+    for (int64_t& extent : shape) extent = std::max<int64_t>(extent, 0);
+    NDArray array = NDArray::empty(shape, dtype);
+    size_t size = dtype.size();
+    auto* bytes = static_cast<char*>(array.raw());
+    for (size_t i = 0; i < numbers.items.size(); ++i) write(numbers.items[i], dtype, bytes + i * size);
+    return array;
+  }
+
+  void write(std::string_view item, DType dtype, void* to) {
+    auto at = static_cast<size_t>(item.data() - text_.data());
+    double number = 0;
+    parse_number(item, number);
+    dispatch(dtype, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      T* out = static_cast<T*>(to);
+      auto refuse = [&] {
+        fail(std::string(item) + " is no " + std::string(dtype.name()), at);
+      };
+      if constexpr (std::is_same_v<T, Bool>) {
+        if (number != 0 && number != 1) refuse();
+        *out = Bool(number != 0);
+      } else if constexpr (std::is_integral_v<T>) {
+        T value{};
+        std::string_view digits = item.front() == '+' ? item.substr(1) : item;
+        auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+        bool boolean = std::isalpha(static_cast<unsigned char>(item[0])) != 0 && (number == 0 || number == 1);
+        if (boolean) {
+          value = static_cast<T>(number);
+        } else if (error != std::errc() || end != digits.data() + digits.size()) {
+          refuse();
+        }
+        *out = value;
+      } else {
+        *out = static_cast<T>(number);
+      }
+    });
+  }
+
+  Value read_filled(std::string_view word) {
+    expect('(');
+    std::string_view fill_item = word == "ones" ? "1" : "0";
+    bool whole = false;
+    if (word == "full") {
+      fill_item = read_item();
+      whole = fill_item.find_first_of(".eEnN") == std::string_view::npos;
+      if (!accept(',')) {
+        expect(')');
+        return finish_filled(word, {}, fill_item, whole);
+      }
+    }
+    std::vector<int64_t> shape;
+    if (!accept(')')) {
+      do {
+        skip_space();
+        size_t start = at_;
+        int64_t extent = -1;
+        auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), extent);
+        at_ = static_cast<size_t>(end - text_.data());
+        if (error != std::errc() || extent < 0) {
+          fail("expected an extent", start);
+        }
+        shape.push_back(extent);
+        if (shape.size() > 64) fail("a tensor has at most 64 axes");
+      } while (accept(','));
+      expect(')');
+    }
+    return finish_filled(word, shape, fill_item, whole);
+  }
+
+  Value finish_filled(std::string_view word, const std::vector<int64_t>& shape, std::string_view item,
+                      bool whole) {
+    std::optional<DType> given = read_dtype();
+    expect_end();
+    DType dtype = given.value_or(wanted_.value_or(whole ? kInt32 : kFloat32));
+    try {
+      NDArray array = NDArray::empty(shape, dtype);
+      auto* bytes = static_cast<char*>(array.raw());
+      int64_t count = element_count(array.shape());
+      if (word == "random") {
+        // Uniform in [0, 1), or 0…99 for integers; the same numbers every time.
+        std::mt19937_64 generator(42);
+        for (int64_t i = 0; i < count; ++i) {
+          double uniform = static_cast<double>(generator() >> 11) * 0x1p-53;
+          Value value = dtype.is_float()  ? Value::scalar_of(dtype, uniform)
+                        : dtype.is_bool() ? Value::scalar(uniform < 0.5)
+                                          : Value::scalar_of(dtype, static_cast<int64_t>(uniform * 100));
+          std::memcpy(bytes + i * static_cast<int64_t>(dtype.size()), value.scalar_data(), dtype.size());
+        }
+      } else if (count > 0) {
+        if (word == "full") {
+          write(item, dtype, bytes);
+        } else {
+          Value value = Value::scalar_of(dtype, static_cast<int64_t>(item == "1"));
+          std::memcpy(bytes, value.scalar_data(), dtype.size());
+        }
+        for (int64_t i = 1; i < count; ++i) {
+          std::memcpy(bytes + i * static_cast<int64_t>(dtype.size()), bytes, dtype.size());
+        }
+      }
+      return Value(std::move(array));
+    } catch (const Error& error) {
+      fail(error.what(), 0);
+    }
+  }
+
+  // `@file.npy`, `@file.npz:name`.
+  Value read_file() {
+    std::string path(text_.substr(at_ + 1));
+    size_t colon = path.rfind(':');
+    std::string member;
+    if (colon != std::string::npos && path.find(".npz") != std::string::npos && colon > path.rfind(".npz")) {
+      member = path.substr(colon + 1);
+      path.resize(colon);
+    }
+    try {
+      if (path.size() >= 4 && path.compare(path.size() - 4, 4, ".npz") == 0) {
+        NpzReader archive(path);
+        if (!member.empty()) return Value(archive.read(member));
+        std::vector<std::string> names = archive.names();
+        if (names.size() == 1) return Value(archive.read(names[0]));
+        std::string list;
+        for (const std::string& name : names) list += " " + name;
+        throw Error(path + " holds " + std::to_string(names.size()) + " arrays; name one as @" + path +
+                    ":NAME, of" + list);
+      }
+      return Value(read_npy(path));
+    } catch (const Error& error) {
+      fail(error.what(), 0);
+    }
+  }
+
+  std::string_view text_;
+  size_t at_ = 0;
+  std::optional<DType> wanted_;
+};
+
+}  // namespace
+
+Argument split_argument(std::string text, int position) {
+  size_t equals = text.find('=');
+  if (equals != std::string::npos && is_name(std::string_view(text).substr(0, equals))) {
+    return {text.substr(0, equals), text.substr(equals + 1), position};
+  }
+  return {std::nullopt, std::move(text), position};
+}
+
+Value read_argument(const Argument& argument, const Type* type) {
+  Reader reader(argument, type);
+  try {
+    return reader.read();
+  } catch (const Error& error) {
+    std::string what = argument.name ? *argument.name + "=" + argument.text : argument.text;
+    if (what.size() > 80) what = what.substr(0, 77) + "...";
+    throw Error("--arg " + what + ": " + error.what());
+  }
+}
+
+}  // namespace relay::tool

@@ -1,0 +1,25 @@
+// Values given on the command line: `3`, `[[1, 2], [3, 4]]:int64`, `ones(2, 3)`, `@x.npz:name`.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include <relay/ir/type.h>
+#include <relay/runtime/value.h>
+
+namespace relay::tool {
+
+/// One `--arg`.
+struct Argument {
+  std::optional<std::string> name;  // of `name=V`
+  std::string text;                 // V
+  int position = 0;                 // among the --arg options, from 1
+};
+
+/// Splits `name=V`.
+Argument split_argument(std::string text, int position);
+/// The value. What says no dtype takes that of `type` if it is a tensor with a known one, else int32 for
+/// whole numbers and float32 for others. Throws `Error` that shows the argument.
+Value read_argument(const Argument& argument, const Type* type);
+
+}  // namespace relay::tool

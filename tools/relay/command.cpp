@@ -1,0 +1,116 @@
+#include "command.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <iostream>
+#include <mutex>
+#include <thread>
+
+#include <fmt/core.h>
+
+#include <relay/infer/infer.h>
+#include <relay/parse/parse.h>
+#include <relay/runtime/file.h>
+#include <relay/support/error.h>
+
+namespace relay::tool {
+
+Input read_input(const std::string& path) {
+  constexpr size_t kMost = size_t{1} << 32;
+  if (path != "-") {
+    InputFile file(path);
+    if (file.size() > kMost) throw Error(path + " has " + std::to_string(file.size()) + " bytes, too many for a program");
+    std::string text(file.size(), '\0');
+    file.read_at(0, text.data(), text.size());
+    return {path, std::move(text)};
+  }
+  std::string text;
+  char buffer[1 << 16];
+  while (size_t got = std::fread(buffer, 1, sizeof buffer, stdin)) {
+    text.append(buffer, got);
+    if (text.size() > kMost) throw Error("standard input is too long for a program");
+  }
+  if (std::ferror(stdin) != 0) throw Error("cannot read standard input");
+  return {"<stdin>", std::move(text)};
+}
+
+void report(const std::vector<Diagnostic>& diagnostics) {
+  std::string text = render(diagnostics);
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+void print_out(std::string_view text) {
+  size_t written = std::fwrite(text.data(), 1, text.size(), stdout);
+  if (written != text.size() || std::fflush(stdout) != 0) throw Error("cannot write to standard output");
+}
+
+namespace {
+std::vector<Diagnostic> warnings_of(const std::vector<Diagnostic>& diagnostics) {
+  std::vector<Diagnostic> warnings;
+  for (const Diagnostic& diagnostic : diagnostics) {
+    if (diagnostic.severity == Severity::kWarning) warnings.push_back(diagnostic);
+  }
+  return warnings;
+}
+}  // namespace
+
+Module read_program(const std::string& path) {
+  Input input = read_input(path);
+  Progress progress("parsing " + input.name);
+  ParseResult parsed = parse_text(input.name, std::move(input.text));
+  if (!parsed.ok()) throw Error(std::move(parsed.diagnostics));
+  report(warnings_of(parsed.diagnostics));
+  return std::move(parsed.module);
+}
+
+Module read_typed_program(const std::string& path) {
+  Module module = read_program(path);
+  Progress progress("checking " + path);
+  std::vector<Diagnostic> warnings;
+  infer_types_or_throw(module, &warnings);
+  report(warnings);
+  return module;
+}
+
+struct Progress::State {
+  std::mutex mutex;
+  std::condition_variable done;
+  bool finished = false;
+  std::thread thread;
+};
+
+Progress::Progress(std::string what) {
+  if (isatty(STDERR_FILENO) == 0) return;
+  state_ = std::make_unique<State>();
+  state_->thread = std::thread([this, what = std::move(what)] {
+    using namespace std::chrono_literals;
+    auto start = std::chrono::steady_clock::now();
+    bool shown = false;
+    std::unique_lock lock(state_->mutex);
+    auto wait = 2000ms;
+    while (!state_->done.wait_for(lock, wait, [&] { return state_->finished; })) {
+      auto seconds =
+          std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - start);
+      fmt::print(stderr, "\r{} … {} s", what, seconds.count());
+      std::fflush(stderr);
+      shown = true;
+      wait = 500ms;
+    }
+    if (shown) fmt::print(stderr, "\r\033[K");
+  });
+}
+
+Progress::~Progress() {
+  if (state_ == nullptr) return;
+  {
+    std::lock_guard lock(state_->mutex);
+    state_->finished = true;
+  }
+  state_->done.notify_all();
+  state_->thread.join();
+}
+
+}  // namespace relay::tool

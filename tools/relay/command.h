@@ -1,0 +1,73 @@
+// What the sub-commands of `relay` share.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include <relay/ir/module.h>
+#include <relay/support/diagnostic.h>
+
+namespace relay::tool {
+
+enum ExitCode : int {
+  kOk = 0,
+  kWrong = 1,         // the program or its data is wrong
+  kUsage = 2,         // the command line is wrong
+  kRunTimeError = 3,  // the program failed while it ran
+  kInternal = 70      // a defect of relay
+};
+
+/// A wrong command line, found after parsing it.
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// What a chosen sub-command does, and the exit code of an action that does not throw.
+struct Context {
+  std::map<const CLI::App*, std::function<void()>> actions;
+  int exit_code = kOk;
+};
+// Each adds one sub-command.
+void add_run(CLI::App& app, Context& context);
+void add_check(CLI::App& app, Context& context);
+void add_fmt(CLI::App& app, Context& context);
+void add_opt(CLI::App& app, Context& context);
+void add_ops(CLI::App& app, Context& context);
+void add_doc(CLI::App& app, Context& context);
+
+/// Program text from a path, or from standard input for "-". Throws `Error` for what cannot be read.
+struct Input {
+  std::string name;
+  std::string text;
+};
+Input read_input(const std::string& path);
+/// Parses a program; prints diagnostics to standard error. Throws `Error` if it is wrong.
+Module read_program(const std::string& path);
+/// Parses and types.
+Module read_typed_program(const std::string& path);
+/// Warnings and the like, on standard error.
+void report(const std::vector<Diagnostic>& diagnostics);
+/// Writes to standard output; a closed pipe ends the command quietly.
+void print_out(std::string_view text);
+
+/// On a terminal, says on standard error what is going on when it takes over two seconds.
+class Progress {
+ public:
+  explicit Progress(std::string what);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace relay::tool

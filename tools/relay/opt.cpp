@@ -1,0 +1,90 @@
+// relay opt: passes over a program.
+#include <fmt/core.h>
+
+#include <relay/infer/infer.h>
+#include <relay/ir/equal.h>
+#include <relay/print/print.h>
+#include <relay/support/error.h>
+#include <relay/transform/pass.h>
+
+#include "command.h"
+
+namespace relay::tool {
+
+namespace {
+
+struct OptOptions {
+  std::string program;
+  std::vector<std::string> passes;
+  int level = 2;
+  bool print_changed = false;
+  bool list = false;
+};
+
+void list_passes() {
+  std::string text;
+  for (const PassRegistration* pass : all_passes()) {
+    text += fmt::format("{:32} level {}  {}\n", pass->info.name.view(), pass->info.opt_level, pass->info.doc);
+    for (const auto& option : pass->options) text += fmt::format("{:34}{}: {}\n", "", option.name, option.doc);
+  }
+  print_out(text);
+}
+
+bool same_functions(const Module& a, const Module& b) {
+  if (a.functions().size() != b.functions().size()) return false;
+  for (size_t i = 0; i < a.functions().size(); ++i) {
+    if (a.functions()[i].function != b.functions()[i].function) return false;
+  }
+  return true;
+}
+
+void opt(const OptOptions& options) {
+  if (options.list) {
+    list_passes();
+    return;
+  }
+  if (options.program.empty()) throw UsageError("PROGRAM is missing");
+  std::vector<PassRef> passes;
+  for (const std::string& name : options.passes) passes.push_back(create_pass(name));
+  Module module = read_typed_program(options.program);
+  PassContext context;
+  context.opt_level = options.level;
+  DiagnosticSink sink;
+  context.diagnostics = &sink;
+  if (options.print_changed) {
+    context.instruments.push_back(
+        {"print-changed", {}, [](const Module& before, const Module& after, const PassInfo& info, double seconds) {
+           bool changed = !same_functions(before, after) && !structural_equal(before, after);
+           print_out(fmt::format("// {}: {} ({:.3f} ms)\n", info.name.view(), changed ? "changed" : "unchanged",
+                                 1000 * seconds));
+           if (changed) print_out(print_module(after) + "\n");
+         }});
+  }
+  PassContext::Scope scope(context);
+  Progress progress("optimising " + options.program);
+  if (options.passes.empty()) {
+    module = (*standard_pipeline(options.level))(module);
+  } else {
+    // Passes that were asked for by name run whatever their level.
+    for (const PassRef& pass : passes) module = (*pass)(module);
+  }
+  report(sink.take());
+  if (!options.print_changed) print_out(print_module(module));
+}
+
+}  // namespace
+
+void add_opt(CLI::App& app, Context& context) {
+  auto options = std::make_shared<OptOptions>();
+  CLI::App* command = app.add_subcommand("opt", "Apply passes to a program and print the result.");
+  command->add_option("PROGRAM", options->program, "File with the program; - is standard input.");
+  auto* passes = command->add_option("--passes", options->passes, "Names of passes, separated by commas.")->delimiter(',');
+  command->add_option("--level", options->level, "Run the standard passes of a level, 0 to 4.")
+      ->check(CLI::Range(0, 4))
+      ->excludes(passes);
+  command->add_flag("--print-changed", options->print_changed, "Print the program after each pass that changed it.");
+  command->add_flag("--list", options->list, "List the passes.");
+  context.actions[command] = [options] { opt(*options); };
+}
+
+}  // namespace relay::tool

@@ -1,0 +1,226 @@
+// relay run: a program on real input.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+
+#include <fmt/core.h>
+
+#include <relay/eval/eval.h>
+#include <relay/infer/infer.h>
+#include <relay/runtime/format.h>
+#include <relay/runtime/params.h>
+#include <relay/support/error.h>
+
+#include "argument.h"
+#include "command.h"
+
+namespace relay::tool {
+
+namespace {
+
+struct RunOptions {
+  std::string program;
+  std::string entry;
+  std::vector<std::string> args;
+  std::vector<std::string> params;
+  std::string executor = "eval";
+  std::string format = "text";
+  std::string output;
+  bool time = false;
+};
+
+class Stopwatch {
+ public:
+  explicit Stopwatch(bool enabled) : enabled_(enabled) {}
+  void lap(const char* what) {
+    auto now = std::chrono::steady_clock::now();
+    double ms = std::chrono::duration<double, std::milli>(now - start_).count();
+    if (enabled_) fmt::print(stderr, "{}: {:.3f} ms\n", what, ms);
+    start_ = std::chrono::steady_clock::now();
+  }
+
+ private:
+  bool enabled_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+const Module::FunctionEntry& find_entry(const Module& module, const std::string& name) {
+  std::vector<std::string> names;
+  for (const Module::FunctionEntry& entry : module.functions()) {
+    if (entry.name == Name(name)) return entry;
+    names.push_back(entry.name.str());
+  }
+  if (name.empty()) {
+    if (const Module::FunctionEntry* entry = module.entry()) return *entry;
+    if (names.empty()) throw Error("the program has no function to run");
+    std::string list;
+    for (size_t i = 0; i < names.size() && i < 10; ++i) list += (i > 0 ? ", @" : "@") + names[i];
+    throw Error("the program has no @main; choose a function with --entry, of " + list);
+  }
+  Diagnostic diagnostic = Diagnostic::error("there is no function @" + name);
+  for (const std::string& near : nearest_names(name, names)) diagnostic.help("did you mean @" + near + "?");
+  throw Error(std::move(diagnostic));
+}
+
+// One value for each parameter of the entry: from files by name, from `name=V` by name, the rest in order.
+std::vector<Value> bind_arguments(const Function& function, const std::string& entry, const Type* signature,
+                                  const RunOptions& options) {
+  std::vector<std::string> names;
+  for (const VarRef& param : function.params()) names.push_back(param->name().str());
+  std::vector<Value> values(names.size());
+  std::vector<const Type*> types(names.size(), nullptr);
+  if (const auto* type = signature == nullptr ? nullptr : signature->as<FuncType>()) {
+    for (size_t i = 0; i < types.size() && i < type->params().size(); ++i) types[i] = type->params()[i].get();
+  }
+  auto position = [&](const std::string& name) {
+    return static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+  };
+  for (const std::string& path : options.params) {
+    for (auto& [name, array] : load_params(path)) {
+      size_t i = position(name);
+      if (i == names.size()) {
+        report({Diagnostic::warning(path + ": " + name + " is no parameter of @" + entry)});
+      } else {
+        values[i] = Value(std::move(array));
+      }
+    }
+  }
+  std::vector<Argument> in_order;
+  for (size_t k = 0; k < options.args.size(); ++k) {
+    Argument argument = split_argument(options.args[k], static_cast<int>(k + 1));
+    if (!argument.name) {
+      in_order.push_back(std::move(argument));
+      continue;
+    }
+    size_t i = position(*argument.name);
+    if (i == names.size()) {
+      Diagnostic diagnostic =
+          Diagnostic::error("@" + entry + " has no parameter " + *argument.name + " (--arg " + options.args[k] + ")");
+      for (const std::string& near : nearest_names(*argument.name, names)) {
+        diagnostic.help("did you mean " + near + "?");
+      }
+      throw Error(std::move(diagnostic));
+    }
+    values[i] = read_argument(argument, types[i]);
+  }
+  size_t i = 0;
+  for (const Argument& argument : in_order) {
+    while (i < values.size() && values[i]) ++i;
+    if (i == values.size()) {
+      throw Error("@" + entry + " takes " + std::to_string(names.size()) +
+                  (names.size() == 1 ? " argument" : " arguments") + "; --arg " + argument.text +
+                  " is one too many");
+    }
+    values[i] = read_argument(argument, types[i]);
+  }
+  std::string missing;
+  for (size_t k = 0; k < values.size(); ++k) {
+    if (values[k]) continue;
+    missing += (missing.empty() ? "%" : ", %") + names[k];
+    if (types[k] != nullptr) missing += ": " + types[k]->str();
+  }
+  if (!missing.empty()) {
+    throw Error(Diagnostic::error("@" + entry + " needs a value for " + missing)
+                    .help("give values with --arg VALUE, --arg NAME=VALUE or --params FILE"));
+  }
+  return values;
+}
+
+void collect_outputs(const Value& value, const std::string& name, NamedArrays& out) {
+  if (value.is_tensor()) {
+    out.emplace_back(name, value.array());
+  } else if (value.is_tuple()) {
+    for (size_t i = 0; i < value.fields().size(); ++i) {
+      collect_outputs(value.field(i), name + "_" + std::to_string(i), out);
+    }
+  } else {
+    throw Error(std::string("--output stores tensors and tuples of them; the result holds ") +
+                kind_name(value.kind()));
+  }
+}
+
+void run(const RunOptions& options) {
+  Stopwatch watch(options.time);
+  Module module = read_program(options.program);
+  watch.lap("parse");
+  {
+    Progress progress("checking " + options.program);
+    std::vector<Diagnostic> warnings;
+    infer_types_or_throw(module, &warnings);
+    report(warnings);
+  }
+  watch.lap("infer");
+  const Module::FunctionEntry& entry = find_entry(module, options.entry);
+  TypeRef signature = function_signature(module, entry.name);
+  std::vector<Value> arguments =
+      bind_arguments(*entry.function, entry.name.str(), signature.get(), options);
+  std::vector<TypeRef> types;
+  for (const Value& argument : arguments) types.push_back(value_type(argument));
+  watch.lap("arguments");
+  Module special = specialize(module, entry.name, types);
+  TypeRef special_signature = function_signature(special, entry.name);
+  watch.lap("specialize");
+  Value result;
+  {
+    Progress progress("running @" + entry.name.str());
+    result = evaluate_function(special, entry.name, arguments);
+  }
+  watch.lap("run");
+
+  TypeRef type = value_type(result);
+  if (const auto* function = special_signature ? special_signature->as<FuncType>() : nullptr) {
+    if (type->has_incomplete() || !function->result()->has_any_dim()) type = function->result();
+  }
+  if (!options.output.empty()) {
+    NamedArrays outputs;
+    collect_outputs(result, "output", outputs);
+    save_params(options.output, outputs);
+  }
+  std::string text;
+  if (options.format == "json") {
+    text = "{\"type\": ";
+    append_json_string(text, type->str());
+    text += ", \"value\": ";
+    append_json(text, result);
+    text += "}\n";
+  } else {
+    text = format_value(result) + "\n: " + type->str() + "\n";
+  }
+  print_out(text);
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, Context& context) {
+  auto options = std::make_shared<RunOptions>();
+  CLI::App* command = app.add_subcommand("run", "Run a program.");
+  command->add_option("PROGRAM", options->program, "File with the program; - is standard input.")->required();
+  command->add_option("--entry", options->entry, "Function to run; @main by default, else the only one.");
+  command
+      ->add_option("--arg", options->args,
+                   "Argument, in order or as NAME=V. V is a number, True, False or nested lists of them, with an "
+                   "optional dtype (3:int64), ones(2,3), zeros(2,3), full(1.5, 2,3), random(2,3), @x.npy or "
+                   "@x.npz:NAME.")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command
+      ->add_option("--params", options->params,
+                   "Arguments by name from a .npz, .safetensors or .params file.")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command->add_option("--executor", options->executor, "eval: the reference evaluator.")
+      ->check(CLI::IsMember({"eval"}));
+  command->add_option("--format", options->format, "text or json (one line with type and value).")
+      ->check(CLI::IsMember({"text", "json"}));
+  command->add_option("--output", options->output, "Also store the result in a .npz file.");
+  command->add_flag("--time", options->time, "Print the time of each stage on standard error.");
+  context.actions[command] = [options] {
+    std::string entry = options->entry;
+    if (!entry.empty() && entry.front() == '@') options->entry = entry.substr(1);
+    run(*options);
+  };
+}
+
+}  // namespace relay::tool
