@@ -1,0 +1,36 @@
+// Walking the DAGs of scalar expressions without recursion.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include <relay/tensor_expr/computation.h>
+
+namespace relay::te {
+
+/// Every node below the roots once, operands before users. The expressions of custom combiners are
+/// apart: they speak of placeholders only.
+std::vector<const ScalarNode*> post_order(std::span<const ScalarRef> roots);
+
+/// Numbers the nodes of `post_order` by their places.
+using NodeNumbers = std::unordered_map<const ScalarNode*, uint32_t>;
+NodeNumbers number_nodes(std::span<const ScalarNode* const> nodes);
+
+/// What a value depends on: axis ids, and placeholder ids with `kVarFlag` set; sorted.
+inline constexpr uint32_t kVarFlag = 0x80000000u;
+using FreeSet = std::vector<uint32_t>;
+
+/// The free axes and placeholders of each node of a post-order; folds bind their axes.
+std::vector<FreeSet> free_sets(std::span<const ScalarNode* const> nodes,
+                               const NodeNumbers& numbers);
+
+/// The expressions that a stage evaluates (none for views and library calls), in a fixed order.
+std::vector<ScalarRef> stage_roots(const Stage& stage);
+/// The domain of a stage that has one.
+std::span<const Axis> stage_axes(const Stage& stage);
+/// Tensors that a stage reads: loads, bases, sources, in order of first use, each once.
+std::vector<TensorId> stage_reads(const Stage& stage);
+
+}  // namespace relay::te
