@@ -193,12 +193,10 @@ Scalar Builder::sum(Dims extents, const std::function<Scalar(Indices)>& body) {
 Scalar Builder::prod(Dims extents, const std::function<Scalar(Indices)>& body) {
   return simple_fold(extents, Combiner::Kind::kProd, false, body);
 }
-Scalar Builder::max(Dims extents, const std::function<Scalar(Indices)>& body,
-                    bool needs_element) {
+Scalar Builder::max(Dims extents, const std::function<Scalar(Indices)>& body, bool needs_element) {
   return simple_fold(extents, Combiner::Kind::kMax, needs_element, body);
 }
-Scalar Builder::min(Dims extents, const std::function<Scalar(Indices)>& body,
-                    bool needs_element) {
+Scalar Builder::min(Dims extents, const std::function<Scalar(Indices)>& body, bool needs_element) {
   return simple_fold(extents, Combiner::Kind::kMin, needs_element, body);
 }
 Scalar Builder::all(Dims extents, const std::function<Scalar(Indices)>& body) {
@@ -210,7 +208,8 @@ Scalar Builder::any(Dims extents, const std::function<Scalar(Indices)>& body) {
 
 std::vector<Scalar> Builder::fold(
     Dims extents, const std::function<std::vector<Scalar>(Indices)>& body,
-    const std::function<std::vector<Scalar>(std::span<const Scalar>, std::span<const Scalar>)>& combine,
+    const std::function<std::vector<Scalar>(std::span<const Scalar>, std::span<const Scalar>)>&
+        combine,
     std::vector<Scalar> identity, bool needs_element) {
   std::vector<Axis> axes = axes_of(extents);
   std::vector<Scalar> values = body(indices_of(axes));
@@ -264,12 +263,12 @@ Tensor Builder::update(const Tensor& base, Dims extents,
     case UpdateOp::kAssign:
       break;
     case UpdateOp::kSum:
-      update.combiner = simple_combiner(base.dtype().is_bool() ? Combiner::Kind::kOr
-                                                               : Combiner::Kind::kSum);
+      update.combiner =
+          simple_combiner(base.dtype().is_bool() ? Combiner::Kind::kOr : Combiner::Kind::kSum);
       break;
     case UpdateOp::kProd:
-      update.combiner = simple_combiner(base.dtype().is_bool() ? Combiner::Kind::kAnd
-                                                               : Combiner::Kind::kProd);
+      update.combiner =
+          simple_combiner(base.dtype().is_bool() ? Combiner::Kind::kAnd : Combiner::Kind::kProd);
       break;
     case UpdateOp::kMin:
       update.combiner = simple_combiner(Combiner::Kind::kMin);
@@ -290,10 +289,10 @@ Tensor Builder::reshape(const Tensor& source, Dims dims) {
   return view(source, Dim(0), dims, strides);
 }
 
-Tensor Builder::view(const Tensor& source, Dim offset, Dims extents,
-                     Dims strides) {
+Tensor Builder::view(const Tensor& source, Dim offset, Dims extents, Dims strides) {
   RELAY_CHECK(extents.size() == strides.size(), "extents and strides of a view");
-  View view{source.id(), offset, {extents.begin(), extents.end()}, {strides.begin(), strides.end()}};
+  View view{
+      source.id(), offset, {extents.begin(), extents.end()}, {strides.begin(), strides.end()}};
   Stage stage;
   stage.outputs.push_back({view.extents, source.dtype()});
   stage.body = std::move(view);

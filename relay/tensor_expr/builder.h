@@ -15,8 +15,8 @@ using Indices = std::span<const Scalar>;
 /// A list of extents as a parameter: a vector, a span or `{n, 3}`.
 class Dims : public std::span<const Dim> {
  public:
-  Dims(std::span<const Dim> dims) : span(dims) {}             // NOLINT(google-explicit-constructor)
-  Dims(const std::vector<Dim>& dims) : span(dims) {}          // NOLINT(google-explicit-constructor)
+  Dims(std::span<const Dim> dims) : span(dims) {}     // NOLINT(google-explicit-constructor)
+  Dims(const std::vector<Dim>& dims) : span(dims) {}  // NOLINT(google-explicit-constructor)
   Dims(std::initializer_list<Dim> dims) : span(dims.begin(), dims.size()) {}  // NOLINT
   template <size_t N>
   Dims(const Dim (&dims)[N]) : span(dims) {}  // NOLINT(google-explicit-constructor)
@@ -27,8 +27,8 @@ std::vector<Scalar> replace(Indices index, size_t at, Scalar value);
 std::vector<Scalar> insert(Indices index, size_t at, Scalar value);
 std::vector<Scalar> without(Indices index, size_t at);
 
-/// A value by cases over consecutive ranges of `index`: `body(k, index - begin_k)` in the k-th range, of
-/// length `extents[k]`. A balanced tree of selects (concatenate, stack).
+/// A value by cases over consecutive ranges of `index`: `body(k, index - begin_k)` in the k-th
+/// range, of length `extents[k]`. A balanced tree of selects (concatenate, stack).
 Scalar piecewise(const Scalar& index, Dims extents,
                  const std::function<Scalar(size_t part, Scalar local)>& body);
 
@@ -58,8 +58,8 @@ class Tensor {
   Scalar load_or(std::initializer_list<Scalar> index, Scalar fill) const {
     return load_or(Indices(index.begin(), index.size()), std::move(fill));
   }
-  /// Element under numpy broadcasting: `index` may have more dimensions; a dimension of extent 1 reads 0.
-  /// A dimension that may or may not be 1 is decided at run time.
+  /// Element under numpy broadcasting: `index` may have more dimensions; a dimension of extent 1
+  /// reads 0. A dimension that may or may not be 1 is decided at run time.
   Scalar broadcast(Indices index) const;
 
  private:
@@ -78,36 +78,34 @@ class Builder {
   /// A tensor of shape `dims` whose element at i is `body(i)`.
   Tensor map(Dims dims, const std::function<Scalar(Indices)>& body);
   /// Several tensors on one domain.
-  std::vector<Tensor> map_n(Dims dims,
-                            const std::function<std::vector<Scalar>(Indices)>& body);
+  std::vector<Tensor> map_n(Dims dims, const std::function<std::vector<Scalar>(Indices)>& body);
 
-  // Folds: combine `body(k)` for all k in the box `extents`. The accumulator has the body's dtype: cast
-  // inside for another one.
+  // Folds: combine `body(k)` for all k in the box `extents`. The accumulator has the body's dtype:
+  // cast inside for another one.
   Scalar sum(Dims extents, const std::function<Scalar(Indices)>& body);
   Scalar prod(Dims extents, const std::function<Scalar(Indices)>& body);
   /// Of nothing: a run-time error if `needs_element`, else the lowest (highest) value.
-  Scalar max(Dims extents, const std::function<Scalar(Indices)>& body,
-             bool needs_element = false);
-  Scalar min(Dims extents, const std::function<Scalar(Indices)>& body,
-             bool needs_element = false);
+  Scalar max(Dims extents, const std::function<Scalar(Indices)>& body, bool needs_element = false);
+  Scalar min(Dims extents, const std::function<Scalar(Indices)>& body, bool needs_element = false);
   Scalar all(Dims extents, const std::function<Scalar(Indices)>& body);
   Scalar any(Dims extents, const std::function<Scalar(Indices)>& body);
   /// Several accumulators at once: `body(k)` gives one value for each; `combine(lhs, rhs)` joins;
   /// `identity` starts. E.g. argmax: values (x[k], k), identity (lowest, -1).
   std::vector<Scalar> fold(
       Dims extents, const std::function<std::vector<Scalar>(Indices)>& body,
-      const std::function<std::vector<Scalar>(std::span<const Scalar>, std::span<const Scalar>)>& combine,
+      const std::function<std::vector<Scalar>(std::span<const Scalar>, std::span<const Scalar>)>&
+          combine,
       std::vector<Scalar> identity, bool needs_element = false);
 
   /// Recurrence along dimension `along` of `dims`: `init(i)` before it, `step(i, carries)` at each.
   std::vector<Tensor> scan(
-      Dims dims, uint32_t along,
-      const std::function<std::vector<Scalar>(Indices)>& init,
+      Dims dims, uint32_t along, const std::function<std::vector<Scalar>(Indices)>& init,
       const std::function<std::vector<Scalar>(Indices, std::span<const Scalar>)>& step,
       bool reverse = false, bool exclusive = false);
 
   enum class UpdateOp { kAssign, kSum, kProd, kMin, kMax };
-  /// `base` with, for each point of `extents` in row-major order, element `at(i)` updated with `value(i)`.
+  /// `base` with, for each point of `extents` in row-major order, element `at(i)` updated with
+  /// `value(i)`.
   Tensor update(const Tensor& base, Dims extents,
                 const std::function<std::vector<Scalar>(Indices)>& at,
                 const std::function<Scalar(Indices)>& value, UpdateOp op,
@@ -116,15 +114,15 @@ class Builder {
   /// The same elements in row-major order under another shape (same number of elements).
   Tensor reshape(const Tensor& source, Dims dims);
   /// Strided view, see `View`.
-  Tensor view(const Tensor& source, Dim offset, Dims extents,
-              Dims strides);
+  Tensor view(const Tensor& source, Dim offset, Dims extents, Dims strides);
   /// A library kernel with outputs of the given shapes.
   std::vector<Tensor> library(std::string kernel, std::span<const Tensor> inputs,
                               std::vector<TensorInfo> outputs, std::vector<int64_t> params);
 
   /// Declares the next output.
   void output(const Tensor& tensor);
-  /// An output whose first dimension is counted at run time by its Library stage, at most tensor.dim(0).
+  /// An output whose first dimension is counted at run time by its Library stage, at most
+  /// tensor.dim(0).
   void output_counted(const Tensor& tensor);
   /// The computation, verified.
   Computation finish();

@@ -44,9 +44,6 @@ Scalar bool_constant(bool value) { return constant(int64_t{value}, kBool); }
 
 bool is_const(const Scalar& x) { return x.node()->kind == ScalarKind::kConst; }
 bool is_index_const(const Scalar& x) { return is_const(x) && x.dtype() == kInt64; }
-bool is_index_const(const Scalar& x, int64_t value) {
-  return is_index_const(x) && x.node()->value.i == value;
-}
 
 int64_t wrap_add(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
@@ -63,22 +60,38 @@ Scalar fold_int64(BinaryOp op, int64_t a, int64_t b) {
   bool divides = b != 0 && b != -1;  // least / -1 overflows
   int64_t floor_quotient = divides ? a / b - ((a % b != 0) && ((a % b < 0) != (b < 0))) : 0;
   switch (op) {
-    case BinaryOp::kAdd: return index_constant(wrap_add(a, b));
-    case BinaryOp::kSub: return index_constant(wrap_sub(a, b));
-    case BinaryOp::kMul: return index_constant(wrap_mul(a, b));
-    case BinaryOp::kDiv: return divides ? index_constant(a / b) : Scalar();
-    case BinaryOp::kMod: return divides ? index_constant(a % b) : Scalar();
-    case BinaryOp::kFloorDiv: return divides ? index_constant(floor_quotient) : Scalar();
-    case BinaryOp::kFloorMod: return divides ? index_constant(a - floor_quotient * b) : Scalar();
-    case BinaryOp::kMin: return index_constant(std::min(a, b));
-    case BinaryOp::kMax: return index_constant(std::max(a, b));
-    case BinaryOp::kEq: return bool_constant(a == b);
-    case BinaryOp::kNe: return bool_constant(a != b);
-    case BinaryOp::kLt: return bool_constant(a < b);
-    case BinaryOp::kLe: return bool_constant(a <= b);
-    case BinaryOp::kGt: return bool_constant(a > b);
-    case BinaryOp::kGe: return bool_constant(a >= b);
-    default: return Scalar();
+    case BinaryOp::kAdd:
+      return index_constant(wrap_add(a, b));
+    case BinaryOp::kSub:
+      return index_constant(wrap_sub(a, b));
+    case BinaryOp::kMul:
+      return index_constant(wrap_mul(a, b));
+    case BinaryOp::kDiv:
+      return divides ? index_constant(a / b) : Scalar();
+    case BinaryOp::kMod:
+      return divides ? index_constant(a % b) : Scalar();
+    case BinaryOp::kFloorDiv:
+      return divides ? index_constant(floor_quotient) : Scalar();
+    case BinaryOp::kFloorMod:
+      return divides ? index_constant(a - floor_quotient * b) : Scalar();
+    case BinaryOp::kMin:
+      return index_constant(std::min(a, b));
+    case BinaryOp::kMax:
+      return index_constant(std::max(a, b));
+    case BinaryOp::kEq:
+      return bool_constant(a == b);
+    case BinaryOp::kNe:
+      return bool_constant(a != b);
+    case BinaryOp::kLt:
+      return bool_constant(a < b);
+    case BinaryOp::kLe:
+      return bool_constant(a <= b);
+    case BinaryOp::kGt:
+      return bool_constant(a > b);
+    case BinaryOp::kGe:
+      return bool_constant(a >= b);
+    default:
+      return Scalar();
   }
 }
 
@@ -134,16 +147,16 @@ Scalar simplify_int64(BinaryOp op, const Scalar& a, const Scalar& b) {
     case BinaryOp::kDiv:
     case BinaryOp::kFloorDiv:
       if (c == 1) return a;
-      if (c > 0 && left_binary && left->binary == BinaryOp::kMul && left->args[1]->value.i % c == 0 &&
-          is_index_term(left)) {
+      if (c > 0 && left_binary && left->binary == BinaryOp::kMul &&
+          left->args[1]->value.i % c == 0 && is_index_term(left)) {
         return binary(BinaryOp::kMul, left->args[0], index_constant(left->args[1]->value.i / c));
       }
       return Scalar();
     case BinaryOp::kMod:
     case BinaryOp::kFloorMod:
       if (c == 1) return index_constant(0);
-      if (c > 0 && left_binary && left->binary == BinaryOp::kMul && left->args[1]->value.i % c == 0 &&
-          is_index_term(left)) {
+      if (c > 0 && left_binary && left->binary == BinaryOp::kMul &&
+          left->args[1]->value.i % c == 0 && is_index_term(left)) {
         return index_constant(0);
       }
       return Scalar();
@@ -289,8 +302,8 @@ Scalar unary(UnaryOp op, Scalar x) {
 
 Scalar binary(BinaryOp op, Scalar a, Scalar b) {
   DType dtype = a.dtype();
-  RELAY_CHECK(dtype == b.dtype(), std::string(binary_name(op)) + " of " + type_text(a) + " and " +
-                                      type_text(b));
+  RELAY_CHECK(dtype == b.dtype(),
+              std::string(binary_name(op)) + " of " + type_text(a) + " and " + type_text(b));
   if (dtype.is_bool()) {
     // Arithmetic on truth values is logic, as in NumPy.
     if (op == BinaryOp::kAdd || op == BinaryOp::kMax) op = BinaryOp::kOr;

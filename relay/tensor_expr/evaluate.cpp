@@ -1,0 +1,450 @@
+#include <relay/tensor_expr/evaluate.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include <relay/runtime/library_kernel.h>
+#include <relay/support/error.h>
+#include <relay/tensor_expr/program.h>
+#include <relay/tensor_expr/walk.h>
+
+namespace relay::te {
+namespace {
+
+Shape shape_of(const Environment& env, std::span<const Dim> dims) {
+  Shape shape;
+  for (Dim dim : dims) shape.push_back(env.dim(dim));
+  return shape;
+}
+
+std::vector<LoopAxis> loop_axes(const Environment& env, std::span<const Axis> axes) {
+  std::vector<LoopAxis> result;
+  for (const Axis& axis : axes) result.push_back({axis.id, env.dim(axis.extent)});
+  return result;
+}
+
+std::vector<NDArray> allocate(const Environment& env, const Stage& stage) {
+  std::vector<NDArray> arrays;
+  for (const TensorInfo& info : stage.outputs) {
+    arrays.push_back(NDArray::empty(shape_of(env, info.dims), info.dtype));
+  }
+  return arrays;
+}
+
+std::byte* element(const NDArray& array, int64_t position) {
+  return static_cast<std::byte*>(array.raw()) +
+         position * static_cast<int64_t>(array.dtype().size());
+}
+
+/// Calls `f` for each point of a box with the program's indices set.
+template <class F>
+void for_each_point(Program& program, std::span<const LoopAxis> axes, F&& f) {
+  int64_t total = 1;
+  for (const LoopAxis& axis : axes) {
+    total *= axis.extent;
+    program.set_index(axis.id, 0);
+  }
+  std::vector<int64_t> index(axes.size());
+  for (int64_t point = 0; point < total; ++point) {
+    f(std::span<const int64_t>(index));
+    for (size_t a = axes.size(); a-- > 0;) {
+      if (++index[a] == axes[a].extent) index[a] = 0;
+      program.set_index(axes[a].id, index[a]);
+      if (index[a] != 0) break;
+    }
+  }
+}
+
+// ---- Map ----------------------------------------------------------------------------------------
+
+/// Whether rows should run along the fold's axes instead of the domain's: if the domain has few
+/// points, or if more loads are contiguous that way.
+bool prefers_fold_rows(const Environment& env, const Map& map, std::span<const LoopAxis> axes,
+                       int64_t total) {
+  int64_t longest = 0;
+  int along_fold = 0, along_domain = 0;
+  std::vector<uint32_t> last_axes;
+  std::vector<const ScalarNode*> nodes = post_order(map.values);
+  for (const ScalarNode* node : nodes) {
+    if (node->kind != ScalarKind::kFold || node->axes.empty()) continue;
+    int64_t points = 1;
+    for (const Axis& axis : node->axes) points *= env.dim(axis.extent);
+    longest = std::max(longest, points);
+    last_axes.push_back(node->axes.back().id);
+  }
+  if (longest < 32) return false;
+  int64_t lanes_fold = std::min<int64_t>(longest, 1024);
+  int64_t lanes_domain = std::min<int64_t>(total, 1024);
+  if (lanes_fold > 2 * lanes_domain) return true;
+  if (lanes_fold < 128) return false;
+  for (const ScalarNode* node : nodes) {
+    if (node->kind != ScalarKind::kLoad || node->args.empty()) continue;
+    const ScalarNode& last = *node->args.back();
+    if (last.kind != ScalarKind::kIndex) continue;
+    if (!axes.empty() && last.axis == axes.back().id) ++along_domain;
+    along_fold += static_cast<int>(std::count(last_axes.begin(), last_axes.end(), last.axis));
+  }
+  return along_fold > along_domain;
+}
+
+std::vector<NDArray> run_stage(const Environment& env, const Stage& stage, const Map& map) {
+  std::vector<NDArray> outputs = allocate(env, stage);
+  int64_t total = outputs[0].size();
+  if (total == 0) return outputs;
+  std::vector<LoopAxis> axes = loop_axes(env, map.axes);
+  std::vector<Root> roots;
+  for (const ScalarRef& value : map.values) roots.push_back({value, 1});
+  auto store = [&](Program& program, int64_t begin, int64_t n) {
+    for (size_t k = 0; k < outputs.size(); ++k) {
+      rows::store(outputs[k].dtype(), element(outputs[k], begin), program.root(k), n);
+    }
+  };
+  Level level;
+  bool fold_rows = prefers_fold_rows(env, map, axes, total);
+  (fold_rows ? level.uniform : level.lanes) = axes;
+  Program program(env, {level}, std::move(roots));
+  program.run(0);
+  if (fold_rows) {
+    int64_t position = 0;
+    for_each_point(program, axes, [&](std::span<const int64_t>) {
+      program.run(1);
+      store(program, position++, 1);
+    });
+    return outputs;
+  }
+  for (int64_t begin = 0; begin < total;) {
+    int64_t n = std::min(total - begin, program.lanes().capacity);
+    program.lanes().move_to(begin, n);
+    program.run(1);
+    store(program, begin, n);
+    begin += n;
+  }
+  return outputs;
+}
+
+// ---- Scan ---------------------------------------------------------------------------------------
+
+/// A scan whose step joins the carry and a value that does not depend on it, by a simple combiner.
+struct PrefixScan {
+  Combiner::Kind kind;
+  ScalarRef value;
+};
+
+std::optional<PrefixScan> as_prefix(const Scan& scan) {
+  if (scan.carries.size() != 1) return std::nullopt;
+  const ScalarNode& step = *scan.step[0];
+  if (step.kind != ScalarKind::kBinary) return std::nullopt;
+  Combiner::Kind kind;
+  switch (step.binary) {
+    case BinaryOp::kAdd:
+      kind = Combiner::Kind::kSum;
+      break;
+    case BinaryOp::kMul:
+      kind = Combiner::Kind::kProd;
+      break;
+    case BinaryOp::kMax:
+      kind = Combiner::Kind::kMax;
+      break;
+    case BinaryOp::kMin:
+      kind = Combiner::Kind::kMin;
+      break;
+    default:
+      return std::nullopt;
+  }
+  uint32_t carry = scan.carries[0]->id;
+  auto is_carry = [&](const ScalarRef& x) { return x->kind == ScalarKind::kVar && x->id == carry; };
+  for (int side = 0; side < 2; ++side) {
+    const ScalarRef& value = step.args[static_cast<size_t>(1 - side)];
+    if (!is_carry(step.args[static_cast<size_t>(side)])) continue;
+    std::vector<const ScalarNode*> nodes = post_order(std::span(&value, 1));
+    std::vector<FreeSet> free = free_sets(nodes, number_nodes(nodes));
+    if (!free.back().empty() && free.back().back() >= kVarFlag) return std::nullopt;
+    return PrefixScan{kind, value};
+  }
+  return std::nullopt;
+}
+
+struct ScanLayout {
+  std::vector<LoopAxis> others;
+  std::vector<int64_t> strides;  // of the others, in the outputs
+  LoopAxis along{};
+  int64_t stride = 1;  // of `along`
+  int64_t points = 1;  // of the others
+};
+
+ScanLayout scan_layout(const Environment& env, const Scan& scan) {
+  std::vector<LoopAxis> axes = loop_axes(env, scan.axes);
+  ScanLayout layout;
+  int64_t step = 1;
+  for (size_t a = axes.size(); a-- > 0;) {
+    if (a == scan.along) {
+      layout.along = axes[a];
+      layout.stride = step;
+    } else {
+      layout.others.insert(layout.others.begin(), axes[a]);
+      layout.strides.insert(layout.strides.begin(), step);
+      layout.points *= axes[a].extent;
+    }
+    step *= axes[a].extent;
+  }
+  return layout;
+}
+
+void run_prefix(const Environment& env, const Scan& scan, const PrefixScan& prefix,
+                const ScanLayout& layout, const NDArray& output) {
+  Level points, along;
+  points.uniform = layout.others;
+  along.lanes = {layout.along};
+  Program program(env, {points, along}, {{scan.init[0], 1}, {prefix.value, 2}});
+  Lanes& lanes = program.lanes();
+  DType dtype = output.dtype();
+  auto capacity = static_cast<size_t>(lanes.capacity);
+  std::vector<std::byte> row(capacity * rows::lane_size(dtype));
+  std::vector<int64_t> offsets(capacity);
+  alignas(8) std::byte carry[8];
+  program.run(0);
+  for_each_point(program, layout.others, [&](std::span<const int64_t> index) {
+    int64_t base = 0;
+    for (size_t a = 0; a < index.size(); ++a) base += index[a] * layout.strides[a];
+    program.run(1);
+    std::memcpy(carry, program.root(0), rows::lane_size(dtype));
+    for (int64_t done = 0; done < layout.along.extent;) {
+      int64_t n = std::min(layout.along.extent - done, lanes.capacity);
+      int64_t begin = scan.reverse ? layout.along.extent - done - n : done;
+      lanes.move_to(begin, n);
+      program.run(2);
+      rows::prefix(prefix.kind, dtype, carry, row.data(), program.root(1), n, scan.reverse,
+                   scan.exclusive);
+      if (layout.stride == 1) {
+        rows::store(dtype, element(output, base + begin), row.data(), n);
+      } else {
+        for (int64_t i = 0; i < n; ++i) {
+          offsets[static_cast<size_t>(i)] = base + (begin + i) * layout.stride;
+        }
+        rows::store_scattered(dtype, output.raw(), offsets.data(), row.data(), n);
+      }
+      done += n;
+    }
+  });
+}
+
+void run_steps(const Environment& env, const Scan& scan, const ScanLayout& layout,
+               std::span<const NDArray> outputs) {
+  size_t k = scan.carries.size();
+  Level points, along;
+  points.lanes = layout.others;
+  along.uniform = {layout.along};
+  along.vars = scan.carries;
+  std::vector<Root> roots;
+  for (const ScalarRef& init : scan.init) roots.push_back({init, 1});
+  for (const ScalarRef& step : scan.step) roots.push_back({step, 2});
+  Program program(env, {points, along}, std::move(roots));
+  Lanes& lanes = program.lanes();
+  auto capacity = static_cast<size_t>(lanes.capacity);
+  std::vector<int64_t> offsets(capacity);
+  std::vector<std::vector<std::byte>> next(k);
+  for (size_t j = 0; j < k; ++j) next[j].resize(capacity * rows::lane_size(outputs[j].dtype()));
+  program.run(0);
+  for (int64_t begin = 0; begin < layout.points;) {
+    int64_t n = std::min(layout.points - begin, lanes.capacity);
+    lanes.move_to(begin, n);
+    lanes.linear(layout.strides, 0, offsets.data());
+    auto bytes = [&](size_t j) {
+      return static_cast<size_t>(n) * rows::lane_size(outputs[j].dtype());
+    };
+    auto store = [&](int64_t at) {
+      for (size_t j = 0; j < k; ++j) {
+        rows::store_scattered(outputs[j].dtype(), element(outputs[j], at * layout.stride),
+                              offsets.data(), program.var(scan.carries[j]->id), n);
+      }
+    };
+    program.run(1);
+    for (size_t j = 0; j < k; ++j) {
+      std::memcpy(program.var(scan.carries[j]->id), program.root(j), bytes(j));
+    }
+    for (int64_t t = 0; t < layout.along.extent; ++t) {
+      int64_t at = scan.reverse ? layout.along.extent - 1 - t : t;
+      program.set_index(layout.along.id, at);
+      if (scan.exclusive) store(at);
+      program.run(2);
+      // A carry may be another one's step: all results are saved before any is overwritten.
+      for (size_t j = 0; j < k; ++j) std::memcpy(next[j].data(), program.root(k + j), bytes(j));
+      for (size_t j = 0; j < k; ++j) {
+        std::memcpy(program.var(scan.carries[j]->id), next[j].data(), bytes(j));
+      }
+      if (!scan.exclusive) store(at);
+    }
+    begin += n;
+  }
+}
+
+std::vector<NDArray> run_stage(const Environment& env, const Stage& stage, const Scan& scan) {
+  std::vector<NDArray> outputs = allocate(env, stage);
+  if (outputs[0].size() == 0) return outputs;
+  ScanLayout layout = scan_layout(env, scan);
+  std::optional<PrefixScan> prefix = as_prefix(scan);
+  if (prefix && layout.along.extent > 4 * layout.points) {
+    run_prefix(env, scan, *prefix, layout, outputs[0]);
+  } else {
+    run_steps(env, scan, layout, outputs);
+  }
+  return outputs;
+}
+
+// ---- The others ---------------------------------------------------------------------------------
+
+std::vector<NDArray> run_stage(const Environment& env, const Stage&, const Update& update) {
+  NDArray result = env.tensor(update.base).copy();
+  Level level;
+  level.lanes = loop_axes(env, update.axes);
+  std::vector<Root> roots;
+  for (const ScalarRef& index : update.at) roots.push_back({index, 1});
+  roots.push_back({update.value, 1});
+  int64_t total = 1;
+  for (const LoopAxis& axis : level.lanes) total *= axis.extent;
+  if (total == 0) return {result};
+  Program program(env, {level}, std::move(roots));
+  Lanes& lanes = program.lanes();
+  std::vector<int64_t> offsets(static_cast<size_t>(lanes.capacity));
+  const Combiner::Kind* kind = update.combiner ? &update.combiner->kind : nullptr;
+  size_t rank = result.rank();
+  program.run(0);
+  for (int64_t begin = 0; begin < total;) {
+    int64_t n = std::min(total - begin, lanes.capacity);
+    lanes.move_to(begin, n);
+    program.run(1);
+    std::fill(offsets.begin(), offsets.end(), 0);
+    for (size_t d = 0; d < rank; ++d) {
+      const auto* index = static_cast<const int64_t*>(program.root(d));
+      int64_t extent = result.extent(d), stride = result.stride(d);
+      for (size_t i = 0; i < static_cast<size_t>(n); ++i) {
+        if (offsets[i] < 0) continue;
+        bool inside = index[i] >= 0 && index[i] < extent;
+        if (!inside && update.bounds == Bounds::kFail) throw RuntimeError("index out of range");
+        offsets[i] = inside ? offsets[i] + index[i] * stride : -1;
+      }
+    }
+    rows::update(kind, result.dtype(), result.raw(), offsets.data(), program.root(rank), n);
+    begin += n;
+  }
+  return {result};
+}
+
+std::vector<NDArray> run_stage(const Environment& env, const Stage&, const View& view) {
+  const NDArray& source = env.tensor(view.source);
+  Shape extents = shape_of(env, view.extents);
+  Shape strides = shape_of(env, view.strides);
+  int64_t offset = env.dim(view.offset);
+  if (element_count(extents) == 0) return {NDArray::empty(extents, source.dtype())};
+  int64_t low = offset, high = offset;
+  for (size_t i = 0; i < extents.size(); ++i) {
+    int64_t reach = (extents[i] - 1) * strides[i];
+    (reach < 0 ? low : high) += reach;
+  }
+  if (low < 0 || high >= source.size()) throw RuntimeError("view outside of its tensor");
+  return {source.contiguous().view(extents, strides, offset)};
+}
+
+std::vector<NDArray> run_stage(const Environment& env, const Stage& stage, const Library& library,
+                               int64_t& counted) {
+  LibraryKernel kernel = find_library_kernel(library.kernel);
+  RELAY_CHECK(kernel != nullptr, "no library kernel " + library.kernel);
+  std::vector<NDArray> inputs;
+  for (TensorId id : library.inputs) inputs.push_back(env.tensor(id));
+  std::vector<NDArray> outputs = allocate(env, stage);
+  LibraryCall call{inputs, library.params, outputs, -1};
+  kernel(call);
+  counted = call.count;
+  return outputs;
+}
+
+/// Named dimensions that an input has as an extent.
+void check_inputs(const Computation& computation, std::span<const NDArray> inputs,
+                  std::vector<std::pair<const TypeVar*, int64_t>>& symbols) {
+  RELAY_CHECK(inputs.size() == computation.inputs.size(), "number of inputs of a computation");
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const TensorInfo& info = computation.inputs[i];
+    RELAY_CHECK(inputs[i].dtype() == info.dtype && inputs[i].rank() == info.rank(),
+                "input " + std::to_string(i) + " of a computation is " +
+                    std::string(inputs[i].dtype().name()) + shape_text(inputs[i].shape()));
+    for (size_t d = 0; d < info.rank(); ++d) {
+      int64_t extent = inputs[i].extent(d);
+      RELAY_CHECK(!info.dims[d].is_int() || info.dims[d].as_int() == extent,
+                  "input " + std::to_string(i) + " of a computation has shape " +
+                      shape_text(inputs[i].shape()));
+      if (const TypeVar* symbol = info.dims[d].as_symbol()) symbols.emplace_back(symbol, extent);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<NDArray> evaluate(const Computation& computation, std::span<const NDArray> inputs,
+                              const SymbolValue& symbols) {
+  std::vector<std::pair<const TypeVar*, int64_t>> bound;
+  check_inputs(computation, inputs, bound);
+  SymbolValue symbol_value = [&](const TypeVar* symbol) {
+    for (const auto& [known, extent] : bound) {
+      if (known == symbol) return extent;
+    }
+    RELAY_CHECK(static_cast<bool>(symbols), "a named dimension without value");
+    return symbols(symbol);
+  };
+  Environment env;
+  env.computation = &computation;
+  env.inputs = inputs;
+  env.dim = [&](Dim dim) {
+    return dim.is_int() ? dim.as_int() : evaluate_dim(dim, inputs, symbol_value);
+  };
+
+  // Stages that no output needs do not run; results live until their last reader has run.
+  size_t count = computation.stages.size();
+  std::vector<size_t> last_use(count, 0);
+  std::vector<char> needed(count, 0);
+  for (const Output& output : computation.outputs) {
+    if (output.tensor.is_input()) continue;
+    needed[static_cast<size_t>(output.tensor.stage)] = 1;
+    last_use[static_cast<size_t>(output.tensor.stage)] = count;
+  }
+  if (count > 1) {
+    for (size_t s = count; s-- > 0;) {
+      if (needed[s] == 0) continue;
+      for (TensorId id : stage_reads(computation.stages[s])) {
+        if (id.is_input()) continue;
+        auto stage = static_cast<size_t>(id.stage);
+        needed[stage] = 1;
+        last_use[stage] = std::max(last_use[stage], s);
+      }
+    }
+  }
+  env.results.resize(count);
+  std::vector<int64_t> counted(count, -1);
+  for (size_t s = 0; s < count; ++s) {
+    if (needed[s] == 0) continue;
+    const Stage& stage = computation.stages[s];
+    env.results[s] = std::visit(
+        [&](const auto& body) {
+          if constexpr (std::is_same_v<std::decay_t<decltype(body)>, Library>) {
+            return run_stage(env, stage, body, counted[s]);
+          } else {
+            return run_stage(env, stage, body);
+          }
+        },
+        stage.body);
+    for (size_t earlier = 0; earlier < s; ++earlier) {
+      if (last_use[earlier] == s) env.results[earlier].clear();
+    }
+  }
+  std::vector<NDArray> outputs;
+  for (const Output& output : computation.outputs) {
+    NDArray array = env.tensor(output.tensor);
+    if (output.counted) {
+      int64_t rows = counted[static_cast<size_t>(output.tensor.stage)];
+      if (rows >= 0) array = array.slice(0, 0, rows);
+    }
+    outputs.push_back(std::move(array));
+  }
+  return outputs;
+}
+
+}  // namespace relay::te
