@@ -127,7 +127,8 @@ Source source_of(const Scaling& scaling, const Scalar& at, Dim from, Dim to, DTy
       break;
   }
   if (scaling.nearest) {
-    if (scaling.coordinates != Coordinates::kAsymmetric) {
+    // Aligned corners round; otherwise the element before the place is the nearest, as in TVM.
+    if (scaling.coordinates == Coordinates::kAlignCorners) {
       above = above * 2 + below;
       below = below * 2;
     }
