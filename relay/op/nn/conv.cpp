@@ -134,6 +134,25 @@ TypeRef infer_conv(const RelationCall& call, size_t rank, bool transposed) {
   return TensorType::make(dims, result_dtype(attrs, data.dtype));
 }
 
+// The weight's type, if channels and kernel_size say all about it.
+template <class A>
+TypeRef expect_weight(const RelationCall& call, size_t i, size_t rank, bool transposed) {
+  const ConvAttrs& attrs = call.attrs<A>();
+  if (i != 1 || !call.input(0) || !attrs.channels || !attrs.kernel_size) return {};
+  te::TensorInfo data = call.tensor(0);
+  if (data.dtype.is_integer() && attrs.out_dtype.valid()) return {};  // any integers will do
+  Conv conv(attrs, rank);
+  conv.data.check(data.dims, "the data");
+  std::vector<int64_t> sizes = spatial_attr(*attrs.kernel_size, rank, "kernel_size");
+  Dim in = conv.data.extent(data.dims, 'C');
+  std::vector<Dim> dims = conv.kernel.dims([&](char axis) -> Dim {
+    if (axis == 'O') return transposed ? *attrs.channels / conv.groups : *attrs.channels;
+    if (axis == 'I') return transposed ? in : floor_div(in, conv.groups);
+    return sizes[conv.dimension(axis)];
+  });
+  return TensorType::make(dims, data.dtype);
+}
+
 // How the sum over input channels runs: `extents` of the folded indices, and what they stand for.
 struct Channels {
   std::vector<Dim> extents;
@@ -243,7 +262,10 @@ void declare(OpBuilder& op) {
       .input("weight", kTransposed ? "Tensor in kernel_layout: O counts the output channels of one group."
                                    : "Tensor in kernel_layout: I counts the input channels of one group.")
       .template attrs<A>()
-      .relation([](const RelationCall& call) { return infer_conv<A>(call, kRank, kTransposed); })
+      .relation([](const RelationCall& call) { return infer_conv<A>(call, kRank, kTransposed); },
+                [](const RelationCall& call, size_t i) {
+                  return expect_weight<A>(call, i, kRank, kTransposed);
+                })
       .precision(Precision::kFloat32)
       .level(2)
       .compute([](const OpCall& call, te::Builder& b) {
