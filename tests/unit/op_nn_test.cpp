@@ -76,8 +76,8 @@ TEST(Layout, Blocks) {
 }
 
 TEST(Layout, Errors) {
-  for (const char* text : {"", "NCH", "NCHWD", "NNCHW", "NCHWc", "NCHW0c", "NCHW8", "NCHW8d", "8NCHW",
-                           "NCHW-8c", "NCHW99999999999999999999c"}) {
+  for (const char* text : {"", "NCH", "NCHWD", "NNCHW", "NCHWc", "NCHW0c", "NCHW8", "NCHW8d",
+                           "8NCHW", "NCHW-8c", "NCHW99999999999999999999c"}) {
     EXPECT_THROW(Layout::parse(text, "NCHW", "layout"), Error) << text;
   }
 }
@@ -93,7 +93,8 @@ TEST(Conv, BlockedIsThePlainOne) {
   mixed.kernel_layout = "OIHW4i2o";
   mixed.out_layout = "NCHW2c";
   NDArray expected = run("nn.conv2d", {x, w}, Attrs::make(plain))[0];
-  NDArray blocks = run("nn.conv2d", {blocked(x, 1, 4), blocked(blocked(w, 1, 4), 0, 2)}, Attrs::make(mixed))[0];
+  NDArray blocks =
+      run("nn.conv2d", {blocked(x, 1, 4), blocked(blocked(w, 1, 4), 0, 2)}, Attrs::make(mixed))[0];
   expect_near(blocks, blocked(expected, 1, 2));
 
   mixed.kernel_layout = "OIHW8i";  // blocks that do not match the data's
@@ -210,7 +211,8 @@ TEST(Pool, MaximumGradientGoesToTheFirst) {
   NDArray back = run("nn.max_pool2d_grad", {g, x}, Attrs::make(attrs))[0];
   expect_near(back, NDArray::from<float>({1, 1, 2, 3}, {0, 30, 0, 0, 0, 0}));
 
-  // Padding never wins, not even against minus infinity; windows of nothing but padding drop theirs.
+  // Padding never wins, not even against minus infinity; windows of nothing but padding drop
+  // theirs.
   attrs.padding = {1};
   x = NDArray::from<float>({1, 1, 1, 1}, {-inf});
   g = NDArray::from<float>({1, 1, 2, 2}, {1, 2, 3, 4});
@@ -218,8 +220,10 @@ TEST(Pool, MaximumGradientGoesToTheFirst) {
               NDArray::from<float>({1, 1, 1, 1}, {10}));
   attrs.padding = {2};
   g = numbers({1, 1, 4, 4}, 11);
-  double inner = g.element_as_double(5) + g.element_as_double(6) + g.element_as_double(9) + g.element_as_double(10);
-  EXPECT_NEAR(run("nn.max_pool2d_grad", {g, x}, Attrs::make(attrs))[0].element_as_double(0), inner, 1e-5);
+  double inner = g.element_as_double(5) + g.element_as_double(6) + g.element_as_double(9) +
+                 g.element_as_double(10);
+  EXPECT_NEAR(run("nn.max_pool2d_grad", {g, x}, Attrs::make(attrs))[0].element_as_double(0), inner,
+              1e-5);
 
   attrs.padding = {0};
   x = NDArray::from<float>({1, 1, 2, 2}, {5, nan, nan, 7});
@@ -280,7 +284,8 @@ TEST(Sort, NotANumberComesLast) {
   expect_near(up, NDArray::from<int32_t>({5}, {2, 0, 4, 1, 3}));
   attrs.is_ascend = false;
   attrs.dtype = kInt64;
-  expect_near(run("argsort", {x}, Attrs::make(attrs))[0], NDArray::from<int64_t>({5}, {4, 0, 2, 1, 3}));
+  expect_near(run("argsort", {x}, Attrs::make(attrs))[0],
+              NDArray::from<int64_t>({5}, {4, 0, 2, 1, 3}));
 }
 
 TEST(Sort, StridedInputAndLongLanes) {
@@ -300,7 +305,8 @@ TEST(Sort, StridedInputAndLongLanes) {
 TEST(Sort, Bool) {
   NDArray x = NDArray::from<Bool>({4}, {Bool(true), Bool(false), Bool(true), Bool(false)});
   ArgsortAttrs attrs;
-  expect_near(run("argsort", {x}, Attrs::make(attrs))[0], NDArray::from<int32_t>({4}, {1, 3, 0, 2}));
+  expect_near(run("argsort", {x}, Attrs::make(attrs))[0],
+              NDArray::from<int32_t>({4}, {1, 3, 0, 2}));
 }
 
 }  // namespace
