@@ -409,21 +409,20 @@ bool Solver::unify_dims(Dim first, Dim second) {
   return universal ? refuted() : true;
 }
 
-bool Solver::retry_dims() {
-  if (waiting_dims_.empty()) return true;
+std::vector<Solver::DimEquality> Solver::retry_dims() {
   std::vector<DimEquality> waiting;
+  std::vector<DimEquality> refuted;
   waiting.swap(waiting_dims_);
-  bool ok = true;
   for (DimEquality& equality : waiting) {
     Dim a = zonk(equality.a);
     Dim b = zonk(equality.b);
     if (a == equality.a && b == equality.b) {
       waiting_dims_.push_back(equality);
-    } else {
-      ok &= unify_dims(a, b);
+    } else if (!unify_dims(a, b)) {
+      refuted.push_back({a, b, equality.span});
     }
   }
-  return ok;
+  return refuted;
 }
 
 void Solver::settle_any() {

@@ -103,8 +103,12 @@ class Solver final : public DimSolver {
   void bind_dim(uint32_t id, Dim dim);
   /// Dimensions that were only ever required to equal `?` become `?` (T15).
   void settle_any();
-  /// Takes up dimension equalities that waited; those refuted are reported by `refuted`.
-  bool retry_dims();
+  struct DimEquality {
+    Dim a, b;
+    Span span;
+  };
+  /// Takes up dimension equalities that waited (T14); returns those that are refuted.
+  std::vector<DimEquality> retry_dims();
 
   // ---- Watching ----
   /// Wakes a constraint when any unsolved variable of a type is solved.
@@ -137,11 +141,6 @@ class Solver final : public DimSolver {
   TypeRef join_known(const TypeRef& a, const TypeRef& b);
   void wake(std::vector<ConstraintId>& watchers);
   uint32_t find_slot(const TypeRef& type);
-
-  struct DimEquality {
-    Dim a, b;
-    Span span;
-  };
 
   std::vector<Slot> slots_;
   std::vector<DimSlot> dims_;
