@@ -78,7 +78,8 @@ class Inferencer {
   explicit Inferencer(Context& context);
 
   /// Infers functions that call each other (T12) and publishes their types and those of all their nodes.
-  void infer_group(std::span<const Module::FunctionEntry* const> group);
+  /// `entry`: nobody calls it, so what its arguments leave open takes defaults (T8, T17).
+  void infer_group(std::span<const Module::FunctionEntry* const> group, bool entry);
   /// Infers an expression whose free variables are annotated, publishes, and returns its type.
   TypeRef infer_root(const ExprRef& expr);
 
@@ -162,8 +163,11 @@ class Inferencer {
   void require_deferred();
 
   // ---- Publication (publish.cpp) ----
+  TypeRef infer_function(const Module::FunctionEntry& member);
   void publish_group(std::span<const Module::FunctionEntry* const> group,
-                     std::span<const int32_t> schemes, std::span<const TypeRef> types);
+                     std::span<const TypeRef> types, int32_t scheme);
+  std::vector<ConstraintId> relevant_constraints(std::span<const ConstraintId> all,
+                                                 const Scheme& scheme);
   void publish_nodes();
   TypeRef published_scheme(Scheme& scheme);
   TypeRef close(const TypeRef& type, std::vector<TypeVarRef>* params);
@@ -195,6 +199,8 @@ class Inferencer {
   std::unordered_map<const TypeVar*, Dim> flexible_names_;
   std::unordered_set<Name> used_names_;
   std::array<uint32_t, 4> name_counters_{};
+  std::unordered_map<const TypeVar*, Numeric> generated_;  // type parameters made here
+  bool groups_published_ = false;
 };
 
 /// Whether every parameter and the result are annotated, so that the signature is known at once (T12).
