@@ -51,14 +51,15 @@ void Inferencer::step_let(Frame& frame, const Let* let) {
   if (frame.step == 1) {
     frame.step = 2;
     Value bound = values_.back();
-    solver_.set_span(value->span());
+    Span value_span = use_span(value, let);
+    solver_.set_span(value_span);
     if (!is_function || (bound.scheme == kNoScheme && !bound.type->has_binder())) {
       bound = {take(values_.size() - 1, let, 0)};
       if (var->annotation() && !is_function) {
         TypeRef wanted = annotation(var->annotation(), var->span());
         if (!solver_.unify(wanted, bound.type)) {
           sink_.add(type_mismatch(solver_, "the value of %" + var->name().str(), wanted, bound.type,
-                                  value->span())
+                                  value_span)
                         .note("%" + var->name().str() + " is annotated here", var->span()));
         }
         solver_.settle_any();
@@ -187,12 +188,13 @@ void Inferencer::enter_function(const Function* function, const Var* bound_to, b
 Value Inferencer::leave_function(const Function* function, const TypeRef& body) {
   FunctionScope scope = std::move(functions_.back());
   functions_.pop_back();
-  solver_.set_span(function->body()->span());
+  Span body_span = use_span(function->body().get(), function);
+  solver_.set_span(body_span);
   TypeRef result = body;
   if (scope.body_result) {
     if (!solver_.unify(scope.body_result, body)) {
       Diagnostic diagnostic = type_mismatch(solver_, "the result of the function", scope.body_result,
-                                            body, function->body()->span());
+                                            body, body_span);
       diagnostic.note("the function is declared here", function->span());
       sink_.add(std::move(diagnostic));
     }
@@ -245,7 +247,8 @@ void Inferencer::step_match(Frame& frame, const Match* match) {
   TypeRef type;
   for (size_t i = 0; i < clauses; ++i) {
     const Expr* body = match->clause_bodies()[i].get();
-    solver_.set_span(body->span());
+    Span body_span = use_span(body, match);
+    solver_.set_span(body_span);
     TypeRef next = take(base + 1 + i, match, static_cast<uint32_t>(i + 1));
     if (!type) {
       type = next;
@@ -259,9 +262,9 @@ void Inferencer::step_match(Frame& frame, const Match* match) {
     Diagnostic diagnostic = Diagnostic::error("the clauses of a match have different types: " +
                                                   display(solver_, type) + " and " +
                                                   display(solver_, next),
-                                              body->span());
+                                              body_span);
     diagnostic.note("the first clause is " + display(solver_, type),
-                    match->clause_bodies()[0]->span());
+                    use_span(match->clause_bodies()[0].get(), match));
     explain(diagnostic, solver_);
     sink_.add(std::move(diagnostic));
   }

@@ -226,18 +226,19 @@ TypeRef Inferencer::call_value(const Call* call, const TypeRef& callee, size_t f
     for (size_t i = 0; i < args.size() && i < func->params().size(); ++i) {
       const TypeRef& param = func->params()[i];
       if (param == types[i]) continue;
-      solver_.set_span(args[i]->span());
+      Span arg_span = use_span(args[i].get(), call);
+      solver_.set_span(arg_span);
       if (solver_.unify(param, types[i])) continue;
       Diagnostic diagnostic =
           type_mismatch(solver_, "argument " + std::to_string(i + 1) + " of " + callee_name(), param,
-                        types[i], args[i]->span());
+                        types[i], arg_span);
       note_definition(diagnostic, callee_expr, i);
       sink_.add(std::move(diagnostic));
     }
   } else {
     sink_.add(Diagnostic::error(callee_name() + " is called, but it is no function: it is " +
                                     display(solver_, known),
-                                callee_expr->span()));
+                                use_span(callee_expr, call)));
     result = failed(call->span());
   }
   solver_.settle_any();

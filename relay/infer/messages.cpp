@@ -39,8 +39,16 @@ std::string source_text(Span span, size_t width) {
 }
 
 std::string source_text(const Expr* expr, size_t width) {
+  if (const auto* var = expr->as<Var>()) return "%" + var->name().str();
+  if (const auto* constructor = expr->as<Constructor>()) return constructor->name().str();
   std::string text = source_text(expr->span(), width);
   return text.empty() ? print_short(expr, width) : text;
+}
+
+Span use_span(const Expr* operand, const Expr* user) {
+  bool shared_name = operand->is<Var>() || operand->is<Op>() || operand->is<Constructor>();
+  return (shared_name || !operand->span().known()) && user->span().known() ? user->span()
+                                                                            : operand->span();
 }
 
 std::string numeric_name(Numeric numeric) {

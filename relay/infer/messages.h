@@ -14,6 +14,8 @@ std::string display(Solver& solver, const TypeRef& type);
 /// The source text of a span on one line, cut; or the expression as printed.
 std::string source_text(Span span, size_t width = 40);
 std::string source_text(const Expr* expr, size_t width = 40);
+/// Where an operand is used: variables are one node for all their uses, so theirs is the user's place.
+Span use_span(const Expr* operand, const Expr* user);
 /// "a float", "an integer", … what a class of dtypes admits.
 std::string numeric_name(Numeric numeric);
 

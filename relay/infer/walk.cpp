@@ -79,7 +79,7 @@ TypeRef Inferencer::take_deferred(size_t index, const Expr* parent, uint32_t ope
   const Value& value = values_[index];
   if (value.scheme == kNoScheme && !value.type->has_binder()) return value.type;
   const Expr* callee = parent != nullptr ? parent->operands()[operand].get() : nullptr;
-  Span span = callee != nullptr ? callee->span() : Span();
+  Span span = callee != nullptr ? use_span(callee, parent) : Span();
   TypeRef type = instantiate(value, type_args, span);
   if (callee != nullptr && (callee->is<Var>() || callee->is<GlobalVar>())) {
     occurrences_.push_back({parent, operand, callee, type});
@@ -182,7 +182,7 @@ void Inferencer::step_simple(Frame& frame) {
       if (cell == nullptr) {
         sink_.add(Diagnostic::error(std::string(write ? "ref_write" : "ref_read") +
                                         " needs a reference, found " + display(solver_, ref),
-                                    expr->operands()[0]->span()));
+                                    use_span(expr->operands()[0].get(), expr)));
         type = write ? TupleType::make({}) : failed(expr->span());
         break;
       }
@@ -193,9 +193,9 @@ void Inferencer::step_simple(Frame& frame) {
       TypeRef value = take(base + 1, expr, 1);
       if (!solver_.unify(cell->value(), value)) {
         sink_.add(type_mismatch(solver_, "the value written into a reference", cell->value(), value,
-                                expr->operands()[1]->span())
+                                use_span(expr->operands()[1].get(), expr))
                       .note("the reference is " + display(solver_, ref),
-                            expr->operands()[0]->span()));
+                            use_span(expr->operands()[0].get(), expr)));
       }
       type = TupleType::make({});
       break;
@@ -215,7 +215,7 @@ void Inferencer::step_if(Frame& frame, const If* branch) {
   if (!visit_operands(frame, 3)) return;
   uint32_t base = frame.base;
   frames_.pop_back();
-  Span condition_span = branch->condition()->span();
+  Span condition_span = use_span(branch->condition().get(), branch);
   solver_.set_span(condition_span);
   TypeRef condition = take(base, branch, 0);
   TypeRef wanted = TensorType::scalar(kBool);
@@ -232,7 +232,8 @@ void Inferencer::step_if(Frame& frame, const If* branch) {
     }
     sink_.add(std::move(diagnostic));
   }
-  solver_.set_span(branch->else_branch()->span());
+  Span else_span = use_span(branch->else_branch().get(), branch);
+  solver_.set_span(else_span);
   TypeRef yes = take(base + 1, branch, 1);
   TypeRef no = take(base + 2, branch, 2);
   TypeRef type = solver_.join(yes, no);
@@ -240,8 +241,8 @@ void Inferencer::step_if(Frame& frame, const If* branch) {
     Diagnostic diagnostic =
         Diagnostic::error("the branches of an if have different types: " + display(solver_, yes) +
                               " and " + display(solver_, no),
-                          branch->else_branch()->span());
-    diagnostic.note("this branch is " + display(solver_, yes), branch->then_branch()->span());
+                          else_span);
+    diagnostic.note("this branch is " + display(solver_, yes), use_span(branch->then_branch().get(), branch));
     explain(diagnostic, solver_);
     sink_.add(std::move(diagnostic));
     type = yes;
