@@ -85,13 +85,14 @@ class ProgramCompiler {
   // program_emit.cpp
   Reg new_reg(DType dtype, uint32_t context, bool wide);
   Block& block_of(uint32_t scope) { return p_.blocks_[scopes_[scope].block]; }
-  /// A node's register as a row of `context` if `wide`, else as it is.
-  Reg operand(const ScalarNode* node, uint32_t context, bool wide);
+  /// A node's register as a row of the scope's context if `wide`, else as it is. `scope` is where
+  /// the node is used.
+  Reg operand(const ScalarNode* node, uint32_t scope, bool wide);
   void emit(size_t i);
   void finish(size_t i, const Instr& instr, uint32_t context);
   void emit_thunk(size_t i, uint32_t context);
   Reg index_reg(uint32_t axis) const;
-  uint32_t emit_load(const ScalarNode& node, const LoadPlan& plan, uint32_t context);
+  uint32_t emit_load(const ScalarNode& node, const LoadPlan& plan, uint32_t scope);
   Reg emit_fold(FoldInfo& fold, uint32_t outer, bool wide);
   void allocate();
 
@@ -106,6 +107,12 @@ class ProgramCompiler {
   std::vector<Place> places_;
   std::vector<Scope> scopes_;
   std::vector<uint32_t> level_scopes_;
+  struct Arms {
+    uint32_t first, second;
+  };
+  std::vector<Arms> arm_scopes_;        // of selects
+  std::vector<uint32_t> value_scopes_;  // of folds
+  std::vector<uint32_t> body_scopes_;   // of folds
   std::unordered_map<uint32_t, uint32_t> binders_;
   std::vector<std::vector<uint32_t>> wide_ids_;  // of each context
   std::vector<uint32_t> prologues_;

@@ -15,13 +15,18 @@ Reg ProgramCompiler::new_reg(DType dtype, uint32_t context, bool wide) {
   return static_cast<Reg>(p_.registers_.size() - 1);
 }
 
-Reg ProgramCompiler::operand(const ScalarNode* node, uint32_t context, bool wide) {
+Reg ProgramCompiler::operand(const ScalarNode* node, uint32_t scope, bool wide) {
+  uint32_t context = scopes_[scope].context;
   uint32_t number = numbers_.at(node);
   const Place& place = places_[number];
   Reg reg = place.reg;
   if (!wide || p_.registers_[reg].wide) return reg;
+  bool same = scopes_[place.scope].context == context;
+  // A value that is computed on demand is there only where it was asked for.
+  bool local = !same && place.home != kNone;
   // Keyed by node, not by register: a fail node and its value share one, but not the place.
-  auto [entry, added] = splats_.try_emplace((uint64_t{context} << 32) | number, 0);
+  uint64_t key = (uint64_t{local ? scope | 0x80000000u : context} << 32) | number;
+  auto [entry, added] = splats_.try_emplace(key, 0);
   if (!added) return entry->second;
   Instr instr;
   instr.code = Instr::Code::kSplat;
@@ -29,8 +34,9 @@ Reg ProgramCompiler::operand(const ScalarNode* node, uint32_t context, bool wide
   instr.a = reg;
   instr.out = new_reg(p_.registers_[reg].dtype, context, true);
   entry->second = instr.out;
-  bool same = scopes_[place.scope].context == context;
-  Block& block = same ? block_of(place.scope) : p_.blocks_[prologues_.at(context)];
+  Block& block = same    ? block_of(place.scope)
+                 : local ? block_of(scope)
+                         : p_.blocks_[prologues_.at(context)];
   block.code.push_back(instr);
   return instr.out;
 }
@@ -72,7 +78,7 @@ void ProgramCompiler::emit(size_t i) {
     case ScalarKind::kBitcast: {
       DType from = node.args[0]->dtype;
       instr.code = Instr::Code::kUnary;
-      instr.a = operand(node.args[0].get(), context, wide);
+      instr.a = operand(node.args[0].get(), place.scope, wide);
       if (node.kind == ScalarKind::kUnary) {
         instr.unary = rows::unary_fn(node.unary, from);
         instr.round = rows::round_fn(node.dtype);
@@ -85,8 +91,8 @@ void ProgramCompiler::emit(size_t i) {
     }
     case ScalarKind::kBinary: {
       DType from = node.args[0]->dtype;
-      instr.a = operand(node.args[0].get(), context, wide);
-      instr.b = operand(node.args[1].get(), context, wide);
+      instr.a = operand(node.args[0].get(), place.scope, wide);
+      instr.b = operand(node.args[1].get(), place.scope, wide);
       if (divides(node.binary) && from.is_integer()) {
         instr.code = Instr::Code::kDivide;
         instr.divide = rows::divide_fn(node.binary, from);
@@ -99,14 +105,14 @@ void ProgramCompiler::emit(size_t i) {
     }
     case ScalarKind::kLoad:
       instr.code = Instr::Code::kLoad;
-      instr.extra = emit_load(node, plans_[place.plan], context);
+      instr.extra = emit_load(node, plans_[place.plan], place.scope);
       break;
     case ScalarKind::kSelect: {
       instr.code = Instr::Code::kSelect;
       instr.extra = place.plan;
-      instr.c = operand(node.args[0].get(), context, false);
-      instr.a = operand(node.args[1].get(), context, wide);
-      instr.b = operand(node.args[2].get(), context, wide);
+      instr.c = operand(node.args[0].get(), place.scope, false);
+      instr.a = operand(node.args[1].get(), arm_scopes_[place.plan].first, wide);
+      instr.b = operand(node.args[2].get(), arm_scopes_[place.plan].second, wide);
       if (p_.registers_[instr.c].wide) {
         SelectInfo& info = p_.selects_[place.plan];
         info.then_mask.resize(static_cast<size_t>(p_.contexts_[context].capacity));
@@ -117,7 +123,7 @@ void ProgramCompiler::emit(size_t i) {
     case ScalarKind::kFail:
       instr.code = Instr::Code::kFail;
       instr.extra = place.plan;
-      instr.c = operand(node.args[0].get(), context, false);
+      instr.c = operand(node.args[0].get(), place.scope, false);
       place.reg = places_[numbers_.at(node.args[1].get())].reg;
       instr.out = place.reg;
       finish(i, instr, context);
@@ -165,8 +171,8 @@ Reg ProgramCompiler::index_reg(uint32_t axis) const {
   RELAY_UNREACHABLE("an axis without register");
 }
 
-uint32_t ProgramCompiler::emit_load(const ScalarNode& node, const LoadPlan& plan,
-                                    uint32_t context) {
+uint32_t ProgramCompiler::emit_load(const ScalarNode& node, const LoadPlan& plan, uint32_t scope) {
+  uint32_t context = scopes_[scope].context;
   LoadInfo load;
   load.array = env_.tensor(node.tensor);
   load.dtype = node.dtype;
@@ -182,10 +188,10 @@ uint32_t ProgramCompiler::emit_load(const ScalarNode& node, const LoadPlan& plan
     axis.constant = plan.axes[d].constant;
     axis.lanes = plan.axes[d].lanes;
     for (const IndexTerm& term : plan.axes[d].uniform) {
-      axis.uniform.push_back({term.coefficient, operand(term.node, context, false)});
+      axis.uniform.push_back({term.coefficient, operand(term.node, scope, false)});
     }
     for (const IndexTerm& term : plan.axes[d].wide) {
-      axis.wide.push_back({term.coefficient, operand(term.node, context, true)});
+      axis.wide.push_back({term.coefficient, operand(term.node, scope, true)});
       load.affine = false;
     }
     for (size_t a = 0; a < axis.lanes.size(); ++a) {
@@ -213,14 +219,15 @@ uint32_t ProgramCompiler::emit_load(const ScalarNode& node, const LoadPlan& plan
 Reg ProgramCompiler::emit_fold(FoldInfo& fold, uint32_t outer, bool wide) {
   const ScalarNode& node = *fold.node;
   const Combiner& combiner = *node.combiner;
+  auto number = static_cast<size_t>(&fold - p_.folds_.data());
   size_t k = accumulators_of(node);
   for (size_t j = 0; j < k; ++j) {
     DType dtype = node.args[j]->dtype;
     fold.dtypes.push_back(dtype);
-    fold.values.push_back(operand(node.args[j].get(), fold.context, true));
+    fold.values.push_back(operand(node.args[j].get(), value_scopes_[number], true));
     fold.accumulators.push_back(new_reg(dtype, outer, wide));
   }
-  if (fold.has_where) fold.where = operand(node.args[k].get(), fold.context, false);
+  if (fold.has_where) fold.where = operand(node.args[k].get(), body_scopes_[number], false);
   auto capacity = static_cast<size_t>(p_.contexts_[fold.context].capacity);
   if (combiner.kind != Combiner::Kind::kCustom) {
     rows::write_identity(combiner.kind, node.dtype, fold.identity);

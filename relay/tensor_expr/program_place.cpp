@@ -26,7 +26,8 @@ void ProgramCompiler::run() {
     if (!places_[i].uses.empty()) emit(i);
   }
   for (const Root& root : roots_) {
-    p_.roots_.push_back(operand(root.node.get(), 0, !p_.contexts_[0].axes.empty()));
+    bool wide = !p_.contexts_[0].axes.empty();
+    p_.roots_.push_back(operand(root.node.get(), level_scopes_[root.level], wide));
   }
   for (uint32_t scope : level_scopes_) p_.level_blocks_.push_back(scopes_[scope].block);
   allocate();
@@ -196,6 +197,7 @@ void ProgramCompiler::place(size_t i) {
       use(node.args[2].get(), else_scope);
       places_[i].plan = static_cast<uint32_t>(p_.selects_.size());
       p_.selects_.push_back(std::move(info));
+      arm_scopes_.push_back({then_scope, else_scope});
       return;
     }
     case ScalarKind::kFail: {
@@ -253,6 +255,8 @@ void ProgramCompiler::place_fold(size_t i, uint32_t scope, uint32_t context) {
   for (size_t j = 0; j < k; ++j) use(node.args[j].get(), value_scope);
   places_[i].plan = static_cast<uint32_t>(p_.folds_.size());
   p_.folds_.push_back(std::move(fold));
+  body_scopes_.push_back(body);
+  value_scopes_.push_back(value_scope);
 }
 
 uint32_t ProgramCompiler::plan_load(const ScalarNode& node, uint32_t scope, uint32_t context) {
