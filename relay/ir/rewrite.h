@@ -7,7 +7,6 @@
 #include <vector>
 
 #include <relay/ir/expr.h>
-#include <relay/support/pointer_map.h>
 
 namespace relay {
 
@@ -34,7 +33,7 @@ class Rewriter {
   void forget(const Expr* expr) { memo_.erase(expr); }
 
  private:
-  PointerMap<Expr, ExprRef> memo_;
+  std::unordered_map<const Expr*, ExprRef> memo_;
   int active_ = 0;  // nested runs
 };
 

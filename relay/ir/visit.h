@@ -9,7 +9,6 @@
 
 #include <relay/ir/expr.h>
 #include <relay/support/error.h>
-#include <relay/support/pointer_map.h>
 
 namespace relay {
 
@@ -43,10 +42,10 @@ void post_order(const Expr* root, Visitor&& visitor) {
     const Expr* expr;
     uint32_t next;
   };
-  PointerSet<Expr> seen;
+  std::unordered_set<const Expr*> seen;
   std::vector<Frame> stack;
   auto enter = [&](const Expr* expr) {
-    if (!expr->has_one_owner() && !seen.insert(expr)) return;
+    if (!expr->has_one_owner() && !seen.insert(expr).second) return;
     stack.push_back({expr, 0});
   };
   enter(root);
@@ -81,7 +80,7 @@ class Walker {
   virtual void leave(const Expr* expr) { (void)expr; }
 
  private:
-  PointerSet<Expr> seen_;
+  std::unordered_set<const Expr*> seen_;
 };
 
 /// Free variables of an expression (used but not bound inside), in order of first visit.

@@ -74,9 +74,9 @@ OpBuilder& OpBuilder::relation(const Relation* relation) {
   op_->relation_ = relation;
   return *this;
 }
-OpBuilder& OpBuilder::relation(Relation::Infer infer, Relation::Expect expect) {
+OpBuilder& OpBuilder::relation(Relation::Infer infer) {
   return relation(register_relation({op_->name_, Relation::Form::kGeneral, infer,
-                                     "The relation of operator " + op_->name_.str() + ".", expect}));
+                                     "The relation of operator " + op_->name_.str() + "."}));
 }
 OpBuilder& OpBuilder::compute(ComputeFn compute) {
   RELAY_CHECK(op_->definition_ == DefinitionKind::kNone,

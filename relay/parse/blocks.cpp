@@ -38,9 +38,9 @@ ExprRef Parser::parse_items(Ends ends, ExprRef first, Span first_span) {
   std::vector<Item> items;
   ExprRef result;
   if (first) items.push_back({make_var(Name("_"), {}, first_span), std::move(first), first_span});
-  for (;;) {
+  for (bool begin = items.empty();; begin = false) {
     try {
-      if (parse_item(items, result, ends)) break;
+      if (parse_item(items, result, ends, begin)) break;
     } catch (const SyntaxError&) {
       // Only blocks know where they go on.
       if (ends != Ends::kBrace && ends != Ends::kText) throw;
@@ -59,7 +59,7 @@ ExprRef Parser::parse_items(Ends ends, ExprRef first, Span first_span) {
 }
 
 // One binding or the final expression; true after the latter.
-bool Parser::parse_item(std::vector<Item>& items, ExprRef& result, Ends ends) {
+bool Parser::parse_item(std::vector<Item>& items, ExprRef& result, Ends ends, bool first) {
   if (at_word(kwLet)) {
     parse_let(items);
     return false;
@@ -74,7 +74,7 @@ bool Parser::parse_item(std::vector<Item>& items, ExprRef& result, Ends ends) {
   }
   size_t begin = tok_.begin;
   if (at_block_end(ends) && ends != Ends::kValue) {
-    fail_expected(items.empty() ? "an expression" : "an expression after the last binding");
+    fail_expected(first ? "an expression" : "an expression after the last binding");
   }
   ExprRef expr = parse_expr();
   if (ends != Ends::kValue && at(Tok::kSemicolon)) {

@@ -5,7 +5,7 @@ namespace relay::parsing {
 
 // `{virtual_device=…}` after a name: TVM's placement, which is inferred anew.
 void Parser::skip_virtual_device() {
-  if (!at(Tok::kLBrace)) return;
+  if (!at(Tok::kLBrace) || !peek(1).is(Tok::kIdent) || !peek(2).is(Tok::kAssign)) return;
   Bracket bracket(*this);
   while (!at(Tok::kRBrace)) {
     if (!at(Tok::kIdent)) fail_expected("an attribute of the variable");

@@ -229,7 +229,7 @@ class Parser {
   enum class Ends : uint8_t { kBrace, kParen, kText, kValue };
   ExprRef parse_block();
   ExprRef parse_items(Ends ends, ExprRef first = {}, Span first_span = {});
-  bool parse_item(std::vector<Item>& items, ExprRef& result, Ends ends);
+  bool parse_item(std::vector<Item>& items, ExprRef& result, Ends ends, bool first);
   void parse_let(std::vector<Item>& items);
   void parse_graph_binding(std::vector<Item>& items);
   void parse_free_var();
@@ -334,6 +334,7 @@ class Parser {
   std::unordered_set<const Var*> candidates_;  // lets that are graph nodes if their calls prove pure
 
   std::vector<Local> locals_;
+  std::vector<VarRef> binders_;  // the variables among them that are bound there
   std::vector<Local> closed_;
   std::unordered_map<const Expr*, VarRef> verified_;
   std::vector<ExprRef> verified_roots_;  // keep the nodes alive

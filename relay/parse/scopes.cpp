@@ -20,6 +20,7 @@ void Parser::bind_local(Local local) {
                  .note("bound here before", earlier.span));
     }
   }
+  if (local.binder) binders_.emplace_back(local.expr->as<Var>());
   local.outer = info.local;
   info.local = static_cast<int32_t>(locals_.size());
   locals_.push_back(std::move(local));
@@ -30,6 +31,7 @@ void Parser::close_locals(size_t mark) {
     Local& local = locals_.back();
     SymbolInfo& info = symbols_[local.symbol];
     info.local = local.outer;
+    if (local.binder) binders_.pop_back();
     if (local.graph) {
       // Bindings are closed last to first; of one block the latest, of all blocks the latest closed counts.
       int32_t known = info.closed;
@@ -89,10 +91,7 @@ void Parser::check_in_scope(const ExprRef& node, Symbol symbol, Span span) {
     return;
   }
   // Remember all of them under the innermost binding that is open now: none can be deeper.
-  VarRef innermost;
-  for (size_t i = locals_.size(); i-- > 0 && !innermost;) {
-    if (locals_[i].binder) innermost = VarRef(locals_[i].expr->as<Var>());
-  }
+  VarRef innermost = binders_.empty() ? VarRef() : binders_.back();
   verified_roots_.push_back(node);
   if (bound.empty()) {
     for (const Expr* expr : seen) verified_[expr] = innermost;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <exception>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -24,7 +23,6 @@ class Error : public std::exception {
 
  private:
   std::vector<Diagnostic> diagnostics_;
-  std::vector<std::shared_ptr<const Source>> sources_;  // keeps the texts that the spans are in
   std::string what_;
 };
 

@@ -1,4 +1,4 @@
-#include <tests/conformance/data.h>
+#include "data.h"
 
 #include <cmath>
 #include <fstream>

@@ -12,7 +12,7 @@
 
 #include <fmt/core.h>
 
-#include <tests/conformance/data.h>
+#include "data.h"
 
 using namespace relay;
 using namespace relay::conformance;

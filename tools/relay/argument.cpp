@@ -1,4 +1,4 @@
-#include <tools/relay/argument.h>
+#include "argument.h"
 
 #include <cctype>
 #include <charconv>

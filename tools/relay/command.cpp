@@ -1,4 +1,4 @@
-#include <tools/relay/command.h>
+#include "command.h"
 
 #include <unistd.h>
 
