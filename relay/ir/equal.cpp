@@ -2,13 +2,13 @@
 
 #include <bit>
 #include <set>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include <relay/ir/alpha.h>
 #include <relay/ir/visit.h>
 #include <relay/support/hash.h>
+#include <relay/support/pointer_map.h>
 
 namespace relay {
 
@@ -97,9 +97,11 @@ class Comparer {
       if (!options_.respect_sharing) {
         known = !pairs_.emplace(a, b).second;
       } else {
-        auto [forward, fresh] = forward_.try_emplace(a, b);
-        auto [backward, fresh_back] = backward_.try_emplace(b, a);
-        if (forward->second != b || backward->second != a) {
+        auto [forward, fresh] = forward_.insert(a);
+        auto [backward, fresh_back] = backward_.insert(b);
+        if (fresh) *forward = b;
+        if (fresh_back) *backward = a;
+        if (*forward != b || *backward != a) {
           return fail("a shared " + std::string(expr_kind_name(a->kind())) +
                       " against separate ones");
         }
@@ -114,11 +116,10 @@ class Comparer {
   }
 
   bool equal_vars(const Var* a, const Var* b) {
-    auto forward = vars_.find(a);
-    auto backward = vars_back_.find(b);
-    if (forward != vars_.end() || backward != vars_back_.end()) {
-      if (forward != vars_.end() && backward != vars_back_.end() && forward->second == b &&
-          backward->second == a) {
+    const Var** forward = vars_.find(a);
+    const Var** backward = vars_back_.find(b);
+    if (forward != nullptr || backward != nullptr) {
+      if (forward != nullptr && backward != nullptr && *forward == b && *backward == a) {
         return true;
       }
       return fail("variable %" + a->name().str() + " against %" + b->name().str());
@@ -241,10 +242,10 @@ class Comparer {
 
   EqualOptions options_;
   TypeMatcher types_;
-  std::unordered_map<const Var*, const Var*> vars_;
-  std::unordered_map<const Var*, const Var*> vars_back_;
-  std::unordered_map<const Expr*, const Expr*> forward_;
-  std::unordered_map<const Expr*, const Expr*> backward_;
+  PointerMap<Var, const Var*> vars_;
+  PointerMap<Var, const Var*> vars_back_;
+  PointerMap<Expr, const Expr*> forward_;
+  PointerMap<Expr, const Expr*> backward_;
   std::set<std::pair<const Expr*, const Expr*>> pairs_;
 };
 
@@ -267,9 +268,8 @@ class Hasher {
         return true;
       }
       if (!expr->has_one_owner()) {
-        auto found = memo_.find(expr);
-        if (found != memo_.end()) {
-          result = found->second;
+        if (const uint64_t* found = memo_.find(expr)) {
+          result = *found;
           return true;
         }
       }
@@ -311,8 +311,7 @@ class Hasher {
 
  private:
   uint64_t hash_var(const Var* var) {
-    auto found = vars_.find(var);
-    if (found != vars_.end()) return hash_combine(0xf0, found->second);
+    if (const uint64_t* place = vars_.find(var)) return hash_combine(0xf0, *place);
     return hash_combine(0xf1, var->name().hash());
   }
   // With sharing, places in the walk agree for equal programs; without it only those in the binder do.
@@ -408,8 +407,8 @@ class Hasher {
   EqualOptions options_;
   TypeHasher types_;
   uint64_t next_ = 1;
-  std::unordered_map<const Var*, uint64_t> vars_;
-  std::unordered_map<const Expr*, uint64_t> memo_;
+  PointerMap<Var, uint64_t> vars_;
+  PointerMap<Expr, uint64_t> memo_;
 };
 
 bool report(const Comparer& comparer, const std::string& place, std::string* why) {

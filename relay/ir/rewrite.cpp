@@ -1,7 +1,5 @@
 #include <relay/ir/rewrite.h>
 
-#include <unordered_set>
-
 #include <relay/ir/visit.h>
 
 namespace relay {
@@ -29,14 +27,13 @@ ExprRef Rewriter::run(const ExprRef& root) {
   auto visit = [&](const Expr* expr) {
     bool shared = !expr->has_one_owner();
     if (shared) {
-      auto found = memo_.find(expr);
-      if (found != memo_.end()) {
-        done.push_back(found->second);
+      if (const ExprRef* known = memo_.find(expr)) {
+        done.push_back(*known);
         return;
       }
     }
     if (ExprRef result = enter(expr)) {
-      if (shared) memo_.insert_or_assign(expr, result);
+      if (shared) memo_[expr] = result;
       done.push_back(std::move(result));
       return;
     }
@@ -56,7 +53,7 @@ ExprRef Rewriter::run(const ExprRef& root) {
     Frame last = frame;
     stack.pop_back();
     ExprRef result = rewrite(last.expr, std::span<const ExprRef>(done).last(last.count));
-    if (last.shared) memo_.insert_or_assign(last.expr, result);
+    if (last.shared) memo_[last.expr] = result;
     done.resize(done.size() - last.count);
     done.push_back(std::move(result));
   }
@@ -81,18 +78,18 @@ class LambdaRewriter final : public Rewriter {
 class Substituter final : public Rewriter {
  public:
   using Map = std::unordered_map<const Var*, ExprRef>;
-  Substituter(const Map& map, const std::unordered_set<const Var*>& bound)
+  Substituter(const Map& map, const PointerSet<Var>& bound)
       : map_(map), bound_(bound) {}
 
  private:
   ExprRef enter(const Expr* expr) override {
     const auto* var = expr->as<Var>();
-    if (var == nullptr || bound_.count(var) != 0) return {};
+    if (var == nullptr || bound_.contains(var)) return {};
     auto found = map_.find(var);
     return found == map_.end() ? ExprRef() : found->second;
   }
   const Map& map_;
-  const std::unordered_set<const Var*>& bound_;
+  const PointerSet<Var>& bound_;
 };
 
 // Calls `visit` on each variable that a node binds.
@@ -117,8 +114,8 @@ class Copier final : public Rewriter {
  private:
   ExprRef enter(const Expr* expr) override {
     if (const auto* var = expr->as<Var>()) {
-      auto found = fresh_.find(var);
-      return found == fresh_.end() ? ExprRef(expr) : ExprRef(found->second);
+      const VarRef* found = fresh_.find(var);
+      return found == nullptr ? ExprRef(expr) : ExprRef(*found);
     }
     if (expr->is<Op>() || expr->is<Constructor>()) return ExprRef(expr);
     for_each_binder(expr, [this](const VarRef& var) {
@@ -225,11 +222,11 @@ class Copier final : public Rewriter {
     RELAY_UNREACHABLE("unknown pattern");
   }
 
-  VarRef fresh(const VarRef& var) const { return fresh_.at(var.get()); }
+  VarRef fresh(const VarRef& var) const { return *fresh_.find(var.get()); }
   TypeRef map(const TypeRef& type) const { return type && types_ ? types_(type) : type; }
 
   const Types& types_;
-  std::unordered_map<const Var*, VarRef> fresh_;
+  PointerMap<Var, VarRef> fresh_;
 };
 
 }  // namespace
@@ -242,7 +239,7 @@ ExprRef rewrite_post_order(
 
 ExprRef substitute(const ExprRef& root, const std::unordered_map<const Var*, ExprRef>& replacement) {
   if (replacement.empty()) return root;
-  std::unordered_set<const Var*> bound;  // of those to replace: not free
+  PointerSet<Var> bound;  // of those to replace: not free
   post_order(root.get(), [&](const Expr* expr) {
     for_each_binder(expr, [&](const VarRef& var) {
       if (replacement.count(var.get()) != 0) bound.insert(var.get());

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <relay/ir/expr.h>
+#include <relay/support/pointer_map.h>
 
 namespace relay {
 
@@ -33,7 +34,7 @@ class Rewriter {
   void forget(const Expr* expr) { memo_.erase(expr); }
 
  private:
-  std::unordered_map<const Expr*, ExprRef> memo_;
+  PointerMap<Expr, ExprRef> memo_;
   int active_ = 0;  // nested runs
 };
 

@@ -10,7 +10,7 @@ void Walker::walk(const Expr* root) {
   };
   std::vector<Frame> stack;
   auto enter_node = [&](const Expr* expr) {
-    if (!expr->has_one_owner() && !seen_.insert(expr).second) return;
+    if (!expr->has_one_owner() && !seen_.insert(expr)) return;
     uint32_t count = enter(expr) ? static_cast<uint32_t>(expr->operands().size()) : 0;
     stack.push_back({expr, 0, count});
   };
@@ -36,12 +36,12 @@ class VarCollector final : public Walker {
  public:
   std::vector<VarRef> used;   // leaves, in order of first visit
   std::vector<VarRef> bound;  // in order of first visit
-  std::unordered_set<const Var*> bound_set;
+  PointerSet<Var> bound_set;
 
  private:
   bool enter(const Expr* expr) override {
     if (const auto* var = expr->as<Var>()) {
-      if (used_set_.insert(var).second) used.emplace_back(var);
+      if (used_set_.insert(var)) used.emplace_back(var);
     } else if (const auto* function = expr->as<Function>()) {
       for (const VarRef& param : function->params()) bind(param);
     } else if (const auto* let = expr->as<Let>()) {
@@ -55,10 +55,10 @@ class VarCollector final : public Walker {
     for (const VarRef& var : pattern_vars(match->patterns()[operand - 1].get())) bind(var);
   }
   void bind(const VarRef& var) {
-    if (bound_set.insert(var.get()).second) bound.push_back(var);
+    if (bound_set.insert(var.get())) bound.push_back(var);
   }
 
-  std::unordered_set<const Var*> used_set_;
+  PointerSet<Var> used_set_;
 };
 
 }  // namespace
@@ -68,7 +68,7 @@ std::vector<VarRef> free_vars(const Expr* root) {
   collector.walk(root);
   std::vector<VarRef> result;
   for (VarRef& var : collector.used) {
-    if (collector.bound_set.count(var.get()) == 0) result.push_back(std::move(var));
+    if (!collector.bound_set.contains(var.get())) result.push_back(std::move(var));
   }
   return result;
 }

@@ -9,6 +9,7 @@
 
 #include <relay/ir/expr.h>
 #include <relay/support/error.h>
+#include <relay/support/pointer_map.h>
 
 namespace relay {
 
@@ -42,10 +43,10 @@ void post_order(const Expr* root, Visitor&& visitor) {
     const Expr* expr;
     uint32_t next;
   };
-  std::unordered_set<const Expr*> seen;
+  PointerSet<Expr> seen;
   std::vector<Frame> stack;
   auto enter = [&](const Expr* expr) {
-    if (!expr->has_one_owner() && !seen.insert(expr).second) return;
+    if (!expr->has_one_owner() && !seen.insert(expr)) return;
     stack.push_back({expr, 0});
   };
   enter(root);
@@ -80,7 +81,7 @@ class Walker {
   virtual void leave(const Expr* expr) { (void)expr; }
 
  private:
-  std::unordered_set<const Expr*> seen_;
+  PointerSet<Expr> seen_;
 };
 
 /// Free variables of an expression (used but not bound inside), in order of first visit.

@@ -63,8 +63,8 @@ Layout Layout::parse(std::string_view text, std::string_view axes, std::string_v
 
 void Layout::check(std::span<const Dim> dims, std::string_view what) const {
   if (dims.size() == rank()) return;
-  throw Error(std::string(what) + " in layout " + text_ + " must have rank " + std::to_string(rank()) +
-              ", found shape " + shape_str(dims));
+  throw Error(std::string(what) + " in layout " + text_ + " must have rank " +
+              std::to_string(rank()) + ", found shape " + shape_str(dims));
 }
 
 std::vector<size_t> Layout::positions(char axis) const {
@@ -157,13 +157,14 @@ std::string_view spatial_axes(size_t rank) {
 namespace {
 std::string entries_str(const std::vector<int64_t>& values) {
   std::string text = "[";
-  for (size_t i = 0; i < values.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(values[i]);
+  for (size_t i = 0; i < values.size(); ++i)
+    text += (i > 0 ? ", " : "") + std::to_string(values[i]);
   return text + "]";
 }
 }  // namespace
 
-std::vector<int64_t> spatial_attr(const std::vector<int64_t>& values, size_t count, std::string_view attribute,
-                                  int64_t least) {
+std::vector<int64_t> spatial_attr(const std::vector<int64_t>& values, size_t count,
+                                  std::string_view attribute, int64_t least) {
   if (values.size() != count && values.size() != 1) {
     throw Error(std::string(attribute) + " must have " + (count == 1 ? "" : "1 or ") +
                 std::to_string(count) + (count == 1 ? " entry" : " entries") + ", found " +
@@ -172,7 +173,8 @@ std::vector<int64_t> spatial_attr(const std::vector<int64_t>& values, size_t cou
   for (int64_t value : values) {
     if (value < least || value > (int64_t{1} << 40)) {
       throw Error(std::string(attribute) + " entries must be at least " + std::to_string(least) +
-                  (value < least ? "" : " and not more than 2^40") + ", found " + entries_str(values));
+                  (value < least ? "" : " and not more than 2^40") + ", found " +
+                  entries_str(values));
     }
   }
   return values.size() == count ? values : std::vector<int64_t>(count, values[0]);
@@ -180,8 +182,9 @@ std::vector<int64_t> spatial_attr(const std::vector<int64_t>& values, size_t cou
 
 Padding padding_attr(const std::vector<int64_t>& values, size_t count) {
   if (values.size() != 1 && values.size() != count && values.size() != 2 * count) {
-    throw Error("padding must have " + std::string(count == 1 ? "" : "1, ") + std::to_string(count) +
-                " or " + std::to_string(2 * count) + " entries, found " + entries_str(values));
+    throw Error("padding must have " + std::string(count == 1 ? "" : "1, ") +
+                std::to_string(count) + " or " + std::to_string(2 * count) + " entries, found " +
+                entries_str(values));
   }
   for (int64_t value : values) {
     if (value < -(int64_t{1} << 40) || value > (int64_t{1} << 40)) {

@@ -12,19 +12,20 @@
 
 namespace relay {
 
-/// A position along one axis of meaning, and, where it came from a blocked layout, the indices that it is
-/// stored at there, outermost first: so a copy between equal blocks needs no division.
+/// A position along one axis of meaning, and, where it came from a blocked layout, the indices that
+/// it is stored at there, outermost first: so a copy between equal blocks needs no division.
 struct Coordinate {
   te::Scalar whole;
   std::vector<int64_t> blocks;    // extents of the inner indices
   std::vector<te::Scalar> parts;  // one more than blocks, or none
 
   Coordinate() = default;
-  Coordinate(te::Scalar position) : whole(std::move(position)) {}  // NOLINT(google-explicit-constructor)
+  Coordinate(te::Scalar position)
+      : whole(std::move(position)) {}  // NOLINT(google-explicit-constructor)
 };
 
-/// A parsed layout. A capital letter is an axis of meaning; a number and a small letter is a block cut off
-/// the end of the axis of that name: element (n, C, h, w, c) of NCHW8c is channel 8·C + c.
+/// A parsed layout. A capital letter is an axis of meaning; a number and a small letter is a block
+/// cut off the end of the axis of that name: element (n, C, h, w, c) of NCHW8c is channel 8·C + c.
 class Layout {
  public:
   /// Throws `Error` unless `text` names each letter of `axes` once. `attribute` is for the message.
@@ -41,7 +42,8 @@ class Layout {
   std::vector<int64_t> blocks(char axis) const;
   /// Extent of an axis of a tensor with extents `dims`.
   Dim extent(std::span<const Dim> dims, char axis) const;
-  /// Extents of a tensor whose axes have the given extents. Throws `Error` if a block does not divide.
+  /// Extents of a tensor whose axes have the given extents. Throws `Error` if a block does not
+  /// divide.
   std::vector<Dim> dims(const std::function<Dim(char axis)>& extent) const;
 
   /// The position on an axis of the element at `index`.
@@ -63,10 +65,10 @@ class Layout {
 /// The letters of the first `rank` spatial dimensions: "W", "HW", "DHW".
 std::string_view spatial_axes(size_t rank);
 
-/// One integer for each of `count` dimensions from an attribute with 1 or `count` entries, all at least
-/// `least`. Throws `Error` naming the attribute.
-std::vector<int64_t> spatial_attr(const std::vector<int64_t>& values, size_t count, std::string_view attribute,
-                                  int64_t least = 1);
+/// One integer for each of `count` dimensions from an attribute with 1 or `count` entries, all at
+/// least `least`. Throws `Error` naming the attribute.
+std::vector<int64_t> spatial_attr(const std::vector<int64_t>& values, size_t count,
+                                  std::string_view attribute, int64_t least = 1);
 
 /// Padding before and after each dimension.
 struct Padding {

@@ -74,9 +74,9 @@ OpBuilder& OpBuilder::relation(const Relation* relation) {
   op_->relation_ = relation;
   return *this;
 }
-OpBuilder& OpBuilder::relation(Relation::Infer infer) {
+OpBuilder& OpBuilder::relation(Relation::Infer infer, Relation::Expect expect) {
   return relation(register_relation({op_->name_, Relation::Form::kGeneral, infer,
-                                     "The relation of operator " + op_->name_.str() + "."}));
+                                     "The relation of operator " + op_->name_.str() + ".", expect}));
 }
 OpBuilder& OpBuilder::compute(ComputeFn compute) {
   RELAY_CHECK(op_->definition_ == DefinitionKind::kNone,

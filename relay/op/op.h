@@ -124,7 +124,7 @@ class OpBuilder {
   /// A shared relation.
   OpBuilder& relation(const Relation* relation);
   /// A relation of this operator alone, registered under the operator's name.
-  OpBuilder& relation(Relation::Infer infer);
+  OpBuilder& relation(Relation::Infer infer, Relation::Expect expect = nullptr);
   OpBuilder& compute(ComputeFn compute);
   OpBuilder& expand(ExpandFn expand);
   /// A library kernel of the runtime as the whole definition: all inputs in, all results out;

@@ -77,11 +77,15 @@ struct Relation {
     kCompare     // elementwise broadcast, inputs of one dtype, the result bool
   };
   using Infer = TypeRef (*)(const RelationCall& call);
+  /// Improvement of an input of unknown structure (T3): the type that input i has in every solution, given
+  /// the inputs that are known; null if that is open. Unknown inputs, i among them, are null in `call`.
+  using Expect = TypeRef (*)(const RelationCall& call, size_t i);
 
   Name name;
   Form form = Form::kGeneral;
   Infer infer = nullptr;
   std::string doc;
+  Expect expect = nullptr;
 };
 
 /// The relation of a name, or null. `where R` in programs refers to these names.

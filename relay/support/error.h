@@ -2,6 +2,7 @@
 #pragma once
 
 #include <exception>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -23,6 +24,7 @@ class Error : public std::exception {
 
  private:
   std::vector<Diagnostic> diagnostics_;
+  std::vector<std::shared_ptr<const Source>> sources_;  // keeps the texts that the spans are in
   std::string what_;
 };
 

@@ -1,5 +1,5 @@
 // What is done with each kind of case.
-#include "data.h"
+#include <tests/conformance/data.h>
 
 #include <relay/eval/eval.h>
 #include <relay/infer/infer.h>

@@ -1,4 +1,4 @@
-#include "data.h"
+#include <tests/conformance/data.h>
 
 #include <cmath>
 #include <fstream>

@@ -12,7 +12,7 @@
 
 #include <fmt/core.h>
 
-#include "data.h"
+#include <tests/conformance/data.h>
 
 using namespace relay;
 using namespace relay::conformance;

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ir_testing.h"
+#include <tests/unit/ir_testing.h>
 
 namespace relay {
 namespace {

@@ -13,7 +13,7 @@
 #include <relay/op/relation.h>
 #include <relay/support/error.h>
 
-#include "ir_testing.h"
+#include <tests/unit/ir_testing.h>
 
 namespace relay {
 namespace {

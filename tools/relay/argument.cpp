@@ -1,4 +1,4 @@
-#include "argument.h"
+#include <tools/relay/argument.h>
 
 #include <cctype>
 #include <charconv>

@@ -7,7 +7,7 @@
 #include <relay/runtime/file.h>
 #include <relay/support/error.h>
 
-#include "command.h"
+#include <tools/relay/command.h>
 
 namespace relay::tool {
 

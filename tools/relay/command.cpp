@@ -1,4 +1,4 @@
-#include "command.h"
+#include <tools/relay/command.h>
 
 #include <unistd.h>
 

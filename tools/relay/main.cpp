@@ -8,7 +8,7 @@
 
 #include <relay/support/error.h>
 
-#include "command.h"
+#include <tools/relay/command.h>
 
 #ifndef RELAY_VERSION
 #define RELAY_VERSION "0.1.0"

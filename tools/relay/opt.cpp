@@ -7,7 +7,7 @@
 #include <relay/support/error.h>
 #include <relay/transform/pass.h>
 
-#include "command.h"
+#include <tools/relay/command.h>
 
 namespace relay::tool {
 

@@ -11,8 +11,8 @@
 #include <relay/runtime/params.h>
 #include <relay/support/error.h>
 
-#include "argument.h"
-#include "command.h"
+#include <tools/relay/argument.h>
+#include <tools/relay/command.h>
 
 namespace relay::tool {
 

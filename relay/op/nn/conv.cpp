@@ -107,8 +107,9 @@ TypeRef infer_conv(const RelationCall& call, size_t rank, bool transposed) {
     Dim extent = conv.data.extent(data.dims, axis);
     Dim taps = conv.kernel.extent(weight.dims, axis);
     if (attrs.kernel_size) {
-      call.require_equal(taps, sizes[d], "kernel_size is " + std::to_string(sizes[d]) + " on axis " +
-                                             axis + ", but the weight has " + taps.str() + ": " + shapes);
+      call.require_equal(taps, sizes[d],
+                         "kernel_size is " + std::to_string(sizes[d]) + " on axis " + axis +
+                             ", but the weight has " + taps.str() + ": " + shapes);
       taps = sizes[d];
     }
     call.require(!taps.is_int() || taps.as_int() > 0, "the kernel is empty: " + shapes);
@@ -117,7 +118,8 @@ TypeRef infer_conv(const RelationCall& call, size_t rank, bool transposed) {
     if (transposed) {
       Dim result = (extent - 1) * conv.strides[d] + window - around + conv.output_padding[d];
       call.require(!result.is_int() || result.as_int() >= 0,
-                   "the padding cuts off more than there is on axis " + std::string(1, axis) + ": " + shapes);
+                   "the padding cuts off more than there is on axis " + std::string(1, axis) +
+                       ": " + shapes);
       space.push_back(result);
     } else {
       Dim room = extent + around - window;
@@ -134,6 +136,25 @@ TypeRef infer_conv(const RelationCall& call, size_t rank, bool transposed) {
   return TensorType::make(dims, result_dtype(attrs, data.dtype));
 }
 
+// The weight's type, if channels and kernel_size say all about it.
+template <class A>
+TypeRef expect_weight(const RelationCall& call, size_t i, size_t rank, bool transposed) {
+  const ConvAttrs& attrs = call.attrs<A>();
+  if (i != 1 || !call.input(0) || !attrs.channels || !attrs.kernel_size) return {};
+  te::TensorInfo data = call.tensor(0);
+  if (data.dtype.is_integer() && attrs.out_dtype.valid()) return {};  // any integers will do
+  Conv conv(attrs, rank);
+  conv.data.check(data.dims, "the data");
+  std::vector<int64_t> sizes = spatial_attr(*attrs.kernel_size, rank, "kernel_size");
+  Dim in = conv.data.extent(data.dims, 'C');
+  std::vector<Dim> dims = conv.kernel.dims([&](char axis) -> Dim {
+    if (axis == 'O') return transposed ? *attrs.channels / conv.groups : *attrs.channels;
+    if (axis == 'I') return transposed ? in : floor_div(in, conv.groups);
+    return sizes[conv.dimension(axis)];
+  });
+  return TensorType::make(dims, data.dtype);
+}
+
 // How the sum over input channels runs: `extents` of the folded indices, and what they stand for.
 struct Channels {
   std::vector<Dim> extents;
@@ -147,7 +168,8 @@ Channels channels_of(const Conv& conv, const te::Tensor& data, const te::Tensor&
   Channels result;
   result.out_weight = out_channel;
   if (conv.groups == 1) {
-    // The data's own blocks are folded over, so that equal blocks of the weight are indexed directly.
+    // The data's own blocks are folded over, so that equal blocks of the weight are indexed
+    // directly.
     for (size_t position : conv.data.positions('C')) result.extents.push_back(data.dim(position));
     result.in_data = [&conv](Indices k) { return conv.data.join('C', k); };
     result.in_weight = result.in_data;
@@ -178,7 +200,8 @@ void compute_sum(const OpCall& call, te::Builder& b, const Conv& conv, bool tran
   DType sum = sum_dtype(result);
   size_t rank = conv.rank();
 
-  // Indices stay inside the data if nothing is padded, inside the weight if strides divide the kernel.
+  // Indices stay inside the data if nothing is padded, inside the weight if strides divide the
+  // kernel.
   bool data_inside = !transposed;
   bool weight_inside = true;
   std::vector<bool> split(rank, false);  // taps are split into residue classes of the stride
@@ -204,7 +227,9 @@ void compute_sum(const OpCall& call, te::Builder& b, const Conv& conv, bool tran
     if (split[d]) return {te::floor_div(full, step) - k, te::floor_mod(full, step) + k * stride};
     Scalar from = full - k * conv.dilation[d];
     if (stride == 1) return {from, k};
-    return {te::select(te::floor_mod(from, step) == 0, te::floor_div(from, step), te::index_constant(-1)), k};
+    return {te::select(te::floor_mod(from, step) == 0, te::floor_div(from, step),
+                       te::index_constant(-1)),
+            k};
   };
 
   Scalar zero_data = te::constant(0, data.dtype());
@@ -217,7 +242,8 @@ void compute_sum(const OpCall& call, te::Builder& b, const Conv& conv, bool tran
       Indices channel = folded.first(channels.extents.size());
       std::vector<Scalar> rows, at_taps;
       for (size_t d = 0; d < rank; ++d) {
-        auto [row, tap] = meet(d, conv.out.coordinate(i, conv.space[d]).whole, folded[channel.size() + d]);
+        auto [row, tap] =
+            meet(d, conv.out.coordinate(i, conv.space[d]).whole, folded[channel.size() + d]);
         rows.push_back(row);
         at_taps.push_back(tap);
       }
@@ -240,10 +266,14 @@ void compute_sum(const OpCall& call, te::Builder& b, const Conv& conv, bool tran
 template <class A, size_t kRank, bool kTransposed>
 void declare(OpBuilder& op) {
   op.input("data", "Tensor in data_layout.")
-      .input("weight", kTransposed ? "Tensor in kernel_layout: O counts the output channels of one group."
-                                   : "Tensor in kernel_layout: I counts the input channels of one group.")
+      .input("weight", kTransposed
+                           ? "Tensor in kernel_layout: O counts the output channels of one group."
+                           : "Tensor in kernel_layout: I counts the input channels of one group.")
       .template attrs<A>()
-      .relation([](const RelationCall& call) { return infer_conv<A>(call, kRank, kTransposed); })
+      .relation([](const RelationCall& call) { return infer_conv<A>(call, kRank, kTransposed); },
+                [](const RelationCall& call, size_t i) {
+                  return expect_weight<A>(call, i, kRank, kTransposed);
+                })
       .precision(Precision::kFloat32)
       .level(2)
       .compute([](const OpCall& call, te::Builder& b) {
@@ -253,10 +283,14 @@ void declare(OpBuilder& op) {
 
 [[maybe_unused]] const bool declared = [] {
   const char* sums = "Sums of products of a sliding window of the data with the weight, ";
-  declare<Conv1DAttrs, 1, false>(declare_op("nn.conv1d").doc(sums + std::string("in one dimension.")));
-  declare<Conv2DAttrs, 2, false>(declare_op("nn.conv2d").doc(sums + std::string("in two dimensions.")));
-  declare<Conv3DAttrs, 3, false>(declare_op("nn.conv3d").doc(sums + std::string("in three dimensions.")));
-  const char* spreads = "Every element of the data spreads the weight over the result, stride by stride, ";
+  declare<Conv1DAttrs, 1, false>(
+      declare_op("nn.conv1d").doc(sums + std::string("in one dimension.")));
+  declare<Conv2DAttrs, 2, false>(
+      declare_op("nn.conv2d").doc(sums + std::string("in two dimensions.")));
+  declare<Conv3DAttrs, 3, false>(
+      declare_op("nn.conv3d").doc(sums + std::string("in three dimensions.")));
+  const char* spreads =
+      "Every element of the data spreads the weight over the result, stride by stride, ";
   declare<Conv1DTransposeAttrs, 1, true>(
       declare_op("nn.conv1d_transpose").doc(spreads + std::string("in one dimension.")));
   declare<Conv2DTransposeAttrs, 2, true>(

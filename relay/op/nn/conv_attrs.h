@@ -10,8 +10,8 @@
 
 namespace relay {
 
-/// What the attributes of all convolutions share. Lists have one entry for each spatial dimension, or one
-/// for all of them.
+/// What the attributes of all convolutions share. Lists have one entry for each spatial dimension,
+/// or one for all of them.
 struct ConvAttrs {
   std::vector<int64_t> strides;
   std::vector<int64_t> padding;
@@ -38,25 +38,28 @@ struct ConvAttrs {
 
 #define RELAY_CONV_STRIDES (strides, "Steps of the window.")
 #define RELAY_CONV_PADDING \
-  (padding, "Zeros around the data: 1 entry, one for each dimension, or all before and then all after.")
+  (padding,                \
+   "Zeros around the data: 1 entry, one for each dimension, or all before and then all after.")
 #define RELAY_CONV_DILATION (dilation, "Distance of the kernel's taps.")
 #define RELAY_CONV_GROUPS (groups, "Groups of channels that do not mix.")
 #define RELAY_CONV_CHANNELS (channels, "Channels of the result; those of the weight by default.")
-#define RELAY_CONV_KERNEL_SIZE (kernel_size, "Extents of the kernel; those of the weight by default.")
+#define RELAY_CONV_KERNEL_SIZE \
+  (kernel_size, "Extents of the kernel; those of the weight by default.")
 #define RELAY_CONV_DATA_LAYOUT (data_layout, "Layout of the data.")
 #define RELAY_CONV_KERNEL_LAYOUT (kernel_layout, "Layout of the weight.")
 #define RELAY_CONV_OUT_LAYOUT (out_layout, "Layout of the result; that of the data by default.")
 #define RELAY_CONV_OUT_DTYPE \
   (out_dtype, "Dtype of the sums and of the result; that of the data by default.")
-#define RELAY_CONV_FIELDS                                                                       \
-  RELAY_CONV_STRIDES, RELAY_CONV_PADDING, RELAY_CONV_DILATION, RELAY_CONV_GROUPS,               \
-      RELAY_CONV_CHANNELS, RELAY_CONV_KERNEL_SIZE, RELAY_CONV_DATA_LAYOUT,                      \
+#define RELAY_CONV_FIELDS                                                         \
+  RELAY_CONV_STRIDES, RELAY_CONV_PADDING, RELAY_CONV_DILATION, RELAY_CONV_GROUPS, \
+      RELAY_CONV_CHANNELS, RELAY_CONV_KERNEL_SIZE, RELAY_CONV_DATA_LAYOUT,        \
       RELAY_CONV_KERNEL_LAYOUT, RELAY_CONV_OUT_LAYOUT, RELAY_CONV_OUT_DTYPE
 #define RELAY_CONV_TRANSPOSE_FIELDS                                                             \
   RELAY_CONV_CHANNELS, RELAY_CONV_KERNEL_SIZE, RELAY_CONV_STRIDES,                              \
       (output_padding, "Extra extent at the end of each dimension of the result."),             \
-      (padding, "How much is cut off the result: 1 entry, one for each dimension, or all before and " \
-                "then all after."),                                                             \
+      (padding,                                                                                 \
+       "How much is cut off the result: 1 entry, one for each dimension, or all before and "    \
+       "then all after."),                                                                      \
       RELAY_CONV_DILATION, RELAY_CONV_GROUPS, RELAY_CONV_DATA_LAYOUT, RELAY_CONV_KERNEL_LAYOUT, \
       RELAY_CONV_OUT_LAYOUT, RELAY_CONV_OUT_DTYPE
 

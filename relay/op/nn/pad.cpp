@@ -10,8 +10,8 @@ using te::Scalar;
 using PadWidth = std::vector<std::vector<int64_t>>;
 
 // Result extents. A mirror wants that many elements beside (or at) the border.
-std::vector<Dim> padded_dims(const RelationCall& call, const te::TensorInfo& data, const PadWidth& width,
-                             const std::string& mode) {
+std::vector<Dim> padded_dims(const RelationCall& call, const te::TensorInfo& data,
+                             const PadWidth& width, const std::string& mode) {
   std::string shape = "data " + shape_str(data.dims);
   call.require(width.size() == data.rank(), "pad_width has " + std::to_string(width.size()) +
                                                 " pairs for the " + std::to_string(data.rank()) +
@@ -19,23 +19,23 @@ std::vector<Dim> padded_dims(const RelationCall& call, const te::TensorInfo& dat
   std::vector<Dim> dims;
   for (size_t i = 0; i < width.size(); ++i) {
     std::string where = "pad_width of axis " + std::to_string(i);
-    call.require(width[i].size() == 2,
-                 where + " must be a pair, before and after, found " + std::to_string(width[i].size()) +
-                     (width[i].size() == 1 ? " number" : " numbers"));
+    call.require(width[i].size() == 2, where + " must be a pair, before and after, found " +
+                                           std::to_string(width[i].size()) +
+                                           (width[i].size() == 1 ? " number" : " numbers"));
     int64_t before = width[i][0];
     int64_t after = width[i][1];
-    call.require(before >= 0 && after >= 0,
-                 where + " must not be negative, found [" + std::to_string(before) + ", " +
-                     std::to_string(after) + "]");
+    call.require(before >= 0 && after >= 0, where + " must not be negative, found [" +
+                                                std::to_string(before) + ", " +
+                                                std::to_string(after) + "]");
     Dim extent = data.dims[i];
     if (mode != "constant" && extent.is_int()) {
       int64_t most = mode == "edge"        ? (extent.as_int() > 0 ? before + after : 0)
                      : mode == "symmetric" ? extent.as_int()
                                            : std::max<int64_t>(extent.as_int() - 1, 0);
       call.require(before <= most && after <= most,
-                   where + " is [" + std::to_string(before) + ", " + std::to_string(after) + "], mode \"" +
-                       mode + "\" can take at most " + std::to_string(most) + " from the " + extent.str() +
-                       " elements of " + shape);
+                   where + " is [" + std::to_string(before) + ", " + std::to_string(after) +
+                       "], mode \"" + mode + "\" can take at most " + std::to_string(most) +
+                       " from the " + extent.str() + " elements of " + shape);
     }
     dims.push_back(extent + before + after);
   }
@@ -62,7 +62,8 @@ TypeRef infer_mirror_pad(const RelationCall& call) {
   const auto& attrs = call.attrs<MirrorPadAttrs>();
   call.require(attrs.mode == "SYMMETRIC" || attrs.mode == "REFLECT",
                "mode must be \"SYMMETRIC\" or \"REFLECT\", found \"" + attrs.mode + "\"");
-  return TensorType::make(padded_dims(call, data, *attrs.pad_width, mirror_mode(attrs)), data.dtype);
+  return TensorType::make(padded_dims(call, data, *attrs.pad_width, mirror_mode(attrs)),
+                          data.dtype);
 }
 
 // The place that a position off the data mirrors, for at most one reflection on either side.
@@ -73,7 +74,8 @@ Scalar mirrored(const Scalar& at, Dim extent, bool symmetric) {
   return te::select(front > last, last * 2 + 1 - front, front);
 }
 
-void compute_from_data(const OpCall& call, te::Builder& b, const PadWidth& width, const std::string& mode) {
+void compute_from_data(const OpCall& call, te::Builder& b, const PadWidth& width,
+                       const std::string& mode) {
   te::Tensor data = b.input(0);
   bool proven = true;  // the relation has checked the extents
   for (Dim dim : data.dims()) proven = proven && dim.is_int();
@@ -82,7 +84,8 @@ void compute_from_data(const OpCall& call, te::Builder& b, const PadWidth& width
     for (size_t k = 0; k < i.size(); ++k) {
       bool padded = width[k][0] > 0 || width[k][1] > 0;
       Scalar at = i[k] - width[k][0];
-      index.push_back(padded && mode != "edge" ? mirrored(at, data.dim(k), mode == "symmetric") : at);
+      index.push_back(padded && mode != "edge" ? mirrored(at, data.dim(k), mode == "symmetric")
+                                               : at);
     }
     if (mode == "edge") return data.load(index, te::Bounds::kClamp);
     return data.load(index, proven ? te::Bounds::kProven : te::Bounds::kFail);

@@ -61,7 +61,8 @@ struct Parts {
         out(attrs.out_layout.empty()
                 ? data
                 : Layout::parse(attrs.out_layout, "NC" + std::string(space), "out_layout")) {
-    if (!attrs.output_size.empty()) output_size = spatial_attr(attrs.output_size, rank, "output_size");
+    if (!attrs.output_size.empty())
+      output_size = spatial_attr(attrs.output_size, rank, "output_size");
   }
   size_t dimension(char axis) const { return space.find(axis); }
   bool is_space(char axis) const { return dimension(axis) != std::string_view::npos; }
@@ -80,8 +81,9 @@ TypeRef infer_parts(const RelationCall& call, size_t rank) {
     Dim extent = parts.data.extent(data.dims, axis);
     if (!parts.is_space(axis)) return extent;
     Dim result = parts.result_extent(parts.dimension(axis), extent);
-    call.require(!extent.is_int(0) || result.is_int(0),
-                 std::string("nothing to pool on axis ") + axis + " of data " + shape_str(data.dims));
+    call.require(
+        !extent.is_int(0) || result.is_int(0),
+        std::string("nothing to pool on axis ") + axis + " of data " + shape_str(data.dims));
     return result;
   });
   return TensorType::make(dims, data.dtype);
@@ -167,8 +169,10 @@ void declare_parts(std::string name, int level) {
   std::string what = kMax ? "Maximum" : "Average";
   declare_op(name)
       .doc(global ? what + " of each channel."
-                  : what + " of each part when every dimension is cut into output_size parts of nearly one "
-                           "length, which may overlap by an element.")
+                  : what +
+                        " of each part when every dimension is cut into output_size parts of "
+                        "nearly one "
+                        "length, which may overlap by an element.")
       .input("data", "Tensor of numbers in the layout.")
       .attrs<A>()
       .relation([](const RelationCall& call) { return infer_parts<A>(call, kRank); })

@@ -9,8 +9,8 @@
 
 namespace relay {
 
-/// What the attributes of all windowed pools share. Lists have one entry for each spatial dimension, or
-/// one for all of them.
+/// What the attributes of all windowed pools share. Lists have one entry for each spatial
+/// dimension, or one for all of them.
 struct PoolAttrs {
   Required<std::vector<int64_t>> pool_size;
   std::vector<int64_t> strides;
@@ -24,14 +24,19 @@ struct PoolAttrs {
  protected:
   using Entries = std::vector<int64_t>;
   PoolAttrs(Entries ones, Entries zeros, std::string text)
-      : strides(ones), dilation(std::move(ones)), padding(std::move(zeros)), layout(std::move(text)) {}
+      : strides(ones),
+        dilation(std::move(ones)),
+        padding(std::move(zeros)),
+        layout(std::move(text)) {}
 };
 
-#define RELAY_POOL_FIELDS                                                                            \
-  (pool_size, "Extents of the window."), (strides, "Steps of the window."),                          \
-      (dilation, "Distance of the window's elements."),                                              \
-      (padding, "Around the data: 1 entry, one for each dimension, or all before and then all after."), \
-      (layout, "Layout of the data."), (out_layout, "Layout of the result; that of the data by default."), \
+#define RELAY_POOL_FIELDS                                                                      \
+  (pool_size, "Extents of the window."), (strides, "Steps of the window."),                    \
+      (dilation, "Distance of the window's elements."),                                        \
+      (padding,                                                                                \
+       "Around the data: 1 entry, one for each dimension, or all before and then all after."), \
+      (layout, "Layout of the data."),                                                         \
+      (out_layout, "Layout of the result; that of the data by default."),                      \
       (ceil_mode, "Whether a window that only begins inside counts, too.")
 #define RELAY_AVG_POOL_FIELDS \
   RELAY_POOL_FIELDS, (count_include_pad, "Whether padding counts as elements that are 0.")
@@ -63,7 +68,8 @@ struct AvgPool3DAttrs : PoolAttrs {
 
 /// What the attributes of pools over the whole, or over a number of equal parts, share.
 struct AdaptivePoolAttrs {
-  std::vector<int64_t> output_size;  // none: the extents of the data; one: the same on every dimension
+  std::vector<int64_t>
+      output_size;  // none: the extents of the data; one: the same on every dimension
   std::string layout;
   std::string out_layout;
 
@@ -71,8 +77,9 @@ struct AdaptivePoolAttrs {
   explicit AdaptivePoolAttrs(std::string text) : layout(std::move(text)) {}
 };
 
-#define RELAY_POOL_LAYOUT_FIELDS \
-  (layout, "Layout of the data."), (out_layout, "Layout of the result; that of the data by default.")
+#define RELAY_POOL_LAYOUT_FIELDS   \
+  (layout, "Layout of the data."), \
+      (out_layout, "Layout of the result; that of the data by default.")
 #define RELAY_ADAPTIVE_POOL_FIELDS \
   (output_size, "Extents of the result; those of the data by default."), RELAY_POOL_LAYOUT_FIELDS
 

@@ -14,8 +14,8 @@ TypeRef infer_grad(const RelationCall& call) {
   PoolWindow window(call.attrs<A>(), 2);
   std::vector<Dim> wanted = window.result_dims(call, data.dims);
   call.require(data.dtype.is_float() && grad.dtype == data.dtype,
-               "out_grad and data must be floats of one dtype, found " + call.input(0)->str() + " and " +
-                   call.input(1)->str());
+               "out_grad and data must be floats of one dtype, found " + call.input(0)->str() +
+                   " and " + call.input(1)->str());
   std::string message = "out_grad must have the pool's shape " + shape_str(wanted) + ", found " +
                         shape_str(grad.dims) + "; data is " + shape_str(data.dims);
   call.require(grad.rank() == wanted.size(), message);
@@ -80,15 +80,17 @@ void compute_avg_grad(const OpCall& call, te::Builder& b) {
   Scalar zero = te::constant(0, dtype);
   b.output(b.map(data.dims(), [&](Indices i) {
     Scalar total = b.sum(size, [&](Indices k) {
-      // Element k of window `at` is here if at · stride + k · dilation is; where none is, Fill applies.
+      // Element k of window `at` is here if at · stride + k · dilation is; where none is, Fill
+      // applies.
       std::vector<Scalar> at;
       for (size_t d = 0; d < 2; ++d) {
         Scalar from = window.data.coordinate(i, window.space[d]).whole + window.padding.before[d] -
                       k[d] * window.dilation[d];
         Scalar step = te::index_constant(window.strides[d]);
-        at.push_back(window.strides[d] == 1 ? from
-                                            : te::select(te::floor_mod(from, step) == 0,
-                                                         te::floor_div(from, step), te::index_constant(-1)));
+        at.push_back(window.strides[d] == 1
+                         ? from
+                         : te::select(te::floor_mod(from, step) == 0, te::floor_div(from, step),
+                                      te::index_constant(-1)));
       }
       std::vector<Scalar> index = window.out.index([&](char axis) -> Coordinate {
         return window.is_space(axis) ? Coordinate(at[window.dimension(axis)])

@@ -10,8 +10,9 @@ using te::Scalar;
 PoolWindow::PoolWindow(const PoolAttrs& attrs, size_t rank)
     : space(spatial_axes(rank)),
       data(Layout::parse(attrs.layout, "NC" + std::string(space), "layout")),
-      out(attrs.out_layout.empty() ? data
-                                   : Layout::parse(attrs.out_layout, "NC" + std::string(space), "out_layout")),
+      out(attrs.out_layout.empty()
+              ? data
+              : Layout::parse(attrs.out_layout, "NC" + std::string(space), "out_layout")),
       size(spatial_attr(*attrs.pool_size, rank, "pool_size")),
       strides(spatial_attr(attrs.strides, rank, "strides")),
       // TVM's gradients leave it empty.
@@ -21,11 +22,13 @@ PoolWindow::PoolWindow(const PoolAttrs& attrs, size_t rank)
       ceil_mode(attrs.ceil_mode),
       count_include_pad(attrs.count_include_pad) {
   for (size_t d = 0; d < rank; ++d) {
-    if (padding.before[d] < 0 || padding.after[d] < 0) throw Error("padding of a pool must not be negative");
+    if (padding.before[d] < 0 || padding.after[d] < 0)
+      throw Error("padding of a pool must not be negative");
   }
 }
 
-std::vector<Dim> PoolWindow::result_dims(const RelationCall& call, std::span<const Dim> dims) const {
+std::vector<Dim> PoolWindow::result_dims(const RelationCall& call,
+                                         std::span<const Dim> dims) const {
   data.check(dims, "the data");
   return out.dims([&](char axis) -> Dim {
     Dim extent = data.extent(dims, axis);
@@ -35,8 +38,9 @@ std::vector<Dim> PoolWindow::result_dims(const RelationCall& call, std::span<con
     Dim window = Dim(size[d] - 1) * dilation[d] + 1;
     Dim room = padded - window;
     call.require(!room.is_int() || room.as_int() >= 0,
-                 "the window spans " + window.str() + " on axis " + axis + ", more than the padded data's " +
-                     padded.str() + ": data " + shape_str(dims) + " in layout " + data.text());
+                 "the window spans " + window.str() + " on axis " + axis +
+                     ", more than the padded data's " + padded.str() + ": data " + shape_str(dims) +
+                     " in layout " + data.text());
     return (ceil_mode ? ceil_div(room, strides[d]) : floor_div(room, strides[d])) + 1;
   });
 }
@@ -66,9 +70,8 @@ Scalar PoolWindow::count(Indices i, const te::Tensor& tensor) const {
     Scalar last = te::min(te::floor_div(te::from_dim(end) - first + (dilation[d] - 1), step),
                           te::index_constant(size[d]));
     if (!count_include_pad && padding.before[d] > 0) {
-      Scalar skipped = te::floor_div(te::max(te::index_constant(0) - first, te::index_constant(0)) +
-                                         (dilation[d] - 1),
-                                     step);
+      Scalar skipped = te::floor_div(
+          te::max(te::index_constant(0) - first, te::index_constant(0)) + (dilation[d] - 1), step);
       last = last - skipped;
     }
     total = total * te::max(last, te::index_constant(0));

@@ -34,7 +34,8 @@ struct Scaling {
   void set_method(const std::string& method, const std::string& linear) {
     nearest = method == "nearest_neighbor";
     if (!nearest && method != linear) {
-      throw Error("method must be \"nearest_neighbor\" or \"" + linear + "\", found \"" + method + "\"");
+      throw Error("method must be \"nearest_neighbor\" or \"" + linear + "\", found \"" + method +
+                  "\"");
     }
   }
   size_t dimension(char axis) const { return space.find(axis); }
@@ -58,7 +59,8 @@ Scaling scaling_of(const UpSampling3DAttrs& attrs) {
     scaling.coordinates = Coordinates::kAlignCorners;
   } else if (mode != "asymmetric") {
     throw Error(
-        "coordinate_transformation_mode must be \"half_pixel\", \"align_corners\" or \"asymmetric\", "
+        "coordinate_transformation_mode must be \"half_pixel\", \"align_corners\" or "
+        "\"asymmetric\", "
         "found \"" +
         mode + "\"");
   }
@@ -72,7 +74,8 @@ Dim scaled(Dim extent, double scale) {
     if (result > 1e15) throw Error("the result of upsampling has too many elements");
     return static_cast<int64_t>(result);
   }
-  // An extent that is known only when the program runs: the same as a term, if the scale is a fraction.
+  // An extent that is known only when the program runs: the same as a term, if the scale is a
+  // fraction.
   for (int64_t below = 1; below <= 1000; ++below) {
     double above = std::nearbyint(scale * static_cast<double>(below));
     if (std::abs(scale * static_cast<double>(below) - above) > 1e-9) continue;
@@ -95,12 +98,14 @@ TypeRef infer_upsampling(const RelationCall& call) {
                "interpolation needs numbers, found " + call.input(0)->str());
   std::vector<Dim> dims = scaling.layout.dims([&](char axis) {
     Dim extent = scaling.layout.extent(data.dims, axis);
-    return scaling.is_space(axis) ? scaled(extent, scaling.scales[scaling.dimension(axis)]) : extent;
+    return scaling.is_space(axis) ? scaled(extent, scaling.scales[scaling.dimension(axis)])
+                                  : extent;
   });
   return TensorType::make(dims, data.dtype);
 }
 
-// Where element `at` of a result dimension comes from: place `low`, and `part` of the way to the next one.
+// Where element `at` of a result dimension comes from: place `low`, and `part` of the way to the
+// next one.
 struct Source {
   Scalar low;
   Scalar part;  // none: exactly at `low`
@@ -127,7 +132,8 @@ Source source_of(const Scaling& scaling, const Scalar& at, Dim from, Dim to, DTy
       break;
   }
   if (scaling.nearest) {
-    if (scaling.coordinates != Coordinates::kAsymmetric) {
+    // Aligned corners round; otherwise the element before the place is the nearest, as in TVM.
+    if (scaling.coordinates == Coordinates::kAlignCorners) {
       above = above * 2 + below;
       below = below * 2;
     }
@@ -147,13 +153,16 @@ void compute_upsampling(const OpCall& call, te::Builder& b, const Scaling& scali
     std::vector<Source> sources;
     for (char axis : scaling.space) {
       sources.push_back(source_of(scaling, layout.coordinate(i, axis).whole,
-                                  layout.extent(data.dims(), axis), layout.extent(result.dims, axis), dtype));
+                                  layout.extent(data.dims(), axis),
+                                  layout.extent(result.dims, axis), dtype));
     }
     std::vector<Scalar> rows(rank);
     auto load = [&] {
       return data.load(layout.index([&](char axis) -> Coordinate {
-        return scaling.is_space(axis) ? Coordinate(rows[scaling.dimension(axis)]) : layout.coordinate(i, axis);
-      }), te::Bounds::kClamp);
+        return scaling.is_space(axis) ? Coordinate(rows[scaling.dimension(axis)])
+                                      : layout.coordinate(i, axis);
+      }),
+                       te::Bounds::kClamp);
     };
     std::function<Scalar(size_t)> value = [&](size_t d) -> Scalar {
       if (d == rank) return te::cast(load(), dtype);

@@ -21,10 +21,11 @@ TypeRef infer_meshgrid(const RelationCall& call) {
   std::vector<Dim> dims(inputs.size());
   for (size_t k = 0; k < inputs.size(); ++k) {
     call.require(inputs[k].rank() <= 1, "every tensor must have rank 0 or 1, found shape " +
-                                            shape_str(inputs[k].dims) + " at place " + std::to_string(k));
-    call.require(inputs[k].dtype == inputs[0].dtype, "all tensors must have one dtype, found " +
-                                                         std::string(inputs[0].dtype.name()) + " and " +
-                                                         std::string(inputs[k].dtype.name()));
+                                            shape_str(inputs[k].dims) + " at place " +
+                                            std::to_string(k));
+    call.require(inputs[k].dtype == inputs[0].dtype,
+                 "all tensors must have one dtype, found " + std::string(inputs[0].dtype.name()) +
+                     " and " + std::string(inputs[k].dtype.name()));
     // A lone "xy" input has no second axis to change places with.
     size_t axis = inputs.size() == 1 ? 0 : grid_axis(attrs, k);
     dims[axis] = inputs[k].rank() == 0 ? Dim(1) : inputs[k].dims[0];

@@ -7,7 +7,8 @@ namespace {
 
 DType position_dtype(const RelationCall& call, DType wanted) {
   DType dtype = wanted.valid() ? wanted : kInt32;
-  call.require(dtype.is_numeric(), "dtype of positions must be a number's, found " + std::string(dtype.name()));
+  call.require(dtype.is_numeric(),
+               "dtype of positions must be a number's, found " + std::string(dtype.name()));
   return dtype;
 }
 
@@ -35,23 +36,25 @@ TypeRef infer_topk(const RelationCall& call) {
   std::vector<Dim> dims = data.dims;
   if (k && *k > 0) {
     call.require(!dims[axis].is_int() || *k <= dims[axis].as_int(),
-                 "k = " + std::to_string(*k) + " of an axis of extent " + dims[axis].str() + ": data " +
-                     shape_str(data.dims));
+                 "k = " + std::to_string(*k) + " of an axis of extent " + dims[axis].str() +
+                     ": data " + shape_str(data.dims));
     dims[axis] = *k;
   }
   TypeRef values = TensorType::make(dims, data.dtype);
   TypeRef indices = TensorType::make(dims, position_dtype(call, attrs.dtype));
   if (attrs.ret_type == "values") return values;
   if (attrs.ret_type == "indices") return indices;
-  call.require(attrs.ret_type == "both",
-               "ret_type must be \"both\", \"values\" or \"indices\", found \"" + attrs.ret_type + "\"");
+  call.require(
+      attrs.ret_type == "both",
+      "ret_type must be \"both\", \"values\" or \"indices\", found \"" + attrs.ret_type + "\"");
   return TupleType::make({values, indices});
 }
 
 template <class A>
 std::vector<int64_t> order_params(const OpCall& call) {
   const auto& attrs = call.attrs<A>();
-  int64_t axis = attrs.axis < 0 ? attrs.axis + static_cast<int64_t>(call.tensor(0).rank()) : attrs.axis;
+  int64_t axis =
+      attrs.axis < 0 ? attrs.axis + static_cast<int64_t>(call.tensor(0).rank()) : attrs.axis;
   return {axis, attrs.is_ascend ? 1 : 0};
 }
 
@@ -71,8 +74,10 @@ RELAY_OP("sort")
     .kernel("sort", order_params<ArgsortAttrs>);
 
 RELAY_OP("argsort")
-    .doc("Positions of the elements in order along an axis; equal ones keep their order, not-a-number comes "
-         "last.")
+    .doc(
+        "Positions of the elements in order along an axis; equal ones keep their order, "
+        "not-a-number comes "
+        "last.")
     .input("data", "Tensor.")
     .attrs<ArgsortAttrs>()
     .relation(infer_argsort)
@@ -80,8 +85,10 @@ RELAY_OP("argsort")
     .kernel("argsort", order_params<ArgsortAttrs>);
 
 RELAY_OP("topk")
-    .doc("The k greatest (or least) elements along an axis in order, and their positions; of equal ones the "
-         "first.")
+    .doc(
+        "The k greatest (or least) elements along an axis in order, and their positions; of equal "
+        "ones the "
+        "first.")
     .input("data", "Tensor.")
     .attrs<TopkAttrs>()
     .relation(infer_topk)

@@ -13,7 +13,8 @@ struct ArgsortAttrs {
   int64_t axis = -1;
   bool is_ascend = true;
   DType dtype;
-  RELAY_ATTRS(ArgsortAttrs, (axis, "Axis to sort along."), (is_ascend, "Whether the least comes first."),
+  RELAY_ATTRS(ArgsortAttrs, (axis, "Axis to sort along."),
+              (is_ascend, "Whether the least comes first."),
               (dtype, "Dtype of positions; int32 by default. Without meaning for sort."))
 };
 struct TopkAttrs {
@@ -22,8 +23,8 @@ struct TopkAttrs {
   std::string ret_type = "both";
   bool is_ascend = false;
   DType dtype;
-  RELAY_ATTRS(TopkAttrs, (k, "How many; all if None or less than 1."), (axis, "Axis to choose along."),
-              (ret_type, "\"both\", \"values\" or \"indices\"."),
+  RELAY_ATTRS(TopkAttrs, (k, "How many; all if None or less than 1."),
+              (axis, "Axis to choose along."), (ret_type, "\"both\", \"values\" or \"indices\"."),
               (is_ascend, "Whether the least are chosen instead of the greatest."),
               (dtype, "Dtype of positions; int32 by default."))
 };

@@ -25,8 +25,8 @@ struct Before {
   }
 };
 
-/// Calls `visit(lane, offset)` for each lane along `axis`: its number, in row-major order of the other axes,
-/// and the offset of its first element.
+/// Calls `visit(lane, offset)` for each lane along `axis`: its number, in row-major order of the
+/// other axes, and the offset of its first element.
 template <class F>
 void for_each_lane(const NDArray& input, size_t axis, F visit) {
   int64_t lanes = 1;
@@ -58,10 +58,10 @@ int64_t inner_size(const NDArray& array, size_t axis) {
   return inner;
 }
 
-/// The first `count` of each lane in order: elements to `values`, positions to `positions` (either may be
-/// missing).
-void order_lanes(const NDArray& input, size_t axis, bool ascending, int64_t count, const NDArray* values,
-                 const NDArray* positions) {
+/// The first `count` of each lane in order: elements to `values`, positions to `positions` (either
+/// may be missing).
+void order_lanes(const NDArray& input, size_t axis, bool ascending, int64_t count,
+                 const NDArray* values, const NDArray* positions) {
   int64_t extent = input.extent(axis);
   int64_t stride = input.stride(axis);
   int64_t inner = inner_size(input, axis);
@@ -73,7 +73,8 @@ void order_lanes(const NDArray& input, size_t axis, bool ascending, int64_t coun
     std::vector<K> keys(static_cast<size_t>(extent));
     Before<K> before{ascending};
     for_each_lane(input, axis, [&](int64_t lane, int64_t offset) {
-      for (int64_t k = 0; k < extent; ++k) keys[static_cast<size_t>(k)] = static_cast<K>(data[offset + k * stride]);
+      for (int64_t k = 0; k < extent; ++k)
+        keys[static_cast<size_t>(k)] = static_cast<K>(data[offset + k * stride]);
       std::iota(order.begin(), order.end(), int64_t{0});
       auto first = [&](int64_t a, int64_t b) {
         K x = keys[static_cast<size_t>(a)];
@@ -127,8 +128,8 @@ void argsort_kernel(LibraryCall& call) {
   order_lanes(input, axis, call.params[1] != 0, input.extent(axis), nullptr, &call.outputs[0]);
 }
 
-/// params: axis, whether ascending, results (0: values and positions, 1: values, 2: positions). k is the
-/// results' extent.
+/// params: axis, whether ascending, results (0: values and positions, 1: values, 2: positions). k
+/// is the results' extent.
 void topk_kernel(LibraryCall& call) {
   size_t axis = axis_of(call);
   const NDArray& input = call.inputs[0];

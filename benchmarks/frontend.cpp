@@ -1,0 +1,126 @@
+// Speed of the front end on long programs: nodes a second for parse, infer, print, free and each pass, at 10⁴, 10⁵
+// and 10⁶ operator calls, as a chain of graph nodes and as a chain of lets. Linear means that the last column, time
+// at 10⁶ over time at 10⁵, is about 10. One call counts as one node.
+//   bench_frontend [--most N] [--passes A,B,…]
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <fmt/core.h>
+
+#include <relay/infer/infer.h>
+#include <relay/parse/parse.h>
+#include <relay/print/print.h>
+#include <relay/support/error.h>
+#include <relay/transform/pass.h>
+
+using namespace relay;
+
+namespace {
+
+// Two operands alternate so that no two calls are equal.
+std::string graph_chain(int64_t calls) {
+  std::string text = "#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(2), float32], %y: Tensor[(2), float32]) {\n";
+  text += "  %0 = add(%x, %y);\n";
+  for (int64_t i = 1; i < calls; ++i) {
+    text += fmt::format("  %{} = {}(%{}, %{});\n", i, i % 3 == 0 ? "multiply" : "add", i - 1, i % 2 == 0 ? "x" : "y");
+  }
+  return text + fmt::format("  %{}\n}}\n", calls - 1);
+}
+
+std::string let_chain(int64_t calls) {
+  std::string text = "#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(2), float32], %y: Tensor[(2), float32]) {\n";
+  text += "  let %v0 = add(%x, %y);\n";
+  for (int64_t i = 1; i < calls; ++i) {
+    text += fmt::format("  let %v{} = {}(%v{}, %{});\n", i, i % 3 == 0 ? "multiply" : "add", i - 1,
+                        i % 2 == 0 ? "x" : "y");
+  }
+  return text + fmt::format("  %v{}\n}}\n", calls - 1);
+}
+
+double seconds(const std::function<void()>& action) {
+  auto start = std::chrono::steady_clock::now();
+  action();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+using Times = std::map<std::string, double>;
+
+// Best of a few runs for short ones.
+Times measure(const std::string& text, int repeats, const std::vector<const PassRegistration*>& passes,
+              std::vector<std::string>& order) {
+  Times best;
+  auto note = [&](const std::string& what, double time) {
+    if (std::find(order.begin(), order.end(), what) == order.end()) order.push_back(what);
+    auto [entry, added] = best.try_emplace(what, time);
+    if (!added) entry->second = std::min(entry->second, time);
+  };
+  for (int r = 0; r < repeats; ++r) {
+    auto module = std::make_unique<Module>();
+    note("parse", seconds([&] { *module = parse_module("chain", text); }));
+    note("infer", seconds([&] { infer_types_or_throw(*module); }));
+    std::string printed;
+    note("print", seconds([&] { printed = print_module(*module); }));
+    for (const PassRegistration* pass : passes) {
+      PassRef made = create_pass(pass->info.name.view());
+      Module result;
+      note(pass->info.name.str(), seconds([&] { result = (*made)(*module); }));
+    }
+    note("free", seconds([&] { module.reset(); }));
+  }
+  return best;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int64_t most = 1000000;
+  std::vector<const PassRegistration*> passes = all_passes();
+  for (int i = 1; i + 1 < argc; i += 2) {
+    if (std::strcmp(argv[i], "--most") == 0) most = std::strtoll(argv[i + 1], nullptr, 10);
+    if (std::strcmp(argv[i], "--passes") == 0) {
+      std::string wanted = "," + std::string(argv[i + 1]) + ",";
+      std::erase_if(passes, [&](const PassRegistration* pass) {
+        return wanted.find("," + pass->info.name.str() + ",") == std::string::npos;
+      });
+    }
+  }
+  try {
+    using Make = std::string (*)(int64_t);
+    for (auto [name, make] : {std::pair<const char*, Make>{"graph", graph_chain}, {"lets", let_chain}}) {
+      std::vector<std::string> order;
+      std::map<int64_t, Times> all;
+      std::vector<int64_t> sizes;
+      for (int64_t size = 10000; size <= most; size *= 10) sizes.push_back(size);
+      for (int64_t size : sizes) all[size] = measure(make(size), size >= 1000000 ? 2 : 5, passes, order);
+      fmt::print("{:28}", name);
+      for (int64_t size : sizes) fmt::print("{:>10} calls", size);
+      fmt::print("   ratio\n");
+      for (const std::string& what : order) {
+        fmt::print("{:28}", what);
+        for (int64_t size : sizes) {
+          fmt::print("{:>12.2f} M/s", static_cast<double>(size) / all[size][what] / 1e6);
+        }
+        if (sizes.size() > 1) {
+          int64_t last = sizes.back();
+          fmt::print("{:>8.1f}", all[last][what] / all[last / 10][what]);
+        }
+        fmt::print("\n");
+      }
+    }
+  } catch (const Error& error) {
+    fmt::print(stderr, "{}", render(error.diagnostics()));
+    return 1;
+  }
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  fmt::print("peak memory {} MiB\n", usage.ru_maxrss / 1024);
+  return 0;
+}

@@ -1,0 +1,288 @@
+#include <relay/infer/constraints.h>
+
+#include <relay/infer/messages.h>
+#include <relay/infer/type_walk.h>
+
+namespace relay::inference {
+
+using Outcome = Constraints::Outcome;
+
+namespace {
+
+struct ProjectionAttrs {
+  int64_t index = 0;
+  RELAY_ATTRS(ProjectionAttrs, (index, "Which field of the tuple."))
+};
+
+// These relations are solved here; they never run as functions of types.
+TypeRef infer_nothing(const RelationCall& call) {
+  call.fail("this relation has no operator");
+}
+
+const Relation* make_relation(const char* name, const char* doc) {
+  Relation relation;
+  relation.name = name;
+  relation.infer = infer_nothing;
+  relation.doc = doc;
+  return register_relation(relation);
+}
+
+/// Whether a relation can run on a type: every tensor's rank and dtype are known.
+enum class Readiness { kReady, kWait, kRigid };
+Readiness readiness(const Type* type) {
+  switch (type->tag()) {
+    case TypeTag::kIncomplete:
+      return Readiness::kWait;
+    case TypeTag::kVar:
+      return Readiness::kRigid;
+    case TypeTag::kTensor: {
+      const auto* tensor = type->as<TensorType>();
+      if (tensor->shape()->is<IncompleteType>() || tensor->dtype_type()->is<IncompleteType>()) {
+        return Readiness::kWait;
+      }
+      return tensor->has_rank() && tensor->has_dtype() ? Readiness::kReady : Readiness::kRigid;
+    }
+    case TypeTag::kTuple: {
+      Readiness all = Readiness::kReady;
+      for (const TypeRef& field : type->as<TupleType>()->fields()) {
+        Readiness one = readiness(field.get());
+        if (one == Readiness::kWait) return one;
+        if (one == Readiness::kRigid) all = one;
+      }
+      return all;
+    }
+    default:
+      return Readiness::kReady;
+  }
+}
+
+// Terms over values that an operator reads mean nothing outside it: the dimension is known only at run
+// time.
+TypeRef hide_values(const TypeRef& type) {
+  std::function<TypeRef(const TypeRef&)> leaf = [](const TypeRef& t) { return t; };
+  std::function<Dim(Dim)> dim = [](Dim d) {
+    bool reads = false;
+    for_each_atom(d, [&](Dim atom) {
+      reads |= atom.is_term() && atom.term().op == DimOp::kValue;
+    });
+    return reads ? Dim::any() : d;
+  };
+  // map_type skips types without anything open, so terms over values must be looked for.
+  struct Finder {
+    static bool has_term(const Type* t) {
+      auto any = [](std::span<const TypeRef> types) {
+        for (const TypeRef& type : types) {
+          if (has_term(type.get())) return true;
+        }
+        return false;
+      };
+      if (const auto* tuple = t->as<TupleType>()) return any(tuple->fields());
+      const auto* tensor = t->as<TensorType>();
+      if (tensor == nullptr || !tensor->has_rank()) return false;
+      for (Dim d : tensor->dims()) {
+        if (d.is_term()) return true;
+      }
+      return false;
+    }
+    static TypeRef rewrite(const TypeRef& t, const std::function<Dim(Dim)>& dim) {
+      if (const auto* tuple = t->as<TupleType>()) {
+        std::vector<TypeRef> fields;
+        for (const TypeRef& field : tuple->fields()) fields.push_back(rewrite(field, dim));
+        return TupleType::make(std::move(fields));
+      }
+      const auto* tensor = t->as<TensorType>();
+      if (tensor == nullptr || !tensor->has_rank()) return t;
+      std::vector<Dim> dims(tensor->dims().begin(), tensor->dims().end());
+      for (Dim& d : dims) d = dim(d);
+      return TensorType::make(ShapeType::make(dims), tensor->dtype_type());
+    }
+  };
+  return Finder::has_term(type.get()) ? Finder::rewrite(type, dim) : type;
+}
+
+}  // namespace
+
+const Relation* num_relation() {
+  static const Relation* relation = make_relation("Num", "A dtype with arithmetic: any but bool.");
+  return relation;
+}
+const Relation* float_relation() {
+  static const Relation* relation = make_relation("Float", "A floating-point dtype.");
+  return relation;
+}
+const Relation* numeric_relation(Numeric numeric) {
+  return numeric == Numeric::kFloat ? float_relation() : num_relation();
+}
+const Relation* projection_relation() {
+  static const Relation* relation =
+      make_relation("Projection", "The second type is a field of the first, a tuple.");
+  return relation;
+}
+AttrsRef projection_attrs(uint32_t index) { return Attrs::make(ProjectionAttrs{index}); }
+
+namespace {
+[[maybe_unused]] const bool registered =
+    num_relation() != nullptr && float_relation() != nullptr && projection_relation() != nullptr;
+}
+
+Outcome Constraints::fail(const Constraint& c, std::string message,
+                          const std::vector<DiagnosticNote>& notes) {
+  if (c.op != nullptr && c.op->name() != c.relation->name) {
+    // The relation's own name stays in front: it is what the documentation describes.
+    message += ", in " + c.op->name().str();
+  }
+  Diagnostic diagnostic = Diagnostic::error(std::move(message), c.span);
+  for (const DiagnosticNote& note : notes) diagnostic.notes.push_back(note);
+  if (c.defined.known() && !(c.defined == c.span)) {
+    diagnostic.note(c.relation->name.str() + " is required here", c.defined);
+  }
+  sink_.add(std::move(diagnostic));
+  return Outcome::kFailed;
+}
+
+Outcome Constraints::attempt(Constraint& c) {
+  solver_.set_span(c.span);
+  if (c.relation == num_relation()) return solve_numeric(c, Numeric::kNum);
+  if (c.relation == float_relation()) return solve_numeric(c, Numeric::kFloat);
+  if (c.relation == projection_relation()) return solve_projection(c);
+  switch (c.relation->form) {
+    case Relation::Form::kBroadcast:
+      return solve_elementwise(c, false);
+    case Relation::Form::kCompare:
+      return solve_elementwise(c, true);
+    case Relation::Form::kIdentity:
+      return solve_identity(c);
+    case Relation::Form::kGeneral:
+      return solve_general(c);
+  }
+  RELAY_UNREACHABLE("unknown form of relation");
+}
+
+Outcome Constraints::solve_numeric(Constraint& c, Numeric numeric) {
+  TypeRef dtype = solver_.resolve(c.args[0]);
+  if (dtype->is<TypeVar>()) return Outcome::kWait;  // joins the scheme (T10)
+  if (solver_.require_numeric(dtype, numeric)) return Outcome::kSolved;
+  return fail(c, c.relation->name.str() + " cannot hold for " + display(solver_, dtype) +
+                     ": a literal needs " + numeric_name(numeric));
+}
+
+Outcome Constraints::solve_projection(Constraint& c) {
+  TypeRef type = solver_.resolve(c.args[0]);
+  if (!c.args[1]) c.args[1] = solver_.fresh(Kind::kType, c.span);
+  if (type->is<IncompleteType>()) return Outcome::kWait;
+  auto index = static_cast<size_t>(c.attrs->as<ProjectionAttrs>().index);
+  const auto* tuple = type->as<TupleType>();
+  if (tuple == nullptr) {
+    return fail(c, "projection ." + std::to_string(index) + " needs a tuple, found " +
+                       display(solver_, type));
+  }
+  if (index >= tuple->fields().size()) {
+    return fail(c, "projection ." + std::to_string(index) + " is out of range for " +
+                       display(solver_, type) + ", a tuple of " +
+                       std::to_string(tuple->fields().size()));
+  }
+  if (solver_.unify(c.args[1], tuple->fields()[index])) return Outcome::kSolved;
+  Diagnostic diagnostic = type_mismatch(solver_, "field " + std::to_string(index) + " of a tuple",
+                                        c.args[1], tuple->fields()[index], c.span);
+  sink_.add(std::move(diagnostic));
+  return Outcome::kFailed;
+}
+
+Outcome Constraints::solve_general(Constraint& c) {
+  size_t num_inputs = c.args.size() - 1;
+  std::vector<TypeRef> inputs;
+  inputs.reserve(num_inputs);
+  bool ready = true;
+  for (size_t i = 0; i < num_inputs; ++i) {
+    inputs.push_back(solver_.zonk(c.args[i]));
+    ready &= readiness(inputs.back().get()) == Readiness::kReady;
+  }
+  TypeRef output;
+  if (ready) {
+    std::function<std::optional<NDArray>(size_t)> values;
+    if (c.call != nullptr && values_) {
+      values = [this, &c](size_t i) { return values_(c.call, i); };
+    }
+    try {
+      RelationCall call(inputs, c.attrs, &solver_, std::move(values));
+      output = c.relation->infer(call);
+    } catch (const Error& error) {
+      for (const Diagnostic& diagnostic : error.diagnostics()) {
+        std::string message = diagnostic.message;
+        std::string name = c.relation->name.str();
+        if (message.find(name) == std::string::npos) message = name + ": " + message;
+        fail(c, std::move(message), diagnostic.notes);
+      }
+      return Outcome::kFailed;
+    }
+  }
+  if (!output) {
+    if (!c.args.back()) c.args.back() = solver_.fresh(Kind::kType, c.span);
+    return Outcome::kWait;
+  }
+  output = hide_values(output);
+  if (!c.args.back()) {
+    c.args.back() = std::move(output);
+    return Outcome::kSolved;
+  }
+  if (solver_.unify(c.args.back(), output)) return Outcome::kSolved;
+  sink_.add(type_mismatch(solver_, "the result of " + c.relation->name.str(), c.args.back(), output,
+                          c.span));
+  return Outcome::kFailed;
+}
+
+ConstraintId Constraints::wait(Constraint constraint) {
+  auto id = static_cast<ConstraintId>(all_.size());
+  for (const TypeRef& arg : constraint.args) solver_.watch(arg, id);
+  all_.push_back(std::move(constraint));
+  return id;
+}
+
+void Constraints::require(Constraint constraint) {
+  if (attempt(constraint) == Outcome::kWait) wait(std::move(constraint));
+}
+
+void Constraints::propagate() {
+  std::vector<ConstraintId> batch;
+  for (;;) {
+    for (const Solver::RigidNumeric& rigid : std::exchange(solver_.rigid_numerics(), {})) {
+      Constraint c;
+      c.relation = numeric_relation(rigid.numeric);
+      c.args = {rigid.var};
+      c.span = rigid.span;
+      wait(std::move(c));
+    }
+    batch.clear();
+    batch.swap(solver_.woken());
+    if (batch.empty()) return;
+    for (ConstraintId id : batch) {
+      if (all_[id].state != Constraint::State::kPending) continue;
+      Constraint work = all_[id];  // attempting may add constraints and move the list
+      Outcome outcome = attempt(work);
+      Constraint& c = all_[id];
+      if (outcome == Outcome::kWait) {
+        for (const TypeRef& arg : c.args) solver_.watch(arg, id);
+      } else {
+        c.state = outcome == Outcome::kSolved ? Constraint::State::kSolved
+                                              : Constraint::State::kFailed;
+      }
+    }
+    for (const Solver::DimEquality& equality : solver_.retry_dims()) {
+      sink_.add(Diagnostic::error("dimensions " + equality.a.str() + " and " + equality.b.str() +
+                                      " cannot be equal",
+                                  equality.span));
+    }
+  }
+}
+
+std::vector<ConstraintId> Constraints::pending_since(size_t mark) const {
+  std::vector<ConstraintId> pending;
+  for (size_t id = mark; id < all_.size(); ++id) {
+    if (all_[id].state == Constraint::State::kPending && !all_[id].check_only) {
+      pending.push_back(static_cast<ConstraintId>(id));
+    }
+  }
+  return pending;
+}
+
+}  // namespace relay::inference

@@ -1,0 +1,83 @@
+// Relations that must hold, and what they imply before all is known (T2, T3).
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <relay/infer/solver.h>
+#include <relay/ir/expr.h>
+#include <relay/op/op.h>
+#include <relay/support/diagnostic.h>
+
+namespace relay::inference {
+
+/// One relation between types. The last of `args` is the output, except of relations on a dtype alone
+/// (Num, Float), which have none.
+struct Constraint {
+  enum class State : uint8_t { kPending, kSolved, kFailed };
+  const Relation* relation = nullptr;
+  const Operator* op = nullptr;  // null for a relation that a program names
+  AttrsRef attrs;
+  std::vector<TypeRef> args;
+  const Call* call = nullptr;  // its constant arguments are values that the relation may read
+  Span span;                   // where it must hold
+  Span defined;                // where it was written, if it came with the scheme of a function
+  State state = State::kPending;
+  bool queued = false;
+  bool check_only = false;  // belongs to a scheme: only checked here (T6)
+  bool instance = false;    // came with a scheme
+};
+
+/// Num(d), Float(d): what literals demand (T4).
+const Relation* num_relation();
+const Relation* float_relation();
+const Relation* numeric_relation(Numeric numeric);
+/// Projection{index}(tuple, field), for a tuple whose width is not known yet.
+const Relation* projection_relation();
+AttrsRef projection_attrs(uint32_t index);
+
+/// The value of argument i of a call when it is a constant.
+using ValueOf = std::function<std::optional<NDArray>(const Call* call, size_t i)>;
+
+/// The pending constraints of one inference.
+class Constraints {
+ public:
+  Constraints(Solver& solver, DiagnosticSink& sink) : solver_(solver), sink_(sink) {}
+
+  enum class Outcome : uint8_t { kSolved, kWait, kFailed };
+  /// Tries to solve; a null output is filled in. Errors are reported.
+  Outcome attempt(Constraint& constraint);
+  /// Keeps a constraint until its variables are solved.
+  ConstraintId wait(Constraint constraint);
+  /// Tries, and keeps it if it has to wait.
+  void require(Constraint constraint);
+  /// Runs woken constraints to a fixed point.
+  void propagate();
+
+  Constraint& operator[](ConstraintId id) { return all_[id]; }
+  size_t size() const { return all_.size(); }
+  void set_values(ValueOf values) { values_ = std::move(values); }
+  /// The pending ones among those added since `mark`.
+  std::vector<ConstraintId> pending_since(size_t mark) const;
+
+ private:
+  Outcome solve_elementwise(Constraint& c, bool compare);
+  Outcome solve_shapes(Constraint& c, std::vector<TypeRef> shapes);
+  Outcome broadcast_dims(Constraint& c, std::span<const TypeRef> shapes);
+  Outcome solve_identity(Constraint& c);
+  Outcome solve_general(Constraint& c);
+  Outcome solve_numeric(Constraint& c, Numeric numeric);
+  Outcome solve_projection(Constraint& c);
+  Outcome set_output_shape(Constraint& c, const TypeRef& shape);
+  Outcome fail(const Constraint& c, std::string message, const std::vector<DiagnosticNote>& notes = {});
+  Outcome shapes_differ(const Constraint& c, std::span<const TypeRef> shapes);
+
+  Solver& solver_;
+  DiagnosticSink& sink_;
+  ValueOf values_;
+  std::vector<Constraint> all_;
+};
+
+}  // namespace relay::inference

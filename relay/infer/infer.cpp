@@ -1,0 +1,209 @@
+#include <relay/infer/infer.h>
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include <relay/infer/inferencer.h>
+#include <relay/ir/visit.h>
+
+namespace relay {
+namespace inference {
+namespace {
+
+using Entry = Module::FunctionEntry;
+
+/// The global functions that a function mentions.
+std::vector<Name> mentioned_globals(const Function* function) {
+  std::vector<Name> names;
+  std::unordered_set<Name> seen;
+  post_order(function, [&](const Expr* expr) {
+    const auto* global = expr->as<GlobalVar>();
+    if (global != nullptr && seen.insert(global->name()).second) names.push_back(global->name());
+  });
+  return names;
+}
+
+/// Strongly connected components of the functions, callees first (Tarjan, without recursion).
+class Groups {
+ public:
+  explicit Groups(const Module& module) : entries_(module.functions()) {
+    size_t count = entries_.size();
+    std::unordered_map<Name, size_t> index;
+    for (size_t i = 0; i < count; ++i) index.emplace(entries_[i].name, i);
+    edges_.resize(count);
+    called_.resize(count);
+    if (count > 1) {
+      for (size_t i = 0; i < count; ++i) {
+        for (Name name : mentioned_globals(entries_[i].function.get())) {
+          auto found = index.find(name);
+          if (found == index.end()) continue;
+          edges_[i].push_back(found->second);
+          if (found->second != i) called_[found->second] = true;
+        }
+      }
+    }
+    std::vector<size_t> all(count);
+    for (size_t i = 0; i < count; ++i) all[i] = i;
+    for (std::vector<size_t>& component : components(all, false)) {
+      if (component.size() == 1) {
+        groups_.push_back(std::move(component));
+        continue;
+      }
+      // T12: functions whose signature is fully written do not tie others together.
+      for (std::vector<size_t>& part : components(component, true)) groups_.push_back(std::move(part));
+    }
+  }
+
+  const std::vector<std::vector<size_t>>& groups() const { return groups_; }
+  bool called(size_t i) const { return called_[i]; }
+
+ private:
+  std::vector<std::vector<size_t>> components(const std::vector<size_t>& nodes, bool skip_annotated) {
+    constexpr size_t kUnseen = SIZE_MAX;
+    size_t count = entries_.size();
+    std::vector<size_t> order(count, kUnseen), low(count, 0);
+    std::vector<bool> inside(count), on_stack(count);
+    for (size_t node : nodes) inside[node] = true;
+    std::vector<size_t> stack;
+    std::vector<std::pair<size_t, size_t>> frames;  // node, next edge
+    std::vector<std::vector<size_t>> result;
+    size_t next = 0;
+    auto enter = [&](size_t node) {
+      order[node] = low[node] = next++;
+      stack.push_back(node);
+      on_stack[node] = true;
+      frames.emplace_back(node, 0);
+    };
+    for (size_t root : nodes) {
+      if (order[root] != kUnseen) continue;
+      enter(root);
+      while (!frames.empty()) {
+        auto& [node, edge] = frames.back();
+        if (edge < edges_[node].size()) {
+          size_t target = edges_[node][edge++];
+          if (!inside[target]) continue;
+          if (skip_annotated && fully_annotated(entries_[target].function.get())) continue;
+          size_t from = node;
+          if (order[target] == kUnseen) {
+            enter(target);
+          } else if (on_stack[target]) {
+            low[from] = std::min(low[from], order[target]);
+          }
+          continue;
+        }
+        size_t done = node;
+        frames.pop_back();
+        if (!frames.empty()) {
+          low[frames.back().first] = std::min(low[frames.back().first], low[done]);
+        }
+        if (low[done] != order[done]) continue;
+        std::vector<size_t>& component = result.emplace_back();
+        for (size_t member = kUnseen; member != done;) {
+          member = stack.back();
+          stack.pop_back();
+          on_stack[member] = false;
+          component.push_back(member);
+        }
+        std::sort(component.begin(), component.end());
+      }
+    }
+    return result;
+  }
+
+  const std::vector<Entry>& entries_;
+  std::vector<std::vector<size_t>> edges_;
+  std::vector<bool> called_;
+  std::vector<std::vector<size_t>> groups_;
+};
+
+/// Whether everything in a function is typed, against the signatures as they are now. Global variables
+/// carry the signature that they were inferred against.
+bool up_to_date(const Function* function, const Context& context) {
+  if (function->type() == nullptr) return false;
+  bool typed = true;
+  post_order(function, [&](const Expr* expr) {
+    if (expr->type() == nullptr) {
+      typed = false;
+    } else if (const auto* global = expr->as<GlobalVar>()) {
+      auto signature = context.signatures.find(global->name());
+      const Type* known = signature == context.signatures.end() ? nullptr : signature->second.get();
+      if (known == nullptr) {
+        // In the same group: its published signature, if that has not changed.
+        const Function* other = context.module.function(global->name());
+        known = other == nullptr ? nullptr : other->type();
+      }
+      typed &= known != nullptr && types_equal(known, expr->type());
+    }
+  });
+  return typed;
+}
+
+void check_types(const Module& module, DiagnosticSink& sink) {
+  for (const TypeDataRef& data : module.types()) check_kind(data, module, sink, data->span());
+}
+
+}  // namespace
+}  // namespace inference
+
+std::vector<Diagnostic> infer_types(const Module& module) {
+  using namespace inference;
+  Context context(module);
+  check_types(module, context.sink);
+  Groups groups(module);
+  const Entry* entry = module.entry();
+  for (const std::vector<size_t>& group : groups.groups()) {
+    std::vector<const Entry*> members;
+    bool current = true;
+    for (size_t i : group) {
+      members.push_back(&module.functions()[i]);
+      current = current && up_to_date(members.back()->function.get(), context);
+    }
+    if (current) {
+      for (const Entry* member : members) {
+        context.signatures[member->name] = TypeRef(member->function->type());
+      }
+      continue;
+    }
+    bool is_entry = members.size() == 1 && members[0] == entry && !groups.called(group[0]);
+    Inferencer(context).infer_group(members, is_entry);
+  }
+  return context.sink.take();
+}
+
+void infer_types_or_throw(const Module& module, std::vector<Diagnostic>* warnings) {
+  std::vector<Diagnostic> diagnostics = infer_types(module);
+  bool failed = std::any_of(diagnostics.begin(), diagnostics.end(), [](const Diagnostic& d) {
+    return d.severity == Severity::kError;
+  });
+  if (failed) throw Error(std::move(diagnostics));
+  if (warnings != nullptr) {
+    warnings->insert(warnings->end(), std::make_move_iterator(diagnostics.begin()),
+                     std::make_move_iterator(diagnostics.end()));
+  }
+}
+
+TypeRef infer_expr_type(const ExprRef& expr, const Module& module) {
+  inference::Context context(module);
+  for (const Module::FunctionEntry& entry : module.functions()) {
+    if (entry.function->type() == nullptr) {
+      infer_types_or_throw(module);
+      break;
+    }
+  }
+  for (const Module::FunctionEntry& entry : module.functions()) {
+    context.signatures.emplace(entry.name, TypeRef(entry.function->type()));
+  }
+  TypeRef type = inference::Inferencer(context).infer_root(expr);
+  context.sink.throw_if_errors();
+  return type;
+}
+
+TypeRef function_signature(const Module& module, Name function) {
+  const Function* found = module.function(function);
+  if (found == nullptr) throw Error("unknown function @" + function.str());
+  if (found->type() == nullptr) infer_types_or_throw(module);
+  return TypeRef(found->type());
+}
+
+}  // namespace relay

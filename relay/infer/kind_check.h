@@ -1,0 +1,11 @@
+// Kinds of types (language.md §3).
+#pragma once
+
+#include <relay/infer/infer.h>
+
+namespace relay::inference {
+
+/// Reports what is wrong with a type in the place of a type of values.
+void check_annotation(const TypeRef& type, const Module& module, DiagnosticSink& sink, Span span);
+
+}  // namespace relay::inference

@@ -1,0 +1,12 @@
+// Completeness of match, and clauses that can never run (Maranget's usefulness, 2007).
+#pragma once
+
+#include <relay/infer/infer.h>
+
+namespace relay::inference {
+
+/// Reports what an incomplete match leaves out (unless it is a `match?`), and warns of clauses that can
+/// never run.
+void check_match(const Match& match, const Module& module, DiagnosticSink& sink);
+
+}  // namespace relay::inference

@@ -1,0 +1,307 @@
+// The end of an inference: variables that are left become type parameters, types go onto the nodes.
+#include <algorithm>
+
+#include <relay/infer/inferencer.h>
+#include <relay/infer/infer.h>
+#include <relay/infer/literals.h>
+#include <relay/infer/match_check.h>
+#include <relay/infer/messages.h>
+#include <relay/infer/type_walk.h>
+
+namespace relay::inference {
+
+TypeVarRef Inferencer::name_variable(Kind kind) {
+  static const char* const kTypes[] = {"a", "b", "c", "t"};
+  static const char* const kShapes[] = {"s"};
+  static const char* const kDTypes[] = {"d"};
+  static const char* const kDims[] = {"n", "m", "k"};
+  std::span<const char* const> names;
+  size_t which = 0;
+  switch (kind) {
+    case Kind::kShape:
+      names = kShapes;
+      which = 1;
+      break;
+    case Kind::kBaseType:
+      names = kDTypes;
+      which = 2;
+      break;
+    case Kind::kShapeVar:
+      names = kDims;
+      which = 3;
+      break;
+    default:
+      names = kTypes;
+      break;
+  }
+  for (;;) {
+    uint32_t i = name_counters_[which]++;
+    std::string text = names[i % names.size()];
+    if (i >= names.size()) text += std::to_string(i / names.size());
+    Name name(text);
+    if (used_names_.insert(name).second) return TypeVar::make(name, kind, kind == Kind::kShapeVar);
+  }
+}
+
+// Binds what is unsolved in a type to type parameters, which are appended to `params` in order.
+TypeRef Inferencer::close(const TypeRef& type, std::vector<TypeVarRef>* params) {
+  if (!type->has_incomplete()) return type;
+  solver_.for_each_variable(
+      type,
+      [&](Slot& slot, uint32_t id) {
+        if (slot.binding) return;
+        TypeVarRef var = name_variable(slot.kind);
+        generated_.emplace(var.get(), slot.numeric);
+        if (params != nullptr) params->push_back(var);
+        solver_.bind_slot(id, var);
+      },
+      [&](DimSlot& slot, uint32_t id) {
+        if (slot.solved) return;
+        TypeVarRef var = name_variable(Kind::kShapeVar);
+        generated_.emplace(var.get(), Numeric::kAny);
+        if (params != nullptr) params->push_back(var);
+        solver_.bind_dim(id, Dim::symbol(var.get()));
+      });
+  return solver_.zonk(type);
+}
+
+TypeRef Inferencer::published_scheme(Scheme& scheme) {
+  if (scheme.published) return scheme.published;
+  std::vector<TypeVarRef> params = scheme.declared;
+  TypeRef type = close(scheme.type, &params);
+  std::vector<RelationTypeRef> constraints;
+  for (ConstraintId id : scheme.constraints) {
+    const Constraint& c = constraints_[id];
+    if (c.state != Constraint::State::kPending) continue;
+    std::vector<TypeRef> args;
+    for (const TypeRef& arg : c.args) args.push_back(close(arg, &params));
+    int inputs = static_cast<int>(args.size() > 1 ? args.size() - 1 : args.size());
+    constraints.push_back(RelationType::make(c.relation, std::move(args), inputs, c.attrs));
+  }
+  // In a group, another function may have named some of the variables already.
+  if (!groups_published_) {
+    auto add = [&](const TypeRef& part) {
+      for (const TypeVarRef& var : free_type_vars(part)) {
+        bool ours = generated_.count(var.get()) != 0;
+        if (ours && std::find(params.begin(), params.end(), var) == params.end()) params.push_back(var);
+      }
+    };
+    add(type);
+    for (const RelationTypeRef& relation : constraints) add(relation);
+  }
+  for (const TypeVarRef& var : params) {
+    auto generated = generated_.find(var.get());
+    if (generated == generated_.end() || generated->second == Numeric::kAny) continue;
+    constraints.push_back(
+        RelationType::make(numeric_relation(generated->second), {TypeRef(var)}, 1));
+  }
+  const auto* func = type->as<FuncType>();
+  if (func != nullptr) {
+    scheme.published = FuncType::make({func->params().begin(), func->params().end()}, func->result(),
+                                      std::move(params), std::move(constraints));
+  } else {
+    scheme.published = type;
+  }
+  return scheme.published;
+}
+
+void Inferencer::publish_nodes() {
+  groups_published_ = true;
+  for (auto& [expr, value] : open_) {
+    if (value.scheme == kNoScheme) continue;
+    expr->set_type(published_scheme(schemes_[static_cast<size_t>(value.scheme)]));
+  }
+  for (auto& [expr, value] : open_) {
+    if (value.scheme != kNoScheme) continue;
+    TypeRef type = close(solver_.zonk(value.type), nullptr);
+    if (expr->type() != type.get()) expr->set_type(type);
+  }
+  for (Occurrence& occurrence : occurrences_) {
+    occurrence.type = close(solver_.zonk(occurrence.type), nullptr);
+  }
+}
+
+void Inferencer::check_literals() {
+  for (const auto& [literal, type] : literals_) {
+    const auto* tensor = solver_.zonk(type)->as<TensorType>();
+    if (tensor == nullptr || !tensor->has_dtype()) continue;
+    std::string problem = literal_problem(literal->value(), tensor->dtype());
+    if (!problem.empty()) sink_.add(Diagnostic::error(std::move(problem), literal->span()));
+  }
+}
+
+void Inferencer::check_matches() {
+  for (const Match* match : matches_) check_match(*match, context_.module, sink_);
+}
+
+TypeRef Inferencer::scheme_of(const Var* var) {
+  Value* value = vars_.find(var);
+  if (value == nullptr || value->scheme == kNoScheme) return {};
+  return schemes_[static_cast<size_t>(value->scheme)].published;
+}
+
+TypeRef Inferencer::declared_signature(const Function* function) {
+  std::vector<TypeRef> params;
+  for (const VarRef& param : function->params()) params.push_back(param->annotation());
+  std::vector<RelationTypeRef> constraints;
+  for (const RelationTypeRef& relation : function->constraints()) {
+    if (!relation->args().empty()) {
+      constraints.push_back(relation);
+      continue;
+    }
+    std::vector<TypeRef> args = params;
+    args.push_back(function->ret_type());
+    constraints.push_back(RelationType::make(relation->relation(), std::move(args),
+                                             static_cast<int>(params.size()), relation->attrs()));
+  }
+  return FuncType::make(std::move(params), function->ret_type(), function->type_params(),
+                        std::move(constraints));
+}
+
+bool fully_annotated(const Function* function) {
+  if (!function->ret_type() || function->ret_type()->has_incomplete()) return false;
+  for (const VarRef& param : function->params()) {
+    if (!param->annotation() || param->annotation()->has_incomplete() ||
+        param->annotation()->has_binder()) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// ---- Groups (T12) -----------------------------------------------------------------------------
+
+Inferencer::Inferencer(Context& context)
+    : context_(context), sink_(context.sink), constraints_(solver_, sink_) {
+  constraints_.set_values(
+      [this](const Call* call, size_t i) { return constant_value(call, i); });
+}
+
+void Inferencer::infer_group(std::span<const Module::FunctionEntry* const> group, bool entry) {
+  std::vector<TypeRef> types;
+  try {
+    Scope scope = open_scope();
+    for (const Module::FunctionEntry* member : group) {
+      const Function* function = member->function.get();
+      group_types_[member->name] = fully_annotated(function)
+                                       ? declared_signature(function)
+                                       : solver_.fresh(Kind::kType, function->span());
+    }
+    for (const Module::FunctionEntry* member : group) types.push_back(infer_function(*member));
+    solver_.settle_any();
+    std::vector<TypeVarRef> declared;
+    for (const Module::FunctionEntry* member : group) {
+      const auto& vars = member->function->type_params();
+      declared.insert(declared.end(), vars.begin(), vars.end());
+    }
+    TypeRef all = types.size() == 1 ? types[0] : TypeRef(TupleType::make(types));
+    int32_t scheme = close_scope(scope, all, std::move(declared), group[0]->function.get(),
+                                 entry && group.size() == 1);
+    publish_group(group, types, scheme);
+    publish_nodes();
+    check_literals();
+    check_matches();
+  } catch (const Error& error) {
+    // A type grew beyond all bounds, or the like.
+    for (Diagnostic diagnostic : error.diagnostics()) {
+      if (!diagnostic.span.known()) diagnostic.span = solver_.span();
+      sink_.add(std::move(diagnostic));
+    }
+    for (const Module::FunctionEntry* member : group) context_.signatures[member->name] = {};
+  }
+}
+
+TypeRef Inferencer::infer_function(const Module::FunctionEntry& member) {
+  const Function* function = member.function.get();
+  enter_function(function, nullptr, true);
+  values_.push_back(run(function->body().get()));
+  TypeRef body = take(values_.size() - 1, function, 0);
+  values_.pop_back();
+  TypeRef type = leave_function(function, body).type;
+  if (fully_annotated(function)) return type;
+  solver_.set_span(function->span());
+  if (!solver_.unify(group_types_[member.name], type)) {
+    sink_.add(type_mismatch(solver_, "@" + member.name.str() + " as it is used",
+                            group_types_[member.name], type, function->span()));
+  }
+  solve();
+  return type;
+}
+
+void Inferencer::publish_group(std::span<const Module::FunctionEntry* const> group,
+                               std::span<const TypeRef> types, int32_t scheme) {
+  for (size_t i = 0; i < group.size(); ++i) {
+    const Function* function = group[i]->function.get();
+    TypeRef type = solver_.zonk(types[i]);
+    if (scheme != kNoScheme) {
+      Scheme own;
+      own.type = types[i];
+      own.declared = function->type_params();
+      own.constraints = relevant_constraints(schemes_[static_cast<size_t>(scheme)].constraints, own);
+      type = published_scheme(own);
+    }
+    function->set_type(type);
+    context_.signatures[group[i]->name] = type;
+  }
+}
+
+// In a group of several functions each takes the constraints that its type is connected to.
+std::vector<ConstraintId> Inferencer::relevant_constraints(std::span<const ConstraintId> all,
+                                                           const Scheme& scheme) {
+  std::unordered_set<const Type*> types;
+  std::unordered_set<uint32_t> dims;
+  auto collect = [&](const TypeRef& type) {
+    TypeRef known = solver_.zonk(type);
+    solver_.for_each_variable(
+        known, [&](Slot& slot, uint32_t) { types.insert(slot.self.get()); },
+        [&](DimSlot&, uint32_t id) { dims.insert(id); });
+    for (const TypeVarRef& var : free_type_vars(known)) types.insert(var.get());
+  };
+  collect(scheme.type);
+  std::vector<ConstraintId> result;
+  std::vector<bool> taken(all.size());
+  for (bool grown = true; grown;) {
+    grown = false;
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (taken[i]) continue;
+      bool connected = false;
+      for (const TypeRef& arg : constraints_[all[i]].args) {
+        TypeRef known = solver_.zonk(arg);
+        solver_.for_each_variable(
+            known, [&](Slot& slot, uint32_t) { connected |= types.count(slot.self.get()) != 0; },
+            [&](DimSlot&, uint32_t id) { connected |= dims.count(id) != 0; });
+        for (const TypeVarRef& var : free_type_vars(known)) connected |= types.count(var.get()) != 0;
+      }
+      if (!connected) continue;
+      taken[i] = grown = true;
+      for (const TypeRef& arg : constraints_[all[i]].args) collect(arg);
+    }
+  }
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (taken[i]) result.push_back(all[i]);
+  }
+  return result;
+}
+
+TypeRef Inferencer::infer_root(const ExprRef& expr) {
+  Scope scope = open_scope();
+  values_.push_back(run(expr.get()));
+  TypeRef type;
+  if (const Value& value = values_.back(); value.scheme == kNoScheme && !value.type->has_binder()) {
+    type = value.type;
+  } else {
+    type = instantiate(value, {}, expr->span());
+    require_deferred();
+  }
+  values_.pop_back();
+  solver_.settle_any();
+  int32_t scheme = close_scope(scope, type, {}, expr.get(), true);
+  TypeRef result = scheme == kNoScheme ? solver_.zonk(type)
+                                       : published_scheme(schemes_[static_cast<size_t>(scheme)]);
+  publish_nodes();
+  check_literals();
+  check_matches();
+  return result;
+}
+
+}  // namespace relay::inference

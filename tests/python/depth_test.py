@@ -1,0 +1,113 @@
+"""Programs of great length and depth under a small stack: text of a million bindings, recursion a million deep, long loops."""
+
+import os
+import resource
+import subprocess
+
+import pytest
+
+RELAY = os.environ["RELAY_BIN"]
+CALLS = 1_000_000
+STACK = 256 * 1024
+MEMORY = 4 * 1024**3
+
+
+def limits():
+    resource.setrlimit(resource.RLIMIT_STACK, (STACK, STACK))
+
+
+def run(arguments, stdin=None):
+    """Runs relay under the small stack; gives the result and the peak memory in bytes."""
+    process = subprocess.Popen([RELAY, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, preexec_fn=limits)
+    out, err = process.communicate(stdin.encode() if stdin is not None else None)
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+    return process.returncode, out.decode(), err.decode(), peak
+
+
+def graph_chain():
+    lines = ["def @main(%x: Tensor[(2), float32], %y: Tensor[(2), float32]) {", "  %0 = add(%x, %y);"]
+    for i in range(1, CALLS):
+        lines.append(f"  %{i} = {'multiply' if i % 3 == 0 else 'add'}(%{i - 1}, %{'x' if i % 2 == 0 else 'y'});")
+    return "\n".join(lines) + f"\n  %{CALLS - 1}\n}}\n"
+
+
+def let_chain():
+    lines = ["def @main(%x: Tensor[(2), float32], %y: Tensor[(2), float32]) {", "  let %v0 = add(%x, %y);"]
+    for i in range(1, CALLS):
+        lines.append(f"  let %v{i} = {'multiply' if i % 3 == 0 else 'add'}(%v{i - 1}, %{'x' if i % 2 == 0 else 'y'});")
+    return "\n".join(lines) + f"\n  %v{CALLS - 1}\n}}\n"
+
+
+@pytest.fixture(scope="module", params=[graph_chain, let_chain], ids=["graph", "lets"])
+def program(request, tmp_path_factory):
+    path = tmp_path_factory.mktemp("chain") / "chain.rly"
+    path.write_text(request.param())
+    return str(path)
+
+
+def test_check(program):
+    code, out, err, peak = run(["check", program])
+    assert code == 0, err
+    assert "Tensor[(2), float32]" in out
+    assert peak <= MEMORY
+
+
+def test_print(program):
+    code, out, err, peak = run(["fmt", program])
+    assert code == 0, err
+    assert out.count("\n") > CALLS
+    assert peak <= MEMORY
+
+
+@pytest.mark.parametrize("name", ["SimplifyInference", "FoldConstant", "EliminateCommonSubexpr", "DeadCodeElimination",
+                                  "ToANormalForm", "ToGraphNormalForm"])
+def test_pass(program, name):
+    code, out, err, peak = run(["opt", "--passes", name, program])
+    assert code == 0, err
+    assert out.count("\n") > CALLS
+    assert peak <= MEMORY
+
+
+COUNT = """
+def @count(%n : int32) -> int32 { if (%n == 0) { 0 } else { 1 + @count(%n - 1) } }
+"""
+LOOP = """
+def @loop(%n : int32, %sum : int32) -> int32 { if (%n == 0) { %sum } else { @loop(%n - 1, %sum + 2) } }
+"""
+
+
+def test_recursion_a_million_deep():
+    code, out, err, peak = run(["run", "-", "--arg", "1000000", "--format", "json"], COUNT)
+    assert code == 0, err
+    assert '"value": 1000000' in out
+    assert peak <= MEMORY
+
+
+def test_tail_loop_takes_constant_memory():
+    steps = 10_000_000
+    code, out, err, _ = run(["run", "-", "--arg", str(steps), "--arg", "0", "--format", "json"], LOOP)
+    assert code == 0, err
+    assert f'"value": {2 * steps}' in out
+
+
+def test_tail_loop_memory_is_bounded():
+    # The address space is limited, so a loop that grew its stack would fail.
+    def small():
+        limits()
+        resource.setrlimit(resource.RLIMIT_AS, (600 * 1024**2, 600 * 1024**2))
+
+    done = subprocess.run([RELAY, "run", "-", "--arg", "1000000", "--arg", "0"], input=LOOP.encode(),
+                          capture_output=True, preexec_fn=small, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+
+
+def test_endless_recursion_is_an_error():
+    program = "def @f(%n : int32) -> int32 { 1 + @f(%n) }"
+    os.environ["RELAY_MEMORY_LIMIT"] = str(256 * 1024**2)
+    try:
+        code, _, err, _ = run(["run", "-", "--arg", "1"], program)
+    finally:
+        del os.environ["RELAY_MEMORY_LIMIT"]
+    assert code == 3, err
+    assert "recursion is too deep" in err

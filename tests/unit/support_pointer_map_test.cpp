@@ -1,0 +1,70 @@
+#include <relay/support/pointer_map.h>
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <random>
+#include <unordered_map>
+
+namespace relay {
+namespace {
+
+TEST(SupportPointerMap, AgreesWithTheStandardOne) {
+  std::mt19937 random(7);
+  PointerMap<char, int> map;
+  std::unordered_map<const char*, int> expected;
+  for (int step = 0; step < 200000; ++step) {
+    // Dense and sparse addresses; they are never looked into.
+    uintptr_t address = step % 3 == 0 ? 16 + 16 * (random() % 500) : (1 + random() % 100) << 20;
+    const char* key = reinterpret_cast<const char*>(address);
+    switch (random() % 3) {
+      case 0:
+        map[key] = step;
+        expected[key] = step;
+        break;
+      case 1:
+        map.erase(key);
+        expected.erase(key);
+        break;
+      default: {
+        const int* found = map.find(key);
+        auto other = expected.find(key);
+        ASSERT_EQ(found != nullptr, other != expected.end());
+        if (found != nullptr) {
+          ASSERT_EQ(*found, other->second);
+        }
+      }
+    }
+    ASSERT_EQ(map.size(), expected.size());
+  }
+  map.clear();
+  EXPECT_TRUE(map.empty());
+  EXPECT_EQ(map.find("x"), nullptr);
+}
+
+TEST(SupportPointerMap, OwnsItsValues) {
+  auto value = std::make_shared<int>(1);
+  char keys[100] = {};
+  {
+    PointerMap<char, std::shared_ptr<int>> map;
+    for (char& key : keys) map[&key] = value;
+    EXPECT_EQ(value.use_count(), 101);
+    map.erase(&keys[3]);
+    EXPECT_EQ(value.use_count(), 100);
+  }
+  EXPECT_EQ(value.use_count(), 1);
+}
+
+TEST(SupportPointerSet, Inserts) {
+  char keys[2] = {};
+  PointerSet<char> set;
+  EXPECT_TRUE(set.insert(&keys[0]));
+  EXPECT_FALSE(set.insert(&keys[0]));
+  EXPECT_TRUE(set.contains(&keys[0]));
+  EXPECT_FALSE(set.contains(&keys[1]));
+  set.erase(&keys[0]);
+  EXPECT_EQ(set.size(), 0u);
+}
+
+}  // namespace
+}  // namespace relay
