@@ -149,7 +149,7 @@ enum class PatternKind : uint8_t { kWildcard, kVar, kConstructor, kTuple };
 /// that walks over patterns may recurse.
 class Pattern {
  public:
-  static constexpr uint32_t kMaxDepth = 1000;
+  static constexpr uint32_t kMaxDepth = 200;
   static PatternRef wildcard(Span span = {});
   static PatternRef var(VarRef var, Span span = {});
   static PatternRef constructor(ConstructorRef constructor, std::vector<PatternRef> fields,
