@@ -83,10 +83,11 @@ std::string Layout::fresh(std::string_view base) {
   if (taken_.empty()) {
     for (Name name : names_) taken_.insert(name.str());
   }
-  std::string name;
-  int i = 1;
+  std::string name(base);
+  uint32_t& count = renamings_[name];  // where to go on, or many of one name would take quadratic time
   do {
-    name = std::string(base) + std::to_string(i++);
+    name.resize(base.size());
+    name += std::to_string(++count);
   } while (!taken_.insert(name).second);
   return name;
 }

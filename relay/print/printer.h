@@ -82,6 +82,7 @@ class Layout {
   std::unordered_map<Name, std::vector<const Var*>> scope_;  // innermost last; only if same_names_
   std::unordered_map<const Var*, int> in_scope_;
   std::unordered_set<std::string> taken_;
+  std::unordered_map<std::string, uint32_t> renamings_;
 };
 
 /// `Cons(%x, _)`; variables as the callback writes them.

@@ -1,9 +1,10 @@
 #include <relay/print/text.h>
 
-#include <bit>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
+#include <limits>
 
 namespace relay::printing {
 namespace {
@@ -56,20 +57,26 @@ std::string shortest_small(T value) {
   return shortest(static_cast<float>(value));
 }
 
+/// The other sign, payload and all.
+template <class T>
+T negate(T value) {
+  unsigned char bytes[sizeof(T)];
+  std::memcpy(bytes, &value, sizeof(T));
+  bytes[sizeof(T) - 1] ^= 0x80;
+  std::memcpy(&value, bytes, sizeof(T));
+  return value;
+}
+
 template <class T>
 std::optional<std::string> float_text(T value, std::string_view suffix) {
   std::string text;
   double wide = static_cast<double>(static_cast<ComputeType<T>>(value));
   if (std::isnan(wide)) {
-    bool canonical = false;
-    if constexpr (sizeof(T) == 2) {
-      canonical = value.bits == T(std::numeric_limits<float>::quiet_NaN()).bits;
-    } else {
-      using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
-      canonical = std::bit_cast<Bits>(value) == std::bit_cast<Bits>(std::numeric_limits<T>::quiet_NaN());
-    }
-    if (!canonical) return std::nullopt;
-    text = "nan";
+    // Only the NaN that arithmetic makes, of either sign, has a spelling.
+    T positive = std::signbit(wide) ? negate(value) : value;
+    T canonical = T(std::numeric_limits<ComputeType<T>>::quiet_NaN());
+    if (std::memcmp(&positive, &canonical, sizeof(T)) != 0) return std::nullopt;
+    text = std::signbit(wide) ? "-nan" : "nan";
   } else if (std::isinf(wide)) {
     text = wide < 0 ? "-inf" : "inf";
   } else if constexpr (sizeof(T) == 2) {

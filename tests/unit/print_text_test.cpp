@@ -1,6 +1,7 @@
 // Text of programs built by hand.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <initializer_list>
 #include <limits>
 
@@ -172,8 +173,10 @@ TEST(PrintText, Scalars) {
   EXPECT_EQ(print(constant(-std::numeric_limits<double>::infinity())), "-inff64");
   EXPECT_EQ(print(constant(std::numeric_limits<float>::quiet_NaN())), "nanf");
   EXPECT_EQ(print(constant(true)), "True");
+  EXPECT_EQ(print(constant(-std::numeric_limits<float>::quiet_NaN())), "-nanf");
+  EXPECT_EQ(print(constant(BFloat16::from_bits(0xffc0))), "-nanbf16");
   // Another NaN keeps its bits in the metadata.
-  EXPECT_EQ(print(constant(-std::numeric_limits<float>::quiet_NaN())).substr(0, 23), "meta[relay.Constant][0]");
+  EXPECT_EQ(print(constant(std::bit_cast<float>(0x7fc00001))).substr(0, 23), "meta[relay.Constant][0]");
 }
 
 TEST(PrintText, DataTypes) {
