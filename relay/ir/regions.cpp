@@ -99,17 +99,20 @@ uint32_t Regions::add_region(uint32_t owner, uint32_t operand, uint32_t parent) 
   region.operand = operand;
   region.parent = parent;
   region.root = owner == kNone ? (nodes_.empty() ? kNone : 0) : this->operand(owner, operand);
-  region.depth = owner == kNone ? 0 : regions_[parent].depth + 1;
-  // Skew-binary jump pointers (Myers 1983): ancestors in logarithmic time.
-  uint32_t jump = parent;
-  if (owner != kNone) {
-    uint32_t a = jump_[parent];
-    uint32_t b = jump_[a];
-    if (regions_[parent].depth - regions_[a].depth == regions_[a].depth - regions_[b].depth) jump = b;
-  }
   regions_.push_back(region);
-  jump_.push_back(jump);
+  jump_.push_back(0);
+  if (owner != kNone) place_region(id, parent);
   return id;
+}
+
+void Regions::place_region(uint32_t id, uint32_t parent) {
+  regions_[id].parent = parent;
+  regions_[id].depth = regions_[parent].depth + 1;
+  // Skew-binary jump pointers (Myers 1983): ancestors in logarithmic time.
+  uint32_t a = jump_[parent];
+  uint32_t b = jump_[a];
+  bool far = regions_[parent].depth - regions_[a].depth == regions_[a].depth - regions_[b].depth;
+  jump_[id] = far ? b : parent;
 }
 
 uint32_t Regions::common(uint32_t a, uint32_t b) const {
@@ -204,48 +207,79 @@ void Regions::find_homes(Mode mode) {
 }
 
 // A node that is used inside a recursive function and outside of it, and that mentions the function's name,
-// can run only when the name is bound, though the first use is in the let's value.
+// can run only when the name is bound, though the first use is in the let's value. So do lets inside of it.
 void Regions::find_late(const std::vector<Event>& events, Mode mode) {
-  std::unordered_map<uint32_t, std::vector<uint32_t>> waiting;  // node → lets not bound yet
+  using Lets = std::vector<uint32_t>;
+  std::unordered_map<uint32_t, Lets> waiting;       // node → lets not bound yet
+  std::unordered_map<const Var*, Lets> late_vars;   // bound by a let that waits itself
+  std::unordered_map<uint32_t, Lets> late_bindings;  // let → lets that wait for it
   std::vector<bool> bound(nodes_.size());
+  auto add = [&](const Lets& from, Lets& lets) {
+    for (uint32_t let : from) {
+      if (!bound[let]) lets.push_back(let);
+    }
+  };
+  auto collect = [&](uint32_t node, size_t i, Lets& lets) {
+    uint32_t child = operand(node, i);
+    const Expr* expr = nodes_[node].expr->operands()[i].get();
+    if (child != kNone) {
+      if (auto entry = waiting.find(child); entry != waiting.end()) add(entry->second, lets);
+    } else if (const Var* var = expr->as<Var>()) {
+      auto entry = function_lets_.find(var);
+      if (entry != function_lets_.end() && !bound[entry->second]) lets.push_back(entry->second);
+      if (auto late = late_vars.find(var); late != late_vars.end()) add(late->second, lets);
+    }
+  };
   for (const Event& event : events) {
-    if (event.bind) {
-      bound[event.node] = true;
-      continue;
-    }
-    std::vector<uint32_t> lets;
-    auto operands = nodes_[event.node].expr->operands();
-    for (size_t i = 0; i < operands.size(); ++i) {
-      uint32_t child = operand(event.node, i);
-      if (child != kNone) {
-        auto entry = waiting.find(child);
-        if (entry == waiting.end()) continue;
-        for (uint32_t let : entry->second) {
-          if (!bound[let]) lets.push_back(let);
-        }
-      } else if (operands[i]->kind() == ExprKind::kVar) {
-        auto entry = function_lets_.find(static_cast<const Var*>(operands[i].get()));
-        if (entry != function_lets_.end() && !bound[entry->second]) lets.push_back(entry->second);
-      }
-    }
-    if (lets.empty()) continue;
+    uint32_t id = event.node;
+    Lets lets;
+    size_t count = event.bind ? 1 : nodes_[id].expr->operands().size();
+    for (size_t i = 0; i < count; ++i) collect(id, i, lets);
     std::sort(lets.begin(), lets.end());
     lets.erase(std::unique(lets.begin(), lets.end()), lets.end());
+    // Lets inside wait for what is outside, not the other way round.
+    std::erase_if(lets, [&](uint32_t let) { return let >= id; });
+    uint32_t wait = kNone;
     for (uint32_t let : lets) {  // the outermost first: it is bound last
-      if (nodes_[let].home != nodes_[event.node].home || operand(let, 0) == event.node) continue;
-      late_[event.node] = let;
+      if (nodes_[let].home != nodes_[id].home || (!event.bind && operand(let, 0) == id)) continue;
+      wait = let;
       break;
     }
-    waiting[event.node] = std::move(lets);
+    if (!event.bind) {
+      if (wait != kNone) late_[id] = wait;
+      if (!lets.empty()) waiting[id] = std::move(lets);
+      continue;
+    }
+    if (wait != kNone) {
+      late_bindings_[id] = wait;
+      late_bindings[wait].push_back(id);
+      late_vars[static_cast<const Let*>(nodes_[id].expr)->var().get()] = std::move(lets);
+      continue;
+    }
+    bound[id] = true;
+    for (uint32_t let : late_bindings[id]) bound[let] = true;
   }
   if (mode == Mode::kRun || late_.empty()) return;
+  // In text such a node stands inside the function: where its uses there meet.
+  std::unordered_map<uint32_t, uint32_t> homes;
   for (auto it = order_.rbegin(); it != order_.rend(); ++it) {
-    if (late_.count(*it) == 0) continue;
-    Node& node = nodes_[*it];
-    uint32_t region = region_of(node.user, node.user_operand);
-    node.home = region == kNone ? nodes_[node.user].home : region;
+    uint32_t id = *it;
+    if (auto home = homes.find(id); home != homes.end()) nodes_[id].home = home->second;
+    size_t count = nodes_[id].expr->operands().size();
+    for (size_t i = 0; i < count; ++i) {
+      if (uint32_t region = region_of(id, i); region != kNone) place_region(region, nodes_[id].home);
+      uint32_t child = operand(id, i);
+      auto late = child == kNone ? late_.end() : late_.find(child);
+      if (late == late_.end()) continue;
+      uint32_t place = region_of(id, i);
+      if (place == kNone) place = nodes_[id].home;
+      if (!contains(region_of(operand(late->second, 0), 0), place)) continue;
+      auto [home, first] = homes.try_emplace(child, place);
+      if (!first) home->second = common(home->second, place);
+    }
   }
   late_.clear();
+  late_bindings_.clear();
 }
 
 void Regions::order_steps(const std::vector<Event>& events) {
@@ -265,20 +299,25 @@ void Regions::order_steps(const std::vector<Event>& events) {
     Region& region = regions_[place(event)];
     steps_[region.first_step + region.num_steps++] = {event.node, event.bind};
   };
-  std::unordered_map<uint32_t, std::vector<uint32_t>> waiting;  // let → nodes
+  std::unordered_map<uint32_t, std::vector<Event>> waiting;  // let → what follows it
   for (const Event& event : events) {
-    if (!event.bind && !late_.empty()) {
-      auto entry = late_.find(event.node);
-      if (entry != late_.end()) {
-        waiting[entry->second].push_back(event.node);
+    const auto& late = event.bind ? late_bindings_ : late_;
+    if (!late.empty()) {
+      if (auto entry = late.find(event.node); entry != late.end()) {
+        waiting[entry->second].push_back(event);
         continue;
       }
     }
     put(event);
-    if (event.bind && !waiting.empty()) {
-      auto entry = waiting.find(event.node);
+    if (!event.bind || waiting.empty()) continue;
+    std::vector<Event> ready{event};  // the next one last
+    while (!ready.empty()) {
+      Event next = ready.back();
+      ready.pop_back();
+      if (next.node != event.node || !next.bind) put(next);
+      auto entry = next.bind ? waiting.find(next.node) : waiting.end();
       if (entry == waiting.end()) continue;
-      for (uint32_t node : entry->second) put({node, false});
+      ready.insert(ready.end(), entry->second.rbegin(), entry->second.rend());
       waiting.erase(entry);
     }
   }

@@ -99,6 +99,7 @@ class Regions {
   void find_late(const std::vector<Event>& events, Mode mode);
   void order_steps(const std::vector<Event>& events);
   uint32_t add_region(uint32_t owner, uint32_t operand, uint32_t parent);
+  void place_region(uint32_t region, uint32_t parent);
 
   std::vector<Node> nodes_;
   std::vector<uint32_t> operands_;
@@ -109,7 +110,8 @@ class Regions {
   const Expr* root_ = nullptr;
   /// Lets that bind a function, and nodes that must wait for one of them.
   std::unordered_map<const Var*, uint32_t> function_lets_;
-  std::unordered_map<uint32_t, uint32_t> late_;  // node → let
+  std::unordered_map<uint32_t, uint32_t> late_;           // node → let
+  std::unordered_map<uint32_t, uint32_t> late_bindings_;  // let → let
   bool self_reference_ = false;
 };
 

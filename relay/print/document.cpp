@@ -35,7 +35,8 @@ void Document::attr_value(std::string& text, const AttrValue& value) {
     if (!*expr) {
       text += "None";
     } else if (const Constant* constant = (*expr)->as<Constant>()) {
-      text += constant_text(constant->data());
+      // A literal would read back as a number.
+      text += metadata_text(constant->data());
     } else {
       text += print_short(expr->get());
     }
@@ -68,6 +69,10 @@ std::string Document::constant_text(const NDArray& value) {
   if (value.rank() == 0) {
     if (auto text = scalar_text(value)) return *text;
   }
+  return metadata_text(value);
+}
+
+std::string Document::metadata_text(const NDArray& value) {
   auto [entry, fresh] = constant_index_.try_emplace(value.identity(), constants_.size());
   if (fresh) constants_.push_back(value);
   std::string text = "meta[relay.Constant][" + std::to_string(entry->second) + "]";

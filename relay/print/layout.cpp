@@ -144,6 +144,7 @@ void Layout::assign(const std::vector<VarRef>& free) {
     std::vector<const Var*> declared;
   };
   std::vector<Frame> stack;
+  std::vector<const Var*> own;  // names that are in scope in the function they are bound to
   uint32_t next = 0;
   auto number = [&](uint32_t node) {
     if (number_[node] == kInline) return;
@@ -155,15 +156,21 @@ void Layout::assign(const std::vector<VarRef>& free) {
     if (!same_names_) return;
     std::vector<const Var*>& declared = stack.back().declared;
     uint32_t owner = regions_.region(region).owner;
+    // Names that are declared side by side must differ whatever is used.
+    std::unordered_set<Name> together;
+    auto declare_one = [&](const Var* var) {
+      if (!var->name().empty() && !together.insert(var->name()).second && renamed_.count(var) == 0) {
+        renamed_[var] = fresh(var->name().view());
+      }
+      declare(var, declared);
+    };
     if (owner == Regions::kNone) {
-      for (const VarRef& var : free) declare(var.get(), declared);
-      return;
-    }
-    if (const Function* function = regions_.expr(owner)->as<Function>()) {
-      for (const VarRef& var : function->params()) declare(var.get(), declared);
+      for (const VarRef& var : free) declare_one(var.get());
+    } else if (const Function* function = regions_.expr(owner)->as<Function>()) {
+      for (const VarRef& var : function->params()) declare_one(var.get());
     } else if (const Match* match = regions_.expr(owner)->as<Match>()) {
       for (const VarRef& var : pattern_vars(match->patterns()[regions_.region(region).operand - 1].get())) {
-        declare(var.get(), declared);
+        declare_one(var.get());
       }
     }
   };
@@ -183,10 +190,6 @@ void Layout::assign(const std::vector<VarRef>& free) {
     if (info.uses != 1 || info.user_operand != 0 || !info.expr->is<Function>()) return nullptr;
     return regions_.expr(info.user)->as<Let>();
   };
-  auto function_let = [&](uint32_t let) {
-    uint32_t value = regions_.operand(let, 0);
-    return value != Regions::kNone && own_let(value) != nullptr;
-  };
   open(0);
   while (!stack.empty()) {
     Frame& frame = stack.back();
@@ -205,17 +208,22 @@ void Layout::assign(const std::vector<VarRef>& free) {
       if (same_names_) {
         const Let* let = static_cast<const Let*>(regions_.expr(step.node));
         if (const Var* var = let->value()->as<Var>()) use(var);
-        if (!function_let(step.node)) declare(let->var().get(), frame.declared);
+        declare(let->var().get(), frame.declared);
       }
       continue;
     }
     if (frame.inner == 0 && same_names_) {
       if (!regions_.expr(step.node)->is<Let>()) check_uses(step.node);
-      if (const Let* let = own_let(step.node)) declare(let->var().get(), frame.declared);
+      if (const Let* let = own_let(step.node)) declare(let->var().get(), own);
     }
     if (frame.inner < inner_regions(step.node)) {
       open(regions_.node(step.node).first_region + frame.inner++);
       continue;
+    }
+    if (same_names_) {
+      if (const Let* let = own_let(step.node); let != nullptr && !let->var()->name().empty()) {
+        undeclare(let->var().get());
+      }
     }
     number(step.node);
     frame.inner = 0;

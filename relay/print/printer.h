@@ -37,6 +37,7 @@ class Document {
  private:
   void attr_value(std::string& text, const AttrValue& value);
   std::string constant_text(const NDArray& value);
+  std::string metadata_text(const NDArray& value);
 
   std::unordered_map<const Type*, std::string> closed_types_;
   std::unordered_map<const Attrs*, std::string> attrs_;
