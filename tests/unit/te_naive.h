@@ -1,5 +1,6 @@
 // An interpreter of scalar expressions one element at a time, as plain as can be: what the direct
-// evaluator is compared with. Values are doubles or 64-bit integers with the wrapping of their dtype.
+// evaluator is compared with. Values are doubles or 64-bit integers with the wrapping of their
+// dtype.
 #pragma once
 
 #include <cmath>
@@ -81,20 +82,47 @@ struct Interpreter {
     Number r;
     if (type.is_float()) {
       switch (op) {
-        case BinaryOp::kAdd: r.f = a.f + b.f; break;
-        case BinaryOp::kSub: r.f = a.f - b.f; break;
-        case BinaryOp::kMul: r.f = a.f * b.f; break;
-        case BinaryOp::kDiv: r.f = a.f / b.f; break;
-        case BinaryOp::kMod: r.f = std::fmod(a.f, b.f); break;
-        case BinaryOp::kMin: r.f = a.f < b.f || std::isnan(a.f) ? a.f : b.f; break;
-        case BinaryOp::kMax: r.f = a.f > b.f || std::isnan(a.f) ? a.f : b.f; break;
-        case BinaryOp::kEq: r.i = a.f == b.f; break;
-        case BinaryOp::kNe: r.i = a.f != b.f; break;
-        case BinaryOp::kLt: r.i = a.f < b.f; break;
-        case BinaryOp::kLe: r.i = a.f <= b.f; break;
-        case BinaryOp::kGt: r.i = a.f > b.f; break;
-        case BinaryOp::kGe: r.i = a.f >= b.f; break;
-        default: throw std::logic_error("not tested");
+        case BinaryOp::kAdd:
+          r.f = a.f + b.f;
+          break;
+        case BinaryOp::kSub:
+          r.f = a.f - b.f;
+          break;
+        case BinaryOp::kMul:
+          r.f = a.f * b.f;
+          break;
+        case BinaryOp::kDiv:
+          r.f = a.f / b.f;
+          break;
+        case BinaryOp::kMod:
+          r.f = std::fmod(a.f, b.f);
+          break;
+        case BinaryOp::kMin:
+          r.f = a.f < b.f || std::isnan(a.f) ? a.f : b.f;
+          break;
+        case BinaryOp::kMax:
+          r.f = a.f > b.f || std::isnan(a.f) ? a.f : b.f;
+          break;
+        case BinaryOp::kEq:
+          r.i = a.f == b.f;
+          break;
+        case BinaryOp::kNe:
+          r.i = a.f != b.f;
+          break;
+        case BinaryOp::kLt:
+          r.i = a.f < b.f;
+          break;
+        case BinaryOp::kLe:
+          r.i = a.f <= b.f;
+          break;
+        case BinaryOp::kGt:
+          r.i = a.f > b.f;
+          break;
+        case BinaryOp::kGe:
+          r.i = a.f >= b.f;
+          break;
+        default:
+          throw std::logic_error("not tested");
       }
       r.f = round_to(result, r.f);
       return r;
@@ -110,29 +138,62 @@ struct Interpreter {
       return floored && a.i % b.i != 0 && ((a.i < 0) != (b.i < 0)) ? q - 1 : q;
     };
     switch (op) {
-      case BinaryOp::kAdd: r.i = static_cast<int64_t>(ua + ub); break;
-      case BinaryOp::kSub: r.i = static_cast<int64_t>(ua - ub); break;
-      case BinaryOp::kMul: r.i = static_cast<int64_t>(ua * ub); break;
-      case BinaryOp::kDiv: r.i = quotient(false); break;
-      case BinaryOp::kFloorDiv: r.i = quotient(true); break;
+      case BinaryOp::kAdd:
+        r.i = static_cast<int64_t>(ua + ub);
+        break;
+      case BinaryOp::kSub:
+        r.i = static_cast<int64_t>(ua - ub);
+        break;
+      case BinaryOp::kMul:
+        r.i = static_cast<int64_t>(ua * ub);
+        break;
+      case BinaryOp::kDiv:
+        r.i = quotient(false);
+        break;
+      case BinaryOp::kFloorDiv:
+        r.i = quotient(true);
+        break;
       case BinaryOp::kMod:
         r.i = static_cast<int64_t>(ua - static_cast<uint64_t>(quotient(false)) * ub);
         break;
       case BinaryOp::kFloorMod:
         r.i = static_cast<int64_t>(ua - static_cast<uint64_t>(quotient(true)) * ub);
         break;
-      case BinaryOp::kMin: r.i = less ? a.i : b.i; break;
-      case BinaryOp::kMax: r.i = less ? b.i : a.i; break;
-      case BinaryOp::kAnd: r.i = a.i & b.i; break;
-      case BinaryOp::kOr: r.i = a.i | b.i; break;
-      case BinaryOp::kXor: r.i = a.i ^ b.i; break;
-      case BinaryOp::kEq: r.i = a.i == b.i; break;
-      case BinaryOp::kNe: r.i = a.i != b.i; break;
-      case BinaryOp::kLt: r.i = less; break;
-      case BinaryOp::kLe: r.i = less || a.i == b.i; break;
-      case BinaryOp::kGt: r.i = !less && a.i != b.i; break;
-      case BinaryOp::kGe: r.i = !less; break;
-      default: throw std::logic_error("not tested");
+      case BinaryOp::kMin:
+        r.i = less ? a.i : b.i;
+        break;
+      case BinaryOp::kMax:
+        r.i = less ? b.i : a.i;
+        break;
+      case BinaryOp::kAnd:
+        r.i = a.i & b.i;
+        break;
+      case BinaryOp::kOr:
+        r.i = a.i | b.i;
+        break;
+      case BinaryOp::kXor:
+        r.i = a.i ^ b.i;
+        break;
+      case BinaryOp::kEq:
+        r.i = a.i == b.i;
+        break;
+      case BinaryOp::kNe:
+        r.i = a.i != b.i;
+        break;
+      case BinaryOp::kLt:
+        r.i = less;
+        break;
+      case BinaryOp::kLe:
+        r.i = less || a.i == b.i;
+        break;
+      case BinaryOp::kGt:
+        r.i = !less && a.i != b.i;
+        break;
+      case BinaryOp::kGe:
+        r.i = !less;
+        break;
+      default:
+        throw std::logic_error("not tested");
     }
     r.i = wrap(result, r.i);
     return r;

@@ -11,7 +11,8 @@
 namespace relay::te {
 namespace {
 
-const DType kTypes[] = {kInt8, kInt32, kInt64, kUInt8, kUInt64, kFloat16, kBFloat16, kFloat32, kFloat64};
+const DType kTypes[] = {kInt8,    kInt32,    kInt64,   kUInt8,  kUInt64,
+                        kFloat16, kBFloat16, kFloat32, kFloat64};
 
 class Generator {
  public:
@@ -24,8 +25,8 @@ class Generator {
         using T = typename decltype(tag)::type;
         for (int64_t i = 0; i < array.size(); ++i) {
           int small = pick(9) - 4;
-          array.data<T>()[i] = convert_element<T>(static_cast<int64_t>(
-              std::is_unsigned_v<T> ? std::abs(small) : small));
+          array.data<T>()[i] = convert_element<T>(
+              static_cast<int64_t>(std::is_unsigned_v<T> ? std::abs(small) : small));
         }
       });
       if (shape.size() > 1 && pick(2) == 0) array = array.transpose();
@@ -78,14 +79,16 @@ class Generator {
       if (dtype.is_float()) {
         double x = got.element_as_double(point);
         ASSERT_TRUE(x == want.f || (std::isnan(x) && std::isnan(want.f)))
-            << x << " instead of " << want.f << " at " << point << "\n" << c.str();
+            << x << " instead of " << want.f << " at " << point << "\n"
+            << c.str();
       } else {
         ASSERT_EQ(got.element_as_int64(point), want.i) << " at " << point << "\n" << c.str();
       }
     }
     // Which of several failures comes first is not specified, only whether there is one.
     ASSERT_EQ(failure.empty(), expected_failure.empty())
-        << failure << " / " << expected_failure << "\n" << c.str();
+        << failure << " / " << expected_failure << "\n"
+        << c.str();
   }
 
  private:
@@ -110,12 +113,18 @@ class Generator {
     if (indices_.empty() || pick(5) == 0) return index_constant(pick(static_cast<int>(extent)));
     Scalar i = indices_[static_cast<size_t>(pick(static_cast<int>(indices_.size())))];
     switch (pick(6)) {
-      case 0: return i - 1;
-      case 1: return i * 2 + 1;
-      case 2: return floor_div(i, index_constant(2));
-      case 3: return i + indices_[0];
-      case 4: return floor_mod(i, index_constant(extent));
-      default: return i;
+      case 0:
+        return i - 1;
+      case 1:
+        return i * 2 + 1;
+      case 2:
+        return floor_div(i, index_constant(2));
+      case 3:
+        return i + indices_[0];
+      case 4:
+        return floor_mod(i, index_constant(extent));
+      default:
+        return i;
     }
   }
 
@@ -124,10 +133,14 @@ class Generator {
     std::vector<Scalar> at;
     for (size_t d = 0; d < t.rank(); ++d) at.push_back(index(t.dim(d).as_int()));
     switch (pick(failing_ ? 4 : 3)) {
-      case 0: return t.load(at, Bounds::kClamp);
-      case 1: return t.load(at, Bounds::kWrap);
-      case 2: return t.load_or(at, constant(int64_t{3}, t.dtype()));
-      default: return t.load(at, Bounds::kFail);
+      case 0:
+        return t.load(at, Bounds::kClamp);
+      case 1:
+        return t.load(at, Bounds::kWrap);
+      case 2:
+        return t.load_or(at, constant(int64_t{3}, t.dtype()));
+      default:
+        return t.load(at, Bounds::kFail);
     }
   }
 
@@ -149,17 +162,20 @@ class Generator {
     }
     switch (pick(7)) {
       case 0: {
-        BinaryOp op = std::vector{BinaryOp::kMin, BinaryOp::kMax, BinaryOp::kSub}[static_cast<size_t>(pick(3))];
+        BinaryOp op = std::vector{BinaryOp::kMin, BinaryOp::kMax,
+                                  BinaryOp::kSub}[static_cast<size_t>(pick(3))];
         return remember(binary(op, value(dtype, depth - 1), value(dtype, depth - 1)));
       }
       case 1:
         return remember(value(dtype, depth - 1) + value(dtype, depth - 1));
       case 2:
-        return remember(select(boolean(depth - 1), value(dtype, depth - 1), value(dtype, depth - 1)));
+        return remember(
+            select(boolean(depth - 1), value(dtype, depth - 1), value(dtype, depth - 1)));
       case 3:
         return remember(fold(dtype, depth));
       case 4: {
-        if (!failing_ || dtype.is_float()) return value(dtype, depth - 1) * constant(int64_t{2}, dtype);
+        if (!failing_ || dtype.is_float())
+          return value(dtype, depth - 1) * constant(int64_t{2}, dtype);
         BinaryOp op = std::vector{BinaryOp::kDiv, BinaryOp::kMod, BinaryOp::kFloorDiv,
                                   BinaryOp::kFloorMod}[static_cast<size_t>(pick(4))];
         Scalar divisor = value(dtype, depth - 1);
@@ -168,7 +184,9 @@ class Generator {
         return remember(select(divisor != 0, quotient, constant(int64_t{1}, dtype)));
       }
       case 5: {
-        if (!failing_) return remember(unary(dtype.is_unsigned() ? UnaryOp::kAbs : UnaryOp::kNeg, value(dtype, depth - 1)));
+        if (!failing_)
+          return remember(
+              unary(dtype.is_unsigned() ? UnaryOp::kAbs : UnaryOp::kNeg, value(dtype, depth - 1)));
         Scalar x = value(dtype, depth - 1);
         Scalar checked = remember(fail_unless(x < constant(int64_t{40}, dtype), x, "too large"));
         return select(boolean(depth - 1), checked, constant(int64_t{0}, dtype));
@@ -182,14 +200,16 @@ class Generator {
   Scalar cast_safely(Scalar x, DType dtype) {
     if (x.dtype().is_float() && !dtype.is_float()) {
       x = max(min(x, constant(int64_t{100}, x.dtype())), constant(int64_t{0}, x.dtype()));
-      x = select(unary(UnaryOp::kFloor, x) >= constant(int64_t{0}, x.dtype()), x, constant(int64_t{0}, x.dtype()));
+      x = select(unary(UnaryOp::kFloor, x) >= constant(int64_t{0}, x.dtype()), x,
+                 constant(int64_t{0}, x.dtype()));
     }
     return cast(x, dtype);
   }
 
   Scalar fold(DType dtype, int depth) {
     std::vector<Dim> extents;
-    for (int d = 1 + pick(2); d > 0; --d) extents.push_back(pick(10) == 0 ? 0 : pick(8) == 0 ? 50 : 1 + pick(4));
+    for (int d = 1 + pick(2); d > 0; --d)
+      extents.push_back(pick(10) == 0 ? 0 : pick(8) == 0 ? 50 : 1 + pick(4));
     size_t before = indices_.size();
     size_t pool = pool_.size();
     auto body = [&](Indices k) {
@@ -204,16 +224,22 @@ class Generator {
       case 0: {
         Scalar none = constant(int64_t{0}, dtype);
         return b_->fold(
-            extents, [&](Indices k) -> std::vector<Scalar> { return {body(k), k[0]}; },
+            extents,
+            [&](Indices k) -> std::vector<Scalar> {
+              return {body(k), k[0]};
+            },
             [](auto l, auto r) -> std::vector<Scalar> {
               Scalar take = r[0] > l[0] || l[1] < 0;
               return {select(take, r[0], l[0]), select(take, r[1], l[1])};
             },
             {none, index_constant(-1)})[0];
       }
-      case 1: return b_->max(extents, body);
-      case 2: return b_->min(extents, body);
-      default: return b_->sum(extents, body);
+      case 1:
+        return b_->max(extents, body);
+      case 2:
+        return b_->min(extents, body);
+      default:
+        return b_->sum(extents, body);
     }
   }
 
