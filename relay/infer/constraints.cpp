@@ -1,5 +1,7 @@
 #include <relay/infer/constraints.h>
 
+#include <algorithm>
+
 #include <relay/infer/messages.h>
 #include <relay/infer/type_walk.h>
 
@@ -140,6 +142,16 @@ Outcome Constraints::fail(const Constraint& c, std::string message,
   return Outcome::kFailed;
 }
 
+Outcome Constraints::fail(const Constraint& c, const Error& error) {
+  for (const Diagnostic& diagnostic : error.diagnostics()) {
+    std::string message = diagnostic.message;
+    std::string name = c.relation->name.str();
+    if (message.find(name) == std::string::npos) message = name + ": " + message;
+    fail(c, std::move(message), diagnostic.notes);
+  }
+  return Outcome::kFailed;
+}
+
 Outcome Constraints::attempt(Constraint& c) {
   solver_.set_span(c.span);
   if (c.relation == num_relation()) return solve_numeric(c, Numeric::kNum);
@@ -188,6 +200,32 @@ Outcome Constraints::solve_projection(Constraint& c) {
   return Outcome::kFailed;
 }
 
+bool Constraints::expect_inputs(const Constraint& c, std::vector<TypeRef>& inputs) {
+  std::vector<TypeRef> known = inputs;
+  for (TypeRef& input : known) {
+    if (readiness(input.get()) != Readiness::kReady) input = {};
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (readiness(inputs[i].get()) != Readiness::kWait) continue;
+    TypeRef expected;
+    try {
+      expected = c.relation->expect(RelationCall(known, c.attrs, &solver_), i);
+    } catch (const Error& error) {
+      fail(c, error);
+      return false;
+    }
+    if (!expected) continue;
+    if (!solver_.unify(inputs[i], expected)) {
+      sink_.add(type_mismatch(solver_,
+                              "argument " + std::to_string(i + 1) + " of " + c.relation->name.str(),
+                              expected, inputs[i], c.span));
+      return false;
+    }
+    inputs[i] = known[i] = solver_.zonk(expected);
+  }
+  return true;
+}
+
 Outcome Constraints::solve_general(Constraint& c) {
   size_t num_inputs = c.args.size() - 1;
   std::vector<TypeRef> inputs;
@@ -196,6 +234,12 @@ Outcome Constraints::solve_general(Constraint& c) {
   for (size_t i = 0; i < num_inputs; ++i) {
     inputs.push_back(solver_.zonk(c.args[i]));
     ready &= readiness(inputs.back().get()) == Readiness::kReady;
+  }
+  if (!ready && c.relation->expect != nullptr) {
+    if (!expect_inputs(c, inputs)) return Outcome::kFailed;
+    ready = std::all_of(inputs.begin(), inputs.end(), [](const TypeRef& input) {
+      return readiness(input.get()) == Readiness::kReady;
+    });
   }
   TypeRef output;
   if (ready) {
@@ -207,13 +251,7 @@ Outcome Constraints::solve_general(Constraint& c) {
       RelationCall call(inputs, c.attrs, &solver_, std::move(values));
       output = c.relation->infer(call);
     } catch (const Error& error) {
-      for (const Diagnostic& diagnostic : error.diagnostics()) {
-        std::string message = diagnostic.message;
-        std::string name = c.relation->name.str();
-        if (message.find(name) == std::string::npos) message = name + ": " + message;
-        fail(c, std::move(message), diagnostic.notes);
-      }
-      return Outcome::kFailed;
+      return fail(c, error);
     }
   }
   if (!output) {

@@ -68,10 +68,13 @@ class Constraints {
   Outcome broadcast_dims(Constraint& c, std::span<const TypeRef> shapes);
   Outcome solve_identity(Constraint& c);
   Outcome solve_general(Constraint& c);
+  /// Gives inputs that are still open the types that the relation expects. False if one is refuted.
+  bool expect_inputs(const Constraint& c, std::vector<TypeRef>& inputs);
   Outcome solve_numeric(Constraint& c, Numeric numeric);
   Outcome solve_projection(Constraint& c);
   Outcome set_output_shape(Constraint& c, const TypeRef& shape);
   Outcome fail(const Constraint& c, std::string message, const std::vector<DiagnosticNote>& notes = {});
+  Outcome fail(const Constraint& c, const Error& error);
   Outcome shapes_differ(const Constraint& c, std::span<const TypeRef> shapes);
 
   Solver& solver_;
