@@ -13,7 +13,8 @@ std::function<Scalar(Scalar, Scalar)> apply(BinaryOp op) {
 // Arithmetic with a meaning of its own on bool.
 std::function<Scalar(Scalar, Scalar)> apply(BinaryOp op, BinaryOp on_bool) {
   return [op, on_bool](Scalar a, Scalar b) {
-    return te::binary(a.dtype().is_bool() ? on_bool : op, std::move(a), std::move(b));
+    BinaryOp chosen = a.dtype().is_bool() ? on_bool : op;  // before a is moved from
+    return te::binary(chosen, std::move(a), std::move(b));
   };
 }
 Scalar nonzero(Scalar b) {
