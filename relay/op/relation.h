@@ -99,6 +99,10 @@ const Relation* identity_relation();   // "Identity": one tensor in, the same ty
 const Relation* broadcast_relation();  // "Broadcast"
 const Relation* compare_relation();    // "BroadcastComp"
 
+/// For `Relation::Expect`: the type of a vector of input 0's dtype along an axis of it; null if input 0 is
+/// not known.
+TypeRef expect_vector(const RelationCall& call, int64_t axis);
+
 /// numpy broadcasting of two shapes; nothing if they do not fit.
 std::optional<std::vector<Dim>> broadcast_shapes(std::span<const Dim> a, std::span<const Dim> b);
 /// "(2, 3)".

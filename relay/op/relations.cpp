@@ -167,6 +167,13 @@ void RelationCall::require_equal(Dim a, Dim b, const std::string& message) const
 
 void RelationCall::fail(const std::string& message) const { throw Error(message); }
 
+TypeRef expect_vector(const RelationCall& call, int64_t axis) {
+  if (!call.input(0)) return {};
+  te::TensorInfo data = call.tensor(0);
+  Dim dims[] = {data.dims[static_cast<size_t>(normalize_axis(call, axis, data.rank()))]};
+  return TensorType::make(dims, data.dtype);
+}
+
 std::optional<std::vector<Dim>> broadcast_shapes(std::span<const Dim> a, std::span<const Dim> b) {
   if (a.size() < b.size()) std::swap(a, b);
   std::vector<Dim> result(a.begin(), a.end());

@@ -35,6 +35,13 @@ TypeRef infer_prelu(const RelationCall& call) {
   return infer_along_axis(call, call.attrs<PReluAttrs>().axis, "alpha");
 }
 
+TypeRef expect_bias(const RelationCall& call, size_t) {
+  return expect_vector(call, call.attrs<BiasAddAttrs>().axis);
+}
+TypeRef expect_alpha(const RelationCall& call, size_t) {
+  return expect_vector(call, call.attrs<PReluAttrs>().axis);
+}
+
 void compute_bias_add(const OpCall& call, te::Builder& b) {
   te::Tensor data = b.input(0);
   te::Tensor bias = b.input(1);
@@ -128,7 +135,7 @@ RELAY_OP("nn.prelu")
     .input("data", "Tensor of floats.")
     .input("alpha", "Vector along the axis.")
     .attrs<PReluAttrs>()
-    .relation(infer_prelu)
+    .relation(infer_prelu, expect_alpha)
     .level(3)
     .compute(compute_prelu);
 
@@ -137,7 +144,7 @@ RELAY_OP("nn.bias_add")
     .input("data", "Tensor.")
     .input("bias", "Vector along the axis.")
     .attrs<BiasAddAttrs>()
-    .relation(infer_bias_add)
+    .relation(infer_bias_add, expect_bias)
     .level(1)
     .compute(compute_bias_add);
 

@@ -41,6 +41,16 @@ TypeRef infer_dense(const RelationCall& call) {
   return TensorType::make(data.dims, dtype);
 }
 
+// The weight's type, if units says all about it.
+TypeRef expect_weight(const RelationCall& call, size_t i) {
+  const auto& attrs = call.attrs<DenseAttrs>();
+  if (i != 1 || !call.input(0) || !*attrs.units) return {};
+  te::TensorInfo data = call.tensor(0);
+  if (data.rank() == 0 || (data.dtype.is_integer() && attrs.out_dtype)) return {};
+  Dim dims[] = {**attrs.units, data.dims.back()};
+  return TensorType::make(dims, data.dtype);
+}
+
 void compute_dense(const OpCall& call, te::Builder& b) {
   te::Tensor data = b.input(0);
   te::Tensor weight = b.input(1);
@@ -130,7 +140,7 @@ RELAY_OP("nn.dense")
     .input("data", "Tensor (…, inner).")
     .input("weight", "Tensor (units, inner).")
     .attrs<DenseAttrs>()
-    .relation(infer_dense)
+    .relation(infer_dense, expect_weight)
     .precision(Precision::kFloat32)
     .level(1)
     .compute(compute_dense);

@@ -33,6 +33,12 @@ size_t check_channels(const RelationCall& call, int64_t wanted, std::initializer
   return axis;
 }
 
+// Scales, offsets and statistics are vectors along the channel axis.
+template <class A>
+TypeRef expect_channels(const RelationCall& call, size_t) {
+  return expect_vector(call, call.attrs<A>().axis);
+}
+
 TypeRef infer_batch_norm(const RelationCall& call) {
   check_channels(call, call.attrs<BatchNormAttrs>().axis, {"gamma", "beta", "moving_mean", "moving_var"});
   return TupleType::make({call.input(0), call.input(3), call.input(4)});
@@ -227,7 +233,7 @@ RELAY_OP("nn.batch_norm")
     .input("moving_mean", "Mean of each channel.")
     .input("moving_var", "Variance of each channel.")
     .attrs<BatchNormAttrs>()
-    .relation(infer_batch_norm)
+    .relation(infer_batch_norm, expect_channels<BatchNormAttrs>)
     .precision(Precision::kFloat32)
     .level(1)
     .compute(compute_batch_norm);
@@ -238,7 +244,7 @@ RELAY_OP("nn.layer_norm")
     .input("gamma", "Scale along the axis.")
     .input("beta", "Offset along the axis.")
     .attrs<LayerNormAttrs>()
-    .relation(infer_layer_norm)
+    .relation(infer_layer_norm, expect_channels<LayerNormAttrs>)
     .precision(Precision::kFloat32)
     .level(1)
     .compute(compute_layer_norm);
@@ -249,7 +255,7 @@ RELAY_OP("nn.instance_norm")
     .input("gamma", "Scale for each channel.")
     .input("beta", "Offset for each channel.")
     .attrs<InstanceNormAttrs>()
-    .relation(infer_instance_norm)
+    .relation(infer_instance_norm, expect_channels<InstanceNormAttrs>)
     .level(1)
     .expand(expand_instance_norm);
 
@@ -259,7 +265,7 @@ RELAY_OP("nn.group_norm")
     .input("gamma", "Scale for each channel.")
     .input("beta", "Offset for each channel.")
     .attrs<GroupNormAttrs>()
-    .relation(infer_group_norm)
+    .relation(infer_group_norm, expect_channels<GroupNormAttrs>)
     .level(1)
     .expand(expand_group_norm);
 
