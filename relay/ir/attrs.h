@@ -194,7 +194,11 @@ struct Convert<std::optional<T>> {
   static bool from(const AttrValue& value, std::optional<T>& out) {
     out.reset();
     if (value.is_none()) return true;
-    return Convert<T>::from(value, out.emplace());
+    if (!Convert<T>::from(value, out.emplace())) return false;
+    if constexpr (std::is_same_v<T, DType>) {
+      if (!out->valid()) out.reset();  // "" and "void": TVM's way of leaving it open
+    }
+    return true;
   }
 };
 
