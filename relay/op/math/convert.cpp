@@ -90,8 +90,8 @@ void compute_where(const OpCall& call, te::Builder& b) {
 }
 
 struct FixedPointMultiplyAttrs {
-  int64_t multiplier = 0;
-  int64_t shift = 0;
+  Required<int64_t> multiplier;
+  Required<int64_t> shift;
   RELAY_ATTRS(FixedPointMultiplyAttrs, (multiplier, "Multiplier in Q31: value / 2^31."),
               (shift, "Binary exponent of the factor."))
 };

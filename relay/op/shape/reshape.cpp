@@ -225,6 +225,7 @@ TypeRef infer_squeeze(const RelationCall& call) {
       call.require_equal(data.dims[position], 1,
                          "cannot squeeze axis " + std::to_string(axis) + " of " + shape_str(data.dims) +
                              ": its extent is " + data.dims[position].str());
+      call.require(!drop[position], "axis " + std::to_string(axis) + " is given twice");
       drop[position] = true;
     }
   } else {

@@ -66,9 +66,10 @@ std::vector<AxisSlice> canonical_slices(const RelationCall& call, const std::vec
     }
     Dim end = k < attrs.end->size() ? position((*attrs.end)[k]) : forwards ? dim : Dim(-1);
     Dim distance = forwards ? end - slice.begin : slice.begin - end;
-    if (distance.is_int() && distance.as_int() < 0 && !forwards) {
-      call.fail("begin " + slice.begin.str() + " lies before end " + end.str() + " on axis " +
-                std::to_string(axes[k]) + " although the stride is negative");
+    if (distance.is_int() && distance.as_int() < 0) {
+      call.fail("begin " + slice.begin.str() + " lies " + (forwards ? "after" : "before") + " end " +
+                end.str() + " on axis " + std::to_string(axes[k]) + " although the stride is " +
+                (forwards ? "positive" : "negative"));
     }
     Dim step = forwards ? slice.stride : -slice.stride;
     slice.extent = ceil_div(max(distance, Dim(0)), step);
