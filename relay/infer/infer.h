@@ -26,6 +26,10 @@ TypeRef infer_expr_type(const ExprRef& expr, const Module& module);
 /// The type or scheme of a global function after `infer_types`.
 TypeRef function_signature(const Module& module, Name function);
 
+/// The type of a call's result: what the signature quantifies only for the result belongs to that (T17),
+/// so a function that is returned may be polymorphic.
+TypeRef result_type(const FuncType* signature);
+
 /// Specialises (T16, T17): a module whose entry takes exactly `arguments` and in which every function
 /// reachable from it is monomorphic in what matters (constraints, literals, operators); literals have
 /// become constants. All types are published. Throws `Error` when the arguments do not fit.

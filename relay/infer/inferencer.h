@@ -9,9 +9,9 @@
 #include <vector>
 
 #include <relay/infer/constraints.h>
-#include <relay/infer/pointer_map.h>
 #include <relay/infer/solver.h>
 #include <relay/ir/module.h>
+#include <relay/support/pointer_map.h>
 
 namespace relay::inference {
 
@@ -186,8 +186,8 @@ class Inferencer {
   std::vector<Value> values_;
   std::vector<FunctionScope> functions_;
   std::vector<Scope> let_scopes_;
-  PointerMap<Value> vars_;
-  PointerMap<Value> done_;  // nodes with several owners
+  PointerMap<Var, Value> vars_;
+  PointerMap<Expr, Value> done_;  // nodes with several owners
   std::vector<Scheme> schemes_;
   std::vector<std::pair<const Expr*, Value>> open_;  // nodes whose type is not closed yet
   std::vector<uint32_t> numeric_slots_;              // variables of literals, in order of creation

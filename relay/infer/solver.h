@@ -8,7 +8,6 @@
 #include <unordered_set>
 #include <vector>
 
-#include <relay/infer/pointer_map.h>
 #include <relay/ir/type.h>
 #include <relay/op/relation.h>
 

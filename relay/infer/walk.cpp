@@ -16,7 +16,7 @@ Value Inferencer::run(const Expr* root) {
 void Inferencer::visit(const Expr* expr) {
   switch (expr->kind()) {
     case ExprKind::kVar:
-      if (const Value* known = vars_.find(expr)) {
+      if (const Value* known = vars_.find(static_cast<const Var*>(expr))) {
         values_.push_back(*known);
       } else {
         values_.push_back({variable_type(static_cast<const Var*>(expr))});

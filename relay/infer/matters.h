@@ -1,0 +1,36 @@
+// Which type parameters of a function its code depends on (T16).
+#pragma once
+
+#include <unordered_map>
+#include <unordered_set>
+
+#include <relay/ir/module.h>
+
+namespace relay::inference {
+
+using TypeVarSet = std::unordered_set<const TypeVar*>;
+
+/// For the functions of a typed module: the type parameters that occur in the types of literals, of
+/// operator calls, or of calls of functions that depend on theirs. Values of other types are uniform.
+class Matters {
+ public:
+  explicit Matters(const Module& module);
+
+  /// Of a global function; empty if it is not polymorphic.
+  const TypeVarSet& of(Name function) const;
+  /// Of a function literal with this published scheme.
+  TypeVarSet of(const Expr* function, const FuncType* scheme) const;
+  /// Whether anything inside has to be looked at for specialisation: a use of a polymorphic function that
+  /// depends on its types, or a polymorphic let.
+  bool has_polymorphic_uses(const Expr* root) const;
+
+ private:
+  bool depends(const Expr* callee) const;
+
+  std::unordered_map<Name, TypeVarSet> globals_;
+};
+
+/// The scheme that inference published for a node, or null.
+const FuncType* scheme_type(const Expr* expr);
+
+}  // namespace relay::inference

@@ -1,0 +1,242 @@
+// Specialisation (T16, T17): the functions that a call of the entry needs, one for each set of types that
+// their code depends on.
+#include <algorithm>
+#include <deque>
+#include <map>
+
+#include <relay/infer/infer.h>
+#include <relay/infer/inferencer.h>
+#include <relay/infer/literals.h>
+#include <relay/infer/local_instances.h>
+#include <relay/infer/matters.h>
+#include <relay/infer/messages.h>
+#include <relay/ir/rewrite.h>
+
+namespace relay {
+namespace inference {
+namespace {
+
+/// Instances of one function that ask for each other beyond this many are refused (T16).
+constexpr size_t kMaxDepth = 64;
+
+class Specializer {
+ public:
+  explicit Specializer(const Module& module) : module_(module), context_(module), matters_(module) {
+    for (const auto& entry : module.functions()) {
+      context_.signatures.emplace(entry.name, TypeRef(entry.function->type()));
+    }
+  }
+
+  Module run(Name entry, std::span<const TypeRef> arguments);
+
+ private:
+  struct Instance {
+    Name origin;
+    Name name;
+    Substitution types;  // of the type parameters that matter
+    const Instance* asked_by;
+    FunctionRef function;
+  };
+  using Uses = std::map<std::pair<const Expr*, uint32_t>, Name>;
+
+  Name request(Name origin, Substitution types, const Instance* asked_by, Span span);
+  void build(Instance& instance);
+  FunctionRef finish(const FunctionRef& function, const Uses& uses, const Instance& instance);
+
+  const Module& module_;
+  Context context_;
+  Matters matters_;
+  std::deque<Instance> instances_;
+  std::unordered_map<Name, std::vector<Instance*>> by_origin_;
+  std::unordered_set<Name> names_;
+};
+
+/// Puts constants for literals and instances for functions.
+class Finisher final : public Rewriter {
+ public:
+  using Rename = std::function<Name(const Expr* parent, uint32_t operand, const GlobalVar* global)>;
+  explicit Finisher(Rename rename) : rename_(std::move(rename)) {}
+
+ private:
+  ExprRef enter(const Expr* expr) override {
+    const auto* literal = expr->as<Literal>();
+    if (literal == nullptr || literal->type() == nullptr) return {};
+    const auto* tensor = literal->type()->as<TensorType>();
+    if (tensor == nullptr || !tensor->has_dtype()) return {};
+    if (std::string problem = literal_problem(literal->value(), tensor->dtype()); !problem.empty()) {
+      throw Error(std::move(problem), literal->span());
+    }
+    ExprRef constant = make_constant(literal_array(literal->value(), tensor->dtype()), literal->span());
+    constant->set_type(TypeRef(literal->type()));
+    return constant;
+  }
+
+  ExprRef rewrite(const Expr* expr, std::span<const ExprRef> operands) override {
+    std::vector<ExprRef> changed;
+    bool callee_changed = false;
+    for (size_t i = 0; i < operands.size(); ++i) {
+      const auto* global = operands[i]->as<GlobalVar>();
+      if (global == nullptr) continue;
+      Name name = rename_(expr, static_cast<uint32_t>(i), global);
+      if (name.empty()) continue;
+      if (changed.empty()) changed.assign(operands.begin(), operands.end());
+      changed[i] = make_global_var(name, global->span());
+      callee_changed |= i == 0;
+    }
+    if (changed.empty()) return rebuild(expr, operands);
+    const auto* call = expr->as<Call>();
+    if (call != nullptr && callee_changed && !call->type_args().empty()) {
+      // The instance has taken its type arguments in.
+      return make_call(changed[0], std::span<const ExprRef>(changed).subspan(1), call->attrs(), {},
+                       call->span());
+    }
+    return rebuild(expr, changed);
+  }
+
+  Rename rename_;
+};
+
+Name Specializer::request(Name origin, Substitution types, const Instance* asked_by, Span span) {
+  std::vector<Instance*>& siblings = by_origin_[origin];
+  for (Instance* sibling : siblings) {
+    if (sibling->types == types) return sibling->name;
+  }
+  if (!types.empty()) {
+    size_t depth = 0;
+    for (const Instance* at = asked_by; at != nullptr; at = at->asked_by) depth += at->origin == origin;
+    if (depth >= kMaxDepth) {
+      throw Error(Diagnostic::error("@" + origin.str() + " calls itself at ever new types: specialisation "
+                                        "goes deeper than " + std::to_string(kMaxDepth),
+                                    span)
+                      .help("its code depends on the types, so each needs an instance of its own"));
+    }
+  }
+  Name name = origin;
+  for (size_t i = 1; !names_.insert(name).second || (name != origin && module_.function(name)); ++i) {
+    name = Name(origin.str() + "_" + std::to_string(i));
+  }
+  instances_.push_back({origin, name, std::move(types), asked_by, {}});
+  siblings.push_back(&instances_.back());
+  return name;
+}
+
+void Specializer::build(Instance& instance) {
+  const Function* original = module_.function(instance.origin);
+  const FuncType* scheme = scheme_type(original);
+  FunctionRef function(original);
+  if (!instance.types.empty()) {
+    function = instantiate_function(original, scheme, instance.types, instance.asked_by != nullptr);
+  }
+  Uses uses;
+  if (!instance.types.empty() || matters_.has_polymorphic_uses(original)) {
+    LocalResult local = specialize_locals(function, context_, matters_);
+    function = local.function;
+    for (const Occurrence& use : local.global_uses) {
+      const auto* global = static_cast<const GlobalVar*>(use.callee);
+      const Function* callee = module_.function(global->name());
+      const FuncType* type = callee == nullptr ? nullptr : scheme_type(callee);
+      if (type == nullptr) continue;
+      Substitution types = match_scheme(type, use.type, matters_.of(global->name()));
+      Span span = use.parent != nullptr ? use.parent->span() : global->span();
+      uses[{use.parent, use.operand}] = request(global->name(), std::move(types), &instance, span);
+    }
+  }
+  instance.function = finish(function, uses, instance);
+}
+
+FunctionRef Specializer::finish(const FunctionRef& function, const Uses& uses,
+                                const Instance& instance) {
+  Finisher finisher([&](const Expr* parent, uint32_t operand, const GlobalVar* global) -> Name {
+    auto found = uses.find({parent, operand});
+    Name name = found != uses.end()
+                    ? found->second
+                    : request(global->name(), {}, &instance, global->span());
+    bool polymorphic = scheme_type(module_.function(global->name())) != nullptr;
+    return name == global->name() && !polymorphic ? Name() : name;
+  });
+  ExprRef done = finisher.run(function);
+  return FunctionRef(done->as<Function>());
+}
+
+Module Specializer::run(Name entry, std::span<const TypeRef> arguments) {
+  const Function* function = module_.function(entry);
+  if (function == nullptr) throw Error("unknown function @" + entry.str());
+  const auto* type = function->type()->as<FuncType>();
+  size_t wanted = function->params().size();
+  if (arguments.size() != wanted) {
+    throw Error(Diagnostic::error("@" + entry.str() + " takes " + std::to_string(wanted) +
+                                      (wanted == 1 ? " argument" : " arguments") + ", found " +
+                                      std::to_string(arguments.size()),
+                                  function->span()));
+  }
+  // T17: the parameters take the types of the arguments.
+  Solver solver;
+  std::unordered_map<const TypeVar*, TypeRef> fresh;
+  for (const TypeVarRef& var : type->type_params()) fresh.emplace(var.get(), solver.fresh(var->kind()));
+  auto replace = [&](const TypeVar* var) -> TypeRef {
+    auto found = fresh.find(var);
+    return found == fresh.end() ? TypeRef() : found->second;
+  };
+  DiagnosticSink sink;
+  for (size_t i = 0; i < wanted; ++i) {
+    TypeRef param = substitute(type->params()[i], replace);
+    if (solver.unify(param, arguments[i])) continue;
+    const Var* var = function->params()[i].get();
+    sink.add(type_mismatch(solver,
+                           "argument " + std::to_string(i + 1) + " of @" + entry.str() + ", %" +
+                               var->name().str(),
+                           param, arguments[i], var->span()));
+  }
+  sink.throw_if_errors();
+  solver.settle_any();
+  Substitution types;
+  for (const TypeVarRef& var : type->type_params()) {
+    TypeRef known = solver.zonk(fresh[var.get()]);
+    if (!known->has_incomplete()) types.emplace_back(var, known);
+  }
+  request(entry, std::move(types), nullptr, function->span());
+  for (size_t i = 0; i < instances_.size(); ++i) build(instances_[i]);
+
+  // In the order of the definitions they come from.
+  Module result;
+  for (const TypeDataRef& data : module_.types()) result.add_type(data);
+  for (const auto& source : module_.sources()) result.add_source(source);
+  for (const auto& definition : module_.functions()) {
+    for (const Instance* instance : by_origin_[definition.name]) {
+      result.add_function(instance->name, instance->function);
+    }
+  }
+  infer_types_or_throw(result);
+  return result;
+}
+
+}  // namespace
+}  // namespace inference
+
+TypeRef result_type(const FuncType* signature) {
+  const auto* func = signature->result()->as<FuncType>();
+  if (func == nullptr || func->is_scheme() || !signature->is_scheme()) return signature->result();
+  std::unordered_set<const TypeVar*> taken;
+  for (const TypeRef& param : signature->params()) {
+    for (const TypeVarRef& var : free_type_vars(param)) taken.insert(var.get());
+  }
+  std::vector<TypeVarRef> type_params;
+  for (const TypeVarRef& var : signature->type_params()) {
+    if (taken.count(var.get()) == 0) type_params.push_back(var);
+  }
+  std::vector<RelationTypeRef> constraints;
+  for (const RelationTypeRef& relation : signature->constraints()) {
+    bool ours = false;
+    for (const TypeVarRef& var : free_type_vars(TypeRef(relation))) ours |= taken.count(var.get()) == 0;
+    if (ours) constraints.push_back(relation);
+  }
+  return FuncType::make({func->params().begin(), func->params().end()}, func->result(),
+                        std::move(type_params), std::move(constraints));
+}
+
+Module specialize(const Module& module, Name entry, std::span<const TypeRef> arguments) {
+  infer_types_or_throw(module);
+  return inference::Specializer(module).run(entry, arguments);
+}
+
+}  // namespace relay
