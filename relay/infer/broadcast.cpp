@@ -75,11 +75,11 @@ Outcome Constraints::solve_elementwise(Constraint& c, bool compare) {
       dtype_owner = arg;
     } else if (!solver_.unify(dtype, tensor->dtype_type())) {
       Diagnostic reason = Diagnostic::error("");
-      reason.note("in " + display(solver_, dtype_owner) + " and " + display(solver_, arg));
       explain(reason, solver_);
       return fail(c,
-                  c.relation->name.str() + " needs one dtype, found " + display(solver_, dtype) +
-                      " and " + display(solver_, tensor->dtype_type()),
+                  c.relation->name.str() + ": dtypes " + display(solver_, dtype) + " and " +
+                      display(solver_, tensor->dtype_type()) + " differ, in " +
+                      display(solver_, dtype_owner) + " and " + display(solver_, arg),
                   reason.notes);
     }
   }

@@ -142,7 +142,7 @@ TypeRef Inferencer::call_operator(const Call* call, const Operator* op, size_t b
   c.args.reserve(count + 1);
   for (size_t i = 0; i < count; ++i) c.args.push_back(values_[base + i].type);
   c.args.emplace_back();
-  switch (constraints_.attempt(c)) {
+  switch (known ? constraints_.attempt_closed(c) : constraints_.attempt(c)) {
     case Constraints::Outcome::kFailed:
       return failed(call->span());
     case Constraints::Outcome::kWait: {
@@ -155,8 +155,8 @@ TypeRef Inferencer::call_operator(const Call* call, const Operator* op, size_t b
       break;
   }
   solve();
-  TypeRef output = std::move(c.args.back());
-  if (entry != nullptr) {
+  TypeRef output = solver_.zonk(c.args.back());
+  if (entry != nullptr && !output->has_incomplete()) {
     entry->op = op;
     entry->attrs = call->attrs();
     entry->num_inputs = static_cast<uint32_t>(count);

@@ -131,7 +131,7 @@ Outcome Constraints::fail(const Constraint& c, std::string message,
                           const std::vector<DiagnosticNote>& notes) {
   if (c.op != nullptr && c.op->name() != c.relation->name) {
     // The relation's own name stays in front: it is what the documentation describes.
-    message += ", in " + c.op->name().str();
+    message += " in the call of " + c.op->name().str();
   }
   Diagnostic diagnostic = Diagnostic::error(std::move(message), c.span);
   for (const DiagnosticNote& note : notes) diagnostic.notes.push_back(note);

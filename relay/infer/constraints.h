@@ -49,6 +49,8 @@ class Constraints {
   enum class Outcome : uint8_t { kSolved, kWait, kFailed };
   /// Tries to solve; a null output is filled in. Errors are reported.
   Outcome attempt(Constraint& constraint);
+  /// The same when all inputs are closed types: the relation is a function then.
+  Outcome attempt_closed(Constraint& constraint) { return solve_general(constraint); }
   /// Keeps a constraint until its variables are solved.
   ConstraintId wait(Constraint constraint);
   /// Tries, and keeps it if it has to wait.

@@ -327,20 +327,22 @@ std::unordered_set<const TypeVar*> mentioned(const FuncType* func) {
 
 }  // namespace
 
-TypeRef Inferencer::instantiate_func(const FuncType* scheme, std::span<const TypeRef> type_args,
-                                     Span span) {
-  std::unordered_map<const TypeVar*, TypeRef> fresh;
-  std::unordered_set<const TypeVar*> inputs;
-  bool dims = std::any_of(scheme->type_params().begin(), scheme->type_params().end(),
-                          [](const TypeVarRef& var) { return var->kind() == Kind::kShapeVar; });
-  if (dims) inputs = mentioned(scheme);
+// What each type parameter becomes in one instance: the type argument given for it, or something fresh.
+void Inferencer::choose(std::span<const TypeVarRef> params, const std::unordered_set<const TypeVar*>& inputs,
+                        std::span<const TypeRef> type_args, Span span,
+                        std::unordered_map<const TypeVar*, TypeRef>& chosen) {
   size_t next = 0;
-  for (const TypeVarRef& var : scheme->type_params()) {
+  for (const TypeVarRef& var : params) {
     bool named = var->kind() == Kind::kShapeVar && var->implicit();
     if (!named && next < type_args.size()) {
-      const TypeRef& arg = type_args[next++];
+      TypeRef arg = type_args[next++];
+      const auto* scalar = arg->as<TensorType>();
+      if (var->kind() == Kind::kBaseType && scalar != nullptr && scalar->has_rank() &&
+          scalar->dims().empty()) {
+        arg = scalar->dtype_type();  // `float32` is written for both
+      }
       if (arg->kind() == var->kind()) {
-        fresh.emplace(var.get(), annotation(arg, span));
+        chosen.emplace(var.get(), var->kind() == Kind::kType ? annotation(arg, span) : arg);
         continue;
       }
       sink_.add(Diagnostic::error("type argument " + arg->str() + " has kind " +
@@ -348,13 +350,23 @@ TypeRef Inferencer::instantiate_func(const FuncType* scheme, std::span<const Typ
                                       std::string(kind_name(var->kind())) + " is needed",
                                   span));
     }
-    fresh.emplace(var.get(), fresh_for(var.get(), named && inputs.count(var.get()) == 0, span));
+    chosen.emplace(var.get(), fresh_for(var.get(), named && inputs.count(var.get()) == 0, span));
   }
   if (next < type_args.size()) {
     sink_.add(Diagnostic::error("too many type arguments: " + std::to_string(type_args.size()) +
                                     " where " + std::to_string(next) + " are taken",
                                 span));
   }
+}
+
+TypeRef Inferencer::instantiate_func(const FuncType* scheme, std::span<const TypeRef> type_args,
+                                     Span span) {
+  std::unordered_map<const TypeVar*, TypeRef> fresh;
+  std::unordered_set<const TypeVar*> inputs;
+  bool dims = std::any_of(scheme->type_params().begin(), scheme->type_params().end(),
+                          [](const TypeVarRef& var) { return var->kind() == Kind::kShapeVar; });
+  if (dims) inputs = mentioned(scheme);
+  choose(scheme->type_params(), inputs, type_args, span, fresh);
   auto replace = [&](const TypeVar* var) -> TypeRef {
     auto found = fresh.find(var);
     return found == fresh.end() ? TypeRef() : found->second;
@@ -398,27 +410,7 @@ TypeRef Inferencer::instantiate_local(const Scheme& scheme, std::span<const Type
       for (const TypeVarRef& var : free_type_vars(solver_.zonk(arg))) inputs.insert(var.get());
     }
   }
-  size_t next = 0;
-  for (const TypeVarRef& var : scheme.declared) {
-    bool named = var->kind() == Kind::kShapeVar && var->implicit();
-    if (!named && next < type_args.size()) {
-      const TypeRef& arg = type_args[next++];
-      if (arg->kind() == var->kind()) {
-        declared.emplace(var.get(), annotation(arg, span));
-        continue;
-      }
-      sink_.add(Diagnostic::error("type argument " + arg->str() + " has kind " +
-                                      std::string(kind_name(arg->kind())) + " where " +
-                                      std::string(kind_name(var->kind())) + " is needed",
-                                  span));
-    }
-    declared.emplace(var.get(), fresh_for(var.get(), named && inputs.count(var.get()) == 0, span));
-  }
-  if (next < type_args.size()) {
-    sink_.add(Diagnostic::error("too many type arguments: " + std::to_string(type_args.size()) +
-                                    " where " + std::to_string(next) + " are taken",
-                                span));
-  }
+  choose(scheme.declared, inputs, type_args, span, declared);
   std::function<TypeRef(const TypeRef&)> leaf = [&](const TypeRef& t) -> TypeRef {
     if (const auto* var = t->as<TypeVar>()) {
       auto found = declared.find(var);
@@ -463,6 +455,22 @@ TypeRef Inferencer::instantiate_local(const Scheme& scheme, std::span<const Type
     c.instance = true;
     deferred_.push_back(std::move(c));
   }
+  return type;
+}
+
+// Of a polymorphic tuple only the field that is asked for is instantiated: what the others require would
+// stay undetermined. Null if it is none.
+TypeRef Inferencer::field_of_scheme(const Value& value, uint32_t index, Span span) {
+  if (value.scheme == kNoScheme) return {};
+  const Scheme& whole = schemes_[static_cast<size_t>(value.scheme)];
+  const auto* tuple = whole.type->as<TupleType>();
+  if (tuple == nullptr || index >= tuple->fields().size()) return {};
+  Scheme field;
+  field.type = tuple->fields()[index];
+  field.declared = whole.declared;
+  field.constraints = relevant_constraints(whole.constraints, field);
+  TypeRef type = instantiate_local(field, {}, span);
+  require_deferred();
   return type;
 }
 

@@ -159,6 +159,10 @@ class Inferencer {
   TypeRef instantiate(const Value& value, std::span<const TypeRef> type_args, Span span);
   TypeRef instantiate_local(const Scheme& scheme, std::span<const TypeRef> type_args, Span span);
   TypeRef instantiate_func(const FuncType* scheme, std::span<const TypeRef> type_args, Span span);
+  void choose(std::span<const TypeVarRef> params, const std::unordered_set<const TypeVar*>& inputs,
+              std::span<const TypeRef> type_args, Span span,
+              std::unordered_map<const TypeVar*, TypeRef>& chosen);
+  TypeRef field_of_scheme(const Value& value, uint32_t index, Span span);
   TypeRef fresh_for(const TypeVar* var, bool existential, Span span);
   void require_deferred();
 

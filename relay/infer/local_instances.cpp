@@ -22,6 +22,15 @@ std::function<TypeRef(const TypeVar*)> replacer(const Substitution& types) {
   };
 }
 
+/// A copy that shares nothing whose type may differ: variables and literals are new.
+ExprRef fresh_copy(const ExprRef& expr, const std::function<TypeRef(const TypeRef&)>& types = {}) {
+  ExprRef copy = copy_with_fresh_vars(expr, types);
+  return rewrite_post_order(copy, [](const Expr* node, std::span<const ExprRef>) -> ExprRef {
+    const auto* literal = node->as<Literal>();
+    return literal == nullptr ? ExprRef() : make_literal(literal->value(), literal->span());
+  });
+}
+
 /// A let whose value is polymorphic.
 struct Candidate {
   const Let* let = nullptr;
@@ -53,6 +62,15 @@ class Expander final : public Rewriter {
 
  private:
   ExprRef rewrite(const Expr* expr, std::span<const ExprRef> operands) override {
+    if (const auto* projection = expr->as<TupleGetItem>()) {
+      // Out of a tuple of functions only the one that is asked for: the others' types would stay open.
+      const auto* var = operands[0]->as<Var>();
+      auto known = var == nullptr ? values_.end() : values_.find(var);
+      const auto* tuple = known == values_.end() ? nullptr : known->second->as<Tuple>();
+      if (tuple != nullptr && projection->index() < tuple->fields().size()) {
+        return fresh_copy(tuple->fields()[projection->index()]);
+      }
+    }
     std::vector<ExprRef> changed(operands.begin(), operands.end());
     bool callee_changed = false;
     for (size_t i = 0; i < changed.size(); ++i) {
@@ -62,7 +80,7 @@ class Expander final : public Rewriter {
       if (found == candidates_.end() || found->second.blocked) continue;
       Candidate& candidate = found->second;
       if (candidate.scheme == nullptr) {
-        changed[i] = copy_with_fresh_vars(values_.at(var));
+        changed[i] = fresh_copy(values_.at(var));
       } else {
         auto use = uses_.find({expr, static_cast<uint32_t>(i)});
         if (use == uses_.end()) continue;  // inside itself
@@ -217,7 +235,7 @@ FunctionRef instantiate_function(const Function* function, const FuncType* schem
   FunctionRef annotated = make_function(
       std::move(params), relay::substitute(function->body(), renamed), result, std::move(type_params),
       std::move(constraints), function->attrs(), function->span());
-  ExprRef copy = copy_with_fresh_vars(annotated, map);
+  ExprRef copy = fresh_copy(annotated, map);
   return FunctionRef(copy->as<Function>());
 }
 

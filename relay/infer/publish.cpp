@@ -107,6 +107,8 @@ TypeRef Inferencer::published_scheme(Scheme& scheme) {
 
 void Inferencer::publish_nodes() {
   groups_published_ = true;
+  // Outer schemes were made after inner ones and name their variables first.
+  for (size_t i = schemes_.size(); i-- > 0;) published_scheme(schemes_[i]);
   for (auto& [expr, value] : open_) {
     if (value.scheme == kNoScheme) continue;
     expr->set_type(published_scheme(schemes_[static_cast<size_t>(value.scheme)]));

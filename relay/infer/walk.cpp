@@ -149,8 +149,12 @@ void Inferencer::step_simple(Frame& frame) {
       break;
     }
     case ExprKind::kTupleGetItem: {
-      TypeRef tuple = take(base, expr, 0);
       uint32_t index = static_cast<const TupleGetItem*>(expr)->index();
+      if (TypeRef field = field_of_scheme(values_[base], index, expr->span())) {
+        type = std::move(field);
+        break;
+      }
+      TypeRef tuple = take(base, expr, 0);
       TypeRef known = solver_.resolve(tuple);
       const auto* fields = known->as<TupleType>();
       if (fields != nullptr && index < fields->fields().size()) {

@@ -185,14 +185,14 @@ TEST(Verify, FindsWhatIsWrong) {
   ASSERT_EQ(verify(twice).size(), 1u);
   EXPECT_THAT(verify(twice)[0].message, HasSubstr("%x is bound in two places"));
   // A shared node outside the scope of its variable.
-  ExprRef use = make_tuple({ExprRef(y)});
+  ExprRef use = make_tuple(std::vector<ExprRef>{y});
   ExprRef inner = make_let(y, x, use);
   Module escaped;
-  escaped.add_function("main", make_function({x}, make_tuple({inner, use})));
+  escaped.add_function("main", make_function({x}, make_tuple(std::vector<ExprRef>{inner, use})));
   ASSERT_EQ(verify(escaped).size(), 1u);
   ExprRef cell = make_ref_create(x);
   Module shared;
-  shared.add_function("main", make_function({x}, make_tuple({cell, cell})));
+  shared.add_function("main", make_function({x}, make_tuple(std::vector<ExprRef>{cell, cell})));
   ASSERT_EQ(verify(shared).size(), 1u);
   EXPECT_THAT(verify(shared)[0].message, HasSubstr("used in two places"));
 }
