@@ -169,7 +169,7 @@ void run(const RunOptions& options) {
 
   TypeRef type = value_type(result);
   if (const auto* function = special_signature ? special_signature->as<FuncType>() : nullptr) {
-    if (type->has_incomplete() || !function->result()->has_any_dim()) type = function->result();
+    if (type->has_incomplete() || !function->result()->has_any_dim()) type = result_type(function);
   }
   if (!options.output.empty()) {
     NamedArrays outputs;
