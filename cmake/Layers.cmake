@@ -39,6 +39,11 @@ foreach(layer IN LISTS RELAY_LAYERS)
   endif()
 endforeach()
 
+# The direct evaluator is loops over rows: g++ 12 vectorises loops of unknown length from -O3 on.
+file(GLOB row_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/relay/tensor_expr/rows_*.cpp
+     ${CMAKE_SOURCE_DIR}/relay/tensor_expr/program_load.cpp)
+set_source_files_properties(${row_sources} PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-O3>")
+
 # librelay_runtime.a is what a deployed model needs, librelay.a the rest. Whoever links librelay.a needs
 # --whole-archive, for the reason above.
 if(runtime_objects)

@@ -43,31 +43,75 @@ enum class ScalarKind : uint8_t {
   kBitcast,  // same bits, same width
   kVar,      // a placeholder bound by a combiner or a scan step
   kLoad,
-  kSelect,   // args: condition, then, else. Lazy: the loads and failures of the arm not taken do not happen
-  kFail,     // args: condition, value. Fails with `message` where the condition is false, else the value
-  kFold,     // args: the values to combine, then optionally a bool `where`: values are not evaluated
-             // where it is false. As a value it stands for its first accumulator
-  kGet       // args: a fold; its k-th accumulator
+  kSelect,  // args: condition, then, else. Lazy: the loads and failures of the arm not taken do not
+            // happen
+  kFail,    // args: condition, value. Fails with `message` where the condition is false, else the
+            // value
+  kFold,    // args: the values to combine, then optionally a bool `where`: values are not evaluated
+            // where it is false. As a value it stands for its first accumulator
+  kGet      // args: a fold; its k-th accumulator
 };
 
 enum class UnaryOp : uint8_t {
-  kNeg, kNot /* bool */, kBitNot, kAbs, kSign,
-  kExp, kLog, kLog2, kLog10, kSqrt, kRsqrt, kErf, kSigmoid,
-  kSin, kCos, kTan, kAsin, kAcos, kAtan, kSinh, kCosh, kTanh, kAsinh, kAcosh, kAtanh,
-  kFloor, kCeil, kRound /* halves away from zero */, kTrunc,
-  kIsNan, kIsInf, kIsFinite  // bool results
+  kNeg,
+  kNot /* bool */,
+  kBitNot,
+  kAbs,
+  kSign,
+  kExp,
+  kLog,
+  kLog2,
+  kLog10,
+  kSqrt,
+  kRsqrt,
+  kErf,
+  kSigmoid,
+  kSin,
+  kCos,
+  kTan,
+  kAsin,
+  kAcos,
+  kAtan,
+  kSinh,
+  kCosh,
+  kTanh,
+  kAsinh,
+  kAcosh,
+  kAtanh,
+  kFloor,
+  kCeil,
+  kRound /* halves away from zero */,
+  kTrunc,
+  kIsNan,
+  kIsInf,
+  kIsFinite  // bool results
 };
 std::string_view unary_name(UnaryOp op);
 
 /// Arithmetic on integers wraps. Comparisons give bool. kMin and kMax give NaN if either is NaN.
 enum class BinaryOp : uint8_t {
-  kAdd, kSub, kMul,
-  kDiv,       // floats; integers truncate toward zero and must not divide by zero (guard with fail())
-  kMod,       // sign of the dividend, floats too (fmod)
-  kFloorDiv, kFloorMod, kPow, kMin, kMax, kAtan2,
-  kAnd, kOr, kXor,  // bool: logic; integers: bits
-  kShl, kShr,       // arithmetic for signed; a count outside 0…bits-1 gives 0 (or the sign)
-  kEq, kNe, kLt, kLe, kGt, kGe
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,  // floats; integers truncate toward zero and must not divide by zero (guard with fail())
+  kMod,  // sign of the dividend, floats too (fmod)
+  kFloorDiv,
+  kFloorMod,
+  kPow,
+  kMin,
+  kMax,
+  kAtan2,
+  kAnd,
+  kOr,
+  kXor,  // bool: logic; integers: bits
+  kShl,
+  kShr,  // arithmetic for signed; a count outside 0…bits-1 gives 0 (or the sign)
+  kEq,
+  kNe,
+  kLt,
+  kLe,
+  kGt,
+  kGe
 };
 std::string_view binary_name(BinaryOp op);
 
@@ -89,7 +133,8 @@ union Immediate {
 
 struct Combiner;
 
-/// A node of a scalar expression. Immutable, shared: a node used twice is computed once per element.
+/// A node of a scalar expression. Immutable, shared: a node used twice is computed once per
+/// element.
 class ScalarNode {
  public:
   ScalarKind kind;
@@ -97,15 +142,15 @@ class ScalarNode {
   UnaryOp unary{};
   BinaryOp binary{};
   Bounds bounds{};
-  uint32_t axis = 0;               // kIndex
-  uint32_t id = 0;                 // kVar; kGet: which accumulator
-  Immediate value{};               // kConst
-  Dim dim;                         // kFromDim
-  TensorId tensor;                 // kLoad: args are the indices (int64), one for each dimension
-  ScalarRef fill;                  // kLoad with kFill (a constant)
-  std::string message;             // kFail
+  uint32_t axis = 0;    // kIndex
+  uint32_t id = 0;      // kVar; kGet: which accumulator
+  Immediate value{};    // kConst
+  Dim dim;              // kFromDim
+  TensorId tensor;      // kLoad: args are the indices (int64), one for each dimension
+  ScalarRef fill;       // kLoad with kFill (a constant)
+  std::string message;  // kFail
   std::vector<ScalarRef> args;
-  std::vector<Axis> axes;          // kFold: combined in row-major order of these axes
+  std::vector<Axis> axes;                    // kFold: combined in row-major order of these axes
   std::shared_ptr<const Combiner> combiner;  // kFold
 
   ScalarNode(ScalarKind node_kind, DType node_dtype) : kind(node_kind), dtype(node_dtype) {}
@@ -123,8 +168,8 @@ class ScalarNode {
 struct Combiner {
   enum class Kind : uint8_t { kSum, kProd, kMax, kMin, kAnd, kOr, kCustom };
   Kind kind = Kind::kSum;
-  /// kCustom: accumulators lhs ⊕ rhs → results, elementwise in these placeholders (kVar nodes), with the
-  /// identity to start from. Must be associative up to rounding.
+  /// kCustom: accumulators lhs ⊕ rhs → results, elementwise in these placeholders (kVar nodes),
+  /// with the identity to start from. Must be associative up to rounding.
   std::vector<ScalarRef> lhs, rhs, result, identity;
   /// Whether an extent of zero is an error ("max of nothing") instead of the identity.
   bool needs_element = false;
@@ -132,8 +177,8 @@ struct Combiner {
 
 // ---- Author's view ------------------------------------------------------------------------------
 
-/// Value handle with operators; what `compute` functions are written in. Binary operators want equal
-/// dtypes; C++ numbers adapt to the other side's dtype.
+/// Value handle with operators; what `compute` functions are written in. Binary operators want
+/// equal dtypes; C++ numbers adapt to the other side's dtype.
 class Scalar {
  public:
   Scalar() = default;
@@ -149,45 +194,48 @@ class Scalar {
 /// Constants. `constant(3, dtype)` converts to the dtype (saturating is the caller's business).
 Scalar constant(double value, DType dtype);
 Scalar constant(int64_t value, DType dtype);
-inline Scalar constant(int value, DType dtype) { return constant(static_cast<int64_t>(value), dtype); }
+inline Scalar constant(int value, DType dtype) {
+  return constant(static_cast<int64_t>(value), dtype);
+}
 Scalar index_constant(int64_t value);
-Scalar from_dim(Dim dim);          // int64
-Scalar index_of(Axis axis);        // int64
+Scalar from_dim(Dim dim);    // int64
+Scalar index_of(Axis axis);  // int64
 Scalar placeholder(uint32_t id, DType dtype);
 /// Identities of max and min: -inf/+inf, or the least/greatest integer.
 Scalar lowest(DType dtype);
 Scalar highest(DType dtype);
 
 Scalar unary(UnaryOp op, Scalar x);
-/// Throws InternalError if the dtypes differ. Folds constants and identities on int64 (index arithmetic).
+/// Throws InternalError if the dtypes differ. Folds constants and identities on int64 (index
+/// arithmetic).
 Scalar binary(BinaryOp op, Scalar a, Scalar b);
 Scalar cast(Scalar x, DType dtype);  // x itself if it has the dtype
 Scalar bitcast(Scalar x, DType dtype);
 Scalar select(Scalar condition, Scalar then_value, Scalar else_value);
 Scalar fail_unless(Scalar condition, Scalar value, std::string message);
 
-#define RELAY_TE_BINARY(symbol, op)                                                       \
-  inline Scalar operator symbol(Scalar a, Scalar b) {                                     \
-    return binary(BinaryOp::op, std::move(a), std::move(b));                              \
-  }                                                                                       \
-  inline Scalar operator symbol(Scalar a, double b) {                                     \
-    Scalar rhs = constant(b, a.dtype());                                                  \
-    return binary(BinaryOp::op, std::move(a), std::move(rhs));                            \
-  }                                                                                       \
-  inline Scalar operator symbol(Scalar a, int64_t b) {                                    \
-    Scalar rhs = constant(b, a.dtype());                                                  \
-    return binary(BinaryOp::op, std::move(a), std::move(rhs));                            \
-  }                                                                                       \
-  inline Scalar operator symbol(Scalar a, int b) {                                        \
-    return std::move(a) symbol static_cast<int64_t>(b);                                   \
-  }                                                                                       \
-  inline Scalar operator symbol(double a, Scalar b) {                                     \
-    Scalar lhs = constant(a, b.dtype());                                                  \
-    return binary(BinaryOp::op, std::move(lhs), std::move(b));                            \
-  }                                                                                       \
-  inline Scalar operator symbol(int a, Scalar b) {                                        \
-    Scalar lhs = constant(static_cast<int64_t>(a), b.dtype());                            \
-    return binary(BinaryOp::op, std::move(lhs), std::move(b));                            \
+#define RELAY_TE_BINARY(symbol, op)                            \
+  inline Scalar operator symbol(Scalar a, Scalar b) {          \
+    return binary(BinaryOp::op, std::move(a), std::move(b));   \
+  }                                                            \
+  inline Scalar operator symbol(Scalar a, double b) {          \
+    Scalar rhs = constant(b, a.dtype());                       \
+    return binary(BinaryOp::op, std::move(a), std::move(rhs)); \
+  }                                                            \
+  inline Scalar operator symbol(Scalar a, int64_t b) {         \
+    Scalar rhs = constant(b, a.dtype());                       \
+    return binary(BinaryOp::op, std::move(a), std::move(rhs)); \
+  }                                                            \
+  inline Scalar operator symbol(Scalar a, int b) {             \
+    return std::move(a) symbol static_cast<int64_t>(b);        \
+  }                                                            \
+  inline Scalar operator symbol(double a, Scalar b) {          \
+    Scalar lhs = constant(a, b.dtype());                       \
+    return binary(BinaryOp::op, std::move(lhs), std::move(b)); \
+  }                                                            \
+  inline Scalar operator symbol(int a, Scalar b) {             \
+    Scalar lhs = constant(static_cast<int64_t>(a), b.dtype()); \
+    return binary(BinaryOp::op, std::move(lhs), std::move(b)); \
   }
 RELAY_TE_BINARY(+, kAdd)
 RELAY_TE_BINARY(-, kSub)
@@ -228,7 +276,8 @@ inline Scalar floor_mod(Scalar a, Scalar b) {
   return binary(BinaryOp::kFloorMod, std::move(a), std::move(b));
 }
 
-/// As text, for tests and `--emit`: `(load in0 [i0, i1]) * 2`.
+/// As text, for tests and `--emit`: `(in0[i0, i1; else 0f] * 2f)`. Nodes with several users get
+/// names.
 std::string to_string(const ScalarNode& node);
 
 }  // namespace relay::te

@@ -291,6 +291,37 @@ TEST(TeEvaluate, ConditionThatNeedsTheGuardedValue) {
   EXPECT_EQ(values<int32_t>(run(b, {d})[0]), (std::vector<int32_t>{-1, -1, -1, 6, -1}));
 }
 
+TEST(TeEvaluate, NestedArms) {
+  NDArray x = iota<int32_t>({300});
+  auto chain = [&](int64_t depth) {
+    Builder b({info(x)});
+    b.output(b.map({300}, [&](Indices i) {
+      Scalar value = constant(-1, kInt32);
+      for (int64_t k = depth; k-- > 0;) {
+        value = select(i[0] == k, b.input(0).load({i[0]}, Bounds::kFail) * cast(i[0] + k, kInt32),
+                       value);
+      }
+      return value;
+    }));
+    return b.finish();
+  };
+  std::vector<int32_t> got = values<int32_t>(evaluate(chain(150), std::vector<NDArray>{x})[0]);
+  for (int32_t k = 0; k < 300; ++k)
+    EXPECT_EQ(got[static_cast<size_t>(k)], k < 150 ? 2 * k * k : -1);
+  Computation too_deep = chain(5000);
+  EXPECT_THROW(evaluate(too_deep, std::vector<NDArray>{x}), InternalError);
+  // A balanced tree has no such limit.
+  Builder b({info(x)});
+  std::vector<Dim> parts(3000, Dim(1));
+  b.output(b.map({3000}, [&](Indices i) {
+    return piecewise(i[0], parts, [&](size_t part, Scalar local) {
+      return b.input(0)({local + static_cast<int64_t>(part % 300)});
+    });
+  }));
+  got = values<int32_t>(run(b, {x})[0]);
+  for (int32_t k = 0; k < 3000; ++k) EXPECT_EQ(got[static_cast<size_t>(k)], k % 300);
+}
+
 TEST(TeEvaluate, DivisionByZeroAndFail) {
   NDArray d = iota<int32_t>({5}, -2);
   Builder b({info(d)});
