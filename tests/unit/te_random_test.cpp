@@ -6,7 +6,7 @@
 #include <relay/tensor_expr/builder.h>
 #include <relay/tensor_expr/evaluate.h>
 
-#include "te_naive.h"
+#include <tests/unit/te_naive.h>
 
 namespace relay::te {
 namespace {
