@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <relay/support/error.h>
+#include <relay/support/pointer_map.h>
 
 namespace relay {
 namespace {
@@ -44,7 +45,7 @@ void Regions::walk(const Expr* root, std::vector<Event>& events) {
     uint32_t next;
   };
   // Only nodes with several owners can be met twice.
-  std::unordered_map<const Expr*, uint32_t> shared;
+  PointerMap<Expr, uint32_t> shared;
   std::vector<Frame> stack;
   auto enter = [&](const Expr* expr, uint32_t user, uint32_t operand) {
     auto id = static_cast<uint32_t>(nodes_.size());
@@ -82,9 +83,10 @@ void Regions::walk(const Expr* root, std::vector<Event>& events) {
     uint32_t child_id = static_cast<uint32_t>(nodes_.size());
     bool fresh = child->has_one_owner();
     if (!fresh) {
-      auto [entry, inserted] = shared.try_emplace(child, child_id);
+      auto [entry, inserted] = shared.insert(child);
+      if (inserted) *entry = child_id;
       fresh = inserted;
-      child_id = entry->second;
+      child_id = *entry;
     }
     operands_[nodes_[id].first_operand + i] = child_id;
     if (fresh) enter(child, id, static_cast<uint32_t>(i));

@@ -43,10 +43,12 @@ bool Layout::is_bound(uint32_t id, const std::unordered_set<const Expr*>& effect
 
 void Layout::bind(const Var* var) {
   Name name = var->name();
-  if (!names_.insert(name).second) {
+  if (!seen_names_.insert(name.view().data()).second) {
     same_names_ = true;
     return;
   }
+  names_.push_back(name);
+  if (name.empty()) same_names_ = true;
   std::string_view text = name.view();
   if (all_digits(text)) numbers_.insert(name.str());
   for (size_t dot = text.find('.'); dot != std::string_view::npos; dot = text.find('.', dot + 1)) {
@@ -57,7 +59,6 @@ void Layout::bind(const Var* var) {
 }
 
 void Layout::collect(const std::vector<VarRef>& free) {
-  names_.reserve(regions_.nodes().size() / 4);
   for (const VarRef& var : free) bind(var.get());
   for (const Regions::Node& node : regions_.nodes()) {
     switch (node.expr->kind()) {
@@ -76,7 +77,6 @@ void Layout::collect(const std::vector<VarRef>& free) {
         break;
     }
   }
-  if (names_.count(Name()) > 0) same_names_ = true;
 }
 
 std::string Layout::fresh(std::string_view base) {

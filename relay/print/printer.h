@@ -14,6 +14,7 @@
 #include <relay/ir/regions.h>
 #include <relay/ir/type_str.h>
 #include <relay/print/print.h>
+#include <relay/support/pointer_map.h>
 
 namespace relay::printing {
 
@@ -75,7 +76,8 @@ class Layout {
 
   const Regions& regions_;
   std::vector<uint32_t> number_;
-  std::unordered_set<Name> names_;          // of all variables
+  PointerMap<char, bool> seen_names_;       // by their characters: interned names have one address
+  std::vector<Name> names_;                 // of all variables
   bool same_names_ = false;                 // two variables have one name
   std::unordered_set<std::string> dotted_;  // what comes before a `.0` within names
   std::unordered_set<std::string> numbers_;  // names that look like temporaries
