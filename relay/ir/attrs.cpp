@@ -70,7 +70,7 @@ void append_float(std::string& out, double value) {
     return;
   }
   char buffer[40];
-  auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
+  auto end = std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::general).ptr;
   out.append(buffer, end);
   out += 'f';
 }

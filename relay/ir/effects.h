@@ -9,10 +9,10 @@
 namespace relay {
 
 /// What is known of a program's effects. References are the one effect: a program without `ref`,
-/// `ref_read` and `ref_write` is pure throughout. Otherwise a call is pure if its callee is an operator,
-/// a constructor, or a function proven pure: a global, a function literal, or a variable that a let binds
-/// to a function literal, whose body outside nested functions has no effect itself (recursion alone
-/// is none). Keeps raw pointers into the program.
+/// `ref_read` and `ref_write` is pure throughout. Otherwise a call is pure if its callee is an
+/// operator, a constructor, or a function proven pure: a global, a function literal, or a variable
+/// that a let binds to a function literal, whose body outside nested functions has no effect itself
+/// (recursion alone is none). Keeps raw pointers into the program.
 class Effects {
  public:
   /// Nothing has an effect.
@@ -27,11 +27,11 @@ class Effects {
   bool any() const { return any_; }
   /// Whether calling what `callee` denotes is pure.
   bool pure_callee(const Expr* callee) const;
-  /// Whether evaluating this node has an effect, its operands apart (a function's body is not evaluated
-  /// with the function).
+  /// Whether evaluating this node has an effect, its operands apart (a function's body is not
+  /// evaluated with the function).
   bool acts(const Expr* expr) const;
-  /// All nodes reachable from `root`, function bodies included, whose evaluation has an effect. Empty
-  /// unless `any()`.
+  /// All nodes reachable from `root`, function bodies included, whose evaluation has an effect.
+  /// Empty unless `any()`.
   std::unordered_set<const Expr*> effectful_nodes(const Expr* root) const;
 
  private:

@@ -20,8 +20,8 @@ bool has_number(const Expr* expr) {
   }
 }
 
-/// The operand of `expr` visited at place `i`. A function literal that is called comes after the arguments:
-/// creating a closure is nothing to see, and in text it then stands beside the call.
+/// The operand of `expr` visited at place `i`. A function literal that is called comes after the
+/// arguments: creating a closure is nothing to see, and in text it then stands beside the call.
 size_t visit_order(const Expr* expr, size_t i) {
   if (expr->kind() == ExprKind::kCall && expr->operands()[0]->kind() == ExprKind::kFunction) {
     return i + 1 == expr->operands().size() ? 0 : i + 1;
@@ -49,7 +49,8 @@ void Regions::walk(const Expr* root, std::vector<Event>& events) {
   std::vector<Frame> stack;
   auto enter = [&](const Expr* expr, uint32_t user, uint32_t operand) {
     auto id = static_cast<uint32_t>(nodes_.size());
-    nodes_.push_back({expr, static_cast<uint32_t>(operands_.size()), kNone, kNone, 0, user, operand});
+    nodes_.push_back(
+        {expr, static_cast<uint32_t>(operands_.size()), kNone, kNone, 0, user, operand});
     operands_.resize(operands_.size() + expr->operands().size(), kNone);
     stack.push_back({id, 0});
     if (expr->kind() == ExprKind::kLet) {
@@ -134,7 +135,9 @@ uint32_t Regions::common(uint32_t a, uint32_t b) const {
   return a;
 }
 
-bool Regions::contains(uint32_t outer, uint32_t inner) const { return common(outer, inner) == outer; }
+bool Regions::contains(uint32_t outer, uint32_t inner) const {
+  return common(outer, inner) == outer;
+}
 
 uint32_t Regions::region_of(uint32_t node, size_t i) const {
   uint32_t first = nodes_[node].first_region;
@@ -186,8 +189,9 @@ void Regions::find_homes(Mode mode) {
       case ExprKind::kLet: {
         if (mode == Mode::kRun || node.user == kNone) break;
         const Expr* user = nodes_[node.user].expr;
-        bool chained = node.uses == 1 && (region_of(node.user, node.user_operand) != kNone ||
-                                          (user->kind() == ExprKind::kLet && node.user_operand == 1));
+        bool chained =
+            node.uses == 1 && (region_of(node.user, node.user_operand) != kNone ||
+                               (user->kind() == ExprKind::kLet && node.user_operand == 1));
         if (!chained) first = 1;
         break;
       }
@@ -208,12 +212,13 @@ void Regions::find_homes(Mode mode) {
   }
 }
 
-// A node that is used inside a recursive function and outside of it, and that mentions the function's name,
-// can run only when the name is bound, though the first use is in the let's value. So do lets inside of it.
+// A node that is used inside a recursive function and outside of it, and that mentions the
+// function's name, can run only when the name is bound, though the first use is in the let's value.
+// So do lets inside of it.
 void Regions::find_late(const std::vector<Event>& events, Mode mode) {
   using Lets = std::vector<uint32_t>;
-  std::unordered_map<uint32_t, Lets> waiting;       // node → lets not bound yet
-  std::unordered_map<const Var*, Lets> late_vars;   // bound by a let that waits itself
+  std::unordered_map<uint32_t, Lets> waiting;        // node → lets not bound yet
+  std::unordered_map<const Var*, Lets> late_vars;    // bound by a let that waits itself
   std::unordered_map<uint32_t, Lets> late_bindings;  // let → lets that wait for it
   std::vector<bool> bound(nodes_.size());
   auto add = [&](const Lets& from, Lets& lets) {
@@ -269,7 +274,8 @@ void Regions::find_late(const std::vector<Event>& events, Mode mode) {
     if (auto home = homes.find(id); home != homes.end()) nodes_[id].home = home->second;
     size_t count = nodes_[id].expr->operands().size();
     for (size_t i = 0; i < count; ++i) {
-      if (uint32_t region = region_of(id, i); region != kNone) place_region(region, nodes_[id].home);
+      if (uint32_t region = region_of(id, i); region != kNone)
+        place_region(region, nodes_[id].home);
       uint32_t child = operand(id, i);
       auto late = child == kNone ? late_.end() : late_.find(child);
       if (late == late_.end()) continue;

@@ -13,12 +13,13 @@ namespace relay {
 
 /// The regions of an expression and the order in which its nodes run.
 ///
-/// A region is a function body, a branch of an `if` or a clause of a `match`; region 0 is the expression
-/// itself. A node's home is the lowest region common to its uses. Running region r is: take `steps(r)` in
-/// order, then the value of `result(r)`. A step runs one node (its operands are done, here or
-/// in a region outside) or binds a let's variable to the value of operand 0. Nodes of inner regions
-/// are steps of those, run each time when their owner enters them; a node shared between regions is a step of
-/// the outer one. A chain of lets is a chain of steps: nothing needs recursion.
+/// A region is a function body, a branch of an `if` or a clause of a `match`; region 0 is the
+/// expression itself. A node's home is the lowest region common to its uses. Running region r is:
+/// take `steps(r)` in order, then the value of `result(r)`. A step runs one node (its operands are
+/// done, here or in a region outside) or binds a let's variable to the value of operand 0. Nodes of
+/// inner regions are steps of those, run each time when their owner enters them; a node shared
+/// between regions is a step of the outer one. A chain of lets is a chain of steps: nothing needs
+/// recursion.
 ///
 /// Nodes are numbered densely. Variables, global variables, operators and constructors have no
 /// number (`kNone`): there is nothing to run. The expression must outlive this object.
@@ -28,20 +29,22 @@ class Regions {
 
   enum class Mode : uint8_t {
     kRun,
-    /// For program text: the body of a let that is not itself the rest of a region or of another such
-    /// let (a let in an argument, or bound as a value) is a region too; its first step is the
-    /// binding. A node that waits for a recursive function's name is at home where it is first used.
+    /// For program text: the body of a let that is not itself the rest of a region or of another
+    /// such let (a let in an argument, or bound as a value) is a region too; its first step is the
+    /// binding. A node that waits for a recursive function's name is at home where it is first
+    /// used.
     kText
   };
 
   struct Node {
     const Expr* expr;
-    uint32_t first_operand;   // index into the table of operand numbers
-    uint32_t first_region;    // of a Function, If or Match (or, for text, a Let): that of its first such operand
-    uint32_t home;            // region
-    uint32_t uses;            // operand places that refer to it
-    uint32_t user;            // the node that reaches it first …
-    uint32_t user_operand;    // … and by which operand
+    uint32_t first_operand;  // index into the table of operand numbers
+    uint32_t first_region;   // of a Function, If or Match (or, for text, a Let): that of its first
+                             // such operand
+    uint32_t home;           // region
+    uint32_t uses;           // operand places that refer to it
+    uint32_t user;           // the node that reaches it first …
+    uint32_t user_operand;   // … and by which operand
   };
   struct Step {
     uint32_t node;
@@ -72,13 +75,13 @@ class Regions {
   std::span<const Step> steps(uint32_t region) const {
     return {steps_.data() + regions_[region].first_step, regions_[region].num_steps};
   }
-  /// The region that operand i of a node is the root of, or kNone if the operand belongs to the node's
-  /// own home.
+  /// The region that operand i of a node is the root of, or kNone if the operand belongs to the
+  /// node's own home.
   uint32_t region_of(uint32_t node, size_t i) const;
   /// The expression at the root of a region.
   const Expr* root_expr(uint32_t region) const;
-  /// What the region's value is: its root, past a chain of lets. `node` is kNone for a variable or the
-  /// like.
+  /// What the region's value is: its root, past a chain of lets. `node` is kNone for a variable or
+  /// the like.
   struct Result {
     const Expr* expr;
     uint32_t node;

@@ -1,4 +1,5 @@
-// Which nodes get a name of their own, in which order they are numbered, and how variables are told apart.
+// Which nodes get a name of their own, in which order they are numbered, and how variables are told
+// apart.
 #include <relay/print/printer.h>
 #include <relay/print/text.h>
 
@@ -18,7 +19,8 @@ Layout::Layout(const Regions& regions, const Effects& effects, const std::vector
     : regions_(regions) {
   collect(free);
   std::unordered_set<const Expr*> effectful;
-  if (effects.any() && !regions.nodes().empty()) effectful = effects.effectful_nodes(regions.expr(0));
+  if (effects.any() && !regions.nodes().empty())
+    effectful = effects.effectful_nodes(regions.expr(0));
   number_.assign(regions.nodes().size(), kInline);
   // Marked first; the numbers follow in the order of the text.
   for (uint32_t id = 0; id < number_.size(); ++id) {
@@ -27,8 +29,8 @@ Layout::Layout(const Regions& regions, const Effects& effects, const std::vector
   assign(free);
 }
 
-// TVM's rule: everything but atoms gets a name, unless it is used once and stands as a let's value or at
-// the end of a region. What has an effect stays in its place (E4).
+// TVM's rule: everything but atoms gets a name, unless it is used once and stands as a let's value
+// or at the end of a region. What has an effect stays in its place (E4).
 bool Layout::is_bound(uint32_t id, const std::unordered_set<const Expr*>& effectful) const {
   const Regions::Node& node = regions_.node(id);
   if (node.uses == 0 || node.expr->is<Constant>()) return false;
@@ -84,7 +86,8 @@ std::string Layout::fresh(std::string_view base) {
     for (Name name : names_) taken_.insert(name.str());
   }
   std::string name(base);
-  uint32_t& count = renamings_[name];  // where to go on, or many of one name would take quadratic time
+  uint32_t& count =
+      renamings_[name];  // where to go on, or many of one name would take quadratic time
   do {
     name.resize(base.size());
     name += std::to_string(++count);
@@ -109,7 +112,8 @@ void Layout::undeclare(const Var* var) {
   if (!visible.empty() && visible.back() == var) visible.pop_back();
 }
 
-// A variable that the text would take for another one of its name: the ones in between get new names.
+// A variable that the text would take for another one of its name: the ones in between get new
+// names.
 void Layout::use(const Var* var) {
   if (renamed_.count(var) > 0) return;
   auto scoped = in_scope_.find(var);
@@ -134,8 +138,8 @@ void Layout::check_uses(uint32_t node) {
   }
 }
 
-// Walks the text in its order: numbers what is bound, inner regions before the statement that contains them,
-// and keeps the scopes of names where two variables share one.
+// Walks the text in its order: numbers what is bound, inner regions before the statement that
+// contains them, and keeps the scopes of names where two variables share one.
 void Layout::assign(const std::vector<VarRef>& free) {
   struct Frame {
     uint32_t region;
@@ -159,7 +163,8 @@ void Layout::assign(const std::vector<VarRef>& free) {
     // Names that are declared side by side must differ whatever is used.
     std::unordered_set<Name> together;
     auto declare_one = [&](const Var* var) {
-      if (!var->name().empty() && !together.insert(var->name()).second && renamed_.count(var) == 0) {
+      if (!var->name().empty() && !together.insert(var->name()).second &&
+          renamed_.count(var) == 0) {
         renamed_[var] = fresh(var->name().view());
       }
       declare(var, declared);
@@ -169,7 +174,8 @@ void Layout::assign(const std::vector<VarRef>& free) {
     } else if (const Function* function = regions_.expr(owner)->as<Function>()) {
       for (const VarRef& var : function->params()) declare_one(var.get());
     } else if (const Match* match = regions_.expr(owner)->as<Match>()) {
-      for (const VarRef& var : pattern_vars(match->patterns()[regions_.region(region).operand - 1].get())) {
+      for (const VarRef& var :
+           pattern_vars(match->patterns()[regions_.region(region).operand - 1].get())) {
         declare_one(var.get());
       }
     }

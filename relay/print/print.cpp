@@ -85,7 +85,9 @@ void append_short(std::string& out, const Expr* expr, size_t limit, int depth) {
     case ExprKind::kConstant: {
       const NDArray& value = static_cast<const Constant*>(expr)->data();
       auto text = value.rank() == 0 ? printing::scalar_text(value) : std::nullopt;
-      out += text ? *text : "constant " + shape_text(value.shape()) + " " + std::string(value.dtype().name());
+      out +=
+          text ? *text
+               : "constant " + shape_text(value.shape()) + " " + std::string(value.dtype().name());
       break;
     }
     case ExprKind::kLiteral:

@@ -8,9 +8,9 @@
 namespace relay {
 
 struct PrintOptions {
-  bool version_line = true;       // `#[version = "0.0.5"]`
-  bool show_metadata = true;      // constants in a `#[metadata]` section; else `meta[…][i]` without it
-  bool show_types = false;        // `/* ty=… */` comments after expressions with a published type
+  bool version_line = true;   // `#[version = "0.0.5"]`
+  bool show_metadata = true;  // constants in a `#[metadata]` section; else `meta[…][i]` without it
+  bool show_types = false;    // `/* ty=… */` comments after expressions with a published type
   bool show_spans = false;
 };
 

@@ -132,7 +132,8 @@ void Printer::atom(const Expr* expr) {
   }
 }
 
-// Operand i of a node: at once if it is an atom or has a name, else as a frame that is written next.
+// Operand i of a node: at once if it is an atom or has a name, else as a frame that is written
+// next.
 void Printer::operand(const Frame& frame, uint32_t node, size_t i, uint32_t indent, bool nested) {
   uint32_t child = regions_.operand(node, i);
   const Expr* expr = regions_.expr(node)->operands()[i].get();
@@ -271,9 +272,10 @@ bool Printer::call(Frame& frame, const Call& call) {
     frame.next = 1;
     ExprKind kind = callee->kind();
     uint32_t id = regions_.operand(frame.id, 0);
-    bool brackets = id != Regions::kNone && layout_.number(id) == Layout::kInline &&
-                    (kind == ExprKind::kIf || kind == ExprKind::kMatch || kind == ExprKind::kFunction ||
-                     kind == ExprKind::kConstant || kind == ExprKind::kLiteral);
+    bool brackets =
+        id != Regions::kNone && layout_.number(id) == Layout::kInline &&
+        (kind == ExprKind::kIf || kind == ExprKind::kMatch || kind == ExprKind::kFunction ||
+         kind == ExprKind::kConstant || kind == ExprKind::kLiteral);
     if (brackets) {
       frame.phase = 2;
       out += '(';

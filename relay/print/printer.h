@@ -46,7 +46,8 @@ class Document {
   std::vector<NDArray> constants_;
 };
 
-/// Names and numbers of one definition: which nodes are bound to `%n`, and what each variable is called.
+/// Names and numbers of one definition: which nodes are bound to `%n`, and what each variable is
+/// called.
 class Layout {
  public:
   static constexpr uint32_t kInline = UINT32_MAX;
@@ -76,10 +77,10 @@ class Layout {
 
   const Regions& regions_;
   std::vector<uint32_t> number_;
-  PointerMap<char, bool> seen_names_;       // by their characters: interned names have one address
-  std::vector<Name> names_;                 // of all variables
-  bool same_names_ = false;                 // two variables have one name
-  std::unordered_set<std::string> dotted_;  // what comes before a `.0` within names
+  PointerMap<char, bool> seen_names_;        // by their characters: interned names have one address
+  std::vector<Name> names_;                  // of all variables
+  bool same_names_ = false;                  // two variables have one name
+  std::unordered_set<std::string> dotted_;   // what comes before a `.0` within names
   std::unordered_set<std::string> numbers_;  // names that look like temporaries
   std::unordered_map<const Var*, std::string> renamed_;
   std::unordered_map<Name, std::vector<const Var*>> scope_;  // innermost last; only if same_names_
@@ -109,10 +110,10 @@ class Printer {
   struct Frame {
     What what;
     uint8_t phase;
-    uint16_t depth;   // brackets around
+    uint16_t depth;  // brackets around
     uint32_t indent;
-    uint32_t id;      // region or node
-    uint32_t next;    // step or operand
+    uint32_t id;    // region or node
+    uint32_t next;  // step or operand
   };
 
   void run();

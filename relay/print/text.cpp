@@ -22,7 +22,7 @@ size_t utf8_length(std::string_view text) {
   if (c >= 0xC2 && c < 0xE0) return follows(1) ? 2 : 0;
   if (c >= 0xE0 && c < 0xF0) {
     if (!follows(1) || !follows(2)) return 0;
-    if (c == 0xE0 && byte(1) < 0xA0) return 0;  // overlong
+    if (c == 0xE0 && byte(1) < 0xA0) return 0;   // overlong
     if (c == 0xED && byte(1) >= 0xA0) return 0;  // surrogate
     return 3;
   }
@@ -38,7 +38,8 @@ size_t utf8_length(std::string_view text) {
 template <class T>
 std::string shortest(T value) {
   char buffer[64];
-  auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
+  // As %g does: 100000, not 1e+05.
+  auto end = std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::general).ptr;
   return {buffer, end};
 }
 
@@ -47,7 +48,8 @@ template <class T>
 std::string shortest_small(T value) {
   char buffer[64];
   for (int digits = 1; digits < 9; ++digits) {
-    auto end = std::to_chars(buffer, buffer + sizeof buffer, static_cast<double>(static_cast<float>(value)),
+    auto end = std::to_chars(buffer, buffer + sizeof buffer,
+                             static_cast<double>(static_cast<float>(value)),
                              std::chars_format::general, digits)
                    .ptr;
     double back = 0;

@@ -9,15 +9,15 @@
 
 namespace relay::printing {
 
-/// Whether a local or global name can stand without quotes: words of letters, digits and `_`, joined by
-/// dots, none but the first beginning with a digit (`%a.0` is a projection).
+/// Whether a local or global name can stand without quotes: words of letters, digits and `_`,
+/// joined by dots, none but the first beginning with a digit (`%a.0` is a projection).
 bool plain_name(std::string_view name);
 /// `"…"` with escapes; bytes that are no UTF-8 survive.
 void append_quoted(std::string& out, std::string_view text);
 /// `%x`, `@f` (the sigil is given), in quotes where needed.
 void append_name(std::string& out, char sigil, std::string_view name);
-/// A rank-0 constant as a literal with suffix that reads back to the same bits, or nothing: a NaN with a
-/// payload of its own.
+/// A rank-0 constant as a literal with suffix that reads back to the same bits, or nothing: a NaN
+/// with a payload of its own.
 std::optional<std::string> scalar_text(const NDArray& value);
 /// A literal as it was written.
 void append_literal(std::string& out, const LiteralValue& value);

@@ -1,5 +1,5 @@
-// Random programs: well scoped, not well typed. For tests of everything that must hold before types are
-// known (text, rewriting, equality, scheduling).
+// Random programs: well scoped, not well typed. For tests of everything that must hold before types
+// are known (text, rewriting, equality, scheduling).
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ struct RandomProgramOptions {
   int functions = 2;        // besides @main
 };
 
-/// Makes one program from a seed: shared nodes, closures, recursion, matches, lets in every position, variables
-/// that shadow each other, odd names, constants of all types.
+/// Makes one program from a seed: shared nodes, closures, recursion, matches, lets in every
+/// position, variables that shadow each other, odd names, constants of all types.
 class RandomProgram {
  public:
   explicit RandomProgram(uint32_t seed, RandomProgramOptions options = {})
@@ -62,23 +62,31 @@ class RandomProgram {
 
   TypeRef type() {
     switch (pick(7)) {
-      case 0: return TensorType::scalar(kFloat32);
-      case 1: return TensorType::make(std::vector<Dim>{2, Dim::any()}, kInt8);
-      case 2: return TupleType::make({TensorType::scalar(kBool)});
-      case 3: return FuncType::make({TensorType::scalar(kInt64)}, TupleType::make({}));
-      case 4: return TypeCall::make(list_, {TensorType::scalar(kBFloat16)});
+      case 0:
+        return TensorType::scalar(kFloat32);
+      case 1:
+        return TensorType::make(std::vector<Dim>{2, Dim::any()}, kInt8);
+      case 2:
+        return TupleType::make({TensorType::scalar(kBool)});
+      case 3:
+        return FuncType::make({TensorType::scalar(kInt64)}, TupleType::make({}));
+      case 4:
+        return TypeCall::make(list_, {TensorType::scalar(kBFloat16)});
       case 5:
         if (!options_.references) return {};
         return RefType::make(TensorType::make(std::vector<Dim>{3}, kUInt16));
-      default: return {};
+      default:
+        return {};
     }
   }
   VarRef new_var() {
-    static const char* const kNames[] = {"x", "x", "x", "y", "x1", "a.b", "0", "layer.0.w", "layer", "odd name"};
+    static const char* const kNames[] = {"x",   "x", "x",         "y",     "x1",
+                                         "a.b", "0", "layer.0.w", "layer", "odd name"};
     return make_var(kNames[pick(10)], type());
   }
 
-  /// A variable in scope while `body` runs; what mentions it does not outlive it among the shared nodes.
+  /// A variable in scope while `body` runs; what mentions it does not outlive it among the shared
+  /// nodes.
   void open(const std::vector<VarRef>& vars) {
     ++level_;
     for (const VarRef& var : vars) vars_.push_back({var, level_});
@@ -123,7 +131,8 @@ class RandomProgram {
       const ScopedVar& var = vars_[static_cast<size_t>(pick(static_cast<int>(vars_.size())))];
       return {var.var, uint64_t{1} << var.level};
     }
-    if (what == 6) return {make_global_var(names_[static_cast<size_t>(pick(static_cast<int>(names_.size())))])};
+    if (what == 6)
+      return {make_global_var(names_[static_cast<size_t>(pick(static_cast<int>(names_.size())))])};
     if (what == 7) return literal();
     if (what == 8) return {make_op(get_op("exp"))};
     return constant();
@@ -247,15 +256,18 @@ class RandomProgram {
     TypeRef result_type = type();
     if (chance(15)) {
       type_params.push_back(TypeVar::make("t", chance(50) ? Kind::kType : Kind::kShape));
-      params.push_back(make_var("p", type_params[0]->kind() == Kind::kType
-                                         ? TypeRef(type_params[0])
-                                         : TensorType::make(type_params[0], BaseType::make(kFloat32))));
+      params.push_back(
+          make_var("p", type_params[0]->kind() == Kind::kType
+                            ? TypeRef(type_params[0])
+                            : TensorType::make(type_params[0], BaseType::make(kFloat32))));
     }
     open(params);
     Part body = expr(depth);
     Part result;
     AttrsRef attrs;
-    if (chance(15)) attrs = make_dict_attrs({{"Primitive", AttrValue(int64_t{1})}, {"Tag", AttrValue(std::string("a\"b\n"))}});
+    if (chance(15))
+      attrs = make_dict_attrs(
+          {{"Primitive", AttrValue(int64_t{1})}, {"Tag", AttrValue(std::string("a\"b\n"))}});
     result.expr = make_function(params, body.expr, result_type, type_params, {}, attrs);
     result.levels = outer(body.levels);
     close();
@@ -281,11 +293,13 @@ class RandomProgram {
 
   PatternRef pattern(std::vector<VarRef>& vars, int depth) {
     switch (pick(depth > 0 ? 5 : 3)) {
-      case 0: return Pattern::wildcard();
+      case 0:
+        return Pattern::wildcard();
       case 1:
         vars.push_back(new_var());
         return Pattern::var(vars.back());
-      case 2: return Pattern::constructor(nil_, {});
+      case 2:
+        return Pattern::constructor(nil_, {});
       case 3: {
         PatternRef head = pattern(vars, depth - 1);
         return Pattern::constructor(cons_, {head, pattern(vars, depth - 1)});

@@ -4,15 +4,20 @@
 #include <bit>
 #include <initializer_list>
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include <relay/ir/module.h>
 #include <relay/op/op.h>
+#include <relay/print/dot.h>
+#include <relay/print/json.h>
 #include <relay/print/print.h>
 
 namespace relay {
 namespace {
 
-ExprRef call(std::string_view name, std::initializer_list<ExprRef> args) { return call_op(name, args); }
+ExprRef call(std::string_view name, std::initializer_list<ExprRef> args) {
+  return call_op(name, args);
+}
 ExprRef apply(ExprRef callee, std::initializer_list<ExprRef> args) {
   return make_call(std::move(callee), std::span<const ExprRef>(args.begin(), args.size()));
 }
@@ -148,8 +153,8 @@ TEST(PrintText, QuotedAndNumericNames) {
   VarRef weight = var("layer1.0.weight");
   VarRef layer = var("layer1");
   VarRef zero = var("0");
-  EXPECT_EQ(text(make_function({weight, layer, zero},
-                               call("add", {call("add", {weight, zero}), make_projection(layer, 0)}))),
+  EXPECT_EQ(text(make_function({weight, layer, zero}, call("add", {call("add", {weight, zero}),
+                                                                   make_projection(layer, 0)}))),
             "def @main(%\"layer1.0.weight\", %layer1, %0) {\n"
             "  %1 = add(%\"layer1.0.weight\", %0);\n"
             "  %2 = (%layer1).0;\n"
@@ -165,6 +170,7 @@ TEST(PrintText, Scalars) {
   EXPECT_EQ(print(constant(std::numeric_limits<uint64_t>::max())), "18446744073709551615u64");
   EXPECT_EQ(print(constant(0.1f)), "0.1f");
   EXPECT_EQ(print(constant(1e10f)), "1e+10f");
+  EXPECT_EQ(print(constant(100000.0f)), "100000f");
   EXPECT_EQ(print(constant(-0.0f)), "-0f");
   EXPECT_EQ(print(constant(0.1)), "0.1f64");
   EXPECT_EQ(print(constant(Half(0.1f))), "0.1f16");
@@ -176,7 +182,8 @@ TEST(PrintText, Scalars) {
   EXPECT_EQ(print(constant(-std::numeric_limits<float>::quiet_NaN())), "-nanf");
   EXPECT_EQ(print(constant(BFloat16::from_bits(0xffc0))), "-nanbf16");
   // Another NaN keeps its bits in the metadata.
-  EXPECT_EQ(print(constant(std::bit_cast<float>(0x7fc00001))).substr(0, 23), "meta[relay.Constant][0]");
+  EXPECT_EQ(print(constant(std::bit_cast<float>(0x7fc00001))).substr(0, 23),
+            "meta[relay.Constant][0]");
 }
 
 TEST(PrintText, DataTypes) {
@@ -188,11 +195,13 @@ TEST(PrintText, DataTypes) {
   module.add_type(TypeData::make(list, {a}, {cons, nil}));
   VarRef l = var("l", TypeCall::make(list, {scalar()}));
   VarRef h = var("h");
-  ExprRef body = make_match(
-      l, {Pattern::constructor(cons, {Pattern::var(h), Pattern::wildcard()}), Pattern::constructor(nil, {})},
-      std::vector<ExprRef>{h, f32(0)}, true);
+  ExprRef body = make_match(l,
+                            {Pattern::constructor(cons, {Pattern::var(h), Pattern::wildcard()}),
+                             Pattern::constructor(nil, {})},
+                            std::vector<ExprRef>{h, f32(0)}, true);
   module.add_function("head", make_function({l}, body, scalar()));
-  module.add_function("main", make_function({}, apply(make_global_var("head"), {apply(cons, {f32(1), apply(nil, {})})})));
+  module.add_function("main", make_function({}, apply(make_global_var("head"),
+                                                      {apply(cons, {f32(1), apply(nil, {})})})));
   EXPECT_EQ(print_module(module),
             "#[version = \"0.0.5\"]\n"
             "type List[A] {\n"
@@ -223,16 +232,17 @@ TEST(PrintText, EffectsStayInPlace) {
   VarRef r = var("r");
   VarRef u = var("u");
   ExprRef sum = call("add", {make_ref_read(r), call("add", {call("exp", {x}), f32(1)})});
-  EXPECT_EQ(text(make_function({x}, make_let(r, make_ref_create(x),
-                                             make_let(u, make_ref_write(r, call("abs", {x})), sum)))),
-            "def @main(%x) {\n"
-            "  let %r = ref(%x);\n"
-            "  %0 = abs(%x);\n"
-            "  let %u = ref_write(%r, %0);\n"
-            "  %1 = exp(%x);\n"
-            "  %2 = add(%1, 1f);\n"
-            "  add(ref_read(%r), %2)\n"
-            "}\n");
+  EXPECT_EQ(
+      text(make_function({x}, make_let(r, make_ref_create(x),
+                                       make_let(u, make_ref_write(r, call("abs", {x})), sum)))),
+      "def @main(%x) {\n"
+      "  let %r = ref(%x);\n"
+      "  %0 = abs(%x);\n"
+      "  let %u = ref_write(%r, %0);\n"
+      "  %1 = exp(%x);\n"
+      "  %2 = add(%1, 1f);\n"
+      "  add(ref_read(%r), %2)\n"
+      "}\n");
 }
 
 TEST(PrintText, KindsWhereClausesAndTypeArguments) {
@@ -242,11 +252,13 @@ TEST(PrintText, KindsWhereClausesAndTypeArguments) {
   VarRef y = var("y", t);
   FunctionRef id = make_function({y}, y, t, {t});
   EXPECT_EQ(print_expr(id.get()), "fn[t](%y: t) -> t {\n  %y\n}");
-  FunctionRef f = make_function({x, y}, x, {}, {s, t}, {RelationType::make(broadcast_relation(), {}, 0)});
+  FunctionRef f =
+      make_function({x, y}, x, {}, {s, t}, {RelationType::make(broadcast_relation(), {}, 0)});
   EXPECT_EQ(print_expr(f.get()),
             "fn<s : Shape, t>(%x: Tensor[s, float32], %y: t) where Broadcast {\n  %x\n}");
   std::vector<ExprRef> args{f32(1)};
-  EXPECT_EQ(print_expr(make_call(make_global_var("id"), args, {}, {scalar()}).get()), "@id<float32>(1f)");
+  EXPECT_EQ(print_expr(make_call(make_global_var("id"), args, {}, {scalar()}).get()),
+            "@id<float32>(1f)");
 }
 
 TEST(PrintText, FreeVariables) {
@@ -263,6 +275,41 @@ TEST(PrintText, DeepAndLongPrograms) {
   ExprRef nested = x;
   for (int i = 0; i < 2000; ++i) nested = make_function({}, nested);
   EXPECT_THROW(print_expr(nested.get()), Error);
+}
+
+TEST(PrintText, Json) {
+  VarRef x = var("x", scalar());
+  ExprRef e = call("exp", {x});
+  Module module;
+  module.add_function("main", make_function({x}, call("add", {e, e})));
+  auto json = nlohmann::json::parse(print_json(module));
+  const auto& nodes = json["nodes"];
+  const auto& root = nodes[json["functions"][0]["root"].get<size_t>()];
+  EXPECT_EQ(root["kind"], "Function");
+  EXPECT_EQ(nodes[root["params"][0].get<size_t>()]["name"], "x");
+  EXPECT_EQ(nodes[root["params"][0].get<size_t>()]["annotation"], "float32");
+  const auto& add = nodes[root["operands"][0].get<size_t>()];
+  EXPECT_EQ(nodes[add["operands"][0].get<size_t>()]["op"], "add");
+  EXPECT_EQ(add["operands"][1], add["operands"][2]);
+}
+
+TEST(PrintText, Dot) {
+  VarRef x = var("x", scalar());
+  ExprRef e = call("exp", {x});
+  Module module;
+  module.add_function("main", make_function({x}, call("add", {e, f32(1)})));
+  EXPECT_EQ(print_dot(module),
+            "digraph module {\n"
+            "  node [shape=box, fontname=\"monospace\"];\n"
+            "  subgraph cluster_0 {\n"
+            "    label=\"@main\";\n"
+            "    f0_2 [label=\"exp(%x)\"];\n"
+            "    f0_1 [label=\"add(·, 1f)\"];\n"
+            "    f0_2 -> f0_1;\n"
+            "    f0_0 [label=\"fn (%x)\"];\n"
+            "    f0_1 -> f0_0 [style=dashed];\n"
+            "  }\n"
+            "}\n");
 }
 
 TEST(PrintText, ShortText) {
