@@ -9,6 +9,8 @@ namespace {
 
 // What the parser takes (parse.h); text beyond would not read back.
 constexpr size_t kMaxBrackets = 1000;
+// Levels that the parser counts around a definition's body.
+constexpr size_t kOutermost = 2;
 
 }  // namespace
 
@@ -70,7 +72,7 @@ void Printer::definition(Name name) {
   append_name(head, '@', name.view());
   function_head(*function, head);
   doc_.out += " {\n";
-  push(What::kRegion, 1, 1, 1);
+  push(What::kRegion, 1, 1, kOutermost);
   run();
   doc_.out += "}\n";
 }
@@ -81,12 +83,13 @@ void Printer::expression() {
     binder(var.get());
     doc_.out += ";\n";
   }
-  push(What::kRegion, 0, 0, 0);
+  push(What::kRegion, 0, 0, kOutermost);
   run();
 }
 
 void Printer::push(What what, uint32_t id, uint32_t indent, size_t depth) {
-  if (depth > kMaxBrackets) {
+  // An expression may have brackets of its own.
+  if (depth + (what == What::kExpr ? 1 : 0) > kMaxBrackets) {
     throw Error("the program is nested too deeply to be printed (more than " +
                 std::to_string(kMaxBrackets) + " levels)");
   }
@@ -230,7 +233,7 @@ bool Printer::node(Frame& frame) {
         frame.phase = 1;
         function_head(*static_cast<const Function*>(expr), {});
         out += " {\n";
-        push_region(frame, regions_.node(frame.id).first_region, indent + 1, 1);
+        push_region(frame, regions_.node(frame.id).first_region, indent + 1, 2);
         return false;
       }
       doc_.line(indent);

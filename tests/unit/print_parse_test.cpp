@@ -114,6 +114,43 @@ TEST(PrintParse, TextIsThatOfTvm) {
   EXPECT_EQ(same, 36u);
 }
 
+TEST(PrintParse, DeepestNesting) {
+  // What can be printed can be read.
+  using Wrap = ExprRef (*)(ExprRef inner);
+  const Wrap wraps[] = {
+      [](ExprRef e) -> ExprRef { return make_function({}, e); },
+      [](ExprRef e) -> ExprRef { return make_if(make_constant(NDArray::scalar(true)), e, e); },
+      [](ExprRef e) -> ExprRef {
+        return make_if(make_constant(NDArray::scalar(true)), make_ref_read(e), make_tuple({}));
+      },
+      [](ExprRef e) -> ExprRef { return make_match(make_tuple({}), {Pattern::wildcard()}, std::vector<ExprRef>{e}); },
+      [](ExprRef e) -> ExprRef {
+        VarRef var = make_var("v");
+        return make_let(var, e, var);
+      },
+      [](ExprRef e) -> ExprRef { return make_ref_create(e); }};
+  for (Wrap wrap : wraps) {
+    int printed = 0;
+    for (int depth : {100, 330, 490, 497, 498, 499, 500, 501, 900, 997, 998, 999, 1000}) {
+      ExprRef e = make_tuple({});
+      for (int i = 0; i < depth; ++i) e = wrap(e);
+      Module module;
+      module.add_function("main", make_function({}, e));
+      std::string text;
+      try {
+        text = print_module(module);
+      } catch (const Error&) {
+        continue;
+      }
+      printed = depth;
+      ParseResult again = parse_text("printed", text);
+      ASSERT_TRUE(again.ok()) << depth << again.diagnostics[0].message;
+      ASSERT_TRUE(structural_equal(module, again.module)) << depth;
+    }
+    EXPECT_GE(printed, 330);
+  }
+}
+
 TEST(PrintParse, RandomPrograms) {
   for (bool references : {false, true}) {
     for (uint32_t seed = 0; seed < 1500; ++seed) {
