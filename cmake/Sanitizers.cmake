@@ -10,3 +10,8 @@ if(RELAY_COVERAGE)
   add_compile_options(--coverage -fprofile-update=atomic)
   add_link_options(--coverage)
 endif()
+
+option(RELAY_FUZZ "Build the fuzzers (needs clang); best with RELAY_SANITIZE=address,undefined" OFF)
+if(RELAY_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()

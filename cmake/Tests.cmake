@@ -34,3 +34,13 @@ add_test(NAME operator_data COMMAND relay_conformance ops ${op_data} ${differenc
 add_test(NAME oracle_operators COMMAND relay_conformance ops ${oracle}/ops-core.jsonl ${oracle}/ops-special.jsonl ${differences})
 add_test(NAME oracle_types COMMAND relay_conformance types ${oracle}/types.jsonl ${differences})
 add_test(NAME oracle_analyses COMMAND relay_conformance analyses ${oracle}/analyses.jsonl ${differences})
+
+# Fuzzers: tests/fuzz/*.cpp with clang's libFuzzer, one executable each (bin/parse_fuzz).
+if(RELAY_FUZZ)
+  file(GLOB fuzzers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fuzz/*.cpp)
+  foreach(source IN LISTS fuzzers)
+    cmake_path(GET source STEM name)
+    relay_add_executable(${name} ${source})
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  endforeach()
+endif()

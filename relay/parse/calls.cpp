@@ -283,12 +283,25 @@ Parser::MetaRef Parser::parse_meta_ref() {
   return ref;
 }
 
+// Where the JSON of the section begins. The section is at the end, so it has to be looked for.
+size_t Parser::find_metadata() const {
+  if (lexer_.metadata() != std::string_view::npos) return lexer_.metadata();
+  constexpr std::string_view kMark = "#[metadata]";
+  for (size_t end = text_.size(); end > 0;) {
+    size_t at = text_.rfind(kMark, end - 1);
+    if (at == std::string_view::npos) break;
+    size_t next = text_.find_first_not_of(" \t\r\n", at + kMark.size());
+    if (next != std::string_view::npos && text_[next] == '{') return next;
+    end = at;
+  }
+  return std::string_view::npos;
+}
+
 Metadata& Parser::metadata(Span span) {
   if (!metadata_) {
-    // The section is at the end, so it has to be looked for.
-    size_t at = text_.rfind("#[metadata]");
-    if (at == std::string_view::npos) throw Error("the text has no #[metadata] section", span);
-    metadata_.reset(new Metadata(text_.substr(at + 11)));
+    size_t begin = find_metadata();
+    if (begin == std::string_view::npos) throw Error("the text has no #[metadata] section", span);
+    metadata_.reset(new Metadata(text_.substr(begin)));
   }
   return *metadata_;
 }

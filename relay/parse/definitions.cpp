@@ -331,7 +331,10 @@ void Parser::parse_items_of_module(Module& module) {
       end_definition();
     } catch (const SyntaxError&) {
       end_definition();
-      if (tok_.begin == start) advance();
+      if (tok_.begin == start) {
+        Skipping skipping(*this);
+        advance();
+      }
       recover_to_definition();
     }
   }
@@ -399,6 +402,9 @@ void Parser::parse_module(Module& module) {
     if (num_errors_ == 0) settle_candidates(module);
   } catch (const SyntaxError&) {
   } catch (const FatalError&) {
+  } catch (const Error& problem) {
+    // A limit of the IR's that the parser does not know.
+    for (const Diagnostic& diagnostic : problem.diagnostics()) diagnostics_.push_back(diagnostic);
   }
 }
 

@@ -50,7 +50,10 @@ ExprRef Parser::parse_match() {
   return make_match(std::move(data), std::move(patterns), bodies, complete, span_from(begin));
 }
 
-PatternRef Parser::parse_pattern(std::vector<Token>& names, std::vector<VarRef>& vars) {
+PatternRef Parser::parse_pattern(std::vector<Token>& names, std::vector<VarRef>& vars, uint32_t depth) {
+  if (depth >= Pattern::kMaxDepth) {
+    fatal(span(tok_), "nested too deeply: more than " + std::to_string(Pattern::kMaxDepth) + " levels of a pattern");
+  }
   size_t begin = tok_.begin;
   Token name = tok_;
   switch (tok_.kind) {
@@ -68,7 +71,7 @@ PatternRef Parser::parse_pattern(std::vector<Token>& names, std::vector<VarRef>&
       std::vector<PatternRef> fields;
       bool comma = false;
       while (!at(Tok::kRParen)) {
-        fields.push_back(parse_pattern(names, vars));
+        fields.push_back(parse_pattern(names, vars, depth + 1));
         comma = accept(Tok::kComma);
         if (!comma) break;
       }
@@ -85,7 +88,7 @@ PatternRef Parser::parse_pattern(std::vector<Token>& names, std::vector<VarRef>&
       if (parens) {
         Bracket bracket(*this);
         while (!at(Tok::kRParen)) {
-          fields.push_back(parse_pattern(names, vars));
+          fields.push_back(parse_pattern(names, vars, depth + 1));
           if (!accept(Tok::kComma)) break;
         }
         expect(Tok::kRParen, "after the fields of the pattern");

@@ -12,6 +12,17 @@ namespace relay::parsing {
 
 using Json = nlohmann::json;
 
+namespace {
+
+// The library's message without its own name for it.
+std::string reason(const Json::exception& problem) {
+  std::string text = problem.what();
+  size_t end = text.find("] ");
+  return end == std::string::npos ? text : text.substr(end + 2);
+}
+
+}  // namespace
+
 struct Metadata::Impl {
   Json root;
   const Json* nodes = nullptr;
@@ -111,7 +122,7 @@ Metadata::Metadata(std::string_view json) : impl_(std::make_unique<Impl>()) {
     impl_->nodes = &impl_->root.at("nodes");
     if (!impl_->nodes->is_array()) throw Error("its nodes are no list");
   } catch (const Json::exception& problem) {
-    throw Error("cannot read the #[metadata] section: " + std::string(problem.what()));
+    throw Error("cannot read the #[metadata] section: " + reason(problem));
   }
 }
 
@@ -124,7 +135,7 @@ auto read(F&& f) {
   try {
     return f();
   } catch (const Json::exception& problem) {
-    throw Error("malformed #[metadata] section: " + std::string(problem.what()));
+    throw Error("malformed #[metadata] section: " + reason(problem));
   }
 }
 

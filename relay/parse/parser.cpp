@@ -91,7 +91,8 @@ void Parser::advance() {
   } else {
     tok_ = lexer_.next();
   }
-  while (tok_.kind == Tok::kError) {
+  if (tok_.kind != Tok::kError) return;
+  do {
     // The lexer keeps the text of its last error only, and it may have been asked further ahead.
     num_ahead_ = 0;
     lexer_.seek(tok_.begin);
@@ -102,7 +103,8 @@ void Parser::advance() {
     }
     error(where, lexer_.error());
     tok_ = lexer_.next();
-  }
+  } while (tok_.kind == Tok::kError);
+  if (!skipping_) throw SyntaxError();
 }
 
 const Token& Parser::peek(size_t distance) {
@@ -115,6 +117,7 @@ void Parser::seek(size_t position) {
   num_ahead_ = 0;
   tok_ = Token();
   tok_.end = position;
+  Skipping skipping(*this);
   advance();
 }
 
@@ -216,6 +219,7 @@ bool Parser::at_definition() {
 }
 
 bool Parser::recover_in_block() {
+  Skipping skipping(*this);
   size_t nested = 0;
   for (;; advance()) {
     switch (tok_.kind) {
@@ -251,6 +255,7 @@ bool Parser::recover_in_block() {
 }
 
 void Parser::recover_to_definition() {
+  Skipping skipping(*this);
   while (!at(Tok::kEnd) && !(tok_.line_start && at_definition()) && !(at_word(kwDef) && at_definition())) {
     advance();
   }

@@ -50,6 +50,7 @@ class Parser {
 
  private:
   // ---- Tokens (parser.cpp) ----
+  /// Takes the token. One that is no token is reported and, unless skipping, ends the statement.
   void advance();
   const Token& peek(size_t distance = 1);
   void seek(size_t position);
@@ -87,6 +88,16 @@ class Parser {
   void recover_to_definition();
   bool at_definition();
 
+  /// While it lives, what is no token is reported and skipped.
+  class Skipping {
+   public:
+    explicit Skipping(Parser& parser) : parser_(parser), outer_(parser.skipping_) { parser.skipping_ = true; }
+    ~Skipping() { parser_.skipping_ = outer_; }
+
+   private:
+    Parser& parser_;
+    bool outer_;
+  };
   /// Counts nesting; ends the parse beyond kMaxParseDepth.
   class Nesting {
    public:
@@ -286,6 +297,7 @@ class Parser {
   MetaRef parse_meta_ref();
   ExprRef meta_expr(const MetaRef& ref);
   Metadata& metadata(Span span);
+  size_t find_metadata() const;
 
   // ---- Literals ----
   struct Number {
@@ -305,8 +317,9 @@ class Parser {
 
   // ---- Match ----
   ExprRef parse_match();
-  PatternRef parse_pattern(std::vector<Token>& names, std::vector<VarRef>& vars);
+  PatternRef parse_pattern(std::vector<Token>& names, std::vector<VarRef>& vars, uint32_t depth = 0);
 
+  friend class Skipping;
   friend class Nesting;
   friend class Bracket;
   friend class BlockScope;
@@ -322,6 +335,7 @@ class Parser {
   size_t last_end_ = 0;
   int depth_ = 0;
   bool in_block_ = true;     // directly inside `{ }` or at top level
+  bool skipping_ = false;    // to where parsing goes on
   bool has_version_ = false;
   bool has_refs_ = false;    // the text may contain references, so calls may have effects
   bool whole_module_ = false;

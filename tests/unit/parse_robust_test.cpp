@@ -76,6 +76,8 @@ TEST(ParseRobust, Depth) {
     EXPECT_NE(problem(repeat("match (1) { _ => ", 5000)).find("nested too deeply"), std::string::npos);
     EXPECT_NE(problem(repeat("if (", 5000)).find("nested too deeply"), std::string::npos);
     EXPECT_NE(problem("let " + repeat("(", 5000)).find("nested too deeply"), std::string::npos);
+    std::string pattern = repeat("(", 300) + "_" + repeat(",)", 300);
+    EXPECT_NE(problem("match (1) { " + pattern + " => 1 }").find("levels of a pattern"), std::string::npos);
     // A type has a limit of its own.
     EXPECT_NE(problem("fn(%x: " + repeat("ref(", 900) + "int8" + repeat(")", 900) + ") { 1 }"), "");
   });
