@@ -36,6 +36,14 @@ Checked check(const std::string& program) {
   return {std::move(parsed.module), error};
 }
 
+// A type in the scope of the program's data types: that of a parameter added to it.
+TypeRef read_type(const std::string& program, const std::string& type) {
+  size_t end = std::min(program.find("#[metadata]"), program.size());
+  std::string text = program.substr(0, end) + "\ndef @recorded_type(%t: " + type + ") { () }\n" + program.substr(end);
+  Module module = parse_module("recorded type", text);
+  return module.function("recorded_type")->params()[0]->annotation();
+}
+
 Value run_main(const Module& module, const Json& inputs) {
   std::vector<Value> arguments;
   std::vector<TypeRef> types;
@@ -116,7 +124,7 @@ Outcome run_type_case(const Json& json) {
       return Outcome::passed();
     }
     TypeRef signature = function_signature(checked.module, "main");
-    TypeRef wanted = parse_type(json.at("type"));
+    TypeRef wanted = read_type(program, json.at("type"));
     if (!type_agrees(signature.get(), wanted.get())) {
       return Outcome::failed("type " + signature->str() + " for " + wanted->str());
     }

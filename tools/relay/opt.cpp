@@ -1,4 +1,6 @@
 // relay opt: passes over a program.
+#include <algorithm>
+
 #include <fmt/core.h>
 
 #include <relay/infer/infer.h>
@@ -15,7 +17,7 @@ namespace {
 
 struct OptOptions {
   std::string program;
-  std::vector<std::string> passes;
+  std::string passes;
   int level = 2;
   bool print_changed = false;
   bool list = false;
@@ -28,6 +30,16 @@ void list_passes() {
     for (const auto& option : pass->options) text += fmt::format("{:34}{}: {}\n", "", option.name, option.doc);
   }
   print_out(text);
+}
+
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> parts;
+  for (size_t at = 0; at < text.size();) {
+    size_t comma = std::min(text.find(',', at), text.size());
+    if (comma > at) parts.push_back(text.substr(at, comma - at));
+    at = comma + 1;
+  }
+  return parts;
 }
 
 bool same_functions(const Module& a, const Module& b) {
@@ -45,7 +57,7 @@ void opt(const OptOptions& options) {
   }
   if (options.program.empty()) throw UsageError("PROGRAM is missing");
   std::vector<PassRef> passes;
-  for (const std::string& name : options.passes) passes.push_back(create_pass(name));
+  for (const std::string& name : split(options.passes)) passes.push_back(create_pass(name));
   Module module = read_typed_program(options.program);
   PassContext context;
   context.opt_level = options.level;
@@ -78,7 +90,7 @@ void add_opt(CLI::App& app, Context& context) {
   auto options = std::make_shared<OptOptions>();
   CLI::App* command = app.add_subcommand("opt", "Apply passes to a program and print the result.");
   command->add_option("PROGRAM", options->program, "File with the program; - is standard input.");
-  auto* passes = command->add_option("--passes", options->passes, "Names of passes, separated by commas.")->delimiter(',');
+  auto* passes = command->add_option("--passes", options->passes, "Names of passes, separated by commas.");
   command->add_option("--level", options->level, "Run the standard passes of a level, 0 to 4.")
       ->check(CLI::Range(0, 4))
       ->excludes(passes);
