@@ -1,0 +1,37 @@
+// Which global function refers to which.
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include <relay/ir/module.h>
+
+namespace relay {
+
+class CallGraph {
+ public:
+  explicit CallGraph(const Module& module);
+
+  /// References to a function in the whole module, its own body included.
+  int64_t ref_count(Name function) const;
+  /// References to global functions in a function's body.
+  int64_t global_call_count(Name function) const;
+  /// Whether a function may reach itself.
+  bool is_recursive(Name function) const;
+  /// The functions that a function refers to, each once, in order of first mention.
+  const std::vector<Name>& callees(Name function) const;
+  /// Functions that can be reached from some, these included, in order of the module.
+  std::vector<Name> reachable(const std::vector<Name>& from) const;
+
+ private:
+  struct Node {
+    int64_t references = 0;
+    int64_t calls = 0;
+    std::vector<Name> callees;
+  };
+  const Node& node(Name function) const;
+  std::vector<Name> order_;
+  std::unordered_map<Name, Node> nodes_;
+};
+
+}  // namespace relay
