@@ -43,6 +43,9 @@ std::string first_line(const std::string& text);
 /// Types of one structure, where `?` of the recorded type may be any dimension of ours.
 bool type_agrees(const Type* ours, const Type* recorded);
 
+/// The answer of one of relay/analysis to a recorded question, or nothing if there is none of this form.
+std::optional<Json> run_analysis(const std::string& analysis, const Module& module);
+
 // One case each.
 Outcome run_op_case(const Json& json);
 Outcome run_type_case(const Json& json);
