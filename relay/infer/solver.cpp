@@ -46,13 +46,22 @@ void Solver::wake(std::vector<ConstraintId>& watchers) {
 
 TypeRef Solver::resolve(const TypeRef& type) {
   if (!type->is<IncompleteType>()) return type;
-  const TypeRef* at = &type;
-  while ((*at)->is<IncompleteType>()) {
-    Slot& s = slot(at->get());
-    if (!s.binding) return *at;
-    at = &s.binding;
+  TypeRef root = type;
+  size_t links = 0;
+  while (root->is<IncompleteType>()) {
+    const TypeRef& next = slot(root.get()).binding;
+    if (!next) break;
+    root = next;
+    ++links;
   }
-  return *at;
+  if (links > 1) {  // point all on the way at the end
+    for (TypeRef at = type; at != root;) {
+      TypeRef next = slot(at.get()).binding;
+      slot(at.get()).binding = root;
+      at = std::move(next);
+    }
+  }
+  return root;
 }
 
 Dim Solver::zonk(Dim dim) {
@@ -268,8 +277,13 @@ bool Solver::unify(const TypeRef& first, const TypeRef& second) {
   TypeRef b = resolve(second);
   if (a == b) return true;
   if (a->is<IncompleteType>()) {
-    // The younger variable is bound, so that scopes keep theirs.
-    if (b->is<IncompleteType>() && slot(b.get()).level > slot(a.get()).level) return bind(b, a);
+    // The inner, or else the younger, variable is bound, so that scopes keep theirs and chains stay short.
+    if (b->is<IncompleteType>()) {
+      uint32_t la = slot(a.get()).level;
+      uint32_t lb = slot(b.get()).level;
+      bool younger = b->as<IncompleteType>()->id() > a->as<IncompleteType>()->id();
+      if (lb > la || (lb == la && younger)) return bind(b, a);
+    }
     return bind(a, b);
   }
   if (b->is<IncompleteType>()) return bind(b, a);
