@@ -8,26 +8,6 @@ namespace relay::inference {
 
 // ---- Let (T5) ---------------------------------------------------------------------------------
 
-bool Inferencer::generalisable(const Expr* value) const {
-  switch (value->kind()) {
-    case ExprKind::kFunction:
-    case ExprKind::kVar:
-    case ExprKind::kGlobalVar:
-    case ExprKind::kOp:
-    case ExprKind::kConstructor:
-      return true;
-    case ExprKind::kTuple: {
-      // Nested tuples are looked into one level at a time; a deeper nest of bare names is rare.
-      for (const ExprRef& field : value->operands()) {
-        if (field->is<Tuple>() || !generalisable(field.get())) return false;
-      }
-      return !value->operands().empty();
-    }
-    default:
-      return false;
-  }
-}
-
 void Inferencer::step_let(Frame& frame, const Let* let) {
   const Expr* value = let->value().get();
   const Var* var = let->var().get();
@@ -43,6 +23,7 @@ void Inferencer::step_let(Frame& frame, const Let* let) {
                          : solver_.fresh_at(solver_.level() + 1, Kind::kType, var->span());
       vars_[var] = {std::move(type)};
     } else if (generalise) {
+      if (value->is<Tuple>()) find_homes();
       let_scopes_.push_back(open_scope());
     }
     visit(value);
@@ -98,10 +79,11 @@ void Inferencer::step_function(Frame& frame, const Function* function) {
   if (frame.step == 0) {
     frame.step = 1;
     const Var* bound_to = nullptr;
-    if (frames_.size() > 1) {
-      const Frame& parent = frames_[frames_.size() - 2];
-      const auto* let = parent.expr->as<Let>();
-      if (let != nullptr && parent.step == 1) bound_to = let->var().get();
+    size_t parent = frames_.size() - 1;
+    while (parent > 0 && frames_[parent - 1].expr == nullptr) --parent;
+    if (parent > 0) {
+      const auto* let = frames_[parent - 1].expr->as<Let>();
+      if (let != nullptr && frames_[parent - 1].step == 1) bound_to = let->var().get();
     }
     enter_function(function, bound_to, false);
     visit(function->body().get());
@@ -118,7 +100,10 @@ void Inferencer::enter_function(const Function* function, const Var* bound_to, b
   FunctionScope scope;
   scope.bound_to = bound_to;
   scope.generalise = !top && (bound_to != nullptr || !function->type_params().empty());
-  if (scope.generalise) scope.scope = open_scope();
+  if (scope.generalise) {
+    find_homes();
+    scope.scope = open_scope();
+  }
   for (const TypeVarRef& var : function->type_params()) {
     solver_.declare(var.get(), solver_.level());
     used_names_.insert(var->name());

@@ -19,14 +19,20 @@ TypeRef Inferencer::literal_type(const Literal* literal) {
   return type;
 }
 
-// The dtype that a literal argument of an elementwise operator takes from another argument.
-static const BaseType* dtype_among(std::span<const Value> args) {
+// The dtype, or the variable for it, that a literal argument of an elementwise operator shares with another
+// argument.
+static TypeRef dtype_among(Solver& solver, std::span<const Value> args) {
+  TypeRef variable;
   for (const Value& arg : args) {
-    if (!arg.type) continue;
-    const auto* tensor = arg.type->as<TensorType>();
-    if (tensor != nullptr && tensor->has_dtype()) return tensor->dtype_type()->as<BaseType>();
+    if (!arg.type || arg.scheme != kNoScheme) continue;
+    TypeRef type = solver.resolve(arg.type);
+    const auto* tensor = type->as<TensorType>();
+    if (tensor == nullptr) continue;
+    TypeRef dtype = solver.resolve(tensor->dtype_type());
+    if (dtype->is<BaseType>()) return dtype;
+    if (dtype->is<IncompleteType>() && !variable) variable = dtype;
   }
-  return nullptr;
+  return variable;
 }
 
 // Literals that are arguments of an operator were left open: give them the dtype of the others at once
@@ -34,17 +40,32 @@ static const BaseType* dtype_among(std::span<const Value> args) {
 bool Inferencer::adopt_literals(const Call* call, const Operator* op, size_t base) {
   const Relation::Form form = op->relation()->form;
   bool open = false;
-  const BaseType* dtype = nullptr;
+  TypeRef dtype;
   if (form == Relation::Form::kBroadcast || form == Relation::Form::kCompare) {
-    dtype = dtype_among(std::span<const Value>(values_).subspan(base));
+    dtype = dtype_among(solver_, std::span<const Value>(values_).subspan(base));
   }
   for (size_t i = 0; i < call->args().size(); ++i) {
     Value& value = values_[base + i];
     if (value.type) continue;
     const auto* literal = static_cast<const Literal*>(call->args()[i].get());
-    if (dtype != nullptr && literal_problem(literal->value(), dtype->dtype()).empty()) {
-      value.type = TensorType::make(std::span<const Dim>(), dtype->dtype());
+    const auto* base_type = dtype ? dtype->as<BaseType>() : nullptr;
+    if (base_type != nullptr && literal_problem(literal->value(), base_type->dtype()).empty()) {
+      value.type = TensorType::make(std::span<const Dim>(), base_type->dtype());
       if (literal->type() != value.type.get()) literal->set_type(value.type);
+      continue;
+    }
+    if (dtype && base_type == nullptr) {
+      Slot& slot = solver_.slot(dtype.get());
+      if (slot.numeric == Numeric::kAny) {
+        slot.origin = literal->span();
+        numeric_slots_.push_back(dtype->as<IncompleteType>()->id());
+      }
+      slot.numeric = std::max(slot.numeric, literal_class(literal->value()));
+      slot.wide |= literal_is_wide(literal->value());
+      value.type = TensorType::make(scalar_shape_, dtype);
+      literals_.emplace_back(literal, value.type);
+      record(literal, value);
+      open = true;
       continue;
     }
     value.type = literal_type(literal);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <relay/infer/constraints.h>
+#include <relay/infer/homes.h>
 #include <relay/infer/solver.h>
 #include <relay/ir/module.h>
 #include <relay/support/pointer_map.h>
@@ -90,7 +91,7 @@ class Inferencer {
 
  private:
   struct Frame {
-    const Expr* expr;
+    const Expr* expr;  // null: the level was lowered for a node; `step` is what to return to
     uint32_t step;
     uint32_t base;  // size of the value stack at entry
   };
@@ -135,7 +136,8 @@ class Inferencer {
   TypeRef global_type(const GlobalVar* var);
   /// An annotation made ready: kinds checked, holes and unknown names made variables (T13).
   TypeRef annotation(const TypeRef& type, Span span);
-  bool generalisable(const Expr* value) const;
+  /// From the first generalised scope on, shared nodes are typed at the level of their home.
+  void find_homes();
 
   // ---- Rules of calls (calls.cpp) ----
   TypeRef call_operator(const Call* call, const Operator* op, size_t base);
@@ -186,6 +188,10 @@ class Inferencer {
   Solver solver_;
   Constraints constraints_;
 
+  const TypeRef scalar_shape_ = ShapeType::make({});
+  const Expr* root_ = nullptr;
+  uint32_t root_level_ = 0;
+  std::optional<Homes> homes_;
   std::vector<Frame> frames_;
   std::vector<Value> values_;
   std::vector<FunctionScope> functions_;

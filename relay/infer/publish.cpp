@@ -215,6 +215,9 @@ void Inferencer::infer_group(std::span<const Module::FunctionEntry* const> group
 
 TypeRef Inferencer::infer_function(const Module::FunctionEntry& member) {
   const Function* function = member.function.get();
+  root_ = function;
+  root_level_ = solver_.level();
+  homes_.reset();
   enter_function(function, nullptr, true);
   values_.push_back(run(function->body().get()));
   TypeRef body = take(values_.size() - 1, function, 0);
@@ -239,7 +242,8 @@ void Inferencer::publish_group(std::span<const Module::FunctionEntry* const> gro
       Scheme own;
       own.type = types[i];
       own.declared = function->type_params();
-      own.constraints = relevant_constraints(schemes_[static_cast<size_t>(scheme)].constraints, own);
+      own.constraints = schemes_[static_cast<size_t>(scheme)].constraints;
+      if (group.size() > 1) own.constraints = relevant_constraints(own.constraints, own);
       type = published_scheme(own);
     }
     function->set_type(type);
@@ -287,6 +291,8 @@ std::vector<ConstraintId> Inferencer::relevant_constraints(std::span<const Const
 
 TypeRef Inferencer::infer_root(const ExprRef& expr) {
   Scope scope = open_scope();
+  root_ = expr.get();
+  root_level_ = solver_.level();
   values_.push_back(run(expr.get()));
   TypeRef type;
   if (const Value& value = values_.back(); value.scheme == kNoScheme && !value.type->has_binder()) {

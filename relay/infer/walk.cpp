@@ -13,6 +13,10 @@ Value Inferencer::run(const Expr* root) {
   return value;
 }
 
+void Inferencer::find_homes() {
+  if (!homes_) homes_.emplace(root_);
+}
+
 void Inferencer::visit(const Expr* expr) {
   switch (expr->kind()) {
     case ExprKind::kVar:
@@ -61,10 +65,17 @@ void Inferencer::visit(const Expr* expr) {
       return;
     }
   }
+  uint32_t level = solver_.level();
+  if (homes_ && !expr->has_one_owner()) {
+    uint32_t depth = homes_->depth(expr);
+    if (depth < level - root_level_) solver_.set_level(root_level_ + depth);
+  }
   if (const auto* literal = expr->as<Literal>()) {
     finish(expr, {literal_type(literal)});
+    solver_.set_level(level);
     return;
   }
+  if (solver_.level() != level) frames_.push_back({nullptr, level, 0});
   frames_.push_back({expr, 0, static_cast<uint32_t>(values_.size())});
 }
 
@@ -115,6 +126,11 @@ bool Inferencer::visit_operands(Frame& frame, uint32_t end) {
 
 void Inferencer::step() {
   Frame& frame = frames_.back();
+  if (frame.expr == nullptr) {
+    solver_.set_level(frame.step);
+    frames_.pop_back();
+    return;
+  }
   switch (frame.expr->kind()) {
     case ExprKind::kCall:
       return step_call(frame, static_cast<const Call*>(frame.expr));

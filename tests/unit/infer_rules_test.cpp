@@ -105,6 +105,13 @@ TEST(InferT5, OtherValuesAreNot) {
   EXPECT_THAT(text, HasSubstr("int64 was decided here"));
 }
 
+TEST(InferT5, ASharedNodeBelongsWhereItsUsesMeet) {
+  // %1 is used in %f and outside: one type for both.
+  EXPECT_EQ(signature("fn (%x: Tensor[(2), int64]) { %1 = 1 + 2; let %f = fn (%y) { (%y, %1) }; "
+                      "(%f(%x), %1 + %x) }"),
+            "fn (Tensor[(2), int64]) -> ((Tensor[(2), int64], int64), Tensor[(2), int64])");
+}
+
 TEST(InferT6, OuterVariablesStay) {
   EXPECT_EQ(signature("fn (%x: Tensor[(2), float32]) { let %f = fn (%y) { add(%x, %y) }; "
                       "(%f(1), %f(Constant(1, (3, 1), float32))) }"),
@@ -115,6 +122,17 @@ TEST(InferT6, AnUnusedFunctionIsCheckedWhenOuterVariablesAreSolved) {
   EXPECT_THAT(signature("let %g = fn (%x, %z: (int32,)) { let %f = fn (%y) { exp(%x) }; "
                         "if (True) { %x } else { %z } }; 1"),
               StartsWith("error: "));
+}
+
+TEST(InferT7, AmbiguousLiteralsTakeTheDefault) {
+  EXPECT_EQ(signature("def @f(%x: bool) { let %c = 1 + 2; %x }\n@f(True)"), "fn () -> bool");
+}
+
+TEST(InferT7, AmbiguousConstraintsAreReportedAtTheCall) {
+  const char* definition = "def @f(%x) { let %r = (fn (%y) { exp(reshape(%y, newshape=[2])) }); %x }\n";
+  EXPECT_EQ(signature(std::string(definition) + "@f(1)"), "fn () -> int32");  // generalised, never called
+  EXPECT_THAT(signature(std::string("def @f(%x) { ref(fn (%y) { reshape(%y, newshape=[2]) }); %x }\n@f(1)")),
+              HasSubstr("cannot be determined"));
 }
 
 // ---- T9 ----
