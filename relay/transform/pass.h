@@ -139,11 +139,7 @@ const T& option(const PassOptions& options, const std::string& name) {
 /// docs/passes.md: every registered pass with its options, from the registrations.
 std::string pass_reference_markdown();
 
-/// The optimisations that keep a program portable, as one sequence; passes above the context's level are
-/// skipped.
-PassRef optimization_pipeline();
-
-/// The standard passes, those above `level` left out (pipelines.cpp).
+/// The optimisations that keep a program portable, as one sequence: those up to `level`.
 PassRef standard_pipeline(int level);
 /// docs/passes.md, from the registrations.
 std::string pass_reference_markdown();

@@ -1,0 +1,134 @@
+#include <relay/transform/bind_nodes.h>
+
+#include <string>
+
+#include <relay/support/error.h>
+
+namespace relay {
+namespace {
+
+class Binder {
+ public:
+  Binder(const Regions& regions, const std::function<bool(uint32_t)>& bound)
+      : regions_(regions),
+        vars_(regions.nodes().size()),
+        values_(regions.nodes().size()),
+        own_let_(regions.nodes().size(), Regions::kNone),
+        stands_for_(regions.nodes().size()) {
+    // A let stands for the end of its chain.
+    for (uint32_t id : regions.post_order()) {
+      uint32_t body = regions.expr(id)->is<Let>() ? regions.operand(id, 1) : Regions::kNone;
+      stands_for_[id] = body == Regions::kNone ? id : stands_for_[body];
+    }
+    use_names_of_lets();
+    for (uint32_t id : regions.post_order()) {
+      if (id != 0 && !regions.expr(id)->is<Let>() && !vars_[id] && bound(id)) vars_[id] = new_var(id);
+    }
+  }
+
+  ExprRef run() {
+    // Operands first; when the owner of a region is met, all nodes in the region are done.
+    for (uint32_t id : regions_.post_order()) values_[id] = make_value(id);
+    return values_[0];
+  }
+
+ private:
+  VarRef new_var(uint32_t id) {
+    const Expr* expr = regions_.expr(id);
+    VarRef var = make_var("t" + std::to_string(next_name_++), {}, expr->span());
+    if (const Type* type = expr->type()) var->set_type(TypeRef(type));
+    return var;
+  }
+
+  // A let binds its value where the value runs: the value takes the let's variable, and the let is that
+  // binding. Not if the annotation converts the value's type, and only for the first let of a value.
+  void use_names_of_lets() {
+    for (uint32_t region = 0; region < regions_.num_regions(); ++region) {
+      for (Regions::Step step : regions_.steps(region)) {
+        if (!step.bind) continue;
+        const auto* let = static_cast<const Let*>(regions_.expr(step.node));
+        uint32_t value = resolve(regions_.operand(step.node, 0));
+        if (value == Regions::kNone || own_let_[value] != Regions::kNone) continue;
+        if (regions_.node(value).home != region || regions_.expr(value)->is<Let>()) continue;
+        const Var* var = let->var().get();
+        bool converts = var->annotation() &&
+                        (var->type() == nullptr || var->type() != let->value()->type());
+        if (converts && regions_.node(value).uses > 1) continue;
+        own_let_[value] = step.node;
+        vars_[value] = let->var();
+      }
+    }
+  }
+
+  uint32_t resolve(uint32_t id) const { return id == Regions::kNone ? id : stands_for_[id]; }
+
+  // What stands for a node where it is used.
+  ExprRef atom(const ExprRef& expr, uint32_t id) const {
+    id = resolve(id);
+    if (id == Regions::kNone) return expr;
+    if (regions_.expr(id)->is<Let>()) return regions_.expr(id)->operands()[1];  // a variable or the like
+    if (vars_[id]) return vars_[id];
+    return values_[id];
+  }
+
+  ExprRef make_value(uint32_t id) {
+    const Expr* expr = regions_.expr(id);
+    if (expr->is<Let>()) return {};
+    operands_.clear();
+    for (size_t i = 0; i < expr->operands().size(); ++i) {
+      uint32_t region = regions_.region_of(id, i);
+      operands_.push_back(region == Regions::kNone
+                              ? atom(expr->operands()[i], regions_.operand(id, i))
+                              : make_region(region));
+    }
+    return rebuild(expr, operands_);
+  }
+
+  ExprRef make_region(uint32_t region) const {
+    ExprRef result = atom(ExprRef(regions_.root_expr(region)), regions_.region(region).root);
+    auto steps = regions_.steps(region);
+    for (size_t i = steps.size(); i-- > 0;) {
+      uint32_t id = steps[i].node;
+      if (!steps[i].bind) {
+        if (vars_[id]) result = bind(vars_[id], values_[id], std::move(result), own_let_[id]);
+        continue;
+      }
+      uint32_t value = resolve(regions_.operand(id, 0));
+      if (value != Regions::kNone && own_let_[value] == id) continue;
+      const auto* let = static_cast<const Let*>(regions_.expr(id));
+      result = bind(let->var(), atom(let->value(), regions_.operand(id, 0)), std::move(result), id);
+    }
+    return result;
+  }
+
+  // The old let again if it is the same.
+  ExprRef bind(const VarRef& var, const ExprRef& value, ExprRef body, uint32_t old) const {
+    if (old != Regions::kNone) {
+      const ExprRef operands[] = {value, std::move(body)};
+      return rebuild(regions_.expr(old), operands);
+    }
+    // A type is published only on what is typed throughout.
+    TypeRef type(value->type() == nullptr ? nullptr : body->type());
+    ExprRef let = make_let(var, value, std::move(body), value->span());
+    if (type) let->set_type(std::move(type));
+    return let;
+  }
+
+  const Regions& regions_;
+  std::vector<VarRef> vars_;         // of bound nodes
+  std::vector<ExprRef> values_;      // new nodes
+  std::vector<uint32_t> own_let_;    // the let whose variable a node took
+  std::vector<uint32_t> stands_for_;
+  std::vector<ExprRef> operands_;
+  size_t next_name_ = 0;
+};
+
+}  // namespace
+
+FunctionRef bind_nodes(const Regions& regions, const std::function<bool(uint32_t node)>& bound) {
+  ExprRef result = Binder(regions, bound).run();
+  RELAY_CHECK(result->is<Function>(), "binding the nodes of a function gave something else");
+  return FunctionRef(result->as<Function>());
+}
+
+}  // namespace relay

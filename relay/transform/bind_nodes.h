@@ -1,0 +1,15 @@
+// Turning graph nodes into lets where they run (language.md E1, E2).
+#pragma once
+
+#include <functional>
+
+#include <relay/ir/regions.h>
+
+namespace relay {
+
+/// The function whose regions these are, with every node for which `bound` holds made the value of a let at the place where it runs. A
+/// node that a let binds already keeps that let's variable. Lets in arguments and in values are flattened
+/// into their region.
+FunctionRef bind_nodes(const Regions& regions, const std::function<bool(uint32_t node)>& bound);
+
+}  // namespace relay

@@ -1,0 +1,240 @@
+// FoldConstant: what can be computed now.
+#include <optional>
+#include <unordered_set>
+
+#include <relay/eval/eval.h>
+#include <relay/ir/rewrite.h>
+#include <relay/op/op.h>
+#include <relay/support/error.h>
+#include <relay/support/pointer_map.h>
+#include <relay/transform/lazy_effects.h>
+#include <relay/transform/literals.h>
+#include <relay/transform/pass.h>
+
+namespace relay {
+namespace {
+
+constexpr int kQuantisedLevel = 11;  // Operator::level of the operators of quantised networks
+
+struct Options {
+  bool fold_qnn;
+  int64_t max_growth;  // bytes
+};
+
+// Bytes of a type of known extents: tensors and tuples of them.
+std::optional<int64_t> byte_size(const Type* type) {
+  if (type == nullptr) return std::nullopt;
+  if (const auto* tuple = type->as<TupleType>()) {
+    int64_t total = 0;
+    for (const TypeRef& field : tuple->fields()) {
+      std::optional<int64_t> size = byte_size(field.get());
+      if (!size || *size > INT64_MAX - total) return std::nullopt;
+      total += *size;
+    }
+    return total;
+  }
+  const auto* tensor = type->as<TensorType>();
+  std::optional<int64_t> count = num_elements(type);
+  if (tensor == nullptr || !tensor->has_dtype() || !count) return std::nullopt;
+  auto size = static_cast<int64_t>(tensor->dtype().size());
+  if (*count > INT64_MAX / size) return std::nullopt;
+  return *count * size;
+}
+
+// The type of a value that a constant can hold.
+TypeRef array_type(const NDArray& array) {
+  std::vector<Dim> dims(array.shape().begin(), array.shape().end());
+  return TensorType::make(dims, array.dtype());
+}
+
+bool is_constant(const Expr* expr) {
+  if (expr->is<Constant>()) return true;
+  if (!expr->is<Tuple>()) return false;
+  for (const ExprRef& field : expr->operands()) {
+    if (!is_constant(field.get())) return false;  // nested as deep as the type, which is bounded
+  }
+  return true;
+}
+
+Value constant_value(const Expr* expr) {
+  if (const auto* constant = expr->as<Constant>()) return Value(constant->data());
+  std::vector<Value> fields;
+  for (const ExprRef& field : expr->operands()) fields.push_back(constant_value(field.get()));
+  return Value::tuple(std::move(fields));
+}
+
+// A constant or a tuple of constants; null if the value is something else or not of `type`.
+ExprRef constant_of(const Value& value, const Type* type, Span span) {
+  if (value.is_tensor()) {
+    NDArray array = value.array();
+    if (array_type(array) != type) return {};
+    ExprRef constant = make_constant(std::move(array), span);
+    constant->set_type(TypeRef(type));
+    return constant;
+  }
+  const auto* tuple_type = type->as<TupleType>();
+  if (!value.is_tuple() || tuple_type == nullptr) return {};
+  std::vector<ExprRef> fields;
+  for (size_t i = 0; i < value.fields().size(); ++i) {
+    fields.push_back(constant_of(value.field(i), tuple_type->fields()[i].get(), span));
+    if (!fields.back()) return {};
+  }
+  ExprRef tuple = make_tuple(fields, span);
+  tuple->set_type(TypeRef(type));
+  return tuple;
+}
+
+bool is_primitive(const Function* function) {
+  if (!function->attrs()) return false;
+  AttrValue value = dict_attr(function->attrs(), "Primitive");
+  const auto* number = value.get<int64_t>();
+  return number != nullptr ? *number != 0 : value.get<bool>() != nullptr && *value.get<bool>();
+}
+
+class Folder final : public Rewriter {
+ public:
+  Folder(const LazyEffects& effects, Options options, const Function* root)
+      : effects_(effects), options_(options), root_(root) {}
+
+ private:
+  ExprRef enter(const Expr* expr) override {
+    if (const auto* var = expr->as<Var>()) {
+      const ExprRef* value = values_.find(var);
+      return value == nullptr ? ExprRef() : *value;
+    }
+    const auto* function = expr->as<Function>();
+    return function != nullptr && is_primitive(function) ? ExprRef(expr) : ExprRef();
+  }
+
+  void before(const Expr* expr, uint32_t operand, std::span<const ExprRef> done) override {
+    const auto* let = expr->as<Let>();
+    if (let != nullptr && operand == 1 && substitutes(let, done[0].get())) {
+      values_[let->var().get()] = done[0];
+    }
+  }
+
+  ExprRef rewrite(const Expr* expr, std::span<const ExprRef> operands) override {
+    switch (expr->kind()) {
+      case ExprKind::kCall: {
+        ExprRef folded = fold_call(static_cast<const Call&>(*expr), operands);
+        return folded ? folded : rebuild(expr, operands);
+      }
+      case ExprKind::kTupleGetItem: {
+        const auto* tuple = operands[0]->as<Tuple>();
+        uint32_t index = static_cast<const TupleGetItem*>(expr)->index();
+        if (tuple == nullptr || index >= tuple->fields().size()) break;
+        if (acts(static_cast<const TupleGetItem*>(expr)->tuple().get())) break;
+        return tuple->fields()[index];
+      }
+      case ExprKind::kLet:
+        if (values_.contains(static_cast<const Let*>(expr)->var().get())) return operands[1];
+        break;
+      case ExprKind::kIf: {
+        const auto* condition = operands[0]->as<Constant>();
+        if (condition == nullptr || condition->data().rank() != 0) break;
+        const ExprRef& taken = operands[condition->data().item_as_int64() != 0 ? 1 : 2];
+        if (taken->type() == nullptr || taken->type() != expr->type()) break;
+        return taken;
+      }
+      default:
+        break;
+    }
+    return rebuild(expr, operands);
+  }
+
+  // An annotation may convert; then the variable stays.
+  static bool substitutes(const Let* let, const Expr* value) {
+    return is_constant(value) && value->type() != nullptr && value->type() == let->var()->type();
+  }
+
+  bool acts(const Expr* old) {
+    if (!effects_.get().any()) return false;
+    if (!effectful_) effectful_ = effects_.get().effectful_nodes(root_);
+    return effectful_->count(old) != 0;
+  }
+
+  ExprRef fold_call(const Call& call, std::span<const ExprRef> operands) {
+    const auto* node = call.callee()->as<Op>();
+    const Type* type = call.type();
+    if (node == nullptr || operands.size() == 1 || type == nullptr) return {};
+    const Operator* op = node->op();
+    if (!op->pure() || (op->level() == kQuantisedLevel && !options_.fold_qnn)) return {};
+    if (ExprRef known = from_type(op, call)) return known;
+    for (const ExprRef& argument : operands.subspan(1)) {
+      if (!is_constant(argument.get())) return {};
+    }
+    if (op->definition() != DefinitionKind::kCompute && op->definition() != DefinitionKind::kExpand) {
+      return {};
+    }
+    std::optional<int64_t> result_bytes = byte_size(type);
+    if (!result_bytes) return {};
+    int64_t argument_bytes = 0;
+    for (const ExprRef& argument : call.args()) {
+      argument_bytes += byte_size(argument->type()).value_or(0);
+    }
+    if (*result_bytes - argument_bytes > options_.max_growth) return {};
+    std::vector<Value> arguments;
+    for (const ExprRef& argument : operands.subspan(1)) {
+      arguments.push_back(constant_value(argument.get()));
+    }
+    try {
+      return constant_of(apply_op(op, call.attrs(), arguments, call.span()), type, call.span());
+    } catch (const Error&) {
+      return {};  // it fails when the program gets there, if it does
+    }
+  }
+
+  // Operators that ask about the type of their argument, when that is known and the argument has no effect.
+  ExprRef from_type(const Operator* op, const Call& call) {
+    if (op != shape_of_ && op != ndarray_size_) return {};
+    const auto* result = call.type()->as<TensorType>();
+    const Type* argument_type = call.args()[0]->type();
+    const auto* argument = argument_type == nullptr ? nullptr : argument_type->as<TensorType>();
+    if (result == nullptr || !result->has_dtype() || argument == nullptr) return {};
+    std::optional<int64_t> count = num_elements(argument_type);
+    if (!count || acts(call.args()[0].get())) return {};
+    NDArray array = NDArray::scalar_int(kInt64, *count);
+    if (op == shape_of_) {
+      std::vector<int64_t> extents;
+      for (Dim dim : argument->dims()) extents.push_back(dim.as_int());
+      const int64_t shape[] = {static_cast<int64_t>(extents.size())};
+      array = NDArray::from(ShapeView(shape), std::span<const int64_t>(extents));
+    }
+    return constant_of(Value(array.cast(result->dtype())), result, call.span());
+  }
+
+  const LazyEffects& effects_;
+  Options options_;
+  const Function* root_;
+  PointerMap<Var, ExprRef> values_;
+  std::optional<std::unordered_set<const Expr*>> effectful_;
+  const Operator* shape_of_ = find_op("shape_of");
+  const Operator* ndarray_size_ = find_op("ndarray_size");
+};
+
+FunctionRef fold(const FunctionRef& function, const LazyEffects& effects, Options options) {
+  if (is_primitive(function.get()) || has_open_literals(function.get())) return function;
+  ExprRef result = Folder(effects, options, function.get()).run(function);
+  return FunctionRef(result->as<Function>());
+}
+
+RELAY_REGISTER_PASS({
+    {"FoldConstant", 2, {ProgramState::kTyped},
+     "Computes calls of pure operators on constants, takes fields out of tuples, decides ifs and puts constants in "
+     "the place of let variables. A call that fails stays. Functions marked Primitive are left as they are, and so is "
+     "a function with literals whose dtype depends on its callers."},
+    {{"fold_qnn", "Also compute operators of quantised networks.", false},
+     {"max_growth", "Bytes by which a constant may be larger than those it is computed from.",
+      int64_t{1} << 20}},
+    [](const PassInfo& info, const PassOptions& options) {
+      Options chosen{option<bool>(options, "fold_qnn"), option<int64_t>(options, "max_growth")};
+      return make_prepared_function_pass(info, [chosen](const Module& module, const PassContext&) {
+        return [effects = LazyEffects(module), chosen](const FunctionRef& function) {
+          return fold(function, effects, chosen);
+        };
+      });
+    },
+});
+
+}  // namespace
+}  // namespace relay

@@ -1,0 +1,158 @@
+// Inline: calls of globals marked Inline=1.
+#include <map>
+#include <unordered_set>
+
+#include <relay/ir/effects.h>
+#include <relay/ir/rewrite.h>
+#include <relay/ir/visit.h>
+#include <relay/transform/inline_calls.h>
+#include <relay/transform/pass.h>
+
+namespace relay {
+namespace {
+
+bool marked(const Function& function) {
+  if (!function.attrs()) return false;
+  AttrValue value = dict_attr(function.attrs(), "Inline");
+  if (const auto* flag = value.get<bool>()) return *flag;
+  const auto* number = value.get<int64_t>();
+  return number != nullptr && *number != 0;
+}
+
+// The globals that each function mentions, each once.
+using CallGraph = std::map<Name, std::vector<Name>>;
+CallGraph call_graph(const Module& module) {
+  CallGraph graph;
+  for (const auto& entry : module.functions()) {
+    std::unordered_set<Name> seen;
+    std::vector<Name>& mentioned = graph[entry.name];
+    post_order(entry.function.get(), [&](const Expr* expr) {
+      const auto* global = expr->as<GlobalVar>();
+      if (global != nullptr && seen.insert(global->name()).second) mentioned.push_back(global->name());
+    });
+  }
+  return graph;
+}
+
+// All functions, those mentioned before those that mention them; and those that can reach themselves.
+struct Order {
+  std::vector<Name> callees_first;
+  std::unordered_set<Name> recursive;
+
+  explicit Order(const CallGraph& graph) {
+    // Tarjan's strongly connected components with an explicit stack.
+    struct State {
+      size_t index = 0, low = 0;
+      bool open = false;
+    };
+    struct Frame {
+      Name name;
+      size_t next;
+    };
+    std::map<Name, State> states;
+    std::vector<Name> open;
+    size_t time = 0;
+    for (const auto& root : graph) {
+      if (states[root.first].index != 0) continue;
+      std::vector<Frame> stack;
+      auto enter = [&](Name name) {
+        State& state = states[name];
+        state.index = state.low = ++time;
+        state.open = true;
+        open.push_back(name);
+        stack.push_back({name, 0});
+      };
+      enter(root.first);
+      while (!stack.empty()) {
+        Frame& frame = stack.back();
+        Name name = frame.name;
+        const std::vector<Name>& callees = graph.at(name);
+        if (frame.next < callees.size()) {
+          Name callee = callees[frame.next++];
+          if (graph.count(callee) == 0) continue;
+          if (callee == name) recursive.insert(name);
+          State& state = states[callee];
+          if (state.index == 0) {
+            enter(callee);
+          } else if (state.open) {
+            states[name].low = std::min(states[name].low, state.index);
+          }
+          continue;
+        }
+        stack.pop_back();
+        State& state = states[name];
+        if (!stack.empty()) {
+          State& caller = states[stack.back().name];
+          caller.low = std::min(caller.low, state.low);
+        }
+        if (state.low != state.index) continue;
+        bool several = !(open.back() == name);
+        for (;;) {
+          Name member = open.back();
+          open.pop_back();
+          states[member].open = false;
+          callees_first.push_back(member);
+          if (several) recursive.insert(member);
+          if (member == name) break;
+        }
+      }
+    }
+  }
+};
+
+Module inline_marked(const Module& module, const PassContext&) {
+  bool any = false;
+  for (const auto& entry : module.functions()) any |= marked(*entry.function);
+  if (!any) return module;
+
+  Order order(call_graph(module));
+  Effects effects(module);
+  Module result = module;
+  auto inlined = [&](const Expr* callee, size_t arguments) -> const Function* {
+    const auto* global = callee->as<GlobalVar>();
+    if (global == nullptr || order.recursive.count(global->name()) != 0) return nullptr;
+    const Function* function = result.function(global->name());
+    if (function == nullptr || !marked(*function) || !can_inline(*function, arguments)) return nullptr;
+    return function;
+  };
+  for (Name name : order.callees_first) {
+    FunctionRef function(result.function(name));
+    auto effectful = effects.effectful_nodes(function.get());
+    ExprRef rewritten = rewrite_post_order(
+        function, [&](const Expr* expr, std::span<const ExprRef> operands) -> ExprRef {
+          if (!expr->is<Call>()) return {};
+          const Function* callee = inlined(operands[0].get(), operands.size() - 1);
+          if (callee == nullptr) return {};
+          bool pure = true;
+          for (const ExprRef& arg : expr->operands().subspan(1)) pure &= effectful.count(arg.get()) == 0;
+          return inline_call(*callee, operands.subspan(1), pure);
+        });
+    if (!(rewritten == function)) {
+      result.update_function(name, FunctionRef(rewritten->as<Function>()));
+    }
+  }
+  // Marked functions go once nothing mentions them any more.
+  std::unordered_set<Name> mentioned;
+  for (const auto& callees : call_graph(result)) {
+    mentioned.insert(callees.second.begin(), callees.second.end());
+  }
+  for (const auto& entry : module.functions()) {
+    const Module::FunctionEntry* start = module.entry();
+    bool is_entry = start != nullptr && start->name == entry.name;
+    if (marked(*entry.function) && mentioned.count(entry.name) == 0 && !is_entry) {
+      result.remove_function(entry.name);
+    }
+  }
+  return result;
+}
+
+RELAY_REGISTER_PASS({
+    {"Inline", 1, {ProgramState::kTyped},
+     "Puts the body of global functions marked `Inline=1` in the place of calls, and removes those that nothing "
+     "mentions any more. Recursive and polymorphic functions stay."},
+    {},
+    [](const PassInfo& info, const PassOptions&) { return make_module_pass(info, inline_marked); },
+});
+
+}  // namespace
+}  // namespace relay

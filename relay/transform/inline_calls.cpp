@@ -1,0 +1,42 @@
+#include <relay/transform/inline_calls.h>
+
+#include <unordered_map>
+
+#include <relay/ir/rewrite.h>
+#include <relay/ir/visit.h>
+#include <relay/support/error.h>
+
+namespace relay {
+
+bool can_inline(const Function& function, size_t arguments) {
+  const auto* type = function.type() == nullptr ? nullptr : function.type()->as<FuncType>();
+  return type != nullptr && !type->is_scheme() && function.type_params().empty() &&
+         function.constraints().empty() && function.params().size() == arguments;
+}
+
+ExprRef inline_call(const Function& function, std::span<const ExprRef> args, bool pure) {
+  RELAY_CHECK(can_inline(function, args.size()), "a call that cannot be inlined");
+  FunctionRef copy(copy_with_fresh_vars(FunctionRef(&function))->as<Function>());
+  bool closures = false;
+  post_order(copy->body().get(), [&](const Expr* expr) { closures |= expr->is<Function>(); });
+  std::unordered_map<const Var*, ExprRef> replacement;
+  std::vector<size_t> bound;
+  for (size_t i = 0; i < args.size(); ++i) {
+    const VarRef& param = copy->params()[i];
+    // A parameter's annotation may convert (`?` to a known extent); a let keeps that.
+    bool converts = param->annotation() && param->type() != args[i]->type();
+    bool leaf = args[i]->operands().empty() && !args[i]->is<Literal>();
+    if ((leaf || (pure && !closures)) && !converts) {
+      replacement[param.get()] = args[i];
+    } else {
+      bound.push_back(i);
+    }
+  }
+  ExprRef result = substitute(copy->body(), replacement);
+  for (size_t k = bound.size(); k-- > 0;) {
+    result = make_let(copy->params()[bound[k]], args[bound[k]], std::move(result));
+  }
+  return result;
+}
+
+}  // namespace relay

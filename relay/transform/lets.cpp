@@ -1,0 +1,130 @@
+#include <relay/transform/lets.h>
+
+#include <relay/ir/regions.h>
+#include <relay/ir/rewrite.h>
+#include <relay/ir/visit.h>
+
+namespace relay {
+
+Lets::Lets(const Function* function) {
+  size_t time = 0;
+  post_order(function, [&](const Expr* expr) {
+    ++time;
+    if (const auto* let = expr->as<Let>()) lets_.push_back(let);
+    if (expr->is<Function>()) function_done_[expr] = time;
+    literals_ |= expr->is<Literal>();
+    for (const ExprRef& operand : expr->operands()) {
+      const auto* var = operand->as<Var>();
+      if (var == nullptr) continue;
+      Use& use = uses_[var];
+      if (use.count++ == 0) use.first = time;
+    }
+  });
+}
+
+bool Lets::recursive(const Let* let) const {
+  const Use* use = uses_.find(let->var().get());
+  const size_t* value = function_done_.find(let->value().get());
+  // Used before the value is complete.
+  return use != nullptr && value != nullptr && use->first <= *value;
+}
+
+namespace {
+
+// The function body (or the whole expression) that each region belongs to.
+std::vector<uint32_t> function_regions(const Regions& regions) {
+  std::vector<uint32_t> result(regions.num_regions());
+  for (uint32_t id = 0; id < regions.num_regions(); ++id) {
+    const Regions::Region& region = regions.region(id);
+    bool own = region.owner == Regions::kNone || regions.expr(region.owner)->is<Function>();
+    result[id] = own ? id : result[region.parent];
+  }
+  return result;
+}
+
+}  // namespace
+
+PointerSet<Var> used_in_closures_only(const Function* function) {
+  Regions regions(function);
+  std::vector<uint32_t> function_of = function_regions(regions);
+  PointerMap<Var, uint32_t> bound_in;  // let variable → function body
+  std::vector<const Var*> bound;
+  PointerSet<Var> used_outside;
+  for (uint32_t id = 0; id < regions.nodes().size(); ++id) {
+    if (const auto* let = regions.expr(id)->as<Let>()) {
+      bound.push_back(let->var().get());
+      bound_in[bound.back()] = function_of[regions.node(id).home];
+    }
+  }
+  for (uint32_t id = 0; id < regions.nodes().size(); ++id) {
+    const Expr* expr = regions.expr(id);
+    for (size_t i = 0; i < expr->operands().size(); ++i) {
+      const auto* var = expr->operands()[i]->as<Var>();
+      const uint32_t* body = var == nullptr ? nullptr : bound_in.find(var);
+      if (body == nullptr) continue;
+      uint32_t inner = regions.region_of(id, i);
+      uint32_t place = inner == Regions::kNone ? regions.node(id).home : inner;
+      if (function_of[place] == *body) used_outside.insert(var);
+    }
+  }
+  PointerSet<Var> result;
+  for (const Var* var : bound) {
+    if (!used_outside.contains(var)) result.insert(var);
+  }
+  return result;
+}
+
+namespace {
+
+bool has_scheme(const Type* type) {
+  if (type == nullptr) return false;
+  if (const auto* function = type->as<FuncType>()) return function->is_scheme();
+  if (const auto* tuple = type->as<TupleType>()) {
+    for (const TypeRef& field : tuple->fields()) {
+      if (has_scheme(field.get())) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+bool is_polymorphic(const Var* var) { return has_scheme(var->type()); }
+
+bool keeps_type(const Let* let) {
+  return !let->var()->annotation() || let->var()->type() == let->value()->type();
+}
+
+namespace {
+
+class LetRemover final : public Rewriter {
+ public:
+  LetRemover(const PointerSet<Let>& removed) : removed_(removed) {}
+
+ private:
+  ExprRef enter(const Expr* expr) override {
+    const auto* var = expr->as<Var>();
+    if (var == nullptr) return {};
+    const ExprRef* value = values_.find(var);
+    return value == nullptr ? ExprRef() : *value;
+  }
+  void before(const Expr* expr, uint32_t operand, std::span<const ExprRef> done) override {
+    const auto* let = expr->as<Let>();
+    if (let != nullptr && operand == 1 && removed_.contains(let)) values_[let->var().get()] = done[0];
+  }
+  ExprRef rewrite(const Expr* expr, std::span<const ExprRef> operands) override {
+    const auto* let = expr->as<Let>();
+    return let != nullptr && removed_.contains(let) ? operands[1] : rebuild(expr, operands);
+  }
+  const PointerSet<Let>& removed_;
+  PointerMap<Var, ExprRef> values_;
+};
+
+}  // namespace
+
+FunctionRef without_lets(const FunctionRef& function, const PointerSet<Let>& removed) {
+  if (removed.empty()) return function;
+  return FunctionRef(LetRemover(removed).run(function)->as<Function>());
+}
+
+}  // namespace relay

@@ -1,0 +1,60 @@
+#include <relay/transform/literals.h>
+
+#include <relay/infer/literals.h>
+#include <relay/ir/rewrite.h>
+#include <relay/ir/visit.h>
+
+namespace relay {
+namespace {
+
+std::optional<DType> known_dtype(const Expr* literal) {
+  const Type* type = literal->type();
+  const auto* tensor = type == nullptr ? nullptr : type->as<TensorType>();
+  if (tensor == nullptr || !tensor->has_dtype()) return std::nullopt;
+  return tensor->dtype();
+}
+
+class LiteralResolver final : public Rewriter {
+ private:
+  ExprRef rewrite(const Expr* expr, std::span<const ExprRef> operands) override {
+    if (!expr->is<Literal>()) return rebuild(expr, operands);
+    std::optional<NDArray> value = constant_array(expr);
+    if (!value) return ExprRef(expr);
+    ExprRef constant = make_constant(std::move(*value), expr->span());
+    constant->set_type(TypeRef(expr->type()));
+    return constant;
+  }
+};
+
+}  // namespace
+
+std::optional<NDArray> constant_array(const Expr* expr) {
+  if (const auto* constant = expr->as<Constant>()) return constant->data();
+  const auto* literal = expr->as<Literal>();
+  if (literal == nullptr) return std::nullopt;
+  std::optional<DType> dtype = known_dtype(literal);
+  if (!dtype) return std::nullopt;
+  return inference::literal_array(literal->value(), *dtype);
+}
+
+Module resolve_literals(const Module& module) {
+  Module result = module;
+  for (const auto& entry : module.functions()) {
+    bool found = false;
+    post_order(entry.function.get(), [&](const Expr* expr) {
+      found |= expr->is<Literal>() && known_dtype(expr).has_value();
+    });
+    if (!found) continue;
+    ExprRef function = LiteralResolver().run(entry.function);
+    result.update_function(entry.name, FunctionRef(function->as<Function>()));
+  }
+  return result;
+}
+
+bool has_open_literals(const Expr* root) {
+  bool found = false;
+  post_order(root, [&](const Expr* expr) { found |= expr->is<Literal>(); });
+  return found;
+}
+
+}  // namespace relay

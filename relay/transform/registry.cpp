@@ -1,0 +1,309 @@
+// Registered passes: lookup, options, passes as text, documentation.
+#include <relay/transform/pass.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <deque>
+#include <mutex>
+
+#include <relay/support/error.h>
+
+namespace relay {
+namespace {
+
+struct Registry {
+  std::mutex mutex;
+  std::deque<PassRegistration> passes;
+  std::map<std::string, const PassRegistration*, std::less<>> by_name;
+
+  static Registry& instance() {
+    static Registry* registry = new Registry;
+    return *registry;
+  }
+};
+
+const char* type_name(const PassOption& value) {
+  constexpr const char* kNames[] = {"bool", "int", "float", "str", "list of str"};
+  return kNames[value.index()];
+}
+
+// As in Python, which is also how options are written in text.
+std::string option_text(const PassOption& value) {
+  struct Visitor {
+    std::string operator()(bool flag) const { return flag ? "True" : "False"; }
+    std::string operator()(int64_t number) const { return std::to_string(number); }
+    std::string operator()(double number) const { return AttrValue(number).str(); }
+    std::string operator()(const std::string& text) const { return AttrValue(text).str(); }
+    std::string operator()(const std::vector<std::string>& list) const {
+      std::string text = "[";
+      for (const std::string& item : list) {
+        if (text.size() > 1) text += ", ";
+        text += (*this)(item);
+      }
+      return text + "]";
+    }
+  };
+  return std::visit(Visitor(), value);
+}
+
+// `value` as the type of `like`; integers serve as floats and booleans, one string as a list.
+bool convert(const PassOption& value, const PassOption& like, PassOption& out) {
+  if (value.index() == like.index()) {
+    out = value;
+    return true;
+  }
+  if (const auto* number = std::get_if<int64_t>(&value)) {
+    if (std::holds_alternative<double>(like)) {
+      out = static_cast<double>(*number);
+      return true;
+    }
+    if (std::holds_alternative<bool>(like) && (*number == 0 || *number == 1)) {
+      out = *number == 1;
+      return true;
+    }
+  }
+  const auto* text = std::get_if<std::string>(&value);
+  if (text != nullptr && std::holds_alternative<std::vector<std::string>>(like)) {
+    out = std::vector<std::string>{*text};
+    return true;
+  }
+  return false;
+}
+
+std::string suggestion(std::string_view name, const std::vector<std::string>& candidates) {
+  std::string text;
+  for (const std::string& near : nearest_names(std::string(name), candidates)) {
+    text += text.empty() ? "did you mean " : ", ";
+    text += near;
+  }
+  return text.empty() ? text : text + "?";
+}
+
+[[noreturn]] void unknown(std::string message, const std::string& help) {
+  Diagnostic diagnostic = Diagnostic::error(std::move(message));
+  if (!help.empty()) diagnostic.help(help);
+  throw Error(std::move(diagnostic));
+}
+
+// Reads `Name(option=value, …), Name, …`.
+class PassListReader {
+ public:
+  explicit PassListReader(std::string_view text) : text_(text) {}
+
+  std::vector<PassRef> read() {
+    std::vector<PassRef> passes;
+    skip();
+    if (at_end()) fail("the name of a pass is missing");
+    for (;;) {
+      std::string name = identifier("the name of a pass");
+      PassOptions options;
+      if (accept('(')) {
+        while (!accept(')')) {
+          std::string key = identifier("the name of an option");
+          expect('=');
+          if (!options.emplace(key, value()).second) fail("option " + key + " is given twice");
+          if (!accept(',')) {
+            expect(')');
+            break;
+          }
+        }
+      }
+      passes.push_back(create_pass(name, options));
+      if (at_end()) return passes;
+      expect(',');
+    }
+  }
+
+ private:
+  PassOption value() {
+    skip();
+    if (accept('[')) {
+      std::vector<std::string> list;
+      while (!accept(']')) {
+        skip();
+        list.push_back(at_end() || (text_[at_] != '"' && text_[at_] != '\'') ? identifier("a name")
+                                                                           : string());
+        if (!accept(',')) {
+          expect(']');
+          break;
+        }
+      }
+      return list;
+    }
+    if (!at_end() && (text_[at_] == '"' || text_[at_] == '\'')) return string();
+    if (!at_end() && (std::isdigit(static_cast<unsigned char>(text_[at_])) || text_[at_] == '-')) {
+      return number();
+    }
+    std::string word = identifier("a value");
+    if (word == "True" || word == "true") return true;
+    if (word == "False" || word == "false") return false;
+    return word;
+  }
+
+  PassOption number() {
+    const char* begin = text_.data() + at_;
+    const char* end = text_.data() + text_.size();
+    int64_t integer = 0;
+    auto [after, error] = std::from_chars(begin, end, integer);
+    bool whole = error == std::errc() &&
+                 (after == end || (*after != '.' && *after != 'e' && *after != 'E'));
+    if (whole) {
+      advance(after);
+      return integer;
+    }
+    double real = 0;
+    auto [stop, problem] = std::from_chars(begin, end, real);
+    if (problem != std::errc()) fail("a number is malformed");
+    advance(stop);
+    return real;
+  }
+
+  std::string string() {
+    char quote = text_[at_++];
+    size_t end = text_.find(quote, at_);
+    if (end == std::string_view::npos) fail("a string without its end");
+    std::string result(text_.substr(at_, end - at_));
+    at_ = end + 1;
+    skip();
+    return result;
+  }
+
+  std::string identifier(const char* what) {
+    skip();
+    size_t start = at_;
+    while (!at_end() && (std::isalnum(static_cast<unsigned char>(text_[at_])) ||
+                         text_[at_] == '_' || text_[at_] == '.')) {
+      ++at_;
+    }
+    if (start == at_) fail(std::string(what) + " is missing");
+    std::string result(text_.substr(start, at_ - start));
+    skip();
+    return result;
+  }
+
+  bool accept(char c) {
+    skip();
+    if (at_end() || text_[at_] != c) return false;
+    ++at_;
+    skip();
+    return true;
+  }
+  void expect(char c) {
+    if (!accept(c)) fail(std::string("'") + c + "' is missing");
+  }
+  void advance(const char* to) {
+    at_ = static_cast<size_t>(to - text_.data());
+    skip();
+  }
+  void skip() {
+    while (!at_end() && std::isspace(static_cast<unsigned char>(text_[at_]))) ++at_;
+  }
+  bool at_end() const { return at_ >= text_.size(); }
+  [[noreturn]] void fail(const std::string& problem) const {
+    throw Error("list of passes: " + problem + " at character " + std::to_string(at_ + 1) + " of \"" +
+                std::string(text_) + "\"");
+  }
+
+  std::string_view text_;
+  size_t at_ = 0;
+};
+
+const char* state_text(ProgramState state) {
+  switch (state) {
+    case ProgramState::kAny:
+      return "";
+    case ProgramState::kTyped:
+      return "types";
+    case ProgramState::kANF:
+      return "A-normal form";
+    case ProgramState::kFused:
+      return "fused operators";
+  }
+  return "";
+}
+
+}  // namespace
+
+bool register_pass(PassRegistration registration) {
+  Registry& registry = Registry::instance();
+  std::lock_guard lock(registry.mutex);
+  RELAY_CHECK(registration.make != nullptr && !registration.info.name.empty(),
+              "a pass without a name or without its maker");
+  const PassRegistration& entry = registry.passes.emplace_back(std::move(registration));
+  bool added = registry.by_name.emplace(entry.info.name.str(), &entry).second;
+  RELAY_CHECK(added, "pass registered twice: " + entry.info.name.str());
+  return true;
+}
+
+const PassRegistration* find_pass(std::string_view name) {
+  Registry& registry = Registry::instance();
+  std::lock_guard lock(registry.mutex);
+  auto found = registry.by_name.find(name);
+  return found == registry.by_name.end() ? nullptr : found->second;
+}
+
+std::vector<const PassRegistration*> all_passes() {
+  Registry& registry = Registry::instance();
+  std::lock_guard lock(registry.mutex);
+  std::vector<const PassRegistration*> passes;
+  for (const auto& entry : registry.by_name) passes.push_back(entry.second);
+  return passes;
+}
+
+PassRef create_pass(std::string_view name, const PassOptions& options) {
+  const PassRegistration* registration = find_pass(name);
+  if (registration == nullptr) {
+    std::vector<std::string> names;
+    for (const PassRegistration* pass : all_passes()) names.push_back(pass->info.name.str());
+    unknown("unknown pass " + std::string(name), suggestion(name, names));
+  }
+  PassOptions complete;
+  for (const auto& option : registration->options) complete[option.name] = option.default_value;
+  for (const auto& [key, value] : options) {
+    auto entry = complete.find(key);
+    if (entry == complete.end()) {
+      std::vector<std::string> names;
+      for (const auto& option : registration->options) names.push_back(option.name);
+      unknown("pass " + std::string(name) + " has no option " + key,
+              names.empty() ? "it has none" : suggestion(key, names));
+    }
+    PassOption converted;
+    if (!convert(value, entry->second, converted)) {
+      throw Error("option " + key + " of pass " + std::string(name) + " takes " +
+                  type_name(entry->second) + ", found " + type_name(value) + " " + option_text(value));
+    }
+    entry->second = std::move(converted);
+  }
+  return registration->make(registration->info, complete);
+}
+
+std::vector<PassRef> parse_passes(std::string_view text) { return PassListReader(text).read(); }
+
+std::string pass_reference_markdown() {
+  std::string text =
+      "# Passes\n\nWritten by the command from the registrations in `relay/transform/`. A sequence runs a pass when "
+      "the context's level\nis at least the pass's; the default is 2. What a pass needs is established before it "
+      "runs.\n";
+  for (const PassRegistration* pass : all_passes()) {
+    const PassInfo& info = pass->info;
+    text += "\n## " + info.name.str() + "\n\nLevel " + std::to_string(info.opt_level);
+    bool first = true;
+    for (ProgramState state : info.requires_) {
+      if (state == ProgramState::kAny) continue;
+      text += first ? ", needs " : " and ";
+      text += state_text(state);
+      first = false;
+    }
+    text += ".\n\n" + info.doc + "\n";
+    if (pass->options.empty()) continue;
+    text += "\n| option | type | default | meaning |\n|---|---|---|---|\n";
+    for (const auto& option : pass->options) {
+      text += "| `" + option.name + "` | " + type_name(option.default_value) + " | `" +
+              option_text(option.default_value) + "` | " + option.doc + " |\n";
+    }
+  }
+  return text;
+}
+
+}  // namespace relay

@@ -1,0 +1,23 @@
+// ToANormalForm: every intermediate result has a name, in the order in which they are computed.
+#include <relay/transform/bind_nodes.h>
+#include <relay/transform/pass.h>
+
+namespace relay {
+namespace {
+
+FunctionRef to_a_normal_form(const FunctionRef& function, const Module&, const PassContext&) {
+  return bind_nodes(Regions(function.get()), [](uint32_t) { return true; });
+}
+
+RELAY_REGISTER_PASS({
+    {"ToANormalForm", 1, {},
+     "Binds every intermediate result (constants too) by a let, in the region and at the place where it runs. A "
+     "function in this form already is left as it is."},
+    {},
+    [](const PassInfo& info, const PassOptions&) {
+      return make_function_pass(info, to_a_normal_form);
+    },
+});
+
+}  // namespace
+}  // namespace relay
