@@ -33,6 +33,7 @@ file(GLOB op_data CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/op/data/*.jsonl)
 add_test(NAME operator_data COMMAND relay_conformance ops ${op_data} ${differences})
 add_test(NAME oracle_operators COMMAND relay_conformance ops ${oracle}/ops-core.jsonl ${oracle}/ops-special.jsonl ${differences})
 add_test(NAME oracle_types COMMAND relay_conformance types ${oracle}/types.jsonl ${differences})
+add_test(NAME oracle_passes COMMAND relay_conformance passes ${oracle}/passes.jsonl ${differences})
 add_test(NAME oracle_analyses COMMAND relay_conformance analyses ${oracle}/analyses.jsonl ${differences})
 
 # Fuzzers: tests/fuzz/*.cpp with clang's libFuzzer, one executable each (bin/parse_fuzz).

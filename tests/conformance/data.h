@@ -50,5 +50,6 @@ std::optional<Json> run_analysis(const std::string& analysis, const Module& modu
 Outcome run_op_case(const Json& json);
 Outcome run_type_case(const Json& json);
 Outcome run_analysis_case(const Json& json);
+Outcome run_pass_case(const Json& json);
 
 }  // namespace relay::conformance

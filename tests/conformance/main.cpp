@@ -1,6 +1,6 @@
 // Runs recorded cases and says which passed, which failed and which do not apply.
 //   relay_conformance KIND FILE… [--differences FILE] [--verbose]
-// KIND is ops, types or analyses. A failing case is excused if its name stands in backticks in the file of
+// KIND is ops, types, passes or analyses. A failing case is excused if its name stands in backticks in the file of
 // differences as `FILE-NAME: CASE-NAME`. Exit code 1 if a case fails without excuse, or if an excused one
 // passes.
 #include <cstdio>
@@ -59,9 +59,10 @@ int main(int argc, char** argv) {
   Outcome (*run)(const Json&) = kind == "ops"        ? run_op_case
                                 : kind == "types"    ? run_type_case
                                 : kind == "analyses" ? run_analysis_case
+                                : kind == "passes"   ? run_pass_case
                                                      : nullptr;
   if (run == nullptr || files.empty()) {
-    fmt::print(stderr, "usage: relay_conformance ops|types|analyses FILE… [--differences FILE] [--verbose]\n");
+    fmt::print(stderr, "usage: relay_conformance ops|types|passes|analyses FILE… [--differences FILE] [--verbose]\n");
     return 2;
   }
   size_t passed = 0;
@@ -87,7 +88,7 @@ int main(int argc, char** argv) {
         fmt::print("difference      {}: {}\n", name, first_line(outcome.detail));
       } else {
         ++wrong;
-        fmt::print("FAILED          {}: {}\n", name, first_line(outcome.detail));
+        fmt::print("FAILED          {}: {}\n", name, verbose ? outcome.detail : first_line(outcome.detail));
       }
     }
   }

@@ -1,0 +1,146 @@
+// Cases of passes.jsonl: a program before and after a pass of TVM.
+#include <regex>
+#include <unordered_map>
+
+#include <tests/conformance/data.h>
+
+#include <relay/eval/eval.h>
+#include <relay/infer/infer.h>
+#include <relay/ir/equal.h>
+#include <relay/ir/rewrite.h>
+#include <relay/parse/parse.h>
+#include <relay/print/print.h>
+#include <relay/support/error.h>
+#include <relay/transform/literals.h>
+#include <relay/transform/pass.h>
+
+namespace relay::conformance {
+
+namespace {
+
+// `relay.transform.A(x=1)`, or a Sequential of such, as a list for parse_passes; empty if it is something else.
+std::string pass_list(std::string text) {
+  static const std::regex sequential(R"(^tvm\.transform\.Sequential\(\[(.*)\]\)$)");
+  static const std::regex prefix(R"(relay\.transform\.)");
+  static const std::regex entries(R"(^RemoveUnusedFunctions\(\[(.*)\]\)$)");
+  std::smatch match;
+  if (std::regex_match(text, match, sequential)) text = match[1];
+  if (text.find("mod") != std::string::npos || !std::regex_search(text, prefix)) return "";
+  text = std::regex_replace(text, prefix, "");
+  if (std::regex_match(text, match, entries)) {
+    text = "RemoveUnusedFunctions(entry_functions=[" + match[1].str() + "])";
+  }
+  return text;
+}
+
+// Names of passes in such a list that are not ours.
+std::string missing_pass(const std::string& list) {
+  static const std::regex name(R"(([A-Z]\w*)\()");
+  for (std::sregex_iterator it(list.begin(), list.end(), name), end; it != end; ++it) {
+    if (find_pass((*it)[1].str()) == nullptr) return (*it)[1];
+  }
+  return "";
+}
+
+// Lets that only give another name go; where TVM puts them is of no interest.
+class AliasRemover final : public Rewriter {
+ private:
+  ExprRef enter(const Expr* expr) override {
+    const auto* var = expr->as<Var>();
+    auto entry = var == nullptr ? names_.end() : names_.find(var);
+    return entry == names_.end() ? ExprRef() : entry->second;
+  }
+  void before(const Expr* expr, uint32_t operand, std::span<const ExprRef> done) override {
+    const auto* let = expr->as<Let>();
+    if (let != nullptr && operand == 1 && done[0]->is<Var>()) names_[let->var().get()] = done[0];
+  }
+  ExprRef rewrite(const Expr* expr, std::span<const ExprRef> operands) override {
+    return expr->is<Let>() && operands[0]->is<Var>() ? operands[1] : rebuild(expr, operands);
+  }
+  std::unordered_map<const Var*, ExprRef> names_;
+};
+
+// Typed, literals resolved, without names for names and without annotations (TVM writes the inferred ones).
+Module normal(const Module& module) {
+  infer_types_or_throw(module);
+  Module result = resolve_literals(module);
+  auto without_annotations = [](const TypeRef& type) {
+    bool declared = type->is<TypeVar>() || type->is<DimType>() || type->is<RelationType>();
+    return declared ? type : TypeRef();
+  };
+  for (const auto& entry : module.functions()) {
+    FunctionRef function(result.function(entry.name));
+    ExprRef plain = AliasRemover().run(function);
+    plain = copy_with_fresh_vars(plain, without_annotations);
+    result.update_function(entry.name, FunctionRef(plain->as<Function>()));
+  }
+  return result;
+}
+
+Value run_main(const Module& module, const Json& inputs) {
+  std::vector<Value> arguments;
+  std::vector<TypeRef> types;
+  for (const Json& input : inputs) {
+    arguments.emplace_back(read_array(input));
+    types.push_back(value_type(arguments.back()));
+  }
+  return evaluate_function(specialize(module, "main", types), "main", arguments);
+}
+
+Outcome compare_outputs(const Module& module, const Json& json) {
+  const char* key = json.contains("result_outputs") ? "result_outputs" : "outputs";
+  if (!json.contains("inputs") || !json.contains(key) || json[key].is_null()) return Outcome::passed();
+  if (module.function("main") == nullptr) return Outcome::passed();
+  std::vector<NDArray> found = flatten(run_main(module, json["inputs"]));
+  const Json& wanted = json[key];
+  if (found.size() != wanted.size()) return Outcome::failed("another number of outputs");
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (auto why = difference(found[i], read_array(wanted[i]), json.value("tolerance", 1e-4))) {
+      return Outcome::failed("output " + std::to_string(i) + ": " + *why);
+    }
+  }
+  return Outcome::passed();
+}
+
+}  // namespace
+
+Outcome run_pass_case(const Json& json) {
+  const std::string program = json.at("program");
+  std::string list = pass_list(json.at("pass"));
+  if (list.empty()) return Outcome::not_applicable("a call of another kind");
+  if (std::string name = missing_pass(list); !name.empty()) {
+    return Outcome::not_applicable("pass " + name);
+  }
+  if (auto missing = undeclared_operator(program)) return Outcome::not_applicable("operator " + *missing);
+  try {
+    Module module = parse_module("case", program);
+    PassContext context;
+    context.opt_level = json.value("level", 2);
+    context.config["relay.verify_passes"] = true;
+    std::vector<PassRef> passes = parse_passes(list);
+    passes.insert(passes.begin(), create_pass("InferType"));
+    passes.push_back(create_pass("InferType"));
+    Module found = (*make_sequential(passes))(module, context);
+
+    if (Outcome outcome = compare_outputs(found, json); outcome.verdict == Verdict::kFailed) return outcome;
+    // Where TVM gave up or is wrong there is nothing to compare with.
+    bool nothing = (json.contains("result") && json["result"].is_null()) || json.contains("result_wrong");
+    if (nothing) return Outcome::passed();
+    const std::string result =
+        json.value("unchanged", false) ? program : json.at("result").get<std::string>();
+    if (auto missing = undeclared_operator(result)) return Outcome::not_applicable("operator " + *missing);
+    Module ours = normal(found);
+    Module theirs = normal(parse_module("result", result));
+    std::string why;
+    if (!structural_equal(ours, theirs, {}, &why)) {
+      return Outcome::failed("another program: " + why + "\n" + print_module(found));
+    }
+    return Outcome::passed();
+  } catch (const Error& error) {
+    return Outcome::failed(std::string("error: ") + error.what());
+  } catch (const InternalError& error) {
+    return Outcome::failed(error.what());
+  }
+}
+
+}  // namespace relay::conformance
