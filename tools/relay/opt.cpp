@@ -32,16 +32,6 @@ void list_passes() {
   print_out(text);
 }
 
-std::vector<std::string> split(const std::string& text) {
-  std::vector<std::string> parts;
-  for (size_t at = 0; at < text.size();) {
-    size_t comma = std::min(text.find(',', at), text.size());
-    if (comma > at) parts.push_back(text.substr(at, comma - at));
-    at = comma + 1;
-  }
-  return parts;
-}
-
 bool same_functions(const Module& a, const Module& b) {
   if (a.functions().size() != b.functions().size()) return false;
   for (size_t i = 0; i < a.functions().size(); ++i) {
@@ -57,7 +47,7 @@ void opt(const OptOptions& options) {
   }
   if (options.program.empty()) throw UsageError("PROGRAM is missing");
   std::vector<PassRef> passes;
-  for (const std::string& name : split(options.passes)) passes.push_back(create_pass(name));
+  if (!options.passes.empty()) passes = parse_passes(options.passes);
   Module module = read_typed_program(options.program);
   PassContext context;
   context.opt_level = options.level;
@@ -90,7 +80,7 @@ void add_opt(CLI::App& app, Context& context) {
   auto options = std::make_shared<OptOptions>();
   CLI::App* command = app.add_subcommand("opt", "Apply passes to a program and print the result.");
   command->add_option("PROGRAM", options->program, "File with the program; - is standard input.");
-  auto* passes = command->add_option("--passes", options->passes, "Names of passes, separated by commas.");
+  auto* passes = command->add_option("--passes", options->passes, "Passes, separated by commas, e.g. FoldConstant,DeadCodeElimination(inline_once=True).");
   command->add_option("--level", options->level, "Run the standard passes of a level, 0 to 4.")
       ->check(CLI::Range(0, 4))
       ->excludes(passes);
