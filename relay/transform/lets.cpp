@@ -12,7 +12,6 @@ Lets::Lets(const Function* function) {
     ++time;
     if (const auto* let = expr->as<Let>()) lets_.push_back(let);
     if (expr->is<Function>()) function_done_[expr] = time;
-    literals_ |= expr->is<Literal>();
     for (const ExprRef& operand : expr->operands()) {
       const auto* var = operand->as<Var>();
       if (var == nullptr) continue;
@@ -27,6 +26,74 @@ bool Lets::recursive(const Let* let) const {
   const size_t* value = function_done_.find(let->value().get());
   // Used before the value is complete.
   return use != nullptr && value != nullptr && use->first <= *value;
+}
+
+namespace {
+
+// Marks what is needed, from the root: the value of a let only once its variable is met, unless it acts.
+class Liveness {
+ public:
+  Liveness(const Function* root, const std::unordered_set<const Expr*>& effectful) {
+    push(root);
+    while (!stack_.empty()) {
+      const Expr* expr = stack_.back();
+      stack_.pop_back();
+      if (const auto* var = expr->as<Var>()) {
+        const Let** entry = waiting_.find(var);
+        if (entry == nullptr) continue;
+        const Expr* value = (*entry)->value().get();
+        waiting_.erase(var);
+        push(value);
+        continue;
+      }
+      literals_ |= expr->is<Literal>();
+      const auto* let = expr->as<Let>();
+      if (let == nullptr) {
+        for (const ExprRef& operand : expr->operands()) push(operand.get());
+        continue;
+      }
+      if (!effectful.empty() && effectful.count(let->value().get()) != 0) {
+        push(let->value().get());
+      } else {
+        waiting_[let->var().get()] = let;
+        waited_.push_back(let);
+      }
+      push(let->body().get());
+    }
+  }
+
+  /// The lets of live code that are not needed. (Those inside of dead values go with them.)
+  PointerSet<Let> dead() const {
+    PointerSet<Let> result;
+    if (waiting_.empty()) return result;
+    for (const Let* let : waited_) {
+      if (waiting_.contains(let->var().get())) result.insert(let);
+    }
+    return result;
+  }
+  /// Whether live code has literals of open type; dead code may decide what they are.
+  bool literals() const { return literals_; }
+
+ private:
+  void push(const Expr* expr) {
+    if (expr->is<Op>() || expr->is<Constructor>()) return;
+    bool again = !expr->is<Var>() && !expr->has_one_owner() && !seen_.insert(expr);
+    if (!again) stack_.push_back(expr);
+  }
+
+  std::vector<const Expr*> stack_;
+  PointerSet<Expr> seen_;
+  PointerMap<Var, const Let*> waiting_;
+  std::vector<const Let*> waited_;
+  bool literals_ = false;
+};
+
+}  // namespace
+
+PointerSet<Let> dead_lets(const Function* function,
+                          const std::unordered_set<const Expr*>& effectful) {
+  Liveness liveness(function, effectful);
+  return liveness.literals() ? PointerSet<Let>() : liveness.dead();
 }
 
 namespace {

@@ -1,6 +1,7 @@
 // What passes ask about the lets of a function, and taking lets away.
 #pragma once
 
+#include <unordered_set>
 #include <vector>
 
 #include <relay/ir/expr.h>
@@ -23,8 +24,6 @@ class Lets {
   bool recursive(const Let* let) const;
   /// Whether the function contains another one.
   bool closures() const { return function_done_.size() > 1; }
-  /// Whether there are literals, of whatever type.
-  bool literals() const { return literals_; }
 
  private:
   struct Use {
@@ -34,8 +33,12 @@ class Lets {
   std::vector<const Let*> lets_;
   PointerMap<Var, Use> uses_;
   PointerMap<Expr, size_t> function_done_;  // when a function literal was visited
-  bool literals_ = false;
 };
+
+/// Lets whose variable nobody needs, as long as their values have no effect; those inside of dead values are not listed,
+/// they go with them. None in a function with literals of open type, whose dtype dead code may decide.
+PointerSet<Let> dead_lets(const Function* function,
+                          const std::unordered_set<const Expr*>& effectful);
 
 /// Variables of lets whose every use is inside closures made in their scope: in place of its uses the
 /// value would be computed again by each call.

@@ -6,23 +6,26 @@
 namespace relay {
 namespace {
 
-FunctionRef to_graph(const FunctionRef& function, const LazyEffects& effects) {
+FunctionRef to_graph(const FunctionRef& old, const Module& module, const LazyEffects& effects) {
+  bool acts = effects.get().any();
+  std::unordered_set<const Expr*> effectful;
+  if (acts) effectful = effects.get().effectful_nodes(old.get());
+  // Uses in dead code do not count.
+  FunctionRef function = without_lets(old, dead_lets(old.get(), effectful));
+  if (acts && !(function == old)) {
+    effectful = Effects(module, function.get()).effectful_nodes(function.get());
+  }
   Lets lets(function.get());
   if (lets.all().empty()) return function;
   PointerSet<Var> kept;
   if (lets.closures()) kept = used_in_closures_only(function.get());
-  auto effectful = effects.get().effectful_nodes(function.get());
 
   PointerSet<Let> removed;
   for (const Let* let : lets.all()) {
     const Expr* value = let->value().get();
     const Var* var = let->var().get();
     if (effectful.count(value) != 0) continue;
-    if (lets.uses(var) == 0) {
-      if (!lets.literals()) removed.insert(let);
-      continue;
-    }
-    if (!keeps_type(let)) continue;
+    if (lets.uses(var) == 0 || !keeps_type(let)) continue;
     bool free_to_repeat = value->operands().empty();
     if (!free_to_repeat) {
       if (is_polymorphic(var) || kept.contains(var) || lets.recursive(let)) continue;
@@ -40,8 +43,8 @@ RELAY_REGISTER_PASS({
     {},
     [](const PassInfo& info, const PassOptions&) {
       return make_prepared_function_pass(info, [](const Module& module, const PassContext&) {
-        return [effects = LazyEffects(module)](const FunctionRef& function) {
-          return to_graph(function, effects);
+        return [&module, effects = LazyEffects(module)](const FunctionRef& function) {
+          return to_graph(function, module, effects);
         };
       });
     },
