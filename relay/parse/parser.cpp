@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <cstring>
 #include <exception>
 #include <functional>
@@ -16,8 +17,38 @@ namespace {
 // sanitizer; pages that are not touched cost nothing.
 constexpr size_t kStackSize = size_t{256} << 20;
 
-/// Runs `f` on a thread with a large stack, since callers may have a small one.
+// Optimised code needs less than a third of this for the deepest text.
+constexpr size_t kNeededStack = size_t{5} << 20;
+
+/// Whether the calling thread's stack suffices. Then no thread is needed, whose memory would come from
+/// an arena that grows a page at a time.
+bool has_room() {
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define RELAY_LARGE_FRAMES
+#endif
+#endif
+#if !defined(__OPTIMIZE__) || defined(__SANITIZE_ADDRESS__) || defined(RELAY_LARGE_FRAMES)
+  return false;
+#else
+  pthread_attr_t attributes;
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return false;
+  void* lowest = nullptr;
+  size_t size = 0;
+  int status = pthread_attr_getstack(&attributes, &lowest, &size);
+  pthread_attr_destroy(&attributes);
+  auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+  auto end = reinterpret_cast<uintptr_t>(lowest);
+  return status == 0 && here > end && here - end >= kNeededStack;
+#endif
+}
+
+/// Runs `f` with a large stack: on a thread of its own if the caller's is small.
 void run_on_large_stack(const std::function<void()>& f) {
+  if (has_room()) {
+    f();
+    return;
+  }
   struct Task {
     const std::function<void()>& f;
     std::exception_ptr error;
@@ -65,7 +96,7 @@ bool mentions_references(std::string_view text) {
 }  // namespace
 
 Parser::Parser(std::shared_ptr<const Source> source)
-    : source_(std::move(source)), text_(source_->text()), lexer_(text_, &symbols_) {
+    : source_(std::move(source)), text_(source_->text()), symbols_(std::min(text_.size() / 64, size_t{1} << 20)), lexer_(text_, &symbols_) {
   size_t binary = find_binary(text_);
   if (binary != std::string_view::npos) {
     constexpr char kHex[] = "0123456789abcdef";

@@ -14,22 +14,27 @@ constexpr const char* kKeywordTexts[] = {
     "Constant", "ref", "ref_read", "ref_write", "free_var", "_", "Tensor"};
 static_assert(sizeof(kKeywordTexts) / sizeof(kKeywordTexts[0]) == kNumKeywords);
 
+// Names that differ in their last character only, as numbered ones do, are neighbours in the table: a
+// program walks through them in order, and a table of a million does not fit the caches.
 uint32_t hash_of(std::string_view text) {
+  if (text.empty()) return 0;
   uint64_t hash = text.size();
+  size_t size = text.size() - 1;
   size_t i = 0;
-  for (; i + 8 <= text.size(); i += 8) {
+  for (; i + 8 <= size; i += 8) {
     uint64_t word;
     std::memcpy(&word, text.data() + i, 8);
     hash = hash_mix(hash ^ word);
   }
   uint64_t word = 0;
-  for (size_t k = i; k < text.size(); ++k) word = word << 8 | static_cast<unsigned char>(text[k]);
-  return static_cast<uint32_t>(hash_mix(hash * 31 + word) >> 7);
+  for (size_t k = i; k < size; ++k) word = word << 8 | static_cast<unsigned char>(text[k]);
+  return static_cast<uint32_t>(hash_mix(hash * 31 + word) << 4) | (static_cast<unsigned char>(text.back()) & 15u);
 }
 
 }  // namespace
 
-SymbolTable::SymbolTable() : slots_(256) {
+SymbolTable::SymbolTable(size_t expected) : slots_(256) {
+  while (slots_.size() < expected * 2) slots_.resize(slots_.size() * 2);
   infos_.reserve(128);
   for (const char* text : kKeywordTexts) intern(text);
 }
@@ -38,14 +43,15 @@ Symbol SymbolTable::intern(std::string_view text) {
   uint32_t hash = hash_of(text);
   size_t mask = slots_.size() - 1;
   size_t slot = hash & mask;
-  while (slots_[slot] != 0) {
-    const SymbolInfo& info = infos_[slots_[slot] - 1];
-    if (info.hash == hash && info.view() == text) return slots_[slot] - 1;
+  while (slots_[slot].number != 0) {
+    if (slots_[slot].hash == hash && infos_[slots_[slot].number - 1].view() == text) {
+      return slots_[slot].number - 1;
+    }
     slot = (slot + 1) & mask;
   }
   auto symbol = static_cast<Symbol>(infos_.size());
   infos_.push_back({text.data(), static_cast<uint32_t>(text.size()), hash});
-  slots_[slot] = symbol + 1;
+  slots_[slot] = {hash, symbol + 1};
   if (infos_.size() * 2 > slots_.size()) grow();
   return symbol;
 }
@@ -61,12 +67,14 @@ Symbol SymbolTable::intern_copy(std::string text) {
 }
 
 void SymbolTable::grow() {
-  slots_.assign(slots_.size() * 2, 0);
+  std::vector<Slot> old(slots_.size() * 2);
+  old.swap(slots_);
   size_t mask = slots_.size() - 1;
-  for (size_t i = 0; i < infos_.size(); ++i) {
-    size_t slot = infos_[i].hash & mask;
-    while (slots_[slot] != 0) slot = (slot + 1) & mask;
-    slots_[slot] = static_cast<uint32_t>(i + 1);
+  for (const Slot& entry : old) {
+    if (entry.number == 0) continue;
+    size_t slot = entry.hash & mask;
+    while (slots_[slot].number != 0) slot = (slot + 1) & mask;
+    slots_[slot] = entry;
   }
 }
 

@@ -56,7 +56,8 @@ struct SymbolInfo {
 /// Open-addressing hash table from texts to dense numbers. Keeps views: the texts outlive it.
 class SymbolTable {
  public:
-  SymbolTable();
+  /// Room for about `expected` names before the table has to grow.
+  explicit SymbolTable(size_t expected = 0);
   Symbol intern(std::string_view text);
   /// As `intern`, for a text that does not live on its own.
   Symbol intern_copy(std::string text);
@@ -67,7 +68,12 @@ class SymbolTable {
  private:
   void grow();
   std::vector<SymbolInfo> infos_;
-  std::vector<uint32_t> slots_;  // symbol + 1, or 0
+  // The hash stands beside the symbol, so that a probe seldom leaves the table.
+  struct Slot {
+    uint32_t hash = 0;
+    uint32_t number = 0;  // symbol + 1, or 0
+  };
+  std::vector<Slot> slots_;
   std::deque<std::string> copies_;
 };
 

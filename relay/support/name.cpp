@@ -4,7 +4,6 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
-#include <unordered_set>
 #include <vector>
 
 #include <relay/support/hash.h>
@@ -14,24 +13,41 @@ namespace relay {
 // Sharded by hash so that threads seldom wait for one another; text lives in blocks that are never
 // moved nor freed.
 struct NameTable {
-  struct EntryHash {
-    using is_transparent = void;
-    size_t operator()(const Name::Entry* entry) const { return entry->hash; }
-    size_t operator()(std::string_view text) const { return hash_text(text); }
-  };
-  struct EntryEqual {
-    using is_transparent = void;
-    static std::string_view text(const Name::Entry* entry) { return {entry->text, entry->length}; }
-    bool operator()(const Name::Entry* a, const Name::Entry* b) const { return a == b; }
-    bool operator()(std::string_view a, const Name::Entry* b) const { return a == text(b); }
-    bool operator()(const Name::Entry* a, std::string_view b) const { return text(a) == b; }
-  };
   struct Shard {
     std::mutex mutex;
-    std::unordered_set<const Name::Entry*, EntryHash, EntryEqual> entries;
+    // Open addressing. The place stands beside the entry, so that a probe seldom leaves the table.
+    struct Slot {
+      uint64_t place = 0;
+      const Name::Entry* entry = nullptr;
+    };
+    std::vector<Slot> slots = std::vector<Slot>(64);
+    size_t count = 0;
     std::vector<std::unique_ptr<char[]>> blocks;
     char* free = nullptr;
     size_t left = 0;
+
+    Slot& find(uint64_t place, std::string_view text) {
+      size_t mask = slots.size() - 1;
+      for (size_t i = place & mask;; i = (i + 1) & mask) {
+        Slot& slot = slots[i];
+        if (slot.entry == nullptr ||
+            (slot.place == place && std::string_view(slot.entry->text, slot.entry->length) == text)) {
+          return slot;
+        }
+      }
+    }
+
+    void grow() {
+      std::vector<Slot> old(slots.size() * 2);
+      old.swap(slots);
+      size_t mask = slots.size() - 1;
+      for (const Slot& slot : old) {
+        if (slot.entry == nullptr) continue;
+        size_t i = slot.place & mask;
+        while (slots[i].entry != nullptr) i = (i + 1) & mask;
+        slots[i] = slot;
+      }
+    }
 
     char* allocate(size_t size) {
       constexpr size_t kBlock = size_t{1} << 14;
@@ -56,17 +72,26 @@ struct NameTable {
     return *table;
   }
 
+  // Where to look for a name. Those that differ in their last character only, as numbered ones do, are
+  // neighbours: programs walk through them in order, and a table of a million does not fit the caches.
+  static uint64_t place_of(std::string_view text) {
+    if (text.empty()) return 0;
+    uint64_t hash = hash_text(text.substr(0, text.size() - 1));
+    return hash << 4 | (static_cast<unsigned char>(text.back()) & 15u);
+  }
+
   const Name::Entry* intern(std::string_view text) {
-    uint64_t hash = hash_text(text);
-    Shard& shard = shards[(hash >> 60) & 15];
+    uint64_t place = place_of(text);
+    Shard& shard = shards[place >> 60];
     std::lock_guard lock(shard.mutex);
-    auto found = shard.entries.find(text);
-    if (found != shard.entries.end()) return *found;
+    Shard::Slot& slot = shard.find(place, text);
+    if (slot.entry != nullptr) return slot.entry;
     char* memory = shard.allocate(sizeof(Name::Entry) + text.size());
     char* characters = memory + sizeof(Name::Entry);
     if (!text.empty()) std::memcpy(characters, text.data(), text.size());
-    auto* entry = new (memory) Name::Entry{hash, text.size(), characters};
-    shard.entries.insert(entry);
+    auto* entry = new (memory) Name::Entry{hash_text(text), text.size(), characters};
+    slot = {place, entry};
+    if (++shard.count * 2 > shard.slots.size()) shard.grow();
     return entry;
   }
 };
