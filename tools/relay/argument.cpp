@@ -3,6 +3,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <random>
 
@@ -31,9 +32,9 @@ struct Numbers {
 class Reader {
  public:
   Reader(const Argument& argument, const Type* type)
-      : text_(argument.text) {
-    const auto* tensor = type == nullptr ? nullptr : type->as<TensorType>();
-    if (tensor != nullptr && tensor->has_dtype()) wanted_ = tensor->dtype();
+      : text_(argument.text), shift_(argument.name ? argument.name->size() + 1 : 0) {
+    tensor_ = type == nullptr ? nullptr : type->as<TensorType>();
+    if (tensor_ != nullptr && tensor_->has_dtype()) wanted_ = tensor_->dtype();
   }
 
   Value read() {
@@ -62,7 +63,7 @@ class Reader {
   [[noreturn]] void fail(const std::string& message) const { fail(message, at_); }
   // Says where, unless the whole value is meant.
   [[noreturn]] void fail(const std::string& message, size_t at) const {
-    throw Error(at == 0 ? message : message + ", at character " + std::to_string(at + 1));
+    throw Error(at == 0 ? message : message + ", at character " + std::to_string(shift_ + at + 1));
   }
   bool accept(char c) {
     skip_space();
@@ -110,7 +111,7 @@ class Reader {
     if (!item.empty() && item.front() == '+') item.remove_prefix(1);
     auto [end, error] = std::from_chars(item.data(), item.data() + item.size(), out);
     if (end != item.data() + item.size() || item.empty()) return false;
-    if (error == std::errc::result_out_of_range) out = std::stod(std::string(item));
+    if (error == std::errc::result_out_of_range) out = std::strtod(std::string(item).c_str(), nullptr);
     return true;
   }
 
@@ -256,6 +257,7 @@ class Reader {
     expect_end();
     DType dtype = given.value_or(wanted_.value_or(whole ? kInt32 : kFloat32));
     try {
+      check_shape(shape);
       NDArray array = NDArray::empty(shape, dtype);
       auto* bytes = static_cast<char*>(array.raw());
       int64_t count = element_count(array.shape());
@@ -289,6 +291,7 @@ class Reader {
   // `@file.npy`, `@file.npz:name`.
   Value read_file() {
     std::string path(text_.substr(at_ + 1));
+    if (path.empty()) fail("expected the name of a .npy or .npz file after @", 0);
     size_t colon = path.rfind(':');
     std::string member;
     if (colon != std::string::npos && path.find(".npz") != std::string::npos && colon > path.rfind(".npz")) {
@@ -312,8 +315,20 @@ class Reader {
     }
   }
 
+  // Refuses what the parameter's type excludes before it is filled: it may be large.
+  void check_shape(const std::vector<int64_t>& shape) const {
+    constexpr int64_t kSmall = int64_t{1} << 24;
+    if (tensor_ == nullptr || !tensor_->has_rank() || element_count(shape) < kSmall) return;
+    std::span<const Dim> dims = tensor_->dims();
+    bool fits = dims.size() == shape.size();
+    for (size_t i = 0; fits && i < dims.size(); ++i) fits = !dims[i].is_int() || dims[i].is_int(shape[i]);
+    if (!fits) throw Error("the parameter is " + tensor_->str());
+  }
+
   std::string_view text_;
+  size_t shift_;  // of text_ in the argument as it was given
   size_t at_ = 0;
+  const TensorType* tensor_ = nullptr;
   std::optional<DType> wanted_;
 };
 

@@ -1,4 +1,5 @@
 // The command `relay`.
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -63,18 +64,34 @@ int main(int argc, char** argv) {
   std::string topic;
   help->add_option("COMMAND", topic, "The command; all of them by default.");
 
+  auto command_names = [&] {
+    std::vector<std::string> names;
+    for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) {
+      if (!command->get_group().empty()) names.push_back(command->get_name());
+    }
+    return names;
+  };
+  auto no_command = [&](const std::string& name) {
+    std::string message = "there is no command " + name + "; there are";
+    for (const std::string& other : command_names()) message += " " + other;
+    return message;
+  };
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
     // Help of the innermost command that was named.
     CLI::App* at = &app;
     while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
-    fmt::print("{}", at->help());
+    fmt::print("{}", at == &app ? app.help() : at->help("relay"));
     return kOk;
   } catch (const CLI::CallForVersion&) {
     fmt::print("relay {}\n", RELAY_VERSION);
     return kOk;
   } catch (const CLI::ParseError& error) {
+    if (app.get_subcommands().empty() && argc > 1 && argv[1][0] != '-') {
+      fmt::print(stderr, "error: {}\n", no_command(argv[1]));
+      return kUsage;
+    }
     std::string hint = app.get_subcommands().empty() ? "" : " " + app.get_subcommands().front()->get_name();
     fmt::print(stderr, "error: {}\nhelp: relay help{}\n", error.what(), hint);
     return kUsage;
@@ -85,19 +102,13 @@ int main(int argc, char** argv) {
       CLI::App* about = &app;
       if (!topic.empty()) {
         about = nullptr;
-        std::vector<std::string> names;
-        for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) {
-          if (command->get_group().empty()) continue;
-          names.push_back(command->get_name());
-          if (command->get_name() == topic) about = command;
-        }
-        if (about == nullptr) {
-          std::string message = "there is no command " + topic + "; there are";
-          for (const std::string& name : names) message += " " + name;
-          throw UsageError(message);
-        }
+        std::vector<std::string> names = command_names();
+        if (std::find(names.begin(), names.end(), topic) != names.end()) about = app.get_subcommand(topic);
+        if (about == nullptr) throw UsageError(no_command(topic));
       }
-      print_out(about->help());
+      // Not App::help(), which would print the help of `help`.
+      std::string name = about == &app ? "" : "relay";
+      print_out(app.get_formatter()->make_help(about, name, CLI::AppFormatMode::Normal));
       if (!help->parsed()) throw UsageError("a command is needed");
       return;
     }

@@ -86,6 +86,7 @@ std::vector<Value> bind_arguments(const Function& function, const std::string& e
     }
   }
   std::vector<Argument> in_order;
+  std::vector<bool> by_name(names.size(), false);
   for (size_t k = 0; k < options.args.size(); ++k) {
     Argument argument = split_argument(options.args[k], static_cast<int>(k + 1));
     if (!argument.name) {
@@ -101,6 +102,8 @@ std::vector<Value> bind_arguments(const Function& function, const std::string& e
       }
       throw Error(std::move(diagnostic));
     }
+    if (by_name[i]) throw Error("%" + names[i] + " is given twice, the second time by --arg " + options.args[k]);
+    by_name[i] = true;
     values[i] = read_argument(argument, types[i]);
   }
   size_t i = 0;
