@@ -86,6 +86,7 @@ class Reader {
     while (!at_end() && std::isalnum(static_cast<unsigned char>(text_[at_])) != 0) ++at_;
     std::string_view name = text_.substr(start, at_ - start);
     std::optional<DType> dtype = DType::parse(name);
+    if (name.empty()) fail("expected a dtype after ':'", start);
     if (!dtype) fail("there is no dtype " + std::string(name), start);
     return dtype;
   }

@@ -60,6 +60,7 @@ size_t count_comments(std::string_view text) {
 }
 
 void fmt_one(const FmtOptions& options, const std::string& path, Context& context) {
+  if (options.write && path == "-") throw UsageError("fmt -w needs a file, not standard input");
   Input input = read_input(path);
   ParseResult parsed = parse_text(input.name, input.text);
   report(parsed.diagnostics);
@@ -79,7 +80,6 @@ void fmt_one(const FmtOptions& options, const std::string& path, Context& contex
     print_out(text);
     return;
   }
-  if (path == "-") throw UsageError("fmt -w needs a file, not standard input");
   if (text == input.text) return;
   size_t comments = count_comments(input.text);
   if (comments > 0 && !options.drop_comments) {

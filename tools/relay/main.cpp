@@ -107,7 +107,7 @@ int main(int argc, char** argv) {
         if (about == nullptr) throw UsageError(no_command(topic));
       }
       // Not App::help(), which would print the help of `help`.
-      std::string name = about == &app ? "" : "relay";
+      std::string name = about == &app ? "relay" : "relay " + about->get_name();
       print_out(app.get_formatter()->make_help(about, name, CLI::AppFormatMode::Normal));
       if (!help->parsed()) throw UsageError("a command is needed");
       return;
