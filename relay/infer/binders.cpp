@@ -156,7 +156,9 @@ void Inferencer::enter_function(const Function* function, const Var* bound_to, b
       c.args = scope.params;
       c.args.push_back(scope.result);
     } else {
-      for (const TypeRef& arg : relation->args()) c.args.push_back(annotation(arg, function->span()));
+      for (const TypeRef& arg : relation->args()) {
+        c.args.push_back(arg->kind() == Kind::kType ? annotation(arg, function->span()) : arg);
+      }
     }
     if (c.args.size() < 2 && c.relation != num_relation() && c.relation != float_relation()) {
       sink_.add(Diagnostic::error("relation " + c.relation->name.str() +
@@ -173,7 +175,10 @@ void Inferencer::enter_function(const Function* function, const Var* bound_to, b
 Value Inferencer::leave_function(const Function* function, const TypeRef& body) {
   FunctionScope scope = std::move(functions_.back());
   functions_.pop_back();
-  Span body_span = use_span(function->body().get(), function);
+  const Expr* value = tail(function->body().get());
+  Span body_span = value->span().known() && !value->is<Var>()
+                       ? value->span()
+                       : use_span(function->body().get(), function);
   solver_.set_span(body_span);
   TypeRef result = body;
   if (scope.body_result) {
@@ -198,11 +203,11 @@ Value Inferencer::leave_function(const Function* function, const TypeRef& body) 
     }
     solve();
   }
-  Value value{type};
+  Value made{type};
   if (scope.generalise) {
-    value.scheme = close_scope(scope.scope, type, function->type_params(), function);
+    made.scheme = close_scope(scope.scope, type, function->type_params(), function);
   }
-  return value;
+  return made;
 }
 
 // ---- Match ------------------------------------------------------------------------------------

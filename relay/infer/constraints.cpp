@@ -16,6 +16,11 @@ struct ProjectionAttrs {
   RELAY_ATTRS(ProjectionAttrs, (index, "Which field of the tuple."))
 };
 
+struct NumAttrs {
+  bool wide = false;
+  RELAY_ATTRS(NumAttrs, (wide, "Whether a literal needs 64 bits, so that the default is int64."))
+};
+
 // These relations are solved here; they never run as functions of types.
 TypeRef infer_nothing(const RelationCall& call) {
   call.fail("this relation has no operator");
@@ -115,6 +120,8 @@ const Relation* float_relation() {
 const Relation* numeric_relation(Numeric numeric) {
   return numeric == Numeric::kFloat ? float_relation() : num_relation();
 }
+AttrsRef numeric_attrs(bool wide) { return wide ? Attrs::make(NumAttrs{true}) : AttrsRef(); }
+bool is_wide(const AttrsRef& attrs) { return attrs && attrs->is<NumAttrs>() && attrs->as<NumAttrs>().wide; }
 const Relation* projection_relation() {
   static const Relation* relation =
       make_relation("Projection", "The second type is a field of the first, a tuple.");
@@ -124,14 +131,13 @@ AttrsRef projection_attrs(uint32_t index) { return Attrs::make(ProjectionAttrs{i
 
 namespace {
 [[maybe_unused]] const bool registered =
-    num_relation() != nullptr && float_relation() != nullptr && projection_relation() != nullptr;
+    (register_attrs_schema(attrs_schema<NumAttrs>()), num_relation()) != nullptr && float_relation() != nullptr && projection_relation() != nullptr;
 }
 
 Outcome Constraints::fail(const Constraint& c, std::string message,
                           const std::vector<DiagnosticNote>& notes) {
-  if (c.op != nullptr && c.op->name() != c.relation->name) {
-    // The relation's own name stays in front: it is what the documentation describes.
-    message += " in the call of " + c.op->name().str();
+  if (c.op != nullptr && message.find(c.op->name().view()) == std::string::npos) {
+    message = c.op->name().str() + ": " + message;
   }
   Diagnostic diagnostic = Diagnostic::error(std::move(message), c.span);
   for (const DiagnosticNote& note : notes) diagnostic.notes.push_back(note);
@@ -173,7 +179,7 @@ Outcome Constraints::attempt(Constraint& c) {
 Outcome Constraints::solve_numeric(Constraint& c, Numeric numeric) {
   TypeRef dtype = solver_.resolve(c.args[0]);
   if (dtype->is<TypeVar>()) return Outcome::kWait;  // joins the scheme (T10)
-  if (solver_.require_numeric(dtype, numeric)) return Outcome::kSolved;
+  if (solver_.require_numeric(dtype, numeric, is_wide(c.attrs))) return Outcome::kSolved;
   return fail(c, c.relation->name.str() + " cannot hold for " + display(solver_, dtype) +
                      ": a literal needs " + numeric_name(numeric));
 }

@@ -34,6 +34,9 @@ struct Constraint {
 const Relation* num_relation();
 const Relation* float_relation();
 const Relation* numeric_relation(Numeric numeric);
+/// Num{wide=True}: a literal of it needs 64 bits (T8).
+AttrsRef numeric_attrs(bool wide);
+bool is_wide(const AttrsRef& attrs);
 /// Projection{index}(tuple, field), for a tuple whose width is not known yet.
 const Relation* projection_relation();
 AttrsRef projection_attrs(uint32_t index);

@@ -385,8 +385,8 @@ TypeRef Inferencer::instantiate_func(const FuncType* scheme, std::span<const Typ
       solver_.set_span(span);
       if (c.args[0]->is<IncompleteType>()) {
         numeric_slots_.push_back(c.args[0]->as<IncompleteType>()->id());
-        if (solver_.require_numeric(c.args[0], c.relation == float_relation() ? Numeric::kFloat
-                                                                              : Numeric::kNum)) {
+        Numeric numeric = c.relation == float_relation() ? Numeric::kFloat : Numeric::kNum;
+        if (solver_.require_numeric(c.args[0], numeric, is_wide(c.attrs))) {
           continue;
         }
       }

@@ -209,7 +209,8 @@ class Inferencer {
   std::unordered_map<const TypeVar*, Dim> flexible_names_;
   std::unordered_set<Name> used_names_;
   std::array<uint32_t, 4> name_counters_{};
-  std::unordered_map<const TypeVar*, Numeric> generated_;  // type parameters made here
+  /// Type parameters made here, with what literals demand of them.
+  std::unordered_map<const TypeVar*, std::pair<Numeric, bool>> generated_;
   bool groups_published_ = false;
 };
 

@@ -51,6 +51,11 @@ Span use_span(const Expr* operand, const Expr* user) {
                                                                             : operand->span();
 }
 
+const Expr* tail(const Expr* expr) {
+  while (const auto* let = expr->as<Let>()) expr = let->body().get();
+  return expr;
+}
+
 std::string numeric_name(Numeric numeric) {
   return numeric == Numeric::kFloat ? "a float dtype" : "a numeric dtype";
 }
@@ -59,7 +64,13 @@ void explain(Diagnostic& diagnostic, Solver& solver) {
   const Mismatch& m = solver.mismatch();
   switch (m.why) {
     case Mismatch::Why::kDims:
-      diagnostic.note("dimensions " + m.left_dim.str() + " and " + m.right_dim.str() + " differ");
+      if (m.left_dim.has_symbol() || m.right_dim.has_symbol()) {
+        diagnostic.note("dimensions " + m.left_dim.str() + " and " + m.right_dim.str() +
+                        " need not be equal: a named dimension of a parameter is whatever the caller "
+                        "chooses");
+      } else {
+        diagnostic.note("dimensions " + m.left_dim.str() + " and " + m.right_dim.str() + " differ");
+      }
       break;
     case Mismatch::Why::kOccurs:
       diagnostic.note("a type would contain itself: " + display(solver, m.right));

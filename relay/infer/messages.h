@@ -16,6 +16,8 @@ std::string source_text(Span span, size_t width = 40);
 std::string source_text(const Expr* expr, size_t width = 40);
 /// Where an operand is used: variables are one node for all their uses, so theirs is the user's place.
 Span use_span(const Expr* operand, const Expr* user);
+/// The expression that gives a block its value: the last body of a chain of lets.
+const Expr* tail(const Expr* expr);
 /// "a float", "an integer", … what a class of dtypes admits.
 std::string numeric_name(Numeric numeric);
 

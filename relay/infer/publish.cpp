@@ -51,14 +51,14 @@ TypeRef Inferencer::close(const TypeRef& type, std::vector<TypeVarRef>* params) 
       [&](Slot& slot, uint32_t id) {
         if (slot.binding) return;
         TypeVarRef var = name_variable(slot.kind);
-        generated_.emplace(var.get(), slot.numeric);
+        generated_.emplace(var.get(), std::pair(slot.numeric, slot.wide));
         if (params != nullptr) params->push_back(var);
         solver_.bind_slot(id, var);
       },
       [&](DimSlot& slot, uint32_t id) {
         if (slot.solved) return;
         TypeVarRef var = name_variable(Kind::kShapeVar);
-        generated_.emplace(var.get(), Numeric::kAny);
+        generated_.emplace(var.get(), std::pair(Numeric::kAny, false));
         if (params != nullptr) params->push_back(var);
         solver_.bind_dim(id, Dim::symbol(var.get()));
       });
@@ -91,9 +91,10 @@ TypeRef Inferencer::published_scheme(Scheme& scheme) {
   }
   for (const TypeVarRef& var : params) {
     auto generated = generated_.find(var.get());
-    if (generated == generated_.end() || generated->second == Numeric::kAny) continue;
-    constraints.push_back(
-        RelationType::make(numeric_relation(generated->second), {TypeRef(var)}, 1));
+    if (generated == generated_.end() || generated->second.first == Numeric::kAny) continue;
+    auto [numeric, wide] = generated->second;
+    constraints.push_back(RelationType::make(numeric_relation(numeric), {TypeRef(var)}, 1,
+                                             numeric_attrs(wide && numeric == Numeric::kNum)));
   }
   const auto* func = type->as<FuncType>();
   if (func != nullptr) {

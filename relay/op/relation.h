@@ -32,7 +32,11 @@ class RelationCall {
       : inputs_(inputs), attrs_(attrs), solver_(solver), values_(std::move(values)) {}
 
   size_t num_inputs() const { return inputs_.size(); }
-  const TypeRef& input(size_t i) const { return inputs_[i]; }
+  const TypeRef& input(size_t i) const {
+    // A program may name the relation of an operator for a function of fewer parameters.
+    if (i >= inputs_.size()) fail("argument " + std::to_string(i + 1) + " is missing");
+    return inputs_[i];
+  }
   template <class T>
   const T& attrs() const {
     return attrs_->as<T>();

@@ -86,6 +86,8 @@ TEST(InferT4, RangeIsChecked) {
 TEST(InferT8, Defaults) {
   EXPECT_EQ(signature("(1, 2.5, 3000000000)"), "fn () -> (int32, float32, int64)");
   EXPECT_EQ(signature("1 + 2.5"), "fn () -> float32");
+  EXPECT_EQ(signature("def @wide() { 3000000000 }\n(@wide(), @wide() + 1.5)"),
+            "fn () -> (int64, float32)");
 }
 
 // ---- T5, T6, T7: generalisation ----
@@ -158,6 +160,12 @@ TEST(InferT10, WhereIsGiven) {
   EXPECT_EQ(signature("let %f = fn (%x, %y) where Broadcast { add(%x, %y) }; "
                       "(%f(Constant(1, (3, 1), float32), Constant(2, (1, 4), float32)), %f(1, 2))"),
             "fn () -> (Tensor[(3, 4), float32], int32)");
+}
+
+TEST(InferT10, WhereMustSuitTheParameters) {
+  EXPECT_THAT(signature("fn (%x: Tensor[(2), float32]) where nn.batch_matmul { %x }"),
+              HasSubstr("argument 2 is missing"));
+  EXPECT_THAT(signature("fn () where Broadcast { 1 }"), HasSubstr("needs at least one parameter"));
 }
 
 TEST(InferT11, InstantiatesAtEachUse) {
