@@ -77,7 +77,7 @@ Outcome Constraints::solve_elementwise(Constraint& c, bool compare) {
       Diagnostic reason = Diagnostic::error("");
       explain(reason, solver_);
       return fail(c,
-                  c.relation->name.str() + ": dtypes " + display(solver_, dtype) + " and " +
+                  "dtypes " + display(solver_, dtype) + " and " +
                       display(solver_, tensor->dtype_type()) + " differ, in " +
                       display(solver_, dtype_owner) + " and " + display(solver_, arg),
                   reason.notes);

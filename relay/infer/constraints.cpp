@@ -12,7 +12,7 @@ using Outcome = Constraints::Outcome;
 namespace {
 
 struct ProjectionAttrs {
-  int64_t index = 0;
+  int64_t index = -1;
   RELAY_ATTRS(ProjectionAttrs, (index, "Which field of the tuple."))
 };
 
@@ -136,9 +136,8 @@ namespace {
 
 Outcome Constraints::fail(const Constraint& c, std::string message,
                           const std::vector<DiagnosticNote>& notes) {
-  if (c.op != nullptr && message.find(c.op->name().view()) == std::string::npos) {
-    message = c.op->name().str() + ": " + message;
-  }
+  Name name = c.op != nullptr ? c.op->name() : c.relation->name;
+  if (message.find(name.view()) == std::string::npos) message = name.str() + ": " + message;
   Diagnostic diagnostic = Diagnostic::error(std::move(message), c.span);
   for (const DiagnosticNote& note : notes) diagnostic.notes.push_back(note);
   if (c.defined.known() && !(c.defined == c.span)) {
