@@ -49,21 +49,24 @@ Inferencer::Scope Inferencer::open_scope() {
   return scope;
 }
 
-bool Inferencer::default_ambiguous(const Scope& scope, const TypeRef& seeds,
+bool Inferencer::default_ambiguous(const Scope& scope, const TypeRef& seeds, const TypeRef& type,
                                    std::span<const ConstraintId> pending) {
   Variables reached;
-  if (seeds) reached.add(solver_, seeds);
   // From what is known, relations lead from inputs to outputs (T7).
-  for (bool grown = true; grown;) {
-    size_t before = reached.size();
-    for (ConstraintId id : pending) {
-      Constraint& c = constraints_[id];
-      if (c.args.size() > 1 && determined(solver_, c, reached, scope.outer_level)) {
-        reached.add(solver_, c.args.back());
+  auto reach = [&](const TypeRef& from) {
+    if (from) reached.add(solver_, from);
+    for (bool grown = true; grown;) {
+      size_t before = reached.size();
+      for (ConstraintId id : pending) {
+        Constraint& c = constraints_[id];
+        if (c.args.size() > 1 && determined(solver_, c, reached, scope.outer_level)) {
+          reached.add(solver_, c.args.back());
+        }
       }
+      grown = reached.size() != before;
     }
-    grown = reached.size() != before;
-  }
+  };
+  reach(seeds);
   // T8: in one batch.
   bool any = false;
   for (size_t i = scope.numeric_mark; i < numeric_slots_.size(); ++i) {
@@ -83,7 +86,9 @@ bool Inferencer::default_ambiguous(const Scope& scope, const TypeRef& seeds,
     return true;
   }
   // What came with the scheme of a called function and cannot be decided any more is an error at the
-  // call; a function's own ambiguity is left for its calls to decide.
+  // call; a function's own ambiguity is left for its calls to decide, and so is what a function that the entry
+  // returns leaves open (T17).
+  reach(type);
   for (ConstraintId id : pending) {
     Constraint& c = constraints_[id];
     if (!c.instance || determined(solver_, c, reached, scope.outer_level)) continue;
@@ -126,7 +131,7 @@ int32_t Inferencer::close_scope(const Scope& scope, const TypeRef& type,
                               : TypeRef(TupleType::make({func->params().begin(), func->params().end()}));
     }
     if (pending.empty() && numeric_slots_.size() == scope.numeric_mark) break;
-    if (!default_ambiguous(scope, seeds, pending)) break;
+    if (!default_ambiguous(scope, seeds, type, pending)) break;
   }
 
   Scheme scheme;

@@ -154,7 +154,7 @@ class Inferencer {
   Scope open_scope();
   int32_t close_scope(const Scope& scope, const TypeRef& type, std::vector<TypeVarRef> declared,
                       const Expr* what, bool entry = false);
-  bool default_ambiguous(const Scope& scope, const TypeRef& seeds,
+  bool default_ambiguous(const Scope& scope, const TypeRef& seeds, const TypeRef& type,
                          std::span<const ConstraintId> pending);
   void merge_broadcasts(std::vector<ConstraintId>& constraints, const TypeRef& type);
   /// Copies a scheme; its constraints are appended to `deferred_`.
