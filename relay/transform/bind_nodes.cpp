@@ -1,7 +1,10 @@
 #include <relay/transform/bind_nodes.h>
 
 #include <string>
+#include <unordered_map>
+#include <unordered_set>
 
+#include <relay/ir/rewrite.h>
 #include <relay/support/error.h>
 
 namespace relay {
@@ -123,9 +126,60 @@ class Binder {
   size_t next_name_ = 0;
 };
 
+// Makes copies inside the function's value, so that the originals are used outside only.
+class Doubler final : public Rewriter {
+ public:
+  explicit Doubler(const Regions& regions) {
+    for (const auto& [node, let] : regions.waiting()) {
+      nodes_[regions.expr(let)].push_back(regions.expr(node));
+      let_of_[regions.expr(node)] = regions.expr(let);
+    }
+  }
+
+ private:
+  void before(const Expr* expr, uint32_t operand, std::span<const ExprRef>) override {
+    if (!expr->is<Let>()) return;
+    auto entry = nodes_.find(expr);
+    if (entry == nodes_.end()) return;
+    if (operand == 0) {
+      inside_.insert(expr);
+      return;
+    }
+    inside_.erase(expr);
+    for (const Expr* node : entry->second) forget(node);
+  }
+  ExprRef rewrite(const Expr* expr, std::span<const ExprRef> operands) override {
+    if (nodes_.count(expr) != 0) {
+      // The copies bind variables of their own.
+      const ExprRef parts[] = {copy_with_fresh_vars(operands[0]), operands[1]};
+      return rebuild(expr, parts);
+    }
+    ExprRef result = rebuild(expr, operands);
+    auto let = let_of_.find(expr);
+    if (let == let_of_.end() || inside_.count(let->second) == 0 || !(result == expr)) return result;
+    ExprRef copy = clone_node(expr);
+    if (expr->type() != nullptr) copy->set_type(TypeRef(expr->type()));
+    return copy;
+  }
+
+  std::unordered_map<const Expr*, std::vector<const Expr*>> nodes_;  // of a let
+  std::unordered_map<const Expr*, const Expr*> let_of_;
+  std::unordered_set<const Expr*> inside_;  // lets whose value is being rewritten
+};
+
 }  // namespace
 
+FunctionRef without_waiting_nodes(const FunctionRef& function) {
+  FunctionRef result = function;
+  for (;;) {  // a node may wait for several names; each round frees it of the outermost
+    Regions regions(result.get());
+    if (regions.waiting().empty()) return result;
+    result = FunctionRef(Doubler(regions).run(result)->as<Function>());
+  }
+}
+
 FunctionRef bind_nodes(const Regions& regions, const std::function<bool(uint32_t node)>& bound) {
+  RELAY_CHECK(regions.waiting().empty(), "nodes that wait for a name cannot be bound");
   ExprRef result = Binder(regions, bound).run();
   RELAY_CHECK(result->is<Function>(), "binding the nodes of a function gave something else");
   return FunctionRef(result->as<Function>());

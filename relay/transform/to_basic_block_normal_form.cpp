@@ -45,7 +45,8 @@ bool flattens(const Regions& regions) {
 }
 
 FunctionTransform prepare(const Module& module, const PassContext&) {
-  return [effects = LazyEffects(module)](const FunctionRef& function) {
+  return [effects = LazyEffects(module)](const FunctionRef& old) {
+    FunctionRef function = without_waiting_nodes(old);
     Regions regions(function.get());
     std::vector<bool> bound = crossing_nodes(regions);
     if (flattens(regions)) {

@@ -1,0 +1,179 @@
+// Whatever the program: a pass keeps it well formed, well typed, printable, and its meaning.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <relay/eval/eval.h>
+#include <relay/infer/infer.h>
+#include <relay/ir/equal.h>
+#include <relay/parse/parse.h>
+#include <relay/print/print.h>
+#include <relay/support/error.h>
+#include <relay/transform/pass.h>
+
+#include <tests/support/random_program.h>
+#include <tests/support/typed_program.h>
+#include <tests/unit/test_paths.h>
+
+namespace relay {
+namespace {
+
+const char* const kSequences[] = {
+    "InferType",
+    "ToANormalForm",
+    "ToGraphNormalForm",
+    "ToBasicBlockNormalForm",
+    "DeadCodeElimination",
+    "DeadCodeElimination(inline_once=True)",
+    "EliminateCommonSubexpr",
+    "FoldConstant",
+    "SimplifyInference",
+    "CanonicalizeOps",
+    "RemoveUnusedFunctions",
+    "Inline",
+    "ToANormalForm,ToGraphNormalForm",
+    "ToGraphNormalForm,EliminateCommonSubexpr,ToANormalForm",
+    "EliminateCommonSubexpr,FoldConstant,DeadCodeElimination(inline_once=True)",
+    "ToBasicBlockNormalForm,EliminateCommonSubexpr,FoldConstant,ToANormalForm,DeadCodeElimination",
+    "ToANormalForm,EliminateCommonSubexpr,DeadCodeElimination(inline_once=True),ToBasicBlockNormalForm",
+};
+
+Module transformed(const Module& module, const std::string& passes) {
+  PassContext context;
+  context.opt_level = 4;
+  context.config["relay.verify_passes"] = true;
+  return (*make_sequential(parse_passes(passes)))(module, context);
+}
+
+void expect_round_trip(const Module& module, const std::string& where) {
+  std::string text = print_module(module);
+  ParseResult again = parse_text("printed", text);
+  ASSERT_TRUE(again.ok()) << where << "\n" << text << render(again.diagnostics);
+  std::string why;
+  ASSERT_TRUE(structural_equal(module, again.module, {}, &why)) << where << ": " << why << "\n" << text;
+}
+
+std::optional<Value> result(const Module& module, std::span<const Value> arguments) {
+  std::vector<TypeRef> types;
+  for (const Value& argument : arguments) types.push_back(value_type(argument));
+  try {
+    return evaluate_function(specialize(module, module.entry()->name, types), module.entry()->name, arguments);
+  } catch (const RuntimeError&) {
+    return std::nullopt;
+  }
+}
+
+bool same_functions(const Module& a, const Module& b) {
+  if (a.functions().size() != b.functions().size()) return false;
+  for (size_t i = 0; i < a.functions().size(); ++i) {
+    if (!(a.functions()[i].function == b.functions()[i].function)) return false;
+  }
+  return true;
+}
+
+void check_random(uint32_t seed, bool references) {
+  Module module = testing::TypedProgram(seed, references).module();
+  ASSERT_TRUE(verify(module).empty()) << seed << render(verify(module)) << "\n" << print_module(module);
+  infer_types_or_throw(module);
+  std::vector<std::vector<Value>> inputs;
+  for (int32_t k : {0, 1, -3}) {
+    inputs.push_back({Value::scalar<int32_t>(k), Value::scalar<int32_t>(2 - k),
+                      Value(NDArray::from<int32_t>({3}, {k, 4, -1})), Value::scalar(Bool(k != 1))});
+  }
+  std::vector<std::optional<Value>> wanted;
+  for (const auto& arguments : inputs) wanted.push_back(result(module, arguments));
+
+  for (const char* passes : kSequences) {
+    std::string where = "seed " + std::to_string(seed) + (references ? " with references" : "") + ", " + passes;
+    Module after;
+    try {
+      after = transformed(module, passes);
+      infer_types_or_throw(after);
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        if (!wanted[i]) continue;  // a pass may remove failures
+        std::optional<Value> found = result(after, inputs[i]);
+        ASSERT_TRUE(found.has_value()) << where << " fails\n" << print_module(module) << print_module(after);
+        ASSERT_TRUE(bit_equal(*found, *wanted[i])) << where << "\n" << print_module(module) << print_module(after);
+      }
+    } catch (const std::exception& error) {
+      FAIL() << where << ": " << error.what() << "\n" << print_module(module) << print_module(after);
+    }
+    // Once done there is nothing left to do. (Sequences undo each other's work.)
+    if (std::string(passes).find(',') == std::string::npos) {
+      Module again = transformed(after, passes);
+      ASSERT_TRUE(same_functions(after, again)) << where << "\n" << print_module(after) << print_module(again);
+    }
+    ASSERT_NO_FATAL_FAILURE(expect_round_trip(after, where));
+  }
+}
+
+TEST(PassProperties, RandomPrograms) {
+  for (uint32_t seed = 0; seed < 150; ++seed) ASSERT_NO_FATAL_FAILURE(check_random(seed, false));
+}
+
+TEST(PassProperties, RandomProgramsWithReferences) {
+  for (uint32_t seed = 0; seed < 150; ++seed) ASSERT_NO_FATAL_FAILURE(check_random(seed, true));
+}
+
+// Those passes that need no types, on programs with every construct in every position.
+TEST(PassProperties, UntypedPrograms) {
+  for (uint32_t seed = 0; seed < 200; ++seed) {
+    testing::RandomProgramOptions options;
+    options.references = seed % 2 == 1;
+    Module module = testing::RandomProgram(seed, options).module();
+    if (!verify(module).empty()) continue;
+    PassContext unchecked;
+    unchecked.config["relay.verify_passes"] = false;
+    for (const char* passes : {"ToANormalForm", "ToBasicBlockNormalForm"}) {
+      std::string where = "seed " + std::to_string(seed) + ", " + passes;
+      Module after = (*create_pass(passes))(module, unchecked);
+      ASSERT_TRUE(verify(after).empty()) << where << "\n" << print_module(module) << render(verify(after));
+      ASSERT_TRUE(same_functions(after, transformed(after, passes))) << where << "\n" << print_module(after);
+      ASSERT_NO_FATAL_FAILURE(expect_round_trip(after, where));
+    }
+  }
+}
+
+TEST(PassProperties, ExamplePrograms) {
+  size_t count = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(testing::source_dir() + "/examples")) {
+    if (entry.path().extension() != ".rly") continue;
+    std::ifstream file(entry.path());
+    std::stringstream text;
+    text << file.rdbuf();
+    ParseResult parsed = parse_text(entry.path().string(), text.str());
+    if (!parsed.ok()) continue;  // examples of errors
+    bool typed = true;
+    for (const Diagnostic& diagnostic : infer_types(parsed.module)) {
+      typed &= diagnostic.severity != Severity::kError;
+    }
+    if (!typed || !verify(parsed.module).empty()) continue;
+    ++count;
+    Module module = parsed.module;
+    std::string name = entry.path().filename().string();
+    for (const char* passes : kSequences) {
+      std::string where = name + ", " + passes;
+      try {
+        Module after = transformed(module, passes);
+        infer_types_or_throw(after);
+        const Module::FunctionEntry* main = module.entry();
+        if (main != nullptr && main->function->params().empty() && after.entry() != nullptr) {
+          std::optional<Value> wanted = result(module, {});
+          std::optional<Value> found = result(after, {});
+          ASSERT_EQ(wanted.has_value(), found.has_value()) << where;
+          if (wanted && wanted->is_tensor()) {
+            ASSERT_TRUE(bit_equal(*wanted, *found)) << where << "\n" << print_module(after);
+          }
+        }
+      } catch (const std::exception& error) {
+        ADD_FAILURE() << where << ": " << error.what();
+      }
+    }
+  }
+  EXPECT_GE(count, 20u);
+}
+
+}  // namespace
+}  // namespace relay
