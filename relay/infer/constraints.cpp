@@ -231,6 +231,30 @@ bool Constraints::expect_inputs(const Constraint& c, std::vector<TypeRef>& input
   return true;
 }
 
+// T3: what the known inputs of a relation say of the others. Whether all are known then.
+bool Constraints::expect_inputs(Constraint& c, std::vector<TypeRef>& inputs) {
+  std::vector<TypeRef> known = inputs;
+  for (TypeRef& input : known) {
+    if (readiness(input.get()) != Readiness::kReady) input = {};
+  }
+  bool all = true;
+  for (size_t i = 0; i < known.size(); ++i) {
+    if (known[i]) continue;
+    TypeRef expected = c.relation->expect(RelationCall(known, c.attrs, &solver_), i);
+    if (expected && !solver_.unify(c.args[i], expected)) {
+      throw Error("argument " + std::to_string(i + 1) + " must be " + display(solver_, expected) +
+                  ", found " + display(solver_, c.args[i]));
+    }
+    if (!expected) {
+      all = false;
+      continue;
+    }
+    inputs[i] = solver_.zonk(c.args[i]);
+    known[i] = inputs[i];
+  }
+  return all;
+}
+
 Outcome Constraints::solve_general(Constraint& c) {
   size_t num_inputs = c.args.size() - 1;
   std::vector<TypeRef> inputs;
@@ -240,24 +264,22 @@ Outcome Constraints::solve_general(Constraint& c) {
     inputs.push_back(solver_.zonk(c.args[i]));
     ready &= readiness(inputs.back().get()) == Readiness::kReady;
   }
-  if (!ready && c.relation->expect != nullptr) {
-    if (!expect_inputs(c, inputs)) return Outcome::kFailed;
-    ready = std::all_of(inputs.begin(), inputs.end(), [](const TypeRef& input) {
-      return readiness(input.get()) == Readiness::kReady;
-    });
-  }
   TypeRef output;
-  if (ready) {
-    std::function<std::optional<NDArray>(size_t)> values;
-    if (c.call != nullptr && values_) {
-      values = [this, &c](size_t i) { return values_(c.call, i); };
-    }
-    try {
+  try {
+    if (!ready && c.relation->expect != nullptr) ready = expect_inputs(c, inputs);
+    if (ready) {
+      std::function<std::optional<NDArray>(size_t)> values;
+      if (c.call != nullptr && values_) {
+        values = [this, &c](size_t i) { return values_(c.call, i); };
+      }
       RelationCall call(inputs, c.attrs, &solver_, std::move(values));
       output = c.relation->infer(call);
-    } catch (const Error& error) {
-      return fail(c, error);
     }
+  } catch (const Error& error) {
+    for (const Diagnostic& diagnostic : error.diagnostics()) {
+      fail(c, diagnostic.message, diagnostic.notes);
+    }
+    return Outcome::kFailed;
   }
   if (!output) {
     if (!c.args.back()) c.args.back() = solver_.fresh(Kind::kType, c.span);

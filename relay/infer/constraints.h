@@ -73,6 +73,7 @@ class Constraints {
   Outcome broadcast_dims(Constraint& c, std::span<const TypeRef> shapes);
   Outcome solve_identity(Constraint& c);
   Outcome solve_general(Constraint& c);
+  bool expect_inputs(Constraint& c, std::vector<TypeRef>& inputs);
   /// Gives inputs that are still open the types that the relation expects. False if one is refuted.
   bool expect_inputs(const Constraint& c, std::vector<TypeRef>& inputs);
   Outcome solve_numeric(Constraint& c, Numeric numeric);

@@ -63,6 +63,17 @@ TEST(InferT3, ShapesThatCannotBroadcast) {
               HasSubstr("Broadcast cannot hold for (3, 2) and (4, 5)"));
 }
 
+TEST(InferT3, InputsThatTheOthersDetermine) {
+  EXPECT_EQ(signature("fn (%x: Tensor[(2, 3), float32], %w) { nn.dense(%x, %w, units=5) }"),
+            "fn (Tensor[(2, 3), float32], Tensor[(5, 3), float32]) -> Tensor[(2, 5), float32]");
+  EXPECT_EQ(signature("fn (%x: Tensor[(2, 3), float32], %g, %b) { nn.layer_norm(%x, %g, %b) }"),
+            "fn (Tensor[(2, 3), float32], Tensor[(3), float32], Tensor[(3), float32]) -> "
+            "Tensor[(2, 3), float32]");
+  EXPECT_THAT(signature("fn (%x: Tensor[(2, 3), float32]) { let %f = fn (%w) { nn.dense(%x, %w, units=5) }; "
+                        "%f(1f) }"),
+              StartsWith("error: "));
+}
+
 // ---- T4, T8: literals ----
 
 TEST(InferT4, TakesTheDtypeOfItsContext) {
