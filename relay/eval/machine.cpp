@@ -250,6 +250,9 @@ class Machine {
           throw RuntimeError("no clause of the match fits a value made by " +
                              (args_[0].is_data() ? args_[0].constructor()->name.str()
                                                  : std::string(kind_name(args_[0].kind()))));
+        case Code::kCheck:
+          plan.checks[at.a].run(args_);
+          break;
         case Code::kRefCreate:
           slots()[at.dst] = Value::reference(std::move(args_[0]));
           break;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <relay/eval/apply.h>
+#include <relay/eval/check.h>
 #include <relay/ir/module.h>
 #include <relay/runtime/value.h>
 
@@ -27,6 +28,7 @@ enum class Code : uint8_t {
   kJump,       // continue at a
   kMatch,      // unless arg 0 fits matches[a] (binding its slots) continue at b
   kNoMatch,    // arg 0 fits no clause: fails
+  kCheck,      // args fit checks[a]
   kRefCreate,
   kRefRead,
   kRefWrite,
@@ -73,6 +75,7 @@ struct Plan {
   std::vector<const ConstructorInfo*> constructors;
   std::vector<Plan*> plans;
   std::vector<MatchClause> matches;
+  std::vector<ShapeCheck> checks;
   std::vector<std::unique_ptr<ApplySite>> sites;
 };
 

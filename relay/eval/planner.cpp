@@ -208,11 +208,51 @@ class Planner {
     return slot;
   }
 
+  // ---- Declared shapes (T15) ------------------------------------------------------------------
+
+  // Whether a value may have another shape than its annotation, as far as inference knows.
+  static bool may_differ(const Expr* value, const TypeRef& annotation) {
+    if (!annotation || !has_shape_to_check(annotation)) return false;
+    return value->type() == nullptr || value->type()->has_any_dim();
+  }
+
+  static Span span_of(const Expr* value, const Expr* user) {
+    while (const auto* let = value->as<Let>()) value = let->body().get();
+    return value->is<Var>() || !value->span().known() ? user->span() : value->span();
+  }
+
+  void emit_check(std::vector<ShapeCheck::Part> parts, const std::vector<uint32_t>& slots) {
+    Plan& plan = *unit_->plan;
+    auto first = static_cast<uint32_t>(plan.args.size());
+    for (uint32_t slot : slots) plan.args.push_back({slot});
+    Instruction& check = emit(Code::kCheck, nullptr);
+    check.first_arg = first;
+    check.num_args = static_cast<uint32_t>(slots.size());
+    check.a = static_cast<uint32_t>(plan.checks.size());
+    check.span = parts.back().span;
+    plan.checks.push_back({std::move(parts)});
+  }
+
   void emit_function() {
+    const auto* function = static_cast<const Function*>(regions_.expr(unit_->node));
+    std::vector<ShapeCheck::Part> parts;
+    std::vector<uint32_t> slots;
+    for (const VarRef& param : function->params()) {
+      if (!param->annotation() || !has_shape_to_check(param->annotation())) continue;
+      parts.push_back({param->annotation(), "%" + param->name().str() + " of " + unit_->plan->name, param->span()});
+      slots.push_back(unit_->var_slots[param.get()]);
+    }
+    if (!parts.empty()) emit_check(parts, slots);
+
+    const Expr* value = function->body().get();
+    bool check_result =
+        function->ret_type() && value->type() != nullptr && may_differ(value, function->ret_type());
     std::vector<Task> tasks;
     Task body;
     body.region = regions_.region_of(unit_->node, 0);
-    body.tail = true;
+    body.tail = !check_result;
+    if (check_result) body.result = fresh_slot(unit_);
+    uint32_t result = body.result;
     tasks.push_back(std::move(body));
     while (!tasks.empty()) {
       if (tasks.back().is_choice) {
@@ -221,6 +261,11 @@ class Planner {
         advance_region(tasks);
       }
     }
+    if (!check_result) return;
+    parts.push_back({function->ret_type(), "the result of " + unit_->plan->name, span_of(value, function)});
+    slots.push_back(result);
+    emit_check(std::move(parts), slots);
+    emit(Code::kReturn, nullptr, {result});
   }
 
   void advance_region(std::vector<Task>& tasks) {
@@ -234,7 +279,12 @@ class Planner {
       const Expr* expr = regions_.expr(step.node);
       if (step.bind) {
         const auto* let = static_cast<const Let*>(expr);
-        unit_->var_slots[let->var().get()] = operand_slot(step.node, 0);
+        uint32_t slot = operand_slot(step.node, 0);
+        unit_->var_slots[let->var().get()] = slot;
+        const TypeRef& type = let->var()->annotation();
+        if (may_differ(let->value().get(), type)) {
+          emit_check({{type, "the value of %" + let->var()->name().str(), span_of(let->value().get(), let)}}, {slot});
+        }
         continue;
       }
       if (expr->is<Let>()) continue;  // its value is its body's
