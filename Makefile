@@ -7,7 +7,7 @@ BUILD := build
 CONFIGURE_OPTIONS := -DRELAY_WERROR=$(or $(RELAY_WERROR),OFF)
 SOURCES = git ls-files -z '*.cpp' '*.h'
 
-.PHONY: all build demo test bench format check-format lint golden asan coverage setup clean
+.PHONY: all build demo test bench docs format check-format lint golden asan coverage setup clean
 
 all: build
 
@@ -48,11 +48,21 @@ golden: setup build
 	@tests/update_golden
 	@git --no-pager diff --stat -- tests
 
+# The pages that are generated from the declarations; a test compares them.
+docs: build
+	@$(BUILD)/bin/relay doc operators > docs/operators.md
+	@$(BUILD)/bin/relay doc passes > docs/passes.md
+
 format:
 	@scripts/setup.sh --only clang-format
 	@$(SOURCES) | xargs -0 -r clang-format -i
 
-check-format:
+check-# The pages that are generated from the declarations; a test compares them.
+docs: build
+	@$(BUILD)/bin/relay doc operators > docs/operators.md
+	@$(BUILD)/bin/relay doc passes > docs/passes.md
+
+format:
 	@scripts/setup.sh --only clang-format
 	@$(SOURCES) | xargs -0 -r clang-format --dry-run -Werror
 

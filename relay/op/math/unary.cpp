@@ -30,6 +30,7 @@ RELAY_UNARY_OP("log", "Natural logarithm.", floats(), apply(UnaryOp::kLog)).leve
 RELAY_UNARY_OP("log2", "Logarithm to base 2.", floats(), apply(UnaryOp::kLog2)).level(1);
 RELAY_UNARY_OP("log10", "Logarithm to base 10.", floats(), apply(UnaryOp::kLog10)).level(1);
 RELAY_UNARY_OP("sqrt", "Square root.", floats(), apply(UnaryOp::kSqrt)).level(1);
+RELAY_UNARY_OP("reciprocal", "1 / x.", floats(), [](Scalar x) { return 1.0 / std::move(x); }).level(1);
 RELAY_UNARY_OP("rsqrt", "Reciprocal of the square root.", floats(), apply(UnaryOp::kRsqrt)).level(1);
 RELAY_UNARY_OP("sigmoid", "1 / (1 + exp(-x)).", floats(), apply(UnaryOp::kSigmoid)).level(1);
 RELAY_UNARY_OP("tanh", "Hyperbolic tangent.", floats(), apply(UnaryOp::kTanh)).level(1);
