@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "infer_test_util.h"
+#include <tests/unit/infer_test_util.h>
 
 namespace relay {
 namespace {

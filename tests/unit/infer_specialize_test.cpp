@@ -5,7 +5,7 @@
 #include <relay/ir/visit.h>
 #include <relay/print/print.h>
 
-#include "infer_test_util.h"
+#include <tests/unit/infer_test_util.h>
 
 namespace relay {
 namespace {

@@ -1,5 +1,5 @@
 // What wrong programs are told, and where.
-#include "parse_helpers.h"
+#include <tests/unit/parse_helpers.h>
 
 namespace relay {
 namespace {

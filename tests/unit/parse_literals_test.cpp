@@ -1,5 +1,5 @@
 // Numbers, constants, attributes, metadata.
-#include "parse_helpers.h"
+#include <tests/unit/parse_helpers.h>
 
 #include <cmath>
 

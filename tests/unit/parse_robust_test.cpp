@@ -1,5 +1,5 @@
 // Size, depth, little stack, damaged text.
-#include "parse_helpers.h"
+#include <tests/unit/parse_helpers.h>
 
 #include <pthread.h>
 
@@ -10,7 +10,7 @@
 #include <random>
 #include <sstream>
 
-#include "test_paths.h"
+#include <tests/unit/test_paths.h>
 
 namespace relay {
 namespace {

@@ -1,5 +1,5 @@
 // Every construct in both spellings (language.md §1).
-#include "parse_helpers.h"
+#include <tests/unit/parse_helpers.h>
 
 namespace relay {
 namespace {
