@@ -69,6 +69,7 @@ bool Parser::parse_item(std::vector<Item>& items, ExprRef& result, Ends ends, bo
     return false;
   }
   if (at_word(kwFreeVar) && peek().is(Tok::kLocal)) {
+    if (ends != Ends::kText) error(span(tok_), "free_var can only stand before an expression that is the whole input");
     parse_free_var();
     return false;
   }
@@ -208,7 +209,14 @@ void Parser::parse_free_var() {
   advance();
   skip_virtual_device();
   TypeRef type;
-  if (accept(Tok::kColon)) type = parse_type();
+  if (accept(Tok::kColon)) {
+    // It becomes a parameter of @main, so its dimension names are that function's.
+    dim_names_ = DimNames::kSignature;
+    implicit_ = &free_dims_;
+    type = parse_type();
+    dim_names_ = DimNames::kLocal;
+    implicit_ = nullptr;
+  }
   VarRef var = make_var(Name(name_of(name.symbol)), std::move(type), span(name));
   bind_var(name.symbol, var, span(name));
   free_vars_.push_back(std::move(var));

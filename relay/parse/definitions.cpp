@@ -262,6 +262,7 @@ void Parser::end_definition() {
   verified_.clear();
   verified_roots_.clear();
   free_vars_.clear();
+  free_dims_.clear();
   effects_ = 0;
 }
 
@@ -354,7 +355,9 @@ void Parser::add_main(Module& module, ExprRef expr, Span span) {
     function = FunctionRef(expr->as<Function>());
   } else {
     Span where = expr->span();
-    function = make_function(free_vars_, std::move(expr), {}, {}, {}, {}, where);
+    std::vector<TypeVarRef> type_params;
+    add_implicit(type_params, std::move(free_dims_));
+    function = make_function(free_vars_, std::move(expr), {}, std::move(type_params), {}, {}, where);
   }
   module.add_function(Name("main"), std::move(function));
 }

@@ -165,7 +165,7 @@ ExprRef Parser::parse_paren() {
   size_t begin = tok_.begin;
   Bracket bracket(*this);
   if (accept(Tok::kRParen)) return make_tuple({}, span_from(begin));
-  if (at_word(kwLet) || at_word(kwFreeVar) || (at(Tok::kLocal) && peek().is(Tok::kAssign))) {
+  if (at_word(kwLet) || (at(Tok::kLocal) && peek().is(Tok::kAssign))) {
     BlockScope scope(*this);
     ExprRef result = parse_items(Ends::kParen);
     expect(Tok::kRParen, "after the expression");

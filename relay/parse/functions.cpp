@@ -1,4 +1,6 @@
 // Functions: type parameters, parameters, attributes, result, constraints, body.
+#include <algorithm>
+
 #include <relay/parse/parser.h>
 
 namespace relay::parsing {
@@ -52,6 +54,14 @@ void Parser::parse_params(std::vector<VarRef>& params, std::vector<Token>& names
   if (!values.empty()) attrs = make_dict_attrs(std::move(values));
 }
 
+// By name: where a dimension is met first depends on how a term is written, and `n + m` may print as
+// `m + n`.
+void Parser::add_implicit(std::vector<TypeVarRef>& type_params, std::vector<TypeVarRef> implicit) {
+  std::sort(implicit.begin(), implicit.end(),
+            [](const TypeVarRef& a, const TypeVarRef& b) { return a->name() < b->name(); });
+  type_params.insert(type_params.end(), implicit.begin(), implicit.end());
+}
+
 FunctionRef Parser::parse_function(size_t begin) {
   Nesting nesting(*this);
   TypeScope type_scope(*this);
@@ -84,7 +94,7 @@ FunctionRef Parser::parse_function(size_t begin) {
   for (size_t i = 0; i < params.size(); ++i) bind_var(names[i].symbol, params[i], span(names[i]));
   if (!at(Tok::kLBrace)) fail_expected("'{' before the function's body");
   ExprRef body = parse_block();
-  type_params.insert(type_params.end(), implicit.begin(), implicit.end());
+  add_implicit(type_params, std::move(implicit));
   return make_function(std::move(params), std::move(body), std::move(result), std::move(type_params),
                        std::move(constraints), std::move(attrs), span_from(begin));
 }

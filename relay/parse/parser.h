@@ -228,6 +228,7 @@ class Parser {
 
   // ---- Functions ----
   FunctionRef parse_function(size_t begin);
+  static void add_implicit(std::vector<TypeVarRef>& type_params, std::vector<TypeVarRef> implicit);
   void parse_params(std::vector<VarRef>& params, std::vector<Token>& names, AttrsRef& attrs);
   void skip_virtual_device();
 
@@ -356,6 +357,7 @@ class Parser {
   uint32_t last_block_ = 0;
   std::vector<TypeName> type_names_;
   std::vector<VarRef> free_vars_;
+  std::vector<TypeVarRef> free_dims_;  // dimension names in their types
 
   std::vector<DataHead> data_;
   std::unordered_map<Symbol, size_t> data_index_;

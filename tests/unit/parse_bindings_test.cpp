@@ -91,7 +91,7 @@ TEST(ParseDimensions, ImplicitParameters) {
     }
     return all;
   };
-  EXPECT_EQ(names(function(result)), "n m k ");
+  EXPECT_EQ(names(function(result)), "k m n ");
   const auto* let = function(result)->body()->as<Let>();
   const auto* inner = let->body()->as<Function>();
   EXPECT_EQ(names(inner), "i ");
@@ -99,6 +99,13 @@ TEST(ParseDimensions, ImplicitParameters) {
   EXPECT_EQ(dim(let->var().get(), 0), dim(function(result)->params()[0].get(), 0));
   EXPECT_EQ(dim(inner->params()[0].get(), 0), dim(function(result)->params()[0].get(), 0));
   EXPECT_TRUE(dim(let->var().get(), 1).as_symbol()->implicit());
+}
+
+TEST(ParseDimensions, OrderDoesNotDependOnSpelling) {
+  expect_same("fn(%x: Tensor[(n + m), int8]) { %x }", "fn(%x: Tensor[(m + n), int8]) { %x }");
+  expect_same("free_var %x : Tensor[(n), int8]; free_var %y : Tensor[(n), int8]; (%x, %y)",
+              "fn(%x: Tensor[(n), int8], %y: Tensor[(n), int8]) { (%x, %y) }");
+  EXPECT_EQ(problem("def @f() { free_var %x; %x }"), "1:12 free_var can only stand before an expression that is the whole input");
 }
 
 TEST(ParseSpans, Expressions) {
