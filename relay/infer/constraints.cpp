@@ -137,7 +137,8 @@ namespace {
 Outcome Constraints::fail(const Constraint& c, std::string message,
                           const std::vector<DiagnosticNote>& notes) {
   Name name = c.op != nullptr ? c.op->name() : c.relation->name;
-  if (message.find(name.view()) == std::string::npos) message = name.str() + ": " + message;
+  bool named = c.relation == projection_relation() || message.find(name.view()) != std::string::npos;
+  if (!named) message = name.str() + ": " + message;
   Diagnostic diagnostic = Diagnostic::error(std::move(message), c.span);
   for (const DiagnosticNote& note : notes) diagnostic.notes.push_back(note);
   if (c.defined.known() && !(c.defined == c.span)) {

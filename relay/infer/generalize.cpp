@@ -11,6 +11,8 @@ namespace {
 
 /// More residual constraints in one scheme are refused (T9).
 constexpr size_t kMaxConstraints = 256;
+/// So many that joining them is not tried.
+constexpr size_t kMaxMerged = 4096;
 
 /// Unsolved variables of some types.
 struct Variables {
@@ -149,7 +151,9 @@ int32_t Inferencer::close_scope(const Scope& scope, const TypeRef& type,
   if (scheme.constraints.empty() && scheme.declared.empty() && !known->has_incomplete()) {
     return kNoScheme;
   }
-  if (!scheme.constraints.empty()) merge_broadcasts(scheme.constraints, type);
+  if (!scheme.constraints.empty() && scheme.constraints.size() <= kMaxMerged) {
+    merge_broadcasts(scheme.constraints, type);
+  }
   if (scheme.constraints.size() > kMaxConstraints) {
     sink_.add(Diagnostic::error("the type of this function has " +
                                     std::to_string(scheme.constraints.size()) +
