@@ -114,10 +114,11 @@ void Inferencer::enter_function(const Function* function, const Var* bound_to, b
     if (param->annotation()) {
       type = annotation(param->annotation(), param->span());
       if (type->has_binder()) {
-        sink_.add(Diagnostic::error("parameter %" + param->name().str() +
-                                        " cannot have a polymorphic type: " + display(solver_, type),
-                                    param->span())
-                      .help("declare the type parameters on the function itself"));
+        sink_.add(
+            Diagnostic::error("parameter %" + param->name().str() +
+                                  " cannot have a polymorphic type: " + display(solver_, type),
+                              param->span())
+                .help("declare the type parameters on the function itself"));
         type = failed(param->span());
       }
       for (const TypeVarRef& var : free_type_vars(type)) in_params.insert(var.get());
@@ -133,16 +134,17 @@ void Inferencer::enter_function(const Function* function, const Var* bound_to, b
     // T13: a dimension named only in the result is the body's to choose.
     std::unordered_map<const TypeVar*, TypeRef> chosen;
     for (const TypeVarRef& var : free_type_vars(scope.result)) {
-      if (var->kind() != Kind::kShapeVar || !var->implicit() || in_params.count(var.get()) != 0) continue;
+      if (var->kind() != Kind::kShapeVar || !var->implicit() || in_params.count(var.get()) != 0)
+        continue;
       if (solver_.level_of(var.get()) != solver_.level()) continue;
       chosen.emplace(var.get(), DimType::make(solver_.fresh_dim()));
     }
-    scope.body_result =
-        chosen.empty() ? scope.result
-                       : substitute(scope.result, [&](const TypeVar* var) -> TypeRef {
-                           auto found = chosen.find(var);
-                           return found == chosen.end() ? TypeRef() : found->second;
-                         });
+    scope.body_result = chosen.empty()
+                            ? scope.result
+                            : substitute(scope.result, [&](const TypeVar* var) -> TypeRef {
+                                auto found = chosen.find(var);
+                                return found == chosen.end() ? TypeRef() : found->second;
+                              });
   } else if (!function->constraints().empty()) {
     scope.result = scope.body_result = solver_.fresh(Kind::kType, function->span());
   }
@@ -161,9 +163,9 @@ void Inferencer::enter_function(const Function* function, const Var* bound_to, b
       }
     }
     if (c.args.size() < 2 && c.relation != num_relation() && c.relation != float_relation()) {
-      sink_.add(Diagnostic::error("relation " + c.relation->name.str() +
-                                      " needs at least one parameter",
-                                  function->span()));
+      sink_.add(
+          Diagnostic::error("relation " + c.relation->name.str() + " needs at least one parameter",
+                            function->span()));
       continue;
     }
     constraints_.require(std::move(c));
@@ -183,8 +185,8 @@ Value Inferencer::leave_function(const Function* function, const TypeRef& body) 
   TypeRef result = body;
   if (scope.body_result) {
     if (!solver_.unify(scope.body_result, body)) {
-      Diagnostic diagnostic = type_mismatch(solver_, "the result of the function", scope.body_result,
-                                            body, body_span);
+      Diagnostic diagnostic =
+          type_mismatch(solver_, "the result of the function", scope.body_result, body, body_span);
       diagnostic.note("the function is declared here", function->span());
       sink_.add(std::move(diagnostic));
     }
@@ -196,8 +198,9 @@ Value Inferencer::leave_function(const Function* function, const TypeRef& body) 
   if (scope.bound_to != nullptr) {
     const Value* self = vars_.find(scope.bound_to);
     if (!solver_.unify(self->type, type)) {
-      Diagnostic diagnostic = type_mismatch(solver_, "the function %" + scope.bound_to->name().str(),
-                                            self->type, type, function->span());
+      Diagnostic diagnostic =
+          type_mismatch(solver_, "the function %" + scope.bound_to->name().str(), self->type, type,
+                        function->span());
       diagnostic.note("it is used or annotated with another type", scope.bound_to->span());
       sink_.add(std::move(diagnostic));
     }
@@ -249,10 +252,10 @@ void Inferencer::step_match(Frame& frame, const Match* match) {
       type = joined;
       continue;
     }
-    Diagnostic diagnostic = Diagnostic::error("the clauses of a match have different types: " +
-                                                  display(solver_, type) + " and " +
-                                                  display(solver_, next),
-                                              body_span);
+    Diagnostic diagnostic =
+        Diagnostic::error("the clauses of a match have different types: " + display(solver_, type) +
+                              " and " + display(solver_, next),
+                          body_span);
     diagnostic.note("the first clause is " + display(solver_, type),
                     use_span(match->clause_bodies()[0].get(), match));
     explain(diagnostic, solver_);

@@ -84,10 +84,11 @@ Outcome Constraints::solve_elementwise(Constraint& c, bool compare) {
     }
   }
   if (rigid) {
-    // A declared type: it must be a tensor, which only callers know. Of one input with itself the result
-    // is known all the same.
+    // A declared type: it must be a tensor, which only callers know. Of one input with itself the
+    // result is known all the same.
     bool same = true;
-    for (size_t i = 1; i < inputs; ++i) same &= solver_.resolve(c.args[i]) == solver_.resolve(c.args[0]);
+    for (size_t i = 1; i < inputs; ++i)
+      same &= solver_.resolve(c.args[i]) == solver_.resolve(c.args[0]);
     if (!c.args[inputs]) {
       c.args[inputs] = same && !compare ? c.args[0] : solver_.fresh(Kind::kType, c.span);
     } else if (same && !compare && !solver_.unify(c.args[inputs], c.args[0])) {
@@ -181,11 +182,10 @@ Outcome Constraints::broadcast_dims(Constraint& c, std::span<const TypeRef> shap
       }
       dims.push_back(d);
     }
-    bool variable =
-        std::any_of(dims.begin(), dims.end(), [](Dim d) { return d.has_variable(); });
+    bool variable = std::any_of(dims.begin(), dims.end(), [](Dim d) { return d.has_variable(); });
     if (dims.empty() || !extent.is_int(1)) {
-      result[i] = extent;                // a known k ≠ 1 decides the result;
-      wait |= variable;                  // an unknown against it stays in {1, k}
+      result[i] = extent;  // a known k ≠ 1 decides the result;
+      wait |= variable;    // an unknown against it stays in {1, k}
     } else if (dims.size() == 1) {
       result[i] = dims[0];
     } else if (variable) {

@@ -12,15 +12,15 @@ void Inferencer::solve() {
 
 TypeRef Inferencer::literal_type(const Literal* literal) {
   const LiteralValue& value = literal->value();
-  TypeRef type = solver_.fresh_scalar(literal_class(value), literal_is_wide(value), literal->span());
-  numeric_slots_.push_back(
-      type->as<TensorType>()->dtype_type()->as<IncompleteType>()->id());
+  TypeRef type =
+      solver_.fresh_scalar(literal_class(value), literal_is_wide(value), literal->span());
+  numeric_slots_.push_back(type->as<TensorType>()->dtype_type()->as<IncompleteType>()->id());
   literals_.emplace_back(literal, type);
   return type;
 }
 
-// The dtype, or the variable for it, that a literal argument of an elementwise operator shares with another
-// argument.
+// The dtype, or the variable for it, that a literal argument of an elementwise operator shares with
+// another argument.
 static TypeRef dtype_among(Solver& solver, std::span<const Value> args) {
   TypeRef variable;
   for (const Value& arg : args) {
@@ -35,8 +35,8 @@ static TypeRef dtype_among(Solver& solver, std::span<const Value> args) {
   return variable;
 }
 
-// Literals that are arguments of an operator were left open: give them the dtype of the others at once
-// where that is certain, else a variable. True if any became a variable.
+// Literals that are arguments of an operator were left open: give them the dtype of the others at
+// once where that is certain, else a variable. True if any became a variable.
 bool Inferencer::adopt_literals(const Call* call, const Operator* op, size_t base) {
   const Relation::Form form = op->relation()->form;
   bool open = false;
@@ -144,7 +144,8 @@ TypeRef Inferencer::call_operator(const Call* call, const Operator* op, size_t b
   // Calls on closed types repeat: the relation is a function, so its last results are kept.
   Context::OpEntry* entry = nullptr;
   if (known && !reads_constants && count <= 3) {
-    uint64_t hash = reinterpret_cast<uintptr_t>(op) ^ reinterpret_cast<uintptr_t>(call->attrs().get());
+    uint64_t hash =
+        reinterpret_cast<uintptr_t>(op) ^ reinterpret_cast<uintptr_t>(call->attrs().get());
     for (size_t i = 0; i < count; ++i) {
       hash = hash_combine(hash, reinterpret_cast<uintptr_t>(values_[base + i].type.get()));
     }
@@ -187,7 +188,8 @@ TypeRef Inferencer::call_operator(const Call* call, const Operator* op, size_t b
   return output;
 }
 
-TypeRef Inferencer::call_constructor(const Call* call, const Constructor* constructor, size_t base) {
+TypeRef Inferencer::call_constructor(const Call* call, const Constructor* constructor,
+                                     size_t base) {
   TypeRef scheme = context_.constructor_scheme(*constructor, call->callee()->span());
   if (!scheme) return failed(call->span());
   if (constructor->type() != scheme.get()) constructor->set_type(scheme);
@@ -204,7 +206,8 @@ void Inferencer::note_definition(Diagnostic& diagnostic, const Expr* callee, siz
     const Var* var = function->params()[param].get();
     if (var->span().known()) diagnostic.note("the parameter %" + var->name().str(), var->span());
   } else if (const auto* var = callee->as<Var>()) {
-    if (var->span().known()) diagnostic.note("%" + var->name().str() + " is defined here", var->span());
+    if (var->span().known())
+      diagnostic.note("%" + var->name().str() + " is defined here", var->span());
   }
 }
 
@@ -212,9 +215,7 @@ TypeRef Inferencer::call_value(const Call* call, const TypeRef& callee, size_t f
   auto args = call->args();
   const Expr* callee_expr = call->callee().get();
   std::string name;
-  auto callee_name = [&] {
-    return name.empty() ? name = source_text(callee_expr) : name;
-  };
+  auto callee_name = [&] { return name.empty() ? name = source_text(callee_expr) : name; };
   std::vector<Constraint> constraints = std::exchange(deferred_, {});
   std::vector<TypeRef> types;
   types.reserve(args.size());
@@ -237,10 +238,10 @@ TypeRef Inferencer::call_value(const Call* call, const TypeRef& callee, size_t f
     result = func->result();
     if (func->params().size() != args.size()) {
       size_t wanted = func->params().size();
-      Diagnostic diagnostic = Diagnostic::error(
-          callee_name() + " takes " + std::to_string(wanted) +
-              (wanted == 1 ? " argument" : " arguments") + ", found " + std::to_string(args.size()),
-          call->span());
+      Diagnostic diagnostic = Diagnostic::error(callee_name() + " takes " + std::to_string(wanted) +
+                                                    (wanted == 1 ? " argument" : " arguments") +
+                                                    ", found " + std::to_string(args.size()),
+                                                call->span());
       note_definition(diagnostic, callee_expr, args.size());
       sink_.add(std::move(diagnostic));
     }
@@ -251,15 +252,15 @@ TypeRef Inferencer::call_value(const Call* call, const TypeRef& callee, size_t f
       solver_.set_span(arg_span);
       if (solver_.unify(param, types[i])) continue;
       Diagnostic diagnostic =
-          type_mismatch(solver_, "argument " + std::to_string(i + 1) + " of " + callee_name(), param,
-                        types[i], arg_span);
+          type_mismatch(solver_, "argument " + std::to_string(i + 1) + " of " + callee_name(),
+                        param, types[i], arg_span);
       note_definition(diagnostic, callee_expr, i);
       sink_.add(std::move(diagnostic));
     }
   } else {
-    sink_.add(Diagnostic::error(callee_name() + " is called, but it is no function: it is " +
-                                    display(solver_, known),
-                                use_span(callee_expr, call)));
+    sink_.add(Diagnostic::error(
+        callee_name() + " is called, but it is no function: it is " + display(solver_, known),
+        use_span(callee_expr, call)));
     result = failed(call->span());
   }
   solver_.settle_any();
@@ -300,8 +301,8 @@ TypeRef Context::constructor_scheme(const Constructor& constructor, Span span) {
   if (defined) {
     scheme = constructor_type(*data, constructor);
   } else {
-    sink.add(Diagnostic::error("constructor " + constructor.name().str() + " belongs to no type of the module",
-                               span));
+    sink.add(Diagnostic::error(
+        "constructor " + constructor.name().str() + " belongs to no type of the module", span));
   }
   constructors_.emplace(&constructor, scheme);
   return scheme;
@@ -328,16 +329,18 @@ TypeRef Context::operator_scheme(const Operator* op) {
   std::vector<TypeVarRef> vars;
   std::vector<TypeRef> params;
   for (size_t i = 0; i < op->num_inputs(); ++i) {
-    vars.push_back(TypeVar::make(i < 8 ? Name(kNames[i]) : Name("a" + std::to_string(i)), Kind::kType));
+    vars.push_back(
+        TypeVar::make(i < 8 ? Name(kNames[i]) : Name("a" + std::to_string(i)), Kind::kType));
     params.emplace_back(vars.back());
   }
   vars.push_back(TypeVar::make("r", Kind::kType));
   TypeRef result = vars.back();
   std::vector<TypeRef> args = params;
   args.push_back(result);
-  RelationTypeRef relation = RelationType::make(op->relation(), std::move(args),
-                                                static_cast<int>(op->num_inputs()), default_attrs(op));
-  TypeRef scheme = FuncType::make(std::move(params), std::move(result), std::move(vars), {relation});
+  RelationTypeRef relation = RelationType::make(
+      op->relation(), std::move(args), static_cast<int>(op->num_inputs()), default_attrs(op));
+  TypeRef scheme =
+      FuncType::make(std::move(params), std::move(result), std::move(vars), {relation});
   operators_.emplace(op, scheme);
   return scheme;
 }

@@ -22,9 +22,7 @@ struct NumAttrs {
 };
 
 // These relations are solved here; they never run as functions of types.
-TypeRef infer_nothing(const RelationCall& call) {
-  call.fail("this relation has no operator");
-}
+TypeRef infer_nothing(const RelationCall& call) { call.fail("this relation has no operator"); }
 
 const Relation* make_relation(const char* name, const char* doc) {
   Relation relation;
@@ -63,15 +61,13 @@ Readiness readiness(const Type* type) {
   }
 }
 
-// Terms over values that an operator reads mean nothing outside it: the dimension is known only at run
-// time.
+// Terms over values that an operator reads mean nothing outside it: the dimension is known only at
+// run time.
 TypeRef hide_values(const TypeRef& type) {
   std::function<TypeRef(const TypeRef&)> leaf = [](const TypeRef& t) { return t; };
   std::function<Dim(Dim)> dim = [](Dim d) {
     bool reads = false;
-    for_each_atom(d, [&](Dim atom) {
-      reads |= atom.is_term() && atom.term().op == DimOp::kValue;
-    });
+    for_each_atom(d, [&](Dim atom) { reads |= atom.is_term() && atom.term().op == DimOp::kValue; });
     return reads ? Dim::any() : d;
   };
   // map_type skips types without anything open, so terms over values must be looked for.
@@ -121,7 +117,9 @@ const Relation* numeric_relation(Numeric numeric) {
   return numeric == Numeric::kFloat ? float_relation() : num_relation();
 }
 AttrsRef numeric_attrs(bool wide) { return wide ? Attrs::make(NumAttrs{true}) : AttrsRef(); }
-bool is_wide(const AttrsRef& attrs) { return attrs && attrs->is<NumAttrs>() && attrs->as<NumAttrs>().wide; }
+bool is_wide(const AttrsRef& attrs) {
+  return attrs && attrs->is<NumAttrs>() && attrs->as<NumAttrs>().wide;
+}
 const Relation* projection_relation() {
   static const Relation* relation =
       make_relation("Projection", "The second type is a field of the first, a tuple.");
@@ -131,13 +129,15 @@ AttrsRef projection_attrs(uint32_t index) { return Attrs::make(ProjectionAttrs{i
 
 namespace {
 [[maybe_unused]] const bool registered =
-    (register_attrs_schema(attrs_schema<NumAttrs>()), num_relation()) != nullptr && float_relation() != nullptr && projection_relation() != nullptr;
+    (register_attrs_schema(attrs_schema<NumAttrs>()), num_relation()) != nullptr &&
+    float_relation() != nullptr && projection_relation() != nullptr;
 }
 
 Outcome Constraints::fail(const Constraint& c, std::string message,
                           const std::vector<DiagnosticNote>& notes) {
   Name name = c.op != nullptr ? c.op->name() : c.relation->name;
-  bool named = c.relation == projection_relation() || message.find(name.view()) != std::string::npos;
+  bool named =
+      c.relation == projection_relation() || message.find(name.view()) != std::string::npos;
   if (!named) message = name.str() + ": " + message;
   Diagnostic diagnostic = Diagnostic::error(std::move(message), c.span);
   for (const DiagnosticNote& note : notes) diagnostic.notes.push_back(note);
@@ -329,14 +329,14 @@ void Constraints::propagate() {
       if (outcome == Outcome::kWait) {
         for (const TypeRef& arg : c.args) solver_.watch(arg, id);
       } else {
-        c.state = outcome == Outcome::kSolved ? Constraint::State::kSolved
-                                              : Constraint::State::kFailed;
+        c.state =
+            outcome == Outcome::kSolved ? Constraint::State::kSolved : Constraint::State::kFailed;
       }
     }
     for (const Solver::DimEquality& equality : solver_.retry_dims()) {
-      sink_.add(Diagnostic::error("dimensions " + equality.a.str() + " and " + equality.b.str() +
-                                      " cannot be equal",
-                                  equality.span));
+      sink_.add(Diagnostic::error(
+          "dimensions " + equality.a.str() + " and " + equality.b.str() + " cannot be equal",
+          equality.span));
     }
   }
 }

@@ -13,8 +13,8 @@
 
 namespace relay::inference {
 
-/// One relation between types. The last of `args` is the output, except of relations on a dtype alone
-/// (Num, Float), which have none.
+/// One relation between types. The last of `args` is the output, except of relations on a dtype
+/// alone (Num, Float), which have none.
 struct Constraint {
   enum class State : uint8_t { kPending, kSolved, kFailed };
   const Relation* relation = nullptr;
@@ -79,7 +79,8 @@ class Constraints {
   Outcome solve_numeric(Constraint& c, Numeric numeric);
   Outcome solve_projection(Constraint& c);
   Outcome set_output_shape(Constraint& c, const TypeRef& shape);
-  Outcome fail(const Constraint& c, std::string message, const std::vector<DiagnosticNote>& notes = {});
+  Outcome fail(const Constraint& c, std::string message,
+               const std::vector<DiagnosticNote>& notes = {});
   Outcome fail(const Constraint& c, const Error& error);
   Outcome shapes_differ(const Constraint& c, std::span<const TypeRef> shapes);
 

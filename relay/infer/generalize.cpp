@@ -38,7 +38,9 @@ bool determined(Solver& solver, const Constraint& c, const Variables& known, uin
     solver.for_each_variable(
         input,
         [&](Slot& slot, uint32_t id) { all &= slot.level <= outer || known.slots.count(id) != 0; },
-        [&](DimSlot& slot, uint32_t id) { all &= slot.level <= outer || known.dims.count(id) != 0; });
+        [&](DimSlot& slot, uint32_t id) {
+          all &= slot.level <= outer || known.dims.count(id) != 0;
+        });
   }
   return all;
 }
@@ -87,9 +89,9 @@ bool Inferencer::default_ambiguous(const Scope& scope, const TypeRef& seeds, con
     constraints_.propagate();
     return true;
   }
-  // What came with the scheme of a called function and cannot be decided any more is an error at the
-  // call; a function's own ambiguity is left for its calls to decide, and so is what a function that the entry
-  // returns leaves open (T17).
+  // What came with the scheme of a called function and cannot be decided any more is an error at
+  // the call; a function's own ambiguity is left for its calls to decide, and so is what a function
+  // that the entry returns leaves open (T17).
   reach(type);
   for (ConstraintId id : pending) {
     Constraint& c = constraints_[id];
@@ -129,8 +131,9 @@ int32_t Inferencer::close_scope(const Scope& scope, const TypeRef& type,
     if (entry) {
       // Nothing but the arguments of the entry decides its types.
       const auto* func = solver_.resolve(type)->as<FuncType>();
-      seeds = func == nullptr ? TypeRef()
-                              : TypeRef(TupleType::make({func->params().begin(), func->params().end()}));
+      seeds = func == nullptr
+                  ? TypeRef()
+                  : TypeRef(TupleType::make({func->params().begin(), func->params().end()}));
     }
     if (pending.empty() && numeric_slots_.size() == scope.numeric_mark) break;
     if (!default_ambiguous(scope, seeds, type, pending)) break;
@@ -217,7 +220,8 @@ void Inferencer::merge_broadcasts(std::vector<ConstraintId>& ids, const TypeRef&
         if (!producers.emplace(shape.get(), n).second) ++other_uses[shape.get()];
       } else if (!direct || output) {
         solver_.for_each_variable(
-            c.args[i], [&](Slot& slot, uint32_t) { ++other_uses[solver_.resolve(slot.self).get()]; },
+            c.args[i],
+            [&](Slot& slot, uint32_t) { ++other_uses[solver_.resolve(slot.self).get()]; },
             [](DimSlot&, uint32_t) {});
       }
     }
@@ -319,8 +323,8 @@ TypeRef Inferencer::instantiate(const Value& value, std::span<const TypeRef> typ
 
 namespace {
 
-/// What the parameters of a function's type mention; a dimension outside that and of all constraints is
-/// the function's own choice (T13).
+/// What the parameters of a function's type mention; a dimension outside that and of all
+/// constraints is the function's own choice (T13).
 std::unordered_set<const TypeVar*> mentioned(const FuncType* func) {
   std::unordered_set<const TypeVar*> vars;
   for (const TypeRef& param : func->params()) {
@@ -336,8 +340,10 @@ std::unordered_set<const TypeVar*> mentioned(const FuncType* func) {
 
 }  // namespace
 
-// What each type parameter becomes in one instance: the type argument given for it, or something fresh.
-void Inferencer::choose(std::span<const TypeVarRef> params, const std::unordered_set<const TypeVar*>& inputs,
+// What each type parameter becomes in one instance: the type argument given for it, or something
+// fresh.
+void Inferencer::choose(std::span<const TypeVarRef> params,
+                        const std::unordered_set<const TypeVar*>& inputs,
                         std::span<const TypeRef> type_args, Span span,
                         std::unordered_map<const TypeVar*, TypeRef>& chosen) {
   size_t next = 0;
@@ -380,7 +386,8 @@ TypeRef Inferencer::instantiate_func(const FuncType* scheme, std::span<const Typ
     auto found = fresh.find(var);
     return found == fresh.end() ? TypeRef() : found->second;
   };
-  TypeRef body = FuncType::make({scheme->params().begin(), scheme->params().end()}, scheme->result());
+  TypeRef body =
+      FuncType::make({scheme->params().begin(), scheme->params().end()}, scheme->result());
   TypeRef type = substitute(body, replace);
   for (const RelationTypeRef& relation : scheme->constraints()) {
     Constraint c;
@@ -467,8 +474,8 @@ TypeRef Inferencer::instantiate_local(const Scheme& scheme, std::span<const Type
   return type;
 }
 
-// Of a polymorphic tuple only the field that is asked for is instantiated: what the others require would
-// stay undetermined. Null if it is none.
+// Of a polymorphic tuple only the field that is asked for is instantiated: what the others require
+// would stay undetermined. Null if it is none.
 TypeRef Inferencer::field_of_scheme(const Value& value, uint32_t index, Span span) {
   if (value.scheme == kNoScheme) return {};
   const Scheme& whole = schemes_[static_cast<size_t>(value.scheme)];

@@ -54,7 +54,8 @@ Homes::Homes(const Expr* root) {
     if (!expr->has_one_owner()) depths_[expr] = scopes[here].depth;
     uint32_t inner = kNone;
     if (const auto* let = expr->as<Let>()) {
-      if (let->value()->is<Function>() || (let->value()->is<Tuple>() && generalisable(let->value().get()))) {
+      if (let->value()->is<Function>() ||
+          (let->value()->is<Tuple>() && generalisable(let->value().get()))) {
         inner = static_cast<uint32_t>(scopes.size());
         scopes.push_back({here, scopes[here].depth + 1});
         bound.insert(let->value().get());

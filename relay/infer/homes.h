@@ -9,8 +9,8 @@ namespace relay::inference {
 /// Whether a let generalises its value (T5): a function, a name, or a tuple of these.
 bool generalisable(const Expr* value);
 
-/// A node of a graph that is used in a generalised function and outside belongs outside (language.md E1),
-/// so its types must not be generalised with the function.
+/// A node of a graph that is used in a generalised function and outside belongs outside
+/// (language.md E1), so its types must not be generalised with the function.
 class Homes {
  public:
   explicit Homes(const Expr* root);

@@ -51,7 +51,8 @@ class Groups {
         continue;
       }
       // T12: functions whose signature is fully written do not tie others together.
-      for (std::vector<size_t>& part : components(component, true)) groups_.push_back(std::move(part));
+      for (std::vector<size_t>& part : components(component, true))
+        groups_.push_back(std::move(part));
     }
   }
 
@@ -59,7 +60,8 @@ class Groups {
   bool called(size_t i) const { return called_[i]; }
 
  private:
-  std::vector<std::vector<size_t>> components(const std::vector<size_t>& nodes, bool skip_annotated) {
+  std::vector<std::vector<size_t>> components(const std::vector<size_t>& nodes,
+                                              bool skip_annotated) {
     constexpr size_t kUnseen = SIZE_MAX;
     size_t count = entries_.size();
     std::vector<size_t> order(count, kUnseen), low(count, 0);
@@ -117,8 +119,8 @@ class Groups {
   std::vector<std::vector<size_t>> groups_;
 };
 
-/// Whether everything in a function is typed, against the signatures as they are now. Global variables
-/// carry the signature that they were inferred against.
+/// Whether everything in a function is typed, against the signatures as they are now. Global
+/// variables carry the signature that they were inferred against.
 bool up_to_date(const Function* function, const Context& context) {
   if (function->type() == nullptr) return false;
   bool typed = true;
@@ -173,9 +175,8 @@ std::vector<Diagnostic> infer_types(const Module& module) {
 
 void infer_types_or_throw(const Module& module, std::vector<Diagnostic>* warnings) {
   std::vector<Diagnostic> diagnostics = infer_types(module);
-  bool failed = std::any_of(diagnostics.begin(), diagnostics.end(), [](const Diagnostic& d) {
-    return d.severity == Severity::kError;
-  });
+  bool failed = std::any_of(diagnostics.begin(), diagnostics.end(),
+                            [](const Diagnostic& d) { return d.severity == Severity::kError; });
   if (failed) throw Error(std::move(diagnostics));
   if (warnings != nullptr) {
     warnings->insert(warnings->end(), std::make_move_iterator(diagnostics.begin()),

@@ -10,11 +10,11 @@
 
 namespace relay {
 
-/// Infers and checks the whole module: publishes a type on every node (`Expr::type`) and on every global
-/// function its type or scheme. Nothing in the module is edited, except that literals keep their text
-/// and get a type. Functions already inferred against the same global signatures are not visited again.
-/// All problems are reported; the module is well typed if none is an error. Warnings (clauses that can
-/// never run, …) are reported too.
+/// Infers and checks the whole module: publishes a type on every node (`Expr::type`) and on every
+/// global function its type or scheme. Nothing in the module is edited, except that literals keep
+/// their text and get a type. Functions already inferred against the same global signatures are not
+/// visited again. All problems are reported; the module is well typed if none is an error. Warnings
+/// (clauses that can never run, …) are reported too.
 std::vector<Diagnostic> infer_types(const Module& module);
 
 /// As above, but throws `Error` if there are errors; warnings go to `warnings` if given.
@@ -26,24 +26,25 @@ TypeRef infer_expr_type(const ExprRef& expr, const Module& module);
 /// The type or scheme of a global function after `infer_types`.
 TypeRef function_signature(const Module& module, Name function);
 
-/// The type of a call's result: what the signature quantifies only for the result belongs to that (T17),
-/// so a function that is returned may be polymorphic.
+/// The type of a call's result: what the signature quantifies only for the result belongs to that
+/// (T17), so a function that is returned may be polymorphic.
 TypeRef result_type(const FuncType* signature);
 
-/// Specialises (T16, T17): a module whose entry takes exactly `arguments` and in which every function
-/// reachable from it is monomorphic in what matters (constraints, literals, operators); literals have
-/// become constants. All types are published. Throws `Error` when the arguments do not fit.
-/// The result's entry has the same name. `arguments` are closed types.
+/// Specialises (T16, T17): a module whose entry takes exactly `arguments` and in which every
+/// function reachable from it is monomorphic in what matters (constraints, literals, operators);
+/// literals have become constants. All types are published. Throws `Error` when the arguments do
+/// not fit. The result's entry has the same name. `arguments` are closed types.
 Module specialize(const Module& module, Name entry, std::span<const TypeRef> arguments);
 
-/// Well-formedness apart from types: every variable bound once and used in scope, effectful nodes with one
-/// parent (E4), no TempExpr. Empty if all is well.
+/// Well-formedness apart from types: every variable bound once and used in scope, effectful nodes
+/// with one parent (E4), no TempExpr. Empty if all is well.
 std::vector<Diagnostic> verify(const Module& module);
 
 /// The kind of a type, checking everything inside; problems (language.md §3) are added to `sink`.
 Kind check_kind(const TypeRef& type, const Module& module, DiagnosticSink& sink, Span span = {});
 
-/// Example values that no clause of a match covers (at most `most`), as patterns; empty if complete.
+/// Example values that no clause of a match covers (at most `most`), as patterns; empty if
+/// complete.
 std::vector<PatternRef> unmatched_cases(const Match& match, const Module& module, size_t most = 4);
 
 }  // namespace relay

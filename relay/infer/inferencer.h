@@ -47,8 +47,9 @@ struct Context {
   std::unordered_map<const Operator*, AttrsRef> attrs_;
 };
 
-/// A generalised type (T6). Variables that are `generic` are copied for each use; constraints are the
-/// scheme's uninstantiated copy, which stays alive and refines it when outer variables are solved.
+/// A generalised type (T6). Variables that are `generic` are copied for each use; constraints are
+/// the scheme's uninstantiated copy, which stays alive and refines it when outer variables are
+/// solved.
 struct Scheme {
   TypeRef type;
   std::vector<TypeVarRef> declared;
@@ -58,8 +59,8 @@ struct Scheme {
 
 constexpr int32_t kNoScheme = -1;
 
-/// The type of an expression: plain, or an index into the schemes. A plain FuncType with type parameters
-/// is a scheme as well.
+/// The type of an expression: plain, or an index into the schemes. A plain FuncType with type
+/// parameters is a scheme as well.
 struct Value {
   TypeRef type;
   int32_t scheme = kNoScheme;
@@ -78,8 +79,8 @@ class Inferencer {
  public:
   explicit Inferencer(Context& context);
 
-  /// Infers functions that call each other (T12) and publishes their types and those of all their nodes.
-  /// `entry`: nobody calls it, so what its arguments leave open takes defaults (T8, T17).
+  /// Infers functions that call each other (T12) and publishes their types and those of all their
+  /// nodes. `entry`: nobody calls it, so what its arguments leave open takes defaults (T8, T17).
   void infer_group(std::span<const Module::FunctionEntry* const> group, bool entry);
   /// Infers an expression whose free variables are annotated, publishes, and returns its type.
   TypeRef infer_root(const ExprRef& expr);
@@ -214,7 +215,8 @@ class Inferencer {
   bool groups_published_ = false;
 };
 
-/// Whether every parameter and the result are annotated, so that the signature is known at once (T12).
+/// Whether every parameter and the result are annotated, so that the signature is known at once
+/// (T12).
 bool fully_annotated(const Function* function);
 
 }  // namespace relay::inference

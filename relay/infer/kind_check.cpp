@@ -88,11 +88,11 @@ class KindChecker {
     }
     size_t wanted = data->type_vars().size();
     if (call->args().size() != wanted) {
-      Diagnostic diagnostic = Diagnostic::error(
-          "type " + name->name().str() + " takes " + std::to_string(wanted) +
-              (wanted == 1 ? " argument" : " arguments") + ", found " +
-              std::to_string(call->args().size()),
-          span_);
+      Diagnostic diagnostic =
+          Diagnostic::error("type " + name->name().str() + " takes " + std::to_string(wanted) +
+                                (wanted == 1 ? " argument" : " arguments") + ", found " +
+                                std::to_string(call->args().size()),
+                            span_);
       if (data->span().known()) diagnostic.note("defined here", data->span());
       sink_.add(std::move(diagnostic));
       return;
@@ -109,7 +109,8 @@ class KindChecker {
           for (const TypeVarRef& own : data->type_vars()) declared |= own == var;
           if (!declared) {
             error("constructor " + constructor->name().str() + " uses the type variable " +
-                  var->name().str() + ", which " + data->name()->name().str() + " does not declare");
+                  var->name().str() + ", which " + data->name()->name().str() +
+                  " does not declare");
           }
         }
       }

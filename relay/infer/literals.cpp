@@ -36,11 +36,12 @@ std::string literal_problem(const LiteralValue& value, DType dtype) {
   if (!dtype.is_integer() || value.is_float) {
     return "literal " + literal_text(value) + " cannot be of dtype " + std::string(dtype.name());
   }
-  uint64_t most = dtype.is_signed() ? (uint64_t{1} << (dtype.bits - 1)) - 1
+  uint64_t most = dtype.is_signed()  ? (uint64_t{1} << (dtype.bits - 1)) - 1
                   : dtype.bits == 64 ? std::numeric_limits<uint64_t>::max()
                                      : (uint64_t{1} << dtype.bits) - 1;
   uint64_t most_negative = dtype.is_signed() ? most + 1 : 0;
-  return value.magnitude <= (value.negative ? most_negative : most) ? std::string() : out_of_range();
+  return value.magnitude <= (value.negative ? most_negative : most) ? std::string()
+                                                                    : out_of_range();
 }
 
 NDArray literal_array(const LiteralValue& value, DType dtype) {
@@ -50,7 +51,7 @@ NDArray literal_array(const LiteralValue& value, DType dtype) {
     T& element = *array.data<T>();
     if (value.is_float) {
       element = convert_element<T>(value.negative && !std::signbit(value.number) ? -value.number
-                                                                     : value.number);
+                                                                                 : value.number);
     } else if (value.negative) {
       element = convert_element<T>(static_cast<int64_t>(-value.magnitude));
     } else {

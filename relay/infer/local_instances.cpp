@@ -45,7 +45,9 @@ struct Candidate {
       if (instances[i] == types) return i;
     }
     instances.push_back(types);
-    Name own = instances.size() == 1 ? name : Name(name.str() + "_" + std::to_string(instances.size() - 1));
+    Name own = instances.size() == 1
+                   ? name
+                   : Name(name.str() + "_" + std::to_string(instances.size() - 1));
     vars.push_back(make_var(own, {}, span));
     return instances.size() - 1;
   }
@@ -63,7 +65,8 @@ class Expander final : public Rewriter {
  private:
   ExprRef rewrite(const Expr* expr, std::span<const ExprRef> operands) override {
     if (const auto* projection = expr->as<TupleGetItem>()) {
-      // Out of a tuple of functions only the one that is asked for: the others' types would stay open.
+      // Out of a tuple of functions only the one that is asked for: the others' types would stay
+      // open.
       const auto* var = operands[0]->as<Var>();
       auto known = var == nullptr ? values_.end() : values_.find(var);
       const auto* tuple = known == values_.end() ? nullptr : known->second->as<Tuple>();
@@ -124,8 +127,8 @@ class Expander final : public Rewriter {
     for (size_t i = candidate.instances.size(); i-- > 0;) {
       FunctionRef instance =
           instantiate_function(function, candidate.scheme, candidate.instances[i], true);
-      ExprRef bound = substitute(ExprRef(instance),
-                                 {{let->var().get(), ExprRef(candidate.vars[i])}});
+      ExprRef bound =
+          substitute(ExprRef(instance), {{let->var().get(), ExprRef(candidate.vars[i])}});
       result = make_let(candidate.vars[i], std::move(bound), std::move(result), let->span());
     }
     return result;
@@ -174,11 +177,14 @@ std::unordered_map<const Var*, Candidate> find_candidates(const Function* functi
 
 }  // namespace
 
-Substitution match_scheme(const FuncType* scheme, const TypeRef& instance, const TypeVarSet& which) {
+Substitution match_scheme(const FuncType* scheme, const TypeRef& instance,
+                          const TypeVarSet& which) {
   Solver solver;
   std::unordered_map<const TypeVar*, TypeRef> fresh;
-  for (const TypeVarRef& var : scheme->type_params()) fresh.emplace(var.get(), solver.fresh(var->kind()));
-  TypeRef body = FuncType::make({scheme->params().begin(), scheme->params().end()}, scheme->result());
+  for (const TypeVarRef& var : scheme->type_params())
+    fresh.emplace(var.get(), solver.fresh(var->kind()));
+  TypeRef body =
+      FuncType::make({scheme->params().begin(), scheme->params().end()}, scheme->result());
   TypeRef pattern = substitute(body, [&](const TypeVar* var) -> TypeRef {
     auto found = fresh.find(var);
     return found == fresh.end() ? TypeRef() : found->second;
@@ -223,8 +229,8 @@ FunctionRef instantiate_function(const Function* function, const FuncType* schem
     };
     bool used = result && mentions(result);
     for (const VarRef& param : params) used = used || mentions(param->annotation());
-    bool declared = std::find(function->type_params().begin(), function->type_params().end(), var) !=
-                    function->type_params().end();
+    bool declared = std::find(function->type_params().begin(), function->type_params().end(),
+                              var) != function->type_params().end();
     if (used || declared) type_params.push_back(var);
   }
   std::vector<RelationTypeRef> constraints;
@@ -233,8 +239,8 @@ FunctionRef instantiate_function(const Function* function, const FuncType* schem
     constraints.emplace_back(mapped->as<RelationType>());
   }
   FunctionRef annotated = make_function(
-      std::move(params), relay::substitute(function->body(), renamed), result, std::move(type_params),
-      std::move(constraints), function->attrs(), function->span());
+      std::move(params), relay::substitute(function->body(), renamed), result,
+      std::move(type_params), std::move(constraints), function->attrs(), function->span());
   ExprRef copy = fresh_copy(annotated, map);
   return FunctionRef(copy->as<Function>());
 }

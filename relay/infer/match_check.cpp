@@ -8,12 +8,13 @@ namespace relay {
 namespace inference {
 namespace {
 
-// The algorithm works on a matrix of patterns: a row for each clause, a column for each value still to be
-// looked at. A vector is useful against the rows above if some value matches it and none of them. Rows are
-// vectors of raw patterns, null for a wildcard; the last element is looked at first.
+// The algorithm works on a matrix of patterns: a row for each clause, a column for each value still
+// to be looked at. A vector is useful against the rows above if some value matches it and none of
+// them. Rows are vectors of raw patterns, null for a wildcard; the last element is looked at first.
 using Row = std::vector<const Pattern*>;
 
-/// Specialisation is exponential in the worst case; beyond this many steps a match counts as checked.
+/// Specialisation is exponential in the worst case; beyond this many steps a match counts as
+/// checked.
 constexpr size_t kMaxSteps = 200000;
 
 struct Head {
@@ -117,8 +118,7 @@ std::vector<PatternRef> Checker::build(const Task& task) const {
     if (!structured) {
       columns.push_back(Pattern::wildcard());
     } else if (head.constructor != nullptr) {
-      columns.push_back(
-          Pattern::constructor(ConstructorRef(head.constructor), std::move(fields)));
+      columns.push_back(Pattern::constructor(ConstructorRef(head.constructor), std::move(fields)));
     } else {
       columns.push_back(Pattern::tuple(std::move(fields)));
     }
@@ -148,7 +148,8 @@ std::vector<std::vector<PatternRef>> Checker::missing(std::vector<Row> rows, siz
       child.wraps.emplace_back(head, structured);
       todo.push_back(std::move(child));
     };
-    // The stack is last in, first out: push in reverse, so that examples come in order of definition.
+    // The stack is last in, first out: push in reverse, so that examples come in order of
+    // definition.
     for (size_t i = heads.size(); i-- > 0;) push(heads[i], true, specialise(task.rows, heads[i]));
     if (covers_all(heads, module_)) continue;
     std::vector<Row> others = rest(task.rows);

@@ -11,7 +11,8 @@ namespace relay::inference {
 using TypeVarSet = std::unordered_set<const TypeVar*>;
 
 /// For the functions of a typed module: the type parameters that occur in the types of literals, of
-/// operator calls, or of calls of functions that depend on theirs. Values of other types are uniform.
+/// operator calls, or of calls of functions that depend on theirs. Values of other types are
+/// uniform.
 class Matters {
  public:
   explicit Matters(const Module& module);
@@ -20,8 +21,8 @@ class Matters {
   const TypeVarSet& of(Name function) const;
   /// Of a function literal with this published scheme.
   TypeVarSet of(const Expr* function, const FuncType* scheme) const;
-  /// Whether anything inside has to be looked at for specialisation: a use of a polymorphic function that
-  /// depends on its types, or a polymorphic let.
+  /// Whether anything inside has to be looked at for specialisation: a use of a polymorphic
+  /// function that depends on its types, or a polymorphic let.
   bool has_polymorphic_uses(const Expr* root) const;
 
  private:

@@ -48,7 +48,7 @@ std::string source_text(const Expr* expr, size_t width) {
 Span use_span(const Expr* operand, const Expr* user) {
   bool shared_name = operand->is<Var>() || operand->is<Op>() || operand->is<Constructor>();
   return (shared_name || !operand->span().known()) && user->span().known() ? user->span()
-                                                                            : operand->span();
+                                                                           : operand->span();
 }
 
 const Expr* tail(const Expr* expr) {
@@ -65,9 +65,10 @@ void explain(Diagnostic& diagnostic, Solver& solver) {
   switch (m.why) {
     case Mismatch::Why::kDims:
       if (m.left_dim.has_symbol() || m.right_dim.has_symbol()) {
-        diagnostic.note("dimensions " + m.left_dim.str() + " and " + m.right_dim.str() +
-                        " need not be equal: a named dimension of a parameter is whatever the caller "
-                        "chooses");
+        diagnostic.note(
+            "dimensions " + m.left_dim.str() + " and " + m.right_dim.str() +
+            " need not be equal: a named dimension of a parameter is whatever the caller "
+            "chooses");
       } else {
         diagnostic.note("dimensions " + m.left_dim.str() + " and " + m.right_dim.str() + " differ");
       }

@@ -9,20 +9,22 @@
 
 namespace relay::inference {
 
-/// A type for people: what is solved is shown, undecided literals as their default, the rest as `_`.
+/// A type for people: what is solved is shown, undecided literals as their default, the rest as
+/// `_`.
 std::string display(Solver& solver, const TypeRef& type);
 /// The source text of a span on one line, cut; or the expression as printed.
 std::string source_text(Span span, size_t width = 40);
 std::string source_text(const Expr* expr, size_t width = 40);
-/// Where an operand is used: variables are one node for all their uses, so theirs is the user's place.
+/// Where an operand is used: variables are one node for all their uses, so theirs is the user's
+/// place.
 Span use_span(const Expr* operand, const Expr* user);
 /// The expression that gives a block its value: the last body of a chain of lets.
 const Expr* tail(const Expr* expr);
 /// "a float", "an integer", … what a class of dtypes admits.
 std::string numeric_name(Numeric numeric);
 
-/// Adds what the last failed unification knows beyond the two types: the innermost reason, and where
-/// variables got their value.
+/// Adds what the last failed unification knows beyond the two types: the innermost reason, and
+/// where variables got their value.
 void explain(Diagnostic& diagnostic, Solver& solver);
 
 /// "WHAT: expected EXPECTED, found FOUND" with a note at the place that demands `expected`.

@@ -1,8 +1,8 @@
 // The end of an inference: variables that are left become type parameters, types go onto the nodes.
 #include <algorithm>
 
-#include <relay/infer/inferencer.h>
 #include <relay/infer/infer.h>
+#include <relay/infer/inferencer.h>
 #include <relay/infer/literals.h>
 #include <relay/infer/match_check.h>
 #include <relay/infer/messages.h>
@@ -83,7 +83,8 @@ TypeRef Inferencer::published_scheme(Scheme& scheme) {
     auto add = [&](const TypeRef& part) {
       for (const TypeVarRef& var : free_type_vars(part)) {
         bool ours = generated_.count(var.get()) != 0;
-        if (ours && std::find(params.begin(), params.end(), var) == params.end()) params.push_back(var);
+        if (ours && std::find(params.begin(), params.end(), var) == params.end())
+          params.push_back(var);
       }
     };
     add(type);
@@ -98,8 +99,8 @@ TypeRef Inferencer::published_scheme(Scheme& scheme) {
   }
   const auto* func = type->as<FuncType>();
   if (func != nullptr) {
-    scheme.published = FuncType::make({func->params().begin(), func->params().end()}, func->result(),
-                                      std::move(params), std::move(constraints));
+    scheme.published = FuncType::make({func->params().begin(), func->params().end()},
+                                      func->result(), std::move(params), std::move(constraints));
   } else {
     scheme.published = type;
   }
@@ -176,8 +177,7 @@ bool fully_annotated(const Function* function) {
 
 Inferencer::Inferencer(Context& context)
     : context_(context), sink_(context.sink), constraints_(solver_, sink_) {
-  constraints_.set_values(
-      [this](const Call* call, size_t i) { return constant_value(call, i); });
+  constraints_.set_values([this](const Call* call, size_t i) { return constant_value(call, i); });
 }
 
 void Inferencer::infer_group(std::span<const Module::FunctionEntry* const> group, bool entry) {
@@ -277,7 +277,8 @@ std::vector<ConstraintId> Inferencer::relevant_constraints(std::span<const Const
         solver_.for_each_variable(
             known, [&](Slot& slot, uint32_t) { connected |= types.count(slot.self.get()) != 0; },
             [&](DimSlot&, uint32_t id) { connected |= dims.count(id) != 0; });
-        for (const TypeVarRef& var : free_type_vars(known)) connected |= types.count(var.get()) != 0;
+        for (const TypeVarRef& var : free_type_vars(known))
+          connected |= types.count(var.get()) != 0;
       }
       if (!connected) continue;
       taken[i] = grown = true;

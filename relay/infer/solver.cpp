@@ -71,7 +71,8 @@ Dim Solver::zonk(Dim dim) {
     if (!s.solved) return dim;
     return s.binding = zonk(s.binding);  // chains are short: each link lowers a level or is a term
   }
-  return relay::substitute(dim, [this](Dim atom) { return atom.is_variable() ? zonk(atom) : atom; });
+  return relay::substitute(dim,
+                           [this](Dim atom) { return atom.is_variable() ? zonk(atom) : atom; });
 }
 
 TypeRef Solver::zonk_open(const TypeRef& type) {
@@ -277,7 +278,8 @@ bool Solver::unify(const TypeRef& first, const TypeRef& second) {
   TypeRef b = resolve(second);
   if (a == b) return true;
   if (a->is<IncompleteType>()) {
-    // The inner, or else the younger, variable is bound, so that scopes keep theirs and chains stay short.
+    // The inner, or else the younger, variable is bound, so that scopes keep theirs and chains stay
+    // short.
     if (b->is<IncompleteType>()) {
       uint32_t la = slot(a.get()).level;
       uint32_t lb = slot(b.get()).level;
@@ -344,7 +346,8 @@ bool Solver::unify(const TypeRef& first, const TypeRef& second) {
   }
 }
 
-bool Solver::unify_func(const FuncType* a, const FuncType* b, const TypeRef& ra, const TypeRef& rb) {
+bool Solver::unify_func(const FuncType* a, const FuncType* b, const TypeRef& ra,
+                        const TypeRef& rb) {
   if (a->is_scheme() || b->is_scheme()) {  // T11: no schemes inside types
     return types_equal(ra, rb) || fail(Mismatch::Why::kTypes, ra, rb);
   }
@@ -461,8 +464,9 @@ TypeRef Solver::join_known(const TypeRef& a, const TypeRef& b) {
   if (a == b || a->tag() != b->tag()) return a;
   switch (a->tag()) {
     case TypeTag::kTensor:
-      return TensorType::make(join_known(a->as<TensorType>()->shape(), b->as<TensorType>()->shape()),
-                              a->as<TensorType>()->dtype_type());
+      return TensorType::make(
+          join_known(a->as<TensorType>()->shape(), b->as<TensorType>()->shape()),
+          a->as<TensorType>()->dtype_type());
     case TypeTag::kShape: {
       auto x = a->as<ShapeType>()->dims();
       auto y = b->as<ShapeType>()->dims();

@@ -88,7 +88,8 @@ class Solver final : public DimSolver {
   /// The same with everything inside.
   TypeRef zonk(const TypeRef& type) { return type->has_incomplete() ? zonk_open(type) : type; }
   Dim zonk(Dim dim);
-  /// Makes two types consistent (`?` is consistent with every dimension). On failure see `mismatch()`.
+  /// Makes two types consistent (`?` is consistent with every dimension). On failure see
+  /// `mismatch()`.
   [[nodiscard]] bool unify(const TypeRef& a, const TypeRef& b);
   [[nodiscard]] bool unify_dims(Dim a, Dim b);
   bool unify(Dim a, Dim b) override { return unify_dims(a, b); }
@@ -126,7 +127,8 @@ class Solver final : public DimSolver {
                          const std::function<void(DimSlot&, uint32_t)>& on_dim);
   /// The largest level among unsolved variables and declared variables inside.
   uint32_t max_level(const TypeRef& type);
-  /// Lowers the level of everything inside to at most `level`. False if a declared variable would escape.
+  /// Lowers the level of everything inside to at most `level`. False if a declared variable would
+  /// escape.
   bool lower(const TypeRef& type, uint32_t level);
 
  private:
@@ -148,7 +150,7 @@ class Solver final : public DimSolver {
   Mismatch mismatch_;
   std::vector<ConstraintId> woken_;
   std::vector<RigidNumeric> rigid_numerics_;
-  std::vector<uint32_t> any_dims_;       // variables that met `?`
+  std::vector<uint32_t> any_dims_;  // variables that met `?`
   std::vector<DimEquality> waiting_dims_;
   std::unordered_map<const TypeVar*, uint32_t> declared_;
   std::unordered_set<const TypeVar*> existential_;

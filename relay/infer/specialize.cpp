@@ -1,5 +1,5 @@
-// Specialisation (T16, T17): the functions that a call of the entry needs, one for each set of types that
-// their code depends on.
+// Specialisation (T16, T17): the functions that a call of the entry needs, one for each set of
+// types that their code depends on.
 #include <algorithm>
 #include <deque>
 #include <map>
@@ -63,10 +63,12 @@ class Finisher final : public Rewriter {
     if (literal == nullptr || literal->type() == nullptr) return {};
     const auto* tensor = literal->type()->as<TensorType>();
     if (tensor == nullptr || !tensor->has_dtype()) return {};
-    if (std::string problem = literal_problem(literal->value(), tensor->dtype()); !problem.empty()) {
+    if (std::string problem = literal_problem(literal->value(), tensor->dtype());
+        !problem.empty()) {
       throw Error(std::move(problem), literal->span());
     }
-    ExprRef constant = make_constant(literal_array(literal->value(), tensor->dtype()), literal->span());
+    ExprRef constant =
+        make_constant(literal_array(literal->value(), tensor->dtype()), literal->span());
     constant->set_type(TypeRef(literal->type()));
     return constant;
   }
@@ -103,16 +105,20 @@ Name Specializer::request(Name origin, Substitution types, const Instance* asked
   }
   if (!types.empty()) {
     size_t depth = 0;
-    for (const Instance* at = asked_by; at != nullptr; at = at->asked_by) depth += at->origin == origin;
+    for (const Instance* at = asked_by; at != nullptr; at = at->asked_by)
+      depth += at->origin == origin;
     if (depth >= kMaxDepth) {
-      throw Error(Diagnostic::error("@" + origin.str() + " calls itself at ever new types: specialisation "
-                                        "goes deeper than " + std::to_string(kMaxDepth),
+      throw Error(Diagnostic::error("@" + origin.str() +
+                                        " calls itself at ever new types: specialisation "
+                                        "goes deeper than " +
+                                        std::to_string(kMaxDepth),
                                     span)
                       .help("its code depends on the types, so each needs an instance of its own"));
     }
   }
   Name name = origin;
-  for (size_t i = 1; !names_.insert(name).second || (name != origin && module_.function(name)); ++i) {
+  for (size_t i = 1; !names_.insert(name).second || (name != origin && module_.function(name));
+       ++i) {
     name = Name(origin.str() + "_" + std::to_string(i));
   }
   instances_.push_back({origin, name, std::move(types), asked_by, {}});
@@ -148,9 +154,8 @@ FunctionRef Specializer::finish(const FunctionRef& function, const Uses& uses,
                                 const Instance& instance) {
   Finisher finisher([&](const Expr* parent, uint32_t operand, const GlobalVar* global) -> Name {
     auto found = uses.find({parent, operand});
-    Name name = found != uses.end()
-                    ? found->second
-                    : request(global->name(), {}, &instance, global->span());
+    Name name = found != uses.end() ? found->second
+                                    : request(global->name(), {}, &instance, global->span());
     bool polymorphic = scheme_type(module_.function(global->name())) != nullptr;
     return name == global->name() && !polymorphic ? Name() : name;
   });
@@ -172,7 +177,8 @@ Module Specializer::run(Name entry, std::span<const TypeRef> arguments) {
   // T17: the parameters take the types of the arguments.
   Solver solver;
   std::unordered_map<const TypeVar*, TypeRef> fresh;
-  for (const TypeVarRef& var : type->type_params()) fresh.emplace(var.get(), solver.fresh(var->kind()));
+  for (const TypeVarRef& var : type->type_params())
+    fresh.emplace(var.get(), solver.fresh(var->kind()));
   auto replace = [&](const TypeVar* var) -> TypeRef {
     auto found = fresh.find(var);
     return found == fresh.end() ? TypeRef() : found->second;
@@ -182,10 +188,10 @@ Module Specializer::run(Name entry, std::span<const TypeRef> arguments) {
     TypeRef param = substitute(type->params()[i], replace);
     if (solver.unify(param, arguments[i])) continue;
     const Var* var = function->params()[i].get();
-    sink.add(type_mismatch(solver,
-                           "argument " + std::to_string(i + 1) + " of @" + entry.str() + ", %" +
-                               var->name().str(),
-                           param, arguments[i], var->span()));
+    sink.add(type_mismatch(
+        solver,
+        "argument " + std::to_string(i + 1) + " of @" + entry.str() + ", %" + var->name().str(),
+        param, arguments[i], var->span()));
   }
   sink.throw_if_errors();
   solver.settle_any();
@@ -227,7 +233,8 @@ TypeRef result_type(const FuncType* signature) {
   std::vector<RelationTypeRef> constraints;
   for (const RelationTypeRef& relation : signature->constraints()) {
     bool ours = false;
-    for (const TypeVarRef& var : free_type_vars(TypeRef(relation))) ours |= taken.count(var.get()) == 0;
+    for (const TypeVarRef& var : free_type_vars(TypeRef(relation)))
+      ours |= taken.count(var.get()) == 0;
     if (ours) constraints.push_back(relation);
   }
   return FuncType::make({func->params().begin(), func->params().end()}, func->result(),

@@ -8,8 +8,9 @@
 
 namespace relay::inference {
 
-/// Rebuilds a type bottom-up: `leaf` maps variables (TypeVar, IncompleteType) and `dim` maps dimensions
-/// other than integers; what they leave alone stays shared. Large types remember shared parts.
+/// Rebuilds a type bottom-up: `leaf` maps variables (TypeVar, IncompleteType) and `dim` maps
+/// dimensions other than integers; what they leave alone stays shared. Large types remember shared
+/// parts.
 struct TypeMapper {
   const std::function<TypeRef(const TypeRef&)>& leaf;
   const std::function<Dim(Dim)>& dim;

@@ -11,8 +11,8 @@
 namespace relay {
 namespace {
 
-/// Walks one function with the variables in scope. A shared node is walked where it is met first; where it
-/// is met again its free variables must be in scope too, so those are remembered.
+/// Walks one function with the variables in scope. A shared node is walked where it is met first;
+/// where it is met again its free variables must be in scope too, so those are remembered.
 class Verifier {
  public:
   Verifier(const std::unordered_set<const Expr*>& effectful, PointerMap<Var, bool>& bound,
@@ -35,7 +35,8 @@ class Verifier {
   }
 
  private:
-  // Free variables of a node, innermost ones if they are very many: those are what leaves a scope first.
+  // Free variables of a node, innermost ones if they are very many: those are what leaves a scope
+  // first.
   static constexpr size_t kMaxFree = 64;
   using Free = std::vector<const Var*>;
   struct Frame {
@@ -100,7 +101,8 @@ class Verifier {
     } else if (const auto* match = expr->as<Match>()) {
       if (operand > 1) unbind(match->patterns()[operand - 2].get());
       if (operand > 0) {
-        for (const VarRef& var : pattern_vars(match->patterns()[operand - 1].get())) bind(var.get());
+        for (const VarRef& var : pattern_vars(match->patterns()[operand - 1].get()))
+          bind(var.get());
       }
     }
   }

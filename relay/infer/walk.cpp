@@ -1,4 +1,5 @@
-// The walk over expressions: an explicit stack of nodes and one of types, so depth costs memory only.
+// The walk over expressions: an explicit stack of nodes and one of types, so depth costs memory
+// only.
 #include <relay/infer/inferencer.h>
 #include <relay/infer/messages.h>
 
@@ -262,7 +263,8 @@ void Inferencer::step_if(Frame& frame, const If* branch) {
         Diagnostic::error("the branches of an if have different types: " + display(solver_, yes) +
                               " and " + display(solver_, no),
                           else_span);
-    diagnostic.note("this branch is " + display(solver_, yes), use_span(branch->then_branch().get(), branch));
+    diagnostic.note("this branch is " + display(solver_, yes),
+                    use_span(branch->then_branch().get(), branch));
     explain(diagnostic, solver_);
     sink_.add(std::move(diagnostic));
     type = yes;

@@ -12,10 +12,10 @@
 namespace relay {
 namespace {
 
-using ::testing::HasSubstr;
 using inference::literal_array;
 using inference::literal_problem;
 using inference::Solver;
+using ::testing::HasSubstr;
 
 TEST(InferKinds, BothPlacesOfATensorAreChecked) {
   TypeVarRef shape = TypeVar::make("s", Kind::kShape);
@@ -33,15 +33,17 @@ TEST(InferKinds, DataTypes) {
   TypeRef list = GlobalTypeVar::make("List");
   check_kind(TypeCall::make(list, {}), module, sink);
   check_kind(TypeCall::make(GlobalTypeVar::make("Tree"), {}), module, sink);
-  check_kind(TypeCall::make(TypeVar::make("a", Kind::kType), {TensorType::scalar(kInt32)}), module, sink);
+  check_kind(TypeCall::make(TypeVar::make("a", Kind::kType), {TensorType::scalar(kInt32)}), module,
+             sink);
   check_kind(TypeCall::make(list, {ShapeType::make({})}), module, sink);
   check_kind(RefType::make(TypeVar::make("s", Kind::kShape)), module, sink);
   std::vector<std::string> messages;
   for (const Diagnostic& diagnostic : sink.diagnostics()) messages.push_back(diagnostic.message);
-  EXPECT_THAT(messages, ::testing::ElementsAre("type List takes 1 argument, found 0", "unknown type Tree",
-                                               HasSubstr("only a data type takes arguments"),
-                                               HasSubstr("has kind Shape where Type is needed"),
-                                               HasSubstr("has kind Shape where Type is needed")));
+  EXPECT_THAT(messages,
+              ::testing::ElementsAre("type List takes 1 argument, found 0", "unknown type Tree",
+                                     HasSubstr("only a data type takes arguments"),
+                                     HasSubstr("has kind Shape where Type is needed"),
+                                     HasSubstr("has kind Shape where Type is needed")));
 }
 
 TEST(InferLiterals, Ranges) {
@@ -58,7 +60,8 @@ TEST(InferLiterals, Ranges) {
   EXPECT_EQ(literal_problem(value, kInt64), "");
   EXPECT_EQ(literal_array(value, kInt64).data<int64_t>()[0], INT64_MIN);
   value.negative = false;
-  EXPECT_EQ(literal_problem(value, kInt64), "literal 9223372036854775808 is out of range for int64");
+  EXPECT_EQ(literal_problem(value, kInt64),
+            "literal 9223372036854775808 is out of range for int64");
   LiteralValue real;
   real.is_float = true;
   real.number = 1e39;
@@ -118,7 +121,8 @@ TEST(InferExpr, FreeVariablesCarryAnnotations) {
   ExprRef call = call_op("add", {ExprRef(x), ExprRef(x)});
   EXPECT_EQ(infer_expr_type(call, Module())->str(), "Tensor[(2, 3), float32]");
   EXPECT_EQ(call->type()->str(), "Tensor[(2, 3), float32]");
-  EXPECT_THROW(infer_expr_type(call_op("add", {ExprRef(x), ExprRef(make_var("y"))}), Module()), Error);
+  EXPECT_THROW(infer_expr_type(call_op("add", {ExprRef(x), ExprRef(make_var("y"))}), Module()),
+               Error);
 }
 
 TEST(InferErrors, UnknownFunction) {
@@ -132,9 +136,11 @@ TEST(InferErrors, UnknownFunction) {
 }
 
 TEST(InferErrors, OneMistakeOneMessage) {
-  EXPECT_EQ(testing::signature("fn (%x: float32) { let %y = %x.0; let %f = fn (%z) { nn.dense(%y, %z, units=None) }; "
-                               "let %u = ref(%f(%y)); %y + 1 }"),
-            "error: projection .0 needs a tuple, found float32");
+  EXPECT_EQ(
+      testing::signature(
+          "fn (%x: float32) { let %y = %x.0; let %f = fn (%z) { nn.dense(%y, %z, units=None) }; "
+          "let %u = ref(%f(%y)); %y + 1 }"),
+      "error: projection .0 needs a tuple, found float32");
 }
 
 }  // namespace

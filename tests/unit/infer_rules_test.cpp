@@ -8,9 +8,9 @@ namespace relay {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::StartsWith;
 using testing::report;
 using testing::signature;
+using ::testing::StartsWith;
 
 // ---- T1: unification ----
 
@@ -26,8 +26,9 @@ TEST(InferT1, OccursCheck) {
 }
 
 TEST(InferT1, ArityOfCalls) {
-  EXPECT_EQ(signature("def @f(%a: int32, %b: int32) -> int32 { %a }\ndef @main(%x: int32) { @f(%x) }"),
-            "error: @f takes 2 arguments, found 1");
+  EXPECT_EQ(
+      signature("def @f(%a: int32, %b: int32) -> int32 { %a }\ndef @main(%x: int32) { @f(%x) }"),
+      "error: @f takes 2 arguments, found 1");
   EXPECT_EQ(signature("def @main(%x: float32) { %x(1f) }"),
             "error: %x is called, but it is no function: it is float32");
 }
@@ -59,8 +60,9 @@ TEST(InferT3, ScalarResultMakesScalars) {
 }
 
 TEST(InferT3, ShapesThatCannotBroadcast) {
-  EXPECT_THAT(signature("fn (%x: Tensor[(3, 2), float32], %y: Tensor[(4, 5), float32]) { %x + %y }"),
-              HasSubstr("Broadcast cannot hold for (3, 2) and (4, 5)"));
+  EXPECT_THAT(
+      signature("fn (%x: Tensor[(3, 2), float32], %y: Tensor[(4, 5), float32]) { %x + %y }"),
+      HasSubstr("Broadcast cannot hold for (3, 2) and (4, 5)"));
 }
 
 TEST(InferT3, InputsThatTheOthersDetermine) {
@@ -69,9 +71,11 @@ TEST(InferT3, InputsThatTheOthersDetermine) {
   EXPECT_EQ(signature("fn (%x: Tensor[(2, 3), float32], %g, %b) { nn.layer_norm(%x, %g, %b) }"),
             "fn (Tensor[(2, 3), float32], Tensor[(3), float32], Tensor[(3), float32]) -> "
             "Tensor[(2, 3), float32]");
-  EXPECT_THAT(signature("fn (%x: Tensor[(2, 3), float32]) { let %f = fn (%w) { nn.dense(%x, %w, units=5) }; "
-                        "%f(1f) }"),
-              StartsWith("error: "));
+  EXPECT_THAT(
+      signature(
+          "fn (%x: Tensor[(2, 3), float32]) { let %f = fn (%w) { nn.dense(%x, %w, units=5) }; "
+          "%f(1f) }"),
+      StartsWith("error: "));
 }
 
 // ---- T4, T8: literals ----
@@ -142,9 +146,12 @@ TEST(InferT7, AmbiguousLiteralsTakeTheDefault) {
 }
 
 TEST(InferT7, AmbiguousConstraintsAreReportedAtTheCall) {
-  const char* definition = "def @f(%x) { let %r = (fn (%y) { exp(reshape(%y, newshape=[2])) }); %x }\n";
-  EXPECT_EQ(signature(std::string(definition) + "@f(1)"), "fn () -> int32");  // generalised, never called
-  EXPECT_THAT(signature(std::string("def @f(%x) { ref(fn (%y) { reshape(%y, newshape=[2]) }); %x }\n@f(1)")),
+  const char* definition =
+      "def @f(%x) { let %r = (fn (%y) { exp(reshape(%y, newshape=[2])) }); %x }\n";
+  EXPECT_EQ(signature(std::string(definition) + "@f(1)"),
+            "fn () -> int32");  // generalised, never called
+  EXPECT_THAT(signature(std::string(
+                  "def @f(%x) { ref(fn (%y) { reshape(%y, newshape=[2]) }); %x }\n@f(1)")),
               HasSubstr("cannot be determined"));
 }
 
@@ -239,9 +246,10 @@ TEST(InferT14, LinearEquations) {
                       "fn (%x: Tensor[(5), float32], %y) { @f(%x, %y) }",
                       "f"),
             "fn (Tensor[(n + 1), float32], Tensor[(n), float32]) -> Tensor[(n), float32]");
-  EXPECT_EQ(signature("def @f(%x: Tensor[(n + 1), float32], %y: Tensor[(n), float32]) { %y }\n"
-                      "def @main(%x: Tensor[(5), float32], %y: Tensor[(4), float32]) { @f(%x, %y) }"),
-            "fn (Tensor[(5), float32], Tensor[(4), float32]) -> Tensor[(4), float32]");
+  EXPECT_EQ(
+      signature("def @f(%x: Tensor[(n + 1), float32], %y: Tensor[(n), float32]) { %y }\n"
+                "def @main(%x: Tensor[(5), float32], %y: Tensor[(4), float32]) { @f(%x, %y) }"),
+      "fn (Tensor[(5), float32], Tensor[(4), float32]) -> Tensor[(4), float32]");
 }
 
 TEST(InferT15, UnknownDimensions) {
@@ -262,7 +270,8 @@ TEST(InferT15, UnknownDimensions) {
 // ---- if, match ----
 
 TEST(InferIf, NeedsOneBool) {
-  std::string text = report("fn (%x: Tensor[(10, 10), float32]) { if (%x == %x) { 1 } else { 2 } }");
+  std::string text =
+      report("fn (%x: Tensor[(10, 10), float32]) { if (%x == %x) { 1 } else { 2 } }");
   EXPECT_THAT(text, HasSubstr("if needs Tensor[(), bool], found Tensor[(10, 10), bool]"));
   EXPECT_THAT(text, HasSubstr("help: write all(%x == %x)"));
 }
@@ -273,9 +282,11 @@ TEST(InferMatch, Completeness) {
   EXPECT_THAT(signature(std::string(kList) +
                         "def @main(%l: List[int32]) { match (%l) { Cons(%h, _) => { %h }, } }"),
               HasSubstr("match does not cover Nil"));
-  EXPECT_THAT(signature(std::string(kList) +
-                        "def @main(%l: List[int32]) { match (%l) { Cons(%h, Nil) => { %h }, Nil => { 0 }, } }"),
-              HasSubstr("match does not cover Cons(_, Cons(_, _))"));
+  EXPECT_THAT(
+      signature(
+          std::string(kList) +
+          "def @main(%l: List[int32]) { match (%l) { Cons(%h, Nil) => { %h }, Nil => { 0 }, } }"),
+      HasSubstr("match does not cover Cons(_, Cons(_, _))"));
   EXPECT_EQ(signature(std::string(kList) +
                       "def @main(%l: List[int32]) { match? (%l) { Cons(%h, _) => { %h }, } }"),
             "fn (List[int32]) -> int32");
@@ -286,28 +297,32 @@ TEST(InferMatch, ClausesThatNeverRun) {
                      "def @main(%l: List[int32]) { match (%l) { Cons(%h, _) => { %h }, _ => { 0 }, "
                      "Nil => { 1 }, } }"),
               HasSubstr("warning: the clause Nil can never run"));
-  EXPECT_EQ(report(std::string(kList) +
-                   "def @main(%l: List[(int32, bool)]) { match (%l) { Cons((%h, _), Nil) => { %h }, "
-                   "Cons(_, Cons((%h, _), _)) => { %h }, Nil => { 1 }, } }"),
-            "");
+  EXPECT_EQ(
+      report(std::string(kList) +
+             "def @main(%l: List[(int32, bool)]) { match (%l) { Cons((%h, _), Nil) => { %h }, "
+             "Cons(_, Cons((%h, _), _)) => { %h }, Nil => { 1 }, } }"),
+      "");
 }
 
 TEST(InferMatch, PatternsMustFit) {
-  EXPECT_THAT(signature(std::string(kList) + "def @main(%x: float32) { match (%x) { Nil => { 0 }, _ => { 1 }, } }"),
+  EXPECT_THAT(signature(std::string(kList) +
+                        "def @main(%x: float32) { match (%x) { Nil => { 0 }, _ => { 1 }, } }"),
               HasSubstr("pattern Nil matches List[_], found float32"));
   EXPECT_THAT(signature("def @main(%t: (int32, int32)) { match (%t) { (%a, %b, %c) => { %a }, } }"),
               HasSubstr("a pattern of 3 fields cannot match (int32, int32)"));
 }
 
 TEST(InferRef, ReadAndWrite) {
-  EXPECT_EQ(signature("fn (%x: float32) { let %r = ref(%x); let %u = ref_write(%r, 1); ref_read(%r) }"),
-            "fn (float32) -> float32");
+  EXPECT_EQ(
+      signature("fn (%x: float32) { let %r = ref(%x); let %u = ref_write(%r, 1); ref_read(%r) }"),
+      "fn (float32) -> float32");
   EXPECT_EQ(signature("fn (%x: float32) { ref_read(%x) }"),
             "error: ref_read needs a reference, found float32");
 }
 
 TEST(InferAnnotation, ContradictionNamesBothPlaces) {
-  std::string text = report("fn (%x: Tensor[(2), float32]) { let %a: Tensor[(3), float32] = exp(%x); %a }");
+  std::string text =
+      report("fn (%x: Tensor[(2), float32]) { let %a: Tensor[(3), float32] = exp(%x); %a }");
   EXPECT_THAT(text, HasSubstr("expected Tensor[(3), float32], found Tensor[(2), float32]"));
   EXPECT_THAT(text, HasSubstr("%a is annotated here"));
   EXPECT_THAT(text, HasSubstr("dimensions 3 and 2 differ"));

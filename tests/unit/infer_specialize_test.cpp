@@ -22,7 +22,8 @@ std::string type_of(const Module& module, const char* name = "main") {
   return module.function(name)->type()->str();
 }
 
-std::string error_of(const char* program, std::vector<TypeRef> arguments, const char* entry = "main") {
+std::string error_of(const char* program, std::vector<TypeRef> arguments,
+                     const char* entry = "main") {
   try {
     special(program, std::move(arguments), entry);
   } catch (const Error& error) {
@@ -59,13 +60,15 @@ TEST(InferT16, UniformValuesShareOne) {
 
 TEST(InferT16, OnlyWhatTheCodeDependsOn) {
   // The second parameter is uniform.
-  Module module = special("def @f(%x, %y) { (%x + %x, %y) }\n(@f(1, True), @f(2, 1.5), @f(1f, 2))", {});
+  Module module =
+      special("def @f(%x, %y) { (%x + %x, %y) }\n(@f(1, True), @f(2, 1.5), @f(1f, 2))", {});
   EXPECT_EQ(module.functions().size(), 3u) << print_module(module);
   EXPECT_EQ(type_of(module), "fn () -> ((int32, bool), (int32, float32), (float32, int32))");
 }
 
 TEST(InferT16, LetBoundFunctions) {
-  Module module = special("let %f = fn (%x, %y) { add(%x, %y) }; (%f(1, 2), %f(1.5, 2.25), %f(3, 4))", {});
+  Module module =
+      special("let %f = fn (%x, %y) { add(%x, %y) }; (%f(1, 2), %f(1.5, 2.25), %f(3, 4))", {});
   EXPECT_EQ(type_of(module), "fn () -> (int32, float32, int32)");
   expect_mono(module);
   EXPECT_THAT(print_module(module), HasSubstr("let %f_1"));
@@ -77,7 +80,8 @@ TEST(InferT16, NestedLetBoundFunctions) {
       "(%f(1), %f(%a)) }",
       {type("Tensor[(3), float32]")});
   EXPECT_EQ(type_of(module),
-            "fn (Tensor[(3), float32]) -> ((int32, int32), (Tensor[(3), float32], Tensor[(3), float32]))");
+            "fn (Tensor[(3), float32]) -> ((int32, int32), (Tensor[(3), float32], Tensor[(3), "
+            "float32]))");
   expect_mono(module);
 }
 
@@ -105,7 +109,8 @@ TEST(InferT16, HigherOrder) {
       "def @map[A, B](%f: fn (A) -> B, %l: List[A]) -> List[B] "
       "{ match (%l) { Cons(%h, %t) => { Cons(%f(%h), @map(%f, %t)) }, Nil => { Nil }, } }\n"
       "def @double(%x) { %x + %x }\n"
-      "(@map(@double, Cons(1, Nil)), @map(@double, Cons(1f, Nil)), @map(negative, Cons(2i64, Nil)))",
+      "(@map(@double, Cons(1, Nil)), @map(@double, Cons(1f, Nil)), @map(negative, Cons(2i64, "
+      "Nil)))",
       {});
   EXPECT_EQ(type_of(module), "fn () -> (List[int32], List[float32], List[int64])");
   EXPECT_EQ(module.functions().size(), 4u) << print_module(module);  // one map, two doubles
@@ -125,9 +130,10 @@ TEST(InferT16, PolymorphicRecursion) {
 }
 
 TEST(InferT16, TypeArgumentsAreTakenIn) {
-  Module module = special("def @f<a : BaseType>(%x : Tensor[(), a]) -> Tensor[(), a] { %x + 1 }\n"
-                          "(@f<float32>(1), @f<int8>(2))",
-                          {});
+  Module module = special(
+      "def @f<a : BaseType>(%x : Tensor[(), a]) -> Tensor[(), a] { %x + 1 }\n"
+      "(@f<float32>(1), @f<int8>(2))",
+      {});
   EXPECT_EQ(type_of(module), "fn () -> (float32, int8)");
   expect_mono(module);
 }
@@ -139,7 +145,8 @@ TEST(InferT17, TheEntryTakesItsArguments) {
   const char* muladd =
       "def @muladd(%x, %y, %z) { add(multiply(%x, %y), %z) }\n"
       "def @myfunc(%x) { %1 = @muladd(%x, 1, 2)\n %2 = @muladd(%1, 2, 3)\n %2 }";
-  EXPECT_EQ(type_of(special(muladd, {type("float32")}, "myfunc"), "myfunc"), "fn (float32) -> float32");
+  EXPECT_EQ(type_of(special(muladd, {type("float32")}, "myfunc"), "myfunc"),
+            "fn (float32) -> float32");
   EXPECT_EQ(special(muladd, {type("float32")}, "myfunc").functions().size(), 2u);
   EXPECT_EQ(type_of(special(muladd, {type("Tensor[(2), int64]")}, "myfunc"), "myfunc"),
             "fn (Tensor[(2), int64]) -> Tensor[(2), int64]");
@@ -147,7 +154,8 @@ TEST(InferT17, TheEntryTakesItsArguments) {
 
 TEST(InferT17, RecursiveEntry) {
   const char* program =
-      "def @myfunc(%x) { if (equal(%x, 1)) { %x } else { %3 = @myfunc(subtract(%x, 1)); add(%3, %3) } }";
+      "def @myfunc(%x) { if (equal(%x, 1)) { %x } else { %3 = @myfunc(subtract(%x, 1)); add(%3, "
+      "%3) } }";
   Module module = special(program, {type("int64")}, "myfunc");
   EXPECT_EQ(type_of(module, "myfunc"), "fn (int64) -> int64");
   EXPECT_EQ(module.functions().size(), 1u);
@@ -155,10 +163,13 @@ TEST(InferT17, RecursiveEntry) {
 }
 
 TEST(InferT17, ArgumentsThatDoNotFit) {
-  EXPECT_THAT(error_of("fn (%x: Tensor[(2), float32]) { %x }", {type("Tensor[(3), float32]")}),
-              HasSubstr("argument 1 of @main, %x: expected Tensor[(2), float32], found Tensor[(3), float32]"));
+  EXPECT_THAT(
+      error_of("fn (%x: Tensor[(2), float32]) { %x }", {type("Tensor[(3), float32]")}),
+      HasSubstr(
+          "argument 1 of @main, %x: expected Tensor[(2), float32], found Tensor[(3), float32]"));
   EXPECT_THAT(error_of("fn (%x) { %x }", {}), HasSubstr("@main takes 1 argument, found 0"));
-  EXPECT_THAT(error_of("fn (%x, %y) { %x + %y }", {type("Tensor[(3), float32]"), type("Tensor[(2), float32]")}),
+  EXPECT_THAT(error_of("fn (%x, %y) { %x + %y }",
+                       {type("Tensor[(3), float32]"), type("Tensor[(2), float32]")}),
               HasSubstr("Broadcast cannot hold for (3) and (2)"));
   // The program's own errors come first.
   EXPECT_THAT(error_of("fn (%x: int32) { %x.0 }", {}), HasSubstr("needs a tuple"));

@@ -9,7 +9,8 @@
 
 namespace relay::testing {
 
-/// The signature of a function (by default the entry) of a program, or "error: …" with the messages.
+/// The signature of a function (by default the entry) of a program, or "error: …" with the
+/// messages.
 inline std::string signature(const std::string& program, const char* function = nullptr) {
   ParseResult parsed = parse_text("test", program);
   std::vector<Diagnostic> diagnostics = parsed.diagnostics;
