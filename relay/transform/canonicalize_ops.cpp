@@ -3,6 +3,7 @@
 #include <relay/op/nn/nn_attrs.h>
 #include <relay/op/op.h>
 #include <relay/op/shape/shape_attrs.h>
+#include <relay/transform/calls_any.h>
 #include <relay/transform/pass.h>
 
 namespace relay {
@@ -34,6 +35,7 @@ const OpColumn<ExpandFn>& canonical_forms() {
 }
 
 FunctionRef canonicalize(const FunctionRef& function, const Module&, const PassContext&) {
+  if (!calls_any(function.get(), canonical_forms())) return function;
   auto rewrite = [](const Expr* expr, std::span<const ExprRef> operands) -> ExprRef {
     const auto* call = expr->as<Call>();
     const auto* node = call == nullptr ? nullptr : call->callee()->as<Op>();

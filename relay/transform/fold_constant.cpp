@@ -1,9 +1,11 @@
 // FoldConstant: what can be computed now.
+#include <algorithm>
 #include <optional>
 #include <unordered_set>
 
 #include <relay/eval/eval.h>
 #include <relay/ir/rewrite.h>
+#include <relay/ir/visit.h>
 #include <relay/op/op.h>
 #include <relay/support/error.h>
 #include <relay/support/pointer_map.h>
@@ -212,8 +214,42 @@ class Folder final : public Rewriter {
   const Operator* ndarray_size_ = find_op("ndarray_size");
 };
 
+// Whether there is anything to begin with. What is folded later is so because something else was.
+bool may_fold(const Function* function) {
+  const Operator* shape_of = find_op("shape_of");
+  const Operator* ndarray_size = find_op("ndarray_size");
+  bool found = false;
+  post_order(function, [&](const Expr* expr) {
+    if (found) return;
+    switch (expr->kind()) {
+      case ExprKind::kCall: {
+        const auto* call = static_cast<const Call*>(expr);
+        const auto* node = call->callee()->as<Op>();
+        if (node == nullptr || call->args().empty()) return;
+        found = node->op() == shape_of || node->op() == ndarray_size ||
+                std::all_of(call->args().begin(), call->args().end(),
+                            [](const ExprRef& arg) { return is_constant(arg.get()); });
+        return;
+      }
+      case ExprKind::kTupleGetItem:
+        found = expr->operands()[0]->is<Tuple>();
+        return;
+      case ExprKind::kLet:
+        found = is_constant(expr->operands()[0].get());
+        return;
+      case ExprKind::kIf:
+        found = expr->operands()[0]->is<Constant>();
+        return;
+      default:
+        return;
+    }
+  });
+  return found;
+}
+
 FunctionRef fold(const FunctionRef& function, const LazyEffects& effects, Options options) {
-  if (is_primitive(function.get()) || has_open_literals(function.get())) return function;
+  if (is_primitive(function.get()) || !may_fold(function.get())) return function;
+  if (has_open_literals(function.get())) return function;
   ExprRef result = Folder(effects, options, function.get()).run(function);
   return FunctionRef(result->as<Function>());
 }

@@ -4,6 +4,7 @@
 #include <relay/op/nn/nn_attrs.h>
 #include <relay/op/reduce/reduce_attrs.h>
 #include <relay/op/shape/shape_attrs.h>
+#include <relay/transform/calls_any.h>
 #include <relay/transform/lazy_effects.h>
 #include <relay/transform/pass.h>
 
@@ -145,6 +146,7 @@ RELAY_REGISTER_PASS({
     [](const PassInfo& info, const PassOptions&) {
       return make_prepared_function_pass(info, [](const Module& module, const PassContext&) {
         return [effects = LazyEffects(module)](const FunctionRef& function) {
+          if (!calls_any(function.get(), simplified_for_inference())) return function;
           ExprRef result = Simplifier(effects, function.get()).run(function);
           return FunctionRef(result->as<Function>());
         };

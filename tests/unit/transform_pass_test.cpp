@@ -1,11 +1,15 @@
 // The pass infrastructure: contexts, registry, options, sequences.
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <sstream>
 #include <thread>
 
 #include <relay/parse/parse.h>
 #include <relay/support/error.h>
 #include <relay/transform/pass.h>
+
+#include <tests/unit/test_paths.h>
 
 namespace relay {
 namespace {
@@ -173,6 +177,14 @@ TEST(PassRegistry, ReferencePageNamesAllPassesAndOptions) {
     EXPECT_NE(page.find("## " + pass->info.name.str() + "\n"), std::string::npos);
     for (const auto& option : pass->options) EXPECT_NE(page.find("| `" + option.name + "` |"), std::string::npos);
   }
+}
+
+// After a change: `relay doc passes > docs/passes.md`.
+TEST(PassRegistry, ReferencePageInTheRepositoryIsCurrent) {
+  std::ifstream file(testing::source_dir() + "/docs/passes.md");
+  std::stringstream text;
+  text << file.rdbuf();
+  EXPECT_EQ(text.str(), pass_reference_markdown());
 }
 
 TEST(Pass, IllFormedResultIsADefectOfThePass) {
