@@ -428,6 +428,13 @@ std::string joined(const std::vector<std::string>& names) {
   return out;
 }
 
+// "int or None" of "optional<int>".
+std::string type_text(const AttrField& field) {
+  constexpr std::string_view kOptional = "optional<";
+  if (!field.type.starts_with(kOptional)) return field.type;
+  return field.type.substr(kOptional.size(), field.type.size() - kOptional.size() - 1) + " or None";
+}
+
 Diagnostic unknown_attribute(const AttrsSchema& schema, const NamedAttr& attr) {
   std::vector<std::string> known;
   for (const AttrField& field : schema.fields) known.push_back(field.name.str());
@@ -469,9 +476,16 @@ AttrsRef Attrs::make(const AttrsSchema& schema, std::span<const NamedAttr> value
               .note("it is first given here", given[i]->span));
     } else {
       given[i] = &attr;
-      if (!schema.fields[i].set(object.get(), attr.value)) {
+      const AttrField& field = schema.fields[i];
+      bool fits = field.set(object.get(), attr.value);
+      if (fits && field.required) {  // "" leaves a dtype open, where it has a default
+        AttrValue value = field.get(object.get());
+        const auto* dtype = value.get<DType>();
+        fits = dtype == nullptr || dtype->valid();
+      }
+      if (!fits) {
         problems.push_back(Diagnostic::error("attribute " + attr.name.str() + " takes " +
-                                                 schema.fields[i].type + ", not " +
+                                                 type_text(field) + ", not " +
                                                  attr.value.str(),
                                              attr.span));
       }
@@ -480,7 +494,7 @@ AttrsRef Attrs::make(const AttrsSchema& schema, std::span<const NamedAttr> value
   for (size_t i = 0; i < schema.fields.size(); ++i) {
     const AttrField& field = schema.fields[i];
     if (!field.required || given[i] != nullptr) continue;
-    problems.push_back(Diagnostic::error("attribute " + field.name.str() + " (" + field.type +
+    problems.push_back(Diagnostic::error("attribute " + field.name.str() + " (" + type_text(field) +
                                              ") is missing; it has no default",
                                          span));
   }

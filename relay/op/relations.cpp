@@ -1,5 +1,6 @@
 #include <relay/op/relation.h>
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -150,7 +151,8 @@ Dim RelationCall::value_dim(size_t i, size_t k) const {
     NDArray array = known->contiguous();
     return dispatch(array.dtype(), [&](auto tag) -> Dim {
       using T = typename decltype(tag)::type;
-      return Dim(static_cast<int64_t>(array.data<T>()[k]));
+      constexpr int64_t kFar = int64_t{1} << 60;  // a Dim holds less than int64_t does
+      return Dim(std::clamp(static_cast<int64_t>(array.data<T>()[k]), -kFar, kFar));
     });
   }
   return Dim::value(static_cast<uint32_t>(i), static_cast<uint32_t>(k));

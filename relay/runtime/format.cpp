@@ -369,6 +369,12 @@ struct TextWriter {
   std::string& out;
   const FormatOptions& options;
   size_t limit = memory_limit();
+  // An open value: where its fields stand, and whether one of them took several lines.
+  struct Level {
+    size_t column;
+    bool lines;
+  };
+  std::vector<Level> levels{};
 
   void leaf(const Value& value) {
     check_length(out, limit);
@@ -376,7 +382,9 @@ struct TextWriter {
       append_element(out, value.dtype(), value.scalar_data());
     } else if (value.is_tensor()) {
       NDArray array = value.array();
+      size_t start = out.size();
       ArrayFormatter(array, options, column_of(out)).append(out);
+      if (!levels.empty() && out.find('\n', start) != std::string::npos) levels.back().lines = true;
     } else {
       out += value.is_closure() ? "<fn>" : "<nothing>";
     }
@@ -388,10 +396,23 @@ struct TextWriter {
       if (value.fields().empty()) return;
     }
     out += value.is_reference() ? "ref(" : "(";
+    levels.push_back({column_of(out), false});
   }
-  void between(const Value&) { out += ", "; }
+  // What follows a field of several lines begins a line of its own.
+  void between(const Value&) {
+    const Level& level = levels.back();
+    if (level.lines && level.column > 0) {
+      out += ",\n";
+      out.append(level.column, ' ');
+    } else {
+      out += ", ";
+    }
+  }
   void close(const Value& value) {
     if (value.is_data() && value.fields().empty()) return;
+    bool lines = levels.back().lines;
+    levels.pop_back();
+    if (lines && !levels.empty()) levels.back().lines = true;
     out += value.is_tuple() && value.fields().size() == 1 ? ",)" : ")";
   }
   void cycle() { out += "<cycle>"; }

@@ -24,7 +24,9 @@ std::vector<Dim> padded_dims(const RelationCall& call, const te::TensorInfo& dat
                                            (width[i].size() == 1 ? " number" : " numbers"));
     int64_t before = width[i][0];
     int64_t after = width[i][1];
-    call.require(before >= 0 && after >= 0, where + " must not be negative, found [" +
+    constexpr int64_t kLargest = int64_t{1} << 40;
+    call.require(before >= 0 && after >= 0 && before <= kLargest && after <= kLargest,
+                 where + " must not be negative nor more than 2^40, found [" +
                                                 std::to_string(before) + ", " +
                                                 std::to_string(after) + "]");
     Dim extent = data.dims[i];

@@ -14,7 +14,7 @@ std::vector<Dim> shape_attr(const RelationCall& call, const std::optional<std::v
   call.require(shape.has_value(), "the shape is missing");
   std::vector<Dim> dims;
   for (int64_t extent : *shape) {
-    call.require(extent >= 0, "an extent of the shape is " + std::to_string(extent));
+    call.require(extent >= 0 && extent <= kLargestExtent, "an extent of the shape is " + std::to_string(extent));
     dims.emplace_back(extent);
   }
   return dims;

@@ -268,7 +268,8 @@ TypeRef infer_one_hot(const RelationCall& call) {
   call.require(on.rank() == 0 && off.rank() == 0, "on_value and off_value must be scalars");
   call.require(on.dtype == off.dtype, "on_value and off_value differ in dtype: " + call.input(1)->str() +
                                           " and " + call.input(2)->str());
-  call.require(attrs.depth > 0, "depth must be positive, found " + std::to_string(attrs.depth));
+  call.require(attrs.depth > 0 && attrs.depth <= kLargestExtent,
+               "depth must be positive and not more than 2^60, found " + std::to_string(attrs.depth));
   int64_t axis = normalize_axis(call, attrs.axis, indices.rank() + 1);
   indices.dims.insert(indices.dims.begin() + axis, Dim(attrs.depth));
   return TensorType::make(indices.dims, attrs.dtype.value_or(on.dtype));

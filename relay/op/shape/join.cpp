@@ -113,7 +113,7 @@ TypeRef infer_tile(const RelationCall& call) {
   te::TensorInfo data = call.tensor(0);
   const auto& attrs = call.attrs<TileAttrs>();
   for (int64_t count : *attrs.reps) {
-    call.require(count > 0, "repetitions must be positive, found " + std::to_string(count));
+    call.require(count > 0 && count <= kLargestExtent, "repetitions must be positive and not more than 2^60, found " + std::to_string(count));
   }
   return TensorType::make(tiled_dims(data.dims, *attrs.reps), data.dtype);
 }
@@ -135,7 +135,8 @@ void compute_tile(const OpCall& call, te::Builder& b) {
 TypeRef infer_repeat(const RelationCall& call) {
   te::TensorInfo data = call.tensor(0);
   const auto& attrs = call.attrs<RepeatAttrs>();
-  call.require(attrs.repeats > 0, "repeats must be positive, found " + std::to_string(attrs.repeats));
+  call.require(attrs.repeats > 0 && attrs.repeats <= kLargestExtent,
+               "repeats must be positive and not more than 2^60, found " + std::to_string(attrs.repeats));
   if (!attrs.axis) {
     Dim flat[] = {product(data.dims) * *attrs.repeats};
     return TensorType::make(flat, data.dtype);

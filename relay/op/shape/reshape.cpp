@@ -49,6 +49,7 @@ TypeRef infer_reshape(const RelationCall& call) {
   };
   for (size_t i = 0; i < wanted.size(); ++i) {
     int64_t code = wanted[i];
+    call.require(code <= kLargestExtent, "newshape has the extent " + std::to_string(code));
     if (code > 0 || (code == 0 && attrs.allowzero)) {
       result.push_back(code);
       ++from;
@@ -67,7 +68,8 @@ TypeRef infer_reshape(const RelationCall& call) {
       Dim whole = next(-4);
       int64_t a = wanted[++i];
       int64_t b = wanted[++i];
-      call.require((a > 0 || a == -1) && (b > 0 || b == -1) && !(a == -1 && b == -1),
+      call.require((a > 0 || a == -1) && (b > 0 || b == -1) && !(a == -1 && b == -1) &&
+                       std::max(a, b) <= kLargestExtent,
                    "the two extents after -4 must be positive, one of them may be -1");
       Dim first = a == -1 ? floor_div(whole, b) : Dim(a);
       Dim second = b == -1 ? floor_div(whole, a) : Dim(b);

@@ -10,6 +10,9 @@
 
 namespace relay {
 
+/// No extent, count or step that an operator is given is larger: a `Dim` holds less than int64_t does.
+inline constexpr int64_t kLargestExtent = int64_t{1} << 60;
+
 struct ReshapeAttrs {
   Required<std::vector<int64_t>> newshape;
   bool allowzero = false;

@@ -48,6 +48,7 @@ std::vector<AxisSlice> canonical_slices(const RelationCall& call, const std::vec
     AxisSlice& slice = slices[axes[k]];
     slice.stride = !size_mode && k < given ? (*attrs.strides)[k] : 1;
     call.require(slice.stride != 0, "a stride is 0");
+    slice.stride = std::clamp(slice.stride, -kLargestExtent, kLargestExtent);  // one element all the same
     bool forwards = slice.stride > 0;
     // Positions a slice may start or stop at: 0…dim forwards, -1…dim-1 backwards.
     Dim lowest = forwards ? Dim(0) : Dim(-1);
@@ -60,7 +61,7 @@ std::vector<AxisSlice> canonical_slices(const RelationCall& call, const std::vec
     slice.begin = k < attrs.begin->size() ? position((*attrs.begin)[k]) : forwards ? Dim(0) : dim - 1;
     if (size_mode) {
       int64_t size = k < attrs.end->size() ? (*attrs.end)[k] : -1;
-      call.require(size >= -1, "a size is " + std::to_string(size));
+      call.require(size >= -1 && size <= kLargestExtent, "a size is " + std::to_string(size));
       slice.extent = size == -1 ? dim - slice.begin : min(Dim(size), dim - slice.begin);
       continue;
     }
