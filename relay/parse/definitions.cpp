@@ -356,7 +356,7 @@ void Parser::add_main(Module& module, ExprRef expr, Span span) {
   } else {
     Span where = expr->span();
     std::vector<TypeVarRef> type_params;
-    add_implicit(type_params, std::move(free_dims_));
+    add_implicit(type_params, std::move(free_dims_), free_vars_, {});
     function = make_function(free_vars_, std::move(expr), {}, std::move(type_params), {}, {}, where);
   }
   module.add_function(Name("main"), std::move(function));

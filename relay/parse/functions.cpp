@@ -55,8 +55,18 @@ void Parser::parse_params(std::vector<VarRef>& params, std::vector<Token>& names
 }
 
 // By name: where a dimension is met first depends on how a term is written, and `n + m` may print as
-// `m + n`.
-void Parser::add_implicit(std::vector<TypeVarRef>& type_params, std::vector<TypeVarRef> implicit) {
+// `m + n`. Names that cancelled out (`n - n`) are left out.
+void Parser::add_implicit(std::vector<TypeVarRef>& type_params, std::vector<TypeVarRef> implicit,
+                          const std::vector<VarRef>& params, const TypeRef& result) {
+  if (implicit.empty()) return;
+  std::unordered_set<const TypeVar*> used;
+  auto note = [&](const TypeRef& type) {
+    if (!type) return;
+    for (const TypeVarRef& var : free_type_vars(type)) used.insert(var.get());
+  };
+  for (const VarRef& param : params) note(param->annotation());
+  note(result);
+  std::erase_if(implicit, [&](const TypeVarRef& var) { return !used.contains(var.get()); });
   std::sort(implicit.begin(), implicit.end(),
             [](const TypeVarRef& a, const TypeVarRef& b) { return a->name() < b->name(); });
   type_params.insert(type_params.end(), implicit.begin(), implicit.end());
@@ -94,7 +104,7 @@ FunctionRef Parser::parse_function(size_t begin) {
   for (size_t i = 0; i < params.size(); ++i) bind_var(names[i].symbol, params[i], span(names[i]));
   if (!at(Tok::kLBrace)) fail_expected("'{' before the function's body");
   ExprRef body = parse_block();
-  add_implicit(type_params, std::move(implicit));
+  add_implicit(type_params, std::move(implicit), params, result);
   return make_function(std::move(params), std::move(body), std::move(result), std::move(type_params),
                        std::move(constraints), std::move(attrs), span_from(begin));
 }

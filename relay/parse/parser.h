@@ -228,7 +228,8 @@ class Parser {
 
   // ---- Functions ----
   FunctionRef parse_function(size_t begin);
-  static void add_implicit(std::vector<TypeVarRef>& type_params, std::vector<TypeVarRef> implicit);
+  static void add_implicit(std::vector<TypeVarRef>& type_params, std::vector<TypeVarRef> implicit,
+                           const std::vector<VarRef>& params, const TypeRef& result);
   void parse_params(std::vector<VarRef>& params, std::vector<Token>& names, AttrsRef& attrs);
   void skip_virtual_device();
 

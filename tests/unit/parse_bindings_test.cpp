@@ -103,6 +103,7 @@ TEST(ParseDimensions, ImplicitParameters) {
 
 TEST(ParseDimensions, OrderDoesNotDependOnSpelling) {
   expect_same("fn(%x: Tensor[(n + m), int8]) { %x }", "fn(%x: Tensor[(m + n), int8]) { %x }");
+  expect_same("fn(%x: Tensor[(n - n, ? * k), int8]) { %x }", "fn(%x: Tensor[(0, ?), int8]) { %x }");
   expect_same("free_var %x : Tensor[(n), int8]; free_var %y : Tensor[(n), int8]; (%x, %y)",
               "fn(%x: Tensor[(n), int8], %y: Tensor[(n), int8]) { (%x, %y) }");
   EXPECT_EQ(problem("def @f() { free_var %x; %x }"), "1:12 free_var can only stand before an expression that is the whole input");
