@@ -15,7 +15,8 @@ constexpr uint64_t kMagic = 0xDD5E40F096B4A13Full;
 constexpr std::array<int8_t, 256> kDigits = [] {
   std::array<int8_t, 256> digits{};
   for (auto& digit : digits) digit = -1;
-  for (int i = 0; i < 64; ++i) digits[static_cast<unsigned char>(kAlphabet[i])] = static_cast<int8_t>(i);
+  for (int i = 0; i < 64; ++i)
+    digits[static_cast<unsigned char>(kAlphabet[i])] = static_cast<int8_t>(i);
   return digits;
 }();
 
@@ -47,7 +48,8 @@ DType read_dtype(uint8_t code, uint8_t bits, uint16_t lanes) {
     // TVM writes bool as a one-bit unsigned integer (0.14) or as DLPack's bool (later).
     if ((code == 1 && bits == 1) || (code == 6 && (bits == 1 || bits == 8))) return kBool;
     for (DType dtype : kAllDTypes) {
-      if (!dtype.is_bool() && static_cast<uint8_t>(dtype.code) == code && dtype.bits == bits) return dtype;
+      if (!dtype.is_bool() && static_cast<uint8_t>(dtype.code) == code && dtype.bits == bits)
+        return dtype;
     }
   }
   throw Error("a constant has an unknown element type (code " + std::to_string(code) + ", " +
@@ -126,7 +128,8 @@ std::string encode_ndarray(const NDArray& array) {
 NDArray decode_ndarray(std::string_view base64) {
   std::string bytes = decode_base64(base64);
   Reader reader(bytes);
-  if (reader.take<uint64_t>() != kMagic) throw Error("a constant's data does not begin as TVM's tensors do");
+  if (reader.take<uint64_t>() != kMagic)
+    throw Error("a constant's data does not begin as TVM's tensors do");
   reader.take<uint64_t>();
   reader.take<int32_t>();
   reader.take<int32_t>();
@@ -145,11 +148,14 @@ NDArray decode_ndarray(std::string_view base64) {
   std::string_view data = reader.rest();
   // In this order nothing overflows: the data is at hand, so its size is small.
   if (size < 0 || static_cast<uint64_t>(size) != data.size() ||
-      static_cast<uint64_t>(count) > data.size() || static_cast<size_t>(count) * dtype.size() != data.size()) {
-    throw Error("a constant of shape " + shape_text(shape) + " and type " + std::string(dtype.name()) +
-                " has " + std::to_string(data.size()) + " bytes of data");
+      static_cast<uint64_t>(count) > data.size() ||
+      static_cast<size_t>(count) * dtype.size() != data.size()) {
+    throw Error("a constant of shape " + shape_text(shape) + " and type " +
+                std::string(dtype.name()) + " has " + std::to_string(data.size()) +
+                " bytes of data");
   }
-  NDArray array = NDArray::from_bytes(shape, dtype, std::as_bytes(std::span(data.data(), data.size())));
+  NDArray array =
+      NDArray::from_bytes(shape, dtype, std::as_bytes(std::span(data.data(), data.size())));
   if (dtype.is_bool()) {
     auto* elements = static_cast<uint8_t*>(array.raw());
     for (int64_t i = 0; i < count; ++i) elements[i] = elements[i] != 0;
@@ -158,7 +164,8 @@ NDArray decode_ndarray(std::string_view base64) {
 }
 
 std::string constants_metadata(std::span<const NDArray> constants) {
-  // Nodes: 0 null, 1 the map, 2 the list, 3 a device, 4 its empty memory scope, from 5 on the constants.
+  // Nodes: 0 null, 1 the map, 2 the list, 3 a device, 4 its empty memory scope, from 5 on the
+  // constants.
   std::string out =
       "#[metadata]\n{\n  \"root\": 1,\n  \"nodes\": [\n    {\"type_key\": \"\"},\n"
       "    {\"type_key\": \"Map\", \"keys\": [\"relay.Constant\"], \"data\": [2]},\n"
@@ -169,8 +176,10 @@ std::string constants_metadata(std::span<const NDArray> constants) {
       "\"memory_scope\": \"4\", \"target\": \"0\", \"virtual_device_id\": \"-1\"}},\n"
       "    {\"type_key\": \"runtime.String\"}";
   for (size_t i = 0; i < constants.size(); ++i) {
-    out += ",\n    {\"type_key\": \"relay.Constant\", \"attrs\": {\"_checked_type_\": \"0\", \"data\": \"" +
-           std::to_string(i) + "\", \"span\": \"0\", \"virtual_device_\": \"3\"}}";
+    out +=
+        ",\n    {\"type_key\": \"relay.Constant\", \"attrs\": {\"_checked_type_\": \"0\", "
+        "\"data\": \"" +
+        std::to_string(i) + "\", \"span\": \"0\", \"virtual_device_\": \"3\"}}";
   }
   out += "\n  ],\n  \"b64ndarrays\": [";
   for (size_t i = 0; i < constants.size(); ++i) {

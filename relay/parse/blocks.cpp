@@ -25,8 +25,8 @@ bool Parser::at_block_end(Ends ends) const {
   return true;
 }
 
-// A value on the right of `=`. A let there ends with its first expression: the `;` after it is that of
-// the outer binding, as TVM prints it.
+// A value on the right of `=`. A let there ends with its first expression: the `;` after it is that
+// of the outer binding, as TVM prints it.
 ExprRef Parser::parse_value() {
   if (!at_word(kwLet)) return parse_expr();
   Nesting nesting(*this);
@@ -69,7 +69,8 @@ bool Parser::parse_item(std::vector<Item>& items, ExprRef& result, Ends ends, bo
     return false;
   }
   if (at_word(kwFreeVar) && peek().is(Tok::kLocal)) {
-    if (ends != Ends::kText) error(span(tok_), "free_var can only stand before an expression that is the whole input");
+    if (ends != Ends::kText)
+      error(span(tok_), "free_var can only stand before an expression that is the whole input");
     parse_free_var();
     return false;
   }
@@ -85,7 +86,9 @@ bool Parser::parse_item(std::vector<Item>& items, ExprRef& result, Ends ends, bo
     return false;
   }
   if (!at_block_end(ends)) {
-    const char* close = ends == Ends::kBrace ? "'}'" : ends == Ends::kParen ? "')'" : "the end of the text";
+    const char* close = ends == Ends::kBrace   ? "'}'"
+                        : ends == Ends::kParen ? "')'"
+                                               : "the end of the text";
     if (at(Tok::kAssign)) fail(span(tok_), "only names can be bound with '='");
     fail_expected(std::string("an operator, ';' or ") + close + " after the expression");
   }
@@ -171,7 +174,8 @@ void Parser::bind_let_pattern(const LetPattern& pattern, ExprRef value, Span whe
   items.push_back({whole, std::move(value), where});
   for (size_t i = 0; i < pattern.fields.size(); ++i) {
     const LetPattern& field = pattern.fields[i];
-    bind_let_pattern(field, make_projection(whole, static_cast<uint32_t>(i), field.span), field.span, items);
+    bind_let_pattern(field, make_projection(whole, static_cast<uint32_t>(i), field.span),
+                     field.span, items);
   }
 }
 

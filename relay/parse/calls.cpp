@@ -48,7 +48,8 @@ ExprRef Parser::parse_call(ExprRef callee, size_t begin, std::vector<TypeRef> ty
         AttrValue value = parse_attr_value();
         // TVM's name of the attributes' type: the operator knows it.
         if (name_of(name.symbol) != "attrs_type_key") {
-          attrs.named.push_back({Name(name_of(name.symbol)), std::move(value), span_from(name.begin)});
+          attrs.named.push_back(
+              {Name(name_of(name.symbol)), std::move(value), span_from(name.begin)});
         }
       } else if (at_word(kwMeta) && peek().is(Tok::kLBracket)) {
         MetaRef ref = parse_meta_ref();
@@ -89,7 +90,8 @@ ExprRef Parser::parse_call(ExprRef callee, size_t begin, std::vector<TypeRef> ty
       effects_ |= kCallEffect;
       break;
   }
-  return make_call(std::move(callee), std::span(args_).subspan(mark), std::move(made), std::move(type_args), where);
+  return make_call(std::move(callee), std::span(args_).subspan(mark), std::move(made),
+                   std::move(type_args), where);
 }
 
 AttrsRef Parser::make_call_attrs(const Expr* callee, CallAttrs& attrs, Span span) {
@@ -108,7 +110,8 @@ AttrsRef Parser::make_call_attrs(const Expr* callee, CallAttrs& attrs, Span span
   try {
     return guarded(span, [&] {
       if (!attrs.metadata_key.empty()) {
-        for (NamedAttr& attr : metadata(attrs.span).attrs(attrs.metadata_key, attrs.metadata_index, *schema)) {
+        for (NamedAttr& attr :
+             metadata(attrs.span).attrs(attrs.metadata_key, attrs.metadata_index, *schema)) {
           attr.span = attrs.span;
           attrs.named.push_back(std::move(attr));
         }
@@ -167,15 +170,17 @@ AttrValue Parser::parse_attr_value() {
       error(where, "an attribute cannot be a negative unsigned integer");
     }
     constexpr uint64_t kLimit = uint64_t{1} << 63;
-    if (number.magnitude > (negative ? kLimit : kLimit - 1)) error(where, "attribute is out of the range of int64");
+    if (number.magnitude > (negative ? kLimit : kLimit - 1))
+      error(where, "attribute is out of the range of int64");
     return static_cast<int64_t>(negative ? 0 - number.magnitude : number.magnitude);
   }
   Token word = tok_;
   DType dtype;
   if (is_special_float(name_of(word.symbol), dtype)) {
     advance();
-    double value = name_of(word.symbol).starts_with("inf") ? std::numeric_limits<double>::infinity()
-                                                           : std::numeric_limits<double>::quiet_NaN();
+    double value = name_of(word.symbol).starts_with("inf")
+                       ? std::numeric_limits<double>::infinity()
+                       : std::numeric_limits<double>::quiet_NaN();
     return negative ? -value : value;
   }
   if (negative) fail_expected("a number after '-'");
@@ -191,7 +196,8 @@ AttrValue Parser::parse_attr_value() {
       if (peek().is(Tok::kLBracket)) {
         MetaRef ref = parse_meta_ref();
         if (ref.key.starts_with("relay.")) return meta_expr(ref);
-        return guarded(ref.span, [&] { return AttrValue(metadata(ref.span).text_form(ref.key, ref.index)); });
+        return guarded(ref.span,
+                       [&] { return AttrValue(metadata(ref.span).text_form(ref.key, ref.index)); });
       }
       break;
     default:
@@ -218,7 +224,8 @@ bool Parser::looks_like_type_args() {
       case Tok::kIdent: {
         bool known = token.symbol == kwTensor || token.symbol == kwFn || token.symbol == kwFun ||
                      token.symbol == kwRef || token.symbol == kwUnderscore ||
-                     find_type_name(token.symbol) != nullptr || data_index_.contains(token.symbol) ||
+                     find_type_name(token.symbol) != nullptr ||
+                     data_index_.contains(token.symbol) ||
                      DType::parse(name_of(token.symbol)).has_value();
         // Inside brackets there are dimension names and kinds as well.
         if (!known && open == 0) return false;
@@ -308,8 +315,10 @@ Metadata& Parser::metadata(Span span) {
 
 ExprRef Parser::meta_expr(const MetaRef& ref) {
   if (ref.key != "relay.Constant") {
-    if (ref.key.starts_with("relay.attrs.")) fail(ref.span, "attributes can only be given to an operator in a call");
-    fail(ref.span, "cannot read metadata of type " + ref.key + "; only relay.Constant and attributes");
+    if (ref.key.starts_with("relay.attrs."))
+      fail(ref.span, "attributes can only be given to an operator in a call");
+    fail(ref.span,
+         "cannot read metadata of type " + ref.key + "; only relay.Constant and attributes");
   }
   ExprRef& known = meta_constants_[ref.index];
   if (!known) {

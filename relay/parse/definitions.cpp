@@ -7,18 +7,21 @@
 namespace relay::parsing {
 namespace {
 
-// Whether a word stands in the text on its own, roughly: spares most texts the search for data types.
+// Whether a word stands in the text on its own, roughly: spares most texts the search for data
+// types.
 bool mentions_word(std::string_view text, std::string_view word) {
   for (size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
     size_t end = at + word.size();
-    if (end < text.size() && (text[end] == ' ' || text[end] == '\t' || text[end] == '\n' || text[end] == '\r')) {
+    if (end < text.size() &&
+        (text[end] == ' ' || text[end] == '\t' || text[end] == '\n' || text[end] == '\r')) {
       return true;
     }
   }
   return false;
 }
 
-// Graph nodes that were kept as lets in case their calls have effects, put back where they are pure.
+// Graph nodes that were kept as lets in case their calls have effects, put back where they are
+// pure.
 class InlineBindings final : public Rewriter {
  public:
   InlineBindings(const std::unordered_set<const Var*>& vars, const Effects& effects)
@@ -69,7 +72,9 @@ class InlineBindings final : public Rewriter {
 
 // Data types may be used before they are defined, so they are found and read first.
 void Parser::scan_data_definitions() {
-  if (!mentions_word(text_, "data") && !mentions_word(text_, "type") && !mentions_word(text_, "extern")) return;
+  if (!mentions_word(text_, "data") && !mentions_word(text_, "type") &&
+      !mentions_word(text_, "extern"))
+    return;
   Lexer lexer(text_, &symbols_);
   size_t nested = 0;
   Token previous;
@@ -113,9 +118,12 @@ void Parser::scan_data_definitions() {
         head.end = text_.size();
         break;
       }
-      bool opens = part.is(Tok::kLBrace) || part.is(Tok::kLBracket) || part.is(Tok::kLess) || part.is(Tok::kLParen);
-      bool closes = part.is(Tok::kRBrace) || part.is(Tok::kRBracket) || part.is(Tok::kGreater) || part.is(Tok::kRParen);
-      if (!braces && open == 0 && !part.is(Tok::kLBrace) && !part.is(Tok::kLBracket) && !part.is(Tok::kLess)) {
+      bool opens = part.is(Tok::kLBrace) || part.is(Tok::kLBracket) || part.is(Tok::kLess) ||
+                   part.is(Tok::kLParen);
+      bool closes = part.is(Tok::kRBrace) || part.is(Tok::kRBracket) || part.is(Tok::kGreater) ||
+                    part.is(Tok::kRParen);
+      if (!braces && open == 0 && !part.is(Tok::kLBrace) && !part.is(Tok::kLBracket) &&
+          !part.is(Tok::kLess)) {
         lexer.seek(part.is(Tok::kSemicolon) ? lexer.position() : position);
         head.end = lexer.position();
         break;
@@ -144,7 +152,8 @@ void Parser::parse_data_head(DataHead& head) {
   auto [entry, added] = data_index_.emplace(head.name, static_cast<size_t>(&head - data_.data()));
   if (!added) {
     head.failed = true;
-    report(Diagnostic::error("type " + std::string(name_of(head.name)) + " is defined twice", head.span)
+    report(Diagnostic::error("type " + std::string(name_of(head.name)) + " is defined twice",
+                             head.span)
                .note("defined here before", data_[entry->second].span));
     return;
   }
@@ -156,7 +165,8 @@ void Parser::parse_data_head(DataHead& head) {
       head.type_symbols.push_back(symbols_.intern(head.type_vars[i]->name().view()));
     }
     head.body = tok_.begin;
-    if (!head.is_extern && !at(Tok::kLBrace)) fail_expected("'{' before the constructors of the type");
+    if (!head.is_extern && !at(Tok::kLBrace))
+      fail_expected("'{' before the constructors of the type");
   } catch (const SyntaxError&) {
     head.failed = true;
   }
@@ -165,7 +175,8 @@ void Parser::parse_data_head(DataHead& head) {
 void Parser::parse_data_body(const DataHead& head, Module& module) {
   if (head.failed) return;
   TypeScope scope(*this);
-  for (size_t i = 0; i < head.type_vars.size(); ++i) bind_type_name(head.type_symbols[i], head.type_vars[i]);
+  for (size_t i = 0; i < head.type_vars.size(); ++i)
+    bind_type_name(head.type_symbols[i], head.type_vars[i]);
   GlobalTypeVarRef type = GlobalTypeVar::make(Name(name_of(head.name)));
   std::vector<ConstructorRef> constructors;
   if (!head.is_extern) {
@@ -175,7 +186,8 @@ void Parser::parse_data_body(const DataHead& head, Module& module) {
       dim_names_ = DimNames::kForbidden;
       Bracket bracket(*this);
       while (!at(Tok::kRBrace)) {
-        constructors.push_back(parse_constructor(head, type, static_cast<uint32_t>(constructors.size())));
+        constructors.push_back(
+            parse_constructor(head, type, static_cast<uint32_t>(constructors.size())));
         if (!accept(Tok::kComma)) accept(Tok::kSemicolon);
       }
       dim_names_ = outer;
@@ -190,7 +202,8 @@ void Parser::parse_data_body(const DataHead& head, Module& module) {
     Symbol symbol = symbols_.intern(constructor->name().view());
     int32_t& known = symbols_[symbol].constructor;
     if (known >= 0) {
-      report(Diagnostic::error("constructor " + constructor->name().str() + " is defined twice", constructor->span())
+      report(Diagnostic::error("constructor " + constructor->name().str() + " is defined twice",
+                               constructor->span())
                  .note("defined here before", constructors_[static_cast<size_t>(known)].second));
       return;
     }
@@ -199,14 +212,16 @@ void Parser::parse_data_body(const DataHead& head, Module& module) {
   }
   try {
     guarded(head.span, [&] {
-      module.add_type(TypeData::make(std::move(type), head.type_vars, std::move(constructors), head.is_extern, head.span));
+      module.add_type(TypeData::make(std::move(type), head.type_vars, std::move(constructors),
+                                     head.is_extern, head.span));
     });
   } catch (const SyntaxError&) {
   }
 }
 
 // `Cons(A, List[A])`, `Nil`, or `Cons : (A, List[A]) -> List[A]`.
-ConstructorRef Parser::parse_constructor(const DataHead& head, const GlobalTypeVarRef& type, uint32_t tag) {
+ConstructorRef Parser::parse_constructor(const DataHead& head, const GlobalTypeVarRef& type,
+                                         uint32_t tag) {
   if (!at(Tok::kIdent)) fail_expected("a constructor or '}'");
   Token name = tok_;
   advance();
@@ -223,17 +238,20 @@ ConstructorRef Parser::parse_constructor(const DataHead& head, const GlobalTypeV
     Span where = span(tok_);
     TypeRef result = parse_type();
     const auto* call = result->as<TypeCall>();
-    bool same = call != nullptr && call->callee() == type.get() && call->args().size() == head.type_vars.size();
-    for (size_t i = 0; same && i < head.type_vars.size(); ++i) same = call->args()[i] == head.type_vars[i].get();
+    bool same = call != nullptr && call->callee() == type.get() &&
+                call->args().size() == head.type_vars.size();
+    for (size_t i = 0; same && i < head.type_vars.size(); ++i)
+      same = call->args()[i] == head.type_vars[i].get();
     if (!same) {
       std::string expected(name_of(head.name));
       for (size_t i = 0; i < head.type_symbols.size(); ++i) {
         expected += (i == 0 ? "[" : ", ") + std::string(name_of(head.type_symbols[i]));
       }
       if (!head.type_symbols.empty()) expected += "]";
-      error(where, "constructor " + std::string(name_of(name.symbol)) + " must give " + expected + ", found " + result->str());
+      error(where, "constructor " + std::string(name_of(name.symbol)) + " must give " + expected +
+                       ", found " + result->str());
     }
-  } else if (at(Tok::kLParen) ) {
+  } else if (at(Tok::kLParen)) {
     Bracket bracket(*this);
     inputs = parse_type_list(Tok::kRParen);
     expect(Tok::kRParen, "after the field types");
@@ -250,8 +268,10 @@ void Parser::parse_version() {
   if (!at(Tok::kString)) fail_expected("the version as a string");
   Span where = span(tok_);
   std::string version = parse_string();
-  bool known = version.size() == 5 && version.starts_with("0.0.") && version[4] >= '1' && version[4] <= '5';
-  if (!known) error(where, "unknown version \"" + version + "\" of the text format; the latest is 0.0.5");
+  bool known =
+      version.size() == 5 && version.starts_with("0.0.") && version[4] >= '1' && version[4] <= '5';
+  if (!known)
+    error(where, "unknown version \"" + version + "\" of the text format; the latest is 0.0.5");
   expect(Tok::kRBracket, "after the version");
   has_version_ = true;
 }
@@ -271,7 +291,8 @@ void Parser::parse_definition(Module& module) {
   advance();
   if (!at(Tok::kGlobal)) {
     if (at(Tok::kIdent)) {
-      fail(span(tok_), "expected a global name such as @" + describe(tok_) + ", found " + describe(tok_));
+      fail(span(tok_),
+           "expected a global name such as @" + describe(tok_) + ", found " + describe(tok_));
     }
     fail_expected("a global name such as @f after def");
   }
@@ -279,8 +300,9 @@ void Parser::parse_definition(Module& module) {
   advance();
   auto [entry, added] = globals_.emplace(name.symbol, span(name));
   if (!added) {
-    report(Diagnostic::error("@" + std::string(name_of(name.symbol)) + " is defined twice", span(name))
-               .note("defined here before", entry->second));
+    report(
+        Diagnostic::error("@" + std::string(name_of(name.symbol)) + " is defined twice", span(name))
+            .note("defined here before", entry->second));
   }
   FunctionRef function = parse_function(begin);
   accept(Tok::kSemicolon);
@@ -339,14 +361,16 @@ void Parser::parse_items_of_module(Module& module) {
       recover_to_definition();
     }
   }
-  if (!anything && num_errors_ == 0) error(source_->span(0, 1), "the program is empty: expected definitions or an expression");
+  if (!anything && num_errors_ == 0)
+    error(source_->span(0, 1), "the program is empty: expected definitions or an expression");
 }
 
 void Parser::add_main(Module& module, ExprRef expr, Span span) {
   Symbol main = symbols_.intern("main");
   auto [entry, added] = globals_.emplace(main, span);
   if (!added) {
-    report(Diagnostic::error("an expression after the definitions is @main, but @main is defined as well", span)
+    report(Diagnostic::error(
+               "an expression after the definitions is @main, but @main is defined as well", span)
                .note("defined here", entry->second));
     return;
   }
@@ -357,7 +381,8 @@ void Parser::add_main(Module& module, ExprRef expr, Span span) {
     Span where = expr->span();
     std::vector<TypeVarRef> type_params;
     add_implicit(type_params, std::move(free_dims_), free_vars_, {});
-    function = make_function(free_vars_, std::move(expr), {}, std::move(type_params), {}, {}, where);
+    function =
+        make_function(free_vars_, std::move(expr), {}, std::move(type_params), {}, {}, where);
   }
   module.add_function(Name("main"), std::move(function));
 }
@@ -383,7 +408,8 @@ void Parser::settle_candidates(Module& module) {
   for (const Module::FunctionEntry& entry : module.functions()) {
     ExprRef function = entry.function;
     ExprRef rewritten = InlineBindings(candidates_, effects).run(function);
-    if (rewritten != function) changed.emplace_back(entry.name, FunctionRef(rewritten->as<Function>()));
+    if (rewritten != function)
+      changed.emplace_back(entry.name, FunctionRef(rewritten->as<Function>()));
   }
   for (auto& [name, function] : changed) module.update_function(name, std::move(function));
 }

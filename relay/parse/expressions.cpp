@@ -13,19 +13,32 @@ struct Infix {
 
 Infix infix(Tok kind) {
   switch (kind) {
-    case Tok::kStar: return {6, "multiply"};
-    case Tok::kSlash: return {6, "divide"};
-    case Tok::kPlus: return {5, "add"};
-    case Tok::kMinus: return {5, "subtract"};
-    case Tok::kLess: return {4, "less"};
-    case Tok::kLessEqual: return {4, "less_equal"};
-    case Tok::kGreater: return {4, "greater"};
-    case Tok::kGreaterEqual: return {4, "greater_equal"};
-    case Tok::kEqual: return {3, "equal"};
-    case Tok::kNotEqual: return {3, "not_equal"};
-    case Tok::kAnd: return {2, "logical_and"};
-    case Tok::kOr: return {1, "logical_or"};
-    default: return {};
+    case Tok::kStar:
+      return {6, "multiply"};
+    case Tok::kSlash:
+      return {6, "divide"};
+    case Tok::kPlus:
+      return {5, "add"};
+    case Tok::kMinus:
+      return {5, "subtract"};
+    case Tok::kLess:
+      return {4, "less"};
+    case Tok::kLessEqual:
+      return {4, "less_equal"};
+    case Tok::kGreater:
+      return {4, "greater"};
+    case Tok::kGreaterEqual:
+      return {4, "greater_equal"};
+    case Tok::kEqual:
+      return {3, "equal"};
+    case Tok::kNotEqual:
+      return {3, "not_equal"};
+    case Tok::kAnd:
+      return {2, "logical_and"};
+    case Tok::kOr:
+      return {1, "logical_or"};
+    default:
+      return {};
   }
 }
 
@@ -38,8 +51,8 @@ ExprRef Parser::call_operator(const char* name, Span op_span, std::initializer_l
     error(op_span, std::string("unknown operator ") + name);
     return placeholder(op_span);
   }
-  return make_call(entry->node, std::span<const ExprRef>(args.begin(), args.size()), entry->defaults, {},
-                   span_from(begin));
+  return make_call(entry->node, std::span<const ExprRef>(args.begin(), args.size()),
+                   entry->defaults, {}, span_from(begin));
 }
 
 ExprRef Parser::parse_binary(int min_precedence) {
@@ -50,7 +63,8 @@ ExprRef Parser::parse_binary(int min_precedence) {
     if (op.precedence < min_precedence) return left;
     Span where = span(tok_);
     if (at(Tok::kMinus) && tok_.line_start && in_block_) {
-      report(Diagnostic::warning("a '-' at the beginning of a line continues the expression before it", where)
+      report(Diagnostic::warning(
+                 "a '-' at the beginning of a line continues the expression before it", where)
                  .help("end that expression with ';', or join the lines"));
     }
     advance();
@@ -228,7 +242,8 @@ ExprRef Parser::parse_if() {
   }
   while (!branches.empty()) {
     Branch& branch = branches.back();
-    result = make_if(std::move(branch.condition), std::move(branch.body), std::move(result), span_from(branch.begin));
+    result = make_if(std::move(branch.condition), std::move(branch.body), std::move(result),
+                     span_from(branch.begin));
     branches.pop_back();
   }
   return result;
@@ -318,9 +333,11 @@ ExprRef Parser::parse_named_callee(const Token& word) {
   }
   std::string name(name_of(word.symbol));
   bool upper = name[0] >= 'A' && name[0] <= 'Z';
-  auto diagnostic = Diagnostic::error((upper ? "unknown constructor " : "unknown operator ") + name, span(word));
+  auto diagnostic =
+      Diagnostic::error((upper ? "unknown constructor " : "unknown operator ") + name, span(word));
   std::vector<std::string> candidates;
-  for (const auto& [constructor, where] : constructors_) candidates.push_back(constructor->name().str());
+  for (const auto& [constructor, where] : constructors_)
+    candidates.push_back(constructor->name().str());
   if (!upper || candidates.empty()) {
     for (const Operator* op : all_ops()) candidates.push_back(op->name().str());
   }

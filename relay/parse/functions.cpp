@@ -32,7 +32,9 @@ void Parser::parse_params(std::vector<VarRef>& params, std::vector<Token>& names
       if (accept(Tok::kColon)) type = parse_type();
       for (const Token& other : names) {
         if (other.symbol != name.symbol || names.size() > 10000) continue;
-        report(Diagnostic::error("parameter %" + std::string(name_of(name.symbol)) + " is declared twice", span(name))
+        report(Diagnostic::error(
+                   "parameter %" + std::string(name_of(name.symbol)) + " is declared twice",
+                   span(name))
                    .note("declared here before", span(other)));
       }
       params.push_back(make_var(Name(name_of(name.symbol)), std::move(type), span(name)));
@@ -54,8 +56,8 @@ void Parser::parse_params(std::vector<VarRef>& params, std::vector<Token>& names
   if (!values.empty()) attrs = make_dict_attrs(std::move(values));
 }
 
-// By name: where a dimension is met first depends on how a term is written, and `n + m` may print as
-// `m + n`. Names that cancelled out (`n - n`) are left out.
+// By name: where a dimension is met first depends on how a term is written, and `n + m` may print
+// as `m + n`. Names that cancelled out (`n - n`) are left out.
 void Parser::add_implicit(std::vector<TypeVarRef>& type_params, std::vector<TypeVarRef> implicit,
                           const std::vector<VarRef>& params, const TypeRef& result) {
   if (implicit.empty()) return;
@@ -105,8 +107,9 @@ FunctionRef Parser::parse_function(size_t begin) {
   if (!at(Tok::kLBrace)) fail_expected("'{' before the function's body");
   ExprRef body = parse_block();
   add_implicit(type_params, std::move(implicit), params, result);
-  return make_function(std::move(params), std::move(body), std::move(result), std::move(type_params),
-                       std::move(constraints), std::move(attrs), span_from(begin));
+  return make_function(std::move(params), std::move(body), std::move(result),
+                       std::move(type_params), std::move(constraints), std::move(attrs),
+                       span_from(begin));
 }
 
 }  // namespace relay::parsing

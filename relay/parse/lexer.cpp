@@ -27,41 +27,76 @@ bool is_space(char c) { return kClasses[static_cast<unsigned char>(c)] & kSpace;
 
 std::string_view tok_name(Tok kind) {
   switch (kind) {
-    case Tok::kEnd: return "the end of the text";
-    case Tok::kIdent: return "a word";
-    case Tok::kLocal: return "a local name";
-    case Tok::kGlobal: return "a global name";
-    case Tok::kNumber: return "a number";
-    case Tok::kString: return "a string";
-    case Tok::kProjection: return "a projection";
-    case Tok::kVersion: return "'#[version'";
-    case Tok::kLParen: return "'('";
-    case Tok::kRParen: return "')'";
-    case Tok::kLBracket: return "'['";
-    case Tok::kRBracket: return "']'";
-    case Tok::kLBrace: return "'{'";
-    case Tok::kRBrace: return "'}'";
-    case Tok::kComma: return "','";
-    case Tok::kSemicolon: return "';'";
-    case Tok::kColon: return "':'";
-    case Tok::kAssign: return "'='";
-    case Tok::kArrow: return "'->'";
-    case Tok::kFatArrow: return "'=>'";
-    case Tok::kQuestion: return "'?'";
-    case Tok::kPlus: return "'+'";
-    case Tok::kMinus: return "'-'";
-    case Tok::kStar: return "'*'";
-    case Tok::kSlash: return "'/'";
-    case Tok::kLess: return "'<'";
-    case Tok::kLessEqual: return "'<='";
-    case Tok::kGreater: return "'>'";
-    case Tok::kGreaterEqual: return "'>='";
-    case Tok::kEqual: return "'=='";
-    case Tok::kNotEqual: return "'!='";
-    case Tok::kBang: return "'!'";
-    case Tok::kAnd: return "'&&'";
-    case Tok::kOr: return "'||'";
-    case Tok::kError: return "an unknown character";
+    case Tok::kEnd:
+      return "the end of the text";
+    case Tok::kIdent:
+      return "a word";
+    case Tok::kLocal:
+      return "a local name";
+    case Tok::kGlobal:
+      return "a global name";
+    case Tok::kNumber:
+      return "a number";
+    case Tok::kString:
+      return "a string";
+    case Tok::kProjection:
+      return "a projection";
+    case Tok::kVersion:
+      return "'#[version'";
+    case Tok::kLParen:
+      return "'('";
+    case Tok::kRParen:
+      return "')'";
+    case Tok::kLBracket:
+      return "'['";
+    case Tok::kRBracket:
+      return "']'";
+    case Tok::kLBrace:
+      return "'{'";
+    case Tok::kRBrace:
+      return "'}'";
+    case Tok::kComma:
+      return "','";
+    case Tok::kSemicolon:
+      return "';'";
+    case Tok::kColon:
+      return "':'";
+    case Tok::kAssign:
+      return "'='";
+    case Tok::kArrow:
+      return "'->'";
+    case Tok::kFatArrow:
+      return "'=>'";
+    case Tok::kQuestion:
+      return "'?'";
+    case Tok::kPlus:
+      return "'+'";
+    case Tok::kMinus:
+      return "'-'";
+    case Tok::kStar:
+      return "'*'";
+    case Tok::kSlash:
+      return "'/'";
+    case Tok::kLess:
+      return "'<'";
+    case Tok::kLessEqual:
+      return "'<='";
+    case Tok::kGreater:
+      return "'>'";
+    case Tok::kGreaterEqual:
+      return "'>='";
+    case Tok::kEqual:
+      return "'=='";
+    case Tok::kNotEqual:
+      return "'!='";
+    case Tok::kBang:
+      return "'!'";
+    case Tok::kAnd:
+      return "'&&'";
+    case Tok::kOr:
+      return "'||'";
+    case Tok::kError:
+      return "an unknown character";
   }
   return "";
 }
@@ -97,10 +132,14 @@ bool Lexer::skip_blank(Token& token) {
         if (rest.starts_with("version") || rest.starts_with("metadata")) return true;
       }
       const void* line = std::memchr(text_.data() + position_, '\n', size - position_);
-      position_ = line == nullptr ? size : static_cast<size_t>(static_cast<const char*>(line) - text_.data());
+      position_ = line == nullptr
+                      ? size
+                      : static_cast<size_t>(static_cast<const char*>(line) - text_.data());
     } else if (c == '/' && at(position_ + 1) == '/') {
       const void* line = std::memchr(text_.data() + position_, '\n', size - position_);
-      position_ = line == nullptr ? size : static_cast<size_t>(static_cast<const char*>(line) - text_.data());
+      position_ = line == nullptr
+                      ? size
+                      : static_cast<size_t>(static_cast<const char*>(line) - text_.data());
     } else if (c == '/' && at(position_ + 1) == '*') {
       size_t begin = position_;
       size_t depth = 1;
@@ -160,9 +199,10 @@ Token Lexer::lex_sigil(Token token, Tok kind) {
     return token;
   }
   if (!is_name_char(at(p))) {
-    return fail(token, p, kind == Tok::kLocal
-                              ? "expected a name after '%' (there is no operator '%'; the remainder is mod)"
-                              : "expected a name after '@'");
+    return fail(token, p,
+                kind == Tok::kLocal
+                    ? "expected a name after '%' (there is no operator '%'; the remainder is mod)"
+                    : "expected a name after '@'");
   }
   size_t begin = p;
   while (p < text_.size() && is_name_char(text_[p])) ++p;
@@ -196,7 +236,8 @@ void Lexer::lex_number(Token& token) {
 Token Lexer::lex_string(Token token) {
   size_t p = position_ + 1;
   for (;; ++p) {
-    if (p >= text_.size() || text_[p] == '\n') return fail(token, p, "a string without a closing '\"'");
+    if (p >= text_.size() || text_[p] == '\n')
+      return fail(token, p, "a string without a closing '\"'");
     if (text_[p] == '"') break;
     if (text_[p] == '\\' && p + 1 < text_.size() && text_[p + 1] != '\n') ++p;
   }
@@ -223,30 +264,50 @@ Token Lexer::next() {
   }
   char d = at(position_ + 1);
   switch (c) {
-    case '%': return lex_sigil(token, Tok::kLocal);
-    case '@': return lex_sigil(token, Tok::kGlobal);
-    case '"': return lex_string(token);
-    case '(': return finish(token, Tok::kLParen, 1);
-    case ')': return finish(token, Tok::kRParen, 1);
-    case '[': return finish(token, Tok::kLBracket, 1);
-    case ']': return finish(token, Tok::kRBracket, 1);
-    case '{': return finish(token, Tok::kLBrace, 1);
-    case '}': return finish(token, Tok::kRBrace, 1);
-    case ',': return finish(token, Tok::kComma, 1);
-    case ';': return finish(token, Tok::kSemicolon, 1);
-    case ':': return finish(token, Tok::kColon, 1);
-    case '?': return finish(token, Tok::kQuestion, 1);
-    case '+': return finish(token, Tok::kPlus, 1);
-    case '*': return finish(token, Tok::kStar, 1);
-    case '/': return finish(token, Tok::kSlash, 1);
-    case '-': return d == '>' ? finish(token, Tok::kArrow, 2) : finish(token, Tok::kMinus, 1);
+    case '%':
+      return lex_sigil(token, Tok::kLocal);
+    case '@':
+      return lex_sigil(token, Tok::kGlobal);
+    case '"':
+      return lex_string(token);
+    case '(':
+      return finish(token, Tok::kLParen, 1);
+    case ')':
+      return finish(token, Tok::kRParen, 1);
+    case '[':
+      return finish(token, Tok::kLBracket, 1);
+    case ']':
+      return finish(token, Tok::kRBracket, 1);
+    case '{':
+      return finish(token, Tok::kLBrace, 1);
+    case '}':
+      return finish(token, Tok::kRBrace, 1);
+    case ',':
+      return finish(token, Tok::kComma, 1);
+    case ';':
+      return finish(token, Tok::kSemicolon, 1);
+    case ':':
+      return finish(token, Tok::kColon, 1);
+    case '?':
+      return finish(token, Tok::kQuestion, 1);
+    case '+':
+      return finish(token, Tok::kPlus, 1);
+    case '*':
+      return finish(token, Tok::kStar, 1);
+    case '/':
+      return finish(token, Tok::kSlash, 1);
+    case '-':
+      return d == '>' ? finish(token, Tok::kArrow, 2) : finish(token, Tok::kMinus, 1);
     case '=':
       return d == '='   ? finish(token, Tok::kEqual, 2)
              : d == '>' ? finish(token, Tok::kFatArrow, 2)
                         : finish(token, Tok::kAssign, 1);
-    case '<': return d == '=' ? finish(token, Tok::kLessEqual, 2) : finish(token, Tok::kLess, 1);
-    case '>': return d == '=' ? finish(token, Tok::kGreaterEqual, 2) : finish(token, Tok::kGreater, 1);
-    case '!': return d == '=' ? finish(token, Tok::kNotEqual, 2) : finish(token, Tok::kBang, 1);
+    case '<':
+      return d == '=' ? finish(token, Tok::kLessEqual, 2) : finish(token, Tok::kLess, 1);
+    case '>':
+      return d == '=' ? finish(token, Tok::kGreaterEqual, 2) : finish(token, Tok::kGreater, 1);
+    case '!':
+      return d == '=' ? finish(token, Tok::kNotEqual, 2) : finish(token, Tok::kBang, 1);
     case '&':
       if (d == '&') return finish(token, Tok::kAnd, 2);
       return fail(token, position_ + 1, "unknown operator '&' (logical and is '&&')");
@@ -261,7 +322,8 @@ Token Lexer::next() {
     }
     case '#': {
       size_t word = text_.find_first_not_of(" \t", position_ + 2);
-      if (text_.substr(word).starts_with("version")) return finish(token, Tok::kVersion, word + 7 - position_);
+      if (text_.substr(word).starts_with("version"))
+        return finish(token, Tok::kVersion, word + 7 - position_);
       size_t close = text_.find_first_not_of(" \t", word + 8);
       if (at(close) != ']') return fail(token, word + 8, "expected ']' after '#[metadata'");
       metadata_ = close + 1;
@@ -272,10 +334,13 @@ Token Lexer::next() {
     default: {
       // One error for a run of such characters.
       size_t p = position_ + 1;
-      while (p < text_.size() && (static_cast<unsigned char>(text_[p]) >= 0x80 || text_[p] == c)) ++p;
+      while (p < text_.size() && (static_cast<unsigned char>(text_[p]) >= 0x80 || text_[p] == c))
+        ++p;
       size_t first = position_ + 1;
       while (first < p && (static_cast<unsigned char>(text_[first]) & 0xC0) == 0x80) ++first;
-      return fail(token, p, "unexpected character '" + std::string(text_.substr(position_, first - position_)) + "'");
+      return fail(
+          token, p,
+          "unexpected character '" + std::string(text_.substr(position_, first - position_)) + "'");
     }
   }
 }
@@ -283,7 +348,10 @@ Token Lexer::next() {
 bool unescape(std::string_view quoted, std::string& out) {
   out.clear();
   auto hex = [](char c) {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
   };
   for (size_t i = 1; i + 1 < quoted.size(); ++i) {
     char c = quoted[i];
@@ -293,20 +361,36 @@ bool unescape(std::string_view quoted, std::string& out) {
     }
     if (++i + 1 >= quoted.size()) return false;
     switch (quoted[i]) {
-      case 'n': out += '\n'; break;
-      case 't': out += '\t'; break;
-      case 'r': out += '\r'; break;
-      case '0': out += '\0'; break;
-      case '"': out += '"'; break;
-      case '\'': out += '\''; break;
-      case '\\': out += '\\'; break;
+      case 'n':
+        out += '\n';
+        break;
+      case 't':
+        out += '\t';
+        break;
+      case 'r':
+        out += '\r';
+        break;
+      case '0':
+        out += '\0';
+        break;
+      case '"':
+        out += '"';
+        break;
+      case '\'':
+        out += '\'';
+        break;
+      case '\\':
+        out += '\\';
+        break;
       case 'x': {
-        if (i + 3 >= quoted.size() || hex(quoted[i + 1]) < 0 || hex(quoted[i + 2]) < 0) return false;
+        if (i + 3 >= quoted.size() || hex(quoted[i + 1]) < 0 || hex(quoted[i + 2]) < 0)
+          return false;
         out += static_cast<char>(hex(quoted[i + 1]) * 16 + hex(quoted[i + 2]));
         i += 2;
         break;
       }
-      default: return false;
+      default:
+        return false;
     }
   }
   return true;
@@ -316,14 +400,16 @@ size_t find_binary(std::string_view text) {
   size_t i = 0;
   size_t size = text.size();
   while (i < size) {
-    // Eight bytes at a time while all are printable ASCII or white space that is none of the others.
+    // Eight bytes at a time while all are printable ASCII or white space that is none of the
+    // others.
     while (i + 8 <= size) {
       uint64_t word;
       std::memcpy(&word, text.data() + i, 8);
       constexpr uint64_t kHigh = 0x8080808080808080ull;
       constexpr uint64_t kOnes = 0x0101010101010101ull;
       bool below_space = ((word - kOnes * 0x20) & ~word & kHigh) != 0;
-      bool above = (word & kHigh) != 0 || ((word + kOnes) & kHigh) != 0;  // a 0x7f carries into the high bit
+      bool above =
+          (word & kHigh) != 0 || ((word + kOnes) & kHigh) != 0;  // a 0x7f carries into the high bit
       if (below_space || above) break;
       i += 8;
     }

@@ -11,11 +11,11 @@
 namespace relay::parsing {
 
 enum class Tok : uint8_t {
-  kEnd,         // of the text, or the beginning of `#[metadata]`
-  kIdent,       // words, dotted ones too: `nn.conv2d`
-  kLocal,       // `%x`, `%"…"`
-  kGlobal,      // `@f`
-  kNumber,      // with its suffix
+  kEnd,     // of the text, or the beginning of `#[metadata]`
+  kIdent,   // words, dotted ones too: `nn.conv2d`
+  kLocal,   // `%x`, `%"…"`
+  kGlobal,  // `@f`
+  kNumber,  // with its suffix
   kString,
   kProjection,  // `.0`
   kVersion,     // `#[version`

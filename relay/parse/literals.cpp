@@ -16,10 +16,11 @@ DType suffix_dtype(std::string_view suffix) {
     std::string_view text;
     DType dtype;
   };
-  static constexpr Suffix kSuffixes[] = {
-      {"f", kFloat32}, {"f16", kFloat16}, {"bf16", kBFloat16}, {"f32", kFloat32}, {"f64", kFloat64},
-      {"i8", kInt8},   {"i16", kInt16},   {"i32", kInt32},     {"i64", kInt64},   {"u8", kUInt8},
-      {"u16", kUInt16}, {"u32", kUInt32}, {"u64", kUInt64}};
+  static constexpr Suffix kSuffixes[] = {{"f", kFloat32},   {"f16", kFloat16}, {"bf16", kBFloat16},
+                                         {"f32", kFloat32}, {"f64", kFloat64}, {"i8", kInt8},
+                                         {"i16", kInt16},   {"i32", kInt32},   {"i64", kInt64},
+                                         {"u8", kUInt8},    {"u16", kUInt16},  {"u32", kUInt32},
+                                         {"u64", kUInt64}};
   for (const Suffix& known : kSuffixes) {
     if (known.text == suffix) return known.dtype;
   }
@@ -32,14 +33,16 @@ double read_double(std::string_view digits) {
   double value = 0;
   auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   // Too large and too small are told apart by the C library.
-  if (code == std::errc::result_out_of_range) value = std::strtod(std::string(digits).c_str(), nullptr);
+  if (code == std::errc::result_out_of_range)
+    value = std::strtod(std::string(digits).c_str(), nullptr);
   return value;
 }
 
 float read_float(std::string_view digits) {
   float value = 0;
   auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (code == std::errc::result_out_of_range) value = std::strtof(std::string(digits).c_str(), nullptr);
+  if (code == std::errc::result_out_of_range)
+    value = std::strtof(std::string(digits).c_str(), nullptr);
   return value;
 }
 
@@ -69,13 +72,16 @@ Parser::Number Parser::read_number(const Token& token) {
   if (!suffix.empty()) {
     number.dtype = suffix_dtype(suffix);
     if (!number.dtype.valid()) {
-      auto diagnostic = Diagnostic::error("unknown suffix " + std::string(suffix.substr(0, 40)) + " of a number", span(token));
-      diagnostic.help("the suffixes are i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64, and f for f32");
+      auto diagnostic = Diagnostic::error(
+          "unknown suffix " + std::string(suffix.substr(0, 40)) + " of a number", span(token));
+      diagnostic.help(
+          "the suffixes are i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64, and f for f32");
       report(std::move(diagnostic));
     }
   }
   if (!number.is_float) {
-    auto [end, code] = std::from_chars(number.digits.data(), number.digits.data() + number.digits.size(), number.magnitude);
+    auto [end, code] = std::from_chars(
+        number.digits.data(), number.digits.data() + number.digits.size(), number.magnitude);
     if (code == std::errc::result_out_of_range) {
       if (number.dtype.valid() && number.dtype.is_float()) {
         number.is_float = true;
@@ -131,11 +137,13 @@ NDArray Parser::number_as(DType dtype, const Number& number, bool negative, Span
     if (number.magnitude > 1 || negative) return out_of_range();
     return NDArray::scalar(Bool(number.magnitude != 0));
   }
-  uint64_t largest = dtype.is_unsigned() ? (dtype.bits == 64 ? UINT64_MAX : (uint64_t{1} << dtype.bits) - 1)
-                                         : (uint64_t{1} << (dtype.bits - 1)) - 1;
+  uint64_t largest = dtype.is_unsigned()
+                         ? (dtype.bits == 64 ? UINT64_MAX : (uint64_t{1} << dtype.bits) - 1)
+                         : (uint64_t{1} << (dtype.bits - 1)) - 1;
   uint64_t limit = !negative ? largest : dtype.is_unsigned() ? 0 : largest + 1;
   if (number.magnitude > limit) return out_of_range();
-  return NDArray::scalar_int(dtype, static_cast<int64_t>(negative ? 0 - number.magnitude : number.magnitude));
+  return NDArray::scalar_int(
+      dtype, static_cast<int64_t>(negative ? 0 - number.magnitude : number.magnitude));
 }
 
 // The token is a number, `inf` or `nan`; a minus before it was taken.
@@ -150,21 +158,24 @@ ExprRef Parser::parse_number(bool negative, size_t begin) {
     LiteralValue value;
     value.is_float = true;
     value.negative = negative;
-    value.number = word == "inf" ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
+    value.number = word == "inf" ? std::numeric_limits<double>::infinity()
+                                 : std::numeric_limits<double>::quiet_NaN();
     value.text = Name(word);
     return make_literal(value, span_from(begin));
   }
   Number number = read_number(token);
   advance();
   Span where = span_from(begin);
-  if (number.dtype.valid()) return make_constant(number_as(number.dtype, number, negative, where), where);
+  if (number.dtype.valid())
+    return make_constant(number_as(number.dtype, number, negative, where), where);
   LiteralValue value;
   value.is_float = number.is_float;
   value.negative = negative;
   value.magnitude = number.magnitude;
   if (number.is_float) {
     value.number = read_double(number.digits);
-    if (!std::isfinite(value.number)) error(where, describe(token) + " is out of the range of every type");
+    if (!std::isfinite(value.number))
+      error(where, describe(token) + " is out of the range of every type");
   }
   value.text = Name(number.digits);
   return make_literal(value, where);
@@ -199,7 +210,8 @@ ExprRef Parser::parse_constant(size_t begin) {
   TypeRef shape_type = parse_shape();
   Shape shape;
   for (Dim dim : shape_type->as<ShapeType>()->dims()) {
-    if (!dim.is_int()) fail(shape_span, "the shape of a constant must be known, found dimension " + dim.str());
+    if (!dim.is_int())
+      fail(shape_span, "the shape of a constant must be known, found dimension " + dim.str());
     shape.push_back(dim.as_int());
   }
   expect(Tok::kComma, "after the shape of the constant");
@@ -210,8 +222,8 @@ ExprRef Parser::parse_constant(size_t begin) {
   accept(Tok::kComma);
   expect(Tok::kRParen, "after the constant");
   if (number.dtype.valid() && number.dtype != *dtype) {
-    fail(value_span, "the value of the constant is " + std::string(number.dtype.name()) + ", its type " +
-                         std::string(dtype->name()));
+    fail(value_span, "the value of the constant is " + std::string(number.dtype.name()) +
+                         ", its type " + std::string(dtype->name()));
   }
   if (is_special && !dtype->is_float()) {
     fail(value_span, std::string(name_of(value.symbol)) + " is no " + std::string(dtype->name()));

@@ -28,8 +28,9 @@ ExprRef Parser::parse_match() {
     for (size_t i = 0; i < vars.size(); ++i) {
       for (size_t k = 0; k < i && vars.size() < 10000; ++k) {
         if (names[k].symbol != names[i].symbol) continue;
-        report(Diagnostic::error("%" + std::string(name_of(names[i].symbol)) + " is bound twice in one pattern",
-                                 span(names[i]))
+        report(Diagnostic::error(
+                   "%" + std::string(name_of(names[i].symbol)) + " is bound twice in one pattern",
+                   span(names[i]))
                    .note("bound here before", span(names[k])));
       }
       bind_var(names[i].symbol, vars[i], span(names[i]));
@@ -50,9 +51,11 @@ ExprRef Parser::parse_match() {
   return make_match(std::move(data), std::move(patterns), bodies, complete, span_from(begin));
 }
 
-PatternRef Parser::parse_pattern(std::vector<Token>& names, std::vector<VarRef>& vars, uint32_t depth) {
+PatternRef Parser::parse_pattern(std::vector<Token>& names, std::vector<VarRef>& vars,
+                                 uint32_t depth) {
   if (depth >= Pattern::kMaxDepth) {
-    fatal(span(tok_), "nested too deeply: more than " + std::to_string(Pattern::kMaxDepth) + " levels of a pattern");
+    fatal(span(tok_), "nested too deeply: more than " + std::to_string(Pattern::kMaxDepth) +
+                          " levels of a pattern");
   }
   size_t begin = tok_.begin;
   Token name = tok_;
@@ -94,9 +97,11 @@ PatternRef Parser::parse_pattern(std::vector<Token>& names, std::vector<VarRef>&
         expect(Tok::kRParen, "after the fields of the pattern");
       }
       if (index < 0) {
-        auto diagnostic = Diagnostic::error("unknown constructor " + std::string(name_of(name.symbol)), span(name));
+        auto diagnostic = Diagnostic::error(
+            "unknown constructor " + std::string(name_of(name.symbol)), span(name));
         std::vector<std::string> candidates;
-        for (const auto& [constructor, where] : constructors_) candidates.push_back(constructor->name().str());
+        for (const auto& [constructor, where] : constructors_)
+          candidates.push_back(constructor->name().str());
         suggest(diagnostic, std::string(name_of(name.symbol)), candidates);
         report(std::move(diagnostic));
         return Pattern::wildcard(span_from(begin));
@@ -104,9 +109,9 @@ PatternRef Parser::parse_pattern(std::vector<Token>& names, std::vector<VarRef>&
       const auto& [constructor, where] = constructors_[static_cast<size_t>(index)];
       if (constructor->inputs().size() != fields.size()) {
         size_t count = constructor->inputs().size();
-        report(Diagnostic::error("constructor " + constructor->name().str() + " has " + std::to_string(count) +
-                                     (count == 1 ? " field" : " fields") + ", its pattern " +
-                                     std::to_string(fields.size()),
+        report(Diagnostic::error("constructor " + constructor->name().str() + " has " +
+                                     std::to_string(count) + (count == 1 ? " field" : " fields") +
+                                     ", its pattern " + std::to_string(fields.size()),
                                  span_from(begin))
                    .note("defined here", where));
         return Pattern::wildcard(span_from(begin));

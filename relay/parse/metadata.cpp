@@ -28,10 +28,14 @@ struct Metadata::Impl {
   const Json* nodes = nullptr;
 
   const Json& node(size_t index) const {
-    if (index >= nodes->size()) throw Error("the metadata refers to node " + std::to_string(index) + ", which it does not have");
+    if (index >= nodes->size())
+      throw Error("the metadata refers to node " + std::to_string(index) +
+                  ", which it does not have");
     return (*nodes)[index];
   }
-  static std::string type_key(const Json& node) { return node.is_object() ? node.value("type_key", std::string()) : std::string(); }
+  static std::string type_key(const Json& node) {
+    return node.is_object() ? node.value("type_key", std::string()) : std::string();
+  }
   static size_t as_index(const Json& value) {
     uint64_t index = 0;
     if (value.is_number_unsigned()) return value.get<size_t>();
@@ -51,7 +55,8 @@ struct Metadata::Impl {
       const Json& list = node(as_index(map.at("data").at(i)));
       size_t count = list.contains("data") ? list["data"].size() : 0;
       if (index >= count) {
-        throw Error("meta[" + key + "][" + std::to_string(index) + "]: the metadata has " + std::to_string(count));
+        throw Error("meta[" + key + "][" + std::to_string(index) + "]: the metadata has " +
+                    std::to_string(count));
       }
       return node(as_index(list["data"][index]));
     }
@@ -72,7 +77,8 @@ AttrValue Metadata::Impl::decode(const Json& object, int depth) const {
     AttrValue::List list;
     if (object.contains("data")) {
       if (object["data"].size() > 100000) throw Error("a list in the metadata is too long");
-      for (const Json& item : object["data"]) list.push_back(decode(node(as_index(item)), depth + 1));
+      for (const Json& item : object["data"])
+        list.push_back(decode(node(as_index(item)), depth + 1));
     }
     return list;
   }
@@ -84,26 +90,31 @@ AttrValue Metadata::Impl::decode(const Json& object, int depth) const {
   if (type == "FloatImm") return decode_field(value_text(), "float");
   if (type == "relay.Constant") {
     size_t array = as_index(object.at("attrs").at("data"));
-    return ExprRef(make_constant(decode_ndarray(root.at("b64ndarrays").at(array).get_ref<const std::string&>())));
+    return ExprRef(make_constant(
+        decode_ndarray(root.at("b64ndarrays").at(array).get_ref<const std::string&>())));
   }
   throw Error("cannot read metadata of type " + type);
 }
 
-// A field by the type that our operator gives it: numbers are stored in place, objects by reference.
+// A field by the type that our operator gives it: numbers are stored in place, objects by
+// reference.
 AttrValue Metadata::Impl::decode_field(const std::string& raw, const std::string& type) const {
   if (type == "int" || type == "bool") {
     int64_t value = 0;
     auto [end, code] = std::from_chars(raw.data(), raw.data() + raw.size(), value);
-    if (code != std::errc() || end != raw.data() + raw.size()) throw Error("expected an integer, found " + raw.substr(0, 40));
+    if (code != std::errc() || end != raw.data() + raw.size())
+      throw Error("expected an integer, found " + raw.substr(0, 40));
     if (type == "bool") return value != 0;
     return value;
   }
   if (type == "float") {
-    if (raw == "inf" || raw == "-inf") return (raw == "inf" ? 1 : -1) * std::numeric_limits<double>::infinity();
+    if (raw == "inf" || raw == "-inf")
+      return (raw == "inf" ? 1 : -1) * std::numeric_limits<double>::infinity();
     if (raw == "nan") return std::numeric_limits<double>::quiet_NaN();
     double value = 0;
     auto [end, code] = std::from_chars(raw.data(), raw.data() + raw.size(), value);
-    if (code != std::errc() || end != raw.data() + raw.size()) throw Error("expected a number, found " + raw.substr(0, 40));
+    if (code != std::errc() || end != raw.data() + raw.size())
+      throw Error("expected a number, found " + raw.substr(0, 40));
     return value;
   }
   size_t index = 0;
@@ -111,7 +122,8 @@ AttrValue Metadata::Impl::decode_field(const std::string& raw, const std::string
   bool is_index = code == std::errc() && end == raw.data() + raw.size() && index < nodes->size();
   if (!is_index) return raw;  // a string or dtype stored in place
   const Json& object = node(index);
-  bool text = type == "str" || type == "dtype" || type == "optional<str>" || type == "optional<dtype>";
+  bool text =
+      type == "str" || type == "dtype" || type == "optional<str>" || type == "optional<dtype>";
   if (text && type_key(object) != "runtime.String" && index != 0) return raw;
   return decode(object, 0);
 }
@@ -149,7 +161,8 @@ NDArray Metadata::constant(size_t index) const {
   });
 }
 
-std::vector<NamedAttr> Metadata::attrs(const std::string& key, size_t index, const AttrsSchema& schema) const {
+std::vector<NamedAttr> Metadata::attrs(const std::string& key, size_t index,
+                                       const AttrsSchema& schema) const {
   return read([&] {
     std::vector<NamedAttr> result;
     const Json& object = impl_->entry(key, index);
@@ -173,7 +186,8 @@ std::string Metadata::text_form(const std::string& key, size_t index) const {
     if (object.contains("attrs")) {
       bool first = true;
       for (const auto& [name, value] : object["attrs"].items()) {
-        text += (first ? "" : ", ") + name + "=" + (value.is_string() ? value.get<std::string>() : value.dump());
+        text += (first ? "" : ", ") + name + "=" +
+                (value.is_string() ? value.get<std::string>() : value.dump());
         first = false;
       }
     }

@@ -20,7 +20,8 @@ class Metadata {
   /// `meta[relay.Constant][index]`.
   NDArray constant(size_t index) const;
   /// The fields of `meta[key][index]` for an operator with attributes `schema`.
-  std::vector<NamedAttr> attrs(const std::string& key, size_t index, const AttrsSchema& schema) const;
+  std::vector<NamedAttr> attrs(const std::string& key, size_t index,
+                               const AttrsSchema& schema) const;
   /// Any other object as text, e.g. `VirtualDevice(device_type_int=1, …)`.
   std::string text_form(const std::string& key, size_t index) const;
 

@@ -3,9 +3,11 @@
 // What the text leaves implicit becomes, in the IR:
 //   - `fn(..) where R` without arguments: a RelationType without arguments; it means
 //     R(parameters.., result) (T10).
-//   - A dimension name of a parameter or result type: an implicit TypeVar of kind ShapeVar, appended to
-//     the type parameters (in the order of their names) of the outermost function that mentions it there
-//     (T13). One that only a let annotation mentions is a TypeVar that no function lists: flexible.
+//   - A dimension name of a parameter or result type: an implicit TypeVar of kind ShapeVar,
+//   appended to
+//     the type parameters (in the order of their names) of the outermost function that mentions it
+//     there (T13). One that only a let annotation mentions is a TypeVar that no function lists:
+//     flexible.
 //   - `Nat` and `Nat[]`: a TypeCall without arguments. `Z` and `Z()`: a call without arguments.
 //   - `e1; e2`: a let of a variable named `_`.
 //   - `let (%a, %b) = e`: a let of a variable `_` and one let for each projection.

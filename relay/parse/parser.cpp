@@ -13,15 +13,15 @@ namespace relay {
 namespace parsing {
 namespace {
 
-// Nesting 1000 deep takes about two megabytes of stack in an optimised build, many times that under a
-// sanitizer; pages that are not touched cost nothing.
+// Nesting 1000 deep takes about two megabytes of stack in an optimised build, many times that under
+// a sanitizer; pages that are not touched cost nothing.
 constexpr size_t kStackSize = size_t{256} << 20;
 
 // Optimised code needs less than a third of this for the deepest text.
 constexpr size_t kNeededStack = size_t{5} << 20;
 
-/// Whether the calling thread's stack suffices. Then no thread is needed, whose memory would come from
-/// an arena that grows a page at a time.
+/// Whether the calling thread's stack suffices. Then no thread is needed, whose memory would come
+/// from an arena that grows a page at a time.
 bool has_room() {
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -73,7 +73,8 @@ void run_on_large_stack(const std::function<void()>& f) {
         &task);
   }
   pthread_attr_destroy(&attributes);
-  if (status != 0) throw Error("cannot start a thread to parse on: " + std::string(std::strerror(status)));
+  if (status != 0)
+    throw Error("cannot start a thread to parse on: " + std::string(std::strerror(status)));
   pthread_join(thread, nullptr);
   if (task.error) std::rethrow_exception(task.error);
 }
@@ -96,13 +97,16 @@ bool mentions_references(std::string_view text) {
 }  // namespace
 
 Parser::Parser(std::shared_ptr<const Source> source)
-    : source_(std::move(source)), text_(source_->text()), symbols_(std::min(text_.size() / 64, size_t{1} << 20)), lexer_(text_, &symbols_) {
+    : source_(std::move(source)),
+      text_(source_->text()),
+      symbols_(std::min(text_.size() / 64, size_t{1} << 20)),
+      lexer_(text_, &symbols_) {
   size_t binary = find_binary(text_);
   if (binary != std::string_view::npos) {
     constexpr char kHex[] = "0123456789abcdef";
     auto byte = static_cast<unsigned char>(text_[binary]);
-    report(Diagnostic::error(std::string("not program text: byte 0x") + kHex[byte >> 4] + kHex[byte & 15] +
-                                 " at offset " + std::to_string(binary),
+    report(Diagnostic::error(std::string("not program text: byte 0x") + kHex[byte >> 4] +
+                                 kHex[byte & 15] + " at offset " + std::to_string(binary),
                              source_->span(binary, 1)));
     text_ = {};
     lexer_ = Lexer(text_, &symbols_);
@@ -287,7 +291,8 @@ bool Parser::recover_in_block() {
 
 void Parser::recover_to_definition() {
   Skipping skipping(*this);
-  while (!at(Tok::kEnd) && !(tok_.line_start && at_definition()) && !(at_word(kwDef) && at_definition())) {
+  while (!at(Tok::kEnd) && !(tok_.line_start && at_definition()) &&
+         !(at_word(kwDef) && at_definition())) {
     advance();
   }
 }
@@ -299,7 +304,8 @@ ExprRef Parser::parse_single_expr() {
   try {
     advance();
     if (at(Tok::kVersion)) parse_version();
-    if (at(Tok::kEnd) && num_errors_ == 0) fatal(source_->span(0, 1), "expected an expression, found nothing");
+    if (at(Tok::kEnd) && num_errors_ == 0)
+      fatal(source_->span(0, 1), "expected an expression, found nothing");
     BlockScope scope(*this);
     TypeScope types(*this);
     result = parse_items(Ends::kText);

@@ -63,7 +63,9 @@ class Parser {
     return text_.substr(token.begin, token.end - token.begin);
   }
   std::string_view name_of(Symbol symbol) const { return symbols_[symbol].view(); }
-  Span span(const Token& token) const { return source_->span(token.begin, token.end - token.begin); }
+  Span span(const Token& token) const {
+    return source_->span(token.begin, token.end - token.begin);
+  }
   /// From byte `begin` to the end of the last token taken.
   Span span_from(size_t begin) const {
     return source_->span(begin, last_end_ > begin ? last_end_ - begin : 0);
@@ -71,7 +73,9 @@ class Parser {
 
   // ---- Diagnostics (parser.cpp) ----
   void report(Diagnostic diagnostic);
-  void error(Span span, std::string message) { report(Diagnostic::error(std::move(message), span)); }
+  void error(Span span, std::string message) {
+    report(Diagnostic::error(std::move(message), span));
+  }
   [[noreturn]] void fail(Span span, std::string message);
   [[noreturn]] void fail_expected(const std::string& what);
   [[noreturn]] void fatal(Span span, std::string message);
@@ -91,7 +95,9 @@ class Parser {
   /// While it lives, what is no token is reported and skipped.
   class Skipping {
    public:
-    explicit Skipping(Parser& parser) : parser_(parser), outer_(parser.skipping_) { parser.skipping_ = true; }
+    explicit Skipping(Parser& parser) : parser_(parser), outer_(parser.skipping_) {
+      parser.skipping_ = true;
+    }
     ~Skipping() { parser_.skipping_ = outer_; }
 
    private:
@@ -111,7 +117,8 @@ class Parser {
     Parser& parser_;
   };
   [[noreturn]] void too_deep();
-  /// An opening bracket that was just met: takes it, counts nesting; inside, line starts do not matter.
+  /// An opening bracket that was just met: takes it, counts nesting; inside, line starts do not
+  /// matter.
   class Bracket {
    public:
     explicit Bracket(Parser& parser, bool block = false)
@@ -132,9 +139,9 @@ class Parser {
     Symbol name = 0;
     bool is_extern = false;
     bool failed = false;
-    size_t begin = 0;       // of the definition
-    size_t body = 0;        // position of `{`
-    size_t end = 0;         // after the definition
+    size_t begin = 0;  // of the definition
+    size_t body = 0;   // position of `{`
+    size_t end = 0;    // after the definition
     Span span;
     std::vector<TypeVarRef> type_vars;
     std::vector<Symbol> type_symbols;
@@ -143,7 +150,8 @@ class Parser {
   void scan_data_definitions();
   void parse_data_head(DataHead& head);
   void parse_data_body(const DataHead& head, Module& module);
-  ConstructorRef parse_constructor(const DataHead& head, const GlobalTypeVarRef& type, uint32_t tag);
+  ConstructorRef parse_constructor(const DataHead& head, const GlobalTypeVarRef& type,
+                                   uint32_t tag);
   void parse_version();
   void parse_definition(Module& module);
   void parse_items_of_module(Module& module);
@@ -196,7 +204,9 @@ class Parser {
     Parser& parser_;
     size_t mark_;
   };
-  void bind_var(Symbol symbol, VarRef var, Span span) { bind_local({std::move(var), symbol, -1, block_, false, true, span}); }
+  void bind_var(Symbol symbol, VarRef var, Span span) {
+    bind_local({std::move(var), symbol, -1, block_, false, true, span});
+  }
   void bind_local(Local local);
   void close_locals(size_t mark);
   void bind_type_name(Symbol symbol, TypeVarRef var, bool flexible = false);
@@ -255,7 +265,8 @@ class Parser {
     Span span;
   };
   LetPattern parse_let_pattern();
-  void bind_let_pattern(const LetPattern& pattern, ExprRef value, Span span, std::vector<Item>& items);
+  void bind_let_pattern(const LetPattern& pattern, ExprRef value, Span span,
+                        std::vector<Item>& items);
   ExprRef parse_value();
   bool at_block_end(Ends ends) const;
 
@@ -270,7 +281,8 @@ class Parser {
   ExprRef parse_if();
   ExprRef parse_reference_operation();
   ExprRef parse_named_callee(const Token& word);
-  ExprRef call_operator(const char* name, Span op_span, std::initializer_list<ExprRef> args, size_t begin);
+  ExprRef call_operator(const char* name, Span op_span, std::initializer_list<ExprRef> args,
+                        size_t begin);
 
   // ---- Calls and attributes ----
   struct OpEntry {
@@ -319,7 +331,8 @@ class Parser {
 
   // ---- Match ----
   ExprRef parse_match();
-  PatternRef parse_pattern(std::vector<Token>& names, std::vector<VarRef>& vars, uint32_t depth = 0);
+  PatternRef parse_pattern(std::vector<Token>& names, std::vector<VarRef>& vars,
+                           uint32_t depth = 0);
 
   friend class Skipping;
   friend class Nesting;
@@ -336,10 +349,10 @@ class Parser {
   size_t num_ahead_ = 0;
   size_t last_end_ = 0;
   int depth_ = 0;
-  bool in_block_ = true;     // directly inside `{ }` or at top level
-  bool skipping_ = false;    // to where parsing goes on
+  bool in_block_ = true;   // directly inside `{ }` or at top level
+  bool skipping_ = false;  // to where parsing goes on
   bool has_version_ = false;
-  bool has_refs_ = false;    // the text may contain references, so calls may have effects
+  bool has_refs_ = false;  // the text may contain references, so calls may have effects
   bool whole_module_ = false;
   DimNames dim_names_ = DimNames::kLocal;
   std::vector<TypeVarRef>* implicit_ = nullptr;  // of the function whose signature is being read
@@ -347,7 +360,8 @@ class Parser {
   static constexpr uint8_t kRefEffect = 1;
   static constexpr uint8_t kCallEffect = 2;
   uint8_t effects_ = 0;  // what the expression so far does, outside nested functions
-  std::unordered_set<const Var*> candidates_;  // lets that are graph nodes if their calls prove pure
+  std::unordered_set<const Var*>
+      candidates_;  // lets that are graph nodes if their calls prove pure
 
   std::vector<Local> locals_;
   std::vector<VarRef> binders_;  // the variables among them that are bound there

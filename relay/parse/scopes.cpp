@@ -16,8 +16,10 @@ void Parser::bind_local(Local local) {
   if (local.graph && info.local >= 0) {
     const Local& earlier = locals_[static_cast<size_t>(info.local)];
     if (earlier.graph && earlier.block == local.block) {
-      report(Diagnostic::error("%" + std::string(name_of(local.symbol)) + " is bound twice in one block", local.span)
-                 .note("bound here before", earlier.span));
+      report(
+          Diagnostic::error(
+              "%" + std::string(name_of(local.symbol)) + " is bound twice in one block", local.span)
+              .note("bound here before", earlier.span));
     }
   }
   if (local.binder) binders_.emplace_back(local.expr->as<Var>());
@@ -33,7 +35,8 @@ void Parser::close_locals(size_t mark) {
     info.local = local.outer;
     if (local.binder) binders_.pop_back();
     if (local.graph) {
-      // Bindings are closed last to first; of one block the latest, of all blocks the latest closed counts.
+      // Bindings are closed last to first; of one block the latest, of all blocks the latest closed
+      // counts.
       int32_t known = info.closed;
       if (known >= 0 && closed_[static_cast<size_t>(known)].block != local.block) {
         closed_[static_cast<size_t>(known)] = std::move(local);
@@ -56,8 +59,8 @@ void Parser::check_in_scope(const ExprRef& node, Symbol symbol, Span span) {
     return std::any_of(free_vars_.begin(), free_vars_.end(),
                        [&](const VarRef& free) { return free.get() == var; });
   };
-  // A node found good before is good again as long as the variable noted for it is open: that is the
-  // innermost of those that its free ones could be.
+  // A node found good before is good again as long as the variable noted for it is open: that is
+  // the innermost of those that its free ones could be.
   auto is_verified = [&](const Expr* expr) {
     auto entry = verified_.find(expr);
     return entry != verified_.end() && (!entry->second || is_open(entry->second.get()));
@@ -84,8 +87,8 @@ void Parser::check_in_scope(const ExprRef& node, Symbol symbol, Span span) {
   }
   for (const Var* var : used) {
     if (bound.contains(var) || is_open(var)) continue;
-    report(Diagnostic::error("%" + std::string(name_of(symbol)) + " depends on %" + var->name().str() +
-                                 ", which is not in scope here",
+    report(Diagnostic::error("%" + std::string(name_of(symbol)) + " depends on %" +
+                                 var->name().str() + ", which is not in scope here",
                              span)
                .note("%" + var->name().str() + " is bound here", var->span()));
     return;
@@ -114,7 +117,8 @@ ExprRef Parser::use_local(const Token& token) {
   if (ExprRef found = find_local(token.symbol, token)) return found;
   std::string_view whole = name_of(token.symbol);
   if (!token.escaped) {
-    for (size_t dot = whole.rfind('.'); dot != std::string_view::npos && dot > 0; dot = whole.rfind('.', dot - 1)) {
+    for (size_t dot = whole.rfind('.'); dot != std::string_view::npos && dot > 0;
+         dot = whole.rfind('.', dot - 1)) {
       ExprRef found = find_local(symbols_.intern(whole.substr(0, dot)), token);
       if (!found) continue;
       std::string_view rest = whole.substr(dot);
@@ -145,7 +149,8 @@ ExprRef Parser::use_local(const Token& token) {
   candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
   bool number = !whole.empty() && whole.find_first_not_of("0123456789") == std::string_view::npos;
   if (!number) suggest(diagnostic, std::string(whole), candidates, "%");
-  if (globals_.contains(token.symbol)) diagnostic.help("a global function is written @" + std::string(whole));
+  if (globals_.contains(token.symbol))
+    diagnostic.help("a global function is written @" + std::string(whole));
   report(std::move(diagnostic));
   return placeholder(span(token));
 }

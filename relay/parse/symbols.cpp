@@ -9,13 +9,13 @@ namespace relay::parsing {
 namespace {
 
 constexpr const char* kKeywordTexts[] = {
-    "",      "let",    "fn",     "fun",   "if",   "else",  "match", "case",     "def",
-    "type",  "data",   "extern", "import", "where", "True", "False", "None",     "meta",
-    "Constant", "ref", "ref_read", "ref_write", "free_var", "_", "Tensor"};
+    "",         "let",  "fn",       "fun",       "if",       "else", "match", "case", "def",
+    "type",     "data", "extern",   "import",    "where",    "True", "False", "None", "meta",
+    "Constant", "ref",  "ref_read", "ref_write", "free_var", "_",    "Tensor"};
 static_assert(sizeof(kKeywordTexts) / sizeof(kKeywordTexts[0]) == kNumKeywords);
 
-// Names that differ in their last character only, as numbered ones do, are neighbours in the table: a
-// program walks through them in order, and a table of a million does not fit the caches.
+// Names that differ in their last character only, as numbered ones do, are neighbours in the table:
+// a program walks through them in order, and a table of a million does not fit the caches.
 uint32_t hash_of(std::string_view text) {
   if (text.empty()) return 0;
   uint64_t hash = text.size();
@@ -28,7 +28,8 @@ uint32_t hash_of(std::string_view text) {
   }
   uint64_t word = 0;
   for (size_t k = i; k < size; ++k) word = word << 8 | static_cast<unsigned char>(text[k]);
-  return static_cast<uint32_t>(hash_mix(hash * 31 + word) << 4) | (static_cast<unsigned char>(text.back()) & 15u);
+  return static_cast<uint32_t>(hash_mix(hash * 31 + word) << 4) |
+         (static_cast<unsigned char>(text.back()) & 15u);
 }
 
 }  // namespace

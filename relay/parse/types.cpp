@@ -6,7 +6,9 @@
 namespace relay::parsing {
 namespace {
 
-std::string list_kinds() { return "Type, Shape, BaseType, ShapeVar, Constraint, AdtHandle or TypeData"; }
+std::string list_kinds() {
+  return "Type, Shape, BaseType, ShapeVar, Constraint, AdtHandle or TypeData";
+}
 
 }  // namespace
 
@@ -64,19 +66,22 @@ TypeRef Parser::parse_named_type() {
       break;
   }
   advance();
-  if (const TypeName* parameter = find_type_name(name.symbol); parameter != nullptr && !parameter->flexible) {
+  if (const TypeName* parameter = find_type_name(name.symbol);
+      parameter != nullptr && !parameter->flexible) {
     const TypeVarRef& var = parameter->var;
     if (at(Tok::kLBracket) && !tok_.line_start) {
-      fail(span(name), std::string(name_of(name.symbol)) + " is a type parameter and takes no arguments");
+      fail(span(name),
+           std::string(name_of(name.symbol)) + " is a type parameter and takes no arguments");
     }
     if (var->kind() == Kind::kType) return var;
-    error(span(name), std::string(name_of(name.symbol)) + " has kind " + std::string(kind_name(var->kind())) +
-                          " where Type is needed");
+    error(span(name), std::string(name_of(name.symbol)) + " has kind " +
+                          std::string(kind_name(var->kind())) + " where Type is needed");
     return IncompleteType::hole();
   }
   auto data = data_index_.find(name.symbol);
   if (data == data_index_.end()) {
-    if (std::optional<DType> dtype = DType::parse(name_of(name.symbol))) return TensorType::scalar(*dtype);
+    if (std::optional<DType> dtype = DType::parse(name_of(name.symbol)))
+      return TensorType::scalar(*dtype);
     fail_unknown_type(name);
   }
   std::vector<TypeRef> args;
@@ -85,7 +90,8 @@ TypeRef Parser::parse_named_type() {
     Bracket bracket(*this);
     // An argument may be of another kind than Type, as the parameter says.
     while (!at(Tok::kRBracket)) {
-      Kind kind = args.size() < head.type_vars.size() ? head.type_vars[args.size()]->kind() : Kind::kType;
+      Kind kind =
+          args.size() < head.type_vars.size() ? head.type_vars[args.size()]->kind() : Kind::kType;
       args.push_back(parse_parameter_of_kind(kind));
       if (!accept(Tok::kComma)) break;
     }
@@ -94,8 +100,8 @@ TypeRef Parser::parse_named_type() {
   if (args.size() != head.type_vars.size() && !head.failed) {
     std::string expected = std::to_string(head.type_vars.size());
     report(Diagnostic::error("type " + std::string(name_of(name.symbol)) + " takes " + expected +
-                                 (head.type_vars.size() == 1 ? " argument" : " arguments") + ", found " +
-                                 std::to_string(args.size()),
+                                 (head.type_vars.size() == 1 ? " argument" : " arguments") +
+                                 ", found " + std::to_string(args.size()),
                              span_from(name.begin))
                .note("defined here", head.span));
     return IncompleteType::hole();
@@ -106,7 +112,8 @@ TypeRef Parser::parse_named_type() {
 }
 
 void Parser::fail_unknown_type(const Token& name) {
-  auto diagnostic = Diagnostic::error("unknown type " + std::string(name_of(name.symbol)), span(name));
+  auto diagnostic =
+      Diagnostic::error("unknown type " + std::string(name_of(name.symbol)), span(name));
   std::vector<std::string> candidates{"Tensor", "fn", "ref"};
   for (const DataHead& head : data_) candidates.emplace_back(name_of(head.name));
   for (const TypeName& type : type_names_) candidates.emplace_back(name_of(type.symbol));
@@ -151,7 +158,8 @@ TypeRef Parser::parse_function_type() {
   // A `where` after an annotation in a function's head is the function's, unless this type binds.
   if (!type_params.empty()) constraints = parse_where();
   return guarded(span_from(begin), [&] {
-    return FuncType::make(std::move(params), std::move(result), std::move(type_params), std::move(constraints));
+    return FuncType::make(std::move(params), std::move(result), std::move(type_params),
+                          std::move(constraints));
   });
 }
 
@@ -164,7 +172,8 @@ TypeRef Parser::parse_tensor_type() {
   TypeRef dtype = parse_dtype_argument();
   accept(Tok::kComma);
   expect(Tok::kRBracket, "after the element type");
-  return guarded(span_from(begin), [&] { return TensorType::make(std::move(shape), std::move(dtype)); });
+  return guarded(span_from(begin),
+                 [&] { return TensorType::make(std::move(shape), std::move(dtype)); });
 }
 
 TypeRef Parser::parse_shape() {
@@ -178,7 +187,8 @@ TypeRef Parser::parse_shape() {
                             std::string(kind_name(type->var->kind())) + " where Shape is needed");
       return IncompleteType::make(0, Kind::kShape);
     }
-    auto diagnostic = Diagnostic::error("unknown shape " + std::string(name_of(name.symbol)), span(name));
+    auto diagnostic =
+        Diagnostic::error("unknown shape " + std::string(name_of(name.symbol)), span(name));
     diagnostic.help("a shape is written (2, 3), or is a type parameter of kind Shape");
     report(std::move(diagnostic));
     return IncompleteType::make(0, Kind::kShape);
@@ -190,7 +200,8 @@ TypeRef Parser::parse_shape() {
   while (!at(Tok::kRParen)) {
     Span where = span(tok_);
     Dim dim = parse_dim();
-    if (dim.is_int() && dim.as_int() < 0) error(where, "a dimension cannot be negative: " + dim.str());
+    if (dim.is_int() && dim.as_int() < 0)
+      error(where, "a dimension cannot be negative: " + dim.str());
     dims.push_back(dim);
     if (!accept(Tok::kComma)) break;
   }
@@ -209,8 +220,10 @@ TypeRef Parser::parse_dtype_argument() {
                           std::string(kind_name(type->var->kind())) + " where BaseType is needed");
     return IncompleteType::make(0, Kind::kBaseType);
   }
-  if (std::optional<DType> dtype = DType::parse(name_of(name.symbol))) return BaseType::make(*dtype);
-  auto diagnostic = Diagnostic::error("unknown element type " + std::string(name_of(name.symbol)), span(name));
+  if (std::optional<DType> dtype = DType::parse(name_of(name.symbol)))
+    return BaseType::make(*dtype);
+  auto diagnostic =
+      Diagnostic::error("unknown element type " + std::string(name_of(name.symbol)), span(name));
   std::vector<std::string> candidates;
   for (DType dtype : kAllDTypes) candidates.emplace_back(dtype.name());
   suggest(diagnostic, std::string(name_of(name.symbol)), candidates);
@@ -288,8 +301,11 @@ Dim Parser::parse_dim_atom() {
         if (name == "min") return min(left, right);
         if (name == "max") return max(left, right);
         if (name == "floordiv" || name == "floormod" || name == "ceildiv") {
-          if (right.is_int() && right.as_int() <= 0) throw Error("division of a dimension by " + right.str());
-          return name == "floordiv" ? floor_div(left, right) : name == "floormod" ? floor_mod(left, right) : ceil_div(left, right);
+          if (right.is_int() && right.as_int() <= 0)
+            throw Error("division of a dimension by " + right.str());
+          return name == "floordiv"   ? floor_div(left, right)
+                 : name == "floormod" ? floor_mod(left, right)
+                                      : ceil_div(left, right);
         }
         if (name == "broadcast") {
           if (std::optional<Dim> both = broadcast(left, right)) return *both;
@@ -334,8 +350,8 @@ Dim Parser::named_dim(const Token& name) {
 
 Kind Parser::parse_kind() {
   if (at(Tok::kIdent)) {
-    for (Kind kind : {Kind::kType, Kind::kShape, Kind::kBaseType, Kind::kShapeVar, Kind::kConstraint,
-                      Kind::kAdtHandle, Kind::kTypeData}) {
+    for (Kind kind : {Kind::kType, Kind::kShape, Kind::kBaseType, Kind::kShapeVar,
+                      Kind::kConstraint, Kind::kAdtHandle, Kind::kTypeData}) {
       if (name_of(tok_.symbol) == kind_name(kind)) {
         advance();
         return kind;
@@ -360,7 +376,8 @@ std::vector<TypeVarRef> Parser::parse_type_params() {
     if (accept(Tok::kColon)) kind = parse_kind();
     const TypeName* earlier = find_type_name(name.symbol);
     if (earlier != nullptr && static_cast<size_t>(earlier - type_names_.data()) >= mark) {
-      error(span(name), "type parameter " + std::string(name_of(name.symbol)) + " is declared twice");
+      error(span(name),
+            "type parameter " + std::string(name_of(name.symbol)) + " is declared twice");
     }
     TypeVarRef var = TypeVar::make(Name(name_of(name.symbol)), kind);
     bind_type_name(name.symbol, var);
@@ -386,7 +403,8 @@ std::vector<RelationTypeRef> Parser::parse_where() {
       }
       advance();
       CallAttrs attrs;
-      // `{` here begins the attributes of the relation only if a name and `=` follow, else the body.
+      // `{` here begins the attributes of the relation only if a name and `=` follow, else the
+      // body.
       if (at(Tok::kLBrace) && peek(1).is(Tok::kIdent) && peek(2).is(Tok::kAssign)) {
         Bracket bracket(*this);
         while (!at(Tok::kRBrace)) {
@@ -395,7 +413,8 @@ std::vector<RelationTypeRef> Parser::parse_where() {
           advance();
           expect(Tok::kAssign, "after the name of the attribute");
           AttrValue value = parse_attr_value();
-          attrs.named.push_back({Name(name_of(field.symbol)), std::move(value), span_from(field.begin)});
+          attrs.named.push_back(
+              {Name(name_of(field.symbol)), std::move(value), span_from(field.begin)});
           if (!accept(Tok::kComma)) break;
         }
         expect(Tok::kRBrace, "after the attributes of the relation");
@@ -405,7 +424,8 @@ std::vector<RelationTypeRef> Parser::parse_where() {
         Bracket bracket(*this);
         args = parse_type_list(Tok::kRParen);
         expect(Tok::kRParen, "after the arguments of the relation");
-        if (args.empty()) error(span_from(name.begin), "relation " + relation_name.str() + " needs arguments");
+        if (args.empty())
+          error(span_from(name.begin), "relation " + relation_name.str() + " needs arguments");
       }
       if (relation == nullptr) continue;
       guarded(span_from(name.begin), [&] {
@@ -417,7 +437,8 @@ std::vector<RelationTypeRef> Parser::parse_where() {
           throw Error("relation " + relation_name.str() + " has no attributes");
         }
         int inputs = args.empty() ? 0 : static_cast<int>(args.size()) - 1;
-        constraints.push_back(RelationType::make(relation, std::move(args), inputs, std::move(made)));
+        constraints.push_back(
+            RelationType::make(relation, std::move(args), inputs, std::move(made)));
       });
     } while (accept(Tok::kComma));
   }

@@ -31,7 +31,8 @@ struct NameTable {
       for (size_t i = place & mask;; i = (i + 1) & mask) {
         Slot& slot = slots[i];
         if (slot.entry == nullptr ||
-            (slot.place == place && std::string_view(slot.entry->text, slot.entry->length) == text)) {
+            (slot.place == place &&
+             std::string_view(slot.entry->text, slot.entry->length) == text)) {
           return slot;
         }
       }
@@ -72,8 +73,9 @@ struct NameTable {
     return *table;
   }
 
-  // Where to look for a name. Those that differ in their last character only, as numbered ones do, are
-  // neighbours: programs walk through them in order, and a table of a million does not fit the caches.
+  // Where to look for a name. Those that differ in their last character only, as numbered ones do,
+  // are neighbours: programs walk through them in order, and a table of a million does not fit the
+  // caches.
   static uint64_t place_of(std::string_view text) {
     if (text.empty()) return 0;
     uint64_t hash = hash_text(text.substr(0, text.size() - 1));

@@ -26,7 +26,8 @@ TEST(Metadata, TvmTensor) {
   EXPECT_EQ(a.size(), 2);
   EXPECT_EQ(a.element_as_int64(0), 3);
   EXPECT_EQ(encode_ndarray(a), ints);
-  NDArray b = decode_ndarray("P6G0lvBAXt0AAAAAAAAAAAEAAAAAAAAAAQAAAAAIAQACAAAAAAAAAAIAAAAAAAAAAQM=");
+  NDArray b =
+      decode_ndarray("P6G0lvBAXt0AAAAAAAAAAAEAAAAAAAAAAQAAAAAIAQACAAAAAAAAAAIAAAAAAAAAAQM=");
   EXPECT_EQ(b.dtype(), kInt8);
   EXPECT_EQ(b.element_as_int64(1), 3);
   NDArray c = decode_ndarray("P6G0lvBAXt0AAAAAAAAAAAEAAAAAAAAAAAAAAAIgAQAEAAAAAAAAAAAAgH8=");
@@ -48,7 +49,8 @@ TEST(Metadata, Malformed) {
   EXPECT_THROW(decode_ndarray("AAAA"), Error);
   // Extent 2^62 in a text of a few bytes.
   std::string bytes = decode_base64(encode_ndarray(NDArray::zeros(Shape{2}, kInt8)));
-  for (size_t i = 0; i < bytes.size(); ++i) EXPECT_THROW(decode_ndarray(encode_base64(bytes.substr(0, i))), Error);
+  for (size_t i = 0; i < bytes.size(); ++i)
+    EXPECT_THROW(decode_ndarray(encode_base64(bytes.substr(0, i))), Error);
   bytes[35] = 0x40;
   EXPECT_THROW(decode_ndarray(encode_base64(bytes)), Error);
 }

@@ -29,7 +29,10 @@ inline void expect_same(const std::string& a, const std::string& b) {
   ASSERT_TRUE(right.ok()) << b << "\n" << render(right.diagnostics);
   std::string why;
   EXPECT_TRUE(structural_equal(left.module, right.module, {}, &why))
-      << a << "\n" << b << "\n" << why << "\n" << print_module(left.module) << print_module(right.module);
+      << a << "\n"
+      << b << "\n"
+      << why << "\n"
+      << print_module(left.module) << print_module(right.module);
 }
 
 /// The messages of all errors and warnings with the place of each: "2:5 message".
@@ -38,7 +41,8 @@ inline std::vector<std::string> problems(const std::string& text) {
   std::vector<std::string> messages;
   for (const Diagnostic& diagnostic : result.diagnostics) {
     Location place = SourceMap::locate(diagnostic.span);
-    messages.push_back(std::to_string(place.line) + ":" + std::to_string(place.column) + " " + diagnostic.message);
+    messages.push_back(std::to_string(place.line) + ":" + std::to_string(place.column) + " " +
+                       diagnostic.message);
   }
   return messages;
 }

@@ -46,7 +46,8 @@ TEST(ParseLiterals, Unsuffixed) {
   EXPECT_TRUE(literal("1e3").is_float);
   EXPECT_EQ(literal("inf").number, INFINITY);
   // Prefix minus before a number makes a literal; `1 -1` subtracts.
-  expect_same("fn(%a) { (1 -1, %a -1, -1, 1 - -1) }", "fn(%a) { (subtract(1, 1), subtract(%a, 1), -1, subtract(1, -1)) }");
+  expect_same("fn(%a) { (1 -1, %a -1, -1, 1 - -1) }",
+              "fn(%a) { (subtract(1, 1), subtract(%a, 1), -1, subtract(1, -1)) }");
 }
 
 TEST(ParseLiterals, Problems) {
@@ -56,7 +57,8 @@ TEST(ParseLiterals, Problems) {
   EXPECT_EQ(problem("70000f16"), "1:1 70000 is out of the range of float16");
   EXPECT_EQ(problem("1e39f"), "1:1 1e39 is out of the range of float32");
   EXPECT_EQ(problem("1e999"), "1:1 1e999 is out of the range of every type");
-  EXPECT_EQ(problem("99999999999999999999"), "1:1 integer 99999999999999999999 is out of the range of every type");
+  EXPECT_EQ(problem("99999999999999999999"),
+            "1:1 integer 99999999999999999999 is out of the range of every type");
   EXPECT_EQ(problem("1i7"), "1:1 unknown suffix i7 of a number");
   EXPECT_EQ(problem("0x10"), "1:1 unknown suffix x10 of a number");
 }
@@ -71,33 +73,47 @@ TEST(ParseLiterals, Constant) {
   EXPECT_EQ(constant("Constant(3, (0, 2), int8)").size(), 0);
   EXPECT_EQ(constant("Constant(-3, (5), int64)").element_as_int64(4), -3);
   EXPECT_EQ(problem("Constant(300, (2), int8)"), "1:10 300 is out of the range of int8");
-  EXPECT_EQ(problem("Constant(1f, (2), int8)"), "1:10 the value of the constant is float32, its type int8");
-  EXPECT_EQ(problem("Constant(1, (n), int8)"), "1:13 the shape of a constant must be known, found dimension n");
+  EXPECT_EQ(problem("Constant(1f, (2), int8)"),
+            "1:10 the value of the constant is float32, its type int8");
+  EXPECT_EQ(problem("Constant(1, (n), int8)"),
+            "1:13 the shape of a constant must be known, found dimension n");
   EXPECT_EQ(problem("Constant(1, (2), flaot32)"), "1:18 unknown element type flaot32");
   EXPECT_EQ(problem("Constant(0, (2000000000, 2000000000), float32)"),
-            "1:1 tensor of shape (2000000000, 2000000000) and dtype float32 needs more bytes than can be addressed");
+            "1:1 tensor of shape (2000000000, 2000000000) and dtype float32 needs more bytes than "
+            "can be addressed");
 }
 
 TEST(ParseAttributes, Values) {
-  expect_same("fn(%x) { sum(%x, axis=[0, 1], keepdims=True) }", "fn(%x) { sum(%x, axis=(0, 1,), keepdims=1, attrs_type_key=\"relay.attrs.ReduceAttrs\") }");
+  expect_same(
+      "fn(%x) { sum(%x, axis=[0, 1], keepdims=True) }",
+      "fn(%x) { sum(%x, axis=(0, 1,), keepdims=1, attrs_type_key=\"relay.attrs.ReduceAttrs\") }");
   expect_same("fn(%x) { sum(%x, axis=None) }", "fn(%x) { sum(%x) }");
   expect_same("fn(%x) { sum(%x, axis=1) }", "fn(%x) { sum(%x, axis=[1i64]) }");
   expect_same("fn(%x) { cast(%x, dtype=\"float32\") }", "fn(%x) { cast(%x, dtype=float32) }");
-  expect_same("fn(%x) { clip(%x, a_min=-1f, a_max=inf) }", "fn(%x) { clip(%x, a_min=-1, a_max=inff) }");
+  expect_same("fn(%x) { clip(%x, a_min=-1f, a_max=inf) }",
+              "fn(%x) { clip(%x, a_min=-1, a_max=inff) }");
   EXPECT_EQ(problem("fn(%x) { sum(%x, axes=[1]) }"), "1:18 unknown attribute axes");
-  EXPECT_EQ(problem("fn(%x) { nn.softmax(%x, axis=\"last\") }"), "1:25 attribute axis takes int, not \"last\"");
-  EXPECT_EQ(problem("fn(%x) { cast(%x) }"), "1:10 attribute dtype (dtype) is missing; it has no default");
-  EXPECT_EQ(problem("fn(%x) { abs(%x, axis=1) }"), "1:18 operator abs has no attributes, found axis");
+  EXPECT_EQ(problem("fn(%x) { nn.softmax(%x, axis=\"last\") }"),
+            "1:25 attribute axis takes int, not \"last\"");
+  EXPECT_EQ(problem("fn(%x) { cast(%x) }"),
+            "1:10 attribute dtype (dtype) is missing; it has no default");
+  EXPECT_EQ(problem("fn(%x) { abs(%x, axis=1) }"),
+            "1:18 operator abs has no attributes, found axis");
   EXPECT_EQ(problem("fn(%f) { %f(1, axis=1) }"), "1:16 only operators take attributes, found axis");
   EXPECT_EQ(problem("fn(%x) { sum(%x, axis=) }"), "1:23 expected an expression, found ')'");
-  EXPECT_EQ(problem("fn(%x) { sum(%x, axis=1u64, keepdims=9999999999999999999) }"), "1:38 attribute is out of the range of int64 | 1:29 attribute keepdims takes bool, not -8446744073709551617");
+  EXPECT_EQ(problem("fn(%x) { sum(%x, axis=1u64, keepdims=9999999999999999999) }"),
+            "1:38 attribute is out of the range of int64 | 1:29 attribute keepdims takes bool, not "
+            "-8446744073709551617");
 }
 
 TEST(ParseMetadata, Constants) {
   NDArray data = NDArray::from<float>({2}, {1.5f, -2.0f});
   std::vector<NDArray> all{data, NDArray::scalar(Bool(true))};
   std::string section = constants_metadata(all);
-  ParseResult result = parse_text("t", "fn(%x) { (meta[relay.Constant][0], meta[relay.Constant][1], meta[relay.Constant][0]) }\n" + section);
+  ParseResult result = parse_text(
+      "t",
+      "fn(%x) { (meta[relay.Constant][0], meta[relay.Constant][1], meta[relay.Constant][0]) }\n" +
+          section);
   ASSERT_TRUE(result.ok()) << render(result.diagnostics);
   auto fields = result.module.function(Name("main"))->body()->as<Tuple>()->operands();
   EXPECT_TRUE(bit_equal(fields[0]->as<Constant>()->data(), data));
@@ -108,12 +124,16 @@ TEST(ParseMetadata, Constants) {
 TEST(ParseMetadata, Problems) {
   EXPECT_EQ(problem("meta[relay.Constant][0]"), "1:1 the text has no #[metadata] section");
   std::string section = constants_metadata({});
-  EXPECT_EQ(problem("meta[relay.Constant][0]\n" + section), "1:1 meta[relay.Constant][0]: the metadata has 0");
-  EXPECT_EQ(problem("meta[relay.Foo][0]\n" + section), "1:1 cannot read metadata of type relay.Foo; only relay.Constant and attributes");
+  EXPECT_EQ(problem("meta[relay.Constant][0]\n" + section),
+            "1:1 meta[relay.Constant][0]: the metadata has 0");
+  EXPECT_EQ(problem("meta[relay.Foo][0]\n" + section),
+            "1:1 cannot read metadata of type relay.Foo; only relay.Constant and attributes");
   EXPECT_EQ(problem("1\n#[metadata]\n{\"nodes\": 3}"), "2:12 its nodes are no list");
   EXPECT_NE(problem("1\n#[metadata]\n{\"nodes\":"), "");
   EXPECT_NE(problem("meta[relay.Constant][0]\n#[metadata]\n{\"root\": 7, \"nodes\": []}"), "");
-  EXPECT_NE(problem("meta[relay.Constant][0]\n#[metadata]\n{\"root\": 0, \"nodes\": [{\"keys\": [\"relay.Constant\"], \"data\": [0]}]}"), "");
+  EXPECT_NE(problem("meta[relay.Constant][0]\n#[metadata]\n{\"root\": 0, \"nodes\": [{\"keys\": "
+                    "[\"relay.Constant\"], \"data\": [0]}]}"),
+            "");
   EXPECT_NE(problem("meta[relay.Constant][0]\n#[metadata]\n[1]"), "");
 }
 

@@ -42,7 +42,8 @@ std::string repeat(const std::string& text, size_t times) {
 
 std::vector<std::string> seed_programs() {
   std::vector<std::string> programs;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(testing::source_dir() + "/examples")) {
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(testing::source_dir() + "/examples")) {
     if (entry.path().extension() != ".rly") continue;
     std::ifstream file(entry.path());
     std::stringstream text;
@@ -51,9 +52,12 @@ std::vector<std::string> seed_programs() {
   }
   programs.emplace_back(
       "#[version = \"0.0.5\"]\ntype List[A] { Cons(A, List[A]), Nil, }\n"
-      "def @map[A, B](%f: fn (A) -> B, %l: List[A]) -> List[B] { match? (%l) { Cons(%h, %t) => { Cons(%f(%h), @map(%f, %t)) }, Nil => { Nil }, } }\n"
-      "def @main(%x: Tensor[(n, ?, 2 * n), float32], Primitive=1) -> (int32,) { %0 = nn.softmax(%x, axis=-1); let %r: ref(_) = ref(%0);\n"
-      "  ref_write(%r, meta[relay.Constant][0]); (if (True && 1i64 < 2) { -1 } else { Constant(2, (), int32) },) }\n");
+      "def @map[A, B](%f: fn (A) -> B, %l: List[A]) -> List[B] { match? (%l) { Cons(%h, %t) => { "
+      "Cons(%f(%h), @map(%f, %t)) }, Nil => { Nil }, } }\n"
+      "def @main(%x: Tensor[(n, ?, 2 * n), float32], Primitive=1) -> (int32,) { %0 = "
+      "nn.softmax(%x, axis=-1); let %r: ref(_) = ref(%0);\n"
+      "  ref_write(%r, meta[relay.Constant][0]); (if (True && 1i64 < 2) { -1 } else { Constant(2, "
+      "(), int32) },) }\n");
   return programs;
 }
 
@@ -69,15 +73,21 @@ TEST(ParseRobust, Depth) {
     EXPECT_NE(problem(repeat("fn(%x){", 5000)).find("nested too deeply"), std::string::npos);
     EXPECT_NE(problem(repeat("let %x = ", 5000)).find("nested too deeply"), std::string::npos);
     EXPECT_NE(problem("fn(%x: " + repeat("(", 5000)).find("nested too deeply"), std::string::npos);
-    EXPECT_NE(problem("fn(%x: " + repeat("fn() -> ", 5000)).find("nested too deeply"), std::string::npos);
-    EXPECT_NE(problem("fn(%x: Tensor[(" + repeat("-", 5000)).find("nested too deeply"), std::string::npos);
-    EXPECT_NE(problem("fn(%x) { abs(%x, a=" + repeat("[", 5000)).find("nested too deeply"), std::string::npos);
-    EXPECT_NE(problem("match (1) { " + repeat("(", 5000)).find("nested too deeply"), std::string::npos);
-    EXPECT_NE(problem(repeat("match (1) { _ => ", 5000)).find("nested too deeply"), std::string::npos);
+    EXPECT_NE(problem("fn(%x: " + repeat("fn() -> ", 5000)).find("nested too deeply"),
+              std::string::npos);
+    EXPECT_NE(problem("fn(%x: Tensor[(" + repeat("-", 5000)).find("nested too deeply"),
+              std::string::npos);
+    EXPECT_NE(problem("fn(%x) { abs(%x, a=" + repeat("[", 5000)).find("nested too deeply"),
+              std::string::npos);
+    EXPECT_NE(problem("match (1) { " + repeat("(", 5000)).find("nested too deeply"),
+              std::string::npos);
+    EXPECT_NE(problem(repeat("match (1) { _ => ", 5000)).find("nested too deeply"),
+              std::string::npos);
     EXPECT_NE(problem(repeat("if (", 5000)).find("nested too deeply"), std::string::npos);
     EXPECT_NE(problem("let " + repeat("(", 5000)).find("nested too deeply"), std::string::npos);
     std::string pattern = repeat("(", 300) + "_" + repeat(",)", 300);
-    EXPECT_NE(problem("match (1) { " + pattern + " => 1 }").find("levels of a pattern"), std::string::npos);
+    EXPECT_NE(problem("match (1) { " + pattern + " => 1 }").find("levels of a pattern"),
+              std::string::npos);
     // A type has a limit of its own.
     EXPECT_NE(problem("fn(%x: " + repeat("ref(", 900) + "int8" + repeat(")", 900) + ") { 1 }"), "");
   });
@@ -119,20 +129,63 @@ TEST(ParseRobust, MutatedPrograms) {
   std::vector<std::string> programs = seed_programs();
   ASSERT_FALSE(programs.empty());
   std::mt19937 random(20240613);
-  const std::vector<std::string> pieces = {"(", ")", "{", "}", "[", "]", "<", ">", ",", ";", ":", "=", "->", "=>", "-", "%x", "@f",
-                                           "let ", "fn", "match ", "meta[relay.Constant][0]", "%0 = ", "1", "0.5f", "Constant(", "ref(",
-                                           "type T { A }", "where Broadcast", "\"", "/*", "\n", "Tensor[(n", "?", "if (", "else", "def @g"};
+  const std::vector<std::string> pieces = {"(",
+                                           ")",
+                                           "{",
+                                           "}",
+                                           "[",
+                                           "]",
+                                           "<",
+                                           ">",
+                                           ",",
+                                           ";",
+                                           ":",
+                                           "=",
+                                           "->",
+                                           "=>",
+                                           "-",
+                                           "%x",
+                                           "@f",
+                                           "let ",
+                                           "fn",
+                                           "match ",
+                                           "meta[relay.Constant][0]",
+                                           "%0 = ",
+                                           "1",
+                                           "0.5f",
+                                           "Constant(",
+                                           "ref(",
+                                           "type T { A }",
+                                           "where Broadcast",
+                                           "\"",
+                                           "/*",
+                                           "\n",
+                                           "Tensor[(n",
+                                           "?",
+                                           "if (",
+                                           "else",
+                                           "def @g"};
   for (int round = 0; round < 4000; ++round) {
     std::string text = programs[random() % programs.size()];
     for (size_t change = random() % 4 + 1; change > 0 && !text.empty(); --change) {
       size_t at = random() % text.size();
       size_t length = std::min<size_t>(random() % 12, text.size() - at);
       switch (random() % 5) {
-        case 0: text.erase(at, length); break;
-        case 1: text.insert(at, pieces[random() % pieces.size()]); break;
-        case 2: text.insert(at, text.substr(random() % text.size(), random() % 40)); break;
-        case 3: text[at] = static_cast<char>(random() % 256); break;
-        default: text.replace(at, length, pieces[random() % pieces.size()]); break;
+        case 0:
+          text.erase(at, length);
+          break;
+        case 1:
+          text.insert(at, pieces[random() % pieces.size()]);
+          break;
+        case 2:
+          text.insert(at, text.substr(random() % text.size(), random() % 40));
+          break;
+        case 3:
+          text[at] = static_cast<char>(random() % 256);
+          break;
+        default:
+          text.replace(at, length, pieces[random() % pieces.size()]);
+          break;
       }
     }
     ParseResult result = parse_text("mutated", text);
@@ -143,14 +196,16 @@ TEST(ParseRobust, MutatedPrograms) {
     ParseResult again = parse_text("printed", printed);
     ASSERT_TRUE(again.ok()) << text << "\n" << printed << render(again.diagnostics);
     std::string why;
-    ASSERT_TRUE(structural_equal(result.module, again.module, {}, &why)) << text << "\n" << printed << why;
+    ASSERT_TRUE(structural_equal(result.module, again.module, {}, &why)) << text << "\n"
+                                                                         << printed << why;
   }
 }
 
 TEST(ParseRobust, Truncated) {
   for (const std::string& program : seed_programs()) {
     size_t step = std::max<size_t>(1, program.size() / 500);
-    for (size_t length = 0; length < program.size(); length += step) parse_text("t", program.substr(0, length));
+    for (size_t length = 0; length < program.size(); length += step)
+      parse_text("t", program.substr(0, length));
   }
 }
 
