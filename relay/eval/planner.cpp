@@ -233,6 +233,24 @@ class Planner {
     plan.checks.push_back({std::move(parts)});
   }
 
+  // A dimension name in the annotation is what the parameters of the functions around it gave it.
+  void check_let(const Let* let, uint32_t slot) {
+    const TypeRef& type = let->var()->annotation();
+    std::vector<ShapeCheck::Part> parts;
+    std::vector<uint32_t> slots;
+    for (Unit* at = type->has_symbolic_dim() ? unit_ : nullptr; at != nullptr; at = at->parent) {
+      for (const VarRef& param : static_cast<const Function*>(regions_.expr(at->node))->params()) {
+        const TypeRef& declared = param->annotation();
+        if (!declared || !declared->has_symbolic_dim() || !has_shape_to_check(declared)) continue;
+        parts.push_back({declared, "%" + param->name().str() + " of " + at->plan->name, param->span()});
+        slots.push_back(var_slot(param.get()));
+      }
+    }
+    parts.push_back({type, "the value of %" + let->var()->name().str(), span_of(let->value().get(), let)});
+    slots.push_back(slot);
+    emit_check(std::move(parts), slots);
+  }
+
   void emit_function() {
     const auto* function = static_cast<const Function*>(regions_.expr(unit_->node));
     std::vector<ShapeCheck::Part> parts;
@@ -282,9 +300,7 @@ class Planner {
         uint32_t slot = operand_slot(step.node, 0);
         unit_->var_slots[let->var().get()] = slot;
         const TypeRef& type = let->var()->annotation();
-        if (may_differ(let->value().get(), type)) {
-          emit_check({{type, "the value of %" + let->var()->name().str(), span_of(let->value().get(), let)}}, {slot});
-        }
+        if (may_differ(let->value().get(), type)) check_let(let, slot);
         continue;
       }
       if (expr->is<Let>()) continue;  // its value is its body's

@@ -170,15 +170,24 @@ class Reader {
     return false;
   }
 
+  // As of a literal (T8): int64 where int32 is too small.
+  static DType whole_dtype(std::string_view item) {
+    double number = 0;
+    parse_number(item, number);
+    return number < -0x1p31 || number >= 0x1p31 ? kInt64 : kInt32;
+  }
+
   static DType natural_dtype(const Numbers& numbers) {
     bool all_bool = !numbers.items.empty();
+    DType whole = kInt32;
     for (std::string_view item : numbers.items) {
       bool boolean = item == "True" || item == "true" || item == "False" || item == "false";
       all_bool = all_bool && boolean;
       if (boolean) continue;
       if (item.find_first_of(".eEnN") != std::string_view::npos) return kFloat32;
+      if (whole_dtype(item) == kInt64) whole = kInt64;
     }
-    return all_bool ? kBool : kInt32;
+    return all_bool ? kBool : whole;
   }
 
   NDArray fill(const Numbers& numbers, DType dtype) {
@@ -256,7 +265,7 @@ class Reader {
                       bool whole) {
     std::optional<DType> given = read_dtype();
     expect_end();
-    DType dtype = given.value_or(wanted_.value_or(whole ? kInt32 : kFloat32));
+    DType dtype = given.value_or(wanted_.value_or(whole ? whole_dtype(item) : kFloat32));
     try {
       check_shape(shape);
       NDArray array = NDArray::empty(shape, dtype);

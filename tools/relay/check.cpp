@@ -4,6 +4,7 @@
 #include <relay/infer/infer.h>
 #include <relay/parse/parse.h>
 #include <relay/print/print.h>
+#include <relay/print/text.h>
 #include <relay/runtime/file.h>
 #include <relay/support/error.h>
 
@@ -18,7 +19,8 @@ void check(const std::string& path) {
   std::string text;
   for (const Module::FunctionEntry& entry : module.functions()) {
     TypeRef signature = function_signature(module, entry.name);
-    text += "@" + entry.name.str() + " : " + (signature ? signature->str() : "_") + "\n";
+    printing::append_name(text, '@', entry.name.view());
+    text += " : " + (signature ? signature->str() : "_") + "\n";
   }
   print_out(text);
 }

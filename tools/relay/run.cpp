@@ -172,7 +172,9 @@ void run(const RunOptions& options) {
 
   TypeRef type = value_type(result);
   if (const auto* function = special_signature ? special_signature->as<FuncType>() : nullptr) {
-    if (type->has_incomplete() || !function->result()->has_any_dim()) type = result_type(function);
+    const TypeRef& declared = function->result();
+    bool open_shape = declared->has_any_dim() || declared->has_symbolic_dim();
+    if (type->has_incomplete() || !open_shape) type = result_type(function);
   }
   if (!options.output.empty()) {
     NamedArrays outputs;
