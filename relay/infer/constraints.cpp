@@ -320,7 +320,6 @@ void Constraints::propagate() {
     }
     batch.clear();
     batch.swap(solver_.woken());
-    if (batch.empty()) return;
     for (ConstraintId id : batch) {
       if (all_[id].state != Constraint::State::kPending) continue;
       Constraint work = all_[id];  // attempting may add constraints and move the list
@@ -338,6 +337,7 @@ void Constraints::propagate() {
           "dimensions " + equality.a.str() + " and " + equality.b.str() + " cannot be equal",
           equality.span));
     }
+    if (batch.empty() && solver_.woken().empty()) return;
   }
 }
 

@@ -269,6 +269,7 @@ void Solver::bind_dim(uint32_t id, Dim dim) {
   DimSlot& s = dims_[id];
   s.binding = dim;
   s.solved = true;
+  retry_dims_ = true;
   wake(s.watchers);
 }
 
@@ -429,6 +430,7 @@ bool Solver::unify_dims(Dim first, Dim second) {
 std::vector<Solver::DimEquality> Solver::retry_dims() {
   std::vector<DimEquality> waiting;
   std::vector<DimEquality> refuted;
+  if (!std::exchange(retry_dims_, false)) return refuted;
   waiting.swap(waiting_dims_);
   for (DimEquality& equality : waiting) {
     Dim a = zonk(equality.a);

@@ -152,6 +152,7 @@ class Solver final : public DimSolver {
   std::vector<RigidNumeric> rigid_numerics_;
   std::vector<uint32_t> any_dims_;  // variables that met `?`
   std::vector<DimEquality> waiting_dims_;
+  bool retry_dims_ = false;  // a dimension was bound since they were last tried
   std::unordered_map<const TypeVar*, uint32_t> declared_;
   std::unordered_set<const TypeVar*> existential_;
 };
