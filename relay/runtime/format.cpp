@@ -157,6 +157,7 @@ class ArrayFormatter {
  public:
   ArrayFormatter(const NDArray& array, const FormatOptions& options, size_t indent)
       : array_(array), options_(options), indent_(indent) {
+    if (array.size() == 0) return;  // no element, however large an extent is
     bool summarise = array.size() > options.threshold;
     for (int64_t extent : array.shape()) axes_.push_back(shown(extent, summarise, options.edge));
   }
