@@ -7,7 +7,7 @@
 #include <relay/op/op.h>
 #include <relay/print/print.h>
 
-#include "infer_test_util.h"
+#include <tests/unit/infer_test_util.h>
 
 namespace relay {
 namespace {
