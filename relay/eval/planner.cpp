@@ -242,11 +242,13 @@ class Planner {
       for (const VarRef& param : static_cast<const Function*>(regions_.expr(at->node))->params()) {
         const TypeRef& declared = param->annotation();
         if (!declared || !declared->has_symbolic_dim() || !has_shape_to_check(declared)) continue;
-        parts.push_back({declared, "%" + param->name().str() + " of " + at->plan->name, param->span()});
+        parts.push_back(
+            {declared, "%" + param->name().str() + " of " + at->plan->name, param->span()});
         slots.push_back(var_slot(param.get()));
       }
     }
-    parts.push_back({type, "the value of %" + let->var()->name().str(), span_of(let->value().get(), let)});
+    parts.push_back(
+        {type, "the value of %" + let->var()->name().str(), span_of(let->value().get(), let)});
     slots.push_back(slot);
     emit_check(std::move(parts), slots);
   }
@@ -257,7 +259,8 @@ class Planner {
     std::vector<uint32_t> slots;
     for (const VarRef& param : function->params()) {
       if (!param->annotation() || !has_shape_to_check(param->annotation())) continue;
-      parts.push_back({param->annotation(), "%" + param->name().str() + " of " + unit_->plan->name, param->span()});
+      parts.push_back({param->annotation(), "%" + param->name().str() + " of " + unit_->plan->name,
+                       param->span()});
       slots.push_back(unit_->var_slots[param.get()]);
     }
     if (!parts.empty()) emit_check(parts, slots);
@@ -280,7 +283,8 @@ class Planner {
       }
     }
     if (!check_result) return;
-    parts.push_back({function->ret_type(), "the result of " + unit_->plan->name, span_of(value, function)});
+    parts.push_back(
+        {function->ret_type(), "the result of " + unit_->plan->name, span_of(value, function)});
     slots.push_back(result);
     emit_check(std::move(parts), slots);
     emit(Code::kReturn, nullptr, {result});
@@ -291,7 +295,8 @@ class Planner {
     uint32_t region = task.region;
     auto steps = regions_.steps(region);
     uint32_t root = regions_.region(region).root;
-    while (root != Regions::kNone && regions_.expr(root)->is<Let>()) root = regions_.operand(root, 1);
+    while (root != Regions::kNone && regions_.expr(root)->is<Let>())
+      root = regions_.operand(root, 1);
     while (task.next_step < steps.size()) {
       const Regions::Step& step = steps[task.next_step++];
       const Expr* expr = regions_.expr(step.node);
@@ -405,7 +410,8 @@ class Planner {
       return instruction.tail;
     };
     auto all_operands = [&](size_t from) {
-      for (size_t i = from; i < expr->operands().size(); ++i) slots.push_back(operand_slot(node, i));
+      for (size_t i = from; i < expr->operands().size(); ++i)
+        slots.push_back(operand_slot(node, i));
     };
     switch (expr->kind()) {
       case ExprKind::kConstant:
@@ -413,7 +419,8 @@ class Planner {
             constant_slot(Value(static_cast<const Constant*>(expr)->data()), expr);
         return false;
       case ExprKind::kLiteral:
-        unit_->node_slots[node] = constant_slot(literal_value(*static_cast<const Literal*>(expr)), expr);
+        unit_->node_slots[node] =
+            constant_slot(literal_value(*static_cast<const Literal*>(expr)), expr);
         return false;
       case ExprKind::kTuple:
         all_operands(0);
@@ -433,9 +440,19 @@ class Planner {
       case ExprKind::kRefRead:
         all_operands(0);
         return finish(Code::kRefRead);
-      case ExprKind::kRefWrite:
+      case ExprKind::kRefWrite: {
         all_operands(0);
+        const auto* write = static_cast<const RefWrite*>(expr);
+        const Type* type = write->ref()->type();
+        const auto* cell = type == nullptr ? nullptr : type->as<RefType>();
+        if (cell != nullptr && !cell->has_symbolic_dim() &&
+            may_differ(write->value().get(), cell->value())) {
+          emit_check({{cell->value(), "the value written into a reference",
+                       span_of(write->value().get(), expr)}},
+                     {slots[1]});
+        }
         return finish(Code::kRefWrite);
+      }
       case ExprKind::kTempExpr:
         all_operands(0);
         return finish(Code::kMove);
@@ -452,10 +469,10 @@ class Planner {
     }
     if (const auto* constructor = call->callee()->as<Constructor>()) {
       all_operands(1);
-      plan.constructors.push_back(ConstructorInfo::intern(
-          constructor->name(), constructor->type_name()->name(),
-          static_cast<int32_t>(constructor->ctor_tag()),
-          static_cast<uint32_t>(constructor->inputs().size())));
+      plan.constructors.push_back(
+          ConstructorInfo::intern(constructor->name(), constructor->type_name()->name(),
+                                  static_cast<int32_t>(constructor->ctor_tag()),
+                                  static_cast<uint32_t>(constructor->inputs().size())));
       return finish(Code::kConstruct, static_cast<uint32_t>(plan.constructors.size() - 1));
     }
     if (const auto* global = call->callee()->as<GlobalVar>()) {
@@ -467,7 +484,8 @@ class Planner {
     return finish(Code::kCall);
   }
 
-  // Literals are constants after specialisation; one that is left takes the dtype of its type, or T8's.
+  // Literals are constants after specialisation; one that is left takes the dtype of its type, or
+  // T8's.
   static Value literal_value(const Literal& literal) {
     const LiteralValue& value = literal.value();
     DType dtype = value.is_float ? kFloat32 : kInt32;
@@ -477,7 +495,8 @@ class Planner {
     }
     double sign = value.negative ? -1 : 1;
     if (value.is_float) return Value::scalar_of(dtype, sign * value.number);
-    if (dtype.is_float()) return Value::scalar_of(dtype, sign * static_cast<double>(value.magnitude));
+    if (dtype.is_float())
+      return Value::scalar_of(dtype, sign * static_cast<double>(value.magnitude));
     auto bits = value.negative ? uint64_t{0} - value.magnitude : value.magnitude;
     return Value::scalar_of(dtype, static_cast<int64_t>(bits));
   }

@@ -163,6 +163,44 @@ FunctionRef Specializer::finish(const FunctionRef& function, const Uses& uses,
   return FunctionRef(done->as<Function>());
 }
 
+// The type variables of the functions that a value of a type holds.
+std::unordered_set<const TypeVar*> function_variables(const TypeRef& type) {
+  std::unordered_set<const TypeVar*> result;
+  std::vector<const Type*> stack{type.get()};
+  while (!stack.empty()) {
+    const Type* at = stack.back();
+    stack.pop_back();
+    if (const auto* tuple = at->as<TupleType>()) {
+      for (const TypeRef& field : tuple->fields()) stack.push_back(field.get());
+    } else if (const auto* cell = at->as<RefType>()) {
+      stack.push_back(cell->value().get());
+    } else if (!at->is<TensorType>()) {
+      for (const TypeVarRef& var : free_type_vars(TypeRef(at))) result.insert(var.get());
+    }
+  }
+  return result;
+}
+
+// T8, T17: numbers of the entry that its arguments leave open, unless a function in its result has
+// them too.
+void default_numbers(const FuncType* type, const std::unordered_map<const TypeVar*, TypeRef>& fresh,
+                     Solver& solver) {
+  std::unordered_set<const TypeVar*> kept = function_variables(type->result());
+  for (const RelationTypeRef& relation : type->constraints()) {
+    bool is_float = relation->relation() == float_relation();
+    if (!is_float && relation->relation() != num_relation()) continue;
+    const auto* var = relation->args()[0]->as<TypeVar>();
+    auto found = var == nullptr || kept.count(var) != 0 ? fresh.end() : fresh.find(var);
+    if (found == fresh.end()) continue;
+    TypeRef dtype = solver.resolve(found->second);
+    if (!dtype->is<IncompleteType>()) continue;
+    solver.bind_slot(dtype->as<IncompleteType>()->id(),
+                     BaseType::make(is_float                     ? kFloat32
+                                    : is_wide(relation->attrs()) ? kInt64
+                                                                 : kInt32));
+  }
+}
+
 Module Specializer::run(Name entry, std::span<const TypeRef> arguments) {
   const Function* function = module_.function(entry);
   if (function == nullptr) throw Error("unknown function @" + entry.str());
@@ -195,6 +233,7 @@ Module Specializer::run(Name entry, std::span<const TypeRef> arguments) {
   }
   sink.throw_if_errors();
   solver.settle_any();
+  default_numbers(type, fresh, solver);
   Substitution types;
   for (const TypeVarRef& var : type->type_params()) {
     TypeRef known = solver.zonk(fresh[var.get()]);
