@@ -1,7 +1,7 @@
-// Speed of the front end on long programs: nodes a second for parse, infer, print, free and each pass, at 10⁴, 10⁵
-// and 10⁶ operator calls, as a chain of graph nodes and as a chain of lets. Linear means that the last column, time
-// at 10⁶ over time at 10⁵, is about 10. A graph has one node for each call; a chain of lets has three: let, call and
-// variable.
+// Speed of the front end on long programs: nodes a second for parse, infer, print, free and each
+// pass, at 10⁴, 10⁵ and 10⁶ operator calls, as a chain of graph nodes and as a chain of lets.
+// Linear means that the last column, time at 10⁶ over time at 10⁵, is about 10. A graph has one
+// node for each call; a chain of lets has three: let, call and variable.
 //   bench_frontend [--most N] [--passes A,B,…]
 #include <sys/resource.h>
 
@@ -29,16 +29,19 @@ namespace {
 
 // Two operands alternate so that no two calls are equal.
 std::string graph_chain(int64_t calls) {
-  std::string text = "#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(2), float32], %y: Tensor[(2), float32]) {\n";
+  std::string text =
+      "#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(2), float32], %y: Tensor[(2), float32]) {\n";
   text += "  %0 = add(%x, %y);\n";
   for (int64_t i = 1; i < calls; ++i) {
-    text += fmt::format("  %{} = {}(%{}, %{});\n", i, i % 3 == 0 ? "multiply" : "add", i - 1, i % 2 == 0 ? "x" : "y");
+    text += fmt::format("  %{} = {}(%{}, %{});\n", i, i % 3 == 0 ? "multiply" : "add", i - 1,
+                        i % 2 == 0 ? "x" : "y");
   }
   return text + fmt::format("  %{}\n}}\n", calls - 1);
 }
 
 std::string let_chain(int64_t calls) {
-  std::string text = "#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(2), float32], %y: Tensor[(2), float32]) {\n";
+  std::string text =
+      "#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(2), float32], %y: Tensor[(2), float32]) {\n";
   text += "  let %v0 = add(%x, %y);\n";
   for (int64_t i = 1; i < calls; ++i) {
     text += fmt::format("  let %v{} = {}(%v{}, %{});\n", i, i % 3 == 0 ? "multiply" : "add", i - 1,
@@ -56,8 +59,8 @@ double seconds(const std::function<void()>& action) {
 using Times = std::map<std::string, double>;
 
 // Best of a few runs for short ones.
-Times measure(const std::string& text, int repeats, const std::vector<const PassRegistration*>& passes,
-              std::vector<std::string>& order) {
+Times measure(const std::string& text, int repeats,
+              const std::vector<const PassRegistration*>& passes, std::vector<std::string>& order) {
   Times best;
   auto note = [&](const std::string& what, double time) {
     if (std::find(order.begin(), order.end(), what) == order.end()) order.push_back(what);
@@ -96,7 +99,8 @@ int main(int argc, char** argv) {
   }
   try {
     using Make = std::string (*)(int64_t);
-    for (auto [name, make] : {std::pair<const char*, Make>{"graph", graph_chain}, {"lets", let_chain}}) {
+    for (auto [name, make] :
+         {std::pair<const char*, Make>{"graph", graph_chain}, {"lets", let_chain}}) {
       std::vector<std::string> order;
       std::map<int64_t, Times> all;
       std::map<int64_t, size_t> nodes;

@@ -1,4 +1,5 @@
-// Standard headers only: project headers change too often, and every file must compile without this one.
+// Standard headers only: project headers change too often, and every file must compile without this
+// one.
 #pragma once
 
 #include <algorithm>

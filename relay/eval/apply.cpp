@@ -10,8 +10,8 @@ namespace relay::eval {
 namespace {
 constexpr size_t kMaxRemembered = 8;
 
-// The dtypes and shapes of all tensors of the arguments, with marks for tuples: equal signatures have equal
-// types.
+// The dtypes and shapes of all tensors of the arguments, with marks for tuples: equal signatures
+// have equal types.
 void append_signature(const Value& value, std::vector<int64_t>& out) {
   if (value.is_tensor()) {
     DType dtype = value.dtype();
@@ -88,7 +88,8 @@ std::unique_ptr<Prepared> ApplySite::prepare(std::span<const Value> arguments, b
   prepared->output =
       infer_call_type(op_, types, attrs_, nullptr, [&](size_t i) -> std::optional<NDArray> {
         reusable = false;  // the result's type may depend on the value
-        return arguments[i].is_tensor() ? std::optional<NDArray>(arguments[i].array()) : std::nullopt;
+        return arguments[i].is_tensor() ? std::optional<NDArray>(arguments[i].array())
+                                        : std::nullopt;
       });
   RELAY_CHECK(prepared->output, "the relation of " + op_->name().str() + " waits for known types");
 
@@ -162,7 +163,8 @@ TypeRef value_type(const Value& root) {
   }
 }
 
-Value apply_op(const Operator* op, const AttrsRef& attrs, std::span<const Value> arguments, Span span) {
+Value apply_op(const Operator* op, const AttrsRef& attrs, std::span<const Value> arguments,
+               Span span) {
   eval::ApplySite site(op, attrs);
   try {
     return site.apply(arguments);

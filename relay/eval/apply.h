@@ -13,14 +13,15 @@ namespace relay::eval {
 
 struct Prepared;
 
-/// A place where an operator is called. Remembers what was worked out for the argument types it has met.
+/// A place where an operator is called. Remembers what was worked out for the argument types it has
+/// met.
 class ApplySite {
  public:
   ApplySite(const Operator* op, AttrsRef attrs);
   ~ApplySite();
   const Operator* op() const { return op_; }
-  /// Runs the operator's relation on the run-time types, then its definition. Throws Error for arguments
-  /// that do not fit, RuntimeError where the computation fails.
+  /// Runs the operator's relation on the run-time types, then its definition. Throws Error for
+  /// arguments that do not fit, RuntimeError where the computation fails.
   Value apply(std::span<const Value> arguments);
 
  private:

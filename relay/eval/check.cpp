@@ -29,12 +29,15 @@ bool has_shape_to_check(const TypeRef& type) {
 void ShapeCheck::run(std::span<const Value> values) const {
   std::vector<std::pair<const TypeVar*, int64_t>> names;
   auto known = [&](const TypeVar* symbol) {
-    return std::find_if(names.begin(), names.end(), [&](const auto& entry) { return entry.first == symbol; });
+    return std::find_if(names.begin(), names.end(),
+                        [&](const auto& entry) { return entry.first == symbol; });
   };
   auto refuse = [&](const Part& part, const Value& value, Dim dim, int64_t extent) {
     Diagnostic diagnostic = Diagnostic::error(
-        part.what + ": expected " + part.type->str() + ", found " + value_type(value)->str(), part.span);
-    if (!dim.is_int()) diagnostic.note("dimension " + dim.str() + " is not " + std::to_string(extent) + " here");
+        part.what + ": expected " + part.type->str() + ", found " + value_type(value)->str(),
+        part.span);
+    if (!dim.is_int())
+      diagnostic.note("dimension " + dim.str() + " is not " + std::to_string(extent) + " here");
     throw RuntimeError(std::move(diagnostic));
   };
   // Names first, then terms over them.
@@ -52,9 +55,12 @@ void ShapeCheck::run(std::span<const Value> values) const {
           continue;
         }
         const auto* tensor = type->as<TensorType>();
-        if (tensor == nullptr || !tensor->has_rank() || tensor->dims().empty() || !value.is_tensor()) continue;
+        if (tensor == nullptr || !tensor->has_rank() || tensor->dims().empty() ||
+            !value.is_tensor())
+          continue;
         ShapeView shape = value.array().shape();
-        if (shape.size() != tensor->dims().size()) continue;  // a rank is always decided by inference
+        if (shape.size() != tensor->dims().size())
+          continue;  // a rank is always decided by inference
         for (size_t k = 0; k < shape.size(); ++k) {
           Dim dim = tensor->dims()[k];
           if (dim.is_any()) continue;
@@ -63,11 +69,13 @@ void ShapeCheck::run(std::span<const Value> values) const {
             names.emplace_back(symbol, shape[k]);
             continue;
           }
-          Dim extent = dim.is_int() || !(terms || symbol != nullptr) ? dim : substitute(dim, [&](Dim atom) {
-            auto found = atom.as_symbol() == nullptr ? names.end() : known(atom.as_symbol());
-            return found == names.end() ? atom : Dim(found->second);
-          });
-          if (extent.is_int() && !extent.is_int(shape[k])) refuse(parts[i], values[i], dim, shape[k]);
+          Dim extent =
+              dim.is_int() || !(terms || symbol != nullptr) ? dim : substitute(dim, [&](Dim atom) {
+                auto found = atom.as_symbol() == nullptr ? names.end() : known(atom.as_symbol());
+                return found == names.end() ? atom : Dim(found->second);
+              });
+          if (extent.is_int() && !extent.is_int(shape[k]))
+            refuse(parts[i], values[i], dim, shape[k]);
         }
       }
     }

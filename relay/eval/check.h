@@ -1,4 +1,5 @@
-// Shapes that a program declares but that inference could not decide (T14, T15), checked while it runs.
+// Shapes that a program declares but that inference could not decide (T14, T15), checked while it
+// runs.
 #pragma once
 
 #include <span>

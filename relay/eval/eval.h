@@ -10,8 +10,8 @@
 
 namespace relay {
 
-/// Evaluates `@entry(arguments…)` of a specialised module (infer.h). Frames live on the heap; tail calls
-/// take constant space. Throws RuntimeError with a call trace for failures of the program.
+/// Evaluates `@entry(arguments…)` of a specialised module (infer.h). Frames live on the heap; tail
+/// calls take constant space. Throws RuntimeError with a call trace for failures of the program.
 Value evaluate_function(const Module& module, Name entry, std::span<const Value> arguments);
 
 /// Evaluates a closed, typed expression (constant folding). Throws as above.
@@ -20,8 +20,8 @@ Value evaluate_expr(const ExprRef& expr, const Module& module);
 /// Calls a closure that an evaluation returned.
 Value call_closure(const Value& closure, std::span<const Value> arguments);
 
-/// Applies one operator to values, straight from its definition: runs the relation on the run-time types,
-/// then the tensor expression, the expansion or the library kernel.
+/// Applies one operator to values, straight from its definition: runs the relation on the run-time
+/// types, then the tensor expression, the expansion or the library kernel.
 Value apply_op(const Operator* op, const AttrsRef& attrs, std::span<const Value> arguments,
                Span span = {});
 

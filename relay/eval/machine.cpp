@@ -19,7 +19,10 @@ const char kEvalClosure = 0;
 class EvalClosure final : public Closure {
  public:
   EvalClosure(std::shared_ptr<Program> program, const Plan* plan, std::vector<Value> captured)
-      : Closure(&kEvalClosure), program(std::move(program)), plan(plan), captured(std::move(captured)) {}
+      : Closure(&kEvalClosure),
+        program(std::move(program)),
+        plan(plan),
+        captured(std::move(captured)) {}
   const std::shared_ptr<Program> program;
   const Plan* const plan;
   const std::vector<Value> captured;
@@ -87,10 +90,10 @@ class Machine {
  private:
   struct Frame {
     const Plan* plan;
-    size_t base;        // of its slots in stack_
+    size_t base;  // of its slots in stack_
     uint32_t pc;
-    uint32_t dst;       // slot of the caller that receives the result
-    Span call;          // the call in the caller
+    uint32_t dst;                      // slot of the caller that receives the result
+    Span call;                         // the call in the caller
     std::shared_ptr<Program> program;  // set when the function is of another program
   };
 
@@ -98,7 +101,8 @@ class Machine {
 
   [[noreturn]] static void wrong_count(const Plan& plan, size_t found) {
     throw Error(plan.name + " takes " + std::to_string(plan.num_params) +
-                (plan.num_params == 1 ? " argument" : " arguments") + ", found " + std::to_string(found));
+                (plan.num_params == 1 ? " argument" : " arguments") + ", found " +
+                std::to_string(found));
   }
 
   void push(const Plan* plan, const Value& closure, uint32_t dst, Span call) {
@@ -115,7 +119,8 @@ class Machine {
     const EvalClosure& callee = as_closure(closure);
     if (callee.program != program_) frames_.back().program = callee.program;
     Value* to = slots();
-    for (size_t i = 0; i < plan.capture_slots.size(); ++i) to[plan.capture_slots[i]] = callee.captured[i];
+    for (size_t i = 0; i < plan.capture_slots.size(); ++i)
+      to[plan.capture_slots[i]] = callee.captured[i];
     if (plan.self != kNoSlot) to[plan.self] = closure;
   }
 
@@ -133,8 +138,8 @@ class Machine {
       }
     }
     if (!enough) {
-      throw RuntimeError("the recursion is too deep: the memory of " + std::to_string(frames_.size()) +
-                         " active calls would exceed the limit");
+      throw RuntimeError("the recursion is too deep: the memory of " +
+                         std::to_string(frames_.size()) + " active calls would exceed the limit");
     }
   }
 

@@ -14,32 +14,32 @@
 namespace relay::eval {
 
 enum class Code : uint8_t {
-  kConst,      // dst ← constants[a]
-  kGlobal,     // dst ← closure of functions[a]
-  kMove,       // dst ← arg 0
-  kTuple,      // dst ← (args…)
-  kProject,    // dst ← arg 0, field a
-  kApply,      // dst ← operator of sites[a] on args
-  kConstruct,  // dst ← constructors[a] of args
-  kClosure,    // dst ← closure over plans[a], capturing what that plan lists
-  kCallGlobal, // dst ← functions[a](args…)
-  kCall,       // dst ← arg 0 called with the other args
-  kBranch,     // unless arg 0 continue at a
-  kJump,       // continue at a
-  kMatch,      // unless arg 0 fits matches[a] (binding its slots) continue at b
-  kNoMatch,    // arg 0 fits no clause: fails
-  kCheck,      // args fit checks[a]
+  kConst,       // dst ← constants[a]
+  kGlobal,      // dst ← closure of functions[a]
+  kMove,        // dst ← arg 0
+  kTuple,       // dst ← (args…)
+  kProject,     // dst ← arg 0, field a
+  kApply,       // dst ← operator of sites[a] on args
+  kConstruct,   // dst ← constructors[a] of args
+  kClosure,     // dst ← closure over plans[a], capturing what that plan lists
+  kCallGlobal,  // dst ← functions[a](args…)
+  kCall,        // dst ← arg 0 called with the other args
+  kBranch,      // unless arg 0 continue at a
+  kJump,        // continue at a
+  kMatch,       // unless arg 0 fits matches[a] (binding its slots) continue at b
+  kNoMatch,     // arg 0 fits no clause: fails
+  kCheck,       // args fit checks[a]
   kRefCreate,
   kRefRead,
   kRefWrite,
-  kReturn      // arg 0
+  kReturn  // arg 0
 };
 
 inline constexpr uint32_t kNoSlot = ~uint32_t{0};
 
 struct Instruction {
   Code code = Code::kReturn;
-  bool tail = false;     // calls: the frame is done
+  bool tail = false;  // calls: the frame is done
   uint32_t dst = kNoSlot;
   uint32_t a = 0;
   uint32_t b = 0;
@@ -65,8 +65,8 @@ struct Plan {
   Span span;
   uint32_t num_params = 0;
   uint32_t num_slots = 0;
-  uint32_t self = kNoSlot;            // receives the running closure
-  std::vector<uint32_t> captures;     // slots of the enclosing plan …
+  uint32_t self = kNoSlot;              // receives the running closure
+  std::vector<uint32_t> captures;       // slots of the enclosing plan …
   std::vector<uint32_t> capture_slots;  // … and where they go here
   std::vector<Instruction> code;
   std::vector<Argument> args;

@@ -126,8 +126,8 @@ Value ScalarProgram::run(std::span<const Value> arguments) const {
   std::array<uint64_t, kMaxRegisters> registers;
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (inputs_[i].first == kUnused) continue;
-    te::rows::load_strided(inputs_[i].second, &registers[inputs_[i].first], arguments[i].scalar_data(), 1,
-                           1);
+    te::rows::load_strided(inputs_[i].second, &registers[inputs_[i].first],
+                           arguments[i].scalar_data(), 1, 1);
   }
   for (const auto& [target, bits] : constants_) registers[target] = bits;
   for (const Step& step : steps_) {

@@ -34,7 +34,8 @@ class ScalarProgram {
   bool add(const te::ScalarNode* root);
 
   size_t num_registers_ = 0;
-  std::vector<std::pair<uint32_t, DType>> inputs_;  // register of each argument, kUnused if not read
+  std::vector<std::pair<uint32_t, DType>>
+      inputs_;  // register of each argument, kUnused if not read
   std::vector<std::pair<uint32_t, uint64_t>> constants_;
   std::vector<Step> steps_;
   uint32_t result_ = 0;

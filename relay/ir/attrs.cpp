@@ -325,7 +325,8 @@ void register_attrs_schema(const AttrsSchema& schema) {
 
 // ---- Interning --------------------------------------------------------------------------------
 
-// Weak: an entry goes with its last owner. As for types, the count reaches zero only under the lock.
+// Weak: an entry goes with its last owner. As for types, the count reaches zero only under the
+// lock.
 struct AttrsTable {
   struct Shard {
     std::mutex mutex;
@@ -485,8 +486,7 @@ AttrsRef Attrs::make(const AttrsSchema& schema, std::span<const NamedAttr> value
       }
       if (!fits) {
         problems.push_back(Diagnostic::error("attribute " + attr.name.str() + " takes " +
-                                                 type_text(field) + ", not " +
-                                                 attr.value.str(),
+                                                 type_text(field) + ", not " + attr.value.str(),
                                              attr.span));
       }
     }

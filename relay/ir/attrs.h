@@ -26,7 +26,8 @@ class Expr;
 /// The value of one attribute in generic form, as text and Python see it.
 struct AttrValue {
   using List = std::vector<AttrValue>;
-  std::variant<std::monostate, bool, int64_t, double, std::string, DType, List, Ref<const Expr>> data;
+  std::variant<std::monostate, bool, int64_t, double, std::string, DType, List, Ref<const Expr>>
+      data;
 
   AttrValue();  // None
   // Defined where Expr is complete: clang instantiates them early.
@@ -89,8 +90,8 @@ class Attrs {
  public:
   template <class T>
   static AttrsRef make(T value);
-  /// Builds from names and values. Throws `Error`, with spans, for an unknown name (with the nearest
-  /// ones), a duplicate, a wrong type, or a required field that is missing.
+  /// Builds from names and values. Throws `Error`, with spans, for an unknown name (with the
+  /// nearest ones), a duplicate, a wrong type, or a required field that is missing.
   static AttrsRef make(const AttrsSchema& schema, std::span<const NamedAttr> values, Span span);
 
   const AttrsSchema& schema() const { return *schema_; }
@@ -146,11 +147,11 @@ namespace attr_detail {
 // a single integer stands for a one-element list; 0 and 1 stand for booleans.
 template <class T>
 struct Convert;
-#define RELAY_ATTR_CONVERT(Type)                       \
-  template <>                                          \
-  struct Convert<Type> {                               \
-    static std::string name();                         \
-    static AttrValue to(const Type& value);            \
+#define RELAY_ATTR_CONVERT(Type)                         \
+  template <>                                            \
+  struct Convert<Type> {                                 \
+    static std::string name();                           \
+    static AttrValue to(const Type& value);              \
     static bool from(const AttrValue& value, Type& out); \
   };
 RELAY_ATTR_CONVERT(bool)
@@ -269,11 +270,11 @@ void register_attrs_schema(const AttrsSchema& schema);
 //     int64_t axis = -1;
 //     RELAY_ATTRS(SoftmaxAttrs, (axis, "Axis that sums to one."))
 //   };
-#define RELAY_ATTRS(Struct, ...)                                           \
-  static const char* relay_attrs_name() { return "relay.attrs." #Struct; } \
+#define RELAY_ATTRS(Struct, ...)                                                             \
+  static const char* relay_attrs_name() { return "relay.attrs." #Struct; }                   \
   static void relay_attrs_fields([[maybe_unused]] std::vector<::relay::AttrField>& fields) { \
-    using RelaySelf = Struct;                                              \
-    __VA_OPT__(RELAY_ATTRS_EXPAND(RELAY_ATTRS_EACH(__VA_ARGS__)))          \
+    using RelaySelf = Struct;                                                                \
+    __VA_OPT__(RELAY_ATTRS_EXPAND(RELAY_ATTRS_EACH(__VA_ARGS__)))                            \
   }
 #define RELAY_ATTRS_FIELD(field, doc) \
   fields.push_back(::relay::attr_detail::make_field<RelaySelf, &RelaySelf::field>(#field, doc));

@@ -537,8 +537,7 @@ Dim substitute(Dim dim, const std::function<Dim(Dim atom)>& replace) {
     default: {
       auto result = broadcast(lhs, rhs);
       if (!result) {
-        throw Error("dimensions " + lhs.str() + " and " + rhs.str() +
-                    " do not broadcast together");
+        throw Error("dimensions " + lhs.str() + " and " + rhs.str() + " do not broadcast together");
       }
       return *result;
     }

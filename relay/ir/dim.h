@@ -59,7 +59,8 @@ class Dim {
   constexpr uint64_t bits() const { return bits_; }
   friend constexpr bool operator==(Dim a, Dim b) { return a.bits_ == b.bits_; }
 
-  /// As in shapes: `4`, `?`, `n`, `2 * n + 1`, `floordiv(n, 2)`. `name` chooses the text of symbols.
+  /// As in shapes: `4`, `?`, `n`, `2 * n + 1`, `floordiv(n, 2)`. `name` chooses the text of
+  /// symbols.
   std::string str() const;
   std::string str(const std::function<std::string(const TypeVar* symbol)>& name) const;
 
@@ -80,8 +81,8 @@ static_assert(sizeof(Dim) == 8);
 enum class DimOp : uint8_t {
   kSymbol,
   kValue,
-  kLinear,    // constant + sum of coefficient * atom; never a plain integer or a bare atom
-  kMul,       // product of two terms neither of which is an integer
+  kLinear,  // constant + sum of coefficient * atom; never a plain integer or a bare atom
+  kMul,     // product of two terms neither of which is an integer
   kFloorDiv,
   kFloorMod,
   kCeilDiv,
@@ -145,5 +146,7 @@ void for_each_atom(Dim dim, const std::function<void(Dim atom)>& visit);
 
 template <>
 struct std::hash<relay::Dim> {
-  size_t operator()(relay::Dim dim) const noexcept { return dim.bits() * 0x9e3779b97f4a7c15ull >> 8; }
+  size_t operator()(relay::Dim dim) const noexcept {
+    return dim.bits() * 0x9e3779b97f4a7c15ull >> 8;
+  }
 };

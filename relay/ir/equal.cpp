@@ -153,8 +153,8 @@ class Comparer {
   }
   bool same(bool a, bool b) { return a == b || fail("match against match?"); }
   bool same(const Operator* a, const Operator* b) {
-    return a == b || fail("operator " + operator_name(a).str() + " against " +
-                          operator_name(b).str());
+    return a == b ||
+           fail("operator " + operator_name(a).str() + " against " + operator_name(b).str());
   }
   bool same(const AttrsRef& a, const AttrsRef& b) {
     return a == b || fail("attributes " + quoted(a) + " against " + quoted(b));
@@ -215,9 +215,9 @@ class Comparer {
 #define RELAY_TYPE_PARAMS(name)
 #define RELAY_CONSTRAINTS(name) &&same_types(a.name(), b.name())
 #define RELAY_PATTERNS(name) &&same_patterns(a.name(), b.name())
-#define RELAY_NODE(Kind, doc, operands, fields)                               \
+#define RELAY_NODE(Kind, doc, operands, fields)                                     \
   bool equal_rest([[maybe_unused]] const Kind& a, [[maybe_unused]] const Kind& b) { \
-    return true fields;                                                       \
+    return true fields;                                                             \
   }
 #include <relay/ir/nodes.def>
 #undef RELAY_NODE
@@ -314,7 +314,8 @@ class Hasher {
     if (const uint64_t* place = vars_.find(var)) return hash_combine(0xf0, *place);
     return hash_combine(0xf1, var->name().hash());
   }
-  // With sharing, places in the walk agree for equal programs; without it only those in the binder do.
+  // With sharing, places in the walk agree for equal programs; without it only those in the binder
+  // do.
   uint64_t bind(const Var* var, uint64_t place) {
     vars_[var] = options_.respect_sharing ? next_++ : place;
     return types_.hash(var->annotation().get());
@@ -375,10 +376,8 @@ class Hasher {
 #define RELAY_TYPE_PARAMS(name)
 #define RELAY_CONSTRAINTS(name) h = hash_combine(h, field_types(node.name()));
 #define RELAY_PATTERNS(name) h = hash_combine(h, field_patterns(node.name()));
-#define RELAY_NODE(Kind, doc, operands, fields)                        \
-  uint64_t hash_rest([[maybe_unused]] const Kind& node, uint64_t h) { \
-    fields return h;                                                   \
-  }
+#define RELAY_NODE(Kind, doc, operands, fields) \
+  uint64_t hash_rest([[maybe_unused]] const Kind& node, uint64_t h) { fields return h; }
 #include <relay/ir/nodes.def>
 #undef RELAY_NODE
 #undef RELAY_OPERAND

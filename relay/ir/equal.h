@@ -15,8 +15,9 @@ struct EqualOptions {
   bool respect_sharing = true;
 };
 
-/// Whether two expressions are the same program: alpha-equivalent, equal types, attributes, constants
-/// to the bit. On inequality `why`, if given, receives a short description of the first difference.
+/// Whether two expressions are the same program: alpha-equivalent, equal types, attributes,
+/// constants to the bit. On inequality `why`, if given, receives a short description of the first
+/// difference.
 bool structural_equal(const Expr* a, const Expr* b, const EqualOptions& options = {},
                       std::string* why = nullptr);
 bool structural_equal(const Module& a, const Module& b, const EqualOptions& options = {},

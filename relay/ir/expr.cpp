@@ -192,8 +192,7 @@ struct ExprFactory {
   }
   static FunctionRef function(std::vector<VarRef> params, ExprRef body, TypeRef ret_type,
                               std::vector<TypeVarRef> type_params,
-                              std::vector<RelationTypeRef> constraints, AttrsRef attrs,
-                              Span span) {
+                              std::vector<RelationTypeRef> constraints, AttrsRef attrs, Span span) {
     Function* node = allocate<Function>(1, span);
     operands(node)[0] = std::move(body);
     node->params_ = std::move(params);
@@ -252,11 +251,11 @@ struct ExprFactory {
 #define RELAY_TYPE_PARAMS(name) to.name##_ = from.name##_;
 #define RELAY_CONSTRAINTS(name) to.name##_ = from.name##_;
 #define RELAY_PATTERNS(name) to.name##_ = from.name##_;
-#define RELAY_NODE(Kind, doc, operands, fields)                                   \
-  template <>                                                                     \
-  void ExprFactory::copy_fields<Kind>([[maybe_unused]] Kind & to,                 \
+#define RELAY_NODE(Kind, doc, operands, fields)                            \
+  template <>                                                              \
+  void ExprFactory::copy_fields<Kind>([[maybe_unused]] Kind & to,          \
                                       [[maybe_unused]] const Kind& from) { \
-    fields                                                                        \
+    fields                                                                 \
   }
 #include <relay/ir/nodes.def>
 #undef RELAY_NODE
@@ -303,8 +302,7 @@ ExprRef make_let(VarRef var, ExprRef value, ExprRef body, Span span) {
   return ExprFactory::let(std::move(var), std::move(value), std::move(body), span);
 }
 ExprRef make_if(ExprRef condition, ExprRef then_branch, ExprRef else_branch, Span span) {
-  const ExprRef children[] = {std::move(condition), std::move(then_branch),
-                              std::move(else_branch)};
+  const ExprRef children[] = {std::move(condition), std::move(then_branch), std::move(else_branch)};
   return ExprFactory::adopt(ExprFactory::with_operands<If>(span, children));
 }
 ExprRef make_match(ExprRef data, std::vector<PatternRef> patterns, std::span<const ExprRef> bodies,

@@ -49,7 +49,7 @@ struct LiteralValue {
   Name text;               // as written, without sign
   friend bool operator==(const LiteralValue& a, const LiteralValue& b) {
     return a.is_float == b.is_float && a.negative == b.negative && a.magnitude == b.magnitude &&
-           (a.number == b.number || (a.number != a.number && b.number != b.number)) ;
+           (a.number == b.number || (a.number != a.number && b.number != b.number));
   }
 };
 
@@ -71,15 +71,16 @@ class Expr {
   }
   /// All child expressions.
   std::span<const ExprRef> operands() const {
-    return {reinterpret_cast<const ExprRef*>(reinterpret_cast<const char*>(this) + operands_offset_),
-            num_operands_};
+    return {
+        reinterpret_cast<const ExprRef*>(reinterpret_cast<const char*>(this) + operands_offset_),
+        num_operands_};
   }
 
-  /// The type that inference published, or null. For a function or a variable bound to one it may be a
-  /// scheme.
+  /// The type that inference published, or null. For a function or a variable bound to one it may
+  /// be a scheme.
   const Type* type() const { return type_.load(std::memory_order_acquire); }
-  /// Publishes a type; replaces an earlier one only when `replace`. A replaced type lives on until the
-  /// process ends, since other threads may still look at it.
+  /// Publishes a type; replaces an earlier one only when `replace`. A replaced type lives on until
+  /// the process ends, since other threads may still look at it.
   void set_type(TypeRef type, bool replace = true) const;
 
   bool has_one_owner() const { return refs_.load(std::memory_order_relaxed) == 1; }
@@ -108,11 +109,11 @@ class Expr {
   const ExprRef& name() const { return operands()[index]; }
 #define RELAY_OPERANDS(name, from) \
   std::span<const ExprRef> name() const { return operands().subspan(from); }
-#define RELAY_FIELD(type, name)                   \
- private:                                         \
-  type name##_{};                                 \
-                                                  \
- public:                                          \
+#define RELAY_FIELD(type, name) \
+ private:                       \
+  type name##_{};               \
+                                \
+ public:                        \
   type const& name() const { return name##_; }
 #define RELAY_TYPE(name) RELAY_FIELD(TypeRef, name)
 #define RELAY_TYPES(name) RELAY_FIELD(std::vector<TypeRef>, name)
@@ -189,8 +190,8 @@ ExprRef make_literal(LiteralValue value, Span span = {});
 ExprRef make_tuple(std::span<const ExprRef> fields, Span span = {});
 /// For vectors too, which would otherwise find std::make_tuple.
 template <class Fields>
-  requires std::is_convertible_v<Fields&, std::span<const ExprRef>>
-ExprRef make_tuple(Fields&& fields, Span span = {}) {
+requires std::is_convertible_v<Fields&, std::span<const ExprRef>> ExprRef
+make_tuple(Fields&& fields, Span span = {}) {
   return make_tuple(std::span<const ExprRef>(fields), span);
 }
 ExprRef make_projection(ExprRef tuple, uint32_t index, Span span = {});

@@ -25,9 +25,9 @@ TypeDataRef TypeData::make(GlobalTypeVarRef name, std::vector<TypeVarRef> type_v
   TypeDataRef result = TypeDataRef::adopt(data);
   for (const ConstructorRef& constructor : constructors) {
     if (!names.insert(constructor->name()).second) {
-      throw Error("data type " + type_name + " has two constructors named " +
-                      constructor->name().str(),
-                  constructor->span());
+      throw Error(
+          "data type " + type_name + " has two constructors named " + constructor->name().str(),
+          constructor->span());
     }
     if (constructor->type_name() != name) {
       throw Error("constructor " + constructor->name().str() + " is of data type " +

@@ -3,8 +3,8 @@
 
 #include <map>
 #include <memory>
-#include <unordered_map>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include <relay/ir/expr.h>
@@ -38,8 +38,8 @@ class TypeData final : public Type {
 /// `fn<a, b>(inputs) -> D[a, b]`, the type of a constructor.
 TypeRef constructor_type(const TypeData& data, const Constructor& constructor);
 
-/// Global functions and data types. Copying a module copies the two small maps and shares everything
-/// else. Iteration follows the order of definition.
+/// Global functions and data types. Copying a module copies the two small maps and shares
+/// everything else. Iteration follows the order of definition.
 class Module {
  public:
   struct FunctionEntry {
@@ -54,7 +54,9 @@ class Module {
   const Function* function(Name name) const;
   const std::vector<FunctionEntry>& functions() const { return functions_; }
   /// Keeps the position of a function that is there already.
-  void update_function(Name name, FunctionRef function) { add_function(name, std::move(function), true); }
+  void update_function(Name name, FunctionRef function) {
+    add_function(name, std::move(function), true);
+  }
 
   void add_type(TypeDataRef data, bool replace = false);
   const TypeData* type_data(Name name) const;

@@ -78,8 +78,8 @@ class Regions {
   /// The region that operand i of a node is the root of, or kNone if the operand belongs to the
   /// node's own home.
   uint32_t region_of(uint32_t node, size_t i) const;
-  /// Nodes that are used inside a recursive function and outside of it and mention its name: they run when the name
-  /// is bound, by this let. No program without sharing says that.
+  /// Nodes that are used inside a recursive function and outside of it and mention its name: they
+  /// run when the name is bound, by this let. No program without sharing says that.
   const std::unordered_map<uint32_t, uint32_t>& waiting() const { return late_; }
   /// The expression at the root of a region.
   const Expr* root_expr(uint32_t region) const;

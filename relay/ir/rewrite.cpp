@@ -5,7 +5,8 @@
 namespace relay {
 
 ExprRef Rewriter::run(const ExprRef& root) {
-  // The memory is of one outermost run: it refers to nodes that the caller keeps alive only as long.
+  // The memory is of one outermost run: it refers to nodes that the caller keeps alive only as
+  // long.
   struct Scope {
     Rewriter& self;
     explicit Scope(Rewriter& rewriter) : self(rewriter) { ++self.active_; }
@@ -78,8 +79,7 @@ class LambdaRewriter final : public Rewriter {
 class Substituter final : public Rewriter {
  public:
   using Map = std::unordered_map<const Var*, ExprRef>;
-  Substituter(const Map& map, const PointerSet<Var>& bound)
-      : map_(map), bound_(bound) {}
+  Substituter(const Map& map, const PointerSet<Var>& bound) : map_(map), bound_(bound) {}
 
  private:
   ExprRef enter(const Expr* expr) override {
@@ -237,7 +237,8 @@ ExprRef rewrite_post_order(
   return LambdaRewriter(rewrite).run(root);
 }
 
-ExprRef substitute(const ExprRef& root, const std::unordered_map<const Var*, ExprRef>& replacement) {
+ExprRef substitute(const ExprRef& root,
+                   const std::unordered_map<const Var*, ExprRef>& replacement) {
   if (replacement.empty()) return root;
   PointerSet<Var> bound;  // of those to replace: not free
   post_order(root.get(), [&](const Expr* expr) {

@@ -12,8 +12,8 @@
 namespace relay {
 
 /// Post-order rewriter. Each node is rewritten once and sharing is kept. Override `rewrite`; the
-/// default rebuilds with the new operands, which returns the same node if nothing changed. Results of
-/// shared nodes are remembered until the outermost `run` ends; a hook may call `run` itself.
+/// default rebuilds with the new operands, which returns the same node if nothing changed. Results
+/// of shared nodes are remembered until the outermost `run` ends; a hook may call `run` itself.
 class Rewriter {
  public:
   virtual ~Rewriter() = default;
@@ -21,10 +21,15 @@ class Rewriter {
 
  protected:
   /// Before any operand. Return non-null to put that in the node's place and skip its operands.
-  virtual ExprRef enter(const Expr* expr) { (void)expr; return {}; }
+  virtual ExprRef enter(const Expr* expr) {
+    (void)expr;
+    return {};
+  }
   /// Just before operand i of `expr` is rewritten (operands 0..i-1 are done).
   virtual void before(const Expr* expr, uint32_t operand, std::span<const ExprRef> done) {
-    (void)expr; (void)operand; (void)done;
+    (void)expr;
+    (void)operand;
+    (void)done;
   }
   /// After all operands: what stands in the node's place. `operands` are the rewritten ones.
   virtual ExprRef rewrite(const Expr* expr, std::span<const ExprRef> operands) {
@@ -43,13 +48,13 @@ ExprRef rewrite_post_order(
     const ExprRef& root,
     const std::function<ExprRef(const Expr* expr, std::span<const ExprRef> operands)>& rewrite);
 
-/// Replaces free occurrences of variables. Binders inside `root` are not renamed; the caller sees to
-/// it that no binder of `root` captures (all variables are distinct objects, so none can unless a node
-/// is copied: see `copy_with_fresh_vars`).
+/// Replaces free occurrences of variables. Binders inside `root` are not renamed; the caller sees
+/// to it that no binder of `root` captures (all variables are distinct objects, so none can unless
+/// a node is copied: see `copy_with_fresh_vars`).
 ExprRef substitute(const ExprRef& root, const std::unordered_map<const Var*, ExprRef>& replacement);
 
-/// A copy in which every bound variable (parameters, lets, patterns) is a new one. Free variables stay.
-/// `types`, when given, is applied to every annotation and type argument.
+/// A copy in which every bound variable (parameters, lets, patterns) is a new one. Free variables
+/// stay. `types`, when given, is applied to every annotation and type argument.
 ExprRef copy_with_fresh_vars(const ExprRef& root,
                              const std::function<TypeRef(const TypeRef&)>& types = {});
 

@@ -183,7 +183,9 @@ TypeRef BaseType::make(DType dtype) {
       [&] { return TypeTable::create<BaseType>(dtype); });
 }
 
-DimType::DimType(Dim dim) : Type(kTag, Kind::kShapeVar), dim_(dim) { TypeTable::add_dim(this, dim); }
+DimType::DimType(Dim dim) : Type(kTag, Kind::kShapeVar), dim_(dim) {
+  TypeTable::add_dim(this, dim);
+}
 TypeRef DimType::make(Dim dim) {
   return TypeTable::instance().intern<DimType>(
       hash_combine(tag_hash(TypeTag::kDim), dim.bits()),
@@ -225,7 +227,8 @@ TupleType::TupleType(std::vector<TypeRef> fields)
 TypeRef TupleType::make(std::vector<TypeRef> fields) {
   check_present(fields);
   return TypeTable::instance().intern<TupleType>(
-      hash_children(tag_hash(kTag), fields), [&](const TupleType& t) { return t.fields_ == fields; },
+      hash_children(tag_hash(kTag), fields),
+      [&](const TupleType& t) { return t.fields_ == fields; },
       [&] { return TypeTable::create<TupleType>(fields); });
 }
 

@@ -83,8 +83,8 @@ class Type {
   bool has_binder() const { return flags_ & kHasBinder; }  // a FuncType with type parameters
   /// Neither inference variables nor type variables, so nothing remains to be solved.
   bool closed() const { return (flags_ & (kHasIncomplete | kHasTypeVar | kHasSymbol)) == 0; }
-  /// Nesting, at most kMaxDepth; and the size as a tree, at most kMaxSize. The `make` functions throw
-  /// `Error` beyond, so that walks over types may recurse and terminate.
+  /// Nesting, at most kMaxDepth; and the size as a tree, at most kMaxSize. The `make` functions
+  /// throw `Error` beyond, so that walks over types may recurse and terminate.
   static constexpr uint32_t kMaxDepth = 200;
   static constexpr uint32_t kMaxSize = 1u << 20;
   uint32_t depth() const { return depth_; }
@@ -162,8 +162,8 @@ class DimType final : public Type {
   Dim dim_;
 };
 
-/// `Tensor[shape, dtype]`. The shape is a ShapeType, or a TypeVar or IncompleteType of kind Shape; the
-/// dtype likewise a BaseType or a variable.
+/// `Tensor[shape, dtype]`. The shape is a ShapeType, or a TypeVar or IncompleteType of kind Shape;
+/// the dtype likewise a BaseType or a variable.
 class TensorType final : public Type {
  public:
   static constexpr TypeTag kTag = TypeTag::kTensor;
@@ -225,8 +225,8 @@ class FuncType final : public Type {
 class TypeVar final : public Type {
  public:
   static constexpr TypeTag kTag = TypeTag::kVar;
-  /// `implicit`: a dimension name that was used without being declared (T13); it is quantified by the
-  /// outermost function that mentions it but not printed among the type parameters.
+  /// `implicit`: a dimension name that was used without being declared (T13); it is quantified by
+  /// the outermost function that mentions it but not printed among the type parameters.
   static TypeVarRef make(Name name, Kind kind, bool implicit = false);
   Name name() const { return name_; }
   bool implicit() const { return implicit_; }
@@ -279,8 +279,8 @@ class RefType final : public Type {
   TypeRef value_;
 };
 
-/// How this layer asks for the names of relations and operators, which op/ defines and sets here when
-/// the process starts.
+/// How this layer asks for the names of relations and operators, which op/ defines and sets here
+/// when the process starts.
 struct NameHooks {
   Name (*relation)(const Relation* relation) = nullptr;
   Name (*op)(const Operator* op) = nullptr;
@@ -327,14 +327,15 @@ class IncompleteType final : public Type {
 
 /// Equality up to the names of bound type parameters. Pointer comparison when neither binds any.
 bool types_equal(const Type* a, const Type* b);
-inline bool types_equal(const TypeRef& a, const TypeRef& b) { return types_equal(a.get(), b.get()); }
+inline bool types_equal(const TypeRef& a, const TypeRef& b) {
+  return types_equal(a.get(), b.get());
+}
 /// A hash that agrees with `types_equal`.
 uint64_t type_hash(const Type* type);
 
 /// Replaces free type variables; `replace` returns null to keep one. A variable of kind ShapeVar is
 /// replaced by a DimType.
-TypeRef substitute(const TypeRef& type,
-                   const std::function<TypeRef(const TypeVar* var)>& replace);
+TypeRef substitute(const TypeRef& type, const std::function<TypeRef(const TypeVar* var)>& replace);
 /// Free type variables in order of first occurrence, dimension symbols included.
 std::vector<TypeVarRef> free_type_vars(const TypeRef& type);
 

@@ -20,8 +20,8 @@ class TypeNames {
   std::unordered_set<std::string> taken_;
 };
 
-/// As `Type::str`, with names that the caller shares between several types. A type definition is shown
-/// by its name.
+/// As `Type::str`, with names that the caller shares between several types. A type definition is
+/// shown by its name.
 std::string type_str(const Type* type, TypeNames& names);
 /// `s : Shape`, or `a` for kind Type.
 std::string type_param_str(const TypeVar* var, TypeNames& names);

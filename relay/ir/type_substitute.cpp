@@ -104,8 +104,7 @@ class Substitution {
     bound_.resize(depth);
     if (f.is_scheme()) outer.swap(memo_);
     return FuncType::make(std::move(params), std::move(result),
-                          {f.type_params().begin(), f.type_params().end()},
-                          std::move(constraints));
+                          {f.type_params().begin(), f.type_params().end()}, std::move(constraints));
   }
 
   const std::function<TypeRef(const TypeVar*)>& replace_;

@@ -13,8 +13,8 @@ namespace relay {
 
 /// Finds or makes the one object of a structure, and frees it with its last owner.
 ///
-/// Entries are weak. The count of an interned type goes from one to zero only under its shard's lock,
-/// and a lookup takes its reference under that lock, so whatever is found is alive.
+/// Entries are weak. The count of an interned type goes from one to zero only under its shard's
+/// lock, and a lookup takes its reference under that lock, so whatever is found is alive.
 struct TypeTable {
   struct Shard {
     std::mutex mutex;
@@ -43,8 +43,8 @@ struct TypeTable {
     return nullptr;
   }
 
-  /// `same(type)` compares with what is asked for; `make()` creates it. The object is made without the
-  /// lock, since making and unmaking may release other types.
+  /// `same(type)` compares with what is asked for; `make()` creates it. The object is made without
+  /// the lock, since making and unmaking may release other types.
   template <class T, class Same, class Make>
   TypeRef intern(uint64_t hash, const Same& same, const Make& make) {
     auto equal = [&same](const Type* type) { return same(static_cast<const T&>(*type)); };

@@ -26,7 +26,8 @@ decltype(auto) visit_node(const Expr& expr, F&& f) {
   RELAY_UNREACHABLE("unknown node kind");
 }
 
-/// Lambda overload set: `visit_node(e, Overloaded{[](const Call& c) {...}, [](const Expr&) {...}})`.
+/// Lambda overload set: `visit_node(e, Overloaded{[](const Call& c) {...}, [](const Expr&)
+/// {...}})`.
 template <class... F>
 struct Overloaded : F... {
   using F::operator()...;
@@ -76,8 +77,14 @@ class Walker {
   void walk(const Expr* root);
 
  protected:
-  virtual bool enter(const Expr* expr) { (void)expr; return true; }
-  virtual void before(const Expr* expr, uint32_t operand) { (void)expr; (void)operand; }
+  virtual bool enter(const Expr* expr) {
+    (void)expr;
+    return true;
+  }
+  virtual void before(const Expr* expr, uint32_t operand) {
+    (void)expr;
+    (void)operand;
+  }
   virtual void leave(const Expr* expr) { (void)expr; }
 
  private:

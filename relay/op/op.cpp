@@ -75,8 +75,9 @@ OpBuilder& OpBuilder::relation(const Relation* relation) {
   return *this;
 }
 OpBuilder& OpBuilder::relation(Relation::Infer infer, Relation::Expect expect) {
-  return relation(register_relation({op_->name_, Relation::Form::kGeneral, infer,
-                                     "The relation of operator " + op_->name_.str() + ".", expect}));
+  return relation(
+      register_relation({op_->name_, Relation::Form::kGeneral, infer,
+                         "The relation of operator " + op_->name_.str() + ".", expect}));
 }
 OpBuilder& OpBuilder::compute(ComputeFn compute) {
   RELAY_CHECK(op_->definition_ == DefinitionKind::kNone,
@@ -94,16 +95,16 @@ OpBuilder& OpBuilder::expand(ExpandFn expand) {
 }
 OpBuilder& OpBuilder::kernel(std::string name,
                              std::function<std::vector<int64_t>(const OpCall& call)> params) {
-  return compute([name = std::move(name), params = std::move(params)](const OpCall& call,
-                                                                      te::Builder& b) {
-    std::vector<te::Tensor> inputs;
-    for (size_t i = 0; i < b.num_inputs(); ++i) inputs.push_back(b.input(i));
-    std::vector<te::TensorInfo> results;
-    for (size_t k = 0; k < call.num_results(); ++k) results.push_back(call.result(k));
-    for (const te::Tensor& tensor : b.library(name, inputs, std::move(results), params(call))) {
-      b.output(tensor);
-    }
-  });
+  return compute(
+      [name = std::move(name), params = std::move(params)](const OpCall& call, te::Builder& b) {
+        std::vector<te::Tensor> inputs;
+        for (size_t i = 0; i < b.num_inputs(); ++i) inputs.push_back(b.input(i));
+        std::vector<te::TensorInfo> results;
+        for (size_t k = 0; k < call.num_results(); ++k) results.push_back(call.result(k));
+        for (const te::Tensor& tensor : b.library(name, inputs, std::move(results), params(call))) {
+          b.output(tensor);
+        }
+      });
 }
 OpBuilder& OpBuilder::intrinsic() {
   RELAY_CHECK(op_->definition_ == DefinitionKind::kNone,
@@ -182,12 +183,11 @@ te::Computation build_computation(const OpCall& call) {
 }
 
 TypeRef infer_call_type(const Operator* op, std::span<const TypeRef> inputs, const AttrsRef& attrs,
-                        DimSolver* solver,
-                        std::function<std::optional<NDArray>(size_t)> values) {
+                        DimSolver* solver, std::function<std::optional<NDArray>(size_t)> values) {
   if (inputs.size() != op->num_inputs()) {
     size_t n = op->num_inputs();
-    throw Error(op->name().str() + " takes " + std::to_string(n) + (n == 1 ? " argument" : " arguments") +
-                ", found " + std::to_string(inputs.size()));
+    throw Error(op->name().str() + " takes " + std::to_string(n) +
+                (n == 1 ? " argument" : " arguments") + ", found " + std::to_string(inputs.size()));
   }
   AttrsRef defaults;
   if (!attrs && op->attrs_schema() != nullptr) defaults = Attrs::make(*op->attrs_schema(), {}, {});

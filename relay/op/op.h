@@ -46,12 +46,13 @@ class OpCall {
   TypeRef output_;
 };
 
-/// Tuples among the inputs of a call are flattened for `compute` and library kernels: builder input k is
-/// the k-th tensor, left to right.
+/// Tuples among the inputs of a call are flattened for `compute` and library kernels: builder input
+/// k is the k-th tensor, left to right.
 using ComputeFn = std::function<void(const OpCall& call, te::Builder& b)>;
 /// Relay over other operators, in terms of the argument expressions.
 using ExpandFn = std::function<ExprRef(const OpCall& call, std::span<const ExprRef> args)>;
-/// Gradient of the call: the gradient of each input (null for none), given the output's. Filled in later.
+/// Gradient of the call: the gradient of each input (null for none), given the output's. Filled in
+/// later.
 struct OpGradient {
   const OpCall& call;
   std::span<const ExprRef> args;
@@ -88,8 +89,8 @@ class Operator {
   Precision precision() const { return precision_; }
   /// TVM's support level (1 basic … 11 quantised).
   int level() const { return level_; }
-  /// Whether a call may be dropped, duplicated and folded. False for operators with state or randomness
-  /// from outside; failures do not count (E5).
+  /// Whether a call may be dropped, duplicated and folded. False for operators with state or
+  /// randomness from outside; failures do not count (E5).
   bool pure() const { return pure_; }
 
  private:
@@ -158,8 +159,8 @@ inline ExprRef call_op(std::string_view name, std::initializer_list<ExprRef> arg
   return call_op(name, std::span<const ExprRef>(args.begin(), args.size()), std::move(attrs), span);
 }
 
-/// Builds the verified computation of a call to an operator defined by `compute` or `kernel`. Dimensions
-/// in the types may be symbolic.
+/// Builds the verified computation of a call to an operator defined by `compute` or `kernel`.
+/// Dimensions in the types may be symbolic.
 te::Computation build_computation(const OpCall& call);
 
 /// Runs the operator's relation on types; values as far as known. Null when it has to wait.
@@ -167,8 +168,8 @@ TypeRef infer_call_type(const Operator* op, std::span<const TypeRef> inputs, con
                         DimSolver* solver = nullptr,
                         std::function<std::optional<NDArray>(size_t)> values = {});
 
-/// A column of facts about operators: typed, keyed by operator, open to everyone. An entry of a higher
-/// level replaces one of a lower level; an equal level is an error.
+/// A column of facts about operators: typed, keyed by operator, open to everyone. An entry of a
+/// higher level replaces one of a lower level; an equal level is an error.
 template <class T>
 class OpColumn {
  public:
@@ -197,6 +198,6 @@ class OpColumn {
 #define RELAY_OP_CONCAT2(a, b) a##b
 #define RELAY_OP_CONCAT(a, b) RELAY_OP_CONCAT2(a, b)
 /// Declares an operator at namespace scope of a source file of relay/op.
-#define RELAY_OP(name)                                                              \
+#define RELAY_OP(name)                                                                  \
   [[maybe_unused]] static ::relay::OpBuilder& RELAY_OP_CONCAT(relay_op_, __COUNTER__) = \
       ::relay::declare_op(name)

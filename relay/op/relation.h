@@ -23,8 +23,8 @@ class DimSolver {
   virtual bool unify(Dim a, Dim b) = 0;
 };
 
-/// One use of a relation: the input types, attributes and known values. Thrown `Error`s are given the
-/// call's span and shown under the operator's name.
+/// One use of a relation: the input types, attributes and known values. Thrown `Error`s are given
+/// the call's span and shown under the operator's name.
 class RelationCall {
  public:
   RelationCall(std::span<const TypeRef> inputs, const AttrsRef& attrs, DimSolver* solver = nullptr,
@@ -50,12 +50,13 @@ class RelationCall {
 
   /// The value of input i when it is known now: a constant during inference, any value at run time.
   std::optional<NDArray> value(size_t i) const;
-  /// Element k (flat) of integer input i as a dimension: an integer if the value is known, else a term
-  /// that is read at run time.
+  /// Element k (flat) of integer input i as a dimension: an integer if the value is known, else a
+  /// term that is read at run time.
   Dim value_dim(size_t i, size_t k) const;
 
-  /// Requires two dimensions to be equal. Decided now if both are known; solves for inference variables;
-  /// otherwise checked at run time. `?` is consistent with everything. On refutation fails with `message`.
+  /// Requires two dimensions to be equal. Decided now if both are known; solves for inference
+  /// variables; otherwise checked at run time. `?` is consistent with everything. On refutation
+  /// fails with `message`.
   void require_equal(Dim a, Dim b, const std::string& message) const;
   void require(bool condition, const std::string& message) const {
     if (!condition) fail(message);
@@ -69,9 +70,9 @@ class RelationCall {
   std::function<std::optional<NDArray>(size_t)> values_;
 };
 
-/// A relation. `infer` runs when every input's structure is known: tuples down to their fields, tensors
-/// with known rank and dtype (dimensions may still be variables, symbols or `?`). It returns the output
-/// type, or null if it must wait for dimensions to be solved.
+/// A relation. `infer` runs when every input's structure is known: tuples down to their fields,
+/// tensors with known rank and dtype (dimensions may still be variables, symbols or `?`). It
+/// returns the output type, or null if it must wait for dimensions to be solved.
 struct Relation {
   /// Relations that improve before their inputs are known (T3) are of a known form.
   enum class Form : uint8_t {
@@ -81,8 +82,9 @@ struct Relation {
     kCompare     // elementwise broadcast, inputs of one dtype, the result bool
   };
   using Infer = TypeRef (*)(const RelationCall& call);
-  /// Improvement of an input of unknown structure (T3): the type that input i has in every solution, given
-  /// the inputs that are known; null if that is open. Unknown inputs, i among them, are null in `call`.
+  /// Improvement of an input of unknown structure (T3): the type that input i has in every
+  /// solution, given the inputs that are known; null if that is open. Unknown inputs, i among them,
+  /// are null in `call`.
   using Expect = TypeRef (*)(const RelationCall& call, size_t i);
 
   Name name;
@@ -103,8 +105,8 @@ const Relation* identity_relation();   // "Identity": one tensor in, the same ty
 const Relation* broadcast_relation();  // "Broadcast"
 const Relation* compare_relation();    // "BroadcastComp"
 
-/// For `Relation::Expect`: the type of a vector of input 0's dtype along an axis of it; null if input 0 is
-/// not known.
+/// For `Relation::Expect`: the type of a vector of input 0's dtype along an axis of it; null if
+/// input 0 is not known.
 TypeRef expect_vector(const RelationCall& call, int64_t axis);
 
 /// numpy broadcasting of two shapes; nothing if they do not fit.

@@ -29,15 +29,16 @@ TypeRef infer_identity(const RelationCall& call) {
       call.fail("types " + call.input(0)->str() + " and " + call.input(i)->str() + " differ");
     }
     for (size_t d = 0; d < first.dims.size(); ++d) {
-      call.require_equal(first.dims[d], other.dims[d],
-                         "types " + call.input(0)->str() + " and " + call.input(i)->str() + " differ");
+      call.require_equal(
+          first.dims[d], other.dims[d],
+          "types " + call.input(0)->str() + " and " + call.input(i)->str() + " differ");
     }
   }
   return call.input(0);
 }
 
-// A dimension that inference has yet to solve cannot be broadcast, except against a known extent other
-// than 1 or against itself.
+// A dimension that inference has yet to solve cannot be broadcast, except against a known extent
+// other than 1 or against itself.
 bool must_wait(Dim a, Dim b) {
   if (a == b) return false;
   return a.has_variable() || b.has_variable();
@@ -103,9 +104,9 @@ const Relation* identity_relation() {
   return relation;
 }
 const Relation* broadcast_relation() {
-  static const Relation* relation =
-      register_relation({"Broadcast", Relation::Form::kBroadcast, infer_broadcast,
-                         "Two tensors of one dtype; the result has it too and the broadcast shape."});
+  static const Relation* relation = register_relation(
+      {"Broadcast", Relation::Form::kBroadcast, infer_broadcast,
+       "Two tensors of one dtype; the result has it too and the broadcast shape."});
   return relation;
 }
 const Relation* compare_relation() {

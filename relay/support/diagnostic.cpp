@@ -14,7 +14,8 @@ constexpr size_t kExcerptWidth = 120;
 void append_printable(std::string& out, std::string_view text) {
   for (size_t i = 0; i < text.size(); ++i) {
     char c = text[i];
-    if (c == '\xc2' && i + 1 < text.size() && (static_cast<unsigned char>(text[i + 1]) & 0xe0) == 0x80) {
+    if (c == '\xc2' && i + 1 < text.size() &&
+        (static_cast<unsigned char>(text[i + 1]) & 0xe0) == 0x80) {
       out += '?';  // U+0080 to U+009F, which terminals obey
       ++i;
     } else if (c == '\n') {

@@ -61,7 +61,6 @@ std::string render(const std::vector<Diagnostic>& diagnostics);
 /// The `candidates` most similar to `name` by edit distance, best first, at most `most`; for
 /// messages such as "did you mean …".
 std::vector<std::string> nearest_names(const std::string& name,
-                                       const std::vector<std::string>& candidates,
-                                       size_t most = 3);
+                                       const std::vector<std::string>& candidates, size_t most = 3);
 
 }  // namespace relay

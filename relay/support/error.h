@@ -47,10 +47,10 @@ class InternalError : public std::logic_error {
 }  // namespace relay
 
 /// Checks an invariant of ours in every build type.
-#define RELAY_CHECK(condition, message)                                          \
-  do {                                                                           \
-    if (!(condition)) [[unlikely]]                                               \
-      ::relay::internal_error(__FILE__, __LINE__, #condition, (message));        \
+#define RELAY_CHECK(condition, message)                                   \
+  do {                                                                    \
+    if (!(condition)) [[unlikely]]                                        \
+      ::relay::internal_error(__FILE__, __LINE__, #condition, (message)); \
   } while (false)
 #define RELAY_UNREACHABLE(message) \
   ::relay::internal_error(__FILE__, __LINE__, "unreachable", (message))

@@ -13,7 +13,7 @@ class Name {
  public:
   /// The empty name.
   Name();
-  Name(std::string_view text);  // NOLINT(google-explicit-constructor)
+  Name(std::string_view text);                              // NOLINT(google-explicit-constructor)
   Name(const char* text) : Name(std::string_view(text)) {}  // NOLINT(google-explicit-constructor)
   Name(const std::string& text)                             // NOLINT(google-explicit-constructor)
       : Name(std::string_view(text)) {}

@@ -8,9 +8,9 @@
 
 namespace relay {
 
-/// A map from addresses to `V` in one array: several times faster than std::unordered_map and without an
-/// allocation for each entry. Inserting moves entries, so pointers to values are short-lived. Null is no
-/// key. Order is not defined; do not iterate.
+/// A map from addresses to `V` in one array: several times faster than std::unordered_map and
+/// without an allocation for each entry. Inserting moves entries, so pointers to values are
+/// short-lived. Null is no key. Order is not defined; do not iterate.
 template <class K, class V>
 class PointerMap {
  public:
@@ -67,8 +67,8 @@ class PointerMap {
     [[no_unique_address]] V value{};
   };
 
-  // Neighbours in memory are neighbours here, since walks tend to follow the order of allocation. Where
-  // each megabyte starts is spread evenly by Fibonacci hashing (Knuth 6.4).
+  // Neighbours in memory are neighbours here, since walks tend to follow the order of allocation.
+  // Where each megabyte starts is spread evenly by Fibonacci hashing (Knuth 6.4).
   size_t start(const K* key) const {
     auto address = reinterpret_cast<uintptr_t>(key);
     uint64_t block = ((address >> 20) * 0x9e3779b97f4a7c15ull) >> shift_;

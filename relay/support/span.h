@@ -17,7 +17,9 @@ class Span {
   constexpr Span() = default;
   constexpr Span(uint64_t begin, uint64_t length)
       : begin_(begin < kMaxBegin ? begin : 0),
-        length_(begin >= kMaxBegin ? 0 : length < kMaxLength ? length : kMaxLength) {}
+        length_(begin >= kMaxBegin    ? 0
+                : length < kMaxLength ? length
+                                      : kMaxLength) {}
 
   constexpr bool known() const { return begin_ != 0; }
   constexpr uint64_t begin() const { return begin_; }

@@ -24,30 +24,31 @@ struct Map {
   std::vector<ScalarRef> values;
 };
 
-/// A recurrence along one axis, independent on the others. Outputs have the domain's shape: after step
-/// i (inclusive) or before it (exclusive) the carries are stored at i.
+/// A recurrence along one axis, independent on the others. Outputs have the domain's shape: after
+/// step i (inclusive) or before it (exclusive) the carries are stored at i.
 struct Scan {
   std::vector<Axis> axes;
-  uint32_t along = 0;                // position in `axes`
-  std::vector<ScalarRef> carries;    // kVar placeholders
-  std::vector<ScalarRef> init;       // free of `along`
-  std::vector<ScalarRef> step;       // new carries, in terms of the placeholders and all axes
+  uint32_t along = 0;              // position in `axes`
+  std::vector<ScalarRef> carries;  // kVar placeholders
+  std::vector<ScalarRef> init;     // free of `along`
+  std::vector<ScalarRef> step;     // new carries, in terms of the placeholders and all axes
   bool reverse = false;
   bool exclusive = false;
 };
 
-/// base, then for each point of `axes` in row-major order: result[at] = result[at] ⊕ value (or = value).
+/// base, then for each point of `axes` in row-major order: result[at] = result[at] ⊕ value (or =
+/// value).
 struct Update {
   TensorId base;
   std::vector<Axis> axes;
-  std::vector<ScalarRef> at;         // one index (int64) for each dimension of the base
+  std::vector<ScalarRef> at;  // one index (int64) for each dimension of the base
   ScalarRef value;
   std::optional<Combiner> combiner;  // nothing: assign, the last one wins
   Bounds bounds = Bounds::kFail;     // kFail, or kFill: points outside are skipped
 };
 
-/// Another shape over the same elements: element (i…) is source element offset + Σ stride·i, counted in
-/// the source's row-major order. Never copies if the source is contiguous.
+/// Another shape over the same elements: element (i…) is source element offset + Σ stride·i,
+/// counted in the source's row-major order. Never copies if the source is contiguous.
 struct View {
   TensorId source;
   Dim offset;
@@ -69,8 +70,8 @@ struct Stage {
 
 struct Output {
   TensorId tensor;
-  /// Dimensions of the result. With `counted` they are upper bounds and the first dimension is what the
-  /// (Library) stage counted while running.
+  /// Dimensions of the result. With `counted` they are upper bounds and the first dimension is what
+  /// the (Library) stage counted while running.
   std::vector<Dim> dims;
   bool counted = false;
 };
@@ -88,8 +89,8 @@ struct Computation {
   }
   /// As text, one stage a line, stable (golden tests).
   std::string str() const;
-  /// Checks well-formedness: dtypes, ranks, references, axes in scope. Throws InternalError. Run on every
-  /// computation that an operator declares.
+  /// Checks well-formedness: dtypes, ranks, references, axes in scope. Throws InternalError. Run on
+  /// every computation that an operator declares.
   void verify() const;
 };
 

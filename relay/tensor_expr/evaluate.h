@@ -16,8 +16,9 @@ using SymbolValue = std::function<int64_t(const TypeVar* symbol)>;
 /// The integer that a term stands for, given the call's inputs (for `Dim::value`) and its symbols.
 int64_t evaluate_dim(Dim dim, std::span<const NDArray> inputs, const SymbolValue& symbols = {});
 
-/// Runs a computation on inputs of fitting shape and dtype. No compilation: each scalar node is applied to
-/// a row of indices at once. Throws RuntimeError where a Fail node or a failing load is reached.
+/// Runs a computation on inputs of fitting shape and dtype. No compilation: each scalar node is
+/// applied to a row of indices at once. Throws RuntimeError where a Fail node or a failing load is
+/// reached.
 std::vector<NDArray> evaluate(const Computation& computation, std::span<const NDArray> inputs,
                               const SymbolValue& symbols = {});
 

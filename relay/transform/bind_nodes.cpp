@@ -25,7 +25,8 @@ class Binder {
     }
     use_names_of_lets();
     for (uint32_t id : regions.post_order()) {
-      if (id != 0 && !regions.expr(id)->is<Let>() && !vars_[id] && bound(id)) vars_[id] = new_var(id);
+      if (id != 0 && !regions.expr(id)->is<Let>() && !vars_[id] && bound(id))
+        vars_[id] = new_var(id);
     }
   }
 
@@ -43,8 +44,9 @@ class Binder {
     return var;
   }
 
-  // A let binds its value where the value runs: the value takes the let's variable, and the let is that
-  // binding. Not if the annotation converts the value's type, and only for the first let of a value.
+  // A let binds its value where the value runs: the value takes the let's variable, and the let is
+  // that binding. Not if the annotation converts the value's type, and only for the first let of a
+  // value.
   void use_names_of_lets() {
     for (uint32_t region = 0; region < regions_.num_regions(); ++region) {
       for (Regions::Step step : regions_.steps(region)) {
@@ -54,8 +56,8 @@ class Binder {
         if (value == Regions::kNone || own_let_[value] != Regions::kNone) continue;
         if (regions_.node(value).home != region || regions_.expr(value)->is<Let>()) continue;
         const Var* var = let->var().get();
-        bool converts = var->annotation() &&
-                        (var->type() == nullptr || var->type() != let->value()->type());
+        bool converts =
+            var->annotation() && (var->type() == nullptr || var->type() != let->value()->type());
         if (converts && regions_.node(value).uses > 1) continue;
         own_let_[value] = step.node;
         vars_[value] = let->var();
@@ -69,7 +71,8 @@ class Binder {
   ExprRef atom(const ExprRef& expr, uint32_t id) const {
     id = resolve(id);
     if (id == Regions::kNone) return expr;
-    if (regions_.expr(id)->is<Let>()) return regions_.expr(id)->operands()[1];  // a variable or the like
+    if (regions_.expr(id)->is<Let>())
+      return regions_.expr(id)->operands()[1];  // a variable or the like
     if (vars_[id]) return vars_[id];
     return values_[id];
   }
@@ -118,9 +121,9 @@ class Binder {
   }
 
   const Regions& regions_;
-  std::vector<VarRef> vars_;         // of bound nodes
-  std::vector<ExprRef> values_;      // new nodes
-  std::vector<uint32_t> own_let_;    // the let whose variable a node took
+  std::vector<VarRef> vars_;       // of bound nodes
+  std::vector<ExprRef> values_;    // new nodes
+  std::vector<uint32_t> own_let_;  // the let whose variable a node took
   std::vector<uint32_t> stands_for_;
   std::vector<ExprRef> operands_;
   size_t next_name_ = 0;

@@ -54,7 +54,9 @@ FunctionRef canonicalize(const FunctionRef& function, const Module&, const PassC
 }
 
 RELAY_REGISTER_PASS({
-    {"CanonicalizeOps", 3, {ProgramState::kTyped},
+    {"CanonicalizeOps",
+     3,
+     {ProgramState::kTyped},
      "Writes bias_add as expand_dims and a broadcasting add."},
     {},
     [](const PassInfo& info, const PassOptions&) { return make_function_pass(info, canonicalize); },

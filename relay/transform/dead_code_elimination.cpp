@@ -28,8 +28,8 @@ struct Options {
   bool ignore_impurity;
 };
 
-FunctionRef eliminate(const FunctionRef& function, const Module& module,
-                      const LazyEffects& effects, Options options) {
+FunctionRef eliminate(const FunctionRef& function, const Module& module, const LazyEffects& effects,
+                      Options options) {
   bool acts = !options.ignore_impurity && effects.get().any();
   std::unordered_set<const Expr*> effectful;
   if (acts) effectful = effects.get().effectful_nodes(function.get());
@@ -42,14 +42,20 @@ FunctionRef eliminate(const FunctionRef& function, const Module& module,
 }
 
 RELAY_REGISTER_PASS({
-    {"DeadCodeElimination", 1, {ProgramState::kTyped},
+    {"DeadCodeElimination",
+     1,
+     {ProgramState::kTyped},
      "Removes lets whose variable is not needed and whose value has no effect."},
-    {{"inline_once", "Also put the value of a variable that is used once in the place of its use, unless that is in a "
-                     "closure, which would compute it in each call.",
+    {{"inline_once",
+      "Also put the value of a variable that is used once in the place of its use, unless that is "
+      "in a "
+      "closure, which would compute it in each call.",
       false},
-     {"ignore_impurity", "Treat effects as if they were none; the result may compute something else.", false}},
+     {"ignore_impurity",
+      "Treat effects as if they were none; the result may compute something else.", false}},
     [](const PassInfo& info, const PassOptions& options) {
-      Options chosen{option<bool>(options, "inline_once"), option<bool>(options, "ignore_impurity")};
+      Options chosen{option<bool>(options, "inline_once"),
+                     option<bool>(options, "ignore_impurity")};
       return make_prepared_function_pass(info, [chosen](const Module& module, const PassContext&) {
         return [&module, effects = LazyEffects(module), chosen](const FunctionRef& function) {
           return eliminate(function, module, effects, chosen);

@@ -23,8 +23,8 @@ bool mergeable(const Expr* expr, const Skipped& skipped) {
   return op != nullptr && op->op()->pure() && skipped.count(op->op()) == 0;
 }
 
-// Numbers for nodes such that those which compute the same from the same have the same number: calls, projections
-// and tuples with equal operands and fields, and scalar constants of equal bits.
+// Numbers for nodes such that those which compute the same from the same have the same number:
+// calls, projections and tuples with equal operands and fields, and scalar constants of equal bits.
 class Numbering {
  public:
   explicit Numbering(const Expr* root, const Skipped& skipped) {
@@ -117,7 +117,8 @@ class Numbering {
   bool same(const Entry& entry, const Expr* expr, std::span<const uint32_t> operands) const {
     const Expr* other = entry.first;
     if (other->kind() != expr->kind() || other->operands().size() != operands.size()) return false;
-    if (!std::equal(operands.begin(), operands.end(), operands_.begin() + entry.operands)) return false;
+    if (!std::equal(operands.begin(), operands.end(), operands_.begin() + entry.operands))
+      return false;
     switch (expr->kind()) {
       case ExprKind::kConstant:
         return bit_equal(static_cast<const Constant*>(expr)->data(),
@@ -154,9 +155,10 @@ class Numbering {
   std::vector<std::vector<const Expr*>> classes_;
 };
 
-// Decides which nodes of a class may become one. The one runs in the lowest region common to all uses; so a
-// node may join one of a region around its own, which runs anyway, and those of all branches of an `if` or clauses
-// of a `match` may join each other, since one of them runs. Otherwise work and failures would be added (E5).
+// Decides which nodes of a class may become one. The one runs in the lowest region common to all
+// uses; so a node may join one of a region around its own, which runs anyway, and those of all
+// branches of an `if` or clauses of a `match` may join each other, since one of them runs.
+// Otherwise work and failures would be added (E5).
 class Grouping {
  public:
   explicit Grouping(const Function* root) : regions_(root) {
@@ -179,8 +181,7 @@ class Grouping {
   }
 
   /// Adds the groups of two or more to `groups`: node → group.
-  void split(const std::vector<const Expr*>& nodes,
-             PointerMap<Expr, uint32_t>& groups) {
+  void split(const std::vector<const Expr*>& nodes, PointerMap<Expr, uint32_t>& groups) {
     std::vector<uint32_t> places;  // regions, each once
     std::vector<uint32_t> homes;
     for (const Expr* node : nodes) {
@@ -213,7 +214,8 @@ class Grouping {
     values.erase(std::unique(values.begin(), values.end()), values.end());
   }
 
-  // Adds the regions all of whose branches or clauses have a node. Inner regions have higher numbers.
+  // Adds the regions all of whose branches or clauses have a node. Inner regions have higher
+  // numbers.
   void hoist(std::vector<uint32_t>& places) {
     std::unordered_set<uint32_t> present(places.begin(), places.end());
     std::unordered_map<uint32_t, uint32_t> branches;  // node → branches with one
@@ -272,8 +274,11 @@ FunctionRef eliminate(const FunctionRef& function, const Skipped& skipped) {
 }
 
 RELAY_REGISTER_PASS({
-    {"EliminateCommonSubexpr", 3, {ProgramState::kTyped},
-     "Makes equal calls of pure operators, and equal projections, one node. Equal nodes of different branches and "
+    {"EliminateCommonSubexpr",
+     3,
+     {ProgramState::kTyped},
+     "Makes equal calls of pure operators, and equal projections, one node. Equal nodes of "
+     "different branches and "
      "closures become one only if it runs anyway where all of them can see it."},
     {{"fskip", "Operators whose calls stay apart.", std::vector<std::string>{}}},
     [](const PassInfo& info, const PassOptions& options) {

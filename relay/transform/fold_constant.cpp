@@ -165,7 +165,8 @@ class Folder final : public Rewriter {
     for (const ExprRef& argument : operands.subspan(1)) {
       if (!is_constant(argument.get())) return {};
     }
-    if (op->definition() != DefinitionKind::kCompute && op->definition() != DefinitionKind::kExpand) {
+    if (op->definition() != DefinitionKind::kCompute &&
+        op->definition() != DefinitionKind::kExpand) {
       return {};
     }
     std::optional<int64_t> result_bytes = byte_size(type);
@@ -186,7 +187,8 @@ class Folder final : public Rewriter {
     }
   }
 
-  // Operators that ask about the type of their argument, when that is known and the argument has no effect.
+  // Operators that ask about the type of their argument, when that is known and the argument has no
+  // effect.
   ExprRef from_type(const Operator* op, const Call& call) {
     if (op != shape_of_ && op != ndarray_size_) return {};
     const auto* result = call.type()->as<TensorType>();
@@ -255,9 +257,13 @@ FunctionRef fold(const FunctionRef& function, const LazyEffects& effects, Option
 }
 
 RELAY_REGISTER_PASS({
-    {"FoldConstant", 2, {ProgramState::kTyped},
-     "Computes calls of pure operators on constants, takes fields out of tuples, decides ifs and puts constants in "
-     "the place of let variables. A call that fails stays. Functions marked Primitive are left as they are, and so is "
+    {"FoldConstant",
+     2,
+     {ProgramState::kTyped},
+     "Computes calls of pure operators on constants, takes fields out of tuples, decides ifs and "
+     "puts constants in "
+     "the place of let variables. A call that fails stays. Functions marked Primitive are left as "
+     "they are, and so is "
      "a function with literals whose dtype depends on its callers."},
     {{"fold_qnn", "Also compute operators of quantised networks.", false},
      {"max_growth", "Bytes by which a constant may be larger than those it is computed from.",

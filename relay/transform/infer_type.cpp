@@ -5,8 +5,8 @@
 namespace relay {
 namespace {
 
-// The functions stay the same nodes: inference publishes types and edits nothing (T10). Literals keep their
-// text.
+// The functions stay the same nodes: inference publishes types and edits nothing (T10). Literals
+// keep their text.
 Module infer(const Module& module, const PassContext& context) {
   std::vector<Diagnostic> warnings;
   infer_types_or_throw(module, &warnings);
@@ -17,7 +17,10 @@ Module infer(const Module& module, const PassContext& context) {
 }
 
 RELAY_REGISTER_PASS({
-    {"InferType", 0, {}, "Infers and checks the types of all functions and publishes them on every node."},
+    {"InferType",
+     0,
+     {},
+     "Infers and checks the types of all functions and publishes them on every node."},
     {},
     [](const PassInfo& info, const PassOptions&) { return make_module_pass(info, infer); },
 });

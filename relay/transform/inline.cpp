@@ -28,13 +28,15 @@ CallGraph call_graph(const Module& module) {
     std::vector<Name>& mentioned = graph[entry.name];
     post_order(entry.function.get(), [&](const Expr* expr) {
       const auto* global = expr->as<GlobalVar>();
-      if (global != nullptr && seen.insert(global->name()).second) mentioned.push_back(global->name());
+      if (global != nullptr && seen.insert(global->name()).second)
+        mentioned.push_back(global->name());
     });
   }
   return graph;
 }
 
-// All functions, those mentioned before those that mention them; and those that can reach themselves.
+// All functions, those mentioned before those that mention them; and those that can reach
+// themselves.
 struct Order {
   std::vector<Name> callees_first;
   std::unordered_set<Name> recursive;
@@ -112,7 +114,8 @@ Module inline_marked(const Module& module, const PassContext&) {
     const auto* global = callee->as<GlobalVar>();
     if (global == nullptr || order.recursive.count(global->name()) != 0) return nullptr;
     const Function* function = result.function(global->name());
-    if (function == nullptr || !marked(*function) || !can_inline(*function, arguments)) return nullptr;
+    if (function == nullptr || !marked(*function) || !can_inline(*function, arguments))
+      return nullptr;
     return function;
   };
   for (Name name : order.callees_first) {
@@ -124,7 +127,8 @@ Module inline_marked(const Module& module, const PassContext&) {
           const Function* callee = inlined(operands[0].get(), operands.size() - 1);
           if (callee == nullptr) return {};
           bool pure = true;
-          for (const ExprRef& arg : expr->operands().subspan(1)) pure &= effectful.count(arg.get()) == 0;
+          for (const ExprRef& arg : expr->operands().subspan(1))
+            pure &= effectful.count(arg.get()) == 0;
           return inline_call(*callee, operands.subspan(1), pure);
         });
     if (!(rewritten == function)) {
@@ -147,8 +151,11 @@ Module inline_marked(const Module& module, const PassContext&) {
 }
 
 RELAY_REGISTER_PASS({
-    {"Inline", 1, {ProgramState::kTyped},
-     "Puts the body of global functions marked `Inline=1` in the place of calls, and removes those that nothing "
+    {"Inline",
+     1,
+     {ProgramState::kTyped},
+     "Puts the body of global functions marked `Inline=1` in the place of calls, and removes those "
+     "that nothing "
      "mentions any more. Recursive and polymorphic functions stay."},
     {},
     [](const PassInfo& info, const PassOptions&) { return make_module_pass(info, inline_marked); },

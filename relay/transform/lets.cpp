@@ -30,7 +30,8 @@ bool Lets::recursive(const Let* let) const {
 
 namespace {
 
-// Marks what is needed, from the root: the value of a let only once its variable is met, unless it acts.
+// Marks what is needed, from the root: the value of a let only once its variable is met, unless it
+// acts.
 class Liveness {
  public:
   Liveness(const Function* root, const std::unordered_set<const Expr*>& effectful) {
@@ -177,7 +178,8 @@ class LetRemover final : public Rewriter {
   }
   void before(const Expr* expr, uint32_t operand, std::span<const ExprRef> done) override {
     const auto* let = expr->as<Let>();
-    if (let != nullptr && operand == 1 && removed_.contains(let)) values_[let->var().get()] = done[0];
+    if (let != nullptr && operand == 1 && removed_.contains(let))
+      values_[let->var().get()] = done[0];
   }
   ExprRef rewrite(const Expr* expr, std::span<const ExprRef> operands) override {
     const auto* let = expr->as<Let>();

@@ -35,24 +35,25 @@ class Lets {
   PointerMap<Expr, size_t> function_done_;  // when a function literal was visited
 };
 
-/// Lets whose variable nobody needs, as long as their values have no effect; those inside of dead values are not listed,
-/// they go with them. None in a function with literals of open type, whose dtype dead code may decide.
+/// Lets whose variable nobody needs, as long as their values have no effect; those inside of dead
+/// values are not listed, they go with them. None in a function with literals of open type, whose
+/// dtype dead code may decide.
 PointerSet<Let> dead_lets(const Function* function,
                           const std::unordered_set<const Expr*>& effectful);
 
-/// Variables of lets whose every use is inside closures made in their scope: in place of its uses the
-/// value would be computed again by each call.
+/// Variables of lets whose every use is inside closures made in their scope: in place of its uses
+/// the value would be computed again by each call.
 PointerSet<Var> used_in_closures_only(const Function* function);
 
 /// Whether the variable is used at several types: each use instantiates its scheme.
 bool is_polymorphic(const Var* var);
 
-/// Whether using the let's value in place of its variable means the same type: there is no annotation that
-/// converts.
+/// Whether using the let's value in place of its variable means the same type: there is no
+/// annotation that converts.
 bool keeps_type(const Let* let);
 
-/// The function without these lets: each variable that is used is replaced by its value, one node however
-/// often.
+/// The function without these lets: each variable that is used is replaced by its value, one node
+/// however often.
 FunctionRef without_lets(const FunctionRef& function, const PointerSet<Let>& removed);
 
 }  // namespace relay

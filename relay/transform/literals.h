@@ -13,8 +13,8 @@ std::optional<NDArray> constant_array(const Expr* expr);
 /// The module with each literal of known dtype made a constant. Functions without any are shared.
 Module resolve_literals(const Module& module);
 
-/// Whether literals remain whose dtype depends on how their function is instantiated. What such a function's
-/// body computes decides what they become, so nothing may be dropped from it.
+/// Whether literals remain whose dtype depends on how their function is instantiated. What such a
+/// function's body computes decides what they become, so nothing may be dropped from it.
 bool has_open_literals(const Expr* root);
 
 }  // namespace relay

@@ -126,8 +126,7 @@ Module Pass::operator()(const Module& module, const PassContext& context) const 
   }
   auto start = std::chrono::steady_clock::now();
   Module result = run(input, context);
-  double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (spdlog::should_log(spdlog::level::debug)) {
     spdlog::debug("pass {}: {:.3f} ms, {}", info_.name.view(), seconds * 1e3,
                   same_functions(input, result) ? "unchanged" : "changed");

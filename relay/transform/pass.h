@@ -15,8 +15,8 @@
 
 namespace relay {
 
-/// What a pass needs of its input. `kTyped`: types are published, and literals whose dtype is known have
-/// become constants, so that a rewrite cannot change what their context makes of them.
+/// What a pass needs of its input. `kTyped`: types are published, and literals whose dtype is known
+/// have become constants, so that a rewrite cannot change what their context makes of them.
 enum class ProgramState : uint8_t { kAny, kTyped, kANF, kFused };
 
 /// Facts about a pass.
@@ -33,14 +33,14 @@ class PassContext;
 ///
 /// Running one, directly or in a sequence, establishes what it requires, calls the context's
 /// instruments, logs name, time and whether anything changed at level debug, and, where the
-/// configuration key `relay.verify_passes` says so (by default in builds with assertions), checks that
-/// the result is well formed. Whether a pass is enabled is asked by sequences only.
+/// configuration key `relay.verify_passes` says so (by default in builds with assertions), checks
+/// that the result is well formed. Whether a pass is enabled is asked by sequences only.
 class Pass {
  public:
   virtual ~Pass() = default;
   const PassInfo& info() const { return info_; }
-  /// Applies the pass in the current context. The argument is left as it is; functions that did not change
-  /// are shared with the result.
+  /// Applies the pass in the current context. The argument is left as it is; functions that did not
+  /// change are shared with the result.
   Module operator()(const Module& module) const;
   Module operator()(const Module& module, const PassContext& context) const;
 
@@ -63,17 +63,18 @@ using PassOptions = std::map<std::string, PassOption>;
 struct PassInstrument {
   std::string name;
   std::function<void(const Module&, const PassInfo&)> before;
-  std::function<void(const Module& before, const Module& after, const PassInfo&, double seconds)> after;
+  std::function<void(const Module& before, const Module& after, const PassInfo&, double seconds)>
+      after;
 };
 
-/// Settings under which passes run. Contexts nest; the innermost of the thread is current (a `Scope`
-/// copies its context).
+/// Settings under which passes run. Contexts nest; the innermost of the thread is current (a
+/// `Scope` copies its context).
 class PassContext {
  public:
   int opt_level = 2;
-  int fallback_device = 1;  // DLPack's kDLCPU
-  std::vector<std::string> required_passes;   // run even above the level
-  std::vector<std::string> disabled_passes;   // never run
+  int fallback_device = 1;                   // DLPack's kDLCPU
+  std::vector<std::string> required_passes;  // run even above the level
+  std::vector<std::string> disabled_passes;  // never run
   PassOptions config;
   std::vector<PassInstrument> instruments;
   /// Receives warnings and remarks of passes; may be null.
@@ -102,12 +103,13 @@ PassRef make_module_pass(PassInfo info, ModulePassFn run);
 /// Applies to each global function except those with attribute `SkipOptimization=1`, `Compiler` or
 /// `Extern`.
 PassRef make_function_pass(PassInfo info, FunctionPassFn run);
-/// The same for a pass that looks at the whole module first: `prepare` runs once for each module and
-/// gives what is applied to each of its functions.
+/// The same for a pass that looks at the whole module first: `prepare` runs once for each module
+/// and gives what is applied to each of its functions.
 using FunctionTransform = std::function<FunctionRef(const FunctionRef&)>;
 using PrepareFunctionPassFn = std::function<FunctionTransform(const Module&, const PassContext&)>;
 PassRef make_prepared_function_pass(PassInfo info, PrepareFunctionPassFn prepare);
-/// Runs passes in order, skipping those the context does not enable, establishing what each requires.
+/// Runs passes in order, skipping those the context does not enable, establishing what each
+/// requires.
 PassRef make_sequential(std::vector<PassRef> passes, std::string name = "sequential",
                         int opt_level = 0);
 
@@ -149,6 +151,6 @@ std::string pass_reference_markdown();
 #define RELAY_PASS_CONCAT2(a, b) a##b
 #define RELAY_PASS_CONCAT(a, b) RELAY_PASS_CONCAT2(a, b)
 /// At namespace scope of a pass's file: `RELAY_REGISTER_PASS({…});`
-#define RELAY_REGISTER_PASS(...)                                                    \
-  [[maybe_unused]] static const bool RELAY_PASS_CONCAT(relay_pass_, __COUNTER__) =  \
+#define RELAY_REGISTER_PASS(...)                                                   \
+  [[maybe_unused]] static const bool RELAY_PASS_CONCAT(relay_pass_, __COUNTER__) = \
       ::relay::register_pass(__VA_ARGS__)

@@ -3,8 +3,8 @@
 
 namespace relay {
 
-// Level 0 writes the program as inference needs it, level 1 takes away what is not used, level 2 computes what
-// is known, level 3 shares what is equal.
+// Level 0 writes the program as inference needs it, level 1 takes away what is not used, level 2
+// computes what is known, level 3 shares what is equal.
 PassRef standard_pipeline(int level) {
   std::vector<PassRef> passes;
   for (const char* name : {

@@ -123,7 +123,7 @@ class PassListReader {
       while (!accept(']')) {
         skip();
         list.push_back(at_end() || (text_[at_] != '"' && text_[at_] != '\'') ? identifier("a name")
-                                                                           : string());
+                                                                             : string());
         if (!accept(',')) {
           expect(']');
           break;
@@ -146,8 +146,8 @@ class PassListReader {
     const char* end = text_.data() + text_.size();
     int64_t integer = 0;
     auto [after, error] = std::from_chars(begin, end, integer);
-    bool whole = error == std::errc() &&
-                 (after == end || (*after != '.' && *after != 'e' && *after != 'E'));
+    bool whole =
+        error == std::errc() && (after == end || (*after != '.' && *after != 'e' && *after != 'E'));
     if (whole) {
       advance(after);
       return integer;
@@ -201,8 +201,8 @@ class PassListReader {
   }
   bool at_end() const { return at_ >= text_.size(); }
   [[noreturn]] void fail(const std::string& problem) const {
-    throw Error("list of passes: " + problem + " at character " + std::to_string(at_ + 1) + " of \"" +
-                std::string(text_) + "\"");
+    throw Error("list of passes: " + problem + " at character " + std::to_string(at_ + 1) +
+                " of \"" + std::string(text_) + "\"");
   }
 
   std::string_view text_;
@@ -271,7 +271,8 @@ PassRef create_pass(std::string_view name, const PassOptions& options) {
     PassOption converted;
     if (!convert(value, entry->second, converted)) {
       throw Error("option " + key + " of pass " + std::string(name) + " takes " +
-                  type_name(entry->second) + ", found " + type_name(value) + " " + option_text(value));
+                  type_name(entry->second) + ", found " + type_name(value) + " " +
+                  option_text(value));
     }
     entry->second = std::move(converted);
   }
@@ -282,8 +283,10 @@ std::vector<PassRef> parse_passes(std::string_view text) { return PassListReader
 
 std::string pass_reference_markdown() {
   std::string text =
-      "# Passes\n\nWritten by the command from the registrations in `relay/transform/`. A sequence runs a pass when "
-      "the context's level\nis at least the pass's; the default is 2. What a pass needs is established before it "
+      "# Passes\n\nWritten by the command from the registrations in `relay/transform/`. A sequence "
+      "runs a pass when "
+      "the context's level\nis at least the pass's; the default is 2. What a pass needs is "
+      "established before it "
       "runs.\n";
   for (const PassRegistration* pass : all_passes()) {
     const PassInfo& info = pass->info;

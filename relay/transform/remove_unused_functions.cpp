@@ -41,7 +41,9 @@ Module remove_unused(const Module& module, const std::vector<std::string>& entri
 }
 
 RELAY_REGISTER_PASS({
-    {"RemoveUnusedFunctions", 1, {},
+    {"RemoveUnusedFunctions",
+     1,
+     {},
      "Removes global functions that cannot be reached from the entry functions. Data types stay."},
     {{"entry_functions", "Names of the entries; by default @main, else the only function.",
       std::vector<std::string>{}}},

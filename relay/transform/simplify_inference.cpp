@@ -31,7 +31,8 @@ ExprRef batch_norm(const OpCall& call, std::span<const ExprRef> args) {
   const auto& attrs = call.attrs<BatchNormAttrs>();
   te::TensorInfo data = call.tensor(0);
   size_t axis = position(attrs.axis, data.rank());
-  ExprRef deviation = call_op("sqrt", {call_op("add", {args[4], number(attrs.epsilon, data.dtype)})});
+  ExprRef deviation =
+      call_op("sqrt", {call_op("add", {args[4], number(attrs.epsilon, data.dtype)})});
   ExprRef scale = call_op("divide", {number(1, data.dtype), deviation});
   if (attrs.scale) scale = call_op("multiply", {scale, args[1]});
   ExprRef shift = call_op("multiply", {call_op("negative", {args[3]}), scale});
@@ -52,15 +53,17 @@ ExprRef layer_norm(const OpCall& call, std::span<const ExprRef> args) {
   variance_attrs.keepdims = true;
   ExprRef mean = call_op("mean", {args[0]}, Attrs::make(mean_attrs));
   ExprRef variance = call_op("variance", {args[0], mean}, Attrs::make(variance_attrs));
-  ExprRef deviation = call_op("sqrt", {call_op("add", {variance, number(attrs.epsilon, data.dtype)})});
+  ExprRef deviation =
+      call_op("sqrt", {call_op("add", {variance, number(attrs.epsilon, data.dtype)})});
   ExprRef value = call_op("divide", {call_op("subtract", {args[0], mean}), deviation});
   if (attrs.scale) value = call_op("multiply", {value, along(args[1], axis, data.rank())});
   if (attrs.center) value = call_op("add", {value, along(args[2], axis, data.rank())});
   return value;
 }
 
-// The operators whose whole point is training or a fused kernel: those defined by an expansion are expanded, those
-// with a computation of their own (it is more exact in half precision) get the expansion here.
+// The operators whose whole point is training or a fused kernel: those defined by an expansion are
+// expanded, those with a computation of their own (it is more exact in half precision) get the
+// expansion here.
 OpColumn<ExpandFn> make_column() {
   OpColumn<ExpandFn> column("simplified_for_inference");
   column.set(get_op("nn.batch_norm"), batch_norm);
@@ -111,7 +114,8 @@ class Simplifier final : public Rewriter {
     OpCall described(node->op(), call.attrs(), std::move(types), TypeRef(call.type()));
     if (!any_acts(call)) return (*expand)(described, args);
 
-    // An argument with an effect is used once only: by a let, and those before it in their order too.
+    // An argument with an effect is used once only: by a let, and those before it in their order
+    // too.
     std::vector<ExprRef> atoms;
     std::vector<VarRef> vars;
     for (const ExprRef& arg : args) {
@@ -139,8 +143,11 @@ class Simplifier final : public Rewriter {
 };
 
 RELAY_REGISTER_PASS({
-    {"SimplifyInference", 0, {ProgramState::kTyped},
-     "Expands batch_norm (where only its first result is used), layer_norm, group_norm, instance_norm and "
+    {"SimplifyInference",
+     0,
+     {ProgramState::kTyped},
+     "Expands batch_norm (where only its first result is used), layer_norm, group_norm, "
+     "instance_norm and "
      "l2_normalize into simpler operators and removes dropout."},
     {},
     [](const PassInfo& info, const PassOptions&) {

@@ -5,8 +5,8 @@
 
 namespace relay {
 
-/// How SimplifyInference writes a call of an operator in terms of simpler ones. For an operator with several
-/// results: its first result (others keep the call).
+/// How SimplifyInference writes a call of an operator in terms of simpler ones. For an operator
+/// with several results: its first result (others keep the call).
 OpColumn<ExpandFn>& simplified_for_inference();
 
 }  // namespace relay

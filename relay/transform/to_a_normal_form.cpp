@@ -11,8 +11,11 @@ FunctionRef to_a_normal_form(const FunctionRef& old, const Module&, const PassCo
 }
 
 RELAY_REGISTER_PASS({
-    {"ToANormalForm", 1, {},
-     "Binds every intermediate result (constants too) by a let, in the region and at the place where it runs. A "
+    {"ToANormalForm",
+     1,
+     {},
+     "Binds every intermediate result (constants too) by a let, in the region and at the place "
+     "where it runs. A "
      "function in this form already is left as it is."},
     {},
     [](const PassInfo& info, const PassOptions&) {

@@ -31,14 +31,15 @@ std::vector<bool> crossing_nodes(const Regions& regions) {
   return crossing;
 }
 
-// Whether a let in an argument or in a value will move to its region, past what is evaluated before it there.
+// Whether a let in an argument or in a value will move to its region, past what is evaluated before
+// it there.
 bool flattens(const Regions& regions) {
   for (uint32_t id : regions.post_order()) {
     const Regions::Node& node = regions.node(id);
     if (!node.expr->is<Let>() || node.user == Regions::kNone) continue;
-    bool chained = node.uses == 1 &&
-                   (regions.region_of(node.user, node.user_operand) != Regions::kNone ||
-                    (regions.expr(node.user)->is<Let>() && node.user_operand == 1));
+    bool chained =
+        node.uses == 1 && (regions.region_of(node.user, node.user_operand) != Regions::kNone ||
+                           (regions.expr(node.user)->is<Let>() && node.user_operand == 1));
     if (!chained) return true;
   }
   return false;
@@ -61,8 +62,11 @@ FunctionTransform prepare(const Module& module, const PassContext&) {
 }
 
 RELAY_REGISTER_PASS({
-    {"ToBasicBlockNormalForm", 1, {},
-     "Binds by a let what is used in several regions (branches, clauses, closures), in the lowest region common to the "
+    {"ToBasicBlockNormalForm",
+     1,
+     {},
+     "Binds by a let what is used in several regions (branches, clauses, closures), in the lowest "
+     "region common to the "
      "uses, so that each region is a graph of its own."},
     {},
     [](const PassInfo& info, const PassOptions&) {

@@ -36,9 +36,13 @@ FunctionRef to_graph(const FunctionRef& old, const Module& module, const LazyEff
 }
 
 RELAY_REGISTER_PASS({
-    {"ToGraphNormalForm", 1, {ProgramState::kTyped},
-     "Replaces lets by shared nodes of the dataflow graph. A let stays where that would change something: its value "
-     "has an effect, is polymorphic or recursive, is converted by an annotation, or would be computed again in "
+    {"ToGraphNormalForm",
+     1,
+     {ProgramState::kTyped},
+     "Replaces lets by shared nodes of the dataflow graph. A let stays where that would change "
+     "something: its value "
+     "has an effect, is polymorphic or recursive, is converted by an annotation, or would be "
+     "computed again in "
      "each call of a closure."},
     {},
     [](const PassInfo& info, const PassOptions&) {

@@ -39,7 +39,8 @@ Checked check(const std::string& program) {
 // A type in the scope of the program's data types: that of a parameter added to it.
 TypeRef read_type(const std::string& program, const std::string& type) {
   size_t end = std::min(program.find("#[metadata]"), program.size());
-  std::string text = program.substr(0, end) + "\ndef @recorded_type(%t: " + type + ") { () }\n" + program.substr(end);
+  std::string text = program.substr(0, end) + "\ndef @recorded_type(%t: " + type + ") { () }\n" +
+                     program.substr(end);
   Module module = parse_module("recorded type", text);
   return module.function("recorded_type")->params()[0]->annotation();
 }
@@ -68,7 +69,8 @@ Outcome run_op_case(const Json& json) {
       return wants_error ? Outcome::passed() : Outcome::failed("rejected: " + checked.error);
     }
     if (wants_error) {
-      if (json.value("when", "") != "run") return Outcome::failed("accepted, though " + json["error"].get<std::string>());
+      if (json.value("when", "") != "run")
+        return Outcome::failed("accepted, though " + json["error"].get<std::string>());
       try {
         run_main(checked.module, json.at("inputs"));
       } catch (const Error&) {
@@ -116,7 +118,8 @@ Outcome run_type_case(const Json& json) {
     if (json.contains("printed")) {
       std::string text = print_module(checked.module);
       ParseResult again = parse_text("printed", text);
-      if (!again.ok()) return Outcome::failed("our text does not parse: " + messages(again.diagnostics));
+      if (!again.ok())
+        return Outcome::failed("our text does not parse: " + messages(again.diagnostics));
       std::string why;
       if (!structural_equal(checked.module, again.module, {}, &why)) {
         return Outcome::failed("our text parses to another program: " + why);
@@ -139,7 +142,8 @@ Outcome run_type_case(const Json& json) {
 Outcome run_analysis_case(const Json& json) {
   const std::string analysis = json.at("analysis");
   const std::string program = json.at("program");
-  if (auto missing = undeclared_operator(program)) return Outcome::not_applicable("operator " + *missing);
+  if (auto missing = undeclared_operator(program))
+    return Outcome::not_applicable("operator " + *missing);
   auto names = [](const std::vector<VarRef>& vars) {
     Json list = Json::array();
     for (const VarRef& var : vars) list.push_back(var->name().str());
@@ -168,7 +172,8 @@ Outcome run_analysis_case(const Json& json) {
       bool agrees = found.is_null() || found == false;
       return agrees ? Outcome::passed() : Outcome::failed(found.dump() + " for an error");
     }
-    if (found != json.at("result")) return Outcome::failed(found.dump() + " for " + json["result"].dump());
+    if (found != json.at("result"))
+      return Outcome::failed(found.dump() + " for " + json["result"].dump());
     return Outcome::passed();
   } catch (const Error& error) {
     return Outcome::failed(std::string("error: ") + error.what());

@@ -66,9 +66,11 @@ std::vector<NDArray> flatten(const Value& value) {
   return result;
 }
 
-std::optional<std::string> difference(const NDArray& found, const NDArray& wanted, double tolerance) {
+std::optional<std::string> difference(const NDArray& found, const NDArray& wanted,
+                                      double tolerance) {
   if (found.dtype() != wanted.dtype()) {
-    return "dtype " + std::string(found.dtype().name()) + " for " + std::string(wanted.dtype().name());
+    return "dtype " + std::string(found.dtype().name()) + " for " +
+           std::string(wanted.dtype().name());
   }
   if (!std::equal(found.shape().begin(), found.shape().end(), wanted.shape().begin(),
                   wanted.shape().end())) {
@@ -87,7 +89,8 @@ std::optional<std::string> difference(const NDArray& found, const NDArray& wante
         ComputeType<T> p = x[i];
         ComputeType<T> q = y[i];
         double distance = std::abs(static_cast<double>(p) - static_cast<double>(q));
-        equal = p == q || (tolerance > 0 && distance <= tolerance * std::max(1.0, std::abs(static_cast<double>(q))));
+        equal = p == q || (tolerance > 0 &&
+                           distance <= tolerance * std::max(1.0, std::abs(static_cast<double>(q))));
         text = std::to_string(p) + " for " + std::to_string(q);
       } else {
         auto p = static_cast<double>(static_cast<ComputeType<T>>(x[i]));
@@ -103,10 +106,11 @@ std::optional<std::string> difference(const NDArray& found, const NDArray& wante
 }
 
 std::optional<std::string> undeclared_operator(const std::string& program) {
-  static const std::set<std::string> words = {"fn",  "if",       "let",       "match", "ref",  "free_var",
-                                              "def", "ref_read", "ref_write", "type",  "meta", "Tensor",
-                                              // Names that cases use as operators that do not exist.
-                                              "no_such_operator", "nn.frobnicate", "main"};
+  static const std::set<std::string> words = {
+      "fn", "if", "let", "match", "ref", "free_var", "def", "ref_read", "ref_write", "type", "meta",
+      "Tensor",
+      // Names that cases use as operators that do not exist.
+      "no_such_operator", "nn.frobnicate", "main"};
   static const std::regex call(R"((^|[^%@\w."])([a-z_][\w]*(\.[a-zA-Z_]\w*)*)\s*\()");
   std::string text = program.substr(0, program.find("#[metadata]"));
   for (std::sregex_iterator it(text.begin(), text.end(), call), end; it != end; ++it) {

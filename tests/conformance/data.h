@@ -34,7 +34,8 @@ NDArray read_array(const Json& json);
 /// Tensors inside a value, left to right.
 std::vector<NDArray> flatten(const Value& value);
 /// Why `found` is not `wanted` within |a−b| ≤ tolerance·max(1, |b|), or nothing.
-std::optional<std::string> difference(const NDArray& found, const NDArray& wanted, double tolerance);
+std::optional<std::string> difference(const NDArray& found, const NDArray& wanted,
+                                      double tolerance);
 /// The first operator that a program calls and that is not declared.
 std::optional<std::string> undeclared_operator(const std::string& program);
 /// First line of a text.
@@ -43,7 +44,8 @@ std::string first_line(const std::string& text);
 /// Types of one structure, where `?` of the recorded type may be any dimension of ours.
 bool type_agrees(const Type* ours, const Type* recorded);
 
-/// The answer of one of relay/analysis to a recorded question, or nothing if there is none of this form.
+/// The answer of one of relay/analysis to a recorded question, or nothing if there is none of this
+/// form.
 std::optional<Json> run_analysis(const std::string& analysis, const Module& module);
 
 // One case each.

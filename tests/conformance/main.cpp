@@ -1,8 +1,8 @@
 // Runs recorded cases and says which passed, which failed and which do not apply.
 //   relay_conformance KIND FILE… [--differences FILE] [--verbose]
-// KIND is ops, types, passes or analyses. A failing case is excused if its name stands in backticks in the file of
-// differences as `FILE-NAME: CASE-NAME`. Exit code 1 if a case fails without excuse, or if an excused one
-// passes.
+// KIND is ops, types, passes or analyses. A failing case is excused if its name stands in backticks
+// in the file of differences as `FILE-NAME: CASE-NAME`. Exit code 1 if a case fails without excuse,
+// or if an excused one passes.
 #include <cstdio>
 #include <fstream>
 #include <map>
@@ -62,7 +62,9 @@ int main(int argc, char** argv) {
                                 : kind == "passes"   ? run_pass_case
                                                      : nullptr;
   if (run == nullptr || files.empty()) {
-    fmt::print(stderr, "usage: relay_conformance ops|types|passes|analyses FILE… [--differences FILE] [--verbose]\n");
+    fmt::print(stderr,
+               "usage: relay_conformance ops|types|passes|analyses FILE… [--differences FILE] "
+               "[--verbose]\n");
     return 2;
   }
   size_t passed = 0;
@@ -88,7 +90,8 @@ int main(int argc, char** argv) {
         fmt::print("difference      {}: {}\n", name, first_line(outcome.detail));
       } else {
         ++wrong;
-        fmt::print("FAILED          {}: {}\n", name, verbose ? outcome.detail : first_line(outcome.detail));
+        fmt::print("FAILED          {}: {}\n", name,
+                   verbose ? outcome.detail : first_line(outcome.detail));
       }
     }
   }
@@ -101,7 +104,7 @@ int main(int argc, char** argv) {
     }
     fmt::print("\n");
   }
-  fmt::print("{} passed, {} failed, {} documented differences, {} not applicable\n", passed, wrong, excused,
-             skipped);
+  fmt::print("{} passed, {} failed, {} documented differences, {} not applicable\n", passed, wrong,
+             excused, skipped);
   return wrong == 0 ? 0 : 1;
 }

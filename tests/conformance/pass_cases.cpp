@@ -18,7 +18,8 @@ namespace relay::conformance {
 
 namespace {
 
-// `relay.transform.A(x=1)`, or a Sequential of such, as a list for parse_passes; empty if it is something else.
+// `relay.transform.A(x=1)`, or a Sequential of such, as a list for parse_passes; empty if it is
+// something else.
 std::string pass_list(std::string text) {
   static const std::regex sequential(R"(^tvm\.transform\.Sequential\(\[(.*)\]\)$)");
   static const std::regex prefix(R"(relay\.transform\.)");
@@ -60,7 +61,8 @@ class AliasRemover final : public Rewriter {
   std::unordered_map<const Var*, ExprRef> names_;
 };
 
-// Typed, literals resolved, without names for names and without annotations (TVM writes the inferred ones).
+// Typed, literals resolved, without names for names and without annotations (TVM writes the
+// inferred ones).
 Module normal(const Module& module) {
   infer_types_or_throw(module);
   Module result = resolve_literals(module);
@@ -89,7 +91,8 @@ Value run_main(const Module& module, const Json& inputs) {
 
 Outcome compare_outputs(const Module& module, const Json& json) {
   const char* key = json.contains("result_outputs") ? "result_outputs" : "outputs";
-  if (!json.contains("inputs") || !json.contains(key) || json[key].is_null()) return Outcome::passed();
+  if (!json.contains("inputs") || !json.contains(key) || json[key].is_null())
+    return Outcome::passed();
   if (module.function("main") == nullptr) return Outcome::passed();
   std::vector<NDArray> found = flatten(run_main(module, json["inputs"]));
   const Json& wanted = json[key];
@@ -111,7 +114,8 @@ Outcome run_pass_case(const Json& json) {
   if (std::string name = missing_pass(list); !name.empty()) {
     return Outcome::not_applicable("pass " + name);
   }
-  if (auto missing = undeclared_operator(program)) return Outcome::not_applicable("operator " + *missing);
+  if (auto missing = undeclared_operator(program))
+    return Outcome::not_applicable("operator " + *missing);
   try {
     Module module = parse_module("case", program);
     PassContext context;
@@ -122,13 +126,16 @@ Outcome run_pass_case(const Json& json) {
     passes.push_back(create_pass("InferType"));
     Module found = (*make_sequential(passes))(module, context);
 
-    if (Outcome outcome = compare_outputs(found, json); outcome.verdict == Verdict::kFailed) return outcome;
+    if (Outcome outcome = compare_outputs(found, json); outcome.verdict == Verdict::kFailed)
+      return outcome;
     // Where TVM gave up or is wrong there is nothing to compare with.
-    bool nothing = (json.contains("result") && json["result"].is_null()) || json.contains("result_wrong");
+    bool nothing =
+        (json.contains("result") && json["result"].is_null()) || json.contains("result_wrong");
     if (nothing) return Outcome::passed();
     const std::string result =
         json.value("unchanged", false) ? program : json.at("result").get<std::string>();
-    if (auto missing = undeclared_operator(result)) return Outcome::not_applicable("operator " + *missing);
+    if (auto missing = undeclared_operator(result))
+      return Outcome::not_applicable("operator " + *missing);
     Module ours = normal(found);
     Module theirs = normal(parse_module("result", result));
     std::string why;

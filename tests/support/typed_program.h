@@ -1,5 +1,5 @@
-// Random well-typed programs over int32: dataflow with sharing across regions, lets, ifs, closures, tuples, references,
-// and divisions that may fail.
+// Random well-typed programs over int32: dataflow with sharing across regions, lets, ifs, closures,
+// tuples, references, and divisions that may fail.
 #pragma once
 
 #include <random>
@@ -15,7 +15,8 @@ class TypedProgram {
  public:
   TypedProgram(uint32_t seed, bool references) : random_(seed), references_(references) {}
 
-  /// `@main(%x: int32, %y: int32, %v: Tensor[(3), int32], %c: bool)` and a function that it may call.
+  /// `@main(%x: int32, %y: int32, %v: Tensor[(3), int32], %c: bool)` and a function that it may
+  /// call.
   Module module() {
     Module module;
     {

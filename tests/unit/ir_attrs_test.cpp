@@ -19,8 +19,7 @@ struct TestConvAttrs {
   bool keepdims = false;
   std::optional<std::vector<int64_t>> axis;
   RELAY_ATTRS(TestConvAttrs, (strides, "Steps."), (channels, "Count."), (epsilon, "Small."),
-              (data_layout, "Order."), (out_dtype, "Result."), (keepdims, "Keep."),
-              (axis, "Axes."))
+              (data_layout, "Order."), (out_dtype, "Result."), (keepdims, "Keep."), (axis, "Axes."))
 };
 struct TestPlainAttrs {
   int64_t axis = -1;

@@ -143,7 +143,8 @@ TEST(IrDim, AgreesWithIntegers) {
     std::vector<int64_t> values;
     for (size_t i = 0; i < vars.size(); ++i) values.push_back(1 + below(12));
     std::vector<std::pair<Dim, int64_t>> pool;
-    for (size_t i = 0; i < vars.size(); ++i) pool.push_back({Dim::symbol(vars[i].get()), values[i]});
+    for (size_t i = 0; i < vars.size(); ++i)
+      pool.push_back({Dim::symbol(vars[i].get()), values[i]});
     for (int i = 0; i < 3; ++i) {
       int64_t k = below(9) - 3;
       pool.push_back({Dim(k), k});
@@ -155,14 +156,30 @@ TEST(IrDim, AgreesWithIntegers) {
       int op = below(8);
       if (op >= 5 && (yv <= 0 || (y.is_int() && y.as_int() <= 0))) continue;
       switch (op) {
-        case 0: pool.push_back({x + y, xv + yv}); break;
-        case 1: pool.push_back({x - y, xv - yv}); break;
-        case 2: pool.push_back({x * y, xv * yv}); break;
-        case 3: pool.push_back({min(x, y), std::min(xv, yv)}); break;
-        case 4: pool.push_back({max(x, y), std::max(xv, yv)}); break;
-        case 5: pool.push_back({floor_div(x, y), floor_quotient(xv, yv)}); break;
-        case 6: pool.push_back({floor_mod(x, y), xv - floor_quotient(xv, yv) * yv}); break;
-        case 7: pool.push_back({ceil_div(x, y), -floor_quotient(-xv, yv)}); break;
+        case 0:
+          pool.push_back({x + y, xv + yv});
+          break;
+        case 1:
+          pool.push_back({x - y, xv - yv});
+          break;
+        case 2:
+          pool.push_back({x * y, xv * yv});
+          break;
+        case 3:
+          pool.push_back({min(x, y), std::min(xv, yv)});
+          break;
+        case 4:
+          pool.push_back({max(x, y), std::max(xv, yv)});
+          break;
+        case 5:
+          pool.push_back({floor_div(x, y), floor_quotient(xv, yv)});
+          break;
+        case 6:
+          pool.push_back({floor_mod(x, y), xv - floor_quotient(xv, yv) * yv});
+          break;
+        case 7:
+          pool.push_back({ceil_div(x, y), -floor_quotient(-xv, yv)});
+          break;
       }
     }
     for (auto [dim, value] : pool) {
@@ -172,8 +189,8 @@ TEST(IrDim, AgreesWithIntegers) {
         }
         return atom;
       });
-      ASSERT_TRUE(evaluated == Dim(value)) << dim.str() << " = " << evaluated.str() << ", not "
-                                           << value;
+      ASSERT_TRUE(evaluated == Dim(value))
+          << dim.str() << " = " << evaluated.str() << ", not " << value;
     }
   }
 }

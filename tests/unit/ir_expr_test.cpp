@@ -48,9 +48,9 @@ FunctionRef everything() {
   ExprRef match = make_match(call(cons(), shared),
                              {Pattern::constructor(cons(), {Pattern::var(z)}), Pattern::wildcard()},
                              bodies, false);
-  ExprRef refs =
-      make_let(r, make_ref_create(match), tuple(make_ref_write(r, make_literal(literal)),
-                                                make_ref_read(r), make_projection(tuple(x, y), 1)));
+  ExprRef refs = make_let(r, make_ref_create(match),
+                          tuple(make_ref_write(r, make_literal(literal)), make_ref_read(r),
+                                make_projection(tuple(x, y), 1)));
   ExprRef body = make_if(make_constant(NDArray::scalar(true)), refs,
                          make_temp(call(make_global_var("f"), shared), nullptr));
   return make_function({x, y}, body, IncompleteType::hole(), {a},

@@ -51,10 +51,10 @@ TEST(IrType, Text) {
   EXPECT_EQ(IncompleteType::hole()->str(), "_");
   EXPECT_EQ(FuncType::make({TensorType::make(s, bt)}, f32, {s, bt})->str(),
             "fn<s : Shape, bt : BaseType>(Tensor[s, bt]) -> float32");
-  EXPECT_EQ(FuncType::make({a, a2}, a, {a, a2},
-                           {RelationType::make(broadcast_relation(), {a, a2, a}, 2)})
-                ->str(),
-            "fn<a, a_1>(a, a_1) -> a where Broadcast(a, a_1, a)");
+  EXPECT_EQ(
+      FuncType::make({a, a2}, a, {a, a2}, {RelationType::make(broadcast_relation(), {a, a2, a}, 2)})
+          ->str(),
+      "fn<a, a_1>(a, a_1) -> a where Broadcast(a, a_1, a)");
 }
 
 TEST(IrType, Facts) {
@@ -127,9 +127,8 @@ TEST(IrType, Substitute) {
   TypeVarRef n = TypeVar::make("n", Kind::kShapeVar);
   TypeRef type = FuncType::make({a, tensor({Dim::symbol(n.get()) * 2})}, TupleType::make({a}));
   TypeRef f32 = TensorType::scalar(kFloat32);
-  TypeRef result = substitute(type, [&](const TypeVar* var) {
-    return var == a.get() ? f32 : DimType::make(3);
-  });
+  TypeRef result =
+      substitute(type, [&](const TypeVar* var) { return var == a.get() ? f32 : DimType::make(3); });
   EXPECT_EQ(result, FuncType::make({f32, tensor({6})}, TupleType::make({f32})));
   EXPECT_EQ(substitute(type, [](const TypeVar*) { return TypeRef(); }), type);
   // Bound ones stay.

@@ -123,7 +123,9 @@ TEST(PrintParse, DeepestNesting) {
       [](ExprRef e) -> ExprRef {
         return make_if(make_constant(NDArray::scalar(true)), make_ref_read(e), make_tuple({}));
       },
-      [](ExprRef e) -> ExprRef { return make_match(make_tuple({}), {Pattern::wildcard()}, std::vector<ExprRef>{e}); },
+      [](ExprRef e) -> ExprRef {
+        return make_match(make_tuple({}), {Pattern::wildcard()}, std::vector<ExprRef>{e});
+      },
       [](ExprRef e) -> ExprRef {
         VarRef var = make_var("v");
         return make_let(var, e, var);

@@ -197,7 +197,8 @@ TEST(TeScalar, Mathematics) {
     EXPECT_DOUBLE_EQ(real(unary(op, f(x, kFloat64))), want) << unary_name(op);
   }
   EXPECT_DOUBLE_EQ(real(unary(U::kAcosh, f(2, kFloat64))), std::acosh(2.0));
-  EXPECT_DOUBLE_EQ(real(binary(BinaryOp::kAtan2, f(1, kFloat64), f(-2, kFloat64))), std::atan2(1, -2));
+  EXPECT_DOUBLE_EQ(real(binary(BinaryOp::kAtan2, f(1, kFloat64), f(-2, kFloat64))),
+                   std::atan2(1, -2));
   EXPECT_EQ(real(pow(f(2), f(0.5))), static_cast<double>(std::sqrt(2.0f)));
 }
 

@@ -80,12 +80,12 @@ TEST(PassSequence, InstrumentsSeeEachPassOnce) {
   std::vector<std::string> log;
   std::vector<std::string> seen;
   PassContext context;
-  context.instruments.push_back({"log",
-                                 [&](const Module&, const PassInfo& info) { seen.push_back("+" + info.name.str()); },
-                                 [&](const Module&, const Module&, const PassInfo& info, double seconds) {
-                                   EXPECT_GE(seconds, 0);
-                                   seen.push_back("-" + info.name.str());
-                                 }});
+  context.instruments.push_back(
+      {"log", [&](const Module&, const PassInfo& info) { seen.push_back("+" + info.name.str()); },
+       [&](const Module&, const Module&, const PassInfo& info, double seconds) {
+         EXPECT_GE(seconds, 0);
+         seen.push_back("-" + info.name.str());
+       }});
   PassRef inner = make_sequential({recorder("b", 0, log)}, "inner");
   (*make_sequential({recorder("a", 0, log), inner}))(Module(), context);
   EXPECT_EQ(seen, (std::vector<std::string>{"+a", "-a", "+b", "-b"}));
@@ -93,10 +93,11 @@ TEST(PassSequence, InstrumentsSeeEachPassOnce) {
 
 TEST(PassSequence, ContextOfTheCallIsCurrentInside) {
   int seen = -1;
-  PassRef pass = make_module_pass({"look", 0, {}, ""}, [&](const Module& module, const PassContext&) {
-    seen = PassContext::current().opt_level;
-    return module;
-  });
+  PassRef pass =
+      make_module_pass({"look", 0, {}, ""}, [&](const Module& module, const PassContext&) {
+        seen = PassContext::current().opt_level;
+        return module;
+      });
   PassContext context;
   context.opt_level = 4;
   (*pass)(Module(), context);
@@ -149,24 +150,33 @@ std::string message_of(const std::function<void()>& action) {
 TEST(PassRegistry, UnknownNamesAndOptionsAreErrorsWithSuggestions) {
   EXPECT_EQ(message_of([] { create_pass("FoldConstants"); }).substr(0, 50),
             "unknown pass FoldConstants | did you mean FoldCons");
-  EXPECT_EQ(message_of([] { create_pass("DeadCodeElimination", {{"inline_onse", true}}); }),
+  EXPECT_EQ(message_of([] {
+              create_pass("DeadCodeElimination", {{"inline_onse", true}});
+            }),
             "pass DeadCodeElimination has no option inline_onse | did you mean inline_once?");
-  EXPECT_EQ(message_of([] { create_pass("InferType", {{"x", true}}); }),
+  EXPECT_EQ(message_of([] {
+              create_pass("InferType", {{"x", true}});
+            }),
             "pass InferType has no option x | it has none");
-  EXPECT_EQ(message_of([] { create_pass("FoldConstant", {{"max_growth", std::string("a")}}); }),
+  EXPECT_EQ(message_of([] {
+              create_pass("FoldConstant", {{"max_growth", std::string("a")}});
+            }),
             "option max_growth of pass FoldConstant takes int, found str \"a\"");
 }
 
 TEST(PassRegistry, PassesAsText) {
-  auto passes = parse_passes(" FoldConstant( max_growth = 10 ) , DeadCodeElimination(inline_once=True),InferType");
+  auto passes = parse_passes(
+      " FoldConstant( max_growth = 10 ) , DeadCodeElimination(inline_once=True),InferType");
   ASSERT_EQ(passes.size(), 3u);
   EXPECT_EQ(passes[0]->info().name, Name("FoldConstant"));
   EXPECT_EQ(passes[2]->info().name, Name("InferType"));
   EXPECT_EQ(parse_passes("RemoveUnusedFunctions(entry_functions=[\"a b\", c])").size(), 1u);
   EXPECT_EQ(parse_passes("EliminateCommonSubexpr(fskip=add)").size(), 1u);
-  for (const char* bad : {"", ",", "FoldConstant(", "FoldConstant(max_growth=)", "FoldConstant(max_growth=1",
-                          "FoldConstant(max_growth=1,max_growth=2)", "FoldConstant InferType", "FoldConstant,",
-                          "FoldConstant(max_growth=99999999999999999999999)", "A(x='", "(", "RemoveUnusedFunctions(entry_functions=[)"}) {
+  for (const char* bad :
+       {"", ",", "FoldConstant(", "FoldConstant(max_growth=)", "FoldConstant(max_growth=1",
+        "FoldConstant(max_growth=1,max_growth=2)", "FoldConstant InferType", "FoldConstant,",
+        "FoldConstant(max_growth=99999999999999999999999)", "A(x='", "(",
+        "RemoveUnusedFunctions(entry_functions=[)"}) {
     EXPECT_NE(message_of([&] { parse_passes(bad); }), "no error") << bad;
   }
 }
@@ -175,7 +185,8 @@ TEST(PassRegistry, ReferencePageNamesAllPassesAndOptions) {
   std::string page = pass_reference_markdown();
   for (const PassRegistration* pass : all_passes()) {
     EXPECT_NE(page.find("## " + pass->info.name.str() + "\n"), std::string::npos);
-    for (const auto& option : pass->options) EXPECT_NE(page.find("| `" + option.name + "` |"), std::string::npos);
+    for (const auto& option : pass->options)
+      EXPECT_NE(page.find("| `" + option.name + "` |"), std::string::npos);
   }
 }
 
@@ -199,9 +210,8 @@ TEST(Pass, IllFormedResultIsADefectOfThePass) {
   EXPECT_THROW((*bad)(Module(), context), InternalError);
   Module wrong;
   wrong.add_function("f", make_function({}, make_var("stray")));
-  PassRef nothing = make_module_pass({"nothing", 0, {}, ""}, [](const Module& module, const PassContext&) {
-    return module;
-  });
+  PassRef nothing = make_module_pass(
+      {"nothing", 0, {}, ""}, [](const Module& module, const PassContext&) { return module; });
   EXPECT_THROW((*nothing)(wrong, context), Error);
   context.config["relay.verify_passes"] = false;
   EXPECT_NO_THROW((*bad)(Module(), context));

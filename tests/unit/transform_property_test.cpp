@@ -37,7 +37,8 @@ const char* const kSequences[] = {
     "ToGraphNormalForm,EliminateCommonSubexpr,ToANormalForm",
     "EliminateCommonSubexpr,FoldConstant,DeadCodeElimination(inline_once=True)",
     "ToBasicBlockNormalForm,EliminateCommonSubexpr,FoldConstant,ToANormalForm,DeadCodeElimination",
-    "ToANormalForm,EliminateCommonSubexpr,DeadCodeElimination(inline_once=True),ToBasicBlockNormalForm",
+    "ToANormalForm,EliminateCommonSubexpr,DeadCodeElimination(inline_once=True),"
+    "ToBasicBlockNormalForm",
 };
 
 Module transformed(const Module& module, const std::string& passes) {
@@ -52,14 +53,16 @@ void expect_round_trip(const Module& module, const std::string& where) {
   ParseResult again = parse_text("printed", text);
   ASSERT_TRUE(again.ok()) << where << "\n" << text << render(again.diagnostics);
   std::string why;
-  ASSERT_TRUE(structural_equal(module, again.module, {}, &why)) << where << ": " << why << "\n" << text;
+  ASSERT_TRUE(structural_equal(module, again.module, {}, &why)) << where << ": " << why << "\n"
+                                                                << text;
 }
 
 std::optional<Value> result(const Module& module, std::span<const Value> arguments) {
   std::vector<TypeRef> types;
   for (const Value& argument : arguments) types.push_back(value_type(argument));
   try {
-    return evaluate_function(specialize(module, module.entry()->name, types), module.entry()->name, arguments);
+    return evaluate_function(specialize(module, module.entry()->name, types), module.entry()->name,
+                             arguments);
   } catch (const RuntimeError&) {
     return std::nullopt;
   }
@@ -75,7 +78,8 @@ bool same_functions(const Module& a, const Module& b) {
 
 void check_random(uint32_t seed, bool references) {
   Module module = testing::TypedProgram(seed, references).module();
-  ASSERT_TRUE(verify(module).empty()) << seed << render(verify(module)) << "\n" << print_module(module);
+  ASSERT_TRUE(verify(module).empty()) << seed << render(verify(module)) << "\n"
+                                      << print_module(module);
   infer_types_or_throw(module);
   std::vector<std::vector<Value>> inputs;
   for (int32_t k : {0, 1, -3}) {
@@ -86,7 +90,8 @@ void check_random(uint32_t seed, bool references) {
   for (const auto& arguments : inputs) wanted.push_back(result(module, arguments));
 
   for (const char* passes : kSequences) {
-    std::string where = "seed " + std::to_string(seed) + (references ? " with references" : "") + ", " + passes;
+    std::string where =
+        "seed " + std::to_string(seed) + (references ? " with references" : "") + ", " + passes;
     Module after;
     try {
       after = transformed(module, passes);
@@ -94,16 +99,20 @@ void check_random(uint32_t seed, bool references) {
       for (size_t i = 0; i < inputs.size(); ++i) {
         if (!wanted[i]) continue;  // a pass may remove failures
         std::optional<Value> found = result(after, inputs[i]);
-        ASSERT_TRUE(found.has_value()) << where << " fails\n" << print_module(module) << print_module(after);
-        ASSERT_TRUE(bit_equal(*found, *wanted[i])) << where << "\n" << print_module(module) << print_module(after);
+        ASSERT_TRUE(found.has_value()) << where << " fails\n"
+                                       << print_module(module) << print_module(after);
+        ASSERT_TRUE(bit_equal(*found, *wanted[i])) << where << "\n"
+                                                   << print_module(module) << print_module(after);
       }
     } catch (const std::exception& error) {
-      FAIL() << where << ": " << error.what() << "\n" << print_module(module) << print_module(after);
+      FAIL() << where << ": " << error.what() << "\n"
+             << print_module(module) << print_module(after);
     }
     // Once done there is nothing left to do. (Sequences undo each other's work.)
     if (std::string(passes).find(',') == std::string::npos) {
       Module again = transformed(after, passes);
-      ASSERT_TRUE(same_functions(after, again)) << where << "\n" << print_module(after) << print_module(again);
+      ASSERT_TRUE(same_functions(after, again)) << where << "\n"
+                                                << print_module(after) << print_module(again);
     }
     ASSERT_NO_FATAL_FAILURE(expect_round_trip(after, where));
   }
@@ -129,8 +138,10 @@ TEST(PassProperties, UntypedPrograms) {
     for (const char* passes : {"ToANormalForm", "ToBasicBlockNormalForm"}) {
       std::string where = "seed " + std::to_string(seed) + ", " + passes;
       Module after = (*create_pass(passes))(module, unchecked);
-      ASSERT_TRUE(verify(after).empty()) << where << "\n" << print_module(module) << render(verify(after));
-      ASSERT_TRUE(same_functions(after, transformed(after, passes))) << where << "\n" << print_module(after);
+      ASSERT_TRUE(verify(after).empty()) << where << "\n"
+                                         << print_module(module) << render(verify(after));
+      ASSERT_TRUE(same_functions(after, transformed(after, passes))) << where << "\n"
+                                                                     << print_module(after);
       ASSERT_NO_FATAL_FAILURE(expect_round_trip(after, where));
     }
   }
@@ -138,7 +149,8 @@ TEST(PassProperties, UntypedPrograms) {
 
 TEST(PassProperties, ExamplePrograms) {
   size_t count = 0;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(testing::source_dir() + "/examples")) {
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(testing::source_dir() + "/examples")) {
     if (entry.path().extension() != ".rly") continue;
     std::ifstream file(entry.path());
     std::stringstream text;

@@ -16,7 +16,8 @@ namespace relay::tool {
 namespace {
 
 bool is_name(std::string_view text) {
-  if (text.empty() || (std::isalpha(static_cast<unsigned char>(text[0])) == 0 && text[0] != '_')) return false;
+  if (text.empty() || (std::isalpha(static_cast<unsigned char>(text[0])) == 0 && text[0] != '_'))
+    return false;
   for (char c : text) {
     if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_' && c != '.') return false;
   }
@@ -42,7 +43,9 @@ class Reader {
     if (at_end()) fail("the value is missing");
     if (text_[at_] == '@') return read_file();
     size_t word_end = at_;
-    while (word_end < text_.size() && std::isalpha(static_cast<unsigned char>(text_[word_end])) != 0) ++word_end;
+    while (word_end < text_.size() &&
+           std::isalpha(static_cast<unsigned char>(text_[word_end])) != 0)
+      ++word_end;
     std::string_view word = text_.substr(at_, word_end - at_);
     if (word == "ones" || word == "zeros" || word == "full" || word == "random") {
       at_ = word_end;
@@ -94,8 +97,8 @@ class Reader {
   std::string_view read_item() {
     skip_space();
     size_t start = at_;
-    while (!at_end() && (std::isalnum(static_cast<unsigned char>(text_[at_])) != 0 || text_[at_] == '.' ||
-                         text_[at_] == '+' || text_[at_] == '-')) {
+    while (!at_end() && (std::isalnum(static_cast<unsigned char>(text_[at_])) != 0 ||
+                         text_[at_] == '.' || text_[at_] == '+' || text_[at_] == '-')) {
       ++at_;
     }
     std::string_view item = text_.substr(start, at_ - start);
@@ -112,7 +115,8 @@ class Reader {
     if (!item.empty() && item.front() == '+') item.remove_prefix(1);
     auto [end, error] = std::from_chars(item.data(), item.data() + item.size(), out);
     if (end != item.data() + item.size() || item.empty()) return false;
-    if (error == std::errc::result_out_of_range) out = std::strtod(std::string(item).c_str(), nullptr);
+    if (error == std::errc::result_out_of_range)
+      out = std::strtod(std::string(item).c_str(), nullptr);
     return true;
   }
 
@@ -148,7 +152,8 @@ class Reader {
     }
   }
   // A list ends: its length must be that of the others at its depth.
-  void close(std::vector<int64_t>& counts, std::vector<int64_t>& shape, bool& first_item, size_t& depth) {
+  void close(std::vector<int64_t>& counts, std::vector<int64_t>& shape, bool& first_item,
+             size_t& depth) {
     size_t level = counts.size() - 1;
     if (first_item) {
       depth = counts.size();
@@ -161,7 +166,8 @@ class Reader {
     if (!counts.empty()) ++counts.back();
   }
   // After an item: true to go on, false at the end of the outermost list.
-  bool next(std::vector<int64_t>& counts, std::vector<int64_t>& shape, bool& first_item, size_t& depth) {
+  bool next(std::vector<int64_t>& counts, std::vector<int64_t>& shape, bool& first_item,
+            size_t& depth) {
     while (!counts.empty()) {
       if (accept(',')) return true;
       expect(']');
@@ -196,7 +202,8 @@ class Reader {
     NDArray array = NDArray::empty(shape, dtype);
     size_t size = dtype.size();
     auto* bytes = static_cast<char*>(array.raw());
-    for (size_t i = 0; i < numbers.items.size(); ++i) write(numbers.items[i], dtype, bytes + i * size);
+    for (size_t i = 0; i < numbers.items.size(); ++i)
+      write(numbers.items[i], dtype, bytes + i * size);
     return array;
   }
 
@@ -207,9 +214,7 @@ class Reader {
     dispatch(dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
       T* out = static_cast<T*>(to);
-      auto refuse = [&] {
-        fail(std::string(item) + " is no " + std::string(dtype.name()), at);
-      };
+      auto refuse = [&] { fail(std::string(item) + " is no " + std::string(dtype.name()), at); };
       if constexpr (std::is_same_v<T, Bool>) {
         if (number != 0 && number != 1) refuse();
         *out = Bool(number != 0);
@@ -217,7 +222,8 @@ class Reader {
         T value{};
         std::string_view digits = item.front() == '+' ? item.substr(1) : item;
         auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-        bool boolean = std::isalpha(static_cast<unsigned char>(item[0])) != 0 && (number == 0 || number == 1);
+        bool boolean =
+            std::isalpha(static_cast<unsigned char>(item[0])) != 0 && (number == 0 || number == 1);
         if (boolean) {
           value = static_cast<T>(number);
         } else if (error != std::errc() || end != digits.data() + digits.size()) {
@@ -248,7 +254,8 @@ class Reader {
         skip_space();
         size_t start = at_;
         int64_t extent = -1;
-        auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), extent);
+        auto [end, error] =
+            std::from_chars(text_.data() + at_, text_.data() + text_.size(), extent);
         at_ = static_cast<size_t>(end - text_.data());
         if (error != std::errc() || extent < 0) {
           fail("expected an extent", start);
@@ -261,8 +268,8 @@ class Reader {
     return finish_filled(word, shape, fill_item, whole);
   }
 
-  Value finish_filled(std::string_view word, const std::vector<int64_t>& shape, std::string_view item,
-                      bool whole) {
+  Value finish_filled(std::string_view word, const std::vector<int64_t>& shape,
+                      std::string_view item, bool whole) {
     std::optional<DType> given = read_dtype();
     expect_end();
     DType dtype = given.value_or(wanted_.value_or(whole ? whole_dtype(item) : kFloat32));
@@ -276,10 +283,12 @@ class Reader {
         std::mt19937_64 generator(42);
         for (int64_t i = 0; i < count; ++i) {
           double uniform = static_cast<double>(generator() >> 11) * 0x1p-53;
-          Value value = dtype.is_float()  ? Value::scalar_of(dtype, uniform)
-                        : dtype.is_bool() ? Value::scalar(uniform < 0.5)
-                                          : Value::scalar_of(dtype, static_cast<int64_t>(uniform * 100));
-          std::memcpy(bytes + i * static_cast<int64_t>(dtype.size()), value.scalar_data(), dtype.size());
+          Value value = dtype.is_float() ? Value::scalar_of(dtype, uniform)
+                        : dtype.is_bool()
+                            ? Value::scalar(uniform < 0.5)
+                            : Value::scalar_of(dtype, static_cast<int64_t>(uniform * 100));
+          std::memcpy(bytes + i * static_cast<int64_t>(dtype.size()), value.scalar_data(),
+                      dtype.size());
         }
       } else if (count > 0) {
         if (word == "full") {
@@ -304,7 +313,8 @@ class Reader {
     if (path.empty()) fail("expected the name of a .npy or .npz file after @", 0);
     size_t colon = path.rfind(':');
     std::string member;
-    if (colon != std::string::npos && path.find(".npz") != std::string::npos && colon > path.rfind(".npz")) {
+    if (colon != std::string::npos && path.find(".npz") != std::string::npos &&
+        colon > path.rfind(".npz")) {
       member = path.substr(colon + 1);
       path.resize(colon);
     }
@@ -316,8 +326,8 @@ class Reader {
         if (names.size() == 1) return Value(archive.read(names[0]));
         std::string list;
         for (const std::string& name : names) list += " " + name;
-        throw Error(path + " holds " + std::to_string(names.size()) + " arrays; name one as @" + path +
-                    ":NAME, of" + list);
+        throw Error(path + " holds " + std::to_string(names.size()) + " arrays; name one as @" +
+                    path + ":NAME, of" + list);
       }
       return Value(read_npy(path));
     } catch (const Error& error) {
@@ -331,7 +341,8 @@ class Reader {
     if (tensor_ == nullptr || !tensor_->has_rank() || element_count(shape) < kSmall) return;
     std::span<const Dim> dims = tensor_->dims();
     bool fits = dims.size() == shape.size();
-    for (size_t i = 0; fits && i < dims.size(); ++i) fits = !dims[i].is_int() || dims[i].is_int(shape[i]);
+    for (size_t i = 0; fits && i < dims.size(); ++i)
+      fits = !dims[i].is_int() || dims[i].is_int(shape[i]);
     if (!fits) throw Error("the parameter is " + tensor_->str());
   }
 

@@ -18,8 +18,8 @@ struct Argument {
 
 /// Splits `name=V`.
 Argument split_argument(std::string text, int position);
-/// The value. What says no dtype takes that of `type` if it is a tensor with a known one, else int32 for
-/// whole numbers and float32 for others. Throws `Error` that shows the argument.
+/// The value. What says no dtype takes that of `type` if it is a tensor with a known one, else
+/// int32 for whole numbers and float32 for others. Throws `Error` that shows the argument.
 Value read_argument(const Argument& argument, const Type* type);
 
 }  // namespace relay::tool

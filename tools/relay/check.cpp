@@ -99,7 +99,8 @@ void fmt_one(const FmtOptions& options, const std::string& path, Context& contex
 
 void add_check(CLI::App& app, Context& context) {
   auto path = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand("check", "Type a program and print the signatures of its functions.");
+  CLI::App* command =
+      app.add_subcommand("check", "Type a program and print the signatures of its functions.");
   command->add_option("PROGRAM", *path, "File with the program; - is standard input.")->required();
   context.actions[command] = [path] { check(*path); };
 }
@@ -109,9 +110,11 @@ void add_fmt(CLI::App& app, Context& context) {
   CLI::App* command = app.add_subcommand("fmt", "Print a program in its standard form.");
   command->add_option("PROGRAM", options->paths, "Files; - is standard input.")->required();
   auto* write = command->add_flag("-w,--write", options->write, "Rewrite the files in place.");
-  command->add_flag("--check", options->check, "Only say which files differ; exit code 1 if any does.")
+  command
+      ->add_flag("--check", options->check, "Only say which files differ; exit code 1 if any does.")
       ->excludes(write);
-  command->add_flag("--drop-comments", options->drop_comments, "With -w, rewrite files that have comments too.");
+  command->add_flag("--drop-comments", options->drop_comments,
+                    "With -w, rewrite files that have comments too.");
   context.actions[command] = [options, &context] {
     for (const std::string& path : options->paths) fmt_one(*options, path, context);
   };

@@ -22,7 +22,8 @@ Input read_input(const std::string& path) {
   constexpr size_t kMost = size_t{1} << 32;
   if (path != "-") {
     InputFile file(path);
-    if (file.size() > kMost) throw Error(path + " has " + std::to_string(file.size()) + " bytes, too many for a program");
+    if (file.size() > kMost)
+      throw Error(path + " has " + std::to_string(file.size()) + " bytes, too many for a program");
     std::string text(file.size(), '\0');
     file.read_at(0, text.data(), text.size());
     return {path, std::move(text)};
@@ -44,7 +45,8 @@ void report(const std::vector<Diagnostic>& diagnostics) {
 
 void print_out(std::string_view text) {
   size_t written = std::fwrite(text.data(), 1, text.size(), stdout);
-  if (written != text.size() || std::fflush(stdout) != 0) throw Error("cannot write to standard output");
+  if (written != text.size() || std::fflush(stdout) != 0)
+    throw Error("cannot write to standard output");
 }
 
 namespace {
@@ -92,8 +94,8 @@ Progress::Progress(std::string what) {
     std::unique_lock lock(state_->mutex);
     auto wait = 2000ms;
     while (!state_->done.wait_for(lock, wait, [&] { return state_->finished; })) {
-      auto seconds =
-          std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - start);
+      auto seconds = std::chrono::duration_cast<std::chrono::seconds>(
+          std::chrono::steady_clock::now() - start);
       fmt::print(stderr, "\r{} … {} s", what, seconds.count());
       std::fflush(stderr);
       shown = true;

@@ -42,7 +42,8 @@ void add_opt(CLI::App& app, Context& context);
 void add_ops(CLI::App& app, Context& context);
 void add_doc(CLI::App& app, Context& context);
 
-/// Program text from a path, or from standard input for "-". Throws `Error` for what cannot be read.
+/// Program text from a path, or from standard input for "-". Throws `Error` for what cannot be
+/// read.
 struct Input {
   std::string name;
   std::string text;

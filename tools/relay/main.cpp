@@ -37,8 +37,10 @@ int guarded(const std::function<void()>& action) {
     fmt::print(stderr, "error: out of memory\n");
     return kWrong;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "internal error: {}\nThis is a defect of relay; please report it with the program.\n",
-               error.what());
+    fmt::print(
+        stderr,
+        "internal error: {}\nThis is a defect of relay; please report it with the program.\n",
+        error.what());
     return kInternal;
   }
 }
@@ -51,8 +53,10 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", "relay " RELAY_VERSION);
   app.require_subcommand(0, 1);
   app.set_help_flag("-h,--help", "Print this help and exit.");
-  app.footer("Exit codes: 0 success, 1 the program or its data is wrong, 2 wrong usage, 3 the program failed while "
-             "running, 70 a defect of relay.\n`relay help COMMAND` tells more of one command.");
+  app.footer(
+      "Exit codes: 0 success, 1 the program or its data is wrong, 2 wrong usage, 3 the program "
+      "failed while "
+      "running, 70 a defect of relay.\n`relay help COMMAND` tells more of one command.");
   Context context;
   add_run(app, context);
   add_check(app, context);
@@ -92,7 +96,8 @@ int main(int argc, char** argv) {
       fmt::print(stderr, "error: {}\n", no_command(argv[1]));
       return kUsage;
     }
-    std::string hint = app.get_subcommands().empty() ? "" : " " + app.get_subcommands().front()->get_name();
+    std::string hint =
+        app.get_subcommands().empty() ? "" : " " + app.get_subcommands().front()->get_name();
     fmt::print(stderr, "error: {}\nhelp: relay help{}\n", error.what(), hint);
     return kUsage;
   }
@@ -103,7 +108,8 @@ int main(int argc, char** argv) {
       if (!topic.empty()) {
         about = nullptr;
         std::vector<std::string> names = command_names();
-        if (std::find(names.begin(), names.end(), topic) != names.end()) about = app.get_subcommand(topic);
+        if (std::find(names.begin(), names.end(), topic) != names.end())
+          about = app.get_subcommand(topic);
         if (about == nullptr) throw UsageError(no_command(topic));
       }
       // Not App::help(), which would print the help of `help`.

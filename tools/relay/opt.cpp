@@ -26,8 +26,10 @@ struct OptOptions {
 void list_passes() {
   std::string text;
   for (const PassRegistration* pass : all_passes()) {
-    text += fmt::format("{:32} level {}  {}\n", pass->info.name.view(), pass->info.opt_level, pass->info.doc);
-    for (const auto& option : pass->options) text += fmt::format("{:34}{}: {}\n", "", option.name, option.doc);
+    text += fmt::format("{:32} level {}  {}\n", pass->info.name.view(), pass->info.opt_level,
+                        pass->info.doc);
+    for (const auto& option : pass->options)
+      text += fmt::format("{:34}{}: {}\n", "", option.name, option.doc);
   }
   print_out(text);
 }
@@ -55,10 +57,12 @@ void opt(const OptOptions& options) {
   context.diagnostics = &sink;
   if (options.print_changed) {
     context.instruments.push_back(
-        {"print-changed", {}, [](const Module& before, const Module& after, const PassInfo& info, double seconds) {
+        {"print-changed",
+         {},
+         [](const Module& before, const Module& after, const PassInfo& info, double seconds) {
            bool changed = !same_functions(before, after) && !structural_equal(before, after);
-           print_out(fmt::format("// {}: {} ({:.3f} ms)\n", info.name.view(), changed ? "changed" : "unchanged",
-                                 1000 * seconds));
+           print_out(fmt::format("// {}: {} ({:.3f} ms)\n", info.name.view(),
+                                 changed ? "changed" : "unchanged", 1000 * seconds));
            if (changed) print_out(print_module(after) + "\n");
          }});
   }
@@ -80,11 +84,14 @@ void add_opt(CLI::App& app, Context& context) {
   auto options = std::make_shared<OptOptions>();
   CLI::App* command = app.add_subcommand("opt", "Apply passes to a program and print the result.");
   command->add_option("PROGRAM", options->program, "File with the program; - is standard input.");
-  auto* passes = command->add_option("--passes", options->passes, "Passes, separated by commas, e.g. FoldConstant,DeadCodeElimination(inline_once=True).");
+  auto* passes = command->add_option(
+      "--passes", options->passes,
+      "Passes, separated by commas, e.g. FoldConstant,DeadCodeElimination(inline_once=True).");
   command->add_option("--level", options->level, "Run the standard passes of a level, 0 to 4.")
       ->check(CLI::Range(0, 4))
       ->excludes(passes);
-  command->add_flag("--print-changed", options->print_changed, "Print the program after each pass that changed it.");
+  command->add_flag("--print-changed", options->print_changed,
+                    "Print the program after each pass that changed it.");
   command->add_flag("--list", options->list, "List the passes.");
   context.actions[command] = [options] { opt(*options); };
 }

@@ -58,19 +58,22 @@ const Module::FunctionEntry& find_entry(const Module& module, const std::string&
     throw Error("the program has no @main; choose a function with --entry, of " + list);
   }
   Diagnostic diagnostic = Diagnostic::error("there is no function @" + name);
-  for (const std::string& near : nearest_names(name, names)) diagnostic.help("did you mean @" + near + "?");
+  for (const std::string& near : nearest_names(name, names))
+    diagnostic.help("did you mean @" + near + "?");
   throw Error(std::move(diagnostic));
 }
 
-// One value for each parameter of the entry: from files by name, from `name=V` by name, the rest in order.
-std::vector<Value> bind_arguments(const Function& function, const std::string& entry, const Type* signature,
-                                  const RunOptions& options) {
+// One value for each parameter of the entry: from files by name, from `name=V` by name, the rest in
+// order.
+std::vector<Value> bind_arguments(const Function& function, const std::string& entry,
+                                  const Type* signature, const RunOptions& options) {
   std::vector<std::string> names;
   for (const VarRef& param : function.params()) names.push_back(param->name().str());
   std::vector<Value> values(names.size());
   std::vector<const Type*> types(names.size(), nullptr);
   if (const auto* type = signature == nullptr ? nullptr : signature->as<FuncType>()) {
-    for (size_t i = 0; i < types.size() && i < type->params().size(); ++i) types[i] = type->params()[i].get();
+    for (size_t i = 0; i < types.size() && i < type->params().size(); ++i)
+      types[i] = type->params()[i].get();
   }
   auto position = [&](const std::string& name) {
     return static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin());
@@ -95,14 +98,15 @@ std::vector<Value> bind_arguments(const Function& function, const std::string& e
     }
     size_t i = position(*argument.name);
     if (i == names.size()) {
-      Diagnostic diagnostic =
-          Diagnostic::error("@" + entry + " has no parameter " + *argument.name + " (--arg " + options.args[k] + ")");
+      Diagnostic diagnostic = Diagnostic::error(
+          "@" + entry + " has no parameter " + *argument.name + " (--arg " + options.args[k] + ")");
       for (const std::string& near : nearest_names(*argument.name, names)) {
         diagnostic.help("did you mean " + near + "?");
       }
       throw Error(std::move(diagnostic));
     }
-    if (by_name[i]) throw Error("%" + names[i] + " is given twice, the second time by --arg " + options.args[k]);
+    if (by_name[i])
+      throw Error("%" + names[i] + " is given twice, the second time by --arg " + options.args[k]);
     by_name[i] = true;
     values[i] = read_argument(argument, types[i]);
   }
@@ -199,13 +203,17 @@ void run(const RunOptions& options) {
 void add_run(CLI::App& app, Context& context) {
   auto options = std::make_shared<RunOptions>();
   CLI::App* command = app.add_subcommand("run", "Run a program.");
-  command->add_option("PROGRAM", options->program, "File with the program; - is standard input.")->required();
-  command->add_option("--entry", options->entry, "Function to run; @main by default, else the only one.");
+  command->add_option("PROGRAM", options->program, "File with the program; - is standard input.")
+      ->required();
+  command->add_option("--entry", options->entry,
+                      "Function to run; @main by default, else the only one.");
   command
-      ->add_option("--arg", options->args,
-                   "Argument, in order or as NAME=V. V is a number, True, False or nested lists of them, with an "
-                   "optional dtype (3:int64), ones(2,3), zeros(2,3), full(1.5, 2,3), random(2,3), @x.npy or "
-                   "@x.npz:NAME.")
+      ->add_option(
+          "--arg", options->args,
+          "Argument, in order or as NAME=V. V is a number, True, False or nested lists of them, "
+          "with an "
+          "optional dtype (3:int64), ones(2,3), zeros(2,3), full(1.5, 2,3), random(2,3), @x.npy or "
+          "@x.npz:NAME.")
       ->expected(1)
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);

@@ -20,8 +20,9 @@ TypeRef infer_cast_like(const RelationCall& call) {
 TypeRef infer_reinterpret(const RelationCall& call) {
   te::TensorInfo data = call.tensor(0);
   DType dtype = call.attrs<CastAttrs>().dtype;
-  call.require(data.dtype.size() == dtype.size() && !dtype.is_bool() && !data.dtype.is_bool(),
-               "cannot read the bits of " + call.input(0)->str() + " as " + std::string(dtype.name()));
+  call.require(
+      data.dtype.size() == dtype.size() && !dtype.is_bool() && !data.dtype.is_bool(),
+      "cannot read the bits of " + call.input(0)->str() + " as " + std::string(dtype.name()));
   return TensorType::make(data.dims, dtype);
 }
 
@@ -43,14 +44,15 @@ TypeRef infer_clip(const RelationCall& call) {
   return call.input(0);
 }
 
-// A bound in the data's dtype. Fractions of integer bounds are dropped; a bound beyond the dtype's range
-// becomes its end.
+// A bound in the data's dtype. Fractions of integer bounds are dropped; a bound beyond the dtype's
+// range becomes its end.
 Scalar clip_bound(double bound, DType dtype) {
   if (dtype.is_float()) return te::constant(bound, dtype);
   double truncated = std::trunc(bound);
   return dispatch(dtype, [&](auto tag) -> Scalar {
     using T = ComputeType<typename decltype(tag)::type>;
-    if (truncated <= static_cast<double>(std::numeric_limits<T>::lowest())) return te::lowest(dtype);
+    if (truncated <= static_cast<double>(std::numeric_limits<T>::lowest()))
+      return te::lowest(dtype);
     if (truncated >= static_cast<double>(std::numeric_limits<T>::max())) return te::highest(dtype);
     return te::constant(static_cast<int64_t>(truncated), dtype);
   });
@@ -69,8 +71,8 @@ TypeRef infer_where(const RelationCall& call) {
   te::TensorInfo condition = call.tensor(0);
   te::TensorInfo x = call.tensor(1);
   te::TensorInfo y = call.tensor(2);
-  call.require(x.dtype == y.dtype, "both branches must have one dtype, found " + call.input(1)->str() +
-                                       " and " + call.input(2)->str());
+  call.require(x.dtype == y.dtype, "both branches must have one dtype, found " +
+                                       call.input(1)->str() + " and " + call.input(2)->str());
   std::string message = "shapes " + shape_str(condition.dims) + ", " + shape_str(x.dims) + " and " +
                         shape_str(y.dims) + " do not broadcast";
   auto branches = broadcast_shapes(x.dims, y.dims);
@@ -118,7 +120,9 @@ void compute_fixed_point(const OpCall& call, te::Builder& b) {
 }
 
 RELAY_OP("cast")
-    .doc("Conversion to another dtype: to integers floats truncate, integers wrap; non-zero is True.")
+    .doc(
+        "Conversion to another dtype: to integers floats truncate, integers wrap; non-zero is "
+        "True.")
     .input("data", "Tensor.")
     .attrs<CastAttrs>()
     .relation(infer_cast)

@@ -78,28 +78,24 @@ TypeRef infer_predicate(const RelationCall& call) {
 
 const Relation* identity_relation(DTypeClass dtypes) {
   if (dtypes == DTypeClass::kAny) return identity_relation();
-  return restricted("Identity", Relation::Form::kIdentity, dtypes,
-                    infer_identity_of<DTypeClass::kNumeric>, infer_identity_of<DTypeClass::kFloat>,
-                    infer_identity_of<DTypeClass::kInteger>,
-                    infer_identity_of<DTypeClass::kIntegerOrBool>,
-                    infer_identity_of<DTypeClass::kBool>);
+  return restricted(
+      "Identity", Relation::Form::kIdentity, dtypes, infer_identity_of<DTypeClass::kNumeric>,
+      infer_identity_of<DTypeClass::kFloat>, infer_identity_of<DTypeClass::kInteger>,
+      infer_identity_of<DTypeClass::kIntegerOrBool>, infer_identity_of<DTypeClass::kBool>);
 }
 const Relation* broadcast_relation(DTypeClass dtypes) {
   if (dtypes == DTypeClass::kAny) return broadcast_relation();
-  return restricted("Broadcast", Relation::Form::kBroadcast, dtypes,
-                    infer_broadcast_of<DTypeClass::kNumeric>,
-                    infer_broadcast_of<DTypeClass::kFloat>,
-                    infer_broadcast_of<DTypeClass::kInteger>,
-                    infer_broadcast_of<DTypeClass::kIntegerOrBool>,
-                    infer_broadcast_of<DTypeClass::kBool>);
+  return restricted(
+      "Broadcast", Relation::Form::kBroadcast, dtypes, infer_broadcast_of<DTypeClass::kNumeric>,
+      infer_broadcast_of<DTypeClass::kFloat>, infer_broadcast_of<DTypeClass::kInteger>,
+      infer_broadcast_of<DTypeClass::kIntegerOrBool>, infer_broadcast_of<DTypeClass::kBool>);
 }
 const Relation* compare_relation(DTypeClass dtypes) {
   if (dtypes == DTypeClass::kAny) return compare_relation();
-  return restricted("BroadcastComp", Relation::Form::kCompare, dtypes,
-                    infer_compare_of<DTypeClass::kNumeric>, infer_compare_of<DTypeClass::kFloat>,
-                    infer_compare_of<DTypeClass::kInteger>,
-                    infer_compare_of<DTypeClass::kIntegerOrBool>,
-                    infer_compare_of<DTypeClass::kBool>);
+  return restricted(
+      "BroadcastComp", Relation::Form::kCompare, dtypes, infer_compare_of<DTypeClass::kNumeric>,
+      infer_compare_of<DTypeClass::kFloat>, infer_compare_of<DTypeClass::kInteger>,
+      infer_compare_of<DTypeClass::kIntegerOrBool>, infer_compare_of<DTypeClass::kBool>);
 }
 const Relation* predicate_relation() {
   static const Relation* relation =
@@ -130,9 +126,8 @@ OpBuilder& declare_binary(std::string_view name, std::string doc, const Relation
       .compute([f = std::move(f)](const OpCall& call, te::Builder& b) {
         te::Tensor lhs = b.input(0);
         te::Tensor rhs = b.input(1);
-        b.output(b.map(call.result().dims, [&](te::Indices i) {
-          return f(lhs.broadcast(i), rhs.broadcast(i));
-        }));
+        b.output(b.map(call.result().dims,
+                       [&](te::Indices i) { return f(lhs.broadcast(i), rhs.broadcast(i)); }));
       });
 }
 

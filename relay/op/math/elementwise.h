@@ -11,7 +11,8 @@ namespace relay {
 /// Dtypes that an elementwise operator accepts.
 enum class DTypeClass : uint8_t { kAny, kNumeric, kFloat, kInteger, kIntegerOrBool, kBool };
 
-/// Identity (Broadcast, BroadcastComp) restricted to a class of dtypes; `kAny` is the plain relation.
+/// Identity (Broadcast, BroadcastComp) restricted to a class of dtypes; `kAny` is the plain
+/// relation.
 const Relation* identity_relation(DTypeClass dtypes);
 const Relation* broadcast_relation(DTypeClass dtypes);
 const Relation* compare_relation(DTypeClass dtypes);

@@ -13,12 +13,14 @@ TypeRef infer_along_axis(const RelationCall& call, int64_t wanted, const char* w
   te::TensorInfo data = call.tensor(0);
   te::TensorInfo vector = call.tensor(1);
   auto axis = static_cast<size_t>(normalize_axis(call, wanted, data.rank()));
-  call.require(vector.rank() == 1, std::string(what) + " must be a vector, found " + call.input(1)->str());
-  call.require(vector.dtype == data.dtype, "dtypes of " + call.input(0)->str() + " and " +
-                                               call.input(1)->str() + " differ");
+  call.require(vector.rank() == 1,
+               std::string(what) + " must be a vector, found " + call.input(1)->str());
+  call.require(vector.dtype == data.dtype,
+               "dtypes of " + call.input(0)->str() + " and " + call.input(1)->str() + " differ");
   call.require_equal(data.dims[axis], vector.dims[0],
-                     std::string(what) + " of " + vector.dims[0].str() + " elements does not fit axis " +
-                         std::to_string(axis) + " of " + shape_str(data.dims));
+                     std::string(what) + " of " + vector.dims[0].str() +
+                         " elements does not fit axis " + std::to_string(axis) + " of " +
+                         shape_str(data.dims));
   return call.input(0);
 }
 
@@ -79,7 +81,8 @@ TypeRef infer_softmax(const RelationCall& call) {
   return call.input(0);
 }
 
-// A row program: the row's maximum, the sum of exponentials, then the elements, in float32 at least.
+// A row program: the row's maximum, the sum of exponentials, then the elements, in float32 at
+// least.
 void compute_softmax(const OpCall& call, te::Builder& b, bool logarithm) {
   te::Tensor data = b.input(0);
   size_t axis = position(call.attrs<SoftmaxAttrs>().axis, data.rank());
@@ -92,9 +95,8 @@ void compute_softmax(const OpCall& call, te::Builder& b, bool logarithm) {
     at.insert(at.begin() + static_cast<std::ptrdiff_t>(axis), k);
     return te::cast(data(at), dtype);
   };
-  te::Tensor largest = b.map(outer, [&](Indices i) {
-    return b.max(row, [&](Indices k) { return element(i, k[0]); });
-  });
+  te::Tensor largest = b.map(
+      outer, [&](Indices i) { return b.max(row, [&](Indices k) { return element(i, k[0]); }); });
   te::Tensor total = b.map(outer, [&](Indices i) {
     return b.sum(row, [&](Indices k) { return te::exp(element(i, k[0]) - largest(i)); });
   });
@@ -176,8 +178,10 @@ RELAY_OP("nn.log_softmax")
     .compute([](const OpCall& call, te::Builder& b) { compute_softmax(call, b, true); });
 
 RELAY_OP("nn.dropout")
-    .doc("In training, random elements set to 0 and the rest scaled up; here, at inference, the data and a mask of "
-         "ones.")
+    .doc(
+        "In training, random elements set to 0 and the rest scaled up; here, at inference, the "
+        "data and a mask of "
+        "ones.")
     .input("data", "Tensor of floats.")
     .attrs<DropoutAttrs>()
     .relation(infer_dropout)

@@ -8,8 +8,8 @@ namespace {
 using te::Indices;
 using te::Scalar;
 
-// Dtype of a product: the given one, or the operands' common one. Operands of two integer dtypes need it
-// given.
+// Dtype of a product: the given one, or the operands' common one. Operands of two integer dtypes
+// need it given.
 DType product_dtype(const RelationCall& call, DType a, DType b, std::optional<DType> out) {
   bool integers = a.is_integer() && b.is_integer();
   call.require(a == b || (integers && out), "dtypes " + std::string(a.name()) + " and " +
@@ -20,14 +20,17 @@ DType product_dtype(const RelationCall& call, DType a, DType b, std::optional<DT
 }
 
 // Narrow floats are accumulated in float32.
-DType accumulator(DType result) { return result.is_float() && result.bits < 32 ? kFloat32 : result; }
+DType accumulator(DType result) {
+  return result.is_float() && result.bits < 32 ? kFloat32 : result;
+}
 
 TypeRef infer_dense(const RelationCall& call) {
   te::TensorInfo data = call.tensor(0);
   te::TensorInfo weight = call.tensor(1);
   const auto& attrs = call.attrs<DenseAttrs>();
   call.require(data.rank() >= 1, "data must have rank 1 or more, found " + call.input(0)->str());
-  call.require(weight.rank() == 2, "weight must be a matrix (units, inner), found " + call.input(1)->str());
+  call.require(weight.rank() == 2,
+               "weight must be a matrix (units, inner), found " + call.input(1)->str());
   call.require_equal(data.dims.back(), weight.dims[1],
                      "the inner extents of data " + shape_str(data.dims) + " and weight " +
                          shape_str(weight.dims) + " differ");
@@ -76,12 +79,13 @@ TypeRef infer_product(const RelationCall& call, std::vector<Dim> batch, bool tra
   Dim inner_a = a.dims[a.rank() - (transpose_a ? 2 : 1)];
   Dim inner_b = b.dims[b.rank() - (transpose_b ? 1 : 2)];
   Dim columns = b.dims[b.rank() - (transpose_b ? 2 : 1)];
-  call.require_equal(inner_a, inner_b, "the inner extents of " + shape_str(a.dims) + " and " +
-                                           shape_str(b.dims) + " differ: " + inner_a.str() + " and " +
-                                           inner_b.str());
+  call.require_equal(inner_a, inner_b,
+                     "the inner extents of " + shape_str(a.dims) + " and " + shape_str(b.dims) +
+                         " differ: " + inner_a.str() + " and " + inner_b.str());
   if (units) {
-    call.require_equal(columns, Dim(*units), "units is " + std::to_string(*units) + ", the operand " +
-                                                 shape_str(b.dims) + " gives " + columns.str());
+    call.require_equal(columns, Dim(*units),
+                       "units is " + std::to_string(*units) + ", the operand " + shape_str(b.dims) +
+                           " gives " + columns.str());
   }
   DType dtype = product_dtype(call, a.dtype, b.dtype, out);
   batch.push_back(rows);
@@ -97,7 +101,8 @@ TypeRef infer_matmul(const RelationCall& call) {
   call.require(a.rank() >= 2 && (a.rank() == 2 || !attrs.transpose_a),
                "tensor_a must be a matrix, found " + call.input(0)->str());
   std::vector<Dim> batch(a.dims.begin(), a.dims.end() - 2);
-  return infer_product(call, batch, attrs.transpose_a, attrs.transpose_b, *attrs.units, attrs.out_dtype);
+  return infer_product(call, batch, attrs.transpose_a, attrs.transpose_b, *attrs.units,
+                       attrs.out_dtype);
 }
 
 TypeRef infer_batch_matmul(const RelationCall& call) {
@@ -105,10 +110,11 @@ TypeRef infer_batch_matmul(const RelationCall& call) {
   te::TensorInfo b = call.tensor(1);
   const auto& attrs = call.attrs<BatchMatmulAttrs>();
   call.require(a.rank() == 3 && b.rank() == 3, "both operands must have rank 3, found " +
-                                                   call.input(0)->str() + " and " + call.input(1)->str());
+                                                   call.input(0)->str() + " and " +
+                                                   call.input(1)->str());
   auto batch = broadcast(a.dims[0], b.dims[0]);
-  call.require(batch.has_value(), "the batches of " + shape_str(a.dims) + " and " + shape_str(b.dims) +
-                                      " do not broadcast");
+  call.require(batch.has_value(), "the batches of " + shape_str(a.dims) + " and " +
+                                      shape_str(b.dims) + " do not broadcast");
   return infer_product(call, {*batch}, attrs.transpose_a, attrs.transpose_b, std::nullopt,
                        attrs.out_dtype);
 }
@@ -123,13 +129,15 @@ void compute_product(const OpCall& call, te::Builder& b, bool transpose_a, bool 
     size_t batch = i.size() - 2;
     auto operand = [&](const te::Tensor& tensor, Scalar row, Scalar column, bool transposed) {
       std::vector<Scalar> at;
-      for (size_t k = 0; k + 2 < tensor.rank(); ++k) at.push_back(i[batch - (tensor.rank() - 2) + k]);
+      for (size_t k = 0; k + 2 < tensor.rank(); ++k)
+        at.push_back(i[batch - (tensor.rank() - 2) + k]);
       at.push_back(transposed ? column : row);
       at.push_back(transposed ? row : column);
       return te::cast(tensor.broadcast(at), sum_dtype);
     };
     Scalar total = b.sum(inner, [&](Indices k) {
-      return operand(lhs, i[batch], k[0], transpose_a) * operand(rhs, k[0], i[batch + 1], transpose_b);
+      return operand(lhs, i[batch], k[0], transpose_a) *
+             operand(rhs, k[0], i[batch + 1], transpose_b);
     });
     return te::cast(total, result.dtype);
   }));

@@ -20,7 +20,8 @@ struct MatmulAttrs {
   std::optional<DType> out_dtype;
   bool transpose_a = false;
   bool transpose_b = false;
-  RELAY_ATTRS(MatmulAttrs, (units, "Columns of the result; None takes them from the operand's type."),
+  RELAY_ATTRS(MatmulAttrs,
+              (units, "Columns of the result; None takes them from the operand's type."),
               (out_dtype, "Dtype of the products' sum and of the result; the data's by default."),
               (transpose_a, "The first operand is stored transposed."),
               (transpose_b, "The second operand is stored transposed."))
@@ -67,16 +68,19 @@ struct LayerNormAttrs {
   double epsilon = 1e-5;
   bool center = true;
   bool scale = true;
-  RELAY_ATTRS(LayerNormAttrs, (axis, "Axis to normalise over."), (epsilon, "Added to the variance."),
-              (center, "Add beta."), (scale, "Multiply by gamma."))
+  RELAY_ATTRS(LayerNormAttrs, (axis, "Axis to normalise over."),
+              (epsilon, "Added to the variance."), (center, "Add beta."),
+              (scale, "Multiply by gamma."))
 };
 struct InstanceNormAttrs {
   int64_t axis = 1;
   double epsilon = 1e-5;
   bool center = true;
   bool scale = true;
-  RELAY_ATTRS(InstanceNormAttrs, (axis, "Channel axis; axis 0 is the batch, the others are normalised over."),
-              (epsilon, "Added to the variance."), (center, "Add beta."), (scale, "Multiply by gamma."))
+  RELAY_ATTRS(InstanceNormAttrs,
+              (axis, "Channel axis; axis 0 is the batch, the others are normalised over."),
+              (epsilon, "Added to the variance."), (center, "Add beta."),
+              (scale, "Multiply by gamma."))
 };
 struct GroupNormAttrs {
   int64_t num_groups = 0;

@@ -15,19 +15,23 @@ size_t position(int64_t axis, size_t rank) {
 }
 
 // Inputs `first`… must be vectors of the extent of the channel axis.
-size_t check_channels(const RelationCall& call, int64_t wanted, std::initializer_list<const char*> names) {
+size_t check_channels(const RelationCall& call, int64_t wanted,
+                      std::initializer_list<const char*> names) {
   te::TensorInfo data = call.tensor(0);
   call.require(data.dtype.is_float(), "needs floats, found " + call.input(0)->str());
   auto axis = static_cast<size_t>(normalize_axis(call, wanted, data.rank()));
   size_t i = 1;
   for (const char* name : names) {
     te::TensorInfo vector = call.tensor(i);
-    call.require(vector.rank() == 1, std::string(name) + " must be a vector, found " + call.input(i)->str());
-    call.require(vector.dtype == data.dtype, std::string(name) + " must have the data's dtype, found " +
-                                                 call.input(0)->str() + " and " + call.input(i)->str());
+    call.require(vector.rank() == 1,
+                 std::string(name) + " must be a vector, found " + call.input(i)->str());
+    call.require(vector.dtype == data.dtype,
+                 std::string(name) + " must have the data's dtype, found " + call.input(0)->str() +
+                     " and " + call.input(i)->str());
     call.require_equal(data.dims[axis], vector.dims[0],
-                       std::string(name) + " of " + vector.dims[0].str() + " elements does not fit axis " +
-                           std::to_string(axis) + " of " + shape_str(data.dims));
+                       std::string(name) + " of " + vector.dims[0].str() +
+                           " elements does not fit axis " + std::to_string(axis) + " of " +
+                           shape_str(data.dims));
     ++i;
   }
   return axis;
@@ -40,7 +44,8 @@ TypeRef expect_channels(const RelationCall& call, size_t) {
 }
 
 TypeRef infer_batch_norm(const RelationCall& call) {
-  check_channels(call, call.attrs<BatchNormAttrs>().axis, {"gamma", "beta", "moving_mean", "moving_var"});
+  check_channels(call, call.attrs<BatchNormAttrs>().axis,
+                 {"gamma", "beta", "moving_mean", "moving_var"});
   return TupleType::make({call.input(0), call.input(3), call.input(4)});
 }
 TypeRef infer_layer_norm(const RelationCall& call) {
@@ -56,10 +61,12 @@ TypeRef infer_group_norm(const RelationCall& call) {
   const auto& attrs = call.attrs<GroupNormAttrs>();
   size_t axis = check_channels(call, attrs.axis, {"gamma", "beta"});
   call.require(axis > 0, "axis 0 is the batch and cannot be the channel axis");
-  call.require(attrs.num_groups > 0, "num_groups must be positive, found " + std::to_string(attrs.num_groups));
+  call.require(attrs.num_groups > 0,
+               "num_groups must be positive, found " + std::to_string(attrs.num_groups));
   Dim channels = call.tensor(0).dims[axis];
   call.require(!channels.is_int() || channels.as_int() % attrs.num_groups == 0,
-               channels.str() + " channels do not divide into " + std::to_string(attrs.num_groups) + " groups");
+               channels.str() + " channels do not divide into " + std::to_string(attrs.num_groups) +
+                   " groups");
   return call.input(0);
 }
 
@@ -75,7 +82,8 @@ void compute_batch_norm(const OpCall& call, te::Builder& b) {
   DType dtype = data.dtype().bits < 32 ? kFloat32 : data.dtype();
   b.output(b.map(data.dims(), [&](Indices i) {
     auto channel = [&](const te::Tensor& vector) { return te::cast(vector({i[axis]}), dtype); };
-    Scalar value = (te::cast(data(i), dtype) - channel(mean)) / te::sqrt(channel(variance) + attrs.epsilon);
+    Scalar value =
+        (te::cast(data(i), dtype) - channel(mean)) / te::sqrt(channel(variance) + attrs.epsilon);
     if (attrs.scale) value = value * channel(gamma);
     if (attrs.center) value = value + channel(beta);
     return te::cast(value, data.dtype());
@@ -114,7 +122,8 @@ void compute_layer_norm(const OpCall& call, te::Builder& b) {
   b.output(b.map(data.dims(), [&](Indices i) {
     std::vector<Scalar> rest(i.begin(), i.end());
     rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(axis));
-    Scalar value = (te::cast(data(i), dtype) - mean(rest)) * te::rsqrt(variance(rest) + attrs.epsilon);
+    Scalar value =
+        (te::cast(data(i), dtype) - mean(rest)) * te::rsqrt(variance(rest) + attrs.epsilon);
     if (attrs.scale) value = value * te::cast(gamma({i[axis]}), dtype);
     if (attrs.center) value = value + te::cast(beta({i[axis]}), dtype);
     return te::cast(value, data.dtype());
@@ -131,7 +140,8 @@ ExprRef float_constant(double value, DType dtype) {
   return make_constant(std::move(array));
 }
 
-ExprRef reduce_call(std::string_view name, std::initializer_list<ExprRef> args, std::vector<int64_t> axes) {
+ExprRef reduce_call(std::string_view name, std::initializer_list<ExprRef> args,
+                    std::vector<int64_t> axes) {
   if (name == "variance") {
     VarianceAttrs attrs;
     attrs.axis = std::move(axes);
@@ -148,7 +158,8 @@ ExprRef reduce_call(std::string_view name, std::initializer_list<ExprRef> args, 
 ExprRef normalized(const ExprRef& x, std::vector<int64_t> axes, double epsilon, DType dtype) {
   ExprRef mean = reduce_call("mean", {x}, axes);
   ExprRef variance = reduce_call("variance", {x, mean}, std::move(axes));
-  ExprRef denominator = call_op("sqrt", {call_op("add", {variance, float_constant(epsilon, dtype)})});
+  ExprRef denominator =
+      call_op("sqrt", {call_op("add", {variance, float_constant(epsilon, dtype)})});
   return call_op("divide", {call_op("subtract", {x, mean}), denominator});
 }
 
@@ -162,7 +173,8 @@ ExprRef along(const ExprRef& vector, size_t axis, size_t rank) {
   return call_op("expand_dims", {vector}, Attrs::make(attrs));
 }
 
-ExprRef scaled(ExprRef value, std::span<const ExprRef> args, bool scale, bool center, size_t axis, size_t rank) {
+ExprRef scaled(ExprRef value, std::span<const ExprRef> args, bool scale, bool center, size_t axis,
+               size_t rank) {
   if (scale) value = call_op("multiply", {value, along(args[1], axis, rank)});
   if (center) value = call_op("add", {value, along(args[2], axis, rank)});
   return value;
@@ -225,8 +237,10 @@ ExprRef expand_l2_normalize(const OpCall& call, std::span<const ExprRef> args) {
 }
 
 RELAY_OP("nn.batch_norm")
-    .doc("(x - mean) / sqrt(variance + epsilon) * gamma + beta for each channel, with given statistics; gives the "
-         "result and the statistics.")
+    .doc(
+        "(x - mean) / sqrt(variance + epsilon) * gamma + beta for each channel, with given "
+        "statistics; gives the "
+        "result and the statistics.")
     .input("data", "Tensor of floats.")
     .input("gamma", "Scale for each channel.")
     .input("beta", "Offset for each channel.")

@@ -27,8 +27,7 @@ std::vector<Dim> padded_dims(const RelationCall& call, const te::TensorInfo& dat
     constexpr int64_t kLargest = int64_t{1} << 40;
     call.require(before >= 0 && after >= 0 && before <= kLargest && after <= kLargest,
                  where + " must not be negative nor more than 2^40, found [" +
-                                                std::to_string(before) + ", " +
-                                                std::to_string(after) + "]");
+                     std::to_string(before) + ", " + std::to_string(after) + "]");
     Dim extent = data.dims[i];
     if (mode != "constant" && extent.is_int()) {
       int64_t most = mode == "edge"        ? (extent.as_int() > 0 ? before + after : 0)

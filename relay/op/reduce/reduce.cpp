@@ -77,10 +77,10 @@ TypeRef infer_reduce(const RelationCall& call, std::optional<DType> result = {},
   if (needs_element) {
     std::vector<Dim> folded = folded_dims(data.dims, reduced);
     auto zero = [](Dim dim) { return dim.is_int(0); };
-    call.require(std::none_of(folded.begin(), folded.end(), zero) ||
-                     std::any_of(kept.begin(), kept.end(), zero),
-                 "nothing to choose from: a reduced axis of " + shape_str(data.dims) +
-                     " has extent 0");
+    call.require(
+        std::none_of(folded.begin(), folded.end(), zero) ||
+            std::any_of(kept.begin(), kept.end(), zero),
+        "nothing to choose from: a reduced axis of " + shape_str(data.dims) + " has extent 0");
   }
   return TensorType::make(kept, result.value_or(data.dtype));
 }
@@ -97,7 +97,9 @@ TypeRef infer_logic(const RelationCall& call) {
   call.require(call.tensor(0).dtype.is_bool(), "needs dtype bool, found " + call.input(0)->str());
   return infer_reduce<ReduceAttrs>(call);
 }
-TypeRef infer_arg(const RelationCall& call) { return infer_reduce<ArgReduceAttrs>(call, kInt32, true); }
+TypeRef infer_arg(const RelationCall& call) {
+  return infer_reduce<ArgReduceAttrs>(call, kInt32, true);
+}
 TypeRef infer_variance(const RelationCall& call) {
   te::TensorInfo data = call.tensor(0);
   te::TensorInfo mean = call.tensor(1);
@@ -105,9 +107,9 @@ TypeRef infer_variance(const RelationCall& call) {
                "data and mean must be of one floating-point dtype, found " + call.input(0)->str() +
                    " and " + call.input(1)->str());
   auto joined = broadcast_shapes(data.dims, mean.dims);
-  call.require(joined && joined->size() == data.rank(),
-               "the mean's shape " + shape_str(mean.dims) + " does not broadcast to the data's " +
-                   shape_str(data.dims));
+  call.require(joined && joined->size() == data.rank(), "the mean's shape " + shape_str(mean.dims) +
+                                                            " does not broadcast to the data's " +
+                                                            shape_str(data.dims));
   return infer_reduce<VarianceAttrs>(call);
 }
 
@@ -174,8 +176,8 @@ void compute_variance(const OpCall& call, te::Builder& b) {
   b.output(b.map(call.result().dims, [&](Indices outer) {
     Scalar total = b.sum(folded, [&](Indices inner) {
       std::vector<Scalar> index = data_index(outer, inner, reduced, attrs.keepdims);
-      Scalar difference = te::cast(data(index), accumulator) -
-                          te::cast(mean.broadcast(index), accumulator);
+      Scalar difference =
+          te::cast(data(index), accumulator) - te::cast(mean.broadcast(index), accumulator);
       return difference * difference;
     });
     Scalar count = te::cast(element_count(folded), accumulator);
@@ -184,8 +186,8 @@ void compute_variance(const OpCall& call, te::Builder& b) {
   }));
 }
 
-// The flat index, over the searched axes in order, of the first (or last) extreme element. Not-a-number
-// counts as extreme, as in NumPy.
+// The flat index, over the searched axes in order, of the first (or last) extreme element.
+// Not-a-number counts as extreme, as in NumPy.
 void compute_arg(const OpCall& call, te::Builder& b, bool is_max) {
   const auto& attrs = call.attrs<ArgReduceAttrs>();
   te::Tensor data = b.input(0);
@@ -204,7 +206,8 @@ void compute_arg(const OpCall& call, te::Builder& b, bool is_max) {
         folded,
         [&](Indices inner) -> std::vector<Scalar> {
           Scalar flat = te::index_constant(0);
-          for (size_t k = 0; k < folded.size(); ++k) flat = flat * te::from_dim(folded[k]) + inner[k];
+          for (size_t k = 0; k < folded.size(); ++k)
+            flat = flat * te::from_dim(folded[k]) + inner[k];
           return {te::cast(data(data_index(outer, inner, reduced, attrs.keepdims)), dtype), flat};
         },
         [&](std::span<const Scalar> l, std::span<const Scalar> r) -> std::vector<Scalar> {

@@ -10,11 +10,13 @@ namespace {
 using te::Indices;
 using te::Scalar;
 
-std::vector<Dim> shape_attr(const RelationCall& call, const std::optional<std::vector<int64_t>>& shape) {
+std::vector<Dim> shape_attr(const RelationCall& call,
+                            const std::optional<std::vector<int64_t>>& shape) {
   call.require(shape.has_value(), "the shape is missing");
   std::vector<Dim> dims;
   for (int64_t extent : *shape) {
-    call.require(extent >= 0 && extent <= kLargestExtent, "an extent of the shape is " + std::to_string(extent));
+    call.require(extent >= 0 && extent <= kLargestExtent,
+                 "an extent of the shape is " + std::to_string(extent));
     dims.emplace_back(extent);
   }
   return dims;
@@ -51,8 +53,9 @@ TypeRef infer_broadcast_to_like(const RelationCall& call) {
   call.require(joined && joined->size() == like.rank(),
                "shape " + shape_str(data.dims) + " does not broadcast to " + shape_str(like.dims));
   for (size_t i = 0; i < like.rank(); ++i) {
-    call.require_equal((*joined)[i], like.dims[i],
-                       "shape " + shape_str(data.dims) + " does not broadcast to " + shape_str(like.dims));
+    call.require_equal(
+        (*joined)[i], like.dims[i],
+        "shape " + shape_str(data.dims) + " does not broadcast to " + shape_str(like.dims));
   }
   return call.input(1);
 }
@@ -78,7 +81,8 @@ void compute_full(const OpCall& call, te::Builder& b, size_t fill_input) {
 
 TypeRef infer_full_like(const RelationCall& call) {
   call.tensor(0);
-  call.require(call.tensor(1).rank() == 0, "fill_value must be a scalar, found " + call.input(1)->str());
+  call.require(call.tensor(1).rank() == 0,
+               "fill_value must be a scalar, found " + call.input(1)->str());
   return call.input(0);
 }
 
@@ -93,10 +97,11 @@ TypeRef infer_arange(const RelationCall& call) {
   DType dtype = call.tensor(0).dtype;
   for (size_t i = 0; i < 3; ++i) {
     te::TensorInfo info = call.tensor(i);
-    call.require(info.rank() == 0, "start, stop and step must be scalars, found " + call.input(i)->str());
+    call.require(info.rank() == 0,
+                 "start, stop and step must be scalars, found " + call.input(i)->str());
     call.require(info.dtype == dtype && dtype.is_numeric(),
-                 "start, stop and step must be numbers of one dtype, found " + call.input(0)->str() +
-                     " and " + call.input(i)->str());
+                 "start, stop and step must be numbers of one dtype, found " +
+                     call.input(0)->str() + " and " + call.input(i)->str());
   }
   DType result = call.attrs<ArangeAttrs>().dtype.value_or(dtype);
   std::optional<NDArray> start = call.value(0);

@@ -45,7 +45,8 @@ TypeRef infer_take(const RelationCall& call) {
   }
   std::vector<Dim> dims(data.dims.begin(), data.dims.begin() + static_cast<std::ptrdiff_t>(axis));
   dims.insert(dims.end(), indices.dims.begin() + batch, indices.dims.end());
-  dims.insert(dims.end(), data.dims.begin() + static_cast<std::ptrdiff_t>(axis) + 1, data.dims.end());
+  dims.insert(dims.end(), data.dims.begin() + static_cast<std::ptrdiff_t>(axis) + 1,
+              data.dims.end());
   return TensorType::make(dims, data.dtype);
 }
 
@@ -59,9 +60,10 @@ void compute_take(const OpCall& call, te::Builder& b) {
   }
   int64_t wanted = attrs.axis.value_or(0);
   auto axis = static_cast<size_t>(wanted < 0 ? wanted + static_cast<int64_t>(data.rank()) : wanted);
-  auto batch = static_cast<size_t>(
-      attrs.batch_dims < 0 ? attrs.batch_dims + static_cast<int64_t>(indices.rank()) : attrs.batch_dims);
-  Bounds bounds = attrs.mode == "clip" ? Bounds::kClamp
+  auto batch = static_cast<size_t>(attrs.batch_dims < 0
+                                       ? attrs.batch_dims + static_cast<int64_t>(indices.rank())
+                                       : attrs.batch_dims);
+  Bounds bounds = attrs.mode == "clip"   ? Bounds::kClamp
                   : attrs.mode == "wrap" ? Bounds::kWrap
                                          : Bounds::kFail;
   b.output(b.map(call.result().dims, [&](Indices i) {
@@ -80,15 +82,17 @@ TypeRef infer_gather(const RelationCall& call) {
   te::TensorInfo data = call.tensor(0);
   te::TensorInfo indices = call.tensor(1);
   require_indices(call, 1);
-  auto axis = static_cast<size_t>(normalize_axis(call, call.attrs<GatherAttrs>().axis, data.rank()));
+  auto axis =
+      static_cast<size_t>(normalize_axis(call, call.attrs<GatherAttrs>().axis, data.rank()));
   call.require(indices.rank() == data.rank(), "data of rank " + std::to_string(data.rank()) +
-                                                  " and indices of rank " + std::to_string(indices.rank()));
+                                                  " and indices of rank " +
+                                                  std::to_string(indices.rank()));
   for (size_t i = 0; i < data.rank(); ++i) {
     if (i == axis) continue;
     call.require(!indices.dims[i].is_int() || !data.dims[i].is_int() ||
                      indices.dims[i].as_int() <= data.dims[i].as_int(),
-                 "indices " + shape_str(indices.dims) + " are longer than data " + shape_str(data.dims) +
-                     " on axis " + std::to_string(i));
+                 "indices " + shape_str(indices.dims) + " are longer than data " +
+                     shape_str(data.dims) + " on axis " + std::to_string(i));
   }
   return TensorType::make(indices.dims, data.dtype);
 }
@@ -108,7 +112,8 @@ void compute_gather(const OpCall& call, te::Builder& b) {
 // Number of coordinates in the first axis of an index tensor, which must be an integer.
 size_t coordinates(const RelationCall& call, Dim extent, std::optional<int64_t> given) {
   if (extent.is_int()) return static_cast<size_t>(extent.as_int());
-  call.require(given.has_value(), "the first extent of the indices, the number of coordinates, must be known");
+  call.require(given.has_value(),
+               "the first extent of the indices, the number of coordinates, must be known");
   return static_cast<size_t>(*given);
 }
 
@@ -171,9 +176,10 @@ te::Builder::UpdateOp update_op(const std::string& mode) {
   return Op::kAssign;
 }
 
-void require_mode(const RelationCall& call, const std::string& what, const std::string& mode, bool mean) {
-  bool known = mode == "update" || mode == "add" || mode == "mul" || mode == "min" || mode == "max" ||
-               (mean && mode == "mean");
+void require_mode(const RelationCall& call, const std::string& what, const std::string& mode,
+                  bool mean) {
+  bool known = mode == "update" || mode == "add" || mode == "mul" || mode == "min" ||
+               mode == "max" || (mean && mode == "mean");
   call.require(known, what + " is \"" + mode + "\"; known are \"update\", \"add\", \"mul\", " +
                           (mean ? "\"mean\", " : "") + "\"min\", \"max\"");
 }
@@ -184,18 +190,22 @@ TypeRef infer_scatter_nd(const RelationCall& call) {
   te::TensorInfo updates = call.tensor(2);
   require_indices(call, 1);
   require_mode(call, "mode", call.attrs<ScatterNDAttrs>().mode, false);
-  call.require(updates.dtype == data.dtype, "data and updates differ in dtype: " + call.input(0)->str() +
-                                                " and " + call.input(2)->str());
+  call.require(
+      updates.dtype == data.dtype,
+      "data and updates differ in dtype: " + call.input(0)->str() + " and " + call.input(2)->str());
   call.require(indices.rank() >= 1, "indices must have an axis of coordinates");
   if (indices.dims[0].is_variable()) return {};
   size_t count = coordinates(call, indices.dims[0], std::nullopt);
   call.require(count <= data.rank(),
                std::to_string(count) + " coordinates do not address data " + shape_str(data.dims));
   std::vector<Dim> wanted(indices.dims.begin() + 1, indices.dims.end());
-  wanted.insert(wanted.end(), data.dims.begin() + static_cast<std::ptrdiff_t>(count), data.dims.end());
-  std::string message = "updates must have shape " + shape_str(wanted) + ", found " + shape_str(updates.dims);
+  wanted.insert(wanted.end(), data.dims.begin() + static_cast<std::ptrdiff_t>(count),
+                data.dims.end());
+  std::string message =
+      "updates must have shape " + shape_str(wanted) + ", found " + shape_str(updates.dims);
   call.require(updates.rank() == wanted.size(), message);
-  for (size_t i = 0; i < wanted.size(); ++i) call.require_equal(wanted[i], updates.dims[i], message);
+  for (size_t i = 0; i < wanted.size(); ++i)
+    call.require_equal(wanted[i], updates.dims[i], message);
   return call.input(0);
 }
 
@@ -208,7 +218,8 @@ void compute_scatter_nd(const OpCall& call, te::Builder& b) {
       data, updates.dims(),
       [&](Indices i) {
         std::vector<Scalar> index = coordinates_at(indices, data, i, count, 0);
-        index.insert(index.end(), i.begin() + static_cast<std::ptrdiff_t>(indices.rank() - 1), i.end());
+        index.insert(index.end(), i.begin() + static_cast<std::ptrdiff_t>(indices.rank() - 1),
+                     i.end());
         return index;
       },
       [&](Indices i) { return updates(i); }, update_op(call.attrs<ScatterNDAttrs>().mode)));
@@ -222,13 +233,15 @@ TypeRef infer_scatter_elements(const RelationCall& call) {
   require_indices(call, 1);
   require_mode(call, "reduction", attrs.reduction, true);
   normalize_axis(call, attrs.axis, data.rank());
-  call.require(updates.dtype == data.dtype, "data and updates differ in dtype: " + call.input(0)->str() +
-                                                " and " + call.input(2)->str());
+  call.require(
+      updates.dtype == data.dtype,
+      "data and updates differ in dtype: " + call.input(0)->str() + " and " + call.input(2)->str());
   std::string message = "data " + shape_str(data.dims) + ", indices " + shape_str(indices.dims) +
-                        " and updates " + shape_str(updates.dims) + " must have one rank, indices and " +
-                        "updates one shape";
+                        " and updates " + shape_str(updates.dims) +
+                        " must have one rank, indices and " + "updates one shape";
   call.require(indices.rank() == data.rank() && updates.rank() == data.rank(), message);
-  for (size_t i = 0; i < data.rank(); ++i) call.require_equal(indices.dims[i], updates.dims[i], message);
+  for (size_t i = 0; i < data.rank(); ++i)
+    call.require_equal(indices.dims[i], updates.dims[i], message);
   return call.input(0);
 }
 
@@ -237,22 +250,25 @@ void compute_scatter_elements(const OpCall& call, te::Builder& b) {
   te::Tensor indices = b.input(1);
   te::Tensor updates = b.input(2);
   const auto& attrs = call.attrs<ScatterElementsAttrs>();
-  auto axis = static_cast<size_t>(
-      attrs.axis < 0 ? attrs.axis + static_cast<int64_t>(data.rank()) : attrs.axis);
+  auto axis = static_cast<size_t>(attrs.axis < 0 ? attrs.axis + static_cast<int64_t>(data.rank())
+                                                 : attrs.axis);
   auto at = [&](Indices i) {
     std::vector<Scalar> index(i.begin(), i.end());
     index[axis] = wrap_negative(position(indices, i), data.dim(axis));
     return index;
   };
   if (attrs.reduction != "mean") {
-    b.output(b.update(data, updates.dims(), at, [&](Indices i) { return updates(i); },
-                      update_op(attrs.reduction)));
+    b.output(b.update(
+        data, updates.dims(), at, [&](Indices i) { return updates(i); },
+        update_op(attrs.reduction)));
     return;
   }
   // The mean over the element itself and all its updates.
   using Op = te::Builder::UpdateOp;
-  te::Tensor total = b.update(data, updates.dims(), at, [&](Indices i) { return updates(i); }, Op::kSum);
-  te::Tensor one = b.map(data.dims(), [&](Indices) { return te::cast(te::index_constant(1), data.dtype()); });
+  te::Tensor total = b.update(
+      data, updates.dims(), at, [&](Indices i) { return updates(i); }, Op::kSum);
+  te::Tensor one =
+      b.map(data.dims(), [&](Indices) { return te::cast(te::index_constant(1), data.dtype()); });
   te::Tensor counts = b.update(
       one, updates.dims(), at,
       [&](Indices) { return te::cast(te::index_constant(1), data.dtype()); }, Op::kSum);
@@ -266,10 +282,11 @@ TypeRef infer_one_hot(const RelationCall& call) {
   te::TensorInfo on = call.tensor(1);
   te::TensorInfo off = call.tensor(2);
   call.require(on.rank() == 0 && off.rank() == 0, "on_value and off_value must be scalars");
-  call.require(on.dtype == off.dtype, "on_value and off_value differ in dtype: " + call.input(1)->str() +
-                                          " and " + call.input(2)->str());
-  call.require(attrs.depth > 0 && attrs.depth <= kLargestExtent,
-               "depth must be positive and not more than 2^60, found " + std::to_string(attrs.depth));
+  call.require(on.dtype == off.dtype, "on_value and off_value differ in dtype: " +
+                                          call.input(1)->str() + " and " + call.input(2)->str());
+  call.require(
+      attrs.depth > 0 && attrs.depth <= kLargestExtent,
+      "depth must be positive and not more than 2^60, found " + std::to_string(attrs.depth));
   int64_t axis = normalize_axis(call, attrs.axis, indices.rank() + 1);
   indices.dims.insert(indices.dims.begin() + axis, Dim(attrs.depth));
   return TensorType::make(indices.dims, attrs.dtype.value_or(on.dtype));
@@ -281,7 +298,8 @@ void compute_one_hot(const OpCall& call, te::Builder& b) {
   te::Tensor off = b.input(2);
   te::TensorInfo result = call.result();
   int64_t wanted = call.attrs<OneHotAttrs>().axis;
-  auto axis = static_cast<size_t>(wanted < 0 ? wanted + static_cast<int64_t>(result.rank()) : wanted);
+  auto axis =
+      static_cast<size_t>(wanted < 0 ? wanted + static_cast<int64_t>(result.rank()) : wanted);
   b.output(b.map(result.dims, [&](Indices i) {
     std::vector<Scalar> at(i.begin(), i.end());
     at.erase(at.begin() + static_cast<std::ptrdiff_t>(axis));
@@ -328,7 +346,8 @@ RELAY_OP("scatter_nd")
     .compute(compute_scatter_nd);
 
 RELAY_OP("scatter_elements")
-    .doc("data with elements at positions along an axis updated, in row-major order of the updates.")
+    .doc(
+        "data with elements at positions along an axis updated, in row-major order of the updates.")
     .input("data", "Tensor.")
     .input("indices", "Integer tensor of the data's rank.")
     .input("updates", "Tensor of the indices' shape.")

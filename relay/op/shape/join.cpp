@@ -14,9 +14,9 @@ std::vector<te::TensorInfo> joined_inputs(const RelationCall& call) {
   std::vector<te::TensorInfo> parts = call.tensors(0);
   call.require(!parts.empty(), "there is nothing to join: the tuple is empty");
   for (const te::TensorInfo& part : parts) {
-    call.require(part.dtype == parts[0].dtype,
-                 "all tensors must have one dtype, found " + std::string(parts[0].dtype.name()) + " and " +
-                     std::string(part.dtype.name()));
+    call.require(part.dtype == parts[0].dtype, "all tensors must have one dtype, found " +
+                                                   std::string(parts[0].dtype.name()) + " and " +
+                                                   std::string(part.dtype.name()));
     call.require(part.rank() == parts[0].rank(), "all tensors must have one rank, found shapes " +
                                                      shape_str(parts[0].dims) + " and " +
                                                      shape_str(part.dims));
@@ -39,7 +39,8 @@ TypeRef infer_concatenate(const RelationCall& call) {
       }
       call.require_equal(dims[i], other,
                          "shapes " + shape_str(parts[0].dims) + " and " + shape_str(parts[k].dims) +
-                             " differ on axis " + std::to_string(i) + ", which is not the one joined");
+                             " differ on axis " + std::to_string(i) +
+                             ", which is not the one joined");
       if (dims[i].is_any()) dims[i] = other;
     }
   }
@@ -50,7 +51,8 @@ TypeRef infer_concatenate(const RelationCall& call) {
 void compute_concatenate(const OpCall& call, te::Builder& b) {
   te::TensorInfo result = call.result();
   int64_t wanted = call.attrs<ConcatenateAttrs>().axis;
-  auto axis = static_cast<size_t>(wanted < 0 ? wanted + static_cast<int64_t>(result.rank()) : wanted);
+  auto axis =
+      static_cast<size_t>(wanted < 0 ? wanted + static_cast<int64_t>(result.rank()) : wanted);
   b.output(b.map(result.dims, [&](Indices i) {
     std::vector<Dim> starts;
     Dim start = 0;
@@ -76,9 +78,9 @@ TypeRef infer_stack(const RelationCall& call) {
   std::vector<Dim> dims = parts[0].dims;
   for (const te::TensorInfo& part : parts) {
     for (size_t i = 0; i < dims.size(); ++i) {
-      call.require_equal(dims[i], part.dims[i], "all tensors must have one shape, found " +
-                                                    shape_str(parts[0].dims) + " and " +
-                                                    shape_str(part.dims));
+      call.require_equal(dims[i], part.dims[i],
+                         "all tensors must have one shape, found " + shape_str(parts[0].dims) +
+                             " and " + shape_str(part.dims));
     }
   }
   int64_t axis = normalize_axis(call, call.attrs<StackAttrs>().axis, dims.size() + 1);
@@ -113,7 +115,9 @@ TypeRef infer_tile(const RelationCall& call) {
   te::TensorInfo data = call.tensor(0);
   const auto& attrs = call.attrs<TileAttrs>();
   for (int64_t count : *attrs.reps) {
-    call.require(count > 0 && count <= kLargestExtent, "repetitions must be positive and not more than 2^60, found " + std::to_string(count));
+    call.require(
+        count > 0 && count <= kLargestExtent,
+        "repetitions must be positive and not more than 2^60, found " + std::to_string(count));
   }
   return TensorType::make(tiled_dims(data.dims, *attrs.reps), data.dtype);
 }
@@ -126,7 +130,8 @@ void compute_tile(const OpCall& call, te::Builder& b) {
     std::vector<Scalar> index;
     for (size_t k = 0; k < data.rank(); ++k) {
       bool once = result.dims[offset + k] == data.dim(k);
-      index.push_back(once ? i[offset + k] : te::floor_mod(i[offset + k], te::from_dim(data.dim(k))));
+      index.push_back(once ? i[offset + k]
+                           : te::floor_mod(i[offset + k], te::from_dim(data.dim(k))));
     }
     return data(index);
   }));
@@ -135,8 +140,9 @@ void compute_tile(const OpCall& call, te::Builder& b) {
 TypeRef infer_repeat(const RelationCall& call) {
   te::TensorInfo data = call.tensor(0);
   const auto& attrs = call.attrs<RepeatAttrs>();
-  call.require(attrs.repeats > 0 && attrs.repeats <= kLargestExtent,
-               "repeats must be positive and not more than 2^60, found " + std::to_string(attrs.repeats));
+  call.require(
+      attrs.repeats > 0 && attrs.repeats <= kLargestExtent,
+      "repeats must be positive and not more than 2^60, found " + std::to_string(attrs.repeats));
   if (!attrs.axis) {
     Dim flat[] = {product(data.dims) * *attrs.repeats};
     return TensorType::make(flat, data.dtype);

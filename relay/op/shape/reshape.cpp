@@ -11,7 +11,8 @@ using te::Indices;
 using te::Scalar;
 
 // Extents after the inferred one is known: the total must agree.
-void check_total(const RelationCall& call, const std::vector<Dim>& from, const std::vector<Dim>& to) {
+void check_total(const RelationCall& call, const std::vector<Dim>& from,
+                 const std::vector<Dim>& to) {
   Dim before = product(from);
   Dim after = product(to);
   call.require_equal(before, after,
@@ -19,7 +20,8 @@ void check_total(const RelationCall& call, const std::vector<Dim>& from, const s
                          shape_str(to) + ", " + after.str() + " elements");
 }
 
-Dim inferred_extent(const RelationCall& call, const std::vector<Dim>& from, const std::vector<Dim>& others) {
+Dim inferred_extent(const RelationCall& call, const std::vector<Dim>& from,
+                    const std::vector<Dim>& others) {
   Dim total = product(from);
   Dim known = product(others);
   if (total.is_int() && known.is_int()) {
@@ -38,8 +40,8 @@ TypeRef infer_reshape(const RelationCall& call) {
   std::optional<size_t> unknown;
   size_t from = 0;
   auto next = [&](int64_t code) {
-    call.require(from < data.rank(), "newshape has " + std::to_string(code) +
-                                         " where no axis of " + shape_str(data.dims) + " is left");
+    call.require(from < data.rank(), "newshape has " + std::to_string(code) + " where no axis of " +
+                                         shape_str(data.dims) + " is left");
     return data.dims[from++];
   };
   auto infer_here = [&] {
@@ -120,7 +122,8 @@ TypeRef infer_reverse_reshape(const RelationCall& call) {
                    "the two extents after -4 must be positive, one of them may be -1");
       Dim a = first == -1 ? floor_div(whole, second) : Dim(first);
       Dim b = second == -1 ? floor_div(whole, first) : Dim(second);
-      call.require_equal(a * b, whole, "-4 in newshape cannot split an axis of extent " + whole.str());
+      call.require_equal(a * b, whole,
+                         "-4 in newshape cannot split an axis of extent " + whole.str());
       result.push_back(b);
       result.push_back(a);
       k -= 2;
@@ -167,8 +170,9 @@ TypeRef infer_reshape_like(const RelationCall& call) {
   auto range = [&](int64_t begin, std::optional<int64_t> end, size_t rank, const char* side) {
     int64_t from = clamp_axis(begin, rank);
     int64_t to = end ? clamp_axis(*end, rank) : static_cast<int64_t>(rank);
-    call.require(0 <= from && from <= to && to <= static_cast<int64_t>(rank),
-                 std::string(side) + "_begin and " + side + "_end do not fit rank " + std::to_string(rank));
+    call.require(
+        0 <= from && from <= to && to <= static_cast<int64_t>(rank),
+        std::string(side) + "_begin and " + side + "_end do not fit rank " + std::to_string(rank));
     return std::pair<size_t, size_t>(from, to);
   };
   auto [lhs_begin, lhs_end] = range(attrs.lhs_begin, attrs.lhs_end, data.rank(), "lhs");
@@ -225,8 +229,8 @@ TypeRef infer_squeeze(const RelationCall& call) {
     for (int64_t axis : *attrs.axis) {
       auto position = static_cast<size_t>(normalize_axis(call, axis, data.rank()));
       call.require_equal(data.dims[position], 1,
-                         "cannot squeeze axis " + std::to_string(axis) + " of " + shape_str(data.dims) +
-                             ": its extent is " + data.dims[position].str());
+                         "cannot squeeze axis " + std::to_string(axis) + " of " +
+                             shape_str(data.dims) + ": its extent is " + data.dims[position].str());
       call.require(!drop[position], "axis " + std::to_string(axis) + " is given twice");
       drop[position] = true;
     }

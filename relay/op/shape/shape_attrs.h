@@ -10,15 +10,17 @@
 
 namespace relay {
 
-/// No extent, count or step that an operator is given is larger: a `Dim` holds less than int64_t does.
+/// No extent, count or step that an operator is given is larger: a `Dim` holds less than int64_t
+/// does.
 inline constexpr int64_t kLargestExtent = int64_t{1} << 60;
 
 struct ReshapeAttrs {
   Required<std::vector<int64_t>> newshape;
   bool allowzero = false;
   RELAY_ATTRS(ReshapeAttrs,
-              (newshape, "New extents; 0 copies an axis, -1 is inferred, -2 copies the rest, -3 merges two "
-                         "axes, -4 splits one into the two extents that follow."),
+              (newshape,
+               "New extents; 0 copies an axis, -1 is inferred, -2 copies the rest, -3 merges two "
+               "axes, -4 splits one into the two extents that follow."),
               (allowzero, "0 means an extent of 0."))
 };
 struct ReshapeLikeAttrs {
@@ -42,7 +44,8 @@ struct SqueezeAttrs {
 struct ExpandDimsAttrs {
   Required<int64_t> axis;
   int64_t num_newaxis = 1;
-  RELAY_ATTRS(ExpandDimsAttrs, (axis, "Where the new axes go; negative counts from the end of the result."),
+  RELAY_ATTRS(ExpandDimsAttrs,
+              (axis, "Where the new axes go; negative counts from the end of the result."),
               (num_newaxis, "How many axes of extent 1."))
 };
 struct ConcatenateAttrs {
@@ -96,7 +99,8 @@ struct TakeAttrs {
   std::string mode = "clip";
   RELAY_ATTRS(TakeAttrs, (batch_dims, "Leading axes that data and indices share."),
               (axis, "Axis to take along; by default the data is flattened."),
-              (mode, "Indices outside: \"clip\" to the nearest, \"wrap\" around, \"fast\": an error."))
+              (mode,
+               "Indices outside: \"clip\" to the nearest, \"wrap\" around, \"fast\": an error."))
 };
 struct GatherAttrs {
   Required<int64_t> axis;

@@ -37,7 +37,8 @@ std::vector<AxisSlice> canonical_slices(const RelationCall& call, const std::vec
                  "begin, end and axes differ in length");
   } else {
     size_t count = std::max(attrs.begin->size(), attrs.end->size());
-    call.require(count <= dims.size(), "begin and end have more entries than the rank of " + shape_str(dims));
+    call.require(count <= dims.size(),
+                 "begin and end have more entries than the rank of " + shape_str(dims));
     for (size_t i = 0; i < count; ++i) axes.push_back(i);
   }
   size_t given = attrs.strides ? attrs.strides->size() : 0;
@@ -48,7 +49,8 @@ std::vector<AxisSlice> canonical_slices(const RelationCall& call, const std::vec
     AxisSlice& slice = slices[axes[k]];
     slice.stride = !size_mode && k < given ? (*attrs.strides)[k] : 1;
     call.require(slice.stride != 0, "a stride is 0");
-    slice.stride = std::clamp(slice.stride, -kLargestExtent, kLargestExtent);  // one element all the same
+    slice.stride =
+        std::clamp(slice.stride, -kLargestExtent, kLargestExtent);  // one element all the same
     bool forwards = slice.stride > 0;
     // Positions a slice may start or stop at: 0…dim forwards, -1…dim-1 backwards.
     Dim lowest = forwards ? Dim(0) : Dim(-1);
@@ -58,7 +60,9 @@ std::vector<AxisSlice> canonical_slices(const RelationCall& call, const std::vec
       value = std::clamp(value, -kFar, kFar);
       return min(max(value < 0 ? dim + value : Dim(value), lowest), highest);
     };
-    slice.begin = k < attrs.begin->size() ? position((*attrs.begin)[k]) : forwards ? Dim(0) : dim - 1;
+    slice.begin = k < attrs.begin->size() ? position((*attrs.begin)[k])
+                  : forwards              ? Dim(0)
+                                          : dim - 1;
     if (size_mode) {
       int64_t size = k < attrs.end->size() ? (*attrs.end)[k] : -1;
       call.require(size >= -1 && size <= kLargestExtent, "a size is " + std::to_string(size));
@@ -68,9 +72,9 @@ std::vector<AxisSlice> canonical_slices(const RelationCall& call, const std::vec
     Dim end = k < attrs.end->size() ? position((*attrs.end)[k]) : forwards ? dim : Dim(-1);
     Dim distance = forwards ? end - slice.begin : slice.begin - end;
     if (distance.is_int() && distance.as_int() < 0) {
-      call.fail("begin " + slice.begin.str() + " lies " + (forwards ? "after" : "before") + " end " +
-                end.str() + " on axis " + std::to_string(axes[k]) + " although the stride is " +
-                (forwards ? "positive" : "negative"));
+      call.fail("begin " + slice.begin.str() + " lies " + (forwards ? "after" : "before") +
+                " end " + end.str() + " on axis " + std::to_string(axes[k]) +
+                " although the stride is " + (forwards ? "positive" : "negative"));
     }
     Dim step = forwards ? slice.stride : -slice.stride;
     slice.extent = ceil_div(max(distance, Dim(0)), step);
@@ -120,7 +124,8 @@ TypeRef infer_slice_like(const RelationCall& call) {
     }
   } else {
     call.require(data.rank() == like.rank(), "data of rank " + std::to_string(data.rank()) +
-                                                 " and shape_like of rank " + std::to_string(like.rank()));
+                                                 " and shape_like of rank " +
+                                                 std::to_string(like.rank()));
     for (size_t i = 0; i < data.rank(); ++i) cut(i);
   }
   return TensorType::make(data.dims, data.dtype);
@@ -148,8 +153,8 @@ std::vector<std::pair<Dim, Dim>> split_parts(const RelationCall& call, Dim dim) 
     const auto* index = item.get<int64_t>();
     call.require(index != nullptr, "indices_or_sections must be an integer or a list of integers");
     call.require(*index >= previous && (!dim.is_int() || *index <= dim.as_int()),
-                 "the indices to split at must rise and stay within the extent " + dim.str() + ", found " +
-                     attrs.indices_or_sections.str());
+                 "the indices to split at must rise and stay within the extent " + dim.str() +
+                     ", found " + attrs.indices_or_sections.str());
     parts.emplace_back(begin, Dim(*index) - begin);
     begin = *index;
     previous = *index;
@@ -174,7 +179,8 @@ void compute_split(const OpCall& call, te::Builder& b) {
   te::Tensor data = b.input(0);
   std::vector<TypeRef> inputs{call.input(0)};
   RelationCall relation(inputs, call.attrs_ref());
-  auto axis = static_cast<size_t>(normalize_axis(relation, call.attrs<SplitAttrs>().axis, data.rank()));
+  auto axis =
+      static_cast<size_t>(normalize_axis(relation, call.attrs<SplitAttrs>().axis, data.rank()));
   size_t k = 0;
   for (const auto& part : split_parts(relation, data.dim(axis))) {
     Dim begin = part.first;
