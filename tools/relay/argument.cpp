@@ -356,6 +356,7 @@ class Reader {
 }  // namespace
 
 Argument split_argument(std::string text, int position) {
+  if (text.starts_with('%') && text.find('=') != std::string::npos) text.erase(0, 1);
   size_t equals = text.find('=');
   if (equals != std::string::npos && is_name(std::string_view(text).substr(0, equals))) {
     return {text.substr(0, equals), text.substr(equals + 1), position};

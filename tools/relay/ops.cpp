@@ -41,7 +41,10 @@ void show(const Operator& op) {
       text += fmt::format("  {}\n      {}\n", attribute_line(*schema, i), schema->fields[i].doc);
     }
   }
-  text += fmt::format("relation\n  {}: {}\n", op.relation()->name.view(), op.relation()->doc);
+  // A relation of the operator's own says no more than its documentation.
+  if (op.relation()->name != op.name()) {
+    text += fmt::format("relation\n  {}: {}\n", op.relation()->name.view(), op.relation()->doc);
+  }
   print_out(text);
 }
 
