@@ -12,3 +12,11 @@ add_library(relay_common INTERFACE)
 target_include_directories(relay_common INTERFACE ${CMAKE_SOURCE_DIR})
 target_link_libraries(relay_common INTERFACE
   fmt::fmt spdlog::spdlog nlohmann_json::nlohmann_json ZLIB::ZLIB Threads::Threads)
+
+# LLVM makes machine code; only relay/codegen/llvm includes it. Found by its files: LLVM's own CMake package asks for the
+# development files of all its dependencies.
+find_path(RELAY_LLVM_INCLUDE_DIR llvm/IR/Module.h PATHS /usr/lib/llvm-19/include NO_DEFAULT_PATH REQUIRED)
+find_library(RELAY_LLVM_LIBRARY LLVM-19 PATHS /usr/lib/llvm-19/lib NO_DEFAULT_PATH REQUIRED)
+add_library(relay_llvm INTERFACE)
+target_include_directories(relay_llvm SYSTEM INTERFACE ${RELAY_LLVM_INCLUDE_DIR})
+target_link_libraries(relay_llvm INTERFACE ${RELAY_LLVM_LIBRARY})

@@ -1,0 +1,154 @@
+// Loop nests: what a kernel does, over the scalar expressions of tensor_expr (docs/lowering.md).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <relay/tensor_expr/computation.h>
+
+namespace relay::lower {
+
+/// Memory that a nest works on: dense, row-major. In the scalar expressions of a nest, a load from
+/// `TensorId{-1, k}` reads buffer k.
+struct Buffer {
+  enum class Role : uint8_t {
+    kInput,    // KernelArgs::buffers, read only
+    kOutput,   // KernelArgs::buffers, written (and read back, if the nest says so)
+    kScratch,  // a piece of this worker's KernelArgs::scratch: private, kept in cache
+  };
+  Role role = Role::kInput;
+  std::string name;
+  DType dtype;
+  std::vector<Dim> dims;  // integers and terms over the nest's symbols; rank 0 is one element
+};
+
+enum class LoopKind : uint8_t {
+  kSerial,
+  /// Outermost only, once in a nest: iterations are shared out in contiguous pieces among the
+  /// workers. A nest without such a loop runs on worker 0 alone.
+  kParallel,
+  /// `step` is ignored: as many lanes as the target has for the types in the body, the rest masked.
+  /// Everything inside is per lane. No vector loop within a vector loop.
+  kVector,
+  /// Constant bounds: written out.
+  kUnrolled
+};
+
+struct Stmt;
+using Block = std::vector<Stmt>;
+
+/// for axis in begin, begin + step … < end. The bounds are uniform int64 scalars.
+struct For {
+  LoopKind kind = LoopKind::kSerial;
+  uint32_t axis = 0;  // id of the kIndex nodes that it gives values to
+  te::ScalarRef begin;
+  te::ScalarRef end;
+  int64_t step = 1;
+  /// Iterations (kVector: vectors) that run interleaved with accumulators of their own, joined
+  /// after the loop in a fixed order; 1 for none. For reductions, to hide latency.
+  uint32_t interleave = 1;
+  bool reverse = false;  // kSerial: from the last to the first
+  Block body;
+};
+
+/// A register with a value, from here to the end of the block; later expressions name it by a kVar
+/// node of id `var`.
+struct Let {
+  uint32_t var = 0;
+  te::ScalarRef value;
+};
+
+/// Changes a register of an enclosing block (scan carries). Not across the boundary of a vector
+/// loop.
+struct Set {
+  uint32_t var = 0;
+  te::ScalarRef value;
+};
+
+/// vars ⊕= values, for registers that an enclosing block let begin with the combiner's identity. If
+/// the registers were let outside of an enclosing vector loop, each lane accumulates for itself and
+/// the lanes are joined when that loop ends.
+struct Accumulate {
+  std::vector<uint32_t> vars;
+  te::Combiner combiner;
+  std::vector<te::ScalarRef> values;
+  te::ScalarRef
+      where;  // bool or null: values are not evaluated and nothing is joined where it is false
+};
+
+/// buffer[indices] = value.
+struct Store {
+  int32_t buffer = 0;
+  std::vector<te::ScalarRef> indices;  // int64, in range
+  te::ScalarRef value;                 // of the buffer's dtype
+};
+
+/// Where the condition varies along an enclosing vector loop, both blocks run masked, each only if
+/// some lane takes it; loads and failures of other lanes do not happen.
+struct If {
+  te::ScalarRef condition;
+  Block then_block;
+  Block else_block;
+};
+
+/// Fails with message `code` of the nest where the condition is false (as te kFail, for
+/// statements).
+struct Check {
+  te::ScalarRef condition;
+  std::string message;
+};
+
+struct Stmt {
+  std::variant<For, Let, Set, Accumulate, Store, If, Check> node;
+};
+
+/// A kernel as loops. Scalars in it hold no kFold nodes (folds have become loops) and no
+/// placeholders but registers.
+struct Nest {
+  std::vector<Buffer> buffers;
+  Block body;
+  uint32_t num_axes = 0;  // axis ids are below
+  uint32_t num_vars = 0;  // register ids are below
+};
+
+/// A sum of products: out[b…, m…, n…] = epilogue(Σ over k… of lhs · rhs). Which axes are batch,
+/// rows, columns and folded is read off the index maps. Emitted as register tiles over packed
+/// panels.
+struct Contraction {
+  std::vector<Buffer> buffers;
+  std::vector<te::Axis> batch, rows, columns, folded;
+  te::ScalarRef lhs, rhs;  // the factors, already in the accumulator's dtype: loads, possibly cast
+  DType accumulator;
+  /// The value stored at (batch, rows, columns), with the sum as register `sum`; elementwise.
+  te::ScalarRef epilogue;
+  uint32_t sum = 0;
+  int32_t out = 0;                       // buffer
+  std::vector<te::ScalarRef> out_index;  // over batch, rows and columns
+  uint32_t num_axes = 0;
+  uint32_t num_vars = 0;
+  /// A factor that is a constant of the program may be packed before: null, or the buffer that
+  /// holds the packed panels instead of the plain tensor (see codegen).
+  int32_t packed = -1;
+};
+
+/// One native kernel, before it is compiled.
+struct Kernel {
+  std::string name;            // "fused_add_tanh"
+  std::string implementation;  // template: pointwise, transpose, row, reduce, contraction, window,
+                               // scan, update
+  std::variant<Nest, Contraction> body;
+  /// Symbols that occur in dims, in the order of KernelArgs::dims. Each is a `Dim::symbol`.
+  std::vector<Dim> dim_args;
+  Dim flops;  // of one run, for profiles
+  Dim bytes;  // read and written at least once
+
+  const std::vector<Buffer>& buffers() const;
+  /// As text (`relay opt --emit=loops`), stable.
+  std::string str() const;
+};
+
+}  // namespace relay::lower

@@ -1,0 +1,84 @@
+// From computations to kernels: fused groups become loop nests and a list of launches.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <relay/ir/expr.h>
+#include <relay/lower/loops.h>
+#include <relay/op/relation.h>
+#include <relay/tensor_expr/computation.h>
+
+namespace relay::lower {
+
+/// A tensor of a lowered group. Inputs of the group first, then outputs, then temporaries.
+struct Place {
+  te::TensorInfo info;
+  /// Shares the memory of another place (a view at offset 0 over the same elements in row-major
+  /// order), or -1.
+  int32_t alias = -1;
+};
+
+/// Runs a kernel: buffers[k] is the place of the kernel's k-th argument buffer (scratch buffers
+/// have no place).
+struct Launch {
+  uint32_t kernel = 0;
+  std::vector<int32_t> buffers;
+};
+
+/// Runs a library kernel of the runtime.
+struct LibraryLaunch {
+  std::string name;
+  std::vector<int32_t> inputs;
+  std::vector<int32_t> outputs;
+  std::vector<int64_t> params;
+  /// Outputs whose dimension 0 the kernel counts.
+  std::vector<int32_t> counted;
+};
+
+/// A group of operators, lowered.
+struct Lowered {
+  std::vector<Place> places;
+  size_t num_inputs = 0;
+  /// Places of the results, in order; may be inputs or aliases of them.
+  std::vector<int32_t> outputs;
+  std::vector<std::shared_ptr<const Kernel>> kernels;
+  std::vector<std::variant<Launch, LibraryLaunch>> launches;
+  /// Equalities between terms that must hold at run time, with what to say if not (T14).
+  struct Check {
+    Dim a, b;
+    std::string message;
+  };
+  std::vector<Check> checks;
+};
+
+/// What a group is computed by, with its result types. Its dimensions are integers and terms over
+/// symbols and `Dim::value(input, i)` of the group's inputs.
+struct Group {
+  te::Computation computation;
+  std::vector<Lowered::Check> checks;
+};
+
+/// The computation of a primitive function (a body of operator calls, tuples and projections over
+/// its parameters and constants; expansions are expanded). `inputs` are the types of its
+/// parameters, whose unknown dimensions have been given symbols; tuples flatten. The operators'
+/// relations run on them to give every dimension as a term. Throws Error where an operator cannot
+/// be computed on unknown dimensions.
+Group compose(const Function& primitive, std::span<const TypeRef> inputs);
+
+struct LowerOptions {
+  int64_t vector_bytes = 64;    // of the target, for choices between templates
+  int64_t l1_bytes = 32 << 10;  // per core
+  int64_t l2_bytes = 1 << 20;
+};
+
+/// Chooses templates and writes the loops. Stages that are cheap to repeat are inlined into their
+/// users; a folded stage takes elementwise users as epilogue.
+Lowered lower(const te::Computation& computation, const std::string& name,
+              const LowerOptions& options);
+
+}  // namespace relay::lower
