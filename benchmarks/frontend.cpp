@@ -2,7 +2,7 @@
 // pass, at 10⁴, 10⁵ and 10⁶ operator calls, as a chain of graph nodes and as a chain of lets.
 // Linear means that the last column, time at 10⁶ over time at 10⁵, is about 10. A graph has one
 // node for each call; a chain of lets has three: let, call and variable.
-//   bench_frontend [--most N] [--passes A,B,…]
+//   bench_frontend [--least N] [--most N] [--only graph|lets] [--passes A,B,…]
 #include <malloc.h>
 #include <sys/resource.h>
 
@@ -88,14 +88,19 @@ Times measure(const std::string& text, int repeats,
 }  // namespace
 
 int main(int argc, char** argv) {
-  // Memory once fetched from the system stays with the process, at every size: what is timed is our work, not the
-  // kernel's clearing of fresh pages, which large blocks would pay in each run and small ones only in the first.
+  // Memory once fetched from the system stays with the process, at every size: what is timed is our
+  // work, not the kernel's clearing of fresh pages, which large blocks would pay in each run and
+  // small ones only in the first.
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
+  int64_t least = 10000;
   int64_t most = 1000000;
+  std::string only;
   std::vector<const PassRegistration*> passes = all_passes();
   for (int i = 1; i + 1 < argc; i += 2) {
     if (std::strcmp(argv[i], "--most") == 0) most = std::strtoll(argv[i + 1], nullptr, 10);
+    if (std::strcmp(argv[i], "--least") == 0) least = std::strtoll(argv[i + 1], nullptr, 10);
+    if (std::strcmp(argv[i], "--only") == 0) only = argv[i + 1];
     if (std::strcmp(argv[i], "--passes") == 0) {
       std::string wanted = "," + std::string(argv[i + 1]) + ",";
       std::erase_if(passes, [&](const PassRegistration* pass) {
@@ -107,11 +112,12 @@ int main(int argc, char** argv) {
     using Make = std::string (*)(int64_t);
     for (auto [name, make] :
          {std::pair<const char*, Make>{"graph", graph_chain}, {"lets", let_chain}}) {
+      if (!only.empty() && only != name) continue;
       std::vector<std::string> order;
       std::map<int64_t, Times> all;
       std::map<int64_t, size_t> nodes;
       std::vector<int64_t> sizes;
-      for (int64_t size = 10000; size <= most; size *= 10) sizes.push_back(size);
+      for (int64_t size = least; size <= most; size *= 10) sizes.push_back(size);
       for (int64_t size : sizes) {
         std::string text = make(size);
         nodes[size] = count_nodes(parse_module("chain", text).function("main"));

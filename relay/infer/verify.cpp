@@ -82,6 +82,12 @@ class Verifier {
         if (effectful_.count(expr) != 0) {
           error("a node with an effect is used in two places", expr->span());
         }
+        // Program text has no words for it: another use is the variable.
+        if (const Var* const* self = recursive_.find(expr)) {
+          error("the recursive function of %" + (*self)->name().str() +
+                    " is used in two places: elsewhere it is %" + (*self)->name().str(),
+                expr->span());
+        }
         for (const Var* var : Free(*free)) use(var, user);
         return;
       }
@@ -124,6 +130,12 @@ class Verifier {
     }
     if (!frames_.empty()) {
       for (const Var* var : outer) add(frames_.back().free, var);
+      const auto* let = frames_.back().expr->as<Let>();
+      if (let != nullptr && expr->is<Function>() && !expr->has_one_owner() &&
+          frames_.back().next == 1 &&
+          std::find(outer.begin(), outer.end(), let->var().get()) != outer.end()) {
+        recursive_[expr] = let->var().get();
+      }
     }
     if (!expr->has_one_owner() && !expr->operands().empty()) shared_[expr] = std::move(outer);
   }
@@ -145,6 +157,7 @@ class Verifier {
   std::vector<Frame> frames_;
   PointerMap<Var, Binding> bindings_;
   PointerMap<Expr, Free> shared_;
+  PointerMap<Expr, const Var*> recursive_;  // shared functions that mention their let
   uint32_t next_ = 0;
 };
 

@@ -200,7 +200,10 @@ void Parser::parse_graph_binding(std::vector<Item>& items) {
     bind_local({std::move(value), name.symbol, -1, block_, true, false, span(name)});
   } else {
     VarRef var = make_var(Name(name_of(name.symbol)), {}, span(name));
-    if ((effects & kRefEffect) == 0) candidates_.insert(var.get());
+    if ((effects & kRefEffect) == 0) {
+      candidates_.push_back(var);
+      candidate_values_[var.get()] = value;
+    }
     items.push_back({var, std::move(value), span_from(name.begin)});
     bind_local({std::move(var), name.symbol, -1, block_, true, true, span(name)});
   }

@@ -21,24 +21,36 @@ bool mentions_word(std::string_view text, std::string_view word) {
 }
 
 // Graph nodes that were kept as lets in case their calls have effects, put back where they are
-// pure.
+// pure. A name may be used before its let is met (in text the use of a closed block's name comes
+// later, in the graph it may come first), so the values are rewritten in front of everything, in
+// the order of the text, in which none uses a later one.
 class InlineBindings final : public Rewriter {
  public:
-  InlineBindings(const std::unordered_set<const Var*>& vars, const Effects& effects)
-      : vars_(vars), effects_(effects) {}
+  explicit InlineBindings(std::vector<std::pair<VarRef, ExprRef>> bindings)
+      : bindings_(std::move(bindings)) {
+    for (const auto& [var, value] : bindings_) values_[var.get()] = {};
+  }
+
+  std::vector<ExprRef> run_all(std::span<const ExprRef> roots) {
+    std::vector<ExprRef> all;
+    for (const auto& [var, value] : bindings_) all.push_back(value);
+    all.insert(all.end(), roots.begin(), roots.end());
+    ExprRef whole = make_tuple(all);
+    whole_ = whole.get();
+    ExprRef result = run(whole);
+    auto done = result->operands().subspan(bindings_.size());
+    return {done.begin(), done.end()};
+  }
 
  protected:
   ExprRef enter(const Expr* expr) override {
-    if (const auto* var = expr->as<Var>()) {
-      auto entry = values_.find(var);
-      if (entry != values_.end()) return entry->second;
-    }
-    return {};
+    const auto* var = expr->as<Var>();
+    auto entry = var == nullptr ? values_.end() : values_.find(var);
+    return entry == values_.end() ? ExprRef() : entry->second;
   }
   void before(const Expr* expr, uint32_t operand, std::span<const ExprRef> done) override {
-    const auto* let = expr->as<Let>();
-    if (let == nullptr || operand != 1 || !vars_.contains(let->var().get())) return;
-    if (is_pure(let->value().get())) values_[let->var().get()] = done[0];
+    if (expr == whole_ && operand > 0 && operand <= bindings_.size())
+      values_[bindings_[operand - 1].first.get()] = done.back();
   }
   ExprRef rewrite(const Expr* expr, std::span<const ExprRef> operands) override {
     const auto* let = expr->as<Let>();
@@ -47,24 +59,24 @@ class InlineBindings final : public Rewriter {
   }
 
  private:
-  bool is_pure(const Expr* value) const {
-    std::unordered_set<const Expr*> seen;
-    std::vector<const Expr*> stack{value};
-    while (!stack.empty()) {
-      const Expr* expr = stack.back();
-      stack.pop_back();
-      if (!seen.insert(expr).second) continue;
-      if (effects_.acts(expr)) return false;
-      if (expr->is<Function>()) continue;
-      for (const ExprRef& operand : expr->operands()) stack.push_back(operand.get());
-    }
-    return true;
-  }
-
-  const std::unordered_set<const Var*>& vars_;
-  const Effects& effects_;
+  std::vector<std::pair<VarRef, ExprRef>> bindings_;
   std::unordered_map<const Var*, ExprRef> values_;
+  const Expr* whole_ = nullptr;
 };
+
+bool is_pure(const Expr* value, const Effects& effects) {
+  std::unordered_set<const Expr*> seen;
+  std::vector<const Expr*> stack{value};
+  while (!stack.empty()) {
+    const Expr* expr = stack.back();
+    stack.pop_back();
+    if (!seen.insert(expr).second) continue;
+    if (effects.acts(expr)) return false;
+    if (expr->is<Function>()) continue;
+    for (const ExprRef& operand : expr->operands()) stack.push_back(operand.get());
+  }
+  return true;
+}
 
 }  // namespace
 
@@ -401,15 +413,33 @@ void Parser::check_globals() {
   }
 }
 
+// Lets that may be graph nodes become such where the whole program shows their calls to be pure.
+void Parser::settle_candidates(const Effects& effects, std::vector<ExprRef>& roots) {
+  std::vector<std::pair<VarRef, ExprRef>> pure;
+  for (const VarRef& var : candidates_) {
+    const ExprRef& value = candidate_values_[var.get()];
+    if (is_pure(value.get(), effects)) {
+      pure.emplace_back(var, value);
+      continue;
+    }
+    for (const LateUse& use : late_uses_) {
+      if (use.var == var) report_out_of_scope(use.symbol, var.get(), use.span);
+    }
+  }
+  if (!pure.empty()) roots = InlineBindings(std::move(pure)).run_all(roots);
+}
+
 void Parser::settle_candidates(Module& module) {
   if (candidates_.empty()) return;
-  Effects effects(module);
+  std::vector<ExprRef> functions;
+  for (const Module::FunctionEntry& entry : module.functions())
+    functions.emplace_back(entry.function);
+  settle_candidates(Effects(module), functions);
   std::vector<std::pair<Name, FunctionRef>> changed;
-  for (const Module::FunctionEntry& entry : module.functions()) {
-    ExprRef function = entry.function;
-    ExprRef rewritten = InlineBindings(candidates_, effects).run(function);
-    if (rewritten != function)
-      changed.emplace_back(entry.name, FunctionRef(rewritten->as<Function>()));
+  for (size_t i = 0; i < functions.size(); ++i) {
+    const Module::FunctionEntry& entry = module.functions()[i];
+    if (functions[i] == entry.function.get()) continue;
+    changed.emplace_back(entry.name, FunctionRef(functions[i]->as<Function>()));
   }
   for (auto& [name, function] : changed) module.update_function(name, std::move(function));
 }

@@ -7,6 +7,7 @@
 #include <exception>
 #include <functional>
 
+#include <relay/ir/effects.h>
 #include <relay/support/error.h>
 
 namespace relay {
@@ -309,6 +310,11 @@ ExprRef Parser::parse_single_expr() {
     BlockScope scope(*this);
     TypeScope types(*this);
     result = parse_items(Ends::kText);
+    if (num_errors_ == 0 && !candidates_.empty()) {
+      std::vector<ExprRef> roots{result};
+      settle_candidates(Effects(result.get()), roots);
+      result = std::move(roots[0]);
+    }
   } catch (const SyntaxError&) {
   } catch (const FatalError&) {
   }

@@ -27,6 +27,10 @@
 #include <relay/parse/lexer.h>
 #include <relay/parse/parse.h>
 
+namespace relay {
+class Effects;
+}
+
 namespace relay::parsing {
 
 /// Thrown after an error was reported, to the next place from which parsing can go on.
@@ -158,6 +162,7 @@ class Parser {
   void end_definition();
   void add_main(Module& module, ExprRef expr, Span span);
   void check_globals();
+  void settle_candidates(const Effects& effects, std::vector<ExprRef>& roots);
   void settle_candidates(Module& module);
 
   // ---- Scopes ----
@@ -215,6 +220,7 @@ class Parser {
   ExprRef use_local(const Token& token);
   ExprRef find_local(Symbol symbol, const Token& use);
   void check_in_scope(const ExprRef& node, Symbol symbol, Span span);
+  void report_out_of_scope(Symbol symbol, const Var* var, Span span);
   ExprRef placeholder(Span span) const;
 
   // ---- Types ----
@@ -360,8 +366,15 @@ class Parser {
   static constexpr uint8_t kRefEffect = 1;
   static constexpr uint8_t kCallEffect = 2;
   uint8_t effects_ = 0;  // what the expression so far does, outside nested functions
-  std::unordered_set<const Var*>
-      candidates_;  // lets that are graph nodes if their calls prove pure
+  // Lets that are graph nodes if their calls prove pure, in the order of the text.
+  std::vector<VarRef> candidates_;
+  std::unordered_map<const Var*, ExprRef> candidate_values_;
+  struct LateUse {
+    VarRef var;
+    Symbol symbol;
+    Span span;
+  };
+  std::vector<LateUse> late_uses_;  // of them outside the let's scope: right only if it is a node
 
   std::vector<Local> locals_;
   std::vector<VarRef> binders_;  // the variables among them that are bound there

@@ -69,7 +69,21 @@ void Parser::check_in_scope(const ExprRef& node, Symbol symbol, Span span) {
   std::unordered_set<const Expr*> seen;
   std::unordered_set<const Var*> bound;
   std::vector<const Var*> used;
-  while (!stack.empty()) {
+  while (!stack.empty() || !used.empty()) {
+    if (stack.empty()) {
+      const Var* var = used.back();
+      used.pop_back();
+      if (bound.contains(var) || is_open(var)) continue;
+      auto candidate = candidate_values_.find(var);
+      if (candidate == candidate_values_.end()) {
+        report_out_of_scope(symbol, var, span);
+        return;
+      }
+      // If it proves to be a graph node, what it depends on counts.
+      late_uses_.push_back({VarRef(var), symbol, span});
+      stack.push_back(candidate->second.get());
+      continue;
+    }
     const Expr* expr = stack.back();
     stack.pop_back();
     if (!seen.insert(expr).second || is_verified(expr)) continue;
@@ -85,14 +99,6 @@ void Parser::check_in_scope(const ExprRef& node, Symbol symbol, Span span) {
     }
     for (const ExprRef& operand : expr->operands()) stack.push_back(operand.get());
   }
-  for (const Var* var : used) {
-    if (bound.contains(var) || is_open(var)) continue;
-    report(Diagnostic::error("%" + std::string(name_of(symbol)) + " depends on %" +
-                                 var->name().str() + ", which is not in scope here",
-                             span)
-               .note("%" + var->name().str() + " is bound here", var->span()));
-    return;
-  }
   // Remember all of them under the innermost binding that is open now: none can be deeper.
   VarRef innermost = binders_.empty() ? VarRef() : binders_.back();
   verified_roots_.push_back(node);
@@ -101,6 +107,16 @@ void Parser::check_in_scope(const ExprRef& node, Symbol symbol, Span span) {
   } else {
     verified_[node.get()] = innermost;
   }
+}
+
+void Parser::report_out_of_scope(Symbol symbol, const Var* var, Span span) {
+  Diagnostic diagnostic =
+      var->name().view() == name_of(symbol)
+          ? Diagnostic::error("%" + var->name().str() + " is not in scope here", span)
+          : Diagnostic::error("%" + std::string(name_of(symbol)) + " depends on %" +
+                                  var->name().str() + ", which is not in scope here",
+                              span);
+  report(diagnostic.note("%" + var->name().str() + " is bound here", var->span()));
 }
 
 ExprRef Parser::find_local(Symbol symbol, const Token& use) {

@@ -206,6 +206,17 @@ TEST(Verify, FindsWhatIsWrong) {
   shared.add_function("main", make_function({x}, make_tuple(std::vector<ExprRef>{cell, cell})));
   ASSERT_EQ(verify(shared).size(), 1u);
   EXPECT_THAT(verify(shared)[0].message, HasSubstr("used in two places"));
+
+  // let %f = F; F(1), where F calls %f: the second use should be %f.
+  VarRef f = make_var("f");
+  VarRef n = make_var("n");
+  const ExprRef argument[] = {n};
+  ExprRef recursive = make_function({n}, make_call(f, argument));
+  const ExprRef zero[] = {make_constant(NDArray::scalar<int32_t>(0))};
+  Module loop;
+  loop.add_function("main", make_function({}, make_let(f, recursive, make_call(recursive, zero))));
+  ASSERT_EQ(verify(loop).size(), 1u);
+  EXPECT_THAT(verify(loop)[0].message, HasSubstr("the recursive function of %f"));
 }
 
 TEST(InferIncremental, FunctionsThatAreCurrentKeepTheirTypes) {
