@@ -1,0 +1,344 @@
+// A compiled program as plain data: what the compiler makes, the machine runs and a file holds.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <relay/runtime/kernel.h>
+#include <relay/runtime/value.h>
+
+namespace relay::vm {
+
+/// No register, function, place, …: an optional index that is not given.
+inline constexpr uint32_t kNone = ~uint32_t{0};
+
+// ---- Places in source text ----------------------------------------------------------------------
+
+/// (A part of) a line of source text, kept so that an error can show it without the source.
+struct SourceLine {
+  std::string file;
+  uint32_t line = 0;    // from 1
+  uint32_t column = 1;  // of the first byte of `text`; above 1 when a very long line is cut
+  std::string text;
+  friend bool operator==(const SourceLine&, const SourceLine&) = default;
+};
+/// Executable::positions; the index 0 is the unknown place. `PositionTable` makes them from spans.
+struct Position {
+  uint32_t line = kNone;  // Executable::lines
+  uint32_t column = 0;    // from 1
+  uint32_t length = 0;
+};
+
+// ---- Bytecode -----------------------------------------------------------------------------------
+
+/// What a number operation does; the order is that of te::UnaryOp, te::BinaryOp, and so is the
+/// meaning, to the bit.
+enum class Unary : uint8_t {
+  kNeg,
+  kNot,
+  kBitNot,
+  kAbs,
+  kSign,
+  kExp,
+  kLog,
+  kLog2,
+  kLog10,
+  kSqrt,
+  kRsqrt,
+  kErf,
+  kSigmoid,
+  kSin,
+  kCos,
+  kTan,
+  kAsin,
+  kAcos,
+  kAtan,
+  kSinh,
+  kCosh,
+  kTanh,
+  kAsinh,
+  kAcosh,
+  kAtanh,
+  kFloor,
+  kCeil,
+  kRound,
+  kTrunc,
+  kIsNan,
+  kIsInf,
+  kIsFinite,
+  kCount
+};
+enum class Binary : uint8_t {
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
+  kMod,
+  kFloorDiv,
+  kFloorMod,
+  kPow,
+  kMin,
+  kMax,
+  kAtan2,
+  kAnd,
+  kOr,
+  kXor,
+  kShl,
+  kShr,
+  kEq,
+  kNe,
+  kLt,
+  kLe,
+  kGt,
+  kGe,
+  kCount
+};
+
+/// `args` means Function::args[first … first + count). "operands" are entries of args that are
+/// registers, with `kLast` set where the register is not read again: its value is moved out. Other
+/// register fields (dst, a, b, c) never have the flag.
+enum class Op : uint8_t {
+  kMove,       // dst ← a
+  kTake,       // dst ← a, which is empty afterwards
+  kConst,      // dst ← constants[a]
+  kDrop,       // the registers in args become empty (frees what they hold)
+  kUnary,      // dst ← unary(a), a number of type `dtype`
+  kBinary,     // dst ← binary(a, b), numbers of type `dtype`; integers divided by 0 fail
+  kCast,       // dst ← a, a number of type `dtype`, as `to`
+  kBitcast,    // same bits
+  kSelect,     // dst ← a ? b : c, any values, a is a bool
+  kTuple,      // dst ← (operands…)
+  kConstruct,  // dst ← constructors[a](operands…)
+  kField,      // dst ← field b of the tuple or data value in a
+  kUnpack,     // the fields of the tuple or data value in a go to the registers in args (kNone: not
+               // wanted); a is empty afterwards. Moves the fields out if nobody else has the value
+  kSwitch,     // continue at args[tag of the data value in a]; as many targets as constructors
+  kClosure,    // dst ← closure of functions[a] capturing the operands
+  kGlobal,     // dst ← closure of functions[a], which captures nothing
+  kSelf,       // dst ← the running closure
+  kCapture,    // dst ← captured value a of the running closure
+  kCall,       // dst ← functions[a](operands…)
+  kTailCall,   // return functions[a](operands…); takes no space
+  kCallClosure,      // dst ← (closure in args[first])(the other operands…)
+  kTailCallClosure,  // return (closure in args[first])(the other operands…)
+  kReturn,           // a
+  kJump,             // continue at a
+  kBranch,           // unless the bool in a is true, continue at b
+  kRefCreate,        // dst ← a new cell holding a
+  kRefRead,          // dst ← what the cell in a holds
+  kRefWrite,         // the cell in a ← b; dst ← ()
+  kRunGraph,  // graphs[a]: args holds one operand for each input, then a register for each output
+  kCheckShapes,  // the values of args (registers without flag) fit checks[a]
+  kFail,         // fails with messages[a]
+  kFailUnless,   // fails with messages[b] unless the bool in a is true
+  kNoMatch,      // fails: no clause fits the value in a
+  kCount
+};
+
+inline constexpr uint32_t kLast = uint32_t{1} << 31;
+
+struct Instruction {
+  Op op = Op::kReturn;
+  uint8_t sub = 0;  // Unary or Binary
+  DType dtype;
+  DType to;
+  uint32_t dst = kNone;
+  uint32_t a = 0;
+  uint32_t b = 0;
+  uint32_t c = 0;
+  uint32_t first = 0;  // in Function::args
+  uint32_t count = 0;
+};
+
+/// Registers hold values; the parameters come first. All others are empty at the start. Jump
+/// targets are indices of instructions. Control never runs past the last instruction.
+struct Function {
+  std::string name;  // for call traces: "@main", "%f", "fn"
+  uint32_t num_params = 0;
+  uint32_t num_registers = 0;
+  uint32_t num_captures = 0;
+  std::vector<Instruction> code;
+  std::vector<uint32_t> args;
+  std::vector<uint32_t> positions;  // one for each instruction, or empty
+};
+
+// ---- Sizes computed at run time -----------------------------------------------------------------
+
+/// Straight-line code over int64. Instruction i writes slot i and reads only slots before it.
+enum class DimCode : uint8_t {
+  kConst,    // value
+  kExtent,   // extent b of input a
+  kElement,  // element b (row-major) of the integer input a; fails if there is none
+  kSymbol,   // only in checks: the extent that symbol a stands for
+  kAdd,      // the rest: slots a and b. Overflow and division by zero fail
+  kSub,
+  kMul,
+  kFloorDiv,
+  kFloorMod,
+  kCeilDiv,
+  kMin,
+  kMax,
+  kBroadcast,  // equal, or the other one if one is 1; else fails
+  kCount
+};
+struct DimInstruction {
+  DimCode code = DimCode::kConst;
+  uint32_t a = 0;
+  uint32_t b = 0;
+  int64_t value = 0;
+  friend bool operator==(const DimInstruction&, const DimInstruction&) = default;
+};
+
+// ---- Kernels and graphs -------------------------------------------------------------------------
+
+/// A native kernel, or a library kernel of the runtime (then `library` is set).
+struct Kernel {
+  std::string name;                   // "fused_add_tanh"
+  std::string implementation;         // "pointwise", "contraction", …, "library"
+  std::string source;                 // its Relay text, for profiles
+  uint32_t blob = kNone;              // Executable::blobs; kernels may share one
+  std::string library;                // name for find_library_kernel
+  std::vector<std::string> messages;  // of failures: code - 1
+  bool parallel = false;              // whether workers other than 0 have anything to do
+  /// Instead of a blob, for tests only: such an executable cannot be saved.
+  KernelFn function = nullptr;
+};
+
+/// A tensor of a graph: dense, row-major. Sizes are slots of the graph's dims.
+struct Place {
+  DType dtype;
+  std::vector<uint32_t> extents;
+  /// Shares the memory of that place (offset 0, at most as many bytes). Chains may not be cycles.
+  uint32_t alias = kNone;
+  /// Is that constant (a tensor or number) of the executable.
+  uint32_t constant = kNone;
+};
+
+/// One kernel call.
+struct Launch {
+  struct Argument {
+    uint32_t place = 0;
+    bool written = false;  // false: only read
+  };
+  uint32_t kernel = 0;
+  /// Native: one for each of the kernel's buffers but scratch, in order. Library: inputs, then
+  /// outputs.
+  std::vector<Argument> arguments;
+  std::vector<uint32_t> dims;  // slots, KernelArgs::dims
+  uint32_t scratch = kNone;    // slot: bytes for each worker
+  uint32_t flops = kNone;      // slot
+  uint32_t bytes = kNone;      // slot
+  /// Pairs of argument numbers (written, read): the two may be the same memory if the read place is
+  /// not used afterwards. Only for kernels that read an element before they write that element.
+  std::vector<std::pair<uint32_t, uint32_t>> in_place;
+  // Library kernels.
+  std::vector<int64_t> params;
+  /// Argument numbers of outputs whose dimension 0 the kernel counts. Such a place has the greatest
+  /// extent; it may only be a result of the graph.
+  std::vector<uint32_t> counted;
+  uint32_t position = 0;
+};
+
+/// a = b must hold for the sizes of a run.
+struct DimCheck {
+  uint32_t a = 0, b = 0;  // slots
+  std::string message;
+  uint32_t position = 0;
+};
+
+/// A region of dataflow: kernel calls in order, over tensors in memory that the machine plans.
+/// Inputs and results of rank 0 are numbers in registers.
+struct Graph {
+  std::string name;
+  std::vector<DimInstruction> dims;
+  std::vector<DimCheck> checks;
+  uint32_t num_inputs = 0;
+  std::vector<Place> places;  // the inputs come first
+  std::vector<Launch> launches;
+  /// Places of the results: may be inputs, constants or aliases, and the same one twice.
+  std::vector<uint32_t> outputs;
+};
+
+// ---- Types to check values against --------------------------------------------------------------
+
+/// The structure of a type as far as values show it.
+struct TypeInfo {
+  enum class Kind : uint8_t { kAny, kTensor, kTuple, kData, kFunction, kReference };
+  struct Dim {
+    enum class Kind : uint8_t { kAny, kInt, kSymbol, kTerm };
+    Kind kind = Kind::kAny;
+    int64_t value = 0;  // kInt: the extent; kSymbol: number of the symbol; kTerm: slot
+    std::string text;   // as printed: "2 * n"
+  };
+  Kind kind = Kind::kAny;
+  DType dtype;                   // kTensor; none: not checked
+  bool has_rank = true;          // kTensor
+  std::vector<Dim> dims;         // kTensor
+  std::vector<TypeInfo> fields;  // kTuple
+  std::string name;              // kData: the data type
+};
+
+/// Values with the types they should have. A symbol stands for the same extent everywhere; its
+/// first occurrence as a whole dimension decides. Terms are evaluated when all symbols in them are
+/// known.
+struct TypeCheck {
+  struct Part {
+    TypeInfo type;
+    std::string text;  // the type as printed
+    std::string what;  // "the result of @f", "%x of @main"
+    uint32_t position = 0;
+  };
+  std::vector<Part> parts;
+  std::vector<std::string> symbols;
+  std::vector<DimInstruction> terms;
+};
+
+/// A function that may be called from outside.
+struct Entry {
+  std::string name;  // "main"
+  uint32_t function = 0;
+  TypeCheck params;  // one part for each parameter; `what` is the bare name: "x"
+  TypeCheck::Part result;
+};
+
+// ---- All of it ----------------------------------------------------------------------------------
+
+class Image;
+
+/// A compiled program. Fill it in, then share it as `shared_ptr<const Executable>` and change it no
+/// more: any number of machines on any threads may run it.
+struct Executable {
+  std::string target = "baseline";  // instruction set of the blobs: baseline, avx2, avx512
+  uint32_t kernel_abi = kKernelAbiVersion;
+  std::vector<Entry> entries;
+  std::vector<Function> functions;
+  std::vector<Graph> graphs;
+  std::vector<Kernel> kernels;
+  std::vector<std::shared_ptr<const KernelBlob>> blobs;
+  std::vector<Value> constants;  // numbers and contiguous tensors
+  std::vector<const ConstructorInfo*> constructors;
+  std::vector<TypeCheck> checks;
+  std::vector<std::string> messages;
+  std::vector<Position> positions{Position{}};
+  std::vector<SourceLine> lines;
+
+  /// What machines derive from it when the first one starts.
+  struct Derived {
+    std::mutex mutex;
+    std::weak_ptr<const Image> image;
+  };
+  mutable Derived derived;
+};
+
+/// Checks every index, register, jump target and operand, so that running it cannot leave the
+/// machine's memory (kernels aside). Throws Error that says what is wrong where.
+void verify(const Executable& executable);
+
+/// The bytecode, graphs and signatures as text, for people.
+std::string disassemble(const Executable& executable);
+
+}  // namespace relay::vm

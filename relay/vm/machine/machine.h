@@ -1,0 +1,76 @@
+// The machine that runs executables.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <relay/runtime/value.h>
+#include <relay/vm/machine/executable.h>
+
+namespace relay::vm {
+
+struct MachineOptions {
+  /// Workers for kernels, the calling thread among them; 0: as many as the machine has cores.
+  /// Results do not depend on it.
+  int threads = 0;
+  /// When it becomes true, the run ends with Error "interrupted". The owner resets it.
+  const std::atomic<bool>* interrupt = nullptr;
+  /// Memory for the frames of active calls, besides the general limit.
+  size_t stack_bytes = size_t{2} << 30;
+};
+
+/// What a run did, kernel by kernel.
+struct Profile {
+  struct Kernel {
+    uint64_t calls = 0;
+    uint64_t nanoseconds = 0;
+    int64_t flops = 0;  // of all calls
+    int64_t bytes = 0;
+  };
+  struct Event {
+    uint32_t kernel = 0;
+    uint64_t begin_ns = 0;  // of the steady clock
+    uint64_t duration_ns = 0;
+  };
+  std::vector<Kernel> kernels;  // as Executable::kernels
+  std::vector<Event> events;    // of the runs while `trace`
+  bool trace = false;
+  uint64_t total_nanoseconds = 0;  // of the runs as a whole
+};
+
+/// Runs one executable for one thread at a time. Cheap to make; buffers and plans are kept from run
+/// to run.
+class Machine {
+ public:
+  explicit Machine(std::shared_ptr<const Executable> executable, MachineOptions options = {});
+  ~Machine();
+  Machine(const Machine&) = delete;
+  Machine& operator=(const Machine&) = delete;
+
+  const Executable& executable() const;
+  /// The entry of a name; throws Error naming the known ones.
+  const Entry& entry(std::string_view name) const;
+  /// Calls an entry. Arguments that do not fit its signature: Error. Failures of the program:
+  /// RuntimeError with position and call trace. The machine stays usable.
+  Value run(const Entry& entry, std::span<const Value> arguments);
+  Value run(std::string_view entry, std::span<const Value> arguments);
+  /// Calls a closure that a run returned (of this or another executable).
+  Value call(const Value& closure, std::span<const Value> arguments);
+
+  /// Measures runs from now on; null ends it. The profile must outlive that.
+  void set_profile(Profile* profile);
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
+
+/// The type of a value as text: "Tensor[(2, 3), float32]", "(…, …)", "List".
+std::string value_type_text(const Value& value);
+
+}  // namespace relay::vm
