@@ -1,0 +1,147 @@
+// Kernels as LLVM functions: what all emitters share. Only files of this folder include it.
+//
+// Code is written into one function `int32_t (const KernelArgs*)`. Its entry block loads the
+// buffers' addresses and the dimension arguments and evaluates terms; mutable values live in
+// allocas that LLVM turns into registers; `KernelFrame::finish` returns the failure code.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include <relay/codegen/codegen.h>
+#include <relay/lower/loops.h>
+
+namespace relay::codegen {
+
+/// What became of a kernel, beside the function itself.
+struct EmittedKernel {
+  std::string function;
+  std::vector<std::string> messages;  // failure code - 1
+  Dim scratch_bytes;                  // of each worker, over the kernel's symbols
+  bool parallel = false;              // whether workers other than 0 have anything to do
+};
+
+/// Writes the kernel into the module, which has been given its triple and data layout
+/// (`prepare_module` in object.h). Throws Error for what exceeds a limit.
+EmittedKernel emit_kernel(const lower::Kernel& kernel, llvm::Module& module, const Target& target);
+
+/// The LLVM type of a value in a register: i1 for bool, float for the 16-bit floats (kept rounded).
+llvm::Type* register_type(llvm::LLVMContext& context, DType dtype);
+/// The LLVM type of an element in memory: i8 for bool, half and bfloat as i16.
+llvm::Type* memory_type(llvm::LLVMContext& context, DType dtype);
+/// `type` itself for one lane, else a vector of it.
+llvm::Type* widen_type(llvm::Type* type, unsigned lanes);
+
+/// The function of one kernel while it is written.
+class KernelFrame {
+ public:
+  KernelFrame(const lower::Kernel& kernel, llvm::Module& module, const Target& target);
+  KernelFrame(const KernelFrame&) = delete;
+  KernelFrame& operator=(const KernelFrame&) = delete;
+
+  const Target target;
+  llvm::Module& module;
+  llvm::LLVMContext& context;
+  /// Where code goes; stands behind the entry block to begin with.
+  llvm::IRBuilder<> b;
+  llvm::Function* function = nullptr;
+  std::span<const lower::Buffer> buffers;
+  bool parallel = false;  // set by whoever shares out work
+
+  llvm::Type* i1() { return b.getInt1Ty(); }
+  llvm::Type* i64() { return b.getInt64Ty(); }
+  llvm::Value* int64(int64_t value) { return llvm::ConstantInt::getSigned(b.getInt64Ty(), value); }
+
+  // Arguments, available everywhere (computed in the entry block, once).
+  llvm::Value* args() { return function->getArg(0); }
+  llvm::Value* thread();               // i64
+  llvm::Value* num_threads();          // i64
+  llvm::Value* detail();               // ptr to two i64
+  llvm::Value* dim(Dim term);          // i64; a division by zero in a term gives 0
+  llvm::Value* buffer(int32_t index);  // base address; scratch buffers have theirs too
+  llvm::Value* extent(int32_t buffer, size_t dimension) {
+    return dim(buffers[static_cast<size_t>(buffer)].dims[dimension]);
+  }
+  /// Elements from one index of a dimension to the next (row-major): i64.
+  llvm::Value* stride(int32_t buffer, size_t dimension);
+  /// Reserves a piece of the worker's scratch memory, 64-byte aligned; its address.
+  llvm::Value* scratch(Dim bytes);
+
+  /// A register in memory form, in the entry block: promoted by mem2reg. Not initialised.
+  llvm::AllocaInst* alloca_register(llvm::Type* type, const char* name = "");
+  /// Address of 64 readable zero-or-other bytes, to load from where there is nothing to load.
+  llvm::Value* dummy_address() { return args(); }
+
+  /// Tells LLVM which buffer a load or store touches: distinct buffers do not overlap. (A kernel
+  /// whose output takes the place of an input must read each element before or while it is
+  /// written, at the same position.) Returns its argument.
+  llvm::Instruction* annotate(llvm::Instruction* access, int32_t buffer);
+  /// The same for memory reserved by `scratch()`: `region` numbers it from 0.
+  llvm::Instruction* annotate_scratch(llvm::Instruction* access, int32_t region);
+
+  /// Calls function `fn` of the runtime's table on doubles: no side effects.
+  llvm::Value* call_runtime(KernelFunction fn, std::span<llvm::Value* const> doubles);
+
+  /// Code of a message, new or the same as before.
+  int32_t message_code(std::string_view message);
+  /// Here and now: the kernel has failed (the first failure counts). `index` and `extent` (i64 or
+  /// null) explain it. Goes on behind it.
+  void record_failure(std::string_view message, llvm::Value* index = nullptr,
+                      llvm::Value* extent = nullptr);
+
+  llvm::BasicBlock* new_block(const char* name);
+  /// `if (condition) then()`, marked unlikely or not; continues behind it.
+  void emit_if(llvm::Value* condition, const std::function<void()>& then, bool unlikely = false);
+  /// A rotated counting loop: `body(i)` for i = begin, begin + step … < end (i64; step > 0).
+  /// Continues behind it.
+  void emit_loop(llvm::Value* begin, llvm::Value* end, llvm::Value* step,
+                 const std::function<void(llvm::Value* i)>& body);
+  /// Iterations [n·t/T, n·(t+1)/T) of n that are this worker's: first and end. Sets `parallel`.
+  std::pair<llvm::Value*, llvm::Value*> worker_share(llvm::Value* n);
+
+  /// Returns the failure code; the function is complete.
+  EmittedKernel finish();
+
+ private:
+  llvm::Value* emit_dim(Dim term);
+  llvm::Value* emit_dim_op(DimOp op, llvm::Value* lhs, llvm::Value* rhs);
+  llvm::MDNode* scope_of(uint64_t key);
+  /// Runs `write` with the builder at the end of the entry block.
+  llvm::Value* in_entry(const std::function<llvm::Value*()>& write);
+
+  const lower::Kernel& kernel_;
+  llvm::BasicBlock* entry_ = nullptr;
+  llvm::AllocaInst* code_ = nullptr;
+  std::vector<std::string> messages_;
+  std::unordered_map<Dim, llvm::Value*> dims_;
+  std::vector<llvm::Value*> bases_;
+  llvm::Value* thread_ = nullptr;
+  llvm::Value* num_threads_ = nullptr;
+  llvm::Value* detail_ = nullptr;
+  llvm::Value* scratch_base_ = nullptr;
+  llvm::Value* functions_ = nullptr;
+  Dim scratch_bytes_ = 0;
+  llvm::MDNode* domain_ = nullptr;
+  std::vector<std::pair<uint64_t, llvm::MDNode*>> scopes_;
+  struct Access {
+    llvm::Instruction* instruction;
+    uint64_t key;
+  };
+  std::vector<Access> accesses_;  // annotated when all scopes are known
+};
+
+/// Writes a contraction into the frame's function (contraction*.cpp): register tiles over packed
+/// panels.
+void emit_contraction(const lower::Contraction& contraction, KernelFrame& frame);
+/// Writes a nest (nest*.cpp).
+void emit_nest(const lower::Nest& nest, KernelFrame& frame);
+
+}  // namespace relay::codegen

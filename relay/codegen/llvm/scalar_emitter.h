@@ -1,0 +1,189 @@
+// Scalar expressions as LLVM values, for one element or for a vector of them.
+//
+// A value stays a scalar as long as it is the same for all lanes, and index arithmetic stays
+// `base + lane · step` as long as it is linear, so that loads are known to be broadcasts,
+// contiguous, strided or gathers.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include <relay/codegen/llvm/emit.h>
+#include <relay/tensor_expr/walk.h>
+
+namespace relay::codegen {
+
+struct LaneValue {
+  enum class Form : uint8_t {
+    kUniform,  // base, for all lanes
+    kLinear,   // base + lane * step; int64 only
+    kVector    // a vector of as many lanes as the context has
+  };
+  Form form = Form::kUniform;
+  llvm::Value* base = nullptr;
+  llvm::Value* step = nullptr;  // kLinear: i64, uniform
+
+  static LaneValue uniform(llvm::Value* v) { return {Form::kUniform, v, nullptr}; }
+  static LaneValue linear(llvm::Value* base, llvm::Value* step) {
+    return {Form::kLinear, base, step};
+  }
+  static LaneValue vector(llvm::Value* v) { return {Form::kVector, v, nullptr}; }
+  bool is_uniform() const { return form == Form::kUniform; }
+  bool is_linear() const { return form == Form::kLinear; }
+  bool is_vector() const { return form == Form::kVector; }
+  explicit operator bool() const { return base != nullptr; }
+};
+
+/// What values depend on beside axes and registers (te::kVarFlag): memory that the kernel writes.
+inline constexpr uint32_t kMemoryFlag = 0x40000000u;
+/// Axis ids, register ids with te::kVarFlag, buffer numbers with kMemoryFlag; sorted.
+using Dependences = std::vector<uint32_t>;
+
+/// Writes values at the frame's insertion point. Each node is computed once per region and
+/// remembered until the region ends; what does not depend on a loop moves in front of it.
+///
+/// For a piece of code of one's own: open a region, bind axes and registers in it, emit.
+///   ScalarEmitter::Scope scope(emitter, ScalarEmitter::Scope::plain({axis}));
+///   emitter.set_lanes(16, tail_mask);
+///   emitter.bind_axis(axis, LaneValue::linear(column, frame.int64(1)));
+///   llvm::Value* v = emitter.emit_wide(node);
+class ScalarEmitter {
+ public:
+  /// `roots`: all expressions that will be emitted (they are analysed together).
+  ScalarEmitter(KernelFrame& frame, std::span<const te::ScalarRef> roots);
+  ~ScalarEmitter();
+
+  enum class RegionKind : uint8_t {
+    kPlain,        // straight-line code: unrolled copies, blocks
+    kConditional,  // may not run: nothing moves out of it
+    kPreheader,    // in front of a loop, runs if the loop runs; code is added to it later
+    kBody          // of a loop; the region before it must be its kPreheader
+  };
+  /// Opens a region; everything computed in it is forgotten at the end. `binds`: the axes and
+  /// registers bound or changed inside, memory written inside. Inherits lanes and mask.
+  void push(RegionKind kind, Dependences binds);
+  void pop();
+  struct Scope {
+    ScalarEmitter& emitter;
+    Scope(ScalarEmitter& e, RegionKind kind, Dependences binds) : emitter(e) {
+      e.push(kind, std::move(binds));
+    }
+    ~Scope() { emitter.pop(); }
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+  };
+  /// For kPreheader, when it is open: `block` ends with a branch to the loop (its last
+  /// instruction); code that moves out of the loop goes before that. `always`: the loop is known to
+  /// run at least once, so that what may fail can move farther out.
+  void set_preheader(llvm::BasicBlock* block, bool always);
+
+  /// Of the current region: from now on values are vectors of this many lanes (1: scalars), and
+  /// only lanes in `mask` (null: all) may load, store or fail.
+  void set_lanes(unsigned lanes, llvm::Value* mask = nullptr);
+  unsigned lanes() const { return regions_.back().lanes; }
+  llvm::Value* mask() const { return regions_.back().mask; }
+
+  /// The value of an axis in this region: uniform, or linear with a vector's first value as base.
+  void bind_axis(uint32_t axis, LaneValue value);
+  /// The value of a register in this region, never changed.
+  void bind_var(uint32_t var, LaneValue value);
+  /// A register in memory: scalar, or a vector of the current lanes.
+  void bind_slot(uint32_t var, llvm::AllocaInst* slot);
+  llvm::AllocaInst* slot(uint32_t var) const;
+  /// Something changed: values computed from it are forgotten, everywhere.
+  void invalidate(const Dependences& changed);
+
+  /// The node's value for the active lanes, in whatever form it has.
+  LaneValue emit(const te::ScalarRef& node) { return emit(node.get()); }
+  LaneValue emit(const te::ScalarNode* node);
+  /// As one value for all lanes; the node must not vary.
+  llvm::Value* emit_uniform(const te::ScalarRef& node);
+  /// As a vector of lanes() lanes; a scalar if there is one lane.
+  llvm::Value* emit_wide(const te::ScalarRef& node);
+  llvm::Value* widen(LaneValue value);
+
+  /// buffer[indices] = value, in active lanes; overlapping lanes: the last one stays.
+  void store(int32_t buffer, std::span<const te::ScalarRef> indices, LaneValue value);
+  void store(int32_t buffer, std::span<const te::ScalarRef> indices, const te::ScalarRef& value);
+  /// lhs ⊕ rhs, elementwise; values are in registers, all of them uniform or `lanes` wide.
+  std::vector<llvm::Value*> combine(const te::Combiner& combiner, DType dtype,
+                                    std::span<llvm::Value* const> lhs,
+                                    std::span<llvm::Value* const> rhs);
+  /// The combiner's identity as scalars.
+  std::vector<llvm::Value*> identity(const te::Combiner& combiner, std::span<const DType> dtypes);
+  /// Fails in active lanes where the condition is false.
+  void check(const LaneValue& condition, std::string_view message);
+
+  /// Register ↔ memory form of a value of any width (bool, 16-bit floats).
+  llvm::Value* from_memory(llvm::Value* value, DType dtype);
+  llvm::Value* to_memory(llvm::Value* value, DType dtype);
+  /// The value of a constant node.
+  llvm::Constant* constant(const te::ScalarNode& node);
+
+  const Dependences& dependences(const te::ScalarNode* node) const;
+  KernelFrame& frame() { return frame_; }
+
+ private:
+  struct Facts {
+    Dependences depends;
+    bool unsafe = false;  // may fault or fail where it is not wanted
+    uint32_t cost = 0;    // of computing it with everything below, saturating
+  };
+  struct Region {
+    RegionKind kind;
+    Dependences binds;
+    unsigned lanes = 1;
+    llvm::Value* mask = nullptr;
+    llvm::BasicBlock* preheader = nullptr;
+    bool always = false;
+    std::unordered_map<const te::ScalarNode*, LaneValue> values;
+    std::unordered_map<const te::ScalarNode*, LaneValue> divisors;
+    std::unordered_map<uint32_t, LaneValue> bound;  // axes; registers with te::kVarFlag
+    std::unordered_map<uint32_t, llvm::AllocaInst*> slots;
+  };
+
+  // scalar_emitter.cpp
+  void analyse(std::span<const te::ScalarRef> roots);
+  const Facts& facts(const te::ScalarNode* node) const;
+  LaneValue find(const te::ScalarNode* node, size_t region) const;
+  LaneValue lookup_bound(uint32_t key) const;
+  size_t home_of(const te::ScalarNode* node, size_t region) const;
+  LaneValue emit_at(const te::ScalarNode* node, size_t region);
+  LaneValue emit_node(const te::ScalarNode* node);
+  LaneValue arg(const te::ScalarNode* node, size_t k);
+  std::vector<const te::ScalarNode*> operands_first(const te::ScalarNode* node);
+  LaneValue emit_arm(const te::ScalarNode* node);
+
+  // conditional.cpp
+  LaneValue emit_select(const te::ScalarNode* node);
+  LaneValue emit_fail(const te::ScalarNode* node);
+  LaneValue blend(llvm::Value* condition, LaneValue a, LaneValue b, DType dtype);
+  llvm::Value* any(llvm::Value* mask);
+  llvm::Value* and_mask(llvm::Value* mask, llvm::Value* condition);
+
+  // memory.cpp
+  LaneValue emit_load(const te::ScalarNode* node);
+
+  // arithmetic.cpp, integers.cpp, convert.cpp: on values of equal shape
+  LaneValue emit_unary(const te::ScalarNode* node);
+  LaneValue emit_binary(const te::ScalarNode* node);
+  LaneValue emit_cast(const te::ScalarNode* node);
+  LaneValue emit_index_binary(te::BinaryOp op, LaneValue a, LaneValue b);
+  llvm::Value* unary_op(te::UnaryOp op, DType dtype, llvm::Value* x);
+  llvm::Value* binary_op(te::BinaryOp op, DType dtype, llvm::Value* x, llvm::Value* y);
+  LaneValue emit_divide(const te::ScalarNode* node);
+
+  friend class MemoryAccess;
+
+  KernelFrame& frame_;
+  llvm::IRBuilder<>& b;
+  std::vector<Region> regions_;
+  std::unordered_map<const te::ScalarNode*, Facts> facts_;
+  std::vector<te::ScalarRef> kept_;  // roots, so that nodes stay alive
+  uint64_t budget_ = 0;
+};
+
+}  // namespace relay::codegen
