@@ -44,6 +44,7 @@ Outcome Constraints::solve_elementwise(Constraint& c, bool compare) {
     bool is_output = i == inputs;
     if (!c.args[i]) continue;  // an output to be filled in
     TypeRef arg = solver_.resolve(c.args[i]);
+    if (is_output && rigid && arg->is<IncompleteType>()) continue;  // may be the declared type
     if (arg->is<IncompleteType>()) {
       uint32_t level = solver_.slot(arg.get()).level;
       TypeRef element = is_output && compare ? BaseType::make(kBool)
@@ -84,14 +85,22 @@ Outcome Constraints::solve_elementwise(Constraint& c, bool compare) {
     }
   }
   if (rigid) {
-    // A declared type: it must be a tensor, which only callers know. Of one input with itself the
-    // result is known all the same.
+    // A declared type: it must be a tensor, which only callers know. Of one input with itself, or
+    // with numbers, the result is known all the same.
+    const TypeRef scalar = ShapeType::make({});
+    TypeRef declared;
     bool same = true;
-    for (size_t i = 1; i < inputs; ++i)
-      same &= solver_.resolve(c.args[i]) == solver_.resolve(c.args[0]);
+    for (size_t i = 0; i < inputs; ++i) {
+      TypeRef arg = solver_.resolve(c.args[i]);
+      const auto* tensor = arg->as<TensorType>();
+      if (tensor != nullptr && solver_.resolve(tensor->shape()) == scalar) continue;
+      same &= !declared || declared == arg;
+      declared = std::move(arg);
+    }
+    if (!declared) declared = c.args[0];  // all are numbers
     if (!c.args[inputs]) {
-      c.args[inputs] = same && !compare ? c.args[0] : solver_.fresh(Kind::kType, c.span);
-    } else if (same && !compare && !solver_.unify(c.args[inputs], c.args[0])) {
+      c.args[inputs] = same && !compare ? declared : solver_.fresh(Kind::kType, c.span);
+    } else if (same && !compare && !solver_.unify(c.args[inputs], declared)) {
       return fail(c, c.relation->name.str() + " cannot give " + display(solver_, c.args[inputs]));
     }
     return Outcome::kWait;

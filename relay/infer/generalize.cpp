@@ -45,6 +45,15 @@ bool determined(Solver& solver, const Constraint& c, const Variables& known, uin
   return all;
 }
 
+/// Whether a type parameter is itself an argument: what it is decides the others' dtypes, at each
+/// call.
+bool meets_declared_type(Solver& solver, const Constraint& c) {
+  return std::any_of(c.args.begin(), c.args.end(), [&](const TypeRef& arg) {
+    TypeRef known = solver.resolve(arg);
+    return known->is<TypeVar>() && known->kind() == Kind::kType;
+  });
+}
+
 }  // namespace
 
 Inferencer::Scope Inferencer::open_scope() {
@@ -63,7 +72,10 @@ bool Inferencer::default_ambiguous(const Scope& scope, const TypeRef& seeds, con
       size_t before = reached.size();
       for (ConstraintId id : pending) {
         Constraint& c = constraints_[id];
-        if (c.args.size() > 1 && determined(solver_, c, reached, scope.outer_level)) {
+        if (c.args.size() < 2) continue;
+        if (meets_declared_type(solver_, c)) {
+          for (const TypeRef& arg : c.args) reached.add(solver_, arg);
+        } else if (determined(solver_, c, reached, scope.outer_level)) {
           reached.add(solver_, c.args.back());
         }
       }
