@@ -27,7 +27,7 @@ TypeRef infer_expr_type(const ExprRef& expr, const Module& module);
 TypeRef function_signature(const Module& module, Name function);
 
 /// The type of a call's result: what the signature quantifies only for the result belongs to that
-/// (T17), so a function that is returned may be polymorphic.
+/// (T17), so a function that is returned, alone or in a tuple, may be polymorphic.
 TypeRef result_type(const FuncType* signature);
 
 /// Specialises (T16, T17): a module whose entry takes exactly `arguments` and in which every

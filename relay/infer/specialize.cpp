@@ -2,6 +2,7 @@
 // types that their code depends on.
 #include <algorithm>
 #include <deque>
+#include <functional>
 #include <map>
 
 #include <relay/infer/infer.h>
@@ -258,26 +259,70 @@ Module Specializer::run(Name entry, std::span<const TypeRef> arguments) {
 }  // namespace
 }  // namespace inference
 
-TypeRef result_type(const FuncType* signature) {
-  const auto* func = signature->result()->as<FuncType>();
-  if (func == nullptr || func->is_scheme() || !signature->is_scheme()) return signature->result();
-  std::unordered_set<const TypeVar*> taken;
-  for (const TypeRef& param : signature->params()) {
-    for (const TypeVarRef& var : free_type_vars(param)) taken.insert(var.get());
+namespace {
+
+// A function in the result as a scheme of its own, over the variables that nothing else has.
+TypeRef own_scheme(const FuncType* signature, const FuncType* func,
+                   const std::unordered_set<const TypeVar*>& taken) {
+  // What the function mentions, and what relations tie to that.
+  std::unordered_set<const TypeVar*> ours;
+  auto mentions = [&](const TypeRef& type) {
+    bool any = false;
+    for (const TypeVarRef& var : free_type_vars(type)) any |= ours.count(var.get()) != 0;
+    return any;
+  };
+  auto add = [&](const TypeRef& type) {
+    for (const TypeVarRef& var : free_type_vars(type)) {
+      if (taken.count(var.get()) == 0) ours.insert(var.get());
+    }
+  };
+  add(TypeRef(func));
+  for (size_t before = 0; before != ours.size();) {
+    before = ours.size();
+    for (const RelationTypeRef& relation : signature->constraints()) {
+      if (mentions(relation)) add(relation);
+    }
   }
   std::vector<TypeVarRef> type_params;
   for (const TypeVarRef& var : signature->type_params()) {
-    if (taken.count(var.get()) == 0) type_params.push_back(var);
+    if (ours.count(var.get()) != 0) type_params.push_back(var);
   }
   std::vector<RelationTypeRef> constraints;
   for (const RelationTypeRef& relation : signature->constraints()) {
-    bool ours = false;
-    for (const TypeVarRef& var : free_type_vars(TypeRef(relation)))
-      ours |= taken.count(var.get()) == 0;
-    if (ours) constraints.push_back(relation);
+    if (mentions(relation)) constraints.push_back(relation);
   }
   return FuncType::make({func->params().begin(), func->params().end()}, func->result(),
                         std::move(type_params), std::move(constraints));
+}
+
+}  // namespace
+
+TypeRef result_type(const FuncType* signature) {
+  if (!signature->is_scheme()) return signature->result();
+  // Types nest no deeper than Type::kMaxDepth, so this may recurse.
+  std::unordered_set<const TypeVar*> taken;
+  auto take = [&](const TypeRef& type) {
+    for (const TypeVarRef& var : free_type_vars(type)) taken.insert(var.get());
+  };
+  for (const TypeRef& param : signature->params()) take(param);
+  std::function<void(const TypeRef&)> take_values = [&](const TypeRef& type) {
+    if (const auto* tuple = type->as<TupleType>()) {
+      for (const TypeRef& field : tuple->fields()) take_values(field);
+    } else if (!type->is<FuncType>()) {
+      take(type);
+    }
+  };
+  take_values(signature->result());
+  std::function<TypeRef(const TypeRef&)> close = [&](const TypeRef& type) -> TypeRef {
+    if (const auto* tuple = type->as<TupleType>()) {
+      std::vector<TypeRef> fields;
+      for (const TypeRef& field : tuple->fields()) fields.push_back(close(field));
+      return TupleType::make(std::move(fields));
+    }
+    const auto* func = type->as<FuncType>();
+    return func == nullptr || func->is_scheme() ? type : own_scheme(signature, func, taken);
+  };
+  return close(signature->result());
 }
 
 Module specialize(const Module& module, Name entry, std::span<const TypeRef> arguments) {
