@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include <relay/infer/type_walk.h>
 #include <relay/ir/rewrite.h>
 #include <relay/ir/visit.h>
 
@@ -200,6 +201,20 @@ Substitution match_scheme(const FuncType* scheme, const TypeRef& instance,
   return types;
 }
 
+Substitution without_names(Substitution types, const Function* function) {
+  const std::function<TypeRef(const TypeRef&)> leaf = [](const TypeRef& t) { return t; };
+  const std::function<Dim(Dim)> dim = [](Dim d) { return d.has_symbol() ? Dim::any() : d; };
+  Substitution result;
+  for (auto& [var, type] : types) {
+    if (const auto* extent = type->as<DimType>(); extent != nullptr && !extent->dim().is_int()) {
+      const auto& declared = function->type_params();
+      if (std::find(declared.begin(), declared.end(), var) != declared.end()) continue;
+    }
+    result.emplace_back(var, type->has_symbolic_dim() ? map_type(type, leaf, dim) : type);
+  }
+  return result;
+}
+
 FunctionRef instantiate_function(const Function* function, const FuncType* scheme,
                                  const Substitution& types, bool annotate_result) {
   auto replace = replacer(types);
@@ -287,7 +302,13 @@ LocalResult specialize_locals(FunctionRef function, Context& context, const Matt
           candidate.blocked |= local_params.count(free.get()) != 0;
         }
       }
+      types = without_names(std::move(types),
+                            static_cast<const Function*>(candidate.let->value().get()));
       uses[{use->parent, use->operand}] = candidate.instance(types, var->name(), var->span());
+    }
+    for (auto& [var, candidate] : candidates) {
+      // Nothing to put: an instance would be the same again.
+      candidate.blocked |= candidate.instances.size() == 1 && candidate.instances[0].empty();
     }
     bool progress = std::any_of(candidates.begin(), candidates.end(),
                                 [](const auto& entry) { return !entry.second.blocked; });

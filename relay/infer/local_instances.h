@@ -16,6 +16,10 @@ using Substitution = std::vector<std::pair<TypeVarRef, TypeRef>>;
 /// `which`.
 Substitution match_scheme(const FuncType* scheme, const TypeRef& instance, const TypeVarSet& which);
 
+/// What of a substitution an instance can be made for: a dimension that is no number there stays the
+/// name that `function` declares for it (else becomes `?`), and so do names inside of types.
+Substitution without_names(Substitution types, const Function* function);
+
 /// A copy of `function` with `types` put for type parameters of its scheme: parameters (and the
 /// result, if asked for) are annotated accordingly.
 FunctionRef instantiate_function(const Function* function, const FuncType* scheme,

@@ -20,6 +20,45 @@ namespace {
 /// Instances of one function that ask for each other beyond this many are refused (T16).
 constexpr size_t kMaxDepth = 64;
 
+/// `type` with `?` for its dimensions that are not those of `before`, a type of the same form.
+TypeRef widen(const TypeRef& type, const TypeRef& before) {
+  if (type == before || type->tag() != before->tag()) return type;
+  auto list = [&](std::span<const TypeRef> now, std::span<const TypeRef> then) {
+    std::vector<TypeRef> out(now.begin(), now.end());
+    for (size_t i = 0; i < now.size() && i < then.size(); ++i) {
+      out[i] = widen(now[i], then[i]);
+    }
+    return out;
+  };
+  switch (type->tag()) {
+    case TypeTag::kTensor: {
+      const auto* tensor = type->as<TensorType>();
+      return TensorType::make(widen(tensor->shape(), before->as<TensorType>()->shape()),
+                              tensor->dtype_type());
+    }
+    case TypeTag::kShape: {
+      auto now = type->as<ShapeType>()->dims();
+      auto then = before->as<ShapeType>()->dims();
+      if (now.size() != then.size()) return type;
+      std::vector<Dim> dims(now.begin(), now.end());
+      for (size_t i = 0; i < dims.size(); ++i) {
+        if (!(now[i] == then[i])) dims[i] = Dim::any();
+      }
+      return ShapeType::make(dims);
+    }
+    case TypeTag::kDim:
+      return DimType::make(Dim::any());
+    case TypeTag::kTuple:
+      return TupleType::make(
+          list(type->as<TupleType>()->fields(), before->as<TupleType>()->fields()));
+    case TypeTag::kCall:
+      return TypeCall::make(type->as<TypeCall>()->callee(),
+                            list(type->as<TypeCall>()->args(), before->as<TypeCall>()->args()));
+    default:
+      return type;
+  }
+}
+
 class Specializer {
  public:
   explicit Specializer(const Module& module) : module_(module), context_(module), matters_(module) {
@@ -41,6 +80,7 @@ class Specializer {
   using Uses = std::map<std::pair<const Expr*, uint32_t>, Name>;
 
   Name request(Name origin, Substitution types, const Instance* asked_by, Span span);
+  Substitution settled(Name origin, Substitution types, const Instance* asked_by) const;
   void build(Instance& instance);
   FunctionRef finish(const FunctionRef& function, const Uses& uses, const Instance& instance);
 
@@ -99,7 +139,29 @@ class Finisher final : public Rewriter {
   Rename rename_;
 };
 
+// The types for one more instance. A function that calls itself at other dimensions may do so without
+// end, or until a test at run time says so: those dimensions are left to run time.
+Substitution Specializer::settled(Name origin, Substitution types, const Instance* asked_by) const {
+  const Function* function = module_.function(origin);
+  types = without_names(std::move(types), function);
+  const Instance* last = asked_by;
+  while (last != nullptr && last->origin != origin) last = last->asked_by;
+  if (last == nullptr) return types;
+  Substitution wider;
+  for (auto& [var, type] : types) {
+    auto before = std::find_if(last->types.begin(), last->types.end(),
+                               [&](const auto& entry) { return entry.first == var; });
+    if (before != last->types.end()) {
+      wider.emplace_back(var, widen(type, before->second));
+    } else if (var->kind() != Kind::kShapeVar) {  // else: run time has it already
+      wider.emplace_back(var, type);
+    }
+  }
+  return without_names(std::move(wider), function);
+}
+
 Name Specializer::request(Name origin, Substitution types, const Instance* asked_by, Span span) {
+  if (asked_by != nullptr && !types.empty()) types = settled(origin, std::move(types), asked_by);
   std::vector<Instance*>& siblings = by_origin_[origin];
   for (Instance* sibling : siblings) {
     if (sibling->types == types) return sibling->name;
