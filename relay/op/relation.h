@@ -21,6 +21,8 @@ class DimSolver {
   virtual ~DimSolver() = default;
   /// Makes two dimensions equal, or reports false when they cannot be.
   virtual bool unify(Dim a, Dim b) = 0;
+  /// Told of two dimensions without variables whose equality is known at run time only.
+  virtual void check(Dim a, Dim b, const std::string& message) { (void)a, (void)b, (void)message; }
 };
 
 /// One use of a relation: the input types, attributes and known values. Thrown `Error`s are given

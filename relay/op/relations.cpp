@@ -165,7 +165,9 @@ void RelationCall::require_equal(Dim a, Dim b, const std::string& message) const
     if (!solver_->unify(a, b)) fail(message);
     return;
   }
-  if (dims_equal(a, b) == Truth::kNo) fail(message);
+  Truth equal = dims_equal(a, b);
+  if (equal == Truth::kNo) fail(message);
+  if (equal == Truth::kUnknown && solver_ != nullptr) solver_->check(a, b, message);
 }
 
 void RelationCall::fail(const std::string& message) const { throw Error(message); }

@@ -114,6 +114,9 @@ TypeRef infer_arange(const RelationCall& call) {
     double count = std::ceil((scalar_value(*stop) - scalar_value(*start)) / by);
     call.require(count < 1e15, "the range has too many elements");
     extent = Dim(count > 0 ? static_cast<int64_t>(count) : 0);
+  } else if (dtype.is_integer()) {
+    Dim distance = call.value_dim(1, 0) - call.value_dim(0, 0);
+    extent = max(ceil_div(distance, call.value_dim(2, 0)), Dim(0));
   }
   Dim dims[] = {extent};
   return TensorType::make(dims, result);

@@ -1,0 +1,187 @@
+#include <relay/lower/scalars.h>
+
+#include <relay/support/error.h>
+
+namespace relay::lower {
+
+using te::Combiner;
+using te::ScalarKind;
+using te::ScalarNode;
+using te::ScalarRef;
+
+Ref<ScalarNode> copy_node(const ScalarNode& node) {
+  auto copy = make_ref<ScalarNode>(node.kind, node.dtype);
+  copy->unary = node.unary;
+  copy->binary = node.binary;
+  copy->bounds = node.bounds;
+  copy->axis = node.axis;
+  copy->id = node.id;
+  copy->value = node.value;
+  copy->dim = node.dim;
+  copy->tensor = node.tensor;
+  copy->fill = node.fill;
+  copy->message = node.message;
+  copy->args = node.args;
+  copy->axes = node.axes;
+  copy->combiner = node.combiner;
+  return copy;
+}
+
+ScalarRef with_args(const ScalarRef& node, std::vector<ScalarRef> args) {
+  if (args == node->args) return node;
+  switch (node->kind) {
+    case ScalarKind::kUnary:
+      return te::unary(node->unary, args[0]).ref();
+    case ScalarKind::kBinary:
+      return te::binary(node->binary, args[0], args[1]).ref();
+    case ScalarKind::kCast:
+      return te::cast(args[0], node->dtype).ref();
+    case ScalarKind::kSelect:
+      return te::select(args[0], args[1], args[2]).ref();
+    case ScalarKind::kFail:
+      return te::fail_unless(args[0], args[1], node->message).ref();
+    default: {
+      Ref<ScalarNode> copy = copy_node(*node);
+      copy->args = std::move(args);
+      return copy;
+    }
+  }
+}
+
+ScalarRef ScalarRewriter::operator()(const ScalarRef& root) {
+  struct Frame {
+    ScalarRef node;
+    size_t next = 0;
+  };
+  std::vector<Frame> stack;
+  if (auto found = done_.find(root.get()); found != done_.end()) return found->second.second;
+  stack.push_back({root});
+  while (true) {
+    Frame& frame = stack.back();
+    if (frame.next < frame.node->args.size()) {
+      const ScalarRef& arg = frame.node->args[frame.next++];
+      if (!done_.contains(arg.get())) stack.push_back({arg});
+      continue;
+    }
+    ScalarRef node = std::move(frame.node);
+    stack.pop_back();
+    if (!done_.contains(node.get())) {
+      std::vector<ScalarRef> args;
+      args.reserve(node->args.size());
+      for (const ScalarRef& arg : node->args) args.push_back(done_.at(arg.get()).second);
+      ScalarRef result = fn_(node, args);
+      if (result.get() == nullptr) result = with_args(node, std::move(args));
+      done_.emplace(node.get(), std::pair(node, result));
+    }
+    if (stack.empty()) return done_.at(root.get()).second;
+  }
+}
+
+std::vector<ScalarRef> ScalarRewriter::operator()(std::span<const ScalarRef> roots) {
+  std::vector<ScalarRef> results;
+  results.reserve(roots.size());
+  for (const ScalarRef& root : roots) results.push_back((*this)(root));
+  return results;
+}
+
+ScalarRef substitute(const ScalarRef& root, const std::unordered_map<uint32_t, ScalarRef>& axes,
+                     const std::unordered_map<uint32_t, ScalarRef>& vars) {
+  ScalarRewriter rewrite([&](const ScalarRef& node, const std::vector<ScalarRef>&) -> ScalarRef {
+    if (node->kind == ScalarKind::kIndex) {
+      auto found = axes.find(node->axis);
+      if (found != axes.end()) return found->second;
+    } else if (node->kind == ScalarKind::kVar) {
+      auto found = vars.find(node->id);
+      if (found != vars.end()) return found->second;
+    }
+    return {};
+  });
+  return rewrite(root);
+}
+
+std::shared_ptr<const Combiner> renumber_vars(const Combiner& combiner,
+                                              const std::function<uint32_t(uint32_t)>& var) {
+  auto result = std::make_shared<Combiner>(combiner);
+  ScalarRewriter rewrite([&](const ScalarRef& node, const std::vector<ScalarRef>&) -> ScalarRef {
+    if (node->kind != ScalarKind::kVar) return {};
+    return te::placeholder(var(node->id), node->dtype).ref();
+  });
+  result->lhs = rewrite(combiner.lhs);
+  result->rhs = rewrite(combiner.rhs);
+  result->result = rewrite(combiner.result);
+  return result;
+}
+
+void rewrite_roots(te::Stage& stage, const std::function<ScalarRef(const ScalarRef&)>& rewrite) {
+  auto each = [&](std::vector<ScalarRef>& roots) {
+    for (ScalarRef& root : roots) root = rewrite(root);
+  };
+  if (auto* map = std::get_if<te::Map>(&stage.body)) {
+    each(map->values);
+  } else if (auto* scan = std::get_if<te::Scan>(&stage.body)) {
+    each(scan->init);
+    each(scan->step);
+  } else if (auto* update = std::get_if<te::Update>(&stage.body)) {
+    each(update->at);
+    update->value = rewrite(update->value);
+  }
+}
+
+ScalarRef combiner_identity(const Combiner& combiner, size_t k, DType dtype) {
+  auto number = [&](int value) {
+    return dtype.is_float() ? te::constant(static_cast<double>(value), dtype).ref()
+                            : te::constant(value, dtype).ref();
+  };
+  switch (combiner.kind) {
+    case Combiner::Kind::kSum:
+    case Combiner::Kind::kOr:
+      return number(0);
+    case Combiner::Kind::kProd:
+    case Combiner::Kind::kAnd:
+      return number(1);
+    case Combiner::Kind::kMax:
+      return te::lowest(dtype).ref();
+    case Combiner::Kind::kMin:
+      return te::highest(dtype).ref();
+    case Combiner::Kind::kCustom:
+      return combiner.identity[k];
+  }
+  RELAY_UNREACHABLE("unknown combiner");
+}
+
+std::vector<ScalarRef> combine(const Combiner& combiner, std::span<const ScalarRef> lhs,
+                               std::span<const ScalarRef> rhs) {
+  auto join = [&](te::BinaryOp op) {
+    return std::vector<ScalarRef>{te::binary(op, lhs[0], rhs[0]).ref()};
+  };
+  switch (combiner.kind) {
+    case Combiner::Kind::kSum:
+      return join(te::BinaryOp::kAdd);
+    case Combiner::Kind::kProd:
+      return join(te::BinaryOp::kMul);
+    case Combiner::Kind::kMax:
+      return join(te::BinaryOp::kMax);
+    case Combiner::Kind::kMin:
+      return join(te::BinaryOp::kMin);
+    case Combiner::Kind::kAnd:
+      return join(te::BinaryOp::kAnd);
+    case Combiner::Kind::kOr:
+      return join(te::BinaryOp::kOr);
+    case Combiner::Kind::kCustom:
+      break;
+  }
+  std::unordered_map<uint32_t, ScalarRef> vars;
+  for (size_t k = 0; k < lhs.size(); ++k) {
+    vars.emplace(combiner.lhs[k]->id, lhs[k]);
+    vars.emplace(combiner.rhs[k]->id, rhs[k]);
+  }
+  std::vector<ScalarRef> results;
+  for (const ScalarRef& result : combiner.result) results.push_back(substitute(result, {}, vars));
+  return results;
+}
+
+size_t num_accumulators(const ScalarNode& fold) {
+  return fold.combiner->kind == Combiner::Kind::kCustom ? fold.combiner->lhs.size() : 1;
+}
+
+}  // namespace relay::lower

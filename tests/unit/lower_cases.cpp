@@ -1,0 +1,125 @@
+#include <tests/unit/lower_cases.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+
+#include <relay/infer/infer.h>
+#include <relay/ir/visit.h>
+#include <relay/parse/parse.h>
+#include <relay/support/error.h>
+
+#include <tests/unit/test_paths.h>
+
+namespace relay::testing {
+namespace {
+
+NDArray read_array(const nlohmann::json& json) {
+  std::vector<int64_t> shape = json.at("shape");
+  DType dtype = DType::parse(json.at("dtype").get<std::string>()).value();
+  NDArray array = NDArray::empty(shape, dtype);
+  dispatch(dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    T* data = array.data<T>();
+    for (const auto& value : json.at("values")) {
+      if (value.is_string()) {
+        *data++ = convert_element<T>(std::stod(value.get<std::string>()));
+      } else if (value.is_boolean()) {
+        *data++ = convert_element<T>(int64_t{value.get<bool>()});
+      } else if (value.is_number_unsigned()) {
+        *data++ = convert_element<T>(static_cast<int64_t>(value.get<uint64_t>()));
+      } else if (value.is_number_integer()) {
+        *data++ = convert_element<T>(value.get<int64_t>());
+      } else {
+        *data++ = convert_element<T>(value.get<double>());
+      }
+    }
+  });
+  return array;
+}
+
+bool is_dataflow(const Function& function) {
+  bool plain = true;
+  post_order(function.body().get(), [&](const Expr* expr) {
+    switch (expr->kind()) {
+      case ExprKind::kVar:
+      case ExprKind::kConstant:
+      case ExprKind::kTuple:
+      case ExprKind::kTupleGetItem:
+      case ExprKind::kLet:
+      case ExprKind::kOp:
+        break;
+      case ExprKind::kCall:
+        plain &= expr->as<Call>()->callee()->is<Op>();
+        break;
+      default:
+        plain = false;
+    }
+  });
+  return plain;
+}
+
+}  // namespace
+
+TypeRef array_type(const NDArray& array) {
+  std::vector<Dim> dims(array.shape().begin(), array.shape().end());
+  return TensorType::make(dims, array.dtype());
+}
+
+FunctionRef main_function(const std::string& program, const std::vector<TypeRef>& types) {
+  Module module = parse_module("case", program);
+  infer_types_or_throw(module);
+  return FunctionRef(specialize(module, "main", types).function("main"));
+}
+
+std::vector<LowerCase> lower_cases(const std::string& file) {
+  std::ifstream in(source_dir() + "/tests/op/data/" + file + ".jsonl");
+  std::vector<LowerCase> cases;
+  for (std::string line; std::getline(in, line);) {
+    nlohmann::json json = nlohmann::json::parse(line);
+    if (json.contains("error") || !json.contains("outputs")) continue;
+    LowerCase one;
+    one.name = json.at("name");
+    for (const auto& input : json.at("inputs")) {
+      one.inputs.push_back(read_array(input));
+      one.types.push_back(array_type(one.inputs.back()));
+    }
+    try {
+      one.function = main_function(json.at("program"), one.types);
+    } catch (const Error&) {
+      continue;  // rejected programs are the business of the operator_data test
+    }
+    if (is_dataflow(*one.function)) cases.push_back(std::move(one));
+  }
+  return cases;
+}
+
+std::vector<std::string> lower_case_files() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(source_dir() + "/tests/op/data")) {
+    if (entry.path().extension() == ".jsonl") names.push_back(entry.path().stem());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+NDArray random_array(std::span<const int64_t> shape, DType dtype, uint32_t seed) {
+  NDArray array = NDArray::empty(shape, dtype);
+  dispatch(dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    for (int64_t i = 0; i < array.size(); ++i) {
+      seed = seed * 1664525u + 1013904223u;
+      int32_t bits = static_cast<int32_t>(seed >> 20) - 2048;
+      if constexpr (std::is_integral_v<T>) {
+        array.data<T>()[i] = static_cast<T>(bits / 64);
+      } else {
+        array.data<T>()[i] = convert_element<T>(bits / 512.0);
+      }
+    }
+  });
+  return array;
+}
+
+}  // namespace relay::testing
