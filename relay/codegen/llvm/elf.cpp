@@ -1,0 +1,178 @@
+#include <relay/codegen/llvm/elf.h>
+
+#include <elf.h>
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include <relay/support/error.h>
+
+namespace relay::codegen {
+
+namespace {
+
+class Linker {
+ public:
+  explicit Linker(std::span<const std::byte> object) : object_(object) {
+    header_ = read<Elf64_Ehdr>(0);
+    RELAY_CHECK(std::memcmp(header_.e_ident, ELFMAG, SELFMAG) == 0 &&
+                    header_.e_machine == EM_X86_64 && header_.e_type == ET_REL,
+                "LLVM wrote no x86-64 object");
+    sections_.resize(header_.e_shnum);
+    for (size_t i = 0; i < sections_.size(); ++i) {
+      sections_[i] = read<Elf64_Shdr>(header_.e_shoff + i * sizeof(Elf64_Shdr));
+    }
+    RELAY_CHECK(header_.e_shstrndx < sections_.size(), "object without section names");
+  }
+
+  KernelBlob link(const std::string& function) {
+    place();
+    for (const Elf64_Shdr& section : sections_) {
+      if (section.sh_type == SHT_SYMTAB) symbols_ = &section;
+    }
+    RELAY_CHECK(symbols_ != nullptr, "object without symbols");
+    for (const Elf64_Shdr& section : sections_) {
+      RELAY_CHECK(section.sh_type != SHT_REL, "relocations without addends");
+      if (section.sh_type == SHT_RELA) relocate(section);
+    }
+    find_entry(function);
+    return std::move(blob_);
+  }
+
+ private:
+  static constexpr uint64_t kNowhere = ~uint64_t{0};
+
+  template <class T>
+  T read(uint64_t offset) const {
+    RELAY_CHECK(offset <= object_.size() && object_.size() - offset >= sizeof(T),
+                "object cut short");
+    T value;
+    std::memcpy(&value, object_.data() + offset, sizeof(T));
+    return value;
+  }
+
+  std::string text(const Elf64_Shdr& strings, uint64_t index) const {
+    const uint64_t begin = strings.sh_offset + index;
+    uint64_t end = begin;
+    while (read<char>(end) != 0) ++end;
+    return {reinterpret_cast<const char*>(object_.data()) + begin, end - begin};
+  }
+
+  std::string section_name(const Elf64_Shdr& section) const {
+    return text(sections_[header_.e_shstrndx], section.sh_name);
+  }
+
+  /// Code first, then constants, each at its alignment.
+  void place() {
+    offsets_.assign(sections_.size(), kNowhere);
+    uint64_t end = 0;
+    uint64_t alignment = 64;
+    for (const bool code : {true, false}) {
+      for (size_t i = 0; i < sections_.size(); ++i) {
+        const Elf64_Shdr& section = sections_[i];
+        if ((section.sh_flags & SHF_ALLOC) == 0 || section.sh_size == 0) continue;
+        if (((section.sh_flags & SHF_EXECINSTR) != 0) != code) continue;
+        const std::string name = section_name(section);
+        if (name.starts_with(".eh_frame")) continue;  // nothing unwinds through a kernel
+        RELAY_CHECK(
+            (section.sh_flags & (SHF_WRITE | SHF_TLS)) == 0 && section.sh_type == SHT_PROGBITS,
+            "kernel with a section that a blob cannot hold: " + name);
+        const uint64_t align = std::max<uint64_t>(section.sh_addralign, 1);
+        alignment = std::max(alignment, align);
+        end = (end + align - 1) / align * align;
+        offsets_[i] = end;
+        blob_.bytes.resize(end, std::byte{0xcc});
+        RELAY_CHECK(section.sh_offset <= object_.size() &&
+                        object_.size() - section.sh_offset >= section.sh_size,
+                    "object cut short");
+        const std::byte* from = object_.data() + section.sh_offset;
+        blob_.bytes.insert(blob_.bytes.end(), from, from + section.sh_size);
+        end += section.sh_size;
+      }
+    }
+    RELAY_CHECK(alignment <= 4096, "constants aligned beyond a page");
+    RELAY_CHECK(end < (uint64_t{1} << 31), "kernel of more than 2 GiB");
+    blob_.alignment = static_cast<uint32_t>(alignment);
+  }
+
+  Elf64_Sym symbol(uint64_t index) const {
+    RELAY_CHECK(index < symbols_->sh_size / sizeof(Elf64_Sym), "symbol out of range");
+    return read<Elf64_Sym>(symbols_->sh_offset + index * sizeof(Elf64_Sym));
+  }
+
+  std::string symbol_name(const Elf64_Sym& symbol) const {
+    if (ELF64_ST_TYPE(symbol.st_info) == STT_SECTION && symbol.st_shndx < sections_.size()) {
+      return section_name(sections_[symbol.st_shndx]);
+    }
+    RELAY_CHECK(symbols_->sh_link < sections_.size(), "object without symbol names");
+    return text(sections_[symbols_->sh_link], symbol.st_name);
+  }
+
+  uint64_t address(const Elf64_Sym& symbol) const {
+    if (symbol.st_shndx == SHN_UNDEF) {
+      throw InternalError("generated code refers to '" + symbol_name(symbol) +
+                          "', which it does not define");
+    }
+    RELAY_CHECK(symbol.st_shndx < sections_.size() && offsets_[symbol.st_shndx] != kNowhere,
+                "symbol '" + symbol_name(symbol) + "' is not in the blob");
+    return offsets_[symbol.st_shndx] + symbol.st_value;
+  }
+
+  void relocate(const Elf64_Shdr& section) {
+    RELAY_CHECK(section.sh_info < sections_.size(), "relocations of no section");
+    const uint64_t base = offsets_[section.sh_info];
+    if (base == kNowhere) return;  // debugging or unwinding information
+    for (uint64_t at = 0; at + sizeof(Elf64_Rela) <= section.sh_size; at += sizeof(Elf64_Rela)) {
+      const auto entry = read<Elf64_Rela>(section.sh_offset + at);
+      const Elf64_Sym to = symbol(ELF64_R_SYM(entry.r_info));
+      const uint32_t type = ELF64_R_TYPE(entry.r_info);
+      const uint64_t place = base + entry.r_offset;
+      const bool wide = type == R_X86_64_PC64;
+      RELAY_CHECK(place + (wide ? 8 : 4) <= blob_.bytes.size(), "relocation out of range");
+      const int64_t value =
+          static_cast<int64_t>(address(to)) + entry.r_addend - static_cast<int64_t>(place);
+      switch (type) {
+        case R_X86_64_PC32:
+        case R_X86_64_PLT32: {
+          const auto narrow = static_cast<int32_t>(value);
+          RELAY_CHECK(narrow == value, "relocation overflows");
+          std::memcpy(blob_.bytes.data() + place, &narrow, 4);
+          break;
+        }
+        case R_X86_64_PC64:
+          std::memcpy(blob_.bytes.data() + place, &value, 8);
+          break;
+        default:
+          throw InternalError("generated code is not position-independent: relocation " +
+                              std::to_string(type) + " against '" + symbol_name(to) + "'");
+      }
+    }
+  }
+
+  void find_entry(const std::string& function) {
+    for (uint64_t i = 0; i < symbols_->sh_size / sizeof(Elf64_Sym); ++i) {
+      const Elf64_Sym candidate = symbol(i);
+      if (ELF64_ST_TYPE(candidate.st_info) == STT_FUNC && symbol_name(candidate) == function) {
+        blob_.entry = static_cast<uint32_t>(address(candidate));
+        return;
+      }
+    }
+    throw InternalError("the object does not define '" + function + "'");
+  }
+
+  std::span<const std::byte> object_;
+  Elf64_Ehdr header_{};
+  std::vector<Elf64_Shdr> sections_;
+  std::vector<uint64_t> offsets_;  // of each section in the blob
+  const Elf64_Shdr* symbols_ = nullptr;
+  KernelBlob blob_;
+};
+
+}  // namespace
+
+KernelBlob link_object(std::span<const std::byte> object, const std::string& function) {
+  return Linker(object).link(function);
+}
+
+}  // namespace relay::codegen

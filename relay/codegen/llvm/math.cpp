@@ -1,0 +1,140 @@
+#include <relay/codegen/llvm/math.h>
+
+#include <limits>
+
+#include <relay/codegen/llvm/math_functions.h>
+#include <relay/support/error.h>
+
+namespace relay::codegen {
+
+namespace {
+
+using math::Ops;
+using math::V;
+using te::BinaryOp;
+using te::UnaryOp;
+
+KernelFunction library_function(UnaryOp op) {
+  switch (op) {
+    case UnaryOp::kExp:
+      return KernelFunction::kExp;
+    case UnaryOp::kLog:
+      return KernelFunction::kLog;
+    case UnaryOp::kLog2:
+      return KernelFunction::kLog2;
+    case UnaryOp::kLog10:
+      return KernelFunction::kLog10;
+    case UnaryOp::kErf:
+      return KernelFunction::kErf;
+    case UnaryOp::kSin:
+      return KernelFunction::kSin;
+    case UnaryOp::kCos:
+      return KernelFunction::kCos;
+    case UnaryOp::kTan:
+      return KernelFunction::kTan;
+    case UnaryOp::kAsin:
+      return KernelFunction::kAsin;
+    case UnaryOp::kAcos:
+      return KernelFunction::kAcos;
+    case UnaryOp::kAtan:
+      return KernelFunction::kAtan;
+    case UnaryOp::kSinh:
+      return KernelFunction::kSinh;
+    case UnaryOp::kCosh:
+      return KernelFunction::kCosh;
+    case UnaryOp::kTanh:
+      return KernelFunction::kTanh;
+    case UnaryOp::kAsinh:
+      return KernelFunction::kAsinh;
+    case UnaryOp::kAcosh:
+      return KernelFunction::kAcosh;
+    case UnaryOp::kAtanh:
+      return KernelFunction::kAtanh;
+    default:
+      RELAY_UNREACHABLE("no function of the table");
+  }
+}
+
+V unary(UnaryOp op, V x) {
+  Ops& o = *x.ops;
+  switch (op) {
+    case UnaryOp::kNeg:
+      return -x;
+    case UnaryOp::kAbs:
+      return o.abs(x);
+    case UnaryOp::kSign:
+      return o.select(x > 0.0, number(x, 1), o.select(x < 0.0, number(x, -1), number(x, 0)));
+    case UnaryOp::kSqrt:
+      return o.sqrt(x);
+    case UnaryOp::kRsqrt:
+      return 1.0 / o.sqrt(x);
+    case UnaryOp::kFloor:
+      return o.floor(x);
+    case UnaryOp::kCeil:
+      return o.ceil(x);
+    case UnaryOp::kRound:
+      return math::round_half_away(x);
+    case UnaryOp::kTrunc:
+      return o.trunc(x);
+    case UnaryOp::kIsNan:
+      return o.is_nan(x);
+    case UnaryOp::kIsInf:
+      return o.abs(x) == std::numeric_limits<double>::infinity();
+    case UnaryOp::kIsFinite:
+      return o.abs(x) < std::numeric_limits<double>::infinity();
+    case UnaryOp::kSigmoid: {
+      V e = o.call_lanes(KernelFunction::kExp, -x);
+      return 1.0 / (1.0 + e);
+    }
+    default:
+      return o.call_lanes(library_function(op), x);
+  }
+}
+
+V binary(BinaryOp op, V x, V y) {
+  Ops& o = *x.ops;
+  switch (op) {
+    case BinaryOp::kMod:
+      return math::fmod(x, y);
+    case BinaryOp::kFloorDiv:
+      return math::floor_div(x, y);
+    case BinaryOp::kFloorMod:
+      return math::floor_mod(x, y);
+    case BinaryOp::kMin:
+      return math::min_or_nan(x, y);
+    case BinaryOp::kMax:
+      return math::max_or_nan(x, y);
+    case BinaryOp::kPow:
+      return o.call_lanes(KernelFunction::kPow, x, y);
+    case BinaryOp::kAtan2:
+      return o.call_lanes(KernelFunction::kAtan2, x, y);
+    default:
+      RELAY_UNREACHABLE("no function of two floats");
+  }
+}
+
+}  // namespace
+
+llvm::Value* emit_unary_math(llvm::IRBuilderBase& b, UnaryOp op, llvm::Value* x,
+                             const Target& target, llvm::Value* functions) {
+  llvm::IRBuilderBase::FastMathFlagGuard guard(b);
+  b.clearFastMathFlags();
+  Ops ops(b, target, functions, x->getType());
+  return unary(op, ops.value(x)).v;
+}
+
+llvm::Value* emit_binary_math(llvm::IRBuilderBase& b, BinaryOp op, llvm::Value* x, llvm::Value* y,
+                              const Target& target, llvm::Value* functions) {
+  llvm::IRBuilderBase::FastMathFlagGuard guard(b);
+  b.clearFastMathFlags();
+  Ops ops(b, target, functions, x->getType());
+  return binary(op, ops.value(x), ops.value(y)).v;
+}
+
+llvm::Value* emit_fma(llvm::IRBuilderBase& b, llvm::Value* x, llvm::Value* y, llvm::Value* z,
+                      const Target& target) {
+  Ops ops(b, target, nullptr, x->getType());
+  return ops.fma(ops.value(x), ops.value(y), ops.value(z)).v;
+}
+
+}  // namespace relay::codegen

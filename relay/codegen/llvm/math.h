@@ -1,0 +1,39 @@
+// Mathematical functions as LLVM IR over scalars and vectors (docs/numerics.md).
+#pragma once
+
+#include <relay/codegen/codegen.h>
+
+namespace llvm {
+class IRBuilderBase;
+class Value;
+}  // namespace llvm
+
+namespace relay::codegen {
+
+// All of these take float or double, a scalar or a fixed vector of any length, and emit no call of
+// a library. The builder must stand at the end of a block without terminator; it may stand at the
+// end of another block afterwards (rare arguments take a branch), so ask it for its block then.
+// Fast-math flags of the builder are not used. `functions` is KernelArgs::functions, from which
+// rare arguments and functions without a vector form call, lane by lane.
+
+/// The result has the type of `x`; for kIsNan, kIsInf and kIsFinite i1 (a vector of i1). kNeg is
+/// here, kNot and kBitNot are not.
+llvm::Value* emit_unary_math(llvm::IRBuilderBase& b, te::UnaryOp op, llvm::Value* x,
+                             const Target& target, llvm::Value* functions);
+
+/// kMod (fmod), kFloorDiv, kFloorMod, kPow, kMin, kMax (not a number if either is), kAtan2.
+llvm::Value* emit_binary_math(llvm::IRBuilderBase& b, te::BinaryOp op, llvm::Value* x,
+                              llvm::Value* y, const Target& target, llvm::Value* functions);
+
+/// x * y + z: one rounding where the target has the instruction, else two. Never a library call.
+llvm::Value* emit_fma(llvm::IRBuilderBase& b, llvm::Value* x, llvm::Value* y, llvm::Value* z,
+                      const Target& target);
+
+// 16-bit floats live in registers as float, in memory as i16. Rounding is to nearest, ties to even,
+// from float or double (without rounding twice); denormals, infinities and not-a-numbers as IEEE.
+llvm::Value* emit_half_to_float(llvm::IRBuilderBase& b, llvm::Value* bits, const Target& target);
+llvm::Value* emit_float_to_half(llvm::IRBuilderBase& b, llvm::Value* x, const Target& target);
+llvm::Value* emit_bfloat16_to_float(llvm::IRBuilderBase& b, llvm::Value* bits);
+llvm::Value* emit_float_to_bfloat16(llvm::IRBuilderBase& b, llvm::Value* x);
+
+}  // namespace relay::codegen

@@ -1,0 +1,287 @@
+#include <relay/codegen/llvm/object.h>
+
+#include <llvm/Analysis/CGSCCPassManager.h>
+#include <llvm/Analysis/LoopAnalysisManager.h>
+#include <llvm/Config/llvm-config.h>
+#include <llvm/IR/DiagnosticInfo.h>
+#include <llvm/IR/DiagnosticPrinter.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/InlineAsm.h>
+#include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Module.h>
+#include <llvm/IR/PassManager.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/ErrorHandling.h>
+#include <llvm/Support/SmallVectorMemoryBuffer.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/Transforms/InstCombine/InstCombine.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/LICM.h>
+#include <llvm/Transforms/Scalar/LoopPassManager.h>
+#include <llvm/Transforms/Scalar/SROA.h>
+#include <llvm/Transforms/Scalar/SimplifyCFG.h>
+
+#include <array>
+#include <mutex>
+
+#include <relay/codegen/llvm/elf.h>
+#include <relay/support/error.h>
+
+namespace relay::codegen {
+
+namespace {
+
+constexpr const char* kTriple = "x86_64-unknown-linux-gnu";
+
+struct Features {
+  const char* cpu;
+  const char* features;
+  const char* tune;
+};
+
+Features features_of(const Target& target) {
+  // The sets that `Target` checks the machine for, and nothing that depends on the machine at hand:
+  // equal kernels give equal code everywhere.
+  switch (target.isa) {
+    case Target::Isa::kBaseline:
+      return {"x86-64", "", "x86-64"};
+    case Target::Isa::kAvx2:
+      return {"x86-64", "+avx2,+fma,+f16c,+bmi,+bmi2,+lzcnt,+popcnt,+movbe", "x86-64-v3"};
+    case Target::Isa::kAvx512:
+      return {"x86-64",
+              "+avx512f,+avx512vl,+avx512bw,+avx512dq,+avx2,+fma,+f16c,+bmi,+bmi2,+lzcnt,+popcnt,"
+              "+movbe,-prefer-256-bit",
+              "x86-64-v4"};
+  }
+  RELAY_UNREACHABLE("instruction set");
+}
+
+[[noreturn]] void fatal(void*, const char* reason, bool) {
+  // LLVM would end the process. What it leaks on the way is small against that.
+  throw InternalError(std::string("LLVM: ") + reason);
+}
+
+void initialize() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+    LLVMInitializeX86AsmParser();  // for inline assembly
+    llvm::install_fatal_error_handler(fatal);
+  });
+}
+
+std::unique_ptr<llvm::TargetMachine> make_machine(const Target& target) {
+  initialize();
+  std::string error;
+  const llvm::Target* found = llvm::TargetRegistry::lookupTarget(kTriple, error);
+  RELAY_CHECK(found != nullptr, error);
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
+  options.NoTrappingFPMath = true;
+  const Features features = features_of(target);
+  std::unique_ptr<llvm::TargetMachine> machine(found->createTargetMachine(
+      kTriple, features.cpu, features.features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small,
+      llvm::CodeGenOptLevel::Default));
+  RELAY_CHECK(machine != nullptr, "LLVM has no x86-64 machine");
+  return machine;
+}
+
+/// One for each thread and target: making one takes longer than compiling a small kernel.
+llvm::TargetMachine& machine_for(const Target& target) {
+  thread_local std::array<std::unique_ptr<llvm::TargetMachine>, 3> machines;
+  auto& machine = machines[static_cast<size_t>(target.isa)];
+  if (machine == nullptr) machine = make_machine(target);
+  return *machine;
+}
+
+void on_diagnostic(const llvm::DiagnosticInfo* info, void* errors) {
+  if (info->getSeverity() != llvm::DS_Error) return;
+  std::string& text = *static_cast<std::string*>(errors);
+  llvm::raw_string_ostream stream(text);
+  llvm::DiagnosticPrinterRawOStream printer(stream);
+  info->print(printer);
+  stream << '\n';
+}
+
+/// Where the code generator would call memcpy or memset: definitions of our own. `rep movsb` is
+/// enough, kernels move their data themselves.
+void define_memory_functions(llvm::Module& module) {
+  bool copies = false, moves = false, sets = false;
+  for (const llvm::Function& function : module) {
+    switch (function.getIntrinsicID()) {
+      case llvm::Intrinsic::memcpy:
+        copies = true;
+        break;
+      case llvm::Intrinsic::memmove:
+        moves = true;
+        break;
+      case llvm::Intrinsic::memset:
+        sets = true;
+        break;
+      default:
+        break;
+    }
+  }
+  if (!copies && !moves && !sets) return;
+  llvm::LLVMContext& context = module.getContext();
+  llvm::Type* pointer = llvm::PointerType::getUnqual(context);
+  llvm::Type* word = llvm::Type::getInt64Ty(context);
+  auto define = [&](const char* name, llvm::Type* second, const char* code,
+                    const char* constraint) {
+    auto* type = llvm::FunctionType::get(pointer, {pointer, second, word}, false);
+    auto* function = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, name, module);
+    function->addFnAttr(llvm::Attribute::NoInline);
+    llvm::IRBuilder<> b(llvm::BasicBlock::Create(context, "", function));
+    auto* result = llvm::StructType::get(context, {pointer, word});
+    llvm::Value* from = function->getArg(1);
+    if (second != pointer) from = b.CreateTrunc(from, b.getInt8Ty());
+    auto* assembly_type = llvm::FunctionType::get(result, {from->getType(), pointer, word}, false);
+    auto* assembly = llvm::InlineAsm::get(assembly_type, code, constraint, true);
+    b.CreateCall(assembly, {from, function->getArg(0), function->getArg(2)});
+    b.CreateRet(function->getArg(0));
+  };
+  RELAY_CHECK(!moves, "a kernel with llvm.memmove");
+  if (copies && module.getFunction("memcpy") == nullptr) {
+    define("memcpy", pointer, "rep movsb", "={di},={cx},{si},0,1,~{si},~{memory}");
+  }
+  if (sets && module.getFunction("memset") == nullptr) {
+    define("memset", llvm::Type::getInt32Ty(context), "rep stosb",
+           "={di},={cx},{al},0,1,~{memory}");
+  }
+}
+
+void isolate(llvm::Module& module, const std::string& function, const Target& target) {
+  llvm::Function* entry = module.getFunction(function);
+  RELAY_CHECK(entry != nullptr && !entry->isDeclaration(),
+              "the module does not define '" + function + "'");
+  define_memory_functions(module);
+  const Features features = features_of(target);
+  for (llvm::Function& f : module) {
+    if (f.isDeclaration()) continue;
+    f.setLinkage(&f == entry ? llvm::GlobalValue::ExternalLinkage
+                             : llvm::GlobalValue::InternalLinkage);
+    f.setDSOLocal(true);
+    f.addFnAttr(llvm::Attribute::NoUnwind);
+    f.removeFnAttr(llvm::Attribute::UWTable);
+    f.addFnAttr("no-builtins");
+    f.addFnAttr("tune-cpu", features.tune);
+    // Without these the code generator splits 512-bit vectors, or narrows the argument types.
+    if (target.isa == Target::Isa::kAvx512) {
+      f.addFnAttr("prefer-vector-width", "512");
+      f.addFnAttr("min-legal-vector-width", "512");
+    }
+  }
+  for (llvm::GlobalVariable& variable : module.globals()) {
+    if (variable.isDeclaration() || variable.hasAppendingLinkage()) continue;
+    variable.setLinkage(llvm::GlobalValue::PrivateLinkage);
+    variable.setDSOLocal(true);
+  }
+}
+
+/// The little that explicit loops and vectors need. Unrolling and vectorising is the emitter's.
+class Optimizer {
+ public:
+  explicit Optimizer(llvm::TargetMachine& machine) : builder_(&machine) {
+    builder_.registerModuleAnalyses(modules_);
+    builder_.registerCGSCCAnalyses(components_);
+    builder_.registerFunctionAnalyses(functions_);
+    builder_.registerLoopAnalyses(loops_);
+    builder_.crossRegisterProxies(loops_, functions_, components_, modules_);
+    llvm::FunctionPassManager passes;
+    passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+    passes.addPass(llvm::EarlyCSEPass(true));
+    passes.addPass(llvm::InstCombinePass(llvm::InstCombineOptions().setMaxIterations(1)));
+    passes.addPass(llvm::SimplifyCFGPass());
+    llvm::LoopPassManager loop_passes;
+    loop_passes.addPass(llvm::LICMPass(llvm::LICMOptions()));
+    passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(loop_passes), true));
+    passes.addPass(llvm::EarlyCSEPass(true));
+    passes_.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(passes)));
+  }
+  void run(llvm::Module& module) {
+    passes_.run(module, modules_);
+    modules_.clear();
+    components_.clear();
+    functions_.clear();
+    loops_.clear();
+  }
+
+ private:
+  llvm::LoopAnalysisManager loops_;
+  llvm::FunctionAnalysisManager functions_;
+  llvm::CGSCCAnalysisManager components_;
+  llvm::ModuleAnalysisManager modules_;
+  llvm::PassBuilder builder_;
+  llvm::ModulePassManager passes_;
+};
+
+Optimizer& optimizer_for(const Target& target) {
+  thread_local std::array<std::unique_ptr<Optimizer>, 3> optimizers;
+  auto& optimizer = optimizers[static_cast<size_t>(target.isa)];
+  if (optimizer == nullptr) optimizer = std::make_unique<Optimizer>(machine_for(target));
+  return *optimizer;
+}
+
+void optimize(llvm::Module& module, const std::string& function, const Target& target) {
+  isolate(module, function, target);
+  std::string faults;
+  llvm::raw_string_ostream stream(faults);
+  if (llvm::verifyModule(module, &stream)) {
+    throw InternalError("LLVM refuses the module of '" + function + "': " + stream.str());
+  }
+  optimizer_for(target).run(module);
+}
+
+llvm::SmallVector<char, 0> generate(llvm::Module& module, const Target& target,
+                                    llvm::CodeGenFileType type) {
+  std::string errors;
+  module.getContext().setDiagnosticHandlerCallBack(on_diagnostic, &errors);
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream stream(bytes);
+  llvm::legacy::PassManager passes;
+  const bool refused = machine_for(target).addPassesToEmitFile(passes, stream, nullptr, type,
+                                                               /*DisableVerify=*/true);
+  RELAY_CHECK(!refused, "LLVM cannot write this kind of file");
+  passes.run(module);
+  module.getContext().setDiagnosticHandlerCallBack(nullptr);
+  RELAY_CHECK(errors.empty(), "LLVM: " + errors);
+  return bytes;
+}
+
+}  // namespace
+
+void prepare_module(llvm::Module& module, const Target& target) {
+  const llvm::TargetMachine& machine = machine_for(target);
+  module.setTargetTriple(machine.getTargetTriple().str());
+  module.setDataLayout(machine.createDataLayout());
+}
+
+KernelBlob to_blob(llvm::Module& module, const std::string& function, const Target& target) {
+  optimize(module, function, target);
+  const auto object = generate(module, target, llvm::CodeGenFileType::ObjectFile);
+  return link_object(std::as_bytes(std::span(object.data(), object.size())), function);
+}
+
+std::string to_text(llvm::Module& module, const std::string& function, const Target& target,
+                    Text text) {
+  optimize(module, function, target);
+  if (text == Text::kLlvm) {
+    std::string result;
+    llvm::raw_string_ostream stream(result);
+    module.print(stream, nullptr);
+    return result;
+  }
+  const auto assembly = generate(module, target, llvm::CodeGenFileType::AssemblyFile);
+  return {assembly.data(), assembly.size()};
+}
+
+std::string llvm_version() { return LLVM_VERSION_STRING; }
+
+}  // namespace relay::codegen

@@ -1,0 +1,32 @@
+// From an LLVM module to a position-independent blob, or to text.
+#pragma once
+
+#include <string>
+
+#include <relay/codegen/codegen.h>
+#include <relay/runtime/kernel.h>
+
+namespace llvm {
+class Module;
+}
+
+namespace relay::codegen {
+
+/// Gives a fresh module the target's triple and data layout. Call before emitting into it.
+void prepare_module(llvm::Module& module, const Target& target);
+
+/// Optimises the module, generates code for it and links its sections into one piece. The module
+/// must define `function`; everything else in it becomes internal. Throws InternalError naming the
+/// symbol if the code refers to a function or datum that the module does not define, and whenever
+/// LLVM finds fault with the module. Runs LLVM on the caller's stack, which should be large
+/// (see `with_stack` in threads.h).
+KernelBlob to_blob(llvm::Module& module, const std::string& function, const Target& target);
+
+/// The module after optimisation, as LLVM IR or as assembly.
+std::string to_text(llvm::Module& module, const std::string& function, const Target& target,
+                    Text text);
+
+/// "19.1.7": part of what identifies generated code.
+std::string llvm_version();
+
+}  // namespace relay::codegen

@@ -1,0 +1,69 @@
+#include <relay/codegen/llvm/threads.h>
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <exception>
+#include <mutex>
+#include <vector>
+
+#include <relay/support/error.h>
+
+namespace relay::codegen {
+
+namespace {
+
+constexpr size_t kStack = size_t{64} << 20;  // address space; pages come as they are touched
+
+struct Shared {
+  const std::function<void(size_t)>& work;
+  size_t count;
+  std::atomic<size_t> next{0};
+  std::mutex mutex;
+  std::exception_ptr failure;
+
+  void run() noexcept {
+    for (size_t i = next++; i < count; i = next++) {
+      try {
+        work(i);
+      } catch (...) {
+        std::lock_guard lock(mutex);
+        if (failure == nullptr) failure = std::current_exception();
+      }
+    }
+  }
+};
+
+void* run_shared(void* shared) {
+  static_cast<Shared*>(shared)->run();
+  return nullptr;
+}
+
+}  // namespace
+
+void with_stack(size_t count, const std::function<void(size_t)>& work) {
+  if (count == 0) return;
+  Shared shared{.work = work, .count = count, .mutex = {}, .failure = nullptr};
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, kStack);
+  std::vector<pthread_t> threads;
+  threads.reserve(count);
+  int error = 0;
+  for (size_t i = 0; i < count; ++i) {
+    pthread_t thread;
+    error = pthread_create(&thread, &attributes, run_shared, &shared);
+    if (error != 0) break;
+    threads.push_back(thread);
+  }
+  pthread_attr_destroy(&attributes);
+  if (threads.empty()) {
+    throw Error(std::string("cannot start a thread to compile on: ") + std::strerror(error));
+  }
+  for (pthread_t thread : threads) pthread_join(thread, nullptr);
+  if (shared.failure != nullptr) std::rethrow_exception(shared.failure);
+}
+
+}  // namespace relay::codegen
