@@ -1,0 +1,254 @@
+#include <relay/lower/contraction.h>
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include <relay/lower/affine.h>
+#include <relay/lower/scalars.h>
+#include <relay/tensor_expr/walk.h>
+
+namespace relay::lower {
+namespace {
+
+using te::Axis;
+using te::BinaryOp;
+using te::Scalar;
+using te::ScalarKind;
+using te::ScalarNode;
+using te::ScalarRef;
+
+bool is_real(const Axis& axis) { return !axis.extent.is_int(1); }
+bool has_real(const std::vector<Axis>& axes) {
+  return std::any_of(axes.begin(), axes.end(), is_real);
+}
+
+std::unordered_set<uint32_t> axes_in(const ScalarRef& root) {
+  std::unordered_set<uint32_t> axes;
+  for (const ScalarNode* node : te::post_order({&root, 1})) {
+    if (node->kind == ScalarKind::kIndex) axes.insert(node->axis);
+  }
+  return axes;
+}
+
+/// The divisor of floor_div(x, d) and floor_mod(x, d), if it is a term; 0 for other nodes.
+Dim divisor(const ScalarNode& node) {
+  if (node.kind != ScalarKind::kBinary || node.dtype != kInt64) return 0;
+  if (node.binary != BinaryOp::kFloorDiv && node.binary != BinaryOp::kFloorMod) return 0;
+  const ScalarNode& by = *node.args[1];
+  if (by.kind == ScalarKind::kConst) return by.value.i > 0 ? Dim(by.value.i) : Dim(0);
+  return by.kind == ScalarKind::kFromDim ? by.dim : Dim(0);
+}
+
+/// axis = divisor · outer + inner.
+struct Split {
+  Axis axis, outer, inner;
+};
+
+/// Axes that are used divided, each by one divisor of its extent.
+std::vector<Split> find_splits(const ScalarRef& product, std::span<const Axis> axes,
+                               uint32_t& num_axes) {
+  std::vector<Split> splits;
+  for (const ScalarNode* node : te::post_order({&product, 1})) {
+    Dim by = divisor(*node);
+    if (by.is_int(0)) continue;
+    Affine sum = affine(node->args[0]);
+    if (!sum.others.empty()) continue;
+    for (const Axis& axis : axes) {
+      if (!sum.coefficient(axis.id).is_int(1) || axis.extent == by) continue;
+      if (!floor_mod(axis.extent, by).is_int(0)) continue;
+      auto same = [&](const Split& split) { return split.axis.id == axis.id; };
+      if (std::any_of(splits.begin(), splits.end(), same)) continue;
+      splits.push_back({axis, {num_axes, floor_div(axis.extent, by)}, {num_axes + 1, by}});
+      num_axes += 2;
+    }
+  }
+  return splits;
+}
+
+/// Σ terms as a scalar again.
+Scalar to_scalar(const Affine& sum) {
+  Scalar result;
+  auto add = [&](Scalar term) { result = result.node() == nullptr ? term : result + term; };
+  for (const auto& term : sum.terms) {
+    add(te::index_of({term.axis, 0}) * te::from_dim(term.coefficient));
+  }
+  for (const auto& other : sum.others) add(Scalar(other.value) * te::from_dim(other.coefficient));
+  if (!sum.constant.is_int(0) || result.node() == nullptr) add(te::from_dim(sum.constant));
+  return result;
+}
+
+/// Takes multiples of the divisor out of a division: floor_div(d·q + e, d) = q + floor_div(e, d).
+ScalarRef simplify_division(const ScalarNode& node, const std::vector<ScalarRef>& args,
+                            const std::function<Dim(uint32_t)>& extent_of) {
+  Dim by = divisor(node);
+  if (by.is_int(0)) return {};
+  Affine sum = affine(args[0]);
+  Affine quotient, rest;
+  rest.constant = sum.constant;
+  rest.others = sum.others;
+  for (const Affine::Term& term : sum.terms) {
+    if (floor_mod(term.coefficient, by).is_int(0)) {
+      quotient.terms.push_back({term.axis, floor_div(term.coefficient, by)});
+    } else {
+      rest.terms.push_back(term);
+    }
+  }
+  if (by.is_int() && rest.constant.is_int()) {
+    Dim whole = floor_div(rest.constant, by);
+    quotient.constant = whole;
+    rest.constant = rest.constant - whole * by;
+  }
+  bool small = surely_inside(rest, by, extent_of);
+  if (quotient.terms.empty() && quotient.constant.is_int(0) && !small) return {};
+  if (node.binary == BinaryOp::kFloorMod) {
+    Scalar value = to_scalar(rest);
+    return small ? value.ref() : te::floor_mod(value, args[1]).ref();
+  }
+  Scalar value = to_scalar(quotient);
+  return small ? value.ref() : (value + te::floor_div(to_scalar(rest), args[1])).ref();
+}
+
+/// Whether some load reads one element at several points of the given axes: an index in which an
+/// axis meets another one.
+bool slides(const ScalarRef& factor, std::span<const Axis> axes) {
+  for (const ScalarNode* node : te::post_order({&factor, 1})) {
+    if (node->kind != ScalarKind::kLoad) continue;
+    for (const ScalarRef& index : node->args) {
+      std::unordered_set<uint32_t> used = axes_in(index);
+      bool along = std::any_of(axes.begin(), axes.end(), [&](const Axis& axis) {
+        return is_real(axis) && used.contains(axis.id);
+      });
+      if (along && used.size() > 1) return true;
+    }
+  }
+  return false;
+}
+
+bool is_accumulator(DType dtype) {
+  return dtype == kFloat32 || dtype == kFloat64 || dtype == kInt32;
+}
+
+/// The one fold in an expression; null if there are none or several.
+const ScalarNode* only_fold(const ScalarRef& value) {
+  const ScalarNode* fold = nullptr;
+  for (const ScalarNode* node : te::post_order({&value, 1})) {
+    if (node->kind == ScalarKind::kGet) return nullptr;
+    if (node->kind != ScalarKind::kFold) continue;
+    if (fold != nullptr) return nullptr;
+    fold = node;
+  }
+  return fold;
+}
+
+}  // namespace
+
+std::optional<Contraction> match_contraction(std::span<const Buffer> buffers, int32_t out,
+                                             std::span<const Axis> axes, const ScalarRef& value,
+                                             uint32_t num_axes, uint32_t num_vars) {
+  const ScalarNode* fold = only_fold(value);
+  if (fold == nullptr || fold->combiner->kind != te::Combiner::Kind::kSum ||
+      fold->combiner->needs_element || fold->args.size() != 1 || !is_accumulator(fold->dtype)) {
+    return std::nullopt;
+  }
+  const ScalarNode& product = *fold->args[0];
+  if (product.kind != ScalarKind::kBinary || product.binary != BinaryOp::kMul) return std::nullopt;
+
+  Contraction result;
+  result.accumulator = fold->dtype;
+  result.num_axes = num_axes;
+  result.num_vars = num_vars;
+  result.sum = result.num_vars++;
+  result.out = out;
+  ScalarRef sum = te::placeholder(result.sum, fold->dtype).ref();
+  ScalarRewriter without_fold([&](const ScalarRef& node, const std::vector<ScalarRef>&) {
+    return node.get() == fold ? sum : ScalarRef();
+  });
+  result.epilogue = without_fold(value);
+  result.lhs = product.args[0];
+  result.rhs = product.args[1];
+
+  // Axes that one factor uses divided become two.
+  std::vector<Axis> points;
+  std::vector<Split> splits = find_splits(fold->args[0], axes, result.num_axes);
+  std::unordered_map<uint32_t, ScalarRef> in_parts;
+  std::unordered_map<uint32_t, Dim> extents;
+  for (const Axis& axis : fold->axes) extents.emplace(axis.id, axis.extent);
+  for (const Axis& axis : axes) {
+    auto split = std::find_if(splits.begin(), splits.end(),
+                              [&](const Split& s) { return s.axis.id == axis.id; });
+    if (split == splits.end()) {
+      points.push_back(axis);
+    } else {
+      points.push_back(split->outer);
+      points.push_back(split->inner);
+      in_parts.emplace(axis.id, (te::index_of(split->outer) * te::from_dim(split->inner.extent) +
+                                 te::index_of(split->inner))
+                                    .ref());
+    }
+  }
+  for (const Axis& axis : points) extents.emplace(axis.id, axis.extent);
+  auto extent_of = [&](uint32_t axis) { return extents.at(axis); };
+  auto rewrite = [&](const ScalarRef& root) {
+    ScalarRef parts = in_parts.empty() ? root : substitute(root, in_parts);
+    ScalarRewriter divisions([&](const ScalarRef& node, const std::vector<ScalarRef>& args) {
+      return simplify_division(*node, args, extent_of);
+    });
+    return divisions(parts);
+  };
+  result.lhs = rewrite(result.lhs);
+  result.rhs = rewrite(result.rhs);
+  result.epilogue = rewrite(result.epilogue);
+  for (const Axis& axis : axes) {
+    result.out_index.push_back(rewrite(te::index_of(axis).ref()));
+  }
+
+  std::unordered_set<uint32_t> in_lhs = axes_in(result.lhs);
+  std::unordered_set<uint32_t> in_rhs = axes_in(result.rhs);
+  std::vector<Axis> only_lhs, only_rhs;
+  for (const Axis& axis : points) {
+    bool left = in_lhs.contains(axis.id), right = in_rhs.contains(axis.id);
+    if (left && !right) {
+      only_lhs.push_back(axis);
+    } else if (right && !left) {
+      only_rhs.push_back(axis);
+    } else if (left || !is_real(axis)) {
+      result.batch.push_back(axis);
+    } else {
+      return std::nullopt;  // the same sum again and again
+    }
+  }
+  if (!has_real(only_lhs) && !has_real(only_rhs)) return std::nullopt;
+  if (!has_real(only_lhs) && slides(result.rhs, only_rhs)) return std::nullopt;
+  if (!has_real(only_rhs) && slides(result.lhs, only_lhs)) return std::nullopt;
+
+  // Columns are the side that has the last of the output's axes.
+  auto last_real = [&](const std::vector<Axis>& side) {
+    size_t place = 0;
+    for (size_t i = 0; i < points.size(); ++i) {
+      for (const Axis& axis : side) {
+        if (is_real(axis) && axis.id == points[i].id) place = i + 1;
+      }
+    }
+    return place;
+  };
+  if (last_real(only_lhs) > last_real(only_rhs)) {
+    std::swap(result.lhs, result.rhs);
+    std::swap(only_lhs, only_rhs);
+  }
+  // Columns shall lie side by side in the output: those before a row are taken one at a time.
+  std::vector<Axis> columns;
+  size_t last_row = last_real(only_lhs);
+  for (const Axis& axis : only_rhs) {
+    size_t place = 1;
+    while (points[place - 1].id != axis.id) ++place;
+    (place > last_row ? columns : result.batch).push_back(axis);
+  }
+  result.rows = std::move(only_lhs);
+  result.columns = std::move(columns);
+  result.folded = fold->axes;
+  result.buffers.assign(buffers.begin(), buffers.end());
+  return result;
+}
+
+}  // namespace relay::lower

@@ -1,0 +1,24 @@
+// Recognising sums of products by their index maps.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <relay/lower/loops.h>
+
+namespace relay::lower {
+
+/// The contraction that a point-wise stage is, if it is one: `value` at the point `axes` holds one
+/// fold Σ lhs · rhs, anything elementwise around it, and is stored at out[axes…]. Loads in `value`
+/// name the buffers, as in a nest. Axes are rows if only one factor depends on them, columns if
+/// only the other one does (the side that the output is contiguous along), batch if both do; an
+/// axis that one factor uses divided (groups, transposed convolutions) is split first. Nothing
+/// where there is neither a row nor a column, or where a window slides along the only one there is
+/// (depthwise): other templates are better at that.
+std::optional<Contraction> match_contraction(std::span<const Buffer> buffers, int32_t out,
+                                             std::span<const te::Axis> axes,
+                                             const te::ScalarRef& value, uint32_t num_axes,
+                                             uint32_t num_vars);
+
+}  // namespace relay::lower
