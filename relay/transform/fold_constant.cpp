@@ -9,6 +9,7 @@
 #include <relay/op/op.h>
 #include <relay/support/error.h>
 #include <relay/support/pointer_map.h>
+#include <relay/transform/fusion.h>
 #include <relay/transform/lazy_effects.h>
 #include <relay/transform/literals.h>
 #include <relay/transform/pass.h>
@@ -84,13 +85,6 @@ ExprRef constant_of(const Value& value, const Type* type, Span span) {
   ExprRef tuple = make_tuple(fields, span);
   tuple->set_type(TypeRef(type));
   return tuple;
-}
-
-bool is_primitive(const Function* function) {
-  if (!function->attrs()) return false;
-  AttrValue value = dict_attr(function->attrs(), "Primitive");
-  const auto* number = value.get<int64_t>();
-  return number != nullptr ? *number != 0 : value.get<bool>() != nullptr && *value.get<bool>();
 }
 
 class Folder final : public Rewriter {

@@ -121,6 +121,10 @@ Outcome run_pass_case(const Json& json) {
     PassContext context;
     context.opt_level = json.value("level", 2);
     context.config["relay.verify_passes"] = true;
+    for (const auto& [key, value] : json.value("config", Json::object()).items()) {
+      if (value.is_boolean()) context.config[key] = value.get<bool>();
+      if (value.is_number_integer()) context.config[key] = value.get<int64_t>();
+    }
     std::vector<PassRef> passes = parse_passes(list);
     passes.insert(passes.begin(), create_pass("InferType"));
     passes.push_back(create_pass("InferType"));

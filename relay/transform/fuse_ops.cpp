@@ -1,0 +1,275 @@
+// FuseOps: operator calls that become one kernel are put into a function of their own.
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include <relay/ir/regions.h>
+#include <relay/ir/rewrite.h>
+#include <relay/op/op.h>
+#include <relay/support/pointer_map.h>
+#include <relay/transform/fusion.h>
+#include <relay/transform/pass.h>
+
+namespace relay {
+namespace {
+
+constexpr int64_t kDefaultDepth = 256;
+
+struct Options {
+  size_t max_size;
+  bool constants_inside;         // those of any rank
+  bool number_constants_inside;  // those of rank 0
+};
+
+struct Member {
+  uint32_t group;
+  bool root;
+};
+
+bool all_tensors(const Type* type) {
+  const auto* tuple = type == nullptr ? nullptr : type->as<TupleType>();
+  if (tuple == nullptr) return false;
+  for (const TypeRef& field : tuple->fields()) {
+    if (!field->is<TensorType>()) return false;
+  }
+  return true;
+}
+
+bool same_shape(const Type* a, const Type* b) {
+  const auto* left = a->as<TensorType>();
+  const auto* right = b->as<TensorType>();
+  return left != nullptr && right != nullptr && left->shape() == right->shape();
+}
+
+// Finds the groups of one global function.
+class Grouping {
+ public:
+  Grouping(const Function* root, FusionKinds& kinds) : regions_(root), kinds_(kinds) {}
+
+  /// The calls, tuples and projections that go into kernels.
+  PointerMap<Expr, Member> run(size_t max_size) {
+    number_nodes();
+    add_edges();
+    PointerMap<Expr, Member> members;
+    if (graph_nodes_.empty()) return members;
+    std::vector<uint32_t> groups = graph_.partition(max_size);
+    std::vector<char> has_call(groups.size(), 0);
+    for (uint32_t i = 0; i < groups.size(); ++i)
+      has_call[groups[i]] |= regions_.expr(graph_nodes_[i])->is<Call>();
+    for (uint32_t i = 0; i < groups.size(); ++i) {
+      if (has_call[groups[i]])
+        members[regions_.expr(graph_nodes_[i])] = {groups[i], groups[i] == i};
+    }
+    return members;
+  }
+
+ private:
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  // Whether a region is in a function that is a kernel already.
+  bool in_kernel(uint32_t region) {
+    std::vector<uint32_t> way;
+    while (region != Regions::kNone && in_kernel_[region] < 0) {
+      way.push_back(region);
+      region = regions_.region(region).parent;
+    }
+    bool inside = region != Regions::kNone && in_kernel_[region] != 0;
+    for (size_t i = way.size(); i-- > 0;) {
+      uint32_t owner = regions_.region(way[i]).owner;
+      const auto* function =
+          owner == Regions::kNone ? nullptr : regions_.expr(owner)->as<Function>();
+      inside |= function != nullptr && is_primitive(function);
+      in_kernel_[way[i]] = inside;
+    }
+    return inside;
+  }
+
+  void number_nodes() {
+    in_kernel_.assign(regions_.num_regions(), -1);
+    graph_of_.assign(regions_.nodes().size(), kNone);
+    for (uint32_t id : regions_.post_order()) {
+      const Expr* expr = regions_.expr(id);
+      FusionGraph::Kind kind;
+      if (const auto* call = expr->as<Call>()) {
+        const std::optional<CallFusion>& fusion = kinds_.find(*call);
+        if (!fusion) continue;
+        kind = FusionGraph::kind_of(fusion->kind);
+      } else if (expr->is<Tuple>() && all_tensors(expr->type())) {
+        kind = FusionGraph::Kind::kTuple;
+      } else if (expr->is<TupleGetItem>() && all_tensors(expr->operands()[0]->type())) {
+        kind = FusionGraph::Kind::kInjective;
+      } else {
+        continue;
+      }
+      if (in_kernel(regions_.node(id).home)) continue;
+      graph_of_[id] = graph_.add(kind);
+      graph_nodes_.push_back(id);
+    }
+  }
+
+  void add_edges() {
+    for (uint32_t id : regions_.post_order()) {
+      const Expr* expr = regions_.expr(id);
+      for (size_t i = 0; i < expr->operands().size(); ++i) {
+        uint32_t operand = regions_.operand(id, i);
+        if (operand == Regions::kNone || graph_of_[operand] == kNone) continue;
+        if (graph_of_[id] == kNone || regions_.node(operand).home != regions_.node(id).home) {
+          graph_.use_outside(graph_of_[operand]);
+          continue;
+        }
+        FusionGraph::Kind kind = FusionGraph::Kind::kInjective;
+        if (const auto* call = expr->as<Call>()) {
+          kind = FusionGraph::kind_of(kinds_.find(*call)->kind);
+          bool same = same_shape(expr->operands()[i]->type(), expr->type());
+          if (kind == FusionGraph::Kind::kBroadcast && same)
+            kind = FusionGraph::Kind::kElementwise;
+        }
+        graph_.use(graph_of_[operand], graph_of_[id], kind);
+      }
+    }
+    for (uint32_t region = 0; region < regions_.num_regions(); ++region) {
+      uint32_t root = regions_.region(region).root;
+      if (root != Regions::kNone && graph_of_[root] != kNone) graph_.use_outside(graph_of_[root]);
+    }
+  }
+
+  Regions regions_;
+  FusionKinds& kinds_;
+  FusionGraph graph_;
+  std::vector<signed char> in_kernel_;  // of each region; -1 if not known
+  std::vector<uint32_t> graph_of_;      // nodes of the graph
+  std::vector<uint32_t> graph_nodes_;   // … and back
+};
+
+// Writes the functions. Members of a group become its body, whatever else they use its parameters.
+class Fuser final : public Rewriter {
+ public:
+  Fuser(const PointerMap<Expr, Member>& members, FusionKinds& kinds, const Options& options)
+      : members_(members), kinds_(kinds), options_(options) {}
+
+ private:
+  struct Group {
+    std::vector<VarRef> params;
+    std::vector<ExprRef> args;
+    std::unordered_map<const Expr*, VarRef> param_of;
+    bool reshape_only = true;
+  };
+
+  ExprRef rewrite(const Expr* expr, std::span<const ExprRef> operands) override {
+    const Member* member = members_.find(expr);
+    if (member == nullptr) return rebuild(expr, operands);
+    Group& group = groups_[member->group];
+    const std::vector<uint32_t>* read = nullptr;
+    if (const auto* call = expr->as<Call>()) {
+      const CallFusion& fusion = *kinds_.find(*call);
+      group.reshape_only &= fusion.reshape_only;
+      read = &fusion.constants_read;
+    } else {
+      group.reshape_only = false;
+    }
+    std::vector<ExprRef> inner;
+    for (uint32_t i = 0; i < operands.size(); ++i) {
+      const Expr* old = expr->operands()[i].get();
+      const Member* other = members_.find(old);
+      bool value = read != nullptr && i > 0 &&
+                   std::find(read->begin(), read->end(), i - 1) != read->end();
+      if (old->is<Op>() || stays(old, value) ||
+          (other != nullptr && other->group == member->group)) {
+        inner.push_back(operands[i]);
+      } else {
+        inner.push_back(param(group, operands[i], old->type()));
+      }
+    }
+    ExprRef body = rebuild(expr, inner);
+    if (body->type() == nullptr) body->set_type(TypeRef(expr->type()));
+    if (!member->root) return body;
+
+    std::map<Name, AttrValue> attrs{{"Primitive", AttrValue(int64_t{1})}};
+    if (group.reshape_only) attrs.emplace("relay.reshape_only", AttrValue(int64_t{1}));
+    std::vector<TypeRef> types;
+    for (const VarRef& var : group.params) types.emplace_back(var->type());
+    TypeRef type(expr->type());
+    FunctionRef function =
+        make_function(group.params, body, type->closed() ? type : TypeRef(), {}, {},
+                      make_dict_attrs(std::move(attrs)), expr->span());
+    function->set_type(FuncType::make(std::move(types), type));
+    ExprRef call = make_call(function, group.args, {}, {}, expr->span());
+    call->set_type(type);
+    groups_.erase(member->group);
+    return call;
+  }
+
+  // Whether a constant is part of the body.
+  bool stays(const Expr* expr, bool value) const {
+    const auto* constant = expr->as<Constant>();
+    if (constant == nullptr) return false;
+    return value || options_.constants_inside ||
+           (constant->data().rank() == 0 && options_.number_constants_inside);
+  }
+
+  static ExprRef param(Group& group, const ExprRef& arg, const Type* type) {
+    VarRef& var = group.param_of[arg.get()];
+    if (!var) {
+      TypeRef declared(type->closed() ? type : nullptr);
+      var = make_var("p" + std::to_string(group.params.size()), declared, arg->span());
+      var->set_type(TypeRef(type));
+      group.params.push_back(var);
+      group.args.push_back(arg);
+    }
+    return var;
+  }
+
+  const PointerMap<Expr, Member>& members_;
+  FusionKinds& kinds_;
+  Options options_;
+  std::unordered_map<uint32_t, Group> groups_;
+};
+
+FunctionRef fuse(const FunctionRef& function, const Options& options) {
+  if (is_primitive(function.get())) return function;
+  FusionKinds kinds;
+  PointerMap<Expr, Member> members = Grouping(function.get(), kinds).run(options.max_size);
+  if (members.empty()) return function;
+  ExprRef result = Fuser(members, kinds, options).run(function);
+  return FunctionRef(result->as<Function>());
+}
+
+int64_t config_number(const PassContext& context, const char* key, int64_t otherwise) {
+  auto found = context.config.find(key);
+  if (found == context.config.end()) return otherwise;
+  if (const auto* flag = std::get_if<bool>(&found->second)) return *flag ? 1 : 0;
+  const auto* number = std::get_if<int64_t>(&found->second);
+  return number == nullptr ? otherwise : *number;
+}
+
+RELAY_REGISTER_PASS({
+    {"FuseOps",
+     1,
+     {ProgramState::kTyped},
+     "Puts operator calls that can be computed together into functions marked `Primitive=1`: "
+     "chains of elementwise, broadcasting and injective operators, with a reduction or "
+     "contraction whose result they work on, up to the node that all ways lead to. Nothing "
+     "crosses a branch, a clause, a function or a let. Constants other than numbers become "
+     "arguments. Configuration: `relay.FuseOps.max_depth` (operators in a group, at most), "
+     "`relay.FuseOps.link_params` (constants stay inside)."},
+    {{"fuse_opt_level",
+      "0 gives each operator a function of its own; -1 is the level of the context.",
+      int64_t{-1}}},
+    [](const PassInfo& info, const PassOptions& options) {
+      auto level = option<int64_t>(options, "fuse_opt_level");
+      return make_function_pass(
+          info, [level](const FunctionRef& function, const Module&, const PassContext& context) {
+            bool alone = (level < 0 ? context.opt_level : level) == 0;
+            int64_t depth = config_number(context, "relay.FuseOps.max_depth", kDefaultDepth);
+            Options chosen{};
+            chosen.max_size = alone ? 1 : static_cast<size_t>(std::max<int64_t>(depth, 1));
+            chosen.constants_inside =
+                config_number(context, "relay.FuseOps.link_params", 0) != 0;
+            chosen.number_constants_inside = !alone;
+            return fuse(function, chosen);
+          });
+    },
+});
+
+}  // namespace
+}  // namespace relay

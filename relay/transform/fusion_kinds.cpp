@@ -1,0 +1,107 @@
+// Kinds of operator calls, from the tensor expressions of the operators.
+#include <relay/op/op.h>
+#include <relay/support/error.h>
+#include <relay/transform/fusion.h>
+
+namespace relay {
+namespace {
+
+// A tensor, or a tuple of tensors, of known ranks and dtypes.
+bool is_plain(const Type* type) {
+  if (type == nullptr) return false;
+  if (const auto* tuple = type->as<TupleType>()) {
+    for (const TypeRef& field : tuple->fields()) {
+      const auto* tensor = field->as<TensorType>();
+      if (tensor == nullptr || !tensor->has_rank() || !tensor->has_dtype()) return false;
+    }
+    return true;
+  }
+  const auto* tensor = type->as<TensorType>();
+  return tensor != nullptr && tensor->has_rank() && tensor->has_dtype();
+}
+
+bool keeps_elements(const te::Computation& computation) {
+  if (computation.stages.empty() || computation.outputs.size() != 1) return false;
+  for (const te::Stage& stage : computation.stages) {
+    const auto* view = std::get_if<te::View>(&stage.body);
+    if (view == nullptr || !view->offset.is_int(0)) return false;
+    Dim stride(1);
+    for (size_t i = view->extents.size(); i-- > 0;) {
+      if (!(view->strides[i] == stride) && !view->extents[i].is_int(1)) return false;
+      stride = stride * view->extents[i];
+    }
+    Dim count = product(computation.info(view->source).dims);
+    if (dims_equal(count, product(view->extents)) == Truth::kNo) return false;
+  }
+  return true;
+}
+
+// Several stages that are points and folds, such as softmax: one kernel, whose result may be worked
+// on further.
+bool is_row_program(const te::Computation& computation) {
+  if (computation.outputs.size() != 1 || computation.outputs[0].counted) return false;
+  for (const te::Stage& stage : computation.stages) {
+    if (!std::holds_alternative<te::Map>(stage.body)) return false;
+  }
+  return true;
+}
+
+std::optional<CallFusion> derive(const Call& call, const Operator* op) {
+  std::vector<TypeRef> types;
+  for (const ExprRef& arg : call.args()) types.emplace_back(arg->type());
+  AttrsRef attrs = call.attrs();
+  if (!attrs && op->attrs_schema() != nullptr) attrs = Attrs::make(*op->attrs_schema(), {}, {});
+  CallFusion result;
+  try {
+    infer_call_type(op, types, attrs, nullptr, [&](size_t i) -> std::optional<NDArray> {
+      if (const auto* constant = call.args()[i]->as<Constant>()) {
+        result.constants_read.push_back(static_cast<uint32_t>(i));
+        return constant->data();
+      }
+      result.reads_values = true;
+      return std::nullopt;
+    });
+    if (op->definition() != DefinitionKind::kCompute || !op->pure()) return result;
+    te::Computation computation =
+        build_computation(OpCall(op, attrs, types, TypeRef(call.type())));
+    result.reshape_only = keeps_elements(computation);
+    if (result.reads_values) return result;
+    result.kind = te::fusion_kind(computation);
+    if (result.kind == te::FusionKind::kOpaque && is_row_program(computation))
+      result.kind = te::FusionKind::kOutElementwise;
+  } catch (const Error&) {
+    result.kind = te::FusionKind::kOpaque;  // says what is wrong when it runs
+  }
+  return result;
+}
+
+}  // namespace
+
+const std::optional<CallFusion>& FusionKinds::find(const Call& call) {
+  static const std::optional<CallFusion> kNone;
+  const auto* node = call.callee()->as<Op>();
+  if (node == nullptr || !is_plain(call.type())) return kNone;
+  const Operator* op = node->op();
+  if (op->definition() != DefinitionKind::kCompute && op->definition() != DefinitionKind::kExpand)
+    return kNone;
+  if (call.args().size() != op->num_inputs()) return kNone;
+  std::vector<const void*> key{op, call.attrs().get(), call.type()};
+  for (const ExprRef& arg : call.args()) {
+    if (!is_plain(arg->type())) return kNone;
+    key.push_back(arg->type());
+    // A constant's value may decide the shape.
+    key.push_back(arg->is<Constant>() ? arg.get() : nullptr);
+  }
+  auto [entry, added] = known_.try_emplace(std::move(key));
+  if (added) entry->second = derive(call, op);
+  return entry->second;
+}
+
+bool is_primitive(const Function* function) {
+  if (!function->attrs()) return false;
+  AttrValue value = dict_attr(function->attrs(), "Primitive");
+  const auto* number = value.get<int64_t>();
+  return number != nullptr ? *number != 0 : value.get<bool>() != nullptr && *value.get<bool>();
+}
+
+}  // namespace relay
