@@ -66,26 +66,8 @@ class Grouping {
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
 
-  // Whether a region is in a function that is a kernel already.
-  bool in_kernel(uint32_t region) {
-    std::vector<uint32_t> way;
-    while (region != Regions::kNone && in_kernel_[region] < 0) {
-      way.push_back(region);
-      region = regions_.region(region).parent;
-    }
-    bool inside = region != Regions::kNone && in_kernel_[region] != 0;
-    for (size_t i = way.size(); i-- > 0;) {
-      uint32_t owner = regions_.region(way[i]).owner;
-      const auto* function =
-          owner == Regions::kNone ? nullptr : regions_.expr(owner)->as<Function>();
-      inside |= function != nullptr && is_primitive(function);
-      in_kernel_[way[i]] = inside;
-    }
-    return inside;
-  }
-
   void number_nodes() {
-    in_kernel_.assign(regions_.num_regions(), -1);
+    std::vector<char> in_kernel = primitive_regions(regions_);
     graph_of_.assign(regions_.nodes().size(), kNone);
     for (uint32_t id : regions_.post_order()) {
       const Expr* expr = regions_.expr(id);
@@ -101,7 +83,7 @@ class Grouping {
       } else {
         continue;
       }
-      if (in_kernel(regions_.node(id).home)) continue;
+      if (in_kernel[regions_.node(id).home] != 0) continue;
       graph_of_[id] = graph_.add(kind);
       graph_nodes_.push_back(id);
     }
@@ -136,9 +118,8 @@ class Grouping {
   Regions regions_;
   FusionKinds& kinds_;
   FusionGraph graph_;
-  std::vector<signed char> in_kernel_;  // of each region; -1 if not known
-  std::vector<uint32_t> graph_of_;      // nodes of the graph
-  std::vector<uint32_t> graph_nodes_;   // … and back
+  std::vector<uint32_t> graph_of_;     // nodes of the graph
+  std::vector<uint32_t> graph_nodes_;  // … and back
 };
 
 // Writes the functions. Members of a group become its body, whatever else they use its parameters.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <relay/ir/expr.h>
+#include <relay/ir/regions.h>
 #include <relay/tensor_expr/analysis.h>
 
 namespace relay {
@@ -98,5 +99,7 @@ class FusionGraph {
 
 /// Whether a function is marked `Primitive`.
 bool is_primitive(const Function* function);
+/// For each region, whether it is in a function marked `Primitive`.
+std::vector<char> primitive_regions(const Regions& regions);
 
 }  // namespace relay

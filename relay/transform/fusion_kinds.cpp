@@ -104,4 +104,23 @@ bool is_primitive(const Function* function) {
   return number != nullptr ? *number != 0 : value.get<bool>() != nullptr && *value.get<bool>();
 }
 
+std::vector<char> primitive_regions(const Regions& regions) {
+  std::vector<signed char> known(regions.num_regions(), -1);
+  known[0] = 0;
+  std::vector<uint32_t> way;
+  for (uint32_t region = 0; region < regions.num_regions(); ++region) {
+    uint32_t at = region;
+    for (way.clear(); known[at] < 0; at = regions.region(at).parent) way.push_back(at);
+    bool inside = known[at] != 0;
+    for (size_t i = way.size(); i-- > 0;) {
+      uint32_t owner = regions.region(way[i]).owner;
+      const auto* function =
+          owner == Regions::kNone ? nullptr : regions.expr(owner)->as<Function>();
+      inside |= function != nullptr && is_primitive(function);
+      known[way[i]] = inside;
+    }
+  }
+  return {known.begin(), known.end()};
+}
+
 }  // namespace relay

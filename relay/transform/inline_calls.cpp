@@ -8,6 +8,21 @@
 
 namespace relay {
 
+namespace {
+
+// Nodes of its own for each copy: a node in two copies would run once, before both.
+class Cloner final : public Rewriter {
+  ExprRef rewrite(const Expr* expr, std::span<const ExprRef> operands) override {
+    ExprRef result = rebuild(expr, operands);
+    if (operands.empty() || !(result == expr)) return result;
+    ExprRef copy = clone_node(expr);
+    if (expr->type() != nullptr) copy->set_type(TypeRef(expr->type()));
+    return copy;
+  }
+};
+
+}  // namespace
+
 bool can_inline(const Function& function, size_t arguments) {
   const auto* type = function.type() == nullptr ? nullptr : function.type()->as<FuncType>();
   return type != nullptr && !type->is_scheme() && function.type_params().empty() &&
@@ -16,7 +31,8 @@ bool can_inline(const Function& function, size_t arguments) {
 
 ExprRef inline_call(const Function& function, std::span<const ExprRef> args, bool pure) {
   RELAY_CHECK(can_inline(function, args.size()), "a call that cannot be inlined");
-  FunctionRef copy(copy_with_fresh_vars(FunctionRef(&function))->as<Function>());
+  ExprRef own = Cloner().run(FunctionRef(&function));
+  FunctionRef copy(copy_with_fresh_vars(own)->as<Function>());
   bool closures = false;
   post_order(copy->body().get(), [&](const Expr* expr) { closures |= expr->is<Function>(); });
   std::unordered_map<const Var*, ExprRef> replacement;

@@ -1,5 +1,6 @@
 // ToANormalForm: every intermediate result has a name, in the order in which they are computed.
 #include <relay/transform/bind_nodes.h>
+#include <relay/transform/fusion.h>
 #include <relay/transform/pass.h>
 
 namespace relay {
@@ -7,7 +8,10 @@ namespace {
 
 FunctionRef to_a_normal_form(const FunctionRef& old, const Module&, const PassContext&) {
   FunctionRef function = without_waiting_nodes(old);
-  return bind_nodes(Regions(function.get()), [](uint32_t) { return true; });
+  Regions regions(function.get());
+  std::vector<char> in_kernel = primitive_regions(regions);
+  return bind_nodes(regions,
+                    [&](uint32_t node) { return in_kernel[regions.node(node).home] == 0; });
 }
 
 RELAY_REGISTER_PASS({
@@ -16,7 +20,7 @@ RELAY_REGISTER_PASS({
      {},
      "Binds every intermediate result (constants too) by a let, in the region and at the place "
      "where it runs. A "
-     "function in this form already is left as it is."},
+     "function in this form already is left as it is, and so are functions marked Primitive."},
     {},
     [](const PassInfo& info, const PassOptions&) {
       return make_function_pass(info, to_a_normal_form);

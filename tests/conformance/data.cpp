@@ -111,7 +111,7 @@ std::optional<std::string> undeclared_operator(const std::string& program) {
       "Tensor",
       // Names that cases use as operators that do not exist.
       "no_such_operator", "nn.frobnicate", "main"};
-  static const std::regex call(R"((^|[^%@\w."])([a-z_][\w]*(\.[a-zA-Z_]\w*)*)\s*\()");
+  static const std::regex call(R"((^|[^%@\w."])([a-z_][\w]*(\.[a-zA-Z_]\w*)*)\s*(?=\())");
   std::string text = program.substr(0, program.find("#[metadata]"));
   for (std::sregex_iterator it(text.begin(), text.end(), call), end; it != end; ++it) {
     std::string name = (*it)[2];

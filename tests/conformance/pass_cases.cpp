@@ -23,11 +23,13 @@ namespace {
 std::string pass_list(std::string text) {
   static const std::regex sequential(R"(^tvm\.transform\.Sequential\(\[(.*)\]\)$)");
   static const std::regex prefix(R"(relay\.transform\.)");
+  static const std::regex level(R"(FuseOps\((\d)\))");
   static const std::regex entries(R"(^RemoveUnusedFunctions\(\[(.*)\]\)$)");
   std::smatch match;
   if (std::regex_match(text, match, sequential)) text = match[1];
   if (text.find("mod") != std::string::npos || !std::regex_search(text, prefix)) return "";
   text = std::regex_replace(text, prefix, "");
+  text = std::regex_replace(text, level, "FuseOps(fuse_opt_level=$1)");
   if (std::regex_match(text, match, entries)) {
     text = "RemoveUnusedFunctions(entry_functions=[" + match[1].str() + "])";
   }
@@ -121,7 +123,8 @@ Outcome run_pass_case(const Json& json) {
     PassContext context;
     context.opt_level = json.value("level", 2);
     context.config["relay.verify_passes"] = true;
-    for (const auto& [key, value] : json.value("config", Json::object()).items()) {
+    const Json config = json.value("config", Json::object());
+    for (const auto& [key, value] : config.items()) {
       if (value.is_boolean()) context.config[key] = value.get<bool>();
       if (value.is_number_integer()) context.config[key] = value.get<int64_t>();
     }
