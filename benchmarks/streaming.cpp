@@ -1,5 +1,6 @@
-// The bandwidth that this machine's memory gives to a kernel that reads one large array and writes another:
-// the best of several runs over 64 MB each, with plain and with non-temporal stores. `bench_streaming [THREADS]`.
+// The bandwidth that this machine's memory gives to a kernel that reads one large array and writes
+// another: the best of several runs over 64 MB each, with plain and with non-temporal stores.
+// `bench_streaming [THREADS]`.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
