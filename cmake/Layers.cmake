@@ -30,6 +30,15 @@ foreach(layer IN LISTS RELAY_LAYERS)
   target_link_libraries(${target} PRIVATE relay_common relay_warnings)
   if(layer STREQUAL "codegen")
     target_link_libraries(${target} PRIVATE relay_llvm)
+    # Names this version of the code generator in the keys of cached kernels.
+    file(GLOB_RECURSE hashed CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/relay/codegen/*.cpp ${CMAKE_SOURCE_DIR}/relay/codegen/*.h)
+    set(source_hash ${CMAKE_BINARY_DIR}/source_hash.cpp)
+    add_custom_command(OUTPUT ${source_hash}
+      COMMAND ${CMAKE_COMMAND} -DROOT=${CMAKE_SOURCE_DIR} -DOUTPUT=${source_hash} -P ${CMAKE_SOURCE_DIR}/cmake/SourceHash.cmake
+      DEPENDS ${hashed} ${CMAKE_SOURCE_DIR}/cmake/SourceHash.cmake ${CMAKE_SOURCE_DIR}/relay/lower/loops.h
+              ${CMAKE_SOURCE_DIR}/relay/runtime/kernel.h ${CMAKE_SOURCE_DIR}/relay/tensor_expr/scalar.h
+      VERBATIM)
+    target_sources(${target} PRIVATE ${source_hash})
   endif()
   list(APPEND RELAY_OBJECT_TARGETS ${target})
   if(layer IN_LIST RELAY_RUNTIME_LAYERS)

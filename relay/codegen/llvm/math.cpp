@@ -1,6 +1,11 @@
 #include <relay/codegen/llvm/math.h>
 
+#include <llvm/IR/Module.h>
+
 #include <limits>
+#include <span>
+#include <string>
+#include <vector>
 
 #include <relay/codegen/llvm/math_functions.h>
 #include <relay/support/error.h>
@@ -115,20 +120,70 @@ V binary(BinaryOp op, V x, V y) {
 
 }  // namespace
 
+namespace {
+
+/// Whether the function takes a branch for rare arguments.
+bool branches(UnaryOp op) {
+  return op == UnaryOp::kSin || op == UnaryOp::kCos || op == UnaryOp::kTan;
+}
+bool branches(BinaryOp op) {
+  return op == BinaryOp::kMod || op == BinaryOp::kFloorDiv || op == BinaryOp::kFloorMod;
+}
+
+/// Emits `body(arguments)`; in a function of its own, which LLVM inlines, if it has branches: the
+/// caller's blocks stay as they are.
+template <class Op, class Body>
+llvm::Value* emit(llvm::IRBuilderBase& b, Op op, std::string_view name,
+                  std::initializer_list<llvm::Value*> arguments, const Target& target,
+                  llvm::Value* functions, const Body& body) {
+  llvm::Type* type = (*arguments.begin())->getType();
+  if (!branches(op)) {
+    llvm::IRBuilderBase::FastMathFlagGuard guard(b);
+    b.clearFastMathFlags();
+    Ops ops(b, target, functions, type);
+    std::vector<V> values;
+    for (llvm::Value* x : arguments) values.push_back(ops.value(x));
+    return body(values).v;
+  }
+  llvm::Module& module = *b.GetInsertBlock()->getModule();
+  llvm::LLVMContext& context = module.getContext();
+  Ops shape(b, target, functions, type);
+  const std::string full = "math." + std::string(name) + '.' + std::to_string(shape.lanes) +
+                           (type->getScalarType()->isDoubleTy() ? "d" : "f");
+  std::vector<llvm::Value*> passed(arguments);
+  passed.push_back(functions);
+  llvm::Function* function = module.getFunction(full);
+  if (function == nullptr) {
+    std::vector<llvm::Type*> parameters;
+    for (llvm::Value* x : passed) parameters.push_back(x->getType());
+    function = llvm::Function::Create(llvm::FunctionType::get(type, parameters, false),
+                                      llvm::GlobalValue::InternalLinkage, full, module);
+    function->addFnAttr(llvm::Attribute::AlwaysInline);
+    function->addFnAttr(llvm::Attribute::NoUnwind);
+    llvm::IRBuilder<> inner(llvm::BasicBlock::Create(context, "entry", function));
+    Ops ops(inner, target, function->getArg(static_cast<unsigned>(passed.size() - 1)), type);
+    std::vector<V> values;
+    for (size_t i = 0; i + 1 < passed.size(); ++i) {
+      values.push_back(ops.value(function->getArg(static_cast<unsigned>(i))));
+    }
+    llvm::Value* result = body(values).v;
+    inner.CreateRet(result);
+  }
+  return b.CreateCall(function, passed);
+}
+
+}  // namespace
+
 llvm::Value* emit_unary_math(llvm::IRBuilderBase& b, UnaryOp op, llvm::Value* x,
                              const Target& target, llvm::Value* functions) {
-  llvm::IRBuilderBase::FastMathFlagGuard guard(b);
-  b.clearFastMathFlags();
-  Ops ops(b, target, functions, x->getType());
-  return unary(op, ops.value(x)).v;
+  return emit(b, op, te::unary_name(op), {x}, target, functions,
+              [&](std::span<const V> args) { return unary(op, args[0]); });
 }
 
 llvm::Value* emit_binary_math(llvm::IRBuilderBase& b, BinaryOp op, llvm::Value* x, llvm::Value* y,
                               const Target& target, llvm::Value* functions) {
-  llvm::IRBuilderBase::FastMathFlagGuard guard(b);
-  b.clearFastMathFlags();
-  Ops ops(b, target, functions, x->getType());
-  return binary(op, ops.value(x), ops.value(y)).v;
+  return emit(b, op, te::binary_name(op), {x, y}, target, functions,
+              [&](std::span<const V> args) { return binary(op, args[0], args[1]); });
 }
 
 llvm::Value* emit_fma(llvm::IRBuilderBase& b, llvm::Value* x, llvm::Value* y, llvm::Value* z,

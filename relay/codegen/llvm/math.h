@@ -10,11 +10,10 @@ class Value;
 
 namespace relay::codegen {
 
-// All of these take float or double, a scalar or a fixed vector of any length, and emit no call of
-// a library. The builder must stand at the end of a block without terminator; it may stand at the
-// end of another block afterwards (rare arguments take a branch), so ask it for its block then.
-// Fast-math flags of the builder are not used. `functions` is KernelArgs::functions, from which
-// rare arguments and functions without a vector form call, lane by lane.
+// All of these take float or double, a scalar or a fixed vector of any length, emit no call of a
+// library and leave the builder in the block where it stands. Fast-math flags of the builder are
+// not used. `functions` is KernelArgs::functions, through which rare arguments, and functions
+// without a vector form, call lane by lane.
 
 /// The result has the type of `x`; for kIsNan, kIsInf and kIsFinite i1 (a vector of i1). kNeg is
 /// here, kNot and kBitNot are not.

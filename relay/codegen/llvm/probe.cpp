@@ -97,7 +97,7 @@ void emit(llvm::Module& module, const Probe& probe, const Target& target) {
 
 KernelBlob probe_kernel(const Probe& probe, const Target& target) {
   KernelBlob blob;
-  with_stack(1, [&](size_t) {
+  with_stack(1, 1, [&](size_t) {
     llvm::LLVMContext context;
     llvm::Module module(kName, context);
     prepare_module(module, target);
@@ -109,7 +109,7 @@ KernelBlob probe_kernel(const Probe& probe, const Target& target) {
 
 std::string probe_text(const Probe& probe, const Target& target, Text text) {
   std::string result;
-  with_stack(1, [&](size_t) {
+  with_stack(1, 1, [&](size_t) {
     llvm::LLVMContext context;
     llvm::Module module(kName, context);
     prepare_module(module, target);

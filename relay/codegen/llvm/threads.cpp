@@ -2,8 +2,10 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <exception>
 #include <mutex>
@@ -23,6 +25,7 @@ struct Shared {
   std::atomic<size_t> next{0};
   std::mutex mutex;
   std::exception_ptr failure;
+  size_t failed = SIZE_MAX;  // the index of `failure`
 
   void run() noexcept {
     for (size_t i = next++; i < count; i = next++) {
@@ -30,7 +33,10 @@ struct Shared {
         work(i);
       } catch (...) {
         std::lock_guard lock(mutex);
-        if (failure == nullptr) failure = std::current_exception();
+        if (i < failed) {
+          failed = i;
+          failure = std::current_exception();
+        }
       }
     }
   }
@@ -43,26 +49,27 @@ void* run_shared(void* shared) {
 
 }  // namespace
 
-void with_stack(size_t count, const std::function<void(size_t)>& work) {
+void with_stack(size_t threads, size_t count, const std::function<void(size_t)>& work) {
   if (count == 0) return;
   Shared shared{.work = work, .count = count, .mutex = {}, .failure = nullptr};
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, kStack);
-  std::vector<pthread_t> threads;
-  threads.reserve(count);
+  std::vector<pthread_t> started;
+  threads = std::min(std::max<size_t>(threads, 1), count);
+  started.reserve(threads);
   int error = 0;
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < threads; ++i) {
     pthread_t thread;
     error = pthread_create(&thread, &attributes, run_shared, &shared);
     if (error != 0) break;
-    threads.push_back(thread);
+    started.push_back(thread);
   }
   pthread_attr_destroy(&attributes);
-  if (threads.empty()) {
+  if (started.empty()) {
     throw Error(std::string("cannot start a thread to compile on: ") + std::strerror(error));
   }
-  for (pthread_t thread : threads) pthread_join(thread, nullptr);
+  for (pthread_t thread : started) pthread_join(thread, nullptr);
   if (shared.failure != nullptr) std::rethrow_exception(shared.failure);
 }
 

@@ -6,9 +6,9 @@
 
 namespace relay::codegen {
 
-/// Runs `work(0)` … `work(count - 1)`, each on a thread of its own with a large stack, and waits.
-/// The first exception that one of them throws is thrown again here. Where the system gives fewer
-/// threads the rest of the calls follow on those there are; with none, throws Error.
-void with_stack(size_t count, const std::function<void(size_t)>& work);
+/// Runs `work(0)` … `work(count - 1)` on at most `threads` threads, each with a large stack, and
+/// waits. If some throw, the exception of the smallest index is thrown again here. Where the system
+/// gives fewer threads those do all; with none, throws Error.
+void with_stack(size_t threads, size_t count, const std::function<void(size_t)>& work);
 
 }  // namespace relay::codegen

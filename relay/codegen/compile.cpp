@@ -1,0 +1,96 @@
+#include <algorithm>
+#include <thread>
+#include <unordered_map>
+
+#include <relay/codegen/cache.h>
+#include <relay/codegen/codegen.h>
+#include <relay/codegen/kernel_key.h>
+#include <relay/codegen/llvm/build.h>
+#include <relay/codegen/llvm/object.h>
+#include <relay/codegen/llvm/threads.h>
+#include <relay/codegen/source_hash.h>
+#include <relay/support/error.h>
+
+namespace relay::codegen {
+
+namespace {
+
+/// What besides the kernel decides about the code.
+std::string key_prefix(const Target& target) {
+  return "relay " + std::string(source_hash()) + " abi " + std::to_string(kKernelAbiVersion) +
+         " llvm " + llvm_version() + " target " + std::string(target.name()) + '\n';
+}
+
+/// One distinct kernel.
+struct Job {
+  const lower::Kernel* kernel = nullptr;
+  std::string key;
+  std::shared_ptr<const KernelBlob> blob;
+  CacheEntry entry;  // without the blob
+};
+
+size_t thread_count(const CompileOptions& options) {
+  if (options.threads > 0) return static_cast<size_t>(options.threads);
+  return std::max(1u, std::thread::hardware_concurrency());
+}
+
+void keep(Job& job, CacheEntry entry) {
+  job.blob = std::make_shared<const KernelBlob>(std::move(entry.blob));
+  entry.blob = {};
+  job.entry = std::move(entry);
+}
+
+bool from_cache(Job& job, const DiskCache& cache) {
+  auto entry = cache.find(job.key);
+  if (!entry || !dim_from_text(entry->scratch_bytes, job.kernel->dim_args)) return false;
+  keep(job, std::move(*entry));
+  return true;
+}
+
+}  // namespace
+
+std::vector<CompiledKernel> compile(std::span<const std::shared_ptr<const lower::Kernel>> kernels,
+                                    const Target& target, const CompileOptions& options) {
+  const std::string prefix = key_prefix(target);
+  std::vector<Job> jobs;
+  std::vector<size_t> job_of;  // for each kernel
+  std::unordered_map<std::string, size_t> known;
+  for (const auto& kernel : kernels) {
+    std::string key = prefix + kernel_key(*kernel);
+    const auto [found, is_new] = known.try_emplace(std::move(key), jobs.size());
+    job_of.push_back(found->second);
+    if (is_new)
+      jobs.push_back({.kernel = kernel.get(), .key = found->first, .blob = {}, .entry = {}});
+  }
+  const DiskCache cache(options.cache);
+  std::vector<Job*> missing;
+  for (Job& job : jobs) {
+    if (!from_cache(job, cache)) missing.push_back(&job);
+  }
+  with_stack(thread_count(options), missing.size(), [&](size_t i) {
+    CacheEntry entry = build_kernel(*missing[i]->kernel, target);
+    cache.add(missing[i]->key, entry);
+    keep(*missing[i], std::move(entry));
+  });
+  if (!missing.empty()) cache.trim();
+  std::vector<CompiledKernel> result;
+  result.reserve(kernels.size());
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    const Job& job = jobs[job_of[i]];
+    const auto scratch = dim_from_text(job.entry.scratch_bytes, kernels[i]->dim_args);
+    RELAY_CHECK(scratch.has_value(), "scratch size '" + job.entry.scratch_bytes + "'");
+    result.push_back({.blob = job.blob,
+                      .messages = job.entry.messages,
+                      .scratch_bytes = *scratch,
+                      .parallel = job.entry.parallel});
+  }
+  return result;
+}
+
+std::string emit_text(const lower::Kernel& kernel, const Target& target, Text text) {
+  std::string result;
+  with_stack(1, 1, [&](size_t) { result = build_text(kernel, target, text); });
+  return result;
+}
+
+}  // namespace relay::codegen

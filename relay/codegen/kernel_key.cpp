@@ -1,0 +1,414 @@
+#include <relay/codegen/kernel_key.h>
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <unordered_map>
+
+#include <relay/support/error.h>
+
+namespace relay::codegen {
+
+namespace {
+
+using te::ScalarKind;
+using te::ScalarNode;
+using te::ScalarRef;
+
+const char* dim_op_name(DimOp op) {
+  switch (op) {
+    case DimOp::kMul:
+      return "mul";
+    case DimOp::kFloorDiv:
+      return "div";
+    case DimOp::kFloorMod:
+      return "mod";
+    case DimOp::kCeilDiv:
+      return "ceildiv";
+    case DimOp::kMin:
+      return "min";
+    case DimOp::kMax:
+      return "max";
+    case DimOp::kBroadcast:
+      return "broadcast";
+    default:
+      RELAY_UNREACHABLE("term of a kernel");
+  }
+}
+
+bool commutes(DimOp op) {
+  return op == DimOp::kMul || op == DimOp::kMin || op == DimOp::kMax || op == DimOp::kBroadcast;
+}
+
+/// Writes the content, giving numbers to nodes, axes and registers as they turn up.
+class Writer {
+ public:
+  explicit Writer(const lower::Kernel& kernel) : kernel_(kernel) {}
+
+  std::string write() {
+    out_ = "args " + std::to_string(kernel_.dim_args.size()) + '\n';
+    std::visit([this](const auto& body) { write_body(body); }, kernel_.body);
+    return std::move(out_);
+  }
+
+ private:
+  void word(std::string_view text) {
+    out_ += text;
+    out_ += ' ';
+  }
+  void number(int64_t value) { word(std::to_string(value)); }
+  void end() { out_.back() = '\n'; }
+  void text(std::string_view value) {  // any characters
+    number(static_cast<int64_t>(value.size()));
+    word(value);
+  }
+  void dim(Dim d) { word(dim_to_text(d, kernel_.dim_args)); }
+
+  void dtype(DType t) { word(t.name()); }
+
+  void buffers(const std::vector<lower::Buffer>& buffers) {
+    for (const lower::Buffer& buffer : buffers) {
+      word("buffer");
+      number(static_cast<int64_t>(buffer.role));
+      dtype(buffer.dtype);
+      for (Dim d : buffer.dims) dim(d);
+      end();
+    }
+  }
+
+  static uint32_t renumber(std::unordered_map<uint32_t, uint32_t>& ids, uint32_t id) {
+    return ids.try_emplace(id, static_cast<uint32_t>(ids.size())).first->second;
+  }
+  void axis(uint32_t id) { word("a" + std::to_string(renumber(axes_, id))); }
+  void var(uint32_t id) { word("r" + std::to_string(renumber(vars_, id))); }
+
+  /// Writes the nodes below `root` that have not been written yet; returns its number.
+  size_t scalar(const ScalarRef& root) {
+    if (root == nullptr) return 0;
+    stack_.push_back(root.get());
+    while (!stack_.empty()) {
+      const ScalarNode* node = stack_.back();
+      if (numbers_.contains(node)) {
+        stack_.pop_back();
+        continue;
+      }
+      const size_t before = stack_.size();
+      auto need = [&](const ScalarRef& arg) {
+        if (arg != nullptr && !numbers_.contains(arg.get())) stack_.push_back(arg.get());
+      };
+      // The first argument on top, so that the numbers follow the text.
+      need(node->fill);
+      for (size_t i = node->args.size(); i-- > 0;) need(node->args[i]);
+      if (stack_.size() != before) continue;
+      stack_.pop_back();
+      node_line(*node);
+      numbers_.emplace(node, numbers_.size() + 1);
+    }
+    return numbers_.at(root.get());
+  }
+
+  void node_line(const ScalarNode& node) {
+    word("n");
+    number(static_cast<int64_t>(node.kind));
+    dtype(node.dtype);
+    switch (node.kind) {
+      case ScalarKind::kConst:
+        number(node.dtype.is_float() ? std::bit_cast<int64_t>(node.value.f) : node.value.i);
+        break;
+      case ScalarKind::kIndex:
+        axis(node.axis);
+        break;
+      case ScalarKind::kFromDim:
+        dim(node.dim);
+        break;
+      case ScalarKind::kUnary:
+        word(te::unary_name(node.unary));
+        break;
+      case ScalarKind::kBinary:
+        word(te::binary_name(node.binary));
+        break;
+      case ScalarKind::kCast:
+      case ScalarKind::kBitcast:
+      case ScalarKind::kSelect:
+        break;
+      case ScalarKind::kVar:
+        var(node.id);
+        break;
+      case ScalarKind::kLoad:
+        number(node.tensor.stage);
+        number(node.tensor.index);
+        number(static_cast<int64_t>(node.bounds));
+        number(node.fill == nullptr ? 0 : static_cast<int64_t>(numbers_.at(node.fill.get())));
+        break;
+      case ScalarKind::kFail:
+        text(node.message);
+        break;
+      case ScalarKind::kFold:
+      case ScalarKind::kGet:
+        RELAY_UNREACHABLE("a fold in a kernel");
+    }
+    for (const ScalarRef& arg : node.args) {
+      number(static_cast<int64_t>(numbers_.at(arg.get())));
+    }
+    end();
+  }
+
+  /// The nodes that a line refers to come before it.
+  std::vector<size_t> scalars(const std::vector<ScalarRef>& nodes) {
+    std::vector<size_t> result;
+    result.reserve(nodes.size());
+    for (const ScalarRef& node : nodes) result.push_back(scalar(node));
+    return result;
+  }
+  void refer(size_t node) { number(static_cast<int64_t>(node)); }
+  void refer(const std::vector<size_t>& nodes) {
+    word("[");
+    for (size_t node : nodes) refer(node);
+    word("]");
+  }
+
+  void write_block(const lower::Block& block) {
+    out_ += "{\n";
+    for (const lower::Stmt& stmt : block) {
+      std::visit([this](const auto& node) { write_stmt(node); }, stmt.node);
+    }
+    out_ += "}\n";
+  }
+
+  void write_stmt(const lower::For& loop) {
+    const size_t begin = scalar(loop.begin);
+    const size_t last = scalar(loop.end);
+    word("for");
+    number(static_cast<int64_t>(loop.kind));
+    axis(loop.axis);
+    refer(begin);
+    refer(last);
+    number(loop.step);
+    number(loop.interleave);
+    number(loop.reverse ? 1 : 0);
+    end();
+    write_block(loop.body);
+  }
+  void write_stmt(const lower::Let& let) {
+    const size_t value = scalar(let.value);
+    word("let");
+    var(let.var);
+    refer(value);
+    end();
+  }
+  void write_stmt(const lower::Set& set) {
+    const size_t value = scalar(set.value);
+    word("set");
+    var(set.var);
+    refer(value);
+    end();
+  }
+  void write_stmt(const lower::Accumulate& step) {
+    const te::Combiner& c = step.combiner;
+    const auto values = scalars(step.values);
+    const size_t where = scalar(step.where);
+    const auto lhs = scalars(c.lhs);
+    const auto rhs = scalars(c.rhs);
+    const auto result = scalars(c.result);
+    const auto identity = scalars(c.identity);
+    word("accumulate");
+    for (uint32_t id : step.vars) var(id);
+    number(static_cast<int64_t>(c.kind));
+    number(c.needs_element ? 1 : 0);
+    for (const auto& list : {values, lhs, rhs, result, identity}) refer(list);
+    refer(where);
+    end();
+  }
+  void write_stmt(const lower::Store& store) {
+    const auto indices = scalars(store.indices);
+    const size_t value = scalar(store.value);
+    word("store");
+    number(store.buffer);
+    refer(indices);
+    refer(value);
+    end();
+  }
+  void write_stmt(const lower::If& branch) {
+    const size_t condition = scalar(branch.condition);
+    word("if");
+    refer(condition);
+    end();
+    write_block(branch.then_block);
+    write_block(branch.else_block);
+  }
+  void write_stmt(const lower::Check& check) {
+    const size_t condition = scalar(check.condition);
+    word("check");
+    refer(condition);
+    text(check.message);
+    end();
+  }
+
+  void write_body(const lower::Nest& nest) {
+    out_ += "nest\n";
+    buffers(nest.buffers);
+    write_block(nest.body);
+  }
+  void write_body(const lower::Contraction& body) {
+    out_ += "contraction\n";
+    buffers(body.buffers);
+    for (const auto* axes : {&body.batch, &body.rows, &body.columns, &body.folded}) {
+      word("axes");
+      for (const te::Axis& a : *axes) {
+        axis(a.id);
+        dim(a.extent);
+      }
+      end();
+    }
+    const size_t lhs = scalar(body.lhs);
+    const size_t rhs = scalar(body.rhs);
+    word("sum");
+    var(body.sum);
+    end();
+    const size_t epilogue = scalar(body.epilogue);
+    const auto index = scalars(body.out_index);
+    word("product");
+    refer(lhs);
+    refer(rhs);
+    dtype(body.accumulator);
+    refer(epilogue);
+    number(body.out);
+    refer(index);
+    number(body.packed);
+    end();
+  }
+
+  const lower::Kernel& kernel_;
+  std::string out_;
+  std::vector<const ScalarNode*> stack_;
+  std::unordered_map<const ScalarNode*, size_t> numbers_;
+  std::unordered_map<uint32_t, uint32_t> axes_, vars_;
+};
+
+/// `17`, `s2`, `(mul A B)`, `(sum C k A k B …)`.
+class DimParser {
+ public:
+  DimParser(std::string_view text, std::span<const Dim> symbols) : text_(text), symbols_(symbols) {}
+
+  std::optional<Dim> parse() {
+    std::optional<Dim> result = term(0);
+    return result && at_ == text_.size() ? result : std::nullopt;
+  }
+
+ private:
+  static constexpr int kMaxDepth = 2 * static_cast<int>(DimTerm::kMaxDepth);
+
+  bool take(std::string_view what) {
+    if (!text_.substr(at_).starts_with(what)) return false;
+    at_ += what.size();
+    return true;
+  }
+  std::optional<int64_t> integer() {
+    int64_t value = 0;
+    const auto [end, error] =
+        std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
+    constexpr int64_t kLimit = int64_t{1} << 60;
+    if (error != std::errc() || value >= kLimit || value <= -kLimit) return std::nullopt;
+    at_ = static_cast<size_t>(end - text_.data());
+    return value;
+  }
+
+  std::optional<Dim> term(int depth) {
+    if (depth > kMaxDepth) return std::nullopt;
+    if (take("s")) {
+      const auto index = integer();
+      if (!index || *index < 0 || static_cast<size_t>(*index) >= symbols_.size()) {
+        return std::nullopt;
+      }
+      return symbols_[static_cast<size_t>(*index)];
+    }
+    if (!take("(")) {
+      const auto value = integer();
+      return value ? std::optional<Dim>(*value) : std::nullopt;
+    }
+    if (take("sum")) {
+      std::optional<int64_t> value;
+      if (!take(",") || !(value = integer())) return std::nullopt;
+      Dim sum = *value;
+      while (!take(")")) {
+        if (!take(",") || !(value = integer()) || !take(",")) return std::nullopt;
+        const auto atom = term(depth + 1);
+        if (!atom) return std::nullopt;
+        sum = sum + Dim(*value) * *atom;
+      }
+      return sum;
+    }
+    for (DimOp op : {DimOp::kMul, DimOp::kFloorDiv, DimOp::kFloorMod, DimOp::kCeilDiv, DimOp::kMin,
+                     DimOp::kMax, DimOp::kBroadcast}) {
+      if (!take(dim_op_name(op))) continue;
+      if (!take(",")) return std::nullopt;
+      const auto a = term(depth + 1);
+      if (!a || !take(",")) return std::nullopt;
+      const auto b = term(depth + 1);
+      if (!b || !take(")")) return std::nullopt;
+      return apply(op, *a, *b);
+    }
+    return std::nullopt;
+  }
+
+  static std::optional<Dim> apply(DimOp op, Dim a, Dim b) {
+    switch (op) {
+      case DimOp::kMul:
+        return a * b;
+      case DimOp::kFloorDiv:
+        return floor_div(a, b);
+      case DimOp::kFloorMod:
+        return floor_mod(a, b);
+      case DimOp::kCeilDiv:
+        return ceil_div(a, b);
+      case DimOp::kMin:
+        return min(a, b);
+      case DimOp::kMax:
+        return max(a, b);
+      default:
+        return broadcast(a, b);
+    }
+  }
+
+  std::string_view text_;
+  std::span<const Dim> symbols_;
+  size_t at_ = 0;
+};
+
+}  // namespace
+
+std::string kernel_key(const lower::Kernel& kernel) { return Writer(kernel).write(); }
+
+std::string dim_to_text(Dim dim, std::span<const Dim> symbols) {
+  if (dim.is_int()) return std::to_string(dim.as_int());
+  // The order of the symbols' names decides the order in a term: sorted by text instead.
+  const auto found = std::find(symbols.begin(), symbols.end(), dim);
+  if (found != symbols.end()) return "s" + std::to_string(found - symbols.begin());
+  RELAY_CHECK(dim.is_term() && dim.term().op != DimOp::kSymbol && dim.term().op != DimOp::kValue,
+              "a dimension of a kernel that is no term over its arguments: " + dim.str());
+  const DimTerm& term = dim.term();
+  if (term.op == DimOp::kLinear) {
+    std::vector<std::string> parts;
+    for (const DimTerm::Part& part : term.parts) {
+      parts.push_back(std::to_string(part.coefficient) + ',' + dim_to_text(part.atom, symbols));
+    }
+    std::sort(parts.begin(), parts.end());
+    std::string text = "(sum," + std::to_string(term.constant);
+    for (const std::string& part : parts) text += ',' + part;
+    return text + ')';
+  }
+  std::string lhs = dim_to_text(term.lhs, symbols);
+  std::string rhs = dim_to_text(term.rhs, symbols);
+  if (commutes(term.op) && rhs < lhs) std::swap(lhs, rhs);
+  return std::string("(") + dim_op_name(term.op) + ',' + lhs + ',' + rhs + ')';
+}
+
+std::optional<Dim> dim_from_text(std::string_view text, std::span<const Dim> symbols) {
+  try {
+    return DimParser(text, symbols).parse();
+  } catch (const Error&) {  // a division by zero, a number out of range
+    return std::nullopt;
+  }
+}
+
+}  // namespace relay::codegen
