@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <relay/ir/type.h>
+#include <relay/ir/module.h>
 #include <relay/runtime/value.h>
 
 namespace relay::eval {
@@ -17,14 +17,14 @@ struct ShapeCheck {
     TypeRef type;
     std::string what;  // "the result of @f"
     Span span;
+    bool inside = false;  // also of tensors in data values and references, which are walked
   };
   std::vector<Part> parts;
+  const Module* module = nullptr;  // defines the data types
 
-  /// Throws RuntimeError if a value has another shape than its type says.
+  /// Throws RuntimeError if a value has another shape than its type says. Takes no stack, and looks
+  /// at parts that values share once.
   void run(std::span<const Value> values) const;
 };
-
-/// Whether a type says anything about shapes that a value of it might break.
-bool has_shape_to_check(const TypeRef& type);
 
 }  // namespace relay::eval

@@ -8,6 +8,7 @@
 
 #include <relay/eval/apply.h>
 #include <relay/eval/check.h>
+#include <relay/infer/flows.h>
 #include <relay/ir/module.h>
 #include <relay/runtime/value.h>
 
@@ -84,6 +85,7 @@ class Program {
  public:
   explicit Program(Module module) : module_(std::move(module)) {}
   const Module& module() const { return module_; }
+  Flows& flows() { return flows_; }
   /// The plan of a global; throws Error if there is none.
   Plan* global(Name name, Span span);
   /// Plans a function that has no free variables.
@@ -91,10 +93,20 @@ class Program {
 
  private:
   Module module_;
+  Flows flows_{module_};
   std::unordered_map<Name, Plan*> globals_;
   std::vector<FunctionRef> functions_;  // keeps expressions alive
   std::vector<std::unique_ptr<Plan>> plans_;
   friend class Planner;
 };
+
+/// A function that calls an operator or constructor.
+FunctionRef function_around(const Expr* callable);
+/// Marks the arguments that are read for the last time. Code only runs forwards, so the last use in
+/// the text is the last in time.
+void mark_last_uses(Plan& plan);
+/// Literals are constants after specialisation; one that is left takes the dtype of its type, or
+/// T8's.
+Value literal_value(const Literal& literal);
 
 }  // namespace relay::eval

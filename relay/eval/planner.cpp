@@ -1,7 +1,10 @@
 // From expressions to plans: the schedule of relay/ir/regions.h written out in a line.
 #include <relay/eval/plan.h>
 
+#include <algorithm>
+
 #include <relay/ir/regions.h>
+#include <relay/print/print.h>
 #include <relay/support/error.h>
 
 namespace relay::eval {
@@ -10,7 +13,9 @@ namespace relay::eval {
 class Planner {
  public:
   Planner(Program& program, const Function* root, std::string name)
-      : program_(program), name_(std::move(name)), regions_(root) {}
+      : program_(program), name_(std::move(name)), regions_(root) {
+    if (name_.starts_with('@')) global_ = Name(name_.substr(1));
+  }
 
   Plan* run() {
     find_lets();
@@ -186,18 +191,9 @@ class Planner {
   uint32_t wrap_callable(const Expr* expr) {
     auto& wrapper = wrappers_[expr];
     if (wrapper == nullptr) {
-      size_t arity = expr->is<Op>() ? static_cast<const Op*>(expr)->op()->num_inputs()
-                                    : static_cast<const Constructor*>(expr)->inputs().size();
-      std::vector<VarRef> params;
-      std::vector<ExprRef> args;
-      for (size_t i = 0; i < arity; ++i) {
-        params.push_back(make_var("x" + std::to_string(i)));
-        args.push_back(params.back());
-      }
       std::string name = expr->is<Op>() ? static_cast<const Op*>(expr)->op()->name().str()
                                         : static_cast<const Constructor*>(expr)->name().str();
-      FunctionRef function = make_function(params, make_call(ExprRef(expr), args));
-      wrapper = program_.add(function, name);
+      wrapper = program_.add(function_around(expr), name);
     }
     Plan& plan = *unit_->plan;
     uint32_t slot = fresh_slot(unit_);
@@ -210,71 +206,152 @@ class Planner {
 
   // ---- Declared shapes (T15) ------------------------------------------------------------------
 
-  // Whether a value may have another shape than its annotation, as far as inference knows.
-  static bool may_differ(const Expr* value, const TypeRef& annotation) {
-    if (!annotation || !has_shape_to_check(annotation)) return false;
-    return value->type() == nullptr || value->type()->has_any_dim();
-  }
+  Flows& flows() { return program_.flows(); }
 
   static Span span_of(const Expr* value, const Expr* user) {
     while (const auto* let = value->as<Let>()) value = let->body().get();
     return value->is<Var>() || !value->span().known() ? user->span() : value->span();
   }
 
-  void emit_check(std::vector<ShapeCheck::Part> parts, const std::vector<uint32_t>& slots) {
-    Plan& plan = *unit_->plan;
-    auto first = static_cast<uint32_t>(plan.args.size());
-    for (uint32_t slot : slots) plan.args.push_back({slot});
-    Instruction& check = emit(Code::kCheck, nullptr);
-    check.first_arg = first;
-    check.num_args = static_cast<uint32_t>(slots.size());
-    check.a = static_cast<uint32_t>(plan.checks.size());
-    check.span = parts.back().span;
-    plan.checks.push_back({std::move(parts)});
-  }
-
-  // A dimension name in the annotation is what the parameters of the functions around it gave it.
-  void check_let(const Let* let, uint32_t slot) {
-    const TypeRef& type = let->var()->annotation();
+  // Values to be compared with types; what it checks comes last.
+  struct Check {
     std::vector<ShapeCheck::Part> parts;
     std::vector<uint32_t> slots;
-    for (Unit* at = type->has_symbolic_dim() ? unit_ : nullptr; at != nullptr; at = at->parent) {
-      for (const VarRef& param : static_cast<const Function*>(regions_.expr(at->node))->params()) {
+    void add(ShapeCheck::Part part, uint32_t slot) {
+      parts.push_back(std::move(part));
+      slots.push_back(slot);
+    }
+  };
+
+  void emit_check(Check made) {
+    if (made.parts.empty()) return;
+    Plan& plan = *unit_->plan;
+    auto first = static_cast<uint32_t>(plan.args.size());
+    for (uint32_t slot : made.slots) plan.args.push_back({slot});
+    Instruction& check = emit(Code::kCheck, nullptr);
+    check.first_arg = first;
+    check.num_args = static_cast<uint32_t>(made.slots.size());
+    check.a = static_cast<uint32_t>(plan.checks.size());
+    check.span = made.parts.back().span;
+    plan.checks.push_back({std::move(made.parts), &program_.module()});
+  }
+
+  const Function* function_of(const Unit* unit) const {
+    return static_cast<const Function*>(regions_.expr(unit->node));
+  }
+
+  // The parameters that say what the dimension names of a type are, here and in the functions
+  // around.
+  void add_names(const TypeRef& type, Unit* from, Check& check) {
+    if (!type->has_symbolic_dim()) return;
+    for (Unit* at = from; at != nullptr; at = at->parent) {
+      for (const VarRef& param : function_of(at)->params()) {
         const TypeRef& declared = param->annotation();
-        if (!declared || !declared->has_symbolic_dim() || !has_shape_to_check(declared)) continue;
-        parts.push_back(
-            {declared, "%" + param->name().str() + " of " + at->plan->name, param->span()});
-        slots.push_back(var_slot(param.get()));
+        if (!declared || !declared->has_symbolic_dim() ||
+            !flows().has_shapes(declared.get(), false)) {
+          continue;
+        }
+        uint32_t slot = var_slot(param.get());
+        if (std::find(check.slots.begin(), check.slots.end(), slot) != check.slots.end()) continue;
+        check.add({declared, "%" + param->name().str() + " of " + at->plan->name, param->span()},
+                  slot);
       }
     }
-    parts.push_back(
-        {type, "the value of %" + let->var()->name().str(), span_of(let->value().get(), let)});
-    slots.push_back(slot);
-    emit_check(std::move(parts), slots);
+  }
+
+  // Compares one value with a type.
+  void check_value(const TypeRef& type, uint32_t slot, std::string what, Span span) {
+    Check check;
+    add_names(type, unit_, check);
+    bool inside = !type->is<TensorType>() && flows().has_shapes(type.get(), true);
+    check.add({type, std::move(what), span, inside}, slot);
+    emit_check(std::move(check));
+  }
+
+  bool may_differ(const Expr* value, const TypeRef& type) {
+    Flow flow = flows().compare(value->type(), type.get());
+    return flow.tensors || flow.inside;
+  }
+
+  // Where references and functions are used at two types, a value that comes out of one is compared
+  // with the type it should have.
+  void check_unknown(const Expr* expr, uint32_t slot, const char* what) {
+    const Type* type = expr->type();
+    if (type == nullptr || !flows().has_shapes(type, true) || !flows().mixes()) return;
+    check_value(TypeRef(type), slot, what, expr->span());
+  }
+
+  void check_arguments(const Call* call, const std::vector<uint32_t>& slots, size_t first) {
+    std::vector<Flows::Argument> arguments = flows().arguments(call);
+    if (arguments.empty()) return;
+    const Expr* callee = call->callee().get();
+    std::string name = callee->is<GlobalVar>() || callee->is<Constructor>() || callee->is<Var>()
+                           ? " of " + print_short(callee)
+                           : " of the function";
+    Check check;
+    for (const auto& [operand, type] : arguments) add_names(type, unit_, check);
+    for (const auto& [operand, type] : arguments) {
+      bool inside = flows().has_shapes(type.get(), true) && !type->is<TensorType>();
+      check.add({type, "argument " + std::to_string(operand) + name,
+                 span_of(call->operands()[operand].get(), call), inside},
+                slots[operand - first]);
+    }
+    emit_check(std::move(check));
+  }
+
+  // Parameters have the shapes that they are declared with. A function that may be called as
+  // anything looks at all of what it gets.
+  void check_parameters() {
+    const Function* function = function_of(unit_);
+    Check check, own;
+    for (const VarRef& param : function->params()) {
+      TypeRef type = param->annotation();
+      bool unknown = false;
+      if (const Type* known = type ? type.get() : param->type();
+          known != nullptr && flows().has_shapes(known, true)) {
+        unknown = unit_->parent != nullptr ? flows().mixes() : flows().is_value(global_);
+        type = TypeRef(known);
+      }
+      if (!type || (!param->annotation() && !unknown)) continue;
+      if (!unknown && !flows().has_shapes(type.get(), false)) continue;
+      if (unit_->parent != nullptr) {  // names of the functions around it
+        const auto& mine = function->type_params();
+        for (const TypeVarRef& name : free_type_vars(type)) {
+          if (name->kind() != Kind::kShapeVar ||
+              std::find(mine.begin(), mine.end(), name) != mine.end()) {
+            continue;
+          }
+          add_names(type, unit_->parent, check);
+          break;
+        }
+      }
+      own.add({type, "%" + param->name().str() + " of " + unit_->plan->name, param->span(),
+               unknown && !type->is<TensorType>()},
+              unit_->var_slots[param.get()]);
+    }
+    for (size_t i = 0; i < own.parts.size(); ++i) check.add(own.parts[i], own.slots[i]);
+    emit_check(std::move(check));
+  }
+
+  // The result of a function is compared where it is made: what another call gives in its place,
+  // and has the type already, stays a tail call.
+  bool result_may_differ(const Expr* value) {
+    return may_differ(value, function_of(unit_)->ret_type());
+  }
+
+  void emit_return(const Expr* value, uint32_t slot) {
+    if (result_may_differ(value)) {
+      check_value(function_of(unit_)->ret_type(), slot, "the result of " + unit_->plan->name,
+                  span_of(value, function_of(unit_)));
+    }
+    emit(Code::kReturn, nullptr, {slot});
   }
 
   void emit_function() {
-    const auto* function = static_cast<const Function*>(regions_.expr(unit_->node));
-    std::vector<ShapeCheck::Part> parts;
-    std::vector<uint32_t> slots;
-    for (const VarRef& param : function->params()) {
-      if (!param->annotation() || !has_shape_to_check(param->annotation())) continue;
-      parts.push_back({param->annotation(), "%" + param->name().str() + " of " + unit_->plan->name,
-                       param->span()});
-      slots.push_back(unit_->var_slots[param.get()]);
-    }
-    if (!parts.empty()) emit_check(parts, slots);
-
-    const Expr* value = function->body().get();
-    bool check_result =
-        function->ret_type() && value->type() != nullptr && may_differ(value, function->ret_type());
-    std::vector<Task> tasks;
-    Task body;
-    body.region = regions_.region_of(unit_->node, 0);
-    body.tail = !check_result;
-    if (check_result) body.result = fresh_slot(unit_);
-    uint32_t result = body.result;
-    tasks.push_back(std::move(body));
+    check_parameters();
+    std::vector<Task> tasks(1);
+    tasks[0].region = regions_.region_of(unit_->node, 0);
+    tasks[0].tail = true;
     while (!tasks.empty()) {
       if (tasks.back().is_choice) {
         advance_choice(tasks);
@@ -282,12 +359,6 @@ class Planner {
         advance_region(tasks);
       }
     }
-    if (!check_result) return;
-    parts.push_back(
-        {function->ret_type(), "the result of " + unit_->plan->name, span_of(value, function)});
-    slots.push_back(result);
-    emit_check(std::move(parts), slots);
-    emit(Code::kReturn, nullptr, {result});
   }
 
   void advance_region(std::vector<Task>& tasks) {
@@ -305,7 +376,10 @@ class Planner {
         uint32_t slot = operand_slot(step.node, 0);
         unit_->var_slots[let->var().get()] = slot;
         const TypeRef& type = let->var()->annotation();
-        if (may_differ(let->value().get(), type)) check_let(let, slot);
+        if (may_differ(let->value().get(), type)) {
+          check_value(type, slot, "the value of %" + let->var()->name().str(),
+                      span_of(let->value().get(), let));
+        }
         continue;
       }
       if (expr->is<Let>()) continue;  // its value is its body's
@@ -324,7 +398,7 @@ class Planner {
         if (done) tasks[tasks.size() - 2].next_step = steps.size() + 1;
         return;
       }
-      if (emit_node(step.node, tail)) {
+      if (emit_node(step.node, tail && !result_may_differ(expr))) {
         tasks.pop_back();
         return;
       }
@@ -332,7 +406,7 @@ class Planner {
     if (task.next_step <= steps.size()) {  // not finished by a branch in tail position
       uint32_t value = expr_slot(regions_.root_expr(region), regions_.region(region).root);
       if (task.tail) {
-        emit(Code::kReturn, nullptr, {value});
+        emit_return(regions_.result(region).expr, value);
       } else {
         emit(Code::kMove, nullptr, {value}).dst = task.result;
       }
@@ -380,7 +454,11 @@ class Planner {
       task.miss = plan.code.size();
       Instruction& test = emit(Code::kMatch, expr, {task.condition});
       test.a = static_cast<uint32_t>(plan.matches.size());
+      const Pattern* pattern = clause.pattern.get();
       plan.matches.push_back(std::move(clause));
+      for (const Var* var : flows().differing(pattern, match->data()->type())) {
+        check_value(var->annotation(), unit_->var_slots[var], "%" + var->name().str(), var->span());
+      }
     } else if (operand == 1) {
       task.miss = plan.code.size();
       emit(Code::kBranch, expr, {task.condition});
@@ -439,17 +517,17 @@ class Planner {
         return finish(Code::kRefCreate);
       case ExprKind::kRefRead:
         all_operands(0);
-        return finish(Code::kRefRead);
+        finish(Code::kRefRead);
+        check_unknown(expr, unit_->node_slots[node], "the value read from a reference");
+        return false;
       case ExprKind::kRefWrite: {
         all_operands(0);
         const auto* write = static_cast<const RefWrite*>(expr);
         const Type* type = write->ref()->type();
         const auto* cell = type == nullptr ? nullptr : type->as<RefType>();
-        if (cell != nullptr && !cell->has_symbolic_dim() &&
-            may_differ(write->value().get(), cell->value())) {
-          emit_check({{cell->value(), "the value written into a reference",
-                       span_of(write->value().get(), expr)}},
-                     {slots[1]});
+        if (cell != nullptr && may_differ(write->value().get(), cell->value())) {
+          check_value(cell->value(), slots[1], "the value written into a reference",
+                      span_of(write->value().get(), expr));
         }
         return finish(Code::kRefWrite);
       }
@@ -469,6 +547,7 @@ class Planner {
     }
     if (const auto* constructor = call->callee()->as<Constructor>()) {
       all_operands(1);
+      check_arguments(call, slots, 1);
       plan.constructors.push_back(
           ConstructorInfo::intern(constructor->name(), constructor->type_name()->name(),
                                   static_cast<int32_t>(constructor->ctor_tag()),
@@ -477,49 +556,21 @@ class Planner {
     }
     if (const auto* global = call->callee()->as<GlobalVar>()) {
       all_operands(1);
+      check_arguments(call, slots, 1);
       plan.functions.push_back(global->name());
-      return finish(Code::kCallGlobal, static_cast<uint32_t>(plan.functions.size() - 1));
+      if (finish(Code::kCallGlobal, static_cast<uint32_t>(plan.functions.size() - 1))) return true;
+    } else {
+      all_operands(0);
+      check_arguments(call, slots, 0);
+      if (finish(Code::kCall)) return true;
     }
-    all_operands(0);
-    return finish(Code::kCall);
-  }
-
-  // Literals are constants after specialisation; one that is left takes the dtype of its type, or
-  // T8's.
-  static Value literal_value(const Literal& literal) {
-    const LiteralValue& value = literal.value();
-    DType dtype = value.is_float ? kFloat32 : kInt32;
-    if (literal.type() != nullptr) {
-      const auto* tensor = literal.type()->as<TensorType>();
-      if (tensor != nullptr && tensor->has_dtype()) dtype = tensor->dtype();
-    }
-    double sign = value.negative ? -1 : 1;
-    if (value.is_float) return Value::scalar_of(dtype, sign * value.number);
-    if (dtype.is_float())
-      return Value::scalar_of(dtype, sign * static_cast<double>(value.magnitude));
-    auto bits = value.negative ? uint64_t{0} - value.magnitude : value.magnitude;
-    return Value::scalar_of(dtype, static_cast<int64_t>(bits));
-  }
-
-  // Code only runs forwards, so the last use in the text is the last in time.
-  static void mark_last_uses(Plan& plan) {
-    std::vector<bool> seen(plan.num_slots, false);
-    for (size_t i = plan.code.size(); i-- > 0;) {
-      Instruction& instruction = plan.code[i];
-      if (instruction.code == Code::kClosure) {
-        for (uint32_t slot : plan.plans[instruction.a]->captures) seen[slot] = true;
-      }
-      bool reads_again = instruction.code == Code::kMatch || instruction.code == Code::kNoMatch;
-      for (uint32_t k = instruction.num_args; k-- > 0;) {
-        Argument& argument = plan.args[instruction.first_arg + k];
-        argument.last = !seen[argument.slot] && !reads_again;
-        seen[argument.slot] = true;
-      }
-    }
+    check_unknown(expr, unit_->node_slots[node], "the result of this call");
+    return false;
   }
 
   Program& program_;
   std::string name_;
+  Name global_;
   Regions regions_;
   std::unordered_map<const Var*, const Expr*> self_of_;
   std::unordered_map<const Expr*, const Var*> names_;  // of functions bound by lets

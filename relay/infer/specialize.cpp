@@ -139,8 +139,8 @@ class Finisher final : public Rewriter {
   Rename rename_;
 };
 
-// The types for one more instance. A function that calls itself at other dimensions may do so without
-// end, or until a test at run time says so: those dimensions are left to run time.
+// The types for one more instance. A function that calls itself at other dimensions may do so
+// without end, or until a test at run time says so: those dimensions are left to run time.
 Substitution Specializer::settled(Name origin, Substitution types, const Instance* asked_by) const {
   const Function* function = module_.function(origin);
   types = without_names(std::move(types), function);
