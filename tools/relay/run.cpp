@@ -11,7 +11,7 @@
 #include <relay/runtime/params.h>
 #include <relay/support/error.h>
 
-#include <tools/relay/argument.h>
+#include <tools/relay/bind.h>
 #include <tools/relay/command.h>
 
 namespace relay::tool {
@@ -21,8 +21,7 @@ namespace {
 struct RunOptions {
   std::string program;
   std::string entry;
-  std::vector<std::string> args;
-  std::vector<std::string> params;
+  Given given;
   std::string executor = "eval";
   std::string format = "text";
   std::string output;
@@ -43,95 +42,6 @@ class Stopwatch {
   bool enabled_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
-
-const Module::FunctionEntry& find_entry(const Module& module, const std::string& name) {
-  std::vector<std::string> names;
-  for (const Module::FunctionEntry& entry : module.functions()) {
-    if (entry.name == Name(name)) return entry;
-    names.push_back(entry.name.str());
-  }
-  if (name.empty()) {
-    if (const Module::FunctionEntry* entry = module.entry()) return *entry;
-    if (names.empty()) throw Error("the program has no function to run");
-    std::string list;
-    for (size_t i = 0; i < names.size() && i < 10; ++i) list += (i > 0 ? ", @" : "@") + names[i];
-    throw Error("the program has no @main; choose a function with --entry, of " + list);
-  }
-  Diagnostic diagnostic = Diagnostic::error("there is no function @" + name);
-  for (const std::string& near : nearest_names(name, names))
-    diagnostic.help("did you mean @" + near + "?");
-  throw Error(std::move(diagnostic));
-}
-
-// One value for each parameter of the entry: from files by name, from `name=V` by name, the rest in
-// order.
-std::vector<Value> bind_arguments(const Function& function, const std::string& entry,
-                                  const Type* signature, const RunOptions& options) {
-  std::vector<std::string> names;
-  for (const VarRef& param : function.params()) names.push_back(param->name().str());
-  std::vector<Value> values(names.size());
-  std::vector<const Type*> types(names.size(), nullptr);
-  if (const auto* type = signature == nullptr ? nullptr : signature->as<FuncType>()) {
-    for (size_t i = 0; i < types.size() && i < type->params().size(); ++i)
-      types[i] = type->params()[i].get();
-  }
-  auto position = [&](const std::string& name) {
-    return static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin());
-  };
-  for (const std::string& path : options.params) {
-    for (auto& [name, array] : load_params(path)) {
-      size_t i = position(name);
-      if (i == names.size()) {
-        report({Diagnostic::warning(path + ": " + name + " is no parameter of @" + entry)});
-      } else {
-        values[i] = Value(std::move(array));
-      }
-    }
-  }
-  std::vector<Argument> in_order;
-  std::vector<bool> by_name(names.size(), false);
-  for (size_t k = 0; k < options.args.size(); ++k) {
-    Argument argument = split_argument(options.args[k], static_cast<int>(k + 1));
-    if (!argument.name) {
-      in_order.push_back(std::move(argument));
-      continue;
-    }
-    size_t i = position(*argument.name);
-    if (i == names.size()) {
-      Diagnostic diagnostic = Diagnostic::error(
-          "@" + entry + " has no parameter " + *argument.name + " (--arg " + options.args[k] + ")");
-      for (const std::string& near : nearest_names(*argument.name, names)) {
-        diagnostic.help("did you mean " + near + "?");
-      }
-      throw Error(std::move(diagnostic));
-    }
-    if (by_name[i])
-      throw Error("%" + names[i] + " is given twice, the second time by --arg " + options.args[k]);
-    by_name[i] = true;
-    values[i] = read_argument(argument, types[i]);
-  }
-  size_t i = 0;
-  for (const Argument& argument : in_order) {
-    while (i < values.size() && values[i]) ++i;
-    if (i == values.size()) {
-      throw Error("@" + entry + " takes " + std::to_string(names.size()) +
-                  (names.size() == 1 ? " argument" : " arguments") + "; --arg " + argument.text +
-                  " is one too many");
-    }
-    values[i] = read_argument(argument, types[i]);
-  }
-  std::string missing;
-  for (size_t k = 0; k < values.size(); ++k) {
-    if (values[k]) continue;
-    missing += (missing.empty() ? "%" : ", %") + names[k];
-    if (types[k] != nullptr) missing += ": " + types[k]->str();
-  }
-  if (!missing.empty()) {
-    throw Error(Diagnostic::error("@" + entry + " needs a value for " + missing)
-                    .help("give values with --arg VALUE, --arg NAME=VALUE or --params FILE"));
-  }
-  return values;
-}
 
 void collect_outputs(const Value& value, const std::string& name, NamedArrays& out) {
   if (value.is_tensor()) {
@@ -160,7 +70,7 @@ void run(const RunOptions& options) {
   const Module::FunctionEntry& entry = find_entry(module, options.entry);
   TypeRef signature = function_signature(module, entry.name);
   std::vector<Value> arguments =
-      bind_arguments(*entry.function, entry.name.str(), signature.get(), options);
+      bind_arguments(parameters_of(entry, signature.get()), options.given);
   std::vector<TypeRef> types;
   for (const Value& argument : arguments) types.push_back(value_type(argument));
   watch.lap("arguments");
@@ -209,7 +119,7 @@ void add_run(CLI::App& app, Context& context) {
                       "Function to run; @main by default, else the only one.");
   command
       ->add_option(
-          "--arg", options->args,
+          "--arg", options->given.args,
           "Argument, in order or as NAME=V. V is a number, True, False or nested lists of them, "
           "with an "
           "optional dtype (3:int64), ones(2,3), zeros(2,3), full(1.5, 2,3), random(2,3), @x.npy or "
@@ -218,7 +128,7 @@ void add_run(CLI::App& app, Context& context) {
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command
-      ->add_option("--params", options->params,
+      ->add_option("--params", options->given.params,
                    "Arguments by name from a .npz, .safetensors or .params file.")
       ->expected(1)
       ->allow_extra_args(false)

@@ -1,0 +1,35 @@
+// Values for the parameters of a function, from the command line and from files.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <relay/ir/module.h>
+#include <relay/runtime/value.h>
+
+namespace relay::tool {
+
+/// What a function wants.
+struct Parameters {
+  std::string function;            // its name without the sigil
+  std::vector<std::string> names;  // without theirs
+  std::vector<TypeRef> types;      // null where unknown
+};
+
+/// The function of a name (without its sigil); of none, @main or else the only one. Throws `Error`
+/// with the nearest names.
+const Module::FunctionEntry& find_entry(const Module& module, const std::string& name);
+/// The parameters of a function with their types, if it has a signature yet.
+Parameters parameters_of(const Module::FunctionEntry& entry, const Type* signature);
+
+/// What is given: `--arg` and `--params`, see `relay run --help`.
+struct Given {
+  std::vector<std::string> args;
+  std::vector<std::string> params;
+};
+
+/// One value for each parameter: from files by name, from `name=V` by name, the rest in order.
+/// Throws `Error` for one that is missing, superfluous, given twice or cannot be read.
+std::vector<Value> bind_arguments(const Parameters& parameters, const Given& given);
+
+}  // namespace relay::tool
