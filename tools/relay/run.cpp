@@ -65,6 +65,9 @@ void run(const RunOptions& options) {
     std::vector<Diagnostic> warnings;
     infer_types_or_throw(module, &warnings);
     report(warnings);
+    if (std::vector<Diagnostic> errors = check_calls(module); !errors.empty()) {
+      throw Error(std::move(errors));
+    }
   }
   watch.lap("infer");
   const Module::FunctionEntry& entry = find_entry(module, options.entry);
