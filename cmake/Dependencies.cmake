@@ -6,12 +6,14 @@ find_package(spdlog REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(ZLIB REQUIRED)
+find_package(OpenMP REQUIRED COMPONENTS CXX)
 
 # What every file of the project is compiled with.
 add_library(relay_common INTERFACE)
 target_include_directories(relay_common INTERFACE ${CMAKE_SOURCE_DIR})
 target_link_libraries(relay_common INTERFACE
-  fmt::fmt spdlog::spdlog nlohmann_json::nlohmann_json ZLIB::ZLIB Threads::Threads)
+  fmt::fmt spdlog::spdlog nlohmann_json::nlohmann_json ZLIB::ZLIB Threads::Threads
+  $<LINK_ONLY:OpenMP::OpenMP_CXX>)  # the machine's threads; only its files are compiled for it
 
 # LLVM makes machine code; only relay/codegen/llvm includes it. Found by its files: LLVM's own CMake package asks for the
 # development files of all its dependencies.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <relay/runtime/value.h>
+#include <relay/support/error.h>
 #include <relay/vm/machine/executable.h>
 
 namespace relay::vm {
@@ -22,6 +23,12 @@ struct MachineOptions {
   const std::atomic<bool>* interrupt = nullptr;
   /// Memory for the frames of active calls, besides the general limit.
   size_t stack_bytes = size_t{2} << 30;
+};
+
+/// A run that was ended from outside (MachineOptions::interrupt).
+class Interrupted : public Error {
+ public:
+  Interrupted() : Error("interrupted") {}
 };
 
 /// What a run did, kernel by kernel.

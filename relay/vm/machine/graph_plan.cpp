@@ -1,0 +1,372 @@
+#include <relay/vm/machine/graph_plan.h>
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <set>
+
+#include <relay/vm/machine/dims.h>
+
+namespace relay::vm {
+
+namespace {
+
+constexpr size_t kLine = 64;
+size_t round_up(size_t bytes) { return (bytes + kLine - 1) & ~(kLine - 1); }
+
+bool is_leaf(DimCode code) { return code == DimCode::kExtent || code == DimCode::kElement; }
+
+}  // namespace
+
+GraphShape::GraphShape(const Graph& graph, const Executable& executable) {
+  size_t num_places = graph.places.size();
+  root.assign(num_places, kNone);
+  for (uint32_t place = 0; place < num_places; ++place) {
+    uint32_t at = place;
+    while (graph.places[at].alias != kNone && root[at] == kNone) at = graph.places[at].alias;
+    uint32_t found = root[at] == kNone ? at : root[at];
+    for (at = place; at != found && root[at] == kNone; at = graph.places[at].alias) {
+      root[at] = found;
+    }
+    root[found] = found;
+  }
+  home.assign(num_places, Home::kArena);
+  for (uint32_t place : graph.outputs) home[root[place]] = Home::kResult;
+  for (uint32_t place = 0; place < num_places; ++place) {
+    if (root[place] != place) continue;
+    if (place < graph.num_inputs) {
+      home[place] = Home::kInput;
+    } else if (graph.places[place].constant != kNone) {
+      home[place] = Home::kConstant;
+    } else if (graph.places[place].extents.empty()) {
+      home[place] = Home::kCell;
+    }
+  }
+  first_use.assign(num_places, kNone);
+  last_use.assign(num_places, 0);
+  for (uint32_t i = 0; i < graph.launches.size(); ++i) {
+    const Launch& launch = graph.launches[i];
+    for (const Launch::Argument& argument : launch.arguments) {
+      uint32_t at = root[argument.place];
+      if (first_use[at] == kNone) first_use[at] = i;
+      last_use[at] = i;
+    }
+    num_buffers += launch.arguments.size();
+    num_dims += launch.dims.size();
+    bool library = !executable.kernels[launch.kernel].library.empty();
+    if (sections.empty() || library || sections.back().library) {
+      sections.push_back({i, i + 1, library});
+    } else {
+      sections.back().end = i + 1;
+    }
+  }
+  for (uint32_t slot = 0; slot < graph.dims.size(); ++slot) {
+    if (is_leaf(graph.dims[slot].code)) leaves.push_back(slot);
+  }
+}
+
+void read_leaves(const Graph& graph, const GraphShape& shape, std::span<const Value> inputs,
+                 std::vector<int64_t>& out) {
+  out.clear();
+  for (uint32_t slot : shape.leaves) {
+    const DimInstruction& at = graph.dims[slot];
+    const Value& input = inputs[at.a];
+    if (at.code == DimCode::kExtent) {
+      out.push_back(input.shape()[at.b]);
+    } else if (input.is_scalar()) {
+      if (at.b != 0) {
+        throw GraphFailure{
+            "a dimension is element " + std::to_string(at.b) + " of shape ()", 0, {}};
+      }
+      out.push_back(input.as_int64());
+    } else {
+      NDArray array = input.array();
+      if (static_cast<int64_t>(at.b) >= array.size()) {
+        throw GraphFailure{"a dimension is element " + std::to_string(at.b) + " of shape " +
+                               shape_text(array.shape()),
+                           0,
+                           {}};
+      }
+      out.push_back(array.element_as_int64(at.b));
+    }
+  }
+}
+
+namespace {
+
+class Planner {
+ public:
+  Planner(const Graph& graph, const GraphShape& shape, const Executable& executable)
+      : graph_(graph), shape_(shape), executable_(executable) {}
+
+  std::unique_ptr<GraphPlan> run(std::vector<int64_t> key) {
+    plan_ = std::make_unique<GraphPlan>();
+    plan_->key = std::move(key);
+    compute_slots();
+    size_places();
+    place_temporaries();
+    plan_launches();
+    plan_sections();
+    return std::move(plan_);
+  }
+
+ private:
+  void compute_slots() {
+    std::vector<int64_t>& slots = plan_->slots;
+    slots.resize(graph_.dims.size());
+    size_t leaf = 0;
+    for (size_t i = 0; i < slots.size(); ++i) {
+      const DimInstruction& at = graph_.dims[i];
+      if (at.code == DimCode::kConst) {
+        slots[i] = at.value;
+      } else if (is_leaf(at.code)) {
+        slots[i] = plan_->key[leaf++];
+      } else if (const char* wrong = compute_dim(at.code, slots[at.a], slots[at.b], slots[i])) {
+        if (at.code == DimCode::kBroadcast) {
+          throw GraphFailure{"dimensions " + std::to_string(slots[at.a]) + " and " +
+                                 std::to_string(slots[at.b]) + " do not broadcast",
+                             0,
+                             {}};
+        }
+        throw GraphFailure{wrong, 0, {}};
+      }
+    }
+    for (const DimCheck& check : graph_.checks) {
+      int64_t a = slots[check.a], b = slots[check.b];
+      if (a != b) {
+        throw GraphFailure{check.message, check.position,
+                           "the sizes are " + std::to_string(a) + " and " + std::to_string(b)};
+      }
+    }
+  }
+
+  void size_places() {
+    plan_->bytes.resize(graph_.places.size());
+    for (size_t i = 0; i < graph_.places.size(); ++i) {
+      const Place& place = graph_.places[i];
+      plan_->extents_begin.push_back(static_cast<uint32_t>(plan_->extents.size()));
+      int64_t count = 1;
+      bool overflow = false, empty = false;
+      size_t begin = plan_->extents.size();
+      for (uint32_t slot : place.extents) {
+        int64_t extent = plan_->slots[slot];
+        plan_->extents.push_back(extent);
+        if (extent < 0) throw GraphFailure{"a tensor would have a negative extent", 0, {}};
+        empty |= extent == 0;
+        overflow |= __builtin_mul_overflow(count, extent, &count);
+      }
+      if (empty) count = 0;
+      overflow = !empty &&
+                 (overflow ||
+                  __builtin_mul_overflow(count, static_cast<int64_t>(place.dtype.size()), &count));
+      constexpr int64_t kMost = std::numeric_limits<int64_t>::max() / 4;
+      if (overflow || count > kMost) {
+        ShapeView extents(plan_->extents.data() + begin, place.extents.size());
+        throw GraphFailure{"a tensor of shape " + shape_text(extents) + " is too large", 0, {}};
+      }
+      plan_->bytes[i] = static_cast<size_t>(count);
+    }
+    for (size_t i = 0; i < graph_.places.size(); ++i) {
+      uint32_t root = shape_.root[i];
+      if (plan_->bytes[i] > plan_->bytes[root]) {
+        throw GraphFailure{"the sizes of two views of a tensor do not agree", 0, {}};
+      }
+    }
+  }
+
+  // Memory of temporaries by best fit in the order of the launches; what a launch reads for the
+  // last time is free from the next launch on.
+  void place_temporaries() {
+    plan_->offsets.assign(graph_.places.size(), 0);
+    std::vector<std::vector<uint32_t>> dying(graph_.launches.size());
+    for (uint32_t place = 0; place < graph_.places.size(); ++place) {
+      if (shape_.root[place] == place && in_arena(place) && shape_.first_use[place] != kNone) {
+        dying[shape_.last_use[place]].push_back(place);
+      }
+    }
+    std::vector<size_t> held(graph_.places.size(), 0);  // bytes of the block; 0: taken over
+    for (uint32_t i = 0; i < graph_.launches.size(); ++i) {
+      const Launch& launch = graph_.launches[i];
+      for (auto [written, read] : launch.in_place) take_over(launch, i, written, read, held);
+      for (const Launch::Argument& argument : launch.arguments) {
+        uint32_t root = shape_.root[argument.place];
+        if (!in_arena(root) || shape_.first_use[root] != i || held[root] != 0) continue;
+        held[root] = std::max(round_up(plan_->bytes[root]), kLine);
+        plan_->offsets[root] = take(held[root]);
+      }
+      for (uint32_t root : dying[i]) {
+        if (held[root] != 0) give(plan_->offsets[root], held[root]);
+      }
+    }
+    plan_->arena_bytes = end_;
+  }
+
+  bool in_arena(uint32_t root) const { return shape_.home[root] == GraphShape::Home::kArena; }
+
+  void take_over(const Launch& launch, uint32_t index, uint32_t written, uint32_t read,
+                 std::vector<size_t>& held) {
+    uint32_t to = shape_.root[launch.arguments[written].place];
+    uint32_t from = shape_.root[launch.arguments[read].place];
+    if (to == from || !in_arena(to) || !in_arena(from)) return;
+    if (shape_.first_use[to] != index || shape_.last_use[from] != index || held[to] != 0) return;
+    if (plan_->bytes[to] != plan_->bytes[from] || held[from] == 0) return;
+    // Read under several names, the elements might be written before another of them is read.
+    int readers = 0;
+    for (const Launch::Argument& argument : launch.arguments) {
+      if (shape_.root[argument.place] == from) ++readers;
+    }
+    if (readers != 1) return;
+    plan_->offsets[to] = plan_->offsets[from];
+    held[to] = held[from];
+    held[from] = 0;
+  }
+
+  size_t take(size_t bytes) {
+    auto best = by_size_.lower_bound({bytes, 0});
+    if (best != by_size_.end()) {
+      auto [size, offset] = *best;
+      remove(offset, size);
+      if (size > bytes) add(offset + bytes, size - bytes);
+      return offset;
+    }
+    // At the end, over a free block that reaches it.
+    size_t offset = end_;
+    if (!by_offset_.empty()) {
+      auto last = std::prev(by_offset_.end());
+      if (last->first + last->second == end_) {
+        offset = last->first;
+        remove(last->first, last->second);
+      }
+    }
+    end_ = offset + bytes;
+    return offset;
+  }
+
+  void give(size_t offset, size_t size) {
+    auto after = by_offset_.lower_bound(offset);
+    if (after != by_offset_.end() && after->first == offset + size) {
+      size += after->second;
+      remove(after->first, after->second);
+    }
+    after = by_offset_.lower_bound(offset);
+    if (after != by_offset_.begin()) {
+      auto before = std::prev(after);
+      if (before->first + before->second == offset) {
+        offset = before->first;
+        size += before->second;
+        remove(before->first, before->second);
+      }
+    }
+    add(offset, size);
+  }
+
+  void add(size_t offset, size_t size) {
+    by_offset_.emplace(offset, size);
+    by_size_.emplace(size, offset);
+  }
+  void remove(size_t offset, size_t size) {
+    by_offset_.erase(offset);
+    by_size_.erase({size, offset});
+  }
+
+  void plan_launches() {
+    plan_->barrier.assign(graph_.launches.size(), 0);
+    for (uint32_t i = 0; i < graph_.launches.size(); ++i) {
+      const Launch& launch = graph_.launches[i];
+      for (uint32_t slot : launch.dims) plan_->dims.push_back(plan_->slots[slot]);
+      if (launch.scratch != kNone) {
+        int64_t bytes = plan_->slots[launch.scratch];
+        constexpr int64_t kMost = int64_t{1} << 40;
+        if (bytes < 0 || bytes > kMost) {
+          throw GraphFailure{"a kernel asks for too much memory", launch.position, {}};
+        }
+        plan_->scratch_bytes = std::max(plan_->scratch_bytes, round_up(static_cast<size_t>(bytes)));
+      }
+    }
+    for (const GraphShape::Section& section : shape_.sections) plan_barriers(section);
+  }
+
+  struct Access {
+    uint32_t space;  // the arena, or a root elsewhere
+    size_t begin, end;
+    bool written;
+    bool parallel;
+  };
+
+  Access access(const Launch::Argument& argument, bool parallel) const {
+    uint32_t root = shape_.root[argument.place];
+    bool arena = in_arena(root);
+    size_t begin = arena ? plan_->offsets[root] : 0;
+    return {arena ? kNone : root, begin, begin + plan_->bytes[argument.place], argument.written,
+            parallel};
+  }
+
+  // A launch waits if it touches what other workers may still be writing, or writes what they may
+  // still be reading. What only worker 0 runs is in order anyway.
+  void plan_barriers(const GraphShape::Section& section) {
+    constexpr size_t kMostAccesses = 64;
+    std::vector<Access> before;
+    for (uint32_t i = section.begin; i < section.end; ++i) {
+      const Launch& launch = graph_.launches[i];
+      bool parallel = executable_.kernels[launch.kernel].parallel;
+      bool wait = before.size() > kMostAccesses;
+      for (const Launch::Argument& argument : launch.arguments) {
+        Access now = access(argument, parallel);
+        for (const Access& then : before) {
+          if (wait) break;
+          wait = (now.written || then.written) && (now.parallel || then.parallel) &&
+                 now.space == then.space && now.begin < then.end && then.begin < now.end;
+        }
+      }
+      if (wait) {
+        before.clear();
+        plan_->barrier[i] = 1;
+      }
+      for (const Launch::Argument& argument : launch.arguments) {
+        before.push_back(access(argument, parallel));
+      }
+    }
+  }
+
+  void plan_sections() {
+    // Entering a region and leaving it takes some 5 µs; a core moves about 8 bytes and computes
+    // about 8 operations in a nanosecond.
+    constexpr double kWorthwhile = 40'000;
+    for (const GraphShape::Section& section : shape_.sections) {
+      double nanoseconds = 0;
+      for (uint32_t i = section.begin; i < section.end; ++i) {
+        const Launch& launch = graph_.launches[i];
+        if (!executable_.kernels[launch.kernel].parallel) continue;
+        double bytes = 0, flops = 0;
+        if (launch.bytes != kNone) {
+          bytes = static_cast<double>(plan_->slots[launch.bytes]);
+        } else {
+          for (const Launch::Argument& argument : launch.arguments) {
+            bytes += static_cast<double>(plan_->bytes[argument.place]);
+          }
+        }
+        if (launch.flops != kNone) flops = static_cast<double>(plan_->slots[launch.flops]);
+        nanoseconds += std::max(bytes, flops) / 8;
+      }
+      plan_->threaded.push_back(nanoseconds >= kWorthwhile ? 1 : 0);
+    }
+  }
+
+  const Graph& graph_;
+  const GraphShape& shape_;
+  const Executable& executable_;
+  std::unique_ptr<GraphPlan> plan_;
+  std::map<size_t, size_t> by_offset_;  // free blocks
+  std::set<std::pair<size_t, size_t>> by_size_;
+  size_t end_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<GraphPlan> make_plan(const Graph& graph, const GraphShape& shape,
+                                     const Executable& executable, std::vector<int64_t> key) {
+  return Planner(graph, shape, executable).run(std::move(key));
+}
+
+}  // namespace relay::vm

@@ -1,0 +1,78 @@
+// What is worked out for a graph: once, and once for each set of sizes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <relay/runtime/value.h>
+#include <relay/vm/machine/image.h>
+
+namespace relay::vm {
+
+/// A graph that cannot go on, for the error: its text and place.
+struct GraphFailure {
+  std::string message;
+  uint32_t position = 0;
+  std::string note;
+};
+
+/// Facts of a graph that do not depend on sizes. A root is a place that is no alias.
+struct GraphShape {
+  enum class Home : uint8_t {
+    kInput,
+    kConstant,
+    kCell,    // a number: a cache line of the graph's own
+    kResult,  // a fresh tensor of each run
+    kArena
+  };
+  explicit GraphShape(const Graph& graph, const Executable& executable);
+
+  std::vector<uint32_t> root;  // of each place
+  std::vector<Home> home;      // of each root
+  /// First and last launch that touches each root.
+  std::vector<uint32_t> first_use, last_use;
+  /// Slots whose values come from the inputs.
+  std::vector<uint32_t> leaves;
+  size_t num_buffers = 0;  // arguments of all launches
+  size_t num_dims = 0;
+  /// Runs of native launches between library kernels.
+  struct Section {
+    uint32_t begin = 0, end = 0;
+    bool library = false;
+  };
+  std::vector<Section> sections;
+};
+
+/// A graph at one set of sizes.
+struct GraphPlan {
+  std::vector<int64_t> key;  // values of the leaves
+  std::vector<int64_t> slots;
+  /// Extents of all places one after the other, and where those of each place begin.
+  std::vector<int64_t> extents;
+  std::vector<uint32_t> extents_begin;
+  std::vector<size_t> bytes;    // of each place
+  std::vector<size_t> offsets;  // of each root in the arena
+  size_t arena_bytes = 0;
+  size_t scratch_bytes = 0;       // for each worker, a multiple of 64
+  std::vector<int64_t> dims;      // arguments of all launches
+  std::vector<uint8_t> barrier;   // of each launch: wait for the other workers before it
+  std::vector<uint8_t> threaded;  // of each section: whether it is worth waking the workers
+
+  ShapeView shape(const Graph& graph, uint32_t place) const {
+    return {extents.data() + extents_begin[place], graph.places[place].extents.size()};
+  }
+};
+
+/// Values of the leaves for these inputs. Throws GraphFailure.
+void read_leaves(const Graph& graph, const GraphShape& shape, std::span<const Value> inputs,
+                 std::vector<int64_t>& out);
+
+/// Throws GraphFailure where the sizes are impossible or a check fails.
+std::unique_ptr<GraphPlan> make_plan(const Graph& graph, const GraphShape& shape,
+                                     const Executable& executable, std::vector<int64_t> key);
+
+}  // namespace relay::vm

@@ -1,0 +1,481 @@
+#include <relay/vm/machine/graph_runner.h>
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include <relay/runtime/memory.h>
+#include <relay/support/error.h>
+#include <relay/vm/machine/workers.h>
+
+namespace relay::vm {
+
+namespace {
+
+constexpr size_t kLine = 64;
+constexpr size_t kMostPlans = 8;
+// A detail that no kernel wrote.
+constexpr int64_t kUnset = INT64_MIN;
+
+uint64_t now_ns() {
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                   std::chrono::steady_clock::now().time_since_epoch())
+                                   .count());
+}
+
+bool is_aligned(const void* memory) { return reinterpret_cast<uintptr_t>(memory) % kLine == 0; }
+
+/// Memory that is kept and only grows.
+class Workspace {
+ public:
+  Workspace() = default;
+  ~Workspace() { reset(); }
+  Workspace(const Workspace&) = delete;
+  Workspace& operator=(const Workspace&) = delete;
+
+  /// At least `bytes`, with unspecified contents.
+  std::byte* get(size_t bytes, const char* what) {
+    if (bytes <= size_) return memory_;
+    reset();
+    constexpr size_t kHugePage = size_t{2} << 20;
+    size_t alignment = bytes >= 2 * kHugePage ? kHugePage : kLine;
+    size_t size = (bytes + alignment - 1) & ~(alignment - 1);
+    charge_memory(size, what);
+    memory_ = static_cast<std::byte*>(std::aligned_alloc(alignment, size));
+    if (memory_ == nullptr) {
+      refund_memory(size);
+      throw Error(std::string(what) + " needs " + std::to_string(bytes) +
+                  " bytes, more than the system gives");
+    }
+    size_ = size;
+    if (alignment == kHugePage) madvise(memory_, size, MADV_HUGEPAGE);
+    return memory_;
+  }
+
+ private:
+  void reset() {
+    std::free(memory_);
+    refund_memory(size_);
+    memory_ = nullptr;
+    size_ = 0;
+  }
+
+  std::byte* memory_ = nullptr;
+  size_t size_ = 0;
+};
+
+// One worker's part of a run.
+struct alignas(64) WorkerState {
+  uint64_t failure = ~uint64_t{0};  // launch and code; the smallest is the first
+  int64_t detail[2] = {kUnset, kUnset};
+};
+
+}  // namespace
+
+struct GraphState {
+  GraphState(const Graph& of, const Executable& executable) : graph(of), shape(of, executable) {}
+
+  const Graph& graph;
+  const GraphShape shape;
+  std::vector<std::unique_ptr<GraphPlan>> plans;  // the last one used first
+  Workspace cells;                                // of numbers
+  std::vector<uint32_t> cell;                     // of each place, or kNone
+  std::vector<NDArray> constants;                 // those that had to be copied to be aligned
+  // Of the run.
+  std::vector<int64_t> leaves;
+  std::vector<std::byte*> addresses;  // of each root
+  std::vector<void*> buffers;         // arguments of all launches
+  std::vector<NDArray> inputs;        // of each input that is a tensor, dense
+  std::vector<NDArray> fresh;         // of each place that is a result
+  std::vector<int64_t> counts;        // of each place: counted entries, or -1
+
+  void prepare(const Executable& executable);
+};
+
+struct GraphRunner::Shared {
+  Workspace arena;
+  Workspace scratch;
+  std::vector<WorkerState> workers;
+};
+
+namespace {
+
+// One section of native launches, walked by every worker.
+struct SectionRun {
+  const Image& image;
+  const Graph& graph;
+  const GraphPlan& plan;
+  GraphShape::Section section;
+  void** buffers;       // of the section's first launch
+  const int64_t* dims;  // the same
+  std::byte* scratch;
+  WorkerState* workers;
+  Barrier* barrier;
+  int num_threads;
+  const std::atomic<bool>* interrupt;
+  Profile* profile;
+  std::atomic<uint32_t> failed{~uint32_t{0}};  // the first launch that failed
+  std::atomic<bool> stop{false};
+  bool interrupted = false;
+
+  static void enter(void* self, int thread) { static_cast<SectionRun*>(self)->walk(thread); }
+
+  void walk(int thread) {
+    KernelArgs args{};
+    args.thread = thread;
+    args.num_threads = num_threads;
+    args.scratch = scratch + static_cast<size_t>(thread) * plan.scratch_bytes;
+    args.functions = kernel_functions();
+    args.detail = workers[thread].detail;
+    void** next_buffers = buffers;
+    const int64_t* next_dims = dims;
+    for (uint32_t i = section.begin; i < section.end; ++i) {
+      const Launch& launch = graph.launches[i];
+      const Kernel& kernel = image.executable->kernels[launch.kernel];
+      args.buffers = next_buffers;
+      args.dims = next_dims;
+      next_buffers += launch.arguments.size();
+      next_dims += launch.dims.size();
+      if (num_threads > 1 && (plan.barrier[i] != 0 || profile != nullptr)) barrier->wait();
+      // After a failure all workers still do their part of that launch, so that what is reported
+      // does not depend on their number.
+      if (stop.load(std::memory_order_relaxed) || i > failed.load(std::memory_order_relaxed)) {
+        if (profile != nullptr && num_threads > 1) barrier->wait();
+        continue;
+      }
+      if (thread == 0 && interrupt->load(std::memory_order_relaxed)) {
+        interrupted = true;
+        stop.store(true, std::memory_order_relaxed);
+        if (profile != nullptr && num_threads > 1) barrier->wait();
+        continue;
+      }
+      bool mine = thread == 0 || kernel.parallel;
+      if (profile == nullptr) {
+        if (mine) call(i, launch, args);
+        continue;
+      }
+      uint64_t begin = now_ns();
+      if (mine) call(i, launch, args);
+      if (num_threads > 1) barrier->wait();
+      if (thread == 0) record(launch, begin);
+    }
+  }
+
+  void call(uint32_t index, const Launch& launch, const KernelArgs& args) {
+    int32_t code = image.kernels[launch.kernel](&args);
+    if (code == 0) return;
+    WorkerState& worker = workers[args.thread];
+    if (worker.failure == ~uint64_t{0}) {
+      worker.failure = static_cast<uint64_t>(index) << 32 | static_cast<uint32_t>(code);
+    }
+    // The launches that follow are not run, on data that may be of any kind.
+    uint32_t before = failed.load(std::memory_order_relaxed);
+    while (index < before &&
+           !failed.compare_exchange_weak(before, index, std::memory_order_relaxed)) {
+    }
+  }
+
+  void record(const Launch& launch, uint64_t begin) {
+    uint64_t duration = now_ns() - begin;
+    Profile::Kernel& entry = profile->kernels[launch.kernel];
+    ++entry.calls;
+    entry.nanoseconds += duration;
+    if (launch.flops != kNone) entry.flops += plan.slots[launch.flops];
+    if (launch.bytes != kNone) entry.bytes += plan.slots[launch.bytes];
+    if (profile->trace) profile->events.push_back({launch.kernel, begin, duration});
+  }
+
+  void throw_if_failed() {
+    if (interrupted) throw Interrupted();
+    if (failed.load(std::memory_order_relaxed) == ~uint32_t{0}) return;
+    const WorkerState* first = workers;
+    for (int i = 1; i < num_threads; ++i) {
+      if (workers[i].failure < first->failure) first = &workers[i];
+    }
+    const Launch& launch = graph.launches[first->failure >> 32];
+    const Kernel& kernel = image.executable->kernels[launch.kernel];
+    uint32_t code = static_cast<uint32_t>(first->failure);
+    GraphFailure failure;
+    failure.message = code - 1 < kernel.messages.size()
+                          ? kernel.messages[code - 1]
+                          : "kernel " + kernel.name + " failed with code " + std::to_string(code);
+    failure.position = launch.position;
+    if (first->detail[0] != kUnset && first->detail[1] != kUnset) {
+      failure.note = "index " + std::to_string(first->detail[0]) + " of extent " +
+                     std::to_string(first->detail[1]);
+    }
+    throw failure;
+  }
+};
+
+}  // namespace
+
+// ---- Preparing ----------------------------------------------------------------------------------
+
+void GraphState::prepare(const Executable& executable) {
+  using Home = GraphShape::Home;
+  size_t num_places = graph.places.size();
+  cell.assign(num_places, kNone);
+  uint32_t num_cells = 0;
+  for (uint32_t i = 0; i < num_places; ++i) {
+    if (shape.root[i] == i && graph.places[i].extents.empty()) cell[i] = num_cells++;
+  }
+  std::byte* lines = cells.get(std::max<size_t>(num_cells, 1) * kLine, "a graph");
+  addresses.assign(num_places, nullptr);
+  constants.resize(num_places);
+  for (uint32_t i = 0; i < num_places; ++i) {
+    if (shape.root[i] != i) continue;
+    if (cell[i] != kNone) addresses[i] = lines + cell[i] * kLine;
+    if (shape.home[i] != Home::kConstant) continue;
+    const Value& value = executable.constants[graph.places[i].constant];
+    if (value.is_scalar()) {
+      std::memcpy(addresses[i], value.scalar_data(), value.dtype().size());
+    } else {
+      NDArray array = value.array().contiguous();
+      constants[i] = is_aligned(array.raw()) ? array : array.copy();
+      addresses[i] = static_cast<std::byte*>(constants[i].raw());
+    }
+  }
+  buffers.resize(shape.num_buffers);
+  inputs.resize(graph.num_inputs);
+  fresh.resize(num_places);
+  counts.assign(num_places, -1);
+}
+
+GraphRunner::GraphRunner(const Image& image, std::shared_ptr<Workers> workers,
+                         const std::atomic<bool>* interrupt)
+    : image_(image),
+      workers_(std::move(workers)),
+      interrupt_(interrupt),
+      shared_(std::make_unique<Shared>()) {
+  graphs_.resize(image.executable->graphs.size());
+  shared_->workers.resize(static_cast<size_t>(workers_->count()));
+}
+GraphRunner::~GraphRunner() = default;
+
+// ---- Running ------------------------------------------------------------------------------------
+
+namespace {
+
+// The plan for these inputs, moved to the front.
+const GraphPlan& find_plan(GraphState& state, const Executable& executable,
+                           std::span<const Value> inputs) {
+  read_leaves(state.graph, state.shape, inputs, state.leaves);
+  auto& plans = state.plans;
+  for (size_t i = 0; i < plans.size(); ++i) {
+    if (plans[i]->key == state.leaves) {
+      std::rotate(plans.begin(), plans.begin() + static_cast<std::ptrdiff_t>(i),
+                  plans.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+      return *plans.front();
+    }
+  }
+  std::unique_ptr<GraphPlan> plan = make_plan(state.graph, state.shape, executable, state.leaves);
+  if (plans.size() == kMostPlans) plans.pop_back();
+  plans.insert(plans.begin(), std::move(plan));
+  return *plans.front();
+}
+
+[[noreturn]] void refuse_input(const Graph& graph, uint32_t index, ShapeView expected,
+                               const Value& found) {
+  throw GraphFailure{"input " + std::to_string(index) + " of " + graph.name + ": expected " +
+                         std::string(graph.places[index].dtype.name()) + " of shape " +
+                         shape_text(expected) + ", found " + value_type_text(found),
+                     0,
+                     {}};
+}
+
+// Kinds and ranks, which sizes are read from.
+void check_kinds(const Graph& graph, std::span<const Value> inputs) {
+  for (uint32_t i = 0; i < inputs.size(); ++i) {
+    const Place& place = graph.places[i];
+    const Value& input = inputs[i];
+    if (!input.is_tensor() || input.dtype() != place.dtype ||
+        input.shape().size() != place.extents.size()) {
+      std::vector<int64_t> unknown(place.extents.size(), -1);
+      refuse_input(graph, i, unknown, input);
+    }
+  }
+}
+
+void bind_inputs(GraphState& state, const GraphPlan& plan, std::span<const Value> inputs) {
+  for (uint32_t i = 0; i < inputs.size(); ++i) {
+    const Value& input = inputs[i];
+    ShapeView expected = plan.shape(state.graph, i);
+    if (input.is_scalar()) {
+      std::memcpy(state.addresses[i], input.scalar_data(), input.dtype().size());
+      continue;
+    }
+    ShapeView found = input.shape();
+    if (!std::equal(expected.begin(), expected.end(), found.begin(), found.end())) {
+      refuse_input(state.graph, i, expected, input);
+    }
+    NDArray array = input.array();
+    if (!array.is_contiguous() || !is_aligned(array.raw())) array = array.copy();
+    state.addresses[i] = static_cast<std::byte*>(array.raw());
+    state.inputs[i] = std::move(array);
+  }
+}
+
+void bind_places(GraphState& state, const GraphPlan& plan, std::byte* arena) {
+  const Graph& graph = state.graph;
+  using Home = GraphShape::Home;
+  for (uint32_t i = graph.num_inputs; i < graph.places.size(); ++i) {
+    if (state.shape.root[i] != i) continue;
+    if (state.shape.home[i] == Home::kResult) {
+      state.fresh[i] = NDArray::empty(plan.shape(graph, i), graph.places[i].dtype);
+      state.addresses[i] = static_cast<std::byte*>(state.fresh[i].raw());
+    } else if (state.shape.home[i] == Home::kArena) {
+      state.addresses[i] = arena + plan.offsets[i];
+    }
+  }
+  size_t next = 0;
+  for (const Launch& launch : graph.launches) {
+    for (const Launch::Argument& argument : launch.arguments) {
+      state.buffers[next++] = state.addresses[state.shape.root[argument.place]];
+    }
+  }
+}
+
+// The tensor at a place during a run.
+NDArray tensor_at(GraphState& state, const GraphPlan& plan, uint32_t place) {
+  const Graph& graph = state.graph;
+  uint32_t root = state.shape.root[place];
+  ShapeView shape = plan.shape(graph, place);
+  NDArray whole = state.fresh[root];
+  if (!whole && root < graph.num_inputs) whole = state.inputs[root];
+  if (!whole) whole = state.constants[root];
+  if (whole && graph.places[place].dtype == whole.dtype()) {
+    ShapeView own = whole.shape();
+    if (std::equal(shape.begin(), shape.end(), own.begin(), own.end())) return whole;
+    if (plan.bytes[place] == whole.byte_size()) return whole.reshape(shape);
+  }
+  return NDArray::wrap(state.addresses[root], shape, nullptr, graph.places[place].dtype, nullptr,
+                       nullptr);
+}
+
+void run_library(const Image& image, GraphState& state, const GraphPlan& plan, uint32_t index,
+                 std::vector<NDArray>& arrays) {
+  const Launch& launch = state.graph.launches[index];
+  arrays.clear();
+  size_t num_inputs = 0;
+  for (const Launch::Argument& argument : launch.arguments) {
+    arrays.push_back(tensor_at(state, plan, argument.place));
+    if (!argument.written) ++num_inputs;
+  }
+  LibraryCall call;
+  call.inputs = std::span<const NDArray>(arrays.data(), num_inputs);
+  call.outputs = std::span<NDArray>(arrays.data() + num_inputs, arrays.size() - num_inputs);
+  call.params = launch.params;
+  try {
+    image.library_kernels[launch.kernel](call);
+  } catch (const Error& error) {
+    throw GraphFailure{error.what(), launch.position, {}};
+  }
+  for (uint32_t counted : launch.counted) {
+    state.counts[launch.arguments[counted].place] = call.count;
+  }
+  arrays.clear();
+}
+
+Value result_at(GraphState& state, const GraphPlan& plan, std::span<const Value> inputs,
+                uint32_t place) {
+  const Graph& graph = state.graph;
+  uint32_t root = state.shape.root[place];
+  if (graph.places[place].extents.empty()) {
+    return Value::scalar_bytes(graph.places[place].dtype, state.addresses[root]);
+  }
+  if (place < graph.num_inputs) return inputs[place];
+  if (state.cell[root] != kNone) {  // one element seen with a shape
+    NDArray copy = NDArray::empty(plan.shape(graph, place), graph.places[place].dtype);
+    std::memcpy(copy.raw(), state.addresses[root], plan.bytes[place]);
+    return Value(std::move(copy));
+  }
+  NDArray array = tensor_at(state, plan, place);
+  int64_t count = state.counts[place];
+  if (count >= 0 && count < array.extent(0)) array = array.slice(0, 0, count);
+  return Value(std::move(array));
+}
+
+}  // namespace
+
+void GraphRunner::run(uint32_t index, std::span<Value> inputs, std::span<Value> results) {
+  const Executable& executable = *image_.executable;
+  if (graphs_[index] == nullptr) {
+    auto fresh = std::make_unique<GraphState>(executable.graphs[index], executable);
+    fresh->prepare(executable);
+    graphs_[index] = std::move(fresh);
+  }
+  GraphState& state = *graphs_[index];
+  const Graph& graph = state.graph;
+  // Whatever happens, the run's tensors are let go at its end.
+  struct Release {
+    GraphState& state;
+    ~Release() {
+      std::fill(state.inputs.begin(), state.inputs.end(), NDArray());
+      std::fill(state.fresh.begin(), state.fresh.end(), NDArray());
+      std::fill(state.counts.begin(), state.counts.end(), -1);
+    }
+  } release{state};
+  check_kinds(graph, inputs);
+  const GraphPlan& plan = find_plan(state, executable, inputs);
+  bind_inputs(state, plan, inputs);
+  bind_places(state, plan, shared_->arena.get(plan.arena_bytes, "the memory of a graph"));
+  run_sections(state, plan);
+  for (size_t i = 0; i < results.size(); ++i) {
+    results[i] = result_at(state, plan, inputs, graph.outputs[i]);
+  }
+}
+
+void GraphRunner::run_sections(GraphState& state, const GraphPlan& plan) {
+  const Graph& graph = state.graph;
+  void** buffers = state.buffers.data();
+  const int64_t* dims = plan.dims.data();
+  auto workers = static_cast<size_t>(workers_->count());
+  for (size_t s = 0; s < state.shape.sections.size(); ++s) {
+    const GraphShape::Section& section = state.shape.sections[s];
+    if (section.library) {
+      if (interrupt_->load(std::memory_order_relaxed)) throw Interrupted();
+      uint64_t begin = profile_ != nullptr ? now_ns() : 0;
+      run_library(image_, state, plan, section.begin, arrays_);
+      if (profile_ != nullptr) {
+        uint64_t duration = now_ns() - begin;
+        uint32_t kernel = graph.launches[section.begin].kernel;
+        ++profile_->kernels[kernel].calls;
+        profile_->kernels[kernel].nanoseconds += duration;
+        if (profile_->trace) profile_->events.push_back({kernel, begin, duration});
+      }
+    } else {
+      std::byte* scratch =
+          shared_->scratch.get(plan.scratch_bytes * workers, "the scratch memory of kernels");
+      std::fill(shared_->workers.begin(), shared_->workers.end(), WorkerState());
+      bool threaded = workers > 1 && plan.threaded[s] != 0;
+      SectionRun run{image_,
+                     graph,
+                     plan,
+                     section,
+                     buffers,
+                     dims,
+                     scratch,
+                     shared_->workers.data(),
+                     &workers_->barrier(),
+                     threaded ? workers_->count() : 1,
+                     interrupt_,
+                     profile_};
+      if (!threaded || !workers_->run(&SectionRun::enter, &run)) {
+        run.num_threads = 1;
+        run.walk(0);
+      }
+      run.throw_if_failed();
+    }
+    for (uint32_t i = section.begin; i < section.end; ++i) {
+      buffers += graph.launches[i].arguments.size();
+      dims += graph.launches[i].dims.size();
+    }
+  }
+}
+
+}  // namespace relay::vm

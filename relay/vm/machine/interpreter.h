@@ -1,0 +1,93 @@
+// Runs decoded bytecode.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <relay/support/diagnostic.h>
+#include <relay/vm/machine/frame.h>
+#include <relay/vm/machine/graph_runner.h>
+#include <relay/vm/machine/image.h>
+#include <relay/vm/machine/machine.h>
+
+namespace relay::vm {
+
+/// A function value of the machine. Keeps the image alive.
+class MachineClosure final : public Closure {
+ public:
+  static const char kKind;
+  /// The captured values are left to be filled in: all are empty.
+  static Ref<MachineClosure> make(std::shared_ptr<const Image> image,
+                                  const LinkedFunction* function);
+  ~MachineClosure() override;
+
+  const std::shared_ptr<const Image> image;
+  const LinkedFunction* const function;
+  std::span<Value> captured() { return {reinterpret_cast<Value*>(this + 1), count_}; }
+
+ private:
+  MachineClosure(std::shared_ptr<const Image> image, const LinkedFunction* function);
+};
+
+/// The closure in a value; throws Error for anything else.
+MachineClosure& as_machine_closure(const Value& value);
+
+class Interpreter {
+ public:
+  Interpreter(std::shared_ptr<const Image> image, const MachineOptions& options);
+  ~Interpreter();
+
+  /// Calls a function of `image` with a closure (or nothing). Throws RuntimeError with a trace.
+  Value run(const LinkedFunction& function, const Value& closure, std::span<const Value> arguments);
+  void set_profile(Profile* profile);
+
+ private:
+  // Another executable whose closures run here, or our own.
+  struct Loaded {
+    std::shared_ptr<const Image> image;
+    std::unique_ptr<GraphRunner> graphs;
+  };
+
+  Value loop();
+  Frame* push(Frame* caller, const LinkedFunction* function, const Code* call);
+  Frame* push_segment(Frame* caller, const LinkedFunction* function, const Code* call);
+  Frame* call_closure(Frame* frame, const Code* at);
+  Frame* tail_call(Frame* frame, const Code* at, const LinkedFunction* function, Slot closure,
+                   const uint32_t* operands, uint32_t count);
+  Frame* tail_call_closure(Frame* frame, const Code* at);
+  void gather(const Code& at, char* registers);
+  void make_tuple(const Code& at, char* registers);
+  void construct(const Frame* frame, const Code& at, char* registers);
+  void unpack(const Code& at, char* registers);
+  void make_closure(const Frame* frame, const Code& at, char* registers);
+  void self_closure(Frame* frame, const Code& at, char* registers);
+  void run_graph(const Frame* frame, const Code& at, char* registers);
+  void check_shapes(const Frame* frame, const Code& at, char* registers);
+  Loaded& loaded(const Image* image);
+  void use(const std::shared_ptr<const Image>& image);
+  [[noreturn]] static void fail_with(const Frame* frame, uint32_t message);
+  [[noreturn]] static void fail_match(const Value& value);
+  static std::string wrong_count(const Function& function, size_t found);
+  void unwind();
+  // The error with the place and the calls that led to it, innermost first.
+  [[noreturn]] void fail(std::vector<Diagnostic> diagnostics, uint32_t position);
+
+  std::shared_ptr<const Image> image_;
+  MachineOptions options_;
+  const std::atomic<bool>* interrupt_;
+  FrameStack stack_;
+  Frame* frame_ = nullptr;     // the running one, as of the last step that may fail
+  const Code* at_ = nullptr;   // its instruction
+  std::vector<Value> values_;  // operands on their way
+  std::vector<Value> results_;
+  std::vector<Slot> staged_;
+  std::vector<Loaded> loaded_;
+  std::shared_ptr<Workers> workers_;
+  Profile* profile_ = nullptr;
+};
+
+}  // namespace relay::vm

@@ -1,0 +1,326 @@
+// The steps of the interpreter that allocate, call through closures or fail.
+#include <algorithm>
+#include <memory>
+#include <new>
+
+#include <relay/support/error.h>
+#include <relay/vm/machine/interpreter.h>
+#include <relay/vm/machine/positions.h>
+#include <relay/vm/machine/type_check.h>
+
+namespace relay::vm {
+
+namespace {
+
+Slot& slot_at(char* registers, uint32_t offset) {
+  return *reinterpret_cast<Slot*>(registers + offset);
+}
+
+Value operand(char* registers, uint32_t offset) {
+  Slot& slot = slot_at(registers, offset & ~kLastUse);
+  if ((offset & kLastUse) != 0) return std::move(slot.value());
+  return slot.value();
+}
+
+}  // namespace
+
+// ---- Closures -----------------------------------------------------------------------------------
+
+const char MachineClosure::kKind = 0;
+
+MachineClosure::MachineClosure(std::shared_ptr<const Image> image, const LinkedFunction* function)
+    : Closure(&kKind), image(std::move(image)), function(function) {
+  count_ = function->source->num_captures;
+  std::uninitialized_default_construct_n(reinterpret_cast<Value*>(this + 1), count_);
+}
+
+MachineClosure::~MachineClosure() { std::destroy_n(reinterpret_cast<Value*>(this + 1), count_); }
+
+Ref<MachineClosure> MachineClosure::make(std::shared_ptr<const Image> image,
+                                         const LinkedFunction* function) {
+  size_t more = function->source->num_captures * sizeof(Value);
+  return Ref<MachineClosure>::adopt(new (more) MachineClosure(std::move(image), function));
+}
+
+MachineClosure& as_machine_closure(const Value& value) {
+  if (!value.is_closure()) throw Error(std::string("cannot call ") + kind_name(value.kind()));
+  Closure* closure = value.closure();
+  if (closure->kind() != &MachineClosure::kKind) {
+    throw Error("cannot call a closure of another executor");
+  }
+  return *static_cast<MachineClosure*>(closure);
+}
+
+void Interpreter::make_closure(const Frame* frame, const Code& at, char* registers) {
+  const Image* image = frame->function->image;
+  const LinkedFunction* function = at.function;
+  Ref<MachineClosure> closure = MachineClosure::make(loaded(image).image, function);
+  std::span<Value> captured = closure->captured();
+  // kGlobal has no operands.
+  for (size_t i = 0; i < captured.size(); ++i) captured[i] = operand(registers, at.args[i]);
+  slot_at(registers, at.dst).value() = Value::closure(Ref<Closure>(closure));
+}
+
+void Interpreter::self_closure(Frame* frame, const Code& at, char* registers) {
+  if (!frame->closure.counted()) {
+    // Called directly; the verifier allows that only without captures.
+    const LinkedFunction* function = frame->function;
+    Value self =
+        Value::closure(Ref<Closure>(MachineClosure::make(loaded(function->image).image, function)));
+    frame->closure.value() = std::move(self);
+  }
+  slot_at(registers, at.dst).value() = frame->closure.value();
+}
+
+// ---- Calls --------------------------------------------------------------------------------------
+
+Frame* Interpreter::push_segment(Frame* caller, const LinkedFunction* function, const Code* call) {
+  auto* frame = reinterpret_cast<Frame*>(stack_.open_segment(function->frame_bytes, caller));
+  frame->caller = caller;
+  frame->function = function;
+  frame->call = call;
+  frame->opens_segment = 1;
+  return frame;
+}
+
+Frame* Interpreter::call_closure(Frame* frame, const Code* at) {
+  char* registers = reinterpret_cast<char*>(frame->registers());
+  Value callee = operand(registers, at->args[0]);
+  MachineClosure& closure = as_machine_closure(callee);
+  const LinkedFunction* function = closure.function;
+  uint32_t count = at->count - 1;
+  if (count != function->source->num_params) throw Error(wrong_count(*function->source, count));
+  if (function->image != frame->function->image) use(closure.image);
+  Frame* next;
+  if (function->frame_bytes > static_cast<size_t>(stack_.limit() - frame->end())) {
+    next = push_segment(frame, function, at);
+  } else {
+    next = reinterpret_cast<Frame*>(frame->end());
+    next->caller = frame;
+    next->function = function;
+    next->call = at;
+    next->opens_segment = 0;
+  }
+  next->closure.value().swap(callee);
+  Slot* to = next->registers();
+  for (uint32_t i = 0; i < count; ++i) {
+    uint32_t from = at->args[i + 1];
+    Slot& slot = slot_at(registers, from & ~kLastUse);
+    if ((from & kLastUse) != 0) {
+      move_slot(to[i], slot);
+    } else {
+      copy_slot(to[i], slot);
+    }
+  }
+  return next;
+}
+
+// `closure` is counted for us.
+Frame* Interpreter::tail_call(Frame* frame, const Code* at, const LinkedFunction* function,
+                              Slot closure, const uint32_t* operands, uint32_t count) {
+  (void)at;
+  char* registers = reinterpret_cast<char*>(frame->registers());
+  staged_.clear();
+  for (uint32_t i = 0; i < count; ++i) {
+    Slot& slot = slot_at(registers, operands[i] & ~kLastUse);
+    staged_.push_back(slot);
+    if ((operands[i] & kLastUse) != 0) {
+      slot.head = 0;
+    } else if (slot.counted()) {
+      retain_slot(slot);
+    }
+  }
+  Frame* caller = frame->caller;
+  const Code* call = frame->call;
+  bool opens = frame->opens_segment != 0;
+  clear_frame(frame);
+  size_t room = static_cast<size_t>(stack_.limit() - reinterpret_cast<char*>(frame));
+  if (function->frame_bytes > room) {
+    if (opens) stack_.close_segment();
+    frame_ = caller;
+    at_ = call;
+    try {
+      frame = push_segment(caller, function, call);
+    } catch (...) {
+      for (Slot& slot : staged_) clear_slot(slot);
+      clear_slot(closure);
+      throw;
+    }
+  } else {
+    frame->caller = caller;
+    frame->function = function;
+    frame->call = call;
+  }
+  frame->closure = closure;
+  Slot* to = frame->registers();
+  for (uint32_t i = 0; i < count; ++i) to[i] = staged_[i];
+  return frame;
+}
+
+Frame* Interpreter::tail_call_closure(Frame* frame, const Code* at) {
+  char* registers = reinterpret_cast<char*>(frame->registers());
+  Value callee = operand(registers, at->args[0]);
+  MachineClosure& closure = as_machine_closure(callee);
+  const LinkedFunction* function = closure.function;
+  uint32_t count = at->count - 1;
+  if (count != function->source->num_params) throw Error(wrong_count(*function->source, count));
+  if (function->image != frame->function->image) use(closure.image);
+  Slot taken = reinterpret_cast<Slot&>(callee);
+  reinterpret_cast<Slot&>(callee).head = 0;
+  return tail_call(frame, at, function, taken, at->args + 1, count);
+}
+
+Interpreter::Loaded& Interpreter::loaded(const Image* image) {
+  for (Loaded& each : loaded_) {
+    if (each.image.get() == image) return each;
+  }
+  RELAY_UNREACHABLE("an image that was not loaded");
+}
+
+void Interpreter::use(const std::shared_ptr<const Image>& image) {
+  for (const Loaded& each : loaded_) {
+    if (each.image == image) return;
+  }
+  auto graphs = std::make_unique<GraphRunner>(*image, workers_, interrupt_);
+  loaded_.push_back({image, std::move(graphs)});
+}
+
+// ---- Data ---------------------------------------------------------------------------------------
+
+void Interpreter::gather(const Code& at, char* registers) {
+  values_.clear();
+  for (uint32_t i = 0; i < at.count; ++i) values_.push_back(operand(registers, at.args[i]));
+}
+
+void Interpreter::make_tuple(const Code& at, char* registers) {
+  gather(at, registers);
+  slot_at(registers, at.dst).value() = Value::tuple(std::span(values_));
+}
+
+void Interpreter::construct(const Frame* frame, const Code& at, char* registers) {
+  gather(at, registers);
+  const ConstructorInfo* constructor = frame->function->image->executable->constructors[at.a];
+  slot_at(registers, at.dst).value() = Value::data(constructor, std::span(values_));
+}
+
+void Interpreter::unpack(const Code& at, char* registers) {
+  Value whole = std::move(slot_at(registers, at.a).value());
+  if (!whole.is_tuple() && !whole.is_data()) {
+    throw Error(std::string("expected a tuple or data value, found ") + kind_name(whole.kind()));
+  }
+  if (whole.fields().size() < at.count) throw Error("a value has too few fields");
+  std::span<Value> own = whole.unique_fields();
+  for (uint32_t i = 0; i < at.count; ++i) {
+    if (at.args[i] == kNoOffset) continue;
+    Value& to = slot_at(registers, at.args[i]).value();
+    if (own.empty()) {
+      to = whole.field(i);
+    } else {
+      to = std::move(own[i]);
+    }
+  }
+}
+
+// ---- Graphs and checks --------------------------------------------------------------------------
+
+void Interpreter::run_graph(const Frame* frame, const Code& at, char* registers) {
+  const Image* image = frame->function->image;
+  const Graph& graph = image->executable->graphs[at.a];
+  values_.clear();
+  for (uint32_t i = 0; i < graph.num_inputs; ++i) {
+    values_.push_back(operand(registers, at.args[i]));
+  }
+  results_.clear();
+  results_.resize(graph.outputs.size());
+  loaded(image).graphs->run(at.a, values_, results_);
+  values_.clear();
+  for (size_t i = 0; i < results_.size(); ++i) {
+    slot_at(registers, at.args[graph.num_inputs + i]).value() = std::move(results_[i]);
+  }
+}
+
+void Interpreter::check_shapes(const Frame* frame, const Code& at, char* registers) {
+  const Executable& executable = *frame->function->image->executable;
+  const TypeCheck& check = executable.checks[at.a];
+  std::vector<const Value*> values;
+  for (uint32_t i = 0; i < at.count; ++i) {
+    values.push_back(&slot_at(registers, at.args[i]).value());
+  }
+  TypeMismatch mismatch;
+  if (fits(check, values, true, mismatch)) return;
+  const TypeCheck::Part& part = check.parts[mismatch.part];
+  std::vector<std::shared_ptr<const Source>> sources;
+  Diagnostic diagnostic =
+      Diagnostic::error(part.what + ": expected " + part.text + ", found " + mismatch.found,
+                        position_span(executable, part.position, sources));
+  if (!mismatch.note.empty()) diagnostic.note(mismatch.note);
+  throw RuntimeError(std::move(diagnostic));
+}
+
+// ---- Failures -----------------------------------------------------------------------------------
+
+std::string Interpreter::wrong_count(const Function& function, size_t found) {
+  return function.name + " takes " + std::to_string(function.num_params) +
+         (function.num_params == 1 ? " argument" : " arguments") + ", found " +
+         std::to_string(found);
+}
+
+void Interpreter::fail_with(const Frame* frame, uint32_t message) {
+  throw RuntimeError(frame->function->image->executable->messages[message]);
+}
+
+void Interpreter::fail_match(const Value& value) {
+  throw RuntimeError(
+      "no clause of the match fits a value made by " +
+      (value.is_data() ? value.constructor()->name.str() : std::string(kind_name(value.kind()))));
+}
+
+void Interpreter::unwind() {
+  while (frame_ != nullptr) {
+    Frame* caller = frame_->caller;
+    bool opens = frame_->opens_segment != 0;
+    clear_frame(frame_);
+    if (opens) stack_.close_segment();
+    frame_ = caller;
+  }
+  at_ = nullptr;
+  values_.clear();
+  results_.clear();
+}
+
+void Interpreter::fail(std::vector<Diagnostic> diagnostics, uint32_t position) {
+  constexpr uint64_t kShown = 8;
+  // Diagnostics hold spans; until the error holds their texts, this does.
+  std::vector<std::shared_ptr<const Source>> sources;
+  auto place = [&](const LinkedFunction* function, const Code* code) -> Span {
+    const std::vector<uint32_t>& positions = function->source->positions;
+    if (code == nullptr || positions.empty()) return {};
+    auto index = static_cast<size_t>(code - function->code.data());
+    return position_span(*function->image->executable, positions[index], sources);
+  };
+  if (!diagnostics.empty() && frame_ != nullptr) {
+    Diagnostic& first = diagnostics.front();
+    if (!first.span.known() && position != 0) {
+      first.span = position_span(*frame_->function->image->executable, position, sources);
+    }
+    if (!first.span.known()) first.span = place(frame_->function, at_);
+    uint64_t depth = 0;  // of frames that were called by others
+    for (const Frame* at = frame_; at->caller != nullptr; at = at->caller) ++depth;
+    uint64_t from_top = 0;
+    for (const Frame* at = frame_; at->caller != nullptr; at = at->caller, ++from_top) {
+      uint64_t index = depth - from_top;  // 0 is the function that was called from outside
+      if (depth > 2 * kShown && from_top >= kShown && index >= kShown) {
+        if (from_top == kShown) {
+          first.note("… " + std::to_string(index - kShown + 1) + " more calls …");
+        }
+        continue;
+      }
+      first.note("in the call of " + at->function->source->name,
+                 place(at->caller->function, at->call));
+    }
+  }
+  unwind();
+  throw RuntimeError(std::move(diagnostics));
+}
+
+}  // namespace relay::vm

@@ -1,0 +1,24 @@
+// Operations on single numbers, held as the bits of their stored form.
+#pragma once
+
+#include <cstdint>
+
+#include <relay/runtime/dtype.h>
+#include <relay/vm/machine/executable.h>
+
+namespace relay::vm {
+
+/// out ← f(a, b), or f(a). False for an integer divided by zero, then `out` is untouched. The bits
+/// above the type's width are zero, in and out.
+using ScalarFn = bool (*)(uint64_t* out, uint64_t a, uint64_t b);
+
+/// Null where the operation does not exist on the type. Results have the operand's type, but bool
+/// for comparisons and tests (see `unary_result`, `binary_result`).
+ScalarFn unary_scalar(Unary op, DType dtype);
+ScalarFn binary_scalar(Binary op, DType dtype);
+ScalarFn cast_scalar(DType from, DType to);
+
+DType unary_result(Unary op, DType dtype);
+DType binary_result(Binary op, DType dtype);
+
+}  // namespace relay::vm

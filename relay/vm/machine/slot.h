@@ -1,0 +1,91 @@
+// A register seen as two words, so that numbers move without calls or counts.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include <relay/runtime/value.h>
+
+namespace relay::vm {
+
+/// The memory of a `Value`: `head` holds kind, whether it is counted, dtype and tag; `bits` the
+/// number or pointer. `check_slot_layout` compares this with real values.
+struct [[gnu::may_alias]] Slot {
+  uint64_t head;
+  uint64_t bits;
+
+  static constexpr uint64_t kCounted = 0xff00;
+  bool counted() const { return (head & kCounted) != 0; }
+  Value::Kind kind() const { return static_cast<Value::Kind>(head & 0xff); }
+  Value& value() { return *reinterpret_cast<Value*>(this); }
+  const Value& value() const { return *reinterpret_cast<const Value*>(this); }
+};
+static_assert(sizeof(Slot) == sizeof(Value) && alignof(Slot) == alignof(Value));
+
+/// The head of a number of that type.
+constexpr uint64_t scalar_head(DType dtype) {
+  return static_cast<uint64_t>(Value::Kind::kScalar) | static_cast<uint64_t>(dtype.code) << 16 |
+         static_cast<uint64_t>(dtype.bits) << 24;
+}
+
+inline void retain_slot(const Slot& slot) {
+  if (slot.kind() == Value::Kind::kTensor) {
+    reinterpret_cast<const NDArrayObject*>(slot.bits)->retain();
+  } else {
+    reinterpret_cast<const Object*>(slot.bits)->retain();
+  }
+}
+
+/// Gives up what a counted slot holds; it keeps its words.
+inline void release_slot(const Slot& slot) {
+  if (slot.kind() == Value::Kind::kTensor) {
+    reinterpret_cast<const NDArrayObject*>(slot.bits)->release();
+  } else {
+    reinterpret_cast<const Object*>(slot.bits)->release();
+  }
+}
+
+/// Empties a slot.
+inline void clear_slot(Slot& slot) {
+  if (slot.counted()) {
+    Slot old = slot;
+    slot.head = 0;
+    release_slot(old);
+  }
+}
+
+/// `to`, whatever it held, becomes the number.
+inline void set_number(Slot& to, uint64_t head, uint64_t bits) {
+  if (to.counted()) [[unlikely]] {
+    Slot old = to;
+    to.head = 0;
+    release_slot(old);
+  }
+  to.head = head;
+  to.bits = bits;
+}
+
+/// `to`, whatever it held, shares what `from` holds.
+inline void copy_slot(Slot& to, const Slot& from) {
+  Slot value = from;
+  if (value.counted()) retain_slot(value);
+  Slot old = to;
+  to = value;
+  if (old.counted()) [[unlikely]]
+    release_slot(old);
+}
+
+/// `to`, whatever it held, takes over what `from` holds.
+inline void move_slot(Slot& to, Slot& from) {
+  Slot value = from;
+  from.head = 0;
+  Slot old = to;
+  to = value;
+  if (old.counted()) [[unlikely]]
+    release_slot(old);
+}
+
+/// Throws InternalError if values are laid out otherwise.
+void check_slot_layout();
+
+}  // namespace relay::vm

@@ -1,0 +1,171 @@
+#include <relay/vm/machine/type_check.h>
+
+#include <array>
+#include <optional>
+
+#include <relay/vm/machine/dims.h>
+#include <relay/vm/machine/machine.h>
+
+namespace relay::vm {
+
+namespace {
+
+class Checker {
+ public:
+  Checker(const TypeCheck& check, bool only_shapes, TypeMismatch& mismatch)
+      : check_(check), only_shapes_(only_shapes), mismatch_(mismatch) {
+    if (!check.symbols.empty()) symbols_.resize(check.symbols.size());
+  }
+
+  bool run(std::span<const Value* const> values) {
+    for (size_t i = 0; i < check_.parts.size(); ++i) {
+      if (!part(i, check_.parts[i].type, *values[i])) return refuse(i, *values[i]);
+    }
+    if (!has_terms_) return true;
+    // Terms over names, now that the names are known.
+    second_ = true;
+    for (size_t i = 0; i < check_.parts.size(); ++i) {
+      if (!part(i, check_.parts[i].type, *values[i])) return refuse(i, *values[i]);
+    }
+    return true;
+  }
+
+ private:
+  bool refuse(size_t index, const Value& value) {
+    mismatch_.part = index;
+    mismatch_.found = value_type_text(value);
+    return false;
+  }
+
+  // Types nest no deeper than the executable's verifier allows.
+  bool part(size_t index, const TypeInfo& type, const Value& value) {
+    switch (type.kind) {
+      case TypeInfo::Kind::kAny:
+        return true;
+      case TypeInfo::Kind::kTensor: {
+        if (!value.is_tensor()) return only_shapes_;
+        if (!only_shapes_ && type.dtype.valid() && value.dtype() != type.dtype) return false;
+        if (!type.has_rank) return true;
+        ShapeView shape = value.shape();
+        if (shape.size() != type.dims.size()) return only_shapes_;
+        for (size_t i = 0; i < shape.size(); ++i) {
+          if (!dim(type.dims[i], shape[i])) return false;
+        }
+        return true;
+      }
+      case TypeInfo::Kind::kTuple: {
+        if (!value.is_tuple() || value.fields().size() != type.fields.size()) return only_shapes_;
+        for (size_t i = 0; i < type.fields.size(); ++i) {
+          if (!part(index, type.fields[i], value.field(i))) return false;
+        }
+        return true;
+      }
+      case TypeInfo::Kind::kData:
+        return only_shapes_ ||
+               (value.is_data() && value.constructor()->type_name.view() == type.name);
+      case TypeInfo::Kind::kFunction:
+        return only_shapes_ || value.is_closure();
+      case TypeInfo::Kind::kReference:
+        return only_shapes_ || value.is_reference();
+    }
+    return false;
+  }
+
+  bool dim(const TypeInfo::Dim& dim, int64_t extent) {
+    switch (dim.kind) {
+      case TypeInfo::Dim::Kind::kAny:
+        return true;
+      case TypeInfo::Dim::Kind::kInt:
+        return dim.value == extent;
+      case TypeInfo::Dim::Kind::kSymbol: {
+        std::optional<int64_t>& known = symbols_[static_cast<size_t>(dim.value)];
+        if (!known) known = extent;
+        return *known == extent || note(dim, extent);
+      }
+      case TypeInfo::Dim::Kind::kTerm: {
+        has_terms_ = true;
+        if (!second_) return true;
+        std::vector<int64_t> slots(check_.terms.size());
+        std::vector<bool> known(check_.terms.size());
+        for (size_t i = 0; i < slots.size(); ++i) {
+          const DimInstruction& at = check_.terms[i];
+          if (at.code == DimCode::kConst) {
+            slots[i] = at.value;
+            known[i] = true;
+          } else if (at.code == DimCode::kSymbol) {
+            known[i] = symbols_[at.a].has_value();
+            if (known[i]) slots[i] = *symbols_[at.a];
+          } else if (known[at.a] && known[at.b]) {
+            known[i] = compute_dim(at.code, slots[at.a], slots[at.b], slots[i]) == nullptr;
+          }
+        }
+        auto slot = static_cast<size_t>(dim.value);
+        return !known[slot] || slots[slot] == extent || note(dim, extent);
+      }
+    }
+    return false;
+  }
+
+  bool note(const TypeInfo::Dim& dim, int64_t extent) {
+    mismatch_.note = "dimension " + dim.text + " is not " + std::to_string(extent) + " here";
+    return false;
+  }
+
+  const TypeCheck& check_;
+  const bool only_shapes_;
+  TypeMismatch& mismatch_;
+  std::vector<std::optional<int64_t>> symbols_;
+  bool has_terms_ = false;
+  bool second_ = false;
+};
+
+void append_type(std::string& out, const Value& value, int depth) {
+  constexpr int kDeepest = 16;
+  switch (value.kind()) {
+    case Value::Kind::kScalar:
+      out += value.dtype().name();
+      return;
+    case Value::Kind::kTensor: {
+      out += "Tensor[";
+      out += shape_text(value.shape());
+      out += ", ";
+      out += value.dtype().name();
+      out += ']';
+      return;
+    }
+    case Value::Kind::kTuple: {
+      if (depth == kDeepest) {
+        out += "(…)";
+        return;
+      }
+      out += '(';
+      auto fields = value.fields();
+      for (size_t i = 0; i < fields.size(); ++i) {
+        if (i > 0) out += ", ";
+        append_type(out, fields[i], depth + 1);
+      }
+      out += fields.size() == 1 ? ",)" : ")";
+      return;
+    }
+    case Value::Kind::kData:
+      out += value.constructor()->type_name.view();
+      return;
+    default:
+      out += kind_name(value.kind());
+  }
+}
+
+}  // namespace
+
+bool fits(const TypeCheck& check, std::span<const Value* const> values, bool only_shapes,
+          TypeMismatch& mismatch) {
+  return Checker(check, only_shapes, mismatch).run(values);
+}
+
+std::string value_type_text(const Value& value) {
+  std::string text;
+  append_type(text, value, 0);
+  return text;
+}
+
+}  // namespace relay::vm

@@ -1,0 +1,510 @@
+// Nothing of an executable is used before it is checked here.
+#include <string>
+
+#include <relay/support/error.h>
+#include <relay/vm/machine/executable.h>
+#include <relay/vm/machine/scalar_ops.h>
+
+namespace relay::vm {
+
+namespace {
+
+constexpr uint32_t kMostRegisters = 1u << 22;
+constexpr int kDeepestType = 256;
+
+[[noreturn]] void refuse(const std::string& where, const std::string& what) {
+  throw Error("the executable is damaged: " + where + ": " + what);
+}
+
+bool is_dtype(DType dtype) {
+  for (DType known : kAllDTypes) {
+    if (known == dtype) return true;
+  }
+  return false;
+}
+
+class FunctionVerifier {
+ public:
+  FunctionVerifier(const Executable& executable, const Function& function, size_t index)
+      : executable_(executable), function_(function), index_(index) {}
+
+  void run() {
+    const Function& f = function_;
+    if (f.num_registers > kMostRegisters) bad("too many registers");
+    if (f.num_params > f.num_registers) bad("fewer registers than parameters");
+    if (f.num_captures > kMostRegisters) bad("too many captured values");
+    if (f.code.empty()) bad("no instructions");
+    if (!f.positions.empty() && f.positions.size() != f.code.size()) {
+      bad("positions for another number of instructions");
+    }
+    for (uint32_t position : f.positions) check(position, executable_.positions, "position");
+    switch (f.code.back().op) {
+      case Op::kReturn:
+      case Op::kTailCall:
+      case Op::kTailCallClosure:
+      case Op::kJump:
+      case Op::kFail:
+      case Op::kNoMatch:
+      case Op::kSwitch:
+        break;
+      default:
+        bad("control runs past the end");
+    }
+    for (at_ = 0; at_ < f.code.size(); ++at_) instruction(f.code[at_]);
+  }
+
+ private:
+  [[noreturn]] void bad(const std::string& what) const {
+    std::string where = "function " + std::to_string(index_) + " " + function_.name;
+    if (at_ < function_.code.size()) where += ", instruction " + std::to_string(at_);
+    refuse(where, what);
+  }
+
+  template <class T>
+  void check(uint32_t index, const std::vector<T>& of, const char* what) const {
+    if (index >= of.size()) bad(std::string("there is no ") + what + " " + std::to_string(index));
+  }
+
+  void reg(uint32_t index) const {
+    if (index >= function_.num_registers) {
+      bad("there is no register " + std::to_string(index));
+    }
+  }
+  void target(uint32_t index) const { check(index, function_.code, "jump target"); }
+  uint32_t arg(const Instruction& in, uint32_t i) const { return function_.args[in.first + i]; }
+
+  void arguments(const Instruction& in) const {
+    if (in.first > function_.args.size() || in.count > function_.args.size() - in.first) {
+      bad("the argument list is out of bounds");
+    }
+  }
+  void operands(const Instruction& in, uint32_t count) const {
+    for (uint32_t i = 0; i < count; ++i) reg(arg(in, i) & ~kLast);
+  }
+  void registers(const Instruction& in, uint32_t begin, bool optional) const {
+    for (uint32_t i = begin; i < in.count; ++i) {
+      if (optional && arg(in, i) == kNone) continue;
+      reg(arg(in, i));
+    }
+  }
+
+  void callee(const Instruction& in) const {
+    check(in.a, executable_.functions, "function");
+    const Function& f = executable_.functions[in.a];
+    if (f.num_captures != 0) bad("a function that captures is called without its closure");
+    if (f.num_params != in.count) bad("a call with another number of arguments");
+    operands(in, in.count);
+  }
+
+  void number_types(const Instruction& in) const {
+    if (!is_dtype(in.dtype)) bad("an unknown type");
+    bool converts = in.op == Op::kCast || in.op == Op::kBitcast;
+    if (converts && !is_dtype(in.to)) bad("an unknown type");
+    if (in.op == Op::kBitcast &&
+        (in.dtype.size() != in.to.size() || in.dtype.is_bool() != in.to.is_bool())) {
+      bad("bits of another width");
+    }
+    if (in.op == Op::kUnary && (in.sub >= static_cast<uint8_t>(Unary::kCount) ||
+                                unary_scalar(static_cast<Unary>(in.sub), in.dtype) == nullptr)) {
+      bad("an operation that does not exist");
+    }
+    if (in.op == Op::kBinary && (in.sub >= static_cast<uint8_t>(Binary::kCount) ||
+                                 binary_scalar(static_cast<Binary>(in.sub), in.dtype) == nullptr)) {
+      bad("an operation that does not exist");
+    }
+  }
+
+  void instruction(const Instruction& in) const {
+    arguments(in);
+    switch (in.op) {
+      case Op::kMove:
+      case Op::kTake:
+      case Op::kRefCreate:
+      case Op::kRefRead:
+        reg(in.dst);
+        reg(in.a);
+        return;
+      case Op::kConst:
+        reg(in.dst);
+        check(in.a, executable_.constants, "constant");
+        return;
+      case Op::kDrop:
+        registers(in, 0, false);
+        return;
+      case Op::kUnary:
+      case Op::kCast:
+      case Op::kBitcast:
+        reg(in.dst);
+        reg(in.a);
+        number_types(in);
+        return;
+      case Op::kBinary:
+        reg(in.dst);
+        reg(in.a);
+        reg(in.b);
+        number_types(in);
+        return;
+      case Op::kSelect:
+        reg(in.dst);
+        reg(in.a);
+        reg(in.b);
+        reg(in.c);
+        return;
+      case Op::kTuple:
+        reg(in.dst);
+        operands(in, in.count);
+        return;
+      case Op::kConstruct:
+        reg(in.dst);
+        check(in.a, executable_.constructors, "constructor");
+        if (executable_.constructors[in.a]->arity != in.count) {
+          bad("a constructor with another number of fields");
+        }
+        operands(in, in.count);
+        return;
+      case Op::kField:
+        reg(in.dst);
+        reg(in.a);
+        return;
+      case Op::kUnpack:
+        reg(in.a);
+        registers(in, 0, true);
+        return;
+      case Op::kSwitch:
+        reg(in.a);
+        for (uint32_t i = 0; i < in.count; ++i) target(arg(in, i));
+        return;
+      case Op::kClosure:
+        reg(in.dst);
+        check(in.a, executable_.functions, "function");
+        if (executable_.functions[in.a].num_captures != in.count) {
+          bad("a closure with another number of captured values");
+        }
+        operands(in, in.count);
+        return;
+      case Op::kGlobal:
+        reg(in.dst);
+        check(in.a, executable_.functions, "function");
+        if (executable_.functions[in.a].num_captures != 0) {
+          bad("a closure with another number of captured values");
+        }
+        return;
+      case Op::kSelf:
+        reg(in.dst);
+        return;
+      case Op::kCapture:
+        reg(in.dst);
+        if (in.a >= function_.num_captures) bad("there is no such captured value");
+        return;
+      case Op::kCall:
+        reg(in.dst);
+        callee(in);
+        return;
+      case Op::kTailCall:
+        callee(in);
+        return;
+      case Op::kCallClosure:
+        reg(in.dst);
+        [[fallthrough]];
+      case Op::kTailCallClosure:
+        if (in.count == 0) bad("a call of nothing");
+        operands(in, in.count);
+        return;
+      case Op::kReturn:
+      case Op::kNoMatch:
+        reg(in.a);
+        return;
+      case Op::kJump:
+        target(in.a);
+        return;
+      case Op::kBranch:
+        reg(in.a);
+        target(in.b);
+        return;
+      case Op::kRefWrite:
+        reg(in.dst);
+        reg(in.a);
+        reg(in.b);
+        return;
+      case Op::kRunGraph: {
+        check(in.a, executable_.graphs, "graph");
+        const Graph& graph = executable_.graphs[in.a];
+        if (in.count != graph.num_inputs + graph.outputs.size()) {
+          bad("a graph with another number of inputs and results");
+        }
+        operands(in, graph.num_inputs);
+        registers(in, graph.num_inputs, false);
+        return;
+      }
+      case Op::kCheckShapes:
+        check(in.a, executable_.checks, "check");
+        if (executable_.checks[in.a].parts.size() != in.count) {
+          bad("a check of another number of values");
+        }
+        registers(in, 0, false);
+        return;
+      case Op::kFail:
+        check(in.a, executable_.messages, "message");
+        return;
+      case Op::kFailUnless:
+        reg(in.a);
+        check(in.b, executable_.messages, "message");
+        return;
+      case Op::kCount:
+        break;
+    }
+    bad("an unknown instruction");
+  }
+
+  const Executable& executable_;
+  const Function& function_;
+  const size_t index_;
+  size_t at_ = ~size_t{0};
+};
+
+class GraphVerifier {
+ public:
+  GraphVerifier(const Executable& executable, const Graph& graph, size_t index)
+      : executable_(executable), graph_(graph), index_(index) {}
+
+  void run() {
+    if (graph_.num_inputs > graph_.places.size()) bad("fewer places than inputs");
+    dims();
+    for (const DimCheck& check : graph_.checks) {
+      slot(check.a);
+      slot(check.b);
+      position(check.position);
+    }
+    places();
+    for (uint32_t output : graph_.outputs) place(output);
+    for (const Launch& launch : graph_.launches) run_launch(launch);
+    std::vector<bool> counted(graph_.places.size());
+    for (const Launch& launch : graph_.launches) {
+      for (const Launch::Argument& argument : launch.arguments) {
+        if (counted[argument.place]) bad("a counted tensor is used within its graph");
+      }
+      for (uint32_t i : launch.counted) counted[launch.arguments[i].place] = true;
+    }
+  }
+
+ private:
+  [[noreturn]] void bad(const std::string& what) const {
+    refuse("graph " + std::to_string(index_) + " " + graph_.name, what);
+  }
+  void slot(uint32_t index) const {
+    if (index >= graph_.dims.size()) bad("there is no slot " + std::to_string(index));
+  }
+  void optional_slot(uint32_t index) const {
+    if (index != kNone) slot(index);
+  }
+  void place(uint32_t index) const {
+    if (index >= graph_.places.size()) bad("there is no place " + std::to_string(index));
+  }
+  void position(uint32_t index) const {
+    if (index >= executable_.positions.size()) bad("there is no position");
+  }
+
+  void dims() const {
+    for (size_t i = 0; i < graph_.dims.size(); ++i) {
+      const DimInstruction& at = graph_.dims[i];
+      switch (at.code) {
+        case DimCode::kConst:
+          break;
+        case DimCode::kExtent:
+          if (at.a >= graph_.num_inputs || at.b >= graph_.places[at.a].extents.size()) {
+            bad("there is no such extent");
+          }
+          break;
+        case DimCode::kElement:
+          if (at.a >= graph_.num_inputs || !is_dtype(graph_.places[at.a].dtype) ||
+              graph_.places[at.a].dtype.is_float()) {
+            bad("there is no such element");
+          }
+          break;
+        case DimCode::kSymbol:
+        case DimCode::kCount:
+          bad("an unknown size");
+        default:
+          if (at.code > DimCode::kCount) bad("an unknown size");
+          if (at.a >= i || at.b >= i) bad("a size is used before it is computed");
+      }
+    }
+  }
+
+  void places() const {
+    for (size_t i = 0; i < graph_.places.size(); ++i) {
+      const Place& at = graph_.places[i];
+      if (!is_dtype(at.dtype)) bad("an unknown type");
+      if (at.extents.size() > NDArray::kMaxRank) bad("a rank beyond the highest");
+      for (uint32_t extent : at.extents) slot(extent);
+      if (at.alias != kNone) place(at.alias);
+      if (i < graph_.num_inputs && (at.alias != kNone || at.constant != kNone)) {
+        bad("an input is something else too");
+      }
+      if (at.constant != kNone) {
+        if (at.constant >= executable_.constants.size()) bad("there is no such constant");
+        if (at.alias != kNone) bad("a constant is something else too");
+        constant(at);
+      }
+    }
+    std::vector<uint8_t> state(graph_.places.size());  // 1: on the way, 2: ends well
+    for (uint32_t i = 0; i < graph_.places.size(); ++i) {
+      uint32_t at = i;
+      while (state[at] == 0) {
+        state[at] = 1;
+        if (graph_.places[at].alias == kNone) break;
+        at = graph_.places[at].alias;
+        if (state[at] == 1) bad("aliases in a circle");
+      }
+      for (at = i; state[at] != 2; at = graph_.places[at].alias) {
+        state[at] = 2;
+        if (graph_.places[at].alias == kNone) break;
+      }
+    }
+  }
+
+  void constant(const Place& at) const {
+    const Value& value = executable_.constants[at.constant];
+    if (value.dtype() != at.dtype || value.shape().size() != at.extents.size()) {
+      bad("a constant of another type");
+    }
+    for (size_t k = 0; k < at.extents.size(); ++k) {
+      const DimInstruction& extent = graph_.dims[at.extents[k]];
+      if (extent.code != DimCode::kConst || extent.value != value.shape()[k]) {
+        bad("a constant of another shape");
+      }
+    }
+  }
+
+  void run_launch(const Launch& launch) const {
+    if (launch.kernel >= executable_.kernels.size()) bad("there is no such kernel");
+    bool library = !executable_.kernels[launch.kernel].library.empty();
+    bool written = false;
+    for (const Launch::Argument& argument : launch.arguments) {
+      place(argument.place);
+      if (argument.written) {
+        uint32_t at = argument.place;
+        while (graph_.places[at].alias != kNone) at = graph_.places[at].alias;
+        if (at < graph_.num_inputs || graph_.places[at].constant != kNone) {
+          bad("a kernel writes to an input or constant");
+        }
+      } else if (library && written) {
+        bad("the inputs of a library kernel come before its outputs");
+      }
+      written = argument.written;
+    }
+    for (uint32_t dim : launch.dims) slot(dim);
+    optional_slot(launch.scratch);
+    optional_slot(launch.flops);
+    optional_slot(launch.bytes);
+    for (auto [to, from] : launch.in_place) {
+      if (to >= launch.arguments.size() || from >= launch.arguments.size() ||
+          !launch.arguments[to].written || launch.arguments[from].written) {
+        bad("arguments that cannot be the same memory");
+      }
+    }
+    for (uint32_t i : launch.counted) {
+      if (!library || i >= launch.arguments.size() || !launch.arguments[i].written ||
+          graph_.places[launch.arguments[i].place].extents.empty()) {
+        bad("an argument that cannot be counted");
+      }
+    }
+    position(launch.position);
+  }
+
+  const Executable& executable_;
+  const Graph& graph_;
+  const size_t index_;
+};
+
+class TypeVerifier {
+ public:
+  TypeVerifier(const Executable& executable, const TypeCheck& check, std::string where)
+      : executable_(executable), check_(check), where_(std::move(where)) {}
+
+  void run() const {
+    for (size_t i = 0; i < check_.terms.size(); ++i) {
+      const DimInstruction& at = check_.terms[i];
+      if (at.code == DimCode::kConst) continue;
+      if (at.code == DimCode::kSymbol) {
+        if (at.a >= check_.symbols.size()) refuse(where_, "there is no such name");
+        continue;
+      }
+      bool combines = at.code >= DimCode::kAdd && at.code < DimCode::kCount;
+      if (!combines || at.a >= i || at.b >= i) refuse(where_, "an unknown size");
+    }
+    for (const TypeCheck::Part& each : check_.parts) part(each);
+  }
+  void part(const TypeCheck::Part& part) const {
+    if (part.position >= executable_.positions.size()) refuse(where_, "there is no position");
+    type(part.type, 0);
+  }
+
+ private:
+  void type(const TypeInfo& type_info, int depth) const {
+    if (depth > kDeepestType) refuse(where_, "a type too deep");
+    if (type_info.kind > TypeInfo::Kind::kReference) refuse(where_, "an unknown type");
+    if (type_info.dtype.valid() && !is_dtype(type_info.dtype)) refuse(where_, "an unknown type");
+    for (const TypeInfo::Dim& dim : type_info.dims) {
+      bool right = dim.kind <= TypeInfo::Dim::Kind::kTerm;
+      if (dim.kind == TypeInfo::Dim::Kind::kSymbol) {
+        right = dim.value >= 0 && static_cast<uint64_t>(dim.value) < check_.symbols.size();
+      } else if (dim.kind == TypeInfo::Dim::Kind::kTerm) {
+        right = dim.value >= 0 && static_cast<uint64_t>(dim.value) < check_.terms.size();
+      }
+      if (!right) refuse(where_, "an unknown size");
+    }
+    for (const TypeInfo& field : type_info.fields) type(field, depth + 1);
+  }
+
+  const Executable& executable_;
+  const TypeCheck& check_;
+  const std::string where_;
+};
+
+}  // namespace
+
+void verify(const Executable& executable) {
+  if (executable.positions.empty()) refuse("positions", "the unknown one is missing");
+  for (const Value& constant : executable.constants) {
+    if (!constant.is_tensor()) refuse("constants", "one is neither number nor tensor");
+  }
+  for (const ConstructorInfo* constructor : executable.constructors) {
+    if (constructor == nullptr) refuse("constructors", "one is missing");
+  }
+  for (size_t i = 0; i < executable.kernels.size(); ++i) {
+    const Kernel& kernel = executable.kernels[i];
+    std::string where = "kernel " + std::to_string(i) + " " + kernel.name;
+    if (!kernel.library.empty() || kernel.function != nullptr) continue;
+    if (kernel.blob >= executable.blobs.size()) refuse(where, "it has no code");
+  }
+  for (const auto& blob : executable.blobs) {
+    if (blob == nullptr || blob->entry >= blob->bytes.size() || blob->alignment == 0 ||
+        blob->alignment > 4096 || (blob->alignment & (blob->alignment - 1)) != 0) {
+      refuse("code", "a piece with a wrong entry or alignment");
+    }
+  }
+  for (size_t i = 0; i < executable.graphs.size(); ++i) {
+    GraphVerifier(executable, executable.graphs[i], i).run();
+  }
+  for (size_t i = 0; i < executable.functions.size(); ++i) {
+    FunctionVerifier(executable, executable.functions[i], i).run();
+  }
+  for (size_t i = 0; i < executable.checks.size(); ++i) {
+    TypeVerifier(executable, executable.checks[i], "check " + std::to_string(i)).run();
+  }
+  for (const Entry& entry : executable.entries) {
+    std::string where = "entry @" + entry.name;
+    if (entry.function >= executable.functions.size()) refuse(where, "there is no such function");
+    const Function& function = executable.functions[entry.function];
+    if (function.num_captures != 0) refuse(where, "the function captures values");
+    if (function.num_params != entry.params.parts.size()) {
+      refuse(where, "the signature has another number of parameters");
+    }
+    TypeVerifier types(executable, entry.params, where);
+    types.run();
+    types.part(entry.result);
+  }
+}
+
+}  // namespace relay::vm

@@ -1,0 +1,68 @@
+#include <relay/vm/machine/workers.h>
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <climits>
+
+#include <omp.h>
+
+namespace relay::vm {
+
+namespace {
+
+// About 20 µs: kernels of one graph rarely end further apart unless the machine is overloaded.
+constexpr int kSpins = 4000;
+
+void pause() { __builtin_ia32_pause(); }
+
+void sleep_while(std::atomic<uint32_t>& word, uint32_t value) {
+  syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAIT_PRIVATE, value, nullptr,
+          nullptr, 0);
+}
+
+void wake_all(std::atomic<uint32_t>& word) {
+  syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAKE_PRIVATE, INT_MAX, nullptr,
+          nullptr, 0);
+}
+
+}  // namespace
+
+// The lowest bit of `round_` says that somebody may sleep on it; the others count.
+void Barrier::wait() {
+  uint32_t round = round_.load(std::memory_order_acquire) & ~1u;
+  if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == count_) {
+    arrived_.store(0, std::memory_order_relaxed);
+    uint32_t before = round_.exchange(round + 2, std::memory_order_acq_rel);
+    if ((before & 1) != 0) wake_all(round_);
+    return;
+  }
+  for (int i = 0; i < kSpins; ++i) {
+    if ((round_.load(std::memory_order_acquire) & ~1u) != round) return;
+    pause();
+  }
+  while (true) {
+    uint32_t now = round_.load(std::memory_order_acquire);
+    if ((now & ~1u) != round) return;
+    if ((now & 1) == 0 && !round_.compare_exchange_weak(now, now | 1, std::memory_order_acq_rel)) {
+      continue;
+    }
+    sleep_while(round_, round | 1);
+  }
+}
+
+bool Workers::run(void (*body)(void* context, int thread), void* context) {
+  // A part of the team would wait at the barrier forever, so either all run or none.
+  bool complete = false;
+#pragma omp parallel num_threads(count_)
+  {
+    if (omp_get_num_threads() == count_) {
+      if (omp_get_thread_num() == 0) complete = true;
+      body(context, omp_get_thread_num());
+    }
+  }
+  return complete;
+}
+
+}  // namespace relay::vm
