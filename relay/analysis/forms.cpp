@@ -21,8 +21,8 @@ bool in_basic_block_form(const Expr* root) {
       uint32_t child = regions.operand(id, i);
       if (child == Regions::kNone || operands[i]->operands().empty()) continue;
       uint32_t place = regions.region_of(id, i);
-      if (place == Regions::kNone) place = regions.node(id).home;
-      if (regions.node(child).home != place) return false;
+      if (place == Regions::kNone) place = regions.home(id);
+      if (regions.home(child) != place) return false;
     }
   }
   return true;
@@ -36,7 +36,7 @@ bool in_a_normal_form(const Expr* root) {
     for (size_t i = 0; i < operands.size(); ++i) {
       uint32_t child = regions.operand(id, i);
       if (child == Regions::kNone || operands[i]->operands().empty()) continue;
-      if (regions.node(child).uses > 1) return false;
+      if (regions.uses(child) > 1) return false;
       if (regions.region_of(id, i) != Regions::kNone) continue;
       // A let as a value would be flattened.
       if (!expr->is<Let>() || (i == 0 && operands[i]->is<Let>())) return false;

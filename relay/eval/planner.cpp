@@ -54,8 +54,8 @@ class Planner {
 
   // Which function a let variable names: its own body may refer to itself.
   void find_lets() {
-    for (const Regions::Node& node : regions_.nodes()) {
-      if (const auto* let = node.expr->as<Let>()) {
+    for (uint32_t id = 0; id < regions_.num_nodes(); ++id) {
+      if (const auto* let = regions_.expr(id)->as<Let>()) {
         if (!let->value()->is<Function>()) continue;
         self_of_[let->var().get()] = let->value().get();
         names_[let->value().get()] = let->var().get();

@@ -22,7 +22,10 @@ bool is_reference_node(const Expr* expr) {
 
 bool mentions_references(const Expr* root) {
   bool found = false;
-  post_order(root, [&](const Expr* expr) { found |= is_reference_node(expr); });
+  visit_each(root, [&](const Expr* expr) {
+    found = is_reference_node(expr);
+    return !found;
+  });
   return found;
 }
 

@@ -32,14 +32,13 @@ size_t visit_order(const Expr* expr, size_t i) {
 }  // namespace
 
 Regions::Regions(const Expr* root, Mode mode) : root_(root) {
-  std::vector<Event> events;
-  walk(root, events);
+  walk(root);
   find_homes(mode);
-  if (self_reference_) find_late(events, mode);
-  order_steps(events);
+  if (self_reference_) find_late(mode);
+  order_steps();
 }
 
-void Regions::walk(const Expr* root, std::vector<Event>& events) {
+void Regions::walk(const Expr* root) {
   struct Frame {
     uint32_t node;
     uint32_t next;
@@ -48,9 +47,13 @@ void Regions::walk(const Expr* root, std::vector<Event>& events) {
   PointerMap<Expr, uint32_t> shared;
   std::vector<Frame> stack;
   auto enter = [&](const Expr* expr, uint32_t user, uint32_t operand) {
-    auto id = static_cast<uint32_t>(nodes_.size());
-    nodes_.push_back(
-        {expr, static_cast<uint32_t>(operands_.size()), kNone, kNone, 0, user, operand});
+    uint32_t id = num_nodes();
+    RELAY_CHECK(id < kNone / 2, "an expression has too many nodes");
+    exprs_.push_back(expr);
+    kinds_.push_back(expr->kind());
+    first_operand_.push_back(static_cast<uint32_t>(operands_.size()));
+    uses_.push_back(0);
+    users_.push_back({user, operand});
     operands_.resize(operands_.size() + expr->operands().size(), kNone);
     stack.push_back({id, 0});
     if (expr->kind() == ExprKind::kLet) {
@@ -59,20 +62,19 @@ void Regions::walk(const Expr* root, std::vector<Event>& events) {
     }
     return id;
   };
-  if (!has_number(root)) return;
-  enter(root, kNone, 0);
+  if (has_number(root)) enter(root, kNone, 0);
   while (!stack.empty()) {
     Frame& frame = stack.back();
     uint32_t id = frame.node;
-    const Expr* expr = nodes_[id].expr;
+    const Expr* expr = exprs_[id];
     auto operands = expr->operands();
     if (frame.next == operands.size()) {
       stack.pop_back();
       order_.push_back(id);
-      events.push_back({id, false});
       continue;
     }
-    if (frame.next == 1 && expr->kind() == ExprKind::kLet) events.push_back({id, true});
+    if (frame.next == 1 && expr->kind() == ExprKind::kLet)
+      bindings_.push_back({static_cast<uint32_t>(order_.size()), id});
     size_t i = visit_order(expr, frame.next++);
     const Expr* child = operands[i].get();
     if (!has_number(child)) {
@@ -81,7 +83,7 @@ void Regions::walk(const Expr* root, std::vector<Event>& events) {
       }
       continue;
     }
-    uint32_t child_id = static_cast<uint32_t>(nodes_.size());
+    uint32_t child_id = num_nodes();
     bool fresh = child->has_one_owner();
     if (!fresh) {
       auto [entry, inserted] = shared.insert(child);
@@ -89,9 +91,21 @@ void Regions::walk(const Expr* root, std::vector<Event>& events) {
       fresh = inserted;
       child_id = *entry;
     }
-    operands_[nodes_[id].first_operand + i] = child_id;
+    operands_[first_operand_[id] + i] = child_id;
     if (fresh) enter(child, id, static_cast<uint32_t>(i));
-    ++nodes_[child_id].uses;
+    ++uses_[child_id];
+  }
+  first_operand_.push_back(static_cast<uint32_t>(operands_.size()));
+}
+
+// Nodes in the order in which they are done, and between them the bindings of lets.
+template <class F>
+void Regions::for_each_event(const F& f) const {
+  auto binding = bindings_.begin();
+  for (uint32_t done = 0; done < order_.size(); ++done) {
+    for (; binding != bindings_.end() && binding->done == done; ++binding)
+      f(Event{binding->let, true});
+    f(Event{order_[done], false});
   }
 }
 
@@ -101,7 +115,7 @@ uint32_t Regions::add_region(uint32_t owner, uint32_t operand, uint32_t parent) 
   region.owner = owner;
   region.operand = operand;
   region.parent = parent;
-  region.root = owner == kNone ? (nodes_.empty() ? kNone : 0) : this->operand(owner, operand);
+  region.root = owner == kNone ? (exprs_.empty() ? kNone : 0) : this->operand(owner, operand);
   regions_.push_back(region);
   jump_.push_back(0);
   if (owner != kNone) place_region(id, parent);
@@ -140,9 +154,9 @@ bool Regions::contains(uint32_t outer, uint32_t inner) const {
 }
 
 uint32_t Regions::region_of(uint32_t node, size_t i) const {
-  uint32_t first = nodes_[node].first_region;
+  uint32_t first = first_region_[node];
   if (first == kNone) return kNone;
-  switch (nodes_[node].expr->kind()) {
+  switch (kinds_[node]) {
     case ExprKind::kFunction:
       return first;
     case ExprKind::kLet:
@@ -154,14 +168,13 @@ uint32_t Regions::region_of(uint32_t node, size_t i) const {
 
 const Expr* Regions::root_expr(uint32_t id) const {
   const Region& region = regions_[id];
-  return region.owner == kNone ? root_
-                               : nodes_[region.owner].expr->operands()[region.operand].get();
+  return region.owner == kNone ? root_ : exprs_[region.owner]->operands()[region.operand].get();
 }
 
 Regions::Result Regions::result(uint32_t id) const {
   uint32_t node = regions_[id].root;
   const Expr* expr = root_expr(id);
-  while (expr->kind() == ExprKind::kLet && nodes_[node].first_region == kNone) {
+  while (expr->kind() == ExprKind::kLet && first_region_[node] == kNone) {
     node = operand(node, 1);
     expr = expr->operands()[1].get();
   }
@@ -170,15 +183,17 @@ Regions::Result Regions::result(uint32_t id) const {
 
 void Regions::find_homes(Mode mode) {
   add_region(kNone, 0, 0);
-  if (nodes_.empty()) return;
-  nodes_[0].home = 0;
+  homes_.assign(num_nodes(), kNone);
+  first_region_.assign(num_nodes(), kNone);
+  if (exprs_.empty()) return;
+  homes_[0] = 0;
   for (auto it = order_.rbegin(); it != order_.rend(); ++it) {
-    uint32_t id = *it;
     // All users of this node have been seen, so its home is final.
-    Node& node = nodes_[id];
-    size_t count = node.expr->operands().size();
-    size_t first = count;
-    switch (node.expr->kind()) {
+    uint32_t id = *it;
+    uint32_t node_home = homes_[id];
+    uint32_t count = num_operands(id);
+    uint32_t first = count;
+    switch (kinds_[id]) {
       case ExprKind::kFunction:
         first = 0;
         break;
@@ -187,26 +202,26 @@ void Regions::find_homes(Mode mode) {
         first = 1;
         break;
       case ExprKind::kLet: {
-        if (mode == Mode::kRun || node.user == kNone) break;
-        const Expr* user = nodes_[node.user].expr;
-        bool chained =
-            node.uses == 1 && (region_of(node.user, node.user_operand) != kNone ||
-                               (user->kind() == ExprKind::kLet && node.user_operand == 1));
+        uint32_t user = users_[id].node;
+        if (mode == Mode::kRun || user == kNone) break;
+        uint32_t operand = users_[id].operand;
+        bool chained = uses_[id] == 1 && (region_of(user, operand) != kNone ||
+                                          (kinds_[user] == ExprKind::kLet && operand == 1));
         if (!chained) first = 1;
         break;
       }
       default:
         break;
     }
-    for (size_t i = first; i < count; ++i) {
-      uint32_t region = add_region(id, static_cast<uint32_t>(i), node.home);
-      if (i == first) node.first_region = region;
+    for (uint32_t i = first; i < count; ++i) {
+      uint32_t region = add_region(id, i, node_home);
+      if (i == first) first_region_[id] = region;
     }
-    for (size_t i = 0; i < count; ++i) {
+    for (uint32_t i = 0; i < count; ++i) {
       uint32_t child = operand(id, i);
       if (child == kNone) continue;
-      uint32_t place = i < first ? node.home : node.first_region + static_cast<uint32_t>(i - first);
-      uint32_t& home = nodes_[child].home;
+      uint32_t place = i < first ? node_home : first_region_[id] + (i - first);
+      uint32_t& home = homes_[child];
       home = home == kNone ? place : common(home, place);
     }
   }
@@ -215,12 +230,12 @@ void Regions::find_homes(Mode mode) {
 // A node that is used inside a recursive function and outside of it, and that mentions the
 // function's name, can run only when the name is bound, though the first use is in the let's value.
 // So do lets inside of it.
-void Regions::find_late(const std::vector<Event>& events, Mode mode) {
+void Regions::find_late(Mode mode) {
   using Lets = std::vector<uint32_t>;
   std::unordered_map<uint32_t, Lets> waiting;        // node → lets not bound yet
   std::unordered_map<const Var*, Lets> late_vars;    // bound by a let that waits itself
   std::unordered_map<uint32_t, Lets> late_bindings;  // let → lets that wait for it
-  std::vector<bool> bound(nodes_.size());
+  std::vector<bool> bound(num_nodes());
   auto add = [&](const Lets& from, Lets& lets) {
     for (uint32_t let : from) {
       if (!bound[let]) lets.push_back(let);
@@ -228,7 +243,7 @@ void Regions::find_late(const std::vector<Event>& events, Mode mode) {
   };
   auto collect = [&](uint32_t node, size_t i, Lets& lets) {
     uint32_t child = operand(node, i);
-    const Expr* expr = nodes_[node].expr->operands()[i].get();
+    const Expr* expr = exprs_[node]->operands()[i].get();
     if (child != kNone) {
       if (auto entry = waiting.find(child); entry != waiting.end()) add(entry->second, lets);
     } else if (const Var* var = expr->as<Var>()) {
@@ -237,10 +252,10 @@ void Regions::find_late(const std::vector<Event>& events, Mode mode) {
       if (auto late = late_vars.find(var); late != late_vars.end()) add(late->second, lets);
     }
   };
-  for (const Event& event : events) {
+  for_each_event([&](const Event& event) {
     uint32_t id = event.node;
     Lets lets;
-    size_t count = event.bind ? 1 : nodes_[id].expr->operands().size();
+    size_t count = event.bind ? 1 : num_operands(id);
     for (size_t i = 0; i < count; ++i) collect(id, i, lets);
     std::sort(lets.begin(), lets.end());
     lets.erase(std::unique(lets.begin(), lets.end()), lets.end());
@@ -248,39 +263,38 @@ void Regions::find_late(const std::vector<Event>& events, Mode mode) {
     std::erase_if(lets, [&](uint32_t let) { return let >= id; });
     uint32_t wait = kNone;
     for (uint32_t let : lets) {  // the outermost first: it is bound last
-      if (nodes_[let].home != nodes_[id].home || (!event.bind && operand(let, 0) == id)) continue;
+      if (homes_[let] != homes_[id] || (!event.bind && operand(let, 0) == id)) continue;
       wait = let;
       break;
     }
     if (!event.bind) {
       if (wait != kNone) late_[id] = wait;
       if (!lets.empty()) waiting[id] = std::move(lets);
-      continue;
+      return;
     }
     if (wait != kNone) {
       late_bindings_[id] = wait;
       late_bindings[wait].push_back(id);
-      late_vars[static_cast<const Let*>(nodes_[id].expr)->var().get()] = std::move(lets);
-      continue;
+      late_vars[static_cast<const Let*>(exprs_[id])->var().get()] = std::move(lets);
+      return;
     }
     bound[id] = true;
     for (uint32_t let : late_bindings[id]) bound[let] = true;
-  }
+  });
   if (mode == Mode::kRun || late_.empty()) return;
   // In text such a node stands inside the function: where its uses there meet.
   std::unordered_map<uint32_t, uint32_t> homes;
   for (auto it = order_.rbegin(); it != order_.rend(); ++it) {
     uint32_t id = *it;
-    if (auto home = homes.find(id); home != homes.end()) nodes_[id].home = home->second;
-    size_t count = nodes_[id].expr->operands().size();
+    if (auto home = homes.find(id); home != homes.end()) homes_[id] = home->second;
+    size_t count = num_operands(id);
     for (size_t i = 0; i < count; ++i) {
-      if (uint32_t region = region_of(id, i); region != kNone)
-        place_region(region, nodes_[id].home);
+      if (uint32_t region = region_of(id, i); region != kNone) place_region(region, homes_[id]);
       uint32_t child = operand(id, i);
       auto late = child == kNone ? late_.end() : late_.find(child);
       if (late == late_.end()) continue;
       uint32_t place = region_of(id, i);
-      if (place == kNone) place = nodes_[id].home;
+      if (place == kNone) place = homes_[id];
       if (!contains(region_of(operand(late->second, 0), 0), place)) continue;
       auto [home, first] = homes.try_emplace(child, place);
       if (!first) home->second = common(home->second, place);
@@ -290,12 +304,12 @@ void Regions::find_late(const std::vector<Event>& events, Mode mode) {
   late_bindings_.clear();
 }
 
-void Regions::order_steps(const std::vector<Event>& events) {
+void Regions::order_steps() {
   auto place = [&](const Event& event) {
     uint32_t inner = event.bind ? region_of(event.node, 1) : kNone;
-    return inner == kNone ? nodes_[event.node].home : inner;
+    return inner == kNone ? homes_[event.node] : inner;
   };
-  for (const Event& event : events) ++regions_[place(event)].num_steps;
+  for_each_event([&](const Event& event) { ++regions_[place(event)].num_steps; });
   uint32_t total = 0;
   for (Region& region : regions_) {
     region.first_step = total;
@@ -308,16 +322,16 @@ void Regions::order_steps(const std::vector<Event>& events) {
     steps_[region.first_step + region.num_steps++] = {event.node, event.bind};
   };
   std::unordered_map<uint32_t, std::vector<Event>> waiting;  // let → what follows it
-  for (const Event& event : events) {
+  for_each_event([&](const Event& event) {
     const auto& late = event.bind ? late_bindings_ : late_;
     if (!late.empty()) {
       if (auto entry = late.find(event.node); entry != late.end()) {
         waiting[entry->second].push_back(event);
-        continue;
+        return;
       }
     }
     put(event);
-    if (!event.bind || waiting.empty()) continue;
+    if (!event.bind || waiting.empty()) return;
     std::vector<Event> ready{event};  // the next one last
     while (!ready.empty()) {
       Event next = ready.back();
@@ -328,7 +342,7 @@ void Regions::order_steps(const std::vector<Event>& events) {
       ready.insert(ready.end(), entry->second.rbegin(), entry->second.rend());
       waiting.erase(entry);
     }
-  }
+  });
 }
 
 }  // namespace relay

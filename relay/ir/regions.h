@@ -36,19 +36,10 @@ class Regions {
     kText
   };
 
-  struct Node {
-    const Expr* expr;
-    uint32_t first_operand;  // index into the table of operand numbers
-    uint32_t first_region;   // of a Function, If or Match (or, for text, a Let): that of its first
-                             // such operand
-    uint32_t home;           // region
-    uint32_t uses;           // operand places that refer to it
-    uint32_t user;           // the node that reaches it first …
-    uint32_t user_operand;   // … and by which operand
-  };
   struct Step {
-    uint32_t node;
-    bool bind;  // the node is a Let whose value is known: its variable gets it. Else: run the node
+    uint32_t node : 31;
+    // The node is a Let whose value is known: its variable gets it. Else: run the node.
+    uint32_t bind : 1;
   };
   struct Region {
     uint32_t owner;    // node, kNone for region 0
@@ -62,11 +53,24 @@ class Regions {
 
   explicit Regions(const Expr* root, Mode mode = Mode::kRun);
 
-  std::span<const Node> nodes() const { return nodes_; }
-  const Node& node(uint32_t id) const { return nodes_[id]; }
-  const Expr* expr(uint32_t id) const { return nodes_[id].expr; }
+  // Facts about nodes are columns: a loop over a large graph fetches only those it asks for, and
+  // not the nodes.
+  uint32_t num_nodes() const { return static_cast<uint32_t>(exprs_.size()); }
+  const Expr* expr(uint32_t id) const { return exprs_[id]; }
+  ExprKind kind(uint32_t id) const { return kinds_[id]; }
+  uint32_t num_operands(uint32_t id) const { return first_operand_[id + 1] - first_operand_[id]; }
+  /// The region it runs in.
+  uint32_t home(uint32_t id) const { return homes_[id]; }
+  /// Operand places that refer to it.
+  uint32_t uses(uint32_t id) const { return uses_[id]; }
+  /// The node that reaches it first, and by which operand; kNone for the expression itself.
+  uint32_t user(uint32_t id) const { return users_[id].node; }
+  uint32_t user_operand(uint32_t id) const { return users_[id].operand; }
+  /// Of a Function, If or Match (or, for text, a Let): the region of its first such operand; else
+  /// kNone.
+  uint32_t first_region(uint32_t id) const { return first_region_[id]; }
   /// The number of operand i of a node, or kNone.
-  uint32_t operand(uint32_t id, size_t i) const { return operands_[nodes_[id].first_operand + i]; }
+  uint32_t operand(uint32_t id, size_t i) const { return operands_[first_operand_[id] + i]; }
   /// All nodes, operands before users, left to right.
   std::span<const uint32_t> post_order() const { return order_; }
 
@@ -100,16 +104,34 @@ class Regions {
     uint32_t node;
     bool bind;
   };
-  void walk(const Expr* root, std::vector<Event>& events);
+  struct User {
+    uint32_t node;
+    uint32_t operand;
+  };
+  // A let's binding and how many nodes are done before it.
+  struct Binding {
+    uint32_t done;
+    uint32_t let;
+  };
+  void walk(const Expr* root);
+  template <class F>
+  void for_each_event(const F& f) const;
   void find_homes(Mode mode);
-  void find_late(const std::vector<Event>& events, Mode mode);
-  void order_steps(const std::vector<Event>& events);
+  void find_late(Mode mode);
+  void order_steps();
   uint32_t add_region(uint32_t owner, uint32_t operand, uint32_t parent);
   void place_region(uint32_t region, uint32_t parent);
 
-  std::vector<Node> nodes_;
+  std::vector<const Expr*> exprs_;
+  std::vector<ExprKind> kinds_;
+  std::vector<uint32_t> first_operand_;  // index into operands_, and where the last one's end
+  std::vector<uint32_t> homes_;
+  std::vector<uint32_t> uses_;
+  std::vector<User> users_;
+  std::vector<uint32_t> first_region_;
   std::vector<uint32_t> operands_;
   std::vector<uint32_t> order_;
+  std::vector<Binding> bindings_;
   std::vector<Region> regions_;
   std::vector<uint32_t> jump_;  // far ancestors of regions, for `common`
   std::vector<Step> steps_;

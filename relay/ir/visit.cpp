@@ -81,7 +81,10 @@ std::vector<VarRef> bound_vars(const Expr* root) {
 
 size_t count_nodes(const Expr* root) {
   size_t count = 0;
-  post_order(root, [&count](const Expr*) { ++count; });
+  visit_each(root, [&count](const Expr*) {
+    ++count;
+    return true;
+  });
   return count;
 }
 

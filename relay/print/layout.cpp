@@ -19,9 +19,9 @@ Layout::Layout(const Regions& regions, const Effects& effects, const std::vector
     : regions_(regions) {
   collect(free);
   std::unordered_set<const Expr*> effectful;
-  if (effects.any() && !regions.nodes().empty())
+  if (effects.any() && regions.num_nodes() != 0)
     effectful = effects.effectful_nodes(regions.expr(0));
-  number_.assign(regions.nodes().size(), kInline);
+  number_.assign(regions.num_nodes(), kInline);
   // Marked first; the numbers follow in the order of the text.
   for (uint32_t id = 0; id < number_.size(); ++id) {
     if (is_bound(id, effectful)) number_[id] = 0;
@@ -32,15 +32,15 @@ Layout::Layout(const Regions& regions, const Effects& effects, const std::vector
 // TVM's rule: everything but atoms gets a name, unless it is used once and stands as a let's value
 // or at the end of a region. What has an effect stays in its place (E4).
 bool Layout::is_bound(uint32_t id, const std::unordered_set<const Expr*>& effectful) const {
-  const Regions::Node& node = regions_.node(id);
-  if (node.uses == 0 || node.expr->is<Constant>()) return false;
+  ExprKind kind = regions_.kind(id);
+  if (regions_.uses(id) == 0 || kind == ExprKind::kConstant) return false;
   // A literal's dtype is solved once, so two uses of one node are not two literals.
-  if (node.uses > 1) return true;
-  if (node.expr->is<Literal>()) return false;
-  if (!effectful.empty() && effectful.count(node.expr) > 0) return false;
-  ExprKind user = regions_.expr(node.user)->kind();
+  if (regions_.uses(id) > 1) return true;
+  if (kind == ExprKind::kLiteral) return false;
+  if (!effectful.empty() && effectful.count(regions_.expr(id)) > 0) return false;
+  ExprKind user = regions_.kind(regions_.user(id));
   if (user == ExprKind::kLet || user == ExprKind::kTempExpr) return false;
-  return regions_.region_of(node.user, node.user_operand) == Regions::kNone;
+  return regions_.region_of(regions_.user(id), regions_.user_operand(id)) == Regions::kNone;
 }
 
 void Layout::bind(const Var* var) {
@@ -62,16 +62,17 @@ void Layout::bind(const Var* var) {
 
 void Layout::collect(const std::vector<VarRef>& free) {
   for (const VarRef& var : free) bind(var.get());
-  for (const Regions::Node& node : regions_.nodes()) {
-    switch (node.expr->kind()) {
+  for (uint32_t id = 0; id < regions_.num_nodes(); ++id) {
+    const Expr* expr = regions_.expr(id);
+    switch (regions_.kind(id)) {
       case ExprKind::kFunction:
-        for (const VarRef& var : static_cast<const Function*>(node.expr)->params()) bind(var.get());
+        for (const VarRef& var : static_cast<const Function*>(expr)->params()) bind(var.get());
         break;
       case ExprKind::kLet:
-        bind(static_cast<const Let*>(node.expr)->var().get());
+        bind(static_cast<const Let*>(expr)->var().get());
         break;
       case ExprKind::kMatch:
-        for (const PatternRef& pattern : static_cast<const Match*>(node.expr)->patterns()) {
+        for (const PatternRef& pattern : static_cast<const Match*>(expr)->patterns()) {
           for (const VarRef& var : pattern_vars(pattern.get())) bind(var.get());
         }
         break;
@@ -181,20 +182,22 @@ void Layout::assign(const std::vector<VarRef>& free) {
     }
   };
   auto inner_regions = [&](uint32_t node) -> uint32_t {
-    if (regions_.node(node).first_region == Regions::kNone) return 0;
-    switch (regions_.expr(node)->kind()) {
+    if (regions_.first_region(node) == Regions::kNone) return 0;
+    switch (regions_.kind(node)) {
       case ExprKind::kFunction:
       case ExprKind::kLet:
         return 1;
       default:
-        return static_cast<uint32_t>(regions_.expr(node)->operands().size()) - 1;
+        return static_cast<uint32_t>(regions_.num_operands(node)) - 1;
     }
   };
   // A let whose value is a function literal in place may refer to itself.
   auto own_let = [&](uint32_t node) -> const Let* {
-    const Regions::Node& info = regions_.node(node);
-    if (info.uses != 1 || info.user_operand != 0 || !info.expr->is<Function>()) return nullptr;
-    return regions_.expr(info.user)->as<Let>();
+    if (regions_.kind(node) != ExprKind::kFunction || regions_.uses(node) != 1 ||
+        regions_.user_operand(node) != 0) {
+      return nullptr;
+    }
+    return regions_.expr(regions_.user(node))->as<Let>();
   };
   open(0);
   while (!stack.empty()) {
@@ -223,7 +226,7 @@ void Layout::assign(const std::vector<VarRef>& free) {
       if (const Let* let = own_let(step.node)) declare(let->var().get(), own);
     }
     if (frame.inner < inner_regions(step.node)) {
-      open(regions_.node(step.node).first_region + frame.inner++);
+      open(regions_.first_region(step.node) + frame.inner++);
       continue;
     }
     if (same_names_) {

@@ -233,7 +233,7 @@ bool Printer::node(Frame& frame) {
         frame.phase = 1;
         function_head(*static_cast<const Function*>(expr), {});
         out += " {\n";
-        push_region(frame, regions_.node(frame.id).first_region, indent + 1, 2);
+        push_region(frame, regions_.first_region(frame.id), indent + 1, 2);
         return false;
       }
       doc_.line(indent);
@@ -245,7 +245,7 @@ bool Printer::node(Frame& frame) {
       if (frame.phase == 0) {
         frame.phase = 1;
         out += "(\n";
-        push_region(frame, regions_.node(frame.id).first_region, indent + 1, 1);
+        push_region(frame, regions_.first_region(frame.id), indent + 1, 1);
         return false;
       }
       doc_.line(indent);
@@ -394,7 +394,7 @@ bool Printer::projection(Frame& frame, const TupleGetItem& item) {
 
 bool Printer::conditional(Frame& frame, const If& conditional) {
   std::string& out = doc_.out;
-  uint32_t first = regions_.node(frame.id).first_region;
+  uint32_t first = regions_.first_region(frame.id);
   switch (frame.phase++) {
     case 0:
       out += "if (";
@@ -437,7 +437,7 @@ bool Printer::match(Frame& frame, const Match& match) {
     doc_.line(frame.indent + 1);
     append_pattern(out, match.patterns()[clause].get(), [this](const Var* var) { binder(var); });
     out += " => {\n";
-    push_region(frame, regions_.node(frame.id).first_region + clause, frame.indent + 2, 2);
+    push_region(frame, regions_.first_region(frame.id) + clause, frame.indent + 2, 2);
     return false;
   }
   doc_.line(frame.indent);

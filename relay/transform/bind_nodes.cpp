@@ -14,18 +14,18 @@ class Binder {
  public:
   Binder(const Regions& regions, const std::function<bool(uint32_t)>& bound)
       : regions_(regions),
-        vars_(regions.nodes().size()),
-        values_(regions.nodes().size()),
-        own_let_(regions.nodes().size(), Regions::kNone),
-        stands_for_(regions.nodes().size()) {
+        vars_(regions.num_nodes()),
+        values_(regions.num_nodes()),
+        own_let_(regions.num_nodes(), Regions::kNone),
+        stands_for_(regions.num_nodes()) {
     // A let stands for the end of its chain.
     for (uint32_t id : regions.post_order()) {
-      uint32_t body = regions.expr(id)->is<Let>() ? regions.operand(id, 1) : Regions::kNone;
+      uint32_t body = regions.kind(id) == ExprKind::kLet ? regions.operand(id, 1) : Regions::kNone;
       stands_for_[id] = body == Regions::kNone ? id : stands_for_[body];
     }
     use_names_of_lets();
     for (uint32_t id : regions.post_order()) {
-      if (id != 0 && !regions.expr(id)->is<Let>() && !vars_[id] && bound(id))
+      if (id != 0 && regions.kind(id) != ExprKind::kLet && !vars_[id] && bound(id))
         vars_[id] = new_var(id);
     }
   }
@@ -54,11 +54,11 @@ class Binder {
         const auto* let = static_cast<const Let*>(regions_.expr(step.node));
         uint32_t value = resolve(regions_.operand(step.node, 0));
         if (value == Regions::kNone || own_let_[value] != Regions::kNone) continue;
-        if (regions_.node(value).home != region || regions_.expr(value)->is<Let>()) continue;
+        if (regions_.home(value) != region || regions_.kind(value) == ExprKind::kLet) continue;
         const Var* var = let->var().get();
         bool converts =
             var->annotation() && (var->type() == nullptr || var->type() != let->value()->type());
-        if (converts && regions_.node(value).uses > 1) continue;
+        if (converts && regions_.uses(value) > 1) continue;
         own_let_[value] = step.node;
         vars_[value] = let->var();
       }
@@ -71,7 +71,7 @@ class Binder {
   ExprRef atom(const ExprRef& expr, uint32_t id) const {
     id = resolve(id);
     if (id == Regions::kNone) return expr;
-    if (regions_.expr(id)->is<Let>())
+    if (regions_.kind(id) == ExprKind::kLet)
       return regions_.expr(id)->operands()[1];  // a variable or the like
     if (vars_[id]) return vars_[id];
     return values_[id];

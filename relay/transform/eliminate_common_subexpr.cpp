@@ -92,8 +92,8 @@ class Numbering {
     for (uint32_t operand : operands) hash = hash_combine(hash, operand);
 
     if ((entries_in_table_ + 1) * 2 > table_.size()) grow();
-    size_t mask = table_.size() - 1;
-    for (size_t slot = hash & mask;; slot = (slot + 1) & mask) {
+    for (Probe probe(operands, hash, table_.size());; probe.next()) {
+      size_t slot = probe.slot();
       if (table_[slot] == 0) {
         uint32_t number = add(expr, operands, hash);
         table_[slot] = number + 1;
@@ -138,14 +138,39 @@ class Numbering {
 
   void grow() {
     table_.assign(std::max<size_t>(64, table_.size() * 2), 0);
-    size_t mask = table_.size() - 1;
     for (uint32_t number = 0; number < entries_.size(); ++number) {
-      if (entries_[number].hash == 0) continue;
-      size_t slot = entries_[number].hash & mask;
-      while (table_[slot] != 0) slot = (slot + 1) & mask;
-      table_[slot] = number + 1;
+      const Entry& entry = entries_[number];
+      if (entry.hash == 0) continue;
+      size_t end = number + 1 < entries_.size() ? entries_[number + 1].operands : operands_.size();
+      auto operands =
+          std::span<const uint32_t>(operands_).subspan(entry.operands, end - entry.operands);
+      Probe probe(operands, entry.hash, table_.size());
+      while (table_[probe.slot()] != 0) probe.next();
+      table_[probe.slot()] = number + 1;
     }
   }
+
+  // Where an entry may be: first near the place of its latest operand, since a node mostly follows
+  // its operands closely and a walk then stays in the cache; where that is crowded (one operand of
+  // very many nodes), anywhere.
+  class Probe {
+   public:
+    Probe(std::span<const uint32_t> operands, uint64_t hash, size_t size)
+        : mask_(size - 1), hash_(hash) {
+      uint32_t latest = 0;
+      for (uint32_t operand : operands) latest = std::max(latest, operand);
+      slot_ = 2 * size_t{latest} & mask_;
+    }
+    size_t slot() const { return slot_; }
+    void next() { slot_ = (++count_ == kNear ? hash_ : slot_ + 1) & mask_; }
+
+   private:
+    static constexpr int kNear = 8;
+    size_t mask_;
+    size_t slot_;
+    uint64_t hash_;
+    int count_ = 0;
+  };
 
   PointerMap<Expr, uint32_t> shared_;
   std::vector<Entry> entries_;
@@ -162,7 +187,7 @@ class Numbering {
 class Grouping {
  public:
   explicit Grouping(const Function* root) : regions_(root) {
-    for (uint32_t id = 0; id < regions_.nodes().size(); ++id) numbers_[regions_.expr(id)] = id;
+    for (uint32_t id = 0; id < regions_.num_nodes(); ++id) numbers_[regions_.expr(id)] = id;
     // Regions in order of entry, so that those inside of one follow it.
     size_t count = regions_.num_regions();
     std::vector<std::vector<uint32_t>> children(count);
@@ -185,7 +210,7 @@ class Grouping {
     std::vector<uint32_t> places;  // regions, each once
     std::vector<uint32_t> homes;
     for (const Expr* node : nodes) {
-      homes.push_back(regions_.node(*numbers_.find(node)).home);
+      homes.push_back(regions_.home(*numbers_.find(node)));
       places.push_back(homes.back());
     }
     unique(places);

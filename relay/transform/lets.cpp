@@ -118,20 +118,20 @@ PointerSet<Var> used_in_closures_only(const Function* function) {
   PointerMap<Var, uint32_t> bound_in;  // let variable → function body
   std::vector<const Var*> bound;
   PointerSet<Var> used_outside;
-  for (uint32_t id = 0; id < regions.nodes().size(); ++id) {
+  for (uint32_t id = 0; id < regions.num_nodes(); ++id) {
     if (const auto* let = regions.expr(id)->as<Let>()) {
       bound.push_back(let->var().get());
-      bound_in[bound.back()] = function_of[regions.node(id).home];
+      bound_in[bound.back()] = function_of[regions.home(id)];
     }
   }
-  for (uint32_t id = 0; id < regions.nodes().size(); ++id) {
+  for (uint32_t id = 0; id < regions.num_nodes(); ++id) {
     const Expr* expr = regions.expr(id);
     for (size_t i = 0; i < expr->operands().size(); ++i) {
       const auto* var = expr->operands()[i]->as<Var>();
       const uint32_t* body = var == nullptr ? nullptr : bound_in.find(var);
       if (body == nullptr) continue;
       uint32_t inner = regions.region_of(id, i);
-      uint32_t place = inner == Regions::kNone ? regions.node(id).home : inner;
+      uint32_t place = inner == Regions::kNone ? regions.home(id) : inner;
       if (function_of[place] == *body) used_outside.insert(var);
     }
   }

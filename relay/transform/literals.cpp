@@ -41,8 +41,9 @@ Module resolve_literals(const Module& module) {
   Module result = module;
   for (const auto& entry : module.functions()) {
     bool found = false;
-    post_order(entry.function.get(), [&](const Expr* expr) {
-      found |= expr->is<Literal>() && known_dtype(expr).has_value();
+    visit_each(entry.function.get(), [&](const Expr* expr) {
+      found = expr->is<Literal>() && known_dtype(expr).has_value();
+      return !found;
     });
     if (!found) continue;
     ExprRef function = LiteralResolver().run(entry.function);
@@ -53,7 +54,10 @@ Module resolve_literals(const Module& module) {
 
 bool has_open_literals(const Expr* root) {
   bool found = false;
-  post_order(root, [&](const Expr* expr) { found |= expr->is<Literal>(); });
+  visit_each(root, [&](const Expr* expr) {
+    found = expr->is<Literal>();
+    return !found;
+  });
   return found;
 }
 

@@ -25,12 +25,15 @@ Module remove_unused(const Module& module, const std::vector<std::string>& entri
     if (entry == nullptr) return module;
     reach(entry->name);
   }
-  while (!work.empty()) {
+  // Once all are reached there is nothing more to look for.
+  size_t count = module.functions().size();
+  while (!work.empty() && reached.size() < count) {
     const Function* function = module.function(work.back());
     work.pop_back();
     if (function == nullptr) continue;
-    post_order(function, [&](const Expr* expr) {
+    visit_each(function, [&](const Expr* expr) {
       if (const auto* global = expr->as<GlobalVar>()) reach(global->name());
+      return reached.size() < count;
     });
   }
   Module result = module;

@@ -1,4 +1,6 @@
 // ToBasicBlockNormalForm: what several regions share has a name.
+#include <algorithm>
+
 #include <relay/transform/bind_nodes.h>
 #include <relay/transform/lazy_effects.h>
 #include <relay/transform/pass.h>
@@ -6,26 +8,22 @@
 namespace relay {
 namespace {
 
-bool is_leaf(const Expr* expr) { return expr->operands().empty(); }
-
 // Nodes with a use in another region than the one they run in.
 std::vector<bool> crossing_nodes(const Regions& regions) {
-  size_t count = regions.nodes().size();
+  size_t count = regions.num_nodes();
   std::vector<uint32_t> stands_for(count);  // a let stands for the end of its chain
   std::vector<bool> crossing(count);
   for (uint32_t id : regions.post_order()) {
-    const Expr* expr = regions.expr(id);
-    uint32_t body = expr->is<Let>() ? regions.operand(id, 1) : Regions::kNone;
+    uint32_t body = regions.kind(id) == ExprKind::kLet ? regions.operand(id, 1) : Regions::kNone;
     stands_for[id] = body == Regions::kNone ? id : stands_for[body];
-    for (size_t i = 0; i < expr->operands().size(); ++i) {
+    for (size_t i = 0; i < regions.num_operands(id); ++i) {
       uint32_t operand = regions.operand(id, i);
       if (operand == Regions::kNone) continue;
       operand = stands_for[operand];
       uint32_t inner = regions.region_of(id, i);
-      uint32_t place = inner == Regions::kNone ? regions.node(id).home : inner;
-      if (place != regions.node(operand).home && !is_leaf(regions.expr(operand))) {
-        crossing[operand] = true;
-      }
+      uint32_t place = inner == Regions::kNone ? regions.home(id) : inner;
+      bool leaf = regions.num_operands(operand) == 0;
+      if (place != regions.home(operand) && !leaf) crossing[operand] = true;
     }
   }
   return crossing;
@@ -35,12 +33,23 @@ std::vector<bool> crossing_nodes(const Regions& regions) {
 // it there.
 bool flattens(const Regions& regions) {
   for (uint32_t id : regions.post_order()) {
-    const Regions::Node& node = regions.node(id);
-    if (!node.expr->is<Let>() || node.user == Regions::kNone) continue;
+    uint32_t user = regions.user(id);
+    if (regions.kind(id) != ExprKind::kLet || user == Regions::kNone) continue;
+    uint32_t operand = regions.user_operand(id);
     bool chained =
-        node.uses == 1 && (regions.region_of(node.user, node.user_operand) != Regions::kNone ||
-                           (regions.expr(node.user)->is<Let>() && node.user_operand == 1));
+        regions.uses(id) == 1 && (regions.region_of(user, operand) != Regions::kNone ||
+                                  (regions.kind(user) == ExprKind::kLet && operand == 1));
     if (!chained) return true;
+  }
+  return false;
+}
+
+// Whether a let's value is used elsewhere as well: there the let's variable takes its place.
+bool names_shared_values(const Regions& regions) {
+  for (uint32_t id : regions.post_order()) {
+    if (regions.kind(id) != ExprKind::kLet) continue;
+    uint32_t value = regions.operand(id, 0);
+    if (value != Regions::kNone && regions.uses(value) > 1) return true;
   }
   return false;
 }
@@ -50,7 +59,10 @@ FunctionTransform prepare(const Module& module, const PassContext&) {
     FunctionRef function = without_waiting_nodes(old);
     Regions regions(function.get());
     std::vector<bool> bound = crossing_nodes(regions);
-    if (flattens(regions)) {
+    bool flat = !flattens(regions);
+    bool any = std::find(bound.begin(), bound.end(), true) != bound.end();
+    if (flat && !any && !names_shared_values(regions)) return function;
+    if (!flat) {
       // Then effects keep their order by being named, too.
       auto effectful = effects.get().effectful_nodes(function.get());
       for (uint32_t id = 0; id < bound.size(); ++id) {

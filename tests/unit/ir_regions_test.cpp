@@ -28,7 +28,7 @@ class Checker {
     for (uint32_t region = 0; region < regions_.num_regions(); ++region) {
       for (Regions::Step step : regions_.steps(region)) steps += step.bind ? 0 : 1;
     }
-    EXPECT_EQ(steps, regions_.nodes().size());
+    EXPECT_EQ(steps, regions_.num_nodes());
   }
 
  private:
@@ -46,7 +46,7 @@ class Checker {
     std::vector<const Var*> bound;
     for (Regions::Step step : regions_.steps(region)) {
       const Expr* expr = regions_.expr(step.node);
-      EXPECT_EQ(regions_.node(step.node).home, region);
+      EXPECT_EQ(regions_.home(step.node), region);
       if (step.bind) {
         need(step.node, 0);
         bound.push_back(static_cast<const Let*>(expr)->var().get());
