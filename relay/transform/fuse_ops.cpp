@@ -68,7 +68,7 @@ class Grouping {
 
   void number_nodes() {
     std::vector<char> in_kernel = primitive_regions(regions_);
-    graph_of_.assign(regions_.nodes().size(), kNone);
+    graph_of_.assign(regions_.num_nodes(), kNone);
     for (uint32_t id : regions_.post_order()) {
       const Expr* expr = regions_.expr(id);
       FusionGraph::Kind kind;
@@ -83,7 +83,7 @@ class Grouping {
       } else {
         continue;
       }
-      if (in_kernel[regions_.node(id).home] != 0) continue;
+      if (in_kernel[regions_.home(id)] != 0) continue;
       graph_of_[id] = graph_.add(kind);
       graph_nodes_.push_back(id);
     }
@@ -95,7 +95,7 @@ class Grouping {
       for (size_t i = 0; i < expr->operands().size(); ++i) {
         uint32_t operand = regions_.operand(id, i);
         if (operand == Regions::kNone || graph_of_[operand] == kNone) continue;
-        if (graph_of_[id] == kNone || regions_.node(operand).home != regions_.node(id).home) {
+        if (graph_of_[id] == kNone || regions_.home(operand) != regions_.home(id)) {
           graph_.use_outside(graph_of_[operand]);
           continue;
         }
