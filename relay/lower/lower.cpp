@@ -1,0 +1,163 @@
+#include <relay/lower/lower.h>
+
+#include <algorithm>
+
+#include <relay/lower/prepare.h>
+#include <relay/lower/templates.h>
+#include <relay/support/error.h>
+#include <relay/tensor_expr/walk.h>
+
+namespace relay::lower {
+namespace {
+
+using te::Computation;
+using te::TensorId;
+
+class Lowering {
+ public:
+  Lowering(Computation computation, const std::string& name, const LowerOptions& options)
+      : c_(std::move(computation)), name_(name), options_(options) {}
+
+  Lowered run() {
+    assign_places();
+    for (size_t s = 0; s < c_.stages.size(); ++s) lower_stage(s);
+    return std::move(result_);
+  }
+
+ private:
+  int32_t add_place(const te::TensorInfo& info) {
+    result_.places.push_back({info, -1});
+    return static_cast<int32_t>(result_.places.size()) - 1;
+  }
+
+  int32_t& place(TensorId id) {
+    return places_[id.is_input() ? 0 : static_cast<size_t>(id.stage) + 1]
+                  [static_cast<size_t>(id.index)];
+  }
+
+  void assign_places() {
+    places_.resize(c_.stages.size() + 1);
+    for (const te::TensorInfo& info : c_.inputs) places_[0].push_back(add_place(info));
+    result_.num_inputs = c_.inputs.size();
+    for (size_t s = 0; s < c_.stages.size(); ++s) {
+      places_[s + 1].resize(c_.stages[s].outputs.size(), -1);
+    }
+    for (const te::Output& output : c_.outputs) {
+      int32_t& at = place(output.tensor);
+      if (at < 0) at = add_place(c_.info(output.tensor));
+      result_.outputs.push_back(at);
+    }
+    for (size_t s = 0; s < c_.stages.size(); ++s) {
+      for (size_t k = 0; k < c_.stages[s].outputs.size(); ++k) {
+        int32_t& at = places_[s + 1][k];
+        if (at < 0) at = add_place(c_.stages[s].outputs[k]);
+      }
+    }
+    // Views share memory; an update of what nobody else reads works in place.
+    for (size_t s = 0; s < c_.stages.size(); ++s) {
+      const te::Stage& stage = c_.stages[s];
+      TensorId source;
+      if (const auto* view = std::get_if<te::View>(&stage.body)) {
+        source = view->source;
+      } else if (const auto* update = std::get_if<te::Update>(&stage.body)) {
+        if (!in_place(s)) continue;
+        source = update->base;
+      } else {
+        continue;
+      }
+      share(place({static_cast<int32_t>(s), 0}), place(source));
+    }
+  }
+
+  int32_t root(int32_t at) const {
+    while (result_.places[static_cast<size_t>(at)].alias >= 0) {
+      at = result_.places[static_cast<size_t>(at)].alias;
+    }
+    return at;
+  }
+
+  bool is_temporary(int32_t at) const {
+    return at >= static_cast<int32_t>(c_.inputs.size()) &&
+           std::find(result_.outputs.begin(), result_.outputs.end(), at) == result_.outputs.end();
+  }
+
+  /// The place that outlives the group keeps the memory.
+  void share(int32_t user, int32_t source) {
+    int32_t a = root(user), b = root(source);
+    if (a == b) return;
+    if (is_temporary(b) && !is_temporary(a)) std::swap(a, b);
+    result_.places[static_cast<size_t>(a)].alias = b;
+  }
+
+  bool in_place(size_t s) {
+    TensorId base = std::get<te::Update>(c_.stages[s].body).base;
+    if (base.is_input()) return false;
+    const te::Stage& source = c_.stages[static_cast<size_t>(base.stage)];
+    if (std::holds_alternative<te::View>(source.body)) return false;
+    for (const te::Output& output : c_.outputs) {
+      if (output.tensor == base) return false;
+    }
+    for (size_t other = 0; other < c_.stages.size(); ++other) {
+      std::vector<TensorId> reads = te::stage_reads(c_.stages[other]);
+      if (other != s && std::find(reads.begin(), reads.end(), base) != reads.end()) return false;
+    }
+    for (const te::ScalarNode* node : te::post_order(te::stage_roots(c_.stages[s]))) {
+      if (node->kind == te::ScalarKind::kLoad && node->tensor == base) return false;
+    }
+    return true;
+  }
+
+  void lower_stage(size_t s) {
+    const te::Stage& stage = c_.stages[s];
+    Job job{c_, s, name_, options_};
+    if (std::holds_alternative<te::Map>(stage.body)) {
+      launch(lower_map(job));
+    } else if (std::holds_alternative<te::Scan>(stage.body)) {
+      launch(lower_scan(job));
+    } else if (const auto* update = std::get_if<te::Update>(&stage.body)) {
+      if (root(place({static_cast<int32_t>(s), 0})) != root(place(update->base))) {
+        launch(lower_copy(job, update->base));
+      }
+      launch(lower_update(job));
+    } else if (const auto* library = std::get_if<te::Library>(&stage.body)) {
+      LibraryLaunch run;
+      run.name = library->kernel;
+      run.params = library->params;
+      for (TensorId input : library->inputs) run.inputs.push_back(place(input));
+      for (size_t k = 0; k < stage.outputs.size(); ++k) {
+        TensorId id{static_cast<int32_t>(s), static_cast<int32_t>(k)};
+        run.outputs.push_back(place(id));
+        for (const te::Output& output : c_.outputs) {
+          if (output.tensor == id && output.counted) {
+            run.counted.push_back(place(id));
+            break;
+          }
+        }
+      }
+      result_.launches.push_back(std::move(run));
+    }
+  }
+
+  void launch(DraftKernel draft) {
+    Launch launch;
+    launch.kernel = static_cast<uint32_t>(result_.kernels.size());
+    for (TensorId id : draft.tensors) launch.buffers.push_back(place(id));
+    result_.kernels.push_back(std::move(draft.kernel));
+    result_.launches.push_back(std::move(launch));
+  }
+
+  Computation c_;
+  std::string name_;
+  LowerOptions options_;
+  Lowered result_;
+  std::vector<std::vector<int32_t>> places_;  // of the inputs, then of each stage
+};
+
+}  // namespace
+
+Lowered lower(const Computation& computation, const std::string& name,
+              const LowerOptions& options) {
+  return Lowering(prepare(computation), name, options).run();
+}
+
+}  // namespace relay::lower
