@@ -5,7 +5,7 @@
 #include <relay/op/nn/nn_attrs.h>
 #include <relay/tensor_expr/builder.h>
 
-#include "contraction_testing.h"
+#include <tests/unit/contraction_testing.h>
 
 namespace relay {
 namespace {

@@ -7,7 +7,7 @@
 #include <relay/runtime/library_kernel.h>
 #include <relay/support/error.h>
 
-#include "machine_testing.h"
+#include <tests/unit/machine_testing.h>
 
 namespace relay::vm {
 namespace {

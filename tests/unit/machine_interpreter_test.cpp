@@ -8,7 +8,7 @@
 #include <relay/support/error.h>
 #include <relay/vm/machine/positions.h>
 
-#include "machine_testing.h"
+#include <tests/unit/machine_testing.h>
 
 namespace relay::vm {
 namespace {
