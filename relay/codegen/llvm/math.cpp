@@ -19,47 +19,6 @@ using math::V;
 using te::BinaryOp;
 using te::UnaryOp;
 
-KernelFunction library_function(UnaryOp op) {
-  switch (op) {
-    case UnaryOp::kExp:
-      return KernelFunction::kExp;
-    case UnaryOp::kLog:
-      return KernelFunction::kLog;
-    case UnaryOp::kLog2:
-      return KernelFunction::kLog2;
-    case UnaryOp::kLog10:
-      return KernelFunction::kLog10;
-    case UnaryOp::kErf:
-      return KernelFunction::kErf;
-    case UnaryOp::kSin:
-      return KernelFunction::kSin;
-    case UnaryOp::kCos:
-      return KernelFunction::kCos;
-    case UnaryOp::kTan:
-      return KernelFunction::kTan;
-    case UnaryOp::kAsin:
-      return KernelFunction::kAsin;
-    case UnaryOp::kAcos:
-      return KernelFunction::kAcos;
-    case UnaryOp::kAtan:
-      return KernelFunction::kAtan;
-    case UnaryOp::kSinh:
-      return KernelFunction::kSinh;
-    case UnaryOp::kCosh:
-      return KernelFunction::kCosh;
-    case UnaryOp::kTanh:
-      return KernelFunction::kTanh;
-    case UnaryOp::kAsinh:
-      return KernelFunction::kAsinh;
-    case UnaryOp::kAcosh:
-      return KernelFunction::kAcosh;
-    case UnaryOp::kAtanh:
-      return KernelFunction::kAtanh;
-    default:
-      RELAY_UNREACHABLE("no function of the table");
-  }
-}
-
 V unary(UnaryOp op, V x) {
   Ops& o = *x.ops;
   switch (op) {
@@ -87,17 +46,50 @@ V unary(UnaryOp op, V x) {
       return o.abs(x) == std::numeric_limits<double>::infinity();
     case UnaryOp::kIsFinite:
       return o.abs(x) < std::numeric_limits<double>::infinity();
-    case UnaryOp::kSigmoid: {
-      V e = o.call_lanes(KernelFunction::kExp, -x);
-      return 1.0 / (1.0 + e);
-    }
-    default:
-      return o.call_lanes(library_function(op), x);
+    case UnaryOp::kExp:
+      return math::exp(x);
+    case UnaryOp::kLog:
+      return math::log(x);
+    case UnaryOp::kLog2:
+      return math::log2(x);
+    case UnaryOp::kLog10:
+      return math::log10(x);
+    case UnaryOp::kErf:
+      return math::erf(x);
+    case UnaryOp::kSigmoid:
+      return math::sigmoid(x);
+    case UnaryOp::kSin:
+      return math::sin(x);
+    case UnaryOp::kCos:
+      return math::cos(x);
+    case UnaryOp::kTan:
+      return math::tan(x);
+    case UnaryOp::kAsin:
+      return math::asin(x);
+    case UnaryOp::kAcos:
+      return math::acos(x);
+    case UnaryOp::kAtan:
+      return math::atan(x);
+    case UnaryOp::kSinh:
+      return math::sinh(x);
+    case UnaryOp::kCosh:
+      return math::cosh(x);
+    case UnaryOp::kTanh:
+      return math::tanh(x);
+    case UnaryOp::kAsinh:
+      return math::asinh(x);
+    case UnaryOp::kAcosh:
+      return math::acosh(x);
+    case UnaryOp::kAtanh:
+      return math::atanh(x);
+    case UnaryOp::kNot:
+    case UnaryOp::kBitNot:
+      break;
   }
+  RELAY_UNREACHABLE("no function of a float");
 }
 
 V binary(BinaryOp op, V x, V y) {
-  Ops& o = *x.ops;
   switch (op) {
     case BinaryOp::kMod:
       return math::fmod(x, y);
@@ -110,9 +102,9 @@ V binary(BinaryOp op, V x, V y) {
     case BinaryOp::kMax:
       return math::max_or_nan(x, y);
     case BinaryOp::kPow:
-      return o.call_lanes(KernelFunction::kPow, x, y);
+      return math::pow(x, y);
     case BinaryOp::kAtan2:
-      return o.call_lanes(KernelFunction::kAtan2, x, y);
+      return math::atan2(x, y);
     default:
       RELAY_UNREACHABLE("no function of two floats");
   }

@@ -184,19 +184,19 @@ V Ops::scale(V y, V n) {
   return y * power(first) * power(second);
 }
 
-V Ops::reciprocal(V x) {
+V Ops::quotient(V x, V y) {
   const unsigned width = native_width(lanes, false);
-  if (!is_avx512() || width == 0) return 1.0 / x;
+  if (!is_avx512() || width == 0) return x / y;
   const auto id = width == 16  ? llvm::Intrinsic::x86_avx512_rcp14_ps_512
                   : width == 8 ? llvm::Intrinsic::x86_avx512_rcp14_ps_256
                                : llvm::Intrinsic::x86_avx512_rcp14_ps_128;
-  V r = in_pieces(x, width, [&](llvm::Value* a) {
+  V r = in_pieces(y, width, [&](llvm::Value* a) {
     llvm::Value* all = width == 16 ? b.getInt16(0xffff) : b.getInt8(0xff);
     return static_cast<llvm::Value*>(
         b.CreateIntrinsic(id, {}, {a, llvm::Constant::getNullValue(a->getType()), all}));
   });
-  V e = fma(-x, r, 1.0);
-  return fma(e, r, r);
+  V q = x * r;
+  return fma(fma(-q, y, x), r, q);
 }
 
 V Ops::call_lanes(KernelFunction function, V x) {

@@ -82,9 +82,9 @@ class Ops {
   /// As `in_pieces`, of two vectors.
   V in_pieces(V x, V y, unsigned width,
               const std::function<llvm::Value*(llvm::Value*, llvm::Value*)>& piece);
-  /// 1 / x to within 2^-22 relative (x in [2^-100, 2^100], float), where the target has a quick
-  /// way; else the quotient.
-  V reciprocal(V x);
+  /// x / y to half a unit of the last place and a little, where the target has a quick way; else the
+  /// quotient. Floats, y in [2^-100, 2^100].
+  V quotient(V x, V y);
 
   /// Calls a function of the table for each lane; x and y are converted to double and back. Out of
   /// line.
