@@ -47,6 +47,17 @@ void factors_of(Dim monomial, std::vector<Dim>& out) {
 bool is_op(Dim a, DimOp op) { return a.is_term() && a.term().op == op; }
 uint32_t size_of(Dim a) { return a.is_term() ? a.term().size : 1; }
 
+/// The extent of `select({extent} == 1, 0, index)`, or null.
+const ScalarNode* asks_extent(const ScalarNode& node) {
+  if (node.kind != ScalarKind::kSelect || node.dtype != kInt64) return nullptr;
+  const ScalarNode& condition = *node.args[0];
+  bool asks = condition.kind == ScalarKind::kBinary && condition.binary == BinaryOp::kEq &&
+              condition.args[0]->kind == ScalarKind::kFromDim &&
+              condition.args[1]->kind == ScalarKind::kConst && condition.args[1]->value.i == 1;
+  bool zero = node.args[1]->kind == ScalarKind::kConst && node.args[1]->value.i == 0;
+  return asks && zero ? condition.args[0].get() : nullptr;
+}
+
 /// a / b if b divides every monomial.
 std::optional<Dim> exact(Dim a, Dim b) {
   if (a == b) return Dim(1);
@@ -136,6 +147,17 @@ Dim IndexMath::poly(const ScalarRef& index) {
     stack.pop_back();
     if (known_.contains(node.get())) continue;
     bool inside = looked_into(*node);
+    if (const ScalarNode* asked = asks_extent(*node)) {
+      // A dimension that is read at 0 if its extent is 1: the index, if that is in range anyway.
+      if (!ready) {
+        stack.emplace_back(node, true);
+        stack.emplace_back(node->args[2], false);
+        continue;
+      }
+      Dim at = known_.at(node->args[2].get()).second;
+      known_.emplace(node.get(), std::pair(node, in_range(at, asked->dim) ? at : opaque(node)));
+      continue;
+    }
     if (inside && !ready) {
       stack.emplace_back(node, true);
       for (const ScalarRef& arg : node->args) stack.emplace_back(arg, false);

@@ -1,0 +1,183 @@
+// Groups of several operators: fused chains, at fixed and at symbolic extents.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+
+#include <relay/lower/lower.h>
+#include <relay/support/error.h>
+#include <relay/tensor_expr/evaluate.h>
+
+#include <tests/unit/lower_cases.h>
+#include <tests/unit/nest_interpreter.h>
+
+namespace relay::lower {
+namespace {
+
+using Shape = std::vector<int64_t>;
+
+struct Program {
+  const char* name;
+  const char* body;           // over %a, %b, …
+  std::vector<Shape> shapes;  // of %a, %b, …
+  int symbolic = 0;           // with %a's dimension 0 a symbol where it equals that of the others
+};
+
+const Program kPrograms[] = {
+    {"chain", "nn.relu(add(multiply(%a, %b), %a))", {{3, 70}, {3, 70}}, 1},
+    {"broadcast", "tanh(add(%a, %b))", {{4, 5, 6}, {6}}, 1},
+    {"channel bias", "nn.relu(nn.bias_add(%a, %b, axis=1))", {{2, 3, 4, 5}, {3}}, 1},
+    {"transpose", "add(transpose(%a, axes=[1, 0]), %b)", {{7, 9}, {9, 7}}, 0},
+    {"transpose inside", "transpose(exp(%a), axes=[0, 2, 1])", {{2, 7, 9}}, 1},
+    {"reshape", "reshape(nn.relu(reshape(%a, newshape=[6, -1])), newshape=[3, -1])", {{3, 8}}, 0},
+    {"reshape mixed", "add(reshape(%a, newshape=[4, 6]), %b)", {{2, 3, 4}, {4, 6}}, 0},
+    {"squeeze", "add(squeeze(sum(%a, axis=[1], keepdims=True), axis=[1]), %b)", {{5, 300}, {5}}, 0},
+    {"sum of products", "sum(multiply(%a, %b), axis=[1])", {{4, 520}, {4, 520}}, 1},
+    {"column sums", "sum(%a, axis=[0])", {{600, 5}}, 1},
+    {"full sum", "sqrt(sum(%a))", {{40, 30}}, 1},
+    {"mean and variance",
+     "(mean(%a, axis=[1]), variance(%a, mean(%a, axis=[1], keepdims=True), axis=[1]))",
+     {{3, 40}},
+     1},
+    {"softmax", "nn.softmax(%a)", {{3, 50}}, 1},
+    {"softmax of middle", "nn.softmax(%a, axis=1)", {{2, 5, 4}}, 1},
+    {"softmax of a chain", "multiply(nn.softmax(divide(%a, 8f)), 2f)", {{3, 50}}, 1},
+    {"log softmax", "nn.log_softmax(%a)", {{3, 50}}, 1},
+    {"layer norm", "nn.layer_norm(add(%a, %b), %c, %d)", {{3, 50}, {3, 50}, {50}, {50}}, 1},
+    {"l2 normalize", "nn.l2_normalize(%a, eps=1e-6, axis=[1])", {{3, 50}}, 1},
+    {"instance norm", "nn.instance_norm(%a, %b, %c)", {{2, 3, 4, 4}, {3}, {3}}, 0},
+    {"batch norm",
+     "nn.relu(nn.batch_norm(%a, %b, %c, %d, %e).0)",
+     {{2, 3, 4, 4}, {3}, {3}, {3}, {3}},
+     1},
+    {"dense", "nn.relu(nn.bias_add(nn.dense(%a, %b, units=6), %c))", {{4, 30}, {6, 30}, {6}}, 1},
+    {"dense of a slice",
+     "nn.dense(strided_slice(%a, begin=[0, 0], end=[4, 30]), %b, units=6)",
+     {{5, 31}, {6, 30}},
+     0},
+    {"conv",
+     "nn.relu(add(nn.conv2d(%a, %b, padding=[1, 1], channels=4, kernel_size=[3, 3]), %c))",
+     {{1, 3, 6, 7}, {4, 3, 3, 3}, {4, 1, 1}},
+     1},
+    {"depthwise",
+     "nn.conv2d(%a, %b, padding=[1, 1], groups=5, channels=5, kernel_size=[3, 3], strides=[2, 2])",
+     {{1, 5, 9, 9}, {5, 1, 3, 3}},
+     1},
+    {"pool",
+     "nn.max_pool2d(%a, pool_size=[3, 3], strides=[2, 2], padding=[1, 1])",
+     {{2, 3, 9, 9}},
+     1},
+    {"average pool of relu",
+     "nn.avg_pool2d(nn.relu(%a), pool_size=[2, 2], strides=[2, 2])",
+     {{2, 3, 8, 8}},
+     1},
+    {"global pool", "nn.batch_flatten(nn.global_avg_pool2d(%a))", {{2, 3, 7, 7}}, 1},
+    {"concatenate", "nn.relu(concatenate((%a, %b), axis=1))", {{2, 3, 4}, {2, 5, 4}}, 1},
+    {"concatenate of chains", "concatenate((exp(%a), nn.relu(%b)), axis=0)", {{2, 4}, {3, 4}}, 0},
+    {"split", "split(tanh(%a), indices_or_sections=2, axis=1)", {{3, 8}}, 1},
+    {"cells",
+     "{ %0 = split(%a, indices_or_sections=4, axis=1);"
+     " let %c = add(multiply(sigmoid(%0.1), %b), multiply(sigmoid(%0.0), tanh(%0.2)));"
+     " (multiply(sigmoid(%0.3), tanh(%c)), %c) }",
+     {{2, 20}, {2, 5}},
+     1},
+    {"several outputs",
+     "{ let %e = exp(%a); (%e, add(%e, %b), multiply(%e, %e)) }",
+     {{3, 20}, {3, 20}},
+     1},
+    {"pad", "nn.pad(nn.relu(%a), 0f, pad_width=[[0, 0], [1, 2]])", {{3, 5}}, 1},
+    {"cumsum", "cumsum(nn.relu(%a), axis=1)", {{3, 9}}, 1},
+    {"argmax", "argmax(multiply(%a, -1f), axis=[1])", {{4, 20}}, 1},
+    {"where", "where(greater(%a, 0f), log(%a), multiply(%a, %b))", {{3, 9}, {3, 9}}, 1},
+    {"reverse and flip", "add(reverse(%a, axis=1), %a)", {{3, 9}}, 1},
+    {"one", "add(%a, %b)", {{1, 1}, {1, 1}}, 0},
+    {"nothing", "nn.softmax(add(%a, %b))", {{0, 4}, {0, 4}}, 0},
+    {"nothing folded", "sum(%a, axis=[1])", {{3, 0}}, 0},
+};
+
+void check(const Group& group, const std::vector<NDArray>& inputs,
+           const std::function<int64_t(const TypeVar*)>& symbols) {
+  SCOPED_TRACE(group.computation.str());
+  std::vector<NDArray> wanted = te::evaluate(group.computation, inputs, symbols);
+  Lowered lowered = lower(group.computation, "k", {});
+  std::string text;
+  for (const auto& kernel : lowered.kernels) {
+    text += kernel->implementation + "\n" + kernel->str();
+  }
+  if (std::getenv("RELAY_SHOW_LOOPS") != nullptr) std::printf("%s\n", text.c_str());
+  SCOPED_TRACE(text);
+  std::vector<NDArray> found = relay::testing::interpret(lowered, inputs, symbols);
+  ASSERT_EQ(found.size(), wanted.size());
+  for (size_t k = 0; k < found.size(); ++k) {
+    ASSERT_EQ(relay::testing::array_type(found[k])->str(),
+              relay::testing::array_type(wanted[k])->str());
+    for (int64_t i = 0; i < found[k].size(); ++i) {
+      double a = found[k].element_as_double(i), b = wanted[k].element_as_double(i);
+      ASSERT_TRUE(std::isnan(b) ? std::isnan(a)
+                                : a == b || std::abs(a - b) <= 1e-4 * std::max(1.0, std::abs(b)))
+          << a << " instead of " << b << " at " << i << " of result " << k;
+    }
+  }
+}
+
+class LowerFused : public ::testing::TestWithParam<Program> {};
+
+std::string header(const Program& program) {
+  std::string text = "def @main(";
+  for (size_t k = 0; k < program.shapes.size(); ++k) {
+    text += (k > 0 ? ", %" : "%") + std::string(1, static_cast<char>('a' + k)) + ": Tensor[(";
+    for (size_t d = 0; d < program.shapes[k].size(); ++d) {
+      text += (d > 0 ? ", " : "") + std::to_string(program.shapes[k][d]);
+    }
+    text += "), float32]";
+  }
+  return text + ") { " + program.body + " }";
+}
+
+TEST_P(LowerFused, Agrees) {
+  const Program& program = GetParam();
+  std::vector<NDArray> inputs;
+  std::vector<TypeRef> types;
+  for (size_t k = 0; k < program.shapes.size(); ++k) {
+    inputs.push_back(relay::testing::random_array(program.shapes[k], kFloat32,
+                                                  static_cast<uint32_t>(17 * k + 3)));
+    types.push_back(relay::testing::array_type(inputs.back()));
+  }
+  FunctionRef function = relay::testing::main_function(header(program), types);
+  check(compose(*function, types), inputs, {});
+  if (program.symbolic == 0) return;
+  // Dimension 0 of %a as a symbol, with several values.
+  int64_t first = program.shapes[0][0];
+  TypeVarRef n = TypeVar::make("n", Kind::kShapeVar);
+  std::vector<TypeRef> open;
+  for (const Shape& shape : program.shapes) {
+    std::vector<Dim> dims(shape.begin(), shape.end());
+    bool together = shape.size() == program.shapes[0].size() && shape[0] == first;
+    if (together) dims[0] = Dim::symbol(n.get());
+    open.push_back(TensorType::make(dims, kFloat32));
+  }
+  Group group = compose(*function, open);
+  for (int64_t extent : {first, int64_t{0}, int64_t{1}, first + 2}) {
+    SCOPED_TRACE("n = " + std::to_string(extent));
+    std::vector<NDArray> arrays;
+    for (size_t k = 0; k < inputs.size(); ++k) {
+      Shape shape = program.shapes[k];
+      if (open[k] != types[k]) shape[0] = extent;
+      arrays.push_back(relay::testing::random_array(shape, kFloat32, static_cast<uint32_t>(k + 5)));
+    }
+    if (extent == 0 && std::string(program.name) == "full sum") continue;
+    check(group, arrays, [&](const TypeVar*) { return extent; });
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, LowerFused, ::testing::ValuesIn(kPrograms),
+                         [](const auto& info) {
+                           std::string name = info.param.name;
+                           for (char& c : name) {
+                             if (c == ' ') c = '_';
+                           }
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace relay::lower
