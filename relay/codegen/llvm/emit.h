@@ -65,6 +65,7 @@ class KernelFrame {
   llvm::Value* thread();               // i64
   llvm::Value* num_threads();          // i64
   llvm::Value* detail();               // ptr to two i64
+  llvm::Value* functions();            // KernelArgs::functions, for math.h
   llvm::Value* dim(Dim term);          // i64; a division by zero in a term gives 0
   llvm::Value* buffer(int32_t index);  // base address; scratch buffers have theirs too
   llvm::Value* extent(int32_t buffer, size_t dimension) {
@@ -86,9 +87,6 @@ class KernelFrame {
   llvm::Instruction* annotate(llvm::Instruction* access, int32_t buffer);
   /// The same for memory reserved by `scratch()`: `region` numbers it from 0.
   llvm::Instruction* annotate_scratch(llvm::Instruction* access, int32_t region);
-
-  /// Calls function `fn` of the runtime's table on doubles: no side effects.
-  llvm::Value* call_runtime(KernelFunction fn, std::span<llvm::Value* const> doubles);
 
   /// Code of a message, new or the same as before.
   int32_t message_code(std::string_view message);
@@ -113,7 +111,8 @@ class KernelFrame {
  private:
   llvm::Value* emit_dim(Dim term);
   llvm::Value* emit_dim_op(DimOp op, llvm::Value* lhs, llvm::Value* rhs);
-  llvm::MDNode* scope_of(uint64_t key);
+  llvm::Value* load_arg(size_t offset, llvm::Type* type, const char* name);
+  void finish_annotations();
   /// Runs `write` with the builder at the end of the entry block.
   llvm::Value* in_entry(const std::function<llvm::Value*()>& write);
 
@@ -129,8 +128,6 @@ class KernelFrame {
   llvm::Value* scratch_base_ = nullptr;
   llvm::Value* functions_ = nullptr;
   Dim scratch_bytes_ = 0;
-  llvm::MDNode* domain_ = nullptr;
-  std::vector<std::pair<uint64_t, llvm::MDNode*>> scopes_;
   struct Access {
     llvm::Instruction* instruction;
     uint64_t key;
@@ -140,7 +137,8 @@ class KernelFrame {
 
 /// Writes a contraction into the frame's function (contraction*.cpp): register tiles over packed
 /// panels.
-void emit_contraction(const lower::Contraction& contraction, KernelFrame& frame);
+__attribute__((weak)) void emit_contraction(const lower::Contraction& contraction,
+                                            KernelFrame& frame);
 /// Writes a nest (nest*.cpp).
 void emit_nest(const lower::Nest& nest, KernelFrame& frame);
 

@@ -6,7 +6,8 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <functional>
+#include <span>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -52,9 +53,13 @@ using Dependences = std::vector<uint32_t>;
 ///   llvm::Value* v = emitter.emit_wide(node);
 class ScalarEmitter {
  public:
-  /// `roots`: all expressions that will be emitted (they are analysed together).
-  ScalarEmitter(KernelFrame& frame, std::span<const te::ScalarRef> roots);
-  ~ScalarEmitter();
+  /// Registers that are nothing but names of expressions which nothing can change.
+  using Aliases = std::unordered_map<uint32_t, te::ScalarRef>;
+  /// `roots`: all expressions that will be emitted (they are analysed together), results of custom
+  /// combiners among them.
+  ScalarEmitter(KernelFrame& frame, std::span<const te::ScalarRef> roots, Aliases aliases = {});
+  ScalarEmitter(const ScalarEmitter&) = delete;
+  ScalarEmitter& operator=(const ScalarEmitter&) = delete;
 
   enum class RegionKind : uint8_t {
     kPlain,        // straight-line code: unrolled copies, blocks
@@ -92,13 +97,13 @@ class ScalarEmitter {
   void bind_var(uint32_t var, LaneValue value);
   /// A register in memory: scalar, or a vector of the current lanes.
   void bind_slot(uint32_t var, llvm::AllocaInst* slot);
-  llvm::AllocaInst* slot(uint32_t var) const;
+  llvm::AllocaInst* slot(uint32_t var) const;  // null if it has none
   /// Something changed: values computed from it are forgotten, everywhere.
   void invalidate(const Dependences& changed);
 
   /// The node's value for the active lanes, in whatever form it has.
-  LaneValue emit(const te::ScalarRef& node) { return emit(node.get()); }
   LaneValue emit(const te::ScalarNode* node);
+  LaneValue emit(const te::ScalarRef& node) { return emit(node.get()); }
   /// As one value for all lanes; the node must not vary.
   llvm::Value* emit_uniform(const te::ScalarRef& node);
   /// As a vector of lanes() lanes; a scalar if there is one lane.
@@ -108,12 +113,19 @@ class ScalarEmitter {
   /// buffer[indices] = value, in active lanes; overlapping lanes: the last one stays.
   void store(int32_t buffer, std::span<const te::ScalarRef> indices, LaneValue value);
   void store(int32_t buffer, std::span<const te::ScalarRef> indices, const te::ScalarRef& value);
-  /// lhs ⊕ rhs, elementwise; values are in registers, all of them uniform or `lanes` wide.
-  std::vector<llvm::Value*> combine(const te::Combiner& combiner, DType dtype,
+  /// lhs ⊕ rhs, elementwise; all values as wide as the first.
+  std::vector<llvm::Value*> combine(const te::Combiner& combiner, std::span<const DType> dtypes,
                                     std::span<llvm::Value* const> lhs,
                                     std::span<llvm::Value* const> rhs);
   /// The combiner's identity as scalars.
   std::vector<llvm::Value*> identity(const te::Combiner& combiner, std::span<const DType> dtypes);
+  /// Joins the lanes of vectors to scalars, always in the same order.
+  std::vector<llvm::Value*> join_lanes(const te::Combiner& combiner, std::span<const DType> dtypes,
+                                       std::vector<llvm::Value*> vectors);
+  /// Whether any lane of a mask (i1 or vector of i1) is set: i1.
+  llvm::Value* any(llvm::Value* mask);
+  /// Both; null is "all lanes".
+  llvm::Value* and_mask(llvm::Value* mask, llvm::Value* condition);
   /// Fails in active lanes where the condition is false.
   void check(const LaneValue& condition, std::string_view message);
 
@@ -123,17 +135,20 @@ class ScalarEmitter {
   /// The value of a constant node.
   llvm::Constant* constant(const te::ScalarNode& node);
 
-  const Dependences& dependences(const te::ScalarNode* node) const;
+  const Dependences& dependences(const te::ScalarNode* node) const { return facts(node).depends; }
+  /// Whether a masked load or store of such elements is one instruction.
+  static bool has_masked_access(const Target& target, size_t element_bytes);
   KernelFrame& frame() { return frame_; }
 
  private:
   struct Facts {
     Dependences depends;
     bool unsafe = false;  // may fault or fail where it is not wanted
+    bool lazy = false;    // something below is evaluated under a condition
     uint32_t cost = 0;    // of computing it with everything below, saturating
   };
   struct Region {
-    RegionKind kind;
+    RegionKind kind = RegionKind::kPlain;
     Dependences binds;
     unsigned lanes = 1;
     llvm::Value* mask = nullptr;
@@ -144,37 +159,50 @@ class ScalarEmitter {
     std::unordered_map<uint32_t, LaneValue> bound;  // axes; registers with te::kVarFlag
     std::unordered_map<uint32_t, llvm::AllocaInst*> slots;
   };
+  using NodeSet = std::unordered_set<const te::ScalarNode*>;
 
   // scalar_emitter.cpp
-  void analyse(std::span<const te::ScalarRef> roots);
   const Facts& facts(const te::ScalarNode* node) const;
+  const te::ScalarNode* alias_of(const te::ScalarNode* var) const;
+  bool is_leaf(const te::ScalarNode* node) const;
+  LaneValue leaf(const te::ScalarNode* node);
   LaneValue find(const te::ScalarNode* node, size_t region) const;
-  LaneValue lookup_bound(uint32_t key) const;
-  size_t home_of(const te::ScalarNode* node, size_t region) const;
-  LaneValue emit_at(const te::ScalarNode* node, size_t region);
-  LaneValue emit_node(const te::ScalarNode* node);
-  LaneValue arg(const te::ScalarNode* node, size_t k);
-  std::vector<const te::ScalarNode*> operands_first(const te::ScalarNode* node);
-  LaneValue emit_arm(const te::ScalarNode* node);
+  LaneValue value_of(const te::ScalarNode* node);
+  LaneValue arg(const te::ScalarNode* node, size_t k) { return value_of(node->args[k].get()); }
+  size_t home_of(const Dependences& depends, bool unsafe, size_t region) const;
+  /// Writes in an outer region: inline, or in front of the loop that it belongs to.
+  LaneValue write_at(size_t home, const std::function<LaneValue()>& write);
+  LaneValue write(const te::ScalarNode* node);
+
+  // operands.cpp: what is computed before a node, and what only under a condition
+  bool is_lazy(const te::ScalarNode* node) const;
+  std::span<const te::ScalarRef> certain_args(const te::ScalarNode* node) const;
+  std::span<const te::ScalarRef> lazy_args(const te::ScalarNode* node) const;
+  NodeSet certain_below(const te::ScalarNode* root) const;
+  std::vector<const te::ScalarNode*> operands(const te::ScalarNode* node, size_t region,
+                                              const NodeSet& certain) const;
 
   // conditional.cpp
-  LaneValue emit_select(const te::ScalarNode* node);
-  LaneValue emit_fail(const te::ScalarNode* node);
-  LaneValue blend(llvm::Value* condition, LaneValue a, LaneValue b, DType dtype);
-  llvm::Value* any(llvm::Value* mask);
-  llvm::Value* and_mask(llvm::Value* mask, llvm::Value* condition);
+  LaneValue write_select(const te::ScalarNode* node);
+  LaneValue write_fail(const te::ScalarNode* node);
+  LaneValue blend(LaneValue condition, LaneValue a, LaneValue b);
+  LaneValue merge(LaneValue a, llvm::BasicBlock* from_a, LaneValue b, llvm::BasicBlock* from_b);
+  /// The value under one more condition, zero where no active lane takes it.
+  llvm::Value* masked_arm(const te::ScalarNode* node, llvm::Value* taken);
 
   // memory.cpp
-  LaneValue emit_load(const te::ScalarNode* node);
+  LaneValue write_load(const te::ScalarNode* node);
 
-  // arithmetic.cpp, integers.cpp, convert.cpp: on values of equal shape
-  LaneValue emit_unary(const te::ScalarNode* node);
-  LaneValue emit_binary(const te::ScalarNode* node);
-  LaneValue emit_cast(const te::ScalarNode* node);
-  LaneValue emit_index_binary(te::BinaryOp op, LaneValue a, LaneValue b);
-  llvm::Value* unary_op(te::UnaryOp op, DType dtype, llvm::Value* x);
+  // arithmetic.cpp, divide.cpp, convert.cpp
+  LaneValue write_unary(const te::ScalarNode* node);
+  LaneValue write_binary(const te::ScalarNode* node);
+  LaneValue write_divide(const te::ScalarNode* node);
+  LaneValue checked_divisor(const te::ScalarNode* divisor);
+  LaneValue write_cast(const te::ScalarNode* node);
+  LaneValue write_bitcast(const te::ScalarNode* node);
+  LaneValue linear_compare(te::BinaryOp op, LaneValue x, LaneValue y);
   llvm::Value* binary_op(te::BinaryOp op, DType dtype, llvm::Value* x, llvm::Value* y);
-  LaneValue emit_divide(const te::ScalarNode* node);
+  llvm::Value* round_narrow(llvm::Value* value, DType dtype);
 
   friend class MemoryAccess;
 
@@ -182,8 +210,9 @@ class ScalarEmitter {
   llvm::IRBuilder<>& b;
   std::vector<Region> regions_;
   std::unordered_map<const te::ScalarNode*, Facts> facts_;
-  std::vector<te::ScalarRef> kept_;  // roots, so that nodes stay alive
-  uint64_t budget_ = 0;
+  std::unordered_map<uint32_t, te::ScalarRef> aliases_;
+  std::vector<te::ScalarRef> roots_;  // so that nodes stay alive
+  uint64_t written_ = 0;
 };
 
 }  // namespace relay::codegen

@@ -1,0 +1,365 @@
+#include <relay/codegen/llvm/emit.h>
+
+#include <algorithm>
+#include <cstddef>
+
+#include <llvm/IR/MDBuilder.h>
+
+#include <relay/support/error.h>
+
+namespace relay::codegen {
+
+llvm::Type* register_type(llvm::LLVMContext& context, DType dtype) {
+  if (dtype.is_float()) {
+    return dtype.bits == 64 ? llvm::Type::getDoubleTy(context) : llvm::Type::getFloatTy(context);
+  }
+  return llvm::Type::getIntNTy(context, dtype.bits);
+}
+
+llvm::Type* memory_type(llvm::LLVMContext& context, DType dtype) {
+  if (dtype.is_bool()) return llvm::Type::getInt8Ty(context);
+  if (dtype.is_float() && dtype.bits == 16) return llvm::Type::getInt16Ty(context);
+  return register_type(context, dtype);
+}
+
+llvm::Type* widen_type(llvm::Type* type, unsigned lanes) {
+  return lanes == 1 ? type : llvm::FixedVectorType::get(type, lanes);
+}
+
+namespace {
+
+/// Scratch pieces begin at multiples of this.
+constexpr int64_t kScratchAlignment = 64;
+constexpr uint64_t kScratchKey = uint64_t{1} << 32;
+
+Dim buffer_bytes(const lower::Buffer& buffer) {
+  return product(buffer.dims) * Dim(static_cast<int64_t>(buffer.dtype.size()));
+}
+
+}  // namespace
+
+KernelFrame::KernelFrame(const lower::Kernel& kernel, llvm::Module& in_module, const Target& on)
+    : target(on),
+      module(in_module),
+      context(in_module.getContext()),
+      b(in_module.getContext()),
+      buffers(std::visit(
+          [](const auto& body) -> std::span<const lower::Buffer> { return body.buffers; },
+          kernel.body)),
+      kernel_(kernel) {
+  llvm::Type* pointer = llvm::PointerType::getUnqual(context);
+  auto* type = llvm::FunctionType::get(b.getInt32Ty(), {pointer}, false);
+  function = llvm::Function::Create(type, llvm::Function::ExternalLinkage, "kernel", &module);
+  function->addFnAttr(llvm::Attribute::NoUnwind);
+  function->addParamAttr(0, llvm::Attribute::NoAlias);
+  function->addParamAttr(0, llvm::Attribute::NonNull);
+  function->addParamAttr(
+      0, llvm::Attribute::get(context, llvm::Attribute::Dereferenceable, sizeof(KernelArgs)));
+  entry_ = llvm::BasicBlock::Create(context, "entry", function);
+  llvm::BasicBlock* body = llvm::BasicBlock::Create(context, "body", function);
+  b.SetInsertPoint(entry_);
+  b.CreateBr(body);
+  b.SetInsertPoint(body);
+  bases_.resize(buffers.size());
+}
+
+llvm::Value* KernelFrame::in_entry(const std::function<llvm::Value*()>& write) {
+  llvm::IRBuilderBase::InsertPointGuard guard(b);
+  b.SetInsertPoint(entry_->getTerminator());
+  return write();
+}
+
+llvm::Value* KernelFrame::load_arg(size_t offset, llvm::Type* type, const char* name) {
+  return in_entry([&]() -> llvm::Value* {
+    llvm::Value* at = b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), args(), offset);
+    llvm::LoadInst* load = b.CreateLoad(type, at, name);
+    load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context, {}));
+    return load;
+  });
+}
+
+llvm::Value* KernelFrame::thread() {
+  if (thread_ == nullptr) {
+    llvm::Value* narrow = load_arg(offsetof(KernelArgs, thread), b.getInt32Ty(), "thread");
+    thread_ = in_entry([&] { return b.CreateSExt(narrow, i64()); });
+  }
+  return thread_;
+}
+
+llvm::Value* KernelFrame::num_threads() {
+  if (num_threads_ == nullptr) {
+    llvm::Value* narrow =
+        load_arg(offsetof(KernelArgs, num_threads), b.getInt32Ty(), "num_threads");
+    num_threads_ = in_entry([&] { return b.CreateSExt(narrow, i64()); });
+  }
+  return num_threads_;
+}
+
+llvm::Value* KernelFrame::detail() {
+  if (detail_ == nullptr) {
+    detail_ = load_arg(offsetof(KernelArgs, detail), b.getPtrTy(), "detail");
+  }
+  return detail_;
+}
+
+llvm::Value* KernelFrame::functions() {
+  if (functions_ == nullptr) {
+    functions_ = load_arg(offsetof(KernelArgs, functions), b.getPtrTy(), "functions");
+  }
+  return functions_;
+}
+
+llvm::Value* KernelFrame::dim(Dim term) {
+  if (term.is_int()) return int64(term.as_int());
+  if (auto found = dims_.find(term); found != dims_.end()) return found->second;
+  llvm::Value* value = emit_dim(term);
+  dims_.emplace(term, value);
+  return value;
+}
+
+llvm::Value* KernelFrame::emit_dim(Dim term) {
+  RELAY_CHECK(term.is_term(), "dimension " + term.str() + " in a kernel");
+  auto argument = std::find(kernel_.dim_args.begin(), kernel_.dim_args.end(), term);
+  if (argument != kernel_.dim_args.end()) {
+    llvm::Value* dims = load_arg(offsetof(KernelArgs, dims), b.getPtrTy(), "dims");
+    auto position = static_cast<uint64_t>(argument - kernel_.dim_args.begin());
+    return in_entry([&]() -> llvm::Value* {
+      llvm::LoadInst* load =
+          b.CreateLoad(i64(), b.CreateConstInBoundsGEP1_64(i64(), dims, position), term.str());
+      load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context, {}));
+      return load;
+    });
+  }
+  const DimTerm& t = term.term();
+  switch (t.op) {
+    case DimOp::kSymbol:
+    case DimOp::kValue:
+      RELAY_UNREACHABLE("dimension " + term.str() + " is no argument of the kernel");
+    case DimOp::kLinear: {
+      llvm::Value* sum = int64(t.constant);
+      for (const DimTerm::Part& part : t.parts) {
+        llvm::Value* atom = dim(part.atom);
+        sum =
+            in_entry([&] { return b.CreateAdd(sum, b.CreateMul(atom, int64(part.coefficient))); });
+      }
+      return sum;
+    }
+    default: {
+      llvm::Value* lhs = dim(t.lhs);
+      llvm::Value* rhs = dim(t.rhs);
+      return in_entry([&] { return emit_dim_op(t.op, lhs, rhs); });
+    }
+  }
+}
+
+llvm::Value* KernelFrame::emit_dim_op(DimOp op, llvm::Value* lhs, llvm::Value* rhs) {
+  switch (op) {
+    case DimOp::kMul:
+      return b.CreateMul(lhs, rhs);
+    case DimOp::kMin:
+      return b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, lhs, rhs);
+    case DimOp::kMax:
+      return b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, lhs, rhs);
+    case DimOp::kBroadcast:
+      return b.CreateSelect(b.CreateICmpEQ(lhs, int64(1)), rhs, lhs);
+    case DimOp::kFloorDiv:
+    case DimOp::kFloorMod:
+    case DimOp::kCeilDiv: {
+      // Divisors are positive; what is not must only not trap.
+      llvm::Value* safe = b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, rhs, int64(1));
+      llvm::Value* quotient = b.CreateSDiv(lhs, safe);
+      llvm::Value* rest = b.CreateSub(lhs, b.CreateMul(quotient, safe));
+      llvm::Value* zero = int64(0);
+      if (op == DimOp::kFloorMod) {
+        return b.CreateSelect(b.CreateICmpSLT(rest, zero), b.CreateAdd(rest, safe), rest);
+      }
+      if (op == DimOp::kFloorDiv) {
+        return b.CreateSub(quotient, b.CreateZExt(b.CreateICmpSLT(rest, zero), i64()));
+      }
+      return b.CreateAdd(quotient, b.CreateZExt(b.CreateICmpSGT(rest, zero), i64()));
+    }
+    default:
+      RELAY_UNREACHABLE("operation of a dimension term");
+  }
+}
+
+llvm::Value* KernelFrame::buffer(int32_t index) {
+  auto at = static_cast<size_t>(index);
+  if (bases_[at] != nullptr) return bases_[at];
+  const lower::Buffer& buffer = buffers[at];
+  if (buffer.role == lower::Buffer::Role::kScratch) {
+    bases_[at] = scratch(buffer_bytes(buffer));
+    return bases_[at];
+  }
+  // Scratch buffers take no place in the list of arguments.
+  uint64_t position = 0;
+  for (size_t k = 0; k < at; ++k) position += buffers[k].role != lower::Buffer::Role::kScratch;
+  llvm::Value* list = load_arg(offsetof(KernelArgs, buffers), b.getPtrTy(), "buffers");
+  bases_[at] = in_entry([&]() -> llvm::Value* {
+    llvm::LoadInst* load =
+        b.CreateLoad(b.getPtrTy(), b.CreateConstInBoundsGEP1_64(b.getPtrTy(), list, position),
+                     "buffer" + std::to_string(index));
+    load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context, {}));
+    load->setMetadata(
+        llvm::LLVMContext::MD_align,
+        llvm::MDNode::get(context, llvm::ConstantAsMetadata::get(b.getInt64(kScratchAlignment))));
+    return load;
+  });
+  return bases_[at];
+}
+
+llvm::Value* KernelFrame::stride(int32_t index, size_t dimension) {
+  const std::vector<Dim>& dims = buffers[static_cast<size_t>(index)].dims;
+  return dim(product(std::span<const Dim>(dims).subspan(dimension + 1)));
+}
+
+llvm::Value* KernelFrame::scratch(Dim bytes) {
+  if (scratch_base_ == nullptr) {
+    scratch_base_ = load_arg(offsetof(KernelArgs, scratch), b.getPtrTy(), "scratch");
+  }
+  llvm::Value* offset = dim(scratch_bytes_);
+  scratch_bytes_ = scratch_bytes_ + ceil_div(bytes, kScratchAlignment) * Dim(kScratchAlignment);
+  return in_entry([&] { return b.CreateInBoundsGEP(b.getInt8Ty(), scratch_base_, offset); });
+}
+
+llvm::AllocaInst* KernelFrame::alloca_register(llvm::Type* type, const char* name) {
+  llvm::IRBuilderBase::InsertPointGuard guard(b);
+  b.SetInsertPoint(entry_, entry_->begin());
+  return b.CreateAlloca(type, nullptr, name);
+}
+
+llvm::Instruction* KernelFrame::annotate(llvm::Instruction* access, int32_t buffer) {
+  accesses_.push_back({access, static_cast<uint64_t>(buffer)});
+  return access;
+}
+
+llvm::Instruction* KernelFrame::annotate_scratch(llvm::Instruction* access, int32_t region) {
+  accesses_.push_back({access, kScratchKey | static_cast<uint64_t>(region)});
+  return access;
+}
+
+void KernelFrame::finish_annotations() {
+  std::vector<uint64_t> keys;
+  for (const Access& access : accesses_) keys.push_back(access.key);
+  std::sort(keys.begin(), keys.end());
+  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+  // Pairwise lists grow with the square; nobody needs them for so many buffers.
+  if (keys.size() < 2 || keys.size() > 64) return;
+  llvm::MDBuilder md(context);
+  llvm::MDNode* domain = md.createAnonymousAliasScopeDomain("kernel");
+  std::vector<llvm::Metadata*> scopes;
+  for (size_t k = 0; k < keys.size(); ++k) {
+    scopes.push_back(md.createAnonymousAliasScope(domain, "memory"));
+  }
+  for (const Access& access : accesses_) {
+    auto own =
+        static_cast<size_t>(std::lower_bound(keys.begin(), keys.end(), access.key) - keys.begin());
+    std::vector<llvm::Metadata*> others = scopes;
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(own));
+    access.instruction->setMetadata(llvm::LLVMContext::MD_alias_scope,
+                                    llvm::MDNode::get(context, {scopes[own]}));
+    access.instruction->setMetadata(llvm::LLVMContext::MD_noalias,
+                                    llvm::MDNode::get(context, others));
+  }
+}
+
+int32_t KernelFrame::message_code(std::string_view message) {
+  auto found = std::find(messages_.begin(), messages_.end(), message);
+  if (found == messages_.end()) found = messages_.insert(found, std::string(message));
+  return static_cast<int32_t>(found - messages_.begin()) + 1;
+}
+
+void KernelFrame::record_failure(std::string_view message, llvm::Value* index,
+                                 llvm::Value* extent) {
+  if (code_ == nullptr) {
+    code_ = alloca_register(b.getInt32Ty(), "code");
+    in_entry(
+        [&]() -> llvm::Value* { return b.CreateStore(b.getInt32(0), code_, /*isVolatile=*/true); });
+  }
+  // Volatile, so that the code stays in memory and takes no register in loops that do not fail.
+  llvm::Value* before = b.CreateLoad(b.getInt32Ty(), code_, /*isVolatile=*/true);
+  llvm::BasicBlock* first = new_block("first_failure");
+  llvm::BasicBlock* after = new_block("failed");
+  b.CreateCondBr(b.CreateICmpEQ(before, b.getInt32(0)), first, after);
+  b.SetInsertPoint(first);
+  b.CreateStore(b.getInt32(static_cast<uint32_t>(message_code(message))), code_,
+                /*isVolatile=*/true);
+  if (index != nullptr) {
+    b.CreateStore(index, detail());
+    b.CreateStore(extent, b.CreateConstInBoundsGEP1_64(i64(), detail(), 1));
+  }
+  b.CreateBr(after);
+  b.SetInsertPoint(after);
+}
+
+llvm::BasicBlock* KernelFrame::new_block(const char* name) {
+  return llvm::BasicBlock::Create(context, name, function);
+}
+
+void KernelFrame::emit_if(llvm::Value* condition, const std::function<void()>& then,
+                          bool unlikely) {
+  if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(condition)) {
+    if (known->isOne()) then();
+    return;
+  }
+  llvm::BasicBlock* yes = new_block("then");
+  llvm::BasicBlock* after = new_block("after");
+  llvm::BranchInst* branch = b.CreateCondBr(condition, yes, after);
+  if (unlikely) {
+    branch->setMetadata(llvm::LLVMContext::MD_prof,
+                        llvm::MDBuilder(context).createBranchWeights(1, 100000));
+  }
+  b.SetInsertPoint(yes);
+  then();
+  b.CreateBr(after);
+  b.SetInsertPoint(after);
+}
+
+void KernelFrame::emit_loop(llvm::Value* begin, llvm::Value* end, llvm::Value* step,
+                            const std::function<void(llvm::Value* i)>& body) {
+  emit_if(b.CreateICmpSLT(begin, end), [&] {
+    llvm::AllocaInst* counter = alloca_register(i64(), "counter");
+    b.CreateStore(begin, counter);
+    llvm::BasicBlock* header = new_block("loop");
+    llvm::BasicBlock* after = new_block("loop_end");
+    b.CreateBr(header);
+    b.SetInsertPoint(header);
+    llvm::Value* i = b.CreateLoad(i64(), counter);
+    body(i);
+    llvm::Value* next = b.CreateNSWAdd(i, step);
+    b.CreateStore(next, counter);
+    b.CreateCondBr(b.CreateICmpSLT(next, end), header, after);
+    b.SetInsertPoint(after);
+  });
+}
+
+std::pair<llvm::Value*, llvm::Value*> KernelFrame::worker_share(llvm::Value* n) {
+  parallel = true;
+  llvm::Value* t = thread();
+  llvm::Value* count = num_threads();
+  llvm::Value* first = b.CreateSDiv(b.CreateMul(n, t), count);
+  llvm::Value* end = b.CreateSDiv(b.CreateMul(n, b.CreateAdd(t, int64(1))), count);
+  return {first, end};
+}
+
+EmittedKernel KernelFrame::finish() {
+  if (code_ == nullptr) {
+    b.CreateRet(b.getInt32(0));
+  } else {
+    b.CreateRet(b.CreateLoad(b.getInt32Ty(), code_, /*isVolatile=*/true));
+  }
+  finish_annotations();
+  return {function->getName().str(), std::move(messages_), scratch_bytes_, parallel};
+}
+
+EmittedKernel emit_kernel(const lower::Kernel& kernel, llvm::Module& module, const Target& target) {
+  KernelFrame frame(kernel, module, target);
+  if (const auto* nest = std::get_if<lower::Nest>(&kernel.body)) {
+    emit_nest(*nest, frame);
+  } else {
+    emit_contraction(std::get<lower::Contraction>(kernel.body), frame);
+  }
+  return frame.finish();
+}
+
+}  // namespace relay::codegen

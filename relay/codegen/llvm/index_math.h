@@ -1,0 +1,54 @@
+// Integer arithmetic of indices, with what is known to be 0 or 1 left out.
+#pragma once
+
+#include <optional>
+
+#include <relay/codegen/llvm/scalar_emitter.h>
+
+namespace relay::codegen {
+
+std::optional<int64_t> constant_of(const llvm::Value* value);
+inline bool is_constant(const llvm::Value* value, int64_t expected) {
+  return constant_of(value) == expected;
+}
+
+/// On int64 values that are uniform or linear.
+class IndexMath {
+ public:
+  explicit IndexMath(KernelFrame& frame) : b(frame.b) {}
+  llvm::Value* add(llvm::Value* x, llvm::Value* y);
+  llvm::Value* subtract(llvm::Value* x, llvm::Value* y);
+  llvm::Value* multiply(llvm::Value* x, llvm::Value* y);
+  LaneValue add(LaneValue x, LaneValue y);
+  LaneValue subtract(LaneValue x, LaneValue y);
+  LaneValue scale(LaneValue x, llvm::Value* factor);
+  /// Uniform if the step is 0.
+  LaneValue linear(llvm::Value* base, llvm::Value* step);
+
+ private:
+  llvm::IRBuilder<>& b;
+};
+
+/// The numbers 0, 1, … of lanes in integers as wide as a vector register has room for.
+class LaneNumbers {
+ public:
+  LaneNumbers(KernelFrame& frame, unsigned lanes);
+  llvm::Value* lanes() const;
+  /// An i64 brought into [low, lanes], narrow.
+  llvm::Value* clamp(llvm::Value* value, int64_t low) const;
+  llvm::Value* splat(llvm::Value* narrow) const;
+  /// Lanes l with begin <= l < end (i64 each, anything).
+  llvm::Value* between(llvm::Value* begin, llvm::Value* end) const;
+  llvm::Value* below(llvm::Value* end) const;
+
+ private:
+  llvm::IRBuilder<>& b;
+  unsigned count_;
+  llvm::IntegerType* type_;
+};
+
+/// x to the power of y, wrapping; a negative exponent gives the truncated quotient.
+llvm::Value* integer_pow(KernelFrame& frame, ScalarEmitter& emitter, bool is_signed, llvm::Value* x,
+                         llvm::Value* y);
+
+}  // namespace relay::codegen

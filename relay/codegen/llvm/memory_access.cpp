@@ -1,0 +1,194 @@
+#include <relay/codegen/llvm/memory_access.h>
+
+#include <numeric>
+
+#include <relay/support/error.h>
+
+namespace relay::codegen {
+
+bool ScalarEmitter::has_masked_access(const Target& target, size_t element_bytes) {
+  switch (target.isa) {
+    case Target::Isa::kBaseline:
+      return false;
+    case Target::Isa::kAvx2:
+      return element_bytes >= 4;
+    case Target::Isa::kAvx512:
+      return true;
+  }
+  return false;
+}
+
+MemoryAccess::MemoryAccess(ScalarEmitter& emitter, int32_t buffer)
+    : emitter_(emitter),
+      frame_(emitter.frame()),
+      b(emitter.frame().b),
+      buffer_(buffer),
+      dtype_(frame_.buffers[static_cast<size_t>(buffer)].dtype),
+      element_(memory_type(frame_.context, dtype_)),
+      vector_(widen_type(element_, emitter.lanes())),
+      align_(dtype_.size()),
+      lanes_(emitter.lanes()) {}
+
+/// `always`: the offset is inside of the buffer.
+llvm::Value* MemoryAccess::address(llvm::Value* offset, bool always) {
+  llvm::Value* base = frame_.buffer(buffer_);
+  if (is_constant(offset, 0)) return base;
+  return always ? b.CreateInBoundsGEP(element_, base, offset) : b.CreateGEP(element_, base, offset);
+}
+
+LaneValue MemoryAccess::load(const LaneValue& offset, llvm::Value* uniform_valid,
+                             llvm::Value* lane_valid, llvm::Value* fill) {
+  if (fill == nullptr) {
+    fill = llvm::Constant::getNullValue(register_type(frame_.context, dtype_));
+  }
+  if (offset.is_uniform() && lane_valid == nullptr) {
+    llvm::Value* from = address(offset.base, uniform_valid == nullptr);
+    if (uniform_valid != nullptr) {
+      from = b.CreateSelect(uniform_valid, from, frame_.dummy_address());
+    }
+    llvm::LoadInst* load = b.CreateAlignedLoad(element_, from, align_);
+    if (uniform_valid == nullptr) note(load);
+    llvm::Value* value = emitter_.from_memory(load, dtype_);
+    if (uniform_valid != nullptr) value = b.CreateSelect(uniform_valid, value, fill);
+    return LaneValue::uniform(value);
+  }
+  llvm::Value* valid = lane_valid;
+  if (uniform_valid != nullptr) {
+    valid = emitter_.and_mask(valid, b.CreateVectorSplat(lanes_, uniform_valid));
+  }
+  llvm::Value* mask = emitter_.and_mask(emitter_.mask(), valid);
+  llvm::Value* value = nullptr;
+  std::optional<int64_t> step = offset.is_linear() ? constant_of(offset.step) : std::nullopt;
+  if (step == 1) {
+    value = contiguous(offset.base, mask, valid == nullptr ? nullptr : fill);
+  } else if (mask == nullptr && step == -1) {
+    llvm::Value* first = b.CreateAdd(offset.base, frame_.int64(1 - int64_t{lanes_}));
+    value = b.CreateVectorReverse(contiguous(first, nullptr, nullptr));
+  } else if (mask == nullptr && step && *step >= 2 && *step <= 4 && *step <= lanes_) {
+    value = strided(offset.base, static_cast<unsigned>(*step));
+  } else {
+    value = gather(offset, mask, valid == nullptr ? nullptr : fill);
+  }
+  return LaneValue::vector(value);
+}
+
+/// In register form.
+llvm::Value* MemoryAccess::contiguous(llvm::Value* base, llvm::Value* mask, llvm::Value* fill) {
+  llvm::Value* from = address(base, mask == nullptr);
+  if (mask == nullptr) {
+    return emitter_.from_memory(note(b.CreateAlignedLoad(vector_, from, align_)), dtype_);
+  }
+  if (ScalarEmitter::has_masked_access(frame_.target, dtype_.size())) {
+    return masked(from, mask, fill);
+  }
+  return gather(LaneValue::linear(base, frame_.int64(1)), mask, fill);
+}
+
+llvm::Value* MemoryAccess::masked(llvm::Value* from, llvm::Value* mask, llvm::Value* fill) {
+  bool same_form = register_type(frame_.context, dtype_) == element_;
+  llvm::Value* otherwise = llvm::Constant::getNullValue(vector_);
+  if (fill != nullptr && same_form) otherwise = b.CreateVectorSplat(lanes_, fill);
+  llvm::Value* value = emitter_.from_memory(
+      note(b.CreateMaskedLoad(vector_, from, align_, mask, otherwise)), dtype_);
+  if (fill != nullptr && !same_form) {
+    value = b.CreateSelect(mask, value, b.CreateVectorSplat(lanes_, fill));
+  }
+  return value;
+}
+
+/// Every step-th element, from as many vectors as it takes; the last one ends with the last element
+/// wanted, so that nothing behind it is read.
+llvm::Value* MemoryAccess::strided(llvm::Value* base, unsigned step) {
+  unsigned last = step * (lanes_ - 1);
+  llvm::Value* joined = nullptr;
+  for (unsigned part = 0; part < step; ++part) {
+    unsigned begin = part + 1 < step ? part * lanes_ : last + 1 - lanes_;
+    llvm::Value* from = address(b.CreateAdd(base, b.getInt64(begin)));
+    llvm::Value* piece = note(b.CreateAlignedLoad(vector_, from, align_));
+    if (joined == nullptr) joined = llvm::PoisonValue::get(vector_);
+    std::vector<int> places;
+    for (unsigned lane = 0; lane < lanes_; ++lane) {
+      unsigned at = lane * step;
+      bool here = part + 1 < step ? at >= begin && at < begin + lanes_ : at >= part * lanes_;
+      places.push_back(static_cast<int>(here ? lanes_ + at - begin : lane));
+    }
+    joined = b.CreateShuffleVector(joined, piece, places);
+  }
+  return emitter_.from_memory(joined, dtype_);
+}
+
+llvm::Value* MemoryAccess::offset_of_lane(const LaneValue& offset, unsigned lane) {
+  if (offset.is_uniform()) return offset.base;
+  if (offset.is_vector()) return b.CreateExtractElement(offset.base, uint64_t{lane});
+  if (lane == 0) return offset.base;
+  return b.CreateAdd(offset.base, b.CreateMul(offset.step, b.getInt64(lane)));
+}
+
+llvm::Value* MemoryAccess::one_by_one(const LaneValue& offset, llvm::Value* mask) {
+  llvm::Value* result = llvm::PoisonValue::get(vector_);
+  for (unsigned lane = 0; lane < lanes_; ++lane) {
+    llvm::Value* from = address(offset_of_lane(offset, lane), mask == nullptr);
+    if (mask != nullptr) {
+      from = b.CreateSelect(b.CreateExtractElement(mask, uint64_t{lane}), from,
+                            frame_.dummy_address());
+    }
+    llvm::LoadInst* load = b.CreateAlignedLoad(element_, from, align_);
+    if (mask == nullptr) note(load);
+    result = b.CreateInsertElement(result, load, uint64_t{lane});
+  }
+  return result;
+}
+
+llvm::Value* MemoryAccess::gather(const LaneValue& offset, llvm::Value* mask, llvm::Value* fill) {
+  llvm::Value* value = nullptr;
+  if (frame_.target.isa == Target::Isa::kAvx512 && dtype_.size() >= 4) {
+    llvm::Value* from = address(emitter_.widen(offset), mask == nullptr);
+    if (from->getType()->isPointerTy()) from = b.CreateVectorSplat(lanes_, from);
+    value = note(
+        b.CreateMaskedGather(vector_, from, align_, mask, llvm::Constant::getNullValue(vector_)));
+  } else {
+    value = one_by_one(offset, mask);
+  }
+  value = emitter_.from_memory(value, dtype_);
+  if (fill != nullptr) value = b.CreateSelect(mask, value, b.CreateVectorSplat(lanes_, fill));
+  return value;
+}
+
+void MemoryAccess::store(const LaneValue& offset, const LaneValue& value) {
+  llvm::Value* mask = emitter_.mask();
+  if (offset.is_uniform() && (value.is_uniform() || mask == nullptr)) {
+    // Of several lanes the last one stays.
+    llvm::Value* last = value.is_uniform()
+                            ? value.base
+                            : b.CreateExtractElement(emitter_.widen(value), uint64_t{lanes_ - 1});
+    note(b.CreateAlignedStore(emitter_.to_memory(last, dtype_), address(offset.base), align_));
+    return;
+  }
+  llvm::Value* wide = emitter_.to_memory(emitter_.widen(value), dtype_);
+  std::optional<int64_t> step = offset.is_linear() ? constant_of(offset.step) : std::nullopt;
+  if (step == 1) {
+    if (mask == nullptr) {
+      note(b.CreateAlignedStore(wide, address(offset.base), align_));
+    } else {
+      note(b.CreateMaskedStore(wide, address(offset.base, false), align_, mask));
+    }
+    return;
+  }
+  if (mask == nullptr && step == -1) {
+    llvm::Value* first = b.CreateAdd(offset.base, frame_.int64(1 - int64_t{lanes_}));
+    note(b.CreateAlignedStore(b.CreateVectorReverse(wide), address(first), align_));
+    return;
+  }
+  if (mask == nullptr && (frame_.target.isa != Target::Isa::kAvx512 || dtype_.size() < 4)) {
+    for (unsigned lane = 0; lane < lanes_; ++lane) {
+      note(b.CreateAlignedStore(b.CreateExtractElement(wide, uint64_t{lane}),
+                                address(offset_of_lane(offset, lane)), align_));
+    }
+    return;
+  }
+  llvm::Value* to = address(emitter_.widen(offset), mask == nullptr);
+  if (to->getType()->isPointerTy()) to = b.CreateVectorSplat(lanes_, to);
+  note(b.CreateMaskedScatter(wide, to, align_, mask));
+}
+
+}  // namespace relay::codegen

@@ -1,0 +1,44 @@
+// Elements of buffers in registers: which instruction reads or writes a vector of them.
+#pragma once
+
+#include <relay/codegen/llvm/index_math.h>
+
+namespace relay::codegen {
+
+class MemoryAccess {
+ public:
+  MemoryAccess(ScalarEmitter& emitter, int32_t buffer);
+
+  /// Elements at the offset. Lanes where a condition (null: none) is false get `fill` (null: zero);
+  /// inactive lanes anything.
+  LaneValue load(const LaneValue& offset, llvm::Value* uniform_valid, llvm::Value* lane_valid,
+                 llvm::Value* fill);
+  /// In active lanes.
+  void store(const LaneValue& offset, const LaneValue& value);
+
+ private:
+  llvm::Value* address(llvm::Value* offset, bool always = true);
+  llvm::Value* masked(llvm::Value* pointer, llvm::Value* mask, llvm::Value* fill);
+  llvm::Value* contiguous(llvm::Value* base, llvm::Value* mask, llvm::Value* fill);
+  llvm::Value* strided(llvm::Value* base, unsigned step);
+  llvm::Value* one_by_one(const LaneValue& offset, llvm::Value* mask);
+  llvm::Value* gather(const LaneValue& offset, llvm::Value* mask, llvm::Value* fill);
+  llvm::Value* offset_of_lane(const LaneValue& offset, unsigned lane);
+  template <class T>
+  T* note(T* access) {
+    frame_.annotate(access, buffer_);
+    return access;
+  }
+
+  ScalarEmitter& emitter_;
+  KernelFrame& frame_;
+  llvm::IRBuilder<>& b;
+  int32_t buffer_;
+  DType dtype_;
+  llvm::Type* element_;
+  llvm::Type* vector_;
+  llvm::Align align_;
+  unsigned lanes_;
+};
+
+}  // namespace relay::codegen

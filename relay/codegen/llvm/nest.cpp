@@ -1,0 +1,291 @@
+#include <algorithm>
+
+#include <relay/codegen/llvm/nest_emitter.h>
+#include <relay/support/error.h>
+
+namespace relay::codegen {
+
+using lower::Block;
+using lower::For;
+using lower::LoopKind;
+using lower::Stmt;
+using te::ScalarKind;
+
+namespace {
+
+/// Everything in a block and below, in order.
+template <class F>
+void for_each_stmt(const Block& block, F&& visit) {
+  std::vector<const Stmt*> stack;
+  auto push = [&](const Block& stmts) {
+    for (auto s = stmts.rbegin(); s != stmts.rend(); ++s) stack.push_back(&*s);
+  };
+  push(block);
+  while (!stack.empty()) {
+    const Stmt& stmt = *stack.back();
+    stack.pop_back();
+    visit(stmt);
+    if (const auto* loop = std::get_if<For>(&stmt.node)) push(loop->body);
+    if (const auto* branch = std::get_if<lower::If>(&stmt.node)) {
+      push(branch->else_block);
+      push(branch->then_block);
+    }
+  }
+}
+
+template <class... F>
+struct Overloaded : F... {
+  using F::operator()...;
+};
+template <class... F>
+Overloaded(F...) -> Overloaded<F...>;
+
+}  // namespace
+
+NestEmitter::Survey NestEmitter::survey(const lower::Nest& nest) {
+  Survey result;
+  result.changes.resize(nest.num_vars);
+  std::vector<const lower::Let*> lets;
+  auto root = [&](const te::ScalarRef& node) {
+    if (node) result.roots.push_back(node);
+  };
+  for_each_stmt(nest.body, [&](const Stmt& stmt) {
+    std::visit(Overloaded{
+                   [&](const For& s) {
+                     root(s.begin);
+                     root(s.end);
+                     result.parallel |= s.kind == LoopKind::kParallel;
+                     Dependences& in = result.in[&s];
+                     in.push_back(s.axis);
+                     for_each_stmt(s.body, [&](const Stmt& inner) {
+                       if (const auto* f = std::get_if<For>(&inner.node)) in.push_back(f->axis);
+                       if (const auto* l = std::get_if<lower::Let>(&inner.node)) {
+                         in.push_back(l->var | te::kVarFlag);
+                       }
+                       if (const auto* v = std::get_if<lower::Set>(&inner.node)) {
+                         in.push_back(v->var | te::kVarFlag);
+                       }
+                       if (const auto* a = std::get_if<lower::Accumulate>(&inner.node)) {
+                         for (uint32_t var : a->vars) in.push_back(var | te::kVarFlag);
+                       }
+                       if (const auto* w = std::get_if<lower::Store>(&inner.node)) {
+                         in.push_back(static_cast<uint32_t>(w->buffer) | kMemoryFlag);
+                       }
+                     });
+                     std::sort(in.begin(), in.end());
+                     in.erase(std::unique(in.begin(), in.end()), in.end());
+                   },
+                   [&](const lower::Let& s) {
+                     root(s.value);
+                     lets.push_back(&s);
+                   },
+                   [&](const lower::Set& s) {
+                     root(s.value);
+                     result.changes.at(s.var) = true;
+                   },
+                   [&](const lower::Accumulate& s) {
+                     for (const te::ScalarRef& value : s.values) root(value);
+                     root(s.where);
+                     for (const te::ScalarRef& value : s.combiner.result) root(value);
+                     for (const te::ScalarRef& value : s.combiner.identity) root(value);
+                     for (uint32_t var : s.vars) result.changes.at(var) = true;
+                   },
+                   [&](const lower::Store& s) {
+                     for (const te::ScalarRef& index : s.indices) root(index);
+                     root(s.value);
+                   },
+                   [&](const lower::If& s) { root(s.condition); },
+                   [&](const lower::Check& s) { root(s.condition); },
+               },
+               stmt.node);
+  });
+  // A register is only a name if nothing that its value depends on can change: of memory, only
+  // inputs; of registers, only such names.
+  std::unordered_map<const te::ScalarNode*, bool> fixed;
+  std::vector<uint32_t> times(nest.num_vars);
+  for (const lower::Let* let : lets) {
+    if (++times[let->var] > 1) result.changes[let->var] = true;
+  }
+  for (const lower::Let* let : lets) {
+    if (result.changes[let->var]) continue;
+    for (const te::ScalarNode* node : te::post_order({&let->value, 1})) {
+      if (fixed.contains(node)) continue;
+      bool is_fixed = std::all_of(node->args.begin(), node->args.end(),
+                                  [&](const te::ScalarRef& below) { return fixed[below.get()]; });
+      if (node->kind == ScalarKind::kVar) is_fixed = result.aliases.contains(node->id);
+      if (node->kind == ScalarKind::kLoad) {
+        is_fixed &= nest.buffers[static_cast<size_t>(node->tensor.index)].role ==
+                    lower::Buffer::Role::kInput;
+      }
+      fixed[node] = is_fixed;
+    }
+    if (fixed[let->value.get()]) result.aliases.emplace(let->var, let->value);
+  }
+  return result;
+}
+
+NestEmitter::NestEmitter(const lower::Nest& nest, KernelFrame& frame)
+    : nest_(nest),
+      frame_(frame),
+      b(frame.b),
+      survey_(survey(nest)),
+      scalars_(frame, survey_.roots, survey_.aliases) {}
+
+void NestEmitter::run() {
+  if (survey_.parallel) {
+    ScalarEmitter::Scope scope(scalars_, ScalarEmitter::RegionKind::kPlain, {});
+    for (const Stmt& stmt : nest_.body) write_shared(stmt);
+    return;
+  }
+  frame_.emit_if(b.CreateICmpEQ(frame_.thread(), frame_.int64(0)), [&] { write(nest_.body); });
+}
+
+/// Beside a loop that workers share: what writes to tensors is done by one of them.
+void NestEmitter::write_shared(const Stmt& stmt) {
+  bool writes = false;
+  bool shared = false;
+  auto look = [&](const Stmt& inner) {
+    if (const auto* store = std::get_if<lower::Store>(&inner.node)) {
+      writes |=
+          nest_.buffers[static_cast<size_t>(store->buffer)].role != lower::Buffer::Role::kScratch;
+    }
+    if (const auto* loop = std::get_if<For>(&inner.node)) {
+      shared |= loop->kind == LoopKind::kParallel;
+    }
+  };
+  look(stmt);
+  if (const auto* loop = std::get_if<For>(&stmt.node)) for_each_stmt(loop->body, look);
+  if (const auto* branch = std::get_if<lower::If>(&stmt.node)) {
+    for_each_stmt(branch->then_block, look);
+    for_each_stmt(branch->else_block, look);
+  }
+  if (shared || !writes) return write(stmt);
+  frame_.emit_if(b.CreateICmpEQ(frame_.thread(), frame_.int64(0)), [&] {
+    ScalarEmitter::Scope scope(scalars_, ScalarEmitter::RegionKind::kConditional, {});
+    write(stmt);
+  });
+}
+
+void NestEmitter::write(const Block& block) {
+  Dependences lets;
+  for (const Stmt& stmt : block) {
+    if (const auto* let = std::get_if<lower::Let>(&stmt.node)) {
+      lets.push_back(let->var | te::kVarFlag);
+    }
+  }
+  ScalarEmitter::Scope scope(scalars_, ScalarEmitter::RegionKind::kPlain, std::move(lets));
+  for (const Stmt& stmt : block) write(stmt);
+}
+
+void NestEmitter::write(const Stmt& stmt) {
+  std::visit(
+      Overloaded{
+          [&](const For& s) { write_for(s); },
+          [&](const lower::Let& s) { write_let(s); },
+          [&](const lower::Set& s) { write_set(s); },
+          [&](const lower::Accumulate& s) { write_accumulate(s); },
+          [&](const lower::Store& s) {
+            LaneValue value = scalars_.emit(s.value);
+            scalars_.store(s.buffer, s.indices, value);
+          },
+          [&](const lower::If& s) { write_if(s); },
+          [&](const lower::Check& s) { scalars_.check(scalars_.emit(s.condition), s.message); },
+      },
+      stmt.node);
+}
+
+void NestEmitter::store_to(llvm::AllocaInst* slot, LaneValue value) {
+  bool wide = slot->getAllocatedType()->isVectorTy();
+  RELAY_CHECK(wide || !value.is_vector(), "register of one lane gets a value for each");
+  b.CreateStore(wide ? scalars_.widen(value) : value.base, slot);
+}
+
+void NestEmitter::write_let(const lower::Let& let) {
+  LaneValue value = scalars_.emit(let.value);
+  if (!survey_.changes[let.var]) {
+    if (!survey_.aliases.contains(let.var)) scalars_.bind_var(let.var, value);
+    return;
+  }
+  llvm::Type* type = register_type(frame_.context, let.value->dtype);
+  llvm::AllocaInst* slot = frame_.alloca_register(widen_type(type, scalars_.lanes()), "register");
+  scalars_.bind_slot(let.var, slot);
+  store_to(slot, value);
+  scalars_.invalidate({let.var | te::kVarFlag});
+}
+
+void NestEmitter::write_set(const lower::Set& set) {
+  LaneValue value = scalars_.emit(set.value);
+  llvm::AllocaInst* slot = scalars_.slot(set.var);
+  RELAY_CHECK(slot != nullptr, "a register is set before it is let");
+  if (scalars_.mask() != nullptr && slot->getAllocatedType()->isVectorTy()) {
+    llvm::Value* before = b.CreateLoad(slot->getAllocatedType(), slot);
+    value = LaneValue::vector(b.CreateSelect(scalars_.mask(), scalars_.widen(value), before));
+  }
+  store_to(slot, value);
+  scalars_.invalidate({set.var | te::kVarFlag});
+}
+
+void NestEmitter::write_accumulate(const lower::Accumulate& accumulate) {
+  Dependences changed;
+  for (uint32_t var : accumulate.vars) changed.push_back(var | te::kVarFlag);
+  auto join = [&] {
+    std::vector<DType> dtypes;
+    std::vector<LaneValue> values;
+    for (const te::ScalarRef& node : accumulate.values) {
+      dtypes.push_back(node->dtype);
+      values.push_back(scalars_.emit(node));
+    }
+    std::vector<llvm::Value*> lhs, rhs;
+    std::vector<llvm::AllocaInst*> slots;
+    for (size_t k = 0; k < values.size(); ++k) {
+      llvm::AllocaInst* slot = scalars_.slot(accumulate.vars[k]);
+      RELAY_CHECK(slot != nullptr, "a register is accumulated before it is let");
+      bool wide = slot->getAllocatedType()->isVectorTy();
+      RELAY_CHECK(wide || !values[k].is_vector(), "lanes are accumulated in one register");
+      slots.push_back(slot);
+      lhs.push_back(b.CreateLoad(slot->getAllocatedType(), slot));
+      rhs.push_back(wide ? scalars_.widen(values[k]) : values[k].base);
+    }
+    std::vector<llvm::Value*> joined = scalars_.combine(accumulate.combiner, dtypes, lhs, rhs);
+    for (size_t k = 0; k < joined.size(); ++k) {
+      llvm::Value* value = joined[k];
+      if (scalars_.mask() != nullptr && value->getType()->isVectorTy()) {
+        value = b.CreateSelect(scalars_.mask(), value, lhs[k]);
+      }
+      b.CreateStore(value, slots[k]);
+    }
+  };
+  if (accumulate.where.get() == nullptr) {
+    join();
+  } else {
+    LaneValue where = scalars_.emit(accumulate.where);
+    llvm::Value* wanted =
+        where.is_vector() ? scalars_.and_mask(scalars_.mask(), where.base) : where.base;
+    frame_.emit_if(scalars_.any(wanted), [&] {
+      ScalarEmitter::Scope scope(scalars_, ScalarEmitter::RegionKind::kConditional, {});
+      if (where.is_vector()) scalars_.set_lanes(scalars_.lanes(), wanted);
+      join();
+    });
+  }
+  scalars_.invalidate(changed);
+}
+
+void NestEmitter::write_if(const lower::If& branch) {
+  LaneValue condition = scalars_.emit(branch.condition);
+  auto side = [&](const Block& block, bool negated) {
+    if (block.empty()) return;
+    llvm::Value* taken = negated ? b.CreateNot(condition.base) : condition.base;
+    if (condition.is_vector()) taken = scalars_.and_mask(scalars_.mask(), taken);
+    frame_.emit_if(scalars_.any(taken), [&] {
+      ScalarEmitter::Scope scope(scalars_, ScalarEmitter::RegionKind::kConditional, {});
+      if (condition.is_vector()) scalars_.set_lanes(scalars_.lanes(), taken);
+      write(block);
+    });
+  };
+  side(branch.then_block, false);
+  side(branch.else_block, true);
+}
+
+void emit_nest(const lower::Nest& nest, KernelFrame& frame) { NestEmitter(nest, frame).run(); }
+
+}  // namespace relay::codegen

@@ -1,0 +1,84 @@
+// Loop nests as LLVM code: statements and loops around scalar expressions.
+#pragma once
+
+#include <relay/codegen/llvm/index_math.h>
+
+namespace relay::codegen {
+
+class NestEmitter {
+ public:
+  NestEmitter(const lower::Nest& nest, KernelFrame& frame);
+  void run();
+
+ private:
+  /// What the loops of a nest need to know, found before anything is written.
+  struct Survey {
+    std::vector<te::ScalarRef> roots;
+    ScalarEmitter::Aliases aliases;
+    std::vector<bool> changes;                              // by register: set or accumulated
+    std::unordered_map<const lower::For*, Dependences> in;  // bound or changed inside
+    bool parallel = false;
+  };
+  /// Registers that are accumulated in a loop, with how.
+  struct Sum {
+    const lower::Accumulate* how;
+    std::vector<DType> dtypes;
+    std::vector<llvm::AllocaInst*> outer;                // where the total goes
+    std::vector<std::vector<llvm::AllocaInst*>> copies;  // accumulators of interleaved iterations
+  };
+
+  static Survey survey(const lower::Nest& nest);
+
+  // nest.cpp
+  void write(const lower::Block& block);
+  void write(const lower::Stmt& stmt);
+  void write_let(const lower::Let& let);
+  void write_set(const lower::Set& set);
+  void write_accumulate(const lower::Accumulate& accumulate);
+  void write_if(const lower::If& branch);
+  void write_shared(const lower::Stmt& stmt);
+  void store_to(llvm::AllocaInst* slot, LaneValue value);
+
+  // nest_loops.cpp
+  void write_for(const lower::For& loop);
+  void write_serial(const lower::For& loop);
+  void write_parallel(const lower::For& loop);
+  void write_unrolled(const lower::For& loop);
+  /// Iterations begin, begin + step … below end, in order or backwards.
+  void write_range(const lower::For& loop, llvm::Value* begin, llvm::Value* end);
+  /// Opens the region of what is in front of a loop that runs at least once when it is reached.
+  void open_preheader(bool always);
+  /// From the counter's value on while `more(next)`, at least once; then the counter has the first
+  /// value for which it does not hold.
+  void repeat(llvm::AllocaInst* counter, llvm::Value* step,
+              const std::function<llvm::Value*(llvm::Value* next)>& more,
+              const std::function<void(llvm::Value* i)>& body);
+  /// The body at one value of the axis, with accumulators of their own.
+  void write_copy(const lower::For& loop, LaneValue axis, const std::vector<Sum>& sums,
+                  size_t copy);
+
+  // nest_vector.cpp
+  struct Lanes {
+    unsigned count = 1;
+    bool masked_tail = false;  // else the rest is done one by one
+  };
+  Lanes lanes_for(const lower::For& loop, std::optional<int64_t> extent);
+  void write_vector(const lower::For& loop);
+
+  // sums.cpp
+  std::vector<Sum> sums_of(const lower::For& loop);
+  /// One more register for each accumulator, with the identity in it.
+  void add_copy(std::vector<Sum>& sums, unsigned lanes);
+  /// Copies [0, count) become one, in the first of them.
+  void join_copies(std::vector<Sum>& sums, size_t count);
+  /// outer ⊕= the copy, its lanes joined.
+  void join_with_outer(std::vector<Sum>& sums, size_t copy);
+
+  const lower::Nest& nest_;
+  KernelFrame& frame_;
+  llvm::IRBuilder<>& b;
+  Survey survey_;
+  ScalarEmitter scalars_;
+};
+
+}  // namespace relay::codegen

@@ -1,0 +1,194 @@
+// Vector loops: how many lanes, whole vectors, and the rest.
+#include <algorithm>
+#include <bit>
+
+#include <relay/codegen/llvm/nest_emitter.h>
+
+namespace relay::codegen {
+
+using lower::For;
+using te::BinaryOp;
+using te::ScalarKind;
+using RegionKind = ScalarEmitter::RegionKind;
+
+namespace {
+
+unsigned register_bytes(DType dtype) {
+  if (dtype.is_float() && dtype.bits == 16) return 4;
+  return static_cast<unsigned>(dtype.size());
+}
+
+bool is_affine(const te::ScalarNode& node) {
+  switch (node.kind) {
+    case ScalarKind::kConst:
+    case ScalarKind::kIndex:
+    case ScalarKind::kFromDim:
+    case ScalarKind::kVar:
+      return true;
+    case ScalarKind::kBinary:
+      return node.binary == BinaryOp::kAdd || node.binary == BinaryOp::kSub ||
+             node.binary == BinaryOp::kMul || node.binary >= BinaryOp::kEq;
+    default:
+      return false;
+  }
+}
+
+bool meet(const Dependences& a, const Dependences& b) {
+  return std::any_of(a.begin(), a.end(),
+                     [&](uint32_t id) { return std::binary_search(b.begin(), b.end(), id); });
+}
+
+}  // namespace
+
+/// As many lanes as a vector register has of the widest type that varies in the body; index
+/// arithmetic does not count, it stays scalar for the most part.
+NestEmitter::Lanes NestEmitter::lanes_for(const For& loop, std::optional<int64_t> extent) {
+  const Dependences& in = survey_.in.at(&loop);
+  unsigned widest = 1;
+  bool irregular = false;
+  bool masked = true;
+  auto count = [&](DType dtype) { widest = std::max(widest, register_bytes(dtype)); };
+  auto touch = [&](DType dtype) {
+    count(dtype);
+    masked &= ScalarEmitter::has_masked_access(frame_.target, dtype.size());
+  };
+  std::vector<te::ScalarRef> roots;
+  std::vector<const lower::Block*> stack{&loop.body};
+  while (!stack.empty()) {
+    const lower::Block& block = *stack.back();
+    stack.pop_back();
+    for (const lower::Stmt& stmt : block) {
+      if (const auto* inner = std::get_if<For>(&stmt.node)) stack.push_back(&inner->body);
+      if (const auto* branch = std::get_if<lower::If>(&stmt.node)) {
+        roots.push_back(branch->condition);
+        stack.push_back(&branch->then_block);
+        stack.push_back(&branch->else_block);
+      }
+      if (const auto* let = std::get_if<lower::Let>(&stmt.node)) roots.push_back(let->value);
+      if (const auto* set = std::get_if<lower::Set>(&stmt.node)) roots.push_back(set->value);
+      if (const auto* check = std::get_if<lower::Check>(&stmt.node)) {
+        roots.push_back(check->condition);
+      }
+      if (const auto* sum = std::get_if<lower::Accumulate>(&stmt.node)) {
+        for (const te::ScalarRef& value : sum->values) {
+          roots.push_back(value);
+          count(value->dtype);
+        }
+        if (sum->where) roots.push_back(sum->where);
+      }
+      if (const auto* store = std::get_if<lower::Store>(&stmt.node)) {
+        roots.push_back(store->value);
+        roots.insert(roots.end(), store->indices.begin(), store->indices.end());
+        touch(nest_.buffers[static_cast<size_t>(store->buffer)].dtype);
+      }
+    }
+  }
+  for (const te::ScalarNode* node : te::post_order(roots)) {
+    if (!meet(scalars_.dependences(node), in)) continue;
+    if (node->kind == ScalarKind::kLoad) {
+      touch(node->dtype);
+    } else if (node->dtype != kInt64 && !node->dtype.is_bool()) {
+      count(node->dtype);
+    } else if (!is_affine(*node)) {
+      irregular = true;
+    }
+  }
+  // Where indices are vectors of their own, or memory is gathered, more lanes only cost more code.
+  if (irregular) widest = std::max(widest, 4u);
+  Lanes lanes;
+  lanes.count = std::max(1u, static_cast<unsigned>(frame_.target.vector_bytes()) / widest);
+  lanes.masked_tail = masked;
+  if (extent && *extent > 0 && *extent < lanes.count) {
+    auto n = static_cast<unsigned>(*extent);
+    lanes.count = masked ? std::bit_ceil(n) : std::bit_floor(n);
+  }
+  return lanes;
+}
+
+void NestEmitter::write_vector(const For& loop) {
+  llvm::Value* begin = scalars_.emit_uniform(loop.begin);
+  llvm::Value* end = scalars_.emit_uniform(loop.end);
+  std::optional<int64_t> first = constant_of(begin);
+  std::optional<int64_t> past = constant_of(end);
+  std::optional<int64_t> extent;
+  if (first && past) extent = std::max<int64_t>(*past - *first, 0);
+  if (extent == 0) return;
+  Lanes lanes = lanes_for(loop, extent);
+  if (lanes.count == 1) {
+    For serial = loop;
+    serial.step = 1;
+    survey_.in.emplace(&serial, survey_.in.at(&loop));
+    write_range(serial, begin, end);
+    survey_.in.erase(&serial);
+    return;
+  }
+  int64_t width = lanes.count;
+  size_t copies = std::max<uint32_t>(loop.interleave, 1);
+  if (extent) copies = std::clamp<size_t>(static_cast<size_t>(*extent / width), 1, copies);
+  const Dependences& in = survey_.in.at(&loop);
+  frame_.emit_if(b.CreateICmpSLT(begin, end), [&] {
+    open_preheader(extent.has_value());
+    std::vector<Sum> sums = sums_of(loop);
+    for (size_t copy = 0; copy < copies; ++copy) add_copy(sums, lanes.count);
+    llvm::AllocaInst* counter = frame_.alloca_register(b.getInt64Ty(), "counter");
+    b.CreateStore(begin, counter);
+    llvm::Value* one = frame_.int64(1);
+    auto body = [&](llvm::Value* i, size_t count, llvm::Value* mask) {
+      scalars_.set_lanes(lanes.count, mask);
+      for (size_t copy = 0; copy < count; ++copy) {
+        llvm::Value* at =
+            copy == 0 ? i : b.CreateAdd(i, frame_.int64(static_cast<int64_t>(copy) * width));
+        write_copy(loop, LaneValue::linear(at, one), sums, copy);
+        scalars_.invalidate(in);
+      }
+    };
+    auto whole = [&](llvm::Value* from, size_t count) {
+      int64_t span = static_cast<int64_t>(count) * width;
+      auto fits = [&](llvm::Value* i) {
+        return b.CreateICmpSLE(b.CreateAdd(i, frame_.int64(span)), end);
+      };
+      frame_.emit_if(fits(from), [&] {
+        repeat(counter, frame_.int64(span), fits, [&](llvm::Value* i) {
+          ScalarEmitter::Scope scope(scalars_, RegionKind::kBody, in);
+          body(i, count, nullptr);
+        });
+      });
+    };
+    // Known extents: no code for what does not happen.
+    int64_t block = static_cast<int64_t>(copies) * width;
+    if (copies > 1) whole(begin, copies);
+    if (!extent) {
+      whole(b.CreateLoad(b.getInt64Ty(), counter), 1);
+    } else if (int64_t left = copies > 1 ? *extent % block : *extent; left >= width) {
+      whole(frame_.int64(*past - left), 1);
+    }
+    bool rest = !extent || *extent % width != 0;
+    bool one_by_one = rest && !lanes.masked_tail;
+    if (rest) {
+      llvm::Value* i = extent ? frame_.int64(*past - *extent % width)
+                              : static_cast<llvm::Value*>(b.CreateLoad(b.getInt64Ty(), counter));
+      if (one_by_one) add_copy(sums, 1);
+      frame_.emit_if(b.CreateICmpSLT(i, end), [&] {
+        if (!one_by_one) {
+          ScalarEmitter::Scope scope(scalars_, RegionKind::kConditional, in);
+          LaneNumbers numbers(frame_, lanes.count);
+          body(i, 1, numbers.below(b.CreateSub(end, i)));
+          return;
+        }
+        b.CreateStore(i, counter);
+        repeat(
+            counter, one, [&](llvm::Value* next) { return b.CreateICmpSLT(next, end); },
+            [&](llvm::Value* at) {
+              ScalarEmitter::Scope scope(scalars_, RegionKind::kBody, in);
+              write_copy(loop, LaneValue::uniform(at), sums, copies);
+            });
+      });
+    }
+    join_copies(sums, copies);
+    join_with_outer(sums, 0);
+    if (one_by_one) join_with_outer(sums, copies);
+    scalars_.pop();
+  });
+}
+
+}  // namespace relay::codegen

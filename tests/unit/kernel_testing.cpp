@@ -1,0 +1,132 @@
+#include <tests/unit/kernel_testing.h>
+
+#include <cmath>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include <relay/support/error.h>
+
+namespace relay::testing {
+
+using lower::For;
+using lower::LoopKind;
+using lower::Stmt;
+
+std::vector<codegen::Target> targets_here() {
+  std::vector<codegen::Target> targets;
+  for (const char* name : {"baseline", "avx2", "avx512"}) {
+    codegen::Target target = codegen::Target::parse(name);
+    if (target.runs_here()) targets.push_back(target);
+  }
+  return targets;
+}
+
+RunnableKernel::RunnableKernel(std::shared_ptr<const lower::Kernel> kernel,
+                               const codegen::Target& target)
+    : kernel_(std::move(kernel)) {
+  codegen::CompileOptions options;
+  options.threads = 1;
+  compiled_ = codegen::compile({&kernel_, 1}, target, options)[0];
+  const KernelBlob* blob = compiled_.blob.get();
+  memory_ = CodeMemory::map({&blob, 1});
+}
+
+KernelResult RunnableKernel::run(const std::vector<void*>& buffers,
+                                 const std::vector<int64_t>& dims, int workers) const {
+  KernelResult result;
+  Dim bytes = substitute(compiled_.scratch_bytes, [&](Dim atom) {
+    for (size_t k = 0; k < kernel_->dim_args.size(); ++k) {
+      if (kernel_->dim_args[k] == atom) return Dim(dims[k]);
+    }
+    return atom;
+  });
+  NDArray scratch = NDArray::empty({std::max<int64_t>(bytes.as_int(), 1)}, kUInt8);
+  for (int worker = 0; worker < workers; ++worker) {
+    std::array<int64_t, 2> detail{};
+    KernelArgs args{buffers.data(), dims.data(),        worker,       workers,
+                    scratch.raw(),  kernel_functions(), detail.data()};
+    int32_t code = memory_->kernel(0)(&args);
+    if (code != 0 && (result.code == 0 || code < result.code)) {
+      result.code = code;
+      result.message = compiled_.messages.at(static_cast<size_t>(code) - 1);
+      result.detail = detail;
+    }
+  }
+  return result;
+}
+
+std::shared_ptr<lower::Kernel> nest_kernel(lower::Nest nest, std::vector<Dim> symbols) {
+  auto kernel = std::make_shared<lower::Kernel>();
+  kernel->name = "test";
+  kernel->implementation = "pointwise";
+  kernel->body = std::move(nest);
+  kernel->dim_args = std::move(symbols);
+  return kernel;
+}
+
+lower::Nest nest_of_map(const te::Computation& computation, LoopKind last, LoopKind first) {
+  lower::Nest nest;
+  nest.num_axes = computation.num_axes;
+  nest.num_vars = computation.num_vars;
+  for (const te::TensorInfo& info : computation.inputs) {
+    nest.buffers.push_back({lower::Buffer::Role::kInput, "in", info.dtype, info.dims});
+  }
+  const auto& map = std::get<te::Map>(computation.stages.at(0).body);
+  std::vector<te::ScalarRef> indices;
+  for (const te::Axis& axis : map.axes) indices.push_back(te::index_of(axis).ref());
+  lower::Block block;
+  for (size_t k = 0; k < map.values.size(); ++k) {
+    const te::TensorInfo& info = computation.stages[0].outputs[k];
+    block.push_back(
+        Stmt{lower::Store{static_cast<int32_t>(nest.buffers.size()), indices, map.values[k]}});
+    nest.buffers.push_back({lower::Buffer::Role::kOutput, "out", info.dtype, info.dims});
+  }
+  for (size_t a = map.axes.size(); a-- > 0;) {
+    For loop;
+    loop.kind = a + 1 == map.axes.size() ? last : a == 0 ? first : LoopKind::kSerial;
+    loop.axis = map.axes[a].id;
+    loop.begin = te::index_constant(0).ref();
+    loop.end = te::from_dim(map.axes[a].extent).ref();
+    loop.body = std::move(block);
+    block = {};
+    block.push_back(Stmt{std::move(loop)});
+  }
+  nest.body = std::move(block);
+  return nest;
+}
+
+double ulps(DType dtype, double got, double want) {
+  if (got == want || (std::isnan(got) && std::isnan(want))) return 0;
+  if (!std::isfinite(got) || !std::isfinite(want)) {
+    // Overflow to infinity is one step beyond the greatest number.
+    double limit = dtype.bits == 64 ? 1.7976931348623157e308 : dtype == kFloat16 ? 65504 : 3.38e38;
+    double a = std::isfinite(got) ? got : want;
+    double b = std::isfinite(got) ? want : got;
+    if (!std::isnan(b) && std::abs(a) >= limit && (a < 0) == (b < 0)) return 1;
+    return std::numeric_limits<double>::infinity();
+  }
+  int digits = dtype == kFloat16 ? 11 : dtype == kBFloat16 ? 8 : dtype == kFloat32 ? 24 : 53;
+  int least = dtype == kFloat16 ? -13 : dtype.bits == 64 ? -1021 : -125;
+  int exponent = 0;
+  std::frexp(want, &exponent);
+  return std::abs(got - want) / std::ldexp(1.0, std::max(exponent, least) - digits);
+}
+
+void expect_close(const NDArray& got, const NDArray& want, double tolerance,
+                  const std::string& what) {
+  ASSERT_EQ(got.dtype(), want.dtype()) << what;
+  ASSERT_EQ(shape_text(got.shape()), shape_text(want.shape())) << what;
+  for (int64_t i = 0; i < want.size(); ++i) {
+    if (want.dtype().is_float()) {
+      double x = got.element_as_double(i);
+      double y = want.element_as_double(i);
+      ASSERT_LE(ulps(want.dtype(), x, y), tolerance)
+          << x << " instead of " << y << " at " << i << ": " << what;
+    } else {
+      ASSERT_EQ(got.element_as_int64(i), want.element_as_int64(i)) << "at " << i << ": " << what;
+    }
+  }
+}
+
+}  // namespace relay::testing

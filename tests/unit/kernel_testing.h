@@ -1,0 +1,53 @@
+// Kernels compiled and run, workers one after the other.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <relay/codegen/codegen.h>
+#include <relay/lower/loops.h>
+#include <relay/runtime/ndarray.h>
+#include <relay/tensor_expr/computation.h>
+
+namespace relay::testing {
+
+/// The instruction sets that this machine runs.
+std::vector<codegen::Target> targets_here();
+
+struct KernelResult {
+  int32_t code = 0;
+  std::string message;  // of the code
+  std::array<int64_t, 2> detail{};
+};
+
+/// A compiled kernel.
+class RunnableKernel {
+ public:
+  RunnableKernel(std::shared_ptr<const lower::Kernel> kernel, const codegen::Target& target);
+  /// Runs it as each of `workers` in turn; the smallest failure code counts.
+  KernelResult run(const std::vector<void*>& buffers, const std::vector<int64_t>& dims = {},
+                   int workers = 1) const;
+  bool parallel() const { return compiled_.parallel; }
+
+ private:
+  std::shared_ptr<const lower::Kernel> kernel_;
+  codegen::CompiledKernel compiled_;
+  std::shared_ptr<const CodeMemory> memory_;
+};
+
+/// A kernel of one nest. `symbols` are its dimension arguments.
+std::shared_ptr<lower::Kernel> nest_kernel(lower::Nest nest, std::vector<Dim> symbols = {});
+/// A point-wise computation without folds as a nest: loops over the axes, the last one of a kind.
+lower::Nest nest_of_map(const te::Computation& computation, lower::LoopKind last,
+                        lower::LoopKind first = lower::LoopKind::kSerial);
+
+/// How far apart two numbers are, in units of the last place of the wanted one's type; 0 for equal
+/// ones (zeros of both signs, not-a-numbers).
+double ulps(DType dtype, double got, double want);
+/// Fails the test where arrays differ by more than `tolerance` ulps; `what` explains.
+void expect_close(const NDArray& got, const NDArray& want, double tolerance,
+                  const std::string& what);
+
+}  // namespace relay::testing
