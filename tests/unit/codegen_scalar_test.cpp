@@ -122,12 +122,6 @@ TEST(CodegenScalar, ArithmeticOnEveryType) {
   for (DType dtype : kAllDTypes) {
     std::vector<double> values = numbers(dtype, false);
     NDArray x = array_of(dtype, values, kMany, 1), y = array_of(dtype, values, kMany, 17);
-    // All operations in one kernel, to compile less.
-    Builder b({{{Dim(kMany)}, dtype}, {{Dim(kMany)}, dtype}});
-    Tensor in_x = b.input(0), in_y = b.input(1);
-    auto add = [&](const std::function<Scalar(Scalar, Scalar)>& f) {
-      b.output(b.map({Dim(kMany)}, [&](Indices i) { return f(in_x(i), in_y(i)); }));
-    };
     std::vector<BinaryOp> ops{BinaryOp::kAdd, BinaryOp::kMul, BinaryOp::kMin, BinaryOp::kMax,
                               BinaryOp::kEq,  BinaryOp::kNe,  BinaryOp::kLt,  BinaryOp::kLe,
                               BinaryOp::kGt,  BinaryOp::kGe};
