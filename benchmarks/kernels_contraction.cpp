@@ -1,0 +1,355 @@
+// Generated contractions against oneDNN: the products of resnet50, mobilenet_v2 and bert_base at
+// batch 1, float32. Each line is the median of ratios measured in turns, in one run; above 1 the
+// generated kernel is faster. "own": oneDNN in the layouts that it prefers, which it would have to
+// reorder to and from (not counted); "plain": row-major operands as they are here.
+//   bench_kernels_contraction [--threads N] [--only TEXT] [--target NAME] [--turns N]
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <relay/codegen/codegen.h>
+#include <relay/op/nn/conv_attrs.h>
+#include <relay/op/nn/nn_attrs.h>
+#include <relay/runtime/onednn.h>
+#include <relay/tensor_expr/evaluate.h>
+
+#include <tests/unit/contraction_testing.h>
+
+using namespace relay;
+
+namespace {
+
+/// Threads that wait for work by spinning, as the machine's do.
+class Workers {
+ public:
+  explicit Workers(int count) : count_(count) {
+    for (int i = 1; i < count; ++i) threads_.emplace_back([this, i] { serve(i); });
+  }
+  ~Workers() {
+    stop_ = true;
+    ++turn_;
+    for (std::thread& thread : threads_) thread.join();
+  }
+  void run(const std::function<void(int)>& work) {
+    work_ = &work;
+    done_ = 0;
+    ++turn_;
+    work(0);
+    while (done_ != count_ - 1) __builtin_ia32_pause();
+  }
+
+ private:
+  void serve(int number) {
+    uint64_t seen = 0;
+    while (true) {
+      while (turn_ == seen) {
+        for (int i = 0; i < 1000 && turn_ == seen; ++i) __builtin_ia32_pause();
+        if (idle_) std::this_thread::yield();
+      }
+      seen = turn_;
+      if (stop_) return;
+      (*work_)(number);
+      ++done_;
+    }
+  }
+
+ public:
+  std::atomic<bool> idle_{false};
+
+ private:
+  int count_;
+  std::vector<std::thread> threads_;
+  std::atomic<uint64_t> turn_{0};
+  std::atomic<int> done_{0};
+  std::atomic<bool> stop_{false};
+  const std::function<void(int)>* work_ = nullptr;
+};
+
+struct Problem {
+  std::string model;
+  std::string text;
+  int64_t times;  // how often the model has it
+  te::Computation computation;
+  std::function<std::unique_ptr<onednn::Primitive>(bool own)> peer;
+  double flops;
+};
+
+TypeRef f32(std::vector<Dim> dims) { return TensorType::make(dims, kFloat32); }
+
+Problem conv(const std::string& model, int64_t times, int64_t in, int64_t out, int64_t kernel,
+             int64_t stride, int64_t size) {
+  int64_t padding = kernel / 2;
+  int64_t result = (size + 2 * padding - kernel) / stride + 1;
+  Conv2DAttrs attrs;
+  attrs.strides = {stride, stride};
+  attrs.padding = {padding, padding};
+  onednn::Convolution peer;
+  peer.data = {1, in, size, size};
+  peer.weight = {out, in, kernel, kernel};
+  peer.out = {1, out, result, result};
+  peer.strides = {stride, stride};
+  peer.dilation = {1, 1};
+  peer.padding_before = peer.padding_after = {padding, padding};
+  std::string text = "conv " + std::to_string(in) + "->" + std::to_string(out) + " " +
+                     std::to_string(kernel) + "x" + std::to_string(kernel) +
+                     (stride > 1 ? "/" + std::to_string(stride) : "") + " @" + std::to_string(size);
+  return {model,
+          text,
+          times,
+          computation_of("nn.conv2d", Attrs::make(attrs),
+                         {f32({1, in, size, size}), f32({out, in, kernel, kernel})}),
+          [peer](bool own) { return onednn::Primitive::make(peer, own); },
+          2.0 * static_cast<double>(out * result * result * in * kernel * kernel)};
+}
+
+Problem dense(const std::string& model, int64_t times, int64_t m, int64_t n, int64_t k) {
+  onednn::Product peer;
+  peer.rows = m;
+  peer.columns = n;
+  peer.inner = k;
+  peer.transpose_weight = true;
+  return {model,
+          "dense " + std::to_string(m) + " x " + std::to_string(n) + " x " + std::to_string(k),
+          times,
+          computation_of("nn.dense", Attrs::make(DenseAttrs{}), {f32({m, k}), f32({n, k})}),
+          [peer](bool own) { return onednn::Primitive::make(peer, own); },
+          2.0 * static_cast<double>(m * n * k)};
+}
+
+Problem batch(const std::string& model, int64_t times, int64_t b, int64_t m, int64_t n, int64_t k,
+              bool transposed) {
+  onednn::Product peer;
+  peer.batch = b;
+  peer.rows = m;
+  peer.columns = n;
+  peer.inner = k;
+  peer.transpose_weight = transposed;
+  BatchMatmulAttrs attrs;
+  attrs.transpose_b = transposed;
+  std::vector<Dim> rhs{b, k, n};
+  if (transposed) std::swap(rhs[1], rhs[2]);
+  return {model,
+          "batch " + std::to_string(b) + " x " + std::to_string(m) + " x " + std::to_string(n) +
+              " x " + std::to_string(k) + (transposed ? " T" : ""),
+          times,
+          computation_of("nn.batch_matmul", Attrs::make(attrs), {f32({b, m, k}), f32(rhs)}),
+          [peer](bool own) { return onednn::Primitive::make(peer, own); },
+          2.0 * static_cast<double>(b * m * n * k)};
+}
+
+std::vector<Problem> problems() {
+  const std::string r = "resnet50", m = "mobilenet_v2", b = "bert_base", o = "odd";
+  return {conv(r, 1, 3, 64, 7, 2, 224),
+          conv(r, 1, 64, 64, 1, 1, 56),
+          conv(r, 3, 64, 64, 3, 1, 56),
+          conv(r, 4, 64, 256, 1, 1, 56),
+          conv(r, 2, 256, 64, 1, 1, 56),
+          conv(r, 1, 256, 128, 1, 1, 56),
+          conv(r, 1, 128, 128, 3, 2, 56),
+          conv(r, 4, 128, 512, 1, 1, 28),
+          conv(r, 1, 256, 512, 1, 2, 56),
+          conv(r, 3, 512, 128, 1, 1, 28),
+          conv(r, 3, 128, 128, 3, 1, 28),
+          conv(r, 1, 512, 256, 1, 1, 28),
+          conv(r, 1, 256, 256, 3, 2, 28),
+          conv(r, 6, 256, 1024, 1, 1, 14),
+          conv(r, 1, 512, 1024, 1, 2, 28),
+          conv(r, 5, 1024, 256, 1, 1, 14),
+          conv(r, 5, 256, 256, 3, 1, 14),
+          conv(r, 1, 1024, 512, 1, 1, 14),
+          conv(r, 1, 512, 512, 3, 2, 14),
+          conv(r, 3, 512, 2048, 1, 1, 7),
+          conv(r, 1, 1024, 2048, 1, 2, 14),
+          conv(r, 2, 2048, 512, 1, 1, 7),
+          conv(r, 2, 512, 512, 3, 1, 7),
+          dense(r, 1, 1, 1000, 2048),
+          conv(m, 1, 3, 32, 3, 2, 224),
+          conv(m, 1, 32, 16, 1, 1, 112),
+          conv(m, 1, 16, 96, 1, 1, 112),
+          conv(m, 1, 96, 24, 1, 1, 56),
+          conv(m, 2, 24, 144, 1, 1, 56),
+          conv(m, 1, 144, 24, 1, 1, 56),
+          conv(m, 1, 144, 32, 1, 1, 28),
+          conv(m, 3, 32, 192, 1, 1, 28),
+          conv(m, 2, 192, 32, 1, 1, 28),
+          conv(m, 1, 192, 64, 1, 1, 14),
+          conv(m, 4, 64, 384, 1, 1, 14),
+          conv(m, 3, 384, 64, 1, 1, 14),
+          conv(m, 1, 384, 96, 1, 1, 14),
+          conv(m, 3, 96, 576, 1, 1, 14),
+          conv(m, 2, 576, 96, 1, 1, 14),
+          conv(m, 1, 576, 160, 1, 1, 7),
+          conv(m, 3, 160, 960, 1, 1, 7),
+          conv(m, 2, 960, 160, 1, 1, 7),
+          conv(m, 1, 960, 320, 1, 1, 7),
+          conv(m, 1, 320, 1280, 1, 1, 7),
+          dense(m, 1, 1, 1000, 1280),
+          dense(b, 48, 128, 768, 768),
+          dense(b, 12, 128, 3072, 768),
+          dense(b, 12, 128, 768, 3072),
+          batch(b, 12, 12, 128, 128, 64, true),
+          batch(b, 12, 12, 128, 64, 128, false),
+          dense(b, 1, 1, 768, 768),
+          conv(o, 1, 3, 17, 3, 1, 58),
+          conv(o, 1, 17, 58, 3, 1, 17),
+          conv(o, 1, 58, 3, 1, 1, 58),
+          conv(o, 1, 5, 7, 5, 1, 33),
+          dense(o, 1, 17, 58, 33),
+          dense(o, 1, 3, 130, 1000),
+          batch(o, 1, 17, 9, 11, 13, false)};
+}
+
+/// Seconds; with one thread those of the processor that this thread had, so that other programs on
+/// the machine disturb little.
+double now(bool of_thread) {
+  timespec time;
+  clock_gettime(of_thread ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+struct Memory {
+  explicit Memory(size_t bytes) : size(bytes + 4096) {
+    data = static_cast<float*>(std::aligned_alloc(64, (size + 63) / 64 * 64));
+    for (size_t i = 0; i < size / 4; ++i) data[i] = static_cast<float>(i % 17) / 16;
+  }
+  ~Memory() { std::free(data); }
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+  size_t size;
+  float* data;
+};
+
+size_t bytes_of(const te::TensorInfo& info) {
+  return static_cast<size_t>(product(info.dims).as_int()) * info.dtype.size();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int threads = 1, turns = 9;
+  std::string only, target_name = "host";
+  for (int i = 1; i + 1 < argc; i += 2) {
+    std::string name = argv[i];
+    if (name == "--threads") threads = std::atoi(argv[i + 1]);
+    if (name == "--turns") turns = std::atoi(argv[i + 1]);
+    if (name == "--only") only = argv[i + 1];
+    if (name == "--target") target_name = argv[i + 1];
+  }
+  setenv("OMP_NUM_THREADS", std::to_string(threads).c_str(), 1);
+  setenv("OMP_WAIT_POLICY", "passive", 0);
+  codegen::Target target = codegen::Target::parse(target_name);
+  Workers workers(threads);
+  std::printf("%-13s %-28s %9s %9s %9s %7s %7s %9s\n", "model", "problem", "ms", "GFLOP/s",
+              "oneDNN", "own", "plain", "compile");
+  std::vector<std::pair<std::string, double>> logs;
+  for (const Problem& problem : problems()) {
+    if (!only.empty() && (problem.model + " " + problem.text).find(only) == std::string::npos) {
+      continue;
+    }
+    auto contraction = contraction_of(problem.computation);
+    if (!contraction) {
+      std::printf("%-13s %-28s not recognised\n", problem.model.c_str(), problem.text.c_str());
+      continue;
+    }
+    auto kernel = std::make_shared<lower::Kernel>();
+    kernel->name = "bench";
+    kernel->body = *contraction;
+    std::shared_ptr<const lower::Kernel> kernels[] = {kernel};
+    double start = now(false);
+    codegen::CompiledKernel compiled = codegen::compile(kernels, target, {1, {}})[0];
+    double compile_ms = (now(false) - start) * 1e3;
+    const KernelBlob* blobs[] = {compiled.blob.get()};
+    auto code = CodeMemory::map(blobs);
+    KernelFn fn = code->kernel(0);
+    const te::Computation& c = problem.computation;
+    Memory data(bytes_of(c.inputs[0])), weight(bytes_of(c.inputs[1]));
+    Memory out(bytes_of(c.stages.back().outputs[0]));
+    void* buffers[] = {data.data, weight.data, out.data};
+    size_t scratch_bytes = static_cast<size_t>(compiled.scratch_bytes.as_int());
+    std::vector<std::unique_ptr<Memory>> scratch;
+    for (int t = 0; t < threads; ++t) scratch.push_back(std::make_unique<Memory>(scratch_bytes));
+    std::function<void(int)> work = [&](int t) {
+      int64_t detail[2];
+      KernelArgs args{
+          buffers, nullptr, t, threads, scratch[static_cast<size_t>(t)]->data, kernel_functions(),
+          detail};
+      fn(&args);
+    };
+    std::function<void()> ours = [&] { workers.run(work); };
+    struct Peer {
+      std::unique_ptr<onednn::Primitive> primitive;
+      std::unique_ptr<Memory> data, weight, out;
+      std::vector<double> ratios;
+    };
+    Peer peers[2];
+    for (int own = 0; own < 2; ++own) {
+      Peer& peer = peers[own];
+      peer.primitive = problem.peer(own == 1);
+      if (!peer.primitive) continue;
+      peer.data = std::make_unique<Memory>(peer.primitive->data_bytes());
+      peer.weight = std::make_unique<Memory>(peer.primitive->weight_bytes());
+      peer.out = std::make_unique<Memory>(peer.primitive->out_bytes());
+    }
+    auto timed = [&](const std::function<void()>& action) {
+      action();
+      double begin = now(threads == 1);
+      action();
+      double one = now(threads == 1) - begin;
+      int count = std::max(1, static_cast<int>(0.003 / std::max(one, 1e-7)));
+      begin = now(threads == 1);
+      for (int i = 0; i < count; ++i) action();
+      return (now(threads == 1) - begin) / count;
+    };
+    std::vector<double> times, peer_times;
+    for (int turn = 0; turn < turns; ++turn) {
+      workers.idle_ = false;
+      double mine = timed(ours);
+      workers.idle_ = true;
+      times.push_back(mine);
+      for (int own = 0; own < 2; ++own) {
+        Peer& peer = peers[own];
+        if (!peer.primitive) continue;
+        double theirs =
+            timed([&] { peer.primitive->run(peer.data->data, peer.weight->data, peer.out->data); });
+        peer.ratios.push_back(theirs / mine);
+        if (own == 1) peer_times.push_back(theirs);
+      }
+    }
+    double time = median(times);
+    double own = peers[1].ratios.empty() ? NAN : median(peers[1].ratios);
+    double plain = peers[0].ratios.empty() ? NAN : median(peers[0].ratios);
+    std::printf("%-13s %-28s %9.3f %9.1f %9.1f %7.2f %7.2f %9.1f\n", problem.model.c_str(),
+                problem.text.c_str(), time * 1e3, problem.flops / time / 1e9,
+                peer_times.empty() ? NAN : problem.flops / median(peer_times) / 1e9, own, plain,
+                compile_ms);
+    std::fflush(stdout);
+    if (own > 0) {
+      // Every layer of a model counts, equal ones once.
+      logs.emplace_back(problem.model, std::log(own));
+    }
+  }
+  for (const char* model : {"resnet50", "mobilenet_v2", "bert_base", "odd"}) {
+    double sum = 0;
+    int count = 0;
+    for (const auto& [name, value] : logs) {
+      if (name != model) continue;
+      sum += value;
+      ++count;
+    }
+    if (count > 0) std::printf("%-13s geometric mean %.3f\n", model, std::exp(sum / count));
+  }
+}

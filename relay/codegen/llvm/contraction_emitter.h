@@ -1,0 +1,164 @@
+// Writes one contraction: tasks, packing, register tiles.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <relay/codegen/llvm/contraction_plan.h>
+#include <relay/codegen/llvm/emit.h>
+#include <relay/codegen/llvm/scalar_emitter.h>
+
+namespace relay::codegen {
+
+/// The work is cut into tasks by the shapes alone: (batch, block of columns, block of rows). For a
+/// task the columns' panels of the right factor are packed (unless the worker packed them for the
+/// task before), then the rows of the left one if it cannot be read where it is; then register
+/// tiles of rows × one panel run over all of k (or a pass of it) and store through the epilogue.
+class ContractionEmitter {
+ public:
+  ContractionEmitter(const lower::Contraction& contraction, KernelFrame& frame);
+  void run();
+
+ private:
+  using Value = llvm::Value;
+
+  // Of the task at hand.
+  struct Task {
+    Value* panel_begin = nullptr;  // numbers of panels and tiles
+    Value* panel_end = nullptr;
+    Value* tile_begin = nullptr;
+    Value* tile_end = nullptr;
+    Value* first_row = nullptr;
+    Value* first_column = nullptr;  // of panel_begin
+    Value* k_begin = nullptr;       // of the outermost folded axis
+    Value* k_end = nullptr;
+    Value* k_from = nullptr;  // flat
+    Value* k_count = nullptr;
+    Value* first_pass = nullptr;  // i1; null with one pass
+    Value* last_pass = nullptr;
+  };
+
+  // contraction.cpp
+  void emit_passes(Value* block, llvm::AllocaInst* packed);
+  void emit_panels();
+  /// Runs `body` with the size of piece `number` as a constant.
+  void for_sizes(const Cut& cut, Value* number, const std::function<void(int64_t size)>& body);
+  Value* piece_begin(const Cut& cut, Value* number);
+  Value* n(int64_t value) { return f_.int64(value); }
+  Value* add(Value* a, Value* b);
+  Value* mul(Value* a, Value* b);
+  Value* least(Value* a, Value* b);
+  Value* dim(Dim term) { return f_.dim(term); }
+  /// Values of a group's axes at a flat position, scalars or vectors of i64.
+  std::vector<Value*> split(const AxisGroup& group, Value* flat);
+  Value* splat(Value* scalar, unsigned lanes);
+  /// Part of a sum that is the same throughout the batch.
+  Value* batch_part(const lower::Affine& sum);
+  /// Part of a sum along a group at a flat position.
+  Value* part_of(const lower::Affine& sum, const AxisGroup& group, Value* flat);
+  Value* part_of(const lower::Affine& sum, const AxisGroup& group,
+                 const std::vector<Value*>& values);
+  Value* element(Value* base, DType dtype, Value* offset);
+  /// Lanes that are below `count`; null if all surely are.
+  Value* lanes_below(Value* count, unsigned lanes);
+  Value* lane_numbers(unsigned lanes, llvm::Type* type);
+  Value* load(int32_t buffer, DType dtype, Value* address, unsigned lanes, Value* mask,
+              Value* otherwise = nullptr);
+  void store_scratch(Value* value, Value* address, int32_t region, unsigned alignment);
+  llvm::Type* accumulator(unsigned lanes);
+  /// Binds a group's axes for the scalar emitter: lanes are consecutive positions.
+  void bind_lanes(const AxisGroup& group, Value* flat, unsigned lanes);
+  static Dependences ids(const AxisGroup& group);
+
+  // contraction_lanes.cpp
+  /// How a vector of columns of the right factor is loaded.
+  struct LaneLoad {
+    llvm::Type* index_type = nullptr;
+    Value* base = nullptr;       // offset of lane 0
+    Value* offsets = nullptr;    // of the lanes from there; null if they follow each other
+    Value* run = nullptr;        // i1: whether they happen to follow each other
+    std::vector<Value*> starts;  // or in pieces: where each would have lane 0,
+    std::vector<Value*> before;  // the lanes in front of piece 1, 2 …
+    Value* low = nullptr;        // least and greatest of starts
+    Value* high = nullptr;
+    int64_t step = 1;           // and how far lanes of a piece are apart
+    Value* valid = nullptr;     // lanes that are columns; null: all
+    Value* mask = nullptr;      // and pass the conditions of the folded axes at hand
+    std::vector<Value*> index;  // for each condition: the columns' part
+  };
+  LaneLoad lane_load(Value* column, bool may_end);
+  /// In memory form; `along` is the folded axes' part of the offset.
+  Value* load_lanes(const LaneLoad& lanes, Value* along);
+
+  // contraction_pack.cpp
+  void pack_rhs();
+  void pack_panel(Value* first_column, int64_t vectors, Value* panel);
+  void pack_linear(Value* first_column, int64_t vectors, Value* panel);
+  void pack_transposed(Value* first_column, int64_t vectors, Value* panel);
+  void pack_generic(Value* first_column, int64_t vectors, Value* panel);
+  void pack_lhs();
+  /// The factor's value from its loaded element.
+  Value* of_loaded(const Factor& factor, Value* loaded, unsigned lanes);
+  /// Loops over folded axes in the given order, the outermost one over the pass's share; `body`
+  /// gets values in the group's order.
+  void fold_loops(const std::vector<size_t>& order,
+                  const std::function<void(std::vector<Value*>&)>& body,
+                  const std::function<void(size_t depth, std::vector<Value*>&)>& at_depth = {});
+  /// Place of a step in the pass at hand.
+  Value* flat_step(const std::vector<Value*>& values);
+  std::vector<Value*> transpose_block(std::vector<Value*> rows);
+
+  // contraction_tile.cpp
+  void emit_row_tiles(Value* panel, int64_t vectors, Value* first_column);
+  void emit_tile(int64_t rows, int64_t vectors, Value* first_row, Value* panel,
+                 Value* first_column);
+  Value* multiply_add(Value* a, Value* b, Value* sum);
+  /// Applies the epilogue to sums[row][vector] and stores.
+  void finish_rows(const std::vector<std::vector<Value*>>& sums, Value* first_row,
+                   Value* first_column, const std::vector<Value*>& masks);
+  void finish_tile(const std::vector<std::vector<Value*>>& sums, Value* first_row,
+                   Value* first_column, const std::vector<Value*>& masks);
+
+  // contraction_dots.cpp
+  /// Lines of elements that lie one after the other along k.
+  struct Lines {
+    std::vector<Value*> at;
+    int32_t buffer = -1;  // or, if negative, the tail's scratch
+  };
+  /// For each row a vector of its products with the columns (at most as many as lanes).
+  std::vector<Value*> dot_lines(const Lines& rows, const Lines& columns, Value* k_count);
+  /// A vector whose lane i (modulo their number, a power of two) is the sum of vector i's lanes.
+  Value* join_lanes(std::vector<Value*> vectors);
+  void emit_dot_tile(int64_t rows, Value* first_row, Value* first_column);
+  void emit_tail(Value* block, llvm::AllocaInst* packed);
+  void pack_tail();
+  /// Where rows of the left factor begin, for one that is read directly.
+  std::vector<Value*> direct_rows(int64_t rows, Value* first_row, Value* k_from);
+  Value* plus(Value* a, Value* b);
+
+  const lower::Contraction& c_;
+  KernelFrame& f_;
+  llvm::IRBuilder<>& b_;
+  ContractionPlan plan_;
+  ScalarEmitter scalars_;
+  unsigned lanes_;
+  Task task_;
+  std::vector<Value*> batch_values_;
+  std::unordered_map<const lower::Affine*, Value*> batch_parts_;
+
+  // Scratch: regions numbered for alias information.
+  enum Region : int32_t { kPanels, kRows, kSums, kTile, kTail };
+  Value* panels_ = nullptr;
+  Value* rows_ = nullptr;
+  Value* sums_ = nullptr;
+  Value* tile_ = nullptr;
+  Value* tail_ = nullptr;
+  Value* tail_pitch_ = nullptr;
+  Value* panel_pitch_ = nullptr;  // steps of k that a packed panel has room for
+  Value* row_pitch_ = nullptr;    // elements from one packed row to the next
+};
+
+}  // namespace relay::codegen

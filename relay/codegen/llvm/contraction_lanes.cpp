@@ -1,0 +1,157 @@
+// Contractions: loading a vector of columns, in as few pieces as their addresses allow.
+#include <relay/codegen/llvm/contraction_emitter.h>
+
+namespace relay::codegen {
+
+namespace {
+
+/// More pieces than this cost as much as single loads.
+constexpr int64_t kMostPieces = 4;
+
+}  // namespace
+
+ContractionEmitter::LaneLoad ContractionEmitter::lane_load(Value* column, bool may_end) {
+  const LinearLoad& load = *plan_.rhs.load;
+  const AxisGroup& columns = plan_.columns;
+  const lower::Buffer& buffer = f_.buffers[static_cast<size_t>(load.buffer)];
+  Dim elements = product(buffer.dims);
+  const int64_t limit = int64_t{1} << 31;
+  bool narrow = elements.is_int() && elements.as_int() < limit && columns.extent.is_int() &&
+                columns.extent.as_int() < limit;
+  LaneLoad result;
+  result.index_type = narrow ? b_.getInt32Ty() : b_.getInt64Ty();
+  llvm::Type* type = result.index_type;
+  std::optional<Dim> stride = columns.stride_of(load.offset);
+  const bool contiguous = stride && stride->is_int(1);
+  if (may_end && !floor_mod(plan_.main_columns, plan_.lanes).is_int(0)) {
+    result.valid = lanes_below(b_.CreateSub(dim(plan_.main_columns), column), lanes_);
+  } else if (may_end && !plan_.panels.known) {
+    result.valid = lanes_below(b_.CreateSub(dim(plan_.main_columns), column), lanes_);
+  }
+  std::vector<Value*> values;
+  if (!contiguous || !load.conditions.empty()) {
+    Value* at = add(splat(b_.CreateTrunc(column, type), lanes_), lane_numbers(lanes_, type));
+    Value* last = splat(b_.CreateTrunc(dim(columns.extent - 1), type), lanes_);
+    at = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, at, last);
+    values = split(columns, at);
+  }
+  for (const auto& condition : load.conditions) {
+    bool varies = false;
+    for (const te::Axis& axis : columns.axes) {
+      varies |= !condition.index.coefficient(axis.id).is_int(0);
+    }
+    result.index.push_back(
+        varies ? part_of(condition.index, columns, values)
+               : llvm::Constant::getNullValue(llvm::FixedVectorType::get(type, lanes_)));
+  }
+  Value* batch = batch_part(load.offset);
+  if (contiguous) {
+    result.base = add(batch, column);
+    return result;
+  }
+  Value* offsets = part_of(load.offset, columns, values);
+  Value* first = b_.CreateExtractElement(offsets, uint64_t{0});
+  result.base = add(batch, b_.CreateSExt(first, b_.getInt64Ty()));
+  result.offsets = b_.CreateSub(offsets, splat(first, lanes_));
+
+  const te::Axis* fastest = nullptr;
+  for (const te::Axis& axis : columns.axes) {
+    if (!axis.extent.is_int(1)) fastest = &axis;
+  }
+  if (fastest == nullptr) return result;
+  Dim step = load.offset.coefficient(fastest->id);
+  if (!step.is_int() || step.as_int() < 1 || step.as_int() > 2) return result;
+  if (!fastest->extent.is_int()) {
+    if (!step.is_int(1)) return result;
+    Value* follow = b_.CreateICmpEQ(result.offsets, lane_numbers(lanes_, type));
+    if (result.valid != nullptr) follow = b_.CreateOr(follow, b_.CreateNot(result.valid));
+    result.run = b_.CreateAndReduce(follow);
+    return result;
+  }
+  // Lanes of one line of the fastest axis lie evenly: one piece for each line that is touched.
+  const int64_t extent = fastest->extent.as_int();
+  const int64_t pieces = (plan_.lanes - 2) / extent + 2;
+  if (pieces > kMostPieces) return result;
+  result.step = step.as_int();
+  Value* in_line = b_.CreateURem(column, n(extent));
+  Value *low = nullptr, *high = nullptr;
+  for (int64_t piece = 0; piece < pieces; ++piece) {
+    Value* lane = n(0);
+    if (piece > 0) {
+      Value* begin = b_.CreateSub(n(piece * extent), in_line);
+      lane = least(begin, n(plan_.lanes - 1));
+      Value* end = splat(b_.CreateTrunc(begin, b_.getInt32Ty()), lanes_);
+      result.before.push_back(b_.CreateICmpSLT(lane_numbers(lanes_, b_.getInt32Ty()), end));
+    }
+    Value* at = least(add(column, lane), dim(columns.extent - 1));
+    Value* ahead = mul(b_.CreateSub(at, column), n(result.step));
+    Value* start = add(batch, b_.CreateSub(part_of(load.offset, columns, at), ahead));
+    result.starts.push_back(start);
+    low = low == nullptr ? start : least(low, start);
+    high = high == nullptr ? start : b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, high, start);
+  }
+  result.low = low;
+  result.high = high;
+  return result;
+}
+
+llvm::Value* ContractionEmitter::load_lanes(const LaneLoad& lanes, Value* along) {
+  const LinearLoad& load = *plan_.rhs.load;
+  llvm::Type* type = widen_type(memory_type(f_.context, load.dtype), lanes_);
+  llvm::Align align(load.dtype.size());
+  Value* fill = llvm::Constant::getNullValue(type);
+  if (load.load->fill) {
+    fill = scalars_.to_memory(splat(scalars_.constant(*load.load->fill), lanes_), load.dtype);
+  }
+  Value* base = f_.buffer(load.buffer);
+  auto plain = [&](Value* offset) -> Value* {
+    return f_.annotate(b_.CreateAlignedLoad(type, element(base, load.dtype, offset), align),
+                       load.buffer);
+  };
+  auto in_row = [&]() -> Value* {
+    Value* offset = add(lanes.base, along);
+    if (lanes.mask == nullptr) return plain(offset);
+    Value* at = element(base, load.dtype, offset);
+    return f_.annotate(b_.CreateMaskedLoad(type, at, align, lanes.mask, fill), load.buffer);
+  };
+  auto gathered = [&]() -> Value* {
+    Value* at = element(base, load.dtype, add(lanes.base, along));
+    Value* addresses = element(at, load.dtype, lanes.offsets);
+    Value* mask = lanes.mask;
+    if (mask == nullptr) {
+      mask = llvm::Constant::getAllOnesValue(llvm::FixedVectorType::get(b_.getInt1Ty(), lanes_));
+    }
+    return f_.annotate(b_.CreateMaskedGather(type, addresses, align, mask, fill), load.buffer);
+  };
+  auto in_pieces = [&]() -> Value* {
+    Value* result = nullptr;
+    for (size_t piece = lanes.starts.size(); piece-- > 0;) {
+      Value* start = add(lanes.starts[piece], along);
+      Value* line = plain(start);
+      if (lanes.step == 2) {
+        std::vector<int> even;
+        for (int lane = 0; lane < static_cast<int>(lanes_); ++lane) even.push_back(2 * lane);
+        line = b_.CreateShuffleVector(line, plain(add(start, n(plan_.lanes))), even);
+      }
+      result = result == nullptr ? line : b_.CreateSelect(lanes.before[piece], line, result);
+    }
+    return lanes.mask == nullptr ? result : b_.CreateSelect(lanes.mask, result, fill);
+  };
+  if (lanes.offsets == nullptr) return in_row();
+  Value* easy = lanes.run;
+  if (!lanes.starts.empty()) {
+    // Pieces are read whole: they must not reach out of the tensor.
+    Dim elements = product(f_.buffers[static_cast<size_t>(load.buffer)].dims);
+    Value* room = b_.CreateSub(dim(elements), n(plan_.lanes * lanes.step));
+    easy = b_.CreateAnd(b_.CreateICmpSGE(add(lanes.low, along), n(0)),
+                        b_.CreateICmpSLE(add(lanes.high, along), room));
+  }
+  if (easy == nullptr) return gathered();
+  llvm::AllocaInst* slot = f_.alloca_register(type);
+  f_.emit_if(easy, [&] { b_.CreateStore(lanes.starts.empty() ? in_row() : in_pieces(), slot); });
+  f_.emit_if(
+      b_.CreateNot(easy), [&] { b_.CreateStore(gathered(), slot); }, true);
+  return b_.CreateLoad(type, slot);
+}
+
+}  // namespace relay::codegen

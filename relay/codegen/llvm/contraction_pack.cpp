@@ -1,0 +1,244 @@
+// Contractions: copying factors into panels.
+#include <relay/codegen/llvm/contraction_emitter.h>
+
+namespace relay::codegen {
+
+using lower::Affine;
+
+void ContractionEmitter::pack_rhs() {
+  f_.emit_loop(task_.panel_begin, task_.panel_end, n(1), [&](Value* number) {
+    Value* column = mul(piece_begin(plan_.panels, number), n(plan_.lanes));
+    Value* before = b_.CreateSub(column, task_.first_column);
+    Value* panel = element(panels_, c_.accumulator, mul(before, panel_pitch_));
+    for_sizes(plan_.panels, number, [&](int64_t vectors) {
+      if (plan_.transpose) {
+        pack_transposed(column, vectors, panel);
+      } else if (plan_.rhs.load) {
+        pack_linear(column, vectors, panel);
+      } else {
+        pack_generic(column, vectors, panel);
+      }
+    });
+  });
+}
+
+llvm::Value* ContractionEmitter::of_loaded(const Factor& factor, Value* loaded, unsigned lanes) {
+  if (factor.of_load->kind == te::ScalarKind::kVar) return loaded;
+  ScalarEmitter::Scope scope(scalars_, ScalarEmitter::RegionKind::kConditional,
+                             {factor.var | te::kVarFlag});
+  scalars_.set_lanes(lanes);
+  scalars_.bind_var(factor.var, LaneValue::vector(loaded));
+  return scalars_.widen(scalars_.emit(factor.of_load));
+}
+
+void ContractionEmitter::fold_loops(
+    const std::vector<size_t>& order, const std::function<void(std::vector<Value*>&)>& body,
+    const std::function<void(size_t depth, std::vector<Value*>&)>& at_depth) {
+  std::vector<Value*> values(plan_.folded.axes.size(), n(0));
+  std::function<void(size_t)> from = [&](size_t depth) {
+    if (at_depth) at_depth(depth, values);
+    if (depth == order.size()) {
+      body(values);
+      return;
+    }
+    size_t axis = order[depth];
+    Value* begin = axis == 0 ? task_.k_begin : n(0);
+    Value* end = axis == 0 ? task_.k_end : dim(plan_.folded.axes[axis].extent);
+    f_.emit_loop(begin, end, n(1), [&](Value* i) {
+      values[axis] = i;
+      from(depth + 1);
+    });
+  };
+  from(0);
+}
+
+llvm::Value* ContractionEmitter::flat_step(const std::vector<Value*>& values) {
+  // Within the pass.
+  Value* flat = n(0);
+  for (size_t i = 0; i < values.size(); ++i) {
+    Value* at = i == 0 ? b_.CreateSub(values[0], task_.k_begin) : values[i];
+    flat = i == 0 ? at : add(mul(flat, dim(plan_.folded.axes[i].extent)), at);
+  }
+  return flat;
+}
+
+void ContractionEmitter::pack_generic(Value* first_column, int64_t vectors, Value* panel) {
+  std::vector<size_t> order;
+  for (size_t i = 0; i < plan_.folded.axes.size(); ++i) order.push_back(i);
+  Dependences binds = ids(plan_.folded);
+  for (uint32_t id : ids(plan_.columns)) binds.push_back(id);
+  std::sort(binds.begin(), binds.end());
+  fold_loops(order, [&](std::vector<Value*>& values) {
+    Value* row = element(panel, c_.accumulator, mul(flat_step(values), n(vectors * plan_.lanes)));
+    for (int64_t v = 0; v < vectors; ++v) {
+      ScalarEmitter::Scope scope(scalars_, ScalarEmitter::RegionKind::kConditional, binds);
+      Value* column = add(first_column, n(v * plan_.lanes));
+      scalars_.set_lanes(lanes_,
+                         lanes_below(b_.CreateSub(dim(plan_.columns.extent), column), lanes_));
+      for (size_t i = 0; i < values.size(); ++i) {
+        scalars_.bind_axis(plan_.folded.axes[i].id, LaneValue::uniform(values[i]));
+      }
+      bind_lanes(plan_.columns, column, lanes_);
+      Value* value = scalars_.emit_wide(plan_.rhs.value);
+      store_scratch(value, element(row, c_.accumulator, n(v * plan_.lanes)), kPanels,
+                    static_cast<unsigned>(plan_.lanes * plan_.element_bytes));
+    }
+  });
+}
+
+void ContractionEmitter::pack_linear(Value* first_column, int64_t vectors, Value* panel) {
+  const LinearLoad& load = *plan_.rhs.load;
+  std::vector<LaneLoad> all;
+  for (int64_t v = 0; v < vectors; ++v) {
+    Value* column = add(first_column, n(v * plan_.lanes));
+    const bool may_end = !plan_.panels.known || v + 1 == vectors;
+    all.push_back(lane_load(column, may_end));
+  }
+
+  // Conditions are decided in front of the axes that they do not speak of.
+  std::vector<size_t> order;
+  size_t decided = 0;
+  for (int turn = 0; turn < 2; ++turn) {
+    for (size_t i = 0; i < plan_.folded.axes.size(); ++i) {
+      bool speaks = false;
+      for (const auto& condition : load.conditions) {
+        speaks |= !condition.index.coefficient(plan_.folded.axes[i].id).is_int(0);
+      }
+      if (speaks == (turn == 0)) order.push_back(i);
+    }
+    if (turn == 0) decided = order.size();
+  }
+  auto at_depth = [&](size_t depth, std::vector<Value*>& values) {
+    if (depth != decided) return;
+    for (LaneLoad& lanes : all) {
+      lanes.mask = lanes.valid;
+      for (size_t k = 0; k < load.conditions.size(); ++k) {
+        const auto& condition = load.conditions[k];
+        Value* here =
+            add(batch_part(condition.index), part_of(condition.index, plan_.folded, values));
+        llvm::Type* type = lanes.index_type;
+        Value* index = add(lanes.index[k], splat(b_.CreateTrunc(here, type), lanes_));
+        Value* extent = splat(b_.CreateTrunc(dim(condition.extent), type), lanes_);
+        Value* inside = b_.CreateICmpULT(index, extent);
+        lanes.mask = lanes.mask == nullptr ? inside : b_.CreateAnd(lanes.mask, inside);
+      }
+    }
+  };
+  fold_loops(
+      order,
+      [&](std::vector<Value*>& values) {
+        Value* along = part_of(load.offset, plan_.folded, values);
+        Value* row =
+            element(panel, c_.accumulator, mul(flat_step(values), n(vectors * plan_.lanes)));
+        for (size_t v = 0; v < all.size(); ++v) {
+          Value* loaded = load_lanes(all[v], along);
+          Value* value = of_loaded(plan_.rhs, scalars_.from_memory(loaded, load.dtype), lanes_);
+          store_scratch(value,
+                        element(row, c_.accumulator, n(static_cast<int64_t>(v) * plan_.lanes)),
+                        kPanels, static_cast<unsigned>(plan_.lanes * plan_.element_bytes));
+        }
+      },
+      at_depth);
+}
+
+std::vector<llvm::Value*> ContractionEmitter::transpose_block(std::vector<Value*> rows) {
+  // Bit by bit: rows and lanes whose numbers differ in it change places.
+  auto count = static_cast<int>(rows.size());
+  for (int bit = 1; bit < count; bit *= 2) {
+    for (int i = 0; i < count; ++i) {
+      if ((i & bit) != 0) continue;
+      std::vector<int> low, high;
+      for (int lane = 0; lane < count; ++lane) {
+        bool upper = (lane & bit) != 0;
+        low.push_back(upper ? count + lane - bit : lane);
+        high.push_back(upper ? count + lane : lane + bit);
+      }
+      auto at = static_cast<size_t>(i);
+      auto other = static_cast<size_t>(i + bit);
+      Value* first = b_.CreateShuffleVector(rows[at], rows[other], low);
+      rows[other] = b_.CreateShuffleVector(rows[at], rows[other], high);
+      rows[at] = first;
+    }
+  }
+  return rows;
+}
+
+void ContractionEmitter::pack_transposed(Value* first_column, int64_t vectors, Value* panel) {
+  const LinearLoad& load = *plan_.rhs.load;
+  Value* width = n(vectors * plan_.lanes);
+  f_.emit_loop(n(0), width, n(plan_.lanes), [&](Value* within) {
+    std::vector<Value*> lines;
+    bool whole = floor_mod(plan_.main_columns, plan_.lanes).is_int(0);
+    for (unsigned lane = 0; lane < lanes_; ++lane) {
+      Value* column = add(add(first_column, within), n(lane));
+      // Past the end: the last column again; nobody stores what comes of it.
+      if (!whole) column = least(column, dim(plan_.columns.extent - 1));
+      Value* offset = add(add(batch_part(load.offset), task_.k_from),
+                          part_of(load.offset, plan_.columns, column));
+      lines.push_back(element(f_.buffer(load.buffer), load.dtype, offset));
+    }
+    Value* place = element(panel, c_.accumulator, within);
+    auto block = [&](Value* k, Value* mask) {
+      std::vector<Value*> rows;
+      for (Value* line : lines) {
+        Value* at = element(line, load.dtype, k);
+        rows.push_back(
+            of_loaded(plan_.rhs, this->load(load.buffer, load.dtype, at, lanes_, mask), lanes_));
+      }
+      rows = transpose_block(std::move(rows));
+      for (unsigned i = 0; i < lanes_; ++i) {
+        Value* at = element(place, c_.accumulator, mul(add(k, n(i)), width));
+        store_scratch(rows[i], at, kPanels,
+                      static_cast<unsigned>(plan_.lanes * plan_.element_bytes));
+      }
+    };
+    Value* rest = b_.CreateURem(task_.k_count, n(plan_.lanes));
+    Value* even = b_.CreateSub(task_.k_count, rest);
+    f_.emit_loop(n(0), even, n(plan_.lanes), [&](Value* k) { block(k, nullptr); });
+    // The panel has room for a full block.
+    f_.emit_if(b_.CreateICmpSGT(rest, n(0)), [&] { block(even, lanes_below(rest, lanes_)); });
+  });
+}
+
+void ContractionEmitter::pack_lhs() {
+  Value* end = dim(plan_.rows.extent);
+  if (plan_.row_tiles.known) {
+    end = piece_begin(plan_.row_tiles, task_.tile_end);
+  } else {
+    end = least(end, mul(task_.tile_end, n(plan_.row_tiles.size)));
+  }
+  const AxisGroup& folded = plan_.folded;
+  std::vector<size_t> order;
+  for (size_t i = 0; i + 1 < folded.axes.size(); ++i) order.push_back(i);
+  Dependences binds = ids(folded);
+  for (uint32_t id : ids(plan_.rows)) binds.push_back(id);
+  std::sort(binds.begin(), binds.end());
+  f_.emit_loop(task_.first_row, end, n(1), [&](Value* row) {
+    Value* line =
+        element(rows_, c_.accumulator, mul(b_.CreateSub(row, task_.first_row), row_pitch_));
+    std::vector<Value*> row_values = split(plan_.rows, row);
+    fold_loops(order, [&](std::vector<Value*>& values) {
+      size_t last = folded.axes.empty() ? 0 : folded.axes.size() - 1;
+      Value* from = last == 0 ? task_.k_begin : n(0);
+      Value* to = last == 0 ? task_.k_end : dim(folded.axes[last].extent);
+      f_.emit_loop(from, to, n(plan_.lanes), [&](Value* k) {
+        if (!values.empty()) values[last] = k;
+        ScalarEmitter::Scope scope(scalars_, ScalarEmitter::RegionKind::kConditional, binds);
+        scalars_.set_lanes(lanes_, lanes_below(b_.CreateSub(to, k), lanes_));
+        for (size_t i = 0; i < row_values.size(); ++i) {
+          scalars_.bind_axis(plan_.rows.axes[i].id, LaneValue::uniform(row_values[i]));
+        }
+        for (size_t i = 0; i < values.size(); ++i) {
+          scalars_.bind_axis(folded.axes[i].id, i == last ? LaneValue::linear(k, n(1))
+                                                          : LaneValue::uniform(values[i]));
+        }
+        // What is written past the end is overwritten by what comes next, or never read.
+        Value* value = scalars_.emit_wide(plan_.lhs.value);
+        store_scratch(value, element(line, c_.accumulator, flat_step(values)), kRows,
+                      static_cast<unsigned>(plan_.element_bytes));
+      });
+    });
+  });
+}
+
+}  // namespace relay::codegen

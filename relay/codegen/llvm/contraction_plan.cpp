@@ -1,0 +1,395 @@
+#include <relay/codegen/llvm/contraction_plan.h>
+
+#include <algorithm>
+#include <unordered_set>
+
+#include <relay/lower/scalars.h>
+#include <relay/tensor_expr/walk.h>
+
+namespace relay::codegen {
+
+using lower::Affine;
+using te::ScalarKind;
+using te::ScalarNode;
+using te::ScalarRef;
+
+AxisGroup::AxisGroup(std::vector<te::Axis> members) : axes(std::move(members)) {
+  for (const te::Axis& axis : axes) extent = extent * axis.extent;
+}
+
+std::optional<Dim> AxisGroup::stride_of(const Affine& sum) const {
+  std::optional<Dim> first;  // of the last axis
+  Dim next = 0;
+  for (size_t i = axes.size(); i-- > 0;) {
+    if (axes[i].extent.is_int(1)) continue;
+    Dim coefficient = sum.coefficient(axes[i].id);
+    if (!first) {
+      first = coefficient;
+    } else if (coefficient != next) {
+      return std::nullopt;
+    }
+    next = coefficient * axes[i].extent;
+  }
+  return first.value_or(0);
+}
+
+bool AxisGroup::has(uint32_t axis) const {
+  return std::any_of(axes.begin(), axes.end(), [&](const auto& a) { return a.id == axis; });
+}
+
+namespace {
+
+/// Number of vector registers' worth of accumulators, rows for a tile of so many vectors.
+int64_t tile_rows(const lower::Contraction& contraction, const Target& target, int64_t vectors) {
+  bool integer = contraction.accumulator.is_integer();
+  switch (target.isa) {
+    case Target::Isa::kAvx512:
+      return vectors >= 4 ? 6 : vectors == 3 ? 8 : vectors == 2 ? 12 : 14;
+    case Target::Isa::kAvx2:
+      return integer ? (vectors >= 2 ? 4 : 8) : (vectors >= 2 ? 6 : 12);
+    case Target::Isa::kBaseline:
+      return integer ? 2 : (vectors >= 2 ? 4 : 8);
+  }
+  return 4;
+}
+
+class Planner {
+ public:
+  Planner(const lower::Contraction& contraction, const Target& target)
+      : contraction_(contraction), target_(target) {}
+
+  ContractionPlan run() {
+    plan_.batch = AxisGroup(contraction_.batch);
+    plan_.rows = AxisGroup(contraction_.rows);
+    plan_.columns = AxisGroup(contraction_.columns);
+    plan_.folded = AxisGroup(contraction_.folded);
+    plan_.num_vars = contraction_.num_vars;
+    plan_.element_bytes = static_cast<int64_t>(contraction_.accumulator.size());
+    plan_.lanes = target_.vector_bytes() / plan_.element_bytes;
+    plan_.lhs = factor(contraction_.lhs);
+    plan_.rhs = factor(contraction_.rhs);
+    order_folded();
+    epilogue();
+    choose_access();
+    choose_sizes();
+    return std::move(plan_);
+  }
+
+ private:
+  Dim extent_of(uint32_t axis) const {
+    for (const AxisGroup* group : {&plan_.batch, &plan_.rows, &plan_.columns, &plan_.folded}) {
+      for (const te::Axis& a : group->axes) {
+        if (a.id == axis) return a.extent;
+      }
+    }
+    return 0;
+  }
+
+  // Whether the parts that are no axes are the same throughout a batch.
+  bool is_linear(const Affine& sum) const {
+    for (const Affine::Other& other : sum.others) {
+      for (const ScalarNode* node : te::post_order({&other.value, 1})) {
+        if (node->kind == ScalarKind::kIndex && !plan_.batch.has(node->axis)) return false;
+        if (node->kind == ScalarKind::kVar) return false;
+      }
+    }
+    return true;
+  }
+
+  std::optional<LinearLoad> linear_load(const ScalarRef& ref) const {
+    const ScalarNode& node = *ref;
+    LinearLoad result;
+    result.load = ref;
+    result.buffer = node.tensor.index;
+    result.dtype = node.dtype;
+    const lower::Buffer& buffer = contraction_.buffers[static_cast<size_t>(result.buffer)];
+    if (node.bounds != te::Bounds::kProven && node.bounds != te::Bounds::kFill) {
+      return std::nullopt;
+    }
+    result.offset = lower::affine_offset(node.args, buffer.dims);
+    if (!is_linear(result.offset)) return std::nullopt;
+    if (node.bounds == te::Bounds::kFill) {
+      for (size_t d = 0; d < node.args.size(); ++d) {
+        Affine index = lower::affine(node.args[d]);
+        if (!is_linear(index)) return std::nullopt;
+        auto extents = [this](uint32_t axis) { return extent_of(axis); };
+        if (lower::surely_inside(index, buffer.dims[d], extents)) continue;
+        result.conditions.push_back({index, buffer.dims[d]});
+      }
+    }
+    return result;
+  }
+
+  static std::vector<ScalarRef> loads_in(const ScalarRef& root) {
+    std::vector<ScalarRef> loads;
+    if (root->kind == ScalarKind::kLoad) loads.push_back(root);
+    std::unordered_set<const ScalarNode*> seen;
+    for (const ScalarNode* node : te::post_order({&root, 1})) {
+      for (const ScalarRef& arg : node->args) {
+        if (arg->kind == ScalarKind::kLoad && seen.insert(arg.get()).second) loads.push_back(arg);
+      }
+    }
+    return loads;
+  }
+
+  static bool uses_axes(const ScalarRef& root) {
+    for (const ScalarNode* node : te::post_order({&root, 1})) {
+      if (node->kind == ScalarKind::kIndex) return true;
+    }
+    return false;
+  }
+
+  static ScalarRef replace(const ScalarRef& root, const ScalarNode* load, uint32_t var) {
+    ScalarRef placeholder = te::placeholder(var, load->dtype).ref();
+    lower::ScalarRewriter rewrite([&](const ScalarRef& node, const std::vector<ScalarRef>&) {
+      return node.get() == load ? placeholder : ScalarRef();
+    });
+    return rewrite(root);
+  }
+
+  Factor factor(const ScalarRef& value) {
+    Factor result;
+    result.value = value;
+    std::vector<ScalarRef> loads = loads_in(value);
+    if (loads.size() != 1) return result;
+    result.load = linear_load(loads[0]);
+    if (!result.load) return result;
+    result.var = plan_.num_vars++;
+    result.of_load = replace(value, loads[0].get(), result.var);
+    if (uses_axes(result.of_load)) result.load.reset();
+    if (!result.load) return result;
+    result.plain = loads[0] == value && result.load->conditions.empty();
+    return result;
+  }
+
+  // The order of the folded axes is free: the one in which a factor lies in memory.
+  void order_folded() {
+    for (const Factor* factor : {&plan_.lhs, &plan_.rhs}) {
+      if (!factor->plain) continue;
+      std::vector<te::Axis> axes = plan_.folded.axes;
+      auto size = [&](const te::Axis& axis) {
+        Dim c = factor->load->offset.coefficient(axis.id);
+        return c.is_int() ? c.as_int() : -1;
+      };
+      if (std::any_of(axes.begin(), axes.end(), [&](const auto& a) { return size(a) < 0; })) {
+        continue;
+      }
+      std::stable_sort(axes.begin(), axes.end(),
+                       [&](const auto& x, const auto& y) { return size(x) > size(y); });
+      AxisGroup ordered(axes);
+      if (!ordered.stride_of(factor->load->offset)) continue;
+      plan_.folded = ordered;
+      return;
+    }
+  }
+
+  void epilogue() {
+    plan_.epilogue = contraction_.epilogue;
+    size_t cost = 0;
+    for (const ScalarNode* node : te::post_order({&plan_.epilogue, 1})) {
+      if (node->kind == ScalarKind::kUnary && node->unary >= te::UnaryOp::kExp &&
+          node->unary <= te::UnaryOp::kAtanh) {
+        cost += 12;
+      }
+      if (node->kind == ScalarKind::kBinary && node->dtype != kInt64) ++cost;
+      if (node->kind == ScalarKind::kSelect || node->kind == ScalarKind::kFail) ++cost;
+    }
+    plan_.heavy_epilogue = cost > 8;
+    for (const ScalarRef& ref : loads_in(plan_.epilogue)) {
+      if (ref->bounds != te::Bounds::kProven) continue;
+      std::optional<LinearLoad> load = linear_load(ref);
+      if (!load) continue;
+      std::optional<Dim> stride = plan_.columns.stride_of(load->offset);
+      if (!stride || !(stride->is_int(0) || stride->is_int(1))) continue;
+      uint32_t var = plan_.num_vars++;
+      plan_.epilogue = replace(plan_.epilogue, ref.get(), var);
+      plan_.tile_loads.push_back({*load, var, stride->is_int(1)});
+    }
+    const lower::Buffer& out = contraction_.buffers[static_cast<size_t>(contraction_.out)];
+    Affine offset = lower::affine_offset(contraction_.out_index, out.dims);
+    std::optional<Dim> stride = plan_.columns.stride_of(offset);
+    bool contiguous = stride && (stride->is_int(1) || plan_.columns.extent.is_int(1));
+    if (contiguous && is_linear(offset)) plan_.out_offset = offset;
+    plan_.epilogue_axes = !plan_.out_offset || uses_axes(plan_.epilogue);
+  }
+
+  void choose_access() {
+    const Factor& lhs = plan_.lhs;
+    const Factor& rhs = plan_.rhs;
+    if (lhs.plain) plan_.lhs_step = plan_.folded.stride_of(lhs.load->offset);
+    plan_.lhs_direct = plan_.lhs_step.has_value();
+    std::optional<Dim> along_k, along_columns;
+    if (rhs.load) {
+      along_k = plan_.folded.stride_of(rhs.load->offset);
+      along_columns = plan_.columns.stride_of(rhs.load->offset);
+    }
+    bool contiguous = along_columns && along_columns->is_int(1);
+    // Read twice or less, it is not worth a copy.
+    Dim rows = plan_.rows.extent;
+    bool few = rows.is_int() && rows.as_int() <= 2 * tile_rows(contraction_, target_, 3);
+    bool masks = target_.isa != Target::Isa::kBaseline ||
+                 floor_mod(plan_.columns.extent, plan_.lanes).is_int(0);
+    plan_.rhs_direct = rhs.plain && contiguous && along_k && few && masks;
+    if (plan_.rhs_direct) plan_.rhs_step = along_k;
+    plan_.transpose = !plan_.rhs_direct && rhs.load && rhs.load->conditions.empty() &&
+                      !contiguous && along_k && along_k->is_int(1);
+    // Few rows do not pay for turning the right factor around.
+    constexpr int64_t kFew = 8;
+    plan_.dots = plan_.transpose && rhs.plain && plan_.lhs_direct && plan_.lhs_step->is_int(1) &&
+                 rows.is_int() && rows.as_int() <= kFew;
+    if (plan_.dots) {
+      plan_.transpose = false;
+      plan_.rhs_direct = true;
+      plan_.rhs_step = along_k;
+    }
+  }
+
+  static Cut cut_known(int64_t count, int64_t most) {
+    Cut cut;
+    cut.known = true;
+    int64_t pieces = std::max<int64_t>(1, (count + most - 1) / most);
+    cut.size = std::max<int64_t>(1, (count + pieces - 1) / pieces);
+    int64_t small = cut.size - 1;
+    cut.pieces = count == 0 ? 0 : pieces;
+    cut.more = count - small * pieces;
+    return cut;
+  }
+  static Cut cut_unknown(Dim count, int64_t size) {
+    Cut cut;
+    cut.size = size;
+    cut.pieces = ceil_div(count, size);
+    cut.more = cut.pieces;
+    return cut;
+  }
+
+  // Cycles for one step of k, about.
+  double cost_of(int64_t vectors, int64_t most) const {
+    Cut panels = cut_known(vectors, most);
+    int64_t limit = tile_rows(contraction_, target_, panels.size);
+    Dim rows = plan_.rows.extent;
+    int64_t count = rows.is_int() ? rows.as_int() : 1024;
+    Cut tiles = cut_known(count, limit);
+    double sum = 0;
+    for (int64_t p = 0; p < panels.pieces.as_int(); ++p) {
+      int64_t width = p < panels.more.as_int() ? panels.size : panels.size - 1;
+      double pack = plan_.rhs_direct ? 0 : 2.0 * static_cast<double>(width);
+      double average = static_cast<double>(count) / static_cast<double>(tiles.pieces.as_int());
+      double fma = average * static_cast<double>(width) / 2;
+      double loads = (average + static_cast<double>(width)) / 2;
+      sum += pack + static_cast<double>(tiles.pieces.as_int()) * std::max({fma, loads, 4.0});
+    }
+    return sum;
+  }
+
+  void choose_sizes() {
+    Dim rows = plan_.rows.extent;
+    choose_tail();
+    Dim columns = plan_.main_columns;
+    Dim vectors = ceil_div(columns, plan_.lanes);
+    int64_t widest = target_.isa == Target::Isa::kAvx512 ? 4 : 2;
+    if (plan_.dots) {
+      plan_.panels = vectors.is_int() ? cut_known(vectors.as_int(), 1) : cut_unknown(vectors, 1);
+    } else if (columns.is_int()) {
+      int64_t best = 1;
+      for (int64_t most = 2; most <= widest; ++most) {
+        if (!vectors.is_int(0) &&
+            cost_of(vectors.as_int(), most) <= cost_of(vectors.as_int(), best)) {
+          best = most;
+        }
+      }
+      plan_.panels = cut_known(vectors.as_int(), best);
+    } else {
+      plan_.panels = cut_unknown(vectors, std::min<int64_t>(widest, 3));
+    }
+    int64_t limit =
+        plan_.dots ? std::max<int64_t>(1, rows.as_int()) : tile_rows(contraction_, target_, plan_.panels.size);
+    plan_.row_tiles = rows.is_int() ? cut_known(rows.as_int(), limit) : cut_unknown(rows, limit);
+    plan_.tiles_in_block = std::max<int64_t>(1, 64 / plan_.row_tiles.size);
+    choose_passes();
+    if (plan_.lhs_direct) return;
+    // Rows are packed for each block of columns: few such blocks.
+    Dim k = plan_.folded.extent;
+    int64_t steps = k.is_int() ? std::clamp<int64_t>(k.as_int(), 1, kLongest) : 1024;
+    int64_t panel = steps * plan_.panel_columns() * plan_.element_bytes;
+    plan_.panels_in_block =
+        plan_.rhs_direct ? 1 << 20 : std::clamp<int64_t>((512 << 10) / panel, 1, 16);
+    if (plan_.panels.pieces.is_int()) {
+      plan_.panels_in_block =
+          std::clamp<int64_t>(plan_.panels.pieces.as_int(), 1, plan_.panels_in_block);
+    }
+  }
+
+  // Columns that would fill a small part of a vector.
+  void choose_tail() {
+    plan_.main_columns = plan_.columns.extent;
+    Dim columns = plan_.columns.extent;
+    Dim rows = plan_.rows.extent;
+    bool possible = plan_.lhs_direct && plan_.lhs_step->is_int(1) && !plan_.dots &&
+                    !plan_.rhs_direct && columns.is_int() && rows.is_int() &&
+                    columns.as_int() > plan_.lanes && plan_.folded.extent.is_int() &&
+                    plan_.folded.extent.as_int() >= 2 * plan_.lanes;
+    if (!possible) return;
+    int64_t tail = columns.as_int() % plan_.lanes;
+    auto m = static_cast<double>(rows.as_int());
+    auto t = static_cast<double>(tail);
+    auto lanes = static_cast<double>(plan_.lanes);
+    // Cycles for a step of k: a vector more, against single columns and packing them.
+    double whole = m / 2 + 2;
+    double single = m * t / lanes + 6 * t;
+    if (tail == 0 || single > whole) return;
+    plan_.tail = tail;
+    plan_.main_columns = columns - tail;
+  }
+
+  // Passes over k: what is packed shall stay in the second cache.
+  void choose_passes() {
+    plan_.k_inner = 1;
+    Dim outermost = 1;
+    bool outer = true;
+    for (const te::Axis& axis : plan_.folded.axes) {
+      if (outer) {
+        outermost = axis.extent;
+      } else {
+        plan_.k_inner = plan_.k_inner * axis.extent;
+      }
+      outer = false;
+    }
+    plan_.k_block = outermost;
+    Dim k = plan_.folded.extent;
+    if (plan_.dots) return;
+    int64_t row_bytes = plan_.panel_columns() * plan_.element_bytes;
+    if (!k.is_int()) {
+      plan_.one_pass = false;
+      int64_t steps = kPanelBytes / row_bytes;
+      plan_.k_block = max(Dim(1), floor_div(Dim(steps), max(Dim(1), plan_.k_inner)));
+      return;
+    }
+    int64_t passes = (k.as_int() * row_bytes + kPanelBytes - 1) / kPanelBytes;
+    passes = std::clamp<int64_t>(passes, 1, std::max<int64_t>(1, outermost.as_int()));
+    plan_.one_pass = passes == 1;
+    if (plan_.one_pass) return;
+    plan_.k_block = (outermost.as_int() + passes - 1) / passes;
+    // Each block of rows packs again: as few as give every worker something to do.
+    Dim blocks = plan_.batch.extent * plan_.panels.pieces;
+    Dim tiles = plan_.row_tiles.pieces;
+    if (!tiles.is_int() || plan_.rhs_direct) return;
+    int64_t wanted = blocks.is_int() && blocks.as_int() >= 4 ? 1 : 2;
+    int64_t most = std::max<int64_t>(1, 512 / plan_.row_tiles.size);
+    plan_.tiles_in_block = std::clamp<int64_t>((tiles.as_int() + wanted - 1) / wanted, 1, most);
+  }
+
+  static constexpr int64_t kLongest = 5120;
+  static constexpr int64_t kPanelBytes = 640 << 10;
+
+  const lower::Contraction& contraction_;
+  const Target& target_;
+  ContractionPlan plan_;
+};
+
+}  // namespace
+
+ContractionPlan plan_contraction(const lower::Contraction& contraction, const Target& target) {
+  return Planner(contraction, target).run();
+}
+
+}  // namespace relay::codegen

@@ -1,0 +1,197 @@
+#include <relay/runtime/onednn.h>
+
+#include <algorithm>
+
+#if __has_include(<oneapi/dnnl/dnnl.h>)
+#include <dlfcn.h>
+#include <oneapi/dnnl/dnnl.h>
+
+namespace relay::onednn {
+namespace {
+
+#define RELAY_ONEDNN_FUNCTIONS(X)               \
+  X(dnnl_engine_create)                         \
+  X(dnnl_stream_create)                         \
+  X(dnnl_stream_wait)                           \
+  X(dnnl_memory_desc_init_by_strides)           \
+  X(dnnl_memory_desc_init_by_tag)               \
+  X(dnnl_memory_desc_get_size)                  \
+  X(dnnl_dilated_convolution_forward_desc_init) \
+  X(dnnl_matmul_desc_init)                      \
+  X(dnnl_primitive_desc_create)                 \
+  X(dnnl_primitive_desc_query_md)               \
+  X(dnnl_primitive_desc_destroy)                \
+  X(dnnl_primitive_create)                      \
+  X(dnnl_primitive_execute)                     \
+  X(dnnl_primitive_destroy)                     \
+  X(dnnl_memory_create)                         \
+  X(dnnl_memory_set_data_handle)                \
+  X(dnnl_memory_destroy)
+
+/// The library's functions; declared by its header, found at run time.
+struct Library {
+#define RELAY_ONEDNN_MEMBER(name) decltype(&::name) name = nullptr;
+  RELAY_ONEDNN_FUNCTIONS(RELAY_ONEDNN_MEMBER)
+#undef RELAY_ONEDNN_MEMBER
+  dnnl_engine_t engine = nullptr;
+  dnnl_stream_t stream = nullptr;
+  bool usable = false;
+
+  Library() {
+    void* handle = dlopen("libdnnl.so.2", RTLD_NOW | RTLD_LOCAL);
+    if (handle == nullptr) return;
+    bool found = true;
+#define RELAY_ONEDNN_FIND(symbol)                                         \
+  symbol = reinterpret_cast<decltype(&::symbol)>(dlsym(handle, #symbol)); \
+  found = found && symbol != nullptr;
+    RELAY_ONEDNN_FUNCTIONS(RELAY_ONEDNN_FIND)
+#undef RELAY_ONEDNN_FIND
+    usable = found && dnnl_engine_create(&engine, dnnl_cpu, 0) == dnnl_success &&
+             dnnl_stream_create(&stream, engine, dnnl_stream_default_flags) == dnnl_success;
+  }
+};
+
+// Never unloaded: its threads may outlive everything else.
+Library& library() {
+  static auto* loaded = new Library;
+  return *loaded;
+}
+
+dnnl_memory_desc_t describe(const std::vector<int64_t>& dims, bool own_layout,
+                            std::vector<int64_t> strides = {}) {
+  dnnl_memory_desc_t result{};
+  dnnl_dims_t extents{}, steps{};
+  std::copy(dims.begin(), dims.end(), extents);
+  int rank = static_cast<int>(dims.size());
+  if (own_layout) {
+    library().dnnl_memory_desc_init_by_tag(&result, rank, extents, dnnl_f32, dnnl_format_tag_any);
+    return result;
+  }
+  if (strides.empty()) {
+    strides.resize(dims.size());
+    int64_t step = 1;
+    for (size_t d = dims.size(); d-- > 0;) {
+      strides[d] = step;
+      step *= dims[d];
+    }
+  }
+  std::copy(strides.begin(), strides.end(), steps);
+  library().dnnl_memory_desc_init_by_strides(&result, rank, extents, dnnl_f32, steps);
+  return result;
+}
+
+class Ready : public Primitive {
+ public:
+  static std::unique_ptr<Primitive> make(const_dnnl_op_desc_t description) {
+    Library& l = library();
+    dnnl_primitive_desc_t chosen = nullptr;
+    if (l.dnnl_primitive_desc_create(&chosen, description, nullptr, l.engine, nullptr) !=
+        dnnl_success) {
+      return nullptr;
+    }
+    auto result = std::unique_ptr<Ready>(new Ready);
+    bool ok = l.dnnl_primitive_create(&result->primitive_, chosen) == dnnl_success;
+    const dnnl_query_t queries[] = {dnnl_query_src_md, dnnl_query_weights_md, dnnl_query_dst_md};
+    for (int i = 0; ok && i < 3; ++i) {
+      const dnnl_memory_desc_t* md = l.dnnl_primitive_desc_query_md(chosen, queries[i], 0);
+      result->bytes_[i] = l.dnnl_memory_desc_get_size(md);
+      ok =
+          l.dnnl_memory_create(&result->memory_[i], md, l.engine, DNNL_MEMORY_NONE) == dnnl_success;
+    }
+    l.dnnl_primitive_desc_destroy(chosen);
+    return ok ? std::move(result) : nullptr;
+  }
+  ~Ready() override {
+    Library& l = library();
+    for (dnnl_memory_t memory : memory_) {
+      if (memory != nullptr) l.dnnl_memory_destroy(memory);
+    }
+    if (primitive_ != nullptr) l.dnnl_primitive_destroy(primitive_);
+  }
+  size_t data_bytes() const override { return bytes_[0]; }
+  size_t weight_bytes() const override { return bytes_[1]; }
+  size_t out_bytes() const override { return bytes_[2]; }
+
+  bool run(const void* data, const void* weight, void* out) override {
+    Library& l = library();
+    void* places[] = {const_cast<void*>(data), const_cast<void*>(weight), out};
+    for (int i = 0; i < 3; ++i) {
+      if (l.dnnl_memory_set_data_handle(memory_[i], places[i]) != dnnl_success) return false;
+    }
+    const dnnl_exec_arg_t args[] = {
+        {DNNL_ARG_SRC, memory_[0]}, {DNNL_ARG_WEIGHTS, memory_[1]}, {DNNL_ARG_DST, memory_[2]}};
+    return l.dnnl_primitive_execute(primitive_, l.stream, 3, args) == dnnl_success &&
+           l.dnnl_stream_wait(l.stream) == dnnl_success;
+  }
+
+ private:
+  Ready() = default;
+  dnnl_primitive_t primitive_ = nullptr;
+  dnnl_memory_t memory_[3] = {};
+  size_t bytes_[3] = {};
+};
+
+}  // namespace
+
+bool available() { return library().usable; }
+
+std::unique_ptr<Primitive> Primitive::make(const Convolution& problem, bool own_layouts) {
+  if (!available()) return nullptr;
+  std::vector<int64_t> weight = problem.weight;
+  if (problem.groups > 1) {
+    weight[0] /= problem.groups;
+    weight.insert(weight.begin(), problem.groups);
+  }
+  dnnl_memory_desc_t src = describe(problem.data, own_layouts);
+  dnnl_memory_desc_t weights = describe(weight, own_layouts);
+  dnnl_memory_desc_t dst = describe(problem.out, own_layouts);
+  dnnl_dims_t strides{}, dilation{}, before{}, after{};
+  std::copy(problem.strides.begin(), problem.strides.end(), strides);
+  std::transform(problem.dilation.begin(), problem.dilation.end(), dilation,
+                 [](int64_t d) { return d - 1; });
+  std::copy(problem.padding_before.begin(), problem.padding_before.end(), before);
+  std::copy(problem.padding_after.begin(), problem.padding_after.end(), after);
+  dnnl_convolution_desc_t description{};
+  if (library().dnnl_dilated_convolution_forward_desc_init(
+          &description, dnnl_forward_inference, dnnl_convolution_direct, &src, &weights, nullptr,
+          &dst, strides, dilation, before, after) != dnnl_success) {
+    return nullptr;
+  }
+  return Ready::make(&description);
+}
+
+std::unique_ptr<Primitive> Primitive::make(const Product& problem, bool own_layouts) {
+  if (!available()) return nullptr;
+  auto matrix = [&](int64_t rows, int64_t columns, bool transposed, bool own) {
+    std::vector<int64_t> dims{rows, columns};
+    std::vector<int64_t> strides{columns, 1};
+    if (transposed) strides = {1, rows};
+    if (problem.batch > 0) {
+      dims.insert(dims.begin(), problem.batch);
+      strides.insert(strides.begin(), rows * columns);
+    }
+    return describe(dims, own, strides);
+  };
+  dnnl_memory_desc_t src = matrix(problem.rows, problem.inner, problem.transpose_data, false);
+  dnnl_memory_desc_t weights =
+      matrix(problem.inner, problem.columns, problem.transpose_weight, own_layouts);
+  dnnl_memory_desc_t dst = matrix(problem.rows, problem.columns, false, false);
+  dnnl_matmul_desc_t description{};
+  if (library().dnnl_matmul_desc_init(&description, &src, &weights, nullptr, &dst) !=
+      dnnl_success) {
+    return nullptr;
+  }
+  return Ready::make(&description);
+}
+
+}  // namespace relay::onednn
+
+#else
+
+namespace relay::onednn {
+bool available() { return false; }
+std::unique_ptr<Primitive> Primitive::make(const Convolution&, bool) { return nullptr; }
+std::unique_ptr<Primitive> Primitive::make(const Product&, bool) { return nullptr; }
+}  // namespace relay::onednn
+
+#endif
