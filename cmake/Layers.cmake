@@ -59,6 +59,12 @@ file(GLOB row_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/relay/tensor_expr/ro
      ${CMAKE_SOURCE_DIR}/relay/tensor_expr/program_load.cpp)
 set_source_files_properties(${row_sources} PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-O3>")
 
+# The interpreter's handlers each end in a jump of their own; these passes would join them again.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  set_source_files_properties(${CMAKE_SOURCE_DIR}/relay/vm/machine/interpreter.cpp PROPERTIES
+    COMPILE_OPTIONS "-fno-gcse;-fno-crossjumping")
+endif()
+
 # librelay_runtime.a is what a deployed model needs, librelay.a the rest. Whoever links librelay.a needs
 # --whole-archive, for the reason above.
 if(runtime_objects)

@@ -24,6 +24,13 @@ set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${CMAKE_BINARY_DIR}/di
 
 add_test(NAME layers COMMAND ${CMAKE_SOURCE_DIR}/scripts/python ${CMAKE_SOURCE_DIR}/scripts/check_layers.py)
 
+# Counts allocations, so it has a binary of its own; the sanitizers bring their own allocators.
+if(NOT RELAY_SANITIZE)
+  add_executable(relay_allocation_test ${CMAKE_SOURCE_DIR}/tests/machine/allocation_test.cpp)
+  target_link_libraries(relay_allocation_test PRIVATE relay_runtime_archive relay_warnings GTest::gtest GTest::gtest_main)
+  add_test(NAME machine_allocation COMMAND relay_allocation_test)
+endif()
+
 # Recorded cases (tests/conformance, tests/op/data) through the whole front end and the reference evaluator.
 file(GLOB conformance_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/conformance/*.cpp)
 relay_add_executable(relay_conformance ${conformance_sources})

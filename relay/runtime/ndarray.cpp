@@ -1,5 +1,6 @@
 #include <relay/runtime/memory.h>
 #include <relay/runtime/ndarray.h>
+#include <relay/runtime/pool.h>
 #include <relay/runtime/strided.h>
 #include <relay/support/error.h>
 #include <relay/support/hash.h>
@@ -93,7 +94,7 @@ void NDArrayObject::destroy() const noexcept {
   if (deleter_ != nullptr) deleter_(deleter_context_);
   const NDArrayObject* root = root_;
   refund_memory(charged_);
-  std::free(const_cast<NDArrayObject*>(this));
+  pool_free(const_cast<NDArrayObject*>(this));
   // A root never has a root, so this is the only further step.
   if (root != nullptr) root->release();
 }
@@ -111,7 +112,7 @@ NDArray NDArray::allocate(ShapeView shape, DType dtype, bool zero) {
   size_t bytes = static_cast<size_t>(count) * dtype.size();
   size_t total = bytes + slack;
   if (!try_charge_memory(total)) throw_out_of_memory(tensor_text(shape, dtype).c_str(), bytes);
-  void* memory = zero ? std::calloc(1, total) : std::malloc(total);
+  void* memory = zero ? std::calloc(1, total) : pool_allocate(total);
   if (memory == nullptr) {
     refund_memory(total);
     throw Error(tensor_text(shape, dtype) + " needs " + std::to_string(bytes) +
@@ -165,7 +166,7 @@ NDArray NDArray::scalar_int(DType dtype, int64_t value) {
 NDArray NDArray::make_view(const NDArray& of, size_t rank) {
   check_rank(rank);
   size_t bytes = header_size(rank);
-  void* memory = std::malloc(bytes);
+  void* memory = pool_allocate(bytes);
   if (memory == nullptr) throw Error("no memory left for a view of a tensor");
   auto* object = new (memory) NDArrayObject();
   object->rank_ = static_cast<uint8_t>(rank);

@@ -1,5 +1,6 @@
 #include <malloc.h>
 #include <relay/runtime/memory.h>
+#include <relay/runtime/pool.h>
 #include <relay/runtime/value.h>
 #include <relay/support/error.h>
 
@@ -33,11 +34,11 @@ thread_local bool draining = false;
 }  // namespace
 
 void* Object::allocate(size_t size) {
-  void* memory = std::malloc(size);
+  void* memory = pool_allocate(size);
   if (memory == nullptr) throw Error("no memory left for a value");
   size_t got = malloc_usable_size(memory);
   if (!try_charge_memory(got)) [[unlikely]] {
-    std::free(memory);
+    pool_free(memory);
     throw_out_of_memory("a value", got);
   }
   return memory;
@@ -45,7 +46,7 @@ void* Object::allocate(size_t size) {
 
 void Object::deallocate(void* memory) noexcept {
   refund_memory(malloc_usable_size(memory));
-  std::free(memory);
+  pool_free(memory);
 }
 
 void Object::destroy() const noexcept {

@@ -1,5 +1,7 @@
 #include <relay/vm/machine/frame.h>
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <string>
@@ -12,6 +14,31 @@ namespace relay::vm {
 namespace {
 constexpr size_t kFirstSegment = size_t{64} << 10;
 constexpr size_t kGreatestSegment = size_t{16} << 20;
+constexpr size_t kHugePage = size_t{2} << 20;
+constexpr size_t kMostSpare = size_t{32} << 20;
+
+// Zeroed, on huge pages where that pays.
+char* clean_memory(size_t size) {
+  if (size < kHugePage) return static_cast<char*>(std::calloc(1, size));
+  size_t mapped = size + kHugePage;
+  void* memory = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return nullptr;
+  char* begin = static_cast<char*>(memory);
+  char* aligned = begin + (-reinterpret_cast<uintptr_t>(begin) & (kHugePage - 1));
+  if (aligned != begin) munmap(begin, static_cast<size_t>(aligned - begin));
+  munmap(aligned + size, static_cast<size_t>(begin + mapped - (aligned + size)));
+  madvise(aligned, size, MADV_HUGEPAGE);
+  return aligned;
+}
+
+void free_clean_memory(char* memory, size_t size) {
+  if (size < kHugePage) {
+    std::free(memory);
+  } else {
+    munmap(memory, size);
+  }
+}
+
 }  // namespace
 
 void clear_frame(Frame* frame) {
@@ -26,26 +53,29 @@ void clear_frame(Frame* frame) {
 }
 
 FrameStack::~FrameStack() {
-  for (Segment& segment : segments_) free_segment(segment);
-  if (spare_.memory != nullptr) free_segment(spare_);
+  for (const Segment& segment : segments_) free_segment(segment);
+  for (const Segment& segment : spare_) free_segment(segment);
 }
 
-void FrameStack::free_segment(Segment& segment) {
-  std::free(segment.memory);
+void FrameStack::free_segment(const Segment& segment) {
+  free_clean_memory(segment.memory, segment.bytes);
   refund_memory(segment.bytes);
   bytes_ -= segment.bytes;
-  segment = {nullptr, 0};
 }
 
 char* FrameStack::open_segment(size_t bytes, const Frame* top) {
-  if (spare_.memory != nullptr && spare_.bytes < bytes) free_segment(spare_);
-  if (spare_.memory == nullptr) {
+  while (!spare_.empty() && spare_.back().bytes < bytes) {
+    free_segment(spare_.back());
+    spare_bytes_ -= spare_.back().bytes;
+    spare_.pop_back();
+  }
+  if (spare_.empty()) {
     size_t size =
         segments_.empty() ? kFirstSegment : std::min(kGreatestSegment, 2 * segments_.back().bytes);
-    size = std::max(size, bytes);
-    void* memory = nullptr;
+    if (size < bytes) size = (bytes + kHugePage - 1) & ~(kHugePage - 1);
+    char* memory = nullptr;
     if (bytes_ + size <= most_bytes_ && try_charge_memory(size)) {
-      memory = std::calloc(1, size);
+      memory = clean_memory(size);
       if (memory == nullptr) refund_memory(size);
     }
     if (memory == nullptr) {
@@ -54,20 +84,27 @@ char* FrameStack::open_segment(size_t bytes, const Frame* top) {
       throw RuntimeError("the recursion is too deep: the memory of " + std::to_string(calls) +
                          " active calls would exceed the limit");
     }
-    spare_ = {static_cast<char*>(memory), size};
+    spare_.push_back({memory, size});
+    spare_bytes_ += size;
     bytes_ += size;
   }
-  segments_.push_back(spare_);
-  spare_ = {nullptr, 0};
+  segments_.push_back(spare_.back());
+  spare_bytes_ -= spare_.back().bytes;
+  spare_.pop_back();
   limit_ = segments_.back().memory + segments_.back().bytes;
   return segments_.back().memory;
 }
 
 void FrameStack::close_segment() {
-  if (spare_.memory != nullptr) free_segment(spare_);
-  spare_ = segments_.back();
+  Segment closed = segments_.back();
   segments_.pop_back();
   limit_ = segments_.empty() ? nullptr : segments_.back().memory + segments_.back().bytes;
+  if (spare_bytes_ + closed.bytes > kMostSpare) {
+    free_segment(closed);
+  } else {
+    spare_.push_back(closed);
+    spare_bytes_ += closed.bytes;
+  }
 }
 
 }  // namespace relay::vm

@@ -39,7 +39,7 @@ class FrameStack {
   /// The beginning of a fresh segment that has room for `bytes`. Throws RuntimeError when the
   /// recursion is too deep; `top` is for its message.
   char* open_segment(size_t bytes, const Frame* top);
-  /// Back to the segment before. One segment is kept for the next time.
+  /// Back to the segment before. Some are kept for the next time.
   void close_segment();
 
  private:
@@ -47,10 +47,11 @@ class FrameStack {
     char* memory;
     size_t bytes;
   };
-  void free_segment(Segment& segment);
+  void free_segment(const Segment& segment);
 
   std::vector<Segment> segments_;
-  Segment spare_{nullptr, 0};
+  std::vector<Segment> spare_;  // clean ones
+  size_t spare_bytes_ = 0;
   char* limit_ = nullptr;
   size_t bytes_ = 0;
   const size_t most_bytes_;

@@ -22,7 +22,7 @@ struct MachineOptions {
   /// When it becomes true, the run ends with Error "interrupted". The owner resets it.
   const std::atomic<bool>* interrupt = nullptr;
   /// Memory for the frames of active calls, besides the general limit.
-  size_t stack_bytes = size_t{2} << 30;
+  size_t stack_bytes = size_t{1} << 30;
 };
 
 /// A run that was ended from outside (MachineOptions::interrupt).

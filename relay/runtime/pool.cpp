@@ -1,0 +1,182 @@
+// Blocks come from malloc and carry their size there. Small ones wait in lists of the thread that
+// freed them, by exact size; large ones in one table for all threads, where a request takes the
+// best fit that wastes little.
+#include <malloc.h>
+#include <relay/runtime/memory.h>
+#include <relay/runtime/pool.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <mutex>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define RELAY_NO_POOL 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define RELAY_NO_POOL 1
+#endif
+#endif
+
+namespace relay {
+
+#ifdef RELAY_NO_POOL
+
+// Blocks are given back at once, so that the sanitizer sees what is used too late.
+void* pool_allocate(size_t size) noexcept { return std::malloc(size); }
+void pool_free(void* block) noexcept { std::free(block); }
+void pool_trim() noexcept {}
+
+#else
+
+namespace {
+
+constexpr size_t kStep = 16;
+constexpr size_t kLargestSmall = 1032;  // a size that malloc gives exactly
+constexpr size_t kNumLists = kLargestSmall / kStep + 1;
+constexpr size_t kMostSmallBytes = size_t{8} << 20;  // in each thread
+constexpr size_t kNumLarge = 128;
+constexpr size_t kMostLargeBytes = size_t{256} << 20;
+
+// What malloc gives for a request: 16 k + 8 bytes on this system. Only its monotony matters.
+size_t list_for_request(size_t size) { return size <= 24 ? 1 : (size - 8 + kStep - 1) / kStep; }
+size_t list_of_block(size_t usable) { return (usable - 8) / kStep; }
+
+struct Node {
+  Node* next;
+};
+
+struct SmallBlocks {
+  Node* lists[kNumLists] = {};
+  size_t bytes = 0;
+
+  ~SmallBlocks();
+  void trim() {
+    for (Node*& list : lists) {
+      while (list != nullptr) {
+        Node* block = list;
+        list = block->next;
+        std::free(block);
+      }
+    }
+    bytes = 0;
+  }
+};
+
+// After a thread's lists are gone (objects may die later still), blocks are freed at once.
+thread_local bool gone = false;
+thread_local SmallBlocks small;
+SmallBlocks::~SmallBlocks() {
+  trim();
+  gone = true;
+}
+
+struct LargeBlocks {
+  std::mutex mutex;
+  struct Entry {
+    void* block;
+    size_t usable;
+  };
+  Entry entries[kNumLarge];
+  size_t count = 0;
+  size_t bytes = 0;
+};
+LargeBlocks& large() {
+  static auto& blocks = *new LargeBlocks;  // outlives all values
+  return blocks;
+}
+
+void* take_large(size_t size) {
+  LargeBlocks& all = large();
+  std::lock_guard lock(all.mutex);
+  size_t most = size + size / 4 + 4096;
+  size_t best = all.count;
+  // The last ones were in use most recently.
+  for (size_t i = all.count; i-- > 0;) {
+    size_t usable = all.entries[i].usable;
+    if (usable < size || usable > most) continue;
+    if (best == all.count || usable < all.entries[best].usable) best = i;
+  }
+  if (best == all.count) return nullptr;
+  void* block = all.entries[best].block;
+  all.bytes -= all.entries[best].usable;
+  --all.count;
+  for (size_t i = best; i < all.count; ++i) all.entries[i] = all.entries[i + 1];
+  return block;
+}
+
+bool keep_large(void* block, size_t usable) {
+  constexpr size_t kWorthAsking = size_t{1} << 20;
+  size_t most = kMostLargeBytes;
+  if (usable >= kWorthAsking) most = std::min(most, memory_limit() / 4);
+  if (usable > most) return false;
+  LargeBlocks& all = large();
+  LargeBlocks::Entry dropped[kNumLarge];
+  size_t num_dropped = 0;
+  {
+    std::lock_guard lock(all.mutex);
+    while (num_dropped < all.count &&
+           (all.count - num_dropped == kNumLarge || all.bytes + usable > most)) {
+      dropped[num_dropped] = all.entries[num_dropped];
+      all.bytes -= dropped[num_dropped++].usable;
+    }
+    all.count -= num_dropped;
+    if (num_dropped > 0) {
+      for (size_t i = 0; i < all.count; ++i) all.entries[i] = all.entries[i + num_dropped];
+    }
+    all.entries[all.count++] = {block, usable};
+    all.bytes += usable;
+  }
+  for (size_t i = 0; i < num_dropped; ++i) std::free(dropped[i].block);
+  return true;
+}
+
+}  // namespace
+
+void* pool_allocate(size_t size) noexcept {
+  if (size <= kLargestSmall) {
+    if (!gone) {
+      Node*& list = small.lists[list_for_request(size)];
+      if (list != nullptr) {
+        Node* block = list;
+        list = block->next;
+        small.bytes -= malloc_usable_size(block);
+        return block;
+      }
+    }
+  } else if (void* block = take_large(size)) {
+    return block;
+  }
+  return std::malloc(size);
+}
+
+void pool_free(void* block) noexcept {
+  if (block == nullptr) return;
+  size_t usable = malloc_usable_size(block);
+  size_t list = list_of_block(usable);
+  if (list < kNumLists) {
+    if (!gone && small.bytes + usable <= kMostSmallBytes) {
+      auto* node = static_cast<Node*>(block);
+      node->next = small.lists[list];
+      small.lists[list] = node;
+      small.bytes += usable;
+      return;
+    }
+  } else if (keep_large(block, usable)) {
+    return;
+  }
+  std::free(block);
+}
+
+void pool_trim() noexcept {
+  if (!gone) small.trim();
+  LargeBlocks& all = large();
+  std::lock_guard lock(all.mutex);
+  for (size_t i = 0; i < all.count; ++i) std::free(all.entries[i].block);
+  all.count = 0;
+  all.bytes = 0;
+}
+
+#endif
+
+}  // namespace relay
