@@ -40,7 +40,7 @@ void Inferencer::step_let(Frame& frame, const Let* let) {
         TypeRef wanted = annotation(var->annotation(), var->span());
         if (!solver_.unify(wanted, bound.type)) {
           sink_.add(type_mismatch(solver_, "the value of %" + var->name().str(), wanted, bound.type,
-                                  value_span)
+                                  place_of(let, 0))
                         .note("%" + var->name().str() + " is annotated here", var->span()));
         }
         solver_.settle_any();
@@ -186,7 +186,8 @@ Value Inferencer::leave_function(const Function* function, const TypeRef& body) 
   if (scope.body_result) {
     if (!solver_.unify(scope.body_result, body)) {
       Diagnostic diagnostic =
-          type_mismatch(solver_, "the result of the function", scope.body_result, body, body_span);
+          type_mismatch(solver_, "the result of the function", scope.body_result, body,
+                        value == function->body().get() ? place_of(function, 0) : body_span);
       diagnostic.note("the function is declared here", function->span());
       sink_.add(std::move(diagnostic));
     }
@@ -202,6 +203,9 @@ Value Inferencer::leave_function(const Function* function, const TypeRef& body) 
           type_mismatch(solver_, "the function %" + scope.bound_to->name().str(), self->type, type,
                         function->span());
       diagnostic.note("it is used or annotated with another type", scope.bound_to->span());
+      if (!scope.bound_to->annotation()) {
+        diagnostic.help("inside of itself a function that a let binds has one type");
+      }
       sink_.add(std::move(diagnostic));
     }
     solve();
@@ -255,9 +259,8 @@ void Inferencer::step_match(Frame& frame, const Match* match) {
     Diagnostic diagnostic =
         Diagnostic::error("the clauses of a match have different types: " + display(solver_, type) +
                               " and " + display(solver_, next),
-                          body_span);
-    diagnostic.note("the first clause is " + display(solver_, type),
-                    use_span(match->clause_bodies()[0].get(), match));
+                          place_of(match, i + 1));
+    diagnostic.note("the first clause is " + display(solver_, type), place_of(match, 1));
     explain(diagnostic, solver_);
     sink_.add(std::move(diagnostic));
   }

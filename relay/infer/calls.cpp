@@ -253,14 +253,19 @@ TypeRef Inferencer::call_value(const Call* call, const TypeRef& callee, size_t f
       if (solver_.unify(param, types[i])) continue;
       Diagnostic diagnostic =
           type_mismatch(solver_, "argument " + std::to_string(i + 1) + " of " + callee_name(),
-                        param, types[i], arg_span);
+                        param, types[i], place_of(call, i + 1));
       note_definition(diagnostic, callee_expr, i);
+      const auto* global = callee_expr->as<GlobalVar>();
+      if (global != nullptr && group_types_.count(global->name()) != 0 &&
+          !fully_annotated(context_.module.function(global->name()))) {
+        diagnostic.help(kAnnotateRecursion);
+      }
       sink_.add(std::move(diagnostic));
     }
   } else {
     sink_.add(Diagnostic::error(
         callee_name() + " is called, but it is no function: it is " + display(solver_, known),
-        use_span(callee_expr, call)));
+        place_of(call, 0)));
     result = failed(call->span());
   }
   solver_.settle_any();

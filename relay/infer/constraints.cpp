@@ -292,8 +292,19 @@ Outcome Constraints::solve_general(Constraint& c) {
     return Outcome::kSolved;
   }
   if (solver_.unify(c.args.back(), output)) return Outcome::kSolved;
-  sink_.add(type_mismatch(solver_, "the result of " + c.relation->name.str(), c.args.back(), output,
-                          c.span));
+  Diagnostic diagnostic = type_mismatch(solver_, "the result of " + c.relation->name.str(),
+                                        c.args.back(), output, c.span);
+  if (c.defined.known()) diagnostic.note(c.relation->name.str() + " is called here", c.defined);
+  // What came out goes in again.
+  TypeRef wanted = solver_.zonk(c.args.back());
+  bool again = std::any_of(inputs.begin(), inputs.end(), [&](const TypeRef& input) {
+    const auto* tuple = input->as<TupleType>();
+    if (tuple == nullptr) return input == wanted;
+    auto fields = tuple->fields();
+    return std::find(fields.begin(), fields.end(), wanted) != fields.end();
+  });
+  if (c.instance && again) diagnostic.help(kAnnotateRecursion);
+  sink_.add(std::move(diagnostic));
   return Outcome::kFailed;
 }
 

@@ -18,8 +18,13 @@ std::string source_text(const Expr* expr, size_t width = 40);
 /// Where an operand is used: variables are one node for all their uses, so theirs is the user's
 /// place.
 Span use_span(const Expr* operand, const Expr* user);
+/// The same as exactly as the text tells, by reading it again: for errors.
+Span place_of(const Expr* user, size_t operand);
 /// The expression that gives a block its value: the last body of a chain of lets.
 const Expr* tail(const Expr* expr);
+/// What helps where a function calls itself at another type than its own (T12).
+inline constexpr const char* kAnnotateRecursion =
+    "a function that calls itself at other types needs all its parameters and its result annotated";
 /// "a float", "an integer", … what a class of dtypes admits.
 std::string numeric_name(Numeric numeric);
 

@@ -227,8 +227,10 @@ TypeRef Inferencer::infer_function(const Module::FunctionEntry& member) {
   if (fully_annotated(function)) return type;
   solver_.set_span(function->span());
   if (!solver_.unify(group_types_[member.name], type)) {
-    sink_.add(type_mismatch(solver_, "@" + member.name.str() + " as it is used",
-                            group_types_[member.name], type, function->span()));
+    Diagnostic diagnostic = type_mismatch(solver_, "@" + member.name.str() + " as it is used",
+                                          group_types_[member.name], type, function->span());
+    diagnostic.help(kAnnotateRecursion);
+    sink_.add(std::move(diagnostic));
   }
   solve();
   return type;

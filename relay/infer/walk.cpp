@@ -203,7 +203,7 @@ void Inferencer::step_simple(Frame& frame) {
       if (cell == nullptr) {
         sink_.add(Diagnostic::error(std::string(write ? "ref_write" : "ref_read") +
                                         " needs a reference, found " + display(solver_, ref),
-                                    use_span(expr->operands()[0].get(), expr)));
+                                    place_of(expr, 0)));
         type = write ? TupleType::make({}) : failed(expr->span());
         break;
       }
@@ -214,9 +214,8 @@ void Inferencer::step_simple(Frame& frame) {
       TypeRef value = take(base + 1, expr, 1);
       if (!solver_.unify(cell->value(), value)) {
         sink_.add(type_mismatch(solver_, "the value written into a reference", cell->value(), value,
-                                use_span(expr->operands()[1].get(), expr))
-                      .note("the reference is " + display(solver_, ref),
-                            use_span(expr->operands()[0].get(), expr)));
+                                place_of(expr, 1))
+                      .note("the reference is " + display(solver_, ref), place_of(expr, 0)));
       }
       type = TupleType::make({});
       break;
@@ -243,7 +242,7 @@ void Inferencer::step_if(Frame& frame, const If* branch) {
   if (!solver_.unify(wanted, condition)) {
     TypeRef found = solver_.zonk(condition);
     Diagnostic diagnostic = Diagnostic::error(
-        "if needs Tensor[(), bool], found " + display(solver_, found), condition_span);
+        "if needs Tensor[(), bool], found " + display(solver_, found), place_of(branch, 0));
     diagnostic.note("this if chooses once, not for each element", branch->span());
     const auto* tensor = found->as<TensorType>();
     if (tensor != nullptr && tensor->has_dtype() && tensor->dtype() == kBool) {
@@ -262,9 +261,8 @@ void Inferencer::step_if(Frame& frame, const If* branch) {
     Diagnostic diagnostic =
         Diagnostic::error("the branches of an if have different types: " + display(solver_, yes) +
                               " and " + display(solver_, no),
-                          else_span);
-    diagnostic.note("this branch is " + display(solver_, yes),
-                    use_span(branch->then_branch().get(), branch));
+                          place_of(branch, 2));
+    diagnostic.note("this branch is " + display(solver_, yes), place_of(branch, 1));
     explain(diagnostic, solver_);
     sink_.add(std::move(diagnostic));
     type = yes;

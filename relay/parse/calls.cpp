@@ -90,6 +90,12 @@ ExprRef Parser::parse_call(ExprRef callee, size_t begin, std::vector<TypeRef> ty
       effects_ |= kCallEffect;
       break;
   }
+  if (attrs.failed) {
+    // Of some type: what stands around it is checked nevertheless.
+    ExprRef parts = make_tuple(std::vector<ExprRef>(args_.begin() + mark, args_.end()), where);
+    return make_let(make_var("_", {}, where), std::move(parts),
+                    make_var("_", IncompleteType::hole(), where), where);
+  }
   return make_call(std::move(callee), std::span(args_).subspan(mark), std::move(made),
                    std::move(type_args), where);
 }
@@ -105,8 +111,11 @@ AttrsRef Parser::make_call_attrs(const Expr* callee, CallAttrs& attrs, Span span
     error(where, (op != nullptr ? "operator " + op->name().str() + " has no attributes"
                                 : std::string("only operators take attributes")) +
                      ", found " + found);
+    ++attribute_errors_;
+    attrs.failed = true;
     return {};
   }
+  size_t errors = num_errors_;
   try {
     return guarded(span, [&] {
       if (!attrs.metadata_key.empty()) {
@@ -119,6 +128,8 @@ AttrsRef Parser::make_call_attrs(const Expr* callee, CallAttrs& attrs, Span span
       return Attrs::make(*schema, attrs.named, span);
     });
   } catch (const SyntaxError&) {
+    attribute_errors_ += num_errors_ - errors;
+    attrs.failed = true;
     return {};  // reported; the text goes on
   }
 }

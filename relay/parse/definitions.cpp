@@ -361,7 +361,7 @@ void Parser::parse_items_of_module(Module& module) {
         BlockScope block(*this);
         TypeScope types(*this);
         main = parse_items(Ends::kText);
-        if (num_errors_ == 0) add_main(module, std::move(main), where);
+        if (num_errors_ == attribute_errors_) add_main(module, std::move(main), where);
       }
       end_definition();
     } catch (const SyntaxError&) {

@@ -32,6 +32,9 @@ inline constexpr int kMaxParseDepth = 1000;
 struct ParseResult {
   Module module;
   std::vector<Diagnostic> diagnostics;  // errors and warnings
+  /// All errors are in attributes: the module is whole, with something of unknown type for those
+  /// calls, so that its types can be checked as well.
+  bool only_attributes = false;
   bool ok() const;
 };
 

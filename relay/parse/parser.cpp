@@ -350,6 +350,10 @@ ParseResult parse_source(std::shared_ptr<const Source> source) {
     parsing::Parser parser(source);
     parser.parse_module(result.module);
     result.diagnostics = parser.take_diagnostics();
+    auto errors = std::count_if(
+        result.diagnostics.begin(), result.diagnostics.end(),
+        [](const Diagnostic& diagnostic) { return diagnostic.severity == Severity::kError; });
+    result.only_attributes = errors > 0 && static_cast<size_t>(errors) == parser.attribute_errors();
   });
   return result;
 }

@@ -51,6 +51,8 @@ class Parser {
   ExprRef parse_single_expr();
   TypeRef parse_single_type();
   std::vector<Diagnostic> take_diagnostics() { return std::move(diagnostics_); }
+  /// Errors in attributes alone.
+  size_t attribute_errors() const { return attribute_errors_; }
 
  private:
   // ---- Tokens (parser.cpp) ----
@@ -303,6 +305,7 @@ class Parser {
     std::string metadata_key;
     uint64_t metadata_index = 0;
     Span span;
+    bool failed = false;  // reported
     bool any() const { return !named.empty() || !metadata_key.empty(); }
   };
   AttrsRef make_call_attrs(const Expr* callee, CallAttrs& attrs, Span span);
@@ -401,6 +404,7 @@ class Parser {
 
   std::vector<Diagnostic> diagnostics_;
   size_t num_errors_ = 0;
+  size_t attribute_errors_ = 0;  // among them: what is built can be checked nevertheless
 };
 
 template <class F>

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -59,17 +60,27 @@ std::vector<Diagnostic> warnings_of(const std::vector<Diagnostic>& diagnostics) 
 }
 }  // namespace
 
-Module read_program(const std::string& path) {
+Module read_program(const std::string& path, bool typed) {
   Input input = read_input(path);
   Progress progress("parsing " + input.name);
   ParseResult parsed = parse_text(input.name, std::move(input.text));
-  if (!parsed.ok()) throw Error(std::move(parsed.diagnostics));
+  if (!parsed.ok()) {
+    if (typed && parsed.only_attributes) {
+      for (Diagnostic& diagnostic : infer_types(parsed.module)) {
+        parsed.diagnostics.push_back(std::move(diagnostic));
+      }
+      std::stable_sort(
+          parsed.diagnostics.begin(), parsed.diagnostics.end(),
+          [](const Diagnostic& a, const Diagnostic& b) { return a.span.begin() < b.span.begin(); });
+    }
+    throw Error(std::move(parsed.diagnostics));
+  }
   report(warnings_of(parsed.diagnostics));
   return std::move(parsed.module);
 }
 
 Module read_typed_program(const std::string& path) {
-  Module module = read_program(path);
+  Module module = read_program(path, true);
   Progress progress("checking " + path);
   std::vector<Diagnostic> warnings;
   infer_types_or_throw(module, &warnings);

@@ -49,8 +49,9 @@ struct Input {
   std::string text;
 };
 Input read_input(const std::string& path);
-/// Parses a program; prints diagnostics to standard error. Throws `Error` if it is wrong.
-Module read_program(const std::string& path);
+/// Parses a program; prints warnings to standard error. Throws `Error` if it is wrong; `typed`: with
+/// its type errors where those of its text leave that open.
+Module read_program(const std::string& path, bool typed = false);
 /// Parses and types.
 Module read_typed_program(const std::string& path);
 /// Warnings and the like, on standard error.

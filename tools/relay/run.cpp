@@ -58,7 +58,7 @@ void collect_outputs(const Value& value, const std::string& name, NamedArrays& o
 
 void run(const RunOptions& options) {
   Stopwatch watch(options.time);
-  Module module = read_program(options.program);
+  Module module = read_program(options.program, true);
   watch.lap("parse");
   {
     Progress progress("checking " + options.program);
