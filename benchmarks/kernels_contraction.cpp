@@ -3,6 +3,8 @@
 // generated kernel is faster. "own": oneDNN in the layouts that it prefers, which it would have to
 // reorder to and from (not counted); "plain": row-major operands as they are here.
 //   bench_kernels_contraction [--threads N] [--only TEXT] [--target NAME] [--turns N]
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -249,8 +251,12 @@ int main(int argc, char** argv) {
     if (name == "--only") only = argv[i + 1];
     if (name == "--target") target_name = argv[i + 1];
   }
-  setenv("OMP_NUM_THREADS", std::to_string(threads).c_str(), 1);
-  setenv("OMP_WAIT_POLICY", "passive", 0);
+  // OpenMP reads its environment before main.
+  const char* set = std::getenv("OMP_NUM_THREADS");
+  if (set == nullptr || std::atoi(set) != threads) {
+    setenv("OMP_NUM_THREADS", std::to_string(threads).c_str(), 1);
+    execv("/proc/self/exe", argv);
+  }
   codegen::Target target = codegen::Target::parse(target_name);
   Workers workers(threads);
   std::printf("%-13s %-28s %9s %9s %9s %7s %7s %9s\n", "model", "problem", "ms", "GFLOP/s",
