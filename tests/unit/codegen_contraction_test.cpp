@@ -2,7 +2,10 @@
 // any number of workers. The numbers are small integers, so sums are exact in any order.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
+#include <map>
+#include <sstream>
 
 #include <relay/codegen/codegen.h>
 #include <relay/op/nn/conv_attrs.h>
@@ -318,6 +321,73 @@ TEST(ContractionKernel, Symbols) {
                           {tensor({m, 3, n, n}), tensor({5, 3, 3, 3})}),
            {m, n},
            {2, size}});
+  }
+}
+
+/// Loops without loops in them that multiply and add: their lines.
+std::vector<std::vector<std::string>> inner_products(const std::string& assembly) {
+  std::vector<std::string> lines;
+  std::istringstream stream(assembly);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  std::map<std::string, size_t> labels;
+  std::vector<std::vector<std::string>> loops;
+  size_t last_end = 0;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const std::string& line = lines[i];
+    if (line.rfind(".LBB", 0) == 0) labels[line.substr(0, line.find(':'))] = i;
+    size_t jump = line.find("\tj");
+    size_t target = line.find(".LBB");
+    if (jump != 0 || target == std::string::npos) continue;
+    auto label = labels.find(line.substr(target));
+    if (label == labels.end() || label->second < last_end) continue;
+    last_end = i;
+    std::vector<std::string> body(lines.begin() + static_cast<std::ptrdiff_t>(label->second),
+                                  lines.begin() + static_cast<std::ptrdiff_t>(i));
+    auto multiplies = std::count_if(body.begin(), body.end(), [](const std::string& text) {
+      return text.find("vfmadd") != std::string::npos || text.find("mulp") != std::string::npos ||
+             text.find("pmull") != std::string::npos;
+    });
+    if (multiplies >= 4) loops.push_back(std::move(body));
+  }
+  return loops;
+}
+
+void check_inner_loops(const te::Computation& computation) {
+  auto kernel = std::make_shared<lower::Kernel>();
+  kernel->name = "test";
+  kernel->implementation = "contraction";
+  kernel->body = *contraction_of(computation);
+  for (const char* name : {"avx512", "avx2", "baseline"}) {
+    SCOPED_TRACE(name);
+    std::string text = codegen::emit_text(*kernel, Target::parse(name), codegen::Text::kAssembly);
+    const bool has_frame = text.find("movq\t%rsp, %rbp") != std::string::npos;
+    auto loops = inner_products(text);
+    EXPECT_FALSE(loops.empty());
+    for (const auto& loop : loops) {
+      for (const std::string& line : loop) {
+        EXPECT_EQ(line.find("%rsp)"), std::string::npos) << line;
+        if (has_frame) {
+          EXPECT_EQ(line.find("%rbp)"), std::string::npos) << line;
+        }
+      }
+    }
+  }
+}
+
+// The sums stay in registers.
+TEST(ContractionKernel, NoStackInInnerLoops) {
+  for (auto [m, n, k] :
+       {std::array<int64_t, 3>{128, 768, 768}, {17, 58, 33}, {1, 1000, 2048}, {3, 1000, 100}}) {
+    SCOPED_TRACE(m);
+    check_inner_loops(
+        computation_of("nn.dense", Attrs::make(DenseAttrs{}), {tensor({m, k}), tensor({n, k})}));
+  }
+  Conv2DAttrs attrs;
+  attrs.padding = {1};
+  for (int64_t size : {7, 14, 58}) {
+    SCOPED_TRACE(size);
+    check_inner_loops(computation_of("nn.conv2d", Attrs::make(attrs),
+                                     {tensor({1, 64, size, size}), tensor({64, 64, 3, 3})}));
   }
 }
 

@@ -105,34 +105,38 @@ std::vector<llvm::Value*> ContractionEmitter::dot_lines(const Lines& rows, const
 void ContractionEmitter::emit_dot_tile(int64_t rows, Value* first_row, Value* first_column) {
   const LinearLoad& load = *plan_.rhs.load;
   Lines left{direct_rows(rows, first_row, n(0)), plan_.lhs.load->buffer};
+  Lines right{{}, load.buffer};
   Dim extent = plan_.columns.extent;
-  Value* count = b_.CreateSub(dim(extent), first_column);
   std::optional<Dim> stride = plan_.columns.stride_of(load.offset);
-  auto tile = [&](bool whole) {
-    Lines right{{}, load.buffer};
-    for (int64_t lane = 0; lane < plan_.lanes; ++lane) {
-      if (whole && lane > 0 && stride) {
-        right.at.push_back(element(right.at[0], load.dtype, mul(n(lane), dim(*stride))));
-        continue;
-      }
-      // Past the end: the last column again; nobody stores what comes of it.
-      Value* column = add(first_column, n(lane));
-      if (!whole) column = least(column, dim(extent - 1));
-      Value* offset = add(batch_part(load.offset), part_of(load.offset, plan_.columns, column));
-      right.at.push_back(element(f_.buffer(load.buffer), load.dtype, offset));
-    }
-    std::vector<Value*> sums = dot_lines(left, right, dim(plan_.folded.extent));
-    std::vector<std::vector<Value*>> by_rows;
-    for (Value* sum : sums) by_rows.push_back({sum});
-    finish_tile(by_rows, first_row, first_column, {whole ? nullptr : lanes_below(count, lanes_)});
-  };
-  if (floor_mod(extent, plan_.lanes).is_int(0)) {
-    tile(true);
-    return;
+  int64_t count = plan_.lanes;
+  Value* mask = nullptr;
+  if (!extent.is_int()) {
+    mask = lanes_below(b_.CreateSub(dim(extent), first_column), lanes_);
+  } else if (extent.as_int() < plan_.lanes) {
+    count = extent.as_int();
+    mask = lanes_below(n(count), lanes_);
+  } else if (extent.as_int() % plan_.lanes != 0) {
+    // The last columns again, but only the new ones are stored.
+    Value* column = least(first_column, n(extent.as_int() - plan_.lanes));
+    llvm::Type* type = b_.getInt32Ty();
+    Value* again = b_.CreateTrunc(b_.CreateSub(first_column, column), type);
+    mask = b_.CreateICmpUGE(lane_numbers(lanes_, type), splat(again, lanes_));
+    first_column = column;
   }
-  Value* whole = b_.CreateICmpSGE(count, n(plan_.lanes));
-  f_.emit_if(whole, [&] { tile(true); });
-  f_.emit_if(b_.CreateNot(whole), [&] { tile(false); });
+  for (int64_t lane = 0; lane < count; ++lane) {
+    if (extent.is_int() && lane > 0 && stride) {
+      right.at.push_back(element(right.at[0], load.dtype, mul(n(lane), dim(*stride))));
+      continue;
+    }
+    Value* column = add(first_column, n(lane));
+    // Past the end: the last column; nobody stores what comes of it.
+    if (!extent.is_int()) column = least(column, dim(extent - 1));
+    Value* offset = add(batch_part(load.offset), part_of(load.offset, plan_.columns, column));
+    right.at.push_back(element(f_.buffer(load.buffer), load.dtype, offset));
+  }
+  std::vector<std::vector<Value*>> by_rows;
+  for (Value* sum : dot_lines(left, right, dim(plan_.folded.extent))) by_rows.push_back({sum});
+  finish_tile(by_rows, first_row, first_column, {mask});
 }
 
 void ContractionEmitter::pack_tail() {
