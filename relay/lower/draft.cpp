@@ -87,7 +87,8 @@ ScalarRef Draft::load(int32_t buffer, std::vector<ScalarRef> indices) const {
 }
 
 std::vector<ScalarRef> Draft::bind(std::span<const ScalarRef> roots, IndexMath& math,
-                                   const std::unordered_map<uint32_t, ScalarRef>& axes) {
+                                   const std::unordered_map<uint32_t, ScalarRef>& axes,
+                                   bool keep_dims) {
   ScalarRewriter rewrite(
       [&](const ScalarRef& node, const std::vector<ScalarRef>& args) -> ScalarRef {
         if (node->kind == ScalarKind::kIndex) {
@@ -102,7 +103,7 @@ std::vector<ScalarRef> Draft::bind(std::span<const ScalarRef> roots, IndexMath& 
         const te::TensorInfo& info = computation_.info(node->tensor);
         std::vector<Dim> index;
         for (const ScalarRef& arg : args) index.push_back(math.poly(arg));
-        if (node->bounds == te::Bounds::kProven) {
+        if (node->bounds == te::Bounds::kProven && !keep_dims) {
           int32_t from = buffer(node->tensor, Buffer::Role::kInput, info.rank() != 1);
           if (info.rank() == 0) return load(from, {te::index_constant(0).ref()});
           return load(from, {math.scalar(math.recombine(IndexMath::linearise(index, info.dims)))});
@@ -276,6 +277,61 @@ DraftKernel Draft::finish(std::string name, std::string implementation, Dim flop
   result.kernel->implementation = std::move(implementation);
   result.kernel->body = std::move(nest);
   result.kernel->dim_args = std::move(canonical.symbols_);
+  result.kernel->flops = flops;
+  result.kernel->bytes = bytes;
+  return result;
+}
+
+DraftKernel Draft::finish(std::string name, Contraction contraction, Dim flops) {
+  // Axes in the order of their lists, the sum as register 0.
+  std::unordered_map<uint32_t, ScalarRef> axes, vars;
+  uint32_t num_axes = 0;
+  for (auto* list :
+       {&contraction.batch, &contraction.rows, &contraction.columns, &contraction.folded}) {
+    for (te::Axis& axis : *list) {
+      te::Axis renamed{num_axes++, axis.extent};
+      axes.emplace(axis.id, te::index_of(renamed).ref());
+      axis = renamed;
+    }
+  }
+  vars.emplace(contraction.sum, te::placeholder(0, contraction.accumulator).ref());
+  DraftKernel result;
+  std::vector<Dim>& symbols = (result.kernel = std::make_shared<Kernel>())->dim_args;
+  auto symbols_of = [&](Dim dim) {
+    if (!dim.is_term()) return;
+    for_each_atom(dim, [&](Dim atom) {
+      if (std::find(symbols.begin(), symbols.end(), atom) == symbols.end()) symbols.push_back(atom);
+    });
+  };
+  auto rename = [&](ScalarRef& root) {
+    root = substitute(root, axes, vars);
+    std::vector<ScalarRef> roots{root};
+    for (const ScalarNode* node : te::post_order(roots)) {
+      if (node->kind == ScalarKind::kFromDim) symbols_of(node->dim);
+    }
+  };
+  for (auto* list :
+       {&contraction.batch, &contraction.rows, &contraction.columns, &contraction.folded}) {
+    for (const te::Axis& axis : *list) symbols_of(axis.extent);
+  }
+  rename(contraction.lhs);
+  rename(contraction.rhs);
+  rename(contraction.epilogue);
+  for (ScalarRef& index : contraction.out_index) rename(index);
+  contraction.sum = 0;
+  contraction.num_axes = num_axes;
+  contraction.num_vars = 1;
+  Dim bytes = 0;
+  for (size_t k = 0; k < contraction.buffers.size(); ++k) {
+    Buffer& buffer = contraction.buffers[k];
+    buffer.name = "b" + std::to_string(k);
+    for (Dim dim : buffer.dims) symbols_of(dim);
+    bytes = bytes + product(buffer.dims) * Dim(static_cast<int64_t>(buffer.dtype.size()));
+    result.tensors.push_back(tensors_[k]);
+  }
+  result.kernel->name = std::move(name);
+  result.kernel->implementation = "contraction";
+  result.kernel->body = std::move(contraction);
   result.kernel->flops = flops;
   result.kernel->bytes = bytes;
   return result;

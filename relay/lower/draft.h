@@ -30,6 +30,8 @@ class Draft {
   const te::Computation& computation() const { return computation_; }
   te::Axis new_axis(Dim extent) { return {num_axes_++, extent}; }
   uint32_t new_var() { return num_vars_++; }
+  /// The next `count` registers are spoken for.
+  void reserve_vars(size_t count) { num_vars_ += static_cast<uint32_t>(count); }
 
   /// The buffer of a tensor, as it is or as one row of all its elements.
   int32_t buffer(te::TensorId id, Buffer::Role role, bool flat);
@@ -37,10 +39,11 @@ class Draft {
   /// A load from a buffer, in range.
   te::ScalarRef load(int32_t buffer, std::vector<te::ScalarRef> indices) const;
 
-  /// The expression with its loads of tensors made loads of buffers; in-range ones are flat.
-  /// Axes are replaced as `axes` says.
+  /// The expression with its loads of tensors made loads of buffers; in-range ones are flat, unless
+  /// `keep_dims`. Axes are replaced as `axes` says.
   std::vector<te::ScalarRef> bind(std::span<const te::ScalarRef> roots, IndexMath& math,
-                                  const std::unordered_map<uint32_t, te::ScalarRef>& axes = {});
+                                  const std::unordered_map<uint32_t, te::ScalarRef>& axes = {},
+                                  bool keep_dims = false);
   /// Called for a load of a tensor first, if set; null for the usual treatment. Indices are bound.
   std::function<te::ScalarRef(const te::ScalarNode& load, const std::vector<te::ScalarRef>& args)>
       intercept;
@@ -48,6 +51,10 @@ class Draft {
   Block& body() { return body_; }
   /// The kernel, its axes and registers numbered in order of appearance.
   DraftKernel finish(std::string name, std::string implementation, Dim flops);
+  DraftKernel finish(std::string name, Contraction contraction, Dim flops);
+  const std::vector<Buffer>& buffers() const { return buffers_; }
+  uint32_t num_axes() const { return num_axes_; }
+  uint32_t num_vars() const { return num_vars_; }
 
  private:
   const te::Computation& computation_;

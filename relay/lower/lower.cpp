@@ -20,7 +20,8 @@ class Lowering {
 
   Lowered run() {
     assign_places();
-    for (size_t s = 0; s < c_.stages.size(); ++s) lower_stage(s);
+    for (RowGroup& group : find_groups(c_)) lower_group(std::move(group));
+    drop_unused_places();
     return std::move(result_);
   }
 
@@ -107,11 +108,15 @@ class Lowering {
     return true;
   }
 
-  void lower_stage(size_t s) {
+  void lower_group(RowGroup group) {
+    size_t s = group.members[0].stage;
     const te::Stage& stage = c_.stages[s];
     Job job{c_, s, name_, options_};
     if (std::holds_alternative<te::Map>(stage.body)) {
-      launch(lower_map(job));
+      std::optional<DraftKernel> kernel;
+      if (group.members.size() == 1) kernel = lower_contraction(job);
+      if (!kernel) kernel = lower_rows(job, std::move(group));
+      launch(std::move(*kernel));
     } else if (std::holds_alternative<te::Scan>(stage.body)) {
       launch(lower_scan(job));
     } else if (const auto* update = std::get_if<te::Update>(&stage.body)) {
@@ -144,6 +149,53 @@ class Lowering {
     for (TensorId id : draft.tensors) launch.buffers.push_back(place(id));
     result_.kernels.push_back(std::move(draft.kernel));
     result_.launches.push_back(std::move(launch));
+  }
+
+  /// Values that stay within a kernel need no place.
+  void drop_unused_places() {
+    std::vector<bool> used(result_.places.size());
+    auto use = [&](int32_t at) { used[static_cast<size_t>(at)] = true; };
+    for (size_t k = 0; k < result_.num_inputs; ++k) used[k] = true;
+    for (int32_t at : result_.outputs) use(at);
+    for (const auto& launch : result_.launches) {
+      if (const auto* run = std::get_if<Launch>(&launch)) {
+        for (int32_t at : run->buffers) use(at);
+      } else {
+        for (int32_t at : std::get<LibraryLaunch>(launch).inputs) use(at);
+        for (int32_t at : std::get<LibraryLaunch>(launch).outputs) use(at);
+      }
+    }
+    for (size_t k = 0; k < used.size(); ++k) {
+      if (used[k]) {
+        for (int32_t at = result_.places[k].alias; at >= 0;
+             at = result_.places[static_cast<size_t>(at)].alias) {
+          use(at);
+        }
+      }
+    }
+    std::vector<int32_t> moved(used.size(), -1);
+    std::vector<Place> kept;
+    for (size_t k = 0; k < used.size(); ++k) {
+      if (!used[k]) continue;
+      moved[k] = static_cast<int32_t>(kept.size());
+      kept.push_back(std::move(result_.places[k]));
+    }
+    auto move = [&](int32_t& at) { at = moved[static_cast<size_t>(at)]; };
+    for (Place& place : kept) {
+      if (place.alias >= 0) move(place.alias);
+    }
+    for (int32_t& at : result_.outputs) move(at);
+    for (auto& launch : result_.launches) {
+      if (auto* run = std::get_if<Launch>(&launch)) {
+        for (int32_t& at : run->buffers) move(at);
+      } else {
+        auto& library = std::get<LibraryLaunch>(launch);
+        for (int32_t& at : library.inputs) move(at);
+        for (int32_t& at : library.outputs) move(at);
+        for (int32_t& at : library.counted) move(at);
+      }
+    }
+    result_.places = std::move(kept);
   }
 
   Computation c_;

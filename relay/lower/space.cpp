@@ -15,16 +15,36 @@ using te::ScalarRef;
 
 double guess(Dim extent) { return extent.is_int() ? static_cast<double>(extent.as_int()) : 64; }
 
-Space::Space(const te::Computation& computation, const te::Map& map)
-    : axes(map.axes), roots(map.values) {
-  // Axes of one point.
+Space::Space(const te::Computation& computation, RowGroup given)
+    : group(std::move(given)), computation_(computation) {
+  drop_single();
+  collect();
+  while (join_axes()) collect();
+}
+
+void Space::for_each_root(const std::function<void(ScalarRef&)>& change) {
+  for (Member& member : group.members) {
+    for (ScalarRef& value : member.values) change(value);
+    for (ScalarRef& index : member.point) change(index);
+  }
+}
+
+/// Axes of one point.
+void Space::drop_single() {
   std::unordered_map<uint32_t, ScalarRef> single;
   auto drop = [&](const Axis& axis) {
     if (!axis.extent.is_int(1)) return false;
     single.emplace(axis.id, te::index_constant(0).ref());
     return true;
   };
-  std::erase_if(axes, drop);
+  std::erase_if(group.rows, drop);
+  for (Member& member : group.members) {
+    std::erase_if(member.extras, drop);
+    for (const ScalarNode* node : te::post_order(member.values)) {
+      if (node->kind != ScalarKind::kFold || node->axes.size() == 1) continue;
+      for (const Axis& axis : node->axes) drop(axis);
+    }
+  }
   ScalarRewriter rewrite(
       [&](const ScalarRef& node, const std::vector<ScalarRef>& args) -> ScalarRef {
         if (node->kind == ScalarKind::kIndex) {
@@ -42,74 +62,76 @@ Space::Space(const te::Computation& computation, const te::Map& map)
         }
         return {};
       });
-  for (const ScalarNode* node : te::post_order(roots)) {
-    if (node->kind != ScalarKind::kFold || node->axes.size() == 1) continue;
-    for (const Axis& axis : node->axes) drop(axis);
-  }
-  roots = rewrite(roots);
-  collect(computation);
-  while (join_axes(computation)) collect(computation);
+  for_each_root([&](ScalarRef& root) { root = rewrite(root); });
 }
 
-void Space::collect(const te::Computation& computation) {
-  math_ = IndexMath(axes);
-  math_.add_folds(roots);
+void Space::collect() {
+  math_ = IndexMath(group.rows);
   accesses.clear();
   folds.clear();
   bare_.clear();
-  std::vector<const ScalarNode*> order = te::post_order(roots);
-  // How often each node is evaluated, and in which fold: from the users down.
-  struct Place {
-    double times = 0;
-    const ScalarNode* fold = nullptr;
-  };
-  std::unordered_map<const ScalarNode*, Place> places;
-  std::unordered_set<const ScalarNode*> bare;  // reached other than through positions of loads
-  auto reach = [&](const ScalarNode* node, Place place) {
-    Place& now = places[node];
-    if (place.times > now.times) now = place;
-  };
-  for (const ScalarRef& root : roots) {
-    reach(root.get(), {1, nullptr});
-    bare.insert(root.get());
-  }
-  for (size_t i = order.size(); i-- > 0;) {
-    const ScalarNode* node = order[i];
-    Place place = places[node];
-    bool is_bare = bare.contains(node);
-    if (node->kind == ScalarKind::kFold) {
-      folds.push_back(node);
-      for (const Axis& axis : node->axes) place.times *= std::max(guess(axis.extent), 1.0);
-      place.fold = node;
+  for (size_t m = 0; m < group.members.size(); ++m) {
+    const Member& member = group.members[m];
+    math_.add_axes(member.extras);
+    math_.add_folds(member.values);
+    std::vector<const ScalarNode*> order = te::post_order(member.values);
+    // How often each node is evaluated, and in which fold: from the users down.
+    struct Place {
+      double times = 0;
+      const ScalarNode* fold = nullptr;
+    };
+    std::unordered_map<const ScalarNode*, Place> places;
+    std::unordered_set<const ScalarNode*> bare;  // reached other than through positions of loads
+    auto reach = [&](const ScalarNode* node, Place place) {
+      Place& now = places[node];
+      if (place.times > now.times) now = place;
+    };
+    double points = 1;
+    for (const Axis& axis : member.extras) points *= std::max(guess(axis.extent), 1.0);
+    for (const ScalarRef& root : member.values) {
+      reach(root.get(), {points, nullptr});
+      bare.insert(root.get());
     }
-    if (node->kind == ScalarKind::kIndex && is_bare) bare_.push_back(node->axis);
-    bool position = node->kind == ScalarKind::kLoad && node->bounds == te::Bounds::kProven;
-    for (const ScalarRef& arg : node->args) {
-      reach(arg.get(), place);
-      if (is_bare && !position) bare.insert(arg.get());
-    }
-    if (node->kind == ScalarKind::kLoad) {
-      Access access;
-      access.load = node;
-      access.dtype = node->dtype;
-      access.times = place.times;
-      access.fold = place.fold;
-      for (const ScalarRef& arg : node->args) access.index.push_back(math_.poly(arg));
-      if (position) {
-        access.flat = math_.recombine(
-            IndexMath::linearise(access.index, computation.info(node->tensor).dims));
+    for (size_t i = order.size(); i-- > 0;) {
+      const ScalarNode* node = order[i];
+      Place place = places[node];
+      bool is_bare = bare.contains(node);
+      if (node->kind == ScalarKind::kFold) {
+        folds.push_back(node);
+        for (const Axis& axis : node->axes) place.times *= std::max(guess(axis.extent), 1.0);
+        place.fold = node;
       }
+      if (node->kind == ScalarKind::kIndex && is_bare) bare_.push_back(node->axis);
+      bool position = node->kind == ScalarKind::kLoad && node->bounds == te::Bounds::kProven;
+      for (const ScalarRef& arg : node->args) {
+        reach(arg.get(), place);
+        if (is_bare && !position) bare.insert(arg.get());
+      }
+      if (node->kind == ScalarKind::kLoad) {
+        Access access;
+        access.load = node;
+        access.member = m;
+        access.dtype = node->dtype;
+        access.times = place.times;
+        access.fold = place.fold;
+        for (const ScalarRef& arg : node->args) access.index.push_back(math_.poly(arg));
+        if (position) {
+          access.flat = math_.recombine(
+              IndexMath::linearise(access.index, computation_.info(node->tensor).dims));
+        }
+        accesses.push_back(std::move(access));
+      }
+    }
+    const te::Stage& stage = computation_.stages[member.stage];
+    for (size_t k = 0; k < member.values.size(); ++k) {
+      Access access;
+      access.member = m;
+      access.dtype = member.values[k]->dtype;
+      access.times = points;
+      for (const ScalarRef& index : member.point) access.index.push_back(math_.poly(index));
+      access.flat = IndexMath::linearise(access.index, stage.outputs[k].dims);
       accesses.push_back(std::move(access));
     }
-  }
-  std::vector<Dim> index, dims;
-  for (const Axis& axis : axes) {
-    index.push_back(IndexMath::axis(axis.id));
-    dims.push_back(axis.extent);
-  }
-  for (const ScalarRef& root : roots) {
-    accesses.push_back(
-        {nullptr, root->dtype, IndexMath::linearise(index, dims), index, 1, nullptr});
   }
 }
 
@@ -131,15 +153,21 @@ bool Space::joinable(const Axis& a, const Axis& b) const {
   return true;
 }
 
-bool Space::join_axes(const te::Computation& computation) {
-  (void)computation;
-  for (size_t i = 0; i + 1 < axes.size(); ++i) {
-    if (!joinable(axes[i], axes[i + 1])) continue;
-    std::unordered_map<uint32_t, ScalarRef> zero{{axes[i].id, te::index_constant(0).ref()}};
-    axes[i + 1].extent = axes[i].extent * axes[i + 1].extent;
-    axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(i));
-    for (ScalarRef& root : roots) root = substitute(root, zero);
-    return true;
+bool Space::join_axes() {
+  auto join_in = [&](std::vector<Axis>& axes) {
+    for (size_t i = 0; i + 1 < axes.size(); ++i) {
+      if (!joinable(axes[i], axes[i + 1])) continue;
+      std::unordered_map<uint32_t, ScalarRef> zero{{axes[i].id, te::index_constant(0).ref()}};
+      axes[i + 1].extent = axes[i].extent * axes[i + 1].extent;
+      axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(i));
+      for_each_root([&](ScalarRef& root) { root = substitute(root, zero); });
+      return true;
+    }
+    return false;
+  };
+  if (join_in(group.rows)) return true;
+  for (Member& member : group.members) {
+    if (join_in(member.extras)) return true;
   }
   for (const ScalarNode* fold : folds) {
     for (size_t i = 0; i + 1 < fold->axes.size(); ++i) {
@@ -153,13 +181,16 @@ bool Space::join_axes(const te::Computation& computation) {
             if (node->kind != ScalarKind::kFold) return {};
             Ref<ScalarNode> copy = copy_node(*node);
             copy->args = args;
-            for (size_t k = 0; k < copy->axes.size(); ++k) {
-              if (copy->axes[k].id == b.id) copy->axes[k].extent = a.extent * b.extent;
+            bool has_b = false;
+            for (Axis& axis : copy->axes) {
+              if (axis.id != b.id) continue;
+              axis.extent = a.extent * b.extent;
+              has_b = true;
             }
-            std::erase_if(copy->axes, [&](const Axis& axis) { return axis.id == a.id; });
+            if (has_b) std::erase_if(copy->axes, [&](const Axis& axis) { return axis.id == a.id; });
             return copy;
           });
-      roots = rewrite(roots);
+      for_each_root([&](ScalarRef& root) { root = rewrite(root); });
       return true;
     }
   }
@@ -182,9 +213,9 @@ std::optional<Dim> Space::stride(const Access& access, uint32_t axis) const {
 
 namespace {
 double stride_cost(const std::optional<Dim>& stride) {
-  if (!stride || !stride->is_int()) return 8;
+  if (!stride || !stride->is_int()) return 12;
   int64_t step = std::abs(stride->as_int());
-  return step == 0 ? 0.1 : step == 1 ? 1 : step <= 4 ? 3 : 8;
+  return step == 0 ? 0.1 : step == 1 ? 1 : step <= 4 ? 3 : step <= 16 ? 8 : 12;
 }
 double lane_use(Dim extent, int lanes) {
   if (!extent.is_int()) return 1;
@@ -202,57 +233,76 @@ double Space::lane_cost(const Axis& axis, int lanes) const {
   return cost / lane_use(axis.extent, lanes);
 }
 
-std::optional<double> Space::fold_lane_cost(int lanes, std::vector<int>& choice) const {
-  choice.assign(folds.size(), -1);
-  double cost = 0;
-  for (size_t f = 0; f < folds.size(); ++f) {
-    const ScalarNode* fold = folds[f];
-    if (fold->combiner->kind == te::Combiner::Kind::kCustom) return std::nullopt;
-    std::vector<ScalarRef> body = fold->args;
-    for (const ScalarNode* node : te::post_order(body)) {
-      if (node->kind == ScalarKind::kFold) return std::nullopt;
-    }
-    double best = 0, times = 1;
-    for (const Axis& axis : fold->axes) times *= guess(axis.extent);
-    for (size_t a = 0; a < fold->axes.size(); ++a) {
+std::optional<Space::InnerLanes> Space::inner_lanes(int lanes) const {
+  InnerLanes result;
+  result.of_fold.assign(folds.size(), -1);
+  result.of_member.assign(group.members.size(), -1);
+  // The best of some axes for the accesses that `counts` says, each loop costing `overhead`.
+  auto choose = [&](std::span<const Axis> axes, const auto& counts, double overhead,
+                    int& choice) -> double {
+    double best = 0, points = 1;
+    for (const Axis& axis : axes) points *= std::max(guess(axis.extent), 1.0);
+    for (size_t a = 0; a < axes.size(); ++a) {
       double sum = 0;
       for (const Access& access : accesses) {
-        if (access.fold == fold) {
-          sum += access.times * stride_cost(stride(access, fold->axes[a].id));
-        }
+        if (counts(access)) sum += access.times * stride_cost(stride(access, axes[a].id));
       }
-      double use = lane_use(fold->axes[a].extent, lanes);
-      // The lanes are joined each time that the loop along this axis has run.
-      double joins = times / std::max(guess(fold->axes[a].extent), 1.0);
-      sum = sum / use + joins * lanes * 0.5;
-      if (choice[f] < 0 || sum <= best) {
+      sum = sum / lane_use(axes[a].extent, lanes) +
+            points / std::max(guess(axes[a].extent), 1.0) * overhead;
+      if (choice < 0 || sum <= best) {
         best = sum;
-        choice[f] = static_cast<int>(a);
+        choice = static_cast<int>(a);
       }
     }
-    cost += best;
+    return best;
+  };
+  for (size_t m = 0; m < group.members.size(); ++m) {
+    const Member& member = group.members[m];
+    if (member.extras.empty()) continue;
+    result.cost += choose(
+        member.extras, [&](const Access& access) { return access.member == m; }, 1,
+        result.of_member[m]);
+  }
+  for (size_t f = 0; f < folds.size(); ++f) {
+    const ScalarNode* fold = folds[f];
+    bool in_lanes = false;  // of a member's points
+    for (const Access& access : accesses) {
+      in_lanes |= access.fold == fold && !group.members[access.member].extras.empty();
+    }
+    if (in_lanes || fold->axes.empty()) continue;
+    if (fold->combiner->kind == te::Combiner::Kind::kCustom) return std::nullopt;
+    for (const ScalarNode* node : te::post_order(fold->args)) {
+      if (node->kind == ScalarKind::kFold) return std::nullopt;
+    }
+    // The lanes are joined each time that the loop along the axis has run.
+    result.cost += choose(
+        fold->axes, [&](const Access& access) { return access.fold == fold; }, lanes * 0.5,
+        result.of_fold[f]);
   }
   for (const Access& access : accesses) {
-    if (access.fold == nullptr) cost += lanes * 0.5;
+    if (access.fold == nullptr && group.members[access.member].extras.empty()) {
+      result.cost += lanes * 0.5;
+    }
   }
-  return cost;
+  return result;
 }
 
 double Space::work() const {
   double total = 0;
-  for (const Access& access : accesses) total += access.times;
-  std::vector<Dim> ignored;
-  Dim flops = 0;
-  std::vector<const ScalarNode*> order = te::post_order(roots);
-  double operations = 0;
-  for (const ScalarNode* node : order) {
-    if (node->kind == ScalarKind::kUnary) operations += 8;
-    if (node->kind == ScalarKind::kBinary) operations += 1;
+  for (size_t m = 0; m < group.members.size(); ++m) {
+    double most = 1, operations = 0;
+    for (const Access& access : accesses) {
+      if (access.member != m) continue;
+      most = std::max(most, access.times);
+      total += access.times;
+    }
+    for (const ScalarNode* node : te::post_order(group.members[m].values)) {
+      if (node->kind == ScalarKind::kUnary) operations += 8;
+      if (node->kind == ScalarKind::kBinary) operations += 1;
+    }
+    total += operations * most;
   }
-  (void)flops;
-  double most = 1;
-  for (const Access& access : accesses) most = std::max(most, access.times);
-  return total + operations * most;
+  return total;
 }
 
 }  // namespace relay::lower

@@ -10,6 +10,10 @@
 
 namespace relay::lower {
 
+/// The stages of a computation in groups that run row by row, in an order in which they can run.
+/// Stages that are no Maps are groups of their own, with one member without values.
+std::vector<RowGroup> find_groups(const te::Computation& computation);
+
 /// What a template works on.
 struct Job {
   const te::Computation& computation;
@@ -18,8 +22,11 @@ struct Job {
   const LowerOptions& options;
 };
 
-/// Any Map: loops over the points, lanes along the axis that suits the accesses, or along folds.
-DraftKernel lower_map(const Job& job);
+/// Any group of Maps: loops over the rows, lanes along the axis of the rows that suits the
+/// accesses, or along the folds and the points within a row.
+DraftKernel lower_rows(const Job& job, RowGroup group);
+/// A Map that is a sum of products.
+std::optional<DraftKernel> lower_contraction(const Job& job);
 DraftKernel lower_scan(const Job& job);
 DraftKernel lower_update(const Job& job);
 /// The base of an update.
@@ -33,6 +40,7 @@ class OuterLoops {
   /// What the axes are called in the body: themselves, or registers.
   std::unordered_map<uint32_t, te::ScalarRef> names;
   bool parallel() const { return joined_ > 0; }
+  te::ScalarRef name(const te::Axis& axis) const;
   /// Puts the loops into the draft.
   void close(Block body);
 
