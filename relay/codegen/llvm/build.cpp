@@ -9,9 +9,6 @@
 
 namespace relay::codegen {
 
-// Until the emitters are linked in.
-__attribute__((weak)) EmittedKernel emit_kernel(const lower::Kernel&, llvm::Module&, const Target&);
-
 CacheEntry build_kernel(const lower::Kernel& kernel, const Target& target) {
   llvm::LLVMContext context;
   context.setDiscardValueNames(true);

@@ -126,36 +126,45 @@ V poly_by_pairs(V u, V square, std::span<const double> c) {
   return result;
 }
 
-/// x P(x²) / Q(x²) with |x| limited to `most`, in float.
-V odd_rational(V x, double most, std::span<const double> p, std::span<const double> q) {
+V limit(V x, double most) {
   Ops& o = *x.ops;
-  V c = o.max2(number(x, -most), o.min2(number(x, most), x));
-  // Near 1 errors count double; without fused operations they would exceed 4 units.
-  if (!o.has_fma()) c = o.to_double(c);
-  V u = c * c;
-  V square = u * u;
-  V numerator = poly_by_pairs(u, square, p) * c;
-  V denominator = poly_by_pairs(u, square, q);
-  if (!o.has_fma()) return o.to_float(numerator / denominator);
-  return o.quotient(numerator, denominator);
+  return o.max2(number(x, -most), o.min2(number(x, most), x));
 }
 
 }  // namespace
 
 V tanh(V x) {
   Ops& o = *x.ops;
-  if (!is_double(x)) return odd_rational(x, 9, kTanhNumerator, kTanhDenominator);
+  if (!is_double(x)) {
+    V c = limit(x, 9.04);
+    // Near 1 errors count double; without fused operations they would exceed 4 units.
+    if (!o.has_fma()) c = o.to_double(c);
+    // Of t = N / D = tanh(x / 2): 2 t / (1 + t²), which forgives errors of t where it is near 1.
+    V u = c * c;
+    V n = o.poly(u, kHalfTanhNumerator) * c;
+    V d = o.poly(u, kHalfTanhDenominator);
+    V above = (n + n) * d;
+    V below = o.fma(n, n, d * d);
+    return o.has_fma() ? o.quotient(above, below) : o.to_float(above / below);
+  }
   V z = x * x;
   V small = o.fma(o.poly(z, kTanhDouble) * z, x, x);
   V a = o.min2(number(x, 22), o.abs(x));
   V large = 1.0 - 2.0 / (exp_in_range_double(a + a, kExpDouble) + 1.0);
-  return o.select(o.abs(x) < 0.625, small, o.copysign(large, x));
+  return o.copysign(o.select(o.abs(x) < 0.625, small, large), x);
 }
 
 V erf(V x) {
   Ops& o = *x.ops;
   if (is_double(x)) return o.call_lanes(KernelFunction::kErf, x);
-  return odd_rational(x, 3.92, kErfNumerator, kErfDenominator);
+  V c = limit(x, 3.92);
+  if (!o.has_fma()) c = o.to_double(c);
+  V u = c * c;
+  V square = u * u;
+  V p = poly_by_pairs(u, square, kErfNumerator);
+  V q = poly_by_pairs(u, square, kErfDenominator);
+  if (!o.has_fma()) return o.to_float(c * p / q);
+  return o.quotient_of_product(c, p, q);
 }
 
 V log(V x) {

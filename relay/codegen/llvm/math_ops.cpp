@@ -184,19 +184,33 @@ V Ops::scale(V y, V n) {
   return y * power(first) * power(second);
 }
 
-V Ops::quotient(V x, V y) {
+V Ops::rough_reciprocal(V x) {
   const unsigned width = native_width(lanes, false);
-  if (!is_avx512() || width == 0) return x / y;
+  if (!is_avx512() || width == 0) return 1.0 / x;
   const auto id = width == 16  ? llvm::Intrinsic::x86_avx512_rcp14_ps_512
                   : width == 8 ? llvm::Intrinsic::x86_avx512_rcp14_ps_256
                                : llvm::Intrinsic::x86_avx512_rcp14_ps_128;
-  V r = in_pieces(y, width, [&](llvm::Value* a) {
+  return in_pieces(x, width, [&](llvm::Value* a) {
     llvm::Value* all = width == 16 ? b.getInt16(0xffff) : b.getInt8(0xff);
     return static_cast<llvm::Value*>(
         b.CreateIntrinsic(id, {}, {a, llvm::Constant::getNullValue(a->getType()), all}));
   });
+}
+
+V Ops::quotient(V x, V y) {
+  if (!is_avx512() || native_width(lanes, false) == 0) return x / y;
+  V r = rough_reciprocal(y);
   V q = x * r;
-  return fma(fma(-q, y, x), r, q);
+  return fma(-fma(q, y, -x), r, q);  // in this order -0 stays
+}
+
+V Ops::quotient_of_product(V x, V y, V z) {
+  V r = rough_reciprocal(z);
+  V q = x * y * r;
+  V t = q * z;
+  // The difference of x y and q z, each exact but for its common part t.
+  V excess = fma(q, z, -t) - fma(x, y, -t);
+  return fma(-excess, r, q);
 }
 
 V Ops::call_lanes(KernelFunction function, V x) {

@@ -82,9 +82,13 @@ class Ops {
   /// As `in_pieces`, of two vectors.
   V in_pieces(V x, V y, unsigned width,
               const std::function<llvm::Value*(llvm::Value*, llvm::Value*)>& piece);
-  /// x / y to half a unit of the last place and a little, where the target has a quick way; else the
-  /// quotient. Floats, y in [2^-100, 2^100].
+  /// 1 / x, or near it (2^-14) where the target has a quick way. Floats.
+  V rough_reciprocal(V x);
+  /// x / y to half a unit of the last place and a little. Floats, y in [2^-100, 2^100].
   V quotient(V x, V y);
+  /// (x * y) / z, the product not rounded: as exact as `quotient`. For targets with fused
+  /// operations.
+  V quotient_of_product(V x, V y, V z);
 
   /// Calls a function of the table for each lane; x and y are converted to double and back. Out of
   /// line.
