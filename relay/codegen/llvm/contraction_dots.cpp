@@ -113,7 +113,7 @@ void ContractionEmitter::emit_dot_tile(int64_t rows, Value* first_row, Value* fi
   if (!extent.is_int()) {
     mask = lanes_below(b_.CreateSub(dim(extent), first_column), lanes_);
   } else if (extent.as_int() < plan_.lanes) {
-    count = extent.as_int();
+    count = std::max<int64_t>(1, extent.as_int());
     mask = lanes_below(n(count), lanes_);
   } else if (extent.as_int() % plan_.lanes != 0) {
     // The last columns again, but only the new ones are stored.
