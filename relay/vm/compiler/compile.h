@@ -1,0 +1,32 @@
+// From typed IR to executables of the machine.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <span>
+
+#include <relay/codegen/codegen.h>
+#include <relay/ir/module.h>
+#include <relay/vm/machine/executable.h>
+
+namespace relay::vm {
+
+struct CompileOptions {
+  codegen::Target target = codegen::Target::host();
+  int threads = 0;              // for compiling kernels; 0: as many as the machine has cores
+  std::filesystem::path cache;  // of compiled kernels; empty for none
+  int level = 3;                // of optimisation, as PassContext::opt_level
+  /// For tests of the compiler alone: operators run in the direct evaluator, no code is generated.
+  /// Such an executable is bound to this process.
+  bool direct = false;
+};
+
+/// Compiles the function `entry` of a specialised module (infer.h) and what it calls: standard
+/// passes, fusion, bytecode, graphs, native kernels. Throws Error for what cannot be compiled.
+std::shared_ptr<const Executable> compile(const Module& module, Name entry,
+                                          const CompileOptions& options = {});
+/// Several entries of one module.
+std::shared_ptr<const Executable> compile(const Module& module, std::span<const Name> entries,
+                                          const CompileOptions& options = {});
+
+}  // namespace relay::vm

@@ -1,0 +1,30 @@
+// Terms of dimensions as integer code.
+#pragma once
+
+#include <functional>
+#include <unordered_map>
+#include <vector>
+
+#include <relay/ir/dim.h>
+#include <relay/vm/machine/executable.h>
+
+namespace relay::vm {
+
+/// Writes terms into a list of instructions, equal ones once.
+class DimProgram {
+ public:
+  /// How a symbol or value is found.
+  using Atom = std::function<DimInstruction(Dim atom)>;
+
+  explicit DimProgram(Atom atom) : atom_(std::move(atom)) {}
+  /// The slot that holds `dim`.
+  uint32_t slot(Dim dim, std::vector<DimInstruction>& code);
+
+ private:
+  uint32_t add(DimInstruction instruction, std::vector<DimInstruction>& code);
+
+  Atom atom_;
+  std::unordered_map<Dim, uint32_t> slots_;
+};
+
+}  // namespace relay::vm
