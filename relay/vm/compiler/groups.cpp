@@ -98,6 +98,51 @@ void for_each_dim(lower::Group& group, const std::function<void(Dim)>& visit) {
   }
 }
 
+// Replaces atoms in every dimension of a group.
+void substitute_dims(lower::Group& group, const std::function<Dim(Dim)>& replace) {
+  te::Computation& computation = group.computation;
+  auto change = [&](Dim& dim) {
+    if (dim.is_term()) dim = substitute(dim, replace);
+  };
+  auto all = [&](std::vector<Dim>& dims) {
+    for (Dim& dim : dims) change(dim);
+  };
+  auto axes = [&](std::vector<te::Axis>& list) {
+    for (te::Axis& axis : list) change(axis.extent);
+  };
+  lower::ScalarRewriter rewrite(
+      [&](const te::ScalarRef& node, const std::vector<te::ScalarRef>& args) -> te::ScalarRef {
+        if (node->kind == te::ScalarKind::kFromDim) {
+          Dim dim = node->dim;
+          change(dim);
+          return te::from_dim(dim).ref();
+        }
+        if (node->kind != te::ScalarKind::kFold) return {};
+        Ref<te::ScalarNode> copy = lower::copy_node(*node);
+        axes(copy->axes);
+        copy->args = args;
+        return copy;
+      });
+  for (te::TensorInfo& input : computation.inputs) all(input.dims);
+  for (te::Stage& stage : computation.stages) {
+    lower::rewrite_roots(stage, [&](const te::ScalarRef& root) { return rewrite(root); });
+    for (te::TensorInfo& output : stage.outputs) all(output.dims);
+    if (auto* map = std::get_if<te::Map>(&stage.body)) axes(map->axes);
+    if (auto* scan = std::get_if<te::Scan>(&stage.body)) axes(scan->axes);
+    if (auto* update = std::get_if<te::Update>(&stage.body)) axes(update->axes);
+    if (auto* view = std::get_if<te::View>(&stage.body)) {
+      change(view->offset);
+      all(view->extents);
+      all(view->strides);
+    }
+  }
+  for (te::Output& output : computation.outputs) all(output.dims);
+  for (lower::Lowered::Check& check : group.checks) {
+    change(check.a);
+    change(check.b);
+  }
+}
+
 }  // namespace
 
 Dim canonical_symbol(size_t k) {
@@ -149,7 +194,7 @@ std::unique_ptr<CompiledGroup> GroupCache::make(const relay::FunctionRef& functi
     });
   });
   if (!symbol_of.empty()) {
-    lower::substitute_dims(result->group, [&](Dim atom) {
+    substitute_dims(result->group, [&](Dim atom) {
       auto found = symbol_of.find(atom);
       return found == symbol_of.end() ? atom : found->second;
     });

@@ -1,0 +1,203 @@
+#include <relay/vm/compiler/code.h>
+
+#include <queue>
+
+#include <relay/support/error.h>
+
+namespace relay::vm {
+
+Instruction& CodeWriter::emit(Op op, std::span<const uint32_t> args) {
+  Instruction instruction;
+  instruction.op = op;
+  instruction.first = static_cast<uint32_t>(function_.args.size());
+  instruction.count = static_cast<uint32_t>(args.size());
+  function_.args.insert(function_.args.end(), args.begin(), args.end());
+  function_.code.push_back(instruction);
+  function_.positions.push_back(position_);
+  return function_.code.back();
+}
+
+uint32_t CodeWriter::emit_value(Op op, uint32_t a, uint32_t b, uint32_t c) {
+  Instruction& instruction = emit(op);
+  instruction.a = a;
+  instruction.b = b;
+  instruction.c = c;
+  instruction.dst = fresh();
+  return instruction.dst;
+}
+
+namespace {
+
+// Which fields of an instruction are registers.
+struct Shape {
+  bool dst = false, a = false, b = false, c = false;
+  enum Args { kNoArgs, kRead, kWritten, kGraph } args = kNoArgs;
+};
+
+Shape shape_of(Op op) {
+  switch (op) {
+    case Op::kMove:
+    case Op::kTake:
+    case Op::kUnary:
+    case Op::kCast:
+    case Op::kBitcast:
+    case Op::kField:
+    case Op::kRefCreate:
+    case Op::kRefRead:
+      return {true, true, false, false, Shape::kNoArgs};
+    case Op::kConst:
+    case Op::kGlobal:
+    case Op::kSelf:
+    case Op::kCapture:
+      return {true, false, false, false, Shape::kNoArgs};
+    case Op::kDrop:
+    case Op::kCheckShapes:
+      return {false, false, false, false, Shape::kRead};
+    case Op::kBinary:
+    case Op::kRefWrite:
+      return {true, true, true, false, Shape::kNoArgs};
+    case Op::kSelect:
+      return {true, true, true, true, Shape::kNoArgs};
+    case Op::kTuple:
+    case Op::kConstruct:
+    case Op::kClosure:
+    case Op::kCall:
+    case Op::kCallClosure:
+      return {true, false, false, false, Shape::kRead};
+    case Op::kTailCall:
+    case Op::kTailCallClosure:
+      return {false, false, false, false, Shape::kRead};
+    case Op::kUnpack:
+      return {false, true, false, false, Shape::kWritten};
+    case Op::kSwitch:
+    case Op::kReturn:
+    case Op::kBranch:
+    case Op::kFailUnless:
+    case Op::kNoMatch:
+      return {false, true, false, false, Shape::kNoArgs};
+    case Op::kRunGraph:
+      return {false, false, false, false, Shape::kGraph};
+    case Op::kJump:
+    case Op::kFail:
+    case Op::kCount:
+      break;
+  }
+  return {};
+}
+
+// Takes out moves of a register to itself.
+void drop_empty_moves(Function& function) {
+  std::vector<uint32_t> place(function.code.size() + 1);
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < function.code.size(); ++i) {
+    place[i] = kept;
+    const Instruction& instruction = function.code[i];
+    bool move = instruction.op == Op::kMove || instruction.op == Op::kTake;
+    if (move && instruction.dst == instruction.a) continue;
+    function.positions[kept] = function.positions[i];
+    function.code[kept++] = function.code[i];
+  }
+  place[function.code.size()] = kept;
+  function.code.resize(kept);
+  function.positions.resize(kept);
+  for (Instruction& instruction : function.code) {
+    if (instruction.op == Op::kJump) instruction.a = place[instruction.a];
+    if (instruction.op == Op::kBranch) instruction.b = place[instruction.b];
+    if (instruction.op != Op::kSwitch) continue;
+    for (uint32_t k = 0; k < instruction.count; ++k) {
+      uint32_t& target = function.args[instruction.first + k];
+      target = place[target];
+    }
+  }
+}
+
+// Whether args are operands, which say where a register is read for the last time.
+bool has_operands(Op op) { return op != Op::kDrop && op != Op::kCheckShapes; }
+
+}  // namespace
+
+void for_each_register(Function& function, Instruction& instruction,
+                       const std::function<void(uint32_t& reg, bool written)>& visit) {
+  Shape shape = shape_of(instruction.op);
+  if (shape.a) visit(instruction.a, false);
+  if (shape.b) visit(instruction.b, false);
+  if (shape.c) visit(instruction.c, false);
+  for (uint32_t k = 0; k < instruction.count && shape.args != Shape::kNoArgs; ++k) {
+    uint32_t& reg = function.args[instruction.first + k];
+    // Of a graph, as many as it has inputs (in c until registers are assigned) are read.
+    bool written = shape.args == Shape::kWritten || (shape.args == Shape::kGraph && k >= instruction.c);
+    if (reg != kNone) visit(reg, written);
+  }
+  if (shape.dst) visit(instruction.dst, true);
+}
+
+void assign_registers(Function& function) {
+  constexpr uint32_t kNever = ~uint32_t{0};
+  uint32_t count = function.num_registers;
+  std::vector<uint32_t> last(count, kNever);
+  for (uint32_t i = 0; i < function.code.size(); ++i) {
+    for_each_register(function, function.code[i], [&](uint32_t& reg, bool) { last[reg] = i; });
+  }
+  std::vector<uint32_t> home(count, kNone);
+  // Values by the end of their lives; the value that a register holds; free registers, lowest
+  // first.
+  using Life = std::pair<uint32_t, uint32_t>;
+  std::priority_queue<Life, std::vector<Life>, std::greater<>> live;
+  std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> free;
+  std::vector<uint32_t> holds;
+  for (uint32_t p = 0; p < function.num_params; ++p) {
+    home[p] = p;
+    holds.push_back(p);
+    live.emplace(last[p] == kNever ? 0 : last[p], p);
+  }
+  for (uint32_t i = 0; i < function.code.size(); ++i) {
+    Instruction& instruction = function.code[i];
+    while (!live.empty() && live.top().first < i) {
+      uint32_t value = live.top().second;
+      if (holds[home[value]] == value) free.push(home[value]);
+      live.pop();
+    }
+    if (instruction.op == Op::kMove && last[instruction.a] == i && home[instruction.dst] == kNone) {
+      // The new name of a value that is not used under the old one.
+      home[instruction.dst] = home[instruction.a];
+      holds[home[instruction.dst]] = instruction.dst;
+      live.emplace(last[instruction.dst], instruction.dst);
+    }
+    for_each_register(function, instruction, [&](uint32_t& reg, bool) {
+      if (home[reg] != kNone) return;
+      if (free.empty()) {
+        home[reg] = static_cast<uint32_t>(holds.size());
+        holds.push_back(reg);
+      } else {
+        home[reg] = free.top();
+        holds[home[reg]] = reg;
+        free.pop();
+      }
+      live.emplace(last[reg], reg);
+    });
+    // Operands, from the last on: the one that is the last use moves its value.
+    bool operands = shape_of(instruction.op).args == Shape::kRead && has_operands(instruction.op);
+    uint32_t reads = operands ? instruction.count
+                     : instruction.op == Op::kRunGraph ? instruction.c
+                                                       : 0;
+    std::vector<char> moves(reads, 0);
+    for (uint32_t k = reads; k-- > 0;) {
+      uint32_t reg = function.args[instruction.first + k];
+      if (last[reg] != i) continue;
+      moves[k] = 1;
+      for (uint32_t j = k + 1; j < reads; ++j) {
+        if (function.args[instruction.first + j] == reg) moves[k] = 0;
+      }
+    }
+    if (instruction.op == Op::kMove && last[instruction.a] == i) instruction.op = Op::kTake;
+    for_each_register(function, instruction, [&](uint32_t& reg, bool) { reg = home[reg]; });
+    if (instruction.op == Op::kRunGraph) instruction.c = 0;
+    for (uint32_t k = 0; k < reads; ++k) {
+      if (moves[k] != 0) function.args[instruction.first + k] |= kLast;
+    }
+  }
+  function.num_registers = static_cast<uint32_t>(holds.size());
+  drop_empty_moves(function);
+}
+
+}  // namespace relay::vm

@@ -1,0 +1,344 @@
+#include <relay/vm/compiler/function_compiler.h>
+
+#include <algorithm>
+
+#include <relay/support/error.h>
+#include <relay/transform/fusion.h>
+#include <relay/vm/compiler/match.h>
+
+namespace relay::vm {
+
+FunctionCompiler::FunctionCompiler(ProgramBuilder& program, const relay::Function* root,
+                                   std::string name, uint32_t number)
+    : program_(program), name_(std::move(name)), regions_(root), scopes_(regions_) {
+  if (name_.starts_with('@')) global_ = Name(name_.substr(1));
+  function_numbers_[0] = number;
+}
+
+void FunctionCompiler::run() {
+  add_unit(0, nullptr, name_, function_numbers_[0]);
+  for (size_t i = 0; i < units_.size(); ++i) {
+    unit_ = units_[i].get();
+    code_.emplace(unit_->function);
+    write_unit();
+    assign_registers(unit_->function);
+    program_.executable().functions[unit_->number] = std::move(unit_->function);
+  }
+}
+
+FunctionCompiler::Unit* FunctionCompiler::add_unit(uint32_t node, Unit* parent, std::string name,
+                                                   uint32_t number) {
+  auto unit = std::make_unique<Unit>();
+  unit->node = node;
+  unit->parent = parent;
+  unit->number = number;
+  unit->name = name;
+  unit->function.name = std::move(name);
+  const auto* function = static_cast<const relay::Function*>(regions_.expr(node));
+  for (const VarRef& param : function->params())
+    unit->vars[param.get()] = Known::in_register(unit->function.num_registers++);
+  unit->function.num_params = unit->function.num_registers;
+  units_.push_back(std::move(unit));
+  return units_.back().get();
+}
+
+void FunctionCompiler::write_unit() {
+  code_->set_position(program_.position(regions_.expr(unit_->node)->span()));
+  const std::vector<Entity>& captures = scopes_.captures(unit_->node);
+  unit_->function.num_captures = static_cast<uint32_t>(captures.size());
+  for (uint32_t i = 0; i < captures.size(); ++i) {
+    Known value = Known::in_register(code_->emit_value(Op::kCapture, i));
+    if (captures[i].var != nullptr) {
+      unit_->vars[captures[i].var] = value;
+    } else {
+      unit_->nodes[captures[i].node] = value;
+    }
+  }
+  check_parameters();
+  std::vector<Task> tasks(1);
+  tasks[0].region = regions_.region_of(unit_->node, 0);
+  tasks[0].tail = true;
+  while (!tasks.empty()) {
+    if (tasks.back().is_choice) {
+      advance_choice(tasks);
+    } else {
+      advance_region(tasks);
+    }
+  }
+}
+
+bool FunctionCompiler::only_lets_left(std::span<const Regions::Step> steps, size_t from) const {
+  for (; from < steps.size(); ++from) {
+    if (steps[from].bind || !regions_.expr(steps[from].node)->is<Let>()) return false;
+  }
+  return true;
+}
+
+void FunctionCompiler::advance_region(std::vector<Task>& tasks) {
+  Task& task = tasks.back();
+  auto steps = regions_.steps(task.region);
+  uint32_t root = regions_.region(task.region).root;
+  while (root != Regions::kNone && regions_.expr(root)->is<Let>()) root = regions_.operand(root, 1);
+  while (task.next_step < steps.size()) {
+    const Regions::Step& step = steps[task.next_step++];
+    const Expr* expr = regions_.expr(step.node);
+    if (step.bind) {
+      const auto* let = static_cast<const Let*>(expr);
+      Known value = operand(step.node, 0);
+      unit_->vars[let->var().get()] = value;
+      const TypeRef& type = let->var()->annotation();
+      if (may_differ(let->value().get(), type)) {
+        check_value(type, value, "the value of %" + let->var()->name().str(),
+                    span_of(let->value().get(), let));
+      }
+      continue;
+    }
+    if (expr->is<Let>()) continue;  // its value is its body's
+    bool tail = task.tail && step.node == root && only_lets_left(steps, task.next_step);
+    if (expr->is<If>() || expr->is<Match>()) {
+      Task choice;
+      choice.is_choice = true;
+      choice.node = step.node;
+      choice.tail = tail;
+      code_->set_position(program_.position(expr->span()));
+      choice.condition = operand_register(step.node, 0);
+      run_graph();
+      choice.operand = 1;
+      if (tail) {
+        task.next_step = steps.size() + 1;
+      } else {
+        choice.result = code_->fresh();
+        unit_->nodes[step.node] = Known::in_register(choice.result);
+      }
+      tasks.push_back(std::move(choice));
+      return;
+    }
+    code_->set_position(program_.position(expr->span()));
+    if (write_node(step.node, tail && !result_may_differ(expr))) {
+      tasks.pop_back();
+      return;
+    }
+  }
+  if (task.next_step <= steps.size()) finish_region(task);  // else a branch in tail position did
+  tasks.pop_back();
+}
+
+void FunctionCompiler::finish_region(Task& task) {
+  const Expr* root_expr = regions_.root_expr(task.region);
+  uint32_t root = regions_.region(task.region).root;
+  Known value = value_of(root_expr, root);
+  if (task.tail) {
+    check_result(regions_.result(task.region).expr, value);
+    uint32_t reg = to_register(value);
+    run_graph();
+    code_->emit(Op::kReturn).a = reg;
+    return;
+  }
+  uint32_t reg = to_register(value);
+  run_graph();
+  Instruction& move = code_->emit(Op::kMove);
+  move.dst = task.result;
+  move.a = reg;
+}
+
+void FunctionCompiler::advance_choice(std::vector<Task>& tasks) {
+  Task& task = tasks.back();
+  const Expr* expr = regions_.expr(task.node);
+  const auto* match = expr->as<Match>();
+  auto count = static_cast<uint32_t>(expr->operands().size());
+  if (task.operand > 1) {  // a branch was just written
+    if (!task.tail && task.operand < count) {
+      task.ends.push_back(code_->here());
+      code_->emit(Op::kJump);
+    }
+    if (match == nullptr && task.operand == 2) code_->at(task.miss).b = code_->here();
+  }
+  if (task.operand == count) {
+    for (uint32_t end : task.ends) code_->at(end).a = code_->here();
+    tasks.pop_back();
+    return;
+  }
+  uint32_t operand = task.operand++;
+  code_->set_position(program_.position(expr->span()));
+  if (match == nullptr) {
+    if (operand == 1) {
+      task.miss = code_->here();
+      code_->emit(Op::kBranch).a = task.condition;
+    }
+  } else {
+    if (operand == 1) {
+      task.clauses =
+          write_match(*match, task.condition, program_.module(), *code_, [&](const Var* var) {
+            auto [entry, added] = unit_->vars.try_emplace(var);
+            if (added) entry->second = Known::in_register(code_->fresh());
+            return entry->second.index;
+          });
+      if (count == 1) code_->emit(Op::kNoMatch).a = task.condition;
+    }
+    // A clause that can never run is not written.
+    while (operand < count && task.clauses[operand - 1].empty()) ++operand;
+    task.operand = std::min(operand + 1, count);
+    if (operand >= count) return;
+    for (uint32_t jump : task.clauses[operand - 1]) code_->at(jump).a = code_->here();
+    if (program_.open_shapes()) {
+      const Pattern* pattern = match->patterns()[operand - 1].get();
+      for (const Var* var : program_.flows().differing(pattern, match->data()->type())) {
+        check_value(var->annotation(), unit_->vars[var], "%" + var->name().str(), var->span());
+      }
+    }
+  }
+  Task branch;
+  branch.region = regions_.region_of(task.node, operand);
+  branch.tail = task.tail;
+  branch.result = task.result;
+  tasks.push_back(std::move(branch));
+}
+
+// Writes the step of a node; true if it left the function.
+bool FunctionCompiler::write_node(uint32_t node, bool tail) {
+  const Expr* expr = regions_.expr(node);
+  auto value = [&](Op op, uint32_t a = 0, uint32_t b = 0) {
+    unit_->nodes[node] = Known::in_register(code_->emit_value(op, a, b));
+  };
+  switch (expr->kind()) {
+    case ExprKind::kConstant:
+    case ExprKind::kLiteral:
+      return false;  // written where it is used
+    case ExprKind::kTuple: {
+      std::vector<Known> fields;
+      for (size_t i = 0; i < expr->operands().size(); ++i) fields.push_back(operand(node, i));
+      unit_->nodes[node] = Known::tuple(std::move(fields));
+      return false;
+    }
+    case ExprKind::kTupleGetItem: {
+      Known tuple = operand(node, 0);
+      uint32_t index = static_cast<const TupleGetItem*>(expr)->index();
+      if (tuple.kind == Known::Kind::kTuple) {
+        unit_->nodes[node] = (*tuple.fields)[index];
+      } else {
+        value(Op::kField, to_register(tuple), index);
+      }
+      return false;
+    }
+    case ExprKind::kFunction:
+      if (!scopes_.is_kernel(node)) write_closure(node);
+      return false;
+    case ExprKind::kRefCreate: {
+      uint32_t initial = operand_register(node, 0);
+      run_graph();
+      value(Op::kRefCreate, initial);
+      return false;
+    }
+    case ExprKind::kRefRead: {
+      uint32_t ref = operand_register(node, 0);
+      run_graph();
+      value(Op::kRefRead, ref);
+      check_unknown(expr, node, "the value read from a reference");
+      return false;
+    }
+    case ExprKind::kRefWrite: {
+      const auto* write = static_cast<const RefWrite*>(expr);
+      const Type* type = write->ref()->type();
+      const auto* cell = type == nullptr ? nullptr : type->as<RefType>();
+      if (cell != nullptr && may_differ(write->value().get(), cell->value())) {
+        check_value(cell->value(), operand(node, 1), "the value written into a reference",
+                    span_of(write->value().get(), expr));
+      }
+      uint32_t ref = operand_register(node, 0);
+      uint32_t content = operand_register(node, 1);
+      run_graph();
+      code_->set_position(program_.position(expr->span()));
+      value(Op::kRefWrite, ref, content);
+      return false;
+    }
+    case ExprKind::kTempExpr:
+      unit_->nodes[node] = operand(node, 0);
+      return false;
+    case ExprKind::kCall:
+      return write_call(node, static_cast<const Call*>(expr), tail);
+    default:
+      RELAY_UNREACHABLE("no step for this node");
+  }
+}
+
+void FunctionCompiler::write_closure(uint32_t node) {
+  auto [number, added] = function_numbers_.try_emplace(node, 0);
+  if (added) {
+    const Var* named = scopes_.name_of(regions_.expr(node));
+    std::string name = named == nullptr ? "fn" : "%" + named->name().str();
+    number->second = program_.add_function(name);
+    add_unit(node, unit_, std::move(name), number->second);
+  }
+  const std::vector<Entity>& captures = scopes_.captures(node);
+  if (captures.empty()) return;  // made where it is used
+  std::vector<uint32_t> args;
+  for (const Entity& entity : captures) {
+    args.push_back(to_register(entity.var != nullptr ? var_value(entity.var)
+                                                     : node_value(entity.node)));
+  }
+  uint32_t function = function_numbers_[node];
+  uint32_t dst = code_->fresh();
+  Instruction& made = code_->emit(Op::kClosure, args);
+  made.a = function;
+  made.dst = dst;
+  unit_->nodes[node] = Known::in_register(dst);
+}
+
+bool FunctionCompiler::write_call(uint32_t node, const Call* call, bool tail) {
+  const Expr* callee = call->callee().get();
+  if (callee->is<relay::Op>()) {
+    write_group(node, call, primitive_around(call));
+    return false;
+  }
+  const auto* literal = callee->as<relay::Function>();
+  if (literal != nullptr && scopes_.is_kernel(regions_.operand(node, 0))) {
+    std::vector<uint32_t> operands;
+    for (uint32_t i = 1; i < call->operands().size(); ++i) operands.push_back(i);
+    write_group(node, call, {relay::FunctionRef(literal), std::move(operands)});
+    return false;
+  }
+  auto finish = [&](Op op, uint32_t a, const std::vector<uint32_t>& args) {
+    run_graph();
+    code_->set_position(program_.position(call->span()));
+    uint32_t dst = code_->fresh();
+    Instruction& made = code_->emit(op, args);
+    made.a = a;
+    made.dst = dst;
+    unit_->nodes[node] = Known::in_register(dst);
+  };
+  check_arguments(node, call);
+  if (const auto* constructor = callee->as<Constructor>()) {
+    std::vector<uint32_t> args = operand_registers(node, 1);
+    finish(Op::kConstruct, program_.constructor(constructor), args);
+    return false;
+  }
+  // A function that is known and captures nothing is called as it is.
+  uint32_t known = kNone;
+  if (const auto* global = callee->as<GlobalVar>()) {
+    known = program_.global(global->name(), call->span());
+  } else {
+    Entity entity = scopes_.resolve(callee, regions_.operand(node, 0));
+    uint32_t function = Regions::kNone;
+    if (entity.var != nullptr) {
+      function = scopes_.bound_function_node(entity.var);
+    } else if (entity.node != Regions::kNone && regions_.expr(entity.node)->is<relay::Function>()) {
+      function = entity.node;
+    }
+    if (function != Regions::kNone && scopes_.captures(function).empty()) {
+      auto number = function_numbers_.find(function);
+      if (number != function_numbers_.end()) known = number->second;
+    }
+  }
+  if (known != kNone) {
+    std::vector<uint32_t> args = operand_registers(node, 1);
+    finish(tail ? Op::kTailCall : Op::kCall, known, args);
+  } else {
+    std::vector<uint32_t> args = operand_registers(node, 0);
+    finish(tail ? Op::kTailCallClosure : Op::kCallClosure, 0, args);
+  }
+  if (tail) return true;
+  check_unknown(call, node, "the result of this call");
+  return false;
+}
+
+}  // namespace relay::vm

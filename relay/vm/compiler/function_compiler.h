@@ -1,0 +1,158 @@
+// One global function, with all functions inside of it, as bytecode: the schedule of
+// relay/ir/regions.h written out in a line.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <relay/ir/regions.h>
+#include <relay/vm/compiler/checks.h>
+#include <relay/vm/compiler/code.h>
+#include <relay/vm/compiler/program.h>
+#include <relay/vm/compiler/scopes.h>
+
+namespace relay::vm {
+
+/// What is known of a value while code is written. Tuples exist only where a register is needed.
+struct Known {
+  enum class Kind : uint8_t { kNone, kRegister, kConstant, kTensor, kTuple };
+  Kind kind = Kind::kNone;
+  uint32_t index = 0;  // register, constant, or number in Unit::tensors
+  std::shared_ptr<const std::vector<Known>> fields;
+
+  static Known in_register(uint32_t reg) { return {Kind::kRegister, reg, nullptr}; }
+  static Known constant(uint32_t number) { return {Kind::kConstant, number, nullptr}; }
+  static Known tensor(uint32_t number) { return {Kind::kTensor, number, nullptr}; }
+  static Known tuple(std::vector<Known> fields) {
+    return {Kind::kTuple, 0, std::make_shared<const std::vector<Known>>(std::move(fields))};
+  }
+};
+
+class FunctionCompiler {
+ public:
+  /// `number` is the function of the executable to be written.
+  FunctionCompiler(ProgramBuilder& program, const relay::Function* root, std::string name,
+                   uint32_t number);
+  void run();
+
+ private:
+  // A result of a graph: in the graph being built, or in a register once that has run.
+  struct Tensor {
+    uint32_t graph = 0;  // serial number
+    uint32_t tensor = 0;
+    uint32_t reg = kNone;
+  };
+  // A function being written.
+  struct Unit {
+    uint32_t node = 0;  // in regions_
+    Unit* parent = nullptr;
+    uint32_t number = 0;
+    std::string name;
+    Function function;
+    std::unordered_map<uint32_t, Known> nodes;
+    std::unordered_map<const Var*, Known> vars;
+    std::vector<Tensor> tensors;
+    // The graph under construction: groups of the current region that have not been run yet.
+    std::unique_ptr<GraphBuilder> graph;
+    uint32_t graph_serial = 0;
+    std::vector<uint32_t> members;                      // nodes whose groups are in it
+    std::unordered_map<uint32_t, uint32_t> in_graph;    // node → serial number of its graph
+    std::unordered_map<uint32_t, uint32_t> inputs;      // register → tensor of the graph
+    std::unordered_map<uint32_t, uint32_t> constants;   // constant → tensor of the graph
+    std::vector<uint32_t> input_registers;              // of the graph, in order
+    std::string graph_name;
+  };
+  // A region being written, or the branches of an If or Match.
+  struct Task {
+    uint32_t region = 0;
+    size_t next_step = 0;
+    bool tail = false;
+    uint32_t result = kNone;
+    bool is_choice = false;
+    uint32_t node = 0;
+    uint32_t operand = 0;
+    uint32_t condition = kNone;
+    uint32_t miss = 0;                              // branch of an if
+    std::vector<std::vector<uint32_t>> clauses;     // jumps to each clause of a match
+    std::vector<uint32_t> ends;                     // jumps behind it all
+  };
+
+  // function_compiler.cpp: order.
+  Unit* add_unit(uint32_t node, Unit* parent, std::string name, uint32_t number);
+  void write_unit();
+  void advance_region(std::vector<Task>& tasks);
+  void advance_choice(std::vector<Task>& tasks);
+  void finish_region(Task& task);
+  bool only_lets_left(std::span<const Regions::Step> steps, size_t from) const;
+  bool write_node(uint32_t node, bool tail);
+  bool write_call(uint32_t node, const Call* call, bool tail);
+  void write_closure(uint32_t node);
+
+  // values.cpp: where values are.
+  Known operand(uint32_t node, size_t i);
+  Known value_of(const Expr* expr, uint32_t node);
+  Known var_value(const Var* var);
+  Known node_value(uint32_t node);
+  uint32_t to_register(const Known& known);
+  uint32_t operand_register(uint32_t node, size_t i) { return to_register(operand(node, i)); }
+  std::vector<uint32_t> operand_registers(uint32_t node, size_t from);
+  Known constant(const Expr* expr);
+
+  // group_code.cpp: operators.
+  struct Primitive {
+    relay::FunctionRef function;
+    std::vector<uint32_t> operands;  // of the call, one for each parameter
+  };
+  struct GroupArgument {
+    Known known;
+    TypeRef type;  // of one tensor
+  };
+  void write_group(uint32_t node, const Call* call, const Primitive& primitive);
+  bool write_as_numbers(uint32_t node, const Call* call, const Primitive& primitive,
+                        std::span<const GroupArgument> arguments);
+  bool write_each_number(const relay::Function& function, std::span<const GroupArgument> arguments,
+                         std::vector<Known>& results);
+  bool add_to_graph(uint32_t node, const Call* call, const Primitive& primitive,
+                    std::span<const GroupArgument> arguments);
+  void flatten(const Known& known, const TypeRef& type, std::vector<GroupArgument>& out);
+  bool waits(const Known& known) const;
+  uint32_t graph_tensor(const GroupArgument& argument);
+  static Known structured(const TypeRef& type, const std::vector<Known>& tensors, size_t& next);
+  Primitive primitive_around(const Call* call);
+  Span failing_span(const CompiledGroup& group, Span otherwise);
+  void run_graph();
+  void find_needed(uint32_t node, std::vector<char>& needed);
+
+  // shape_checks.cpp: declared shapes (T15).
+  struct Check;
+  void write_check(const Check& check);
+  void add_names(const TypeRef& type, Unit* from, Check& check);
+  void check_value(const TypeRef& type, const Known& value, std::string what, Span span);
+  bool may_differ(const Expr* value, const TypeRef& type);
+  void check_unknown(const Expr* expr, uint32_t node, const char* what);
+  void check_arguments(uint32_t node, const Call* call);
+  void check_parameters();
+  bool result_may_differ(const Expr* value);
+  void check_result(const Expr* value, const Known& known);
+  static Span span_of(const Expr* value, const Expr* user);
+  const relay::Function* function_of(const Unit* unit) const {
+    return static_cast<const relay::Function*>(regions_.expr(unit->node));
+  }
+
+  ProgramBuilder& program_;
+  std::string name_;
+  Name global_;
+  Regions regions_;
+  Scopes scopes_;
+  std::vector<std::unique_ptr<Unit>> units_;
+  std::unordered_map<uint32_t, uint32_t> function_numbers_;  // of function nodes
+  std::unordered_map<const Call*, Primitive> primitives_;
+  Unit* unit_ = nullptr;
+  std::optional<CodeWriter> code_;
+  uint32_t next_serial_ = 1;
+};
+
+}  // namespace relay::vm

@@ -1,0 +1,202 @@
+#include <relay/vm/compiler/graph_builder.h>
+
+#include <relay/support/error.h>
+
+namespace relay::vm {
+
+Dim GraphBuilder::new_symbol(Symbol symbol) {
+  Dim dim = graph_symbol(symbols_.size());
+  symbol_number_[dim] = symbols_.size();
+  symbols_.push_back(symbol);
+  return dim;
+}
+
+uint32_t GraphBuilder::add_input(const te::TensorInfo& info) {
+  auto number = static_cast<uint32_t>(tensors_.size());
+  Tensor tensor;
+  tensor.info = info;
+  for (size_t axis = 0; axis < info.dims.size(); ++axis) {
+    Dim& dim = tensor.info.dims[axis];
+    if (dim.is_int()) continue;
+    const TypeVar* name = dim.as_symbol();
+    dim = new_symbol({false, number, static_cast<uint32_t>(axis)});
+    if (name == nullptr) continue;
+    // One name is one extent; the program has checked that, and the graph does so again.
+    auto [entry, added] = named_.try_emplace(name, dim);
+    if (added) continue;
+    checks_.push_back({entry->second, dim, "dimension " + name->name().str() + " has two sizes", 0});
+    dim = entry->second;
+  }
+  tensor.input = static_cast<uint32_t>(inputs_.size());
+  tensor.place.dtype = info.dtype;
+  tensors_.push_back(std::move(tensor));
+  inputs_.push_back(number);
+  return number;
+}
+
+uint32_t GraphBuilder::add_constant(const te::TensorInfo& info, uint32_t constant) {
+  Tensor tensor;
+  tensor.info = info;
+  tensor.place.dtype = info.dtype;
+  tensor.place.constant = constant;
+  tensors_.push_back(std::move(tensor));
+  return static_cast<uint32_t>(tensors_.size() - 1);
+}
+
+Dim GraphBuilder::Canonical::operator()(Dim dim) {
+  if (dim.is_int()) return dim;
+  auto [entry, added] = symbol_of.try_emplace(dim);
+  if (added) {
+    entry->second = canonical_symbol(actual.size());
+    actual.push_back(dim);
+  }
+  return entry->second;
+}
+
+std::vector<uint32_t> GraphBuilder::add_group(CompiledGroup& group, const Canonical& canonical,
+                                              std::span<const uint32_t> args, uint32_t position) {
+  groups_.lower(group);
+  // Canonical symbols → terms of this graph.
+  std::unordered_map<Dim, Dim> terms;
+  for (size_t k = 0; k < canonical.actual.size(); ++k)
+    terms[canonical_symbol(k)] = canonical.actual[k];
+  for (const CompiledGroup::Element& element : group.elements) {
+    uint32_t arg = args[element.input];
+    Dim dim;
+    if (is_constant(arg)) {
+      const Value& value = executable_.constants[tensors_[arg].place.constant];
+      dim = Dim(value.array().element_as_int64(element.index));
+    } else {
+      RELAY_CHECK(is_input(arg), "a size read from what the graph computes");
+      dim = new_symbol({true, arg, element.index});
+    }
+    terms[element.symbol] = dim;
+  }
+  auto term = [&](Dim dim) {
+    return substitute(dim, [&](Dim atom) {
+      auto found = terms.find(atom);
+      return found == terms.end() ? atom : found->second;
+    });
+  };
+
+  const lower::Lowered& lowered = group.lowered;
+  std::vector<uint32_t> tensor_of;
+  for (size_t i = 0; i < lowered.places.size(); ++i) {
+    const lower::Place& place = lowered.places[i];
+    if (i < lowered.num_inputs) {
+      tensor_of.push_back(args[i]);
+      continue;
+    }
+    Tensor tensor;
+    tensor.place.dtype = tensor.info.dtype = place.info.dtype;
+    for (Dim dim : place.info.dims) tensor.info.dims.push_back(term(dim));
+    tensors_.push_back(std::move(tensor));
+    tensor_of.push_back(static_cast<uint32_t>(tensors_.size() - 1));
+  }
+  for (size_t i = lowered.num_inputs; i < lowered.places.size(); ++i) {
+    if (lowered.places[i].alias >= 0)
+      tensors_[tensor_of[i]].place.alias =
+          tensor_of[static_cast<size_t>(lowered.places[i].alias)];
+  }
+  auto check = [&](const lower::Lowered::Check& made) {
+    Dim a = term(made.a), b = term(made.b);
+    if (dims_equal(a, b) != Truth::kYes) checks_.push_back({a, b, made.message, position});
+  };
+  for (const auto& made : group.group.checks) check(made);
+  for (const auto& made : lowered.checks) check(made);
+
+  for (const auto& made : lowered.launches) {
+    Launch launch;
+    launch.position = position;
+    LaunchDims dims;
+    if (const auto* native = std::get_if<lower::Launch>(&made)) {
+      const lower::Kernel& kernel = *lowered.kernels[native->kernel];
+      launch.kernel = group.kernels[native->kernel];
+      size_t next = 0;
+      for (const lower::Buffer& buffer : kernel.buffers()) {
+        if (buffer.role == lower::Buffer::Role::kScratch) continue;
+        launch.arguments.push_back({tensor_of[static_cast<size_t>(native->buffers[next++])],
+                                    buffer.role == lower::Buffer::Role::kOutput});
+      }
+      for (Dim dim : kernel.dim_args) dims.dims.push_back(term(dim));
+      dims.flops = term(kernel.flops);
+      dims.bytes = term(kernel.bytes);
+      PendingScratch pending;
+      pending.launch = static_cast<uint32_t>(graph_.launches.size());
+      pending.kernel = launch.kernel;
+      pending.terms = terms;
+      scratch_.push_back(std::move(pending));
+    } else {
+      const auto& library = std::get<lower::LibraryLaunch>(made);
+      launch.kernel = groups_.library(library.name, group);
+      launch.params = library.params;
+      for (int32_t place : library.inputs)
+        launch.arguments.push_back({tensor_of[static_cast<size_t>(place)], false});
+      for (int32_t place : library.outputs) {
+        for (int32_t counted : library.counted) {
+          if (counted == place)
+            launch.counted.push_back(static_cast<uint32_t>(launch.arguments.size()));
+        }
+        launch.arguments.push_back({tensor_of[static_cast<size_t>(place)], true});
+      }
+    }
+    graph_.launches.push_back(std::move(launch));
+    launch_dims_.push_back(std::move(dims));
+  }
+  std::vector<uint32_t> results;
+  for (int32_t place : lowered.outputs) results.push_back(tensor_of[static_cast<size_t>(place)]);
+  return results;
+}
+
+DimInstruction GraphBuilder::source(Dim atom) {
+  auto found = symbol_number_.find(atom);
+  RELAY_CHECK(found != symbol_number_.end(), "a size that the graph does not know: " + atom.str());
+  const Symbol& symbol = symbols_[found->second];
+  return {symbol.element ? DimCode::kElement : DimCode::kExtent, tensors_[symbol.tensor].input,
+          symbol.index, 0};
+}
+
+Graph GraphBuilder::finish(std::span<const uint32_t> outputs, std::string name) {
+  Graph& graph = graph_;
+  graph.name = std::move(name);
+  graph.num_inputs = static_cast<uint32_t>(inputs_.size());
+  // Inputs come first.
+  std::vector<uint32_t> place_of(tensors_.size());
+  std::vector<uint32_t> order = inputs_;
+  for (uint32_t i = 0; i < tensors_.size(); ++i) {
+    if (!is_input(i)) order.push_back(i);
+  }
+  for (uint32_t i = 0; i < order.size(); ++i) place_of[order[i]] = i;
+  for (uint32_t tensor : order) {
+    Place place = tensors_[tensor].place;
+    if (place.alias != kNone) place.alias = place_of[place.alias];
+    for (Dim dim : tensors_[tensor].info.dims) place.extents.push_back(dim_slot(dim, graph));
+    graph.places.push_back(std::move(place));
+  }
+  for (size_t i = 0; i < graph.launches.size(); ++i) {
+    Launch& launch = graph.launches[i];
+    for (Launch::Argument& argument : launch.arguments) argument.place = place_of[argument.place];
+    for (Dim dim : launch_dims_[i].dims) launch.dims.push_back(dim_slot(dim, graph));
+    if (executable_.kernels[launch.kernel].library.empty()) {
+      launch.flops = dim_slot(launch_dims_[i].flops, graph);
+      launch.bytes = dim_slot(launch_dims_[i].bytes, graph);
+    }
+  }
+  for (const Check& check : checks_) {
+    uint32_t a = dim_slot(check.a, graph);
+    graph.checks.push_back({a, dim_slot(check.b, graph), check.message, check.position});
+  }
+  for (uint32_t tensor : outputs) graph.outputs.push_back(place_of[tensor]);
+  return std::move(graph_);
+}
+
+uint32_t GraphBuilder::scratch_slot(const PendingScratch& pending, Dim bytes, Graph& graph) {
+  return dim_slot(substitute(bytes,
+                             [&](Dim atom) {
+                               auto found = pending.terms.find(atom);
+                               return found == pending.terms.end() ? atom : found->second;
+                             }),
+                  graph);
+}
+
+}  // namespace relay::vm

@@ -1,0 +1,416 @@
+// Calls of operators: numbers as instructions, tensors in graphs.
+#include <algorithm>
+#include <set>
+
+#include <relay/ir/visit.h>
+#include <relay/op/op.h>
+#include <relay/support/error.h>
+#include <relay/transform/literals.h>
+#include <relay/vm/compiler/function_compiler.h>
+#include <relay/vm/compiler/numbers.h>
+
+namespace relay::vm {
+namespace {
+
+bool is_number(const TypeRef& type) {
+  const auto* tensor = type->as<TensorType>();
+  return tensor != nullptr && tensor->has_rank() && tensor->dims().empty();
+}
+
+// The type with each tensor's dimensions replaced, from `next` on.
+TypeRef with_dims(const TypeRef& type, std::span<const TypeRef> tensors, size_t& next) {
+  if (const auto* tuple = type->as<TupleType>()) {
+    std::vector<TypeRef> fields;
+    for (const TypeRef& field : tuple->fields()) fields.push_back(with_dims(field, tensors, next));
+    return TupleType::make(std::move(fields));
+  }
+  return tensors[next++];
+}
+
+te::TensorInfo info_of(const TypeRef& type) {
+  const auto* tensor = type->as<TensorType>();
+  RELAY_CHECK(tensor != nullptr && tensor->has_rank() && tensor->has_dtype(),
+              "a tensor of known rank and dtype is needed, found " + type->str());
+  return {{tensor->dims().begin(), tensor->dims().end()}, tensor->dtype()};
+}
+
+}  // namespace
+
+// Fields of tuples, nested no deeper than types, left to right.
+void FunctionCompiler::flatten(const Known& known, const TypeRef& type,
+                               std::vector<GroupArgument>& out) {
+  const auto* tuple = type->as<TupleType>();
+  if (tuple == nullptr) {
+    out.push_back({known, type});
+    return;
+  }
+  auto fields = tuple->fields();
+  if (known.kind == Known::Kind::kTuple) {
+    for (size_t i = 0; i < fields.size(); ++i) flatten((*known.fields)[i], fields[i], out);
+    return;
+  }
+  uint32_t reg = to_register(known);
+  for (size_t i = 0; i < fields.size(); ++i) {
+    uint32_t field = code_->emit_value(Op::kField, reg, static_cast<uint32_t>(i));
+    flatten(Known::in_register(field), fields[i], out);
+  }
+}
+
+// Whether a tensor is computed by the graph that is being built.
+bool FunctionCompiler::waits(const Known& known) const {
+  return known.kind == Known::Kind::kTensor && unit_->tensors[known.index].reg == kNone;
+}
+
+Known FunctionCompiler::structured(const TypeRef& type, const std::vector<Known>& tensors,
+                                   size_t& next) {
+  const auto* tuple = type->as<TupleType>();
+  if (tuple == nullptr) return tensors[next++];
+  std::vector<Known> fields;
+  for (const TypeRef& field : tuple->fields()) fields.push_back(structured(field, tensors, next));
+  return Known::tuple(std::move(fields));
+}
+
+// A single operator as a primitive function. Small constants stay inside: shapes may depend on
+// them.
+FunctionCompiler::Primitive FunctionCompiler::primitive_around(const Call* call) {
+  constexpr int64_t kSmall = 64;
+  auto [entry, added] = primitives_.try_emplace(call);
+  if (!added) return entry->second;
+  std::vector<VarRef> params;
+  std::vector<ExprRef> args;
+  for (uint32_t i = 1; i < call->operands().size(); ++i) {
+    const ExprRef& arg = call->operands()[i];
+    std::optional<NDArray> array = constant_array(arg.get());
+    if (array && array->size() <= kSmall) {
+      args.push_back(arg);
+      continue;
+    }
+    params.push_back(make_var("p" + std::to_string(params.size())));
+    params.back()->set_type(TypeRef(arg->type()));
+    args.push_back(params.back());
+    entry->second.operands.push_back(i);
+  }
+  ExprRef body = make_call(call->callee(), args, call->attrs(), {}, call->span());
+  if (call->type() != nullptr) body->set_type(TypeRef(call->type()));
+  entry->second.function =
+      make_function(std::move(params), body, {}, {}, {},
+                    make_dict_attrs({{"Primitive", AttrValue(int64_t{1})}}), call->span());
+  return entry->second;
+}
+
+void FunctionCompiler::write_group(uint32_t node, const Call* call, const Primitive& primitive) {
+  std::vector<GroupArgument> arguments;
+  for (uint32_t i : primitive.operands) {
+    const Type* type = call->operands()[i]->type();
+    RELAY_CHECK(type != nullptr, "an operator on a value without a type");
+    flatten(operand(node, i), TypeRef(type), arguments);
+  }
+  try {
+    if (write_as_numbers(node, call, primitive, arguments)) return;
+    if (!add_to_graph(node, call, primitive, arguments)) {
+      // A size is read from what the graph computes: it has to run first.
+      run_graph();
+      bool added = add_to_graph(node, call, primitive, arguments);
+      RELAY_CHECK(added, "a graph cannot be begun with this operator");
+    }
+  } catch (const Error& error) {
+    std::vector<Diagnostic> diagnostics = error.diagnostics();
+    for (Diagnostic& diagnostic : diagnostics) {
+      if (!diagnostic.span.known()) diagnostic.span = call->span();
+    }
+    throw Error(std::move(diagnostics));
+  }
+}
+
+bool FunctionCompiler::write_as_numbers(uint32_t node, const Call* call,
+                                        const Primitive& primitive,
+                                        std::span<const GroupArgument> arguments) {
+  std::vector<TypeRef> types;
+  for (const GroupArgument& argument : arguments) {
+    if (!is_number(argument.type) || waits(argument.known)) return false;
+    types.push_back(argument.type);
+  }
+  TypeRef type(call->type());
+  if (const auto* tuple = type->as<TupleType>()) {
+    for (const TypeRef& field : tuple->fields()) {
+      if (!is_number(field)) return false;
+    }
+  } else if (!is_number(type)) {
+    return false;
+  }
+  std::vector<TypeRef> params;
+  size_t next = 0;
+  for (const VarRef& param : primitive.function->params()) {
+    params.push_back(with_dims(TypeRef(param->type()), types, next));
+  }
+  CompiledGroup& group = program_.groups().find(primitive.function, params);
+  if (!group.numbers || !fits_numbers(group.group.computation)) return false;
+  if (group.may_fail) run_graph();
+  std::vector<Known> results;
+  if (!group.may_fail || !write_each_number(*primitive.function, arguments, results)) {
+    std::vector<uint32_t> inputs;
+    for (const GroupArgument& argument : arguments) inputs.push_back(to_register(argument.known));
+    for (uint32_t reg : write_numbers(group.group.computation, inputs, program_, *code_))
+      results.push_back(Known::in_register(reg));
+  }
+  next = 0;
+  unit_->nodes[node] = structured(type, results, next);
+  return true;
+}
+
+// Where something may fail, operator by operator, so that each has its own position. False if the
+// function holds more than calls on its parameters.
+bool FunctionCompiler::write_each_number(const relay::Function& function,
+                                         std::span<const GroupArgument> arguments,
+                                         std::vector<Known>& results) {
+  std::vector<const Call*> calls;
+  bool plain = true;
+  post_order(function.body().get(), [&](const Expr* expr) {
+    if (const auto* call = expr->as<Call>()) {
+      calls.push_back(call);
+      plain &= call->type() != nullptr && is_number(TypeRef(call->type()));
+    } else {
+      plain &= expr->is<Var>() || expr->is<relay::Op>() || expr->is<Constant>();
+    }
+  });
+  if (!plain || calls.size() < 2 || arguments.size() != function.params().size()) return false;
+  std::unordered_map<const Expr*, Known> known;
+  for (size_t i = 0; i < arguments.size(); ++i)
+    known[function.params()[i].get()] = arguments[i].known;
+  for (const Call* call : calls) {
+    Primitive primitive = primitive_around(call);
+    std::vector<TypeRef> types;
+    for (uint32_t i : primitive.operands) types.emplace_back(call->operands()[i]->type());
+    CompiledGroup& group = program_.groups().find(primitive.function, types);
+    RELAY_CHECK(group.numbers, "an operator on numbers that is none");
+    code_->set_position(program_.position(call->span()));
+    std::vector<uint32_t> inputs;
+    for (uint32_t i : primitive.operands)
+      inputs.push_back(to_register(known.at(call->operands()[i].get())));
+    known[call] = Known::in_register(
+        write_numbers(group.group.computation, inputs, program_, *code_).at(0));
+  }
+  results.push_back(known.at(function.body().get()));
+  return true;
+}
+
+uint32_t FunctionCompiler::graph_tensor(const GroupArgument& argument) {
+  if (waits(argument.known)) return unit_->tensors[argument.known.index].tensor;
+  if (argument.known.kind == Known::Kind::kConstant) {
+    auto [entry, added] = unit_->constants.try_emplace(argument.known.index);
+    if (added)
+      entry->second = unit_->graph->add_constant(info_of(argument.type), argument.known.index);
+    return entry->second;
+  }
+  uint32_t reg = to_register(argument.known);
+  auto [entry, added] = unit_->inputs.try_emplace(reg);
+  if (added) {
+    entry->second = unit_->graph->add_input(info_of(argument.type));
+    unit_->input_registers.push_back(reg);
+  }
+  return entry->second;
+}
+
+// The operator of a group that can fail, if it is one.
+Span FunctionCompiler::failing_span(const CompiledGroup& group, Span otherwise) {
+  if (!group.may_fail) return otherwise;
+  std::vector<const Call*> calls;
+  post_order(group.function->body().get(), [&](const Expr* expr) {
+    if (const auto* call = expr->as<Call>()) calls.push_back(call);
+  });
+  if (calls.size() < 2) return otherwise;
+  Span found;
+  size_t count = 0;
+  for (const Call* call : calls) {
+    Primitive primitive = primitive_around(call);
+    GraphBuilder::Canonical canonical;
+    std::vector<TypeRef> types;
+    std::vector<std::pair<size_t, size_t>> unknown;
+    size_t next = 0;
+    for (uint32_t i : primitive.operands) {
+      const Type* type = call->operands()[i]->type();
+      const auto* tensor = type == nullptr ? nullptr : type->as<TensorType>();
+      if (tensor == nullptr) return otherwise;
+      std::vector<Dim> dims;
+      for (Dim dim : tensor->dims()) dims.push_back(dim.is_int() ? dim : canonical_symbol(next++));
+      types.push_back(TensorType::make(dims, tensor->dtype()));
+    }
+    try {
+      if (!program_.groups().find(primitive.function, types).may_fail) continue;
+    } catch (const Error&) {
+      return otherwise;
+    }
+    found = call->span();
+    ++count;
+  }
+  return count == 1 && found.known() ? found : otherwise;
+}
+
+// False if a size depends on what the graph itself computes.
+bool FunctionCompiler::add_to_graph(uint32_t node, const Call* call, const Primitive& primitive,
+                                    std::span<const GroupArgument> arguments) {
+  if (!unit_->graph) {
+    unit_->graph =
+        std::make_unique<GraphBuilder>(program_.executable(), program_.groups());
+    unit_->graph_serial = next_serial_++;
+  }
+  GraphBuilder& graph = *unit_->graph;
+  std::vector<uint32_t> tensors;
+  std::vector<TypeRef> types;
+  GraphBuilder::Canonical canonical;
+  for (const GroupArgument& argument : arguments) {
+    uint32_t tensor = graph_tensor(argument);
+    tensors.push_back(tensor);
+    std::vector<Dim> dims;
+    for (Dim dim : graph.info(tensor).dims) dims.push_back(canonical(dim));
+    types.push_back(TensorType::make(dims, graph.info(tensor).dtype));
+  }
+  std::vector<TypeRef> params;
+  size_t next = 0;
+  for (const VarRef& param : primitive.function->params())
+    params.push_back(with_dims(TypeRef(param->type()), types, next));
+  CompiledGroup& group = program_.groups().find(primitive.function, params);
+  for (const CompiledGroup::Element& element : group.elements) {
+    uint32_t tensor = tensors[element.input];
+    if (!graph.is_input(tensor) && !graph.is_constant(tensor)) return false;
+  }
+  uint32_t position = program_.position(failing_span(group, call->span()));
+  std::vector<Known> results;
+  for (uint32_t tensor : graph.add_group(group, canonical, tensors, position)) {
+    results.push_back(Known::tensor(static_cast<uint32_t>(unit_->tensors.size())));
+    unit_->tensors.push_back({unit_->graph_serial, tensor, kNone});
+  }
+  next = 0;
+  unit_->nodes[node] = structured(TypeRef(call->type()), results, next);
+  unit_->members.push_back(node);
+  unit_->in_graph[node] = unit_->graph_serial;
+  if (unit_->graph_name.empty()) unit_->graph_name = group.name;
+  if (group.counted) run_graph();
+  return true;
+}
+
+// Which of the results of a node something outside of the graph uses. Tuples and projections in
+// between are followed.
+void FunctionCompiler::find_needed(uint32_t node, std::vector<char>& needed) {
+  struct Use {
+    uint32_t node;
+    const Var* var;
+    int64_t field;  // -1: all of it
+    friend bool operator<(const Use& a, const Use& b) {
+      return std::tie(a.node, a.var, a.field) < std::tie(b.node, b.var, b.field);
+    }
+  };
+  std::set<Use> seen;
+  std::vector<Use> stack;
+  auto follow = [&](Use use) {
+    if (seen.insert(use).second) stack.push_back(use);
+  };
+  auto need = [&](int64_t field) {
+    if (field < 0) {
+      std::fill(needed.begin(), needed.end(), 1);
+    } else {
+      needed[static_cast<size_t>(field)] = 1;
+    }
+  };
+  auto in_graph = [&](uint32_t user) {
+    auto found = unit_->in_graph.find(user);
+    return found != unit_->in_graph.end() && found->second == unit_->graph_serial;
+  };
+  follow({node, nullptr, -1});
+  bool is_tuple = regions_.expr(node)->type()->is<TupleType>();
+  while (!stack.empty()) {
+    Use use = stack.back();
+    stack.pop_back();
+    const auto& users = use.var != nullptr ? scopes_.users(use.var) : scopes_.users(use.node);
+    auto is_operand = [&](uint32_t user, size_t i) {
+      return use.var != nullptr ? regions_.expr(user)->operands()[i].get() == use.var
+                                : regions_.operand(user, i) == use.node;
+    };
+    for (uint32_t user : users) {
+      if (user == Regions::kNone) {
+        need(use.field);
+        continue;
+      }
+      if (in_graph(user)) continue;
+      const Expr* expr = regions_.expr(user);
+      if (expr->is<Let>()) {
+        if (is_operand(user, 0))
+          follow({Regions::kNone, static_cast<const Let*>(expr)->var().get(), use.field});
+        if (is_operand(user, 1)) follow({user, nullptr, use.field});
+      } else if (expr->is<TupleGetItem>() && is_tuple && use.field < 0) {
+        auto index = static_cast<int64_t>(static_cast<const TupleGetItem*>(expr)->index());
+        const auto* tuple = regions_.expr(node)->type()->as<TupleType>();
+        bool flat = std::all_of(tuple->fields().begin(), tuple->fields().end(),
+                                [](const TypeRef& field) { return field->is<TensorType>(); });
+        if (flat) {
+          follow({user, nullptr, index});
+        } else {
+          need(-1);
+        }
+      } else if (expr->is<Tuple>()) {
+        for (uint32_t outer : scopes_.users(user)) {
+          if (outer != Regions::kNone && in_graph(outer)) continue;
+          const auto* get =
+              outer == Regions::kNone ? nullptr : regions_.expr(outer)->as<TupleGetItem>();
+          if (get == nullptr) {
+            need(use.field);
+          } else if (is_operand(user, get->index())) {
+            follow({outer, nullptr, use.field});
+          }
+        }
+      } else {
+        need(use.field);
+      }
+    }
+  }
+}
+
+void FunctionCompiler::run_graph() {
+  if (!unit_->graph) return;
+  std::unique_ptr<GraphBuilder> graph = std::move(unit_->graph);
+  std::vector<uint32_t> outputs;    // tensors
+  std::vector<uint32_t> registers;  // … and where they go
+  std::unordered_map<uint32_t, uint32_t> register_of;
+  for (uint32_t node : unit_->members) {
+    // Its results, flat.
+    std::vector<uint32_t> numbers;
+    std::vector<Known> stack{unit_->nodes[node]};
+    while (!stack.empty()) {
+      Known known = stack.back();
+      stack.pop_back();
+      if (known.kind == Known::Kind::kTensor) numbers.push_back(known.index);
+      if (known.kind == Known::Kind::kTuple)
+        stack.insert(stack.end(), known.fields->rbegin(), known.fields->rend());
+    }
+    std::vector<char> needed(numbers.size(), 0);
+    find_needed(node, needed);
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      if (needed[i] == 0) continue;
+      Tensor& tensor = unit_->tensors[numbers[i]];
+      auto [entry, added] = register_of.try_emplace(tensor.tensor);
+      if (added) {
+        entry->second = code_->fresh();
+        outputs.push_back(tensor.tensor);
+        registers.push_back(entry->second);
+      }
+      tensor.reg = entry->second;
+    }
+  }
+  std::vector<uint32_t> args = std::move(unit_->input_registers);
+  std::string name = std::move(unit_->graph_name);
+  unit_->members.clear();
+  unit_->inputs.clear();
+  unit_->constants.clear();
+  unit_->input_registers.clear();
+  unit_->graph_name.clear();
+  unit_->graph_serial = 0;
+  if (outputs.empty()) return;
+  auto inputs = static_cast<uint32_t>(args.size());
+  args.insert(args.end(), registers.begin(), registers.end());
+  uint32_t number = program_.add_graph(std::move(graph), outputs, std::move(name));
+  Instruction& made = code_->emit(Op::kRunGraph, args);
+  made.a = number;
+  made.c = inputs;
+}
+
+}  // namespace relay::vm

@@ -1,0 +1,19 @@
+// Patterns as decision trees.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include <relay/ir/module.h>
+#include <relay/vm/compiler/code.h>
+
+namespace relay::vm {
+
+/// Writes the tests of a match on the value in register `data`. Where a clause fits, the registers
+/// of its variables have been set and a jump follows. Returns these jumps for each clause; their
+/// targets are to be set. A value that no clause fits fails.
+std::vector<std::vector<uint32_t>> write_match(
+    const Match& match, uint32_t data, const Module& module, CodeWriter& code,
+    const std::function<uint32_t(const Var* var)>& register_of);
+
+}  // namespace relay::vm

@@ -1,0 +1,22 @@
+// Groups of nothing but numbers, as instructions.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include <relay/tensor_expr/computation.h>
+#include <relay/vm/compiler/code.h>
+#include <relay/vm/compiler/program.h>
+
+namespace relay::vm {
+
+/// Writes the computation of rank-0 tensors. `inputs` are registers, kNone for those that are not
+/// read. Returns a register for each output.
+std::vector<uint32_t> write_numbers(const te::Computation& computation,
+                                    std::span<const uint32_t> inputs, ProgramBuilder& program,
+                                    CodeWriter& code);
+
+/// Whether it is worth instructions: not too many of them.
+bool fits_numbers(const te::Computation& computation);
+
+}  // namespace relay::vm

@@ -1,0 +1,78 @@
+// What the compilation of one module shares.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <relay/infer/flows.h>
+#include <relay/vm/compiler/graph_builder.h>
+#include <relay/vm/compiler/groups.h>
+#include <relay/vm/machine/positions.h>
+
+namespace relay::vm {
+
+/// Tables of the executable under construction. Functions are compiled one after the other, as they
+/// are first mentioned.
+class ProgramBuilder {
+ public:
+  ProgramBuilder(const Module& module, Executable& executable, const CompileOptions& options);
+
+  const Module& module() const { return module_; }
+  Executable& executable() { return executable_; }
+  GroupCache& groups() { return groups_; }
+  PositionTable& positions() { return positions_; }
+  Flows& flows() { return flows_; }
+  /// Whether the module has types with dimensions that are not integers, so that shapes have to be
+  /// checked at all.
+  bool open_shapes() const { return open_shapes_; }
+
+  /// The number of a global function; throws Error if there is none.
+  uint32_t global(Name name, Span span);
+  /// A new, empty function.
+  uint32_t add_function(std::string name);
+  uint32_t constant(const Value& value);
+  uint32_t constructor(const Constructor* constructor);
+  uint32_t message(const std::string& text);
+  uint32_t position(Span span) { return positions_.add(span); }
+  /// Keeps a graph and what is still to be done for it; returns its number.
+  uint32_t add_graph(std::unique_ptr<GraphBuilder> builder, std::span<const uint32_t> outputs,
+                     std::string name);
+
+  /// Compiles everything that `entries` need.
+  void run(std::span<const Name> entries);
+
+ private:
+  void compile_functions();
+  void compile_kernels();
+  void add_entry(Name name);
+
+  const Module& module_;
+  Executable& executable_;
+  const CompileOptions& options_;
+  GroupCache groups_;
+  PositionTable positions_;
+  Flows flows_;
+  bool open_shapes_ = false;
+
+  struct Waiting {
+    const relay::Function* function;
+    std::string name;
+    uint32_t number;
+  };
+  std::deque<Waiting> waiting_;
+  std::unordered_map<Name, uint32_t> globals_;
+  std::unordered_map<const ConstructorInfo*, uint32_t> constructors_;
+  std::unordered_map<const void*, uint32_t> tensors_;
+  std::unordered_map<uint64_t, std::vector<uint32_t>> numbers_;
+  std::unordered_map<std::string, uint32_t> messages_;
+  struct Made {
+    std::unique_ptr<GraphBuilder> builder;
+    uint32_t graph;
+  };
+  std::vector<Made> graphs_;
+};
+
+}  // namespace relay::vm

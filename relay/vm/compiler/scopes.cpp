@@ -1,0 +1,173 @@
+#include <relay/vm/compiler/scopes.h>
+
+#include <algorithm>
+
+#include <relay/transform/fusion.h>
+
+namespace relay::vm {
+
+Scopes::Scopes(const Regions& regions)
+    : regions_(regions),
+      function_of_(regions.num_regions(), Regions::kNone),
+      captures_(regions.nodes().size()),
+      kernels_(regions.nodes().size(), 0),
+      users_(regions.nodes().size()) {
+  std::vector<char> known(regions.num_regions(), 0);
+  known[0] = 1;
+  std::vector<uint32_t> way;
+  for (uint32_t region = 0; region < regions.num_regions(); ++region) {
+    uint32_t at = region;
+    for (way.clear(); known[at] == 0; at = regions.region(at).parent) way.push_back(at);
+    uint32_t function = function_of_[at];
+    for (size_t i = way.size(); i-- > 0;) {
+      uint32_t owner = regions.region(way[i]).owner;
+      if (regions.expr(owner)->is<relay::Function>()) function = owner;
+      function_of_[way[i]] = function;
+      known[way[i]] = 1;
+    }
+  }
+  find_names();
+  find_users();
+  find_captures();
+}
+
+Entity Scopes::resolve(const Expr* expr, uint32_t node) const {
+  while (const auto* let = expr->as<Let>()) {
+    node = regions_.operand(node, 1);
+    expr = let->body().get();
+  }
+  if (node != Regions::kNone) return {node, nullptr};
+  return {Regions::kNone, expr->as<Var>()};
+}
+
+const relay::Function* Scopes::bound_function(const Var* var) const {
+  uint32_t node = bound_function_node(var);
+  return node == Regions::kNone ? nullptr : regions_.expr(node)->as<relay::Function>();
+}
+
+uint32_t Scopes::bound_function_node(const Var* var) const {
+  auto found = bound_.find(var);
+  return found == bound_.end() ? Regions::kNone : found->second;
+}
+
+const Var* Scopes::name_of(const Expr* function) const {
+  auto found = names_.find(function);
+  return found == names_.end() ? nullptr : found->second;
+}
+
+const std::vector<uint32_t>& Scopes::users(const Var* var) const {
+  static const std::vector<uint32_t> kNone;
+  auto found = var_users_.find(var);
+  return found == var_users_.end() ? kNone : found->second;
+}
+
+void Scopes::find_names() {
+  for (uint32_t id = 0; id < regions_.nodes().size(); ++id) {
+    const Expr* expr = regions_.expr(id);
+    if (const auto* function = expr->as<relay::Function>()) {
+      for (const VarRef& param : function->params()) owner_[param.get()] = id;
+    } else if (const auto* let = expr->as<Let>()) {
+      owner_[let->var().get()] = function_of_[regions_.node(id).home];
+      if (!let->value()->is<relay::Function>()) continue;
+      bound_[let->var().get()] = regions_.operand(id, 0);
+      names_[let->value().get()] = let->var().get();
+    } else if (const auto* match = expr->as<Match>()) {
+      for (const PatternRef& pattern : match->patterns()) {
+        for (const VarRef& var : pattern_vars(pattern.get()))
+          owner_[var.get()] = function_of_[regions_.node(id).home];
+      }
+    }
+  }
+}
+
+void Scopes::find_users() {
+  for (uint32_t id = 0; id < regions_.nodes().size(); ++id) {
+    const Expr* expr = regions_.expr(id);
+    for (size_t i = 0; i < expr->operands().size(); ++i) {
+      if (regions_.region_of(id, i) != Regions::kNone) continue;
+      uint32_t operand = regions_.operand(id, i);
+      if (operand != Regions::kNone) {
+        users_[operand].push_back(id);
+      } else if (const auto* var = expr->operands()[i]->as<Var>()) {
+        var_users_[var].push_back(id);
+      }
+    }
+  }
+  for (uint32_t region = 0; region < regions_.num_regions(); ++region) {
+    uint32_t root = regions_.region(region).root;
+    if (root != Regions::kNone) {
+      users_[root].push_back(Regions::kNone);
+    } else if (const auto* var = regions_.root_expr(region)->as<Var>()) {
+      var_users_[var].push_back(Regions::kNone);
+    }
+  }
+  for (uint32_t id = 0; id < regions_.nodes().size(); ++id) {
+    const auto* function = regions_.expr(id)->as<relay::Function>();
+    if (function == nullptr || !is_primitive(function)) continue;
+    kernels_[id] = std::all_of(users_[id].begin(), users_[id].end(), [&](uint32_t user) {
+      if (user == Regions::kNone) return false;
+      const auto* call = regions_.expr(user)->as<Call>();
+      if (call == nullptr || call->callee().get() != function) return false;
+      for (const ExprRef& arg : call->args()) {
+        if (arg.get() == function) return false;
+      }
+      return true;
+    });
+  }
+}
+
+void Scopes::find_captures() {
+  size_t count = regions_.nodes().size();
+  // Uses by the innermost function that they are in.
+  std::vector<std::vector<Entity>> uses(count);
+  auto use = [&](uint32_t region, const Expr* expr, uint32_t node) {
+    uint32_t function = function_of_[region];
+    if (function == Regions::kNone) return;
+    Entity entity = resolve(expr, node);
+    if (entity.node != Regions::kNone || entity.var != nullptr) uses[function].push_back(entity);
+  };
+  for (uint32_t id : regions_.post_order()) {
+    const Expr* expr = regions_.expr(id);
+    for (size_t i = 0; i < expr->operands().size(); ++i) {
+      uint32_t region = regions_.region_of(id, i);
+      if (region == Regions::kNone) region = regions_.node(id).home;
+      use(region, expr->operands()[i].get(), regions_.operand(id, i));
+    }
+  }
+  // Functions inside come before those around them.
+  std::vector<std::vector<uint32_t>> inside(count);
+  std::vector<char> done(count, 0);
+  for (uint32_t id : regions_.post_order()) {
+    if (!regions_.expr(id)->is<relay::Function>()) continue;
+    std::vector<Entity>& captures = captures_[id];
+    auto add = [&](const Entity& entity) {
+      if (entity.node != Regions::kNone) {
+        const Expr* expr = regions_.expr(entity.node);
+        if (function_of_[regions_.node(entity.node).home] == id) return;
+        // Written again where they are used.
+        if (expr->is<Constant>() || expr->is<Literal>() || is_kernel(entity.node)) return;
+        if (expr->is<relay::Function>() && captures_[entity.node].empty() && done[entity.node] != 0)
+          return;
+      } else {
+        auto owner = owner_.find(entity.var);
+        if (owner != owner_.end() && owner->second == id) return;
+        uint32_t bound = bound_function_node(entity.var);
+        if (bound == id) return;  // itself
+        if (bound != Regions::kNone && bound != id && captures_[bound].empty() &&
+            done[bound] != 0)
+          return;
+      }
+      if (std::find(captures.begin(), captures.end(), entity) == captures.end())
+        captures.push_back(entity);
+    };
+    for (const Entity& entity : uses[id]) add(entity);
+    for (uint32_t inner : inside[id]) {
+      for (const Entity& entity : captures_[inner]) add(entity);
+    }
+    done[id] = 1;
+    uint32_t around = function_of_[regions_.node(id).home];
+    if (around != Regions::kNone) inside[around].push_back(id);
+  }
+}
+
+}  // namespace relay::vm

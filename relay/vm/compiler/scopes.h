@@ -1,0 +1,58 @@
+// What functions inside of functions capture, and who uses what.
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include <relay/ir/regions.h>
+
+namespace relay::vm {
+
+/// A node or a variable whose value may be needed in a function inside.
+struct Entity {
+  uint32_t node = Regions::kNone;
+  const Var* var = nullptr;
+  friend bool operator==(const Entity&, const Entity&) = default;
+};
+
+class Scopes {
+ public:
+  explicit Scopes(const Regions& regions);
+
+  /// What an expression stands for past lets: a node, a variable, or neither (globals and the
+  /// like).
+  Entity resolve(const Expr* expr, uint32_t node) const;
+  /// The innermost function around a region; kNone outside of all.
+  uint32_t function_of(uint32_t region) const { return function_of_[region]; }
+  /// What a function captures, in order of use.
+  const std::vector<Entity>& captures(uint32_t function) const { return captures_[function]; }
+  /// The function that a variable is bound to by its let; null if it is another value. Such a
+  /// variable is known inside that function.
+  const relay::Function* bound_function(const Var* var) const;
+  uint32_t bound_function_node(const Var* var) const;
+  /// The variable that a let binds a function to; null for none.
+  const Var* name_of(const Expr* function) const;
+  /// Whether a node is a function marked Primitive that is only called where it stands.
+  bool is_kernel(uint32_t node) const { return kernels_[node] != 0; }
+
+  /// Nodes that have a node as operand (with repetitions), kNone for a use as the root of a region.
+  const std::vector<uint32_t>& users(uint32_t node) const { return users_[node]; }
+  const std::vector<uint32_t>& users(const Var* var) const;
+
+ private:
+  void find_names();
+  void find_users();
+  void find_captures();
+
+  const Regions& regions_;
+  std::vector<uint32_t> function_of_;
+  std::vector<std::vector<Entity>> captures_;  // by node; only of functions
+  std::vector<char> kernels_;
+  std::vector<std::vector<uint32_t>> users_;
+  std::unordered_map<const Var*, std::vector<uint32_t>> var_users_;
+  std::unordered_map<const Var*, uint32_t> bound_;        // to function nodes
+  std::unordered_map<const Var*, uint32_t> owner_;        // function in which it is bound
+  std::unordered_map<const Expr*, const Var*> names_;
+};
+
+}  // namespace relay::vm
