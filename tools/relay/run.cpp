@@ -10,6 +10,8 @@
 #include <relay/runtime/format.h>
 #include <relay/runtime/params.h>
 #include <relay/support/error.h>
+#include <relay/vm/compiler/compile.h>
+#include <relay/vm/machine/machine.h>
 
 #include <tools/relay/bind.h>
 #include <tools/relay/command.h>
@@ -22,7 +24,10 @@ struct RunOptions {
   std::string program;
   std::string entry;
   Given given;
-  std::string executor = "eval";
+  std::string executor = "vm";
+  std::string target = "host";
+  int threads = 0;
+  int level = 3;
   std::string format = "text";
   std::string output;
   bool time = false;
@@ -81,9 +86,25 @@ void run(const RunOptions& options) {
   TypeRef special_signature = function_signature(special, entry.name);
   watch.lap("specialize");
   Value result;
-  {
+  if (options.executor == "eval") {
     Progress progress("running @" + entry.name.str());
     result = evaluate_function(special, entry.name, arguments);
+  } else {
+    vm::CompileOptions compile;
+    compile.level = options.level;
+    compile.target = codegen::Target::parse(options.target);
+    compile.cache = codegen::default_cache();
+    compile.direct = options.executor == "vm-direct";
+    std::shared_ptr<const vm::Executable> executable;
+    {
+      Progress progress("compiling @" + entry.name.str());
+      executable = vm::compile(special, entry.name, compile);
+    }
+    watch.lap("compile");
+    vm::MachineOptions machine;
+    machine.threads = options.threads;
+    Progress progress("running @" + entry.name.str());
+    result = vm::Machine(executable, machine).run(entry.name.str(), arguments);
   }
   watch.lap("run");
 
@@ -136,8 +157,19 @@ void add_run(CLI::App& app, Context& context) {
       ->expected(1)
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  command->add_option("--executor", options->executor, "eval: the reference evaluator.")
-      ->check(CLI::IsMember({"eval"}));
+  command
+      ->add_option("--executor", options->executor,
+                   "vm: native code; eval: the reference evaluator.")
+      ->envname("RELAY_EXECUTOR")
+      ->check(CLI::IsMember({"vm", "eval", "vm-direct"}));
+  command
+      ->add_option("--threads", options->threads,
+                   "Workers of the native code; as many as there are cores by default.")
+      ->check(CLI::Range(0, 1024));
+  command->add_option("--target", options->target,
+                      "Instruction set: baseline, avx2, avx512 or host (the best there is).");
+  command->add_option("--opt-level", options->level, "Level of optimisation, 0 to 4.")
+      ->check(CLI::Range(0, 4));
   command->add_option("--format", options->format, "text or json (one line with type and value).")
       ->check(CLI::IsMember({"text", "json"}));
   command->add_option("--output", options->output, "Also store the result in a .npz file.");

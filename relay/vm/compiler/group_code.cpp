@@ -1,6 +1,7 @@
 // Calls of operators: numbers as instructions, tensors in graphs.
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 #include <relay/ir/visit.h>
 #include <relay/op/op.h>
@@ -296,14 +297,11 @@ void FunctionCompiler::find_needed(uint32_t node, std::vector<char>& needed) {
     uint32_t node;
     const Var* var;
     int64_t field;  // -1: all of it
-    friend bool operator<(const Use& a, const Use& b) {
-      return std::tie(a.node, a.var, a.field) < std::tie(b.node, b.var, b.field);
-    }
   };
-  std::set<Use> seen;
+  std::set<std::tuple<uint32_t, const Var*, int64_t>> seen;
   std::vector<Use> stack;
   auto follow = [&](Use use) {
-    if (seen.insert(use).second) stack.push_back(use);
+    if (seen.emplace(use.node, use.var, use.field).second) stack.push_back(use);
   };
   auto need = [&](int64_t field) {
     if (field < 0) {

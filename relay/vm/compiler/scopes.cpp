@@ -9,9 +9,9 @@ namespace relay::vm {
 Scopes::Scopes(const Regions& regions)
     : regions_(regions),
       function_of_(regions.num_regions(), Regions::kNone),
-      captures_(regions.nodes().size()),
-      kernels_(regions.nodes().size(), 0),
-      users_(regions.nodes().size()) {
+      captures_(regions.num_nodes()),
+      kernels_(regions.num_nodes(), 0),
+      users_(regions.num_nodes()) {
   std::vector<char> known(regions.num_regions(), 0);
   known[0] = 1;
   std::vector<uint32_t> way;
@@ -62,26 +62,26 @@ const std::vector<uint32_t>& Scopes::users(const Var* var) const {
 }
 
 void Scopes::find_names() {
-  for (uint32_t id = 0; id < regions_.nodes().size(); ++id) {
+  for (uint32_t id = 0; id < regions_.num_nodes(); ++id) {
     const Expr* expr = regions_.expr(id);
     if (const auto* function = expr->as<relay::Function>()) {
       for (const VarRef& param : function->params()) owner_[param.get()] = id;
     } else if (const auto* let = expr->as<Let>()) {
-      owner_[let->var().get()] = function_of_[regions_.node(id).home];
+      owner_[let->var().get()] = function_of_[regions_.home(id)];
       if (!let->value()->is<relay::Function>()) continue;
       bound_[let->var().get()] = regions_.operand(id, 0);
       names_[let->value().get()] = let->var().get();
     } else if (const auto* match = expr->as<Match>()) {
       for (const PatternRef& pattern : match->patterns()) {
         for (const VarRef& var : pattern_vars(pattern.get()))
-          owner_[var.get()] = function_of_[regions_.node(id).home];
+          owner_[var.get()] = function_of_[regions_.home(id)];
       }
     }
   }
 }
 
 void Scopes::find_users() {
-  for (uint32_t id = 0; id < regions_.nodes().size(); ++id) {
+  for (uint32_t id = 0; id < regions_.num_nodes(); ++id) {
     const Expr* expr = regions_.expr(id);
     for (size_t i = 0; i < expr->operands().size(); ++i) {
       if (regions_.region_of(id, i) != Regions::kNone) continue;
@@ -101,7 +101,7 @@ void Scopes::find_users() {
       var_users_[var].push_back(Regions::kNone);
     }
   }
-  for (uint32_t id = 0; id < regions_.nodes().size(); ++id) {
+  for (uint32_t id = 0; id < regions_.num_nodes(); ++id) {
     const auto* function = regions_.expr(id)->as<relay::Function>();
     if (function == nullptr || !is_primitive(function)) continue;
     kernels_[id] = std::all_of(users_[id].begin(), users_[id].end(), [&](uint32_t user) {
@@ -117,7 +117,7 @@ void Scopes::find_users() {
 }
 
 void Scopes::find_captures() {
-  size_t count = regions_.nodes().size();
+  size_t count = regions_.num_nodes();
   // Uses by the innermost function that they are in.
   std::vector<std::vector<Entity>> uses(count);
   auto use = [&](uint32_t region, const Expr* expr, uint32_t node) {
@@ -130,7 +130,7 @@ void Scopes::find_captures() {
     const Expr* expr = regions_.expr(id);
     for (size_t i = 0; i < expr->operands().size(); ++i) {
       uint32_t region = regions_.region_of(id, i);
-      if (region == Regions::kNone) region = regions_.node(id).home;
+      if (region == Regions::kNone) region = regions_.home(id);
       use(region, expr->operands()[i].get(), regions_.operand(id, i));
     }
   }
@@ -143,7 +143,7 @@ void Scopes::find_captures() {
     auto add = [&](const Entity& entity) {
       if (entity.node != Regions::kNone) {
         const Expr* expr = regions_.expr(entity.node);
-        if (function_of_[regions_.node(entity.node).home] == id) return;
+        if (function_of_[regions_.home(entity.node)] == id) return;
         // Written again where they are used.
         if (expr->is<Constant>() || expr->is<Literal>() || is_kernel(entity.node)) return;
         if (expr->is<relay::Function>() && captures_[entity.node].empty() && done[entity.node] != 0)
@@ -165,7 +165,7 @@ void Scopes::find_captures() {
       for (const Entity& entity : captures_[inner]) add(entity);
     }
     done[id] = 1;
-    uint32_t around = function_of_[regions_.node(id).home];
+    uint32_t around = function_of_[regions_.home(id)];
     if (around != Regions::kNone) inside[around].push_back(id);
   }
 }
