@@ -24,7 +24,7 @@ struct RunOptions {
   std::string program;
   std::string entry;
   Given given;
-  std::string executor = "vm";
+  std::string executor = "eval";
   std::string target = "host";
   int threads = 0;
   int level = 3;

@@ -264,8 +264,10 @@ bool FunctionCompiler::write_node(uint32_t node, bool tail) {
 void FunctionCompiler::write_closure(uint32_t node) {
   auto [number, added] = function_numbers_.try_emplace(node, 0);
   if (added) {
-    const Var* named = scopes_.name_of(regions_.expr(node));
-    std::string name = named == nullptr ? "fn" : "%" + named->name().str();
+    const auto* function = static_cast<const relay::Function*>(regions_.expr(node));
+    const Var* named = scopes_.name_of(function);
+    std::string name =
+        named == nullptr ? program_.name_of(function) : "%" + named->name().str();
     number->second = program_.add_function(name);
     add_unit(node, unit_, std::move(name), number->second);
   }

@@ -64,6 +64,7 @@ class FunctionCompiler {
     std::unordered_map<uint32_t, uint32_t> constants;   // constant → tensor of the graph
     std::vector<uint32_t> input_registers;              // of the graph, in order
     std::string graph_name;
+    uint32_t graph_position = 0;
   };
   // A region being written, or the branches of an If or Match.
   struct Task {

@@ -99,12 +99,33 @@ FunctionCompiler::Primitive FunctionCompiler::primitive_around(const Call* call)
   return entry->second;
 }
 
+// Of a value that a kernel can take.
+static bool is_plain(const Type* type) {
+  if (type == nullptr) return false;
+  if (const auto* tuple = type->as<TupleType>()) {
+    return std::all_of(tuple->fields().begin(), tuple->fields().end(),
+                       [](const TypeRef& field) { return is_plain(field.get()); });
+  }
+  const auto* tensor = type->as<TensorType>();
+  return tensor != nullptr && tensor->has_rank() && tensor->has_dtype();
+}
+
 void FunctionCompiler::write_group(uint32_t node, const Call* call, const Primitive& primitive) {
   std::vector<GroupArgument> arguments;
+  bool plain = is_plain(call->type());
+  for (uint32_t i : primitive.operands) plain &= is_plain(call->operands()[i]->type());
+  if (!plain) {
+    // In a polymorphic function that the entry returns: nothing in the program calls it.
+    run_graph();
+    code_->emit(Op::kFail).a =
+        program_.message("a function of any shape or dtype has no native code");
+    uint32_t dst = code_->fresh();
+    code_->emit(Op::kTuple).dst = dst;
+    unit_->nodes[node] = Known::in_register(dst);
+    return;
+  }
   for (uint32_t i : primitive.operands) {
-    const Type* type = call->operands()[i]->type();
-    RELAY_CHECK(type != nullptr, "an operator on a value without a type");
-    flatten(operand(node, i), TypeRef(type), arguments);
+    flatten(operand(node, i), TypeRef(call->operands()[i]->type()), arguments);
   }
   try {
     if (write_as_numbers(node, call, primitive, arguments)) return;
@@ -285,7 +306,10 @@ bool FunctionCompiler::add_to_graph(uint32_t node, const Call* call, const Primi
   unit_->nodes[node] = structured(TypeRef(call->type()), results, next);
   unit_->members.push_back(node);
   unit_->in_graph[node] = unit_->graph_serial;
-  if (unit_->graph_name.empty()) unit_->graph_name = group.name;
+  if (unit_->graph_name.empty()) {
+    unit_->graph_name = group.name;
+    unit_->graph_position = position;
+  }
   if (group.counted) run_graph();
   return true;
 }
@@ -406,9 +430,12 @@ void FunctionCompiler::run_graph() {
   auto inputs = static_cast<uint32_t>(args.size());
   args.insert(args.end(), registers.begin(), registers.end());
   uint32_t number = program_.add_graph(std::move(graph), outputs, std::move(name));
+  uint32_t position = code_->position();
+  code_->set_position(unit_->graph_position);
   Instruction& made = code_->emit(Op::kRunGraph, args);
   made.a = number;
   made.c = inputs;
+  code_->set_position(position);
 }
 
 }  // namespace relay::vm

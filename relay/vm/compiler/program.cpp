@@ -6,18 +6,19 @@
 
 namespace relay::vm {
 
-ProgramBuilder::ProgramBuilder(const Module& module, Executable& executable,
+ProgramBuilder::ProgramBuilder(const Prepared& prepared, Executable& executable,
                                const CompileOptions& options)
-    : module_(module),
+    : prepared_(prepared),
+      module_(prepared.module),
       executable_(executable),
       options_(options),
       groups_(executable, options),
       positions_(executable),
-      flows_(module) {
+      flows_(module_) {
   auto open = [](const Type* type) {
     return type != nullptr && (type->has_any_dim() || type->has_symbolic_dim());
   };
-  for (const auto& entry : module.functions()) {
+  for (const auto& entry : module_.functions()) {
     post_order(entry.function.get(), [&](const Expr* expr) {
       open_shapes_ = open_shapes_ || open(expr->type());
       if (const auto* var = expr->as<Var>()) open_shapes_ |= open(var->annotation().get());
@@ -98,12 +99,12 @@ void ProgramBuilder::add_entry(Name name) {
     const Type* type = param->type() != nullptr ? param->type() : param->annotation().get();
     params.add(TypeRef(type), param->name().str(), param->span());
   }
-  entry.params = params.finish();
-  CheckBuilder result(positions_);
   const auto* type = function->type() == nullptr ? nullptr : function->type()->as<FuncType>();
-  result.add(type == nullptr ? TypeRef() : type->result(), "the result of @" + name.str(),
+  params.add(type == nullptr ? TypeRef() : type->result(), "the result of @" + name.str(),
              function->span());
-  entry.result = result.finish().parts[0];
+  entry.params = params.finish();
+  entry.result = std::move(entry.params.parts.back());
+  entry.params.parts.pop_back();
   executable_.entries.push_back(std::move(entry));
 }
 

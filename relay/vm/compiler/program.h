@@ -10,6 +10,7 @@
 #include <relay/infer/flows.h>
 #include <relay/vm/compiler/graph_builder.h>
 #include <relay/vm/compiler/groups.h>
+#include <relay/vm/compiler/prepare.h>
 #include <relay/vm/machine/positions.h>
 
 namespace relay::vm {
@@ -18,9 +19,11 @@ namespace relay::vm {
 /// are first mentioned.
 class ProgramBuilder {
  public:
-  ProgramBuilder(const Module& module, Executable& executable, const CompileOptions& options);
+  ProgramBuilder(const Prepared& prepared, Executable& executable, const CompileOptions& options);
 
   const Module& module() const { return module_; }
+  /// What call traces call a function inside of another.
+  std::string name_of(const relay::Function* function) const { return prepared_.name_of(function); }
   Executable& executable() { return executable_; }
   GroupCache& groups() { return groups_; }
   PositionTable& positions() { return positions_; }
@@ -49,6 +52,7 @@ class ProgramBuilder {
   void compile_kernels();
   void add_entry(Name name);
 
+  const Prepared& prepared_;
   const Module& module_;
   Executable& executable_;
   const CompileOptions& options_;

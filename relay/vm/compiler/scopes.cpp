@@ -134,6 +134,28 @@ void Scopes::find_captures() {
       use(region, expr->operands()[i].get(), regions_.operand(id, i));
     }
   }
+  // The names of dimensions in a function's annotations are what the parameters of the functions
+  // around it say.
+  auto named = [](const TypeRef& type) { return type && type->has_symbolic_dim(); };
+  for (uint32_t id : regions_.post_order()) {
+    uint32_t function = Regions::kNone;
+    bool names = false;
+    if (const auto* literal = regions_.expr(id)->as<relay::Function>()) {
+      function = id;
+      names = named(literal->ret_type());
+      for (const VarRef& param : literal->params()) names |= named(param->annotation());
+    } else if (const auto* let = regions_.expr(id)->as<Let>()) {
+      function = function_of_[regions_.home(id)];
+      names = named(let->var()->annotation());
+    }
+    if (!names || function == Regions::kNone) continue;
+    for (uint32_t at = function_of_[regions_.home(function)]; at != Regions::kNone;
+         at = function_of_[regions_.home(at)]) {
+      for (const VarRef& param : static_cast<const relay::Function*>(regions_.expr(at))->params()) {
+        if (named(param->annotation())) uses[function].push_back({Regions::kNone, param.get()});
+      }
+    }
+  }
   // Functions inside come before those around them.
   std::vector<std::vector<uint32_t>> inside(count);
   std::vector<char> done(count, 0);

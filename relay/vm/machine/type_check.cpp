@@ -127,7 +127,12 @@ void append_type(std::string& out, const Value& value, int depth) {
       return;
     case Value::Kind::kTensor: {
       out += "Tensor[";
-      out += shape_text(value.shape());
+      out += '(';
+      for (size_t i = 0; i < value.shape().size(); ++i) {
+        if (i > 0) out += ", ";
+        out += std::to_string(value.shape()[i]);
+      }
+      out += ')';
       out += ", ";
       out += value.dtype().name();
       out += ']';
