@@ -2,6 +2,7 @@
 
 #include <llvm/Analysis/CGSCCPassManager.h>
 #include <llvm/Analysis/LoopAnalysisManager.h>
+#include <llvm/AsmParser/Parser.h>
 #include <llvm/Config/llvm-config.h>
 #include <llvm/IR/DiagnosticInfo.h>
 #include <llvm/IR/DiagnosticPrinter.h>
@@ -16,6 +17,7 @@
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/ErrorHandling.h>
 #include <llvm/Support/SmallVectorMemoryBuffer.h>
+#include <llvm/Support/SourceMgr.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/Transforms/IPO/AlwaysInliner.h>
@@ -30,6 +32,7 @@
 #include <mutex>
 
 #include <relay/codegen/llvm/elf.h>
+#include <relay/codegen/llvm/threads.h>
 #include <relay/support/error.h>
 
 namespace relay::codegen {
@@ -282,6 +285,19 @@ std::string to_text(llvm::Module& module, const std::string& function, const Tar
   }
   const auto assembly = generate(module, target, llvm::CodeGenFileType::AssemblyFile);
   return {assembly.data(), assembly.size()};
+}
+
+KernelBlob blob_of_ir(const std::string& text, const std::string& function, const Target& target) {
+  KernelBlob blob;
+  with_stack(1, 1, [&](size_t) {
+    llvm::LLVMContext context;
+    llvm::SMDiagnostic fault;
+    auto module = llvm::parseAssemblyString(text, fault, context);
+    if (module == nullptr) throw InternalError("LLVM IR: " + fault.getMessage().str());
+    prepare_module(*module, target);
+    blob = to_blob(*module, function, target);
+  });
+  return blob;
 }
 
 std::string llvm_version() { return LLVM_VERSION_STRING; }

@@ -26,6 +26,9 @@ KernelBlob to_blob(llvm::Module& module, const std::string& function, const Targ
 std::string to_text(llvm::Module& module, const std::string& function, const Target& target,
                     Text text);
 
+/// From LLVM IR as text, for tests and experiments; on a stack of its own.
+KernelBlob blob_of_ir(const std::string& text, const std::string& function, const Target& target);
+
 /// "19.1.7": part of what identifies generated code.
 std::string llvm_version();
 

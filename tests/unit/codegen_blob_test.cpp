@@ -1,0 +1,170 @@
+// LLVM modules as position-independent blobs, mapped and called.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <relay/codegen/codegen.h>
+#include <relay/codegen/llvm/object.h>
+#include <relay/codegen/llvm/threads.h>
+#include <relay/support/error.h>
+
+#include <atomic>
+#include <cmath>
+#include <cstring>
+
+namespace relay::codegen {
+namespace {
+
+const Target kBaseline{Target::Isa::kBaseline};
+
+int32_t call(const KernelBlob& blob, void* argument) {
+  const KernelBlob* blobs[] = {&blob};
+  const auto code = CodeMemory::map(blobs);
+  return code->kernel(0)(static_cast<const KernelArgs*>(argument));
+}
+
+std::string message_of(const std::string& ir) {
+  try {
+    blob_of_ir(ir, "kernel", kBaseline);
+  } catch (const InternalError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(CodegenBlob, ConstantsAndLocalFunctionsAreInside) {
+  const std::string ir = R"(
+    @table = constant [4 x i32] [i32 11, i32 22, i32 33, i32 44]
+    define i32 @twice(i32 %x) noinline { %r = mul i32 %x, 2  ret i32 %r }
+    define i32 @kernel(ptr %p) {
+      %i = load i64, ptr %p
+      %at = getelementptr [4 x i32], ptr @table, i64 0, i64 %i
+      %x = load i32, ptr %at
+      %d = load double, ptr %p
+      %y = call i32 @twice(i32 %x)
+      ret i32 %y
+    })";
+  for (const char* name : {"baseline", "avx2", "avx512"}) {
+    const Target target = Target::parse(name);
+    if (!target.runs_here()) continue;
+    const KernelBlob blob = blob_of_ir(ir, "kernel", target);
+    EXPECT_LT(blob.entry, blob.bytes.size());
+    for (int64_t i = 0; i < 4; ++i) EXPECT_EQ(call(blob, &i), 22 * (i + 1));
+  }
+}
+
+TEST(CodegenBlob, ManyBlobsInOneMapping) {
+  std::vector<KernelBlob> blobs;
+  for (int i = 0; i < 20; ++i) {
+    blobs.push_back(blob_of_ir("define i32 @kernel(ptr %p) { ret i32 " + std::to_string(i) + " }",
+                               "kernel", kBaseline));
+  }
+  std::vector<const KernelBlob*> pointers;
+  for (const KernelBlob& blob : blobs) pointers.push_back(&blob);
+  const auto code = CodeMemory::map(pointers);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(code->kernel(static_cast<size_t>(i))(nullptr), i);
+}
+
+TEST(CodegenBlob, SwitchesNeedNoAddresses) {
+  std::string ir =
+      "define i32 @kernel(ptr %p) {\n%x = load i64, ptr %p\nswitch i64 %x, label %d [\n";
+  std::string cases;
+  for (int i = 0; i < 40; ++i) {
+    const std::string n = std::to_string(i);
+    ir += "i64 " + n + ", label %c" + n + "\n";
+    cases += "c" + n + ":\n%v" + n + " = load volatile i64, ptr %p\nret i32 " +
+             std::to_string(i * i * 7 % 31) + "\n";
+  }
+  ir += "]\n" + cases + "d:\nret i32 -1\n}";
+  const KernelBlob blob = blob_of_ir(ir, "kernel", kBaseline);
+  for (int64_t i = 0; i < 40; ++i) EXPECT_EQ(call(blob, &i), i * i * 7 % 31);
+}
+
+TEST(CodegenBlob, MemoryFunctionsAreItsOwn) {
+  const KernelBlob blob = blob_of_ir(R"(
+    declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+    declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+    define i32 @kernel(ptr %p) {
+      %n = load i64, ptr %p
+      %a = getelementptr i8, ptr %p, i64 8
+      %b = getelementptr i8, ptr %p, i64 1008
+      %c = getelementptr i8, ptr %p, i64 2008
+      call void @llvm.memcpy.p0.p0.i64(ptr %b, ptr %a, i64 %n, i1 false)
+      call void @llvm.memset.p0.i64(ptr %c, i8 7, i64 %n, i1 false)
+      ret i32 0
+    })",
+                                     "kernel", kBaseline);
+  std::vector<unsigned char> memory(3008);
+  const int64_t size = 777;
+  std::memcpy(memory.data(), &size, 8);
+  for (size_t i = 0; i < 1000; ++i) memory[8 + i] = static_cast<unsigned char>(i);
+  EXPECT_EQ(call(blob, memory.data()), 0);
+  for (size_t i = 0; i < 1000; ++i) {
+    EXPECT_EQ(memory[1008 + i], i < 777 ? i % 256 : 0);
+    EXPECT_EQ(memory[2008 + i], i < 777 ? 7 : 0);
+  }
+}
+
+TEST(CodegenBlob, FaultsAreNamed) {
+  EXPECT_THAT(message_of("declare float @sinf(float)\n"
+                         "define i32 @kernel(ptr %p) { %x = load float, ptr %p\n"
+                         "%y = call float @sinf(float %x)\nstore float %y, ptr %p\nret i32 0 }"),
+              ::testing::HasSubstr("'sinf'"));
+  EXPECT_THAT(message_of("define i32 @kernel(ptr %p) { %x = load float, ptr %p\n"
+                         "%y = frem float %x, 3.0\nstore float %y, ptr %p\nret i32 0 }"),
+              ::testing::HasSubstr("'fmodf'"));
+  EXPECT_THAT(message_of("@state = global i32 0\n"
+                         "define i32 @kernel(ptr %p) { %x = load i32, ptr @state\n"
+                         "%y = add i32 %x, 1\nstore i32 %y, ptr @state\nret i32 %y }"),
+              ::testing::HasSubstr("section"));
+  EXPECT_THAT(message_of("@table = constant [2 x ptr] [ptr @a, ptr @b]\n"
+                         "define i32 @a() { ret i32 1 }\ndefine i32 @b() { ret i32 2 }\n"
+                         "define i32 @kernel(ptr %p) { %i = load i64, ptr %p\n"
+                         "%q = getelementptr [2 x ptr], ptr @table, i64 0, i64 %i\n"
+                         "%f = load ptr, ptr %q\n%r = call i32 %f()\nret i32 %r }"),
+              ::testing::AnyOf(::testing::HasSubstr("position-independent"),
+                               ::testing::HasSubstr("section")));
+  EXPECT_THAT(message_of("define i32 @other(ptr %p) { ret i32 0 }"),
+              ::testing::HasSubstr("'kernel'"));
+  EXPECT_THAT(message_of("define i32 @kernel(ptr %p) { ret i64 0 }"), ::testing::HasSubstr("LLVM"));
+}
+
+TEST(CodegenBlob, MalformedBlobsAreNotMapped) {
+  KernelBlob blob = blob_of_ir("define i32 @kernel(ptr %p) { ret i32 1 }", "kernel", kBaseline);
+  const KernelBlob* blobs[] = {&blob};
+  KernelBlob good = blob;
+  blob.entry = static_cast<uint32_t>(blob.bytes.size());
+  EXPECT_THROW(CodeMemory::map(blobs), Error);
+  blob = good;
+  for (uint32_t alignment : {0u, 3u, 8192u}) {
+    blob.alignment = alignment;
+    EXPECT_THROW(CodeMemory::map(blobs), Error);
+  }
+  EXPECT_NO_THROW(CodeMemory::map({}));
+}
+
+TEST(CodegenTarget, NamesAndOrder) {
+  for (const char* name : {"baseline", "avx2", "avx512"})
+    EXPECT_EQ(Target::parse(name).name(), name);
+  EXPECT_EQ(Target::parse("host").isa, Target::host().isa);
+  EXPECT_TRUE(Target::host().runs_here());
+  EXPECT_TRUE(kBaseline.runs_here());
+  EXPECT_THROW(Target::parse("sse9"), Error);
+  EXPECT_THROW(Target::parse(""), Error);
+}
+
+TEST(CodegenThreads, TheFirstFailureIsThrownAndAllIsDone) {
+  std::atomic<int> done{0};
+  EXPECT_NO_THROW(with_stack(3, 100, [&](size_t) { ++done; }));
+  EXPECT_EQ(done, 100);
+  try {
+    with_stack(4, 50, [&](size_t i) {
+      if (i % 10 == 7) throw Error("item " + std::to_string(i));
+    });
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "item 7");
+  }
+  EXPECT_NO_THROW(with_stack(4, 0, [&](size_t) { FAIL(); }));
+}
+
+}  // namespace
+}  // namespace relay::codegen
