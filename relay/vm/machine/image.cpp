@@ -90,7 +90,10 @@ class Linker {
     to_.frame_bytes = static_cast<uint32_t>(sizeof(Frame)) + offset_of(from.num_registers);
     owning_.assign(from.num_registers, false);
     for (uint32_t i = 0; i < from.num_params; ++i) owning_[i] = true;
-    to_.args.resize(from.args.size());
+    // Each instruction gets its own copy of its list: what the entries mean depends on it.
+    size_t num_args = 0;
+    for (const Instruction& at : from.code) num_args += at.count;
+    to_.args.resize(num_args);
     to_.code.resize(from.code.size());
     for (size_t i = 0; i < from.code.size(); ++i) decode(i);
     fuse();
@@ -106,11 +109,12 @@ class Linker {
     code.handler = static_cast<uint16_t>(at.op);
     code.dst = at.dst == kNone ? kNoOffset : offset_of(at.dst);
     code.count = at.count;
-    code.args = to_.args.data() + at.first;
+    code.args = to_.args.data() + next_arg_;
     code.a = at.a;
     code.b = at.b;
     if (at.dst != kNone && !is_number_op(at.op)) owning_[at.dst] = true;
     decode_args(at);
+    next_arg_ += at.count;
     switch (at.op) {
       case Op::kUnary:
         registers(code, at, 1);
@@ -196,7 +200,7 @@ class Linker {
     if (kind == Args::kNone) return;
     for (uint32_t i = 0; i < at.count; ++i) {
       uint32_t arg = from_->args[at.first + i];
-      uint32_t& out = to_.args[at.first + i];
+      uint32_t& out = to_.args[next_arg_ + i];
       if (kind == Args::kTargets) {
         out = arg;
       } else if (arg == kNone) {
@@ -228,6 +232,7 @@ class Linker {
   LinkedFunction& to_;
   std::vector<LinkedFunction>& functions_;
   std::vector<bool> owning_;
+  size_t next_arg_ = 0;
 };
 
 }  // namespace

@@ -10,6 +10,7 @@ namespace relay::vm {
 namespace {
 
 constexpr uint32_t kMostRegisters = 1u << 22;
+constexpr uint64_t kMostArguments = 1u << 26;
 constexpr int kDeepestType = 256;
 
 [[noreturn]] void refuse(const std::string& where, const std::string& what) {
@@ -50,7 +51,12 @@ class FunctionVerifier {
       default:
         bad("control runs past the end");
     }
-    for (at_ = 0; at_ < f.code.size(); ++at_) instruction(f.code[at_]);
+    uint64_t num_args = 0;  // lists may overlap
+    for (at_ = 0; at_ < f.code.size(); ++at_) {
+      instruction(f.code[at_]);
+      num_args += f.code[at_].count;
+      if (num_args > kMostArguments) bad("too many arguments");
+    }
   }
 
  private:
@@ -116,6 +122,7 @@ class FunctionVerifier {
 
   void instruction(const Instruction& in) const {
     arguments(in);
+    if (in.dst != kNone) reg(in.dst);
     switch (in.op) {
       case Op::kMove:
       case Op::kTake:
@@ -172,7 +179,11 @@ class FunctionVerifier {
         return;
       case Op::kSwitch:
         reg(in.a);
-        for (uint32_t i = 0; i < in.count; ++i) target(arg(in, i));
+        for (uint32_t i = 0; i < in.count; ++i) {
+          target(arg(in, i));
+          // Only jumps and branches look for interruptions.
+          if (arg(in, i) <= at_) bad("a switch goes backwards");
+        }
         return;
       case Op::kClosure:
         reg(in.dst);

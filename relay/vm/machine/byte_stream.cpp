@@ -1,0 +1,50 @@
+#include <relay/vm/machine/byte_stream.h>
+
+#include <algorithm>
+
+#include <relay/support/error.h>
+#include <relay/support/hash.h>
+
+namespace relay::vm {
+
+void Checksum::stripe(const unsigned char* bytes) {
+  for (int i = 0; i < 4; ++i) {
+    uint64_t word;
+    std::memcpy(&word, bytes + 8 * i, 8);
+    // Multiplication by an odd number and the shift lose nothing: a change of one word always
+    // shows.
+    uint64_t lane = (lanes_[i] ^ word) * 0x9fb21c651e98df25u;
+    lanes_[i] = lane ^ lane >> 32;
+  }
+}
+
+void Checksum::update(const void* data, size_t size) {
+  const auto* bytes = static_cast<const unsigned char*>(data);
+  size_ += size;
+  if (num_rest_ > 0) {
+    size_t more = std::min(size, sizeof rest_ - num_rest_);
+    std::memcpy(rest_ + num_rest_, bytes, more);
+    num_rest_ += more;
+    bytes += more;
+    size -= more;
+    if (num_rest_ < sizeof rest_) return;
+    stripe(rest_);
+    num_rest_ = 0;
+  }
+  for (; size >= sizeof rest_; size -= sizeof rest_, bytes += sizeof rest_) stripe(bytes);
+  if (size > 0) std::memcpy(rest_, bytes, size);
+  num_rest_ = size;
+}
+
+uint64_t Checksum::finish() {
+  std::memset(rest_ + num_rest_, 0, sizeof rest_ - num_rest_);
+  stripe(rest_);
+  uint64_t hash = size_;
+  for (uint64_t lane : lanes_) hash = hash_combine(hash, lane);
+  return hash;
+}
+
+void ByteReader::cut_short() { throw Error("its contents are cut short"); }
+void ByteReader::malformed() { throw Error("its contents are malformed"); }
+
+}  // namespace relay::vm

@@ -1,0 +1,28 @@
+// The structure of an executable to bytes and back; code and tensors are stored beside it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include <relay/vm/machine/byte_stream.h>
+#include <relay/vm/machine/executable.h>
+
+namespace relay::vm {
+
+inline constexpr uint64_t kDataAlignment = 64;
+inline uint64_t round_up_data(uint64_t offset) {
+  return (offset + kDataAlignment - 1) & ~(kDataAlignment - 1);
+}
+
+/// Blobs follow one another in the code section, tensors in the data section, each at a multiple of
+/// kDataAlignment. Throws Error for what cannot be stored.
+void encode_executable(const Executable& executable, ByteWriter& out);
+
+/// Throws Error for malformed bytes. The result is still to be verified.
+void decode_executable(ByteReader& in, std::span<const std::byte> code,
+                       std::span<const std::byte> data,
+                       const std::function<NDArray(ShapeView, DType, size_t offset)>& tensor,
+                       Executable& out);
+
+}  // namespace relay::vm

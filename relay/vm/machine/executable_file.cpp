@@ -1,0 +1,271 @@
+// The layout of a file, all numbers little-endian:
+//   header  64 bytes: magic, version, size of the file, checksum of header and table
+//   table   a line of 32 bytes for each section: kind, offset, size, checksum
+//   sections, each at the next multiple of 64 after the one before, with zeros between:
+//     structure (executable_codec.cpp), machine code, tensors
+// Every byte is covered by a checksum or must be zero.
+#include <relay/vm/machine/executable_file.h>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <functional>
+
+#include <relay/runtime/file.h>
+#include <relay/support/error.h>
+#include <relay/vm/machine/executable_codec.h>
+
+namespace relay::vm {
+
+namespace {
+
+static_assert(std::endian::native == std::endian::little);
+
+constexpr std::array<char, 8> kMagic = {'\x7f', 'R', 'L', 'X', '\r', '\n', '\x1a', '\n'};
+constexpr uint32_t kVersion = 1;
+
+struct Header {
+  char magic[8];
+  uint32_t version;
+  uint32_t num_sections;
+  uint64_t file_size;
+  uint64_t checksum;  // of this, with 0 here, and the table
+  uint64_t zero[4];
+};
+static_assert(sizeof(Header) == 64);
+
+enum class SectionKind : uint32_t { kStructure = 1, kCode = 2, kData = 3 };
+struct Section {
+  SectionKind kind;
+  uint32_t zero;
+  uint64_t offset;
+  uint64_t size;
+  uint64_t checksum;
+};
+static_assert(sizeof(Section) == 32);
+constexpr size_t kNumSections = 3;
+constexpr size_t kTableEnd = sizeof(Header) + kNumSections * sizeof(Section);
+
+uint64_t table_checksum(Header header, const Section* table) {
+  header.checksum = 0;
+  Checksum sum;
+  sum.update(&header, sizeof header);
+  sum.update(table, kNumSections * sizeof(Section));
+  return sum.finish();
+}
+
+// ---- Writing ------------------------------------------------------------------------------------
+
+using Put = std::function<void(const void*, size_t)>;
+
+void put_zeros(const Put& put, uint64_t from, uint64_t to) {
+  constexpr char kZeros[kDataAlignment] = {};
+  if (to > from) put(kZeros, static_cast<size_t>(to - from));
+}
+
+void put_code(const Executable& executable, const Put& put) {
+  for (const auto& blob : executable.blobs) put(blob->bytes.data(), blob->bytes.size());
+}
+
+void put_data(const Executable& executable, const Put& put) {
+  for (const Value& value : executable.constants) {
+    if (value.is_scalar()) continue;
+    NDArray array = value.array().contiguous();
+    put(array.raw(), array.byte_size());
+    put_zeros(put, array.byte_size(), round_up_data(array.byte_size()));
+  }
+}
+
+void write(const Executable& executable, const Put& put) {
+  ByteWriter structure;
+  encode_executable(executable, structure);
+  const std::function<void(const Put&)> contents[kNumSections] = {
+      [&](const Put& to) { to(structure.bytes().data(), structure.bytes().size()); },
+      [&](const Put& to) { put_code(executable, to); },
+      [&](const Put& to) { put_data(executable, to); }};
+  Section table[kNumSections] = {};
+  uint64_t end = kTableEnd;
+  for (size_t i = 0; i < kNumSections; ++i) {
+    Checksum sum;
+    uint64_t size = 0;
+    contents[i]([&](const void* bytes, size_t count) {
+      sum.update(bytes, count);
+      size += count;
+    });
+    uint64_t offset = round_up_data(end);
+    table[i] = {static_cast<SectionKind>(i + 1), 0, offset, size, sum.finish()};
+    end = offset + size;
+  }
+  Header header = {};
+  std::copy(kMagic.begin(), kMagic.end(), header.magic);
+  header.version = kVersion;
+  header.num_sections = kNumSections;
+  header.file_size = end;
+  header.checksum = table_checksum(header, table);
+  put(&header, sizeof header);
+  put(table, sizeof table);
+  uint64_t at = kTableEnd;
+  for (size_t i = 0; i < kNumSections; ++i) {
+    put_zeros(put, at, table[i].offset);
+    contents[i](put);
+    at = table[i].offset + table[i].size;
+  }
+}
+
+// ---- Reading ------------------------------------------------------------------------------------
+
+// The bytes of a file, kept by the tensors that lie in them.
+class FileBytes {
+ public:
+  explicit FileBytes(std::vector<std::byte> bytes) : owned_(std::move(bytes)) { bytes_ = owned_; }
+  FileBytes(void* mapped, size_t size)
+      : bytes_(static_cast<const std::byte*>(mapped), size), mapped_(mapped) {}
+  ~FileBytes() {
+    if (mapped_ != nullptr) munmap(mapped_, bytes_.size());
+  }
+  FileBytes(const FileBytes&) = delete;
+  FileBytes& operator=(const FileBytes&) = delete;
+  std::span<const std::byte> bytes() const { return bytes_; }
+
+ private:
+  std::vector<std::byte> owned_;
+  std::span<const std::byte> bytes_;
+  void* mapped_ = nullptr;
+};
+
+std::span<const std::byte> section(std::span<const std::byte> bytes, const Section& at) {
+  return bytes.subspan(at.offset, at.size);
+}
+
+// The three sections, checked. Throws Error without the file's name.
+std::array<std::span<const std::byte>, kNumSections> open_sections(
+    std::span<const std::byte> bytes) {
+  if (!is_executable_file(bytes)) throw Error("it is no Relay executable");
+  if (bytes.size() < kTableEnd) ByteReader::cut_short();
+  Header header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  if (header.version != kVersion) {
+    throw Error("it has version " + std::to_string(header.version) + " of the format; this is " +
+                std::to_string(kVersion));
+  }
+  Section table[kNumSections];
+  std::memcpy(table, bytes.data() + sizeof header, sizeof table);
+  if (header.num_sections != kNumSections || header.checksum != table_checksum(header, table)) {
+    throw Error("its beginning is damaged");
+  }
+  if (header.file_size > bytes.size()) ByteReader::cut_short();
+  if (header.file_size < bytes.size()) throw Error("something follows its end");
+  std::array<std::span<const std::byte>, kNumSections> sections;
+  uint64_t end = kTableEnd;
+  for (size_t i = 0; i < kNumSections; ++i) {
+    uint64_t offset = round_up_data(end);
+    if (table[i].kind != static_cast<SectionKind>(i + 1) || table[i].offset != offset ||
+        offset > bytes.size() || table[i].size > bytes.size() - offset) {
+      throw Error("its table of sections is damaged");
+    }
+    for (uint64_t k = end; k < offset; ++k) {
+      if (bytes[k] != std::byte{0}) throw Error("it is damaged between its sections");
+    }
+    sections[i] = section(bytes, table[i]);
+    Checksum sum;
+    sum.update(sections[i].data(), sections[i].size());
+    if (sum.finish() != table[i].checksum) throw Error("its contents are damaged (checksum)");
+    end = offset + table[i].size;
+  }
+  if (end != bytes.size()) throw Error("its table of sections is damaged");
+  return sections;
+}
+
+std::shared_ptr<Executable> read(const std::shared_ptr<const FileBytes>& file, bool share,
+                                 const std::string& name) {
+  try {
+    auto [structure, code, data] = open_sections(file->bytes());
+    auto executable = std::make_shared<Executable>();
+    ByteReader reader(structure);
+    auto tensor = [&, data = data](ShapeView shape, DType dtype, size_t offset) {
+      const std::byte* at = data.data() + offset;
+      size_t size = static_cast<size_t>(element_count(shape)) * dtype.size();
+      if (!share || size == 0) return NDArray::from_bytes(shape, dtype, {at, size});
+      auto* keep = new std::shared_ptr<const FileBytes>(file);
+      return NDArray::wrap(
+          const_cast<std::byte*>(at), shape, nullptr, dtype,
+          [](void* context) { delete static_cast<std::shared_ptr<const FileBytes>*>(context); },
+          keep);
+    };
+    decode_executable(reader, code, data, tensor, *executable);
+    verify(*executable);
+    return executable;
+  } catch (const Error& error) {
+    throw Error(name + " cannot be loaded: " + error.what());
+  }
+}
+
+// Beyond this a file is mapped instead of read.
+constexpr size_t kWorthMapping = size_t{1} << 20;
+
+std::shared_ptr<const FileBytes> map_file(const std::string& path, uint64_t size) {
+  if (size < kWorthMapping) return nullptr;
+  int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return nullptr;
+  struct stat status = {};
+  void* memory = MAP_FAILED;
+  if (::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) &&
+      static_cast<uint64_t>(status.st_size) == size) {
+    // Private and writable: whoever owns a tensor alone may write to it, without changing the file.
+    memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, descriptor, 0);
+  }
+  ::close(descriptor);
+  if (memory == MAP_FAILED) return nullptr;
+  return std::make_shared<const FileBytes>(memory, size);
+}
+
+}  // namespace
+
+bool is_executable_file(std::span<const std::byte> beginning) {
+  return beginning.size() >= kMagic.size() &&
+         std::memcmp(beginning.data(), kMagic.data(), kMagic.size()) == 0;
+}
+
+void save_executable(const Executable& executable, const std::string& path) {
+  // What cannot be stored is found before the file is opened.
+  ByteWriter structure;
+  encode_executable(executable, structure);
+  OutputFile file(path);
+  write(executable, [&](const void* bytes, size_t count) { file.write(bytes, count); });
+  file.commit();
+}
+
+std::vector<std::byte> executable_bytes(const Executable& executable) {
+  std::vector<std::byte> out;
+  write(executable, [&](const void* bytes, size_t count) {
+    const auto* begin = static_cast<const std::byte*>(bytes);
+    out.insert(out.end(), begin, begin + count);
+  });
+  return out;
+}
+
+std::shared_ptr<Executable> load_executable(const std::string& path) {
+  InputFile input(path);
+  if (std::shared_ptr<const FileBytes> mapped = map_file(path, input.size())) {
+    return read(mapped, true, path);
+  }
+  constexpr uint64_t kMost = uint64_t{1} << 32;
+  if (input.size() > kMost) input.fail("the file is too large");
+  std::vector<std::byte> bytes(input.size());
+  input.read_at(0, bytes.data(), bytes.size());
+  return read(std::make_shared<const FileBytes>(std::move(bytes)), false, path);
+}
+
+std::shared_ptr<Executable> load_executable(std::span<const std::byte> bytes,
+                                            const std::string& name) {
+  auto copy = std::make_shared<const FileBytes>(std::vector<std::byte>(bytes.begin(), bytes.end()));
+  return read(copy, false, name);
+}
+
+}  // namespace relay::vm
