@@ -320,7 +320,12 @@ std::vector<NDArray> run_stage(const Environment& env, const Stage&, const Updat
       for (size_t i = 0; i < static_cast<size_t>(n); ++i) {
         if (offsets[i] < 0) continue;
         bool inside = index[i] >= 0 && index[i] < extent;
-        if (!inside && update.bounds == Bounds::kFail) throw RuntimeError("index out of range");
+        if (!inside && update.bounds == Bounds::kFail) {
+          Diagnostic diagnostic = Diagnostic::error("index out of range");
+          diagnostic.note("index " + std::to_string(index[i]) + " of extent " +
+                          std::to_string(extent));
+          throw RuntimeError(std::vector<Diagnostic>{std::move(diagnostic)});
+        }
         offsets[i] = inside ? offsets[i] + index[i] * stride : -1;
       }
     }

@@ -220,6 +220,7 @@ class Program {
   void run_load(const Instr& instr, const Block& block, const uint8_t* mask);
   void load_uniform(LoadInfo& load, void* out);
   void load_rows(LoadInfo& load, const Lanes& lanes, void* out, const uint8_t* mask);
+  [[noreturn]] void refuse_lane(LoadInfo& load, const Lanes& lanes, int64_t lane);
   void load_general(LoadInfo& load, const Lanes& lanes, void* out, const uint8_t* mask);
   // program_fold.cpp
   void run_fold(const Instr& instr, const Block& block, const uint8_t* mask);

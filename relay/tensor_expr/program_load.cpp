@@ -16,7 +16,11 @@ int64_t wrap_mul(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
 }
 
-[[noreturn]] void throw_out_of_range() { throw RuntimeError("index out of range"); }
+[[noreturn]] void throw_out_of_range(int64_t index, int64_t extent) {
+  Diagnostic diagnostic = Diagnostic::error("index out of range");
+  diagnostic.note("index " + std::to_string(index) + " of extent " + std::to_string(extent));
+  throw RuntimeError(std::vector<Diagnostic>{std::move(diagnostic)});
+}
 
 bool inside(int64_t index, int64_t extent) {
   return static_cast<uint64_t>(index) < static_cast<uint64_t>(extent);
@@ -109,12 +113,25 @@ void Program::load_uniform(LoadInfo& load, void* out) {
     if (!inside(index, axis.extent)) {
       bool settle = load.bounds == Bounds::kClamp || load.bounds == Bounds::kWrap;
       if (load.bounds == Bounds::kFill) return rows::splat(load.dtype, out, load.fill, 1);
-      if (!settle || axis.extent == 0) throw_out_of_range();
+      if (!settle || axis.extent == 0) throw_out_of_range(index, axis.extent);
       index = bring_inside(index, axis.extent, load.bounds);
     }
     offset += index * axis.stride;
   }
   rows::load_strided(load.dtype, out, element(load, offset), 0, 1);
+}
+
+// The index of one lane that is outside.
+void Program::refuse_lane(LoadInfo& load, const Lanes& lanes, int64_t lane) {
+  for (LoadInfo::Axis& axis : load.axes) {
+    int64_t index = axis.at;
+    if (!axis.lanes.empty()) index = wrap_add(index, lane_row(axis, lanes)[lane]);
+    for (const Term& term : axis.wide) {
+      index = wrap_add(index, wrap_mul(term.coefficient, data<int64_t>(term.reg)[lane]));
+    }
+    if (!inside(index, axis.extent)) throw_out_of_range(index, axis.extent);
+  }
+  throw RuntimeError("index out of range");
 }
 
 void Program::load_rows(LoadInfo& load, const Lanes& lanes, void* out, const uint8_t* mask) {
@@ -159,7 +176,7 @@ void Program::load_rows(LoadInfo& load, const Lanes& lanes, void* out, const uin
   }
   if (load.bounds != Bounds::kFill) {
     for (int64_t i = 0; i < n; ++i) {
-      if (valid[i] == 0 && (mask == nullptr || mask[i] != 0)) throw_out_of_range();
+      if (valid[i] == 0 && (mask == nullptr || mask[i] != 0)) refuse_lane(load, lanes, i);
     }
   }
   // The start may lie outside the memory; it is only moved to where lanes are inside.
@@ -212,7 +229,7 @@ void Program::load_general(LoadInfo& load, const Lanes& lanes, void* out, const 
   }
   if (load.bounds != Bounds::kFill) {
     for (int64_t i = 0; i < n; ++i) {
-      if (valid[i] == 0 && (mask == nullptr || mask[i] != 0)) throw_out_of_range();
+      if (valid[i] == 0 && (mask == nullptr || mask[i] != 0)) refuse_lane(load, lanes, i);
     }
   }
   rows::load_valid(load.dtype, out, load.array.raw(), offsets, valid, load.fill, n);
