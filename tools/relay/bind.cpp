@@ -42,6 +42,25 @@ Parameters parameters_of(const Module::FunctionEntry& entry, const Type* signatu
   return result;
 }
 
+void add_given_options(CLI::App& command, Given& given) {
+  command
+      .add_option(
+          "--arg", given.args,
+          "Argument, in order or as NAME=V. V is a number, True, False or nested lists of them, "
+          "with an "
+          "optional dtype (3:int64), ones(2,3), zeros(2,3), full(1.5, 2,3), random(2,3), @x.npy or "
+          "@x.npz:NAME.")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command
+      .add_option("--params", given.params,
+                  "Arguments by name from a .npz, .safetensors or .params file.")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
 std::vector<Value> bind_arguments(const Parameters& parameters, const Given& given) {
   const std::string& entry = parameters.function;
   const std::vector<std::string>& names = parameters.names;

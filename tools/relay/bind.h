@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include <CLI/CLI.hpp>
+
 #include <relay/ir/module.h>
 #include <relay/runtime/value.h>
 
@@ -27,6 +29,8 @@ struct Given {
   std::vector<std::string> args;
   std::vector<std::string> params;
 };
+
+void add_given_options(CLI::App& command, Given& given);
 
 /// One value for each parameter: from files by name, from `name=V` by name, the rest in order.
 /// Throws `Error` for one that is missing, superfluous, given twice or cannot be read.

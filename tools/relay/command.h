@@ -36,6 +36,7 @@ struct Context {
 };
 // Each adds one sub-command.
 void add_run(CLI::App& app, Context& context);
+void add_bench(CLI::App& app, Context& context);
 void add_check(CLI::App& app, Context& context);
 void add_fmt(CLI::App& app, Context& context);
 void add_opt(CLI::App& app, Context& context);
@@ -49,8 +50,8 @@ struct Input {
   std::string text;
 };
 Input read_input(const std::string& path);
-/// Parses a program; prints warnings to standard error. Throws `Error` if it is wrong; `typed`: with
-/// its type errors where those of its text leave that open.
+/// Parses a program; prints warnings to standard error. Throws `Error` if it is wrong; `typed`:
+/// with its type errors where those of its text leave that open.
 Module read_program(const std::string& path, bool typed = false);
 /// Parses and types.
 Module read_typed_program(const std::string& path);

@@ -59,6 +59,7 @@ int main(int argc, char** argv) {
       "running, 70 a defect of relay.\n`relay help COMMAND` tells more of one command.");
   Context context;
   add_run(app, context);
+  add_bench(app, context);
   add_check(app, context);
   add_fmt(app, context);
   add_opt(app, context);

@@ -10,11 +10,11 @@
 #include <relay/runtime/format.h>
 #include <relay/runtime/params.h>
 #include <relay/support/error.h>
-#include <relay/vm/compiler/compile.h>
-#include <relay/vm/machine/machine.h>
 
 #include <tools/relay/bind.h>
 #include <tools/relay/command.h>
+#include <tools/relay/native.h>
+#include <tools/relay/profile.h>
 
 namespace relay::tool {
 
@@ -25,9 +25,8 @@ struct RunOptions {
   std::string entry;
   Given given;
   std::string executor = "eval";
-  std::string target = "host";
-  int threads = 0;
-  int level = 3;
+  NativeOptions native;
+  ProfileOption profile;
   std::string format = "text";
   std::string output;
   bool time = false;
@@ -61,7 +60,40 @@ void collect_outputs(const Value& value, const std::string& name, NamedArrays& o
   }
 }
 
-void run(const RunOptions& options) {
+Value run_machine(const Loaded& loaded, const RunOptions& options) {
+  Interruption interruption;
+  vm::Machine machine(loaded.executable,
+                      {.threads = options.native.threads, .interrupt = interruption.flag()});
+  vm::Profile profile;
+  profile.trace = !options.profile.trace_file.empty();
+  if (options.profile.enabled) machine.set_profile(&profile);
+  Value result = machine.run(loaded.entry, loaded.arguments);
+  if (options.profile.enabled) {
+    report_profile(options.profile, *loaded.executable, profile, options.native.threads);
+  }
+  return result;
+}
+
+void print_result(const Value& result, const std::string& type, const RunOptions& options) {
+  if (!options.output.empty()) {
+    NamedArrays outputs;
+    collect_outputs(result, "output", outputs);
+    save_params(options.output, outputs);
+  }
+  std::string text;
+  if (options.format == "json") {
+    text = "{\"type\": ";
+    append_json_string(text, type);
+    text += ", \"value\": ";
+    append_json(text, result);
+    text += "}\n";
+  } else {
+    text = format_value(result) + "\n: " + type + "\n";
+  }
+  print_out(text);
+}
+
+void run_text(const RunOptions& options) {
   Stopwatch watch(options.time);
   Module module = read_program(options.program, true);
   watch.lap("parse");
@@ -77,34 +109,27 @@ void run(const RunOptions& options) {
   watch.lap("infer");
   const Module::FunctionEntry& entry = find_entry(module, options.entry);
   TypeRef signature = function_signature(module, entry.name);
-  std::vector<Value> arguments =
-      bind_arguments(parameters_of(entry, signature.get()), options.given);
+  Loaded loaded;
+  loaded.entry = entry.name.str();
+  loaded.arguments = bind_arguments(parameters_of(entry, signature.get()), options.given);
   std::vector<TypeRef> types;
-  for (const Value& argument : arguments) types.push_back(value_type(argument));
+  for (const Value& argument : loaded.arguments) types.push_back(value_type(argument));
   watch.lap("arguments");
   Module special = specialize(module, entry.name, types);
   TypeRef special_signature = function_signature(special, entry.name);
   watch.lap("specialize");
   Value result;
   if (options.executor == "eval") {
-    Progress progress("running @" + entry.name.str());
-    result = evaluate_function(special, entry.name, arguments);
+    Progress progress("running @" + loaded.entry);
+    result = evaluate_function(special, entry.name, loaded.arguments);
   } else {
-    vm::CompileOptions compile;
-    compile.level = options.level;
-    compile.target = codegen::Target::parse(options.target);
-    compile.cache = codegen::default_cache();
-    compile.direct = options.executor == "vm-direct";
-    std::shared_ptr<const vm::Executable> executable;
     {
-      Progress progress("compiling @" + entry.name.str());
-      executable = vm::compile(special, entry.name, compile);
+      Progress progress("compiling @" + loaded.entry);
+      loaded.executable = compile_module(special, entry.name, options.native);
     }
     watch.lap("compile");
-    vm::MachineOptions machine;
-    machine.threads = options.threads;
-    Progress progress("running @" + entry.name.str());
-    result = vm::Machine(executable, machine).run(entry.name.str(), arguments);
+    Progress progress("running @" + loaded.entry);
+    result = run_machine(loaded, options);
   }
   watch.lap("run");
 
@@ -114,22 +139,14 @@ void run(const RunOptions& options) {
     bool open_shape = declared->has_any_dim() || declared->has_symbolic_dim();
     if (type->has_incomplete() || !open_shape) type = result_type(function);
   }
-  if (!options.output.empty()) {
-    NamedArrays outputs;
-    collect_outputs(result, "output", outputs);
-    save_params(options.output, outputs);
+  print_result(result, type->str(), options);
+}
+
+void run(const RunOptions& options) {
+  if (options.executor == "eval" && options.profile.enabled) {
+    throw UsageError("--profile is about kernels: it needs --executor vm");
   }
-  std::string text;
-  if (options.format == "json") {
-    text = "{\"type\": ";
-    append_json_string(text, type->str());
-    text += ", \"value\": ";
-    append_json(text, result);
-    text += "}\n";
-  } else {
-    text = format_value(result) + "\n: " + type->str() + "\n";
-  }
-  print_out(text);
+  run_text(options);
 }
 
 }  // namespace
@@ -137,39 +154,20 @@ void run(const RunOptions& options) {
 void add_run(CLI::App& app, Context& context) {
   auto options = std::make_shared<RunOptions>();
   CLI::App* command = app.add_subcommand("run", "Run a program.");
-  command->add_option("PROGRAM", options->program, "File with the program; - is standard input.")
+  command
+      ->add_option("PROGRAM", options->program,
+                   "File with the program or of `relay compile`; - is standard input.")
       ->required();
   command->add_option("--entry", options->entry,
                       "Function to run; @main by default, else the only one.");
-  command
-      ->add_option(
-          "--arg", options->given.args,
-          "Argument, in order or as NAME=V. V is a number, True, False or nested lists of them, "
-          "with an "
-          "optional dtype (3:int64), ones(2,3), zeros(2,3), full(1.5, 2,3), random(2,3), @x.npy or "
-          "@x.npz:NAME.")
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  command
-      ->add_option("--params", options->given.params,
-                   "Arguments by name from a .npz, .safetensors or .params file.")
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add_given_options(*command, options->given);
   command
       ->add_option("--executor", options->executor,
-                   "vm: native code; eval: the reference evaluator.")
+                   "vm: machine code (the default); eval: the reference evaluator.")
       ->envname("RELAY_EXECUTOR")
-      ->check(CLI::IsMember({"vm", "eval", "vm-direct"}));
-  command
-      ->add_option("--threads", options->threads,
-                   "Workers of the native code; as many as there are cores by default.")
-      ->check(CLI::Range(0, 1024));
-  command->add_option("--target", options->target,
-                      "Instruction set: baseline, avx2, avx512 or host (the best there is).");
-  command->add_option("--opt-level", options->level, "Level of optimisation, 0 to 4.")
-      ->check(CLI::Range(0, 4));
+      ->check(CLI::IsMember({"vm", "eval"}));
+  add_native_options(*command, options->native);
+  add_profile_option(*command, options->profile);
   command->add_option("--format", options->format, "text or json (one line with type and value).")
       ->check(CLI::IsMember({"text", "json"}));
   command->add_option("--output", options->output, "Also store the result in a .npz file.");

@@ -1,0 +1,17 @@
+// Parameters that become constants of the program.
+#pragma once
+
+#include <unordered_map>
+
+#include <relay/ir/module.h>
+#include <relay/runtime/ndarray.h>
+
+namespace relay {
+
+/// The module with parameters of `function` replaced by constants: a map from positions to arrays.
+/// The other parameters keep their order. The result has no types yet. Throws `Error` if there is
+/// no such function or parameter.
+Module bind_params(const Module& module, Name function,
+                   const std::unordered_map<size_t, NDArray>& values);
+
+}  // namespace relay

@@ -1,0 +1,125 @@
+// relay bench: how long a program takes.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <vector>
+
+#include <fmt/core.h>
+#include <sys/resource.h>
+
+#include <relay/support/error.h>
+
+#include <tools/relay/command.h>
+#include <tools/relay/native.h>
+#include <tools/relay/profile.h>
+
+namespace relay::tool {
+
+namespace {
+
+struct BenchOptions {
+  std::string program;
+  std::string entry;
+  Given given;
+  NativeOptions native;
+  int runs = 0;
+  std::string format = "text";
+  ProfileOption profile;
+};
+
+using Clock = std::chrono::steady_clock;
+
+double milliseconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+}
+
+size_t peak_memory() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<size_t>(usage.ru_maxrss) * 1024;
+}
+
+double quantile(const std::vector<double>& sorted, double q) {
+  double at = q * static_cast<double>(sorted.size() - 1);
+  auto low = static_cast<size_t>(at);
+  size_t high = std::min(low + 1, sorted.size() - 1);
+  return sorted[low] + (at - static_cast<double>(low)) * (sorted[high] - sorted[low]);
+}
+
+void bench(const BenchOptions& options) {
+  Clock::time_point begin = Clock::now();
+  Loaded loaded;
+  {
+    Progress progress("preparing " + options.program);
+    loaded = load_program(options.program, options.entry, options.given, options.native);
+  }
+  Interruption interruption;
+  vm::Machine machine(loaded.executable,
+                      {.threads = options.native.threads, .interrupt = interruption.flag()});
+  double load_ms = milliseconds_since(begin);
+  const vm::Entry& entry = machine.entry(loaded.entry);
+  Progress progress("measuring @" + loaded.entry);
+
+  // The first run plans memory; two more warm caches. Without --runs: a second's worth.
+  begin = Clock::now();
+  for (int i = 0; i < 3; ++i) machine.run(entry, loaded.arguments);
+  double estimate = milliseconds_since(begin) / 3;
+  int runs = options.runs > 0
+                 ? options.runs
+                 : static_cast<int>(std::clamp(1000.0 / std::max(estimate, 1e-4), 5.0, 10000.0));
+  vm::Profile profile;
+  profile.trace = !options.profile.trace_file.empty();
+  if (options.profile.enabled) machine.set_profile(&profile);
+  std::vector<double> times(static_cast<size_t>(runs));
+  for (double& time : times) {
+    begin = Clock::now();
+    Value result = machine.run(entry, loaded.arguments);
+    time = milliseconds_since(begin);
+  }
+  std::sort(times.begin(), times.end());
+  double median = quantile(times, 0.5), spread = quantile(times, 0.75) - quantile(times, 0.25);
+  if (options.format == "json") {
+    print_out(fmt::format(
+        "{{\"median_ms\": {:.6f}, \"min_ms\": {:.6f}, \"spread_ms\": {:.6f}, \"runs\": {}, "
+        "\"load_ms\": {:.3f}, \"peak_bytes\": {}}}\n",
+        median, times.front(), spread, runs, load_ms, peak_memory()));
+  } else {
+    print_out(fmt::format(
+        "@{}: median {:.4f} ms, minimum {:.4f} ms, middle half within {:.4f} ms, of {} runs\n"
+        "ready after {:.1f} ms, peak memory {:.1f} MB\n",
+        loaded.entry, median, times.front(), spread, runs, load_ms,
+        static_cast<double>(peak_memory()) / 1e6));
+  }
+  if (options.profile.enabled) {
+    report_profile(options.profile, *loaded.executable, profile, options.native.threads);
+  }
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, Context& context) {
+  auto options = std::make_shared<BenchOptions>();
+  CLI::App* command = app.add_subcommand("bench", "Measure how long a program takes.");
+  command
+      ->add_option("MODEL", options->program,
+                   "File of `relay compile`, or a program; - is standard input.")
+      ->required();
+  command->add_option("--entry", options->entry,
+                      "Function to run; @main by default, else the only one.");
+  add_given_options(*command, options->given);
+  add_native_options(*command, options->native);
+  command->add_option("--runs", options->runs, "Measured runs; about a second's worth by default.")
+      ->check(CLI::Range(1, 10'000'000));
+  command
+      ->add_option(
+          "--format", options->format,
+          "text, or json (one line with median_ms, min_ms, spread_ms, load_ms, peak_bytes).")
+      ->check(CLI::IsMember({"text", "json"}));
+  add_profile_option(*command, options->profile);
+  context.actions[command] = [options] {
+    if (!options->entry.empty() && options->entry.front() == '@') options->entry.erase(0, 1);
+    bench(*options);
+  };
+}
+
+}  // namespace relay::tool

@@ -1,0 +1,50 @@
+// Programs as machine code: loaded from .rlx files or compiled here and now.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <relay/codegen/codegen.h>
+#include <relay/ir/module.h>
+#include <relay/vm/machine/machine.h>
+
+#include <tools/relay/bind.h>
+
+namespace relay::tool {
+
+struct NativeOptions {
+  std::string target = "host";
+  int threads = 0;  // 0: as many as the machine has cores
+  int level = 3;    // of optimisation
+  bool use_cache = true;
+};
+
+/// Adds `--threads`, `--target` and `--opt-level` to a command.
+void add_native_options(CLI::App& command, NativeOptions& options);
+
+/// A program that is ready to be called.
+struct Loaded {
+  std::shared_ptr<const vm::Executable> executable;
+  std::string entry;  // without sigil
+  std::vector<Value> arguments;
+};
+/// Compiles a specialised module, with the user's cache of kernels.
+std::shared_ptr<const vm::Executable> compile_module(const Module& specialised, Name entry,
+                                                     const NativeOptions& options);
+/// Parses, types and compiles program text for the given arguments.
+Loaded load_program(const std::string& path, const std::string& entry, const Given& given,
+                    const NativeOptions& options);
+
+/// While it lives, Ctrl-C sets a flag that ends the machine's run; a second one ends the process.
+class Interruption {
+ public:
+  Interruption();
+  ~Interruption();
+  Interruption(const Interruption&) = delete;
+  Interruption& operator=(const Interruption&) = delete;
+  const std::atomic<bool>* flag() const;
+};
+
+}  // namespace relay::tool

@@ -1,0 +1,75 @@
+#include <tools/relay/peak.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace relay::tool {
+
+namespace {
+
+constexpr int kAccumulators = 12;  // enough to hide the latency of a multiply-add
+constexpr int kLanes = 16;
+
+// Runs `rounds` of independent multiply-adds; as wide as this machine's vectors.
+#if defined(__x86_64__)
+__attribute__((target_clones("avx512f", "avx2,fma", "default")))
+#endif
+float multiply_add(long rounds) {
+  float sum[kAccumulators][kLanes];
+  for (auto& row : sum) std::fill(row, row + kLanes, 1.0f);
+  for (long r = 0; r < rounds; ++r) {
+#pragma GCC unroll 12
+    for (int a = 0; a < kAccumulators; ++a) {
+#pragma GCC ivdep
+      for (int i = 0; i < kLanes; ++i) sum[a][i] = sum[a][i] * 0.999999f + 0.000001f;
+    }
+  }
+  float total = 0;
+  for (auto& row : sum) {
+    for (float x : row) total += x;
+  }
+  return total;
+}
+
+double seconds_of(int threads, const std::function<void(int)>& work) {
+  auto begin = std::chrono::steady_clock::now();
+  std::vector<std::thread> workers;
+  for (int t = 1; t < threads; ++t) workers.emplace_back(work, t);
+  work(0);
+  for (std::thread& worker : workers) worker.join();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+}  // namespace
+
+Peak measure_peak(int threads) {
+  Peak peak;
+  constexpr long kRounds = 2'000'000;
+  std::vector<float> sinks(static_cast<size_t>(threads));
+  for (int run = 0; run < 3; ++run) {
+    double time =
+        seconds_of(threads, [&](int t) { sinks[static_cast<size_t>(t)] = multiply_add(kRounds); });
+    double operations = 2.0 * kRounds * kAccumulators * kLanes * threads;
+    peak.gflops = std::max(peak.gflops, operations / time * 1e-9);
+  }
+  constexpr size_t kFloats = size_t{16} << 20;
+  auto from = std::make_unique_for_overwrite<float[]>(kFloats);
+  auto to = std::make_unique_for_overwrite<float[]>(kFloats);
+  std::fill_n(from.get(), kFloats, 1.0f);
+  for (int run = 0; run < 5; ++run) {
+    size_t share = kFloats / static_cast<size_t>(threads);
+    double time = seconds_of(threads, [&](int t) {
+      size_t first = static_cast<size_t>(t) * share;
+      std::copy_n(from.get() + first, share, to.get() + first);
+    });
+    peak.gigabytes = std::max(peak.gigabytes, 2.0 * kFloats * sizeof(float) / time * 1e-9);
+  }
+  return peak;
+}
+
+}  // namespace relay::tool

@@ -1,0 +1,13 @@
+// What this machine can do at best, measured: what kernels are compared with.
+#pragma once
+
+namespace relay::tool {
+
+struct Peak {
+  double gflops = 0;     // float32 multiply-adds (two operations each) of all workers together
+  double gigabytes = 0;  // per second, read and written by one pass over arrays that fit no cache
+};
+/// Takes about a tenth of a second.
+Peak measure_peak(int threads);
+
+}  // namespace relay::tool

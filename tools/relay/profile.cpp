@@ -1,0 +1,113 @@
+#include <tools/relay/profile.h>
+
+#include <algorithm>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include <relay/runtime/file.h>
+#include <relay/support/error.h>
+
+namespace relay::tool {
+
+namespace {
+
+std::string shorten(const std::string& text, size_t most) {
+  std::string line;
+  for (char c : text) {
+    bool space = c == '\n' || c == ' ';
+    if (space && (line.empty() || line.back() == ' ')) continue;
+    line += space ? ' ' : c;
+  }
+  if (line.size() <= most) return line;
+  size_t end = most - 3;
+  while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xC0) == 0x80) --end;
+  return line.substr(0, end) + "...";
+}
+
+}  // namespace
+
+std::string profile_table(const vm::Executable& executable, const vm::Profile& profile,
+                          const Peak& peak) {
+  std::vector<size_t> order(profile.kernels.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return profile.kernels[a].nanoseconds > profile.kernels[b].nanoseconds;
+  });
+  double total = std::max<double>(1, static_cast<double>(profile.total_nanoseconds));
+  std::string text = fmt::format("{:32} {:12} {:>8} {:>10} {:>6} {:>9} {:>8} {:>6}  {}\n", "kernel",
+                                 "by", "calls", "ms", "share", "GFLOP/s", "GB/s", "peak", "source");
+  double in_kernels = 0;
+  for (size_t k : order) {
+    const vm::Profile::Kernel& measured = profile.kernels[k];
+    if (measured.calls == 0) continue;
+    const vm::Kernel& kernel = executable.kernels[k];
+    double ns = std::max<double>(1, static_cast<double>(measured.nanoseconds));
+    double gflops = static_cast<double>(measured.flops) / ns;
+    double gigabytes = static_cast<double>(measured.bytes) / ns;
+    double reached = std::max(gflops / peak.gflops, gigabytes / peak.gigabytes);
+    in_kernels += static_cast<double>(measured.nanoseconds);
+    text += fmt::format("{:32} {:12} {:>8} {:>10.3f} {:>5.1f}% {:>9.1f} {:>8.1f} {:>5.0f}%  {}\n",
+                        shorten(kernel.name, 32), shorten(kernel.implementation, 12),
+                        measured.calls, ns * 1e-6, 100 * ns / total, gflops, gigabytes,
+                        100 * reached, shorten(kernel.source, 100));
+  }
+  double rest = std::max(0.0, total - in_kernels);
+  text += fmt::format("{:32} {:12} {:>8} {:>10.3f} {:>5.1f}%\n", "outside of kernels", "machine",
+                      "", rest * 1e-6, 100 * rest / total);
+  text += fmt::format("total {:.3f} ms; peak of this machine: {:.0f} GFLOP/s, {:.1f} GB/s\n",
+                      total * 1e-6, peak.gflops, peak.gigabytes);
+  return text;
+}
+
+std::string profile_trace(const vm::Executable& executable, const vm::Profile& profile) {
+  nlohmann::json events = nlohmann::json::array();
+  uint64_t begin = profile.events.empty() ? 0 : profile.events.front().begin_ns;
+  for (const vm::Profile::Event& event : profile.events) {
+    const vm::Kernel& kernel = executable.kernels[event.kernel];
+    events.push_back({{"name", kernel.name},
+                      {"cat", kernel.implementation},
+                      {"ph", "X"},
+                      {"pid", 1},
+                      {"tid", 1},
+                      {"ts", static_cast<double>(event.begin_ns - begin) * 1e-3},
+                      {"dur", static_cast<double>(event.duration_ns) * 1e-3},
+                      {"args", {{"source", kernel.source}}}});
+  }
+  nlohmann::json trace = {{"traceEvents", std::move(events)}, {"displayTimeUnit", "ms"}};
+  return trace.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+void add_profile_option(CLI::App& command, ProfileOption& option) {
+  command
+      .add_option_function<std::string>(
+          "--profile",
+          [&option](const std::string& value) {
+            option.enabled = true;
+            option.trace_file = value;
+          },
+          "Print what each kernel took on standard error; with --profile=FILE.json write the "
+          "kernel "
+          "calls in Chrome's trace format instead.")
+      ->expected(0, 1)
+      ->type_name("[=FILE.json]")
+      ->default_str("");
+}
+
+void report_profile(const ProfileOption& option, const vm::Executable& executable,
+                    const vm::Profile& profile, int threads) {
+  if (!option.trace_file.empty()) {
+    std::string text = profile_trace(executable, profile);
+    OutputFile file(option.trace_file);
+    file.write(text.data(), text.size());
+    file.commit();
+    return;
+  }
+  if (threads == 0) threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  fmt::print(stderr, "{}", profile_table(executable, profile, measure_peak(threads)));
+}
+
+}  // namespace relay::tool
