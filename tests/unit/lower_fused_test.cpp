@@ -8,7 +8,9 @@
 #include <relay/support/error.h>
 #include <relay/tensor_expr/evaluate.h>
 
+#include <tests/unit/kernel_testing.h>
 #include <tests/unit/lower_cases.h>
+#include <tests/unit/native_runner.h>
 #include <tests/unit/nest_interpreter.h>
 
 namespace relay::lower {
@@ -95,18 +97,7 @@ const Program kPrograms[] = {
     {"nothing folded", "sum(%a, axis=[1])", {{3, 0}}, 0},
 };
 
-void check(const Group& group, const std::vector<NDArray>& inputs,
-           const std::function<int64_t(const TypeVar*)>& symbols) {
-  SCOPED_TRACE(group.computation.str());
-  std::vector<NDArray> wanted = te::evaluate(group.computation, inputs, symbols);
-  Lowered lowered = lower(group.computation, "k", {});
-  std::string text;
-  for (const auto& kernel : lowered.kernels) {
-    text += kernel->implementation + "\n" + kernel->str();
-  }
-  if (std::getenv("RELAY_SHOW_LOOPS") != nullptr) std::printf("%s\n", text.c_str());
-  SCOPED_TRACE(text);
-  std::vector<NDArray> found = relay::testing::interpret(lowered, inputs, symbols);
+void expect_near(const std::vector<NDArray>& found, const std::vector<NDArray>& wanted) {
   ASSERT_EQ(found.size(), wanted.size());
   for (size_t k = 0; k < found.size(); ++k) {
     ASSERT_EQ(relay::testing::array_type(found[k])->str(),
@@ -120,6 +111,31 @@ void check(const Group& group, const std::vector<NDArray>& inputs,
   }
 }
 
+void check(const Group& group, const std::vector<NDArray>& inputs,
+           const std::function<int64_t(const TypeVar*)>& symbols) {
+  SCOPED_TRACE(group.computation.str());
+  std::vector<NDArray> wanted = te::evaluate(group.computation, inputs, symbols);
+  Lowered lowered = lower(group.computation, "k", {});
+  std::string text;
+  for (const auto& kernel : lowered.kernels) {
+    text += kernel->implementation + "\n" + kernel->str();
+  }
+  if (std::getenv("RELAY_SHOW_LOOPS") != nullptr) std::printf("%s\n", text.c_str());
+  SCOPED_TRACE(text);
+  {
+    SCOPED_TRACE("interpreted");
+    expect_near(relay::testing::interpret(lowered, inputs, symbols), wanted);
+  }
+  for (const codegen::Target& target : relay::testing::targets_here()) {
+    SCOPED_TRACE("on " + std::string(target.name()));
+    relay::testing::NativeGroup group_here(lowered, target);
+    expect_near(group_here.run(inputs, symbols), wanted);
+    // However many workers there are, the bits are the same.
+    std::vector<NDArray> one = group_here.run(inputs, symbols),
+                         two = group_here.run(inputs, symbols, 3);
+    for (size_t k = 0; k < one.size(); ++k) EXPECT_TRUE(bit_equal(one[k], two[k]));
+  }
+}
 class LowerFused : public ::testing::TestWithParam<Program> {};
 
 std::string header(const Program& program) {
