@@ -14,3 +14,7 @@ foreach(source IN LISTS sources)
   endif()
   add_dependencies(benchmarks bench_${name})
 endforeach()
+# Runs groups as the tests do.
+target_sources(bench_kernels_loops PRIVATE
+  ${CMAKE_SOURCE_DIR}/tests/unit/lower_cases.cpp ${CMAKE_SOURCE_DIR}/tests/unit/native_runner.cpp
+  ${CMAKE_BINARY_DIR}/test_paths.cpp)
