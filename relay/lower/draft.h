@@ -83,6 +83,8 @@ class Flattener {
   bool has_fold(const te::ScalarRef& node);
   /// Chooses the loops of a fold outside of vector loops; none set: all serial.
   std::function<FoldLoops(const te::ScalarNode& fold)> choose;
+  /// Fold axes that run from a begin to an end of their own.
+  std::unordered_map<uint32_t, std::pair<te::ScalarRef, te::ScalarRef>> clips;
 
  private:
   void fold_loops(const te::ScalarRef& fold, const std::vector<te::Axis>& axes, size_t at,

@@ -232,6 +232,14 @@ void Flattener::fold_loops(const ScalarRef& fold, const std::vector<Axis>& axes,
                            Block& block) {
   if (at == axes.size()) return fold_body(fold, vars, block);
   const Axis& axis = axes[at];
+  if (auto clip = clips.find(axis.id); clip != clips.end()) {
+    For one = loop(LoopKind::kSerial, axis);
+    one.begin = clip->second.first;
+    one.end = clip->second.second;
+    fold_loops(fold, axes, at + 1, vars, loops, one.body);
+    block.push_back({std::move(one)});
+    return;
+  }
   bool vector = loops.vector_axis == static_cast<int>(at);
   int64_t rest = 1;  // points of the axes from here on; 0 if unknown
   for (size_t i = at; i < axes.size(); ++i) {

@@ -161,6 +161,14 @@ DraftKernel lower_rows(const Job& job, RowGroup given) {
   std::optional<Space::InnerLanes> inner = space.inner_lanes(lanes);
   bool inside = inner && (along < 0 || inner->cost < best);
   if (inside) along = -1;
+  if (along >= 0 && !space.has_folds()) {
+    if (auto tiled = lower_transpose(job, space, flops)) return std::move(*tiled);
+  }
+  if (along >= 0 && space.has_folds()) {
+    if (auto window = lower_window(job, space, static_cast<size_t>(along), flops)) {
+      return std::move(*window);
+    }
+  }
 
   Draft draft(c);
   draft.reserve_vars(num_registers);

@@ -25,6 +25,10 @@ struct Job {
 /// Any group of Maps: loops over the rows, lanes along the axis of the rows that suits the
 /// accesses, or along the folds and the points within a row.
 DraftKernel lower_rows(const Job& job, RowGroup group);
+/// A single Map without folds whose loads and store want lanes along different axes.
+std::optional<DraftKernel> lower_transpose(const Job& job, Space& space, Dim flops);
+/// A single Map with folds over padded windows, lanes along row axis `along`.
+std::optional<DraftKernel> lower_window(const Job& job, Space& space, size_t along, Dim flops);
 /// A Map that is a sum of products.
 std::optional<DraftKernel> lower_contraction(const Job& job);
 DraftKernel lower_scan(const Job& job);
