@@ -72,6 +72,16 @@ if(runtime_objects)
   set_target_properties(relay_runtime_archive PROPERTIES OUTPUT_NAME relay_runtime LINKER_LANGUAGE CXX)
   target_link_libraries(relay_runtime_archive PUBLIC relay_common)
 endif()
+# librelay_runtime.so: the same for programs that are not ours, with the C interface alone visible.
+if(runtime_objects)
+  add_library(relay_runtime_shared SHARED ${runtime_objects})
+  set_target_properties(relay_runtime_shared PROPERTIES OUTPUT_NAME relay_runtime LINKER_LANGUAGE CXX
+    LINK_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/relay_runtime.map)
+  target_link_libraries(relay_runtime_shared PRIVATE relay_common)
+  target_link_options(relay_runtime_shared PRIVATE
+    LINKER:--as-needed LINKER:--gc-sections LINKER:--exclude-libs,ALL
+    LINKER:--version-script=${CMAKE_SOURCE_DIR}/cmake/relay_runtime.map)
+endif()
 if(compiler_objects)
   add_library(relay_archive STATIC ${compiler_objects})
   set_target_properties(relay_archive PROPERTIES OUTPUT_NAME relay LINKER_LANGUAGE CXX)

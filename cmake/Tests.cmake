@@ -31,6 +31,21 @@ if(NOT RELAY_SANITIZE)
   add_test(NAME machine_allocation COMMAND relay_allocation_test)
 endif()
 
+# The C interface: a program in C against the shared library, on files that a small program writes.
+enable_language(C)
+add_executable(relay_write_program ${CMAKE_SOURCE_DIR}/tests/machine/write_program.cpp)
+target_link_libraries(relay_write_program PRIVATE relay_runtime_archive relay_warnings)
+add_executable(relay_c_api_test ${CMAKE_SOURCE_DIR}/tests/machine/c_api_test.c)
+add_executable(relay_c_api_example ${CMAKE_SOURCE_DIR}/examples/c_api/run_model.c)
+foreach(target relay_c_api_test relay_c_api_example)
+  set_target_properties(${target} PROPERTIES LINKER_LANGUAGE C)
+  target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/relay/vm/machine)
+  target_link_libraries(${target} PRIVATE relay_runtime_shared)
+endforeach()
+add_test(NAME machine_c_api
+  COMMAND ${CMAKE_SOURCE_DIR}/tests/machine/c_api.sh $<TARGET_FILE:relay_write_program> $<TARGET_FILE:relay_c_api_test>
+          $<TARGET_FILE:relay_c_api_example> $<TARGET_FILE:relay_runtime_shared>)
+
 # Recorded cases (tests/conformance, tests/op/data) through the whole front end and the reference evaluator.
 file(GLOB conformance_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/conformance/*.cpp)
 relay_add_executable(relay_conformance ${conformance_sources})

@@ -1,0 +1,21 @@
+#!/bin/sh
+# usage: c_api.sh WRITE_PROGRAM C_API_TEST EXAMPLE LIBRARY
+set -e
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+"$1" "$folder/program.rlx"
+"$2" "$folder/program.rlx"
+"$3" "$folder/program.rlx" main > "$folder/out"
+cat "$folder/out"
+grep -q '^main(%x: Tensor\[(?, 2), float32\], %scale: float32) -> Tensor\[(?, 2), float32\]$' "$folder/out"
+grep -q 'float32 (1, 2): 0 0' "$folder/out"
+# Only the C interface is visible, and the library is small.
+if command -v nm > /dev/null; then
+  other=$(nm -D --defined-only "$4" | awk '$2 != "A" && $3 !~ /^relay_/ { print $3 }')
+  [ -z "$other" ] || { echo "visible besides the C interface: $other"; exit 1; }
+fi
+strip -o "$folder/stripped.so" "$4"
+size=$(stat -c %s "$folder/stripped.so")
+echo "librelay_runtime.so: $size bytes stripped"
+# Sanitizers make it larger.
+[ "$size" -le 3145728 ] || ldd "$4" | grep -q 'lib[aut]san' || exit 1

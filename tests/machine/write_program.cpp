@@ -1,0 +1,52 @@
+// Writes the executable that the test of the C interface loads.
+#include <cstdio>
+
+#include <relay/vm/machine/executable_file.h>
+#include <tests/unit/machine_testing.h>
+
+using namespace relay;               // NOLINT(google-build-using-namespace)
+using namespace relay::vm;           // NOLINT(google-build-using-namespace)
+using namespace relay::vm::testing;  // NOLINT(google-build-using-namespace)
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  Executable e;
+  e.constructors = {ConstructorInfo::intern("Pair", "Couple", 0, 2)};
+  TypeInfo matrix;
+  matrix.kind = TypeInfo::Kind::kTensor;
+  matrix.dtype = kFloat32;
+  matrix.dims = {{TypeInfo::Dim::Kind::kAny, 0, "?"}, {TypeInfo::Dim::Kind::kInt, 2, "2"}};
+  TypeInfo number;
+  number.kind = TypeInfo::Kind::kTensor;
+  number.dtype = kFloat32;
+
+  // main: gives the matrix back.
+  Assembler m("@main", 2, 2);
+  m.ret(0);
+  entry(e, "main", m.add_to(e));
+  e.entries[0].params.parts = {{matrix, "Tensor[(?, 2), float32]", "x", 0},
+                               {number, "float32", "scale", 0}};
+  e.entries[0].result = {matrix, "Tensor[(?, 2), float32]", "result", 0};
+
+  // divide: integers, may fail. The entry gives Pair(quotient, (fn that adds the quotient,)).
+  Assembler f("fn", 1, 3);
+  f.f.num_captures = 1;
+  f.op(Op::kCapture, 1, 0);
+  f.binary(Binary::kAdd, kInt32, 2, 0, 1);
+  f.ret(2);
+  uint32_t inner = f.add_to(e);
+  Assembler d("@divide", 2, 5);
+  d.binary(Binary::kDiv, kInt32, 2, 0, 1);
+  d.list(Op::kClosure, 3, inner, {2});
+  d.list(Op::kTuple, 3, 0, {Assembler::last(3)});
+  d.list(Op::kConstruct, 4, 0, {2, 3});
+  d.ret(4);
+  entry(e, "divide", d.add_to(e));
+
+  // spin: never ends.
+  Assembler s("@spin", 0, 0);
+  s.op(Op::kJump, kNone, 0);
+  entry(e, "spin", s.add_to(e));
+  save_executable(e, argv[1]);
+  std::printf("wrote %s\n", argv[1]);
+}
