@@ -2,7 +2,7 @@
 // batch 1, float32. Each line is the median of ratios measured in turns, in one run; above 1 the
 // generated kernel is faster. "own": oneDNN in the layouts that it prefers, which it would have to
 // reorder to and from (not counted); "plain": row-major operands as they are here.
-//   bench_kernels_contraction [--threads N] [--only TEXT] [--target NAME] [--turns N]
+//   bench_kernels_contraction [--threads N] [--only TEXT] [--target NAME] [--turns N] [--asm 1]
 #include <unistd.h>
 
 #include <algorithm>
@@ -243,11 +243,13 @@ size_t bytes_of(const te::TensorInfo& info) {
 
 int main(int argc, char** argv) {
   int threads = 1, turns = 9;
+  bool assembly = false;
   std::string only, target_name = "host";
   for (int i = 1; i + 1 < argc; i += 2) {
     std::string name = argv[i];
     if (name == "--threads") threads = std::atoi(argv[i + 1]);
     if (name == "--turns") turns = std::atoi(argv[i + 1]);
+    if (name == "--asm") assembly = argv[i + 1][0] == '1';
     if (name == "--only") only = argv[i + 1];
     if (name == "--target") target_name = argv[i + 1];
   }
@@ -274,10 +276,14 @@ int main(int argc, char** argv) {
     auto kernel = std::make_shared<lower::Kernel>();
     kernel->name = "bench";
     kernel->body = *contraction;
+    if (assembly) {
+      std::puts(codegen::emit_text(*kernel, target, codegen::Text::kAssembly).c_str());
+      continue;
+    }
     std::shared_ptr<const lower::Kernel> kernels[] = {kernel};
-    double start = now(false);
+    std::clock_t start = std::clock();
     codegen::CompiledKernel compiled = codegen::compile(kernels, target, {1, {}})[0];
-    double compile_ms = (now(false) - start) * 1e3;
+    double compile_ms = 1e3 * static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
     const KernelBlob* blobs[] = {compiled.blob.get()};
     auto code = CodeMemory::map(blobs);
     KernelFn fn = code->kernel(0);

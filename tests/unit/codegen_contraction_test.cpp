@@ -344,8 +344,7 @@ std::vector<std::vector<std::string>> inner_products(const std::string& assembly
     std::vector<std::string> body(lines.begin() + static_cast<std::ptrdiff_t>(label->second),
                                   lines.begin() + static_cast<std::ptrdiff_t>(i));
     auto multiplies = std::count_if(body.begin(), body.end(), [](const std::string& text) {
-      return text.find("vfmadd") != std::string::npos || text.find("mulp") != std::string::npos ||
-             text.find("pmull") != std::string::npos;
+      return text.find("vfmadd") != std::string::npos || text.find("\tmulps") != std::string::npos;
     });
     if (multiplies >= 4) loops.push_back(std::move(body));
   }
@@ -389,6 +388,12 @@ TEST(ContractionKernel, NoStackInInnerLoops) {
     check_inner_loops(computation_of("nn.conv2d", Attrs::make(attrs),
                                      {tensor({1, 64, size, size}), tensor({64, 64, 3, 3})}));
   }
+  attrs.strides = {2};
+  attrs.padding = {3};
+  check_inner_loops(computation_of("nn.conv2d", Attrs::make(attrs),
+                                   {tensor({1, 3, 224, 224}), tensor({64, 3, 7, 7})}));
+  check_inner_loops(with_epilogue(512, 49, 256, true, false));
+  check_inner_loops(with_epilogue(128, 768, 256, false, true));
 }
 
 }  // namespace

@@ -59,6 +59,7 @@ std::vector<llvm::Value*> ContractionEmitter::dot_lines(const Lines& rows, const
     const size_t across = std::min(width, columns.at.size() - column);
     for (size_t row = 0; row < rows.at.size(); row += height) {
       const size_t down = std::min(height, rows.at.size() - row);
+      clear_registers();
       std::vector<llvm::AllocaInst*> slots;
       for (size_t i = 0; i < down * across; ++i) {
         slots.push_back(f_.alloca_register(wide, "dot"));

@@ -115,6 +115,11 @@ class ContractionEmitter {
   void emit_row_tiles(Value* panel, int64_t vectors, Value* first_column);
   void emit_tile(int64_t rows, int64_t vectors, Value* first_row, Value* panel,
                  Value* first_column);
+  /// Vectors that live on behind the following loop leave their registers to its sums: the
+  /// allocator would rather spill a sum than a constant that it moved out of all loops.
+  void clear_registers();
+  /// Address of an element of the output that is contiguous along columns.
+  Value* out_line(Value* row, Value* column);
   Value* multiply_add(Value* a, Value* b, Value* sum);
   /// Applies the epilogue to sums[row][vector] and stores.
   void finish_rows(const std::vector<std::vector<Value*>>& sums, Value* first_row,

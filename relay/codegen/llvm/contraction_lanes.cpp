@@ -70,7 +70,8 @@ ContractionEmitter::LaneLoad ContractionEmitter::lane_load(Value* column, bool m
   }
   // Lanes of one line of the fastest axis lie evenly: one piece for each line that is touched.
   const int64_t extent = fastest->extent.as_int();
-  const int64_t pieces = (plan_.lanes - 2) / extent + 2;
+  // Vectors begin at multiples of the lanes.
+  const int64_t pieces = extent % plan_.lanes == 0 ? 1 : (plan_.lanes - 2) / extent + 2;
   if (pieces > kMostPieces) return result;
   result.step = step.as_int();
   Value* in_line = b_.CreateURem(column, n(extent));

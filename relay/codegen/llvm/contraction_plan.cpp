@@ -224,9 +224,10 @@ class Planner {
       along_columns = plan_.columns.stride_of(rhs.load->offset);
     }
     bool contiguous = along_columns && along_columns->is_int(1);
-    // Read twice or less, it is not worth a copy.
+    // Read by few tiles of rows, it is not worth a copy.
     Dim rows = plan_.rows.extent;
-    bool few = rows.is_int() && rows.as_int() <= 2 * tile_rows(contraction_, target_, 3);
+    constexpr int64_t kFewReads = 96;
+    bool few = rows.is_int() && rows.as_int() <= kFewReads;
     bool masks = target_.isa != Target::Isa::kBaseline ||
                  floor_mod(plan_.columns.extent, plan_.lanes).is_int(0);
     plan_.rhs_direct = rhs.plain && contiguous && along_k && few && masks;
@@ -278,7 +279,9 @@ class Planner {
       double loads = (average + static_cast<double>(width)) / 2;
       sum += pack + static_cast<double>(tiles.pieces.as_int()) * std::max({fma, loads, 4.0});
     }
-    return sum;
+    // Every further kind of tile is written out, too.
+    int64_t kinds = (panels.more == panels.pieces ? 1 : 2) * (tiles.more == tiles.pieces ? 1 : 2);
+    return sum * (1 + 0.01 * static_cast<double>(kinds));
   }
 
   void choose_sizes() {
@@ -301,8 +304,8 @@ class Planner {
     } else {
       plan_.panels = cut_unknown(vectors, std::min<int64_t>(widest, 3));
     }
-    int64_t limit =
-        plan_.dots ? std::max<int64_t>(1, rows.as_int()) : tile_rows(contraction_, target_, plan_.panels.size);
+    int64_t limit = plan_.dots ? std::max<int64_t>(1, rows.as_int())
+                               : tile_rows(contraction_, target_, plan_.panels.size);
     plan_.row_tiles = rows.is_int() ? cut_known(rows.as_int(), limit) : cut_unknown(rows, limit);
     plan_.tiles_in_block = std::max<int64_t>(1, 64 / plan_.row_tiles.size);
     choose_passes();
@@ -325,9 +328,8 @@ class Planner {
     Dim columns = plan_.columns.extent;
     Dim rows = plan_.rows.extent;
     bool possible = plan_.lhs_direct && plan_.lhs_step->is_int(1) && !plan_.dots &&
-                    !plan_.rhs_direct && columns.is_int() && rows.is_int() &&
-                    columns.as_int() > plan_.lanes && plan_.folded.extent.is_int() &&
-                    plan_.folded.extent.as_int() >= 2 * plan_.lanes;
+                    columns.is_int() && rows.is_int() && columns.as_int() > plan_.lanes &&
+                    plan_.folded.extent.is_int() && plan_.folded.extent.as_int() >= 2 * plan_.lanes;
     if (!possible) return;
     int64_t tail = columns.as_int() % plan_.lanes;
     auto m = static_cast<double>(rows.as_int());

@@ -1,6 +1,8 @@
 // Contractions: register tiles and their epilogue.
 #include <algorithm>
 
+#include <llvm/IR/InlineAsm.h>
+
 #include <relay/codegen/llvm/contraction_emitter.h>
 
 namespace relay::codegen {
@@ -8,7 +10,7 @@ namespace relay::codegen {
 namespace {
 
 /// Steps of k written out in a row.
-constexpr int64_t kUnroll = 4;
+constexpr int64_t kUnroll = 1;
 
 }  // namespace
 
@@ -109,6 +111,20 @@ void ContractionEmitter::emit_tile(int64_t rows, int64_t vectors, Value* first_r
     rhs_at = element(f_.buffer(rhs.buffer), type, offset);
   }
 
+  // The output's lines come while the sums are formed.
+  if (plan_.out_offset && plan_.one_pass) {
+    const DType out_type = f_.buffers[static_cast<size_t>(c_.out)].dtype;
+    for (int64_t i = 0; i < rows; ++i) {
+      Value* line = out_line(add(first_row, n(i)), first_column);
+      for (int64_t v = 0; v < vectors; ++v) {
+        b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
+                           {element(line, out_type, n(v * plan_.lanes)), b_.getInt32(1),
+                            b_.getInt32(3), b_.getInt32(1)});
+      }
+    }
+  }
+
+  clear_registers();
   std::vector<llvm::AllocaInst*> slots;
   Value* kept = nullptr;  // sums of the passes before
   if (!plan_.one_pass) {
@@ -198,6 +214,25 @@ void ContractionEmitter::emit_tile(int64_t rows, int64_t vectors, Value* first_r
   f_.emit_if(task_.last_pass, [&] { finish_tile(sums, first_row, first_column, masks); });
 }
 
+void ContractionEmitter::clear_registers() {
+  if (f_.target.isa == Target::Isa::kBaseline) return;
+  const bool wide = f_.target.isa == Target::Isa::kAvx512;
+  std::string clobbers;
+  for (int i = 0; i < (wide ? 32 : 16); ++i) {
+    if (i > 0) clobbers += ",";
+    clobbers += (wide ? "~{zmm" : "~{ymm") + std::to_string(i) + "}";
+  }
+  auto* type = llvm::FunctionType::get(b_.getVoidTy(), false);
+  b_.CreateCall(type, llvm::InlineAsm::get(type, "", clobbers, /*hasSideEffects=*/true));
+}
+
+llvm::Value* ContractionEmitter::out_line(Value* row, Value* column) {
+  const lower::Affine& sum = *plan_.out_offset;
+  Value* offset = add(batch_part(sum), part_of(sum, plan_.rows, row));
+  offset = add(offset, part_of(sum, plan_.columns, column));
+  return element(f_.buffer(c_.out), f_.buffers[static_cast<size_t>(c_.out)].dtype, offset);
+}
+
 void ContractionEmitter::finish_tile(const std::vector<std::vector<Value*>>& sums, Value* first_row,
                                      Value* first_column, const std::vector<Value*>& masks) {
   if (!plan_.heavy_epilogue || sums.size() == 1) {
@@ -277,10 +312,7 @@ void ContractionEmitter::finish_rows(const std::vector<std::vector<Value*>>& sum
     Value* out_at = nullptr;
     DType out_type = f_.buffers[static_cast<size_t>(c_.out)].dtype;
     if (plan_.out_offset) {
-      Value* offset =
-          add(batch_part(*plan_.out_offset), part_of(*plan_.out_offset, plan_.rows, row));
-      offset = add(offset, part_of(*plan_.out_offset, plan_.columns, first_column));
-      out_at = element(f_.buffer(c_.out), out_type, offset);
+      out_at = out_line(row, first_column);
     }
     for (size_t v = 0; v < vectors; ++v) {
       ScalarEmitter::Scope scope(scalars_, ScalarEmitter::RegionKind::kConditional, binds);
