@@ -96,6 +96,7 @@ class Load {
     llvm::Value* some = b.CreateICmpSGT(extent(d), frame_.int64(0));
     fail_unless(some, frame_.int64(0), extent(d));
     require(some);
+    maybe_nowhere_ = true;
   }
 
   void fail_unless(llvm::Value* condition, llvm::Value* index, llvm::Value* size) {
@@ -137,10 +138,20 @@ class Load {
       case Bounds::kFail: {
         llvm::Value* inside = b.CreateICmpULT(index, size);
         fail_unless(inside, index, size);
+        maybe_nowhere_ = true;
         return require(inside);
       }
-      default:
-        return require(b.CreateICmpULT(index, size));
+      default: {
+        require(b.CreateICmpULT(index, size));
+        // Read anyway, from the nearest place: the value is dropped, and vectors need no mask.
+        std::optional<int64_t> known = constant_of(size);
+        if (known && *known > 0) {
+          index = clamp(index, size);
+        } else {
+          maybe_nowhere_ = true;
+        }
+        return;
+      }
     }
   }
 
@@ -196,6 +207,7 @@ class Load {
   std::vector<LaneValue> indices_;
   llvm::Value* fill_ = nullptr;
   llvm::Value* uniform_valid_ = nullptr;
+  bool maybe_nowhere_ = false;  // where `uniform_valid_` does not hold, the offset is outside
   llvm::Value* lane_valid_ = nullptr;
 };
 
@@ -224,7 +236,14 @@ LaneValue offset_of(ScalarEmitter& emitter, int32_t buffer, std::span<const Lane
 
 LaneValue Load::load() {
   MemoryAccess access(emitter_, buffer_);
-  return access.load(offset_of(emitter_, buffer_, indices_), uniform_valid_, lane_valid_, fill_);
+  LaneValue offset = offset_of(emitter_, buffer_, indices_);
+  if (uniform_valid_ == nullptr || maybe_nowhere_) {
+    return access.load(offset, uniform_valid_, lane_valid_, fill_);
+  }
+  LaneValue value = access.load(offset, nullptr, lane_valid_, fill_);
+  llvm::Value* otherwise = value.is_vector() ? b.CreateVectorSplat(emitter_.lanes(), fill_) : fill_;
+  value.base = b.CreateSelect(uniform_valid_, value.base, otherwise);
+  return value;
 }
 
 }  // namespace
