@@ -117,10 +117,20 @@ llvm::Value* ScalarEmitter::binary_op(BinaryOp op, DType dtype, llvm::Value* x, 
       case BinaryOp::kDiv:
         value = b.CreateFDiv(x, y);
         break;
+      case BinaryOp::kMin:
+      case BinaryOp::kMax: {
+        // Not-a-number if either is; which of two zeros does not matter: three
+        // instructions, of which accumulating waits for one (the check is on the new value).
+        llvm::Value* result = b.CreateBinaryIntrinsic(
+            op == BinaryOp::kMin ? llvm::Intrinsic::minimum : llvm::Intrinsic::maximum, y, x);
+        if (auto* call = llvm::dyn_cast<llvm::Instruction>(result)) {
+          call->setHasNoSignedZeros(true);
+        }
+        return result;
+      }
       default:
         value = emit_binary_math(b, op, x, y, frame_.target, frame_.functions());
     }
-    if (op == BinaryOp::kMin || op == BinaryOp::kMax) return value;
     if (is_narrow(dtype)) return round_narrow(value, dtype);
     if (auto* made = llvm::dyn_cast<llvm::Instruction>(value);
         made != nullptr && op <= BinaryOp::kMul) {
