@@ -2,12 +2,14 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include <relay/codegen/codegen.h>
-#include <relay/lower/loops.h>
+#include <relay/lower/lower.h>
 #include <relay/runtime/ndarray.h>
 #include <relay/tensor_expr/computation.h>
 
@@ -34,6 +36,24 @@ class RunnableKernel {
  private:
   std::shared_ptr<const lower::Kernel> kernel_;
   codegen::CompiledKernel compiled_;
+  std::shared_ptr<const CodeMemory> memory_;
+};
+
+/// Lowered groups, their kernels compiled together.
+class RunnableGroups {
+ public:
+  RunnableGroups(std::vector<lower::Lowered> groups, const codegen::Target& target);
+  /// Runs one: its launches in order, the workers of each one after the other. Throws RuntimeError
+  /// where a kernel fails. `symbols` gives values to named dimensions.
+  std::vector<NDArray> run(size_t group, std::span<const NDArray> inputs, int workers,
+                           const std::function<int64_t(const TypeVar*)>& symbols = {}) const;
+  const std::vector<lower::Lowered>& groups() const { return groups_; }
+
+ private:
+  std::vector<lower::Lowered> groups_;
+  std::vector<size_t> first_;  // of a group's kernels
+  std::vector<std::shared_ptr<const lower::Kernel>> kernels_;
+  std::vector<codegen::CompiledKernel> compiled_;
   std::shared_ptr<const CodeMemory> memory_;
 };
 

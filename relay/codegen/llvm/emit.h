@@ -137,8 +137,7 @@ class KernelFrame {
 
 /// Writes a contraction into the frame's function (contraction*.cpp): register tiles over packed
 /// panels.
-__attribute__((weak)) void emit_contraction(const lower::Contraction& contraction,
-                                            KernelFrame& frame);
+void emit_contraction(const lower::Contraction& contraction, KernelFrame& frame);
 /// Writes a nest (nest*.cpp).
 void emit_nest(const lower::Nest& nest, KernelFrame& frame);
 

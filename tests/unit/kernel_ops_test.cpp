@@ -1,0 +1,143 @@
+// Every operator's recorded cases as native code, against direct evaluation: compose, lower,
+// compile, run with one worker and with two, on every instruction set, with fixed extents and with
+// extents known at run time.
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include <relay/lower/lower.h>
+#include <relay/support/error.h>
+#include <relay/tensor_expr/evaluate.h>
+
+#include <tests/unit/kernel_testing.h>
+#include <tests/unit/lower_cases.h>
+
+namespace relay::testing {
+namespace {
+
+using Symbols = std::vector<std::pair<int64_t, TypeVarRef>>;
+
+struct Case {
+  std::string name;
+  std::vector<NDArray> inputs, wanted;
+  Symbols symbols;
+};
+
+int64_t value_of(const Symbols& symbols, const TypeVar* symbol) {
+  for (const auto& [extent, var] : symbols) {
+    if (var.get() == symbol) return extent;
+  }
+  return -1;
+}
+
+/// The types of the inputs with extents above 1 as symbols, equal ones the same.
+std::vector<TypeRef> symbolic_types(const std::vector<NDArray>& inputs, Symbols& symbols) {
+  std::vector<TypeRef> types;
+  for (const NDArray& input : inputs) {
+    std::vector<Dim> dims;
+    for (int64_t extent : input.shape()) {
+      if (extent < 2) {
+        dims.emplace_back(extent);
+        continue;
+      }
+      auto known = std::find_if(symbols.begin(), symbols.end(),
+                                [&](const auto& s) { return s.first == extent; });
+      if (known == symbols.end()) {
+        symbols.emplace_back(extent, TypeVar::make("n" + std::to_string(extent), Kind::kShapeVar));
+        known = symbols.end() - 1;
+      }
+      dims.push_back(Dim::symbol(known->second.get()));
+    }
+    types.push_back(TensorType::make(dims, input.dtype()));
+  }
+  return types;
+}
+
+void expect_near(const NDArray& got, const NDArray& want, const std::string& what) {
+  ASSERT_EQ(array_type(got)->str(), array_type(want)->str()) << what;
+  DType dtype = want.dtype();
+  double tolerance = !dtype.is_float()    ? 0
+                     : dtype == kBFloat16 ? 2e-2
+                     : dtype == kFloat16  ? 4e-3
+                     : dtype == kFloat32  ? 2e-5
+                                          : 1e-12;
+  for (int64_t i = 0; i < want.size(); ++i) {
+    if (!dtype.is_float()) {
+      ASSERT_EQ(got.element_as_int64(i), want.element_as_int64(i)) << " at " << i << ": " << what;
+      continue;
+    }
+    double a = got.element_as_double(i), b = want.element_as_double(i);
+    bool near = std::isnan(b)   ? std::isnan(a)
+                : std::isinf(b) ? a == b
+                                : std::abs(a - b) <= tolerance * std::max(1.0, std::abs(b));
+    ASSERT_TRUE(near) << a << " instead of " << b << " at " << i << ": " << what;
+  }
+}
+
+/// All cases of a file that can be composed, lowered.
+void prepare(const std::string& file, bool symbolic, std::vector<Case>& cases,
+             std::vector<lower::Lowered>& lowered) {
+  for (LowerCase& one : lower_cases(file)) {
+    Case c{one.name, one.inputs, {}, {}};
+    std::vector<TypeRef> types = symbolic ? symbolic_types(one.inputs, c.symbols) : one.types;
+    if (symbolic && c.symbols.empty()) continue;
+    auto value = [&](const TypeVar* symbol) { return value_of(c.symbols, symbol); };
+    lower::Group group;
+    try {
+      group = lower::compose(*one.function, types);
+      c.wanted = te::evaluate(group.computation, one.inputs, value);
+    } catch (const Error&) {
+      continue;  // attributes that speak of extents, or contradict them
+    }
+    try {
+      lowered.push_back(lower::lower(group.computation, "test", {}));
+      cases.push_back(std::move(c));
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << one.name << ": " << error.what();
+    }
+  }
+}
+
+class KernelOps : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(KernelOps, AsDirectEvaluation) {
+  for (bool symbolic : {false, true}) {
+    std::vector<Case> cases;
+    std::vector<lower::Lowered> lowered;
+    prepare(GetParam(), symbolic, cases, lowered);
+    for (const codegen::Target& target : targets_here()) {
+      RunnableGroups groups(lowered, target);
+      for (size_t k = 0; k < cases.size(); ++k) {
+        const Case& c = cases[k];
+        std::string what =
+            c.name + " on " + std::string(target.name()) + (symbolic ? " with symbols" : "");
+        for (const auto& kernel : lowered[k].kernels) what += "\n" + kernel->str();
+        auto value = [&](const TypeVar* symbol) { return value_of(c.symbols, symbol); };
+        try {
+          std::vector<NDArray> one = groups.run(k, c.inputs, 1, value);
+          std::vector<NDArray> two = groups.run(k, c.inputs, 2, value);
+          ASSERT_EQ(one.size(), c.wanted.size()) << what;
+          for (size_t i = 0; i < one.size(); ++i) {
+            expect_near(one[i], c.wanted[i], what);
+            expect_close(two[i], one[i], 0, "two workers: " + what);
+          }
+        } catch (const Error& error) {
+          ADD_FAILURE() << error.what() << ": " << what;
+        }
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, KernelOps, ::testing::ValuesIn(lower_case_files()),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           for (char& c : name) {
+                             if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+                           }
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace relay::testing
