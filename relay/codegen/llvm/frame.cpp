@@ -165,18 +165,23 @@ llvm::Value* KernelFrame::emit_dim_op(DimOp op, llvm::Value* lhs, llvm::Value* r
     case DimOp::kFloorDiv:
     case DimOp::kFloorMod:
     case DimOp::kCeilDiv: {
-      // Divisors are positive; what is not must only not trap.
-      llvm::Value* safe = b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, rhs, int64(1));
-      llvm::Value* quotient = b.CreateSDiv(lhs, safe);
-      llvm::Value* rest = b.CreateSub(lhs, b.CreateMul(quotient, safe));
+      // A divisor that is 0 must only not trap; neither must the least number over -1.
       llvm::Value* zero = int64(0);
-      if (op == DimOp::kFloorMod) {
-        return b.CreateSelect(b.CreateICmpSLT(rest, zero), b.CreateAdd(rest, safe), rest);
+      llvm::Value* negates = b.CreateICmpEQ(rhs, int64(-1));
+      llvm::Value* unfit = b.CreateOr(negates, b.CreateICmpEQ(rhs, zero));
+      llvm::Value* safe = b.CreateSelect(unfit, int64(1), rhs);
+      llvm::Value* dividend = b.CreateSelect(negates, b.CreateNeg(lhs), lhs);
+      llvm::Value* quotient = b.CreateSDiv(dividend, safe);
+      llvm::Value* rest = b.CreateSub(dividend, b.CreateMul(quotient, safe));
+      llvm::Value* inexact = b.CreateICmpNE(rest, zero);
+      llvm::Value* below = b.CreateICmpSLT(b.CreateXor(rest, safe), zero);
+      if (op == DimOp::kCeilDiv) {
+        llvm::Value* up = b.CreateAnd(inexact, b.CreateNot(below));
+        return b.CreateAdd(quotient, b.CreateZExt(up, i64()));
       }
-      if (op == DimOp::kFloorDiv) {
-        return b.CreateSub(quotient, b.CreateZExt(b.CreateICmpSLT(rest, zero), i64()));
-      }
-      return b.CreateAdd(quotient, b.CreateZExt(b.CreateICmpSGT(rest, zero), i64()));
+      llvm::Value* down = b.CreateAnd(inexact, below);
+      if (op == DimOp::kFloorDiv) return b.CreateSub(quotient, b.CreateZExt(down, i64()));
+      return b.CreateSelect(down, b.CreateAdd(rest, safe), rest);
     }
     default:
       RELAY_UNREACHABLE("operation of a dimension term");
