@@ -3,10 +3,9 @@
 
 #include <algorithm>
 #include <deque>
-#include <new>
 
 #include <relay/eval/plan.h>
-#include <relay/runtime/memory.h>
+#include <relay/eval/stack.h>
 #include <relay/support/error.h>
 
 namespace relay::eval {
@@ -70,7 +69,9 @@ bool fits(const MatchClause& clause, const Value& value, Value* slots) {
 class Machine {
  public:
   explicit Machine(std::shared_ptr<Program> program) : program_(std::move(program)) {}
-  ~Machine() { refund_memory(charged_); }
+  ~Machine() {
+    while (!frames_.empty()) pop();
+  }
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
 
@@ -90,14 +91,14 @@ class Machine {
  private:
   struct Frame {
     const Plan* plan;
-    size_t base;  // of its slots in stack_
+    SlotStack::Slots slots;
     uint32_t pc;
     uint32_t dst;                      // slot of the caller that receives the result
     Span call;                         // the call in the caller
     std::shared_ptr<Program> program;  // set when the function is of another program
   };
 
-  Value* slots() { return stack_.data() + frames_.back().base; }
+  Value* slots() { return frames_.back().slots.begin; }
 
   [[noreturn]] static void wrong_count(const Plan& plan, size_t found) {
     throw Error(plan.name + " takes " + std::to_string(plan.num_params) +
@@ -106,10 +107,15 @@ class Machine {
   }
 
   void push(const Plan* plan, const Value& closure, uint32_t dst, Span call) {
-    size_t base = frames_.empty() ? 0 : frames_.back().base + frames_.back().plan->num_slots;
-    reserve(base + plan->num_slots);
-    frames_.push_back({plan, base, 0, dst, call, nullptr});
+    SlotStack::Slots slots =
+        room(frames_.empty() ? nullptr : &frames_.back().slots, plan->num_slots);
+    frames_.push_back({plan, slots, 0, dst, call, nullptr});
     enter(closure);
+  }
+
+  void pop() {
+    SlotStack::pop(frames_.back().slots);
+    frames_.pop_back();
   }
 
   // Puts captured values and the closure itself into the slots of the top frame.
@@ -124,30 +130,18 @@ class Machine {
     if (plan.self != kNoSlot) to[plan.self] = closure;
   }
 
-  void reserve(size_t size) {
-    if (size <= stack_.size()) return;
-    size_t wanted = std::max(size, stack_.size() * 2);
-    size_t more = (wanted - stack_.size()) * (sizeof(Value) + sizeof(Frame) / 4);
-    bool enough = try_charge_memory(more);
-    if (enough) {
-      charged_ += more;
-      try {
-        stack_.resize(wanted);
-      } catch (const std::bad_alloc&) {
-        enough = false;
-      }
+  SlotStack::Slots room(const SlotStack::Slots* top, size_t count) {
+    SlotStack::Slots slots = stack_.push(top, count, frames_.size() * sizeof(Frame));
+    if (slots.begin == nullptr && count > 0) {
+      throw RuntimeError("the recursion is too deep: " + std::to_string(frames_.size()) +
+                         " active calls; together they may take " +
+                         std::to_string(SlotStack::limit() >> 20) +
+                         " MiB (RELAY_STACK_LIMIT, in bytes) or what memory there is");
     }
-    if (!enough) {
-      throw RuntimeError("the recursion is too deep: the memory of " +
-                         std::to_string(frames_.size()) + " active calls would exceed the limit");
-    }
+    return slots;
   }
 
   Program& program() { return frames_.back().program ? *frames_.back().program : *program_; }
-
-  void clear_slots(const Frame& frame) {
-    for (size_t i = 0; i < frame.plan->num_slots; ++i) stack_[frame.base + i] = Value();
-  }
 
   // Calls with the arguments in args_; a tail call reuses the frame.
   void call(const Plan* plan, const Value& closure, const Instruction& at) {
@@ -156,8 +150,9 @@ class Machine {
       Frame& frame = frames_.back();
       Value callee = closure;  // may live in a slot
       std::shared_ptr<Program> keep = frame.program;
-      clear_slots(frame);
-      reserve(frame.base + plan->num_slots);
+      SlotStack::pop(frame.slots);
+      frame.slots.count = 0;
+      frame.slots = room(&frame.slots, plan->num_slots);
       frame.plan = plan;
       frame.pc = 0;
       enter(callee);
@@ -271,11 +266,10 @@ class Machine {
         case Code::kReturn: {
           Value result = std::move(args_[0]);
           args_.clear();
-          Frame frame = frames_.back();
-          clear_slots(frame);
-          frames_.pop_back();
+          uint32_t dst = frames_.back().dst;
+          pop();
           if (frames_.empty()) return result;
-          slots()[frame.dst] = std::move(result);
+          slots()[dst] = std::move(result);
           break;
         }
         default:
@@ -313,10 +307,9 @@ class Machine {
   }
 
   std::shared_ptr<Program> program_;
-  std::vector<Value> stack_;
+  SlotStack stack_;
   std::deque<Frame> frames_;
   std::vector<Value> args_;
-  size_t charged_ = 0;
 };
 
 }  // namespace

@@ -21,6 +21,8 @@ constexpr std::array<uint8_t, 256> kClasses = [] {
 bool is_letter(char c) { return kClasses[static_cast<unsigned char>(c)] & kLetter; }
 bool is_digit(char c) { return kClasses[static_cast<unsigned char>(c)] & kDigit; }
 bool is_name_char(char c) { return kClasses[static_cast<unsigned char>(c)] & (kLetter | kDigit); }
+// Part of a character outside of ASCII.
+bool is_foreign(char c) { return (static_cast<unsigned char>(c) & 0x80) != 0; }
 bool is_space(char c) { return kClasses[static_cast<unsigned char>(c)] & kSpace; }
 
 }  // namespace
@@ -176,6 +178,12 @@ void Lexer::lex_word(Token& token) {
     p += 2;
     while (p < text_.size() && is_name_char(text_[p])) ++p;
   }
+  if (is_foreign(at(p))) {
+    while (is_foreign(at(p)) || is_name_char(at(p))) ++p;
+    std::string word(text_.substr(position_, p - position_));
+    token = fail(token, p, "the word " + word + " has characters other than a to z, 0 to 9 and _");
+    return;
+  }
   token.symbol = symbols_->intern(text_.substr(position_, p - position_));
   token.kind = Tok::kIdent;
   token.end = position_ = p;
@@ -198,7 +206,7 @@ Token Lexer::lex_sigil(Token token, Tok kind) {
     token.end = position_;
     return token;
   }
-  if (!is_name_char(at(p))) {
+  if (!is_name_char(at(p)) && !is_foreign(at(p))) {
     return fail(token, p,
                 kind == Tok::kLocal
                     ? "expected a name after '%' (there is no operator '%'; the remainder is mod)"
@@ -209,6 +217,10 @@ Token Lexer::lex_sigil(Token token, Tok kind) {
   while (at(p) == '.' && is_name_char(at(p + 1))) {
     p += 2;
     while (p < text_.size() && is_name_char(text_[p])) ++p;
+  }
+  if (is_foreign(at(p))) {
+    token.foreign = true;
+    while (is_foreign(at(p)) || is_name_char(at(p))) ++p;
   }
   token.symbol = symbols_->intern(text_.substr(begin, p - begin));
   token.kind = kind;
@@ -248,7 +260,10 @@ Token Lexer::lex_string(Token token) {
 
 Token Lexer::next() {
   Token token;
-  token.line_start = position_ == 0;
+  if (position_ == 0) {
+    token.line_start = true;
+    if (text_.starts_with("\xEF\xBB\xBF")) position_ = 3;  // a mark of UTF-8, as editors write it
+  }
   bool closed = skip_blank(token);
   token.begin = position_;
   if (!closed) return fail(token, text_.size(), "a comment without a closing '*/'");
@@ -334,8 +349,7 @@ Token Lexer::next() {
     default: {
       // One error for a run of such characters.
       size_t p = position_ + 1;
-      while (p < text_.size() && (static_cast<unsigned char>(text_[p]) >= 0x80 || text_[p] == c))
-        ++p;
+      while (is_foreign(at(p)) || (p < text_.size() && at(p) == c)) ++p;
       size_t first = position_ + 1;
       while (first < p && (static_cast<unsigned char>(text_[first]) & 0xC0) == 0x80) ++first;
       return fail(

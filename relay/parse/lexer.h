@@ -55,6 +55,7 @@ struct Token {
   Tok kind = Tok::kEnd;
   bool line_start = false;  // first on its line
   bool escaped = false;     // the name was written in quotes
+  bool foreign = false;     // the name has characters that it may only have in quotes
   Symbol symbol = 0;        // of words and names
   size_t begin = 0;
   size_t end = 0;

@@ -127,6 +127,7 @@ void Parser::advance() {
   } else {
     tok_ = lexer_.next();
   }
+  if (tok_.foreign) report_foreign(tok_);
   if (tok_.kind != Tok::kError) return;
   do {
     // The lexer keeps the text of its last error only, and it may have been asked further ahead.
@@ -141,6 +142,17 @@ void Parser::advance() {
     tok_ = lexer_.next();
   } while (tok_.kind == Tok::kError);
   if (!skipping_) throw SyntaxError();
+}
+
+// Each such name once: everything else about it is as if it were in quotes.
+void Parser::report_foreign(const Token& token) {
+  if (!foreign_names_.insert(token.symbol).second) return;
+  std::string name(name_of(token.symbol));
+  const char* sigil = token.is(Tok::kLocal) ? "%" : "@";
+  report(Diagnostic::error(
+             "the name " + (sigil + name) + " has characters other than a to z, 0 to 9 and _",
+             span(token))
+             .help(std::string("in quotes it may: ") + sigil + "\"" + name + "\""));
 }
 
 const Token& Parser::peek(size_t distance) {

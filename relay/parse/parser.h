@@ -58,6 +58,7 @@ class Parser {
   // ---- Tokens (parser.cpp) ----
   /// Takes the token. One that is no token is reported and, unless skipping, ends the statement.
   void advance();
+  void report_foreign(const Token& token);
   const Token& peek(size_t distance = 1);
   void seek(size_t position);
   bool at(Tok kind) const { return tok_.kind == kind; }
@@ -402,6 +403,7 @@ class Parser {
   std::unique_ptr<Metadata, MetadataDelete> metadata_;
   std::unordered_map<uint64_t, ExprRef> meta_constants_;
 
+  std::unordered_set<Symbol> foreign_names_;  // reported
   std::vector<Diagnostic> diagnostics_;
   size_t num_errors_ = 0;
   size_t attribute_errors_ = 0;  // among them: what is built can be checked nevertheless

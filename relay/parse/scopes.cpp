@@ -155,6 +155,7 @@ ExprRef Parser::use_local(const Token& token) {
       return found;
     }
   }
+  if (token.foreign) return placeholder(span(token));  // reported
   auto diagnostic = Diagnostic::error("unknown local name %" + std::string(whole), span(token));
   std::vector<std::string> candidates;
   for (const Local& local : locals_) {

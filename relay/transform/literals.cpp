@@ -14,16 +14,26 @@ std::optional<DType> known_dtype(const Expr* literal) {
   return tensor->dtype();
 }
 
+bool resolves(const Expr* expr, Resolve which) {
+  if (!expr->is<Literal>()) return false;
+  std::optional<DType> dtype = known_dtype(expr);
+  return dtype.has_value() && (which == Resolve::kAll || !(*dtype == kInt32));
+}
+
 class LiteralResolver final : public Rewriter {
+ public:
+  explicit LiteralResolver(Resolve which) : which_(which) {}
+
  private:
   ExprRef rewrite(const Expr* expr, std::span<const ExprRef> operands) override {
-    if (!expr->is<Literal>()) return rebuild(expr, operands);
+    if (!resolves(expr, which_)) return rebuild(expr, operands);
     std::optional<NDArray> value = constant_array(expr);
     if (!value) return ExprRef(expr);
     ExprRef constant = make_constant(std::move(*value), expr->span());
     constant->set_type(TypeRef(expr->type()));
     return constant;
   }
+  const Resolve which_;
 };
 
 }  // namespace
@@ -37,16 +47,16 @@ std::optional<NDArray> constant_array(const Expr* expr) {
   return inference::literal_array(literal->value(), *dtype);
 }
 
-Module resolve_literals(const Module& module) {
+Module resolve_literals(const Module& module, Resolve which) {
   Module result = module;
   for (const auto& entry : module.functions()) {
     bool found = false;
     visit_each(entry.function.get(), [&](const Expr* expr) {
-      found = expr->is<Literal>() && known_dtype(expr).has_value();
+      found = resolves(expr, which);
       return !found;
     });
     if (!found) continue;
-    ExprRef function = LiteralResolver().run(entry.function);
+    ExprRef function = LiteralResolver(which).run(entry.function);
     result.update_function(entry.name, FunctionRef(function->as<Function>()));
   }
   return result;

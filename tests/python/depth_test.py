@@ -105,12 +105,14 @@ def test_tail_loop_memory_is_bounded():
     assert done.returncode == 0, done.stderr.decode()
 
 
-def test_endless_recursion_is_an_error():
+@pytest.mark.parametrize("limit", [None, "RELAY_MEMORY_LIMIT", "RELAY_STACK_LIMIT"])
+def test_endless_recursion_is_an_error(limit):
     program = "def @f(%n : int32) -> int32 { 1 + @f(%n) }"
-    os.environ["RELAY_MEMORY_LIMIT"] = str(256 * 1024**2)
+    if limit:
+        os.environ[limit] = str(256 * 1024**2)
     try:
         code, _, err, _ = run(["run", "-", "--arg", "1"], program)
     finally:
-        del os.environ["RELAY_MEMORY_LIMIT"]
+        os.environ.pop(limit or "", None)
     assert code == 3, err
     assert "recursion is too deep" in err

@@ -1,0 +1,50 @@
+// Memory for the slots of active calls.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include <relay/runtime/value.h>
+
+namespace relay::eval {
+
+/// A stack of slots in segments: a frame's slots are one array that never moves, and growing copies
+/// nothing. Large segments ask for huge pages, since fetching fresh memory by the small page is
+/// most of the time of a deep recursion.
+class SlotStack {
+ public:
+  struct Slots {
+    Value* begin = nullptr;
+    size_t count = 0;
+    size_t segment = 0;
+  };
+
+  SlotStack() = default;
+  ~SlotStack();
+  SlotStack(const SlotStack&) = delete;
+  SlotStack& operator=(const SlotStack&) = delete;
+
+  /// `count` empty slots above `top`, the latest ones (null: the stack is empty). Null `begin`, and
+  /// nothing is changed, if with `other` bytes that the caller needs the limit would be passed.
+  Slots push(const Slots* top, size_t count, size_t other);
+  /// Empties the slots, which are the latest ones.
+  static void pop(const Slots& slots);
+
+  /// Bytes that the calls of one evaluation may take: RELAY_STACK_LIMIT of the environment, else
+  /// kDefaultLimit. Endless recursion is to fail soon, and one a million deep to run.
+  static size_t limit();
+  static constexpr size_t kDefaultLimit = size_t{1} << 30;
+
+ private:
+  struct Segment {
+    Value* begin;
+    size_t count;
+  };
+  bool grow(size_t count, size_t other);
+  static void free(const Segment& segment);
+
+  std::vector<Segment> segments_;  // those above the latest slots are kept for later
+  size_t bytes_ = 0;
+};
+
+}  // namespace relay::eval
