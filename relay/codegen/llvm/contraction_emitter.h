@@ -95,10 +95,10 @@ class ContractionEmitter {
 
   // contraction_pack.cpp
   void pack_rhs();
-  void pack_panel(Value* first_column, int64_t vectors, Value* panel);
-  void pack_linear(Value* first_column, int64_t vectors, Value* panel);
-  void pack_transposed(Value* first_column, int64_t vectors, Value* panel);
-  void pack_generic(Value* first_column, int64_t vectors, Value* panel);
+  // Of a panel whose rows are `width` long, from a vector of it on.
+  void pack_linear(Value* first_column, int64_t vectors, Value* width, Value* panel);
+  void pack_transposed(Value* first_column, Value* width, Value* strip);
+  void pack_generic(Value* column, Value* width, Value* strip);
   void pack_lhs();
   /// The factor's value from its loaded element.
   Value* of_loaded(const Factor& factor, Value* loaded, unsigned lanes);

@@ -6,17 +6,37 @@ namespace relay::codegen {
 using lower::Affine;
 
 void ContractionEmitter::pack_rhs() {
+  // Plain rows of a panel are copied whole; what takes more code is written for one vector.
+  const LinearLoad* load = plan_.rhs.load ? &*plan_.rhs.load : nullptr;
+  bool whole = false;
+  if (load != nullptr && !plan_.transpose && load->conditions.empty()) {
+    std::optional<Dim> stride = plan_.columns.stride_of(load->offset);
+    whole = stride && stride->is_int(1);
+  }
   f_.emit_loop(task_.panel_begin, task_.panel_end, n(1), [&](Value* number) {
     Value* column = mul(piece_begin(plan_.panels, number), n(plan_.lanes));
     Value* before = b_.CreateSub(column, task_.first_column);
     Value* panel = element(panels_, c_.accumulator, mul(before, panel_pitch_));
-    for_sizes(plan_.panels, number, [&](int64_t vectors) {
+    if (whole) {
+      for_sizes(plan_.panels, number, [&](int64_t vectors) {
+        pack_linear(column, vectors, n(vectors * plan_.lanes), panel);
+      });
+      return;
+    }
+    Value* width = n(plan_.panel_columns());
+    if (plan_.panels.known && plan_.panels.more != plan_.panels.pieces) {
+      width = b_.CreateSelect(b_.CreateICmpSLT(number, dim(plan_.panels.more)), width,
+                              n(plan_.panel_columns() - plan_.lanes));
+    }
+    f_.emit_loop(n(0), width, n(plan_.lanes), [&](Value* within) {
+      Value* first = add(column, within);
+      Value* strip = element(panel, c_.accumulator, within);
       if (plan_.transpose) {
-        pack_transposed(column, vectors, panel);
-      } else if (plan_.rhs.load) {
-        pack_linear(column, vectors, panel);
+        pack_transposed(first, width, strip);
+      } else if (load != nullptr) {
+        pack_linear(first, 1, width, strip);
       } else {
-        pack_generic(column, vectors, panel);
+        pack_generic(first, width, strip);
       }
     });
   });
@@ -44,6 +64,17 @@ void ContractionEmitter::fold_loops(
     size_t axis = order[depth];
     Value* begin = axis == 0 ? task_.k_begin : n(0);
     Value* end = axis == 0 ? task_.k_end : dim(plan_.folded.axes[axis].extent);
+    // A short innermost loop is written out.
+    constexpr int64_t kShort = 4;
+    Dim extent = plan_.folded.axes[axis].extent;
+    if (depth + 1 == order.size() && extent.is_int() && extent.as_int() <= kShort &&
+        (axis != 0 || plan_.one_pass)) {
+      for (int64_t i = 0; i < extent.as_int(); ++i) {
+        values[axis] = n(i);
+        from(depth + 1);
+      }
+      return;
+    }
     f_.emit_loop(begin, end, n(1), [&](Value* i) {
       values[axis] = i;
       from(depth + 1);
@@ -62,31 +93,28 @@ llvm::Value* ContractionEmitter::flat_step(const std::vector<Value*>& values) {
   return flat;
 }
 
-void ContractionEmitter::pack_generic(Value* first_column, int64_t vectors, Value* panel) {
+void ContractionEmitter::pack_generic(Value* column, Value* width, Value* strip) {
   std::vector<size_t> order;
   for (size_t i = 0; i < plan_.folded.axes.size(); ++i) order.push_back(i);
   Dependences binds = ids(plan_.folded);
   for (uint32_t id : ids(plan_.columns)) binds.push_back(id);
   std::sort(binds.begin(), binds.end());
   fold_loops(order, [&](std::vector<Value*>& values) {
-    Value* row = element(panel, c_.accumulator, mul(flat_step(values), n(vectors * plan_.lanes)));
-    for (int64_t v = 0; v < vectors; ++v) {
-      ScalarEmitter::Scope scope(scalars_, ScalarEmitter::RegionKind::kConditional, binds);
-      Value* column = add(first_column, n(v * plan_.lanes));
-      scalars_.set_lanes(lanes_,
-                         lanes_below(b_.CreateSub(dim(plan_.columns.extent), column), lanes_));
-      for (size_t i = 0; i < values.size(); ++i) {
-        scalars_.bind_axis(plan_.folded.axes[i].id, LaneValue::uniform(values[i]));
-      }
-      bind_lanes(plan_.columns, column, lanes_);
-      Value* value = scalars_.emit_wide(plan_.rhs.value);
-      store_scratch(value, element(row, c_.accumulator, n(v * plan_.lanes)), kPanels,
-                    static_cast<unsigned>(plan_.lanes * plan_.element_bytes));
+    ScalarEmitter::Scope scope(scalars_, ScalarEmitter::RegionKind::kConditional, binds);
+    scalars_.set_lanes(lanes_,
+                       lanes_below(b_.CreateSub(dim(plan_.columns.extent), column), lanes_));
+    for (size_t i = 0; i < values.size(); ++i) {
+      scalars_.bind_axis(plan_.folded.axes[i].id, LaneValue::uniform(values[i]));
     }
+    bind_lanes(plan_.columns, column, lanes_);
+    Value* value = scalars_.emit_wide(plan_.rhs.value);
+    store_scratch(value, element(strip, c_.accumulator, mul(flat_step(values), width)), kPanels,
+                  static_cast<unsigned>(plan_.lanes * plan_.element_bytes));
   });
 }
 
-void ContractionEmitter::pack_linear(Value* first_column, int64_t vectors, Value* panel) {
+void ContractionEmitter::pack_linear(Value* first_column, int64_t vectors, Value* width,
+                                     Value* panel) {
   const LinearLoad& load = *plan_.rhs.load;
   std::vector<LaneLoad> all;
   for (int64_t v = 0; v < vectors; ++v) {
@@ -128,8 +156,7 @@ void ContractionEmitter::pack_linear(Value* first_column, int64_t vectors, Value
       order,
       [&](std::vector<Value*>& values) {
         Value* along = part_of(load.offset, plan_.folded, values);
-        Value* row =
-            element(panel, c_.accumulator, mul(flat_step(values), n(vectors * plan_.lanes)));
+        Value* row = element(panel, c_.accumulator, mul(flat_step(values), width));
         for (size_t v = 0; v < all.size(); ++v) {
           Value* loaded = load_lanes(all[v], along);
           Value* value = of_loaded(plan_.rhs, scalars_.from_memory(loaded, load.dtype), lanes_);
@@ -163,41 +190,36 @@ std::vector<llvm::Value*> ContractionEmitter::transpose_block(std::vector<Value*
   return rows;
 }
 
-void ContractionEmitter::pack_transposed(Value* first_column, int64_t vectors, Value* panel) {
+void ContractionEmitter::pack_transposed(Value* first_column, Value* width, Value* strip) {
   const LinearLoad& load = *plan_.rhs.load;
-  Value* width = n(vectors * plan_.lanes);
-  f_.emit_loop(n(0), width, n(plan_.lanes), [&](Value* within) {
-    std::vector<Value*> lines;
-    bool whole = floor_mod(plan_.main_columns, plan_.lanes).is_int(0);
-    for (unsigned lane = 0; lane < lanes_; ++lane) {
-      Value* column = add(add(first_column, within), n(lane));
-      // Past the end: the last column again; nobody stores what comes of it.
-      if (!whole) column = least(column, dim(plan_.columns.extent - 1));
-      Value* offset = add(add(batch_part(load.offset), task_.k_from),
-                          part_of(load.offset, plan_.columns, column));
-      lines.push_back(element(f_.buffer(load.buffer), load.dtype, offset));
+  std::vector<Value*> lines;
+  bool whole = floor_mod(plan_.main_columns, plan_.lanes).is_int(0);
+  for (unsigned lane = 0; lane < lanes_; ++lane) {
+    Value* column = add(first_column, n(lane));
+    // Past the end: the last column again; nobody stores what comes of it.
+    if (!whole) column = least(column, dim(plan_.columns.extent - 1));
+    Value* offset = add(add(batch_part(load.offset), task_.k_from),
+                        part_of(load.offset, plan_.columns, column));
+    lines.push_back(element(f_.buffer(load.buffer), load.dtype, offset));
+  }
+  auto block = [&](Value* k, Value* mask) {
+    std::vector<Value*> rows;
+    for (Value* line : lines) {
+      Value* at = element(line, load.dtype, k);
+      rows.push_back(
+          of_loaded(plan_.rhs, this->load(load.buffer, load.dtype, at, lanes_, mask), lanes_));
     }
-    Value* place = element(panel, c_.accumulator, within);
-    auto block = [&](Value* k, Value* mask) {
-      std::vector<Value*> rows;
-      for (Value* line : lines) {
-        Value* at = element(line, load.dtype, k);
-        rows.push_back(
-            of_loaded(plan_.rhs, this->load(load.buffer, load.dtype, at, lanes_, mask), lanes_));
-      }
-      rows = transpose_block(std::move(rows));
-      for (unsigned i = 0; i < lanes_; ++i) {
-        Value* at = element(place, c_.accumulator, mul(add(k, n(i)), width));
-        store_scratch(rows[i], at, kPanels,
-                      static_cast<unsigned>(plan_.lanes * plan_.element_bytes));
-      }
-    };
-    Value* rest = b_.CreateURem(task_.k_count, n(plan_.lanes));
-    Value* even = b_.CreateSub(task_.k_count, rest);
-    f_.emit_loop(n(0), even, n(plan_.lanes), [&](Value* k) { block(k, nullptr); });
-    // The panel has room for a full block.
-    f_.emit_if(b_.CreateICmpSGT(rest, n(0)), [&] { block(even, lanes_below(rest, lanes_)); });
-  });
+    rows = transpose_block(std::move(rows));
+    for (unsigned i = 0; i < lanes_; ++i) {
+      Value* at = element(strip, c_.accumulator, mul(add(k, n(i)), width));
+      store_scratch(rows[i], at, kPanels, static_cast<unsigned>(plan_.lanes * plan_.element_bytes));
+    }
+  };
+  Value* rest = b_.CreateURem(task_.k_count, n(plan_.lanes));
+  Value* even = b_.CreateSub(task_.k_count, rest);
+  f_.emit_loop(n(0), even, n(plan_.lanes), [&](Value* k) { block(k, nullptr); });
+  // The panel has room for a full block.
+  f_.emit_if(b_.CreateICmpSGT(rest, n(0)), [&] { block(even, lanes_below(rest, lanes_)); });
 }
 
 void ContractionEmitter::pack_lhs() {
