@@ -209,7 +209,7 @@ class Lowering {
 
 Lowered lower(const Computation& computation, const std::string& name,
               const LowerOptions& options) {
-  return Lowering(prepare(computation), name, options).run();
+  return Lowering(split_long_folds(prepare(computation)), name, options).run();
 }
 
 }  // namespace relay::lower

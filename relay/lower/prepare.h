@@ -10,4 +10,8 @@ namespace relay::lower {
 /// arithmetic unless they are free, stages that nothing needs are gone.
 te::Computation prepare(const te::Computation& computation);
 
+/// Long folds of few results in two stages: blocks of a size that follows from the shape alone,
+/// then the blocks' results.
+te::Computation split_long_folds(const te::Computation& computation);
+
 }  // namespace relay::lower

@@ -168,6 +168,9 @@ DraftKernel lower_rows(const Job& job, RowGroup given) {
     if (auto window = lower_window(job, space, static_cast<size_t>(along), flops)) {
       return std::move(*window);
     }
+    if (auto columns = lower_columns(job, space, static_cast<size_t>(along), flops)) {
+      return std::move(*columns);
+    }
   }
 
   Draft draft(c);

@@ -270,7 +270,7 @@ std::optional<Space::InnerLanes> Space::inner_lanes(int lanes) const {
       in_lanes |= access.fold == fold && !group.members[access.member].extras.empty();
     }
     if (in_lanes || fold->axes.empty()) continue;
-    if (fold->combiner->kind == te::Combiner::Kind::kCustom) return std::nullopt;
+    if (!is_commutative(*fold->combiner)) return std::nullopt;
     for (const ScalarNode* node : te::post_order(fold->args)) {
       if (node->kind == ScalarKind::kFold) return std::nullopt;
     }

@@ -29,6 +29,8 @@ DraftKernel lower_rows(const Job& job, RowGroup group);
 std::optional<DraftKernel> lower_transpose(const Job& job, Space& space, Dim flops);
 /// A single Map with folds over padded windows, lanes along row axis `along`.
 std::optional<DraftKernel> lower_window(const Job& job, Space& space, size_t along, Dim flops);
+/// A single Map with one fold over rows that lie apart, lanes along row axis `along`.
+std::optional<DraftKernel> lower_columns(const Job& job, Space& space, size_t along, Dim flops);
 /// A Map that is a sum of products.
 std::optional<DraftKernel> lower_contraction(const Job& job);
 DraftKernel lower_scan(const Job& job);

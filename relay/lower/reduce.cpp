@@ -1,0 +1,224 @@
+// Folds whose lanes run along what is kept: rows of the data are added to a row of accumulators.
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include <relay/lower/templates.h>
+#include <relay/support/error.h>
+#include <relay/tensor_expr/builder.h>
+#include <relay/tensor_expr/evaluate.h>
+#include <relay/tensor_expr/walk.h>
+
+namespace relay::lower {
+
+using te::Axis;
+using te::Combiner;
+using te::Scalar;
+using te::ScalarKind;
+using te::ScalarNode;
+using te::ScalarRef;
+
+namespace {
+
+/// Rows that are combined in registers before they meet the accumulators in memory.
+constexpr int64_t kRows = 8;
+
+/// Values that a combiner is tried on.
+std::vector<double> samples(DType dtype) {
+  double inf = std::numeric_limits<double>::infinity();
+  if (dtype.is_float()) return {-inf, -2, 0, 1.5, 3, inf, std::numeric_limits<double>::quiet_NaN()};
+  if (dtype.is_bool()) return {0, 1};
+  if (dtype.is_unsigned()) return {0, 1, 2, 7};
+  return {0, 1, 2, 7, 5};
+}
+
+}  // namespace
+
+bool is_commutative(const Combiner& combiner) {
+  if (combiner.kind != Combiner::Kind::kCustom) return true;
+  size_t count = combiner.lhs.size();
+  if (count > 3) return false;
+  // Tried on all pairs of a few states, the identity among them.
+  std::vector<std::vector<double>> states{{}};
+  for (const ScalarRef& lhs : combiner.lhs) {
+    std::vector<std::vector<double>> longer;
+    for (const std::vector<double>& state : states) {
+      for (double value : samples(lhs->dtype)) {
+        longer.push_back(state);
+        longer.back().push_back(value);
+      }
+    }
+    states = std::move(longer);
+  }
+  auto n = static_cast<int64_t>(states.size()) + 1;
+  std::vector<te::TensorInfo> infos;
+  for (const ScalarRef& lhs : combiner.lhs) infos.push_back({{Dim(n)}, lhs->dtype});
+  te::Builder b(infos);
+  auto both = [&](bool swapped) {
+    return b.map_n(std::vector<Dim>{Dim(n), Dim(n)}, [&](te::Indices i) {
+      std::vector<ScalarRef> lhs, rhs;
+      for (size_t k = 0; k < count; ++k) {
+        lhs.push_back(b.input(k)({i[swapped ? 1 : 0]}).ref());
+        rhs.push_back(b.input(k)({i[swapped ? 0 : 1]}).ref());
+      }
+      std::vector<Scalar> results;
+      for (ScalarRef& result : combine(combiner, lhs, rhs)) results.emplace_back(result);
+      return results;
+    });
+  };
+  for (bool swapped : {false, true}) {
+    for (const te::Tensor& tensor : both(swapped)) b.output(tensor);
+  }
+  std::vector<NDArray> inputs;
+  for (size_t k = 0; k < count; ++k) {
+    te::Builder identity({});
+    identity.output(identity.map({}, [&](te::Indices) { return Scalar(combiner.identity[k]); }));
+    NDArray array = NDArray::empty({n}, combiner.lhs[k]->dtype);
+    NDArray first = te::evaluate(identity.finish(), {})[0];
+    dispatch(array.dtype(), [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      array.data<T>()[0] = first.data<T>()[0];
+      for (size_t s = 0; s < states.size(); ++s) {
+        array.data<T>()[s + 1] = convert_element<T>(states[s][k]);
+      }
+    });
+    inputs.push_back(array);
+  }
+  try {
+    std::vector<NDArray> results = te::evaluate(b.finish(), inputs);
+    for (size_t k = 0; k < count; ++k) {
+      for (int64_t i = 0; i < results[k].size(); ++i) {
+        double x = results[k].element_as_double(i), y = results[k + count].element_as_double(i);
+        if (x != y && !(x != x && y != y)) return false;
+      }
+    }
+  } catch (const Error&) {
+    return false;
+  }
+  return true;
+}
+
+std::optional<DraftKernel> lower_columns(const Job& job, Space& space, size_t along, Dim flops) {
+  const te::Computation& c = job.computation;
+  const RowGroup& group = space.group;
+  if (group.members.size() != 1 || !group.members[0].extras.empty() || space.folds.size() != 1) {
+    return std::nullopt;
+  }
+  const Member& member = group.members[0];
+  const ScalarNode& fold = *space.folds[0];
+  const Axis lane = group.rows[along];
+  bool plain = fold.axes.size() == 1 && num_accumulators(fold) == 1 && fold.args.size() == 1 &&
+               fold.combiner->kind != Combiner::Kind::kCustom &&
+               (!fold.combiner->needs_element || fold.axes[0].extent.is_int());
+  auto at_least = [](Dim extent, int64_t n) { return !extent.is_int() || extent.as_int() >= n; };
+  if (!plain || !at_least(fold.axes[0].extent, 4 * kRows) || !at_least(lane.extent, 256)) {
+    return std::nullopt;
+  }
+  // Only if the rows lie apart, and the fold is what is evaluated come what may.
+  for (const Access& access : space.accesses) {
+    if (access.fold == nullptr) continue;
+    std::optional<Dim> stride = space.stride(access, fold.axes[0].id);
+    if (stride && stride->is_int() && std::abs(stride->as_int()) < 256) return std::nullopt;
+  }
+  for (const ScalarNode* node : te::post_order(member.values)) {
+    if (node->kind == ScalarKind::kSelect || node->kind == ScalarKind::kFail) return std::nullopt;
+  }
+
+  Draft draft(c);
+  uint32_t folded = draft.new_var();  // stands for the fold until the sums are there
+  const Axis& rows = fold.axes[0];
+  constexpr int64_t kPiece = 2048;
+  std::vector<Axis> outer;
+  for (size_t a = 0; a < group.rows.size(); ++a) {
+    if (a != along) outer.push_back(group.rows[a]);
+  }
+  Axis pieces = draft.new_axis(ceil_div(lane.extent, Dim(kPiece)));
+  outer.push_back(pieces);
+  OuterLoops loops(draft, outer, space.work() * std::min(guess(lane.extent), double{kPiece}));
+  Block body;
+  uint32_t first = draft.new_var();
+  body.push_back(let(first, (Scalar(loops.name(pieces)) * kPiece).ref()));
+  Scalar begin = te::placeholder(first, kInt64);
+  Scalar end = te::min(begin + kPiece, te::from_dim(lane.extent));
+  auto lanes = [&] {
+    For one = loop(LoopKind::kVector, lane);
+    one.begin = begin.ref();
+    one.end = end.ref();
+    return one;
+  };
+  int32_t sums = draft.scratch(
+      "sums", fold.dtype,
+      {lane.extent.is_int() ? Dim(std::min(kPiece, lane.extent.as_int())) : Dim(kPiece)});
+  std::vector<ScalarRef> place{(te::index_of(lane) - begin).ref()};
+  ScalarRef identity = combiner_identity(*fold.combiner, 0, fold.dtype);
+  const ScalarRef sum = draft.load(sums, place);
+
+  For clear = lanes();
+  clear.body.push_back(store(sums, place, identity));
+  body.push_back({std::move(clear)});
+
+  auto join = [&](const ScalarRef& a, const ScalarRef& b) {
+    std::vector<ScalarRef> x{a}, y{b};
+    return combine(*fold.combiner, x, y)[0];
+  };
+  // Blocks of rows, then what is left of them.
+  Dim blocks = floor_div(rows.extent, Dim(kRows));
+  Axis block = draft.new_axis(blocks);
+  std::vector<ScalarRef> given{fold.args[0]};
+  auto value_at = [&](const Scalar& row) {
+    std::unordered_map<uint32_t, ScalarRef> names = loops.names;
+    names.emplace(rows.id, row.ref());
+    return draft.bind(given, space.math(), names)[0];
+  };
+  if (!blocks.is_int(0)) {
+    For outside = loop(LoopKind::kSerial, block);
+    For inside = lanes();
+    // A tree, so that the rows do not wait for each other.
+    std::vector<ScalarRef> values;
+    for (int64_t r = 0; r < kRows; ++r) {
+      values.push_back(value_at(te::index_of(block) * kRows + te::index_constant(r)));
+    }
+    while (values.size() > 1) {
+      std::vector<ScalarRef> half;
+      for (size_t i = 0; i + 1 < values.size(); i += 2) {
+        half.push_back(join(values[i], values[i + 1]));
+      }
+      values = std::move(half);
+    }
+    inside.body.push_back(store(sums, place, join(sum, values[0])));
+    outside.body.push_back({std::move(inside)});
+    body.push_back({std::move(outside)});
+  }
+  Dim done = blocks * Dim(kRows);
+  if (done != rows.extent) {
+    For outside = loop(LoopKind::kSerial, rows);
+    outside.begin = te::from_dim(done).ref();
+    For inside = lanes();
+    inside.body.push_back(store(sums, place, join(sum, value_at(te::index_of(rows)))));
+    outside.body.push_back({std::move(inside)});
+    body.push_back({std::move(outside)});
+  }
+
+  For last = lanes();
+  ScalarRewriter with_sum([&](const ScalarRef& node, const std::vector<ScalarRef>&) {
+    return node.get() == &fold ? te::placeholder(folded, fold.dtype).ref() : ScalarRef();
+  });
+  std::vector<ScalarRef> rest;
+  for (const ScalarRef& value : member.values) rest.push_back(with_sum(value));
+  std::vector<ScalarRef> values = draft.bind(rest, space.math(), loops.names);
+  std::vector<ScalarRef> point = draft.bind(member.point, space.math(), loops.names);
+  std::vector<Dim> index;
+  for (const ScalarRef& at : point) index.push_back(space.math().poly(at));
+  for (size_t k = 0; k < values.size(); ++k) {
+    int32_t out = draft.buffer({static_cast<int32_t>(member.stage), static_cast<int32_t>(k)},
+                               Buffer::Role::kOutput, true);
+    ScalarRef at = space.math().scalar(space.math().recombine(
+        IndexMath::linearise(index, c.stages[member.stage].outputs[k].dims)));
+    last.body.push_back(store(out, {at}, substitute(values[k], {}, {{folded, sum}})));
+  }
+  body.push_back({std::move(last)});
+  loops.close(std::move(body));
+  return draft.finish(job.name, "reduce", flops);
+}
+
+}  // namespace relay::lower
