@@ -1,7 +1,6 @@
 // What is done with each kind of case.
 #include <tests/conformance/data.h>
 
-#include <relay/eval/eval.h>
 #include <relay/infer/infer.h>
 #include <relay/ir/equal.h>
 #include <relay/ir/visit.h>
@@ -45,16 +44,6 @@ TypeRef read_type(const std::string& program, const std::string& type) {
   return module.function("recorded_type")->params()[0]->annotation();
 }
 
-Value run_main(const Module& module, const Json& inputs) {
-  std::vector<Value> arguments;
-  std::vector<TypeRef> types;
-  for (const Json& input : inputs) {
-    arguments.emplace_back(read_array(input));
-    types.push_back(value_type(arguments.back()));
-  }
-  return evaluate_function(specialize(module, "main", types), "main", arguments);
-}
-
 }  // namespace
 
 Outcome run_op_case(const Json& json) {
@@ -89,7 +78,7 @@ Outcome run_op_case(const Json& json) {
     const Json& outputs = json.at("outputs");
     if (found.size() != outputs.size()) return Outcome::failed("another number of outputs");
     for (size_t i = 0; i < found.size(); ++i) {
-      if (auto why = difference(found[i], read_array(outputs[i]), json.value("tolerance", 0.0))) {
+      if (auto why = difference(found[i], read_array(outputs[i]), tolerance_of(json, 0.0))) {
         return Outcome::failed("output " + std::to_string(i) + ": " + *why);
       }
     }

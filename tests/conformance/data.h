@@ -48,6 +48,15 @@ bool type_agrees(const Type* ours, const Type* recorded);
 /// form.
 std::optional<Json> run_analysis(const std::string& analysis, const Module& module);
 
+/// What runs programs: "eval", "vm", or "vm-direct" (see vm::CompileOptions::direct); and for what
+/// instruction set.
+extern std::string executor;
+extern std::string target;
+/// Runs @main on recorded inputs.
+Value run_main(const Module& module, const Json& inputs);
+/// The tolerance of a recorded output: native mathematics is good to some units in the last place.
+double tolerance_of(const Json& json, double otherwise);
+
 // One case each.
 Outcome run_op_case(const Json& json);
 Outcome run_type_case(const Json& json);

@@ -1,5 +1,5 @@
 // Runs recorded cases and says which passed, which failed and which do not apply.
-//   relay_conformance KIND FILE… [--differences FILE] [--verbose]
+//   relay_conformance KIND FILE… [--differences FILE] [--executor eval|vm] [--target T] [--verbose]
 // KIND is ops, types, passes or analyses. A failing case is excused if its name stands in backticks
 // in the file of differences as `FILE-NAME: CASE-NAME`. Exit code 1 if a case fails without excuse,
 // or if an excused one passes.
@@ -48,6 +48,10 @@ int main(int argc, char** argv) {
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (arguments[i] == "--differences" && i + 1 < arguments.size()) {
       excuses = read_excuses(arguments[++i]);
+    } else if (arguments[i] == "--executor" && i + 1 < arguments.size()) {
+      executor = arguments[++i];
+    } else if (arguments[i] == "--target" && i + 1 < arguments.size()) {
+      target = arguments[++i];
     } else if (arguments[i] == "--verbose") {
       verbose = true;
     } else if (kind.empty()) {
@@ -64,7 +68,7 @@ int main(int argc, char** argv) {
   if (run == nullptr || files.empty()) {
     fmt::print(stderr,
                "usage: relay_conformance ops|types|passes|analyses FILE… [--differences FILE] "
-               "[--verbose]\n");
+               "[--executor eval|vm|vm-direct] [--target T] [--verbose]\n");
     return 2;
   }
   size_t passed = 0;

@@ -4,7 +4,6 @@
 
 #include <tests/conformance/data.h>
 
-#include <relay/eval/eval.h>
 #include <relay/infer/infer.h>
 #include <relay/ir/equal.h>
 #include <relay/ir/rewrite.h>
@@ -81,16 +80,6 @@ Module normal(const Module& module) {
   return result;
 }
 
-Value run_main(const Module& module, const Json& inputs) {
-  std::vector<Value> arguments;
-  std::vector<TypeRef> types;
-  for (const Json& input : inputs) {
-    arguments.emplace_back(read_array(input));
-    types.push_back(value_type(arguments.back()));
-  }
-  return evaluate_function(specialize(module, "main", types), "main", arguments);
-}
-
 Outcome compare_outputs(const Module& module, const Json& json) {
   const char* key = json.contains("result_outputs") ? "result_outputs" : "outputs";
   if (!json.contains("inputs") || !json.contains(key) || json[key].is_null())
@@ -100,7 +89,7 @@ Outcome compare_outputs(const Module& module, const Json& json) {
   const Json& wanted = json[key];
   if (found.size() != wanted.size()) return Outcome::failed("another number of outputs");
   for (size_t i = 0; i < found.size(); ++i) {
-    if (auto why = difference(found[i], read_array(wanted[i]), json.value("tolerance", 1e-4))) {
+    if (auto why = difference(found[i], read_array(wanted[i]), tolerance_of(json, 1e-4))) {
       return Outcome::failed("output " + std::to_string(i) + ": " + *why);
     }
   }

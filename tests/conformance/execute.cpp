@@ -1,0 +1,37 @@
+// Running the programs of cases.
+#include <algorithm>
+
+#include <tests/conformance/data.h>
+
+#include <relay/eval/eval.h>
+#include <relay/infer/infer.h>
+#include <relay/vm/compiler/compile.h>
+#include <relay/vm/machine/machine.h>
+
+namespace relay::conformance {
+
+std::string executor = "eval";
+std::string target = "host";
+
+Value run_main(const Module& module, const Json& inputs) {
+  std::vector<Value> arguments;
+  std::vector<TypeRef> types;
+  for (const Json& input : inputs) {
+    arguments.emplace_back(read_array(input));
+    types.push_back(value_type(arguments.back()));
+  }
+  Module special = specialize(module, "main", types);
+  if (executor == "eval") return evaluate_function(special, "main", arguments);
+  vm::CompileOptions options;
+  options.direct = executor == "vm-direct";
+  options.target = codegen::Target::parse(target);
+  return vm::Machine(vm::compile(special, Name("main"), options)).run("main", arguments);
+}
+
+double tolerance_of(const Json& json, double otherwise) {
+  constexpr double kNative = 1e-6;
+  double tolerance = json.value("tolerance", otherwise);
+  return executor == "vm" ? std::max(tolerance, kNative) : tolerance;
+}
+
+}  // namespace relay::conformance
