@@ -11,6 +11,15 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 bool is_double(V x) { return x.v->getType()->getScalarType()->isDoubleTy(); }
 
+// A constant other than not-a-number: then one comparison is enough. (Two would also let LLVM 19
+// take max(abs(x), 0) for max(x, 0).)
+bool is_number(V x) {
+  auto* constant = llvm::dyn_cast<llvm::Constant>(x.v);
+  if (constant != nullptr && constant->getType()->isVectorTy()) constant = constant->getSplatValue();
+  auto* number = llvm::dyn_cast_or_null<llvm::ConstantFP>(constant);
+  return number != nullptr && !number->isNaN();
+}
+
 /// fmod by one division, right for quotients below `limit`; what is not is marked in `rare`.
 V fmod_by_division(V x, V y, double limit, V* rare) {
   Ops& o = *x.ops;
@@ -71,10 +80,14 @@ V floor_div(V x, V y) {
 
 V min_or_nan(V x, V y) {
   Ops& o = *x.ops;
+  if (is_number(x)) return o.min2(x, y);
+  if (is_number(y)) return o.min2(y, x);
   return o.select(o.is_nan(x), x, o.min2(x, y));
 }
 V max_or_nan(V x, V y) {
   Ops& o = *x.ops;
+  if (is_number(x)) return o.max2(x, y);
+  if (is_number(y)) return o.max2(y, x);
   return o.select(o.is_nan(x), x, o.max2(x, y));
 }
 

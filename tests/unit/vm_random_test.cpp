@@ -1,0 +1,149 @@
+// Whatever the program: the machine computes what the reference evaluator does.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+
+#include <relay/eval/eval.h>
+#include <relay/infer/infer.h>
+#include <relay/print/print.h>
+#include <relay/support/error.h>
+#include <relay/vm/compiler/compile.h>
+#include <relay/vm/machine/machine.h>
+
+#include <tests/support/random_dataflow.h>
+#include <tests/support/typed_program.h>
+
+namespace relay {
+namespace {
+
+// How two values differ, or nothing. Floats: what the generator allows to be inexact is computed in
+// another order.
+std::string difference(const Value& found, const Value& wanted) {
+  if (found.is_tuple() && wanted.is_tuple()) {
+    if (found.fields().size() != wanted.fields().size()) return "another number of fields";
+    for (size_t i = 0; i < found.fields().size(); ++i) {
+      std::string inside = difference(found.field(i), wanted.field(i));
+      if (!inside.empty()) return "field " + std::to_string(i) + ": " + inside;
+    }
+    return "";
+  }
+  if (!found.is_tensor() || !wanted.is_tensor()) return bit_equal(found, wanted) ? "" : "other values";
+  NDArray a = found.array(), b = wanted.array();
+  if (a.dtype() != b.dtype() || shape_text(a.shape()) != shape_text(b.shape()))
+    return std::string(a.dtype().name()) + shape_text(a.shape()) + " for " +
+           std::string(b.dtype().name()) + shape_text(b.shape());
+  if (!a.dtype().is_float()) return bit_equal(a, b) ? "" : "other integers";
+  double largest = 1;
+  for (int64_t i = 0; i < b.size(); ++i) {
+    double value = std::abs(b.element_as_double(i));
+    if (std::isfinite(value)) largest = std::max(largest, value);
+  }
+  for (int64_t i = 0; i < a.size(); ++i) {
+    double x = a.element_as_double(i), y = b.element_as_double(i);
+    if (std::isnan(x) && std::isnan(y)) continue;
+    if (x == y || std::abs(x - y) <= 2e-5 * largest) continue;
+    return "element " + std::to_string(i) + " is " + std::to_string(x) + " for " + std::to_string(y);
+  }
+  return "";
+}
+
+struct Outcome {
+  Value value;
+  std::string error;
+};
+
+template <class Run>
+Outcome outcome(Run run) {
+  try {
+    return {run(), ""};
+  } catch (const Error& error) {
+    return {Value(), error.what()};
+  }
+}
+
+// RELAY_RANDOM_PROGRAMS: how many; RELAY_RANDOM_SEED: from which on.
+uint32_t setting(const char* name, uint32_t otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : static_cast<uint32_t>(std::strtoul(text, nullptr, 10));
+}
+
+TEST(VmRandom, Dataflow) {
+  constexpr uint32_t kBatch = 50;  // programs of one module: their kernels are compiled together
+  uint32_t first = setting("RELAY_RANDOM_SEED", 0);
+  uint32_t count = setting("RELAY_RANDOM_PROGRAMS", 500);
+  int failures = 0;
+  for (uint32_t begin = first; begin < first + count && failures < 5; begin += kBatch) {
+    Module module;
+    std::vector<Name> names;
+    std::vector<testing::RandomDataflow> programs;
+    for (uint32_t seed = begin; seed < std::min(begin + kBatch, first + count); ++seed) {
+      programs.emplace_back(seed);
+      names.emplace_back("f" + std::to_string(seed));
+      module.add_function(names.back(), programs.back().function());
+    }
+    infer_types_or_throw(module);
+    for (int level : {3, 0}) {
+      if (level == 0 && begin % (4 * kBatch) != 0) continue;
+      vm::CompileOptions options;
+      options.level = level;
+      vm::Machine machine(vm::compile(module, names, options));
+      for (size_t i = 0; i < programs.size(); ++i) {
+        const std::vector<Value>& arguments = programs[i].arguments();
+        Outcome wanted = outcome([&] { return evaluate_function(module, names[i], arguments); });
+        Outcome found = outcome([&] { return machine.run(names[i].view(), arguments); });
+        std::string why;
+        if (!wanted.error.empty() || !found.error.empty()) {
+          if (wanted.error.empty() || found.error.empty()) why = found.error + " for " + wanted.error;
+        } else {
+          why = difference(found.value, wanted.value);
+        }
+        if (why.empty()) continue;
+        ++failures;
+        ADD_FAILURE() << names[i].str() << " at level " << level << ": " << why << "\n"
+                      << print_expr(programs[i].function().get());
+      }
+    }
+  }
+}
+
+void check_typed(uint32_t seed, bool references, bool direct) {
+  Module module = testing::TypedProgram(seed, references).module();
+  infer_types_or_throw(module);
+  std::vector<std::vector<Value>> inputs;
+  for (int32_t k : {0, 1, -3}) {
+    inputs.push_back({Value::scalar<int32_t>(k), Value::scalar<int32_t>(2 - k),
+                      Value(NDArray::from<int32_t>({3}, {k, 4, -1})), Value::scalar(Bool(k != 1))});
+  }
+  std::vector<TypeRef> types;
+  for (const Value& argument : inputs[0]) types.push_back(value_type(argument));
+  Module special = specialize(module, "main", types);
+  for (int level : {0, 3}) {
+    vm::CompileOptions options;
+    options.direct = direct;
+    options.level = level;
+    vm::Machine machine(vm::compile(special, Name("main"), options));
+    for (const auto& arguments : inputs) {
+      Outcome wanted = outcome([&] { return evaluate_function(special, "main", arguments); });
+      Outcome found = outcome([&] { return machine.run("main", arguments); });
+      std::string where = "seed " + std::to_string(seed) + (references ? " with references" : "") +
+                          " at level " + std::to_string(level);
+      if (!wanted.error.empty()) continue;  // passes may remove failures
+      ASSERT_EQ(found.error, "") << where << "\n" << print_module(module);
+      ASSERT_TRUE(bit_equal(found.value, wanted.value)) << where << "\n" << print_module(module);
+    }
+  }
+}
+
+TEST(VmRandom, Programs) {
+  for (uint32_t seed = 0; seed < 100; ++seed)
+    ASSERT_NO_FATAL_FAILURE(check_typed(seed, seed % 2 == 1, true));
+}
+
+TEST(VmRandom, ProgramsNatively) {
+  for (uint32_t seed = 100; seed < 140; ++seed)
+    ASSERT_NO_FATAL_FAILURE(check_typed(seed, seed % 2 == 1, false));
+}
+
+}  // namespace
+}  // namespace relay
