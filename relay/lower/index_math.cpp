@@ -468,6 +468,9 @@ bool IndexMath::is_polynomial(Dim a) const {
 std::vector<Dim> IndexMath::delinearise(Dim flat, std::span<const Dim> dims) {
   std::vector<Dim> strides = dense_strides(dims);
   std::vector<Dim> index(dims.size());
+  for (Dim dim : dims) {
+    if (dim.is_int(0)) return index;  // there is no element to be found
+  }
   for (size_t d = 0; d < dims.size(); ++d) {
     Dim at = div(flat, strides[d]);
     index[d] = d == 0 ? at : mod(at, dims[d]);
