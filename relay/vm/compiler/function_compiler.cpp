@@ -302,11 +302,11 @@ bool FunctionCompiler::write_call(uint32_t node, const Call* call, bool tail) {
   auto finish = [&](Op op, uint32_t a, const std::vector<uint32_t>& args) {
     run_graph();
     code_->set_position(program_.position(call->span()));
-    uint32_t dst = code_->fresh();
     Instruction& made = code_->emit(op, args);
     made.a = a;
-    made.dst = dst;
-    unit_->nodes[node] = Known::in_register(dst);
+    if (op == Op::kTailCall || op == Op::kTailCallClosure) return;
+    made.dst = code_->fresh();
+    unit_->nodes[node] = Known::in_register(made.dst);
   };
   check_arguments(node, call);
   if (const auto* constructor = callee->as<Constructor>()) {
