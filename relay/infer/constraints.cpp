@@ -4,6 +4,7 @@
 
 #include <relay/infer/messages.h>
 #include <relay/infer/type_walk.h>
+#include <relay/op/one_dtype.h>
 
 namespace relay::inference {
 
@@ -206,30 +207,47 @@ Outcome Constraints::solve_projection(Constraint& c) {
   return Outcome::kFailed;
 }
 
-bool Constraints::expect_inputs(const Constraint& c, std::vector<TypeRef>& inputs) {
-  std::vector<TypeRef> known = inputs;
-  for (TypeRef& input : known) {
-    if (readiness(input.get()) != Readiness::kReady) input = {};
-  }
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (readiness(inputs[i].get()) != Readiness::kWait) continue;
-    TypeRef expected;
-    try {
-      expected = c.relation->expect(RelationCall(known, c.attrs, &solver_), i);
-    } catch (const Error& error) {
-      fail(c, error);
-      return false;
+// T3: inputs that have one dtype whatever else they are. What contradicts is left to the relation.
+void Constraints::share_dtype(Constraint& c) {
+  const Operator* op = c.op != nullptr ? c.op : find_op(c.relation->name);
+  const std::vector<uint32_t>* shared = op == nullptr ? nullptr : one_dtype().find(op);
+  if (shared == nullptr) return;
+  TypeRef dtype;
+  auto share = [&](const TypeRef& arg) {
+    TypeRef type = solver_.resolve(arg);
+    if (type->is<IncompleteType>()) {
+      uint32_t level = solver_.slot(type.get()).level;
+      TypeRef made = TensorType::make(solver_.fresh_at(level, Kind::kShape, c.span),
+                                      solver_.fresh_at(level, Kind::kBaseType, c.span));
+      if (!solver_.unify(type, made)) return;
+      type = std::move(made);
     }
-    if (!expected) continue;
-    if (!solver_.unify(inputs[i], expected)) {
-      sink_.add(type_mismatch(solver_,
-                              "argument " + std::to_string(i + 1) + " of " + c.relation->name.str(),
-                              expected, inputs[i], c.span));
-      return false;
+    const auto* tensor = type->as<TensorType>();
+    if (tensor == nullptr) return;
+    if (!dtype) dtype = tensor->dtype_type();
+    if (!solver_.unify(dtype, tensor->dtype_type())) return;
+  };
+  auto inputs = static_cast<uint32_t>(c.args.size() - 1);
+  bool several = shared->size() > 1 && (*shared)[1] != kOutput;
+  for (uint32_t i : *shared) {
+    if (i == kOutput) {
+      // Its shape is known later.
+      if (!dtype) return;
+      if (c.args.back()) {
+        share(c.args.back());
+      } else {
+        c.args.back() = TensorType::make(solver_.fresh(Kind::kShape, c.span), dtype);
+      }
+      return;
     }
-    inputs[i] = known[i] = solver_.zonk(expected);
+    if (i >= inputs) return;
+    TypeRef type = solver_.resolve(c.args[i]);
+    if (const auto* tuple = type->as<TupleType>()) {
+      for (size_t k = 0; !several && k < tuple->fields().size(); ++k) share(tuple->fields()[k]);
+    } else if (!type->is<IncompleteType>() || several) {  // else it may be a tuple
+      share(type);
+    }
   }
-  return true;
 }
 
 // T3: what the known inputs of a relation say of the others. Whether all are known then.
@@ -264,6 +282,14 @@ Outcome Constraints::solve_general(Constraint& c) {
   for (size_t i = 0; i < num_inputs; ++i) {
     inputs.push_back(solver_.zonk(c.args[i]));
     ready &= readiness(inputs.back().get()) == Readiness::kReady;
+  }
+  if (!ready) {
+    share_dtype(c);
+    ready = true;
+    for (size_t i = 0; i < num_inputs; ++i) {
+      inputs[i] = solver_.zonk(inputs[i]);
+      ready &= readiness(inputs[i].get()) == Readiness::kReady;
+    }
   }
   TypeRef output;
   try {

@@ -74,8 +74,7 @@ class Constraints {
   Outcome solve_identity(Constraint& c);
   Outcome solve_general(Constraint& c);
   bool expect_inputs(Constraint& c, std::vector<TypeRef>& inputs);
-  /// Gives inputs that are still open the types that the relation expects. False if one is refuted.
-  bool expect_inputs(const Constraint& c, std::vector<TypeRef>& inputs);
+  void share_dtype(Constraint& c);
   Outcome solve_numeric(Constraint& c, Numeric numeric);
   Outcome solve_projection(Constraint& c);
   Outcome set_output_shape(Constraint& c, const TypeRef& shape);
