@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <charconv>
 
 #include <relay/ir/metadata.h>
@@ -105,6 +106,9 @@ void Document::type_data(const TypeData& data) {
     out += close;
   };
   std::string_view name = data.name()->name().view();
+  // The source does not say where the word `type` is, but it is before the first constructor.
+  if (lines != nullptr)
+    lines->lines.push_back({out.size(), std::max<uint64_t>(lines->begin, 1) - 1});
   if (data.is_extern()) {
     out += "extern type ";
     out += name;
@@ -117,6 +121,7 @@ void Document::type_data(const TypeData& data) {
   parameters(classic ? '<' : '[', classic ? '>' : ']');
   out += " {\n";
   for (const ConstructorRef& constructor : data.constructors()) {
+    if (lines != nullptr) lines->lines.push_back({out.size(), constructor->span().begin()});
     out += "  ";
     out += constructor->name().view();
     const auto& inputs = constructor->inputs();
@@ -143,6 +148,7 @@ void Document::type_data(const TypeData& data) {
       out += ",\n";
     }
   }
+  if (lines != nullptr) lines->close = out.size();
   out += "}\n";
 }
 

@@ -9,25 +9,52 @@ namespace relay {
 
 using printing::append_name;
 
-std::string print_module(const Module& module, const PrintOptions& options) {
-  printing::Document document(options);
+namespace {
+
+void print_definitions(const Module& module, printing::Document& document,
+                       std::vector<PrintedDefinition>* definitions) {
   Effects effects(module);
-  if (options.version_line) document.out += "#[version = \"0.0.5\"]\n";
+  if (document.options.version_line) document.out += "#[version = \"0.0.5\"]\n";
   bool first = true;
-  auto separate = [&] {
+  auto begin = [&](Span span) {
     if (!first) document.out += '\n';
     first = false;
+    if (definitions == nullptr) return;
+    document.lines = &definitions->emplace_back();
+    document.lines->begin = span.begin();
+    document.lines->end = span.end();
   };
   for (const TypeDataRef& data : module.types()) {
-    separate();
+    Span span;
+    for (const ConstructorRef& constructor : data->constructors())
+      span = Span::merge(span, constructor->span());
+    begin(span);
     document.type_data(*data);
   }
   for (const Module::FunctionEntry& entry : module.functions()) {
-    separate();
+    begin(entry.function->span());
     printing::Printer(document, effects, entry.function.get()).definition(entry.name);
   }
+}
+
+}  // namespace
+
+std::string print_module(const Module& module, const PrintOptions& options) {
+  printing::Document document(options);
+  print_definitions(module, document, nullptr);
   document.metadata();
   return std::move(document.out);
+}
+
+PrintedModule print_module_lines(const Module& module) {
+  PrintedModule printed;
+  PrintOptions options;
+  printing::Document document(options);
+  print_definitions(module, document, &printed.definitions);
+  printed.end = document.out.size();
+  document.metadata();
+  printed.text = std::move(document.out);
+  return printed;
 }
 
 std::string print_expr(const Expr* expr, const PrintOptions& options) {

@@ -67,6 +67,7 @@ Printer::Printer(Document& document, const Effects& effects, const Expr* root,
 
 void Printer::definition(Name name) {
   const Function* function = root_->as<Function>();
+  note_line(function);
   doc_.out += "def ";
   std::string head;
   append_name(head, '@', name.view());
@@ -74,6 +75,7 @@ void Printer::definition(Name name) {
   doc_.out += " {\n";
   push(What::kRegion, 1, 1, kOutermost);
   run();
+  if (doc_.lines != nullptr) doc_.lines->close = doc_.out.size();
   doc_.out += "}\n";
 }
 
@@ -169,6 +171,7 @@ bool Printer::region(Frame& frame) {
       continue;
     }
     ++frame.next;
+    note_line(regions_.expr(step.node));
     doc_.line(frame.indent);
     frame.phase = 1;
     if (step.bind) {
@@ -187,9 +190,12 @@ bool Printer::region(Frame& frame) {
     }
     return false;
   }
+  Regions::Result result = regions_.result(frame.id);
+  // What has a name was written, or is bound, elsewhere.
+  bool named = result.node == Regions::kNone || layout_.number(result.node) != Layout::kInline;
+  note_line(named ? nullptr : result.expr);
   doc_.line(frame.indent);
   frame.phase = 2;
-  Regions::Result result = regions_.result(frame.id);
   if (result.node == Regions::kNone) {
     atom(result.expr);
   } else if (layout_.number(result.node) != Layout::kInline) {
@@ -507,6 +513,11 @@ void Printer::binder(const Var* var) {
     type(var->type());
     doc_.out += " */";
   }
+}
+
+void Printer::note_line(const Expr* expr) {
+  if (doc_.lines == nullptr) return;
+  doc_.lines->lines.push_back({doc_.out.size(), expr == nullptr ? 0 : expr->span().begin()});
 }
 
 void Printer::comment(const Expr* expr) {

@@ -1,7 +1,6 @@
 // relay check and relay fmt: is a program right, and how is it written.
-#include <algorithm>
-
 #include <relay/infer/infer.h>
+#include <relay/parse/format.h>
 #include <relay/parse/parse.h>
 #include <relay/print/print.h>
 #include <relay/print/text.h>
@@ -32,45 +31,18 @@ struct FmtOptions {
   bool drop_comments = false;
 };
 
-// Comments that the printed program would lose.
-size_t count_comments(std::string_view text) {
-  size_t count = 0;
-  bool in_string = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    char c = text[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      if (c == '"') in_string = false;
-      continue;
-    }
-    if (c == '"') {
-      in_string = true;
-      continue;
-    }
-    std::string_view rest = text.substr(i);
-    bool attribute = rest.starts_with("#[version") || rest.starts_with("#[metadata");
-    if (rest.starts_with("#[metadata")) break;
-    if (rest.starts_with("//") || (c == '#' && !attribute)) {
-      ++count;
-      i = std::min(text.find('\n', i), text.size());
-    } else if (rest.starts_with("/*")) {
-      ++count;
-      i = std::min(text.find("*/", i), text.size());
-    }
-  }
-  return count;
-}
-
 void fmt_one(const FmtOptions& options, const std::string& path, Context& context) {
   if (options.write && path == "-") throw UsageError("fmt -w needs a file, not standard input");
   Input input = read_input(path);
-  ParseResult parsed = parse_text(input.name, input.text);
+  std::shared_ptr<const Source> source = SourceMap::add(input.name, input.text);
+  ParseResult parsed = parse_source(source);
   report(parsed.diagnostics);
   if (!parsed.ok()) {
     context.exit_code = kWrong;
     return;
   }
-  std::string text = print_module(parsed.module);
+  std::string text =
+      options.drop_comments ? print_module(parsed.module) : format_program(parsed.module, *source);
   if (options.check) {
     if (text != input.text) {
       print_out(input.name + " is not formatted\n");
@@ -83,13 +55,6 @@ void fmt_one(const FmtOptions& options, const std::string& path, Context& contex
     return;
   }
   if (text == input.text) return;
-  size_t comments = count_comments(input.text);
-  if (comments > 0 && !options.drop_comments) {
-    throw Error(Diagnostic::error(path + " has " + std::to_string(comments) +
-                                  (comments == 1 ? " comment" : " comments") +
-                                  ", which would be lost; the file is left as it is")
-                    .help("--drop-comments rewrites it all the same"));
-  }
   OutputFile file(path);
   file.write(text.data(), text.size());
   file.commit();
@@ -113,8 +78,7 @@ void add_fmt(CLI::App& app, Context& context) {
   command
       ->add_flag("--check", options->check, "Only say which files differ; exit code 1 if any does.")
       ->excludes(write);
-  command->add_flag("--drop-comments", options->drop_comments,
-                    "With -w, rewrite files that have comments too.");
+  command->add_flag("--drop-comments", options->drop_comments, "Leave comments out.");
   context.actions[command] = [options, &context] {
     for (const std::string& path : options->paths) fmt_one(*options, path, context);
   };

@@ -1,0 +1,173 @@
+#include <relay/parse/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include <relay/print/lines.h>
+
+namespace relay {
+namespace {
+
+struct Comment {
+  size_t begin = 0;
+  size_t end = 0;
+  size_t line = 0;           // where the first thing on its line begins
+  bool blank_after = false;  // an empty line follows
+};
+
+bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v'; }
+
+// The end of the block comment that begins at `begin`; they nest.
+size_t block_end(std::string_view text, size_t begin) {
+  size_t depth = 0;
+  size_t i = begin;
+  while (i + 1 < text.size()) {
+    if (text[i] == '/' && text[i + 1] == '*') {
+      ++depth;
+      i += 2;
+    } else if (text[i] == '*' && text[i + 1] == '/') {
+      i += 2;
+      if (--depth == 0) return i;
+    } else {
+      ++i;
+    }
+  }
+  return text.size();
+}
+
+// Whether nothing else stands on the line after `at`, and the next one is empty.
+bool empty_line_follows(std::string_view text, size_t at) {
+  size_t lines = 0;
+  for (; at < text.size(); ++at) {
+    if (text[at] == '\n') {
+      if (++lines == 2) return true;
+    } else if (!is_blank(text[at])) {
+      return false;
+    }
+  }
+  return false;
+}
+
+std::vector<Comment> find_comments(std::string_view text) {
+  std::vector<Comment> comments;
+  size_t line = std::string_view::npos;  // the first thing on this line
+  for (size_t i = text.starts_with("\xEF\xBB\xBF") ? 3 : 0; i < text.size();) {
+    char c = text[i];
+    if (c == '\n') line = std::string_view::npos;
+    if (c == '\n' || is_blank(c)) {
+      ++i;
+      continue;
+    }
+    if (line == std::string_view::npos) line = i;
+    if (c == '"') {
+      for (++i; i < text.size() && text[i] != '"' && text[i] != '\n'; ++i) {
+        if (text[i] == '\\') ++i;
+      }
+      ++i;
+      continue;
+    }
+    std::string_view rest = text.substr(i);
+    size_t end = i;
+    if (c == '#') {
+      size_t word = rest.starts_with("#[") ? rest.find_first_not_of(" \t", 2) : rest.npos;
+      std::string_view after = word == rest.npos ? std::string_view() : rest.substr(word);
+      if (after.starts_with("metadata")) break;
+      if (after.starts_with("version")) {
+        ++i;
+        continue;
+      }
+      end = std::min(text.find('\n', i), text.size());
+    } else if (rest.starts_with("//")) {
+      end = std::min(text.find('\n', i), text.size());
+    } else if (rest.starts_with("/*")) {
+      end = block_end(text, i);
+    } else {
+      ++i;
+      continue;
+    }
+    if (!rest.starts_with("/* ty=") && !rest.starts_with("/* span=")) {
+      size_t last = end;
+      while (last > i && is_blank(text[last - 1])) --last;
+      comments.push_back({i, last, line, line == i && empty_line_follows(text, end)});
+    }
+    if (text.substr(i, end - i).find('\n') != std::string_view::npos) line = end;
+    i = end;
+  }
+  return comments;
+}
+
+// A line that only names what stands elsewhere begins where the next one does.
+void fill_unknown(PrintedDefinition& definition) {
+  uint64_t next = definition.end;
+  for (auto line = definition.lines.rbegin(); line != definition.lines.rend(); ++line) {
+    if (line->source == 0) line->source = next;
+    next = line->source;
+  }
+}
+
+// Where in the printed text a comment goes.
+size_t place_of(const Comment& comment, uint64_t base, const PrintedModule& printed) {
+  uint64_t at = base + comment.begin;
+  uint64_t line = base + comment.line;
+  // The definition on whose lines it stands, else the one that follows.
+  const PrintedDefinition* home = nullptr;
+  for (const PrintedDefinition& definition : printed.definitions) {
+    if (definition.begin == 0) continue;
+    bool inside = definition.begin <= at && line < definition.end;
+    bool after = definition.begin > at && (home == nullptr || definition.begin < home->begin);
+    if (inside) {
+      home = &definition;
+      break;
+    }
+    if (after) home = &definition;
+  }
+  if (home == nullptr) return printed.end;
+  const PrintedLine* before = nullptr;
+  for (const PrintedLine& candidate : home->lines) {
+    if (line < at) {  // beside something: that, or what it is a part of
+      if (candidate.source >= line && candidate.source <= at) return candidate.offset;
+      if (candidate.source < line && (before == nullptr || candidate.source >= before->source))
+        before = &candidate;
+    } else if (candidate.source >= at) {
+      return candidate.offset;
+    }
+  }
+  return before != nullptr ? before->offset : home->close;
+}
+
+}  // namespace
+
+std::string format_program(const Module& module, const Source& source) {
+  std::string_view text = source.text();
+  std::vector<Comment> comments = find_comments(text);
+  PrintedModule printed = print_module_lines(module);
+  if (comments.empty()) return std::move(printed.text);
+  for (PrintedDefinition& definition : printed.definitions) fill_unknown(definition);
+  std::map<size_t, std::vector<const Comment*>> places;
+  for (const Comment& comment : comments)
+    places[place_of(comment, source.base(), printed)].push_back(&comment);
+
+  std::string out;
+  size_t done = 0;
+  for (const auto& [offset, here] : places) {
+    out.append(printed.text, done, offset - done);
+    done = offset;
+    bool last = offset == printed.end;
+    if (last && !out.empty()) out += '\n';
+    size_t indent = 0;
+    while (offset + indent < printed.text.size() && printed.text[offset + indent] == ' ') ++indent;
+    if (!last && printed.text[offset + indent] == '}') indent += 2;
+    for (const Comment* comment : here) {
+      out.append(indent, ' ');
+      out += text.substr(comment->begin, comment->end - comment->begin);
+      out += '\n';
+      if (comment->blank_after && !(last && comment == here.back())) out += '\n';
+    }
+  }
+  out.append(printed.text, done);
+  return out;
+}
+
+}  // namespace relay

@@ -1,0 +1,17 @@
+// Program text in its standard form, comments included.
+#pragma once
+
+#include <string>
+
+#include <relay/parse/parse.h>
+
+namespace relay {
+
+/// The printed program with the comments of its text, each on a line of its own before the
+/// definition, binding or final expression that it stands before or beside; what follows the last
+/// one of a definition goes before its closing brace, and what follows all definitions to the end.
+/// Type and span comments (`/* ty=… */`) are not kept. Formatting the result changes nothing.
+/// `module` is what parsing `source` gave.
+std::string format_program(const Module& module, const Source& source);
+
+}  // namespace relay
