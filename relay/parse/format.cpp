@@ -107,6 +107,23 @@ void fill_unknown(PrintedDefinition& definition) {
   }
 }
 
+// A data type begins at the brace before its first constructor.
+void find_data_types(PrintedModule& printed, const Source& source,
+                     const std::vector<Comment>& comments) {
+  std::string text(source.text());
+  for (const Comment& comment : comments) {
+    std::fill(text.begin() + static_cast<ptrdiff_t>(comment.begin),
+              text.begin() + static_cast<ptrdiff_t>(comment.end), ' ');
+  }
+  for (PrintedDefinition& definition : printed.definitions) {
+    if (!definition.data || definition.begin == 0 || definition.lines.empty()) continue;
+    size_t brace = text.rfind('{', definition.begin - source.base());
+    if (brace == std::string::npos) continue;
+    definition.begin = source.base() + brace;
+    definition.lines.front().source = definition.begin;
+  }
+}
+
 // Where in the printed text a comment goes.
 size_t place_of(const Comment& comment, uint64_t base, const PrintedModule& printed) {
   uint64_t at = base + comment.begin;
@@ -144,6 +161,7 @@ std::string format_program(const Module& module, const Source& source) {
   std::vector<Comment> comments = find_comments(text);
   PrintedModule printed = print_module_lines(module);
   if (comments.empty()) return std::move(printed.text);
+  find_data_types(printed, source, comments);
   for (PrintedDefinition& definition : printed.definitions) fill_unknown(definition);
   std::map<size_t, std::vector<const Comment*>> places;
   for (const Comment& comment : comments)

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <charconv>
 
 #include <relay/ir/metadata.h>
@@ -106,9 +105,7 @@ void Document::type_data(const TypeData& data) {
     out += close;
   };
   std::string_view name = data.name()->name().view();
-  // The source does not say where the word `type` is, but it is before the first constructor.
-  if (lines != nullptr)
-    lines->lines.push_back({out.size(), std::max<uint64_t>(lines->begin, 1) - 1});
+  if (lines != nullptr) lines->lines.push_back({out.size(), lines->begin});
   if (data.is_extern()) {
     out += "extern type ";
     out += name;

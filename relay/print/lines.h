@@ -17,6 +17,7 @@ struct PrintedLine {
 };
 
 struct PrintedDefinition {
+  bool data = false;   // of a data type: it begins with its first constructor, as far as is known
   uint64_t begin = 0;  // in the source; 0: unknown
   uint64_t end = 0;
   size_t close = 0;  // where the line with the closing brace begins in the text

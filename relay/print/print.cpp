@@ -29,6 +29,7 @@ void print_definitions(const Module& module, printing::Document& document,
     for (const ConstructorRef& constructor : data->constructors())
       span = Span::merge(span, constructor->span());
     begin(span);
+    if (definitions != nullptr) document.lines->data = true;
     document.type_data(*data);
   }
   for (const Module::FunctionEntry& entry : module.functions()) {
