@@ -6,6 +6,7 @@
 #include <relay/ir/visit.h>
 #include <relay/op/op.h>
 #include <relay/support/pointer_map.h>
+#include <relay/tensor_expr/walk.h>
 
 namespace relay {
 namespace {
@@ -22,58 +23,49 @@ void count_ops(const Expr* root, std::map<std::string, int64_t>& counts) {
   });
 }
 
-AttrValue attr(const Call& call, std::string_view name) {
-  if (!call.attrs()) return {};
-  for (NamedAttr& attr : call.attrs()->fields(false)) {
-    if (attr.name == Name(name)) return std::move(attr.value);
+int64_t points(std::span<const te::Axis> axes, Span span) {
+  Dim count(1);
+  for (const te::Axis& axis : axes) count = count * axis.extent;
+  if (!count.is_int()) throw Error("an extent is not known here", span);
+  return count.as_int();
+}
+
+const te::ScalarNode* without_casts(const te::ScalarNode* node) {
+  while (node->kind == te::ScalarKind::kCast) node = node->args[0].get();
+  return node;
+}
+
+/// Whether a fold sums products of elements of two tensors, as convolutions and matrix products do.
+bool sums_products(const te::ScalarNode& fold) {
+  if (fold.combiner->kind != te::Combiner::Kind::kSum || fold.args.size() != 1) return false;
+  const te::ScalarNode* product = without_casts(fold.args[0].get());
+  if (product->kind != te::ScalarKind::kBinary || product->binary != te::BinaryOp::kMul)
+    return false;
+  const te::ScalarNode* a = without_casts(product->args[0].get());
+  const te::ScalarNode* b = without_casts(product->args[1].get());
+  return a->kind == te::ScalarKind::kLoad && b->kind == te::ScalarKind::kLoad &&
+         !(a->tensor == b->tensor);
+}
+
+int64_t macs(const Call& call, const Operator* op) {
+  if (op->definition() != DefinitionKind::kCompute || !op->pure()) return 0;
+  std::vector<TypeRef> types;
+  for (const ExprRef& arg : call.args()) types.emplace_back(arg->type());
+  for (const TypeRef& type : types) {
+    if (!type) throw Error("the types are not known here", call.span());
   }
-  return {};
-}
-
-/// The elements of an expression's type, all extents known.
-int64_t elements(const Expr* expr) {
-  auto count = num_elements(expr->type());
-  if (!count) throw Error("the number of elements is not known here", expr->span());
-  return *count;
-}
-
-int64_t extent(const Expr* expr, size_t axis) {
-  const TensorType* tensor = expr->type() == nullptr ? nullptr : expr->type()->as<TensorType>();
-  bool known = tensor != nullptr && tensor->has_rank() && axis < tensor->dims().size() &&
-               tensor->dims()[axis].is_int();
-  if (!known) throw Error("an extent is not known here", expr->span());
-  return tensor->dims()[axis].as_int();
-}
-
-size_t rank(const Expr* expr) {
-  const TensorType* tensor = expr->type() == nullptr ? nullptr : expr->type()->as<TensorType>();
-  if (tensor == nullptr || !tensor->has_rank())
-    throw Error("the rank is not known here", expr->span());
-  return tensor->dims().size();
-}
-
-int64_t macs(const Call& call, std::string_view op) {
-  if (call.args().size() < 2) return 0;
-  const Expr* data = call.args()[0].get();
-  const Expr* weight = call.args()[1].get();
-  if (op.starts_with("nn.conv")) {
-    // Each element of the result sums over the kernel of its output channel.
-    AttrValue layout = attr(call, "kernel_layout");
-    const auto* text = layout.get<std::string>();
-    size_t channel = text == nullptr || text->empty() ? 0 : text->find('O');
-    if (channel == std::string::npos || channel >= rank(weight)) return 0;
-    int64_t channels = extent(weight, channel);
-    return channels == 0 ? 0 : elements(&call) * (elements(weight) / channels);
+  AttrsRef attrs = call.attrs();
+  if (!attrs && op->attrs_schema() != nullptr) attrs = Attrs::make(*op->attrs_schema(), {}, {});
+  te::Computation computation = build_computation(OpCall(op, attrs, types, TypeRef(call.type())));
+  int64_t total = 0;
+  for (const te::Stage& stage : computation.stages) {
+    std::vector<te::ScalarRef> roots = te::stage_roots(stage);
+    for (const te::ScalarNode* node : te::post_order(roots)) {
+      if (node->kind != te::ScalarKind::kFold || !sums_products(*node)) continue;
+      total += points(te::stage_axes(stage), call.span()) * points(node->axes, call.span());
+    }
   }
-  if (op == "nn.dense") return elements(&call) * extent(data, rank(data) - 1);
-  if (op == "nn.matmul" || op == "nn.batch_matmul") {
-    AttrValue transposed = attr(call, "transpose_a");
-    const bool* flag = transposed.get<bool>();
-    size_t axes = rank(data);
-    if (axes < 2) return 0;
-    return elements(&call) * extent(data, axes - (flag != nullptr && *flag ? 2 : 1));
-  }
-  return 0;
+  return total;
 }
 
 }  // namespace
@@ -112,7 +104,7 @@ int64_t total_macs(const Expr* root) {
   int64_t total = 0;
   post_order(root, [&](const Expr* expr) {
     if (const Operator* op = called_op(expr)) {
-      total += macs(*static_cast<const Call*>(expr), op->name().view());
+      total += macs(*static_cast<const Call*>(expr), op);
     }
   });
   return total;

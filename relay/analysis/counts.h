@@ -17,8 +17,9 @@ std::map<std::string, int64_t> op_frequencies(const Module& module);
 /// The greatest number of calls of these operators along one path of the dataflow.
 int64_t count_layers(const Expr* root, std::span<const std::string> ops);
 
-/// Multiply-accumulates of all convolutions and matrix products, each node counted once. Wants
-/// published types with known dimensions; throws `Error` where one is unknown.
+/// Multiply-accumulates of all convolutions and matrix products, each node counted once: of every
+/// sum of products of two tensors' elements in the operators' tensor expressions. Wants published
+/// types; throws `Error` where a dimension that counts is unknown.
 int64_t total_macs(const Expr* root);
 
 }  // namespace relay

@@ -2,6 +2,7 @@
 #include <map>
 #include <unordered_set>
 
+#include <relay/analysis/call_graph.h>
 #include <relay/ir/effects.h>
 #include <relay/ir/rewrite.h>
 #include <relay/ir/visit.h>
@@ -19,29 +20,13 @@ bool marked(const Function& function) {
   return number != nullptr && *number != 0;
 }
 
-// The globals that each function mentions, each once.
-using CallGraph = std::map<Name, std::vector<Name>>;
-CallGraph call_graph(const Module& module) {
-  CallGraph graph;
-  for (const auto& entry : module.functions()) {
-    std::unordered_set<Name> seen;
-    std::vector<Name>& mentioned = graph[entry.name];
-    post_order(entry.function.get(), [&](const Expr* expr) {
-      const auto* global = expr->as<GlobalVar>();
-      if (global != nullptr && seen.insert(global->name()).second)
-        mentioned.push_back(global->name());
-    });
-  }
-  return graph;
-}
-
 // All functions, those mentioned before those that mention them; and those that can reach
 // themselves.
 struct Order {
   std::vector<Name> callees_first;
   std::unordered_set<Name> recursive;
 
-  explicit Order(const CallGraph& graph) {
+  Order(const Module& module, const CallGraph& graph) {
     // Tarjan's strongly connected components with an explicit stack.
     struct State {
       size_t index = 0, low = 0;
@@ -54,8 +39,8 @@ struct Order {
     std::map<Name, State> states;
     std::vector<Name> open;
     size_t time = 0;
-    for (const auto& root : graph) {
-      if (states[root.first].index != 0) continue;
+    for (const auto& root : module.functions()) {
+      if (states[root.name].index != 0) continue;
       std::vector<Frame> stack;
       auto enter = [&](Name name) {
         State& state = states[name];
@@ -64,14 +49,13 @@ struct Order {
         open.push_back(name);
         stack.push_back({name, 0});
       };
-      enter(root.first);
+      enter(root.name);
       while (!stack.empty()) {
         Frame& frame = stack.back();
         Name name = frame.name;
-        const std::vector<Name>& callees = graph.at(name);
+        const std::vector<Name>& callees = graph.callees(name);
         if (frame.next < callees.size()) {
           Name callee = callees[frame.next++];
-          if (graph.count(callee) == 0) continue;
           if (callee == name) recursive.insert(name);
           State& state = states[callee];
           if (state.index == 0) {
@@ -107,7 +91,7 @@ Module inline_marked(const Module& module, const PassContext&) {
   for (const auto& entry : module.functions()) any |= marked(*entry.function);
   if (!any) return module;
 
-  Order order(call_graph(module));
+  Order order(module, CallGraph(module));
   Effects effects(module);
   Module result = module;
   auto inlined = [&](const Expr* callee, size_t arguments) -> const Function* {
@@ -136,14 +120,11 @@ Module inline_marked(const Module& module, const PassContext&) {
     }
   }
   // Marked functions go once nothing mentions them any more.
-  std::unordered_set<Name> mentioned;
-  for (const auto& callees : call_graph(result)) {
-    mentioned.insert(callees.second.begin(), callees.second.end());
-  }
+  CallGraph after(result);
   for (const auto& entry : module.functions()) {
     const Module::FunctionEntry* start = module.entry();
     bool is_entry = start != nullptr && start->name == entry.name;
-    if (marked(*entry.function) && mentioned.count(entry.name) == 0 && !is_entry) {
+    if (marked(*entry.function) && after.ref_count(entry.name) == 0 && !is_entry) {
       result.remove_function(entry.name);
     }
   }
