@@ -13,8 +13,9 @@ namespace relay {
 /// What a kernel gets. Generated code reads these fields by offset: plain pointers and integers
 /// only, no field moves without a new `kKernelAbiVersion`.
 struct KernelArgs {
-  /// The tensors in the order of the kernel's buffers: dense, row-major, 64-byte aligned unless the
-  /// kernel was told otherwise. A buffer of extent 0 may be null.
+  /// The tensors in the order of the kernel's buffers: dense, row-major. What the machine allocates
+  /// is 64-byte aligned, what comes from outside is aligned to its elements only. A buffer of extent
+  /// 0 may be null.
   void* const* buffers;
   /// Values of the kernel's dimension arguments.
   const int64_t* dims;

@@ -332,7 +332,7 @@ TEST(MachineInterpreter, ShapeChecks) {
   auto tensor = [](int64_t n) { return Value(NDArray::empty({n}, kFloat32)); };
   EXPECT_EQ(failure(e, {tensor(6), tensor(3)}), "no failure");
   EXPECT_EQ(failure(e, {tensor(5), tensor(3)}),
-            "error: %y of @main: expected Tensor[(2 * n), float32], found Tensor[(5,), float32]\n"
+            "error: %y of @main: expected Tensor[(2 * n), float32], found Tensor[(5), float32]\n"
             "note: dimension 2 * n is not 5 here\n");
 }
 

@@ -27,8 +27,6 @@ uint64_t now_ns() {
                                    .count());
 }
 
-bool is_aligned(const void* memory) { return reinterpret_cast<uintptr_t>(memory) % kLine == 0; }
-
 /// Memory that is kept and only grows.
 class Workspace {
  public:
@@ -84,7 +82,7 @@ struct GraphState {
   std::vector<std::unique_ptr<GraphPlan>> plans;  // the last one used first
   Workspace cells;                                // of numbers
   std::vector<uint32_t> cell;                     // of each place, or kNone
-  std::vector<NDArray> constants;                 // those that had to be copied to be aligned
+  std::vector<NDArray> constants;                 // of each place that is a constant tensor
   // Of the run.
   std::vector<int64_t> leaves;
   std::vector<std::byte*> addresses;  // of each root
@@ -235,8 +233,7 @@ void GraphState::prepare(const Executable& executable) {
     if (value.is_scalar()) {
       std::memcpy(addresses[i], value.scalar_data(), value.dtype().size());
     } else {
-      NDArray array = value.array().contiguous();
-      constants[i] = is_aligned(array.raw()) ? array : array.copy();
+      constants[i] = value.array().contiguous();
       addresses[i] = static_cast<std::byte*>(constants[i].raw());
     }
   }
@@ -314,7 +311,7 @@ void bind_inputs(GraphState& state, const GraphPlan& plan, std::span<const Value
       refuse_input(state.graph, i, expected, input);
     }
     NDArray array = input.array();
-    if (!array.is_contiguous() || !is_aligned(array.raw())) array = array.copy();
+    if (!array.is_contiguous()) array = array.copy();
     state.addresses[i] = static_cast<std::byte*>(array.raw());
     state.inputs[i] = std::move(array);
   }

@@ -4,8 +4,7 @@
  * Functions that can fail return a RelayStatus, or null; `relay_last_error` then says why. A
  * program may be shared by threads; a machine, and a value that no machine is using, is for one
  * thread at a time. Whoever gets a pointer to a program, machine or value frees it. */
-#ifndef RELAY_RUNTIME_H_
-#define RELAY_RUNTIME_H_
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -135,5 +134,3 @@ RELAY_API void relay_machine_interrupt(RelayMachine* machine);
 #ifdef __cplusplus
 }
 #endif
-
-#endif /* RELAY_RUNTIME_H_ */
