@@ -111,19 +111,23 @@ V sigmoid(V x) {
 
 namespace {
 
-/// Σ c[i] u^i by pairs: half as many roundings one after the other as in Horner's way.
-V poly_by_pairs(V u, V square, std::span<const double> c) {
+/// Σ c[i] u^i by pairs: half as many roundings one after the other as in Horner's way. `lost`: what
+/// the last of them lost.
+V poly_by_pairs(V u, V square, std::span<const double> c, V* lost = nullptr) {
   Ops& o = *u.ops;
   auto pair = [&](size_t i) {
     return i + 1 < c.size() ? o.fma(number(u, c[i + 1]), u, c[i]) : number(u, c[i]);
   };
   size_t i = (c.size() - 1) / 2 * 2;
   V result = pair(i);
-  while (i > 0) {
+  while (i > 2) {
     i -= 2;
     result = o.fma(result, square, pair(i));
   }
-  return result;
+  V first = pair(0);
+  V sum = o.fma(result, square, first);
+  if (lost != nullptr) *lost = o.fma(result, square, -sum) + first;
+  return sum;
 }
 
 V limit(V x, double most) {
@@ -162,9 +166,16 @@ V erf(V x) {
   V u = c * c;
   V square = u * u;
   V p = poly_by_pairs(u, square, kErfNumerator);
-  V q = poly_by_pairs(u, square, kErfDenominator);
+  V lost;
+  V q = poly_by_pairs(u, square, kErfDenominator, &lost);
   if (!o.has_fma()) return o.to_float(c * p / q);
-  return o.quotient_of_product(c, p, q);
+  // c p / (q + lost): a rough quotient, and what its product with the denominator lacks. Each
+  // difference is exact but for the common part t.
+  V r = o.rough_reciprocal(q);
+  V rough = c * p * r;
+  V t = rough * q;
+  V excess = o.fma(rough, q, -t) - o.fma(c, p, -t);
+  return o.fma(-o.fma(rough, lost, excess), r, rough);
 }
 
 V log(V x) {

@@ -204,15 +204,6 @@ V Ops::quotient(V x, V y) {
   return fma(-fma(q, y, -x), r, q);  // in this order -0 stays
 }
 
-V Ops::quotient_of_product(V x, V y, V z) {
-  V r = rough_reciprocal(z);
-  V q = x * y * r;
-  V t = q * z;
-  // The difference of x y and q z, each exact but for its common part t.
-  V excess = fma(q, z, -t) - fma(x, y, -t);
-  return fma(-excess, r, q);
-}
-
 V Ops::call_lanes(KernelFunction function, V x) {
   llvm::Value* arguments[] = {x.v};
   return call_out_of_line(function, arguments);

@@ -86,9 +86,6 @@ class Ops {
   V rough_reciprocal(V x);
   /// x / y to half a unit of the last place and a little. Floats, y in [2^-100, 2^100].
   V quotient(V x, V y);
-  /// (x * y) / z, the product not rounded: as exact as `quotient`. For targets with fused
-  /// operations.
-  V quotient_of_product(V x, V y, V z);
 
   /// Calls a function of the table for each lane; x and y are converted to double and back. Out of
   /// line.
