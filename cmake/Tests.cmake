@@ -54,6 +54,12 @@ set(differences --differences ${CMAKE_SOURCE_DIR}/docs/differences-from-tvm.md)
 file(GLOB op_data CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/op/data/*.jsonl)
 add_test(NAME operator_data COMMAND relay_conformance ops ${op_data} ${differences})
 add_test(NAME oracle_operators COMMAND relay_conformance ops ${oracle}/ops-core.jsonl ${oracle}/ops-special.jsonl ${differences})
+# The same natively, on every instruction set that the machine runs.
+foreach(isa baseline avx2 host)
+  add_test(NAME operator_data_${isa} COMMAND relay_conformance ops ${op_data} ${differences} --executor vm --target ${isa})
+endforeach()
+add_test(NAME oracle_operators_native
+  COMMAND relay_conformance ops ${oracle}/ops-core.jsonl ${oracle}/ops-special.jsonl ${differences} --executor vm)
 add_test(NAME oracle_types COMMAND relay_conformance types ${oracle}/types.jsonl ${differences})
 add_test(NAME oracle_passes COMMAND relay_conformance passes ${oracle}/passes.jsonl ${differences})
 add_test(NAME oracle_analyses COMMAND relay_conformance analyses ${oracle}/analyses.jsonl ${differences})

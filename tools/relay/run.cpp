@@ -24,7 +24,7 @@ struct RunOptions {
   std::string program;
   std::string entry;
   Given given;
-  std::string executor = "eval";
+  std::string executor = "vm";
   NativeOptions native;
   ProfileOption profile;
   std::string format = "text";

@@ -1,8 +1,28 @@
 #include <relay/vm/compiler/graph_builder.h>
 
+#include <cctype>
+
 #include <relay/support/error.h>
 
 namespace relay::vm {
+namespace {
+
+// The names of canonical symbols mean nothing to a reader.
+std::string without_symbols(const std::string& message) {
+  std::string text;
+  for (size_t i = 0; i < message.size(); ++i) {
+    auto letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+    size_t end = i + 1;
+    while (end < message.size() && std::isdigit(static_cast<unsigned char>(message[end]))) ++end;
+    bool symbol = message[i] == 'd' && end > i + 1 && (i == 0 || !letter(message[i - 1])) &&
+                  (end == message.size() || !letter(message[end]));
+    text += symbol ? '?' : message[i];
+    if (symbol) i = end - 1;
+  }
+  return text;
+}
+
+}  // namespace
 
 Dim GraphBuilder::new_symbol(Symbol symbol) {
   Dim dim = graph_symbol(symbols_.size());
@@ -100,7 +120,8 @@ std::vector<uint32_t> GraphBuilder::add_group(CompiledGroup& group, const Canoni
   }
   auto check = [&](const lower::Lowered::Check& made) {
     Dim a = term(made.a), b = term(made.b);
-    if (dims_equal(a, b) != Truth::kYes) checks_.push_back({a, b, made.message, position});
+    if (dims_equal(a, b) != Truth::kYes)
+      checks_.push_back({a, b, without_symbols(made.message), position});
   };
   for (const auto& made : group.group.checks) check(made);
   for (const auto& made : lowered.checks) check(made);
