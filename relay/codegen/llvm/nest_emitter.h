@@ -44,8 +44,8 @@ class NestEmitter {
   void write_serial(const lower::For& loop);
   void write_parallel(const lower::For& loop);
   void write_unrolled(const lower::For& loop);
-  /// Iterations begin, begin + step … below end, in order or backwards.
-  void write_range(const lower::For& loop, llvm::Value* begin, llvm::Value* end);
+  /// Iterations begin, begin + stride … below end, in order or backwards.
+  void write_range(const lower::For& loop, llvm::Value* begin, llvm::Value* end, int64_t stride);
   /// Opens the region of what is in front of a loop that runs at least once when it is reached.
   void open_preheader(bool always);
   /// From the counter's value on while `more(next)`, at least once; then the counter has the first

@@ -85,7 +85,7 @@ void NestEmitter::write_unrolled(const For& loop) {
 
 void NestEmitter::write_serial(const For& loop) {
   llvm::Value* begin = scalars_.emit_uniform(loop.begin);
-  write_range(loop, begin, scalars_.emit_uniform(loop.end));
+  write_range(loop, begin, scalars_.emit_uniform(loop.end), loop.step);
 }
 
 void NestEmitter::write_parallel(const For& loop) {
@@ -100,17 +100,18 @@ void NestEmitter::write_parallel(const For& loop) {
   }
   auto [first, past] = frame_.worker_share(span);
   write_range(loop, math.add(begin, math.multiply(first, step)),
-              math.add(begin, math.multiply(past, step)));
+              math.add(begin, math.multiply(past, step)), loop.step);
 }
 
-void NestEmitter::write_range(const For& loop, llvm::Value* begin, llvm::Value* end) {
+void NestEmitter::write_range(const For& loop, llvm::Value* begin, llvm::Value* end,
+                              int64_t stride) {
   std::optional<int64_t> first = constant_of(begin);
   std::optional<int64_t> last = constant_of(end);
   bool always = first && last && *first < *last;
   const Dependences& in = survey_.in.at(&loop);
   frame_.emit_if(b.CreateICmpSLT(begin, end), [&] {
     open_preheader(always);
-    llvm::Value* step = frame_.int64(loop.step);
+    llvm::Value* step = frame_.int64(stride);
     llvm::AllocaInst* counter = frame_.alloca_register(b.getInt64Ty(), "counter");
     std::vector<Sum> sums;
     size_t copies = std::max<uint32_t>(loop.interleave, 1);
@@ -120,17 +121,17 @@ void NestEmitter::write_range(const For& loop, llvm::Value* begin, llvm::Value* 
       ScalarEmitter::Scope scope(scalars_, RegionKind::kBody, in);
       for (size_t copy = 0; copy < count; ++copy) {
         llvm::Value* at =
-            copy == 0 ? i : b.CreateAdd(i, frame_.int64(static_cast<int64_t>(copy) * loop.step));
+            copy == 0 ? i : b.CreateAdd(i, frame_.int64(static_cast<int64_t>(copy) * stride));
         write_copy(loop, LaneValue::uniform(at), sums, copy);
         scalars_.invalidate(in);
       }
     };
     if (loop.reverse) {
       llvm::Value* span = b.CreateSub(b.CreateSub(end, frame_.int64(1)), begin);
-      llvm::Value* rest = loop.step == 1 ? frame_.int64(0) : b.CreateSRem(span, step);
+      llvm::Value* rest = stride == 1 ? frame_.int64(0) : b.CreateSRem(span, step);
       b.CreateStore(b.CreateAdd(begin, b.CreateSub(span, rest)), counter);
       repeat(
-          counter, frame_.int64(-loop.step),
+          counter, frame_.int64(-stride),
           [&](llvm::Value* next) { return b.CreateICmpSGE(next, begin); },
           [&](llvm::Value* i) { body(i, 1); });
       scalars_.pop();
@@ -141,12 +142,12 @@ void NestEmitter::write_range(const For& loop, llvm::Value* begin, llvm::Value* 
     if (copies > 1) {
       for (Sum& sum : sums) sum.copies.push_back(sum.outer);
       for (size_t copy = 1; copy < copies; ++copy) add_copy(sums, scalars_.lanes());
-      auto span = static_cast<int64_t>(copies - 1) * loop.step;
+      auto span = static_cast<int64_t>(copies - 1) * stride;
       auto fits = [&](llvm::Value* i) {
         return b.CreateICmpSLT(b.CreateAdd(i, frame_.int64(span)), end);
       };
       frame_.emit_if(fits(begin), [&] {
-        repeat(counter, frame_.int64(span + loop.step), fits,
+        repeat(counter, frame_.int64(span + stride), fits,
                [&](llvm::Value* i) { body(i, copies); });
       });
       llvm::Value* rest = b.CreateLoad(b.getInt64Ty(), counter);

@@ -114,14 +114,7 @@ void NestEmitter::write_vector(const For& loop) {
   if (first && past) extent = std::max<int64_t>(*past - *first, 0);
   if (extent == 0) return;
   Lanes lanes = lanes_for(loop, extent);
-  if (lanes.count == 1) {
-    For serial = loop;
-    serial.step = 1;
-    survey_.in.emplace(&serial, survey_.in.at(&loop));
-    write_range(serial, begin, end);
-    survey_.in.erase(&serial);
-    return;
-  }
+  if (lanes.count == 1) return write_range(loop, begin, end, 1);
   int64_t width = lanes.count;
   size_t copies = std::max<uint32_t>(loop.interleave, 1);
   if (extent) copies = std::clamp<size_t>(static_cast<size_t>(*extent / width), 1, copies);
