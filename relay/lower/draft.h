@@ -99,6 +99,7 @@ class Flattener {
   Draft& draft_;
   bool in_lanes_;
   std::unordered_map<const te::ScalarNode*, bool> has_fold_;
+  std::vector<te::ScalarRef> alive_;  // so that the addresses in it stay taken
   std::unordered_map<const te::ScalarNode*, te::ScalarRef> done_;
   std::unordered_map<const te::ScalarNode*, std::vector<te::ScalarRef>> registers_;
   std::vector<te::ScalarRef> order_;  // keys of done_ in order, alive

@@ -44,6 +44,7 @@ ScalarRef zero(DType dtype) {
 
 bool Flattener::has_fold(const ScalarRef& root) {
   if (auto found = has_fold_.find(root.get()); found != has_fold_.end()) return found->second;
+  alive_.push_back(root);
   std::vector<ScalarRef> roots{root};
   for (const ScalarNode* node : te::post_order(roots)) {
     if (has_fold_.contains(node)) continue;
