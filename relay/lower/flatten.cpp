@@ -198,6 +198,7 @@ void Flattener::hoist(const ScalarRef& fold, Block& block) {
     return false;
   };
   std::vector<const ScalarNode*> seen;
+  std::vector<Axis> bound = fold->axes;  // of this one, and of those looked into
   while (!stack.empty()) {
     ScalarRef node = std::move(stack.back());
     stack.pop_back();
@@ -209,7 +210,7 @@ void Flattener::hoist(const ScalarRef& fold, Block& block) {
       std::vector<const ScalarNode*> nodes = te::post_order(roots);
       te::NodeNumbers numbers = te::number_nodes(nodes);
       te::FreeSet free = te::free_sets(nodes, numbers).back();
-      bool depends = std::any_of(fold->axes.begin(), fold->axes.end(), [&](const Axis& axis) {
+      bool depends = std::any_of(bound.begin(), bound.end(), [&](const Axis& axis) {
         return std::binary_search(free.begin(), free.end(), axis.id);
       });
       if (!depends && !fails(node)) {
@@ -217,6 +218,7 @@ void Flattener::hoist(const ScalarRef& fold, Block& block) {
         continue;
       }
       if (node->args.size() > num_accumulators(*node)) continue;
+      bound.insert(bound.end(), node->axes.begin(), node->axes.end());
     }
     if (node->kind == ScalarKind::kSelect) {
       stack.push_back(node->args[0]);

@@ -37,6 +37,8 @@ void run(uint32_t first, uint32_t count, bool failing, const codegen::Target& ta
       lowered.push_back(lower::lower(c.computation, "random", {}));
     } catch (const Error&) {
       continue;  // beyond a limit
+    } catch (const std::exception& error) {
+      FAIL() << "seed " << seed << ": " << error.what() << "\n" << c.computation.str();
     }
     cases.push_back(std::move(c));
   }
