@@ -1,16 +1,20 @@
 // Generated loops, one kernel or group at a time: least milliseconds of several runs and GB/s of
 // the bytes that must move. `bench_kernels_loops [--only TEXT] [--threads N] [--target NAME]
-// [--loops]`; with --loops the loops are printed too.
+// [--loops] [--file PROGRAM]`; with --loops the loops are printed too.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include <relay/infer/infer.h>
 #include <relay/lower/lower.h>
+#include <relay/parse/parse.h>
 #include <relay/support/error.h>
 #include <relay/tensor_expr/evaluate.h>
 
@@ -157,6 +161,22 @@ class Workers {
 
 }  // namespace
 
+/// The loops of a program's @main.
+void print_loops(const std::string& path) {
+  std::ifstream in(path);
+  std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  Module module = parse_module(path, text);
+  infer_types_or_throw(module);
+  FunctionRef function(module.function("main"));
+  std::vector<TypeRef> types;
+  for (const VarRef& param : function->params()) types.push_back(param->annotation());
+  lower::Group group = lower::compose(*function, types);
+  std::printf("%s", group.computation.str().c_str());
+  for (const auto& kernel : lower::lower(group.computation, "k", {}).kernels) {
+    std::printf("%s\n%s", kernel->implementation.c_str(), kernel->str().c_str());
+  }
+}
+
 int main(int argc, char** argv) {
   std::string only, target = "host";
   int threads = 1;
@@ -170,6 +190,10 @@ int main(int argc, char** argv) {
       if (flag == "--only") only = value;
       if (flag == "--threads") threads = std::max(1, std::atoi(value.c_str()));
       if (flag == "--target") target = value;
+      if (flag == "--file") {
+        print_loops(value);
+        return 0;
+      }
     }
   }
   std::printf("%-46s %10s %8s\n", "", "ms", "GB/s");

@@ -158,8 +158,10 @@ DraftKernel lower_rows(const Job& job, RowGroup given) {
       best = cost;
     }
   }
+  bool has_inner = space.has_folds();
+  for (const Member& member : group.members) has_inner |= !member.extras.empty();
   std::optional<Space::InnerLanes> inner = space.inner_lanes(lanes);
-  bool inside = inner && (along < 0 || inner->cost < best);
+  bool inside = inner && (along < 0 || (has_inner && inner->cost < best));
   if (inside) along = -1;
   if (along >= 0 && !space.has_folds()) {
     if (auto tiled = lower_transpose(job, space, flops)) return std::move(*tiled);
