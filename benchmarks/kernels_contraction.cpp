@@ -3,6 +3,9 @@
 // generated kernel is faster. "own": oneDNN in the layouts that it prefers, which it would have to
 // reorder to and from (not counted); "plain": row-major operands as they are here.
 //   bench_kernels_contraction [--threads N] [--only TEXT] [--target NAME] [--turns N] [--asm 1]
+//     [--epilogue 1]  with a bias for each row of the output, a residual and relu behind it (oneDNN
+//     without)
+//     [--symbols 1]   rows of matrices and sizes of images known at run time only
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,6 +25,7 @@
 #include <relay/op/nn/conv_attrs.h>
 #include <relay/op/nn/nn_attrs.h>
 #include <relay/runtime/onednn.h>
+#include <relay/tensor_expr/builder.h>
 #include <relay/tensor_expr/evaluate.h>
 
 #include <tests/unit/contraction_testing.h>
@@ -85,6 +89,48 @@ struct Problem {
   double flops;
 };
 
+bool with_symbols = false;
+
+/// An extent, or the symbol that stands for it.
+struct Symbols {
+  std::vector<TypeVarRef> vars;
+  std::vector<int64_t> values;
+  Dim operator()(int64_t extent) {
+    if (!with_symbols || extent == 1) return extent;
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (values[i] == extent) return Dim::symbol(vars[i].get());
+    }
+    vars.push_back(TypeVar::make("n" + std::to_string(vars.size()), Kind::kShapeVar));
+    values.push_back(extent);
+    return Dim::symbol(vars.back().get());
+  }
+  int64_t evaluate(Dim dim) const {
+    return te::evaluate_dim(dim, {}, [&](const TypeVar* symbol) {
+      for (size_t i = 0; i < vars.size(); ++i) {
+        if (vars[i].get() == symbol) return values[i];
+      }
+      return int64_t{0};
+    });
+  }
+};
+Symbols symbols;
+
+/// relu(value + bias of dimension 1 + residual).
+te::Computation add_epilogue(te::Computation c) {
+  te::Stage& stage = c.stages.back();
+  auto& map = std::get<te::Map>(stage.body);
+  const te::TensorInfo& out = stage.outputs[0];
+  c.inputs.push_back({{out.dims[1]}, out.dtype});
+  c.inputs.push_back(out);
+  auto input = [&](size_t i) { return te::Tensor({-1, static_cast<int32_t>(i)}, c.inputs[i]); };
+  std::vector<te::Scalar> at;
+  for (const te::Axis& axis : map.axes) at.push_back(te::index_of(axis));
+  te::Scalar value = te::Scalar(map.values[0]) + input(c.inputs.size() - 2)({at[1]}) +
+                     input(c.inputs.size() - 1)(at);
+  map.values[0] = te::max(value, te::constant(0.0, out.dtype)).ref();
+  return c;
+}
+
 TypeRef f32(std::vector<Dim> dims) { return TensorType::make(dims, kFloat32); }
 
 Problem conv(const std::string& model, int64_t times, int64_t in, int64_t out, int64_t kernel,
@@ -104,13 +150,14 @@ Problem conv(const std::string& model, int64_t times, int64_t in, int64_t out, i
   std::string text = "conv " + std::to_string(in) + "->" + std::to_string(out) + " " +
                      std::to_string(kernel) + "x" + std::to_string(kernel) +
                      (stride > 1 ? "/" + std::to_string(stride) : "") + " @" + std::to_string(size);
-  return {model,
-          text,
-          times,
-          computation_of("nn.conv2d", Attrs::make(attrs),
-                         {f32({1, in, size, size}), f32({out, in, kernel, kernel})}),
-          [peer](bool own) { return onednn::Primitive::make(peer, own); },
-          2.0 * static_cast<double>(out * result * result * in * kernel * kernel)};
+  return {
+      model,
+      text,
+      times,
+      computation_of("nn.conv2d", Attrs::make(attrs),
+                     {f32({1, in, symbols(size), symbols(size)}), f32({out, in, kernel, kernel})}),
+      [peer](bool own) { return onednn::Primitive::make(peer, own); },
+      2.0 * static_cast<double>(out * result * result * in * kernel * kernel)};
 }
 
 Problem dense(const std::string& model, int64_t times, int64_t m, int64_t n, int64_t k) {
@@ -119,12 +166,13 @@ Problem dense(const std::string& model, int64_t times, int64_t m, int64_t n, int
   peer.columns = n;
   peer.inner = k;
   peer.transpose_weight = true;
-  return {model,
-          "dense " + std::to_string(m) + " x " + std::to_string(n) + " x " + std::to_string(k),
-          times,
-          computation_of("nn.dense", Attrs::make(DenseAttrs{}), {f32({m, k}), f32({n, k})}),
-          [peer](bool own) { return onednn::Primitive::make(peer, own); },
-          2.0 * static_cast<double>(m * n * k)};
+  return {
+      model,
+      "dense " + std::to_string(m) + " x " + std::to_string(n) + " x " + std::to_string(k),
+      times,
+      computation_of("nn.dense", Attrs::make(DenseAttrs{}), {f32({symbols(m), k}), f32({n, k})}),
+      [peer](bool own) { return onednn::Primitive::make(peer, own); },
+      2.0 * static_cast<double>(m * n * k)};
 }
 
 Problem batch(const std::string& model, int64_t times, int64_t b, int64_t m, int64_t n, int64_t k,
@@ -139,13 +187,14 @@ Problem batch(const std::string& model, int64_t times, int64_t b, int64_t m, int
   attrs.transpose_b = transposed;
   std::vector<Dim> rhs{b, k, n};
   if (transposed) std::swap(rhs[1], rhs[2]);
-  return {model,
-          "batch " + std::to_string(b) + " x " + std::to_string(m) + " x " + std::to_string(n) +
-              " x " + std::to_string(k) + (transposed ? " T" : ""),
-          times,
-          computation_of("nn.batch_matmul", Attrs::make(attrs), {f32({b, m, k}), f32(rhs)}),
-          [peer](bool own) { return onednn::Primitive::make(peer, own); },
-          2.0 * static_cast<double>(b * m * n * k)};
+  return {
+      model,
+      "batch " + std::to_string(b) + " x " + std::to_string(m) + " x " + std::to_string(n) + " x " +
+          std::to_string(k) + (transposed ? " T" : ""),
+      times,
+      computation_of("nn.batch_matmul", Attrs::make(attrs), {f32({b, symbols(m), k}), f32(rhs)}),
+      [peer](bool own) { return onednn::Primitive::make(peer, own); },
+      2.0 * static_cast<double>(b * m * n * k)};
 }
 
 std::vector<Problem> problems() {
@@ -236,20 +285,22 @@ struct Memory {
 };
 
 size_t bytes_of(const te::TensorInfo& info) {
-  return static_cast<size_t>(product(info.dims).as_int()) * info.dtype.size();
+  return static_cast<size_t>(symbols.evaluate(product(info.dims))) * info.dtype.size();
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   int threads = 1, turns = 9;
-  bool assembly = false;
+  bool assembly = false, epilogue = false;
   std::string only, target_name = "host";
   for (int i = 1; i + 1 < argc; i += 2) {
     std::string name = argv[i];
     if (name == "--threads") threads = std::atoi(argv[i + 1]);
     if (name == "--turns") turns = std::atoi(argv[i + 1]);
     if (name == "--asm") assembly = argv[i + 1][0] == '1';
+    if (name == "--epilogue") epilogue = argv[i + 1][0] == '1';
+    if (name == "--symbols") with_symbols = argv[i + 1][0] == '1';
     if (name == "--only") only = argv[i + 1];
     if (name == "--target") target_name = argv[i + 1];
   }
@@ -268,7 +319,8 @@ int main(int argc, char** argv) {
     if (!only.empty() && (problem.model + " " + problem.text).find(only) == std::string::npos) {
       continue;
     }
-    auto contraction = contraction_of(problem.computation);
+    const te::Computation c = epilogue ? add_epilogue(problem.computation) : problem.computation;
+    auto contraction = contraction_of(c);
     if (!contraction) {
       std::printf("%-13s %-28s not recognised\n", problem.model.c_str(), problem.text.c_str());
       continue;
@@ -276,6 +328,7 @@ int main(int argc, char** argv) {
     auto kernel = std::make_shared<lower::Kernel>();
     kernel->name = "bench";
     kernel->body = *contraction;
+    for (const TypeVarRef& var : symbols.vars) kernel->dim_args.push_back(Dim::symbol(var.get()));
     if (assembly) {
       std::puts(codegen::emit_text(*kernel, target, codegen::Text::kAssembly).c_str());
       continue;
@@ -287,18 +340,26 @@ int main(int argc, char** argv) {
     const KernelBlob* blobs[] = {compiled.blob.get()};
     auto code = CodeMemory::map(blobs);
     KernelFn fn = code->kernel(0);
-    const te::Computation& c = problem.computation;
-    Memory data(bytes_of(c.inputs[0])), weight(bytes_of(c.inputs[1]));
-    Memory out(bytes_of(c.stages.back().outputs[0]));
-    void* buffers[] = {data.data, weight.data, out.data};
-    size_t scratch_bytes = static_cast<size_t>(compiled.scratch_bytes.as_int());
+    std::vector<te::TensorInfo> tensors = c.inputs;
+    tensors.push_back(c.stages.back().outputs[0]);
+    std::vector<std::unique_ptr<Memory>> memory;
+    std::vector<void*> buffers;
+    for (const te::TensorInfo& info : tensors) {
+      memory.push_back(std::make_unique<Memory>(bytes_of(info)));
+      buffers.push_back(memory.back()->data);
+    }
+    auto scratch_bytes = static_cast<size_t>(symbols.evaluate(compiled.scratch_bytes));
     std::vector<std::unique_ptr<Memory>> scratch;
     for (int t = 0; t < threads; ++t) scratch.push_back(std::make_unique<Memory>(scratch_bytes));
     std::function<void(int)> work = [&](int t) {
       int64_t detail[2];
-      KernelArgs args{
-          buffers, nullptr, t, threads, scratch[static_cast<size_t>(t)]->data, kernel_functions(),
-          detail};
+      KernelArgs args{buffers.data(),
+                      symbols.values.data(),
+                      t,
+                      threads,
+                      scratch[static_cast<size_t>(t)]->data,
+                      kernel_functions(),
+                      detail};
       fn(&args);
     };
     std::function<void()> ours = [&] { workers.run(work); };

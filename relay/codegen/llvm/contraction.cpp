@@ -33,14 +33,28 @@ std::vector<te::ScalarRef> roots_of(const lower::Contraction& contraction,
 }  // namespace
 
 void emit_contraction(const lower::Contraction& contraction, KernelFrame& frame) {
-  ContractionEmitter(contraction, frame).run();
+  ContractionPlan plan = plan_contraction(contraction, frame.target);
+  Dim rows = plan.rows.extent;
+  if (!rows.is_int() && !plan.dots) {
+    // Whether there are few rows is known at run time only: both ways.
+    ContractionPlan for_few = plan_contraction(contraction, frame.target, /*few_rows=*/true);
+    if (for_few.dots) {
+      llvm::Value* few = frame.b.CreateICmpSLE(frame.dim(rows), frame.int64(kFewRows));
+      frame.emit_if(few, [&] { ContractionEmitter(contraction, for_few, frame).run(); });
+      frame.emit_if(frame.b.CreateNot(few),
+                    [&] { ContractionEmitter(contraction, plan, frame).run(); });
+      return;
+    }
+  }
+  ContractionEmitter(contraction, std::move(plan), frame).run();
 }
 
-ContractionEmitter::ContractionEmitter(const lower::Contraction& contraction, KernelFrame& frame)
+ContractionEmitter::ContractionEmitter(const lower::Contraction& contraction, ContractionPlan plan,
+                                       KernelFrame& frame)
     : c_(contraction),
       f_(frame),
       b_(frame.b),
-      plan_(plan_contraction(contraction, frame.target)),
+      plan_(std::move(plan)),
       scalars_(frame, roots_of(contraction, plan_)),
       lanes_(static_cast<unsigned>(plan_.lanes)) {}
 
@@ -306,8 +320,7 @@ void ContractionEmitter::emit_panels() {
       Value* before = b_.CreateSub(column, task_.first_column);
       panel = element(panels_, c_.accumulator, mul(before, panel_pitch_));
     }
-    for_sizes(plan_.panels, number,
-              [&](int64_t vectors) { emit_row_tiles(panel, vectors, column); });
+    for_panel_sizes(number, [&](int64_t vectors) { emit_row_tiles(panel, vectors, column); });
   });
 }
 
@@ -320,6 +333,33 @@ void ContractionEmitter::for_sizes(const Cut& cut, Value* number,
   Value* large = b_.CreateICmpSLT(number, dim(cut.more));
   f_.emit_if(large, [&] { body(cut.size); });
   f_.emit_if(b_.CreateNot(large), [&] { body(cut.size - 1); });
+}
+
+llvm::Value* ContractionEmitter::panel_vectors(Value* number) {
+  const Cut& cut = plan_.panels;
+  if (cut.known) {
+    if (cut.more == cut.pieces) return n(cut.size);
+    return b_.CreateSelect(b_.CreateICmpSLT(number, dim(cut.more)), n(cut.size), n(cut.size - 1));
+  }
+  Value* left =
+      b_.CreateSub(dim(ceil_div(plan_.main_columns, plan_.lanes)), mul(number, n(cut.size)));
+  if (plan_.row_tiles.known) return least(left, n(cut.size));
+  // With many kinds of tiles of rows, only two kinds of panels.
+  return b_.CreateSelect(b_.CreateICmpSLE(left, n(1)), n(1), n(cut.size));
+}
+
+void ContractionEmitter::for_panel_sizes(Value* number,
+                                         const std::function<void(int64_t vectors)>& body) {
+  const Cut& cut = plan_.panels;
+  if (cut.known) {
+    for_sizes(cut, number, body);
+    return;
+  }
+  Value* vectors = panel_vectors(number);
+  for (int64_t size = cut.size; size > 0; --size) {
+    if (!plan_.row_tiles.known && size > 1 && size < cut.size) continue;
+    f_.emit_if(b_.CreateICmpEQ(vectors, n(size)), [&] { body(size); });
+  }
 }
 
 }  // namespace relay::codegen

@@ -19,7 +19,8 @@ namespace relay::codegen {
 /// tiles of rows × one panel run over all of k (or a pass of it) and store through the epilogue.
 class ContractionEmitter {
  public:
-  ContractionEmitter(const lower::Contraction& contraction, KernelFrame& frame);
+  ContractionEmitter(const lower::Contraction& contraction, ContractionPlan plan,
+                     KernelFrame& frame);
   void run();
 
  private:
@@ -46,6 +47,9 @@ class ContractionEmitter {
   void emit_panels();
   /// Runs `body` with the size of piece `number` as a constant.
   void for_sizes(const Cut& cut, Value* number, const std::function<void(int64_t size)>& body);
+  /// The same for a panel; sizes are vectors.
+  void for_panel_sizes(Value* number, const std::function<void(int64_t vectors)>& body);
+  Value* panel_vectors(Value* number);
   Value* piece_begin(const Cut& cut, Value* number);
   Value* n(int64_t value) { return f_.int64(value); }
   Value* add(Value* a, Value* b);
@@ -115,6 +119,7 @@ class ContractionEmitter {
   void emit_row_tiles(Value* panel, int64_t vectors, Value* first_column);
   void emit_tile(int64_t rows, int64_t vectors, Value* first_row, Value* panel,
                  Value* first_column);
+  bool varies_by_row(const TileLoad& tile) const;
   /// Vectors that live on behind the following loop leave their registers to its sums: the
   /// allocator would rather spill a sum than a constant that it moved out of all loops.
   void clear_registers();

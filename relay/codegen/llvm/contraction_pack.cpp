@@ -18,16 +18,12 @@ void ContractionEmitter::pack_rhs() {
     Value* before = b_.CreateSub(column, task_.first_column);
     Value* panel = element(panels_, c_.accumulator, mul(before, panel_pitch_));
     if (whole) {
-      for_sizes(plan_.panels, number, [&](int64_t vectors) {
+      for_panel_sizes(number, [&](int64_t vectors) {
         pack_linear(column, vectors, n(vectors * plan_.lanes), panel);
       });
       return;
     }
-    Value* width = n(plan_.panel_columns());
-    if (plan_.panels.known && plan_.panels.more != plan_.panels.pieces) {
-      width = b_.CreateSelect(b_.CreateICmpSLT(number, dim(plan_.panels.more)), width,
-                              n(plan_.panel_columns() - plan_.lanes));
-    }
+    Value* width = mul(panel_vectors(number), n(plan_.lanes));
     f_.emit_loop(n(0), width, n(plan_.lanes), [&](Value* within) {
       Value* first = add(column, within);
       Value* strip = element(panel, c_.accumulator, within);

@@ -55,8 +55,8 @@ int64_t tile_rows(const lower::Contraction& contraction, const Target& target, i
 
 class Planner {
  public:
-  Planner(const lower::Contraction& contraction, const Target& target)
-      : contraction_(contraction), target_(target) {}
+  Planner(const lower::Contraction& contraction, const Target& target, bool few_rows)
+      : contraction_(contraction), target_(target), few_rows_(few_rows) {}
 
   ContractionPlan run() {
     plan_.batch = AxisGroup(contraction_.batch);
@@ -234,10 +234,8 @@ class Planner {
     if (plan_.rhs_direct) plan_.rhs_step = along_k;
     plan_.transpose = !plan_.rhs_direct && rhs.load && rhs.load->conditions.empty() &&
                       !contiguous && along_k && along_k->is_int(1);
-    // Few rows do not pay for turning the right factor around.
-    constexpr int64_t kFew = 8;
     plan_.dots = plan_.transpose && rhs.plain && plan_.lhs_direct && plan_.lhs_step->is_int(1) &&
-                 rows.is_int() && rows.as_int() <= kFew;
+                 (few_rows_ || (rows.is_int() && rows.as_int() <= kFewRows));
     if (plan_.dots) {
       plan_.transpose = false;
       plan_.rhs_direct = true;
@@ -304,7 +302,7 @@ class Planner {
     } else {
       plan_.panels = cut_unknown(vectors, std::min<int64_t>(widest, 3));
     }
-    int64_t limit = plan_.dots ? std::max<int64_t>(1, rows.as_int())
+    int64_t limit = plan_.dots ? (rows.is_int() ? std::max<int64_t>(1, rows.as_int()) : 1)
                                : tile_rows(contraction_, target_, plan_.panels.size);
     plan_.row_tiles = rows.is_int() ? cut_known(rows.as_int(), limit) : cut_unknown(rows, limit);
     plan_.tiles_in_block = std::max<int64_t>(1, 64 / plan_.row_tiles.size);
@@ -385,13 +383,15 @@ class Planner {
 
   const lower::Contraction& contraction_;
   const Target& target_;
+  const bool few_rows_;
   ContractionPlan plan_;
 };
 
 }  // namespace
 
-ContractionPlan plan_contraction(const lower::Contraction& contraction, const Target& target) {
-  return Planner(contraction, target).run();
+ContractionPlan plan_contraction(const lower::Contraction& contraction, const Target& target,
+                                 bool few_rows) {
+  return Planner(contraction, target, few_rows).run();
 }
 
 }  // namespace relay::codegen

@@ -91,6 +91,10 @@ struct ContractionPlan {
   int64_t panel_columns() const { return panels.size * lanes; }
 };
 
-ContractionPlan plan_contraction(const lower::Contraction& contraction, const Target& target);
+/// With `few_rows`, for at most kFewRows of them.
+ContractionPlan plan_contraction(const lower::Contraction& contraction, const Target& target,
+                                 bool few_rows = false);
+/// Fewer rows do not pay for turning the right factor around.
+inline constexpr int64_t kFewRows = 8;
 
 }  // namespace relay::codegen

@@ -111,15 +111,26 @@ void ContractionEmitter::emit_tile(int64_t rows, int64_t vectors, Value* first_r
     rhs_at = element(f_.buffer(rhs.buffer), type, offset);
   }
 
-  // The output's lines come while the sums are formed.
-  if (plan_.out_offset && plan_.one_pass) {
-    const DType out_type = f_.buffers[static_cast<size_t>(c_.out)].dtype;
-    for (int64_t i = 0; i < rows; ++i) {
-      Value* line = out_line(add(first_row, n(i)), first_column);
+  // Lines that the epilogue needs come while the sums are formed.
+  if (plan_.one_pass) {
+    auto fetch = [&](Value* line, DType dtype, bool write) {
       for (int64_t v = 0; v < vectors; ++v) {
         b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
-                           {element(line, out_type, n(v * plan_.lanes)), b_.getInt32(1),
+                           {element(line, dtype, n(v * plan_.lanes)), b_.getInt32(write ? 1 : 0),
                             b_.getInt32(3), b_.getInt32(1)});
+      }
+    };
+    for (int64_t i = 0; i < rows; ++i) {
+      Value* row = add(first_row, n(i));
+      if (plan_.out_offset) {
+        fetch(out_line(row, first_column), f_.buffers[static_cast<size_t>(c_.out)].dtype, true);
+      }
+      for (const TileLoad& tile : plan_.tile_loads) {
+        if (!tile.along_columns || !varies_by_row(tile)) continue;
+        const LinearLoad& from = tile.load;
+        Value* offset = add(batch_part(from.offset), part_of(from.offset, plan_.rows, row));
+        offset = add(offset, part_of(from.offset, plan_.columns, first_column));
+        fetch(element(f_.buffer(from.buffer), from.dtype, offset), from.dtype, false);
       }
     }
   }
@@ -214,6 +225,12 @@ void ContractionEmitter::emit_tile(int64_t rows, int64_t vectors, Value* first_r
   f_.emit_if(task_.last_pass, [&] { finish_tile(sums, first_row, first_column, masks); });
 }
 
+bool ContractionEmitter::varies_by_row(const TileLoad& tile) const {
+  return std::any_of(plan_.rows.axes.begin(), plan_.rows.axes.end(), [&](const te::Axis& axis) {
+    return !axis.extent.is_int(1) && !tile.load.offset.coefficient(axis.id).is_int(0);
+  });
+}
+
 void ContractionEmitter::clear_registers() {
   if (f_.target.isa == Target::Isa::kBaseline) return;
   const bool wide = f_.target.isa == Target::Isa::kAvx512;
@@ -278,11 +295,6 @@ void ContractionEmitter::finish_rows(const std::vector<std::vector<Value*>>& sum
     Value* value = this->load(load.buffer, load.dtype, at, lanes, mask);
     return tile.along_columns ? LaneValue::vector(value) : LaneValue::uniform(value);
   };
-  auto by_rows = [&](const TileLoad& tile) {
-    return std::any_of(plan_.rows.axes.begin(), plan_.rows.axes.end(), [&](const te::Axis& axis) {
-      return !axis.extent.is_int(1) && !tile.load.offset.coefficient(axis.id).is_int(0);
-    });
-  };
   const size_t vectors = masks.size();
   std::vector<std::vector<LaneValue>> values(plan_.tile_loads.size(),
                                              std::vector<LaneValue>(vectors));
@@ -293,7 +305,7 @@ void ContractionEmitter::finish_rows(const std::vector<std::vector<Value*>>& sum
     }
   };
   for (size_t k = 0; k < plan_.tile_loads.size(); ++k) {
-    if (!by_rows(plan_.tile_loads[k])) load_all(k, n(0));
+    if (!varies_by_row(plan_.tile_loads[k])) load_all(k, n(0));
   }
 
   Dependences binds = ids(plan_.rows);
@@ -305,7 +317,7 @@ void ContractionEmitter::finish_rows(const std::vector<std::vector<Value*>>& sum
     Value* row = add(first_row, n(static_cast<int64_t>(i)));
     for (size_t k = 0; k < plan_.tile_loads.size(); ++k) {
       const TileLoad& tile = plan_.tile_loads[k];
-      if (by_rows(tile)) load_all(k, part_of(tile.load.offset, plan_.rows, row));
+      if (varies_by_row(tile)) load_all(k, part_of(tile.load.offset, plan_.rows, row));
     }
     std::vector<Value*> row_values;
     if (plan_.epilogue_axes) row_values = split(plan_.rows, row);
