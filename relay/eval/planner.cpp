@@ -245,15 +245,11 @@ class Planner {
   void add_names(const TypeRef& type, Unit* from, Check& check) {
     if (!type->has_symbolic_dim()) return;
     for (Unit* at = from; at != nullptr; at = at->parent) {
-      for (const VarRef& param : function_of(at)->params()) {
-        const TypeRef& declared = param->annotation();
-        if (!declared || !declared->has_symbolic_dim() ||
-            !flows().has_shapes(declared.get(), false)) {
-          continue;
-        }
-        uint32_t slot = var_slot(param.get());
+      for (const Var* param : flows().naming(function_of(at), type)) {
+        uint32_t slot = var_slot(param);
         if (std::find(check.slots.begin(), check.slots.end(), slot) != check.slots.end()) continue;
-        check.add({declared, "%" + param->name().str() + " of " + at->plan->name, param->span()},
+        check.add({param->annotation(), "%" + param->name().str() + " of " + at->plan->name,
+                   param->span(), !flows().has_shapes(param->annotation().get(), false)},
                   slot);
       }
     }

@@ -151,7 +151,7 @@ bool may_say_more(const Type* type) {
 
 /// Whether a type consists of tensors and tuples of them.
 bool is_plain(const Type* type) {
-  if (type->is<TensorType>()) return true;
+  if (const auto* tensor = type->as<TensorType>()) return tensor->has_rank();
   const auto* tuple = type->as<TupleType>();
   return tuple != nullptr && std::all_of(tuple->fields().begin(), tuple->fields().end(),
                                          [](const TypeRef& f) { return is_plain(f.get()); });
@@ -232,6 +232,25 @@ std::vector<Flows::Argument> Flows::arguments(const Call* call) {
     // The others tell what names stand for.
     bool names = types[i]->has_symbolic_dim() && is_plain(types[i].get());
     if (differs[i] || names) result.push_back({i + 1, types[i]});
+  }
+  return result;
+}
+
+std::vector<const Var*> Flows::naming(const Function* function, const TypeRef& type) {
+  std::vector<const Var*> result;
+  std::vector<TypeVarRef> open = free_type_vars(type);
+  for (bool inside : {false, true}) {
+    for (const VarRef& param : function->params()) {
+      const TypeRef& declared = param->annotation();
+      if (!declared || !declared->has_symbolic_dim()) continue;
+      if (has_shapes(declared.get(), false) == inside) continue;
+      if (inside && !has_shapes(declared.get(), true)) continue;
+      bool says = !inside;
+      for (const TypeVarRef& name : free_type_vars(declared)) {
+        says |= std::erase(open, name) != 0 && name->kind() == Kind::kShapeVar;
+      }
+      if (says) result.push_back(param.get());
+    }
   }
   return result;
 }

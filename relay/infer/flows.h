@@ -42,6 +42,10 @@ class Flows {
   /// tensors and tuples of them where these are declared.
   std::vector<Argument> arguments(const Call* call);
 
+  /// The parameters of a function that say what the dimension names of a type are: all with shapes
+  /// that have names, and data values only for names that those have not.
+  std::vector<const Var*> naming(const Function* function, const TypeRef& type);
+
   /// The variables of a pattern that are annotated with another type than they have, in a value of
   /// this type.
   std::vector<const Var*> differing(const Pattern* pattern, const Type* type);
