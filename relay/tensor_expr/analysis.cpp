@@ -169,7 +169,8 @@ std::string_view index_map_name(IndexMap map) {
 
 std::string_view fusion_kind_name(FusionKind kind) {
   constexpr std::string_view kNames[] = {
-      "elementwise", "broadcast", "injective", "reduction", "out-elementwise-fusable", "opaque"};
+      "elementwise", "broadcast", "injective", "reduction", "out-elementwise-fusable",
+      "row-program", "opaque"};
   static_assert(std::size(kNames) == static_cast<size_t>(FusionKind::kOpaque) + 1);
   return kNames[static_cast<size_t>(kind)];
 }
@@ -186,12 +187,15 @@ std::vector<LoadMap> load_maps(const Computation& computation, const Stage& stag
 }
 
 FusionKind fusion_kind(const Computation& computation) {
+  bool maps = std::all_of(computation.stages.begin(), computation.stages.end(),
+                          [](const Stage& s) { return std::holds_alternative<Map>(s.body); });
+  FusionKind several = maps ? FusionKind::kRowProgram : FusionKind::kOpaque;
   // What happens before a fold is part of it; after it only elementwise work may follow.
   FusionKind kind = FusionKind::kElementwise;
   for (const Stage& stage : computation.stages) {
     FusionKind next = stage_kind(computation, stage);
-    if (next == FusionKind::kOpaque) return next;
-    if (folds(kind) && next != FusionKind::kElementwise) return FusionKind::kOpaque;
+    if (next == FusionKind::kOpaque) return several;
+    if (folds(kind) && next != FusionKind::kElementwise) return several;
     kind = std::max(kind, next);
   }
   return kind;

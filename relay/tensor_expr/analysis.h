@@ -37,7 +37,8 @@ enum class FusionKind : uint8_t {
   kInjective,       // some elements of the inputs, found by index arithmetic or by data
   kReduction,       // folds of parts of the input, each element in one part
   kOutElementwise,  // folds that reuse elements (contractions, windows)
-  kOpaque           // anything else: scans, updates, library kernels, several folds in a row
+  kRowProgram,      // folds and points in a row, such as softmax and norms (TVM has no name for it)
+  kOpaque           // anything else: scans, updates, library kernels
 };
 std::string_view fusion_kind_name(FusionKind kind);
 

@@ -16,6 +16,7 @@ FusionGraph::Kind FusionGraph::kind_of(te::FusionKind kind) {
     case te::FusionKind::kReduction:
       return Kind::kReduction;
     case te::FusionKind::kOutElementwise:
+    case te::FusionKind::kRowProgram:  // one kernel, whose result may be worked on further
       return Kind::kOutElementwise;
     case te::FusionKind::kOpaque:
       break;

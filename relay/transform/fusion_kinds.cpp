@@ -36,16 +36,6 @@ bool keeps_elements(const te::Computation& computation) {
   return true;
 }
 
-// Several stages that are points and folds, such as softmax: one kernel, whose result may be worked
-// on further.
-bool is_row_program(const te::Computation& computation) {
-  if (computation.outputs.size() != 1 || computation.outputs[0].counted) return false;
-  for (const te::Stage& stage : computation.stages) {
-    if (!std::holds_alternative<te::Map>(stage.body)) return false;
-  }
-  return true;
-}
-
 std::optional<CallFusion> derive(const Call& call, const Operator* op) {
   std::vector<TypeRef> types;
   for (const ExprRef& arg : call.args()) types.emplace_back(arg->type());
@@ -62,13 +52,12 @@ std::optional<CallFusion> derive(const Call& call, const Operator* op) {
       return std::nullopt;
     });
     if (op->definition() != DefinitionKind::kCompute || !op->pure()) return result;
-    te::Computation computation =
-        build_computation(OpCall(op, attrs, types, TypeRef(call.type())));
+    te::Computation computation = build_computation(OpCall(op, attrs, types, TypeRef(call.type())));
     result.reshape_only = keeps_elements(computation);
     if (result.reads_values) return result;
     result.kind = te::fusion_kind(computation);
-    if (result.kind == te::FusionKind::kOpaque && is_row_program(computation))
-      result.kind = te::FusionKind::kOutElementwise;
+    bool one = computation.outputs.size() == 1 && !computation.outputs[0].counted;
+    if (result.kind == te::FusionKind::kRowProgram && !one) result.kind = te::FusionKind::kOpaque;
   } catch (const Error&) {
     result.kind = te::FusionKind::kOpaque;  // says what is wrong when it runs
   }

@@ -101,7 +101,7 @@ TEST(TeAnalysis, FusionKinds) {
                    });
                    b.output(b.map({2, 3}, [&](Indices i) { return b.input(0)(i) - m({i[0]}); }));
                  }),
-            FusionKind::kOpaque);
+            FusionKind::kRowProgram);
   EXPECT_EQ(
       kind({f32({8})},
            [](Builder& b) {
