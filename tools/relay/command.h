@@ -37,6 +37,7 @@ struct Context {
 // Each adds one sub-command.
 void add_run(CLI::App& app, Context& context);
 void add_bench(CLI::App& app, Context& context);
+void add_compile(CLI::App& app, Context& context);
 void add_check(CLI::App& app, Context& context);
 void add_fmt(CLI::App& app, Context& context);
 void add_opt(CLI::App& app, Context& context);

@@ -60,6 +60,7 @@ int main(int argc, char** argv) {
   Context context;
   add_run(app, context);
   add_bench(app, context);
+  add_compile(app, context);
   add_check(app, context);
   add_fmt(app, context);
   add_opt(app, context);

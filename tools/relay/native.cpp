@@ -1,11 +1,17 @@
 #include <tools/relay/native.h>
 
+#include <algorithm>
+#include <array>
 #include <csignal>
+#include <filesystem>
+#include <span>
 
 #include <relay/eval/eval.h>
 #include <relay/infer/infer.h>
+#include <relay/runtime/file.h>
 #include <relay/support/error.h>
 #include <relay/vm/compiler/compile.h>
+#include <relay/vm/machine/executable_file.h>
 
 #include <tools/relay/command.h>
 
@@ -23,6 +29,33 @@ void on_interrupt(int signal) {
   }
 }
 
+// The type that an argument is read for: dtype and rank; extents are checked by the machine.
+TypeRef type_of(const vm::TypeInfo& info) {
+  if (info.kind != vm::TypeInfo::Kind::kTensor || info.dtype == DType() || !info.has_rank)
+    return {};
+  std::vector<Dim> dims;
+  for (const vm::TypeInfo::Dim& dim : info.dims) {
+    dims.push_back(dim.kind == vm::TypeInfo::Dim::Kind::kInt ? Dim(dim.value) : Dim::any());
+  }
+  return TensorType::make(dims, info.dtype);
+}
+
+const vm::Entry& find_model_entry(const vm::Executable& executable, const std::string& name) {
+  if (executable.entries.empty()) throw Error("the model has no function to run");
+  if (name.empty()) {
+    for (const vm::Entry& entry : executable.entries) {
+      if (entry.name == "main") return entry;
+    }
+    return executable.entries.front();
+  }
+  std::string names;
+  for (const vm::Entry& entry : executable.entries) {
+    if (entry.name == name) return entry;
+    names += (names.empty() ? "@" : ", @") + entry.name;
+  }
+  throw Error("the model has no function @" + name + "; it has " + names);
+}
+
 }  // namespace
 
 void add_native_options(CLI::App& command, NativeOptions& options) {
@@ -38,6 +71,32 @@ void add_native_options(CLI::App& command, NativeOptions& options) {
       ->check(CLI::Range(0, 4));
 }
 
+bool is_model_file(const std::string& path) {
+  // Pipes are program text: reading their beginning would take it away.
+  std::error_code error;
+  if (path == "-" || !std::filesystem::is_regular_file(path, error)) return false;
+  InputFile file(path);
+  std::array<std::byte, 64> beginning{};
+  size_t size = std::min<size_t>(beginning.size(), file.size());
+  file.read_at(0, beginning.data(), size);
+  return vm::is_executable_file(std::span(beginning).first(size));
+}
+
+Loaded load_model(const std::string& path, const std::string& entry, const Given& given) {
+  Loaded result;
+  result.executable = vm::load_executable(path);
+  const vm::Entry& function = find_model_entry(*result.executable, entry);
+  result.entry = function.name;
+  Parameters parameters;
+  parameters.function = function.name;
+  for (const vm::TypeCheck::Part& part : function.params.parts) {
+    parameters.names.push_back(part.what);
+    parameters.types.push_back(type_of(part.type));
+  }
+  result.arguments = bind_arguments(parameters, given);
+  return result;
+}
+
 std::shared_ptr<const vm::Executable> compile_module(const Module& specialised, Name entry,
                                                      const NativeOptions& options) {
   vm::CompileOptions compile;
@@ -49,6 +108,7 @@ std::shared_ptr<const vm::Executable> compile_module(const Module& specialised, 
 
 Loaded load_program(const std::string& path, const std::string& entry, const Given& given,
                     const NativeOptions& options) {
+  if (is_model_file(path)) return load_model(path, entry, given);
   Module module = read_typed_program(path);
   const Module::FunctionEntry& function = find_entry(module, entry);
   TypeRef signature = function_signature(module, function.name);

@@ -24,16 +24,21 @@ struct NativeOptions {
 /// Adds `--threads`, `--target` and `--opt-level` to a command.
 void add_native_options(CLI::App& command, NativeOptions& options);
 
+/// Whether a path names a file that `relay compile` wrote.
+bool is_model_file(const std::string& path);
+
 /// A program that is ready to be called.
 struct Loaded {
   std::shared_ptr<const vm::Executable> executable;
   std::string entry;  // without sigil
   std::vector<Value> arguments;
 };
+/// Loads an executable and binds arguments to its entry.
+Loaded load_model(const std::string& path, const std::string& entry, const Given& given);
 /// Compiles a specialised module, with the user's cache of kernels.
 std::shared_ptr<const vm::Executable> compile_module(const Module& specialised, Name entry,
                                                      const NativeOptions& options);
-/// Parses, types and compiles program text for the given arguments.
+/// `load_model`, or parses, types and compiles program text for the given arguments.
 Loaded load_program(const std::string& path, const std::string& entry, const Given& given,
                     const NativeOptions& options);
 

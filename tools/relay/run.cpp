@@ -93,6 +93,24 @@ void print_result(const Value& result, const std::string& type, const RunOptions
   print_out(text);
 }
 
+void run_model(const RunOptions& options) {
+  Stopwatch watch(options.time);
+  Loaded loaded = load_model(options.program, options.entry, options.given);
+  watch.lap("load");
+  Value result;
+  {
+    Progress progress("running @" + loaded.entry);
+    result = run_machine(loaded, options);
+  }
+  watch.lap("run");
+  std::string type = loaded.executable->entries.front().result.text;
+  for (const vm::Entry& entry : loaded.executable->entries) {
+    if (entry.name == loaded.entry) type = entry.result.text;
+  }
+  if (result.is_tensor()) type = vm::value_type_text(result);
+  print_result(result, type, options);
+}
+
 void run_text(const RunOptions& options) {
   Stopwatch watch(options.time);
   Module module = read_program(options.program, true);
@@ -146,7 +164,11 @@ void run(const RunOptions& options) {
   if (options.executor == "eval" && options.profile.enabled) {
     throw UsageError("--profile is about kernels: it needs --executor vm");
   }
-  run_text(options);
+  if (!is_model_file(options.program)) return run_text(options);
+  if (options.executor == "eval") {
+    throw UsageError("--executor eval needs the program's text; this is a compiled model");
+  }
+  run_model(options);
 }
 
 }  // namespace
