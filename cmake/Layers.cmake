@@ -59,6 +59,9 @@ file(GLOB row_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/relay/tensor_expr/ro
      ${CMAKE_SOURCE_DIR}/relay/tensor_expr/program_load.cpp)
 set_source_files_properties(${row_sources} PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-O3>")
 
+set_source_files_properties(${CMAKE_SOURCE_DIR}/relay/vm/machine/c_api.cpp PROPERTIES
+  COMPILE_DEFINITIONS "RELAY_VERSION=\"${PROJECT_VERSION}\"")
+
 # The interpreter's handlers each end in a jump of their own; these passes would join them again.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   set_source_files_properties(${CMAKE_SOURCE_DIR}/relay/vm/machine/interpreter.cpp PROPERTIES

@@ -147,6 +147,8 @@ void* pool_allocate(size_t size) noexcept {
   } else if (void* block = take_large(size)) {
     return block;
   }
+  if (void* block = std::malloc(size)) return block;
+  pool_trim();
   return std::malloc(size);
 }
 

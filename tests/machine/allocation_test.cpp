@@ -87,7 +87,20 @@ std::shared_ptr<Executable> program(bool dynamic) {
   uint32_t graph = g.add_to(*e);
   uint32_t zero = constant(*e, Value::scalar(int32_t{0}));
   uint32_t down = constant(*e, Value::scalar(int32_t{1}));
+  TypeCheck shapes;
+  shapes.symbols = {"n"};
+  shapes.terms = {
+      {DimCode::kSymbol, 0, 0, 0}, {DimCode::kConst, 0, 0, 1}, {DimCode::kMul, 0, 1, 0}};
+  TypeInfo named;
+  named.kind = TypeInfo::Kind::kTensor;
+  named.dtype = kFloat32;
+  named.dims = {{TypeInfo::Dim::Kind::kSymbol, 0, "n"}};
+  TypeInfo term = named;
+  term.dims = {{TypeInfo::Dim::Kind::kTerm, 2, "1 * n"}};
+  shapes.parts = {{named, "", "", 0}, {term, "", "", 0}};
+  e->checks.push_back(shapes);
   Assembler m("@main", 2, 8);  // tensor, count
+  m.list(Op::kCheckShapes, kNone, 0, {0, 0});
   m.op(Op::kConst, 2, zero);
   m.binary(Binary::kEq, kInt32, 3, 1, 2);
   uint32_t branch = m.op(Op::kBranch, kNone, 3);
@@ -102,6 +115,8 @@ std::shared_ptr<Executable> program(bool dynamic) {
   m.list(Op::kCall, 4, 0, {0, 3});
   m.ret(4);
   entry(*e, "main", m.add_to(*e));
+  shapes.parts[1].type = TypeInfo{};
+  e->entries[0].params = shapes;
   return e;
 }
 

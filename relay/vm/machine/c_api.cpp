@@ -129,7 +129,7 @@ std::vector<Value> values_of(RelayValue* const* inputs, size_t count) {
 
 extern "C" {
 
-const char* relay_runtime_version(void) { return "relay 0.1.0"; }
+const char* relay_runtime_version(void) { return "relay " RELAY_VERSION; }
 
 const char* relay_last_error(void) { return last_error.c_str(); }
 

@@ -55,7 +55,9 @@ std::string item(const std::vector<T>& of, uint32_t index) {
 
 std::string constant_text(const Value& value) {
   if (!value.is_scalar()) return std::string(value.dtype().name()) + shape_text(value.shape());
-  return std::string(value.dtype().name()) + " " + std::to_string(value.as_double());
+  std::string number = value.dtype().is_float() ? std::to_string(value.as_double())
+                                                : std::to_string(value.as_int64());
+  return std::string(value.dtype().name()) + " " + number;
 }
 
 class Text {

@@ -85,6 +85,7 @@ class Interpreter {
   std::vector<Value> values_;  // operands on their way
   std::vector<Value> results_;
   std::vector<Slot> staged_;
+  std::vector<const Value*> checked_;
   std::vector<Loaded> loaded_;
   std::shared_ptr<Workers> workers_;
   Profile* profile_ = nullptr;

@@ -242,12 +242,12 @@ void Interpreter::run_graph(const Frame* frame, const Code& at, char* registers)
 void Interpreter::check_shapes(const Frame* frame, const Code& at, char* registers) {
   const Executable& executable = *frame->function->image->executable;
   const TypeCheck& check = executable.checks[at.a];
-  std::vector<const Value*> values;
+  checked_.clear();
   for (uint32_t i = 0; i < at.count; ++i) {
-    values.push_back(&slot_at(registers, at.args[i]).value());
+    checked_.push_back(&slot_at(registers, at.args[i]).value());
   }
   TypeMismatch mismatch;
-  if (fits(check, values, true, mismatch)) return;
+  if (fits(check, checked_, true, mismatch)) return;
   const TypeCheck::Part& part = check.parts[mismatch.part];
   std::vector<std::shared_ptr<const Source>> sources;
   Diagnostic diagnostic =

@@ -10,12 +10,31 @@ namespace relay::vm {
 
 namespace {
 
+// Numbers that may be unknown. Few of them, as is usual, need no allocation.
+class Unknowns {
+ public:
+  explicit Unknowns(size_t count) {
+    if (count > kFew) many_.resize(count);
+    numbers_ = many_.empty() ? few_.data() : many_.data();
+  }
+  Unknowns(const Unknowns&) = delete;
+  Unknowns& operator=(const Unknowns&) = delete;
+  std::optional<int64_t>& operator[](size_t i) { return numbers_[i]; }
+
+ private:
+  static constexpr size_t kFew = 16;
+  std::array<std::optional<int64_t>, kFew> few_;
+  std::vector<std::optional<int64_t>> many_;
+  std::optional<int64_t>* numbers_;
+};
+
 class Checker {
  public:
   Checker(const TypeCheck& check, bool only_shapes, TypeMismatch& mismatch)
-      : check_(check), only_shapes_(only_shapes), mismatch_(mismatch) {
-    if (!check.symbols.empty()) symbols_.resize(check.symbols.size());
-  }
+      : check_(check),
+        only_shapes_(only_shapes),
+        mismatch_(mismatch),
+        symbols_(check.symbols.size()) {}
 
   bool run(std::span<const Value* const> values) {
     for (size_t i = 0; i < check_.parts.size(); ++i) {
@@ -85,22 +104,21 @@ class Checker {
       case TypeInfo::Dim::Kind::kTerm: {
         has_terms_ = true;
         if (!second_) return true;
-        std::vector<int64_t> slots(check_.terms.size());
-        std::vector<bool> known(check_.terms.size());
-        for (size_t i = 0; i < slots.size(); ++i) {
+        Unknowns slots(check_.terms.size());
+        for (size_t i = 0; i < check_.terms.size(); ++i) {
           const DimInstruction& at = check_.terms[i];
+          int64_t result = 0;
           if (at.code == DimCode::kConst) {
             slots[i] = at.value;
-            known[i] = true;
           } else if (at.code == DimCode::kSymbol) {
-            known[i] = symbols_[at.a].has_value();
-            if (known[i]) slots[i] = *symbols_[at.a];
-          } else if (known[at.a] && known[at.b]) {
-            known[i] = compute_dim(at.code, slots[at.a], slots[at.b], slots[i]) == nullptr;
+            slots[i] = symbols_[at.a];
+          } else if (slots[at.a] && slots[at.b] &&
+                     compute_dim(at.code, *slots[at.a], *slots[at.b], result) == nullptr) {
+            slots[i] = result;
           }
         }
         auto slot = static_cast<size_t>(dim.value);
-        return !known[slot] || slots[slot] == extent || note(dim, extent);
+        return !slots[slot] || *slots[slot] == extent || note(dim, extent);
       }
     }
     return false;
@@ -114,7 +132,7 @@ class Checker {
   const TypeCheck& check_;
   const bool only_shapes_;
   TypeMismatch& mismatch_;
-  std::vector<std::optional<int64_t>> symbols_;
+  Unknowns symbols_;
   bool has_terms_ = false;
   bool second_ = false;
 };
