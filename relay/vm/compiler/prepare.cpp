@@ -124,6 +124,7 @@ Module optimize(const Module& module, int level) {
   std::vector<PassRef> passes;
   passes.push_back(create_pass("InferType"));
   passes.push_back(float_ranges_pass());
+  passes.push_back(create_pass("ExpandOps"));
   // Norms stay whole: they are row programs.
   for (const char* name : {"InferType", "Inline", "EliminateCommonSubexpr", "FoldConstant",
                            "CanonicalizeOps", "FoldConstant", "DeadCodeElimination"}) {
