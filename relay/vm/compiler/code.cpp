@@ -1,5 +1,6 @@
 #include <relay/vm/compiler/code.h>
 
+#include <algorithm>
 #include <queue>
 
 #include <relay/support/error.h>
@@ -94,6 +95,7 @@ void drop_empty_moves(Function& function) {
     const Instruction& instruction = function.code[i];
     bool move = instruction.op == Op::kMove || instruction.op == Op::kTake;
     if (move && instruction.dst == instruction.a) continue;
+    if (instruction.op == Op::kDrop && instruction.count == 0) continue;
     function.positions[kept] = function.positions[i];
     function.code[kept++] = function.code[i];
   }
@@ -131,13 +133,67 @@ void for_each_register(Function& function, Instruction& instruction,
   if (shape.dst) visit(instruction.dst, true);
 }
 
-void assign_registers(Function& function) {
-  constexpr uint32_t kNever = ~uint32_t{0};
-  uint32_t count = function.num_registers;
-  std::vector<uint32_t> last(count, kNever);
+namespace {
+
+constexpr uint32_t kNever = ~uint32_t{0};
+
+// The last instruction that names each register.
+std::vector<uint32_t> last_uses(Function& function) {
+  std::vector<uint32_t> last(function.num_registers, kNever);
   for (uint32_t i = 0; i < function.code.size(); ++i) {
     for_each_register(function, function.code[i], [&](uint32_t& reg, bool) { last[reg] = i; });
   }
+  return last;
+}
+
+// Fields read one after the other from a value that is not used any more are taken out of it.
+void unpack_fields(Function& function) {
+  std::vector<uint32_t> last = last_uses(function);
+  std::vector<char> target(function.code.size() + 1, 0);
+  for (const Instruction& instruction : function.code) {
+    if (instruction.op == Op::kJump) target[instruction.a] = 1;
+    if (instruction.op == Op::kBranch) target[instruction.b] = 1;
+    if (instruction.op != Op::kSwitch) continue;
+    for (uint32_t k = 0; k < instruction.count; ++k)
+      target[function.args[instruction.first + k]] = 1;
+  }
+  for (uint32_t i = 0; i < function.code.size(); ++i) {
+    if (function.code[i].op != Op::kField) continue;
+    uint32_t from = function.code[i].a, end = i + 1, fields = function.code[i].b + 1;
+    while (end < function.code.size() && function.code[end].op == Op::kField &&
+           function.code[end].a == from && target[end] == 0) {
+      fields = std::max(fields, function.code[end++].b + 1);
+    }
+    constexpr uint32_t kMostFields = 64;
+    std::vector<uint32_t> to(fields, kNone);
+    bool distinct = fields <= kMostFields && last[from] == end - 1;
+    for (uint32_t k = i; k < end; ++k) {
+      const Instruction& field = function.code[k];
+      distinct &= to[field.b] == kNone && field.dst != from;
+      to[field.b] = field.dst;
+    }
+    if (distinct) {
+      for (uint32_t k = i; k < end; ++k) {
+        function.code[k] = Instruction();
+        function.code[k].op = Op::kDrop;  // of nothing: goes
+      }
+      Instruction& unpack = function.code[i];
+      unpack.op = Op::kUnpack;
+      unpack.a = from;
+      unpack.first = static_cast<uint32_t>(function.args.size());
+      unpack.count = fields;
+      function.args.insert(function.args.end(), to.begin(), to.end());
+    }
+    i = end - 1;
+  }
+}
+
+}  // namespace
+
+void assign_registers(Function& function) {
+  unpack_fields(function);
+  uint32_t count = function.num_registers;
+  std::vector<uint32_t> last = last_uses(function);
   std::vector<uint32_t> home(count, kNone);
   // Values by the end of their lives; the value that a register holds; free registers, lowest
   // first.
