@@ -429,6 +429,29 @@ TEST(CodegenNest, UnrolledAndStepped) {
   }
 }
 
+/// Outputs beyond the caches are stored past them, where whole vectors are aligned.
+TEST(CodegenNest, HugeOutput) {
+  int64_t rows = 7 << 10, columns = 1024 + 16;
+  Scalar x = load(0, kFloat32, {index(1)});
+  Block row{loop(LoopKind::kVector, 1, te::index_constant(columns),
+                 {store(1, {index(0), index(1)}, x + cast(index(0), kFloat32))})};
+  for (const codegen::Target& target : targets_here()) {
+    auto shared = nest_kernel(
+        nest_of({input(kFloat32, {Dim(columns)}), output(kFloat32, {Dim(rows), Dim(columns)})},
+                {loop(LoopKind::kParallel, 0, te::index_constant(rows), row)}, 2, 0));
+    EXPECT_NE(codegen::emit_text(*shared, target, codegen::Text::kAssembly).find("movntps"),
+              std::string::npos);
+    RunnableKernel kernel(shared, target);
+    NDArray in = NDArray::empty({columns}, kFloat32);
+    NDArray out = NDArray::zeros(Shape{rows, columns}, kFloat32);
+    for (int64_t i = 0; i < columns; ++i) in.data<float>()[i] = static_cast<float>(i);
+    kernel.run({in.raw(), out.raw()}, {}, 3);
+    for (int64_t i = 0; i < out.size(); ++i) {
+      ASSERT_EQ(out.data<float>()[i], static_cast<float>(i / columns + i % columns)) << i;
+    }
+  }
+}
+
 /// Stores that go anywhere, in order: of several to one place the last stays.
 TEST(CodegenNest, ScatteredStores) {
   int64_t n = 50;

@@ -55,6 +55,8 @@ class KernelFrame {
   llvm::Function* function = nullptr;
   std::span<const lower::Buffer> buffers;
   bool parallel = false;  // set by whoever shares out work
+  /// Some stores bypass the caches: others see them only behind a fence.
+  bool fence_at_end = false;
 
   llvm::Type* i1() { return b.getInt1Ty(); }
   llvm::Type* i64() { return b.getInt64Ty(); }

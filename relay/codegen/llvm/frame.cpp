@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/MDBuilder.h>
 
 #include <relay/support/error.h>
@@ -348,6 +349,7 @@ std::pair<llvm::Value*, llvm::Value*> KernelFrame::worker_share(llvm::Value* n) 
 }
 
 EmittedKernel KernelFrame::finish() {
+  if (fence_at_end) b.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
   if (code_ == nullptr) {
     b.CreateRet(b.getInt32(0));
   } else {

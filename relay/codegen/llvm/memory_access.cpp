@@ -1,10 +1,17 @@
 #include <relay/codegen/llvm/memory_access.h>
 
-#include <numeric>
+#include <llvm/Transforms/Utils/Local.h>
 
 #include <relay/support/error.h>
 
 namespace relay::codegen {
+
+namespace {
+
+/// Outputs from here on are written past the caches: nobody finds them there later.
+constexpr int64_t kHugeBytes = int64_t{24} << 20;
+
+}  // namespace
 
 bool ScalarEmitter::has_masked_access(const Target& target, size_t element_bytes) {
   switch (target.isa) {
@@ -154,6 +161,32 @@ llvm::Value* MemoryAccess::gather(const LaneValue& offset, llvm::Value* mask, ll
   return value;
 }
 
+/// Whether the buffer is known to be larger than caches.
+bool MemoryAccess::is_huge() const {
+  const lower::Buffer& buffer = frame_.buffers[static_cast<size_t>(buffer_)];
+  if (buffer.role != lower::Buffer::Role::kOutput) return false;
+  int64_t bytes = static_cast<int64_t>(dtype_.size());
+  for (Dim dim : buffer.dims) {
+    if (!dim.is_int() || dim.as_int() == 0) return false;
+    if (bytes >= kHugeBytes) break;
+    bytes *= dim.as_int();
+  }
+  return bytes >= kHugeBytes;
+}
+
+/// A whole aligned register goes straight to memory: lines are not read before they are written.
+void MemoryAccess::bypass_caches(llvm::StoreInst* store) {
+  const llvm::DataLayout& layout = frame_.module.getDataLayout();
+  auto bytes = static_cast<uint64_t>(frame_.target.vector_bytes());
+  if (layout.getTypeStoreSize(store->getValueOperand()->getType()) != bytes) return;
+  if (llvm::getKnownAlignment(store->getPointerOperand(), layout) < bytes) return;
+  store->setAlignment(llvm::Align(bytes));
+  store->setMetadata(
+      llvm::LLVMContext::MD_nontemporal,
+      llvm::MDNode::get(frame_.context, llvm::ConstantAsMetadata::get(b.getInt32(1))));
+  frame_.fence_at_end = true;
+}
+
 void MemoryAccess::store(const LaneValue& offset, const LaneValue& value) {
   llvm::Value* mask = emitter_.mask();
   if (offset.is_uniform() && (value.is_uniform() || mask == nullptr)) {
@@ -168,7 +201,9 @@ void MemoryAccess::store(const LaneValue& offset, const LaneValue& value) {
   std::optional<int64_t> step = offset.is_linear() ? constant_of(offset.step) : std::nullopt;
   if (step == 1) {
     if (mask == nullptr) {
-      note(b.CreateAlignedStore(wide, address(offset.base), align_));
+      llvm::Value* to = address(offset.base);
+      llvm::StoreInst* store = note(b.CreateAlignedStore(wide, to, align_));
+      if (is_huge()) bypass_caches(store);
     } else {
       note(b.CreateMaskedStore(wide, address(offset.base, false), align_, mask));
     }

@@ -23,6 +23,8 @@ class MemoryAccess {
   llvm::Value* strided(llvm::Value* base, unsigned step);
   llvm::Value* one_by_one(const LaneValue& offset, llvm::Value* mask);
   llvm::Value* gather(const LaneValue& offset, llvm::Value* mask, llvm::Value* fill);
+  bool is_huge() const;
+  void bypass_caches(llvm::StoreInst* store);
   llvm::Value* offset_of_lane(const LaneValue& offset, unsigned lane);
   template <class T>
   T* note(T* access) {

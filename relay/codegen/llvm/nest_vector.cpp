@@ -141,10 +141,20 @@ void NestEmitter::write_vector(const For& loop) {
         return b.CreateICmpSLE(b.CreateAdd(i, frame_.int64(span)), end);
       };
       frame_.emit_if(fits(from), [&] {
-        repeat(counter, frame_.int64(span), fits, [&](llvm::Value* i) {
-          ScalarEmitter::Scope scope(scalars_, RegionKind::kBody, in);
-          body(i, count, nullptr);
-        });
+        // Counts vectors, so that the lowest bits of the first lane's index are seen to be those
+        // of `from`.
+        llvm::AllocaInst* turns = frame_.alloca_register(b.getInt64Ty(), "turns");
+        b.CreateStore(frame_.int64(0), turns);
+        auto first_lane = [&](llvm::Value* turn) {
+          return b.CreateAdd(from, b.CreateMul(turn, frame_.int64(span)));
+        };
+        repeat(
+            turns, one, [&](llvm::Value* next) { return fits(first_lane(next)); },
+            [&](llvm::Value* turn) {
+              ScalarEmitter::Scope scope(scalars_, RegionKind::kBody, in);
+              body(first_lane(turn), count, nullptr);
+            });
+        b.CreateStore(first_lane(b.CreateLoad(b.getInt64Ty(), turns)), counter);
       });
     };
     // Known extents: no code for what does not happen.
