@@ -42,13 +42,18 @@ DraftKernel lower_scan(const Job& job) {
   const auto& scan = std::get<te::Scan>(job.computation.stages[job.stage].body);
   Draft draft(job.computation);
   const Axis& along = scan.axes[scan.along];
-  // Lanes along the last other axis, the scan's own loop inside.
+  // Lanes along the last axis, the scan's own loop inside; if that is the last one, lanes would read
+  // and write far apart, which costs more than steps one by one.
   std::vector<Axis> outer;
   for (const Axis& axis : scan.axes) {
     if (axis.id != along.id) outer.push_back(axis);
   }
   std::optional<Axis> lanes;
-  if (!outer.empty() && !outer.back().extent.is_int(1)) {
+  bool is_last = true;
+  for (size_t a = scan.along + 1; a < scan.axes.size(); ++a) {
+    is_last &= scan.axes[a].extent.is_int(1);
+  }
+  if (!outer.empty() && !outer.back().extent.is_int(1) && !is_last) {
     lanes = outer.back();
     outer.pop_back();
   }
