@@ -103,8 +103,7 @@ class Grouping {
         if (const auto* call = expr->as<Call>()) {
           kind = FusionGraph::kind_of(kinds_.find(*call)->kind);
           bool same = same_shape(expr->operands()[i]->type(), expr->type());
-          if (kind == FusionGraph::Kind::kBroadcast && same)
-            kind = FusionGraph::Kind::kElementwise;
+          if (kind == FusionGraph::Kind::kBroadcast && same) kind = FusionGraph::Kind::kElementwise;
         }
         graph_.use(graph_of_[operand], graph_of_[id], kind);
       }
@@ -152,8 +151,8 @@ class Fuser final : public Rewriter {
     for (uint32_t i = 0; i < operands.size(); ++i) {
       const Expr* old = expr->operands()[i].get();
       const Member* other = members_.find(old);
-      bool value = read != nullptr && i > 0 &&
-                   std::find(read->begin(), read->end(), i - 1) != read->end();
+      bool value =
+          read != nullptr && i > 0 && std::find(read->begin(), read->end(), i - 1) != read->end();
       if (old->is<Op>() || stays(old, value) ||
           (other != nullptr && other->group == member->group)) {
         inner.push_back(operands[i]);
@@ -170,9 +169,8 @@ class Fuser final : public Rewriter {
     std::vector<TypeRef> types;
     for (const VarRef& var : group.params) types.emplace_back(var->type());
     TypeRef type(expr->type());
-    FunctionRef function =
-        make_function(group.params, body, type->closed() ? type : TypeRef(), {}, {},
-                      make_dict_attrs(std::move(attrs)), expr->span());
+    FunctionRef function = make_function(group.params, body, type->closed() ? type : TypeRef(), {},
+                                         {}, make_dict_attrs(std::move(attrs)), expr->span());
     function->set_type(FuncType::make(std::move(types), type));
     ExprRef call = make_call(function, group.args, {}, {}, expr->span());
     call->set_type(type);
@@ -234,8 +232,7 @@ RELAY_REGISTER_PASS({
      "arguments. Configuration: `relay.FuseOps.max_depth` (operators in a group, at most), "
      "`relay.FuseOps.link_params` (constants stay inside)."},
     {{"fuse_opt_level",
-      "0 gives each operator a function of its own; -1 is the level of the context.",
-      int64_t{-1}}},
+      "0 gives each operator a function of its own; -1 is the level of the context.", int64_t{-1}}},
     [](const PassInfo& info, const PassOptions& options) {
       auto level = option<int64_t>(options, "fuse_opt_level");
       return make_function_pass(
@@ -244,8 +241,7 @@ RELAY_REGISTER_PASS({
             int64_t depth = config_number(context, "relay.FuseOps.max_depth", kDefaultDepth);
             Options chosen{};
             chosen.max_size = alone ? 1 : static_cast<size_t>(std::max<int64_t>(depth, 1));
-            chosen.constants_inside =
-                config_number(context, "relay.FuseOps.link_params", 0) != 0;
+            chosen.constants_inside = config_number(context, "relay.FuseOps.link_params", 0) != 0;
             chosen.number_constants_inside = !alone;
             return fuse(function, chosen);
           });

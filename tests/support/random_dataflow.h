@@ -40,7 +40,7 @@ class RandomDataflow {
     ExprRef expr;
     std::vector<int64_t> shape;
     DType dtype;
-    double bound;      // of the magnitude
+    double bound;       // of the magnitude
     bool exact = true;  // so that comparisons are the same however it was computed
   };
 
@@ -166,7 +166,7 @@ class RandomDataflow {
         Node b = like(shape, a.dtype);
         static const char* const kOps[] = {"add", "subtract", "multiply", "maximum", "minimum"};
         int which = pick(5);
-        double bound = which < 2 ? a.bound + b.bound
+        double bound = which < 2    ? a.bound + b.bound
                        : which == 2 ? a.bound * b.bound
                                     : std::max(a.bound, b.bound);
         bool exact = a.exact && b.exact && bound < 4096;
@@ -244,8 +244,9 @@ class RandomDataflow {
         Node b = like(a.shape, a.dtype);
         std::vector<ExprRef> parts{a.expr, b.expr};
         if (pick(2) == 0) parts.push_back(a.expr);
-        ExprRef call = call_op("concatenate", {make_tuple(parts)},
-                               attrs("concatenate", Field{"axis", AttrValue(int64_t{pick(int(rank))})}));
+        ExprRef call =
+            call_op("concatenate", {make_tuple(parts)},
+                    attrs("concatenate", Field{"axis", AttrValue(int64_t{pick(int(rank))})}));
         return add_expr(call, std::max(a.bound, b.bound), a.exact && b.exact);
       }
       case 16: {
@@ -279,8 +280,8 @@ class RandomDataflow {
       }
       case 19: {
         if (!real || rank == 0 || a.shape.back() == 0) return false;
-        return add("nn.softmax", {a.expr}, attrs("nn.softmax", Field{"axis", AttrValue(int64_t{-1})}),
-                   1, false);
+        return add("nn.softmax", {a.expr},
+                   attrs("nn.softmax", Field{"axis", AttrValue(int64_t{-1})}), 1, false);
       }
       case 20: {
         if (!real || rank != 3) return false;
@@ -319,9 +320,11 @@ class RandomDataflow {
       }
       default: {
         if (a.dtype.is_bool() || rank == 0) return false;
-        double bound = a.bound * static_cast<double>(*std::max_element(a.shape.begin(), a.shape.end()));
-        return add("cumsum", {a.expr}, attrs("cumsum", Field{"axis", AttrValue(int64_t{pick(int(rank))})}),
-                   bound, a.exact && bound < 4096);
+        double bound =
+            a.bound * static_cast<double>(*std::max_element(a.shape.begin(), a.shape.end()));
+        return add("cumsum", {a.expr},
+                   attrs("cumsum", Field{"axis", AttrValue(int64_t{pick(int(rank))})}), bound,
+                   a.exact && bound < 4096);
       }
     }
   }

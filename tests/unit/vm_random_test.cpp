@@ -28,7 +28,8 @@ std::string difference(const Value& found, const Value& wanted) {
     }
     return "";
   }
-  if (!found.is_tensor() || !wanted.is_tensor()) return bit_equal(found, wanted) ? "" : "other values";
+  if (!found.is_tensor() || !wanted.is_tensor())
+    return bit_equal(found, wanted) ? "" : "other values";
   NDArray a = found.array(), b = wanted.array();
   if (a.dtype() != b.dtype() || shape_text(a.shape()) != shape_text(b.shape()))
     return std::string(a.dtype().name()) + shape_text(a.shape()) + " for " +
@@ -43,7 +44,8 @@ std::string difference(const Value& found, const Value& wanted) {
     double x = a.element_as_double(i), y = b.element_as_double(i);
     if (std::isnan(x) && std::isnan(y)) continue;
     if (x == y || std::abs(x - y) <= 2e-5 * largest) continue;
-    return "element " + std::to_string(i) + " is " + std::to_string(x) + " for " + std::to_string(y);
+    return "element " + std::to_string(i) + " is " + std::to_string(x) + " for " +
+           std::to_string(y);
   }
   return "";
 }
@@ -94,7 +96,8 @@ TEST(VmRandom, Dataflow) {
         Outcome found = outcome([&] { return machine.run(names[i].view(), arguments); });
         std::string why;
         if (!wanted.error.empty() || !found.error.empty()) {
-          if (wanted.error.empty() || found.error.empty()) why = found.error + " for " + wanted.error;
+          if (wanted.error.empty() || found.error.empty())
+            why = found.error + " for " + wanted.error;
         } else {
           why = difference(found.value, wanted.value);
         }

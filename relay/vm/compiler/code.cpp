@@ -127,7 +127,8 @@ void for_each_register(Function& function, Instruction& instruction,
   for (uint32_t k = 0; k < instruction.count && shape.args != Shape::kNoArgs; ++k) {
     uint32_t& reg = function.args[instruction.first + k];
     // Of a graph, as many as it has inputs (in c until registers are assigned) are read.
-    bool written = shape.args == Shape::kWritten || (shape.args == Shape::kGraph && k >= instruction.c);
+    bool written =
+        shape.args == Shape::kWritten || (shape.args == Shape::kGraph && k >= instruction.c);
     if (reg != kNone) visit(reg, written);
   }
   if (shape.dst) visit(instruction.dst, true);
@@ -233,7 +234,7 @@ void assign_registers(Function& function) {
     });
     // Operands, from the last on: the one that is the last use moves its value.
     bool operands = shape_of(instruction.op).args == Shape::kRead && has_operands(instruction.op);
-    uint32_t reads = operands ? instruction.count
+    uint32_t reads = operands                          ? instruction.count
                      : instruction.op == Op::kRunGraph ? instruction.c
                                                        : 0;
     std::vector<char> moves(reads, 0);

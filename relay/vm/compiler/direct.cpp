@@ -29,7 +29,8 @@ struct Groups {
 TypeRef with_extents(const TypeRef& type, std::span<const NDArray> arrays, size_t& next) {
   if (const auto* tuple = type->as<TupleType>()) {
     std::vector<TypeRef> fields;
-    for (const TypeRef& field : tuple->fields()) fields.push_back(with_extents(field, arrays, next));
+    for (const TypeRef& field : tuple->fields())
+      fields.push_back(with_extents(field, arrays, next));
     return TupleType::make(std::move(fields));
   }
   ShapeView shape = arrays[next++].shape();
@@ -52,8 +53,7 @@ void run_direct(LibraryCall& call) {
   for (size_t i = 0; i < results.size(); ++i) {
     if (composed.computation.outputs[i].counted) {
       call.count = results[i].extent(0);
-      if (call.count > 0)
-        call.outputs[i].slice(0, 0, call.count).assign(results[i]);
+      if (call.count > 0) call.outputs[i].slice(0, 0, call.count).assign(results[i]);
     } else {
       call.outputs[i].assign(results[i]);
     }

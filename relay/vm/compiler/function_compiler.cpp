@@ -266,8 +266,7 @@ void FunctionCompiler::write_closure(uint32_t node) {
   if (added) {
     const auto* function = static_cast<const relay::Function*>(regions_.expr(node));
     const Var* named = scopes_.name_of(function);
-    std::string name =
-        named == nullptr ? program_.name_of(function) : "%" + named->name().str();
+    std::string name = named == nullptr ? program_.name_of(function) : "%" + named->name().str();
     number->second = program_.add_function(name);
     add_unit(node, unit_, std::move(name), number->second);
   }
@@ -275,8 +274,8 @@ void FunctionCompiler::write_closure(uint32_t node) {
   if (captures.empty()) return;  // made where it is used
   std::vector<uint32_t> args;
   for (const Entity& entity : captures) {
-    args.push_back(to_register(entity.var != nullptr ? var_value(entity.var)
-                                                     : node_value(entity.node)));
+    args.push_back(
+        to_register(entity.var != nullptr ? var_value(entity.var) : node_value(entity.node)));
   }
   uint32_t function = function_numbers_[node];
   uint32_t dst = code_->fresh();

@@ -58,11 +58,11 @@ class FunctionCompiler {
     // The graph under construction: groups of the current region that have not been run yet.
     std::unique_ptr<GraphBuilder> graph;
     uint32_t graph_serial = 0;
-    std::vector<uint32_t> members;                      // nodes whose groups are in it
-    std::unordered_map<uint32_t, uint32_t> in_graph;    // node → serial number of its graph
-    std::unordered_map<uint32_t, uint32_t> inputs;      // register → tensor of the graph
-    std::unordered_map<uint32_t, uint32_t> constants;   // constant → tensor of the graph
-    std::vector<uint32_t> input_registers;              // of the graph, in order
+    std::vector<uint32_t> members;                     // nodes whose groups are in it
+    std::unordered_map<uint32_t, uint32_t> in_graph;   // node → serial number of its graph
+    std::unordered_map<uint32_t, uint32_t> inputs;     // register → tensor of the graph
+    std::unordered_map<uint32_t, uint32_t> constants;  // constant → tensor of the graph
+    std::vector<uint32_t> input_registers;             // of the graph, in order
     std::string graph_name;
     uint32_t graph_position = 0;
   };
@@ -76,9 +76,9 @@ class FunctionCompiler {
     uint32_t node = 0;
     uint32_t operand = 0;
     uint32_t condition = kNone;
-    uint32_t miss = 0;                              // branch of an if
-    std::vector<std::vector<uint32_t>> clauses;     // jumps to each clause of a match
-    std::vector<uint32_t> ends;                     // jumps behind it all
+    uint32_t miss = 0;                           // branch of an if
+    std::vector<std::vector<uint32_t>> clauses;  // jumps to each clause of a match
+    std::vector<uint32_t> ends;                  // jumps behind it all
   };
 
   // function_compiler.cpp: order.

@@ -44,7 +44,8 @@ uint32_t GraphBuilder::add_input(const te::TensorInfo& info) {
     // One name is one extent; the program has checked that, and the graph does so again.
     auto [entry, added] = named_.try_emplace(name, dim);
     if (added) continue;
-    checks_.push_back({entry->second, dim, "dimension " + name->name().str() + " has two sizes", 0});
+    checks_.push_back(
+        {entry->second, dim, "dimension " + name->name().str() + " has two sizes", 0});
     dim = entry->second;
   }
   tensor.input = static_cast<uint32_t>(inputs_.size());
@@ -115,8 +116,7 @@ std::vector<uint32_t> GraphBuilder::add_group(CompiledGroup& group, const Canoni
   }
   for (size_t i = lowered.num_inputs; i < lowered.places.size(); ++i) {
     if (lowered.places[i].alias >= 0)
-      tensors_[tensor_of[i]].place.alias =
-          tensor_of[static_cast<size_t>(lowered.places[i].alias)];
+      tensors_[tensor_of[i]].place.alias = tensor_of[static_cast<size_t>(lowered.places[i].alias)];
   }
   auto check = [&](const lower::Lowered::Check& made) {
     Dim a = term(made.a), b = term(made.b);

@@ -144,8 +144,7 @@ void FunctionCompiler::write_group(uint32_t node, const Call* call, const Primit
   }
 }
 
-bool FunctionCompiler::write_as_numbers(uint32_t node, const Call* call,
-                                        const Primitive& primitive,
+bool FunctionCompiler::write_as_numbers(uint32_t node, const Call* call, const Primitive& primitive,
                                         std::span<const GroupArgument> arguments) {
   std::vector<TypeRef> types;
   for (const GroupArgument& argument : arguments) {
@@ -209,8 +208,8 @@ bool FunctionCompiler::write_each_number(const relay::Function& function,
     std::vector<uint32_t> inputs;
     for (uint32_t i : primitive.operands)
       inputs.push_back(to_register(known.at(call->operands()[i].get())));
-    known[call] = Known::in_register(
-        write_numbers(group.group.computation, inputs, program_, *code_).at(0));
+    known[call] =
+        Known::in_register(write_numbers(group.group.computation, inputs, program_, *code_).at(0));
   }
   results.push_back(known.at(function.body().get()));
   return true;
@@ -272,8 +271,7 @@ Span FunctionCompiler::failing_span(const CompiledGroup& group, Span otherwise) 
 bool FunctionCompiler::add_to_graph(uint32_t node, const Call* call, const Primitive& primitive,
                                     std::span<const GroupArgument> arguments) {
   if (!unit_->graph) {
-    unit_->graph =
-        std::make_unique<GraphBuilder>(program_.executable(), program_.groups());
+    unit_->graph = std::make_unique<GraphBuilder>(program_.executable(), program_.groups());
     unit_->graph_serial = next_serial_++;
   }
   GraphBuilder& graph = *unit_->graph;

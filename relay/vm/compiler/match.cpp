@@ -226,8 +226,8 @@ class Tree {
         auto fields = column.pattern->fields();
         for (size_t i = 0; i < fields.size(); ++i) {
           if (trivial(fields[i].get())) continue;
-          uint32_t& reg = to->fields.try_emplace({data, static_cast<uint32_t>(i)}, kNone)
-                              .first->second;
+          uint32_t& reg =
+              to->fields.try_emplace({data, static_cast<uint32_t>(i)}, kNone).first->second;
           if (reg == kNone) {
             reg = code_.fresh();
             to->reads.push_back({data, static_cast<uint32_t>(i), reg});

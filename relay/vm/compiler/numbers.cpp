@@ -67,9 +67,9 @@ class Writer {
     std::vector<uint32_t> results;
     for (const te::Output& output : computation_.outputs) {
       te::TensorId id = output.tensor;
-      results.push_back(id.is_input() ? inputs_[static_cast<size_t>(id.index)]
-                                      : stages_[static_cast<size_t>(id.stage)]
-                                               [static_cast<size_t>(id.index)]);
+      results.push_back(
+          id.is_input() ? inputs_[static_cast<size_t>(id.index)]
+                        : stages_[static_cast<size_t>(id.stage)][static_cast<size_t>(id.index)]);
     }
     return results;
   }
@@ -111,8 +111,9 @@ class Writer {
                                 program_.constant(Value::scalar<int64_t>(node->dim.as_int())));
       case ScalarKind::kLoad: {
         te::TensorId id = node->tensor;
-        return id.is_input() ? inputs_[static_cast<size_t>(id.index)]
-                             : stages_[static_cast<size_t>(id.stage)][static_cast<size_t>(id.index)];
+        return id.is_input()
+                   ? inputs_[static_cast<size_t>(id.index)]
+                   : stages_[static_cast<size_t>(id.stage)][static_cast<size_t>(id.index)];
       }
       case ScalarKind::kUnary:
         return number(Op::kUnary, static_cast<uint8_t>(node->unary), node, reg(0));

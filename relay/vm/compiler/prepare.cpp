@@ -32,8 +32,8 @@ class Wrapper final : public Rewriter {
       params.push_back(make_var("x" + std::to_string(i)));
       args.push_back(params.back());
     }
-    return make_function(std::move(params), make_call(callable, args, {}, {}, span), {}, {}, {},
-                         {}, span);
+    return make_function(std::move(params), make_call(callable, args, {}, {}, span), {}, {}, {}, {},
+                         span);
   }
 };
 
@@ -66,9 +66,8 @@ ExprRef float_range(const Call* call, std::span<const ExprRef> operands) {
   const auto* op = call->callee()->as<relay::Op>();
   static const Operator* const arange = get_op("arange");
   if (op == nullptr || op->op() != arange || call->args().size() != 3) return {};
-  const auto* type = call->args()[0]->type() == nullptr
-                         ? nullptr
-                         : call->args()[0]->type()->as<TensorType>();
+  const auto* type =
+      call->args()[0]->type() == nullptr ? nullptr : call->args()[0]->type()->as<TensorType>();
   if (type == nullptr || !type->has_dtype() || !type->dtype().is_float()) return {};
   bool constant = true;
   for (const ExprRef& arg : call->args()) constant &= arg->is<Constant>();
@@ -84,8 +83,7 @@ ExprRef float_range(const Call* call, std::span<const ExprRef> operands) {
   ExprRef distance = call_op("subtract", {stop, start}, {}, span);
   ExprRef count = call_op("ceil", {call_op("divide", {distance, step}, {}, span)}, {}, span);
   auto number = [](int64_t value) { return make_constant(NDArray::scalar_int(kInt64, value)); };
-  ExprRef index =
-      call_op("arange", {number(0), cast(count, kInt64), number(1)}, {}, span);
+  ExprRef index = call_op("arange", {number(0), cast(count, kInt64), number(1)}, {}, span);
   ExprRef scaled = call_op("multiply", {operands[3], cast(index, type->dtype())}, {}, span);
   ExprRef result = call_op("add", {operands[1], scaled}, {}, span);
   const auto* wanted = call->type() == nullptr ? nullptr : call->type()->as<TensorType>();
@@ -96,15 +94,15 @@ PassRef float_ranges_pass() {
   PassInfo info;
   info.name = "vm.FloatRanges";
   info.requires_ = {ProgramState::kTyped};
-  return make_function_pass(info, [](const FunctionRef& function, const Module&,
-                                     const PassContext&) {
-    ExprRef result = rewrite_post_order(
-        function, [](const Expr* expr, std::span<const ExprRef> operands) -> ExprRef {
-          const auto* call = expr->as<Call>();
-          return call == nullptr ? ExprRef() : float_range(call, operands);
-        });
-    return FunctionRef(result->as<relay::Function>());
-  });
+  return make_function_pass(
+      info, [](const FunctionRef& function, const Module&, const PassContext&) {
+        ExprRef result = rewrite_post_order(
+            function, [](const Expr* expr, std::span<const ExprRef> operands) -> ExprRef {
+              const auto* call = expr->as<Call>();
+              return call == nullptr ? ExprRef() : float_range(call, operands);
+            });
+        return FunctionRef(result->as<relay::Function>());
+      });
 }
 
 PassRef graph_lets_pass() {

@@ -64,10 +64,10 @@ uint32_t ProgramBuilder::constant(const Value& value) {
 }
 
 uint32_t ProgramBuilder::constructor(const Constructor* constructor) {
-  const ConstructorInfo* info = ConstructorInfo::intern(
-      constructor->name(), constructor->type_name()->name(),
-      static_cast<int32_t>(constructor->ctor_tag()),
-      static_cast<uint32_t>(constructor->inputs().size()));
+  const ConstructorInfo* info =
+      ConstructorInfo::intern(constructor->name(), constructor->type_name()->name(),
+                              static_cast<int32_t>(constructor->ctor_tag()),
+                              static_cast<uint32_t>(constructor->inputs().size()));
   auto [entry, added] =
       constructors_.try_emplace(info, static_cast<uint32_t>(executable_.constructors.size()));
   if (added) executable_.constructors.push_back(info);
@@ -135,8 +135,8 @@ void ProgramBuilder::compile_kernels() {
   for (size_t i = 0; i < compiled.size(); ++i) {
     uint32_t number = groups_.kernel_numbers()[i];
     Kernel& kernel = executable_.kernels[number];
-    auto [entry, added] = blobs.try_emplace(compiled[i].blob.get(),
-                                            static_cast<uint32_t>(executable_.blobs.size()));
+    auto [entry, added] =
+        blobs.try_emplace(compiled[i].blob.get(), static_cast<uint32_t>(executable_.blobs.size()));
     if (added) executable_.blobs.push_back(compiled[i].blob);
     kernel.blob = entry->second;
     kernel.messages = compiled[i].messages;

@@ -175,8 +175,7 @@ void Scopes::find_captures() {
         if (owner != owner_.end() && owner->second == id) return;
         uint32_t bound = bound_function_node(entity.var);
         if (bound == id) return;  // itself
-        if (bound != Regions::kNone && bound != id && captures_[bound].empty() &&
-            done[bound] != 0)
+        if (bound != Regions::kNone && bound != id && captures_[bound].empty() && done[bound] != 0)
           return;
       }
       if (std::find(captures.begin(), captures.end(), entity) == captures.end())

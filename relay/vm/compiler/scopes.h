@@ -50,8 +50,8 @@ class Scopes {
   std::vector<char> kernels_;
   std::vector<std::vector<uint32_t>> users_;
   std::unordered_map<const Var*, std::vector<uint32_t>> var_users_;
-  std::unordered_map<const Var*, uint32_t> bound_;        // to function nodes
-  std::unordered_map<const Var*, uint32_t> owner_;        // function in which it is bound
+  std::unordered_map<const Var*, uint32_t> bound_;  // to function nodes
+  std::unordered_map<const Var*, uint32_t> owner_;  // function in which it is bound
   std::unordered_map<const Expr*, const Var*> names_;
 };
 

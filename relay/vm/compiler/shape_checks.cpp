@@ -113,8 +113,8 @@ void FunctionCompiler::check_parameters() {
     bool unknown = false;
     if (const Type* known = type ? type.get() : param->type();
         known != nullptr && program_.flows().has_shapes(known, true)) {
-      unknown = unit_->parent != nullptr ? program_.flows().mixes()
-                                         : program_.flows().is_value(global_);
+      unknown =
+          unit_->parent != nullptr ? program_.flows().mixes() : program_.flows().is_value(global_);
       type = TypeRef(known);
     }
     if (!type || (!param->annotation() && !unknown)) continue;
@@ -133,8 +133,7 @@ void FunctionCompiler::check_parameters() {
     own.add({type, "%" + param->name().str() + " of " + unit_->name, param->span()},
             unit_->vars[param.get()], param.get());
   }
-  for (size_t i = 0; i < own.parts.size(); ++i)
-    check.add(own.parts[i], own.values[i], own.vars[i]);
+  for (size_t i = 0; i < own.parts.size(); ++i) check.add(own.parts[i], own.values[i], own.vars[i]);
   write_check(check);
 }
 

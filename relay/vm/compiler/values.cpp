@@ -12,9 +12,9 @@ Known FunctionCompiler::constant(const Expr* expr) {
     const LiteralValue& value = static_cast<const Literal*>(expr)->value();
     double number = value.is_float ? value.number : static_cast<double>(value.magnitude);
     array = value.is_float ? NDArray::scalar(kFloat32, value.negative ? -number : number)
-                           : NDArray::scalar_int(kInt32, static_cast<int64_t>(
-                                                             value.negative ? 0 - value.magnitude
-                                                                            : value.magnitude));
+                           : NDArray::scalar_int(
+                                 kInt32, static_cast<int64_t>(value.negative ? 0 - value.magnitude
+                                                                             : value.magnitude));
   }
   return Known::constant(program_.constant(Value(*array)));
 }
