@@ -4,7 +4,6 @@
 
 #include <relay/support/error.h>
 #include <relay/transform/fusion.h>
-#include <relay/vm/compiler/match.h>
 
 namespace relay::vm {
 
@@ -101,7 +100,7 @@ void FunctionCompiler::advance_region(std::vector<Task>& tasks) {
       choice.node = step.node;
       choice.tail = tail;
       code_->set_position(program_.position(expr->span()));
-      choice.condition = operand_register(step.node, 0);
+      choice.condition = match_data(step.node, choice.fields);
       run_graph();
       choice.operand = 1;
       if (tail) {
@@ -121,6 +120,23 @@ void FunctionCompiler::advance_region(std::vector<Task>& tasks) {
   }
   if (task.next_step <= steps.size()) finish_region(task);  // else a branch in tail position did
   tasks.pop_back();
+}
+
+// The register that an if or match looks at. A tuple that is only taken apart is not made: its
+// number names no register, and `fields` has the registers of what is in it.
+uint32_t FunctionCompiler::match_data(uint32_t node, KnownFields& fields) {
+  Known value = operand(node, 0);
+  const auto* match = regions_.expr(node)->as<Match>();
+  bool apart = match != nullptr && match->complete() && value.kind == Known::Kind::kTuple;
+  if (apart) {
+    for (const PatternRef& pattern : match->patterns())
+      apart &= pattern->kind() == PatternKind::kTuple || pattern->kind() == PatternKind::kWildcard;
+  }
+  if (!apart) return to_register(value);
+  uint32_t number = code_->fresh();
+  for (uint32_t i = 0; i < value.fields->size(); ++i)
+    fields[{number, i}] = to_register((*value.fields)[i]);
+  return number;
 }
 
 void FunctionCompiler::finish_region(Task& task) {
@@ -167,12 +183,14 @@ void FunctionCompiler::advance_choice(std::vector<Task>& tasks) {
     }
   } else {
     if (operand == 1) {
-      task.clauses =
-          write_match(*match, task.condition, program_.module(), *code_, [&](const Var* var) {
+      task.clauses = write_match(
+          *match, task.condition, program_.module(), *code_,
+          [&](const Var* var) {
             auto [entry, added] = unit_->vars.try_emplace(var);
             if (added) entry->second = Known::in_register(code_->fresh());
             return entry->second.index;
-          });
+          },
+          task.fields);
       if (count == 1) code_->emit(Op::kNoMatch).a = task.condition;
     }
     // A clause that can never run is not written.

@@ -11,6 +11,7 @@
 #include <relay/ir/regions.h>
 #include <relay/vm/compiler/checks.h>
 #include <relay/vm/compiler/code.h>
+#include <relay/vm/compiler/match.h>
 #include <relay/vm/compiler/program.h>
 #include <relay/vm/compiler/scopes.h>
 
@@ -78,6 +79,7 @@ class FunctionCompiler {
     uint32_t condition = kNone;
     uint32_t miss = 0;                           // branch of an if
     std::vector<std::vector<uint32_t>> clauses;  // jumps to each clause of a match
+    KnownFields fields;                          // of the tuple that a match takes apart
     std::vector<uint32_t> ends;                  // jumps behind it all
   };
 
@@ -86,6 +88,7 @@ class FunctionCompiler {
   void write_unit();
   void advance_region(std::vector<Task>& tasks);
   void advance_choice(std::vector<Task>& tasks);
+  uint32_t match_data(uint32_t node, KnownFields& fields);
   void finish_region(Task& task);
   bool only_lets_left(std::span<const Regions::Step> steps, size_t from) const;
   bool write_node(uint32_t node, bool tail);

@@ -26,7 +26,7 @@ struct Read {
 // A point in the tree: which rows are left, and which fields are in registers.
 struct Point {
   std::vector<Row> rows;
-  std::map<std::pair<uint32_t, uint32_t>, uint32_t> fields;
+  KnownFields fields;
   std::vector<uint32_t> jumps;    // instructions that come here
   std::vector<uint32_t> targets;  // places in Function::args that do
   std::vector<Read> reads;        // fields that the rows look at
@@ -39,9 +39,10 @@ class Tree {
        const std::function<uint32_t(const Var*)>& register_of)
       : match_(match), data_(data), module_(module), code_(code), register_of_(register_of) {}
 
-  std::vector<std::vector<uint32_t>> run() {
+  std::vector<std::vector<uint32_t>> run(const KnownFields& fields) {
     leaves_.resize(match_.patterns().size());
     Point* root = add();
+    root->fields = fields;
     for (size_t i = 0; i < match_.patterns().size(); ++i) {
       Row row;
       row.clause = i;
@@ -255,8 +256,8 @@ class Tree {
 
 std::vector<std::vector<uint32_t>> write_match(
     const Match& match, uint32_t data, const Module& module, CodeWriter& code,
-    const std::function<uint32_t(const Var* var)>& register_of) {
-  return Tree(match, data, module, code, register_of).run();
+    const std::function<uint32_t(const Var* var)>& register_of, const KnownFields& fields) {
+  return Tree(match, data, module, code, register_of).run(fields);
 }
 
 }  // namespace relay::vm

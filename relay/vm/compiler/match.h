@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <vector>
 
 #include <relay/ir/module.h>
@@ -12,8 +13,11 @@ namespace relay::vm {
 /// Writes the tests of a match on the value in register `data`. Where a clause fits, the registers
 /// of its variables have been set and a jump follows. Returns these jumps for each clause; their
 /// targets are to be set. A value that no clause fits fails.
+/// `fields` are registers of fields that are known already: of tuples that exist nowhere else, so
+/// that `data` (or the register of a field) is only a number.
+using KnownFields = std::map<std::pair<uint32_t, uint32_t>, uint32_t>;
 std::vector<std::vector<uint32_t>> write_match(
     const Match& match, uint32_t data, const Module& module, CodeWriter& code,
-    const std::function<uint32_t(const Var* var)>& register_of);
+    const std::function<uint32_t(const Var* var)>& register_of, const KnownFields& fields = {});
 
 }  // namespace relay::vm
