@@ -230,7 +230,7 @@ TEST(MachineGraph, KernelFailuresDoNotDependOnWorkers) {
   uint32_t at = g.input(kInt32, {m});
   uint32_t first = g.place(kFloat32, {m});
   uint32_t second = g.place(kFloat32, {m});
-  uint32_t flops = g.size(1'000'000'000);
+  uint32_t flops = g.size(10'000'000'000);
   g.launch(gather, {{a, false}, {at, false}, {first, true}}, {n, m}).flops = flops;
   g.launch(gather, {{a, false}, {at, false}, {second, true}}, {n, m}).flops = flops;
   g.g.outputs = {first, second};

@@ -107,7 +107,6 @@ class Planner {
     size_places();
     place_temporaries();
     plan_launches();
-    plan_sections();
     return std::move(plan_);
   }
 
@@ -272,6 +271,7 @@ class Planner {
 
   void plan_launches() {
     plan_->barrier.assign(graph_.launches.size(), 0);
+    plan_->parallel.assign(graph_.launches.size(), 0);
     for (uint32_t i = 0; i < graph_.launches.size(); ++i) {
       const Launch& launch = graph_.launches[i];
       for (uint32_t slot : launch.dims) plan_->dims.push_back(plan_->slots[slot]);
@@ -284,7 +284,41 @@ class Planner {
         plan_->scratch_bytes = std::max(plan_->scratch_bytes, round_up(static_cast<size_t>(bytes)));
       }
     }
-    for (const GraphShape::Section& section : shape_.sections) plan_barriers(section);
+    for (const GraphShape::Section& section : shape_.sections) {
+      share_work(section);
+      plan_barriers(section);
+    }
+  }
+
+  // Which launches are worth sharing, and whether the whole section is worth waking the workers.
+  void share_work(const GraphShape::Section& section) {
+    // A barrier takes up to a microsecond, entering a region and leaving it some 5.
+    constexpr double kWorthSharing = 2'000;
+    constexpr double kWorthWaking = 20'000;
+    double nanoseconds = 0;
+    for (uint32_t i = section.begin; i < section.end; ++i) {
+      const Launch& launch = graph_.launches[i];
+      if (!executable_.kernels[launch.kernel].parallel) continue;
+      double own = cost(launch);
+      if (own < kWorthSharing) continue;
+      plan_->parallel[i] = 1;
+      nanoseconds += own;
+    }
+    plan_->threaded.push_back(nanoseconds >= kWorthWaking ? 1 : 0);
+  }
+
+  // Nanoseconds on one core, roughly: it moves some 8 bytes and computes some 32 operations in one.
+  double cost(const Launch& launch) const {
+    double bytes = 0, flops = 0;
+    if (launch.bytes != kNone) {
+      bytes = static_cast<double>(plan_->slots[launch.bytes]);
+    } else {
+      for (const Launch::Argument& argument : launch.arguments) {
+        bytes += static_cast<double>(plan_->bytes[argument.place]);
+      }
+    }
+    if (launch.flops != kNone) flops = static_cast<double>(plan_->slots[launch.flops]);
+    return std::max(bytes / 8, flops / 32);
   }
 
   struct Access {
@@ -309,7 +343,7 @@ class Planner {
     std::vector<Access> before;
     for (uint32_t i = section.begin; i < section.end; ++i) {
       const Launch& launch = graph_.launches[i];
-      bool parallel = executable_.kernels[launch.kernel].parallel;
+      bool parallel = plan_->parallel[i] != 0;
       bool wait = before.size() > kMostAccesses;
       for (const Launch::Argument& argument : launch.arguments) {
         Access now = access(argument, parallel);
@@ -326,30 +360,6 @@ class Planner {
       for (const Launch::Argument& argument : launch.arguments) {
         before.push_back(access(argument, parallel));
       }
-    }
-  }
-
-  void plan_sections() {
-    // Entering a region and leaving it takes some 5 µs; a core moves about 8 bytes and computes
-    // about 8 operations in a nanosecond.
-    constexpr double kWorthwhile = 40'000;
-    for (const GraphShape::Section& section : shape_.sections) {
-      double nanoseconds = 0;
-      for (uint32_t i = section.begin; i < section.end; ++i) {
-        const Launch& launch = graph_.launches[i];
-        if (!executable_.kernels[launch.kernel].parallel) continue;
-        double bytes = 0, flops = 0;
-        if (launch.bytes != kNone) {
-          bytes = static_cast<double>(plan_->slots[launch.bytes]);
-        } else {
-          for (const Launch::Argument& argument : launch.arguments) {
-            bytes += static_cast<double>(plan_->bytes[argument.place]);
-          }
-        }
-        if (launch.flops != kNone) flops = static_cast<double>(plan_->slots[launch.flops]);
-        nanoseconds += std::max(bytes, flops) / 8;
-      }
-      plan_->threaded.push_back(nanoseconds >= kWorthwhile ? 1 : 0);
     }
   }
 

@@ -59,6 +59,7 @@ struct GraphPlan {
   size_t arena_bytes = 0;
   size_t scratch_bytes = 0;       // for each worker, a multiple of 64
   std::vector<int64_t> dims;      // arguments of all launches
+  std::vector<uint8_t> parallel;  // of each launch: whether all workers share it
   std::vector<uint8_t> barrier;   // of each launch: wait for the other workers before it
   std::vector<uint8_t> threaded;  // of each section: whether it is worth waking the workers
 

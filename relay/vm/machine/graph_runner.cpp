@@ -125,7 +125,6 @@ struct SectionRun {
   void walk(int thread) {
     KernelArgs args{};
     args.thread = thread;
-    args.num_threads = num_threads;
     args.scratch = scratch + static_cast<size_t>(thread) * plan.scratch_bytes;
     args.functions = kernel_functions();
     args.detail = workers[thread].detail;
@@ -133,7 +132,6 @@ struct SectionRun {
     const int64_t* next_dims = dims;
     for (uint32_t i = section.begin; i < section.end; ++i) {
       const Launch& launch = graph.launches[i];
-      const Kernel& kernel = image.executable->kernels[launch.kernel];
       args.buffers = next_buffers;
       args.dims = next_dims;
       next_buffers += launch.arguments.size();
@@ -151,7 +149,9 @@ struct SectionRun {
         if (profile != nullptr && num_threads > 1) barrier->wait();
         continue;
       }
-      bool mine = thread == 0 || kernel.parallel;
+      bool shared = plan.parallel[i] != 0;
+      bool mine = thread == 0 || shared;
+      args.num_threads = shared ? num_threads : 1;
       if (profile == nullptr) {
         if (mine) call(i, launch, args);
         continue;
