@@ -81,11 +81,24 @@ llvm::Value* LaneNumbers::below(llvm::Value* end) const {
   return b.CreateICmpULT(lanes(), splat(clamp(end, 0)));
 }
 
-llvm::Value* LaneNumbers::between(llvm::Value* begin, llvm::Value* end) const {
-  llvm::Value* first = clamp(begin, 0);
-  llvm::Value* past = b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, clamp(end, 0), first);
-  llvm::Value* places = b.CreateSub(lanes(), splat(first));
-  return b.CreateICmpULT(places, splat(b.CreateSub(past, first)));
+llvm::Value* LaneNumbers::inside(llvm::Value* base, llvm::Value* extent) const {
+  // Farther away makes no difference, and cannot overflow.
+  llvm::Value* count = b.getInt64(count_);
+  llvm::Value* near = b.CreateBinaryIntrinsic(
+      llvm::Intrinsic::smax, b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, base, extent),
+      llvm::ConstantInt::getSigned(b.getInt64Ty(), -static_cast<int64_t>(count_)));
+  std::optional<int64_t> known = constant_of(extent);
+  unsigned bits = type_->getBitWidth();
+  if (bits == 64 || (bits == 32 && known && *known < (int64_t{1} << 30))) {
+    llvm::Value* places = b.CreateAdd(splat(b.CreateTrunc(near, type_)), lanes());
+    return b.CreateICmpULT(places, splat(b.CreateTrunc(extent, type_)));
+  }
+  llvm::Value* zero = b.getInt64(0);
+  llvm::Value* first = b.CreateTrunc(
+      b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, b.CreateSub(zero, near), zero), type_);
+  llvm::Value* past = b.CreateTrunc(
+      b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b.CreateSub(extent, near), count), type_);
+  return b.CreateICmpULT(b.CreateSub(lanes(), splat(first)), splat(b.CreateSub(past, first)));
 }
 
 llvm::Value* integer_pow(KernelFrame& frame, ScalarEmitter& emitter, bool is_signed, llvm::Value* x,

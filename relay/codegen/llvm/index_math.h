@@ -37,8 +37,8 @@ class LaneNumbers {
   /// An i64 brought into [low, lanes], narrow.
   llvm::Value* clamp(llvm::Value* value, int64_t low) const;
   llvm::Value* splat(llvm::Value* narrow) const;
-  /// Lanes l with begin <= l < end (i64 each, anything).
-  llvm::Value* between(llvm::Value* begin, llvm::Value* end) const;
+  /// Lanes l with 0 <= base + l < extent (i64 each; base may be anything).
+  llvm::Value* inside(llvm::Value* base, llvm::Value* extent) const;
   llvm::Value* below(llvm::Value* end) const;
 
  private:

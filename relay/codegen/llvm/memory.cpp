@@ -182,11 +182,8 @@ class Load {
 
   /// Lanes of an index that goes up by one: those in an interval.
   void settle_window(size_t d) {
-    llvm::Value* base = indices_[d].base;
-    llvm::Value* begin = b.CreateBinaryIntrinsic(llvm::Intrinsic::ssub_sat, frame_.int64(0), base);
-    llvm::Value* end = b.CreateBinaryIntrinsic(llvm::Intrinsic::ssub_sat, extent(d), base);
     LaneNumbers numbers(frame_, emitter_.lanes());
-    lane_valid_ = emitter_.and_mask(lane_valid_, numbers.between(begin, end));
+    lane_valid_ = emitter_.and_mask(lane_valid_, numbers.inside(indices_[d].base, extent(d)));
   }
 
   llvm::Value* ends_inside(size_t d) {
@@ -198,6 +195,8 @@ class Load {
   }
 
   LaneValue load();
+  llvm::Value* all_or_none(unsigned lanes);
+  llvm::Value* blend_bits(llvm::Value* value, llvm::Value* otherwise);
 
   ScalarEmitter& emitter_;
   KernelFrame& frame_;
@@ -240,10 +239,39 @@ LaneValue Load::load() {
   if (uniform_valid_ == nullptr || maybe_nowhere_) {
     return access.load(offset, uniform_valid_, lane_valid_, fill_);
   }
+  unsigned lanes = emitter_.lanes();
+  bool has_masks = frame_.target.isa == Target::Isa::kAvx512 && lanes >= 8;
+  if (has_masks && lane_valid_ != nullptr) {
+    lane_valid_ = b.CreateAnd(lane_valid_, all_or_none(lanes));
+    return access.load(offset, nullptr, lane_valid_, fill_);
+  }
   LaneValue value = access.load(offset, nullptr, lane_valid_, fill_);
-  llvm::Value* otherwise = value.is_vector() ? b.CreateVectorSplat(emitter_.lanes(), fill_) : fill_;
-  value.base = b.CreateSelect(uniform_valid_, value.base, otherwise);
+  if (value.is_uniform()) {
+    value.base = b.CreateSelect(uniform_valid_, value.base, fill_);
+  } else if (has_masks) {
+    value.base = b.CreateSelect(all_or_none(lanes), value.base, b.CreateVectorSplat(lanes, fill_));
+  } else {
+    value.base = blend_bits(value.base, b.CreateVectorSplat(lanes, fill_));
+  }
   return value;
+}
+
+// A vector selected by one condition would become a branch.
+
+llvm::Value* Load::all_or_none(unsigned lanes) {
+  llvm::Value* bits = b.CreateSExt(uniform_valid_, b.getIntNTy(lanes));
+  return b.CreateBitCast(bits, widen_type(b.getInt1Ty(), lanes));
+}
+
+llvm::Value* Load::blend_bits(llvm::Value* value, llvm::Value* otherwise) {
+  llvm::Type* type = value->getType();
+  unsigned bits = type->getScalarSizeInBits();
+  if (bits < 8) return b.CreateSelect(uniform_valid_, value, otherwise);
+  llvm::Value* ones =
+      b.CreateVectorSplat(emitter_.lanes(), b.CreateSExt(uniform_valid_, b.getIntNTy(bits)));
+  llvm::Value* kept = b.CreateAnd(b.CreateBitCast(value, ones->getType()), ones);
+  llvm::Value* other = b.CreateAnd(b.CreateBitCast(otherwise, ones->getType()), b.CreateNot(ones));
+  return b.CreateBitCast(b.CreateOr(kept, other), type);
 }
 
 }  // namespace
