@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Runs digits.rly on the held-back images with the relay command and shows what it reads: demo.py RELAY
 
-Uses only the standard library. Fails when relay fails or fewer than 97 of 100 images are read correctly.
+The images are read by machine code and by the reference evaluator. Uses only the standard library. Fails when
+relay fails, when the two disagree about an image, or when fewer than 97 of 100 images are read correctly.
 """
 
 import array
@@ -14,7 +15,7 @@ import re
 import struct
 import subprocess
 import sys
-import time
+import tempfile
 import zipfile
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -22,7 +23,6 @@ REQUIRED_ACCURACY = 0.97
 DRAWN = 12       # digits drawn
 ACROSS = 4       # of them on a line
 SHADES = " .:-=+*#%@"
-UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0}
 
 
 def read_npz_array(path, name):
@@ -43,28 +43,43 @@ def read_npz_array(path, name):
     return values, header["shape"]
 
 
-def run_relay(relay):
-    """(classes, probabilities), seconds of the run, and whether these are relay's own measure of it."""
-    command = [relay, "run", str(HERE / "digits.rly"), "--params", str(HERE / "weights.npz"),
-               "--arg", f"images=@{HERE / 'test.npz'}:images", "--format", "json", "--time"]
-    start = time.perf_counter()
+def call(command):
+    """What a command prints on standard output and on standard error; ends when it fails."""
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8")
     except OSError as error:
-        sys.exit(f"cannot start {relay}: {error.strerror}")
-    seconds = time.perf_counter() - start
+        sys.exit(f"cannot start {command[0]}: {error.strerror}")
     if done.returncode != 0:
         sys.stderr.write(done.stdout + done.stderr)
-        sys.exit(f"relay failed with exit code {done.returncode}")
-    results = [line for line in done.stdout.splitlines() if line.startswith("{")]
+        sys.exit(f"{' '.join(command[:2])} failed with exit code {done.returncode}")
+    return done.stdout, done.stderr
+
+
+def result_of(printed):
+    results = [line for line in printed.splitlines() if line.startswith("{")]
     if len(results) != 1:
-        sys.exit(f"relay printed {len(results)} results instead of one:\n{done.stdout}")
-    # relay's own measure leaves out starting the process, reading, checking and printing.
-    measured = re.search(r"^\W*(?:run|eval)\w*\b[^\d\n]*([\d.]+)\s*(ns|[uµμ]s|ms|s)\b",
-                         done.stderr + "\n" + done.stdout, re.MULTILINE | re.IGNORECASE)
-    if measured:
-        return json.loads(results[0])["value"], float(measured.group(1)) * UNITS[measured.group(2)], True
-    return json.loads(results[0])["value"], seconds, False
+        sys.exit(f"relay printed {len(results)} results instead of one:\n{printed}")
+    return json.loads(results[0])["value"]
+
+
+def run_native(relay, images):
+    """(classes, probabilities) and the median seconds of a run, by the program compiled with its weights."""
+    with tempfile.TemporaryDirectory() as folder:
+        model = str(pathlib.Path(folder) / "digits.rlx")
+        call([relay, "compile", str(HERE / "digits.rly"), "--params", str(HERE / "weights.npz"), "-o", model])
+        printed, _ = call([relay, "run", model, "--arg", images, "--format", "json"])
+        measured, _ = call([relay, "bench", model, "--arg", images, "--runs", "20", "--format", "json"])
+    return result_of(printed), json.loads(measured)["median_ms"] / 1000
+
+
+def run_reference(relay, images):
+    """The same by the reference evaluator; relay's own measure leaves out reading, checking and printing."""
+    printed, times = call([relay, "run", str(HERE / "digits.rly"), "--params", str(HERE / "weights.npz"),
+                           "--arg", images, "--executor", "eval", "--format", "json", "--time"])
+    measured = re.search(r"^run: ([\d.]+) ms$", times, re.MULTILINE)
+    if not measured:
+        sys.exit(f"relay run --time does not say how long the run took:\n{times}")
+    return result_of(printed), float(measured.group(1)) / 1000
 
 
 def drawn(image, predicted, actual, probability):
@@ -83,7 +98,9 @@ def main():
     images, shape = read_npz_array(HERE / "test.npz", "images")
     labels, _ = read_npz_array(HERE / "test.npz", "labels")
     count = shape[0]
-    (classes, probabilities), seconds, measured = run_relay(sys.argv[1])
+    argument = f"images=@{HERE / 'test.npz'}:images"
+    (classes, probabilities), seconds = run_native(sys.argv[1], argument)
+    (expected, _), reference_seconds = run_reference(sys.argv[1], argument)
     if len(classes) != count or len(probabilities) != count or any(len(p) != 10 for p in probabilities):
         sys.exit(f"relay's results are not of {count} images and 10 digits")
 
@@ -99,8 +116,12 @@ def main():
 
     accuracy = (count - len(wrong)) / count
     print(f"accuracy: {accuracy:.4f} ({count - len(wrong)} of {count} held-back images)")
-    print(f"time per image: {1000 * seconds / count:.3f} ms "
-          f"({seconds:.3f} s for {count}{'' if measured else ', the whole command'})")
+    print(f"time per image: {1000 * seconds / count:.4f} ms as machine code, "
+          f"{1000 * reference_seconds / count:.4f} ms in the reference evaluator")
+    differing = sum(1 for a, b in zip(classes, expected) if a != b)
+    print(f"predictions that differ between the two: {differing}")
+    if differing or len(expected) != count:
+        return 1
     if accuracy < REQUIRED_ACCURACY:
         print(f"this is less than {REQUIRED_ACCURACY}", file=sys.stderr)
         return 1
