@@ -178,6 +178,21 @@ TEST(VmCompile, EqualWorkIsCompiledOnce) {
   EXPECT_LE(executable->kernels.size(), 8u);
 }
 
+TEST(VmCompile, ElementwiseKernelsMayWriteOverTheirInputs) {
+  std::vector<Value> arguments{vector({1, 2, 3, 4})};
+  auto executable =
+      compile(specialised("def @main(%x: Tensor[(4), float32]) { let %y = cumsum(%x, axis=0); "
+                          "cumsum(exp(%y) * 2f, axis=0) + reverse(%y, axis=0) }",
+                          arguments),
+              Name("main"));
+  ASSERT_EQ(executable->graphs.size(), 1u);
+  std::vector<size_t> pairs;
+  for (const Launch& launch : executable->graphs[0].launches)
+    pairs.push_back(launch.in_place.size());
+  // Sums, exp in place, sums, then one of the two operands in place: the other is read backwards.
+  EXPECT_EQ(pairs, (std::vector<size_t>{0, 1, 0, 1}));
+}
+
 TEST(VmCompile, LevelsAgree) {
   const char* text =
       "def @main(%x: Tensor[(4), float32]) { let %y = %x + 1f; (nn.dropout(%y).0, stack((%y, %x)), "

@@ -3,6 +3,7 @@
 #include <cctype>
 
 #include <relay/support/error.h>
+#include <relay/vm/compiler/in_place.h>
 
 namespace relay::vm {
 namespace {
@@ -134,10 +135,16 @@ std::vector<uint32_t> GraphBuilder::add_group(CompiledGroup& group, const Canoni
       const lower::Kernel& kernel = *lowered.kernels[native->kernel];
       launch.kernel = group.kernels[native->kernel];
       size_t next = 0;
+      std::vector<uint32_t> argument_of;  // of each buffer
       for (const lower::Buffer& buffer : kernel.buffers()) {
+        argument_of.push_back(static_cast<uint32_t>(launch.arguments.size()));
         if (buffer.role == lower::Buffer::Role::kScratch) continue;
         launch.arguments.push_back({tensor_of[static_cast<size_t>(native->buffers[next++])],
                                     buffer.role == lower::Buffer::Role::kOutput});
+      }
+      for (auto [written, read] : in_place_buffers(kernel)) {
+        launch.in_place.emplace_back(argument_of[static_cast<size_t>(written)],
+                                     argument_of[static_cast<size_t>(read)]);
       }
       for (Dim dim : kernel.dim_args) dims.dims.push_back(term(dim));
       dims.flops = term(kernel.flops);
