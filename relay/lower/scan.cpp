@@ -42,8 +42,8 @@ DraftKernel lower_scan(const Job& job) {
   const auto& scan = std::get<te::Scan>(job.computation.stages[job.stage].body);
   Draft draft(job.computation);
   const Axis& along = scan.axes[scan.along];
-  // Lanes along the last axis, the scan's own loop inside; if that is the last one, lanes would read
-  // and write far apart, which costs more than steps one by one.
+  // Lanes along the last axis, the scan's own loop inside; if that is the last one, lanes would
+  // read and write far apart, which costs more than steps one by one.
   std::vector<Axis> outer;
   for (const Axis& axis : scan.axes) {
     if (axis.id != along.id) outer.push_back(axis);

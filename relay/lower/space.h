@@ -56,6 +56,9 @@ class Space {
 
   /// How many elements an access moves by when the axis moves by one; nothing if that is no term.
   std::optional<Dim> stride(const Access& access, uint32_t axis) const;
+  std::optional<Dim> coefficient(Dim index, uint32_t axis) const {
+    return math_.coefficient(index, axis);
+  }
   /// What the accesses cost for each row when lanes run along this axis of the rows.
   double lane_cost(const te::Axis& axis, int lanes) const;
   /// The same with lanes along the axes of folds and of points in a row; nothing if some fold does

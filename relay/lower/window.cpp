@@ -126,6 +126,75 @@ std::optional<Window> find_window(Space& space, const te::Computation& c, const 
   return window;
 }
 
+/// The row axis along which neighbouring results share elements, stepping by one; null if none
+/// does.
+const Axis* overlapping_rows(const Space& space, const Axis& lane) {
+  if (space.folds.size() != 1) return nullptr;
+  const ScalarNode& fold = *space.folds[0];
+  int64_t taps = 1;
+  for (const Axis& axis : fold.axes) {
+    taps *= axis.extent.is_int() ? axis.extent.as_int() : 0;
+  }
+  if (taps < 4 || taps > 32) return nullptr;
+  for (const Access& access : space.accesses) {
+    if (access.load == nullptr || access.fold == nullptr) continue;
+    for (Dim index : access.index) {
+      for (const Axis& row : space.group.rows) {
+        if (row.id == lane.id || !row.extent.is_int() || row.extent.as_int() % 2 != 0) continue;
+        std::optional<Dim> by_row = space.coefficient(index, row.id);
+        if (!by_row || !by_row->is_int(1)) continue;
+        for (const Axis& tap : fold.axes) {
+          std::optional<Dim> by_tap = space.coefficient(index, tap.id);
+          if (by_tap && by_tap->is_int(1)) return &row;
+        }
+      }
+    }
+  }
+  return nullptr;
+}
+
+/// Several rows of results at a time, so that what they share is read once.
+std::optional<DraftKernel> lower_overlapping(const Job& job, Space& space, const Axis& lane,
+                                             Dim flops) {
+  const Axis* row = overlapping_rows(space, lane);
+  if (row == nullptr) return std::nullopt;
+  const te::Computation& c = job.computation;
+  const RowGroup& group = space.group;
+  const Member& member = group.members[0];
+  int64_t together = row->extent.as_int() % 4 == 0 ? 4 : 2;
+  Draft draft(c);
+  Axis bands = draft.new_axis(Dim(row->extent.as_int() / together));
+  std::vector<Axis> outer;
+  for (const Axis& axis : group.rows) {
+    if (axis.id != lane.id) outer.push_back(axis.id == row->id ? bands : axis);
+  }
+  OuterLoops loops(draft, outer, space.work() * guess(lane.extent) * static_cast<double>(together));
+  For vector = loop(LoopKind::kVector, lane);
+  Flattener flatten(draft, true);
+  std::vector<Stmt> stores;
+  for (int64_t r = 0; r < together; ++r) {
+    std::unordered_map<uint32_t, ScalarRef> names = loops.names;
+    names.emplace(row->id, (Scalar(loops.name(bands)) * together + r).ref());
+    std::vector<ScalarRef> values = draft.bind(member.values, space.math(), names);
+    std::vector<ScalarRef> point = draft.bind(member.point, space.math(), names);
+    std::vector<Dim> index;
+    for (const ScalarRef& at : point) index.push_back(space.math().poly(at));
+    for (size_t k = 0; k < values.size(); ++k) {
+      int32_t out = draft.buffer({static_cast<int32_t>(member.stage), static_cast<int32_t>(k)},
+                                 Buffer::Role::kOutput, true);
+      ScalarRef at = space.math().scalar(space.math().recombine(
+          IndexMath::linearise(index, c.stages[member.stage].outputs[k].dims)));
+      ScalarRef value = flatten.value(values[k], vector.body);
+      stores.push_back(store(out, {at}, value));
+    }
+  }
+  for (Stmt& stmt : stores) vector.body.push_back(std::move(stmt));
+  Block body;
+  body.push_back({std::move(vector)});
+  loops.close(std::move(body));
+  return draft.finish(job.name, "window", flops);
+}
+
 }  // namespace
 
 std::optional<DraftKernel> lower_window(const Job& job, Space& space, size_t along, Dim flops) {
@@ -135,7 +204,7 @@ std::optional<DraftKernel> lower_window(const Job& job, Space& space, size_t alo
   const Member& member = group.members[0];
   const Axis lane = group.rows[along];
   std::optional<Window> window = find_window(space, c, lane);
-  if (!window) return std::nullopt;
+  if (!window) return lower_overlapping(job, space, lane, flops);
 
   Draft draft(c);
   std::vector<Axis> outer;
