@@ -10,6 +10,7 @@
 
 #include <relay/infer/infer.h>
 #include <relay/ir/module.h>
+#include <relay/ir/rewrite.h>
 #include <relay/op/op.h>
 #include <relay/runtime/value.h>
 #include <relay/support/error.h>
@@ -33,6 +34,29 @@ class RandomDataflow {
   }
 
   const FunctionRef& function() const { return function_; }
+  /// The same function with some extents of its parameters unknown: `?` or a name. It may be that
+  /// inference refuses that.
+  FunctionRef with_unknown_extents() {
+    TypeVarRef name = TypeVar::make("n", Kind::kShapeVar, true);
+    int64_t named = -1;
+    std::vector<VarRef> params;
+    std::unordered_map<const Var*, ExprRef> replacement;
+    for (const VarRef& param : params_) {
+      const auto* tensor = param->annotation()->as<TensorType>();
+      std::vector<Dim> dims(tensor->dims().begin(), tensor->dims().end());
+      for (Dim& dim : dims) {
+        int how = pick(4);
+        if (how == 0) dim = Dim::any();
+        if (how == 1 && (named < 0 || dim.is_int(named))) {
+          named = dim.as_int();
+          dim = Dim::symbol(name.get());
+        }
+      }
+      params.push_back(make_var(param->name(), TensorType::make(dims, tensor->dtype())));
+      replacement[param.get()] = params.back();
+    }
+    return make_function(params, substitute(function_->body(), replacement));
+  }
   const std::vector<Value>& arguments() const { return arguments_; }
 
  private:

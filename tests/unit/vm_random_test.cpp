@@ -70,8 +70,33 @@ uint32_t setting(const char* name, uint32_t otherwise) {
   return text == nullptr ? otherwise : static_cast<uint32_t>(std::strtoul(text, nullptr, 10));
 }
 
+// Compiles all functions of a module at once and runs each; returns how many differ.
+int compare(const Module& module, const std::vector<Name>& names,
+            const std::vector<const std::vector<Value>*>& arguments, int level) {
+  int failures = 0;
+  vm::CompileOptions options;
+  options.level = level;
+  vm::Machine machine(vm::compile(module, names, options));
+  for (size_t i = 0; i < names.size(); ++i) {
+    Outcome wanted = outcome([&] { return evaluate_function(module, names[i], *arguments[i]); });
+    Outcome found = outcome([&] { return machine.run(names[i].view(), *arguments[i]); });
+    std::string why;
+    if (wanted.error.empty() != found.error.empty()) {
+      why = found.error + " for " + wanted.error;
+    } else if (wanted.error.empty()) {
+      why = difference(found.value, wanted.value);
+    }
+    if (why.empty()) continue;
+    ++failures;
+    ADD_FAILURE() << names[i].str() << " at level " << level << ": " << why << "\n"
+                  << print_expr(module.function(names[i]));
+  }
+  return failures;
+}
+
+constexpr uint32_t kBatch = 50;  // programs of one module: their kernels are compiled together
+
 TEST(VmRandom, Dataflow) {
-  constexpr uint32_t kBatch = 50;  // programs of one module: their kernels are compiled together
   uint32_t first = setting("RELAY_RANDOM_SEED", 0);
   uint32_t count = setting("RELAY_RANDOM_PROGRAMS", 500);
   int failures = 0;
@@ -85,28 +110,39 @@ TEST(VmRandom, Dataflow) {
       module.add_function(names.back(), programs.back().function());
     }
     infer_types_or_throw(module);
-    for (int level : {3, 0}) {
-      if (level == 0 && begin % (4 * kBatch) != 0) continue;
-      vm::CompileOptions options;
-      options.level = level;
-      vm::Machine machine(vm::compile(module, names, options));
-      for (size_t i = 0; i < programs.size(); ++i) {
-        const std::vector<Value>& arguments = programs[i].arguments();
-        Outcome wanted = outcome([&] { return evaluate_function(module, names[i], arguments); });
-        Outcome found = outcome([&] { return machine.run(names[i].view(), arguments); });
-        std::string why;
-        if (!wanted.error.empty() || !found.error.empty()) {
-          if (wanted.error.empty() || found.error.empty())
-            why = found.error + " for " + wanted.error;
-        } else {
-          why = difference(found.value, wanted.value);
-        }
-        if (why.empty()) continue;
-        ++failures;
-        ADD_FAILURE() << names[i].str() << " at level " << level << ": " << why << "\n"
-                      << print_expr(programs[i].function().get());
-      }
+    std::vector<const std::vector<Value>*> arguments;
+    for (const auto& program : programs) arguments.push_back(&program.arguments());
+    failures += compare(module, names, arguments, 3);
+    if (begin % (4 * kBatch) == 0) failures += compare(module, names, arguments, 0);
+  }
+}
+
+TEST(VmRandom, UnknownExtents) {
+  uint32_t first = setting("RELAY_RANDOM_SEED", 0);
+  uint32_t count = setting("RELAY_RANDOM_PROGRAMS", 500) / 2;
+  int failures = 0;
+  for (uint32_t begin = first; begin < first + count && failures < 5; begin += kBatch) {
+    Module module;
+    std::vector<Name> names;
+    std::vector<testing::RandomDataflow> programs;
+    std::vector<size_t> used;
+    for (uint32_t seed = begin; seed < std::min(begin + kBatch, first + count); ++seed) {
+      programs.emplace_back(seed);
+      FunctionRef function = programs.back().with_unknown_extents();
+      Module alone;
+      alone.add_function("f", function);
+      bool typed = true;
+      for (const Diagnostic& diagnostic : infer_types(alone))
+        typed &= diagnostic.severity != Severity::kError;
+      if (!typed) continue;
+      names.emplace_back("f" + std::to_string(seed));
+      used.push_back(programs.size() - 1);
+      module.add_function(names.back(), function);
     }
+    infer_types_or_throw(module);
+    std::vector<const std::vector<Value>*> arguments;
+    for (size_t i : used) arguments.push_back(&programs[i].arguments());
+    failures += compare(module, names, arguments, 3);
   }
 }
 
