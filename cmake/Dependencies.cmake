@@ -6,7 +6,11 @@ find_package(spdlog REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(ZLIB REQUIRED)
-find_package(OpenMP REQUIRED COMPONENTS CXX)
+# g++ always has it; for clang it is a package (libomp-dev), without which kernels run on one thread.
+find_package(OpenMP COMPONENTS CXX)
+if(NOT TARGET OpenMP::OpenMP_CXX)
+  add_library(OpenMP::OpenMP_CXX INTERFACE IMPORTED)
+endif()
 
 # What every file of the project is compiled with.
 add_library(relay_common INTERFACE)

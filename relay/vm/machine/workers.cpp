@@ -6,7 +6,9 @@
 
 #include <climits>
 
+#ifdef _OPENMP
 #include <omp.h>
+#endif
 
 namespace relay::vm {
 
@@ -55,6 +57,7 @@ void Barrier::wait() {
 bool Workers::run(void (*body)(void* context, int thread), void* context) {
   // A part of the team would wait at the barrier forever, so either all run or none.
   bool complete = false;
+#ifdef _OPENMP
 #pragma omp parallel num_threads(count_)
   {
     if (omp_get_num_threads() == count_) {
@@ -62,6 +65,12 @@ bool Workers::run(void (*body)(void* context, int thread), void* context) {
       body(context, omp_get_thread_num());
     }
   }
+#else
+  if (count_ == 1) {
+    complete = true;
+    body(context, 0);
+  }
+#endif
   return complete;
 }
 
