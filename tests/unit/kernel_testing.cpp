@@ -1,5 +1,6 @@
 #include <tests/unit/kernel_testing.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -120,6 +121,15 @@ std::vector<NDArray> RunnableGroups::run(
     for (int32_t k : run.buffers) {
       NDArray array = place(static_cast<size_t>(k));
       buffers.push_back(array.size() == 0 ? nullptr : array.raw());
+    }
+    // What a kernel writes is none of its other buffers: its code relies on it.
+    size_t position = 0;
+    for (const lower::Buffer& buffer : kernels_[number]->buffers()) {
+      if (buffer.role == lower::Buffer::Role::kScratch) continue;
+      void* memory = buffers.at(position++);
+      if (buffer.role == lower::Buffer::Role::kOutput && memory != nullptr) {
+        EXPECT_EQ(std::count(buffers.begin(), buffers.end(), memory), 1) << kernels_[number]->str();
+      }
     }
     std::vector<int64_t> arguments;
     for (Dim dim : kernels_[number]->dim_args) arguments.push_back(dims(dim));
