@@ -22,6 +22,7 @@
 #include <vector>
 
 #include <relay/codegen/codegen.h>
+#include <relay/lower/lower.h>
 #include <relay/op/nn/conv_attrs.h>
 #include <relay/op/nn/nn_attrs.h>
 #include <relay/runtime/onednn.h>
@@ -329,6 +330,11 @@ int main(int argc, char** argv) {
     kernel->name = "bench";
     kernel->body = *contraction;
     for (const TypeVarRef& var : symbols.vars) kernel->dim_args.push_back(Dim::symbol(var.get()));
+    lower::Lowered lowered = lower::lower(c, "bench", {});
+    if (lowered.kernels.size() != 1 || lowered.kernels[0]->implementation != "contraction") {
+      std::printf("%s: lower() makes %zu kernels, the first one %s\n", problem.text.c_str(),
+                  lowered.kernels.size(), lowered.kernels[0]->implementation.c_str());
+    }
     if (assembly) {
       std::puts(codegen::emit_text(*kernel, target, codegen::Text::kAssembly).c_str());
       continue;
