@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <relay/lower/onednn.h>
 #include <relay/lower/prepare.h>
 #include <relay/lower/templates.h>
 #include <relay/support/error.h>
@@ -209,7 +210,9 @@ class Lowering {
 
 Lowered lower(const Computation& computation, const std::string& name,
               const LowerOptions& options) {
-  return Lowering(split_long_folds(prepare(computation)), name, options).run();
+  Computation ready = prepare(computation);
+  if (options.onednn) ready = with_onednn(ready);
+  return Lowering(split_long_folds(ready), name, options).run();
 }
 
 }  // namespace relay::lower

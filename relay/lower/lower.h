@@ -74,6 +74,8 @@ struct LowerOptions {
   int64_t vector_bytes = 64;    // of the target, for choices between templates
   int64_t l1_bytes = 32 << 10;  // per core
   int64_t l2_bytes = 1 << 20;
+  /// Matrix products and convolutions of float32 by oneDNN, which the machine then needs.
+  bool onednn = false;
 };
 
 /// Chooses templates and writes the loops. Stages that are cheap to repeat are inlined into their

@@ -1,6 +1,11 @@
 #include <relay/runtime/onednn.h>
 
 #include <algorithm>
+#include <cstring>
+#include <map>
+
+#include <relay/runtime/library_kernel.h>
+#include <relay/support/error.h>
 
 #if __has_include(<oneapi/dnnl/dnnl.h>)
 #include <dlfcn.h>
@@ -195,3 +200,86 @@ std::unique_ptr<Primitive> Primitive::make(const Product&, bool) { return nullpt
 }  // namespace relay::onednn
 
 #endif
+
+namespace relay::onednn {
+namespace {
+
+/// The primitive for a problem, from the few that this thread used last.
+template <class Problem>
+Primitive& primitive_for(const std::vector<int64_t>& key, const Problem& problem) {
+  constexpr size_t kMost = 256;
+  thread_local std::map<std::vector<int64_t>, std::unique_ptr<Primitive>> known;
+  auto found = known.find(key);
+  if (found == known.end()) {
+    if (!available()) throw RuntimeError("oneDNN (libdnnl.so.2) cannot be loaded");
+    std::unique_ptr<Primitive> made = Primitive::make(problem, /*own_layouts=*/false);
+    if (made == nullptr) throw RuntimeError("oneDNN refuses the shapes of a product");
+    if (known.size() >= kMost) known.clear();
+    found = known.emplace(key, std::move(made)).first;
+  }
+  return *found->second;
+}
+
+template <class Problem>
+void run_problem(LibraryCall& call, const Problem& problem) {
+  NDArray& out = call.outputs[0];
+  if (out.size() == 0) return;
+  if (call.inputs[0].size() == 0 || call.inputs[1].size() == 0) {
+    std::memset(out.raw(), 0, static_cast<size_t>(out.size()) * out.dtype().size());
+    return;
+  }
+  std::vector<int64_t> key(call.params.begin(), call.params.end());
+  for (const NDArray& input : call.inputs) {
+    key.push_back(static_cast<int64_t>(input.rank()));
+    key.insert(key.end(), input.shape().begin(), input.shape().end());
+  }
+  NDArray data = call.inputs[0].contiguous();
+  NDArray weight = call.inputs[1].contiguous();
+  if (!primitive_for(key, problem).run(data.raw(), weight.raw(), out.raw())) {
+    throw RuntimeError("oneDNN failed");
+  }
+}
+
+// Parameters {batch, transpose_a, transpose_b}; without a batch leading dimensions of a are rows.
+void matmul(LibraryCall& call) {
+  const NDArray &a = call.inputs[0], &b = call.inputs[1];
+  Product problem;
+  problem.transpose_data = call.params[1] != 0;
+  problem.transpose_weight = call.params[2] != 0;
+  const size_t last = a.rank() - 1;
+  problem.inner = a.extent(problem.transpose_data ? last - 1 : last);
+  problem.columns = b.extent(b.rank() - (problem.transpose_weight ? 2 : 1));
+  if (call.params[0] != 0) problem.batch = a.extent(0);
+  int64_t around = problem.inner * std::max<int64_t>(1, problem.batch);
+  problem.rows = around > 0 ? a.size() / around : 0;
+  run_problem(call, problem);
+}
+
+// Parameters {groups, then of each dimension: stride, dilation, padding before}.
+void convolution(LibraryCall& call) {
+  auto list = [](const NDArray& array) {
+    return std::vector<int64_t>(array.shape().begin(), array.shape().end());
+  };
+  Convolution problem;
+  problem.data = list(call.inputs[0]);
+  problem.weight = list(call.inputs[1]);
+  problem.out = list(call.outputs[0]);
+  problem.groups = call.params[0];
+  for (size_t d = 2; d < problem.data.size(); ++d) {
+    const int64_t* of = call.params.data() + 1 + 3 * (d - 2);
+    problem.strides.push_back(of[0]);
+    problem.dilation.push_back(of[1]);
+    problem.padding_before.push_back(of[2]);
+    // What the result's extent needs.
+    int64_t window = (problem.weight[d] - 1) * of[1] + 1;
+    problem.padding_after.push_back(
+        std::max<int64_t>(0, (problem.out[d] - 1) * of[0] + window - of[2] - problem.data[d]));
+  }
+  run_problem(call, problem);
+}
+
+RELAY_LIBRARY_KERNEL("onednn.matmul", matmul);
+RELAY_LIBRARY_KERNEL("onednn.convolution", convolution);
+
+}  // namespace
+}  // namespace relay::onednn
