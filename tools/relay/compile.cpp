@@ -95,6 +95,8 @@ void add_compile(CLI::App& app, Context& context) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command->add_option("--target", options->native.target,
                       "Instruction set: host (the default), baseline, avx2 or avx512.");
+  command->add_flag("--onednn", options->native.onednn,
+                    "Products and convolutions of float32 by oneDNN, which the model then needs.");
   context.actions[command] = [options] {
     if (!options->entry.empty() && options->entry.front() == '@') options->entry.erase(0, 1);
     compile(*options);

@@ -69,6 +69,8 @@ void add_native_options(CLI::App& command, NativeOptions& options) {
                      "Instruction set: host (the default), baseline, avx2 or avx512.");
   command.add_option("--opt-level", options.level, "Level of optimisation, 0 to 4; 3 by default.")
       ->check(CLI::Range(0, 4));
+  command.add_flag("--onednn", options.onednn,
+                   "Products and convolutions of float32 by oneDNN instead of generated kernels.");
 }
 
 bool is_model_file(const std::string& path) {
@@ -102,6 +104,7 @@ std::shared_ptr<const vm::Executable> compile_module(const Module& specialised, 
   vm::CompileOptions compile;
   compile.target = codegen::Target::parse(options.target);
   compile.level = options.level;
+  compile.onednn = options.onednn;
   if (options.use_cache) compile.cache = codegen::default_cache();
   return vm::compile(specialised, entry, compile);
 }

@@ -19,9 +19,10 @@ struct NativeOptions {
   int threads = 0;  // 0: as many as the machine has cores
   int level = 3;    // of optimisation
   bool use_cache = true;
+  bool onednn = false;
 };
 
-/// Adds `--threads`, `--target` and `--opt-level` to a command.
+/// Adds `--threads`, `--target`, `--opt-level` and `--onednn` to a command.
 void add_native_options(CLI::App& command, NativeOptions& options);
 
 /// Whether a path names a file that `relay compile` wrote.

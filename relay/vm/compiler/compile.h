@@ -19,6 +19,8 @@ struct CompileOptions {
   /// For tests of the compiler alone: operators run in the direct evaluator, no code is generated.
   /// Such an executable is bound to this process.
   bool direct = false;
+  /// Products and convolutions of float32 by oneDNN, which is loaded when they run.
+  bool onednn = false;
 };
 
 /// Compiles the function `entry` of a specialised module (infer.h) and what it calls: standard

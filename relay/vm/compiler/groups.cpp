@@ -225,6 +225,7 @@ void GroupCache::lower(CompiledGroup& group) {
   }
   lower::LowerOptions options;
   options.vector_bytes = options_.target.vector_bytes();
+  options.onednn = options_.onednn;
   group.lowered = lower::lower(group.group.computation, group.name, options);
   std::string source;
   for (const auto& lowered : group.lowered.kernels) {
