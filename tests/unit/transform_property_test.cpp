@@ -34,6 +34,8 @@ const char* const kSequences[] = {
     "RemoveUnusedFunctions",
     "Inline",
     "FuseOps",
+    "LambdaLift",
+    "LambdaLift,InferType,FuseOps",
     "DefuseOps,DefuseOps",
     "FuseOps,DefuseOps,EliminateCommonSubexpr,FuseOps",
     "EliminateCommonSubexpr,FuseOps,ToANormalForm,FoldConstant,DeadCodeElimination",

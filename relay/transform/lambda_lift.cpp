@@ -1,0 +1,131 @@
+// LambdaLift: functions inside of functions become global ones.
+#include <unordered_map>
+
+#include <relay/ir/effects.h>
+#include <relay/ir/rewrite.h>
+#include <relay/ir/visit.h>
+#include <relay/transform/fusion.h>
+#include <relay/transform/lets.h>
+#include <relay/transform/pass.h>
+
+namespace relay {
+namespace {
+
+class Lifter final : public Rewriter {
+ public:
+  Lifter(Module& module, const Function* root) : module_(module), root_(root) {
+    post_order(root, [&](const Expr* expr) {
+      const auto* let = expr->as<Let>();
+      if (let != nullptr && let->value()->is<Function>())
+        names_[let->value().get()] = let->var().get();
+    });
+  }
+
+ private:
+  ExprRef enter(const Expr* expr) override {
+    const auto* function = expr->as<Function>();
+    return function != nullptr && is_primitive(function) ? ExprRef(expr) : ExprRef();
+  }
+
+  ExprRef rewrite(const Expr* expr, std::span<const ExprRef> operands) override {
+    ExprRef result = rebuild(expr, operands);
+    if (!expr->is<Function>() || expr == root_) return result;
+    const Var* self = nullptr;
+    if (auto found = names_.find(expr); found != names_.end()) self = found->second;
+
+    std::vector<VarRef> captured;
+    std::unordered_map<const Var*, ExprRef> replacement;
+    for (const VarRef& var : free_vars(result.get())) {
+      if (var.get() == self) continue;
+      if (auto global = globals_.find(var.get()); global != globals_.end()) {
+        replacement[var.get()] = make_global_var(global->second);
+        continue;
+      }
+      if (is_polymorphic(var.get())) return result;  // a parameter has one type
+      captured.push_back(var);
+    }
+    Name name = module_.fresh_name("lifted");
+    ExprRef global = make_global_var(name, expr->span());
+    if (captured.empty()) {
+      if (self != nullptr) {
+        replacement[self] = global;
+        globals_[self] = name;
+      }
+      module_.add_function(name, as_function(substitute(result, replacement)));
+      return global;
+    }
+    std::vector<VarRef> params;
+    std::vector<ExprRef> inside, outside;
+    for (const VarRef& var : captured) {
+      const Type* type = var->type();
+      TypeRef declared(type != nullptr && type->closed() ? type : nullptr);
+      params.push_back(make_var(var->name(), declared, var->span()));
+      replacement[var.get()] = params.back();
+      inside.push_back(params.back());
+      outside.push_back(var);
+    }
+    // Within itself the closure is made again.
+    if (self != nullptr) replacement[self] = make_call(global, inside, {}, {}, expr->span());
+    ExprRef closure = substitute(result, replacement);
+    module_.add_function(
+        name, make_function(std::move(params), closure, {}, {}, {},
+                            make_dict_attrs({{"Closure", AttrValue(int64_t{1})}}), expr->span()));
+    return make_call(global, outside, {}, {}, expr->span());
+  }
+
+  static FunctionRef as_function(const ExprRef& expr) { return FunctionRef(expr->as<Function>()); }
+
+  Module& module_;
+  const Function* root_;
+  std::unordered_map<const Expr*, const Var*> names_;  // of functions that lets bind
+  std::unordered_map<const Var*, Name> globals_;       // lets of what captures nothing
+};
+
+bool has_functions(const Function* root) {
+  bool found = false;
+  post_order(root, [&](const Expr* expr) {
+    const auto* function = expr->as<Function>();
+    found |= function != nullptr && function != root && !is_primitive(function);
+  });
+  return found;
+}
+
+// What is made by a lifted closure is a function literal that stays.
+bool is_closure_maker(const Function* function) {
+  return function->attrs() && !dict_attr(function->attrs(), "Closure").is_none();
+}
+
+Module lift(const Module& module, const PassContext& context) {
+  bool any = false;
+  for (const auto& entry : module.functions()) {
+    any |= !is_closure_maker(entry.function.get()) && has_functions(entry.function.get());
+  }
+  if (!any) return module;
+  // A node that is used in a closure and outside of it is bound outside. Where there are effects,
+  // so is everything: nobody knows any more that calling what a global gives has none.
+  bool acts = Effects(module).any();
+  const char* form = acts ? "ToANormalForm" : "ToBasicBlockNormalForm";
+  Module result = (*create_pass(form))(module, context);
+  for (const auto& entry : module.functions()) {
+    FunctionRef function(result.function(entry.name));
+    if (is_primitive(function.get()) || is_closure_maker(function.get())) continue;
+    ExprRef lifted = Lifter(result, function.get()).run(function);
+    if (!(lifted == function))
+      result.update_function(entry.name, FunctionRef(lifted->as<Function>()));
+  }
+  return result;
+}
+
+RELAY_REGISTER_PASS({
+    {"LambdaLift",
+     1,
+     {ProgramState::kTyped},
+     "Makes functions inside of functions global ones. One that captures variables becomes a "
+     "global, marked `Closure=1`, that takes these and gives the function. Kernels (`Primitive`) "
+     "stay, and so do functions that capture polymorphic variables."},
+    {},
+    [](const PassInfo& info, const PassOptions&) { return make_module_pass(info, lift); },
+});
+
+}  // namespace
+}  // namespace relay
