@@ -44,7 +44,7 @@ foreach(target relay_c_api_test relay_c_api_example)
 endforeach()
 add_test(NAME machine_c_api
   COMMAND ${CMAKE_SOURCE_DIR}/tests/machine/c_api.sh $<TARGET_FILE:relay_write_program> $<TARGET_FILE:relay_c_api_test>
-          $<TARGET_FILE:relay_c_api_example> $<TARGET_FILE:relay_runtime_shared>)
+          $<TARGET_FILE:relay_c_api_example> $<TARGET_FILE:relay_runtime_shared> $<TARGET_FILE:relay>)
 
 # Recorded cases (tests/conformance, tests/op/data) through the whole front end and the reference evaluator.
 file(GLOB conformance_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/conformance/*.cpp)

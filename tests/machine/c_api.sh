@@ -1,5 +1,5 @@
 #!/bin/sh
-# usage: c_api.sh WRITE_PROGRAM C_API_TEST EXAMPLE LIBRARY
+# usage: c_api.sh WRITE_PROGRAM C_API_TEST EXAMPLE LIBRARY [RELAY]
 set -e
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -9,6 +9,19 @@ trap 'rm -rf "$folder"' EXIT
 cat "$folder/out"
 grep -q '^main(%x: Tensor\[(?, 2), float32\], %scale: float32) -> Tensor\[(?, 2), float32\]$' "$folder/out"
 grep -q 'float32 (1, 2): 0 0' "$folder/out"
+# A program with native code, compiled here and run where there is no compiler.
+if [ -n "$5" ]; then
+  cat > "$folder/native.rly" << 'END'
+def @main(%x: Tensor[(n, 3), float32], %y: Tensor[(3), float32]) {
+  (cos(%x) + %y, sum(exp(%x), axis=[0, 1]))
+}
+END
+  "$5" compile "$folder/native.rly" -o "$folder/native.rlx"
+  "$3" "$folder/native.rlx" main > "$folder/out"
+  cat "$folder/out"
+  grep -q 'float32 (1, 3): 1 1 1' "$folder/out"
+  grep -q 'float32 (): 3' "$folder/out"
+fi
 # Only the C interface is visible, and the library is small.
 if command -v nm > /dev/null; then
   other=$(nm -D --defined-only "$4" | awk '$2 != "A" && $3 !~ /^relay_/ { print $3 }')
