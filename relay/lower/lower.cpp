@@ -210,9 +210,22 @@ class Lowering {
 
 Lowered lower(const Computation& computation, const std::string& name,
               const LowerOptions& options) {
-  Computation ready = prepare(computation);
-  if (options.onednn) ready = with_onednn(ready);
-  return Lowering(split_long_folds(ready), name, options).run();
+  Computation c = prepare(computation);
+  if (options.onednn) c = with_onednn(c);
+  c = split_long_folds(c);
+  if (std::optional<SharedRow> shared = share_row(c)) {
+    for (const RowGroup& group : find_groups(shared->computation)) {
+      auto has = [&](size_t stage) {
+        return std::any_of(group.members.begin(), group.members.end(),
+                           [&](const Member& member) { return member.stage == stage; });
+      };
+      if (has(shared->row) && has(shared->fold) && has(shared->user)) {
+        c = std::move(shared->computation);
+        break;
+      }
+    }
+  }
+  return Lowering(std::move(c), name, options).run();
 }
 
 }  // namespace relay::lower

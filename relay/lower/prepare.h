@@ -1,6 +1,8 @@
 // Computations made ready for loops.
 #pragma once
 
+#include <optional>
+
 #include <relay/tensor_expr/computation.h>
 
 namespace relay::lower {
@@ -13,5 +15,13 @@ te::Computation prepare(const te::Computation& computation);
 /// Long folds of few results in two stages: blocks of a size that follows from the shape alone,
 /// then the blocks' results.
 te::Computation split_long_folds(const te::Computation& computation);
+
+/// The computation with a stage for values that a fold over a row and a later stage both compute.
+/// Worth it only if the three stages run together, row by row.
+struct SharedRow {
+  te::Computation computation;
+  size_t row, fold, user;  // stages
+};
+std::optional<SharedRow> share_row(const te::Computation& computation);
 
 }  // namespace relay::lower

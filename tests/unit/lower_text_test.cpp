@@ -48,18 +48,21 @@ TEST(LowerText, Softmax) {
             R"(
 row
 b0: input float32[98304]
-b1: output float32[98304]
+b1: scratch float32[768]
+b2: output float32[98304]
 parallel i0 in 0 .. 128
   let v0 = -inff
   vector i1 in 0 .. 768 interleave 4
     v0 max= b0[((i0 * 768) + i1)]
   let v1 = v0
+  vector i2 in 0 .. 768
+    b1[i2] = exp((b0[((i0 * 768) + i2)] - v1))
   let v2 = 0f
-  vector i2 in 0 .. 768 interleave 4
-    v2 += exp((b0[((i0 * 768) + i2)] - v1))
+  vector i3 in 0 .. 768 interleave 4
+    v2 += b1[i3]
   let v3 = v2
-  vector i3 in 0 .. 768
-    b1[((i0 * 768) + i3)] = (exp((b0[((i0 * 768) + i3)] - v1)) / v3)
+  vector i4 in 0 .. 768
+    b2[((i0 * 768) + i4)] = (b1[i4] / v3)
 )");
 }
 
@@ -70,18 +73,21 @@ TEST(LowerText, SoftmaxOfUnknownRows) {
             R"(
 row
 b0: input float32[10 * d0]
-b1: output float32[10 * d0]
+b1: scratch float32[10]
+b2: output float32[10 * d0]
 parallel i0 in 0 .. {d0}
   let v0 = -inff
   vector i1 in 0 .. 10 interleave 4
     v0 max= b0[((i0 * 10) + i1)]
   let v1 = v0
+  vector i2 in 0 .. 10
+    b1[i2] = exp((b0[((i0 * 10) + i2)] - v1))
   let v2 = 0f
-  vector i2 in 0 .. 10 interleave 4
-    v2 += exp((b0[((i0 * 10) + i2)] - v1))
+  vector i3 in 0 .. 10 interleave 4
+    v2 += b1[i3]
   let v3 = v2
-  vector i3 in 0 .. 10
-    b1[((i0 * 10) + i3)] = (exp((b0[((i0 * 10) + i3)] - v1)) / v3)
+  vector i4 in 0 .. 10
+    b2[((i0 * 10) + i4)] = (b1[i4] / v3)
 )");
 }
 
