@@ -66,13 +66,19 @@ LaneValue MemoryAccess::load(const LaneValue& offset, llvm::Value* uniform_valid
   llvm::Value* mask = emitter_.and_mask(emitter_.mask(), valid);
   llvm::Value* value = nullptr;
   std::optional<int64_t> step = offset.is_linear() ? constant_of(offset.step) : std::nullopt;
+  bool has_masks = ScalarEmitter::has_masked_access(frame_.target, dtype_.size());
   if (step == 1) {
     value = contiguous(offset.base, mask, valid == nullptr ? nullptr : fill);
-  } else if (mask == nullptr && step == -1) {
+  } else if (step == -1 && (mask == nullptr || has_masks)) {
     llvm::Value* first = b.CreateAdd(offset.base, frame_.int64(1 - int64_t{lanes_}));
-    value = b.CreateVectorReverse(contiguous(first, nullptr, nullptr));
-  } else if (mask == nullptr && step && *step >= 2 && *step <= 4 && *step <= lanes_) {
-    value = strided(offset.base, static_cast<unsigned>(*step));
+    llvm::Value* reversed = mask == nullptr ? nullptr : b.CreateVectorReverse(mask);
+    value = b.CreateVectorReverse(contiguous(first, reversed, valid == nullptr ? nullptr : fill));
+  } else if (step && *step >= 2 && *step <= 4 && *step <= lanes_ &&
+             (mask == nullptr || has_masks)) {
+    value = strided(offset.base, static_cast<unsigned>(*step), mask);
+    if (valid != nullptr) {
+      value = b.CreateSelect(mask, value, b.CreateVectorSplat(lanes_, fill));
+    }
   } else {
     value = gather(offset, mask, valid == nullptr ? nullptr : fill);
   }
@@ -103,20 +109,34 @@ llvm::Value* MemoryAccess::masked(llvm::Value* from, llvm::Value* mask, llvm::Va
   return value;
 }
 
-/// Every step-th element, from as many vectors as it takes; the last one ends with the last element
-/// wanted, so that nothing behind it is read.
-llvm::Value* MemoryAccess::strided(llvm::Value* base, unsigned step) {
+/// Every step-th element, from as many vectors as it takes. Without a mask the last one ends with
+/// the last element wanted, so that nothing behind it is read.
+llvm::Value* MemoryAccess::strided(llvm::Value* base, unsigned step, llvm::Value* mask) {
   unsigned last = step * (lanes_ - 1);
-  llvm::Value* joined = nullptr;
+  llvm::Value* joined = llvm::PoisonValue::get(vector_);
   for (unsigned part = 0; part < step; ++part) {
-    unsigned begin = part + 1 < step ? part * lanes_ : last + 1 - lanes_;
-    llvm::Value* from = address(b.CreateAdd(base, b.getInt64(begin)));
-    llvm::Value* piece = note(b.CreateAlignedLoad(vector_, from, align_));
-    if (joined == nullptr) joined = llvm::PoisonValue::get(vector_);
+    bool cut = mask == nullptr && part + 1 == step;
+    unsigned begin = cut ? last + 1 - lanes_ : part * lanes_;
+    llvm::Value* from = address(b.CreateAdd(base, b.getInt64(begin)), mask == nullptr);
+    llvm::Value* piece = nullptr;
+    if (mask == nullptr) {
+      piece = note(b.CreateAlignedLoad(vector_, from, align_));
+    } else {
+      // Only what some active lane wants.
+      std::vector<int> wanted;
+      for (unsigned k = 0; k < lanes_; ++k) {
+        unsigned at = begin + k;
+        wanted.push_back(static_cast<int>(at % step == 0 ? at / step : lanes_));
+      }
+      llvm::Value* here =
+          b.CreateShuffleVector(mask, llvm::Constant::getNullValue(mask->getType()), wanted);
+      piece = note(
+          b.CreateMaskedLoad(vector_, from, align_, here, llvm::Constant::getNullValue(vector_)));
+    }
     std::vector<int> places;
     for (unsigned lane = 0; lane < lanes_; ++lane) {
       unsigned at = lane * step;
-      bool here = part + 1 < step ? at >= begin && at < begin + lanes_ : at >= part * lanes_;
+      bool here = at >= part * lanes_ && (part + 1 == step || at < (part + 1) * lanes_);
       places.push_back(static_cast<int>(here ? lanes_ + at - begin : lane));
     }
     joined = b.CreateShuffleVector(joined, piece, places);
@@ -148,7 +168,9 @@ llvm::Value* MemoryAccess::one_by_one(const LaneValue& offset, llvm::Value* mask
 
 llvm::Value* MemoryAccess::gather(const LaneValue& offset, llvm::Value* mask, llvm::Value* fill) {
   llvm::Value* value = nullptr;
-  if (frame_.target.isa == Target::Isa::kAvx512 && dtype_.size() >= 4) {
+  // Where addresses are scalars anyway, gathering is slower than loading one by one.
+  bool known_places = mask == nullptr && !offset.is_vector();
+  if (frame_.target.isa == Target::Isa::kAvx512 && dtype_.size() >= 4 && !known_places) {
     llvm::Value* from = address(emitter_.widen(offset), mask == nullptr);
     if (from->getType()->isPointerTy()) from = b.CreateVectorSplat(lanes_, from);
     value = note(
@@ -214,7 +236,8 @@ void MemoryAccess::store(const LaneValue& offset, const LaneValue& value) {
     note(b.CreateAlignedStore(b.CreateVectorReverse(wide), address(first), align_));
     return;
   }
-  if (mask == nullptr && (frame_.target.isa != Target::Isa::kAvx512 || dtype_.size() < 4)) {
+  if (mask == nullptr &&
+      (frame_.target.isa != Target::Isa::kAvx512 || dtype_.size() < 4 || !offset.is_vector())) {
     for (unsigned lane = 0; lane < lanes_; ++lane) {
       note(b.CreateAlignedStore(b.CreateExtractElement(wide, uint64_t{lane}),
                                 address(offset_of_lane(offset, lane)), align_));

@@ -20,7 +20,7 @@ class MemoryAccess {
   llvm::Value* address(llvm::Value* offset, bool always = true);
   llvm::Value* masked(llvm::Value* pointer, llvm::Value* mask, llvm::Value* fill);
   llvm::Value* contiguous(llvm::Value* base, llvm::Value* mask, llvm::Value* fill);
-  llvm::Value* strided(llvm::Value* base, unsigned step);
+  llvm::Value* strided(llvm::Value* base, unsigned step, llvm::Value* mask);
   llvm::Value* one_by_one(const LaneValue& offset, llvm::Value* mask);
   llvm::Value* gather(const LaneValue& offset, llvm::Value* mask, llvm::Value* fill);
   bool is_huge() const;
