@@ -1,7 +1,8 @@
 // Generated contractions against oneDNN: the products of resnet50, mobilenet_v2 and bert_base at
 // batch 1, float32. Each line is the median of ratios measured in turns, in one run; above 1 the
-// generated kernel is faster. "own": oneDNN in the layouts that it prefers, which it would have to
-// reorder to and from (not counted); "plain": row-major operands as they are here.
+// generated kernel is faster. "split": time of one worker over that of the slower of two shares.
+// "own": oneDNN in the layouts that it prefers, which it would have to reorder to and from (not
+// counted); "plain": row-major operands as they are here.
 //   bench_kernels_contraction [--threads N] [--only TEXT] [--target NAME] [--turns N] [--asm 1]
 //     [--epilogue 1]  with a bias for each row of the output, a residual and relu behind it (oneDNN
 //     without)
@@ -313,8 +314,8 @@ int main(int argc, char** argv) {
   }
   codegen::Target target = codegen::Target::parse(target_name);
   Workers workers(threads);
-  std::printf("%-13s %-28s %9s %9s %9s %7s %7s %9s\n", "model", "problem", "ms", "GFLOP/s",
-              "oneDNN", "own", "plain", "compile");
+  std::printf("%-13s %-28s %9s %9s %9s %7s %7s %9s %6s\n", "model", "problem", "ms", "GFLOP/s",
+              "oneDNN", "own", "plain", "compile", "split");
   std::vector<std::pair<std::string, double>> logs;
   for (const Problem& problem : problems()) {
     if (!only.empty() && (problem.model + " " + problem.text).find(only) == std::string::npos) {
@@ -393,12 +394,22 @@ int main(int argc, char** argv) {
       for (int i = 0; i < count; ++i) action();
       return (now(threads == 1) - begin) / count;
     };
-    std::vector<double> times, peer_times;
+    // How even the work is cut for two workers: one share after the other.
+    auto share = [&](int t) {
+      return timed([&] {
+        int64_t detail[2];
+        KernelArgs args{buffers.data(),   symbols.values.data(), t,     2,
+                        scratch[0]->data, kernel_functions(),    detail};
+        fn(&args);
+      });
+    };
+    std::vector<double> times, peer_times, halves;
     for (int turn = 0; turn < turns; ++turn) {
       workers.idle_ = false;
       double mine = timed(ours);
       workers.idle_ = true;
       times.push_back(mine);
+      if (threads == 1) halves.push_back(mine / std::max(share(0), share(1)));
       for (int own = 0; own < 2; ++own) {
         Peer& peer = peers[own];
         if (!peer.primitive) continue;
@@ -411,10 +422,10 @@ int main(int argc, char** argv) {
     double time = median(times);
     double own = peers[1].ratios.empty() ? NAN : median(peers[1].ratios);
     double plain = peers[0].ratios.empty() ? NAN : median(peers[0].ratios);
-    std::printf("%-13s %-28s %9.3f %9.1f %9.1f %7.2f %7.2f %9.1f\n", problem.model.c_str(),
+    std::printf("%-13s %-28s %9.3f %9.1f %9.1f %7.2f %7.2f %9.1f %6.2f\n", problem.model.c_str(),
                 problem.text.c_str(), time * 1e3, problem.flops / time / 1e9,
                 peer_times.empty() ? NAN : problem.flops / median(peer_times) / 1e9, own, plain,
-                compile_ms);
+                compile_ms, halves.empty() ? NAN : median(halves));
     std::fflush(stdout);
     if (own > 0) {
       // Every layer of a model counts, equal ones once.

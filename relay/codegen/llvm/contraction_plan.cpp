@@ -306,6 +306,14 @@ class Planner {
                                : tile_rows(contraction_, target_, plan_.panels.size);
     plan_.row_tiles = rows.is_int() ? cut_known(rows.as_int(), limit) : cut_unknown(rows, limit);
     plan_.tiles_in_block = std::max<int64_t>(1, 64 / plan_.row_tiles.size);
+    Dim others = plan_.batch.extent * plan_.panels.pieces;
+    if (others.is_int() && others.as_int() > 0 && plan_.row_tiles.pieces.is_int()) {
+      // Enough tasks for even shares; a worker packs columns once for all its rows.
+      constexpr int64_t kTasks = 16;
+      int64_t wanted = (kTasks + others.as_int() - 1) / others.as_int();
+      int64_t tiles = (plan_.row_tiles.pieces.as_int() + wanted - 1) / wanted;
+      plan_.tiles_in_block = std::clamp<int64_t>(tiles, 1, plan_.tiles_in_block);
+    }
     choose_passes();
     if (plan_.lhs_direct) return;
     // Rows are packed for each block of columns: few such blocks.
