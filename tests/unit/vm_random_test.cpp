@@ -6,6 +6,7 @@
 
 #include <relay/eval/eval.h>
 #include <relay/infer/infer.h>
+#include <relay/parse/parse.h>
 #include <relay/print/print.h>
 #include <relay/support/error.h>
 #include <relay/vm/compiler/compile.h>
@@ -76,7 +77,10 @@ int compare(const Module& module, const std::vector<Name>& names,
   int failures = 0;
   vm::CompileOptions options;
   options.level = level;
-  vm::Machine machine(vm::compile(module, names, options));
+  auto executable = vm::compile(module, names, options);
+  vm::MachineOptions three;
+  three.threads = 3;
+  vm::Machine machine(executable), others(executable, three);
   for (size_t i = 0; i < names.size(); ++i) {
     Outcome wanted = outcome([&] { return evaluate_function(module, names[i], *arguments[i]); });
     Outcome found = outcome([&] { return machine.run(names[i].view(), *arguments[i]); });
@@ -85,6 +89,9 @@ int compare(const Module& module, const std::vector<Name>& names,
       why = found.error + " for " + wanted.error;
     } else if (wanted.error.empty()) {
       why = difference(found.value, wanted.value);
+      Outcome again = outcome([&] { return others.run(names[i].view(), *arguments[i]); });
+      if (why.empty() && !(again.error.empty() && bit_equal(again.value, found.value)))
+        why = "another result with other threads";
     }
     if (why.empty()) continue;
     ++failures;
@@ -170,6 +177,114 @@ void check_typed(uint32_t seed, bool references, bool direct) {
       if (!wanted.error.empty()) continue;  // passes may remove failures
       ASSERT_EQ(found.error, "") << where << "\n" << print_module(module);
       ASSERT_TRUE(bit_equal(found.value, wanted.value)) << where << "\n" << print_module(module);
+    }
+  }
+}
+
+// Random patterns over a data type and tuples: each clause says which it is and what it bound.
+class RandomMatch {
+ public:
+  explicit RandomMatch(uint32_t seed) : random_(seed) {}
+
+  std::string program() {
+    std::string clauses;
+    int count = 1 + pick(12);
+    for (int i = 0; i < count; ++i) {
+      numbers_.clear();
+      trees_.clear();
+      std::string left = tree(3), right = tree(3), number = pick(3) == 0 ? variable(numbers_) : "_";
+      std::string pattern = "((" + left + ", " + number + "), " + right + ")";
+      std::string result = std::to_string(i * 1000);
+      for (const std::string& name : numbers_) result += " + " + name;
+      for (const std::string& name : trees_) result += " + 7 * @size(" + name + ")";
+      clauses += pattern + " => " + result + ", ";
+    }
+    return "type T { A, B(T), C(T, T), D(int32, T) }\n"
+           "def @size(%t: T) -> int32 { match (%t) { A => 1, B(%a) => 1 + @size(%a), "
+           "C(%a, %b) => 1 + @size(%a) + @size(%b), D(%n, %a) => %n + @size(%a) } }\n"
+           "def @f(%x: T, %n: int32, %y: T) -> int32 { match? (((%x, %n), %y)) { " +
+           clauses + "} }\n" + "def @main(" + arguments() + ") { " + calls() + " }";
+  }
+
+ private:
+  int pick(int n) { return static_cast<int>(random_() % static_cast<uint32_t>(n)); }
+  std::string variable(std::vector<std::string>& names) {
+    names.push_back("%v" + std::to_string(next_++));
+    return names.back();
+  }
+  std::string tree(int depth) {
+    switch (pick(depth == 0 ? 3 : 8)) {
+      case 0:
+        return "_";
+      case 1:
+        return variable(trees_);
+      case 2:
+      case 3:
+        return "A";
+      case 4:
+        return "B(" + tree(depth - 1) + ")";
+      case 5: {
+        std::string number = pick(2) == 0 ? variable(numbers_) : "_";
+        return "D(" + number + ", " + tree(depth - 1) + ")";
+      }
+      default: {
+        std::string left = tree(depth - 1);
+        return "C(" + left + ", " + tree(depth - 1) + ")";
+      }
+    }
+  }
+  std::string value(int depth) {
+    switch (pick(depth == 0 ? 1 : 5)) {
+      case 0:
+        return "A";
+      case 1:
+        return "B(" + value(depth - 1) + ")";
+      case 2:
+        return "D(%k + " + std::to_string(pick(9)) + ", " + value(depth - 1) + ")";
+      default: {
+        std::string left = value(depth - 1);
+        return "C(" + left + ", " + value(depth - 1) + ")";
+      }
+    }
+  }
+  static std::string arguments() { return "%k: int32"; }
+  // The last clause takes what no other does.
+  std::string calls() {
+    std::string sum = "0";
+    for (int i = 0; i < 12; ++i) {
+      std::string left = value(3);
+      sum += " * 3 + @f(" + left + ", %k, " + value(3) + ")";
+    }
+    return sum;
+  }
+
+  std::mt19937 random_;
+  int next_ = 0;
+  std::vector<std::string> numbers_;
+  std::vector<std::string> trees_;
+};
+
+TEST(VmRandom, Matches) {
+  for (uint32_t seed = 0; seed < 150; ++seed) {
+    std::string text = RandomMatch(seed).program();
+    if (seed % 3 != 0) {
+      size_t end = text.rfind("} }\ndef @main");
+      text.insert(end, "_ => -1 ");
+    }
+    Module module = parse_module("test", text);
+    infer_types_or_throw(module);
+    Module special = specialize(module, "main", std::vector<TypeRef>{TensorType::scalar(kInt32)});
+    vm::CompileOptions options;
+    options.direct = true;
+    vm::Machine machine(vm::compile(special, Name("main"), options));
+    for (int32_t k : {0, 5}) {
+      std::vector<Value> arguments{Value::scalar<int32_t>(k)};
+      Outcome wanted = outcome([&] { return evaluate_function(special, "main", arguments); });
+      Outcome found = outcome([&] { return machine.run("main", arguments); });
+      ASSERT_EQ(found.error, wanted.error) << seed << "\n" << text;
+      if (wanted.error.empty()) {
+        ASSERT_EQ(found.value.as<int32_t>(), wanted.value.as<int32_t>()) << seed << "\n" << text;
+      }
     }
   }
 }
