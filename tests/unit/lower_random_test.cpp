@@ -66,7 +66,8 @@ class Chain {
       case 3:
       case 4:
         if (shape != start) return "sigmoid(" + x + ")";
-        return std::string(pick(2) == 0 ? "add(" : "maximum(") + x + (pick(2) == 0 ? ", %b)" : ", %a)");
+        return std::string(pick(2) == 0 ? "add(" : "maximum(") + x +
+               (pick(2) == 0 ? ", %b)" : ", %a)");
       case 5: {
         bool keep = pick(2) == 0;
         std::string text = std::string(pick(2) == 0 ? "sum(" : "max(") + x + ", axis=[" + at +

@@ -23,11 +23,10 @@ std::string loops(const std::string& program, const std::vector<TypeRef>& closed
 }
 
 TEST(LowerText, DenseWithEpilogue) {
-  EXPECT_EQ(
-      loops("def @main(%x: Tensor[(8, 64), float32], %w: Tensor[(32, 64), float32], %b: "
-            "Tensor[(32), float32]) { nn.relu(nn.bias_add(nn.dense(%x, %w, units=32), %b)) }",
-            {tensor({8, 64}), tensor({32, 64}), tensor({32})}),
-      R"(
+  EXPECT_EQ(loops("def @main(%x: Tensor[(8, 64), float32], %w: Tensor[(32, 64), float32], %b: "
+                  "Tensor[(32), float32]) { nn.relu(nn.bias_add(nn.dense(%x, %w, units=32), %b)) }",
+                  {tensor({8, 64}), tensor({32, 64}), tensor({32})}),
+            R"(
 contraction
 b0: input float32[8, 64]
 b1: input float32[32, 64]
@@ -43,9 +42,9 @@ b3[i0, i1] = max((v0 + b2[i1]), 0f)
 }
 
 TEST(LowerText, Softmax) {
-  EXPECT_EQ(loops("def @main(%x: Tensor[(128, 768), float32]) { nn.softmax(%x) }",
-                  {tensor({128, 768})}),
-            R"(
+  EXPECT_EQ(
+      loops("def @main(%x: Tensor[(128, 768), float32]) { nn.softmax(%x) }", {tensor({128, 768})}),
+      R"(
 row
 b0: input float32[98304]
 b1: scratch float32[768]
@@ -92,9 +91,9 @@ parallel i0 in 0 .. {d0}
 }
 
 TEST(LowerText, Transpose) {
-  EXPECT_EQ(loops("def @main(%x: Tensor[(100, 200), float32]) { transpose(%x) }",
-                  {tensor({100, 200})}),
-            R"(
+  EXPECT_EQ(
+      loops("def @main(%x: Tensor[(100, 200), float32]) { transpose(%x) }", {tensor({100, 200})}),
+      R"(
 transpose
 b0: scratch float32[4160]
 b1: input float32[20000]
