@@ -86,31 +86,77 @@ Shape shape_of(Op op) {
   return {};
 }
 
-// Takes out moves of a register to itself.
-void drop_empty_moves(Function& function) {
+// Calls `visit` on every target of an instruction.
+template <class Visit>
+void for_each_target(Function& function, Instruction& instruction, Visit visit) {
+  if (instruction.op == Op::kJump) visit(instruction.a);
+  if (instruction.op == Op::kBranch) visit(instruction.b);
+  if (instruction.op != Op::kSwitch) return;
+  for (uint32_t k = 0; k < instruction.count; ++k) visit(function.args[instruction.first + k]);
+}
+
+// Keeps some of the instructions.
+void keep(Function& function, const std::vector<char>& kept) {
   std::vector<uint32_t> place(function.code.size() + 1);
-  uint32_t kept = 0;
+  uint32_t count = 0;
   for (uint32_t i = 0; i < function.code.size(); ++i) {
-    place[i] = kept;
+    place[i] = count;
+    if (kept[i] == 0) continue;
+    function.positions[count] = function.positions[i];
+    function.code[count++] = function.code[i];
+  }
+  place[function.code.size()] = count;
+  function.code.resize(count);
+  function.positions.resize(count);
+  for (Instruction& instruction : function.code)
+    for_each_target(function, instruction, [&](uint32_t& target) { target = place[target]; });
+}
+
+bool leaves(Op op) {
+  return op == Op::kReturn || op == Op::kTailCall || op == Op::kTailCallClosure ||
+         op == Op::kFail || op == Op::kNoMatch;
+}
+
+// Takes out what does nothing: moves of a register to itself, jumps to jumps and to what follows,
+// code that nothing leads to.
+void tidy(Function& function) {
+  std::vector<char> kept(function.code.size(), 1);
+  for (uint32_t i = 0; i < function.code.size(); ++i) {
     const Instruction& instruction = function.code[i];
     bool move = instruction.op == Op::kMove || instruction.op == Op::kTake;
-    if (move && instruction.dst == instruction.a) continue;
-    if (instruction.op == Op::kDrop && instruction.count == 0) continue;
-    function.positions[kept] = function.positions[i];
-    function.code[kept++] = function.code[i];
+    kept[i] = !(move && instruction.dst == instruction.a) &&
+              !(instruction.op == Op::kDrop && instruction.count == 0);
   }
-  place[function.code.size()] = kept;
-  function.code.resize(kept);
-  function.positions.resize(kept);
-  for (Instruction& instruction : function.code) {
-    if (instruction.op == Op::kJump) instruction.a = place[instruction.a];
-    if (instruction.op == Op::kBranch) instruction.b = place[instruction.b];
-    if (instruction.op != Op::kSwitch) continue;
-    for (uint32_t k = 0; k < instruction.count; ++k) {
-      uint32_t& target = function.args[instruction.first + k];
-      target = place[target];
+  keep(function, kept);
+
+  // Code only runs forwards.
+  auto size = static_cast<uint32_t>(function.code.size());
+  std::vector<uint32_t> end(size);
+  for (uint32_t i = size; i-- > 0;) {
+    end[i] = i;
+    for_each_target(function, function.code[i], [&](uint32_t& target) { target = end[target]; });
+    if (function.code[i].op == Op::kJump) end[i] = function.code[i].a;
+  }
+  kept.assign(size, 0);
+  if (size > 0) kept[0] = 1;
+  for (uint32_t i = 0; i < size; ++i) {
+    if (kept[i] == 0) continue;
+    Instruction& instruction = function.code[i];
+    for_each_target(function, instruction, [&](uint32_t& target) { kept[target] = 1; });
+    bool falls =
+        instruction.op != Op::kJump && instruction.op != Op::kSwitch && !leaves(instruction.op);
+    if (falls && i + 1 < size) kept[i + 1] = 1;
+  }
+  uint32_t next = size;
+  for (uint32_t i = size; i-- > 0;) {
+    if (kept[i] == 0) continue;
+    if (function.code[i].op == Op::kJump && function.code[i].a == next) {
+      kept[i] = 0;
+    } else {
+      next = i;
     }
   }
+  keep(function, kept);
 }
 
 // Whether args are operands, which say where a register is read for the last time.
@@ -254,7 +300,7 @@ void assign_registers(Function& function) {
     }
   }
   function.num_registers = static_cast<uint32_t>(holds.size());
-  drop_empty_moves(function);
+  tidy(function);
 }
 
 }  // namespace relay::vm
