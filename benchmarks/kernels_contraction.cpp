@@ -136,12 +136,19 @@ te::Computation add_epilogue(te::Computation c) {
 TypeRef f32(std::vector<Dim> dims) { return TensorType::make(dims, kFloat32); }
 
 Problem conv(const std::string& model, int64_t times, int64_t in, int64_t out, int64_t kernel,
-             int64_t stride, int64_t size) {
+             int64_t stride, int64_t size, bool channels_last = false) {
   int64_t padding = kernel / 2;
   int64_t result = (size + 2 * padding - kernel) / stride + 1;
   Conv2DAttrs attrs;
   attrs.strides = {stride, stride};
   attrs.padding = {padding, padding};
+  std::vector<Dim> data{1, in, symbols(size), symbols(size)}, weight{out, in, kernel, kernel};
+  if (channels_last) {
+    attrs.data_layout = "NHWC";
+    attrs.kernel_layout = "HWIO";
+    data = {1, symbols(size), symbols(size), in};
+    weight = {kernel, kernel, in, out};
+  }
   onednn::Convolution peer;
   peer.data = {1, in, size, size};
   peer.weight = {out, in, kernel, kernel};
@@ -152,14 +159,12 @@ Problem conv(const std::string& model, int64_t times, int64_t in, int64_t out, i
   std::string text = "conv " + std::to_string(in) + "->" + std::to_string(out) + " " +
                      std::to_string(kernel) + "x" + std::to_string(kernel) +
                      (stride > 1 ? "/" + std::to_string(stride) : "") + " @" + std::to_string(size);
-  return {
-      model,
-      text,
-      times,
-      computation_of("nn.conv2d", Attrs::make(attrs),
-                     {f32({1, in, symbols(size), symbols(size)}), f32({out, in, kernel, kernel})}),
-      [peer](bool own) { return onednn::Primitive::make(peer, own); },
-      2.0 * static_cast<double>(out * result * result * in * kernel * kernel)};
+  return {model,
+          text,
+          times,
+          computation_of("nn.conv2d", Attrs::make(attrs), {f32(data), f32(weight)}),
+          [peer](bool own) { return onednn::Primitive::make(peer, own); },
+          2.0 * static_cast<double>(out * result * result * in * kernel * kernel)};
 }
 
 Problem dense(const std::string& model, int64_t times, int64_t m, int64_t n, int64_t k) {
@@ -200,7 +205,7 @@ Problem batch(const std::string& model, int64_t times, int64_t b, int64_t m, int
 }
 
 std::vector<Problem> problems() {
-  const std::string r = "resnet50", m = "mobilenet_v2", b = "bert_base", o = "odd";
+  const std::string r = "resnet50", m = "mobilenet_v2", b = "bert_base", o = "odd", l = "nhwc";
   return {conv(r, 1, 3, 64, 7, 2, 224),
           conv(r, 1, 64, 64, 1, 1, 56),
           conv(r, 3, 64, 64, 3, 1, 56),
@@ -258,7 +263,13 @@ std::vector<Problem> problems() {
           conv(o, 1, 5, 7, 5, 1, 33),
           dense(o, 1, 17, 58, 33),
           dense(o, 1, 3, 130, 1000),
-          batch(o, 1, 17, 9, 11, 13, false)};
+          batch(o, 1, 17, 9, 11, 13, false),
+          conv(l, 1, 64, 64, 1, 1, 56, true),
+          conv(l, 1, 64, 64, 3, 1, 56, true),
+          conv(l, 1, 256, 256, 3, 1, 14, true),
+          conv(l, 1, 128, 128, 3, 2, 56, true),
+          conv(l, 1, 512, 2048, 1, 1, 7, true),
+          conv(l, 1, 3, 64, 7, 2, 224, true)};
 }
 
 /// Seconds; with one thread those of the processor that this thread had, so that other programs on
@@ -432,7 +443,7 @@ int main(int argc, char** argv) {
       logs.emplace_back(problem.model, std::log(own));
     }
   }
-  for (const char* model : {"resnet50", "mobilenet_v2", "bert_base", "odd"}) {
+  for (const char* model : {"resnet50", "mobilenet_v2", "bert_base", "odd", "nhwc"}) {
     double sum = 0;
     int count = 0;
     for (const auto& [name, value] : logs) {

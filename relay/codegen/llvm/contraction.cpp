@@ -235,7 +235,13 @@ void ContractionEmitter::run() {
   Dim column_blocks = ceil_div(plan_.panels.pieces, plan_.panels_in_block);
   Dim row_blocks = ceil_div(plan_.row_tiles.pieces, plan_.tiles_in_block);
   Dim tasks = plan_.batch.extent * column_blocks * row_blocks;
-  auto [first, end] = f_.worker_share(dim(tasks));
+  // Little work is not worth waking others.
+  constexpr int64_t kWorthSharing = 1 << 16;
+  Dim work = plan_.batch.extent * plan_.rows.extent * plan_.columns.extent;
+  work = work * max(plan_.folded.extent, 1);
+  const bool alone = work.is_int() && work.as_int() < kWorthSharing;
+  auto [first, end] =
+      alone ? std::pair<Value*, Value*>(n(0), dim(tasks)) : f_.worker_share(dim(tasks));
   llvm::AllocaInst* packed = f_.alloca_register(f_.i64(), "packed");
   llvm::AllocaInst* packed_tail = f_.alloca_register(f_.i64(), "packed_tail");
   b_.CreateStore(n(-1), packed);

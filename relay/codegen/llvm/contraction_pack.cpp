@@ -3,8 +3,6 @@
 
 namespace relay::codegen {
 
-using lower::Affine;
-
 void ContractionEmitter::pack_rhs() {
   // Plain rows of a panel are copied whole; what takes more code is written for one vector.
   const LinearLoad* load = plan_.rhs.load ? &*plan_.rhs.load : nullptr;
