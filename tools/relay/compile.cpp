@@ -24,28 +24,6 @@ struct CompileOptions {
   NativeOptions native;
 };
 
-// The types that the entry is compiled for: those of the given arrays, else as declared.
-std::vector<TypeRef> parameter_types(const Parameters& parameters,
-                                     const std::unordered_map<size_t, NDArray>& values) {
-  std::vector<TypeRef> types;
-  for (size_t i = 0; i < parameters.names.size(); ++i) {
-    auto value = values.find(i);
-    if (value != values.end()) {
-      types.push_back(value_type(Value(value->second)));
-      continue;
-    }
-    const TypeRef& type = parameters.types[i];
-    if (!type || type->has_incomplete() || type->has_type_var()) {
-      std::string text = type ? ", which may be any " + type->str() : "";
-      throw Error(Diagnostic::error("the type of %" + parameters.names[i] + " of @" +
-                                    parameters.function + " is not known" + text)
-                      .help("annotate the parameter"));
-    }
-    types.push_back(type);
-  }
-  return types;
-}
-
 void compile(const CompileOptions& options) {
   Module module = read_typed_program(options.program);
   const Module::FunctionEntry& function = find_entry(module, options.entry);

@@ -99,13 +99,36 @@ Loaded load_model(const std::string& path, const std::string& entry, const Given
   return result;
 }
 
+std::vector<TypeRef> parameter_types(const Parameters& parameters,
+                                     const std::unordered_map<size_t, NDArray>& values) {
+  std::vector<TypeRef> types;
+  for (size_t i = 0; i < parameters.names.size(); ++i) {
+    auto value = values.find(i);
+    if (value != values.end()) {
+      types.push_back(value_type(Value(value->second)));
+      continue;
+    }
+    const TypeRef& type = parameters.types[i];
+    if (!type || type->has_incomplete() || type->has_type_var()) {
+      std::string text = type ? ", which may be any " + type->str() : "";
+      throw Error(Diagnostic::error("the type of %" + parameters.names[i] + " of @" +
+                                    parameters.function + " is not known" + text)
+                      .help("annotate the parameter"));
+    }
+    types.push_back(type);
+  }
+  return types;
+}
+
 std::shared_ptr<const vm::Executable> compile_module(const Module& specialised, Name entry,
-                                                     const NativeOptions& options) {
+                                                     const NativeOptions& options,
+                                                     KernelLoops* kernels) {
   vm::CompileOptions compile;
   compile.target = codegen::Target::parse(options.target);
   compile.level = options.level;
   compile.onednn = options.onednn;
   if (options.use_cache) compile.cache = codegen::default_cache();
+  compile.kernels = kernels;
   return vm::compile(specialised, entry, compile);
 }
 

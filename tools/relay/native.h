@@ -4,6 +4,7 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include <relay/codegen/codegen.h>
@@ -36,9 +37,16 @@ struct Loaded {
 };
 /// Loads an executable and binds arguments to its entry.
 Loaded load_model(const std::string& path, const std::string& entry, const Given& given);
-/// Compiles a specialised module, with the user's cache of kernels.
+/// The types that a function is compiled for when there are no arguments yet: those of the given
+/// arrays (by position), else as declared. Throws `Error` where a declaration leaves the type open.
+std::vector<TypeRef> parameter_types(const Parameters& parameters,
+                                     const std::unordered_map<size_t, NDArray>& values);
+/// Compiles a specialised module, with the user's cache of kernels; the kernels' loops are added to
+/// `kernels` if given.
+using KernelLoops = std::vector<std::shared_ptr<const lower::Kernel>>;
 std::shared_ptr<const vm::Executable> compile_module(const Module& specialised, Name entry,
-                                                     const NativeOptions& options);
+                                                     const NativeOptions& options,
+                                                     KernelLoops* kernels = nullptr);
 /// `load_model`, or parses, types and compiles program text for the given arguments.
 Loaded load_program(const std::string& path, const std::string& entry, const Given& given,
                     const NativeOptions& options);

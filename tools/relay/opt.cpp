@@ -10,6 +10,7 @@
 #include <relay/transform/pass.h>
 
 #include <tools/relay/command.h>
+#include <tools/relay/native.h>
 
 namespace relay::tool {
 
@@ -21,7 +22,37 @@ struct OptOptions {
   int level = 2;
   bool print_changed = false;
   bool list = false;
+  std::string emit;
+  std::string entry;
+  NativeOptions native;
 };
+
+// What became of a program's kernels, one after the other.
+void emit(const OptOptions& options) {
+  Module module = read_typed_program(options.program);
+  const Module::FunctionEntry& function = find_entry(module, options.entry);
+  Name entry = function.name;
+  TypeRef signature = function_signature(module, entry);
+  Progress progress("compiling " + options.program);
+  module = specialize(module, entry, parameter_types(parameters_of(function, signature.get()), {}));
+  KernelLoops kernels;
+  compile_module(module, entry, options.native, &kernels);
+  codegen::Target target = codegen::Target::parse(options.native.target);
+  std::string text;
+  for (const std::shared_ptr<const lower::Kernel>& kernel : kernels) {
+    const char* comment = options.emit == "loops" ? "//" : options.emit == "llvm" ? ";" : "#";
+    text += fmt::format("{}{} {}, {}\n", text.empty() ? "" : "\n", comment, kernel->name,
+                        kernel->implementation);
+    if (options.emit == "loops") {
+      text += kernel->str();
+    } else {
+      text += codegen::emit_text(
+          *kernel, target,
+          options.emit == "llvm" ? codegen::Text::kLlvm : codegen::Text::kAssembly);
+    }
+  }
+  print_out(text);
+}
 
 void list_passes() {
   std::string text;
@@ -48,6 +79,10 @@ void opt(const OptOptions& options) {
     return;
   }
   if (options.program.empty()) throw UsageError("PROGRAM is missing");
+  if (!options.emit.empty()) {
+    emit(options);
+    return;
+  }
   std::vector<PassRef> passes;
   if (!options.passes.empty()) passes = parse_passes(options.passes);
   Module module = read_typed_program(options.program);
@@ -92,8 +127,20 @@ void add_opt(CLI::App& app, Context& context) {
       ->excludes(passes);
   command->add_flag("--print-changed", options->print_changed,
                     "Print the program after each pass that changed it.");
+  command
+      ->add_option("--emit", options->emit,
+                   "Print the kernels that the program is compiled to: as loops, llvm or asm.")
+      ->check(CLI::IsMember({"loops", "llvm", "asm"}))
+      ->excludes(passes);
+  command->add_option("--entry", options->entry,
+                      "With --emit: the function to compile; @main by default, else the only one.");
+  command->add_option("--target", options->native.target,
+                      "With --emit: host (the default), baseline, avx2 or avx512.");
   command->add_flag("--list", options->list, "List the passes.");
-  context.actions[command] = [options] { opt(*options); };
+  context.actions[command] = [options] {
+    if (!options->entry.empty() && options->entry.front() == '@') options->entry.erase(0, 1);
+    opt(*options);
+  };
 }
 
 }  // namespace relay::tool

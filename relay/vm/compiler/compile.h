@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include <relay/codegen/codegen.h>
 #include <relay/ir/module.h>
@@ -21,6 +22,8 @@ struct CompileOptions {
   bool direct = false;
   /// Products and convolutions of float32 by oneDNN, which is loaded when they run.
   bool onednn = false;
+  /// If given, receives the loops of every kernel, in the order of Executable::kernels.
+  std::vector<std::shared_ptr<const lower::Kernel>>* kernels = nullptr;
 };
 
 /// Compiles the function `entry` of a specialised module (infer.h) and what it calls: standard

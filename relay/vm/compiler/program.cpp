@@ -124,6 +124,10 @@ void ProgramBuilder::compile_functions() {
 }
 
 void ProgramBuilder::compile_kernels() {
+  if (options_.kernels != nullptr) {
+    options_.kernels->insert(options_.kernels->end(), groups_.kernels().begin(),
+                             groups_.kernels().end());
+  }
   if (groups_.kernels().empty()) return;
   codegen::CompileOptions options;
   options.threads = options_.threads;
