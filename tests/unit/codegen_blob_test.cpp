@@ -127,6 +127,16 @@ TEST(CodegenBlob, FaultsAreNamed) {
   EXPECT_THAT(message_of("define i32 @kernel(ptr %p) { ret i64 0 }"), ::testing::HasSubstr("LLVM"));
 }
 
+// LLVM ends the process on what it takes for its own defects; here it must not.
+TEST(CodegenBlob, FatalErrorsOfLlvmAreExceptions) {
+  const std::string message = message_of(
+      "declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()\n"
+      "define i32 @kernel(ptr %p) { %x = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()\n"
+      "ret i32 %x }");
+  EXPECT_THAT(message, ::testing::HasSubstr("LLVM"));
+  EXPECT_EQ(message_of("define i32 @kernel(ptr %p) { ret i32 1 }"), "no error");
+}
+
 TEST(CodegenBlob, MalformedBlobsAreNotMapped) {
   KernelBlob blob = blob_of_ir("define i32 @kernel(ptr %p) { ret i32 1 }", "kernel", kBaseline);
   const KernelBlob* blobs[] = {&blob};
