@@ -1,0 +1,183 @@
+"""relay compile, bench, --profile and runs of compiled models, as a user meets them. RELAY_BIN names the command."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+import numpy as np
+import pytest
+
+TIMEOUT = 300  # seconds; a sanitizer build is slow
+PROGRAM = """
+def @main(%x: Tensor[(n, 5), float32], %weight: Tensor[(5, 5), float32]) {
+  (nn.softmax(nn.dense(%x, %weight, units=None)), sum(%x, axis=[0]))
+}
+"""
+
+
+def relay(*arguments, env=None):
+    command = [os.environ["RELAY_BIN"], *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, env={**os.environ, **(env or {})})
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "program.rly").write_text(PROGRAM)
+    rng = np.random.default_rng(0)
+    np.savez(tmp_path / "weights.npz", weight=rng.normal(size=(5, 5)).astype("float32"))
+    np.save(tmp_path / "x.npy", rng.normal(size=(7, 5)).astype("float32"))
+    return tmp_path
+
+
+@pytest.fixture
+def model(folder):
+    done = relay("compile", folder / "program.rly", "--params", folder / "weights.npz", "-o", folder / "model.rlx")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    return folder / "model.rlx"
+
+
+def results(path):
+    return [array for _, array in sorted(np.load(path).items())]
+
+
+def test_a_model_computes_what_the_reference_does(folder, model):
+    argument = f"x=@{folder / 'x.npy'}"
+    expected = relay("run", folder / "program.rly", "--params", folder / "weights.npz", "--arg", argument,
+                     "--executor", "eval", "--output", folder / "eval.npz")
+    assert expected.returncode == 0
+    reference = results(folder / "eval.npz")
+    runs = {}
+    for threads in (1, 2):
+        for target in ("baseline", "avx2", "avx512", "host"):
+            path = folder / f"{target}-{threads}.npz"
+            done = relay("run", folder / "program.rly", "--params", folder / "weights.npz", "--arg", argument,
+                         "--target", target, "--threads", threads, "--output", path)
+            if "this machine" in done.stderr:  # it lacks that instruction set
+                assert done.returncode == 1
+                continue
+            assert done.returncode == 0, done.stderr
+            runs[target, threads] = results(path)
+            for ours, theirs in zip(runs[target, threads], reference):
+                np.testing.assert_allclose(ours, theirs, rtol=2e-6, atol=1e-7)
+    assert ("baseline", 1) in runs
+    for target, threads in runs:
+        for one, other in zip(runs[target, threads], runs[target, 1]):
+            assert one.tobytes() == other.tobytes(), "results depend on the number of threads"
+    done = relay("run", model, "--arg", argument, "--output", folder / "model.npz")
+    assert done.returncode == 0, done.stderr
+    for ours, theirs in zip(results(folder / "model.npz"), reference):
+        np.testing.assert_allclose(ours, theirs, rtol=2e-6, atol=1e-7)
+
+
+def test_one_model_takes_every_extent(model):
+    for rows in (0, 1, 3, 17, 58):
+        done = relay("run", model, "--arg", f"ones({rows}, 5)", "--format", "json")
+        assert done.returncode == 0, done.stderr
+        value = json.loads(done.stdout)["value"]
+        assert len(value[0]) == rows and value[1] == [rows] * 5
+
+
+def test_bench_reports_json(model):
+    done = relay("bench", model, "--arg", "random(3, 5)", "--runs", "20", "--threads", "1", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    measured = json.loads(done.stdout)
+    assert measured["runs"] == 20 and 0 < measured["min_ms"] <= measured["median_ms"]
+    assert measured["load_ms"] > 0 and measured["peak_bytes"] > 1 << 20
+
+
+def test_profile_lists_kernels_and_writes_a_trace(folder, model):
+    done = relay("run", model, "--arg", "random(3, 5)", "--profile")
+    assert done.returncode == 0
+    assert "softmax" in done.stderr and "contraction" in done.stderr and "GFLOP/s" in done.stderr
+    done = relay("bench", model, "--arg", "random(3, 5)", "--runs", "4", f"--profile={folder / 'trace.json'}")
+    assert done.returncode == 0
+    events = json.loads((folder / "trace.json").read_text())["traceEvents"]
+    assert len(events) >= 3 * 4 and all(event["ph"] == "X" and event["dur"] >= 0 for event in events)
+
+
+def test_emit_shows_each_stage(folder):
+    for stage, sign in (("loops", "vector i"), ("llvm", "define"), ("asm", "ret")):
+        done = relay("opt", folder / "program.rly", "--emit", stage, "--target", "baseline")
+        assert done.returncode == 0 and sign in done.stdout
+
+
+def test_damaged_models_are_refused(folder, model):
+    contents = model.read_bytes()
+    damaged = folder / "damaged.rlx"
+    for cut in (16, 100, len(contents) // 2, len(contents) - 1):
+        damaged.write_bytes(contents[:cut])
+        done = relay("run", damaged, "--arg", "ones(1, 5)")
+        assert done.returncode == 1 and "cannot be loaded" in done.stderr, done.stderr
+    for at in range(8, len(contents), max(1, len(contents) // 40)):
+        damaged.write_bytes(contents[:at] + bytes([contents[at] ^ 0x41]) + contents[at + 1:])
+        done = relay("run", damaged, "--arg", "ones(1, 5)")
+        assert done.returncode == 1 and "error:" in done.stderr, done.stderr
+
+
+def test_nothing_is_left_where_a_model_cannot_be_written(folder):
+    full = relay("compile", folder / "program.rly", "-o", "/dev/full")
+    assert full.returncode == 1 and "No space left" in full.stderr
+    missing = relay("compile", folder / "program.rly", "-o", folder / "no" / "model.rlx")
+    assert missing.returncode == 1 and "No such file" in missing.stderr
+    old = folder / "old.rlx"
+    old.write_text("as it was")
+    (folder / "wrong.rly").write_text("def @main() { 1 + }")
+    assert relay("compile", folder / "wrong.rly", "-o", old).returncode == 1
+    assert old.read_text() == "as it was"
+    assert sorted(path.suffix for path in folder.iterdir()) == [".npy", ".npz", ".rlx", ".rly", ".rly"]
+
+
+def test_a_cache_that_cannot_be_used_is_no_obstacle(folder):
+    blocked = folder / "file"
+    blocked.write_text("")
+    for cache in (blocked, "/proc/no-such-folder"):
+        done = relay("run", folder / "program.rly", "--params", folder / "weights.npz", "--arg", "ones(2, 5)",
+                     env={"RELAY_CACHE_DIR": str(cache)})
+        assert done.returncode == 0, done.stderr
+
+
+def test_damaged_cache_entries_are_rewritten(folder):
+    cache = folder / "cache"
+    command = ("run", folder / "program.rly", "--params", folder / "weights.npz", "--arg", f"x=@{folder / 'x.npy'}")
+    env = {"RELAY_CACHE_DIR": str(cache)}
+    first = relay(*command, env=env)
+    assert first.returncode == 0
+    entries = [path for path in cache.rglob("*") if path.is_file()]
+    assert entries
+    for path in entries:
+        contents = bytearray(path.read_bytes())
+        if contents:
+            contents[len(contents) // 2] ^= 0xFF
+        path.write_bytes(contents)
+    second = relay(*command, env=env)
+    assert (second.returncode, second.stdout) == (0, first.stdout)
+
+
+def test_usage_errors(folder, model):
+    for arguments in (("compile", folder / "program.rly"), ("bench",), ("run", model, "--threads", "0"),
+                      ("run", model, "--executor", "eval"), ("opt", folder / "program.rly", "--emit", "c"),
+                      ("run", folder / "program.rly", "--executor", "eval", "--profile")):
+        assert relay(*arguments).returncode == 2
+    wrong = relay("run", model, "--arg", "ones(2, 4)")
+    assert wrong.returncode == 1 and "expected Tensor[(n, 5), float32]" in wrong.stderr
+    target = relay("compile", folder / "program.rly", "--target", "sse9", "-o", folder / "x.rlx")
+    assert target.returncode == 1 and "avx512" in target.stderr
+
+
+def test_interruption_ends_a_run(folder):
+    (folder / "loop.rly").write_text("def @main(%x: int32) -> int32 { @main(%x + 1) }")
+    process = subprocess.Popen([os.environ["RELAY_BIN"], "run", folder / "loop.rly", "--arg", "1"],
+                               stderr=subprocess.PIPE, text=True)
+    for _ in range(100):  # until the run has begun to take interrupts
+        time.sleep(0.1)
+        status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+        caught = int(next(line for line in status.splitlines() if line.startswith("SigCgt")).split()[1], 16)
+        if caught & (1 << (signal.SIGINT - 1)):
+            break
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode not in (0, 70) and "interrupted" in errors
