@@ -1,5 +1,7 @@
 // LambdaLift: functions inside of functions become global ones.
 #include <unordered_map>
+#include <unordered_set>
+#include <vector>
 
 #include <relay/ir/effects.h>
 #include <relay/ir/rewrite.h>
@@ -10,6 +12,8 @@
 
 namespace relay {
 namespace {
+
+bool mentions_outer_types(const Expr* root);
 
 class Lifter final : public Rewriter {
  public:
@@ -29,7 +33,7 @@ class Lifter final : public Rewriter {
 
   ExprRef rewrite(const Expr* expr, std::span<const ExprRef> operands) override {
     ExprRef result = rebuild(expr, operands);
-    if (!expr->is<Function>() || expr == root_) return result;
+    if (!expr->is<Function>() || expr == root_ || mentions_outer_types(result.get())) return result;
     const Var* self = nullptr;
     if (auto found = names_.find(expr); found != names_.end()) self = found->second;
 
@@ -81,6 +85,36 @@ class Lifter final : public Rewriter {
   std::unordered_map<const Var*, Name> globals_;       // lets of what captures nothing
 };
 
+// Whether types in it mention type variables of the functions around.
+bool mentions_outer_types(const Expr* root) {
+  std::vector<TypeVarRef> used;
+  std::unordered_set<const TypeVar*> bound;
+  auto use = [&](const TypeRef& type) {
+    if (!type) return;
+    for (TypeVarRef& var : free_type_vars(type)) used.push_back(std::move(var));
+  };
+  post_order(root, [&](const Expr* expr) {
+    if (const auto* function = expr->as<Function>()) {
+      for (const TypeVarRef& var : function->type_params()) bound.insert(var.get());
+      for (const VarRef& param : function->params()) use(param->annotation());
+      for (const RelationTypeRef& relation : function->constraints()) use(relation);
+      use(function->ret_type());
+    } else if (const auto* let = expr->as<Let>()) {
+      use(let->var()->annotation());
+    } else if (const auto* call = expr->as<Call>()) {
+      for (const TypeRef& type : call->type_args()) use(type);
+    } else if (const auto* match = expr->as<Match>()) {
+      for (const PatternRef& pattern : match->patterns()) {
+        for (const VarRef& var : pattern_vars(pattern.get())) use(var->annotation());
+      }
+    }
+  });
+  for (const TypeVarRef& var : used) {
+    if (bound.count(var.get()) == 0) return true;
+  }
+  return false;
+}
+
 bool has_functions(const Function* root) {
   bool found = false;
   post_order(root, [&](const Expr* expr) {
@@ -122,7 +156,8 @@ RELAY_REGISTER_PASS({
      {ProgramState::kTyped},
      "Makes functions inside of functions global ones. One that captures variables becomes a "
      "global, marked `Closure=1`, that takes these and gives the function. Kernels (`Primitive`) "
-     "stay, and so do functions that capture polymorphic variables."},
+     "stay, and so do functions that capture polymorphic variables or mention type variables of "
+     "the functions around."},
     {},
     [](const PassInfo& info, const PassOptions&) { return make_module_pass(info, lift); },
 });
