@@ -118,10 +118,27 @@ std::shared_ptr<Executable> everything(bool with_blob) {
   tensor.dims = {{TypeInfo::Dim::Kind::kTerm, 2, "n + 0"}};
   check.parts = {{tensor, "Tensor[(n + 0), float32]", "%t of @main", position}};
   e->checks.push_back(check);
+  // A list of numbers, and a cell with something and such a list.
+  TypeInfo element, list, cell, pair;
+  element.kind = TypeInfo::Kind::kTensor;
+  list.kind = TypeInfo::Kind::kData;
+  list.name = "List";
+  list.data = 0;
+  pair.kind = TypeInfo::Kind::kTuple;
+  pair.fields = {TypeInfo{}, list, tensor};
+  cell.kind = TypeInfo::Kind::kReference;
+  cell.fields = {pair};
+  check.parts = {{list, "List[int32]", "%l of @main", position, true},
+                 {cell, "ref((_, List[int32], _))", "%r of @main", position, true}};
+  check.data = {{{{element, list}, {}}}};
+  e->checks.push_back(check);
   Assembler m("@main", 2, 10);
   m.list(Op::kCheckShapes, kNone, 0, {1});
   m.list(Op::kConstruct, 2, 1, {});
   m.list(Op::kCall, 2, down, {0, Assembler::last(2)});
+  m.list(Op::kTuple, 7, 0, {0, 2, 1});
+  m.op(Op::kRefCreate, 8, 7);
+  m.list(Op::kCheckShapes, kNone, 1, {2, 8});
   m.list(Op::kClosure, 3, inner, {0});
   m.list(Op::kCall, 4, sum, {Assembler::last(2), Assembler::last(3)});
   m.list(Op::kRunGraph, kNone, graph, {1, 5, 6});

@@ -336,6 +336,73 @@ TEST(MachineInterpreter, ShapeChecks) {
             "note: dimension 2 * n is not 5 here\n");
 }
 
+// List[(Tensor[(n), float32], ref(List[…]))] with a cycle through the cell.
+TEST(MachineInterpreter, ShapeChecksInsideDataAndReferences) {
+  auto e = std::make_shared<Executable>();
+  TypeCheck check;
+  check.symbols = {"n"};
+  check.terms = {{DimCode::kSymbol, 0, 0, 0}, {DimCode::kAdd, 0, 0, 0}};
+  TypeInfo tensor, twice, pair, cell, list;
+  tensor.kind = TypeInfo::Kind::kTensor;
+  tensor.dtype = kFloat32;
+  tensor.dims = {{TypeInfo::Dim::Kind::kSymbol, 0, "n"}};
+  twice = tensor;
+  twice.dims = {{TypeInfo::Dim::Kind::kTerm, 1, "2 * n"}};
+  list.kind = TypeInfo::Kind::kData;
+  list.name = "List";
+  list.data = 0;
+  cell.kind = TypeInfo::Kind::kReference;
+  cell.fields = {list};
+  pair.kind = TypeInfo::Kind::kTuple;
+  pair.fields = {twice, cell};
+  check.data = {{{{pair, list}, {}}}};
+  check.parts = {{list, "L", "%l of @main", 0, true}, {tensor, "T", "%y of @main", 0, false}};
+  e->checks.push_back(check);
+  Assembler m("@main", 2, 2);
+  m.list(Op::kCheckShapes, kNone, 0, {0, 1});
+  m.ret(0);
+  entry(*e, "main", m.add_to(*e));
+  auto tensor_of = [](int64_t n) { return Value(NDArray::empty({n}, kFloat32)); };
+  auto list_of = [&](std::initializer_list<int64_t> sizes, const Value& ref) {
+    Value at = Value::data(nil());
+    for (int64_t size : sizes) {
+      Value fields[] = {Value::tuple({tensor_of(size), ref}), std::move(at)};
+      at = Value::data(cons(), fields);
+    }
+    return at;
+  };
+  Value ref = Value::reference(Value::data(nil()));
+  Value good = list_of({6, 6, 6}, ref);
+  EXPECT_EQ(failure(e, {good, tensor_of(3)}), "no failure");
+  std::string wrong =
+      "error: %l of @main: expected Tensor[(2 * n), float32] in L, found Tensor[(5), float32]\n"
+      "note: dimension 2 * n is not 5 here\n";
+  EXPECT_EQ(failure(e, {list_of({6, 5, 6}, ref), tensor_of(3)}), wrong);
+  ref.set(good);  // a cycle
+  EXPECT_EQ(failure(e, {good, tensor_of(3)}), "no failure");
+  ref.set(list_of({5}, ref));
+  EXPECT_EQ(failure(e, {good, tensor_of(3)}), wrong);
+  ref.set(Value::data(nil()));
+  // What is shared is looked at once, what is deep takes no stack.
+  Value deep = good;
+  for (int i = 0; i < 300000; ++i) {
+    Value fields[] = {Value::tuple({tensor_of(6), ref}), std::move(deep)};
+    deep = Value::data(cons(), fields);
+  }
+  EXPECT_EQ(failure(e, {deep, tensor_of(3)}), "no failure");
+
+  auto refused = [&](auto change) {
+    auto copy = std::make_shared<Executable>();
+    copy->functions = e->functions;
+    copy->checks = e->checks;
+    change(copy->checks[0]);
+    EXPECT_THROW(verify(*copy), Error);
+  };
+  refused([](TypeCheck& c) { c.parts[0].type.data = 1; });
+  refused([](TypeCheck& c) { c.data[0].constructors[0][1].data = 7; });
+  refused([](TypeCheck& c) { c.data[0].constructors[0][0].fields[0].dims[0].value = 2; });
+}
+
 TEST(MachineInterpreter, EntrySignature) {
   auto e = std::make_shared<Executable>();
   Assembler m("@main", 1, 1);

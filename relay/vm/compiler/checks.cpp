@@ -1,9 +1,11 @@
 #include <relay/vm/compiler/checks.h>
 
+#include <relay/support/error.h>
+
 namespace relay::vm {
 
-CheckBuilder::CheckBuilder(PositionTable& positions)
-    : positions_(positions), terms_([this](Dim atom) {
+CheckBuilder::CheckBuilder(PositionTable& positions, const Module& module, Flows& flows)
+    : positions_(positions), module_(module), flows_(flows), terms_([this](Dim atom) {
         return DimInstruction{DimCode::kSymbol, symbol(atom.as_symbol()), 0, 0};
       }) {}
 
@@ -34,38 +36,88 @@ TypeInfo::Dim CheckBuilder::dim(Dim dim) {
 }
 
 // Types nest no deeper than Type::kMaxDepth.
-TypeInfo CheckBuilder::info(const Type* type) {
+TypeInfo CheckBuilder::info(const Type* type, bool inside) {
   TypeInfo result;
-  if (type == nullptr) return result;
+  if (type == nullptr || (inside && !flows_.has_shapes(type, true))) return result;
+  ++size_;
   if (const auto* tensor = type->as<TensorType>()) {
     result.kind = TypeInfo::Kind::kTensor;
-    if (tensor->has_dtype()) result.dtype = tensor->dtype();
+    if (tensor->has_dtype()) {
+      result.dtype = tensor->dtype();
+    } else if (inside) {
+      result.name = tensor->dtype_type()->str();
+    }
     result.has_rank = tensor->has_rank();
     if (tensor->has_rank()) {
       for (Dim extent : tensor->dims()) result.dims.push_back(dim(extent));
     }
   } else if (const auto* tuple = type->as<TupleType>()) {
     result.kind = TypeInfo::Kind::kTuple;
-    for (const TypeRef& field : tuple->fields()) result.fields.push_back(info(field.get()));
+    for (const TypeRef& field : tuple->fields()) result.fields.push_back(info(field.get(), inside));
   } else if (const auto* call = type->as<TypeCall>()) {
     if (const auto* name = call->callee()->as<GlobalTypeVar>()) {
       result.kind = TypeInfo::Kind::kData;
       result.name = name->name().str();
+      if (inside) result.data = data(TypeRef(type));
     }
   } else if (const auto* name = type->as<GlobalTypeVar>()) {
     result.kind = TypeInfo::Kind::kData;
     result.name = name->name().str();
+    if (inside) result.data = data(TypeRef(type));
   } else if (type->is<FuncType>()) {
     result.kind = TypeInfo::Kind::kFunction;
-  } else if (type->is<RefType>()) {
+  } else if (const auto* cell = type->as<RefType>()) {
     result.kind = TypeInfo::Kind::kReference;
+    if (inside) result.fields.push_back(info(cell->value().get(), inside));
   }
   return result;
 }
 
-void CheckBuilder::add(const TypeRef& type, std::string what, Span span) {
+uint32_t CheckBuilder::data(const TypeRef& type) {
+  auto [entry, added] = data_.try_emplace(type.get(), static_cast<uint32_t>(check_.data.size()));
+  if (added) {
+    check_.data.emplace_back();
+    types_.push_back(type);
+  }
+  return entry->second;
+}
+
+// The fields of all data types mentioned so far. One that contains itself at ever larger arguments
+// has infinitely many: those of values too deep for its types are left open.
+void CheckBuilder::define_data() {
+  constexpr size_t kMostFields = 10000;
+  for (; defined_ < types_.size(); ++defined_) {
+    TypeRef type = types_[defined_];
+    const auto* call = type->as<TypeCall>();
+    const auto* name = (call != nullptr ? call->callee().get() : type.get())->as<GlobalTypeVar>();
+    const TypeData* data = module_.type_data(name);
+    if (data == nullptr || size_ > kMostFields) continue;
+    DataInfo found;
+    try {
+      for (const ConstructorRef& constructor : data->constructors()) {
+        std::vector<TypeInfo>& fields = found.constructors.emplace_back();
+        for (const TypeRef& input : constructor->inputs()) {
+          TypeRef field = substitute(input, [&](const TypeVar* var) -> TypeRef {
+            for (size_t i = 0; call != nullptr && i < call->args().size(); ++i) {
+              if (data->type_vars()[i].get() == var) return call->args()[i];
+            }
+            return {};
+          });
+          fields.push_back(info(field.get(), true));
+        }
+      }
+    } catch (const Error&) {
+      continue;  // there are no types that large, hence no values
+    }
+    check_.data[defined_] = std::move(found);
+  }
+}
+
+void CheckBuilder::add(const TypeRef& type, std::string what, Span span, bool inside) {
   TypeCheck::Part part;
-  part.type = info(type.get());
+  part.inside = inside;
+  part.type = info(type.get(), inside);
+  define_data();
   part.text = type ? type->str() : "_";
   part.what = std::move(what);
   part.position = positions_.add(span);

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <string>
+#include <unordered_map>
+#include <vector>
 
-#include <relay/ir/type.h>
+#include <relay/infer/flows.h>
 #include <relay/support/span.h>
 #include <relay/vm/compiler/dims.h>
 #include <relay/vm/machine/executable.h>
@@ -14,17 +16,26 @@ namespace relay::vm {
 /// Collects the parts of one check; a dimension name has one value in all of them.
 class CheckBuilder {
  public:
-  explicit CheckBuilder(PositionTable& positions);
-  void add(const TypeRef& type, std::string what, Span span);
+  CheckBuilder(PositionTable& positions, const Module& module, Flows& flows);
+  /// `inside`: also what is in data values and references.
+  void add(const TypeRef& type, std::string what, Span span, bool inside = false);
   TypeCheck finish() { return std::move(check_); }
 
  private:
-  TypeInfo info(const Type* type);
+  TypeInfo info(const Type* type, bool inside);
+  uint32_t data(const TypeRef& type);
+  void define_data();
   TypeInfo::Dim dim(Dim dim);
   uint32_t symbol(const TypeVar* var);
 
   PositionTable& positions_;
+  const Module& module_;
+  Flows& flows_;
   TypeCheck check_;
+  std::unordered_map<const Type*, uint32_t> data_;
+  std::vector<TypeRef> types_;  // of check_.data
+  size_t defined_ = 0;          // how many of them have their fields
+  size_t size_ = 0;             // of all types so far
   std::unordered_map<const TypeVar*, uint32_t> symbols_;
   DimProgram terms_;
 };

@@ -135,6 +135,7 @@ class FunctionCompiler {
   void write_check(const Check& check);
   void add_names(const TypeRef& type, Unit* from, Check& check);
   void check_value(const TypeRef& type, const Known& value, std::string what, Span span);
+  bool looks_inside(const TypeRef& type);
   bool may_differ(const Expr* value, const TypeRef& type);
   void check_unknown(const Expr* expr, uint32_t node, const char* what);
   void check_arguments(uint32_t node, const Call* call);

@@ -94,7 +94,7 @@ void ProgramBuilder::add_entry(Name name) {
   entry.name = name.str();
   entry.function = global(name, {});
   const relay::Function* function = module_.function(name);
-  CheckBuilder params(positions_);
+  CheckBuilder params(positions_, module_, flows_);
   for (const VarRef& param : function->params()) {
     const Type* type = param->type() != nullptr ? param->type() : param->annotation().get();
     params.add(TypeRef(type), param->name().str(), param->span());

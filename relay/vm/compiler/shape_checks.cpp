@@ -12,6 +12,7 @@ struct FunctionCompiler::Check {
     TypeRef type;
     std::string what;
     Span span;
+    bool inside = false;  // also of tensors in data values and references
   };
   std::vector<Part> parts;
   std::vector<Known> values;
@@ -30,10 +31,11 @@ Span FunctionCompiler::span_of(const Expr* value, const Expr* user) {
 
 void FunctionCompiler::write_check(const Check& check) {
   if (check.parts.empty()) return;
-  CheckBuilder builder(program_.positions());
+  CheckBuilder builder(program_.positions(), program_.module(), program_.flows());
   std::vector<uint32_t> registers;
   for (size_t i = 0; i < check.parts.size(); ++i) {
-    builder.add(check.parts[i].type, check.parts[i].what, check.parts[i].span);
+    const Check::Part& part = check.parts[i];
+    builder.add(part.type, part.what, part.span, part.inside);
     registers.push_back(to_register(check.values[i]));
   }
   run_graph();
@@ -47,17 +49,13 @@ void FunctionCompiler::write_check(const Check& check) {
 void FunctionCompiler::add_names(const TypeRef& type, Unit* from, Check& check) {
   if (!type->has_symbolic_dim()) return;
   for (Unit* at = from; at != nullptr; at = at->parent) {
-    for (const VarRef& param : function_of(at)->params()) {
+    for (const Var* param : program_.flows().naming(function_of(at), type)) {
       const TypeRef& declared = param->annotation();
-      if (!declared || !declared->has_symbolic_dim() ||
-          !program_.flows().has_shapes(declared.get(), false)) {
-        continue;
-      }
-      if (std::find(check.vars.begin(), check.vars.end(), param.get()) != check.vars.end())
-        continue;
-      if (unit_->vars.count(param.get()) == 0) continue;  // of a function around, and not captured
-      check.add({declared, "%" + param->name().str() + " of " + at->name, param->span()},
-                unit_->vars[param.get()], param.get());
+      if (std::find(check.vars.begin(), check.vars.end(), param) != check.vars.end()) continue;
+      if (unit_->vars.count(param) == 0) continue;  // of a function around, and not captured
+      check.add({declared, "%" + param->name().str() + " of " + at->name, param->span(),
+                 !program_.flows().has_shapes(declared.get(), false)},
+                unit_->vars[param], param);
     }
   }
 }
@@ -66,8 +64,12 @@ void FunctionCompiler::check_value(const TypeRef& type, const Known& value, std:
                                    Span span) {
   Check check;
   add_names(type, unit_, check);
-  check.add({type, std::move(what), span}, value);
+  check.add({type, std::move(what), span, looks_inside(type)}, value);
   write_check(check);
+}
+
+bool FunctionCompiler::looks_inside(const TypeRef& type) {
+  return !type->is<TensorType>() && program_.flows().has_shapes(type.get(), true);
 }
 
 bool FunctionCompiler::may_differ(const Expr* value, const TypeRef& type) {
@@ -97,7 +99,7 @@ void FunctionCompiler::check_arguments(uint32_t node, const Call* call) {
   for (const auto& [operand, type] : arguments) add_names(type, unit_, check);
   for (const auto& [index, type] : arguments) {
     check.add({type, "argument " + std::to_string(index) + name,
-               span_of(call->operands()[index].get(), call)},
+               span_of(call->operands()[index].get(), call), looks_inside(type)},
               operand(node, index));
   }
   write_check(check);
@@ -130,7 +132,8 @@ void FunctionCompiler::check_parameters() {
         break;
       }
     }
-    own.add({type, "%" + param->name().str() + " of " + unit_->name, param->span()},
+    own.add({type, "%" + param->name().str() + " of " + unit_->name, param->span(),
+             unknown && !type->is<TensorType>()},
             unit_->vars[param.get()], param.get());
   }
   for (size_t i = 0; i < own.parts.size(); ++i) check.add(own.parts[i], own.values[i], own.vars[i]);

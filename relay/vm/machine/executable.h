@@ -278,8 +278,15 @@ struct TypeInfo {
   DType dtype;                   // kTensor; none: not checked
   bool has_rank = true;          // kTensor
   std::vector<Dim> dims;         // kTensor
-  std::vector<TypeInfo> fields;  // kTuple
-  std::string name;              // kData: the data type
+  std::vector<TypeInfo> fields;  // kTuple; kReference: what it holds, if that is to be checked
+  std::string name;              // kData: the data type; kTensor without dtype: the dtype's name
+  uint32_t data = kNone;         // kData: TypeCheck::data, if what is in it is to be checked
+};
+
+/// A data type with its arguments: the fields of values by their constructor's tag. None: nothing
+/// to check. Recursive types refer to themselves.
+struct DataInfo {
+  std::vector<std::vector<TypeInfo>> constructors;
 };
 
 /// Values with the types they should have. A symbol stands for the same extent everywhere; its
@@ -291,10 +298,12 @@ struct TypeCheck {
     std::string text;  // the type as printed
     std::string what;  // "the result of @f", "%x of @main"
     uint32_t position = 0;
+    bool inside = false;  // looks into data values and references too
   };
   std::vector<Part> parts;
   std::vector<std::string> symbols;
   std::vector<DimInstruction> terms;
+  std::vector<DataInfo> data;
 };
 
 /// A function that may be called from outside.

@@ -111,6 +111,7 @@ class Encoder {
     });
     out_.list(info.fields, [&](const TypeInfo& field) { type(field, depth + 1); });
     out_.text(info.name);
+    out_.index(info.data);
   }
 
   void part(const TypeCheck::Part& part) {
@@ -118,12 +119,18 @@ class Encoder {
     out_.text(part.text);
     out_.text(part.what);
     out_.u64(part.position);
+    out_.flag(part.inside);
   }
 
   void check(const TypeCheck& check) {
     out_.list(check.parts, [&](const TypeCheck::Part& each) { part(each); });
     out_.list(check.symbols, [&](const std::string& symbol) { out_.text(symbol); });
     dims(check.terms);
+    out_.list(check.data, [&](const DataInfo& data) {
+      out_.list(data.constructors, [&](const std::vector<TypeInfo>& fields) {
+        out_.list(fields, [&](const TypeInfo& field) { type(field, 0); });
+      });
+    });
   }
 
   void graph(const Graph& graph) {
@@ -326,6 +333,7 @@ class Decoder {
     });
     in_.list(info.fields, [&] { return type(depth + 1); });
     info.name = in_.text();
+    info.data = in_.index();
     return info;
   }
 
@@ -335,6 +343,7 @@ class Decoder {
     part.text = in_.text();
     part.what = in_.text();
     part.position = in_.u32();
+    part.inside = in_.flag();
     return part;
   }
 
@@ -343,6 +352,15 @@ class Decoder {
     in_.list(check.parts, [&] { return part(); });
     in_.list(check.symbols, [&] { return in_.text(); });
     check.terms = dims();
+    in_.list(check.data, [&] {
+      DataInfo data;
+      in_.list(data.constructors, [&] {
+        std::vector<TypeInfo> fields;
+        in_.list(fields, [&] { return type(0); });
+        return fields;
+      });
+      return data;
+    });
     return check;
   }
 

@@ -251,7 +251,7 @@ void Interpreter::check_shapes(const Frame* frame, const Code& at, char* registe
   const TypeCheck::Part& part = check.parts[mismatch.part];
   std::vector<std::shared_ptr<const Source>> sources;
   Diagnostic diagnostic =
-      Diagnostic::error(part.what + ": expected " + part.text + ", found " + mismatch.found,
+      Diagnostic::error(part.what + ": expected " + mismatch.expected + ", found " + mismatch.found,
                         position_span(executable, part.position, sources));
   if (!mismatch.note.empty()) diagnostic.note(mismatch.note);
   throw RuntimeError(std::move(diagnostic));

@@ -75,7 +75,7 @@ Value Machine::run(const Entry& entry, std::span<const Value> arguments) {
     std::vector<std::shared_ptr<const Source>> sources;
     Diagnostic diagnostic =
         Diagnostic::error("argument %" + part.what + " of @" + entry.name + ": expected " +
-                              part.text + ", found " + mismatch.found,
+                              mismatch.expected + ", found " + mismatch.found,
                           position_span(executable(), part.position, sources));
     if (!mismatch.note.empty()) diagnostic.note(mismatch.note);
     throw Error(std::move(diagnostic));

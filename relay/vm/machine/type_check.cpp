@@ -2,6 +2,7 @@
 
 #include <array>
 #include <optional>
+#include <unordered_set>
 
 #include <relay/vm/machine/dims.h>
 #include <relay/vm/machine/machine.h>
@@ -37,27 +38,81 @@ class Checker {
         symbols_(check.symbols.size()) {}
 
   bool run(std::span<const Value* const> values) {
-    for (size_t i = 0; i < check_.parts.size(); ++i) {
-      if (!part(i, check_.parts[i].type, *values[i])) return refuse(i, *values[i]);
-    }
+    if (!all(values)) return false;
     if (!has_terms_) return true;
     // Terms over names, now that the names are known.
     second_ = true;
+    visited_.clear();
+    return all(values);
+  }
+
+ private:
+  bool all(std::span<const Value* const> values) {
     for (size_t i = 0; i < check_.parts.size(); ++i) {
-      if (!part(i, check_.parts[i].type, *values[i])) return refuse(i, *values[i]);
+      const TypeCheck::Part& part = check_.parts[i];
+      if (part.inside ? walk(part, *values[i]) : fits(part.type, *values[i])) continue;
+      mismatch_.part = i;
+      if (mismatch_.found.empty()) {
+        mismatch_.expected = part.text;
+        mismatch_.found = value_type_text(*values[i]);
+      }
+      return false;
     }
     return true;
   }
 
- private:
-  bool refuse(size_t index, const Value& value) {
-    mismatch_.part = index;
-    mismatch_.found = value_type_text(value);
-    return false;
+  // Everything in a value, what it shares once.
+  bool walk(const TypeCheck::Part& part, const Value& whole) {
+    std::vector<std::pair<const TypeInfo*, const Value*>> stack{{&part.type, &whole}};
+    auto push = [&](const std::vector<TypeInfo>& types, std::span<const Value> values) {
+      if (types.size() != values.size()) return;
+      for (size_t i = types.size(); i-- > 0;) {
+        if (types[i].kind != TypeInfo::Kind::kAny) stack.emplace_back(&types[i], &values[i]);
+      }
+    };
+    while (!stack.empty()) {
+      auto [type, value] = stack.back();
+      stack.pop_back();
+      switch (type->kind) {
+        case TypeInfo::Kind::kTensor:
+          if (fits(*type, *value)) break;
+          if (type != &part.type) {
+            mismatch_.expected = tensor_text(*type) + " in " + part.text;
+            mismatch_.found = value_type_text(*value);
+          }
+          return false;
+        case TypeInfo::Kind::kTuple:
+          if (value->is_tuple()) push(type->fields, value->fields());
+          break;
+        case TypeInfo::Kind::kReference:
+          if (type->fields.empty() || !value->is_reference()) break;
+          if (!visited_.insert({&value->get(), type}).second) break;
+          stack.emplace_back(&type->fields[0], &value->get());
+          break;
+        case TypeInfo::Kind::kData: {
+          if (type->data == kNone || !value->is_data() || value->fields().empty()) break;
+          const DataInfo& data = check_.data[type->data];
+          auto tag = static_cast<size_t>(value->tag());
+          if (tag >= data.constructors.size()) break;
+          if (!visited_.insert({value->fields().data(), &data}).second) break;
+          push(data.constructors[tag], value->fields());
+          break;
+        }
+        default:
+          break;
+      }
+    }
+    return true;
+  }
+
+  static std::string tensor_text(const TypeInfo& type) {
+    std::string text = "Tensor[(";
+    for (size_t i = 0; i < type.dims.size(); ++i) text += (i > 0 ? ", " : "") + type.dims[i].text;
+    return text + "), " + (type.dtype.valid() ? std::string(type.dtype.name()) : type.name) + "]";
   }
 
   // Types nest no deeper than the executable's verifier allows.
-  bool part(size_t index, const TypeInfo& type, const Value& value) {
+  bool fits(const TypeInfo& type, const Value& value) {
     switch (type.kind) {
       case TypeInfo::Kind::kAny:
         return true;
@@ -75,7 +130,7 @@ class Checker {
       case TypeInfo::Kind::kTuple: {
         if (!value.is_tuple() || value.fields().size() != type.fields.size()) return only_shapes_;
         for (size_t i = 0; i < type.fields.size(); ++i) {
-          if (!part(index, type.fields[i], value.field(i))) return false;
+          if (!fits(type.fields[i], value.field(i))) return false;
         }
         return true;
       }
@@ -135,6 +190,13 @@ class Checker {
   Unknowns symbols_;
   bool has_terms_ = false;
   bool second_ = false;
+  // Cells and fields with the types that they were compared with.
+  struct VisitHash {
+    size_t operator()(const std::pair<const void*, const void*>& visit) const {
+      return std::hash<const void*>()(visit.first) * 31 + std::hash<const void*>()(visit.second);
+    }
+  };
+  std::unordered_set<std::pair<const void*, const void*>, VisitHash> visited_;
 };
 
 void append_type(std::string& out, const Value& value, int depth) {

@@ -14,8 +14,9 @@ namespace relay::vm {
 /// A value that does not have its type.
 struct TypeMismatch {
   size_t part = 0;
-  std::string found;  // the value's type
-  std::string note;   // "dimension n is not 4 here", or empty
+  std::string expected;  // the type it should have
+  std::string found;     // the value's type
+  std::string note;      // "dimension n is not 4 here", or empty
 };
 
 /// Whether `values` fit the parts of a check. With `only_shapes`, dtypes and the kinds of values

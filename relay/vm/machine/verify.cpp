@@ -445,6 +445,11 @@ class TypeVerifier {
       if (!combines || at.a >= i || at.b >= i) refuse(where_, "an unknown size");
     }
     for (const TypeCheck::Part& each : check_.parts) part(each);
+    for (const DataInfo& data : check_.data) {
+      for (const std::vector<TypeInfo>& fields : data.constructors) {
+        for (const TypeInfo& field : fields) type(field, 0);
+      }
+    }
   }
   void part(const TypeCheck::Part& part) const {
     if (part.position >= executable_.positions.size()) refuse(where_, "there is no position");
@@ -464,6 +469,9 @@ class TypeVerifier {
         right = dim.value >= 0 && static_cast<uint64_t>(dim.value) < check_.terms.size();
       }
       if (!right) refuse(where_, "an unknown size");
+    }
+    if (type_info.data != kNone && type_info.data >= check_.data.size()) {
+      refuse(where_, "there is no such data type");
     }
     for (const TypeInfo& field : type_info.fields) type(field, depth + 1);
   }
