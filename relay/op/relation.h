@@ -60,12 +60,21 @@ class RelationCall {
   /// variables; otherwise checked at run time. `?` is consistent with everything. On refutation
   /// fails with `message`.
   void require_equal(Dim a, Dim b, const std::string& message) const;
+  /// Requires a ≤ b, `a` to be a multiple of `divisor`, or an extent to broadcast to another:
+  /// decided now where the numbers are known, else checked at run time.
+  void require_at_most(Dim a, Dim b, const std::string& message) const;
+  void require_multiple(Dim a, Dim divisor, const std::string& message) const;
+  void require_broadcasts(std::span<const Dim> from, std::span<const Dim> to,
+                          const std::string& message) const;
   void require(bool condition, const std::string& message) const {
     if (!condition) fail(message);
   }
   [[noreturn]] void fail(const std::string& message) const;
 
  private:
+  /// Leaves a = b to the run, unless it has unknowns that are no terms.
+  void leave_check(Dim a, Dim b, const std::string& message) const;
+
   std::span<const TypeRef> inputs_;
   const AttrsRef& attrs_;
   DimSolver* solver_;

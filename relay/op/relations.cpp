@@ -62,6 +62,10 @@ TypeRef infer_elementwise(const RelationCall& call, std::optional<DType> result)
   if (!dims) {
     call.fail("Broadcast cannot hold for " + shape_str(lhs.dims) + " and " + shape_str(rhs.dims));
   }
+  std::string message =
+      "Broadcast cannot hold for " + shape_str(lhs.dims) + " and " + shape_str(rhs.dims);
+  call.require_broadcasts(lhs.dims, *dims, message);
+  call.require_broadcasts(rhs.dims, *dims, message);
   return TensorType::make(*dims, result.value_or(lhs.dtype));
 }
 
@@ -168,6 +172,41 @@ void RelationCall::require_equal(Dim a, Dim b, const std::string& message) const
   Truth equal = dims_equal(a, b);
   if (equal == Truth::kNo) fail(message);
   if (equal == Truth::kUnknown && solver_ != nullptr) solver_->check(a, b, message);
+}
+
+void RelationCall::leave_check(Dim a, Dim b, const std::string& message) const {
+  if (solver_ == nullptr || a.is_any() || b.is_any() || a.has_variable() || b.has_variable())
+    return;
+  solver_->check(a, b, message);
+}
+
+void RelationCall::require_at_most(Dim a, Dim b, const std::string& message) const {
+  Dim room = b - a;
+  if (room.is_int()) return require(room.as_int() >= 0, message);
+  if (room.is_any()) return;
+  leave_check(max(a, b), b, message);
+}
+
+void RelationCall::require_multiple(Dim a, Dim divisor, const std::string& message) const {
+  if (divisor.is_int(0)) fail(message);
+  if (a.is_any() || divisor.is_any()) return;
+  Dim rest = floor_mod(a, divisor);
+  if (rest.is_int()) return require(rest.as_int() == 0, message);
+  leave_check(rest, 0, message);
+}
+
+void RelationCall::require_broadcasts(std::span<const Dim> from, std::span<const Dim> to,
+                                      const std::string& message) const {
+  require(from.size() <= to.size(), message);
+  for (size_t i = 0; i < from.size(); ++i) {
+    Dim a = from[i];
+    Dim b = to[to.size() - from.size() + i];
+    if (a == b || a.is_int(1) || a.is_any() || b.is_any()) continue;
+    if (a.is_int() && b.is_int()) fail(message);
+    // Terms that broadcast to their common extent fail by themselves if they do not.
+    bool joined = b.is_term() && b.term().op == DimOp::kBroadcast;
+    if (!joined) leave_check((a - 1) * (a - b), 0, message);
+  }
 }
 
 void RelationCall::fail(const std::string& message) const { throw Error(message); }

@@ -79,6 +79,9 @@ TypeRef infer_where(const RelationCall& call) {
   call.require(branches.has_value(), message);
   auto all = broadcast_shapes(condition.dims, *branches);
   call.require(all.has_value(), message);
+  for (const te::TensorInfo& input : {condition, x, y}) {
+    call.require_broadcasts(input.dims, *all, message);
+  }
   return TensorType::make(*all, x.dtype);
 }
 

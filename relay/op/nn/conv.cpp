@@ -80,9 +80,9 @@ TypeRef infer_conv(const RelationCall& call, size_t rank, bool transposed) {
   Dim in = conv.data.extent(data.dims, 'C');
   Dim weight_in = conv.kernel.extent(weight.dims, 'I');
   Dim weight_out = conv.kernel.extent(weight.dims, 'O');
-  call.require(!in.is_int() || in.as_int() % conv.groups == 0,
-               groups_str + " groups do not divide the " + in.str() + " channels of data " +
-                   shape_str(data.dims));
+  call.require_multiple(in, conv.groups,
+                        groups_str + " groups do not divide the " + in.str() +
+                            " channels of data " + shape_str(data.dims));
   Dim wanted_in = transposed ? in : floor_div(in, conv.groups);
   call.require_equal(weight_in, wanted_in,
                      "the weight must have " + wanted_in.str() + " input channels" +
@@ -95,9 +95,9 @@ TypeRef infer_conv(const RelationCall& call, size_t rank, bool transposed) {
                            channels.str() + ": " + shapes);
     channels = *attrs.channels;
   }
-  call.require(!channels.is_int() || channels.as_int() % conv.groups == 0,
-               groups_str + " groups do not divide the " + channels.str() +
-                   " channels of the result: " + shapes);
+  call.require_multiple(channels, conv.groups,
+                        groups_str + " groups do not divide the " + channels.str() +
+                            " channels of the result: " + shapes);
 
   std::vector<Dim> space;
   std::vector<int64_t> sizes;
@@ -112,20 +112,21 @@ TypeRef infer_conv(const RelationCall& call, size_t rank, bool transposed) {
                              ", but the weight has " + taps.str() + ": " + shapes);
       taps = sizes[d];
     }
-    call.require(!taps.is_int() || taps.as_int() > 0, "the kernel is empty: " + shapes);
+    call.require_at_most(1, taps, "the kernel is empty: " + shapes);
     Dim window = (taps - 1) * conv.dilation[d] + 1;
     Dim around = conv.padding.before[d] + conv.padding.after[d];
     if (transposed) {
       Dim result = (extent - 1) * conv.strides[d] + window - around + conv.output_padding[d];
-      call.require(!result.is_int() || result.as_int() >= 0,
-                   "the padding cuts off more than there is on axis " + std::string(1, axis) +
-                       ": " + shapes);
+      call.require_at_most(0, result,
+                           "the padding cuts off more than there is on axis " +
+                               std::string(1, axis) + ": " + shapes);
       space.push_back(result);
     } else {
       Dim room = extent + around - window;
-      call.require(!room.is_int() || room.as_int() >= 0,
-                   "the kernel spans " + window.str() + " on axis " + axis +
-                       ", more than the padded data's " + (extent + around).str() + ": " + shapes);
+      call.require_at_most(0, room,
+                           "the kernel spans " + window.str() + " on axis " + axis +
+                               ", more than the padded data's " + (extent + around).str() + ": " +
+                               shapes);
       space.push_back(floor_div(room, conv.strides[d]) + 1);
     }
   }

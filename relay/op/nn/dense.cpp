@@ -113,8 +113,12 @@ TypeRef infer_batch_matmul(const RelationCall& call) {
                                                    call.input(0)->str() + " and " +
                                                    call.input(1)->str());
   auto batch = broadcast(a.dims[0], b.dims[0]);
-  call.require(batch.has_value(), "the batches of " + shape_str(a.dims) + " and " +
-                                      shape_str(b.dims) + " do not broadcast");
+  std::string message =
+      "the batches of " + shape_str(a.dims) + " and " + shape_str(b.dims) + " do not broadcast";
+  call.require(batch.has_value(), message);
+  Dim joined[] = {*batch};
+  call.require_broadcasts({&a.dims[0], 1}, joined, message);
+  call.require_broadcasts({&b.dims[0], 1}, joined, message);
   return infer_product(call, {*batch}, attrs.transpose_a, attrs.transpose_b, std::nullopt,
                        attrs.out_dtype);
 }

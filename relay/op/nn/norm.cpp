@@ -64,9 +64,9 @@ TypeRef infer_group_norm(const RelationCall& call) {
   call.require(attrs.num_groups > 0,
                "num_groups must be positive, found " + std::to_string(attrs.num_groups));
   Dim channels = call.tensor(0).dims[axis];
-  call.require(!channels.is_int() || channels.as_int() % attrs.num_groups == 0,
-               channels.str() + " channels do not divide into " + std::to_string(attrs.num_groups) +
-                   " groups");
+  call.require_multiple(channels, attrs.num_groups,
+                        channels.str() + " channels do not divide into " +
+                            std::to_string(attrs.num_groups) + " groups");
   return call.input(0);
 }
 

@@ -29,6 +29,14 @@ std::vector<Dim> padded_dims(const RelationCall& call, const te::TensorInfo& dat
                  where + " must not be negative nor more than 2^40, found [" +
                      std::to_string(before) + ", " + std::to_string(after) + "]");
     Dim extent = data.dims[i];
+    if (mode != "constant" && !extent.is_int() && before + after > 0) {
+      Dim least = mode == "edge"        ? Dim(1)
+                  : mode == "symmetric" ? Dim(std::max(before, after))
+                                        : Dim(std::max(before, after) + 1);
+      call.require_at_most(least, extent,
+                           where + " is [" + std::to_string(before) + ", " + std::to_string(after) +
+                               "], more than mode \"" + mode + "\" can take from " + shape);
+    }
     if (mode != "constant" && extent.is_int()) {
       int64_t most = mode == "edge"        ? (extent.as_int() > 0 ? before + after : 0)
                      : mode == "symmetric" ? extent.as_int()

@@ -84,6 +84,11 @@ TypeRef infer_parts(const RelationCall& call, size_t rank) {
     call.require(
         !extent.is_int(0) || result.is_int(0),
         std::string("nothing to pool on axis ") + axis + " of data " + shape_str(data.dims));
+    if (!extent.is_int() && !result.is_int(0) && result != extent) {
+      call.require_at_most(
+          1, extent,
+          std::string("nothing to pool on axis ") + axis + " of data " + shape_str(data.dims));
+    }
     return result;
   });
   return TensorType::make(dims, data.dtype);

@@ -37,10 +37,10 @@ std::vector<Dim> PoolWindow::result_dims(const RelationCall& call,
     Dim padded = extent + padding.before[d] + padding.after[d];
     Dim window = Dim(size[d] - 1) * dilation[d] + 1;
     Dim room = padded - window;
-    call.require(!room.is_int() || room.as_int() >= 0,
-                 "the window spans " + window.str() + " on axis " + axis +
-                     ", more than the padded data's " + padded.str() + ": data " + shape_str(dims) +
-                     " in layout " + data.text());
+    call.require_at_most(window, padded,
+                         "the window spans " + window.str() + " on axis " + axis +
+                             ", more than the padded data's " + padded.str() + ": data " +
+                             shape_str(dims) + " in layout " + data.text());
     return (ceil_mode ? ceil_div(room, strides[d]) : floor_div(room, strides[d])) + 1;
   });
 }

@@ -110,6 +110,9 @@ TypeRef infer_variance(const RelationCall& call) {
   call.require(joined && joined->size() == data.rank(), "the mean's shape " + shape_str(mean.dims) +
                                                             " does not broadcast to the data's " +
                                                             shape_str(data.dims));
+  call.require_broadcasts(mean.dims, data.dims,
+                          "the mean's shape " + shape_str(mean.dims) +
+                              " does not broadcast to the data's " + shape_str(data.dims));
   return infer_reduce<VarianceAttrs>(call);
 }
 

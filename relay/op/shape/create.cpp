@@ -39,8 +39,10 @@ TypeRef infer_broadcast_to(const RelationCall& call) {
   const auto& attrs = call.attrs<InitOpAttrs>();
   std::vector<Dim> dims = shape_attr(call, attrs.shape);
   auto joined = broadcast_shapes(data.dims, dims);
-  call.require(joined && *joined == dims,
-               "shape " + shape_str(data.dims) + " does not broadcast to " + shape_str(dims));
+  std::string message =
+      "shape " + shape_str(data.dims) + " does not broadcast to " + shape_str(dims);
+  call.require(joined && *joined == dims, message);
+  call.require_broadcasts(data.dims, dims, message);
   return TensorType::make(dims, data.dtype);
 }
 
@@ -50,13 +52,11 @@ TypeRef infer_broadcast_to_like(const RelationCall& call) {
   call.require(data.dtype == like.dtype, "dtypes " + std::string(data.dtype.name()) + " and " +
                                              std::string(like.dtype.name()) + " differ");
   auto joined = broadcast_shapes(data.dims, like.dims);
-  call.require(joined && joined->size() == like.rank(),
-               "shape " + shape_str(data.dims) + " does not broadcast to " + shape_str(like.dims));
-  for (size_t i = 0; i < like.rank(); ++i) {
-    call.require_equal(
-        (*joined)[i], like.dims[i],
-        "shape " + shape_str(data.dims) + " does not broadcast to " + shape_str(like.dims));
-  }
+  std::string message =
+      "shape " + shape_str(data.dims) + " does not broadcast to " + shape_str(like.dims);
+  call.require(joined && joined->size() == like.rank(), message);
+  for (size_t i = 0; i < like.rank(); ++i) call.require_equal((*joined)[i], like.dims[i], message);
+  call.require_broadcasts(data.dims, like.dims, message);
   return call.input(1);
 }
 

@@ -89,10 +89,9 @@ TypeRef infer_gather(const RelationCall& call) {
                                                   std::to_string(indices.rank()));
   for (size_t i = 0; i < data.rank(); ++i) {
     if (i == axis) continue;
-    call.require(!indices.dims[i].is_int() || !data.dims[i].is_int() ||
-                     indices.dims[i].as_int() <= data.dims[i].as_int(),
-                 "indices " + shape_str(indices.dims) + " are longer than data " +
-                     shape_str(data.dims) + " on axis " + std::to_string(i));
+    call.require_at_most(indices.dims[i], data.dims[i],
+                         "indices " + shape_str(indices.dims) + " are longer than data " +
+                             shape_str(data.dims) + " on axis " + std::to_string(i));
   }
   return TensorType::make(indices.dims, data.dtype);
 }

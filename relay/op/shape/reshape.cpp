@@ -24,10 +24,10 @@ Dim inferred_extent(const RelationCall& call, const std::vector<Dim>& from,
                     const std::vector<Dim>& others) {
   Dim total = product(from);
   Dim known = product(others);
-  if (total.is_int() && known.is_int()) {
-    call.require(known.as_int() != 0 && total.as_int() % known.as_int() == 0,
-                 "cannot infer the extent for -1: " + shape_str(from) + " has " + total.str() +
-                     " elements, which is not a multiple of " + known.str());
+  if (total.is_int() || !known.is_int(0)) {
+    call.require_multiple(total, known,
+                          "cannot infer the extent for -1: " + shape_str(from) + " has " +
+                              total.str() + " elements, which is not a multiple of " + known.str());
   }
   return floor_div(total, known);
 }

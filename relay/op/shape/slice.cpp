@@ -71,10 +71,12 @@ std::vector<AxisSlice> canonical_slices(const RelationCall& call, const std::vec
     }
     Dim end = k < attrs.end->size() ? position((*attrs.end)[k]) : forwards ? dim : Dim(-1);
     Dim distance = forwards ? end - slice.begin : slice.begin - end;
-    if (distance.is_int() && distance.as_int() < 0) {
-      call.fail("begin " + slice.begin.str() + " lies " + (forwards ? "after" : "before") +
-                " end " + end.str() + " on axis " + std::to_string(axes[k]) +
-                " although the stride is " + (forwards ? "positive" : "negative"));
+    if (!dim.is_any()) {
+      call.require_at_most(0, distance,
+                           "begin " + slice.begin.str() + " lies " +
+                               (forwards ? "after" : "before") + " end " + end.str() + " on axis " +
+                               std::to_string(axes[k]) + " although the stride is " +
+                               (forwards ? "positive" : "negative"));
     }
     Dim step = forwards ? slice.stride : -slice.stride;
     slice.extent = ceil_div(max(distance, Dim(0)), step);
@@ -111,9 +113,9 @@ TypeRef infer_slice_like(const RelationCall& call) {
   auto cut = [&](size_t axis) {
     Dim from = data.dims[axis];
     Dim to = like.dims[axis];
-    call.require(!from.is_int() || !to.is_int() || to.as_int() <= from.as_int(),
-                 "axis " + std::to_string(axis) + " of " + shape_str(data.dims) +
-                     " is shorter than that of " + shape_str(like.dims));
+    call.require_at_most(to, from,
+                         "axis " + std::to_string(axis) + " of " + shape_str(data.dims) +
+                             " is shorter than that of " + shape_str(like.dims));
     data.dims[axis] = to;
   };
   if (attrs.axes && !attrs.axes->empty()) {
@@ -138,9 +140,9 @@ std::vector<std::pair<Dim, Dim>> split_parts(const RelationCall& call, Dim dim) 
   if (const auto* sections = attrs.indices_or_sections.get<int64_t>()) {
     call.require(*sections > 0 && *sections <= 100000,
                  "cannot split into " + std::to_string(*sections) + " parts");
-    call.require(!dim.is_int() || dim.as_int() % *sections == 0,
-                 "an extent of " + dim.str() + " does not split into " + std::to_string(*sections) +
-                     " equal parts");
+    call.require_multiple(dim, *sections,
+                          "an extent of " + dim.str() + " does not split into " +
+                              std::to_string(*sections) + " equal parts");
     Dim extent = floor_div(dim, *sections);
     for (int64_t i = 0; i < *sections; ++i) parts.emplace_back(extent * i, extent);
     return parts;
@@ -152,9 +154,10 @@ std::vector<std::pair<Dim, Dim>> split_parts(const RelationCall& call, Dim dim) 
   for (const AttrValue& item : *list) {
     const auto* index = item.get<int64_t>();
     call.require(index != nullptr, "indices_or_sections must be an integer or a list of integers");
-    call.require(*index >= previous && (!dim.is_int() || *index <= dim.as_int()),
-                 "the indices to split at must rise and stay within the extent " + dim.str() +
-                     ", found " + attrs.indices_or_sections.str());
+    std::string message = "the indices to split at must rise and stay within the extent " +
+                          dim.str() + ", found " + attrs.indices_or_sections.str();
+    call.require(*index >= previous, message);
+    call.require_at_most(*index, dim, message);
     parts.emplace_back(begin, Dim(*index) - begin);
     begin = *index;
     previous = *index;

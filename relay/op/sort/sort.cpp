@@ -35,9 +35,9 @@ TypeRef infer_topk(const RelationCall& call) {
   std::optional<int64_t> k = *attrs.k;
   std::vector<Dim> dims = data.dims;
   if (k && *k > 0) {
-    call.require(!dims[axis].is_int() || *k <= dims[axis].as_int(),
-                 "k = " + std::to_string(*k) + " of an axis of extent " + dims[axis].str() +
-                     ": data " + shape_str(data.dims));
+    call.require_at_most(*k, dims[axis],
+                         "k = " + std::to_string(*k) + " of an axis of extent " + dims[axis].str() +
+                             ": data " + shape_str(data.dims));
     dims[axis] = *k;
   }
   TypeRef values = TensorType::make(dims, data.dtype);
