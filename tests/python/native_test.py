@@ -164,7 +164,45 @@ def test_usage_errors(folder, model):
     wrong = relay("run", model, "--arg", "ones(2, 4)")
     assert wrong.returncode == 1 and "expected Tensor[(n, 5), float32]" in wrong.stderr
     target = relay("compile", folder / "program.rly", "--target", "sse9", "-o", folder / "x.rlx")
-    assert target.returncode == 1 and "avx512" in target.stderr
+    assert target.returncode == 2 and "avx512" in target.stderr
+    text = relay("check", model)
+    assert text.returncode == 1 and "is a compiled model" in text.stderr
+
+
+def test_profile_does_not_take_the_program_for_a_file_to_write(folder):
+    done = relay("run", "--profile", folder / "program.rly", "--arg", "ones(1, 5)", "--arg", "ones(5, 5)")
+    assert done.returncode == 0, done.stderr
+    assert (folder / "program.rly").read_text() == PROGRAM
+
+
+CONDITIONS = [  # what a run has to refuse, with extents that only the run knows
+    ("broadcast_to(%x, shape=[3, 4])", "(2, 4)"),
+    ("split(%x, indices_or_sections=2, axis=0)", "(3, 4)"),
+    ("split(%x, indices_or_sections=[2, 5], axis=0)", "(3, 4)"),
+    ("reshape(%x, newshape=[2, -1])", "(3, 3)"),
+    ("slice_like(%x, ones(shape=[4, 4], dtype=\"float32\"))", "(2, 4)"),
+    ("%x + ones(shape=[4, 1], dtype=\"float32\")", "(3, 2)"),
+    ("where(%x > 0f, ones(shape=[4, 1], dtype=\"float32\"), %x)", "(3, 2)"),
+    ("strided_slice(%x, begin=[3], end=[1])", "(2, 3)"),
+    ("topk(%x, k=5).0", "(3, 3)"),
+    ("nn.max_pool2d(expand_dims(expand_dims(%x, axis=0), axis=0), pool_size=[3, 3])", "(2, 2)"),
+    ("nn.conv1d(expand_dims(%x, axis=0), ones(shape=[4, 1, 2], dtype=\"float32\"), groups=2)", "(3, 3)"),
+    ("nn.pad(%x, 0, pad_width=[[2, 2], [0, 0]], pad_mode=\"reflect\")", "(2, 3)"),
+    ("variance(%x, ones(shape=[2, 2], dtype=\"float32\"), axis=[1])", "(2, 3)"),
+]
+
+
+@pytest.mark.parametrize("expression, shape", CONDITIONS)
+@pytest.mark.parametrize("dims", ["n, m", "?, ?"])
+def test_models_check_what_relations_ask_of_extents(tmp_path, expression, shape, dims):
+    program = tmp_path / "p.rly"
+    program.write_text(f"def @main(%x: Tensor[({dims}), float32]) {{ {expression} }}")
+    done = relay("compile", program, "-o", tmp_path / "p.rlx")
+    assert done.returncode == 0, done.stderr
+    done = relay("run", tmp_path / "p.rlx", "--arg", f"ones{shape}")
+    assert done.returncode in (1, 3) and "error: " in done.stderr, done.stdout
+    reference = relay("run", program, "--arg", f"ones{shape}", "--executor", "eval")
+    assert reference.returncode in (1, 3)
 
 
 def test_interruption_ends_a_run(folder):
@@ -180,4 +218,4 @@ def test_interruption_ends_a_run(folder):
     time.sleep(0.2)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
-    assert process.returncode not in (0, 70) and "interrupted" in errors
+    assert process.returncode == 130 and "interrupted" in errors

@@ -1,4 +1,5 @@
 #include <tools/relay/command.h>
+#include <span>
 
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 #include <relay/parse/parse.h>
 #include <relay/runtime/file.h>
 #include <relay/support/error.h>
+#include <relay/vm/machine/executable_file.h>
 
 namespace relay::tool {
 
@@ -27,6 +29,10 @@ Input read_input(const std::string& path) {
       throw Error(path + " has " + std::to_string(file.size()) + " bytes, too many for a program");
     std::string text(file.size(), '\0');
     file.read_at(0, text.data(), text.size());
+    if (vm::is_executable_file(std::as_bytes(std::span(text)))) {
+      throw Error(Diagnostic::error(path + " is a compiled model; this needs the program's text")
+                      .help("`relay run` and `relay bench` take models"));
+    }
     return {path, std::move(text)};
   }
   std::string text;

@@ -17,10 +17,11 @@ namespace relay::tool {
 
 enum ExitCode : int {
   kOk = 0,
-  kWrong = 1,         // the program or its data is wrong
-  kUsage = 2,         // the command line is wrong
-  kRunTimeError = 3,  // the program failed while it ran
-  kInternal = 70      // a defect of relay
+  kWrong = 1,          // the program or its data is wrong
+  kUsage = 2,          // the command line is wrong
+  kRunTimeError = 3,   // the program failed while it ran
+  kInterrupted = 130,  // by Ctrl-C, as shells count it
+  kInternal = 70       // a defect of relay
 };
 
 /// A wrong command line, found after parsing it.

@@ -47,6 +47,13 @@ void compile(const CompileOptions& options) {
     module = bind_params(module, entry, values);
     infer_types_or_throw(module);
   }
+  TypeRef compiled = function_signature(module, entry);
+  if (const auto* type = compiled ? compiled->as<FuncType>() : nullptr;
+      type == nullptr || (type->result()->has_type_var() && !type->result()->has_symbolic_dim())) {
+    throw Error(Diagnostic::error("the type of the result of @" + entry.str() +
+                                  " is not known: " + (compiled ? compiled->str() : "_"))
+                    .help("annotate the parameters it depends on with all extents"));
+  }
   vm::save_executable(*compile_module(module, entry, options.native), options.output);
 }
 
@@ -71,12 +78,12 @@ void add_compile(CLI::App& app, Context& context) {
       ->expected(1)
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  command->add_option("--target", options->native.target,
-                      "Instruction set: host (the default), baseline, avx2 or avx512.");
+  add_target_option(*command, options->native);
   command->add_flag("--onednn", options->native.onednn,
                     "Products and convolutions of float32 by oneDNN, which the model then needs.");
   context.actions[command] = [options] {
     if (!options->entry.empty() && options->entry.front() == '@') options->entry.erase(0, 1);
+    if (options->output == "-") throw UsageError("a model goes to a file, not to standard output");
     compile(*options);
   };
 }

@@ -6,8 +6,11 @@
 #include <new>
 
 #include <fmt/core.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
 
 #include <relay/support/error.h>
+#include <relay/vm/machine/machine.h>
 
 #include <tools/relay/command.h>
 
@@ -27,6 +30,9 @@ int guarded(const std::function<void()>& action) {
   } catch (const UsageError& error) {
     fmt::print(stderr, "error: {}\n", error.what());
     return kUsage;
+  } catch (const vm::Interrupted& error) {
+    report(error.diagnostics());
+    return kInterrupted;
   } catch (const RuntimeError& error) {
     report(error.diagnostics());
     return kRunTimeError;
@@ -49,6 +55,8 @@ int guarded(const std::function<void()>& action) {
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_DFL);
+  spdlog::set_default_logger(spdlog::stderr_logger_mt("relay"));
+  spdlog::set_pattern("%l: %v");
   CLI::App app("Relay: a functional tensor language and its compiler.", "relay");
   app.set_version_flag("--version", "relay " RELAY_VERSION);
   app.require_subcommand(0, 1);
@@ -56,7 +64,8 @@ int main(int argc, char** argv) {
   app.footer(
       "Exit codes: 0 success, 1 the program or its data is wrong, 2 wrong usage, 3 the program "
       "failed while "
-      "running, 70 a defect of relay.\n`relay help COMMAND` tells more of one command.");
+      "running, 70 a defect of relay, 130 interrupted.\n`relay help COMMAND` tells more of one "
+      "command.");
   Context context;
   add_run(app, context);
   add_bench(app, context);
@@ -82,8 +91,14 @@ int main(int argc, char** argv) {
     for (const std::string& other : command_names()) message += " " + other;
     return message;
   };
+  std::vector<std::string> words;  // the last one first, as the parser takes them
+  for (int i = argc - 1; i > 0; --i) {
+    std::string word = argv[i];
+    if (word.starts_with("--profile=")) word.replace(0, 10, "--profile-trace=");
+    words.push_back(std::move(word));
+  }
   try {
-    app.parse(argc, argv);
+    app.parse(std::move(words));
   } catch (const CLI::CallForHelp&) {
     // Help of the innermost command that was named.
     CLI::App* at = &app;

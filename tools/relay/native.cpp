@@ -58,6 +58,13 @@ const vm::Entry& find_model_entry(const vm::Executable& executable, const std::s
 
 }  // namespace
 
+void add_target_option(CLI::App& command, NativeOptions& options) {
+  command
+      .add_option("--target", options.target,
+                  "Instruction set: host (the default), baseline, avx2 or avx512.")
+      ->check(CLI::IsMember({"host", "baseline", "avx2", "avx512"}));
+}
+
 void add_native_options(CLI::App& command, NativeOptions& options) {
   command
       .add_option(
@@ -65,8 +72,7 @@ void add_native_options(CLI::App& command, NativeOptions& options) {
           "Workers for kernels; as many as the machine has cores by default. Results do not "
           "depend on it.")
       ->check(CLI::Range(1, 1024));
-  command.add_option("--target", options.target,
-                     "Instruction set: host (the default), baseline, avx2 or avx512.");
+  add_target_option(command, options);
   command.add_option("--opt-level", options.level, "Level of optimisation, 0 to 4; 3 by default.")
       ->check(CLI::Range(0, 4));
   command.add_flag("--onednn", options.onednn,

@@ -24,6 +24,7 @@ struct NativeOptions {
 };
 
 /// Adds `--threads`, `--target`, `--opt-level` and `--onednn` to a command.
+void add_target_option(CLI::App& command, NativeOptions& options);
 void add_native_options(CLI::App& command, NativeOptions& options);
 
 /// Whether a path names a file that `relay compile` wrote.

@@ -134,8 +134,7 @@ void add_opt(CLI::App& app, Context& context) {
       ->excludes(passes);
   command->add_option("--entry", options->entry,
                       "With --emit: the function to compile; @main by default, else the only one.");
-  command->add_option("--target", options->native.target,
-                      "With --emit: host (the default), baseline, avx2 or avx512.");
+  add_target_option(*command, options->native);
   command->add_flag("--list", options->list, "List the passes.");
   context.actions[command] = [options] {
     if (!options->entry.empty() && options->entry.front() == '@') options->entry.erase(0, 1);

@@ -82,19 +82,17 @@ std::string profile_trace(const vm::Executable& executable, const vm::Profile& p
 }
 
 void add_profile_option(CLI::App& command, ProfileOption& option) {
+  command.add_flag("--profile", option.enabled,
+                   "Print what each kernel took on standard error; --profile=FILE.json writes the "
+                   "kernel calls in Chrome's trace format instead.");
+  // What main() makes of --profile=FILE: a value after a space would take the program's place.
   command
-      .add_option_function<std::string>(
-          "--profile",
-          [&option](const std::string& value) {
-            option.enabled = true;
-            option.trace_file = value;
-          },
-          "Print what each kernel took on standard error; with --profile=FILE.json write the "
-          "kernel "
-          "calls in Chrome's trace format instead.")
-      ->expected(0, 1)
-      ->type_name("[=FILE.json]")
-      ->default_str("");
+      .add_option_function<std::string>("--profile-trace",
+                                        [&option](const std::string& file) {
+                                          option.enabled = true;
+                                          option.trace_file = file;
+                                        })
+      ->group("");
 }
 
 void report_profile(const ProfileOption& option, const vm::Executable& executable,

@@ -168,6 +168,9 @@ void run(const RunOptions& options) {
   if (options.executor == "eval") {
     throw UsageError("--executor eval needs the program's text; this is a compiled model");
   }
+  if (options.native.target != "host" || options.native.onednn) {
+    throw UsageError("--target and --onednn are chosen when a model is compiled");
+  }
   run_model(options);
 }
 

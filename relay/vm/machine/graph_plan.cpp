@@ -134,8 +134,11 @@ class Planner {
     for (const DimCheck& check : graph_.checks) {
       int64_t a = slots[check.a], b = slots[check.b];
       if (a != b) {
-        throw GraphFailure{check.message, check.position,
-                           "the sizes are " + std::to_string(a) + " and " + std::to_string(b)};
+        // Conditions other than equality are compared with 0 and tell no sizes.
+        throw GraphFailure{
+            check.message, check.position,
+            b == 0 ? std::string()
+                   : "the sizes are " + std::to_string(a) + " and " + std::to_string(b)};
       }
     }
   }
