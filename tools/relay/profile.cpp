@@ -105,7 +105,7 @@ void report_profile(const ProfileOption& option, const vm::Executable& executabl
     return;
   }
   if (threads == 0) threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  fmt::print(stderr, "{}", profile_table(executable, profile, measure_peak(threads)));
+  fmt::print(stderr, "{}", profile_table(executable, profile, best_peak(threads)));
 }
 
 }  // namespace relay::tool
