@@ -274,7 +274,6 @@ class Writer {
     refer(epilogue);
     number(body.out);
     refer(index);
-    number(body.packed);
     end();
   }
 

@@ -83,7 +83,7 @@ class CheckRecorder final : public DimSolver {
   void check(Dim a, Dim b, const std::string& message) override {
     checks.push_back({a, b, message});
   }
-  std::vector<Lowered::Check> checks;
+  std::vector<Condition> checks;
 };
 
 class Composer {
@@ -297,7 +297,7 @@ class Composer {
         });
     RELAY_CHECK(result, "the relation of " + op->name().str() + " waits for known types");
     result = map_dims(result, reveal);
-    for (Lowered::Check& check : recorder.checks) {
+    for (Condition& check : recorder.checks) {
       check.a = reveal(check.a);
       check.b = reveal(check.b);
       if (dims_equal(check.a, check.b) == Truth::kYes) continue;

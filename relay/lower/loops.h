@@ -130,9 +130,6 @@ struct Contraction {
   std::vector<te::ScalarRef> out_index;  // over batch, rows and columns
   uint32_t num_axes = 0;
   uint32_t num_vars = 0;
-  /// A factor that is a constant of the program may be packed before: null, or the buffer that
-  /// holds the packed panels instead of the plain tensor (see codegen).
-  int32_t packed = -1;
 };
 
 /// One native kernel, before it is compiled.

@@ -48,19 +48,19 @@ struct Lowered {
   std::vector<int32_t> outputs;
   std::vector<std::shared_ptr<const Kernel>> kernels;
   std::vector<std::variant<Launch, LibraryLaunch>> launches;
-  /// Equalities between terms that must hold at run time, with what to say if not (T14).
-  struct Check {
-    Dim a, b;
-    std::string message;
-  };
-  std::vector<Check> checks;
+};
+
+/// Two terms that must be equal at run time, with what to say if they are not (T14).
+struct Condition {
+  Dim a, b;
+  std::string message;
 };
 
 /// What a group is computed by, with its result types. Its dimensions are integers and terms over
 /// symbols and `Dim::value(input, i)` of the group's inputs.
 struct Group {
   te::Computation computation;
-  std::vector<Lowered::Check> checks;
+  std::vector<Condition> checks;
 };
 
 /// The computation of a primitive function (a body of operator calls, tuples and projections over

@@ -180,7 +180,6 @@ class Text {
     axes("folded", c.folded);
     line(0, "v" + std::to_string(c.sum) + ": " + std::string(c.accumulator.name()) +
                 " += " + scalar(c.lhs) + " * " + scalar(c.rhs));
-    if (c.packed >= 0) line(0, "packed b" + std::to_string(c.packed));
     line(0, "b" + std::to_string(c.out) + "[" + list(c.out_index) + "] = " + scalar(c.epilogue));
   }
 

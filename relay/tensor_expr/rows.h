@@ -11,8 +11,7 @@
 namespace relay::te::rows {
 
 /// What a stored `T` is in a row.
-template <class T>
-using LaneType = std::conditional_t<std::is_same_v<T, Bool>, uint8_t, ComputeType<T>>;
+using arithmetic::LaneType;
 
 /// Bytes of one value of a dtype in a row.
 inline size_t lane_size(DType dtype) {

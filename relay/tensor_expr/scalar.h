@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <relay/ir/dim.h>
+#include <relay/runtime/arithmetic.h>
 #include <relay/runtime/dtype.h>
 #include <relay/support/ref.h>
 
@@ -52,67 +53,10 @@ enum class ScalarKind : uint8_t {
   kGet      // args: a fold; its k-th accumulator
 };
 
-enum class UnaryOp : uint8_t {
-  kNeg,
-  kNot /* bool */,
-  kBitNot,
-  kAbs,
-  kSign,
-  kExp,
-  kLog,
-  kLog2,
-  kLog10,
-  kSqrt,
-  kRsqrt,
-  kErf,
-  kSigmoid,
-  kSin,
-  kCos,
-  kTan,
-  kAsin,
-  kAcos,
-  kAtan,
-  kSinh,
-  kCosh,
-  kTanh,
-  kAsinh,
-  kAcosh,
-  kAtanh,
-  kFloor,
-  kCeil,
-  kRound /* halves away from zero */,
-  kTrunc,
-  kIsNan,
-  kIsInf,
-  kIsFinite  // bool results
-};
+using relay::UnaryOp;
 std::string_view unary_name(UnaryOp op);
 
-/// Arithmetic on integers wraps. Comparisons give bool. kMin and kMax give NaN if either is NaN.
-enum class BinaryOp : uint8_t {
-  kAdd,
-  kSub,
-  kMul,
-  kDiv,  // floats; integers truncate toward zero and must not divide by zero (guard with fail())
-  kMod,  // sign of the dividend, floats too (fmod)
-  kFloorDiv,
-  kFloorMod,
-  kPow,
-  kMin,
-  kMax,
-  kAtan2,
-  kAnd,
-  kOr,
-  kXor,  // bool: logic; integers: bits
-  kShl,
-  kShr,  // arithmetic for signed; a count outside 0…bits-1 gives 0 (or the sign)
-  kEq,
-  kNe,
-  kLt,
-  kLe,
-  kGt,
-  kGe
-};
+using relay::BinaryOp;
 std::string_view binary_name(BinaryOp op);
 
 /// What a load does with an index outside the tensor.

@@ -138,7 +138,7 @@ TEST(CodegenScalar, ArithmeticOnEveryType) {
     }
     for (BinaryOp op : ops) {
       Computation c = map_two(dtype, kMany, [&](Scalar a, Scalar d) { return binary(op, a, d); });
-      check(c, {x, y}, 0, std::string(binary_name(op)) + " of " + std::string(dtype.name()));
+      check(c, {x, y}, 0, std::string(te::binary_name(op)) + " of " + std::string(dtype.name()));
       if (::testing::Test::HasFatalFailure()) return;
     }
   }
@@ -151,7 +151,7 @@ TEST(CodegenScalar, IntegerDivision) {
     NDArray x = array_of(dtype, values, kMany, 1), y = array_of(dtype, values, kMany, 7);
     without_zeros(y);
     for (BinaryOp op : {BinaryOp::kDiv, BinaryOp::kMod, BinaryOp::kFloorDiv, BinaryOp::kFloorMod}) {
-      std::string what = std::string(binary_name(op)) + " of " + std::string(dtype.name());
+      std::string what = std::string(te::binary_name(op)) + " of " + std::string(dtype.name());
       check(map_two(dtype, kMany, [&](Scalar a, Scalar d) { return binary(op, a, d); }), {x, y}, 0,
             what);
       for (int64_t d : {1, 2, 3, 8, 100}) {
@@ -182,7 +182,7 @@ TEST(CodegenScalar, UnaryOnEveryType) {
     }
     for (UnaryOp op : ops) {
       check(map_one(dtype, kMany, [&](Scalar a) { return unary(op, a); }), {x}, 0,
-            std::string(unary_name(op)) + " of " + std::string(dtype.name()));
+            std::string(te::unary_name(op)) + " of " + std::string(dtype.name()));
       if (::testing::Test::HasFatalFailure()) return;
     }
   }
@@ -194,7 +194,7 @@ TEST(CodegenScalar, Mathematics) {
     for (UnaryOp op : {UnaryOp::kExp, UnaryOp::kLog, UnaryOp::kRsqrt, UnaryOp::kErf, UnaryOp::kSin,
                        UnaryOp::kTanh, UnaryOp::kAtan}) {
       check(map_one(dtype, kMany, [&](Scalar a) { return unary(op, a); }), {x}, 4,
-            std::string(unary_name(op)) + " of " + std::string(dtype.name()));
+            std::string(te::unary_name(op)) + " of " + std::string(dtype.name()));
       if (::testing::Test::HasFatalFailure()) return;
     }
   }

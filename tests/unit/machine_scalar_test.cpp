@@ -77,7 +77,7 @@ bool same_number(DType dtype, uint64_t a, uint64_t b) {
 TEST(MachineScalar, Unary) {
   std::mt19937_64 random(1);
   for (DType dtype : kAllDTypes) {
-    for (int i = 0; i < static_cast<int>(Unary::kCount); ++i) {
+    for (int i = 0; i < kNumUnaryOps; ++i) {
       auto op = static_cast<Unary>(i);
       ScalarFn fn = unary_scalar(op, dtype);
       rows::UnaryFn row =
@@ -100,7 +100,7 @@ TEST(MachineScalar, Unary) {
 TEST(MachineScalar, Binary) {
   std::mt19937_64 random(2);
   for (DType dtype : kAllDTypes) {
-    for (int i = 0; i < static_cast<int>(Binary::kCount); ++i) {
+    for (int i = 0; i < kNumBinaryOps; ++i) {
       auto op = static_cast<Binary>(i);
       auto te_op = static_cast<te::BinaryOp>(i);
       bool divides = !dtype.is_float() && !dtype.is_bool() &&

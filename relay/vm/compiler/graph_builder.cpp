@@ -119,13 +119,12 @@ std::vector<uint32_t> GraphBuilder::add_group(CompiledGroup& group, const Canoni
     if (lowered.places[i].alias >= 0)
       tensors_[tensor_of[i]].place.alias = tensor_of[static_cast<size_t>(lowered.places[i].alias)];
   }
-  auto check = [&](const lower::Lowered::Check& made) {
+  auto check = [&](const lower::Condition& made) {
     Dim a = term(made.a), b = term(made.b);
     if (dims_equal(a, b) != Truth::kYes)
       checks_.push_back({a, b, without_symbols(made.message), position});
   };
   for (const auto& made : group.group.checks) check(made);
-  for (const auto& made : lowered.checks) check(made);
 
   for (const auto& made : lowered.launches) {
     Launch launch;

@@ -92,7 +92,7 @@ void for_each_dim(lower::Group& group, const std::function<void(Dim)>& visit) {
     }
   }
   for (const te::Output& output : computation.outputs) all(output.dims);
-  for (const lower::Lowered::Check& check : group.checks) {
+  for (const lower::Condition& check : group.checks) {
     visit(check.a);
     visit(check.b);
   }
@@ -137,7 +137,7 @@ void substitute_dims(lower::Group& group, const std::function<Dim(Dim)>& replace
     }
   }
   for (te::Output& output : computation.outputs) all(output.dims);
-  for (lower::Lowered::Check& check : group.checks) {
+  for (lower::Condition& check : group.checks) {
     change(check.a);
     change(check.b);
   }

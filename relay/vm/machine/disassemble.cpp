@@ -31,12 +31,12 @@ constexpr const char* kUnaryNames[] = {
     "log10", "sqrt",  "rsqrt",   "erf",   "sigmoid", "sin",    "cos",    "tan",
     "asin",  "acos",  "atan",    "sinh",  "cosh",    "tanh",   "asinh",  "acosh",
     "atanh", "floor", "ceil",    "round", "trunc",   "is_nan", "is_inf", "is_finite"};
-static_assert(sizeof kUnaryNames / sizeof *kUnaryNames == static_cast<size_t>(Unary::kCount));
+static_assert(sizeof kUnaryNames / sizeof *kUnaryNames == kNumUnaryOps);
 
 constexpr const char* kBinaryNames[] = {
     "add", "sub", "mul", "div", "mod", "floor_div", "floor_mod", "pow", "min", "max", "atan2",
     "and", "or",  "xor", "shl", "shr", "eq",        "ne",        "lt",  "le",  "gt",  "ge"};
-static_assert(sizeof kBinaryNames / sizeof *kBinaryNames == static_cast<size_t>(Binary::kCount));
+static_assert(sizeof kBinaryNames / sizeof *kBinaryNames == kNumBinaryOps);
 
 constexpr const char* kDimNames[] = {"const", "extent", "element",   "symbol",    "add",
                                      "sub",   "mul",    "floor_div", "floor_mod", "ceil_div",
@@ -106,13 +106,13 @@ class Text {
     out_ += kOpNames[static_cast<size_t>(in.op)];
     switch (in.op) {
       case Op::kUnary:
-        if (in.sub < static_cast<uint8_t>(Unary::kCount)) {
+        if (in.sub < kNumUnaryOps) {
           out_ += std::string(".") + kUnaryNames[in.sub] + "." + std::string(in.dtype.name());
         }
         out_ += " " + reg(in.a);
         return;
       case Op::kBinary:
-        if (in.sub < static_cast<uint8_t>(Binary::kCount)) {
+        if (in.sub < kNumBinaryOps) {
           out_ += std::string(".") + kBinaryNames[in.sub] + "." + std::string(in.dtype.name());
         }
         out_ += " " + reg(in.a) + " " + reg(in.b);

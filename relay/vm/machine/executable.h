@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include <relay/runtime/arithmetic.h>
 #include <relay/runtime/kernel.h>
 #include <relay/runtime/value.h>
 
@@ -35,68 +36,9 @@ struct Position {
 
 // ---- Bytecode -----------------------------------------------------------------------------------
 
-/// What a number operation does; the order is that of te::UnaryOp, te::BinaryOp, and so is the
-/// meaning, to the bit.
-enum class Unary : uint8_t {
-  kNeg,
-  kNot,
-  kBitNot,
-  kAbs,
-  kSign,
-  kExp,
-  kLog,
-  kLog2,
-  kLog10,
-  kSqrt,
-  kRsqrt,
-  kErf,
-  kSigmoid,
-  kSin,
-  kCos,
-  kTan,
-  kAsin,
-  kAcos,
-  kAtan,
-  kSinh,
-  kCosh,
-  kTanh,
-  kAsinh,
-  kAcosh,
-  kAtanh,
-  kFloor,
-  kCeil,
-  kRound,
-  kTrunc,
-  kIsNan,
-  kIsInf,
-  kIsFinite,
-  kCount
-};
-enum class Binary : uint8_t {
-  kAdd,
-  kSub,
-  kMul,
-  kDiv,
-  kMod,
-  kFloorDiv,
-  kFloorMod,
-  kPow,
-  kMin,
-  kMax,
-  kAtan2,
-  kAnd,
-  kOr,
-  kXor,
-  kShl,
-  kShr,
-  kEq,
-  kNe,
-  kLt,
-  kLe,
-  kGt,
-  kGe,
-  kCount
-};
+/// What a number operation does: relay/runtime/arithmetic.h.
+using Unary = UnaryOp;
+using Binary = BinaryOp;
 
 /// `args` means Function::args[first … first + count). "operands" are entries of args that are
 /// registers, with `kLast` set where the register is not read again: its value is moved out. Other

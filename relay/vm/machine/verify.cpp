@@ -110,11 +110,11 @@ class FunctionVerifier {
         (in.dtype.size() != in.to.size() || in.dtype.is_bool() != in.to.is_bool())) {
       bad("bits of another width");
     }
-    if (in.op == Op::kUnary && (in.sub >= static_cast<uint8_t>(Unary::kCount) ||
-                                unary_scalar(static_cast<Unary>(in.sub), in.dtype) == nullptr)) {
+    if (in.op == Op::kUnary &&
+        (in.sub >= kNumUnaryOps || unary_scalar(static_cast<Unary>(in.sub), in.dtype) == nullptr)) {
       bad("an operation that does not exist");
     }
-    if (in.op == Op::kBinary && (in.sub >= static_cast<uint8_t>(Binary::kCount) ||
+    if (in.op == Op::kBinary && (in.sub >= kNumBinaryOps ||
                                  binary_scalar(static_cast<Binary>(in.sub), in.dtype) == nullptr)) {
       bad("an operation that does not exist");
     }
