@@ -20,35 +20,51 @@ ExprRef Parser::parse_match() {
   std::vector<ExprRef> bodies;
   while (!at(Tok::kRBrace)) {
     if (at(Tok::kEnd)) fail_expected("'}' after the clauses of the match");
-    accept_word(kwCase);
-    BlockScope scope(*this);
-    std::vector<Token> names;
-    std::vector<VarRef> vars;
-    PatternRef pattern = parse_pattern(names, vars);
-    for (size_t i = 0; i < vars.size(); ++i) {
-      for (size_t k = 0; k < i && vars.size() < 10000; ++k) {
-        if (names[k].symbol != names[i].symbol) continue;
-        report(Diagnostic::error(
-                   "%" + std::string(name_of(names[i].symbol)) + " is bound twice in one pattern",
-                   span(names[i]))
-                   .note("bound here before", span(names[k])));
+    try {
+      parse_clause(patterns, bodies);
+    } catch (const SyntaxError&) {
+      // Where the next clause begins is anyone's guess; where the match ends is not.
+      while (recover_in_block()) {
+        if (at_word(kwLet)) advance();
       }
-      bind_var(names[i].symbol, vars[i], span(names[i]));
+      if (!at(Tok::kRBrace)) throw;
+      bodies.resize(patterns.size());
+      patterns.push_back(Pattern::wildcard(span(tok_)));
+      bodies.push_back(placeholder(span(tok_)));
     }
-    if (accept(Tok::kFatArrow)) {
-      bodies.push_back(at(Tok::kLBrace) ? parse_block() : parse_value());
-      if (!at(Tok::kRBrace) && !at(Tok::kComma)) fail_expected("',' or '}' after the clause");
-    } else if (at(Tok::kLBrace)) {
-      bodies.push_back(parse_block());
-    } else {
-      fail_expected("'{' or '=>' after the pattern");
-    }
-    patterns.push_back(std::move(pattern));
-    accept(Tok::kComma);
   }
   expect(Tok::kRBrace, "after the clauses of the match");
   if (patterns.empty()) error(span_from(begin), "a match needs at least one clause");
   return make_match(std::move(data), std::move(patterns), bodies, complete, span_from(begin));
+}
+
+// One clause, with the comma behind it.
+void Parser::parse_clause(std::vector<PatternRef>& patterns, std::vector<ExprRef>& bodies) {
+  accept_word(kwCase);
+  BlockScope scope(*this);
+  std::vector<Token> names;
+  std::vector<VarRef> vars;
+  PatternRef pattern = parse_pattern(names, vars);
+  for (size_t i = 0; i < vars.size(); ++i) {
+    for (size_t k = 0; k < i && vars.size() < 10000; ++k) {
+      if (names[k].symbol != names[i].symbol) continue;
+      report(Diagnostic::error(
+                 "%" + std::string(name_of(names[i].symbol)) + " is bound twice in one pattern",
+                 span(names[i]))
+                 .note("bound here before", span(names[k])));
+    }
+    bind_var(names[i].symbol, vars[i], span(names[i]));
+  }
+  if (accept(Tok::kFatArrow)) {
+    bodies.push_back(at(Tok::kLBrace) ? parse_block() : parse_value());
+    if (!at(Tok::kRBrace) && !at(Tok::kComma)) fail_expected("',' or '}' after the clause");
+  } else if (at(Tok::kLBrace)) {
+    bodies.push_back(parse_block());
+  } else {
+    fail_expected("'{' or '=>' after the pattern");
+  }
+  patterns.push_back(std::move(pattern));
+  accept(Tok::kComma);
 }
 
 PatternRef Parser::parse_pattern(std::vector<Token>& names, std::vector<VarRef>& vars,

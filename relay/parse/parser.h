@@ -341,6 +341,7 @@ class Parser {
 
   // ---- Match ----
   ExprRef parse_match();
+  void parse_clause(std::vector<PatternRef>& patterns, std::vector<ExprRef>& bodies);
   PatternRef parse_pattern(std::vector<Token>& names, std::vector<VarRef>& vars,
                            uint32_t depth = 0);
 
