@@ -141,6 +141,11 @@ def main():
     # exp(r) = 1 + r + r² P(r)
     c, w = rounded_fit(exp, range(2, 7), -half_ln2, half_ln2, to_float, [(0, mpf(1)), (1, mpf(1))])
     show("kExpFloat", c, w, ", exp(r) = 1 + r + r^2 P(r)")
+    # exp(r) where a table has the roots of two
+    for name, steps in (("kExpSixteenth", 16), ("kExpEighth", 8)):
+        c, w = rounded_fit(exp, range(2, 4), -half_ln2 / steps, half_ln2 / steps, to_float, [(0, mpf(1)), (1, mpf(1))])
+        show(name, c, w, f", exp(r) = 1 + r + r^2 P(r), |r| <= ln 2 / {2 * steps}")
+    show("kRootsOfTwo", [to_float(mpf(2) ** (mpf(i) / 16)) for i in range(16)], mpf(2) ** -25, ", 2^(i/16)")
     c, w = fit(exp, range(2, 8), -half_ln2, half_ln2, [(0, mpf(1)), (1, mpf(1))])
     show("kExpShort", c, w, ", the same in double for results in float")
     c, w = fit(exp, range(2, 12), -half_ln2, half_ln2, [(0, mpf(1)), (1, mpf(1))])

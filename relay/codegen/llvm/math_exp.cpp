@@ -1,5 +1,7 @@
 // Exponentials, logarithms and what is made of them.
+#include <bit>
 #include <limits>
+#include <vector>
 
 #include <relay/codegen/llvm/math_functions.h>
 #include <relay/codegen/llvm/math_tables.h>
@@ -25,6 +27,54 @@ V exp_in_range_float(V x) {
   // 1 + (r + r² P)
   p = o.fma(p, r, 1.0);
   return o.scale(o.fma(p, r, 1.0), n);
+}
+
+/// n ln 2 + r, n in steps of 1 / table_size(): how many they are is where `sum` ends as bits.
+struct Steps {
+  V sum, n, r;
+};
+
+/// x in steps, or -x (written so that the sign costs no instruction). In float, |x| <= 1000.
+Steps in_steps(V x, bool negative = false) {
+  Ops& o = *x.ops;
+  const double large = 0x1.8p23 / o.table_size();  // a sum with it is rounded to steps
+  const double sign = negative ? -1 : 1;
+  V sum = o.fma(x, number(x, sign * kLog2E), number(x, large));
+  V n = sum - large;
+  V r = o.fma(n, sign * -0.693359375, x);
+  r = o.fma(n, sign * 2.12194440054690583e-4, r);
+  return {sum, n, negative ? -r : r};
+}
+
+/// exp(r) - 1 for the rest after steps.
+V exp_of_rest(V r) {
+  Ops& o = *r.ops;
+  return o.fma(o.poly(r, o.table_size() == 16 ? kExpSixteenth : kExpEighth), r * r, r);
+}
+
+/// 2^(i / table_size()) as bits.
+std::vector<uint32_t> roots_of_two(const Ops& o) {
+  const size_t size = o.table_size();
+  std::vector<uint32_t> table;
+  for (size_t i = 0; i < size; ++i) {
+    double root = kRootsOfTwo[i * (std::size(kRootsOfTwo) / size)];
+    table.push_back(std::bit_cast<uint32_t>(static_cast<float>(root)));
+  }
+  return table;
+}
+
+/// 2^(n + bias), where that is a normal number.
+V power_of_two(const Steps& steps, int bias) {
+  Ops& o = *steps.sum.ops;
+  const int shift = 23 - std::countr_zero(o.table_size());
+  // Whole numbers of n end up as exponent, steps between them in the mantissa, where the table
+  // puts right what they should be.
+  std::vector<uint32_t> table = roots_of_two(o);
+  for (uint32_t i = 0; i < table.size(); ++i) {
+    table[i] += (static_cast<uint32_t>(bias) << 23) - (i << shift);
+  }
+  V bits = o.bits(steps.sum);
+  return o.from_bits((bits << shift) + o.lookup(bits, table));
 }
 
 /// exp(x) in double for |x| <= 1400; `coefficients` of P decide about the error.
@@ -95,18 +145,29 @@ V exp(V x) {
   if (is_double(x)) {
     return exp_in_range_double(o.min2(number(x, 710), o.max2(number(x, -746), x)), kExpDouble);
   }
-  return exp_in_range_float(o.min2(number(x, 89), o.max2(number(x, -104), x)));
+  V c = o.min2(number(x, 89), o.max2(number(x, -104), x));
+  if (o.table_size() == 0) return exp_in_range_float(c);
+  Steps steps = in_steps(c);
+  V root = o.from_bits(o.lookup(o.bits(steps.sum), roots_of_two(o)));
+  return o.scale(o.fma(root, exp_of_rest(steps.r), root), steps.n, false);
 }
 
 V sigmoid(V x) {
   Ops& o = *x.ops;
+  if (!is_double(x) && o.table_size() != 0) {
+    // s / (s + s exp(-x)): s keeps the sum in range where the quotient is denormal.
+    V c = o.min2(number(x, 20), o.max2(number(x, -104), x));
+    Steps steps = in_steps(c, true);
+    V s = number(x, 0x1p-30);
+    V w = power_of_two(steps, -30);
+    return s / o.fma(w, exp_of_rest(steps.r), w + s);
+  }
   // Of e = exp(-|x|) at most 1: 1 / (1 + e), or e / (1 + e) for negative x.
   V a = -o.abs(x);
   V e = is_double(x) ? exp_in_range_double(o.max2(number(x, -746), a), kExpDouble)
                      : exp_in_range_float(o.max2(number(x, -104), a));
   V numerator = o.select(x < 0.0, e, number(x, 1));
-  if (is_double(x)) return numerator / (e + 1.0);
-  return o.quotient(numerator, e + 1.0);
+  return numerator / (e + 1.0);
 }
 
 namespace {
@@ -149,7 +210,8 @@ V tanh(V x) {
     V d = o.poly(u, kHalfTanhDenominator);
     V above = (n + n) * d;
     V below = o.fma(n, n, d * d);
-    return o.has_fma() ? o.quotient(above, below) : o.to_float(above / below);
+    V t = above / below;
+    return o.has_fma() ? t : o.to_float(t);
   }
   V z = x * x;
   V small = o.fma(o.poly(z, kTanhDouble) * z, x, x);

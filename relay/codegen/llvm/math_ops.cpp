@@ -154,7 +154,7 @@ unsigned native_width(unsigned lanes, bool wide) {
 
 }  // namespace
 
-V Ops::scale(V y, V n) {
+V Ops::scale(V y, V n, bool whole) {
   const bool wide = is_double(y);
   const unsigned width = native_width(lanes, wide);
   if (is_avx512() && width != 0) {
@@ -173,7 +173,7 @@ V Ops::scale(V y, V n) {
     });
   }
   // Two factors, each a normal number; only the last multiplication can round.
-  V k = to_int(n);
+  V k = to_int(whole ? n : floor(n));
   V first = k >> 1;
   V second = k - first;
   auto power = [&](V e) {
@@ -197,11 +197,36 @@ V Ops::rough_reciprocal(V x) {
   });
 }
 
-V Ops::quotient(V x, V y) {
-  if (!is_avx512() || native_width(lanes, false) == 0) return x / y;
-  V r = rough_reciprocal(y);
-  V q = x * r;
-  return fma(-fma(q, y, -x), r, q);  // in this order -0 stays
+unsigned Ops::table_size() const {
+  return is_avx512() ? 16 : target.isa == Target::Isa::kAvx2 ? 8 : 0;
+}
+
+V Ops::lookup(V index, std::span<const uint32_t> table) {
+  const unsigned width = table_size();
+  RELAY_CHECK(width != 0 && table.size() == width, "no table of this size on this target");
+  llvm::Value* entries = llvm::ConstantDataVector::get(
+      b.getContext(), llvm::ArrayRef<uint32_t>(table.data(), table.size()));
+  // Vectors of other sizes are filled up to whole registers.
+  Ops whole = *this;
+  whole.lanes = width * std::bit_ceil((std::max(lanes, 1u) + width - 1) / width);
+  llvm::Value* at = index.v;
+  if (lanes == 0) {
+    at = b.CreateInsertElement(llvm::PoisonValue::get(whole.type(b.getInt32Ty())), at, uint64_t{0});
+  } else if (lanes != whole.lanes) {
+    llvm::SmallVector<int, 64> indices(whole.lanes, -1);
+    for (unsigned i = 0; i < lanes; ++i) indices[i] = static_cast<int>(i);
+    at = b.CreateShuffleVector(at, indices);
+  }
+  V found = whole.in_pieces(whole.value(at), width, [&](llvm::Value* piece) -> llvm::Value* {
+    return is_avx512()
+               ? b.CreateIntrinsic(llvm::Intrinsic::x86_avx512_permvar_si_512, {}, {entries, piece})
+               : b.CreateIntrinsic(llvm::Intrinsic::x86_avx2_permd, {}, {entries, piece});
+  });
+  if (lanes == 0) return value(b.CreateExtractElement(found.v, uint64_t{0}));
+  if (lanes == whole.lanes) return value(found.v);
+  llvm::SmallVector<int, 64> indices;
+  for (unsigned i = 0; i < lanes; ++i) indices.push_back(static_cast<int>(i));
+  return value(b.CreateShuffleVector(found.v, indices));
 }
 
 V Ops::call_lanes(KernelFunction function, V x) {

@@ -73,9 +73,9 @@ class Ops {
   V to_int(V x);       // float → int32, double → int32 (in range), toward zero
   V any(V condition);  // scalar i1
   V logical_not(V condition);
-  /// y * 2^n rounded once, for an integer-valued n (a float of y's type) in ±2040 (±250 for float)
-  /// and y about 1, or not a number.
-  V scale(V y, V n);
+  /// y * 2^floor(n) rounded once, for n (a float of y's type, integer-valued if `whole`) in ±2040
+  /// (±250 for float) and y about 1, or not a number.
+  V scale(V y, V n, bool whole = true);
   /// A target intrinsic that takes one vector of exactly `width` elements, applied piece by piece.
   /// Lanes must be a multiple.
   V in_pieces(V x, unsigned width, const std::function<llvm::Value*(llvm::Value*)>& piece);
@@ -84,8 +84,10 @@ class Ops {
               const std::function<llvm::Value*(llvm::Value*, llvm::Value*)>& piece);
   /// 1 / x, or near it (2^-14) where the target has a quick way. Floats.
   V rough_reciprocal(V x);
-  /// x / y to half a unit of the last place and a little. Floats, y in [2^-100, 2^100].
-  V quotient(V x, V y);
+  /// How many 32-bit entries a table in a register has; 0 where the target has no such look-up.
+  unsigned table_size() const;
+  /// table[index mod table_size()] of each lane, of int32.
+  V lookup(V index, std::span<const uint32_t> table);
 
   /// Calls a function of the table for each lane; x and y are converted to double and back. Out of
   /// line.

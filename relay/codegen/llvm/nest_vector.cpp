@@ -161,7 +161,8 @@ void NestEmitter::write_vector(const For& loop) {
     int64_t block = static_cast<int64_t>(copies) * width;
     if (copies > 1) whole(begin, copies);
     if (!extent) {
-      whole(b.CreateLoad(b.getInt64Ty(), counter), 1);
+      // Where nothing ran before, `begin` itself: what is known of its alignment counts.
+      whole(copies > 1 ? b.CreateLoad(b.getInt64Ty(), counter) : begin, 1);
     } else if (int64_t left = copies > 1 ? *extent % block : *extent; left >= width) {
       whole(frame_.int64(*past - left), 1);
     }
