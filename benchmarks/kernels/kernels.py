@@ -59,24 +59,28 @@ def main():
             source, model = pathlib.Path(folder) / "case.rly", pathlib.Path(folder) / "case.rlx"
             source.write_text(case.relay)
             subprocess.run([options.relay, "compile", str(source), "-o", str(model)], check=True)
-            ours, theirs = [], []
+            ours, theirs, bandwidths = [], [], []
             runs = 10
             for round_number in range(options.rounds):
                 peer.stdin.write(f"{case.name}\t{runs}\n")
                 peer.stdin.flush()
                 theirs.append(float(peer.stdout.readline()))
                 ours.append(time_relay(options, model, case, runs))
+                if case.bytes:
+                    bandwidths.append(streaming_bandwidth(options))
                 if round_number == 0:  # short kernels: more runs
                     runs = max(10, min(2000, int(100 / max(theirs[0], 1e-3))))
             ratio = statistics.median(a / b for a, b in zip(ours, theirs))
             ratios.append(ratio)
             mine, other = statistics.median(ours), statistics.median(theirs)
             print(f"{case.name:44} {mine:9.3f} {other:9.3f} {ratio:6.2f}", flush=True)
-            if case.bytes:
-                bandwidth = streaming_bandwidth(options)
-                if bandwidth:
-                    reached = case.bytes / mine * 1e-6
-                    print(f"{'':8}{reached:.1f} GB/s of {bandwidth:.1f} streaming: {reached / bandwidth:.2f}")
+            if case.bytes and None not in bandwidths:
+                reached = [case.bytes / time * 1e-6 for time in ours]
+                share = statistics.median(a / b for a, b in zip(reached, bandwidths))
+                print(
+                    f"{'':8}{statistics.median(reached):.1f} GB/s of {statistics.median(bandwidths):.1f} streaming,"
+                    f" median of paired ratios {share:.2f}"
+                )
     print(f"\n{len(ratios)} kernels, geometric mean of ratios {math.exp(statistics.fmean(map(math.log, ratios))):.2f}")
     peer.stdin.close()
     peer.wait()

@@ -452,6 +452,31 @@ TEST(CodegenNest, HugeOutput) {
   }
 }
 
+/// The same where the vector loop takes pieces of a long axis, the last of them shorter.
+TEST(CodegenNest, HugeOutputInPieces) {
+  int64_t n = (7 << 20) + 5, piece = 1536;
+  For lanes;
+  lanes.kind = LoopKind::kVector;
+  lanes.axis = 1;
+  lanes.begin = (index(0) * piece).ref();
+  lanes.end = te::min(index(0) * piece + piece, te::index_constant(n)).ref();
+  lanes.body = {store(1, {index(1)}, load(0, kFloat32, {index(1)}) + te::constant(1.0, kFloat32))};
+  for (const codegen::Target& target : targets_here()) {
+    auto shared = nest_kernel(nest_of(
+        {input(kFloat32, {Dim(n)}), output(kFloat32, {Dim(n)})},
+        {loop(LoopKind::kParallel, 0, te::index_constant((n + piece - 1) / piece), {Stmt{lanes}})},
+        2, 0));
+    EXPECT_NE(codegen::emit_text(*shared, target, codegen::Text::kAssembly).find("movntps"),
+              std::string::npos);
+    RunnableKernel kernel(shared, target);
+    NDArray in = NDArray::empty({n}, kFloat32);
+    NDArray out = NDArray::zeros(Shape{n}, kFloat32);
+    for (int64_t i = 0; i < n; ++i) in.data<float>()[i] = static_cast<float>(i);
+    kernel.run({in.raw(), out.raw()}, {}, 2);
+    for (int64_t i = 0; i < n; ++i) ASSERT_EQ(out.data<float>()[i], static_cast<float>(i) + 1) << i;
+  }
+}
+
 /// Stores that go anywhere, in order: of several to one place the last stays.
 TEST(CodegenNest, ScatteredStores) {
   int64_t n = 50;
