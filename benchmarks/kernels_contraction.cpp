@@ -8,10 +8,7 @@
 //     [--epilogue 1]  with a bias for each row of the output, a residual and relu behind it (oneDNN
 //     without)
 //     [--symbols 1]   rows of matrices and sizes of images known at run time only
-#include <unistd.h>
-
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -20,7 +17,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <relay/codegen/codegen.h>
@@ -31,57 +27,13 @@
 #include <relay/tensor_expr/builder.h>
 #include <relay/tensor_expr/evaluate.h>
 
+#include <benchmarks/measure.h>
 #include <tests/unit/contraction_testing.h>
 
 using namespace relay;
+using bench::median;
 
 namespace {
-
-/// Threads that wait for work by spinning, as the machine's do.
-class Workers {
- public:
-  explicit Workers(int count) : count_(count) {
-    for (int i = 1; i < count; ++i) threads_.emplace_back([this, i] { serve(i); });
-  }
-  ~Workers() {
-    stop_ = true;
-    ++turn_;
-    for (std::thread& thread : threads_) thread.join();
-  }
-  void run(const std::function<void(int)>& work) {
-    work_ = &work;
-    done_ = 0;
-    ++turn_;
-    work(0);
-    while (done_ != count_ - 1) __builtin_ia32_pause();
-  }
-
- private:
-  void serve(int number) {
-    uint64_t seen = 0;
-    while (true) {
-      while (turn_ == seen) {
-        for (int i = 0; i < 1000 && turn_ == seen; ++i) __builtin_ia32_pause();
-        if (idle_) std::this_thread::yield();
-      }
-      seen = turn_;
-      if (stop_) return;
-      (*work_)(number);
-      ++done_;
-    }
-  }
-
- public:
-  std::atomic<bool> idle_{false};
-
- private:
-  int count_;
-  std::vector<std::thread> threads_;
-  std::atomic<uint64_t> turn_{0};
-  std::atomic<int> done_{0};
-  std::atomic<bool> stop_{false};
-  const std::function<void(int)>* work_ = nullptr;
-};
 
 struct Problem {
   std::string model;
@@ -273,19 +225,6 @@ std::vector<Problem> problems() {
           conv(l, 1, 3, 64, 7, 2, 224, true)};
 }
 
-/// Seconds; with one thread those of the processor that this thread had, so that other programs on
-/// the machine disturb little.
-double now(bool of_thread) {
-  timespec time;
-  clock_gettime(of_thread ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 struct Memory {
   explicit Memory(size_t bytes) : size(bytes + 4096) {
     data = static_cast<float*>(std::aligned_alloc(64, (size + 63) / 64 * 64));
@@ -318,14 +257,9 @@ int main(int argc, char** argv) {
     if (name == "--only") only = argv[i + 1];
     if (name == "--target") target_name = argv[i + 1];
   }
-  // OpenMP reads its environment before main.
-  const char* set = std::getenv("OMP_NUM_THREADS");
-  if (set == nullptr || std::atoi(set) != threads) {
-    setenv("OMP_NUM_THREADS", std::to_string(threads).c_str(), 1);
-    execv("/proc/self/exe", argv);
-  }
+  bench::set_openmp_threads(threads, argv);
   codegen::Target target = codegen::Target::parse(target_name);
-  Workers workers(threads);
+  bench::Workers workers(threads);
   std::printf("%-13s %-28s %9s %9s %9s %7s %7s %9s %6s\n", "model", "problem", "ms", "GFLOP/s",
               "oneDNN", "own", "plain", "compile", "split");
   std::vector<std::pair<std::string, double>> logs;
@@ -397,15 +331,7 @@ int main(int argc, char** argv) {
       peer.out = std::make_unique<Memory>(peer.primitive->out_bytes());
     }
     auto timed = [&](const std::function<void()>& action) {
-      action();
-      double begin = now(threads == 1);
-      action();
-      double one = now(threads == 1) - begin;
-      int count =
-          std::max(1, static_cast<int>((threads == 1 ? 0.003 : 0.001) / std::max(one, 1e-7)));
-      begin = now(threads == 1);
-      for (int i = 0; i < count; ++i) action();
-      return (now(threads == 1) - begin) / count;
+      return bench::timed(action, threads == 1 ? 0.003 : 0.001, threads == 1);
     };
     // How even the work is cut for two workers: one share after the other.
     auto share = [&](int t) {
@@ -418,9 +344,9 @@ int main(int argc, char** argv) {
     };
     std::vector<double> times, peer_times, halves;
     for (int turn = 0; turn < turns; ++turn) {
-      workers.idle_ = false;
+      workers.set_idle(false);
       double mine = timed(ours);
-      workers.idle_ = true;
+      workers.set_idle(true);
       times.push_back(mine);
       if (threads == 1) halves.push_back(mine / std::max(share(0), share(1)));
       for (int own = 0; own < 2; ++own) {

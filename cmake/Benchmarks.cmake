@@ -18,3 +18,12 @@ endforeach()
 target_sources(bench_kernels_loops PRIVATE
   ${CMAKE_SOURCE_DIR}/tests/unit/lower_cases.cpp ${CMAKE_SOURCE_DIR}/tests/unit/native_runner.cpp
   ${CMAKE_BINARY_DIR}/test_paths.cpp)
+# Its own package file asks for OpenCL, which nothing here uses.
+find_library(RELAY_DNNL_LIBRARY dnnl)
+find_path(RELAY_DNNL_INCLUDE oneapi/dnnl/dnnl.hpp)
+mark_as_advanced(RELAY_DNNL_LIBRARY RELAY_DNNL_INCLUDE)
+if(RELAY_DNNL_LIBRARY AND RELAY_DNNL_INCLUDE)
+  target_link_libraries(bench_kernels_onednn PRIVATE ${RELAY_DNNL_LIBRARY})
+  target_include_directories(bench_kernels_onednn SYSTEM PRIVATE ${RELAY_DNNL_INCLUDE})
+  target_compile_definitions(bench_kernels_onednn PRIVATE RELAY_HAVE_DNNL=1)
+endif()

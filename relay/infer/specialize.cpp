@@ -12,6 +12,7 @@
 #include <relay/infer/matters.h>
 #include <relay/infer/messages.h>
 #include <relay/ir/rewrite.h>
+#include <relay/support/error.h>
 
 namespace relay {
 namespace inference {
@@ -286,6 +287,7 @@ Module Specializer::run(Name entry, std::span<const TypeRef> arguments) {
   };
   DiagnosticSink sink;
   for (size_t i = 0; i < wanted; ++i) {
+    RELAY_CHECK(!arguments[i]->has_incomplete(), "the types of arguments are closed");
     TypeRef param = substitute(type->params()[i], replace);
     if (solver.unify(param, arguments[i])) continue;
     const Var* var = function->params()[i].get();
