@@ -35,7 +35,11 @@ enum class LoopKind : uint8_t {
   /// Everything inside is per lane. No vector loop within a vector loop.
   kVector,
   /// Constant bounds: written out.
-  kUnrolled
+  kUnrolled,
+  /// Around one vector loop with the same bounds each time, in it one store of one load in range.
+  /// The store lies side by side along this loop's axis, the load along the vector loop's: squares
+  /// of as many rows as a vector has lanes are turned in registers. Elements may be stored twice.
+  kTurned
 };
 
 struct Stmt;

@@ -131,7 +131,7 @@ class Text {
 
   void statement(const Stmt& stmt, int depth) {
     if (const auto* one = std::get_if<For>(&stmt.node)) {
-      constexpr std::string_view kKinds[] = {"for", "parallel", "vector", "unrolled"};
+      constexpr std::string_view kKinds[] = {"for", "parallel", "vector", "unrolled", "turned"};
       std::string text(kKinds[static_cast<size_t>(one->kind)]);
       text += " i" + std::to_string(one->axis) + " in " + scalar(one->begin) + " .. " +
               scalar(one->end);

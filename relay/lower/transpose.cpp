@@ -23,8 +23,27 @@ bool steps_by_one(const Space& space, const Access& access, const Axis& axis) {
 
 bool jumps(const Space& space, const Access& access, const Axis& axis) {
   std::optional<Dim> stride = space.stride(access, axis.id);
-  return stride && !(stride->is_int() && std::abs(stride->as_int()) <= 16);
+  return stride && !(stride->is_int() && std::abs(stride->as_int()) < 8);
 }
+
+/// How an axis is cut. The last tile has the rest too, so that none is shorter than a vector.
+struct Tiling {
+  Axis tiles;
+  int64_t size = 0;     // of a tile but the last
+  int64_t longest = 0;  // at most
+  bool even = false;    // all are alike
+
+  Tiling(Draft& draft, const Axis& axis, int64_t wanted) : size(wanted), longest(2 * wanted - 1) {
+    Dim count = max(floor_div(axis.extent, Dim(wanted)), Dim(1));
+    if (axis.extent.is_int()) {
+      int64_t extent = axis.extent.as_int();
+      if (count.is_int(1)) size = extent;
+      even = extent % size == 0;
+      longest = size + extent % size;
+    }
+    tiles = draft.new_axis(count);
+  }
+};
 
 }  // namespace
 
@@ -63,22 +82,30 @@ std::optional<DraftKernel> lower_transpose(const Job& job, Space& space, Dim flo
   }
 
   Draft draft(c);
-  constexpr int64_t kTile = 64;
-  Axis tiles_to = draft.new_axis(ceil_div(to->extent, Dim(kTile)));
-  Axis tiles_from = draft.new_axis(ceil_div(from->extent, Dim(kTile)));
+  const bool is_copy =
+      member.values.size() == 1 && turned.size() == 1 && member.values[0].get() == turned[0];
+  // As narrow as a vector, and long in the direction of the stores.
+  Tiling tiles_to(draft, *to, is_copy ? 256 : 128), tiles_from(draft, *from, 16);
   std::vector<Axis> outer;
   for (const Axis& axis : group.rows) {
     if (axis.id != to->id && axis.id != from->id) outer.push_back(axis);
   }
-  outer.push_back(tiles_to);
-  outer.push_back(tiles_from);
-  OuterLoops loops(draft, outer, space.work() * kTile * kTile);
+  outer.push_back(tiles_to.tiles);
+  outer.push_back(tiles_from.tiles);
+  OuterLoops loops(draft, outer,
+                   space.work() * static_cast<double>(tiles_to.size * tiles_from.size));
   Block body;
-  auto range = [&](const Axis& axis, const Axis& tiles, ScalarRef& begin, ScalarRef& end) {
+  auto range = [&](const Axis& axis, const Tiling& tiling, ScalarRef& begin, ScalarRef& end) {
     uint32_t first = draft.new_var();
-    body.push_back(let(first, (Scalar(loops.name(tiles)) * kTile).ref()));
+    Scalar tile = loops.name(tiling.tiles);
+    body.push_back(let(first, (tile * tiling.size).ref()));
     begin = te::placeholder(first, kInt64).ref();
-    end = te::min(Scalar(begin) + kTile, te::from_dim(axis.extent)).ref();
+    Scalar past = Scalar(begin) + tiling.size;
+    if (!tiling.even) {
+      past = te::select(tile < te::from_dim(tiling.tiles.extent - Dim(1)), past,
+                        te::from_dim(axis.extent));
+    }
+    end = past.ref();
   };
   ScalarRef to_begin, to_end, from_begin, from_end;
   range(*to, tiles_to, to_begin, to_end);
@@ -89,25 +116,44 @@ std::optional<DraftKernel> lower_transpose(const Job& job, Space& space, Dim flo
     one.end = end;
     return one;
   };
+  // In a tile as in the result.
   auto place = [&]() {
-    // One element beyond the tile, so that a column meets all cache sets.
-    Scalar row = te::index_of(*to) - Scalar(to_begin);
-    Scalar column = te::index_of(*from) - Scalar(from_begin);
-    return std::vector<ScalarRef>{(row * (kTile + 1) + column).ref()};
+    Scalar row = te::index_of(*from) - Scalar(from_begin);
+    Scalar column = te::index_of(*to) - Scalar(to_begin);
+    return std::vector<ScalarRef>{(row * tiles_to.longest + column).ref()};
   };
+  auto turn = [&](const ScalarNode* load, int32_t buffer, std::vector<ScalarRef> at) {
+    For rows = along(LoopKind::kTurned, *to, to_begin, to_end);
+    For fill = along(LoopKind::kVector, *from, from_begin, from_end);
+    std::vector<ScalarRef> one{ScalarRef(load)};
+    fill.body.push_back(
+        store(buffer, std::move(at), draft.bind(one, space.math(), loops.names)[0]));
+    rows.body.push_back({std::move(fill)});
+    body.push_back({std::move(rows)});
+  };
+  auto output = [&](size_t k) {
+    return draft.buffer({static_cast<int32_t>(member.stage), static_cast<int32_t>(k)},
+                        Buffer::Role::kOutput, true);
+  };
+  std::vector<ScalarRef> point = draft.bind(member.point, space.math(), loops.names);
+  std::vector<Dim> index;
+  for (const ScalarRef& at : point) index.push_back(space.math().poly(at));
+  auto position = [&](size_t k) {
+    return space.math().scalar(space.math().recombine(
+        IndexMath::linearise(index, c.stages[member.stage].outputs[k].dims)));
+  };
+  if (is_copy) {
+    turn(turned[0], output(0), {position(0)});
+    loops.close(std::move(body));
+    return draft.finish(job.name, "transpose", flops);
+  }
 
   std::unordered_map<const ScalarNode*, int32_t> tiles;
-  For rows = along(LoopKind::kSerial, *to, to_begin, to_end);
-  For fill = along(LoopKind::kVector, *from, from_begin, from_end);
   for (const ScalarNode* load : turned) {
-    int32_t tile = draft.scratch("tile", load->dtype, {Dim(kTile * (kTile + 1))});
-    std::vector<ScalarRef> one{ScalarRef(load)};
-    fill.body.push_back(store(tile, place(), draft.bind(one, space.math(), loops.names)[0]));
+    int32_t tile = draft.scratch("tile", load->dtype, {Dim(tiles_to.longest * tiles_from.longest)});
+    turn(load, tile, place());
     tiles.emplace(load, tile);
   }
-  rows.body.push_back({std::move(fill)});
-  body.push_back({std::move(rows)});
-
   For columns = along(LoopKind::kSerial, *from, from_begin, from_end);
   For drain = along(LoopKind::kVector, *to, to_begin, to_end);
   draft.intercept = [&](const ScalarNode& load, const std::vector<ScalarRef>&) -> ScalarRef {
@@ -116,15 +162,8 @@ std::optional<DraftKernel> lower_transpose(const Job& job, Space& space, Dim flo
   };
   std::vector<ScalarRef> values = draft.bind(member.values, space.math(), loops.names);
   draft.intercept = nullptr;
-  std::vector<ScalarRef> point = draft.bind(member.point, space.math(), loops.names);
-  std::vector<Dim> index;
-  for (const ScalarRef& at : point) index.push_back(space.math().poly(at));
   for (size_t k = 0; k < values.size(); ++k) {
-    int32_t out = draft.buffer({static_cast<int32_t>(member.stage), static_cast<int32_t>(k)},
-                               Buffer::Role::kOutput, true);
-    ScalarRef at = space.math().scalar(space.math().recombine(
-        IndexMath::linearise(index, c.stages[member.stage].outputs[k].dims)));
-    drain.body.push_back(store(out, {at}, values[k]));
+    drain.body.push_back(store(output(k), {position(k)}, values[k]));
   }
   columns.body.push_back({std::move(drain)});
   body.push_back({std::move(columns)});

@@ -95,20 +95,16 @@ TEST(LowerText, Transpose) {
       loops("def @main(%x: Tensor[(100, 200), float32]) { transpose(%x) }", {tensor({100, 200})}),
       R"(
 transpose
-b0: scratch float32[4160]
+b0: output float32[20000]
 b1: input float32[20000]
-b2: output float32[20000]
-parallel i0 in 0 .. 8
-  let v0 = floormod(i0, 4)
-  let v1 = floordiv(i0, 4)
-  let v2 = (v1 * 64)
-  let v3 = (v0 * 64)
-  for i1 in v2 .. min((v2 + 64), 100)
-    vector i2 in v3 .. min((v3 + 64), 200)
-      b0[(((i1 - v2) * 65) + (i2 - v3))] = b1[(i2 + (i1 * 200))]
-  for i2 in v3 .. min((v3 + 64), 200)
-    vector i1 in v2 .. min((v2 + 64), 100)
-      b2[((i2 * 100) + i1)] = b0[(((i1 - v2) * 65) + (i2 - v3))]
+parallel i0 in 0 .. 12
+  let v0 = floormod(i0, 12)
+  let v1 = floordiv(i0, 12)
+  let v2 = (v1 * 100)
+  let v3 = (v0 * 16)
+  turned i1 in v2 .. (v2 + 100)
+    vector i2 in v3 .. select((v0 < 11), (v3 + 16), 200)
+      b0[((i2 * 100) + i1)] = b1[(i2 + (i1 * 200))]
 )");
 }
 

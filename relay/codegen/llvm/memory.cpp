@@ -283,10 +283,14 @@ LaneValue ScalarEmitter::write_load(const ScalarNode* node) {
   return Load(*this, *node, std::move(indices)).run();
 }
 
-void ScalarEmitter::store(int32_t buffer, std::span<const te::ScalarRef> indices, LaneValue value) {
+LaneValue ScalarEmitter::offset(int32_t buffer, std::span<const te::ScalarRef> indices) {
   std::vector<LaneValue> at;
   for (const te::ScalarRef& index : indices) at.push_back(emit(index));
-  MemoryAccess(*this, buffer).store(offset_of(*this, buffer, at), value);
+  return offset_of(*this, buffer, at);
+}
+
+void ScalarEmitter::store(int32_t buffer, std::span<const te::ScalarRef> indices, LaneValue value) {
+  MemoryAccess(*this, buffer).store(offset(buffer, indices), value);
   invalidate({static_cast<uint32_t>(buffer) | kMemoryFlag});
 }
 

@@ -85,12 +85,19 @@ LaneValue MemoryAccess::load(const LaneValue& offset, llvm::Value* uniform_valid
   return LaneValue::vector(value);
 }
 
+llvm::Value* MemoryAccess::load_whole(llvm::Value* offset) {
+  return note(b.CreateAlignedLoad(vector_, address(offset), align_));
+}
+
+void MemoryAccess::store_whole(llvm::Value* offset, llvm::Value* elements) {
+  llvm::StoreInst* store = note(b.CreateAlignedStore(elements, address(offset), align_));
+  if (is_huge()) bypass_caches(store);
+}
+
 /// In register form.
 llvm::Value* MemoryAccess::contiguous(llvm::Value* base, llvm::Value* mask, llvm::Value* fill) {
-  llvm::Value* from = address(base, mask == nullptr);
-  if (mask == nullptr) {
-    return emitter_.from_memory(note(b.CreateAlignedLoad(vector_, from, align_)), dtype_);
-  }
+  if (mask == nullptr) return emitter_.from_memory(load_whole(base), dtype_);
+  llvm::Value* from = address(base, false);
   if (ScalarEmitter::has_masked_access(frame_.target, dtype_.size())) {
     return masked(from, mask, fill);
   }
@@ -223,9 +230,7 @@ void MemoryAccess::store(const LaneValue& offset, const LaneValue& value) {
   std::optional<int64_t> step = offset.is_linear() ? constant_of(offset.step) : std::nullopt;
   if (step == 1) {
     if (mask == nullptr) {
-      llvm::Value* to = address(offset.base);
-      llvm::StoreInst* store = note(b.CreateAlignedStore(wide, to, align_));
-      if (is_huge()) bypass_caches(store);
+      store_whole(offset.base, wide);
     } else {
       note(b.CreateMaskedStore(wide, address(offset.base, false), align_, mask));
     }

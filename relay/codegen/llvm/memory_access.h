@@ -15,6 +15,9 @@ class MemoryAccess {
                  llvm::Value* fill);
   /// In active lanes.
   void store(const LaneValue& offset, const LaneValue& value);
+  /// All lanes, side by side from the offset on, as they are in memory.
+  llvm::Value* load_whole(llvm::Value* offset);
+  void store_whole(llvm::Value* offset, llvm::Value* elements);
 
  private:
   llvm::Value* address(llvm::Value* offset, bool always = true);

@@ -65,6 +65,9 @@ class NestEmitter {
   Lanes lanes_for(const lower::For& loop, std::optional<int64_t> extent);
   void write_vector(const lower::For& loop);
 
+  // nest_turned.cpp
+  void write_turned(const lower::For& rows);
+
   // sums.cpp
   std::vector<Sum> sums_of(const lower::For& loop);
   /// One more register for each accumulator, with the identity in it.

@@ -30,6 +30,9 @@ void NestEmitter::write_for(const For& loop) {
     case LoopKind::kUnrolled:
       write_unrolled(loop);
       break;
+    case LoopKind::kTurned:
+      write_turned(loop);
+      break;
   }
   scalars_.invalidate(in);
 }

@@ -110,6 +110,8 @@ class ScalarEmitter {
   llvm::Value* emit_wide(const te::ScalarRef& node);
   llvm::Value* widen(LaneValue value);
 
+  /// The position of buffer[indices] in elements, for the active lanes; the indices are in range.
+  LaneValue offset(int32_t buffer, std::span<const te::ScalarRef> indices);
   /// buffer[indices] = value, in active lanes; overlapping lanes: the last one stays.
   void store(int32_t buffer, std::span<const te::ScalarRef> indices, LaneValue value);
   void store(int32_t buffer, std::span<const te::ScalarRef> indices, const te::ScalarRef& value);
