@@ -101,9 +101,14 @@ class Grouping {
         }
         FusionGraph::Kind kind = FusionGraph::Kind::kInjective;
         if (const auto* call = expr->as<Call>()) {
-          kind = FusionGraph::kind_of(kinds_.find(*call)->kind);
+          const CallFusion& fusion = *kinds_.find(*call);
+          kind = FusionGraph::kind_of(fusion.kind);
           bool same = same_shape(expr->operands()[i]->type(), expr->type());
           if (kind == FusionGraph::Kind::kBroadcast && same) kind = FusionGraph::Kind::kElementwise;
+          // What rows are made of is computed where they are read, as for a reduction.
+          bool rows = i > 0 &&
+                      std::find(fusion.rows.begin(), fusion.rows.end(), i - 1) != fusion.rows.end();
+          if (rows && same) kind = FusionGraph::Kind::kReduction;
         }
         graph_.use(graph_of_[operand], graph_of_[id], kind);
       }
@@ -227,10 +232,11 @@ RELAY_REGISTER_PASS({
      {ProgramState::kTyped},
      "Puts operator calls that can be computed together into functions marked `Primitive=1`: "
      "chains of elementwise, broadcasting and injective operators, with a reduction or "
-     "contraction whose result they work on, up to the node that all ways lead to. Nothing "
-     "crosses a branch, a clause, a function or a let. Constants other than numbers become "
-     "arguments. Configuration: `relay.FuseOps.max_depth` (operators in a group, at most), "
-     "`relay.FuseOps.link_params` (constants stay inside)."},
+     "contraction whose result they work on, or a reduction, softmax or norm that reads their "
+     "result, up to the node that all ways lead to. Nothing crosses a branch, a clause, a "
+     "function or a let. Constants other than numbers become arguments. Configuration: "
+     "`relay.FuseOps.max_depth` (operators in a group, at most), `relay.FuseOps.link_params` "
+     "(constants stay inside)."},
     {{"fuse_opt_level",
       "0 gives each operator a function of its own; -1 is the level of the context.", int64_t{-1}}},
     [](const PassInfo& info, const PassOptions& options) {

@@ -22,6 +22,9 @@ struct CallFusion {
   bool reads_values = false;
   /// … and of these, which are constants.
   std::vector<uint32_t> constants_read;
+  /// Arguments of a row program that it folds along their last dimension, and no other way: what
+  /// they are made of can be computed row by row.
+  std::vector<uint32_t> rows;
 };
 
 /// Kinds of calls, derived from what the operators compute on these types; equal calls once.

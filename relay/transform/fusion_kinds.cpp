@@ -1,6 +1,9 @@
 // Kinds of operator calls, from the tensor expressions of the operators.
+#include <algorithm>
+
 #include <relay/op/op.h>
 #include <relay/support/error.h>
+#include <relay/tensor_expr/walk.h>
 #include <relay/transform/fusion.h>
 
 namespace relay {
@@ -36,6 +39,29 @@ bool keeps_elements(const te::Computation& computation) {
   return true;
 }
 
+// Inputs whose folds, if there are any, all run along the last dimension.
+std::vector<uint32_t> folded_rows(const te::Computation& computation) {
+  std::map<int32_t, bool> inputs;
+  for (const te::Stage& stage : computation.stages) {
+    for (const te::ScalarNode* fold : te::post_order(te::stage_roots(stage))) {
+      if (fold->kind != te::ScalarKind::kFold) continue;
+      for (const te::ScalarNode* load : te::post_order(fold->args)) {
+        if (load->kind != te::ScalarKind::kLoad || !load->tensor.is_input()) continue;
+        bool along = !load->args.empty() && load->args.back()->kind == te::ScalarKind::kIndex &&
+                     std::any_of(fold->axes.begin(), fold->axes.end(), [&](const te::Axis& axis) {
+                       return axis.id == load->args.back()->axis;
+                     });
+        inputs.try_emplace(load->tensor.index, true).first->second &= along;
+      }
+    }
+  }
+  std::vector<uint32_t> result;
+  for (auto [input, along] : inputs) {
+    if (along) result.push_back(static_cast<uint32_t>(input));
+  }
+  return result;
+}
+
 std::optional<CallFusion> derive(const Call& call, const Operator* op) {
   std::vector<TypeRef> types;
   for (const ExprRef& arg : call.args()) types.emplace_back(arg->type());
@@ -58,6 +84,9 @@ std::optional<CallFusion> derive(const Call& call, const Operator* op) {
     result.kind = te::fusion_kind(computation);
     bool one = computation.outputs.size() == 1 && !computation.outputs[0].counted;
     if (result.kind == te::FusionKind::kRowProgram && !one) result.kind = te::FusionKind::kOpaque;
+    if (result.kind == te::FusionKind::kRowProgram && types.size() == computation.inputs.size()) {
+      result.rows = folded_rows(computation);
+    }
   } catch (const Error&) {
     result.kind = te::FusionKind::kOpaque;  // says what is wrong when it runs
   }
