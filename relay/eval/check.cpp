@@ -136,7 +136,7 @@ class Checker {
   }
 
   [[noreturn]] void refuse(const TensorType* tensor, const Value& value, Dim dim, int64_t extent) {
-    const ShapeCheck::Part& part = check_.parts[part_];
+    const DeclaredShape& part = check_.parts[part_];
     std::string expected = part.type->str();
     std::string found;
     if (part.inside && tensor != part.type.get()) {

@@ -3,9 +3,8 @@
 #pragma once
 
 #include <span>
-#include <string>
-#include <vector>
 
+#include <relay/infer/declared_shapes.h>
 #include <relay/ir/module.h>
 #include <relay/runtime/value.h>
 
@@ -13,13 +12,7 @@ namespace relay::eval {
 
 /// Values with the types that annotations give them. A dimension name has one value in all of them.
 struct ShapeCheck {
-  struct Part {
-    TypeRef type;
-    std::string what;  // "the result of @f"
-    Span span;
-    bool inside = false;  // also of tensors in data values and references, which are walked
-  };
-  std::vector<Part> parts;
+  ShapeComparison parts;
   const Module* module = nullptr;  // defines the data types
 
   /// Throws RuntimeError if a value has another shape than its type says. Takes no stack, and looks

@@ -1,10 +1,8 @@
 // From expressions to plans: the schedule of relay/ir/regions.h written out in a line.
 #include <relay/eval/plan.h>
 
-#include <algorithm>
-
+#include <relay/infer/declared_shapes.h>
 #include <relay/ir/regions.h>
-#include <relay/print/print.h>
 #include <relay/support/error.h>
 
 namespace relay::eval {
@@ -34,6 +32,7 @@ class Planner {
     uint32_t node;  // in regions_
     Unit* parent;
     Plan* plan;
+    FunctionScope scope;
     std::unordered_map<uint32_t, uint32_t> node_slots;
     std::unordered_map<const Var*, uint32_t> var_slots;
   };
@@ -41,6 +40,7 @@ class Planner {
   struct Task {
     uint32_t region = 0;
     size_t next_step = 0;
+    size_t tail_step = 0;
     bool tail = false;
     uint32_t result = kNoSlot;
     // Branches: the node, the next operand to write, and jumps to mend.
@@ -70,6 +70,7 @@ class Planner {
     unit->parent = parent;
     unit->plan = program_.plans_.back().get();
     const auto* function = static_cast<const Function*>(regions_.expr(node));
+    unit->scope = {function, name, parent == nullptr ? nullptr : &parent->scope};
     unit->plan->name = std::move(name);
     unit->plan->span = function->span();
     unit->plan->num_params = static_cast<uint32_t>(function->params().size());
@@ -208,143 +209,60 @@ class Planner {
 
   Flows& flows() { return program_.flows(); }
 
-  static Span span_of(const Expr* value, const Expr* user) {
-    while (const auto* let = value->as<Let>()) value = let->body().get();
-    return value->is<Var>() || !value->span().known() ? user->span() : value->span();
-  }
-
-  // Values to be compared with types; what it checks comes last.
-  struct Check {
-    std::vector<ShapeCheck::Part> parts;
-    std::vector<uint32_t> slots;
-    void add(ShapeCheck::Part part, uint32_t slot) {
-      parts.push_back(std::move(part));
-      slots.push_back(slot);
-    }
-  };
-
-  void emit_check(Check made) {
-    if (made.parts.empty()) return;
+  // Compares values; `slot_of` has those that are no parameters'.
+  template <class SlotOf>
+  void emit_check(ShapeComparison parts, const SlotOf& slot_of) {
+    if (parts.empty()) return;
     Plan& plan = *unit_->plan;
-    auto first = static_cast<uint32_t>(plan.args.size());
-    for (uint32_t slot : made.slots) plan.args.push_back({slot});
+    std::vector<uint32_t> slots;
+    for (const DeclaredShape& part : parts)
+      slots.push_back(part.param != nullptr ? var_slot(part.param) : slot_of(part));
     Instruction& check = emit(Code::kCheck, nullptr);
-    check.first_arg = first;
-    check.num_args = static_cast<uint32_t>(made.slots.size());
+    check.num_args = static_cast<uint32_t>(slots.size());
     check.a = static_cast<uint32_t>(plan.checks.size());
-    check.span = made.parts.back().span;
-    plan.checks.push_back({std::move(made.parts), &program_.module()});
+    check.span = parts.back().span;
+    for (uint32_t slot : slots) plan.args.push_back({slot});
+    plan.checks.push_back({std::move(parts), &program_.module()});
   }
 
-  const Function* function_of(const Unit* unit) const {
-    return static_cast<const Function*>(regions_.expr(unit->node));
-  }
-
-  // The parameters that say what the dimension names of a type are, here and in the functions
-  // around.
-  void add_names(const TypeRef& type, Unit* from, Check& check) {
-    if (!type->has_symbolic_dim()) return;
-    for (Unit* at = from; at != nullptr; at = at->parent) {
-      for (const Var* param : flows().naming(function_of(at), type)) {
-        uint32_t slot = var_slot(param);
-        if (std::find(check.slots.begin(), check.slots.end(), slot) != check.slots.end()) continue;
-        check.add({param->annotation(), "%" + param->name().str() + " of " + at->plan->name,
-                   param->span(), !flows().has_shapes(param->annotation().get(), false)},
-                  slot);
-      }
-    }
-  }
-
-  // Compares one value with a type.
   void check_value(const TypeRef& type, uint32_t slot, std::string what, Span span) {
-    Check check;
-    add_names(type, unit_, check);
-    bool inside = !type->is<TensorType>() && flows().has_shapes(type.get(), true);
-    check.add({type, std::move(what), span, inside}, slot);
-    emit_check(std::move(check));
+    emit_check(compare_value(flows(), unit_->scope, type, std::move(what), span),
+               [&](const DeclaredShape&) { return slot; });
   }
 
   bool may_differ(const Expr* value, const TypeRef& type) {
-    Flow flow = flows().compare(value->type(), type.get());
-    return flow.tensors || flow.inside;
+    return flows().differ(value->type(), type.get());
   }
 
   // Where references and functions are used at two types, a value that comes out of one is compared
   // with the type it should have.
   void check_unknown(const Expr* expr, uint32_t slot, const char* what) {
-    const Type* type = expr->type();
-    if (type == nullptr || !flows().has_shapes(type, true) || !flows().mixes()) return;
-    check_value(TypeRef(type), slot, what, expr->span());
+    if (flows().is_open(expr->type())) check_value(TypeRef(expr->type()), slot, what, expr->span());
   }
 
   void check_arguments(const Call* call, const std::vector<uint32_t>& slots, size_t first) {
-    std::vector<Flows::Argument> arguments = flows().arguments(call);
-    if (arguments.empty()) return;
-    const Expr* callee = call->callee().get();
-    std::string name = callee->is<GlobalVar>() || callee->is<Constructor>() || callee->is<Var>()
-                           ? " of " + print_short(callee)
-                           : " of the function";
-    Check check;
-    for (const auto& [operand, type] : arguments) add_names(type, unit_, check);
-    for (const auto& [operand, type] : arguments) {
-      bool inside = flows().has_shapes(type.get(), true) && !type->is<TensorType>();
-      check.add({type, "argument " + std::to_string(operand) + name,
-                 span_of(call->operands()[operand].get(), call), inside},
-                slots[operand - first]);
-    }
-    emit_check(std::move(check));
-  }
-
-  // Parameters have the shapes that they are declared with. A function that may be called as
-  // anything looks at all of what it gets.
-  void check_parameters() {
-    const Function* function = function_of(unit_);
-    Check check, own;
-    for (const VarRef& param : function->params()) {
-      TypeRef type = param->annotation();
-      bool unknown = false;
-      if (const Type* known = type ? type.get() : param->type();
-          known != nullptr && flows().has_shapes(known, true)) {
-        unknown = unit_->parent != nullptr ? flows().mixes() : flows().is_value(global_);
-        type = TypeRef(known);
-      }
-      if (!type || (!param->annotation() && !unknown)) continue;
-      if (!unknown && !flows().has_shapes(type.get(), false)) continue;
-      if (unit_->parent != nullptr) {  // names of the functions around it
-        const auto& mine = function->type_params();
-        for (const TypeVarRef& name : free_type_vars(type)) {
-          if (name->kind() != Kind::kShapeVar ||
-              std::find(mine.begin(), mine.end(), name) != mine.end()) {
-            continue;
-          }
-          add_names(type, unit_->parent, check);
-          break;
-        }
-      }
-      own.add({type, "%" + param->name().str() + " of " + unit_->plan->name, param->span(),
-               unknown && !type->is<TensorType>()},
-              unit_->var_slots[param.get()]);
-    }
-    for (size_t i = 0; i < own.parts.size(); ++i) check.add(own.parts[i], own.slots[i]);
-    emit_check(std::move(check));
+    emit_check(compare_arguments(flows(), unit_->scope, call),
+               [&](const DeclaredShape& part) { return slots[part.operand - first]; });
   }
 
   // The result of a function is compared where it is made: what another call gives in its place,
   // and has the type already, stays a tail call.
   bool result_may_differ(const Expr* value) {
-    return may_differ(value, function_of(unit_)->ret_type());
+    return may_differ(value, unit_->scope.function->ret_type());
   }
 
   void emit_return(const Expr* value, uint32_t slot) {
     if (result_may_differ(value)) {
-      check_value(function_of(unit_)->ret_type(), slot, "the result of " + unit_->plan->name,
-                  span_of(value, function_of(unit_)));
+      const Function* function = unit_->scope.function;
+      check_value(function->ret_type(), slot, "the result of " + unit_->scope.name,
+                  value_span(value, function));
     }
     emit(Code::kReturn, nullptr, {slot});
   }
 
   void emit_function() {
-    check_parameters();
+    emit_check(compare_parameters(flows(), unit_->scope, global_),
+               [](const DeclaredShape&) { return kNoSlot; });
     std::vector<Task> tasks(1);
     tasks[0].region = regions_.region_of(unit_->node, 0);
     tasks[0].tail = true;
@@ -361,9 +279,7 @@ class Planner {
     Task& task = tasks.back();
     uint32_t region = task.region;
     auto steps = regions_.steps(region);
-    uint32_t root = regions_.region(region).root;
-    while (root != Regions::kNone && regions_.expr(root)->is<Let>())
-      root = regions_.operand(root, 1);
+    if (task.next_step == 0) task.tail_step = task.tail ? regions_.tail_step(region) : steps.size();
     while (task.next_step < steps.size()) {
       const Regions::Step& step = steps[task.next_step++];
       const Expr* expr = regions_.expr(step.node);
@@ -374,12 +290,12 @@ class Planner {
         const TypeRef& type = let->var()->annotation();
         if (may_differ(let->value().get(), type)) {
           check_value(type, slot, "the value of %" + let->var()->name().str(),
-                      span_of(let->value().get(), let));
+                      value_span(let->value().get(), let));
         }
         continue;
       }
       if (expr->is<Let>()) continue;  // its value is its body's
-      bool tail = task.tail && step.node == root && only_lets_left(steps, task.next_step);
+      bool tail = task.next_step == task.tail_step + 1;
       if (expr->is<If>() || expr->is<Match>()) {
         Task choice;
         choice.is_choice = true;
@@ -408,13 +324,6 @@ class Planner {
       }
     }
     tasks.pop_back();
-  }
-
-  bool only_lets_left(std::span<const Regions::Step> steps, size_t from) const {
-    for (; from < steps.size(); ++from) {
-      if (steps[from].bind || !regions_.expr(steps[from].node)->is<Let>()) return false;
-    }
-    return true;
   }
 
   void advance_choice(std::vector<Task>& tasks) {
@@ -523,7 +432,7 @@ class Planner {
         const auto* cell = type == nullptr ? nullptr : type->as<RefType>();
         if (cell != nullptr && may_differ(write->value().get(), cell->value())) {
           check_value(cell->value(), slots[1], "the value written into a reference",
-                      span_of(write->value().get(), expr));
+                      value_span(write->value().get(), expr));
         }
         return finish(Code::kRefWrite);
       }

@@ -264,8 +264,7 @@ std::vector<const Var*> Flows::differing(const Pattern* root, const Type* whole)
     if (!type) continue;
     if (pattern->kind() == PatternKind::kVar) {
       const Var* var = pattern->var().get();
-      Flow flow = compare(type.get(), var->annotation().get());
-      if (flow.tensors || flow.inside) result.push_back(var);
+      if (differ(type.get(), var->annotation().get())) result.push_back(var);
       continue;
     }
     std::vector<TypeRef> fields;

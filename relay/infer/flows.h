@@ -28,6 +28,13 @@ class Flows {
   explicit Flows(const Module& module) : module_(module) {}
 
   Flow compare(const Type* from, const Type* to);
+  /// Whether a value of one type is to be compared where it is used at the other.
+  bool differ(const Type* from, const Type* to) {
+    Flow flow = compare(from, to);
+    return flow.tensors || flow.inside;
+  }
+  /// Whether what comes out of a reference or an unknown function may not be of this type.
+  bool is_open(const Type* type) { return type != nullptr && has_shapes(type, true) && mixes(); }
   /// Whether a type says anything about shapes that a value of it might break; `inside`: of tensors
   /// in data values and references too.
   bool has_shapes(const Type* type, bool inside);

@@ -181,6 +181,15 @@ Regions::Result Regions::result(uint32_t id) const {
   return {expr, node};
 }
 
+size_t Regions::tail_step(uint32_t id) const {
+  auto all = steps(id);
+  size_t last = all.size();
+  while (last > 0 && all[last - 1].bind == 0 && kinds_[all[last - 1].node] == ExprKind::kLet)
+    --last;
+  bool made = last > 0 && all[last - 1].bind == 0 && all[last - 1].node == result(id).node;
+  return made ? last - 1 : all.size();
+}
+
 void Regions::find_homes(Mode mode) {
   add_region(kNone, 0, 0);
   homes_.assign(num_nodes(), kNone);

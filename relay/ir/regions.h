@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <span>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include <relay/ir/expr.h>
@@ -94,6 +93,9 @@ class Regions {
     uint32_t node;
   };
   Result result(uint32_t region) const;
+  /// The step in tail position: it makes the region's value, and all that is left behind it is to
+  /// pass that on through lets. The number of steps if there is none.
+  size_t tail_step(uint32_t region) const;
   /// Whether region `outer` is `inner` or contains it.
   bool contains(uint32_t outer, uint32_t inner) const;
   /// The lowest region that contains both.

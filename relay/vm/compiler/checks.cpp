@@ -113,14 +113,14 @@ void CheckBuilder::define_data() {
   }
 }
 
-void CheckBuilder::add(const TypeRef& type, std::string what, Span span, bool inside) {
+void CheckBuilder::add(const DeclaredShape& shape) {
   TypeCheck::Part part;
-  part.inside = inside;
-  part.type = info(type.get(), inside);
+  part.inside = shape.inside;
+  part.type = info(shape.type.get(), shape.inside);
   define_data();
-  part.text = type ? type->str() : "_";
-  part.what = std::move(what);
-  part.position = positions_.add(span);
+  part.text = shape.type ? shape.type->str() : "_";
+  part.what = shape.what;
+  part.position = positions_.add(shape.span);
   check_.parts.push_back(std::move(part));
 }
 

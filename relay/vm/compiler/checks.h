@@ -1,11 +1,10 @@
 // Types to check values against, as the machine's data.
 #pragma once
 
-#include <string>
 #include <unordered_map>
 #include <vector>
 
-#include <relay/infer/flows.h>
+#include <relay/infer/declared_shapes.h>
 #include <relay/support/span.h>
 #include <relay/vm/compiler/dims.h>
 #include <relay/vm/machine/executable.h>
@@ -17,8 +16,7 @@ namespace relay::vm {
 class CheckBuilder {
  public:
   CheckBuilder(PositionTable& positions, const Module& module, Flows& flows);
-  /// `inside`: also what is in data values and references.
-  void add(const TypeRef& type, std::string what, Span span, bool inside = false);
+  void add(const DeclaredShape& shape);
   TypeCheck finish() { return std::move(check_); }
 
  private:

@@ -31,9 +31,9 @@ FunctionCompiler::Unit* FunctionCompiler::add_unit(uint32_t node, Unit* parent, 
   unit->node = node;
   unit->parent = parent;
   unit->number = number;
-  unit->name = name;
-  unit->function.name = std::move(name);
   const auto* function = static_cast<const relay::Function*>(regions_.expr(node));
+  unit->scope = {function, name, parent == nullptr ? nullptr : &parent->scope};
+  unit->function.name = std::move(name);
   for (const VarRef& param : function->params())
     unit->vars[param.get()] = Known::in_register(unit->function.num_registers++);
   unit->function.num_params = unit->function.num_registers;
@@ -66,18 +66,11 @@ void FunctionCompiler::write_unit() {
   }
 }
 
-bool FunctionCompiler::only_lets_left(std::span<const Regions::Step> steps, size_t from) const {
-  for (; from < steps.size(); ++from) {
-    if (steps[from].bind || !regions_.expr(steps[from].node)->is<Let>()) return false;
-  }
-  return true;
-}
-
 void FunctionCompiler::advance_region(std::vector<Task>& tasks) {
   Task& task = tasks.back();
   auto steps = regions_.steps(task.region);
-  uint32_t root = regions_.region(task.region).root;
-  while (root != Regions::kNone && regions_.expr(root)->is<Let>()) root = regions_.operand(root, 1);
+  if (task.next_step == 0)
+    task.tail_step = task.tail ? regions_.tail_step(task.region) : steps.size();
   while (task.next_step < steps.size()) {
     const Regions::Step& step = steps[task.next_step++];
     const Expr* expr = regions_.expr(step.node);
@@ -88,12 +81,12 @@ void FunctionCompiler::advance_region(std::vector<Task>& tasks) {
       const TypeRef& type = let->var()->annotation();
       if (may_differ(let->value().get(), type)) {
         check_value(type, value, "the value of %" + let->var()->name().str(),
-                    span_of(let->value().get(), let));
+                    value_span(let->value().get(), let));
       }
       continue;
     }
     if (expr->is<Let>()) continue;  // its value is its body's
-    bool tail = task.tail && step.node == root && only_lets_left(steps, task.next_step);
+    bool tail = task.next_step == task.tail_step + 1;
     if (expr->is<If>() || expr->is<Match>()) {
       Task choice;
       choice.is_choice = true;
@@ -260,7 +253,7 @@ bool FunctionCompiler::write_node(uint32_t node, bool tail) {
       const auto* cell = type == nullptr ? nullptr : type->as<RefType>();
       if (cell != nullptr && may_differ(write->value().get(), cell->value())) {
         check_value(cell->value(), operand(node, 1), "the value written into a reference",
-                    span_of(write->value().get(), expr));
+                    value_span(write->value().get(), expr));
       }
       uint32_t ref = operand_register(node, 0);
       uint32_t content = operand_register(node, 1);

@@ -2,14 +2,15 @@
 // relay/ir/regions.h written out in a line.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include <relay/infer/declared_shapes.h>
 #include <relay/ir/regions.h>
-#include <relay/vm/compiler/checks.h>
 #include <relay/vm/compiler/code.h>
 #include <relay/vm/compiler/match.h>
 #include <relay/vm/compiler/program.h>
@@ -51,7 +52,7 @@ class FunctionCompiler {
     uint32_t node = 0;  // in regions_
     Unit* parent = nullptr;
     uint32_t number = 0;
-    std::string name;
+    FunctionScope scope;
     Function function;
     std::unordered_map<uint32_t, Known> nodes;
     std::unordered_map<const Var*, Known> vars;
@@ -71,6 +72,7 @@ class FunctionCompiler {
   struct Task {
     uint32_t region = 0;
     size_t next_step = 0;
+    size_t tail_step = 0;
     bool tail = false;
     uint32_t result = kNone;
     bool is_choice = false;
@@ -90,7 +92,6 @@ class FunctionCompiler {
   void advance_choice(std::vector<Task>& tasks);
   uint32_t match_data(uint32_t node, KnownFields& fields);
   void finish_region(Task& task);
-  bool only_lets_left(std::span<const Regions::Step> steps, size_t from) const;
   bool write_node(uint32_t node, bool tail);
   bool write_call(uint32_t node, const Call* call, bool tail);
   void write_closure(uint32_t node);
@@ -131,21 +132,15 @@ class FunctionCompiler {
   void find_needed(uint32_t node, std::vector<char>& needed);
 
   // shape_checks.cpp: declared shapes (T15).
-  struct Check;
-  void write_check(const Check& check);
-  void add_names(const TypeRef& type, Unit* from, Check& check);
+  void write_check(const ShapeComparison& parts,
+                   const std::function<Known(const DeclaredShape&)>& value_of);
   void check_value(const TypeRef& type, const Known& value, std::string what, Span span);
-  bool looks_inside(const TypeRef& type);
   bool may_differ(const Expr* value, const TypeRef& type);
   void check_unknown(const Expr* expr, uint32_t node, const char* what);
   void check_arguments(uint32_t node, const Call* call);
   void check_parameters();
   bool result_may_differ(const Expr* value);
   void check_result(const Expr* value, const Known& known);
-  static Span span_of(const Expr* value, const Expr* user);
-  const relay::Function* function_of(const Unit* unit) const {
-    return static_cast<const relay::Function*>(regions_.expr(unit->node));
-  }
 
   ProgramBuilder& program_;
   std::string name_;

@@ -2,6 +2,7 @@
 
 #include <relay/ir/visit.h>
 #include <relay/support/error.h>
+#include <relay/vm/compiler/checks.h>
 #include <relay/vm/compiler/function_compiler.h>
 
 namespace relay::vm {
@@ -97,11 +98,11 @@ void ProgramBuilder::add_entry(Name name) {
   CheckBuilder params(positions_, module_, flows_);
   for (const VarRef& param : function->params()) {
     const Type* type = param->type() != nullptr ? param->type() : param->annotation().get();
-    params.add(TypeRef(type), param->name().str(), param->span());
+    params.add({TypeRef(type), param->name().str(), param->span()});
   }
   const auto* type = function->type() == nullptr ? nullptr : function->type()->as<FuncType>();
-  params.add(type == nullptr ? TypeRef() : type->result(), "the result of @" + name.str(),
-             function->span());
+  params.add({type == nullptr ? TypeRef() : type->result(), "the result of @" + name.str(),
+              function->span()});
   entry.params = params.finish();
   entry.result = std::move(entry.params.parts.back());
   entry.params.parts.pop_back();

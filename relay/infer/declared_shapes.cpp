@@ -1,0 +1,94 @@
+#include <relay/infer/declared_shapes.h>
+
+#include <algorithm>
+
+#include <relay/print/print.h>
+
+namespace relay {
+namespace {
+
+// The parameters that say what the dimension names of a type are, here and in the functions around.
+void add_names(Flows& flows, const FunctionScope* from, const TypeRef& type,
+               ShapeComparison& comparison) {
+  if (!type->has_symbolic_dim()) return;
+  for (const FunctionScope* at = from; at != nullptr; at = at->outer) {
+    for (const Var* param : flows.naming(at->function, type)) {
+      bool known = std::any_of(comparison.begin(), comparison.end(),
+                               [&](const DeclaredShape& shape) { return shape.param == param; });
+      if (known) continue;
+      const TypeRef& declared = param->annotation();
+      comparison.push_back({declared, "%" + param->name().str() + " of " + at->name, param->span(),
+                            !flows.has_shapes(declared.get(), false), param});
+    }
+  }
+}
+
+bool looks_inside(Flows& flows, const TypeRef& type) {
+  return !type->is<TensorType>() && flows.has_shapes(type.get(), true);
+}
+
+bool names_outer_dims(const TypeRef& type, const Function* function) {
+  const auto& own = function->type_params();
+  for (const TypeVarRef& name : free_type_vars(type)) {
+    if (name->kind() == Kind::kShapeVar && std::find(own.begin(), own.end(), name) == own.end())
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Span value_span(const Expr* value, const Expr* user) {
+  while (const auto* let = value->as<Let>()) value = let->body().get();
+  return value->is<Var>() || !value->span().known() ? user->span() : value->span();
+}
+
+ShapeComparison compare_value(Flows& flows, const FunctionScope& scope, const TypeRef& type,
+                              std::string what, Span span) {
+  ShapeComparison result;
+  add_names(flows, &scope, type, result);
+  result.push_back({type, std::move(what), span, looks_inside(flows, type)});
+  return result;
+}
+
+ShapeComparison compare_arguments(Flows& flows, const FunctionScope& scope, const Call* call) {
+  ShapeComparison result;
+  std::vector<Flows::Argument> arguments = flows.arguments(call);
+  if (arguments.empty()) return result;
+  const Expr* callee = call->callee().get();
+  std::string name = callee->is<GlobalVar>() || callee->is<Constructor>() || callee->is<Var>()
+                         ? " of " + print_short(callee)
+                         : " of the function";
+  for (const auto& [operand, type] : arguments) add_names(flows, &scope, type, result);
+  for (const auto& [operand, type] : arguments) {
+    result.push_back({type, "argument " + std::to_string(operand) + name,
+                      value_span(call->operands()[operand].get(), call), looks_inside(flows, type),
+                      nullptr, operand});
+  }
+  return result;
+}
+
+ShapeComparison compare_parameters(Flows& flows, const FunctionScope& scope, Name global) {
+  ShapeComparison result;
+  ShapeComparison own;
+  for (const VarRef& param : scope.function->params()) {
+    TypeRef type = param->annotation();
+    bool unknown = false;
+    if (const Type* known = type ? type.get() : param->type();
+        known != nullptr && flows.has_shapes(known, true)) {
+      unknown = scope.outer != nullptr ? flows.mixes() : flows.is_value(global);
+      type = TypeRef(known);
+    }
+    if (!type || (!param->annotation() && !unknown)) continue;
+    if (!unknown && !flows.has_shapes(type.get(), false)) continue;
+    if (scope.outer != nullptr && names_outer_dims(type, scope.function)) {
+      add_names(flows, scope.outer, type, result);
+    }
+    own.push_back({type, "%" + param->name().str() + " of " + scope.name, param->span(),
+                   unknown && !type->is<TensorType>(), param.get()});
+  }
+  result.insert(result.end(), own.begin(), own.end());
+  return result;
+}
+
+}  // namespace relay

@@ -1,0 +1,46 @@
+// What a run compares with the shapes that a program declares (T14, T15), on whichever machine.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <relay/infer/flows.h>
+
+namespace relay {
+
+/// A value that must have the shapes that a type says.
+struct DeclaredShape {
+  TypeRef type;
+  std::string what;  // "the result of @f"
+  Span span;
+  bool inside = false;  // also of tensors in data values and references, which are walked
+  /// Whose value it is: a parameter's, of the function or of one around it; else an operand's of
+  /// the call, if not 0.
+  const Var* param = nullptr;
+  size_t operand = 0;
+};
+
+/// A function, in those around it.
+struct FunctionScope {
+  const Function* function = nullptr;
+  std::string name;
+  const FunctionScope* outer = nullptr;
+};
+
+/// What is compared at once: a dimension name has one value in all of it. Parameters that say what
+/// the names are come first, what is asked about comes last; empty if there is nothing to compare.
+using ShapeComparison = std::vector<DeclaredShape>;
+
+/// One value with a type.
+ShapeComparison compare_value(Flows& flows, const FunctionScope& scope, const TypeRef& type,
+                              std::string what, Span span);
+/// The arguments of a call, as far as the function does not look at them itself.
+ShapeComparison compare_arguments(Flows& flows, const FunctionScope& scope, const Call* call);
+/// Parameters have the shapes that they are declared with. A function that may be called as
+/// anything looks at all of what it gets. `global` is the outermost function.
+ShapeComparison compare_parameters(Flows& flows, const FunctionScope& scope, Name global);
+
+/// Where to point for a value in its user.
+Span value_span(const Expr* value, const Expr* user);
+
+}  // namespace relay
