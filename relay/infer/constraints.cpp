@@ -4,7 +4,7 @@
 
 #include <relay/infer/messages.h>
 #include <relay/infer/type_walk.h>
-#include <relay/op/one_dtype.h>
+#include <relay/op/columns.h>
 
 namespace relay::inference {
 

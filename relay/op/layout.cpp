@@ -1,7 +1,6 @@
 #include <relay/op/layout.h>
 
 #include <algorithm>
-#include <cctype>
 
 #include <relay/op/relation.h>
 #include <relay/support/error.h>

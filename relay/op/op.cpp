@@ -48,6 +48,11 @@ void flatten(const TypeRef& type, std::vector<te::TensorInfo>& out) {
 
 }  // namespace
 
+OpCall::OpCall(const Operator* op, AttrsRef attrs, std::vector<TypeRef> inputs, TypeRef output)
+    : op_(op), attrs_(std::move(attrs)), inputs_(std::move(inputs)), output_(std::move(output)) {
+  if (!attrs_ && op->attrs_schema() != nullptr) attrs_ = Attrs::make(*op->attrs_schema(), {}, {});
+}
+
 te::TensorInfo OpCall::tensor(size_t i) const { return info_of(inputs_[i]); }
 
 te::TensorInfo OpCall::result(size_t k) const {
@@ -110,14 +115,6 @@ OpBuilder& OpBuilder::intrinsic() {
   RELAY_CHECK(op_->definition_ == DefinitionKind::kNone,
               "operator with two definitions: " + op_->name_.str());
   op_->definition_ = DefinitionKind::kIntrinsic;
-  return *this;
-}
-OpBuilder& OpBuilder::gradient(GradientFn gradient) {
-  op_->gradient_ = std::move(gradient);
-  return *this;
-}
-OpBuilder& OpBuilder::no_gradient(std::string why) {
-  op_->no_gradient_ = std::move(why);
   return *this;
 }
 OpBuilder& OpBuilder::precision(Precision precision) {

@@ -1,14 +1,12 @@
 // Operators: one declaration says everything about each (design.md, "One place for each thing").
 #pragma once
 
-#include <any>
 #include <functional>
-#include <map>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <unordered_map>
 #include <vector>
 
@@ -21,8 +19,8 @@ namespace relay {
 /// One call of an operator with its types known: what definitions are functions of.
 class OpCall {
  public:
-  OpCall(const Operator* op, AttrsRef attrs, std::vector<TypeRef> inputs, TypeRef output)
-      : op_(op), attrs_(std::move(attrs)), inputs_(std::move(inputs)), output_(std::move(output)) {}
+  /// Attributes that are not given are the defaults.
+  OpCall(const Operator* op, AttrsRef attrs, std::vector<TypeRef> inputs, TypeRef output);
 
   const Operator* op() const { return op_; }
   template <class T>
@@ -51,16 +49,6 @@ class OpCall {
 using ComputeFn = std::function<void(const OpCall& call, te::Builder& b)>;
 /// Relay over other operators, in terms of the argument expressions.
 using ExpandFn = std::function<ExprRef(const OpCall& call, std::span<const ExprRef> args)>;
-/// Gradient of the call: the gradient of each input (null for none), given the output's. Filled in
-/// later.
-struct OpGradient {
-  const OpCall& call;
-  std::span<const ExprRef> args;
-  ExprRef result;
-  ExprRef out_grad;
-};
-using GradientFn = std::function<std::vector<ExprRef>(const OpGradient& gradient)>;
-
 /// How the accumulator or the whole operator is computed.
 enum class Precision : uint8_t { kSame, kFloat32 };
 
@@ -84,8 +72,6 @@ class Operator {
   DefinitionKind definition() const { return definition_; }
   const ComputeFn& compute() const { return compute_; }
   const ExpandFn& expand() const { return expand_; }
-  const GradientFn& gradient() const { return gradient_; }
-  const std::string& no_gradient_reason() const { return no_gradient_; }
   Precision precision() const { return precision_; }
   /// TVM's support level (1 basic … 11 quantised).
   int level() const { return level_; }
@@ -103,11 +89,34 @@ class Operator {
   DefinitionKind definition_ = DefinitionKind::kNone;
   ComputeFn compute_;
   ExpandFn expand_;
-  GradientFn gradient_;
-  std::string no_gradient_;
   Precision precision_ = Precision::kSame;
   int level_ = 10;
   bool pure_ = true;
+};
+
+/// A column of facts about operators: typed, keyed by operator, open to everyone. An entry of a
+/// higher level replaces one of a lower level; an equal level is an error.
+template <class T>
+class OpColumn {
+ public:
+  explicit OpColumn(Name name) : name_(name) {}
+  void set(const Operator* op, T value, int level = 10) {
+    auto [entry, added] = entries_.try_emplace(op, level, std::move(value));
+    if (added) return;
+    if (entry->second.first == level) {
+      throw Error("operator " + op->name().str() + " already has an entry of level " +
+                  std::to_string(level) + " in column " + name_.str());
+    }
+    if (entry->second.first < level) entry->second = {level, std::move(value)};
+  }
+  const T* find(const Operator* op) const {
+    auto entry = entries_.find(op);
+    return entry == entries_.end() ? nullptr : &entry->second.second;
+  }
+
+ private:
+  Name name_;
+  std::unordered_map<const Operator*, std::pair<int, T>> entries_;
 };
 
 /// Fluent declaration; see RELAY_OP.
@@ -133,11 +142,15 @@ class OpBuilder {
   OpBuilder& kernel(std::string name,
                     std::function<std::vector<int64_t>(const OpCall& call)> params);
   OpBuilder& intrinsic();
-  OpBuilder& gradient(GradientFn gradient);
-  OpBuilder& no_gradient(std::string why);
   OpBuilder& precision(Precision precision);
   OpBuilder& level(int level);
   OpBuilder& impure();
+  /// An entry of a column; those of relay/op are in columns.h.
+  template <class T>
+  OpBuilder& column(OpColumn<T>& column, std::type_identity_t<T> value) {
+    column.set(op_, std::move(value));
+    return *this;
+  }
 
  private:
   Operator* op_;
@@ -167,31 +180,6 @@ te::Computation build_computation(const OpCall& call);
 TypeRef infer_call_type(const Operator* op, std::span<const TypeRef> inputs, const AttrsRef& attrs,
                         DimSolver* solver = nullptr,
                         std::function<std::optional<NDArray>(size_t)> values = {});
-
-/// A column of facts about operators: typed, keyed by operator, open to everyone. An entry of a
-/// higher level replaces one of a lower level; an equal level is an error.
-template <class T>
-class OpColumn {
- public:
-  explicit OpColumn(Name name) : name_(name) {}
-  void set(const Operator* op, T value, int level = 10) {
-    auto [entry, added] = entries_.try_emplace(op, level, std::move(value));
-    if (added) return;
-    if (entry->second.first == level) {
-      throw Error("operator " + op->name().str() + " already has an entry of level " +
-                  std::to_string(level) + " in column " + name_.str());
-    }
-    if (entry->second.first < level) entry->second = {level, std::move(value)};
-  }
-  const T* find(const Operator* op) const {
-    auto entry = entries_.find(op);
-    return entry == entries_.end() ? nullptr : &entry->second.second;
-  }
-
- private:
-  Name name_;
-  std::unordered_map<const Operator*, std::pair<int, T>> entries_;
-};
 
 }  // namespace relay
 

@@ -127,5 +127,9 @@ std::string shape_str(std::span<const Dim> dims);
 /// `axis` in [-rank, rank) made non-negative; fails naming the attribute otherwise.
 int64_t normalize_axis(const RelationCall& call, int64_t axis, size_t rank,
                        std::string_view what = "axis");
+/// An axis that the relation has accepted, as a position.
+inline size_t axis_position(int64_t axis, size_t rank) {
+  return static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis);
+}
 
 }  // namespace relay

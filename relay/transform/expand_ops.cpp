@@ -1,32 +1,16 @@
 // ExpandOps: operators that are defined by others become these.
 #include <relay/ir/rewrite.h>
 #include <relay/ir/visit.h>
-#include <relay/op/op.h>
-#include <relay/support/error.h>
 #include <relay/transform/fusion.h>
+#include <relay/transform/op_calls.h>
 #include <relay/transform/pass.h>
 
 namespace relay {
 namespace {
 
-const Operator* expanded(const Expr* expr) {
-  const auto* call = expr->as<Call>();
-  const auto* node = call == nullptr ? nullptr : call->callee()->as<Op>();
-  if (node == nullptr || node->op()->definition() != DefinitionKind::kExpand) return nullptr;
-  return call->args().size() == node->op()->num_inputs() ? node->op() : nullptr;
-}
-
-// Whether the operator can be looked into here: it asks for ranks and dtypes.
-bool is_known(const Type* type) {
-  if (type == nullptr) return false;
-  if (const auto* tuple = type->as<TupleType>()) {
-    for (const TypeRef& field : tuple->fields()) {
-      if (!is_known(field.get())) return false;  // as deep as the type, which is bounded
-    }
-    return true;
-  }
-  const auto* tensor = type->as<TensorType>();
-  return tensor != nullptr && tensor->has_rank() && tensor->has_dtype();
+bool is_expanded(const Expr* expr) {
+  const Operator* op = called_op(expr);
+  return op != nullptr && op->definition() == DefinitionKind::kExpand;
 }
 
 class Expander final : public Rewriter {
@@ -36,48 +20,18 @@ class Expander final : public Rewriter {
     return function != nullptr && is_primitive(function) ? ExprRef(expr) : ExprRef();
   }
   ExprRef rewrite(const Expr* expr, std::span<const ExprRef> operands) override {
-    const Operator* op = expanded(expr);
-    if (op == nullptr || !is_known(expr->type())) return rebuild(expr, operands);
-    const auto* call = static_cast<const Call*>(expr);
-    std::vector<TypeRef> types;
-    for (const ExprRef& arg : call->args()) {
-      if (!is_known(arg->type())) return rebuild(expr, operands);
-      types.emplace_back(arg->type());
+    if (is_expanded(expr)) {
+      const auto& call = static_cast<const Call&>(*expr);
+      if (ExprRef result = expand_call(called_op(expr)->expand(), call, operands.subspan(1)))
+        return result;
     }
-    AttrsRef attrs = call->attrs();
-    if (!attrs && op->attrs_schema() != nullptr) attrs = Attrs::make(*op->attrs_schema(), {}, {});
-    OpCall typed(op, attrs, types, TypeRef(call->type()));
-    ExprRef result = op->expand()(typed, operands.subspan(1));
-    return with_span(result, operands, call->span());
-  }
-
-  // New nodes stand where the call stood.
-  static ExprRef with_span(const ExprRef& root, std::span<const ExprRef> args, Span span) {
-    PointerSet<Expr> given;
-    for (const ExprRef& arg : args) given.insert(arg.get());
-    class Placer final : public Rewriter {
-     public:
-      Placer(const PointerSet<Expr>& given, Span span) : given_(given), span_(span) {}
-
-     private:
-      ExprRef enter(const Expr* expr) override {
-        return given_.contains(expr) ? ExprRef(expr) : ExprRef();
-      }
-      ExprRef rewrite(const Expr* expr, std::span<const ExprRef> operands) override {
-        const auto* call = expr->as<Call>();
-        if (call == nullptr || call->span().known()) return rebuild(expr, operands);
-        return make_call(operands[0], operands.subspan(1), call->attrs(), call->type_args(), span_);
-      }
-      const PointerSet<Expr>& given_;
-      Span span_;
-    };
-    return Placer(given, span).run(root);
+    return rebuild(expr, operands);
   }
 };
 
 FunctionRef expand(const FunctionRef& function) {
   bool any = false;
-  post_order(function.get(), [&](const Expr* expr) { any |= expanded(expr) != nullptr; });
+  post_order(function.get(), [&](const Expr* expr) { any |= is_expanded(expr); });
   if (!any) return function;
   ExprRef result = Expander().run(function);
   return FunctionRef(result->as<Function>());

@@ -155,7 +155,6 @@ class Folder final : public Rewriter {
     if (node == nullptr || operands.size() == 1 || type == nullptr) return {};
     const Operator* op = node->op();
     if (!op->pure() || (op->level() == kQuantisedLevel && !options_.fold_qnn)) return {};
-    if (ExprRef known = from_type(op, call)) return known;
     for (const ExprRef& argument : operands.subspan(1)) {
       if (!is_constant(argument.get())) return {};
     }
@@ -181,39 +180,15 @@ class Folder final : public Rewriter {
     }
   }
 
-  // Operators that ask about the type of their argument, when that is known and the argument has no
-  // effect.
-  ExprRef from_type(const Operator* op, const Call& call) {
-    if (op != shape_of_ && op != ndarray_size_) return {};
-    const auto* result = call.type()->as<TensorType>();
-    const Type* argument_type = call.args()[0]->type();
-    const auto* argument = argument_type == nullptr ? nullptr : argument_type->as<TensorType>();
-    if (result == nullptr || !result->has_dtype() || argument == nullptr) return {};
-    std::optional<int64_t> count = num_elements(argument_type);
-    if (!count || acts(call.args()[0].get())) return {};
-    NDArray array = NDArray::scalar_int(kInt64, *count);
-    if (op == shape_of_) {
-      std::vector<int64_t> extents;
-      for (Dim dim : argument->dims()) extents.push_back(dim.as_int());
-      const int64_t shape[] = {static_cast<int64_t>(extents.size())};
-      array = NDArray::from(ShapeView(shape), std::span<const int64_t>(extents));
-    }
-    return constant_of(Value(array.cast(result->dtype())), result, call.span());
-  }
-
   const LazyEffects& effects_;
   Options options_;
   const Function* root_;
   PointerMap<Var, ExprRef> values_;
   std::optional<std::unordered_set<const Expr*>> effectful_;
-  const Operator* shape_of_ = find_op("shape_of");
-  const Operator* ndarray_size_ = find_op("ndarray_size");
 };
 
 // Whether there is anything to begin with. What is folded later is so because something else was.
 bool may_fold(const Function* function) {
-  const Operator* shape_of = find_op("shape_of");
-  const Operator* ndarray_size = find_op("ndarray_size");
   bool found = false;
   post_order(function, [&](const Expr* expr) {
     if (found) return;
@@ -222,8 +197,7 @@ bool may_fold(const Function* function) {
         const auto* call = static_cast<const Call*>(expr);
         const auto* node = call->callee()->as<Op>();
         if (node == nullptr || call->args().empty()) return;
-        found = node->op() == shape_of || node->op() == ndarray_size ||
-                std::all_of(call->args().begin(), call->args().end(),
+        found = std::all_of(call->args().begin(), call->args().end(),
                             [](const ExprRef& arg) { return is_constant(arg.get()); });
         return;
       }

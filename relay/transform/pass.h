@@ -4,7 +4,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -72,7 +71,6 @@ struct PassInstrument {
 class PassContext {
  public:
   int opt_level = 2;
-  int fallback_device = 1;                   // DLPack's kDLCPU
   std::vector<std::string> required_passes;  // run even above the level
   std::vector<std::string> disabled_passes;  // never run
   PassOptions config;

@@ -1,7 +1,6 @@
 // Registered passes: lookup, options, passes as text, documentation.
 #include <relay/transform/pass.h>
 
-#include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <deque>

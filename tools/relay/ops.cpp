@@ -41,6 +41,7 @@ void show(const Operator& op) {
       text += fmt::format("  {}\n      {}\n", attribute_line(*schema, i), schema->fields[i].doc);
     }
   }
+  if (op.precision() == Precision::kFloat32) text += "computed in float32 at least\n";
   // A relation of the operator's own says no more than its documentation.
   if (op.relation()->name != op.name()) {
     text += fmt::format("relation\n  {}: {}\n", op.relation()->name.view(), op.relation()->doc);

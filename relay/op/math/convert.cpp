@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include <relay/op/columns.h>
 #include <relay/op/math/elementwise.h>
 #include <relay/op/shape/shape_attrs.h>
 
@@ -162,6 +163,7 @@ RELAY_OP("where")
     .input("x", "Tensor.")
     .input("y", "Tensor of the dtype of x.")
     .relation(infer_where)
+    .column(one_dtype(), {1, 2, kOutput})
     .level(4)
     .compute(compute_where);
 

@@ -1,5 +1,7 @@
 // Activations and what runs along one axis: bias, slopes, softmax; dropout.
+#include <relay/op/columns.h>
 #include <relay/op/math/elementwise.h>
+#include <relay/op/nn/along_axis.h>
 #include <relay/op/nn/nn_attrs.h>
 
 namespace relay {
@@ -24,10 +26,6 @@ TypeRef infer_along_axis(const RelationCall& call, int64_t wanted, const char* w
   return call.input(0);
 }
 
-size_t position(int64_t axis, size_t rank) {
-  return static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis);
-}
-
 TypeRef infer_bias_add(const RelationCall& call) {
   call.require(call.tensor(0).dtype.is_numeric(), "needs numbers, found " + call.input(0)->str());
   return infer_along_axis(call, call.attrs<BiasAddAttrs>().axis, "bias");
@@ -47,13 +45,20 @@ TypeRef expect_alpha(const RelationCall& call, size_t) {
 void compute_bias_add(const OpCall& call, te::Builder& b) {
   te::Tensor data = b.input(0);
   te::Tensor bias = b.input(1);
-  size_t axis = position(call.attrs<BiasAddAttrs>().axis, data.rank());
+  size_t axis = axis_position(call.attrs<BiasAddAttrs>().axis, data.rank());
   b.output(b.map(call.result().dims, [&](Indices i) { return data(i) + bias({i[axis]}); }));
 }
+// data + bias, the bias shaped so that it broadcasts along its axis.
+ExprRef canonical_bias_add(const OpCall& call, std::span<const ExprRef> args) {
+  size_t rank = call.tensor(0).rank();
+  size_t axis = axis_position(call.attrs<BiasAddAttrs>().axis, rank);
+  return call_op("add", {args[0], along_axis(args[1], axis, rank)});
+}
+
 void compute_prelu(const OpCall& call, te::Builder& b) {
   te::Tensor data = b.input(0);
   te::Tensor alpha = b.input(1);
-  size_t axis = position(call.attrs<PReluAttrs>().axis, data.rank());
+  size_t axis = axis_position(call.attrs<PReluAttrs>().axis, data.rank());
   b.output(b.map(call.result().dims, [&](Indices i) {
     Scalar x = data(i);
     return te::select(x > 0.0, x, x * alpha({i[axis]}));
@@ -85,26 +90,18 @@ TypeRef infer_softmax(const RelationCall& call) {
 // least.
 void compute_softmax(const OpCall& call, te::Builder& b, bool logarithm) {
   te::Tensor data = b.input(0);
-  size_t axis = position(call.attrs<SoftmaxAttrs>().axis, data.rank());
-  DType dtype = data.dtype().bits < 32 ? kFloat32 : data.dtype();
-  std::vector<Dim> outer = data.dims();
-  outer.erase(outer.begin() + static_cast<std::ptrdiff_t>(axis));
-  std::vector<Dim> row{data.dim(axis)};
-  auto element = [&](Indices rest, const Scalar& k) {
-    std::vector<Scalar> at(rest.begin(), rest.end());
-    at.insert(at.begin() + static_cast<std::ptrdiff_t>(axis), k);
-    return te::cast(data(at), dtype);
-  };
-  te::Tensor largest = b.map(
-      outer, [&](Indices i) { return b.max(row, [&](Indices k) { return element(i, k[0]); }); });
-  te::Tensor total = b.map(outer, [&](Indices i) {
-    return b.sum(row, [&](Indices k) { return te::exp(element(i, k[0]) - largest(i)); });
+  Rows rows(data, axis_position(call.attrs<SoftmaxAttrs>().axis, data.rank()));
+  te::Tensor largest = b.map(rows.outer, [&](Indices row) {
+    return b.max(rows.extent, [&](Indices k) { return rows.element(row, k[0]); });
+  });
+  te::Tensor total = b.map(rows.outer, [&](Indices row) {
+    return b.sum(rows.extent,
+                 [&](Indices k) { return te::exp(rows.element(row, k[0]) - largest(row)); });
   });
   b.output(b.map(data.dims(), [&](Indices i) {
-    std::vector<Scalar> rest(i.begin(), i.end());
-    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(axis));
-    Scalar shifted = te::cast(data(i), dtype) - largest(rest);
-    Scalar value = logarithm ? shifted - te::log(total(rest)) : te::exp(shifted) / total(rest);
+    std::vector<Scalar> row = rows.row_of(i);
+    Scalar shifted = te::cast(data(i), rows.dtype) - largest(row);
+    Scalar value = logarithm ? shifted - te::log(total(row)) : te::exp(shifted) / total(row);
     return te::cast(value, data.dtype());
   }));
 }
@@ -148,7 +145,8 @@ RELAY_OP("nn.bias_add")
     .attrs<BiasAddAttrs>()
     .relation(infer_bias_add, expect_bias)
     .level(1)
-    .compute(compute_bias_add);
+    .compute(compute_bias_add)
+    .column(canonical_form(), canonical_bias_add);
 
 RELAY_OP("nn.softmax")
     .doc("exp(x) / sum(exp(x)) along an axis, computed stably.")
@@ -189,7 +187,9 @@ RELAY_OP("nn.dropout")
     .expand([](const OpCall&, std::span<const ExprRef> args) {
       std::vector<ExprRef> fields{args[0], call_op("ones_like", {args[0]})};
       return relay::make_tuple(fields);
-    });
+    })
+    .column(simplified_for_inference(),
+            [](const OpCall&, std::span<const ExprRef> args) { return args[0]; });
 
 }  // namespace
 }  // namespace relay

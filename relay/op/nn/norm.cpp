@@ -1,4 +1,6 @@
 // Normalisation.
+#include <relay/op/columns.h>
+#include <relay/op/nn/along_axis.h>
 #include <relay/op/nn/nn_attrs.h>
 #include <relay/op/op.h>
 #include <relay/op/reduce/reduce_attrs.h>
@@ -9,10 +11,6 @@ namespace {
 
 using te::Indices;
 using te::Scalar;
-
-size_t position(int64_t axis, size_t rank) {
-  return static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis);
-}
 
 // Inputs `first`… must be vectors of the extent of the channel axis.
 size_t check_channels(const RelationCall& call, int64_t wanted,
@@ -78,7 +76,7 @@ void compute_batch_norm(const OpCall& call, te::Builder& b) {
   te::Tensor beta = b.input(2);
   te::Tensor mean = b.input(3);
   te::Tensor variance = b.input(4);
-  size_t axis = position(attrs.axis, data.rank());
+  size_t axis = axis_position(attrs.axis, data.rank());
   DType dtype = data.dtype().bits < 32 ? kFloat32 : data.dtype();
   b.output(b.map(data.dims(), [&](Indices i) {
     auto channel = [&](const te::Tensor& vector) { return te::cast(vector({i[axis]}), dtype); };
@@ -98,47 +96,30 @@ void compute_layer_norm(const OpCall& call, te::Builder& b) {
   te::Tensor data = b.input(0);
   te::Tensor gamma = b.input(1);
   te::Tensor beta = b.input(2);
-  size_t axis = position(attrs.axis, data.rank());
-  DType dtype = data.dtype().bits < 32 ? kFloat32 : data.dtype();
-  std::vector<Dim> outer = data.dims();
-  outer.erase(outer.begin() + static_cast<std::ptrdiff_t>(axis));
-  std::vector<Dim> row{data.dim(axis)};
-  auto element = [&](Indices rest, const Scalar& k) {
-    std::vector<Scalar> at(rest.begin(), rest.end());
-    at.insert(at.begin() + static_cast<std::ptrdiff_t>(axis), k);
-    return te::cast(data(at), dtype);
-  };
-  Scalar count = te::cast(te::from_dim(row[0]), dtype);
-  te::Tensor mean = b.map(outer, [&](Indices i) {
-    return b.sum(row, [&](Indices k) { return element(i, k[0]); }) / count;
+  size_t axis = axis_position(attrs.axis, data.rank());
+  Rows rows(data, axis);
+  Scalar count = te::cast(te::from_dim(data.dim(axis)), rows.dtype);
+  te::Tensor mean = b.map(rows.outer, [&](Indices row) {
+    return b.sum(rows.extent, [&](Indices k) { return rows.element(row, k[0]); }) / count;
   });
-  te::Tensor variance = b.map(outer, [&](Indices i) {
-    Scalar total = b.sum(row, [&](Indices k) {
-      Scalar difference = element(i, k[0]) - mean(i);
+  te::Tensor variance = b.map(rows.outer, [&](Indices row) {
+    Scalar total = b.sum(rows.extent, [&](Indices k) {
+      Scalar difference = rows.element(row, k[0]) - mean(row);
       return difference * difference;
     });
     return total / count;
   });
   b.output(b.map(data.dims(), [&](Indices i) {
-    std::vector<Scalar> rest(i.begin(), i.end());
-    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(axis));
+    std::vector<Scalar> row = rows.row_of(i);
     Scalar value =
-        (te::cast(data(i), dtype) - mean(rest)) * te::rsqrt(variance(rest) + attrs.epsilon);
-    if (attrs.scale) value = value * te::cast(gamma({i[axis]}), dtype);
-    if (attrs.center) value = value + te::cast(beta({i[axis]}), dtype);
+        (te::cast(data(i), rows.dtype) - mean(row)) * te::rsqrt(variance(row) + attrs.epsilon);
+    if (attrs.scale) value = value * te::cast(gamma({i[axis]}), rows.dtype);
+    if (attrs.center) value = value + te::cast(beta({i[axis]}), rows.dtype);
     return te::cast(value, data.dtype());
   }));
 }
 
-// A scalar constant of a float dtype.
-ExprRef float_constant(double value, DType dtype) {
-  NDArray array = NDArray::empty({}, dtype);
-  dispatch(dtype, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    if constexpr (!std::is_same_v<T, Bool>) array.template data<T>()[0] = static_cast<T>(value);
-  });
-  return make_constant(std::move(array));
-}
+ExprRef number(double value, DType dtype) { return make_constant(NDArray::scalar(dtype, value)); }
 
 ExprRef reduce_call(std::string_view name, std::initializer_list<ExprRef> args,
                     std::vector<int64_t> axes) {
@@ -158,32 +139,45 @@ ExprRef reduce_call(std::string_view name, std::initializer_list<ExprRef> args,
 ExprRef normalized(const ExprRef& x, std::vector<int64_t> axes, double epsilon, DType dtype) {
   ExprRef mean = reduce_call("mean", {x}, axes);
   ExprRef variance = reduce_call("variance", {x, mean}, std::move(axes));
-  ExprRef denominator =
-      call_op("sqrt", {call_op("add", {variance, float_constant(epsilon, dtype)})});
+  ExprRef denominator = call_op("sqrt", {call_op("add", {variance, number(epsilon, dtype)})});
   return call_op("divide", {call_op("subtract", {x, mean}), denominator});
-}
-
-// A channel vector shaped so that it broadcasts along `axis` of rank `rank`.
-ExprRef along(const ExprRef& vector, size_t axis, size_t rank) {
-  size_t after = rank - 1 - axis;
-  if (after == 0) return vector;
-  ExpandDimsAttrs attrs;
-  attrs.axis.value = 1;
-  attrs.num_newaxis = static_cast<int64_t>(after);
-  return call_op("expand_dims", {vector}, Attrs::make(attrs));
 }
 
 ExprRef scaled(ExprRef value, std::span<const ExprRef> args, bool scale, bool center, size_t axis,
                size_t rank) {
-  if (scale) value = call_op("multiply", {value, along(args[1], axis, rank)});
-  if (center) value = call_op("add", {value, along(args[2], axis, rank)});
+  if (scale) value = call_op("multiply", {value, along_axis(args[1], axis, rank)});
+  if (center) value = call_op("add", {value, along_axis(args[2], axis, rank)});
   return value;
+}
+
+// data * scale + shift, with one vector each for the channels.
+ExprRef simplified_batch_norm(const OpCall& call, std::span<const ExprRef> args) {
+  const auto& attrs = call.attrs<BatchNormAttrs>();
+  te::TensorInfo data = call.tensor(0);
+  size_t axis = axis_position(attrs.axis, data.rank());
+  ExprRef deviation =
+      call_op("sqrt", {call_op("add", {args[4], number(attrs.epsilon, data.dtype)})});
+  ExprRef scale = call_op("divide", {number(1, data.dtype), deviation});
+  if (attrs.scale) scale = call_op("multiply", {scale, args[1]});
+  ExprRef shift = call_op("multiply", {call_op("negative", {args[3]}), scale});
+  if (attrs.center) shift = call_op("add", {shift, args[2]});
+  ExprRef scaled = call_op("multiply", {args[0], along_axis(scale, axis, data.rank())});
+  return call_op("add", {scaled, along_axis(shift, axis, data.rank())});
+}
+
+// Less exact in half precision than the computation.
+ExprRef simplified_layer_norm(const OpCall& call, std::span<const ExprRef> args) {
+  const auto& attrs = call.attrs<LayerNormAttrs>();
+  te::TensorInfo data = call.tensor(0);
+  size_t axis = axis_position(attrs.axis, data.rank());
+  ExprRef value = normalized(args[0], {attrs.axis}, attrs.epsilon, data.dtype);
+  return scaled(value, args, attrs.scale, attrs.center, axis, data.rank());
 }
 
 ExprRef expand_instance_norm(const OpCall& call, std::span<const ExprRef> args) {
   const auto& attrs = call.attrs<InstanceNormAttrs>();
   te::TensorInfo data = call.tensor(0);
-  size_t axis = position(attrs.axis, data.rank());
+  size_t axis = axis_position(attrs.axis, data.rank());
   std::vector<int64_t> axes;
   for (size_t i = 1; i < data.rank(); ++i) {
     if (i != axis) axes.push_back(static_cast<int64_t>(i));
@@ -196,7 +190,7 @@ ExprRef expand_instance_norm(const OpCall& call, std::span<const ExprRef> args) 
 ExprRef expand_group_norm(const OpCall& call, std::span<const ExprRef> args) {
   const auto& attrs = call.attrs<GroupNormAttrs>();
   te::TensorInfo data = call.tensor(0);
-  size_t axis = position(attrs.axis, data.rank());
+  size_t axis = axis_position(attrs.axis, data.rank());
   ReshapeAttrs split;
   for (size_t i = 0; i < data.rank(); ++i) {
     if (i == axis) {
@@ -232,7 +226,7 @@ ExprRef expand_l2_normalize(const OpCall& call, std::span<const ExprRef> args) {
   reduce.keepdims = true;
   ExprRef squares = call_op("multiply", {args[0], args[0]});
   ExprRef total = call_op("sum", {squares}, Attrs::make(reduce));
-  ExprRef least = float_constant(attrs.eps, call.tensor(0).dtype);
+  ExprRef least = number(attrs.eps, call.tensor(0).dtype);
   return call_op("divide", {args[0], call_op("sqrt", {call_op("maximum", {total, least})})});
 }
 
@@ -250,7 +244,8 @@ RELAY_OP("nn.batch_norm")
     .relation(infer_batch_norm, expect_channels<BatchNormAttrs>)
     .precision(Precision::kFloat32)
     .level(1)
-    .compute(compute_batch_norm);
+    .compute(compute_batch_norm)
+    .column(simplified_for_inference(), simplified_batch_norm);
 
 RELAY_OP("nn.layer_norm")
     .doc("Each row along an axis to mean 0 and variance 1, then scaled and moved.")
@@ -261,7 +256,8 @@ RELAY_OP("nn.layer_norm")
     .relation(infer_layer_norm, expect_channels<LayerNormAttrs>)
     .precision(Precision::kFloat32)
     .level(1)
-    .compute(compute_layer_norm);
+    .compute(compute_layer_norm)
+    .column(simplified_for_inference(), simplified_layer_norm);
 
 RELAY_OP("nn.instance_norm")
     .doc("Each channel of each sample to mean 0 and variance 1, then scaled and moved.")
@@ -271,7 +267,8 @@ RELAY_OP("nn.instance_norm")
     .attrs<InstanceNormAttrs>()
     .relation(infer_instance_norm, expect_channels<InstanceNormAttrs>)
     .level(1)
-    .expand(expand_instance_norm);
+    .expand(expand_instance_norm)
+    .column(simplified_for_inference(), expand_instance_norm);
 
 RELAY_OP("nn.group_norm")
     .doc("Each group of channels of each sample to mean 0 and variance 1, then scaled and moved.")
@@ -281,7 +278,8 @@ RELAY_OP("nn.group_norm")
     .attrs<GroupNormAttrs>()
     .relation(infer_group_norm, expect_channels<GroupNormAttrs>)
     .level(1)
-    .expand(expand_group_norm);
+    .expand(expand_group_norm)
+    .column(simplified_for_inference(), expand_group_norm);
 
 RELAY_OP("nn.l2_normalize")
     .doc("x / sqrt(max(sum(x²), eps)) over axes.")
@@ -289,7 +287,8 @@ RELAY_OP("nn.l2_normalize")
     .attrs<L2NormalizeAttrs>()
     .relation(infer_l2_normalize)
     .level(2)
-    .expand(expand_l2_normalize);
+    .expand(expand_l2_normalize)
+    .column(simplified_for_inference(), expand_l2_normalize);
 
 }  // namespace
 }  // namespace relay

@@ -27,8 +27,7 @@ void compute_scan(const OpCall& call, te::Builder& b, bool is_sum) {
   te::TensorInfo result = call.result();
   te::Tensor data = b.input(0);
   if (!attrs.axis) data = b.reshape(data, result.dims);
-  int64_t axis = attrs.axis.value_or(0);
-  if (axis < 0) axis += static_cast<int64_t>(result.rank());
+  size_t axis = axis_position(attrs.axis.value_or(0), result.rank());
   b.output(b.scan(
       result.dims, static_cast<uint32_t>(axis),
       [&](Indices) -> std::vector<Scalar> { return {te::constant(is_sum ? 0 : 1, result.dtype)}; },

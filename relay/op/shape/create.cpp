@@ -1,6 +1,7 @@
 // Operators that create tensors or spread one over a shape.
 #include <cmath>
 
+#include <relay/op/columns.h>
 #include <relay/op/op.h>
 #include <relay/op/shape/shape_attrs.h>
 
@@ -131,6 +132,29 @@ void compute_arange(const OpCall& call, te::Builder& b) {
   }));
 }
 
+// How many numbers a range of floats has is no term over integers: it is computed as a number, and
+// a range of integers counts.
+ExprRef counted_arange(const OpCall& call, std::span<const ExprRef> args) {
+  DType dtype = call.tensor(0).dtype;
+  if (!dtype.is_float()) return {};
+  bool constant = true;
+  for (const ExprRef& arg : args) constant &= arg->is<Constant>();
+  if (constant) return {};
+  auto cast = [](const ExprRef& expr, DType to) {
+    CastAttrs attrs;
+    attrs.dtype.value = to;
+    return call_op("cast", {expr}, Attrs::make(attrs));
+  };
+  ExprRef start = cast(args[0], kFloat64), stop = cast(args[1], kFloat64),
+          step = cast(args[2], kFloat64);
+  ExprRef distance = call_op("subtract", {stop, start});
+  ExprRef count = call_op("ceil", {call_op("divide", {distance, step})});
+  auto number = [](int64_t value) { return make_constant(NDArray::scalar_int(kInt64, value)); };
+  ExprRef index = call_op("arange", {number(0), cast(count, kInt64), number(1)});
+  ExprRef scaled = call_op("multiply", {args[2], cast(index, dtype)});
+  return cast(call_op("add", {args[0], scaled}), call.result().dtype);
+}
+
 RELAY_OP("zeros")
     .doc("A tensor of zeros.")
     .attrs<InitOpAttrs>()
@@ -182,14 +206,17 @@ RELAY_OP("arange")
     .input("step", "Scalar other than 0.")
     .attrs<ArangeAttrs>()
     .relation(infer_arange)
+    .column(one_dtype(), {0, 1, 2})
     .level(3)
-    .compute(compute_arange);
+    .compute(compute_arange)
+    .column(counted_form(), counted_arange);
 
 RELAY_OP("broadcast_to")
     .doc("The tensor repeated along axes of extent 1 and new leading axes.")
     .input("data", "Tensor.")
     .attrs<InitOpAttrs>()
     .relation(infer_broadcast_to)
+    .column(one_dtype(), {0, kOutput})
     .level(4)
     .compute(compute_broadcast);
 

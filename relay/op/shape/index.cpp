@@ -1,4 +1,5 @@
 // Operators that read or write at positions given by a tensor.
+#include <relay/op/columns.h>
 #include <relay/op/op.h>
 #include <relay/op/shape/shape_attrs.h>
 
@@ -58,11 +59,8 @@ void compute_take(const OpCall& call, te::Builder& b) {
     Dim flat[] = {product(data.dims())};
     data = b.reshape(data, flat);
   }
-  int64_t wanted = attrs.axis.value_or(0);
-  auto axis = static_cast<size_t>(wanted < 0 ? wanted + static_cast<int64_t>(data.rank()) : wanted);
-  auto batch = static_cast<size_t>(attrs.batch_dims < 0
-                                       ? attrs.batch_dims + static_cast<int64_t>(indices.rank())
-                                       : attrs.batch_dims);
+  size_t axis = axis_position(attrs.axis.value_or(0), data.rank());
+  size_t batch = axis_position(attrs.batch_dims, indices.rank());
   Bounds bounds = attrs.mode == "clip"   ? Bounds::kClamp
                   : attrs.mode == "wrap" ? Bounds::kWrap
                                          : Bounds::kFail;
@@ -99,12 +97,10 @@ TypeRef infer_gather(const RelationCall& call) {
 void compute_gather(const OpCall& call, te::Builder& b) {
   te::Tensor data = b.input(0);
   te::Tensor indices = b.input(1);
-  int64_t wanted = call.attrs<GatherAttrs>().axis;
-  auto axis = static_cast<size_t>(wanted < 0 ? wanted + static_cast<int64_t>(data.rank()) : wanted);
+  size_t axis = axis_position(call.attrs<GatherAttrs>().axis, data.rank());
   b.output(b.map(call.result().dims, [&](Indices i) {
-    std::vector<Scalar> index(i.begin(), i.end());
-    index[axis] = wrap_negative(position(indices, i), data.dim(axis));
-    return data.load(index, Bounds::kFail);
+    Scalar at = wrap_negative(position(indices, i), data.dim(axis));
+    return data.load(te::replace(i, axis, at), Bounds::kFail);
   }));
 }
 
@@ -249,12 +245,9 @@ void compute_scatter_elements(const OpCall& call, te::Builder& b) {
   te::Tensor indices = b.input(1);
   te::Tensor updates = b.input(2);
   const auto& attrs = call.attrs<ScatterElementsAttrs>();
-  auto axis = static_cast<size_t>(attrs.axis < 0 ? attrs.axis + static_cast<int64_t>(data.rank())
-                                                 : attrs.axis);
+  size_t axis = axis_position(attrs.axis, data.rank());
   auto at = [&](Indices i) {
-    std::vector<Scalar> index(i.begin(), i.end());
-    index[axis] = wrap_negative(position(indices, i), data.dim(axis));
-    return index;
+    return te::replace(i, axis, wrap_negative(position(indices, i), data.dim(axis)));
   };
   if (attrs.reduction != "mean") {
     b.output(b.update(
@@ -296,13 +289,9 @@ void compute_one_hot(const OpCall& call, te::Builder& b) {
   te::Tensor on = b.input(1);
   te::Tensor off = b.input(2);
   te::TensorInfo result = call.result();
-  int64_t wanted = call.attrs<OneHotAttrs>().axis;
-  auto axis =
-      static_cast<size_t>(wanted < 0 ? wanted + static_cast<int64_t>(result.rank()) : wanted);
+  size_t axis = axis_position(call.attrs<OneHotAttrs>().axis, result.rank());
   b.output(b.map(result.dims, [&](Indices i) {
-    std::vector<Scalar> at(i.begin(), i.end());
-    at.erase(at.begin() + static_cast<std::ptrdiff_t>(axis));
-    Scalar hot = position(indices, at) == i[axis];
+    Scalar hot = position(indices, te::without(i, axis)) == i[axis];
     return te::cast(te::select(hot, on({}), off({})), result.dtype);
   }));
 }
@@ -313,6 +302,7 @@ RELAY_OP("take")
     .input("indices", "Integer tensor of positions.")
     .attrs<TakeAttrs>()
     .relation(infer_take)
+    .column(one_dtype(), {0, kOutput})
     .level(3)
     .compute(compute_take);
 
@@ -322,6 +312,7 @@ RELAY_OP("gather")
     .input("indices", "Integer tensor of the data's rank.")
     .attrs<GatherAttrs>()
     .relation(infer_gather)
+    .column(one_dtype(), {0, kOutput})
     .level(3)
     .compute(compute_gather);
 
@@ -341,6 +332,7 @@ RELAY_OP("scatter_nd")
     .input("updates", "Tensor of the indices' remaining and the data's remaining axes.")
     .attrs<ScatterNDAttrs>()
     .relation(infer_scatter_nd)
+    .column(one_dtype(), {0, 2, kOutput})
     .level(3)
     .compute(compute_scatter_nd);
 
@@ -352,6 +344,7 @@ RELAY_OP("scatter_elements")
     .input("updates", "Tensor of the indices' shape.")
     .attrs<ScatterElementsAttrs>()
     .relation(infer_scatter_elements)
+    .column(one_dtype(), {0, 2, kOutput})
     .level(3)
     .compute(compute_scatter_elements);
 
@@ -362,6 +355,7 @@ RELAY_OP("one_hot")
     .input("off_value", "Scalar.")
     .attrs<OneHotAttrs>()
     .relation(infer_one_hot)
+    .column(one_dtype(), {1, 2})
     .level(10)
     .compute(compute_one_hot);
 

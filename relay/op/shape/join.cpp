@@ -1,6 +1,6 @@
 // Operators that put tensors together or repeat them.
-#include <algorithm>
 
+#include <relay/op/columns.h>
 #include <relay/op/op.h>
 #include <relay/op/shape/shape_attrs.h>
 
@@ -50,9 +50,7 @@ TypeRef infer_concatenate(const RelationCall& call) {
 // A chain of selects on the position along the axis; each arm reads its own part.
 void compute_concatenate(const OpCall& call, te::Builder& b) {
   te::TensorInfo result = call.result();
-  int64_t wanted = call.attrs<ConcatenateAttrs>().axis;
-  auto axis =
-      static_cast<size_t>(wanted < 0 ? wanted + static_cast<int64_t>(result.rank()) : wanted);
+  size_t axis = axis_position(call.attrs<ConcatenateAttrs>().axis, result.rank());
   b.output(b.map(result.dims, [&](Indices i) {
     std::vector<Dim> starts;
     Dim start = 0;
@@ -62,9 +60,7 @@ void compute_concatenate(const OpCall& call, te::Builder& b) {
     }
     Scalar value;
     for (size_t k = b.num_inputs(); k-- > 0;) {
-      std::vector<Scalar> index(i.begin(), i.end());
-      index[axis] = index[axis] - te::from_dim(starts[k]);
-      Scalar here = b.input(k)(index);
+      Scalar here = b.input(k)(te::replace(i, axis, i[axis] - te::from_dim(starts[k])));
       value = value.node() == nullptr
                   ? here
                   : te::select(i[axis] < te::from_dim(starts[k + 1]), here, value);
@@ -90,9 +86,8 @@ TypeRef infer_stack(const RelationCall& call) {
 
 ExprRef expand_stack(const OpCall& call, std::span<const ExprRef> args) {
   const auto* tuple = call.input(0)->as<TupleType>();
-  int64_t rank = static_cast<int64_t>(call.result().rank());
-  int64_t axis = call.attrs<StackAttrs>().axis;
-  if (axis < 0) axis += rank;
+  auto axis =
+      static_cast<int64_t>(axis_position(call.attrs<StackAttrs>().axis, call.result().rank()));
   std::vector<ExprRef> parts;
   for (uint32_t k = 0; k < tuple->fields().size(); ++k) {
     ExpandDimsAttrs attrs;
@@ -159,12 +154,10 @@ void compute_repeat(const OpCall& call, te::Builder& b) {
     Dim flat[] = {product(data.dims())};
     data = b.reshape(data, flat);
   }
-  int64_t wanted = attrs.axis.value_or(0);
-  auto axis = static_cast<size_t>(wanted < 0 ? wanted + static_cast<int64_t>(data.rank()) : wanted);
+  size_t axis = axis_position(attrs.axis.value_or(0), data.rank());
   b.output(b.map(call.result().dims, [&](Indices i) {
-    std::vector<Scalar> index(i.begin(), i.end());
-    index[axis] = te::floor_div(index[axis], te::index_constant(attrs.repeats));
-    return data(index);
+    Scalar source = te::floor_div(i[axis], te::index_constant(attrs.repeats));
+    return data(te::replace(i, axis, source));
   }));
 }
 
@@ -173,6 +166,7 @@ RELAY_OP("concatenate")
     .input("data", "Tuple of tensors of one dtype whose shapes agree off the axis.")
     .attrs<ConcatenateAttrs>()
     .relation(infer_concatenate)
+    .column(one_dtype(), {0, kOutput})
     .level(1)
     .compute(compute_concatenate);
 
@@ -181,6 +175,7 @@ RELAY_OP("stack")
     .input("data", "Tuple of tensors of one dtype and shape.")
     .attrs<StackAttrs>()
     .relation(infer_stack)
+    .column(one_dtype(), {0, kOutput})
     .level(3)
     .expand(expand_stack);
 
@@ -189,6 +184,7 @@ RELAY_OP("tile")
     .input("data", "Tensor.")
     .attrs<TileAttrs>()
     .relation(infer_tile)
+    .column(one_dtype(), {0, kOutput})
     .level(3)
     .compute(compute_tile);
 
@@ -197,6 +193,7 @@ RELAY_OP("repeat")
     .input("data", "Tensor.")
     .attrs<RepeatAttrs>()
     .relation(infer_repeat)
+    .column(one_dtype(), {0, kOutput})
     .level(3)
     .compute(compute_repeat);
 

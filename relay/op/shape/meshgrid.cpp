@@ -1,4 +1,5 @@
 // Grids of coordinates.
+#include <relay/op/columns.h>
 #include <relay/op/op.h>
 #include <relay/op/shape/meshgrid_attrs.h>
 
@@ -49,6 +50,7 @@ RELAY_OP("meshgrid")
     .input("data", "Tuple of vectors or scalars of one dtype.")
     .attrs<MeshgridAttrs>()
     .relation(infer_meshgrid)
+    .column(one_dtype(), {0})
     .level(3)
     .compute(compute_meshgrid);
 

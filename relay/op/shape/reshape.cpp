@@ -1,6 +1,7 @@
 // Operators that keep the elements and change the axes.
 #include <algorithm>
 
+#include <relay/op/columns.h>
 #include <relay/op/op.h>
 #include <relay/op/shape/shape_attrs.h>
 
@@ -269,6 +270,7 @@ RELAY_OP("reshape")
     .input("data", "Tensor.")
     .attrs<ReshapeAttrs>()
     .relation(infer_reshape)
+    .column(one_dtype(), {0, kOutput})
     .level(3)
     .compute(compute_reshape);
 
@@ -294,6 +296,7 @@ RELAY_OP("transpose")
     .input("data", "Tensor.")
     .attrs<TransposeAttrs>()
     .relation(infer_transpose)
+    .column(one_dtype(), {0, kOutput})
     .level(3)
     .compute(compute_transpose);
 
@@ -302,6 +305,7 @@ RELAY_OP("squeeze")
     .input("data", "Tensor.")
     .attrs<SqueezeAttrs>()
     .relation(infer_squeeze)
+    .column(one_dtype(), {0, kOutput})
     .level(3)
     .compute(compute_reshape);
 
@@ -310,6 +314,7 @@ RELAY_OP("expand_dims")
     .input("data", "Tensor.")
     .attrs<ExpandDimsAttrs>()
     .relation(infer_expand_dims)
+    .column(one_dtype(), {0, kOutput})
     .level(1)
     .compute(compute_reshape);
 

@@ -1,6 +1,7 @@
 // Operators that take parts of a tensor by position.
 #include <algorithm>
 
+#include <relay/op/columns.h>
 #include <relay/op/op.h>
 #include <relay/op/shape/shape_attrs.h>
 
@@ -188,9 +189,7 @@ void compute_split(const OpCall& call, te::Builder& b) {
   for (const auto& part : split_parts(relation, data.dim(axis))) {
     Dim begin = part.first;
     b.output(b.map(call.result(k++).dims, [&](Indices i) {
-      std::vector<Scalar> index(i.begin(), i.end());
-      index[axis] = index[axis] + te::from_dim(begin);
-      return data(index);
+      return data(te::replace(i, axis, i[axis] + te::from_dim(begin)));
     }));
   }
 }
@@ -205,11 +204,10 @@ TypeRef infer_reverse(const RelationCall& call) {
 void compute_reverse(const OpCall& call, te::Builder& b) {
   te::Tensor data = b.input(0);
   const auto& attrs = call.attrs<ReverseAttrs>();
-  auto rank = static_cast<int64_t>(data.rank());
   b.output(b.map(call.result().dims, [&](Indices i) {
     std::vector<Scalar> index(i.begin(), i.end());
-    for (int64_t k = 0; k < rank; ++k) {
-      if (attrs.axis && (*attrs.axis < 0 ? *attrs.axis + rank : *attrs.axis) != k) continue;
+    for (size_t k = 0; k < data.rank(); ++k) {
+      if (attrs.axis && axis_position(*attrs.axis, data.rank()) != k) continue;
       index[k] = te::from_dim(data.dim(k) - 1) - index[k];
     }
     return data(index);
@@ -221,6 +219,7 @@ RELAY_OP("strided_slice")
     .input("data", "Tensor.")
     .attrs<StridedSliceAttrs>()
     .relation(infer_strided_slice)
+    .column(one_dtype(), {0, kOutput})
     .level(4)
     .compute(compute_strided_slice);
 
@@ -249,6 +248,7 @@ RELAY_OP("reverse")
     .input("data", "Tensor.")
     .attrs<ReverseAttrs>()
     .relation(infer_reverse)
+    .column(one_dtype(), {0, kOutput})
     .level(3)
     .compute(compute_reverse);
 

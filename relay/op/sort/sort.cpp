@@ -53,9 +53,8 @@ TypeRef infer_topk(const RelationCall& call) {
 template <class A>
 std::vector<int64_t> order_params(const OpCall& call) {
   const auto& attrs = call.attrs<A>();
-  int64_t axis =
-      attrs.axis < 0 ? attrs.axis + static_cast<int64_t>(call.tensor(0).rank()) : attrs.axis;
-  return {axis, attrs.is_ascend ? 1 : 0};
+  size_t axis = axis_position(attrs.axis, call.tensor(0).rank());
+  return {static_cast<int64_t>(axis), attrs.is_ascend ? 1 : 0};
 }
 
 std::vector<int64_t> topk_params(const OpCall& call) {

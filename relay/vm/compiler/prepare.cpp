@@ -3,8 +3,9 @@
 #include <relay/ir/effects.h>
 #include <relay/ir/rewrite.h>
 #include <relay/ir/visit.h>
-#include <relay/op/op.h>
+#include <relay/op/columns.h>
 #include <relay/transform/lets.h>
+#include <relay/transform/op_calls.h>
 #include <relay/transform/pass.h>
 
 namespace relay::vm {
@@ -60,48 +61,19 @@ FunctionRef graph_lets(const FunctionRef& function, const Effects& effects) {
   return without_lets(function, removed);
 }
 
-// How many numbers a range of floats has is no term over integers: it is computed as a number, and
-// the range counts.
-ExprRef float_range(const Call* call, std::span<const ExprRef> operands) {
-  const auto* op = call->callee()->as<relay::Op>();
-  static const Operator* const arange = get_op("arange");
-  if (op == nullptr || op->op() != arange || call->args().size() != 3) return {};
-  const auto* type =
-      call->args()[0]->type() == nullptr ? nullptr : call->args()[0]->type()->as<TensorType>();
-  if (type == nullptr || !type->has_dtype() || !type->dtype().is_float()) return {};
-  bool constant = true;
-  for (const ExprRef& arg : call->args()) constant &= arg->is<Constant>();
-  if (constant) return {};
-  Span span = call->span();
-  auto cast = [&](const ExprRef& expr, DType dtype) {
-    NamedAttr attr{"dtype", AttrValue(dtype), {}};
-    const auto& schema = *get_op("cast")->attrs_schema();
-    return call_op("cast", {expr}, Attrs::make(schema, std::span(&attr, 1), span), span);
-  };
-  ExprRef start = cast(operands[1], kFloat64), stop = cast(operands[2], kFloat64),
-          step = cast(operands[3], kFloat64);
-  ExprRef distance = call_op("subtract", {stop, start}, {}, span);
-  ExprRef count = call_op("ceil", {call_op("divide", {distance, step}, {}, span)}, {}, span);
-  auto number = [](int64_t value) { return make_constant(NDArray::scalar_int(kInt64, value)); };
-  ExprRef index = call_op("arange", {number(0), cast(count, kInt64), number(1)}, {}, span);
-  ExprRef scaled = call_op("multiply", {operands[3], cast(index, type->dtype())}, {}, span);
-  ExprRef result = call_op("add", {operands[1], scaled}, {}, span);
-  const auto* wanted = call->type() == nullptr ? nullptr : call->type()->as<TensorType>();
-  return wanted != nullptr && wanted->has_dtype() ? cast(result, wanted->dtype()) : result;
-}
-
-PassRef float_ranges_pass() {
+// Results whose extents are no terms over integers are counted first.
+PassRef count_extents_pass() {
   PassInfo info;
-  info.name = "vm.FloatRanges";
+  info.name = "vm.CountExtents";
   info.requires_ = {ProgramState::kTyped};
+  auto rewrite = [](const Expr* expr, std::span<const ExprRef> operands) -> ExprRef {
+    const auto* call = expr->as<Call>();
+    return call == nullptr ? ExprRef() : expand_call(counted_form(), *call, operands.subspan(1));
+  };
   return make_function_pass(
-      info, [](const FunctionRef& function, const Module&, const PassContext&) {
-        ExprRef result = rewrite_post_order(
-            function, [](const Expr* expr, std::span<const ExprRef> operands) -> ExprRef {
-              const auto* call = expr->as<Call>();
-              return call == nullptr ? ExprRef() : float_range(call, operands);
-            });
-        return FunctionRef(result->as<relay::Function>());
+      info, [rewrite](const FunctionRef& function, const Module&, const PassContext&) {
+        if (!calls_any(function.get(), counted_form())) return function;
+        return FunctionRef(rewrite_post_order(function, rewrite)->as<relay::Function>());
       });
 }
 
@@ -121,7 +93,7 @@ Module optimize(const Module& module, int level) {
   context.opt_level = level;
   std::vector<PassRef> passes;
   passes.push_back(create_pass("InferType"));
-  passes.push_back(float_ranges_pass());
+  passes.push_back(count_extents_pass());
   passes.push_back(create_pass("ExpandOps"));
   // Norms stay whole: they are row programs.
   for (const char* name : {"InferType", "Inline", "EliminateCommonSubexpr", "FoldConstant",

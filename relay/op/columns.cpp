@@ -1,0 +1,26 @@
+#include <relay/op/columns.h>
+
+namespace relay {
+
+// Declarations fill them before main: each is made when the first asks, and never destroyed.
+OpColumn<std::vector<uint32_t>>& one_dtype() {
+  static auto* column = new OpColumn<std::vector<uint32_t>>("one_dtype");
+  return *column;
+}
+
+OpColumn<ExpandFn>& canonical_form() {
+  static auto* column = new OpColumn<ExpandFn>("canonical_form");
+  return *column;
+}
+
+OpColumn<ExpandFn>& simplified_for_inference() {
+  static auto* column = new OpColumn<ExpandFn>("simplified_for_inference");
+  return *column;
+}
+
+OpColumn<ExpandFn>& counted_form() {
+  static auto* column = new OpColumn<ExpandFn>("counted_form");
+  return *column;
+}
+
+}  // namespace relay

@@ -1,0 +1,73 @@
+#include <relay/transform/op_calls.h>
+
+#include <relay/ir/rewrite.h>
+#include <relay/support/pointer_map.h>
+
+namespace relay {
+namespace {
+
+bool is_known(const Type* type) {
+  if (type == nullptr) return false;
+  if (const auto* tuple = type->as<TupleType>()) {
+    for (const TypeRef& field : tuple->fields()) {
+      if (!is_known(field.get())) return false;  // as deep as the type, which is bounded
+    }
+    return true;
+  }
+  const auto* tensor = type->as<TensorType>();
+  return tensor != nullptr && tensor->has_rank() && tensor->has_dtype();
+}
+
+// Gives the nodes between `root` and the arguments a place.
+ExprRef with_span(const ExprRef& root, std::span<const ExprRef> args, Span span) {
+  PointerSet<Expr> given;
+  for (const ExprRef& arg : args) given.insert(arg.get());
+  class Placer final : public Rewriter {
+   public:
+    Placer(const PointerSet<Expr>& given, Span span) : given_(given), span_(span) {}
+
+   private:
+    ExprRef enter(const Expr* expr) override {
+      return given_.contains(expr) ? ExprRef(expr) : ExprRef();
+    }
+    ExprRef rewrite(const Expr* expr, std::span<const ExprRef> operands) override {
+      const auto* call = expr->as<Call>();
+      if (call == nullptr || call->span().known()) return rebuild(expr, operands);
+      return make_call(operands[0], operands.subspan(1), call->attrs(), call->type_args(), span_);
+    }
+    const PointerSet<Expr>& given_;
+    Span span_;
+  };
+  return Placer(given, span).run(root);
+}
+
+}  // namespace
+
+const Operator* called_op(const Expr* expr) {
+  const auto* call = expr->as<Call>();
+  const auto* node = call == nullptr ? nullptr : call->callee()->as<Op>();
+  if (node == nullptr || call->args().size() != node->op()->num_inputs()) return nullptr;
+  return node->op();
+}
+
+ExprRef expand_call(const ExpandFn& expand, const Call& call, std::span<const ExprRef> args) {
+  const Operator* op = called_op(&call);
+  if (op == nullptr || !is_known(call.type())) return {};
+  std::vector<TypeRef> types;
+  for (const ExprRef& arg : call.args()) {
+    if (!is_known(arg->type())) return {};
+    types.emplace_back(arg->type());
+  }
+  OpCall typed(op, call.attrs(), std::move(types), TypeRef(call.type()));
+  ExprRef result = expand(typed, args);
+  return result ? with_span(result, args, call.span()) : result;
+}
+
+ExprRef expand_call(const OpColumn<ExpandFn>& column, const Call& call,
+                    std::span<const ExprRef> args) {
+  const Operator* op = called_op(&call);
+  const ExpandFn* expand = op == nullptr ? nullptr : column.find(op);
+  return expand == nullptr ? ExprRef() : expand_call(*expand, call, args);
+}
+
+}  // namespace relay

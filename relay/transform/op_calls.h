@@ -1,0 +1,39 @@
+// Rewrites of operator calls by a column: whether there are any, and what a call becomes.
+#pragma once
+
+#include <span>
+
+#include <relay/ir/visit.h>
+#include <relay/op/op.h>
+
+namespace relay {
+
+/// The operator that is called, or null where `expr` is no call of one with all its inputs.
+const Operator* called_op(const Expr* expr);
+
+/// Whether an operator that the column has an entry for is called anywhere in `root`: a walk costs
+/// less than a rewriter.
+template <class T>
+bool calls_any(const Expr* root, const OpColumn<T>& column) {
+  bool found = false;
+  const Expr* last = nullptr;  // operators repeat, and each is one node
+  post_order(root, [&](const Expr* expr) {
+    const auto* call = expr->as<Call>();
+    if (found || call == nullptr || call->callee().get() == last) return;
+    last = call->callee().get();
+    const auto* node = last->as<Op>();
+    found = node != nullptr && column.find(node->op()) != nullptr;
+  });
+  return found;
+}
+
+/// A call of an operator as `expand` writes it on `args`, the call's own arguments rewritten; new
+/// nodes stand where the call stood. Null if the rank or dtype of a tensor is not known (what is
+/// published counts), or if `expand` leaves the call alone.
+ExprRef expand_call(const ExpandFn& expand, const Call& call, std::span<const ExprRef> args);
+
+/// The same by the column's entry for the operator; null if it has none.
+ExprRef expand_call(const OpColumn<ExpandFn>& column, const Call& call,
+                    std::span<const ExprRef> args);
+
+}  // namespace relay
