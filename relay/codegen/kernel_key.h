@@ -1,10 +1,7 @@
 // The identity of a kernel: equal texts, equal code.
 #pragma once
 
-#include <optional>
-#include <span>
 #include <string>
-#include <string_view>
 
 #include <relay/lower/loops.h>
 
@@ -12,10 +9,8 @@ namespace relay::codegen {
 
 /// The kernel's content as text, the same in every process: names, and the ids of axes, registers
 /// and symbols, do not show; symbols stand by their position among the dimension arguments.
+/// It shows all that code follows from: bits of constants, and what statements share (a product with
+/// two users is rounded by itself). `Kernel::str` is for readers and need not.
 std::string kernel_key(const lower::Kernel& kernel);
-
-/// A term over `symbols` as text, and back (nothing if it is malformed).
-std::string dim_to_text(Dim dim, std::span<const Dim> symbols);
-std::optional<Dim> dim_from_text(std::string_view text, std::span<const Dim> symbols);
 
 }  // namespace relay::codegen

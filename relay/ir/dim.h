@@ -128,6 +128,11 @@ Dim max(Dim a, Dim b);
 /// The extent of two broadcast against each other, or nothing if they cannot be (2 and 3).
 /// `?` with 1 or `?` is `?`; `?` with k > 1 is k (T15: checked at run time).
 std::optional<Dim> broadcast(Dim a, Dim b);
+/// The result of one of the operations on two dimensions (kMul to kBroadcast); nothing where they
+/// do not broadcast.
+std::optional<Dim> apply_dim_op(DimOp op, Dim a, Dim b);
+/// `floordiv`, …, as in terms.
+const char* dim_op_name(DimOp op);
 /// Product of all; 1 for none.
 Dim product(std::span<const Dim> dims);
 

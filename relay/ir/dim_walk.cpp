@@ -10,6 +10,48 @@ namespace relay {
 
 using Part = DimTerm::Part;
 
+std::optional<Dim> apply_dim_op(DimOp op, Dim a, Dim b) {
+  switch (op) {
+    case DimOp::kMul:
+      return a * b;
+    case DimOp::kFloorDiv:
+      return floor_div(a, b);
+    case DimOp::kFloorMod:
+      return floor_mod(a, b);
+    case DimOp::kCeilDiv:
+      return ceil_div(a, b);
+    case DimOp::kMin:
+      return min(a, b);
+    case DimOp::kMax:
+      return max(a, b);
+    case DimOp::kBroadcast:
+      return broadcast(a, b);
+    default:
+      RELAY_UNREACHABLE("no operation on two dimensions");
+  }
+}
+
+const char* dim_op_name(DimOp op) {
+  switch (op) {
+    case DimOp::kMul:
+      return "mul";
+    case DimOp::kFloorDiv:
+      return "floordiv";
+    case DimOp::kFloorMod:
+      return "floormod";
+    case DimOp::kCeilDiv:
+      return "ceildiv";
+    case DimOp::kMin:
+      return "min";
+    case DimOp::kMax:
+      return "max";
+    case DimOp::kBroadcast:
+      return "broadcast";
+    default:
+      RELAY_UNREACHABLE("no operation on two dimensions");
+  }
+}
+
 Dim substitute(Dim dim, const std::function<Dim(Dim atom)>& replace) {
   if (dim.is_variable()) return replace(dim);
   if (!dim.is_term()) return dim;
@@ -35,27 +77,11 @@ Dim substitute(Dim dim, const std::function<Dim(Dim atom)>& replace) {
   Dim lhs = inner(t.lhs);
   Dim rhs = inner(t.rhs);
   if (lhs == t.lhs && rhs == t.rhs) return dim;
-  switch (t.op) {
-    case DimOp::kMul:
-      return lhs * rhs;
-    case DimOp::kFloorDiv:
-      return floor_div(lhs, rhs);
-    case DimOp::kFloorMod:
-      return floor_mod(lhs, rhs);
-    case DimOp::kCeilDiv:
-      return ceil_div(lhs, rhs);
-    case DimOp::kMin:
-      return min(lhs, rhs);
-    case DimOp::kMax:
-      return max(lhs, rhs);
-    default: {
-      auto result = broadcast(lhs, rhs);
-      if (!result) {
-        throw Error("dimensions " + lhs.str() + " and " + rhs.str() + " do not broadcast together");
-      }
-      return *result;
-    }
+  std::optional<Dim> result = apply_dim_op(t.op, lhs, rhs);
+  if (!result) {
+    throw Error("dimensions " + lhs.str() + " and " + rhs.str() + " do not broadcast together");
   }
+  return *result;
 }
 
 void for_each_atom(Dim dim, const std::function<void(Dim atom)>& visit) {
@@ -129,7 +155,6 @@ void append(std::string& out, Dim d, const SymbolName& name) {
     return;
   }
   const DimTerm& t = d.term();
-  const char* function = "";
   switch (t.op) {
     case DimOp::kSymbol:
       out += name ? name(t.symbol) : t.symbol->name().str();
@@ -145,26 +170,10 @@ void append(std::string& out, Dim d, const SymbolName& name) {
       out += " * ";
       append_factor(out, t.rhs, name);
       return;
-    case DimOp::kFloorDiv:
-      function = "floordiv";
-      break;
-    case DimOp::kFloorMod:
-      function = "floormod";
-      break;
-    case DimOp::kCeilDiv:
-      function = "ceildiv";
-      break;
-    case DimOp::kMin:
-      function = "min";
-      break;
-    case DimOp::kMax:
-      function = "max";
-      break;
-    case DimOp::kBroadcast:
-      function = "broadcast";
+    default:
       break;
   }
-  out += function;
+  out += dim_op_name(t.op);
   out += '(';
   append(out, t.lhs, name);
   out += ", ";

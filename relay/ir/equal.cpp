@@ -220,17 +220,6 @@ class Comparer {
     return true fields;                                                             \
   }
 #include <relay/ir/nodes.def>
-#undef RELAY_NODE
-#undef RELAY_OPERAND
-#undef RELAY_OPERANDS
-#undef RELAY_FIELD
-#undef RELAY_TYPE
-#undef RELAY_TYPES
-#undef RELAY_BINDER
-#undef RELAY_BINDERS
-#undef RELAY_TYPE_PARAMS
-#undef RELAY_CONSTRAINTS
-#undef RELAY_PATTERNS
 
   template <class Node>
   bool equal_fields(const Node& a, const Node& b) {
@@ -379,17 +368,6 @@ class Hasher {
 #define RELAY_NODE(Kind, doc, operands, fields) \
   uint64_t hash_rest([[maybe_unused]] const Kind& node, uint64_t h) { fields return h; }
 #include <relay/ir/nodes.def>
-#undef RELAY_NODE
-#undef RELAY_OPERAND
-#undef RELAY_OPERANDS
-#undef RELAY_FIELD
-#undef RELAY_TYPE
-#undef RELAY_TYPES
-#undef RELAY_BINDER
-#undef RELAY_BINDERS
-#undef RELAY_TYPE_PARAMS
-#undef RELAY_CONSTRAINTS
-#undef RELAY_PATTERNS
 
   template <class Node>
   uint64_t hash_fields(const Node& node, uint64_t h) {

@@ -18,7 +18,6 @@ std::string_view expr_kind_name(ExprKind kind) {
   case ExprKind::k##Kind:                       \
     return #Kind;
 #include <relay/ir/nodes.def>
-#undef RELAY_NODE
   }
   return "unknown";
 }
@@ -132,7 +131,6 @@ struct ExprFactory {
     static_cast<Kind*>(node)->~Kind();          \
     break;
 #include <relay/ir/nodes.def>
-#undef RELAY_NODE
     }
     ::operator delete(node);
   }
@@ -258,17 +256,6 @@ struct ExprFactory {
     fields                                                                 \
   }
 #include <relay/ir/nodes.def>
-#undef RELAY_NODE
-#undef RELAY_OPERAND
-#undef RELAY_OPERANDS
-#undef RELAY_FIELD
-#undef RELAY_TYPE
-#undef RELAY_TYPES
-#undef RELAY_BINDER
-#undef RELAY_BINDERS
-#undef RELAY_TYPE_PARAMS
-#undef RELAY_CONSTRAINTS
-#undef RELAY_PATTERNS
 
 void Expr::free(const Expr* expr) noexcept { ExprFactory::free(expr); }
 

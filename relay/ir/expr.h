@@ -7,7 +7,6 @@
 #include <span>
 #include <string>
 #include <type_traits>
-#include <variant>
 #include <vector>
 
 #include <relay/ir/attrs.h>
@@ -23,7 +22,6 @@ class Pattern;
 
 #define RELAY_NODE(Kind, doc, operands, fields) class Kind;
 #include <relay/ir/nodes.def>
-#undef RELAY_NODE
 
 using ExprRef = Ref<const Expr>;
 using VarRef = Ref<const Var>;
@@ -34,7 +32,6 @@ using PatternRef = Ref<const Pattern>;
 enum class ExprKind : uint8_t {
 #define RELAY_NODE(Kind, doc, operands, fields) k##Kind,
 #include <relay/ir/nodes.def>
-#undef RELAY_NODE
 };
 /// "Var", "Call", ….
 std::string_view expr_kind_name(ExprKind kind);
@@ -130,17 +127,6 @@ class Expr {
     explicit Kind(Span span) : Expr(kKind, span) {}           \
   };
 #include <relay/ir/nodes.def>
-#undef RELAY_NODE
-#undef RELAY_OPERAND
-#undef RELAY_OPERANDS
-#undef RELAY_FIELD
-#undef RELAY_TYPE
-#undef RELAY_TYPES
-#undef RELAY_BINDER
-#undef RELAY_BINDERS
-#undef RELAY_TYPE_PARAMS
-#undef RELAY_CONSTRAINTS
-#undef RELAY_PATTERNS
 
 // ---- Patterns of match ------------------------------------------------------------------------
 

@@ -2,9 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include <relay/ir/expr.h>
@@ -21,7 +18,6 @@ decltype(auto) visit_node(const Expr& expr, F&& f) {
   case ExprKind::k##Kind:                       \
     return f(static_cast<const Kind&>(expr));
 #include <relay/ir/nodes.def>
-#undef RELAY_NODE
   }
   RELAY_UNREACHABLE("unknown node kind");
 }

@@ -122,8 +122,8 @@ namespace {
 class Canonical {
  public:
   explicit Canonical(Nest& nest)
-      : nest_(nest), rewrite_([this](const ScalarRef& node, const std::vector<ScalarRef>& args) {
-          return rewrite_node(node, args);
+      : nest_(nest), rewrite_([this](const ScalarRef& node, const std::vector<ScalarRef>&) {
+          return rewrite_node(node);
         }) {}
 
   void run() {
@@ -143,14 +143,9 @@ class Canonical {
     nest_.buffers = std::move(kept);
     for (size_t k = 0; k < nest_.buffers.size(); ++k)
       nest_.buffers[k].name = "b" + std::to_string(k);
-    ScalarRewriter move(
-        [&](const ScalarRef& node, const std::vector<ScalarRef>& args) -> ScalarRef {
-          if (node->kind != ScalarKind::kLoad) return {};
-          Ref<ScalarNode> copy = copy_node(*node);
-          copy->args = args;
-          copy->tensor.index = position[static_cast<size_t>(node->tensor.index)];
-          return copy;
-        });
+    ScalarRewriter move = moved_loads([&](te::TensorId id) {
+      return te::TensorId{id.stage, position[static_cast<size_t>(id.index)]};
+    });
     for_each_scalar(nest_.body, [&](ScalarRef& scalar) { scalar = move(scalar); });
     for_each_block_stmt(nest_.body, [&](Stmt& stmt) {
       if (auto* store = std::get_if<Store>(&stmt.node)) {
@@ -172,7 +167,7 @@ class Canonical {
   }
 
  private:
-  ScalarRef rewrite_node(const ScalarRef& node, const std::vector<ScalarRef>& args) {
+  ScalarRef rewrite_node(const ScalarRef& node) {
     switch (node->kind) {
       case ScalarKind::kIndex: {
         Ref<ScalarNode> copy = copy_node(*node);
@@ -192,7 +187,6 @@ class Canonical {
         return {};
       }
       default:
-        (void)args;
         return {};
     }
   }

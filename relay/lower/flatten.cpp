@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include <relay/lower/draft.h>
-#include <relay/support/error.h>
 #include <relay/tensor_expr/walk.h>
 
 namespace relay::lower {

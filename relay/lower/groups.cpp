@@ -3,7 +3,6 @@
 #include <set>
 
 #include <relay/lower/templates.h>
-#include <relay/support/error.h>
 #include <relay/tensor_expr/walk.h>
 
 namespace relay::lower {
@@ -212,7 +211,6 @@ class Grouping {
       group.members.back().stage = building.places[0].stage;
       return group;
     }
-    std::vector<uint32_t> row_ids;
     for (size_t r = 0; r < building.rows.size(); ++r) {
       const Axis& axis = first->axes[*building.places[0].axis_of_row[r]];
       group.rows.push_back(axis);

@@ -443,13 +443,6 @@ bool IndexMath::mentions(Dim a, uint32_t axis) const {
   return found;
 }
 
-bool IndexMath::is_opaque(Dim a) const {
-  if (!a.has_variable()) return false;
-  bool found = false;
-  for_each_atom(a, [&](Dim atom) { found |= atom.is_variable() && atom.variable_id() >= kOpaque; });
-  return found;
-}
-
 bool IndexMath::is_polynomial(Dim a) const {
   std::vector<Part> parts;
   split(a, parts);

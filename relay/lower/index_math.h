@@ -48,8 +48,6 @@ class IndexMath {
   /// `a` without the terms of an axis it is linear in.
   Dim without(Dim a, uint32_t axis) const;
   bool mentions(Dim a, uint32_t axis) const;
-  /// Whether `a` holds scalars other than axes (loaded values, selections).
-  bool is_opaque(Dim a) const;
   /// Whether `a` is plain: axes and extents, neither quotients nor extrema.
   bool is_polynomial(Dim a) const;
 

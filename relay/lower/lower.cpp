@@ -5,7 +5,6 @@
 #include <relay/lower/onednn.h>
 #include <relay/lower/prepare.h>
 #include <relay/lower/templates.h>
-#include <relay/support/error.h>
 #include <relay/tensor_expr/walk.h>
 
 namespace relay::lower {

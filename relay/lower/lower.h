@@ -71,9 +71,7 @@ struct Group {
 Group compose(const Function& primitive, std::span<const TypeRef> inputs);
 
 struct LowerOptions {
-  int64_t vector_bytes = 64;    // of the target, for choices between templates
-  int64_t l1_bytes = 32 << 10;  // per core
-  int64_t l2_bytes = 1 << 20;
+  int64_t vector_bytes = 64;  // of the target, for choices between templates
   /// Matrix products and convolutions of float32 by oneDNN, which the machine then needs.
   bool onednn = false;
 };

@@ -1,6 +1,5 @@
 #include <relay/lower/onednn.h>
 
-#include <algorithm>
 #include <optional>
 
 #include <relay/lower/affine.h>
@@ -151,14 +150,7 @@ te::Computation with_onednn(const te::Computation& computation) {
     if (!id.is_input()) id.stage = moved[static_cast<size_t>(id.stage)];
     return id;
   };
-  auto moved_load = [&](const ScalarRef& node, const std::vector<ScalarRef>& args) {
-    if (node->kind != ScalarKind::kLoad || node->tensor.is_input()) return ScalarRef();
-    Ref<ScalarNode> copy = copy_node(*node);
-    copy->args = args;
-    copy->tensor = move(node->tensor);
-    return ScalarRef(copy);
-  };
-  ScalarRewriter rewrite(moved_load);
+  ScalarRewriter rewrite = moved_loads(move);
   for (te::Stage stage : computation.stages) {
     std::optional<te::Library> library;
     std::optional<Match> match = match_product(stage);
@@ -190,7 +182,7 @@ te::Computation with_onednn(const te::Computation& computation) {
       }
       const ScalarRef sum = load;
       ScalarRewriter behind([&](const ScalarRef& node, const std::vector<ScalarRef>& args) {
-        return node.get() == match->fold ? sum : moved_load(node, args);
+        return node.get() == match->fold ? sum : moved_load(node, args, move);
       });
       map.values[0] = behind(map.values[0]);
     } else {

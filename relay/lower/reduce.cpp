@@ -1,6 +1,5 @@
 // Folds whose lanes run along what is kept: rows of the data are added to a row of accumulators.
 #include <algorithm>
-#include <array>
 #include <limits>
 
 #include <relay/lower/templates.h>
@@ -206,16 +205,9 @@ std::optional<DraftKernel> lower_columns(const Job& job, Space& space, size_t al
   std::vector<ScalarRef> rest;
   for (const ScalarRef& value : member.values) rest.push_back(with_sum(value));
   std::vector<ScalarRef> values = draft.bind(rest, space.math(), loops.names);
-  std::vector<ScalarRef> point = draft.bind(member.point, space.math(), loops.names);
-  std::vector<Dim> index;
-  for (const ScalarRef& at : point) index.push_back(space.math().poly(at));
-  for (size_t k = 0; k < values.size(); ++k) {
-    int32_t out = draft.buffer({static_cast<int32_t>(member.stage), static_cast<int32_t>(k)},
-                               Buffer::Role::kOutput, true);
-    ScalarRef at = space.math().scalar(space.math().recombine(
-        IndexMath::linearise(index, c.stages[member.stage].outputs[k].dims)));
-    last.body.push_back(store(out, {at}, substitute(values[k], {}, {{folded, sum}})));
-  }
+  for (ScalarRef& value : values) value = substitute(value, {}, {{folded, sum}});
+  for (Stmt& stmt : store_results(draft, space.math(), member, values, loops.names))
+    last.body.push_back(std::move(stmt));
   body.push_back({std::move(last)});
   loops.close(std::move(body));
   return draft.finish(job.name, "reduce", flops);

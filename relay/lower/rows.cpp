@@ -3,7 +3,6 @@
 
 #include <relay/lower/templates.h>
 #include <relay/support/error.h>
-#include <relay/tensor_expr/walk.h>
 
 namespace relay::lower {
 
@@ -13,6 +12,22 @@ using te::ScalarKind;
 using te::ScalarNode;
 using te::ScalarRef;
 using te::TensorId;
+
+std::vector<Stmt> store_results(Draft& draft, IndexMath& math, const Member& member,
+                                std::span<const ScalarRef> values,
+                                const std::unordered_map<uint32_t, ScalarRef>& names) {
+  std::vector<Dim> index;
+  for (const ScalarRef& at : draft.bind(member.point, math, names)) index.push_back(math.poly(at));
+  const te::Stage& stage = draft.computation().stages[member.stage];
+  std::vector<Stmt> stores;
+  for (size_t k = 0; k < values.size(); ++k) {
+    int32_t out = draft.buffer({static_cast<int32_t>(member.stage), static_cast<int32_t>(k)},
+                               Buffer::Role::kOutput, true);
+    ScalarRef at = math.scalar(math.recombine(IndexMath::linearise(index, stage.outputs[k].dims)));
+    stores.push_back(store(out, {at}, values[k]));
+  }
+  return stores;
+}
 
 OuterLoops::OuterLoops(Draft& draft, std::vector<Axis> axes, double work_inside)
     : draft_(draft), axes_(std::move(axes)) {

@@ -84,6 +84,24 @@ std::vector<ScalarRef> ScalarRewriter::operator()(std::span<const ScalarRef> roo
   return results;
 }
 
+ScalarRef moved_load(const ScalarRef& node, const std::vector<ScalarRef>& args,
+                     const MovedTensor& moved) {
+  if (node->kind != ScalarKind::kLoad) return {};
+  te::TensorId tensor = moved(node->tensor);
+  if (tensor == node->tensor) return {};
+  Ref<ScalarNode> copy = copy_node(*node);
+  copy->tensor = tensor;
+  copy->args = args;
+  return copy;
+}
+
+ScalarRewriter moved_loads(MovedTensor moved) {
+  return ScalarRewriter(
+      [moved = std::move(moved)](const ScalarRef& node, const std::vector<ScalarRef>& args) {
+        return moved_load(node, args, moved);
+      });
+}
+
 ScalarRef substitute(const ScalarRef& root, const std::unordered_map<uint32_t, ScalarRef>& axes,
                      const std::unordered_map<uint32_t, ScalarRef>& vars) {
   ScalarRewriter rewrite([&](const ScalarRef& node, const std::vector<ScalarRef>&) -> ScalarRef {

@@ -34,6 +34,14 @@ class ScalarRewriter {
   std::unordered_map<const te::ScalarNode*, std::pair<te::ScalarRef, te::ScalarRef>> done_;
 };
 
+/// A load of the tensor that `moved` says, with operands `args`; null if `node` is no load or its
+/// tensor stays.
+using MovedTensor = std::function<te::TensorId(te::TensorId)>;
+te::ScalarRef moved_load(const te::ScalarRef& node, const std::vector<te::ScalarRef>& args,
+                         const MovedTensor& moved);
+/// Does so to all loads.
+ScalarRewriter moved_loads(MovedTensor moved);
+
 /// Replaces axes by index expressions and placeholders by values.
 te::ScalarRef substitute(const te::ScalarRef& root,
                          const std::unordered_map<uint32_t, te::ScalarRef>& axes,

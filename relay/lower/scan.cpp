@@ -1,5 +1,4 @@
 // Scans and updates: what has an order.
-#include <algorithm>
 
 #include <relay/lower/templates.h>
 #include <relay/support/error.h>

@@ -111,14 +111,7 @@ void insert_stage(Computation& c, size_t at, te::Stage stage) {
     return id;
   };
   for (size_t s = at; s < c.stages.size(); ++s) {
-    ScalarRewriter rewrite(
-        [&](const ScalarRef& node, const std::vector<ScalarRef>& args) -> ScalarRef {
-          if (node->kind != ScalarKind::kLoad || moved(node->tensor) == node->tensor) return {};
-          Ref<ScalarNode> copy = copy_node(*node);
-          copy->tensor = moved(node->tensor);
-          copy->args = args;
-          return copy;
-        });
+    ScalarRewriter rewrite = moved_loads(moved);
     rewrite_roots(c.stages[s], [&](const ScalarRef& root) { return rewrite(root); });
     if (auto* view = std::get_if<te::View>(&c.stages[s].body)) view->source = moved(view->source);
     if (auto* update = std::get_if<te::Update>(&c.stages[s].body)) {

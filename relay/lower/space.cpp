@@ -200,14 +200,12 @@ bool Space::join_axes() {
 std::optional<Dim> Space::stride(const Access& access, uint32_t axis) const {
   if (access.flat) return math_.coefficient(*access.flat, axis);
   std::optional<Dim> total = Dim(0);
-  Dim step = 1;
   for (size_t d = access.index.size(); d-- > 0;) {
     std::optional<Dim> c = math_.coefficient(access.index[d], axis);
     if (!c) return std::nullopt;
     // The extents do not matter here: zero, one or something else.
     if (!c->is_int(0)) total = d + 1 == access.index.size() ? *c : Dim(1 << 20);
   }
-  (void)step;
   return total;
 }
 

@@ -1,5 +1,4 @@
 // Long folds of few results are cut into blocks, so that several workers can share them.
-#include <algorithm>
 
 #include <relay/lower/prepare.h>
 #include <relay/lower/scalars.h>
@@ -84,15 +83,7 @@ class Splitter {
   }
 
   ScalarRef renamed(const ScalarRef& root) {
-    ScalarRewriter rewrite(
-        [&](const ScalarRef& node, const std::vector<ScalarRef>& args) -> ScalarRef {
-          if (node->kind != ScalarKind::kLoad || moved(node->tensor) == node->tensor) return {};
-          Ref<ScalarNode> copy = copy_node(*node);
-          copy->tensor = moved(node->tensor);
-          copy->args = args;
-          return copy;
-        });
-    return rewrite(root);
+    return moved_loads([this](TensorId id) { return moved(id); })(root);
   }
 
   /// Adds a stage with the fold of each block; the fold in `map` becomes one of those.

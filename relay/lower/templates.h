@@ -2,7 +2,9 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include <relay/lower/draft.h>
@@ -37,6 +39,11 @@ DraftKernel lower_scan(const Job& job);
 DraftKernel lower_update(const Job& job);
 /// The base of an update.
 DraftKernel lower_copy(const Job& job, te::TensorId source);
+
+/// Stores into the results of a Map, one value each, all bound; `names` are the axes' at its point.
+std::vector<Stmt> store_results(Draft& draft, IndexMath& math, const Member& member,
+                                std::span<const te::ScalarRef> values,
+                                const std::unordered_map<uint32_t, te::ScalarRef>& names);
 
 /// Loops over `axes` around `body`, outermost first; the outer ones are joined into one parallel
 /// loop if the work is worth it. `work` is what one point of all axes costs.

@@ -1,4 +1,4 @@
-// Kernels as text: `relay opt --emit=loops`, and the key under which equal kernels are found.
+// Kernels as text, for readers: `relay opt --emit=loops`.
 #include <deque>
 #include <mutex>
 

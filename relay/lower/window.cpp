@@ -176,17 +176,9 @@ std::optional<DraftKernel> lower_overlapping(const Job& job, Space& space, const
     std::unordered_map<uint32_t, ScalarRef> names = loops.names;
     names.emplace(row->id, (Scalar(loops.name(bands)) * together + r).ref());
     std::vector<ScalarRef> values = draft.bind(member.values, space.math(), names);
-    std::vector<ScalarRef> point = draft.bind(member.point, space.math(), names);
-    std::vector<Dim> index;
-    for (const ScalarRef& at : point) index.push_back(space.math().poly(at));
-    for (size_t k = 0; k < values.size(); ++k) {
-      int32_t out = draft.buffer({static_cast<int32_t>(member.stage), static_cast<int32_t>(k)},
-                                 Buffer::Role::kOutput, true);
-      ScalarRef at = space.math().scalar(space.math().recombine(
-          IndexMath::linearise(index, c.stages[member.stage].outputs[k].dims)));
-      ScalarRef value = flatten.value(values[k], vector.body);
-      stores.push_back(store(out, {at}, value));
-    }
+    for (ScalarRef& value : values) value = flatten.value(value, vector.body);
+    for (Stmt& stmt : store_results(draft, space.math(), member, values, names))
+      stores.push_back(std::move(stmt));
   }
   for (Stmt& stmt : stores) vector.body.push_back(std::move(stmt));
   Block body;
@@ -256,17 +248,8 @@ std::optional<DraftKernel> lower_window(const Job& job, Space& space, size_t alo
     if (clipped) flatten.clips = clips;
     std::vector<ScalarRef> values = draft.bind(roots, space.math(), names);
     for (ScalarRef& value : values) value = flatten.value(value, one.body);
-    std::vector<ScalarRef> point = draft.bind(member.point, space.math(), names);
-    std::vector<Dim> index;
-    for (const ScalarRef& at : point) index.push_back(space.math().poly(at));
-    const te::Stage& stage = c.stages[member.stage];
-    for (size_t k = 0; k < values.size(); ++k) {
-      int32_t out = draft.buffer({static_cast<int32_t>(member.stage), static_cast<int32_t>(k)},
-                                 Buffer::Role::kOutput, true);
-      ScalarRef at = space.math().scalar(
-          space.math().recombine(IndexMath::linearise(index, stage.outputs[k].dims)));
-      one.body.push_back(store(out, {at}, values[k]));
-    }
+    for (Stmt& stmt : store_results(draft, space.math(), member, values, names))
+      one.body.push_back(std::move(stmt));
     body.push_back({std::move(one)});
   };
   part(LoopKind::kSerial, te::index_constant(0), low, member.values, false);

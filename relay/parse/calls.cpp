@@ -30,12 +30,7 @@ Parser::OpEntry* Parser::find_operator(Symbol symbol) {
 }
 
 ExprRef Parser::parse_call(ExprRef callee, size_t begin, std::vector<TypeRef> type_args) {
-  size_t mark = args_.size();
-  struct Truncate {
-    std::vector<ExprRef>& args;
-    size_t mark;
-    ~Truncate() { args.resize(mark); }
-  } truncate{args_, mark};
+  ArgScope args(*this);
   size_t entry = last_op_;
   CallAttrs attrs;
   {
@@ -92,12 +87,11 @@ ExprRef Parser::parse_call(ExprRef callee, size_t begin, std::vector<TypeRef> ty
   }
   if (attrs.failed) {
     // Of some type: what stands around it is checked nevertheless.
-    ExprRef parts = make_tuple(std::vector<ExprRef>(args_.begin() + mark, args_.end()), where);
+    ExprRef parts = make_tuple(args.get(), where);
     return make_let(make_var("_", {}, where), std::move(parts),
                     make_var("_", IncompleteType::hole(), where), where);
   }
-  return make_call(std::move(callee), std::span(args_).subspan(mark), std::move(made),
-                   std::move(type_args), where);
+  return make_call(std::move(callee), args.get(), std::move(made), std::move(type_args), where);
 }
 
 AttrsRef Parser::make_call_attrs(const Expr* callee, CallAttrs& attrs, Span span) {

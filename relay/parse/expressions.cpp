@@ -196,19 +196,14 @@ ExprRef Parser::parse_paren() {
   }
   if (accept(Tok::kRParen)) return first;
   if (!at(Tok::kComma)) fail_expected("an operator, ',' or ')' after the expression");
-  size_t mark = args_.size();
-  struct Truncate {
-    std::vector<ExprRef>& args;
-    size_t mark;
-    ~Truncate() { args.resize(mark); }
-  } truncate{args_, mark};
+  ArgScope args(*this);
   args_.push_back(std::move(first));
   while (accept(Tok::kComma)) {
     if (at(Tok::kRParen)) break;
     args_.push_back(parse_value());
   }
   expect(Tok::kRParen, "at the end of the tuple");
-  return relay::make_tuple(std::span(args_).subspan(mark), span_from(begin));
+  return relay::make_tuple(args.get(), span_from(begin));
 }
 
 // A chain of `else if` is a loop here and a nest in the IR.

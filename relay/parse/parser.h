@@ -14,7 +14,7 @@
 #pragma once
 
 #include <memory>
-#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -140,6 +140,18 @@ class Parser {
     Parser& parser_;
     bool outer_;
   };
+  /// The expressions of a list being read: what is on the stack `args_` from here on.
+  class ArgScope {
+   public:
+    explicit ArgScope(Parser& parser) : args_(parser.args_), mark_(args_.size()) {}
+    ~ArgScope() { args_.resize(mark_); }
+    ArgScope(const ArgScope&) = delete;
+    std::span<const ExprRef> get() const { return std::span(args_).subspan(mark_); }
+
+   private:
+    std::vector<ExprRef>& args_;
+    size_t mark_;
+  };
 
   // ---- Definitions ----
   struct DataHead {
@@ -152,7 +164,6 @@ class Parser {
     Span span;
     std::vector<TypeVarRef> type_vars;
     std::vector<Symbol> type_symbols;
-    std::vector<Span> type_spans;
   };
   void scan_data_definitions();
   void parse_data_head(DataHead& head);
@@ -348,6 +359,7 @@ class Parser {
   friend class Skipping;
   friend class Nesting;
   friend class Bracket;
+  friend class ArgScope;
   friend class BlockScope;
   friend class TypeScope;
 
@@ -364,7 +376,6 @@ class Parser {
   bool skipping_ = false;  // to where parsing goes on
   bool has_version_ = false;
   bool has_refs_ = false;  // the text may contain references, so calls may have effects
-  bool whole_module_ = false;
   DimNames dim_names_ = DimNames::kLocal;
   std::vector<TypeVarRef>* implicit_ = nullptr;  // of the function whose signature is being read
 

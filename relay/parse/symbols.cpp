@@ -2,7 +2,6 @@
 
 #include <cstring>
 
-#include <relay/support/error.h>
 #include <relay/support/hash.h>
 
 namespace relay::parsing {

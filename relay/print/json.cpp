@@ -77,17 +77,6 @@ class JsonWriter {
 #define RELAY_NODE(Kind, doc, operands, fields_list) \
   void fields([[maybe_unused]] const Kind& e, [[maybe_unused]] Json& json) { fields_list }
 #include <relay/ir/nodes.def>
-#undef RELAY_NODE
-#undef RELAY_OPERAND
-#undef RELAY_OPERANDS
-#undef RELAY_FIELD
-#undef RELAY_TYPE
-#undef RELAY_TYPES
-#undef RELAY_BINDER
-#undef RELAY_BINDERS
-#undef RELAY_TYPE_PARAMS
-#undef RELAY_CONSTRAINTS
-#undef RELAY_PATTERNS
 
   static Json value(bool b) { return b; }
   static Json value(uint32_t i) { return i; }

@@ -3,7 +3,7 @@
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
 
-#include <relay/codegen/kernel_key.h>
+#include <relay/codegen/dim_text.h>
 #include <relay/codegen/llvm/emit.h>
 #include <relay/codegen/llvm/object.h>
 
