@@ -7,7 +7,6 @@
 #include <relay/support/error.h>
 
 #include <atomic>
-#include <cmath>
 #include <cstring>
 
 namespace relay::codegen {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <relay/codegen/cache.h>
 #include <relay/codegen/codegen.h>
+#include <relay/codegen/dim_text.h>
 #include <relay/codegen/kernel_key.h>
 #include <relay/ir/type.h>
 #include <sys/resource.h>

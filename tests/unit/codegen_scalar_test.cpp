@@ -1,5 +1,4 @@
 // Scalar expressions in vector loops: every operation on every dtype, against the direct evaluator.
-#include <cmath>
 #include <limits>
 
 #include <gtest/gtest.h>

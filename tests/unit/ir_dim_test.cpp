@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <random>
-#include <unordered_map>
 
 #include <relay/ir/type.h>
 #include <relay/support/error.h>

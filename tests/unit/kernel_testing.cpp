@@ -4,14 +4,10 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <map>
-#include <optional>
 
 #include <gtest/gtest.h>
 
-#include <relay/runtime/library_kernel.h>
 #include <relay/support/error.h>
-#include <relay/tensor_expr/evaluate.h>
 
 namespace relay::testing {
 
@@ -71,55 +67,31 @@ RunnableGroups::RunnableGroups(std::vector<lower::Lowered> groups, const codegen
   compiled_ = codegen::compile(kernels_, target, {});
   std::vector<const KernelBlob*> blobs;
   for (const codegen::CompiledKernel& kernel : compiled_) blobs.push_back(kernel.blob.get());
-  memory_ = CodeMemory::map(blobs);
+  if (!blobs.empty()) memory_ = CodeMemory::map(blobs);
 }
 
-std::vector<NDArray> RunnableGroups::run(
-    size_t group, std::span<const NDArray> inputs, int workers,
-    const std::function<int64_t(const TypeVar*)>& symbols) const {
+std::vector<NDArray> RunnableGroups::run(size_t group, std::span<const NDArray> inputs, int workers,
+                                         const SymbolValues& symbols) const {
   const lower::Lowered& lowered = groups_[group];
   std::vector<NDArray> given;
   for (const NDArray& input : inputs) {
     // Aligned, and apart from what others own.
     NDArray copy = NDArray::empty(input.shape(), input.dtype());
-    std::memcpy(copy.raw(), input.contiguous().raw(),
-                static_cast<size_t>(input.size()) * input.dtype().size());
+    std::memcpy(copy.raw(), input.contiguous().raw(), copy.byte_size());
     given.push_back(copy);
   }
-  auto dims = [&](Dim dim) { return te::evaluate_dim(dim, given, symbols); };
-  std::vector<std::optional<NDArray>> places(lowered.places.size());
-  for (size_t k = 0; k < lowered.num_inputs; ++k) places[k] = given[k];
-  std::function<NDArray(size_t)> place = [&](size_t k) -> NDArray {
-    if (places[k]) return *places[k];
-    const lower::Place& p = lowered.places[k];
-    Shape shape;
-    for (Dim dim : p.info.dims) shape.push_back(dims(dim));
-    if (p.alias >= 0) {
-      places[k] = place(static_cast<size_t>(p.alias)).reshape(shape);
-    } else {
-      places[k] = NDArray::empty(shape, p.info.dtype);
-      std::memset(places[k]->raw(), 0xa5,
-                  static_cast<size_t>(places[k]->size()) * p.info.dtype.size());
-    }
-    return *places[k];
-  };
-  std::map<int32_t, int64_t> counts;
+  LoweredRun run(lowered, std::move(given), symbols);
   for (const auto& launch : lowered.launches) {
     if (const auto* library = std::get_if<lower::LibraryLaunch>(&launch)) {
-      std::vector<NDArray> in, out;
-      for (int32_t k : library->inputs) in.push_back(place(static_cast<size_t>(k)));
-      for (int32_t k : library->outputs) out.push_back(place(static_cast<size_t>(k)));
-      LibraryCall call{in, library->params, out};
-      find_library_kernel(library->name)(call);
-      for (int32_t k : library->counted) counts[k] = call.count;
+      run.run_library(*library);
       continue;
     }
-    const auto& run = std::get<lower::Launch>(launch);
-    size_t number = first_[group] + run.kernel;
+    const auto& native = std::get<lower::Launch>(launch);
+    size_t number = first_[group] + native.kernel;
     const codegen::CompiledKernel& kernel = compiled_[number];
     std::vector<void*> buffers;
-    for (int32_t k : run.buffers) {
-      NDArray array = place(static_cast<size_t>(k));
+    for (int32_t k : native.buffers) {
+      NDArray array = run.place(k);
       buffers.push_back(array.size() == 0 ? nullptr : array.raw());
     }
     // What a kernel writes is none of its other buffers: its code relies on it.
@@ -132,8 +104,8 @@ std::vector<NDArray> RunnableGroups::run(
       }
     }
     std::vector<int64_t> arguments;
-    for (Dim dim : kernels_[number]->dim_args) arguments.push_back(dims(dim));
-    NDArray scratch = NDArray::empty({std::max<int64_t>(dims(kernel.scratch_bytes), 1)}, kUInt8);
+    for (Dim dim : kernels_[number]->dim_args) arguments.push_back(run.dim(dim));
+    NDArray scratch = NDArray::empty({std::max<int64_t>(run.dim(kernel.scratch_bytes), 1)}, kUInt8);
     int32_t code = 0;
     for (int worker = 0; worker < workers; ++worker) {
       std::array<int64_t, 2> detail{};
@@ -145,15 +117,7 @@ std::vector<NDArray> RunnableGroups::run(
     }
     if (code != 0) throw RuntimeError(kernel.messages.at(static_cast<size_t>(code) - 1));
   }
-  std::vector<NDArray> results;
-  for (int32_t k : lowered.outputs) {
-    NDArray array = place(static_cast<size_t>(k));
-    if (auto counted = counts.find(k); counted != counts.end() && counted->second >= 0) {
-      array = array.slice(0, 0, counted->second);
-    }
-    results.push_back(array);
-  }
-  return results;
+  return run.results();
 }
 
 std::shared_ptr<lower::Kernel> nest_kernel(lower::Nest nest, std::vector<Dim> symbols) {

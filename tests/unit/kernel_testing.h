@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -12,6 +11,8 @@
 #include <relay/lower/lower.h>
 #include <relay/runtime/ndarray.h>
 #include <relay/tensor_expr/computation.h>
+
+#include <tests/unit/lowered_run.h>
 
 namespace relay::testing {
 
@@ -46,7 +47,7 @@ class RunnableGroups {
   /// Runs one: its launches in order, the workers of each one after the other. Throws RuntimeError
   /// where a kernel fails. `symbols` gives values to named dimensions.
   std::vector<NDArray> run(size_t group, std::span<const NDArray> inputs, int workers,
-                           const std::function<int64_t(const TypeVar*)>& symbols = {}) const;
+                           const SymbolValues& symbols = {}) const;
   const std::vector<lower::Lowered>& groups() const { return groups_; }
 
  private:

@@ -1,8 +1,11 @@
 #include <tests/unit/lower_cases.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <iomanip>
+#include <sstream>
 
 #include <nlohmann/json.hpp>
 
@@ -103,6 +106,63 @@ std::vector<std::string> lower_case_files() {
   }
   std::sort(names.begin(), names.end());
   return names;
+}
+
+int64_t value_of(const Symbols& symbols, const TypeVar* symbol) {
+  for (const auto& [extent, var] : symbols) {
+    if (var.get() == symbol) return extent;
+  }
+  return -1;
+}
+
+std::vector<TypeRef> symbolic_types(const std::vector<NDArray>& inputs, Symbols& symbols) {
+  std::vector<TypeRef> types;
+  for (const NDArray& input : inputs) {
+    std::vector<Dim> dims;
+    for (int64_t extent : input.shape()) {
+      if (extent < 2) {
+        dims.emplace_back(extent);
+        continue;
+      }
+      auto known = std::find_if(symbols.begin(), symbols.end(),
+                                [&](const auto& s) { return s.first == extent; });
+      if (known == symbols.end()) {
+        symbols.emplace_back(extent, TypeVar::make("n" + std::to_string(extent), Kind::kShapeVar));
+        known = symbols.end() - 1;
+      }
+      dims.push_back(Dim::symbol(known->second.get()));
+    }
+    types.push_back(TensorType::make(dims, input.dtype()));
+  }
+  return types;
+}
+
+std::string difference(const std::vector<NDArray>& found, const std::vector<NDArray>& wanted,
+                       const std::function<double(DType)>& tolerance) {
+  if (found.size() != wanted.size()) return std::to_string(found.size()) + " results";
+  for (size_t k = 0; k < found.size(); ++k) {
+    TypeRef type = array_type(found[k]);
+    if (type != array_type(wanted[k])) return "result " + std::to_string(k) + ": " + type->str();
+    DType dtype = wanted[k].dtype();
+    double limit = tolerance(dtype);
+    for (int64_t i = 0; i < found[k].size(); ++i) {
+      bool near = false;
+      if (!dtype.is_float()) {
+        near = found[k].element_as_int64(i) == wanted[k].element_as_int64(i);
+      } else {
+        double a = found[k].element_as_double(i), b = wanted[k].element_as_double(i);
+        near = std::isnan(b)   ? std::isnan(a)
+               : std::isinf(b) ? a == b
+                               : std::abs(a - b) <= limit * std::max(1.0, std::abs(b));
+      }
+      if (near) continue;
+      std::ostringstream text;
+      text << std::setprecision(9) << found[k].element_as_double(i) << " instead of "
+           << wanted[k].element_as_double(i) << " at " << i << " of result " << k;
+      return text.str();
+    }
+  }
+  return {};
 }
 
 NDArray random_array(std::span<const int64_t> shape, DType dtype, uint32_t seed) {

@@ -1,7 +1,6 @@
 // Groups of several operators: fused chains, at fixed and at symbolic extents.
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <cstdio>
 
 #include <relay/lower/lower.h>
@@ -10,7 +9,6 @@
 
 #include <tests/unit/kernel_testing.h>
 #include <tests/unit/lower_cases.h>
-#include <tests/unit/native_runner.h>
 #include <tests/unit/nest_interpreter.h>
 
 namespace relay::lower {
@@ -123,17 +121,7 @@ const Program kPrograms[] = {
 };
 
 void expect_near(const std::vector<NDArray>& found, const std::vector<NDArray>& wanted) {
-  ASSERT_EQ(found.size(), wanted.size());
-  for (size_t k = 0; k < found.size(); ++k) {
-    ASSERT_EQ(relay::testing::array_type(found[k])->str(),
-              relay::testing::array_type(wanted[k])->str());
-    for (int64_t i = 0; i < found[k].size(); ++i) {
-      double a = found[k].element_as_double(i), b = wanted[k].element_as_double(i);
-      ASSERT_TRUE(std::isnan(b) ? std::isnan(a)
-                                : a == b || std::abs(a - b) <= 1e-4 * std::max(1.0, std::abs(b)))
-          << a << " instead of " << b << " at " << i << " of result " << k;
-    }
-  }
+  EXPECT_EQ(relay::testing::difference(found, wanted, [](DType) { return 1e-4; }), "");
 }
 
 void check(const Group& group, const std::vector<NDArray>& inputs,
@@ -155,8 +143,8 @@ void check(const Group& group, const std::vector<NDArray>& inputs,
   SCOPED_TRACE(text);
   if (!failure.empty()) {
     EXPECT_THROW(relay::testing::interpret(lowered, inputs, symbols), RuntimeError);
-    relay::testing::NativeGroup native(lowered, codegen::Target::host());
-    EXPECT_THROW(native.run(inputs, symbols), RuntimeError);
+    relay::testing::RunnableGroups native({lowered}, codegen::Target::host());
+    EXPECT_THROW(native.run(0, inputs, 1, symbols), RuntimeError);
     return;
   }
   int64_t elements = 0;
@@ -170,11 +158,11 @@ void check(const Group& group, const std::vector<NDArray>& inputs,
   if (symbols) targets = {codegen::Target::host()};
   for (const codegen::Target& target : targets) {
     SCOPED_TRACE("on " + std::string(target.name()));
-    relay::testing::NativeGroup group_here(lowered, target);
-    expect_near(group_here.run(inputs, symbols), wanted);
+    relay::testing::RunnableGroups group_here({lowered}, target);
     // However many workers there are, the bits are the same.
-    std::vector<NDArray> one = group_here.run(inputs, symbols),
-                         two = group_here.run(inputs, symbols, 3);
+    std::vector<NDArray> one = group_here.run(0, inputs, 1, symbols),
+                         two = group_here.run(0, inputs, 3, symbols);
+    expect_near(one, wanted);
     for (size_t k = 0; k < one.size(); ++k) EXPECT_TRUE(bit_equal(one[k], two[k]));
   }
 }

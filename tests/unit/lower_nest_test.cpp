@@ -1,8 +1,6 @@
 // Operators through compose() and lower(), their nests interpreted, against direct evaluation.
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include <relay/lower/lower.h>
 #include <relay/support/error.h>
 #include <relay/tensor_expr/evaluate.h>
@@ -16,21 +14,7 @@ namespace {
 using relay::testing::interpret;
 using relay::testing::LowerCase;
 
-void expect_near(const std::vector<NDArray>& found, const std::vector<NDArray>& wanted) {
-  ASSERT_EQ(found.size(), wanted.size());
-  for (size_t k = 0; k < found.size(); ++k) {
-    ASSERT_EQ(testing::array_type(found[k])->str(), testing::array_type(wanted[k])->str());
-    DType dtype = wanted[k].dtype();
-    double tolerance = dtype.is_float() ? (dtype.bits < 32 ? 1e-2 : 2e-5) : 0;
-    for (int64_t i = 0; i < found[k].size(); ++i) {
-      double a = found[k].element_as_double(i), b = wanted[k].element_as_double(i);
-      bool near = std::isnan(b)   ? std::isnan(a)
-                  : std::isinf(b) ? a == b
-                                  : std::abs(a - b) <= tolerance * std::max(1.0, std::abs(b));
-      ASSERT_TRUE(near) << a << " instead of " << b << " at " << i << " of result " << k;
-    }
-  }
-}
+double tolerance(DType dtype) { return dtype.bits < 32 ? 1e-2 : 2e-5; }
 
 std::string texts(const Lowered& lowered) {
   std::string text;
@@ -52,7 +36,7 @@ TEST(LowerNest, RecordedCases) {
       try {
         Lowered lowered = lower(group.computation, "k", {});
         SCOPED_TRACE(texts(lowered));
-        expect_near(interpret(lowered, one.inputs), wanted);
+        EXPECT_EQ(testing::difference(interpret(lowered, one.inputs), wanted, tolerance), "");
       } catch (const std::exception& error) {
         ADD_FAILURE() << error.what();
       }
@@ -66,33 +50,9 @@ TEST(LowerNest, SymbolicExtents) {
   int count = 0;
   for (const std::string& file : relay::testing::lower_case_files()) {
     for (const LowerCase& one : relay::testing::lower_cases(file)) {
-      // Equal extents become one symbol.
-      std::vector<std::pair<int64_t, TypeVarRef>> symbols;
-      std::vector<TypeRef> types;
-      for (const NDArray& input : one.inputs) {
-        std::vector<Dim> dims;
-        for (int64_t extent : input.shape()) {
-          if (extent < 2) {
-            dims.emplace_back(extent);
-            continue;
-          }
-          auto known = std::find_if(symbols.begin(), symbols.end(),
-                                    [&](const auto& s) { return s.first == extent; });
-          if (known == symbols.end()) {
-            symbols.emplace_back(extent,
-                                 TypeVar::make("n" + std::to_string(extent), Kind::kShapeVar));
-            known = symbols.end() - 1;
-          }
-          dims.push_back(Dim::symbol(known->second.get()));
-        }
-        types.push_back(TensorType::make(dims, input.dtype()));
-      }
-      auto value = [&](const TypeVar* symbol) {
-        for (const auto& [extent, var] : symbols) {
-          if (var.get() == symbol) return extent;
-        }
-        return int64_t{-1};
-      };
+      testing::Symbols symbols;
+      std::vector<TypeRef> types = testing::symbolic_types(one.inputs, symbols);
+      auto value = [&](const TypeVar* symbol) { return testing::value_of(symbols, symbol); };
       Group group;
       try {
         group = compose(*one.function, types);
@@ -109,7 +69,8 @@ TEST(LowerNest, SymbolicExtents) {
       try {
         Lowered lowered = lower(group.computation, "k", {});
         SCOPED_TRACE(texts(lowered));
-        expect_near(interpret(lowered, one.inputs, value), wanted);
+        EXPECT_EQ(testing::difference(interpret(lowered, one.inputs, value), wanted, tolerance),
+                  "");
       } catch (const std::exception& error) {
         ADD_FAILURE() << error.what();
       }

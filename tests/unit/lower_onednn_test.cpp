@@ -1,8 +1,6 @@
 // Products and convolutions as calls of oneDNN's kernels: the same results as direct evaluation.
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include <relay/lower/lower.h>
 #include <relay/lower/onednn.h>
 #include <relay/op/nn/conv_attrs.h>

@@ -1,7 +1,6 @@
 // Executables put together by hand.
 #pragma once
 
-#include <initializer_list>
 #include <memory>
 #include <string>
 #include <utility>

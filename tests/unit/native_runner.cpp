@@ -1,7 +1,6 @@
 #include <tests/unit/native_runner.h>
 
 #include <cstring>
-#include <map>
 
 #include <relay/runtime/library_kernel.h>
 #include <relay/support/error.h>
@@ -24,7 +23,6 @@ struct NativeGroup::State {
   int workers = 1;
   std::vector<std::optional<NDArray>> places;
   std::vector<Bound> bound;
-  std::map<int32_t, int64_t> counts;
 
   NDArray place(size_t k, const std::function<int64_t(Dim)>& dims) {
     if (places[k]) return *places[k];
@@ -100,7 +98,6 @@ int32_t NativeGroup::run_launch(size_t at, int worker) const {
     for (int32_t k : bound.library->outputs) out.push_back(*s.places[static_cast<size_t>(k)]);
     LibraryCall call{in, bound.library->params, out};
     find_library_kernel(bound.library->name)(call);
-    for (int32_t k : bound.library->counted) state_->counts[k] = call.count;
     return 0;
   }
   if (worker != 0 && !s.compiled[bound.kernel].parallel) return 0;
@@ -114,33 +111,6 @@ int32_t NativeGroup::run_launch(size_t at, int worker) const {
   args.functions = kernel_functions();
   args.detail = detail;
   return s.memory->kernel(bound.kernel)(&args);
-}
-
-std::vector<NDArray> NativeGroup::run(std::span<const NDArray> inputs,
-                                      const std::function<int64_t(const TypeVar*)>& symbols,
-                                      int workers) {
-  bind(inputs, symbols, workers);
-  for (size_t i = 0; i < num_launches(); ++i) {
-    int32_t failure = 0;
-    for (int w = 0; w < workers; ++w) {
-      int32_t code = run_launch(i, w);
-      if (code != 0 && (failure == 0 || code < failure)) failure = code;
-    }
-    if (failure != 0) {
-      throw RuntimeError(
-          state_->compiled[state_->bound[i].kernel].messages.at(static_cast<size_t>(failure) - 1));
-    }
-  }
-  std::vector<NDArray> results;
-  for (int32_t k : state_->lowered.outputs) {
-    NDArray array = *state_->places[static_cast<size_t>(k)];
-    if (auto counted = state_->counts.find(k);
-        counted != state_->counts.end() && counted->second >= 0) {
-      array = array.slice(0, 0, counted->second);
-    }
-    results.push_back(array);
-  }
-  return results;
 }
 
 }  // namespace relay::testing

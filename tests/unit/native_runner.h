@@ -1,11 +1,10 @@
-// Lowered groups compiled and run: places as arrays, launches one after the other.
+// Lowered groups compiled and bound to arrays, for measurements.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <span>
 #include <string>
-#include <vector>
 
 #include <relay/codegen/codegen.h>
 #include <relay/lower/lower.h>
@@ -17,12 +16,7 @@ class NativeGroup {
  public:
   NativeGroup(lower::Lowered lowered, const codegen::Target& target);
   ~NativeGroup();
-  /// Results; throws RuntimeError where a kernel fails. `workers` take turns.
-  std::vector<NDArray> run(std::span<const NDArray> inputs,
-                           const std::function<int64_t(const TypeVar*)>& symbols = {},
-                           int workers = 1);
-
-  /// For measurements: everything bound once, then run again and again.
+  /// Everything is bound once, then run again and again.
   void bind(std::span<const NDArray> inputs,
             const std::function<int64_t(const TypeVar*)>& symbols = {}, int workers = 1);
   size_t num_launches() const;

@@ -5,7 +5,6 @@
 #include <unordered_map>
 
 #include <relay/lower/scalars.h>
-#include <relay/runtime/library_kernel.h>
 #include <relay/support/error.h>
 #include <relay/tensor_expr/builder.h>
 #include <relay/tensor_expr/evaluate.h>
@@ -345,82 +344,43 @@ class KernelRun {
   uint64_t epoch_ = 0;
 };
 
-NDArray garbage(const std::vector<int64_t>& shape, DType dtype) {
-  NDArray array = NDArray::empty(shape, dtype);
-  for (int64_t i = 0; i < array.size(); ++i) {
-    write_element(array, i, {-99, std::numeric_limits<double>::quiet_NaN()});
-  }
-  return array;
-}
-
 }  // namespace
 
 std::vector<NDArray> interpret(const lower::Lowered& lowered, std::span<const NDArray> inputs,
-                               const std::function<int64_t(const TypeVar*)>& symbols) {
+                               const SymbolValues& symbols) {
   static Operations operations;
   std::vector<NDArray> given;
   for (const NDArray& input : inputs) given.push_back(input.contiguous());
-  auto dims = [&](Dim dim) { return te::evaluate_dim(dim, given, symbols); };
-  auto shape_of = [&](const std::vector<Dim>& terms) {
-    std::vector<int64_t> shape;
-    for (Dim dim : terms) shape.push_back(dims(dim));
-    return shape;
-  };
-  std::vector<std::optional<NDArray>> places(lowered.places.size());
-  for (size_t k = 0; k < lowered.num_inputs; ++k) places[k] = given[k];
-  std::function<NDArray(size_t)> place = [&](size_t k) -> NDArray {
-    if (places[k]) return *places[k];
-    const lower::Place& p = lowered.places[k];
-    std::vector<int64_t> shape = shape_of(p.info.dims);
-    if (p.alias >= 0) {
-      places[k] = place(static_cast<size_t>(p.alias)).reshape(shape);
-    } else {
-      places[k] = garbage(shape, p.info.dtype);
-    }
-    return *places[k];
-  };
-  std::map<int32_t, int64_t> counts;
+  LoweredRun run(lowered, std::move(given), symbols);
   for (const auto& launch : lowered.launches) {
     if (const auto* library = std::get_if<lower::LibraryLaunch>(&launch)) {
-      std::vector<NDArray> in, out;
-      for (int32_t k : library->inputs) in.push_back(place(static_cast<size_t>(k)));
-      for (int32_t k : library->outputs) out.push_back(place(static_cast<size_t>(k)));
-      LibraryCall call{in, library->params, out};
-      find_library_kernel(library->name)(call);
-      for (int32_t k : library->counted) counts[k] = call.count;
+      run.run_library(*library);
       continue;
     }
-    const auto& run = std::get<lower::Launch>(launch);
-    const lower::Kernel& kernel = *lowered.kernels[run.kernel];
+    const auto& native = std::get<lower::Launch>(launch);
+    const lower::Kernel& kernel = *lowered.kernels[native.kernel];
     std::vector<NDArray> buffers;
     size_t next = 0;
     for (const lower::Buffer& buffer : kernel.buffers()) {
-      std::vector<int64_t> shape = shape_of(buffer.dims);
+      Shape shape = run.shape(buffer.dims);
       if (buffer.role == lower::Buffer::Role::kScratch) {
         buffers.push_back(garbage(shape, buffer.dtype));
       } else {
-        NDArray array = place(static_cast<size_t>(run.buffers.at(next++)));
+        NDArray array = run.place(native.buffers.at(next++));
         RELAY_CHECK(array.dtype() == buffer.dtype, "dtype of a buffer");
         buffers.push_back(array.reshape(shape));
       }
     }
-    RELAY_CHECK(next == run.buffers.size(), "buffers of a launch");
-    KernelRun one(std::move(buffers), dims, operations);
+    RELAY_CHECK(next == native.buffers.size(), "buffers of a launch");
+    KernelRun one(
+        std::move(buffers), [&](Dim dim) { return run.dim(dim); }, operations);
     if (const auto* nest = std::get_if<lower::Nest>(&kernel.body)) {
       one.nest(*nest);
     } else {
       one.contraction(std::get<lower::Contraction>(kernel.body));
     }
   }
-  std::vector<NDArray> results;
-  for (int32_t k : lowered.outputs) {
-    NDArray array = place(static_cast<size_t>(k));
-    if (auto counted = counts.find(k); counted != counts.end() && counted->second >= 0) {
-      array = array.slice(0, 0, counted->second);
-    }
-    results.push_back(array);
-  }
-  return results;
+  return run.results();
 }
 
 }  // namespace relay::testing

@@ -4,11 +4,8 @@
 #include <pthread.h>
 
 #include <chrono>
-#include <filesystem>
-#include <fstream>
 #include <functional>
 #include <random>
-#include <sstream>
 
 #include <tests/unit/test_paths.h>
 
@@ -42,14 +39,8 @@ std::string repeat(const std::string& text, size_t times) {
 
 std::vector<std::string> seed_programs() {
   std::vector<std::string> programs;
-  for (const auto& entry :
-       std::filesystem::recursive_directory_iterator(testing::source_dir() + "/examples")) {
-    if (entry.path().extension() != ".rly") continue;
-    std::ifstream file(entry.path());
-    std::stringstream text;
-    text << file.rdbuf();
-    programs.push_back(text.str());
-  }
+  for (const auto& path : testing::program_files({"examples"}))
+    programs.push_back(testing::read_text(path));
   programs.emplace_back(
       "#[version = \"0.0.5\"]\ntype List[A] { Cons(A, List[A]), Nil, }\n"
       "def @map[A, B](%f: fn (A) -> B, %l: List[A]) -> List[B] { match? (%l) { Cons(%h, %t) => { "

@@ -5,7 +5,6 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 
 #include <relay/ir/equal.h>
 #include <relay/parse/parse.h>
@@ -15,13 +14,6 @@
 
 namespace relay {
 namespace {
-
-std::string read_file(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream out;
-  out << in.rdbuf();
-  return out.str();
-}
 
 /// Prints, parses, compares; says what is wrong, or nothing.
 std::string round_trip_problem(const Module& module) {
@@ -37,14 +29,10 @@ std::string round_trip_problem(const Module& module) {
 }
 
 TEST(PrintParse, Examples) {
-  for (const char* folder : {"examples/seed", "examples/digits", "examples/tree_lstm"}) {
-    for (const auto& entry :
-         std::filesystem::directory_iterator(testing::source_dir() + "/" + folder)) {
-      if (entry.path().extension() != ".rly") continue;
-      ParseResult program = parse_text(entry.path().string(), read_file(entry.path()));
-      if (!program.ok()) continue;  // a program that shows an error
-      EXPECT_EQ(round_trip_problem(program.module), "") << entry.path();
-    }
+  for (const auto& path : testing::program_files({"examples"})) {
+    ParseResult program = parse_text(path.string(), testing::read_text(path));
+    if (!program.ok()) continue;  // a program that shows an error
+    EXPECT_EQ(round_trip_problem(program.module), "") << path;
   }
 }
 

@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -18,7 +17,6 @@
 #include <sstream>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include <tests/unit/test_paths.h>
 

@@ -5,7 +5,6 @@
 
 #include <charconv>
 #include <cmath>
-#include <limits>
 #include <string>
 #include <vector>
 

@@ -4,7 +4,6 @@
 #include <relay/runtime/ndarray.h>
 #include <relay/support/error.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <numeric>
 #include <string>

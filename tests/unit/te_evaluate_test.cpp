@@ -1,6 +1,5 @@
 // Direct evaluation of tensor expressions: stages, folds, laziness, bounds.
 #include <cmath>
-#include <numeric>
 
 #include <gtest/gtest.h>
 

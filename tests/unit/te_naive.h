@@ -4,8 +4,6 @@
 #pragma once
 
 #include <cmath>
-#include <cstring>
-#include <functional>
 #include <map>
 
 #include <relay/support/error.h>

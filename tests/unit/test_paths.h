@@ -1,14 +1,18 @@
 #pragma once
 
+#include <filesystem>
+#include <initializer_list>
 #include <string>
+#include <vector>
 
 namespace relay::testing {
 
 /// Root of the checkout the tests were built from.
 std::string source_dir();
 
-/// Optional folder with reference material beside the checkout: $RELAY_SHARED, else ../shared.
-/// Empty if there is none.
-std::string shared_dir();
+std::string read_text(const std::filesystem::path& path);
+
+/// The .rly files below folders of the checkout, in the order of their paths.
+std::vector<std::filesystem::path> program_files(std::initializer_list<const char*> folders);
 
 }  // namespace relay::testing

@@ -2,12 +2,9 @@
 // program.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <filesystem>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include <relay/infer/infer.h>
 #include <relay/ir/equal.h>
@@ -33,20 +30,10 @@ void add_program(std::vector<Program>& programs, const std::string& name, std::s
 
 /// The .rly files of the checkout that parse, in the order of their names.
 std::vector<Program> files() {
-  std::vector<std::filesystem::path> paths;
-  for (const char* folder : {"/examples", "/tests"}) {
-    for (const auto& entry :
-         std::filesystem::recursive_directory_iterator(testing::source_dir() + folder)) {
-      if (entry.path().extension() == ".rly") paths.push_back(entry.path());
-    }
-  }
-  std::sort(paths.begin(), paths.end());
   std::vector<Program> programs;
-  for (const auto& path : paths) {
-    std::ifstream in(path, std::ios::binary);
-    std::ostringstream text;
-    text << in.rdbuf();
-    add_program(programs, path.lexically_relative(testing::source_dir()).string(), text.str());
+  for (const auto& path : testing::program_files({"examples", "tests"})) {
+    add_program(programs, path.lexically_relative(testing::source_dir()).string(),
+                testing::read_text(path));
   }
   return programs;
 }

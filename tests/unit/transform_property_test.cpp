@@ -1,10 +1,6 @@
 // Whatever the program: a pass keeps it well formed, well typed, printable, and its meaning.
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
-#include <sstream>
-
 #include <relay/eval/eval.h>
 #include <relay/infer/infer.h>
 #include <relay/ir/equal.h>
@@ -155,13 +151,8 @@ TEST(PassProperties, UntypedPrograms) {
 
 TEST(PassProperties, ExamplePrograms) {
   size_t count = 0;
-  for (const auto& entry :
-       std::filesystem::recursive_directory_iterator(testing::source_dir() + "/examples")) {
-    if (entry.path().extension() != ".rly") continue;
-    std::ifstream file(entry.path());
-    std::stringstream text;
-    text << file.rdbuf();
-    ParseResult parsed = parse_text(entry.path().string(), text.str());
+  for (const auto& path : testing::program_files({"examples"})) {
+    ParseResult parsed = parse_text(path.string(), testing::read_text(path));
     if (!parsed.ok()) continue;  // examples of errors
     bool typed = true;
     for (const Diagnostic& diagnostic : infer_types(parsed.module)) {
@@ -170,7 +161,7 @@ TEST(PassProperties, ExamplePrograms) {
     if (!typed || !verify(parsed.module).empty()) continue;
     ++count;
     Module module = parsed.module;
-    std::string name = entry.path().filename().string();
+    std::string name = path.filename().string();
     for (const char* passes : kSequences) {
       std::string where = name + ", " + passes;
       try {

@@ -1,0 +1,39 @@
+// The tensors of one run of a lowered group, whatever runs its kernels.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include <relay/lower/lower.h>
+#include <relay/runtime/ndarray.h>
+
+namespace relay::testing {
+
+/// Values of named dimensions.
+using SymbolValues = std::function<int64_t(const TypeVar*)>;
+
+class LoweredRun {
+ public:
+  LoweredRun(const lower::Lowered& lowered, std::vector<NDArray> inputs, SymbolValues symbols);
+  int64_t dim(Dim dim) const;
+  Shape shape(const std::vector<Dim>& dims) const;
+  /// A tensor of the group; outputs and temporaries begin as garbage.
+  NDArray place(int32_t k);
+  void run_library(const lower::LibraryLaunch& launch);
+  /// What the group gives, counted results cut to what there is.
+  std::vector<NDArray> results();
+
+ private:
+  const lower::Lowered& lowered_;
+  std::vector<NDArray> inputs_;
+  SymbolValues symbols_;
+  std::vector<std::optional<NDArray>> places_;
+  std::map<int32_t, int64_t> counts_;
+};
+
+/// An array whose elements are no sensible numbers.
+NDArray garbage(const Shape& shape, DType dtype);
+
+}  // namespace relay::testing
