@@ -38,7 +38,6 @@ class FeatureSet {
  public:
   void add(Feature feature) { bits_ |= uint32_t{1} << static_cast<int>(feature); }
   bool has(Feature feature) const { return (bits_ >> static_cast<int>(feature) & 1) != 0; }
-  bool is_subset_of(FeatureSet other) const { return (bits_ & ~other.bits_) == 0; }
   std::vector<Feature> list() const;
   friend bool operator==(FeatureSet, FeatureSet) = default;
   friend FeatureSet operator|(FeatureSet a, FeatureSet b) {

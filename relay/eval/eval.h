@@ -1,9 +1,7 @@
 // The reference evaluator: the meaning of every construct, slow and obvious.
 #pragma once
 
-#include <functional>
 #include <span>
-#include <vector>
 
 #include <relay/ir/module.h>
 #include <relay/runtime/value.h>

@@ -1,7 +1,6 @@
 // Runs plans: frames on a heap stack, tail calls in place.
 #include <relay/eval/eval.h>
 
-#include <algorithm>
 #include <deque>
 
 #include <relay/eval/plan.h>

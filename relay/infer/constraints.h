@@ -25,7 +25,6 @@ struct Constraint {
   Span span;                   // where it must hold
   Span defined;                // where it was written, if it came with the scheme of a function
   State state = State::kPending;
-  bool queued = false;
   bool check_only = false;  // belongs to a scheme: only checked here (T6)
   bool instance = false;    // came with a scheme
 };

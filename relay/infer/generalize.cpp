@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include <relay/infer/inferencer.h>
-#include <relay/infer/messages.h>
 #include <relay/infer/type_walk.h>
 
 namespace relay::inference {

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <optional>
-#include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -87,8 +86,6 @@ class Inferencer {
 
   /// Uses of polymorphic variables and globals; types are final after inference.
   const std::vector<Occurrence>& occurrences() const { return occurrences_; }
-  /// The published scheme of a let-bound variable, or null.
-  TypeRef scheme_of(const Var* var);
 
  private:
   struct Frame {

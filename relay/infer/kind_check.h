@@ -1,7 +1,8 @@
 // Kinds of types (language.md §3).
 #pragma once
 
-#include <relay/infer/infer.h>
+#include <relay/ir/module.h>
+#include <relay/support/diagnostic.h>
 
 namespace relay::inference {
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <relay/infer/infer.h>
 #include <relay/print/print.h>
 
 namespace relay {

@@ -1,7 +1,8 @@
 // Completeness of match, and clauses that can never run (Maranget's usefulness, 2007).
 #pragma once
 
-#include <relay/infer/infer.h>
+#include <relay/ir/module.h>
+#include <relay/support/diagnostic.h>
 
 namespace relay::inference {
 

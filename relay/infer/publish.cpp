@@ -1,7 +1,6 @@
 // The end of an inference: variables that are left become type parameters, types go onto the nodes.
 #include <algorithm>
 
-#include <relay/infer/infer.h>
 #include <relay/infer/inferencer.h>
 #include <relay/infer/literals.h>
 #include <relay/infer/match_check.h>
@@ -136,12 +135,6 @@ void Inferencer::check_literals() {
 
 void Inferencer::check_matches() {
   for (const Match* match : matches_) check_match(*match, context_.module, sink_);
-}
-
-TypeRef Inferencer::scheme_of(const Var* var) {
-  Value* value = vars_.find(var);
-  if (value == nullptr || value->scheme == kNoScheme) return {};
-  return schemes_[static_cast<size_t>(value->scheme)].published;
 }
 
 TypeRef Inferencer::declared_signature(const Function* function) {

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -70,7 +69,6 @@ class Solver final : public DimSolver {
   /// Levels grow with generalised scopes; a variable belongs to the outermost scope that sees it.
   uint32_t level() const { return level_; }
   void enter_level() { ++level_; }
-  void leave_level() { --level_; }
   void set_level(uint32_t level) { level_ = level; }
   /// Declared variables are rigid where they are declared (T10, T13) and unknown outside.
   void declare(const TypeVar* var, uint32_t level) { declared_[var] = level; }
@@ -141,7 +139,6 @@ class Solver final : public DimSolver {
   TypeRef zonk_open(const TypeRef& type);
   TypeRef join_known(const TypeRef& a, const TypeRef& b);
   void wake(std::vector<ConstraintId>& watchers);
-  uint32_t find_slot(const TypeRef& type);
 
   std::vector<Slot> slots_;
   std::vector<DimSlot> dims_;

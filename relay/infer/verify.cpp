@@ -1,6 +1,5 @@
 // Well-formedness apart from types.
 #include <algorithm>
-#include <unordered_map>
 #include <unordered_set>
 
 #include <relay/infer/infer.h>

@@ -307,14 +307,6 @@ bool same_object(const AttrsSchema& schema, const void* a, const void* b) {
 
 }  // namespace
 
-const AttrsSchema* find_attrs_schema(Name name) {
-  if (name == attrs_schema<DictAttrs>().name) return &attrs_schema<DictAttrs>();
-  SchemaRegistry& registry = SchemaRegistry::instance();
-  std::lock_guard lock(registry.mutex);
-  auto found = registry.schemas.find(name);
-  return found == registry.schemas.end() ? nullptr : found->second;
-}
-
 void register_attrs_schema(const AttrsSchema& schema) {
   SchemaRegistry& registry = SchemaRegistry::instance();
   std::lock_guard lock(registry.mutex);

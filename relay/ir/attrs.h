@@ -4,11 +4,9 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <type_traits>
 #include <variant>
 #include <vector>
@@ -258,9 +256,8 @@ AttrsRef Attrs::make(T value) {
   return intern(attrs_schema<T>(), new T(std::move(value)));
 }
 
-/// The schema registered under a name such as "relay.attrs.Conv2DAttrs", or null. Schemas register
-/// when an operator that uses them is declared.
-const AttrsSchema* find_attrs_schema(Name name);
+/// Schemas register when an operator that uses them is declared; InternalError if another one has
+/// the name.
 void register_attrs_schema(const AttrsSchema& schema);
 
 }  // namespace relay

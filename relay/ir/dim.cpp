@@ -4,7 +4,6 @@
 #include <compare>
 #include <mutex>
 #include <numeric>
-#include <unordered_map>
 #include <unordered_set>
 
 #include <relay/ir/type.h>

@@ -1,7 +1,6 @@
 // A module: global functions and data types by name.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>

@@ -4,7 +4,6 @@
 #include <functional>
 #include <span>
 #include <unordered_map>
-#include <vector>
 
 #include <relay/ir/expr.h>
 #include <relay/support/pointer_map.h>

@@ -1,7 +1,6 @@
 // Inside of ir/: the table of all types.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <mutex>
 #include <vector>

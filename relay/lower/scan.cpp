@@ -1,5 +1,4 @@
 // Scans and updates: what has an order.
-
 #include <relay/lower/templates.h>
 #include <relay/support/error.h>
 #include <relay/tensor_expr/walk.h>

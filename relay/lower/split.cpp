@@ -1,5 +1,4 @@
 // Long folds of few results are cut into blocks, so that several workers can share them.
-
 #include <relay/lower/prepare.h>
 #include <relay/lower/scalars.h>
 #include <relay/tensor_expr/walk.h>

@@ -1,5 +1,4 @@
 // Transposes: tiles that are read along one axis and written along another.
-
 #include <relay/lower/templates.h>
 #include <relay/tensor_expr/walk.h>
 

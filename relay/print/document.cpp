@@ -1,5 +1,3 @@
-#include <charconv>
-
 #include <relay/ir/metadata.h>
 #include <relay/op/relation.h>
 #include <relay/print/printer.h>

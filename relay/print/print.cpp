@@ -67,8 +67,6 @@ std::string print_expr(const Expr* expr, const PrintOptions& options) {
   return std::move(document.out);
 }
 
-std::string print_type(const Type* type) { return type == nullptr ? "_" : type->str(); }
-
 std::string print_pattern(const Pattern* pattern) {
   std::string out;
   printing::append_pattern(out, pattern,

@@ -18,7 +18,6 @@ struct PrintOptions {
 std::string print_module(const Module& module, const PrintOptions& options = {});
 /// One expression, without version line. Graph nodes are bound where E2 says they run.
 std::string print_expr(const Expr* expr, const PrintOptions& options = {});
-std::string print_type(const Type* type);
 std::string print_pattern(const Pattern* pattern);
 /// An expression on one line for messages, cut to about `width` characters.
 std::string print_short(const Expr* expr, size_t width = 60);

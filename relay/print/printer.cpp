@@ -221,7 +221,7 @@ bool Printer::node(Frame& frame) {
     case ExprKind::kCall:
       return call(frame, *static_cast<const Call*>(expr));
     case ExprKind::kIf:
-      return conditional(frame, *static_cast<const If*>(expr));
+      return conditional(frame);
     case ExprKind::kMatch:
       return match(frame, *static_cast<const Match*>(expr));
     case ExprKind::kTuple:
@@ -398,7 +398,7 @@ bool Printer::projection(Frame& frame, const TupleGetItem& item) {
   return true;
 }
 
-bool Printer::conditional(Frame& frame, const If& conditional) {
+bool Printer::conditional(Frame& frame) {
   std::string& out = doc_.out;
   uint32_t first = regions_.first_region(frame.id);
   switch (frame.phase++) {
@@ -418,7 +418,6 @@ bool Printer::conditional(Frame& frame, const If& conditional) {
     default:
       doc_.line(frame.indent);
       out += '}';
-      (void)conditional;
       return true;
   }
 }

@@ -122,7 +122,7 @@ class Printer {
   bool region(Frame& frame);
   bool node(Frame& frame);
   bool call(Frame& frame, const Call& call);
-  bool conditional(Frame& frame, const If& conditional);
+  bool conditional(Frame& frame);
   bool match(Frame& frame, const Match& match);
   bool sequence(Frame& frame, std::string_view begin, std::string_view end);
   bool projection(Frame& frame, const TupleGetItem& item);

@@ -1,6 +1,5 @@
 #include <relay/runtime/format.h>
 #include <relay/runtime/memory.h>
-#include <relay/support/error.h>
 
 #include <algorithm>
 #include <charconv>

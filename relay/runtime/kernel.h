@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
 #include <vector>
 
 namespace relay {
@@ -14,8 +13,8 @@ namespace relay {
 /// only, no field moves without a new `kKernelAbiVersion`.
 struct KernelArgs {
   /// The tensors in the order of the kernel's buffers: dense, row-major. What the machine allocates
-  /// is 64-byte aligned, what comes from outside is aligned to its elements only. A buffer of extent
-  /// 0 may be null.
+  /// is 64-byte aligned, what comes from outside is aligned to its elements only. A buffer of
+  /// extent 0 may be null.
   void* const* buffers;
   /// Values of the kernel's dimension arguments.
   const int64_t* dims;

@@ -34,12 +34,4 @@ bool register_library_kernel(std::string_view name, LibraryKernel kernel) {
   return true;
 }
 
-std::vector<std::string> library_kernel_names() {
-  Registry& all = registry();
-  std::lock_guard lock(all.mutex);
-  std::vector<std::string> names;
-  for (const auto& [name, kernel] : all.kernels) names.push_back(name);
-  return names;
-}
-
 }  // namespace relay

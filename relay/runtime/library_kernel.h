@@ -8,7 +8,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace relay {
 
@@ -29,7 +28,6 @@ using LibraryKernel = void (*)(LibraryCall& call);
 LibraryKernel find_library_kernel(std::string_view name);
 /// Throws InternalError for a name taken. Returns true, so that a static object can register.
 bool register_library_kernel(std::string_view name, LibraryKernel kernel);
-std::vector<std::string> library_kernel_names();
 
 }  // namespace relay
 

@@ -10,7 +10,6 @@
 #include <initializer_list>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace relay {

@@ -6,7 +6,6 @@
 #include <relay/runtime/pool.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <cstdlib>
 #include <mutex>
 

@@ -4,7 +4,6 @@
 #include <relay/runtime/value.h>
 #include <relay/support/error.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <memory>

@@ -12,7 +12,6 @@
 #include <cstring>
 #include <new>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 

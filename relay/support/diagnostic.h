@@ -42,7 +42,6 @@ class DiagnosticSink {
 
   void add(Diagnostic diagnostic);
   bool has_errors() const { return error_count_ > 0; }
-  size_t error_count() const { return error_count_; }
   const std::vector<Diagnostic>& diagnostics() const { return diagnostics_; }
   std::vector<Diagnostic> take();
   /// Throws `Error` with everything collected if there is any error.

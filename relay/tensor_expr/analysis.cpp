@@ -160,13 +160,6 @@ bool folds(FusionKind kind) {
 
 }  // namespace
 
-std::string_view index_map_name(IndexMap map) {
-  constexpr std::string_view kNames[] = {"identity",  "broadcast", "permutation",
-                                         "injective", "folded",    "data"};
-  static_assert(std::size(kNames) == static_cast<size_t>(IndexMap::kData) + 1);
-  return kNames[static_cast<size_t>(map)];
-}
-
 std::string_view fusion_kind_name(FusionKind kind) {
   constexpr std::string_view kNames[] = {
       "elementwise", "broadcast", "injective", "reduction", "out-elementwise-fusable",

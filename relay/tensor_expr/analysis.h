@@ -17,7 +17,6 @@ enum class IndexMap : uint8_t {
   kFolded,       // a function of the point and of a fold's axes
   kData          // depends on loaded values
 };
-std::string_view index_map_name(IndexMap map);
 
 struct LoadMap {
   const ScalarNode* load;

@@ -1,6 +1,7 @@
 // Recorded questions, Python expressions over `main`, `body` and `mod`, put to relay/analysis.
 #include <algorithm>
 #include <regex>
+#include <unordered_set>
 
 #include <relay/analysis/call_graph.h>
 #include <relay/analysis/counts.h>

@@ -9,7 +9,6 @@
 
 #include <tests/unit/kernel_testing.h>
 #include <tests/unit/lower_cases.h>
-#include <tests/unit/native_runner.h>
 
 namespace relay::lower {
 namespace {
@@ -44,10 +43,10 @@ NDArray transposed(const NDArray& array) {
 void check(const Group& group, const NDArray& input, const codegen::Target& target,
            const std::function<int64_t(const TypeVar*)>& symbols = {}) {
   Lowered lowered = lower(group.computation, "k", {.vector_bytes = target.vector_bytes()});
-  relay::testing::NativeGroup native(std::move(lowered), target);
+  relay::testing::RunnableGroups native({std::move(lowered)}, target);
   for (int workers : {1, 3}) {
-    EXPECT_TRUE(
-        bit_equal(native.run(std::vector<NDArray>{input}, symbols, workers)[0], transposed(input)))
+    EXPECT_TRUE(bit_equal(native.run(0, std::vector<NDArray>{input}, workers, symbols)[0],
+                          transposed(input)))
         << shape_text(input.shape()) << " " << input.dtype().name() << " on " << target.name()
         << " with " << workers << " workers";
   }

@@ -1,13 +1,10 @@
 // relay bench: how long a program takes.
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <vector>
 
 #include <fmt/core.h>
 #include <sys/resource.h>
-
-#include <relay/support/error.h>
 
 #include <tools/relay/command.h>
 #include <tools/relay/native.h>

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include <relay/eval/eval.h>
 #include <relay/infer/infer.h>
 #include <relay/runtime/params.h>
 #include <relay/support/error.h>

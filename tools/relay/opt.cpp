@@ -1,6 +1,4 @@
 // relay opt: passes over a program.
-#include <algorithm>
-
 #include <fmt/core.h>
 
 #include <relay/infer/infer.h>

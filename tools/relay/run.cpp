@@ -1,5 +1,4 @@
 // relay run: a program on real input.
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 

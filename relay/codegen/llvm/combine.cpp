@@ -1,6 +1,4 @@
 // Joining values: combiners of folds, across registers and across lanes.
-#include <cmath>
-
 #include <relay/codegen/llvm/scalar_emitter.h>
 #include <relay/support/error.h>
 

@@ -1,8 +1,6 @@
 // Values under conditions: selects, failures, masks.
 #include <relay/codegen/llvm/scalar_emitter.h>
 
-#include <relay/support/error.h>
-
 namespace relay::codegen {
 
 using te::ScalarNode;

@@ -1,8 +1,6 @@
 // Contractions: tasks and passes.
 #include <relay/codegen/llvm/contraction_emitter.h>
 
-#include <relay/support/error.h>
-
 namespace relay::codegen {
 
 using lower::Affine;

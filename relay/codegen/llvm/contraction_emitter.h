@@ -1,9 +1,6 @@
 // Writes one contraction: tasks, packing, register tiles.
 #pragma once
 
-#include <memory>
-#include <optional>
-#include <string>
 #include <unordered_map>
 #include <vector>
 

@@ -1,10 +1,7 @@
 // Conversions between element types, and between registers and memory.
-#include <bit>
-
 #include <relay/codegen/llvm/index_math.h>
 #include <relay/codegen/llvm/math.h>
 #include <relay/codegen/llvm/scalar_emitter.h>
-#include <relay/support/error.h>
 
 namespace relay::codegen {
 

@@ -178,10 +178,4 @@ llvm::Value* emit_binary_math(llvm::IRBuilderBase& b, BinaryOp op, llvm::Value* 
               [&](std::span<const V> args) { return binary(op, args[0], args[1]); });
 }
 
-llvm::Value* emit_fma(llvm::IRBuilderBase& b, llvm::Value* x, llvm::Value* y, llvm::Value* z,
-                      const Target& target) {
-  Ops ops(b, target, nullptr, x->getType());
-  return ops.fma(ops.value(x), ops.value(y), ops.value(z)).v;
-}
-
 }  // namespace relay::codegen

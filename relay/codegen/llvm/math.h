@@ -24,10 +24,6 @@ llvm::Value* emit_unary_math(llvm::IRBuilderBase& b, te::UnaryOp op, llvm::Value
 llvm::Value* emit_binary_math(llvm::IRBuilderBase& b, te::BinaryOp op, llvm::Value* x,
                               llvm::Value* y, const Target& target, llvm::Value* functions);
 
-/// x * y + z: one rounding where the target has the instruction, else two. Never a library call.
-llvm::Value* emit_fma(llvm::IRBuilderBase& b, llvm::Value* x, llvm::Value* y, llvm::Value* z,
-                      const Target& target);
-
 // 16-bit floats live in registers as float, in memory as i16. Rounding is to nearest, ties to even,
 // from float or double (without rounding twice); denormals, infinities and not-a-numbers as IEEE.
 llvm::Value* emit_half_to_float(llvm::IRBuilderBase& b, llvm::Value* bits, const Target& target);

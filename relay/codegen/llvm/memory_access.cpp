@@ -2,8 +2,6 @@
 
 #include <llvm/Transforms/Utils/Local.h>
 
-#include <relay/support/error.h>
-
 namespace relay::codegen {
 
 namespace {

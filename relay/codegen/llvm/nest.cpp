@@ -2,6 +2,7 @@
 
 #include <relay/codegen/llvm/nest_emitter.h>
 #include <relay/support/error.h>
+#include <relay/tensor_expr/walk.h>
 
 namespace relay::codegen {
 

@@ -3,6 +3,7 @@
 #include <bit>
 
 #include <relay/codegen/llvm/nest_emitter.h>
+#include <relay/tensor_expr/walk.h>
 
 namespace relay::codegen {
 

@@ -107,16 +107,4 @@ KernelBlob probe_kernel(const Probe& probe, const Target& target) {
   return blob;
 }
 
-std::string probe_text(const Probe& probe, const Target& target, Text text) {
-  std::string result;
-  with_stack(1, 1, [&](size_t) {
-    llvm::LLVMContext context;
-    llvm::Module module(kName, context);
-    prepare_module(module, target);
-    emit(module, probe, target);
-    result = to_text(module, kName, target, text);
-  });
-  return result;
-}
-
 }  // namespace relay::codegen

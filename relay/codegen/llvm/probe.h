@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <variant>
 
 #include <relay/codegen/codegen.h>
@@ -24,8 +23,5 @@ struct Probe {
 /// A kernel that computes buffers[last][i] for i < dims[0] (a multiple of the lanes) from the other
 /// buffers. Predicates give floats, 0 or 1.
 KernelBlob probe_kernel(const Probe& probe, const Target& target);
-
-/// The same as text.
-std::string probe_text(const Probe& probe, const Target& target, Text text);
 
 }  // namespace relay::codegen

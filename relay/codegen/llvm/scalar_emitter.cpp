@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <relay/support/error.h>
+#include <relay/tensor_expr/walk.h>
 
 namespace relay::codegen {
 

@@ -1,5 +1,4 @@
 // Accumulators of loops: copies for lanes and interleaved iterations, and how they are joined.
-#include <algorithm>
 #include <unordered_set>
 
 #include <relay/codegen/llvm/nest_emitter.h>

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
-#include <cstdint>
 #include <cstring>
 #include <exception>
 #include <mutex>

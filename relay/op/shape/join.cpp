@@ -1,5 +1,4 @@
 // Operators that put tensors together or repeat them.
-
 #include <relay/op/columns.h>
 #include <relay/op/op.h>
 #include <relay/op/shape/shape_attrs.h>

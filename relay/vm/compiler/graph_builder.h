@@ -1,7 +1,6 @@
 // Groups in a row become one graph of the machine.
 #pragma once
 
-#include <memory>
 #include <unordered_map>
 #include <vector>
 

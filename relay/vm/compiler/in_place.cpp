@@ -1,7 +1,6 @@
 #include <relay/vm/compiler/in_place.h>
 
 #include <string>
-#include <unordered_map>
 
 #include <relay/tensor_expr/walk.h>
 

@@ -1,7 +1,5 @@
 #include <relay/vm/compiler/match.h>
 
-#include <algorithm>
-#include <map>
 #include <memory>
 
 #include <relay/support/error.h>

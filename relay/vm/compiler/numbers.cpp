@@ -1,6 +1,5 @@
 #include <relay/vm/compiler/numbers.h>
 
-#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 

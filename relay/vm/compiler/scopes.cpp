@@ -40,11 +40,6 @@ Entity Scopes::resolve(const Expr* expr, uint32_t node) const {
   return {Regions::kNone, expr->as<Var>()};
 }
 
-const relay::Function* Scopes::bound_function(const Var* var) const {
-  uint32_t node = bound_function_node(var);
-  return node == Regions::kNone ? nullptr : regions_.expr(node)->as<relay::Function>();
-}
-
 uint32_t Scopes::bound_function_node(const Var* var) const {
   auto found = bound_.find(var);
   return found == bound_.end() ? Regions::kNone : found->second;

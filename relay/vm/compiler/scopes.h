@@ -26,9 +26,8 @@ class Scopes {
   uint32_t function_of(uint32_t region) const { return function_of_[region]; }
   /// What a function captures, in order of use.
   const std::vector<Entity>& captures(uint32_t function) const { return captures_[function]; }
-  /// The function that a variable is bound to by its let; null if it is another value. Such a
+  /// The function that a variable is bound to by its let; kNone if it is another value. Such a
   /// variable is known inside that function.
-  const relay::Function* bound_function(const Var* var) const;
   uint32_t bound_function_node(const Var* var) const;
   /// The variable that a let binds a function to; null for none.
   const Var* name_of(const Expr* function) const;

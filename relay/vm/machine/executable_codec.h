@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <vector>
 
 #include <relay/vm/machine/byte_stream.h>
 #include <relay/vm/machine/executable.h>

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <new>
 
 #include <relay/runtime/memory.h>
 #include <relay/support/error.h>

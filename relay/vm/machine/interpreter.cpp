@@ -1,7 +1,6 @@
 // The loop: one handler for each instruction, threaded by computed jumps.
 #include <relay/vm/machine/interpreter.h>
 
-#include <bit>
 #include <cstring>
 #include <iterator>
 #include <new>
@@ -307,7 +306,7 @@ L_SelfTailCall : {
 L_TailCall : {
   RELAY_VM_CHECK_INTERRUPT();
   RELAY_VM_SAVE();
-  Frame* next = tail_call(frame, ip, ip->function, Slot{0, 0}, ip->args, ip->count);
+  Frame* next = tail_call(frame, ip->function, Slot{0, 0}, ip->args, ip->count);
   RELAY_VM_ENTER(next);
   RELAY_VM_GO();
 }

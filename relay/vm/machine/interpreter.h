@@ -5,7 +5,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <relay/support/diagnostic.h>
@@ -56,7 +55,7 @@ class Interpreter {
   Frame* push(Frame* caller, const LinkedFunction* function, const Code* call);
   Frame* push_segment(Frame* caller, const LinkedFunction* function, const Code* call);
   Frame* call_closure(Frame* frame, const Code* at);
-  Frame* tail_call(Frame* frame, const Code* at, const LinkedFunction* function, Slot closure,
+  Frame* tail_call(Frame* frame, const LinkedFunction* function, Slot closure,
                    const uint32_t* operands, uint32_t count);
   Frame* tail_call_closure(Frame* frame, const Code* at);
   void gather(const Code& at, char* registers);

@@ -1,5 +1,4 @@
 // The steps of the interpreter that allocate, call through closures or fail.
-#include <algorithm>
 #include <memory>
 #include <new>
 
@@ -116,9 +115,8 @@ Frame* Interpreter::call_closure(Frame* frame, const Code* at) {
 }
 
 // `closure` is counted for us.
-Frame* Interpreter::tail_call(Frame* frame, const Code* at, const LinkedFunction* function,
-                              Slot closure, const uint32_t* operands, uint32_t count) {
-  (void)at;
+Frame* Interpreter::tail_call(Frame* frame, const LinkedFunction* function, Slot closure,
+                              const uint32_t* operands, uint32_t count) {
   char* registers = reinterpret_cast<char*>(frame->registers());
   staged_.clear();
   for (uint32_t i = 0; i < count; ++i) {
@@ -167,7 +165,7 @@ Frame* Interpreter::tail_call_closure(Frame* frame, const Code* at) {
   if (function->image != frame->function->image) use(closure.image);
   Slot taken = reinterpret_cast<Slot&>(callee);
   reinterpret_cast<Slot&>(callee).head = 0;
-  return tail_call(frame, at, function, taken, at->args + 1, count);
+  return tail_call(frame, function, taken, at->args + 1, count);
 }
 
 Interpreter::Loaded& Interpreter::loaded(const Image* image) {

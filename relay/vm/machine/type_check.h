@@ -1,10 +1,8 @@
 // Values against the types they should have.
 #pragma once
 
-#include <functional>
 #include <span>
 #include <string>
-#include <vector>
 
 #include <relay/runtime/value.h>
 #include <relay/vm/machine/executable.h>
