@@ -225,19 +225,8 @@ class Planner {
     plan.checks.push_back({std::move(parts), &program_.module()});
   }
 
-  void check_value(const TypeRef& type, uint32_t slot, std::string what, Span span) {
-    emit_check(compare_value(flows(), unit_->scope, type, std::move(what), span),
-               [&](const DeclaredShape&) { return slot; });
-  }
-
-  bool may_differ(const Expr* value, const TypeRef& type) {
-    return flows().differ(value->type(), type.get());
-  }
-
-  // Where references and functions are used at two types, a value that comes out of one is compared
-  // with the type it should have.
-  void check_unknown(const Expr* expr, uint32_t slot, const char* what) {
-    if (flows().is_open(expr->type())) check_value(TypeRef(expr->type()), slot, what, expr->span());
+  void emit_check(ShapeComparison parts, uint32_t slot) {
+    emit_check(std::move(parts), [slot](const DeclaredShape&) { return slot; });
   }
 
   void check_arguments(const Call* call, const std::vector<uint32_t>& slots, size_t first) {
@@ -248,15 +237,11 @@ class Planner {
   // The result of a function is compared where it is made: what another call gives in its place,
   // and has the type already, stays a tail call.
   bool result_may_differ(const Expr* value) {
-    return may_differ(value, unit_->scope.function->ret_type());
+    return flows().differ(value->type(), unit_->scope.function->ret_type().get());
   }
 
   void emit_return(const Expr* value, uint32_t slot) {
-    if (result_may_differ(value)) {
-      const Function* function = unit_->scope.function;
-      check_value(function->ret_type(), slot, "the result of " + unit_->scope.name,
-                  value_span(value, function));
-    }
+    emit_check(compare_result(flows(), unit_->scope, value), slot);
     emit(Code::kReturn, nullptr, {slot});
   }
 
@@ -287,11 +272,7 @@ class Planner {
         const auto* let = static_cast<const Let*>(expr);
         uint32_t slot = operand_slot(step.node, 0);
         unit_->var_slots[let->var().get()] = slot;
-        const TypeRef& type = let->var()->annotation();
-        if (may_differ(let->value().get(), type)) {
-          check_value(type, slot, "the value of %" + let->var()->name().str(),
-                      value_span(let->value().get(), let));
-        }
+        emit_check(compare_let(flows(), unit_->scope, let), slot);
         continue;
       }
       if (expr->is<Let>()) continue;  // its value is its body's
@@ -362,7 +343,9 @@ class Planner {
       const Pattern* pattern = clause.pattern.get();
       plan.matches.push_back(std::move(clause));
       for (const Var* var : flows().differing(pattern, match->data()->type())) {
-        check_value(var->annotation(), unit_->var_slots[var], "%" + var->name().str(), var->span());
+        emit_check(compare_value(flows(), unit_->scope, var->annotation(), "%" + var->name().str(),
+                                 var->span()),
+                   unit_->var_slots[var]);
       }
     } else if (operand == 1) {
       task.miss = plan.code.size();
@@ -423,17 +406,13 @@ class Planner {
       case ExprKind::kRefRead:
         all_operands(0);
         finish(Code::kRefRead);
-        check_unknown(expr, unit_->node_slots[node], "the value read from a reference");
+        emit_check(compare_open(flows(), unit_->scope, expr, "the value read from a reference"),
+                   unit_->node_slots[node]);
         return false;
       case ExprKind::kRefWrite: {
         all_operands(0);
-        const auto* write = static_cast<const RefWrite*>(expr);
-        const Type* type = write->ref()->type();
-        const auto* cell = type == nullptr ? nullptr : type->as<RefType>();
-        if (cell != nullptr && may_differ(write->value().get(), cell->value())) {
-          check_value(cell->value(), slots[1], "the value written into a reference",
-                      value_span(write->value().get(), expr));
-        }
+        emit_check(compare_written(flows(), unit_->scope, static_cast<const RefWrite*>(expr)),
+                   slots[1]);
         return finish(Code::kRefWrite);
       }
       case ExprKind::kTempExpr:
@@ -469,7 +448,8 @@ class Planner {
       check_arguments(call, slots, 0);
       if (finish(Code::kCall)) return true;
     }
-    check_unknown(expr, unit_->node_slots[node], "the result of this call");
+    emit_check(compare_open(flows(), unit_->scope, expr, "the result of this call"),
+               unit_->node_slots[node]);
     return false;
   }
 

@@ -36,12 +36,13 @@ bool names_outer_dims(const TypeRef& type, const Function* function) {
   return false;
 }
 
-}  // namespace
-
+// Where to point for a value in its user.
 Span value_span(const Expr* value, const Expr* user) {
   while (const auto* let = value->as<Let>()) value = let->body().get();
   return value->is<Var>() || !value->span().known() ? user->span() : value->span();
 }
+
+}  // namespace
 
 ShapeComparison compare_value(Flows& flows, const FunctionScope& scope, const TypeRef& type,
                               std::string what, Span span) {
@@ -49,6 +50,36 @@ ShapeComparison compare_value(Flows& flows, const FunctionScope& scope, const Ty
   add_names(flows, &scope, type, result);
   result.push_back({type, std::move(what), span, looks_inside(flows, type)});
   return result;
+}
+
+ShapeComparison compare_let(Flows& flows, const FunctionScope& scope, const Let* let) {
+  const Expr* value = let->value().get();
+  const TypeRef& type = let->var()->annotation();
+  if (!flows.differ(value->type(), type.get())) return {};
+  return compare_value(flows, scope, type, "the value of %" + let->var()->name().str(),
+                       value_span(value, let));
+}
+
+ShapeComparison compare_result(Flows& flows, const FunctionScope& scope, const Expr* value) {
+  const TypeRef& type = scope.function->ret_type();
+  if (!flows.differ(value->type(), type.get())) return {};
+  return compare_value(flows, scope, type, "the result of " + scope.name,
+                       value_span(value, scope.function));
+}
+
+ShapeComparison compare_written(Flows& flows, const FunctionScope& scope, const RefWrite* write) {
+  const Expr* value = write->value().get();
+  const Type* type = write->ref()->type();
+  const auto* cell = type == nullptr ? nullptr : type->as<RefType>();
+  if (cell == nullptr || !flows.differ(value->type(), cell->value().get())) return {};
+  return compare_value(flows, scope, cell->value(), "the value written into a reference",
+                       value_span(value, write));
+}
+
+ShapeComparison compare_open(Flows& flows, const FunctionScope& scope, const Expr* expr,
+                             std::string what) {
+  if (!flows.is_open(expr->type())) return {};
+  return compare_value(flows, scope, TypeRef(expr->type()), std::move(what), expr->span());
 }
 
 ShapeComparison compare_arguments(Flows& flows, const FunctionScope& scope, const Call* call) {

@@ -34,13 +34,19 @@ using ShapeComparison = std::vector<DeclaredShape>;
 /// One value with a type.
 ShapeComparison compare_value(Flows& flows, const FunctionScope& scope, const TypeRef& type,
                               std::string what, Span span);
+/// The value of a let with the annotation of its variable, where it has another type.
+ShapeComparison compare_let(Flows& flows, const FunctionScope& scope, const Let* let);
+/// The result of the function, made by `value`, with the declared one, where it has another type.
+ShapeComparison compare_result(Flows& flows, const FunctionScope& scope, const Expr* value);
+/// What is written into a reference that holds values of another type.
+ShapeComparison compare_written(Flows& flows, const FunctionScope& scope, const RefWrite* write);
+/// What comes out of a reference or an unknown function, where such are used at two types.
+ShapeComparison compare_open(Flows& flows, const FunctionScope& scope, const Expr* expr,
+                             std::string what);
 /// The arguments of a call, as far as the function does not look at them itself.
 ShapeComparison compare_arguments(Flows& flows, const FunctionScope& scope, const Call* call);
 /// Parameters have the shapes that they are declared with. A function that may be called as
 /// anything looks at all of what it gets. `global` is the outermost function.
 ShapeComparison compare_parameters(Flows& flows, const FunctionScope& scope, Name global);
-
-/// Where to point for a value in its user.
-Span value_span(const Expr* value, const Expr* user);
 
 }  // namespace relay

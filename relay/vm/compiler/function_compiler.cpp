@@ -78,11 +78,7 @@ void FunctionCompiler::advance_region(std::vector<Task>& tasks) {
       const auto* let = static_cast<const Let*>(expr);
       Known value = operand(step.node, 0);
       unit_->vars[let->var().get()] = value;
-      const TypeRef& type = let->var()->annotation();
-      if (may_differ(let->value().get(), type)) {
-        check_value(type, value, "the value of %" + let->var()->name().str(),
-                    value_span(let->value().get(), let));
-      }
+      check_let(let, value);
       continue;
     }
     if (expr->is<Let>()) continue;  // its value is its body's
@@ -194,7 +190,7 @@ void FunctionCompiler::advance_choice(std::vector<Task>& tasks) {
     if (program_.open_shapes()) {
       const Pattern* pattern = match->patterns()[operand - 1].get();
       for (const Var* var : program_.flows().differing(pattern, match->data()->type())) {
-        check_value(var->annotation(), unit_->vars[var], "%" + var->name().str(), var->span());
+        check_matched(var);
       }
     }
   }
@@ -244,17 +240,11 @@ bool FunctionCompiler::write_node(uint32_t node, bool tail) {
       uint32_t ref = operand_register(node, 0);
       run_graph();
       value(Op::kRefRead, ref);
-      check_unknown(expr, node, "the value read from a reference");
+      check_open(expr, node, "the value read from a reference");
       return false;
     }
     case ExprKind::kRefWrite: {
-      const auto* write = static_cast<const RefWrite*>(expr);
-      const Type* type = write->ref()->type();
-      const auto* cell = type == nullptr ? nullptr : type->as<RefType>();
-      if (cell != nullptr && may_differ(write->value().get(), cell->value())) {
-        check_value(cell->value(), operand(node, 1), "the value written into a reference",
-                    value_span(write->value().get(), expr));
-      }
+      check_written(node, static_cast<const RefWrite*>(expr));
       uint32_t ref = operand_register(node, 0);
       uint32_t content = operand_register(node, 1);
       run_graph();
@@ -349,7 +339,7 @@ bool FunctionCompiler::write_call(uint32_t node, const Call* call, bool tail) {
     finish(tail ? Op::kTailCallClosure : Op::kCallClosure, 0, args);
   }
   if (tail) return true;
-  check_unknown(call, node, "the result of this call");
+  check_open(call, node, "the result of this call");
   return false;
 }
 

@@ -134,9 +134,11 @@ class FunctionCompiler {
   // shape_checks.cpp: declared shapes (T15).
   void write_check(const ShapeComparison& parts,
                    const std::function<Known(const DeclaredShape&)>& value_of);
-  void check_value(const TypeRef& type, const Known& value, std::string what, Span span);
-  bool may_differ(const Expr* value, const TypeRef& type);
-  void check_unknown(const Expr* expr, uint32_t node, const char* what);
+  void write_check(const ShapeComparison& parts, const Known& value);
+  void check_let(const Let* let, const Known& value);
+  void check_matched(const Var* var);
+  void check_written(uint32_t node, const RefWrite* write);
+  void check_open(const Expr* expr, uint32_t node, const char* what);
   void check_arguments(uint32_t node, const Call* call);
   void check_parameters();
   bool result_may_differ(const Expr* value);

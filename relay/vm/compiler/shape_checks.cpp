@@ -30,19 +30,30 @@ void FunctionCompiler::write_check(const ShapeComparison& parts,
   code_->emit(Op::kCheckShapes, registers).a = number;
 }
 
-void FunctionCompiler::check_value(const TypeRef& type, const Known& value, std::string what,
-                                   Span span) {
-  write_check(compare_value(program_.flows(), unit_->scope, type, std::move(what), span),
-              [&](const DeclaredShape&) { return value; });
+void FunctionCompiler::write_check(const ShapeComparison& parts, const Known& value) {
+  write_check(parts, [&](const DeclaredShape&) { return value; });
 }
 
-bool FunctionCompiler::may_differ(const Expr* value, const TypeRef& type) {
-  return program_.open_shapes() && program_.flows().differ(value->type(), type.get());
+void FunctionCompiler::check_let(const Let* let, const Known& value) {
+  if (program_.open_shapes()) write_check(compare_let(program_.flows(), unit_->scope, let), value);
 }
 
-void FunctionCompiler::check_unknown(const Expr* expr, uint32_t node, const char* what) {
-  if (!program_.open_shapes() || !program_.flows().is_open(expr->type())) return;
-  check_value(TypeRef(expr->type()), node_value(node), what, expr->span());
+void FunctionCompiler::check_matched(const Var* var) {
+  write_check(compare_value(program_.flows(), unit_->scope, var->annotation(),
+                            "%" + var->name().str(), var->span()),
+              unit_->vars[var]);
+}
+
+void FunctionCompiler::check_written(uint32_t node, const RefWrite* write) {
+  if (!program_.open_shapes()) return;
+  write_check(compare_written(program_.flows(), unit_->scope, write),
+              [&](const DeclaredShape&) { return operand(node, 1); });
+}
+
+void FunctionCompiler::check_open(const Expr* expr, uint32_t node, const char* what) {
+  if (!program_.open_shapes()) return;
+  write_check(compare_open(program_.flows(), unit_->scope, expr, what),
+              [&](const DeclaredShape&) { return node_value(node); });
 }
 
 void FunctionCompiler::check_arguments(uint32_t node, const Call* call) {
@@ -53,19 +64,17 @@ void FunctionCompiler::check_arguments(uint32_t node, const Call* call) {
 
 void FunctionCompiler::check_parameters() {
   if (!program_.open_shapes()) return;
-  write_check(compare_parameters(program_.flows(), unit_->scope, global_),
-              [](const DeclaredShape&) { return Known(); });
-}
-
-bool FunctionCompiler::result_may_differ(const Expr* value) {
-  return may_differ(value, unit_->scope.function->ret_type());
+  write_check(compare_parameters(program_.flows(), unit_->scope, global_), Known());
 }
 
 void FunctionCompiler::check_result(const Expr* value, const Known& known) {
-  if (!result_may_differ(value)) return;
-  const relay::Function* function = unit_->scope.function;
-  check_value(function->ret_type(), known, "the result of " + unit_->scope.name,
-              value_span(value, function));
+  if (!program_.open_shapes()) return;
+  write_check(compare_result(program_.flows(), unit_->scope, value), known);
+}
+
+bool FunctionCompiler::result_may_differ(const Expr* value) {
+  return program_.open_shapes() &&
+         program_.flows().differ(value->type(), unit_->scope.function->ret_type().get());
 }
 
 }  // namespace relay::vm
