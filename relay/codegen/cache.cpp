@@ -162,6 +162,8 @@ std::vector<std::byte> encode_entry(const CacheEntry& entry, std::string_view ke
   body.text(entry.scratch_bytes);
   body.number(entry.messages.size());
   for (const std::string& message : entry.messages) body.text(message);
+  body.number(entry.origins.size());
+  for (uint32_t origin : entry.origins) body.number(origin);
   body.bytes(entry.blob.bytes);
   Encoder file;
   file.number(kMagic);
@@ -188,6 +190,9 @@ std::optional<CacheEntry> decode_entry(std::span<const std::byte> bytes, std::st
   entry.scratch_bytes = body.text();
   const uint64_t messages = body.number();
   for (uint64_t i = 0; i < messages && body.ok(); ++i) entry.messages.emplace_back(body.text());
+  const uint64_t origins = body.number();
+  for (uint64_t i = 0; i < origins && body.ok(); ++i)
+    entry.origins.push_back(static_cast<uint32_t>(body.number()));
   const auto code = body.bytes();
   if (!body.at_end() || function >= code.size() || !std::has_single_bit(alignment) ||
       alignment > 4096 || parallel > 1) {

@@ -17,6 +17,7 @@ namespace relay::codegen {
 struct CacheEntry {
   KernelBlob blob;
   std::vector<std::string> messages;
+  std::vector<uint32_t> origins;
   std::string scratch_bytes;
   bool parallel = false;
 };

@@ -35,6 +35,7 @@ struct Target {
 struct CompiledKernel {
   std::shared_ptr<const KernelBlob> blob;
   std::vector<std::string> messages;  // failure code - 1
+  std::vector<uint32_t> origins;      // the same: of the operator that fails, as in lower::Group
   Dim scratch_bytes;                  // for each worker; a term over the kernel's symbols
   bool parallel = false;              // whether workers other than 0 have anything to do
 };

@@ -82,6 +82,7 @@ std::vector<CompiledKernel> compile(std::span<const std::shared_ptr<const lower:
     RELAY_CHECK(scratch.has_value(), "scratch size '" + job.entry.scratch_bytes + "'");
     result.push_back({.blob = job.blob,
                       .messages = job.entry.messages,
+                      .origins = job.entry.origins,
                       .scratch_bytes = *scratch,
                       .parallel = job.entry.parallel});
   }

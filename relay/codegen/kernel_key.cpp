@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include <relay/codegen/dim_text.h>
+#include <relay/lower/scalars.h>
 #include <relay/support/error.h>
 
 namespace relay::codegen {
@@ -115,11 +116,14 @@ class Writer {
         number(node.fill == nullptr ? 0 : static_cast<int64_t>(numbers_.at(node.fill.get())));
         break;
       case ScalarKind::kFail:
-        text(node.message);
         break;
       case ScalarKind::kFold:
       case ScalarKind::kGet:
         RELAY_UNREACHABLE("a fold in a kernel");
+    }
+    if (lower::can_fail(node)) {
+      text(node.message);
+      number(node.origin);
     }
     for (const ScalarRef& arg : node.args) {
       number(static_cast<int64_t>(numbers_.at(arg.get())));
@@ -212,9 +216,17 @@ class Writer {
   }
   void write_stmt(const lower::Check& check) {
     const size_t condition = scalar(check.condition);
+    const bool explained = check.index.get() != nullptr;
+    const size_t index = explained ? scalar(check.index) : 0;
+    const size_t extent = explained ? scalar(check.extent) : 0;
     word("check");
     refer(condition);
     text(check.message);
+    number(check.origin);
+    if (explained) {
+      refer(index);
+      refer(extent);
+    }
     end();
   }
 

@@ -119,8 +119,18 @@ std::unique_ptr<Prepared> ApplySite::prepare(std::span<const Value> arguments, b
 }
 
 Value ApplySite::run(Prepared& prepared, std::span<const Value> arguments) {
-  if (prepared.scalar != nullptr) return prepared.scalar->run(arguments);
   if (prepared.expansion) return call_closure(prepared.expanded, arguments);
+  try {
+    return compute(prepared, arguments);
+  } catch (const RuntimeError& error) {
+    std::vector<Diagnostic> diagnostics = error.diagnostics();
+    diagnostics[0].message = te::failure_text(op_->name().view(), diagnostics[0].message);
+    throw RuntimeError(std::move(diagnostics));
+  }
+}
+
+Value ApplySite::compute(Prepared& prepared, std::span<const Value> arguments) {
+  if (prepared.scalar != nullptr) return prepared.scalar->run(arguments);
   std::vector<NDArray> inputs;
   for (const Value& value : arguments) flatten(value, inputs);
   std::vector<NDArray> results = te::evaluate(*prepared.computation, inputs);

@@ -28,6 +28,7 @@ class ApplySite {
   Prepared* find(std::span<const Value> arguments);
   std::unique_ptr<Prepared> prepare(std::span<const Value> arguments, bool& reusable);
   Value run(Prepared& prepared, std::span<const Value> arguments);
+  static Value compute(Prepared& prepared, std::span<const Value> arguments);
 
   const Operator* op_;
   AttrsRef attrs_;

@@ -5,6 +5,7 @@
 
 #include <relay/eval/plan.h>
 #include <relay/eval/stack.h>
+#include <relay/runtime/memory.h>
 #include <relay/support/error.h>
 
 namespace relay::eval {
@@ -132,10 +133,7 @@ class Machine {
   SlotStack::Slots room(const SlotStack::Slots* top, size_t count) {
     SlotStack::Slots slots = stack_.push(top, count, frames_.size() * sizeof(Frame));
     if (slots.begin == nullptr && count > 0) {
-      throw RuntimeError("the recursion is too deep: " + std::to_string(frames_.size()) +
-                         " active calls; together they may take " +
-                         std::to_string(SlotStack::limit() >> 20) +
-                         " MiB (RELAY_STACK_LIMIT, in bytes) or what memory there is");
+      throw RuntimeError(too_deep_text(frames_.size(), stack_limit()));
     }
     return slots;
   }

@@ -3,9 +3,6 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cstdlib>
-#include <cstring>
 #include <memory>
 
 #include <relay/runtime/memory.h>
@@ -18,16 +15,6 @@ constexpr size_t kLargest = size_t{64} << 20;
 constexpr size_t kHugePage = size_t{2} << 20;
 
 }  // namespace
-
-size_t SlotStack::limit() {
-  static const size_t limit = [] {
-    const char* text = std::getenv("RELAY_STACK_LIMIT");
-    size_t bytes = 0;
-    if (text != nullptr) std::from_chars(text, text + std::strlen(text), bytes);
-    return bytes != 0 ? bytes : kDefaultLimit;
-  }();
-  return limit;
-}
 
 SlotStack::~SlotStack() {
   for (const Segment& segment : segments_) free(segment);
@@ -42,7 +29,7 @@ bool SlotStack::grow(size_t count, size_t other) {
   // Each doubles the whole.
   size_t bytes = std::clamp(bytes_, kFirst, kLargest);
   if (count > bytes / sizeof(Value)) bytes = (count * sizeof(Value) + kFirst - 1) / kFirst * kFirst;
-  if (bytes_ + bytes + other > limit() || !try_charge_memory(bytes)) return false;
+  if (bytes_ + bytes + other > stack_limit() || !try_charge_memory(bytes)) return false;
   void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
     refund_memory(bytes);

@@ -30,11 +30,6 @@ class SlotStack {
   /// Empties the slots, which are the latest ones.
   static void pop(const Slots& slots);
 
-  /// Bytes that the calls of one evaluation may take: RELAY_STACK_LIMIT of the environment, else
-  /// kDefaultLimit. Endless recursion is to fail soon, and one a million deep to run.
-  static size_t limit();
-  static constexpr size_t kDefaultLimit = size_t{1} << 30;
-
  private:
   struct Segment {
     Value* begin;

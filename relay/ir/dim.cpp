@@ -1,4 +1,5 @@
 #include <relay/ir/dim.h>
+#include <relay/ir/dim_error.h>
 
 #include <algorithm>
 #include <compare>
@@ -16,7 +17,7 @@ namespace {
 
 constexpr int64_t kLimit = int64_t{1} << 61;
 
-[[noreturn]] void out_of_range() { throw Error("a dimension is out of range (2^61)"); }
+[[noreturn]] void out_of_range() { throw DimRangeError(); }
 
 int64_t checked(int64_t value) {
   if (value >= kLimit || value <= -kLimit) out_of_range();

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <relay/ir/dim.h>
+#include <relay/ir/dim_text.h>
 #include <relay/ir/type.h>
 #include <relay/support/error.h>
 
@@ -186,7 +187,8 @@ void append(std::string& out, Dim d, const SymbolName& name) {
 std::string Dim::str() const { return str({}); }
 std::string Dim::str(const SymbolName& name) const {
   std::string out;
-  append(out, *this, name);
+  if (is_term()) out = DimMarks::mark(*this);
+  if (out.empty()) append(out, *this, name);
   return out;
 }
 

@@ -1,6 +1,7 @@
 // A group of operators as one computation.
 #include <relay/lower/lower.h>
 
+#include <relay/ir/dim_error.h>
 #include <relay/ir/visit.h>
 #include <relay/lower/scalars.h>
 #include <relay/op/op.h>
@@ -81,9 +82,14 @@ class CheckRecorder final : public DimSolver {
  public:
   bool unify(Dim a, Dim b) override { return dims_equal(a, b) != Truth::kNo; }
   void check(Dim a, Dim b, const std::string& message) override {
-    checks.push_back({a, b, message});
+    checks.push_back({a, b, marks.text(message), 0});
   }
+  void may_fail(Dim term, const std::string& message, bool division) override {
+    terms.push_back({term, marks.text(message), 0, division});
+  }
+  DimMarks marks;
   std::vector<Condition> checks;
+  std::vector<ResultDim> terms;
 };
 
 class Composer {
@@ -105,6 +111,8 @@ class Composer {
       parts.constants.resize(flat.size());
       parts_.emplace(primitive.params()[i].get(), std::move(parts));
     }
+    uint32_t number = 0;
+    for (const Call* call : operators_of(primitive)) origins_[call] = ++number;
     walk(primitive.body());
     for (size_t k = 0; k < result_.tensors.size(); ++k) {
       te::Output output = result_.tensors[k];
@@ -228,6 +236,8 @@ class Composer {
     const Operator* op = callee->op();
     try {
       return call_op(call, op);
+    } catch (const DimRangeError&) {
+      throw;
     } catch (const Error& error) {
       std::vector<Diagnostic> diagnostics = error.diagnostics();
       for (Diagnostic& diagnostic : diagnostics) {
@@ -269,7 +279,6 @@ class Composer {
         return Dim::value(static_cast<uint32_t>(id.index), atom.term().index);
       });
     };
-    CheckRecorder recorder;
     // The relation sees terms of the group already; what it adds itself are its own arguments'.
     // The two are told apart by numbers that no argument has.
     constexpr uint32_t kGroup = 1u << 20;
@@ -290,19 +299,54 @@ class Composer {
     };
     std::vector<TypeRef> hidden;
     for (const TypeRef& type : types) hidden.push_back(map_dims(type, hide));
-    TypeRef result =
-        infer_call_type(op, hidden, attrs, &recorder, [&](size_t i) -> std::optional<NDArray> {
-          if (!types[i]->is<TensorType>()) return std::nullopt;
-          return constants[first[i]];
-        });
+    uint32_t origin = origins_.at(call);
+    TypeRef result;
+    std::vector<Condition> checks;
+    std::vector<ResultDim> failing;
+    {
+      CheckRecorder recorder;
+      try {
+        result =
+            infer_call_type(op, hidden, attrs, &recorder, [&](size_t i) -> std::optional<NDArray> {
+              if (!types[i]->is<TensorType>()) return std::nullopt;
+              return constants[first[i]];
+            });
+      } catch (const Error& error) {
+        std::vector<Diagnostic> diagnostics = error.diagnostics();
+        for (Diagnostic& each : diagnostics) each.message = plain(recorder.marks, each.message);
+        throw Error(std::move(diagnostics));
+      }
+      checks = std::move(recorder.checks);
+      failing = std::move(recorder.terms);
+    }
     RELAY_CHECK(result, "the relation of " + op->name().str() + " waits for known types");
     result = map_dims(result, reveal);
-    for (Condition& check : recorder.checks) {
+    auto reveal_text = [&](DimText& text) {
+      for (Dim& dim : text.dims) dim = reveal(dim);
+    };
+    for (Condition& check : checks) {
       check.a = reveal(check.a);
       check.b = reveal(check.b);
       if (dims_equal(check.a, check.b) == Truth::kYes) continue;
-      check.message = op->name().str() + ": " + check.message;
+      reveal_text(check.message);
+      check.origin = origin;
       group_.checks.push_back(std::move(check));
+    }
+    for (ResultDim& term : failing) {
+      term.dim = reveal(term.dim);
+      if (!term.dim.is_term()) continue;
+      reveal_text(*term.message);
+      term.origin = origin;
+      group_.results.push_back(std::move(term));
+    }
+    std::vector<TypeRef> tensors_of_result;
+    flatten_types(result, tensors_of_result);
+    for (const TypeRef& type : tensors_of_result) {
+      std::vector<Dim> dims = info_of(type).dims;
+      for (Dim dim : dims) {
+        if (dim.is_term()) group_.results.push_back({dim, std::nullopt, origin, false});
+      }
+      group_.shapes.emplace_back(std::move(dims), origin);
     }
     OpCall op_call(op, attrs, types, result);
     if (op->definition() == DefinitionKind::kExpand) {
@@ -315,7 +359,11 @@ class Composer {
         kept_.push_back(var);
         args[i] = var;
       }
-      return op->expand()(op_call, args);
+      ExprRef expansion = op->expand()(op_call, args);
+      post_order(expansion.get(), [&](const Expr* expr) {
+        if (const auto* inner = expr->as<Call>()) origins_.try_emplace(inner, origin);
+      });
+      return expansion;
     }
     if (op->definition() != DefinitionKind::kCompute) {
       throw Error("operator " + op->name().str() + " has no definition that can be computed");
@@ -327,10 +375,21 @@ class Composer {
     }
     Parts parts;
     parts.type = result;
-    parts.tensors = append(std::move(computation), tensors, constants);
+    parts.tensors = append(std::move(computation), tensors, constants, origin, op->name().view());
     parts.constants.resize(parts.tensors.size());
     parts_.emplace(call, std::move(parts));
     return {};
+  }
+
+  static std::string plain(const DimMarks& marks, const std::string& message) {
+    DimText text = marks.text(message);
+    std::string result = text.pieces[0];
+    for (size_t i = 0; i < text.dims.size(); ++i) {
+      std::string dim;
+      for_each_atom(text.dims[i], [&](Dim) { dim = "?"; });
+      result += dim + text.pieces[i + 1];
+    }
+    return result;
   }
 
   static std::string call_types(std::span<const TypeRef> types) {
@@ -341,7 +400,8 @@ class Composer {
 
   /// Adds the stages of an operator, whose inputs are `tensors`. Returns its outputs.
   std::vector<te::Output> append(Computation computation, std::span<const te::Output> tensors,
-                                 std::span<const std::optional<NDArray>> constants) {
+                                 std::span<const std::optional<NDArray>> constants, uint32_t origin,
+                                 std::string_view op) {
     Computation& into = group_.computation;
     uint32_t axes = into.num_axes, vars = into.num_vars;
     into.num_axes += computation.num_axes;
@@ -404,6 +464,10 @@ class Composer {
               Ref<te::ScalarNode> copy = copy_node(*node);
               copy->tensor = tensor(node->tensor);
               copy->args = args;
+              if (te::may_miss(node->bounds)) {
+                copy->origin = origin;
+                copy->message = te::failure_text(op, te::kOutOfRange);
+              }
               return copy;
             }
             case ScalarKind::kFold: {
@@ -411,8 +475,23 @@ class Composer {
               for (te::Axis& a : copy->axes) axis(a);
               copy->combiner = renumbered(node->combiner);
               copy->args = args;
+              if (node->combiner->needs_element) {
+                copy->origin = origin;
+                copy->message = te::failure_text(op, te::kEmptyFold);
+              }
               return copy;
             }
+            case ScalarKind::kFail: {
+              if (args[0]->kind == ScalarKind::kConst) return {};
+              Ref<te::ScalarNode> copy = copy_node(*node);
+              copy->args = args;
+              copy->origin = origin;
+              copy->message = te::failure_text(op, node->message);
+              return copy;
+            }
+            case ScalarKind::kBinary:
+              if (!te::is_integer_division(*node)) return {};
+              return of_origin(with_args(node, args), origin);
             default:
               return {};
           }
@@ -427,6 +506,10 @@ class Composer {
       } else if (auto* update = std::get_if<te::Update>(&stage.body)) {
         for (te::Axis& a : update->axes) axis(a);
         update->base = tensor(update->base);
+        if (update->bounds == te::Bounds::kFail) {
+          update->origin = origin;
+          update->message = te::failure_text(op, te::kOutOfRange);
+        }
         if (update->combiner) {
           auto shared = std::make_shared<const te::Combiner>(*update->combiner);
           update->combiner = *renumbered(shared);
@@ -475,10 +558,19 @@ class Composer {
   Group group_;
   Parts result_;
   std::unordered_map<const Expr*, Parts> parts_;
+  std::unordered_map<const Call*, uint32_t> origins_;
   std::vector<ExprRef> kept_;  // parts_ goes by address
 };
 
 }  // namespace
+
+std::vector<const Call*> operators_of(const Function& primitive) {
+  std::vector<const Call*> calls;
+  post_order(primitive.body().get(), [&](const Expr* expr) {
+    if (const auto* call = expr->as<Call>()) calls.push_back(call);
+  });
+  return calls;
+}
 
 Group compose(const Function& primitive, std::span<const TypeRef> inputs) {
   return Composer().run(primitive, inputs);

@@ -48,6 +48,10 @@ void for_each_scalar(Block& block, const std::function<void(ScalarRef&)>& visit)
       visit(branch->condition);
     } else if (auto* check = std::get_if<Check>(&stmt.node)) {
       visit(check->condition);
+      if (check->index.get() != nullptr) {
+        visit(check->index);
+        visit(check->extent);
+      }
     }
   });
 }
@@ -228,6 +232,10 @@ class Canonical {
         block(branch->else_block);
       } else if (auto* check = std::get_if<Check>(&stmt.node)) {
         scalar(check->condition);
+        if (check->index.get() != nullptr) {
+          scalar(check->index);
+          scalar(check->extent);
+        }
       }
     }
   }

@@ -112,12 +112,19 @@ ScalarRef Flattener::value(const ScalarRef& root, Block& block) {
 ScalarRef Flattener::choice(const ScalarNode& select, ScalarRef condition, Block& block) {
   // A kernel that has failed goes on, so what must not be evaluated still stands under a condition.
   bool fails = select.kind == ScalarKind::kFail;
-  if (fails) block.push_back({Check{condition, select.message}});
+  if (fails) {
+    Check check{condition, select.message, select.origin, {}, {}};
+    if (select.args.size() == 4) {
+      check.index = value(select.args[2], block);
+      check.extent = value(select.args[3], block);
+    }
+    block.push_back({std::move(check)});
+  }
   uint32_t var = draft_.new_var();
   block.push_back(let(var, zero(select.dtype)));
   If branch;
   branch.condition = std::move(condition);
-  for (size_t arm = 1; arm < select.args.size(); ++arm) {
+  for (size_t arm = 1; arm < (fails ? 2 : select.args.size()); ++arm) {
     Block& inside = arm == 1 ? branch.then_block : branch.else_block;
     size_t before = mark();
     ScalarRef result = value(select.args[arm], inside);
@@ -138,8 +145,9 @@ std::vector<ScalarRef> Flattener::fold(const ScalarRef& fold, Block& block) {
     Dim points = 1;
     for (const Axis& axis : fold->axes) points = points * axis.extent;
     if (!points.is_int() || points.as_int() == 0) {
+      std::string message = fold->message.empty() ? std::string(te::kEmptyFold) : fold->message;
       block.push_back(
-          {Check{(te::from_dim(points) > 0).ref(), "reduction over an empty range has no value"}});
+          {Check{(te::from_dim(points) > 0).ref(), std::move(message), fold->origin, {}, {}}});
     }
   }
   for (size_t k = 0; k < count; ++k) {

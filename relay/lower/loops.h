@@ -102,6 +102,9 @@ struct If {
 struct Check {
   te::ScalarRef condition;
   std::string message;
+  uint32_t origin = 0;  // as of scalars
+  /// Perhaps: an index and the extent that it is outside of, evaluated only after a failure.
+  te::ScalarRef index{}, extent{};
 };
 
 struct Stmt {

@@ -418,42 +418,70 @@ class Preparer {
     return result;
   }
 
+  /// The condition under which indices are inside, and for the message one that is not.
+  struct Inside {
+    Scalar condition = te::constant(1, kBool);
+    Scalar index, extent;
+    /// One more index that may be outside, before the condition says so.
+    void wrong(const Scalar& at, const Scalar& size) {
+      bool first = index.node() == nullptr;
+      index = first ? at : te::select(condition, at, index);
+      extent = first ? size : te::select(condition, size, extent);
+    }
+  };
+
   /// Makes indices valid; the condition under which they were, if that counts.
-  Scalar make_valid(std::vector<Dim>& index, std::span<const Dim> dims, Bounds bounds) {
-    Scalar inside = te::constant(1, kBool);
-    if (bounds == Bounds::kProven) return inside;
+  Inside make_valid(std::vector<Dim>& index, std::span<const Dim> dims, Bounds bounds) {
+    Inside result;
+    if (bounds == Bounds::kProven) return result;
+    Scalar& inside = result.condition;
     for (size_t d = 0; d < index.size(); ++d) {
       if (math_.in_range(index[d], dims[d])) continue;
       Scalar at = math_.scalar(index[d]);
       Scalar extent = te::from_dim(dims[d]);
+      bool moved = bounds == Bounds::kClamp || bounds == Bounds::kWrap;
+      if (moved && !never_negative(dims[d] - 1)) {  // there may be nothing to move to
+        result.wrong(te::index_constant(0), extent);
+        inside = inside && extent > 0;
+      }
       if (bounds == Bounds::kClamp) {
         index[d] = math_.poly(te::max(te::min(at, extent - 1), te::index_constant(0)).ref());
       } else if (bounds == Bounds::kWrap) {
         index[d] = math_.poly(te::floor_mod(at, extent).ref());
       } else {
+        result.wrong(at, extent);
         std::optional<Dim> low = math_.least(index[d]);
         if (!low || !never_negative(*low)) inside = inside && at >= 0;
         inside = inside && at < extent;
       }
     }
-    return inside;
+    return result;
   }
 
-  ScalarRef guarded(const Scalar& inside, ScalarRef value, Bounds bounds, const ScalarRef& fill) {
-    if (bounds == Bounds::kFill) return te::select(inside, value, fill).ref();
-    if (bounds == Bounds::kFail) return te::fail_unless(inside, value, "index out of range").ref();
-    return value;
+  ScalarRef guarded(const Inside& inside, ScalarRef value, const ScalarNode& like, Bounds bounds,
+                    const ScalarRef& fill) {
+    if (bounds == Bounds::kFill) return te::select(inside.condition, value, fill).ref();
+    if (inside.index.node() == nullptr) return value;
+    ScalarRef checked =
+        te::fail_unless(inside.condition, value, std::string(te::kOutOfRange)).ref();
+    if (checked->kind != ScalarKind::kFail) return checked;
+    Ref<ScalarNode> copy = copy_node(*checked);
+    if (!like.message.empty()) copy->message = like.message;
+    copy->origin = like.origin;
+    copy->args.push_back(inside.index.ref());
+    copy->args.push_back(inside.extent.ref());
+    return copy;
   }
 
-  ScalarRef load_inlined(const ScalarNode&, TensorId id, std::vector<Dim> index, Bounds bounds,
+  ScalarRef load_inlined(const ScalarNode& like, TensorId id, std::vector<Dim> index, Bounds bounds,
                          const ScalarRef& fill) {
     const State& state = states_[static_cast<size_t>(id.stage)];
     const auto& map = std::get<te::Map>(in_.stages[static_cast<size_t>(id.stage)].body);
-    Scalar inside = make_valid(index, in_.info(id).dims, bounds);
+    Inside inside = make_valid(index, in_.info(id).dims, bounds);
     std::unordered_map<uint32_t, ScalarRef> axes;
     for (size_t d = 0; d < index.size(); ++d) axes.emplace(map.axes[d].id, math_.scalar(index[d]));
     ScalarRef value = substitute(state.values[static_cast<size_t>(id.index)], axes);
-    return guarded(inside, value, bounds, fill);
+    return guarded(inside, value, like, bounds, fill);
   }
 
   ScalarRef load_view(const ScalarNode& like, TensorId id, std::vector<Dim> index, Bounds bounds,
@@ -467,7 +495,7 @@ class Preparer {
         return load(like, view.source, args, bounds, fill);
       }
     }
-    Scalar inside = make_valid(index, view.extents, bounds);
+    Inside inside = make_valid(index, view.extents, bounds);
     Dim position = view.offset;
     for (size_t d = 0; d < index.size(); ++d) position = position + view.strides[d] * index[d];
     position = math_.recombine(position);
@@ -488,7 +516,7 @@ class Preparer {
       copy->fill = {};
       value = copy;
     }
-    return guarded(inside, value, bounds, fill);
+    return guarded(inside, value, like, bounds, fill);
   }
 
   /// If the view only moves, adds and drops dimensions: the indices moved, in the same bounds.

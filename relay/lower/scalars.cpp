@@ -21,9 +21,26 @@ Ref<ScalarNode> copy_node(const ScalarNode& node) {
   copy->tensor = node.tensor;
   copy->fill = node.fill;
   copy->message = node.message;
+  copy->origin = node.origin;
   copy->args = node.args;
   copy->axes = node.axes;
   copy->combiner = node.combiner;
+  return copy;
+}
+
+bool can_fail(const ScalarNode& node) {
+  // A tensor that has no elements has no indices: extents may be divisors.
+  bool divides = te::is_integer_division(node) && node.args[1]->kind != ScalarKind::kFromDim &&
+                 (node.args[1]->kind != ScalarKind::kConst || node.args[1]->value.i == 0);
+  return node.kind == ScalarKind::kFail || divides ||
+         (node.kind == ScalarKind::kLoad && te::may_miss(node.bounds)) ||
+         (node.kind == ScalarKind::kFold && node.combiner->needs_element);
+}
+
+ScalarRef of_origin(const ScalarRef& node, uint32_t origin) {
+  if (origin == 0 || node->origin != 0 || !can_fail(*node)) return node;
+  Ref<ScalarNode> copy = copy_node(*node);
+  copy->origin = origin;
   return copy;
 }
 
@@ -33,13 +50,14 @@ ScalarRef with_args(const ScalarRef& node, std::vector<ScalarRef> args) {
     case ScalarKind::kUnary:
       return te::unary(node->unary, args[0]).ref();
     case ScalarKind::kBinary:
-      return te::binary(node->binary, args[0], args[1]).ref();
+      return of_origin(te::binary(node->binary, args[0], args[1]).ref(), node->origin);
     case ScalarKind::kCast:
       return te::cast(args[0], node->dtype).ref();
     case ScalarKind::kSelect:
       return te::select(args[0], args[1], args[2]).ref();
     case ScalarKind::kFail:
-      return te::fail_unless(args[0], args[1], node->message).ref();
+      if (args[0]->kind == ScalarKind::kConst && args[0]->value.i != 0) return args[1];
+      [[fallthrough]];
     default: {
       Ref<ScalarNode> copy = copy_node(*node);
       copy->args = std::move(args);

@@ -13,6 +13,11 @@ namespace relay::lower {
 /// A node like `node` that may be changed before it is shared.
 Ref<te::ScalarNode> copy_node(const te::ScalarNode& node);
 
+/// Whether it may fail itself, apart from its operands.
+bool can_fail(const te::ScalarNode& node);
+/// The node, which belongs to that operator if it may fail and belongs to none.
+te::ScalarRef of_origin(const te::ScalarRef& node, uint32_t origin);
+
 /// A node like `node` with other operands, simplified as the builders do; the node itself if they
 /// are the same objects.
 te::ScalarRef with_args(const te::ScalarRef& node, std::vector<te::ScalarRef> args);

@@ -164,6 +164,7 @@ DraftKernel lower_update(const Job& job) {
   // Positions in registers: they are used several times.
   std::vector<ScalarRef> at;
   Scalar inside = te::constant(1, kBool);
+  Scalar wrong, extent;  // an index that is not inside
   for (size_t d = 0; d < update.at.size(); ++d) {
     ScalarRef value = flatten.value(bound[d], body);
     uint32_t var = draft.new_var();
@@ -171,7 +172,11 @@ DraftKernel lower_update(const Job& job) {
     Scalar index = te::placeholder(var, kInt64);
     at.push_back(index.ref());
     if (!math.in_range(math.poly(update.at[d]), info.dims[d])) {
-      inside = inside && (index >= 0) && (index < te::from_dim(info.dims[d]));
+      Scalar size = te::from_dim(info.dims[d]);
+      bool first = wrong.node() == nullptr;
+      wrong = first ? index : te::select(inside, index, wrong);
+      extent = first ? size : te::select(inside, size, extent);
+      inside = inside && (index >= 0) && (index < size);
     }
   }
   Block change;
@@ -184,7 +189,9 @@ DraftKernel lower_update(const Job& job) {
   change.push_back(store(out, at, result));
   bool checked = inside.node()->kind != ScalarKind::kConst;
   if (checked && update.bounds == te::Bounds::kFail) {
-    body.push_back({Check{inside.ref(), "index out of range"}});
+    std::string message = update.message.empty() ? std::string(te::kOutOfRange) : update.message;
+    body.push_back(
+        {Check{inside.ref(), std::move(message), update.origin, wrong.ref(), extent.ref()}});
   }
   if (checked) {  // a kernel that has failed goes on
     body.push_back({If{inside.ref(), std::move(change), {}}});

@@ -181,6 +181,10 @@ TypeRef infer_call_type(const Operator* op, std::span<const TypeRef> inputs, con
                         DimSolver* solver = nullptr,
                         std::function<std::optional<NDArray>(size_t)> values = {});
 
+/// Whether it takes a run to know that the operator accepts such inputs. Ranks and dtypes must be
+/// known.
+bool leaves_checks(const Operator* op, std::span<const TypeRef> inputs, const AttrsRef& attrs);
+
 }  // namespace relay
 
 #define RELAY_OP_CONCAT2(a, b) a##b

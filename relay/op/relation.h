@@ -23,6 +23,11 @@ class DimSolver {
   virtual bool unify(Dim a, Dim b) = 0;
   /// Told of two dimensions without variables whose equality is known at run time only.
   virtual void check(Dim a, Dim b, const std::string& message) { (void)a, (void)b, (void)message; }
+  /// Told of a term that cannot be computed for some sizes, with what is to be said then; perhaps
+  /// only where it divides by zero.
+  virtual void may_fail(Dim term, const std::string& message, bool division) {
+    (void)term, (void)message, (void)division;
+  }
 };
 
 /// One use of a relation: the input types, attributes and known values. Thrown `Error`s are given
@@ -66,6 +71,12 @@ class RelationCall {
   void require_multiple(Dim a, Dim divisor, const std::string& message) const;
   void require_broadcasts(std::span<const Dim> from, std::span<const Dim> to,
                           const std::string& message) const;
+  /// Requires an element where a fold has to choose: no `folded` extent is 0, unless one of the
+  /// result's is.
+  void require_some(std::span<const Dim> folded, std::span<const Dim> result,
+                    const std::string& message) const;
+  /// What is said when a run cannot compute the term, or only where it would divide by zero.
+  void explain(Dim term, const std::string& message, bool division = false) const;
   void require(bool condition, const std::string& message) const {
     if (!condition) fail(message);
   }

@@ -205,8 +205,31 @@ void RelationCall::require_broadcasts(std::span<const Dim> from, std::span<const
     if (a.is_int() && b.is_int()) fail(message);
     // Terms that broadcast to their common extent fail by themselves if they do not.
     bool joined = b.is_term() && b.term().op == DimOp::kBroadcast;
-    if (!joined) leave_check((a - 1) * (a - b), 0, message);
+    if (!joined) {
+      leave_check((a - 1) * (a - b), 0, message);
+    } else {
+      explain(b, message);
+    }
   }
+}
+
+void RelationCall::require_some(std::span<const Dim> folded, std::span<const Dim> result,
+                                const std::string& message) const {
+  auto is_zero = [](Dim dim) { return dim.is_int(0); };
+  if (std::any_of(result.begin(), result.end(), is_zero)) return;
+  Dim points = 1;  // of the result: 0 or 1
+  for (Dim dim : result) {
+    if (!dim.is_int()) points = points * min(dim, 1);
+  }
+  for (Dim dim : folded) {
+    if (is_zero(dim) && points.is_int()) fail(message);
+    if (!dim.is_int() || is_zero(dim)) leave_check((Dim(1) - min(dim, 1)) * points, 0, message);
+  }
+}
+
+void RelationCall::explain(Dim term, const std::string& message, bool division) const {
+  if (solver_ != nullptr && term.is_term() && !term.has_variable())
+    solver_->may_fail(term, message, division);
 }
 
 void RelationCall::fail(const std::string& message) const { throw Error(message); }

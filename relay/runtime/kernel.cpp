@@ -28,6 +28,15 @@ std::array<const void*, kFunctions> make_table() {
 
 }  // namespace
 
+std::string with_index(std::string_view message, int64_t index, int64_t extent) {
+  std::string text(message);
+  size_t at = text.rfind(kOutOfRange);
+  if (at == std::string::npos) return text;
+  return text.replace(
+      at, kOutOfRange.size(),
+      "index " + std::to_string(index) + " is out of range for extent " + std::to_string(extent));
+}
+
 const void* const* kernel_functions() {
   static const std::array<const void*, kFunctions> table = make_table();
   return table.data();

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace relay {
@@ -36,6 +38,11 @@ static_assert(sizeof(KernelArgs) == 48 && offsetof(KernelArgs, thread) == 16 &&
 /// 0, or 1 + the position of a message in the kernel's list. Workers that fail go on; the machine
 /// reports the smallest code of all workers.
 using KernelFn = int32_t (*)(const KernelArgs* args);
+
+/// What an index outside of its tensor is said to be where its number is not known.
+inline constexpr std::string_view kOutOfRange = "index out of range";
+/// The message with that text replaced by one that names the index and the extent.
+std::string with_index(std::string_view message, int64_t index, int64_t extent);
 
 inline constexpr uint32_t kKernelAbiVersion = 1;
 

@@ -167,6 +167,24 @@ void refund_memory(size_t bytes) noexcept {
   balance.pending = 0;
 }
 
+size_t stack_limit() {
+  // Endless recursion is to fail soon, and one a million deep to run.
+  constexpr size_t kDefault = size_t{1} << 30;
+  static const size_t limit = [] {
+    const char* text = std::getenv("RELAY_STACK_LIMIT");
+    size_t bytes = 0;
+    if (text != nullptr) std::from_chars(text, text + std::strlen(text), bytes);
+    return bytes != 0 ? bytes : kDefault;
+  }();
+  return limit;
+}
+
+std::string too_deep_text(uint64_t calls, size_t limit) {
+  return "the recursion is too deep: " + std::to_string(calls) +
+         " active calls; together they may take " + std::to_string(limit >> 20) +
+         " MiB (RELAY_STACK_LIMIT, in bytes) or what memory there is";
+}
+
 void throw_out_of_memory(const char* what, size_t bytes, bool overflow) {
   std::string needs =
       overflow ? "more bytes than can be addressed" : std::to_string(bytes) + " bytes, more than";

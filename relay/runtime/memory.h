@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <string>
 
 namespace relay {
 
@@ -26,6 +28,11 @@ void charge_memory(size_t bytes, const char* what);
 
 /// Gives back what was charged, by any thread.
 void refund_memory(size_t bytes) noexcept;
+
+/// Bytes that the calls of one run may take: RELAY_STACK_LIMIT of the environment, else 1 GiB.
+size_t stack_limit();
+/// What is said of a recursion that would pass `limit`.
+std::string too_deep_text(uint64_t calls, size_t limit);
 
 /// Throws the `Error` that a request for `bytes` (too many, or more than size_t can say if
 /// `overflow`) for `what` deserves.

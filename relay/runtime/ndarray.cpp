@@ -99,18 +99,26 @@ void NDArrayObject::destroy() const noexcept {
   if (root != nullptr) root->release();
 }
 
-NDArray NDArray::allocate(ShapeView shape, DType dtype, bool zero) {
-  if (!dtype.valid()) throw Error("a tensor cannot be made without an element type");
+size_t NDArray::bytes_needed(ShapeView shape, DType dtype) {
   check_rank(shape.size());
   int64_t count = count_elements(shape);
   if (count == -1) throw Error(tensor_text(shape, dtype) + " has a negative extent");
-  size_t header = header_size(shape.size());
-  size_t slack = header + kAlignment;
-  size_t most = static_cast<size_t>(std::numeric_limits<int64_t>::max()) - slack;
-  if (count == -2 || static_cast<size_t>(count) > most / dtype.size())
+  constexpr size_t kMost = size_t{1} << 57;  // addresses of x86-64
+  if (count == -2 || static_cast<size_t>(count) > kMost / dtype.size())
     throw_out_of_memory(tensor_text(shape, dtype).c_str(), 0, true);
-  size_t bytes = static_cast<size_t>(count) * dtype.size();
-  size_t total = bytes + slack;
+  return static_cast<size_t>(count) * dtype.size();
+}
+
+void NDArray::refuse(ShapeView shape, DType dtype) {
+  throw_out_of_memory(tensor_text(shape, dtype).c_str(), bytes_needed(shape, dtype));
+}
+
+NDArray NDArray::allocate(ShapeView shape, DType dtype, bool zero) {
+  if (!dtype.valid()) throw Error("a tensor cannot be made without an element type");
+  size_t bytes = bytes_needed(shape, dtype);
+  int64_t count = count_elements(shape);
+  size_t header = header_size(shape.size());
+  size_t total = bytes + header + kAlignment;
   if (!try_charge_memory(total)) throw_out_of_memory(tensor_text(shape, dtype).c_str(), bytes);
   void* memory = zero ? std::calloc(1, total) : pool_allocate(total);
   if (memory == nullptr) {

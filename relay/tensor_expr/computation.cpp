@@ -272,6 +272,12 @@ class Verifier {
 
 }  // namespace
 
+std::string failure_text(std::string_view op, std::string_view message) {
+  if (message.starts_with("integer division by zero")) return std::string(message);
+  std::string named = std::string(op) + ": ";
+  return message.starts_with(named) ? std::string(message) : named + std::string(message);
+}
+
 void Computation::verify() const { Verifier(*this).run(); }
 
 }  // namespace relay::te

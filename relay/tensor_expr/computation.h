@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
+#include <relay/runtime/kernel.h>
 #include <relay/tensor_expr/scalar.h>
 
 namespace relay::te {
@@ -45,6 +47,8 @@ struct Update {
   ScalarRef value;
   std::optional<Combiner> combiner;  // nothing: assign, the last one wins
   Bounds bounds = Bounds::kFail;     // kFail, or kFill: points outside are skipped
+  std::string message;               // as of a load that fails
+  uint32_t origin = 0;
 };
 
 /// Another shape over the same elements: element (i…) is source element offset + Σ stride·i,
@@ -67,6 +71,12 @@ struct Stage {
   std::variant<Map, Scan, Update, View, Library> body;
   std::vector<TensorInfo> outputs;
 };
+
+using relay::kOutOfRange;
+inline constexpr std::string_view kEmptyFold = "reduction over an empty range has no value";
+/// A failure of an operator's computation, with its name. A division by zero goes without: it is
+/// an infix operator mostly, or an instruction that knows of no operator.
+std::string failure_text(std::string_view op, std::string_view message);
 
 struct Output {
   TensorId tensor;

@@ -321,10 +321,7 @@ std::vector<NDArray> run_stage(const Environment& env, const Stage&, const Updat
         if (offsets[i] < 0) continue;
         bool inside = index[i] >= 0 && index[i] < extent;
         if (!inside && update.bounds == Bounds::kFail) {
-          Diagnostic diagnostic = Diagnostic::error("index out of range");
-          diagnostic.note("index " + std::to_string(index[i]) + " of extent " +
-                          std::to_string(extent));
-          throw RuntimeError(std::vector<Diagnostic>{std::move(diagnostic)});
+          throw RuntimeError(with_index(kOutOfRange, index[i], extent));
         }
         offsets[i] = inside ? offsets[i] + index[i] * stride : -1;
       }

@@ -39,7 +39,7 @@ void Program::run_fold(const Instr& instr, const Block& block, const uint8_t* ma
   FoldInfo& fold = folds_[instr.extra];
   int64_t n = count(instr, block);
   if (fold.total == 0 && fold.node->combiner->needs_element) {
-    throw RuntimeError("reduction over an empty range has no value");
+    throw RuntimeError(std::string(kEmptyFold));
   }
   start_fold(fold, n);
   if (fold.total == 0) return;

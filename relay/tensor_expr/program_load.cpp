@@ -17,9 +17,7 @@ int64_t wrap_mul(int64_t a, int64_t b) {
 }
 
 [[noreturn]] void throw_out_of_range(int64_t index, int64_t extent) {
-  Diagnostic diagnostic = Diagnostic::error("index out of range");
-  diagnostic.note("index " + std::to_string(index) + " of extent " + std::to_string(extent));
-  throw RuntimeError(std::vector<Diagnostic>{std::move(diagnostic)});
+  throw RuntimeError(with_index(kOutOfRange, index, extent));
 }
 
 bool inside(int64_t index, int64_t extent) {
@@ -131,7 +129,7 @@ void Program::refuse_lane(LoadInfo& load, const Lanes& lanes, int64_t lane) {
     }
     if (!inside(index, axis.extent)) throw_out_of_range(index, axis.extent);
   }
-  throw RuntimeError("index out of range");
+  throw RuntimeError(std::string(kOutOfRange));
 }
 
 void Program::load_rows(LoadInfo& load, const Lanes& lanes, void* out, const uint8_t* mask) {

@@ -367,6 +367,12 @@ Scalar select(Scalar condition, Scalar then_value, Scalar else_value) {
   return Scalar(node);
 }
 
+bool is_integer_division(const ScalarNode& node) {
+  return node.kind == ScalarKind::kBinary && !node.dtype.is_float() &&
+         (node.binary == BinaryOp::kDiv || node.binary == BinaryOp::kMod ||
+          node.binary == BinaryOp::kFloorDiv || node.binary == BinaryOp::kFloorMod);
+}
+
 Scalar fail_unless(Scalar condition, Scalar value, std::string message) {
   RELAY_CHECK(condition.dtype().is_bool(), "fail on " + type_text(condition));
   if (is_const(condition) && condition.node()->value.i != 0) return value;

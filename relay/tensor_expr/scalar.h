@@ -45,7 +45,8 @@ enum class ScalarKind : uint8_t {
   kSelect,  // args: condition, then, else. Lazy: the loads and failures of the arm not taken do not
             // happen
   kFail,    // args: condition, value. Fails with `message` where the condition is false, else the
-            // value
+            // value. In kernels perhaps two more, int64: an index and the extent that it is outside
+            // of, evaluated for the message only
   kFold,    // args: the values to combine, then optionally a bool `where`: values are not evaluated
             // where it is false. As a value it stands for its first accumulator
   kGet      // args: a fold; its k-th accumulator
@@ -66,6 +67,9 @@ enum class Bounds : uint8_t {
   kFail     // run-time error "index out of range"
 };
 
+/// Whether a load may fail: where the index is outside, or is to be moved inside of nothing.
+inline bool may_miss(Bounds bounds) { return bounds != Bounds::kProven && bounds != Bounds::kFill; }
+
 /// A typed immediate: the bits of a value of the node's dtype (floats as double).
 union Immediate {
   int64_t i;
@@ -84,13 +88,16 @@ class ScalarNode {
   UnaryOp unary{};
   BinaryOp binary{};
   Bounds bounds{};
-  uint32_t axis = 0;    // kIndex
-  uint32_t id = 0;      // kVar; kGet: which accumulator
-  Immediate value{};    // kConst
-  Dim dim;              // kFromDim
-  TensorId tensor;      // kLoad: args are the indices (int64), one for each dimension
-  ScalarRef fill;       // kLoad with kFill (a constant)
-  std::string message;  // kFail
+  uint32_t axis = 0;  // kIndex
+  uint32_t id = 0;    // kVar; kGet: which accumulator
+  Immediate value{};  // kConst
+  Dim dim;            // kFromDim
+  TensorId tensor;    // kLoad: args are the indices (int64), one for each dimension
+  ScalarRef fill;     // kLoad with kFill (a constant)
+  /// kFail; what a group says where a load or an empty fold fails (else the usual words).
+  std::string message;
+  /// In a group: which of its operators it belongs to (1 …), for the place of a failure.
+  uint32_t origin = 0;
   std::vector<ScalarRef> args;
   std::vector<Axis> axes;                    // kFold: combined in row-major order of these axes
   std::shared_ptr<const Combiner> combiner;  // kFold
@@ -155,6 +162,8 @@ Scalar cast(Scalar x, DType dtype);  // x itself if it has the dtype
 Scalar bitcast(Scalar x, DType dtype);
 Scalar select(Scalar condition, Scalar then_value, Scalar else_value);
 Scalar fail_unless(Scalar condition, Scalar value, std::string message);
+/// Whether it divides integers, which fails where the divisor is 0.
+bool is_integer_division(const ScalarNode& node);
 
 #define RELAY_TE_BINARY(symbol, op)                            \
   inline Scalar operator symbol(Scalar a, Scalar b) {          \

@@ -22,6 +22,7 @@ class Expander final : public Rewriter {
   ExprRef rewrite(const Expr* expr, std::span<const ExprRef> operands) override {
     if (is_expanded(expr)) {
       const auto& call = static_cast<const Call&>(*expr);
+      if (needs_run_to_check(call)) return rebuild(expr, operands);
       if (ExprRef result = expand_call(called_op(expr)->expand(), call, operands.subspan(1)))
         return result;
     }
@@ -43,7 +44,7 @@ RELAY_REGISTER_PASS({
      {ProgramState::kTyped},
      "Puts the definition of operators that are defined by other operators (`nn.group_norm`, "
      "`stack`, …) in the place of their calls, so that passes see what is computed. Functions "
-     "marked Primitive are left as they are."},
+     "marked Primitive are left as they are, and calls whose arguments only a run can check."},
     {},
     [](const PassInfo& info, const PassOptions&) {
       return make_function_pass(info, [](const FunctionRef& function, const Module&,

@@ -63,6 +63,17 @@ ExprRef expand_call(const ExpandFn& expand, const Call& call, std::span<const Ex
   return result ? with_span(result, args, call.span()) : result;
 }
 
+bool needs_run_to_check(const Call& call) {
+  const Operator* op = called_op(&call);
+  if (op == nullptr) return false;
+  std::vector<TypeRef> types;
+  for (const ExprRef& arg : call.args()) {
+    if (!is_known(arg->type())) return false;
+    types.emplace_back(arg->type());
+  }
+  return leaves_checks(op, types, call.attrs());
+}
+
 ExprRef expand_call(const OpColumn<ExpandFn>& column, const Call& call,
                     std::span<const ExprRef> args) {
   const Operator* op = called_op(&call);

@@ -32,7 +32,11 @@ bool calls_any(const Expr* root, const OpColumn<T>& column) {
 /// published counts), or if `expand` leaves the call alone.
 ExprRef expand_call(const ExpandFn& expand, const Call& call, std::span<const ExprRef> args);
 
-/// The same by the column's entry for the operator; null if it has none.
+/// Whether only a run knows if the call of an operator is right, by the extents of its arguments:
+/// what it is defined by may accept more.
+bool needs_run_to_check(const Call& call);
+
+/// The same as `expand_call` by the column's entry for the operator; null if it has none.
 ExprRef expand_call(const OpColumn<ExpandFn>& column, const Call& call,
                     std::span<const ExprRef> args);
 

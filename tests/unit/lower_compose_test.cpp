@@ -54,7 +54,8 @@ TEST(LowerCompose, RecordedCases) {
         without_extents.push_back(one.name);
         continue;
       }
-      EXPECT_TRUE(group.checks.empty());
+      // How long a range between inputs is, a run has to look at.
+      EXPECT_TRUE(group.checks.empty() || one.name.starts_with("arange/inputs"));
       expect_same(te::evaluate(group.computation, one.inputs), reference(one.function, one.inputs));
       ++count;
     }

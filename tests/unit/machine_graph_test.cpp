@@ -240,8 +240,7 @@ TEST(MachineGraph, KernelFailuresDoNotDependOnWorkers) {
   Value bad(NDArray::from<int32_t>({4}, {2, 1, 0, 7}));
   for (int threads : {1, 2, 4}) {
     EXPECT_EQ(failure(e, {data, good}, threads), "no failure");
-    EXPECT_EQ(failure(e, {data, bad}, threads),
-              "error: index out of range\nnote: index 7 of extent 3\n");
+    EXPECT_EQ(failure(e, {data, bad}, threads), "error: index 7 is out of range for extent 3\n");
   }
 }
 
@@ -267,8 +266,7 @@ TEST(MachineGraph, SizesThatCannotBe) {
   EXPECT_EQ(failure(e, {tensor({1, 2}), tensor({1, 2}), ints(0, 2)}), "no failure");
   EXPECT_EQ(failure(e, {tensor({1, 2}), tensor({1, 2, 3}), ints(0, 2)}),
             "error: dimensions 2 and 3 do not broadcast\n");
-  EXPECT_EQ(failure(e, {tensor({1, 2}), tensor({1, 2}), ints(0, 5)}),
-            "error: n must be k\nnote: the sizes are 2 and 5\n");
+  EXPECT_EQ(failure(e, {tensor({1, 2}), tensor({1, 2}), ints(0, 5)}), "error: n must be k\n");
   EXPECT_EQ(failure(e, {tensor({1, 2}), tensor({1, 2}), Value(NDArray::from<int64_t>({1}, {1}))}),
             "error: a dimension is element 1 of shape (1,)\n");
   EXPECT_NE(failure(e, {tensor({1, 2}), Value::scalar(1.0f), ints(0, 2)}), "no failure");

@@ -242,7 +242,7 @@ TEST(TeEvaluate, BoundsModes) {
       evaluate(computation, std::vector<NDArray>{x});
       FAIL() << "no error";
     } catch (const RuntimeError& error) {
-      EXPECT_STREQ(error.what(), "index out of range");
+      EXPECT_STREQ(error.what(), "index 3 is out of range for extent 3");
     }
   }
 }

@@ -43,6 +43,15 @@ double quantile(const std::vector<double>& sorted, double q) {
   return sorted[low] + (at - static_cast<double>(low)) * (sorted[high] - sorted[low]);
 }
 
+// With three digits or more, in a unit that suits: "12.3 µs".
+std::string time_text(double ms) {
+  if (ms >= 100) return fmt::format("{:.1f} ms", ms);
+  if (ms >= 1) return fmt::format("{:.3f} ms", ms);
+  if (ms >= 1e-1) return fmt::format("{:.1f} µs", ms * 1e3);
+  if (ms >= 1e-3) return fmt::format("{:.2f} µs", ms * 1e3);
+  return fmt::format("{:.0f} ns", ms * 1e6);
+}
+
 void bench(const BenchOptions& options) {
   Clock::time_point begin = Clock::now();
   Loaded loaded;
@@ -81,11 +90,11 @@ void bench(const BenchOptions& options) {
         "\"load_ms\": {:.3f}, \"peak_bytes\": {}}}\n",
         median, times.front(), spread, runs, load_ms, peak_memory()));
   } else {
-    print_out(fmt::format(
-        "@{}: median {:.4f} ms, minimum {:.4f} ms, middle half within {:.4f} ms, of {} runs\n"
-        "ready after {:.1f} ms, peak memory {:.1f} MB\n",
-        loaded.entry, median, times.front(), spread, runs, load_ms,
-        static_cast<double>(peak_memory()) / 1e6));
+    print_out(
+        fmt::format("@{}: median {}, minimum {}, middle half within {}, of {} runs\n"
+                    "ready after {:.1f} ms, peak memory {:.1f} MB\n",
+                    loaded.entry, time_text(median), time_text(times.front()), time_text(spread),
+                    runs, load_ms, static_cast<double>(peak_memory()) / 1e6));
   }
   if (options.profile.enabled) {
     report_profile(options.profile, *loaded.executable, profile, options.native.threads);

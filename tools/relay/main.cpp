@@ -23,13 +23,25 @@ using namespace relay::tool;
 
 namespace {
 
-int guarded(const std::function<void()>& action) {
+// Groups of hidden options leave empty lines.
+void print_help(std::string text) {
+  for (size_t at = text.find("\n\n\n"); at != std::string::npos; at = text.find("\n\n\n", at))
+    text.erase(at, 1);
+  print_out(text);
+}
+
+int refuse_usage(const char* message, const std::string& command) {
+  fmt::print(stderr, "error: {}\nhelp: relay help{}{}\n", message, command.empty() ? "" : " ",
+             command);
+  return kUsage;
+}
+
+int guarded(const std::string& command, const std::function<void()>& action) {
   try {
     action();
     return kOk;
   } catch (const UsageError& error) {
-    fmt::print(stderr, "error: {}\n", error.what());
-    return kUsage;
+    return refuse_usage(error.what(), command);
   } catch (const vm::Interrupted& error) {
     report(error.diagnostics());
     return kInterrupted;
@@ -103,7 +115,7 @@ int main(int argc, char** argv) {
     // Help of the innermost command that was named.
     CLI::App* at = &app;
     while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
-    fmt::print("{}", at == &app ? app.help() : at->help("relay"));
+    print_help(at == &app ? app.help() : at->help("relay"));
     return kOk;
   } catch (const CLI::CallForVersion&) {
     fmt::print("relay {}\n", RELAY_VERSION);
@@ -113,13 +125,15 @@ int main(int argc, char** argv) {
       fmt::print(stderr, "error: {}\n", no_command(argv[1]));
       return kUsage;
     }
-    std::string hint =
-        app.get_subcommands().empty() ? "" : " " + app.get_subcommands().front()->get_name();
-    fmt::print(stderr, "error: {}\nhelp: relay help{}\n", error.what(), hint);
-    return kUsage;
+    return refuse_usage(error.what(), app.get_subcommands().empty()
+                                          ? std::string()
+                                          : app.get_subcommands().front()->get_name());
   }
 
-  int code = guarded([&] {
+  std::string command;
+  if (!app.get_subcommands().empty() && !help->parsed())
+    command = app.get_subcommands().front()->get_name();
+  int code = guarded(command, [&] {
     if (help->parsed() || app.get_subcommands().empty()) {
       CLI::App* about = &app;
       if (!topic.empty()) {
@@ -131,7 +145,7 @@ int main(int argc, char** argv) {
       }
       // Not App::help(), which would print the help of `help`.
       std::string name = about == &app ? "relay" : "relay " + about->get_name();
-      print_out(app.get_formatter()->make_help(about, name, CLI::AppFormatMode::Normal));
+      print_help(app.get_formatter()->make_help(about, name, CLI::AppFormatMode::Normal));
       if (!help->parsed()) throw UsageError("a command is needed");
       return;
     }

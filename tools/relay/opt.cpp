@@ -76,7 +76,7 @@ void opt(const OptOptions& options) {
     list_passes();
     return;
   }
-  if (options.program.empty()) throw UsageError("PROGRAM is missing");
+  if (options.program.empty()) throw UsageError("PROGRAM is required");
   if (!options.emit.empty()) {
     emit(options);
     return;

@@ -18,6 +18,7 @@ CacheEntry build_kernel(const lower::Kernel& kernel, const Target& target) {
   CacheEntry entry;
   entry.blob = to_blob(module, emitted.function, target);
   entry.messages = std::move(emitted.messages);
+  entry.origins = std::move(emitted.origins);
   entry.scratch_bytes = dim_to_text(emitted.scratch_bytes, kernel.dim_args);
   entry.parallel = emitted.parallel;
   return entry;

@@ -123,22 +123,55 @@ LaneValue ScalarEmitter::write_select(const ScalarNode* node) {
   return merge(then_value, then_block, else_value, else_block);
 }
 
-void ScalarEmitter::check(const LaneValue& condition, std::string_view message) {
-  llvm::Value* bad = b.CreateNot(condition.base);
-  if (condition.is_vector()) bad = any(and_mask(mask(), bad));
+namespace {
+ScalarEmitter::Failure failure_of(const ScalarNode* node) {
+  bool explained = node->args.size() == 4;
+  return {node->message, node->origin, explained ? node->args[2].get() : nullptr,
+          explained ? node->args[3].get() : nullptr};
+}
+}  // namespace
+
+void ScalarEmitter::record(const Failure& failure, llvm::Value* bad) {
+  if (failure.index == nullptr) return frame_.record_failure(failure.message, failure.origin);
+  Scope scope(*this, RegionKind::kConditional, {});
+  llvm::Value* lane = nullptr;  // the first that fails
+  if (bad != nullptr) {
+    llvm::Value* bits = b.CreateBitCast(bad, b.getIntNTy(lanes()));
+    llvm::Value* first = b.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, bits, b.getTrue());
+    lane = b.CreateZExtOrTrunc(first, b.getInt64Ty());
+    set_lanes(lanes(), bad);
+  }
+  auto number = [&](const ScalarNode* node) -> llvm::Value* {
+    LaneValue value = emit(node);
+    if (value.is_uniform()) return value.base;
+    llvm::Value* wide = widen(value);
+    return b.CreateExtractElement(wide, lane == nullptr ? frame_.int64(0) : lane);
+  };
+  llvm::Value* index = number(failure.index);
+  frame_.record_failure(failure.message, failure.origin, index, number(failure.extent));
+}
+
+void ScalarEmitter::check(const LaneValue& condition, const Failure& failure) {
+  llvm::Value* lanes_bad = b.CreateNot(condition.base);
+  llvm::Value* bad = lanes_bad;
+  if (condition.is_vector()) {
+    lanes_bad = and_mask(mask(), lanes_bad);
+    bad = any(lanes_bad);
+  }
   frame_.emit_if(
-      bad, [&] { frame_.record_failure(message); }, /*unlikely=*/true);
+      bad, [&] { record(failure, condition.is_vector() ? lanes_bad : nullptr); },
+      /*unlikely=*/true);
 }
 
 LaneValue ScalarEmitter::write_fail(const ScalarNode* node) {
   LaneValue condition = arg(node, 0);
   const ScalarNode* value = node->args[1].get();
   if (!is_lazy(node) || is_leaf(value) || find(value, regions_.size() - 1)) {
-    check(condition, node->message);
+    check(condition, failure_of(node));
     return value_of(value);
   }
   if (condition.is_vector()) {
-    check(condition, node->message);
+    check(condition, failure_of(node));
     Scope scope(*this, RegionKind::kConditional, {});
     set_lanes(lanes(), and_mask(mask(), condition.base));
     return emit(value);
@@ -150,7 +183,7 @@ LaneValue ScalarEmitter::write_fail(const ScalarNode* node) {
   llvm::BasicBlock* bad = frame_.new_block("bad");
   b.CreateCondBr(condition.base, good, bad);
   b.SetInsertPoint(bad);
-  frame_.record_failure(node->message);
+  record(failure_of(node), nullptr);
   bad = b.GetInsertBlock();
   b.SetInsertPoint(good);
   LaneValue result;

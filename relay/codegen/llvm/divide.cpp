@@ -62,7 +62,7 @@ struct Divider {
 
 /// The divisor, with a failure recorded where it is 0 and 1 in its place; checked as far out as
 /// possible.
-LaneValue ScalarEmitter::checked_divisor(const ScalarNode* divisor) {
+LaneValue ScalarEmitter::checked_divisor(const ScalarNode* divisor, uint32_t origin) {
   if (divisor->kind == te::ScalarKind::kConst && divisor->value.i != 0) return leaf(divisor);
   for (size_t r = regions_.size(); r-- > 0;) {
     auto found = regions_[r].divisors.find(divisor);
@@ -76,7 +76,8 @@ LaneValue ScalarEmitter::checked_divisor(const ScalarNode* divisor) {
     llvm::Value* zero = b.CreateICmpEQ(d.base, llvm::Constant::getNullValue(type));
     llvm::Value* bad = d.is_vector() ? any(and_mask(mask(), zero)) : zero;
     frame_.emit_if(
-        bad, [&] { frame_.record_failure("integer division by zero"); }, /*unlikely=*/true);
+        bad, [&] { frame_.record_failure("integer division by zero", origin); },
+        /*unlikely=*/true);
     d.base = b.CreateSelect(zero, llvm::ConstantInt::get(type, 1), d.base);
     return d;
   });
@@ -86,7 +87,7 @@ LaneValue ScalarEmitter::checked_divisor(const ScalarNode* divisor) {
 
 LaneValue ScalarEmitter::write_divide(const ScalarNode* node) {
   LaneValue x = arg(node, 0);
-  LaneValue d = checked_divisor(node->args[1].get());
+  LaneValue d = checked_divisor(node->args[1].get(), node->origin);
   Divider divider{b, node->dtype.is_signed()};
   if (x.is_uniform() && d.is_uniform()) {
     return LaneValue::uniform(divider.divide(node->binary, x.base, d.base));

@@ -25,6 +25,7 @@ namespace relay::codegen {
 struct EmittedKernel {
   std::string function;
   std::vector<std::string> messages;  // failure code - 1
+  std::vector<uint32_t> origins;      // the same: of the operator that fails
   Dim scratch_bytes;                  // of each worker, over the kernel's symbols
   bool parallel = false;              // whether workers other than 0 have anything to do
 };
@@ -90,11 +91,11 @@ class KernelFrame {
   /// The same for memory reserved by `scratch()`: `region` numbers it from 0.
   llvm::Instruction* annotate_scratch(llvm::Instruction* access, int32_t region);
 
-  /// Code of a message, new or the same as before.
-  int32_t message_code(std::string_view message);
+  /// Code of an operator's message, new or the same as before.
+  int32_t message_code(std::string_view message, uint32_t origin);
   /// Here and now: the kernel has failed (the first failure counts). `index` and `extent` (i64 or
   /// null) explain it. Goes on behind it.
-  void record_failure(std::string_view message, llvm::Value* index = nullptr,
+  void record_failure(std::string_view message, uint32_t origin, llvm::Value* index = nullptr,
                       llvm::Value* extent = nullptr);
 
   llvm::BasicBlock* new_block(const char* name);
@@ -122,6 +123,7 @@ class KernelFrame {
   llvm::BasicBlock* entry_ = nullptr;
   llvm::AllocaInst* code_ = nullptr;
   std::vector<std::string> messages_;
+  std::vector<uint32_t> origins_;
   std::unordered_map<Dim, llvm::Value*> dims_;
   std::vector<llvm::Value*> bases_;
   llvm::Value* thread_ = nullptr;

@@ -269,13 +269,17 @@ void KernelFrame::finish_annotations() {
   }
 }
 
-int32_t KernelFrame::message_code(std::string_view message) {
-  auto found = std::find(messages_.begin(), messages_.end(), message);
-  if (found == messages_.end()) found = messages_.insert(found, std::string(message));
-  return static_cast<int32_t>(found - messages_.begin()) + 1;
+int32_t KernelFrame::message_code(std::string_view message, uint32_t origin) {
+  size_t i = 0;
+  while (i < messages_.size() && (messages_[i] != message || origins_[i] != origin)) ++i;
+  if (i == messages_.size()) {
+    messages_.emplace_back(message);
+    origins_.push_back(origin);
+  }
+  return static_cast<int32_t>(i) + 1;
 }
 
-void KernelFrame::record_failure(std::string_view message, llvm::Value* index,
+void KernelFrame::record_failure(std::string_view message, uint32_t origin, llvm::Value* index,
                                  llvm::Value* extent) {
   if (code_ == nullptr) {
     code_ = alloca_register(b.getInt32Ty(), "code");
@@ -288,7 +292,7 @@ void KernelFrame::record_failure(std::string_view message, llvm::Value* index,
   llvm::BasicBlock* after = new_block("failed");
   b.CreateCondBr(b.CreateICmpEQ(before, b.getInt32(0)), first, after);
   b.SetInsertPoint(first);
-  b.CreateStore(b.getInt32(static_cast<uint32_t>(message_code(message))), code_,
+  b.CreateStore(b.getInt32(static_cast<uint32_t>(message_code(message, origin))), code_,
                 /*isVolatile=*/true);
   if (index != nullptr) {
     b.CreateStore(index, detail());
@@ -356,7 +360,8 @@ EmittedKernel KernelFrame::finish() {
     b.CreateRet(b.CreateLoad(b.getInt32Ty(), code_, /*isVolatile=*/true));
   }
   finish_annotations();
-  return {function->getName().str(), std::move(messages_), scratch_bytes_, parallel};
+  return {function->getName().str(), std::move(messages_), std::move(origins_), scratch_bytes_,
+          parallel};
 }
 
 EmittedKernel emit_kernel(const lower::Kernel& kernel, llvm::Module& module, const Target& target) {

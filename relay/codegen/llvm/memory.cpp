@@ -9,8 +9,6 @@ using te::ScalarNode;
 
 namespace {
 
-constexpr const char* kOutOfRange = "index out of range";
-
 /// Brings the indices of one load inside and finds the elements.
 class Load {
  public:
@@ -99,9 +97,14 @@ class Load {
     maybe_nowhere_ = true;
   }
 
+  void fail(llvm::Value* index, llvm::Value* size) {
+    std::string_view message = node_.message.empty() ? te::kOutOfRange : node_.message;
+    frame_.record_failure(message, node_.origin, index, size);
+  }
+
   void fail_unless(llvm::Value* condition, llvm::Value* index, llvm::Value* size) {
     frame_.emit_if(
-        b.CreateNot(condition), [&] { frame_.record_failure(kOutOfRange, index, size); },
+        b.CreateNot(condition), [&] { fail(index, size); },
         /*unlikely=*/true);
   }
 
@@ -173,7 +176,7 @@ class Load {
             llvm::Value* first = b.CreateBinaryIntrinsic(llvm::Intrinsic::cttz,
                                                          b.CreateBitCast(bad, bits), b.getTrue());
             llvm::Value* lane = b.CreateZExtOrTrunc(first, b.getInt64Ty());
-            frame_.record_failure(kOutOfRange, b.CreateExtractElement(index, lane), size);
+            fail(b.CreateExtractElement(index, lane), size);
           },
           /*unlikely=*/true);
     }

@@ -96,7 +96,11 @@ NestEmitter::Survey NestEmitter::survey(const lower::Nest& nest) {
                      root(s.value);
                    },
                    [&](const lower::If& s) { root(s.condition); },
-                   [&](const lower::Check& s) { root(s.condition); },
+                   [&](const lower::Check& s) {
+                     root(s.condition);
+                     root(s.index);
+                     root(s.extent);
+                   },
                },
                stmt.node);
   });
@@ -179,20 +183,22 @@ void NestEmitter::write(const Block& block) {
 }
 
 void NestEmitter::write(const Stmt& stmt) {
-  std::visit(
-      Overloaded{
-          [&](const For& s) { write_for(s); },
-          [&](const lower::Let& s) { write_let(s); },
-          [&](const lower::Set& s) { write_set(s); },
-          [&](const lower::Accumulate& s) { write_accumulate(s); },
-          [&](const lower::Store& s) {
-            LaneValue value = scalars_.emit(s.value);
-            scalars_.store(s.buffer, s.indices, value);
-          },
-          [&](const lower::If& s) { write_if(s); },
-          [&](const lower::Check& s) { scalars_.check(scalars_.emit(s.condition), s.message); },
-      },
-      stmt.node);
+  std::visit(Overloaded{
+                 [&](const For& s) { write_for(s); },
+                 [&](const lower::Let& s) { write_let(s); },
+                 [&](const lower::Set& s) { write_set(s); },
+                 [&](const lower::Accumulate& s) { write_accumulate(s); },
+                 [&](const lower::Store& s) {
+                   LaneValue value = scalars_.emit(s.value);
+                   scalars_.store(s.buffer, s.indices, value);
+                 },
+                 [&](const lower::If& s) { write_if(s); },
+                 [&](const lower::Check& s) {
+                   scalars_.check(scalars_.emit(s.condition),
+                                  {s.message, s.origin, s.index.get(), s.extent.get()});
+                 },
+             },
+             stmt.node);
 }
 
 void NestEmitter::store_to(llvm::AllocaInst* slot, LaneValue value) {

@@ -1,6 +1,7 @@
 // Vector loops: how many lanes, whole vectors, and the rest.
 #include <algorithm>
 #include <bit>
+#include <unordered_set>
 
 #include <relay/codegen/llvm/nest_emitter.h>
 #include <relay/tensor_expr/walk.h>
@@ -84,7 +85,17 @@ NestEmitter::Lanes NestEmitter::lanes_for(const For& loop, std::optional<int64_t
       }
     }
   }
-  for (const te::ScalarNode* node : te::post_order(roots)) {
+  // What is evaluated for the message of a failure only does not count.
+  std::vector<const te::ScalarNode*> nodes;
+  std::unordered_set<const te::ScalarNode*> seen;
+  auto visit = [&](const te::ScalarRef& node) {
+    if (seen.insert(node.get()).second) nodes.push_back(node.get());
+  };
+  for (const te::ScalarRef& node : roots) visit(node);
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    for (const te::ScalarRef& arg : ScalarEmitter::value_args(nodes[i])) visit(arg);
+  }
+  for (const te::ScalarNode* node : nodes) {
     if (!meet(scalars_.dependences(node), in)) continue;
     if (node->kind == ScalarKind::kLoad) {
       touch(node->dtype);

@@ -13,6 +13,11 @@ constexpr uint32_t kCheapArms = 60;
 
 }  // namespace
 
+std::span<const te::ScalarRef> ScalarEmitter::value_args(const ScalarNode* node) {
+  std::span<const te::ScalarRef> args = node->args;
+  return node->kind == ScalarKind::kFail ? args.first(2) : args;
+}
+
 bool ScalarEmitter::is_lazy(const ScalarNode* node) const {
   if (node->kind == ScalarKind::kFail) return facts(node->args[1].get()).unsafe;
   if (node->kind != ScalarKind::kSelect) return false;
@@ -22,7 +27,7 @@ bool ScalarEmitter::is_lazy(const ScalarNode* node) const {
 }
 
 std::span<const te::ScalarRef> ScalarEmitter::certain_args(const ScalarNode* node) const {
-  std::span<const te::ScalarRef> args = node->args;
+  std::span<const te::ScalarRef> args = value_args(node);
   if (node->kind == ScalarKind::kVar) {
     auto alias = aliases_.find(node->id);
     return alias == aliases_.end() ? std::span<const te::ScalarRef>()
@@ -32,8 +37,7 @@ std::span<const te::ScalarRef> ScalarEmitter::certain_args(const ScalarNode* nod
 }
 
 std::span<const te::ScalarRef> ScalarEmitter::lazy_args(const ScalarNode* node) const {
-  return is_lazy(node) ? std::span<const te::ScalarRef>(node->args).subspan(1)
-                       : std::span<const te::ScalarRef>();
+  return is_lazy(node) ? value_args(node).subspan(1) : std::span<const te::ScalarRef>();
 }
 
 ScalarEmitter::NodeSet ScalarEmitter::certain_below(const ScalarNode* root) const {
@@ -76,7 +80,7 @@ std::vector<const ScalarNode*> ScalarEmitter::operands(const ScalarNode* node, s
       const ScalarNode* below = stack.back();
       stack.pop_back();
       if (below->kind == ScalarKind::kVar) visit(alias_of(below));
-      for (const te::ScalarRef& child : below->args) visit(child.get());
+      for (const te::ScalarRef& child : value_args(below)) visit(child.get());
     }
   }
   if (arms.size() < 2) return result;

@@ -111,7 +111,7 @@ ScalarEmitter::ScalarEmitter(KernelFrame& frame, std::span<const te::ScalarRef> 
         f = known->second;
       }
     }
-    for (const te::ScalarRef& child : node->args) {
+    for (const te::ScalarRef& child : value_args(node)) {
       const Facts& below = facts_.at(child.get());
       unite(f.depends, below.depends);
       f.unsafe |= below.unsafe;

@@ -128,8 +128,16 @@ class ScalarEmitter {
   llvm::Value* any(llvm::Value* mask);
   /// Both; null is "all lanes".
   llvm::Value* and_mask(llvm::Value* mask, llvm::Value* condition);
+  /// What is said of a failure: an operator's message, perhaps with an index and the extent that it
+  /// is outside of (else null), which are evaluated then only.
+  struct Failure {
+    std::string_view message;
+    uint32_t origin = 0;
+    const te::ScalarNode* index = nullptr;
+    const te::ScalarNode* extent = nullptr;
+  };
   /// Fails in active lanes where the condition is false.
-  void check(const LaneValue& condition, std::string_view message);
+  void check(const LaneValue& condition, const Failure& failure);
 
   /// Register ↔ memory form of a value of any width (bool, 16-bit floats).
   llvm::Value* from_memory(llvm::Value* value, DType dtype);
@@ -137,6 +145,8 @@ class ScalarEmitter {
   /// The value of a constant node.
   llvm::Constant* constant(const te::ScalarNode& node);
 
+  /// The operands that make the value, without what only a message needs.
+  static std::span<const te::ScalarRef> value_args(const te::ScalarNode* node);
   const Dependences& dependences(const te::ScalarNode* node) const { return facts(node).depends; }
   /// Whether a masked load or store of such elements is one instruction.
   static bool has_masked_access(const Target& target, size_t element_bytes);
@@ -185,6 +195,8 @@ class ScalarEmitter {
                                               const NodeSet& certain) const;
 
   // conditional.cpp
+  /// Here and now: `bad` lanes (null if it is not one value for each lane) have failed.
+  void record(const Failure& failure, llvm::Value* bad);
   LaneValue write_select(const te::ScalarNode* node);
   LaneValue write_fail(const te::ScalarNode* node);
   LaneValue blend(LaneValue condition, LaneValue a, LaneValue b);
@@ -199,7 +211,7 @@ class ScalarEmitter {
   LaneValue write_unary(const te::ScalarNode* node);
   LaneValue write_binary(const te::ScalarNode* node);
   LaneValue write_divide(const te::ScalarNode* node);
-  LaneValue checked_divisor(const te::ScalarNode* divisor);
+  LaneValue checked_divisor(const te::ScalarNode* divisor, uint32_t origin);
   LaneValue write_cast(const te::ScalarNode* node);
   LaneValue write_bitcast(const te::ScalarNode* node);
   LaneValue linear_compare(te::BinaryOp op, LaneValue x, LaneValue y);

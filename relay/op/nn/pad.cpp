@@ -29,22 +29,23 @@ std::vector<Dim> padded_dims(const RelationCall& call, const te::TensorInfo& dat
                  where + " must not be negative nor more than 2^40, found [" +
                      std::to_string(before) + ", " + std::to_string(after) + "]");
     Dim extent = data.dims[i];
+    auto too_wide = [&](Dim most) {
+      return where + " is [" + std::to_string(before) + ", " + std::to_string(after) +
+             "], mode \"" + mode + "\" can take at most " + most.str() + " from the " +
+             extent.str() + " elements of " + shape;
+    };
     if (mode != "constant" && !extent.is_int() && before + after > 0) {
       Dim least = mode == "edge"        ? Dim(1)
                   : mode == "symmetric" ? Dim(std::max(before, after))
                                         : Dim(std::max(before, after) + 1);
-      call.require_at_most(least, extent,
-                           where + " is [" + std::to_string(before) + ", " + std::to_string(after) +
-                               "], more than mode \"" + mode + "\" can take from " + shape);
+      Dim most = mode == "edge" || mode == "symmetric" ? extent : max(extent - 1, Dim(0));
+      call.require_at_most(least, extent, too_wide(most));
     }
     if (mode != "constant" && extent.is_int()) {
       int64_t most = mode == "edge"        ? (extent.as_int() > 0 ? before + after : 0)
                      : mode == "symmetric" ? extent.as_int()
                                            : std::max<int64_t>(extent.as_int() - 1, 0);
-      call.require(before <= most && after <= most,
-                   where + " is [" + std::to_string(before) + ", " + std::to_string(after) +
-                       "], mode \"" + mode + "\" can take at most " + std::to_string(most) +
-                       " from the " + extent.str() + " elements of " + shape);
+      call.require(before <= most && after <= most, too_wide(Dim(most)));
     }
     dims.push_back(extent + before + after);
   }

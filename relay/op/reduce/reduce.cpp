@@ -75,11 +75,8 @@ TypeRef infer_reduce(const RelationCall& call, std::optional<DType> result = {},
   std::vector<bool> reduced = reduced_axes(call, attrs, data.rank());
   std::vector<Dim> kept = kept_dims(data.dims, reduced, attrs.keepdims);
   if (needs_element) {
-    std::vector<Dim> folded = folded_dims(data.dims, reduced);
-    auto zero = [](Dim dim) { return dim.is_int(0); };
-    call.require(
-        std::none_of(folded.begin(), folded.end(), zero) ||
-            std::any_of(kept.begin(), kept.end(), zero),
+    call.require_some(
+        folded_dims(data.dims, reduced), kept,
         "nothing to choose from: a reduced axis of " + shape_str(data.dims) + " has extent 0");
   }
   return TensorType::make(kept, result.value_or(data.dtype));

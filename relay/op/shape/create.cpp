@@ -56,7 +56,10 @@ TypeRef infer_broadcast_to_like(const RelationCall& call) {
   std::string message =
       "shape " + shape_str(data.dims) + " does not broadcast to " + shape_str(like.dims);
   call.require(joined && joined->size() == like.rank(), message);
-  for (size_t i = 0; i < like.rank(); ++i) call.require_equal((*joined)[i], like.dims[i], message);
+  for (size_t i = 0; i < like.rank(); ++i) {
+    call.explain((*joined)[i], message);
+    call.require_equal((*joined)[i], like.dims[i], message);
+  }
   call.require_broadcasts(data.dims, like.dims, message);
   return call.input(1);
 }
@@ -94,6 +97,20 @@ double scalar_value(const NDArray& array) {
   });
 }
 
+constexpr int64_t kLongestRange = 1'000'000'000'000'000;  // exclusive
+
+// How many integers there are from start before stop.
+int64_t count_integers(int64_t start, int64_t stop, int64_t step) {
+  __int128 distance = static_cast<__int128>(stop) - start;
+  __int128 by = step;
+  if (by < 0) {
+    distance = -distance;
+    by = -by;
+  }
+  __int128 count = distance <= 0 ? 0 : (distance + by - 1) / by;
+  return count < kLongestRange ? static_cast<int64_t>(count) : kLongestRange;
+}
+
 TypeRef infer_arange(const RelationCall& call) {
   DType dtype = call.tensor(0).dtype;
   for (size_t i = 0; i < 3; ++i) {
@@ -108,16 +125,32 @@ TypeRef infer_arange(const RelationCall& call) {
   std::optional<NDArray> start = call.value(0);
   std::optional<NDArray> stop = call.value(1);
   std::optional<NDArray> step = call.value(2);
+  const char* too_many = "the range has too many elements";
+  if (step) call.require(scalar_value(*step) != 0, "step is 0");
   Dim extent = Dim::any();
-  if (start && stop && step) {
-    double by = scalar_value(*step);
-    call.require(by != 0, "step is 0");
-    double count = std::ceil((scalar_value(*stop) - scalar_value(*start)) / by);
-    call.require(count < 1e15, "the range has too many elements");
+  if (start && stop && step && dtype.is_integer()) {
+    int64_t count = count_integers(start->element_as_int64(0), stop->element_as_int64(0),
+                                   step->element_as_int64(0));
+    call.require(count < kLongestRange, too_many);
+    extent = Dim(count);
+  } else if (start && stop && step) {
+    double count = std::ceil((scalar_value(*stop) - scalar_value(*start)) / scalar_value(*step));
+    call.require(count < static_cast<double>(kLongestRange), too_many);
     extent = Dim(count > 0 ? static_cast<int64_t>(count) : 0);
   } else if (dtype.is_integer()) {
-    Dim distance = call.value_dim(1, 0) - call.value_dim(0, 0);
-    extent = max(ceil_div(distance, call.value_dim(2, 0)), Dim(0));
+    for (const auto& known : {start, stop, step}) {
+      bool far = known && std::abs(scalar_value(*known)) > static_cast<double>(kLargestExtent);
+      call.require(!far, "start, stop and step must lie within 2^60 if one of them is not known");
+    }
+    Dim from = call.value_dim(0, 0), to = call.value_dim(1, 0), by = call.value_dim(2, 0);
+    bool down = by.is_int() && by.as_int() < 0;
+    Dim distance = down ? from - to : to - from;
+    Dim count = ceil_div(distance, down ? Dim(0) - by : by);
+    call.explain(distance, too_many);
+    call.explain(count, "step is 0", /*division=*/true);
+    call.explain(count, too_many);
+    extent = max(count, Dim(0));
+    call.require_at_most(extent, Dim(kLongestRange - 1), too_many);
   }
   Dim dims[] = {extent};
   return TensorType::make(dims, result);
@@ -133,7 +166,8 @@ void compute_arange(const OpCall& call, te::Builder& b) {
 }
 
 // How many numbers a range of floats has is no term over integers: it is computed as a number, and
-// a range of integers counts.
+// a range of integers counts. Where there is no such number the integers make the range fail as the
+// floats would: with a step of 0, or with more elements than any range has.
 ExprRef counted_arange(const OpCall& call, std::span<const ExprRef> args) {
   DType dtype = call.tensor(0).dtype;
   if (!dtype.is_float()) return {};
@@ -150,7 +184,14 @@ ExprRef counted_arange(const OpCall& call, std::span<const ExprRef> args) {
   ExprRef distance = call_op("subtract", {stop, start});
   ExprRef count = call_op("ceil", {call_op("divide", {distance, step})});
   auto number = [](int64_t value) { return make_constant(NDArray::scalar_int(kInt64, value)); };
-  ExprRef index = call_op("arange", {number(0), cast(count, kInt64), number(1)});
+  auto real = [](double value) { return make_constant(NDArray::scalar(kFloat64, value)); };
+  constexpr double kMost = 0x1p60;
+  ExprRef fits = call_op("less", {count, real(kMost)});  // false for nan
+  ExprRef whole = cast(call_op("maximum", {count, real(0)}), kInt64);
+  ExprRef length = call_op("where", {fits, whole, number(static_cast<int64_t>(kMost))});
+  ExprRef is_zero = call_op("equal", {step, real(0)});
+  ExprRef by = call_op("where", {is_zero, number(0), number(1)});
+  ExprRef index = call_op("arange", {number(0), length, by});
   ExprRef scaled = call_op("multiply", {args[2], cast(index, dtype)});
   return cast(call_op("add", {args[0], scaled}), call.result().dtype);
 }

@@ -21,15 +21,20 @@ void check_total(const RelationCall& call, const std::vector<Dim>& from,
                          shape_str(to) + ", " + after.str() + " elements");
 }
 
-Dim inferred_extent(const RelationCall& call, const std::vector<Dim>& from,
-                    const std::vector<Dim>& others) {
+// `copied` are extents of both, which count for nothing: they may be 0.
+Dim inferred_extent(const RelationCall& call, std::vector<Dim> from, std::vector<Dim> others,
+                    std::span<const Dim> copied) {
   Dim total = product(from);
-  Dim known = product(others);
-  if (total.is_int() || !known.is_int(0)) {
-    call.require_multiple(total, known,
-                          "cannot infer the extent for -1: " + shape_str(from) + " has " +
-                              total.str() + " elements, which is not a multiple of " + known.str());
+  std::string message = "cannot infer the extent for -1: " + shape_str(from) + " has " +
+                        total.str() + " elements, which is not a multiple of " +
+                        product(others).str();
+  for (Dim dim : copied) {
+    from.erase(std::find(from.begin(), from.end(), dim));
+    others.erase(std::find(others.begin(), others.end(), dim));
   }
+  total = product(from);
+  Dim known = product(others);
+  if (total.is_int() || !known.is_int(0)) call.require_multiple(total, known, message);
   return floor_div(total, known);
 }
 
@@ -37,7 +42,7 @@ TypeRef infer_reshape(const RelationCall& call) {
   te::TensorInfo data = call.tensor(0);
   const auto& attrs = call.attrs<ReshapeAttrs>();
   const std::vector<int64_t>& wanted = *attrs.newshape;
-  std::vector<Dim> result;
+  std::vector<Dim> result, copied;
   std::optional<size_t> unknown;
   size_t from = 0;
   auto next = [&](int64_t code) {
@@ -58,11 +63,15 @@ TypeRef infer_reshape(const RelationCall& call) {
       ++from;
     } else if (code == 0) {
       result.push_back(next(0));
+      copied.push_back(result.back());
     } else if (code == -1) {
       infer_here();
       ++from;
     } else if (code == -2) {
-      while (from < data.rank()) result.push_back(data.dims[from++]);
+      while (from < data.rank()) {
+        result.push_back(data.dims[from++]);
+        copied.push_back(result.back());
+      }
     } else if (code == -3) {
       Dim first = next(-3);
       result.push_back(first * next(-3));
@@ -88,7 +97,7 @@ TypeRef infer_reshape(const RelationCall& call) {
   if (unknown) {
     std::vector<Dim> others = result;
     others.erase(others.begin() + static_cast<std::ptrdiff_t>(*unknown));
-    result[*unknown] = inferred_extent(call, data.dims, others);
+    result[*unknown] = inferred_extent(call, data.dims, others, copied);
   } else {
     check_total(call, data.dims, result);
   }
@@ -104,7 +113,7 @@ TypeRef infer_reverse_reshape(const RelationCall& call) {
   te::TensorInfo data = call.tensor(0);
   const auto& attrs = call.attrs<ReshapeAttrs>();
   const std::vector<int64_t>& wanted = *attrs.newshape;
-  std::vector<Dim> result;  // reversed
+  std::vector<Dim> result, copied;  // reversed
   std::optional<size_t> unknown;
   size_t left = data.rank();
   auto next = [&](int64_t code) {
@@ -133,13 +142,17 @@ TypeRef infer_reverse_reshape(const RelationCall& call) {
       if (left > 0) --left;
     } else if (code == 0) {
       result.push_back(next(0));
+      copied.push_back(result.back());
     } else if (code == -1) {
       call.require(!unknown, "newshape has more than one extent to infer (-1)");
       unknown = result.size();
       result.push_back(1);
       if (left > 0) --left;
     } else if (code == -2) {
-      while (left > 0) result.push_back(data.dims[--left]);
+      while (left > 0) {
+        result.push_back(data.dims[--left]);
+        copied.push_back(result.back());
+      }
     } else if (code == -3) {
       Dim last = next(-3);
       result.push_back(last * next(-3));
@@ -152,7 +165,7 @@ TypeRef infer_reverse_reshape(const RelationCall& call) {
     size_t position = result.size() - 1 - *unknown;
     std::vector<Dim> others = result;
     others.erase(others.begin() + static_cast<std::ptrdiff_t>(position));
-    result[position] = inferred_extent(call, data.dims, others);
+    result[position] = inferred_extent(call, data.dims, others, copied);
   } else {
     check_total(call, data.dims, result);
   }

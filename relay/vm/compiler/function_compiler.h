@@ -115,11 +115,11 @@ class FunctionCompiler {
     Known known;
     TypeRef type;  // of one tensor
   };
+  void write_failure(uint32_t node, const std::string& message, Span span);
   void write_group(uint32_t node, const Call* call, const Primitive& primitive);
   bool write_as_numbers(uint32_t node, const Call* call, const Primitive& primitive,
                         std::span<const GroupArgument> arguments);
-  bool write_each_number(const relay::Function& function, std::span<const GroupArgument> arguments,
-                         std::vector<Known>& results);
+  std::vector<uint32_t> operator_positions(const relay::Function& primitive);
   bool add_to_graph(uint32_t node, const Call* call, const Primitive& primitive,
                     std::span<const GroupArgument> arguments);
   void flatten(const Known& known, const TypeRef& type, std::vector<GroupArgument>& out);
@@ -127,7 +127,6 @@ class FunctionCompiler {
   uint32_t graph_tensor(const GroupArgument& argument);
   static Known structured(const TypeRef& type, const std::vector<Known>& tensors, size_t& next);
   Primitive primitive_around(const Call* call);
-  Span failing_span(const CompiledGroup& group, Span otherwise);
   void run_graph();
   void find_needed(uint32_t node, std::vector<char>& needed);
 

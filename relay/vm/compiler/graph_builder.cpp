@@ -1,6 +1,6 @@
 #include <relay/vm/compiler/graph_builder.h>
 
-#include <cctype>
+#include <algorithm>
 
 #include <relay/support/error.h>
 #include <relay/vm/compiler/in_place.h>
@@ -8,19 +8,12 @@
 namespace relay::vm {
 namespace {
 
-// The names of canonical symbols mean nothing to a reader.
-std::string without_symbols(const std::string& message) {
-  std::string text;
-  for (size_t i = 0; i < message.size(); ++i) {
-    auto letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
-    size_t end = i + 1;
-    while (end < message.size() && std::isdigit(static_cast<unsigned char>(message[end]))) ++end;
-    bool symbol = message[i] == 'd' && end > i + 1 && (i == 0 || !letter(message[i - 1])) &&
-                  (end == message.size() || !letter(message[end]));
-    text += symbol ? '?' : message[i];
-    if (symbol) i = end - 1;
-  }
-  return text;
+// Symbols of a group replaced by what they are in a graph.
+Dim in_graph(Dim dim, const std::unordered_map<Dim, Dim>& terms) {
+  return substitute(dim, [&](Dim atom) {
+    auto found = terms.find(atom);
+    return found == terms.end() ? atom : found->second;
+  });
 }
 
 }  // namespace
@@ -36,6 +29,7 @@ uint32_t GraphBuilder::add_input(const te::TensorInfo& info) {
   auto number = static_cast<uint32_t>(tensors_.size());
   Tensor tensor;
   tensor.info = info;
+  std::vector<std::pair<const TypeVar*, Dim>> again;  // names that have an extent already
   for (size_t axis = 0; axis < info.dims.size(); ++axis) {
     Dim& dim = tensor.info.dims[axis];
     if (dim.is_int()) continue;
@@ -45,14 +39,18 @@ uint32_t GraphBuilder::add_input(const te::TensorInfo& info) {
     // One name is one extent; the program has checked that, and the graph does so again.
     auto [entry, added] = named_.try_emplace(name, dim);
     if (added) continue;
-    checks_.push_back(
-        {entry->second, dim, "dimension " + name->name().str() + " has two sizes", 0});
+    again.emplace_back(name, dim);
     dim = entry->second;
   }
   tensor.input = static_cast<uint32_t>(inputs_.size());
   tensor.place.dtype = info.dtype;
   tensors_.push_back(std::move(tensor));
   inputs_.push_back(number);
+  for (const auto& [name, dim] : again) {
+    Dim before = named_.at(name);
+    DimText text{{"dimension " + name->name().str() + " is ", " and ", ""}, {before, dim}};
+    checks_.push_back({before, dim, size_text(text, {}), 0});
+  }
   return number;
 }
 
@@ -76,10 +74,10 @@ Dim GraphBuilder::Canonical::operator()(Dim dim) {
 }
 
 std::vector<uint32_t> GraphBuilder::add_group(CompiledGroup& group, const Canonical& canonical,
-                                              std::span<const uint32_t> args, uint32_t position) {
+                                              std::span<const uint32_t> args, uint32_t position,
+                                              std::vector<uint32_t> origins) {
   groups_.lower(group);
-  // Canonical symbols → terms of this graph.
-  std::unordered_map<Dim, Dim> terms;
+  Terms terms;
   for (size_t k = 0; k < canonical.actual.size(); ++k)
     terms[canonical_symbol(k)] = canonical.actual[k];
   for (const CompiledGroup::Element& element : group.elements) {
@@ -94,12 +92,12 @@ std::vector<uint32_t> GraphBuilder::add_group(CompiledGroup& group, const Canoni
     }
     terms[element.symbol] = dim;
   }
-  auto term = [&](Dim dim) {
-    return substitute(dim, [&](Dim atom) {
-      auto found = terms.find(atom);
-      return found == terms.end() ? atom : found->second;
-    });
+  auto term = [&](Dim dim) { return in_graph(dim, terms); };
+  auto position_of = [&](uint32_t origin) {
+    uint32_t own = origin == 0 || origin > origins.size() ? 0 : origins[origin - 1];
+    return own == 0 ? position : own;
   };
+  add_results(group, terms, position_of);
 
   const lower::Lowered& lowered = group.lowered;
   std::vector<uint32_t> tensor_of;
@@ -111,7 +109,13 @@ std::vector<uint32_t> GraphBuilder::add_group(CompiledGroup& group, const Canoni
     }
     Tensor tensor;
     tensor.place.dtype = tensor.info.dtype = place.info.dtype;
+    tensor.place.position = position;
     for (Dim dim : place.info.dims) tensor.info.dims.push_back(term(dim));
+    for (const auto& [dims, origin] : group.group.shapes) {
+      if (dims != place.info.dims) continue;
+      tensor.place.position = position_of(origin);
+      break;
+    }
     tensors_.push_back(std::move(tensor));
     tensor_of.push_back(static_cast<uint32_t>(tensors_.size() - 1));
   }
@@ -121,14 +125,19 @@ std::vector<uint32_t> GraphBuilder::add_group(CompiledGroup& group, const Canoni
   }
   auto check = [&](const lower::Condition& made) {
     Dim a = term(made.a), b = term(made.b);
-    if (dims_equal(a, b) != Truth::kYes)
-      checks_.push_back({a, b, without_symbols(made.message), position});
+    if (dims_equal(a, b) == Truth::kYes) return;
+    // Before anything else that large sizes may make impossible.
+    dim_slot(a, graph_);
+    dim_slot(b, graph_);
+    graph_.dim_positions.resize(graph_.dims.size(), position_of(made.origin));
+    checks_.push_back({a, b, size_text(made.message, terms), position_of(made.origin)});
   };
   for (const auto& made : group.group.checks) check(made);
 
   for (const auto& made : lowered.launches) {
     Launch launch;
     launch.position = position;
+    launch.origins = origins;
     LaunchDims dims;
     if (const auto* native = std::get_if<lower::Launch>(&made)) {
       const lower::Kernel& kernel = *lowered.kernels[native->kernel];
@@ -173,6 +182,31 @@ std::vector<uint32_t> GraphBuilder::add_group(CompiledGroup& group, const Canoni
   std::vector<uint32_t> results;
   for (int32_t place : lowered.outputs) results.push_back(tensor_of[static_cast<size_t>(place)]);
   return results;
+}
+
+SizeText GraphBuilder::size_text(const DimText& text, const Terms& terms) {
+  SizeText result;
+  result.pieces = text.pieces;
+  for (Dim dim : text.dims)
+    result.slots.push_back(text_program_.slot(in_graph(dim, terms), graph_.text_dims));
+  return result;
+}
+
+// Code for the extents of a group's results, operator by operator, so that each piece of it has
+// the position of the operator that wants it first.
+void GraphBuilder::add_results(const CompiledGroup& group, const Terms& terms,
+                               const std::function<uint32_t(uint32_t)>& position_of) {
+  for (const lower::ResultDim& made : group.group.results) {
+    Dim dim = in_graph(made.dim, terms);
+    auto first = static_cast<uint32_t>(graph_.dims.size());
+    uint32_t slot = dim_slot(dim, graph_);
+    graph_.dim_positions.resize(graph_.dims.size(), position_of(made.origin));
+    if (!made.message || !dim.is_term()) continue;
+    // What is broadcast may have failed for a reason of its own.
+    if (first > slot || dim.term().op == DimOp::kBroadcast) first = slot;
+    graph_.failures.push_back(
+        {first, slot, made.division, size_text(*made.message, terms), position_of(made.origin)});
+  }
 }
 
 DimInstruction GraphBuilder::source(Dim atom) {

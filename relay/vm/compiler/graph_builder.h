@@ -1,6 +1,7 @@
 // Groups in a row become one graph of the machine.
 #pragma once
 
+#include <functional>
 #include <unordered_map>
 #include <vector>
 
@@ -23,7 +24,8 @@ class GraphBuilder {
   GraphBuilder(Executable& executable, GroupCache& groups)
       : executable_(executable),
         groups_(groups),
-        program_([this](Dim atom) { return source(atom); }) {}
+        program_([this](Dim atom) { return source(atom); }),
+        text_program_([this](Dim atom) { return source(atom); }) {}
 
   bool empty() const { return graph_.launches.empty() && tensors_.empty(); }
   /// A tensor in a register; unknown dimensions get symbols.
@@ -39,9 +41,10 @@ class GraphBuilder {
     std::unordered_map<Dim, Dim> symbol_of;
     Dim operator()(Dim dim);
   };
-  /// Adds the work of a group; returns its results.
+  /// Adds the work of a group; returns its results. `origins` are the positions of its operators.
   std::vector<uint32_t> add_group(CompiledGroup& group, const Canonical& canonical,
-                                  std::span<const uint32_t> args, uint32_t position);
+                                  std::span<const uint32_t> args, uint32_t position,
+                                  std::vector<uint32_t> origins);
 
   /// Inputs in order of the graph, as tensors.
   const std::vector<uint32_t>& inputs() const { return inputs_; }
@@ -65,10 +68,14 @@ class GraphBuilder {
   };
   struct Check {
     Dim a, b;
-    std::string message;
+    SizeText message;
     uint32_t position;
   };
+  using Terms = std::unordered_map<Dim, Dim>;  // canonical symbols → terms of this graph
   DimInstruction source(Dim atom);
+  SizeText size_text(const DimText& text, const Terms& terms);
+  void add_results(const CompiledGroup& group, const Terms& terms,
+                   const std::function<uint32_t(uint32_t)>& position_of);
   Dim new_symbol(Symbol symbol);
 
   Executable& executable_;
@@ -87,6 +94,7 @@ class GraphBuilder {
   std::vector<LaunchDims> launch_dims_;
   std::vector<PendingScratch> scratch_;
   DimProgram program_;
+  DimProgram text_program_;  // of what messages say
 };
 
 }  // namespace relay::vm

@@ -3,6 +3,7 @@
 #include <set>
 #include <tuple>
 
+#include <relay/ir/dim_error.h>
 #include <relay/ir/visit.h>
 #include <relay/op/op.h>
 #include <relay/support/error.h>
@@ -110,19 +111,40 @@ static bool is_plain(const Type* type) {
   return tensor != nullptr && tensor->has_rank() && tensor->has_dtype();
 }
 
+// What is wrong with results of such a type, as far as their extents are known; empty if nothing
+// is.
+static std::string impossible(const Type* type) {
+  if (const auto* tuple = type->as<TupleType>()) {
+    for (const TypeRef& field : tuple->fields()) {
+      if (std::string wrong = impossible(field.get()); !wrong.empty()) return wrong;
+    }
+    return {};
+  }
+  const auto* tensor = type->as<TensorType>();
+  std::vector<int64_t> extents;
+  for (Dim dim : tensor->dims()) {
+    if (!dim.is_int()) return {};
+    extents.push_back(dim.as_int());
+  }
+  try {
+    NDArray::bytes_needed(extents, tensor->dtype());
+    return {};
+  } catch (const Error& error) {
+    return error.diagnostics()[0].message;
+  }
+}
+
 void FunctionCompiler::write_group(uint32_t node, const Call* call, const Primitive& primitive) {
   std::vector<GroupArgument> arguments;
   bool plain = is_plain(call->type());
   for (uint32_t i : primitive.operands) plain &= is_plain(call->operands()[i]->type());
   if (!plain) {
     // In a polymorphic function that the entry returns: nothing in the program calls it.
-    run_graph();
-    code_->emit(Op::kFail).a =
-        program_.message("a function of any shape or dtype has no native code");
-    uint32_t dst = code_->fresh();
-    code_->emit(Op::kTuple).dst = dst;
-    unit_->nodes[node] = Known::in_register(dst);
-    return;
+    return write_failure(node, "a function of any shape or dtype has no native code", call->span());
+  }
+  for (const Call* inner : lower::operators_of(*primitive.function)) {
+    if (std::string wrong = impossible(inner->type()); !wrong.empty())
+      return write_failure(node, wrong, inner->span());
   }
   for (uint32_t i : primitive.operands) {
     flatten(operand(node, i), TypeRef(call->operands()[i]->type()), arguments);
@@ -135,6 +157,9 @@ void FunctionCompiler::write_group(uint32_t node, const Call* call, const Primit
       bool added = add_to_graph(node, call, primitive, arguments);
       RELAY_CHECK(added, "a graph cannot be begun with this operator");
     }
+  } catch (const DimRangeError& error) {
+    // Nothing holds what is asked for: that is so only once it is asked for.
+    write_failure(node, error.diagnostics()[0].message, call->span());
   } catch (const Error& error) {
     std::vector<Diagnostic> diagnostics = error.diagnostics();
     for (Diagnostic& diagnostic : diagnostics) {
@@ -142,6 +167,18 @@ void FunctionCompiler::write_group(uint32_t node, const Call* call, const Primit
     }
     throw Error(std::move(diagnostics));
   }
+}
+
+// The node fails when it is reached.
+void FunctionCompiler::write_failure(uint32_t node, const std::string& message, Span span) {
+  run_graph();
+  uint32_t position = code_->position();
+  code_->set_position(program_.position(span));
+  code_->emit(Op::kFail).a = program_.message(message);
+  code_->set_position(position);
+  uint32_t dst = code_->fresh();
+  code_->emit(Op::kTuple).dst = dst;
+  unit_->nodes[node] = Known::in_register(dst);
 }
 
 bool FunctionCompiler::write_as_numbers(uint32_t node, const Call* call, const Primitive& primitive,
@@ -168,51 +205,23 @@ bool FunctionCompiler::write_as_numbers(uint32_t node, const Call* call, const P
   if (!group.numbers || !fits_numbers(group.group.computation)) return false;
   if (group.may_fail) run_graph();
   std::vector<Known> results;
-  if (!group.may_fail || !write_each_number(*primitive.function, arguments, results)) {
-    std::vector<uint32_t> inputs;
-    for (const GroupArgument& argument : arguments) inputs.push_back(to_register(argument.known));
-    for (uint32_t reg : write_numbers(group.group.computation, inputs, program_, *code_))
-      results.push_back(Known::in_register(reg));
+  std::vector<uint32_t> inputs;
+  for (const GroupArgument& argument : arguments) inputs.push_back(to_register(argument.known));
+  for (uint32_t reg : write_numbers(group.group.computation, inputs,
+                                    operator_positions(*primitive.function), program_, *code_)) {
+    results.push_back(Known::in_register(reg));
   }
   next = 0;
   unit_->nodes[node] = structured(type, results, next);
   return true;
 }
 
-// Where something may fail, operator by operator, so that each has its own position. False if the
-// function holds more than calls on its parameters.
-bool FunctionCompiler::write_each_number(const relay::Function& function,
-                                         std::span<const GroupArgument> arguments,
-                                         std::vector<Known>& results) {
-  std::vector<const Call*> calls;
-  bool plain = true;
-  post_order(function.body().get(), [&](const Expr* expr) {
-    if (const auto* call = expr->as<Call>()) {
-      calls.push_back(call);
-      plain &= call->type() != nullptr && is_number(TypeRef(call->type()));
-    } else {
-      plain &= expr->is<Var>() || expr->is<relay::Op>() || expr->is<Constant>();
-    }
-  });
-  if (!plain || calls.size() < 2 || arguments.size() != function.params().size()) return false;
-  std::unordered_map<const Expr*, Known> known;
-  for (size_t i = 0; i < arguments.size(); ++i)
-    known[function.params()[i].get()] = arguments[i].known;
-  for (const Call* call : calls) {
-    Primitive primitive = primitive_around(call);
-    std::vector<TypeRef> types;
-    for (uint32_t i : primitive.operands) types.emplace_back(call->operands()[i]->type());
-    CompiledGroup& group = program_.groups().find(primitive.function, types);
-    RELAY_CHECK(group.numbers, "an operator on numbers that is none");
-    code_->set_position(program_.position(call->span()));
-    std::vector<uint32_t> inputs;
-    for (uint32_t i : primitive.operands)
-      inputs.push_back(to_register(known.at(call->operands()[i].get())));
-    known[call] =
-        Known::in_register(write_numbers(group.group.computation, inputs, program_, *code_).at(0));
-  }
-  results.push_back(known.at(function.body().get()));
-  return true;
+// By origin: the first is 1.
+std::vector<uint32_t> FunctionCompiler::operator_positions(const relay::Function& primitive) {
+  std::vector<uint32_t> positions;
+  for (const Call* call : lower::operators_of(primitive))
+    positions.push_back(program_.position(call->span()));
+  return positions;
 }
 
 uint32_t FunctionCompiler::graph_tensor(const GroupArgument& argument) {
@@ -230,41 +239,6 @@ uint32_t FunctionCompiler::graph_tensor(const GroupArgument& argument) {
     unit_->input_registers.push_back(reg);
   }
   return entry->second;
-}
-
-// The operator of a group that can fail, if it is one.
-Span FunctionCompiler::failing_span(const CompiledGroup& group, Span otherwise) {
-  if (!group.may_fail) return otherwise;
-  std::vector<const Call*> calls;
-  post_order(group.function->body().get(), [&](const Expr* expr) {
-    if (const auto* call = expr->as<Call>()) calls.push_back(call);
-  });
-  if (calls.size() < 2) return otherwise;
-  Span found;
-  size_t count = 0;
-  for (const Call* call : calls) {
-    Primitive primitive = primitive_around(call);
-    GraphBuilder::Canonical canonical;
-    std::vector<TypeRef> types;
-    std::vector<std::pair<size_t, size_t>> unknown;
-    size_t next = 0;
-    for (uint32_t i : primitive.operands) {
-      const Type* type = call->operands()[i]->type();
-      const auto* tensor = type == nullptr ? nullptr : type->as<TensorType>();
-      if (tensor == nullptr) return otherwise;
-      std::vector<Dim> dims;
-      for (Dim dim : tensor->dims()) dims.push_back(dim.is_int() ? dim : canonical_symbol(next++));
-      types.push_back(TensorType::make(dims, tensor->dtype()));
-    }
-    try {
-      if (!program_.groups().find(primitive.function, types).may_fail) continue;
-    } catch (const Error&) {
-      return otherwise;
-    }
-    found = call->span();
-    ++count;
-  }
-  return count == 1 && found.known() ? found : otherwise;
 }
 
 // False if a size depends on what the graph itself computes.
@@ -294,9 +268,10 @@ bool FunctionCompiler::add_to_graph(uint32_t node, const Call* call, const Primi
     uint32_t tensor = tensors[element.input];
     if (!graph.is_input(tensor) && !graph.is_constant(tensor)) return false;
   }
-  uint32_t position = program_.position(failing_span(group, call->span()));
+  uint32_t position = program_.position(call->span());
+  std::vector<uint32_t> origins = operator_positions(*primitive.function);
   std::vector<Known> results;
-  for (uint32_t tensor : graph.add_group(group, canonical, tensors, position)) {
+  for (uint32_t tensor : graph.add_group(group, canonical, tensors, position, std::move(origins))) {
     results.push_back(Known::tensor(static_cast<uint32_t>(unit_->tensors.size())));
     unit_->tensors.push_back({unit_->graph_serial, tensor, kNone});
   }

@@ -37,12 +37,6 @@ std::string kernel_name(const relay::Function& function) {
   return name.empty() ? "identity" : name;
 }
 
-bool is_division(const te::ScalarNode& node) {
-  return node.kind == te::ScalarKind::kBinary && !node.dtype.is_float() &&
-         (node.binary == te::BinaryOp::kDiv || node.binary == te::BinaryOp::kMod ||
-          node.binary == te::BinaryOp::kFloorDiv || node.binary == te::BinaryOp::kFloorMod);
-}
-
 // What can be seen from the scalars.
 void inspect(CompiledGroup& group) {
   const te::Computation& computation = group.group.computation;
@@ -63,10 +57,7 @@ void inspect(CompiledGroup& group) {
                  node->kind != te::ScalarKind::kVar && node->kind != te::ScalarKind::kIndex;
       if (node->kind == te::ScalarKind::kLoad) numbers &= node->args.empty();
       if (node->kind == te::ScalarKind::kFromDim) numbers &= node->dim.is_int();
-      group.may_fail |= node->kind == te::ScalarKind::kFail || is_division(*node) ||
-                        (node->kind == te::ScalarKind::kLoad && node->bounds == te::Bounds::kFail);
-      group.may_fail |=
-          node->kind == te::ScalarKind::kFold && node->combiner && node->combiner->needs_element;
+      group.may_fail |= lower::can_fail(*node);
     }
   }
   group.may_fail |= !group.group.checks.empty();
@@ -95,6 +86,11 @@ void for_each_dim(lower::Group& group, const std::function<void(Dim)>& visit) {
   for (const lower::Condition& check : group.checks) {
     visit(check.a);
     visit(check.b);
+    all(check.message.dims);
+  }
+  for (const lower::ResultDim& result : group.results) {
+    visit(result.dim);
+    if (result.message) all(result.message->dims);
   }
 }
 
@@ -140,7 +136,13 @@ void substitute_dims(lower::Group& group, const std::function<Dim(Dim)>& replace
   for (lower::Condition& check : group.checks) {
     change(check.a);
     change(check.b);
+    all(check.message.dims);
   }
+  for (lower::ResultDim& result : group.results) {
+    change(result.dim);
+    if (result.message) all(result.message->dims);
+  }
+  for (auto& [dims, origin] : group.shapes) all(dims);
 }
 
 }  // namespace
@@ -218,9 +220,9 @@ uint32_t GroupCache::library(const std::string& name, const CompiledGroup& group
 
 void GroupCache::lower(CompiledGroup& group) {
   if (group.is_lowered) return;
-  group.is_lowered = true;
   if (options_.direct) {
     lower_directly(group);
+    group.is_lowered = true;
     return;
   }
   lower::LowerOptions options;
@@ -239,6 +241,7 @@ void GroupCache::lower(CompiledGroup& group) {
     kernels_.push_back(lowered);
     numbers_.push_back(group.kernels.back());
   }
+  group.is_lowered = true;
 }
 
 // One call of the direct evaluator.

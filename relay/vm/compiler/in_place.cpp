@@ -36,6 +36,7 @@ void collect(const lower::Block& block, Contents& contents) {
       collect(choice->else_block, contents);
     } else if (const auto* check = std::get_if<lower::Check>(&statement.node)) {
       add(check->condition);
+      if (check->index.get() != nullptr) add(check->index);
     } else {
       contents.plain = false;  // folds and recurrences
     }

@@ -16,10 +16,7 @@ constexpr size_t kMaxNodes = 400;
 constexpr size_t kCheapArm = 4;  // instructions that are computed rather than jumped over
 
 bool can_fail(const ScalarNode& node) {
-  if (node.kind == ScalarKind::kFail) return true;
-  return node.kind == ScalarKind::kBinary && !node.args[0]->dtype.is_float() &&
-         (node.binary == te::BinaryOp::kDiv || node.binary == te::BinaryOp::kMod ||
-          node.binary == te::BinaryOp::kFloorDiv || node.binary == te::BinaryOp::kFloorMod);
+  return node.kind == ScalarKind::kFail || te::is_integer_division(node);
 }
 
 Value constant_value(const ScalarNode& node) {
@@ -53,8 +50,12 @@ std::vector<const ScalarNode*> certain_nodes(const ScalarNode* root) {
 class Writer {
  public:
   Writer(const te::Computation& computation, std::span<const uint32_t> inputs,
-         ProgramBuilder& program, CodeWriter& code)
-      : computation_(computation), inputs_(inputs), program_(program), code_(code) {}
+         std::span<const uint32_t> positions, ProgramBuilder& program, CodeWriter& code)
+      : computation_(computation),
+        inputs_(inputs),
+        positions_(positions),
+        program_(program),
+        code_(code) {}
 
   std::vector<uint32_t> run() {
     for (const te::Stage& stage : computation_.stages) {
@@ -77,7 +78,13 @@ class Writer {
   // Arms nest at most as deep as te allows (200).
   uint32_t write(const ScalarNode* root) {
     for (const ScalarNode* node : certain_nodes(root)) {
-      if (known(node) == kNone) remember(node, write_node(node));
+      if (known(node) != kNone) continue;
+      uint32_t position = code_.position();
+      uint32_t own =
+          node->origin == 0 || node->origin > positions_.size() ? 0 : positions_[node->origin - 1];
+      if (own != 0) code_.set_position(own);
+      remember(node, write_node(node));
+      code_.set_position(position);
     }
     return known(root);
   }
@@ -154,8 +161,7 @@ class Writer {
     std::vector<const ScalarNode*> second = certain_nodes(arms[1]);
     std::unordered_set<const ScalarNode*> in_second(second.begin(), second.end());
     for (const ScalarNode* shared : first) {
-      if (in_second.count(shared) != 0 && known(shared) == kNone)
-        remember(shared, write_node(shared));
+      if (in_second.count(shared) != 0 && known(shared) == kNone) write(shared);
     }
     if (cheap(arms[0]) && cheap(arms[1])) {
       uint32_t a = write(arms[0]);
@@ -200,6 +206,7 @@ class Writer {
 
   const te::Computation& computation_;
   std::span<const uint32_t> inputs_;
+  std::span<const uint32_t> positions_;  // by origin
   ProgramBuilder& program_;
   CodeWriter& code_;
   std::unordered_map<const ScalarNode*, uint32_t> registers_;
@@ -210,9 +217,10 @@ class Writer {
 }  // namespace
 
 std::vector<uint32_t> write_numbers(const te::Computation& computation,
-                                    std::span<const uint32_t> inputs, ProgramBuilder& program,
+                                    std::span<const uint32_t> inputs,
+                                    std::span<const uint32_t> positions, ProgramBuilder& program,
                                     CodeWriter& code) {
-  return Writer(computation, inputs, program, code).run();
+  return Writer(computation, inputs, positions, program, code).run();
 }
 
 bool fits_numbers(const te::Computation& computation) {

@@ -11,9 +11,10 @@
 namespace relay::vm {
 
 /// Writes the computation of rank-0 tensors. `inputs` are registers, kNone for those that are not
-/// read. Returns a register for each output.
+/// read; `positions` those of the operators, by origin. Returns a register for each output.
 std::vector<uint32_t> write_numbers(const te::Computation& computation,
-                                    std::span<const uint32_t> inputs, ProgramBuilder& program,
+                                    std::span<const uint32_t> inputs,
+                                    std::span<const uint32_t> positions, ProgramBuilder& program,
                                     CodeWriter& code);
 
 /// Whether it is worth instructions: not too many of them.

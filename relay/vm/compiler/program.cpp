@@ -145,6 +145,7 @@ void ProgramBuilder::compile_kernels() {
     if (added) executable_.blobs.push_back(compiled[i].blob);
     kernel.blob = entry->second;
     kernel.messages = compiled[i].messages;
+    kernel.origins = compiled[i].origins;
     kernel.parallel = compiled[i].parallel;
     by_number[number] = &compiled[i];
   }

@@ -6,14 +6,17 @@ namespace relay::vm {
 
 namespace {
 constexpr const char* kOverflow = "a dimension does not fit into 64 bits";
+constexpr const char* kDivision = "integer division by zero in a dimension";
 
 const char* floor_divide(int64_t a, int64_t b, int64_t& out) {
-  if (b == 0) return "integer division by zero in a dimension";
+  if (b == 0) return kDivision;
   if (b == -1) return __builtin_sub_overflow(int64_t{0}, a, &out) ? kOverflow : nullptr;
   out = a / b - ((a % b != 0) && ((a < 0) != (b < 0)) ? 1 : 0);
   return nullptr;
 }
 }  // namespace
+
+bool is_division_by_zero(const char* wrong) { return wrong == kDivision; }
 
 const char* compute_dim(DimCode code, int64_t a, int64_t b, int64_t& out) {
   switch (code) {
@@ -26,7 +29,7 @@ const char* compute_dim(DimCode code, int64_t a, int64_t b, int64_t& out) {
     case DimCode::kFloorDiv:
       return floor_divide(a, b, out);
     case DimCode::kFloorMod: {
-      if (b == 0) return "integer division by zero in a dimension";
+      if (b == 0) return kDivision;
       int64_t rest = b == -1 ? 0 : a % b;
       out = rest != 0 && ((rest < 0) != (b < 0)) ? rest + b : rest;
       return nullptr;

@@ -207,8 +207,11 @@ class Text {
       }
     }
     for (const DimCheck& check : g.checks) {
-      out_ += "  check d" + std::to_string(check.a) + " = d" + std::to_string(check.b) + " \"" +
-              check.message + "\"\n";
+      out_ += "  check d" + std::to_string(check.a) + " = d" + std::to_string(check.b) + " \"";
+      for (const std::string& piece : check.message.pieces) {
+        out_ += (&piece == check.message.pieces.data() ? "" : "?") + piece;
+      }
+      out_ += "\"\n";
     }
     for (size_t i = 0; i < g.places.size(); ++i) {
       const Place& place = g.places[i];

@@ -145,6 +145,7 @@ struct Kernel {
   uint32_t blob = kNone;              // Executable::blobs; kernels may share one
   std::string library;                // name for find_library_kernel
   std::vector<std::string> messages;  // of failures: code - 1
+  std::vector<uint32_t> origins;      // the same: which of Launch::origins fails; 0: unknown
   bool parallel = false;              // whether workers other than 0 have anything to do
   /// Instead of a blob, for tests only: such an executable cannot be saved.
   KernelFn function = nullptr;
@@ -158,6 +159,7 @@ struct Place {
   uint32_t alias = kNone;
   /// Is that constant (a tensor or number) of the executable.
   uint32_t constant = kNone;
+  uint32_t position = 0;  // of the operator that makes a tensor of such a size
 };
 
 /// One kernel call.
@@ -183,12 +185,32 @@ struct Launch {
   /// extent; it may only be a result of the graph.
   std::vector<uint32_t> counted;
   uint32_t position = 0;
+  std::vector<uint32_t> origins;  // positions of the operators in it; origin k is entry k - 1
+};
+
+/// A message with sizes in it: pieces[0] slot0 pieces[1] slot1 … The slots are of
+/// `Graph::text_dims`.
+struct SizeText {
+  std::vector<std::string> pieces;
+  std::vector<uint32_t> slots;
+  SizeText() = default;
+  SizeText(std::string text) : pieces{std::move(text)} {}  // NOLINT(google-explicit-constructor)
+  SizeText(const char* text) : pieces{text} {}             // NOLINT(google-explicit-constructor)
 };
 
 /// a = b must hold for the sizes of a run.
 struct DimCheck {
   uint32_t a = 0, b = 0;  // slots
-  std::string message;
+  SizeText message;
+  uint32_t position = 0;
+};
+
+/// What to say where one of the slots first … last cannot be computed, instead of what is wrong
+/// with the arithmetic; perhaps only if that is a division by zero. The first that fits counts.
+struct DimFailure {
+  uint32_t first = 0, last = 0;
+  bool division = false;
+  SizeText message;
   uint32_t position = 0;
 };
 
@@ -197,7 +219,11 @@ struct DimCheck {
 struct Graph {
   std::string name;
   std::vector<DimInstruction> dims;
+  std::vector<uint32_t> dim_positions;  // of dims, as far as known; 0 or missing: unknown
   std::vector<DimCheck> checks;
+  std::vector<DimFailure> failures;
+  /// Computed only for messages: what fails in it is 0.
+  std::vector<DimInstruction> text_dims;
   uint32_t num_inputs = 0;
   std::vector<Place> places;  // the inputs come first
   std::vector<Launch> launches;

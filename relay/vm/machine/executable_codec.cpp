@@ -87,6 +87,7 @@ class Encoder {
     out_.index(each.blob);
     out_.text(each.library);
     out_.list(each.messages, [&](const std::string& message) { out_.text(message); });
+    indices(each.origins);
     out_.flag(each.parallel);
   }
 
@@ -133,13 +134,27 @@ class Encoder {
     });
   }
 
+  void size_text(const SizeText& text) {
+    out_.list(text.pieces, [&](const std::string& piece) { out_.text(piece); });
+    indices(text.slots);
+  }
+
   void graph(const Graph& graph) {
     out_.text(graph.name);
     dims(graph.dims);
+    indices(graph.dim_positions);
+    dims(graph.text_dims);
     out_.list(graph.checks, [&](const DimCheck& each) {
       out_.u64(each.a);
       out_.u64(each.b);
-      out_.text(each.message);
+      size_text(each.message);
+      out_.u64(each.position);
+    });
+    out_.list(graph.failures, [&](const DimFailure& each) {
+      out_.u64(each.first);
+      out_.u64(each.last);
+      out_.flag(each.division);
+      size_text(each.message);
       out_.u64(each.position);
     });
     out_.u64(graph.num_inputs);
@@ -148,6 +163,7 @@ class Encoder {
       indices(place.extents);
       out_.index(place.alias);
       out_.index(place.constant);
+      out_.u64(place.position);
     });
     out_.list(graph.launches, [&](const Launch& launch) {
       out_.u64(launch.kernel);
@@ -166,6 +182,7 @@ class Encoder {
       out_.list(launch.params, [&](int64_t param) { out_.i64(param); });
       indices(launch.counted);
       out_.u64(launch.position);
+      indices(launch.origins);
     });
     indices(graph.outputs);
   }
@@ -295,6 +312,7 @@ class Decoder {
     kernel.blob = in_.index();
     kernel.library = in_.text();
     in_.list(kernel.messages, [&] { return in_.text(); });
+    kernel.origins = indices();
     kernel.parallel = in_.flag();
     return kernel;
   }
@@ -364,15 +382,33 @@ class Decoder {
     return check;
   }
 
+  SizeText size_text() {
+    SizeText text;
+    in_.list(text.pieces, [&] { return in_.text(); });
+    text.slots = indices();
+    return text;
+  }
+
   Graph graph() {
     Graph graph;
     graph.name = in_.text();
     graph.dims = dims();
+    graph.dim_positions = indices();
+    graph.text_dims = dims();
     in_.list(graph.checks, [&] {
       DimCheck each;
       each.a = in_.u32();
       each.b = in_.u32();
-      each.message = in_.text();
+      each.message = size_text();
+      each.position = in_.u32();
+      return each;
+    });
+    in_.list(graph.failures, [&] {
+      DimFailure each;
+      each.first = in_.u32();
+      each.last = in_.u32();
+      each.division = in_.flag();
+      each.message = size_text();
       each.position = in_.u32();
       return each;
     });
@@ -383,6 +419,7 @@ class Decoder {
       place.extents = indices();
       place.alias = in_.index();
       place.constant = in_.index();
+      place.position = in_.u32();
       return place;
     });
     in_.list(graph.launches, [&] { return launch(); });
@@ -411,6 +448,7 @@ class Decoder {
     in_.list(launch.params, [&] { return in_.i64(); });
     launch.counted = indices();
     launch.position = in_.u32();
+    launch.origins = indices();
     return launch;
   }
 

@@ -81,8 +81,7 @@ char* FrameStack::open_segment(size_t bytes, const Frame* top) {
     if (memory == nullptr) {
       uint64_t calls = 0;
       for (; top != nullptr; top = top->caller) ++calls;
-      throw RuntimeError("the recursion is too deep: the memory of " + std::to_string(calls) +
-                         " active calls would exceed the limit");
+      throw RuntimeError(too_deep_text(calls, most_bytes_));
     }
     spare_.push_back({memory, size});
     spare_bytes_ += size;

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include <relay/support/error.h>
 #include <relay/vm/machine/dims.h>
 
 namespace relay::vm {
@@ -66,6 +67,21 @@ GraphShape::GraphShape(const Graph& graph, const Executable& executable) {
   }
 }
 
+namespace {
+
+uint32_t dim_position(const Graph& graph, size_t slot) {
+  return slot < graph.dim_positions.size() ? graph.dim_positions[slot] : 0;
+}
+
+[[noreturn]] void no_element(const Graph& graph, uint32_t slot, const std::string& shape) {
+  throw GraphFailure{
+      "a dimension is element " + std::to_string(graph.dims[slot].b) + " of shape " + shape,
+      dim_position(graph, slot),
+      {}};
+}
+
+}  // namespace
+
 void read_leaves(const Graph& graph, const GraphShape& shape, std::span<const Value> inputs,
                  std::vector<int64_t>& out) {
   out.clear();
@@ -75,22 +91,38 @@ void read_leaves(const Graph& graph, const GraphShape& shape, std::span<const Va
     if (at.code == DimCode::kExtent) {
       out.push_back(input.shape()[at.b]);
     } else if (input.is_scalar()) {
-      if (at.b != 0) {
-        throw GraphFailure{
-            "a dimension is element " + std::to_string(at.b) + " of shape ()", 0, {}};
-      }
+      if (at.b != 0) no_element(graph, slot, "()");
       out.push_back(input.as_int64());
     } else {
       NDArray array = input.array();
       if (static_cast<int64_t>(at.b) >= array.size()) {
-        throw GraphFailure{"a dimension is element " + std::to_string(at.b) + " of shape " +
-                               shape_text(array.shape()),
-                           0,
-                           {}};
+        no_element(graph, slot, shape_text(array.shape()));
       }
       out.push_back(array.element_as_int64(at.b));
     }
   }
+}
+
+std::string size_text(const Graph& graph, const SizeText& text, std::span<const Value> inputs) {
+  std::vector<int64_t> slots(graph.text_dims.size(), 0);
+  for (size_t i = 0; i < slots.size(); ++i) {
+    const DimInstruction& at = graph.text_dims[i];
+    if (at.code == DimCode::kConst) {
+      slots[i] = at.value;
+    } else if (at.code == DimCode::kExtent) {
+      slots[i] = inputs[at.a].shape()[at.b];
+    } else if (at.code == DimCode::kElement) {
+      NDArray array = inputs[at.a].array();
+      if (static_cast<int64_t>(at.b) < array.size()) slots[i] = array.element_as_int64(at.b);
+    } else if (compute_dim(at.code, slots[at.a], slots[at.b], slots[i]) != nullptr) {
+      slots[i] = 0;
+    }
+  }
+  std::string result = text.pieces[0];
+  for (size_t i = 0; i < text.slots.size(); ++i) {
+    result += std::to_string(slots[text.slots[i]]) + text.pieces[i + 1];
+  }
+  return result;
 }
 
 namespace {
@@ -104,7 +136,8 @@ class Planner {
     plan_ = std::make_unique<GraphPlan>();
     plan_->key = std::move(key);
     compute_slots();
-    size_places();
+    size_places(plan_->slots.size());
+    compare_views();
     place_temporaries();
     plan_launches();
     return std::move(plan_);
@@ -122,53 +155,57 @@ class Planner {
       } else if (is_leaf(at.code)) {
         slots[i] = plan_->key[leaf++];
       } else if (const char* wrong = compute_dim(at.code, slots[at.a], slots[at.b], slots[i])) {
+        // What is asked of the sizes before tells more than where the arithmetic ends.
+        check_sizes(i);
+        size_places(i);
+        bool division = is_division_by_zero(wrong);
+        for (const DimFailure& failure : graph_.failures) {
+          if (failure.first <= i && i <= failure.last && (division || !failure.division))
+            throw GraphFailure{{}, failure.position, {}, &failure.message};
+        }
+        uint32_t position = dim_position(graph_, i);
         if (at.code == DimCode::kBroadcast) {
           throw GraphFailure{"dimensions " + std::to_string(slots[at.a]) + " and " +
                                  std::to_string(slots[at.b]) + " do not broadcast",
-                             0,
+                             position,
                              {}};
         }
-        throw GraphFailure{wrong, 0, {}};
+        throw GraphFailure{wrong, position, {}};
       }
     }
+    check_sizes(slots.size());
+  }
+
+  // The checks on sizes that have been computed.
+  void check_sizes(size_t computed) const {
     for (const DimCheck& check : graph_.checks) {
-      int64_t a = slots[check.a], b = slots[check.b];
-      if (a != b) {
-        // Conditions other than equality are compared with 0 and tell no sizes.
-        throw GraphFailure{
-            check.message, check.position,
-            b == 0 ? std::string()
-                   : "the sizes are " + std::to_string(a) + " and " + std::to_string(b)};
+      if (check.a >= computed || check.b >= computed) continue;
+      if (plan_->slots[check.a] != plan_->slots[check.b])
+        throw GraphFailure{{}, check.position, {}, &check.message};
+    }
+  }
+
+  // The places whose sizes have been computed.
+  void size_places(size_t computed) {
+    plan_->bytes.resize(graph_.places.size());
+    for (size_t i = 0; i < graph_.places.size(); ++i) {
+      const Place& place = graph_.places[i];
+      bool known = std::all_of(place.extents.begin(), place.extents.end(),
+                               [&](uint32_t slot) { return slot < computed; });
+      if (!known) continue;
+      size_t begin = plan_->extents.size();
+      plan_->extents_begin.push_back(static_cast<uint32_t>(begin));
+      for (uint32_t slot : place.extents) plan_->extents.push_back(plan_->slots[slot]);
+      ShapeView extents(plan_->extents.data() + begin, place.extents.size());
+      try {
+        plan_->bytes[i] = NDArray::bytes_needed(extents, place.dtype);
+      } catch (const Error& error) {
+        throw GraphFailure{error.what(), place.position, {}};
       }
     }
   }
 
-  void size_places() {
-    plan_->bytes.resize(graph_.places.size());
-    for (size_t i = 0; i < graph_.places.size(); ++i) {
-      const Place& place = graph_.places[i];
-      plan_->extents_begin.push_back(static_cast<uint32_t>(plan_->extents.size()));
-      int64_t count = 1;
-      bool overflow = false, empty = false;
-      size_t begin = plan_->extents.size();
-      for (uint32_t slot : place.extents) {
-        int64_t extent = plan_->slots[slot];
-        plan_->extents.push_back(extent);
-        if (extent < 0) throw GraphFailure{"a tensor would have a negative extent", 0, {}};
-        empty |= extent == 0;
-        overflow |= __builtin_mul_overflow(count, extent, &count);
-      }
-      if (empty) count = 0;
-      overflow = !empty &&
-                 (overflow ||
-                  __builtin_mul_overflow(count, static_cast<int64_t>(place.dtype.size()), &count));
-      constexpr int64_t kMost = std::numeric_limits<int64_t>::max() / 4;
-      if (overflow || count > kMost) {
-        ShapeView extents(plan_->extents.data() + begin, place.extents.size());
-        throw GraphFailure{"a tensor of shape " + shape_text(extents) + " is too large", 0, {}};
-      }
-      plan_->bytes[i] = static_cast<size_t>(count);
-    }
+  void compare_views() const {
     for (size_t i = 0; i < graph_.places.size(); ++i) {
       uint32_t root = shape_.root[i];
       if (plan_->bytes[i] > plan_->bytes[root]) {

@@ -18,7 +18,11 @@ struct GraphFailure {
   std::string message;
   uint32_t position = 0;
   std::string note;
+  const SizeText* sizes = nullptr;  // the message, once sizes are put into it (`size_text`)
 };
+
+/// A message with the sizes that these inputs give.
+std::string size_text(const Graph& graph, const SizeText& text, std::span<const Value> inputs);
 
 /// Facts of a graph that do not depend on sizes. A root is a place that is no alias.
 struct GraphShape {

@@ -201,9 +201,12 @@ struct SectionRun {
                           ? kernel.messages[code - 1]
                           : "kernel " + kernel.name + " failed with code " + std::to_string(code);
     failure.position = launch.position;
+    uint32_t origin = code - 1 < kernel.origins.size() ? kernel.origins[code - 1] : 0;
+    if (origin != 0 && origin <= launch.origins.size() && launch.origins[origin - 1] != 0) {
+      failure.position = launch.origins[origin - 1];
+    }
     if (first->detail[0] != kUnset && first->detail[1] != kUnset) {
-      failure.note = "index " + std::to_string(first->detail[0]) + " of extent " +
-                     std::to_string(first->detail[1]);
+      failure.message = with_index(failure.message, first->detail[0], first->detail[1]);
     }
     throw failure;
   }
@@ -269,7 +272,13 @@ const GraphPlan& find_plan(GraphState& state, const Executable& executable,
       return *plans.front();
     }
   }
-  std::unique_ptr<GraphPlan> plan = make_plan(state.graph, state.shape, executable, state.leaves);
+  std::unique_ptr<GraphPlan> plan;
+  try {
+    plan = make_plan(state.graph, state.shape, executable, state.leaves);
+  } catch (GraphFailure& failure) {
+    if (failure.sizes != nullptr) failure.message = size_text(state.graph, *failure.sizes, inputs);
+    throw;
+  }
   if (plans.size() == kMostPlans) plans.pop_back();
   plans.insert(plans.begin(), std::move(plan));
   return *plans.front();
@@ -322,7 +331,11 @@ void bind_places(GraphState& state, const GraphPlan& plan, std::byte* arena) {
   for (uint32_t i = graph.num_inputs; i < graph.places.size(); ++i) {
     if (state.shape.root[i] != i) continue;
     if (state.shape.home[i] == Home::kResult) {
-      state.fresh[i] = NDArray::empty(plan.shape(graph, i), graph.places[i].dtype);
+      try {
+        state.fresh[i] = NDArray::empty(plan.shape(graph, i), graph.places[i].dtype);
+      } catch (const Error& error) {
+        throw GraphFailure{error.what(), graph.places[i].position, {}};
+      }
       state.addresses[i] = static_cast<std::byte*>(state.fresh[i].raw());
     } else if (state.shape.home[i] == Home::kArena) {
       state.addresses[i] = arena + plan.offsets[i];
@@ -396,6 +409,25 @@ Value result_at(GraphState& state, const GraphPlan& plan, std::span<const Value>
   return Value(std::move(array));
 }
 
+// Without memory for all temporaries: the greatest of them is to blame.
+GraphFailure no_arena(const GraphState& state, const GraphPlan& plan, const Error& error) {
+  GraphFailure failure{error.what(), 0, {}};
+  size_t most = 0;
+  for (uint32_t i = 0; i < state.graph.places.size(); ++i) {
+    if (state.shape.root[i] != i || state.shape.home[i] != GraphShape::Home::kArena) continue;
+    if (plan.bytes[i] <= most) continue;
+    most = plan.bytes[i];
+    const Place& place = state.graph.places[i];
+    failure.position = place.position;
+    try {
+      NDArray::refuse(plan.shape(state.graph, i), place.dtype);
+    } catch (const Error& own) {
+      failure.message = own.what();
+    }
+  }
+  return failure;
+}
+
 }  // namespace
 
 void GraphRunner::run(uint32_t index, std::span<Value> inputs, std::span<Value> results) {
@@ -419,7 +451,13 @@ void GraphRunner::run(uint32_t index, std::span<Value> inputs, std::span<Value> 
   check_kinds(graph, inputs);
   const GraphPlan& plan = find_plan(state, executable, inputs);
   bind_inputs(state, plan, inputs);
-  bind_places(state, plan, shared_->arena.get(plan.arena_bytes, "the memory of a graph"));
+  std::byte* arena = nullptr;
+  try {
+    arena = shared_->arena.get(plan.arena_bytes, "the memory of a graph");
+  } catch (const Error& error) {
+    throw no_arena(state, plan, error);
+  }
+  bind_places(state, plan, arena);
   run_sections(state, plan);
   for (size_t i = 0; i < results.size(); ++i) {
     results[i] = result_at(state, plan, inputs, graph.outputs[i]);

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <thread>
 
+#include <relay/runtime/memory.h>
 #include <relay/vm/machine/interpreter.h>
 #include <relay/vm/machine/positions.h>
 #include <relay/vm/machine/type_check.h>
@@ -106,7 +107,7 @@ Interpreter::Interpreter(std::shared_ptr<const Image> image, const MachineOption
     : image_(std::move(image)),
       options_(options),
       interrupt_(options.interrupt != nullptr ? options.interrupt : &never),
-      stack_(options.stack_bytes) {
+      stack_(options.stack_bytes != 0 ? options.stack_bytes : stack_limit()) {
   int threads = options.threads;
   if (threads <= 0) threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   workers_ = std::make_shared<Workers>(threads);

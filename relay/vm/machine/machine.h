@@ -21,8 +21,8 @@ struct MachineOptions {
   int threads = 0;
   /// When it becomes true, the run ends with Error "interrupted". The owner resets it.
   const std::atomic<bool>* interrupt = nullptr;
-  /// Memory for the frames of active calls, besides the general limit.
-  size_t stack_bytes = size_t{1} << 30;
+  /// Memory for the frames of active calls, besides the general limit; 0: `stack_limit()`.
+  size_t stack_bytes = 0;
 };
 
 /// A run that was ended from outside (MachineOptions::interrupt).

@@ -280,11 +280,21 @@ class GraphVerifier {
 
   void run() {
     if (graph_.num_inputs > graph_.places.size()) bad("fewer places than inputs");
-    dims();
+    dims(graph_.dims);
+    dims(graph_.text_dims);
+    if (graph_.dim_positions.size() > graph_.dims.size()) bad("more positions than sizes");
+    for (uint32_t at : graph_.dim_positions) position(at);
     for (const DimCheck& check : graph_.checks) {
       slot(check.a);
       slot(check.b);
+      text(check.message);
       position(check.position);
+    }
+    for (const DimFailure& failure : graph_.failures) {
+      slot(failure.first);
+      slot(failure.last);
+      text(failure.message);
+      position(failure.position);
     }
     places();
     for (uint32_t output : graph_.outputs) place(output);
@@ -315,9 +325,16 @@ class GraphVerifier {
     if (index >= executable_.positions.size()) bad("there is no position");
   }
 
-  void dims() const {
-    for (size_t i = 0; i < graph_.dims.size(); ++i) {
-      const DimInstruction& at = graph_.dims[i];
+  void text(const SizeText& text) const {
+    if (text.pieces.size() != text.slots.size() + 1) bad("a message in pieces that do not fit");
+    for (uint32_t index : text.slots) {
+      if (index >= graph_.text_dims.size()) bad("there is no slot " + std::to_string(index));
+    }
+  }
+
+  void dims(const std::vector<DimInstruction>& code) const {
+    for (size_t i = 0; i < code.size(); ++i) {
+      const DimInstruction& at = code[i];
       switch (at.code) {
         case DimCode::kConst:
           break;
@@ -346,6 +363,7 @@ class GraphVerifier {
     for (size_t i = 0; i < graph_.places.size(); ++i) {
       const Place& at = graph_.places[i];
       if (!is_dtype(at.dtype)) bad("an unknown type");
+      position(at.position);
       if (at.extents.size() > NDArray::kMaxRank) bad("a rank beyond the highest");
       for (uint32_t extent : at.extents) slot(extent);
       if (at.alias != kNone) place(at.alias);
@@ -421,6 +439,7 @@ class GraphVerifier {
       }
     }
     position(launch.position);
+    for (uint32_t origin : launch.origins) position(origin);
   }
 
   const Executable& executable_;
