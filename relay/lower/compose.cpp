@@ -311,6 +311,8 @@ class Composer {
               if (!types[i]->is<TensorType>()) return std::nullopt;
               return constants[first[i]];
             });
+      } catch (const DimRangeError&) {
+        throw;
       } catch (const Error& error) {
         std::vector<Diagnostic> diagnostics = error.diagnostics();
         for (Diagnostic& each : diagnostics) each.message = plain(recorder.marks, each.message);

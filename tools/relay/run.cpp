@@ -1,4 +1,5 @@
 // relay run: a program on real input.
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 
@@ -92,6 +93,12 @@ void print_result(const Value& result, const std::string& type, const RunOptions
   print_out(text);
 }
 
+// Whether the value says what its type is: tensors, and tuples of such.
+bool shows_type(const Value& value) {
+  if (!value.is_tuple()) return value.is_tensor();
+  return std::all_of(value.fields().begin(), value.fields().end(), shows_type);
+}
+
 void run_model(const RunOptions& options) {
   Stopwatch watch(options.time);
   Loaded loaded = load_model(options.program, options.entry, options.given);
@@ -106,7 +113,7 @@ void run_model(const RunOptions& options) {
   for (const vm::Entry& entry : loaded.executable->entries) {
     if (entry.name == loaded.entry) type = entry.result.text;
   }
-  if (result.is_tensor()) type = vm::value_type_text(result);
+  if (shows_type(result)) type = vm::value_type_text(result);
   print_result(result, type, options);
 }
 
