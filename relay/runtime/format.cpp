@@ -167,7 +167,7 @@ class ArrayFormatter {
       return;
     }
     if (array_.size() == 0) {
-      out += "[], shape " + shape_text(array_.shape());
+      out += "[] of shape " + shape_text(array_.shape());
       return;
     }
     // Twice over the same elements: first for the width of the columns, then to write.

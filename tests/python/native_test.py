@@ -156,6 +156,26 @@ def test_damaged_cache_entries_are_rewritten(folder):
     assert (second.returncode, second.stdout) == (0, first.stdout)
 
 
+def test_a_model_comes_from_standard_input(model):
+    argument = ("--arg", "ones(2, 5)")
+    command = [os.environ["RELAY_BIN"], "run", "-", *argument]
+    done = subprocess.run(command, input=model.read_bytes(), capture_output=True, timeout=TIMEOUT)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.decode() == relay("run", model, *argument).stdout
+    command = [os.environ["RELAY_BIN"], "check", "-"]
+    done = subprocess.run(command, input=model.read_bytes(), capture_output=True, timeout=TIMEOUT)
+    assert done.returncode == 1
+    assert done.stderr.startswith(b"error: standard input is a compiled model; this needs the program's text")
+
+
+@pytest.mark.parametrize("option", [("--target", "baseline"), ("--opt-level", "0"), ("--onednn",)])
+@pytest.mark.parametrize("command", ["run", "bench"])
+def test_a_model_takes_no_options_of_the_compiler(model, command, option):
+    done = relay(command, model, "--arg", "ones(2, 5)", *option)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert option[0] in done.stderr
+
+
 def test_usage_errors(folder, model):
     for arguments in (("compile", folder / "program.rly"), ("bench",), ("run", model, "--threads", "0"),
                       ("run", model, "--executor", "eval"), ("opt", folder / "program.rly", "--emit", "c"),

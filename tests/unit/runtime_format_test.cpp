@@ -70,7 +70,7 @@ TEST(RuntimeFormat, Arrays) {
   EXPECT_EQ(format_array(NDArray::from<float>({4}, {1, 0.25f, NAN, -10})),
             "[  1.0 ,   0.25,    nan, -10.0 ]");
   EXPECT_EQ(format_array(NDArray::from<bool>({2}, {true, false})), "[ True, False]");
-  EXPECT_EQ(format_array(NDArray::empty({0, 3}, kInt8)), "[], shape (0, 3)");
+  EXPECT_EQ(format_array(NDArray::empty({0, 3}, kInt8)), "[] of shape (0, 3)");
   EXPECT_EQ(format_array(NDArray::from<int32_t>({2, 1, 1}, {1, 2})), "[[[1]],\n\n [[2]]]");
   NDArray t = NDArray::from<int32_t>({2, 2}, {1, 2, 3, 4}).transpose();
   EXPECT_EQ(format_array(t), "[[1, 3],\n [2, 4]]");

@@ -14,15 +14,6 @@ namespace relay::tool {
 
 namespace {
 
-bool is_name(std::string_view text) {
-  if (text.empty() || (std::isalpha(static_cast<unsigned char>(text[0])) == 0 && text[0] != '_'))
-    return false;
-  for (char c : text) {
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_' && c != '.') return false;
-  }
-  return true;
-}
-
 // Numbers of a literal in row-major order.
 struct Numbers {
   std::vector<int64_t> shape;
@@ -356,16 +347,23 @@ class Reader {
 
 Argument split_argument(std::string text, int position) {
   if (text.starts_with('%') && text.find('=') != std::string::npos) text.erase(0, 1);
-  size_t equals = text.find('=');
-  if (equals != std::string::npos && is_name(std::string_view(text).substr(0, equals))) {
+  // Names may hold any character, and of the values only the names of files hold this one.
+  size_t equals = text.starts_with('@') ? std::string::npos : text.find('=');
+  if (equals != std::string::npos && equals > 0) {
     return {text.substr(0, equals), text.substr(equals + 1), position};
   }
   return {std::nullopt, std::move(text), position};
 }
 
+bool is_no_tensor(const Type* type) {
+  return type != nullptr && !type->is<TensorType>() && !type->is<TypeVar>() &&
+         !type->is<IncompleteType>();
+}
+
 Value read_argument(const Argument& argument, const Type* type) {
   Reader reader(argument, type);
   try {
+    if (is_no_tensor(type)) throw Error("the parameter is " + type->str() + ", no tensor");
     return reader.read();
   } catch (const Error& error) {
     std::string what = argument.name ? *argument.name + "=" + argument.text : argument.text;

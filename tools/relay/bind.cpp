@@ -112,14 +112,20 @@ std::vector<Value> bind_arguments(const Parameters& parameters, const Given& giv
     values[i] = read_argument(argument, types[i].get());
   }
   std::string missing;
+  bool all_tensors = true;
   for (size_t k = 0; k < values.size(); ++k) {
     if (values[k]) continue;
     missing += (missing.empty() ? "%" : ", %") + names[k];
     if (types[k]) missing += ": " + types[k]->str();
+    if (is_no_tensor(types[k].get())) all_tensors = false;
   }
   if (!missing.empty()) {
     throw Error(Diagnostic::error("@" + entry + " needs a value for " + missing)
-                    .help("give values with --arg VALUE, --arg NAME=VALUE or --params FILE"));
+                    .help(all_tensors
+                              ? "give values with --arg VALUE, --arg NAME=VALUE or --params FILE"
+                              : "only tensors can be given: run a function of tensors that makes "
+                                "the other values and calls @" +
+                                    entry));
   }
   return values;
 }

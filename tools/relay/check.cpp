@@ -80,7 +80,14 @@ void add_fmt(CLI::App& app, Context& context) {
       ->excludes(write);
   command->add_flag("--drop-comments", options->drop_comments, "Leave comments out.");
   context.actions[command] = [options, &context] {
-    for (const std::string& path : options->paths) fmt_one(*options, path, context);
+    for (const std::string& path : options->paths) {
+      try {
+        fmt_one(*options, path, context);
+      } catch (const Error& error) {  // of one file: the others are formatted nevertheless
+        report(error.diagnostics());
+        context.exit_code = kWrong;
+      }
+    }
   };
 }
 

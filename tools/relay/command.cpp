@@ -20,28 +20,43 @@
 
 namespace relay::tool {
 
+namespace {
+constexpr size_t kMost = size_t{1} << 32;
+
+void refuse_model(const std::string& name, std::string_view text) {
+  if (vm::is_executable_file(std::as_bytes(std::span(text)))) {
+    throw Error(Diagnostic::error(name + " is a compiled model; this needs the program's text")
+                    .help("`relay run` and `relay bench` take models"));
+  }
+}
+}  // namespace
+
+const std::string& standard_input() {
+  static const std::string text = [] {
+    std::string all;
+    char buffer[1 << 16];
+    while (size_t got = std::fread(buffer, 1, sizeof buffer, stdin)) {
+      all.append(buffer, got);
+      if (all.size() > kMost) throw Error("standard input is too long for a program");
+    }
+    if (std::ferror(stdin) != 0) throw Error("cannot read standard input");
+    return all;
+  }();
+  return text;
+}
+
 Input read_input(const std::string& path) {
-  constexpr size_t kMost = size_t{1} << 32;
   if (path != "-") {
     InputFile file(path);
     if (file.size() > kMost)
       throw Error(path + " has " + std::to_string(file.size()) + " bytes, too many for a program");
     std::string text(file.size(), '\0');
     file.read_at(0, text.data(), text.size());
-    if (vm::is_executable_file(std::as_bytes(std::span(text)))) {
-      throw Error(Diagnostic::error(path + " is a compiled model; this needs the program's text")
-                      .help("`relay run` and `relay bench` take models"));
-    }
+    refuse_model(path, text);
     return {path, std::move(text)};
   }
-  std::string text;
-  char buffer[1 << 16];
-  while (size_t got = std::fread(buffer, 1, sizeof buffer, stdin)) {
-    text.append(buffer, got);
-    if (text.size() > kMost) throw Error("standard input is too long for a program");
-  }
-  if (std::ferror(stdin) != 0) throw Error("cannot read standard input");
-  return {"<stdin>", std::move(text)};
+  refuse_model("standard input", standard_input());
+  return {"<stdin>", standard_input()};
 }
 
 void report(const std::vector<Diagnostic>& diagnostics) {

@@ -52,6 +52,8 @@ struct Input {
   std::string text;
 };
 Input read_input(const std::string& path);
+/// All of standard input, which is read once.
+const std::string& standard_input();
 /// Parses a program; prints warnings to standard error. Throws `Error` if it is wrong; `typed`:
 /// with its type errors where those of its text leave that open.
 Module read_program(const std::string& path, bool typed = false);

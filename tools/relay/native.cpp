@@ -82,7 +82,8 @@ void add_native_options(CLI::App& command, NativeOptions& options) {
 bool is_model_file(const std::string& path) {
   // Pipes are program text: reading their beginning would take it away.
   std::error_code error;
-  if (path == "-" || !std::filesystem::is_regular_file(path, error)) return false;
+  if (path == "-") return vm::is_executable_file(std::as_bytes(std::span(standard_input())));
+  if (!std::filesystem::is_regular_file(path, error)) return false;
   InputFile file(path);
   std::array<std::byte, 64> beginning{};
   size_t size = std::min<size_t>(beginning.size(), file.size());
@@ -90,9 +91,16 @@ bool is_model_file(const std::string& path) {
   return vm::is_executable_file(std::span(beginning).first(size));
 }
 
-Loaded load_model(const std::string& path, const std::string& entry, const Given& given) {
+Loaded load_model(const std::string& path, const std::string& entry, const Given& given,
+                  const NativeOptions& options) {
+  if (options.target != NativeOptions().target || options.level != NativeOptions().level ||
+      options.onednn) {
+    throw UsageError("--target, --opt-level and --onednn are chosen when a model is compiled");
+  }
   Loaded result;
-  result.executable = vm::load_executable(path);
+  result.executable =
+      path == "-" ? vm::load_executable(std::as_bytes(std::span(standard_input())), "<stdin>")
+                  : vm::load_executable(path);
   const vm::Entry& function = find_model_entry(*result.executable, entry);
   result.entry = function.name;
   Parameters parameters;
@@ -116,7 +124,7 @@ std::vector<TypeRef> parameter_types(const Parameters& parameters,
     }
     const TypeRef& type = parameters.types[i];
     if (!type || type->has_incomplete() || type->has_type_var()) {
-      std::string text = type ? ", which may be any " + type->str() : "";
+      std::string text = type ? ": it may be any " + type->str() : "";
       throw Error(Diagnostic::error("the type of %" + parameters.names[i] + " of @" +
                                     parameters.function + " is not known" + text)
                       .help("annotate the parameter"));
@@ -140,7 +148,7 @@ std::shared_ptr<const vm::Executable> compile_module(const Module& specialised, 
 
 Loaded load_program(const std::string& path, const std::string& entry, const Given& given,
                     const NativeOptions& options) {
-  if (is_model_file(path)) return load_model(path, entry, given);
+  if (is_model_file(path)) return load_model(path, entry, given, options);
   Module module = read_typed_program(path);
   const Module::FunctionEntry& function = find_entry(module, entry);
   TypeRef signature = function_signature(module, function.name);

@@ -27,7 +27,7 @@ struct NativeOptions {
 void add_target_option(CLI::App& command, NativeOptions& options);
 void add_native_options(CLI::App& command, NativeOptions& options);
 
-/// Whether a path names a file that `relay compile` wrote.
+/// Whether a path names a file that `relay compile` wrote, or such a file comes in for "-".
 bool is_model_file(const std::string& path);
 
 /// A program that is ready to be called.
@@ -36,8 +36,10 @@ struct Loaded {
   std::string entry;  // without sigil
   std::vector<Value> arguments;
 };
-/// Loads an executable and binds arguments to its entry.
-Loaded load_model(const std::string& path, const std::string& entry, const Given& given);
+/// Loads an executable and binds arguments to its entry. Throws `UsageError` for options of the
+/// compiler.
+Loaded load_model(const std::string& path, const std::string& entry, const Given& given,
+                  const NativeOptions& options);
 /// The types that a function is compiled for when there are no arguments yet: those of the given
 /// arrays (by position), else as declared. Throws `Error` where a declaration leaves the type open.
 std::vector<TypeRef> parameter_types(const Parameters& parameters,

@@ -101,7 +101,7 @@ bool shows_type(const Value& value) {
 
 void run_model(const RunOptions& options) {
   Stopwatch watch(options.time);
-  Loaded loaded = load_model(options.program, options.entry, options.given);
+  Loaded loaded = load_model(options.program, options.entry, options.given, options.native);
   watch.lap("load");
   Value result;
   {
@@ -173,9 +173,6 @@ void run(const RunOptions& options) {
   if (!is_model_file(options.program)) return run_text(options);
   if (options.executor == "eval") {
     throw UsageError("--executor eval needs the program's text; this is a compiled model");
-  }
-  if (options.native.target != "host" || options.native.onednn) {
-    throw UsageError("--target and --onednn are chosen when a model is compiled");
   }
   run_model(options);
 }
