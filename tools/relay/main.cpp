@@ -115,11 +115,9 @@ int main(int argc, char** argv) {
     // Help of the innermost command that was named.
     CLI::App* at = &app;
     while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
-    print_help(at == &app ? app.help() : at->help("relay"));
-    return kOk;
+    return guarded("", [&] { print_help(at == &app ? app.help() : at->help("relay")); });
   } catch (const CLI::CallForVersion&) {
-    fmt::print("relay {}\n", RELAY_VERSION);
-    return kOk;
+    return guarded("", [] { print_out("relay " RELAY_VERSION "\n"); });
   } catch (const CLI::ParseError& error) {
     if (app.get_subcommands().empty() && argc > 1 && argv[1][0] != '-') {
       fmt::print(stderr, "error: {}\n", no_command(argv[1]));
