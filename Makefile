@@ -7,7 +7,7 @@ BUILD := build
 CONFIGURE_OPTIONS := -DRELAY_WERROR=$(or $(RELAY_WERROR),OFF)
 SOURCES = git ls-files -z '*.cpp' '*.h'
 
-.PHONY: all build demo test bench docs format check-format lint golden asan coverage setup clean
+.PHONY: all build demo test bench docs format check-format lint golden asan tsan coverage setup clean
 
 all: build
 
@@ -26,6 +26,10 @@ test: setup
 # The same under AddressSanitizer and UndefinedBehaviorSanitizer.
 asan: setup
 	@scripts/test.sh debug $(JOBS) $(CONFIGURE_OPTIONS)
+
+# What threads share, under ThreadSanitizer.
+tsan: setup
+	@scripts/test.sh thread $(JOBS) $(CONFIGURE_OPTIONS)
 
 coverage: setup
 	@scripts/test.sh coverage $(JOBS) $(CONFIGURE_OPTIONS)
@@ -67,4 +71,4 @@ lint:
 	@git ls-files -z 'relay/*.cpp' 'tools/*.cpp' | xargs -0 -r -n 1 -P $(JOBS) clang-tidy --quiet -p build-dev
 
 clean:
-	rm -rf build build-dev build-asan build-coverage
+	rm -rf build build-dev build-asan build-tsan build-coverage

@@ -59,7 +59,11 @@ foreach(isa baseline avx2 host)
   add_test(NAME operator_data_${isa} COMMAND relay_conformance ops ${op_data} ${differences} --executor vm --target ${isa})
 endforeach()
 add_test(NAME random_dataflow COMMAND relay_tests --gtest_filter=VmRandom.Dataflow)
-set_tests_properties(random_dataflow PROPERTIES TIMEOUT 900 ENVIRONMENT RELAY_RANDOM_PROGRAMS=10000)
+set(programs 10000)
+if(RELAY_SANITIZE)
+  set(programs 1000)  # each takes tenfold
+endif()
+set_tests_properties(random_dataflow PROPERTIES TIMEOUT 900 ENVIRONMENT RELAY_RANDOM_PROGRAMS=${programs})
 add_test(NAME oracle_operators_native
   COMMAND relay_conformance ops ${oracle}/ops-core.jsonl ${oracle}/ops-special.jsonl ${differences} --executor vm)
 add_test(NAME oracle_types COMMAND relay_conformance types ${oracle}/types.jsonl ${differences})
