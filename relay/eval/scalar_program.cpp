@@ -52,7 +52,7 @@ bool ScalarProgram::add(const te::ScalarNode* root) {
     }
     if (num_registers_ == kMaxRegisters) return false;
     auto dst = static_cast<uint32_t>(num_registers_++);
-    auto arg = [&](size_t i) { return registers.at(node->args[i].get()); };
+    auto arg = [&, node = node](size_t i) { return registers.at(node->args[i].get()); };
     Step step;
     step.dst = dst;
     step.dtype = node->dtype;

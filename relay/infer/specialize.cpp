@@ -151,7 +151,7 @@ Substitution Specializer::settled(Name origin, Substitution types, const Instanc
   Substitution wider;
   for (auto& [var, type] : types) {
     auto before = std::find_if(last->types.begin(), last->types.end(),
-                               [&](const auto& entry) { return entry.first == var; });
+                               [&var = var](const auto& entry) { return entry.first == var; });
     if (before != last->types.end()) {
       wider.emplace_back(var, widen(type, before->second));
     } else if (var->kind() != Kind::kShapeVar) {  // else: run time has it already

@@ -71,6 +71,8 @@ struct PassInstrument {
 class PassContext {
  public:
   int opt_level = 2;
+  /// Of values that no annotation places, a device type of DLPack (1 is the processor).
+  int fallback_device = 1;
   std::vector<std::string> required_passes;  // run even above the level
   std::vector<std::string> disabled_passes;  // never run
   PassOptions config;

@@ -283,7 +283,7 @@ TEST(CodegenScalar, LoadsOfAllKinds) {
       for (Bounds bounds : {Bounds::kClamp, Bounds::kWrap, Bounds::kFill}) {
         Builder b({{{Dim(rows), Dim(columns)}, input.dtype()}});
         Tensor t = b.input(0);
-        b.output(b.map({Dim(rows), Dim(columns + 9)}, [&](Indices i) {
+        b.output(b.map({Dim(rows), Dim(columns + 9)}, [&, &at = at](Indices i) {
           if (bounds == Bounds::kFill) {
             return t.load_or(at(i), te::constant(int64_t{7}, input.dtype()));
           }
