@@ -46,7 +46,20 @@ TypeRef infer_concatenate(const RelationCall& call) {
   return TensorType::make(dims, parts[0].dtype);
 }
 
-// A chain of selects on the position along the axis; each arm reads its own part.
+/// Up to so many arms a chain is as quick.
+constexpr size_t kMostInChain = 4;
+
+// Selects on the position along the axis; each arm reads its own part. They are nested by halves,
+// since every element walks them and a chain of a thousand arms takes compilers very long.
+Scalar select_part(const std::vector<Scalar>& parts, const Scalar& at,
+                   const std::vector<Dim>& starts, size_t begin, size_t end) {
+  if (end - begin == 1) return parts[begin];
+  size_t middle = end - begin <= kMostInChain ? begin + 1 : begin + (end - begin) / 2;
+  return te::select(at < te::from_dim(starts[middle]),
+                    select_part(parts, at, starts, begin, middle),
+                    select_part(parts, at, starts, middle, end));
+}
+
 void compute_concatenate(const OpCall& call, te::Builder& b) {
   te::TensorInfo result = call.result();
   size_t axis = axis_position(call.attrs<ConcatenateAttrs>().axis, result.rank());
@@ -57,14 +70,11 @@ void compute_concatenate(const OpCall& call, te::Builder& b) {
       starts.push_back(start);
       start = start + b.input(k).dim(axis);
     }
-    Scalar value;
-    for (size_t k = b.num_inputs(); k-- > 0;) {
-      Scalar here = b.input(k)(te::replace(i, axis, i[axis] - te::from_dim(starts[k])));
-      value = value.node() == nullptr
-                  ? here
-                  : te::select(i[axis] < te::from_dim(starts[k + 1]), here, value);
+    std::vector<Scalar> parts;
+    for (size_t k = 0; k < b.num_inputs(); ++k) {
+      parts.push_back(b.input(k)(te::replace(i, axis, i[axis] - te::from_dim(starts[k]))));
     }
-    return value;
+    return select_part(parts, i[axis], starts, 0, parts.size());
   }));
 }
 
