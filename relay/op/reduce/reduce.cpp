@@ -148,12 +148,18 @@ void compute_extremum(const OpCall& call, te::Builder& b, bool is_max) {
 
 Scalar element_count(const std::vector<Dim>& folded) { return te::from_dim(product(folded)); }
 
+// Unlike a sum, a mean fits its dtype whatever the data; so must what leads to it, and the count.
+DType mean_dtype(DType dtype) {
+  if (dtype.is_float()) return sum_dtype(dtype);
+  return dtype == kUInt64 ? kUInt64 : kInt64;
+}
+
 void compute_mean(const OpCall& call, te::Builder& b) {
   const auto& attrs = call.attrs<ReduceAttrs>();
   te::Tensor data = b.input(0);
   std::vector<bool> reduced = reduced_axes(call, attrs, data.rank());
   std::vector<Dim> folded = folded_dims(data.dims(), reduced);
-  DType accumulator = sum_dtype(data.dtype());
+  DType accumulator = mean_dtype(data.dtype());
   b.output(b.map(call.result().dims, [&](Indices outer) {
     Scalar total = b.sum(folded, [&](Indices inner) {
       return te::cast(data(data_index(outer, inner, reduced, attrs.keepdims)), accumulator);
@@ -244,7 +250,7 @@ RELAY_OP("prod")
     });
 
 RELAY_OP("mean")
-    .doc("Mean over axes; of integers, truncated toward zero.")
+    .doc("Mean over axes; of integers, truncated toward zero (their sum is taken in 64 bits).")
     .input("data", "Tensor of numbers.")
     .attrs<ReduceAttrs>()
     .relation(infer_sum)
