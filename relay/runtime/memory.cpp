@@ -191,6 +191,10 @@ void throw_out_of_memory(const char* what, size_t bytes, bool overflow) {
   size_t limit = memory_limit();
   size_t used = memory_in_use();
   if (overflow) throw Error(std::string(what) + " needs " + needs);
+  // Within the limit, it was the system that refused.
+  if (used <= limit && bytes <= limit - used) {
+    throw Error(std::string(what) + " needs " + needs + " the system gives");
+  }
   if (bytes <= limit) {
     throw Error(std::string(what) + " needs " + needs + " the " +
                 std::to_string(limit > used ? limit - used : 0) + " left of the memory limit of " +

@@ -247,5 +247,13 @@ TEST(RuntimeNDArray, DLPack) {
   EXPECT_THROW(dlpack::import_array(newer), Error);
 }
 
+TEST(Memory, SaysWhoRefused) {
+  size_t left = memory_limit() - memory_in_use();
+  EXPECT_EQ(error_of([] { throw_out_of_memory("this", 8); }),
+            "this needs 8 bytes, more than the system gives");
+  EXPECT_NE(error_of([&] { throw_out_of_memory("this", left + 1); }).find("the memory limit of"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace relay
