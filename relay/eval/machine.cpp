@@ -5,6 +5,7 @@
 
 #include <relay/eval/plan.h>
 #include <relay/eval/stack.h>
+#include <relay/runtime/format.h>
 #include <relay/runtime/memory.h>
 #include <relay/support/error.h>
 
@@ -244,9 +245,7 @@ class Machine {
           if (!args_[0].as_bool()) frames_.back().pc = at.a;
           break;
         case Code::kNoMatch:
-          throw RuntimeError("no clause of the match fits a value made by " +
-                             (args_[0].is_data() ? args_[0].constructor()->name.str()
-                                                 : std::string(kind_name(args_[0].kind()))));
+          throw RuntimeError("no clause of the match fits a value made by " + made_by(args_[0]));
         case Code::kCheck:
           plan.checks[at.a].run(args_);
           break;

@@ -514,4 +514,22 @@ void append_json_string(std::string& out, std::string_view text) {
   out += '"';
 }
 
+std::string made_by(const Value& value) {
+  auto part = [](const Value& field) {
+    return field.is_data() ? field.constructor()->name.str() : std::string(kind_name(field.kind()));
+  };
+  if (!value.is_tuple()) return part(value);
+  constexpr size_t kShown = 16;
+  std::string out = "(";
+  for (size_t i = 0; i < value.fields().size(); ++i) {
+    if (i > 0) out += ", ";
+    if (i == kShown) {
+      out += "...";
+      break;
+    }
+    out += part(value.field(i));
+  }
+  return out + ')';
+}
+
 }  // namespace relay

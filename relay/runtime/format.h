@@ -24,13 +24,16 @@ void append_float(std::string& out, DType dtype, double value);
 void append_element(std::string& out, DType dtype, const void* bytes);
 
 /// An array in NumPy's layout, with commas so that it can be read back: aligned columns, lines
-/// wrapped,
-/// "..." in place of what is left out.
+/// wrapped, "..." in place of what is left out.
 std::string format_array(const NDArray& array, const FormatOptions& options = {});
 
 /// A value for people: tuples "(1, 2)", data values "Cons(1, Nil)", closures "<fn>", references
 /// "ref(1)".
 std::string format_value(const Value& value, const FormatOptions& options = {});
+
+/// What a value is made by, as a pattern sees it: "Cons", "(Nil, a number)"; a tuple in a tuple is
+/// "a tuple".
+std::string made_by(const Value& value);
 
 /// Appends a value as JSON on one line: nested lists, scalars bare, tuples as lists, data values as
 /// {"Cons": […]}, closures as "<fn>", references as {"ref": …}, floats that are not finite as

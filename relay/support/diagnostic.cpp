@@ -10,6 +10,7 @@ namespace relay {
 namespace {
 
 constexpr size_t kExcerptWidth = 120;
+constexpr size_t kMessageLength = 4000;  // bytes; names and types have no limit
 
 void append_printable(std::string& out, std::string_view text) {
   for (size_t i = 0; i < text.size(); ++i) {
@@ -31,6 +32,21 @@ void append_printable(std::string& out, std::string_view text) {
 }
 
 bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
+
+// The ends of a message that is too long to read.
+void append_message(std::string& out, std::string_view message) {
+  if (message.size() > kMessageLength) {
+    size_t head = kMessageLength * 3 / 4;
+    size_t tail = message.size() - kMessageLength / 4;
+    while (is_continuation(message[head])) --head;
+    while (tail < message.size() && is_continuation(message[tail])) ++tail;
+    append_printable(out, message.substr(0, head));
+    out += " ... ";
+    message = message.substr(tail);
+  }
+  append_printable(out, message);
+  out += '\n';
+}
 
 // ` --> file:line:column`, the source line and carets below it.
 void append_excerpt(std::string& out, Span span) {
@@ -122,13 +138,11 @@ void DiagnosticSink::throw_if_errors() {
 
 std::string render(const Diagnostic& diagnostic) {
   std::string out = diagnostic.severity == Severity::kError ? "error: " : "warning: ";
-  append_printable(out, diagnostic.message);
-  out += '\n';
+  append_message(out, diagnostic.message);
   append_excerpt(out, diagnostic.span);
   for (const DiagnosticNote& note : diagnostic.notes) {
     out += note.kind == DiagnosticNote::Kind::kNote ? "note: " : "help: ";
-    append_printable(out, note.message);
-    out += '\n';
+    append_message(out, note.message);
     append_excerpt(out, note.span);
   }
   return out;

@@ -52,6 +52,14 @@ std::vector<std::string> seed_programs() {
   return programs;
 }
 
+TEST(ParseRobust, MessagesShowTheEndsOfLongNames) {
+  std::string name = "begin_" + repeat("é", 1'000'000) + "_end";
+  std::string text = testing::reprint("def @main() { %\"" + name + "\" }");
+  EXPECT_LT(text.size(), 10'000u);
+  EXPECT_NE(text.find("begin_é"), std::string::npos);
+  EXPECT_NE(text.find("é_end"), std::string::npos);
+}
+
 TEST(ParseRobust, Depth) {
   run_on_small_stack([] {
     const std::string deep = "1:1001 nested too deeply: more than 1000 levels";

@@ -2,6 +2,7 @@
 #include <memory>
 #include <new>
 
+#include <relay/runtime/format.h>
 #include <relay/support/error.h>
 #include <relay/vm/machine/interpreter.h>
 #include <relay/vm/machine/positions.h>
@@ -268,9 +269,7 @@ void Interpreter::fail_with(const Frame* frame, uint32_t message) {
 }
 
 void Interpreter::fail_match(const Value& value) {
-  throw RuntimeError(
-      "no clause of the match fits a value made by " +
-      (value.is_data() ? value.constructor()->name.str() : std::string(kind_name(value.kind()))));
+  throw RuntimeError("no clause of the match fits a value made by " + made_by(value));
 }
 
 void Interpreter::unwind() {
