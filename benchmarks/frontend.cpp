@@ -135,7 +135,7 @@ int main(int argc, char** argv) {
       for (int64_t size : sizes) {
         std::string text = make(size);
         nodes[size] = count_nodes(parse_module("chain", text).function("main"));
-        all[size] = measure(text, size < 1'000'000 ? 5 : 3, passes, order);
+        all[size] = measure(text, 5, passes, order);
       }
       fmt::print("{:28}", name);
       for (int64_t size : sizes) fmt::print("{:>10} nodes", nodes[size]);
