@@ -202,6 +202,15 @@ bool Convert<std::string>::from(const AttrValue& value, std::string& out) {
   return true;
 }
 
+int64_t find_word(std::span<const AttrWord> words, const AttrValue& value) {
+  const auto* text = value.get<std::string>();
+  if (text == nullptr) return -1;
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (words[i].text == *text) return static_cast<int64_t>(i);
+  }
+  return -1;
+}
+
 std::string Convert<DType>::name() { return "dtype"; }
 AttrValue Convert<DType>::to(const DType& value) { return value; }
 bool Convert<DType>::from(const AttrValue& value, DType& out) {
@@ -421,13 +430,6 @@ std::string joined(const std::vector<std::string>& names) {
   return out;
 }
 
-// "int or None" of "optional<int>".
-std::string type_text(const AttrField& field) {
-  constexpr std::string_view kOptional = "optional<";
-  if (!field.type.starts_with(kOptional)) return field.type;
-  return field.type.substr(kOptional.size(), field.type.size() - kOptional.size() - 1) + " or None";
-}
-
 Diagnostic unknown_attribute(const AttrsSchema& schema, const NamedAttr& attr) {
   std::vector<std::string> known;
   for (const AttrField& field : schema.fields) known.push_back(field.name.str());
@@ -439,7 +441,40 @@ Diagnostic unknown_attribute(const AttrsSchema& schema, const NamedAttr& attr) {
   return d;
 }
 
+Diagnostic wrong_value(const AttrField& field, const NamedAttr& attr) {
+  const auto* text = attr.value.get<std::string>();
+  if (field.kind != AttrKind::kWord || text == nullptr) {
+    return Diagnostic::error("attribute " + field.name.str() + " takes " + field.type_text() +
+                                 ", not " + attr.value.str(),
+                             attr.span);
+  }
+  std::vector<std::string> words;
+  for (const AttrWord& word : field.words) words.emplace_back(word.text);
+  std::string list;
+  for (size_t i = 0; i < words.size(); ++i) {
+    list += i == 0 ? "" : i + 1 < words.size() ? ", " : " and ";
+    list += '"' + words[i] + '"';
+  }
+  Diagnostic d = Diagnostic::error(
+      field.name.str() + " is " + attr.value.str() + "; known are " + list, attr.span);
+  std::vector<std::string> nearest = nearest_names(*text, words);
+  if (!nearest.empty()) d.help("did you mean \"" + nearest[0] + "\"?");
+  return d;
+}
+
 }  // namespace
+
+// "int or None" of "optional<int>"; "\"clip\" | \"wrap\"" of words.
+std::string AttrField::type_text() const {
+  constexpr std::string_view kOptional = "optional<";
+  bool may_be_none = type.starts_with(kOptional);
+  std::string text;
+  for (const AttrWord& word : words)
+    text += (text.empty() ? "\"" : " | \"") + std::string(word.text) + '"';
+  if (!words.empty()) return may_be_none ? text + " | None" : text;
+  if (!may_be_none) return type;
+  return type.substr(kOptional.size(), type.size() - kOptional.size() - 1) + " or None";
+}
 
 AttrsRef Attrs::make(const AttrsSchema& schema, std::span<const NamedAttr> values, Span span) {
   if (is_dict(schema)) {
@@ -476,18 +511,14 @@ AttrsRef Attrs::make(const AttrsSchema& schema, std::span<const NamedAttr> value
         const auto* dtype = value.get<DType>();
         fits = dtype == nullptr || dtype->valid();
       }
-      if (!fits) {
-        problems.push_back(Diagnostic::error("attribute " + attr.name.str() + " takes " +
-                                                 type_text(field) + ", not " + attr.value.str(),
-                                             attr.span));
-      }
+      if (!fits) problems.push_back(wrong_value(field, attr));
     }
   }
   for (size_t i = 0; i < schema.fields.size(); ++i) {
     const AttrField& field = schema.fields[i];
     if (!field.required || given[i] != nullptr) continue;
-    problems.push_back(Diagnostic::error("attribute " + field.name.str() + " (" + type_text(field) +
-                                             ") is missing; it has no default",
+    problems.push_back(Diagnostic::error("attribute " + field.name.str() + " (" +
+                                             field.type_text() + ") is missing; it has no default",
                                          span));
   }
   if (!problems.empty()) throw Error(std::move(problems));

@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include <relay/ir/attr_kinds.h>
 #include <relay/runtime/dtype.h>
 #include <relay/support/error.h>
 #include <relay/support/hash.h>
@@ -59,7 +60,11 @@ struct AttrField {
   Name name;
   std::string doc;
   std::string type;  // "int", "bool", "float", "str", "dtype", "list<int>", "optional<int>", …
+  AttrKind kind = AttrKind::kPlain;
+  std::span<const AttrWord> words;  // the choice, for kWord
   bool required = false;
+  /// As documentation shows it: the type, or the words in quotes.
+  std::string type_text() const;
   AttrValue (*get)(const void* object) = nullptr;
   /// Converts and stores; false if the value has another type.
   bool (*set)(void* object, const AttrValue& value) = nullptr;
@@ -88,8 +93,8 @@ class Attrs {
  public:
   template <class T>
   static AttrsRef make(T value);
-  /// Builds from names and values. Throws `Error`, with spans, for an unknown name (with the
-  /// nearest ones), a duplicate, a wrong type, or a required field that is missing.
+  /// Builds from names and values. Throws `Error`, with spans, for an unknown name or word (with
+  /// the nearest ones), a duplicate, a wrong type, or a required field that is missing.
   static AttrsRef make(const AttrsSchema& schema, std::span<const NamedAttr> values, Span span);
 
   const AttrsSchema& schema() const { return *schema_; }
@@ -210,6 +215,61 @@ struct Convert<Required<T>> {
   }
 };
 
+// Lists, texts and numbers with a meaning convert as what they are without it.
+template <class T>
+concept HasMeaning = requires {
+  typename T::Plain;
+  T::kKind;
+};
+template <HasMeaning T>
+struct Convert<T> {
+  using Plain = typename T::Plain;
+  static std::string name() { return Convert<Plain>::name(); }
+  static AttrValue to(const T& value) { return Convert<Plain>::to(value); }
+  static bool from(const AttrValue& value, T& out) {
+    Plain plain{};
+    if (!Convert<Plain>::from(value, plain)) return false;
+    out = T(std::move(plain));
+    return true;
+  }
+};
+
+template <class T>
+concept IsWords = std::is_enum_v<T> && requires(T value) {
+  attr_words(value);
+};
+/// The place of a text among words; -1 if it is none of them.
+int64_t find_word(std::span<const AttrWord> words, const AttrValue& value);
+template <IsWords T>
+struct Convert<T> {
+  static std::string name() { return "str"; }
+  static AttrValue to(const T& value) { return std::string(word_text(value)); }
+  static bool from(const AttrValue& value, T& out) {
+    int64_t found = find_word(attr_words(T{}), value);
+    if (found >= 0) out = static_cast<T>(found);
+    return found >= 0;
+  }
+};
+
+// Kind and words of a field's type.
+template <class T>
+struct Meaning {
+  static void set(AttrField& field) {
+    if constexpr (IsWords<T>) {
+      field.kind = AttrKind::kWord;
+      field.words = attr_words(T{});
+    } else if constexpr (HasMeaning<T>) {
+      field.kind = T::kKind;
+    } else if constexpr (std::is_same_v<T, DType>) {
+      field.kind = AttrKind::kDType;
+    }
+  }
+};
+template <class T>
+struct Meaning<std::optional<T>> : Meaning<T> {};
+template <class T>
+struct Meaning<Required<T>> : Meaning<T> {};
+
 template <class T>
 inline constexpr bool kIsRequired = false;
 template <class T>
@@ -222,6 +282,7 @@ AttrField make_field(const char* name, const char* doc) {
   field.name = name;
   field.doc = doc;
   field.type = Convert<Field>::name();
+  Meaning<Field>::set(field);
   field.required = kIsRequired<Field>;
   field.get = [](const void* object) {
     return Convert<Field>::to(static_cast<const Object*>(object)->*Member);
@@ -264,24 +325,18 @@ void register_attrs_schema(const AttrsSchema& schema);
 
 // Declares the fields of an attributes struct, inside it, after the members:
 //   struct SoftmaxAttrs {
-//     int64_t axis = -1;
+//     attr::Axis axis = -1;
 //     RELAY_ATTRS(SoftmaxAttrs, (axis, "Axis that sums to one."))
 //   };
+// The types in attr_kinds.h say what a field means; use them wherever one fits.
 #define RELAY_ATTRS(Struct, ...)                                                             \
   static const char* relay_attrs_name() { return "relay.attrs." #Struct; }                   \
   static void relay_attrs_fields([[maybe_unused]] std::vector<::relay::AttrField>& fields) { \
     using RelaySelf = Struct;                                                                \
-    __VA_OPT__(RELAY_ATTRS_EXPAND(RELAY_ATTRS_EACH(__VA_ARGS__)))                            \
+    __VA_OPT__(RELAY_EXPAND(RELAY_ATTRS_EACH(__VA_ARGS__)))                                  \
   }
 #define RELAY_ATTRS_FIELD(field, doc) \
   fields.push_back(::relay::attr_detail::make_field<RelaySelf, &RelaySelf::field>(#field, doc));
-// Applies RELAY_ATTRS_FIELD to each parenthesised argument (recursive expansion with __VA_OPT__).
-#define RELAY_ATTRS_PARENS ()
-#define RELAY_ATTRS_EXPAND(...) \
-  RELAY_ATTRS_EXPAND2(RELAY_ATTRS_EXPAND2(RELAY_ATTRS_EXPAND2(__VA_ARGS__)))
-#define RELAY_ATTRS_EXPAND2(...) \
-  RELAY_ATTRS_EXPAND1(RELAY_ATTRS_EXPAND1(RELAY_ATTRS_EXPAND1(__VA_ARGS__)))
-#define RELAY_ATTRS_EXPAND1(...) __VA_ARGS__
 #define RELAY_ATTRS_EACH(pair, ...) \
-  RELAY_ATTRS_FIELD pair __VA_OPT__(RELAY_ATTRS_AGAIN RELAY_ATTRS_PARENS(__VA_ARGS__))
+  RELAY_ATTRS_FIELD pair __VA_OPT__(RELAY_ATTRS_AGAIN RELAY_PARENS(__VA_ARGS__))
 #define RELAY_ATTRS_AGAIN() RELAY_ATTRS_EACH

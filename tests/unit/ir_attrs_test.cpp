@@ -21,6 +21,23 @@ struct TestConvAttrs {
   RELAY_ATTRS(TestConvAttrs, (strides, "Steps."), (channels, "Count."), (epsilon, "Small."),
               (data_layout, "Order."), (out_dtype, "Result."), (keepdims, "Keep."), (axis, "Axes."))
 };
+RELAY_WORDS(TestMode, (kClip, "clip", "The nearest."), (kWrap, "wrap", "Around."),
+            (kNone, "", "Nothing."))
+struct TestKindAttrs {
+  attr::Axis axis = -1;
+  std::optional<attr::Axes> axes;
+  Required<attr::NewAxis> place;
+  attr::Layout layout = "NCHW";
+  attr::Sizes strides = {1, 1};
+  attr::PerAxis<std::vector<int64_t>> pads;
+  std::optional<attr::Shape> shape;
+  std::optional<DType> dtype;
+  TestMode mode = TestMode::kWrap;
+  std::optional<TestMode> other;
+  int64_t count = 0;
+  RELAY_ATTRS(TestKindAttrs, (axis, ""), (axes, ""), (place, ""), (layout, ""), (strides, ""),
+              (pads, ""), (shape, ""), (dtype, ""), (mode, ""), (other, ""), (count, ""))
+};
 struct TestPlainAttrs {
   int64_t axis = -1;
   RELAY_ATTRS(TestPlainAttrs, (axis, "Axis."))
@@ -91,6 +108,78 @@ TEST(IrAttrs, Errors) {
   EXPECT_EQ(errors({{"channels", 1, {}}, {"out_dtype", "floaty", {}}}).size(), 1u);
   EXPECT_EQ(errors({{"channels", 1, {}}, {"keepdims", 2, {}}}).size(), 1u);
   EXPECT_EQ(errors({{"channels", 1.5, {}}}).size(), 1u);
+}
+
+// What passes, interfaces and checks go by.
+TEST(IrAttrs, FieldsKnowWhatTheyMean) {
+  const std::vector<AttrField>& fields = attrs_schema<TestKindAttrs>().fields;
+  std::vector<AttrKind> kinds;
+  std::vector<std::string> types;
+  for (const AttrField& field : fields) {
+    kinds.push_back(field.kind);
+    types.push_back(field.type_text());
+  }
+  using enum AttrKind;
+  EXPECT_EQ(kinds, (std::vector<AttrKind>{kAxis, kAxes, kNewAxis, kLayout, kSizes, kPerAxis, kShape,
+                                          kDType, kWord, kWord, kPlain}));
+  EXPECT_EQ(types, (std::vector<std::string>{"int", "list<int> or None", "int", "str", "list<int>",
+                                             "list<list<int>>", "list<int> or None",
+                                             "dtype or None", "\"clip\" | \"wrap\" | \"\"",
+                                             "\"clip\" | \"wrap\" | \"\" | None", "int"}));
+  EXPECT_TRUE(fields[2].required);
+  EXPECT_TRUE(fields[0].words.empty());
+  ASSERT_EQ(fields[8].words.size(), 3u);
+  EXPECT_EQ(fields[8].words[1].text, "wrap");
+  EXPECT_EQ(fields[8].words[1].doc, "Around.");
+}
+
+TEST(IrAttrs, FieldsWithMeaningReadAndPrintAsTheirType) {
+  std::vector<NamedAttr> values{{"place", 2, {}},
+                                {"axis", 1, {}},
+                                {"axes", 0, {}},
+                                {"layout", "NHWC", {}},
+                                {"strides", AttrValue::List{2, 3}, {}},
+                                {"pads", AttrValue::List{AttrValue::List{1, 2}}, {}},
+                                {"mode", "clip", {}},
+                                {"other", "", {}}};
+  AttrsRef attrs = Attrs::make(attrs_schema<TestKindAttrs>(), values, {});
+  const auto& v = attrs->as<TestKindAttrs>();
+  EXPECT_EQ(v.axis, 1);
+  EXPECT_EQ(*v.axes, (std::vector<int64_t>{0}));
+  EXPECT_EQ(*v.place, 2);
+  EXPECT_EQ(v.layout, "NHWC");
+  EXPECT_EQ(v.strides, (std::vector<int64_t>{2, 3}));
+  EXPECT_EQ(v.pads, (std::vector<std::vector<int64_t>>{{1, 2}}));
+  EXPECT_EQ(v.mode, TestMode::kClip);
+  EXPECT_EQ(v.other, TestMode::kNone);
+  std::string text;
+  for (const NamedAttr& field : attrs->fields(true))
+    text += field.name.str() + "=" + field.value.str() + " ";
+  EXPECT_EQ(text,
+            "axis=1 axes=[0] place=2 layout=\"NHWC\" strides=[2, 3] pads=[[1, 2]] mode=\"clip\" "
+            "other=\"\" ");
+  EXPECT_EQ(word_text(v.mode), "clip");
+}
+
+TEST(IrAttrs, AWordIsOneOfTheChoice) {
+  auto error = [](AttrValue value) {
+    std::vector<NamedAttr> values{{"place", 0, {}}, {"mode", std::move(value), Span(3, 4)}};
+    try {
+      Attrs::make(attrs_schema<TestKindAttrs>(), values, {});
+    } catch (const Error& thrown) {
+      return thrown.diagnostics().at(0);
+    }
+    return Diagnostic();
+  };
+  Diagnostic found = error("wrapp");
+  EXPECT_EQ(found.message, "mode is \"wrapp\"; known are \"clip\", \"wrap\" and \"\"");
+  EXPECT_TRUE(found.span == Span(3, 4));
+  ASSERT_EQ(found.notes.size(), 1u);
+  EXPECT_EQ(found.notes[0].message, "did you mean \"wrap\"?");
+  EXPECT_TRUE(error("quite different").notes.empty());
+  EXPECT_EQ(error(3).message, "attribute mode takes \"clip\" | \"wrap\" | \"\", not 3");
+  EXPECT_EQ(error(AttrValue()).message,
+            "attribute mode takes \"clip\" | \"wrap\" | \"\", not None");
 }
 
 TEST(IrAttrs, Text) {

@@ -270,7 +270,7 @@ TEST(Pad, TooFarToMirror) {
   attrs.pad_width = {{{3, 0}}};
   NDArray x = numbers({3}, 13);
   expect_near(run("nn.mirror_pad", {x}, Attrs::make(attrs))[0].slice(0, 0, 1), x.slice(0, 2, 1));
-  attrs.mode = "REFLECT";
+  attrs.mode = MirrorMode::kReflect;
   EXPECT_THROW(run("nn.mirror_pad", {x}, Attrs::make(attrs)), Error);
   attrs.pad_width = {{{-1, 0}}};
   EXPECT_THROW(run("nn.mirror_pad", {x}, Attrs::make(attrs)), Error);

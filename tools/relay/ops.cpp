@@ -14,7 +14,16 @@ namespace {
 std::string attribute_line(const AttrsSchema& schema, size_t i) {
   const AttrField& field = schema.fields[i];
   std::string value = field.required ? "required" : "= " + schema.defaults(i).str();
-  return fmt::format("{}: {} {}", field.name.view(), field.type, value);
+  const std::string& type = field.words.empty() ? field.type : field.type_text();
+  return fmt::format("{}: {} {}", field.name.view(), type, value);
+}
+
+// What each word of a choice says; `mark` stands before each.
+std::string word_lines(const AttrField& field, std::string_view mark) {
+  std::string text;
+  for (const AttrWord& word : field.words)
+    text += fmt::format("{}\"{}\": {}\n", mark, word.text, word.doc);
+  return text;
 }
 
 std::string signature(const Operator& op) {
@@ -39,6 +48,7 @@ void show(const Operator& op) {
     text += fmt::format("attributes ({})\n", schema->name.view());
     for (size_t i = 0; i < schema->fields.size(); ++i) {
       text += fmt::format("  {}\n      {}\n", attribute_line(*schema, i), schema->fields[i].doc);
+      text += word_lines(schema->fields[i], "        ");
     }
   }
   if (op.precision() == Precision::kFloat32) text += "computed in float32 at least\n";
@@ -79,6 +89,7 @@ std::string operators_page() {
     if (const AttrsSchema* schema = op->attrs_schema()) {
       for (size_t i = 0; i < schema->fields.size(); ++i) {
         text += fmt::format("- `{}`: {}\n", attribute_line(*schema, i), schema->fields[i].doc);
+        text += word_lines(schema->fields[i], "  - ");
       }
     }
   }

@@ -13,16 +13,16 @@ namespace relay {
 /// What the attributes of all convolutions share. Lists have one entry for each spatial dimension,
 /// or one for all of them.
 struct ConvAttrs {
-  std::vector<int64_t> strides;
-  std::vector<int64_t> padding;
-  std::vector<int64_t> dilation;
-  std::vector<int64_t> output_padding;  // transposed ones only
+  attr::Sizes strides;
+  attr::Sizes padding;
+  attr::Sizes dilation;
+  attr::Sizes output_padding;  // transposed ones only
   int64_t groups = 1;
   std::optional<int64_t> channels;
-  std::optional<std::vector<int64_t>> kernel_size;
-  std::string data_layout;
-  std::string kernel_layout;
-  std::string out_layout;
+  std::optional<attr::Sizes> kernel_size;
+  attr::Layout data_layout;
+  attr::Layout kernel_layout;
+  attr::Layout out_layout;
   DType out_dtype;
 
  protected:

@@ -34,9 +34,9 @@ TypeRef infer_dense(const RelationCall& call) {
   call.require_equal(data.dims.back(), weight.dims[1],
                      "the inner extents of data " + shape_str(data.dims) + " and weight " +
                          shape_str(weight.dims) + " differ");
-  if (*attrs.units) {
-    call.require_equal(weight.dims[0], Dim(**attrs.units),
-                       "units is " + std::to_string(**attrs.units) + ", the weight " +
+  if (attrs.units) {
+    call.require_equal(weight.dims[0], Dim(*attrs.units),
+                       "units is " + std::to_string(*attrs.units) + ", the weight " +
                            shape_str(weight.dims) + " has " + weight.dims[0].str() + " rows");
   }
   DType dtype = product_dtype(call, data.dtype, weight.dtype, attrs.out_dtype);
@@ -47,10 +47,10 @@ TypeRef infer_dense(const RelationCall& call) {
 // The weight's type, if units says all about it.
 TypeRef expect_weight(const RelationCall& call, size_t i) {
   const auto& attrs = call.attrs<DenseAttrs>();
-  if (i != 1 || !call.input(0) || !*attrs.units) return {};
+  if (i != 1 || !call.input(0) || !attrs.units) return {};
   te::TensorInfo data = call.tensor(0);
   if (data.rank() == 0 || (data.dtype.is_integer() && attrs.out_dtype)) return {};
-  Dim dims[] = {**attrs.units, data.dims.back()};
+  Dim dims[] = {*attrs.units, data.dims.back()};
   return TensorType::make(dims, data.dtype);
 }
 
@@ -101,7 +101,7 @@ TypeRef infer_matmul(const RelationCall& call) {
   call.require(a.rank() >= 2 && (a.rank() == 2 || !attrs.transpose_a),
                "tensor_a must be a matrix, found " + call.input(0)->str());
   std::vector<Dim> batch(a.dims.begin(), a.dims.end() - 2);
-  return infer_product(call, batch, attrs.transpose_a, attrs.transpose_b, *attrs.units,
+  return infer_product(call, batch, attrs.transpose_a, attrs.transpose_b, attrs.units,
                        attrs.out_dtype);
 }
 

@@ -10,18 +10,18 @@
 namespace relay {
 
 struct DenseAttrs {
-  Required<std::optional<int64_t>> units;
+  std::optional<int64_t> units;
   std::optional<DType> out_dtype;
-  RELAY_ATTRS(DenseAttrs, (units, "Rows of the weight; None takes them from its type."),
+  RELAY_ATTRS(DenseAttrs, (units, "Rows of the weight; by default those of its type."),
               (out_dtype, "Dtype of the products' sum and of the result; the data's by default."))
 };
 struct MatmulAttrs {
-  Required<std::optional<int64_t>> units;
+  std::optional<int64_t> units;
   std::optional<DType> out_dtype;
   bool transpose_a = false;
   bool transpose_b = false;
   RELAY_ATTRS(MatmulAttrs,
-              (units, "Columns of the result; None takes them from the operand's type."),
+              (units, "Columns of the result; by default those of the operand's type."),
               (out_dtype, "Dtype of the products' sum and of the result; the data's by default."),
               (transpose_a, "The first operand is stored transposed."),
               (transpose_b, "The second operand is stored transposed."))
@@ -36,7 +36,7 @@ struct BatchMatmulAttrs {
               (transpose_b, "The second operand is stored transposed."))
 };
 struct BiasAddAttrs {
-  int64_t axis = 1;
+  attr::Axis axis = 1;
   RELAY_ATTRS(BiasAddAttrs, (axis, "Axis that the bias runs along."))
 };
 struct LeakyReluAttrs {
@@ -44,11 +44,11 @@ struct LeakyReluAttrs {
   RELAY_ATTRS(LeakyReluAttrs, (alpha, "Slope below 0."))
 };
 struct PReluAttrs {
-  int64_t axis = 1;
+  attr::Axis axis = 1;
   RELAY_ATTRS(PReluAttrs, (axis, "Axis that the slopes run along."))
 };
 struct SoftmaxAttrs {
-  int64_t axis = -1;
+  attr::Axis axis = -1;
   RELAY_ATTRS(SoftmaxAttrs, (axis, "Axis that sums to one."))
 };
 struct DropoutAttrs {
@@ -56,7 +56,7 @@ struct DropoutAttrs {
   RELAY_ATTRS(DropoutAttrs, (rate, "Share of elements set to 0 in training."))
 };
 struct BatchNormAttrs {
-  int64_t axis = 1;
+  attr::Axis axis = 1;
   double epsilon = 1e-5;
   bool center = true;
   bool scale = true;
@@ -64,7 +64,7 @@ struct BatchNormAttrs {
               (center, "Add beta."), (scale, "Multiply by gamma."))
 };
 struct LayerNormAttrs {
-  int64_t axis = -1;
+  attr::Axis axis = -1;
   double epsilon = 1e-5;
   bool center = true;
   bool scale = true;
@@ -73,7 +73,7 @@ struct LayerNormAttrs {
               (scale, "Multiply by gamma."))
 };
 struct InstanceNormAttrs {
-  int64_t axis = 1;
+  attr::Axis axis = 1;
   double epsilon = 1e-5;
   bool center = true;
   bool scale = true;
@@ -84,7 +84,7 @@ struct InstanceNormAttrs {
 };
 struct GroupNormAttrs {
   int64_t num_groups = 0;
-  int64_t axis = 1;
+  attr::Axis axis = 1;
   double epsilon = 1e-5;
   bool center = true;
   bool scale = true;
@@ -94,7 +94,7 @@ struct GroupNormAttrs {
 };
 struct L2NormalizeAttrs {
   Required<double> eps;
-  std::optional<std::vector<int64_t>> axis;
+  std::optional<attr::Axes> axis;
   RELAY_ATTRS(L2NormalizeAttrs, (eps, "Least sum of squares to divide by the root of."),
               (axis, "Axes of a vector to normalise; all by default."))
 };

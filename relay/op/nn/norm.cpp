@@ -121,24 +121,19 @@ void compute_layer_norm(const OpCall& call, te::Builder& b) {
 
 ExprRef number(double value, DType dtype) { return make_constant(NDArray::scalar(dtype, value)); }
 
-ExprRef reduce_call(std::string_view name, std::initializer_list<ExprRef> args,
-                    std::vector<int64_t> axes) {
-  if (name == "variance") {
-    VarianceAttrs attrs;
-    attrs.axis = std::move(axes);
-    attrs.keepdims = true;
-    return call_op(name, args, Attrs::make(attrs));
-  }
-  ReduceAttrs attrs;
-  attrs.axis = std::move(axes);
+template <class A>
+AttrsRef kept_axes(const std::vector<int64_t>& axes) {
+  A attrs;
+  attrs.axis = axes;
   attrs.keepdims = true;
-  return call_op(name, args, Attrs::make(attrs));
+  return Attrs::make(attrs);
 }
 
 // (x - mean) / sqrt(variance + epsilon) over axes.
-ExprRef normalized(const ExprRef& x, std::vector<int64_t> axes, double epsilon, DType dtype) {
-  ExprRef mean = reduce_call("mean", {x}, axes);
-  ExprRef variance = reduce_call("variance", {x, mean}, std::move(axes));
+ExprRef normalized(const ExprRef& x, const std::vector<int64_t>& axes, double epsilon,
+                   DType dtype) {
+  ExprRef mean = call_op("mean", {x}, kept_axes<ReduceAttrs>(axes));
+  ExprRef variance = call_op("variance", {x, mean}, kept_axes<VarianceAttrs>(axes));
   ExprRef denominator = call_op("sqrt", {call_op("add", {variance, number(epsilon, dtype)})});
   return call_op("divide", {call_op("subtract", {x, mean}), denominator});
 }
@@ -182,7 +177,7 @@ ExprRef expand_instance_norm(const OpCall& call, std::span<const ExprRef> args) 
   for (size_t i = 1; i < data.rank(); ++i) {
     if (i != axis) axes.push_back(static_cast<int64_t>(i));
   }
-  ExprRef value = normalized(args[0], std::move(axes), attrs.epsilon, data.dtype);
+  ExprRef value = normalized(args[0], axes, attrs.epsilon, data.dtype);
   return scaled(value, args, attrs.scale, attrs.center, axis, data.rank());
 }
 
@@ -204,7 +199,7 @@ ExprRef expand_group_norm(const OpCall& call, std::span<const ExprRef> args) {
     if (i != axis) axes.push_back(static_cast<int64_t>(i));
   }
   ExprRef groups = call_op("reshape", {args[0]}, Attrs::make(split));
-  ExprRef value = normalized(groups, std::move(axes), attrs.epsilon, data.dtype);
+  ExprRef value = normalized(groups, axes, attrs.epsilon, data.dtype);
   value = call_op("reshape_like", {value, args[0]});
   return scaled(value, args, attrs.scale, attrs.center, axis, data.rank());
 }

@@ -9,9 +9,22 @@ using te::Indices;
 using te::Scalar;
 using PadWidth = std::vector<std::vector<int64_t>>;
 
+enum class Fill : uint8_t { kValue, kEdge, kSymmetric, kReflect };
+
+Fill fill_of(PadMode mode) {
+  return mode == PadMode::kConstant ? Fill::kValue
+         : mode == PadMode::kEdge   ? Fill::kEdge
+                                    : Fill::kReflect;
+}
+Fill fill_of(MirrorMode mode) {
+  return mode == MirrorMode::kSymmetric ? Fill::kSymmetric : Fill::kReflect;
+}
+
 // Result extents. A mirror wants that many elements beside (or at) the border.
+template <class Mode>
 std::vector<Dim> padded_dims(const RelationCall& call, const te::TensorInfo& data,
-                             const PadWidth& width, const std::string& mode) {
+                             const PadWidth& width, Mode mode) {
+  Fill fill = fill_of(mode);
   std::string shape = "data " + shape_str(data.dims);
   call.require(width.size() == data.rank(), "pad_width has " + std::to_string(width.size()) +
                                                 " pairs for the " + std::to_string(data.rank()) +
@@ -31,20 +44,20 @@ std::vector<Dim> padded_dims(const RelationCall& call, const te::TensorInfo& dat
     Dim extent = data.dims[i];
     auto too_wide = [&](Dim most) {
       return where + " is [" + std::to_string(before) + ", " + std::to_string(after) +
-             "], mode \"" + mode + "\" can take at most " + most.str() + " from the " +
-             extent.str() + " elements of " + shape;
+             "], mode \"" + std::string(word_text(mode)) + "\" can take at most " + most.str() +
+             " from the " + extent.str() + " elements of " + shape;
     };
-    if (mode != "constant" && !extent.is_int() && before + after > 0) {
-      Dim least = mode == "edge"        ? Dim(1)
-                  : mode == "symmetric" ? Dim(std::max(before, after))
-                                        : Dim(std::max(before, after) + 1);
-      Dim most = mode == "edge" || mode == "symmetric" ? extent : max(extent - 1, Dim(0));
+    if (fill != Fill::kValue && !extent.is_int() && before + after > 0) {
+      Dim least = fill == Fill::kEdge        ? Dim(1)
+                  : fill == Fill::kSymmetric ? Dim(std::max(before, after))
+                                             : Dim(std::max(before, after) + 1);
+      Dim most = fill == Fill::kReflect ? max(extent - 1, Dim(0)) : extent;
       call.require_at_most(least, extent, too_wide(most));
     }
-    if (mode != "constant" && extent.is_int()) {
-      int64_t most = mode == "edge"        ? (extent.as_int() > 0 ? before + after : 0)
-                     : mode == "symmetric" ? extent.as_int()
-                                           : std::max<int64_t>(extent.as_int() - 1, 0);
+    if (fill != Fill::kValue && extent.is_int()) {
+      int64_t most = fill == Fill::kEdge        ? (extent.as_int() > 0 ? before + after : 0)
+                     : fill == Fill::kSymmetric ? extent.as_int()
+                                                : std::max<int64_t>(extent.as_int() - 1, 0);
       call.require(before <= most && after <= most, too_wide(Dim(most)));
     }
     dims.push_back(extent + before + after);
@@ -56,24 +69,14 @@ TypeRef infer_pad(const RelationCall& call) {
   te::TensorInfo data = call.tensor(0);
   te::TensorInfo value = call.tensor(1);
   const auto& attrs = call.attrs<PadAttrs>();
-  const std::string& mode = attrs.pad_mode;
-  call.require(mode == "constant" || mode == "edge" || mode == "reflect",
-               "pad_mode must be \"constant\", \"edge\" or \"reflect\", found \"" + mode + "\"");
   call.require(value.rank() == 0, "pad_val must be a scalar, found " + call.input(1)->str());
-  return TensorType::make(padded_dims(call, data, *attrs.pad_width, mode), data.dtype);
-}
-
-std::string mirror_mode(const MirrorPadAttrs& attrs) {
-  return attrs.mode == "SYMMETRIC" ? "symmetric" : "reflect";
+  return TensorType::make(padded_dims(call, data, *attrs.pad_width, attrs.pad_mode), data.dtype);
 }
 
 TypeRef infer_mirror_pad(const RelationCall& call) {
   te::TensorInfo data = call.tensor(0);
   const auto& attrs = call.attrs<MirrorPadAttrs>();
-  call.require(attrs.mode == "SYMMETRIC" || attrs.mode == "REFLECT",
-               "mode must be \"SYMMETRIC\" or \"REFLECT\", found \"" + attrs.mode + "\"");
-  return TensorType::make(padded_dims(call, data, *attrs.pad_width, mirror_mode(attrs)),
-                          data.dtype);
+  return TensorType::make(padded_dims(call, data, *attrs.pad_width, attrs.mode), data.dtype);
 }
 
 // The place that a position off the data mirrors, for at most one reflection on either side.
@@ -84,8 +87,7 @@ Scalar mirrored(const Scalar& at, Dim extent, bool symmetric) {
   return te::select(front > last, last * 2 + 1 - front, front);
 }
 
-void compute_from_data(const OpCall& call, te::Builder& b, const PadWidth& width,
-                       const std::string& mode) {
+void compute_from_data(const OpCall& call, te::Builder& b, const PadWidth& width, Fill fill) {
   te::Tensor data = b.input(0);
   bool proven = true;  // the relation has checked the extents
   for (Dim dim : data.dims()) proven = proven && dim.is_int();
@@ -94,10 +96,10 @@ void compute_from_data(const OpCall& call, te::Builder& b, const PadWidth& width
     for (size_t k = 0; k < i.size(); ++k) {
       bool padded = width[k][0] > 0 || width[k][1] > 0;
       Scalar at = i[k] - width[k][0];
-      index.push_back(padded && mode != "edge" ? mirrored(at, data.dim(k), mode == "symmetric")
-                                               : at);
+      index.push_back(
+          padded && fill != Fill::kEdge ? mirrored(at, data.dim(k), fill == Fill::kSymmetric) : at);
     }
-    if (mode == "edge") return data.load(index, te::Bounds::kClamp);
+    if (fill == Fill::kEdge) return data.load(index, te::Bounds::kClamp);
     return data.load(index, proven ? te::Bounds::kProven : te::Bounds::kFail);
   }));
 }
@@ -105,7 +107,8 @@ void compute_from_data(const OpCall& call, te::Builder& b, const PadWidth& width
 void compute_pad(const OpCall& call, te::Builder& b) {
   const auto& attrs = call.attrs<PadAttrs>();
   const PadWidth& width = *attrs.pad_width;
-  if (attrs.pad_mode != "constant") return compute_from_data(call, b, width, attrs.pad_mode);
+  if (attrs.pad_mode != PadMode::kConstant)
+    return compute_from_data(call, b, width, fill_of(attrs.pad_mode));
   te::Tensor data = b.input(0);
   // The value is an input, so that Fill, which wants a constant, cannot say it.
   Scalar value = te::cast(b.input(1)({}), data.dtype());
@@ -141,7 +144,7 @@ RELAY_OP("nn.mirror_pad")
     .level(2)
     .compute([](const OpCall& call, te::Builder& b) {
       const auto& attrs = call.attrs<MirrorPadAttrs>();
-      compute_from_data(call, b, *attrs.pad_width, mirror_mode(attrs));
+      compute_from_data(call, b, *attrs.pad_width, fill_of(attrs.mode));
     });
 
 }  // namespace

@@ -9,31 +9,39 @@
 
 namespace relay {
 
+RELAY_WORDS(PadMode, (kConstant, "constant", "Fill with the value."),
+            (kEdge, "edge", "Repeat the border."), (kReflect, "reflect", "Mirror at the border."))
+RELAY_WORDS(MirrorMode, (kSymmetric, "SYMMETRIC", "The border's element is repeated."),
+            (kReflect, "REFLECT", "It is not."))
+RELAY_WORDS(ImageMethod, (kNearest, "nearest_neighbor", "The nearest element."),
+            (kLinear, "bilinear", "Linear interpolation."))
+RELAY_WORDS(VolumeMethod, (kNearest, "nearest_neighbor", "The nearest element."),
+            (kLinear, "trilinear", "Linear interpolation."))
+RELAY_WORDS(CoordinateMode, (kHalfPixel, "half_pixel", "Centres of elements correspond."),
+            (kAlignCorners, "align_corners", "First and last elements do."),
+            (kAsymmetric, "asymmetric", "First elements do."))
+
 struct PadAttrs {
-  Required<std::vector<std::vector<int64_t>>> pad_width;
-  std::string pad_mode = "constant";
-  RELAY_ATTRS(
-      PadAttrs, (pad_width, "Elements before and after the data, a pair for each axis."),
-      (pad_mode,
-       "\"constant\" fills with the value, \"edge\" repeats the border, \"reflect\" mirrors "
-       "at it."))
+  Required<attr::PerAxis<std::vector<int64_t>>> pad_width;
+  PadMode pad_mode = PadMode::kConstant;
+  RELAY_ATTRS(PadAttrs, (pad_width, "Elements before and after the data, a pair for each axis."),
+              (pad_mode, "What the new elements are."))
 };
 struct MirrorPadAttrs {
-  std::string mode = "SYMMETRIC";
-  Required<std::vector<std::vector<int64_t>>> pad_width;
-  RELAY_ATTRS(MirrorPadAttrs,
-              (mode, "\"SYMMETRIC\" repeats the border's element, \"REFLECT\" does not."),
+  MirrorMode mode = MirrorMode::kSymmetric;
+  Required<attr::PerAxis<std::vector<int64_t>>> pad_width;
+  RELAY_ATTRS(MirrorPadAttrs, (mode, "What becomes of the border's element."),
               (pad_width, "Elements before and after the data, a pair for each axis."))
 };
 struct UpSamplingAttrs {
   Required<double> scale_h;
   Required<double> scale_w;
-  std::string layout = "NCHW";
-  std::string method = "nearest_neighbor";
+  attr::Layout layout = "NCHW";
+  ImageMethod method = ImageMethod::kNearest;
   bool align_corners = false;
   RELAY_ATTRS(UpSamplingAttrs, (scale_h, "Growth of the height."),
               (scale_w, "Growth of the width."), (layout, "Layout of data and result."),
-              (method, "\"nearest_neighbor\" or \"bilinear\"."),
+              (method, "Where elements come from."),
               (align_corners,
                "For \"bilinear\": corners come from corners; otherwise place i comes from "
                "i / scale."))
@@ -42,16 +50,13 @@ struct UpSampling3DAttrs {
   Required<double> scale_d;
   Required<double> scale_h;
   Required<double> scale_w;
-  std::string layout = "NCDHW";
-  std::string method = "nearest_neighbor";
-  std::string coordinate_transformation_mode = "half_pixel";
+  attr::Layout layout = "NCDHW";
+  VolumeMethod method = VolumeMethod::kNearest;
+  CoordinateMode coordinate_transformation_mode = CoordinateMode::kHalfPixel;
   RELAY_ATTRS(UpSampling3DAttrs, (scale_d, "Growth of the depth."),
               (scale_h, "Growth of the height."), (scale_w, "Growth of the width."),
-              (layout, "Layout of data and result."),
-              (method, "\"nearest_neighbor\" or \"trilinear\"."),
-              (coordinate_transformation_mode,
-               "\"half_pixel\": centres of elements correspond; "
-               "\"align_corners\"; \"asymmetric\": first elements do."))
+              (layout, "Layout of data and result."), (method, "Where elements come from."),
+              (coordinate_transformation_mode, "Which places of data and result correspond."))
 };
 
 }  // namespace relay

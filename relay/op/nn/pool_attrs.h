@@ -12,12 +12,12 @@ namespace relay {
 /// What the attributes of all windowed pools share. Lists have one entry for each spatial
 /// dimension, or one for all of them.
 struct PoolAttrs {
-  Required<std::vector<int64_t>> pool_size;
-  std::vector<int64_t> strides;
-  std::vector<int64_t> dilation;
-  std::vector<int64_t> padding;
-  std::string layout;
-  std::string out_layout;
+  Required<attr::Sizes> pool_size;
+  attr::Sizes strides;
+  attr::Sizes dilation;
+  attr::Sizes padding;
+  attr::Layout layout;
+  attr::Layout out_layout;
   bool ceil_mode = false;
   bool count_include_pad = false;  // averages only
 
@@ -68,10 +68,9 @@ struct AvgPool3DAttrs : PoolAttrs {
 
 /// What the attributes of pools over the whole, or over a number of equal parts, share.
 struct AdaptivePoolAttrs {
-  std::vector<int64_t>
-      output_size;  // none: the extents of the data; one: the same on every dimension
-  std::string layout;
-  std::string out_layout;
+  attr::Sizes output_size;  // none: the extents of the data; one: the same on every dimension
+  attr::Layout layout;
+  attr::Layout out_layout;
 
  protected:
   explicit AdaptivePoolAttrs(std::string text) : layout(std::move(text)) {}

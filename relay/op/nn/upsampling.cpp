@@ -11,14 +11,12 @@ namespace {
 using te::Indices;
 using te::Scalar;
 
-enum class Coordinates { kAsymmetric, kHalfPixel, kAlignCorners };
-
 struct Scaling {
   std::string_view space;
   Layout layout;
   std::vector<double> scales;
   bool nearest = true;
-  Coordinates coordinates = Coordinates::kAsymmetric;
+  CoordinateMode coordinates = CoordinateMode::kAsymmetric;
 
   Scaling(const std::string& text, std::vector<double> by)
       : space(spatial_axes(by.size())),
@@ -31,39 +29,21 @@ struct Scaling {
                   std::to_string(scales[d]));
     }
   }
-  void set_method(const std::string& method, const std::string& linear) {
-    nearest = method == "nearest_neighbor";
-    if (!nearest && method != linear) {
-      throw Error("method must be \"nearest_neighbor\" or \"" + linear + "\", found \"" + method +
-                  "\"");
-    }
-  }
   size_t dimension(char axis) const { return space.find(axis); }
   bool is_space(char axis) const { return dimension(axis) != std::string_view::npos; }
 };
 
 Scaling scaling_of(const UpSamplingAttrs& attrs) {
   Scaling scaling(attrs.layout, {attrs.scale_h, attrs.scale_w});
-  scaling.set_method(attrs.method, "bilinear");
-  if (attrs.align_corners && !scaling.nearest) scaling.coordinates = Coordinates::kAlignCorners;
+  scaling.nearest = attrs.method == ImageMethod::kNearest;
+  if (attrs.align_corners && !scaling.nearest) scaling.coordinates = CoordinateMode::kAlignCorners;
   return scaling;
 }
 
 Scaling scaling_of(const UpSampling3DAttrs& attrs) {
   Scaling scaling(attrs.layout, {attrs.scale_d, attrs.scale_h, attrs.scale_w});
-  scaling.set_method(attrs.method, "trilinear");
-  const std::string& mode = attrs.coordinate_transformation_mode;
-  if (mode == "half_pixel") {
-    scaling.coordinates = Coordinates::kHalfPixel;
-  } else if (mode == "align_corners") {
-    scaling.coordinates = Coordinates::kAlignCorners;
-  } else if (mode != "asymmetric") {
-    throw Error(
-        "coordinate_transformation_mode must be \"half_pixel\", \"align_corners\" or "
-        "\"asymmetric\", "
-        "found \"" +
-        mode + "\"");
-  }
+  scaling.nearest = attrs.method == VolumeMethod::kNearest;
+  scaling.coordinates = attrs.coordinate_transformation_mode;
   return scaling;
 }
 
@@ -118,22 +98,22 @@ Source source_of(const Scaling& scaling, const Scalar& at, Dim from, Dim to, DTy
   // The place is above / below, in integers, so that nothing is rounded.
   Scalar above, below;
   switch (scaling.coordinates) {
-    case Coordinates::kAsymmetric:
+    case CoordinateMode::kAsymmetric:
       above = at * extent;
       below = result;
       break;
-    case Coordinates::kAlignCorners:
+    case CoordinateMode::kAlignCorners:
       above = at * (extent - 1);
       below = te::max(result - 1, te::index_constant(1));
       break;
-    case Coordinates::kHalfPixel:
+    case CoordinateMode::kHalfPixel:
       above = (at * 2 + 1) * extent - result;
       below = result * 2;
       break;
   }
   if (scaling.nearest) {
     // Aligned corners round; otherwise the element before the place is the nearest, as in TVM.
-    if (scaling.coordinates == Coordinates::kAlignCorners) {
+    if (scaling.coordinates == CoordinateMode::kAlignCorners) {
       above = above * 2 + below;
       below = below * 2;
     }

@@ -10,7 +10,7 @@
 namespace relay {
 
 struct ReduceAttrs {
-  std::optional<std::vector<int64_t>> axis;
+  std::optional<attr::Axes> axis;
   bool keepdims = false;
   bool exclude = false;
   RELAY_ATTRS(ReduceAttrs, (axis, "Axes to reduce over; all of them by default."),
@@ -19,7 +19,7 @@ struct ReduceAttrs {
 };
 
 struct ArgReduceAttrs {
-  std::optional<std::vector<int64_t>> axis;
+  std::optional<attr::Axes> axis;
   bool keepdims = false;
   bool select_last_index = false;
   bool exclude = false;
@@ -30,7 +30,7 @@ struct ArgReduceAttrs {
 };
 
 struct VarianceAttrs {
-  std::optional<std::vector<int64_t>> axis;
+  std::optional<attr::Axes> axis;
   bool keepdims = false;
   bool exclude = false;
   bool unbiased = false;
@@ -41,7 +41,7 @@ struct VarianceAttrs {
 };
 
 struct ScanopAttrs {
-  std::optional<int64_t> axis;
+  std::optional<attr::Axis> axis;
   std::optional<DType> dtype;
   std::optional<bool> exclusive;
   RELAY_ATTRS(ScanopAttrs, (axis, "Axis to run along; by default the data is flattened."),

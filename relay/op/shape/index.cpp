@@ -27,8 +27,6 @@ TypeRef infer_take(const RelationCall& call) {
   te::TensorInfo indices = call.tensor(1);
   const auto& attrs = call.attrs<TakeAttrs>();
   require_indices(call, 1);
-  call.require(attrs.mode == "clip" || attrs.mode == "wrap" || attrs.mode == "fast",
-               "mode is \"" + attrs.mode + "\"; \"clip\", \"wrap\" and \"fast\" are known");
   if (!attrs.axis) {
     call.require(attrs.batch_dims == 0, "batch_dims needs an axis");
     return TensorType::make(indices.dims, data.dtype);
@@ -61,9 +59,9 @@ void compute_take(const OpCall& call, te::Builder& b) {
   }
   size_t axis = axis_position(attrs.axis.value_or(0), data.rank());
   size_t batch = axis_position(attrs.batch_dims, indices.rank());
-  Bounds bounds = attrs.mode == "clip"   ? Bounds::kClamp
-                  : attrs.mode == "wrap" ? Bounds::kWrap
-                                         : Bounds::kFail;
+  Bounds bounds = attrs.mode == IndexMode::kClip   ? Bounds::kClamp
+                  : attrs.mode == IndexMode::kWrap ? Bounds::kWrap
+                                                   : Bounds::kFail;
   b.output(b.map(call.result().dims, [&](Indices i) {
     std::vector<Scalar> at(i.begin(), i.begin() + static_cast<std::ptrdiff_t>(batch));
     size_t inner = indices.rank() - batch;
@@ -81,7 +79,7 @@ TypeRef infer_gather(const RelationCall& call) {
   te::TensorInfo indices = call.tensor(1);
   require_indices(call, 1);
   auto axis =
-      static_cast<size_t>(normalize_axis(call, call.attrs<GatherAttrs>().axis, data.rank()));
+      static_cast<size_t>(normalize_axis(call, *call.attrs<GatherAttrs>().axis, data.rank()));
   call.require(indices.rank() == data.rank(), "data of rank " + std::to_string(data.rank()) +
                                                   " and indices of rank " +
                                                   std::to_string(indices.rank()));
@@ -97,7 +95,7 @@ TypeRef infer_gather(const RelationCall& call) {
 void compute_gather(const OpCall& call, te::Builder& b) {
   te::Tensor data = b.input(0);
   te::Tensor indices = b.input(1);
-  size_t axis = axis_position(call.attrs<GatherAttrs>().axis, data.rank());
+  size_t axis = axis_position(*call.attrs<GatherAttrs>().axis, data.rank());
   b.output(b.map(call.result().dims, [&](Indices i) {
     Scalar at = wrap_negative(position(indices, i), data.dim(axis));
     return data.load(te::replace(i, axis, at), Bounds::kFail);
@@ -162,21 +160,15 @@ void compute_gather_nd(const OpCall& call, te::Builder& b) {
   }));
 }
 
-te::Builder::UpdateOp update_op(const std::string& mode) {
+// Not for the mean.
+template <class Mode>
+te::Builder::UpdateOp update_op(Mode mode) {
   using Op = te::Builder::UpdateOp;
-  if (mode == "add") return Op::kSum;
-  if (mode == "mul") return Op::kProd;
-  if (mode == "min") return Op::kMin;
-  if (mode == "max") return Op::kMax;
+  if (mode == Mode::kAdd) return Op::kSum;
+  if (mode == Mode::kMul) return Op::kProd;
+  if (mode == Mode::kMin) return Op::kMin;
+  if (mode == Mode::kMax) return Op::kMax;
   return Op::kAssign;
-}
-
-void require_mode(const RelationCall& call, const std::string& what, const std::string& mode,
-                  bool mean) {
-  bool known = mode == "update" || mode == "add" || mode == "mul" || mode == "min" ||
-               mode == "max" || (mean && mode == "mean");
-  call.require(known, what + " is \"" + mode + "\"; known are \"update\", \"add\", \"mul\", " +
-                          (mean ? "\"mean\", " : "") + "\"min\", \"max\"");
 }
 
 TypeRef infer_scatter_nd(const RelationCall& call) {
@@ -184,7 +176,6 @@ TypeRef infer_scatter_nd(const RelationCall& call) {
   te::TensorInfo indices = call.tensor(1);
   te::TensorInfo updates = call.tensor(2);
   require_indices(call, 1);
-  require_mode(call, "mode", call.attrs<ScatterNDAttrs>().mode, false);
   call.require(
       updates.dtype == data.dtype,
       "data and updates differ in dtype: " + call.input(0)->str() + " and " + call.input(2)->str());
@@ -226,7 +217,6 @@ TypeRef infer_scatter_elements(const RelationCall& call) {
   te::TensorInfo updates = call.tensor(2);
   const auto& attrs = call.attrs<ScatterElementsAttrs>();
   require_indices(call, 1);
-  require_mode(call, "reduction", attrs.reduction, true);
   normalize_axis(call, attrs.axis, data.rank());
   call.require(
       updates.dtype == data.dtype,
@@ -249,7 +239,7 @@ void compute_scatter_elements(const OpCall& call, te::Builder& b) {
   auto at = [&](Indices i) {
     return te::replace(i, axis, wrap_negative(position(indices, i), data.dim(axis)));
   };
-  if (attrs.reduction != "mean") {
+  if (attrs.reduction != ScatterReduction::kMean) {
     b.output(b.update(
         data, updates.dims(), at, [&](Indices i) { return updates(i); },
         update_op(attrs.reduction)));

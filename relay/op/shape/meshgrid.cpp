@@ -10,14 +10,12 @@ using te::Indices;
 
 // The place of input k among the result's axes.
 size_t grid_axis(const MeshgridAttrs& attrs, size_t k) {
-  return attrs.indexing == "xy" && k < 2 ? 1 - k : k;
+  return attrs.indexing == Indexing::kCartesian && k < 2 ? 1 - k : k;
 }
 
 TypeRef infer_meshgrid(const RelationCall& call) {
   std::vector<te::TensorInfo> inputs = call.tensors(0);
   const auto& attrs = call.attrs<MeshgridAttrs>();
-  call.require(attrs.indexing == "ij" || attrs.indexing == "xy",
-               "indexing must be \"ij\" or \"xy\", found \"" + attrs.indexing + "\"");
   call.require(!inputs.empty(), "needs at least one tensor");
   std::vector<Dim> dims(inputs.size());
   for (size_t k = 0; k < inputs.size(); ++k) {

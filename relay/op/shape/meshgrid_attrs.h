@@ -1,14 +1,14 @@
 #pragma once
 
-#include <string>
-
 #include <relay/ir/attrs.h>
 
 namespace relay {
 
+RELAY_WORDS(Indexing, (kMatrix, "ij", "Result k varies along axis k."),
+            (kCartesian, "xy", "The first two axes change places."))
 struct MeshgridAttrs {
-  std::string indexing = "ij";
-  RELAY_ATTRS(MeshgridAttrs, (indexing, "\"ij\", or \"xy\": the first two axes change places."))
+  Indexing indexing = Indexing::kMatrix;
+  RELAY_ATTRS(MeshgridAttrs, (indexing, "Order of the axes."))
 };
 
 }  // namespace relay

@@ -34,49 +34,50 @@ struct ReshapeLikeAttrs {
               (rhs_end, "Axis of shape_like to stop before; the rank by default."))
 };
 struct TransposeAttrs {
-  std::optional<std::vector<int64_t>> axes;
+  std::optional<attr::Axes> axes;
   RELAY_ATTRS(TransposeAttrs, (axes, "Result axis i is data axis axes[i]; reversed by default."))
 };
 struct SqueezeAttrs {
-  std::optional<std::vector<int64_t>> axis;
+  std::optional<attr::Axes> axis;
   RELAY_ATTRS(SqueezeAttrs, (axis, "Axes of extent 1 to drop; by default all of them."))
 };
 struct ExpandDimsAttrs {
-  Required<int64_t> axis;
+  Required<attr::NewAxis> axis;
   int64_t num_newaxis = 1;
   RELAY_ATTRS(ExpandDimsAttrs,
               (axis, "Where the new axes go; negative counts from the end of the result."),
               (num_newaxis, "How many axes of extent 1."))
 };
 struct ConcatenateAttrs {
-  int64_t axis = 0;
+  attr::Axis axis = 0;
   RELAY_ATTRS(ConcatenateAttrs, (axis, "Axis to join along."))
 };
 struct StackAttrs {
-  int64_t axis = 0;
+  attr::NewAxis axis = 0;
   RELAY_ATTRS(StackAttrs, (axis, "Where the new axis goes."))
 };
 struct SplitAttrs {
   AttrValue indices_or_sections;
-  int64_t axis = 0;
+  attr::Axis axis = 0;
   RELAY_ATTRS(SplitAttrs,
               (indices_or_sections, "Number of equal parts, or the rising indices to cut before."),
               (axis, "Axis to cut."))
 };
+RELAY_WORDS(SliceMode, (kEnd, "end", "Indices to stop before."),
+            (kSize, "size", "Numbers of elements; -1 takes the rest. Steps are 1."))
 struct StridedSliceAttrs {
   Required<std::vector<int64_t>> begin;
   Required<std::vector<int64_t>> end;
   std::optional<std::vector<int64_t>> strides;
-  std::string slice_mode = "end";
-  std::optional<std::vector<int64_t>> axes;
+  SliceMode slice_mode = SliceMode::kEnd;
+  std::optional<attr::Axes> axes;
   RELAY_ATTRS(StridedSliceAttrs, (begin, "First index on each axis; negative counts from the end."),
-              (end, "Index to stop before, or the number of elements in mode \"size\"."),
-              (strides, "Step on each axis; 1 where not given."),
-              (slice_mode, "\"end\" or \"size\"; with \"size\", -1 takes the rest."),
+              (end, "Where each axis stops, as slice_mode says."),
+              (strides, "Step on each axis; 1 where not given."), (slice_mode, "What `end` says."),
               (axes, "Axes that begin, end and strides speak of; the first ones by default."))
 };
 struct SliceLikeAttrs {
-  std::optional<std::vector<int64_t>> axes;
+  std::optional<attr::Axes> axes;
   RELAY_ATTRS(SliceLikeAttrs, (axes, "Axes to cut to the extents of shape_like; all by default."))
 };
 struct TileAttrs {
@@ -85,25 +86,26 @@ struct TileAttrs {
 };
 struct RepeatAttrs {
   Required<int64_t> repeats;
-  std::optional<int64_t> axis;
+  std::optional<attr::Axis> axis;
   RELAY_ATTRS(RepeatAttrs, (repeats, "Repetitions of each element."),
               (axis, "Axis; by default the data is flattened."))
 };
 struct ReverseAttrs {
-  std::optional<int64_t> axis;
+  std::optional<attr::Axis> axis;
   RELAY_ATTRS(ReverseAttrs, (axis, "Axis to reverse; all of them by default."))
 };
+RELAY_WORDS(IndexMode, (kClip, "clip", "The nearest inside."), (kWrap, "wrap", "They wrap around."),
+            (kFast, "fast", "An error."))
 struct TakeAttrs {
   int64_t batch_dims = 0;
-  std::optional<int64_t> axis;
-  std::string mode = "clip";
+  std::optional<attr::Axis> axis;
+  IndexMode mode = IndexMode::kClip;
   RELAY_ATTRS(TakeAttrs, (batch_dims, "Leading axes that data and indices share."),
               (axis, "Axis to take along; by default the data is flattened."),
-              (mode,
-               "Indices outside: \"clip\" to the nearest, \"wrap\" around, \"fast\": an error."))
+              (mode, "What becomes of indices outside."))
 };
 struct GatherAttrs {
-  Required<int64_t> axis;
+  Required<attr::Axis> axis;
   RELAY_ATTRS(GatherAttrs, (axis, "Axis that the indices speak of."))
 };
 struct GatherNDAttrs {
@@ -112,25 +114,32 @@ struct GatherNDAttrs {
   RELAY_ATTRS(GatherNDAttrs, (batch_dims, "Leading axes that data and the index's rest share."),
               (index_rank, "Number of coordinates, where the index's first extent is unknown."))
 };
+RELAY_WORDS(ScatterMode, (kUpdate, "update", "The update."), (kAdd, "add", "Their sum."),
+            (kMul, "mul", "Their product."), (kMin, "min", "The less of the two."),
+            (kMax, "max", "The greater of the two."))
+RELAY_WORDS(ScatterReduction, (kUpdate, "update", "The update."), (kAdd, "add", "Their sum."),
+            (kMul, "mul", "Their product."), (kMin, "min", "The less of the two."),
+            (kMax, "max", "The greater of the two."),
+            (kMean, "mean", "The mean of the element and all its updates."))
 struct ScatterNDAttrs {
-  std::string mode = "update";
-  RELAY_ATTRS(ScatterNDAttrs, (mode, "\"update\", \"add\", \"mul\", \"min\" or \"max\"."))
+  ScatterMode mode = ScatterMode::kUpdate;
+  RELAY_ATTRS(ScatterNDAttrs, (mode, "What an update makes of an element."))
 };
 struct ScatterElementsAttrs {
-  int64_t axis = 0;
-  std::string reduction = "update";
+  attr::Axis axis = 0;
+  ScatterReduction reduction = ScatterReduction::kUpdate;
   RELAY_ATTRS(ScatterElementsAttrs, (axis, "Axis that the indices speak of."),
-              (reduction, "\"update\", \"add\", \"mul\", \"mean\", \"min\" or \"max\"."))
+              (reduction, "What an update makes of an element."))
 };
 struct OneHotAttrs {
   int64_t depth = 1;
-  int64_t axis = -1;
+  attr::NewAxis axis = -1;
   std::optional<DType> dtype;
   RELAY_ATTRS(OneHotAttrs, (depth, "Number of classes."), (axis, "Where the class axis goes."),
               (dtype, "Dtype of the result; that of on_value by default."))
 };
 struct InitOpAttrs {
-  std::optional<std::vector<int64_t>> shape;
+  std::optional<attr::Shape> shape;
   std::optional<DType> dtype;
   RELAY_ATTRS(InitOpAttrs, (shape, "Extents of the result."), (dtype, "Dtype of the result."))
 };

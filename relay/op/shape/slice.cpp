@@ -20,9 +20,7 @@ struct AxisSlice {
 // The canonical slice of every axis. Bounds clamp as in Python.
 std::vector<AxisSlice> canonical_slices(const RelationCall& call, const std::vector<Dim>& dims) {
   const auto& attrs = call.attrs<StridedSliceAttrs>();
-  bool size_mode = attrs.slice_mode == "size";
-  call.require(size_mode || attrs.slice_mode == "end",
-               "slice_mode is \"" + attrs.slice_mode + "\"; \"end\" and \"size\" are known");
+  bool size_mode = attrs.slice_mode == SliceMode::kSize;
   std::vector<AxisSlice> slices;
   for (Dim dim : dims) slices.push_back({0, 1, dim});
 

@@ -42,11 +42,14 @@ TypeRef infer_topk(const RelationCall& call) {
   }
   TypeRef values = TensorType::make(dims, data.dtype);
   TypeRef indices = TensorType::make(dims, position_dtype(call, attrs.dtype));
-  if (attrs.ret_type == "values") return values;
-  if (attrs.ret_type == "indices") return indices;
-  call.require(
-      attrs.ret_type == "both",
-      "ret_type must be \"both\", \"values\" or \"indices\", found \"" + attrs.ret_type + "\"");
+  switch (attrs.ret_type) {
+    case TopkResults::kValues:
+      return values;
+    case TopkResults::kIndices:
+      return indices;
+    case TopkResults::kBoth:
+      break;
+  }
   return TupleType::make({values, indices});
 }
 
@@ -58,9 +61,8 @@ std::vector<int64_t> order_params(const OpCall& call) {
 }
 
 std::vector<int64_t> topk_params(const OpCall& call) {
-  const std::string& results = call.attrs<TopkAttrs>().ret_type;
   std::vector<int64_t> params = order_params<TopkAttrs>(call);
-  params.push_back(results == "both" ? 0 : results == "values" ? 1 : 2);
+  params.push_back(static_cast<int64_t>(call.attrs<TopkAttrs>().ret_type));
   return params;
 }
 

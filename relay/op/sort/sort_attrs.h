@@ -3,28 +3,30 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 
 #include <relay/ir/attrs.h>
 
 namespace relay {
 
 struct ArgsortAttrs {
-  int64_t axis = -1;
+  attr::Axis axis = -1;
   bool is_ascend = true;
   DType dtype;
   RELAY_ATTRS(ArgsortAttrs, (axis, "Axis to sort along."),
               (is_ascend, "Whether the least comes first."),
               (dtype, "Dtype of positions; int32 by default. Without meaning for sort."))
 };
+RELAY_WORDS(TopkResults, (kBoth, "both", "A tuple of elements and positions."),
+            (kValues, "values", "The elements alone."),
+            (kIndices, "indices", "The positions alone."))
 struct TopkAttrs {
   Required<std::optional<int64_t>> k;
-  int64_t axis = -1;
-  std::string ret_type = "both";
+  attr::Axis axis = -1;
+  TopkResults ret_type = TopkResults::kBoth;
   bool is_ascend = false;
   DType dtype;
   RELAY_ATTRS(TopkAttrs, (k, "How many; all if None or less than 1."),
-              (axis, "Axis to choose along."), (ret_type, "\"both\", \"values\" or \"indices\"."),
+              (axis, "Axis to choose along."), (ret_type, "What the result is."),
               (is_ascend, "Whether the least are chosen instead of the greatest."),
               (dtype, "Dtype of positions; int32 by default."))
 };
