@@ -162,7 +162,7 @@ void Inferencer::enter_function(const Function* function, const Var* bound_to, b
         c.args.push_back(arg->kind() == Kind::kType ? annotation(arg, function->span()) : arg);
       }
     }
-    if (c.args.size() < 2 && c.relation != num_relation() && c.relation != float_relation()) {
+    if (c.args.size() < 2 && !is_dtype_relation(c.relation)) {
       sink_.add(
           Diagnostic::error("relation " + c.relation->name.str() + " needs at least one parameter",
                             function->span()));

@@ -22,12 +22,19 @@ struct NumAttrs {
   RELAY_ATTRS(NumAttrs, (wide, "Whether a literal needs 64 bits, so that the default is int64."))
 };
 
+struct DTypeClassAttrs {
+  std::string of = "any";
+  RELAY_ATTRS(DTypeClassAttrs,
+              (of, "The dtypes: \"float\", \"integer\", \"number\", names with |."))
+};
+
 // These relations are solved here; they never run as functions of types.
 TypeRef infer_nothing(const RelationCall& call) { call.fail("this relation has no operator"); }
 
-const Relation* make_relation(const char* name, const char* doc) {
+const Relation* make_relation(const char* name, Relation::Form form, const char* doc) {
   Relation relation;
   relation.name = name;
+  relation.form = form;
   relation.infer = infer_nothing;
   relation.doc = doc;
   return register_relation(relation);
@@ -107,11 +114,11 @@ TypeRef hide_values(const TypeRef& type) {
 }  // namespace
 
 const Relation* num_relation() {
-  static const Relation* relation = make_relation("Num", "A dtype with arithmetic: any but bool.");
+  static const Relation* relation = make_relation("Num", Relation::Form::kDType, "A dtype with arithmetic: any but bool.");
   return relation;
 }
 const Relation* float_relation() {
-  static const Relation* relation = make_relation("Float", "A floating-point dtype.");
+  static const Relation* relation = make_relation("Float", Relation::Form::kDType, "A floating-point dtype.");
   return relation;
 }
 const Relation* numeric_relation(Numeric numeric) {
@@ -121,9 +128,16 @@ AttrsRef numeric_attrs(bool wide) { return wide ? Attrs::make(NumAttrs{true}) : 
 bool is_wide(const AttrsRef& attrs) {
   return attrs && attrs->is<NumAttrs>() && attrs->as<NumAttrs>().wide;
 }
+const Relation* dtype_relation() {
+  static const Relation* relation = register_relation(
+      {"DType", Relation::Form::kDType, infer_nothing,
+       "A dtype of a class that an operator needs.", nullptr, &attrs_schema<DTypeClassAttrs>()});
+  return relation;
+}
+AttrsRef dtype_attrs(DTypes dtypes) { return Attrs::make(DTypeClassAttrs{dtypes.str()}); }
 const Relation* projection_relation() {
   static const Relation* relation =
-      make_relation("Projection", "The second type is a field of the first, a tuple.");
+      make_relation("Projection", Relation::Form::kGeneral, "The second type is a field of the first, a tuple.");
   return relation;
 }
 AttrsRef projection_attrs(uint32_t index) { return Attrs::make(ProjectionAttrs{index}); }
@@ -131,6 +145,7 @@ AttrsRef projection_attrs(uint32_t index) { return Attrs::make(ProjectionAttrs{i
 namespace {
 [[maybe_unused]] const bool registered =
     (register_attrs_schema(attrs_schema<NumAttrs>()), num_relation()) != nullptr &&
+    (register_attrs_schema(attrs_schema<DTypeClassAttrs>()), dtype_relation()) != nullptr &&
     float_relation() != nullptr && projection_relation() != nullptr;
 }
 
@@ -161,20 +176,27 @@ Outcome Constraints::fail(const Constraint& c, const Error& error) {
 
 Outcome Constraints::attempt(Constraint& c) {
   solver_.set_span(c.span);
-  if (c.relation == num_relation()) return solve_numeric(c, Numeric::kNum);
-  if (c.relation == float_relation()) return solve_numeric(c, Numeric::kFloat);
   if (c.relation == projection_relation()) return solve_projection(c);
+  Outcome outcome = Outcome::kFailed;
   switch (c.relation->form) {
     case Relation::Form::kBroadcast:
-      return solve_elementwise(c, false);
+      outcome = solve_elementwise(c, false);
+      break;
     case Relation::Form::kCompare:
-      return solve_elementwise(c, true);
+      outcome = solve_elementwise(c, true);
+      break;
     case Relation::Form::kIdentity:
-      return solve_identity(c);
+      outcome = solve_identity(c);
+      break;
     case Relation::Form::kGeneral:
       return solve_general(c);
+    case Relation::Form::kDType:
+      if (c.relation == dtype_relation()) return solve_dtype(c);
+      return solve_numeric(c, c.relation == float_relation() ? Numeric::kFloat : Numeric::kNum);
   }
-  RELAY_UNREACHABLE("unknown form of relation");
+  // These forms share dtypes themselves; the classes remain.
+  if (outcome == Outcome::kFailed || c.op == nullptr || apply_signature(c)) return outcome;
+  return Outcome::kFailed;
 }
 
 Outcome Constraints::solve_numeric(Constraint& c, Numeric numeric) {
@@ -284,6 +306,7 @@ Outcome Constraints::solve_general(Constraint& c) {
     ready &= readiness(inputs.back().get()) == Readiness::kReady;
   }
   if (!ready) {
+    if (c.op != nullptr && !apply_signature(c)) return Outcome::kFailed;
     share_dtype(c);
     ready = true;
     for (size_t i = 0; i < num_inputs; ++i) {
@@ -295,6 +318,7 @@ Outcome Constraints::solve_general(Constraint& c) {
   try {
     if (!ready && c.relation->expect != nullptr) ready = expect_inputs(c, inputs);
     if (ready) {
+      if (c.op != nullptr) check_signature(*c.op, inputs);
       std::function<std::optional<NDArray>(size_t)> values;
       if (c.call != nullptr && values_) {
         values = [this, &c](size_t i) { return values_(c.call, i); };

@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include <relay/infer/solver.h>
@@ -22,6 +23,7 @@ struct Constraint {
   AttrsRef attrs;
   std::vector<TypeRef> args;
   const Call* call = nullptr;  // its constant arguments are values that the relation may read
+  int32_t input = -1;          // of a dtype class: the input that needs it
   Span span;                   // where it must hold
   Span defined;                // where it was written, if it came with the scheme of a function
   State state = State::kPending;
@@ -36,6 +38,14 @@ const Relation* numeric_relation(Numeric numeric);
 /// Num{wide=True}: a literal of it needs 64 bits (T8).
 AttrsRef numeric_attrs(bool wide);
 bool is_wide(const AttrsRef& attrs);
+/// DType{of="float"}(d): what the signature of an operator demands of a dtype. It decides nothing,
+/// unlike Float(d). Of a declared type it demands that it is a tensor of such a dtype.
+const Relation* dtype_relation();
+AttrsRef dtype_attrs(DTypes dtypes);
+/// Whether a relation speaks of a dtype alone and has no output.
+inline bool is_dtype_relation(const Relation* relation) {
+  return relation->form == Relation::Form::kDType;
+}
 /// Projection{index}(tuple, field), for a tuple whose width is not known yet.
 const Relation* projection_relation();
 AttrsRef projection_attrs(uint32_t index);
@@ -74,6 +84,10 @@ class Constraints {
   Outcome solve_general(Constraint& c);
   bool expect_inputs(Constraint& c, std::vector<TypeRef>& inputs);
   void share_dtype(Constraint& c);
+  bool apply_signature(Constraint& c);
+  bool apply_spec(Constraint& c, int32_t input, const ValueSpec& spec, TypeRef type);
+  bool require_dtypes(const Constraint& c, int32_t input, DTypes dtypes, const TypeRef& type);
+  Outcome solve_dtype(Constraint& c);
   Outcome solve_numeric(Constraint& c, Numeric numeric);
   Outcome solve_projection(Constraint& c);
   Outcome set_output_shape(Constraint& c, const TypeRef& shape);
@@ -86,6 +100,8 @@ class Constraints {
   DiagnosticSink& sink_;
   ValueOf values_;
   std::vector<Constraint> all_;
+  std::vector<std::pair<char, TypeRef>> shared_;  // dtypes of the variables of one signature
+  std::unordered_set<uint64_t> demanded_;         // classes that wait, by variable
 };
 
 }  // namespace relay::inference

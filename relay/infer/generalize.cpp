@@ -106,7 +106,9 @@ bool Inferencer::default_ambiguous(const Scope& scope, const TypeRef& seeds, con
   reach(type);
   for (ConstraintId id : pending) {
     Constraint& c = constraints_[id];
-    if (!c.instance || determined(solver_, c, reached, scope.outer_level)) continue;
+    if (!c.instance || is_dtype_relation(c.relation) ||
+        determined(solver_, c, reached, scope.outer_level))
+      continue;
     Diagnostic diagnostic = Diagnostic::error(
         "the types of this call of " + c.relation->name.str() + " cannot be determined", c.span);
     if (c.defined.known()) diagnostic.note(c.relation->name.str() + " is required here", c.defined);
@@ -283,7 +285,9 @@ void Inferencer::merge_broadcasts(std::vector<ConstraintId>& ids, const TypeRef&
       const Constraint& other = constraints_[kept[k]];
       if (other.relation != node.c.relation || other.attrs != node.c.attrs ||
           keys[k].size() != key.size() || node.c.args.size() < 2) {
-        duplicate = other.relation == node.c.relation && keys[k] == key;
+        // Of demands on a dtype the wider literal stays.
+        duplicate = other.relation == node.c.relation && keys[k] == key &&
+                    (other.attrs == node.c.attrs || node.c.relation != dtype_relation());
         continue;
       }
       duplicate = std::equal(key.begin(), key.end() - 1, keys[k].begin()) &&

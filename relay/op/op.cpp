@@ -70,8 +70,12 @@ OpBuilder& OpBuilder::doc(std::string text) {
   op_->doc_ = std::move(text);
   return *this;
 }
-OpBuilder& OpBuilder::input(Name name, std::string doc) {
-  op_->inputs_.push_back({name, std::move(doc)});
+OpBuilder& OpBuilder::input(Name name, std::string doc, ValueSpec spec) {
+  op_->inputs_.push_back({name, std::move(doc), spec});
+  return *this;
+}
+OpBuilder& OpBuilder::output(Name name, std::string doc, ValueSpec spec) {
+  op_->outputs_.push_back({name, std::move(doc), spec});
   return *this;
 }
 OpBuilder& OpBuilder::relation(const Relation* relation) {
@@ -130,6 +134,11 @@ OpBuilder& OpBuilder::impure() {
   return *this;
 }
 
+OpBuilder& OpBuilder::no_data(std::string why) {
+  op_->no_data_ = std::move(why);
+  return *this;
+}
+
 const Operator* find_op(Name name) {
   OpRegistry& registry = OpRegistry::instance();
   std::lock_guard lock(registry.mutex);
@@ -147,7 +156,7 @@ std::vector<const Operator*> all_ops() {
   OpRegistry& registry = OpRegistry::instance();
   std::lock_guard lock(registry.mutex);
   std::vector<const Operator*> ops;
-  for (const Operator& op : registry.operators) ops.push_back(&op);
+  for (const auto& [name, op] : registry.by_name) ops.push_back(op);
   std::sort(ops.begin(), ops.end(),
             [](const Operator* a, const Operator* b) { return a->name() < b->name(); });
   return ops;
@@ -157,9 +166,21 @@ OpBuilder& declare_op(std::string_view name) {
   OpRegistry& registry = OpRegistry::instance();
   std::lock_guard lock(registry.mutex);
   Operator& op = registry.operators.emplace_back();
-  bool added = registry.by_name.emplace(name, &op).second;
-  RELAY_CHECK(added, "operator declared twice: " + std::string(name));
+  if (!registry.by_name.emplace(name, &op).second) {
+    registry.operators.pop_back();
+    throw Error("operator declared twice: " + std::string(name));
+  }
   return registry.builders.emplace_back(&op, name);
+}
+
+void remove_op(Name name) {
+  OpRegistry& registry = OpRegistry::instance();
+  std::lock_guard lock(registry.mutex);
+  auto found = registry.by_name.find(name);
+  RELAY_CHECK(found != registry.by_name.end(), "no operator " + name.str());
+  const Relation* relation = found->second->relation();
+  if (relation != nullptr && relation->name == name) unregister_relation(name);
+  registry.by_name.erase(found);
 }
 
 ExprRef call_op(std::string_view name, std::span<const ExprRef> args, AttrsRef attrs, Span span) {
@@ -188,6 +209,7 @@ TypeRef infer_call_type(const Operator* op, std::span<const TypeRef> inputs, con
   }
   AttrsRef defaults;
   if (!attrs && op->attrs_schema() != nullptr) defaults = Attrs::make(*op->attrs_schema(), {}, {});
+  check_signature(*op, inputs);
   RelationCall call(inputs, attrs ? attrs : defaults, solver, std::move(values));
   return op->relation()->infer(call);
 }

@@ -12,6 +12,7 @@
 
 #include <relay/ir/expr.h>
 #include <relay/op/relation.h>
+#include <relay/op/signature.h>
 #include <relay/tensor_expr/builder.h>
 
 namespace relay {
@@ -57,6 +58,20 @@ enum class DefinitionKind : uint8_t { kNone, kCompute, kExpand, kIntrinsic };
 struct OpInput {
   Name name;
   std::string doc;
+  ValueSpec spec;
+};
+
+struct OpOutput {
+  Name name;
+  std::string doc;
+  ValueSpec spec;
+};
+
+/// A program that shows an operator at work: a function and its arguments as the command line takes
+/// them.
+struct OpExample {
+  std::string program;
+  std::vector<std::string> arguments;
 };
 
 /// A primitive operator. Created by RELAY_OP, lives for ever, compared by pointer.
@@ -66,6 +81,8 @@ class Operator {
   const std::string& doc() const { return doc_; }
   const std::vector<OpInput>& inputs() const { return inputs_; }
   size_t num_inputs() const { return inputs_.size(); }
+  /// The result, or the fields of a result tuple. Empty where the declaration says nothing of it.
+  const std::vector<OpOutput>& outputs() const { return outputs_; }
   /// The attributes type, or null for none.
   const AttrsSchema* attrs_schema() const { return schema_; }
   const Relation* relation() const { return relation_; }
@@ -73,6 +90,9 @@ class Operator {
   const ComputeFn& compute() const { return compute_; }
   const ExpandFn& expand() const { return expand_; }
   Precision precision() const { return precision_; }
+  const std::vector<OpExample>& examples() const { return examples_; }
+  /// Why no results of other libraries are recorded for it; empty where there are.
+  const std::string& no_data() const { return no_data_; }
   /// TVM's support level (1 basic … 11 quantised).
   int level() const { return level_; }
   /// Whether a call may be dropped, duplicated and folded. False for operators with state or
@@ -84,6 +104,7 @@ class Operator {
   Name name_;
   std::string doc_;
   std::vector<OpInput> inputs_;
+  std::vector<OpOutput> outputs_;
   const AttrsSchema* schema_ = nullptr;
   const Relation* relation_ = nullptr;
   DefinitionKind definition_ = DefinitionKind::kNone;
@@ -92,6 +113,8 @@ class Operator {
   Precision precision_ = Precision::kSame;
   int level_ = 10;
   bool pure_ = true;
+  std::vector<OpExample> examples_;
+  std::string no_data_;
 };
 
 /// A column of facts about operators: typed, keyed by operator, open to everyone. An entry of a
@@ -124,7 +147,11 @@ class OpBuilder {
  public:
   OpBuilder(Operator* op, Name name);
   OpBuilder& doc(std::string text);
-  OpBuilder& input(Name name, std::string doc);
+  /// The next input: its name, what it is for, and what it may be (signature.h).
+  OpBuilder& input(Name name, std::string doc, ValueSpec spec = {});
+  /// The result, or the next field of the result tuple. A dtype variable that inputs have gives the
+  /// result its dtype before shapes are known.
+  OpBuilder& output(Name name, std::string doc, ValueSpec spec);
   template <class T>
   OpBuilder& attrs() {
     register_attrs_schema(attrs_schema<T>());
@@ -145,6 +172,15 @@ class OpBuilder {
   OpBuilder& precision(Precision precision);
   OpBuilder& level(int level);
   OpBuilder& impure();
+  /// A function and arguments for it, run by a test and shown with its result in documents:
+  /// `.example("fn (%x: Tensor[(3), float32]) { exp(%x) }", "[0, 1, 2]")`.
+  template <class... Arguments>
+  OpBuilder& example(std::string program, Arguments... arguments) {
+    op_->examples_.push_back({std::move(program), {std::string(arguments)...}});
+    return *this;
+  }
+  /// Says why there are no recorded results of other libraries to test against.
+  OpBuilder& no_data(std::string why);
   /// An entry of a column; those of relay/op are in columns.h.
   template <class T>
   OpBuilder& column(OpColumn<T>& column, std::type_identity_t<T> value) {
@@ -162,7 +198,11 @@ const Operator* find_op(Name name);
 const Operator* get_op(std::string_view name);
 /// All operators, by name.
 std::vector<const Operator*> all_ops();
+/// Declares an operator. Throws `Error` for a name that is taken.
 OpBuilder& declare_op(std::string_view name);
+/// Takes an operator and its own relation out of the registry: of a plug-in that goes, or of a
+/// test. Programs that hold it stay valid.
+void remove_op(Name name);
 
 /// A call with types: `call_op("add", {x, y})`, attributes optional. For expansions and passes.
 ExprRef call_op(std::string_view name, std::span<const ExprRef> args, AttrsRef attrs = {},
@@ -176,7 +216,8 @@ inline ExprRef call_op(std::string_view name, std::initializer_list<ExprRef> arg
 /// Dimensions in the types may be symbolic.
 te::Computation build_computation(const OpCall& call);
 
-/// Runs the operator's relation on types; values as far as known. Null when it has to wait.
+/// Checks the operator's signature and runs its relation on types; values as far as known. Null
+/// when it has to wait.
 TypeRef infer_call_type(const Operator* op, std::span<const TypeRef> inputs, const AttrsRef& attrs,
                         DimSolver* solver = nullptr,
                         std::function<std::optional<NDArray>(size_t)> values = {});

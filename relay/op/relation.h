@@ -101,19 +101,23 @@ struct Relation {
     kGeneral,    // waits for its inputs
     kIdentity,   // output = input 0, all inputs equal types: unify at once
     kBroadcast,  // elementwise broadcast, all of one dtype, the result too
-    kCompare     // elementwise broadcast, inputs of one dtype, the result bool
+    kCompare,    // elementwise broadcast, inputs of one dtype, the result bool
+    kDType       // of one dtype alone: no output
   };
-  using Infer = TypeRef (*)(const RelationCall& call);
+  using Infer = std::function<TypeRef(const RelationCall& call)>;
   /// Improvement of an input of unknown structure (T3): the type that input i has in every
   /// solution, given the inputs that are known; null if that is open. Unknown inputs, i among them,
   /// are null in `call`.
-  using Expect = TypeRef (*)(const RelationCall& call, size_t i);
+  using Expect = std::function<TypeRef(const RelationCall& call, size_t i)>;
 
   Name name;
   Form form = Form::kGeneral;
   Infer infer = nullptr;
   std::string doc;
   Expect expect = nullptr;
+  /// What programs may give in braces; null for a relation of an operator, which has its
+  /// attributes, and for none.
+  const AttrsSchema* attrs = nullptr;
 };
 
 /// The relation of a name, or null. `where R` in programs refers to these names.
@@ -121,6 +125,8 @@ const Relation* find_relation(Name name);
 /// Registers under `relation.name`; the object lives for ever. Throws `Error` for a name taken.
 const Relation* register_relation(Relation relation);
 std::vector<std::string> relation_names();
+/// Takes a relation out of the registry; types that name it stay valid.
+void unregister_relation(Name name);
 
 // Relations used all over, in relay/op/relations.cpp.
 const Relation* identity_relation();   // "Identity": one tensor in, the same type out

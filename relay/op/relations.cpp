@@ -14,6 +14,7 @@ namespace {
 struct Registry {
   std::mutex mutex;
   std::unordered_map<Name, std::unique_ptr<Relation>> relations;
+  std::vector<std::unique_ptr<Relation>> removed;  // types may still name them
 
   static Registry& instance() {
     static Registry* registry = new Registry;
@@ -91,6 +92,15 @@ const Relation* register_relation(Relation relation) {
   if (!added) throw Error("relation " + relation.name.str() + " is registered already");
   entry->second = std::make_unique<Relation>(std::move(relation));
   return entry->second.get();
+}
+
+void unregister_relation(Name name) {
+  Registry& registry = Registry::instance();
+  std::lock_guard lock(registry.mutex);
+  auto found = registry.relations.find(name);
+  RELAY_CHECK(found != registry.relations.end(), "no relation " + name.str());
+  registry.removed.push_back(std::move(found->second));
+  registry.relations.erase(found);
 }
 
 std::vector<std::string> relation_names() {

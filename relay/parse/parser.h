@@ -250,6 +250,7 @@ class Parser {
   Dim parse_dim_term();
   Dim parse_dim_atom();
   Dim named_dim(const Token& name);
+  std::vector<TypeRef> parse_relation_args(const Relation* relation);
   std::vector<TypeRef> parse_type_list(Tok close, bool* trailing_comma = nullptr);
   std::vector<TypeVarRef> parse_type_params();
   Kind parse_kind();

@@ -388,6 +388,18 @@ std::vector<TypeVarRef> Parser::parse_type_params() {
   return params;
 }
 
+// The arguments of a relation: types, or one dtype.
+std::vector<TypeRef> Parser::parse_relation_args(const Relation* relation) {
+  if (relation != nullptr && relation->form == Relation::Form::kDType && at(Tok::kIdent)) {
+    const TypeName* parameter = find_type_name(tok_.symbol);
+    if (parameter != nullptr && parameter->var->kind() == Kind::kBaseType) {
+      advance();
+      return {parameter->var};
+    }
+  }
+  return parse_type_list(Tok::kRParen);
+}
+
 std::vector<RelationTypeRef> Parser::parse_where() {
   std::vector<RelationTypeRef> constraints;
   while (accept_word(kwWhere)) {
@@ -422,17 +434,20 @@ std::vector<RelationTypeRef> Parser::parse_where() {
       std::vector<TypeRef> args;
       if (at(Tok::kLParen)) {
         Bracket bracket(*this);
-        args = parse_type_list(Tok::kRParen);
+        args = parse_relation_args(relation);
         expect(Tok::kRParen, "after the arguments of the relation");
         if (args.empty())
           error(span_from(name.begin), "relation " + relation_name.str() + " needs arguments");
       }
       if (relation == nullptr) continue;
       guarded(span_from(name.begin), [&] {
-        const Operator* op = find_op(relation_name);
+        const AttrsSchema* schema = relation->attrs;
+        if (const Operator* op = find_op(relation_name); op != nullptr && schema == nullptr) {
+          schema = op->attrs_schema();
+        }
         AttrsRef made;
-        if (op != nullptr && op->attrs_schema() != nullptr) {
-          made = Attrs::make(*op->attrs_schema(), attrs.named, span_from(name.begin));
+        if (schema != nullptr) {
+          made = Attrs::make(*schema, attrs.named, span_from(name.begin));
         } else if (!attrs.named.empty()) {
           throw Error("relation " + relation_name.str() + " has no attributes");
         }

@@ -39,11 +39,20 @@ std::string signature(const Operator& op) {
   return text + ")";
 }
 
+// "Tensor of any shape. (tensor of T: float)".
+std::string described(const std::string& doc, const ValueSpec& spec) {
+  std::string what = spec.str();
+  return what.empty() ? doc : doc + " (" + what + ")";
+}
+
 void show(const Operator& op) {
   std::string text = signature(op) + "\n  " + op.doc() + "\n";
   if (!op.inputs().empty()) text += "inputs\n";
   for (const OpInput& input : op.inputs())
-    text += fmt::format("  {}: {}\n", input.name.view(), input.doc);
+    text += fmt::format("  {}: {}\n", input.name.view(), described(input.doc, input.spec));
+  if (!op.outputs().empty()) text += "results\n";
+  for (const OpOutput& output : op.outputs())
+    text += fmt::format("  {}: {}\n", output.name.view(), described(output.doc, output.spec));
   if (const AttrsSchema* schema = op.attrs_schema()) {
     text += fmt::format("attributes ({})\n", schema->name.view());
     for (size_t i = 0; i < schema->fields.size(); ++i) {
@@ -85,13 +94,15 @@ std::string operators_page() {
   for (const Operator* op : all_ops()) {
     text += fmt::format("\n## {}\n\n`{}`\n\n{}\n\n", op->name().view(), signature(*op), op->doc());
     for (const OpInput& input : op->inputs())
-      text += fmt::format("- `{}`: {}\n", input.name.view(), input.doc);
+      text += fmt::format("- `{}`: {}\n", input.name.view(), described(input.doc, input.spec));
     if (const AttrsSchema* schema = op->attrs_schema()) {
       for (size_t i = 0; i < schema->fields.size(); ++i) {
         text += fmt::format("- `{}`: {}\n", attribute_line(*schema, i), schema->fields[i].doc);
         text += word_lines(schema->fields[i], "  - ");
       }
     }
+    for (const OpOutput& output : op->outputs())
+      text += fmt::format("- → `{}`: {}\n", output.name.view(), described(output.doc, output.spec));
   }
   return text;
 }

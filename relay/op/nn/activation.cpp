@@ -114,7 +114,7 @@ TypeRef infer_dropout(const RelationCall& call) {
   return TupleType::make({call.input(0), call.input(0)});
 }
 
-RELAY_UNARY_OP("nn.relu", "max(x, 0); not-a-number stays.", identity_relation(DTypeClass::kNumeric),
+RELAY_UNARY_OP("nn.relu", "max(x, 0); not-a-number stays.", kNumbers,
                [](Scalar x) {
                  Scalar zero = te::cast(te::index_constant(0), x.dtype());
                  return te::max(std::move(x), std::move(zero));
