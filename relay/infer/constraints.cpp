@@ -114,11 +114,13 @@ TypeRef hide_values(const TypeRef& type) {
 }  // namespace
 
 const Relation* num_relation() {
-  static const Relation* relation = make_relation("Num", Relation::Form::kDType, "A dtype with arithmetic: any but bool.");
+  static const Relation* relation =
+      make_relation("Num", Relation::Form::kDType, "A dtype with arithmetic: any but bool.");
   return relation;
 }
 const Relation* float_relation() {
-  static const Relation* relation = make_relation("Float", Relation::Form::kDType, "A floating-point dtype.");
+  static const Relation* relation =
+      make_relation("Float", Relation::Form::kDType, "A floating-point dtype.");
   return relation;
 }
 const Relation* numeric_relation(Numeric numeric) {
@@ -130,14 +132,14 @@ bool is_wide(const AttrsRef& attrs) {
 }
 const Relation* dtype_relation() {
   static const Relation* relation = register_relation(
-      {"DType", Relation::Form::kDType, infer_nothing,
-       "A dtype of a class that an operator needs.", nullptr, &attrs_schema<DTypeClassAttrs>()});
+      {"DType", Relation::Form::kDType, infer_nothing, "A dtype of a class that an operator needs.",
+       nullptr, &attrs_schema<DTypeClassAttrs>()});
   return relation;
 }
 AttrsRef dtype_attrs(DTypes dtypes) { return Attrs::make(DTypeClassAttrs{dtypes.str()}); }
 const Relation* projection_relation() {
-  static const Relation* relation =
-      make_relation("Projection", Relation::Form::kGeneral, "The second type is a field of the first, a tuple.");
+  static const Relation* relation = make_relation(
+      "Projection", Relation::Form::kGeneral, "The second type is a field of the first, a tuple.");
   return relation;
 }
 AttrsRef projection_attrs(uint32_t index) { return Attrs::make(ProjectionAttrs{index}); }

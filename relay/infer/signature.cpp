@@ -35,8 +35,9 @@ Outcome Constraints::solve_dtype(Constraint& c) {
     diagnostic.note(c.op->name().str() + " is called here", c.defined);
   }
   // A number that nothing else gave a dtype.
-  const Expr* arg =
-      c.call == nullptr || c.instance ? nullptr : c.call->args()[static_cast<size_t>(c.input)].get();
+  const Expr* arg = c.call == nullptr || c.instance
+                        ? nullptr
+                        : c.call->args()[static_cast<size_t>(c.input)].get();
   if (arg != nullptr && arg->is<Literal>() && base != nullptr && base->dtype().is_integer() &&
       dtypes.contains(kFloat32)) {
     diagnostic.help("a whole number is an integer unless it says otherwise: write " +

@@ -114,12 +114,10 @@ TypeRef infer_dropout(const RelationCall& call) {
   return TupleType::make({call.input(0), call.input(0)});
 }
 
-RELAY_UNARY_OP("nn.relu", "max(x, 0); not-a-number stays.", kNumbers,
-               [](Scalar x) {
-                 Scalar zero = te::cast(te::index_constant(0), x.dtype());
-                 return te::max(std::move(x), std::move(zero));
-               })
-    .level(1);
+RELAY_UNARY_OP("nn.relu", "max(x, 0); not-a-number stays.", kNumbers, [](Scalar x) {
+  Scalar zero = te::cast(te::index_constant(0), x.dtype());
+  return te::max(std::move(x), std::move(zero));
+}).level(1);
 
 RELAY_OP("nn.leaky_relu")
     .doc("x where it is positive, else alpha * x.")
