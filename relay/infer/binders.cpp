@@ -263,6 +263,8 @@ void Inferencer::step_match(Frame& frame, const Match* match) {
     diagnostic.note("the first clause is " + display(solver_, type), place_of(match, 1));
     explain(diagnostic, solver_);
     sink_.add(std::move(diagnostic));
+    type = failed(match->span());
+    break;
   }
   if (!type) type = solver_.fresh(Kind::kType, match->span());
   solver_.settle_any();

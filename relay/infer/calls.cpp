@@ -244,6 +244,7 @@ TypeRef Inferencer::call_value(const Call* call, const TypeRef& callee, size_t f
                                                 call->span());
       note_definition(diagnostic, callee_expr, args.size());
       sink_.add(std::move(diagnostic));
+      solver_.give_up(known);
     }
     for (size_t i = 0; i < args.size() && i < func->params().size(); ++i) {
       const TypeRef& param = func->params()[i];
@@ -254,6 +255,12 @@ TypeRef Inferencer::call_value(const Call* call, const TypeRef& callee, size_t f
       Diagnostic diagnostic =
           type_mismatch(solver_, "argument " + std::to_string(i + 1) + " of " + callee_name(),
                         param, types[i], place_of(call, i + 1));
+      note_names(diagnostic, solver_, func->params().first(i), [&](size_t k) {
+        return DiagnosticNote{DiagnosticNote::Kind::kNote,
+                              "argument " + std::to_string(k + 1) + ", " +
+                                  display(solver_, types[k]),
+                              place_of(call, k + 1)};
+      });
       note_definition(diagnostic, callee_expr, i);
       const auto* global = callee_expr->as<GlobalVar>();
       if (global != nullptr && group_types_.count(global->name()) != 0 &&
@@ -261,6 +268,7 @@ TypeRef Inferencer::call_value(const Call* call, const TypeRef& callee, size_t f
         diagnostic.help(kAnnotateRecursion);
       }
       sink_.add(std::move(diagnostic));
+      solver_.give_up(known);
     }
   } else {
     sink_.add(Diagnostic::error(

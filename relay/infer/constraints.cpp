@@ -162,21 +162,69 @@ Outcome Constraints::fail(const Constraint& c, std::string message,
   if (c.defined.known() && !(c.defined == c.span)) {
     diagnostic.note(c.relation->name.str() + " is required here", c.defined);
   }
-  sink_.add(std::move(diagnostic));
+  report(c, std::move(diagnostic));
   return Outcome::kFailed;
 }
 
+// What the scheme of a function demands fails in many ways at once: one error for each call, which
+// is told better when all is known of the arguments.
+void Constraints::report(const Constraint& c, Diagnostic diagnostic) {
+  if (c.site != nullptr) {
+    bool known = std::any_of(failed_calls_.begin(), failed_calls_.end(),
+                             [&](const FailedCall& failed) { return failed.call == c.site; });
+    if (known) return;
+    failed_calls_.push_back({c.site, sink_.diagnostics().size()});
+  }
+  sink_.add(std::move(diagnostic));
+}
+
+// Whether an input is what an error was reported for.
+bool Constraints::has_failed(const Constraint& c) {
+  size_t inputs = c.args.size() > 1 ? c.args.size() - 1 : c.args.size();
+  return std::any_of(c.args.begin(), c.args.begin() + static_cast<std::ptrdiff_t>(inputs),
+                     [&](const TypeRef& arg) { return solver_.has_failed(arg); });
+}
+
+// T13: the equation that a relation demanded of declared dimensions, before its own words.
 Outcome Constraints::fail(const Constraint& c, const Error& error) {
+  std::optional<Solver::Requirement> required = solver_.take_requirement();
   for (const Diagnostic& diagnostic : error.diagnostics()) {
-    std::string message = diagnostic.message;
-    std::string name = c.relation->name.str();
-    if (message.find(name) == std::string::npos) message = name + ": " + message;
-    fail(c, std::move(message), diagnostic.notes);
+    if (!required) {
+      fail(c, diagnostic.message, diagnostic.notes);
+      continue;
+    }
+    Name name = c.op != nullptr ? c.op->name() : c.relation->name;
+    std::string left = required->left.str();
+    std::string right = required->right.str();
+    std::vector<DiagnosticNote> notes = diagnostic.notes;
+    notes.push_back({DiagnosticNote::Kind::kNote,
+                     "a named dimension of a parameter is whatever the caller chooses",
+                     {}});
+    if (required->left.as_symbol() != nullptr &&
+        (required->right.is_int() || required->right.as_symbol() != nullptr)) {
+      notes.push_back(
+          {DiagnosticNote::Kind::kHelp, "write " + right + " in the place of " + left, {}});
+    }
+    fail(c, name.str() + " requires " + left + " = " + right + ": " + diagnostic.message, notes);
   }
   return Outcome::kFailed;
 }
 
 Outcome Constraints::attempt(Constraint& c) {
+  if (solver_.any_failed() && has_failed(c)) {
+    if (c.args.back()) {
+      solver_.give_up(c.args.back());
+    } else {
+      c.args.back() = solver_.fresh_failed(Kind::kType, c.span);
+    }
+    return Outcome::kFailed;
+  }
+  Outcome outcome = solve(c);
+  if (outcome == Outcome::kFailed && c.args.back()) solver_.give_up(c.args.back());
+  return outcome;
+}
+
+Outcome Constraints::solve(Constraint& c) {
   solver_.set_span(c.span);
   if (c.relation == projection_relation()) return solve_projection(c);
   Outcome outcome = Outcome::kFailed;
@@ -225,9 +273,8 @@ Outcome Constraints::solve_projection(Constraint& c) {
                        std::to_string(tuple->fields().size()));
   }
   if (solver_.unify(c.args[1], tuple->fields()[index])) return Outcome::kSolved;
-  Diagnostic diagnostic = type_mismatch(solver_, "field " + std::to_string(index) + " of a tuple",
-                                        c.args[1], tuple->fields()[index], c.span);
-  sink_.add(std::move(diagnostic));
+  report(c, type_mismatch(solver_, "field " + std::to_string(index) + " of a tuple", c.args[1],
+                          tuple->fields()[index], c.span));
   return Outcome::kFailed;
 }
 
@@ -329,10 +376,7 @@ Outcome Constraints::solve_general(Constraint& c) {
       output = c.relation->infer(call);
     }
   } catch (const Error& error) {
-    for (const Diagnostic& diagnostic : error.diagnostics()) {
-      fail(c, diagnostic.message, diagnostic.notes);
-    }
-    return Outcome::kFailed;
+    return fail(c, error);
   }
   if (!output) {
     if (!c.args.back()) c.args.back() = solver_.fresh(Kind::kType, c.span);
@@ -356,7 +400,7 @@ Outcome Constraints::solve_general(Constraint& c) {
     return std::find(fields.begin(), fields.end(), wanted) != fields.end();
   });
   if (c.instance && again) diagnostic.help(kAnnotateRecursion);
-  sink_.add(std::move(diagnostic));
+  report(c, std::move(diagnostic));
   return Outcome::kFailed;
 }
 
@@ -396,9 +440,7 @@ void Constraints::propagate() {
       }
     }
     for (const Solver::DimEquality& equality : solver_.retry_dims()) {
-      sink_.add(Diagnostic::error(
-          "dimensions " + equality.a.str() + " and " + equality.b.str() + " cannot be equal",
-          equality.span));
+      sink_.add(dims_mismatch(solver_, equality.open_a, equality.open_b, equality.span));
     }
     if (batch.empty() && solver_.woken().empty()) return;
   }

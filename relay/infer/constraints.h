@@ -24,6 +24,7 @@ struct Constraint {
   std::vector<TypeRef> args;
   const Call* call = nullptr;  // its constant arguments are values that the relation may read
   int32_t input = -1;          // of a dtype class: the input that needs it
+  const Call* site = nullptr;  // the call of the function whose scheme it came with
   Span span;                   // where it must hold
   Span defined;                // where it was written, if it came with the scheme of a function
   State state = State::kPending;
@@ -75,8 +76,17 @@ class Constraints {
   void set_values(ValueOf values) { values_ = std::move(values); }
   /// The pending ones among those added since `mark`.
   std::vector<ConstraintId> pending_since(size_t mark) const;
+  /// Calls of functions whose schemes cannot hold, each with the place of its error in the sink.
+  struct FailedCall {
+    const Call* call;
+    size_t diagnostic;
+  };
+  const std::vector<FailedCall>& failed_calls() const { return failed_calls_; }
 
  private:
+  Outcome solve(Constraint& constraint);
+  bool has_failed(const Constraint& c);
+  void report(const Constraint& c, Diagnostic diagnostic);
   Outcome solve_elementwise(Constraint& c, bool compare);
   Outcome solve_shapes(Constraint& c, std::vector<TypeRef> shapes);
   Outcome broadcast_dims(Constraint& c, std::span<const TypeRef> shapes);
@@ -102,6 +112,7 @@ class Constraints {
   std::vector<Constraint> all_;
   std::vector<std::pair<char, TypeRef>> shared_;  // dtypes of the variables of one signature
   std::unordered_set<uint64_t> demanded_;         // classes that wait, by variable
+  std::vector<FailedCall> failed_calls_;
 };
 
 }  // namespace relay::inference

@@ -89,11 +89,10 @@ bool Inferencer::default_ambiguous(const Scope& scope, const TypeRef& seeds, con
     if (!head->is<IncompleteType>()) continue;
     Slot& slot = solver_.slot(head.get());
     uint32_t id = head->as<IncompleteType>()->id();
-    if (slot.generic || slot.level <= scope.outer_level || reached.slots.count(id) != 0) continue;
+    if (slot.failed || slot.generic || slot.level <= scope.outer_level) continue;
+    if (reached.slots.count(id) != 0) continue;
     solver_.set_span(slot.origin);
-    solver_.bind_slot(id, BaseType::make(slot.numeric == Numeric::kFloat ? kFloat32
-                                         : slot.wide                     ? kInt64
-                                                                         : kInt32));
+    solver_.bind_slot(id, BaseType::make(default_dtype(slot.numeric, slot.wide)));
     any = true;
   }
   if (any) {
@@ -105,6 +104,7 @@ bool Inferencer::default_ambiguous(const Scope& scope, const TypeRef& seeds, con
   // that the entry returns leaves open (T17).
   reach(type);
   for (ConstraintId id : pending) {
+    if (solver_.any_failed()) break;  // what has failed may be what leaves them open
     Constraint& c = constraints_[id];
     if (!c.instance || is_dtype_relation(c.relation) ||
         determined(solver_, c, reached, scope.outer_level))
@@ -316,7 +316,7 @@ TypeRef Inferencer::fresh_for(const TypeVar* var, bool existential, Span span) {
     solver_.declare_existential(symbol.get());
     return DimType::make(Dim::symbol(symbol.get()));
   }
-  return solver_.fresh(var->kind(), span);
+  return solver_.fresh_instance(var, span);
 }
 
 TypeRef Inferencer::instantiate(const Value& value, std::span<const TypeRef> type_args, Span span) {
@@ -451,7 +451,8 @@ TypeRef Inferencer::instantiate_local(const Scheme& scheme, std::span<const Type
     if (!solver_.slot(id).generic) return t;
     auto [entry, added] = slots.try_emplace(id);
     if (added) {
-      entry->second = solver_.fresh(t->kind(), span);
+      entry->second = solver_.slot(id).failed ? solver_.fresh_failed(t->kind(), span)
+                                              : solver_.fresh(t->kind(), span);
       const Slot& old = solver_.slot(id);
       Slot& made = solver_.slot(entry->second.get());
       made.numeric = old.numeric;

@@ -39,6 +39,8 @@ struct Context {
     TypeRef output;
   };
   std::vector<OpEntry> op_cache = std::vector<OpEntry>(512);
+  /// Errors that were looked for inside of functions.
+  size_t explained = 0;
 
  private:
   std::unordered_map<const Constructor*, TypeRef> constructors_;
@@ -143,7 +145,7 @@ class Inferencer {
   TypeRef call_value(const Call* call, const TypeRef& callee, size_t first_arg);
   TypeRef literal_type(const Literal* literal);
   bool adopt_literals(const Call* call, const Operator* op, size_t base);
-  TypeRef failed(Span span) { return solver_.fresh(Kind::kType, span); }
+  TypeRef failed(Span span) { return solver_.fresh_failed(Kind::kType, span); }
   void note_definition(Diagnostic& diagnostic, const Expr* callee, size_t param);
   std::optional<NDArray> constant_value(const Call* call, size_t i);
   void solve();
@@ -181,8 +183,18 @@ class Inferencer {
 
   TypeRef declared_signature(const Function* function);
 
+  // ---- Errors (explain.cpp) ----
+  /// Replaces the error of a call that fails because of what the function does by the one inside of
+  /// it, with the calls on the way as notes, if that can be found.
+  void explain_call(const Call* call, Diagnostic& diagnostic);
+  /// Hands the diagnostics over to the context.
+  void deliver();
+
   Context& context_;
-  DiagnosticSink& sink_;
+  DiagnosticSink sink_;
+  std::vector<Diagnostic> found_;  // what `sink_` had, in the end
+  bool nested_ = false;            // for an explanation: the diagnostics are kept
+  std::vector<const Expr*> roots_;
   Solver solver_;
   Constraints constraints_;
 

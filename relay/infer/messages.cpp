@@ -1,5 +1,8 @@
 #include <relay/infer/messages.h>
 
+#include <algorithm>
+#include <utility>
+
 #include <relay/infer/type_walk.h>
 #include <relay/print/print.h>
 
@@ -12,9 +15,8 @@ std::string display(Solver& solver, const TypeRef& type) {
     const Slot& slot = solver.slot(t.get());
     switch (slot.numeric) {
       case Numeric::kNum:
-        return BaseType::make(slot.wide ? kInt64 : kInt32);
       case Numeric::kFloat:
-        return BaseType::make(kFloat32);
+        return BaseType::make(default_dtype(slot.numeric, slot.wide));
       case Numeric::kAny:
         return IncompleteType::make(0, slot.kind);
     }
@@ -22,6 +24,81 @@ std::string display(Solver& solver, const TypeRef& type) {
   };
   std::function<Dim(Dim)> dim = [](Dim d) { return d.has_variable() ? Dim::any() : d; };
   return map_type(known, leaf, dim)->str();
+}
+
+namespace {
+
+// A dimension as it was written: with the names that variables are instances of.
+Dim with_names(Solver& solver, Dim dim) {
+  return substitute(dim, [&](Dim atom) -> Dim {
+    if (!atom.is_variable()) return atom;
+    const DimSlot& slot = solver.dim_slot(atom.variable_id());
+    if (slot.name != nullptr) return Dim::symbol(slot.name);
+    return slot.solved ? with_names(solver, slot.binding) : Dim::any();
+  });
+}
+
+// "n = 4"; empty if it is not decided.
+std::string value_text(Solver& solver, uint32_t variable) {
+  Dim value = solver.zonk(Dim::variable(variable));
+  return value.has_variable() || value.is_any()
+             ? std::string()
+             : solver.dim_slot(variable).name->name().str() + " = " + value.str();
+}
+
+std::string dim_text(Solver& solver, Dim dim) { return with_names(solver, dim).str(); }
+
+void add_named(Solver& solver, Dim dim, std::vector<uint32_t>& found) {
+  for_each_atom(dim, [&](Dim atom) {
+    if (!atom.is_variable()) return;
+    uint32_t id = atom.variable_id();
+    const DimSlot& slot = solver.dim_slot(id);
+    if (slot.name == nullptr) {
+      if (slot.solved) add_named(solver, slot.binding, found);
+    } else if (std::find(found.begin(), found.end(), id) == found.end()) {
+      found.push_back(id);
+    }
+  });
+}
+
+// The named dimensions inside that have a value.
+std::vector<uint32_t> named_dims(Solver& solver, Dim dim) {
+  std::vector<uint32_t> found;
+  add_named(solver, dim, found);
+  std::erase_if(found, [&](uint32_t id) { return value_text(solver, id).empty(); });
+  return found;
+}
+
+bool mentions(const TypeRef& type, uint32_t variable) {
+  bool found = false;
+  auto visit = [&](const Type* part) {
+    for_each_dim(part, [&](Dim dim) {
+      for_each_atom(dim, [&](Dim atom) { found |= atom == Dim::variable(variable); });
+    });
+    return !found && part->has_incomplete();
+  };
+  walk_type(type.get(), visit);
+  return found;
+}
+
+}  // namespace
+
+std::string display_named(Solver& solver, const TypeRef& type) {
+  std::vector<uint32_t> names;
+  std::function<TypeRef(const TypeRef&)> leaf = [](const TypeRef& t) { return t; };
+  std::function<Dim(Dim)> dim = [&](Dim d) {
+    add_named(solver, d, names);
+    return with_names(solver, d);
+  };
+  std::string text = display(solver, map_type(type, leaf, dim));
+  const char* join = " where ";
+  for (uint32_t id : names) {
+    std::string value = value_text(solver, id);
+    if (value.empty()) continue;
+    text += join + value;
+    join = ", ";
+  }
+  return text;
 }
 
 std::string source_text(Span span, size_t width) {
@@ -66,9 +143,12 @@ void explain(Diagnostic& diagnostic, Solver& solver) {
     case Mismatch::Why::kDims:
       if (m.left_dim.has_symbol() || m.right_dim.has_symbol()) {
         diagnostic.note(
-            "dimensions " + m.left_dim.str() + " and " + m.right_dim.str() +
+            "dimensions " + dim_text(solver, m.left_dim) + " and " + dim_text(solver, m.right_dim) +
             " need not be equal: a named dimension of a parameter is whatever the caller "
             "chooses");
+      } else if (m.left_dim.has_variable() || m.right_dim.has_variable()) {
+        diagnostic.note("no whole number makes " + dim_text(solver, m.left_dim) + " equal to " +
+                        dim_text(solver, m.right_dim));
       } else {
         diagnostic.note("dimensions " + m.left_dim.str() + " and " + m.right_dim.str() + " differ");
       }
@@ -106,10 +186,46 @@ void explain(Diagnostic& diagnostic, Solver& solver) {
   }
 }
 
+void note_names(Diagnostic& diagnostic, Solver& solver, std::span<const TypeRef> params,
+                const std::function<DiagnosticNote(size_t i)>& argument) {
+  const Mismatch& m = solver.mismatch();
+  if (m.why != Mismatch::Why::kDims) return;
+  std::vector<uint32_t> names = named_dims(solver, m.left_open);
+  if (names.empty()) names = named_dims(solver, m.right_open);
+  for (uint32_t id : names) {
+    auto maker = std::find_if(params.begin(), params.end(),
+                              [&](const TypeRef& param) { return mentions(param, id); });
+    if (maker == params.end()) continue;
+    DiagnosticNote note = argument(static_cast<size_t>(maker - params.begin()));
+    note.message = value_text(solver, id) + " by " + note.message;
+    diagnostic.notes.push_back(std::move(note));
+  }
+}
+
+Diagnostic dims_mismatch(Solver& solver, Dim a, Dim b, Span span) {
+  if (named_dims(solver, a).empty()) std::swap(a, b);
+  std::vector<uint32_t> names = named_dims(solver, a);
+  std::string expected = dim_text(solver, a);
+  std::string found = dim_text(solver, solver.zonk(b));
+  if (names.empty()) {
+    return Diagnostic::error("dimensions " + expected + " and " + found + " cannot be equal", span);
+  }
+  Diagnostic diagnostic =
+      Diagnostic::error("dimension " + expected + " is " + dim_text(solver, solver.zonk(a)) +
+                            " here, found " + found,
+                        span);
+  for (uint32_t id : names) {
+    diagnostic.note(value_text(solver, id) + " by this", solver.dim_slot(id).reason);
+  }
+  return diagnostic;
+}
+
 Diagnostic type_mismatch(Solver& solver, const std::string& what, const TypeRef& expected,
                          const TypeRef& found, Span span) {
-  Diagnostic diagnostic = Diagnostic::error(
-      what + ": expected " + display(solver, expected) + ", found " + display(solver, found), span);
+  Diagnostic diagnostic =
+      Diagnostic::error(what + ": expected " + display_named(solver, expected) + ", found " +
+                            display(solver, found),
+                        span);
   explain(diagnostic, solver);
   return diagnostic;
 }

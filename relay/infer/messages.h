@@ -1,7 +1,11 @@
 // Wording of type errors.
 #pragma once
 
+#include <functional>
+#include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <relay/infer/solver.h>
 #include <relay/ir/expr.h>
@@ -12,6 +16,9 @@ namespace relay::inference {
 /// A type for people: what is solved is shown, undecided literals as their default, the rest as
 /// `_`.
 std::string display(Solver& solver, const TypeRef& type);
+/// The same with the names of dimensions that a call has given a value, and what they are:
+/// "Tensor[(n, 3), float32] where n = 4".
+std::string display_named(Solver& solver, const TypeRef& type);
 /// The source text of a span on one line, cut; or the expression as printed.
 std::string source_text(Span span, size_t width = 40);
 std::string source_text(const Expr* expr, size_t width = 40);
@@ -31,6 +38,21 @@ std::string numeric_name(Numeric numeric);
 /// Adds what the last failed unification knows beyond the two types: the innermost reason, and
 /// where variables got their value.
 void explain(Diagnostic& diagnostic, Solver& solver);
+
+/// What is wrong with two dimensions that were to be equal.
+Diagnostic dims_mismatch(Solver& solver, Dim a, Dim b, Span span);
+
+/// "in @f with n = 4, which is called here": the function in which an error is, with what the types
+/// of the call make of the names that it declares.
+DiagnosticNote call_note(const std::string& callee, const Function* function,
+                         const std::vector<std::pair<TypeVarRef, TypeRef>>& types, Span span);
+/// Adds the calls that lead to an error, the middle of very many left out.
+void add_path(Diagnostic& diagnostic, std::span<const DiagnosticNote> innermost_first);
+
+/// After a failed unification of an argument: which of the parameters before it have made the
+/// dimension names what they are. `argument` tells how argument i is called and where it is.
+void note_names(Diagnostic& diagnostic, Solver& solver, std::span<const TypeRef> params,
+                const std::function<DiagnosticNote(size_t i)>& argument);
 
 /// "WHAT: expected EXPECTED, found FOUND" with a note at the place that demands `expected`.
 Diagnostic type_mismatch(Solver& solver, const std::string& what, const TypeRef& expected,

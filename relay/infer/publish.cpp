@@ -169,7 +169,7 @@ bool fully_annotated(const Function* function) {
 // ---- Groups (T12) -----------------------------------------------------------------------------
 
 Inferencer::Inferencer(Context& context)
-    : context_(context), sink_(context.sink), constraints_(solver_, sink_) {
+    : context_(context), constraints_(solver_, sink_) {
   constraints_.set_values([this](const Call* call, size_t i) { return constant_value(call, i); });
 }
 
@@ -185,6 +185,8 @@ void Inferencer::infer_group(std::span<const Module::FunctionEntry* const> group
     }
     for (const Module::FunctionEntry* member : group) types.push_back(infer_function(*member));
     solver_.settle_any();
+    std::vector<bool> lost;
+    for (const TypeRef& type : types) lost.push_back(solver_.has_failed(type));
     std::vector<TypeVarRef> declared;
     for (const Module::FunctionEntry* member : group) {
       const auto& vars = member->function->type_params();
@@ -197,6 +199,10 @@ void Inferencer::infer_group(std::span<const Module::FunctionEntry* const> group
     publish_nodes();
     check_literals();
     check_matches();
+    // A signature that an error has left open says nothing: calls are not to fail for it.
+    for (size_t i = 0; i < group.size(); ++i) {
+      if (lost[i]) context_.signatures[group[i]->name] = {};
+    }
   } catch (const Error& error) {
     // A type grew beyond all bounds, or the like.
     for (Diagnostic diagnostic : error.diagnostics()) {
@@ -205,11 +211,16 @@ void Inferencer::infer_group(std::span<const Module::FunctionEntry* const> group
     }
     for (const Module::FunctionEntry* member : group) context_.signatures[member->name] = {};
   }
+  if (sink_.has_errors()) {  // to be looked at again
+    for (const Module::FunctionEntry* member : group) member->function->set_type({});
+  }
+  deliver();
 }
 
 TypeRef Inferencer::infer_function(const Module::FunctionEntry& member) {
   const Function* function = member.function.get();
   root_ = function;
+  roots_.push_back(function);
   root_level_ = solver_.level();
   homes_.reset();
   enter_function(function, nullptr, true);
@@ -289,6 +300,7 @@ std::vector<ConstraintId> Inferencer::relevant_constraints(std::span<const Const
 TypeRef Inferencer::infer_root(const ExprRef& expr) {
   Scope scope = open_scope();
   root_ = expr.get();
+  roots_.push_back(root_);
   root_level_ = solver_.level();
   values_.push_back(run(expr.get()));
   TypeRef type;
@@ -306,6 +318,7 @@ TypeRef Inferencer::infer_root(const ExprRef& expr) {
   publish_nodes();
   check_literals();
   check_matches();
+  deliver();
   return result;
 }
 

@@ -25,7 +25,7 @@ Outcome Constraints::solve_dtype(Constraint& c) {
   std::string wanted = "needs " + std::string(base == nullptr ? "a tensor of " : "") +
                        dtypes.described() + found(solver_, type);
   if (c.op == nullptr) {
-    sink_.add(Diagnostic::error("the function that is called " + wanted, c.span));
+    report(c, Diagnostic::error("the function that is called " + wanted, c.span));
     return Outcome::kFailed;
   }
   wanted = c.op->name().str() + ": " + c.op->inputs()[static_cast<size_t>(c.input)].name.str() +
@@ -43,7 +43,7 @@ Outcome Constraints::solve_dtype(Constraint& c) {
     diagnostic.help("a whole number is an integer unless it says otherwise: write " +
                     source_text(arg) + "f or " + source_text(arg) + ".0");
   }
-  sink_.add(std::move(diagnostic));
+  report(c, std::move(diagnostic));
   return Outcome::kFailed;
 }
 

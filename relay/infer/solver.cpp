@@ -18,6 +18,12 @@ TypeRef Solver::fresh_at(uint32_t level, Kind kind, Span origin) {
   return slot.self;
 }
 
+TypeRef Solver::fresh_instance(const TypeVar* parameter, Span origin) {
+  TypeRef made = fresh(parameter->kind(), origin);
+  if (const auto* dim = made->as<DimType>()) dims_[dim->dim().variable_id()].name = parameter;
+  return made;
+}
+
 Dim Solver::fresh_dim_at(uint32_t level) {
   DimSlot& slot = dims_.emplace_back();
   slot.level = level;
@@ -30,6 +36,42 @@ TypeRef Solver::fresh_scalar(Numeric numeric, bool wide, Span origin) {
   s.numeric = numeric;
   s.wide = wide;
   return TensorType::make(ShapeType::make({}), std::move(dtype));
+}
+
+TypeRef Solver::fresh_failed(Kind kind, Span origin) {
+  any_failed_ = true;
+  TypeRef variable = fresh(kind, origin);
+  slot(variable.get()).failed = true;
+  return variable;
+}
+
+bool Solver::is_failed(const TypeRef& type) {
+  if (!any_failed_) return false;
+  TypeRef head = resolve(type);
+  return head->is<IncompleteType>() && slot(head.get()).failed;
+}
+
+bool Solver::has_failed(const TypeRef& type) {
+  bool found = false;
+  if (!any_failed_ || !type->has_incomplete()) return false;
+  for_each_variable(
+      type, [&](Slot& s, uint32_t) { found |= s.failed; }, [](DimSlot&, uint32_t) {});
+  return found;
+}
+
+void Solver::give_up(const TypeRef& type) {
+  if (!type->has_incomplete()) return;
+  any_failed_ = true;
+  for_each_variable(
+      type,
+      [&](Slot& s, uint32_t) {
+        if (s.failed) return;
+        s.failed = true;
+        wake(s.watchers);
+      },
+      [&](DimSlot& s, uint32_t id) {
+        if (!s.solved) bind_dim(id, Dim::any());
+      });
 }
 
 uint32_t Solver::level_of(const TypeVar* var) const {
@@ -268,6 +310,7 @@ void Solver::bind_slot(uint32_t id, const TypeRef& type) {
 void Solver::bind_dim(uint32_t id, Dim dim) {
   DimSlot& s = dims_[id];
   s.binding = dim;
+  s.reason = span_;
   s.solved = true;
   retry_dims_ = true;
   wake(s.watchers);
@@ -278,6 +321,7 @@ bool Solver::unify(const TypeRef& first, const TypeRef& second) {
   TypeRef a = resolve(first);
   TypeRef b = resolve(second);
   if (a == b) return true;
+  if (any_failed_ && (is_failed(a) || is_failed(b))) return unify_failed(a, b);
   if (a->is<IncompleteType>()) {
     // The inner, or else the younger, variable is bound, so that scopes keep theirs and chains stay
     // short.
@@ -347,6 +391,13 @@ bool Solver::unify(const TypeRef& first, const TypeRef& second) {
   }
 }
 
+// One of the two has failed: the other gives up what it leaves open.
+bool Solver::unify_failed(const TypeRef& a, const TypeRef& b) {
+  const TypeRef& other = is_failed(a) ? b : a;
+  if (!is_failed(other)) give_up(other);
+  return true;
+}
+
 bool Solver::unify_func(const FuncType* a, const FuncType* b, const TypeRef& ra,
                         const TypeRef& rb) {
   if (a->is_scheme() || b->is_scheme()) {  // T11: no schemes inside types
@@ -357,150 +408,6 @@ bool Solver::unify_func(const FuncType* a, const FuncType* b, const TypeRef& ra,
     if (!unify(a->params()[i], b->params()[i])) return false;
   }
   return unify(a->result(), b->result());
-}
-
-// ---- Dimensions (T13–T15) ---------------------------------------------------------------------
-
-bool Solver::unify_dims(Dim first, Dim second) {
-  if (first == second) return true;
-  Dim a = zonk(first);
-  Dim b = zonk(second);
-  if (a == b) return true;
-  if (a.is_any() || b.is_any()) {
-    Dim other = a.is_any() ? b : a;
-    if (other.is_variable() && !dims_[other.variable_id()].met_any) {
-      dims_[other.variable_id()].met_any = true;
-      any_dims_.push_back(other.variable_id());
-    }
-    return true;
-  }
-  Dim difference = a - b;
-  if (difference.is_any()) return true;  // a `?` inside a term: checked at run time
-  auto refuted = [&] {
-    mismatch_.left_dim = a;
-    mismatch_.right_dim = b;
-    return false;
-  };
-  if (difference.is_int()) return refuted();
-
-  // Linear normal form: constant + sum of coefficient * atom.
-  int64_t constant = 0;
-  std::vector<DimTerm::Part> parts;
-  if (difference.is_term() && difference.term().op == DimOp::kLinear) {
-    constant = difference.term().constant;
-    parts = difference.term().parts;
-  } else {
-    parts.push_back({1, difference});
-  }
-  bool has_variable = false;
-  bool universal = true;  // every atom is a declared dimension, which may be anything
-  for (size_t i = 0; i < parts.size(); ++i) {
-    Dim atom = parts[i].atom;
-    has_variable |= atom.has_variable();
-    const TypeVar* symbol = atom.as_symbol();
-    universal &= symbol != nullptr && existential_.count(symbol) == 0;
-    int64_t coefficient = parts[i].coefficient;
-    if (!atom.is_variable() || (coefficient != 1 && coefficient != -1)) continue;
-    bool elsewhere = false;  // inside an opaque term
-    for (size_t j = 0; j < parts.size(); ++j) {
-      if (j == i) continue;
-      for_each_atom(parts[j].atom, [&](Dim inner) { elsewhere |= inner == atom; });
-    }
-    if (elsewhere) continue;
-    // coefficient * atom + rest = 0
-    Dim rest(constant);
-    for (size_t j = 0; j < parts.size(); ++j) {
-      if (j != i) rest = rest + Dim(parts[j].coefficient) * parts[j].atom;
-    }
-    Dim solution = coefficient == 1 ? Dim(0) - rest : rest;
-    if (solution.is_int() && solution.as_int() < 0) return refuted();
-    uint32_t id = atom.variable_id();
-    if (!lower_dim(solution, dims_[id].level)) return refuted();
-    bind_dim(id, solution);
-    return true;
-  }
-  if (has_variable) {
-    waiting_dims_.push_back({a, b, span_});
-    return true;
-  }
-  // T13: a body cannot choose a declared dimension. T14: anything else is checked at run time.
-  return universal ? refuted() : true;
-}
-
-std::vector<Solver::DimEquality> Solver::retry_dims() {
-  std::vector<DimEquality> waiting;
-  std::vector<DimEquality> refuted;
-  if (!std::exchange(retry_dims_, false)) return refuted;
-  waiting.swap(waiting_dims_);
-  for (DimEquality& equality : waiting) {
-    Dim a = zonk(equality.a);
-    Dim b = zonk(equality.b);
-    if (a == equality.a && b == equality.b) {
-      waiting_dims_.push_back(equality);
-    } else if (!unify_dims(a, b)) {
-      refuted.push_back({a, b, equality.span});
-    }
-  }
-  return refuted;
-}
-
-void Solver::settle_any() {
-  for (uint32_t id : any_dims_) {
-    if (!dims_[id].solved) bind_dim(id, Dim::any());
-  }
-  any_dims_.clear();
-}
-
-// ---- Joins (T15) ------------------------------------------------------------------------------
-
-TypeRef Solver::join(const TypeRef& a, const TypeRef& b) {
-  if (a == b) return a;
-  if (!unify(a, b)) return {};
-  TypeRef x = zonk(a);
-  TypeRef y = zonk(b);
-  if (x == y || (!x->has_any_dim() && !y->has_any_dim())) return x;
-  return join_known(x, y);
-}
-
-TypeRef Solver::join_known(const TypeRef& a, const TypeRef& b) {
-  if (a == b || a->tag() != b->tag()) return a;
-  switch (a->tag()) {
-    case TypeTag::kTensor:
-      return TensorType::make(
-          join_known(a->as<TensorType>()->shape(), b->as<TensorType>()->shape()),
-          a->as<TensorType>()->dtype_type());
-    case TypeTag::kShape: {
-      auto x = a->as<ShapeType>()->dims();
-      auto y = b->as<ShapeType>()->dims();
-      std::vector<Dim> dims(x.begin(), x.end());
-      for (size_t i = 0; i < dims.size() && i < y.size(); ++i) {
-        if (y[i].is_any()) dims[i] = y[i];
-      }
-      return ShapeType::make(dims);
-    }
-    case TypeTag::kTuple: {
-      auto x = a->as<TupleType>()->fields();
-      auto y = b->as<TupleType>()->fields();
-      std::vector<TypeRef> fields;
-      for (size_t i = 0; i < x.size(); ++i) fields.push_back(join_known(x[i], y[i]));
-      return TupleType::make(std::move(fields));
-    }
-    case TypeTag::kCall: {
-      auto x = a->as<TypeCall>()->args();
-      auto y = b->as<TypeCall>()->args();
-      std::vector<TypeRef> args;
-      for (size_t i = 0; i < x.size(); ++i) args.push_back(join_known(x[i], y[i]));
-      return TypeCall::make(a->as<TypeCall>()->callee(), std::move(args));
-    }
-    case TypeTag::kFunc: {
-      const auto* x = a->as<FuncType>();
-      if (x->is_scheme()) return a;
-      return FuncType::make({x->params().begin(), x->params().end()},
-                            join_known(x->result(), b->as<FuncType>()->result()));
-    }
-    default:
-      return a;
-  }
 }
 
 }  // namespace relay::inference

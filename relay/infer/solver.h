@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -17,6 +18,11 @@ using ConstraintId = uint32_t;
 /// What a literal demands of its dtype (T4). Each includes those before.
 enum class Numeric : uint8_t { kAny, kNum, kFloat };
 
+/// What a literal is when nothing else decides (T8).
+inline DType default_dtype(Numeric numeric, bool wide) {
+  return numeric == Numeric::kFloat ? kFloat32 : wide ? kInt64 : kInt32;
+}
+
 /// An inference variable for a type, a shape or a dtype.
 struct Slot {
   TypeRef self;     // the IncompleteType
@@ -25,6 +31,7 @@ struct Slot {
   Numeric numeric = Numeric::kAny;
   bool wide = false;     // an integer literal of it needs 64 bits (T8)
   bool generic = false;  // generalised: instances copy it (T6)
+  bool failed = false;   // of what an error was reported for: fits everything, says nothing
   uint32_t level = 0;
   Span origin;  // what it is the type of
   Span reason;  // what solved it
@@ -38,6 +45,8 @@ struct DimSlot {
   bool generic = false;
   bool met_any = false;  // was required to equal `?` (T15)
   uint32_t level = 0;
+  const TypeVar* name = nullptr;  // the declared dimension that it is an instance of
+  Span reason;                    // what solved it
   std::vector<ConstraintId> watchers;
 };
 
@@ -47,6 +56,7 @@ struct Mismatch {
   Why why = Why::kTypes;
   TypeRef left, right;
   Dim left_dim, right_dim;
+  Dim left_open, right_open;  // the same as they were written, with variables that are solved
   Span left_reason, right_reason;
 };
 
@@ -56,8 +66,19 @@ class Solver final : public DimSolver {
   // ---- Variables ----
   TypeRef fresh(Kind kind, Span origin = {}) { return fresh_at(level_, kind, origin); }
   TypeRef fresh_at(uint32_t level, Kind kind, Span origin = {});
+  /// A variable for a type parameter; one for a dimension keeps its name for messages.
+  TypeRef fresh_instance(const TypeVar* parameter, Span origin = {});
   Dim fresh_dim() { return fresh_dim_at(level_); }
   Dim fresh_dim_at(uint32_t level);
+  /// A variable for what an error was reported for. It fits everything, and what depends on it is
+  /// not looked at: one mistake gives one error.
+  TypeRef fresh_failed(Kind kind, Span origin = {});
+  bool any_failed() const { return any_failed_; }
+  bool is_failed(const TypeRef& type);
+  /// Whether the type, or something inside of it, stands for what has failed.
+  bool has_failed(const TypeRef& type);
+  /// Makes all that is unsolved inside of a type stand for what has failed.
+  void give_up(const TypeRef& type);
   /// `Tensor[(), b]` with b a fresh dtype of a class.
   TypeRef fresh_scalar(Numeric numeric, bool wide, Span origin);
   Slot& slot(const Type* variable) { return slots_[variable->as<IncompleteType>()->id() - 1]; }
@@ -91,6 +112,15 @@ class Solver final : public DimSolver {
   [[nodiscard]] bool unify(const TypeRef& a, const TypeRef& b);
   [[nodiscard]] bool unify_dims(Dim a, Dim b);
   bool unify(Dim a, Dim b) override { return unify_dims(a, b); }
+  /// Refuses (throws `Error` with the message) what only callers decide (T13); the rest is left to
+  /// run time.
+  void check(Dim a, Dim b, const std::string& message) override;
+  /// An equation over declared dimensions that a body must not demand.
+  struct Requirement {
+    Dim left, right;
+  };
+  /// The one that `check` refused last, once.
+  std::optional<Requirement> take_requirement();
   /// Demands a class of a dtype (T4).
   [[nodiscard]] bool require_numeric(const TypeRef& dtype, Numeric numeric, bool wide = false);
   /// The common type of two branches: as `unify`, but where one has `?` so has the result (T15).
@@ -103,6 +133,7 @@ class Solver final : public DimSolver {
   void settle_any();
   struct DimEquality {
     Dim a, b;
+    Dim open_a, open_b;  // as they were written
     Span span;
   };
   /// Takes up dimension equalities that waited (T14); returns those that are refuted.
@@ -134,6 +165,8 @@ class Solver final : public DimSolver {
   bool bind(const TypeRef& variable, const TypeRef& type);
   bool occurs_and_lower(const Type* variable, const TypeRef& type, uint32_t level, bool* escapes);
   bool lower_dim(Dim dim, uint32_t level);
+  bool chosen_by_callers(Dim atom) const;
+  bool unify_failed(const TypeRef& a, const TypeRef& b);
   bool unify_func(const FuncType* a, const FuncType* b, const TypeRef& ra, const TypeRef& rb);
   bool numeric_holds(DType dtype, Numeric numeric) const;
   TypeRef zonk_open(const TypeRef& type);
@@ -149,6 +182,8 @@ class Solver final : public DimSolver {
   std::vector<RigidNumeric> rigid_numerics_;
   std::vector<uint32_t> any_dims_;  // variables that met `?`
   std::vector<DimEquality> waiting_dims_;
+  std::optional<Requirement> required_;
+  bool any_failed_ = false;
   bool retry_dims_ = false;  // a dimension was bound since they were last tried
   std::unordered_map<const TypeVar*, uint32_t> declared_;
   std::unordered_set<const TypeVar*> existential_;

@@ -259,9 +259,8 @@ void default_numbers(const FuncType* type, const std::unordered_map<const TypeVa
     TypeRef dtype = solver.resolve(found->second);
     if (!dtype->is<IncompleteType>()) continue;
     solver.bind_slot(dtype->as<IncompleteType>()->id(),
-                     BaseType::make(is_float                     ? kFloat32
-                                    : is_wide(relation->attrs()) ? kInt64
-                                                                 : kInt32));
+                     BaseType::make(default_dtype(is_float ? Numeric::kFloat : Numeric::kNum,
+                                                  is_wide(relation->attrs()))));
   }
 }
 
@@ -279,22 +278,31 @@ Module Specializer::run(Name entry, std::span<const TypeRef> arguments) {
   // T17: the parameters take the types of the arguments.
   Solver solver;
   std::unordered_map<const TypeVar*, TypeRef> fresh;
-  for (const TypeVarRef& var : type->type_params())
-    fresh.emplace(var.get(), solver.fresh(var->kind()));
+  for (const TypeVarRef& var : type->type_params()) {
+    fresh.emplace(var.get(), solver.fresh_instance(var.get()));
+  }
   auto replace = [&](const TypeVar* var) -> TypeRef {
     auto found = fresh.find(var);
     return found == fresh.end() ? TypeRef() : found->second;
   };
   DiagnosticSink sink;
+  std::vector<TypeRef> params;
   for (size_t i = 0; i < wanted; ++i) {
     RELAY_CHECK(!arguments[i]->has_incomplete(), "the types of arguments are closed");
     TypeRef param = substitute(type->params()[i], replace);
+    params.push_back(param);
     if (solver.unify(param, arguments[i])) continue;
     const Var* var = function->params()[i].get();
-    sink.add(type_mismatch(
+    Diagnostic diagnostic = type_mismatch(
         solver,
         "argument " + std::to_string(i + 1) + " of @" + entry.str() + ", %" + var->name().str(),
-        param, arguments[i], var->span()));
+        param, arguments[i], var->span());
+    note_names(diagnostic, solver, std::span(params).first(i), [&](size_t k) {
+      const Var* other = function->params()[k].get();
+      return DiagnosticNote{DiagnosticNote::Kind::kNote,
+                            "%" + other->name().str() + ": " + arguments[k]->str(), other->span()};
+    });
+    sink.add(std::move(diagnostic));
   }
   sink.throw_if_errors();
   solver.settle_any();

@@ -92,7 +92,12 @@ TypeRef Inferencer::take_deferred(size_t index, const Expr* parent, uint32_t ope
   if (value.scheme == kNoScheme && !value.type->has_binder()) return value.type;
   const Expr* callee = parent != nullptr ? parent->operands()[operand].get() : nullptr;
   Span span = callee != nullptr ? use_span(callee, parent) : Span();
+  size_t before = deferred_.size();
   TypeRef type = instantiate(value, type_args, span);
+  if (operand == 0 && parent != nullptr && parent->is<Call>()) {
+    for (size_t i = before; i < deferred_.size(); ++i)
+      deferred_[i].site = static_cast<const Call*>(parent);
+  }
   if (callee != nullptr && (callee->is<Var>() || callee->is<GlobalVar>())) {
     occurrences_.push_back({parent, operand, callee, type});
   }
@@ -265,7 +270,7 @@ void Inferencer::step_if(Frame& frame, const If* branch) {
     diagnostic.note("this branch is " + display(solver_, yes), place_of(branch, 1));
     explain(diagnostic, solver_);
     sink_.add(std::move(diagnostic));
-    type = yes;
+    type = failed(branch->span());
   }
   solver_.settle_any();
   solve();

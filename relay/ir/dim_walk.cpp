@@ -152,7 +152,7 @@ void append(std::string& out, Dim d, const SymbolName& name) {
     return;
   }
   if (d.is_variable()) {
-    out += '_' + std::to_string(d.variable_id());
+    out += '?';  // inference's own names mean nothing to people
     return;
   }
   const DimTerm& t = d.term();

@@ -80,12 +80,9 @@ class Writer {
       case TypeTag::kRelation:
         relation(*t->as<RelationType>());
         return;
-      case TypeTag::kIncomplete: {
-        uint32_t id = t->as<IncompleteType>()->id();
+      case TypeTag::kIncomplete:
         out += '_';
-        if (id != 0) out += std::to_string(id);
         return;
-      }
     }
   }
 

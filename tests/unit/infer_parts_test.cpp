@@ -99,12 +99,18 @@ TEST(InferSolver, DimensionsAreSolvedLinearly) {
   Solver solver;
   solver.enter_level();
   Dim n = solver.fresh_dim();
-  EXPECT_TRUE(solver.unify_dims(Dim(2) * n + Dim(1), Dim(7)));  // 2 n = 6 is not solved for (T14)
-  EXPECT_FALSE(solver.zonk(n).is_int());
-  EXPECT_TRUE(solver.unify_dims(n + Dim(1), Dim(4)));
+  EXPECT_TRUE(solver.unify_dims(Dim(2) * n + Dim(1), Dim(7)));  // T14
   EXPECT_EQ(solver.zonk(n), Dim(3));
-  EXPECT_TRUE(solver.retry_dims().empty());
+  EXPECT_FALSE(solver.unify_dims(n + Dim(1), Dim(5)));
   Dim m = solver.fresh_dim();
+  EXPECT_FALSE(solver.unify_dims(Dim(2) * m, Dim(5)));  // no whole number
+  Dim k = solver.fresh_dim();
+  EXPECT_TRUE(solver.unify_dims(Dim(2) * m, Dim(3) * k));  // waits for one of the two
+  EXPECT_FALSE(solver.zonk(m).is_int());
+  EXPECT_TRUE(solver.unify_dims(k, Dim(4)));
+  EXPECT_TRUE(solver.retry_dims().empty());
+  EXPECT_EQ(solver.zonk(m), Dim(6));
+  m = solver.fresh_dim();
   EXPECT_FALSE(solver.unify_dims(m + Dim(5), Dim(4)));  // a dimension is not negative
 }
 
