@@ -256,10 +256,10 @@ TypeRef Inferencer::call_value(const Call* call, const TypeRef& callee, size_t f
           type_mismatch(solver_, "argument " + std::to_string(i + 1) + " of " + callee_name(),
                         param, types[i], place_of(call, i + 1));
       note_names(diagnostic, solver_, func->params().first(i), [&](size_t k) {
-        return DiagnosticNote{DiagnosticNote::Kind::kNote,
-                              "argument " + std::to_string(k + 1) + ", " +
-                                  display(solver_, types[k]),
-                              place_of(call, k + 1)};
+        return DiagnosticNote{
+            DiagnosticNote::Kind::kNote,
+            "argument " + std::to_string(k + 1) + ", " + display(solver_, types[k]),
+            place_of(call, k + 1)};
       });
       note_definition(diagnostic, callee_expr, i);
       const auto* global = callee_expr->as<GlobalVar>();

@@ -166,17 +166,16 @@ void Inferencer::explain_call(const Call* call, Diagnostic& diagnostic) {
     const auto& params = instance->params();
     const auto& where = instance->constraints();
     Module::FunctionEntry alone{
-        Name(), make_function({params.begin(), params.end()}, instance->body(),
-                              instance->ret_type(), names, {where.begin(), where.end()},
-                              instance->attrs(), instance->span())};
+        Name(),
+        make_function({params.begin(), params.end()}, instance->body(), instance->ret_type(), names,
+                      {where.begin(), where.end()}, instance->attrs(), instance->span())};
     const Module::FunctionEntry* group[] = {&alone};
     Inferencer inner(context_);
     inner.nested_ = true;
     inner.infer_group(group, false);
     context_.signatures.erase(Name());
-    auto wrong = std::find_if(inner.found_.begin(), inner.found_.end(), [](const Diagnostic& d) {
-      return d.severity == Severity::kError;
-    });
+    auto wrong = std::find_if(inner.found_.begin(), inner.found_.end(),
+                              [](const Diagnostic& d) { return d.severity == Severity::kError; });
     if (wrong == inner.found_.end()) return;
     path.push_back(call_note(source_text(callee), function, *types, call->span()));
     diagnostic = *wrong;

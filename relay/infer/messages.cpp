@@ -210,10 +210,9 @@ Diagnostic dims_mismatch(Solver& solver, Dim a, Dim b, Span span) {
   if (names.empty()) {
     return Diagnostic::error("dimensions " + expected + " and " + found + " cannot be equal", span);
   }
-  Diagnostic diagnostic =
-      Diagnostic::error("dimension " + expected + " is " + dim_text(solver, solver.zonk(a)) +
-                            " here, found " + found,
-                        span);
+  Diagnostic diagnostic = Diagnostic::error(
+      "dimension " + expected + " is " + dim_text(solver, solver.zonk(a)) + " here, found " + found,
+      span);
   for (uint32_t id : names) {
     diagnostic.note(value_text(solver, id) + " by this", solver.dim_slot(id).reason);
   }
@@ -222,10 +221,9 @@ Diagnostic dims_mismatch(Solver& solver, Dim a, Dim b, Span span) {
 
 Diagnostic type_mismatch(Solver& solver, const std::string& what, const TypeRef& expected,
                          const TypeRef& found, Span span) {
-  Diagnostic diagnostic =
-      Diagnostic::error(what + ": expected " + display_named(solver, expected) + ", found " +
-                            display(solver, found),
-                        span);
+  Diagnostic diagnostic = Diagnostic::error(
+      what + ": expected " + display_named(solver, expected) + ", found " + display(solver, found),
+      span);
   explain(diagnostic, solver);
   return diagnostic;
 }

@@ -168,8 +168,7 @@ bool fully_annotated(const Function* function) {
 
 // ---- Groups (T12) -----------------------------------------------------------------------------
 
-Inferencer::Inferencer(Context& context)
-    : context_(context), constraints_(solver_, sink_) {
+Inferencer::Inferencer(Context& context) : context_(context), constraints_(solver_, sink_) {
   constraints_.set_values([this](const Call* call, size_t i) { return constant_value(call, i); });
 }
 
