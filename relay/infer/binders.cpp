@@ -152,6 +152,7 @@ void Inferencer::enter_function(const Function* function, const Var* bound_to, b
   for (const RelationTypeRef& relation : function->constraints()) {
     Constraint c;
     c.relation = relation->relation();
+    c.op = operator_of(c.relation);
     c.attrs = relation->attrs();
     c.span = function->span();
     if (relation->args().empty()) {

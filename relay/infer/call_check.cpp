@@ -204,9 +204,7 @@ class CallChecker {
       if (!attrs && op->attrs_schema() != nullptr) attrs = Attrs::make(*op->attrs_schema(), {}, {});
       op->relation()->infer(RelationCall(open.inputs, attrs, nullptr, value));
     } catch (const Error& error) {
-      std::string message = error.diagnostics().front().message;
-      std::string name = op->name().str();
-      return message.find(name) == std::string::npos ? name + ": " + message : message;
+      return under_name(op->name(), error.diagnostics().front().message);
     }
     return {};
   }

@@ -4,7 +4,6 @@
 
 #include <relay/infer/messages.h>
 #include <relay/infer/type_walk.h>
-#include <relay/op/columns.h>
 
 namespace relay::inference {
 
@@ -136,6 +135,10 @@ const Relation* dtype_relation() {
        nullptr, &attrs_schema<DTypeClassAttrs>()});
   return relation;
 }
+const Operator* operator_of(const Relation* relation) {
+  const Operator* op = find_op(relation->name);
+  return op != nullptr && op->relation() == relation ? op : nullptr;
+}
 AttrsRef dtype_attrs(DTypes dtypes) { return Attrs::make(DTypeClassAttrs{dtypes.str()}); }
 const Relation* projection_relation() {
   static const Relation* relation = make_relation(
@@ -154,9 +157,7 @@ namespace {
 Outcome Constraints::fail(const Constraint& c, std::string message,
                           const std::vector<DiagnosticNote>& notes) {
   Name name = c.op != nullptr ? c.op->name() : c.relation->name;
-  bool named =
-      c.relation == projection_relation() || message.find(name.view()) != std::string::npos;
-  if (!named) message = name.str() + ": " + message;
+  if (c.relation != projection_relation()) message = under_name(name, std::move(message));
   Diagnostic diagnostic = Diagnostic::error(std::move(message), c.span);
   for (const DiagnosticNote& note : notes) diagnostic.notes.push_back(note);
   if (c.defined.known() && !(c.defined == c.span)) {
@@ -278,49 +279,6 @@ Outcome Constraints::solve_projection(Constraint& c) {
   return Outcome::kFailed;
 }
 
-// T3: inputs that have one dtype whatever else they are. What contradicts is left to the relation.
-void Constraints::share_dtype(Constraint& c) {
-  const Operator* op = c.op != nullptr ? c.op : find_op(c.relation->name);
-  const std::vector<uint32_t>* shared = op == nullptr ? nullptr : one_dtype().find(op);
-  if (shared == nullptr) return;
-  TypeRef dtype;
-  auto share = [&](const TypeRef& arg) {
-    TypeRef type = solver_.resolve(arg);
-    if (type->is<IncompleteType>()) {
-      uint32_t level = solver_.slot(type.get()).level;
-      TypeRef made = TensorType::make(solver_.fresh_at(level, Kind::kShape, c.span),
-                                      solver_.fresh_at(level, Kind::kBaseType, c.span));
-      if (!solver_.unify(type, made)) return;
-      type = std::move(made);
-    }
-    const auto* tensor = type->as<TensorType>();
-    if (tensor == nullptr) return;
-    if (!dtype) dtype = tensor->dtype_type();
-    if (!solver_.unify(dtype, tensor->dtype_type())) return;
-  };
-  auto inputs = static_cast<uint32_t>(c.args.size() - 1);
-  bool several = shared->size() > 1 && (*shared)[1] != kOutput;
-  for (uint32_t i : *shared) {
-    if (i == kOutput) {
-      // Its shape is known later.
-      if (!dtype) return;
-      if (c.args.back()) {
-        share(c.args.back());
-      } else {
-        c.args.back() = TensorType::make(solver_.fresh(Kind::kShape, c.span), dtype);
-      }
-      return;
-    }
-    if (i >= inputs) return;
-    TypeRef type = solver_.resolve(c.args[i]);
-    if (const auto* tuple = type->as<TupleType>()) {
-      for (size_t k = 0; !several && k < tuple->fields().size(); ++k) share(tuple->fields()[k]);
-    } else if (!type->is<IncompleteType>() || several) {  // else it may be a tuple
-      share(type);
-    }
-  }
-}
-
 // T3: what the known inputs of a relation say of the others. Whether all are known then.
 bool Constraints::expect_inputs(Constraint& c, std::vector<TypeRef>& inputs) {
   std::vector<TypeRef> known = inputs;
@@ -356,7 +314,6 @@ Outcome Constraints::solve_general(Constraint& c) {
   }
   if (!ready) {
     if (c.op != nullptr && !apply_signature(c)) return Outcome::kFailed;
-    share_dtype(c);
     ready = true;
     for (size_t i = 0; i < num_inputs; ++i) {
       inputs[i] = solver_.zonk(inputs[i]);

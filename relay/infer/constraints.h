@@ -47,6 +47,9 @@ AttrsRef dtype_attrs(DTypes dtypes);
 inline bool is_dtype_relation(const Relation* relation) {
   return relation->form == Relation::Form::kDType;
 }
+/// The operator whose own relation it is, or null. A program may name it, or a scheme hold it: it
+/// comes with the operator's signature.
+const Operator* operator_of(const Relation* relation);
 /// Projection{index}(tuple, field), for a tuple whose width is not known yet.
 const Relation* projection_relation();
 AttrsRef projection_attrs(uint32_t index);
@@ -93,7 +96,6 @@ class Constraints {
   Outcome solve_identity(Constraint& c);
   Outcome solve_general(Constraint& c);
   bool expect_inputs(Constraint& c, std::vector<TypeRef>& inputs);
-  void share_dtype(Constraint& c);
   bool apply_signature(Constraint& c);
   bool apply_spec(Constraint& c, int32_t input, const ValueSpec& spec, TypeRef type);
   bool require_dtypes(const Constraint& c, int32_t input, DTypes dtypes, const TypeRef& type);

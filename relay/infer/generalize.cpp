@@ -407,6 +407,7 @@ TypeRef Inferencer::instantiate_func(const FuncType* scheme, std::span<const Typ
   for (const RelationTypeRef& relation : scheme->constraints()) {
     Constraint c;
     c.relation = relation->relation();
+    c.op = operator_of(c.relation);
     c.attrs = relation->attrs();
     for (const TypeRef& arg : relation->args()) c.args.push_back(substitute(arg, replace));
     c.span = span;

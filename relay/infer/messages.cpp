@@ -101,6 +101,16 @@ std::string display_named(Solver& solver, const TypeRef& type) {
   return text;
 }
 
+std::string under_name(Name name, std::string message) {
+  std::string_view text = name.view();
+  bool begins = message.compare(0, text.size(), text) == 0;
+  if (begins && message.size() > text.size()) {
+    char next = message[text.size()];
+    begins = next == ':' || next == ' ';
+  }
+  return begins ? message : name.str() + ": " + message;
+}
+
 std::string source_text(Span span, size_t width) {
   std::shared_ptr<const Source> source = span.known() ? SourceMap::find(span) : nullptr;
   if (source == nullptr) return {};

@@ -3,11 +3,6 @@
 namespace relay {
 
 // Declarations fill them before main: each is made when the first asks, and never destroyed.
-OpColumn<std::vector<uint32_t>>& one_dtype() {
-  static auto* column = new OpColumn<std::vector<uint32_t>>("one_dtype");
-  return *column;
-}
-
 OpColumn<ExpandFn>& canonical_form() {
   static auto* column = new OpColumn<ExpandFn>("canonical_form");
   return *column;

@@ -1,10 +1,17 @@
 // relay ops and relay doc: what is declared.
 #include <fmt/core.h>
 
+#include <nlohmann/json.hpp>
+
+#include <relay/eval/eval.h>
+#include <relay/infer/infer.h>
 #include <relay/op/op.h>
+#include <relay/parse/parse.h>
+#include <relay/runtime/format.h>
 #include <relay/support/error.h>
 #include <relay/transform/pass.h>
 
+#include <tools/relay/bind.h>
 #include <tools/relay/command.h>
 
 namespace relay::tool {
@@ -45,6 +52,27 @@ std::string described(const std::string& doc, const ValueSpec& spec) {
   return what.empty() ? doc : doc + " (" + what + ")";
 }
 
+// `relay run` of an example, as a line of a shell.
+std::string example_line(const OpExample& example) {
+  std::string text = example.program;
+  for (const std::string& argument : example.arguments) text += "  --arg '" + argument + "'";
+  return text;
+}
+
+// What the reference evaluator makes of an example.
+std::string example_result(const OpExample& example) {
+  Module module = parse_module("example", example.program);
+  infer_types_or_throw(module);
+  const Module::FunctionEntry& entry = find_entry(module, "");
+  TypeRef signature = function_signature(module, entry.name);
+  std::vector<Value> arguments =
+      bind_arguments(parameters_of(entry, signature.get()), {example.arguments, {}});
+  std::vector<TypeRef> types;
+  for (const Value& argument : arguments) types.push_back(value_type(argument));
+  Module special = specialize(module, entry.name, types);
+  return format_value(evaluate_function(special, entry.name, arguments));
+}
+
 void show(const Operator& op) {
   std::string text = signature(op) + "\n  " + op.doc() + "\n";
   if (!op.inputs().empty()) text += "inputs\n";
@@ -65,7 +93,52 @@ void show(const Operator& op) {
   if (op.relation()->name != op.name()) {
     text += fmt::format("relation\n  {}: {}\n", op.relation()->name.view(), op.relation()->doc);
   }
+  if (!op.examples().empty()) text += "examples\n";
+  for (const OpExample& example : op.examples()) {
+    text += "  " + example_line(example) + "\n";
+    std::string result = example_result(example);
+    for (size_t at = 0; at < result.size();) {
+      size_t end = std::min(result.find('\n', at), result.size());
+      text += "      " + result.substr(at, end - at) + "\n";
+      at = end + 1;
+    }
+  }
   print_out(text);
+}
+
+// Everything that declarations say, for tests and for tools that make something of it.
+std::string registry_json() {
+  using nlohmann::ordered_json;
+  auto value = [](const auto& one) {
+    return ordered_json{{"name", one.name.str()}, {"doc", one.doc}, {"spec", one.spec.str()}};
+  };
+  ordered_json all = ordered_json::array();
+  for (const Operator* op : all_ops()) {
+    ordered_json entry{{"name", op->name().str()}, {"doc", op->doc()}};
+    entry["inputs"] = ordered_json::array();
+    for (const OpInput& input : op->inputs()) entry["inputs"].push_back(value(input));
+    entry["outputs"] = ordered_json::array();
+    for (const OpOutput& output : op->outputs()) entry["outputs"].push_back(value(output));
+    entry["attributes"] = ordered_json::array();
+    if (const AttrsSchema* schema = op->attrs_schema()) {
+      for (size_t i = 0; i < schema->fields.size(); ++i) {
+        const AttrField& field = schema->fields[i];
+        ordered_json attribute{
+            {"name", field.name.str()}, {"doc", field.doc}, {"type", field.type}};
+        attribute["default"] =
+            field.required ? ordered_json() : ordered_json(schema->defaults(i).str());
+        entry["attributes"].push_back(attribute);
+      }
+    }
+    entry["examples"] = ordered_json::array();
+    for (const OpExample& example : op->examples()) {
+      entry["examples"].push_back({{"program", example.program}, {"arguments", example.arguments}});
+    }
+    entry["no_data"] = op->no_data();
+    entry["own_relation"] = op->relation() != nullptr && op->relation()->name == op->name();
+    all.push_back(entry);
+  }
+  return all.dump(1) + "\n";
 }
 
 void ops(const std::string& name) {
@@ -103,6 +176,10 @@ std::string operators_page() {
     }
     for (const OpOutput& output : op->outputs())
       text += fmt::format("- → `{}`: {}\n", output.name.view(), described(output.doc, output.spec));
+    if (!op->examples().empty()) text += "\n";
+    for (const OpExample& example : op->examples()) {
+      text += "```\n" + example_line(example) + "\n```\n";
+    }
   }
   return text;
 }
@@ -121,9 +198,11 @@ void add_doc(CLI::App& app, Context& context) {
   CLI::App* command =
       app.add_subcommand("doc", "Print a page of the documentation that is generated.");
   command->group("");  // for the build, not in the help
-  command->add_option("PAGE", *page)->required()->check(CLI::IsMember({"operators", "passes"}));
+  command->add_option("PAGE", *page)->required()->check(CLI::IsMember({"operators", "passes", "registry"}));
   context.actions[command] = [page] {
-    print_out(*page == "operators" ? operators_page() : pass_reference_markdown());
+    print_out(*page == "operators"  ? operators_page()
+              : *page == "registry" ? registry_json()
+                                    : pass_reference_markdown());
   };
 }
 

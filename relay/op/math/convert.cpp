@@ -39,7 +39,6 @@ void compute_reinterpret(const OpCall& call, te::Builder& b) {
 }
 
 TypeRef infer_clip(const RelationCall& call) {
-  call.require(call.tensor(0).dtype.is_numeric(), "needs numbers, found " + call.input(0)->str());
   const auto& attrs = call.attrs<ClipAttrs>();
   call.require(!std::isnan(*attrs.a_min) && !std::isnan(*attrs.a_max), "a bound is not a number");
   return call.input(0);
@@ -72,8 +71,6 @@ TypeRef infer_where(const RelationCall& call) {
   te::TensorInfo condition = call.tensor(0);
   te::TensorInfo x = call.tensor(1);
   te::TensorInfo y = call.tensor(2);
-  call.require(x.dtype == y.dtype, "both branches must have one dtype, found " +
-                                       call.input(1)->str() + " and " + call.input(2)->str());
   std::string message = "shapes " + shape_str(condition.dims) + ", " + shape_str(x.dims) + " and " +
                         shape_str(y.dims) + " do not broadcast";
   auto branches = broadcast_shapes(x.dims, y.dims);
@@ -104,7 +101,6 @@ struct FixedPointMultiplyAttrs {
 
 TypeRef infer_fixed_point(const RelationCall& call) {
   const auto& attrs = call.attrs<FixedPointMultiplyAttrs>();
-  call.require(call.tensor(0).dtype == kInt32, "needs int32, found " + call.input(0)->str());
   call.require(attrs.shift >= -31 && attrs.shift <= 30, "shift is " + std::to_string(attrs.shift));
   call.require(attrs.multiplier >= std::numeric_limits<int32_t>::min() &&
                    attrs.multiplier <= std::numeric_limits<int32_t>::max(),
@@ -127,50 +123,61 @@ RELAY_OP("cast")
     .doc(
         "Conversion to another dtype: to integers floats truncate, integers wrap; non-zero is "
         "True.")
-    .input("data", "Tensor.")
+    .input("data", "Tensor.", tensor())
+    .output("result", "Tensor of the data's shape and the given dtype.", tensor())
     .attrs<CastAttrs>()
+    .example("fn (%x: Tensor[(3), float32]) { cast(%x, dtype=\"int32\") }", "[1.7, -1.7, 2]")
     .relation(infer_cast)
     .level(3)
     .compute(compute_cast);
 
 RELAY_OP("cast_like")
     .doc("Conversion to the dtype of another tensor.")
-    .input("data", "Tensor.")
-    .input("dtype_like", "Tensor whose dtype counts.")
+    .input("data", "Tensor.", tensor())
+    .input("dtype_like", "Tensor whose dtype counts.", tensor())
+    .output("result", "Tensor of the data's shape and the dtype of dtype_like.", tensor())
+    .example("fn (%x: Tensor[(3), float32]) { cast_like(%x, 0i8) }", "[1.7, -1.7, 2]")
     .relation(infer_cast_like)
     .level(3)
     .compute(compute_cast);
 
 RELAY_OP("reinterpret")
     .doc("The same bits read as another dtype of the same width.")
-    .input("data", "Tensor.")
+    .input("data", "Tensor.", tensor(kNumbers))
+    .output("result", "Tensor of the data's shape and the given dtype.", tensor(kNumbers))
     .attrs<CastAttrs>()
+    .example("fn (%x: float32) { reinterpret(%x, dtype=\"int32\") }", "1")
     .relation(infer_reinterpret)
     .level(3)
     .compute(compute_reinterpret);
 
 RELAY_OP("clip")
     .doc("max(min(x, a_max), a_min).")
-    .input("data", "Tensor of numbers.")
+    .input("data", "Tensor of numbers.", tensor('T', kNumbers))
+    .output("result", "Tensor of the data's shape.", tensor('T'))
     .attrs<ClipAttrs>()
+    .example("fn (%x: Tensor[(3), float32]) { clip(%x, a_min=0, a_max=1) }", "[-1, 0.5, 2]")
     .relation(infer_clip)
     .level(3)
     .compute(compute_clip);
 
 RELAY_OP("where")
     .doc("Elements of x where the condition holds (is not 0), else of y; all three broadcast.")
-    .input("condition", "Tensor of any dtype.")
-    .input("x", "Tensor.")
-    .input("y", "Tensor of the dtype of x.")
+    .input("condition", "Tensor of any dtype.", tensor())
+    .input("x", "Tensor.", tensor('T'))
+    .input("y", "Tensor of the dtype of x.", tensor('T'))
+    .output("result", "Tensor of the three's broadcast shape.", tensor('T'))
+    .example("fn (%x: Tensor[(3), float32]) { where(%x > 0f, %x, 0f) }", "[-1, 0.5, 2]")
     .relation(infer_where)
-    .column(one_dtype(), {1, 2, kOutput})
     .level(4)
     .compute(compute_where);
 
 RELAY_OP("fixed_point_multiply")
     .doc("Product with multiplier / 2^31 * 2^shift, rounded half up.")
-    .input("data", "Tensor of int32.")
+    .input("data", "Tensor of int32.", tensor('T', kInt32))
+    .output("result", "Tensor of the data's shape.", tensor('T'))
     .attrs<FixedPointMultiplyAttrs>()
+    .example("fn (%x: Tensor[(2), int32]) { fixed_point_multiply(%x, multiplier=1073741824, shift=0) }", "[6, 7]")
     .relation(infer_fixed_point)
     .level(10)
     .compute(compute_fixed_point);

@@ -14,12 +14,27 @@ const Relation* predicate_relation() {
   return relation;
 }
 
+std::string example_dtype(DTypes dtypes) {
+  for (DType dtype : {kFloat32, kInt32, kBool}) {
+    if (dtypes.contains(dtype)) return std::string(dtype.name());
+  }
+  RELAY_UNREACHABLE("an elementwise operator without a usual dtype");
+}
+
+const char* example_vector(DTypes dtypes) {
+  if (dtypes.contains(kFloat32)) return "[0.25, 0.5, 1]";
+  return dtypes.contains(kInt32) ? "[1, 2, 5]" : "[True, False, True]";
+}
+
 OpBuilder& unary(std::string_view name, std::string doc, DTypes dtypes, const Relation* relation,
                  ValueSpec result, std::function<te::Scalar(te::Scalar)> f) {
   return declare_op(name)
       .doc(std::move(doc))
       .input("data", "Tensor of any shape.", tensor('T', dtypes))
       .output("result", "Tensor of the data's shape.", result)
+      .example("fn (%x: Tensor[(3), " + example_dtype(dtypes) + "]) { " + std::string(name) +
+                   "(%x) }",
+               example_vector(dtypes))
       .relation(relation)
       .compute([f = std::move(f)](const OpCall& call, te::Builder& b) {
         te::Tensor data = b.input(0);
@@ -34,6 +49,10 @@ OpBuilder& binary(std::string_view name, std::string doc, DTypes dtypes, const R
       .input("lhs", "Left operand.", tensor('T', dtypes))
       .input("rhs", "Right operand; the shapes broadcast as in NumPy.", tensor('T'))
       .output("result", "Tensor of the broadcast shape.", result)
+      .example("fn (%x: Tensor[(3), " + example_dtype(dtypes) + "], %y: " + example_dtype(dtypes) +
+                   ") { " + std::string(name) + "(%x, %y) }",
+               dtypes == DTypes(kBool) ? "[True, False, True]" : "[5, 3, 2]",
+               dtypes == DTypes(kBool) ? "True" : "3")
       .relation(relation)
       .compute([f = std::move(f)](const OpCall& call, te::Builder& b) {
         te::Tensor lhs = b.input(0);

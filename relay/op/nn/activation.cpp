@@ -15,10 +15,6 @@ TypeRef infer_along_axis(const RelationCall& call, int64_t wanted, const char* w
   te::TensorInfo data = call.tensor(0);
   te::TensorInfo vector = call.tensor(1);
   auto axis = static_cast<size_t>(normalize_axis(call, wanted, data.rank()));
-  call.require(vector.rank() == 1,
-               std::string(what) + " must be a vector, found " + call.input(1)->str());
-  call.require(vector.dtype == data.dtype,
-               "dtypes of " + call.input(0)->str() + " and " + call.input(1)->str() + " differ");
   call.require_equal(data.dims[axis], vector.dims[0],
                      std::string(what) + " of " + vector.dims[0].str() +
                          " elements does not fit axis " + std::to_string(axis) + " of " +
@@ -27,11 +23,9 @@ TypeRef infer_along_axis(const RelationCall& call, int64_t wanted, const char* w
 }
 
 TypeRef infer_bias_add(const RelationCall& call) {
-  call.require(call.tensor(0).dtype.is_numeric(), "needs numbers, found " + call.input(0)->str());
   return infer_along_axis(call, call.attrs<BiasAddAttrs>().axis, "bias");
 }
 TypeRef infer_prelu(const RelationCall& call) {
-  call.require(call.tensor(0).dtype.is_float(), "needs floats, found " + call.input(0)->str());
   return infer_along_axis(call, call.attrs<PReluAttrs>().axis, "alpha");
 }
 
@@ -65,10 +59,6 @@ void compute_prelu(const OpCall& call, te::Builder& b) {
   }));
 }
 
-TypeRef infer_leaky_relu(const RelationCall& call) {
-  call.require(call.tensor(0).dtype.is_float(), "needs floats, found " + call.input(0)->str());
-  return call.input(0);
-}
 void compute_leaky_relu(const OpCall& call, te::Builder& b) {
   te::Tensor data = b.input(0);
   double alpha = call.attrs<LeakyReluAttrs>().alpha;
@@ -79,10 +69,7 @@ void compute_leaky_relu(const OpCall& call, te::Builder& b) {
 }
 
 TypeRef infer_softmax(const RelationCall& call) {
-  te::TensorInfo data = call.tensor(0);
-  call.require(data.dtype.is_float(), "needs floats, found " + call.input(0)->str());
-  call.require(data.rank() > 0, "needs a tensor of rank above 0, found " + call.input(0)->str());
-  normalize_axis(call, call.attrs<SoftmaxAttrs>().axis, data.rank());
+  normalize_axis(call, call.attrs<SoftmaxAttrs>().axis, call.tensor(0).rank());
   return call.input(0);
 }
 
@@ -107,9 +94,7 @@ void compute_softmax(const OpCall& call, te::Builder& b, bool logarithm) {
 }
 
 TypeRef infer_dropout(const RelationCall& call) {
-  te::TensorInfo data = call.tensor(0);
   double rate = call.attrs<DropoutAttrs>().rate;
-  call.require(data.dtype.is_float(), "needs floats, found " + call.input(0)->str());
   call.require(rate >= 0 && rate < 1, "rate must be at least 0 and below 1");
   return TupleType::make({call.input(0), call.input(0)});
 }
@@ -121,26 +106,32 @@ RELAY_UNARY_OP("nn.relu", "max(x, 0); not-a-number stays.", kNumbers, [](Scalar 
 
 RELAY_OP("nn.leaky_relu")
     .doc("x where it is positive, else alpha * x.")
-    .input("data", "Tensor of floats.")
+    .input("data", "Tensor of floats.", tensor('T', kFloats))
+    .output("result", "Tensor of the data's shape.", tensor('T'))
     .attrs<LeakyReluAttrs>()
-    .relation(infer_leaky_relu)
+    .example("fn (%x: Tensor[(3), float32]) { nn.leaky_relu(%x, alpha=0.1) }", "[-1, 0, 2]")
+    .relation(identity_relation())
     .level(3)
     .compute(compute_leaky_relu);
 
 RELAY_OP("nn.prelu")
     .doc("x where it is positive, else alpha * x with a slope for each channel.")
-    .input("data", "Tensor of floats.")
-    .input("alpha", "Vector along the axis.")
+    .input("data", "Tensor of floats.", tensor('T', kFloats))
+    .input("alpha", "Vector along the axis.", tensor('T').rank(1))
+    .output("result", "Tensor of the data's shape.", tensor('T'))
     .attrs<PReluAttrs>()
+    .example("fn (%x: Tensor[(2, 3), float32]) { nn.prelu(%x, Constant(0.5, (3), float32)) }", "[[-1, 0, 2], [3, -4, -5]]")
     .relation(infer_prelu, expect_alpha)
     .level(3)
     .compute(compute_prelu);
 
 RELAY_OP("nn.bias_add")
     .doc("Adds a vector along an axis.")
-    .input("data", "Tensor.")
-    .input("bias", "Vector along the axis.")
+    .input("data", "Tensor.", tensor('T', kNumbers))
+    .input("bias", "Vector along the axis.", tensor('T').rank(1))
+    .output("result", "Tensor of the data's shape.", tensor('T'))
     .attrs<BiasAddAttrs>()
+    .example("fn (%x: Tensor[(2, 3), float32], %b: Tensor[(3), float32]) { nn.bias_add(%x, %b) }", "[[1, 2, 3], [4, 5, 6]]", "[10, 20, 30]")
     .relation(infer_bias_add, expect_bias)
     .level(1)
     .compute(compute_bias_add)
@@ -148,8 +139,10 @@ RELAY_OP("nn.bias_add")
 
 RELAY_OP("nn.softmax")
     .doc("exp(x) / sum(exp(x)) along an axis, computed stably.")
-    .input("data", "Tensor of floats of rank above 0.")
+    .input("data", "Tensor of floats of rank above 0.", tensor('T', kFloats).rank(1, kAnyRank))
+    .output("result", "Tensor of the data's shape.", tensor('T'))
     .attrs<SoftmaxAttrs>()
+    .example("fn (%x: Tensor[(3), float32]) { nn.softmax(%x) }", "[0, 1, 2]")
     .relation(infer_softmax)
     .precision(Precision::kFloat32)
     .level(1)
@@ -157,8 +150,10 @@ RELAY_OP("nn.softmax")
 
 RELAY_OP("nn.fast_softmax")
     .doc("nn.softmax, where an approximation is good enough.")
-    .input("data", "Tensor of floats of rank above 0.")
+    .input("data", "Tensor of floats of rank above 0.", tensor('T', kFloats).rank(1, kAnyRank))
+    .output("result", "Tensor of the data's shape.", tensor('T'))
     .attrs<SoftmaxAttrs>()
+    .example("fn (%x: Tensor[(3), float32]) { nn.fast_softmax(%x) }", "[0, 1, 2]")
     .relation(infer_softmax)
     .precision(Precision::kFloat32)
     .level(1)
@@ -166,8 +161,10 @@ RELAY_OP("nn.fast_softmax")
 
 RELAY_OP("nn.log_softmax")
     .doc("Logarithm of nn.softmax, computed stably.")
-    .input("data", "Tensor of floats of rank above 0.")
+    .input("data", "Tensor of floats of rank above 0.", tensor('T', kFloats).rank(1, kAnyRank))
+    .output("result", "Tensor of the data's shape.", tensor('T'))
     .attrs<SoftmaxAttrs>()
+    .example("fn (%x: Tensor[(3), float32]) { nn.log_softmax(%x) }", "[0, 1, 2]")
     .relation(infer_softmax)
     .precision(Precision::kFloat32)
     .level(1)
@@ -178,8 +175,11 @@ RELAY_OP("nn.dropout")
         "In training, random elements set to 0 and the rest scaled up; here, at inference, the "
         "data and a mask of "
         "ones.")
-    .input("data", "Tensor of floats.")
+    .input("data", "Tensor of floats.", tensor('T', kFloats))
+    .output("result", "The data.", tensor('T'))
+    .output("mask", "Where an element was kept, of the data's type.", tensor('T'))
     .attrs<DropoutAttrs>()
+    .example("fn (%x: Tensor[(3), float32]) { nn.dropout(%x, rate=0.5).0 }", "[0, 1, 2]")
     .relation(infer_dropout)
     .level(1)
     .expand([](const OpCall&, std::span<const ExprRef> args) {

@@ -15,7 +15,6 @@ DType product_dtype(const RelationCall& call, DType a, DType b, std::optional<DT
   call.require(a == b || (integers && out), "dtypes " + std::string(a.name()) + " and " +
                                                 std::string(b.name()) + " of the operands differ" +
                                                 (integers ? "; give out_dtype" : ""));
-  call.require(a.is_numeric(), "needs numbers, found " + call.input(0)->str());
   return out.value_or(a);
 }
 
@@ -28,9 +27,6 @@ TypeRef infer_dense(const RelationCall& call) {
   te::TensorInfo data = call.tensor(0);
   te::TensorInfo weight = call.tensor(1);
   const auto& attrs = call.attrs<DenseAttrs>();
-  call.require(data.rank() >= 1, "data must have rank 1 or more, found " + call.input(0)->str());
-  call.require(weight.rank() == 2,
-               "weight must be a matrix (units, inner), found " + call.input(1)->str());
   call.require_equal(data.dims.back(), weight.dims[1],
                      "the inner extents of data " + shape_str(data.dims) + " and weight " +
                          shape_str(weight.dims) + " differ");
@@ -95,11 +91,9 @@ TypeRef infer_product(const RelationCall& call, std::vector<Dim> batch, bool tra
 
 TypeRef infer_matmul(const RelationCall& call) {
   te::TensorInfo a = call.tensor(0);
-  te::TensorInfo b = call.tensor(1);
   const auto& attrs = call.attrs<MatmulAttrs>();
-  call.require(b.rank() == 2, "tensor_b must be a matrix, found " + call.input(1)->str());
-  call.require(a.rank() >= 2 && (a.rank() == 2 || !attrs.transpose_a),
-               "tensor_a must be a matrix, found " + call.input(0)->str());
+  call.require(a.rank() == 2 || !attrs.transpose_a,
+               "transpose_a needs tensor_a of rank 2, found " + call.input(0)->str());
   std::vector<Dim> batch(a.dims.begin(), a.dims.end() - 2);
   return infer_product(call, batch, attrs.transpose_a, attrs.transpose_b, attrs.units,
                        attrs.out_dtype);
@@ -109,9 +103,6 @@ TypeRef infer_batch_matmul(const RelationCall& call) {
   te::TensorInfo a = call.tensor(0);
   te::TensorInfo b = call.tensor(1);
   const auto& attrs = call.attrs<BatchMatmulAttrs>();
-  call.require(a.rank() == 3 && b.rank() == 3, "both operands must have rank 3, found " +
-                                                   call.input(0)->str() + " and " +
-                                                   call.input(1)->str());
   auto batch = broadcast(a.dims[0], b.dims[0]);
   std::string message =
       "the batches of " + shape_str(a.dims) + " and " + shape_str(b.dims) + " do not broadcast";
@@ -149,9 +140,11 @@ void compute_product(const OpCall& call, te::Builder& b, bool transpose_a, bool 
 
 RELAY_OP("nn.dense")
     .doc("data · weightᵀ over the last axis of data.")
-    .input("data", "Tensor (…, inner).")
-    .input("weight", "Tensor (units, inner).")
+    .input("data", "Tensor (…, inner).", tensor(kNumbers).rank(1, kAnyRank))
+    .input("weight", "Tensor (units, inner).", tensor(kNumbers).rank(2))
+    .output("result", "Tensor (…, units) of out_dtype or the data's dtype.", tensor(kNumbers))
     .attrs<DenseAttrs>()
+    .example("fn (%x: Tensor[(2, 3), float32], %w: Tensor[(1, 3), float32]) { nn.dense(%x, %w) }", "[[1, 2, 3], [4, 5, 6]]", "[[1, 0, -1]]")
     .relation(infer_dense, expect_weight)
     .precision(Precision::kFloat32)
     .level(1)
@@ -159,9 +152,11 @@ RELAY_OP("nn.dense")
 
 RELAY_OP("nn.matmul")
     .doc("Matrix product, either operand optionally stored transposed.")
-    .input("tensor_a", "Tensor (…, rows, inner).")
-    .input("tensor_b", "Tensor (inner, columns).")
+    .input("tensor_a", "Tensor (…, rows, inner).", tensor(kNumbers).rank(2, kAnyRank))
+    .input("tensor_b", "Tensor (inner, columns).", tensor(kNumbers).rank(2))
+    .output("result", "Tensor (…, rows, columns) of out_dtype or the operands' dtype.", tensor(kNumbers))
     .attrs<MatmulAttrs>()
+    .example("fn (%x: Tensor[(2, 3), float32], %w: Tensor[(3, 1), float32]) { nn.matmul(%x, %w) }", "[[1, 2, 3], [4, 5, 6]]", "[[1], [0], [-1]]")
     .relation(infer_matmul)
     .precision(Precision::kFloat32)
     .level(1)
@@ -172,9 +167,11 @@ RELAY_OP("nn.matmul")
 
 RELAY_OP("nn.batch_matmul")
     .doc("Matrix product for each element of a batch; a batch of 1 is used for all.")
-    .input("tensor_a", "Tensor (batch, rows, inner).")
-    .input("tensor_b", "Tensor (batch, inner, columns).")
+    .input("tensor_a", "Tensor (batch, rows, inner).", tensor(kNumbers).rank(3))
+    .input("tensor_b", "Tensor (batch, inner, columns).", tensor(kNumbers).rank(3))
+    .output("result", "Tensor (batch, rows, columns) of out_dtype or the operands' dtype.", tensor(kNumbers))
     .attrs<BatchMatmulAttrs>()
+    .example("fn (%x: Tensor[(1, 2, 2), float32]) { nn.batch_matmul(%x, %x, transpose_b=False) }", "[[[1, 2], [3, 4]]]")
     .relation(infer_batch_matmul)
     .precision(Precision::kFloat32)
     .level(10)

@@ -16,16 +16,10 @@ using te::Scalar;
 size_t check_channels(const RelationCall& call, int64_t wanted,
                       std::initializer_list<const char*> names) {
   te::TensorInfo data = call.tensor(0);
-  call.require(data.dtype.is_float(), "needs floats, found " + call.input(0)->str());
   auto axis = static_cast<size_t>(normalize_axis(call, wanted, data.rank()));
   size_t i = 1;
   for (const char* name : names) {
     te::TensorInfo vector = call.tensor(i);
-    call.require(vector.rank() == 1,
-                 std::string(name) + " must be a vector, found " + call.input(i)->str());
-    call.require(vector.dtype == data.dtype,
-                 std::string(name) + " must have the data's dtype, found " + call.input(0)->str() +
-                     " and " + call.input(i)->str());
     call.require_equal(data.dims[axis], vector.dims[0],
                        std::string(name) + " of " + vector.dims[0].str() +
                            " elements does not fit axis " + std::to_string(axis) + " of " +
@@ -207,7 +201,6 @@ ExprRef expand_group_norm(const OpCall& call, std::span<const ExprRef> args) {
 TypeRef infer_l2_normalize(const RelationCall& call) {
   te::TensorInfo data = call.tensor(0);
   const auto& attrs = call.attrs<L2NormalizeAttrs>();
-  call.require(data.dtype.is_float(), "needs floats, found " + call.input(0)->str());
   if (attrs.axis) {
     for (int64_t axis : *attrs.axis) normalize_axis(call, axis, data.rank());
   }
@@ -230,12 +223,16 @@ RELAY_OP("nn.batch_norm")
         "(x - mean) / sqrt(variance + epsilon) * gamma + beta for each channel, with given "
         "statistics; gives the "
         "result and the statistics.")
-    .input("data", "Tensor of floats.")
-    .input("gamma", "Scale for each channel.")
-    .input("beta", "Offset for each channel.")
-    .input("moving_mean", "Mean of each channel.")
-    .input("moving_var", "Variance of each channel.")
+    .input("data", "Tensor of floats.", tensor('T', kFloats))
+    .input("gamma", "Scale for each channel.", tensor('T').rank(1))
+    .input("beta", "Offset for each channel.", tensor('T').rank(1))
+    .input("moving_mean", "Mean of each channel.", tensor('T').rank(1))
+    .input("moving_var", "Variance of each channel.", tensor('T').rank(1))
+    .output("result", "Tensor of the data's shape.", tensor('T'))
+    .output("moving_mean", "The mean of each channel.", tensor('T'))
+    .output("moving_var", "The variance of each channel.", tensor('T'))
     .attrs<BatchNormAttrs>()
+    .example("fn (%x: Tensor[(1, 2, 2), float32], %m: Tensor[(2), float32]) { nn.batch_norm(%x, ones_like(%m), zeros_like(%m), %m, ones_like(%m)).0 }", "[[[1, 2], [3, 4]]]", "[1, 3]")
     .relation(infer_batch_norm, expect_channels<BatchNormAttrs>)
     .precision(Precision::kFloat32)
     .level(1)
@@ -244,10 +241,12 @@ RELAY_OP("nn.batch_norm")
 
 RELAY_OP("nn.layer_norm")
     .doc("Each row along an axis to mean 0 and variance 1, then scaled and moved.")
-    .input("data", "Tensor of floats.")
-    .input("gamma", "Scale along the axis.")
-    .input("beta", "Offset along the axis.")
+    .input("data", "Tensor of floats.", tensor('T', kFloats))
+    .input("gamma", "Scale along the axis.", tensor('T').rank(1))
+    .input("beta", "Offset along the axis.", tensor('T').rank(1))
+    .output("result", "Tensor of the data's shape.", tensor('T'))
     .attrs<LayerNormAttrs>()
+    .example("fn (%x: Tensor[(2, 3), float32]) { nn.layer_norm(%x, Constant(1, (3), float32), Constant(0, (3), float32)) }", "[[1, 2, 3], [4, 5, 6]]")
     .relation(infer_layer_norm, expect_channels<LayerNormAttrs>)
     .precision(Precision::kFloat32)
     .level(1)
@@ -256,10 +255,12 @@ RELAY_OP("nn.layer_norm")
 
 RELAY_OP("nn.instance_norm")
     .doc("Each channel of each sample to mean 0 and variance 1, then scaled and moved.")
-    .input("data", "Tensor of floats, axis 0 the batch.")
-    .input("gamma", "Scale for each channel.")
-    .input("beta", "Offset for each channel.")
+    .input("data", "Tensor of floats, axis 0 the batch.", tensor('T', kFloats))
+    .input("gamma", "Scale for each channel.", tensor('T').rank(1))
+    .input("beta", "Offset for each channel.", tensor('T').rank(1))
+    .output("result", "Tensor of the data's shape.", tensor('T'))
     .attrs<InstanceNormAttrs>()
+    .example("fn (%x: Tensor[(1, 2, 3), float32]) { nn.instance_norm(%x, Constant(1, (2), float32), Constant(0, (2), float32)) }", "[[[1, 2, 3], [4, 5, 6]]]")
     .relation(infer_instance_norm, expect_channels<InstanceNormAttrs>)
     .level(1)
     .expand(expand_instance_norm)
@@ -267,10 +268,12 @@ RELAY_OP("nn.instance_norm")
 
 RELAY_OP("nn.group_norm")
     .doc("Each group of channels of each sample to mean 0 and variance 1, then scaled and moved.")
-    .input("data", "Tensor of floats, axis 0 the batch.")
-    .input("gamma", "Scale for each channel.")
-    .input("beta", "Offset for each channel.")
+    .input("data", "Tensor of floats, axis 0 the batch.", tensor('T', kFloats))
+    .input("gamma", "Scale for each channel.", tensor('T').rank(1))
+    .input("beta", "Offset for each channel.", tensor('T').rank(1))
+    .output("result", "Tensor of the data's shape.", tensor('T'))
     .attrs<GroupNormAttrs>()
+    .example("fn (%x: Tensor[(1, 2, 3), float32]) { nn.group_norm(%x, Constant(1, (2), float32), Constant(0, (2), float32), num_groups=1) }", "[[[1, 2, 3], [4, 5, 6]]]")
     .relation(infer_group_norm, expect_channels<GroupNormAttrs>)
     .level(1)
     .expand(expand_group_norm)
@@ -278,8 +281,10 @@ RELAY_OP("nn.group_norm")
 
 RELAY_OP("nn.l2_normalize")
     .doc("x / sqrt(max(sum(x²), eps)) over axes.")
-    .input("data", "Tensor of floats.")
+    .input("data", "Tensor of floats.", tensor('T', kFloats))
+    .output("result", "Tensor of the data's shape.", tensor('T'))
     .attrs<L2NormalizeAttrs>()
+    .example("fn (%x: Tensor[(2), float32]) { nn.l2_normalize(%x, eps=1e-12, axis=[0]) }", "[3, 4]")
     .relation(infer_l2_normalize)
     .level(2)
     .expand(expand_l2_normalize)

@@ -67,9 +67,7 @@ std::vector<Dim> padded_dims(const RelationCall& call, const te::TensorInfo& dat
 
 TypeRef infer_pad(const RelationCall& call) {
   te::TensorInfo data = call.tensor(0);
-  te::TensorInfo value = call.tensor(1);
   const auto& attrs = call.attrs<PadAttrs>();
-  call.require(value.rank() == 0, "pad_val must be a scalar, found " + call.input(1)->str());
   return TensorType::make(padded_dims(call, data, *attrs.pad_width, attrs.pad_mode), data.dtype);
 }
 
@@ -129,17 +127,21 @@ void compute_pad(const OpCall& call, te::Builder& b) {
 
 RELAY_OP("nn.pad")
     .doc("The tensor with elements added before and after it on every axis.")
-    .input("data", "Tensor.")
-    .input("pad_val", "Scalar for mode \"constant\", converted to the data's dtype.")
+    .input("data", "Tensor.", tensor('T'))
+    .input("pad_val", "Scalar for mode \"constant\", converted to the data's dtype.", tensor().rank(0))
+    .output("result", "Tensor of the data's extents and the amounts.", tensor('T'))
     .attrs<PadAttrs>()
+    .example("fn (%x: Tensor[(3), float32]) { nn.pad(%x, 0f, pad_width=[[1, 2]]) }", "[1, 2, 3]")
     .relation(infer_pad)
     .level(2)
     .compute(compute_pad);
 
 RELAY_OP("nn.mirror_pad")
     .doc("The tensor with its mirror images added before and after it on every axis.")
-    .input("data", "Tensor.")
+    .input("data", "Tensor.", tensor('T'))
+    .output("result", "Tensor of the data's extents and the amounts.", tensor('T'))
     .attrs<MirrorPadAttrs>()
+    .example("fn (%x: Tensor[(3), float32]) { nn.mirror_pad(%x, pad_width=[[2, 1]]) }", "[1, 2, 3]")
     .relation(infer_mirror_pad)
     .level(2)
     .compute([](const OpCall& call, te::Builder& b) {

@@ -13,16 +13,11 @@ DType sum_dtype(DType dtype) {
   return dtype.bits < 32 ? kInt32 : dtype;
 }
 
-void require_numbers(const RelationCall& call) {
-  call.require(call.tensor(0).dtype.is_numeric(), "needs numbers, found " + call.input(0)->str());
-}
-
 template <class A>
 TypeRef infer_window(const RelationCall& call, size_t rank) {
   te::TensorInfo data = call.tensor(0);
   PoolWindow window(call.attrs<A>(), rank);
   std::vector<Dim> dims = window.result_dims(call, data.dims);
-  require_numbers(call);
   return TensorType::make(dims, data.dtype);
 }
 
@@ -76,7 +71,6 @@ TypeRef infer_parts(const RelationCall& call, size_t rank) {
   te::TensorInfo data = call.tensor(0);
   Parts parts(call.attrs<A>(), rank);
   parts.data.check(data.dims, "the data");
-  require_numbers(call);
   std::vector<Dim> dims = parts.out.dims([&](char axis) -> Dim {
     Dim extent = parts.data.extent(data.dims, axis);
     if (!parts.is_space(axis)) return extent;
@@ -153,12 +147,36 @@ void compute_parts(const OpCall& call, te::Builder& b, const Parts& parts, bool 
 
 // ---- Declarations -------------------------------------------------------------------------------
 
+// One channel of six elements along the last axis.
+constexpr const char* kExampleRow[] = {"", "[[[1, 5, 2, 4, 3, 6]]]", "[[[[1, 5, 2, 4, 3, 6]]]]",
+                                       "[[[[[1, 5, 2, 4, 3, 6]]]]]"};
+std::string example(const std::string& name, size_t rank, const std::string& attrs) {
+  std::string ones;
+  for (size_t i = 0; i < rank + 1; ++i) ones += "1, ";
+  return "fn (%x: Tensor[(" + ones + "6), float32]) { " + name + "(%x" + attrs + ") }";
+}
+// "[1, 1, 2]".
+std::string last_of(size_t rank, int last) {
+  std::string text = "[";
+  for (size_t i = 1; i < rank; ++i) text += "1, ";
+  return text + std::to_string(last) + "]";
+}
+std::string window_example(const std::string& name, size_t rank) {
+  return example(name, rank,
+                 ", pool_size=" + last_of(rank, 2) + ", strides=" + last_of(rank, 2));
+}
+std::string parts_example(const std::string& name, size_t rank, bool global) {
+  return example(name, rank, global ? "" : ", output_size=" + last_of(rank, 3));
+}
+
 template <class A, size_t kRank, bool kMax>
 void declare_window(std::string name) {
   declare_op(name)
       .doc(kMax ? "Maximum of each window; padding never wins."
                 : "Average of each window; of integers, truncated toward zero.")
-      .input("data", "Tensor of numbers in the layout.")
+      .input("data", "Tensor of numbers in the layout.", tensor('T', kNumbers))
+      .output("result", "Tensor in the layout.", tensor('T'))
+      .example(window_example(name, kRank), kExampleRow[kRank])
       .attrs<A>()
       .relation([](const RelationCall& call) { return infer_window<A>(call, kRank); })
       .level(2)
@@ -178,7 +196,9 @@ void declare_parts(std::string name, int level) {
                         " of each part when every dimension is cut into output_size parts of "
                         "nearly one "
                         "length, which may overlap by an element.")
-      .input("data", "Tensor of numbers in the layout.")
+      .input("data", "Tensor of numbers in the layout.", tensor('T', kNumbers))
+      .output("result", "Tensor in the layout.", tensor('T'))
+      .example(parts_example(name, kRank, global), kExampleRow[kRank])
       .attrs<A>()
       .relation([](const RelationCall& call) { return infer_parts<A>(call, kRank); })
       .level(level)

@@ -13,9 +13,6 @@ TypeRef infer_grad(const RelationCall& call) {
   te::TensorInfo data = call.tensor(1);
   PoolWindow window(call.attrs<A>(), 2);
   std::vector<Dim> wanted = window.result_dims(call, data.dims);
-  call.require(data.dtype.is_float() && grad.dtype == data.dtype,
-               "out_grad and data must be floats of one dtype, found " + call.input(0)->str() +
-                   " and " + call.input(1)->str());
   std::string message = "out_grad must have the pool's shape " + shape_str(wanted) + ", found " +
                         shape_str(grad.dims) + "; data is " + shape_str(data.dims);
   call.require(grad.rank() == wanted.size(), message);
@@ -104,18 +101,22 @@ void compute_avg_grad(const OpCall& call, te::Builder& b) {
 
 RELAY_OP("nn.max_pool2d_grad")
     .doc("Gradient of nn.max_pool2d: each window's goes to its first greatest element.")
-    .input("out_grad", "Gradient of the pool's result.")
-    .input("data", "The pool's input.")
+    .input("out_grad", "Gradient of the pool's result.", tensor('T', kFloats))
+    .input("data", "The pool's input.", tensor('T'))
+    .output("result", "Gradient of the data, of its shape.", tensor('T'))
     .attrs<MaxPool2DAttrs>()
+    .example("fn (%g: Tensor[(1, 1, 1, 1), float32], %x: Tensor[(1, 1, 2, 2), float32]) { nn.max_pool2d_grad(%g, %x, pool_size=[2, 2], strides=[2, 2]) }", "[[[[1]]]]", "[[[[1, 4], [3, 2]]]]")
     .relation(infer_grad<MaxPool2DAttrs>)
     .level(2)
     .compute(compute_max_grad);
 
 RELAY_OP("nn.avg_pool2d_grad")
     .doc("Gradient of nn.avg_pool2d: each window's is shared among the elements that count in it.")
-    .input("out_grad", "Gradient of the pool's result.")
-    .input("data", "The pool's input.")
+    .input("out_grad", "Gradient of the pool's result.", tensor('T', kFloats))
+    .input("data", "The pool's input.", tensor('T'))
+    .output("result", "Gradient of the data, of its shape.", tensor('T'))
     .attrs<AvgPool2DAttrs>()
+    .example("fn (%g: Tensor[(1, 1, 1, 1), float32], %x: Tensor[(1, 1, 2, 2), float32]) { nn.avg_pool2d_grad(%g, %x, pool_size=[2, 2], strides=[2, 2]) }", "[[[[1]]]]", "[[[[1, 4], [3, 2]]]]")
     .relation(infer_grad<AvgPool2DAttrs>)
     .precision(Precision::kFloat32)
     .level(2)

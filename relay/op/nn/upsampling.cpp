@@ -74,8 +74,6 @@ TypeRef infer_upsampling(const RelationCall& call) {
   te::TensorInfo data = call.tensor(0);
   Scaling scaling = scaling_of(call.attrs<A>());
   scaling.layout.check(data.dims, "the data");
-  call.require(data.dtype.is_numeric() || scaling.nearest,
-               "interpolation needs numbers, found " + call.input(0)->str());
   std::vector<Dim> dims = scaling.layout.dims([&](char axis) {
     Dim extent = scaling.layout.extent(data.dims, axis);
     return scaling.is_space(axis) ? scaled(extent, scaling.scales[scaling.dimension(axis)])
@@ -161,8 +159,10 @@ void compute_upsampling(const OpCall& call, te::Builder& b, const Scaling& scali
 
 RELAY_OP("nn.upsampling")
     .doc("A larger image; the result's extents are rounded, halves to even.")
-    .input("data", "Tensor in the layout.")
+    .input("data", "Tensor in the layout.", tensor('T', kNumbers))
+    .output("result", "Tensor in the same layout.", tensor('T'))
     .attrs<UpSamplingAttrs>()
+    .example("fn (%x: Tensor[(1, 1, 1, 2), float32]) { nn.upsampling(%x, scale_h=1, scale_w=2) }", "[[[[1, 2]]]]")
     .relation(infer_upsampling<UpSamplingAttrs>)
     .level(2)
     .compute([](const OpCall& call, te::Builder& b) {
@@ -171,8 +171,10 @@ RELAY_OP("nn.upsampling")
 
 RELAY_OP("nn.upsampling3d")
     .doc("A larger volume; the result's extents are rounded, halves to even.")
-    .input("data", "Tensor in the layout.")
+    .input("data", "Tensor in the layout.", tensor('T', kNumbers))
+    .output("result", "Tensor in the same layout.", tensor('T'))
     .attrs<UpSampling3DAttrs>()
+    .example("fn (%x: Tensor[(1, 1, 1, 1, 2), float32]) { nn.upsampling3d(%x, scale_d=1, scale_h=1, scale_w=2) }", "[[[[[1, 2]]]]]")
     .relation(infer_upsampling<UpSampling3DAttrs>)
     .level(2)
     .compute([](const OpCall& call, te::Builder& b) {

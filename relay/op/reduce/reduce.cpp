@@ -82,17 +82,9 @@ TypeRef infer_reduce(const RelationCall& call, std::optional<DType> result = {},
   return TensorType::make(kept, result.value_or(data.dtype));
 }
 
-TypeRef infer_sum(const RelationCall& call) {
-  DType dtype = call.tensor(0).dtype;
-  call.require(dtype.is_numeric(), "needs numbers, found " + call.input(0)->str());
-  return infer_reduce<ReduceAttrs>(call);
-}
+TypeRef infer_fold(const RelationCall& call) { return infer_reduce<ReduceAttrs>(call); }
 TypeRef infer_extremum(const RelationCall& call) {
   return infer_reduce<ReduceAttrs>(call, {}, true);
-}
-TypeRef infer_logic(const RelationCall& call) {
-  call.require(call.tensor(0).dtype.is_bool(), "needs dtype bool, found " + call.input(0)->str());
-  return infer_reduce<ReduceAttrs>(call);
 }
 TypeRef infer_arg(const RelationCall& call) {
   return infer_reduce<ArgReduceAttrs>(call, kInt32, true);
@@ -100,9 +92,6 @@ TypeRef infer_arg(const RelationCall& call) {
 TypeRef infer_variance(const RelationCall& call) {
   te::TensorInfo data = call.tensor(0);
   te::TensorInfo mean = call.tensor(1);
-  call.require(data.dtype == mean.dtype && data.dtype.is_float(),
-               "data and mean must be of one floating-point dtype, found " + call.input(0)->str() +
-                   " and " + call.input(1)->str());
   auto joined = broadcast_shapes(data.dims, mean.dims);
   call.require(joined && joined->size() == data.rank(), "the mean's shape " + shape_str(mean.dims) +
                                                             " does not broadcast to the data's " +
@@ -230,9 +219,11 @@ void compute_arg(const OpCall& call, te::Builder& b, bool is_max) {
 
 RELAY_OP("sum")
     .doc("Sum over axes; of nothing, 0. Integers wrap in their own dtype.")
-    .input("data", "Tensor of numbers.")
+    .input("data", "Tensor of numbers.", tensor('T', kNumbers))
+    .output("result", "Tensor without the axes, or with extents of 1.", tensor('T'))
     .attrs<ReduceAttrs>()
-    .relation(infer_sum)
+    .example("fn (%x: Tensor[(2, 3), float32]) { sum(%x, axis=[1]) }", "[[1, 2, 3], [4, 5, 6]]")
+    .relation(infer_fold)
     .precision(Precision::kFloat32)
     .level(4)
     .compute([](const OpCall& call, te::Builder& b) {
@@ -241,9 +232,11 @@ RELAY_OP("sum")
 
 RELAY_OP("prod")
     .doc("Product over axes; of nothing, 1. Integers wrap in their own dtype.")
-    .input("data", "Tensor of numbers.")
+    .input("data", "Tensor of numbers.", tensor('T', kNumbers))
+    .output("result", "Tensor without the axes, or with extents of 1.", tensor('T'))
     .attrs<ReduceAttrs>()
-    .relation(infer_sum)
+    .example("fn (%x: Tensor[(2, 3), float32]) { prod(%x, axis=[1]) }", "[[1, 2, 3], [4, 5, 6]]")
+    .relation(infer_fold)
     .level(4)
     .compute([](const OpCall& call, te::Builder& b) {
       compute_fold(call, b, &te::Builder::prod, true);
@@ -251,18 +244,22 @@ RELAY_OP("prod")
 
 RELAY_OP("mean")
     .doc("Mean over axes; of integers, truncated toward zero (their sum is taken in 64 bits).")
-    .input("data", "Tensor of numbers.")
+    .input("data", "Tensor of numbers.", tensor('T', kNumbers))
+    .output("result", "Tensor without the axes, or with extents of 1.", tensor('T'))
     .attrs<ReduceAttrs>()
-    .relation(infer_sum)
+    .example("fn (%x: Tensor[(2, 3), float32]) { mean(%x, axis=[0]) }", "[[1, 2, 3], [4, 5, 6]]")
+    .relation(infer_fold)
     .precision(Precision::kFloat32)
     .level(4)
     .compute(compute_mean);
 
 RELAY_OP("variance")
     .doc("Mean of the squared differences from a given mean, over axes.")
-    .input("data", "Tensor of floats.")
-    .input("mean", "Mean of the data, broadcastable to its shape.")
+    .input("data", "Tensor of floats.", tensor('T', kFloats))
+    .input("mean", "Mean of the data, broadcastable to its shape.", tensor('T'))
+    .output("result", "Tensor without the axes, or with extents of 1.", tensor('T'))
     .attrs<VarianceAttrs>()
+    .example("fn (%x: Tensor[(3), float32]) { variance(%x, mean(%x)) }", "[1, 2, 3]")
     .relation(infer_variance)
     .precision(Precision::kFloat32)
     .level(4)
@@ -270,25 +267,31 @@ RELAY_OP("variance")
 
 RELAY_OP("max")
     .doc("Largest element over axes; not-a-number if there is one. An error over nothing.")
-    .input("data", "Tensor.")
+    .input("data", "Tensor.", tensor('T'))
+    .output("result", "Tensor without the axes, or with extents of 1.", tensor('T'))
     .attrs<ReduceAttrs>()
+    .example("fn (%x: Tensor[(2, 3), float32]) { max(%x, axis=[0], keepdims=True) }", "[[1, 2, 3], [4, 5, 6]]")
     .relation(infer_extremum)
     .level(4)
     .compute([](const OpCall& call, te::Builder& b) { compute_extremum(call, b, true); });
 
 RELAY_OP("min")
     .doc("Smallest element over axes; not-a-number if there is one. An error over nothing.")
-    .input("data", "Tensor.")
+    .input("data", "Tensor.", tensor('T'))
+    .output("result", "Tensor without the axes, or with extents of 1.", tensor('T'))
     .attrs<ReduceAttrs>()
+    .example("fn (%x: Tensor[(2, 3), float32]) { min(%x) }", "[[1, 2, 3], [4, 5, 6]]")
     .relation(infer_extremum)
     .level(4)
     .compute([](const OpCall& call, te::Builder& b) { compute_extremum(call, b, false); });
 
 RELAY_OP("all")
     .doc("Whether all elements over axes are true; of nothing, True.")
-    .input("data", "Tensor of bool.")
+    .input("data", "Tensor of bool.", tensor('T', kBool))
+    .output("result", "Tensor without the axes, or with extents of 1.", tensor('T'))
     .attrs<ReduceAttrs>()
-    .relation(infer_logic)
+    .example("fn (%x: Tensor[(2, 2), bool]) { all(%x, axis=[1]) }", "[[True, True], [True, False]]")
+    .relation(infer_fold)
     .level(4)
     .compute([](const OpCall& call, te::Builder& b) {
       compute_fold(call, b, &te::Builder::all, false);
@@ -296,9 +299,11 @@ RELAY_OP("all")
 
 RELAY_OP("any")
     .doc("Whether some element over axes is true; of nothing, False.")
-    .input("data", "Tensor of bool.")
+    .input("data", "Tensor of bool.", tensor('T', kBool))
+    .output("result", "Tensor without the axes, or with extents of 1.", tensor('T'))
     .attrs<ReduceAttrs>()
-    .relation(infer_logic)
+    .example("fn (%x: Tensor[(2, 2), bool]) { any(%x, axis=[1]) }", "[[False, False], [True, False]]")
+    .relation(infer_fold)
     .level(4)
     .compute([](const OpCall& call, te::Builder& b) {
       compute_fold(call, b, &te::Builder::any, false);
@@ -306,16 +311,20 @@ RELAY_OP("any")
 
 RELAY_OP("argmax")
     .doc("Index (int32) of the largest element, flat over the searched axes.")
-    .input("data", "Tensor.")
+    .input("data", "Tensor.", tensor())
+    .output("result", "Positions, without the axes, or with extents of 1.", tensor(kInt32))
     .attrs<ArgReduceAttrs>()
+    .example("fn (%x: Tensor[(2, 3), float32]) { argmax(%x, axis=[1]) }", "[[1, 3, 2], [6, 5, 6]]")
     .relation(infer_arg)
     .level(4)
     .compute([](const OpCall& call, te::Builder& b) { compute_arg(call, b, true); });
 
 RELAY_OP("argmin")
     .doc("Index (int32) of the smallest element, flat over the searched axes.")
-    .input("data", "Tensor.")
+    .input("data", "Tensor.", tensor())
+    .output("result", "Positions, without the axes, or with extents of 1.", tensor(kInt32))
     .attrs<ArgReduceAttrs>()
+    .example("fn (%x: Tensor[(2, 3), float32]) { argmin(%x, axis=[1]) }", "[[1, 3, 2], [6, 5, 6]]")
     .relation(infer_arg)
     .level(4)
     .compute([](const OpCall& call, te::Builder& b) { compute_arg(call, b, false); });

@@ -40,16 +40,20 @@ void compute_scan(const OpCall& call, te::Builder& b, bool is_sum) {
 
 RELAY_OP("cumsum")
     .doc("Running sum along an axis; integers wrap.")
-    .input("data", "Tensor of any shape.")
+    .input("data", "Tensor of any shape.", tensor())
+    .output("result", "Tensor of the data's shape, of the dtype that is summed in.", tensor(kNumbers))
     .attrs<ScanopAttrs>()
+    .example("fn (%x: Tensor[(3), float32]) { cumsum(%x, axis=0) }", "[1, 2, 3]")
     .relation(infer_scan)
     .level(3)
     .compute([](const OpCall& call, te::Builder& b) { compute_scan(call, b, true); });
 
 RELAY_OP("cumprod")
     .doc("Running product along an axis; integers wrap.")
-    .input("data", "Tensor of any shape.")
+    .input("data", "Tensor of any shape.", tensor())
+    .output("result", "Tensor of the data's shape, of the dtype that is multiplied in.", tensor(kNumbers))
     .attrs<ScanopAttrs>()
+    .example("fn (%x: Tensor[(3), float32]) { cumprod(%x, axis=0, exclusive=True) }", "[2, 3, 4]")
     .relation(infer_scan)
     .level(3)
     .compute([](const OpCall& call, te::Builder& b) { compute_scan(call, b, false); });

@@ -31,7 +31,6 @@ TypeRef infer_init(const RelationCall& call) {
 TypeRef infer_full(const RelationCall& call) {
   te::TensorInfo fill = call.tensor(0);
   const auto& attrs = call.attrs<InitOpAttrs>();
-  call.require(fill.rank() == 0, "fill_value must be a scalar, found " + call.input(0)->str());
   return TensorType::make(shape_attr(call, attrs.shape), attrs.dtype.value_or(fill.dtype));
 }
 
@@ -50,8 +49,6 @@ TypeRef infer_broadcast_to(const RelationCall& call) {
 TypeRef infer_broadcast_to_like(const RelationCall& call) {
   te::TensorInfo data = call.tensor(0);
   te::TensorInfo like = call.tensor(1);
-  call.require(data.dtype == like.dtype, "dtypes " + std::string(data.dtype.name()) + " and " +
-                                             std::string(like.dtype.name()) + " differ");
   auto joined = broadcast_shapes(data.dims, like.dims);
   std::string message =
       "shape " + shape_str(data.dims) + " does not broadcast to " + shape_str(like.dims);
@@ -83,12 +80,7 @@ void compute_full(const OpCall& call, te::Builder& b, size_t fill_input) {
   b.output(b.map(result.dims, [&](Indices) { return te::cast(fill({}), result.dtype); }));
 }
 
-TypeRef infer_full_like(const RelationCall& call) {
-  call.tensor(0);
-  call.require(call.tensor(1).rank() == 0,
-               "fill_value must be a scalar, found " + call.input(1)->str());
-  return call.input(0);
-}
+TypeRef infer_full_like(const RelationCall& call) { return call.input(0); }
 
 double scalar_value(const NDArray& array) {
   return dispatch(array.dtype(), [&](auto tag) {
@@ -113,14 +105,6 @@ int64_t count_integers(int64_t start, int64_t stop, int64_t step) {
 
 TypeRef infer_arange(const RelationCall& call) {
   DType dtype = call.tensor(0).dtype;
-  for (size_t i = 0; i < 3; ++i) {
-    te::TensorInfo info = call.tensor(i);
-    call.require(info.rank() == 0,
-                 "start, stop and step must be scalars, found " + call.input(i)->str());
-    call.require(info.dtype == dtype && dtype.is_numeric(),
-                 "start, stop and step must be numbers of one dtype, found " +
-                     call.input(0)->str() + " and " + call.input(i)->str());
-  }
   DType result = call.attrs<ArangeAttrs>().dtype.value_or(dtype);
   std::optional<NDArray> start = call.value(0);
   std::optional<NDArray> stop = call.value(1);
@@ -198,73 +182,89 @@ ExprRef counted_arange(const OpCall& call, std::span<const ExprRef> args) {
 
 RELAY_OP("zeros")
     .doc("A tensor of zeros.")
+    .output("result", "Tensor of the given shape and dtype.", tensor())
     .attrs<InitOpAttrs>()
+    .example("fn () { zeros(shape=[2, 2], dtype=\"int32\") }")
     .relation(infer_init)
     .level(3)
     .compute([](const OpCall& call, te::Builder& b) { compute_constant(call, b, 0); });
 
 RELAY_OP("ones")
     .doc("A tensor of ones.")
+    .output("result", "Tensor of the given shape and dtype.", tensor())
     .attrs<InitOpAttrs>()
+    .example("fn () { ones(shape=[3], dtype=\"float32\") }")
     .relation(infer_init)
     .level(3)
     .compute([](const OpCall& call, te::Builder& b) { compute_constant(call, b, 1); });
 
 RELAY_OP("zeros_like")
     .doc("Zeros in the shape and dtype of another tensor.")
-    .input("data", "Tensor.")
+    .input("data", "Tensor.", tensor('T'))
+    .output("result", "Tensor of the data's shape.", tensor('T'))
+    .example("fn (%x: Tensor[(3), float32]) { zeros_like(%x) }", "[1, 2, 3]")
     .relation(identity_relation())
     .level(4)
     .compute([](const OpCall& call, te::Builder& b) { compute_constant(call, b, 0); });
 
 RELAY_OP("ones_like")
     .doc("Ones in the shape and dtype of another tensor.")
-    .input("data", "Tensor.")
+    .input("data", "Tensor.", tensor('T'))
+    .output("result", "Tensor of the data's shape.", tensor('T'))
+    .example("fn (%x: Tensor[(3), float32]) { ones_like(%x) }", "[1, 2, 3]")
     .relation(identity_relation())
     .level(4)
     .compute([](const OpCall& call, te::Builder& b) { compute_constant(call, b, 1); });
 
 RELAY_OP("full")
     .doc("A tensor of one value.")
-    .input("fill_value", "Scalar.")
+    .input("fill_value", "Scalar.", tensor().rank(0))
+    .output("result", "Tensor of the given shape and dtype.", tensor())
     .attrs<InitOpAttrs>()
+    .example("fn () { full(7, shape=[2, 2], dtype=\"int32\") }")
     .relation(infer_full)
     .level(3)
     .compute([](const OpCall& call, te::Builder& b) { compute_full(call, b, 0); });
 
 RELAY_OP("full_like")
     .doc("One value in the shape and dtype of another tensor.")
-    .input("data", "Tensor.")
-    .input("fill_value", "Scalar.")
+    .input("data", "Tensor.", tensor('T'))
+    .input("fill_value", "Scalar.", tensor().rank(0))
+    .output("result", "Tensor of the data's shape.", tensor('T'))
+    .example("fn (%x: Tensor[(3), float32]) { full_like(%x, 7f) }", "[1, 2, 3]")
     .relation(infer_full_like)
     .level(3)
     .compute([](const OpCall& call, te::Builder& b) { compute_full(call, b, 1); });
 
 RELAY_OP("arange")
     .doc("start, start + step, … before stop.")
-    .input("start", "Scalar.")
-    .input("stop", "Scalar.")
-    .input("step", "Scalar other than 0.")
+    .input("start", "Scalar.", tensor('T', kNumbers).rank(0))
+    .input("stop", "Scalar.", tensor('T').rank(0))
+    .input("step", "Scalar other than 0.", tensor('T').rank(0))
+    .output("result", "Vector of the given dtype.", tensor())
     .attrs<ArangeAttrs>()
+    .example("fn () { arange(1, 10, 3) }")
     .relation(infer_arange)
-    .column(one_dtype(), {0, 1, 2})
     .level(3)
     .compute(compute_arange)
     .column(counted_form(), counted_arange);
 
 RELAY_OP("broadcast_to")
     .doc("The tensor repeated along axes of extent 1 and new leading axes.")
-    .input("data", "Tensor.")
+    .input("data", "Tensor.", tensor('T'))
+    .output("result", "Tensor of the given shape.", tensor('T'))
     .attrs<InitOpAttrs>()
+    .example("fn (%x: Tensor[(3), float32]) { broadcast_to(%x, shape=[2, 3]) }", "[1, 2, 3]")
     .relation(infer_broadcast_to)
-    .column(one_dtype(), {0, kOutput})
     .level(4)
     .compute(compute_broadcast);
 
 RELAY_OP("broadcast_to_like")
     .doc("The tensor broadcast to the shape of another one.")
-    .input("data", "Tensor.")
-    .input("broadcast_type", "Tensor whose shape counts.")
+    .input("data", "Tensor.", tensor('T'))
+    .input("broadcast_type", "Tensor whose shape counts.", tensor('T'))
+    .output("result", "Tensor of the shape of broadcast_type.", tensor('T'))
+    .example("fn (%x: float32, %y: Tensor[(3), float32]) { broadcast_to_like(%x, %y) }", "1", "[1, 2, 3]")
     .relation(infer_broadcast_to_like)
     .level(10)
     .compute(compute_broadcast);

@@ -10,11 +10,6 @@ using te::Bounds;
 using te::Indices;
 using te::Scalar;
 
-void require_indices(const RelationCall& call, size_t input) {
-  call.require(call.tensor(input).dtype.is_integer(),
-               "indices must be integers, found " + call.input(input)->str());
-}
-
 Scalar position(const te::Tensor& indices, Indices at) { return te::cast(indices(at), kInt64); }
 
 // A negative index counts from the end.
@@ -26,7 +21,6 @@ TypeRef infer_take(const RelationCall& call) {
   te::TensorInfo data = call.tensor(0);
   te::TensorInfo indices = call.tensor(1);
   const auto& attrs = call.attrs<TakeAttrs>();
-  require_indices(call, 1);
   if (!attrs.axis) {
     call.require(attrs.batch_dims == 0, "batch_dims needs an axis");
     return TensorType::make(indices.dims, data.dtype);
@@ -77,7 +71,6 @@ void compute_take(const OpCall& call, te::Builder& b) {
 TypeRef infer_gather(const RelationCall& call) {
   te::TensorInfo data = call.tensor(0);
   te::TensorInfo indices = call.tensor(1);
-  require_indices(call, 1);
   auto axis =
       static_cast<size_t>(normalize_axis(call, *call.attrs<GatherAttrs>().axis, data.rank()));
   call.require(indices.rank() == data.rank(), "data of rank " + std::to_string(data.rank()) +
@@ -114,8 +107,6 @@ TypeRef infer_gather_nd(const RelationCall& call) {
   te::TensorInfo data = call.tensor(0);
   te::TensorInfo indices = call.tensor(1);
   const auto& attrs = call.attrs<GatherNDAttrs>();
-  require_indices(call, 1);
-  call.require(indices.rank() >= 1, "indices must have an axis of coordinates");
   if (indices.dims[0].is_variable()) return {};
   size_t count = coordinates(call, indices.dims[0], attrs.index_rank);
   call.require(attrs.batch_dims >= 0 && attrs.batch_dims + count <= data.rank() &&
@@ -175,11 +166,6 @@ TypeRef infer_scatter_nd(const RelationCall& call) {
   te::TensorInfo data = call.tensor(0);
   te::TensorInfo indices = call.tensor(1);
   te::TensorInfo updates = call.tensor(2);
-  require_indices(call, 1);
-  call.require(
-      updates.dtype == data.dtype,
-      "data and updates differ in dtype: " + call.input(0)->str() + " and " + call.input(2)->str());
-  call.require(indices.rank() >= 1, "indices must have an axis of coordinates");
   if (indices.dims[0].is_variable()) return {};
   size_t count = coordinates(call, indices.dims[0], std::nullopt);
   call.require(count <= data.rank(),
@@ -216,11 +202,7 @@ TypeRef infer_scatter_elements(const RelationCall& call) {
   te::TensorInfo indices = call.tensor(1);
   te::TensorInfo updates = call.tensor(2);
   const auto& attrs = call.attrs<ScatterElementsAttrs>();
-  require_indices(call, 1);
   normalize_axis(call, attrs.axis, data.rank());
-  call.require(
-      updates.dtype == data.dtype,
-      "data and updates differ in dtype: " + call.input(0)->str() + " and " + call.input(2)->str());
   std::string message = "data " + shape_str(data.dims) + ", indices " + shape_str(indices.dims) +
                         " and updates " + shape_str(updates.dims) +
                         " must have one rank, indices and " + "updates one shape";
@@ -260,12 +242,8 @@ void compute_scatter_elements(const OpCall& call, te::Builder& b) {
 TypeRef infer_one_hot(const RelationCall& call) {
   te::TensorInfo indices = call.tensor(0);
   const auto& attrs = call.attrs<OneHotAttrs>();
-  require_indices(call, 0);
   te::TensorInfo on = call.tensor(1);
   te::TensorInfo off = call.tensor(2);
-  call.require(on.rank() == 0 && off.rank() == 0, "on_value and off_value must be scalars");
-  call.require(on.dtype == off.dtype, "on_value and off_value differ in dtype: " +
-                                          call.input(1)->str() + " and " + call.input(2)->str());
   call.require(
       attrs.depth > 0 && attrs.depth <= kLargestExtent,
       "depth must be positive and not more than 2^60, found " + std::to_string(attrs.depth));
@@ -288,64 +266,71 @@ void compute_one_hot(const OpCall& call, te::Builder& b) {
 
 RELAY_OP("take")
     .doc("Elements at given positions along an axis.")
-    .input("data", "Tensor.")
-    .input("indices", "Integer tensor of positions.")
+    .input("data", "Tensor.", tensor('T'))
+    .input("indices", "Integer tensor of positions.", tensor(kIntegers))
+    .output("result", "Tensor of the indices' axes in place of the axis.", tensor('T'))
     .attrs<TakeAttrs>()
+    .example("fn (%x: Tensor[(2, 3), float32]) { take(%x, Constant(1, (2), int32), axis=1) }", "[[1, 2, 3], [4, 5, 6]]")
     .relation(infer_take)
-    .column(one_dtype(), {0, kOutput})
     .level(3)
     .compute(compute_take);
 
 RELAY_OP("gather")
     .doc("result[i…] = data[i… with indices[i…] on the axis]. Negative indices count from the end.")
-    .input("data", "Tensor.")
-    .input("indices", "Integer tensor of the data's rank.")
+    .input("data", "Tensor.", tensor('T'))
+    .input("indices", "Integer tensor of the data's rank.", tensor(kIntegers))
+    .output("result", "Tensor of the indices' shape.", tensor('T'))
     .attrs<GatherAttrs>()
+    .example("fn (%x: Tensor[(2, 3), float32], %i: Tensor[(2, 1), int32]) { gather(%x, %i, axis=1) }", "[[1, 2, 3], [4, 5, 6]]", "[[2], [0]]")
     .relation(infer_gather)
-    .column(one_dtype(), {0, kOutput})
     .level(3)
     .compute(compute_gather);
 
 RELAY_OP("gather_nd")
     .doc("Elements or slices at coordinates, which are the first axis of the indices.")
-    .input("data", "Tensor.")
-    .input("indices", "Integer tensor (coordinates, …).")
+    .input("data", "Tensor.", tensor('T'))
+    .input("indices", "Integer tensor (coordinates, …).", tensor(kIntegers).rank(1, kAnyRank))
+    .output("result", "Tensor of the indices' and the data's remaining axes.", tensor('T'))
     .attrs<GatherNDAttrs>()
+    .example("fn (%x: Tensor[(2, 3), float32], %i: Tensor[(2, 2), int32]) { gather_nd(%x, %i) }", "[[1, 2, 3], [4, 5, 6]]", "[[0, 1], [2, 0]]")
     .relation(infer_gather_nd)
     .level(3)
     .compute(compute_gather_nd);
 
 RELAY_OP("scatter_nd")
     .doc("data with elements or slices at coordinates updated, in row-major order of the updates.")
-    .input("data", "Tensor.")
-    .input("indices", "Integer tensor (coordinates, …).")
-    .input("updates", "Tensor of the indices' remaining and the data's remaining axes.")
+    .input("data", "Tensor.", tensor('T'))
+    .input("indices", "Integer tensor (coordinates, …).", tensor(kIntegers).rank(1, kAnyRank))
+    .input("updates", "Tensor of the indices' remaining and the data's remaining axes.", tensor('T'))
+    .output("result", "Tensor of the data's shape.", tensor('T'))
     .attrs<ScatterNDAttrs>()
+    .example("fn (%x: Tensor[(3), float32], %i: Tensor[(1, 2), int32]) { scatter_nd(%x, %i, Constant(10, (2), float32), mode=\"add\") }", "[1, 2, 3]", "[[2, 2]]")
     .relation(infer_scatter_nd)
-    .column(one_dtype(), {0, 2, kOutput})
     .level(3)
     .compute(compute_scatter_nd);
 
 RELAY_OP("scatter_elements")
     .doc(
         "data with elements at positions along an axis updated, in row-major order of the updates.")
-    .input("data", "Tensor.")
-    .input("indices", "Integer tensor of the data's rank.")
-    .input("updates", "Tensor of the indices' shape.")
+    .input("data", "Tensor.", tensor('T'))
+    .input("indices", "Integer tensor of the data's rank.", tensor(kIntegers))
+    .input("updates", "Tensor of the indices' shape.", tensor('T'))
+    .output("result", "Tensor of the data's shape.", tensor('T'))
     .attrs<ScatterElementsAttrs>()
+    .example("fn (%x: Tensor[(3), float32], %i: Tensor[(2), int32]) { scatter_elements(%x, %i, Constant(10, (2), float32), axis=0) }", "[1, 2, 3]", "[2, 0]")
     .relation(infer_scatter_elements)
-    .column(one_dtype(), {0, 2, kOutput})
     .level(3)
     .compute(compute_scatter_elements);
 
 RELAY_OP("one_hot")
     .doc("on_value where the position on the class axis is the index, else off_value.")
-    .input("indices", "Integer tensor.")
-    .input("on_value", "Scalar.")
-    .input("off_value", "Scalar.")
+    .input("indices", "Integer tensor.", tensor(kIntegers))
+    .input("on_value", "Scalar.", tensor('T').rank(0))
+    .input("off_value", "Scalar.", tensor('T').rank(0))
+    .output("result", "Tensor of the indices' shape with the axis of classes.", tensor())
     .attrs<OneHotAttrs>()
+    .example("fn (%i: Tensor[(2), int32]) { one_hot(%i, 1f, 0f, depth=3, axis=-1, dtype=\"float32\") }", "[2, 0]")
     .relation(infer_one_hot)
-    .column(one_dtype(), {1, 2})
     .level(10)
     .compute(compute_one_hot);
 

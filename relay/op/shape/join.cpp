@@ -13,9 +13,6 @@ std::vector<te::TensorInfo> joined_inputs(const RelationCall& call) {
   std::vector<te::TensorInfo> parts = call.tensors(0);
   call.require(!parts.empty(), "there is nothing to join: the tuple is empty");
   for (const te::TensorInfo& part : parts) {
-    call.require(part.dtype == parts[0].dtype, "all tensors must have one dtype, found " +
-                                                   std::string(parts[0].dtype.name()) + " and " +
-                                                   std::string(part.dtype.name()));
     call.require(part.rank() == parts[0].rank(), "all tensors must have one rank, found shapes " +
                                                      shape_str(parts[0].dims) + " and " +
                                                      shape_str(part.dims));
@@ -25,7 +22,6 @@ std::vector<te::TensorInfo> joined_inputs(const RelationCall& call) {
 
 TypeRef infer_concatenate(const RelationCall& call) {
   std::vector<te::TensorInfo> parts = joined_inputs(call);
-  call.require(parts[0].rank() > 0, "scalars have no axis to join along");
   auto axis = static_cast<size_t>(
       normalize_axis(call, call.attrs<ConcatenateAttrs>().axis, parts[0].rank()));
   std::vector<Dim> dims = parts[0].dims;
@@ -172,37 +168,41 @@ void compute_repeat(const OpCall& call, te::Builder& b) {
 
 RELAY_OP("concatenate")
     .doc("Tensors one after the other along an axis.")
-    .input("data", "Tuple of tensors of one dtype whose shapes agree off the axis.")
+    .input("data", "Tuple of tensors of one dtype whose shapes agree off the axis.", tuple_of(tensor('T').rank(1, kAnyRank)))
+    .output("result", "Tensor that is as long as all on the axis.", tensor('T'))
     .attrs<ConcatenateAttrs>()
+    .example("fn (%x: Tensor[(3), float32]) { concatenate((%x, %x), axis=0) }", "[1, 2, 3]")
     .relation(infer_concatenate)
-    .column(one_dtype(), {0, kOutput})
     .level(1)
     .compute(compute_concatenate);
 
 RELAY_OP("stack")
     .doc("Tensors of one shape along a new axis.")
-    .input("data", "Tuple of tensors of one dtype and shape.")
+    .input("data", "Tuple of tensors of one dtype and shape.", tuple_of(tensor('T')))
+    .output("result", "Tensor with the new axis.", tensor('T'))
     .attrs<StackAttrs>()
+    .example("fn (%x: Tensor[(3), float32]) { stack((%x, %x), axis=1) }", "[1, 2, 3]")
     .relation(infer_stack)
-    .column(one_dtype(), {0, kOutput})
     .level(3)
     .expand(expand_stack);
 
 RELAY_OP("tile")
     .doc("The whole tensor repeated along axes.")
-    .input("data", "Tensor.")
+    .input("data", "Tensor.", tensor('T'))
+    .output("result", "Tensor of the repeated data.", tensor('T'))
     .attrs<TileAttrs>()
+    .example("fn (%x: Tensor[(3), float32]) { tile(%x, reps=[2, 1]) }", "[1, 2, 3]")
     .relation(infer_tile)
-    .column(one_dtype(), {0, kOutput})
     .level(3)
     .compute(compute_tile);
 
 RELAY_OP("repeat")
     .doc("Each element repeated along an axis.")
-    .input("data", "Tensor.")
+    .input("data", "Tensor.", tensor('T'))
+    .output("result", "Tensor of the repeated elements.", tensor('T'))
     .attrs<RepeatAttrs>()
+    .example("fn (%x: Tensor[(3), float32]) { repeat(%x, repeats=2, axis=0) }", "[1, 2, 3]")
     .relation(infer_repeat)
-    .column(one_dtype(), {0, kOutput})
     .level(3)
     .compute(compute_repeat);
 

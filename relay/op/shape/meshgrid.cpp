@@ -19,12 +19,6 @@ TypeRef infer_meshgrid(const RelationCall& call) {
   call.require(!inputs.empty(), "needs at least one tensor");
   std::vector<Dim> dims(inputs.size());
   for (size_t k = 0; k < inputs.size(); ++k) {
-    call.require(inputs[k].rank() <= 1, "every tensor must have rank 0 or 1, found shape " +
-                                            shape_str(inputs[k].dims) + " at place " +
-                                            std::to_string(k));
-    call.require(inputs[k].dtype == inputs[0].dtype,
-                 "all tensors must have one dtype, found " + std::string(inputs[0].dtype.name()) +
-                     " and " + std::string(inputs[k].dtype.name()));
     // A lone "xy" input has no second axis to change places with.
     size_t axis = inputs.size() == 1 ? 0 : grid_axis(attrs, k);
     dims[axis] = inputs[k].rank() == 0 ? Dim(1) : inputs[k].dims[0];
@@ -45,10 +39,11 @@ void compute_meshgrid(const OpCall& call, te::Builder& b) {
 
 RELAY_OP("meshgrid")
     .doc("Each vector spread over the grid of all: result k has vector k along its own axis.")
-    .input("data", "Tuple of vectors or scalars of one dtype.")
+    .input("data", "Tuple of vectors or scalars of one dtype.", tuple_of(tensor('T').rank(0, 1)))
+    .output("grids", "A tensor of all extents for each.", tuple_of(tensor('T')))
     .attrs<MeshgridAttrs>()
+    .example("fn (%x: Tensor[(2), float32]) { meshgrid((%x, %x)) }", "[1, 2]")
     .relation(infer_meshgrid)
-    .column(one_dtype(), {0})
     .level(3)
     .compute(compute_meshgrid);
 

@@ -273,67 +273,76 @@ TypeRef infer_expand_dims(const RelationCall& call) {
 
 TypeRef infer_batch_flatten(const RelationCall& call) {
   te::TensorInfo data = call.tensor(0);
-  call.require(data.rank() >= 2, "needs a tensor of rank 2 or more, found " + call.input(0)->str());
   Dim dims[] = {data.dims[0], product(std::span(data.dims).subspan(1))};
   return TensorType::make(dims, data.dtype);
 }
 
 RELAY_OP("reshape")
     .doc("The same elements in row-major order under another shape.")
-    .input("data", "Tensor.")
+    .input("data", "Tensor.", tensor('T'))
+    .output("result", "Tensor of the new shape.", tensor('T'))
     .attrs<ReshapeAttrs>()
+    .example("fn (%x: Tensor[(2, 3), float32]) { reshape(%x, newshape=[3, -1]) }", "[[1, 2, 3], [4, 5, 6]]")
     .relation(infer_reshape)
-    .column(one_dtype(), {0, kOutput})
     .level(3)
     .compute(compute_reshape);
 
 RELAY_OP("contrib_reverse_reshape")
     .doc("reshape whose codes are matched from the last axis to the first.")
-    .input("data", "Tensor.")
+    .input("data", "Tensor.", tensor('T'))
+    .output("result", "Tensor of the new shape.", tensor('T'))
     .attrs<ReshapeAttrs>()
+    .example("fn (%x: Tensor[(2, 3), float32]) { contrib_reverse_reshape(%x, newshape=[-1, 2]) }", "[[1, 2, 3], [4, 5, 6]]")
     .relation(infer_reverse_reshape)
     .level(10)
     .compute(compute_reshape);
 
 RELAY_OP("reshape_like")
     .doc("Axes lhs_begin…lhs_end of data replaced by axes rhs_begin…rhs_end of another shape.")
-    .input("data", "Tensor.")
-    .input("shape_like", "Tensor whose shape counts.")
+    .input("data", "Tensor.", tensor('T'))
+    .input("shape_like", "Tensor whose shape counts.", tensor())
+    .output("result", "Tensor of the other's shape.", tensor('T'))
     .attrs<ReshapeLikeAttrs>()
+    .example("fn (%x: Tensor[(2, 3), float32]) { reshape_like(%x, Constant(0, (3, 2), float32)) }", "[[1, 2, 3], [4, 5, 6]]")
     .relation(infer_reshape_like)
     .level(3)
     .compute(compute_reshape);
 
 RELAY_OP("transpose")
     .doc("Axes in another order.")
-    .input("data", "Tensor.")
+    .input("data", "Tensor.", tensor('T'))
+    .output("result", "Tensor of the permuted axes.", tensor('T'))
     .attrs<TransposeAttrs>()
+    .example("fn (%x: Tensor[(2, 3), float32]) { transpose(%x, axes=[1, 0]) }", "[[1, 2, 3], [4, 5, 6]]")
     .relation(infer_transpose)
-    .column(one_dtype(), {0, kOutput})
     .level(3)
     .compute(compute_transpose);
 
 RELAY_OP("squeeze")
     .doc("Drops axes of extent 1.")
-    .input("data", "Tensor.")
+    .input("data", "Tensor.", tensor('T'))
+    .output("result", "Tensor without the axes.", tensor('T'))
     .attrs<SqueezeAttrs>()
+    .example("fn (%x: Tensor[(1, 2), float32]) { squeeze(%x, axis=[0]) }", "[[1, 2]]")
     .relation(infer_squeeze)
-    .column(one_dtype(), {0, kOutput})
     .level(3)
     .compute(compute_reshape);
 
 RELAY_OP("expand_dims")
     .doc("Inserts axes of extent 1.")
-    .input("data", "Tensor.")
+    .input("data", "Tensor.", tensor('T'))
+    .output("result", "Tensor with the new axes.", tensor('T'))
     .attrs<ExpandDimsAttrs>()
+    .example("fn (%x: Tensor[(3), float32]) { expand_dims(%x, axis=1) }", "[1, 2, 3]")
     .relation(infer_expand_dims)
-    .column(one_dtype(), {0, kOutput})
     .level(1)
     .compute(compute_reshape);
 
 RELAY_OP("nn.batch_flatten")
     .doc("All axes but the first merged into one.")
-    .input("data", "Tensor of rank 2 or more.")
+    .input("data", "Tensor of rank 2 or more.", tensor('T').rank(2, kAnyRank))
+    .output("result", "Matrix (batch, all others).", tensor('T'))
+    .example("fn (%x: Tensor[(1, 2, 2), float32]) { nn.batch_flatten(%x) }", "[[[1, 2], [3, 4]]]")
     .relation(infer_batch_flatten)
     .level(2)
     .compute(compute_reshape);

@@ -214,18 +214,21 @@ void compute_reverse(const OpCall& call, te::Builder& b) {
 
 RELAY_OP("strided_slice")
     .doc("Every stride-th element between begin and end, on each axis.")
-    .input("data", "Tensor.")
+    .input("data", "Tensor.", tensor('T'))
+    .output("result", "Tensor of the data's rank.", tensor('T'))
     .attrs<StridedSliceAttrs>()
+    .example("fn (%x: Tensor[(3), float32]) { strided_slice(%x, begin=[2], end=[-4], strides=[-1]) }", "[1, 2, 3]")
     .relation(infer_strided_slice)
-    .column(one_dtype(), {0, kOutput})
     .level(4)
     .compute(compute_strided_slice);
 
 RELAY_OP("slice_like")
     .doc("The leading part of data with the extents of another tensor.")
-    .input("data", "Tensor.")
-    .input("shape_like", "Tensor whose shape counts.")
+    .input("data", "Tensor.", tensor('T'))
+    .input("shape_like", "Tensor whose shape counts.", tensor())
+    .output("result", "Tensor of the data's rank.", tensor('T'))
     .attrs<SliceLikeAttrs>()
+    .example("fn (%x: Tensor[(2, 3), float32]) { slice_like(%x, Constant(0, (1, 2), float32)) }", "[[1, 2, 3], [4, 5, 6]]")
     .relation(infer_slice_like)
     .level(10)
     .compute([](const OpCall& call, te::Builder& b) {
@@ -235,18 +238,21 @@ RELAY_OP("slice_like")
 
 RELAY_OP("split")
     .doc("A tuple of consecutive parts along an axis.")
-    .input("data", "Tensor.")
+    .input("data", "Tensor.", tensor('T').rank(1, kAnyRank))
+    .output("parts", "The parts.", tuple_of(tensor('T')))
     .attrs<SplitAttrs>()
+    .example("fn (%x: Tensor[(4), float32]) { split(%x, indices_or_sections=2) }", "[1, 2, 3, 4]")
     .relation(infer_split)
     .level(3)
     .compute(compute_split);
 
 RELAY_OP("reverse")
     .doc("Elements in the opposite order along an axis.")
-    .input("data", "Tensor.")
+    .input("data", "Tensor.", tensor('T'))
+    .output("result", "Tensor of the data's shape.", tensor('T'))
     .attrs<ReverseAttrs>()
+    .example("fn (%x: Tensor[(3), float32]) { reverse(%x, axis=0) }", "[1, 2, 3]")
     .relation(infer_reverse)
-    .column(one_dtype(), {0, kOutput})
     .level(3)
     .compute(compute_reverse);
 

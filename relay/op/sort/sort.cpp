@@ -68,8 +68,10 @@ std::vector<int64_t> topk_params(const OpCall& call) {
 
 RELAY_OP("sort")
     .doc("The elements in order along an axis; not-a-number comes last.")
-    .input("data", "Tensor.")
+    .input("data", "Tensor.", tensor('T').rank(1, kAnyRank))
+    .output("result", "Tensor of the data's type.", tensor('T'))
     .attrs<ArgsortAttrs>()
+    .example("fn (%x: Tensor[(3), float32]) { sort(%x) }", "[3, 1, 2]")
     .relation(infer_sort)
     .level(6)
     .kernel("sort", order_params<ArgsortAttrs>);
@@ -79,8 +81,10 @@ RELAY_OP("argsort")
         "Positions of the elements in order along an axis; equal ones keep their order, "
         "not-a-number comes "
         "last.")
-    .input("data", "Tensor.")
+    .input("data", "Tensor.", tensor().rank(1, kAnyRank))
+    .output("positions", "Positions, of the data's shape.", tensor(kNumbers))
     .attrs<ArgsortAttrs>()
+    .example("fn (%x: Tensor[(3), float32]) { argsort(%x, dtype=\"int32\") }", "[3, 1, 2]")
     .relation(infer_argsort)
     .level(6)
     .kernel("argsort", order_params<ArgsortAttrs>);
@@ -90,8 +94,11 @@ RELAY_OP("topk")
         "The k greatest (or least) elements along an axis in order, and their positions; of equal "
         "ones the "
         "first.")
-    .input("data", "Tensor.")
+    .input("data", "Tensor.", tensor('T').rank(1, kAnyRank))
+    .output("values", "The elements, k of them on the axis.", tensor('T'))
+    .output("indices", "Their positions, of the same shape.", tensor(kNumbers))
     .attrs<TopkAttrs>()
+    .example("fn (%x: Tensor[(3), float32]) { topk(%x, k=2) }", "[3, 1, 2]")
     .relation(infer_topk)
     .level(6)
     .kernel("topk", topk_params);

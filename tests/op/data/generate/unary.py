@@ -35,6 +35,7 @@ FLOAT_MATH = {
     "log2": (np.log2, (0.125, 9), SPECIAL + [-1, 1, 1024], "numpy"),
     "log10": (np.log10, (0.125, 9), SPECIAL + [-1, 1, 1000], "numpy"),
     "sqrt": (np.sqrt, (0, 9), SPECIAL + [-1, 1], "numpy"),
+    "reciprocal": (lambda x: 1 / x, (0.125, 9), SPECIAL + [-0.0, -4], "numpy"),
     "rsqrt": (lambda x: 1 / np.sqrt(x), (0.125, 9), SPECIAL + [-1, 4], "numpy"),
     "sigmoid": (sigmoid, (-6, 6), SPECIAL + [100, -100], "scipy"),
     "erf": (scipy.special.erf, (-3, 3), SPECIAL + [6, -6, 1e-3], "scipy"),
