@@ -198,7 +198,9 @@ void add_doc(CLI::App& app, Context& context) {
   CLI::App* command =
       app.add_subcommand("doc", "Print a page of the documentation that is generated.");
   command->group("");  // for the build, not in the help
-  command->add_option("PAGE", *page)->required()->check(CLI::IsMember({"operators", "passes", "registry"}));
+  command->add_option("PAGE", *page)
+      ->required()
+      ->check(CLI::IsMember({"operators", "passes", "registry"}));
   context.actions[command] = [page] {
     print_out(*page == "operators"  ? operators_page()
               : *page == "registry" ? registry_json()

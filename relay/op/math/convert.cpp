@@ -177,7 +177,9 @@ RELAY_OP("fixed_point_multiply")
     .input("data", "Tensor of int32.", tensor('T', kInt32))
     .output("result", "Tensor of the data's shape.", tensor('T'))
     .attrs<FixedPointMultiplyAttrs>()
-    .example("fn (%x: Tensor[(2), int32]) { fixed_point_multiply(%x, multiplier=1073741824, shift=0) }", "[6, 7]")
+    .example(
+        "fn (%x: Tensor[(2), int32]) { fixed_point_multiply(%x, multiplier=1073741824, shift=0) }",
+        "[6, 7]")
     .relation(infer_fixed_point)
     .level(10)
     .compute(compute_fixed_point);

@@ -32,9 +32,9 @@ OpBuilder& unary(std::string_view name, std::string doc, DTypes dtypes, const Re
       .doc(std::move(doc))
       .input("data", "Tensor of any shape.", tensor('T', dtypes))
       .output("result", "Tensor of the data's shape.", result)
-      .example("fn (%x: Tensor[(3), " + example_dtype(dtypes) + "]) { " + std::string(name) +
-                   "(%x) }",
-               example_vector(dtypes))
+      .example(
+          "fn (%x: Tensor[(3), " + example_dtype(dtypes) + "]) { " + std::string(name) + "(%x) }",
+          example_vector(dtypes))
       .relation(relation)
       .compute([f = std::move(f)](const OpCall& call, te::Builder& b) {
         te::Tensor data = b.input(0);

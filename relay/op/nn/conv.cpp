@@ -266,9 +266,9 @@ void compute_sum(const OpCall& call, te::Builder& b, const Conv& conv, bool tran
 template <class A, size_t kRank, bool kTransposed>
 void declare(OpBuilder& op) {
   op.input("data", "Tensor in data_layout.", tensor(kNumbers))
-      .input("weight", kTransposed
-                           ? "Tensor in kernel_layout: O counts the output channels of one group."
-                           : "Tensor in kernel_layout: I counts the input channels of one group.",
+      .input("weight",
+             kTransposed ? "Tensor in kernel_layout: O counts the output channels of one group."
+                         : "Tensor in kernel_layout: I counts the input channels of one group.",
              tensor(kNumbers))
       .output("result", "Tensor in out_layout, of out_dtype or the data's dtype.", tensor(kNumbers))
       .template attrs<A>()
@@ -285,26 +285,43 @@ void declare(OpBuilder& op) {
 
 [[maybe_unused]] const bool declared = [] {
   const char* sums = "Sums of products of a sliding window of the data with the weight, ";
-  declare<Conv1DAttrs, 1, false>(
-      declare_op("nn.conv1d").doc(sums + std::string("in one dimension."))
-          .example("fn (%x: Tensor[(1, 1, 4), float32], %w: Tensor[(1, 1, 2), float32]) { nn.conv1d(%x, %w) }", "[[[1, 2, 3, 4]]]", "[[[1, -1]]]"));
+  declare<Conv1DAttrs, 1, false>(declare_op("nn.conv1d")
+                                     .doc(sums + std::string("in one dimension."))
+                                     .example("fn (%x: Tensor[(1, 1, 4), float32], %w: Tensor[(1, "
+                                              "1, 2), float32]) { nn.conv1d(%x, %w) }",
+                                              "[[[1, 2, 3, 4]]]", "[[[1, -1]]]"));
   declare<Conv2DAttrs, 2, false>(
-      declare_op("nn.conv2d").doc(sums + std::string("in two dimensions."))
-          .example("fn (%x: Tensor[(1, 1, 1, 4), float32], %w: Tensor[(1, 1, 1, 2), float32]) { nn.conv2d(%x, %w) }", "[[[[1, 2, 3, 4]]]]", "[[[[1, -1]]]]"));
+      declare_op("nn.conv2d")
+          .doc(sums + std::string("in two dimensions."))
+          .example("fn (%x: Tensor[(1, 1, 1, 4), float32], %w: Tensor[(1, 1, 1, 2), float32]) { "
+                   "nn.conv2d(%x, %w) }",
+                   "[[[[1, 2, 3, 4]]]]", "[[[[1, -1]]]]"));
   declare<Conv3DAttrs, 3, false>(
-      declare_op("nn.conv3d").doc(sums + std::string("in three dimensions."))
-          .example("fn (%x: Tensor[(1, 1, 1, 1, 4), float32], %w: Tensor[(1, 1, 1, 1, 2), float32]) { nn.conv3d(%x, %w) }", "[[[[[1, 2, 3, 4]]]]]", "[[[[[1, -1]]]]]"));
+      declare_op("nn.conv3d")
+          .doc(sums + std::string("in three dimensions."))
+          .example("fn (%x: Tensor[(1, 1, 1, 1, 4), float32], %w: Tensor[(1, 1, 1, 1, 2), "
+                   "float32]) { nn.conv3d(%x, %w) }",
+                   "[[[[[1, 2, 3, 4]]]]]", "[[[[[1, -1]]]]]"));
   const char* spreads =
       "Every element of the data spreads the weight over the result, stride by stride, ";
   declare<Conv1DTransposeAttrs, 1, true>(
-      declare_op("nn.conv1d_transpose").doc(spreads + std::string("in one dimension."))
-          .example("fn (%x: Tensor[(1, 1, 4), float32], %w: Tensor[(1, 1, 2), float32]) { nn.conv1d_transpose(%x, %w) }", "[[[1, 2, 3, 4]]]", "[[[1, -1]]]"));
+      declare_op("nn.conv1d_transpose")
+          .doc(spreads + std::string("in one dimension."))
+          .example("fn (%x: Tensor[(1, 1, 4), float32], %w: Tensor[(1, 1, 2), float32]) { "
+                   "nn.conv1d_transpose(%x, %w) }",
+                   "[[[1, 2, 3, 4]]]", "[[[1, -1]]]"));
   declare<Conv2DTransposeAttrs, 2, true>(
-      declare_op("nn.conv2d_transpose").doc(spreads + std::string("in two dimensions."))
-          .example("fn (%x: Tensor[(1, 1, 1, 4), float32], %w: Tensor[(1, 1, 1, 2), float32]) { nn.conv2d_transpose(%x, %w) }", "[[[[1, 2, 3, 4]]]]", "[[[[1, -1]]]]"));
+      declare_op("nn.conv2d_transpose")
+          .doc(spreads + std::string("in two dimensions."))
+          .example("fn (%x: Tensor[(1, 1, 1, 4), float32], %w: Tensor[(1, 1, 1, 2), float32]) { "
+                   "nn.conv2d_transpose(%x, %w) }",
+                   "[[[[1, 2, 3, 4]]]]", "[[[[1, -1]]]]"));
   declare<Conv3DTransposeAttrs, 3, true>(
-      declare_op("nn.conv3d_transpose").doc(spreads + std::string("in three dimensions."))
-          .example("fn (%x: Tensor[(1, 1, 1, 1, 4), float32], %w: Tensor[(1, 1, 1, 1, 2), float32]) { nn.conv3d_transpose(%x, %w) }", "[[[[[1, 2, 3, 4]]]]]", "[[[[[1, -1]]]]]"));
+      declare_op("nn.conv3d_transpose")
+          .doc(spreads + std::string("in three dimensions."))
+          .example("fn (%x: Tensor[(1, 1, 1, 1, 4), float32], %w: Tensor[(1, 1, 1, 1, 2), "
+                   "float32]) { nn.conv3d_transpose(%x, %w) }",
+                   "[[[[[1, 2, 3, 4]]]]]", "[[[[[1, -1]]]]]"));
   return true;
 }();
 

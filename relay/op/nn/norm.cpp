@@ -232,7 +232,10 @@ RELAY_OP("nn.batch_norm")
     .output("moving_mean", "The mean of each channel.", tensor('T'))
     .output("moving_var", "The variance of each channel.", tensor('T'))
     .attrs<BatchNormAttrs>()
-    .example("fn (%x: Tensor[(1, 2, 2), float32], %m: Tensor[(2), float32]) { nn.batch_norm(%x, ones_like(%m), zeros_like(%m), %m, ones_like(%m)).0 }", "[[[1, 2], [3, 4]]]", "[1, 3]")
+    .example(
+        "fn (%x: Tensor[(1, 2, 2), float32], %m: Tensor[(2), float32]) { nn.batch_norm(%x, "
+        "ones_like(%m), zeros_like(%m), %m, ones_like(%m)).0 }",
+        "[[[1, 2], [3, 4]]]", "[1, 3]")
     .relation(infer_batch_norm, expect_channels<BatchNormAttrs>)
     .precision(Precision::kFloat32)
     .level(1)
@@ -246,7 +249,10 @@ RELAY_OP("nn.layer_norm")
     .input("beta", "Offset along the axis.", tensor('T').rank(1))
     .output("result", "Tensor of the data's shape.", tensor('T'))
     .attrs<LayerNormAttrs>()
-    .example("fn (%x: Tensor[(2, 3), float32]) { nn.layer_norm(%x, Constant(1, (3), float32), Constant(0, (3), float32)) }", "[[1, 2, 3], [4, 5, 6]]")
+    .example(
+        "fn (%x: Tensor[(2, 3), float32]) { nn.layer_norm(%x, Constant(1, (3), float32), "
+        "Constant(0, (3), float32)) }",
+        "[[1, 2, 3], [4, 5, 6]]")
     .relation(infer_layer_norm, expect_channels<LayerNormAttrs>)
     .precision(Precision::kFloat32)
     .level(1)
@@ -260,7 +266,10 @@ RELAY_OP("nn.instance_norm")
     .input("beta", "Offset for each channel.", tensor('T').rank(1))
     .output("result", "Tensor of the data's shape.", tensor('T'))
     .attrs<InstanceNormAttrs>()
-    .example("fn (%x: Tensor[(1, 2, 3), float32]) { nn.instance_norm(%x, Constant(1, (2), float32), Constant(0, (2), float32)) }", "[[[1, 2, 3], [4, 5, 6]]]")
+    .example(
+        "fn (%x: Tensor[(1, 2, 3), float32]) { nn.instance_norm(%x, Constant(1, (2), float32), "
+        "Constant(0, (2), float32)) }",
+        "[[[1, 2, 3], [4, 5, 6]]]")
     .relation(infer_instance_norm, expect_channels<InstanceNormAttrs>)
     .level(1)
     .expand(expand_instance_norm)
@@ -273,7 +282,10 @@ RELAY_OP("nn.group_norm")
     .input("beta", "Offset for each channel.", tensor('T').rank(1))
     .output("result", "Tensor of the data's shape.", tensor('T'))
     .attrs<GroupNormAttrs>()
-    .example("fn (%x: Tensor[(1, 2, 3), float32]) { nn.group_norm(%x, Constant(1, (2), float32), Constant(0, (2), float32), num_groups=1) }", "[[[1, 2, 3], [4, 5, 6]]]")
+    .example(
+        "fn (%x: Tensor[(1, 2, 3), float32]) { nn.group_norm(%x, Constant(1, (2), float32), "
+        "Constant(0, (2), float32), num_groups=1) }",
+        "[[[1, 2, 3], [4, 5, 6]]]")
     .relation(infer_group_norm, expect_channels<GroupNormAttrs>)
     .level(1)
     .expand(expand_group_norm)

@@ -128,7 +128,8 @@ void compute_pad(const OpCall& call, te::Builder& b) {
 RELAY_OP("nn.pad")
     .doc("The tensor with elements added before and after it on every axis.")
     .input("data", "Tensor.", tensor('T'))
-    .input("pad_val", "Scalar for mode \"constant\", converted to the data's dtype.", tensor().rank(0))
+    .input("pad_val", "Scalar for mode \"constant\", converted to the data's dtype.",
+           tensor().rank(0))
     .output("result", "Tensor of the data's extents and the amounts.", tensor('T'))
     .attrs<PadAttrs>()
     .example("fn (%x: Tensor[(3), float32]) { nn.pad(%x, 0f, pad_width=[[1, 2]]) }", "[1, 2, 3]")

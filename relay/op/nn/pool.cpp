@@ -162,8 +162,7 @@ std::string last_of(size_t rank, int last) {
   return text + std::to_string(last) + "]";
 }
 std::string window_example(const std::string& name, size_t rank) {
-  return example(name, rank,
-                 ", pool_size=" + last_of(rank, 2) + ", strides=" + last_of(rank, 2));
+  return example(name, rank, ", pool_size=" + last_of(rank, 2) + ", strides=" + last_of(rank, 2));
 }
 std::string parts_example(const std::string& name, size_t rank, bool global) {
   return example(name, rank, global ? "" : ", output_size=" + last_of(rank, 3));

@@ -105,7 +105,10 @@ RELAY_OP("nn.max_pool2d_grad")
     .input("data", "The pool's input.", tensor('T'))
     .output("result", "Gradient of the data, of its shape.", tensor('T'))
     .attrs<MaxPool2DAttrs>()
-    .example("fn (%g: Tensor[(1, 1, 1, 1), float32], %x: Tensor[(1, 1, 2, 2), float32]) { nn.max_pool2d_grad(%g, %x, pool_size=[2, 2], strides=[2, 2]) }", "[[[[1]]]]", "[[[[1, 4], [3, 2]]]]")
+    .example(
+        "fn (%g: Tensor[(1, 1, 1, 1), float32], %x: Tensor[(1, 1, 2, 2), float32]) { "
+        "nn.max_pool2d_grad(%g, %x, pool_size=[2, 2], strides=[2, 2]) }",
+        "[[[[1]]]]", "[[[[1, 4], [3, 2]]]]")
     .relation(infer_grad<MaxPool2DAttrs>)
     .level(2)
     .compute(compute_max_grad);
@@ -116,7 +119,10 @@ RELAY_OP("nn.avg_pool2d_grad")
     .input("data", "The pool's input.", tensor('T'))
     .output("result", "Gradient of the data, of its shape.", tensor('T'))
     .attrs<AvgPool2DAttrs>()
-    .example("fn (%g: Tensor[(1, 1, 1, 1), float32], %x: Tensor[(1, 1, 2, 2), float32]) { nn.avg_pool2d_grad(%g, %x, pool_size=[2, 2], strides=[2, 2]) }", "[[[[1]]]]", "[[[[1, 4], [3, 2]]]]")
+    .example(
+        "fn (%g: Tensor[(1, 1, 1, 1), float32], %x: Tensor[(1, 1, 2, 2), float32]) { "
+        "nn.avg_pool2d_grad(%g, %x, pool_size=[2, 2], strides=[2, 2]) }",
+        "[[[[1]]]]", "[[[[1, 4], [3, 2]]]]")
     .relation(infer_grad<AvgPool2DAttrs>)
     .precision(Precision::kFloat32)
     .level(2)

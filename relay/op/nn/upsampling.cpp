@@ -162,7 +162,8 @@ RELAY_OP("nn.upsampling")
     .input("data", "Tensor in the layout.", tensor('T', kNumbers))
     .output("result", "Tensor in the same layout.", tensor('T'))
     .attrs<UpSamplingAttrs>()
-    .example("fn (%x: Tensor[(1, 1, 1, 2), float32]) { nn.upsampling(%x, scale_h=1, scale_w=2) }", "[[[[1, 2]]]]")
+    .example("fn (%x: Tensor[(1, 1, 1, 2), float32]) { nn.upsampling(%x, scale_h=1, scale_w=2) }",
+             "[[[[1, 2]]]]")
     .relation(infer_upsampling<UpSamplingAttrs>)
     .level(2)
     .compute([](const OpCall& call, te::Builder& b) {
@@ -174,7 +175,10 @@ RELAY_OP("nn.upsampling3d")
     .input("data", "Tensor in the layout.", tensor('T', kNumbers))
     .output("result", "Tensor in the same layout.", tensor('T'))
     .attrs<UpSampling3DAttrs>()
-    .example("fn (%x: Tensor[(1, 1, 1, 1, 2), float32]) { nn.upsampling3d(%x, scale_d=1, scale_h=1, scale_w=2) }", "[[[[[1, 2]]]]]")
+    .example(
+        "fn (%x: Tensor[(1, 1, 1, 1, 2), float32]) { nn.upsampling3d(%x, scale_d=1, scale_h=1, "
+        "scale_w=2) }",
+        "[[[[[1, 2]]]]]")
     .relation(infer_upsampling<UpSampling3DAttrs>)
     .level(2)
     .compute([](const OpCall& call, te::Builder& b) {

@@ -270,7 +270,8 @@ RELAY_OP("max")
     .input("data", "Tensor.", tensor('T'))
     .output("result", "Tensor without the axes, or with extents of 1.", tensor('T'))
     .attrs<ReduceAttrs>()
-    .example("fn (%x: Tensor[(2, 3), float32]) { max(%x, axis=[0], keepdims=True) }", "[[1, 2, 3], [4, 5, 6]]")
+    .example("fn (%x: Tensor[(2, 3), float32]) { max(%x, axis=[0], keepdims=True) }",
+             "[[1, 2, 3], [4, 5, 6]]")
     .relation(infer_extremum)
     .level(4)
     .compute([](const OpCall& call, te::Builder& b) { compute_extremum(call, b, true); });
@@ -302,7 +303,8 @@ RELAY_OP("any")
     .input("data", "Tensor of bool.", tensor('T', kBool))
     .output("result", "Tensor without the axes, or with extents of 1.", tensor('T'))
     .attrs<ReduceAttrs>()
-    .example("fn (%x: Tensor[(2, 2), bool]) { any(%x, axis=[1]) }", "[[False, False], [True, False]]")
+    .example("fn (%x: Tensor[(2, 2), bool]) { any(%x, axis=[1]) }",
+             "[[False, False], [True, False]]")
     .relation(infer_fold)
     .level(4)
     .compute([](const OpCall& call, te::Builder& b) {

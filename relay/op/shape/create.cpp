@@ -264,7 +264,8 @@ RELAY_OP("broadcast_to_like")
     .input("data", "Tensor.", tensor('T'))
     .input("broadcast_type", "Tensor whose shape counts.", tensor('T'))
     .output("result", "Tensor of the shape of broadcast_type.", tensor('T'))
-    .example("fn (%x: float32, %y: Tensor[(3), float32]) { broadcast_to_like(%x, %y) }", "1", "[1, 2, 3]")
+    .example("fn (%x: float32, %y: Tensor[(3), float32]) { broadcast_to_like(%x, %y) }", "1",
+             "[1, 2, 3]")
     .relation(infer_broadcast_to_like)
     .level(10)
     .compute(compute_broadcast);

@@ -270,7 +270,8 @@ RELAY_OP("take")
     .input("indices", "Integer tensor of positions.", tensor(kIntegers))
     .output("result", "Tensor of the indices' axes in place of the axis.", tensor('T'))
     .attrs<TakeAttrs>()
-    .example("fn (%x: Tensor[(2, 3), float32]) { take(%x, Constant(1, (2), int32), axis=1) }", "[[1, 2, 3], [4, 5, 6]]")
+    .example("fn (%x: Tensor[(2, 3), float32]) { take(%x, Constant(1, (2), int32), axis=1) }",
+             "[[1, 2, 3], [4, 5, 6]]")
     .relation(infer_take)
     .level(3)
     .compute(compute_take);
@@ -281,7 +282,9 @@ RELAY_OP("gather")
     .input("indices", "Integer tensor of the data's rank.", tensor(kIntegers))
     .output("result", "Tensor of the indices' shape.", tensor('T'))
     .attrs<GatherAttrs>()
-    .example("fn (%x: Tensor[(2, 3), float32], %i: Tensor[(2, 1), int32]) { gather(%x, %i, axis=1) }", "[[1, 2, 3], [4, 5, 6]]", "[[2], [0]]")
+    .example(
+        "fn (%x: Tensor[(2, 3), float32], %i: Tensor[(2, 1), int32]) { gather(%x, %i, axis=1) }",
+        "[[1, 2, 3], [4, 5, 6]]", "[[2], [0]]")
     .relation(infer_gather)
     .level(3)
     .compute(compute_gather);
@@ -292,7 +295,8 @@ RELAY_OP("gather_nd")
     .input("indices", "Integer tensor (coordinates, …).", tensor(kIntegers).rank(1, kAnyRank))
     .output("result", "Tensor of the indices' and the data's remaining axes.", tensor('T'))
     .attrs<GatherNDAttrs>()
-    .example("fn (%x: Tensor[(2, 3), float32], %i: Tensor[(2, 2), int32]) { gather_nd(%x, %i) }", "[[1, 2, 3], [4, 5, 6]]", "[[0, 1], [2, 0]]")
+    .example("fn (%x: Tensor[(2, 3), float32], %i: Tensor[(2, 2), int32]) { gather_nd(%x, %i) }",
+             "[[1, 2, 3], [4, 5, 6]]", "[[0, 1], [2, 0]]")
     .relation(infer_gather_nd)
     .level(3)
     .compute(compute_gather_nd);
@@ -301,10 +305,14 @@ RELAY_OP("scatter_nd")
     .doc("data with elements or slices at coordinates updated, in row-major order of the updates.")
     .input("data", "Tensor.", tensor('T'))
     .input("indices", "Integer tensor (coordinates, …).", tensor(kIntegers).rank(1, kAnyRank))
-    .input("updates", "Tensor of the indices' remaining and the data's remaining axes.", tensor('T'))
+    .input("updates", "Tensor of the indices' remaining and the data's remaining axes.",
+           tensor('T'))
     .output("result", "Tensor of the data's shape.", tensor('T'))
     .attrs<ScatterNDAttrs>()
-    .example("fn (%x: Tensor[(3), float32], %i: Tensor[(1, 2), int32]) { scatter_nd(%x, %i, Constant(10, (2), float32), mode=\"add\") }", "[1, 2, 3]", "[[2, 2]]")
+    .example(
+        "fn (%x: Tensor[(3), float32], %i: Tensor[(1, 2), int32]) { scatter_nd(%x, %i, "
+        "Constant(10, (2), float32), mode=\"add\") }",
+        "[1, 2, 3]", "[[2, 2]]")
     .relation(infer_scatter_nd)
     .level(3)
     .compute(compute_scatter_nd);
@@ -317,7 +325,10 @@ RELAY_OP("scatter_elements")
     .input("updates", "Tensor of the indices' shape.", tensor('T'))
     .output("result", "Tensor of the data's shape.", tensor('T'))
     .attrs<ScatterElementsAttrs>()
-    .example("fn (%x: Tensor[(3), float32], %i: Tensor[(2), int32]) { scatter_elements(%x, %i, Constant(10, (2), float32), axis=0) }", "[1, 2, 3]", "[2, 0]")
+    .example(
+        "fn (%x: Tensor[(3), float32], %i: Tensor[(2), int32]) { scatter_elements(%x, %i, "
+        "Constant(10, (2), float32), axis=0) }",
+        "[1, 2, 3]", "[2, 0]")
     .relation(infer_scatter_elements)
     .level(3)
     .compute(compute_scatter_elements);
@@ -329,7 +340,9 @@ RELAY_OP("one_hot")
     .input("off_value", "Scalar.", tensor('T').rank(0))
     .output("result", "Tensor of the indices' shape with the axis of classes.", tensor())
     .attrs<OneHotAttrs>()
-    .example("fn (%i: Tensor[(2), int32]) { one_hot(%i, 1f, 0f, depth=3, axis=-1, dtype=\"float32\") }", "[2, 0]")
+    .example(
+        "fn (%i: Tensor[(2), int32]) { one_hot(%i, 1f, 0f, depth=3, axis=-1, dtype=\"float32\") }",
+        "[2, 0]")
     .relation(infer_one_hot)
     .level(10)
     .compute(compute_one_hot);

@@ -168,7 +168,8 @@ void compute_repeat(const OpCall& call, te::Builder& b) {
 
 RELAY_OP("concatenate")
     .doc("Tensors one after the other along an axis.")
-    .input("data", "Tuple of tensors of one dtype whose shapes agree off the axis.", tuple_of(tensor('T').rank(1, kAnyRank)))
+    .input("data", "Tuple of tensors of one dtype whose shapes agree off the axis.",
+           tuple_of(tensor('T').rank(1, kAnyRank)))
     .output("result", "Tensor that is as long as all on the axis.", tensor('T'))
     .attrs<ConcatenateAttrs>()
     .example("fn (%x: Tensor[(3), float32]) { concatenate((%x, %x), axis=0) }", "[1, 2, 3]")

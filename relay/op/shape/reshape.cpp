@@ -282,7 +282,8 @@ RELAY_OP("reshape")
     .input("data", "Tensor.", tensor('T'))
     .output("result", "Tensor of the new shape.", tensor('T'))
     .attrs<ReshapeAttrs>()
-    .example("fn (%x: Tensor[(2, 3), float32]) { reshape(%x, newshape=[3, -1]) }", "[[1, 2, 3], [4, 5, 6]]")
+    .example("fn (%x: Tensor[(2, 3), float32]) { reshape(%x, newshape=[3, -1]) }",
+             "[[1, 2, 3], [4, 5, 6]]")
     .relation(infer_reshape)
     .level(3)
     .compute(compute_reshape);
@@ -292,7 +293,8 @@ RELAY_OP("contrib_reverse_reshape")
     .input("data", "Tensor.", tensor('T'))
     .output("result", "Tensor of the new shape.", tensor('T'))
     .attrs<ReshapeAttrs>()
-    .example("fn (%x: Tensor[(2, 3), float32]) { contrib_reverse_reshape(%x, newshape=[-1, 2]) }", "[[1, 2, 3], [4, 5, 6]]")
+    .example("fn (%x: Tensor[(2, 3), float32]) { contrib_reverse_reshape(%x, newshape=[-1, 2]) }",
+             "[[1, 2, 3], [4, 5, 6]]")
     .relation(infer_reverse_reshape)
     .level(10)
     .compute(compute_reshape);
@@ -303,7 +305,8 @@ RELAY_OP("reshape_like")
     .input("shape_like", "Tensor whose shape counts.", tensor())
     .output("result", "Tensor of the other's shape.", tensor('T'))
     .attrs<ReshapeLikeAttrs>()
-    .example("fn (%x: Tensor[(2, 3), float32]) { reshape_like(%x, Constant(0, (3, 2), float32)) }", "[[1, 2, 3], [4, 5, 6]]")
+    .example("fn (%x: Tensor[(2, 3), float32]) { reshape_like(%x, Constant(0, (3, 2), float32)) }",
+             "[[1, 2, 3], [4, 5, 6]]")
     .relation(infer_reshape_like)
     .level(3)
     .compute(compute_reshape);
@@ -313,7 +316,8 @@ RELAY_OP("transpose")
     .input("data", "Tensor.", tensor('T'))
     .output("result", "Tensor of the permuted axes.", tensor('T'))
     .attrs<TransposeAttrs>()
-    .example("fn (%x: Tensor[(2, 3), float32]) { transpose(%x, axes=[1, 0]) }", "[[1, 2, 3], [4, 5, 6]]")
+    .example("fn (%x: Tensor[(2, 3), float32]) { transpose(%x, axes=[1, 0]) }",
+             "[[1, 2, 3], [4, 5, 6]]")
     .relation(infer_transpose)
     .level(3)
     .compute(compute_transpose);

@@ -217,7 +217,9 @@ RELAY_OP("strided_slice")
     .input("data", "Tensor.", tensor('T'))
     .output("result", "Tensor of the data's rank.", tensor('T'))
     .attrs<StridedSliceAttrs>()
-    .example("fn (%x: Tensor[(3), float32]) { strided_slice(%x, begin=[2], end=[-4], strides=[-1]) }", "[1, 2, 3]")
+    .example(
+        "fn (%x: Tensor[(3), float32]) { strided_slice(%x, begin=[2], end=[-4], strides=[-1]) }",
+        "[1, 2, 3]")
     .relation(infer_strided_slice)
     .level(4)
     .compute(compute_strided_slice);
@@ -228,7 +230,8 @@ RELAY_OP("slice_like")
     .input("shape_like", "Tensor whose shape counts.", tensor())
     .output("result", "Tensor of the data's rank.", tensor('T'))
     .attrs<SliceLikeAttrs>()
-    .example("fn (%x: Tensor[(2, 3), float32]) { slice_like(%x, Constant(0, (1, 2), float32)) }", "[[1, 2, 3], [4, 5, 6]]")
+    .example("fn (%x: Tensor[(2, 3), float32]) { slice_like(%x, Constant(0, (1, 2), float32)) }",
+             "[[1, 2, 3], [4, 5, 6]]")
     .relation(infer_slice_like)
     .level(10)
     .compute([](const OpCall& call, te::Builder& b) {
