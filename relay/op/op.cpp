@@ -38,6 +38,13 @@ te::TensorInfo info_of(const TypeRef& type) {
   return {std::vector<Dim>(dims.begin(), dims.end()), tensor->dtype()};
 }
 
+void check_arity(const Operator& op, size_t found) {
+  size_t n = op.num_inputs();
+  if (found == n) return;
+  throw Error(op.name().str() + " takes " + std::to_string(n) +
+              (n == 1 ? " argument" : " arguments") + ", found " + std::to_string(found));
+}
+
 void flatten(const TypeRef& type, std::vector<te::TensorInfo>& out) {
   if (const auto* tuple = type->as<TupleType>()) {
     for (const TypeRef& field : tuple->fields()) flatten(field, out);
@@ -185,6 +192,15 @@ void remove_op(Name name) {
 
 ExprRef call_op(std::string_view name, std::span<const ExprRef> args, AttrsRef attrs, Span span) {
   const Operator* op = get_op(name);
+  check_arity(*op, args.size());
+  std::vector<TypeRef> types(args.size());
+  bool any = false;
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (args[i]->type() == nullptr) continue;
+    types[i] = TypeRef(args[i]->type());
+    any = true;
+  }
+  if (any) check_signature(*op, types);
   if (!attrs && op->attrs_schema() != nullptr) attrs = Attrs::make(*op->attrs_schema(), {}, span);
   return make_call(make_op(op), args, std::move(attrs), {}, span);
 }
@@ -202,11 +218,7 @@ te::Computation build_computation(const OpCall& call) {
 
 TypeRef infer_call_type(const Operator* op, std::span<const TypeRef> inputs, const AttrsRef& attrs,
                         DimSolver* solver, std::function<std::optional<NDArray>(size_t)> values) {
-  if (inputs.size() != op->num_inputs()) {
-    size_t n = op->num_inputs();
-    throw Error(op->name().str() + " takes " + std::to_string(n) +
-                (n == 1 ? " argument" : " arguments") + ", found " + std::to_string(inputs.size()));
-  }
+  check_arity(*op, inputs.size());
   AttrsRef defaults;
   if (!attrs && op->attrs_schema() != nullptr) defaults = Attrs::make(*op->attrs_schema(), {}, {});
   check_signature(*op, inputs);

@@ -204,7 +204,8 @@ OpBuilder& declare_op(std::string_view name);
 /// test. Programs that hold it stay valid.
 void remove_op(Name name);
 
-/// A call with types: `call_op("add", {x, y})`, attributes optional. For expansions and passes.
+/// A call: `call_op("add", {x, y})`, attributes optional. For expansions and passes. What is known
+/// of the arguments' types is checked against the operator's signature. Throws `Error`.
 ExprRef call_op(std::string_view name, std::span<const ExprRef> args, AttrsRef attrs = {},
                 Span span = {});
 inline ExprRef call_op(std::string_view name, std::initializer_list<ExprRef> args,

@@ -9,6 +9,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <relay/op/plugin.h>
 #include <relay/support/error.h>
 #include <relay/vm/machine/machine.h>
 
@@ -78,6 +79,12 @@ int main(int argc, char** argv) {
       "failed while "
       "running, 70 a defect of relay, 130 interrupted.\n`relay help COMMAND` tells more of one "
       "command.");
+  std::vector<std::string> plugins;
+  app.add_option("--plugin", plugins,
+                 "A shared library with operators of its own (relay/op/plugin.h); may be repeated.")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  app.fallthrough();
   Context context;
   add_run(app, context);
   add_bench(app, context);
@@ -132,6 +139,7 @@ int main(int argc, char** argv) {
   if (!app.get_subcommands().empty() && !help->parsed())
     command = app.get_subcommands().front()->get_name();
   int code = guarded(command, [&] {
+    for (const std::string& plugin : plugins) load_plugin(plugin);
     if (help->parsed() || app.get_subcommands().empty()) {
       CLI::App* about = &app;
       if (!topic.empty()) {
