@@ -20,8 +20,8 @@ void load_plugin(const std::string& path);
 
 /// The body of a plug-in: declarations by `relay::declare_op`, at the namespace scope of one source
 /// file. See examples/plugin.
-#define RELAY_PLUGIN()                                                   \
-  extern "C" int relay_plugin_abi() { return ::relay::kPluginAbi; }      \
-  static void relay_plugin_declare();                                    \
-  extern "C" void relay_plugin() { relay_plugin_declare(); }             \
+#define RELAY_PLUGIN()                                              \
+  extern "C" int relay_plugin_abi() { return ::relay::kPluginAbi; } \
+  static void relay_plugin_declare();                               \
+  extern "C" void relay_plugin() { relay_plugin_declare(); }        \
   static void relay_plugin_declare()
