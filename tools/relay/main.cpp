@@ -82,7 +82,7 @@ int main(int argc, char** argv) {
   std::vector<std::string> plugins;
   app.add_option("--plugin", plugins,
                  "A shared library with operators of its own (relay/op/plugin.h); may be repeated.")
-      ->type_name("FILE")
+      ->option_text("FILE")
       ->allow_extra_args(false);
   app.fallthrough();
   Context context;
