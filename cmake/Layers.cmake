@@ -55,8 +55,10 @@ foreach(layer IN LISTS RELAY_LAYERS)
   endif()
 endforeach()
 
-# The direct evaluator is loops over rows: g++ 12 vectorises loops of unknown length from -O3 on.
+# The direct evaluator and library kernels are loops over rows: g++ 12 vectorises loops of unknown
+# length from -O3 on.
 file(GLOB row_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/relay/tensor_expr/rows_*.cpp
+     ${CMAKE_SOURCE_DIR}/relay/runtime/kernels/*.cpp
      ${CMAKE_SOURCE_DIR}/relay/tensor_expr/program_load.cpp)
 set_source_files_properties(${row_sources} PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-O3>")
 

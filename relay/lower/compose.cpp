@@ -1,6 +1,8 @@
 // A group of operators as one computation.
 #include <relay/lower/lower.h>
 
+#include <algorithm>
+
 #include <relay/ir/dim_error.h>
 #include <relay/ir/visit.h>
 #include <relay/lower/scalars.h>
@@ -55,20 +57,26 @@ te::TensorInfo info_of(const TypeRef& type) {
   return {{tensor->dims().begin(), tensor->dims().end()}, tensor->dtype()};
 }
 
+/// Extents that are no terms, other than those that library kernels count for the results.
 bool has_unknown_dims(const Computation& computation) {
   auto unknown = [](const std::vector<Dim>& dims) {
-    for (Dim dim : dims) {
-      if (dim.is_any()) return true;
-    }
-    return false;
+    return std::any_of(dims.begin(), dims.end(), [](Dim dim) { return dim.is_any(); });
+  };
+  auto is_counted = [&](TensorId id) {
+    return !id.is_input() && std::holds_alternative<te::Library>(
+                                 computation.stages[static_cast<size_t>(id.stage)].body);
   };
   for (const te::Stage& stage : computation.stages) {
+    for (TensorId id : te::stage_reads(stage)) {
+      if (unknown(computation.info(id).dims)) return true;
+    }
+    if (std::holds_alternative<te::Library>(stage.body)) continue;
     for (const te::TensorInfo& info : stage.outputs) {
       if (unknown(info.dims)) return true;
     }
   }
   for (const te::Output& output : computation.outputs) {
-    if (unknown(output.dims)) return true;
+    if (unknown(output.dims) && !is_counted(output.tensor)) return true;
   }
   return false;
 }
@@ -105,7 +113,7 @@ class Composer {
       for (const TypeRef& type : flat) {
         te::TensorInfo info = info_of(type);
         parts.tensors.push_back(
-            {{-1, static_cast<int32_t>(group_.computation.inputs.size())}, info.dims, false});
+            {{-1, static_cast<int32_t>(group_.computation.inputs.size())}, info.dims});
         group_.computation.inputs.push_back(std::move(info));
       }
       parts.constants.resize(flat.size());
@@ -175,7 +183,7 @@ class Composer {
       Parts parts;
       std::vector<Dim> dims(array->shape().begin(), array->shape().end());
       parts.type = TensorType::make(dims, array->dtype());
-      parts.tensors.push_back({{}, dims, false});
+      parts.tensors.push_back({{}, dims});
       parts.constants.push_back(*array);
       parts_.emplace(expr, std::move(parts));
       return {};
@@ -521,6 +529,8 @@ class Composer {
         view->source = tensor(view->source);
       } else if (auto* library = std::get_if<te::Library>(&stage.body)) {
         for (TensorId& id : library->inputs) id = tensor(id);
+        library->op = op;
+        library->origin = origin;
       }
       into.stages.push_back(std::move(stage));
     }

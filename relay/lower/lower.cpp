@@ -129,16 +129,10 @@ class Lowering {
       run.name = library->kernel;
       run.params = library->params;
       for (TensorId input : library->inputs) run.inputs.push_back(place(input));
-      for (size_t k = 0; k < stage.outputs.size(); ++k) {
-        TensorId id{static_cast<int32_t>(s), static_cast<int32_t>(k)};
-        run.outputs.push_back(place(id));
-        for (const te::Output& output : c_.outputs) {
-          if (output.tensor == id && output.counted) {
-            run.counted.push_back(place(id));
-            break;
-          }
-        }
-      }
+      run.op = library->op;
+      run.origin = library->origin;
+      for (size_t k = 0; k < stage.outputs.size(); ++k)
+        run.outputs.push_back(place({static_cast<int32_t>(s), static_cast<int32_t>(k)}));
       result_.launches.push_back(std::move(run));
     }
   }
@@ -192,7 +186,6 @@ class Lowering {
         auto& library = std::get<LibraryLaunch>(launch);
         for (int32_t& at : library.inputs) move(at);
         for (int32_t& at : library.outputs) move(at);
-        for (int32_t& at : library.counted) move(at);
       }
     }
     result_.places = std::move(kept);

@@ -18,7 +18,8 @@
 
 namespace relay::lower {
 
-/// A tensor of a lowered group. Inputs of the group first, then outputs, then temporaries.
+/// A tensor of a lowered group. Inputs of the group first, then outputs, then temporaries. Extents
+/// that a library kernel counts are `?`.
 struct Place {
   te::TensorInfo info;
   /// Shares the memory of another place (a view at offset 0 over the same elements in row-major
@@ -38,9 +39,9 @@ struct LibraryLaunch {
   std::string name;
   std::vector<int32_t> inputs;
   std::vector<int32_t> outputs;
-  std::vector<int64_t> params;
-  /// Outputs whose dimension 0 the kernel counts.
-  std::vector<int32_t> counted;
+  KernelParams params;
+  std::string op;  // the operator, for failures
+  uint32_t origin = 0;
 };
 
 /// A group of operators, lowered.

@@ -122,7 +122,7 @@ class Preparer {
       if (needed_[s]) stage(s);
     }
     for (const te::Output& output : in_.outputs) {
-      out_.outputs.push_back({kept(output.tensor), output.dims, output.counted});
+      out_.outputs.push_back({kept(output.tensor), output.dims});
     }
     return std::move(out_);
   }

@@ -110,7 +110,7 @@ OpBuilder& OpBuilder::expand(ExpandFn expand) {
   return *this;
 }
 OpBuilder& OpBuilder::kernel(std::string name,
-                             std::function<std::vector<int64_t>(const OpCall& call)> params) {
+                             std::function<KernelParams(const OpCall& call)> params) {
   return compute(
       [name = std::move(name), params = std::move(params)](const OpCall& call, te::Builder& b) {
         std::vector<te::Tensor> inputs;

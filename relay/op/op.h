@@ -165,9 +165,9 @@ class OpBuilder {
   OpBuilder& compute(ComputeFn compute);
   OpBuilder& expand(ExpandFn expand);
   /// A library kernel of the runtime as the whole definition: all inputs in, all results out;
-  /// `params(call)` gives its integer parameters.
-  OpBuilder& kernel(std::string name,
-                    std::function<std::vector<int64_t>(const OpCall& call)> params);
+  /// `params(call)` gives its parameters. Extents of results that only a run of the kernel knows are
+  /// `?` in the relation's result.
+  OpBuilder& kernel(std::string name, std::function<KernelParams(const OpCall& call)> params);
   OpBuilder& intrinsic();
   OpBuilder& precision(Precision precision);
   OpBuilder& level(int level);

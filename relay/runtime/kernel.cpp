@@ -37,6 +37,12 @@ std::string with_index(std::string_view message, int64_t index, int64_t extent) 
       "index " + std::to_string(index) + " is out of range for extent " + std::to_string(extent));
 }
 
+std::string failure_text(std::string_view op, std::string_view message) {
+  if (message.starts_with("integer division by zero")) return std::string(message);
+  std::string named = std::string(op) + ": ";
+  return message.starts_with(named) ? std::string(message) : named + std::string(message);
+}
+
 const void* const* kernel_functions() {
   static const std::array<const void*, kFunctions> table = make_table();
   return table.data();

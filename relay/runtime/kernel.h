@@ -43,6 +43,9 @@ using KernelFn = int32_t (*)(const KernelArgs* args);
 inline constexpr std::string_view kOutOfRange = "index out of range";
 /// The message with that text replaced by one that names the index and the extent.
 std::string with_index(std::string_view message, int64_t index, int64_t extent);
+/// A failure of an operator's computation, with its name. A division by zero goes without: it is
+/// an infix operator mostly, or an instruction that knows of no operator.
+std::string failure_text(std::string_view op, std::string_view message);
 
 inline constexpr uint32_t kKernelAbiVersion = 1;
 

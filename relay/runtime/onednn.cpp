@@ -228,7 +228,7 @@ void run_problem(LibraryCall& call, const Problem& problem) {
     std::memset(out.raw(), 0, static_cast<size_t>(out.size()) * out.dtype().size());
     return;
   }
-  std::vector<int64_t> key(call.params.begin(), call.params.end());
+  std::vector<int64_t> key = call.integers("shape");
   for (const NDArray& input : call.inputs) {
     key.push_back(static_cast<int64_t>(input.rank()));
     key.insert(key.end(), input.shape().begin(), input.shape().end());
@@ -240,22 +240,25 @@ void run_problem(LibraryCall& call, const Problem& problem) {
   }
 }
 
-// Parameters {batch, transpose_a, transpose_b}; without a batch leading dimensions of a are rows.
+// shape: whether there is a batch, a is transposed, b is; without a batch leading dimensions of a
+// are rows.
 void matmul(LibraryCall& call) {
   const NDArray &a = call.inputs[0], &b = call.inputs[1];
   Product problem;
-  problem.transpose_data = call.params[1] != 0;
-  problem.transpose_weight = call.params[2] != 0;
+  const std::vector<int64_t>& shape = call.integers("shape");
+  RELAY_CHECK(shape.size() == 3 && a.rank() >= 2 && b.rank() >= 2, "arguments of a product");
+  problem.transpose_data = shape[1] != 0;
+  problem.transpose_weight = shape[2] != 0;
   const size_t last = a.rank() - 1;
   problem.inner = a.extent(problem.transpose_data ? last - 1 : last);
   problem.columns = b.extent(b.rank() - (problem.transpose_weight ? 2 : 1));
-  if (call.params[0] != 0) problem.batch = a.extent(0);
+  if (shape[0] != 0) problem.batch = a.extent(0);
   int64_t around = problem.inner * std::max<int64_t>(1, problem.batch);
   problem.rows = around > 0 ? a.size() / around : 0;
   run_problem(call, problem);
 }
 
-// Parameters {groups, then of each dimension: stride, dilation, padding before}.
+// shape: groups, then of each dimension stride, dilation, padding before.
 void convolution(LibraryCall& call) {
   auto list = [](const NDArray& array) {
     return std::vector<int64_t>(array.shape().begin(), array.shape().end());
@@ -264,9 +267,14 @@ void convolution(LibraryCall& call) {
   problem.data = list(call.inputs[0]);
   problem.weight = list(call.inputs[1]);
   problem.out = list(call.outputs[0]);
-  problem.groups = call.params[0];
+  const std::vector<int64_t>& shape = call.integers("shape");
+  RELAY_CHECK(problem.data.size() >= 2 && problem.data.size() == problem.weight.size() &&
+                  problem.data.size() == problem.out.size() &&
+                  shape.size() == 1 + 3 * (problem.data.size() - 2),
+              "arguments of a convolution");
+  problem.groups = shape[0];
   for (size_t d = 2; d < problem.data.size(); ++d) {
-    const int64_t* of = call.params.data() + 1 + 3 * (d - 2);
+    const int64_t* of = shape.data() + 1 + 3 * (d - 2);
     problem.strides.push_back(of[0]);
     problem.dilation.push_back(of[1]);
     problem.padding_before.push_back(of[2]);
@@ -278,8 +286,8 @@ void convolution(LibraryCall& call) {
   run_problem(call, problem);
 }
 
-RELAY_LIBRARY_KERNEL("onednn.matmul", matmul);
-RELAY_LIBRARY_KERNEL("onednn.convolution", convolution);
+RELAY_LIBRARY_KERNEL("onednn.matmul", matmul, {2, 1, {{"shape", ParamKind::kIntegers}}});
+RELAY_LIBRARY_KERNEL("onednn.convolution", convolution, {2, 1, {{"shape", ParamKind::kIntegers}}});
 
 }  // namespace
 }  // namespace relay::onednn

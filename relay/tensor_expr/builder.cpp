@@ -300,7 +300,7 @@ Tensor Builder::view(const Tensor& source, Dim offset, Dims extents, Dims stride
 }
 
 std::vector<Tensor> Builder::library(std::string kernel, std::span<const Tensor> inputs,
-                                     std::vector<TensorInfo> outputs, std::vector<int64_t> params) {
+                                     std::vector<TensorInfo> outputs, KernelParams params) {
   Library library;
   library.kernel = std::move(kernel);
   library.params = std::move(params);
@@ -312,11 +312,7 @@ std::vector<Tensor> Builder::library(std::string kernel, std::span<const Tensor>
 }
 
 void Builder::output(const Tensor& tensor) {
-  computation_.outputs.push_back({tensor.id(), tensor.dims(), false});
-}
-
-void Builder::output_counted(const Tensor& tensor) {
-  computation_.outputs.push_back({tensor.id(), tensor.dims(), true});
+  computation_.outputs.push_back({tensor.id(), tensor.dims()});
 }
 
 Computation Builder::finish() {

@@ -115,15 +115,13 @@ class Builder {
   Tensor reshape(const Tensor& source, Dims dims);
   /// Strided view, see `View`.
   Tensor view(const Tensor& source, Dim offset, Dims extents, Dims strides);
-  /// A library kernel with outputs of the given shapes.
+  /// A library kernel with outputs of the given shapes; `?` is an extent that it counts, so that
+  /// the output may only be one of the computation.
   std::vector<Tensor> library(std::string kernel, std::span<const Tensor> inputs,
-                              std::vector<TensorInfo> outputs, std::vector<int64_t> params);
+                              std::vector<TensorInfo> outputs, KernelParams params);
 
   /// Declares the next output.
   void output(const Tensor& tensor);
-  /// An output whose first dimension is counted at run time by its Library stage, at most
-  /// tensor.dim(0).
-  void output_counted(const Tensor& tensor);
   /// The computation, verified.
   Computation finish();
 

@@ -26,13 +26,8 @@ class Verifier {
     for (const Output& output : computation_.outputs) {
       check_tensor(output.tensor);
       check(output.dims.size() == computation_.info(output.tensor).rank(), "rank of an output");
-      if (output.counted) {
-        check(!output.tensor.is_input() &&
-                  std::holds_alternative<Library>(
-                      computation_.stages[static_cast<size_t>(output.tensor.stage)].body) &&
-                  !output.dims.empty(),
-              "only a library stage counts");
-      }
+      if (!output.counted()) continue;
+      check(output.dims == computation_.info(output.tensor).dims, "counted extents of an output");
     }
   }
 
@@ -135,9 +130,13 @@ class Verifier {
           "a view's output");
   }
 
-  void check_stage(const Library& library, const Stage&) {
-    check(!library.kernel.empty(), "a library stage without a kernel");
+  void check_stage(const Library& library, const Stage& stage) {
     for (TensorId id : library.inputs) check_tensor(id);
+    const LibraryEntry* kernel = find_library_kernel(library.kernel);
+    check(kernel != nullptr, "there is no such library kernel");
+    std::string wrong =
+        kernel->mismatch(library.inputs.size(), stage.outputs.size(), library.params);
+    check(wrong.empty(), ("kernel " + library.kernel + " is given " + wrong).c_str());
   }
 
   FreeSet allowed(std::span<const Axis> axes) const {
@@ -272,10 +271,8 @@ class Verifier {
 
 }  // namespace
 
-std::string failure_text(std::string_view op, std::string_view message) {
-  if (message.starts_with("integer division by zero")) return std::string(message);
-  std::string named = std::string(op) + ": ";
-  return message.starts_with(named) ? std::string(message) : named + std::string(message);
+bool Output::counted() const {
+  return std::any_of(dims.begin(), dims.end(), [](Dim dim) { return dim.is_any(); });
 }
 
 void Computation::verify() const { Verifier(*this).run(); }

@@ -9,11 +9,13 @@
 #include <vector>
 
 #include <relay/runtime/kernel.h>
+#include <relay/runtime/library_kernel.h>
 #include <relay/tensor_expr/scalar.h>
 
 namespace relay::te {
 
-/// Shape and dtype of a tensor. Rank is static, extents are terms.
+/// Shape and dtype of a tensor. Rank is static, extents are terms; in the outputs of a library
+/// kernel `?` is an extent that the kernel counts.
 struct TensorInfo {
   std::vector<Dim> dims;
   DType dtype;
@@ -64,7 +66,9 @@ struct View {
 struct Library {
   std::string kernel;
   std::vector<TensorId> inputs;
-  std::vector<int64_t> params;
+  KernelParams params;
+  std::string op;  // for failures, once the operator is known
+  uint32_t origin = 0;
 };
 
 struct Stage {
@@ -74,16 +78,14 @@ struct Stage {
 
 using relay::kOutOfRange;
 inline constexpr std::string_view kEmptyFold = "reduction over an empty range has no value";
-/// A failure of an operator's computation, with its name. A division by zero goes without: it is
-/// an infix operator mostly, or an instruction that knows of no operator.
-std::string failure_text(std::string_view op, std::string_view message);
+using relay::failure_text;
 
 struct Output {
   TensorId tensor;
-  /// Dimensions of the result. With `counted` they are upper bounds and the first dimension is what
-  /// the (Library) stage counted while running.
+  /// Dimensions of the result; `?` where a library kernel counts.
   std::vector<Dim> dims;
-  bool counted = false;
+  /// Whether an extent is known only once a library kernel has run.
+  bool counted() const;
 };
 
 /// What an operator computes. Stages only refer to inputs and earlier stages.

@@ -347,16 +347,45 @@ std::vector<NDArray> run_stage(const Environment& env, const Stage&, const View&
   return {source.contiguous().view(extents, strides, offset)};
 }
 
-std::vector<NDArray> run_stage(const Environment& env, const Stage& stage, const Library& library,
-                               int64_t& counted) {
-  LibraryKernel kernel = find_library_kernel(library.kernel);
-  RELAY_CHECK(kernel != nullptr, "no library kernel " + library.kernel);
+/// Makes counted outputs; everything on one thread.
+class EvaluationHost final : public LibraryHost {
+ public:
+  EvaluationHost(const Environment& env, const Stage& stage) : env_(env), stage_(stage) {}
+  NDArray make(size_t output, std::span<const int64_t> counts) override {
+    const TensorInfo& info = stage_.outputs[output];
+    Shape shape;
+    for (Dim dim : info.dims) {
+      if (!dim.is_any()) {
+        shape.push_back(env_.dim(dim));
+        continue;
+      }
+      RELAY_CHECK(!counts.empty(), "a count for each counted extent");
+      shape.push_back(counts[0]);
+      counts = counts.subspan(1);
+    }
+    RELAY_CHECK(counts.empty(), "a count for each counted extent");
+    return NDArray::empty(shape, info.dtype);
+  }
+
+ private:
+  const Environment& env_;
+  const Stage& stage_;
+};
+
+std::vector<NDArray> run_stage(const Environment& env, const Stage& stage, const Library& library) {
   std::vector<NDArray> inputs;
   for (TensorId id : library.inputs) inputs.push_back(env.tensor(id));
-  std::vector<NDArray> outputs = allocate(env, stage);
-  LibraryCall call{inputs, library.params, outputs, -1};
-  kernel(call);
-  counted = call.count;
+  std::vector<NDArray> outputs;
+  for (const TensorInfo& info : stage.outputs) {
+    bool counted = std::any_of(info.dims.begin(), info.dims.end(), [](Dim d) { return d.is_any(); });
+    outputs.push_back(counted ? NDArray() : NDArray::empty(shape_of(env, info.dims), info.dtype));
+  }
+  EvaluationHost host(env, stage);
+  LibraryCall call(inputs, library.params, outputs, host);
+  find_library_kernel(library.kernel)->run(call);
+  for (const NDArray& output : outputs) {
+    RELAY_CHECK(static_cast<bool>(output), "kernel " + library.kernel + " left out a result");
+  }
   return outputs;
 }
 
@@ -420,32 +449,17 @@ std::vector<NDArray> evaluate(const Computation& computation, std::span<const ND
     }
   }
   env.results.resize(count);
-  std::vector<int64_t> counted(count, -1);
   for (size_t s = 0; s < count; ++s) {
     if (needed[s] == 0) continue;
     const Stage& stage = computation.stages[s];
-    env.results[s] = std::visit(
-        [&](const auto& body) {
-          if constexpr (std::is_same_v<std::decay_t<decltype(body)>, Library>) {
-            return run_stage(env, stage, body, counted[s]);
-          } else {
-            return run_stage(env, stage, body);
-          }
-        },
-        stage.body);
+    env.results[s] =
+        std::visit([&](const auto& body) { return run_stage(env, stage, body); }, stage.body);
     for (size_t earlier = 0; earlier < s; ++earlier) {
       if (last_use[earlier] == s) env.results[earlier].clear();
     }
   }
   std::vector<NDArray> outputs;
-  for (const Output& output : computation.outputs) {
-    NDArray array = env.tensor(output.tensor);
-    if (output.counted) {
-      int64_t rows = counted[static_cast<size_t>(output.tensor.stage)];
-      if (rows >= 0) array = array.slice(0, 0, rows);
-    }
-    outputs.push_back(std::move(array));
-  }
+  for (const Output& output : computation.outputs) outputs.push_back(env.tensor(output.tensor));
   return outputs;
 }
 

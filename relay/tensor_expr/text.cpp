@@ -309,7 +309,7 @@ std::string stage_text(const Stage& stage) {
     }
     text += ")";
     for (size_t i = 0; i < library->params.size(); ++i) {
-      text += (i > 0 ? ", " : " params ") + std::to_string(library->params[i]);
+      text += (i > 0 ? ", " : " with ") + library->params[i].str();
     }
     return text;
   }
@@ -341,7 +341,7 @@ std::string Computation::str() const {
     text += " = " + stage_text(stages[i]) + "\n";
   }
   for (const Output& output : outputs) {
-    text += "out " + tensor_text(output.tensor) + (output.counted ? " counted" : "") + "\n";
+    text += "out " + tensor_text(output.tensor) + (output.counted() ? " counted" : "") + "\n";
   }
   return text;
 }

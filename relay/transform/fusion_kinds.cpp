@@ -82,7 +82,7 @@ std::optional<CallFusion> derive(const Call& call, const Operator* op) {
     result.reshape_only = keeps_elements(computation);
     if (result.reads_values) return result;
     result.kind = te::fusion_kind(computation);
-    bool one = computation.outputs.size() == 1 && !computation.outputs[0].counted;
+    bool one = computation.outputs.size() == 1 && !computation.outputs[0].counted();
     if (result.kind == te::FusionKind::kRowProgram && !one) result.kind = te::FusionKind::kOpaque;
     if (result.kind == te::FusionKind::kRowProgram && types.size() == computation.inputs.size()) {
       result.rows = folded_rows(computation);

@@ -62,7 +62,7 @@ int32_t double_kernel(const KernelArgs* args) {
 
 void copy_kernel(LibraryCall& call) { call.outputs[0].assign(call.inputs[0]); }
 [[maybe_unused]] const bool registered =
-    register_library_kernel("allocation_test.copy", copy_kernel);
+    register_library_kernel("allocation_test.copy", copy_kernel, {1, 1, {}});
 
 // Doubles twice, copies by a library kernel, keeps a tuple in a cell, and calls itself down to 0.
 std::shared_ptr<Executable> program(bool dynamic) {

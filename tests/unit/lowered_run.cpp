@@ -43,6 +43,8 @@ NDArray LoweredRun::place(int32_t k) {
   std::optional<NDArray>& array = places_[static_cast<size_t>(k)];
   if (array) return *array;
   const lower::Place& p = lowered_.places[static_cast<size_t>(k)];
+  auto counted = [](Dim each) { return each.is_any(); };
+  if (std::any_of(p.info.dims.begin(), p.info.dims.end(), counted)) return {};
   Shape extents = shape(p.info.dims);
   array = p.alias >= 0 ? place(p.alias).reshape(extents) : garbage(extents, p.info.dtype);
   return *array;
@@ -52,20 +54,30 @@ void LoweredRun::run_library(const lower::LibraryLaunch& launch) {
   std::vector<NDArray> in, out;
   for (int32_t k : launch.inputs) in.push_back(place(k));
   for (int32_t k : launch.outputs) out.push_back(place(k));
-  LibraryCall call{in, launch.params, out};
-  find_library_kernel(launch.name)(call);
-  for (int32_t k : launch.counted) counts_[k] = call.count;
+  struct Host final : LibraryHost {
+    NDArray make(size_t output, std::span<const int64_t> counts) override {
+      const te::TensorInfo& info =
+          run.lowered_.places[static_cast<size_t>(launch.outputs[output])].info;
+      Shape extents;
+      for (Dim each : info.dims) {
+        extents.push_back(each.is_any() ? counts[0] : run.dim(each));
+        if (each.is_any()) counts = counts.subspan(1);
+      }
+      return NDArray::empty(extents, info.dtype);
+    }
+    Host(const LoweredRun& run, const lower::LibraryLaunch& launch) : run(run), launch(launch) {}
+    const LoweredRun& run;
+    const lower::LibraryLaunch& launch;
+  } host(*this, launch);
+  LibraryCall call(in, launch.params, out, host);
+  find_library_kernel(launch.name)->run(call);
+  for (size_t k = 0; k < out.size(); ++k)
+    places_[static_cast<size_t>(launch.outputs[k])] = out[k];
 }
 
 std::vector<NDArray> LoweredRun::results() {
   std::vector<NDArray> results;
-  for (int32_t k : lowered_.outputs) {
-    NDArray array = place(k);
-    if (auto counted = counts_.find(k); counted != counts_.end() && counted->second >= 0) {
-      array = array.slice(0, 0, counted->second);
-    }
-    results.push_back(array);
-  }
+  for (int32_t k : lowered_.outputs) results.push_back(place(k));
   return results;
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <optional>
 #include <vector>
 
@@ -19,10 +18,11 @@ class LoweredRun {
   LoweredRun(const lower::Lowered& lowered, std::vector<NDArray> inputs, SymbolValues symbols);
   int64_t dim(Dim dim) const;
   Shape shape(const std::vector<Dim>& dims) const;
-  /// A tensor of the group; outputs and temporaries begin as garbage.
+  /// A tensor of the group; outputs and temporaries begin as garbage. Empty if its extents are to be
+  /// counted.
   NDArray place(int32_t k);
   void run_library(const lower::LibraryLaunch& launch);
-  /// What the group gives, counted results cut to what there is.
+  /// What the group gives.
   std::vector<NDArray> results();
 
  private:
@@ -30,7 +30,6 @@ class LoweredRun {
   std::vector<NDArray> inputs_;
   SymbolValues symbols_;
   std::vector<std::optional<NDArray>> places_;
-  std::map<int32_t, int64_t> counts_;
 };
 
 /// An array whose elements are no sensible numbers.

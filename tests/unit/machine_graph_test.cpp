@@ -70,15 +70,17 @@ int32_t gather_kernel(const KernelArgs* args) {
 
 void positive_kernel(LibraryCall& call) {
   const float* from = call.inputs[0].data<float>();
-  float* to = call.outputs[0].data<float>();
-  int64_t count = 0;
+  auto least = static_cast<float>(call.number("least"));
+  std::vector<float> found;
   for (int64_t i = 0; i < call.inputs[0].size(); ++i) {
-    if (from[i] > static_cast<float>(call.params[0])) to[count++] = from[i];
+    if (from[i] > least) found.push_back(from[i]);
   }
-  call.count = count;
+  float* to = call.make(0, {static_cast<int64_t>(found.size())}).data<float>();
+  std::copy(found.begin(), found.end(), to);
 }
 [[maybe_unused]] const bool registered =
-    register_library_kernel("machine_test.greater", positive_kernel);
+    register_library_kernel("machine_test.greater", positive_kernel,
+                            {1, 1, {{"least", ParamKind::kNumber}}});
 
 Value tensor(std::vector<float> elements) {
   auto n = static_cast<int64_t>(elements.size());
@@ -200,11 +202,9 @@ TEST(MachineGraph, LibraryKernelsCount) {
   uint32_t n = g.extent(0, 0);
   uint32_t x = g.input(kFloat32, {n});
   uint32_t twice = g.place(kFloat32, {n});
-  uint32_t found = g.place(kFloat32, {n});
+  uint32_t found = g.place(kFloat32, {kNone});
   g.launch(add, {{x, false}, {x, false}, {twice, true}}, {n});
-  Launch& launch = g.launch(1, {{twice, false}, {found, true}});
-  launch.params = {3};
-  launch.counted = {1};
+  g.launch(1, {{twice, false}, {found, true}}).params = {{"least", 3.0}};
   g.g.outputs = {found};
   graph_entry(*e, "main", g.add_to(*e));
   EXPECT_EQ(elements(run(e, "main", {tensor({1, 2, 0, 3})})), (std::vector<float>{4, 6}));

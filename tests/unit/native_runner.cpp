@@ -96,8 +96,13 @@ int32_t NativeGroup::run_launch(size_t at, int worker) const {
     std::vector<NDArray> in, out;
     for (int32_t k : bound.library->inputs) in.push_back(*s.places[static_cast<size_t>(k)]);
     for (int32_t k : bound.library->outputs) out.push_back(*s.places[static_cast<size_t>(k)]);
-    LibraryCall call{in, bound.library->params, out};
-    find_library_kernel(bound.library->name)(call);
+    struct NothingCounted final : LibraryHost {
+      NDArray make(size_t, std::span<const int64_t>) override {
+        RELAY_UNREACHABLE("no extent is counted");
+      }
+    } host;
+    LibraryCall call(in, bound.library->params, out, host);
+    find_library_kernel(bound.library->name)->run(call);
     return 0;
   }
   if (worker != 0 && !s.compiled[bound.kernel].parallel) return 0;

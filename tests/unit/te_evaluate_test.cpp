@@ -454,20 +454,20 @@ TEST(TeEvaluate, Views) {
 }
 
 void positive_kernel(LibraryCall& call) {
-  call.count = 0;
+  std::vector<int64_t> found;
   for (int64_t i = 0; i < call.inputs[0].size(); ++i) {
-    if (call.inputs[0].element_as_int64(i) > call.params[0]) {
-      call.outputs[0].data<int64_t>()[call.count++] = i;
-    }
+    if (call.inputs[0].element_as_int64(i) > call.integer("least")) found.push_back(i);
   }
+  auto count = static_cast<int64_t>(found.size());
+  std::copy(found.begin(), found.end(), call.make(0, {count}).data<int64_t>());
 }
-RELAY_LIBRARY_KERNEL("test.positive", positive_kernel);
+RELAY_LIBRARY_KERNEL("test.positive", positive_kernel, {1, 1, {{"least", ParamKind::kInteger}}});
 
 TEST(TeEvaluate, LibraryCounts) {
   NDArray x = NDArray::from<int32_t>({5}, {1, -1, 5, 7, 0});
   Builder b({info(x)});
   std::vector<Tensor> inputs{b.input(0)};
-  b.output_counted(b.library("test.positive", inputs, {{{5}, kInt64}}, {2})[0]);
+  b.output(b.library("test.positive", inputs, {{{Dim::any()}, kInt64}}, {{"least", 2}})[0]);
   EXPECT_EQ(values<int64_t>(run(b, {x})[0]), (std::vector<int64_t>{2, 3}));
 }
 

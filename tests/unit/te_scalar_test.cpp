@@ -285,7 +285,7 @@ TEST(TeVerify, RejectsIllFormed) {
   fails([&](Computation& x) { map_of(x).axes.push_back({0, 3}); });
   fails([&](Computation& x) { x.num_axes = 0; });
   fails([&](Computation& x) { x.outputs[0].tensor = {3, 0}; });
-  fails([&](Computation& x) { x.outputs[0].counted = true; });
+  fails([&](Computation& x) { x.outputs[0].dims = {Dim::any()}; });
   fails([&](Computation& x) { x.stages[0].outputs[0].dims = {Dim(3)}; });
   fails([&](Computation& x) {
     map_of(x).values[0] = Tensor({0, 0}, x.stages[0].outputs[0])({index_constant(0)}).ref();

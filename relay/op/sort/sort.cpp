@@ -1,16 +1,10 @@
 // Sorting. The kernels are in relay/runtime/kernels/sort.cpp.
 #include <relay/op/op.h>
+#include <relay/op/sort/positions.h>
 #include <relay/op/sort/sort_attrs.h>
 
 namespace relay {
 namespace {
-
-DType position_dtype(const RelationCall& call, DType wanted) {
-  DType dtype = wanted.valid() ? wanted : kInt32;
-  call.require(dtype.is_numeric(),
-               "dtype of positions must be a number's, found " + std::string(dtype.name()));
-  return dtype;
-}
 
 template <class A>
 size_t sorted_axis(const RelationCall& call, const A& attrs) {
@@ -24,8 +18,11 @@ TypeRef infer_sort(const RelationCall& call) {
 
 TypeRef infer_argsort(const RelationCall& call) {
   const auto& attrs = call.attrs<ArgsortAttrs>();
-  sorted_axis(call, attrs);
-  return TensorType::make(call.tensor(0).dims, position_dtype(call, attrs.dtype));
+  size_t axis = sorted_axis(call, attrs);
+  te::TensorInfo data = call.tensor(0);
+  DType dtype = position_dtype(call, attrs.dtype);
+  require_positions(call, data.dims[axis], dtype);
+  return TensorType::make(data.dims, dtype);
 }
 
 TypeRef infer_topk(const RelationCall& call) {
@@ -41,28 +38,24 @@ TypeRef infer_topk(const RelationCall& call) {
     dims[axis] = *k;
   }
   TypeRef values = TensorType::make(dims, data.dtype);
-  TypeRef indices = TensorType::make(dims, position_dtype(call, attrs.dtype));
-  switch (attrs.ret_type) {
-    case TopkResults::kValues:
-      return values;
-    case TopkResults::kIndices:
-      return indices;
-    case TopkResults::kBoth:
-      break;
-  }
+  DType dtype = position_dtype(call, attrs.dtype);
+  TypeRef indices = TensorType::make(dims, dtype);
+  if (attrs.ret_type == TopkResults::kValues) return values;
+  require_positions(call, data.dims[axis], dtype);
+  if (attrs.ret_type == TopkResults::kIndices) return indices;
   return TupleType::make({values, indices});
 }
 
 template <class A>
-std::vector<int64_t> order_params(const OpCall& call) {
+KernelParams order_params(const OpCall& call) {
   const auto& attrs = call.attrs<A>();
-  size_t axis = axis_position(attrs.axis, call.tensor(0).rank());
-  return {static_cast<int64_t>(axis), attrs.is_ascend ? 1 : 0};
+  return {{"axis", axis_position(attrs.axis, call.tensor(0).rank())},
+          {"ascending", attrs.is_ascend}};
 }
 
-std::vector<int64_t> topk_params(const OpCall& call) {
-  std::vector<int64_t> params = order_params<TopkAttrs>(call);
-  params.push_back(static_cast<int64_t>(call.attrs<TopkAttrs>().ret_type));
+KernelParams topk_params(const OpCall& call) {
+  KernelParams params = order_params<TopkAttrs>(call);
+  params.emplace_back("results", std::string(word_text(call.attrs<TopkAttrs>().ret_type)));
   return params;
 }
 

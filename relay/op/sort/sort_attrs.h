@@ -30,5 +30,23 @@ struct TopkAttrs {
               (is_ascend, "Whether the least are chosen instead of the greatest."),
               (dtype, "Dtype of positions; int32 by default."))
 };
+struct ArgwhereAttrs {
+  DType dtype;
+  RELAY_ATTRS(ArgwhereAttrs, (dtype, "Dtype of positions, int32 or int64; int32 by default."))
+};
+struct UniqueAttrs {
+  bool sorted = true;
+  bool return_counts = false;
+  DType dtype;
+  RELAY_ATTRS(UniqueAttrs, (sorted, "Whether they come in rising order, or as they appear."),
+              (return_counts, "Whether there is a fifth result: how often each occurs."),
+              (dtype, "Dtype of all results but the first, int32 or int64; int32 by default."))
+};
+struct SearchSortedAttrs {
+  bool right = false;
+  DType dtype;
+  RELAY_ATTRS(SearchSortedAttrs, (right, "Whether equal elements lie before the place."),
+              (dtype, "Dtype of positions, int32 or int64; int32 by default."))
+};
 
 }  // namespace relay

@@ -1,152 +1,196 @@
-// sort, argsort and topk along an axis. Stable; not-a-number comes last in either direction.
-#include <relay/runtime/library_kernel.h>
-#include <relay/support/error.h>
+// sort and argsort along an axis. Stable; not-a-number comes last in either direction.
+#include <relay/runtime/kernels/lanes.h>
+#include <relay/runtime/kernels/order.h>
+#include <relay/runtime/kernels/positions.h>
+#include <relay/runtime/kernels/radix.h>
 
-#include <algorithm>
-#include <numeric>
-#include <type_traits>
+#include <atomic>
 
 namespace relay {
 namespace {
 
-/// Elements as they compare; bool as a byte, since a vector of bool has no elements.
-template <class T>
-using Key = std::conditional_t<std::is_same_v<T, Bool>, uint8_t, ComputeType<T>>;
+constexpr int64_t kChunk = 1 << 15;  // elements of a task within a long lane
 
-template <class K>
-struct Before {
-  bool ascending;
-  bool operator()(K a, K b) const {
-    if constexpr (std::is_floating_point_v<K>) {
-      if (a != a) return false;
-      if (b != b) return true;
-    }
-    return ascending ? a < b : b < a;
-  }
+/// Calls `body(begin, end)` on pieces of a lane, which are shared if it is long.
+template <class F>
+void for_pieces(LibraryCall& call, int64_t n, F&& body) {
+  if (n < kManyItems) return body(int64_t{0}, n);
+  call.parallel((n + kChunk - 1) / kChunk, [&](int64_t task) {
+    body(task * kChunk, std::min(n, (task + 1) * kChunk));
+  });
+}
+
+/// Whether the key does not say all about the element: -0, not-a-number.
+template <class T>
+bool is_special(T value) {
+  using Traits = KeyTraits<T>;
+  if constexpr (!Traits::kFloat) return false;
+  return std::bit_cast<KeyOf<T>>(value) == Traits::kSign || is_nan_element(value);
+}
+
+template <class T>
+bool is_zero(T value) {
+  return order_key<false>(value) == order_key<false>(T{});
+}
+
+/// How a sort reads and writes elements of a type.
+template <class Key>
+struct Access {
+  /// Keys of elements begin … end - 1; whether some say not all.
+  bool (*read)(const void* lane, int64_t stride, int64_t begin, int64_t end, Key* keys);
+  void (*write)(const Key* keys, int64_t stride, int64_t begin, int64_t end, void* lane);
+  /// Zeros and not-a-numbers of a sorted lane as they came.
+  void (*restore)(const void* from, int64_t stride, int64_t n, void* to);
 };
 
-/// Calls `visit(lane, offset)` for each lane along `axis`: its number, in row-major order of the
-/// other axes, and the offset of its first element.
-template <class F>
-void for_each_lane(const NDArray& input, size_t axis, F visit) {
-  int64_t lanes = 1;
-  for (size_t d = 0; d < input.rank(); ++d) {
-    if (d != axis) lanes *= input.extent(d);
+template <bool falling, class T>
+bool read_keys(const void* lane, int64_t stride, int64_t begin, int64_t end, KeyOf<T>* keys) {
+  const T* from = static_cast<const T*>(lane);
+  KeyOf<T> any = 0;
+  for (int64_t i = begin; i < end; ++i) {
+    T value = from[i * stride];
+    keys[i] = order_key<falling>(value);
+    any = static_cast<KeyOf<T>>(any | (is_special(value) ? 1 : 0));
   }
-  std::vector<int64_t> index(input.rank(), 0);
-  int64_t offset = 0;
-  for (int64_t lane = 0; lane < lanes; ++lane) {
-    visit(lane, offset);
-    for (size_t d = input.rank(); d-- > 0;) {
-      if (d == axis) continue;
-      offset += input.stride(d);
-      if (++index[d] < input.extent(d)) break;
-      offset -= input.stride(d) * input.extent(d);
-      index[d] = 0;
+  return any != 0;
+}
+
+template <bool falling, class T>
+void write_elements(const KeyOf<T>* keys, int64_t stride, int64_t begin, int64_t end, void* lane) {
+  T* to = static_cast<T*>(lane);
+  for (int64_t i = begin; i < end; ++i) to[i * stride] = order_element<falling, T>(keys[i]);
+}
+
+template <class T>
+void restore(const void* lane, int64_t stride, int64_t n, void* sorted) {
+  const T* from = static_cast<const T*>(lane);
+  T* to = static_cast<T*>(sorted);
+  int64_t nan = n, zero = 0;  // the first of them in the result
+  while (nan > 0 && is_nan_element(to[(nan - 1) * stride])) --nan;
+  while (zero < nan && !is_zero(to[zero * stride])) ++zero;
+  for (int64_t i = 0; i < n; ++i) {
+    T element = from[i * stride];
+    if (is_nan_element(element)) {
+      to[nan++ * stride] = element;
+    } else if (is_zero(element)) {
+      to[zero++ * stride] = element;
     }
   }
 }
 
-/// Where lane number `lane` of a contiguous array starts; its elements are `inner` apart.
-int64_t lane_start(int64_t lane, int64_t inner, int64_t extent) {
-  return lane / inner * inner * extent + lane % inner;
-}
-
-int64_t inner_size(const NDArray& array, size_t axis) {
-  int64_t inner = 1;
-  for (size_t d = axis + 1; d < array.rank(); ++d) inner *= array.extent(d);
-  return inner;
-}
-
-/// The first `count` of each lane in order: elements to `values`, positions to `positions` (either
-/// may be missing).
-void order_lanes(const NDArray& input, size_t axis, bool ascending, int64_t count,
-                 const NDArray* values, const NDArray* positions) {
-  int64_t extent = input.extent(axis);
-  int64_t stride = input.stride(axis);
-  int64_t inner = inner_size(input, axis);
-  std::vector<int64_t> order(static_cast<size_t>(extent));
-  dispatch(input.dtype(), [&](auto tag) {
+template <class Key>
+Access<Key> access_of(DType dtype, bool falling) {
+  return dispatch(dtype, [&](auto tag) -> Access<Key> {
     using T = typename decltype(tag)::type;
-    using K = Key<T>;
-    const T* data = input.data<T>();
-    std::vector<K> keys(static_cast<size_t>(extent));
-    Before<K> before{ascending};
-    for_each_lane(input, axis, [&](int64_t lane, int64_t offset) {
-      for (int64_t k = 0; k < extent; ++k)
-        keys[static_cast<size_t>(k)] = static_cast<K>(data[offset + k * stride]);
-      std::iota(order.begin(), order.end(), int64_t{0});
-      auto first = [&](int64_t a, int64_t b) {
-        K x = keys[static_cast<size_t>(a)];
-        K y = keys[static_cast<size_t>(b)];
-        if (before(x, y)) return true;
-        return !before(y, x) && a < b;
-      };
-      if (count < extent / 8) {
-        std::partial_sort(order.begin(), order.begin() + count, order.end(), first);
-      } else {
-        std::sort(order.begin(), order.end(), first);
-      }
-      int64_t start = lane_start(lane, inner, count);
-      if (values != nullptr) {
-        T* out = values->data<T>();
-        for (int64_t k = 0; k < count; ++k) {
-          out[start + k * inner] = data[offset + order[static_cast<size_t>(k)] * stride];
-        }
-      }
-      if (positions != nullptr) {
-        dispatch(positions->dtype(), [&](auto position_tag) {
-          using P = typename decltype(position_tag)::type;
-          P* out = positions->data<P>();
-          for (int64_t k = 0; k < count; ++k) {
-            out[start + k * inner] = convert_element<P>(order[static_cast<size_t>(k)]);
-          }
-        });
-      }
+    if constexpr (std::is_same_v<KeyOf<T>, Key>) {
+      if (falling) return {read_keys<true, T>, write_elements<true, T>, restore<T>};
+      return {read_keys<false, T>, write_elements<false, T>, restore<T>};
+    } else {
+      RELAY_UNREACHABLE("keys of another size");
+    }
+  });
+}
+
+template <class Key>
+Key* sort_keys(LibraryCall& call, Key* keys, Key* other, int64_t n) {
+  if (n <= kFewItems) {
+    insertion_sort(keys, n);
+    return keys;
+  }
+  auto digit = [](Key key, int pass) { return static_cast<uint32_t>(key >> (8 * pass)) & 0xff; };
+  constexpr int kPasses = sizeof(Key);
+  if (n >= kManyItems) return radix_sort_shared<kPasses>(call, keys, other, n, digit);
+  return radix_sort<kPasses>(keys, other, n, digit);
+}
+
+template <class Key>
+void sort_lanes(LibraryCall& call, const NDArray& input, const Lanes& lanes) {
+  Access<Key> access = access_of<Key>(input.dtype(), !call.flag("ascending"));
+  const auto* data = static_cast<const Key*>(input.raw());
+  auto* out = static_cast<Key*>(call.outputs[0].raw());
+  int64_t n = lanes.extent, stride = lanes.inner;
+  auto sort_lane = [&](int64_t lane, Key* keys) {
+    const Key* from = data + lanes.start(lane);
+    Key* to = out + lanes.start(lane);
+    std::atomic<bool> special = false;
+    for_pieces(call, n, [&](int64_t begin, int64_t end) {
+      if (access.read(from, stride, begin, end, keys))
+        special.store(true, std::memory_order_relaxed);
+    });
+    const Key* sorted = sort_keys(call, keys, keys + n, n);
+    for_pieces(call, n, [&](int64_t begin, int64_t end) {
+      access.write(sorted, stride, begin, end, to);
+    });
+    if (special.load(std::memory_order_relaxed)) access.restore(from, stride, n, to);
+  };
+  auto sort_group = [&](int64_t begin, int64_t end) {
+    Scratch<Key> keys(2 * n);
+    for (int64_t lane = begin; lane < end; ++lane) sort_lane(lane, keys.data());
+  };
+  if (n >= kManyItems) return sort_group(0, lanes.count);
+  for_lane_groups(call, lanes, sort_group);
+}
+
+template <class Item, class P>
+void argsort_lanes(LibraryCall& call, const NDArray& input, const Lanes& lanes, P* out) {
+  FillItems<Item> fill = items_of<Item>(input.dtype(), !call.flag("ascending"));
+  size_t bytes = input.dtype().size();
+  const auto* data = static_cast<const std::byte*>(input.raw());
+  int64_t n = lanes.extent, stride = lanes.inner;
+  auto sort_group = [&](int64_t first, int64_t last) {
+    Scratch<Item> items(2 * n);
+    for (int64_t lane = first; lane < last; ++lane) {
+      const std::byte* from = data + static_cast<size_t>(lanes.start(lane)) * bytes;
+      P* to = out + lanes.start(lane);
+      for_pieces(call, n, [&](int64_t begin, int64_t end) {
+        fill(from, stride, begin, end, items.data() + begin);
+      });
+      const Item* sorted = sort_items(call, items.data(), items.data() + n, n, bytes);
+      for_pieces(call, n, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i)
+          to[i * stride] = static_cast<P>(item_position(sorted[i]));
+      });
+    }
+  };
+  if (n >= kManyItems) return sort_group(0, lanes.count);
+  for_lane_groups(call, lanes, sort_group);
+}
+
+void sort_kernel(LibraryCall& call) {
+  size_t axis = axis_of(call);
+  NDArray input = call.inputs[0].contiguous();
+  Lanes lanes(input.shape(), axis);
+  if (input.size() == 0) return;
+  switch (input.dtype().size()) {
+    case 1:
+      return sort_lanes<uint8_t>(call, input, lanes);
+    case 2:
+      return sort_lanes<uint16_t>(call, input, lanes);
+    case 4:
+      return sort_lanes<uint32_t>(call, input, lanes);
+    default:
+      return sort_lanes<uint64_t>(call, input, lanes);
+  }
+}
+
+void argsort_kernel(LibraryCall& call) {
+  size_t axis = axis_of(call);
+  NDArray input = call.inputs[0].contiguous();
+  const NDArray& out = call.outputs[0];
+  Lanes lanes(input.shape(), axis);
+  check_positions(lanes.extent, out.dtype());
+  if (input.size() == 0) return;
+  write_positions(out, [&](auto* positions) {
+    with_items(input.dtype(), lanes.extent, [&](auto item) {
+      argsort_lanes<decltype(item)>(call, input, lanes, positions);
     });
   });
 }
 
-size_t axis_of(const LibraryCall& call) {
-  RELAY_CHECK(call.inputs.size() == 1 && call.params.size() >= 2, "arguments of a sort");
-  RELAY_CHECK(call.params[0] >= 0 && call.params[0] < static_cast<int64_t>(call.inputs[0].rank()),
-              "axis of a sort");
-  return static_cast<size_t>(call.params[0]);
-}
-
-/// params: axis, whether ascending.
-void sort_kernel(LibraryCall& call) {
-  size_t axis = axis_of(call);
-  const NDArray& input = call.inputs[0];
-  order_lanes(input, axis, call.params[1] != 0, input.extent(axis), &call.outputs[0], nullptr);
-}
-
-/// params: axis, whether ascending.
-void argsort_kernel(LibraryCall& call) {
-  size_t axis = axis_of(call);
-  const NDArray& input = call.inputs[0];
-  order_lanes(input, axis, call.params[1] != 0, input.extent(axis), nullptr, &call.outputs[0]);
-}
-
-/// params: axis, whether ascending, results (0: values and positions, 1: values, 2: positions). k
-/// is the results' extent.
-void topk_kernel(LibraryCall& call) {
-  size_t axis = axis_of(call);
-  const NDArray& input = call.inputs[0];
-  int64_t results = call.params[2];
-  int64_t k = call.outputs[0].extent(axis);
-  if (k > input.extent(axis)) {
-    throw RuntimeError("topk: k = " + std::to_string(k) + " of an axis of extent " +
-                       std::to_string(input.extent(axis)));
-  }
-  const NDArray* values = results == 2 ? nullptr : &call.outputs[0];
-  const NDArray* positions = results == 1 ? nullptr : &call.outputs[results == 0 ? 1 : 0];
-  order_lanes(input, axis, call.params[1] != 0, k, values, positions);
-}
-
-RELAY_LIBRARY_KERNEL("sort", sort_kernel);
-RELAY_LIBRARY_KERNEL("argsort", argsort_kernel);
-RELAY_LIBRARY_KERNEL("topk", topk_kernel);
+const LibrarySignature kOrder{
+    1, 1, {{"axis", ParamKind::kInteger}, {"ascending", ParamKind::kFlag}}};
+RELAY_LIBRARY_KERNEL("sort", sort_kernel, kOrder);
+RELAY_LIBRARY_KERNEL("argsort", argsort_kernel, kOrder);
 
 }  // namespace
 }  // namespace relay

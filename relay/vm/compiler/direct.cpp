@@ -43,7 +43,7 @@ void run_direct(LibraryCall& call) {
   {
     Groups& groups = Groups::instance();
     std::lock_guard lock(groups.mutex);
-    group = groups.all.at(static_cast<size_t>(call.params[0]));
+    group = groups.all.at(static_cast<size_t>(call.integer("group")));
   }
   std::vector<TypeRef> types;
   size_t next = 0;
@@ -51,16 +51,16 @@ void run_direct(LibraryCall& call) {
   lower::Group composed = lower::compose(*group.function, types);
   std::vector<NDArray> results = te::evaluate(composed.computation, call.inputs);
   for (size_t i = 0; i < results.size(); ++i) {
-    if (composed.computation.outputs[i].counted) {
-      call.count = results[i].extent(0);
-      if (call.count > 0) call.outputs[i].slice(0, 0, call.count).assign(results[i]);
-    } else {
+    if (call.outputs[i]) {
       call.outputs[i].assign(results[i]);
+    } else {
+      call.outputs[i] = results[i].contiguous();
     }
   }
 }
 
-RELAY_LIBRARY_KERNEL(kDirectKernel, run_direct);
+RELAY_LIBRARY_KERNEL(kDirectKernel, run_direct,
+                     {LibrarySignature::kAny, LibrarySignature::kAny, {{"group", ParamKind::kInteger}}});
 
 }  // namespace
 

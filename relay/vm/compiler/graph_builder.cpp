@@ -164,17 +164,13 @@ std::vector<uint32_t> GraphBuilder::add_group(CompiledGroup& group, const Canoni
       scratch_.push_back(std::move(pending));
     } else {
       const auto& library = std::get<lower::LibraryLaunch>(made);
-      launch.kernel = groups_.library(library.name, group);
+      launch.kernel = groups_.library(library, group);
       launch.params = library.params;
+      launch.position = position_of(library.origin);
       for (int32_t place : library.inputs)
         launch.arguments.push_back({tensor_of[static_cast<size_t>(place)], false});
-      for (int32_t place : library.outputs) {
-        for (int32_t counted : library.counted) {
-          if (counted == place)
-            launch.counted.push_back(static_cast<uint32_t>(launch.arguments.size()));
-        }
+      for (int32_t place : library.outputs)
         launch.arguments.push_back({tensor_of[static_cast<size_t>(place)], true});
-      }
     }
     graph_.launches.push_back(std::move(launch));
     launch_dims_.push_back(std::move(dims));
@@ -231,7 +227,8 @@ Graph GraphBuilder::finish(std::span<const uint32_t> outputs, std::string name) 
   for (uint32_t tensor : order) {
     Place place = tensors_[tensor].place;
     if (place.alias != kNone) place.alias = place_of[place.alias];
-    for (Dim dim : tensors_[tensor].info.dims) place.extents.push_back(dim_slot(dim, graph));
+    for (Dim dim : tensors_[tensor].info.dims)
+      place.extents.push_back(dim.is_any() ? kNone : dim_slot(dim, graph));
     graph.places.push_back(std::move(place));
   }
   for (size_t i = 0; i < graph.launches.size(); ++i) {

@@ -43,8 +43,8 @@ void inspect(CompiledGroup& group) {
   bool numbers = !computation.outputs.empty() && group.group.checks.empty();
   for (const te::TensorInfo& input : computation.inputs) numbers &= input.dims.empty();
   for (const te::Output& output : computation.outputs) {
-    numbers &= output.dims.empty() && !output.counted;
-    group.counted |= output.counted;
+    numbers &= output.dims.empty();
+    group.counted |= output.counted();
   }
   for (const te::Stage& stage : computation.stages) {
     const auto* map = std::get_if<te::Map>(&stage.body);
@@ -205,14 +205,15 @@ std::unique_ptr<CompiledGroup> GroupCache::make(const relay::FunctionRef& functi
   return result;
 }
 
-uint32_t GroupCache::library(const std::string& name, const CompiledGroup& group) {
+uint32_t GroupCache::library(const lower::LibraryLaunch& launch, const CompiledGroup& group) {
   auto [entry, added] =
-      libraries_.try_emplace(name, static_cast<uint32_t>(executable_.kernels.size()));
+      libraries_.try_emplace({launch.name, launch.op}, static_cast<uint32_t>(executable_.kernels.size()));
   if (added) {
     Kernel kernel;
-    kernel.name = group.name;
+    kernel.name = launch.op.empty() ? group.name : launch.op;
+    if (!launch.op.empty()) kernel.messages.push_back(launch.op);
     kernel.implementation = "library";
-    kernel.library = name;
+    kernel.library = launch.name;
     executable_.kernels.push_back(std::move(kernel));
   }
   return entry->second;
@@ -250,7 +251,7 @@ void GroupCache::lower_directly(CompiledGroup& group) {
   lower::Lowered& lowered = group.lowered;
   lower::LibraryLaunch launch;
   launch.name = kDirectKernel;
-  launch.params.push_back(register_direct(group.function, group.inputs));
+  launch.params.emplace_back("group", register_direct(group.function, group.inputs));
   lowered.num_inputs = computation.inputs.size();
   for (const te::TensorInfo& input : computation.inputs) {
     launch.inputs.push_back(static_cast<int32_t>(lowered.places.size()));
@@ -260,7 +261,6 @@ void GroupCache::lower_directly(CompiledGroup& group) {
     auto place = static_cast<int32_t>(lowered.places.size());
     lowered.outputs.push_back(place);
     launch.outputs.push_back(place);
-    if (output.counted) launch.counted.push_back(place);
     lowered.places.push_back({{output.dims, computation.info(output.tensor).dtype}, -1});
   }
   lowered.launches.emplace_back(std::move(launch));

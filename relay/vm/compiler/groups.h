@@ -1,10 +1,12 @@
 // Primitive functions, composed and lowered: equal ones once.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <relay/lower/lower.h>
@@ -53,8 +55,8 @@ class GroupCache {
   /// All kernels that have to be compiled, with their numbers in the executable.
   const std::vector<std::shared_ptr<const lower::Kernel>>& kernels() const { return kernels_; }
   const std::vector<uint32_t>& kernel_numbers() const { return numbers_; }
-  /// The number of a library kernel in the executable.
-  uint32_t library(const std::string& name, const CompiledGroup& group);
+  /// The number of a library kernel in the executable, as an operator uses it.
+  uint32_t library(const lower::LibraryLaunch& launch, const CompiledGroup& group);
 
  private:
   std::unique_ptr<CompiledGroup> make(const relay::FunctionRef& function,
@@ -66,7 +68,7 @@ class GroupCache {
   std::unordered_map<uint64_t, std::vector<std::unique_ptr<CompiledGroup>>> groups_;
   std::vector<std::shared_ptr<const lower::Kernel>> kernels_;
   std::vector<uint32_t> numbers_;
-  std::unordered_map<std::string, uint32_t> libraries_;
+  std::map<std::pair<std::string, std::string>, uint32_t> libraries_;
 };
 
 }  // namespace relay::vm

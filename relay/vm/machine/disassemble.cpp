@@ -217,7 +217,8 @@ class Text {
       const Place& place = g.places[i];
       out_ += "  p" + std::to_string(i) + ": " + std::string(place.dtype.name()) + "(";
       for (size_t k = 0; k < place.extents.size(); ++k) {
-        out_ += (k > 0 ? ", d" : "d") + std::to_string(place.extents[k]);
+        if (k > 0) out_ += ", ";
+        out_ += place.extents[k] == kNone ? "?" : "d" + std::to_string(place.extents[k]);
       }
       out_ += ")";
       if (i < g.num_inputs) out_ += " input";
@@ -233,6 +234,7 @@ class Text {
         out_ += "p" + std::to_string(launch.arguments[i].place);
       }
       for (uint32_t dim : launch.dims) out_ += "; d" + std::to_string(dim);
+      for (const KernelParam& param : launch.params) out_ += "; " + param.str();
       out_ += ")\n";
     }
     out_ += "  results";

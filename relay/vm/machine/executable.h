@@ -10,6 +10,7 @@
 
 #include <relay/runtime/arithmetic.h>
 #include <relay/runtime/kernel.h>
+#include <relay/runtime/library_kernel.h>
 #include <relay/runtime/value.h>
 
 namespace relay::vm {
@@ -139,12 +140,12 @@ struct DimInstruction {
 
 /// A native kernel, or a library kernel of the runtime (then `library` is set).
 struct Kernel {
-  std::string name;                   // "fused_add_tanh"
+  std::string name;                   // "fused_add_tanh"; library: the operator's name
   std::string implementation;         // "pointwise", "contraction", …, "library"
   std::string source;                 // its Relay text, for profiles
   uint32_t blob = kNone;              // Executable::blobs; kernels may share one
   std::string library;                // name for find_library_kernel
-  std::vector<std::string> messages;  // of failures: code - 1
+  std::vector<std::string> messages;  // of failures: code - 1; library: who fails, if known
   std::vector<uint32_t> origins;      // the same: which of Launch::origins fails; 0: unknown
   bool parallel = false;              // whether workers other than 0 have anything to do
   /// Instead of a blob, for tests only: such an executable cannot be saved.
@@ -154,6 +155,8 @@ struct Kernel {
 /// A tensor of a graph: dense, row-major. Sizes are slots of the graph's dims.
 struct Place {
   DType dtype;
+  /// kNone: counted by the library kernel that makes the tensor, which only results of the graph
+  /// may be.
   std::vector<uint32_t> extents;
   /// Shares the memory of that place (offset 0, at most as many bytes). Chains may not be cycles.
   uint32_t alias = kNone;
@@ -180,10 +183,7 @@ struct Launch {
   /// not used afterwards. Only for kernels that read an element before they write that element.
   std::vector<std::pair<uint32_t, uint32_t>> in_place;
   // Library kernels.
-  std::vector<int64_t> params;
-  /// Argument numbers of outputs whose dimension 0 the kernel counts. Such a place has the greatest
-  /// extent; it may only be a result of the graph.
-  std::vector<uint32_t> counted;
+  KernelParams params;
   uint32_t position = 0;
   std::vector<uint32_t> origins;  // positions of the operators in it; origin k is entry k - 1
 };

@@ -1,5 +1,6 @@
 #include <relay/vm/machine/executable_codec.h>
 
+#include <bit>
 #include <cstring>
 
 #include <relay/support/error.h>
@@ -91,6 +92,27 @@ class Encoder {
     out_.flag(each.parallel);
   }
 
+  void param(const KernelParam& each) {
+    out_.text(each.name);
+    out_.u8(static_cast<uint8_t>(each.kind()));
+    switch (each.kind()) {
+      case ParamKind::kInteger:
+        return out_.i64(std::get<int64_t>(each.value));
+      case ParamKind::kNumber:
+        return out_.u64(std::bit_cast<uint64_t>(std::get<double>(each.value)));
+      case ParamKind::kFlag:
+        return out_.flag(std::get<bool>(each.value));
+      case ParamKind::kWord:
+        return out_.text(std::get<std::string>(each.value));
+      case ParamKind::kIntegers:
+        return out_.list(std::get<std::vector<int64_t>>(each.value),
+                         [&](int64_t number) { out_.i64(number); });
+      case ParamKind::kCount:
+        break;
+    }
+    RELAY_UNREACHABLE("a parameter of no kind");
+  }
+
   void dims(const std::vector<DimInstruction>& code) {
     out_.list(code, [&](const DimInstruction& at) {
       out_.u8(static_cast<uint8_t>(at.code));
@@ -179,8 +201,7 @@ class Encoder {
         out_.u64(pair.first);
         out_.u64(pair.second);
       });
-      out_.list(launch.params, [&](int64_t param) { out_.i64(param); });
-      indices(launch.counted);
+      out_.list(launch.params, [&](const KernelParam& each) { param(each); });
       out_.u64(launch.position);
       indices(launch.origins);
     });
@@ -427,6 +448,33 @@ class Decoder {
     return graph;
   }
 
+  KernelParam param() {
+    KernelParam each;
+    each.name = in_.text();
+    switch (static_cast<ParamKind>(in_.u8())) {
+      case ParamKind::kInteger:
+        each.value = in_.i64();
+        return each;
+      case ParamKind::kNumber:
+        each.value = std::bit_cast<double>(in_.u64());
+        return each;
+      case ParamKind::kFlag:
+        each.value = in_.flag();
+        return each;
+      case ParamKind::kWord:
+        each.value = in_.text();
+        return each;
+      case ParamKind::kIntegers: {
+        std::vector<int64_t> list;
+        in_.list(list, [&] { return in_.i64(); });
+        each.value = std::move(list);
+        return each;
+      }
+      default:
+        ByteReader::malformed();
+    }
+  }
+
   Launch launch() {
     Launch launch;
     launch.kernel = in_.u32();
@@ -445,8 +493,7 @@ class Decoder {
       uint32_t second = in_.u32();
       return std::pair(first, second);
     });
-    in_.list(launch.params, [&] { return in_.i64(); });
-    launch.counted = indices();
+    in_.list(launch.params, [&] { return param(); });
     launch.position = in_.u32();
     launch.origins = indices();
     return launch;

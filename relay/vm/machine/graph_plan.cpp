@@ -34,6 +34,13 @@ GraphShape::GraphShape(const Graph& graph, const Executable& executable) {
   }
   home.assign(num_places, Home::kArena);
   for (uint32_t place : graph.outputs) home[root[place]] = Home::kResult;
+  counted.assign(num_places, 0);
+  for (uint32_t place = 0; place < num_places; ++place) {
+    const std::vector<uint32_t>& extents = graph.places[place].extents;
+    if (std::find(extents.begin(), extents.end(), kNone) == extents.end()) continue;
+    counted[place] = 1;
+    home[place] = Home::kResult;
+  }
   for (uint32_t place = 0; place < num_places; ++place) {
     if (root[place] != place) continue;
     if (place < graph.num_inputs) {
@@ -190,12 +197,15 @@ class Planner {
     plan_->bytes.resize(graph_.places.size());
     for (size_t i = 0; i < graph_.places.size(); ++i) {
       const Place& place = graph_.places[i];
-      bool known = std::all_of(place.extents.begin(), place.extents.end(),
-                               [&](uint32_t slot) { return slot < computed; });
+      bool known = std::all_of(place.extents.begin(), place.extents.end(), [&](uint32_t slot) {
+        return slot == kNone || slot < computed;
+      });
       if (!known) continue;
       size_t begin = plan_->extents.size();
       plan_->extents_begin.push_back(static_cast<uint32_t>(begin));
-      for (uint32_t slot : place.extents) plan_->extents.push_back(plan_->slots[slot]);
+      for (uint32_t slot : place.extents)
+        plan_->extents.push_back(slot == kNone ? -1 : plan_->slots[slot]);
+      if (shape_.counted[i] != 0) continue;
       ShapeView extents(plan_->extents.data() + begin, place.extents.size());
       try {
         plan_->bytes[i] = NDArray::bytes_needed(extents, place.dtype);

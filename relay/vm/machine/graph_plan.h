@@ -37,6 +37,8 @@ struct GraphShape {
 
   std::vector<uint32_t> root;  // of each place
   std::vector<Home> home;      // of each root
+  /// Of each place: whether a library kernel makes it, of extents that it counts.
+  std::vector<uint8_t> counted;
   /// First and last launch that touches each root.
   std::vector<uint32_t> first_use, last_use;
   /// Slots whose values come from the inputs.
@@ -55,7 +57,7 @@ struct GraphShape {
 struct GraphPlan {
   std::vector<int64_t> key;  // values of the leaves
   std::vector<int64_t> slots;
-  /// Extents of all places one after the other, and where those of each place begin.
+  /// Extents of all places one after the other (-1: counted), and where those of each place begin.
   std::vector<int64_t> extents;
   std::vector<uint32_t> extents_begin;
   std::vector<size_t> bytes;    // of each place

@@ -9,6 +9,7 @@
 
 #include <relay/runtime/memory.h>
 #include <relay/support/error.h>
+#include <relay/vm/machine/machine.h>
 #include <relay/vm/machine/workers.h>
 
 namespace relay::vm {
@@ -88,7 +89,6 @@ struct GraphState {
   std::vector<void*> buffers;         // arguments of all launches
   std::vector<NDArray> inputs;        // of each input that is a tensor, dense
   std::vector<NDArray> fresh;         // of each place that is a result
-  std::vector<int64_t> counts;        // of each place: counted entries, or -1
 
   void prepare(const Executable& executable);
 };
@@ -242,7 +242,6 @@ void GraphState::prepare(const Executable& executable) {
   buffers.resize(shape.num_buffers);
   inputs.resize(graph.num_inputs);
   fresh.resize(num_places);
-  counts.assign(num_places, -1);
 }
 
 GraphRunner::GraphRunner(const Image& image, std::shared_ptr<Workers> workers,
@@ -329,7 +328,7 @@ void bind_places(GraphState& state, const GraphPlan& plan, std::byte* arena) {
   const Graph& graph = state.graph;
   using Home = GraphShape::Home;
   for (uint32_t i = graph.num_inputs; i < graph.places.size(); ++i) {
-    if (state.shape.root[i] != i) continue;
+    if (state.shape.root[i] != i || state.shape.counted[i] != 0) continue;
     if (state.shape.home[i] == Home::kResult) {
       try {
         state.fresh[i] = NDArray::empty(plan.shape(graph, i), graph.places[i].dtype);
@@ -351,6 +350,7 @@ void bind_places(GraphState& state, const GraphPlan& plan, std::byte* arena) {
 
 // The tensor at a place during a run.
 NDArray tensor_at(GraphState& state, const GraphPlan& plan, uint32_t place) {
+  if (state.shape.counted[place] != 0) return state.fresh[place];  // empty until it is made
   const Graph& graph = state.graph;
   uint32_t root = state.shape.root[place];
   ShapeView shape = plan.shape(graph, place);
@@ -366,8 +366,66 @@ NDArray tensor_at(GraphState& state, const GraphPlan& plan, uint32_t place) {
                        nullptr);
 }
 
+// What a library kernel asks of the machine.
+class GraphHost final : public LibraryHost {
+ public:
+  GraphHost(const GraphState& state, const GraphPlan& plan, const Launch& launch,
+            size_t num_inputs, Workers& workers, const std::atomic<bool>& interrupt)
+      : state_(state),
+        plan_(plan),
+        launch_(launch),
+        num_inputs_(num_inputs),
+        workers_(workers),
+        interrupt_(interrupt) {}
+
+  NDArray make(size_t output, std::span<const int64_t> counts) override {
+    uint32_t place = launch_.arguments[num_inputs_ + output].place;
+    ShapeView known = plan_.shape(state_.graph, place);
+    Shape shape(known.begin(), known.end());
+    for (int64_t& extent : shape) {
+      if (extent >= 0) continue;
+      RELAY_CHECK(!counts.empty(), "a count for each counted extent");
+      extent = counts[0];
+      counts = counts.subspan(1);
+    }
+    RELAY_CHECK(counts.empty(), "a count for each counted extent");
+    return NDArray::empty(shape, state_.graph.places[place].dtype);
+  }
+
+  int threads() const override { return workers_.count(); }
+
+  void run(int64_t tasks, void (*body)(void* context, int64_t task), void* context) override {
+    struct Tasks {
+      int64_t count;
+      void (*body)(void* context, int64_t task);
+      void* context;
+      const std::atomic<bool>& interrupt;
+      std::atomic<int64_t> next{0};
+      void work() {
+        while (!interrupt.load(std::memory_order_relaxed)) {
+          int64_t task = next.fetch_add(1, std::memory_order_relaxed);
+          if (task >= count) return;
+          body(context, task);
+        }
+      }
+    } all{tasks, body, context, interrupt_};
+    auto enter = [](void* self, int) { static_cast<Tasks*>(self)->work(); };
+    if (tasks < 2 || workers_.count() < 2 || !workers_.run(enter, &all)) all.work();
+    if (interrupt_.load(std::memory_order_relaxed)) throw Interrupted();
+  }
+
+ private:
+  const GraphState& state_;
+  const GraphPlan& plan_;
+  const Launch& launch_;
+  const size_t num_inputs_;
+  Workers& workers_;
+  const std::atomic<bool>& interrupt_;
+};
+
 void run_library(const Image& image, GraphState& state, const GraphPlan& plan, uint32_t index,
-                 std::vector<NDArray>& arrays) {
+                 std::vector<NDArray>& arrays, Workers& workers,
+                 const std::atomic<bool>& interrupt) {
   const Launch& launch = state.graph.launches[index];
   arrays.clear();
   size_t num_inputs = 0;
@@ -375,17 +433,25 @@ void run_library(const Image& image, GraphState& state, const GraphPlan& plan, u
     arrays.push_back(tensor_at(state, plan, argument.place));
     if (!argument.written) ++num_inputs;
   }
-  LibraryCall call;
-  call.inputs = std::span<const NDArray>(arrays.data(), num_inputs);
-  call.outputs = std::span<NDArray>(arrays.data() + num_inputs, arrays.size() - num_inputs);
-  call.params = launch.params;
+  std::span<NDArray> outputs(arrays.data() + num_inputs, arrays.size() - num_inputs);
+  GraphHost host(state, plan, launch, num_inputs, workers, interrupt);
+  LibraryCall call(std::span<const NDArray>(arrays.data(), num_inputs), launch.params, outputs,
+                   host);
   try {
     image.library_kernels[launch.kernel](call);
+  } catch (const Interrupted&) {
+    throw;
   } catch (const Error& error) {
-    throw GraphFailure{error.what(), launch.position, {}};
+    const std::vector<std::string>& names = image.executable->kernels[launch.kernel].messages;
+    throw GraphFailure{names.empty() ? error.what() : failure_text(names[0], error.what()),
+                       launch.position,
+                       {}};
   }
-  for (uint32_t counted : launch.counted) {
-    state.counts[launch.arguments[counted].place] = call.count;
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    uint32_t place = launch.arguments[num_inputs + k].place;
+    if (state.shape.counted[place] == 0) continue;
+    RELAY_CHECK(static_cast<bool>(outputs[k]), "a library kernel left out a result");
+    state.fresh[place] = std::move(outputs[k]);
   }
   arrays.clear();
 }
@@ -403,10 +469,7 @@ Value result_at(GraphState& state, const GraphPlan& plan, std::span<const Value>
     std::memcpy(copy.raw(), state.addresses[root], plan.bytes[place]);
     return Value(std::move(copy));
   }
-  NDArray array = tensor_at(state, plan, place);
-  int64_t count = state.counts[place];
-  if (count >= 0 && count < array.extent(0)) array = array.slice(0, 0, count);
-  return Value(std::move(array));
+  return Value(tensor_at(state, plan, place));
 }
 
 // Without memory for all temporaries: the greatest of them is to blame.
@@ -445,7 +508,6 @@ void GraphRunner::run(uint32_t index, std::span<Value> inputs, std::span<Value> 
     ~Release() {
       std::fill(state.inputs.begin(), state.inputs.end(), NDArray());
       std::fill(state.fresh.begin(), state.fresh.end(), NDArray());
-      std::fill(state.counts.begin(), state.counts.end(), -1);
     }
   } release{state};
   check_kinds(graph, inputs);
@@ -474,7 +536,7 @@ void GraphRunner::run_sections(GraphState& state, const GraphPlan& plan) {
     if (section.library) {
       if (interrupt_->load(std::memory_order_relaxed)) throw Interrupted();
       uint64_t begin = profile_ != nullptr ? now_ns() : 0;
-      run_library(image_, state, plan, section.begin, arrays_);
+      run_library(image_, state, plan, section.begin, arrays_, *workers_, *interrupt_);
       if (profile_ != nullptr) {
         uint64_t duration = now_ns() - begin;
         uint32_t kernel = graph.launches[section.begin].kernel;

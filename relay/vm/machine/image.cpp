@@ -295,10 +295,11 @@ void Image::link_kernels() {
     KernelFn native = nullptr;
     LibraryKernel library = nullptr;
     if (!kernel.library.empty()) {
-      library = find_library_kernel(kernel.library);
-      if (library == nullptr) {
+      const LibraryEntry* entry = find_library_kernel(kernel.library);
+      if (entry == nullptr) {
         throw Error("the runtime has no library kernel named " + kernel.library);
       }
+      library = entry->run;
     } else {
       native = kernel.function != nullptr ? kernel.function : memory_->kernel(kernel.blob);
     }

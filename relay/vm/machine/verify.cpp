@@ -299,13 +299,7 @@ class GraphVerifier {
     places();
     for (uint32_t output : graph_.outputs) place(output);
     for (const Launch& launch : graph_.launches) run_launch(launch);
-    std::vector<bool> counted(graph_.places.size());
-    for (const Launch& launch : graph_.launches) {
-      for (const Launch::Argument& argument : launch.arguments) {
-        if (counted[argument.place]) bad("a counted tensor is used within its graph");
-      }
-      for (uint32_t i : launch.counted) counted[launch.arguments[i].place] = true;
-    }
+    counted_places();
   }
 
  private:
@@ -365,7 +359,7 @@ class GraphVerifier {
       if (!is_dtype(at.dtype)) bad("an unknown type");
       position(at.position);
       if (at.extents.size() > NDArray::kMaxRank) bad("a rank beyond the highest");
-      for (uint32_t extent : at.extents) slot(extent);
+      for (uint32_t extent : at.extents) optional_slot(extent);
       if (at.alias != kNone) place(at.alias);
       if (i < graph_.num_inputs && (at.alias != kNone || at.constant != kNone)) {
         bad("an input is something else too");
@@ -390,6 +384,42 @@ class GraphVerifier {
         if (graph_.places[at].alias == kNone) break;
       }
     }
+  }
+
+  bool is_counted(uint32_t place) const {
+    const std::vector<uint32_t>& extents = graph_.places[place].extents;
+    return std::find(extents.begin(), extents.end(), kNone) != extents.end();
+  }
+
+  // What a library kernel counts, it makes: one launch writes it and none reads it.
+  void counted_places() const {
+    std::vector<uint32_t> writers(graph_.places.size());
+    for (const Launch& launch : graph_.launches) {
+      bool library = !executable_.kernels[launch.kernel].library.empty();
+      for (const Launch::Argument& argument : launch.arguments) {
+        if (!is_counted(argument.place)) continue;
+        if (!library || !argument.written) bad("a counted tensor is used within its graph");
+        ++writers[argument.place];
+      }
+    }
+    for (uint32_t i = 0; i < graph_.places.size(); ++i) {
+      const Place& at = graph_.places[i];
+      if (at.alias != kNone && is_counted(at.alias)) bad("an alias of a counted tensor");
+      if (!is_counted(i)) continue;
+      if (i < graph_.num_inputs || at.alias != kNone || at.constant != kNone || writers[i] != 1)
+        bad("a counted tensor that is not made by one kernel");
+    }
+  }
+
+  void library_call(const Launch& launch) const {
+    const std::string& name = executable_.kernels[launch.kernel].library;
+    const LibraryEntry* kernel = find_library_kernel(name);
+    if (kernel == nullptr) return;  // the image says so
+    size_t outputs = 0;
+    for (const Launch::Argument& argument : launch.arguments) outputs += argument.written ? 1 : 0;
+    std::string wrong =
+        kernel->mismatch(launch.arguments.size() - outputs, outputs, launch.params);
+    if (!wrong.empty()) bad("library kernel " + name + " is given " + wrong);
   }
 
   void constant(const Place& at) const {
@@ -432,12 +462,7 @@ class GraphVerifier {
         bad("arguments that cannot be the same memory");
       }
     }
-    for (uint32_t i : launch.counted) {
-      if (!library || i >= launch.arguments.size() || !launch.arguments[i].written ||
-          graph_.places[launch.arguments[i].place].extents.empty()) {
-        bad("an argument that cannot be counted");
-      }
-    }
+    if (library) library_call(launch);
     position(launch.position);
     for (uint32_t origin : launch.origins) position(origin);
   }

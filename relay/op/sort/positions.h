@@ -1,0 +1,15 @@
+// Dtypes of positions in tensors.
+#pragma once
+
+#include <relay/op/relation.h>
+
+namespace relay {
+
+/// int32 unless another dtype is wanted; what is no number is refused.
+DType position_dtype(const RelationCall& call, DType wanted);
+/// The same for operators whose positions are integers: int32 or int64.
+DType integer_position_dtype(const RelationCall& call, DType wanted);
+/// Refuses a known extent whose positions the dtype does not hold; kernels refuse the others.
+void require_positions(const RelationCall& call, Dim extent, DType dtype);
+
+}  // namespace relay

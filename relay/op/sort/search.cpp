@@ -1,0 +1,90 @@
+// Where something is found. The kernels are in relay/runtime/kernels/.
+#include <relay/op/columns.h>
+#include <relay/op/op.h>
+#include <relay/op/sort/positions.h>
+#include <relay/op/sort/sort_attrs.h>
+
+namespace relay {
+namespace {
+
+TypeRef infer_argwhere(const RelationCall& call) {
+  te::TensorInfo condition = call.tensor(0);
+  DType dtype = integer_position_dtype(call, call.attrs<ArgwhereAttrs>().dtype);
+  for (Dim extent : condition.dims) require_positions(call, extent, dtype);
+  Dim dims[] = {Dim::any(), static_cast<int64_t>(condition.rank())};
+  return TensorType::make(dims, dtype);
+}
+
+TypeRef infer_unique(const RelationCall& call) {
+  te::TensorInfo data = call.tensor(0);
+  const auto& attrs = call.attrs<UniqueAttrs>();
+  call.require(data.rank() == 1, "data must be a vector, found " + call.input(0)->str());
+  DType dtype = integer_position_dtype(call, attrs.dtype);
+  require_positions(call, data.dims[0] + 1, dtype);
+  Dim counted[] = {Dim::any()}, one[] = {1};
+  TypeRef numbers = TensorType::make(counted, dtype);
+  std::vector<TypeRef> results = {TensorType::make(counted, data.dtype), numbers,
+                                  TensorType::make(data.dims, dtype), TensorType::make(one, dtype)};
+  if (attrs.return_counts) results.push_back(numbers);
+  return TupleType::make(std::move(results));
+}
+
+TypeRef infer_searchsorted(const RelationCall& call) {
+  te::TensorInfo sequence = call.tensor(0), values = call.tensor(1);
+  DType dtype = integer_position_dtype(call, call.attrs<SearchSortedAttrs>().dtype);
+  std::string both = call.input(0)->str() + " and " + call.input(1)->str();
+  call.require(sequence.dtype == values.dtype, "dtypes differ, in " + both);
+  call.require(sequence.rank() > 0, "sorted_sequence must not be a scalar");
+  size_t rank = sequence.rank();
+  if (rank > 1) {
+    std::string message =
+        "one sequence for each row of values needs the same leading dimensions, found " + both;
+    call.require(values.rank() == rank, message);
+    for (size_t d = 0; d + 1 < rank; ++d)
+      call.require_equal(sequence.dims[d], values.dims[d], message);
+  }
+  require_positions(call, sequence.dims[rank - 1] + 1, dtype);
+  return TensorType::make(values.dims, dtype);
+}
+
+RELAY_OP("argwhere")
+    .doc(
+        "The positions of the elements other than 0 in row-major order, one a row: how many there "
+        "are is known only when it has run. Not-a-number is not 0.")
+    .input("condition", "Tensor.")
+    .attrs<ArgwhereAttrs>()
+    .relation(infer_argwhere)
+    .level(10)
+    .kernel("argwhere", [](const OpCall&) { return KernelParams(); });
+
+RELAY_OP("unique")
+    .doc(
+        "The different elements of a vector, where each of them is first, for each element the "
+        "number of its value among them, how many they are, and how often each occurs. They come "
+        "in order, or as they appear. -0 and 0 are equal (the first is taken), and so are all "
+        "not-a-numbers, which come last.")
+    .input("data", "Vector.")
+    .attrs<UniqueAttrs>()
+    .relation(infer_unique)
+    .level(3)
+    .kernel("unique", [](const OpCall& call) -> KernelParams {
+      return {{"sorted", call.attrs<UniqueAttrs>().sorted}};
+    });
+
+RELAY_OP("searchsorted")
+    .doc(
+        "For each value the first place in the ordered sequence whose element is not less; with "
+        "right, the first whose element is greater. Not-a-number is greater than all numbers. "
+        "Sequences of rank above one: one for each row of values.")
+    .input("sorted_sequence", "Vector, or rows, in rising order.")
+    .input("values", "Tensor of any shape; of the sequence's rank if that is above one.")
+    .attrs<SearchSortedAttrs>()
+    .relation(infer_searchsorted)
+    .column(one_dtype(), {0, 1})
+    .level(6)
+    .kernel("searchsorted", [](const OpCall& call) -> KernelParams {
+      return {{"right", call.attrs<SearchSortedAttrs>().right}};
+    });
+
+}  // namespace
+}  // namespace relay
