@@ -4,8 +4,8 @@
 #include <unordered_map>
 
 #include <relay/codegen/dim_text.h>
-#include <relay/lower/scalars.h>
 #include <relay/support/error.h>
+#include <relay/tensor_expr/walk.h>
 
 namespace relay::codegen {
 
@@ -121,7 +121,7 @@ class Writer {
       case ScalarKind::kGet:
         RELAY_UNREACHABLE("a fold in a kernel");
     }
-    if (lower::can_fail(node)) {
+    if (te::can_fail(node)) {
       text(node.message);
       number(node.origin);
     }

@@ -19,7 +19,8 @@ using te::ScalarKind;
 using te::ScalarRef;
 using te::TensorId;
 
-/// Constants up to this size may stand in a group; the elements become a tree of selects.
+/// Constants up to this size may stand in a group; the elements become a tree of selects. Equal
+/// elements are one number, in any number.
 constexpr int64_t kMaxConstant = 64;
 
 /// What an expression of the group is: its tensors, left to right.
@@ -539,27 +540,28 @@ class Composer {
     return outputs;
   }
 
-  /// A small constant as a stage.
+  /// A constant as a stage.
   TensorId materialise(const NDArray& given) {
-    if (given.size() > kMaxConstant) {
+    bool uniform = given.is_uniform();
+    if (given.size() > kMaxConstant && !uniform) {
       throw Error("a constant of " + std::to_string(given.size()) +
                   " elements must be a parameter of a primitive function");
     }
-    NDArray array = given.contiguous();
+    NDArray array = uniform ? NDArray::uniform(given, {}) : given.contiguous();
     Computation& into = group_.computation;
     te::Map map;
-    std::vector<Dim> dims(array.shape().begin(), array.shape().end());
+    std::vector<Dim> dims(given.shape().begin(), given.shape().end());
     te::Scalar flat = te::index_constant(0);
     for (Dim dim : dims) {
       map.axes.push_back({into.num_axes++, dim});
       flat = flat * te::from_dim(dim) + te::index_of(map.axes.back());
     }
     std::vector<Dim> ones(static_cast<size_t>(std::max<int64_t>(array.size(), 1)), Dim(1));
-    map.values.push_back(array.size() == 0
-                             ? te::constant(0, array.dtype()).ref()
-                             : te::piecewise(flat, ones, [&](size_t part, const te::Scalar&) {
-                                 return element_constant(array, static_cast<int64_t>(part));
-                               }).ref());
+    map.values.push_back(array.size() == 0 ? te::constant(0, array.dtype()).ref()
+                         : uniform         ? element_constant(array, 0).ref()
+                                   : te::piecewise(flat, ones, [&](size_t part, const te::Scalar&) {
+                                       return element_constant(array, static_cast<int64_t>(part));
+                                     }).ref());
     te::Stage stage;
     stage.outputs.push_back({dims, array.dtype()});
     stage.body = std::move(map);

@@ -1,6 +1,7 @@
 #include <relay/lower/scalars.h>
 
 #include <relay/support/error.h>
+#include <relay/tensor_expr/walk.h>
 
 namespace relay::lower {
 
@@ -26,15 +27,6 @@ Ref<ScalarNode> copy_node(const ScalarNode& node) {
   copy->axes = node.axes;
   copy->combiner = node.combiner;
   return copy;
-}
-
-bool can_fail(const ScalarNode& node) {
-  // A tensor that has no elements has no indices: extents may be divisors.
-  bool divides = te::is_integer_division(node) && node.args[1]->kind != ScalarKind::kFromDim &&
-                 (node.args[1]->kind != ScalarKind::kConst || node.args[1]->value.i == 0);
-  return node.kind == ScalarKind::kFail || divides ||
-         (node.kind == ScalarKind::kLoad && te::may_miss(node.bounds)) ||
-         (node.kind == ScalarKind::kFold && node.combiner->needs_element);
 }
 
 ScalarRef of_origin(const ScalarRef& node, uint32_t origin) {

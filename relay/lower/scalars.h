@@ -13,8 +13,6 @@ namespace relay::lower {
 /// A node like `node` that may be changed before it is shared.
 Ref<te::ScalarNode> copy_node(const te::ScalarNode& node);
 
-/// Whether it may fail itself, apart from its operands.
-bool can_fail(const te::ScalarNode& node);
 /// The node, which belongs to that operator if it may fail and belongs to none.
 te::ScalarRef of_origin(const te::ScalarRef& node, uint32_t origin);
 

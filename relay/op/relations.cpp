@@ -163,11 +163,11 @@ std::optional<NDArray> RelationCall::value(size_t i) const {
 
 Dim RelationCall::value_dim(size_t i, size_t k) const {
   if (std::optional<NDArray> known = value(i)) {
-    NDArray array = known->contiguous();
-    return dispatch(array.dtype(), [&](auto tag) -> Dim {
+    const void* element = known->element(static_cast<int64_t>(k));
+    return dispatch(known->dtype(), [&](auto tag) -> Dim {
       using T = typename decltype(tag)::type;
       constexpr int64_t kFar = int64_t{1} << 60;  // a Dim holds less than int64_t does
-      return Dim(std::clamp(static_cast<int64_t>(array.data<T>()[k]), -kFar, kFar));
+      return Dim(std::clamp(static_cast<int64_t>(*static_cast<const T*>(element)), -kFar, kFar));
     });
   }
   return Dim::value(static_cast<uint32_t>(i), static_cast<uint32_t>(k));

@@ -230,22 +230,8 @@ ExprRef Parser::parse_constant(size_t begin) {
   }
   NDArray scalar = is_special ? special_float(name_of(value.symbol), *dtype, negative)
                               : number_as(*dtype, number, negative, value_span);
-  return guarded(span_from(begin), [&] {
-    const auto* bytes = static_cast<const char*>(scalar.raw());
-    size_t size = dtype->size();
-    bool zero = true;
-    for (size_t i = 0; i < size; ++i) zero = zero && bytes[i] == 0;
-    if (zero) return make_constant(NDArray::zeros(shape, *dtype), span_from(begin));
-    NDArray array = NDArray::empty(shape, *dtype);
-    auto* out = static_cast<char*>(array.raw());
-    size_t total = array.byte_size();
-    for (size_t done = 0; done < total;) {  // doubling
-      size_t step = done == 0 ? size : std::min(done, total - done);
-      std::memcpy(out + done, done == 0 ? bytes : out, step);
-      done += step;
-    }
-    return make_constant(std::move(array), span_from(begin));
-  });
+  return guarded(span_from(begin),
+                 [&] { return make_constant(NDArray::uniform(scalar, shape), span_from(begin)); });
 }
 
 std::string Parser::parse_string() {

@@ -64,9 +64,7 @@ void Document::attrs(const Attrs* attrs) {
 }
 
 std::string Document::constant_text(const NDArray& value) {
-  if (value.rank() == 0) {
-    if (auto text = scalar_text(value)) return *text;
-  }
+  if (auto text = printing::constant_text(value)) return *text;
   return metadata_text(value);
 }
 

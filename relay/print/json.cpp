@@ -89,9 +89,12 @@ class JsonWriter {
     return text;
   }
   static Json value(const NDArray& array) {
+    // Equal elements are written once, as a tensor without shape.
+    bool uniform = array.is_uniform();
     return {{"dtype", array.dtype().name()},
             {"shape", std::vector<int64_t>(array.shape().begin(), array.shape().end())},
-            {"tvm_base64", encode_ndarray(array)}};
+            {uniform ? "tvm_base64_of_each" : "tvm_base64",
+             encode_ndarray(uniform ? NDArray::uniform(array, {}) : array)}};
   }
   Json value(const TypeVarRef& var) { return type_param_str(var.get(), names_); }
   template <class T>

@@ -110,7 +110,7 @@ void append_short(std::string& out, const Expr* expr, size_t limit, int depth) {
       break;
     case ExprKind::kConstant: {
       const NDArray& value = static_cast<const Constant*>(expr)->data();
-      auto text = value.rank() == 0 ? printing::scalar_text(value) : std::nullopt;
+      auto text = printing::constant_text(value);
       out +=
           text ? *text
                : "constant " + shape_text(value.shape()) + " " + std::string(value.dtype().name());

@@ -70,7 +70,7 @@ T negate(T value) {
 }
 
 template <class T>
-std::optional<std::string> float_text(T value, std::string_view suffix) {
+std::optional<std::string> float_text(T value) {
   std::string text;
   double wide = static_cast<double>(static_cast<ComputeType<T>>(value));
   if (std::isnan(wide)) {
@@ -86,7 +86,7 @@ std::optional<std::string> float_text(T value, std::string_view suffix) {
   } else {
     text = shortest(value);
   }
-  return text.append(suffix);
+  return text;
 }
 
 }  // namespace
@@ -148,27 +148,48 @@ void append_name(std::string& out, char sigil, std::string_view name) {
   }
 }
 
-std::optional<std::string> scalar_text(const NDArray& value) {
-  DType dtype = value.dtype();
-  const void* data = value.raw();
-  if (dtype.is_bool()) return *static_cast<const uint8_t*>(data) != 0 ? "True" : "False";
-  return dispatch(dtype, [&](auto tag) -> std::optional<std::string> {
+namespace {
+
+// The first element as a literal, without suffix.
+std::optional<std::string> element_text(const NDArray& value) {
+  return dispatch(value.dtype(), [&](auto tag) -> std::optional<std::string> {
     using T = typename decltype(tag)::type;
-    const T element = *static_cast<const T*>(data);
+    const T element = *static_cast<const T*>(value.raw());
     if constexpr (std::is_same_v<T, Bool>) {
-      return std::nullopt;
+      return element ? "True" : "False";
     } else if constexpr (std::is_integral_v<T>) {
-      std::string text = std::is_signed_v<T> ? std::to_string(static_cast<int64_t>(element))
-                                             : std::to_string(static_cast<uint64_t>(element));
-      return text.append(std::is_signed_v<T> ? "i" : "u").append(std::to_string(sizeof(T) * 8));
-    } else if constexpr (std::is_same_v<T, BFloat16>) {
-      return float_text(element, "bf16");
-    } else if constexpr (std::is_same_v<T, float>) {
-      return float_text(element, "f");
+      return std::to_string(element);
     } else {
-      return float_text(element, sizeof(T) == 2 ? "f16" : "f64");
+      return float_text(element);
     }
   });
+}
+
+std::string suffix_of(DType dtype) {
+  if (dtype.is_bool()) return "";
+  if (dtype == kFloat32) return "f";
+  std::string letter = dtype == kBFloat16 ? "bf" : dtype.is_float() ? "f" : "i";
+  return (dtype.is_unsigned() ? "u" : letter) + std::to_string(dtype.bits);
+}
+
+}  // namespace
+
+std::optional<std::string> scalar_text(const NDArray& value) {
+  std::optional<std::string> text = element_text(value);
+  if (text) text->append(suffix_of(value.dtype()));
+  return text;
+}
+
+std::optional<std::string> constant_text(const NDArray& value) {
+  if (value.rank() == 0) return scalar_text(value);
+  if (value.size() > 1 && !value.is_uniform()) return std::nullopt;
+  std::optional<std::string> element =
+      element_text(value.size() > 0 ? value : NDArray::scalar(value.dtype(), 0.0));
+  if (!element) return std::nullopt;
+  std::string shape = "(";
+  for (size_t i = 0; i < value.rank(); ++i)
+    shape += (i > 0 ? ", " : "") + std::to_string(value.extent(i));
+  return "Constant(" + *element + ", " + shape + "), " + std::string(value.dtype().name()) + ")";
 }
 
 void append_literal(std::string& out, const LiteralValue& value) {

@@ -20,7 +20,9 @@ void drop_exported(Managed* managed) {
 }
 
 template <class Managed>
-Managed* export_as(const NDArray& array) {
+Managed* export_as(const NDArray& given) {
+  // Who writes to one element of what they are given does not mean all of them.
+  NDArray array = given.is_uniform() ? given.copy() : given;
   auto managed = std::make_unique<Managed>();
   array.object()->retain();
   managed->context = array.object();

@@ -57,7 +57,7 @@ DataType to_dlpack(DType dtype);
 /// Nothing if no element type corresponds (several lanes, other codes or widths).
 std::optional<DType> from_dlpack(DataType type);
 
-/// Shares the memory of `array`; the receiver calls the deleter.
+/// Shares the memory of `array` (of a copy if it is uniform); the receiver calls the deleter.
 ManagedTensor* export_array(const NDArray& array);
 ManagedTensorVersioned* export_array_versioned(const NDArray& array);
 

@@ -71,6 +71,35 @@ Reach reach(ShapeView shape, const int64_t* strides, DType dtype) {
   return r;
 }
 
+// The array at 0 of each axis along which `repeats` says that it is the same.
+template <class F>
+NDArray without_repetition(const NDArray& array, F&& repeats) {
+  NDArray result = array;
+  for (size_t axis = 0; array.size() > 0 && axis < array.rank(); ++axis) {
+    if (array.extent(axis) > 1 && repeats(axis)) result = result.slice(axis, 0, 1);
+  }
+  return result;
+}
+
+// Whether all elements of an array with elements have the same bits.
+bool all_equal(const NDArray& array) {
+  if (array.is_uniform()) return true;
+  size_t width = array.dtype().size();
+  const auto* first = static_cast<const std::byte*>(array.raw());
+  if (array.is_contiguous())
+    return std::memcmp(first, first + width, array.byte_size() - width) == 0;
+  constexpr int64_t kBlock = 512;
+  alignas(8) std::byte block[kBlock * 8];
+  ElementReader reader(
+      without_repetition(array, [&](size_t axis) { return array.stride(axis) == 0; }));
+  while (int64_t count = reader.read(block, kBlock)) {
+    size_t rest = static_cast<size_t>(count - 1) * width;
+    if (std::memcmp(first, block, width) != 0 || std::memcmp(block, block + width, rest) != 0)
+      return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::string shape_text(ShapeView shape) {
@@ -248,8 +277,19 @@ size_t NDArray::byte_offset() const {
   return static_cast<size_t>(object_->data_ - root->base_);
 }
 
+bool NDArray::is_uniform() const {
+  if (is_contiguous()) return false;
+  for (size_t i = 0; i < rank(); ++i) {
+    if (stride(i) != 0 && extent(i) != 1) return false;
+  }
+  return true;
+}
+
 bool NDArray::unique() const {
   const NDArrayObject* object = object_.get();
+  for (size_t i = 0; !object->contiguous_ && i < rank(); ++i) {
+    if (stride(i) == 0 && extent(i) > 1) return false;  // an element is several
+  }
   if (object->refs_.load(std::memory_order_acquire) != 1) return false;
   const NDArrayObject* root = object->root_;
   if (root == nullptr) return object->deleter_ == nullptr && object->charged_ != 0;
@@ -287,6 +327,7 @@ NDArray NDArray::reshape(ShapeView shape) const {
     throw Error("a tensor of shape " + shape_text(this->shape()) + " cannot be reshaped to " +
                 shape_text(shape));
   }
+  if (is_uniform()) return uniform(*this, shape);
   NDArray dense = contiguous();
   NDArray result = make_view(dense, shape.size());
   std::copy(shape.begin(), shape.end(), result.object_->extents());
@@ -356,6 +397,24 @@ NDArray NDArray::broadcast_to(ShapeView shape) const {
   return result;
 }
 
+NDArray NDArray::uniform(const NDArray& element, ShapeView shape) {
+  RELAY_CHECK(element.size() == 1 || element.is_uniform(), "an element to repeat");
+  bytes_needed(shape, element.dtype());
+  NDArray result = make_view(element, shape.size());
+  std::copy(shape.begin(), shape.end(), result.object_->extents());
+  std::fill_n(result.object_->strides(), shape.size(), 0);
+  result.finish_view();
+  // A dense tensor has the strides of one.
+  if (result.is_contiguous()) row_major_strides(shape, result.object_->strides());
+  return result;
+}
+
+NDArray NDArray::compact() const {
+  if (size() > 1 && !is_uniform() && all_equal(*this))
+    return uniform(NDArray::from_bytes({}, dtype(), {object_->data_, dtype().size()}), shape());
+  return *this;
+}
+
 NDArray NDArray::contiguous() const { return is_contiguous() ? *this : copy(); }
 
 NDArray NDArray::copy() const {
@@ -399,6 +458,7 @@ void NDArray::assign(const NDArray& source) const {
 
 NDArray NDArray::cast(DType to) const {
   if (to == dtype()) return *this;
+  if (is_uniform()) return uniform(uniform(*this, {}).cast(to), shape());
   NDArray source = contiguous();
   NDArray result = empty(shape(), to);
   dispatch(dtype(), [&](auto from_tag) {
@@ -457,18 +517,25 @@ int64_t NDArray::item_as_int64() const {
   return element_as_int64(0);
 }
 
-bool bit_equal(const NDArray& a, const NDArray& b) {
-  if (a == b) return true;
-  if (!a || !b || a.dtype() != b.dtype() || !std::ranges::equal(a.shape(), b.shape())) return false;
+bool bit_equal(const NDArray& left, const NDArray& right) {
+  if (left == right) return true;
+  if (!left || !right || left.dtype() != right.dtype() ||
+      !std::ranges::equal(left.shape(), right.shape()))
+    return false;
+  // Only what is stored is compared: along an axis where both repeat themselves, once.
+  auto repeats = [&](size_t axis) { return left.stride(axis) == 0 && right.stride(axis) == 0; };
+  const NDArray a = without_repetition(left, repeats);
+  const NDArray b = without_repetition(right, repeats);
   if (a.is_contiguous() && b.is_contiguous())
     return a.size() == 0 || std::memcmp(a.raw(), b.raw(), a.byte_size()) == 0;
   constexpr int64_t kBlock = 512;
-  alignas(8) std::byte left[kBlock * 8];
-  alignas(8) std::byte right[kBlock * 8];
+  alignas(8) std::byte block_a[kBlock * 8];
+  alignas(8) std::byte block_b[kBlock * 8];
   ElementReader read_a(a), read_b(b);
-  while (int64_t count = read_a.read(left, kBlock)) {
-    read_b.read(right, kBlock);
-    if (std::memcmp(left, right, static_cast<size_t>(count) * a.dtype().size()) != 0) return false;
+  while (int64_t count = read_a.read(block_a, kBlock)) {
+    read_b.read(block_b, kBlock);
+    if (std::memcmp(block_a, block_b, static_cast<size_t>(count) * a.dtype().size()) != 0)
+      return false;
   }
   return true;
 }
@@ -477,9 +544,12 @@ uint64_t content_hash(const NDArray& array) {
   if (!array) return 0;
   uint64_t hash = hash_combine(static_cast<uint64_t>(array.dtype().code), array.dtype().bits);
   for (int64_t extent : array.shape()) hash = hash_combine(hash, static_cast<uint64_t>(extent));
+  // Of equal elements only one counts, however they are stored.
+  size_t width = array.dtype().size();
+  if (array.size() > 1 && all_equal(array))
+    return hash_bytes(array.raw(), width, hash_combine(hash, 1));
   // In blocks, so that it does not depend on strides.
   constexpr int64_t kBlock = 512;
-  size_t width = array.dtype().size();
   if (array.is_contiguous()) {
     const std::byte* at = static_cast<const std::byte*>(array.raw());
     for (int64_t left = array.size(); left > 0; left -= kBlock) {

@@ -105,6 +105,10 @@ class NDArray {
   /// A rank-0 array of `dtype` with `value` converted as `convert_element` does.
   static NDArray scalar(DType dtype, double value);
   static NDArray scalar_int(DType dtype, int64_t value);
+  /// A tensor of `shape` whose elements are all the one of `element`, an array of rank 0: a view of
+  /// it with strides 0, so that the elements together take no memory until `copy` or `contiguous`
+  /// asks for them. Shared even if nobody else holds it: no such tensor is `unique`.
+  static NDArray uniform(const NDArray& element, ShapeView shape);
   /// Foreign memory without a copy. `data` is the element at index (0, …, 0); `strides` count
   /// elements, may be negative or 0, and are row-major if absent (null). When nothing uses the
   /// memory any more, `deleter(context)` runs, on whichever thread that is; it also runs if this
@@ -129,7 +133,9 @@ class NDArray {
   size_t byte_offset() const;
   /// Row-major without gaps.
   bool is_contiguous() const { return object_->contiguous_; }
-  /// Whether this handle is the only way to the memory, so that it may be overwritten.
+  /// Whether there are several elements and all of them are one in memory: a view with strides 0.
+  bool is_uniform() const;
+  /// Whether this handle is the only way to each of the elements, so that they may be overwritten.
   bool unique() const;
 
   /// The first element.
@@ -143,7 +149,8 @@ class NDArray {
   /// Any view into the same memory: starts `offset` elements after the first of this one. Throws
   /// `Error` if it does not lie inside the memory.
   NDArray view(ShapeView shape, ShapeView strides, int64_t offset = 0) const;
-  /// Another shape of the same number of elements; shares the memory if contiguous, else copies.
+  /// Another shape of the same number of elements; shares the memory if contiguous or uniform, else
+  /// copies.
   NDArray reshape(ShapeView shape) const;
   /// A view with axis `axes[i]` at place i.
   NDArray transpose(std::span<const size_t> axes) const;
@@ -155,12 +162,15 @@ class NDArray {
   NDArray broadcast_to(ShapeView shape) const;
   /// This array if it is contiguous, else a copy.
   NDArray contiguous() const;
+  /// This array, or a uniform one (which lets go of the memory) if all of several elements have the
+  /// same bits. Looks at them up to the first that differs.
+  NDArray compact() const;
   /// A fresh contiguous array with the same elements.
   NDArray copy() const;
   /// Writes the elements of `source` (same shape and dtype) into this array.
   void assign(const NDArray& source) const;
-  /// A fresh array with each element converted as `convert_element` does; the elements
-  /// themselves (shared) if the type is the same.
+  /// A fresh array (uniform if this is) with each element converted as `convert_element` does; the
+  /// elements themselves (shared) if the type is the same.
   NDArray cast(DType dtype) const;
 
   /// The only element. Throws `Error` if there are several or none.

@@ -6,10 +6,20 @@
 #include <relay/runtime/library_kernel.h>
 #include <relay/support/error.h>
 #include <relay/tensor_expr/program.h>
+#include <relay/tensor_expr/uniform.h>
 #include <relay/tensor_expr/walk.h>
 
 namespace relay::te {
 namespace {
+
+thread_local EvaluationLimit* innermost_limit = nullptr;
+
+// Takes the bytes of a tensor and a point for each of its elements.
+void take_tensor(ShapeView shape, DType dtype) {
+  double points = 1;
+  for (int64_t extent : shape) points *= static_cast<double>(extent);
+  EvaluationLimit::take(points * static_cast<double>(dtype.size()), points);
+}
 
 Shape shape_of(const Environment& env, std::span<const Dim> dims) {
   Shape shape;
@@ -26,7 +36,9 @@ std::vector<LoopAxis> loop_axes(const Environment& env, std::span<const Axis> ax
 std::vector<NDArray> allocate(const Environment& env, const Stage& stage) {
   std::vector<NDArray> arrays;
   for (const TensorInfo& info : stage.outputs) {
-    arrays.push_back(NDArray::empty(shape_of(env, info.dims), info.dtype));
+    Shape shape = shape_of(env, info.dims);
+    take_tensor(shape, info.dtype);
+    arrays.push_back(NDArray::empty(shape, info.dtype));
   }
   return arrays;
 }
@@ -87,11 +99,10 @@ bool prefers_fold_rows(const Environment& env, const Map& map, std::span<const L
   return along_fold > along_domain;
 }
 
-std::vector<NDArray> run_stage(const Environment& env, const Stage& stage, const Map& map) {
-  std::vector<NDArray> outputs = allocate(env, stage);
+// Visits all points of `axes`, which the outputs have as their shape.
+void run_points(const Environment& env, const Map& map, const std::vector<LoopAxis>& axes,
+                std::span<const NDArray> outputs) {
   int64_t total = outputs[0].size();
-  if (total == 0) return outputs;
-  std::vector<LoopAxis> axes = loop_axes(env, map.axes);
   std::vector<Root> roots;
   for (const ScalarRef& value : map.values) roots.push_back({value, 1});
   auto store = [&](Program& program, int64_t begin, int64_t n) {
@@ -110,7 +121,7 @@ std::vector<NDArray> run_stage(const Environment& env, const Stage& stage, const
       program.run(1);
       store(program, position++, 1);
     });
-    return outputs;
+    return;
   }
   for (int64_t begin = 0; begin < total;) {
     int64_t n = std::min(total - begin, program.lanes().capacity);
@@ -118,6 +129,29 @@ std::vector<NDArray> run_stage(const Environment& env, const Stage& stage, const
     program.run(1);
     store(program, begin, n);
     begin += n;
+  }
+}
+
+std::vector<NDArray> run_stage(const Environment& env, const Stage& stage, const Map& map) {
+  std::vector<LoopAxis> axes = loop_axes(env, map.axes);
+  Shape shape;
+  for (const LoopAxis& axis : axes) shape.push_back(axis.extent);
+  bool empty = std::find(shape.begin(), shape.end(), 0) != shape.end();
+  bool uniform = !empty && is_uniform(env, map, axes);
+  if (uniform) {
+    for (LoopAxis& axis : axes) axis.extent = 1;
+  }
+  if (innermost_limit != nullptr && !empty) EvaluationLimit::take(0, points_of(env, map, axes));
+  std::vector<NDArray> outputs;
+  for (const TensorInfo& info : stage.outputs) {
+    Shape own = uniform ? Shape(shape.size(), 1) : shape;
+    take_tensor(own, info.dtype);
+    outputs.push_back(NDArray::empty(own, info.dtype));
+  }
+  if (empty) return outputs;
+  run_points(env, map, axes, outputs);
+  if (uniform) {
+    for (NDArray& output : outputs) output = NDArray::uniform(output, shape);
   }
   return outputs;
 }
@@ -294,7 +328,9 @@ std::vector<NDArray> run_stage(const Environment& env, const Stage& stage, const
 // ---- The others ---------------------------------------------------------------------------------
 
 std::vector<NDArray> run_stage(const Environment& env, const Stage&, const Update& update) {
-  NDArray result = env.tensor(update.base).copy();
+  const NDArray& base = env.tensor(update.base);
+  take_tensor(base.shape(), base.dtype());
+  NDArray result = base.copy();
   Level level;
   level.lanes = loop_axes(env, update.axes);
   std::vector<Root> roots;
@@ -303,6 +339,7 @@ std::vector<NDArray> run_stage(const Environment& env, const Stage&, const Updat
   int64_t total = 1;
   for (const LoopAxis& axis : level.lanes) total *= axis.extent;
   if (total == 0) return {result};
+  EvaluationLimit::take(0, static_cast<double>(total));
   Program program(env, {level}, std::move(roots));
   Lanes& lanes = program.lanes();
   std::vector<int64_t> offsets(static_cast<size_t>(lanes.capacity));
@@ -344,6 +381,7 @@ std::vector<NDArray> run_stage(const Environment& env, const Stage&, const View&
     (reach < 0 ? low : high) += reach;
   }
   if (low < 0 || high >= source.size()) throw RuntimeError("view outside of its tensor");
+  if (source.is_uniform()) return {NDArray::uniform(source, extents)};
   return {source.contiguous().view(extents, strides, offset)};
 }
 
@@ -374,11 +412,20 @@ class EvaluationHost final : public LibraryHost {
 
 std::vector<NDArray> run_stage(const Environment& env, const Stage& stage, const Library& library) {
   std::vector<NDArray> inputs;
-  for (TensorId id : library.inputs) inputs.push_back(env.tensor(id));
+  for (TensorId id : library.inputs) {
+    inputs.push_back(env.tensor(id));
+    take_tensor(inputs.back().shape(), inputs.back().dtype());
+  }
   std::vector<NDArray> outputs;
   for (const TensorInfo& info : stage.outputs) {
     bool counted = std::any_of(info.dims.begin(), info.dims.end(), [](Dim d) { return d.is_any(); });
-    outputs.push_back(counted ? NDArray() : NDArray::empty(shape_of(env, info.dims), info.dtype));
+    if (counted) {
+      outputs.emplace_back();
+      continue;
+    }
+    Shape shape = shape_of(env, info.dims);
+    take_tensor(shape, info.dtype);
+    outputs.push_back(NDArray::empty(shape, info.dtype));
   }
   EvaluationHost host(env, stage);
   LibraryCall call(inputs, library.params, outputs, host);
@@ -409,6 +456,22 @@ void check_inputs(const Computation& computation, std::span<const NDArray> input
 }
 
 }  // namespace
+
+EvaluationLimit::EvaluationLimit(double bytes, double points)
+    : bytes_(bytes), points_(points), outer_(innermost_limit) {
+  innermost_limit = this;
+}
+
+EvaluationLimit::~EvaluationLimit() { innermost_limit = outer_; }
+
+void EvaluationLimit::take(double bytes, double points) {
+  EvaluationLimit* limit = innermost_limit;
+  if (limit == nullptr) return;
+  limit->bytes_ -= bytes;
+  limit->points_ -= points;
+  if (limit->bytes_ < 0) throw Error("the tensors take more memory than is allowed here");
+  if (limit->points_ < 0) throw Error("the computation takes longer than is allowed here");
+}
 
 std::vector<NDArray> evaluate(const Computation& computation, std::span<const NDArray> inputs,
                               const SymbolValue& symbols) {

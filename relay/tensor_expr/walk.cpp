@@ -72,6 +72,15 @@ std::vector<FreeSet> free_sets(std::span<const ScalarNode* const> nodes,
   return sets;
 }
 
+bool can_fail(const ScalarNode& node) {
+  // A tensor that has no elements has no indices: extents may be divisors.
+  bool divides = is_integer_division(node) && node.args[1]->kind != ScalarKind::kFromDim &&
+                 (node.args[1]->kind != ScalarKind::kConst || node.args[1]->value.i == 0);
+  return node.kind == ScalarKind::kFail || divides ||
+         (node.kind == ScalarKind::kLoad && may_miss(node.bounds)) ||
+         (node.kind == ScalarKind::kFold && node.combiner->needs_element);
+}
+
 std::vector<ScalarRef> stage_roots(const Stage& stage) {
   std::vector<ScalarRef> roots;
   if (const auto* map = std::get_if<Map>(&stage.body)) {

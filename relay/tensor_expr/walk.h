@@ -26,6 +26,9 @@ using FreeSet = std::vector<uint32_t>;
 std::vector<FreeSet> free_sets(std::span<const ScalarNode* const> nodes,
                                const NodeNumbers& numbers);
 
+/// Whether a node may fail by itself, whatever becomes of its operands.
+bool can_fail(const ScalarNode& node);
+
 /// The expressions that a stage evaluates (none for views and library calls), in a fixed order.
 std::vector<ScalarRef> stage_roots(const Stage& stage);
 /// The domain of a stage that has one.

@@ -1,5 +1,6 @@
 // FoldConstant: what can be computed now.
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <unordered_set>
 
@@ -9,6 +10,7 @@
 #include <relay/op/op.h>
 #include <relay/support/error.h>
 #include <relay/support/pointer_map.h>
+#include <relay/tensor_expr/evaluate.h>
 #include <relay/transform/fusion.h>
 #include <relay/transform/lazy_effects.h>
 #include <relay/transform/literals.h>
@@ -17,11 +19,13 @@
 namespace relay {
 namespace {
 
+constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 constexpr int kQuantisedLevel = 11;  // Operator::level of the operators of quantised networks
 
 struct Options {
   bool fold_qnn;
   int64_t max_growth;  // bytes
+  int64_t max_work;    // elements
 };
 
 // Bytes of a type of known extents: tensors and tuples of them.
@@ -42,6 +46,21 @@ std::optional<int64_t> byte_size(const Type* type) {
   auto size = static_cast<int64_t>(tensor->dtype().size());
   if (*count > INT64_MAX / size) return std::nullopt;
   return *count * size;
+}
+
+// Bytes that a constant or tuple of constants takes.
+int64_t stored_bytes(const Expr* expr) {
+  int64_t total = 0;
+  if (const auto* constant = expr->as<Constant>()) {
+    const NDArray& data = constant->data();
+    return static_cast<int64_t>(data.is_uniform() ? data.dtype().size() : data.byte_size());
+  }
+  for (const ExprRef& field : expr->operands()) {
+    int64_t size = stored_bytes(field.get());
+    if (size > INT64_MAX - total) return INT64_MAX;
+    total += size;
+  }
+  return total;
 }
 
 // The type of a value that a constant can hold.
@@ -152,7 +171,7 @@ class Folder final : public Rewriter {
   ExprRef fold_call(const Call& call, std::span<const ExprRef> operands) {
     const auto* node = call.callee()->as<Op>();
     const Type* type = call.type();
-    if (node == nullptr || operands.size() == 1 || type == nullptr) return {};
+    if (node == nullptr || type == nullptr) return {};
     const Operator* op = node->op();
     if (!op->pure() || (op->level() == kQuantisedLevel && !options_.fold_qnn)) return {};
     for (const ExprRef& argument : operands.subspan(1)) {
@@ -164,16 +183,16 @@ class Folder final : public Rewriter {
     }
     std::optional<int64_t> result_bytes = byte_size(type);
     if (!result_bytes) return {};
-    int64_t argument_bytes = 0;
-    for (const ExprRef& argument : call.args()) {
-      argument_bytes += byte_size(argument->type()).value_or(0);
-    }
-    if (*result_bytes - argument_bytes > options_.max_growth) return {};
+    double budget = static_cast<double>(options_.max_growth);
     std::vector<Value> arguments;
     for (const ExprRef& argument : operands.subspan(1)) {
+      budget += static_cast<double>(stored_bytes(argument.get()));
       arguments.push_back(constant_value(argument.get()));
     }
+    // What is larger may still be equal numbers: they are made only where they differ.
+    if (static_cast<double>(*result_bytes) <= budget) budget = kNoLimit;
     try {
+      te::EvaluationLimit limit(budget, static_cast<double>(options_.max_work));
       return constant_of(apply_op(op, call.attrs(), arguments, call.span()), type, call.span());
     } catch (const Error&) {
       return {};  // it fails when the program gets there, if it does
@@ -196,7 +215,7 @@ bool may_fold(const Function* function) {
       case ExprKind::kCall: {
         const auto* call = static_cast<const Call*>(expr);
         const auto* node = call->callee()->as<Op>();
-        if (node == nullptr || call->args().empty()) return;
+        if (node == nullptr) return;
         found = std::all_of(call->args().begin(), call->args().end(),
                             [](const ExprRef& arg) { return is_constant(arg.get()); });
         return;
@@ -234,10 +253,14 @@ RELAY_REGISTER_PASS({
      "they are, and so is "
      "a function with literals whose dtype depends on its callers."},
     {{"fold_qnn", "Also compute operators of quantised networks.", false},
-     {"max_growth", "Bytes by which a constant may be larger than those it is computed from.",
-      int64_t{1} << 20}},
+     {"max_growth",
+      "Bytes by which a constant may be larger than those it is computed from. Equal numbers count "
+      "as one.",
+      int64_t{1} << 20},
+     {"max_work", "Elements to be visited for a constant, at most.", int64_t{1} << 28}},
     [](const PassInfo& info, const PassOptions& options) {
-      Options chosen{option<bool>(options, "fold_qnn"), option<int64_t>(options, "max_growth")};
+      Options chosen{option<bool>(options, "fold_qnn"), option<int64_t>(options, "max_growth"),
+                     option<int64_t>(options, "max_work")};
       return make_prepared_function_pass(info, [chosen](const Module& module, const PassContext&) {
         return [effects = LazyEffects(module), chosen](const FunctionRef& function) {
           return fold(function, effects, chosen);

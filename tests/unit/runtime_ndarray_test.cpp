@@ -120,6 +120,67 @@ TEST(RuntimeNDArray, EqualityAndHashIgnoreStrides) {
   EXPECT_NE(content_hash(iota({2, 3})), content_hash(iota({3, 2})));
 }
 
+TEST(RuntimeNDArray, UniformIsOneElementUntilItIsCopied) {
+  NDArray seven = NDArray::scalar<int32_t>(7);
+  NDArray uniform = NDArray::uniform(seven, Shape{2, 3});
+  NDArray dense = NDArray::from<int32_t>({2, 3}, {7, 7, 7, 7, 7, 7});
+  EXPECT_TRUE(uniform.is_uniform());
+  EXPECT_FALSE(uniform.is_contiguous());
+  EXPECT_FALSE(dense.is_uniform());
+  EXPECT_EQ(elements(uniform), elements(dense));
+  EXPECT_TRUE(bit_equal(uniform, dense) && bit_equal(dense, uniform));
+  EXPECT_FALSE(bit_equal(uniform, NDArray::uniform(NDArray::scalar<int32_t>(8), Shape{2, 3})));
+  EXPECT_FALSE(bit_equal(uniform, NDArray::from<int32_t>({2, 3}, {7, 7, 7, 7, 7, 8})));
+  // However equal elements are stored, one hash.
+  NDArray row = NDArray::from<int32_t>({1, 3}, {7, 7, 7}).broadcast_to(Shape{2, 3});
+  NDArray turned = NDArray::from<int32_t>({3, 2}, {7, 7, 7, 7, 7, 7}).transpose();
+  for (const NDArray& other : {dense, row, turned}) {
+    EXPECT_TRUE(bit_equal(uniform, other));
+    EXPECT_EQ(content_hash(uniform), content_hash(other));
+    EXPECT_TRUE(other.compact().is_uniform());
+  }
+  EXPECT_NE(content_hash(uniform),
+            content_hash(NDArray::from<int32_t>({2, 3}, {7, 7, 7, 7, 7, 8})));
+  EXPECT_FALSE(iota({2, 3}).compact().is_uniform());
+  // Nobody may overwrite an element that is several.
+  uniform = NDArray::uniform(NDArray::scalar<int32_t>(7), Shape{2, 3});
+  EXPECT_FALSE(uniform.unique());
+  EXPECT_TRUE(uniform.copy().unique() && uniform.contiguous().unique());
+  // Views stay what they are.
+  EXPECT_TRUE(uniform.reshape(Shape{6}).is_uniform());
+  EXPECT_TRUE(uniform.transpose().is_uniform());
+  EXPECT_TRUE(uniform.slice(1, 0, 2, 2).is_uniform());
+  EXPECT_TRUE(uniform.cast(kFloat16).is_uniform());
+  EXPECT_EQ(uniform.cast(kFloat16).element_as_double(5), 7);
+  // One element or none is an ordinary tensor.
+  for (const Shape& shape : {Shape{}, Shape{1, 1}, Shape{0, 5}}) {
+    NDArray plain = NDArray::uniform(seven, shape);
+    EXPECT_TRUE(plain.is_contiguous() && !plain.is_uniform());
+    EXPECT_TRUE(bit_equal(plain, NDArray::empty(shape, kInt32)) || plain.size() == 1);
+  }
+  // What leaves is dense, since it may be written to.
+  dlpack::ManagedTensor* exported = dlpack::export_array(uniform);
+  EXPECT_NE(exported->tensor.strides[1], 0);
+  exported->deleter(exported);
+}
+
+TEST(RuntimeNDArray, UniformTakesNoMemory) {
+  size_t before = memory_in_use();
+  NDArray huge = NDArray::uniform(NDArray::scalar(1.5f), Shape{1000000, 1000000});
+  EXPECT_TRUE(bit_equal(huge, NDArray::uniform(NDArray::scalar(1.5f), huge.shape())));
+  EXPECT_EQ(content_hash(huge.reshape(Shape{1000000000000})),
+            content_hash(NDArray::uniform(NDArray::scalar(1.5f), Shape{1000000000000})));
+  EXPECT_LT(memory_in_use(), before + (size_t{2} << 20));
+  EXPECT_EQ(error_of([&] { (void)huge.copy(); }).substr(0, 80),
+            "tensor of shape (1000000, 1000000) and dtype float32 needs 4000000000000 bytes, ");
+  EXPECT_EQ(
+      error_of([&] {
+        NDArray::uniform(NDArray::scalar(1.5f), Shape{1L << 40, 1L << 20});
+      }),
+      "tensor of shape (1099511627776, 1048576) and dtype float32 needs more bytes than can be "
+      "addressed");
+}
+
 TEST(RuntimeNDArray, Cast) {
   EXPECT_EQ(elements(iota({2, 2}).transpose().cast(kFloat16)), (std::vector<int64_t>{0, 2, 1, 3}));
   EXPECT_EQ(elements(iota({3}).cast(kBool)), (std::vector<int64_t>{0, 1, 1}));

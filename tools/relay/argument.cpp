@@ -2,6 +2,7 @@
 
 #include <cctype>
 #include <charconv>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <random>
@@ -22,8 +23,10 @@ struct Numbers {
 
 class Reader {
  public:
-  Reader(const Argument& argument, const Type* type)
-      : text_(argument.text), shift_(argument.name ? argument.name->size() + 1 : 0) {
+  Reader(const Argument& argument, const Type* type, uint64_t seed)
+      : text_(argument.text),
+        shift_(argument.name ? argument.name->size() + 1 : 0),
+        generator_(seed) {
     tensor_ = type == nullptr ? nullptr : type->as<TensorType>();
     if (tensor_ != nullptr && tensor_->has_dtype()) wanted_ = tensor_->dtype();
   }
@@ -269,17 +272,8 @@ class Reader {
       auto* bytes = static_cast<char*>(array.raw());
       int64_t count = element_count(array.shape());
       if (word == "random") {
-        // Uniform in [0, 1), or 0…99 for integers; the same numbers every time.
-        std::mt19937_64 generator(42);
-        for (int64_t i = 0; i < count; ++i) {
-          double uniform = static_cast<double>(generator() >> 11) * 0x1p-53;
-          Value value = dtype.is_float() ? Value::scalar_of(dtype, uniform)
-                        : dtype.is_bool()
-                            ? Value::scalar(uniform < 0.5)
-                            : Value::scalar_of(dtype, static_cast<int64_t>(uniform * 100));
-          std::memcpy(bytes + i * static_cast<int64_t>(dtype.size()), value.scalar_data(),
-                      dtype.size());
-        }
+        for (int64_t i = 0; i < count; ++i)
+          write_random(dtype, bytes + i * static_cast<int64_t>(dtype.size()));
       } else if (count > 0) {
         if (word == "full") {
           write(item, dtype, bytes);
@@ -295,6 +289,28 @@ class Reader {
     } catch (const Error& error) {
       fail(error.what(), 0);
     }
+  }
+
+  // Floats are uniform in [0, 1), of as many bits as are exact there; integers in 0 … 99; bools
+  // even.
+  void write_random(DType dtype, void* to) {
+    uint64_t bits = generator_();
+    dispatch(dtype, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      T value{};
+      if constexpr (std::is_same_v<T, Bool>) {
+        value = Bool(bits >> 63 != 0);
+      } else if constexpr (std::is_integral_v<T>) {
+        value = static_cast<T>(static_cast<unsigned __int128>(bits) * 100 >> 64);
+      } else {
+        int digits = std::is_same_v<T, BFloat16> ? 8
+                     : sizeof(T) == 2            ? 11
+                     : sizeof(T) == 4            ? 24
+                                                 : 53;
+        value = static_cast<T>(std::ldexp(static_cast<double>(bits >> (64 - digits)), -digits));
+      }
+      std::memcpy(to, &value, sizeof value);
+    });
   }
 
   // `@file.npy`, `@file.npz:name`.
@@ -341,6 +357,7 @@ class Reader {
   size_t at_ = 0;
   const TensorType* tensor_ = nullptr;
   std::optional<DType> wanted_;
+  std::mt19937_64 generator_;
 };
 
 }  // namespace
@@ -360,8 +377,8 @@ bool is_no_tensor(const Type* type) {
          !type->is<IncompleteType>();
 }
 
-Value read_argument(const Argument& argument, const Type* type) {
-  Reader reader(argument, type);
+Value read_argument(const Argument& argument, const Type* type, uint64_t seed) {
+  Reader reader(argument, type, seed);
   try {
     if (is_no_tensor(type)) throw Error("the parameter is " + type->str() + ", no tensor");
     return reader.read();

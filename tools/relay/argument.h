@@ -1,6 +1,7 @@
 // Values given on the command line: `3`, `[[1, 2], [3, 4]]:int64`, `ones(2, 3)`, `@x.npz:name`.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -21,7 +22,8 @@ Argument split_argument(std::string text, int position);
 /// Whether values of a type cannot be given on the command line, which knows tensors only.
 bool is_no_tensor(const Type* type);
 /// The value. What says no dtype takes that of `type` if it is a tensor with a known one, else
-/// int32 for whole numbers and float32 for others. Throws `Error` that shows the argument.
-Value read_argument(const Argument& argument, const Type* type);
+/// int32 for whole numbers and float32 for others. `random(…)` gives the same numbers for the same
+/// seed. Throws `Error` that shows the argument.
+Value read_argument(const Argument& argument, const Type* type, uint64_t seed);
 
 }  // namespace relay::tool

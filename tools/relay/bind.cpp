@@ -5,6 +5,7 @@
 
 #include <relay/runtime/params.h>
 #include <relay/support/error.h>
+#include <relay/support/hash.h>
 
 #include <tools/relay/argument.h>
 #include <tools/relay/command.h>
@@ -49,10 +50,16 @@ void add_given_options(CLI::App& command, Given& given) {
           "Argument, in order or as NAME=V. V is a number, True, False or nested lists of them, "
           "with an "
           "optional dtype (3:int64), ones(2,3), zeros(2,3), full(1.5, 2,3), random(2,3), @x.npy or "
-          "@x.npz:NAME.")
+          "@x.npz:NAME. random gives floats uniform in [0, 1), integers uniform in 0 to 99, bools "
+          "even, other ones for each parameter.")
       ->expected(1)
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command
+      .add_option("--seed", given.seed,
+                  "What random(...) gives follows from this number and the parameter's place "
+                  "(default 0).")
+      ->check(CLI::Range(int64_t{0}, int64_t{UINT32_MAX}));
   command
       .add_option("--params", given.params,
                   "Arguments by name from a .npz, .safetensors or .params file.")
@@ -99,7 +106,7 @@ std::vector<Value> bind_arguments(const Parameters& parameters, const Given& giv
     if (by_name[i])
       throw Error("%" + names[i] + " is given twice, the second time by --arg " + given.args[k]);
     by_name[i] = true;
-    values[i] = read_argument(argument, types[i].get());
+    values[i] = read_argument(argument, types[i].get(), hash_combine(given.seed, i));
   }
   size_t i = 0;
   for (const Argument& argument : in_order) {
@@ -109,7 +116,7 @@ std::vector<Value> bind_arguments(const Parameters& parameters, const Given& giv
                   (names.size() == 1 ? " argument" : " arguments") + "; --arg " + argument.text +
                   " is one too many");
     }
-    values[i] = read_argument(argument, types[i].get());
+    values[i] = read_argument(argument, types[i].get(), hash_combine(given.seed, i));
   }
   std::string missing;
   bool all_tensors = true;

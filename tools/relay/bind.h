@@ -1,6 +1,7 @@
 // Values for the parameters of a function, from the command line and from files.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,7 @@ Parameters parameters_of(const Module::FunctionEntry& entry, const Type* signatu
 struct Given {
   std::vector<std::string> args;
   std::vector<std::string> params;
+  uint32_t seed = 0;  // of random(…)
 };
 
 void add_given_options(CLI::App& command, Given& given);

@@ -116,7 +116,7 @@ class FunctionCompiler {
     TypeRef type;  // of one tensor
   };
   void write_failure(uint32_t node, const std::string& message, Span span);
-  void write_group(uint32_t node, const Call* call, const Primitive& primitive);
+  void write_group(uint32_t node, const Call* call, Primitive primitive);
   bool write_as_numbers(uint32_t node, const Call* call, const Primitive& primitive,
                         std::span<const GroupArgument> arguments);
   std::vector<uint32_t> operator_positions(const relay::Function& primitive);
@@ -127,6 +127,8 @@ class FunctionCompiler {
   uint32_t graph_tensor(const GroupArgument& argument);
   static Known structured(const TypeRef& type, const std::vector<Known>& tensors, size_t& next);
   Primitive primitive_around(const Call* call);
+  relay::FunctionRef with_numbers_inside(const relay::FunctionRef& function,
+                                         std::vector<GroupArgument>& arguments);
   void run_graph();
   void find_needed(uint32_t node, std::vector<char>& needed);
 

@@ -4,9 +4,11 @@
 #include <tuple>
 
 #include <relay/ir/dim_error.h>
+#include <relay/ir/rewrite.h>
 #include <relay/ir/visit.h>
 #include <relay/op/op.h>
 #include <relay/support/error.h>
+#include <relay/transform/fusion.h>
 #include <relay/transform/literals.h>
 #include <relay/vm/compiler/function_compiler.h>
 #include <relay/vm/compiler/numbers.h>
@@ -27,6 +29,14 @@ TypeRef with_dims(const TypeRef& type, std::span<const TypeRef> tensors, size_t&
     return TupleType::make(std::move(fields));
   }
   return tensors[next++];
+}
+
+size_t tensors_in(const Type* type) {
+  const auto* tuple = type->as<TupleType>();
+  if (tuple == nullptr) return 1;
+  size_t count = 0;
+  for (const TypeRef& field : tuple->fields()) count += tensors_in(field.get());
+  return count;
 }
 
 te::TensorInfo info_of(const TypeRef& type) {
@@ -100,6 +110,50 @@ FunctionCompiler::Primitive FunctionCompiler::primitive_around(const Call* call)
   return entry->second;
 }
 
+// Constants of equal numbers become part of the function, so that its kernels know the number and
+// need no tensor. Contractions and what is no expression read tensors.
+relay::FunctionRef FunctionCompiler::with_numbers_inside(const relay::FunctionRef& function,
+                                                         std::vector<GroupArgument>& arguments) {
+  std::unordered_map<const Var*, ExprRef> inside;
+  size_t next = 0;
+  for (const VarRef& param : function->params()) {
+    const GroupArgument& argument = arguments[next];
+    next += tensors_in(param->type());
+    if (!param->type()->is<TensorType>() || argument.known.kind != Known::Kind::kConstant) continue;
+    const Value& value = program_.executable().constants[argument.known.index];
+    if (value.is_scalar() || !value.array().is_uniform()) continue;
+    ExprRef constant = make_constant(value.array(), param->span());
+    constant->set_type(TypeRef(param->type()));
+    inside.emplace(param.get(), std::move(constant));
+  }
+  if (inside.empty()) return function;
+  FusionKinds kinds;
+  for (const Call* call : lower::operators_of(*function)) {
+    const std::optional<CallFusion>& fusion = kinds.find(*call);
+    bool any = fusion && fusion->kind != te::FusionKind::kOutElementwise &&
+               fusion->kind != te::FusionKind::kOpaque;
+    if (any) continue;
+    for (const ExprRef& arg : call->args()) {
+      if (const auto* var = arg->as<Var>()) inside.erase(var);
+    }
+  }
+  if (inside.empty()) return function;
+  std::vector<VarRef> params;
+  std::vector<GroupArgument> left;
+  next = 0;
+  for (const VarRef& param : function->params()) {
+    size_t count = tensors_in(param->type());
+    if (inside.count(param.get()) == 0) {
+      params.push_back(param);
+      for (size_t i = 0; i < count; ++i) left.push_back(arguments[next + i]);
+    }
+    next += count;
+  }
+  arguments = std::move(left);
+  return make_function(std::move(params), substitute(function->body(), inside), {}, {}, {},
+                       function->attrs(), function->span());
+}
+
 // Of a value that a kernel can take.
 static bool is_plain(const Type* type) {
   if (type == nullptr) return false;
@@ -134,7 +188,7 @@ static std::string impossible(const Type* type) {
   }
 }
 
-void FunctionCompiler::write_group(uint32_t node, const Call* call, const Primitive& primitive) {
+void FunctionCompiler::write_group(uint32_t node, const Call* call, Primitive primitive) {
   std::vector<GroupArgument> arguments;
   bool plain = is_plain(call->type());
   for (uint32_t i : primitive.operands) plain &= is_plain(call->operands()[i]->type());
@@ -149,6 +203,7 @@ void FunctionCompiler::write_group(uint32_t node, const Call* call, const Primit
   for (uint32_t i : primitive.operands) {
     flatten(operand(node, i), TypeRef(call->operands()[i]->type()), arguments);
   }
+  primitive.function = with_numbers_inside(primitive.function, arguments);
   try {
     if (write_as_numbers(node, call, primitive, arguments)) return;
     if (!add_to_graph(node, call, primitive, arguments)) {

@@ -57,7 +57,7 @@ void inspect(CompiledGroup& group) {
                  node->kind != te::ScalarKind::kVar && node->kind != te::ScalarKind::kIndex;
       if (node->kind == te::ScalarKind::kLoad) numbers &= node->args.empty();
       if (node->kind == te::ScalarKind::kFromDim) numbers &= node->dim.is_int();
-      group.may_fail |= lower::can_fail(*node);
+      group.may_fail |= te::can_fail(*node);
     }
   }
   group.may_fail |= !group.group.checks.empty();

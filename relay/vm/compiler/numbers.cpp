@@ -15,7 +15,7 @@ using te::ScalarNode;
 constexpr size_t kMaxNodes = 400;
 constexpr size_t kCheapArm = 4;  // instructions that are computed rather than jumped over
 
-bool can_fail(const ScalarNode& node) {
+bool may_fail(const ScalarNode& node) {
   return node.kind == ScalarKind::kFail || te::is_integer_division(node);
 }
 
@@ -195,7 +195,7 @@ class Writer {
       const ScalarNode* node = stack.back();
       stack.pop_back();
       if (known(node) != kNone || node->kind == ScalarKind::kLoad) continue;
-      if (can_fail(*node)) return false;
+      if (may_fail(*node)) return false;
       if (node->kind != ScalarKind::kConst && ++count > kCheapArm) return false;
       for (const te::ScalarRef& arg : node->args) {
         if (seen.insert(arg.get()).second) stack.push_back(arg.get());

@@ -60,7 +60,7 @@ uint32_t ProgramBuilder::constant(const Value& value) {
   }
   NDArray array = value.array();
   auto [entry, added] = tensors_.try_emplace(array.identity(), next);
-  if (added) executable_.constants.emplace_back(array.contiguous());
+  if (added) executable_.constants.emplace_back(array.is_uniform() ? array : array.contiguous());
   return entry->second;
 }
 

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <string>
 #include <vector>
@@ -31,8 +32,9 @@ struct RelayMachine {
 
 struct RelayValue {
   Value value;
-  NDArray array;            // of a tensor or number, what descriptors point into
-  std::string constructor;  // of a data value
+  mutable NDArray array;         // of a tensor or number, what descriptors point into
+  std::string constructor;       // of a data value
+  mutable std::once_flag dense;  // when elements are asked for
 };
 
 namespace {
@@ -76,7 +78,7 @@ RelayValue* wrap(Value value) {
   if (value.is_tensor()) array = value.array();
   std::string constructor;
   if (value.is_data()) constructor = value.constructor()->name.str();
-  return new RelayValue{std::move(value), std::move(array), std::move(constructor)};
+  return new RelayValue{std::move(value), std::move(array), std::move(constructor), {}};
 }
 
 const Entry* entry_at(const RelayProgram* program, size_t index) {
@@ -254,14 +256,18 @@ RelayKind relay_value_kind(const RelayValue* value) {
 
 RelayStatus relay_value_tensor(const RelayValue* value, RelayTensor* tensor) {
   if (!value->array) return fail(RELAY_ERROR, "the value is no tensor");
-  const NDArray& array = value->array;
-  *tensor = RelayTensor{array.raw(),
-                        static_cast<int32_t>(array.rank()),
-                        static_cast<uint8_t>(array.dtype().code),
-                        array.dtype().bits,
-                        array.shape().data(),
-                        array.strides().data()};
-  return RELAY_OK;
+  return guarded([&] {
+    std::call_once(value->dense, [&] {
+      if (value->array.is_uniform()) value->array = value->array.copy();
+    });
+    const NDArray& array = value->array;
+    *tensor = RelayTensor{array.raw(),
+                          static_cast<int32_t>(array.rank()),
+                          static_cast<uint8_t>(array.dtype().code),
+                          array.dtype().bits,
+                          array.shape().data(),
+                          array.strides().data()};
+  });
 }
 
 DLManagedTensor* relay_value_to_dlpack(const RelayValue* value) {
@@ -271,7 +277,7 @@ DLManagedTensor* relay_value_to_dlpack(const RelayValue* value) {
   }
   DLManagedTensor* result = nullptr;
   guarded([&] {
-    result = reinterpret_cast<DLManagedTensor*>(relay::dlpack::export_array(value->array));
+    result = reinterpret_cast<DLManagedTensor*>(relay::dlpack::export_array(value->value.array()));
   });
   return result;
 }

@@ -296,7 +296,7 @@ struct Executable {
   std::vector<Graph> graphs;
   std::vector<Kernel> kernels;
   std::vector<std::shared_ptr<const KernelBlob>> blobs;
-  std::vector<Value> constants;  // numbers and contiguous tensors
+  std::vector<Value> constants;  // numbers, tensors that are contiguous or uniform
   std::vector<const ConstructorInfo*> constructors;
   std::vector<TypeCheck> checks;
   std::vector<std::string> messages;

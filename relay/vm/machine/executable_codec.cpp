@@ -74,8 +74,16 @@ class Encoder {
     }
     out_.u64(value.shape().size());
     for (int64_t extent : value.shape()) out_.i64(extent);
+    NDArray array = value.array();
+    out_.flag(array.is_uniform());
+    if (array.is_uniform()) {  // its one element
+      uint64_t bits = 0;
+      std::memcpy(&bits, array.raw(), array.dtype().size());
+      out_.u64(bits);
+      return;
+    }
     out_.u64(offset);
-    offset = round_up_data(offset + value.array().byte_size());
+    offset = round_up_data(offset + array.byte_size());
   }
 
   void kernel(const Kernel& each) {
@@ -300,22 +308,34 @@ class Decoder {
     return blob;
   }
 
+  // The bits of one element.
+  uint64_t element(DType dtype) {
+    uint64_t bits = in_.u64();
+    if (dtype.size() < 8 && bits >> (8 * dtype.size()) != 0) ByteReader::malformed();
+    if (dtype.is_bool() && bits > 1) ByteReader::malformed();
+    return bits;
+  }
+
   Value constant() {
     DType dtype = in_.dtype();
     bool known = false;
     for (DType each : kAllDTypes) known = known || each == dtype;
     if (!known) ByteReader::malformed();
     if (in_.flag()) {
-      uint64_t bits = in_.u64();
-      if (dtype.size() < 8 && bits >> (8 * dtype.size()) != 0) ByteReader::malformed();
-      if (dtype.is_bool() && bits > 1) ByteReader::malformed();
+      uint64_t bits = element(dtype);
       return Value::scalar_bytes(dtype, &bits);
     }
     std::vector<int64_t> shape(in_.count());
     if (shape.empty() || shape.size() > NDArray::kMaxRank) ByteReader::malformed();
     for (int64_t& extent : shape) extent = in_.i64();
-    uint64_t offset = in_.u64();
     int64_t count = element_count(shape);
+    if (in_.flag()) {
+      uint64_t bits = element(dtype);
+      if (count < 2) ByteReader::malformed();
+      auto bytes = std::as_bytes(std::span(&bits, 1)).first(dtype.size());
+      return Value(NDArray::uniform(NDArray::from_bytes({}, dtype, bytes), shape));
+    }
+    uint64_t offset = in_.u64();
     if (offset != data_at_ ||
         static_cast<uint64_t>(count) > (data_.size() - data_at_) / dtype.size()) {
       ByteReader::cut_short();

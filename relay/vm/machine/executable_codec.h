@@ -15,7 +15,8 @@ inline uint64_t round_up_data(uint64_t offset) {
 }
 
 /// Blobs follow one another in the code section, tensors in the data section, each at a multiple of
-/// kDataAlignment. Throws Error for what cannot be stored.
+/// kDataAlignment; a uniform tensor is stored here, as one element. Throws Error for what cannot be
+/// stored.
 void encode_executable(const Executable& executable, ByteWriter& out);
 
 /// Throws Error for malformed bytes. The result is still to be verified.

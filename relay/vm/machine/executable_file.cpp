@@ -76,7 +76,9 @@ void put_code(const Executable& executable, const Put& put) {
 void put_data(const Executable& executable, const Put& put) {
   for (const Value& value : executable.constants) {
     if (value.is_scalar()) continue;
-    NDArray array = value.array().contiguous();
+    NDArray array = value.array();
+    if (array.is_uniform()) continue;  // stands in the structure
+    array = array.contiguous();
     put(array.raw(), array.byte_size());
     put_zeros(put, array.byte_size(), round_up_data(array.byte_size()));
   }

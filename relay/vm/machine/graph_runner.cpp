@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 
 #include <relay/runtime/memory.h>
 #include <relay/support/error.h>
@@ -75,14 +76,16 @@ struct alignas(64) WorkerState {
 }  // namespace
 
 struct GraphState {
-  GraphState(const Graph& of, const Executable& executable) : graph(of), shape(of, executable) {}
+  GraphState(const Graph& of, const Executable& owner)
+      : executable(owner), graph(of), shape(of, owner) {}
 
+  const Executable& executable;
   const Graph& graph;
   const GraphShape shape;
   std::vector<std::unique_ptr<GraphPlan>> plans;  // the last one used first
   Workspace cells;                                // of numbers
   std::vector<uint32_t> cell;                     // of each place, or kNone
-  std::vector<NDArray> constants;                 // of each place that is a constant tensor
+  std::vector<NDArray> constants;                 // of each root that is a constant tensor
   // Of the run.
   std::vector<int64_t> leaves;
   std::vector<std::byte*> addresses;  // of each root
@@ -90,10 +93,15 @@ struct GraphState {
   std::vector<NDArray> inputs;        // of each input that is a tensor, dense
   std::vector<NDArray> fresh;         // of each place that is a result
 
-  void prepare(const Executable& executable);
+  /// `dense` are the elements of uniform constants that graphs have asked for.
+  void prepare(std::vector<NDArray>& dense);
+
+ private:
+  std::optional<uint32_t> reader_of_bytes(uint32_t root) const;
 };
 
 struct GraphRunner::Shared {
+  std::vector<NDArray> dense;  // of each constant of the executable
   Workspace arena;
   Workspace scratch;
   std::vector<WorkerState> workers;
@@ -216,7 +224,23 @@ struct SectionRun {
 
 // ---- Preparing ----------------------------------------------------------------------------------
 
-void GraphState::prepare(const Executable& executable) {
+// The position of a launch that needs the elements of a root as bytes. Library kernels take any
+// strides.
+std::optional<uint32_t> GraphState::reader_of_bytes(uint32_t root) const {
+  for (const Launch& launch : graph.launches) {
+    bool library = !executable.kernels[launch.kernel].library.empty();
+    for (const Launch::Argument& argument : launch.arguments) {
+      if (shape.root[argument.place] != root) continue;
+      if (!library || argument.place != root) return launch.position;
+    }
+  }
+  for (uint32_t output : graph.outputs) {
+    if (shape.root[output] == root && output != root) return graph.places[output].position;
+  }
+  return std::nullopt;
+}
+
+void GraphState::prepare(std::vector<NDArray>& dense) {
   using Home = GraphShape::Home;
   size_t num_places = graph.places.size();
   cell.assign(num_places, kNone);
@@ -234,10 +258,21 @@ void GraphState::prepare(const Executable& executable) {
     const Value& value = executable.constants[graph.places[i].constant];
     if (value.is_scalar()) {
       std::memcpy(addresses[i], value.scalar_data(), value.dtype().size());
-    } else {
-      constants[i] = value.array().contiguous();
-      addresses[i] = static_cast<std::byte*>(constants[i].raw());
+      continue;
     }
+    constants[i] = value.array();
+    if (constants[i].is_uniform()) {
+      std::optional<uint32_t> reader = reader_of_bytes(i);
+      if (!reader) continue;
+      NDArray& elements = dense[graph.places[i].constant];
+      try {
+        if (!elements) elements = constants[i].copy();
+      } catch (const Error& error) {
+        throw GraphFailure{error.what(), *reader, {}};
+      }
+      constants[i] = elements;
+    }
+    addresses[i] = static_cast<std::byte*>(constants[i].raw());
   }
   buffers.resize(shape.num_buffers);
   inputs.resize(graph.num_inputs);
@@ -252,6 +287,7 @@ GraphRunner::GraphRunner(const Image& image, std::shared_ptr<Workers> workers,
       shared_(std::make_unique<Shared>()) {
   graphs_.resize(image.executable->graphs.size());
   shared_->workers.resize(static_cast<size_t>(workers_->count()));
+  shared_->dense.resize(image.executable->constants.size());
 }
 GraphRunner::~GraphRunner() = default;
 
@@ -497,7 +533,7 @@ void GraphRunner::run(uint32_t index, std::span<Value> inputs, std::span<Value> 
   const Executable& executable = *image_.executable;
   if (graphs_[index] == nullptr) {
     auto fresh = std::make_unique<GraphState>(executable.graphs[index], executable);
-    fresh->prepare(executable);
+    fresh->prepare(shared_->dense);
     graphs_[index] = std::move(fresh);
   }
   GraphState& state = *graphs_[index];

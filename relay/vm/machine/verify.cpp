@@ -531,6 +531,9 @@ void verify(const Executable& executable) {
   if (executable.positions.empty()) refuse("positions", "the unknown one is missing");
   for (const Value& constant : executable.constants) {
     if (!constant.is_tensor()) refuse("constants", "one is neither number nor tensor");
+    if (constant.is_scalar()) continue;
+    NDArray array = constant.array();
+    if (!array.is_contiguous() && !array.is_uniform()) refuse("constants", "one is not dense");
   }
   for (const ConstructorInfo* constructor : executable.constructors) {
     if (constructor == nullptr) refuse("constructors", "one is missing");
