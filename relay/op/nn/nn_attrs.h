@@ -47,6 +47,19 @@ struct PReluAttrs {
   attr::Axis axis = 1;
   RELAY_ATTRS(PReluAttrs, (axis, "Axis that the slopes run along."))
 };
+struct GeluAttrs {
+  std::string approximate = "none";
+  RELAY_ATTRS(GeluAttrs, (approximate,
+                          "\"none\" is the definition by erf, \"tanh\" the approximation by tanh."))
+};
+struct SiluAttrs {
+  double alpha = 1;
+  RELAY_ATTRS(SiluAttrs, (alpha, "Factor of x inside of the sigmoid; 1.702 approximates gelu."))
+};
+struct SoftplusAttrs {
+  double beta = 1;
+  RELAY_ATTRS(SoftplusAttrs, (beta, "Sharpness of the bend at 0."))
+};
 struct SoftmaxAttrs {
   attr::Axis axis = -1;
   RELAY_ATTRS(SoftmaxAttrs, (axis, "Axis that sums to one."))
@@ -71,6 +84,13 @@ struct LayerNormAttrs {
   RELAY_ATTRS(LayerNormAttrs, (axis, "Axis to normalise over."),
               (epsilon, "Added to the variance."), (center, "Add beta."),
               (scale, "Multiply by gamma."))
+};
+struct RMSNormAttrs {
+  int64_t axis = -1;
+  double epsilon = 1e-5;
+  bool scale = true;
+  RELAY_ATTRS(RMSNormAttrs, (axis, "Axis to normalise over."),
+              (epsilon, "Added to the mean of squares."), (scale, "Multiply by gamma."))
 };
 struct InstanceNormAttrs {
   attr::Axis axis = 1;
