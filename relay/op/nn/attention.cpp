@@ -30,13 +30,10 @@ ExprRef reshaped(const ExprRef& x, std::vector<int64_t> newshape) {
 
 // ---- Softmax of what is seen --------------------------------------------------------------------
 
-void check_places(const RelationCall& call, bool causal, const std::string& align,
-                  int64_t window) {
-  call.require(align == "top_left" || align == "bottom_right",
-               "align must be \"top_left\" or \"bottom_right\", found \"" + align + "\"");
+void check_places(const RelationCall& call, bool causal, CausalAlign align, int64_t window) {
   call.require(window >= 0 && window <= kLargestExtent,
                "window must not be negative nor more than 2^60, found " + std::to_string(window));
-  call.require(causal || (window == 0 && align == "top_left"),
+  call.require(causal || (window == 0 && align == CausalAlign::kTopLeft),
                "align and window have a meaning only with causal=True");
 }
 
@@ -70,7 +67,7 @@ void compute_masked_softmax(const OpCall& call, te::Builder& b) {
     }
     if (attrs.causal) {
       Scalar place = i[last - 1];
-      if (attrs.align == "bottom_right")
+      if (attrs.align == CausalAlign::kBottomRight)
         place = place + te::from_dim(scores.dim(last) - scores.dim(last - 1));
       Scalar before = i[last] <= place;
       if (attrs.window > 0) before = before && i[last] > place - attrs.window;

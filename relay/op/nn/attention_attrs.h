@@ -3,34 +3,34 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 
 #include <relay/ir/attrs.h>
 
 namespace relay {
 
+RELAY_WORDS(CausalAlign,
+            (kTopLeft, "top_left", "The first query and the first key belong to one place."),
+            (kBottomRight, "bottom_right",
+             "The last ones do, as where keys of earlier steps come before them."))
+
 struct MaskedSoftmaxAttrs {
   bool causal = false;
-  std::string align = "top_left";
+  CausalAlign align = CausalAlign::kTopLeft;
   int64_t window = 0;
   RELAY_ATTRS(MaskedSoftmaxAttrs, (causal, "A row sees no columns of later places."),
-              (align,
-               "With causal: \"top_left\": the first row and the first column belong to one place, "
-               "\"bottom_right\": the last ones do, as with keys of earlier steps before them."),
+              (align, "With causal: which row (query) and column (key) belong to one place."),
               (window,
                "With causal: how many columns a row sees, its own place and those before it; 0: all "
                "of them."))
 };
 struct AttentionAttrs {
   bool causal = false;
-  std::string align = "top_left";
+  CausalAlign align = CausalAlign::kTopLeft;
   int64_t window = 0;
   std::optional<double> scale;
   double softcap = 0;
   RELAY_ATTRS(AttentionAttrs, (causal, "A query sees no keys of later places."),
-              (align,
-               "With causal: \"top_left\": the first query and the first key belong to one place, "
-               "\"bottom_right\": the last ones do, as with keys of earlier steps before them."),
+              (align, "With causal: which query and key belong to one place."),
               (window,
                "With causal: how many keys a query sees, its own and those before it; 0: all of "
                "them."),

@@ -45,7 +45,7 @@ TypeRef infer_nll_loss(const RelationCall& call) {
   call.require_equal(weights.dims[0], predictions.dims[axis],
                      "there is a weight for each class, found " + weights.dims[0].str() +
                          " weights for " + predictions.dims[axis].str() + " classes");
-  bool each = call.attrs<NLLLossAttrs>().reduction == "none";
+  bool each = call.attrs<NLLLossAttrs>().reduction == Reduction::kNone;
   return TensorType::make(each ? targets.dims : std::vector<Dim>(), predictions.dtype);
 }
 
@@ -74,7 +74,7 @@ void compute_nll_loss(const OpCall& call, te::Builder& b) {
                    te::cast(weights.load({at}, te::Bounds::kFail), wide);
     return te::select(at == ignored, zero, value);
   };
-  if (attrs.reduction == "none") {
+  if (attrs.reduction == Reduction::kNone) {
     b.output(b.map(targets.dims(), [&](Indices i) { return te::cast(loss(i), result); }));
     return;
   }
@@ -84,7 +84,7 @@ void compute_nll_loss(const OpCall& call, te::Builder& b) {
       return targets.rank() == 0 ? body({}) : b.sum(targets.dims(), body);
     };
     Scalar total = sum(loss);
-    if (attrs.reduction == "mean") total = total / sum(weight);
+    if (attrs.reduction == Reduction::kMean) total = total / sum(weight);
     return te::cast(total, result);
   }));
 }

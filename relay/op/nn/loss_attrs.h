@@ -2,19 +2,19 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include <relay/ir/attrs.h>
 
 namespace relay {
 
+RELAY_WORDS(Reduction, (kMean, "mean", "Divide by the sum of the weights that count."),
+            (kSum, "sum", "Add up."), (kNone, "none", "Give the loss of each target."))
+
 struct NLLLossAttrs {
-  std::string reduction = "mean";
+  Reduction reduction = Reduction::kMean;
   int64_t ignore_index = -100;
   RELAY_ATTRS(NLLLossAttrs,
-              (reduction,
-               "\"mean\" divides by the sum of the weights that count, \"sum\" adds up, "
-               "\"none\" gives the loss of each target."),
+              (reduction, "What becomes of the targets' losses."),
               (ignore_index, "Targets of this class count for nothing; it may be no class at all."))
 };
 

@@ -47,10 +47,11 @@ struct PReluAttrs {
   attr::Axis axis = 1;
   RELAY_ATTRS(PReluAttrs, (axis, "Axis that the slopes run along."))
 };
+RELAY_WORDS(GeluForm, (kErf, "none", "The definition, by erf."),
+            (kTanh, "tanh", "The approximation by tanh."))
 struct GeluAttrs {
-  std::string approximate = "none";
-  RELAY_ATTRS(GeluAttrs, (approximate,
-                          "\"none\" is the definition by erf, \"tanh\" the approximation by tanh."))
+  GeluForm approximate = GeluForm::kErf;
+  RELAY_ATTRS(GeluAttrs, (approximate, "How it is computed."))
 };
 struct SiluAttrs {
   double alpha = 1;
@@ -86,7 +87,7 @@ struct LayerNormAttrs {
               (scale, "Multiply by gamma."))
 };
 struct RMSNormAttrs {
-  int64_t axis = -1;
+  attr::Axis axis = -1;
   double epsilon = 1e-5;
   bool scale = true;
   RELAY_ATTRS(RMSNormAttrs, (axis, "Axis to normalise over."),

@@ -69,7 +69,7 @@ RELAY_OP("nn.gelu")
     .relation(identity_relation(DTypeClass::kFloat))
     .level(10)
     .expand([](const OpCall& call, std::span<const ExprRef> args) {
-      bool tanh = call.attrs<GeluAttrs>().approximate == "tanh";
+      bool tanh = call.attrs<GeluAttrs>().approximate == GeluForm::kTanh;
       return in_float32(call, args[0], tanh ? gelu_tanh : gelu_erf);
     });
 
