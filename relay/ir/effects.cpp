@@ -34,7 +34,7 @@ bool mentions_effects(const Expr* root) {
 
 }  // namespace
 
-constinit bool (*operator_acts)(const Operator* op) = nullptr;
+bool (*operator_acts)(const Operator* op) = nullptr;
 
 Effects::Effects(const Module& module) { analyse(&module, nullptr); }
 Effects::Effects(const Expr* root) { analyse(nullptr, root); }

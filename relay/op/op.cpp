@@ -167,8 +167,8 @@ std::vector<const Operator*> impure_ops() {
   OpRegistry& registry = OpRegistry::instance();
   std::lock_guard lock(registry.mutex);
   std::vector<const Operator*> ops;
-  for (const Operator& op : registry.operators) {
-    if (!op.pure()) ops.push_back(&op);
+  for (const auto& [name, op] : registry.by_name) {
+    if (!op->pure()) ops.push_back(op);
   }
   return ops;
 }

@@ -261,8 +261,9 @@ ExprRef expand_rotary(const OpCall& call, std::span<const ExprRef> args) {
     merge.push_back(-3);
     parts = {reshaped(pairs, std::move(merge))};
   }
-  if (!data.dims.back().is_int(2 * half))
-    parts.push_back(slice(2 * half, kLargestExtent, 1));
+  Dim extent = data.dims.back();
+  if (!extent.is_int(2 * half))
+    parts.push_back(slice(2 * half, extent.is_int() ? extent.as_int() : kLargestExtent, 1));
   if (parts.size() == 1) return parts[0];
   ConcatenateAttrs join;
   join.axis = last;
@@ -272,39 +273,59 @@ ExprRef expand_rotary(const OpCall& call, std::span<const ExprRef> args) {
 RELAY_OP("nn.masked_softmax")
     .doc("nn.softmax over what each row may see of the last axis; 0 elsewhere, and in rows that see "
          "nothing.")
-    .input("scores", "Tensor (…, rows, columns) of floats.")
-    .input("mask", "What is seen (bool), or what is added to the scores (floats, perhaps "
-                   "-infinity); broadcasts to the scores. True masks nothing.")
+    .input("scores", "Tensor (…, rows, columns).", tensor('T', kFloats).rank(2, kAnyRank))
+    .input("mask",
+           "What is seen (bool), or what is added to the scores (floats, perhaps -infinity); "
+           "broadcasts to the scores. True masks nothing.",
+           tensor(kFloats | kBool))
+    .output("weights", "Tensor of the scores' shape.", tensor('T'))
     .attrs<MaskedSoftmaxAttrs>()
     .relation(infer_masked_softmax)
     .precision(Precision::kFloat32)
     .level(10)
-    .compute(compute_masked_softmax);
+    .compute(compute_masked_softmax)
+    .example("fn (%x: Tensor[(3, 3), float32]) { nn.masked_softmax(%x, True, causal=True) }",
+             "[[1, 2, 3], [0, 0, 0], [1, 2, 3]]");
 
 RELAY_OP("nn.scaled_dot_product_attention")
     .doc("softmax(query · keyᵀ * scale + mask) · value for each head. A query that sees no key "
          "gets zeros.")
-    .input("query", "Tensor (…, heads, queries, extent).")
-    .input("key", "Tensor (…, heads, keys, extent); each of its heads may serve several of the "
-                  "query's, in a row.")
-    .input("value", "Tensor (…, heads of key, keys, extent of the result).")
-    .input("mask", "Which keys each query sees (bool), or what is added to the scores (floats); "
-                   "broadcasts to (…, heads, queries, keys). True masks nothing.")
+    .input("query", "Tensor (…, heads, queries, extent).", tensor('T', kFloats).rank(3, kAnyRank))
+    .input("key",
+           "Tensor (…, heads, keys, extent); each of its heads may serve several of the query's, "
+           "in a row.",
+           tensor('T').rank(3, kAnyRank))
+    .input("value", "Tensor (…, heads of the key, keys, extent of the result).",
+           tensor('T').rank(3, kAnyRank))
+    .input("mask",
+           "Which keys each query sees (bool), or what is added to the scores (floats); broadcasts "
+           "to (…, heads, queries, keys). True masks nothing.",
+           tensor(kFloats | kBool))
+    .output("result", "Tensor (…, heads, queries, extent of the result).", tensor('T'))
     .attrs<AttentionAttrs>()
     .relation(infer_attention)
     .level(10)
-    .expand(expand_attention);
+    .expand(expand_attention)
+    .example("fn (%q: Tensor[(1, 2, 2), float32], %k: Tensor[(1, 3, 2), float32], "
+             "%v: Tensor[(1, 3, 2), float32]) { "
+             "nn.scaled_dot_product_attention(%q, %k, %v, True, causal=True) }",
+             "[[[1, 0], [0, 1]]]", "[[[1, 0], [0, 1], [1, 1]]]", "[[[1, 2], [3, 4], [5, 6]]]");
 
 RELAY_OP("nn.rotary_embedding")
     .doc("Pairs of elements of each row turned by the angles of its place: (a, b) becomes "
          "(a cos - b sin, a sin + b cos). Elements behind the last pair stay.")
-    .input("data", "Tensor (…, extent).")
-    .input("cos", "Cosines (…, pairs), broadcast to the rows of data.")
-    .input("sin", "Sines, likewise.")
+    .input("data", "Tensor (…, extent).", tensor('T', kFloats).rank(1, kAnyRank))
+    .input("cos", "Cosines (…, pairs), broadcast to the rows of data.",
+           tensor('T').rank(1, kAnyRank))
+    .input("sin", "Sines of the same shape.", tensor('T').rank(1, kAnyRank))
+    .output("result", "Tensor of the data's shape.", tensor('T'))
     .attrs<RotaryEmbeddingAttrs>()
     .relation(infer_rotary)
     .level(10)
-    .expand(expand_rotary);
+    .expand(expand_rotary)
+    .example("fn (%x: Tensor[(2, 4), float32], %cos: Tensor[(2, 2), float32], "
+             "%sin: Tensor[(2, 2), float32]) { nn.rotary_embedding(%x, %cos, %sin) }",
+             "[[1, 2, 3, 4], [1, 2, 3, 4]]", "[[1, 1], [0, 1]]", "[[0, 0], [1, 0]]");
 
 }  // namespace
 }  // namespace relay

@@ -91,35 +91,50 @@ void compute_nll_loss(const OpCall& call, te::Builder& b) {
 
 RELAY_OP("nn.cross_entropy")
     .doc("-sum(y * log(x)) / batch: of predicted probabilities x against those of the targets.")
-    .input("x", "Matrix (batch, classes) of predicted probabilities.")
-    .input("y", "Matrix (batch, classes) of the targets' probabilities.")
+    .input("x", "Matrix (batch, classes) of predicted probabilities.",
+           tensor('T', kFloats).rank(2))
+    .input("y", "Matrix (batch, classes) of the targets' probabilities.", tensor('T').rank(2))
+    .output("loss", "The mean loss of the batch.", tensor('T').rank(0))
     .relation(infer_cross_entropy)
     .level(10)
     .expand([](const OpCall&, std::span<const ExprRef> args) {
       return mean_of_products(call_op("log", {args[0]}), args[1]);
-    });
+    })
+    .example("fn (%x: Tensor[(2, 3), float32], %y: Tensor[(2, 3), float32]) { "
+             "nn.cross_entropy(%x, %y) }",
+             "[[0.2, 0.5, 0.3], [0.1, 0.1, 0.8]]", "[[0, 1, 0], [0, 0, 1]]");
 
 RELAY_OP("nn.cross_entropy_with_logits")
     .doc("-sum(y * x) / batch: of predicted log-probabilities x against the targets' "
          "probabilities.")
-    .input("x", "Matrix (batch, classes) of predicted log-probabilities.")
-    .input("y", "Matrix (batch, classes) of the targets' probabilities.")
+    .input("x", "Matrix (batch, classes) of predicted log-probabilities.",
+           tensor('T', kFloats).rank(2))
+    .input("y", "Matrix (batch, classes) of the targets' probabilities.", tensor('T').rank(2))
+    .output("loss", "The mean loss of the batch.", tensor('T').rank(0))
     .relation(infer_cross_entropy)
     .level(10)
     .expand([](const OpCall&, std::span<const ExprRef> args) {
       return mean_of_products(args[0], args[1]);
-    });
+    })
+    .example("fn (%x: Tensor[(2, 2), float32], %y: Tensor[(2, 2), float32]) { "
+             "nn.cross_entropy_with_logits(%x, %y) }",
+             "[[-0.5, -1], [-2, -0.25]]", "[[1, 0], [0.5, 0.5]]");
 
 RELAY_OP("nn.nll_loss")
     .doc("Minus the prediction for the target's class times the weight of that class.")
-    .input("predictions", "Log-probabilities (batch, classes, …), or (classes) for one target.")
-    .input("targets", "Classes (batch, …), as integers.")
-    .input("weights", "Vector of a weight for each class.")
+    .input("predictions", "Log-probabilities (batch, classes, …), or (classes) for one target.",
+           tensor('T', kFloats).rank(1, kAnyRank))
+    .input("targets", "The class of each (batch, …).", tensor(kIndices))
+    .input("weights", "A weight for each class.", tensor('T').rank(1))
+    .output("loss", "A number, or with \"none\" the loss of each target.", tensor('T'))
     .attrs<NLLLossAttrs>()
     .relation(infer_nll_loss)
     .precision(Precision::kFloat32)
     .level(10)
-    .compute(compute_nll_loss);
+    .compute(compute_nll_loss)
+    .example("fn (%x: Tensor[(2, 3), float32], %t: Tensor[(2), int32], %w: Tensor[(3), float32]) "
+             "{ nn.nll_loss(%x, %t, %w) }",
+             "[[-0.5, -1, -3], [-2, -0.25, -4]]", "[0, 2]", "[1, 1, 3]");
 
 }  // namespace
 }  // namespace relay

@@ -183,22 +183,22 @@ ExprRef simplified_batch_norm(const OpCall& call, std::span<const ExprRef> args)
 }
 
 // Less exact in half precision than the computation.
-ExprRef simplified_rms_norm(const OpCall& call, std::span<const ExprRef> args) {
-  const auto& attrs = call.attrs<RMSNormAttrs>();
-  te::TensorInfo data = call.tensor(0);
-  size_t axis = axis_position(attrs.axis, data.rank());
-  ExprRef squares = reduce_call("mean", {call_op("multiply", {args[0], args[0]})},
-                                {static_cast<int64_t>(axis)});
-  ExprRef root = call_op("rsqrt", {call_op("add", {squares, number(attrs.epsilon, data.dtype)})});
-  return scaled(call_op("multiply", {args[0], root}), args, attrs.scale, false, axis, data.rank());
-}
-
 ExprRef simplified_layer_norm(const OpCall& call, std::span<const ExprRef> args) {
   const auto& attrs = call.attrs<LayerNormAttrs>();
   te::TensorInfo data = call.tensor(0);
   size_t axis = axis_position(attrs.axis, data.rank());
   ExprRef value = normalized(args[0], {attrs.axis}, attrs.epsilon, data.dtype);
   return scaled(value, args, attrs.scale, attrs.center, axis, data.rank());
+}
+
+ExprRef simplified_rms_norm(const OpCall& call, std::span<const ExprRef> args) {
+  const auto& attrs = call.attrs<RMSNormAttrs>();
+  te::TensorInfo data = call.tensor(0);
+  size_t axis = axis_position(attrs.axis, data.rank());
+  ExprRef squares = call_op("mean", {call_op("multiply", {args[0], args[0]})},
+                            kept_axes<ReduceAttrs>({attrs.axis}));
+  ExprRef root = call_op("rsqrt", {call_op("add", {squares, number(attrs.epsilon, data.dtype)})});
+  return scaled(call_op("multiply", {args[0], root}), args, attrs.scale, false, axis, data.rank());
 }
 
 ExprRef expand_instance_norm(const OpCall& call, std::span<const ExprRef> args) {
@@ -299,14 +299,17 @@ RELAY_OP("nn.layer_norm")
 
 RELAY_OP("nn.rms_norm")
     .doc("x / sqrt(mean(x²) + epsilon) * gamma for each row along an axis.")
-    .input("data", "Tensor of floats.")
-    .input("gamma", "Scale along the axis.")
+    .input("data", "Tensor of rank above 0.", tensor('T', kFloats).rank(1, kAnyRank))
+    .input("gamma", "Scale along the axis.", tensor('T').rank(1))
+    .output("result", "Tensor of the data's shape.", tensor('T'))
     .attrs<RMSNormAttrs>()
     .relation(infer_rms_norm, expect_channels<RMSNormAttrs>)
     .precision(Precision::kFloat32)
     .level(10)
     .compute(compute_rms_norm)
-    .column(simplified_for_inference(), simplified_rms_norm);
+    .column(simplified_for_inference(), simplified_rms_norm)
+    .example("fn (%x: Tensor[(2, 3), float32], %g: Tensor[(3), float32]) { nn.rms_norm(%x, %g) }",
+             "[[1, 2, 3], [-4, 0, 4]]", "[1, 1, 2]");
 
 RELAY_OP("nn.instance_norm")
     .doc("Each channel of each sample to mean 0 and variance 1, then scaled and moved.")

@@ -2,7 +2,6 @@
 #include <cmath>
 #include <numbers>
 
-#include <relay/op/math/elementwise.h>
 #include <relay/op/nn/nn_attrs.h>
 #include <relay/op/op.h>
 #include <relay/op/shape/shape_attrs.h>
@@ -57,38 +56,42 @@ ExprRef softplus(const Terms& t, const ExprRef& x) {
 
 TypeRef infer_softplus(const RelationCall& call) {
   double beta = call.attrs<SoftplusAttrs>().beta;
-  call.require(std::isfinite(beta) && beta != 0,
-               "beta must be a finite number other than 0, found " + std::to_string(beta));
+  call.require(std::isfinite(beta) && beta != 0, "beta must be a finite number other than 0");
   return call.input(0);
 }
 
 RELAY_OP("nn.gelu")
     .doc("x times the share of a normal distribution that lies below x.")
-    .input("data", "Tensor of floats.")
+    .input("data", "Tensor of any shape.", tensor('T', kFloats))
+    .output("result", "Tensor of the data's shape.", tensor('T'))
     .attrs<GeluAttrs>()
-    .relation(identity_relation(DTypeClass::kFloat))
+    .relation(identity_relation())
     .level(10)
     .expand([](const OpCall& call, std::span<const ExprRef> args) {
       bool tanh = call.attrs<GeluAttrs>().approximate == GeluForm::kTanh;
       return in_float32(call, args[0], tanh ? gelu_tanh : gelu_erf);
-    });
+    })
+    .example("fn (%x: Tensor[(5), float32]) { nn.gelu(%x) }", "[-3, -1, 0, 1, 3]");
 
 RELAY_OP("nn.silu")
     .doc("x * sigmoid(alpha * x).")
-    .input("data", "Tensor of floats.")
+    .input("data", "Tensor of any shape.", tensor('T', kFloats))
+    .output("result", "Tensor of the data's shape.", tensor('T'))
     .attrs<SiluAttrs>()
-    .relation(identity_relation(DTypeClass::kFloat))
+    .relation(identity_relation())
     .level(10)
     .expand([](const OpCall& call, std::span<const ExprRef> args) {
       double alpha = call.attrs<SiluAttrs>().alpha;
       return in_float32(call, args[0], [alpha](const Terms& t, const ExprRef& x) {
         return t.mul(x, call_op("sigmoid", {t.scaled(x, alpha)}));
       });
-    });
+    })
+    .example("fn (%x: Tensor[(5), float32]) { nn.silu(%x) }", "[-3, -1, 0, 1, 3]");
 
 RELAY_OP("nn.softplus")
     .doc("log(1 + exp(beta * x)) / beta, computed stably.")
-    .input("data", "Tensor of floats.")
+    .input("data", "Tensor of any shape.", tensor('T', kFloats))
+    .output("result", "Tensor of the data's shape.", tensor('T'))
     .attrs<SoftplusAttrs>()
     .relation(infer_softplus)
     .level(10)
@@ -97,18 +100,21 @@ RELAY_OP("nn.softplus")
       return in_float32(call, args[0], [beta](const Terms& t, const ExprRef& x) {
         return t.scaled(softplus(t, t.scaled(x, beta)), 1 / beta);
       });
-    });
+    })
+    .example("fn (%x: Tensor[(5), float32]) { nn.softplus(%x) }", "[-3, -1, 0, 1, 3]");
 
 RELAY_OP("nn.mish")
     .doc("x * tanh(log(1 + exp(x))).")
-    .input("data", "Tensor of floats.")
-    .relation(identity_relation(DTypeClass::kFloat))
+    .input("data", "Tensor of any shape.", tensor('T', kFloats))
+    .output("result", "Tensor of the data's shape.", tensor('T'))
+    .relation(identity_relation())
     .level(10)
     .expand([](const OpCall& call, std::span<const ExprRef> args) {
       return in_float32(call, args[0], [](const Terms& t, const ExprRef& x) {
         return t.mul(x, call_op("tanh", {softplus(t, x)}));
       });
-    });
+    })
+    .example("fn (%x: Tensor[(5), float32]) { nn.mish(%x) }", "[-3, -1, 0, 1, 3]");
 
 }  // namespace
 }  // namespace relay

@@ -18,6 +18,8 @@ from . import (
     linear,
     loss,
     norm,
+    onnx_forms,
+    patterns,
     pool,
     reduce,
 )
@@ -41,6 +43,8 @@ MODULES = (
     smooth,
     attention,
     loss,
+    patterns,
+    onnx_forms,
 )
 FOLDER = pathlib.Path(__file__).resolve().parent.parent
 ORACLE = FOLDER.parent.parent / "conformance" / "oracle"
