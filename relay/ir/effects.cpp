@@ -18,16 +18,23 @@ bool is_reference_node(const Expr* expr) {
   }
 }
 
-}  // namespace
+bool is_impure(const Expr* callee) {
+  const Op* op = callee->as<Op>();
+  return op != nullptr && operator_acts != nullptr && operator_acts(op->op());
+}
 
-bool mentions_references(const Expr* root) {
+bool mentions_effects(const Expr* root) {
   bool found = false;
   visit_each(root, [&](const Expr* expr) {
-    found = is_reference_node(expr);
+    found = is_reference_node(expr) || is_impure(expr);
     return !found;
   });
   return found;
 }
+
+}  // namespace
+
+bool (*operator_acts)(const Operator* op) = nullptr;
 
 Effects::Effects(const Module& module) { analyse(&module, nullptr); }
 Effects::Effects(const Expr* root) { analyse(nullptr, root); }
@@ -51,7 +58,8 @@ const Function* Effects::find_function(const Expr* callee) const {
 }
 
 bool Effects::pure_callee(const Expr* callee) const {
-  if (!any_ || callee->is<Op>() || callee->is<Constructor>()) return true;
+  if (!any_ || callee->is<Constructor>()) return true;
+  if (callee->is<Op>()) return !is_impure(callee);
   const Function* function = find_function(callee);
   return function != nullptr && impure_.count(function) == 0;
 }
@@ -69,7 +77,7 @@ void Effects::analyse(const Module* module, const Expr* root) {
   }
   if (root != nullptr) roots.push_back(root);
   for (const Expr* start : roots) {
-    if (mentions_references(start)) {
+    if (mentions_effects(start)) {
       any_ = true;
       break;
     }
@@ -109,7 +117,7 @@ void Effects::analyse(const Module* module, const Expr* root) {
         const Expr* callee = call->callee().get();
         if (const Function* target = find_function(callee)) {
           callers[target].push_back(function);
-        } else if (!callee->is<Op>() && !callee->is<Constructor>()) {
+        } else if (!callee->is<Constructor>() && (!callee->is<Op>() || is_impure(callee))) {
           acts = true;
         }
       }

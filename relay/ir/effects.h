@@ -8,11 +8,12 @@
 
 namespace relay {
 
-/// What is known of a program's effects. References are the one effect: a program without `ref`,
-/// `ref_read` and `ref_write` is pure throughout. Otherwise a call is pure if its callee is an
-/// operator, a constructor, or a function proven pure: a global, a function literal, or a variable
-/// that a let binds to a function literal, whose body outside nested functions has no effect itself
-/// (recursion alone is none). Keeps raw pointers into the program.
+/// What is known of a program's effects. References are the one effect of the language, and
+/// operators may be declared impure: a program without `ref`, `ref_read`, `ref_write` and such
+/// operators is pure throughout. Otherwise a call is pure if its callee is a pure operator, a
+/// constructor, or a function proven pure: a global, a function literal, or a variable that a let
+/// binds to a function literal, whose body outside nested functions has no effect itself (recursion
+/// alone is none). Keeps raw pointers into the program.
 class Effects {
  public:
   /// Nothing has an effect.
@@ -23,7 +24,8 @@ class Effects {
   /// A module and an expression beside it.
   Effects(const Module& module, const Expr* root);
 
-  /// Whether the program mentions references at all. If not, everything is pure.
+  /// Whether the program mentions references or impure operators at all. If not, everything is
+  /// pure.
   bool any() const { return any_; }
   /// Whether calling what `callee` denotes is pure.
   bool pure_callee(const Expr* callee) const;
@@ -44,7 +46,8 @@ class Effects {
   std::unordered_set<const Function*> impure_;
 };
 
-/// Whether `ref`, `ref_read` or `ref_write` occurs.
-bool mentions_references(const Expr* root);
+/// How this layer asks whether calls of an operator have an effect; op/ sets it when the process
+/// starts.
+extern bool (*operator_acts)(const Operator* op);
 
 }  // namespace relay

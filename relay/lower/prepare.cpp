@@ -561,6 +561,15 @@ class Preparer {
 
 }  // namespace
 
-Computation prepare(const Computation& computation) { return Preparer(computation).run(); }
+Computation prepare(const Computation& computation) {
+  Computation result = Preparer(computation).run();
+  // Elementwise work that several stages did stands in one now: where only that reads a fold, it
+  // follows the fold directly.
+  while (true) {
+    Computation next = Preparer(result).run();
+    if (next.stages.size() >= result.stages.size()) return result;
+    result = std::move(next);
+  }
+}
 
 }  // namespace relay::lower

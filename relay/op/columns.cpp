@@ -18,4 +18,9 @@ OpColumn<ExpandFn>& counted_form() {
   return *column;
 }
 
+OpColumn<bool>& stops_fusion() {
+  static auto* column = new OpColumn<bool>("stops_fusion");
+  return *column;
+}
+
 }  // namespace relay

@@ -21,4 +21,7 @@ OpColumn<ExpandFn>& simplified_for_inference();
 /// with one that counts first. Null if they are.
 OpColumn<ExpandFn>& counted_form();
 
+/// The operators that nothing is fused across: each is a kernel, or a view, of its own.
+OpColumn<bool>& stops_fusion();
+
 }  // namespace relay

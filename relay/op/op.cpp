@@ -4,6 +4,7 @@
 #include <deque>
 #include <mutex>
 
+#include <relay/ir/effects.h>
 #include <relay/support/error.h>
 
 namespace relay {
@@ -169,6 +170,16 @@ std::vector<const Operator*> all_ops() {
   return ops;
 }
 
+std::vector<const Operator*> impure_ops() {
+  OpRegistry& registry = OpRegistry::instance();
+  std::lock_guard lock(registry.mutex);
+  std::vector<const Operator*> ops;
+  for (const auto& [name, op] : registry.by_name) {
+    if (!op->pure()) ops.push_back(op);
+  }
+  return ops;
+}
+
 OpBuilder& declare_op(std::string_view name) {
   OpRegistry& registry = OpRegistry::instance();
   std::lock_guard lock(registry.mutex);
@@ -272,10 +283,11 @@ bool leaves_checks(const Operator* op, std::span<const TypeRef> inputs, const At
 }
 
 namespace {
-// The layers below print and hash operators and relations by name.
+// The layers below print and hash operators and relations by name, and ask for effects.
 [[maybe_unused]] const bool names_known = [] {
   name_hooks.op = [](const Operator* op) { return op->name(); };
   name_hooks.relation = [](const Relation* relation) { return relation->name; };
+  operator_acts = [](const Operator* op) { return !op->pure(); };
   return true;
 }();
 }  // namespace

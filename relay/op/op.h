@@ -95,8 +95,8 @@ class Operator {
   const std::string& no_data() const { return no_data_; }
   /// TVM's support level (1 basic … 11 quantised).
   int level() const { return level_; }
-  /// Whether a call may be dropped, duplicated and folded. False for operators with state or
-  /// randomness from outside; failures do not count (E5).
+  /// Whether a call may be dropped, duplicated, moved and folded. Calls of others are effects (E3);
+  /// failures do not count (E5).
   bool pure() const { return pure_; }
 
  private:
@@ -198,6 +198,8 @@ const Operator* find_op(Name name);
 const Operator* get_op(std::string_view name);
 /// All operators, by name.
 std::vector<const Operator*> all_ops();
+/// Those whose calls have an effect.
+std::vector<const Operator*> impure_ops();
 /// Declares an operator. Throws `Error` for a name that is taken.
 OpBuilder& declare_op(std::string_view name);
 /// Takes an operator and its own relation out of the registry: of a plug-in that goes, or of a

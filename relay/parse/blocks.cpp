@@ -196,7 +196,7 @@ void Parser::parse_graph_binding(std::vector<Item>& items) {
   }
   uint8_t effects = effects_;
   effects_ |= outer_effects;
-  if (effects == 0 || !has_refs_) {
+  if (effects == 0 || !acts_) {
     bind_local({std::move(value), name.symbol, -1, block_, true, false, span(name)});
   } else {
     VarRef var = make_var(Name(name_of(name.symbol)), {}, span(name));

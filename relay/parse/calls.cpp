@@ -68,6 +68,7 @@ ExprRef Parser::parse_call(ExprRef callee, size_t begin, std::vector<TypeRef> ty
   AttrsRef made;
   switch (callee->kind()) {
     case ExprKind::kOp:
+      if (!callee->as<Op>()->op()->pure()) effects_ |= kRefEffect;
       if (!attrs.any()) {
         if (callee->as<Op>()->op()->attrs_schema() == nullptr) break;
         if (ops_[entry].node == callee && ops_[entry].defaults) {

@@ -80,12 +80,25 @@ void run_on_large_stack(const std::function<void()>& f) {
   if (task.error) std::rethrow_exception(task.error);
 }
 
+bool is_name(char c) {
+  return c == '_' || c == '.' || c == '%' || c == '@' || (c >= '0' && c <= '9') ||
+         (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+bool mentions_impure_operators(std::string_view text) {
+  for (const Operator* op : impure_ops()) {
+    std::string_view name = op->name().view();
+    for (size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
+      size_t end = at + name.size();
+      if ((at == 0 || !is_name(text[at - 1])) && (end == text.size() || !is_name(text[end])))
+        return true;
+    }
+  }
+  return false;
+}
+
 bool mentions_references(std::string_view text) {
   for (size_t at = text.find("ref"); at != std::string_view::npos; at = text.find("ref", at + 3)) {
-    auto is_name = [](char c) {
-      return c == '_' || c == '.' || c == '%' || c == '@' || (c >= '0' && c <= '9') ||
-             (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-    };
     if (at > 0 && is_name(text[at - 1])) continue;
     std::string_view rest = text.substr(at + 3);
     if (rest.starts_with("_read") || rest.starts_with("_write")) return true;
@@ -112,7 +125,7 @@ Parser::Parser(std::shared_ptr<const Source> source)
     text_ = {};
     lexer_ = Lexer(text_, &symbols_);
   }
-  has_refs_ = mentions_references(text_);
+  acts_ = mentions_references(text_) || mentions_impure_operators(text_);
 }
 
 // ---- Tokens ----

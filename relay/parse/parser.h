@@ -376,7 +376,7 @@ class Parser {
   bool in_block_ = true;   // directly inside `{ }` or at top level
   bool skipping_ = false;  // to where parsing goes on
   bool has_version_ = false;
-  bool has_refs_ = false;  // the text may contain references, so calls may have effects
+  bool acts_ = false;  // the text may contain references or impure operators
   DimNames dim_names_ = DimNames::kLocal;
   std::vector<TypeVarRef>* implicit_ = nullptr;  // of the function whose signature is being read
 

@@ -14,6 +14,10 @@ bool is_expanded(const Expr* expr) {
 }
 
 class Expander final : public Rewriter {
+ public:
+  Expander(const LazyEffects& effects, const Function* root) : expander_(effects, root) {}
+
+ private:
   // Kernels keep the operators that they were made of.
   ExprRef enter(const Expr* expr) override {
     const auto* function = expr->as<Function>();
@@ -23,18 +27,20 @@ class Expander final : public Rewriter {
     if (is_expanded(expr)) {
       const auto& call = static_cast<const Call&>(*expr);
       if (needs_run_to_check(call)) return rebuild(expr, operands);
-      if (ExprRef result = expand_call(called_op(expr)->expand(), call, operands.subspan(1)))
+      if (ExprRef result = expander_(called_op(expr)->expand(), call, operands.subspan(1)))
         return result;
     }
     return rebuild(expr, operands);
   }
+
+  CallExpander expander_;
 };
 
-FunctionRef expand(const FunctionRef& function) {
+FunctionRef expand(const FunctionRef& function, const LazyEffects& effects) {
   bool any = false;
   post_order(function.get(), [&](const Expr* expr) { any |= is_expanded(expr); });
   if (!any) return function;
-  ExprRef result = Expander().run(function);
+  ExprRef result = Expander(effects, function.get()).run(function);
   return FunctionRef(result->as<Function>());
 }
 
@@ -47,8 +53,11 @@ RELAY_REGISTER_PASS({
      "marked Primitive are left as they are, and calls whose arguments only a run can check."},
     {},
     [](const PassInfo& info, const PassOptions&) {
-      return make_function_pass(info, [](const FunctionRef& function, const Module&,
-                                         const PassContext&) { return expand(function); });
+      return make_prepared_function_pass(info, [](const Module& module, const PassContext&) {
+        return [effects = LazyEffects(module)](const FunctionRef& function) {
+          return expand(function, effects);
+        };
+      });
     },
 });
 

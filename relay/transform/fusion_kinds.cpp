@@ -1,7 +1,7 @@
 // Kinds of operator calls, from the tensor expressions of the operators.
 #include <algorithm>
 
-#include <relay/op/op.h>
+#include <relay/op/columns.h>
 #include <relay/support/error.h>
 #include <relay/tensor_expr/walk.h>
 #include <relay/transform/fusion.h>
@@ -80,7 +80,7 @@ std::optional<CallFusion> derive(const Call& call, const Operator* op) {
     if (op->definition() != DefinitionKind::kCompute || !op->pure()) return result;
     te::Computation computation = build_computation(OpCall(op, attrs, types, TypeRef(call.type())));
     result.reshape_only = keeps_elements(computation);
-    if (result.reads_values) return result;
+    if (result.reads_values || stops_fusion().find(op) != nullptr) return result;
     result.kind = te::fusion_kind(computation);
     bool one = computation.outputs.size() == 1 && !computation.outputs[0].counted();
     if (result.kind == te::FusionKind::kRowProgram && !one) result.kind = te::FusionKind::kOpaque;

@@ -63,6 +63,37 @@ ExprRef expand_call(const ExpandFn& expand, const Call& call, std::span<const Ex
   return result ? with_span(result, args, call.span()) : result;
 }
 
+bool CallExpander::any_acts(const Call& call) {
+  if (!effects_.get().any()) return false;
+  if (!effectful_) effectful_ = effects_.get().effectful_nodes(root_);
+  for (const ExprRef& arg : call.args()) {
+    if (effectful_->count(arg.get()) != 0) return true;
+  }
+  return false;
+}
+
+ExprRef CallExpander::operator()(const ExpandFn& expand, const Call& call,
+                                 std::span<const ExprRef> args) {
+  if (!any_acts(call)) return expand_call(expand, call, args);
+  std::vector<ExprRef> atoms;
+  std::vector<VarRef> vars;
+  for (const ExprRef& arg : args) {
+    VarRef var;
+    if (!arg->is<Constant>()) {
+      var = make_var("x", {}, arg->span());
+      if (arg->type() != nullptr) var->set_type(TypeRef(arg->type()));
+    }
+    atoms.push_back(var ? ExprRef(var) : arg);
+    vars.push_back(std::move(var));
+  }
+  ExprRef result = expand_call(expand, call, atoms);
+  if (!result) return {};
+  for (size_t i = args.size(); i-- > 0;) {
+    if (vars[i]) result = make_let(vars[i], args[i], std::move(result));
+  }
+  return result;
+}
+
 bool needs_run_to_check(const Call& call) {
   const Operator* op = called_op(&call);
   if (op == nullptr) return false;

@@ -1,10 +1,13 @@
 // Rewrites of operator calls by a column: whether there are any, and what a call becomes.
 #pragma once
 
+#include <optional>
 #include <span>
+#include <unordered_set>
 
 #include <relay/ir/visit.h>
 #include <relay/op/op.h>
+#include <relay/transform/lazy_effects.h>
 
 namespace relay {
 
@@ -31,6 +34,23 @@ bool calls_any(const Expr* root, const OpColumn<T>& column) {
 /// nodes stand where the call stood. Null if the rank or dtype of a tensor is not known (what is
 /// published counts), or if `expand` leaves the call alone.
 ExprRef expand_call(const ExpandFn& expand, const Call& call, std::span<const ExprRef> args);
+
+/// Expands calls in one function whose arguments may have effects: what is written may use an
+/// argument several times, so these are bound by lets before it, in their order.
+class CallExpander {
+ public:
+  CallExpander(const LazyEffects& effects, const Function* root)
+      : effects_(effects), root_(root) {}
+  /// As `expand_call`.
+  ExprRef operator()(const ExpandFn& expand, const Call& call, std::span<const ExprRef> args);
+
+ private:
+  bool any_acts(const Call& call);
+
+  const LazyEffects& effects_;
+  const Function* root_;
+  std::optional<std::unordered_set<const Expr*>> effectful_;
+};
 
 /// Whether only a run knows if the call of an operator is right, by the extents of its arguments:
 /// what it is defined by may accept more.

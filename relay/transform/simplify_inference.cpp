@@ -1,7 +1,6 @@
 // SimplifyInference: what an operator becomes when a network no longer learns.
 #include <relay/ir/rewrite.h>
 #include <relay/op/columns.h>
-#include <relay/transform/lazy_effects.h>
 #include <relay/transform/op_calls.h>
 #include <relay/transform/pass.h>
 
@@ -10,7 +9,7 @@ namespace {
 
 class Simplifier final : public Rewriter {
  public:
-  Simplifier(const LazyEffects& effects, const Function* root) : effects_(effects), root_(root) {}
+  Simplifier(const LazyEffects& effects, const Function* root) : expander_(effects, root) {}
 
  private:
   // A result of several: of the call as it is, before its other results are asked for.
@@ -34,35 +33,10 @@ class Simplifier final : public Rewriter {
   ExprRef simplify(const Call& call, std::span<const ExprRef> args) {
     const Operator* op = called_op(&call);
     if (op == nullptr || simplified_for_inference().find(op) == nullptr) return {};
-    if (!any_acts(call)) return expand_call(simplified_for_inference(), call, args);
-
-    // An argument with an effect is used once only: by a let, and those before it in their order
-    // too.
-    std::vector<ExprRef> atoms;
-    std::vector<VarRef> vars;
-    for (const ExprRef& arg : args) {
-      vars.push_back(make_var("x", {}, arg->span()));
-      if (arg->type() != nullptr) vars.back()->set_type(TypeRef(arg->type()));
-      atoms.push_back(vars.back());
-    }
-    ExprRef result = expand_call(simplified_for_inference(), call, atoms);
-    if (!result) return {};
-    for (size_t i = args.size(); i-- > 0;) result = make_let(vars[i], args[i], std::move(result));
-    return result;
+    return expander_(*simplified_for_inference().find(op), call, args);
   }
 
-  bool any_acts(const Call& call) {
-    if (!effects_.get().any()) return false;
-    if (!effectful_) effectful_ = effects_.get().effectful_nodes(root_);
-    for (const ExprRef& arg : call.args()) {
-      if (effectful_->count(arg.get()) != 0) return true;
-    }
-    return false;
-  }
-
-  const LazyEffects& effects_;
-  const Function* root_;
-  std::optional<std::unordered_set<const Expr*>> effectful_;
+  CallExpander expander_;
 };
 
 RELAY_REGISTER_PASS({

@@ -104,6 +104,14 @@ RELAY_UNARY_OP("nn.relu", "max(x, 0); not-a-number stays.", kNumbers, [](Scalar 
   return te::max(std::move(x), std::move(zero));
 }).level(1);
 
+RELAY_UNARY_OP("hardswish", "x * clip(x + 3, 0, 6) / 6.", kFloats,
+               [](Scalar x) {
+                 Scalar least = te::constant(0.0, x.dtype()), most = te::constant(6.0, x.dtype());
+                 return x * te::min(te::max(x + 3.0, least), most) / 6.0;
+               })
+    .level(10)
+    .example("fn (%x: Tensor[(5), float32]) { hardswish(%x) }", "[-4, -1.5, 0, 1.5, 4]");
+
 RELAY_OP("nn.leaky_relu")
     .doc("x where it is positive, else alpha * x.")
     .input("data", "Tensor of floats.", tensor('T', kFloats))

@@ -103,14 +103,15 @@ TypeRef infer_batch_matmul(const RelationCall& call) {
   te::TensorInfo a = call.tensor(0);
   te::TensorInfo b = call.tensor(1);
   const auto& attrs = call.attrs<BatchMatmulAttrs>();
-  auto batch = broadcast(a.dims[0], b.dims[0]);
+  std::span<const Dim> batch_a(a.dims.data(), a.rank() - 2);
+  std::span<const Dim> batch_b(b.dims.data(), b.rank() - 2);
+  auto batch = broadcast_shapes(batch_a, batch_b);
   std::string message =
       "the batches of " + shape_str(a.dims) + " and " + shape_str(b.dims) + " do not broadcast";
   call.require(batch.has_value(), message);
-  Dim joined[] = {*batch};
-  call.require_broadcasts({&a.dims[0], 1}, joined, message);
-  call.require_broadcasts({&b.dims[0], 1}, joined, message);
-  return infer_product(call, {*batch}, attrs.transpose_a, attrs.transpose_b, std::nullopt,
+  call.require_broadcasts(batch_a, *batch, message);
+  call.require_broadcasts(batch_b, *batch, message);
+  return infer_product(call, *batch, attrs.transpose_a, attrs.transpose_b, std::nullopt,
                        attrs.out_dtype);
 }
 
@@ -169,10 +170,10 @@ RELAY_OP("nn.matmul")
     });
 
 RELAY_OP("nn.batch_matmul")
-    .doc("Matrix product for each element of a batch; a batch of 1 is used for all.")
-    .input("tensor_a", "Tensor (batch, rows, inner).", tensor(kNumbers).rank(3))
-    .input("tensor_b", "Tensor (batch, inner, columns).", tensor(kNumbers).rank(3))
-    .output("result", "Tensor (batch, rows, columns) of out_dtype or the operands' dtype.",
+    .doc("Matrix product for each element of a batch; batches broadcast.")
+    .input("tensor_a", "Tensor (batch …, rows, inner).", tensor(kNumbers).rank(3, kAnyRank))
+    .input("tensor_b", "Tensor (batch …, inner, columns).", tensor(kNumbers).rank(3, kAnyRank))
+    .output("result", "Tensor (batch …, rows, columns) of out_dtype or the operands' dtype.",
             tensor(kNumbers))
     .attrs<BatchMatmulAttrs>()
     .example("fn (%x: Tensor[(1, 2, 2), float32]) { nn.batch_matmul(%x, %x, transpose_b=False) }",

@@ -47,6 +47,20 @@ struct PReluAttrs {
   attr::Axis axis = 1;
   RELAY_ATTRS(PReluAttrs, (axis, "Axis that the slopes run along."))
 };
+RELAY_WORDS(GeluForm, (kErf, "none", "The definition, by erf."),
+            (kTanh, "tanh", "The approximation by tanh."))
+struct GeluAttrs {
+  GeluForm approximate = GeluForm::kErf;
+  RELAY_ATTRS(GeluAttrs, (approximate, "How it is computed."))
+};
+struct SiluAttrs {
+  double alpha = 1;
+  RELAY_ATTRS(SiluAttrs, (alpha, "Factor of x inside of the sigmoid; 1.702 approximates gelu."))
+};
+struct SoftplusAttrs {
+  double beta = 1;
+  RELAY_ATTRS(SoftplusAttrs, (beta, "Sharpness of the bend at 0."))
+};
 struct SoftmaxAttrs {
   attr::Axis axis = -1;
   RELAY_ATTRS(SoftmaxAttrs, (axis, "Axis that sums to one."))
@@ -71,6 +85,13 @@ struct LayerNormAttrs {
   RELAY_ATTRS(LayerNormAttrs, (axis, "Axis to normalise over."),
               (epsilon, "Added to the variance."), (center, "Add beta."),
               (scale, "Multiply by gamma."))
+};
+struct RMSNormAttrs {
+  attr::Axis axis = -1;
+  double epsilon = 1e-5;
+  bool scale = true;
+  RELAY_ATTRS(RMSNormAttrs, (axis, "Axis to normalise over."),
+              (epsilon, "Added to the mean of squares."), (scale, "Multiply by gamma."))
 };
 struct InstanceNormAttrs {
   attr::Axis axis = 1;

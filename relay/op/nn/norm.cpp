@@ -113,6 +113,34 @@ void compute_layer_norm(const OpCall& call, te::Builder& b) {
   }));
 }
 
+TypeRef infer_rms_norm(const RelationCall& call) {
+  check_channels(call, call.attrs<RMSNormAttrs>().axis, {"gamma"});
+  return call.input(0);
+}
+
+// Mean of squares of each row in float32 at least, then the elements.
+void compute_rms_norm(const OpCall& call, te::Builder& b) {
+  const auto& attrs = call.attrs<RMSNormAttrs>();
+  te::Tensor data = b.input(0);
+  te::Tensor gamma = b.input(1);
+  size_t axis = axis_position(attrs.axis, data.rank());
+  Rows rows(data, axis);
+  Scalar count = te::cast(te::from_dim(data.dim(axis)), rows.dtype);
+  te::Tensor squares = b.map(rows.outer, [&](Indices row) {
+    Scalar total = b.sum(rows.extent, [&](Indices k) {
+      Scalar x = rows.element(row, k[0]);
+      return x * x;
+    });
+    return total / count;
+  });
+  b.output(b.map(data.dims(), [&](Indices i) {
+    Scalar value = te::cast(data(i), rows.dtype) *
+                   te::rsqrt(squares(rows.row_of(i)) + attrs.epsilon);
+    if (attrs.scale) value = value * te::cast(gamma({i[axis]}), rows.dtype);
+    return te::cast(value, data.dtype());
+  }));
+}
+
 ExprRef number(double value, DType dtype) { return make_constant(NDArray::scalar(dtype, value)); }
 
 template <class A>
@@ -161,6 +189,16 @@ ExprRef simplified_layer_norm(const OpCall& call, std::span<const ExprRef> args)
   size_t axis = axis_position(attrs.axis, data.rank());
   ExprRef value = normalized(args[0], {attrs.axis}, attrs.epsilon, data.dtype);
   return scaled(value, args, attrs.scale, attrs.center, axis, data.rank());
+}
+
+ExprRef simplified_rms_norm(const OpCall& call, std::span<const ExprRef> args) {
+  const auto& attrs = call.attrs<RMSNormAttrs>();
+  te::TensorInfo data = call.tensor(0);
+  size_t axis = axis_position(attrs.axis, data.rank());
+  ExprRef squares = call_op("mean", {call_op("multiply", {args[0], args[0]})},
+                            kept_axes<ReduceAttrs>({attrs.axis}));
+  ExprRef root = call_op("rsqrt", {call_op("add", {squares, number(attrs.epsilon, data.dtype)})});
+  return scaled(call_op("multiply", {args[0], root}), args, attrs.scale, false, axis, data.rank());
 }
 
 ExprRef expand_instance_norm(const OpCall& call, std::span<const ExprRef> args) {
@@ -258,6 +296,20 @@ RELAY_OP("nn.layer_norm")
     .level(1)
     .compute(compute_layer_norm)
     .column(simplified_for_inference(), simplified_layer_norm);
+
+RELAY_OP("nn.rms_norm")
+    .doc("x / sqrt(mean(x²) + epsilon) * gamma for each row along an axis.")
+    .input("data", "Tensor of rank above 0.", tensor('T', kFloats).rank(1, kAnyRank))
+    .input("gamma", "Scale along the axis.", tensor('T').rank(1))
+    .output("result", "Tensor of the data's shape.", tensor('T'))
+    .attrs<RMSNormAttrs>()
+    .relation(infer_rms_norm, expect_channels<RMSNormAttrs>)
+    .precision(Precision::kFloat32)
+    .level(10)
+    .compute(compute_rms_norm)
+    .column(simplified_for_inference(), simplified_rms_norm)
+    .example("fn (%x: Tensor[(2, 3), float32], %g: Tensor[(3), float32]) { nn.rms_norm(%x, %g) }",
+             "[[1, 2, 3], [-4, 0, 4]]", "[1, 1, 2]");
 
 RELAY_OP("nn.instance_norm")
     .doc("Each channel of each sample to mean 0 and variance 1, then scaled and moved.")

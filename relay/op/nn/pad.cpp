@@ -38,27 +38,34 @@ std::vector<Dim> padded_dims(const RelationCall& call, const te::TensorInfo& dat
     int64_t before = width[i][0];
     int64_t after = width[i][1];
     constexpr int64_t kLargest = int64_t{1} << 40;
-    call.require(before >= 0 && after >= 0 && before <= kLargest && after <= kLargest,
-                 where + " must not be negative nor more than 2^40, found [" +
-                     std::to_string(before) + ", " + std::to_string(after) + "]");
+    call.require(std::abs(before) <= kLargest && std::abs(after) <= kLargest,
+                 where + " must lie within 2^40, found [" + std::to_string(before) + ", " +
+                     std::to_string(after) + "]");
     Dim extent = data.dims[i];
+    int64_t more = std::max<int64_t>({before, after, 0});
     auto too_wide = [&](Dim most) {
       return where + " is [" + std::to_string(before) + ", " + std::to_string(after) +
              "], mode \"" + std::string(word_text(mode)) + "\" can take at most " + most.str() +
              " from the " + extent.str() + " elements of " + shape;
     };
-    if (fill != Fill::kValue && !extent.is_int() && before + after > 0) {
+    if (fill != Fill::kValue && !extent.is_int() && more > 0) {
       Dim least = fill == Fill::kEdge        ? Dim(1)
-                  : fill == Fill::kSymmetric ? Dim(std::max(before, after))
-                                             : Dim(std::max(before, after) + 1);
+                  : fill == Fill::kSymmetric ? Dim(more)
+                                             : Dim(more + 1);
       Dim most = fill == Fill::kReflect ? max(extent - 1, Dim(0)) : extent;
       call.require_at_most(least, extent, too_wide(most));
     }
     if (fill != Fill::kValue && extent.is_int()) {
-      int64_t most = fill == Fill::kEdge        ? (extent.as_int() > 0 ? before + after : 0)
+      int64_t most = fill == Fill::kEdge        ? (extent.as_int() > 0 ? more : 0)
                      : fill == Fill::kSymmetric ? extent.as_int()
                                                 : std::max<int64_t>(extent.as_int() - 1, 0);
-      call.require(before <= most && after <= most, too_wide(Dim(most)));
+      call.require(more <= most, too_wide(Dim(most)));
+    }
+    if (before + after < 0) {
+      call.require_at_most(Dim(-(before + after)), extent,
+                           where + " is [" + std::to_string(before) + ", " + std::to_string(after) +
+                               "], which takes more than the " + extent.str() + " elements of " +
+                               shape + " away");
     }
     dims.push_back(extent + before + after);
   }
@@ -126,7 +133,8 @@ void compute_pad(const OpCall& call, te::Builder& b) {
 }
 
 RELAY_OP("nn.pad")
-    .doc("The tensor with elements added before and after it on every axis.")
+    .doc("The tensor with elements added before and after it on every axis, or taken away where "
+         "pad_width is negative.")
     .input("data", "Tensor.", tensor('T'))
     .input("pad_val", "Scalar for mode \"constant\", converted to the data's dtype.",
            tensor().rank(0))

@@ -24,14 +24,16 @@ RELAY_WORDS(CoordinateMode, (kHalfPixel, "half_pixel", "Centres of elements corr
 struct PadAttrs {
   Required<attr::PerAxis<std::vector<int64_t>>> pad_width;
   PadMode pad_mode = PadMode::kConstant;
-  RELAY_ATTRS(PadAttrs, (pad_width, "Elements before and after the data, a pair for each axis."),
+  RELAY_ATTRS(PadAttrs, (pad_width, "Elements before and after the data, a pair for each axis; negative takes "
+               "elements away."),
               (pad_mode, "What the new elements are."))
 };
 struct MirrorPadAttrs {
   MirrorMode mode = MirrorMode::kSymmetric;
   Required<attr::PerAxis<std::vector<int64_t>>> pad_width;
   RELAY_ATTRS(MirrorPadAttrs, (mode, "What becomes of the border's element."),
-              (pad_width, "Elements before and after the data, a pair for each axis."))
+              (pad_width, "Elements before and after the data, a pair for each axis; negative takes "
+               "elements away."))
 };
 struct UpSamplingAttrs {
   Required<double> scale_h;

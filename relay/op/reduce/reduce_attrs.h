@@ -44,9 +44,11 @@ struct ScanopAttrs {
   std::optional<attr::Axis> axis;
   std::optional<DType> dtype;
   std::optional<bool> exclusive;
+  bool reverse = false;
   RELAY_ATTRS(ScanopAttrs, (axis, "Axis to run along; by default the data is flattened."),
               (dtype, "Dtype of the result and of the running value; the data's by default."),
-              (exclusive, "Leave each element itself out of its result."))
+              (exclusive, "Leave each element itself out of its result."),
+              (reverse, "Run from the last element to the first."))
 };
 
 }  // namespace relay

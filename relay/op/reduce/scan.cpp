@@ -35,7 +35,7 @@ void compute_scan(const OpCall& call, te::Builder& b, bool is_sum) {
         Scalar x = te::cast(data(i), result.dtype);
         return {is_sum ? carry[0] + x : carry[0] * x};
       },
-      false, attrs.exclusive.value_or(false))[0]);
+      attrs.reverse, attrs.exclusive.value_or(false))[0]);
 }
 
 RELAY_OP("cumsum")

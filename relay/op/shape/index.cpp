@@ -257,9 +257,12 @@ void compute_one_hot(const OpCall& call, te::Builder& b) {
   te::Tensor on = b.input(1);
   te::Tensor off = b.input(2);
   te::TensorInfo result = call.result();
-  size_t axis = axis_position(call.attrs<OneHotAttrs>().axis, result.rank());
+  const auto& attrs = call.attrs<OneHotAttrs>();
+  size_t axis = axis_position(attrs.axis, result.rank());
   b.output(b.map(result.dims, [&](Indices i) {
-    Scalar hot = position(indices, te::without(i, axis)) == i[axis];
+    Scalar index = position(indices, te::without(i, axis));
+    Scalar hot = index == i[axis];
+    if (attrs.from_end) hot = hot || index + attrs.depth == i[axis];
     return te::cast(te::select(hot, on({}), off({})), result.dtype);
   }));
 }

@@ -135,8 +135,10 @@ struct OneHotAttrs {
   int64_t depth = 1;
   attr::NewAxis axis = -1;
   std::optional<DType> dtype;
+  bool from_end = false;
   RELAY_ATTRS(OneHotAttrs, (depth, "Number of classes."), (axis, "Where the class axis goes."),
-              (dtype, "Dtype of the result; that of on_value by default."))
+              (dtype, "Dtype of the result; that of on_value by default."),
+              (from_end, "Indices from -depth to -1 count from the last class."))
 };
 struct InitOpAttrs {
   std::optional<attr::Shape> shape;

@@ -87,10 +87,13 @@ def scatter_elements(x, indices, updates, *, axis=0, reduction="update"):
 
 
 @reference("one_hot")
-def one_hot(indices, on, off, *, depth, axis=-1, dtype):
-    hot = np.asarray(indices)[..., None] == np.arange(depth)
+def one_hot(indices, on, off, *, depth, axis=-1, dtype=None, from_end=False):
+    indices = np.asarray(indices)
+    if from_end:
+        indices = np.where(indices < 0, indices + depth, indices)
+    hot = indices[..., None] == np.arange(depth)
     hot = np.moveaxis(hot, -1, axis if axis >= 0 else hot.ndim + axis)
-    return np.where(hot, on, off).astype(dtype)
+    return np.where(hot, on, off).astype(dtype or np.asarray(on).dtype)
 
 
 def typed(key, shape, dtype):

@@ -30,8 +30,8 @@ def matmul(a, b, *, units, out_dtype="", transpose_a=False, transpose_b=False):
 @reference("nn.batch_matmul")
 def batch_matmul(a, b, *, out_dtype="", transpose_a=False, transpose_b=False):
     return product(
-        np.swapaxes(a, 1, 2) if transpose_a else a,
-        np.swapaxes(b, 1, 2) if transpose_b else b,
+        np.swapaxes(a, -1, -2) if transpose_a else a,
+        np.swapaxes(b, -1, -2) if transpose_b else b,
         out_dtype or a.dtype,
     )
 

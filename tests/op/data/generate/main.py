@@ -7,6 +7,7 @@ import pathlib
 import numpy as np
 
 from . import (
+    attention,
     binary,
     conv,
     conv_transpose,
@@ -15,11 +16,14 @@ from . import (
     index,
     joins,
     linear,
+    loss,
     norm,
+    onnx_forms,
+    patterns,
     pool,
     reduce,
 )
-from . import shape, sort, unary
+from . import shape, smooth, sort, unary
 from .core import Book, parse_values, result_type
 
 MODULES = (
@@ -36,6 +40,11 @@ MODULES = (
     conv_transpose,
     pool,
     norm,
+    smooth,
+    attention,
+    loss,
+    patterns,
+    onnx_forms,
 )
 FOLDER = pathlib.Path(__file__).resolve().parent.parent
 ORACLE = FOLDER.parent.parent / "conformance" / "oracle"

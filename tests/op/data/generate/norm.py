@@ -84,7 +84,20 @@ def l2_normalize(x, *, eps, axis):
     return narrow(wide(x) / np.sqrt(np.maximum(squares, eps)), x.dtype)
 
 
+def cropped(function):
+    """Negative widths take away what is there after the others have been added."""
+
+    def run(x, *value, pad_width, **mode):
+        more = [[max(w, 0) for w in pair] for pair in pad_width]
+        less = [[max(-w, 0) for w in pair] for pair in pad_width]
+        padded = function(x, *value, pad_width=more, **mode)
+        return padded[tuple(slice(a, e - b) for (a, b), e in zip(less, padded.shape))]
+
+    return run
+
+
 @reference("nn.pad")
+@cropped
 def pad(x, value, *, pad_width, pad_mode="constant"):
     if pad_mode == "constant":
         return np.pad(x, pad_width, constant_values=np.asarray(value).astype(x.dtype))
@@ -92,6 +105,7 @@ def pad(x, value, *, pad_width, pad_mode="constant"):
 
 
 @reference("nn.mirror_pad")
+@cropped
 def mirror_pad(x, *, pad_width, mode="SYMMETRIC"):
     return np.pad(x, pad_width, mode=mode.lower())
 
@@ -434,6 +448,24 @@ def padding(book):
             exact=True,
             pad_width=widths,
         )
+    for shape, widths in [
+        ((5,), [[-1, -2]]),
+        ((5,), [[-5, 0]]),
+        ((5,), [[2, -4]]),
+        ((4, 5), [[-1, 2], [1, -3]]),
+        ((3, 2, 4), [[0, -1], [-1, 1], [1, -1]]),
+        ((3,), [[3, -6]]),
+    ]:
+        label = f"{shape_label(shape)} by {widths}"
+        book.add("nn.pad", label, [steps(shape), Literal(9, "float32")], exact=True, pad_width=widths)
+        for mode in ("edge", "reflect"):
+            if all(max(pair) < extent for pair, extent in zip(widths, shape)):
+                args = [steps(shape), Literal(0, "float32")]
+                book.add(
+                    "nn.pad", f"{label} {mode}", args, exact=True, pad_width=widths, pad_mode=mode
+                )
+        if all(max(pair) < extent for pair, extent in zip(widths, shape)):
+            book.add("nn.mirror_pad", label, [steps(shape)], exact=True, pad_width=widths)
     for dtype in NUMBERS + ("bool",):
         value = np.asarray(True if dtype == "bool" else 7, dtype)
         book.add(
@@ -461,6 +493,7 @@ def padding(book):
     for label, why, attributes in [
         ("one pair for two axes", "every axis has a pair", {"pad_width": [[1, 1]]}),
         ("pairs of one", "a pair is before and after", {"pad_width": [[1], [1]]}),
+        ("too much taken", "there are 2 rows", {"pad_width": [[-1, -2], [0, 0]]}),
         ("no widths", "the widths are required", {}),
         (
             "unknown mode",

@@ -71,18 +71,20 @@ def variance(x, center, *, axis=None, keepdims=False, exclude=False, unbiased=Fa
 
 def register_scan(name, function, start):
     @reference(name)
-    def run(x, *, axis=None, dtype=None, exclusive=False):
+    def run(x, *, axis=None, dtype=None, exclusive=False, reverse=False):
         x = narrow(x, dtype) if dtype else x
         kind, x = x.dtype, wide(x)
         if axis is None:
             x, axis = x.reshape(-1), 0
+        if reverse:
+            x = np.flip(x, axis)
         result = function(x, axis=axis, dtype=x.dtype)
         if exclusive:
             first = np.full_like(np.take(result, [0] if x.shape[axis] else [], axis), start)
             result = np.concatenate(
                 [first, np.delete(result, -1, axis) if x.shape[axis] else result], axis
             )
-        return narrow(result, kind)
+        return narrow(np.flip(result, axis) if reverse else result, kind)
 
 
 register_scan("cumsum", np.cumsum, 0)
