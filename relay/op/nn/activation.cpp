@@ -1,8 +1,10 @@
 // Activations and what runs along one axis: bias, slopes, softmax; dropout.
 #include <relay/op/columns.h>
+#include <relay/op/gradient.h>
 #include <relay/op/math/elementwise.h>
 #include <relay/op/nn/along_axis.h>
 #include <relay/op/nn/nn_attrs.h>
+#include <relay/op/reduce/reduce_attrs.h>
 
 namespace relay {
 namespace {
@@ -106,6 +108,21 @@ void compute_softmax(const OpCall& call, te::Builder& b, bool logarithm) {
   }));
 }
 
+ExprRef sum_along(const ExprRef& x, int64_t axis) {
+  ReduceAttrs attrs;
+  attrs.axis = {axis};
+  attrs.keepdims = true;
+  return call_op("sum", {x}, Attrs::make(attrs));
+}
+
+// With s the result: s · (g - Σ g · s).
+std::vector<ExprRef> softmax_gradient(const GradientCall& call) {
+  const ExprRef& s = call.result;
+  ExprRef weighted = call_op("multiply", {call.gradient(), s});
+  ExprRef mean = sum_along(weighted, call.attrs<SoftmaxAttrs>().axis);
+  return {call_op("multiply", {s, call_op("subtract", {call.gradient(), mean})})};
+}
+
 TypeRef infer_dropout(const RelationCall& call) {
   te::TensorInfo data = call.tensor(0);
   double rate = call.attrs<DropoutAttrs>().rate;
@@ -153,7 +170,8 @@ RELAY_OP("nn.softmax")
     .relation(infer_softmax)
     .precision(Precision::kFloat32)
     .level(1)
-    .compute([](const OpCall& call, te::Builder& b) { compute_softmax(call, b, false); });
+    .compute([](const OpCall& call, te::Builder& b) { compute_softmax(call, b, false); })
+    .gradient(softmax_gradient);
 
 RELAY_OP("nn.fast_softmax")
     .doc("nn.softmax, where an approximation is good enough.")
@@ -162,7 +180,8 @@ RELAY_OP("nn.fast_softmax")
     .relation(infer_softmax)
     .precision(Precision::kFloat32)
     .level(1)
-    .compute([](const OpCall& call, te::Builder& b) { compute_softmax(call, b, false); });
+    .compute([](const OpCall& call, te::Builder& b) { compute_softmax(call, b, false); })
+    .gradient(softmax_gradient);
 
 RELAY_OP("nn.log_softmax")
     .doc("Logarithm of nn.softmax, computed stably.")

@@ -1,6 +1,7 @@
 // Convolutions and transposed convolutions in one, two and three dimensions.
 #include <relay/op/layout.h>
 #include <relay/op/nn/conv_attrs.h>
+#include <relay/op/nn/conv_grad.h>
 #include <relay/op/op.h>
 
 namespace relay {
@@ -265,8 +266,8 @@ void compute_sum(const OpCall& call, te::Builder& b, const Conv& conv, bool tran
 }
 
 template <class A, size_t kRank, bool kTransposed>
-void declare(OpBuilder& op) {
-  op.input("data", "Tensor in data_layout.")
+OpBuilder& declare(OpBuilder& op) {
+  return op.input("data", "Tensor in data_layout.")
       .input("weight", kTransposed
                            ? "Tensor in kernel_layout: O counts the output channels of one group."
                            : "Tensor in kernel_layout: I counts the input channels of one group.")
@@ -287,7 +288,8 @@ void declare(OpBuilder& op) {
   declare<Conv1DAttrs, 1, false>(
       declare_op("nn.conv1d").doc(sums + std::string("in one dimension.")));
   declare<Conv2DAttrs, 2, false>(
-      declare_op("nn.conv2d").doc(sums + std::string("in two dimensions.")));
+      declare_op("nn.conv2d").doc(sums + std::string("in two dimensions.")))
+      .gradient(conv2d_gradient);
   declare<Conv3DAttrs, 3, false>(
       declare_op("nn.conv3d").doc(sums + std::string("in three dimensions.")));
   const char* spreads =

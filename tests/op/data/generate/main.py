@@ -12,6 +12,7 @@ from . import (
     conv_transpose,
     copies,
     evaluate,
+    gradient,
     index,
     joins,
     linear,
@@ -36,6 +37,7 @@ MODULES = (
     conv_transpose,
     pool,
     norm,
+    gradient,
 )
 FOLDER = pathlib.Path(__file__).resolve().parent.parent
 ORACLE = FOLDER.parent.parent / "conformance" / "oracle"
