@@ -4,19 +4,23 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include <relay/lower/affine.h>
 #include <relay/lower/scalars.h>
+#include <relay/tensor_expr/affine.h>
 #include <relay/tensor_expr/walk.h>
 
 namespace relay::lower {
 namespace {
 
+using te::Affine;
+using te::affine;
 using te::Axis;
 using te::BinaryOp;
+using te::divisor;
 using te::Scalar;
 using te::ScalarKind;
 using te::ScalarNode;
 using te::ScalarRef;
+using te::simplify_division;
 
 bool is_real(const Axis& axis) { return !axis.extent.is_int(1); }
 bool has_real(const std::vector<Axis>& axes) {
@@ -29,15 +33,6 @@ std::unordered_set<uint32_t> axes_in(const ScalarRef& root) {
     if (node->kind == ScalarKind::kIndex) axes.insert(node->axis);
   }
   return axes;
-}
-
-/// The divisor of floor_div(x, d) and floor_mod(x, d), if it is a term; 0 for other nodes.
-Dim divisor(const ScalarNode& node) {
-  if (node.kind != ScalarKind::kBinary || node.dtype != kInt64) return 0;
-  if (node.binary != BinaryOp::kFloorDiv && node.binary != BinaryOp::kFloorMod) return 0;
-  const ScalarNode& by = *node.args[1];
-  if (by.kind == ScalarKind::kConst) return by.value.i > 0 ? Dim(by.value.i) : Dim(0);
-  return by.kind == ScalarKind::kFromDim ? by.dim : Dim(0);
 }
 
 /// axis = divisor · outer + inner.
@@ -64,49 +59,6 @@ std::vector<Split> find_splits(const ScalarRef& product, std::span<const Axis> a
     }
   }
   return splits;
-}
-
-/// Σ terms as a scalar again.
-Scalar to_scalar(const Affine& sum) {
-  Scalar result;
-  auto add = [&](Scalar term) { result = result.node() == nullptr ? term : result + term; };
-  for (const auto& term : sum.terms) {
-    add(te::index_of({term.axis, 0}) * te::from_dim(term.coefficient));
-  }
-  for (const auto& other : sum.others) add(Scalar(other.value) * te::from_dim(other.coefficient));
-  if (!sum.constant.is_int(0) || result.node() == nullptr) add(te::from_dim(sum.constant));
-  return result;
-}
-
-/// Takes multiples of the divisor out of a division: floor_div(d·q + e, d) = q + floor_div(e, d).
-ScalarRef simplify_division(const ScalarNode& node, const std::vector<ScalarRef>& args,
-                            const std::function<Dim(uint32_t)>& extent_of) {
-  Dim by = divisor(node);
-  if (by.is_int(0)) return {};
-  Affine sum = affine(args[0]);
-  Affine quotient, rest;
-  rest.constant = sum.constant;
-  rest.others = sum.others;
-  for (const Affine::Term& term : sum.terms) {
-    if (floor_mod(term.coefficient, by).is_int(0)) {
-      quotient.terms.push_back({term.axis, floor_div(term.coefficient, by)});
-    } else {
-      rest.terms.push_back(term);
-    }
-  }
-  if (by.is_int() && rest.constant.is_int()) {
-    Dim whole = floor_div(rest.constant, by);
-    quotient.constant = whole;
-    rest.constant = rest.constant - whole * by;
-  }
-  bool small = surely_inside(rest, by, extent_of);
-  if (quotient.terms.empty() && quotient.constant.is_int(0) && !small) return {};
-  if (node.binary == BinaryOp::kFloorMod) {
-    Scalar value = to_scalar(rest);
-    return small ? value.ref() : te::floor_mod(value, args[1]).ref();
-  }
-  Scalar value = to_scalar(quotient);
-  return small ? value.ref() : (value + te::floor_div(to_scalar(rest), args[1])).ref();
 }
 
 /// Whether some load reads one element at several points of the given axes: an index in which an

@@ -2,13 +2,15 @@
 
 #include <optional>
 
-#include <relay/lower/affine.h>
 #include <relay/lower/scalars.h>
+#include <relay/tensor_expr/affine.h>
 #include <relay/tensor_expr/walk.h>
 
 namespace relay::lower {
 namespace {
 
+using te::Affine;
+using te::affine;
 using te::Axis;
 using te::ScalarKind;
 using te::ScalarNode;

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include <relay/ir/effects.h>
+#include <relay/op/gradient.h>
 #include <relay/support/error.h>
 
 namespace relay {
@@ -16,6 +17,7 @@ struct OpRegistry {
   std::deque<Operator> operators;
   std::deque<OpBuilder> builders;
   std::unordered_map<Name, Operator*> by_name;
+  std::unordered_map<const Operator*, Operator*> gradients;
 
   static OpRegistry& instance() {
     static OpRegistry* registry = new OpRegistry;
@@ -149,9 +151,24 @@ OpBuilder& OpBuilder::no_data(std::string why) {
 
 const Operator* find_op(Name name) {
   OpRegistry& registry = OpRegistry::instance();
+  std::string_view plain = name.view();
+  size_t order = 0;  // of the derivative
+  for (; plain.starts_with(kGradientPrefix); ++order) plain.remove_prefix(kGradientPrefix.size());
+  if (order > kMaxGradientOrder) return nullptr;
   std::lock_guard lock(registry.mutex);
-  auto found = registry.by_name.find(canonical_name(name));
-  return found == registry.by_name.end() ? nullptr : found->second;
+  auto found = registry.by_name.find(canonical_name(Name(plain)));
+  if (found == registry.by_name.end()) return nullptr;
+  const Operator* op = found->second;
+  for (; order > 0; --order) {
+    Operator*& gradient = registry.gradients[op];
+    if (gradient == nullptr) {
+      gradient = &registry.operators.emplace_back();
+      Name derived(std::string(kGradientPrefix) + op->name().str());
+      derive_gradient(*op, registry.builders.emplace_back(gradient, derived));
+    }
+    op = gradient;
+  }
+  return op;
 }
 
 const Operator* get_op(std::string_view name) {
@@ -214,6 +231,12 @@ ExprRef call_op(std::string_view name, std::span<const ExprRef> args, AttrsRef a
   if (any) check_signature(*op, types);
   if (!attrs && op->attrs_schema() != nullptr) attrs = Attrs::make(*op->attrs_schema(), {}, span);
   return make_call(make_op(op), args, std::move(attrs), {}, span);
+}
+
+std::vector<te::TensorInfo> tensors_in(std::span<const TypeRef> types) {
+  std::vector<te::TensorInfo> tensors;
+  for (const TypeRef& type : types) flatten(type, tensors);
+  return tensors;
 }
 
 te::Computation build_computation(const OpCall& call) {

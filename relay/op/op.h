@@ -50,6 +50,9 @@ class OpCall {
 using ComputeFn = std::function<void(const OpCall& call, te::Builder& b)>;
 /// Relay over other operators, in terms of the argument expressions.
 using ExpandFn = std::function<ExprRef(const OpCall& call, std::span<const ExprRef> args)>;
+struct GradientCall;
+/// The gradients of a call's inputs in terms of other operators, see relay/op/gradient.h.
+using GradientFn = std::function<std::vector<ExprRef>(const GradientCall& call)>;
 /// How the accumulator or the whole operator is computed.
 enum class Precision : uint8_t { kSame, kFloat32 };
 
@@ -158,6 +161,11 @@ class OpBuilder {
     op_->schema_ = &attrs_schema<T>();
     return *this;
   }
+  /// The attributes of another operator; null for none.
+  OpBuilder& attrs(const AttrsSchema* schema) {
+    op_->schema_ = schema;
+    return *this;
+  }
   /// A shared relation.
   OpBuilder& relation(const Relation* relation);
   /// A relation of this operator alone, registered under the operator's name.
@@ -169,6 +177,10 @@ class OpBuilder {
   /// `?` in the relation's result.
   OpBuilder& kernel(std::string name, std::function<KernelParams(const OpCall& call)> params);
   OpBuilder& intrinsic();
+  /// The gradient as a rule, where that is better than what can be derived from the definition; or
+  /// why there is none.
+  OpBuilder& gradient(GradientFn rule);
+  OpBuilder& no_gradient(std::string why);
   OpBuilder& precision(Precision precision);
   OpBuilder& level(int level);
   OpBuilder& impure();
@@ -192,11 +204,12 @@ class OpBuilder {
   Operator* op_;
 };
 
-/// The operator of a name, or null; common other spellings (`mul`, `sub`, `div`) are found as well.
+/// The operator of a name, or null; common other spellings (`mul`, `sub`, `div`) are found as well,
+/// and so are derived operators: the gradient `grad.NAME` of each operator (relay/op/gradient.h).
 const Operator* find_op(Name name);
 /// The operator of a name; InternalError if there is none.
 const Operator* get_op(std::string_view name);
-/// All operators, by name.
+/// All declared operators, by name.
 std::vector<const Operator*> all_ops();
 /// Those whose calls have an effect.
 std::vector<const Operator*> impure_ops();
@@ -205,6 +218,9 @@ OpBuilder& declare_op(std::string_view name);
 /// Takes an operator and its own relation out of the registry: of a plug-in that goes, or of a
 /// test. Programs that hold it stay valid.
 void remove_op(Name name);
+
+/// The tensors in types, tuples flattened: how a computation sees the inputs of a call.
+std::vector<te::TensorInfo> tensors_in(std::span<const TypeRef> types);
 
 /// A call: `call_op("add", {x, y})`, attributes optional. For expansions and passes. What is known
 /// of the arguments' types is checked against the operator's signature. Throws `Error`.

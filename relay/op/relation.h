@@ -1,6 +1,7 @@
 // Type relations: named predicates whose inputs determine their output (language.md T2, T3).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -52,6 +53,10 @@ class RelationCall {
   /// The same use with other attributes, which must outlive it: for relations of operators that
   /// stand for others.
   RelationCall with(const AttrsRef& attrs) const { return {inputs_, attrs, solver_, values_}; }
+  /// The same call without the inputs from `count` on.
+  RelationCall first_inputs(size_t count) const {
+    return RelationCall(inputs_.first(std::min(count, inputs_.size())), attrs_, solver_, values_);
+  }
 
   /// Input i as a tensor; an error if it is something else.
   te::TensorInfo tensor(size_t i) const;

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include <relay/op/gradient.h>
 #include <relay/support/error.h>
 
 namespace relay {
@@ -80,9 +81,14 @@ const Relation* find_relation(Name name) {
   compare_relation();
   identity_relation();
   Registry& registry = Registry::instance();
-  std::lock_guard lock(registry.mutex);
-  auto found = registry.relations.find(name);
-  return found == registry.relations.end() ? nullptr : found->second.get();
+  {
+    std::lock_guard lock(registry.mutex);
+    auto found = registry.relations.find(name);
+    if (found != registry.relations.end()) return found->second.get();
+  }
+  // Those of derived operators come with them.
+  const Operator* op = is_gradient_name(name) ? find_op(name) : nullptr;
+  return op == nullptr ? nullptr : op->relation();
 }
 
 const Relation* register_relation(Relation relation) {

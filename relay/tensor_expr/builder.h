@@ -76,9 +76,13 @@ struct FoldFacts {
 class Builder {
  public:
   explicit Builder(std::vector<TensorInfo> inputs);
+  /// Goes on with a computation.
+  explicit Builder(Computation computation) : computation_(std::move(computation)) {}
 
   size_t num_inputs() const { return computation_.inputs.size(); }
   Tensor input(size_t i) const;
+  /// A tensor that there is already.
+  Tensor tensor(TensorId id) const { return Tensor(id, computation_.info(id)); }
   Axis axis(Dim extent) { return {computation_.num_axes++, extent}; }
 
   /// A tensor of shape `dims` whose element at i is `body(i)`.

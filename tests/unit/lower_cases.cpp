@@ -77,10 +77,20 @@ FunctionRef main_function(const std::string& program, const std::vector<TypeRef>
   return FunctionRef(specialize(module, "main", types).function("main"));
 }
 
-std::vector<LowerCase> lower_cases(const std::string& file) {
+namespace {
+
+void in_double(std::string& line) {
+  const std::string from = "float32", to = "float64";
+  for (size_t at = 0; (at = line.find(from, at)) != std::string::npos; at += to.size()) {
+    line.replace(at, from.size(), to);
+  }
+}
+
+std::vector<LowerCase> read_cases(const std::string& file, void (*edit)(std::string& line)) {
   std::ifstream in(source_dir() + "/tests/op/data/" + file + ".jsonl");
   std::vector<LowerCase> cases;
   for (std::string line; std::getline(in, line);) {
+    if (edit != nullptr) edit(line);
     nlohmann::json json = nlohmann::json::parse(line);
     if (json.contains("error") || !json.contains("outputs")) continue;
     LowerCase one;
@@ -97,6 +107,13 @@ std::vector<LowerCase> lower_cases(const std::string& file) {
     if (is_dataflow(*one.function)) cases.push_back(std::move(one));
   }
   return cases;
+}
+
+}  // namespace
+
+std::vector<LowerCase> lower_cases(const std::string& file) { return read_cases(file, nullptr); }
+std::vector<LowerCase> lower_cases_in_double(const std::string& file) {
+  return read_cases(file, in_double);
 }
 
 std::vector<std::string> lower_case_files() {

@@ -20,6 +20,8 @@ struct LowerCase {
 
 /// Cases of one file (`"binary"`) whose programs are dataflow and do not expect an error.
 std::vector<LowerCase> lower_cases(const std::string& file);
+/// The same with float64 in the place of float32, inputs and attributes.
+std::vector<LowerCase> lower_cases_in_double(const std::string& file);
 /// All files.
 std::vector<std::string> lower_case_files();
 /// One function from a text `fn (%x: …) { … }`-like program with a @main.

@@ -3,7 +3,7 @@
 
 namespace relay::codegen {
 
-using lower::Affine;
+using te::Affine;
 
 namespace {
 

@@ -57,10 +57,10 @@ class ContractionEmitter {
   std::vector<Value*> split(const AxisGroup& group, Value* flat);
   Value* splat(Value* scalar, unsigned lanes);
   /// Part of a sum that is the same throughout the batch.
-  Value* batch_part(const lower::Affine& sum);
+  Value* batch_part(const te::Affine& sum);
   /// Part of a sum along a group at a flat position.
-  Value* part_of(const lower::Affine& sum, const AxisGroup& group, Value* flat);
-  Value* part_of(const lower::Affine& sum, const AxisGroup& group,
+  Value* part_of(const te::Affine& sum, const AxisGroup& group, Value* flat);
+  Value* part_of(const te::Affine& sum, const AxisGroup& group,
                  const std::vector<Value*>& values);
   Value* element(Value* base, DType dtype, Value* offset);
   /// Lanes that are below `count`; null if all surely are.
@@ -154,7 +154,7 @@ class ContractionEmitter {
   unsigned lanes_;
   Task task_;
   std::vector<Value*> batch_values_;
-  std::unordered_map<const lower::Affine*, Value*> batch_parts_;
+  std::unordered_map<const te::Affine*, Value*> batch_parts_;
 
   // Scratch: regions numbered for alias information.
   enum Region : int32_t { kPanels, kRows, kSums, kTile, kTail };

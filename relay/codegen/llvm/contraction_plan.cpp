@@ -8,7 +8,7 @@
 
 namespace relay::codegen {
 
-using lower::Affine;
+using te::Affine;
 using te::ScalarKind;
 using te::ScalarNode;
 using te::ScalarRef;
@@ -106,14 +106,14 @@ class Planner {
     if (node.bounds != te::Bounds::kProven && node.bounds != te::Bounds::kFill) {
       return std::nullopt;
     }
-    result.offset = lower::affine_offset(node.args, buffer.dims);
+    result.offset = te::affine_offset(node.args, buffer.dims);
     if (!is_linear(result.offset)) return std::nullopt;
     if (node.bounds == te::Bounds::kFill) {
       for (size_t d = 0; d < node.args.size(); ++d) {
-        Affine index = lower::affine(node.args[d]);
+        Affine index = te::affine(node.args[d]);
         if (!is_linear(index)) return std::nullopt;
         auto extents = [this](uint32_t axis) { return extent_of(axis); };
-        if (lower::surely_inside(index, buffer.dims[d], extents)) continue;
+        if (te::surely_inside(index, buffer.dims[d], extents)) continue;
         result.conditions.push_back({index, buffer.dims[d]});
       }
     }
@@ -206,7 +206,7 @@ class Planner {
       plan_.tile_loads.push_back({*load, var, stride->is_int(1)});
     }
     const lower::Buffer& out = contraction_.buffers[static_cast<size_t>(contraction_.out)];
-    Affine offset = lower::affine_offset(contraction_.out_index, out.dims);
+    Affine offset = te::affine_offset(contraction_.out_index, out.dims);
     std::optional<Dim> stride = plan_.columns.stride_of(offset);
     bool contiguous = stride && (stride->is_int(1) || plan_.columns.extent.is_int(1));
     if (contiguous && is_linear(offset)) plan_.out_offset = offset;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include <relay/codegen/codegen.h>
-#include <relay/lower/affine.h>
+#include <relay/tensor_expr/affine.h>
 
 namespace relay::codegen {
 
@@ -16,7 +16,7 @@ struct AxisGroup {
 
   explicit AxisGroup(std::vector<te::Axis> members = {});
   /// Elements from one point to the next if a sum grows evenly through the whole group.
-  std::optional<Dim> stride_of(const lower::Affine& sum) const;
+  std::optional<Dim> stride_of(const te::Affine& sum) const;
   bool has(uint32_t axis) const;
 };
 
@@ -25,9 +25,9 @@ struct LinearLoad {
   te::ScalarRef load;
   int32_t buffer = 0;
   DType dtype;
-  lower::Affine offset;  // in elements
+  te::Affine offset;  // in elements
   struct Condition {
-    lower::Affine index;
+    te::Affine index;
     Dim extent;
   };
   std::vector<Condition> conditions;  // outside: the fill value
@@ -63,7 +63,7 @@ struct ContractionPlan {
   Factor lhs, rhs;
   te::ScalarRef epilogue;  // loads replaced by registers
   std::vector<TileLoad> tile_loads;
-  std::optional<lower::Affine> out_offset;  // contiguous along columns
+  std::optional<te::Affine> out_offset;  // contiguous along columns
   bool heavy_epilogue = false;              // long code: written once for each row
   bool epilogue_axes = false;               // what is stored, or where, needs values of axes
   uint32_t num_vars = 0;

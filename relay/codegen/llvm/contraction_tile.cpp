@@ -244,7 +244,7 @@ void ContractionEmitter::clear_registers() {
 }
 
 llvm::Value* ContractionEmitter::out_line(Value* row, Value* column) {
-  const lower::Affine& sum = *plan_.out_offset;
+  const te::Affine& sum = *plan_.out_offset;
   Value* offset = add(batch_part(sum), part_of(sum, plan_.rows, row));
   offset = add(offset, part_of(sum, plan_.columns, column));
   return element(f_.buffer(c_.out), f_.buffers[static_cast<size_t>(c_.out)].dtype, offset);

@@ -1,8 +1,10 @@
 // Activations and what runs along one axis: bias, slopes, softmax; dropout.
 #include <relay/op/columns.h>
+#include <relay/op/gradient.h>
 #include <relay/op/math/elementwise.h>
 #include <relay/op/nn/along_axis.h>
 #include <relay/op/nn/nn_attrs.h>
+#include <relay/op/reduce/reduce_attrs.h>
 
 namespace relay {
 namespace {
@@ -93,6 +95,21 @@ void compute_softmax(const OpCall& call, te::Builder& b, bool logarithm) {
   }));
 }
 
+ExprRef sum_along(const ExprRef& x, int64_t axis) {
+  ReduceAttrs attrs;
+  attrs.axis = {axis};
+  attrs.keepdims = true;
+  return call_op("sum", {x}, Attrs::make(attrs));
+}
+
+// With s the result: s · (g - Σ g · s).
+std::vector<ExprRef> softmax_gradient(const GradientCall& call) {
+  const ExprRef& s = call.result;
+  ExprRef weighted = call_op("multiply", {call.gradient(), s});
+  ExprRef mean = sum_along(weighted, call.attrs<SoftmaxAttrs>().axis);
+  return {call_op("multiply", {s, call_op("subtract", {call.gradient(), mean})})};
+}
+
 TypeRef infer_dropout(const RelationCall& call) {
   double rate = call.attrs<DropoutAttrs>().rate;
   call.require(rate >= 0 && rate < 1, "rate must be at least 0 and below 1");
@@ -156,7 +173,8 @@ RELAY_OP("nn.softmax")
     .relation(infer_softmax)
     .precision(Precision::kFloat32)
     .level(1)
-    .compute([](const OpCall& call, te::Builder& b) { compute_softmax(call, b, false); });
+    .compute([](const OpCall& call, te::Builder& b) { compute_softmax(call, b, false); })
+    .gradient(softmax_gradient);
 
 RELAY_OP("nn.fast_softmax")
     .doc("nn.softmax, where an approximation is good enough.")
@@ -167,7 +185,8 @@ RELAY_OP("nn.fast_softmax")
     .relation(infer_softmax)
     .precision(Precision::kFloat32)
     .level(1)
-    .compute([](const OpCall& call, te::Builder& b) { compute_softmax(call, b, false); });
+    .compute([](const OpCall& call, te::Builder& b) { compute_softmax(call, b, false); })
+    .gradient(softmax_gradient);
 
 RELAY_OP("nn.log_softmax")
     .doc("Logarithm of nn.softmax, computed stably.")

@@ -1,6 +1,7 @@
 // Convolutions and transposed convolutions in one, two and three dimensions.
 #include <relay/op/layout.h>
 #include <relay/op/nn/conv_attrs.h>
+#include <relay/op/nn/conv_grad.h>
 #include <relay/op/op.h>
 
 namespace relay {
@@ -264,8 +265,8 @@ void compute_sum(const OpCall& call, te::Builder& b, const Conv& conv, bool tran
 }
 
 template <class A, size_t kRank, bool kTransposed>
-void declare(OpBuilder& op) {
-  op.input("data", "Tensor in data_layout.", tensor(kNumbers))
+OpBuilder& declare(OpBuilder& op) {
+  return op.input("data", "Tensor in data_layout.", tensor(kNumbers))
       .input("weight",
              kTransposed ? "Tensor in kernel_layout: O counts the output channels of one group."
                          : "Tensor in kernel_layout: I counts the input channels of one group.",
@@ -295,7 +296,8 @@ void declare(OpBuilder& op) {
           .doc(sums + std::string("in two dimensions."))
           .example("fn (%x: Tensor[(1, 1, 1, 4), float32], %w: Tensor[(1, 1, 1, 2), float32]) { "
                    "nn.conv2d(%x, %w) }",
-                   "[[[[1, 2, 3, 4]]]]", "[[[[1, -1]]]]"));
+                   "[[[[1, 2, 3, 4]]]]", "[[[[1, -1]]]]"))
+      .gradient(conv2d_gradient);
   declare<Conv3DAttrs, 3, false>(
       declare_op("nn.conv3d")
           .doc(sums + std::string("in three dimensions."))

@@ -1,5 +1,6 @@
 // Normalisation.
 #include <relay/op/columns.h>
+#include <relay/op/gradient.h>
 #include <relay/op/nn/along_axis.h>
 #include <relay/op/nn/nn_attrs.h>
 #include <relay/op/op.h>
@@ -280,6 +281,34 @@ RELAY_OP("nn.batch_norm")
     .compute(compute_batch_norm)
     .column(simplified_for_inference(), simplified_batch_norm);
 
+// With n = (x - mean) · r the normalised rows and h the gradient of them:
+// r · (h - mean(h) - n · mean(h · n)).
+std::vector<ExprRef> layer_norm_gradient(const GradientCall& call) {
+  const auto& attrs = call.attrs<LayerNormAttrs>();
+  te::TensorInfo data = call.call.tensor(0);
+  size_t axis = axis_position(attrs.axis, data.rank());
+  std::vector<int64_t> row{static_cast<int64_t>(axis)};
+  const ExprRef& g = call.gradient();
+  ExprRef mean = reduce_call("mean", {call.args[0]}, row);
+  ExprRef variance = reduce_call("variance", {call.args[0], mean}, row);
+  ExprRef r = call_op("rsqrt", {call_op("add", {variance, number(attrs.epsilon, data.dtype)})});
+  ExprRef n = call_op("multiply", {call_op("subtract", {call.args[0], mean}), r});
+  ExprRef h = scaled(g, call.args, attrs.scale, false, axis, data.rank());
+  ExprRef bent = call_op(
+      "multiply", {n, reduce_call("mean", {call_op("multiply", {h, n})}, row)});
+  ExprRef flat = call_op("subtract", {h, reduce_call("mean", {h}, row)});
+  ExprRef of_data = call_op("multiply", {call_op("subtract", {flat, bent}), r});
+  auto along_row = [&](bool used, const ExprRef& value, const ExprRef& vector) {
+    if (!used) return call_op("zeros_like", {vector});
+    ReduceAttrs others;
+    others.axis = row;
+    others.exclude = true;
+    return call_op("sum", {value}, Attrs::make(others));
+  };
+  return {of_data, along_row(attrs.scale, call_op("multiply", {g, n}), call.args[1]),
+          along_row(attrs.center, g, call.args[2])};
+}
+
 RELAY_OP("nn.layer_norm")
     .doc("Each row along an axis to mean 0 and variance 1, then scaled and moved.")
     .input("data", "Tensor of floats.", tensor('T', kFloats))
@@ -295,7 +324,8 @@ RELAY_OP("nn.layer_norm")
     .precision(Precision::kFloat32)
     .level(1)
     .compute(compute_layer_norm)
-    .column(simplified_for_inference(), simplified_layer_norm);
+    .column(simplified_for_inference(), simplified_layer_norm)
+    .gradient(layer_norm_gradient);
 
 RELAY_OP("nn.rms_norm")
     .doc("x / sqrt(mean(x²) + epsilon) * gamma for each row along an axis.")

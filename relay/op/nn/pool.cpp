@@ -1,4 +1,5 @@
 // Pools: maxima and averages of windows.
+#include <relay/op/gradient.h>
 #include <relay/op/nn/pool_window.h>
 
 namespace relay {
@@ -169,8 +170,8 @@ std::string parts_example(const std::string& name, size_t rank, bool global) {
 }
 
 template <class A, size_t kRank, bool kMax>
-void declare_window(std::string name) {
-  declare_op(name)
+OpBuilder& declare_window(std::string name) {
+  return declare_op(name)
       .doc(kMax ? "Maximum of each window; padding never wins."
                 : "Average of each window; of integers, truncated toward zero.")
       .input("data", "Tensor of numbers in the layout.", tensor('T', kNumbers))
@@ -209,7 +210,11 @@ void declare_parts(std::string name, int level) {
 
 [[maybe_unused]] const bool declared = [] {
   declare_window<MaxPool1DAttrs, 1, true>("nn.max_pool1d");
-  declare_window<MaxPool2DAttrs, 2, true>("nn.max_pool2d");
+  declare_window<MaxPool2DAttrs, 2, true>("nn.max_pool2d")
+      .gradient([](const GradientCall& call) -> std::vector<ExprRef> {
+        return {call_op("nn.max_pool2d_grad", {call.gradient(), call.args[0]},
+                        call.call.attrs_ref())};
+      });
   declare_window<MaxPool3DAttrs, 3, true>("nn.max_pool3d");
   declare_window<AvgPool1DAttrs, 1, false>("nn.avg_pool1d");
   declare_window<AvgPool2DAttrs, 2, false>("nn.avg_pool2d");

@@ -1,6 +1,8 @@
 // Running sums and products.
+#include <relay/op/gradient.h>
 #include <relay/op/op.h>
 #include <relay/op/reduce/reduce_attrs.h>
+#include <relay/op/shape/shape_attrs.h>
 
 namespace relay {
 namespace {
@@ -38,6 +40,26 @@ void compute_scan(const OpCall& call, te::Builder& b, bool is_sum) {
       attrs.reverse, attrs.exclusive.value_or(false))[0]);
 }
 
+// A running sum from the other end.
+std::vector<ExprRef> cumsum_gradient(const GradientCall& call) {
+  DType dtype = call.call.tensor(0).dtype;
+  if (!dtype.is_float()) return {ExprRef()};
+  ScanopAttrs attrs = call.attrs<ScanopAttrs>();
+  bool flat = !attrs.axis;
+  attrs.axis = attrs.axis.value_or(0);
+  attrs.dtype.reset();
+  ReverseAttrs ends;
+  ends.axis = attrs.axis;
+  ExprRef sum = call_op("reverse", {call.gradient()}, Attrs::make(ends));
+  sum = call_op("cumsum", {sum}, Attrs::make(attrs));
+  sum = call_op("reverse", {sum}, Attrs::make(ends));
+  if (flat) sum = call_op("reshape_like", {sum, call.args[0]});
+  if (call.call.result().dtype == dtype) return {sum};
+  CastAttrs back;
+  back.dtype.value = dtype;
+  return {call_op("cast", {sum}, Attrs::make(back))};
+}
+
 RELAY_OP("cumsum")
     .doc("Running sum along an axis; integers wrap.")
     .input("data", "Tensor of any shape.", tensor())
@@ -47,7 +69,8 @@ RELAY_OP("cumsum")
     .example("fn (%x: Tensor[(3), float32]) { cumsum(%x, axis=0) }", "[1, 2, 3]")
     .relation(infer_scan)
     .level(3)
-    .compute([](const OpCall& call, te::Builder& b) { compute_scan(call, b, true); });
+    .compute([](const OpCall& call, te::Builder& b) { compute_scan(call, b, true); })
+    .gradient(cumsum_gradient);
 
 RELAY_OP("cumprod")
     .doc("Running product along an axis; integers wrap.")

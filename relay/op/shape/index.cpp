@@ -1,5 +1,6 @@
 // Operators that read or write at positions given by a tensor.
 #include <relay/op/columns.h>
+#include <relay/op/gradient.h>
 #include <relay/op/op.h>
 #include <relay/op/shape/shape_attrs.h>
 
@@ -267,6 +268,83 @@ void compute_one_hot(const OpCall& call, te::Builder& b) {
   }));
 }
 
+ExprRef transposed(const ExprRef& x, std::vector<int64_t> axes) {
+  TransposeAttrs attrs;
+  attrs.axes = std::move(axes);
+  return call_op("transpose", {x}, Attrs::make(attrs));
+}
+
+// What is read at an index adds up there: the axis first, by scatter_nd.
+std::vector<ExprRef> take_gradient(const GradientCall& call) {
+  const auto& attrs = call.attrs<TakeAttrs>();
+  te::TensorInfo data = call.call.tensor(0);
+  te::TensorInfo indices = call.call.tensor(1);
+  if (!data.dtype.is_float()) return {ExprRef(), ExprRef()};
+  size_t axis = axis_position(attrs.axis.value_or(0), data.rank());
+  Dim extent = attrs.axis ? data.dims[axis] : product(data.dims);
+  if (attrs.batch_dims != 0 || (attrs.mode != "fast" && !extent.is_int())) {
+    return derived_gradients(call);
+  }
+  ExprRef at = call.args[1];
+  if (attrs.mode == "clip") {
+    ClipAttrs range;
+    range.a_min.value = 0;
+    range.a_max.value = static_cast<double>(extent.as_int() - 1);
+    at = call_op("clip", {at}, Attrs::make(range));
+  } else if (attrs.mode == "wrap") {
+    at = call_op("floor_mod",
+                 {at, make_constant(NDArray::scalar(indices.dtype, extent.as_int()))});
+  }
+  ExpandDimsAttrs first;
+  first.axis.value = 0;
+  at = call_op("expand_dims", {at}, Attrs::make(first));
+  ExprRef zeros = call_op("zeros_like", {call.args[0]});
+  ExprRef updates = call.gradient();
+  std::vector<int64_t> there, back(data.rank());
+  if (!attrs.axis) {
+    ReshapeAttrs flat;
+    flat.newshape.value = {-1};
+    zeros = call_op("reshape", {zeros}, Attrs::make(flat));
+  } else if (axis > 0) {
+    // The axis and those of the indices come first.
+    std::vector<int64_t> order;
+    for (size_t i = 0; i < indices.rank(); ++i) order.push_back(static_cast<int64_t>(axis + i));
+    for (size_t i = 0; i < axis; ++i) order.push_back(static_cast<int64_t>(i));
+    for (size_t i = axis + 1; i < data.rank(); ++i) {
+      order.push_back(static_cast<int64_t>(i + indices.rank() - 1));
+    }
+    updates = transposed(updates, order);
+    there.push_back(static_cast<int64_t>(axis));
+    for (size_t i = 0; i < data.rank(); ++i) {
+      if (i != axis) there.push_back(static_cast<int64_t>(i));
+    }
+    zeros = transposed(zeros, there);
+  }
+  ScatterNDAttrs add;
+  add.mode = "add";
+  ExprRef sum = call_op("scatter_nd", {zeros, at, updates}, Attrs::make(add));
+  if (!attrs.axis) {
+    sum = call_op("reshape_like", {sum, call.args[0]});
+  } else if (axis > 0) {
+    for (size_t i = 0; i < there.size(); ++i) {
+      back[static_cast<size_t>(there[i])] = static_cast<int64_t>(i);
+    }
+    sum = transposed(sum, back);
+  }
+  return {sum, ExprRef()};
+}
+
+// What is added passes its gradient on; which update an assignment leaves is for the derivation.
+std::vector<ExprRef> scatter_nd_gradient(const GradientCall& call) {
+  te::TensorInfo data = call.call.tensor(0);
+  bool adds = call.attrs<ScatterNDAttrs>().mode == "add";
+  if (!data.dtype.is_float()) return {ExprRef(), ExprRef(), ExprRef()};
+  if (!adds || !call.call.tensor(1).dims[0].is_int()) return derived_gradients(call);
+  return {call.gradient(), ExprRef(),
+          call_op("gather_nd", {call.gradient(), call.args[1]},
+                  Attrs::make(GatherNDAttrs()))};
+}
+
 RELAY_OP("take")
     .doc("Elements at given positions along an axis.")
     .input("data", "Tensor.", tensor('T'))
@@ -277,7 +355,8 @@ RELAY_OP("take")
              "[[1, 2, 3], [4, 5, 6]]")
     .relation(infer_take)
     .level(3)
-    .compute(compute_take);
+    .compute(compute_take)
+    .gradient(take_gradient);
 
 RELAY_OP("gather")
     .doc("result[i…] = data[i… with indices[i…] on the axis]. Negative indices count from the end.")
@@ -318,7 +397,8 @@ RELAY_OP("scatter_nd")
         "[1, 2, 3]", "[[2, 2]]")
     .relation(infer_scatter_nd)
     .level(3)
-    .compute(compute_scatter_nd);
+    .compute(compute_scatter_nd)
+    .gradient(scatter_nd_gradient);
 
 RELAY_OP("scatter_elements")
     .doc(

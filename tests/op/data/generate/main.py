@@ -13,6 +13,7 @@ from . import (
     conv_transpose,
     copies,
     evaluate,
+    gradient,
     index,
     joins,
     linear,
@@ -45,6 +46,7 @@ MODULES = (
     loss,
     patterns,
     onnx_forms,
+    gradient,
 )
 FOLDER = pathlib.Path(__file__).resolve().parent.parent
 ORACLE = FOLDER.parent.parent / "conformance" / "oracle"

@@ -1,14 +1,10 @@
-#include <relay/lower/scalars.h>
+#include <relay/tensor_expr/rewrite.h>
 
 #include <relay/support/error.h>
 #include <relay/tensor_expr/walk.h>
 
-namespace relay::lower {
+namespace relay::te {
 
-using te::Combiner;
-using te::ScalarKind;
-using te::ScalarNode;
-using te::ScalarRef;
 
 Ref<ScalarNode> copy_node(const ScalarNode& node) {
   auto copy = make_ref<ScalarNode>(node.kind, node.dtype);
@@ -40,13 +36,13 @@ ScalarRef with_args(const ScalarRef& node, std::vector<ScalarRef> args) {
   if (args == node->args) return node;
   switch (node->kind) {
     case ScalarKind::kUnary:
-      return te::unary(node->unary, args[0]).ref();
+      return unary(node->unary, args[0]).ref();
     case ScalarKind::kBinary:
-      return of_origin(te::binary(node->binary, args[0], args[1]).ref(), node->origin);
+      return of_origin(binary(node->binary, args[0], args[1]).ref(), node->origin);
     case ScalarKind::kCast:
-      return te::cast(args[0], node->dtype).ref();
+      return cast(args[0], node->dtype).ref();
     case ScalarKind::kSelect:
-      return te::select(args[0], args[1], args[2]).ref();
+      return select(args[0], args[1], args[2]).ref();
     case ScalarKind::kFail:
       if (args[0]->kind == ScalarKind::kConst && args[0]->value.i != 0) return args[1];
       [[fallthrough]];
@@ -97,7 +93,7 @@ std::vector<ScalarRef> ScalarRewriter::operator()(std::span<const ScalarRef> roo
 ScalarRef moved_load(const ScalarRef& node, const std::vector<ScalarRef>& args,
                      const MovedTensor& moved) {
   if (node->kind != ScalarKind::kLoad) return {};
-  te::TensorId tensor = moved(node->tensor);
+  TensorId tensor = moved(node->tensor);
   if (tensor == node->tensor) return {};
   Ref<ScalarNode> copy = copy_node(*node);
   copy->tensor = tensor;
@@ -132,7 +128,7 @@ std::shared_ptr<const Combiner> renumber_vars(const Combiner& combiner,
   auto result = std::make_shared<Combiner>(combiner);
   ScalarRewriter rewrite([&](const ScalarRef& node, const std::vector<ScalarRef>&) -> ScalarRef {
     if (node->kind != ScalarKind::kVar) return {};
-    return te::placeholder(var(node->id), node->dtype).ref();
+    return placeholder(var(node->id), node->dtype).ref();
   });
   result->lhs = rewrite(combiner.lhs);
   result->rhs = rewrite(combiner.rhs);
@@ -140,16 +136,16 @@ std::shared_ptr<const Combiner> renumber_vars(const Combiner& combiner,
   return result;
 }
 
-void rewrite_roots(te::Stage& stage, const std::function<ScalarRef(const ScalarRef&)>& rewrite) {
+void rewrite_roots(Stage& stage, const std::function<ScalarRef(const ScalarRef&)>& rewrite) {
   auto each = [&](std::vector<ScalarRef>& roots) {
     for (ScalarRef& root : roots) root = rewrite(root);
   };
-  if (auto* map = std::get_if<te::Map>(&stage.body)) {
+  if (auto* map = std::get_if<Map>(&stage.body)) {
     each(map->values);
-  } else if (auto* scan = std::get_if<te::Scan>(&stage.body)) {
+  } else if (auto* scan = std::get_if<Scan>(&stage.body)) {
     each(scan->init);
     each(scan->step);
-  } else if (auto* update = std::get_if<te::Update>(&stage.body)) {
+  } else if (auto* update = std::get_if<Update>(&stage.body)) {
     each(update->at);
     update->value = rewrite(update->value);
   }
@@ -157,8 +153,8 @@ void rewrite_roots(te::Stage& stage, const std::function<ScalarRef(const ScalarR
 
 ScalarRef combiner_identity(const Combiner& combiner, size_t k, DType dtype) {
   auto number = [&](int value) {
-    return dtype.is_float() ? te::constant(static_cast<double>(value), dtype).ref()
-                            : te::constant(value, dtype).ref();
+    return dtype.is_float() ? constant(static_cast<double>(value), dtype).ref()
+                            : constant(value, dtype).ref();
   };
   switch (combiner.kind) {
     case Combiner::Kind::kSum:
@@ -168,9 +164,9 @@ ScalarRef combiner_identity(const Combiner& combiner, size_t k, DType dtype) {
     case Combiner::Kind::kAnd:
       return number(1);
     case Combiner::Kind::kMax:
-      return te::lowest(dtype).ref();
+      return lowest(dtype).ref();
     case Combiner::Kind::kMin:
-      return te::highest(dtype).ref();
+      return highest(dtype).ref();
     case Combiner::Kind::kCustom:
       return combiner.identity[k];
   }
@@ -179,22 +175,22 @@ ScalarRef combiner_identity(const Combiner& combiner, size_t k, DType dtype) {
 
 std::vector<ScalarRef> combine(const Combiner& combiner, std::span<const ScalarRef> lhs,
                                std::span<const ScalarRef> rhs) {
-  auto join = [&](te::BinaryOp op) {
-    return std::vector<ScalarRef>{te::binary(op, lhs[0], rhs[0]).ref()};
+  auto join = [&](BinaryOp op) {
+    return std::vector<ScalarRef>{binary(op, lhs[0], rhs[0]).ref()};
   };
   switch (combiner.kind) {
     case Combiner::Kind::kSum:
-      return join(te::BinaryOp::kAdd);
+      return join(BinaryOp::kAdd);
     case Combiner::Kind::kProd:
-      return join(te::BinaryOp::kMul);
+      return join(BinaryOp::kMul);
     case Combiner::Kind::kMax:
-      return join(te::BinaryOp::kMax);
+      return join(BinaryOp::kMax);
     case Combiner::Kind::kMin:
-      return join(te::BinaryOp::kMin);
+      return join(BinaryOp::kMin);
     case Combiner::Kind::kAnd:
-      return join(te::BinaryOp::kAnd);
+      return join(BinaryOp::kAnd);
     case Combiner::Kind::kOr:
-      return join(te::BinaryOp::kOr);
+      return join(BinaryOp::kOr);
     case Combiner::Kind::kCustom:
       break;
   }
@@ -212,4 +208,4 @@ size_t num_accumulators(const ScalarNode& fold) {
   return fold.combiner->kind == Combiner::Kind::kCustom ? fold.combiner->lhs.size() : 1;
 }
 
-}  // namespace relay::lower
+}  // namespace relay::te

@@ -1,16 +1,12 @@
-#include <relay/lower/affine.h>
+#include <relay/tensor_expr/affine.h>
 
 #include <algorithm>
 #include <unordered_map>
 
 #include <relay/tensor_expr/walk.h>
 
-namespace relay::lower {
+namespace relay::te {
 
-using te::BinaryOp;
-using te::ScalarKind;
-using te::ScalarNode;
-using te::ScalarRef;
 
 Dim Affine::coefficient(uint32_t axis) const {
   for (const Term& term : terms) {
@@ -101,7 +97,7 @@ Affine affine(const ScalarRef& index) {
   // post_order gives borrowed pointers; the operands' references are found at their users.
   std::unordered_map<const ScalarNode*, const ScalarRef*> refs{{index.get(), &index}};
   const ScalarRef roots[] = {index};
-  std::vector<const ScalarNode*> order = te::post_order(roots);
+  std::vector<const ScalarNode*> order = post_order(roots);
   for (const ScalarNode* node : order) {
     for (const ScalarRef& arg : node->args) refs.emplace(arg.get(), &arg);
   }
@@ -145,4 +141,53 @@ bool surely_inside(const Affine& sum, Dim extent, const std::function<Dim(uint32
   return least.is_int() && least.as_int() >= 0 && room.is_int() && room.as_int() >= 0;
 }
 
-}  // namespace relay::lower
+Dim divisor(const ScalarNode& node) {
+  if (node.kind != ScalarKind::kBinary || node.dtype != kInt64) return 0;
+  if (node.binary != BinaryOp::kFloorDiv && node.binary != BinaryOp::kFloorMod) return 0;
+  const ScalarNode& by = *node.args[1];
+  if (by.kind == ScalarKind::kConst) return by.value.i > 0 ? Dim(by.value.i) : Dim(0);
+  return by.kind == ScalarKind::kFromDim ? by.dim : Dim(0);
+}
+
+Scalar to_scalar(const Affine& sum) {
+  Scalar result;
+  auto add = [&](Scalar term) { result = result.node() == nullptr ? term : result + term; };
+  for (const auto& term : sum.terms) {
+    add(index_of({term.axis, 0}) * from_dim(term.coefficient));
+  }
+  for (const auto& other : sum.others) add(Scalar(other.value) * from_dim(other.coefficient));
+  if (!sum.constant.is_int(0) || result.node() == nullptr) add(from_dim(sum.constant));
+  return result;
+}
+
+ScalarRef simplify_division(const ScalarNode& node, const std::vector<ScalarRef>& args,
+                            const std::function<Dim(uint32_t)>& extent_of) {
+  Dim by = divisor(node);
+  if (by.is_int(0)) return {};
+  Affine sum = affine(args[0]);
+  Affine quotient, rest;
+  rest.constant = sum.constant;
+  rest.others = sum.others;
+  for (const Affine::Term& term : sum.terms) {
+    if (floor_mod(term.coefficient, by).is_int(0)) {
+      quotient.terms.push_back({term.axis, floor_div(term.coefficient, by)});
+    } else {
+      rest.terms.push_back(term);
+    }
+  }
+  if (by.is_int() && rest.constant.is_int()) {
+    Dim whole = floor_div(rest.constant, by);
+    quotient.constant = whole;
+    rest.constant = rest.constant - whole * by;
+  }
+  bool small = surely_inside(rest, by, extent_of);
+  if (quotient.terms.empty() && quotient.constant.is_int(0) && !small) return {};
+  if (node.binary == BinaryOp::kFloorMod) {
+    Scalar value = to_scalar(rest);
+    return small ? value.ref() : floor_mod(value, args[1]).ref();
+  }
+  Scalar value = to_scalar(quotient);
+  return small ? value.ref() : (value + floor_div(to_scalar(rest), args[1])).ref();
+}
+
+}  // namespace relay::te

@@ -6,10 +6,9 @@
 #include <span>
 #include <vector>
 
-#include <relay/lower/loops.h>
 #include <relay/tensor_expr/scalar.h>
 
-namespace relay::lower {
+namespace relay::te {
 
 /// constant + Σ coefficient · axis + Σ coefficient · other. What is no sum of axes (a floor
 /// division, say) is kept whole among the others.
@@ -19,7 +18,7 @@ struct Affine {
     Dim coefficient;
   };
   struct Other {
-    te::ScalarRef value;  // int64
+    ScalarRef value;  // int64
     Dim coefficient;
   };
   Dim constant;
@@ -34,13 +33,23 @@ Affine operator+(const Affine& a, const Affine& b);
 Affine operator*(const Affine& a, Dim factor);
 
 /// An int64 scalar as a sum.
-Affine affine(const te::ScalarRef& index);
+Affine affine(const ScalarRef& index);
 
 /// The element that indices into dense row-major memory of extents `dims` name.
-Affine affine_offset(std::span<const te::ScalarRef> indices, std::span<const Dim> dims);
+Affine affine_offset(std::span<const ScalarRef> indices, std::span<const Dim> dims);
 
 /// Whether the sum is surely within 0 … extent-1 for all values of its axes. `extent_of` gives the
 /// extent of an axis.
 bool surely_inside(const Affine& sum, Dim extent, const std::function<Dim(uint32_t)>& extent_of);
 
-}  // namespace relay::lower
+/// The sum as a scalar again.
+Scalar to_scalar(const Affine& sum);
+
+/// The divisor of floor_div(x, d) and floor_mod(x, d), if it is a term; 0 for other nodes.
+Dim divisor(const ScalarNode& node);
+/// Takes multiples of the divisor out of a division, whose operands are `args`:
+/// floor_div(d·q + e, d) = q + floor_div(e, d). Null if there is nothing to simplify.
+ScalarRef simplify_division(const ScalarNode& node, const std::vector<ScalarRef>& args,
+                            const std::function<Dim(uint32_t)>& extent_of);
+
+}  // namespace relay::te

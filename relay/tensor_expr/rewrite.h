@@ -1,0 +1,71 @@
+// Rewriting scalar expressions: copies with replacements, simplified on the way.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include <relay/tensor_expr/computation.h>
+
+namespace relay::te {
+
+/// A node like `node` that may be changed before it is shared.
+Ref<ScalarNode> copy_node(const ScalarNode& node);
+
+/// Whether it may fail itself, apart from its operands.
+bool can_fail(const ScalarNode& node);
+/// The node, which belongs to that operator if it may fail and belongs to none.
+ScalarRef of_origin(const ScalarRef& node, uint32_t origin);
+
+/// A node like `node` with other operands, simplified as the builders do; the node itself if they
+/// are the same objects.
+ScalarRef with_args(const ScalarRef& node, std::vector<ScalarRef> args);
+
+/// Rewrites expressions bottom up; nodes with several users stay shared. Results are remembered as
+/// long as the rewriter lives.
+class ScalarRewriter {
+ public:
+  /// What stands in a node's place, given its new operands; null for `with_args(node, args)`.
+  using Fn = std::function<ScalarRef(const ScalarRef& node,
+                                         const std::vector<ScalarRef>& args)>;
+  explicit ScalarRewriter(Fn fn) : fn_(std::move(fn)) {}
+  ScalarRef operator()(const ScalarRef& root);
+  std::vector<ScalarRef> operator()(std::span<const ScalarRef> roots);
+
+ private:
+  Fn fn_;
+  // Keys are kept alive: a node freed in between would lend its address to another one.
+  std::unordered_map<const ScalarNode*, std::pair<ScalarRef, ScalarRef>> done_;
+};
+
+/// A load of the tensor that `moved` says, with operands `args`; null if `node` is no load or its
+/// tensor stays.
+using MovedTensor = std::function<TensorId(TensorId)>;
+ScalarRef moved_load(const ScalarRef& node, const std::vector<ScalarRef>& args,
+                         const MovedTensor& moved);
+/// Does so to all loads.
+ScalarRewriter moved_loads(MovedTensor moved);
+
+/// Replaces axes by index expressions and placeholders by values.
+ScalarRef substitute(const ScalarRef& root,
+                         const std::unordered_map<uint32_t, ScalarRef>& axes,
+                         const std::unordered_map<uint32_t, ScalarRef>& vars = {});
+
+/// The combiner with its placeholders renumbered.
+std::shared_ptr<const Combiner> renumber_vars(const Combiner& combiner,
+                                                  const std::function<uint32_t(uint32_t)>& var);
+
+/// The expressions of a stage, each replaced by `rewrite` of it.
+void rewrite_roots(Stage& stage,
+                   const std::function<ScalarRef(const ScalarRef&)>& rewrite);
+
+/// The identity of a combiner for accumulator `k` of dtype `dtype`.
+ScalarRef combiner_identity(const Combiner& combiner, size_t k, DType dtype);
+/// lhs ⊕ rhs.
+std::vector<ScalarRef> combine(const Combiner& combiner, std::span<const ScalarRef> lhs,
+                                   std::span<const ScalarRef> rhs);
+/// Number of accumulators of a fold.
+size_t num_accumulators(const ScalarNode& fold);
+
+}  // namespace relay::te
