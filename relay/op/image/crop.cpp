@@ -29,11 +29,9 @@ TypeRef infer_crop_and_resize(const RelationCall& call) {
   CropResize crop(attrs);
   crop.layout.check(data.dims, "the data");
   std::string found = "boxes must have shape (n, 4), found " + shape_str(boxes.dims);
-  call.require(boxes.rank() == 2, found);
   call.require_equal(boxes.dims[1], 4, found);
   std::string message = "box_indices must have one entry for each of the boxes " +
                         shape_str(boxes.dims) + ", found shape " + shape_str(indices.dims);
-  call.require(indices.rank() == 1, message);
   call.require_equal(boxes.dims[0], indices.dims[0], message);
   call.require(attrs.crop_size && attrs.crop_size->size() == 2,
                "crop_size must have 2 extents, found " +
@@ -108,12 +106,17 @@ RELAY_OP("image.crop_and_resize")
     .doc(
         "Parts of images, each resized: rows from begin to end, the first and the last included. "
         "An end before its begin flips the part. The nearest element: halves go up.")
-    .input("data", "Images of numbers in the layout.")
-    .input("boxes", "Top, left, bottom and right of each box, as shares of the extents from 0 to "
-                    "1.")
-    .input("box_indices", "The image of each box.")
+    .input("data", "Images in the layout.", tensor('T', kNumbers))
+    .input("boxes", "Top, left, bottom and right of each box, as shares of the extents from 0 to 1.",
+           tensor(kFloats).rank(2))
+    .input("box_indices", "The image of each box.", tensor(kIndices).rank(1))
+    .output("result", "The parts in the layout.", tensor(kNumbers))
     .attrs<CropAndResizeAttrs>()
     .relation(infer_crop_and_resize)
+    .example(
+        "fn (%x: Tensor[(1, 1, 2, 3), float32], %boxes: Tensor[(2, 4), float32]) { "
+        "image.crop_and_resize(%x, %boxes, zeros(shape=[2], dtype=\"int32\"), crop_size=[2, 2]) }",
+        "[[[[1, 2, 3], [4, 5, 6]]]]", "[[0, 0, 1, 1], [0, 0.5, 1, 0]]")
     .level(5)
     .precision(Precision::kFloat32)
     .compute(compute_crop_and_resize);

@@ -92,10 +92,15 @@ void compute_dilation2d(const OpCall& call, te::Builder& b) {
 RELAY_OP("image.dilation2d")
     .doc("The greatest sum of an element of a sliding window and the kernel's tap there. Padding "
          "is 0.")
-    .input("data", "Images in data_layout.")
-    .input("weight", "A kernel for each channel, in kernel_layout.")
+    .input("data", "Images in data_layout.", tensor('T', kNumbers))
+    .input("weight", "A kernel for each channel, in kernel_layout.", tensor('T'))
+    .output("result", "Images in data_layout.", tensor(kNumbers))
     .attrs<Dilation2DAttrs>()
     .relation(infer_dilation2d)
+    .example(
+        "fn (%x: Tensor[(1, 1, 1, 4), float32], %w: Tensor[(1, 1, 2), float32]) { "
+        "image.dilation2d(%x, %w) }",
+        "[[[[1, 5, 2, 3]]]]", "[[[0, 1]]]")
     .level(2)
     .compute(compute_dilation2d);
 

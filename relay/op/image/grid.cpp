@@ -15,7 +15,6 @@ TypeRef infer_affine_grid(const RelationCall& call) {
   te::TensorInfo data = call.tensor(0);
   const auto& shape = *call.attrs<AffineGridAttrs>().target_shape;
   std::string message = "the matrices must have shape (n, 2, 3), found " + shape_str(data.dims);
-  call.require(data.rank() == 3, message);
   call.require_equal(data.dims[1], 2, message);
   call.require_equal(data.dims[2], 3, message);
   call.require(shape.size() == 2, "target_shape must have 2 extents, found " +
@@ -53,9 +52,14 @@ RELAY_OP("image.affine_grid")
     .doc(
         "Where each element of a grid comes from under an affine map: x, then y, both from -1 to 1, "
         "for image.grid_sample.")
-    .input("data", "A matrix of 2 by 3 for each image.")
+    .input("data", "A matrix of 2 by 3 for each image.", tensor('T', kFloats).rank(3))
+    .output("result", "A grid of places for each image: (n, 2, height, width).",
+            tensor('T').rank(4))
     .attrs<AffineGridAttrs>()
     .relation(infer_affine_grid)
+    .example(
+        "fn (%m: Tensor[(1, 2, 3), float32]) { image.affine_grid(%m, target_shape=[2, 3]) }",
+        "[[[1, 0, 0], [0, 1, 0.5]]]")
     .level(5)
     .compute(compute_affine_grid);
 
@@ -284,12 +288,18 @@ RELAY_OP("image.grid_sample")
     .doc(
         "The data at the places of a grid: -1 is the beginning of a dimension and 1 its end. An "
         "interpolated value at a place that is not-a-number is not-a-number.")
-    .input("data", "Images or volumes in the layout.")
+    .input("data", "Images or volumes in the layout.", tensor('T', kFloats))
     .input("grid",
            "For each element of the result its place in the data, along axis 1: x, y and for "
-           "volumes z.")
+           "volumes z.",
+           tensor(kFloats).rank(4, 5))
+    .output("result", "The elements at these places, in the layout.", tensor('T'))
     .attrs<GridSampleAttrs>()
     .relation(infer_grid_sample)
+    .example(
+        "fn (%x: Tensor[(1, 1, 1, 3), float32], %grid: Tensor[(1, 2, 1, 3), float32]) { "
+        "image.grid_sample(%x, %grid) }",
+        "[[[[1, 2, 4]]]]", "[[[[-1, 0, 0.5]], [[0, 0, 0]]]]")
     .level(5)
     .precision(Precision::kFloat32)
     .compute([](const OpCall& call, te::Builder& b) { Sampler(call, b).run(); });

@@ -89,13 +89,9 @@ TypeRef infer_dynamic(const RelationCall& call) {
   te::TensorInfo size = call.tensor(1);
   te::TensorInfo roi = call.tensor(2);
   std::string found = ", found shape ";
-  call.require(size.rank() == 1, "size must be a vector of 2 extents" + found +
-                                     shape_str(size.dims));
   call.require_equal(size.dims[0], 2,
                      "size must have 2 extents" + found + shape_str(size.dims));
   if (resize.crops()) {
-    call.require(roi.rank() == 1, "roi must be a vector of 4 numbers" + found +
-                                      shape_str(roi.dims));
     call.require_equal(roi.dims[0], 4, "roi must have 4 numbers" + found + shape_str(roi.dims));
   }
   std::vector<Dim> wanted;
@@ -121,35 +117,52 @@ void compute_dynamic(const OpCall& call, te::Builder& b) {
 }
 
 template <class A, size_t kRank>
-void declare_resize(const char* name, const char* what) {
+void declare_resize(const char* name, const char* what, const char* example) {
   declare_op(name)
       .doc(std::string(what) +
            " in other extents. Places are exact quotients; integers are interpolated in float32, "
            "those of 32 and more bits in float64, and truncate.")
-      .input("data", "Tensor of numbers in the layout.")
+      .input("data", "Tensor in the layout.", tensor('T', kNumbers))
+      .output("result", "Tensor in the layout.", tensor(kNumbers))
       .attrs<A>()
       .relation([](const RelationCall& call) { return infer_resize<A>(call, kRank); })
       .level(5)
       .precision(Precision::kFloat32)
+      .example(example, "[[[1, 2, 4]]]")
       .compute(
           [](const OpCall& call, te::Builder& b) { compute_resize<A>(call, b, kRank); });
 }
 
 [[maybe_unused]] const bool declared = [] {
-  declare_resize<Resize1DAttrs, 1>("image.resize1d", "A signal");
-  declare_resize<Resize2DAttrs, 2>("image.resize2d", "An image");
-  declare_resize<Resize3DAttrs, 3>("image.resize3d", "A volume");
+  declare_resize<Resize1DAttrs, 1>(
+      "image.resize1d", "A signal",
+      "fn (%x: Tensor[(1, 1, 3), float32]) { image.resize1d(%x, size=[6]) }");
+  declare_resize<Resize2DAttrs, 2>(
+      "image.resize2d", "An image",
+      "fn (%x: Tensor[(1, 1, 3), float32]) { image.resize2d(expand_dims(%x, axis=2), size=[2, 3], "
+      "method=\"cubic\", coordinate_transformation_mode=\"align_corners\") }");
+  declare_resize<Resize3DAttrs, 3>(
+      "image.resize3d", "A volume",
+      "fn (%x: Tensor[(1, 1, 3), float32]) { image.resize3d(expand_dims(%x, axis=2, num_newaxis=2), "
+      "size=[1, 1, 6], method=\"nearest_neighbor\") }");
   return true;
 }();
 
 RELAY_OP("dyn.image.resize2d")
     .doc("image.resize2d with the extents, and the part of the data, known when it runs.")
-    .input("data", "Tensor of numbers in the layout.")
-    .input("size", "Height and width of the result.")
-    .input("roi", "For \"tf_crop_and_resize\": top, left, bottom and right of the part of the "
-                  "data, as shares of its extents from 0 to 1.")
+    .input("data", "Tensor in the layout.", tensor('T', kNumbers))
+    .input("size", "Height and width of the result.", tensor(kIndices).rank(1))
+    .input("roi",
+           "For \"tf_crop_and_resize\": top, left, bottom and right of the part of the data, as "
+           "shares of its extents from 0 to 1.",
+           tensor(kFloats).rank(1))
+    .output("result", "Tensor in the layout.", tensor(kNumbers))
     .attrs<Resize2DAttrs>()
     .relation(infer_dynamic)
+    .example(
+        "fn (%x: Tensor[(1, 1, 1, 3), float32], %size: Tensor[(2), int64]) { "
+        "dyn.image.resize2d(%x, %size, zeros(shape=[4], dtype=\"float32\")) }",
+        "[[[[1, 2, 4]]]]", "[2, 4]")
     .level(5)
     .precision(Precision::kFloat32)
     .compute(compute_dynamic);

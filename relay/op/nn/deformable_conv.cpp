@@ -215,14 +215,20 @@ RELAY_OP("nn.deformable_conv2d")
     .doc(
         "A convolution whose taps are moved by offsets, interpolated between four elements; those "
         "off the data are 0.")
-    .input("data", "Tensor in data_layout.")
+    .input("data", "Tensor in data_layout.", tensor('T', kFloats))
     .input("offset",
            "How far each tap is moved, in data_layout: channels are deformable groups, taps row by "
-           "row, then y and x.")
-    .input("weight",
-           "Tensor in kernel_layout: I counts the input channels of one group.")
+           "row, then y and x.",
+           tensor(kFloats))
+    .input("weight", "Tensor in kernel_layout: I counts the input channels of one group.",
+           tensor('T'))
+    .output("result", "Tensor in out_layout.", tensor(kFloats))
     .attrs<DeformableConv2DAttrs>()
     .relation(infer_deformable)
+    .example(
+        "fn (%x: Tensor[(1, 1, 1, 3), float32], %offset: Tensor[(1, 2, 1, 3), float32]) { "
+        "nn.deformable_conv2d(%x, %offset, ones(shape=[1, 1, 1, 1], dtype=\"float32\")) }",
+        "[[[[1, 2, 4]]]]", "[[[[0, 0, 0]], [[0, 0.5, -1]]]]")
     .level(5)
     .precision(Precision::kFloat32)
     .compute(compute_deformable);
@@ -354,10 +360,15 @@ RELAY_OP("nn.conv2d_backward_weight")
         "The gradient of nn.conv2d by its weight. Of the attributes, data_layout is the gradient's "
         "layout, kernel_layout the data's (O and I stand for N and C), out_layout the weight's "
         "(OIHW by default).")
-    .input("grad", "Gradient of the convolution's result.")
-    .input("data", "Data of the convolution.")
+    .input("grad", "Gradient of the convolution's result.", tensor('T', kNumbers))
+    .input("data", "Data of the convolution.", tensor('T'))
+    .output("result", "Gradient of the weight.", tensor(kNumbers))
     .attrs<Conv2DAttrs>()
     .relation(infer_backward)
+    .example(
+        "fn (%g: Tensor[(1, 1, 1, 3), float32], %x: Tensor[(1, 1, 1, 4), float32]) { "
+        "nn.conv2d_backward_weight(%g, %x, kernel_size=[1, 2]) }",
+        "[[[[1, 0, 2]]]]", "[[[[1, 2, 3, 4]]]]")
     .level(2)
     .precision(Precision::kFloat32)
     .compute(compute_backward);

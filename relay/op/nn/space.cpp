@@ -34,8 +34,6 @@ TypeRef infer_depth_to_space(const RelationCall& call) {
   Layout layout = plain_layout(attrs);
   layout.check(data.dims, "the data");
   int64_t block = block_of(call, attrs);
-  call.require(attrs.mode == "DCR" || attrs.mode == "CRD",
-               "mode is \"" + attrs.mode + "\"; known are \"DCR\", \"CRD\"");
   std::vector<Dim> dims = layout.dims([&](char axis) {
     Dim extent = layout.extent(data.dims, axis);
     if (axis == 'N') return extent;
@@ -100,7 +98,7 @@ void compute_depth_to_space(const OpCall& call, te::Builder& b) {
       Scalar at = cut.at(i, axis);
       if (axis != 'C') return Coordinate(at);
       Scalar place = cut.at(i, 'h') * attrs.block_size + cut.at(i, 'w');
-      if (attrs.mode == "DCR") return Coordinate(place * te::from_dim(channels) + at);
+      if (attrs.mode == DepthMode::kDCR) return Coordinate(place * te::from_dim(channels) + at);
       return Coordinate(at * (attrs.block_size * attrs.block_size) + place);
     }));
   });
@@ -133,17 +131,25 @@ void compute_space_to_depth(const OpCall& call, te::Builder& b) {
 
 RELAY_OP("nn.depth_to_space")
     .doc("Blocks of space made of channels: each block_size² channels become one.")
-    .input("data", "Tensor in the layout.")
+    .input("data", "Tensor in the layout.", tensor('T').rank(4))
+    .output("result", "Tensor in the layout.", tensor('T').rank(4))
     .attrs<SubPixelAttrs>()
     .relation(infer_depth_to_space)
+    .example(
+        "fn (%x: Tensor[(1, 4, 1, 2), float32]) { nn.depth_to_space(%x, block_size=2) }",
+        "[[[[1, 2]], [[3, 4]], [[5, 6]], [[7, 8]]]]")
     .level(5)
     .compute(compute_depth_to_space);
 
 RELAY_OP("nn.space_to_depth")
     .doc("Channels made of blocks of space, the position in the block first; the mode says nothing.")
-    .input("data", "Tensor in the layout.")
+    .input("data", "Tensor in the layout.", tensor('T').rank(4))
+    .output("result", "Tensor in the layout.", tensor('T').rank(4))
     .attrs<SubPixelAttrs>()
     .relation(infer_space_to_depth)
+    .example(
+        "fn (%x: Tensor[(1, 1, 2, 4), float32]) { nn.space_to_depth(%x, block_size=2) }",
+        "[[[[1, 2, 3, 4], [5, 6, 7, 8]]]]")
     .level(5)
     .compute(compute_space_to_depth);
 
@@ -190,7 +196,7 @@ void require_value(const RelationCall& call, double value, DType dtype, const st
   double least = dtype.is_signed() ? -std::ldexp(1.0, dtype.bits - 1) : 0.0;
   double beyond = std::ldexp(1.0, dtype.is_signed() ? dtype.bits - 1 : dtype.bits);
   call.require(value == std::trunc(value) && value >= least && value < beyond,
-               what + " " + std::to_string(value) + " is no " + std::string(dtype.name()));
+               what + " " + AttrValue(value).str() + " is no " + std::string(dtype.name()));
 }
 
 Scalar value_of(double value, DType dtype) {
@@ -306,16 +312,26 @@ void compute_batch_to_space(const OpCall& call, te::Builder& b) {
 
 RELAY_OP("nn.space_to_batch_nd")
     .doc("Batches made of blocks of space, the position in the block first.")
-    .input("data", "Tensor: batch, axes of space, others.")
+    .input("data", "Tensor: batch, axes of space, others.", tensor('T').rank(1, kAnyRank))
+    .output("result", "Tensor: batch, axes of space, others.", tensor('T'))
     .attrs<SpaceToBatchNDAttrs>()
+    .example(
+        "fn (%x: Tensor[(1, 4), float32]) { nn.space_to_batch_nd(%x, block_shape=[2], "
+        "paddings=[[1, 1]]) }",
+        "[[1, 2, 3, 4]]")
     .relation(infer_space_to_batch)
     .level(5)
     .compute(compute_space_to_batch);
 
 RELAY_OP("nn.batch_to_space_nd")
     .doc("Blocks of space made of batches: the reverse of nn.space_to_batch_nd.")
-    .input("data", "Tensor: batch, axes of space, others.")
+    .input("data", "Tensor: batch, axes of space, others.", tensor('T').rank(1, kAnyRank))
+    .output("result", "Tensor: batch, axes of space, others.", tensor('T'))
     .attrs<BatchToSpaceNDAttrs>()
+    .example(
+        "fn (%x: Tensor[(2, 3), float32]) { nn.batch_to_space_nd(%x, block_shape=[2], "
+        "crops=[[1, 1]]) }",
+        "[[0, 2, 4], [1, 3, 0]]")
     .relation(infer_batch_to_space)
     .level(5)
     .compute(compute_batch_to_space);
@@ -360,8 +376,11 @@ void compute_dilate(const OpCall& call, te::Builder& b) {
 
 RELAY_OP("nn.dilate")
     .doc("The data with a distance between its elements; nothing is added at the ends.")
-    .input("data", "Tensor.")
+    .input("data", "Tensor.", tensor('T'))
+    .output("result", "Tensor of the data's rank.", tensor('T'))
     .attrs<DilateAttrs>()
+    .example("fn (%x: Tensor[(2, 2), float32]) { nn.dilate(%x, strides=[1, 3]) }",
+             "[[1, 2], [3, 4]]")
     .relation(infer_dilate)
     .level(10)
     .compute(compute_dilate);

@@ -9,15 +9,16 @@
 
 namespace relay {
 
+RELAY_WORDS(DepthMode, (kDCR, "DCR", "The position in the block first, then the channel."),
+            (kCRD, "CRD", "The channel first."))
+
 struct SubPixelAttrs {
   int64_t block_size = 1;
-  std::string layout = "NCHW";
-  std::string mode = "DCR";
+  attr::Layout layout = "NCHW";
+  DepthMode mode = DepthMode::kDCR;
   RELAY_ATTRS(SubPixelAttrs, (block_size, "Height and width of a block."),
               (layout, "Layout of data and result."),
-              (mode,
-               "Order of a block's channels, for depth_to_space: \"DCR\" position in the block "
-               "first, \"CRD\" channel first."))
+              (mode, "Order of the channels that make blocks, for nn.depth_to_space."))
 };
 struct SpaceToBatchNDAttrs {
   std::vector<int64_t> block_shape{1, 1};
@@ -34,18 +35,18 @@ struct BatchToSpaceNDAttrs {
               (crops, "Elements cut off before and after each of these axes, a pair for each."))
 };
 struct DilateAttrs {
-  Required<std::vector<int64_t>> strides;
+  Required<attr::PerAxis<int64_t>> strides;
   double dilation_value = 0.0;
   RELAY_ATTRS(DilateAttrs, (strides, "Distance of the data's elements in the result, by axis."),
               (dilation_value, "What stands between them."))
 };
 struct FIFOBufferAttrs {
-  int64_t axis = 0;
+  attr::Axis axis = 0;
   RELAY_ATTRS(FIFOBufferAttrs, (axis, "Axis that the buffer moves along."))
 };
 struct LRNAttrs {
   int64_t size = 5;
-  int64_t axis = 1;
+  attr::Axis axis = 1;
   double bias = 2;
   double alpha = 0.0001;
   double beta = 0.75;
@@ -58,9 +59,9 @@ struct CorrelationAttrs {
   int64_t max_displacement = 1;
   int64_t stride1 = 1;
   int64_t stride2 = 1;
-  std::vector<int64_t> padding{0, 0};
+  attr::Sizes padding{0, 0};
   bool is_multiply = true;
-  std::string layout = "NCHW";
+  attr::Layout layout = "NCHW";
   RELAY_ATTRS(CorrelationAttrs, (kernel_size, "Extent of the patches, odd."),
               (max_displacement, "How far apart patches may lie."),
               (stride1, "Steps of the patch of the first image."),

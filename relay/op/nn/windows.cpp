@@ -42,8 +42,11 @@ RELAY_OP("nn.lrn")
     .doc(
         "Each element by (bias + alpha · mean of its neighbours' squares)^beta; neighbours that "
         "there are not count as 0, of an even number one more comes after.")
-    .input("data", "Tensor.")
+    .input("data", "Tensor.", tensor('T', kFloats).rank(1, kAnyRank))
+    .output("result", "Tensor of the data's shape.", tensor('T'))
     .attrs<LRNAttrs>()
+    .example("fn (%x: Tensor[(1, 3), float32]) { nn.lrn(%x, size=3, alpha=1, bias=1, beta=1) }",
+             "[[1, 2, 3]]")
     .relation(infer_lrn)
     .level(2)
     .precision(Precision::kFloat32)
@@ -142,10 +145,15 @@ RELAY_OP("nn.correlation")
     .doc(
         "How alike patches of two images are: for each place, and each displacement within reach "
         "(row by row, as channels of the result), the mean product or absolute difference.")
-    .input("data1", "The first image in the layout.")
-    .input("data2", "The second, whose patches are displaced.")
+    .input("data1", "The first image in the layout.", tensor('T', kFloats))
+    .input("data2", "The second, whose patches are displaced.", tensor('T'))
+    .output("result", "A channel for each displacement, in the layout.", tensor('T'))
     .attrs<CorrelationAttrs>()
     .relation(infer_correlation)
+    .example(
+        "fn (%x: Tensor[(1, 1, 1, 3), float32], %y: Tensor[(1, 1, 1, 3), float32]) { "
+        "nn.correlation(%x, %y, padding=[1, 1]) }",
+        "[[[[1, 2, 3]]]]", "[[[[2, 3, 0]]]]")
     .level(2)
     .precision(Precision::kFloat32)
     .compute(compute_correlation);
@@ -188,10 +196,14 @@ void compute_fifo_buffer(const OpCall& call, te::Builder& b) {
 
 RELAY_OP("nn.fifo_buffer")
     .doc("The buffer with the data put in at its end; what comes first falls out.")
-    .input("data", "What is put in.")
-    .input("buffer", "What was put in before.")
+    .input("data", "What is put in.", tensor('T').rank(1, kAnyRank))
+    .input("buffer", "What was put in before.", tensor('T').rank(1, kAnyRank))
+    .output("result", "The buffer after it.", tensor('T'))
     .attrs<FIFOBufferAttrs>()
     .relation(infer_fifo_buffer)
+    .example(
+        "fn (%x: Tensor[(2), float32], %b: Tensor[(5), float32]) { nn.fifo_buffer(%x, %b) }",
+        "[6, 7]", "[1, 2, 3, 4, 5]")
     .level(3)
     .compute(compute_fifo_buffer);
 

@@ -16,7 +16,7 @@ using te::Scalar;
 TypeRef infer_sliding_window(const RelationCall& call) {
   te::TensorInfo data = call.tensor(0);
   const auto& attrs = call.attrs<SlidingWindowAttrs>();
-  auto axis = static_cast<size_t>(normalize_axis(call, attrs.axis, data.rank()));
+  auto axis = static_cast<size_t>(normalize_axis(call, *attrs.axis, data.rank()));
   const auto& window = *attrs.window_shape;
   const auto& strides = *attrs.strides;
   call.require(window.size() == data.rank() - axis && strides.size() == window.size(),
@@ -44,7 +44,7 @@ TypeRef infer_sliding_window(const RelationCall& call) {
 void compute_sliding_window(const OpCall& call, te::Builder& b) {
   te::Tensor data = b.input(0);
   const auto& attrs = call.attrs<SlidingWindowAttrs>();
-  size_t axis = axis_position(attrs.axis, data.rank());
+  size_t axis = axis_position(*attrs.axis, data.rank());
   b.output(b.map(call.result().dims, [&](Indices i) {
     std::vector<Scalar> index(i.begin(), i.begin() + static_cast<std::ptrdiff_t>(axis));
     for (size_t d = axis; d < data.rank(); ++d) {
@@ -56,8 +56,12 @@ void compute_sliding_window(const OpCall& call, te::Builder& b) {
 
 RELAY_OP("sliding_window")
     .doc("Every position of a window that slides along the last axes, then the window's elements.")
-    .input("data", "Tensor.")
+    .input("data", "Tensor.", tensor('T').rank(1, kAnyRank))
+    .output("result", "Positions of the window, then its elements.", tensor('T'))
     .attrs<SlidingWindowAttrs>()
+    .example(
+        "fn (%x: Tensor[(5), float32]) { sliding_window(%x, axis=0, window_shape=[3], strides=[1]) }",
+        "[1, 2, 3, 4, 5]")
     .relation(infer_sliding_window)
     .level(10)
     .compute(compute_sliding_window);
@@ -124,7 +128,12 @@ void compute_layout_transform(const OpCall& call, te::Builder& b) {
 
 RELAY_OP("layout_transform")
     .doc("The same elements in another layout: axes in another order, cut into blocks and joined.")
-    .input("data", "Tensor in src_layout.")
+    .input("data", "Tensor in src_layout.", tensor('T'))
+    .output("result", "Tensor in dst_layout.", tensor('T'))
+    .example(
+        "fn (%x: Tensor[(1, 4, 1, 2), float32]) { layout_transform(%x, src_layout=\"NCHW\", "
+        "dst_layout=\"NCHW2c\") }",
+        "[[[[1, 2]], [[3, 4]], [[5, 6]], [[7, 8]]]]")
     .attrs<LayoutTransformAttrs>()
     .relation(infer_layout_transform)
     .level(5)

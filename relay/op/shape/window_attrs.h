@@ -10,7 +10,7 @@
 namespace relay {
 
 struct SlidingWindowAttrs {
-  Required<int64_t> axis;
+  Required<attr::Axis> axis;
   Required<std::vector<int64_t>> window_shape;
   Required<std::vector<int64_t>> strides;
   RELAY_ATTRS(SlidingWindowAttrs, (axis, "First axis that the window slides along."),
@@ -18,8 +18,8 @@ struct SlidingWindowAttrs {
               (strides, "Steps of the window along these axes."))
 };
 struct LayoutTransformAttrs {
-  Required<std::string> src_layout;
-  Required<std::string> dst_layout;
+  Required<attr::Layout> src_layout;
+  Required<attr::Layout> dst_layout;
   RELAY_ATTRS(LayoutTransformAttrs,
               (src_layout,
                "Layout of the data: a capital letter for each axis, blocks as in NCHW4c."),

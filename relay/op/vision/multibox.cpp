@@ -12,21 +12,13 @@ using te::Scalar;
 
 // ---- multibox_prior -----------------------------------------------------------------------------
 
-void require_floats(const RelationCall& call, size_t input) {
-  call.require(call.tensor(input).dtype.is_float(), "needs floats, found " +
-                                                        call.input(input)->str());
-}
-
 TypeRef infer_multibox_prior(const RelationCall& call) {
   te::TensorInfo data = call.tensor(0);
   const auto& attrs = call.attrs<MultiBoxPriorAttrs>();
-  require_floats(call, 0);
-  call.require(data.rank() == 4, "the data must have rank 4, found shape " +
-                                     shape_str(data.dims));
   call.require(!attrs.sizes.empty() && !attrs.ratios.empty(),
                "sizes and ratios must not be empty");
   for (double ratio : attrs.ratios) {
-    call.require(ratio > 0, "ratios must be positive, found " + std::to_string(ratio));
+    call.require(ratio > 0, "ratios must be positive, found " + AttrValue(ratio).str());
   }
   for (auto [list, what] : {std::pair(&attrs.steps, "steps"), std::pair(&attrs.offsets, "offsets")}) {
     call.require(list->size() == 2, std::string(what) + " must have 2 numbers, y and x, found " +
@@ -96,9 +88,13 @@ RELAY_OP("vision.multibox_prior")
         "Boxes at every place of a grid, as shares of the image: left, top, right, bottom. First "
         "those of each size, then those of the first size with each further ratio; of the first "
         "ratio, which counts as 1, and of the data nothing but its height and width matters.")
-    .input("data", "Tensor of height and width as its axes 2 and 3.")
+    .input("data", "Tensor of height and width as its axes 2 and 3.", tensor('T', kFloats).rank(4))
+    .output("result", "(1, boxes, 4).", tensor('T').rank(3))
     .attrs<MultiBoxPriorAttrs>()
     .relation(infer_multibox_prior)
+    .example(
+        "fn (%x: Tensor[(1, 1, 1, 2), float32]) { vision.multibox_prior(%x, sizes=[0.5f, 0.25f]) }",
+        "[[[[0, 0]]]]")
     .level(5)
     .precision(Precision::kFloat32)
     .compute(compute_multibox_prior);
@@ -110,22 +106,14 @@ TypeRef infer_multibox_transform(const RelationCall& call) {
   te::TensorInfo location = call.tensor(1);
   te::TensorInfo anchor = call.tensor(2);
   const auto& attrs = call.attrs<MultiBoxTransformLocAttrs>();
-  require_floats(call, 0);
-  call.require(probability.dtype == location.dtype && location.dtype == anchor.dtype,
-               "all must have one dtype, found " + call.input(0)->str() + ", " +
-                   call.input(1)->str() + ", " + call.input(2)->str());
   std::string shapes = ": cls_prob " + shape_str(probability.dims) + ", loc_pred " +
                        shape_str(location.dims) + ", anchor " + shape_str(anchor.dims);
-  call.require(probability.rank() == 3, "cls_prob must have shape (batch, classes, anchors)" +
-                                            shapes);
   Dim batch = probability.dims[0];
   Dim anchors = probability.dims[2];
   std::string message = "loc_pred must have shape (batch, 4 · anchors)" + shapes;
-  call.require(location.rank() == 2, message);
   call.require_equal(location.dims[0], batch, message);
   call.require_equal(location.dims[1], anchors * 4, message);
   message = "anchor must have shape (1, anchors, 4)" + shapes;
-  call.require(anchor.rank() == 3, message);
   call.require_equal(anchor.dims[0], 1, message);
   call.require_equal(anchor.dims[1], anchors, message);
   call.require_equal(anchor.dims[2], 4, message);
@@ -221,12 +209,22 @@ RELAY_OP("vision.multibox_transform_loc")
     .doc(
         "The box of each anchor that is not background, one after another: class, probability, "
         "left, top, right, bottom; and how many there are. What comes after them is -1.")
-    .input("cls_prob", "Probability of each class, background first, at each anchor: (batch, "
-                       "classes, anchors).")
-    .input("loc_pred", "x, y, width and height relative to each anchor: (batch, 4 · anchors).")
-    .input("anchor", "Left, top, right and bottom of each anchor: (1, anchors, 4).")
+    .input("cls_prob",
+           "Probability of each class, background first, at each anchor: (batch, classes, anchors).",
+           tensor('T', kFloats).rank(3))
+    .input("loc_pred", "x, y, width and height relative to each anchor: (batch, 4 · anchors).",
+           tensor('T').rank(2))
+    .input("anchor", "Left, top, right and bottom of each anchor: (1, anchors, 4).",
+           tensor('T').rank(3))
+    .output("boxes", "(batch, anchors, 6).", tensor('T').rank(3))
+    .output("count", "How many boxes there are in each batch.", tensor(kInt32).rank(1))
     .attrs<MultiBoxTransformLocAttrs>()
     .relation(infer_multibox_transform)
+    .example(
+        "fn (%p: Tensor[(1, 2, 2), float32], %l: Tensor[(1, 8), float32], %a: Tensor[(1, 2, 4), "
+        "float32]) { vision.multibox_transform_loc(%p, %l, %a) }",
+        "[[[0.995, 0.2], [0.005, 0.8]]]", "[[0, 0, 0, 0, 1, 0, 0, 0]]",
+        "[[[0, 0, 0.5, 0.5], [0.5, 0, 0.75, 1]]]")
     .level(5)
     .precision(Precision::kFloat32)
     .compute(compute_multibox_transform);
@@ -236,8 +234,6 @@ RELAY_OP("vision.multibox_transform_loc")
 TypeRef infer_yolo_reorg(const RelationCall& call) {
   te::TensorInfo data = call.tensor(0);
   int64_t stride = call.attrs<YoloReorgAttrs>().stride;
-  call.require(data.rank() == 4, "the data must have rank 4, found shape " +
-                                     shape_str(data.dims));
   call.require(stride >= 1 && stride <= (int64_t{1} << 20),
                "stride must be from 1 to 2^20, found " + std::to_string(stride));
   std::string blocks = "blocks of " + std::to_string(stride) + " by " + std::to_string(stride);
@@ -272,9 +268,12 @@ RELAY_OP("vision.yolo_reorg")
     .doc(
         "Darknet's reorg: the data, taken for images of 1 / stride² of the channels and stride "
         "times the extents, with the elements of each block as channels.")
-    .input("data", "Tensor in layout NCHW.")
+    .input("data", "Tensor in layout NCHW.", tensor('T').rank(4))
+    .output("result", "Tensor in layout NCHW.", tensor('T').rank(4))
     .attrs<YoloReorgAttrs>()
     .relation(infer_yolo_reorg)
+    .example("fn (%x: Tensor[(1, 4, 2, 2), float32]) { vision.yolo_reorg(%x, stride=2) }",
+             "random(1, 4, 2, 2)")
     .level(5)
     .compute(compute_yolo_reorg);
 
