@@ -87,5 +87,14 @@ struct Conv3DTransposeAttrs : ConvAttrs {
   Conv3DTransposeAttrs() : ConvAttrs({1, 1, 1}, {0, 0, 0}, "NCDHW", "IODHW", {0, 0, 0}) {}
   RELAY_ATTRS(Conv3DTransposeAttrs, RELAY_CONV_TRANSPOSE_FIELDS)
 };
+struct DeformableConv2DAttrs : ConvAttrs {
+  DeformableConv2DAttrs() : ConvAttrs({1, 1}, {0, 0}, "NCHW", "OIHW") {}
+  int64_t deformable_groups = 1;
+  RELAY_ATTRS(DeformableConv2DAttrs, RELAY_CONV_STRIDES, RELAY_CONV_PADDING, RELAY_CONV_DILATION,
+              (deformable_groups, "Groups of channels that share their offsets."),
+              RELAY_CONV_GROUPS, RELAY_CONV_CHANNELS, RELAY_CONV_KERNEL_SIZE,
+              RELAY_CONV_DATA_LAYOUT, RELAY_CONV_KERNEL_LAYOUT, RELAY_CONV_OUT_LAYOUT,
+              RELAY_CONV_OUT_DTYPE)
+};
 
 }  // namespace relay

@@ -14,7 +14,8 @@ RELAY_WORDS(PadMode, (kConstant, "constant", "Fill with the value."),
 RELAY_WORDS(MirrorMode, (kSymmetric, "SYMMETRIC", "The border's element is repeated."),
             (kReflect, "REFLECT", "It is not."))
 RELAY_WORDS(ImageMethod, (kNearest, "nearest_neighbor", "The nearest element."),
-            (kLinear, "bilinear", "Linear interpolation."))
+            (kLinear, "bilinear", "Linear interpolation."),
+            (kCubic, "bicubic", "Cubic interpolation with slope -1/2."))
 RELAY_WORDS(VolumeMethod, (kNearest, "nearest_neighbor", "The nearest element."),
             (kLinear, "trilinear", "Linear interpolation."))
 RELAY_WORDS(CoordinateMode, (kHalfPixel, "half_pixel", "Centres of elements correspond."),
@@ -45,7 +46,7 @@ struct UpSamplingAttrs {
               (scale_w, "Growth of the width."), (layout, "Layout of data and result."),
               (method, "Where elements come from."),
               (align_corners,
-               "For \"bilinear\": corners come from corners; otherwise place i comes from "
+               "Except for the nearest element: corners come from corners; otherwise place i comes from "
                "i / scale."))
 };
 struct UpSampling3DAttrs {

@@ -1,22 +1,18 @@
-// Upsampling: larger images by nearest element or linear interpolation.
+// Upsampling: larger images by nearest element, linear or cubic interpolation.
 #include <cmath>
 
-#include <relay/op/layout.h>
+#include <relay/op/image/resample.h>
 #include <relay/op/nn/pad_attrs.h>
 #include <relay/op/op.h>
 
 namespace relay {
 namespace {
 
-using te::Indices;
-using te::Scalar;
-
 struct Scaling {
   std::string_view space;
   Layout layout;
   std::vector<double> scales;
-  bool nearest = true;
-  CoordinateMode coordinates = CoordinateMode::kAsymmetric;
+  Resampling how;  // the nearest: the element before a place, except where corners are aligned
 
   Scaling(const std::string& text, std::vector<double> by)
       : space(spatial_axes(by.size())),
@@ -29,21 +25,37 @@ struct Scaling {
                   std::to_string(scales[d]));
     }
   }
+  bool nearest() const { return how.method == ResizeMethod::kNearest; }
   size_t dimension(char axis) const { return space.find(axis); }
   bool is_space(char axis) const { return dimension(axis) != std::string_view::npos; }
 };
 
 Scaling scaling_of(const UpSamplingAttrs& attrs) {
   Scaling scaling(attrs.layout, {attrs.scale_h, attrs.scale_w});
-  scaling.nearest = attrs.method == ImageMethod::kNearest;
-  if (attrs.align_corners && !scaling.nearest) scaling.coordinates = CoordinateMode::kAlignCorners;
+  scaling.how.method = attrs.method == ImageMethod::kNearest  ? ResizeMethod::kNearest
+                       : attrs.method == ImageMethod::kLinear ? ResizeMethod::kLinear
+                                                              : ResizeMethod::kCubic;
+  scaling.how.coordinates = attrs.align_corners && !scaling.nearest()
+                                ? ResizeCoordinates::kAlignCorners
+                                : ResizeCoordinates::kAsymmetric;
   return scaling;
 }
 
 Scaling scaling_of(const UpSampling3DAttrs& attrs) {
   Scaling scaling(attrs.layout, {attrs.scale_d, attrs.scale_h, attrs.scale_w});
-  scaling.nearest = attrs.method == VolumeMethod::kNearest;
-  scaling.coordinates = attrs.coordinate_transformation_mode;
+  scaling.how.method =
+      attrs.method == VolumeMethod::kNearest ? ResizeMethod::kNearest : ResizeMethod::kLinear;
+  switch (attrs.coordinate_transformation_mode) {
+    case CoordinateMode::kHalfPixel:
+      scaling.how.coordinates = ResizeCoordinates::kHalfPixel;
+      break;
+    case CoordinateMode::kAlignCorners:
+      scaling.how.coordinates = ResizeCoordinates::kAlignCorners;
+      break;
+    case CoordinateMode::kAsymmetric:
+      scaling.how.coordinates = ResizeCoordinates::kAsymmetric;
+      break;
+  }
   return scaling;
 }
 
@@ -82,79 +94,8 @@ TypeRef infer_upsampling(const RelationCall& call) {
   return TensorType::make(dims, data.dtype);
 }
 
-// Where element `at` of a result dimension comes from: place `low`, and `part` of the way to the
-// next one.
-struct Source {
-  Scalar low;
-  Scalar part;  // none: exactly at `low`
-};
-
-Source source_of(const Scaling& scaling, const Scalar& at, Dim from, Dim to, DType dtype) {
-  if (from == to && from.is_int()) return {at, {}};
-  Scalar extent = te::from_dim(from);
-  Scalar result = te::from_dim(to);
-  // The place is above / below, in integers, so that nothing is rounded.
-  Scalar above, below;
-  switch (scaling.coordinates) {
-    case CoordinateMode::kAsymmetric:
-      above = at * extent;
-      below = result;
-      break;
-    case CoordinateMode::kAlignCorners:
-      above = at * (extent - 1);
-      below = te::max(result - 1, te::index_constant(1));
-      break;
-    case CoordinateMode::kHalfPixel:
-      above = (at * 2 + 1) * extent - result;
-      below = result * 2;
-      break;
-  }
-  if (scaling.nearest) {
-    // Aligned corners round; otherwise the element before the place is the nearest, as in TVM.
-    if (scaling.coordinates == CoordinateMode::kAlignCorners) {
-      above = above * 2 + below;
-      below = below * 2;
-    }
-    return {te::floor_div(above, below), {}};
-  }
-  return {te::floor_div(above, below),
-          te::cast(te::floor_mod(above, below), dtype) / te::cast(below, dtype)};
-}
-
 void compute_upsampling(const OpCall& call, te::Builder& b, const Scaling& scaling) {
-  te::Tensor data = b.input(0);
-  const Layout& layout = scaling.layout;
-  te::TensorInfo result = call.result();
-  DType dtype = data.dtype() == kFloat64 ? kFloat64 : kFloat32;
-  size_t rank = scaling.space.size();
-  b.output(b.map(result.dims, [&](Indices i) {
-    std::vector<Source> sources;
-    for (char axis : scaling.space) {
-      sources.push_back(source_of(scaling, layout.coordinate(i, axis).whole,
-                                  layout.extent(data.dims(), axis),
-                                  layout.extent(result.dims, axis), dtype));
-    }
-    std::vector<Scalar> rows(rank);
-    auto load = [&] {
-      return data.load(layout.index([&](char axis) -> Coordinate {
-        return scaling.is_space(axis) ? Coordinate(rows[scaling.dimension(axis)])
-                                      : layout.coordinate(i, axis);
-      }),
-                       te::Bounds::kClamp);
-    };
-    std::function<Scalar(size_t)> value = [&](size_t d) -> Scalar {
-      if (d == rank) return te::cast(load(), dtype);
-      rows[d] = sources[d].low;
-      Scalar low = value(d + 1);
-      if (sources[d].part.node() == nullptr) return low;
-      rows[d] = sources[d].low + 1;
-      Scalar high = value(d + 1);
-      return low * (1.0 - sources[d].part) + high * sources[d].part;
-    };
-    if (!scaling.nearest) return te::cast(value(0), data.dtype());
-    for (size_t d = 0; d < rank; ++d) rows[d] = sources[d].low;
-    return load();
-  }));
+  b.output(resample(b, b.input(0), scaling.layout, scaling.space, scaling.how, call.result()));
 }
 
 RELAY_OP("nn.upsampling")

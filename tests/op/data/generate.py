@@ -1,6 +1,6 @@
-"""Writes the operator test data: python3 tests/op/data/generate.py [--check [ORACLE_FOLDER]]
+"""Writes the operator test data: python3 tests/op/data/generate.py [--check [ORACLE_FOLDER] | FAMILY…]
 
-Without arguments it writes the *.jsonl files beside it. With --check it writes nothing: it generates everything in memory,
+Without arguments it writes the *.jsonl files beside it, otherwise those of the families. With --check it writes nothing: it generates everything in memory,
 compares it with the files, reads every program back through a small evaluator, and runs the reference functions on the
 oracle's cases, reporting each disagreement.
 """

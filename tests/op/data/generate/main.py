@@ -1,60 +1,31 @@
 """Generates every family, or checks what is there."""
 
 import collections
+import importlib
 import json
 import pathlib
+import pkgutil
 
 import numpy as np
 
-from . import (
-    attention,
-    binary,
-    conv,
-    conv_transpose,
-    copies,
-    evaluate,
-    gradient,
-    index,
-    joins,
-    linear,
-    loss,
-    norm,
-    onnx_forms,
-    patterns,
-    pool,
-    reduce,
-)
-from . import shape, smooth, sort, unary
+from . import evaluate
 from .core import Book, parse_values, result_type
 
-MODULES = (
-    unary,
-    binary,
-    reduce,
-    shape,
-    joins,
-    copies,
-    index,
-    sort,
-    linear,
-    conv,
-    conv_transpose,
-    pool,
-    norm,
-    smooth,
-    attention,
-    loss,
-    patterns,
-    onnx_forms,
-    gradient,
-)
+# Every module that has cases.
+MODULES = [
+    module
+    for found in sorted(pkgutil.iter_modules([str(pathlib.Path(__file__).parent)]), key=lambda m: m.name)
+    if hasattr(module := importlib.import_module(f".{found.name}", __package__), "build")
+]
 FOLDER = pathlib.Path(__file__).resolve().parent.parent
 ORACLE = FOLDER.parent.parent / "conformance" / "oracle"
 
 
-def books():
+def books(families=()):
     for module in MODULES:
         book = Book(module.__name__.split(".")[-1])
+        if families and book.family not in families:
+            continue
         module.build(book)
         yield book
 
@@ -134,11 +105,12 @@ def check(oracle):
 def main(arguments):
     if arguments[:1] == ["--check"]:
         return 1 if check(pathlib.Path(arguments[1]) if len(arguments) > 1 else ORACLE) else 0
-    if arguments:
-        print("usage: generate.py [--check [ORACLE_FOLDER]]")
+    unknown = set(arguments) - {module.__name__.split(".")[-1] for module in MODULES}
+    if unknown:
+        print("usage: generate.py [--check [ORACLE_FOLDER] | FAMILY…]")
         return 2
     counts, errors = collections.Counter(), collections.Counter()
-    for book in books():
+    for book in books(arguments):
         book.write(FOLDER)
         for record in book.records:
             op = record["name"].split("/")[0]

@@ -1,4 +1,4 @@
-"""nn: normalisations, padding and upsampling."""
+"""nn: normalisations, padding, and upsampling (whose reference is in resize.py)."""
 
 import numpy as np
 import torch
@@ -108,32 +108,6 @@ def pad(x, value, *, pad_width, pad_mode="constant"):
 @cropped
 def mirror_pad(x, *, pad_width, mode="SYMMETRIC"):
     return np.pad(x, pad_width, mode=mode.lower())
-
-
-@reference("nn.upsampling")
-def upsampling(
-    x, *, scale_h, scale_w, layout="NCHW", method="nearest_neighbor", align_corners=False
-):
-    """Nearest: the floor of the asymmetric coordinate. Bilinear: asymmetric coordinates, or corners mapped to corners."""
-    order = [layout.index(c) for c in "NCHW"]
-    data = np.transpose(wide(x), order)
-    size = [round(e * s) for e, s in zip(data.shape[2:], (scale_h, scale_w))]
-    for axis, out in zip((2, 3), size):
-        extent = data.shape[axis]
-        if align_corners and method != "nearest_neighbor":
-            places = np.arange(out) * ((extent - 1) / (out - 1) if out > 1 else 0)
-        else:
-            places = np.arange(out) * (extent / out)
-        low = np.minimum(np.floor(places + 1e-9).astype(int), extent - 1)
-        if method == "nearest_neighbor":
-            data = np.take(data, low, axis)
-        else:
-            part = along(np.clip(places - low, 0, 1), 4, axis)
-            data = (
-                np.take(data, low, axis) * (1 - part)
-                + np.take(data, np.minimum(low + 1, extent - 1), axis) * part
-            )
-    return narrow(np.transpose(data, np.argsort(order)), x.dtype)
 
 
 def vectors(key, count, length, dtype="float32"):
