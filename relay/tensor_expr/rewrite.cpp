@@ -5,7 +5,6 @@
 
 namespace relay::te {
 
-
 Ref<ScalarNode> copy_node(const ScalarNode& node) {
   auto copy = make_ref<ScalarNode>(node.kind, node.dtype);
   copy->unary = node.unary;

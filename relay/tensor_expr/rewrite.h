@@ -7,14 +7,13 @@
 #include <vector>
 
 #include <relay/tensor_expr/computation.h>
+#include <relay/tensor_expr/walk.h>
 
 namespace relay::te {
 
 /// A node like `node` that may be changed before it is shared.
 Ref<ScalarNode> copy_node(const ScalarNode& node);
 
-/// Whether it may fail itself, apart from its operands.
-bool can_fail(const ScalarNode& node);
 /// The node, which belongs to that operator if it may fail and belongs to none.
 ScalarRef of_origin(const ScalarRef& node, uint32_t origin);
 
