@@ -47,7 +47,7 @@ Computation without_unused(Computation c) {
 /// The same computation with the gradients as further inputs and without results.
 Computation with_gradients(Computation c) {
   for (const Output& output : c.outputs) {
-    if (output.counted) throw NoAdjoint("it counts its results while it runs");
+    if (output.counted()) throw NoAdjoint("it counts its results while it runs");
     const TensorInfo& info = c.info(output.tensor);
     if (info.dtype.is_float()) c.inputs.push_back({output.dims, info.dtype});
   }

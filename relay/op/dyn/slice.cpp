@@ -236,8 +236,9 @@ void compute_topk(const OpCall& call, te::Builder& b) {
   te::Tensor inputs[] = {b.input(0)};
   for (const te::Tensor& result :
        b.library("topk", inputs, std::move(results),
-                 {static_cast<int64_t>(axis), attrs.is_ascend ? 1 : 0,
-                  static_cast<int64_t>(attrs.ret_type)}))
+                 {{"axis", axis},
+                  {"ascending", attrs.is_ascend},
+                  {"results", std::string(word_text(attrs.ret_type))}}))
     b.output(result);
 }
 

@@ -289,14 +289,14 @@ std::vector<ExprRef> layer_norm_gradient(const GradientCall& call) {
   size_t axis = axis_position(attrs.axis, data.rank());
   std::vector<int64_t> row{static_cast<int64_t>(axis)};
   const ExprRef& g = call.gradient();
-  ExprRef mean = reduce_call("mean", {call.args[0]}, row);
-  ExprRef variance = reduce_call("variance", {call.args[0], mean}, row);
+  ExprRef mean = call_op("mean", {call.args[0]}, kept_axes<ReduceAttrs>(row));
+  ExprRef variance = call_op("variance", {call.args[0], mean}, kept_axes<VarianceAttrs>(row));
   ExprRef r = call_op("rsqrt", {call_op("add", {variance, number(attrs.epsilon, data.dtype)})});
   ExprRef n = call_op("multiply", {call_op("subtract", {call.args[0], mean}), r});
   ExprRef h = scaled(g, call.args, attrs.scale, false, axis, data.rank());
   ExprRef bent = call_op(
-      "multiply", {n, reduce_call("mean", {call_op("multiply", {h, n})}, row)});
-  ExprRef flat = call_op("subtract", {h, reduce_call("mean", {h}, row)});
+      "multiply", {n, call_op("mean", {call_op("multiply", {h, n})}, kept_axes<ReduceAttrs>(row))});
+  ExprRef flat = call_op("subtract", {h, call_op("mean", {h}, kept_axes<ReduceAttrs>(row))});
   ExprRef of_data = call_op("multiply", {call_op("subtract", {flat, bent}), r});
   auto along_row = [&](bool used, const ExprRef& value, const ExprRef& vector) {
     if (!used) return call_op("zeros_like", {vector});

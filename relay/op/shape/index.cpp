@@ -282,16 +282,16 @@ std::vector<ExprRef> take_gradient(const GradientCall& call) {
   if (!data.dtype.is_float()) return {ExprRef(), ExprRef()};
   size_t axis = axis_position(attrs.axis.value_or(0), data.rank());
   Dim extent = attrs.axis ? data.dims[axis] : product(data.dims);
-  if (attrs.batch_dims != 0 || (attrs.mode != "fast" && !extent.is_int())) {
+  if (attrs.batch_dims != 0 || (attrs.mode != IndexMode::kFast && !extent.is_int())) {
     return derived_gradients(call);
   }
   ExprRef at = call.args[1];
-  if (attrs.mode == "clip") {
+  if (attrs.mode == IndexMode::kClip) {
     ClipAttrs range;
     range.a_min.value = 0;
     range.a_max.value = static_cast<double>(extent.as_int() - 1);
     at = call_op("clip", {at}, Attrs::make(range));
-  } else if (attrs.mode == "wrap") {
+  } else if (attrs.mode == IndexMode::kWrap) {
     at = call_op("floor_mod",
                  {at, make_constant(NDArray::scalar(indices.dtype, extent.as_int()))});
   }
@@ -321,7 +321,7 @@ std::vector<ExprRef> take_gradient(const GradientCall& call) {
     zeros = transposed(zeros, there);
   }
   ScatterNDAttrs add;
-  add.mode = "add";
+  add.mode = ScatterMode::kAdd;
   ExprRef sum = call_op("scatter_nd", {zeros, at, updates}, Attrs::make(add));
   if (!attrs.axis) {
     sum = call_op("reshape_like", {sum, call.args[0]});
@@ -337,7 +337,7 @@ std::vector<ExprRef> take_gradient(const GradientCall& call) {
 // What is added passes its gradient on; which update an assignment leaves is for the derivation.
 std::vector<ExprRef> scatter_nd_gradient(const GradientCall& call) {
   te::TensorInfo data = call.call.tensor(0);
-  bool adds = call.attrs<ScatterNDAttrs>().mode == "add";
+  bool adds = call.attrs<ScatterNDAttrs>().mode == ScatterMode::kAdd;
   if (!data.dtype.is_float()) return {ExprRef(), ExprRef(), ExprRef()};
   if (!adds || !call.call.tensor(1).dims[0].is_int()) return derived_gradients(call);
   return {call.gradient(), ExprRef(),

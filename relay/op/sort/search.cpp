@@ -18,7 +18,6 @@ TypeRef infer_argwhere(const RelationCall& call) {
 TypeRef infer_unique(const RelationCall& call) {
   te::TensorInfo data = call.tensor(0);
   const auto& attrs = call.attrs<UniqueAttrs>();
-  call.require(data.rank() == 1, "data must be a vector, found " + call.input(0)->str());
   DType dtype = integer_position_dtype(call, attrs.dtype);
   require_positions(call, data.dims[0] + 1, dtype);
   Dim counted[] = {Dim::any()}, one[] = {1};
@@ -33,8 +32,6 @@ TypeRef infer_searchsorted(const RelationCall& call) {
   te::TensorInfo sequence = call.tensor(0), values = call.tensor(1);
   DType dtype = integer_position_dtype(call, call.attrs<SearchSortedAttrs>().dtype);
   std::string both = call.input(0)->str() + " and " + call.input(1)->str();
-  call.require(sequence.dtype == values.dtype, "dtypes differ, in " + both);
-  call.require(sequence.rank() > 0, "sorted_sequence must not be a scalar");
   size_t rank = sequence.rank();
   if (rank > 1) {
     std::string message =
@@ -51,7 +48,9 @@ RELAY_OP("argwhere")
     .doc(
         "The positions of the elements other than 0 in row-major order, one a row: how many there "
         "are is known only when it has run. Not-a-number is not 0.")
-    .input("condition", "Tensor.")
+    .input("condition", "Tensor.", tensor())
+    .output("positions", "Matrix (count, rank of the condition).", tensor(kIntegers))
+    .example("fn (%x: Tensor[(2, 3), float32]) { argwhere(%x) }", "[[0, 1, 0], [2, 0, 3]]")
     .attrs<ArgwhereAttrs>()
     .relation(infer_argwhere)
     .level(10)
@@ -63,7 +62,13 @@ RELAY_OP("unique")
         "number of its value among them, how many they are, and how often each occurs. They come "
         "in order, or as they appear. -0 and 0 are equal (the first is taken), and so are all "
         "not-a-numbers, which come last.")
-    .input("data", "Vector.")
+    .input("data", "Vector.", tensor('T').rank(1))
+    .output("values", "The different elements.", tensor('T'))
+    .output("positions", "Where each is first.", tensor(kIntegers).rank(1))
+    .output("inverse", "For each element the number of its value.", tensor(kIntegers).rank(1))
+    .output("number", "How many there are, as a vector of one.", tensor(kIntegers).rank(1))
+    .output("counts", "How often each occurs, with return_counts.", tensor(kIntegers).rank(1))
+    .example("fn (%x: Tensor[(5), int32]) { unique(%x, return_counts=True) }", "[3, 1, 3, 2, 1]")
     .attrs<UniqueAttrs>()
     .relation(infer_unique)
     .level(3)
@@ -76,11 +81,15 @@ RELAY_OP("searchsorted")
         "For each value the first place in the ordered sequence whose element is not less; with "
         "right, the first whose element is greater. Not-a-number is greater than all numbers. "
         "Sequences of rank above one: one for each row of values.")
-    .input("sorted_sequence", "Vector, or rows, in rising order.")
-    .input("values", "Tensor of any shape; of the sequence's rank if that is above one.")
+    .input("sorted_sequence", "Vector, or rows, in rising order.",
+           tensor('T', kNumbers).rank(1, kAnyRank))
+    .input("values", "Tensor of any shape; of the sequence's rank if that is above one.",
+           tensor('T'))
+    .output("positions", "Places in the sequence, of the values' shape.", tensor(kIndices))
+    .example("fn (%s: Tensor[(4), float32], %x: Tensor[(2), float32]) { searchsorted(%s, %x) }",
+             "[1, 2, 2, 5]", "[2, 6]")
     .attrs<SearchSortedAttrs>()
     .relation(infer_searchsorted)
-    .column(one_dtype(), {0, 1})
     .level(6)
     .kernel("searchsorted", [](const OpCall& call) -> KernelParams {
       return {{"right", call.attrs<SearchSortedAttrs>().right}};
