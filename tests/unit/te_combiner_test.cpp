@@ -94,7 +94,7 @@ std::string order_counts(const Combiner& combiner) {
   for (size_t k = 0; k < count; ++k) {
     infos.push_back({{Dim(n)}, combiner.lhs[k]->dtype});
     inputs.push_back(NDArray::empty({n}, combiner.lhs[k]->dtype));
-    Builder identity({});
+    Builder identity(std::vector<TensorInfo>{});
     identity.output(identity.map({}, [&](Indices) { return Scalar(combiner.identity[k]); }));
     NDArray first = evaluate(identity.finish(), {})[0];
     dispatch(combiner.lhs[k]->dtype, [&](auto tag) {
