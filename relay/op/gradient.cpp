@@ -173,8 +173,14 @@ void derive_gradient(const Operator& op, OpBuilder& derived) {
   }
   std::string doc = "Gradient of " + op.name().str() + ", derived from its definition.";
   derived.doc(std::move(doc)).attrs(op.attrs_schema()).precision(op.precision()).level(op.level());
-  for (const OpInput& input : op.inputs()) derived.input(input.name, input.doc);
-  derived.input(Name(name), "Gradient of the result.");
+  for (const OpInput& input : op.inputs()) derived.input(input.name, input.doc, input.spec);
+  // Numbers among the inputs take the gradient's dtype, if the result has theirs.
+  ValueSpec like_result;
+  if (op.outputs().size() == 1 && op.outputs()[0].spec.is_tensor()) {
+    char variable = op.outputs()[0].spec.variable();
+    like_result = variable == 0 ? tensor() : tensor(variable);
+  }
+  derived.input(Name(name), "Gradient of the result.", like_result);
   if (!op.pure()) derived.impure();
   derived.relation(new Relation{
       Name(std::string(kGradientPrefix) + op.name().str()), Relation::Form::kGeneral,

@@ -42,7 +42,7 @@ class FoldAdjoint {
                 r[1] >= 0 && (l[1] < 0 || beyond(r[0], l[0]) || (tie && r[1] < l[1]));
             return {select(right, r[0], l[0]), select(right, r[1], l[1])};
           },
-          {least, index_constant(-1)})[1];
+          {least, index_constant(-1)}, {.commutes = true})[1];
     });
     Scalar here = first(indices_of(map_.axes)) == position_of(indices_of(fold_.axes));
     return select(here, gradient, zero(fold_.dtype));

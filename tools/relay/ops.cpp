@@ -5,6 +5,7 @@
 
 #include <relay/eval/eval.h>
 #include <relay/infer/infer.h>
+#include <relay/op/gradient.h>
 #include <relay/op/op.h>
 #include <relay/parse/parse.h>
 #include <relay/runtime/format.h>
@@ -73,6 +74,17 @@ std::string example_result(const OpExample& example) {
   return format_value(evaluate_function(special, entry.name, arguments));
 }
 
+// How its gradient comes about.
+std::string gradient(const Operator& op) {
+  const GradientEntry* entry = gradient_column().find(&op);
+  std::string derived = std::string(kGradientPrefix) + op.name().str();
+  if (entry != nullptr && !entry->rule) return "gradient\n  none: " + entry->none + "\n";
+  if (op.definition() != DefinitionKind::kCompute) {
+    return entry == nullptr ? std::string() : "gradient\n  by a rule\n";
+  }
+  return "gradient\n  " + (entry == nullptr ? derived : "by a rule; derived: " + derived) + "\n";
+}
+
 void show(const Operator& op) {
   std::string text = signature(op) + "\n  " + op.doc() + "\n";
   if (!op.inputs().empty()) text += "inputs\n";
@@ -103,6 +115,7 @@ void show(const Operator& op) {
       at = end + 1;
     }
   }
+  text += gradient(op);
   print_out(text);
 }
 

@@ -289,14 +289,14 @@ std::vector<ExprRef> layer_norm_gradient(const GradientCall& call) {
   size_t axis = axis_position(attrs.axis, data.rank());
   std::vector<int64_t> row{static_cast<int64_t>(axis)};
   const ExprRef& g = call.gradient();
-  ExprRef mean = call_op("mean", {call.args[0]}, kept_axes<ReduceAttrs>(row));
+  auto mean_of = [&](const ExprRef& x) { return call_op("mean", {x}, kept_axes<ReduceAttrs>(row)); };
+  ExprRef mean = mean_of(call.args[0]);
   ExprRef variance = call_op("variance", {call.args[0], mean}, kept_axes<VarianceAttrs>(row));
   ExprRef r = call_op("rsqrt", {call_op("add", {variance, number(attrs.epsilon, data.dtype)})});
   ExprRef n = call_op("multiply", {call_op("subtract", {call.args[0], mean}), r});
   ExprRef h = scaled(g, call.args, attrs.scale, false, axis, data.rank());
-  ExprRef bent = call_op(
-      "multiply", {n, call_op("mean", {call_op("multiply", {h, n})}, kept_axes<ReduceAttrs>(row))});
-  ExprRef flat = call_op("subtract", {h, call_op("mean", {h}, kept_axes<ReduceAttrs>(row))});
+  ExprRef bent = call_op("multiply", {n, mean_of(call_op("multiply", {h, n}))});
+  ExprRef flat = call_op("subtract", {h, mean_of(h)});
   ExprRef of_data = call_op("multiply", {call_op("subtract", {flat, bent}), r});
   auto along_row = [&](bool used, const ExprRef& value, const ExprRef& vector) {
     if (!used) return call_op("zeros_like", {vector});

@@ -320,7 +320,8 @@ RELAY_OP("argmax")
     .example("fn (%x: Tensor[(2, 3), float32]) { argmax(%x, axis=[1]) }", "[[1, 3, 2], [6, 5, 6]]")
     .relation(infer_arg)
     .level(4)
-    .compute([](const OpCall& call, te::Builder& b) { compute_arg(call, b, true); });
+    .compute([](const OpCall& call, te::Builder& b) { compute_arg(call, b, true); })
+    .no_gradient("its result is a position");
 
 RELAY_OP("argmin")
     .doc("Index (int32) of the smallest element, flat over the searched axes.")
@@ -330,7 +331,8 @@ RELAY_OP("argmin")
     .example("fn (%x: Tensor[(2, 3), float32]) { argmin(%x, axis=[1]) }", "[[1, 3, 2], [6, 5, 6]]")
     .relation(infer_arg)
     .level(4)
-    .compute([](const OpCall& call, te::Builder& b) { compute_arg(call, b, false); });
+    .compute([](const OpCall& call, te::Builder& b) { compute_arg(call, b, false); })
+    .no_gradient("its result is a position");
 
 }  // namespace
 }  // namespace relay

@@ -80,7 +80,8 @@ RELAY_OP("argsort")
     .example("fn (%x: Tensor[(3), float32]) { argsort(%x, dtype=\"int32\") }", "[3, 1, 2]")
     .relation(infer_argsort)
     .level(6)
-    .kernel("argsort", order_params<ArgsortAttrs>);
+    .kernel("argsort", order_params<ArgsortAttrs>)
+    .no_gradient("its result is positions");
 
 RELAY_OP("topk")
     .doc(
