@@ -275,6 +275,7 @@ class Solver {
       if (top && j == 0) inside |= surely_inside(equation, places[0]);
       if (coefficient.is_int(1)) {
         set(axis, sum, inside);
+        sum = index_constant(0);  // for axes of one value
       } else {
         Scalar by = from_dim(coefficient);
         set(axis, floor_div(sum, by), inside);

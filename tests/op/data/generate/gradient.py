@@ -21,10 +21,10 @@ def forward(name):
         @reference(f"grad.{name}")
         def gradient(*args, **attributes):
             *inputs, given = args
-            tensors = [torch.from_numpy(np.ascontiguousarray(wide(i))) for i in inputs]
+            tensors = [torch.tensor(wide(i)) for i in inputs]
             floats = [t.requires_grad_() for t in tensors if t.dtype == torch.float64]
             result = function(*tensors, **attributes)
-            seed = torch.from_numpy(np.ascontiguousarray(wide(given)))
+            seed = torch.tensor(wide(given))
             results = torch.autograd.grad(result, floats, seed, allow_unused=True)
             dtypes = [i.dtype for i in inputs if i.dtype.kind == "f"]
             outputs = tuple(
@@ -140,7 +140,7 @@ def add(book, op, label, inputs, dtype, **attributes):
     values = [
         draw((key, i), x, dtype) if isinstance(x, tuple) else x for i, x in enumerate(inputs)
     ]
-    tensors = [torch.from_numpy(np.ascontiguousarray(wide(v))) for v in values]
+    tensors = [torch.tensor(wide(v)) for v in values]
     shape = tuple(FORWARD[op](*tensors, **attributes).shape)
     values.append(draw((key, "gradient"), shape, dtype))
     tolerance = {"float16": 1e-2, "float32": 1e-4, "float64": 1e-6}[dtype]
@@ -277,19 +277,19 @@ def build_errors(book):
         "grad.nn.conv2d", "another gradient", "its extents", [image, weight, Type("float32", 1, 3, 3, 4)]
     )
     book.fail(
-        "grad.nn.conv2d", "gradient of another rank", "its rank", [image, weight, Type("float32", 3, 3)]
+        "grad.nn.conv2d", "gradient of another rank", "its rank and extents", [image, weight, Type("float32", 3, 3)]
     )
     book.fail("grad.nn.softmax", "another dtype", "its dtype", [Type("float32", 3), Type("float64", 3)])
     book.fail("grad.nn.softmax", "no gradient", "an argument is missing", [Type("float32", 3)])
-    book.fail("grad.cumsum", "integers", "no derivative", [Type("int32", 3), Type("int32", 3)], axis=0)
+    book.fail("grad.cumsum", "integers", "integers have no derivative", [Type("int32", 3), Type("int32", 3)], axis=0)
     book.fail(
-        "grad.take", "integers", "no derivative", [Type("int32", 3), Type("int32", 2), Type("int32", 2)], axis=0
+        "grad.take", "integers", "integers have no derivative", [Type("int32", 3), Type("int32", 2), Type("int32", 2)], axis=0
     )
-    book.fail("grad.argmax", "positions", "no derivative", [Type("float32", 3), Type("int32")])
+    book.fail("grad.argmax", "positions", "an integer has no derivative", [Type("float32", 3), Type("int32")])
     book.fail_running(
         "grad.take",
         "an index outside",
-        "there is no such element",
+        "an index beyond the extent",
         [draw("outside", (3,), "float32"), np.array([1, 7], "int32"), draw("g", (2,), "float32")],
         axis=0,
         mode="fast",
