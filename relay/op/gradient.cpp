@@ -66,9 +66,8 @@ bool reads_values(const TypeRef& type) {
   bool found = false;
   for (Dim dim : tensor->dims()) {
     found |= dim.is_any();
-    for_each_atom(dim, [&](Dim atom) {
-      found |= atom.is_term() && atom.term().op == DimOp::kValue;
-    });
+    for_each_atom(dim,
+                  [&](Dim atom) { found |= atom.is_term() && atom.term().op == DimOp::kValue; });
   }
   return found;
 }
@@ -207,8 +206,8 @@ std::vector<ExprRef> derived_gradients(const GradientCall& call) {
     if (gradient) given.push_back(gradient);
   }
   args.push_back(given.size() == 1 ? given[0] : relay::make_tuple(given));
-  ExprRef all = call_op(std::string(kGradientPrefix) + op.name().str(), args,
-                        call.call.attrs_ref());
+  ExprRef all =
+      call_op(std::string(kGradientPrefix) + op.name().str(), args, call.call.attrs_ref());
   std::vector<TypeRef> floats;
   for (size_t i = 0; i < call.call.num_inputs(); ++i) float_tensors(call.call.input(i), floats);
   uint32_t next = 0;

@@ -38,8 +38,7 @@ class FoldAdjoint {
           [&](std::span<const Scalar> l, std::span<const Scalar> r) -> std::vector<Scalar> {
             // Position -1 is nothing.
             Scalar tie = !beyond(l[0], r[0]) && !beyond(r[0], l[0]);
-            Scalar right =
-                r[1] >= 0 && (l[1] < 0 || beyond(r[0], l[0]) || (tie && r[1] < l[1]));
+            Scalar right = r[1] >= 0 && (l[1] < 0 || beyond(r[0], l[0]) || (tie && r[1] < l[1]));
             return {select(right, r[0], l[0]), select(right, r[1], l[1])};
           },
           {least, index_constant(-1)}, {.commutes = true})[1];
@@ -101,7 +100,9 @@ class FoldAdjoint {
     };
     std::vector<Tensor> before = b_.scan(
         dims, along,
-        [&](Indices) { return std::vector<Scalar>(combiner.identity.begin(), combiner.identity.end()); },
+        [&](Indices) {
+          return std::vector<Scalar>(combiner.identity.begin(), combiner.identity.end());
+        },
         [&](Indices i, std::span<const Scalar> carry) {
           std::vector<ScalarRef> lhs;
           for (const Scalar& c : carry) lhs.push_back(c.ref());
@@ -160,8 +161,8 @@ class FoldAdjoint {
           std::vector<Scalar> next;
           for (size_t n = 0; n < floats.size(); ++n) {
             const Scalar& there = left[floats[n]];
-            next.push_back(unless(i, there.node() == nullptr ? zero(carry[n].dtype()) : there,
-                                  carry[n]));
+            next.push_back(
+                unless(i, there.node() == nullptr ? zero(carry[n].dtype()) : there, carry[n]));
           }
           return next;
         },

@@ -46,9 +46,9 @@ class Solver {
       equations_.push_back({std::move(sum), target[d], dims[d]});
     }
     while (!equations_.empty()) {
-      auto next = std::min_element(
-          equations_.begin(), equations_.end(),
-          [&](const Equation& a, const Equation& b) { return rank(a) < rank(b); });
+      auto next =
+          std::min_element(equations_.begin(), equations_.end(),
+                           [&](const Equation& a, const Equation& b) { return rank(a) < rank(b); });
       Equation equation = std::move(*next);
       equations_.erase(next);
       if (!solve(equation)) return std::nullopt;
@@ -70,7 +70,8 @@ class Solver {
     Dim coefficient;
   };
 
-  // ---- Axes that are used divided ----------------------------------------------------------------
+  // ---- Axes that are used divided
+  // ----------------------------------------------------------------
 
   std::vector<ScalarRef> split_axes(std::span<const ScalarRef> indices) {
     ScalarRewriter broadcasts(as_remainder);
@@ -78,9 +79,8 @@ class Solver {
     for (const ScalarNode* node : post_order(roots)) {
       Dim by = divisor(*node);
       if (by.is_int(0) || node->args[0]->kind != ScalarKind::kIndex) continue;
-      auto axis = std::find_if(scope_.begin(), scope_.end(), [&](const Axis& a) {
-        return a.id == node->args[0]->axis;
-      });
+      auto axis = std::find_if(scope_.begin(), scope_.end(),
+                               [&](const Axis& a) { return a.id == node->args[0]->axis; });
       if (axis == scope_.end() || axis->extent == by || find_split(axis->id) != nullptr) continue;
       // An extent of 0 has no points; its quotients must not fail for that.
       Dim part = by.is_int() ? by : max(by, Dim(1));
@@ -122,7 +122,8 @@ class Solver {
     return value(split.outer) * from_dim(split.inner.extent) + value(split.inner);
   }
 
-  // ---- Equations ---------------------------------------------------------------------------------
+  // ---- Equations
+  // ---------------------------------------------------------------------------------
 
   std::vector<Unknown> unknowns(const Equation& equation) const {
     std::vector<Unknown> result;
@@ -270,8 +271,8 @@ class Solver {
       const auto& [axis, coefficient] = places[j];
       bool top = j + 1 == places.size();
       Dim carry = coefficient * axis.extent;
-      bool inside = top ? is_bare(equation) && carry == equation.dim
-                        : carry == places[j + 1].coefficient;
+      bool inside =
+          top ? is_bare(equation) && carry == equation.dim : carry == places[j + 1].coefficient;
       if (top && j == 0) inside |= surely_inside(equation, places[0]);
       if (coefficient.is_int(1)) {
         set(axis, sum, inside);
@@ -515,16 +516,15 @@ bool vanishes_outside(const Scalar& value, uint32_t axis, Dim extent,
 }
 
 Scalar fill_outside(const Scalar& value, std::span<const ScalarNode* const> loads) {
-  ScalarRewriter rewrite(
-      [&](const ScalarRef& node, const std::vector<ScalarRef>& args) -> ScalarRef {
-        if (std::find(loads.begin(), loads.end(), node.get()) == loads.end()) return {};
-        Ref<ScalarNode> copy = copy_node(*node);
-        copy->args = args;
-        copy->bounds = Bounds::kFill;
-        copy->fill = node->dtype.is_float() ? zero(node->dtype).ref()
-                                            : constant(0, node->dtype).ref();
-        return copy;
-      });
+  ScalarRewriter rewrite([&](const ScalarRef& node,
+                             const std::vector<ScalarRef>& args) -> ScalarRef {
+    if (std::find(loads.begin(), loads.end(), node.get()) == loads.end()) return {};
+    Ref<ScalarNode> copy = copy_node(*node);
+    copy->args = args;
+    copy->bounds = Bounds::kFill;
+    copy->fill = node->dtype.is_float() ? zero(node->dtype).ref() : constant(0, node->dtype).ref();
+    return copy;
+  });
   return rewrite(value.ref());
 }
 

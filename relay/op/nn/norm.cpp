@@ -135,8 +135,8 @@ void compute_rms_norm(const OpCall& call, te::Builder& b) {
     return total / count;
   });
   b.output(b.map(data.dims(), [&](Indices i) {
-    Scalar value = te::cast(data(i), rows.dtype) *
-                   te::rsqrt(squares(rows.row_of(i)) + attrs.epsilon);
+    Scalar value =
+        te::cast(data(i), rows.dtype) * te::rsqrt(squares(rows.row_of(i)) + attrs.epsilon);
     if (attrs.scale) value = value * te::cast(gamma({i[axis]}), rows.dtype);
     return te::cast(value, data.dtype());
   }));
@@ -289,7 +289,9 @@ std::vector<ExprRef> layer_norm_gradient(const GradientCall& call) {
   size_t axis = axis_position(attrs.axis, data.rank());
   std::vector<int64_t> row{static_cast<int64_t>(axis)};
   const ExprRef& g = call.gradient();
-  auto mean_of = [&](const ExprRef& x) { return call_op("mean", {x}, kept_axes<ReduceAttrs>(row)); };
+  auto mean_of = [&](const ExprRef& x) {
+    return call_op("mean", {x}, kept_axes<ReduceAttrs>(row));
+  };
   ExprRef mean = mean_of(call.args[0]);
   ExprRef variance = call_op("variance", {call.args[0], mean}, kept_axes<VarianceAttrs>(row));
   ExprRef r = call_op("rsqrt", {call_op("add", {variance, number(attrs.epsilon, data.dtype)})});
