@@ -17,7 +17,7 @@ const float kNan = std::nanf("");
 
 /// The value of an expression without inputs.
 NDArray value_of(const Scalar& x) {
-  Builder b({});
+  Builder b(std::vector<TensorInfo>{});
   b.output(b.map({}, [&](Indices) { return x; }));
   return evaluate(b.finish(), {})[0];
 }
