@@ -132,7 +132,7 @@ TypeRef infer_attention(const RelationCall& call) {
   call.require_equal(query.dims[rank - 1], key.dims[rank - 1],
                      "query and key differ in their last extent" + shapes);
   call.require_equal(key.dims[rank - 2], value.dims[rank - 2],
-                     "there must be as many keys as values" + shapes);
+                     "key and value differ in the number of keys" + shapes);
   std::vector<Dim> scores(query.dims.begin(), query.dims.end() - 1);
   scores.push_back(key.dims[rank - 2]);
   call.require_broadcasts(mask.dims, scores,

@@ -127,13 +127,13 @@ def softmaxes(book):
     x, mask = Type("float32", 2, 3), Type("bool", 2, 3)
     for label, why, args, attributes in [
         ("rank one", "there are rows and columns", [Type("float32", 3), Type("bool", 3)], {}),
-        ("mask that does not fit", "2 and 3", [x, Type("bool", 2)], {}),
-        ("mask of more axes", "the scores decide", [x, Type("bool", 2, 2, 3)], {}),
+        ("mask that does not fit", "it does not broadcast", [x, Type("bool", 2)], {}),
+        ("mask of more axes", "more axes than the scores: it does not broadcast", [x, Type("bool", 2, 2, 3)], {}),
         ("mask of integers", "bool or floats", [x, Type("int32", 2, 3)], {}),
         ("integers", "needs floats", [Type("int32", 2, 3), mask], {}),
         ("unknown align", "no such word", [x, mask], {"causal": True, "align": "middle"}),
         ("negative window", "counts", [x, mask], {"causal": True, "window": -1}),
-        ("window without causal", "means nothing", [x, mask], {"window": 2}),
+        ("window without causal", "only with causal=True", [x, mask], {"window": 2}),
     ]:
         book.fail(op, label, why, args, **attributes)
 
@@ -196,19 +196,19 @@ def attentions(book):
     q, k, v = Type("float32", 1, 4, 3, 8), Type("float32", 1, 2, 5, 8), Type("float32", 1, 2, 5, 6)
     m = Type("bool")
     for label, why, args, attributes in [
-        ("rank two", "there are heads", [Type("float32", 3, 8)] * 3 + [m], {}),
+        ("rank two", "the rank is 3 or more", [Type("float32", 3, 8)] * 3 + [m], {}),
         ("ranks differ", "one rank", [q, Type("float32", 2, 5, 8), v, m], {}),
         ("heads", "4 is no multiple of 3", [q, *[Type("float32", 1, 3, 5, 8)] * 2, m], {}),
-        ("heads of the value", "as many as the key's", [q, k, Type("float32", 1, 4, 5, 6), m], {}),
-        ("extents", "8 and 6", [q, Type("float32", 1, 2, 5, 6), v, m], {}),
-        ("keys and values", "5 and 4", [q, k, Type("float32", 1, 2, 4, 6), m], {}),
-        ("batches", "1 and 2", [q, Type("float32", 2, 2, 5, 8), Type("float32", 2, 2, 5, 6), m], {}),
-        ("mask", "the scores are 3 by 5", [q, k, v, Type("bool", 5, 3)], {}),
+        ("heads of the value", "the heads differ", [q, k, Type("float32", 1, 4, 5, 6), m], {}),
+        ("extents", "the extents differ", [q, Type("float32", 1, 2, 5, 6), v, m], {}),
+        ("keys and values", "the extents differ", [q, k, Type("float32", 1, 2, 4, 6), m], {}),
+        ("batches", "the batches differ", [q, Type("float32", 2, 2, 5, 8), Type("float32", 2, 2, 5, 6), m], {}),
+        ("mask", "it does not broadcast to 3 by 5", [q, k, v, Type("bool", 5, 3)], {}),
         ("mask of integers", "bool or floats", [q, k, v, Type("int32", 3, 5)], {}),
         ("integers", "needs floats", [Type("int32", 1, 2, 3, 4)] * 3 + [m], {}),
         ("dtypes differ", "one dtype", [q, Type("float16", 1, 2, 5, 8), v, m], {}),
-        ("negative softcap", "a bound", [q, k, v, m], {"softcap": -1.0}),
-        ("window without causal", "means nothing", [q, k, v, m], {"window": 2}),
+        ("negative softcap", "a bound is a number and not negative", [q, k, v, m], {"softcap": -1.0}),
+        ("window without causal", "only with causal=True", [q, k, v, m], {"window": 2}),
         ("unknown align", "no such word", [q, k, v, m], {"causal": True, "align": "left"}),
     ]:
         book.fail(op, label, why, args, **attributes)
@@ -244,10 +244,10 @@ def rotations(book):
             book.add(op, label, [x, *angles(dtype, (3, 4), dtype)], "torch", **form)
     x = Type("float32", 2, 3, 8)
     for label, why, cos, sin in [
-        ("too many pairs", "a row has 4", Type("float32", 3, 5), Type("float32", 3, 5)),
+        ("too many pairs", "more elements than half of a row", Type("float32", 3, 5), Type("float32", 3, 5)),
         ("shapes of both", "one shape", Type("float32", 3, 4), Type("float32", 3, 3)),
         ("ranks of both", "one shape", Type("float32", 3, 4), Type("float32", 4)),
-        ("rows", "2 is not 3", Type("float32", 2, 4), Type("float32", 2, 4)),
+        ("rows", "the rows do not broadcast", Type("float32", 2, 4), Type("float32", 2, 4)),
         ("rank", "more axes than data", *[Type("float32", 1, 2, 3, 4)] * 2),
         ("numbers", "there is an axis of pairs", Type("float32"), Type("float32")),
         ("dtypes", "one dtype", Type("float16", 3, 4), Type("float16", 3, 4)),

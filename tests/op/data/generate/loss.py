@@ -92,9 +92,9 @@ def likelihoods(book):
     x, t, w = Type("float32", 3, 4), Type("int32", 3), Type("float32", 4)
     for label, why, args, attributes in [
         ("float targets", "targets are integers", [x, Type("float32", 3), w], {}),
-        ("batch of the targets", "3 and 2", [x, Type("int32", 2), w], {}),
+        ("batch of the targets", "the extents differ", [x, Type("int32", 2), w], {}),
         ("rank of the targets", "no axis of classes", [x, Type("int32", 3, 4), w], {}),
-        ("weights", "a weight for each class", [x, t, Type("float32", 3)], {}),
+        ("weights", "the length is the number of classes", [x, t, Type("float32", 3)], {}),
         ("weights of rank two", "a vector", [x, t, Type("float32", 4, 1)], {}),
         ("dtype of the weights", "one dtype", [x, t, Type("float16", 4)], {}),
         ("integers", "needs floats", [Type("int32", 3, 4), t, Type("int32", 4)], {}),
@@ -103,9 +103,9 @@ def likelihoods(book):
     ]:
         book.fail(op, label, why, args, **attributes)
     values = [draw((op, "bad"), (2, 3), "float32"), np.array([0, 3], "int32"), np.ones(3, "float32")]
-    book.fail_running(op, "class out of range", "there are 3 classes", values)
+    book.fail_running(op, "class out of range", "the class is out of range for the extent 3", values)
     values[1] = np.array([-1, 0], "int32")
-    book.fail_running(op, "negative class", "there is no class -1", values)
+    book.fail_running(op, "negative class", "the class is out of range for the extent 3", values)
 
 
 def build(book):

@@ -493,7 +493,7 @@ def padding(book):
     book.fail(
         "nn.mirror_pad",
         "unknown mode",
-        "the mode is SYMMETRIC or REFLECT",
+        "there is no such mode",
         [x],
         mode="CIRCULAR",
         pad_width=[[1, 1], [1, 1]],

@@ -74,7 +74,7 @@ def activations(book):
         book.fail(op, f"{label}bool", "needs floats", [Type("bool", 3)], **attributes)
     book.add("nn.softplus", "infinities", [np.array([-np.inf, np.inf], "float32")], "torch")
     book.fail("nn.gelu", "unknown form", "no such word", [Type("float32", 2)], approximate="sigmoid")
-    book.fail("nn.softplus", "beta zero", "nothing to divide by", [Type("float32", 2)], beta=0.0)
+    book.fail("nn.softplus", "beta zero", "beta is a number other than 0", [Type("float32", 2)], beta=0.0)
 
 
 def norms(book):
