@@ -25,20 +25,23 @@ std::regex words(const char* text) { return std::regex(text, std::regex::icase);
 const std::vector<Kind>& kinds() {
   static const std::vector<Kind> table = {
       {"syntax", words("expected|closing|comment|suffix|separator|must start with|never closed")},
-      {"name", words("unknown|not defined|not declared|not bound|not exist|no such|not in scope|"
-                     "before its binding|outside$|outside its|never defined|refer to itself|known are")},
+      {"name",
+       words("unknown|not defined|not declared|not bound|not exist|no such|not in scope|"
+             "before its binding|outside$|outside its|never defined|refer to itself|known are")},
       {"twice",
        words("twice|two types|two parameters of one|repeated|second definition|permutation")},
       {"arguments", words("arguments?\\b|one of them")},
       {"attribute", words("attribute|required|no default|missing")},
       {"dtype",
-       words("dtype|element types?|\\bu?int(eger)?s?\\d*\\b|\\bfloats?\\d*\\b|bool|precision|\\bnumbers?\\b")},
+       words("dtype|element "
+             "types?|\\bu?int(eger)?s?\\d*\\b|\\bfloats?\\d*\\b|bool|precision|\\bnumbers?\\b")},
       {"rank", words("\\brank|ax[ei]s|permutation|matri|vector|scalar|dimension|\\bpairs?\\b")},
       {"layout", words("layout")},
-      {"extent", words("extent|shape|broadcast|length|rows|columns|channels|entry|entries|elements|"
-                       "anchors|counts?\\b|\\bdiffer|divide|multiple|split|units|kernel|\\bsize|"
-                       "repeat|repetitions|positive|negative|depth|coordinates|groups|exceed|infer|weights?|"
-                       "after it|steps?\\b|strides?|rise|Tensor\\[\\(")},
+      {"extent",
+       words("extent|shape|broadcast|length|rows|columns|channels|entry|entries|elements|"
+             "anchors|counts?\\b|\\bdiffer|divide|multiple|split|units|kernel|\\bsize|"
+             "repeat|repetitions|positive|negative|depth|coordinates|groups|exceed|infer|weights?|"
+             "after it|steps?\\b|strides?|rise|Tensor\\[\\(")},
       {"order", words("backwards|forwards|begin|stride")},
       {"type", words("infinite|itself|types?\\b|function|tuple|called|reference|equal|cannot call|"
                      "expected")},

@@ -122,8 +122,8 @@ TypeRef infer_attention(const RelationCall& call) {
   Dim heads = query.dims[rank - 3], shared = key.dims[rank - 3];
   std::string message = "the query's heads must be as many as the key's, or a multiple" + shapes;
   if (heads.is_int() && shared.is_int()) {
-    bool multiple = shared.as_int() == 0 ? heads.as_int() == 0
-                                         : heads.as_int() % shared.as_int() == 0;
+    bool multiple =
+        shared.as_int() == 0 ? heads.as_int() == 0 : heads.as_int() % shared.as_int() == 0;
     call.require(multiple, message);
   } else if (!shared.is_int(1)) {
     call.require_equal(heads, shared, message);
@@ -154,8 +154,8 @@ TypeRef infer_attention(const RelationCall& call) {
 
 bool is_true(const ExprRef& expr) {
   const auto* constant = expr->as<Constant>();
-  return constant != nullptr && constant->data().rank() == 0 &&
-         constant->data().dtype() == kBool && constant->data().item_as_int64() != 0;
+  return constant != nullptr && constant->data().rank() == 0 && constant->data().dtype() == kBool &&
+         constant->data().item_as_int64() != 0;
 }
 
 ExprRef expand_attention(const OpCall& call, std::span<const ExprRef> args) {
@@ -187,11 +187,12 @@ ExprRef expand_attention(const OpCall& call, std::span<const ExprRef> args) {
   if (wide != dtype) product.out_dtype = wide;
   ExprRef scores = call_op("nn.batch_matmul", {grouped(args[0]), args[1]}, Attrs::make(product));
   double scale = attrs.scale.value_or(
-      1 / std::sqrt(static_cast<double>(query.dims[rank - 1].is_int() ? query.dims[rank - 1].as_int()
-                                                                      : 1)));
+      1 / std::sqrt(static_cast<double>(
+              query.dims[rank - 1].is_int() ? query.dims[rank - 1].as_int() : 1)));
   if (scale != 1) scores = call_op("multiply", {scores, number(scale, wide)});
   if (attrs.softcap > 0) {
-    ExprRef bounded = call_op("tanh", {call_op("multiply", {scores, number(1 / attrs.softcap, wide)})});
+    ExprRef bounded =
+        call_op("tanh", {call_op("multiply", {scores, number(1 / attrs.softcap, wide)})});
     scores = call_op("multiply", {bounded, number(attrs.softcap, wide)});
   }
   ExprRef weights;
@@ -215,8 +216,8 @@ TypeRef infer_rotary(const RelationCall& call) {
   te::TensorInfo data = call.tensor(0);
   te::TensorInfo cosines = call.tensor(1);
   te::TensorInfo sines = call.tensor(2);
-  std::string shapes = ", found data " + shape_str(data.dims) + ", cos " +
-                       shape_str(cosines.dims) + ", sin " + shape_str(sines.dims);
+  std::string shapes = ", found data " + shape_str(data.dims) + ", cos " + shape_str(cosines.dims) +
+                       ", sin " + shape_str(sines.dims);
   call.require(cosines.rank() == sines.rank(), "cos and sin must have one shape" + shapes);
   for (size_t k = 0; k < cosines.rank(); ++k)
     call.require_equal(cosines.dims[k], sines.dims[k], "cos and sin must have one shape" + shapes);
@@ -249,8 +250,7 @@ ExprRef expand_rotary(const OpCall& call, std::span<const ExprRef> args) {
   ExprRef first = interleaved ? slice(0, 2 * half, 2) : slice(0, half, 1);
   ExprRef second = interleaved ? slice(1, 2 * half, 2) : slice(half, 2 * half, 1);
   auto times = [](const ExprRef& a, const ExprRef& b) { return call_op("multiply", {a, b}); };
-  ExprRef turned_first =
-      call_op("subtract", {times(first, args[1]), times(second, args[2])});
+  ExprRef turned_first = call_op("subtract", {times(first, args[1]), times(second, args[2])});
   ExprRef turned_second = call_op("add", {times(first, args[2]), times(second, args[1])});
   std::vector<ExprRef> parts{turned_first, turned_second};
   if (interleaved) {
@@ -271,8 +271,9 @@ ExprRef expand_rotary(const OpCall& call, std::span<const ExprRef> args) {
 }
 
 RELAY_OP("nn.masked_softmax")
-    .doc("nn.softmax over what each row may see of the last axis; 0 elsewhere, and in rows that see "
-         "nothing.")
+    .doc(
+        "nn.softmax over what each row may see of the last axis; 0 elsewhere, and in rows that see "
+        "nothing.")
     .input("scores", "Tensor (…, rows, columns).", tensor('T', kFloats).rank(2, kAnyRank))
     .input("mask",
            "What is seen (bool), or what is added to the scores (floats, perhaps -infinity); "
@@ -288,8 +289,9 @@ RELAY_OP("nn.masked_softmax")
              "[[1, 2, 3], [0, 0, 0], [1, 2, 3]]");
 
 RELAY_OP("nn.scaled_dot_product_attention")
-    .doc("softmax(query · keyᵀ * scale + mask) · value for each head. A query that sees no key "
-         "gets zeros.")
+    .doc(
+        "softmax(query · keyᵀ * scale + mask) · value for each head. A query that sees no key "
+        "gets zeros.")
     .input("query", "Tensor (…, heads, queries, extent).", tensor('T', kFloats).rank(3, kAnyRank))
     .input("key",
            "Tensor (…, heads, keys, extent); each of its heads may serve several of the query's, "
@@ -306,14 +308,16 @@ RELAY_OP("nn.scaled_dot_product_attention")
     .relation(infer_attention)
     .level(10)
     .expand(expand_attention)
-    .example("fn (%q: Tensor[(1, 2, 2), float32], %k: Tensor[(1, 3, 2), float32], "
-             "%v: Tensor[(1, 3, 2), float32]) { "
-             "nn.scaled_dot_product_attention(%q, %k, %v, True, causal=True) }",
-             "[[[1, 0], [0, 1]]]", "[[[1, 0], [0, 1], [1, 1]]]", "[[[1, 2], [3, 4], [5, 6]]]");
+    .example(
+        "fn (%q: Tensor[(1, 2, 2), float32], %k: Tensor[(1, 3, 2), float32], "
+        "%v: Tensor[(1, 3, 2), float32]) { "
+        "nn.scaled_dot_product_attention(%q, %k, %v, True, causal=True) }",
+        "[[[1, 0], [0, 1]]]", "[[[1, 0], [0, 1], [1, 1]]]", "[[[1, 2], [3, 4], [5, 6]]]");
 
 RELAY_OP("nn.rotary_embedding")
-    .doc("Pairs of elements of each row turned by the angles of its place: (a, b) becomes "
-         "(a cos - b sin, a sin + b cos). Elements behind the last pair stay.")
+    .doc(
+        "Pairs of elements of each row turned by the angles of its place: (a, b) becomes "
+        "(a cos - b sin, a sin + b cos). Elements behind the last pair stay.")
     .input("data", "Tensor (…, extent).", tensor('T', kFloats).rank(1, kAnyRank))
     .input("cos", "Cosines (…, pairs), broadcast to the rows of data.",
            tensor('T').rank(1, kAnyRank))
@@ -323,9 +327,10 @@ RELAY_OP("nn.rotary_embedding")
     .relation(infer_rotary)
     .level(10)
     .expand(expand_rotary)
-    .example("fn (%x: Tensor[(2, 4), float32], %cos: Tensor[(2, 2), float32], "
-             "%sin: Tensor[(2, 2), float32]) { nn.rotary_embedding(%x, %cos, %sin) }",
-             "[[1, 2, 3, 4], [1, 2, 3, 4]]", "[[1, 1], [0, 1]]", "[[0, 0], [1, 0]]");
+    .example(
+        "fn (%x: Tensor[(2, 4), float32], %cos: Tensor[(2, 2), float32], "
+        "%sin: Tensor[(2, 2), float32]) { nn.rotary_embedding(%x, %cos, %sin) }",
+        "[[1, 2, 3, 4], [1, 2, 3, 4]]", "[[1, 1], [0, 1]]", "[[0, 0], [1, 0]]");
 
 }  // namespace
 }  // namespace relay
