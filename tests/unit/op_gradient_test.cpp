@@ -20,9 +20,9 @@ namespace {
 using testing::LowerCase;
 
 std::vector<NDArray> flatten(const Value& value) {
-  if (value.is_tensor()) return {value.tensor()};
+  if (value.is_tensor()) return {value.array()};
   std::vector<NDArray> arrays;
-  for (size_t i = 0; i < value.size(); ++i) {
+  for (size_t i = 0; i < value.fields().size(); ++i) {
     for (const NDArray& array : flatten(value.field(i))) arrays.push_back(array);
   }
   return arrays;
@@ -116,7 +116,7 @@ TEST(OpGradient, DifferencesGiveWhatIsDerived) {
     std::vector<NDArray> inputs(one.inputs.begin(), one.inputs.end() - 1);
     auto total = [&] {
       std::vector<Value> arguments = values_of(inputs);
-      NDArray result = apply_op(gradient.op, gradient.attrs, arguments).tensor().contiguous();
+      NDArray result = apply_op(gradient.op, gradient.attrs, arguments).array().contiguous();
       double sum = 0;
       for (int64_t i = 0; i < result.size(); ++i) {
         sum += result.data<double>()[i] * given.data<double>()[i];
