@@ -265,7 +265,8 @@ VarRef make_var(Name name, TypeRef annotation, Span span) {
 ExprRef make_global_var(Name name, Span span) { return ExprFactory::global_var(name, span); }
 ExprRef make_constant(NDArray data, Span span) {
   RELAY_CHECK(static_cast<bool>(data), "a constant without data");
-  return ExprFactory::constant(data.compact(), span);
+  if (data.size() > 1) data = data.compact();
+  return ExprFactory::constant(std::move(data), span);
 }
 ExprRef make_literal(LiteralValue value, Span span) { return ExprFactory::literal(value, span); }
 ExprRef make_tuple(std::span<const ExprRef> fields, Span span) {
