@@ -27,22 +27,24 @@ const std::vector<Kind>& kinds() {
       {"syntax", words("expected|closing|comment|suffix|separator|must start with|never closed")},
       {"name",
        words("unknown|not defined|not declared|not bound|not exist|no such|not in scope|"
-             "before its binding|outside$|outside its|never defined|refer to itself|known are")},
+             "before its binding|outside$|outside its|never defined|refer to itself|known are|"
+             "out of range")},
       {"twice",
        words("twice|two types|two parameters of one|repeated|second definition|permutation")},
       {"arguments", words("arguments?\\b|one of them")},
-      {"attribute", words("attribute|required|no default|missing")},
+      {"attribute", words("attribute|required|no default|missing|found none")},
       {"dtype",
        words("dtype|element "
              "types?|\\bu?int(eger)?s?\\d*\\b|\\bfloats?\\d*\\b|bool|precision|\\bnumbers?\\b")},
       {"rank", words("\\brank|ax[ei]s|permutation|matri|vector|scalar|dimension|\\bpairs?\\b")},
       {"layout", words("layout")},
-      {"extent",
-       words("extent|shape|broadcast|length|rows|columns|channels|entry|entries|elements|"
-             "anchors|counts?\\b|\\bdiffer|divide|multiple|split|units|kernel|\\bsize|"
-             "repeat|repetitions|positive|negative|depth|coordinates|groups|exceed|infer|weights?|"
-             "after it|steps?\\b|strides?|rise|Tensor\\[\\(")},
-      {"order", words("backwards|forwards|begin|stride")},
+      {"extent", words("extent|shape|broadcast|length|rows|columns|channels|entry|entries|elements|"
+                       "anchors|counts?\\b|\\bdiffer|divide|multiple|split|units|kernel|\\bsize|"
+                       "repeat|repetitions|positive|negative|depth|coordinates|groups|exceed|above|"
+                       "infer|weights?|"
+                       "must be from|is -\\d|"
+                       "after it|steps?\\b|strides?|rise|Tensor\\[\\(")},
+      {"order", words("backwards|forwards|begin|stride|before and after")},
       {"type", words("infinite|itself|types?\\b|function|tuple|called|reference|equal|cannot call|"
                      "expected")},
       {"condition", words("condition|\\bif needs|only with")},
@@ -111,7 +113,8 @@ std::optional<std::string> other_reason(const Json& json, const Refusal& refusal
   std::set<std::string> wanted = kinds_of(reason), found = kinds_of(message), shared;
   std::set_intersection(wanted.begin(), wanted.end(), found.begin(), found.end(),
                         std::inserter(shared, shared.end()));
-  if (shared.empty()) return "another kind of mistake: " + told;
+  // A reason without any of these words ("three and two") leaves the place to be compared.
+  if (!wanted.empty() && shared.empty()) return "another kind of mistake: " + told;
 
   std::vector<Range> places;
   if (json.contains("where")) {
