@@ -23,6 +23,7 @@ file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/discover_tests.cmake INPUT ${CMAKE_BINA
 set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${CMAKE_BINARY_DIR}/discover_tests.cmake)
 
 add_test(NAME layers COMMAND ${CMAKE_SOURCE_DIR}/scripts/python ${CMAKE_SOURCE_DIR}/scripts/check_layers.py)
+add_test(NAME layers_operator_names COMMAND ${CMAKE_SOURCE_DIR}/scripts/python ${CMAKE_SOURCE_DIR}/scripts/check_operator_names.py)
 
 # Counts allocations, so it has a binary of its own; the sanitizers bring their own allocators.
 if(NOT RELAY_SANITIZE)
@@ -50,7 +51,7 @@ add_test(NAME machine_c_api
 file(GLOB conformance_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/conformance/*.cpp)
 relay_add_executable(relay_conformance ${conformance_sources})
 set(oracle ${CMAKE_SOURCE_DIR}/tests/conformance/oracle)
-set(differences --differences ${CMAKE_SOURCE_DIR}/docs/differences-from-tvm.md)
+set(differences --differences ${CMAKE_SOURCE_DIR}/docs/differences-from-tvm.md --pins ${CMAKE_SOURCE_DIR}/tests/conformance/pins.tsv)
 file(GLOB op_data CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/op/data/*.jsonl)
 add_test(NAME operator_data COMMAND relay_conformance ops ${op_data} ${differences})
 add_test(NAME oracle_operators COMMAND relay_conformance ops ${oracle}/ops-core.jsonl ${oracle}/ops-special.jsonl ${differences})

@@ -193,6 +193,7 @@ class Writer {
     for (uint32_t id : step.vars) var(id);
     number(static_cast<int64_t>(c.kind));
     number(c.needs_element ? 1 : 0);
+    number(c.commutes ? 1 : 0);
     for (const auto& list : {values, lhs, rhs, result, identity}) refer(list);
     refer(where);
     end();

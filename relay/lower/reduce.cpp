@@ -1,11 +1,9 @@
 // Folds whose lanes run along what is kept: rows of the data are added to a row of accumulators.
 #include <algorithm>
-#include <limits>
 
 #include <relay/lower/templates.h>
 #include <relay/support/error.h>
 #include <relay/tensor_expr/builder.h>
-#include <relay/tensor_expr/evaluate.h>
 #include <relay/tensor_expr/walk.h>
 
 namespace relay::lower {
@@ -22,79 +20,10 @@ namespace {
 /// Rows that are combined in registers before they meet the accumulators in memory.
 constexpr int64_t kRows = 8;
 
-/// Values that a combiner is tried on.
-std::vector<double> samples(DType dtype) {
-  double inf = std::numeric_limits<double>::infinity();
-  if (dtype.is_float()) return {-inf, -2, 0, 1.5, 3, inf, std::numeric_limits<double>::quiet_NaN()};
-  if (dtype.is_bool()) return {0, 1};
-  if (dtype.is_unsigned()) return {0, 1, 2, 7};
-  return {0, 1, 2, 7, 5};
-}
-
 }  // namespace
 
 bool is_commutative(const Combiner& combiner) {
-  if (combiner.kind != Combiner::Kind::kCustom) return true;
-  size_t count = combiner.lhs.size();
-  if (count > 3) return false;
-  // Tried on all pairs of a few states, the identity among them.
-  std::vector<std::vector<double>> states{{}};
-  for (const ScalarRef& lhs : combiner.lhs) {
-    std::vector<std::vector<double>> longer;
-    for (const std::vector<double>& state : states) {
-      for (double value : samples(lhs->dtype)) {
-        longer.push_back(state);
-        longer.back().push_back(value);
-      }
-    }
-    states = std::move(longer);
-  }
-  auto n = static_cast<int64_t>(states.size()) + 1;
-  std::vector<te::TensorInfo> infos;
-  for (const ScalarRef& lhs : combiner.lhs) infos.push_back({{Dim(n)}, lhs->dtype});
-  te::Builder b(infos);
-  auto both = [&](bool swapped) {
-    return b.map_n(std::vector<Dim>{Dim(n), Dim(n)}, [&](te::Indices i) {
-      std::vector<ScalarRef> lhs, rhs;
-      for (size_t k = 0; k < count; ++k) {
-        lhs.push_back(b.input(k)({i[swapped ? 1 : 0]}).ref());
-        rhs.push_back(b.input(k)({i[swapped ? 0 : 1]}).ref());
-      }
-      std::vector<Scalar> results;
-      for (ScalarRef& result : combine(combiner, lhs, rhs)) results.emplace_back(result);
-      return results;
-    });
-  };
-  for (bool swapped : {false, true}) {
-    for (const te::Tensor& tensor : both(swapped)) b.output(tensor);
-  }
-  std::vector<NDArray> inputs;
-  for (size_t k = 0; k < count; ++k) {
-    te::Builder identity({});
-    identity.output(identity.map({}, [&](te::Indices) { return Scalar(combiner.identity[k]); }));
-    NDArray array = NDArray::empty({n}, combiner.lhs[k]->dtype);
-    NDArray first = te::evaluate(identity.finish(), {})[0];
-    dispatch(array.dtype(), [&](auto tag) {
-      using T = typename decltype(tag)::type;
-      array.data<T>()[0] = first.data<T>()[0];
-      for (size_t s = 0; s < states.size(); ++s) {
-        array.data<T>()[s + 1] = convert_element<T>(states[s][k]);
-      }
-    });
-    inputs.push_back(array);
-  }
-  try {
-    std::vector<NDArray> results = te::evaluate(b.finish(), inputs);
-    for (size_t k = 0; k < count; ++k) {
-      for (int64_t i = 0; i < results[k].size(); ++i) {
-        double x = results[k].element_as_double(i), y = results[k + count].element_as_double(i);
-        if (x != y && !(x != x && y != y)) return false;
-      }
-    }
-  } catch (const Error&) {
-    return false;
-  }
-  return true;
+  return combiner.kind != Combiner::Kind::kCustom || combiner.commutes;
 }
 
 std::optional<DraftKernel> lower_columns(const Job& job, Space& space, size_t along, Dim flops) {

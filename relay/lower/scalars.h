@@ -65,7 +65,7 @@ te::ScalarRef combiner_identity(const te::Combiner& combiner, size_t k, DType dt
 /// lhs ⊕ rhs.
 std::vector<te::ScalarRef> combine(const te::Combiner& combiner, std::span<const te::ScalarRef> lhs,
                                    std::span<const te::ScalarRef> rhs);
-/// Whether the operands of a combiner may change places (custom ones are tried on sample values).
+/// Whether the operands of a combiner may change places.
 bool is_commutative(const te::Combiner& combiner);
 /// Number of accumulators of a fold.
 size_t num_accumulators(const te::ScalarNode& fold);

@@ -13,6 +13,11 @@ OpColumn<ExpandFn>& simplified_for_inference() {
   return *column;
 }
 
+OpColumn<bool>& quantised() {
+  static auto* column = new OpColumn<bool>("quantised");
+  return *column;
+}
+
 OpColumn<ExpandFn>& counted_form() {
   static auto* column = new OpColumn<ExpandFn>("counted_form");
   return *column;

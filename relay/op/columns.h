@@ -17,6 +17,10 @@ OpColumn<ExpandFn>& canonical_form();
 /// several results: its first result (others keep the call).
 OpColumn<ExpandFn>& simplified_for_inference();
 
+/// The operators of quantised networks, which take or give the scales and zero points of their
+/// numbers: constant folding leaves them to passes that know them, unless it is asked to.
+OpColumn<bool>& quantised();
+
 /// How a compiled program writes a call if the extents of its result are no terms over integers:
 /// with one that counts first. Null if they are.
 OpColumn<ExpandFn>& counted_form();

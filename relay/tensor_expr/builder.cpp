@@ -210,11 +210,12 @@ std::vector<Scalar> Builder::fold(
     Dims extents, const std::function<std::vector<Scalar>(Indices)>& body,
     const std::function<std::vector<Scalar>(std::span<const Scalar>, std::span<const Scalar>)>&
         combine,
-    std::vector<Scalar> identity, bool needs_element) {
+    std::vector<Scalar> identity, FoldFacts facts) {
   std::vector<Axis> axes = axes_of(extents);
   std::vector<Scalar> values = body(indices_of(axes));
   RELAY_CHECK(!values.empty() && values.size() == identity.size(), "accumulators of a fold");
-  Combiner combiner = simple_combiner(Combiner::Kind::kCustom, needs_element);
+  Combiner combiner = simple_combiner(Combiner::Kind::kCustom, facts.needs_element);
+  combiner.commutes = facts.commutes;
   std::vector<Scalar> lhs, rhs;
   for (const Scalar& value : values) lhs.push_back(placeholder(var(), value.dtype()));
   for (const Scalar& value : values) rhs.push_back(placeholder(var(), value.dtype()));

@@ -67,6 +67,12 @@ class Tensor {
   TensorInfo info_;
 };
 
+/// What is known of a fold with a combiner of its own.
+struct FoldFacts {
+  bool needs_element = false;  // over nothing it is an error instead of the identity
+  bool commutes = false;       // combine(a, b) is combine(b, a): elements may come in any order
+};
+
 class Builder {
  public:
   explicit Builder(std::vector<TensorInfo> inputs);
@@ -90,12 +96,13 @@ class Builder {
   Scalar all(Dims extents, const std::function<Scalar(Indices)>& body);
   Scalar any(Dims extents, const std::function<Scalar(Indices)>& body);
   /// Several accumulators at once: `body(k)` gives one value for each; `combine(lhs, rhs)` joins;
-  /// `identity` starts. E.g. argmax: values (x[k], k), identity (lowest, -1).
+  /// `identity` starts. E.g. argmax: values (x[k], k), identity (lowest, -1). `combine` must be
+  /// associative; only if it says that it commutes are elements joined out of order.
   std::vector<Scalar> fold(
       Dims extents, const std::function<std::vector<Scalar>(Indices)>& body,
       const std::function<std::vector<Scalar>(std::span<const Scalar>, std::span<const Scalar>)>&
           combine,
-      std::vector<Scalar> identity, bool needs_element = false);
+      std::vector<Scalar> identity, FoldFacts facts = {});
 
   /// Recurrence along dimension `along` of `dims`: `init(i)` before it, `step(i, carries)` at each.
   std::vector<Tensor> scan(

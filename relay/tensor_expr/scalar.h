@@ -120,6 +120,8 @@ struct Combiner {
   /// kCustom: accumulators lhs ⊕ rhs → results, elementwise in these placeholders (kVar nodes),
   /// with the identity to start from. Must be associative up to rounding.
   std::vector<ScalarRef> lhs, rhs, result, identity;
+  /// kCustom: whether lhs and rhs may change places, so that elements may be joined in any order.
+  bool commutes = false;
   /// Whether an extent of zero is an error ("max of nothing") instead of the identity.
   bool needs_element = false;
 };

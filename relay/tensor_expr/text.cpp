@@ -237,6 +237,7 @@ class Writer {
       parts.push_back({node.args.back().get(), ""});
     }
     if (combiner.needs_element) parts.push_back({nullptr, "; not empty"});
+    if (combiner.commutes) parts.push_back({nullptr, "; in any order"});
     parts.push_back({nullptr, ": "});
     add_args(parts, std::span(node.args).first(values));
     if (custom) {

@@ -6,7 +6,7 @@
 #include <relay/eval/eval.h>
 #include <relay/ir/rewrite.h>
 #include <relay/ir/visit.h>
-#include <relay/op/op.h>
+#include <relay/op/columns.h>
 #include <relay/support/error.h>
 #include <relay/support/pointer_map.h>
 #include <relay/transform/fusion.h>
@@ -16,8 +16,6 @@
 
 namespace relay {
 namespace {
-
-constexpr int kQuantisedLevel = 11;  // Operator::level of the operators of quantised networks
 
 struct Options {
   bool fold_qnn;
@@ -154,7 +152,7 @@ class Folder final : public Rewriter {
     const Type* type = call.type();
     if (node == nullptr || operands.size() == 1 || type == nullptr) return {};
     const Operator* op = node->op();
-    if (!op->pure() || (op->level() == kQuantisedLevel && !options_.fold_qnn)) return {};
+    if (!op->pure() || (quantised().find(op) != nullptr && !options_.fold_qnn)) return {};
     for (const ExprRef& argument : operands.subspan(1)) {
       if (!is_constant(argument.get())) return {};
     }

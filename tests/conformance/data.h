@@ -1,6 +1,7 @@
 // Cases of recorded data: tests/conformance/oracle and tests/op/data.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 
 #include <relay/ir/module.h>
 #include <relay/runtime/value.h>
+#include <relay/support/diagnostic.h>
 
 namespace relay::conformance {
 
@@ -43,6 +45,17 @@ std::string first_line(const std::string& text);
 
 /// Types of one structure, where `?` of the recorded type may be any dimension of ours.
 bool type_agrees(const Type* ours, const Type* recorded);
+
+/// How a program is refused.
+struct Refusal {
+  bool syntax = false;  // by the parser
+  std::vector<Diagnostic> diagnostics;
+  std::shared_ptr<const Source> source;  // null where places are of no interest
+};
+/// Why a refusal is not for the recorded reason (`error`, or the `note` of what TVM accepts), or
+/// nothing. It must speak of the same kind of mistake, at the recorded place (`where`, or the
+/// operator that the case is named by).
+std::optional<std::string> other_reason(const Json& json, const Refusal& refusal);
 
 /// The answer of one of relay/analysis to a recorded question, or nothing if there is none of this
 /// form.

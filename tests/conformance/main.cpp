@@ -1,8 +1,10 @@
 // Runs recorded cases and says which passed, which failed and which do not apply.
-//   relay_conformance KIND FILE… [--differences FILE] [--executor eval|vm] [--target T] [--verbose]
+//   relay_conformance KIND FILE… [--differences FILE] [--pins FILE [--update]]
+//                     [--executor eval|vm|vm-direct] [--target T] [--verbose]
 // KIND is ops, types, passes or analyses. A failing case is excused if its name stands in backticks
-// in the file of differences as `FILE-NAME: CASE-NAME`. Exit code 1 if a case fails without excuse,
-// or if an excused one passes.
+// in the file of differences as `FILE-NAME: CASE-NAME`. Pins (pins.h) say how many cases of each
+// file pass and what others lack. Exit code 1 if a case fails without excuse, if an excused one
+// passes, if fewer pass than are pinned, or if a case lacks something that was there.
 #include <cstdio>
 #include <fstream>
 #include <map>
@@ -12,7 +14,10 @@
 
 #include <fmt/core.h>
 
+#include <relay/support/error.h>
+
 #include <tests/conformance/data.h>
+#include <tests/conformance/pins.h>
 
 using namespace relay;
 using namespace relay::conformance;
@@ -37,78 +42,141 @@ std::string stem(const std::string& path) {
   return name.substr(0, name.find('.'));
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  std::vector<std::string> arguments(argv + 1, argv + argc);
-  std::string kind;
+// The options and files of the command line.
+struct Arguments {
+  std::string kind, pins;
   std::vector<std::string> files;
   std::set<std::string> excuses;
   bool verbose = false;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    if (arguments[i] == "--differences" && i + 1 < arguments.size()) {
-      excuses = read_excuses(arguments[++i]);
-    } else if (arguments[i] == "--executor" && i + 1 < arguments.size()) {
-      executor = arguments[++i];
-    } else if (arguments[i] == "--target" && i + 1 < arguments.size()) {
-      target = arguments[++i];
-    } else if (arguments[i] == "--verbose") {
-      verbose = true;
-    } else if (kind.empty()) {
-      kind = arguments[i];
+  bool update = false;
+};
+
+Arguments read_arguments(const std::vector<std::string>& words) {
+  Arguments result;
+  for (size_t i = 0; i < words.size(); ++i) {
+    bool more = i + 1 < words.size();
+    if (words[i] == "--differences" && more) {
+      result.excuses = read_excuses(words[++i]);
+    } else if (words[i] == "--pins" && more) {
+      result.pins = words[++i];
+    } else if (words[i] == "--executor" && more) {
+      executor = words[++i];
+    } else if (words[i] == "--target" && more) {
+      target = words[++i];
+    } else if (words[i] == "--verbose") {
+      result.verbose = true;
+    } else if (words[i] == "--update") {
+      result.update = true;
+    } else if (result.kind.empty()) {
+      result.kind = words[i];
     } else {
-      files.push_back(arguments[i]);
+      result.files.push_back(words[i]);
     }
   }
+  return result;
+}
+
+// What came of all cases.
+class Run {
+ public:
+  explicit Run(Arguments arguments) : arguments_(std::move(arguments)) {
+    if (!arguments_.pins.empty()) pins_ = Pins(arguments_.pins);
+  }
+
+  void cases(const std::string& file, Outcome (*run)(const Json&)) {
+    const std::string suite = stem(file);
+    Reached reached;
+    for (const Json& json : read_lines(file)) {
+      std::string name = suite + ": " + json.at("name").get<std::string>();
+      judge(name, suite, run(json), reached);
+    }
+    if (arguments_.pins.empty()) return;
+    std::string worse = pins_.worse(suite, reached);
+    if (arguments_.update) {
+      pins_.set(suite, std::move(reached));
+    } else if (!worse.empty()) {
+      fail(suite, worse);
+    } else {
+      better_ |= pins_.better(suite, reached);
+    }
+  }
+
+  int finish() {
+    size_t skipped = 0;
+    for (const auto& [why, names] : not_applicable_) {
+      skipped += names.size();
+      fmt::print("not applicable  {} ({})", why, names.size());
+      if (arguments_.verbose) {
+        for (const std::string& name : names) fmt::print("\n                {}", name);
+      }
+      fmt::print("\n");
+    }
+    if (arguments_.update) pins_.write(arguments_.pins);
+    if (better_) fmt::print("more is reached than is pinned: run tests/update_pins\n");
+    fmt::print("{} passed, {} failed, {} documented differences, {} not applicable\n", passed_,
+               failed_, excused_, skipped);
+    return failed_ == 0 ? 0 : 1;
+  }
+
+ private:
+  void fail(const std::string& name, const std::string& why) {
+    ++failed_;
+    fmt::print("FAILED          {}: {}\n", name, arguments_.verbose ? why : first_line(why));
+  }
+
+  void judge(const std::string& name, const std::string& suite, const Outcome& outcome,
+             Reached& reached) {
+    bool has_excuse = arguments_.excuses.count(name) > 0;
+    switch (outcome.verdict) {
+      case Verdict::kNotApplicable:
+        reached.lacks.insert(outcome.detail);
+        not_applicable_[outcome.detail].push_back(name);
+        if (!arguments_.pins.empty() && !arguments_.update && !pins_.allows(suite, outcome.detail))
+          fail(name, "there is no " + outcome.detail + " any more");
+        break;
+      case Verdict::kPassed:
+        if (has_excuse) return fail(name, "listed as a difference, but passes");
+        ++passed_;
+        ++reached.passed;
+        if (arguments_.verbose) fmt::print("passed          {}\n", name);
+        break;
+      case Verdict::kFailed:
+        if (!has_excuse) return fail(name, outcome.detail);
+        ++excused_;
+        ++reached.differences;
+        fmt::print("difference      {}: {}\n", name, first_line(outcome.detail));
+        break;
+    }
+  }
+
+  Arguments arguments_;
+  Pins pins_;
+  size_t passed_ = 0, excused_ = 0, failed_ = 0;
+  bool better_ = false;
+  std::map<std::string, std::vector<std::string>> not_applicable_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  Arguments arguments = read_arguments(std::vector<std::string>(argv + 1, argv + argc));
+  const std::string& kind = arguments.kind;
   Outcome (*run)(const Json&) = kind == "ops"        ? run_op_case
                                 : kind == "types"    ? run_type_case
                                 : kind == "analyses" ? run_analysis_case
                                 : kind == "passes"   ? run_pass_case
                                                      : nullptr;
-  if (run == nullptr || files.empty()) {
+  if (run == nullptr || arguments.files.empty() || (arguments.update && arguments.pins.empty())) {
     fmt::print(stderr,
                "usage: relay_conformance ops|types|passes|analyses FILE… [--differences FILE] "
-               "[--executor eval|vm|vm-direct] [--target T] [--verbose]\n");
+               "[--pins FILE [--update]] [--executor eval|vm|vm-direct] [--target T] "
+               "[--verbose]\n");
     return 2;
   }
-  size_t passed = 0;
-  size_t excused = 0;
-  size_t wrong = 0;
-  std::map<std::string, std::vector<std::string>> not_applicable;
-  for (const std::string& file : files) {
-    for (const Json& json : read_lines(file)) {
-      std::string name = stem(file) + ": " + json.at("name").get<std::string>();
-      Outcome outcome = run(json);
-      bool has_excuse = excuses.count(name) > 0;
-      if (outcome.verdict == Verdict::kNotApplicable) {
-        not_applicable[outcome.detail].push_back(name);
-      } else if (outcome.verdict == Verdict::kPassed) {
-        ++passed;
-        if (verbose) fmt::print("passed          {}\n", name);
-        if (has_excuse) {
-          ++wrong;
-          fmt::print("FAILED          {}: listed as a difference, but passes\n", name);
-        }
-      } else if (has_excuse) {
-        ++excused;
-        fmt::print("difference      {}: {}\n", name, first_line(outcome.detail));
-      } else {
-        ++wrong;
-        fmt::print("FAILED          {}: {}\n", name,
-                   verbose ? outcome.detail : first_line(outcome.detail));
-      }
-    }
-  }
-  size_t skipped = 0;
-  for (const auto& [why, names] : not_applicable) {
-    skipped += names.size();
-    fmt::print("not applicable  {} ({})", why, names.size());
-    if (verbose) {
-      for (const std::string& name : names) fmt::print("\n                {}", name);
-    }
-    fmt::print("\n");
-  }
-  fmt::print("{} passed, {} failed, {} documented differences, {} not applicable\n", passed, wrong,
-             excused, skipped);
-  return wrong == 0 ? 0 : 1;
+  Run all(arguments);
+  for (const std::string& file : arguments.files) all.cases(file, run);
+  return all.finish();
+} catch (const Error& error) {
+  fmt::print(stderr, "{}\n", error.what());
+  return 2;
 }

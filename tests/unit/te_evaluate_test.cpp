@@ -154,7 +154,7 @@ std::vector<Scalar> argmax(Builder& b, Dim n, const std::function<Scalar(Scalar)
         Scalar take = r[0] > l[0] || (r[0] == l[0] && r[1] < l[1]);
         return {select(take, r[0], l[0]), select(take, r[1], l[1])};
       },
-      {lowest(dtype), highest(kInt64)}, true);
+      {lowest(dtype), highest(kInt64)}, {.needs_element = true, .commutes = true});
 }
 
 TEST(TeEvaluate, ArgmaxBothWays) {

@@ -242,7 +242,7 @@ TEST(TeText, Computations) {
         [](auto l, auto r) -> std::vector<Scalar> {
           return {max(l[0], r[0]), l[1] + r[1]};
         },
-        {index_constant(0), index_constant(1)}, true)[1];
+        {index_constant(0), index_constant(1)}, {.needs_element = true, .commutes = true})[1];
   }));
   EXPECT_EQ(
       b.finish().str(),

@@ -53,7 +53,7 @@ void compute_max_grad(const OpCall& call, te::Builder& b) {
           Scalar right = r[1] >= 0 && (l[1] < 0 || greater(r[0], l[0]) || (tie && r[1] < l[1]));
           return {te::select(right, r[0], l[0]), te::select(right, r[1], l[1])};
         },
-        {least, te::index_constant(-1)})[1];
+        {least, te::index_constant(-1)}, {.commutes = true})[1];
   });
   te::Tensor zeros = b.map(data.dims(), [&](Indices) { return te::constant(0, data.dtype()); });
   b.output(b.update(

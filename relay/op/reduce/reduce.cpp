@@ -212,7 +212,8 @@ void compute_arg(const OpCall& call, te::Builder& b, bool is_max) {
           Scalar right = (r[1] >= 0) && ((l[1] < 0) || better(r[0], l[0]) || (tie && tie_right));
           return {te::select(right, r[0], l[0]), te::select(right, r[1], l[1])};
         },
-        {is_max ? te::lowest(dtype) : te::highest(dtype), te::index_constant(-1)}, true);
+        {is_max ? te::lowest(dtype) : te::highest(dtype), te::index_constant(-1)},
+        {.needs_element = true, .commutes = true});
     return te::cast(found[1], kInt32);
   }));
 }
