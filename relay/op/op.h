@@ -50,9 +50,6 @@ class OpCall {
 using ComputeFn = std::function<void(const OpCall& call, te::Builder& b)>;
 /// Relay over other operators, in terms of the argument expressions.
 using ExpandFn = std::function<ExprRef(const OpCall& call, std::span<const ExprRef> args)>;
-/// How the accumulator or the whole operator is computed.
-enum class Precision : uint8_t { kSame, kFloat32 };
-
 enum class DefinitionKind : uint8_t { kNone, kCompute, kExpand, kIntrinsic };
 
 struct OpInput {
@@ -89,7 +86,6 @@ class Operator {
   DefinitionKind definition() const { return definition_; }
   const ComputeFn& compute() const { return compute_; }
   const ExpandFn& expand() const { return expand_; }
-  Precision precision() const { return precision_; }
   const std::vector<OpExample>& examples() const { return examples_; }
   /// Why no results of other libraries are recorded for it; empty where there are.
   const std::string& no_data() const { return no_data_; }
@@ -110,7 +106,6 @@ class Operator {
   DefinitionKind definition_ = DefinitionKind::kNone;
   ComputeFn compute_;
   ExpandFn expand_;
-  Precision precision_ = Precision::kSame;
   int level_ = 10;
   bool pure_ = true;
   std::vector<OpExample> examples_;
@@ -169,7 +164,6 @@ class OpBuilder {
   OpBuilder& kernel(std::string name,
                     std::function<std::vector<int64_t>(const OpCall& call)> params);
   OpBuilder& intrinsic();
-  OpBuilder& precision(Precision precision);
   OpBuilder& level(int level);
   OpBuilder& impure();
   /// A function and arguments for it, run by a test and shown with its result in documents:
