@@ -26,6 +26,9 @@ enum class AttrKind : uint8_t {
   kPerAxis,  // an entry for each axis of the first input, in their order
 };
 
+/// "axis", "new-axis", "sizes", …; "plain" for no meaning.
+std::string_view attr_kind_name(AttrKind kind);
+
 /// Field types with a meaning. Each reads and prints as its `Plain` type.
 namespace attr {
 

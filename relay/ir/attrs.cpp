@@ -146,6 +146,12 @@ bool operator==(const AttrValue& a, const AttrValue& b) {
   return a.data == b.data;
 }
 
+std::string_view attr_kind_name(AttrKind kind) {
+  static constexpr std::string_view kNames[] = {"plain", "axis", "axes",  "new-axis", "layout",
+                                                "dtype", "word", "sizes", "shape",    "per-axis"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
 // ---- Conversions ------------------------------------------------------------------------------
 
 namespace attr_detail {

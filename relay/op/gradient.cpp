@@ -171,7 +171,7 @@ void derive_gradient(const Operator& op, OpBuilder& derived) {
     }
   }
   std::string doc = "Gradient of " + op.name().str() + ", derived from its definition.";
-  derived.doc(std::move(doc)).attrs(op.attrs_schema()).precision(op.precision()).level(op.level());
+  derived.doc(std::move(doc)).attrs(op.attrs_schema()).level(op.level());
   for (const OpInput& input : op.inputs()) derived.input(input.name, input.doc, input.spec);
   // Numbers among the inputs take the gradient's dtype, if the result has theirs.
   ValueSpec like_result;

@@ -131,10 +131,6 @@ OpBuilder& OpBuilder::intrinsic() {
   op_->definition_ = DefinitionKind::kIntrinsic;
   return *this;
 }
-OpBuilder& OpBuilder::precision(Precision precision) {
-  op_->precision_ = precision;
-  return *this;
-}
 OpBuilder& OpBuilder::level(int level) {
   op_->level_ = level;
   return *this;

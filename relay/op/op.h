@@ -53,9 +53,6 @@ using ExpandFn = std::function<ExprRef(const OpCall& call, std::span<const ExprR
 struct GradientCall;
 /// The gradients of a call's inputs in terms of other operators, see relay/op/gradient.h.
 using GradientFn = std::function<std::vector<ExprRef>(const GradientCall& call)>;
-/// How the accumulator or the whole operator is computed.
-enum class Precision : uint8_t { kSame, kFloat32 };
-
 enum class DefinitionKind : uint8_t { kNone, kCompute, kExpand, kIntrinsic };
 
 struct OpInput {
@@ -92,7 +89,6 @@ class Operator {
   DefinitionKind definition() const { return definition_; }
   const ComputeFn& compute() const { return compute_; }
   const ExpandFn& expand() const { return expand_; }
-  Precision precision() const { return precision_; }
   const std::vector<OpExample>& examples() const { return examples_; }
   /// Why no results of other libraries are recorded for it; empty where there are.
   const std::string& no_data() const { return no_data_; }
@@ -113,7 +109,6 @@ class Operator {
   DefinitionKind definition_ = DefinitionKind::kNone;
   ComputeFn compute_;
   ExpandFn expand_;
-  Precision precision_ = Precision::kSame;
   int level_ = 10;
   bool pure_ = true;
   std::vector<OpExample> examples_;
@@ -181,7 +176,6 @@ class OpBuilder {
   /// why there is none.
   OpBuilder& gradient(GradientFn rule);
   OpBuilder& no_gradient(std::string why);
-  OpBuilder& precision(Precision precision);
   OpBuilder& level(int level);
   OpBuilder& impure();
   /// A function and arguments for it, run by a test and shown with its result in documents:

@@ -6,10 +6,12 @@
 #include <relay/eval/eval.h>
 #include <relay/infer/infer.h>
 #include <relay/op/gradient.h>
+#include <relay/ir/visit.h>
 #include <relay/op/op.h>
 #include <relay/parse/parse.h>
 #include <relay/runtime/format.h>
 #include <relay/support/error.h>
+#include <relay/tensor_expr/precision.h>
 #include <relay/transform/pass.h>
 
 #include <tools/relay/bind.h>
@@ -60,8 +62,14 @@ std::string example_line(const OpExample& example) {
   return text;
 }
 
-// What the reference evaluator makes of an example.
-std::string example_result(const OpExample& example) {
+// An example for its arguments.
+struct Example {
+  Module module;
+  Name entry;
+  std::vector<Value> arguments;
+};
+
+Example read_example(const OpExample& example) {
   Module module = parse_module("example", example.program);
   infer_types_or_throw(module);
   const Module::FunctionEntry& entry = find_entry(module, "");
@@ -71,7 +79,43 @@ std::string example_result(const OpExample& example) {
   std::vector<TypeRef> types;
   for (const Value& argument : arguments) types.push_back(value_type(argument));
   Module special = specialize(module, entry.name, types);
-  return format_value(evaluate_function(special, entry.name, arguments));
+  return {std::move(special), entry.name, std::move(arguments)};
+}
+
+// The type with float16 for every float.
+TypeRef with_narrow_floats(const TypeRef& type) {
+  if (const auto* tuple = type->as<TupleType>()) {
+    std::vector<TypeRef> fields;
+    for (const TypeRef& field : tuple->fields()) fields.push_back(with_narrow_floats(field));
+    return TupleType::make(std::move(fields));
+  }
+  const auto* tensor = type->as<TensorType>();
+  if (tensor == nullptr || !tensor->has_rank() || !tensor->dtype().is_float()) return type;
+  return TensorType::make(tensor->dims(), kFloat16);
+}
+
+// What an operator calculates with narrow floats in, by the definition of the calls in an example;
+// nothing where that is no wider than they are.
+std::optional<DType> calculates_in(const Operator* op, const Example& example) {
+  std::optional<DType> widest;
+  post_order(example.module.function(example.entry), [&](const Expr* expr) {
+    const auto* call = expr->as<Call>();
+    const auto* callee = call == nullptr ? nullptr : call->callee()->as<Op>();
+    if (callee == nullptr || callee->op() != op) return;
+    std::vector<TypeRef> types;
+    for (const ExprRef& arg : call->args())
+      types.push_back(with_narrow_floats(TypeRef(arg->type())));
+    try {
+      TypeRef result = infer_call_type(op, types, call->attrs());
+      if (!result) return;
+      std::optional<DType> wide =
+          te::wider_float(build_computation(OpCall(op, call->attrs(), types, result)));
+      if (wide && (!widest || wide->bits > widest->bits)) widest = wide;
+    } catch (const Error&) {
+      // Not for narrow floats, or of extents that are values.
+    }
+  });
+  return widest;
 }
 
 // How its gradient comes about.
@@ -100,15 +144,25 @@ void show(const Operator& op) {
       text += word_lines(schema->fields[i], "        ");
     }
   }
-  if (op.precision() == Precision::kFloat32) text += "computed in float32 at least\n";
+  std::vector<Example> examples;
+  for (const OpExample& example : op.examples()) examples.push_back(read_example(example));
+  for (const Example& example : examples) {
+    if (op.definition() != DefinitionKind::kCompute) break;
+    if (std::optional<DType> wide = calculates_in(&op, example)) {
+      text += fmt::format("narrow floats are computed in {}\n", wide->name());
+      break;
+    }
+  }
   // A relation of the operator's own says no more than its documentation.
   if (op.relation()->name != op.name()) {
     text += fmt::format("relation\n  {}: {}\n", op.relation()->name.view(), op.relation()->doc);
   }
   if (!op.examples().empty()) text += "examples\n";
-  for (const OpExample& example : op.examples()) {
-    text += "  " + example_line(example) + "\n";
-    std::string result = example_result(example);
+  for (size_t i = 0; i < examples.size(); ++i) {
+    text += "  " + example_line(op.examples()[i]) + "\n";
+    const Example& example = examples[i];
+    std::string result =
+        format_value(evaluate_function(example.module, example.entry, example.arguments));
     for (size_t at = 0; at < result.size();) {
       size_t end = std::min(result.find('\n', at), result.size());
       text += "      " + result.substr(at, end - at) + "\n";
@@ -138,6 +192,8 @@ std::string registry_json() {
         const AttrField& field = schema->fields[i];
         ordered_json attribute{
             {"name", field.name.str()}, {"doc", field.doc}, {"type", field.type}};
+        attribute["kind"] = attr_kind_name(field.kind);
+        for (const AttrWord& word : field.words) attribute["words"].push_back(word.text);
         attribute["default"] =
             field.required ? ordered_json() : ordered_json(schema->defaults(i).str());
         entry["attributes"].push_back(attribute);

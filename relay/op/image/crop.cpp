@@ -118,7 +118,6 @@ RELAY_OP("image.crop_and_resize")
         "image.crop_and_resize(%x, %boxes, zeros(shape=[2], dtype=\"int32\"), crop_size=[2, 2]) }",
         "[[[[1, 2, 3], [4, 5, 6]]]]", "[[0, 0, 1, 1], [0, 0.5, 1, 0]]")
     .level(5)
-    .precision(Precision::kFloat32)
     .compute(compute_crop_and_resize);
 
 }  // namespace

@@ -301,7 +301,6 @@ RELAY_OP("image.grid_sample")
         "image.grid_sample(%x, %grid) }",
         "[[[[1, 2, 4]]]]", "[[[[-1, 0, 0.5]], [[0, 0, 0]]]]")
     .level(5)
-    .precision(Precision::kFloat32)
     .compute([](const OpCall& call, te::Builder& b) { Sampler(call, b).run(); });
 
 }  // namespace

@@ -127,7 +127,6 @@ void declare_resize(const char* name, const char* what, const char* example) {
       .attrs<A>()
       .relation([](const RelationCall& call) { return infer_resize<A>(call, kRank); })
       .level(5)
-      .precision(Precision::kFloat32)
       .example(example, "[[[1, 2, 4]]]")
       .compute(
           [](const OpCall& call, te::Builder& b) { compute_resize<A>(call, b, kRank); });
@@ -164,7 +163,6 @@ RELAY_OP("dyn.image.resize2d")
         "dyn.image.resize2d(%x, %size, zeros(shape=[4], dtype=\"float32\")) }",
         "[[[[1, 2, 4]]]]", "[2, 4]")
     .level(5)
-    .precision(Precision::kFloat32)
     .compute(compute_dynamic);
 
 }  // namespace

@@ -357,7 +357,6 @@ RELAY_OP("einsum")
     .output("result", "The sums.", tensor('T'))
     .attrs<EinsumAttrs>()
     .relation(infer_einsum)
-    .precision(Precision::kFloat32)
     .example(
         "fn (%a: Tensor[(2, 3), float32], %b: Tensor[(3), float32]) { einsum((%a, %b), "
         "equation=\"ij,j->i\") }",

@@ -171,7 +171,6 @@ RELAY_OP("nn.softmax")
     .attrs<SoftmaxAttrs>()
     .example("fn (%x: Tensor[(3), float32]) { nn.softmax(%x) }", "[0, 1, 2]")
     .relation(infer_softmax)
-    .precision(Precision::kFloat32)
     .level(1)
     .compute([](const OpCall& call, te::Builder& b) { compute_softmax(call, b, false); })
     .gradient(softmax_gradient);
@@ -183,7 +182,6 @@ RELAY_OP("nn.fast_softmax")
     .attrs<SoftmaxAttrs>()
     .example("fn (%x: Tensor[(3), float32]) { nn.fast_softmax(%x) }", "[0, 1, 2]")
     .relation(infer_softmax)
-    .precision(Precision::kFloat32)
     .level(1)
     .compute([](const OpCall& call, te::Builder& b) { compute_softmax(call, b, false); })
     .gradient(softmax_gradient);
@@ -195,7 +193,6 @@ RELAY_OP("nn.log_softmax")
     .attrs<SoftmaxAttrs>()
     .example("fn (%x: Tensor[(3), float32]) { nn.log_softmax(%x) }", "[0, 1, 2]")
     .relation(infer_softmax)
-    .precision(Precision::kFloat32)
     .level(1)
     .compute([](const OpCall& call, te::Builder& b) { compute_softmax(call, b, true); });
 

@@ -2,6 +2,7 @@
 
 #include <relay/op/op.h>
 #include <relay/op/shape/shape_attrs.h>
+#include <relay/tensor_expr/precision.h>
 
 namespace relay {
 
@@ -16,7 +17,7 @@ ExprRef along_axis(const ExprRef& vector, size_t axis, size_t rank) {
 Rows::Rows(const te::Tensor& tensor, size_t along)
     : data(tensor),
       axis(along),
-      dtype(tensor.dtype().bits < 32 ? kFloat32 : tensor.dtype()),
+      dtype(te::wide_float(tensor.dtype())),
       outer(tensor.dims()),
       extent{tensor.dim(along)} {
   outer.erase(outer.begin() + static_cast<std::ptrdiff_t>(axis));

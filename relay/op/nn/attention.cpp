@@ -282,7 +282,6 @@ RELAY_OP("nn.masked_softmax")
     .output("weights", "Tensor of the scores' shape.", tensor('T'))
     .attrs<MaskedSoftmaxAttrs>()
     .relation(infer_masked_softmax)
-    .precision(Precision::kFloat32)
     .level(10)
     .compute(compute_masked_softmax)
     .example("fn (%x: Tensor[(3, 3), float32]) { nn.masked_softmax(%x, True, causal=True) }",

@@ -3,6 +3,7 @@
 #include <relay/op/nn/conv_attrs.h>
 #include <relay/op/nn/conv_grad.h>
 #include <relay/op/op.h>
+#include <relay/tensor_expr/precision.h>
 
 namespace relay {
 namespace {
@@ -47,9 +48,6 @@ struct Conv {
 DType result_dtype(const ConvAttrs& attrs, DType data) {
   return attrs.out_dtype.valid() ? attrs.out_dtype : data;
 }
-
-// Narrow floats add up in float32.
-DType sum_dtype(DType result) { return result.is_float() && result.bits < 32 ? kFloat32 : result; }
 
 void check_dtypes(const RelationCall& call, const ConvAttrs& attrs, DType data, DType weight) {
   std::string found = ", found " + call.input(0)->str() + " and " + call.input(1)->str();
@@ -198,7 +196,7 @@ void compute_sum(const OpCall& call, te::Builder& b, const Conv& conv, bool tran
   te::Tensor data = b.input(0);
   te::Tensor weight = b.input(1);
   DType result = call.result().dtype;
-  DType sum = sum_dtype(result);
+  DType sum = te::wide_float(result);
   size_t rank = conv.rank();
 
   // Indices stay inside the data if nothing is padded, inside the weight if strides divide the
@@ -277,7 +275,6 @@ OpBuilder& declare(OpBuilder& op) {
                 [](const RelationCall& call, size_t i) {
                   return expect_weight<A>(call, i, kRank, kTransposed);
                 })
-      .precision(Precision::kFloat32)
       .level(2)
       .compute([](const OpCall& call, te::Builder& b) {
         compute_sum(call, b, Conv(call.attrs<A>(), kRank), kTransposed);

@@ -230,7 +230,6 @@ RELAY_OP("nn.deformable_conv2d")
         "nn.deformable_conv2d(%x, %offset, ones(shape=[1, 1, 1, 1], dtype=\"float32\")) }",
         "[[[[1, 2, 4]]]]", "[[[[0, 0, 0]], [[0, 0.5, -1]]]]")
     .level(5)
-    .precision(Precision::kFloat32)
     .compute(compute_deformable);
 
 // ---- conv2d_backward_weight ---------------------------------------------------------------------
@@ -370,7 +369,6 @@ RELAY_OP("nn.conv2d_backward_weight")
         "nn.conv2d_backward_weight(%g, %x, kernel_size=[1, 2]) }",
         "[[[[1, 0, 2]]]]", "[[[[1, 2, 3, 4]]]]")
     .level(2)
-    .precision(Precision::kFloat32)
     .compute(compute_backward);
 
 }  // namespace

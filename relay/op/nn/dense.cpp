@@ -1,6 +1,7 @@
 // Matrix products.
 #include <relay/op/nn/nn_attrs.h>
 #include <relay/op/op.h>
+#include <relay/tensor_expr/precision.h>
 
 namespace relay {
 namespace {
@@ -16,11 +17,6 @@ DType product_dtype(const RelationCall& call, DType a, DType b, std::optional<DT
                                                 std::string(b.name()) + " of the operands differ" +
                                                 (integers ? "; give out_dtype" : ""));
   return out.value_or(a);
-}
-
-// Narrow floats are accumulated in float32.
-DType accumulator(DType result) {
-  return result.is_float() && result.bits < 32 ? kFloat32 : result;
 }
 
 TypeRef infer_dense(const RelationCall& call) {
@@ -54,7 +50,7 @@ void compute_dense(const OpCall& call, te::Builder& b) {
   te::Tensor data = b.input(0);
   te::Tensor weight = b.input(1);
   te::TensorInfo result = call.result();
-  DType sum_dtype = accumulator(result.dtype);
+  DType sum_dtype = te::wide_float(result.dtype);
   std::vector<Dim> inner{weight.dim(1)};
   b.output(b.map(result.dims, [&](Indices i) {
     Scalar total = b.sum(inner, [&](Indices k) {
@@ -119,7 +115,7 @@ void compute_product(const OpCall& call, te::Builder& b, bool transpose_a, bool 
   te::Tensor lhs = b.input(0);
   te::Tensor rhs = b.input(1);
   te::TensorInfo result = call.result();
-  DType sum_dtype = accumulator(result.dtype);
+  DType sum_dtype = te::wide_float(result.dtype);
   std::vector<Dim> inner{lhs.dim(lhs.rank() - (transpose_a ? 2 : 1))};
   b.output(b.map(result.dims, [&](Indices i) {
     size_t batch = i.size() - 2;
@@ -148,7 +144,6 @@ RELAY_OP("nn.dense")
     .example("fn (%x: Tensor[(2, 3), float32], %w: Tensor[(1, 3), float32]) { nn.dense(%x, %w) }",
              "[[1, 2, 3], [4, 5, 6]]", "[[1, 0, -1]]")
     .relation(infer_dense, expect_weight)
-    .precision(Precision::kFloat32)
     .level(1)
     .compute(compute_dense);
 
@@ -162,7 +157,6 @@ RELAY_OP("nn.matmul")
     .example("fn (%x: Tensor[(2, 3), float32], %w: Tensor[(3, 1), float32]) { nn.matmul(%x, %w) }",
              "[[1, 2, 3], [4, 5, 6]]", "[[1], [0], [-1]]")
     .relation(infer_matmul)
-    .precision(Precision::kFloat32)
     .level(1)
     .compute([](const OpCall& call, te::Builder& b) {
       const auto& attrs = call.attrs<MatmulAttrs>();
@@ -179,7 +173,6 @@ RELAY_OP("nn.batch_matmul")
     .example("fn (%x: Tensor[(1, 2, 2), float32]) { nn.batch_matmul(%x, %x, transpose_b=False) }",
              "[[[1, 2], [3, 4]]]")
     .relation(infer_batch_matmul)
-    .precision(Precision::kFloat32)
     .level(10)
     .compute([](const OpCall& call, te::Builder& b) {
       const auto& attrs = call.attrs<BatchMatmulAttrs>();

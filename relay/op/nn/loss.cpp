@@ -129,7 +129,6 @@ RELAY_OP("nn.nll_loss")
     .output("loss", "A number, or with \"none\" the loss of each target.", tensor('T'))
     .attrs<NLLLossAttrs>()
     .relation(infer_nll_loss)
-    .precision(Precision::kFloat32)
     .level(10)
     .compute(compute_nll_loss)
     .example("fn (%x: Tensor[(2, 3), float32], %t: Tensor[(2), int32], %w: Tensor[(3), float32]) "

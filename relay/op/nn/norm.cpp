@@ -6,6 +6,7 @@
 #include <relay/op/op.h>
 #include <relay/op/reduce/reduce_attrs.h>
 #include <relay/op/shape/shape_attrs.h>
+#include <relay/tensor_expr/precision.h>
 
 namespace relay {
 namespace {
@@ -72,7 +73,7 @@ void compute_batch_norm(const OpCall& call, te::Builder& b) {
   te::Tensor mean = b.input(3);
   te::Tensor variance = b.input(4);
   size_t axis = axis_position(attrs.axis, data.rank());
-  DType dtype = data.dtype().bits < 32 ? kFloat32 : data.dtype();
+  DType dtype = te::wide_float(data.dtype());
   b.output(b.map(data.dims(), [&](Indices i) {
     auto channel = [&](const te::Tensor& vector) { return te::cast(vector({i[axis]}), dtype); };
     Scalar value =
@@ -276,7 +277,6 @@ RELAY_OP("nn.batch_norm")
         "ones_like(%m), zeros_like(%m), %m, ones_like(%m)).0 }",
         "[[[1, 2], [3, 4]]]", "[1, 3]")
     .relation(infer_batch_norm, expect_channels<BatchNormAttrs>)
-    .precision(Precision::kFloat32)
     .level(1)
     .compute(compute_batch_norm)
     .column(simplified_for_inference(), simplified_batch_norm);
@@ -323,7 +323,6 @@ RELAY_OP("nn.layer_norm")
         "Constant(0, (3), float32)) }",
         "[[1, 2, 3], [4, 5, 6]]")
     .relation(infer_layer_norm, expect_channels<LayerNormAttrs>)
-    .precision(Precision::kFloat32)
     .level(1)
     .compute(compute_layer_norm)
     .column(simplified_for_inference(), simplified_layer_norm)
@@ -336,7 +335,6 @@ RELAY_OP("nn.rms_norm")
     .output("result", "Tensor of the data's shape.", tensor('T'))
     .attrs<RMSNormAttrs>()
     .relation(infer_rms_norm, expect_channels<RMSNormAttrs>)
-    .precision(Precision::kFloat32)
     .level(10)
     .compute(compute_rms_norm)
     .column(simplified_for_inference(), simplified_rms_norm)

@@ -1,6 +1,7 @@
 // Pools: maxima and averages of windows.
 #include <relay/op/gradient.h>
 #include <relay/op/nn/pool_window.h>
+#include <relay/tensor_expr/precision.h>
 
 namespace relay {
 namespace {
@@ -8,10 +9,9 @@ namespace {
 using te::Indices;
 using te::Scalar;
 
-// Averages: narrow floats add up in float32, narrow integers in int32 (they divide truncating).
+// Averages: narrow integers add up in int32 (they divide truncating).
 DType sum_dtype(DType dtype) {
-  if (dtype.is_float()) return dtype.bits < 32 ? kFloat32 : dtype;
-  return dtype.bits < 32 ? kInt32 : dtype;
+  return dtype.is_float() || dtype.bits >= 32 ? te::wide_float(dtype) : kInt32;
 }
 
 template <class A>
@@ -180,7 +180,6 @@ OpBuilder& declare_window(std::string name) {
       .attrs<A>()
       .relation([](const RelationCall& call) { return infer_window<A>(call, kRank); })
       .level(2)
-      .precision(kMax ? Precision::kSame : Precision::kFloat32)
       .compute([](const OpCall& call, te::Builder& b) {
         compute_window(call, b, PoolWindow(call.attrs<A>(), kRank), kMax);
       });
@@ -202,7 +201,6 @@ void declare_parts(std::string name, int level) {
       .attrs<A>()
       .relation([](const RelationCall& call) { return infer_parts<A>(call, kRank); })
       .level(level)
-      .precision(kMax ? Precision::kSame : Precision::kFloat32)
       .compute([](const OpCall& call, te::Builder& b) {
         compute_parts(call, b, Parts(call.attrs<A>(), kRank), kMax);
       });

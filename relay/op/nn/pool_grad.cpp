@@ -1,5 +1,6 @@
 // Gradients of two-dimensional pools.
 #include <relay/op/nn/pool_window.h>
+#include <relay/tensor_expr/precision.h>
 
 namespace relay {
 namespace {
@@ -72,7 +73,7 @@ void compute_avg_grad(const OpCall& call, te::Builder& b) {
   te::Tensor data = b.input(1);
   PoolWindow window(call.attrs<AvgPool2DAttrs>(), 2);
   DType dtype = data.dtype();
-  DType sum = dtype.bits < 32 ? kFloat32 : dtype;
+  DType sum = te::wide_float(dtype);
   std::vector<Dim> size(window.size.begin(), window.size.end());
   Scalar zero = te::constant(0, dtype);
   b.output(b.map(data.dims(), [&](Indices i) {
@@ -124,7 +125,6 @@ RELAY_OP("nn.avg_pool2d_grad")
         "nn.avg_pool2d_grad(%g, %x, pool_size=[2, 2], strides=[2, 2]) }",
         "[[[[1]]]]", "[[[[1, 4], [3, 2]]]]")
     .relation(infer_grad<AvgPool2DAttrs>)
-    .precision(Precision::kFloat32)
     .level(2)
     .compute(compute_avg_grad);
 

@@ -49,7 +49,6 @@ RELAY_OP("nn.lrn")
              "[[1, 2, 3]]")
     .relation(infer_lrn)
     .level(2)
-    .precision(Precision::kFloat32)
     .compute(compute_lrn);
 
 // ---- correlation --------------------------------------------------------------------------------
@@ -155,7 +154,6 @@ RELAY_OP("nn.correlation")
         "nn.correlation(%x, %y, padding=[1, 1]) }",
         "[[[[1, 2, 3]]]]", "[[[[2, 3, 0]]]]")
     .level(2)
-    .precision(Precision::kFloat32)
     .compute(compute_correlation);
 
 // ---- fifo_buffer --------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 
 #include <relay/op/op.h>
 #include <relay/op/reduce/reduce_attrs.h>
+#include <relay/tensor_expr/precision.h>
 
 namespace relay {
 namespace {
@@ -102,16 +103,13 @@ TypeRef infer_variance(const RelationCall& call) {
   return infer_reduce<VarianceAttrs>(call);
 }
 
-// Narrow floats add up in float32.
-DType sum_dtype(DType dtype) { return dtype.is_float() && dtype.bits < 32 ? kFloat32 : dtype; }
-
 using FoldFn = Scalar (te::Builder::*)(te::Dims, const std::function<Scalar(Indices)>&);
 
 void compute_fold(const OpCall& call, te::Builder& b, FoldFn fold, bool wide) {
   const auto& attrs = call.attrs<ReduceAttrs>();
   te::Tensor data = b.input(0);
   std::vector<bool> reduced = reduced_axes(call, attrs, data.rank());
-  DType accumulator = wide ? sum_dtype(data.dtype()) : data.dtype();
+  DType accumulator = wide ? te::wide_float(data.dtype()) : data.dtype();
   b.output(b.map(call.result().dims, [&](Indices outer) {
     Scalar total = (b.*fold)(folded_dims(data.dims(), reduced), [&](Indices inner) {
       return te::cast(data(data_index(outer, inner, reduced, attrs.keepdims)), accumulator);
@@ -139,7 +137,7 @@ Scalar element_count(const std::vector<Dim>& folded) { return te::from_dim(produ
 
 // Unlike a sum, a mean fits its dtype whatever the data; so must what leads to it, and the count.
 DType mean_dtype(DType dtype) {
-  if (dtype.is_float()) return sum_dtype(dtype);
+  if (dtype.is_float()) return te::wide_float(dtype);
   return dtype == kUInt64 ? kUInt64 : kInt64;
 }
 
@@ -167,7 +165,7 @@ void compute_variance(const OpCall& call, te::Builder& b) {
   te::Tensor mean = b.input(1);
   std::vector<bool> reduced = reduced_axes(call, attrs, data.rank());
   std::vector<Dim> folded = folded_dims(data.dims(), reduced);
-  DType accumulator = sum_dtype(data.dtype());
+  DType accumulator = te::wide_float(data.dtype());
   b.output(b.map(call.result().dims, [&](Indices outer) {
     Scalar total = b.sum(folded, [&](Indices inner) {
       std::vector<Scalar> index = data_index(outer, inner, reduced, attrs.keepdims);
@@ -225,7 +223,6 @@ RELAY_OP("sum")
     .attrs<ReduceAttrs>()
     .example("fn (%x: Tensor[(2, 3), float32]) { sum(%x, axis=[1]) }", "[[1, 2, 3], [4, 5, 6]]")
     .relation(infer_fold)
-    .precision(Precision::kFloat32)
     .level(4)
     .compute([](const OpCall& call, te::Builder& b) {
       compute_fold(call, b, &te::Builder::sum, true);
@@ -250,7 +247,6 @@ RELAY_OP("mean")
     .attrs<ReduceAttrs>()
     .example("fn (%x: Tensor[(2, 3), float32]) { mean(%x, axis=[0]) }", "[[1, 2, 3], [4, 5, 6]]")
     .relation(infer_fold)
-    .precision(Precision::kFloat32)
     .level(4)
     .compute(compute_mean);
 
@@ -262,7 +258,6 @@ RELAY_OP("variance")
     .attrs<VarianceAttrs>()
     .example("fn (%x: Tensor[(3), float32]) { variance(%x, mean(%x)) }", "[1, 2, 3]")
     .relation(infer_variance)
-    .precision(Precision::kFloat32)
     .level(4)
     .compute(compute_variance);
 

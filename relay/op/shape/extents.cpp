@@ -147,7 +147,6 @@ RELAY_OP("collapse_sum_like")
     .input("collapse_type", "Tensor whose shape counts.", tensor())
     .output("result", "The sums.", tensor('T'))
     .relation(infer_collapse_sum_like)
-    .precision(Precision::kFloat32)
     .example(
         "fn (%x: Tensor[(2, 3), float32], %y: Tensor[(3), float32]) { collapse_sum_like(%x, %y) }",
         "[[1, 2, 3], [4, 5, 6]]", "[0, 0, 0]")
@@ -161,7 +160,6 @@ RELAY_OP("collapse_sum_to")
     .output("result", "The sums.", tensor('T'))
     .attrs<InitOpAttrs>()
     .relation(infer_collapse_sum_to)
-    .precision(Precision::kFloat32)
     .example(
         "fn (%x: Tensor[(2, 3), float32], %s: Tensor[(2), int64]) { collapse_sum_to(%x, %s) }",
         "[[1, 2, 3], [4, 5, 6]]", "[2, 1]")

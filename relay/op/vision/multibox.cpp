@@ -96,7 +96,6 @@ RELAY_OP("vision.multibox_prior")
         "fn (%x: Tensor[(1, 1, 1, 2), float32]) { vision.multibox_prior(%x, sizes=[0.5f, 0.25f]) }",
         "[[[[0, 0]]]]")
     .level(5)
-    .precision(Precision::kFloat32)
     .compute(compute_multibox_prior);
 
 // ---- multibox_transform_loc ---------------------------------------------------------------------
@@ -226,7 +225,6 @@ RELAY_OP("vision.multibox_transform_loc")
         "[[[0.995, 0.2], [0.005, 0.8]]]", "[[0, 0, 0, 0, 1, 0, 0, 0]]",
         "[[[0, 0, 0.5, 0.5], [0.5, 0, 0.75, 1]]]")
     .level(5)
-    .precision(Precision::kFloat32)
     .compute(compute_multibox_transform);
 
 // ---- yolo_reorg ---------------------------------------------------------------------------------
