@@ -49,6 +49,9 @@ class RelationCall {
     return attrs_->as<T>();
   }
   const AttrsRef& attrs_ref() const { return attrs_; }
+  /// The same use with other attributes, which must outlive it: for relations of operators that
+  /// stand for others.
+  RelationCall with(const AttrsRef& attrs) const { return {inputs_, attrs, solver_, values_}; }
 
   /// Input i as a tensor; an error if it is something else.
   te::TensorInfo tensor(size_t i) const;

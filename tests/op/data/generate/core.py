@@ -221,14 +221,14 @@ class Book:
         tolerance=None,
         exact=False,
         project=None,
+        type=None,
         **attributes,
     ):
-        """A case whose outputs the reference of `op` computes."""
+        """A case whose outputs the reference of `op` computes; `type` where the result's is not known to the last
+        extent."""
         program = Program(op, args, attributes, project)
-        values = [
-            [a for a in x] if isinstance(x, list) else x.value if isinstance(x, Literal) else x
-            for x in args
-        ]
+        bare = lambda x: x.value if isinstance(x, Literal) else x
+        values = [[bare(a) for a in x] if isinstance(x, list) else bare(x) for x in args]
         values = [tuple(v) if isinstance(v, list) else v for v in values]
         with np.errstate(all="ignore"):
             outputs = REFERENCE[op](*values, **attributes)
@@ -242,7 +242,7 @@ class Book:
                 "name": f"{op}/{label}",
                 "program": program.text,
                 "inputs": [tensor_json(i) for i in program.inputs],
-                "type": result_type(outputs),
+                "type": type or result_type(outputs),
                 "outputs": [tensor_json(o) for o in flat],
                 "tolerance": tolerance,
                 "source": source,

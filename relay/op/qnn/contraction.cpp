@@ -1,0 +1,145 @@
+// Convolutions and matrix products of quantised tensors: sums of products of the integers, each
+// less its zero point. Scales are left to the requantize that follows.
+#include <relay/op/layout.h>
+#include <relay/op/nn/conv_attrs.h>
+#include <relay/op/nn/nn_attrs.h>
+#include <relay/op/qnn/quantised.h>
+
+namespace relay {
+namespace {
+
+constexpr DTypes kSums = DTypes(kInt16) | kInt32 | kInt64;
+
+// Order of the inputs.
+enum Input : size_t { kData, kWeight, kDataZero, kWeightZero, kDataScale, kWeightScale };
+
+void require_sums(const RelationCall& call, DType dtype) {
+  call.require(kSums.contains(dtype), "out_dtype must be " + kSums.described() + ", found " +
+                                          std::string(dtype.name()));
+}
+
+// The data's scale and zero point are scalars, the weight's may be vectors along its outputs.
+void require_factors(const RelationCall& call, std::optional<size_t> weight_axis) {
+  require_scalars(call, {kDataZero, kDataScale});
+  std::vector<Dim> weight = call.tensor(kWeight).dims;
+  if (!weight_axis) {
+    require_scalars(call, {kWeightZero, kWeightScale});
+  } else {
+    require_parameters(call, kWeightScale, kWeightZero, weight,
+                       static_cast<int64_t>(*weight_axis), " of the weight");
+  }
+}
+
+// An operand less its zero point, in a dtype in which sums of products of `sums` stay the same.
+ExprRef centred(const Formula& data, const Formula& zero_point, DType sums) {
+  if (zero_point.is_all(0)) return data.expr;
+  BoundedInt exact = difference(data, zero_point);
+  DType dtype = exact.bits <= 15 ? kInt16 : sums;
+  return (cast(data, dtype) - cast(zero_point, dtype)).expr;
+}
+
+// The attributes with a dtype of the sums: int32 unless another one is given.
+template <class A>
+AttrsRef with_out_dtype(const AttrsRef& given) {
+  A attrs = given->as<A>();
+  if constexpr (std::is_same_v<decltype(attrs.out_dtype), DType>) {
+    if (!attrs.out_dtype.valid()) attrs.out_dtype = kInt32;
+  } else {
+    attrs.out_dtype = attrs.out_dtype.value_or(kInt32);
+  }
+  return Attrs::make(attrs);
+}
+
+// Where the weight's outputs are: nothing in a layout that cuts them into blocks.
+std::optional<size_t> output_axis(const ConvAttrs& attrs) {
+  Layout layout = Layout::parse(attrs.kernel_layout, "OIHW", "kernel_layout");
+  std::vector<size_t> positions = layout.positions('O');
+  return positions.size() == 1 ? std::optional(positions[0]) : std::nullopt;
+}
+std::optional<size_t> output_axis(const DenseAttrs&) { return 0; }
+std::optional<size_t> output_axis(const BatchMatmulAttrs&) { return std::nullopt; }
+
+// `plain` is the operator on integers that it becomes.
+template <class A>
+TypeRef infer_sums(const RelationCall& call, const char* plain) {
+  const A& attrs = call.attrs<A>();
+  AttrsRef complete = with_out_dtype<A>(call.attrs_ref());
+  TypeRef result = get_op(plain)->relation()->infer(call.with(complete));
+  if (!result) return result;
+  require_sums(call, result->as<TensorType>()->dtype());
+  require_factors(call, output_axis(attrs));
+  return result;
+}
+
+template <class A>
+ExprRef expand_sums(const OpCall& call, std::span<const ExprRef> args, const char* plain) {
+  DType sums = call.result().dtype;
+  te::TensorInfo data = call.tensor(kData), weight = call.tensor(kWeight);
+  auto axis = static_cast<int64_t>(output_axis(call.attrs<A>()).value_or(0));
+  QuantParams of_data = quant_params(call, args, kDataScale, kDataZero, 0, 0);
+  QuantParams of_weight = quant_params(call, args, kWeightScale, kWeightZero, weight.rank(), axis);
+  ExprRef x = centred({args[kData], data.dtype}, of_data.zero_point, sums);
+  ExprRef w = centred({args[kWeight], weight.dtype}, of_weight.zero_point, sums);
+  return call_op(plain, {x, w}, with_out_dtype<A>(call.attrs_ref()));
+}
+
+template <class A>
+OpBuilder& declare(std::string_view name, const char* plain, const char* x, const char* y,
+                   const char* x_doc, const char* y_doc) {
+  std::string data(x), weight(y), first = data == "data" ? "input" : data;
+  std::string also = output_axis(A()) ? ", or a vector along its outputs." : ".";
+  return declare_op(name)
+      .input(data, x_doc, tensor(kQuantisedFactors))
+      .input(weight, y_doc, tensor(kQuantisedFactors))
+      .input(first + "_zero_point", "Zero point of " + data + ": a scalar.", zero_point_spec())
+      .input(weight + "_zero_point", "Zero point of " + weight + ": a scalar" + also,
+             zero_point_spec())
+      .input(first + "_scale", "Scale of " + data + ": a scalar. The sums do not depend on it.",
+             scale_spec())
+      .input(weight + "_scale", "Scale of " + weight + ": a scalar" + also, scale_spec())
+      .output("result", "Sums in out_dtype, int32 by default; they wrap. Their scale is the product of the two.",
+              tensor(kSums))
+      .template attrs<A>()
+      .relation([plain](const RelationCall& call) { return infer_sums<A>(call, plain); })
+      .level(11)
+      .expand([plain](const OpCall& call, std::span<const ExprRef> args) {
+        return expand_sums<A>(call, args, plain);
+      });
+}
+
+[[maybe_unused]] const bool declared = [] {
+  declare<Conv2DAttrs>("qnn.conv2d", "nn.conv2d", "data", "weight", "Integers in data_layout.",
+                       "Integers in kernel_layout.")
+      .doc(
+          "nn.conv2d of integers less their zero points: padding counts as the data's zero point, "
+          "which stands for 0.")
+      .example(
+          "fn (%x: Tensor[(1, 1, 3, 3), int8], %w: Tensor[(1, 1, 2, 2), int8]) { qnn.conv2d(%x, "
+          "%w, 1, 0, 0.5f, 0.25f, kernel_size=[2, 2]) }",
+          "[[[[1, 2, 3], [4, 5, 6], [7, 8, 9]]]]", "[[[[1, 0], [0, -1]]]]");
+  declare<Conv2DTransposeAttrs>("qnn.conv2d_transpose", "nn.conv2d_transpose", "data", "weight",
+                                "Integers in data_layout.", "Integers in kernel_layout.")
+      .doc("nn.conv2d_transpose of integers less their zero points.")
+      .example(
+          "fn (%x: Tensor[(1, 1, 2, 2), int8], %w: Tensor[(1, 1, 2, 2), int8]) { "
+          "qnn.conv2d_transpose(%x, %w, 1, 0, 0.5f, 0.25f, strides=[2, 2]) }",
+          "[[[[1, 2], [3, 4]]]]", "[[[[1, 0], [0, -1]]]]");
+  declare<DenseAttrs>("qnn.dense", "nn.dense", "data", "weight", "Integers (…, inner).",
+                      "Integers (units, inner).")
+      .doc("data · weightᵀ of integers less their zero points.")
+      .example(
+          "fn (%x: Tensor[(1, 3), uint8], %w: Tensor[(2, 3), int8]) { qnn.dense(%x, %w, 128, 0, "
+          "0.5f, 0.25f, units=2) }",
+          "[[127, 128, 130]]", "[[1, 2, 3], [-4, 5, 6]]");
+  declare<BatchMatmulAttrs>("qnn.batch_matmul", "nn.batch_matmul", "x", "y",
+                            "Integers (batch, rows, inner).", "Integers (batch, inner, columns).")
+      .doc("nn.batch_matmul of integers less their zero points.")
+      .example(
+          "fn (%x: Tensor[(1, 1, 3), int8], %y: Tensor[(1, 2, 3), int8]) { qnn.batch_matmul(%x, "
+          "%y, 3, -7, 0.5f, 0.25f, transpose_b=True) }",
+          "[[[1, 2, 3]]]", "[[[4, 5, 6], [-7, -7, -7]]]");
+  return true;
+}();
+
+}  // namespace
+}  // namespace relay

@@ -1,0 +1,141 @@
+#include <relay/op/qnn/quantised.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace relay {
+
+namespace {
+
+bool is_vector(const TypeRef& type) {
+  const auto* tensor = type->as<TensorType>();
+  return tensor != nullptr && tensor->has_rank() && tensor->dims().size() == 1;
+}
+
+}  // namespace
+
+void require_parameters(const RelationCall& call, size_t scale, size_t zero_point,
+                        const std::vector<Dim>& dims, int64_t axis, const std::string& whose) {
+  for (size_t input : {scale, zero_point}) {
+    te::TensorInfo info = call.tensor(input);
+    if (info.rank() == 0) continue;
+    std::string what = (input == scale ? "scale" : "zero point") + whose;
+    auto at = static_cast<size_t>(normalize_axis(call, axis, dims.size()));
+    Dim along[] = {dims[at]};
+    std::string message = what + " of " + info.dims[0].str() + " elements does not fit axis " +
+                          std::to_string(at) + " of " + shape_str(dims);
+    auto joined = broadcast(info.dims[0], along[0]);
+    call.require(joined && (*joined == along[0] || !joined->is_int()), message);
+    call.require_broadcasts(info.dims, along, message);
+  }
+}
+
+void require_scalars(const RelationCall& call, std::initializer_list<size_t> inputs) {
+  for (size_t input : inputs) {
+    call.require(call.tensor(input).rank() == 0,
+                 "scale and zero point must be scalars, found " + call.input(input)->str());
+  }
+}
+
+QuantParams quant_params(const OpCall& call, std::span<const ExprRef> args, size_t scale,
+                         size_t zero_point, size_t rank, int64_t axis) {
+  auto shaped = [&](size_t input, DType dtype) -> Formula {
+    Formula value{args[input], dtype};
+    return is_vector(call.input(input)) ? along(value, axis_position(axis, rank), rank) : value;
+  };
+  return {shaped(scale, kFloat32), shaped(zero_point, kInt32)};
+}
+
+std::pair<int64_t, int64_t> integer_range(DType dtype) {
+  int bits = dtype.bits;
+  if (dtype.is_unsigned()) return {0, (int64_t{1} << bits) - 1};
+  return {-(int64_t{1} << (bits - 1)), (int64_t{1} << (bits - 1)) - 1};
+}
+
+BoundedInt difference(const Formula& data, const Formula& zero_point) {
+  constexpr int kWide = 62;
+  Formula x = cast(data, kInt64);
+  bool wide = data.dtype.bits > 32;
+  if (wide) x = clip(x, -0x1p61, 0x1p61);
+  int bits = wide ? kWide : 32;
+  if (NDArray known = zero_point.constant(); known && !wide) {
+    auto [low, high] = integer_range(data.dtype);
+    int64_t most = 0;
+    for (int64_t i = 0; i < known.size(); ++i) {
+      int64_t zero = known.element_as_int64(i);
+      most = std::max({most, std::abs(low - zero), std::abs(high - zero)});
+    }
+    bits = static_cast<int>(std::bit_width(static_cast<uint64_t>(most)));
+  }
+  return {x - cast(zero_point, kInt64), bits};
+}
+
+namespace {
+
+// f of the elements where both are known, scalars or of one shape.
+Formula combined(const Formula& a, const Formula& b, DType dtype, double (*f)(double, double),
+                 const Formula& otherwise) {
+  NDArray x = a.constant(), y = b.constant();
+  if (!x || !y) return otherwise;
+  bool same = std::equal(x.shape().begin(), x.shape().end(), y.shape().begin(), y.shape().end());
+  if (x.rank() != 0 && y.rank() != 0 && !same) return otherwise;
+  const NDArray& larger = x.rank() > 0 ? x : y;
+  NDArray result = NDArray::empty(larger.shape(), kFloat64);
+  for (int64_t i = 0; i < larger.size(); ++i) {
+    result.data<double>()[i] = f(x.element_as_double(x.rank() > 0 ? i : 0),
+                                 y.element_as_double(y.rank() > 0 ? i : 0));
+  }
+  return {make_constant(result.cast(dtype)), dtype};
+}
+
+}  // namespace
+
+Formula ratio(const Formula& from, const Formula& to) {
+  return combined(
+      from, to, kFloat64, [](double x, double y) { return x / y; },
+      cast(from, kFloat64) / cast(to, kFloat64));
+}
+
+Formula scale_product(const Formula& a, const Formula& b) {
+  return combined(a, b, kFloat32, [](double x, double y) { return x * y; }, a * b);
+}
+
+Formula rescale(const BoundedInt& value, const Formula& from, const Formula& to,
+                Rounding rounding) {
+  return multiply(value, fixed_point(ratio(from, to)), rounding);
+}
+
+Formula saturate(const Formula& value, const Formula& zero_point, DType dtype) {
+  auto [low, high] = integer_range(dtype);
+  Formula moved = value + cast(zero_point, value.dtype);
+  return cast(clip(moved, static_cast<double>(low), static_cast<double>(high)), dtype);
+}
+
+Formula dequantized(const Formula& data, const QuantParams& params, DType dtype) {
+  BoundedInt integers = difference(data, params.zero_point);
+  // Where 32 bits hold the difference it is taken in them, which is the same integer.
+  if (integers.bits < 32) integers.value = cast(data, kInt32) - params.zero_point;
+  DType compute = dtype.bits < 32 ? kFloat32 : dtype;
+  return cast(cast(integers.value, compute) * cast(params.scale, compute), dtype);
+}
+
+Formula quantized(const Formula& data, const QuantParams& params, DType dtype) {
+  DType compute = data.dtype.bits < 32 ? kFloat32 : data.dtype;
+  Formula steps = apply("round", cast(data, compute) / cast(params.scale, compute));
+  Formula is_nan{call_op("isnan", {steps.expr}), kBool};
+  steps = where(is_nan, Formula::real(0, compute), steps);
+  // Floats hold the integers around the range of 16 bits; with zero points far off, or for 32 bits,
+  // they do not.
+  bool near = false;
+  if (NDArray zero_points = params.zero_point.constant()) {
+    near = true;
+    for (int64_t i = 0; i < zero_points.size(); ++i)
+      near &= std::abs(zero_points.element_as_int64(i)) <= 1 << 16;
+  }
+  if (near && dtype.bits <= 16) return saturate(steps, params.zero_point, dtype);
+  Formula integers = cast(clip(steps, -0x1p40, 0x1p40), kInt64);
+  return saturate(integers, params.zero_point, dtype);
+}
+
+}  // namespace relay
