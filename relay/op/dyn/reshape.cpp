@@ -1,4 +1,6 @@
 // Operators that keep the elements and change the axes as an argument says.
+#include <algorithm>
+
 #include <relay/op/dyn/dyn.h>
 #include <relay/op/dyn/dyn_attrs.h>
 
@@ -18,43 +20,56 @@ TypeRef unknown_dims(size_t rank, DType dtype) {
   return TensorType::make(std::vector<Dim>(rank, Dim::any()), dtype);
 }
 
-// Extents: a number, 0 for the data's own at the same place, -1 for what is left.
+// Extents: a number, 0 for the data's own at the same place, -1 for what is left. Conditions are
+// terms that are 0 or 1, and choices are maxima of products with them: sums would multiply out.
 TypeRef infer_reshape(const RelationCall& call) {
   te::TensorInfo data = call.tensor(0);
   std::optional<size_t> count = entries(call, 1, "newshape");
   if (!count) return {};
-  if (any_unknown(data.dims)) return unknown_dims(*count, data.dtype);
   bool allow_zero = call.attrs<DynReshapeAttrs>().allowzero;
   std::vector<Dim> codes;
   for (size_t k = 0; k < *count; ++k) codes.push_back(call.value_dim(1, k));
   std::string wanted = "newshape " + shape_str(codes);
-  // Copied extents count for nothing on either side: they may be 0.
-  Dim inferred = 0, known = 1, total = 1;
-  std::vector<Dim> result;
-  for (size_t k = 0; k < *count; ++k) {
-    Dim code = codes[k];
+  for (Dim code : codes) {
     call.require_at_most(-1, code, wanted + " has " + code.str() + "; -1 is the least code");
     call.require_at_most(code, kLargestExtent, wanted + " has an extent beyond 2^60");
-    Dim is_inferred = Dim(1) - at_least(code, 0);
-    Dim is_copied = allow_zero ? Dim(0) : same(code, 0);
-    if (k >= data.rank()) {
-      call.require_at_most(is_copied, 0, wanted + " has 0 where no axis of " +
-                                             shape_str(data.dims) + " is left");
-    }
-    Dim own = k < data.rank() ? data.dims[k] : Dim(1);
-    inferred = inferred + is_inferred;
-    known = known * choose(max(is_inferred, is_copied), 1, code);
-    if (k < data.rank()) total = total * choose(is_copied, 1, own);
-    result.push_back(choose(is_copied, own, code));
   }
-  for (size_t k = *count; k < data.rank(); ++k) total = total * data.dims[k];
+  if (any_unknown(data.dims)) return unknown_dims(*count, data.dtype);
+  // Copied extents count for nothing on either side: they may be 0.
+  Dim known = 1, total = 1, inferred = 0;
+  std::vector<Dim> result;
+  for (size_t k = 0; k < std::max(*count, data.rank()); ++k) {
+    Dim own = k < data.rank() ? data.dims[k] : Dim(1);
+    if (k >= *count) {
+      total = total * own;
+      continue;
+    }
+    Dim code = codes[k];
+    Dim is_inferred = max(Dim(0) - code, Dim(0));
+    inferred = inferred + is_inferred;
+    if (allow_zero) {
+      known = known * max(code, is_inferred);
+      total = total * own;
+      result.push_back(code);
+      continue;
+    }
+    Dim stays = min(max(code, Dim(0) - code), Dim(1));  // 0 where the own extent is copied
+    if (k >= data.rank()) {
+      call.require_at_most(1, stays, wanted + " has 0 where no axis of " + shape_str(data.dims) +
+                                         " is left");
+    }
+    known = known * max(code, Dim(1));
+    total = total * max(stays * own, Dim(1) - stays);
+    result.push_back(max(code, (Dim(1) - stays) * own));
+  }
   call.require_at_most(inferred, 1, wanted + " has more than one extent to infer (-1)");
-  std::string message = "cannot reshape " + shape_str(data.dims) + ", " +
-                        product(data.dims).str() + " elements, to " + shape_str(codes);
-  // Where nothing is inferred the products agree, else what is known divides the total.
   Dim rest = floor_div(total, max(known, Dim(1)));
-  call.require_equal(known * choose(inferred, rest, 1), total, message);
-  for (size_t k = 0; k < *count; ++k) result[k] = choose(Dim(1) - at_least(codes[k], 0), rest, result[k]);
+  inferred = min(inferred, Dim(1));
+  call.require_equal(known * max(inferred * rest, Dim(1) - inferred), total,
+                     "cannot reshape " + shape_str(data.dims) + ", " + product(data.dims).str() +
+                         " elements, to " + shape_str(codes));
+  for (size_t k = 0; k < *count; ++k)
+    result[k] = max(result[k], max(Dim(0) - codes[k], Dim(0)) * rest);
   return TensorType::make(result, data.dtype);
 }
 
@@ -73,8 +88,9 @@ TypeRef infer_expand_dims(const RelationCall& call) {
     Dim before = Dim(1) - at_least(at, from);
     Dim after = at_least(at, from + added);
     Dim extent = Dim(1) - before - after;
-    if (k < data.rank()) extent = extent + before * data.dims[k];
-    if (at >= added) extent = extent + after * data.dims[k - static_cast<size_t>(added)];
+    if (k < data.rank()) extent = max(extent, before * data.dims[k]);
+    if (at >= added)
+      extent = max(extent, after * data.dims[k - static_cast<size_t>(added)]);
     result.push_back(extent);
   }
   return TensorType::make(result, data.dtype);
@@ -109,8 +125,8 @@ TypeRef infer_squeeze(const RelationCall& call) {
                        "cannot squeeze axis " + std::to_string(k) + " of " + shape_str(data.dims) +
                            ": its extent is " + extent.str());
     for (size_t place = 0; place < rank && place <= k; ++place) {
-      Dim here = (Dim(1) - drop) * same(dropped, at - static_cast<int64_t>(place));
-      result[place] = result[place] + here * extent;
+      Dim here = min(Dim(1) - drop, same(dropped, at - static_cast<int64_t>(place)));
+      result[place] = max(result[place], here * extent);
     }
     dropped = dropped + drop;
   }

@@ -55,9 +55,14 @@ std::optional<std::vector<AxisSlice>> slices_of(const RelationCall& call,
     Dim dim = dims[axes[k]];
     AxisSlice& slice = slices[axes[k]];
     std::string on_axis = " on axis " + std::to_string(axes[k]);
+    Dim first = k < *begins ? call.value_dim(begin, k) : Dim(0);
+    Dim stop_at = k < *ends ? call.value_dim(end, k) : Dim(-1);
     if (!inputs.sizes && k < *strides) slice.stride = call.value_dim(stride, k);
     call.require_at_most(same(slice.stride, 0), 0, "the stride" + on_axis + " is 0");
-    if (dim.is_any()) continue;
+    if (dim.is_any()) {
+      slice.extent = dim;
+      continue;
+    }
     // Positions a slice may start or stop at: 0…dim forwards, -1…dim-1 backwards.
     Dim forwards = at_least(slice.stride, 1);
     Dim lowest = forwards - 1, highest = dim + forwards - 1;
@@ -65,15 +70,14 @@ std::optional<std::vector<AxisSlice>> slices_of(const RelationCall& call,
       Dim from_front = value + (Dim(1) - at_least(value, 0)) * dim;
       return min(max(from_front, lowest), highest);
     };
-    slice.begin = k < *begins ? position(call.value_dim(begin, k)) : choose(forwards, 0, dim - 1);
+    slice.begin = k < *begins ? position(first) : choose(forwards, 0, dim - 1);
     if (inputs.sizes) {
       Dim room = dim - slice.begin;
-      Dim size = k < *ends ? call.value_dim(end, k) : Dim(-1);
-      call.require_at_most(-1, size, "a size is " + size.str() + on_axis);
-      slice.extent = choose(at_least(size, 0), min(size, room), room);
+      call.require_at_most(-1, stop_at, "a size is " + stop_at.str() + on_axis);
+      slice.extent = min(max(stop_at, max(Dim(0) - stop_at, Dim(0)) * room), room);
       continue;
     }
-    Dim stop = k < *ends ? position(call.value_dim(end, k)) : choose(forwards, dim, -1);
+    Dim stop = k < *ends ? position(stop_at) : choose(forwards, dim, -1);
     Dim distance = choose(forwards, stop - slice.begin, slice.begin - stop);
     call.require_at_most(0, distance, "begin " + slice.begin.str() + " lies beyond end " +
                                           stop.str() + on_axis + ", the stride is " +
@@ -84,24 +88,55 @@ std::optional<std::vector<AxisSlice>> slices_of(const RelationCall& call,
   return slices;
 }
 
-// The slices of a call that the relation has accepted.
-std::vector<AxisSlice> accepted_slices(const OpCall& call, const SliceInputs& inputs) {
-  std::vector<TypeRef> types;
-  for (size_t k = 0; k < call.num_inputs(); ++k) types.push_back(call.input(k));
-  return *slices_of(RelationCall(types, call.attrs_ref()), inputs);
-}
-
 SliceInputs slice_inputs(const DynStridedSliceAttrs& attrs) {
   return {1, attrs.slice_mode == SliceMode::kSize, attrs.axes};
 }
 
-// Where element i of a slice is in the whole.
-std::vector<Scalar> place_of(const std::vector<AxisSlice>& slices, Indices i) {
-  std::vector<Scalar> index;
-  for (size_t k = 0; k < slices.size(); ++k)
-    index.push_back(te::from_dim(slices[k].begin) + i[k] * te::from_dim(slices[k].stride));
-  return index;
-}
+/// Where element i of a slice is in the whole: the arguments are read as elements are.
+class SlicePlaces {
+ public:
+  SlicePlaces(te::Builder& b, const SliceInputs& inputs) : data_(b.input(0)) {
+    te::Tensor begins = b.input(inputs.begin), strides = b.input(inputs.begin + 2);
+    auto count = [](const te::Tensor& list) { return static_cast<size_t>(list.dim(0).as_int()); };
+    auto entry = [](const te::Tensor& list, size_t k) {
+      return te::cast(list({te::index_constant(static_cast<int64_t>(k))}), kInt64);
+    };
+    size_t cut = std::max(count(begins), count(b.input(inputs.begin + 1)));
+    for (size_t k = 0; k < data_.rank(); ++k) {
+      places_.push_back({te::index_constant(0), te::index_constant(1)});
+    }
+    for (size_t k = 0; k < cut; ++k) {
+      size_t axis = inputs.axes ? axis_position((*inputs.axes)[k], data_.rank()) : k;
+      Scalar extent = te::from_dim(data_.dim(axis)), zero = te::index_constant(0);
+      Place& place = places_[axis];
+      if (!inputs.sizes && k < count(strides)) place.stride = entry(strides, k);
+      Scalar forwards = place.stride > 0;
+      Scalar last = te::select(forwards, extent, extent - 1);
+      if (k >= count(begins)) {
+        place.begin = te::select(forwards, zero, extent - 1);
+        continue;
+      }
+      Scalar given = entry(begins, k);
+      Scalar from_front = te::select(given < 0, given + extent, given);
+      Scalar first = te::select(forwards, zero, te::index_constant(-1));
+      place.begin = te::min(te::max(from_front, first), last);
+    }
+  }
+
+  std::vector<Scalar> at(Indices i) const {
+    std::vector<Scalar> index;
+    for (size_t k = 0; k < places_.size(); ++k)
+      index.push_back(places_[k].begin + i[k] * places_[k].stride);
+    return index;
+  }
+
+ private:
+  struct Place {
+    Scalar begin, stride;
+  };
+  te::Tensor data_;
+  std::vector<Place> places_;
+};
 
 TypeRef infer_strided_slice(const RelationCall& call) {
   auto slices = slices_of(call, slice_inputs(call.attrs<DynStridedSliceAttrs>()));
@@ -113,9 +148,8 @@ TypeRef infer_strided_slice(const RelationCall& call) {
 
 void compute_strided_slice(const OpCall& call, te::Builder& b) {
   te::Tensor data = b.input(0);
-  std::vector<AxisSlice> slices =
-      accepted_slices(call, slice_inputs(call.attrs<DynStridedSliceAttrs>()));
-  b.output(b.map(call.result().dims, [&](Indices i) { return data(place_of(slices, i)); }));
+  SlicePlaces places(b, slice_inputs(call.attrs<DynStridedSliceAttrs>()));
+  b.output(b.map(call.result().dims, [&](Indices i) { return data(places.at(i)); }));
 }
 
 // The slice is named by the inputs after the values that are written.
@@ -134,11 +168,11 @@ TypeRef infer_strided_set(const RelationCall& call) {
   return call.input(0);
 }
 
-void compute_strided_set(const OpCall& call, te::Builder& b) {
+void compute_strided_set(const OpCall&, te::Builder& b) {
   te::Tensor data = b.input(0), values = b.input(1);
-  std::vector<AxisSlice> slices = accepted_slices(call, set_inputs());
+  SlicePlaces places(b, set_inputs());
   b.output(b.update(
-      data, values.dims(), [&](Indices i) { return place_of(slices, i); },
+      data, values.dims(), [&](Indices i) { return places.at(i); },
       [&](Indices i) { return values(i); }, te::Builder::UpdateOp::kAssign));
 }
 
@@ -220,7 +254,7 @@ TypeRef infer_topk(const RelationCall& call) {
   Dim k = call.value_dim(1, 0), extent = data.dims[axis];
   call.require_at_most(k, extent, "k = " + k.str() + " of an axis of extent " + extent.str() +
                                       ": data " + shape_str(data.dims));
-  if (!extent.is_any()) data.dims[axis] = choose(at_least(k, 1), k, extent);
+  if (!extent.is_any()) data.dims[axis] = max(k, (Dim(1) - at_least(k, 1)) * extent);
   TypeRef values = TensorType::make(data.dims, data.dtype);
   TypeRef indices = TensorType::make(data.dims, positions);
   if (attrs.ret_type == TopkResults::kValues) return values;

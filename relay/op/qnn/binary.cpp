@@ -13,7 +13,6 @@ TypeRef infer_binary(const RelationCall& call) {
   const auto& attrs = call.attrs<BroadcastAttrs>();
   require_parameters(call, 2, 3, lhs.dims, attrs.lhs_axis, " of lhs");
   require_parameters(call, 4, 5, rhs.dims, attrs.rhs_axis, " of rhs");
-  require_scalars(call, {6, 7});
   return broadcast_relation()->infer(call);  // of the first two
 }
 
@@ -62,10 +61,10 @@ ExprRef expand_product(const OpCall& call, std::span<const ExprRef> args) {
 void declare_binary(OpBuilder& op, DTypes dtypes, ExpandFn expand) {
   op.input("lhs", "Integers.", tensor('T', dtypes))
       .input("rhs", "Integers; the shapes broadcast as in NumPy.", tensor('T'))
-      .input("lhs_scale", "Scale of lhs: a scalar, or a vector along lhs_axis.", scale_spec())
-      .input("lhs_zero_point", "Zero point of lhs: a scalar, or a vector.", zero_point_spec())
-      .input("rhs_scale", "Scale of rhs: a scalar, or a vector along rhs_axis.", scale_spec())
-      .input("rhs_zero_point", "Zero point of rhs: a scalar, or a vector.", zero_point_spec())
+      .input("lhs_scale", "Scale of lhs: a scalar, or a vector along lhs_axis.", scales_spec())
+      .input("lhs_zero_point", "Zero point of lhs: a scalar, or a vector.", zero_points_spec())
+      .input("rhs_scale", "Scale of rhs: a scalar, or a vector along rhs_axis.", scales_spec())
+      .input("rhs_zero_point", "Zero point of rhs: a scalar, or a vector.", zero_points_spec())
       .input("output_scale", "Scale of the result: a scalar.", scale_spec())
       .input("output_zero_point", "Zero point of the result: a scalar.", zero_point_spec())
       .output("result", "Integers.", tensor('T'))
@@ -117,11 +116,7 @@ TypeRef infer_concatenate(const RelationCall& call) {
                                                  " for each of the " + std::to_string(count) +
                                                  " tensors, found " +
                                                  std::to_string(parameters.size()));
-    for (const te::TensorInfo& parameter : parameters)
-      call.require(parameter.rank() == 0,
-                   "the " + what + " must be scalars, found " + call.input(input)->str());
   }
-  require_scalars(call, {3, 4});
   return joined->infer(call);
 }
 

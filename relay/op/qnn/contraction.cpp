@@ -18,16 +18,17 @@ void require_sums(const RelationCall& call, DType dtype) {
                                           std::string(dtype.name()));
 }
 
-// The data's scale and zero point are scalars, the weight's may be vectors along its outputs.
+// The weight's parameters may be vectors along its outputs.
 void require_factors(const RelationCall& call, std::optional<size_t> weight_axis) {
-  require_scalars(call, {kDataZero, kDataScale});
   std::vector<Dim> weight = call.tensor(kWeight).dims;
-  if (!weight_axis) {
-    require_scalars(call, {kWeightZero, kWeightScale});
-  } else {
-    require_parameters(call, kWeightScale, kWeightZero, weight,
-                       static_cast<int64_t>(*weight_axis), " of the weight");
+  if (weight_axis) {
+    return require_parameters(call, kWeightScale, kWeightZero, weight,
+                              static_cast<int64_t>(*weight_axis), " of the weight");
   }
+  for (size_t input : {kWeightZero, kWeightScale})
+    call.require(call.tensor(input).rank() == 0,
+                 "kernel_layout cuts the outputs into blocks: scale and zero point of the weight "
+                 "must be scalars, found " + call.input(input)->str());
 }
 
 // An operand less its zero point, in a dtype in which sums of products of `sums` stay the same.
@@ -59,6 +60,10 @@ std::optional<size_t> output_axis(const ConvAttrs& attrs) {
 std::optional<size_t> output_axis(const DenseAttrs&) { return 0; }
 std::optional<size_t> output_axis(const BatchMatmulAttrs&) { return std::nullopt; }
 
+// Whether the weight's parameters may be vectors.
+template <class A>
+constexpr bool kVectors = !std::is_same_v<A, BatchMatmulAttrs>;
+
 // `plain` is the operator on integers that it becomes.
 template <class A>
 TypeRef infer_sums(const RelationCall& call, const char* plain) {
@@ -67,7 +72,7 @@ TypeRef infer_sums(const RelationCall& call, const char* plain) {
   TypeRef result = get_op(plain)->relation()->infer(call.with(complete));
   if (!result) return result;
   require_sums(call, result->as<TensorType>()->dtype());
-  require_factors(call, output_axis(attrs));
+  if (kVectors<A>) require_factors(call, output_axis(attrs));
   return result;
 }
 
@@ -87,16 +92,17 @@ template <class A>
 OpBuilder& declare(std::string_view name, const char* plain, const char* x, const char* y,
                    const char* x_doc, const char* y_doc) {
   std::string data(x), weight(y), first = data == "data" ? "input" : data;
-  std::string also = output_axis(A()) ? ", or a vector along its outputs." : ".";
+  std::string also = kVectors<A> ? ", or a vector along its outputs." : ".";
   return declare_op(name)
       .input(data, x_doc, tensor(kQuantisedFactors))
       .input(weight, y_doc, tensor(kQuantisedFactors))
       .input(first + "_zero_point", "Zero point of " + data + ": a scalar.", zero_point_spec())
       .input(weight + "_zero_point", "Zero point of " + weight + ": a scalar" + also,
-             zero_point_spec())
+             kVectors<A> ? zero_points_spec() : zero_point_spec())
       .input(first + "_scale", "Scale of " + data + ": a scalar. The sums do not depend on it.",
              scale_spec())
-      .input(weight + "_scale", "Scale of " + weight + ": a scalar" + also, scale_spec())
+      .input(weight + "_scale", "Scale of " + weight + ": a scalar" + also,
+             kVectors<A> ? scales_spec() : scale_spec())
       .output("result", "Sums in out_dtype, int32 by default; they wrap. Their scale is the product of the two.",
               tensor(kSums))
       .template attrs<A>()

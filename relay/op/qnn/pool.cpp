@@ -18,7 +18,6 @@ bool counts_padding(const PoolWindow& window) {
 
 TypeRef infer_avg_pool(const RelationCall& call) {
   PoolWindow window(call.attrs<AvgPool2DAttrs>(), 2);
-  require_scalars(call, {1, 2, 3, 4});
   if (counts_padding(window)) {
     for (char axis : window.space)
       call.require(window.data.positions(axis).size() == 1,

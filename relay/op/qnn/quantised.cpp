@@ -31,13 +31,6 @@ void require_parameters(const RelationCall& call, size_t scale, size_t zero_poin
   }
 }
 
-void require_scalars(const RelationCall& call, std::initializer_list<size_t> inputs) {
-  for (size_t input : inputs) {
-    call.require(call.tensor(input).rank() == 0,
-                 "scale and zero point must be scalars, found " + call.input(input)->str());
-  }
-}
-
 QuantParams quant_params(const OpCall& call, std::span<const ExprRef> args, size_t scale,
                          size_t zero_point, size_t rank, int64_t axis) {
   auto shaped = [&](size_t input, DType dtype) -> Formula {

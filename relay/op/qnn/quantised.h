@@ -19,16 +19,16 @@ inline constexpr DTypes kQuantisedFactors =
 /// What operators with a table of all results take.
 inline constexpr DTypes kQuantisedBytes = DTypes(kInt8) | kUInt8;
 
-/// Specs of scales and of zero points.
-inline ValueSpec scale_spec() { return tensor(kFloat32).rank(0, 1); }
-inline ValueSpec zero_point_spec() { return tensor(kInt32).rank(0, 1); }
+/// Specs of scales and of zero points: scalars, or scalars and vectors.
+inline ValueSpec scale_spec() { return tensor(kFloat32).rank(0); }
+inline ValueSpec zero_point_spec() { return tensor(kInt32).rank(0); }
+inline ValueSpec scales_spec() { return tensor(kFloat32).rank(0, 1); }
+inline ValueSpec zero_points_spec() { return tensor(kInt32).rank(0, 1); }
 
 /// Requires inputs `scale` and `zero_point` to be scalars or vectors along an axis of a tensor of
 /// extents `dims`; `whose` is for the message.
 void require_parameters(const RelationCall& call, size_t scale, size_t zero_point,
                         const std::vector<Dim>& dims, int64_t axis, const std::string& whose);
-/// Requires inputs to be scalars.
-void require_scalars(const RelationCall& call, std::initializer_list<size_t> inputs);
 
 /// Scale (float32) and zero point (int32), shaped to broadcast to the integers.
 struct QuantParams {
