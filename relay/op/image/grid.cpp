@@ -105,7 +105,7 @@ TypeRef infer_grid_sample(const RelationCall& call) {
   if (sampling.padding != SamplePadding::kZeros) {
     std::vector<Dim> from;
     for (char axis : sampling.space) from.push_back(layout.extent(data.dims, axis));
-    call.require_some(from, dims, "the data " + shape_str(data.dims) + " has no border");
+    call.require_some(from, dims, "the data " + shape_str(data.dims) + " has no elements at its border");
   }
   return TensorType::make(dims, data.dtype);
 }

@@ -269,7 +269,7 @@ void require_elements(const RelationCall& call, const Layout& layout, std::strin
   for (char axis : space) from.push_back(layout.extent(data, axis));
   call.require_some(from, result,
                     "data " + shape_str(data) + " in layout " + layout.text() +
-                        " has no element to make " + shape_str(result) + " from");
+                        " has no elements to make " + shape_str(result) + " from");
 }
 
 }  // namespace relay

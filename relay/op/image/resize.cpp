@@ -62,7 +62,7 @@ TypeRef infer_resize(const RelationCall& call, size_t rank) {
     size.emplace_back(extent);
   }
   call.require(!resize.crops() || (attrs.roi && attrs.roi->size() == 2 * rank),
-               "\"tf_crop_and_resize\" needs a roi of " + rank_text(2 * rank, "number") +
+               "\"tf_crop_and_resize\" needs the attribute roi, " + rank_text(2 * rank, "number") +
                    ", found " + (attrs.roi ? std::to_string(attrs.roi->size()) : "none"));
   return result_type(call, attrs, resize, size);
 }

@@ -176,7 +176,7 @@ void check_blocks(const RelationCall& call, const te::TensorInfo& data,
                                        (pair.size() == 1 ? " number" : " numbers"));
     for (int64_t one : pair) {
       call.require(one >= 0 && one <= (int64_t{1} << 40),
-                   what + " must be from 0 to 2^40, found " + std::to_string(one));
+                   "entries of " + what + " must be from 0 to 2^40, found " + std::to_string(one));
     }
   }
 }

@@ -16,7 +16,7 @@ TypeRef infer_multibox_prior(const RelationCall& call) {
   te::TensorInfo data = call.tensor(0);
   const auto& attrs = call.attrs<MultiBoxPriorAttrs>();
   call.require(!attrs.sizes.empty() && !attrs.ratios.empty(),
-               "sizes and ratios must not be empty");
+               "sizes and ratios must have at least one entry");
   for (double ratio : attrs.ratios) {
     call.require(ratio > 0, "ratios must be positive, found " + AttrValue(ratio).str());
   }

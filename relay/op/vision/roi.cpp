@@ -42,14 +42,14 @@ TypeRef infer_roi(const RelationCall& call, const std::vector<int64_t>& pooled, 
   size_t h = last ? 1 : 2;
   Dim space[] = {data.dims[h], data.dims[h + 1]};
   call.require_some(space, dims,
-                    "data " + shape_str(data.dims) + " has no element to sample");
+                    "data " + shape_str(data.dims) + " has no elements to sample");
   return TensorType::make(dims, data.dtype);
 }
 
 TypeRef infer_roi_align(const RelationCall& call) {
   const auto& attrs = call.attrs<ROIAlignAttrs>();
   call.require(attrs.sample_ratio <= 1024,
-               "sample_ratio must be at most 1024, found " + std::to_string(attrs.sample_ratio));
+               "sample_ratio must not exceed 1024, found " + std::to_string(attrs.sample_ratio));
   return infer_roi(call, *attrs.pooled_size, *attrs.spatial_scale, attrs.layout);
 }
 
@@ -114,7 +114,7 @@ TypeRef infer_proposal(const RelationCall& call) {
   std::string shapes = ": cls_prob " + shape_str(scores.dims) + ", bbox_pred " +
                        shape_str(boxes.dims) + ", im_info " + shape_str(info.dims);
   call.require(!attrs.scales.empty() && !attrs.ratios.empty(),
-               "scales and ratios must not be empty");
+               "scales and ratios must have at least one entry");
   for (auto [list, what] : {std::pair(&attrs.scales, "scales"), std::pair(&attrs.ratios, "ratios")}) {
     for (double one : *list) {
       call.require(one > 0, std::string(what) + " must be positive, found " + AttrValue(one).str());
@@ -124,7 +124,7 @@ TypeRef infer_proposal(const RelationCall& call) {
                "feature_stride must be from 1 to 2^20, found " +
                    std::to_string(attrs.feature_stride));
   call.require(attrs.rpn_post_nms_top_n >= 1 && attrs.rpn_post_nms_top_n <= (int64_t{1} << 30),
-               "rpn_post_nms_top_n must be from 1 to 2^30, found " +
+               "the count rpn_post_nms_top_n must be from 1 to 2^30, found " +
                    std::to_string(attrs.rpn_post_nms_top_n));
   auto anchors = static_cast<int64_t>(attrs.scales.size() * attrs.ratios.size());
   call.require_equal(scores.dims[1], 2 * anchors,
@@ -137,11 +137,11 @@ TypeRef infer_proposal(const RelationCall& call) {
     call.require_equal(scores.dims[d], boxes.dims[d],
                        "cls_prob and bbox_pred differ on axis " + std::to_string(d) + shapes);
   }
-  call.require_equal(info.dims[0], scores.dims[0], "im_info must have a row for each image" + shapes);
+  call.require_equal(info.dims[0], scores.dims[0], "im_info must have as many rows as there are images" + shapes);
   call.require_equal(info.dims[1], 3, "im_info must have 3 columns" + shapes);
   Dim space[] = {scores.dims[2], scores.dims[3]};
   std::vector<Dim> dims{scores.dims[0] * attrs.rpn_post_nms_top_n, 5};
-  call.require_some(space, dims, "there is no box to propose" + shapes);
+  call.require_some(space, dims, "there are no anchors to propose boxes from" + shapes);
   return TensorType::make(dims, scores.dtype);
 }
 

@@ -68,7 +68,7 @@ std::vector<Region> read_regions(const Regions& all) {
                            : std::abs(image) < 9e15 ? std::to_string(static_cast<int64_t>(image))
                                                             : "one far outside";
         throw RuntimeError("region " + std::to_string(r) + " is of image " + text +
-                           ", which a batch of " + std::to_string(all.batch) + " does not have");
+                           ", outside of a batch of extent " + std::to_string(all.batch));
       }
       result[static_cast<size_t>(r)] = {
           static_cast<int64_t>(image), number(5 * r + 1) * all.scale, number(5 * r + 2) * all.scale,

@@ -233,17 +233,17 @@ def build_regions(book):
     for op in ("vision.roi_align", "vision.roi_pool"):
         good = {"pooled_size": [2, 2], "spatial_scale": 1.0}
         for image in (2.0, -1.0, math.nan):
-            book.fail_running(op, f"image {image}", "there is no such image", [data, np.array([[image, 0, 0, 1, 1]], "float32")], **good)
-        book.fail(op, "regions of four numbers", "a region has an image and four edges", [x, Type("float32", 4, 4)], **good)
+            book.fail_running(op, f"image {image}", "the index of an image is below the extent of the batch", [data, np.array([[image, 0, 0, 1, 1]], "float32")], **good)
+        book.fail(op, "regions of four numbers", "the shape of the regions is (n, 5)", [x, Type("float32", 4, 4)], **good)
         book.fail(op, "data of rank 3", "the data has rank 4", [Type("float32", 3, 6, 7), r], **good)
-        book.fail(op, "no bins", "there is a bin", [x, r], pooled_size=[0, 2], spatial_scale=1.0)
+        book.fail(op, "no bins", "the extents of the result are positive", [x, r], pooled_size=[0, 2], spatial_scale=1.0)
         book.fail(op, "three extents", "pooled_size has two extents", [x, r], pooled_size=[2, 2, 2], spatial_scale=1.0)
         book.fail(op, "scale 0", "the scale is positive", [x, r], pooled_size=[2, 2], spatial_scale=0.0)
         book.fail(op, "another layout", "the layout is one of two", [x, r], **good, layout="CHWN")
         book.fail(op, "integers", "floats are sampled", [Type("int32", 2, 3, 6, 7), r], **good)
-        book.fail(op, "data without elements", "there is an element", [Type("float32", 2, 3, 0, 7), r], **good)
-    book.fail("vision.roi_align", "unknown mode", "the mode is a known word", [x, r], pooled_size=[2, 2], spatial_scale=1.0, mode="sum")
-    book.fail("vision.roi_align", "too many samples", "the number of samples is limited", [x, r], pooled_size=[2, 2], spatial_scale=1.0, sample_ratio=5000)
+        book.fail(op, "data without elements", "the data has elements: its extents are positive", [Type("float32", 2, 3, 0, 7), r], **good)
+    book.fail("vision.roi_align", "unknown mode", "there is no such mode", [x, r], pooled_size=[2, 2], spatial_scale=1.0, mode="sum")
+    book.fail("vision.roi_align", "too many samples", "the number of samples does not exceed a limit", [x, r], pooled_size=[2, 2], spatial_scale=1.0, sample_ratio=5000)
 
 
 # Proposals -------------------------------------------------------------------------------------------------------
@@ -331,14 +331,14 @@ def build_proposals(book):
     ):
         book.add(op, label, arguments, tolerance=1e-4, **attributes)
     t = [Type("float32", 1, 4, 3, 3), Type("float32", 1, 8, 3, 3), Type("float32", 1, 3)]
-    book.fail(op, "scores of other anchors", "each anchor has two scores", [Type("float32", 1, 6, 3, 3), *t[1:]], **small)
-    book.fail(op, "boxes of other anchors", "each anchor has four numbers", [t[0], Type("float32", 1, 4, 3, 3), t[2]], **small)
+    book.fail(op, "scores of other anchors", "each anchor has two channels", [Type("float32", 1, 6, 3, 3), *t[1:]], **small)
+    book.fail(op, "boxes of other anchors", "each anchor has four channels", [t[0], Type("float32", 1, 4, 3, 3), t[2]], **small)
     book.fail(op, "two extents", "scores and boxes have one shape", [t[0], Type("float32", 1, 8, 3, 2), t[2]], **small)
-    book.fail(op, "information of other images", "each image has a row", [*t[:2], Type("float32", 2, 3)], **small)
-    book.fail(op, "no places", "there is a box", [Type("float32", 1, 4, 0, 3), Type("float32", 1, 8, 0, 3), t[2]], **small)
-    book.fail(op, "no scales", "there is an anchor", t, **{**small, "scales": []})
+    book.fail(op, "information of other images", "the shape of the information has a row, three columns, for each image: rows and anchors", [*t[:2], Type("float32", 2, 3)], **small)
+    book.fail(op, "no places", "there is a size above 0, anchors to make boxes of", [Type("float32", 1, 4, 0, 3), Type("float32", 1, 8, 0, 3), t[2]], **small)
+    book.fail(op, "no scales", "there is an entry for each anchor", t, **{**small, "scales": []})
     book.fail(op, "ratio 0", "ratios are positive", t, **{**small, "ratios": [0.0, 1.0]})
-    book.fail(op, "no boxes wanted", "there is a box", t, **small, rpn_post_nms_top_n=0)
+    book.fail(op, "no boxes wanted", "there is a size above 0, anchors to make boxes of", t, **small, rpn_post_nms_top_n=0)
 
 
 def build(book):
