@@ -29,9 +29,9 @@ TypeRef infer_roi(const RelationCall& call, const std::vector<int64_t>& pooled, 
   call.require(pooled.size() == 2,
                "pooled_size must have 2 extents, found " + std::to_string(pooled.size()));
   for (int64_t extent : pooled) {
-    call.require(extent >= 1 && extent <= (int64_t{1} << 20),
-                 "an extent of pooled_size must be from 1 to 2^20, found " +
-                     std::to_string(extent));
+    call.require(
+        extent >= 1 && extent <= (int64_t{1} << 20),
+        "an extent of pooled_size must be from 1 to 2^20, found " + std::to_string(extent));
   }
   call.require(scale > 0 && scale < 1e9,
                "spatial_scale must be positive, found " + AttrValue(scale).str());
@@ -41,8 +41,7 @@ TypeRef infer_roi(const RelationCall& call, const std::vector<int64_t>& pooled, 
   if (last) dims.push_back(data.dims[3]);
   size_t h = last ? 1 : 2;
   Dim space[] = {data.dims[h], data.dims[h + 1]};
-  call.require_some(space, dims,
-                    "data " + shape_str(data.dims) + " has no elements to sample");
+  call.require_some(space, dims, "data " + shape_str(data.dims) + " has no elements to sample");
   return TensorType::make(dims, data.dtype);
 }
 
@@ -85,7 +84,8 @@ RELAY_OP("vision.roi_align")
 
 RELAY_OP("vision.roi_pool")
     .doc(
-        "Regions of images, rounded to elements (halves away from zero) and cut into bins, each its "
+        "Regions of images, rounded to elements (halves away from zero) and cut into bins, each "
+        "its "
         "greatest element; 0 where there is none. A region that is not finite is not-a-number.")
     .input("data", "Images in the layout.", tensor('T', kFloats).rank(4))
     .input("rois", "Image, left, top, right and bottom of each region, the last included: (n, 5).",
@@ -115,14 +115,15 @@ TypeRef infer_proposal(const RelationCall& call) {
                        shape_str(boxes.dims) + ", im_info " + shape_str(info.dims);
   call.require(!attrs.scales.empty() && !attrs.ratios.empty(),
                "scales and ratios must have at least one entry");
-  for (auto [list, what] : {std::pair(&attrs.scales, "scales"), std::pair(&attrs.ratios, "ratios")}) {
+  for (auto [list, what] :
+       {std::pair(&attrs.scales, "scales"), std::pair(&attrs.ratios, "ratios")}) {
     for (double one : *list) {
       call.require(one > 0, std::string(what) + " must be positive, found " + AttrValue(one).str());
     }
   }
-  call.require(attrs.feature_stride >= 1 && attrs.feature_stride <= (int64_t{1} << 20),
-               "feature_stride must be from 1 to 2^20, found " +
-                   std::to_string(attrs.feature_stride));
+  call.require(
+      attrs.feature_stride >= 1 && attrs.feature_stride <= (int64_t{1} << 20),
+      "feature_stride must be from 1 to 2^20, found " + std::to_string(attrs.feature_stride));
   call.require(attrs.rpn_post_nms_top_n >= 1 && attrs.rpn_post_nms_top_n <= (int64_t{1} << 30),
                "the count rpn_post_nms_top_n must be from 1 to 2^30, found " +
                    std::to_string(attrs.rpn_post_nms_top_n));
@@ -137,7 +138,8 @@ TypeRef infer_proposal(const RelationCall& call) {
     call.require_equal(scores.dims[d], boxes.dims[d],
                        "cls_prob and bbox_pred differ on axis " + std::to_string(d) + shapes);
   }
-  call.require_equal(info.dims[0], scores.dims[0], "im_info must have as many rows as there are images" + shapes);
+  call.require_equal(info.dims[0], scores.dims[0],
+                     "im_info must have as many rows as there are images" + shapes);
   call.require_equal(info.dims[1], 3, "im_info must have 3 columns" + shapes);
   Dim space[] = {scores.dims[2], scores.dims[3]};
   std::vector<Dim> dims{scores.dims[0] * attrs.rpn_post_nms_top_n, 5};
@@ -184,9 +186,8 @@ void compute_proposal(const OpCall& call, te::Builder& b) {
   Dim dims[] = {scores.dim(0), scores.dim(2), scores.dim(3), anchors};
   std::vector<te::Tensor> parts = b.map_n(dims, [&](Indices i) {
     auto edge = [&](size_t k) {
-      Scalar of_anchor = te::piecewise(i[3], ones, [&](size_t a, const Scalar&) {
-        return te::constant(edges[k][a], dtype);
-      });
+      Scalar of_anchor = te::piecewise(
+          i[3], ones, [&](size_t a, const Scalar&) { return te::constant(edges[k][a], dtype); });
       return of_anchor + te::cast(i[k % 2 == 0 ? 2 : 1], dtype) * stride;
     };
     auto delta = [&](int64_t k) {
@@ -239,9 +240,9 @@ void compute_proposal(const OpCall& call, te::Builder& b) {
   Dim rows[] = {scores.dim(0), count, 4};
   te::Tensor inputs[] = {b.reshape(scored, flat), b.reshape(boxes, rows)};
   te::TensorInfo result = call.result();
-  te::Tensor chosen = b.library("proposal", inputs, {{result.dims, dtype}},
-                                {{"pre_nms_top_n", attrs.rpn_pre_nms_top_n},
-                                 {"threshold", attrs.threshold}})[0];
+  te::Tensor chosen =
+      b.library("proposal", inputs, {{result.dims, dtype}},
+                {{"pre_nms_top_n", attrs.rpn_pre_nms_top_n}, {"threshold", attrs.threshold}})[0];
   if (dtype == result.dtype) {
     b.output(chosen);
     return;

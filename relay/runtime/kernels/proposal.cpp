@@ -73,8 +73,7 @@ void propose(LibraryCall& call) {
     T* to = out.data<T>() + b * rows * 5;
     // Too few: once more from the first.
     for (int64_t r = 0; r < rows; ++r, to += 5) {
-      const Box<T>& box =
-          mine[kept[static_cast<size_t>(r) % kept.size()]];
+      const Box<T>& box = mine[kept[static_cast<size_t>(r) % kept.size()]];
       to[0] = static_cast<T>(b);
       to[1] = box.left;
       to[2] = box.top;
@@ -96,8 +95,7 @@ void proposal_kernel(LibraryCall& call) {
 RELAY_LIBRARY_KERNEL("proposal", proposal_kernel,
                      {2,
                       1,
-                      {{"pre_nms_top_n", ParamKind::kInteger},
-                       {"threshold", ParamKind::kNumber}}});
+                      {{"pre_nms_top_n", ParamKind::kInteger}, {"threshold", ParamKind::kNumber}}});
 
 }  // namespace
 }  // namespace relay

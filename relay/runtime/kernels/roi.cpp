@@ -64,9 +64,9 @@ std::vector<Region> read_regions(const Regions& all) {
     for (int64_t r = 0; r < all.number; ++r) {
       double image = number(5 * r);
       if (!(image > -1 && image < static_cast<double>(all.batch))) {
-        std::string text = std::isnan(image)                ? "nan"
+        std::string text = std::isnan(image)        ? "nan"
                            : std::abs(image) < 9e15 ? std::to_string(static_cast<int64_t>(image))
-                                                            : "one far outside";
+                                                    : "one far outside";
         throw RuntimeError("region " + std::to_string(r) + " is of image " + text +
                            ", outside of a batch of extent " + std::to_string(all.batch));
       }
@@ -123,8 +123,8 @@ struct Bins {
         }
         at = std::min(std::max(at, 0.0), most - 1);
         auto low = static_cast<int64_t>(at);
-        bin.samples.push_back({low, std::min(low + 1, extent - 1),
-                               static_cast<C>(at - static_cast<double>(low))});
+        bin.samples.push_back(
+            {low, std::min(low + 1, extent - 1), static_cast<C>(at - static_cast<double>(low))});
       }
       if (bin.samples.empty()) continue;
       bin.first = bin.samples.front().low;
@@ -319,9 +319,7 @@ std::vector<std::pair<int64_t, int64_t>> cut(double from, double to, int64_t cou
     int64_t rest = size % count;
     int64_t low = p * whole + p * rest / count;
     int64_t high = (p + 1) * whole + ((p + 1) * rest + count - 1) / count;
-    auto inside = [&](int64_t at) {
-      return std::min(std::max(begin + at, int64_t{0}), extent);
-    };
+    auto inside = [&](int64_t at) { return std::min(std::max(begin + at, int64_t{0}), extent); };
     bins.emplace_back(inside(low), inside(high));
   }
   return bins;
@@ -364,11 +362,9 @@ void roi_pool_kernel(LibraryCall& call) {
   for_floats(all.data.dtype(), [&](auto tag) { pool<typename decltype(tag)::type>(call, all); });
 }
 
-RELAY_LIBRARY_KERNEL("roi_pool", roi_pool_kernel,
-                     {2,
-                      1,
-                      {{"spatial_scale", ParamKind::kNumber},
-                       {"channels_last", ParamKind::kFlag}}});
+RELAY_LIBRARY_KERNEL(
+    "roi_pool", roi_pool_kernel,
+    {2, 1, {{"spatial_scale", ParamKind::kNumber}, {"channels_last", ParamKind::kFlag}}});
 
 }  // namespace
 }  // namespace relay
