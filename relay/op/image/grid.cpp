@@ -17,12 +17,12 @@ TypeRef infer_affine_grid(const RelationCall& call) {
   std::string message = "the matrices must have shape (n, 2, 3), found " + shape_str(data.dims);
   call.require_equal(data.dims[1], 2, message);
   call.require_equal(data.dims[2], 3, message);
-  call.require(shape.size() == 2, "target_shape must have 2 extents, found " +
-                                      std::to_string(shape.size()));
+  call.require(shape.size() == 2,
+               "target_shape must have 2 extents, found " + std::to_string(shape.size()));
   for (int64_t extent : shape) {
-    call.require(extent >= 0 && extent <= (int64_t{1} << 40),
-                 "an extent of target_shape must be from 0 to 2^40, found " +
-                     std::to_string(extent));
+    call.require(
+        extent >= 0 && extent <= (int64_t{1} << 40),
+        "an extent of target_shape must be from 0 to 2^40, found " + std::to_string(extent));
   }
   std::vector<Dim> dims{data.dims[0], 2, shape[0], shape[1]};
   return TensorType::make(dims, data.dtype);
@@ -50,16 +50,16 @@ void compute_affine_grid(const OpCall& call, te::Builder& b) {
 
 RELAY_OP("image.affine_grid")
     .doc(
-        "Where each element of a grid comes from under an affine map: x, then y, both from -1 to 1, "
+        "Where each element of a grid comes from under an affine map: x, then y, both from -1 to "
+        "1, "
         "for image.grid_sample.")
     .input("data", "A matrix of 2 by 3 for each image.", tensor('T', kFloats).rank(3))
     .output("result", "A grid of places for each image: (n, 2, height, width).",
             tensor('T').rank(4))
     .attrs<AffineGridAttrs>()
     .relation(infer_affine_grid)
-    .example(
-        "fn (%m: Tensor[(1, 2, 3), float32]) { image.affine_grid(%m, target_shape=[2, 3]) }",
-        "[[[1, 0, 0], [0, 1, 0.5]]]")
+    .example("fn (%m: Tensor[(1, 2, 3), float32]) { image.affine_grid(%m, target_shape=[2, 3]) }",
+             "[[[1, 0, 0], [0, 1, 0.5]]]")
     .level(5)
     .compute(compute_affine_grid);
 
@@ -105,7 +105,8 @@ TypeRef infer_grid_sample(const RelationCall& call) {
   if (sampling.padding != SamplePadding::kZeros) {
     std::vector<Dim> from;
     for (char axis : sampling.space) from.push_back(layout.extent(data.dims, axis));
-    call.require_some(from, dims, "the data " + shape_str(data.dims) + " has no border");
+    call.require_some(from, dims,
+                      "the data " + shape_str(data.dims) + " has no elements at its border");
   }
   return TensorType::make(dims, data.dtype);
 }
@@ -256,9 +257,7 @@ class Sampler {
   // Cubic convolution with slope -3/4.
   static Scalar weight(const Scalar& part, int k) {
     constexpr double kSlope = -0.75;
-    auto near = [](const Scalar& t) {
-      return ((t * (kSlope + 2) - (kSlope + 3)) * t * t) + 1.0;
-    };
+    auto near = [](const Scalar& t) { return ((t * (kSlope + 2) - (kSlope + 3)) * t * t) + 1.0; };
     auto far = [](const Scalar& t) {
       return ((t * kSlope - 5 * kSlope) * t + 8 * kSlope) * t - 4 * kSlope;
     };

@@ -31,7 +31,8 @@ struct Ratio {
   Scalar above, below;
 };
 
-Ratio place_of(ResizeCoordinates coordinates, const Scalar& at, const Scalar& in, const Scalar& out) {
+Ratio place_of(ResizeCoordinates coordinates, const Scalar& at, const Scalar& in,
+               const Scalar& out) {
   switch (coordinates) {
     case ResizeCoordinates::kAsymmetric:
       return {at * in, out};
@@ -102,7 +103,9 @@ Taps make_taps(te::Builder& b, const Resampling& how, Dim in, Dim out, DType dty
     rounding = how.coordinates == ResizeCoordinates::kAlignCorners ? ResizeRounding::kRound
                                                                    : ResizeRounding::kFloor;
   }
-  size_t count = how.method == ResizeMethod::kNearest ? 1 : how.method == ResizeMethod::kLinear ? 2 : 4;
+  size_t count = how.method == ResizeMethod::kNearest  ? 1
+                 : how.method == ResizeMethod::kLinear ? 2
+                                                       : 4;
   std::vector<Dim> dims = boxes;
   dims.push_back(out);
   std::vector<te::Tensor> tables = b.map_n(dims, [&](Indices i) {
@@ -130,8 +133,8 @@ Taps make_taps(te::Builder& b, const Resampling& how, Dim in, Dim out, DType dty
         low = nearest(place, rounding);
       } else {
         low = te::floor_div(place.above, place.below);
-        part = te::cast(te::floor_mod(place.above, place.below), dtype) /
-               te::cast(place.below, dtype);
+        part =
+            te::cast(te::floor_mod(place.above, place.below), dtype) / te::cast(place.below, dtype);
       }
     }
     std::vector<Scalar> results;
@@ -184,7 +187,7 @@ te::Tensor resample(te::Builder& b, const te::Tensor& data, const Layout& layout
                     std::string_view space, const Resampling& how, const te::TensorInfo& result,
                     const std::vector<Crop>& crops) {
   DType dtype = how.method == ResizeMethod::kNearest ? data.dtype()
-                                               : resampling_dtype(data.dtype(), result.dtype);
+                                                     : resampling_dtype(data.dtype(), result.dtype);
   struct Step {
     char axis;
     Taps taps;
@@ -269,7 +272,7 @@ void require_elements(const RelationCall& call, const Layout& layout, std::strin
   for (char axis : space) from.push_back(layout.extent(data, axis));
   call.require_some(from, result,
                     "data " + shape_str(data) + " in layout " + layout.text() +
-                        " has no element to make " + shape_str(result) + " from");
+                        " has no elements to make " + shape_str(result) + " from");
 }
 
 }  // namespace relay

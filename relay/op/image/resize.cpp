@@ -62,7 +62,7 @@ TypeRef infer_resize(const RelationCall& call, size_t rank) {
     size.emplace_back(extent);
   }
   call.require(!resize.crops() || (attrs.roi && attrs.roi->size() == 2 * rank),
-               "\"tf_crop_and_resize\" needs a roi of " + rank_text(2 * rank, "number") +
+               "\"tf_crop_and_resize\" needs the attribute roi, " + rank_text(2 * rank, "number") +
                    ", found " + (attrs.roi ? std::to_string(attrs.roi->size()) : "none"));
   return result_type(call, attrs, resize, size);
 }
@@ -89,8 +89,7 @@ TypeRef infer_dynamic(const RelationCall& call) {
   te::TensorInfo size = call.tensor(1);
   te::TensorInfo roi = call.tensor(2);
   std::string found = ", found shape ";
-  call.require_equal(size.dims[0], 2,
-                     "size must have 2 extents" + found + shape_str(size.dims));
+  call.require_equal(size.dims[0], 2, "size must have 2 extents" + found + shape_str(size.dims));
   if (resize.crops()) {
     call.require_equal(roi.dims[0], 4, "roi must have 4 numbers" + found + shape_str(roi.dims));
   }
@@ -128,8 +127,7 @@ void declare_resize(const char* name, const char* what, const char* example) {
       .relation([](const RelationCall& call) { return infer_resize<A>(call, kRank); })
       .level(5)
       .example(example, "[[[1, 2, 4]]]")
-      .compute(
-          [](const OpCall& call, te::Builder& b) { compute_resize<A>(call, b, kRank); });
+      .compute([](const OpCall& call, te::Builder& b) { compute_resize<A>(call, b, kRank); });
 }
 
 [[maybe_unused]] const bool declared = [] {
@@ -140,10 +138,10 @@ void declare_resize(const char* name, const char* what, const char* example) {
       "image.resize2d", "An image",
       "fn (%x: Tensor[(1, 1, 3), float32]) { image.resize2d(expand_dims(%x, axis=2), size=[2, 3], "
       "method=\"cubic\", coordinate_transformation_mode=\"align_corners\") }");
-  declare_resize<Resize3DAttrs, 3>(
-      "image.resize3d", "A volume",
-      "fn (%x: Tensor[(1, 1, 3), float32]) { image.resize3d(expand_dims(%x, axis=2, num_newaxis=2), "
-      "size=[1, 1, 6], method=\"nearest_neighbor\") }");
+  declare_resize<Resize3DAttrs, 3>("image.resize3d", "A volume",
+                                   "fn (%x: Tensor[(1, 1, 3), float32]) { "
+                                   "image.resize3d(expand_dims(%x, axis=2, num_newaxis=2), "
+                                   "size=[1, 1, 6], method=\"nearest_neighbor\") }");
   return true;
 }();
 

@@ -59,8 +59,7 @@ TypeRef infer_space_to_depth(const RelationCall& call) {
     if (axis == 'C') return extent * (block * block);
     call.require_multiple(extent, block,
                           "blocks of " + std::to_string(block) + " do not divide the extent " +
-                              extent.str() + " of axis " + axis + ": data " +
-                              shape_str(data.dims));
+                              extent.str() + " of axis " + axis + ": data " + shape_str(data.dims));
     return floor_div(extent, block);
   });
   return TensorType::make(dims, data.dtype);
@@ -135,21 +134,20 @@ RELAY_OP("nn.depth_to_space")
     .output("result", "Tensor in the layout.", tensor('T').rank(4))
     .attrs<SubPixelAttrs>()
     .relation(infer_depth_to_space)
-    .example(
-        "fn (%x: Tensor[(1, 4, 1, 2), float32]) { nn.depth_to_space(%x, block_size=2) }",
-        "[[[[1, 2]], [[3, 4]], [[5, 6]], [[7, 8]]]]")
+    .example("fn (%x: Tensor[(1, 4, 1, 2), float32]) { nn.depth_to_space(%x, block_size=2) }",
+             "[[[[1, 2]], [[3, 4]], [[5, 6]], [[7, 8]]]]")
     .level(5)
     .compute(compute_depth_to_space);
 
 RELAY_OP("nn.space_to_depth")
-    .doc("Channels made of blocks of space, the position in the block first; the mode says nothing.")
+    .doc(
+        "Channels made of blocks of space, the position in the block first; the mode says nothing.")
     .input("data", "Tensor in the layout.", tensor('T').rank(4))
     .output("result", "Tensor in the layout.", tensor('T').rank(4))
     .attrs<SubPixelAttrs>()
     .relation(infer_space_to_depth)
-    .example(
-        "fn (%x: Tensor[(1, 1, 2, 4), float32]) { nn.space_to_depth(%x, block_size=2) }",
-        "[[[[1, 2, 3, 4], [5, 6, 7, 8]]]]")
+    .example("fn (%x: Tensor[(1, 1, 2, 4), float32]) { nn.space_to_depth(%x, block_size=2) }",
+             "[[[[1, 2, 3, 4], [5, 6, 7, 8]]]]")
     .level(5)
     .compute(compute_space_to_depth);
 
@@ -159,24 +157,23 @@ using Pairs = std::vector<std::vector<int64_t>>;
 
 void check_blocks(const RelationCall& call, const te::TensorInfo& data,
                   const std::vector<int64_t>& blocks, const Pairs& pairs, const std::string& what) {
-  call.require(blocks.size() < data.rank(),
-               "block_shape has " + std::to_string(blocks.size()) +
-                   " entries for the axes after the first of data " + shape_str(data.dims));
+  call.require(blocks.size() < data.rank(), "block_shape has " + std::to_string(blocks.size()) +
+                                                " entries for the axes after the first of data " +
+                                                shape_str(data.dims));
   for (int64_t block : blocks) {
     call.require(block >= 1 && block <= kLargestBlock,
                  "entries of block_shape must be from 1 to 2^20, found " + std::to_string(block));
   }
-  call.require(pairs.size() == blocks.size(), what + " must have a pair for each of the " +
-                                                  std::to_string(blocks.size()) +
-                                                  " entries of block_shape, found " +
-                                                  std::to_string(pairs.size()));
+  call.require(pairs.size() == blocks.size(),
+               what + " must have a pair for each of the " + std::to_string(blocks.size()) +
+                   " entries of block_shape, found " + std::to_string(pairs.size()));
   for (const std::vector<int64_t>& pair : pairs) {
     call.require(pair.size() == 2, what + " must be pairs, found one of " +
                                        std::to_string(pair.size()) +
                                        (pair.size() == 1 ? " number" : " numbers"));
     for (int64_t one : pair) {
       call.require(one >= 0 && one <= (int64_t{1} << 40),
-                   what + " must be from 0 to 2^40, found " + std::to_string(one));
+                   "entries of " + what + " must be from 0 to 2^40, found " + std::to_string(one));
     }
   }
 }

@@ -16,11 +16,12 @@ TypeRef infer_multibox_prior(const RelationCall& call) {
   te::TensorInfo data = call.tensor(0);
   const auto& attrs = call.attrs<MultiBoxPriorAttrs>();
   call.require(!attrs.sizes.empty() && !attrs.ratios.empty(),
-               "sizes and ratios must not be empty");
+               "sizes and ratios must have at least one entry");
   for (double ratio : attrs.ratios) {
     call.require(ratio > 0, "ratios must be positive, found " + AttrValue(ratio).str());
   }
-  for (auto [list, what] : {std::pair(&attrs.steps, "steps"), std::pair(&attrs.offsets, "offsets")}) {
+  for (auto [list, what] :
+       {std::pair(&attrs.steps, "steps"), std::pair(&attrs.offsets, "offsets")}) {
     call.require(list->size() == 2, std::string(what) + " must have 2 numbers, y and x, found " +
                                         std::to_string(list->size()));
   }
@@ -116,8 +117,8 @@ TypeRef infer_multibox_transform(const RelationCall& call) {
   call.require_equal(anchor.dims[0], 1, message);
   call.require_equal(anchor.dims[1], anchors, message);
   call.require_equal(anchor.dims[2], 4, message);
-  call.require(attrs.variances.size() == 4, "variances must have 4 numbers, found " +
-                                                std::to_string(attrs.variances.size()));
+  call.require(attrs.variances.size() == 4,
+               "variances must have 4 numbers, found " + std::to_string(attrs.variances.size()));
   std::vector<Dim> dims{batch, anchors, 6};
   return TupleType::make({TensorType::make(dims, probability.dtype),
                           TensorType::make(std::span<const Dim>(&batch, 1), kInt32)});
@@ -187,8 +188,7 @@ void compute_multibox_transform(const OpCall& call, te::Builder& b) {
     });
     return te::cast(value, result.dtype);
   });
-  te::Tensor empty =
-      b.map(result.dims, [&](Indices) { return te::constant(-1.0, result.dtype); });
+  te::Tensor empty = b.map(result.dims, [&](Indices) { return te::constant(-1.0, result.dtype); });
   b.output(b.update(
       empty, result.dims,
       [&](Indices i) {
@@ -208,9 +208,10 @@ RELAY_OP("vision.multibox_transform_loc")
     .doc(
         "The box of each anchor that is not background, one after another: class, probability, "
         "left, top, right, bottom; and how many there are. What comes after them is -1.")
-    .input("cls_prob",
-           "Probability of each class, background first, at each anchor: (batch, classes, anchors).",
-           tensor('T', kFloats).rank(3))
+    .input(
+        "cls_prob",
+        "Probability of each class, background first, at each anchor: (batch, classes, anchors).",
+        tensor('T', kFloats).rank(3))
     .input("loc_pred", "x, y, width and height relative to each anchor: (batch, 4 · anchors).",
            tensor('T').rank(2))
     .input("anchor", "Left, top, right and bottom of each anchor: (1, anchors, 4).",
@@ -236,12 +237,12 @@ TypeRef infer_yolo_reorg(const RelationCall& call) {
                "stride must be from 1 to 2^20, found " + std::to_string(stride));
   std::string blocks = "blocks of " + std::to_string(stride) + " by " + std::to_string(stride);
   call.require_multiple(data.dims[1], stride * stride,
-                        blocks + " do not divide the " + data.dims[1].str() +
-                            " channels of data " + shape_str(data.dims));
+                        blocks + " do not divide the " + data.dims[1].str() + " channels of data " +
+                            shape_str(data.dims));
   for (size_t d = 2; d < 4; ++d) {
-    call.require_multiple(data.dims[d], stride,
-                          blocks + " do not divide axis " + std::to_string(d) + " of data " +
-                              shape_str(data.dims));
+    call.require_multiple(
+        data.dims[d], stride,
+        blocks + " do not divide axis " + std::to_string(d) + " of data " + shape_str(data.dims));
   }
   std::vector<Dim> dims{data.dims[0], data.dims[1] * (stride * stride),
                         floor_div(data.dims[2], stride), floor_div(data.dims[3], stride)};

@@ -9,6 +9,48 @@
 
 namespace relay {
 
+RELAY_WORDS(RoiMode, (kMean, "avg", "Their mean."), (kMax, "max", "The greatest."))
+
+struct ROIAlignAttrs {
+  Required<attr::Sizes> pooled_size;
+  Required<double> spatial_scale;
+  int64_t sample_ratio = -1;
+  attr::Layout layout = "NCHW";
+  RoiMode mode = RoiMode::kMean;
+  RELAY_ATTRS(ROIAlignAttrs, (pooled_size, "Height and width of the result."),
+              (spatial_scale, "Elements of the data for each unit of the regions."),
+              (sample_ratio,
+               "Samples of each bin in either dimension; not above 0: as many as it has "
+               "elements, rounded up."),
+              (layout, "Layout of data and result: NCHW or NHWC."),
+              (mode, "What the samples of a bin make."))
+};
+struct ROIPoolAttrs {
+  Required<attr::Sizes> pooled_size;
+  Required<double> spatial_scale;
+  attr::Layout layout = "NCHW";
+  RELAY_ATTRS(ROIPoolAttrs, (pooled_size, "Height and width of the result."),
+              (spatial_scale, "Elements of the data for each unit of the regions."),
+              (layout, "Layout of data and result: NCHW or NHWC."))
+};
+struct ProposalAttrs {
+  std::vector<double> scales{4.0, 8.0, 16.0, 32.0};
+  std::vector<double> ratios{0.5, 1.0, 2.0};
+  int64_t feature_stride = 16;
+  double threshold = 0.7;
+  int64_t rpn_pre_nms_top_n = 6000;
+  int64_t rpn_post_nms_top_n = 300;
+  int64_t rpn_min_size = 16;
+  bool iou_loss = false;
+  RELAY_ATTRS(ProposalAttrs, (scales, "Sizes of the anchors, in steps of the features."),
+              (ratios, "Heights by widths of the anchors."),
+              (feature_stride, "Pixels of the image for each place of the features."),
+              (threshold, "A box that has more in common with a better one goes."),
+              (rpn_pre_nms_top_n, "How many of the best boxes are looked at; not above 0: all."),
+              (rpn_post_nms_top_n, "How many boxes there are for each image."),
+              (rpn_min_size, "Least height and width of a box, in pixels before scaling."),
+              (iou_loss, "Predictions are added to the anchor's edges."))
+};
 struct MultiBoxPriorAttrs {
   std::vector<double> sizes{1.0};
   std::vector<double> ratios{1.0};

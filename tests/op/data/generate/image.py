@@ -63,15 +63,15 @@ def build_crops(book):
     for method in ("bilinear", "nearest_neighbor"):
         book.add(op, f"boxes that are no numbers are outside, {method}", [x, odd, which], crop_size=[2, 2], method=method, extrapolation_value=1.5)
     for bad in (2, -1):
-        book.fail_running(op, f"image {bad}", "there is no such image", [x, boxes[:1], np.array([bad], "int32")], crop_size=[2, 2])
+        book.fail_running(op, f"image {bad}", "the index of an image is below the extent of the batch", [x, boxes[:1], np.array([bad], "int32")], crop_size=[2, 2])
     t = [Type("float32", 2, 2, 4, 5), Type("float32", 3, 4), Type("int32", 3)]
-    book.fail(op, "boxes of three numbers", "a box has four numbers", [t[0], Type("float32", 3, 3), t[2]], crop_size=[2, 2])
-    book.fail(op, "indices of another length", "each box has an image", [t[0], t[1], Type("int32", 2)], crop_size=[2, 2])
-    book.fail(op, "no crop size", "crop_size is missing", t)
+    book.fail(op, "boxes of three numbers", "the shape of the boxes is (n, 4)", [t[0], Type("float32", 3, 3), t[2]], crop_size=[2, 2])
+    book.fail(op, "indices of another length", "the indices have an entry for each box", [t[0], t[1], Type("int32", 2)], crop_size=[2, 2])
+    book.fail(op, "no crop size", "crop_size has two extents and is missing", t)
     book.fail(op, "crop size of one number", "crop_size has two extents", t, crop_size=[2])
     book.fail(op, "float indices", "indices are integers", [t[0], t[1], Type("float32", 3)], crop_size=[2, 2])
-    book.fail(op, "cubic", "crops are linear or nearest", t, crop_size=[2, 2], method="bicubic")
-    book.fail(op, "images without elements", "an element comes from others", [Type("float32", 2, 2, 0, 5), t[1], t[2]], crop_size=[2, 2])
+    book.fail(op, "cubic", "there is no such method", t, crop_size=[2, 2], method="bicubic")
+    book.fail(op, "images without elements", "the extents of the data are positive: elements come from others", [Type("float32", 2, 2, 0, 5), t[1], t[2]], crop_size=[2, 2])
 
 
 @reference("image.affine_grid")
@@ -99,7 +99,7 @@ def build_grids(book):
     for dtype in ("float64", "float16"):
         book.add(op, dtype, [draw((op, dtype), (1, 2, 3), dtype)], "torch", target_shape=[3, 2])
     book.fail(op, "matrices of three rows", "a matrix is two by three", [Type("float32", 1, 3, 3)], target_shape=[2, 2])
-    book.fail(op, "three extents", "the grid is of an image", [Type("float32", 1, 2, 3)], target_shape=[2, 2, 2])
+    book.fail(op, "three extents", "the grid has two extents", [Type("float32", 1, 2, 3)], target_shape=[2, 2, 2])
     book.fail(op, "negative extent", "an extent is not negative", [Type("float32", 1, 2, 3)], target_shape=[2, -2])
     book.fail(op, "integers", "matrices are of floats", [Type("int32", 1, 2, 3)], target_shape=[2, 2])
     op = "image.grid_sample"
@@ -131,13 +131,13 @@ def build_grids(book):
     for padding in ("zeros", "border"):
         book.add(op, f"one element {padding}", [one, grid], "torch", padding_mode=padding)
     t = Type("float32", 1, 2, 3, 4)
-    book.fail(op, "grid of three numbers for images", "a place has two numbers", [t, Type("float32", 1, 3, 2, 2)])
-    book.fail(op, "grid of another batch", "each image has a grid", [t, Type("float32", 2, 2, 2, 2)])
+    book.fail(op, "grid of three numbers for images", "the extents of data and grid agree: a place has two entries along its axis", [t, Type("float32", 1, 3, 2, 2)])
+    book.fail(op, "grid of another batch", "grids and images differ in number along the axis of the batch", [t, Type("float32", 2, 2, 2, 2)])
     book.fail(op, "grid of another rank", "the grid has the data's rank", [t, Type("float32", 1, 2, 2, 2, 2)])
-    book.fail(op, "unknown padding", "the padding is a known word", [t, Type("float32", 1, 2, 2, 2)], padding_mode="wrap")
-    book.fail(op, "cubic volumes", "cubic is for images", [Type("float32", 1, 2, 3, 3, 3), Type("float32", 1, 3, 2, 2, 2)], method="bicubic", layout="NCDHW")
+    book.fail(op, "unknown padding", "there is no such padding", [t, Type("float32", 1, 2, 2, 2)], padding_mode="wrap")
+    book.fail(op, "cubic volumes", "the layout of cubic data is that of images", [Type("float32", 1, 2, 3, 3, 3), Type("float32", 1, 3, 2, 2, 2)], method="bicubic", layout="NCDHW")
     book.fail(op, "integers", "floats are interpolated", [Type("int32", 1, 2, 3, 4), Type("float32", 1, 2, 2, 2)])
-    book.fail(op, "a border of nothing", "there is a border", [Type("float32", 1, 2, 0, 4), Type("float32", 1, 2, 2, 2)], padding_mode="border")
+    book.fail(op, "a border of nothing", "the data has elements at its border", [Type("float32", 1, 2, 0, 4), Type("float32", 1, 2, 2, 2)], padding_mode="border")
 
 
 @reference("image.dilation2d")
@@ -182,9 +182,9 @@ def build_dilation(book):
     book.add(op, "not-a-number and infinity", [odd, w])
     t = Type("float32", 1, 2, 4, 4)
     book.fail(op, "kernel of other channels", "each channel has a kernel", [t, Type("float32", 3, 2, 2)])
-    book.fail(op, "kernel larger than the data", "the window fits", [t, Type("float32", 2, 5, 2)])
+    book.fail(op, "kernel larger than the data", "the window fits along the axis", [t, Type("float32", 2, 5, 2)])
     book.fail(op, "kernel of rank 4", "the kernel has rank 3", [t, Type("float32", 1, 2, 2, 2)])
-    book.fail(op, "empty kernel", "there is a tap", [t, Type("float32", 2, 0, 2)])
+    book.fail(op, "empty kernel", "the kernel has a tap", [t, Type("float32", 2, 0, 2)])
     book.fail(op, "two dtypes", "data and kernel have one dtype", [t, Type("float64", 2, 2, 2)])
     book.fail(op, "stride 0", "strides are positive", [t, Type("float32", 2, 2, 2)], strides=[0, 1])
 

@@ -93,10 +93,10 @@ def build_blocks(book):
         for dtype in ("float64", "float16", "int64", "uint8", "bool"):
             book.add(op, dtype, [draw((op, dtype), (1, 4, 2, 2), dtype)], exact=True, block_size=2)
         book.fail(op, "blocks that do not divide", "blocks divide the extent", [Type("float32", 1, 6, 3, 3)], block_size=2)
-        book.fail(op, "block 0", "a block has an element", [Type("float32", 1, 4, 2, 2)], block_size=0)
+        book.fail(op, "block 0", "the size of a block is positive", [Type("float32", 1, 4, 2, 2)], block_size=0)
         book.fail(op, "rank 3", "the data has rank 4", [Type("float32", 4, 2, 2)], block_size=2)
-        book.fail(op, "blocked layout", "the layout has no blocks", [Type("float32", 1, 1, 2, 2, 4)], block_size=2, layout="NCHW4c")
-    book.fail("nn.depth_to_space", "unknown mode", "the mode is a known word", [Type("float32", 1, 4, 2, 2)], block_size=2, mode="RCD")
+        book.fail(op, "blocked layout", "the layout has no blocks: the data has rank 4", [Type("float32", 1, 1, 2, 2, 4)], block_size=2, layout="NCHW4c")
+    book.fail("nn.depth_to_space", "unknown mode", "there is no such mode", [Type("float32", 1, 4, 2, 2)], block_size=2, mode="RCD")
 
     op = "nn.space_to_batch_nd"
     for label, shape, attributes in (
@@ -116,9 +116,9 @@ def build_blocks(book):
     t = Type("float32", 1, 4, 3)
     book.fail(op, "blocks that do not divide", "blocks divide the padded extent", [t], block_shape=[3], paddings=[[0, 0]])
     book.fail(op, "too many blocks", "each block has an axis", [t], block_shape=[1, 1, 1], paddings=[[0, 0]] * 3)
-    book.fail(op, "paddings of another number", "each block has a padding", [t], block_shape=[2], paddings=[])
+    book.fail(op, "paddings of another number", "each entry of the blocks has a pair of paddings", [t], block_shape=[2], paddings=[])
     book.fail(op, "padding of three", "a padding is a pair", [t], block_shape=[2], paddings=[[0, 0, 0]])
-    book.fail(op, "negative padding", "paddings are not negative", [t], block_shape=[2], paddings=[[-2, 0]])
+    book.fail(op, "negative padding", "entries of paddings are not negative", [t], block_shape=[2], paddings=[[-2, 0]])
     book.fail(op, "pad value that is no integer", "the value fits the dtype", [Type("int32", 1, 4)], block_shape=[2], paddings=[[0, 0]], pad_value=0.5)
     op = "nn.batch_to_space_nd"
     for label, shape, attributes in (
@@ -134,8 +134,8 @@ def build_blocks(book):
     for dtype in ("float64", "float16", "int64", "uint8", "bool"):
         book.add(op, dtype, [draw((op, dtype), (4, 2, 3), dtype)], exact=True, block_shape=[2, 2], crops=[[0, 1], [0, 0]])
     book.fail(op, "blocks that do not divide", "blocks divide the batch", [Type("float32", 3, 4)], block_shape=[2], crops=[[0, 0]])
-    book.fail(op, "crops beyond the data", "there is enough to cut off", [Type("float32", 2, 2)], block_shape=[2], crops=[[2, 3]])
-    book.fail(op, "block 0", "a block has an element", [Type("float32", 2, 2)], block_shape=[0], crops=[[0, 0]])
+    book.fail(op, "crops beyond the data", "there are enough elements along the axis to cut off", [Type("float32", 2, 2)], block_shape=[2], crops=[[2, 3]])
+    book.fail(op, "block 0", "the size of a block is positive", [Type("float32", 2, 2)], block_shape=[0], crops=[[0, 0]])
 
     op = "nn.dilate"
     for label, shape, strides in (
@@ -226,7 +226,7 @@ def build_windows(book):
     for dtype in ("float64", "float16"):
         book.add(op, dtype, [draw((op, dtype), (1, 5, 2), dtype)], size=3, alpha=0.5, bias=1.0)
     book.add(op, "extent 0", [draw(op, (1, 0, 2), "float32")])
-    book.fail(op, "size 0", "there is a neighbour", [Type("float32", 1, 3)], size=0)
+    book.fail(op, "size 0", "the size is positive", [Type("float32", 1, 3)], size=0)
     book.fail(op, "axis out of range", "the axis is one of the data's", [Type("float32", 1, 3)], axis=2)
     book.fail(op, "integers", "floats are normalised", [Type("int32", 1, 3)])
     op = "nn.correlation"
@@ -249,8 +249,8 @@ def build_windows(book):
     book.add(op, "no images", [v[:0] for v in (a, b)])
     t = Type("float32", 1, 2, 5, 5)
     book.fail(op, "two shapes", "both have one shape", [t, Type("float32", 1, 2, 5, 4)])
-    book.fail(op, "even patches", "patches have a middle", [t, t], kernel_size=2)
-    book.fail(op, "displacement beyond the data", "patches fit", [t, t], max_displacement=3)
+    book.fail(op, "even patches", "kernel sizes are odd", [t, t], kernel_size=2)
+    book.fail(op, "displacement beyond the data", "patches fit along the axes", [t, t], max_displacement=3)
     book.fail(op, "stride 0", "strides are positive", [t, t], stride1=0)
     book.fail(op, "two dtypes", "both have one dtype", [t, Type("float64", 1, 2, 5, 5)])
     op = "nn.fifo_buffer"
@@ -264,7 +264,7 @@ def build_windows(book):
         book.add(op, label, [draw((op, label, 1), data, "float32"), draw((op, label, 2), buffer, "float32")], exact=True, axis=axis)
     for dtype in ("float64", "float16", "int64", "uint8", "bool"):
         book.add(op, dtype, [draw((op, dtype, 1), (2, 3), dtype), draw((op, dtype, 2), (3, 3), dtype)], exact=True)
-    book.fail(op, "longer than the buffer", "the data fits", [Type("float32", 3), Type("float32", 2)])
+    book.fail(op, "longer than the buffer", "the data is not longer along the axis", [Type("float32", 3), Type("float32", 2)])
     book.fail(op, "other extents", "extents agree off the axis", [Type("float32", 1, 3), Type("float32", 2, 2)])
     book.fail(op, "two dtypes", "both have one dtype", [Type("float32", 1), Type("int32", 2)])
     book.fail(op, "axis out of range", "the axis is one of the buffer's", [Type("float32", 1), Type("float32", 2)], axis=1)
@@ -282,10 +282,10 @@ def build_windows(book):
     for dtype in ("float64", "float16", "int64", "uint8", "bool"):
         book.add(op, dtype, [draw((op, dtype), (2, 5), dtype)], exact=True, axis=1, window_shape=[2], strides=[2])
     t = Type("float32", 4, 5)
-    book.fail(op, "window larger than the data", "the window fits", [t], axis=1, window_shape=[6], strides=[1])
+    book.fail(op, "window larger than the data", "the window fits along the axis", [t], axis=1, window_shape=[6], strides=[1])
     book.fail(op, "too few extents", "the window has every axis from the first on", [t], axis=0, window_shape=[2], strides=[1])
     book.fail(op, "strides of another number", "each axis has a stride", [t], axis=1, window_shape=[2], strides=[1, 1])
-    book.fail(op, "window 0", "a window has an element", [t], axis=1, window_shape=[0], strides=[1])
+    book.fail(op, "window 0", "the entries of a window are positive", [t], axis=1, window_shape=[0], strides=[1])
     book.fail(op, "axis out of range", "the axis is one of the data's", [t], axis=2, window_shape=[1], strides=[1])
 
 
@@ -480,8 +480,8 @@ def build_convolutions(book):
     add("no images", (0, 2, 3, 3), (2, 2, 2, 2), "numpy")
     add("a row longer than vectors", (1, 1, 2, 21), (1, 1, 1, 2))
     t = [Type("float32", 1, 2, 4, 4), Type("float32", 1, 8, 3, 3), Type("float32", 3, 2, 2, 2)]
-    book.fail(op, "offsets for other taps", "each tap has two offsets", [t[0], Type("float32", 1, 6, 3, 3), t[2]])
-    book.fail(op, "offsets for other places", "each place has offsets", [t[0], Type("float32", 1, 8, 4, 3), t[2]])
+    book.fail(op, "offsets for other taps", "the shape of the offsets has two channels for each tap", [t[0], Type("float32", 1, 6, 3, 3), t[2]])
+    book.fail(op, "offsets for other places", "the shape of the offsets has an extent for each place", [t[0], Type("float32", 1, 8, 4, 3), t[2]])
     book.fail(op, "weight of other channels", "channels agree", [t[0], t[1], Type("float32", 3, 3, 2, 2)])
     book.fail(op, "groups that do not divide", "groups divide the channels", t, groups=3)
     book.fail(op, "deformable groups that do not divide", "groups divide the channels", t, deformable_groups=3)
@@ -506,7 +506,7 @@ def build_convolutions(book):
     t = [Type("float32", 1, 2, 3, 3), Type("float32", 1, 2, 4, 4)]
     book.fail(op, "no kernel size", "kernel_size is missing", t)
     book.fail(op, "gradient of another extent", "the gradient has the result's extents", t, kernel_size=[3, 3])
-    book.fail(op, "two batches", "gradient and data have one batch", [Type("float32", 2, 2, 3, 3), t[1]], kernel_size=[2, 2])
+    book.fail(op, "two batches", "gradient and data do not differ in the batch", [Type("float32", 2, 2, 3, 3), t[1]], kernel_size=[2, 2])
     book.fail(op, "groups that do not divide", "groups divide the channels", t, kernel_size=[2, 2], groups=3)
     book.fail(op, "two dtypes", "both have one dtype", [t[0], Type("float64", 1, 2, 4, 4)], kernel_size=[2, 2])
 
