@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <relay/runtime/value.h>
+#include <relay/support/diagnostic.h>
 #include <relay/vm/machine/executable.h>
 
 namespace relay::vm {
