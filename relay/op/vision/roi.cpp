@@ -69,7 +69,6 @@ RELAY_OP("vision.roi_align")
     .attrs<ROIAlignAttrs>()
     .relation(infer_roi_align)
     .level(5)
-    .precision(Precision::kFloat32)
     .example(
         "fn (%x: Tensor[(1, 1, 2, 4), float32], %r: Tensor[(1, 5), float32]) { "
         "vision.roi_align(%x, %r, pooled_size=[1, 2], spatial_scale=1, sample_ratio=2) }",
@@ -267,7 +266,6 @@ RELAY_OP("vision.proposal")
     .attrs<ProposalAttrs>()
     .relation(infer_proposal)
     .level(5)
-    .precision(Precision::kFloat32)
     .example(
         "fn (%p: Tensor[(1, 2, 1, 2), float32], %b: Tensor[(1, 4, 1, 2), float32], %i: Tensor[(1, "
         "3), float32]) { vision.proposal(%p, %b, %i, scales=[1f], ratios=[1f], feature_stride=4, "
