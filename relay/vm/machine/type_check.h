@@ -8,7 +8,6 @@
 #include <vector>
 
 #include <relay/runtime/value.h>
-#include <relay/support/diagnostic.h>
 #include <relay/vm/machine/executable.h>
 
 namespace relay::vm {
