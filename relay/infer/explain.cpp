@@ -27,11 +27,24 @@ const Function* bound_function(const Expr* root, const Var* var) {
   return found;
 }
 
+/// The dimension names that functions declare.
+std::unordered_set<const TypeVar*> declared_dims(const Expr* root) {
+  std::unordered_set<const TypeVar*> found;
+  post_order(root, [&](const Expr* expr) {
+    const auto* function = expr->as<Function>();
+    if (function == nullptr) return;
+    for (const TypeVarRef& var : function->type_params()) {
+      if (var->kind() == Kind::kShapeVar) found.insert(var.get());
+    }
+  });
+  return found;
+}
+
 /// What a call makes of the type parameters of the function, with holes for what is not known.
 /// Dimensions that the caller declares keep their names, which are added to `names`. Nothing if the
 /// arguments do not fit.
 std::optional<Substitution> types_at(const FuncType* scheme, const Call* call,
-                                     const TypeVarSet& declared,
+                                     const std::unordered_set<const TypeVar*>& declared,
                                      const std::function<TypeRef(const TypeRef&)>& literals,
                                      std::vector<TypeVarRef>& names) {
   if (scheme->params().size() != call->args().size()) return std::nullopt;
@@ -130,7 +143,7 @@ void Inferencer::explain_call(const Call* call, Diagnostic& diagnostic) {
   while (path.size() < kMaxPath) {
     const Expr* callee = call->callee().get();
     const Function* function = callee->as<Function>();
-    TypeVarSet declared;
+    std::unordered_set<const TypeVar*> declared;
     for (const Expr* root : roots) {
       declared.merge(declared_dims(root));
       if (function == nullptr && callee->is<Var>())
@@ -177,23 +190,6 @@ void Inferencer::explain_call(const Call* call, Diagnostic& diagnostic) {
     kept.push_back(alone.function);
     roots.push_back(kept.back().get());
     literals = inner.generated_;
-  }
-}
-
-std::pair<uint64_t, std::vector<TypeRef>> Context::instance_key(const Function* function) {
-  std::pair<uint64_t, std::vector<TypeRef>> key{function->span().begin(), {}};
-  for (const VarRef& param : function->params()) key.second.push_back(param->annotation());
-  return key;
-}
-
-void Inferencer::note_instance(const Function* function, size_t before) {
-  if (sink_.diagnostics().size() == before) return;
-  auto call = context_.local_calls.find(Context::instance_key(function));
-  if (call == context_.local_calls.end()) return;
-  std::vector<Diagnostic> all = sink_.take();
-  for (size_t i = 0; i < all.size(); ++i) {
-    if (i >= before && all[i].severity == Severity::kError) add_path(all[i], {&call->second, 1});
-    sink_.add(std::move(all[i]));
   }
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <map>
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
@@ -42,10 +41,6 @@ struct Context {
   std::vector<OpEntry> op_cache = std::vector<OpEntry>(512);
   /// Errors that were looked for inside of functions.
   size_t explained = 0;
-  /// Instances of functions that lets bind, by their places and the types of their parameters, with
-  /// the calls that they were made for.
-  std::map<std::pair<uint64_t, std::vector<TypeRef>>, DiagnosticNote> local_calls;
-  static std::pair<uint64_t, std::vector<TypeRef>> instance_key(const Function* function);
 
  private:
   std::unordered_map<const Constructor*, TypeRef> constructors_;
@@ -110,7 +105,6 @@ class Inferencer {
     Scope scope;
     bool generalise;
     const Var* bound_to;  // the let variable that names it, or null
-    size_t diagnostics;   // so many there were before
     std::vector<TypeRef> params;
     TypeRef result;       // annotated, or null
     TypeRef body_result;  // what the body has to give, or null
@@ -193,8 +187,6 @@ class Inferencer {
   /// Replaces the error of a call that fails because of what the function does by the one inside of
   /// it, with the calls on the way as notes, if that can be found.
   void explain_call(const Call* call, Diagnostic& diagnostic);
-  /// Notes the call that an instance was made for, in the errors since `before`.
-  void note_instance(const Function* function, size_t before);
   /// Hands the diagnostics over to the context.
   void deliver();
 

@@ -20,8 +20,6 @@ namespace {
 
 /// Instances of one function that ask for each other beyond this many are refused (T16).
 constexpr size_t kMaxDepth = 64;
-/// And so are more of all functions together: each may call the next at twice as many types.
-constexpr size_t kMaxInstances = size_t{1} << 14;
 
 /// `type` with `?` for its dimensions that are not those of `before`, a type of the same form.
 TypeRef widen(const TypeRef& type, const TypeRef& before) {
@@ -71,40 +69,27 @@ class Specializer {
   }
 
   Module run(Name entry, std::span<const TypeRef> arguments);
-  std::vector<Diagnostic> check();
 
  private:
   struct Instance {
     Name origin;
     Name name;
     Substitution types;  // of the type parameters that matter
-    const Instance* asked_by;  // null for an entry
-    Span span;                 // where it was asked for
+    const Instance* asked_by;
     FunctionRef function;
   };
   using Uses = std::map<std::pair<const Expr*, uint32_t>, Name>;
 
   Name request(Name origin, Substitution types, const Instance* asked_by, Span span);
-  Substitution settled(Name origin, Substitution types, const TypeVarSet& declared,
-                       const Instance* asked_by);
+  Substitution settled(Name origin, Substitution types, const Instance* asked_by) const;
   void build(Instance& instance);
-  Uses request_uses(const LocalResult& caller, const Instance& instance,
-                    bool (*wanted)(const Substitution&));
-  void build_all();
-  void request_from(const Module::FunctionEntry& polymorphic);
-  void add_error(const Error& error, const Instance& instance);
-  Module assemble() const;
   FunctionRef finish(const FunctionRef& function, const Uses& uses, const Instance& instance);
 
   const Module& module_;
   Context context_;
   Matters matters_;
   std::deque<Instance> instances_;
-  std::deque<Instance> callers_;  // polymorphic functions, of which there are none
   std::unordered_map<Name, std::vector<Instance*>> by_origin_;
-  std::unordered_map<Name, InstanceNames> names_of_;
-  DiagnosticSink sink_;
-  bool checking_ = false;
   std::unordered_set<Name> names_;
 };
 
@@ -157,11 +142,9 @@ class Finisher final : public Rewriter {
 
 // The types for one more instance. A function that calls itself at other dimensions may do so
 // without end, or until a test at run time says so: those dimensions are left to run time.
-Substitution Specializer::settled(Name origin, Substitution types, const TypeVarSet& declared,
-                                  const Instance* asked_by) {
+Substitution Specializer::settled(Name origin, Substitution types, const Instance* asked_by) const {
   const Function* function = module_.function(origin);
-  const FuncType* scheme = scheme_type(function);
-  types = names_of_[origin].settle(std::move(types), function, scheme, declared);
+  types = without_names(std::move(types), function);
   const Instance* last = asked_by;
   while (last != nullptr && last->origin != origin) last = last->asked_by;
   if (last == nullptr) return types;
@@ -175,10 +158,11 @@ Substitution Specializer::settled(Name origin, Substitution types, const TypeVar
       wider.emplace_back(var, type);
     }
   }
-  return without_untold_names(std::move(wider), scheme);
+  return without_names(std::move(wider), function);
 }
 
 Name Specializer::request(Name origin, Substitution types, const Instance* asked_by, Span span) {
+  if (asked_by != nullptr && !types.empty()) types = settled(origin, std::move(types), asked_by);
   std::vector<Instance*>& siblings = by_origin_[origin];
   for (Instance* sibling : siblings) {
     if (sibling->types == types) return sibling->name;
@@ -196,23 +180,14 @@ Name Specializer::request(Name origin, Substitution types, const Instance* asked
                       .help("its code depends on the types, so each needs an instance of its own"));
     }
   }
-  if (instances_.size() >= kMaxInstances) {
-    throw Error("specialisation makes more than " + std::to_string(kMaxInstances) + " functions",
-                span);
-  }
   Name name = origin;
   for (size_t i = 1; !names_.insert(name).second || (name != origin && module_.function(name));
        ++i) {
     name = Name(origin.str() + "_" + std::to_string(i));
   }
-  instances_.push_back({origin, name, std::move(types), asked_by, span, {}});
+  instances_.push_back({origin, name, std::move(types), asked_by, {}});
   siblings.push_back(&instances_.back());
   return name;
-}
-
-bool is_closed(const Substitution& types) {
-  return std::all_of(types.begin(), types.end(),
-                     [](const auto& entry) { return !entry.second->has_type_var(); });
 }
 
 void Specializer::build(Instance& instance) {
@@ -224,39 +199,19 @@ void Specializer::build(Instance& instance) {
   }
   Uses uses;
   if (!instance.types.empty() || matters_.has_polymorphic_uses(original)) {
-    context_.local_calls.clear();
     LocalResult local = specialize_locals(function, context_, matters_);
-    if (!local.errors.empty()) {
-      request_uses(local, instance, is_closed);
-      throw Error(std::move(local.errors));
-    }
     function = local.function;
-    uses = request_uses(local, instance, [](const Substitution&) { return true; });
-  } else if (checking_ && scheme != nullptr) {
-    // The types of the program stay as they are.
-    ExprRef copy = fresh_copy(function);
-    function = FunctionRef(copy->as<Function>());
+    for (const Occurrence& use : local.global_uses) {
+      const auto* global = static_cast<const GlobalVar*>(use.callee);
+      const Function* callee = module_.function(global->name());
+      const FuncType* type = callee == nullptr ? nullptr : scheme_type(callee);
+      if (type == nullptr) continue;
+      Substitution types = match_scheme(type, use.type, matters_.of(global->name()));
+      Span span = use.parent != nullptr ? use.parent->span() : global->span();
+      uses[{use.parent, use.operand}] = request(global->name(), std::move(types), &instance, span);
+    }
   }
   instance.function = finish(function, uses, instance);
-}
-
-// The instances that a function calls, of those types that `wanted` takes.
-Specializer::Uses Specializer::request_uses(const LocalResult& caller, const Instance& instance,
-                                            bool (*wanted)(const Substitution&)) {
-  Uses uses;
-  TypeVarSet declared = declared_dims(caller.function.get());
-  for (const Occurrence& use : caller.global_uses) {
-    const auto* global = static_cast<const GlobalVar*>(use.callee);
-    const Function* callee = module_.function(global->name());
-    const FuncType* type = callee == nullptr ? nullptr : scheme_type(callee);
-    if (type == nullptr) continue;
-    Substitution types = match_scheme(type, use.type, matters_.of(global->name()));
-    if (!wanted(types)) continue;
-    types = settled(global->name(), std::move(types), declared, &instance);
-    Span span = use.parent != nullptr ? use.parent->span() : global->span();
-    uses[{use.parent, use.operand}] = request(global->name(), std::move(types), &instance, span);
-  }
-  return uses;
 }
 
 FunctionRef Specializer::finish(const FunctionRef& function, const Uses& uses,
@@ -357,99 +312,20 @@ Module Specializer::run(Name entry, std::span<const TypeRef> arguments) {
     TypeRef known = solver.zonk(fresh[var.get()]);
     if (!known->has_incomplete()) types.emplace_back(var, known);
   }
-  TypeVarSet declared;  // names in the types of the arguments
-  for (const TypeRef& argument : arguments) {
-    for (const TypeVarRef& var : free_type_vars(argument)) declared.insert(var.get());
-  }
-  if (!types.empty()) types = settled(entry, std::move(types), declared, nullptr);
   request(entry, std::move(types), nullptr, function->span());
-  build_all();
-  sink_.throw_if_errors();
-  Module result = assemble();
-  infer_types_or_throw(result);
-  return result;
-}
+  for (size_t i = 0; i < instances_.size(); ++i) build(instances_[i]);
 
-// An error inside of an instance, with the calls that ask for it.
-void Specializer::add_error(const Error& error, const Instance& instance) {
-  std::vector<DiagnosticNote> path;
-  for (const Instance* at = &instance; at->asked_by != nullptr; at = at->asked_by) {
-    path.push_back(call_note("@" + at->origin.str(), module_.function(at->origin), at->types,
-                             at->span));
-  }
-  for (Diagnostic diagnostic : error.diagnostics()) {
-    add_path(diagnostic, path);
-    sink_.add(std::move(diagnostic));
-  }
-}
-
-void Specializer::build_all() {
-  for (size_t i = 0; i < instances_.size() && instances_.size() < kMaxInstances; ++i) {
-    try {
-      build(instances_[i]);
-    } catch (const Error& error) {
-      context_.sink.take();
-      add_error(error, instances_[i]);
-    }
-  }
-}
-
-// The instances in the order of the definitions that they come from.
-Module Specializer::assemble() const {
+  // In the order of the definitions they come from.
   Module result;
   for (const TypeDataRef& data : module_.types()) result.add_type(data);
   for (const auto& source : module_.sources()) result.add_source(source);
   for (const auto& definition : module_.functions()) {
-    auto found = by_origin_.find(definition.name);
-    if (found == by_origin_.end()) continue;
-    for (const Instance* instance : found->second) {
+    for (const Instance* instance : by_origin_[definition.name]) {
       result.add_function(instance->name, instance->function);
     }
   }
+  infer_types_or_throw(result);
   return result;
-}
-
-// What a polymorphic function asks for at types that do not depend on its own.
-void Specializer::request_from(const Module::FunctionEntry& polymorphic) {
-  const Function* function = polymorphic.function.get();
-  if (!matters_.has_polymorphic_uses(function)) return;
-  callers_.push_back({polymorphic.name, polymorphic.name, {}, nullptr, function->span(), {}});
-  try {
-    ExprRef copy = fresh_copy(FunctionRef(function));
-    context_.local_calls.clear();
-    LocalResult local =
-        specialize_locals(FunctionRef(copy->as<Function>()), context_, matters_, false);
-    request_uses(local, callers_.back(), is_closed);
-    if (!local.errors.empty()) throw Error(std::move(local.errors));
-  } catch (const Error& error) {
-    context_.sink.take();
-    add_error(error, callers_.back());
-  }
-}
-
-// Whether all but dimensions is known in the type of a function.
-bool is_monomorphic(const FuncType* scheme) {
-  return scheme == nullptr ||
-         std::all_of(scheme->type_params().begin(), scheme->type_params().end(),
-                     [](const TypeVarRef& var) { return var->kind() == Kind::kShapeVar; });
-}
-
-std::vector<Diagnostic> Specializer::check() {
-  checking_ = true;
-  for (const Module::FunctionEntry& entry : module_.functions()) {
-    if (is_monomorphic(scheme_type(entry.function.get())))
-      request(entry.name, {}, nullptr, entry.function->span());
-  }
-  for (const Module::FunctionEntry& entry : module_.functions()) {
-    if (!is_monomorphic(scheme_type(entry.function.get()))) request_from(entry);
-  }
-  build_all();
-  if (!sink_.has_errors()) {
-    for (Diagnostic& diagnostic : infer_types(assemble())) {
-      if (diagnostic.severity == Severity::kError) sink_.add(std::move(diagnostic));
-    }
-  }
-  return sink_.take();
 }
 
 }  // namespace
@@ -519,10 +395,6 @@ TypeRef result_type(const FuncType* signature) {
     return func == nullptr || func->is_scheme() ? type : own_scheme(signature, func, taken);
   };
   return close(signature->result());
-}
-
-std::vector<Diagnostic> check_instances(const Module& module) {
-  return inference::Specializer(module).check();
 }
 
 Module specialize(const Module& module, Name entry, std::span<const TypeRef> arguments) {
