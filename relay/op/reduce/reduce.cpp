@@ -316,7 +316,7 @@ RELAY_OP("argmax")
     .relation(infer_arg)
     .level(4)
     .compute([](const OpCall& call, te::Builder& b) { compute_arg(call, b, true); })
-    .no_gradient("its result is a position");
+    .no_gradient("its result is a position, an integer");
 
 RELAY_OP("argmin")
     .doc("Index (int32) of the smallest element, flat over the searched axes.")
@@ -327,7 +327,7 @@ RELAY_OP("argmin")
     .relation(infer_arg)
     .level(4)
     .compute([](const OpCall& call, te::Builder& b) { compute_arg(call, b, false); })
-    .no_gradient("its result is a position");
+    .no_gradient("its result is a position, an integer");
 
 }  // namespace
 }  // namespace relay
