@@ -114,7 +114,7 @@ def joins(book):
         indices_or_sections=2,
         axis=1,
     )
-    book.fail("split", "no parts given", "the parts are required", [Type("float32", 6)])
+    book.fail("split", "no parts given", "indices_or_sections is required, an integer or a list", [Type("float32", 6)])
 
 
 def build(book):

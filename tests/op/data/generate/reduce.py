@@ -110,15 +110,16 @@ AXES = [
 
 
 def wrong_axes(book, op, dtype):
-    x = Type(dtype, 2, 3)
-    book.fail(op, "axis 2 of rank two", "the data has rank two", [x], axis=[2])
-    book.fail(op, "axis -3 of rank two", "the data has rank two", [x], axis=[-3])
-    book.fail(op, "an axis twice", "an axis is reduced once", [x], axis=[1, 1])
-    book.fail(op, "an axis twice by sign", "an axis is reduced once", [x], axis=[0, -2])
-    book.fail(op, "axis of a scalar", "a scalar has no axis", [Type(dtype)], axis=[0])
-    book.fail(op, "keepdims is a number list", "keepdims is a boolean", [x], keepdims=[1])
-    book.fail(op, "axis is text", "an axis is an integer", [x], axis="rows")
-    book.fail(op, "unknown attribute", "there is no attribute of that name", [x], dim=[0])
+    count = 2 if op == "variance" else 1  # its second is the mean
+    x, xs = Type(dtype, 2, 3), [Type(dtype, 2, 3)] * count
+    book.fail(op, "axis 2 of rank two", "the data has rank two", xs, axis=[2])
+    book.fail(op, "axis -3 of rank two", "the data has rank two", xs, axis=[-3])
+    book.fail(op, "an axis twice", "an axis is reduced once", xs, axis=[1, 1])
+    book.fail(op, "an axis twice by sign", "an axis is reduced once", xs, axis=[0, -2])
+    book.fail(op, "axis of a scalar", "a scalar has no axis", [Type(dtype)] * count, axis=[0])
+    book.fail(op, "keepdims is a number list", "keepdims is a boolean", xs, keepdims=[1])
+    book.fail(op, "axis is text", "an axis is an integer", xs, axis="rows")
+    book.fail(op, "unknown attribute", "there is no attribute of that name", xs, dim=[0])
     if op != "variance":
         book.fail(op, "two arguments", f"{op} takes one argument", [x, x])
 
