@@ -1,4 +1,5 @@
 // Functions of one quantised tensor.
+#include <relay/op/columns.h>
 #include <relay/op/nn/along_axis.h>
 #include <relay/op/nn/nn_attrs.h>
 #include <relay/op/qnn/quantised.h>
@@ -19,8 +20,7 @@ TypeRef infer_unary(const RelationCall& call) { return call.input(0); }
 Formula all_bytes(DType dtype) {
   NDArray values = NDArray::empty({kBytes}, kInt32);
   int64_t least = integer_range(dtype).first;
-  for (int64_t i = 0; i < kBytes; ++i)
-    values.data<int32_t>()[i] = static_cast<int32_t>(least + i);
+  for (int64_t i = 0; i < kBytes; ++i) values.data<int32_t>()[i] = static_cast<int32_t>(least + i);
   return {make_constant(values), kInt32};
 }
 
@@ -40,6 +40,7 @@ ExprRef expand_table(const OpCall& call, std::span<const ExprRef> args,
 
 OpBuilder& declare_unary(std::string_view name, const char* doc) {
   return declare_op(name)
+      .column(quantised(), true)
       .doc(doc)
       .input("data", "Integers.", tensor('T', kQuantisedBytes))
       .input("scale", "Scale of the data: a scalar.", scale_spec())
@@ -57,9 +58,9 @@ OpBuilder& declare_table(std::string_view name, const char* doc,
       .expand([f = std::move(f)](const OpCall& call, std::span<const ExprRef> args) {
         return expand_table(call, args, f);
       })
-      .example("fn (%x: Tensor[(3), uint8]) { " + std::string(name) +
-                   "(%x, 0.05f, 128, 0.04f, 20) }",
-               "[130, 150, 255]");
+      .example(
+          "fn (%x: Tensor[(3), uint8]) { " + std::string(name) + "(%x, 0.05f, 128, 0.04f, 20) }",
+          "[130, 150, 255]");
 }
 
 std::function<Formula(const Formula&)> by(std::string_view op) {
@@ -111,7 +112,8 @@ ExprRef expand_leaky_relu(const OpCall& call, std::span<const ExprRef> args) {
 }
 
 // exp(scale · (x - largest)) / sum, along a row: the exponentials of all differences that there are
-// as integers of 30 bits, so that sums are exact and every executor and machine has the same result.
+// as integers of 30 bits, so that sums are exact and every executor and machine has the same
+// result.
 void compute_softmax(const OpCall& call, te::Builder& b) {
   te::Tensor data = b.input(0), scale = b.input(1), out_scale = b.input(3), out_zero = b.input(4);
   size_t axis = axis_position(call.attrs<SoftmaxAttrs>().axis, data.rank());
@@ -139,8 +141,8 @@ void compute_softmax(const OpCall& call, te::Builder& b) {
     std::vector<Scalar> row = rows.row_of(i);
     Scalar power = table({largest(row) - te::cast(data(i), kInt64)});
     Scalar steps = te::round(real(power) * factor(row)) + real(out_zero({}));
-    Scalar ends = te::max(te::min(steps, te::constant(high, kFloat64)),
-                          te::constant(low, kFloat64));
+    Scalar ends =
+        te::max(te::min(steps, te::constant(high, kFloat64)), te::constant(low, kFloat64));
     return te::cast(ends, data.dtype());
   }));
 }

@@ -1,6 +1,7 @@
 // Sums, differences and products of quantised tensors; their concatenation.
 #include <algorithm>
 
+#include <relay/op/columns.h>
 #include <relay/op/qnn/qnn_attrs.h>
 #include <relay/op/qnn/quantised.h>
 #include <relay/op/shape/shape_attrs.h>
@@ -81,6 +82,7 @@ void declare_binary(OpBuilder& op, DTypes dtypes, ExpandFn expand) {
     };
   };
   declare_binary(declare_op("qnn.add")
+                     .column(quantised(), true)
                      .doc("Sum of quantised tensors: each operand is rounded to the result's "
                           "scale, halves up; beyond the range the nearest end.")
                      .example("fn (%a: Tensor[(3), int8], %b: Tensor[(3), int8]) { qnn.add(%a, "
@@ -89,6 +91,7 @@ void declare_binary(OpBuilder& op, DTypes dtypes, ExpandFn expand) {
                  kQuantised, sum("add"));
   declare_binary(
       declare_op("qnn.subtract")
+          .column(quantised(), true)
           .doc("Difference of quantised tensors: each operand is rounded to the result's scale, "
                "halves up; beyond the range the nearest end.")
           .example("fn (%a: Tensor[(3), int8], %b: Tensor[(3), int8]) { qnn.subtract(%a, %b, "
@@ -97,6 +100,7 @@ void declare_binary(OpBuilder& op, DTypes dtypes, ExpandFn expand) {
       kQuantised, sum("subtract"));
   declare_binary(
       declare_op("qnn.mul")
+          .column(quantised(), true)
           .doc("Product of quantised tensors, rounded to the result's scale, halves up; beyond "
                "the range the nearest end.")
           .example("fn (%a: Tensor[(3), int8], %b: Tensor[(3), int8]) { qnn.mul(%a, %b, 0.5f, "
@@ -112,10 +116,9 @@ TypeRef infer_concatenate(const RelationCall& call) {
   for (size_t input : {1, 2}) {
     std::vector<te::TensorInfo> parameters = call.tensors(input);
     std::string what = input == 1 ? "scales" : "zero points";
-    call.require(parameters.size() == count, "there must be one of the " + what +
-                                                 " for each of the " + std::to_string(count) +
-                                                 " tensors, found " +
-                                                 std::to_string(parameters.size()));
+    call.require(parameters.size() == count,
+                 "there must be one of the " + what + " for each of the " + std::to_string(count) +
+                     " tensors, found " + std::to_string(parameters.size()));
   }
   return joined->infer(call);
 }
@@ -139,8 +142,8 @@ ExprRef expand_concatenate(const OpCall& call, std::span<const ExprRef> args) {
 }
 
 RELAY_OP("qnn.concatenate")
-    .doc(
-        "Quantised tensors joined along an axis, each rounded to the result's scale, halves up.")
+    .column(quantised(), true)
+    .doc("Quantised tensors joined along an axis, each rounded to the result's scale, halves up.")
     .input("data", "Tuple of tensors of one dtype and rank.", tuple_of(tensor('T', kQuantised)))
     .input("input_scales", "Tuple of their scales.", tuple_of(scale_spec()))
     .input("input_zero_points", "Tuple of their zero points.", tuple_of(zero_point_spec()))

@@ -1,5 +1,6 @@
 // Convolutions and matrix products of quantised tensors: sums of products of the integers, each
 // less its zero point. Scales are left to the requantize that follows.
+#include <relay/op/columns.h>
 #include <relay/op/layout.h>
 #include <relay/op/nn/conv_attrs.h>
 #include <relay/op/nn/nn_attrs.h>
@@ -14,8 +15,8 @@ constexpr DTypes kSums = DTypes(kInt16) | kInt32 | kInt64;
 enum Input : size_t { kData, kWeight, kDataZero, kWeightZero, kDataScale, kWeightScale };
 
 void require_sums(const RelationCall& call, DType dtype) {
-  call.require(kSums.contains(dtype), "out_dtype must be " + kSums.described() + ", found " +
-                                          std::string(dtype.name()));
+  call.require(kSums.contains(dtype),
+               "out_dtype must be " + kSums.described() + ", found " + std::string(dtype.name()));
 }
 
 // The weight's parameters may be vectors along its outputs.
@@ -28,7 +29,8 @@ void require_factors(const RelationCall& call, std::optional<size_t> weight_axis
   for (size_t input : {kWeightZero, kWeightScale})
     call.require(call.tensor(input).rank() == 0,
                  "kernel_layout cuts the outputs into blocks: scale and zero point of the weight "
-                 "must be scalars, found " + call.input(input)->str());
+                 "must be scalars, found " +
+                     call.input(input)->str());
 }
 
 // An operand less its zero point, in a dtype in which sums of products of `sums` stay the same.
@@ -94,6 +96,7 @@ OpBuilder& declare(std::string_view name, const char* plain, const char* x, cons
   std::string data(x), weight(y), first = data == "data" ? "input" : data;
   std::string also = kVectors<A> ? ", or a vector along its outputs." : ".";
   return declare_op(name)
+      .column(quantised(), true)
       .input(data, x_doc, tensor(kQuantisedFactors))
       .input(weight, y_doc, tensor(kQuantisedFactors))
       .input(first + "_zero_point", "Zero point of " + data + ": a scalar.", zero_point_spec())
@@ -103,8 +106,10 @@ OpBuilder& declare(std::string_view name, const char* plain, const char* x, cons
              scale_spec())
       .input(weight + "_scale", "Scale of " + weight + ": a scalar" + also,
              kVectors<A> ? scales_spec() : scale_spec())
-      .output("result", "Sums in out_dtype, int32 by default; they wrap. Their scale is the product of the two.",
-              tensor(kSums))
+      .output(
+          "result",
+          "Sums in out_dtype, int32 by default; they wrap. Their scale is the product of the two.",
+          tensor(kSums))
       .template attrs<A>()
       .relation([plain](const RelationCall& call) { return infer_sums<A>(call, plain); })
       .level(11)

@@ -64,8 +64,9 @@ Formula wide_product(const Formula& x, const FixedPoint& factor) {
   // Shifts below 31 belong to factors from 1/2: there what is beyond 32 bits stays beyond.
   constexpr double kMost = (int64_t{1} << 32) - 1;
   Formula narrow = (clip(x, -kMost, kMost) * factor.multiplier) >> shift;
-  Formula low = (apply("bitwise_and", x, number((int64_t{1} << kMultiplierBits) - 1)) * factor.multiplier) >>
-                kMultiplierBits;
+  Formula low =
+      (apply("bitwise_and", x, number((int64_t{1} << kMultiplierBits) - 1)) * factor.multiplier) >>
+      kMultiplierBits;
   Formula high = (x >> kMultiplierBits) * factor.multiplier;
   Formula wide = (high + low) >> apply("maximum", shift - kMultiplierBits, number(0));
   return where(compare("less", shift, number(kMultiplierBits)), narrow, wide);
@@ -90,12 +91,10 @@ FixedPoint fixed_point(const Formula& factor) {
   // One shift for all channels moves whole vectors of elements alike.
   bool same_shift = std::all_of(shifts.begin(), shifts.end(),
                                 [&](int64_t shift) { return shift == shifts.front(); });
-  FixedPoint result{like(known, multipliers),
-                    same_shift && !shifts.empty() ? Formula::number(shifts.front(), kInt64)
-                                                  : like(known, shifts),
-                    std::nullopt,
-                    std::nullopt,
-                    factor.is_all(1)};
+  FixedPoint result{
+      like(known, multipliers),
+      same_shift && !shifts.empty() ? Formula::number(shifts.front(), kInt64) : like(known, shifts),
+      std::nullopt, std::nullopt, factor.is_all(1)};
   if (negative) result.sign = like(known, signs);
   if (limited) result.limit = like(known, limits);
   return result;
@@ -115,7 +114,7 @@ Formula multiply(const BoundedInt& value, const FixedPoint& factor, Rounding rou
     x = apply("abs", x);
   }
   Formula shifted = value.bits + kMultiplierBits > 63 ? wide_product(x, factor)
-                                            : (x * factor.multiplier) >> factor.shift;
+                                                      : (x * factor.multiplier) >> factor.shift;
   // The last bit that is shifted out rounds.
   Formula rounded = (shifted + 1) >> 1;
   if (!negative) return rounded;

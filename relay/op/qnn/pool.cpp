@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include <relay/op/columns.h>
 #include <relay/op/nn/pad_attrs.h>
 #include <relay/op/nn/pool_window.h>
 #include <relay/op/qnn/quantised.h>
@@ -42,7 +43,8 @@ ExprRef expand_avg_pool(const OpCall& call, std::span<const ExprRef> args) {
   auto attrs = call.attrs<AvgPool2DAttrs>();
   PoolWindow window(attrs, 2);
   te::TensorInfo data = call.tensor(0);
-  QuantParams from = quant_params(call, args, 1, 2, 0, 0), to = quant_params(call, args, 3, 4, 0, 0);
+  QuantParams from = quant_params(call, args, 1, 2, 0, 0),
+              to = quant_params(call, args, 3, 4, 0, 0);
   BoundedInt value = difference({args[0], data.dtype}, from.zero_point);
   DType dtype = sums_fit(value, from, to, window) ? kInt32 : kInt64;
   Formula moved = rescale(value, from.scale, to.scale) + cast(to.zero_point, kInt64);
@@ -61,6 +63,7 @@ ExprRef expand_avg_pool(const OpCall& call, std::span<const ExprRef> args) {
 }
 
 RELAY_OP("qnn.avg_pool2d")
+    .column(quantised(), true)
     .doc(
         "Average of each window of a quantised tensor, truncated toward zero, of the integers "
         "rounded to the result's scale, halves up. Padding that counts stands for 0.")

@@ -76,8 +76,8 @@ Formula combined(const Formula& a, const Formula& b, DType dtype, double (*f)(do
   const NDArray& larger = x.rank() > 0 ? x : y;
   NDArray result = NDArray::empty(larger.shape(), kFloat64);
   for (int64_t i = 0; i < larger.size(); ++i) {
-    result.data<double>()[i] = f(x.element_as_double(x.rank() > 0 ? i : 0),
-                                 y.element_as_double(y.rank() > 0 ? i : 0));
+    result.data<double>()[i] =
+        f(x.element_as_double(x.rank() > 0 ? i : 0), y.element_as_double(y.rank() > 0 ? i : 0));
   }
   return {make_constant(result.cast(dtype)), dtype};
 }
@@ -91,7 +91,8 @@ Formula ratio(const Formula& from, const Formula& to) {
 }
 
 Formula scale_product(const Formula& a, const Formula& b) {
-  return combined(a, b, kFloat32, [](double x, double y) { return x * y; }, a * b);
+  return combined(
+      a, b, kFloat32, [](double x, double y) { return x * y; }, a * b);
 }
 
 Formula rescale(const BoundedInt& value, const Formula& from, const Formula& to,

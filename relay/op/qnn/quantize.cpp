@@ -1,4 +1,5 @@
 // From numbers to quantised ones and back, and from one scale to another.
+#include <relay/op/columns.h>
 #include <relay/op/qnn/qnn_attrs.h>
 #include <relay/op/qnn/quantised.h>
 
@@ -71,8 +72,8 @@ ExprRef expand_requantize(const OpCall& call, std::span<const ExprRef> args) {
   QuantParams from = quant_params(call, args, 1, 2, data.rank(), attrs.axis);
   QuantParams to = quant_params(call, args, 3, 4, data.rank(), attrs.axis);
   BoundedInt value = difference({args[0], data.dtype}, from.zero_point);
-  Rounding rounding = attrs.rounding == RequantizeRounding::kToNearest ? Rounding::kToNearest
-                                                                       : Rounding::kUpward;
+  Rounding rounding =
+      attrs.rounding == RequantizeRounding::kToNearest ? Rounding::kToNearest : Rounding::kUpward;
   bool single = attrs.compute_dtype == RequantizeCompute::kFloat32;
   Formula scaled = single || attrs.compute_dtype == RequantizeCompute::kFloat64
                        ? rescale_in_floats(value, ratio(from.scale, to.scale),
@@ -104,9 +105,8 @@ ExprRef expand_simulated_quantize(const OpCall& call, std::span<const ExprRef> a
   Formula steps = apply("round", cast(x, compute) / cast(params.scale, compute));
   Formula moved = steps + cast(params.zero_point, compute);
   auto bound = [&](double as_int8, double as_uint8, double as_int32) {
-    Formula unsigned_or_wide =
-        where(is_code(code, kAsUInt8), Formula::real(as_uint8, compute),
-              Formula::real(as_int32, compute));
+    Formula unsigned_or_wide = where(is_code(code, kAsUInt8), Formula::real(as_uint8, compute),
+                                     Formula::real(as_int32, compute));
     return where(is_code(code, kAsInt8), Formula::real(as_int8, compute), unsigned_or_wide);
   };
   Formula result = apply("maximum", apply("minimum", moved, bound(127, 255, 0x1p31 - 1)),
@@ -126,6 +126,7 @@ ExprRef expand_simulated_dequantize(const OpCall& call, std::span<const ExprRef>
 }
 
 RELAY_OP("qnn.quantize")
+    .column(quantised(), true)
     .doc(
         "round(data / scale) + zero point in an integer dtype: halves go away from zero, what is "
         "beyond the range becomes its end, not-a-number the zero point.")
@@ -137,13 +138,13 @@ RELAY_OP("qnn.quantize")
     .output("result", "Integers of out_dtype.", tensor(kQuantised))
     .attrs<QuantizeAttrs>()
     .relation(infer_quantize)
-    .example(
-        "fn (%x: Tensor[(5), float32]) { qnn.quantize(%x, 0.5f, 3, out_dtype=\"int8\") }",
-        "[-100, -0.75, 0, 0.25, 1.5]")
+    .example("fn (%x: Tensor[(5), float32]) { qnn.quantize(%x, 0.5f, 3, out_dtype=\"int8\") }",
+             "[-100, -0.75, 0, 0.25, 1.5]")
     .level(11)
     .expand(expand_quantize);
 
 RELAY_OP("qnn.dequantize")
+    .column(quantised(), true)
     .doc("(data - zero point) * scale: the numbers that integers stand for.")
     .input("data", "Integers.", tensor(kQuantised))
     .input("input_scale", "Step between integers: a scalar, or a vector along the axis.",
@@ -158,6 +159,7 @@ RELAY_OP("qnn.dequantize")
     .expand(expand_dequantize);
 
 RELAY_OP("qnn.requantize")
+    .column(quantised(), true)
     .doc(
         "Integers of one scale and zero point as integers of another one: round((data - "
         "input zero point) * input scale / output scale) + output zero point, the ends of the "
@@ -179,6 +181,7 @@ RELAY_OP("qnn.requantize")
     .expand(expand_requantize);
 
 RELAY_OP("qnn.simulated_quantize")
+    .column(quantised(), true)
     .doc(
         "What qnn.quantize gives, left in floats, for a dtype that is chosen when the program "
         "runs.")
@@ -199,6 +202,7 @@ RELAY_OP("qnn.simulated_quantize")
     .expand(expand_simulated_quantize);
 
 RELAY_OP("qnn.simulated_dequantize")
+    .column(quantised(), true)
     .doc("The numbers that integers left in floats stand for: the way back of simulated_quantize.")
     .input("data", "Whole numbers.", tensor('T', kFloats))
     .input("in_dtype", "The dtype acted as; 0 leaves the data as it is.", tensor(kInt32).rank(0))
