@@ -182,9 +182,8 @@ std::optional<std::string> scalar_text(const NDArray& value) {
 
 std::optional<std::string> constant_text(const NDArray& value) {
   if (value.rank() == 0) return scalar_text(value);
-  if (value.size() > 1 && !value.is_uniform()) return std::nullopt;
-  std::optional<std::string> element =
-      element_text(value.size() > 0 ? value : NDArray::scalar(value.dtype(), 0.0));
+  if (!value.is_uniform()) return std::nullopt;
+  std::optional<std::string> element = element_text(value);
   if (!element) return std::nullopt;
   std::string shape = "(";
   for (size_t i = 0; i < value.rank(); ++i)

@@ -19,8 +19,8 @@ void append_name(std::string& out, char sigil, std::string_view name);
 /// A rank-0 constant as a literal with suffix that reads back to the same bits, or nothing: a NaN
 /// with a payload of its own.
 std::optional<std::string> scalar_text(const NDArray& value);
-/// A constant in place: a literal, or `Constant(1.5, (2, 3), float32)` if all elements are one (or
-/// there are none). Nothing if it takes a list of elements.
+/// A constant in place: a literal, or `Constant(1.5, (2, 3), float32)` if several elements are one.
+/// Nothing if it takes a list of elements.
 std::optional<std::string> constant_text(const NDArray& value);
 /// A literal as it was written.
 void append_literal(std::string& out, const LiteralValue& value);
