@@ -22,7 +22,7 @@ struct NumAttrs {
 };
 
 struct DTypeClassAttrs {
-  std::string of = "any";
+  std::string of = kAnyDType.str();
   RELAY_ATTRS(DTypeClassAttrs,
               (of, "The dtypes: \"float\", \"integer\", \"number\", names with |."))
 };

@@ -182,7 +182,7 @@ TEST(InferT10, WhereIsGiven) {
 
 TEST(InferT10, WhereMustSuitTheParameters) {
   EXPECT_THAT(signature("fn (%x: Tensor[(2), float32]) where nn.batch_matmul { %x }"),
-              HasSubstr("argument 2 is missing"));
+              HasSubstr("tensor_a must have rank 3 or more"));
   EXPECT_THAT(signature("fn () where Broadcast { 1 }"), HasSubstr("needs at least one parameter"));
 }
 

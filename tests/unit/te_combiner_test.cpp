@@ -70,8 +70,8 @@ std::vector<double> samples(DType dtype) {
   if (dtype.is_float())
     return {-inf, -2, -0.0, 0, 1.5, 3, inf, std::numeric_limits<double>::quiet_NaN()};
   if (dtype.is_bool()) return {0, 1};
-  if (dtype.is_unsigned()) return {0, 1, 2, 7, 100};
-  return {0, 1, 2, 7, 5, 100};
+  if (dtype.is_unsigned()) return {0, 1, 2, 7, 100, 120};
+  return {0, 1, 2, 7, 5, 100, 120};
 }
 
 /// Says of which states a ⊕ b and b ⊕ a differ, of all pairs of some; empty if they never do.

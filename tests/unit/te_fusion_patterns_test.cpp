@@ -89,6 +89,28 @@ TEST(TeFusionPatterns, AreThoseOfTvmButFor) {
       {"nn.global_max_pool2d", "reduction"},
       // Windows overlap: elements are added to where they came from.
       {"nn.max_pool2d_grad", "opaque"},
+      // TVM has a function of its own for these; ours are index expressions, folds or updates.
+      {"dyn.full", "broadcast"},
+      {"dyn.image.resize2d", "elementwise"},
+      {"dyn.one_hot", "broadcast"},
+      {"dyn.tile", "elementwise"},
+      {"einsum", "row-program"},
+      {"invert_permutation", "opaque"},
+      {"ndarray_size", "elementwise"},
+      {"nn.fifo_buffer", "injective"},
+      {"nn.lrn", "out-elementwise-fusable"},
+      {"random.normal", "injective"},
+      {"random.threefry_generate", "injective"},
+      {"random.threefry_split", "injective"},
+      {"random.uniform", "injective"},
+      {"sequence_mask", "broadcast"},
+      {"shape_of", "elementwise"},
+      {"sliding_window", "injective"},
+      {"strided_set", "opaque"},
+      {"trilu", "broadcast"},
+      {"vision.multibox_prior", "injective"},
+      {"vision.roi_align", "opaque"},
+      {"vision.roi_pool", "opaque"},
   };
   std::map<std::string, std::string> patterns = declared_patterns();
   size_t same = 0;

@@ -255,7 +255,8 @@ TEST(TeText, Computations) {
       "s3: float32[2, 3] = scan(i5 < 2, i6 < 3; along i6 reverse) v0 from 0f step (v0 + in0[i5, "
       "i6])\n"
       "s4: float32[6] = view in0 offset 0 strides [1]\n"
-      "s5: int64[] = map() fold(i7 < 3; not empty: i7, (i7 * 2); v1, v2 & v3, v4 -> max(v1, v3), "
+      "s5: int64[] = map() fold(i7 < 3; not empty; in any order: i7, (i7 * 2); v1, v2 & v3, v4 -> "
+      "max(v1, v3), "
       "(v2 + v4) from 0, 1).1\n"
       "out s1\nout s2\nout s3\nout s4\nout s5\n");
 }

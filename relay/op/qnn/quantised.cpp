@@ -17,6 +17,7 @@ bool is_vector(const TypeRef& type) {
 
 void require_parameters(const RelationCall& call, size_t scale, size_t zero_point,
                         const std::vector<Dim>& dims, int64_t axis, const std::string& whose) {
+  if (!dims.empty()) normalize_axis(call, axis, dims.size());  // of scalars, too
   for (size_t input : {scale, zero_point}) {
     te::TensorInfo info = call.tensor(input);
     if (info.rank() == 0) continue;
