@@ -318,7 +318,7 @@ def test_kind_error():
 def test_where_relation_violated():
     file, errors = rejected("where_relation_violated")
     assert len(errors) == 1
-    assert errors[0].places[0] == place_of(file, "\n^%f(Constant(1, (3, 2), float32)")
+    assert place_of(file, "\n^%f(Constant(1, (3, 2), float32)") in errors[0].places
     for word in ("Broadcast", "(3, 2)", "(4, 5)"):
         assert word in errors[0].message
 

@@ -208,7 +208,6 @@ CONDITIONS = [  # what a run has to refuse, with extents that only the run knows
     ("nn.max_pool2d(expand_dims(expand_dims(%x, axis=0), axis=0), pool_size=[3, 3])", "(2, 2)"),
     ("nn.conv1d(expand_dims(%x, axis=0), ones(shape=[4, 1, 2], dtype=\"float32\"), groups=2)", "(3, 3)"),
     ("nn.pad(%x, 0, pad_width=[[2, 2], [0, 0]], pad_mode=\"reflect\")", "(2, 3)"),
-    ("variance(%x, ones(shape=[2, 2], dtype=\"float32\"), axis=[1])", "(2, 3)"),
 ]
 
 
