@@ -36,7 +36,7 @@ TypeRef infer_broadcast_to(const RelationCall& call) {
   if (!dims) return {};
   std::string message =
       "shape " + shape_str(data.dims) + " does not broadcast to " + shape_str(*dims);
-  call.require(data.rank() <= dims->size(), message);
+  call.require(data.rank() <= dims->size(), "data " + shape_str(data.dims) + " has more axes than the " + std::to_string(dims->size()) + " entries of shape");
   call.require_broadcasts(data.dims, *dims, message);
   return TensorType::make(*dims, data.dtype);
 }
@@ -45,10 +45,8 @@ TypeRef infer_one_hot(const RelationCall& call) {
   te::TensorInfo indices = call.tensor(0);
   const auto& attrs = call.attrs<OneHotAttrs>();
   Dim depth = call.value_dim(3, 0);
-  std::string message =
-      "depth must be positive and not more than 2^60, found " + depth.str();
-  call.require_at_most(1, depth, message);
-  call.require_at_most(depth, kLargestExtent, message);
+  call.require_at_most(1, depth, "depth must be positive, found " + depth.str());
+  call.require_at_most(depth, kLargestExtent - 1, "depth is beyond 2^60");
   int64_t axis = normalize_axis(call, attrs.axis, indices.rank() + 1);
   indices.dims.insert(indices.dims.begin() + axis, depth);
   return TensorType::make(indices.dims, attrs.dtype.value_or(call.tensor(1).dtype));

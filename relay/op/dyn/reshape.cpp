@@ -30,9 +30,12 @@ TypeRef infer_reshape(const RelationCall& call) {
   std::vector<Dim> codes;
   for (size_t k = 0; k < *count; ++k) codes.push_back(call.value_dim(1, k));
   std::string wanted = "newshape " + shape_str(codes);
+  std::string too_many = wanted + " has more elements than a tensor can have";
+  __int128 elements = 1;  // as far as they are known
   for (Dim code : codes) {
     call.require_at_most(-1, code, wanted + " has " + code.str() + "; -1 is the least code");
-    call.require_at_most(code, kLargestExtent, wanted + " has an extent beyond 2^60");
+    if (code.is_int() && code.as_int() > 0) elements = elements * code.as_int();
+    call.require(elements < kLargestExtent, too_many);
   }
   if (any_unknown(data.dims)) return unknown_dims(*count, data.dtype);
   // Copied extents count for nothing on either side: they may be 0.
@@ -63,6 +66,7 @@ TypeRef infer_reshape(const RelationCall& call) {
     result.push_back(max(code, (Dim(1) - stays) * own));
   }
   call.require_at_most(inferred, 1, wanted + " has more than one extent to infer (-1)");
+  call.explain(known, too_many);
   Dim rest = floor_div(total, max(known, Dim(1)));
   inferred = min(inferred, Dim(1));
   call.require_equal(known * max(inferred * rest, Dim(1) - inferred), total,

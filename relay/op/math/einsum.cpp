@@ -108,8 +108,8 @@ Equation parse(const std::string& written, const std::vector<te::TensorInfo>& op
     begin = end + 1;
   }
   if (equation.operands.size() < operands.size())
-    refuse(written, "it has " + std::to_string(equation.operands.size()) + " operands of the " +
-                        std::to_string(operands.size()) + " given");
+    refuse(written, "it has " + std::to_string(equation.operands.size()) + " of the " +
+                        std::to_string(operands.size()) + " operands given");
   if (arrow == std::string::npos) {
     equation.result = implicit_result(equation.operands, ellipsis);
     return equation;

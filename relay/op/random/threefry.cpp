@@ -118,12 +118,13 @@ TypeRef key_type(const RelationCall& call) {
 
 std::vector<Dim> drawn_dims(const RelationCall& call, const std::vector<int64_t>& shape) {
   std::vector<Dim> dims;
+  __int128 count = 1;
   for (int64_t extent : shape) {
-    call.require(extent >= 0 && extent <= kLargestExtent,
-                 "an extent of out_shape is " + std::to_string(extent));
+    call.require(extent >= 0, "an extent of out_shape is " + std::to_string(extent));
+    count = count * extent;
+    call.require(count <= kLargestExtent, "out_shape has more elements than a tensor can have");
     dims.emplace_back(extent);
   }
-  product(dims);  // fails beyond what a tensor can have
   return dims;
 }
 
