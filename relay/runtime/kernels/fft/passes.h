@@ -30,6 +30,7 @@ struct Complex {
   Complex scaled(T by) const { return {r * by, i * by}; }
   /// -i z.
   Complex turned() const { return {i, -r}; }
+  Complex times(const Complex& w) const { return {r * w.r - i * w.i, r * w.i + i * w.r}; }
   Complex times(T wr, T wi) const { return {r * wr - i * wi, r * wi + i * wr}; }
 };
 
@@ -105,9 +106,8 @@ void pass3(const Step<T>& step) {
 
 template <class T>
 void pass4(const Step<T>& step) {
-  run_step<4>(step, [](const Complex<T>* a, Complex<T>* b) {
-    butterfly4(a[0], a[1], a[2], a[3], b, 1);
-  });
+  run_step<4>(step,
+              [](const Complex<T>* a, Complex<T>* b) { butterfly4(a[0], a[1], a[2], a[3], b, 1); });
 }
 
 template <class T>
@@ -211,28 +211,32 @@ void pass(int64_t radix, const T* xr, const T* xi, T* yr, T* yi, int64_t m, int6
   }
 }
 
-template <class V, int... k>
-inline V interleave_low(V a, V b, std::integer_sequence<int, k...>) {
-  return __builtin_shufflevector(a, b, (k / 2 + k % 2 * static_cast<int>(sizeof...(k)))...);
-}
-template <class V, int... k>
-inline V interleave_high(V a, V b, std::integer_sequence<int, k...>) {
+/// Of two vectors the lanes whose number lacks `bit`, those of `b` where `a` has the others.
+template <int bit, class V, int... k>
+inline V lanes_without(V a, V b, std::integer_sequence<int, k...>) {
   constexpr int n = static_cast<int>(sizeof...(k));
-  return __builtin_shufflevector(a, b, (n / 2 + k / 2 + k % 2 * n)...);
+  return __builtin_shufflevector(a, b, ((k & bit) == 0 ? k : n + k - bit)...);
+}
+template <int bit, class V, int... k>
+inline V lanes_with(V a, V b, std::integer_sequence<int, k...>) {
+  constexpr int n = static_cast<int>(sizeof...(k));
+  return __builtin_shufflevector(a, b, ((k & bit) == 0 ? k + bit : n + k)...);
 }
 
-/// Turns a square of vectors: lane i of vector j goes to lane j of vector i.
-template <class T>
+/// Turns a square of vectors: lane i of vector j goes to lane j of vector i. Exchanges one bit of
+/// the two numbers at a time, which stays within the halves of a vector for all but the last.
+template <class T, int bit = 1>
 inline void turn(typename Vectors<T>::Type* v) {
   constexpr int kLanes = static_cast<int>(Vectors<T>::kLanes);
-  using Places = std::make_integer_sequence<int, kLanes>;
-  typename Vectors<T>::Type w[kLanes];
-  for (int round = 1; round < kLanes; round *= 2) {
-    for (int j = 0; j < kLanes / 2; ++j) {
-      w[2 * j] = interleave_low(v[j], v[j + kLanes / 2], Places());
-      w[2 * j + 1] = interleave_high(v[j], v[j + kLanes / 2], Places());
+  if constexpr (bit < kLanes) {
+    using Places = std::make_integer_sequence<int, kLanes>;
+    for (int j = 0; j < kLanes; ++j) {
+      if ((j & bit) != 0) continue;
+      auto a = v[j], b = v[j + bit];
+      v[j] = lanes_without<bit>(a, b, Places());
+      v[j + bit] = lanes_with<bit>(a, b, Places());
     }
-    for (int j = 0; j < kLanes; ++j) v[j] = w[j];
+    turn<T, 2 * bit>(v);
   }
 }
 
@@ -245,8 +249,9 @@ void gather(const T* const* rows, int64_t n, T* tile, int64_t width) {
     int64_t j = 0;
     for (; j + kLanes <= n; j += kLanes) {
       V square[kLanes];
-      for (int64_t v = 0; v < kLanes; ++v)
-        square[v] = *reinterpret_cast<const V*>(from[v] + j);
+      for (int64_t v = 0; v < kLanes; ++v) square[v] = *reinterpret_cast<const V*>(from[v] + j);
+      // The same place of the rows that come next.
+      for (int64_t v = 0; v < kLanes; ++v) __builtin_prefetch(from[v] + j + n * width);
       turn<T>(square);
       for (int64_t k = 0; k < kLanes; ++k)
         *reinterpret_cast<V*>(tile + (j + k) * width + first) = square[k];
@@ -269,10 +274,60 @@ void scatter(const T* tile, int64_t n, int64_t width, T factor, T* const* rows) 
       for (int64_t k = 0; k < kLanes; ++k)
         square[k] = *reinterpret_cast<const V*>(tile + (j + k) * width + first) * factor;
       turn<T>(square);
-      for (int64_t v = 0; v < kLanes; ++v) *reinterpret_cast<V*>(to[v] + j) = square[v];
+      for (int64_t v = 0; v < kLanes; ++v) {
+        *reinterpret_cast<V*>(to[v] + j) = square[v];
+        __builtin_prefetch(to[v] + j + n * width, 1);
+      }
     }
     for (; j < n; ++j) {
       for (int64_t v = 0; v < kLanes; ++v) to[v][j] = tile[j * width + first + v] * factor;
+    }
+  }
+}
+
+template <class T>
+void read_columns(const T* from, int64_t stride, int64_t n, int64_t count, T* tile, int64_t width) {
+  using V = typename Vectors<T>::Type;
+  constexpr int64_t kLanes = Vectors<T>::kLanes;
+  for (int64_t j = 0; j < n; ++j, from += stride, tile += width) {
+    int64_t v = 0;
+    for (; v + kLanes <= count; v += kLanes)
+      *reinterpret_cast<V*>(tile + v) = *reinterpret_cast<const V*>(from + v);
+    for (; v < count; ++v) tile[v] = from[v];
+    for (; v < width; ++v) tile[v] = T{};
+    // The columns that come next; rows are too far apart for the processor to see it.
+    __builtin_prefetch(from + width);
+  }
+}
+
+template <class T>
+void write_columns(const T* tile, int64_t n, int64_t width, int64_t count, T factor, T* to,
+                   int64_t stride) {
+  using V = typename Vectors<T>::Type;
+  constexpr int64_t kLanes = Vectors<T>::kLanes;
+  for (int64_t j = 0; j < n; ++j, to += stride, tile += width) {
+    int64_t v = 0;
+    for (; v + kLanes <= count; v += kLanes)
+      *reinterpret_cast<V*>(to + v) = *reinterpret_cast<const V*>(tile + v) * factor;
+    for (; v < count; ++v) to[v] = tile[v] * factor;
+    __builtin_prefetch(to + width, 1);
+  }
+}
+
+template <class T>
+void write_products(const T* tr, const T* ti, int64_t n, int64_t width, int64_t count, const T* wr,
+                    const T* wi, T* to_r, T* to_i, int64_t stride) {
+  constexpr int64_t kLanes = Vectors<T>::kLanes;
+  for (int64_t j = 0; j < n; ++j) {
+    int64_t v = 0, from = j * width, to = j * stride;
+    for (; v + kLanes <= count; v += kLanes) {
+      Complex<T> z = Complex<T>::load(tr, ti, from + v), w = Complex<T>::load(wr, wi, to + v);
+      z.times(w).store(to_r, to_i, to + v);
+    }
+    for (; v < count; ++v) {
+      T r = tr[from + v], i = ti[from + v];
+      to_r[to + v] = r * wr[to + v] - i * wi[to + v];
+      to_i[to + v] = r * wi[to + v] + i * wr[to + v];
     }
   }
 }
@@ -283,7 +338,7 @@ void multiply(T* zr, T* zi, const T* wr, const T* wi, int64_t n) {
   int64_t at = 0;
   for (; at + kLanes <= n; at += kLanes) {
     Complex<T> z = Complex<T>::load(zr, zi, at), w = Complex<T>::load(wr, wi, at);
-    Complex<T>{z.r * w.r - z.i * w.i, z.r * w.i + z.i * w.r}.store(zr, zi, at);
+    z.times(w).store(zr, zi, at);
   }
   for (; at < n; ++at) {
     T r = zr[at], i = zi[at];
@@ -305,8 +360,10 @@ void multiply_rows(T* zr, T* zi, const T* wr, const T* wi, int64_t n, int64_t wi
 
 template <class T>
 const Code<T>& code() {
-  static const Code<T> code{Vectors<T>::kLanes, pass<T>,     gather<T>,
-                            scatter<T>,         multiply<T>, multiply_rows<T>};
+  static const Code<T> code{
+      Vectors<T>::kLanes, pass<T>,           gather<T>,   scatter<T>,       read_columns<T>,
+      write_columns<T>,   write_products<T>, multiply<T>, multiply_rows<T>,
+  };
   return code;
 }
 
