@@ -16,8 +16,8 @@ void unit_root(int64_t k, int64_t n, double& re, double& im) {
   k %= n;
   int64_t quarter = 4 * k / n, rest = 4 * k - quarter * n;
   bool far = 2 * rest > n;
-  double angle = std::numbers::pi / 2 * static_cast<double>(far ? n - rest : rest) /
-                 static_cast<double>(n);
+  double angle =
+      std::numbers::pi / 2 * static_cast<double>(far ? n - rest : rest) / static_cast<double>(n);
   double c = std::cos(angle), s = std::sin(angle);
   if (far) std::swap(c, s);
   const double turned[4][2] = {{c, s}, {-s, c}, {-c, -s}, {s, -c}};
@@ -129,8 +129,7 @@ Parts<T> TilePlan<T>::run(Parts<T> x, Parts<T> y, int64_t width) const {
   const Code<T>& loops = code<T>();
   int64_t s = width;
   for (const Pass& pass : passes_) {
-    loops.pass(pass.radix, x.r, x.i, y.r, y.i, pass.m, s, pass.twiddles.data(),
-               pass.roots.data());
+    loops.pass(pass.radix, x.r, x.i, y.r, y.i, pass.m, s, pass.twiddles.data(), pass.roots.data());
     s *= pass.radix;
     std::swap(x, y);
   }
