@@ -50,8 +50,11 @@ Outcome refused(const Json& json, const Refusal& refusal) {
 
 // Some types are recorded as TVM's Python says them: T.Tuple(I.TensorType([2, T.Any()], "int64")).
 std::string type_text(std::string text) {
-  constexpr std::pair<const char*, const char*> kSpellings[] = {
-      {"T.Tuple(", "("}, {"T.Any()", "?"}, {"I.TensorType([", "Tensor[("}, {"], \"", "), "}, {"\")", "]"}};
+  constexpr std::pair<const char*, const char*> kSpellings[] = {{"T.Tuple(", "("},
+                                                                {"T.Any()", "?"},
+                                                                {"I.TensorType([", "Tensor[("},
+                                                                {"], \"", "), "},
+                                                                {"\")", "]"}};
   if (!text.starts_with("T.")) return text;
   for (auto [theirs, ours] : kSpellings) {
     for (size_t at = text.find(theirs); at != std::string::npos; at = text.find(theirs, at))

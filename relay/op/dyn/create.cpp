@@ -17,9 +17,8 @@ TypeRef infer_filled(const RelationCall& call) {
 ComputeFn filled(int value) {
   return [value](const OpCall& call, te::Builder& b) {
     te::TensorInfo result = call.result();
-    b.output(b.map(result.dims, [&](Indices) {
-      return te::cast(te::index_constant(value), result.dtype);
-    }));
+    b.output(b.map(result.dims,
+                   [&](Indices) { return te::cast(te::index_constant(value), result.dtype); }));
   };
 }
 
@@ -36,7 +35,9 @@ TypeRef infer_broadcast_to(const RelationCall& call) {
   if (!dims) return {};
   std::string message =
       "shape " + shape_str(data.dims) + " does not broadcast to " + shape_str(*dims);
-  call.require(data.rank() <= dims->size(), "data " + shape_str(data.dims) + " has more axes than the " + std::to_string(dims->size()) + " entries of shape");
+  call.require(data.rank() <= dims->size(), "data " + shape_str(data.dims) +
+                                                " has more axes than the " +
+                                                std::to_string(dims->size()) + " entries of shape");
   call.require_broadcasts(data.dims, *dims, message);
   return TensorType::make(*dims, data.dtype);
 }
@@ -98,8 +99,9 @@ RELAY_OP("dyn.full")
     });
 
 RELAY_OP("dyn.broadcast_to")
-    .doc("The tensor repeated along axes of extent 1 and new leading axes to a shape that is an "
-         "argument.")
+    .doc(
+        "The tensor repeated along axes of extent 1 and new leading axes to a shape that is an "
+        "argument.")
     .input("data", "Tensor.", tensor('T'))
     .input("shape", "Extents of the result.", list_spec())
     .output("result", "The repeated tensor.", tensor('T'))

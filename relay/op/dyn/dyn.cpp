@@ -11,7 +11,8 @@ std::optional<size_t> entries(const RelationCall& call, size_t input, const std:
                                    " decides the rank and must be known, found " +
                                    call.input(input)->str());
   constexpr int64_t kMostAxes = NDArray::kMaxRank;
-  call.require(count.as_int() <= kMostAxes, what + " has " + count.str() + " entries, a tensor has at most " +
+  call.require(count.as_int() <= kMostAxes, what + " has " + count.str() +
+                                                " entries, a tensor has at most " +
                                                 std::to_string(kMostAxes) + " axes");
   return static_cast<size_t>(count.as_int());
 }

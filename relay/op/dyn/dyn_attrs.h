@@ -49,8 +49,8 @@ struct DynTopkAttrs {
   TopkResults ret_type = TopkResults::kBoth;
   bool is_ascend = false;
   DType dtype;
-  RELAY_ATTRS(DynTopkAttrs, (k, "Repeats the argument; not read."),
-              (axis, "Axis to choose along."), (ret_type, "What the result is."),
+  RELAY_ATTRS(DynTopkAttrs, (k, "Repeats the argument; not read."), (axis, "Axis to choose along."),
+              (ret_type, "What the result is."),
               (is_ascend, "Whether the least are chosen instead of the greatest."),
               (dtype, "Dtype of positions; int32 by default."))
 };

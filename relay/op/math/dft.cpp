@@ -34,9 +34,9 @@ TypeRef infer_stft(const RelationCall& call) {
   te::TensorInfo data = call.tensor(0), window = call.tensor(1);
   const auto& attrs = call.attrs<StftAttrs>();
   Frames frames(attrs);
-  call.require(frames.n > 0 && frames.hop > 0,
-               "n_fft and hop_length must be positive, found " + std::to_string(*attrs.n_fft) +
-                   " and " + std::to_string(frames.hop));
+  call.require(frames.n > 0 && frames.hop > 0, "n_fft and hop_length must be positive, found " +
+                                                   std::to_string(*attrs.n_fft) + " and " +
+                                                   std::to_string(frames.hop));
   call.require(frames.window > 0 && frames.window <= frames.n,
                "win_length must be from 1 to n_fft, found " + std::to_string(frames.window));
   call.require_equal(window.dims[0], frames.window,
@@ -62,7 +62,8 @@ void compute_stft(const OpCall& call, te::Builder& b) {
   DType dtype = data.dtype();
   te::TensorInfo result = call.result();
   size_t axis = data.rank() - 1;  // of frequencies in the result
-  std::vector<Dim> dims(result.dims.begin(), result.dims.begin() + static_cast<std::ptrdiff_t>(axis));
+  std::vector<Dim> dims(result.dims.begin(),
+                        result.dims.begin() + static_cast<std::ptrdiff_t>(axis));
   dims.push_back(result.dims[axis + 1]);
   dims.push_back(frames.n);
   int64_t before = (frames.n - frames.window) / 2;
@@ -112,9 +113,10 @@ RELAY_OP("stft")
     .input("data", "Samples, (samples) or (batch, samples).", tensor('T', kTransformed).rank(1, 2))
     .input("window", "As many factors as win_length says.", tensor('T').rank(1))
     .output("result", "(batch, frequencies, frames, 2).", tensor('T'))
-    .example("fn (%x: Tensor[(6), float32], %w: Tensor[(4), float32]) { stft(%x, %w, n_fft=4, "
-             "hop_length=2) }",
-             "[1, 2, 3, 4, 5, 6]", "[1, 1, 1, 1]")
+    .example(
+        "fn (%x: Tensor[(6), float32], %w: Tensor[(4), float32]) { stft(%x, %w, n_fft=4, "
+        "hop_length=2) }",
+        "[1, 2, 3, 4, 5, 6]", "[1, 1, 1, 1]")
     .attrs<StftAttrs>()
     .relation(infer_stft)
     .level(3)

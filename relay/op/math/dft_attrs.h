@@ -21,8 +21,9 @@ struct StftAttrs {
               (hop_length, "Samples from one transform to the next; a quarter of n_fft if 0."),
               (win_length, "Samples of the window; n_fft if 0."),
               (normalized, "Whether results are divided by the root of n_fft."),
-              (onesided, "Whether only the first half of the frequencies are results: the others "
-                         "are their conjugates."))
+              (onesided,
+               "Whether only the first half of the frequencies are results: the others "
+               "are their conjugates."))
 };
 
 }  // namespace relay

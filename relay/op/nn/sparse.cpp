@@ -1,11 +1,13 @@
-// Products with sparse matrices in compressed rows. The kernels are in relay/runtime/kernels/sparse.cpp.
-#include <relay/op/op.h>
+// Products with sparse matrices in compressed rows. The kernels are in
+// relay/runtime/kernels/sparse.cpp.
 #include <relay/op/nn/sparse_attrs.h>
+#include <relay/op/op.h>
 
 namespace relay {
 namespace {
 
-/// The sparse matrix of inputs `first` (data), `first` + 1 (columns) and `first` + 2 (row pointers).
+/// The sparse matrix of inputs `first` (data), `first` + 1 (columns) and `first` + 2 (row
+/// pointers).
 struct Matrix {
   Dim rows;          // of numbers
   Dim block_height;  // 1 without blocks
@@ -51,9 +53,9 @@ TypeRef infer_sparse_dense(const RelationCall& call) {
 TypeRef infer_sparse_add(const RelationCall& call) {
   te::TensorInfo dense = call.tensor(0);
   Matrix matrix = sparse_matrix(call, 1, false);
-  call.require_equal(matrix.rows, dense.dims[0],
-                     "the sparse matrix has " + matrix.rows.str() + " rows, dense_data " +
-                         dense.dims[0].str());
+  call.require_equal(
+      matrix.rows, dense.dims[0],
+      "the sparse matrix has " + matrix.rows.str() + " rows, dense_data " + dense.dims[0].str());
   return call.input(0);
 }
 
@@ -92,9 +94,10 @@ RELAY_OP("nn.sparse_dense")
     .input("sparse_indices", "The column of each.", tensor(kIndices).rank(1))
     .input("sparse_indptr", "Where each row begins; last the end.", tensor(kIndices).rank(1))
     .output("result", "(m, n); with sparse_lhs (n, m).", tensor('T').rank(2))
-    .example("fn (%x: Tensor[(1, 3), float32], %d: Tensor[(3), float32], %i: Tensor[(3), int32], "
-             "%p: Tensor[(3), int32]) { nn.sparse_dense(%x, %d, %i, %p) }",
-             "[[1, 2, 3]]", "[10, 1, 5]", "[1, 0, 2]", "[0, 1, 3]")
+    .example(
+        "fn (%x: Tensor[(1, 3), float32], %d: Tensor[(3), float32], %i: Tensor[(3), int32], "
+        "%p: Tensor[(3), int32]) { nn.sparse_dense(%x, %d, %i, %p) }",
+        "[[1, 2, 3]]", "[10, 1, 5]", "[1, 0, 2]", "[0, 1, 3]")
     .attrs<SparseDenseAttrs>()
     .relation(infer_sparse_dense)
     .level(1)
@@ -109,9 +112,10 @@ RELAY_OP("nn.sparse_add")
     .input("sparse_indices", "The column of each.", tensor(kIndices).rank(1))
     .input("sparse_indptr", "Where each row begins; last the end.", tensor(kIndices).rank(1))
     .output("result", "Matrix.", tensor('T').rank(2))
-    .example("fn (%x: Tensor[(2, 3), float32], %d: Tensor[(2), float32], %i: Tensor[(2), int32], "
-             "%p: Tensor[(3), int32]) { nn.sparse_add(%x, %d, %i, %p) }",
-             "[[1, 2, 3], [4, 5, 6]]", "[10, 20]", "[1, 0]", "[0, 1, 2]")
+    .example(
+        "fn (%x: Tensor[(2, 3), float32], %d: Tensor[(2), float32], %i: Tensor[(2), int32], "
+        "%p: Tensor[(3), int32]) { nn.sparse_add(%x, %d, %i, %p) }",
+        "[[1, 2, 3], [4, 5, 6]]", "[10, 20]", "[1, 0]", "[0, 1, 2]")
     .relation(infer_sparse_add)
     .level(1)
     .kernel("sparse_add", [](const OpCall&) { return KernelParams(); });
@@ -126,9 +130,10 @@ RELAY_OP("nn.sparse_transpose")
     .output("data", "Elements.", tensor('T').rank(1))
     .output("indices", "The column of each.", tensor('I').rank(1))
     .output("indptr", "Where each row begins; last the end.", tensor('P').rank(1))
-    .example("fn (%d: Tensor[(3), float32], %i: Tensor[(3), int32], %p: Tensor[(3), int32]) { "
-             "nn.sparse_transpose(%d, %i, %p) }",
-             "[10, 1, 5]", "[1, 0, 1]", "[0, 1, 3]")
+    .example(
+        "fn (%d: Tensor[(3), float32], %i: Tensor[(3), int32], %p: Tensor[(3), int32]) { "
+        "nn.sparse_transpose(%d, %i, %p) }",
+        "[10, 1, 5]", "[1, 0, 1]", "[0, 1, 3]")
     .relation(infer_sparse_transpose)
     .level(1)
     .kernel("sparse_transpose", [](const OpCall&) { return KernelParams(); });
@@ -143,9 +148,10 @@ RELAY_OP("nn.sparse_conv2d")
     .input("sparse_indices", "The column of each.", tensor(kIndices).rank(1))
     .input("sparse_indptr", "Where each row begins; last the end.", tensor(kIndices).rank(1))
     .output("result", "Images of as many channels as the matrix has rows.", tensor('T').rank(4))
-    .example("fn (%x: Tensor[(1, 1, 2, 2), float32], %d: Tensor[(2), float32], %i: Tensor[(2), "
-             "int32], %p: Tensor[(2), int32]) { nn.sparse_conv2d(%x, %d, %i, %p) }",
-             "[[[[1, 2], [3, 4]]]]", "[10, 1]", "[0, 1]", "[0, 2]")
+    .example(
+        "fn (%x: Tensor[(1, 1, 2, 2), float32], %d: Tensor[(2), float32], %i: Tensor[(2), "
+        "int32], %p: Tensor[(2), int32]) { nn.sparse_conv2d(%x, %d, %i, %p) }",
+        "[[[[1, 2], [3, 4]]]]", "[10, 1]", "[0, 1]", "[0, 2]")
     .attrs<SparseConv2DAttrs>()
     .relation(infer_sparse_conv2d)
     .level(1)

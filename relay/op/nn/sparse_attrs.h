@@ -10,8 +10,9 @@ namespace relay {
 struct SparseDenseAttrs {
   bool sparse_lhs = false;
   RELAY_ATTRS(SparseDenseAttrs,
-              (sparse_lhs, "Whether the sparse matrix is the left factor, and the dense one the "
-                           "right, turned round."))
+              (sparse_lhs,
+               "Whether the sparse matrix is the left factor, and the dense one the "
+               "right, turned round."))
 };
 struct SparseConv2DAttrs {
   attr::Layout layout = attr::Layout("NHWC");

@@ -12,8 +12,7 @@ TypeRef infer_sparse_to_dense(const RelationCall& call) {
   te::TensorInfo indices = call.tensor(0), values = call.tensor(1);
   const attr::Shape& shape = *call.attrs<SparseToDenseAttrs>().output_shape;
   for (int64_t extent : shape) {
-    call.require(extent >= 0,
-                 "output_shape must not be negative, found " + std::to_string(extent));
+    call.require(extent >= 0, "output_shape must not be negative, found " + std::to_string(extent));
   }
   Dim columns = indices.rank() == 2 ? indices.dims[1] : Dim(1);
   call.require_equal(columns, static_cast<int64_t>(shape.size()),
@@ -46,9 +45,7 @@ void compute_sparse_to_dense(const OpCall& call, te::Builder& b) {
         }
         return at;
       },
-      [&](Indices i) {
-        return values.rank() == 0 ? values({}) : values({i[0]});
-      },
+      [&](Indices i) { return values.rank() == 0 ? values({}) : values({i[0]}); },
       te::Builder::UpdateOp::kAssign));
 }
 
@@ -86,9 +83,10 @@ RELAY_OP("sparse_to_dense")
     .input("sparse_values", "The elements, or one for all.", tensor('T').rank(0, 1))
     .input("default_value", "All other elements.", tensor('T').rank(0))
     .output("result", "Tensor of the given shape.", tensor('T'))
-    .example("fn (%i: Tensor[(2), int32], %v: Tensor[(2), float32]) { sparse_to_dense(%i, %v, 0f, "
-             "output_shape=[4]) }",
-             "[3, 1]", "[5, 7]")
+    .example(
+        "fn (%i: Tensor[(2), int32], %v: Tensor[(2), float32]) { sparse_to_dense(%i, %v, 0f, "
+        "output_shape=[4]) }",
+        "[3, 1]", "[5, 7]")
     .attrs<SparseToDenseAttrs>()
     .relation(infer_sparse_to_dense)
     .level(3)
@@ -103,9 +101,10 @@ RELAY_OP("sparse_reshape")
     .input("new_shape", "The new one.", tensor('I').rank(1))
     .output("indices", "The new indices.", tensor('I').rank(2))
     .output("shape", "The new shape.", tensor('I').rank(1))
-    .example("fn (%i: Tensor[(2, 2), int64], %p: Tensor[(2), int64], %n: Tensor[(1), int64]) { "
-             "sparse_reshape(%i, %p, %n) }",
-             "[[0, 1], [2, 3]]", "[3, 4]", "[-1]")
+    .example(
+        "fn (%i: Tensor[(2, 2), int64], %p: Tensor[(2), int64], %n: Tensor[(1), int64]) { "
+        "sparse_reshape(%i, %p, %n) }",
+        "[[0, 1], [2, 3]]", "[3, 4]", "[-1]")
     .relation(infer_sparse_reshape)
     .level(3)
     .no_gradient("its results are indices")
@@ -122,9 +121,10 @@ RELAY_OP("sparse_fill_empty_rows")
     .output("indices", "The indices of all elements.", tensor('I').rank(2))
     .output("values", "The elements.", tensor('T').rank(1))
     .output("empty", "Whether each row was empty.", tensor(kBool).rank(1))
-    .example("fn (%i: Tensor[(2, 2), int64], %v: Tensor[(2), float32], %s: Tensor[(2), int64]) { "
-             "sparse_fill_empty_rows(%i, %v, %s, 9f) }",
-             "[[0, 1], [2, 0]]", "[1, 2]", "[3, 4]")
+    .example(
+        "fn (%i: Tensor[(2, 2), int64], %v: Tensor[(2), float32], %s: Tensor[(2), int64]) { "
+        "sparse_fill_empty_rows(%i, %v, %s, 9f) }",
+        "[[0, 1], [2, 0]]", "[1, 2]", "[3, 4]")
     .relation(infer_sparse_fill_empty_rows)
     .level(3)
     .kernel("sparse_fill_empty_rows", [](const OpCall&) { return KernelParams(); });

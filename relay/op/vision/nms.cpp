@@ -37,8 +37,8 @@ TypeRef infer_non_max_suppression(const RelationCall& call) {
                          call.input(1)->str() + " for data " + call.input(0)->str());
   for (size_t d = 0; d < 2; ++d) {
     call.require_equal(indices.dims[d], data.dims[d],
-                       "indices must have an element for each box, found " +
-                           call.input(2)->str() + " for data " + call.input(0)->str());
+                       "indices must have an element for each box, found " + call.input(2)->str() +
+                           " for data " + call.input(0)->str());
   }
   if (!attrs.return_indices) return call.input(0);
   Dim number[] = {data.dims[0], 1};
@@ -60,8 +60,8 @@ void require_boxes(const RelationCall& call, size_t boxes_axis) {
 void require_number(const RelationCall& call, size_t i, const char* name) {
   te::TensorInfo info = call.tensor(i);
   for (Dim dim : info.dims) {
-    call.require_equal(dim, 1, std::string(name) + " must be one number, found " +
-                                   call.input(i)->str());
+    call.require_equal(dim, 1,
+                       std::string(name) + " must be one number, found " + call.input(i)->str());
   }
 }
 
@@ -87,9 +87,9 @@ TypeRef infer_regular(const RelationCall& call) {
   require_boxes(call, 1);
   te::TensorInfo boxes = call.tensor(0), scores = call.tensor(1);
   const auto& attrs = call.attrs<RegularNonMaximumSuppressionAttrs>();
-  call.require(attrs.num_classes >= 0 && attrs.max_detections >= 0 &&
-                   attrs.max_detections_per_class >= 0,
-               "num_classes, max_detections and max_detections_per_class must not be negative");
+  call.require(
+      attrs.num_classes >= 0 && attrs.max_detections >= 0 && attrs.max_detections_per_class >= 0,
+      "num_classes, max_detections and max_detections_per_class must not be negative");
   call.require_at_most(*attrs.num_classes, scores.dims[2],
                        "num_classes = " + std::to_string(*attrs.num_classes) + " of " +
                            scores.dims[2].str() + " columns of scores");
@@ -97,8 +97,8 @@ TypeRef infer_regular(const RelationCall& call) {
   Dim corners[] = {boxes.dims[0], count, 4}, each[] = {boxes.dims[0], count};
   Dim batch[] = {boxes.dims[0]};
   TypeRef numbers = TensorType::make(each, boxes.dtype);
-  return TupleType::make({TensorType::make(corners, boxes.dtype), numbers, numbers,
-                          TensorType::make(batch, kInt32)});
+  return TupleType::make(
+      {TensorType::make(corners, boxes.dtype), numbers, numbers, TensorType::make(batch, kInt32)});
 }
 
 RELAY_OP("vision.get_valid_counts")
@@ -141,10 +141,11 @@ RELAY_OP("vision.non_max_suppression")
     .input("iou_threshold", "The overlap that suppresses.", tensor(kFloats).rank(0, 1))
     .output("result", "Boxes; with return_indices the indices of those that remain.", tensor())
     .output("number", "With return_indices how many remain: (batch, 1).", tensor(kInt32).rank(2))
-    .example("fn (%x: Tensor[(1, 3, 6), float32], %n: Tensor[(1), int32], %i: Tensor[(1, 3), "
-             "int32]) { vision.non_max_suppression(%x, %n, %i, -1, 0.5f, return_indices=False) }",
-             "[[[0, 0.5, 0, 0, 2, 2], [0, 0.9, 0, 0, 2, 2.5], [0, 0.4, 3, 3, 4, 4]]]", "[3]",
-             "[[0, 1, 2]]")
+    .example(
+        "fn (%x: Tensor[(1, 3, 6), float32], %n: Tensor[(1), int32], %i: Tensor[(1, 3), "
+        "int32]) { vision.non_max_suppression(%x, %n, %i, -1, 0.5f, return_indices=False) }",
+        "[[[0, 0.5, 0, 0, 2, 2], [0, 0.9, 0, 0, 2, 2.5], [0, 0.4, 3, 3, 4, 4]]]", "[3]",
+        "[[0, 1, 2]]")
     .attrs<NonMaximumSuppressionAttrs>()
     .relation(infer_non_max_suppression)
     .no_gradient("it chooses among boxes by comparisons")
@@ -173,15 +174,17 @@ RELAY_OP("vision.all_class_non_max_suppression")
            tensor(kIndices).rank(0, 1))
     .input("iou_threshold", "The overlap that suppresses.", tensor(kFloats).rank(0, 1))
     .input("score_threshold", "What a score must exceed.", tensor(kFloats).rank(0, 1))
-    .output("indices", "Batch element, class and box of each; or class and box for each batch "
-                       "element, -1 behind the last.",
+    .output("indices",
+            "Batch element, class and box of each; or class and box for each batch "
+            "element, -1 behind the last.",
             tensor(kInt64))
     .output("number", "How many there are; or their scores, 0 behind the last.", tensor())
     .output("numbers", "In the second form how many each batch element has.",
             tensor(kInt64).rank(1))
-    .example("fn (%b: Tensor[(1, 3, 4), float32], %s: Tensor[(1, 1, 3), float32]) { "
-             "vision.all_class_non_max_suppression(%b, %s, -1i64, 0.5f, 0.1f) }",
-             "[[[0, 0, 2, 2], [0, 0, 2, 2.5], [3, 3, 4, 4]]]", "[[[0.5, 0.9, 0.4]]]")
+    .example(
+        "fn (%b: Tensor[(1, 3, 4), float32], %s: Tensor[(1, 1, 3), float32]) { "
+        "vision.all_class_non_max_suppression(%b, %s, -1i64, 0.5f, 0.1f) }",
+        "[[[0, 0, 2, 2], [0, 0, 2, 2.5], [3, 3, 4, 4]]]", "[[[0.5, 0.9, 0.4]]]")
     .attrs<AllClassNonMaximumSuppressionAttrs>()
     .relation(infer_all_class)
     .no_gradient("it chooses among boxes by comparisons")
@@ -197,15 +200,15 @@ RELAY_OP("vision.regular_non_max_suppression")
         "score_threshold or more; then the best of all classes together, of equal scores those of "
         "the first class: boxes, classes, scores and how many they are, with zeros behind them.")
     .input("boxes", "(batch, boxes, 4): two opposite corners each.", tensor('T', kFloats).rank(3))
-    .input("scores", "(batch, boxes, classes), background before the classes.",
-           tensor('T').rank(3))
+    .input("scores", "(batch, boxes, classes), background before the classes.", tensor('T').rank(3))
     .output("boxes", "The best boxes: (batch, max_detections, 4).", tensor('T').rank(3))
     .output("classes", "Their classes, as numbers.", tensor('T').rank(2))
     .output("scores", "Their scores.", tensor('T').rank(2))
     .output("number", "How many there are of each batch element.", tensor(kInt32).rank(1))
-    .example("fn (%b: Tensor[(1, 2, 4), float32], %s: Tensor[(1, 2, 2), float32]) { "
-             "vision.regular_non_max_suppression(%b, %s, max_detections=3, num_classes=1) }",
-             "[[[0, 0, 2, 2], [3, 3, 4, 4]]]", "[[[0.1, 0.5], [0.2, 0.8]]]")
+    .example(
+        "fn (%b: Tensor[(1, 2, 4), float32], %s: Tensor[(1, 2, 2), float32]) { "
+        "vision.regular_non_max_suppression(%b, %s, max_detections=3, num_classes=1) }",
+        "[[[0, 0, 2, 2], [3, 3, 4, 4]]]", "[[[0.1, 0.5], [0.2, 0.8]]]")
     .attrs<RegularNonMaximumSuppressionAttrs>()
     .relation(infer_regular)
     .no_gradient("it chooses among boxes by comparisons")

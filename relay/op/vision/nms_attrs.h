@@ -12,8 +12,7 @@ struct GetValidCountsAttrs {
   std::optional<double> score_threshold;
   int64_t id_index = 0;
   int64_t score_index = 1;
-  RELAY_ATTRS(GetValidCountsAttrs,
-              (score_threshold, "Without meaning: the threshold is an input."),
+  RELAY_ATTRS(GetValidCountsAttrs, (score_threshold, "Without meaning: the threshold is an input."),
               (id_index, "Column of the class; -1: none."), (score_index, "Column of the score."))
 };
 
@@ -34,8 +33,7 @@ struct NonMaximumSuppressionAttrs {
               (invalid_to_bottom, "Whether the boxes that remain are moved to the front."))
 };
 
-RELAY_WORDS(SuppressionFormat,
-            (kOnnx, "onnx", "Rows of batch, class and box; their number."),
+RELAY_WORDS(SuppressionFormat, (kOnnx, "onnx", "Rows of batch, class and box; their number."),
             (kTensorflow, "tensorflow",
              "For each batch element pairs of class and box, their scores, how many they are."))
 struct AllClassNonMaximumSuppressionAttrs {
@@ -52,8 +50,9 @@ struct RegularNonMaximumSuppressionAttrs {
   RELAY_ATTRS(RegularNonMaximumSuppressionAttrs,
               (max_detections_per_class, "How many boxes of a class are kept at most."),
               (max_detections, "How many boxes of all classes are results."),
-              (num_classes, "How many of the last columns of scores are classes; those before are "
-                            "background."),
+              (num_classes,
+               "How many of the last columns of scores are classes; those before are "
+               "background."),
               (iou_threshold, "The overlap that suppresses."),
               (score_threshold, "The least score of a candidate."))
 };

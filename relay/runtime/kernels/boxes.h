@@ -25,8 +25,8 @@ void dispatch_float(DType dtype, F&& body) {
 template <class T>
 using Real = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
-/// The items of `n` scores, `stride` apart, the greatest first, of equal ones the first; not-a-number
-/// comes last. `items` has room for twice as many. Returns where they are.
+/// The items of `n` scores, `stride` apart, the greatest first, of equal ones the first;
+/// not-a-number comes last. `items` has room for twice as many. Returns where they are.
 inline WideItem* order_scores(LibraryCall& call, DType dtype, const void* scores, int64_t stride,
                               int64_t n, WideItem* items) {
   items_of<WideItem>(dtype, /*falling=*/true)(scores, stride, 0, n, items);

@@ -179,9 +179,10 @@ void non_max_suppression_kernel(LibraryCall& call) {
                  [&](auto zero) { RowSuppression<decltype(zero)>(call).run(); });
 }
 
-RELAY_LIBRARY_KERNEL(
-    "get_valid_counts", get_valid_counts_kernel,
-    {2, 3, {{"id_index", ParamKind::kInteger}, {"score_index", ParamKind::kInteger}}});
+RELAY_LIBRARY_KERNEL("get_valid_counts", get_valid_counts_kernel,
+                     {2,
+                      3,
+                      {{"id_index", ParamKind::kInteger}, {"score_index", ParamKind::kInteger}}});
 RELAY_LIBRARY_KERNEL("non_max_suppression", non_max_suppression_kernel,
                      {5,
                       LibrarySignature::kAny,

@@ -37,8 +37,7 @@ Detections keep_best(LibraryCall& call, DType dtype, const T* boxes, const T* sc
     if (limits.reach ? score >= least : score > least)
       items[count++] = {order_key<true>(scores[i * stride]), static_cast<uint64_t>(i)};
   }
-  const WideItem* order =
-      sort_items(call, items.data(), items.data() + n, count, dtype.size());
+  const WideItem* order = sort_items(call, items.data(), items.data() + n, count, dtype.size());
   Suppression<R> suppression(count);
   for (int64_t i = 0; i < count; ++i) {
     int64_t box = item_position(order[i]);
@@ -184,9 +183,8 @@ void regular_kernel(LibraryCall& call) {
   });
 }
 
-RELAY_LIBRARY_KERNEL(
-    "all_class_non_max_suppression", all_class_kernel,
-    {5, LibrarySignature::kAny, {{"output_format", ParamKind::kWord}}});
+RELAY_LIBRARY_KERNEL("all_class_non_max_suppression", all_class_kernel,
+                     {5, LibrarySignature::kAny, {{"output_format", ParamKind::kWord}}});
 RELAY_LIBRARY_KERNEL("regular_non_max_suppression", regular_kernel,
                      {2,
                       4,

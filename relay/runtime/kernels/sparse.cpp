@@ -37,8 +37,7 @@ class Rows {
     }
     for (int64_t k = 0; k < blocks; ++k) {
       columns_[k] = indices.element_as_int64(k);
-      if (columns_[k] < 0 || columns_[k] >= block_columns)
-        out_of_range(columns_[k], block_columns);
+      if (columns_[k] < 0 || columns_[k] >= block_columns) out_of_range(columns_[k], block_columns);
     }
   }
   int64_t begin(int64_t row) const { return begins_[row]; }
@@ -224,9 +223,8 @@ RELAY_LIBRARY_KERNEL("sparse_dense", sparse_dense_kernel,
                      {4, 1, {{"sparse_lhs", ParamKind::kFlag}}});
 RELAY_LIBRARY_KERNEL("sparse_add", sparse_add_kernel, {4, 1, {}});
 RELAY_LIBRARY_KERNEL("sparse_transpose", sparse_transpose_kernel, {3, 3, {}});
-RELAY_LIBRARY_KERNEL(
-    "sparse_conv2d", sparse_conv2d_kernel,
-    {4, 1, {{"layout", ParamKind::kWord}, {"kernel_size", ParamKind::kIntegers}}});
+RELAY_LIBRARY_KERNEL("sparse_conv2d", sparse_conv2d_kernel,
+                     {4, 1, {{"layout", ParamKind::kWord}, {"kernel_size", ParamKind::kIntegers}}});
 
 }  // namespace
 }  // namespace relay

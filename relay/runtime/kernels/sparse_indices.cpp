@@ -97,7 +97,8 @@ void sparse_fill_empty_rows_kernel(LibraryCall& call) {
   std::fill_n(next.data(), rows + 1, int64_t{0});
   for (int64_t i = 0; i < n; ++i) {
     for (int64_t d = 0; d < rank; ++d) {
-      int64_t index = indices.element_as_int64(i * rank + d), extent = shape[static_cast<size_t>(d)];
+      int64_t index = indices.element_as_int64(i * rank + d),
+              extent = shape[static_cast<size_t>(d)];
       if (index < 0 || index >= extent) throw RuntimeError(with_index(kOutOfRange, index, extent));
       if (d == 0) ++next[index + 1];
     }

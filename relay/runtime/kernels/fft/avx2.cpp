@@ -1,6 +1,6 @@
 // AVX2 and FMA.
 #define RELAY_FFT_BYTES 32
-#include <relay/runtime/kernels/fft/passes.h>
+#include <relay/runtime/kernels/fft/passes.inc>
 
 namespace relay::fft {
 

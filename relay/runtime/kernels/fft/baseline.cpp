@@ -1,6 +1,6 @@
 // Any x86-64.
 #define RELAY_FFT_BYTES 16
-#include <relay/runtime/kernels/fft/passes.h>
+#include <relay/runtime/kernels/fft/passes.inc>
 
 namespace relay::fft {
 
