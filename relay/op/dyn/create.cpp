@@ -54,11 +54,14 @@ TypeRef infer_one_hot(const RelationCall& call) {
 }
 
 void compute_one_hot(const OpCall& call, te::Builder& b) {
-  te::Tensor indices = b.input(0), on = b.input(1), off = b.input(2);
+  te::Tensor indices = b.input(0), on = b.input(1), off = b.input(2), depth = b.input(3);
+  bool from_end = call.attrs<OneHotAttrs>().from_end;
   te::TensorInfo result = call.result();
   size_t axis = axis_position(call.attrs<OneHotAttrs>().axis, result.rank());
   b.output(b.map(result.dims, [&](Indices i) {
-    Scalar hot = te::cast(indices(te::without(i, axis)), kInt64) == i[axis];
+    Scalar index = te::cast(indices(te::without(i, axis)), kInt64);
+    Scalar hot = index == i[axis];
+    if (from_end) hot = hot || index + te::cast(depth({}), kInt64) == i[axis];
     return te::cast(te::select(hot, on({}), off({})), result.dtype);
   }));
 }

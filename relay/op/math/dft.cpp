@@ -112,7 +112,8 @@ RELAY_OP("stft")
         "The result has axes for frequencies, frames, and real and imaginary parts.")
     .input("data", "Samples, (samples) or (batch, samples).", tensor('T', kTransformed).rank(1, 2))
     .input("window", "As many factors as win_length says.", tensor('T').rank(1))
-    .output("result", "(batch, frequencies, frames, 2).", tensor('T'))
+    .output("result", "(batch, frequencies, frames, 2), without batch where the data has none.",
+            tensor('T'))
     .example(
         "fn (%x: Tensor[(6), float32], %w: Tensor[(4), float32]) { stft(%x, %w, n_fft=4, "
         "hop_length=2) }",

@@ -1,4 +1,5 @@
 // Sparse tensors as indices and values. Kernels are in relay/runtime/kernels/sparse_indices.cpp.
+#include <relay/op/dyn/dyn.h>
 #include <relay/op/op.h>
 #include <relay/op/shape/sparse_attrs.h>
 
@@ -8,12 +9,8 @@ namespace {
 using te::Indices;
 using te::Scalar;
 
-TypeRef infer_sparse_to_dense(const RelationCall& call) {
+TypeRef dense_type(const RelationCall& call, std::vector<Dim> shape) {
   te::TensorInfo indices = call.tensor(0), values = call.tensor(1);
-  const attr::Shape& shape = *call.attrs<SparseToDenseAttrs>().output_shape;
-  for (int64_t extent : shape) {
-    call.require(extent >= 0, "output_shape must not be negative, found " + std::to_string(extent));
-  }
   Dim columns = indices.rank() == 2 ? indices.dims[1] : Dim(1);
   call.require_equal(columns, static_cast<int64_t>(shape.size()),
                      "sparse_indices must have an index for each of the " +
@@ -25,7 +22,20 @@ TypeRef infer_sparse_to_dense(const RelationCall& call) {
                        "sparse_values must be one number or one for each index, found " +
                            call.input(1)->str() + " for " + call.input(0)->str());
   }
-  return TensorType::make(std::vector<Dim>(shape.begin(), shape.end()), values.dtype);
+  return TensorType::make(std::move(shape), values.dtype);
+}
+
+TypeRef infer_sparse_to_dense(const RelationCall& call) {
+  const attr::Shape& shape = *call.attrs<SparseToDenseAttrs>().output_shape;
+  for (int64_t extent : shape) {
+    call.require(extent >= 0, "output_shape must not be negative, found " + std::to_string(extent));
+  }
+  return dense_type(call, std::vector<Dim>(shape.begin(), shape.end()));
+}
+
+TypeRef infer_dyn_sparse_to_dense(const RelationCall& call) {
+  auto shape = extents(call, 3, "output_shape");
+  return shape ? dense_type(call, std::move(*shape)) : TypeRef();
 }
 
 void compute_sparse_to_dense(const OpCall& call, te::Builder& b) {
@@ -89,6 +99,22 @@ RELAY_OP("sparse_to_dense")
         "[3, 1]", "[5, 7]")
     .attrs<SparseToDenseAttrs>()
     .relation(infer_sparse_to_dense)
+    .level(3)
+    .compute(compute_sparse_to_dense);
+
+RELAY_OP("dyn.sparse_to_dense")
+    .doc("sparse_to_dense with the result's shape as an argument.")
+    .input("sparse_indices", "An index, a vector of them, or a row of indices for each.",
+           tensor(kIndices).rank(0, 2))
+    .input("sparse_values", "The elements, or one for all.", tensor('T').rank(0, 1))
+    .input("default_value", "All other elements.", tensor('T').rank(0))
+    .input("output_shape", "Extents of the result.", list_spec())
+    .output("result", "Tensor of the given shape.", tensor('T'))
+    .example(
+        "fn (%i: Tensor[(2), int32], %v: Tensor[(2), float32], %s: Tensor[(1), int64]) { "
+        "dyn.sparse_to_dense(%i, %v, 0f, %s) }",
+        "[3, 1]", "[5, 7]", "[4]")
+    .relation(infer_dyn_sparse_to_dense)
     .level(3)
     .compute(compute_sparse_to_dense);
 
