@@ -41,6 +41,8 @@ struct Context {
   std::vector<OpEntry> op_cache = std::vector<OpEntry>(512);
   /// Errors that were looked for inside of functions.
   size_t explained = 0;
+  /// The variables of lets that bind instances, with the calls that these were made for.
+  std::unordered_map<VarRef, DiagnosticNote> local_calls;
 
  private:
   std::unordered_map<const Constructor*, TypeRef> constructors_;
@@ -105,6 +107,7 @@ class Inferencer {
     Scope scope;
     bool generalise;
     const Var* bound_to;  // the let variable that names it, or null
+    size_t diagnostics;   // so many there were before
     std::vector<TypeRef> params;
     TypeRef result;       // annotated, or null
     TypeRef body_result;  // what the body has to give, or null
@@ -187,6 +190,8 @@ class Inferencer {
   /// Replaces the error of a call that fails because of what the function does by the one inside of
   /// it, with the calls on the way as notes, if that can be found.
   void explain_call(const Call* call, Diagnostic& diagnostic);
+  /// Notes the call that the instance bound to `var` was made for, in the errors since `before`.
+  void note_instance(const Var* var, size_t before);
   /// Hands the diagnostics over to the context.
   void deliver();
 

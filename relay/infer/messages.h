@@ -48,8 +48,10 @@ Diagnostic dims_mismatch(Solver& solver, Dim a, Dim b, Span span);
 /// of the call make of the names that it declares.
 DiagnosticNote call_note(const std::string& callee, const Function* function,
                          const std::vector<std::pair<TypeVarRef, TypeRef>>& types, Span span);
-/// Adds the calls that lead to an error, the middle of very many left out.
-void add_path(Diagnostic& diagnostic, std::span<const DiagnosticNote> innermost_first);
+/// Adds notes of the calls that lead to an error, the innermost first; the middle of very many is
+/// left out.
+void add_path(Diagnostic& diagnostic, size_t count,
+              const std::function<DiagnosticNote(size_t i)>& call);
 
 /// After a failed unification of an argument: which of the parameters before it have made the
 /// dimension names what they are. `argument` tells how argument i is called and where it is.
