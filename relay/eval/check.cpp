@@ -63,10 +63,13 @@ class Checker {
   // Compares a term with the extent. Whether it has told what a name is: the only one that is not
   // known, in a linear term.
   bool solve(const Term& term) {
-    Dim rest = substitute(term.dim, [&](Dim atom) {
-      const Known* known = atom.as_symbol() == nullptr ? nullptr : find(atom.as_symbol());
-      return known == nullptr ? atom : Dim(known->extent);
-    }) - Dim(term.extent);
+    Dim rest = substitute(term.dim,
+                          [&](Dim atom) {
+                            const Known* known =
+                                atom.as_symbol() == nullptr ? nullptr : find(atom.as_symbol());
+                            return known == nullptr ? atom : Dim(known->extent);
+                          }) -
+               Dim(term.extent);
     if (rest.is_int(0)) return false;
     part_ = term.part;
     if (rest.is_int()) refuse(term.tensor, *term.value, term.dim);

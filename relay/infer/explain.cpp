@@ -85,7 +85,10 @@ DiagnosticNote call_note(const std::string& callee, const Function* function,
     const auto& declared = function->type_params();
     if (std::find(declared.begin(), declared.end(), var) == declared.end()) continue;
     if (type->has_incomplete()) continue;
-    values += (values.empty() ? " with " : ", ") + var->name().str() + " = " + type->str();
+    constexpr size_t kMost = 60;
+    std::string text = type->str();
+    if (text.size() > kMost) text = text.substr(0, kMost) + "…";
+    values += (values.empty() ? " with " : ", ") + var->name().str() + " = " + text;
   }
   return {DiagnosticNote::Kind::kNote, "in " + callee + values + ", which is called here", span};
 }
@@ -180,13 +183,16 @@ void Inferencer::explain_call(const Call* call, Diagnostic& diagnostic) {
   }
 }
 
-void Inferencer::note_instance(const Var* var, size_t before) {
-  if (var == nullptr || sink_.diagnostics().size() == before) return;
-  auto call = context_.local_calls.find(VarRef(var));
+void Inferencer::note_instance(const FunctionScope& scope) {
+  if (scope.bound_to == nullptr) return;
+  auto call = context_.local_calls.find(VarRef(scope.bound_to));
   if (call == context_.local_calls.end()) return;
+  instance_literals_.emplace_back(scope.literals, literals_.size(), &call->second);
+  if (sink_.diagnostics().size() == scope.diagnostics) return;
   std::vector<Diagnostic> all = sink_.take();
   for (size_t i = 0; i < all.size(); ++i) {
-    if (i >= before && all[i].severity == Severity::kError) add_path(all[i], 1, [&](size_t) { return call->second; });
+    if (i >= scope.diagnostics && all[i].severity == Severity::kError)
+      add_path(all[i], 1, [&](size_t) { return call->second; });
     sink_.add(std::move(all[i]));
   }
 }

@@ -147,7 +147,8 @@ Substitution InstanceNames::settle(Substitution types, const Function* function,
   };
   for (auto& [var, type] : types) {
     type = map_dims(type, [&](Dim dim) {
-      return substitute(dim, [&](Dim atom) { return Dim::symbol(name_of(atom.as_symbol()).get()); });
+      return substitute(dim,
+                        [&](Dim atom) { return Dim::symbol(name_of(atom.as_symbol()).get()); });
     });
   }
   return types;

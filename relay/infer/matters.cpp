@@ -106,10 +106,11 @@ bool may_have_instances(const Let* let) {
   if (type == nullptr || (!type->has_type_var() && !type->has_symbolic_dim())) return false;
   const Expr* value = let->value().get();
   if (value->is<Tuple>()) {
-    return std::all_of(value->operands().begin(), value->operands().end(), [](const ExprRef& field) {
-      return field->is<Var>() || field->is<GlobalVar>() || field->is<Op>() ||
-             field->is<Constructor>() || field->is<Function>();
-    });
+    return std::all_of(value->operands().begin(), value->operands().end(),
+                       [](const ExprRef& field) {
+                         return field->is<Var>() || field->is<GlobalVar>() || field->is<Op>() ||
+                                field->is<Constructor>() || field->is<Function>();
+                       });
   }
   bool named = value->is<Function>() || value->is<Var>() || value->is<GlobalVar>() ||
                value->is<Op>() || value->is<Constructor>();

@@ -101,16 +101,6 @@ std::string display_named(Solver& solver, const TypeRef& type) {
   return text;
 }
 
-std::string under_name(Name name, std::string message) {
-  std::string_view text = name.view();
-  bool begins = message.compare(0, text.size(), text) == 0;
-  if (begins && message.size() > text.size()) {
-    char next = message[text.size()];
-    begins = next == ':' || next == ' ';
-  }
-  return begins ? message : name.str() + ": " + message;
-}
-
 std::string source_text(Span span, size_t width) {
   std::shared_ptr<const Source> source = span.known() ? SourceMap::find(span) : nullptr;
   if (source == nullptr) return {};
@@ -151,7 +141,12 @@ void explain(Diagnostic& diagnostic, Solver& solver) {
   const Mismatch& m = solver.mismatch();
   switch (m.why) {
     case Mismatch::Why::kDims:
-      if (m.left_dim.has_symbol() || m.right_dim.has_symbol()) {
+      if (Dim name = m.left_dim.as_symbol() != nullptr ? m.left_dim : m.right_dim,
+          other = name == m.left_dim ? m.right_dim : m.left_dim;
+          name.as_symbol() != nullptr && (other.is_int() || other.as_symbol() != nullptr)) {
+        diagnostic.note("this requires " + name.str() + " = " + other.str() +
+                        ": a named dimension of a parameter is whatever the caller chooses");
+      } else if (m.left_dim.has_symbol() || m.right_dim.has_symbol()) {
         diagnostic.note(
             "dimensions " + dim_text(solver, m.left_dim) + " and " + dim_text(solver, m.right_dim) +
             " need not be equal: a named dimension of a parameter is whatever the caller "

@@ -20,8 +20,6 @@ std::string display(Solver& solver, const TypeRef& type);
 /// "Tensor[(n, 3), float32] where n = 4".
 std::string display_named(Solver& solver, const TypeRef& type);
 /// The source text of a span on one line, cut; or the expression as printed.
-/// `NAME: message`, unless the message begins with the name.
-std::string under_name(Name name, std::string message);
 std::string source_text(Span span, size_t width = 40);
 std::string source_text(const Expr* expr, size_t width = 40);
 /// Where an operand is used: variables are one node for all their uses, so theirs is the user's

@@ -22,7 +22,7 @@ namespace {
 /// Instances of one function that ask for each other beyond this many are refused (T16).
 constexpr size_t kMaxDepth = 64;
 /// And so are more of all functions together: each may call the next at twice as many types.
-constexpr size_t kMaxInstances = size_t{1} << 14;
+constexpr size_t kMaxInstances = size_t{1} << 16;
 
 /// `type` with `?` for its dimensions that are not those of `before`, a type of the same form.
 TypeRef widen(const TypeRef& type, const TypeRef& before) {
@@ -65,7 +65,11 @@ TypeRef widen(const TypeRef& type, const TypeRef& before) {
 
 class Specializer {
  public:
-  explicit Specializer(const Module& module) : module_(module), context_(module), matters_(module) {
+  explicit Specializer(const Module& module)
+      : module_(module),
+        context_(module),
+        matters_(module),
+        recursive_(recursive_functions(module)) {
     for (const auto& entry : module.functions()) {
       context_.signatures.emplace(entry.name, TypeRef(entry.function->type()));
     }
@@ -78,7 +82,7 @@ class Specializer {
   struct Instance {
     Name origin;
     Name name;
-    Substitution types;  // of the type parameters that matter
+    Substitution types;        // of the type parameters that matter
     const Instance* asked_by;  // null for an entry
     Span span;                 // where it was asked for
     FunctionRef function;
@@ -100,6 +104,7 @@ class Specializer {
   const Module& module_;
   Context context_;
   Matters matters_;
+  const std::unordered_set<Name> recursive_;
   std::deque<Instance> instances_;
   std::deque<Instance> callers_;  // polymorphic functions, of which there are none
   std::unordered_map<Name, std::vector<Instance*>> by_origin_;
@@ -167,7 +172,7 @@ Substitution Specializer::settled(Name origin, Substitution types, const TypeVar
   const Function* function = module_.function(origin);
   const FuncType* scheme = scheme_type(function);
   types = names_of_[origin].settle(std::move(types), function, scheme, declared);
-  const Instance* last = by_origin_.count(origin) == 0 ? nullptr : asked_by;
+  const Instance* last = recursive_.count(origin) == 0 ? nullptr : asked_by;
   while (last != nullptr && last->origin != origin) last = last->asked_by;
   if (last == nullptr) return types;
   Substitution wider;
@@ -190,7 +195,7 @@ Name Specializer::request(Name origin, Substitution types, const Instance* asked
   if (auto same = by_types_.find(key); same != by_types_.end()) return same->second->name;
   if (!types.empty()) {
     size_t depth = 0;
-    for (const Instance* at = siblings.empty() ? nullptr : asked_by; at != nullptr;
+    for (const Instance* at = recursive_.count(origin) == 0 ? nullptr : asked_by; at != nullptr;
          at = at->asked_by) {
       depth += at->origin == origin;
     }
@@ -234,7 +239,8 @@ void Specializer::build(Instance& instance) {
   Uses uses;
   if (!instance.types.empty() || matters_.has_polymorphic_uses(original)) {
     if (!instance.types.empty()) {
-      function = instantiate_function(original, scheme, instance.types, instance.asked_by != nullptr);
+      function =
+          instantiate_function(original, scheme, instance.types, instance.asked_by != nullptr);
     } else if (checking_) {  // the types of the program stay as they are
       ExprRef copy = fresh_copy(function);
       function = FunctionRef(copy->as<Function>());
@@ -389,12 +395,13 @@ Module Specializer::run(Name entry, std::span<const TypeRef> arguments) {
   return result;
 }
 
-// Errors inside of an instance, with the calls that ask for it. What several instances have is told
-// once.
+// Errors inside of an instance, with the calls that ask for it, each place once. What several
+// instances have is told once.
 void Specializer::add_errors(std::vector<Diagnostic> errors, const Instance& instance) {
   std::vector<const Instance*> calls;
+  std::unordered_set<uint64_t> places;
   for (const Instance* at = &instance; at->asked_by != nullptr; at = at->asked_by) {
-    calls.push_back(at);
+    if (places.insert(at->span.begin()).second) calls.push_back(at);
   }
   for (Diagnostic& diagnostic : errors) {
     if (diagnostic.severity != Severity::kError) continue;

@@ -19,9 +19,8 @@ uint32_t CheckBuilder::symbol(const TypeVar* var) {
 
 namespace {
 bool is_linear(const DimTerm& term) {
-  return std::all_of(term.parts.begin(), term.parts.end(), [](const DimTerm::Part& part) {
-    return part.atom.as_symbol() != nullptr;
-  });
+  return std::all_of(term.parts.begin(), term.parts.end(),
+                     [](const DimTerm::Part& part) { return part.atom.as_symbol() != nullptr; });
 }
 }  // namespace
 

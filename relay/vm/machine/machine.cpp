@@ -74,7 +74,9 @@ Value Machine::run(const Entry& entry, std::span<const Value> arguments) {
     std::vector<std::shared_ptr<const Source>> sources;
     throw Error(mismatch_error(
         executable(), entry.params, mismatch,
-        [&](const TypeCheck::Part& each) { return "argument %" + each.what + " of @" + entry.name; },
+        [&](const TypeCheck::Part& each) {
+          return "argument %" + each.what + " of @" + entry.name;
+        },
         sources));
   }
   return state_->run(state_->image->functions[entry.function], Value(), arguments);
