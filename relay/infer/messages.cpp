@@ -41,9 +41,10 @@ Dim with_names(Solver& solver, Dim dim) {
 // "n = 4"; empty if it is not decided.
 std::string value_text(Solver& solver, uint32_t variable) {
   Dim value = solver.zonk(Dim::variable(variable));
-  return value.has_variable() || value.is_any()
-             ? std::string()
-             : solver.dim_slot(variable).name->name().str() + " = " + value.str();
+  if (value.has_variable() || value.is_any()) return {};
+  std::string name = solver.dim_slot(variable).name->name().str();
+  std::string text = value.str();
+  return name + " = " + (text == name ? "the caller's " : "") + text;
 }
 
 std::string dim_text(Solver& solver, Dim dim) { return with_names(solver, dim).str(); }

@@ -364,8 +364,8 @@ TEST(MachineInterpreter, ShapeChecksOfLinearTerms) {
   EXPECT_EQ(fails(7, 4, 5),
             "error: %y: expected Tensor[(2 * n - 1), float32], found Tensor[(4), float32]\n");
   EXPECT_EQ(fails(2, 5, 5),
-            "error: %x: expected Tensor[(n + m), float32] where n = 3, found Tensor[(2), float32]\n"
-            "note: n = 3 by %y\n");
+            "error: %x: expected Tensor[(n + m), float32] where n = 3, m = 4, found Tensor[(2), "
+            "float32]\nnote: n = 3 by %y\nnote: m = 4 by %z\n");
   EXPECT_EQ(fails(7, 5, 6),
             "error: %x: expected Tensor[(n + m), float32] where n = 3, m = 3, found Tensor[(7), "
             "float32]\nnote: n = 3 by %y\nnote: m = 3 by %z\n");
@@ -410,8 +410,9 @@ TEST(MachineInterpreter, ShapeChecksInsideDataAndReferences) {
   Value good = list_of({6, 6, 6}, ref);
   EXPECT_EQ(failure(e, {good, tensor_of(3)}), "no failure");
   std::string wrong =
-      "error: %l of @main: expected Tensor[(2 * n), float32] in L, found Tensor[(5), float32]\n"
-      "note: dimension 2 * n is not 5 here\n";
+      "error: %l of @main: expected Tensor[(2 * n), float32] in L where n = 3, found Tensor[(5), "
+      "float32]\n"
+      "note: n = 3 by %y of @main\n";
   EXPECT_EQ(failure(e, {list_of({6, 5, 6}, ref), tensor_of(3)}), wrong);
   ref.set(good);  // a cycle
   EXPECT_EQ(failure(e, {good, tensor_of(3)}), "no failure");
