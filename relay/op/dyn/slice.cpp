@@ -3,6 +3,7 @@
 
 #include <relay/op/dyn/dyn.h>
 #include <relay/op/dyn/dyn_attrs.h>
+#include <relay/op/facts.h>
 
 namespace relay {
 namespace {
@@ -79,9 +80,9 @@ std::optional<std::vector<AxisSlice>> slices_of(const RelationCall& call,
     }
     Dim stop = k < *ends ? position(stop_at) : choose(forwards, dim, -1);
     Dim distance = choose(forwards, stop - slice.begin, slice.begin - stop);
-    call.require_at_most(0, distance, "begin " + slice.begin.str() + " lies beyond end " +
-                                          stop.str() + on_axis + ", the stride is " +
-                                          slice.stride.str());
+    call.require_at_most(0, distance,
+                         "begin " + slice.begin.str() + " lies beyond end " + stop.str() + on_axis +
+                             ", the stride is " + slice.stride.str());
     Dim step = max(max(slice.stride, Dim(0) - slice.stride), Dim(1));
     slice.extent = ceil_div(max(distance, Dim(0)), step);
   }
@@ -209,9 +210,10 @@ TypeRef infer_pad(const RelationCall& call) {
       if (mode == PadMode::kConstant || extent.is_any()) continue;
       // A border to repeat is 1 element, mirror images want an element beside the border for each.
       Dim least = mode == PadMode::kEdge ? min(each, 1) : each + min(each, 1);
-      call.require_at_most(least, extent, where + ", which mode \"" + std::string(word_text(mode)) +
-                                              "\" cannot take from the " + extent.str() +
-                                              " elements of data " + shape_str(data.dims));
+      call.require_at_most(least, extent,
+                           where + ", which mode \"" + std::string(word_text(mode)) +
+                               "\" cannot take from the " + extent.str() + " elements of data " +
+                               shape_str(data.dims));
     }
     dims.push_back(extent + widths[k].before + widths[k].after);
   }
@@ -252,8 +254,9 @@ TypeRef infer_topk(const RelationCall& call) {
   call.require(positions.is_numeric(),
                "dtype of positions must be a number's, found " + std::string(positions.name()));
   Dim k = call.value_dim(1, 0), extent = data.dims[axis];
-  call.require_at_most(k, extent, "k = " + k.str() + " of an axis of extent " + extent.str() +
-                                      ": data " + shape_str(data.dims));
+  call.require_at_most(k, extent,
+                       "k = " + k.str() + " of an axis of extent " + extent.str() + ": data " +
+                           shape_str(data.dims));
   if (!extent.is_any()) data.dims[axis] = max(k, (Dim(1) - at_least(k, 1)) * extent);
   TypeRef values = TensorType::make(data.dims, data.dtype);
   TypeRef indices = TensorType::make(data.dims, positions);
@@ -268,11 +271,10 @@ void compute_topk(const OpCall& call, te::Builder& b) {
   std::vector<te::TensorInfo> results;
   for (size_t k = 0; k < call.num_results(); ++k) results.push_back(call.result(k));
   te::Tensor inputs[] = {b.input(0)};
-  for (const te::Tensor& result :
-       b.library("topk", inputs, std::move(results),
-                 {{"axis", axis},
-                  {"ascending", attrs.is_ascend},
-                  {"results", std::string(word_text(attrs.ret_type))}}))
+  for (const te::Tensor& result : b.library("topk", inputs, std::move(results),
+                                            {{"axis", axis},
+                                             {"ascending", attrs.is_ascend},
+                                             {"results", std::string(word_text(attrs.ret_type))}}))
     b.output(result);
 }
 
@@ -320,9 +322,8 @@ RELAY_OP("dyn.nn.pad")
     .output("result", "The larger tensor.", tensor('T'))
     .attrs<DynPadAttrs>()
     .relation(infer_pad)
-    .example(
-        "fn (%x: Tensor[(3), int8], %w: Tensor[(1, 2), int64]) { dyn.nn.pad(%x, %w, 9i8) }",
-        "[1, 2, 3]", "[[1, 2]]")
+    .example("fn (%x: Tensor[(3), int8], %w: Tensor[(1, 2), int64]) { dyn.nn.pad(%x, %w, 9i8) }",
+             "[1, 2, 3]", "[[1, 2]]")
     .level(2)
     .compute(compute_pad);
 
@@ -338,6 +339,9 @@ RELAY_OP("dyn.topk")
     .example("fn (%x: Tensor[(5), float32], %k: int64) { dyn.topk(%x, %k) }", "[3, 1, 4, 1, 5]",
              "2")
     .level(6)
+    .column(costs(),
+            [](const OpCall& call) { return sort_cost(call, call.attrs<DynTopkAttrs>().axis); })
+    .column(quantised_rules(), QuantisedRule::kKeeps)
     .compute(compute_topk);
 
 }  // namespace
