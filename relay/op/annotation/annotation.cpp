@@ -1,6 +1,7 @@
 // Annotations: the value itself, with something said about it.
 #include <relay/op/annotation/annotation_attrs.h>
 #include <relay/op/columns.h>
+#include <relay/op/facts.h>
 #include <relay/op/op.h>
 
 namespace relay {
@@ -31,8 +32,9 @@ RELAY_OP("annotation.cast_hint")
     .no_data("the value itself");
 
 RELAY_OP("annotation.checkpoint")
-    .doc("The value itself, which a gradient keeps; what led to it since the checkpoint before is "
-         "computed again instead.")
+    .doc(
+        "The value itself, which a gradient keeps; what led to it since the checkpoint before is "
+        "computed again instead.")
     .input("data", "Tensor or tuple of tensors.", any_value())
     .output("result", "The same.", any_value())
     .relation(infer_same)
@@ -47,6 +49,7 @@ RELAY_OP("annotation.stop_fusion")
     .output("result", "The same.", any_value())
     .relation(infer_same)
     .column(stops_fusion(), true)
+    .column(layout_rules(), LayoutRule::kFollows)
     .level(10)
     .compute([](const OpCall& call, te::Builder& b) {
       for (size_t k = 0; k < call.num_results(); ++k)
