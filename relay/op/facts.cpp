@@ -25,6 +25,11 @@ OpColumn<CostFn>& costs() {
   return *column;
 }
 
+OpColumn<std::string>& float_forms() {
+  static auto* column = new OpColumn<std::string>("float_form");
+  return *column;
+}
+
 std::string_view layout_rule_name(LayoutRule rule) {
   constexpr std::string_view kNames[] = {"follows", "broadcasts", "named", "axes", "fixed"};
   return kNames[static_cast<size_t>(rule)];
@@ -200,31 +205,32 @@ std::optional<LayoutRule> rule_of_attrs(const OpCall& call, bool& absent) {
   return LayoutRule::kAxes;
 }
 
+bool reads_values(Dim dim) {
+  bool found = dim.is_any();
+  for_each_atom(dim, [&](Dim atom) { found |= atom.is_term() && atom.term().op == DimOp::kValue; });
+  return found;
+}
+
+/// Elementwise, perhaps under broadcasting: all results have the shape that the inputs broadcast
+/// to.
 LayoutRule rule_of_computation(const te::Computation& computation) {
-  bool one_rank = true;
-  size_t rank = 0;
-  for (const te::Output& output : computation.outputs) {
-    rank = std::max(rank, output.dims.size());
-    for (Dim dim : output.dims) {
-      if (dim.is_any()) return LayoutRule::kFixed;
-      bool reads = false;
-      for_each_atom(dim,
-                    [&](Dim atom) { reads |= atom.is_term() && atom.term().op == DimOp::kValue; });
-      if (reads) return LayoutRule::kFixed;
-    }
-  }
-  for (const te::Output& output : computation.outputs) one_rank &= output.dims.size() == rank;
-  bool like_inputs = true;
+  if (computation.inputs.empty() || te::uses_positions(computation)) return LayoutRule::kFixed;
+  std::optional<std::vector<Dim>> shape = std::vector<Dim>();
   for (const te::TensorInfo& input : computation.inputs) {
-    if (input.rank() > rank) return LayoutRule::kFixed;
-    like_inputs &= input.rank() == rank;
+    if (shape) shape = broadcast_shapes(*shape, input.dims);
   }
-  if (!one_rank || computation.inputs.empty() || te::uses_positions(computation))
-    return LayoutRule::kFixed;
+  if (!shape) return LayoutRule::kFixed;
+  for (const te::Output& output : computation.outputs) {
+    bool reads = std::any_of(output.dims.begin(), output.dims.end(), reads_values);
+    if (reads || output.dims != *shape) return LayoutRule::kFixed;
+  }
   te::FusionKind kind = te::fusion_kind(computation);
-  if (kind == te::FusionKind::kElementwise && like_inputs) return LayoutRule::kFollows;
-  bool joins = kind == te::FusionKind::kElementwise || kind == te::FusionKind::kBroadcast;
-  return joins ? LayoutRule::kBroadcasts : LayoutRule::kFixed;
+  if (kind != te::FusionKind::kElementwise && kind != te::FusionKind::kBroadcast)
+    return LayoutRule::kFixed;
+  for (const te::TensorInfo& input : computation.inputs) {
+    if (input.rank() != 0 && input.rank() != shape->size()) return LayoutRule::kBroadcasts;
+  }
+  return LayoutRule::kFollows;
 }
 
 LayoutRule derived_layout_rule(const OpCall& call) {
@@ -296,7 +302,12 @@ const Operator* quantised_form(const Operator& op) {
   std::string_view name = op.name().view();
   if (name.starts_with("nn.")) name.remove_prefix(3);
   const Operator* form = find_op(Name("qnn." + std::string(name)));
-  return form != nullptr && quantised().find(form) != nullptr ? form : nullptr;
+  if (form != nullptr && quantised().find(form) != nullptr) return form;
+  for (const Operator* other : all_ops()) {
+    const std::string* floats = float_forms().find(other);
+    if (floats != nullptr && *floats == op.name().view()) return other;
+  }
+  return nullptr;
 }
 
 // ---- Cost -------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ namespace relay {
 
 /// What becomes of a call when its inputs change layout, that is, when their axes change places.
 enum class LayoutRule : uint8_t {
-  kFollows,     // any layout will do; the result has that of the inputs
+  kFollows,     // any layout will do, that of all inputs (but scalars) and results
   kBroadcasts,  // the same, once all inputs have the rank of the result
   kNamed,       // attributes of kind layout name the layouts: give them others
   kAxes,        // attributes of kind axis, axes, new-axis, per-axis name axes: say where they are
@@ -51,8 +51,8 @@ struct Cost {
 LayoutRule layout_rule(const OpCall& call);
 /// The rule of a call. Throws nothing: what cannot be derived is kFloats.
 QuantisedRule quantised_rule(const OpCall& call);
-/// The operator `qnn.NAME` that does on quantised numbers what an operator `NAME` or `nn.NAME`
-/// does on floats; null for none.
+/// The operator that does on quantised numbers what `op` does on floats: the one that says so in
+/// `float_forms`, or `qnn.NAME` for `NAME` and `nn.NAME`; null for none.
 const Operator* quantised_form(const Operator& op);
 /// The cost of a call. Throws `Error` where the call does not fit.
 Cost cost_of(const OpCall& call);
@@ -63,6 +63,9 @@ using CostFn = std::function<Cost(const OpCall& call)>;
 OpColumn<LayoutRule>& layout_rules();
 OpColumn<QuantisedRule>& quantised_rules();
 OpColumn<CostFn>& costs();
+/// Of an operator on quantised numbers: the name of the operator on floats, where its own is
+/// another.
+OpColumn<std::string>& float_forms();
 
 /// The part of a call's cost that does follow from its tensor expression: all but library kernels.
 Cost cost_of_stages(const OpCall& call);

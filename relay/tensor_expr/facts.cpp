@@ -192,8 +192,13 @@ class Numbers {
     switch (node.binary) {
       case BinaryOp::kAdd:
       case BinaryOp::kSub:
-      case BinaryOp::kMul:
         return plain ? NumbersOf::kSums : NumbersOf::kFunctions;
+      case BinaryOp::kMul: {
+        // Of sums, only by constants.
+        bool simple =
+            std::max(a, b) <= NumbersOf::kEither || std::min(a, b) == NumbersOf::kConstants;
+        return plain && simple ? NumbersOf::kSums : NumbersOf::kFunctions;
+      }
       case BinaryOp::kDiv:
         return plain && b == NumbersOf::kConstants ? NumbersOf::kSums : NumbersOf::kFunctions;
       case BinaryOp::kMin:

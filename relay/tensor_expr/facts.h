@@ -11,7 +11,7 @@ enum class NumbersOf : uint8_t {
   kConstants,  // of no input: constants, extents, positions
   kElements,   // elements of inputs, unchanged: moved, repeated, chosen by position or by order
   kEither,     // such elements, or constants
-  kSums,       // sums and products of elements and constants
+  kSums,       // sums of elements, of products of two, of multiples by constants
   kFunctions   // anything else
 };
 NumbersOf numbers_of(const Computation& computation);

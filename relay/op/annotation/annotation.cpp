@@ -2,6 +2,7 @@
 #include <relay/op/annotation/annotation_attrs.h>
 #include <relay/op/columns.h>
 #include <relay/op/gradient.h>
+#include <relay/op/facts.h>
 #include <relay/op/op.h>
 
 namespace relay {
@@ -60,6 +61,7 @@ RELAY_OP("annotation.stop_fusion")
     .output("result", "The same.", any_value())
     .relation(infer_same)
     .column(stops_fusion(), true)
+    .column(layout_rules(), LayoutRule::kFollows)
     .level(10)
     .compute([](const OpCall& call, te::Builder& b) {
       for (size_t k = 0; k < call.num_results(); ++k)
