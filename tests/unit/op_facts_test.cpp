@@ -162,7 +162,7 @@ TEST(OpFacts, Cost) {
       {"(%x: Tensor[(5, 7), float32], %w: Tensor[(6, 7), float32]) { nn.dense(%x, %w) }", "420",
        "210", "428"},
       {"(%x: Tensor[(m, k), float32], %w: Tensor[(6, k), float32]) { nn.dense(%x, %w) }",
-       "12 * (k * m)", "6 * (k * m)", ""},
+       "12 * k * m", "6 * k * m", ""},
       {"(%x: Tensor[(2, 3), float32]) { reshape(%x, newshape=[6]) }", "0", "0", "0"},
       {"(%x: Tensor[(2, 3), float32]) { transpose(%x) }", "0", "0", "48"},
       // Two rows of a large table, and where they are.

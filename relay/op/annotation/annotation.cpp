@@ -1,8 +1,8 @@
 // Annotations: the value itself, with something said about it.
 #include <relay/op/annotation/annotation_attrs.h>
 #include <relay/op/columns.h>
-#include <relay/op/gradient.h>
 #include <relay/op/facts.h>
+#include <relay/op/gradient.h>
 #include <relay/op/op.h>
 
 namespace relay {
@@ -81,6 +81,7 @@ RELAY_OP("debug")
     .relation(infer_same)
     .impure()
     .level(1)
+    .column(costs(), [](const OpCall& call) { return kernel_cost(call, 0); })
     .kernel("debug",
             [](const OpCall& call) -> KernelParams {
               return {{"label", call.attrs<DebugAttrs>().debug_func},
