@@ -110,7 +110,10 @@ V Ops::to_float(V x) {
   return value(is_float(x) ? b.CreateFPTrunc(x.v, float_type())
                            : b.CreateSIToFP(x.v, float_type()));
 }
-V Ops::to_int(V x) { return value(b.CreateFPToSI(x.v, type(b.getInt32Ty()))); }
+V Ops::to_int(V x) {
+  // Not-a-number has no integer: some number, instead of nothing at all where LLVM knows it.
+  return value(b.CreateFreeze(b.CreateFPToSI(x.v, type(b.getInt32Ty()))));
+}
 V Ops::logical_not(V condition) { return value(b.CreateNot(condition.v)); }
 V Ops::any(V condition) { return lanes == 0 ? condition : value(b.CreateOrReduce(condition.v)); }
 
