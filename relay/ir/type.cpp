@@ -216,8 +216,10 @@ TypeRef TensorType::make(std::span<const Dim> dims, DType dtype) {
   return TypeTable::instance().intern<TensorType>(
       hash_combine(hash_combine(tag_hash(kTag), shape_hash), dtype_hash),
       [&](const TensorType& t) {
-        return t.has_rank() && t.has_dtype() && t.dtype() == dtype &&
-               std::equal(dims.begin(), dims.end(), t.dims().begin(), t.dims().end());
+        const auto* base = t.dtype_type()->as<BaseType>();
+        const auto* shape = t.shape()->as<ShapeType>();
+        return base != nullptr && shape != nullptr && base->dtype() == dtype &&
+               std::equal(dims.begin(), dims.end(), shape->dims().begin(), shape->dims().end());
       },
       [&] {
         return TypeTable::create<TensorType>({ShapeType::make(dims), BaseType::make(dtype)});
