@@ -73,10 +73,11 @@ Value Machine::run(const Entry& entry, std::span<const Value> arguments) {
   if (!fits(entry.params, {values, arguments.size()}, false, mismatch)) {
     const TypeCheck::Part& part = params[mismatch.part];
     std::vector<std::shared_ptr<const Source>> sources;
-    Diagnostic diagnostic =
-        Diagnostic::error("argument %" + part.what + " of @" + entry.name + ": expected " +
-                              mismatch.expected + ", found " + mismatch.found,
-                          position_span(executable(), part.position, sources));
+    Diagnostic diagnostic = Diagnostic::error(
+        "argument %" + part.what + " of @" + entry.name + ": " +
+            (mismatch.device.empty() ? "expected " + mismatch.expected + ", found " + mismatch.found
+                                     : mismatch.device),
+        position_span(executable(), part.position, sources));
     if (!mismatch.note.empty()) diagnostic.note(mismatch.note);
     throw Error(std::move(diagnostic));
   }

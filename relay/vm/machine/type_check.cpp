@@ -125,7 +125,9 @@ class Checker {
         for (size_t i = 0; i < shape.size(); ++i) {
           if (!dim(type.dims[i], shape[i])) return false;
         }
-        return true;
+        if (only_shapes_ || shape.empty() || value.device() == type.device) return true;
+        mismatch_.device = wrong_device_text(value.device(), type.device);
+        return false;
       }
       case TypeInfo::Kind::kTuple: {
         if (!value.is_tuple() || value.fields().size() != type.fields.size()) return only_shapes_;

@@ -15,6 +15,7 @@ struct TypeMismatch {
   std::string expected;  // the type it should have
   std::string found;     // the value's type
   std::string note;      // "dimension n is not 4 here", or empty
+  std::string device;    // what is wrong is the device of a tensor, as this says
 };
 
 /// Whether `values` fit the parts of a check. With `only_shapes`, dtypes and the kinds of values
