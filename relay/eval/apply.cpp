@@ -2,6 +2,7 @@
 
 #include <relay/eval/eval.h>
 #include <relay/eval/scalar_program.h>
+#include <relay/op/columns.h>
 #include <relay/support/error.h>
 #include <relay/tensor_expr/evaluate.h>
 
@@ -46,8 +47,15 @@ struct Prepared {
   Value expanded;  // the expansion as a closure
 };
 
-ApplySite::ApplySite(const Operator* op, AttrsRef attrs) : op_(op), attrs_(std::move(attrs)) {
+ApplySite::ApplySite(const Operator* op, AttrsRef attrs, Device device)
+    : op_(op), attrs_(std::move(attrs)), from_(device), to_(device) {
   if (!attrs_ && op_->attrs_schema() != nullptr) attrs_ = Attrs::make(*op_->attrs_schema(), {}, {});
+  const DeviceUseFn* use = devices().find(op_);
+  if (use == nullptr) return;
+  DeviceUse said = (*use)(attrs_);
+  if (!said.copies) return;
+  from_ = said.input.value_or(device);
+  to_ = said.result.value_or(device);
 }
 ApplySite::~ApplySite() = default;
 
@@ -109,7 +117,7 @@ std::unique_ptr<Prepared> ApplySite::prepare(std::span<const Value> arguments, b
         args.push_back(params.back());
       }
       prepared->expansion = make_function(params, op_->expand()(call, args));
-      prepared->expanded = evaluate_expr(prepared->expansion, Module());
+      prepared->expanded = evaluate_expr(prepared->expansion, Module(), from_);
       break;
     }
     default:
@@ -129,11 +137,17 @@ Value ApplySite::run(Prepared& prepared, std::span<const Value> arguments) {
   }
 }
 
-Value ApplySite::compute(Prepared& prepared, std::span<const Value> arguments) {
+Value ApplySite::compute(Prepared& prepared, std::span<const Value> arguments) const {
   if (prepared.scalar != nullptr) return prepared.scalar->run(arguments);
   std::vector<NDArray> inputs;
   for (const Value& value : arguments) flatten(value, inputs);
-  std::vector<NDArray> results = te::evaluate(*prepared.computation, inputs);
+  for (const NDArray& input : inputs) {
+    if (input.rank() > 0 && !(input.device() == from_)) {
+      throw RuntimeError(wrong_device_text(input.device(), from_));
+    }
+  }
+  DeviceAccess access(from_, to_);
+  std::vector<NDArray> results = te::evaluate(*prepared.computation, inputs, {}, to_);
   if (!prepared.output->is<TupleType>()) return Value(std::move(results[0]));
   std::vector<Value> fields;
   for (NDArray& result : results) fields.emplace_back(std::move(result));
@@ -175,7 +189,20 @@ TypeRef value_type(const Value& root) {
 
 Value apply_op(const Operator* op, const AttrsRef& attrs, std::span<const Value> arguments,
                Span span) {
-  eval::ApplySite site(op, attrs);
+  Device device;
+  std::vector<const Value*> stack;
+  for (size_t i = arguments.size(); i-- > 0;) stack.push_back(&arguments[i]);
+  while (!stack.empty()) {
+    const Value& at = *stack.back();
+    stack.pop_back();
+    if (at.is_tensor() && !at.shape().empty()) {
+      device = at.device();
+      break;
+    }
+    if (!at.is_tuple()) continue;
+    for (size_t i = at.fields().size(); i-- > 0;) stack.push_back(&at.fields()[i]);
+  }
+  eval::ApplySite site(op, attrs, device);
   try {
     return site.apply(arguments);
   } catch (const Error& error) {

@@ -17,7 +17,8 @@ struct Prepared;
 /// met.
 class ApplySite {
  public:
-  ApplySite(const Operator* op, AttrsRef attrs);
+  /// What it takes and makes is on `device`, unless the operator says otherwise.
+  ApplySite(const Operator* op, AttrsRef attrs, Device device);
   ~ApplySite();
   const Operator* op() const { return op_; }
   /// Runs the operator's relation on the run-time types, then its definition. Throws Error for
@@ -28,10 +29,11 @@ class ApplySite {
   Prepared* find(std::span<const Value> arguments);
   std::unique_ptr<Prepared> prepare(std::span<const Value> arguments, bool& reusable);
   Value run(Prepared& prepared, std::span<const Value> arguments);
-  static Value compute(Prepared& prepared, std::span<const Value> arguments);
+  Value compute(Prepared& prepared, std::span<const Value> arguments) const;
 
   const Operator* op_;
   AttrsRef attrs_;
+  Device from_, to_;  // of inputs and results
   std::vector<std::unique_ptr<Prepared>> prepared_;
 };
 

@@ -8,18 +8,21 @@
 
 namespace relay {
 
-/// Evaluates `@entry(arguments…)` of a specialised module (infer.h). Frames live on the heap; tail
+/// Evaluates `@entry(arguments…)` of a specialised module (infer.h). The arguments are on the
+/// devices where the program wants them (devices.h); Error if not. Frames live on the heap; tail
 /// calls take constant space. Throws RuntimeError with a call trace for failures of the program.
 Value evaluate_function(const Module& module, Name entry, std::span<const Value> arguments);
 
-/// Evaluates a closed, typed expression (constant folding). Throws as above.
-Value evaluate_expr(const ExprRef& expr, const Module& module);
+/// Evaluates a closed, typed expression (constant folding), everything on `device`. Throws as
+/// above.
+Value evaluate_expr(const ExprRef& expr, const Module& module, Device device = kCpu);
 
 /// Calls a closure that an evaluation returned.
 Value call_closure(const Value& closure, std::span<const Value> arguments);
 
 /// Applies one operator to values, straight from its definition: runs the relation on the run-time
-/// types, then the tensor expression, the expansion or the library kernel.
+/// types, then the tensor expression, the expansion or the library kernel. The arguments are on one
+/// device.
 Value apply_op(const Operator* op, const AttrsRef& attrs, std::span<const Value> arguments,
                Span span = {});
 

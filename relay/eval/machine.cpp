@@ -28,6 +28,35 @@ class EvalClosure final : public Closure {
   const std::vector<Value> captured;
 };
 
+// That the tensors of the arguments are where the program wants them. What is in data values shows
+// when an operator meets it.
+void check_arguments(const Program& program, Name entry, std::span<const Value> arguments) {
+  const Function* function = program.module().function(entry);
+  if (function == nullptr || function->params().size() != arguments.size()) return;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const Var* param = function->params()[i].get();
+    DeviceTree wanted;
+    if (program.devices() != nullptr) wanted = program.devices()->tree(param);
+    // Tuples nest no deeper than types do.
+    std::vector<std::pair<const Value*, const DeviceTree*>> stack{{&arguments[i], &wanted}};
+    while (!stack.empty()) {
+      auto [value, device] = stack.back();
+      stack.pop_back();
+      if (value->is_tuple()) {
+        auto fields = value->fields();
+        for (size_t k = fields.size(); k-- > 0;)
+          stack.emplace_back(&fields[k], k < device->fields.size() ? &device->fields[k] : device);
+      } else if (value->is_tensor() && !value->shape().empty()) {
+        Device found = value->device();
+        if (found == device->device) continue;
+        throw Error("argument %" + param->name().str() + " of @" + entry.str() + ": " +
+                        wrong_device_text(found, device->device),
+                    param->span());
+      }
+    }
+  }
+}
+
 const EvalClosure& as_closure(const Value& value) {
   if (!value.is_closure()) {
     throw Error(std::string("cannot call ") + kind_name(value.kind()));
@@ -317,11 +346,12 @@ namespace relay {
 Value evaluate_function(const Module& module, Name entry, std::span<const Value> arguments) {
   auto program = std::make_shared<eval::Program>(module);
   const eval::Plan* plan = program->global(entry, {});
+  eval::check_arguments(*program, entry, arguments);
   return eval::Machine(program).run(plan, nullptr, arguments);
 }
 
-Value evaluate_expr(const ExprRef& expr, const Module& module) {
-  auto program = std::make_shared<eval::Program>(module);
+Value evaluate_expr(const ExprRef& expr, const Module& module, Device device) {
+  auto program = std::make_shared<eval::Program>(module, device);
   FunctionRef function = make_function({}, expr, {}, {}, {}, {}, expr->span());
   const eval::Plan* plan = program->add(function, "expression");
   return eval::Machine(program).run(plan, nullptr, {});

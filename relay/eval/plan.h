@@ -8,6 +8,7 @@
 
 #include <relay/eval/apply.h>
 #include <relay/eval/check.h>
+#include <relay/infer/devices.h>
 #include <relay/infer/flows.h>
 #include <relay/ir/module.h>
 #include <relay/runtime/value.h>
@@ -83,17 +84,26 @@ struct Plan {
 /// All plans of one program. Globals are planned when first called.
 class Program {
  public:
-  explicit Program(Module module) : module_(std::move(module)) {}
+  /// What nothing is said of is on `device`. Throws Error if devices do not fit.
+  explicit Program(const Module& module, Device device = kCpu);
   const Module& module() const { return module_; }
   Flows& flows() { return flows_; }
   /// The plan of a global; throws Error if there is none.
   Plan* global(Name name, Span span);
+  /// Null for a program that says nothing of devices.
+  const Devices* devices() const { return devices_.get(); }
+  /// Where the operator of a call runs.
+  Device device_of(const Expr* call) const;
+  /// Where the operand is; a constant has a device at each use.
+  Device device_of(const Expr* parent, size_t operand) const;
   /// Plans a function that has no free variables.
   Plan* add(const FunctionRef& function, std::string name);
 
  private:
   Module module_;
   Flows flows_{module_};
+  std::unique_ptr<Devices> devices_;
+  Device device_;
   std::unordered_map<Name, Plan*> globals_;
   std::vector<FunctionRef> functions_;  // keeps expressions alive
   std::vector<std::unique_ptr<Plan>> plans_;

@@ -159,6 +159,11 @@ class Planner {
   // The slot that holds operand i of a node.
   uint32_t operand_slot(uint32_t node, size_t i) {
     uint32_t child = regions_.operand(node, i);
+    if (const auto* constant = regions_.expr(node)->operands()[i]->as<Constant>()) {
+      Device device = program_.device_of(regions_.expr(node), i);
+      if (!(device == kCpu) && constant->data().rank() > 0)
+        return constant_slot(Value(constant->data().on(device)), constant);
+    }
     return expr_slot(regions_.expr(node)->operands()[i].get(), child);
   }
 
@@ -426,7 +431,8 @@ class Planner {
     const auto* call = static_cast<const Call*>(expr);
     if (const auto* op = call->callee()->as<Op>()) {
       all_operands(1);
-      plan.sites.push_back(std::make_unique<ApplySite>(op->op(), call->attrs()));
+      plan.sites.push_back(
+          std::make_unique<ApplySite>(op->op(), call->attrs(), program_.device_of(call)));
       return finish(Code::kApply, static_cast<uint32_t>(plan.sites.size() - 1));
     }
     if (const auto* constructor = call->callee()->as<Constructor>()) {
@@ -463,6 +469,21 @@ class Planner {
   std::vector<std::unique_ptr<Unit>> units_;
   Unit* unit_ = nullptr;
 };
+
+Program::Program(const Module& module, Device device)
+    : module_(plan_devices(module, DeviceNeed::kUsable)), device_(device) {
+  if (uses_devices(module_)) devices_ = std::make_unique<Devices>(module_);
+}
+
+Device Program::device_of(const Expr* call) const {
+  return devices_ == nullptr ? device_ : devices_->of_call(call).value_or(device_);
+}
+
+Device Program::device_of(const Expr* parent, size_t operand) const {
+  return devices_ != nullptr && devices_->has_tensor(parent, operand)
+             ? devices_->of(parent, operand)
+             : device_;
+}
 
 Plan* Program::add(const FunctionRef& function, std::string name) {
   functions_.push_back(function);

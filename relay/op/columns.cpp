@@ -28,4 +28,9 @@ OpColumn<bool>& stops_fusion() {
   return *column;
 }
 
+OpColumn<DeviceUseFn>& devices() {
+  static auto* column = new OpColumn<DeviceUseFn>("devices");
+  return *column;
+}
+
 }  // namespace relay

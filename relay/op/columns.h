@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include <relay/op/op.h>
+#include <relay/runtime/device.h>
 
 namespace relay {
 
@@ -27,5 +29,20 @@ OpColumn<ExpandFn>& counted_form();
 
 /// The operators that nothing is fused across: each is a kernel, or a view, of its own.
 OpColumn<bool>& stops_fusion();
+
+/// What an operator that is about devices says of them; all others have their inputs and results on
+/// one device. Tensors only: numbers belong to no device.
+struct DeviceUse {
+  std::optional<Device> input, result;  // where they are; nothing: not said
+  /// Whether it takes the input to the result's device. If not, it is the value itself, which may
+  /// become such a copy.
+  bool copies = false;
+};
+/// By the attributes of a call.
+using DeviceUseFn = DeviceUse (*)(const AttrsRef& attrs);
+OpColumn<DeviceUseFn>& devices();
+/// The calls that PlanDevices writes: a value that is on a device, and a copy.
+ExprRef make_on_device(const ExprRef& body, Device device);
+ExprRef make_device_copy(const ExprRef& data, Device from, Device to);
 
 }  // namespace relay

@@ -7,6 +7,7 @@
 
 #include <relay/ir/metadata.h>
 #include <relay/parse/parser.h>
+#include <relay/runtime/device.h>
 
 namespace relay::parsing {
 
@@ -63,9 +64,30 @@ struct Metadata::Impl {
     throw Error("the metadata has no " + key);
   }
 
+  /// The device that such an object stands for, as text; empty if it leaves it open.
+  static std::string device_text(const Json& object);
   AttrValue decode(const Json& node, int depth) const;
   AttrValue decode_field(const std::string& raw, const std::string& type) const;
 };
+
+std::string Metadata::Impl::device_text(const Json& object) {
+  auto number = [&](const char* name) -> int64_t {
+    if (!object.contains("attrs") || !object["attrs"].contains(name)) return -1;
+    const Json& value = object["attrs"][name];
+    std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+    int64_t result = 0;
+    auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), result);
+    if (code != std::errc() || end != text.data() + text.size())
+      throw Error(std::string("the ") + name + " of a device in the metadata is no number");
+    return result;
+  };
+  int64_t type = number("device_type_int");
+  if (type < 0) return {};
+  std::optional<Device> device =
+      Device::of(type, std::max<int64_t>(number("virtual_device_id"), 0));
+  if (!device) throw Error("the metadata has a device of the unknown kind " + std::to_string(type));
+  return device->str();
+}
 
 // An object as the value of an attribute: numbers, strings, lists of them.
 AttrValue Metadata::Impl::decode(const Json& object, int depth) const {
@@ -82,6 +104,7 @@ AttrValue Metadata::Impl::decode(const Json& object, int depth) const {
     }
     return list;
   }
+  if (type == "VirtualDevice") return device_text(object);
   auto value_text = [&]() -> std::string {
     const Json& value = object.at("attrs").at("value");
     return value.is_string() ? value.get<std::string>() : value.dump();
@@ -182,6 +205,7 @@ std::vector<NamedAttr> Metadata::attrs(const std::string& key, size_t index,
 std::string Metadata::text_form(const std::string& key, size_t index) const {
   return read([&] {
     const Json& object = impl_->entry(key, index);
+    if (key == "VirtualDevice") return Impl::device_text(object);
     std::string text = key + "(";
     if (object.contains("attrs")) {
       bool first = true;

@@ -29,7 +29,7 @@ Managed* export_as(const NDArray& given) {
   managed->deleter = drop_exported<Managed>;
   // Extents and strides are immutable and live as long as the object that is now held.
   managed->tensor = {array.raw(),
-                     kCpu,
+                     array.device(),
                      static_cast<int32_t>(array.rank()),
                      to_dlpack(array.dtype()),
                      const_cast<int64_t*>(array.shape().data()),
@@ -43,10 +43,8 @@ NDArray import_as(Managed* managed) {
   const Tensor& tensor = managed->tensor;
   auto give_back = [](Managed* m) { release_managed<Managed>(m); };
   std::unique_ptr<Managed, decltype(give_back)> guard(managed, give_back);
-  if (tensor.device.type != DeviceType::kCpu)
-    throw Error("a DLPack tensor on device type " +
-                std::to_string(static_cast<int32_t>(tensor.device.type)) +
-                " cannot be used: only the CPU is supported");
+  if (!is_usable(tensor.device))
+    throw Error("a DLPack tensor cannot be used: " + unusable_text(tensor.device));
   std::optional<DType> dtype = from_dlpack(tensor.dtype);
   if (!dtype) {
     throw Error("a DLPack tensor of type code " + std::to_string(tensor.dtype.code) + ", " +
@@ -59,7 +57,7 @@ NDArray import_as(Managed* managed) {
   if (data != nullptr) data += tensor.byte_offset;
   guard.release();  // NOLINT(bugprone-unused-return-value): wrap gives it back also if it throws
   return NDArray::wrap(data, {tensor.shape, static_cast<size_t>(tensor.ndim)}, tensor.strides,
-                       *dtype, release_managed<Managed>, managed);
+                       *dtype, release_managed<Managed>, managed, tensor.device);
 }
 
 }  // namespace

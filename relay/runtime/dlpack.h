@@ -57,12 +57,13 @@ DataType to_dlpack(DType dtype);
 /// Nothing if no element type corresponds (several lanes, other codes or widths).
 std::optional<DType> from_dlpack(DataType type);
 
-/// Shares the memory of `array` (of a copy if it is uniform); the receiver calls the deleter.
+/// Shares the memory of `array` (of a copy if it is uniform), which stays on its device; the
+/// receiver calls the deleter.
 ManagedTensor* export_array(const NDArray& array);
 ManagedTensorVersioned* export_array_versioned(const NDArray& array);
 
 /// Takes over `tensor` without a copy; its deleter runs when the memory is no longer used, and also
-/// if this throws. `Error` for what is not on the CPU or has another element type.
+/// if this throws. `Error` for what is on a device that is not usable or has another element type.
 NDArray import_array(ManagedTensor* tensor);
 NDArray import_array(ManagedTensorVersioned* tensor);
 

@@ -136,6 +136,8 @@ struct LibrarySignature {
   int inputs = kAny;
   int outputs = kAny;
   std::vector<Param> params;
+  /// Whether its inputs and outputs may be on different devices: it copies.
+  bool across_devices = false;
 };
 
 struct LibraryEntry {

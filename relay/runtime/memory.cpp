@@ -21,6 +21,7 @@ constexpr int64_t kSlack = int64_t{1} << 20;
 constexpr int64_t kRenewAfterNs = 1'000'000'000;
 
 std::atomic<int64_t> in_use{0};
+std::atomic<int64_t> peak{0};
 std::atomic<size_t> explicit_limit{0};
 std::atomic<size_t> system_limit{0};  // 0: not read yet
 std::atomic<int64_t> read_at{0};
@@ -121,8 +122,13 @@ size_t current_limit() {
 bool charge_shared(int64_t amount) {
   size_t limit = current_limit();
   int64_t before = in_use.fetch_add(amount, std::memory_order_relaxed);
-  if (amount <= 0 || (before + amount <= 0) || static_cast<size_t>(before + amount) <= limit)
+  if (amount <= 0 || (before + amount <= 0) || static_cast<size_t>(before + amount) <= limit) {
+    int64_t most = peak.load(std::memory_order_relaxed);
+    while (before + amount > most &&
+           !peak.compare_exchange_weak(most, before + amount, std::memory_order_relaxed)) {
+    }
     return true;
+  }
   in_use.fetch_sub(amount, std::memory_order_relaxed);
   return false;
 }
@@ -136,6 +142,10 @@ void set_memory_limit(size_t bytes) { explicit_limit.store(bytes, std::memory_or
 size_t memory_in_use() {
   int64_t amount = in_use.load(std::memory_order_relaxed) + balance.pending;
   return static_cast<size_t>(std::max<int64_t>(amount, 0));
+}
+
+size_t peak_memory() {
+  return std::max(static_cast<size_t>(peak.load(std::memory_order_relaxed)), memory_in_use());
 }
 
 bool try_charge_memory(size_t bytes) noexcept {

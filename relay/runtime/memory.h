@@ -19,6 +19,9 @@ void set_memory_limit(size_t bytes);
 /// Bytes accounted for now, exact to about a mebibyte for each running thread.
 size_t memory_in_use();
 
+/// The most that was accounted for at once so far, as exact.
+size_t peak_memory();
+
 /// Accounts for `bytes` about to be allocated. False, and nothing is accounted for, when the limit
 /// would be passed. Costs a thread-local addition for small amounts.
 [[nodiscard]] bool try_charge_memory(size_t bytes) noexcept;

@@ -169,11 +169,47 @@ NDArray NDArray::allocate(ShapeView shape, DType dtype, bool zero) {
   return adopt(object);
 }
 
-NDArray NDArray::empty(ShapeView shape, DType dtype) { return allocate(shape, dtype, false); }
+// The object is on the host, the elements are on the device.
+NDArray NDArray::allocate_elsewhere(ShapeView shape, DType dtype, Device device) {
+  if (!dtype.valid()) throw Error("a tensor cannot be made without an element type");
+  if (!is_usable(device)) throw Error(unusable_text(device));
+  size_t bytes = bytes_needed(shape, dtype);
+  NDArray result = make_view(NDArray(), shape.size());
+  NDArrayObject* object = result.object_.get();
+  object->dtype_ = dtype;
+  object->device_ = device;
+  object->size_ = count_elements(shape);
+  std::copy(shape.begin(), shape.end(), object->extents());
+  row_major_strides(shape, object->strides());
+  size_t total = bytes + kAlignment;
+  if (!try_charge_memory(total)) throw_out_of_memory(tensor_text(shape, dtype).c_str(), bytes);
+  object->charged_ = total;  // given back with the object from here on
+  object->bytes_ = bytes;
+  object->data_ = static_cast<std::byte*>(allocate_on(device, bytes));
+  object->base_ = object->data_;
+  if (object->data_ == nullptr) {
+    std::string text = tensor_text(shape, dtype) + " needs " + std::to_string(bytes) + " bytes, ";
+    size_t limit = device_memory(device).limit;
+    throw Error(text + (limit == 0 ? "more than the system gives"
+                                   : "more than is left of the " + std::to_string(limit) +
+                                         " bytes of " + device.str()));
+  }
+  object->deleter_ = [](void* context) {
+    auto* own = static_cast<NDArrayObject*>(context);
+    free_on(own->device_, own->base_, own->bytes_);
+  };
+  object->deleter_context_ = object;
+  return result;
+}
+
+NDArray NDArray::empty(ShapeView shape, DType dtype, Device device) {
+  return device == kCpu ? allocate(shape, dtype, false) : allocate_elsewhere(shape, dtype, device);
+}
 NDArray NDArray::zeros(ShapeView shape, DType dtype) { return allocate(shape, dtype, true); }
 
-NDArray NDArray::from_bytes(ShapeView shape, DType dtype, std::span<const std::byte> bytes) {
-  NDArray result = empty(shape, dtype);
+NDArray NDArray::from_bytes(ShapeView shape, DType dtype, std::span<const std::byte> bytes,
+                            Device device) {
+  NDArray result = empty(shape, dtype, device);
   if (bytes.size() != result.byte_size()) {
     throw Error(tensor_text(shape, dtype) + " takes " + std::to_string(result.byte_size()) +
                 " bytes, not " + std::to_string(bytes.size()));
@@ -210,6 +246,7 @@ NDArray NDArray::make_view(const NDArray& of, size_t rank) {
   if (of) {
     const NDArrayObject* parent = of.object_.get();
     object->dtype_ = parent->dtype_;
+    object->device_ = parent->device_;
     object->data_ = parent->data_;
     object->root_ = parent->root_ != nullptr ? parent->root_ : parent;
     object->root_->retain();
@@ -231,7 +268,7 @@ void NDArray::finish_view() {
 }
 
 NDArray NDArray::wrap(void* data, ShapeView shape, const int64_t* strides, DType dtype,
-                      void (*deleter)(void*), void* context) {
+                      void (*deleter)(void*), void* context, Device device) {
   // From here on the memory is given back whatever happens.
   auto give_back = [&](void*) {
     if (deleter != nullptr) deleter(context);
@@ -243,6 +280,7 @@ NDArray NDArray::wrap(void* data, ShapeView shape, const int64_t* strides, DType
   NDArray result = make_view(NDArray(), shape.size());
   NDArrayObject* object = result.object_.get();
   object->dtype_ = dtype;
+  object->device_ = device;
   std::copy(shape.begin(), shape.end(), object->extents());
   if (strides != nullptr) {
     std::copy(strides, strides + shape.size(), object->strides());
@@ -292,10 +330,9 @@ bool NDArray::unique() const {
   }
   if (object->refs_.load(std::memory_order_acquire) != 1) return false;
   const NDArrayObject* root = object->root_;
-  if (root == nullptr) return object->deleter_ == nullptr && object->charged_ != 0;
-  // Foreign memory belongs to somebody else too.
-  return root->refs_.load(std::memory_order_acquire) == 1 && root->deleter_ == nullptr &&
-         root->charged_ != 0;
+  // Foreign memory, for which nothing was charged, belongs to somebody else too.
+  if (root == nullptr) return object->charged_ != 0;
+  return root->refs_.load(std::memory_order_acquire) == 1 && root->charged_ != 0;
 }
 
 void NDArray::throw_wrong_type(DType asked) const {
@@ -411,14 +448,23 @@ NDArray NDArray::uniform(const NDArray& element, ShapeView shape) {
 
 NDArray NDArray::compact() const {
   if (size() > 1 && !is_uniform() && all_equal(*this))
-    return uniform(NDArray::from_bytes({}, dtype(), {object_->data_, dtype().size()}), shape());
+    return uniform(NDArray::from_bytes({}, dtype(), {object_->data_, dtype().size()}, device()),
+                   shape());
   return *this;
 }
 
 NDArray NDArray::contiguous() const { return is_contiguous() ? *this : copy(); }
 
 NDArray NDArray::copy() const {
-  NDArray result = empty(shape(), dtype());
+  NDArray result = empty(shape(), dtype(), device());
+  ElementReader(*this).read(result.raw(), size());
+  return result;
+}
+
+NDArray NDArray::on(Device device) const {
+  if (device == this->device()) return *this;
+  if (is_uniform()) return uniform(uniform(*this, {}).on(device), shape());
+  NDArray result = empty(shape(), dtype(), device);
   ElementReader(*this).read(result.raw(), size());
   return result;
 }
@@ -460,7 +506,7 @@ NDArray NDArray::cast(DType to) const {
   if (to == dtype()) return *this;
   if (is_uniform()) return uniform(uniform(*this, {}).cast(to), shape());
   NDArray source = contiguous();
-  NDArray result = empty(shape(), to);
+  NDArray result = empty(shape(), to, device());
   dispatch(dtype(), [&](auto from_tag) {
     using From = typename decltype(from_tag)::type;
     const From* in = source.data<const From>();
@@ -519,7 +565,7 @@ int64_t NDArray::item_as_int64() const {
 
 bool bit_equal(const NDArray& left, const NDArray& right) {
   if (left == right) return true;
-  if (!left || !right || left.dtype() != right.dtype() ||
+  if (!left || !right || left.dtype() != right.dtype() || left.device() != right.device() ||
       !std::ranges::equal(left.shape(), right.shape()))
     return false;
   // Only what is stored is compared: along an axis where both repeat themselves, once.

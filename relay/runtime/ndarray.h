@@ -1,6 +1,7 @@
 // Tensors in memory.
 #pragma once
 
+#include <relay/runtime/device.h>
 #include <relay/runtime/dtype.h>
 #include <relay/support/ref.h>
 
@@ -48,18 +49,20 @@ class NDArrayObject {
   DType dtype_;
   uint8_t rank_ = 0;
   bool contiguous_ = true;
+  Device device_;
   std::byte* data_ = nullptr;            // the first element of this view
   int64_t size_ = 0;                     // number of elements
   const NDArrayObject* root_ = nullptr;  // owner of the memory, null if this is it
   std::byte* base_ = nullptr;            // a root's memory: first byte …
   size_t bytes_ = 0;                     // … and length
   size_t charged_ = 0;
-  void (*deleter_)(void*) = nullptr;  // of foreign memory
+  void (*deleter_)(void*) = nullptr;  // of foreign memory, and of that of other devices
   void* deleter_context_ = nullptr;
 };
 
-/// Handle of a dense tensor: element type, extents, strides, and a view of shared memory. Copying
-/// the handle shares the tensor. A default one is empty (`!array`), which is no tensor at all.
+/// Handle of a dense tensor: element type, extents, strides, and a view of shared memory on a
+/// device. What is made from an array is on its device. Copying the handle shares the tensor. A
+/// default one is empty (`!array`), which is no tensor at all.
 ///
 /// Constness is shallow; who may write is a matter of agreement (see `unique`). Handles may be used
 /// from several threads, one handle by one thread at a time.
@@ -77,14 +80,15 @@ class NDArray {
   static size_t bytes_needed(ShapeView shape, DType dtype);
   /// Throws the Error of such a tensor that memory does not suffice for.
   [[noreturn]] static void refuse(ShapeView shape, DType dtype);
-  static NDArray empty(ShapeView shape, DType dtype);
-  static NDArray empty(std::initializer_list<int64_t> shape, DType dtype) {
-    return empty(ShapeView(shape.begin(), shape.size()), dtype);
+  static NDArray empty(ShapeView shape, DType dtype, Device device = kCpu);
+  static NDArray empty(std::initializer_list<int64_t> shape, DType dtype, Device device = kCpu) {
+    return empty(ShapeView(shape.begin(), shape.size()), dtype, device);
   }
   /// As `empty`, with all bytes zero.
   static NDArray zeros(ShapeView shape, DType dtype);
   /// A copy of exactly the bytes of the elements in row-major order.
-  static NDArray from_bytes(ShapeView shape, DType dtype, std::span<const std::byte> bytes);
+  static NDArray from_bytes(ShapeView shape, DType dtype, std::span<const std::byte> bytes,
+                            Device device = kCpu);
   /// A copy of the elements in row-major order.
   template <class T>
   static NDArray from(ShapeView shape, std::span<const T> elements) {
@@ -114,11 +118,12 @@ class NDArray {
   /// memory any more, `deleter(context)` runs, on whichever thread that is; it also runs if this
   /// throws.
   static NDArray wrap(void* data, ShapeView shape, const int64_t* strides, DType dtype,
-                      void (*deleter)(void*), void* context);
+                      void (*deleter)(void*), void* context, Device device = kCpu);
 
   explicit operator bool() const { return static_cast<bool>(object_); }
 
   DType dtype() const { return object_->dtype_; }
+  Device device() const { return object_->device_; }
   size_t rank() const { return object_->rank_; }
   ShapeView shape() const { return {object_->extents(), object_->rank_}; }
   /// In elements.
@@ -167,6 +172,9 @@ class NDArray {
   NDArray compact() const;
   /// A fresh contiguous array with the same elements.
   NDArray copy() const;
+  /// This array if it is on that device, else a fresh one there with the same elements (uniform if
+  /// this is).
+  NDArray on(Device device) const;
   /// Writes the elements of `source` (same shape and dtype) into this array.
   void assign(const NDArray& source) const;
   /// A fresh array (uniform if this is) with each element converted as `convert_element` does; the
@@ -182,7 +190,7 @@ class NDArray {
   /// Address of the element at a row-major position.
   const void* element(int64_t position) const;
 
-  /// Same shape, dtype and element bytes; strides do not matter.
+  /// Same shape, dtype, device and element bytes; strides do not matter.
   friend bool bit_equal(const NDArray& a, const NDArray& b);
   /// A hash that agrees with `bit_equal`, the same in every process.
   friend uint64_t content_hash(const NDArray& array);
@@ -203,6 +211,7 @@ class NDArray {
  private:
   [[noreturn]] void throw_wrong_type(DType asked) const;
   static NDArray allocate(ShapeView shape, DType dtype, bool zero);
+  static NDArray allocate_elsewhere(ShapeView shape, DType dtype, Device device);
   static NDArray make_view(const NDArray& of, size_t rank);
   void finish_view();
 

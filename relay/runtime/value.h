@@ -184,6 +184,8 @@ class Value {
   DType dtype() const;
   /// Of a number or tensor.
   ShapeView shape() const;
+  /// Where a tensor is; numbers belong to no device and give cpu(0).
+  Device device() const { return kind_ == Kind::kTensor ? payload_.array->device_ : kCpu; }
   /// The number as storage type `T`, which must be exact.
   template <class T>
   T as() const {

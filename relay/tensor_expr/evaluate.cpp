@@ -38,7 +38,7 @@ std::vector<NDArray> allocate(const Environment& env, const Stage& stage) {
   for (const TensorInfo& info : stage.outputs) {
     Shape shape = shape_of(env, info.dims);
     take_tensor(shape, info.dtype);
-    arrays.push_back(NDArray::empty(shape, info.dtype));
+    arrays.push_back(NDArray::empty(shape, info.dtype, env.device));
   }
   return arrays;
 }
@@ -146,7 +146,7 @@ std::vector<NDArray> run_stage(const Environment& env, const Stage& stage, const
   for (const TensorInfo& info : stage.outputs) {
     Shape own = uniform ? Shape(shape.size(), 1) : shape;
     take_tensor(own, info.dtype);
-    outputs.push_back(NDArray::empty(own, info.dtype));
+    outputs.push_back(NDArray::empty(own, info.dtype, env.device));
   }
   if (empty) return outputs;
   run_points(env, map, axes, outputs);
@@ -370,11 +370,12 @@ std::vector<NDArray> run_stage(const Environment& env, const Stage&, const Updat
 }
 
 std::vector<NDArray> run_stage(const Environment& env, const Stage&, const View& view) {
-  const NDArray& source = env.tensor(view.source);
+  NDArray source = env.tensor(view.source);
+  if (source.rank() == 0) source = source.on(env.device);  // numbers are on none
   Shape extents = shape_of(env, view.extents);
   Shape strides = shape_of(env, view.strides);
   int64_t offset = env.dim(view.offset);
-  if (element_count(extents) == 0) return {NDArray::empty(extents, source.dtype())};
+  if (element_count(extents) == 0) return {NDArray::empty(extents, source.dtype(), env.device)};
   int64_t low = offset, high = offset;
   for (size_t i = 0; i < extents.size(); ++i) {
     int64_t reach = (extents[i] - 1) * strides[i];
@@ -402,7 +403,7 @@ class EvaluationHost final : public LibraryHost {
       counts = counts.subspan(1);
     }
     RELAY_CHECK(counts.empty(), "a count for each counted extent");
-    return NDArray::empty(shape, info.dtype);
+    return NDArray::empty(shape, info.dtype, env_.device);
   }
 
  private:
@@ -418,14 +419,15 @@ std::vector<NDArray> run_stage(const Environment& env, const Stage& stage, const
   }
   std::vector<NDArray> outputs;
   for (const TensorInfo& info : stage.outputs) {
-    bool counted = std::any_of(info.dims.begin(), info.dims.end(), [](Dim d) { return d.is_any(); });
+    bool counted =
+        std::any_of(info.dims.begin(), info.dims.end(), [](Dim d) { return d.is_any(); });
     if (counted) {
       outputs.emplace_back();
       continue;
     }
     Shape shape = shape_of(env, info.dims);
     take_tensor(shape, info.dtype);
-    outputs.push_back(NDArray::empty(shape, info.dtype));
+    outputs.push_back(NDArray::empty(shape, info.dtype, env.device));
   }
   EvaluationHost host(env, stage);
   LibraryCall call(inputs, library.params, outputs, host);
@@ -474,7 +476,7 @@ void EvaluationLimit::take(double bytes, double points) {
 }
 
 std::vector<NDArray> evaluate(const Computation& computation, std::span<const NDArray> inputs,
-                              const SymbolValue& symbols) {
+                              const SymbolValue& symbols, Device device) {
   std::vector<std::pair<const TypeVar*, int64_t>> bound;
   check_inputs(computation, inputs, bound);
   SymbolValue symbol_value = [&](const TypeVar* symbol) {
@@ -487,6 +489,7 @@ std::vector<NDArray> evaluate(const Computation& computation, std::span<const ND
   Environment env;
   env.computation = &computation;
   env.inputs = inputs;
+  env.device = device;
   env.dim = [&](Dim dim) {
     return dim.is_int() ? dim.as_int() : evaluate_dim(dim, inputs, symbol_value);
   };

@@ -37,8 +37,8 @@ class EvaluationLimit {
 /// Runs a computation on inputs of fitting shape and dtype. No compilation: each scalar node is
 /// applied to a row of indices at once. A Map whose points are all equal gives a uniform array
 /// without visiting them. Throws RuntimeError where a Fail node or a failing load is
-/// reached.
+/// reached. What it makes is on `device`.
 std::vector<NDArray> evaluate(const Computation& computation, std::span<const NDArray> inputs,
-                              const SymbolValue& symbols = {});
+                              const SymbolValue& symbols = {}, Device device = kCpu);
 
 }  // namespace relay::te

@@ -26,6 +26,7 @@ struct Environment {
   std::span<const NDArray> inputs;
   std::vector<std::vector<NDArray>> results;  // of the stages so far
   std::function<int64_t(Dim)> dim;
+  Device device;  // of what is made
 
   const NDArray& tensor(TensorId id) const {
     return id.is_input() ? inputs[static_cast<size_t>(id.index)]

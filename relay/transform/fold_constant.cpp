@@ -172,7 +172,8 @@ class Folder final : public Rewriter {
     const Type* type = call.type();
     if (node == nullptr || type == nullptr) return {};
     const Operator* op = node->op();
-    if (!op->pure() || (quantised().find(op) != nullptr && !options_.fold_qnn)) return {};
+    if (!op->pure() || devices().find(op) != nullptr) return {};
+    if (quantised().find(op) != nullptr && !options_.fold_qnn) return {};
     for (const ExprRef& argument : operands.subspan(1)) {
       if (!is_constant(argument.get())) return {};
     }

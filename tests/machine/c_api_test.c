@@ -60,6 +60,10 @@ int main(int argc, char** argv) {
   CHECK(relay_entry_input_tensor(program, 0, 0, &type, extents, 2) == RELAY_OK);
   CHECK(type.rank == 2 && type.code == RELAY_FLOAT && type.bits == 32);
   CHECK(extents[0] == -1 && extents[1] == 2);
+  RelayDevice device = {0, 0};
+  CHECK(relay_entry_input_device(program, 0, 0, &device) == RELAY_OK);
+  CHECK(device.type == 1 && device.id == 0);
+  CHECK(relay_entry_input_device(program, 0, 2, &device) == RELAY_ERROR);
 
   RelayMachine* machine = NULL;
   CHECK(relay_machine_new(program, 1, &machine) == RELAY_OK);
@@ -75,6 +79,17 @@ int main(int argc, char** argv) {
   RelayValue* inputs[2] = {relay_tensor_share(&matrix, release, &one), relay_tensor_copy(&number)};
   CHECK(inputs[0] != NULL && inputs[1] != NULL);
   RelayValue* result = NULL;
+  /* Not where the program wants it. */
+  RelayDevice second = {1, 1}, none = {99, 0};
+  RelayValue* elsewhere[2] = {relay_tensor_on(inputs[0], second), inputs[1]};
+  CHECK(elsewhere[0] != NULL);
+  CHECK(relay_value_device(elsewhere[0], &device) == RELAY_OK);
+  CHECK(device.type == 1 && device.id == 1);
+  CHECK(relay_run(machine, 0, elsewhere, 2, &result) == RELAY_ERROR);
+  CHECK(strstr(relay_last_error(), "a tensor is on cpu(1), and the program wants it on cpu(0)"));
+  relay_value_free(elsewhere[0]);
+  CHECK(relay_tensor_on(inputs[0], none) == NULL);
+  CHECK(strstr(relay_last_error(), "there is no device of kind 99 and index 0") != NULL);
   CHECK(relay_run(machine, 0, inputs, 2, &result) == RELAY_OK);
   CHECK(relay_value_kind(result) == RELAY_TENSOR);
   RelayTensor out;

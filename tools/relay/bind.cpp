@@ -141,4 +141,33 @@ std::vector<Value> bind_arguments(const Parameters& parameters, const Given& giv
   return values;
 }
 
+// Tuples nest no deeper than types do.
+static Value on_devices(const Value& value, const DeviceTree& devices) {
+  if (value.is_tuple()) {
+    std::vector<Value> fields;
+    for (size_t i = 0; i < value.fields().size(); ++i) {
+      fields.push_back(
+          on_devices(value.field(i), i < devices.fields.size() ? devices.fields[i] : devices));
+    }
+    return Value::tuple(std::move(fields));
+  }
+  if (!value.is_tensor() || value.shape().empty() || value.device() == devices.device) return value;
+  return Value(value.array().on(devices.device));
+}
+
+void place_arguments(std::vector<Value>& arguments, std::span<const DeviceTree> devices) {
+  for (size_t i = 0; i < arguments.size() && i < devices.size(); ++i)
+    arguments[i] = on_devices(arguments[i], devices[i]);
+}
+
+void place_arguments(std::vector<Value>& arguments, const Module& module, Name entry) {
+  if (!uses_devices(module)) return;
+  Module planned = plan_devices(module, DeviceNeed::kUsable);
+  Devices devices(planned);
+  std::vector<DeviceTree> trees;
+  for (const VarRef& param : planned.function(entry)->params())
+    trees.push_back(devices.tree(param.get()));
+  place_arguments(arguments, trees);
+}
+
 }  // namespace relay::tool

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 
+#include <relay/infer/devices.h>
 #include <relay/ir/module.h>
 #include <relay/runtime/value.h>
 
@@ -38,5 +40,10 @@ void add_given_options(CLI::App& command, Given& given);
 /// One value for each parameter: from files by name, from `name=V` by name, the rest in order.
 /// Throws `Error` for one that is missing, superfluous, given twice or cannot be read.
 std::vector<Value> bind_arguments(const Parameters& parameters, const Given& given);
+
+/// Puts tensors where a program wants them.
+void place_arguments(std::vector<Value>& arguments, std::span<const DeviceTree> devices);
+/// The same for the parameters of a function of a specialised module.
+void place_arguments(std::vector<Value>& arguments, const Module& module, Name entry);
 
 }  // namespace relay::tool

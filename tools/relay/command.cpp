@@ -12,6 +12,7 @@
 
 #include <fmt/core.h>
 
+#include <relay/infer/devices.h>
 #include <relay/infer/infer.h>
 #include <relay/parse/parse.h>
 #include <relay/runtime/file.h>
@@ -106,6 +107,9 @@ Module read_typed_program(const std::string& path) {
   infer_types_or_throw(module, &warnings);
   report(warnings);
   if (std::vector<Diagnostic> errors = check_instances(module); !errors.empty()) {
+    throw Error(std::move(errors));
+  }
+  if (std::vector<Diagnostic> errors = check_devices(module); !errors.empty()) {
     throw Error(std::move(errors));
   }
   return module;

@@ -40,6 +40,14 @@ TypeRef type_of(const vm::TypeInfo& info) {
   return TensorType::make(dims, info.dtype);
 }
 
+// Where the tensors of an argument have to be. Types nest no deeper than the verifier allows.
+DeviceTree devices_of(const vm::TypeInfo& info) {
+  DeviceTree result;
+  result.device = info.device;
+  for (const vm::TypeInfo& field : info.fields) result.fields.push_back(devices_of(field));
+  return result;
+}
+
 const vm::Entry& find_model_entry(const vm::Executable& executable, const std::string& name) {
   if (executable.entries.empty()) throw Error("the model has no function to run");
   if (name.empty()) {
@@ -111,6 +119,10 @@ Loaded load_model(const std::string& path, const std::string& entry, const Given
     parameters.texts.push_back(part.text);
   }
   result.arguments = bind_arguments(parameters, given);
+  std::vector<DeviceTree> devices;
+  for (const vm::TypeCheck::Part& part : function.params.parts)
+    devices.push_back(devices_of(part.type));
+  place_arguments(result.arguments, devices);
   return result;
 }
 
@@ -159,6 +171,7 @@ Loaded load_program(const std::string& path, const std::string& entry, const Giv
   std::vector<TypeRef> types;
   for (const Value& argument : result.arguments) types.push_back(value_type(argument));
   Module special = specialize(module, function.name, types);
+  place_arguments(result.arguments, special, function.name);
   result.executable = compile_module(special, function.name, options);
   return result;
 }

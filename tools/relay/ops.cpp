@@ -8,6 +8,7 @@
 #include <relay/ir/visit.h>
 #include <relay/op/facts.h>
 #include <relay/op/gradient.h>
+#include <relay/op/op.h>
 #include <relay/parse/parse.h>
 #include <relay/runtime/format.h>
 #include <relay/support/error.h>
@@ -79,6 +80,7 @@ Example read_example(const OpExample& example) {
   std::vector<TypeRef> types;
   for (const Value& argument : arguments) types.push_back(value_type(argument));
   Module special = specialize(module, entry.name, types);
+  place_arguments(arguments, special, entry.name);
   return {std::move(special), entry.name, std::move(arguments)};
 }
 

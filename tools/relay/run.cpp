@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include <relay/eval/eval.h>
+#include <relay/infer/devices.h>
 #include <relay/infer/infer.h>
 #include <relay/runtime/format.h>
 #include <relay/runtime/params.h>
@@ -129,6 +130,9 @@ void run_text(const RunOptions& options) {
     if (std::vector<Diagnostic> errors = check_instances(module); !errors.empty()) {
       throw Error(std::move(errors));
     }
+    if (std::vector<Diagnostic> errors = check_devices(module); !errors.empty()) {
+      throw Error(std::move(errors));
+    }
   }
   watch.lap("infer");
   const Module::FunctionEntry& entry = find_entry(module, options.entry);
@@ -141,6 +145,7 @@ void run_text(const RunOptions& options) {
   watch.lap("arguments");
   Module special = specialize(module, entry.name, types);
   TypeRef special_signature = function_signature(special, entry.name);
+  place_arguments(loaded.arguments, special, entry.name);
   watch.lap("specialize");
   Value result;
   if (options.executor == "eval") {

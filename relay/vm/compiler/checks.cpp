@@ -128,10 +128,19 @@ void CheckBuilder::define_data() {
   }
 }
 
-void CheckBuilder::add(const DeclaredShape& shape) {
+// Tuples nest no deeper than types do.
+static void set_devices(TypeInfo& info, const DeviceTree& devices) {
+  if (info.kind == TypeInfo::Kind::kTensor) info.device = devices.device;
+  if (info.kind != TypeInfo::Kind::kTuple) return;
+  for (size_t i = 0; i < info.fields.size(); ++i)
+    set_devices(info.fields[i], i < devices.fields.size() ? devices.fields[i] : devices);
+}
+
+void CheckBuilder::add(const DeclaredShape& shape, const DeviceTree& devices) {
   TypeCheck::Part part;
   part.inside = shape.inside;
   part.type = info(shape.type.get(), shape.inside);
+  set_devices(part.type, devices);
   define_data();
   part.text = shape.type ? shape.type->str() : "_";
   part.what = shape.what;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <relay/infer/declared_shapes.h>
+#include <relay/infer/devices.h>
 #include <relay/support/span.h>
 #include <relay/vm/compiler/dims.h>
 #include <relay/vm/machine/executable.h>
@@ -16,7 +17,8 @@ namespace relay::vm {
 class CheckBuilder {
  public:
   CheckBuilder(PositionTable& positions, const Module& module, Flows& flows);
-  void add(const DeclaredShape& shape);
+  /// `devices` are those of the tensors of the type, where that is to be checked.
+  void add(const DeclaredShape& shape, const DeviceTree& devices = {});
   TypeCheck finish() { return std::move(check_); }
 
  private:

@@ -49,7 +49,10 @@ void run_direct(LibraryCall& call) {
   size_t next = 0;
   for (const TypeRef& type : group.inputs) types.push_back(with_extents(type, call.inputs, next));
   lower::Group composed = lower::compose(*group.function, types);
-  std::vector<NDArray> results = te::evaluate(composed.computation, call.inputs);
+  Device device;
+  if (!call.inputs.empty()) device = call.inputs[0].device();
+  if (!call.outputs.empty() && call.outputs[0]) device = call.outputs[0].device();
+  std::vector<NDArray> results = te::evaluate(composed.computation, call.inputs, {}, device);
   for (size_t i = 0; i < results.size(); ++i) {
     if (call.outputs[i]) {
       call.outputs[i].assign(results[i]);
@@ -59,8 +62,9 @@ void run_direct(LibraryCall& call) {
   }
 }
 
-RELAY_LIBRARY_KERNEL(kDirectKernel, run_direct,
-                     {LibrarySignature::kAny, LibrarySignature::kAny, {{"group", ParamKind::kInteger}}});
+RELAY_LIBRARY_KERNEL(
+    kDirectKernel, run_direct,
+    {LibrarySignature::kAny, LibrarySignature::kAny, {{"group", ParamKind::kInteger}}, true});
 
 }  // namespace
 

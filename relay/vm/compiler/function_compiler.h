@@ -114,6 +114,7 @@ class FunctionCompiler {
   struct GroupArgument {
     Known known;
     TypeRef type;  // of one tensor
+    Device device;
   };
   void write_failure(uint32_t node, const std::string& message, Span span);
   void write_group(uint32_t node, const Call* call, Primitive primitive);
@@ -124,7 +125,13 @@ class FunctionCompiler {
                     std::span<const GroupArgument> arguments);
   void flatten(const Known& known, const TypeRef& type, std::vector<GroupArgument>& out);
   bool waits(const Known& known) const;
+  static void set_devices(std::vector<GroupArgument>& arguments, const Type* type,
+                          const DeviceTree& devices, size_t& next);
   uint32_t graph_tensor(const GroupArgument& argument);
+  struct GroupDevices {
+    Device inputs, results;
+  };
+  GroupDevices devices_of(const Call* call) const;
   static Known structured(const TypeRef& type, const std::vector<Known>& tensors, size_t& next);
   Primitive primitive_around(const Call* call);
   relay::FunctionRef with_numbers_inside(const relay::FunctionRef& function,

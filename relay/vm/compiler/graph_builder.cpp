@@ -25,7 +25,7 @@ Dim GraphBuilder::new_symbol(Symbol symbol) {
   return dim;
 }
 
-uint32_t GraphBuilder::add_input(const te::TensorInfo& info) {
+uint32_t GraphBuilder::add_input(const te::TensorInfo& info, Device device) {
   auto number = static_cast<uint32_t>(tensors_.size());
   Tensor tensor;
   tensor.info = info;
@@ -44,6 +44,7 @@ uint32_t GraphBuilder::add_input(const te::TensorInfo& info) {
   }
   tensor.input = static_cast<uint32_t>(inputs_.size());
   tensor.place.dtype = info.dtype;
+  tensor.place.device = device;
   tensors_.push_back(std::move(tensor));
   inputs_.push_back(number);
   for (const auto& [name, dim] : again) {
@@ -54,13 +55,20 @@ uint32_t GraphBuilder::add_input(const te::TensorInfo& info) {
   return number;
 }
 
-uint32_t GraphBuilder::add_constant(const te::TensorInfo& info, uint32_t constant) {
+uint32_t GraphBuilder::add_constant(const te::TensorInfo& info, uint32_t constant, Device device) {
   Tensor tensor;
   tensor.info = info;
   tensor.place.dtype = info.dtype;
   tensor.place.constant = constant;
+  tensor.place.device = device;
   tensors_.push_back(std::move(tensor));
   return static_cast<uint32_t>(tensors_.size() - 1);
+}
+
+bool GraphBuilder::lies_elsewhere(uint32_t tensor, Device device) const {
+  while (tensors_[tensor].place.alias != kNone) tensor = tensors_[tensor].place.alias;
+  const Tensor& root = tensors_[tensor];
+  return !root.info.dims.empty() && !(root.place.device == device);
 }
 
 Dim GraphBuilder::Canonical::operator()(Dim dim) {
@@ -74,8 +82,8 @@ Dim GraphBuilder::Canonical::operator()(Dim dim) {
 }
 
 std::vector<uint32_t> GraphBuilder::add_group(CompiledGroup& group, const Canonical& canonical,
-                                              std::span<const uint32_t> args, uint32_t position,
-                                              std::vector<uint32_t> origins) {
+                                              std::span<const uint32_t> args, Device device,
+                                              uint32_t position, std::vector<uint32_t> origins) {
   groups_.lower(group);
   Terms terms;
   for (size_t k = 0; k < canonical.actual.size(); ++k)
@@ -110,6 +118,7 @@ std::vector<uint32_t> GraphBuilder::add_group(CompiledGroup& group, const Canoni
     Tensor tensor;
     tensor.place.dtype = tensor.info.dtype = place.info.dtype;
     tensor.place.position = position;
+    tensor.place.device = device;
     for (Dim dim : place.info.dims) tensor.info.dims.push_back(term(dim));
     for (const auto& [dims, origin] : group.group.shapes) {
       if (dims != place.info.dims) continue;

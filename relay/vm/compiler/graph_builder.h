@@ -29,11 +29,14 @@ class GraphBuilder {
 
   bool empty() const { return graph_.launches.empty() && tensors_.empty(); }
   /// A tensor in a register; unknown dimensions get symbols.
-  uint32_t add_input(const te::TensorInfo& info);
-  uint32_t add_constant(const te::TensorInfo& info, uint32_t constant);
+  uint32_t add_input(const te::TensorInfo& info, Device device);
+  /// `constant` is on that device.
+  uint32_t add_constant(const te::TensorInfo& info, uint32_t constant, Device device);
   const te::TensorInfo& info(uint32_t tensor) const { return tensors_[tensor].info; }
   bool is_input(uint32_t tensor) const { return tensors_[tensor].input != kNone; }
   bool is_constant(uint32_t tensor) const { return tensors_[tensor].place.constant != kNone; }
+  /// Whether it is a number that lies in a tensor on another device.
+  bool lies_elsewhere(uint32_t tensor, Device device) const;
 
   /// What the dimensions of these tensors become in a group, and back.
   struct Canonical {
@@ -41,9 +44,10 @@ class GraphBuilder {
     std::unordered_map<Dim, Dim> symbol_of;
     Dim operator()(Dim dim);
   };
-  /// Adds the work of a group; returns its results. `origins` are the positions of its operators.
+  /// Adds the work of a group; returns its results, which are on `device`. `origins` are the
+  /// positions of its operators.
   std::vector<uint32_t> add_group(CompiledGroup& group, const Canonical& canonical,
-                                  std::span<const uint32_t> args, uint32_t position,
+                                  std::span<const uint32_t> args, Device device, uint32_t position,
                                   std::vector<uint32_t> origins);
 
   /// Inputs in order of the graph, as tensors.

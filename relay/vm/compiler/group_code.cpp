@@ -53,7 +53,7 @@ void FunctionCompiler::flatten(const Known& known, const TypeRef& type,
                                std::vector<GroupArgument>& out) {
   const auto* tuple = type->as<TupleType>();
   if (tuple == nullptr) {
-    out.push_back({known, type});
+    out.push_back({known, type, {}});
     return;
   }
   auto fields = tuple->fields();
@@ -201,7 +201,11 @@ void FunctionCompiler::write_group(uint32_t node, const Call* call, Primitive pr
       return write_failure(node, wrong, inner->span());
   }
   for (uint32_t i : primitive.operands) {
-    flatten(operand(node, i), TypeRef(call->operands()[i]->type()), arguments);
+    TypeRef type(call->operands()[i]->type());
+    size_t next = arguments.size();
+    flatten(operand(node, i), type, arguments);
+    if (program_.devices() != nullptr)
+      set_devices(arguments, type.get(), program_.devices()->tree(call, i), next);
   }
   primitive.function = with_numbers_inside(primitive.function, arguments);
   try {
@@ -279,18 +283,52 @@ std::vector<uint32_t> FunctionCompiler::operator_positions(const relay::Function
   return positions;
 }
 
+// The devices of the arguments from `next` on, which are the tensors in a value.
+void FunctionCompiler::set_devices(std::vector<GroupArgument>& arguments, const Type* type,
+                                   const DeviceTree& devices, size_t& next) {
+  const auto* tuple = type->as<TupleType>();
+  if (tuple == nullptr) {
+    arguments[next++].device = devices.device;
+    return;
+  }
+  for (size_t i = 0; i < tuple->fields().size(); ++i) {
+    set_devices(arguments, tuple->fields()[i].get(),
+                i < devices.fields.size() ? devices.fields[i] : devices, next);
+  }
+}
+
+// Where a group reads and writes.
+FunctionCompiler::GroupDevices FunctionCompiler::devices_of(const Call* call) const {
+  GroupDevices result;
+  const Devices* devices = program_.devices();
+  if (devices == nullptr) return result;
+  std::optional<Device> found;
+  if (const auto* function = call->callee()->as<relay::Function>()) {
+    // What it is given may be a tuple with fields on other devices that it does not use.
+    for (const Call* inner : lower::operators_of(*function)) {
+      if (!found) found = devices->of_call(inner);
+    }
+  } else {
+    found = devices->of_call(call);
+  }
+  result.inputs = found.value_or(kCpu);
+  result.results = devices->has_tensor(call) ? devices->of(call) : result.inputs;
+  return result;
+}
+
 uint32_t FunctionCompiler::graph_tensor(const GroupArgument& argument) {
   if (waits(argument.known)) return unit_->tensors[argument.known.index].tensor;
   if (argument.known.kind == Known::Kind::kConstant) {
-    auto [entry, added] = unit_->constants.try_emplace(argument.known.index);
+    uint32_t constant = program_.constant_on(argument.known.index, argument.device);
+    auto [entry, added] = unit_->constants.try_emplace(constant);
     if (added)
-      entry->second = unit_->graph->add_constant(info_of(argument.type), argument.known.index);
+      entry->second = unit_->graph->add_constant(info_of(argument.type), constant, argument.device);
     return entry->second;
   }
   uint32_t reg = to_register(argument.known);
   auto [entry, added] = unit_->inputs.try_emplace(reg);
   if (added) {
-    entry->second = unit_->graph->add_input(info_of(argument.type));
+    entry->second = unit_->graph->add_input(info_of(argument.type), argument.device);
     unit_->input_registers.push_back(reg);
   }
   return entry->second;
@@ -304,6 +342,12 @@ bool FunctionCompiler::add_to_graph(uint32_t node, const Call* call, const Primi
     unit_->graph_serial = next_serial_++;
   }
   GraphBuilder& graph = *unit_->graph;
+  GroupDevices devices = devices_of(call);
+  for (const GroupArgument& argument : arguments) {
+    if (!waits(argument.known) || !is_number(argument.type)) continue;
+    if (graph.lies_elsewhere(unit_->tensors[argument.known.index].tensor, devices.inputs))
+      return false;
+  }
   std::vector<uint32_t> tensors;
   std::vector<TypeRef> types;
   GraphBuilder::Canonical canonical;
@@ -326,7 +370,8 @@ bool FunctionCompiler::add_to_graph(uint32_t node, const Call* call, const Primi
   uint32_t position = program_.position(call->span());
   std::vector<uint32_t> origins = operator_positions(*primitive.function);
   std::vector<Known> results;
-  for (uint32_t tensor : graph.add_group(group, canonical, tensors, position, std::move(origins))) {
+  for (uint32_t tensor :
+       graph.add_group(group, canonical, tensors, devices.results, position, std::move(origins))) {
     results.push_back(Known::tensor(static_cast<uint32_t>(unit_->tensors.size())));
     unit_->tensors.push_back({unit_->graph_serial, tensor, kNone});
   }

@@ -1,5 +1,6 @@
 #include <relay/vm/compiler/prepare.h>
 
+#include <relay/infer/devices.h>
 #include <relay/ir/effects.h>
 #include <relay/ir/rewrite.h>
 #include <relay/ir/visit.h>
@@ -77,6 +78,16 @@ PassRef count_extents_pass() {
       });
 }
 
+// Where everything is, written out for the passes that follow; what cannot be used is refused.
+PassRef devices_pass() {
+  PassInfo info;
+  info.name = "vm.PlanDevices";
+  info.requires_ = {ProgramState::kTyped};
+  return make_module_pass(info, [](const Module& module, const PassContext&) {
+    return plan_devices(module, DeviceNeed::kUsable);
+  });
+}
+
 PassRef graph_lets_pass() {
   PassInfo info;
   info.name = "vm.GraphLets";
@@ -92,15 +103,26 @@ Module optimize(const Module& module, int level) {
   PassContext context;
   context.opt_level = level;
   std::vector<PassRef> passes;
+  // Expansions make constants and tensors that equal ones on other devices must not be merged with.
+  bool devices = uses_devices(module);
+  auto plan_all = [&] {
+    if (!devices) return;
+    passes.push_back(create_pass("InferType"));
+    passes.push_back(devices_pass());
+  };
+  plan_all();
   passes.push_back(create_pass("InferType"));
   passes.push_back(count_extents_pass());
   passes.push_back(create_pass("ExpandOps"));
+  plan_all();
   // Norms stay whole: they are row programs.
   for (const char* name : {"InferType", "Inline", "EliminateCommonSubexpr", "FoldConstant",
                            "CanonicalizeOps", "FoldConstant", "DeadCodeElimination"}) {
     PassRef pass = create_pass(name);
     if (context.enabled(pass->info())) passes.push_back(std::move(pass));
   }
+  plan_all();
+  passes.push_back(create_pass("InferType"));
   if (level > 0) passes.push_back(graph_lets_pass());
   passes.push_back(create_pass("InferType"));
   passes.push_back(create_pass("FuseOps", {{"fuse_opt_level", int64_t{level}}}));

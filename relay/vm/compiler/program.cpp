@@ -16,6 +16,8 @@ ProgramBuilder::ProgramBuilder(const Prepared& prepared, Executable& executable,
       groups_(executable, options),
       positions_(executable),
       flows_(module_) {
+  if (uses_devices(module_)) devices_ = std::make_unique<Devices>(module_);
+  if (devices_ != nullptr && !devices_->problems().empty()) throw Error(devices_->problems());
   auto open = [](const Type* type) {
     return type != nullptr && (type->has_any_dim() || type->has_symbolic_dim());
   };
@@ -64,6 +66,17 @@ uint32_t ProgramBuilder::constant(const Value& value) {
   return entry->second;
 }
 
+uint32_t ProgramBuilder::constant_on(uint32_t constant, Device device) {
+  const Value& value = executable_.constants[constant];
+  if (value.is_scalar() || value.device() == device) return constant;
+  auto [entry, added] = elsewhere_.try_emplace({constant, device.type, device.id}, 0);
+  if (added) {
+    entry->second = static_cast<uint32_t>(executable_.constants.size());
+    executable_.constants.emplace_back(value.array().on(device));
+  }
+  return entry->second;
+}
+
 uint32_t ProgramBuilder::constructor(const Constructor* constructor) {
   const ConstructorInfo* info =
       ConstructorInfo::intern(constructor->name(), constructor->type_name()->name(),
@@ -98,11 +111,16 @@ void ProgramBuilder::add_entry(Name name) {
   CheckBuilder params(positions_, module_, flows_);
   for (const VarRef& param : function->params()) {
     const Type* type = param->type() != nullptr ? param->type() : param->annotation().get();
-    params.add({TypeRef(type), param->name().str(), param->span()});
+    DeviceTree devices;
+    if (devices_ != nullptr) devices = devices_->tree(param.get());
+    params.add({TypeRef(type), param->name().str(), param->span()}, devices);
   }
   const auto* type = function->type() == nullptr ? nullptr : function->type()->as<FuncType>();
+  DeviceTree devices;
+  if (devices_ != nullptr) devices = devices_->tree(function, 0);
   params.add({type == nullptr ? TypeRef() : type->result(), "the result of @" + name.str(),
-              function->span()});
+              function->span()},
+             devices);
   entry.params = params.finish();
   entry.result = std::move(entry.params.parts.back());
   entry.params.parts.pop_back();
@@ -114,6 +132,33 @@ void ProgramBuilder::run(std::span<const Name> entries) {
   for (Name name : entries) add_entry(name);
   compile_functions();
   compile_kernels();
+  if (!elsewhere_.empty()) drop_unused_constants();
+}
+
+// A constant that is used on other devices only need not be kept on the one where it was written.
+void ProgramBuilder::drop_unused_constants() {
+  std::vector<uint32_t> number(executable_.constants.size(), kNone);
+  auto each = [&](auto use) {
+    for (Function& function : executable_.functions) {
+      for (Instruction& at : function.code) {
+        if (at.op == Op::kConst) use(at.a);
+      }
+    }
+    for (Graph& graph : executable_.graphs) {
+      for (Place& place : graph.places) {
+        if (place.constant != kNone) use(place.constant);
+      }
+    }
+  };
+  each([&](uint32_t constant) { number[constant] = 0; });
+  std::vector<Value> kept;
+  for (size_t i = 0; i < number.size(); ++i) {
+    if (number[i] == kNone) continue;
+    number[i] = static_cast<uint32_t>(kept.size());
+    kept.push_back(std::move(executable_.constants[i]));
+  }
+  each([&](uint32_t& constant) { constant = number[constant]; });
+  executable_.constants = std::move(kept);
 }
 
 void ProgramBuilder::compile_functions() {

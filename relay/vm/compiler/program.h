@@ -2,11 +2,14 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
+#include <relay/infer/devices.h>
 #include <relay/infer/flows.h>
 #include <relay/vm/compiler/graph_builder.h>
 #include <relay/vm/compiler/groups.h>
@@ -37,6 +40,10 @@ class ProgramBuilder {
   /// A new, empty function.
   uint32_t add_function(std::string name);
   uint32_t constant(const Value& value);
+  /// The same constant on another device.
+  uint32_t constant_on(uint32_t constant, Device device);
+  /// Null for a program that says nothing of devices.
+  const Devices* devices() const { return devices_.get(); }
   uint32_t constructor(const Constructor* constructor);
   uint32_t message(const std::string& text);
   uint32_t position(Span span) { return positions_.add(span); }
@@ -50,6 +57,7 @@ class ProgramBuilder {
  private:
   void compile_functions();
   void compile_kernels();
+  void drop_unused_constants();
   void add_entry(Name name);
 
   const Prepared& prepared_;
@@ -59,6 +67,7 @@ class ProgramBuilder {
   GroupCache groups_;
   PositionTable positions_;
   Flows flows_;
+  std::unique_ptr<Devices> devices_;
   bool open_shapes_ = false;
 
   struct Waiting {
@@ -70,6 +79,7 @@ class ProgramBuilder {
   std::unordered_map<Name, uint32_t> globals_;
   std::unordered_map<const ConstructorInfo*, uint32_t> constructors_;
   std::unordered_map<const void*, uint32_t> tensors_;
+  std::map<std::tuple<uint32_t, DeviceType, int32_t>, uint32_t> elsewhere_;
   std::unordered_map<uint64_t, std::vector<uint32_t>> numbers_;
   std::unordered_map<std::string, uint32_t> messages_;
   struct Made {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -198,6 +199,18 @@ RelayStatus relay_entry_input_tensor(const RelayProgram* program, size_t entry, 
   return RELAY_OK;
 }
 
+RelayStatus relay_entry_input_device(const RelayProgram* program, size_t entry, size_t input,
+                                     RelayDevice* device) {
+  const auto* part = input_at(program, entry, input);
+  if (part == nullptr) return fail(RELAY_ERROR, "there is no such input");
+  if (part->type.kind != TypeInfo::Kind::kTensor) {
+    return fail(RELAY_ERROR,
+                "input " + part->what + " has type " + part->text + ", which is no tensor");
+  }
+  *device = {static_cast<int32_t>(part->type.device.type), part->type.device.id};
+  return RELAY_OK;
+}
+
 int64_t relay_program_find(const RelayProgram* program, const char* name) {
   const auto& entries = program->executable->entries;
   for (size_t i = 0; i < entries.size(); ++i) {
@@ -209,6 +222,20 @@ int64_t relay_program_find(const RelayProgram* program, const char* name) {
 RelayValue* relay_tensor_copy(const RelayTensor* tensor) {
   RelayValue* result = nullptr;
   guarded([&] { result = wrap(Value(array_of(*tensor, nullptr, nullptr).copy())); });
+  return result;
+}
+
+RelayValue* relay_tensor_on(const RelayValue* value, RelayDevice device) {
+  RelayValue* result = nullptr;
+  guarded([&] {
+    if (!value->value.is_tensor()) throw relay::Error("the value is no tensor");
+    std::optional<relay::Device> to = relay::Device::of(device.type, device.id);
+    if (!to) {
+      throw relay::Error("there is no device of kind " + std::to_string(device.type) +
+                         " and index " + std::to_string(device.id));
+    }
+    result = wrap(Value(value->value.array().on(*to)));
+  });
   return result;
 }
 
@@ -252,6 +279,13 @@ RelayKind relay_value_kind(const RelayValue* value) {
       break;
   }
   return RELAY_OTHER;
+}
+
+RelayStatus relay_value_device(const RelayValue* value, RelayDevice* device) {
+  if (!value->array) return fail(RELAY_ERROR, "the value is no tensor");
+  relay::Device at = value->value.device();
+  *device = {static_cast<int32_t>(at.type), at.id};
+  return RELAY_OK;
 }
 
 RelayStatus relay_value_tensor(const RelayValue* value, RelayTensor* tensor) {

@@ -163,9 +163,10 @@ struct Place {
   /// Is that constant (a tensor or number) of the executable.
   uint32_t constant = kNone;
   uint32_t position = 0;  // of the operator that makes a tensor of such a size
+  Device device;          // numbers are on none, whatever is said here
 };
 
-/// One kernel call.
+/// One kernel call. All tensors are on one device, unless the library kernel copies between them.
 struct Launch {
   struct Argument {
     uint32_t place = 0;
@@ -251,6 +252,7 @@ struct TypeInfo {
   DType dtype;                   // kTensor; none: not checked
   bool has_rank = true;          // kTensor
   std::vector<Dim> dims;         // kTensor
+  Device device;                 // kTensor of rank 1 or more, in the signature of an entry
   std::vector<TypeInfo> fields;  // kTuple; kReference: what it holds, if that is to be checked
   std::string name;              // kData: the data type; kTensor without dtype: the dtype's name
   uint32_t data = kNone;         // kData: TypeCheck::data, if what is in it is to be checked

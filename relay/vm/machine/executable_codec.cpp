@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cstring>
+#include <optional>
 
 #include <relay/support/error.h>
 
@@ -75,6 +76,7 @@ class Encoder {
     out_.u64(value.shape().size());
     for (int64_t extent : value.shape()) out_.i64(extent);
     NDArray array = value.array();
+    device(array.device());
     out_.flag(array.is_uniform());
     if (array.is_uniform()) {  // its one element
       uint64_t bits = 0;
@@ -84,6 +86,11 @@ class Encoder {
     }
     out_.u64(offset);
     offset = round_up_data(offset + array.byte_size());
+  }
+
+  void device(Device device) {
+    out_.u64(static_cast<uint64_t>(device.type));
+    out_.u64(static_cast<uint64_t>(device.id));
   }
 
   void kernel(const Kernel& each) {
@@ -147,6 +154,7 @@ class Encoder {
     out_.list(info.fields, [&](const TypeInfo& field) { type(field, depth + 1); });
     out_.text(info.name);
     out_.index(info.data);
+    device(info.device);
   }
 
   void part(const TypeCheck::Part& part) {
@@ -198,6 +206,7 @@ class Encoder {
       out_.index(place.alias);
       out_.index(place.constant);
       out_.u64(place.position);
+      device(place.device);
     });
     out_.list(graph.launches, [&](const Launch& launch) {
       out_.u64(launch.kernel);
@@ -320,6 +329,16 @@ class Decoder {
     return bits;
   }
 
+  // One that can be used: tensors are made on it while the file is read.
+  Device device() {
+    uint32_t type = in_.u32();
+    uint32_t id = in_.u32();
+    std::optional<Device> device = Device::of(type, id);
+    if (!device) ByteReader::malformed();
+    if (!is_usable(*device)) throw Error(unusable_text(*device));
+    return *device;
+  }
+
   Value constant() {
     DType dtype = in_.dtype();
     bool known = false;
@@ -333,11 +352,12 @@ class Decoder {
     if (shape.empty() || shape.size() > NDArray::kMaxRank) ByteReader::malformed();
     for (int64_t& extent : shape) extent = in_.i64();
     int64_t count = element_count(shape);
+    Device where = device();
     if (in_.flag()) {
       uint64_t bits = element(dtype);
       if (count < 2) ByteReader::malformed();
       auto bytes = std::as_bytes(std::span(&bits, 1)).first(dtype.size());
-      return Value(NDArray::uniform(NDArray::from_bytes({}, dtype, bytes), shape));
+      return Value(NDArray::uniform(NDArray::from_bytes({}, dtype, bytes, where), shape));
     }
     uint64_t offset = in_.u64();
     if (offset != data_at_ ||
@@ -346,7 +366,7 @@ class Decoder {
     }
     data_at_ = round_up_data(offset + static_cast<uint64_t>(count) * dtype.size());
     if (data_at_ > data_.size()) ByteReader::cut_short();
-    return Value(tensor_(shape, dtype, offset));
+    return Value(tensor_(shape, dtype, offset).on(where));
   }
 
   Kernel kernel() {
@@ -403,6 +423,7 @@ class Decoder {
     in_.list(info.fields, [&] { return type(depth + 1); });
     info.name = in_.text();
     info.data = in_.index();
+    info.device = device();
     return info;
   }
 
@@ -471,6 +492,7 @@ class Decoder {
       place.alias = in_.index();
       place.constant = in_.index();
       place.position = in_.u32();
+      place.device = device();
       return place;
     });
     in_.list(graph.launches, [&] { return launch(); });

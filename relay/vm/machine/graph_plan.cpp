@@ -20,6 +20,21 @@ bool is_leaf(DimCode code) { return code == DimCode::kExtent || code == DimCode:
 
 }  // namespace
 
+// Where a launch reads or writes: the device of the first tensor, numbers apart. A kernel that
+// reads none runs where it writes, and the other way round.
+Device GraphShape::device_of(const Graph& graph, const Launch& launch, bool written) const {
+  Device device;
+  bool any = false;
+  for (const Launch::Argument& argument : launch.arguments) {
+    const Place& place = graph.places[root[argument.place]];
+    if (place.extents.empty()) continue;
+    if (argument.written == written) return place.device;
+    if (!any) device = place.device;
+    any = true;
+  }
+  return device;
+}
+
 GraphShape::GraphShape(const Graph& graph, const Executable& executable) {
   size_t num_places = graph.places.size();
   root.assign(num_places, kNone);
@@ -51,6 +66,14 @@ GraphShape::GraphShape(const Graph& graph, const Executable& executable) {
       home[place] = Home::kCell;
     }
   }
+  arena.assign(num_places, 0);
+  for (uint32_t place = 0; place < num_places; ++place) {
+    if (root[place] != place || home[place] != Home::kArena) continue;
+    Device device = graph.places[place].device;
+    auto found = std::find(arenas.begin(), arenas.end(), device);
+    arena[place] = static_cast<uint32_t>(found - arenas.begin());
+    if (found == arenas.end()) arenas.push_back(device);
+  }
   first_use.assign(num_places, kNone);
   last_use.assign(num_places, 0);
   for (uint32_t i = 0; i < graph.launches.size(); ++i) {
@@ -63,8 +86,11 @@ GraphShape::GraphShape(const Graph& graph, const Executable& executable) {
     num_buffers += launch.arguments.size();
     num_dims += launch.dims.size();
     bool library = !executable.kernels[launch.kernel].library.empty();
-    if (sections.empty() || library || sections.back().library) {
-      sections.push_back({i, i + 1, library});
+    Device read = device_of(graph, launch, false);
+    Device written = device_of(graph, launch, true);
+    if (sections.empty() || library || sections.back().library ||
+        !(sections.back().device == read)) {
+      sections.push_back({i, i + 1, library, read, written});
     } else {
       sections.back().end = i + 1;
     }
@@ -134,6 +160,65 @@ std::string size_text(const Graph& graph, const SizeText& text, std::span<const 
 
 namespace {
 
+// The memory of one device's temporaries: which of it is free.
+class Arena {
+ public:
+  size_t end() const { return end_; }
+
+  size_t take(size_t bytes) {
+    auto best = by_size_.lower_bound({bytes, 0});
+    if (best != by_size_.end()) {
+      auto [size, offset] = *best;
+      remove(offset, size);
+      if (size > bytes) add(offset + bytes, size - bytes);
+      return offset;
+    }
+    // At the end, over a free block that reaches it.
+    size_t offset = end_;
+    if (!by_offset_.empty()) {
+      auto last = std::prev(by_offset_.end());
+      if (last->first + last->second == end_) {
+        offset = last->first;
+        remove(last->first, last->second);
+      }
+    }
+    end_ = offset + bytes;
+    return offset;
+  }
+
+  void give(size_t offset, size_t size) {
+    auto after = by_offset_.lower_bound(offset);
+    if (after != by_offset_.end() && after->first == offset + size) {
+      size += after->second;
+      remove(after->first, after->second);
+    }
+    after = by_offset_.lower_bound(offset);
+    if (after != by_offset_.begin()) {
+      auto before = std::prev(after);
+      if (before->first + before->second == offset) {
+        offset = before->first;
+        size += before->second;
+        remove(before->first, before->second);
+      }
+    }
+    add(offset, size);
+  }
+
+ private:
+  void add(size_t offset, size_t size) {
+    by_offset_.emplace(offset, size);
+    by_size_.emplace(size, offset);
+  }
+  void remove(size_t offset, size_t size) {
+    by_offset_.erase(offset);
+    by_size_.erase({size, offset});
+  }
+
+  std::map<size_t, size_t> by_offset_;  // free blocks
+  std::set<std::pair<size_t, size_t>> by_size_;
+  size_t end_ = 0;
+};
+
 class Planner {
  public:
   Planner(const Graph& graph, const GraphShape& shape, const Executable& executable)
@@ -197,9 +282,8 @@ class Planner {
     plan_->bytes.resize(graph_.places.size());
     for (size_t i = 0; i < graph_.places.size(); ++i) {
       const Place& place = graph_.places[i];
-      bool known = std::all_of(place.extents.begin(), place.extents.end(), [&](uint32_t slot) {
-        return slot == kNone || slot < computed;
-      });
+      bool known = std::all_of(place.extents.begin(), place.extents.end(),
+                               [&](uint32_t slot) { return slot == kNone || slot < computed; });
       if (!known) continue;
       size_t begin = plan_->extents.size();
       plan_->extents_begin.push_back(static_cast<uint32_t>(begin));
@@ -228,6 +312,7 @@ class Planner {
   // last time is free from the next launch on.
   void place_temporaries() {
     plan_->offsets.assign(graph_.places.size(), 0);
+    arenas_.resize(shape_.arenas.size());
     std::vector<std::vector<uint32_t>> dying(graph_.launches.size());
     for (uint32_t place = 0; place < graph_.places.size(); ++place) {
       if (shape_.root[place] == place && in_arena(place) && shape_.first_use[place] != kNone) {
@@ -242,14 +327,16 @@ class Planner {
         uint32_t root = shape_.root[argument.place];
         if (!in_arena(root) || shape_.first_use[root] != i || held[root] != 0) continue;
         held[root] = std::max(round_up(plan_->bytes[root]), kLine);
-        plan_->offsets[root] = take(held[root]);
+        plan_->offsets[root] = arena_of(root).take(held[root]);
       }
       for (uint32_t root : dying[i]) {
-        if (held[root] != 0) give(plan_->offsets[root], held[root]);
+        if (held[root] != 0) arena_of(root).give(plan_->offsets[root], held[root]);
       }
     }
-    plan_->arena_bytes = end_;
+    for (const Arena& arena : arenas_) plan_->arena_bytes.push_back(arena.end());
   }
+
+  Arena& arena_of(uint32_t root) { return arenas_[shape_.arena[root]]; }
 
   bool in_arena(uint32_t root) const { return shape_.home[root] == GraphShape::Home::kArena; }
 
@@ -260,6 +347,7 @@ class Planner {
     if (to == from || !in_arena(to) || !in_arena(from)) return;
     if (shape_.first_use[to] != index || shape_.last_use[from] != index || held[to] != 0) return;
     if (plan_->bytes[to] != plan_->bytes[from] || held[from] == 0) return;
+    if (shape_.arena[to] != shape_.arena[from]) return;
     // Read under several names, the elements might be written before another of them is read.
     int readers = 0;
     for (const Launch::Argument& argument : launch.arguments) {
@@ -269,54 +357,6 @@ class Planner {
     plan_->offsets[to] = plan_->offsets[from];
     held[to] = held[from];
     held[from] = 0;
-  }
-
-  size_t take(size_t bytes) {
-    auto best = by_size_.lower_bound({bytes, 0});
-    if (best != by_size_.end()) {
-      auto [size, offset] = *best;
-      remove(offset, size);
-      if (size > bytes) add(offset + bytes, size - bytes);
-      return offset;
-    }
-    // At the end, over a free block that reaches it.
-    size_t offset = end_;
-    if (!by_offset_.empty()) {
-      auto last = std::prev(by_offset_.end());
-      if (last->first + last->second == end_) {
-        offset = last->first;
-        remove(last->first, last->second);
-      }
-    }
-    end_ = offset + bytes;
-    return offset;
-  }
-
-  void give(size_t offset, size_t size) {
-    auto after = by_offset_.lower_bound(offset);
-    if (after != by_offset_.end() && after->first == offset + size) {
-      size += after->second;
-      remove(after->first, after->second);
-    }
-    after = by_offset_.lower_bound(offset);
-    if (after != by_offset_.begin()) {
-      auto before = std::prev(after);
-      if (before->first + before->second == offset) {
-        offset = before->first;
-        size += before->second;
-        remove(before->first, before->second);
-      }
-    }
-    add(offset, size);
-  }
-
-  void add(size_t offset, size_t size) {
-    by_offset_.emplace(offset, size);
-    by_size_.emplace(size, offset);
-  }
-  void remove(size_t offset, size_t size) {
-    by_offset_.erase(offset);
-    by_size_.erase({size, offset});
   }
 
   void plan_launches() {
@@ -372,7 +412,7 @@ class Planner {
   }
 
   struct Access {
-    uint32_t space;  // the arena, or a root elsewhere
+    uint32_t space;  // an arena, counted from kNone down, or a root elsewhere
     size_t begin, end;
     bool written;
     bool parallel;
@@ -382,8 +422,8 @@ class Planner {
     uint32_t root = shape_.root[argument.place];
     bool arena = in_arena(root);
     size_t begin = arena ? plan_->offsets[root] : 0;
-    return {arena ? kNone : root, begin, begin + plan_->bytes[argument.place], argument.written,
-            parallel};
+    return {arena ? kNone - shape_.arena[root] : root, begin, begin + plan_->bytes[argument.place],
+            argument.written, parallel};
   }
 
   // A launch waits if it touches what other workers may still be writing, or writes what they may
@@ -417,9 +457,7 @@ class Planner {
   const GraphShape& shape_;
   const Executable& executable_;
   std::unique_ptr<GraphPlan> plan_;
-  std::map<size_t, size_t> by_offset_;  // free blocks
-  std::set<std::pair<size_t, size_t>> by_size_;
-  size_t end_ = 0;
+  std::vector<Arena> arenas_;
 };
 
 }  // namespace

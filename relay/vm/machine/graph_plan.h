@@ -43,14 +43,22 @@ struct GraphShape {
   std::vector<uint32_t> first_use, last_use;
   /// Slots whose values come from the inputs.
   std::vector<uint32_t> leaves;
+  /// The devices of temporaries, and of each root in the arena which of them it is on.
+  std::vector<Device> arenas;
+  std::vector<uint32_t> arena;
   size_t num_buffers = 0;  // arguments of all launches
   size_t num_dims = 0;
-  /// Runs of native launches between library kernels.
+  /// Runs of native launches on one device between library kernels.
   struct Section {
     uint32_t begin = 0, end = 0;
     bool library = false;
+    Device device;  // of what is read
+    Device target;  // of what is written
   };
   std::vector<Section> sections;
+
+ private:
+  Device device_of(const Graph& graph, const Launch& launch, bool written) const;
 };
 
 /// A graph at one set of sizes.
@@ -60,14 +68,14 @@ struct GraphPlan {
   /// Extents of all places one after the other (-1: counted), and where those of each place begin.
   std::vector<int64_t> extents;
   std::vector<uint32_t> extents_begin;
-  std::vector<size_t> bytes;    // of each place
-  std::vector<size_t> offsets;  // of each root in the arena
-  size_t arena_bytes = 0;
-  size_t scratch_bytes = 0;       // for each worker, a multiple of 64
-  std::vector<int64_t> dims;      // arguments of all launches
-  std::vector<uint8_t> parallel;  // of each launch: whether all workers share it
-  std::vector<uint8_t> barrier;   // of each launch: wait for the other workers before it
-  std::vector<uint8_t> threaded;  // of each section: whether it is worth waking the workers
+  std::vector<size_t> bytes;        // of each place
+  std::vector<size_t> offsets;      // of each root in its arena
+  std::vector<size_t> arena_bytes;  // of each arena
+  size_t scratch_bytes = 0;         // for each worker, a multiple of 64
+  std::vector<int64_t> dims;        // arguments of all launches
+  std::vector<uint8_t> parallel;    // of each launch: whether all workers share it
+  std::vector<uint8_t> barrier;     // of each launch: wait for the other workers before it
+  std::vector<uint8_t> threaded;    // of each section: whether it is worth waking the workers
 
   ShapeView shape(const Graph& graph, uint32_t place) const {
     return {extents.data() + extents_begin[place], graph.places[place].extents.size()};

@@ -1,17 +1,14 @@
 #include <relay/vm/machine/graph_runner.h>
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <optional>
 
-#include <relay/runtime/memory.h>
 #include <relay/support/error.h>
 #include <relay/vm/machine/machine.h>
 #include <relay/vm/machine/workers.h>
+#include <relay/vm/machine/workspace.h>
 
 namespace relay::vm {
 
@@ -27,45 +24,6 @@ uint64_t now_ns() {
                                    std::chrono::steady_clock::now().time_since_epoch())
                                    .count());
 }
-
-/// Memory that is kept and only grows.
-class Workspace {
- public:
-  Workspace() = default;
-  ~Workspace() { reset(); }
-  Workspace(const Workspace&) = delete;
-  Workspace& operator=(const Workspace&) = delete;
-
-  /// At least `bytes`, with unspecified contents.
-  std::byte* get(size_t bytes, const char* what) {
-    if (bytes <= size_) return memory_;
-    reset();
-    constexpr size_t kHugePage = size_t{2} << 20;
-    size_t alignment = bytes >= 2 * kHugePage ? kHugePage : kLine;
-    size_t size = (bytes + alignment - 1) & ~(alignment - 1);
-    charge_memory(size, what);
-    memory_ = static_cast<std::byte*>(std::aligned_alloc(alignment, size));
-    if (memory_ == nullptr) {
-      refund_memory(size);
-      throw Error(std::string(what) + " needs " + std::to_string(bytes) +
-                  " bytes, more than the system gives");
-    }
-    size_ = size;
-    if (alignment == kHugePage) madvise(memory_, size, MADV_HUGEPAGE);
-    return memory_;
-  }
-
- private:
-  void reset() {
-    std::free(memory_);
-    refund_memory(size_);
-    memory_ = nullptr;
-    size_ = 0;
-  }
-
-  std::byte* memory_ = nullptr;
-  size_t size_ = 0;
-};
 
 // One worker's part of a run.
 struct alignas(64) WorkerState {
@@ -88,6 +46,7 @@ struct GraphState {
   std::vector<NDArray> constants;                 // of each root that is a constant tensor
   // Of the run.
   std::vector<int64_t> leaves;
+  std::vector<std::byte*> arenas;     // of each of the plan's
   std::vector<std::byte*> addresses;  // of each root
   std::vector<void*> buffers;         // arguments of all launches
   std::vector<NDArray> inputs;        // of each input that is a tensor, dense
@@ -102,8 +61,16 @@ struct GraphState {
 
 struct GraphRunner::Shared {
   std::vector<NDArray> dense;  // of each constant of the executable
-  Workspace arena;
+  std::vector<std::pair<Device, std::unique_ptr<Workspace>>> arenas;
   Workspace scratch;
+
+  Workspace& arena(Device device) {
+    for (const auto& [known, workspace] : arenas) {
+      if (known == device) return *workspace;
+    }
+    arenas.emplace_back(device, std::make_unique<Workspace>());
+    return *arenas.back().second;
+  }
   std::vector<WorkerState> workers;
 };
 
@@ -277,6 +244,7 @@ void GraphState::prepare(std::vector<NDArray>& dense) {
   buffers.resize(shape.num_buffers);
   inputs.resize(graph.num_inputs);
   fresh.resize(num_places);
+  arenas.resize(shape.arenas.size());
 }
 
 GraphRunner::GraphRunner(const Image& image, std::shared_ptr<Workers> workers,
@@ -338,6 +306,8 @@ void check_kinds(const Graph& graph, std::span<const Value> inputs) {
       std::vector<int64_t> unknown(place.extents.size(), -1);
       refuse_input(graph, i, unknown, input);
     }
+    if (place.extents.empty() || input.device() == place.device) continue;
+    throw GraphFailure{wrong_device_text(input.device(), place.device), place.position, {}};
   }
 }
 
@@ -360,20 +330,21 @@ void bind_inputs(GraphState& state, const GraphPlan& plan, std::span<const Value
   }
 }
 
-void bind_places(GraphState& state, const GraphPlan& plan, std::byte* arena) {
+void bind_places(GraphState& state, const GraphPlan& plan) {
   const Graph& graph = state.graph;
   using Home = GraphShape::Home;
   for (uint32_t i = graph.num_inputs; i < graph.places.size(); ++i) {
     if (state.shape.root[i] != i || state.shape.counted[i] != 0) continue;
     if (state.shape.home[i] == Home::kResult) {
       try {
-        state.fresh[i] = NDArray::empty(plan.shape(graph, i), graph.places[i].dtype);
+        state.fresh[i] =
+            NDArray::empty(plan.shape(graph, i), graph.places[i].dtype, graph.places[i].device);
       } catch (const Error& error) {
         throw GraphFailure{error.what(), graph.places[i].position, {}};
       }
       state.addresses[i] = static_cast<std::byte*>(state.fresh[i].raw());
     } else if (state.shape.home[i] == Home::kArena) {
-      state.addresses[i] = arena + plan.offsets[i];
+      state.addresses[i] = state.arenas[state.shape.arena[i]] + plan.offsets[i];
     }
   }
   size_t next = 0;
@@ -399,14 +370,14 @@ NDArray tensor_at(GraphState& state, const GraphPlan& plan, uint32_t place) {
     if (plan.bytes[place] == whole.byte_size()) return whole.reshape(shape);
   }
   return NDArray::wrap(state.addresses[root], shape, nullptr, graph.places[place].dtype, nullptr,
-                       nullptr);
+                       nullptr, graph.places[place].device);
 }
 
 // What a library kernel asks of the machine.
 class GraphHost final : public LibraryHost {
  public:
-  GraphHost(const GraphState& state, const GraphPlan& plan, const Launch& launch,
-            size_t num_inputs, Workers& workers, const std::atomic<bool>& interrupt)
+  GraphHost(const GraphState& state, const GraphPlan& plan, const Launch& launch, size_t num_inputs,
+            Workers& workers, const std::atomic<bool>& interrupt)
       : state_(state),
         plan_(plan),
         launch_(launch),
@@ -425,7 +396,8 @@ class GraphHost final : public LibraryHost {
       counts = counts.subspan(1);
     }
     RELAY_CHECK(counts.empty(), "a count for each counted extent");
-    return NDArray::empty(shape, state_.graph.places[place].dtype);
+    return NDArray::empty(shape, state_.graph.places[place].dtype,
+                          state_.graph.places[place].device);
   }
 
   int threads() const override { return workers_.count(); }
@@ -479,9 +451,8 @@ void run_library(const Image& image, GraphState& state, const GraphPlan& plan, u
     throw;
   } catch (const Error& error) {
     const std::vector<std::string>& names = image.executable->kernels[launch.kernel].messages;
-    throw GraphFailure{names.empty() ? error.what() : failure_text(names[0], error.what()),
-                       launch.position,
-                       {}};
+    throw GraphFailure{
+        names.empty() ? error.what() : failure_text(names[0], error.what()), launch.position, {}};
   }
   for (size_t k = 0; k < outputs.size(); ++k) {
     uint32_t place = launch.arguments[num_inputs + k].place;
@@ -501,7 +472,8 @@ Value result_at(GraphState& state, const GraphPlan& plan, std::span<const Value>
   }
   if (place < graph.num_inputs) return inputs[place];
   if (state.cell[root] != kNone) {  // one element seen with a shape
-    NDArray copy = NDArray::empty(plan.shape(graph, place), graph.places[place].dtype);
+    NDArray copy = NDArray::empty(plan.shape(graph, place), graph.places[place].dtype,
+                                  graph.places[place].device);
     std::memcpy(copy.raw(), state.addresses[root], plan.bytes[place]);
     return Value(std::move(copy));
   }
@@ -509,15 +481,17 @@ Value result_at(GraphState& state, const GraphPlan& plan, std::span<const Value>
 }
 
 // Without memory for all temporaries: the greatest of them is to blame.
-GraphFailure no_arena(const GraphState& state, const GraphPlan& plan, const Error& error) {
+GraphFailure no_arena(const GraphState& state, const GraphPlan& plan, Device device,
+                      const Error& error) {
   GraphFailure failure{error.what(), 0, {}};
   size_t most = 0;
   for (uint32_t i = 0; i < state.graph.places.size(); ++i) {
     if (state.shape.root[i] != i || state.shape.home[i] != GraphShape::Home::kArena) continue;
-    if (plan.bytes[i] <= most) continue;
+    if (plan.bytes[i] <= most || !(state.graph.places[i].device == device)) continue;
     most = plan.bytes[i];
     const Place& place = state.graph.places[i];
     failure.position = place.position;
+    if (!(device == kCpu)) continue;  // its own limit, as the error says
     try {
       NDArray::refuse(plan.shape(state.graph, i), place.dtype);
     } catch (const Error& own) {
@@ -549,13 +523,16 @@ void GraphRunner::run(uint32_t index, std::span<Value> inputs, std::span<Value> 
   check_kinds(graph, inputs);
   const GraphPlan& plan = find_plan(state, executable, inputs);
   bind_inputs(state, plan, inputs);
-  std::byte* arena = nullptr;
-  try {
-    arena = shared_->arena.get(plan.arena_bytes, "the memory of a graph");
-  } catch (const Error& error) {
-    throw no_arena(state, plan, error);
+  for (size_t i = 0; i < plan.arena_bytes.size(); ++i) {
+    Device device = state.shape.arenas[i];
+    try {
+      state.arenas[i] =
+          shared_->arena(device).get(plan.arena_bytes[i], "the memory of a graph", device);
+    } catch (const Error& error) {
+      throw no_arena(state, plan, device, error);
+    }
   }
-  bind_places(state, plan, arena);
+  bind_places(state, plan);
   run_sections(state, plan);
   for (size_t i = 0; i < results.size(); ++i) {
     results[i] = result_at(state, plan, inputs, graph.outputs[i]);
@@ -569,6 +546,7 @@ void GraphRunner::run_sections(GraphState& state, const GraphPlan& plan) {
   auto workers = static_cast<size_t>(workers_->count());
   for (size_t s = 0; s < state.shape.sections.size(); ++s) {
     const GraphShape::Section& section = state.shape.sections[s];
+    DeviceAccess access(section.device, section.target);
     if (section.library) {
       if (interrupt_->load(std::memory_order_relaxed)) throw Interrupted();
       uint64_t begin = profile_ != nullptr ? now_ns() : 0;

@@ -59,6 +59,13 @@ typedef struct RelayTensor {
   const int64_t* strides; /* in elements; null: row-major without gaps */
 } RelayTensor;
 
+/* Where a tensor is: kind and index as in DLPack; {1, 0} is the processor's own memory. Programs
+ * that say nothing of devices use that only. */
+typedef struct RelayDevice {
+  int32_t type;
+  int32_t id;
+} RelayDevice;
+
 /* "relay 0.1.0". */
 RELAY_API const char* relay_runtime_version(void);
 
@@ -88,6 +95,10 @@ RELAY_API const char* relay_entry_result_type(const RelayProgram* program, size_
 RELAY_API RelayStatus relay_entry_input_tensor(const RelayProgram* program, size_t entry,
                                                size_t input, RelayTensor* type, int64_t* extents,
                                                size_t capacity);
+/* The device that an input which is a tensor has to be on, as DLPack numbers it. RELAY_ERROR if it
+ * is no tensor. */
+RELAY_API RelayStatus relay_entry_input_device(const RelayProgram* program, size_t entry,
+                                               size_t input, RelayDevice* device);
 /* The index of an entry, or -1. */
 RELAY_API int64_t relay_program_find(const RelayProgram* program, const char* name);
 
@@ -95,11 +106,14 @@ RELAY_API int64_t relay_program_find(const RelayProgram* program, const char* na
 
 /* Copies the elements. */
 RELAY_API RelayValue* relay_tensor_copy(const RelayTensor* tensor);
+/* A copy of a value that is a tensor on a device; its elements are not copied if they are there. A
+ * program takes inputs only where it wants them. */
+RELAY_API RelayValue* relay_tensor_on(const RelayValue* value, RelayDevice device);
 /* Uses the elements where they are, unchanged; `release(context)` runs when they are not needed any
  * more (also if this fails). `release` may be null. */
 RELAY_API RelayValue* relay_tensor_share(const RelayTensor* tensor, void (*release)(void*),
                                          void* context);
-/* Takes over a DLPack tensor in the memory of the processor. */
+/* Takes over a DLPack tensor, which stays on its device. */
 RELAY_API RelayValue* relay_tensor_from_dlpack(struct DLManagedTensor* tensor);
 /* The fields stay the caller's. */
 RELAY_API RelayValue* relay_tuple(RelayValue* const* fields, size_t count);
@@ -108,6 +122,8 @@ RELAY_API void relay_value_free(RelayValue* value);
 RELAY_API RelayKind relay_value_kind(const RelayValue* value);
 /* A tensor's elements, valid as long as the value. Not to be written to. */
 RELAY_API RelayStatus relay_value_tensor(const RelayValue* value, RelayTensor* tensor);
+/* Where a tensor is; numbers are on {1, 0}. */
+RELAY_API RelayStatus relay_value_device(const RelayValue* value, RelayDevice* device);
 /* A DLPack tensor that shares the elements, or null. */
 RELAY_API struct DLManagedTensor* relay_value_to_dlpack(const RelayValue* value);
 /* Of tuples and data values. */

@@ -134,7 +134,9 @@ class Checker {
         for (size_t i = 0; i < shape.size(); ++i) {
           if (!dim(type.dims[i], shape[i])) return false;
         }
-        return true;
+        if (only_shapes_ || shape.empty() || value.device() == type.device) return true;
+        mismatch_.device = wrong_device_text(value.device(), type.device);
+        return false;
       }
       case TypeInfo::Kind::kTuple: {
         if (!value.is_tuple() || value.fields().size() != type.fields.size()) return only_shapes_;
@@ -329,9 +331,10 @@ Diagnostic mismatch_error(const Executable& executable, const TypeCheck& check,
   for (const TypeMismatch::Name& name : mismatch.names) {
     where += (where.empty() ? " where " : ", ") + name.value;
   }
-  Diagnostic diagnostic = Diagnostic::error(
-      what(part) + ": expected " + mismatch.expected + where + ", found " + mismatch.found,
-      position_span(executable, part.position, sources));
+  std::string wrong = mismatch.device;
+  if (wrong.empty()) wrong = "expected " + mismatch.expected + where + ", found " + mismatch.found;
+  Diagnostic diagnostic = Diagnostic::error(what(part) + ": " + wrong,
+                                            position_span(executable, part.position, sources));
   for (const TypeMismatch::Name& name : mismatch.names) {
     const TypeCheck::Part& maker = check.parts[name.part];
     diagnostic.note(name.value + " by " + what(maker),

@@ -1,4 +1,5 @@
 // Nothing of an executable is used before it is checked here.
+#include <optional>
 #include <string>
 
 #include <relay/support/error.h>
@@ -369,6 +370,7 @@ class GraphVerifier {
         if (at.alias != kNone) bad("a constant is something else too");
         constant(at);
       }
+      if (!is_usable(at.device)) bad("a device that cannot be used");
     }
     std::vector<uint8_t> state(graph_.places.size());  // 1: on the way, 2: ends well
     for (uint32_t i = 0; i < graph_.places.size(); ++i) {
@@ -383,6 +385,33 @@ class GraphVerifier {
         state[at] = 2;
         if (graph_.places[at].alias == kNone) break;
       }
+    }
+    for (uint32_t i = 0; i < graph_.places.size(); ++i) {
+      const Place& at = graph_.places[i];
+      const Place& of = root(i);
+      if (!at.extents.empty() && !of.extents.empty() && !(of.device == at.device))
+        bad("an alias on another device");
+    }
+  }
+
+  const Place& root(uint32_t at) const {
+    while (graph_.places[at].alias != kNone) at = graph_.places[at].alias;
+    return graph_.places[at];
+  }
+
+  // Numbers lie in the machine's own memory, unless they are views of tensors; all else that a
+  // kernel touches is on one device, or is copied from one to another.
+  void one_device(const Launch& launch) const {
+    const std::string& name = executable_.kernels[launch.kernel].library;
+    const LibraryEntry* library = name.empty() ? nullptr : find_library_kernel(name);
+    bool across = library != nullptr && library->signature.across_devices;
+    std::optional<Device> read, written;
+    for (const Launch::Argument& argument : launch.arguments) {
+      const Place& at = root(argument.place);
+      if (at.extents.empty()) continue;
+      std::optional<Device>& known = across && argument.written ? written : read;
+      if (!known) known = at.device;
+      if (!(*known == at.device)) bad("a kernel touches tensors on two devices");
     }
   }
 
@@ -417,13 +446,14 @@ class GraphVerifier {
     if (kernel == nullptr) return;  // the image says so
     size_t outputs = 0;
     for (const Launch::Argument& argument : launch.arguments) outputs += argument.written ? 1 : 0;
-    std::string wrong =
-        kernel->mismatch(launch.arguments.size() - outputs, outputs, launch.params);
+    std::string wrong = kernel->mismatch(launch.arguments.size() - outputs, outputs, launch.params);
     if (!wrong.empty()) bad("library kernel " + name + " is given " + wrong);
   }
 
   void constant(const Place& at) const {
     const Value& value = executable_.constants[at.constant];
+    if (!value.is_scalar() && !(value.array().device() == at.device))
+      bad("a constant of another device");
     if (value.dtype() != at.dtype || value.shape().size() != at.extents.size()) {
       bad("a constant of another type");
     }
@@ -463,6 +493,7 @@ class GraphVerifier {
       }
     }
     if (library) library_call(launch);
+    one_device(launch);
     position(launch.position);
     for (uint32_t origin : launch.origins) position(origin);
   }

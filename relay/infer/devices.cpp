@@ -1,0 +1,533 @@
+// Devices by unification: a tree of unknowns for the tensors in each value, joined where values are
+// joined.
+#include <relay/infer/devices.h>
+
+#include <algorithm>
+#include <functional>
+#include <set>
+#include <unordered_map>
+
+#include <relay/ir/visit.h>
+#include <relay/op/columns.h>
+#include <relay/support/error.h>
+
+namespace relay {
+namespace {
+
+constexpr uint32_t kNoNode = ~uint32_t{0};
+
+enum class NodeKind : uint8_t {
+  kNone,      // no tensor in it: numbers, ()
+  kOne,       // everything in it is on one device
+  kTuple,     // children: the fields
+  kFunction,  // children: parameters and result
+  kCell       // child: what the reference holds
+};
+
+DeviceUseFn device_use(const Expr* expr) {
+  const auto* call = expr->as<Call>();
+  const auto* op = call == nullptr ? nullptr : call->callee()->as<Op>();
+  const DeviceUseFn* found = op == nullptr ? nullptr : devices().find(op->op());
+  return found == nullptr ? nullptr : *found;
+}
+
+const Type* type_of(const Expr* expr) {
+  if (expr->type() != nullptr) return expr->type();
+  const auto* var = expr->as<Var>();
+  return var == nullptr ? nullptr : var->annotation().get();
+}
+
+}  // namespace
+
+bool uses_devices(const Module& module) {
+  for (const Module::FunctionEntry& entry : module.functions()) {
+    bool found = false;
+    visit_each(entry.function.get(), [&](const Expr* expr) {
+      found = device_use(expr) != nullptr;
+      return !found;
+    });
+    if (found) return true;
+  }
+  return false;
+}
+
+struct Devices::Graph {
+  struct Node {
+    NodeKind kind = NodeKind::kNone;
+    uint32_t first = 0, count = 0;  // in children
+    // kOne: a set of unknowns.
+    uint32_t parent = kNoNode;
+    std::optional<Device> device;
+    Span said;  // where that was said
+  };
+  std::vector<Node> nodes;
+  std::vector<uint32_t> children;
+  std::unordered_map<const Expr*, uint32_t> of;
+  /// Constants, operators and constructors have a node at each use.
+  std::map<std::pair<const Expr*, size_t>, uint32_t> of_use;
+  std::unordered_map<Name, uint32_t> globals;
+
+  uint32_t find(uint32_t at) const {
+    while (nodes[at].parent != kNoNode) at = nodes[at].parent;
+    return at;
+  }
+  uint32_t find_short(uint32_t at) {
+    uint32_t root = find(at);
+    while (nodes[at].parent != kNoNode) at = std::exchange(nodes[at].parent, root);
+    return root;
+  }
+
+  uint32_t add(NodeKind kind, std::span<const uint32_t> fields = {}) {
+    Node node;
+    node.kind = kind;
+    node.first = static_cast<uint32_t>(children.size());
+    node.count = static_cast<uint32_t>(fields.size());
+    children.insert(children.end(), fields.begin(), fields.end());
+    nodes.push_back(node);
+    return static_cast<uint32_t>(nodes.size() - 1);
+  }
+  std::span<const uint32_t> fields(uint32_t node) const {
+    return std::span(children).subspan(nodes[node].first, nodes[node].count);
+  }
+
+  // Types of more parts than this are one part.
+  static constexpr int kMostParts = 2000;
+  uint32_t make(const Type* type) {
+    int left = kMostParts;
+    size_t nodes_before = nodes.size();
+    size_t children_before = children.size();
+    uint32_t result = make(type, left);
+    if (left > 0) return result;
+    nodes.resize(nodes_before);
+    children.resize(children_before);
+    return add(NodeKind::kOne);
+  }
+  // Types nest no deeper than Type::kMaxDepth.
+  uint32_t make(const Type* type, int& left) {
+    if (--left <= 0 || type == nullptr) return add(NodeKind::kOne);
+    if (const auto* tensor = type->as<TensorType>()) {
+      bool number = tensor->has_rank() && tensor->dims().empty();
+      return add(number ? NodeKind::kNone : NodeKind::kOne);
+    }
+    std::vector<uint32_t> parts;
+    if (const auto* tuple = type->as<TupleType>()) {
+      for (const TypeRef& field : tuple->fields()) parts.push_back(make(field.get(), left));
+      return add(NodeKind::kTuple, parts);
+    }
+    if (const auto* function = type->as<FuncType>()) {
+      for (const TypeRef& param : function->params()) parts.push_back(make(param.get(), left));
+      parts.push_back(make(function->result().get(), left));
+      return add(NodeKind::kFunction, parts);
+    }
+    if (const auto* cell = type->as<RefType>()) {
+      parts.push_back(make(cell->value().get(), left));
+      return add(NodeKind::kCell, parts);
+    }
+    return add(NodeKind::kOne);  // data values, type variables
+  }
+
+  uint32_t node_of(const Expr* expr) const {
+    auto found = of.find(expr);
+    return found == of.end() ? kNoNode : found->second;
+  }
+  uint32_t use_of(const Expr* parent, size_t operand) const {
+    auto found = of_use.find({parent, operand});
+    if (found != of_use.end()) return found->second;
+    const Expr* expr = parent->operands()[operand].get();
+    if (const auto* global = expr->as<GlobalVar>()) {
+      auto known = globals.find(global->name());
+      return known == globals.end() ? kNoNode : known->second;
+    }
+    return node_of(expr);
+  }
+
+  // The first set of unknowns in a node.
+  uint32_t first_in(uint32_t root) const {
+    std::vector<uint32_t> stack{root};
+    while (!stack.empty()) {
+      uint32_t at = stack.back();
+      stack.pop_back();
+      if (at == kNoNode) continue;
+      if (nodes[at].kind == NodeKind::kOne) return find(at);
+      auto parts = fields(at);
+      stack.insert(stack.end(), parts.rbegin(), parts.rend());
+    }
+    return kNoNode;
+  }
+  Device device(uint32_t node) const {
+    uint32_t one = first_in(node);
+    return one == kNoNode ? kCpu : nodes[one].device.value_or(kCpu);
+  }
+  DeviceTree tree(uint32_t node) const {
+    DeviceTree result;
+    result.device = device(node);
+    if (node == kNoNode || nodes[node].kind != NodeKind::kTuple) return result;
+    for (uint32_t field : fields(node)) result.fields.push_back(tree(field));
+    return result;
+  }
+};
+
+/// Fills in a `Devices`.
+class DeviceSolver : private Walker {
+ public:
+  DeviceSolver(const Module& module, Devices& result)
+      : module_(module), result_(result), graph_(*result.graph_) {}
+
+  void run() {
+    for (const Module::FunctionEntry& entry : module_.functions()) {
+      const Function* function = entry.function.get();
+      std::vector<uint32_t> parts;
+      for (const VarRef& param : function->params()) parts.push_back(var(param.get()));
+      const auto* type = function->type() == nullptr ? nullptr : function->type()->as<FuncType>();
+      parts.push_back(graph_.make(type == nullptr ? nullptr : type->result().get()));
+      graph_.globals[entry.name] = graph_.add(NodeKind::kFunction, parts);
+    }
+    for (const Module::FunctionEntry& entry : module_.functions()) {
+      walk(entry.function.get());
+      at(entry.function.get(), [&] { return "the result of @" + entry.name.str(); });
+      unify(graph_.globals[entry.name], graph_.node_of(entry.function.get()));
+    }
+    // Where one side of an `on_device` is left open, it is where the other is if it can be.
+    for (const auto& [body, result] : open_) {
+      uint32_t from = graph_.first_in(body);
+      uint32_t to = graph_.first_in(result);
+      if (from == kNoNode || to == kNoNode) continue;
+      bool known = graph_.nodes[from].device.has_value();
+      if (known != graph_.nodes[to].device.has_value()) unify(body, result);
+    }
+    std::vector<Device>& all = result_.all_;
+    for (const Devices::Graph::Node& node : graph_.nodes) {
+      if (node.kind != NodeKind::kOne || node.parent != kNoNode) continue;
+      Device device = node.device.value_or(kCpu);
+      if (std::find(all.begin(), all.end(), device) == all.end()) all.push_back(device);
+    }
+  }
+
+ private:
+  using What = std::function<std::string()>;
+  using Node = Devices::Graph::Node;
+
+  uint32_t operand(const Expr* expr, size_t i) {
+    const Expr* child = expr->operands()[i].get();
+    switch (child->kind()) {
+      case ExprKind::kVar:
+        return var(static_cast<const Var*>(child));
+      case ExprKind::kGlobalVar: {
+        auto found = graph_.globals.find(static_cast<const GlobalVar*>(child)->name());
+        if (found != graph_.globals.end()) return found->second;
+        break;
+      }
+      case ExprKind::kConstant:
+      case ExprKind::kLiteral:
+      case ExprKind::kOp:
+      case ExprKind::kConstructor:
+        break;
+      default:
+        return graph_.node_of(child);
+    }
+    auto [entry, added] = graph_.of_use.try_emplace({expr, i}, 0);
+    if (added) {
+      entry->second = graph_.make(type_of(child));
+      // What takes tensors as an operator or constructor does has them all on one device.
+      if (!child->is<Constant>()) join(entry->second);
+    }
+    return entry->second;
+  }
+
+  uint32_t var(const Var* var) {
+    auto [entry, added] = graph_.of.try_emplace(var, 0);
+    if (added) {
+      uint32_t node = graph_.make(type_of(var));
+      graph_.of[var] = node;
+      return node;
+    }
+    return entry->second;
+  }
+
+  uint32_t one() { return graph_.add(NodeKind::kOne); }
+
+  // Everything in these nodes is on one device; the set, or none.
+  uint32_t join(uint32_t node, uint32_t with = kNoNode) {
+    std::vector<uint32_t> stack{node};
+    while (!stack.empty()) {
+      uint32_t at = stack.back();
+      stack.pop_back();
+      if (at == kNoNode) continue;
+      if (graph_.nodes[at].kind == NodeKind::kOne) {
+        if (with == kNoNode) {
+          with = at;
+        } else {
+          merge(with, at);
+        }
+        continue;
+      }
+      auto parts = graph_.fields(at);
+      stack.insert(stack.end(), parts.rbegin(), parts.rend());
+    }
+    return with;
+  }
+
+  void merge(uint32_t a, uint32_t b) {
+    a = graph_.find_short(a);
+    b = graph_.find_short(b);
+    if (a == b) return;
+    Node& to = graph_.nodes[a];
+    Node& from = graph_.nodes[b];
+    if (to.device && from.device && !(*to.device == *from.device)) return refuse(to, from);
+    if (!to.device) {
+      to.device = from.device;
+      to.said = from.said;
+    }
+    from.parent = a;
+  }
+
+  void unify(uint32_t a, uint32_t b) {
+    std::vector<std::pair<uint32_t, uint32_t>> stack{{a, b}};
+    while (!stack.empty()) {
+      auto [left, right] = stack.back();
+      stack.pop_back();
+      if (left == kNoNode || right == kNoNode || left == right) continue;
+      NodeKind kind = graph_.nodes[left].kind;
+      if (kind == NodeKind::kOne) {
+        join(right, left);
+      } else if (graph_.nodes[right].kind == NodeKind::kOne) {
+        join(left, right);
+      } else if (kind == graph_.nodes[right].kind) {
+        auto fields = graph_.fields(left);
+        auto others = graph_.fields(right);
+        size_t count = std::min(fields.size(), others.size());
+        for (size_t i = count; i-- > 0;) stack.emplace_back(fields[i], others[i]);
+      }
+    }
+  }
+
+  void place(uint32_t node, Device device, Span span) {
+    uint32_t at = one();
+    graph_.nodes[at].device = device;
+    graph_.nodes[at].said = span;
+    join(node, at);
+  }
+
+  void refuse(const Node& a, const Node& b) {
+    std::string what = what_();
+    if (!refused_.insert({at_.known() ? at_.begin() : 0, what}).second) return;
+    if (result_.problems_.size() >= DiagnosticSink::kMaxErrors) return;
+    std::string first = a.device->str(), second = b.device->str();
+    Diagnostic problem =
+        Diagnostic::error(what + " would have to be on " + first + " and on " + second, at_);
+    problem.note(first + " is said here", a.said);
+    problem.note(second + " is said here", b.said);
+    result_.problems_.push_back(std::move(problem));
+  }
+
+  void at(const Expr* expr, What what) {
+    at_ = expr->span();
+    what_ = std::move(what);
+  }
+
+  void set(const Expr* expr, uint32_t node) { graph_.of[expr] = node; }
+
+  // What names and patterns bind is known before it is used.
+  void before(const Expr* expr, uint32_t index) override {
+    if (index != 1) return;
+    if (const auto* let = expr->as<Let>()) {
+      at(expr, [let] { return "the value of %" + let->var()->name().str(); });
+      unify(var(let->var().get()), operand(expr, 0));
+    } else if (const auto* match = expr->as<Match>()) {
+      at(expr, [] { return std::string("the value of the match and what its patterns bind"); });
+      uint32_t data = operand(expr, 0);
+      for (const PatternRef& pattern : match->patterns()) bind(pattern.get(), data);
+    }
+  }
+
+  void leave(const Expr* expr) override {
+    switch (expr->kind()) {
+      case ExprKind::kVar:
+        var(static_cast<const Var*>(expr));
+        return;
+      case ExprKind::kGlobalVar:
+      case ExprKind::kConstant:
+      case ExprKind::kLiteral:
+      case ExprKind::kOp:
+      case ExprKind::kConstructor:
+        return;
+      case ExprKind::kTuple: {
+        std::vector<uint32_t> fields;
+        for (size_t i = 0; i < expr->operands().size(); ++i) fields.push_back(operand(expr, i));
+        return set(expr, graph_.add(NodeKind::kTuple, fields));
+      }
+      case ExprKind::kTupleGetItem: {
+        uint32_t tuple = operand(expr, 0);
+        uint32_t index = static_cast<const TupleGetItem*>(expr)->index();
+        if (tuple != kNoNode && graph_.nodes[tuple].kind == NodeKind::kTuple &&
+            index < graph_.nodes[tuple].count) {
+          return set(expr, graph_.fields(tuple)[index]);
+        }
+        uint32_t node = graph_.make(type_of(expr));
+        join(node, tuple);
+        return set(expr, node);
+      }
+      case ExprKind::kFunction: {
+        const auto* function = static_cast<const Function*>(expr);
+        std::vector<uint32_t> parts;
+        for (const VarRef& param : function->params()) parts.push_back(var(param.get()));
+        parts.push_back(operand(expr, 0));
+        return set(expr, graph_.add(NodeKind::kFunction, parts));
+      }
+      case ExprKind::kLet:
+        return set(expr, operand(expr, 1));
+      case ExprKind::kIf: {
+        at(expr, [] { return std::string("the results of the two branches"); });
+        uint32_t node = graph_.make(type_of(expr));
+        unify(node, operand(expr, 1));
+        unify(node, operand(expr, 2));
+        return set(expr, node);
+      }
+      case ExprKind::kMatch:
+        return visit_match(static_cast<const Match*>(expr));
+      case ExprKind::kRefCreate: {
+        uint32_t value = operand(expr, 0);
+        return set(expr, graph_.add(NodeKind::kCell, std::span(&value, 1)));
+      }
+      case ExprKind::kRefRead: {
+        uint32_t cell = operand(expr, 0);
+        if (cell != kNoNode && graph_.nodes[cell].kind == NodeKind::kCell)
+          return set(expr, graph_.fields(cell)[0]);
+        uint32_t node = graph_.make(type_of(expr));
+        join(node, cell);
+        return set(expr, node);
+      }
+      case ExprKind::kRefWrite: {
+        at(expr, [] { return std::string("what the reference holds"); });
+        uint32_t value = operand(expr, 1);
+        unify(operand(expr, 0), graph_.add(NodeKind::kCell, std::span(&value, 1)));
+        return set(expr, graph_.add(NodeKind::kNone));
+      }
+      case ExprKind::kTempExpr:
+        return set(expr, operand(expr, 0));
+      case ExprKind::kCall:
+        return visit_call(static_cast<const Call*>(expr));
+    }
+  }
+
+  void visit_match(const Match* match) {
+    at(match, [] { return std::string("the results of the clauses"); });
+    uint32_t node = graph_.make(type_of(match));
+    for (size_t i = 1; i < match->operands().size(); ++i) unify(node, operand(match, i));
+    set(match, node);
+  }
+
+  // Everything in a data value is on one device. Patterns nest no deeper than Pattern::kMaxDepth.
+  void bind(const Pattern* pattern, uint32_t value) {
+    switch (pattern->kind()) {
+      case PatternKind::kWildcard:
+        return;
+      case PatternKind::kVar:
+        return unify(var(pattern->var().get()), value);
+      case PatternKind::kConstructor:
+        for (const PatternRef& field : pattern->fields()) bind(field.get(), value);
+        return;
+      case PatternKind::kTuple: {
+        bool tuple = value != kNoNode && graph_.nodes[value].kind == NodeKind::kTuple &&
+                     graph_.nodes[value].count == pattern->fields().size();
+        for (size_t i = 0; i < pattern->fields().size(); ++i)
+          bind(pattern->fields()[i].get(), tuple ? graph_.fields(value)[i] : value);
+        return;
+      }
+    }
+  }
+
+  void visit_call(const Call* call) {
+    size_t count = call->operands().size();
+    uint32_t result = graph_.make(type_of(call));
+    if (const auto* op = call->callee()->as<Op>()) {
+      if (DeviceUseFn use = device_use(call)) {
+        visit_device_call(call, op->op(), use(call->attrs()), result);
+      } else {
+        at(call, [op] { return "the inputs and the result of " + op->op()->name().str(); });
+        uint32_t all = kNoNode;
+        for (size_t i = 1; i < count; ++i) all = join(operand(call, i), all);
+        join(result, all);
+      }
+    } else if (const auto* constructor = call->callee()->as<Constructor>()) {
+      at(call, [constructor] { return "what is in " + constructor->name().str(); });
+      uint32_t all = join(result);
+      for (size_t i = 1; i < count; ++i) join(operand(call, i), all);
+    } else {
+      uint32_t callee = operand(call, 0);
+      bool function = callee != kNoNode && graph_.nodes[callee].kind == NodeKind::kFunction &&
+                      graph_.nodes[callee].count == count;
+      for (size_t i = 1; i < count; ++i) {
+        at(call->operands()[i].get(),
+           [i] { return "argument " + std::to_string(i) + " of this call"; });
+        if (!at_.known()) at_ = call->span();
+        unify(function ? graph_.fields(callee)[i - 1] : callee, operand(call, i));
+      }
+      at(call, [] { return std::string("the result of this call"); });
+      unify(function ? graph_.fields(callee)[count - 1] : callee, result);
+    }
+    set(call, result);
+  }
+
+  void visit_device_call(const Call* call, const Operator* op, const DeviceUse& use,
+                         uint32_t result) {
+    uint32_t body = operand(call, 1);
+    at(call, [op] { return op->inputs()[0].name.str() + " of " + op->name().str(); });
+    if (use.input) place(body, *use.input, call->span());
+    at(call, [op] { return "the result of " + op->name().str(); });
+    if (use.result) place(result, *use.result, call->span());
+    if (use.copies) return;
+    if (use.input.has_value() == use.result.has_value()) return unify(body, result);
+    // A tuple is moved as a whole, or not at all.
+    join(body);
+    join(result);
+    open_.emplace_back(body, result);
+  }
+
+  const Module& module_;
+  Devices& result_;
+  Devices::Graph& graph_;
+  std::vector<std::pair<uint32_t, uint32_t>> open_;  // bodies and results that may differ
+  Span at_;
+  What what_;
+  std::set<std::pair<uint32_t, std::string>> refused_;
+};
+
+Devices::Devices(const Module& module) : graph_(std::make_unique<Graph>()) {
+  DeviceSolver(module, *this).run();
+}
+Devices::~Devices() = default;
+
+bool Devices::has_tensor(const Expr* expr) const {
+  return graph_->first_in(graph_->node_of(expr)) != kNoNode;
+}
+bool Devices::has_tensor(const Expr* parent, size_t operand) const {
+  return graph_->first_in(graph_->use_of(parent, operand)) != kNoNode;
+}
+Device Devices::of(const Expr* expr) const { return graph_->device(graph_->node_of(expr)); }
+Device Devices::of(const Expr* parent, size_t operand) const {
+  return graph_->device(graph_->use_of(parent, operand));
+}
+std::optional<Device> Devices::of_call(const Expr* call) const {
+  for (size_t i = 1; i < call->operands().size(); ++i) {
+    if (has_tensor(call, i)) return of(call, i);
+  }
+  return has_tensor(call) ? std::optional(of(call)) : std::nullopt;
+}
+DeviceTree Devices::tree(const Expr* expr) const { return graph_->tree(graph_->node_of(expr)); }
+DeviceTree Devices::tree(const Expr* parent, size_t operand) const {
+  return graph_->tree(graph_->use_of(parent, operand));
+}
+Span Devices::said_of(Device device) const {
+  for (const Graph::Node& node : graph_->nodes) {
+    if (node.device == device && node.said.known()) return node.said;
+  }
+  return {};
+}
+
+std::vector<Diagnostic> check_devices(const Module& module) {
+  if (!uses_devices(module)) return {};
+  return Devices(module).problems();
+}
+
+}  // namespace relay

@@ -1,0 +1,23 @@
+// PlanDevices: the devices of values written out.
+#include <relay/infer/devices.h>
+#include <relay/transform/pass.h>
+
+namespace relay {
+namespace {
+
+RELAY_REGISTER_PASS({
+    {"PlanDevices",
+     0,
+     {ProgramState::kTyped},
+     "Finds the device of every value. An `on_device` whose body and result are on different "
+     "devices becomes a `device_copy`; others stay only where nothing else says where a value is. "
+     "Copies of numbers, and from a device to itself, go."},
+    {},
+    [](const PassInfo& info, const PassOptions&) {
+      return make_module_pass(
+          info, [](const Module& module, const PassContext&) { return plan_devices(module); });
+    },
+});
+
+}  // namespace
+}  // namespace relay
