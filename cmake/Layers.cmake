@@ -62,6 +62,12 @@ file(GLOB row_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/relay/tensor_expr/ro
      ${CMAKE_SOURCE_DIR}/relay/runtime/kernels/*.cpp
      ${CMAKE_SOURCE_DIR}/relay/tensor_expr/program_load.cpp)
 set_source_files_properties(${row_sources} PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-O3>")
+# Fourier transforms are written in vectors, one source for each kind.
+set(fft ${CMAKE_SOURCE_DIR}/relay/runtime/kernels/fft)
+set_source_files_properties(${fft}/baseline.cpp PROPERTIES
+  COMPILE_OPTIONS "$<$<CONFIG:Release>:-O3>" SKIP_PRECOMPILE_HEADERS ON)
+set_source_files_properties(${fft}/avx2.cpp PROPERTIES
+  COMPILE_OPTIONS "-mavx2;-mfma;$<$<CONFIG:Release>:-O3>" SKIP_PRECOMPILE_HEADERS ON)
 
 set_source_files_properties(${CMAKE_SOURCE_DIR}/relay/vm/machine/c_api.cpp PROPERTIES
   COMPILE_DEFINITIONS "RELAY_VERSION=\"${PROJECT_VERSION}\"")

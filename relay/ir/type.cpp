@@ -159,9 +159,15 @@ template <class T>
 Ref<const T> interned(typename TypeNode<T>::Parts fields) {
   uint64_t hash = tag_hash(T::kTag);
   each_field(fields, [&](const auto& field) { hash = hash_field(hash, field); });
+  // The table compares once more after the object took the fields over.
+  const typename TypeNode<T>::Parts* wanted = &fields;
   TypeRef type = TypeTable::instance().intern<T>(
-      hash, [&](const T& t) { return t.parts() == fields; },
-      [&] { return TypeTable::create<T>(std::move(fields)); });
+      hash, [&](const T& t) { return t.parts() == *wanted; },
+      [&] {
+        T* made = TypeTable::create<T>(std::move(fields));
+        wanted = &made->parts();
+        return made;
+      });
   return Ref<const T>::adopt(static_cast<const T*>(type.detach()));
 }
 

@@ -48,6 +48,21 @@ Outcome refused(const Json& json, const Refusal& refusal) {
   return why ? Outcome::failed(*why) : Outcome::passed();
 }
 
+// Some types are recorded as TVM's Python says them: T.Tuple(I.TensorType([2, T.Any()], "int64")).
+std::string type_text(std::string text) {
+  constexpr std::pair<const char*, const char*> kSpellings[] = {{"T.Tuple(", "("},
+                                                                {"T.Any()", "?"},
+                                                                {"I.TensorType([", "Tensor[("},
+                                                                {"], \"", "), "},
+                                                                {"\")", "]"}};
+  if (!text.starts_with("T.")) return text;
+  for (auto [theirs, ours] : kSpellings) {
+    for (size_t at = text.find(theirs); at != std::string::npos; at = text.find(theirs, at))
+      text.replace(at, std::string_view(theirs).size(), ours);
+  }
+  return text;
+}
+
 // A type in the scope of the program's data types: that of a parameter added to it.
 TypeRef read_type(const std::string& program, const std::string& type) {
   size_t end = std::min(program.find("#[metadata]"), program.size());
@@ -103,7 +118,7 @@ Outcome run_op_case(const Json& json) {
       return Outcome::failed("ran, though " + json["error"].get<std::string>());
     }
     TypeRef signature = function_signature(checked.module, "main");
-    TypeRef wanted = parse_type(json.at("type"));
+    TypeRef wanted = parse_type(type_text(json.at("type")));
     const auto* function = signature->as<FuncType>();
     if (function == nullptr || !type_agrees(function->result().get(), wanted.get())) {
       return Outcome::failed("type " + signature->str() + " for " + wanted->str());

@@ -26,10 +26,9 @@ bool has_floats(const std::vector<TensorInfo>& tensors) {
                      [](const TensorInfo& info) { return info.dtype == kFloat64; });
 }
 bool gives_floats(const Computation& computation) {
-  return std::any_of(computation.outputs.begin(), computation.outputs.end(),
-                     [&](const Output& output) {
-                       return computation.info(output.tensor).dtype == kFloat64;
-                     });
+  return std::any_of(
+      computation.outputs.begin(), computation.outputs.end(),
+      [&](const Output& output) { return computation.info(output.tensor).dtype == kFloat64; });
 }
 
 double dot(const NDArray& a, const NDArray& b) {
@@ -53,13 +52,15 @@ struct Slopes {
   double by_difference = 0, by_gradient = 0, size = 0;
 };
 
-Slopes slopes(const Computation& forward, const Computation& backward, std::vector<NDArray> inputs) {
+Slopes slopes(const Computation& forward, const Computation& backward,
+              std::vector<NDArray> inputs) {
   std::vector<NDArray> directions(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
     inputs[i] = inputs[i].contiguous();
     if (inputs[i].dtype() != kFloat64) continue;
     auto seed = static_cast<uint32_t>(i);
-    inputs[i] = moved(inputs[i], testing::random_array(inputs[i].shape(), kFloat64, seed + 7), 1e-3);
+    inputs[i] =
+        moved(inputs[i], testing::random_array(inputs[i].shape(), kFloat64, seed + 7), 1e-3);
     directions[i] = testing::random_array(inputs[i].shape(), kFloat64, seed + 99);
   }
   auto run = [&](double scale) {
@@ -76,8 +77,7 @@ Slopes slopes(const Computation& forward, const Computation& backward, std::vect
   for (size_t k = 0; k < before.size(); ++k) {
     if (before[k].dtype() != kFloat64) continue;
     NDArray a = before[k].contiguous(), b = after[k].contiguous();
-    NDArray gradient =
-        testing::random_array(a.shape(), kFloat64, static_cast<uint32_t>(k) + 1234);
+    NDArray gradient = testing::random_array(a.shape(), kFloat64, static_cast<uint32_t>(k) + 1234);
     result.by_difference += (dot(gradient, b) - dot(gradient, a)) / (2 * kStep);
     result.size += std::sqrt(dot(gradient, gradient)) * std::sqrt(dot(b, b));
     all.push_back(gradient);
@@ -116,8 +116,8 @@ TEST(Adjoint, OfEveryRecordedCase) {
     if (!has_floats(forward.inputs) || !gives_floats(forward)) return;
     SCOPED_TRACE(file + ": " + one.name);
     std::string op = one.name.substr(0, one.name.find('/'));
-    // Its recorded boxes end at borders of the image, where it has kinks; and what is only asked for
-    // its dtype keeps its own.
+    // Its recorded boxes end at borders of the image, where it has kinks; and what is only asked
+    // for its dtype keeps its own.
     if (op == "image.crop_and_resize" || op == "cast_like") return;
     try {
       Computation backward = adjoint(forward);
@@ -135,8 +135,9 @@ TEST(Adjoint, OfEveryRecordedCase) {
   });
   for (const auto& [op, why] : refused) {
     // Everything that is an index expression has one.
-    EXPECT_TRUE(why.find("library kernel") != std::string::npos || op.starts_with("grad."))
-        << op << ": " << why;
+    bool kernel = why.find("library kernel") != std::string::npos ||
+                  why.find("counts its results") != std::string::npos;
+    EXPECT_TRUE(kernel || op.starts_with("grad.")) << op << ": " << why;
   }
   EXPECT_GT(derived.size(), 110u);
 }
@@ -208,15 +209,19 @@ TEST(Adjoint, Lowered) {
 // ---- Structure --------------------------------------------------------------------------------
 
 Computation conv(std::vector<Dim> data, std::vector<Dim> weight, const std::string& attributes) {
-  std::string text = "def @main(%x: Tensor[(" + [&] {
-    std::string dims;
-    for (Dim dim : data) dims += (dims.empty() ? "" : ", ") + dim.str();
-    return dims;
-  }() + "), float32], %w: Tensor[(" + [&] {
-    std::string dims;
-    for (Dim dim : weight) dims += (dims.empty() ? "" : ", ") + dim.str();
-    return dims;
-  }() + "), float32]) { nn.conv2d(%x, %w" + attributes + ") }";
+  std::string text = "def @main(%x: Tensor[(" +
+                     [&] {
+                       std::string dims;
+                       for (Dim dim : data) dims += (dims.empty() ? "" : ", ") + dim.str();
+                       return dims;
+                     }() +
+                     "), float32], %w: Tensor[(" +
+                     [&] {
+                       std::string dims;
+                       for (Dim dim : weight) dims += (dims.empty() ? "" : ", ") + dim.str();
+                       return dims;
+                     }() +
+                     "), float32]) { nn.conv2d(%x, %w" + attributes + ") }";
   std::vector<TypeRef> types{TensorType::make(data, kFloat32), TensorType::make(weight, kFloat32)};
   return lower::compose(*testing::main_function(text, types), types).computation;
 }
@@ -238,12 +243,10 @@ size_t contractions(const Computation& c) {
 }
 
 TEST(Adjoint, GradientsOfConvolutionsAreContractions) {
-  for (const char* attributes :
-       {"", ", padding=[1, 1]", ", strides=[2, 2], padding=[1, 1]", ", dilation=[2, 2]",
-        ", groups=4, padding=[1, 1]"}) {
+  for (const char* attributes : {"", ", padding=[1, 1]", ", strides=[2, 2], padding=[1, 1]",
+                                 ", dilation=[2, 2]", ", groups=4, padding=[1, 1]"}) {
     bool groups = std::string(attributes).find("groups") != std::string::npos;
-    Computation backward =
-        adjoint(conv({2, 16, 14, 14}, {32, groups ? 4 : 16, 3, 3}, attributes));
+    Computation backward = adjoint(conv({2, 16, 14, 14}, {32, groups ? 4 : 16, 3, 3}, attributes));
     EXPECT_EQ(backward.stages.size(), 2u) << attributes << "\n" << backward.str();
     EXPECT_EQ(contractions(backward), 2u) << attributes << "\n" << backward.str();
   }
@@ -252,9 +255,8 @@ TEST(Adjoint, GradientsOfConvolutionsAreContractions) {
 TEST(Adjoint, NoLibraryKernels) {
   std::vector<TypeRef> types{TensorType::make(std::vector<Dim>{3}, kFloat32)};
   Computation c =
-      lower::compose(*testing::main_function(
-                         "def @main(%x: Tensor[(3), float32]) { sort(%x) }", types),
-                     types)
+      lower::compose(
+          *testing::main_function("def @main(%x: Tensor[(3), float32]) { sort(%x) }", types), types)
           .computation;
   EXPECT_THROW(adjoint(c), NoAdjoint);
 }

@@ -89,6 +89,12 @@ TEST(TeFusionPatterns, AreThoseOfTvmButFor) {
       {"nn.global_max_pool2d", "reduction"},
       // Windows overlap: elements are added to where they came from.
       {"nn.max_pool2d_grad", "opaque"},
+      // Kernels of the runtime: what is sparse, and extents that only a run knows.
+      {"dyn.nn.upsampling", "opaque"},
+      {"dyn.nn.upsampling3d", "opaque"},
+      {"nn.sparse_dense", "opaque"},
+      {"nn.sparse_transpose", "opaque"},
+      {"sparse_reshape", "opaque"},
       // TVM has a function of its own for these; ours are index expressions, folds or updates.
       {"dyn.full", "broadcast"},
       {"dyn.image.resize2d", "elementwise"},

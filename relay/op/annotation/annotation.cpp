@@ -2,6 +2,7 @@
 #include <relay/op/annotation/annotation_attrs.h>
 #include <relay/op/columns.h>
 #include <relay/op/facts.h>
+#include <relay/op/gradient.h>
 #include <relay/op/op.h>
 
 namespace relay {
@@ -18,6 +19,17 @@ TypeRef infer_same(const RelationCall& call) {
 }
 
 ExprRef value_itself(const OpCall&, std::span<const ExprRef> args) { return args[0]; }
+
+// The result's gradients are the argument's; there are none of integers.
+std::vector<ExprRef> debug_gradient(const GradientCall& call) {
+  if (!call.call.input(0)->is<TupleType>()) return {call.gradient()};
+  std::vector<ExprRef> fields;
+  for (size_t k = 0; k < call.gradients.size(); ++k) {
+    ExprRef field = make_projection(call.args[0], static_cast<uint32_t>(k));
+    fields.push_back(call.gradients[k] ? call.gradients[k] : call_op("zeros_like", {field}));
+  }
+  return {relay::make_tuple(fields)};
+}
 
 RELAY_OP("annotation.cast_hint")
     .doc("The value itself, which quantisation may keep in another dtype from here on.")
@@ -56,6 +68,28 @@ RELAY_OP("annotation.stop_fusion")
         b.output(b.reshape(b.input(k), call.result(k).dims));
     })
     .example("fn (%x: Tensor[(3), float32]) { exp(annotation.stop_fusion(%x * 2f)) }", "[0, 1, 2]")
+    .no_data("the value itself");
+
+RELAY_OP("debug")
+    .doc(
+        "The value itself, shown on standard error each time that the call runs: its dtype, shape "
+        "and elements, abridged where they are many. An effect: passes neither drop, repeat, merge "
+        "nor move such calls.")
+    .input("program", "Tensor or tuple of tensors.", any_value())
+    .output("result", "The same.", any_value())
+    .attrs<DebugAttrs>()
+    .relation(infer_same)
+    .impure()
+    .level(1)
+    .column(costs(), [](const OpCall& call) { return kernel_cost(call, 0); })
+    .kernel("debug",
+            [](const OpCall& call) -> KernelParams {
+              return {{"label", call.attrs<DebugAttrs>().debug_func},
+                      {"tuple", call.input(0)->is<TupleType>()}};
+            })
+    .gradient(debug_gradient)
+    .example("fn (%x: Tensor[(3), float32]) { exp(debug(%x * 2f, debug_func=\"twice\")) }",
+             "[0, 1, 2]")
     .no_data("the value itself");
 
 }  // namespace

@@ -11,5 +11,9 @@ struct CastHintAttrs {
   Required<DType> dtype;
   RELAY_ATTRS(CastHintAttrs, (dtype, "Dtype that the value may be kept in."))
 };
+struct DebugAttrs {
+  std::string debug_func;
+  RELAY_ATTRS(DebugAttrs, (debug_func, "What the value is called where it is shown."))
+};
 
 }  // namespace relay

@@ -17,9 +17,8 @@ TypeRef infer_filled(const RelationCall& call) {
 ComputeFn filled(int value) {
   return [value](const OpCall& call, te::Builder& b) {
     te::TensorInfo result = call.result();
-    b.output(b.map(result.dims, [&](Indices) {
-      return te::cast(te::index_constant(value), result.dtype);
-    }));
+    b.output(b.map(result.dims,
+                   [&](Indices) { return te::cast(te::index_constant(value), result.dtype); }));
   };
 }
 
@@ -36,7 +35,9 @@ TypeRef infer_broadcast_to(const RelationCall& call) {
   if (!dims) return {};
   std::string message =
       "shape " + shape_str(data.dims) + " does not broadcast to " + shape_str(*dims);
-  call.require(data.rank() <= dims->size(), message);
+  call.require(data.rank() <= dims->size(), "data " + shape_str(data.dims) +
+                                                " has more axes than the " +
+                                                std::to_string(dims->size()) + " entries of shape");
   call.require_broadcasts(data.dims, *dims, message);
   return TensorType::make(*dims, data.dtype);
 }
@@ -45,21 +46,22 @@ TypeRef infer_one_hot(const RelationCall& call) {
   te::TensorInfo indices = call.tensor(0);
   const auto& attrs = call.attrs<OneHotAttrs>();
   Dim depth = call.value_dim(3, 0);
-  std::string message =
-      "depth must be positive and not more than 2^60, found " + depth.str();
-  call.require_at_most(1, depth, message);
-  call.require_at_most(depth, kLargestExtent, message);
+  call.require_at_most(1, depth, "depth must be positive, found " + depth.str());
+  call.require_at_most(depth, kLargestExtent - 1, "depth is beyond 2^60");
   int64_t axis = normalize_axis(call, attrs.axis, indices.rank() + 1);
   indices.dims.insert(indices.dims.begin() + axis, depth);
   return TensorType::make(indices.dims, attrs.dtype.value_or(call.tensor(1).dtype));
 }
 
 void compute_one_hot(const OpCall& call, te::Builder& b) {
-  te::Tensor indices = b.input(0), on = b.input(1), off = b.input(2);
+  te::Tensor indices = b.input(0), on = b.input(1), off = b.input(2), depth = b.input(3);
+  bool from_end = call.attrs<OneHotAttrs>().from_end;
   te::TensorInfo result = call.result();
   size_t axis = axis_position(call.attrs<OneHotAttrs>().axis, result.rank());
   b.output(b.map(result.dims, [&](Indices i) {
-    Scalar hot = te::cast(indices(te::without(i, axis)), kInt64) == i[axis];
+    Scalar index = te::cast(indices(te::without(i, axis)), kInt64);
+    Scalar hot = index == i[axis];
+    if (from_end) hot = hot || index + te::cast(depth({}), kInt64) == i[axis];
     return te::cast(te::select(hot, on({}), off({})), result.dtype);
   }));
 }
@@ -100,8 +102,9 @@ RELAY_OP("dyn.full")
     });
 
 RELAY_OP("dyn.broadcast_to")
-    .doc("The tensor repeated along axes of extent 1 and new leading axes to a shape that is an "
-         "argument.")
+    .doc(
+        "The tensor repeated along axes of extent 1 and new leading axes to a shape that is an "
+        "argument.")
     .input("data", "Tensor.", tensor('T'))
     .input("shape", "Extents of the result.", list_spec())
     .output("result", "The repeated tensor.", tensor('T'))

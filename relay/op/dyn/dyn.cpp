@@ -11,7 +11,8 @@ std::optional<size_t> entries(const RelationCall& call, size_t input, const std:
                                    " decides the rank and must be known, found " +
                                    call.input(input)->str());
   constexpr int64_t kMostAxes = NDArray::kMaxRank;
-  call.require(count.as_int() <= kMostAxes, what + " has " + count.str() + " entries, a tensor has at most " +
+  call.require(count.as_int() <= kMostAxes, what + " has " + count.str() +
+                                                " entries, a tensor has at most " +
                                                 std::to_string(kMostAxes) + " axes");
   return static_cast<size_t>(count.as_int());
 }
@@ -23,9 +24,8 @@ std::optional<std::vector<Dim>> extents(const RelationCall& call, size_t input,
   std::vector<Dim> dims;
   for (size_t k = 0; k < *count; ++k) {
     Dim extent = call.value_dim(input, k);
-    std::string message = "an extent of " + what + " is " + extent.str();
-    call.require_at_most(0, extent, message);
-    call.require_at_most(extent, kLargestExtent, message);
+    call.require_at_most(0, extent, "an entry of " + what + " is " + extent.str());
+    call.require_at_most(extent, kLargestExtent - 1, "an entry of " + what + " is beyond 2^60");
     dims.push_back(extent);
   }
   return dims;

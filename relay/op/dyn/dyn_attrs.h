@@ -43,14 +43,40 @@ struct DynPadAttrs {
   RELAY_ATTRS(DynPadAttrs, (pad_width, "Repeats the argument; not read."),
               (pad_mode, "What the new elements are."))
 };
+struct DynUpSamplingAttrs {
+  std::optional<double> scale_h;
+  std::optional<double> scale_w;
+  attr::Layout layout = "NCHW";
+  ImageMethod method = ImageMethod::kNearest;
+  bool align_corners = false;
+  RELAY_ATTRS(DynUpSamplingAttrs, (scale_h, "Repeats the argument; not read."),
+              (scale_w, "Repeats the argument; not read."), (layout, "Layout of data and result."),
+              (method, "Where elements come from."),
+              (align_corners,
+               "Except for the nearest element: corners come from corners; otherwise place i comes "
+               "from i / scale."))
+};
+struct DynUpSampling3DAttrs {
+  std::optional<double> scale_d;
+  std::optional<double> scale_h;
+  std::optional<double> scale_w;
+  attr::Layout layout = "NCDHW";
+  VolumeMethod method = VolumeMethod::kNearest;
+  CoordinateMode coordinate_transformation_mode = CoordinateMode::kHalfPixel;
+  RELAY_ATTRS(DynUpSampling3DAttrs, (scale_d, "Repeats the argument; not read."),
+              (scale_h, "Repeats the argument; not read."),
+              (scale_w, "Repeats the argument; not read."), (layout, "Layout of data and result."),
+              (method, "Where elements come from."),
+              (coordinate_transformation_mode, "Which places of data and result correspond."))
+};
 struct DynTopkAttrs {
   std::optional<int64_t> k;
   attr::Axis axis = -1;
   TopkResults ret_type = TopkResults::kBoth;
   bool is_ascend = false;
   DType dtype;
-  RELAY_ATTRS(DynTopkAttrs, (k, "Repeats the argument; not read."),
-              (axis, "Axis to choose along."), (ret_type, "What the result is."),
+  RELAY_ATTRS(DynTopkAttrs, (k, "Repeats the argument; not read."), (axis, "Axis to choose along."),
+              (ret_type, "What the result is."),
               (is_ascend, "Whether the least are chosen instead of the greatest."),
               (dtype, "Dtype of positions; int32 by default."))
 };

@@ -30,9 +30,12 @@ TypeRef infer_reshape(const RelationCall& call) {
   std::vector<Dim> codes;
   for (size_t k = 0; k < *count; ++k) codes.push_back(call.value_dim(1, k));
   std::string wanted = "newshape " + shape_str(codes);
+  std::string too_many = wanted + " has more elements than a tensor can have";
+  __int128 elements = 1;  // as far as they are known
   for (Dim code : codes) {
     call.require_at_most(-1, code, wanted + " has " + code.str() + "; -1 is the least code");
-    call.require_at_most(code, kLargestExtent, wanted + " has an extent beyond 2^60");
+    if (code.is_int() && code.as_int() > 0) elements = elements * code.as_int();
+    call.require(elements < kLargestExtent, too_many);
   }
   if (any_unknown(data.dims)) return unknown_dims(*count, data.dtype);
   // Copied extents count for nothing on either side: they may be 0.
@@ -55,14 +58,15 @@ TypeRef infer_reshape(const RelationCall& call) {
     }
     Dim stays = min(max(code, Dim(0) - code), Dim(1));  // 0 where the own extent is copied
     if (k >= data.rank()) {
-      call.require_at_most(1, stays, wanted + " has 0 where no axis of " + shape_str(data.dims) +
-                                         " is left");
+      call.require_at_most(1, stays,
+                           wanted + " has 0 where no axis of " + shape_str(data.dims) + " is left");
     }
     known = known * max(code, Dim(1));
     total = total * max(stays * own, Dim(1) - stays);
     result.push_back(max(code, (Dim(1) - stays) * own));
   }
   call.require_at_most(inferred, 1, wanted + " has more than one extent to infer (-1)");
+  call.explain(known, too_many);
   Dim rest = floor_div(total, max(known, Dim(1)));
   inferred = min(inferred, Dim(1));
   call.require_equal(known * max(inferred * rest, Dim(1) - inferred), total,
@@ -89,8 +93,7 @@ TypeRef infer_expand_dims(const RelationCall& call) {
     Dim after = at_least(at, from + added);
     Dim extent = Dim(1) - before - after;
     if (k < data.rank()) extent = max(extent, before * data.dims[k]);
-    if (at >= added)
-      extent = max(extent, after * data.dims[k - static_cast<size_t>(added)]);
+    if (at >= added) extent = max(extent, after * data.dims[k - static_cast<size_t>(added)]);
     result.push_back(extent);
   }
   return TensorType::make(result, data.dtype);
@@ -108,8 +111,7 @@ TypeRef infer_squeeze(const RelationCall& call) {
     axes.push_back(axis_value(call, call.value_dim(1, k), data.rank(), "an entry of axes"));
   for (size_t k = 0; k < *count; ++k) {
     for (size_t l = 0; l < k; ++l)
-      call.require_at_most(same(axes[k], axes[l]), 0,
-                           "axis " + axes[k].str() + " is given twice");
+      call.require_at_most(same(axes[k], axes[l]), 0, "axis " + axes[k].str() + " is given twice");
   }
   size_t rank = data.rank() - *count;
   if (any_unknown(data.dims)) return unknown_dims(rank, data.dtype);
@@ -166,8 +168,7 @@ void compute_tile(const OpCall& call, te::Builder& b) {
 RELAY_OP("dyn.reshape")
     .doc("The same elements in row-major order under a shape that is an argument.")
     .input("data", "Tensor.", tensor('T'))
-    .input("newshape",
-           "New extents; 0 copies the data's at the same place, -1 is inferred, once.",
+    .input("newshape", "New extents; 0 copies the data's at the same place, -1 is inferred, once.",
            list_spec())
     .output("result", "The elements.", tensor('T'))
     .attrs<DynReshapeAttrs>()
@@ -197,8 +198,9 @@ RELAY_OP("dyn.squeeze")
     .output("result", "The elements.", tensor('T'))
     .attrs<DynSqueezeAttrs>()
     .relation(infer_squeeze)
-    .example("fn (%x: Tensor[(1, 3, 1), int8], %axes: Tensor[(1), int64]) { dyn.squeeze(%x, %axes) }",
-             "[[[1], [2], [3]]]", "[-1]")
+    .example(
+        "fn (%x: Tensor[(1, 3, 1), int8], %axes: Tensor[(1), int64]) { dyn.squeeze(%x, %axes) }",
+        "[[[1], [2], [3]]]", "[-1]")
     .level(3)
     .compute(compute_reshape);
 

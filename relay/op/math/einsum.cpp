@@ -42,7 +42,8 @@ Labels parse_term(std::string_view equation, std::string_view term, std::optiona
   for (size_t at = 0; at < term.size(); ++at) {
     char c = term[at];
     if (c == '.') {
-      if (dots || term.substr(at, 3) != "...") refuse(equation, "\"...\" is written once and whole");
+      if (dots || term.substr(at, 3) != "...")
+        refuse(equation, "\"...\" is written once and whole");
       dots = labels.size();
       at += 2;
     } else if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) {
@@ -61,7 +62,8 @@ Labels parse_term(std::string_view equation, std::string_view term, std::optiona
     size_t count = rank ? *rank - labels.size() : ellipsis;
     Labels hidden;
     for (size_t k = count; k-- > 0;) hidden.push_back(kEllipsis + static_cast<int>(k));
-    labels.insert(labels.begin() + static_cast<std::ptrdiff_t>(*dots), hidden.begin(), hidden.end());
+    labels.insert(labels.begin() + static_cast<std::ptrdiff_t>(*dots), hidden.begin(),
+                  hidden.end());
   }
   return labels;
 }
@@ -103,13 +105,14 @@ Equation parse(const std::string& written, const std::vector<te::TensorInfo>& op
       refuse(written, "it has more operands than the " + std::to_string(k) + " given");
     Labels labels = parse_term(written, left.substr(begin, end - begin), operands[k].rank(), 0);
     for (int label : labels)
-      if (label >= kEllipsis) ellipsis = std::max(ellipsis, static_cast<size_t>(label - kEllipsis) + 1);
+      if (label >= kEllipsis)
+        ellipsis = std::max(ellipsis, static_cast<size_t>(label - kEllipsis) + 1);
     equation.operands.push_back(std::move(labels));
     begin = end + 1;
   }
   if (equation.operands.size() < operands.size())
-    refuse(written, "it has " + std::to_string(equation.operands.size()) + " operands of the " +
-                        std::to_string(operands.size()) + " given");
+    refuse(written, "it has " + std::to_string(equation.operands.size()) + " of the " +
+                        std::to_string(operands.size()) + " operands given");
   if (arrow == std::string::npos) {
     equation.result = implicit_result(equation.operands, ellipsis);
     return equation;
@@ -136,7 +139,8 @@ std::optional<std::vector<std::pair<int, Dim>>> extents_of(
     const std::vector<te::TensorInfo>& operands) {
   std::vector<std::pair<int, Dim>> extents;
   auto name = [](int label) {
-    return label >= kEllipsis ? std::string("of \"...\"") : std::string(1, static_cast<char>(label));
+    return label >= kEllipsis ? std::string("of \"...\"")
+                              : std::string(1, static_cast<char>(label));
   };
   for (size_t k = 0; k < operands.size(); ++k) {
     const Labels& labels = equation.operands[k];
@@ -275,8 +279,7 @@ class Contractor {
     for (size_t i = 0; i < operands_.size(); ++i) {
       for (size_t j = i + 1; j < operands_.size(); ++j) {
         Labels both = joined(operands_[i].labels, operands_[j].labels);
-        std::array<double, 2> cost{size(needed(both, i, j)) -
-                                       size(distinct(operands_[i].labels)) -
+        std::array<double, 2> cost{size(needed(both, i, j)) - size(distinct(operands_[i].labels)) -
                                        size(distinct(operands_[j].labels)),
                                    size(both)};
         if ((i == 0 && j == 1) || cost < least) {

@@ -62,8 +62,7 @@ Block threefry(const Block& key, const Block& counter) {
 
 State read_state(const te::Tensor& key) {
   State state;
-  for (size_t i = 0; i < kWords; ++i)
-    state[i] = key({te::index_constant(static_cast<int64_t>(i))});
+  for (size_t i = 0; i < kWords; ++i) state[i] = key({te::index_constant(static_cast<int64_t>(i))});
   return state;
 }
 
@@ -80,8 +79,7 @@ void next_bit(const State& state, State& next) {
 // A state whose path and counter are hashed into its key.
 State rekeyed(const State& state, const Block& counter) {
   Block key = threefry({state[0], state[1], state[2], state[3]}, counter);
-  return {key[0],  key[1],  key[2],     key[3], word(0),
-          word(0), word(0), word(0), word(kTop), word(0)};
+  return {key[0], key[1], key[2], key[3], word(0), word(0), word(0), word(0), word(kTop), word(0)};
 }
 
 State choose(const Scalar& condition, const State& a, const State& b) {
@@ -100,8 +98,7 @@ te::Tensor key_of(te::Builder& b, const State& state) {
   std::vector<te::Tensor> words = as_stage(b, state);
   std::vector<Dim> ones(kWords, Dim(1));
   return b.map({static_cast<int64_t>(kWords)}, [&](Indices i) {
-    return te::piecewise(i[0], ones,
-                         [&](size_t k, const Scalar&) { return words[k](Indices()); });
+    return te::piecewise(i[0], ones, [&](size_t k, const Scalar&) { return words[k](Indices()); });
   });
 }
 
@@ -109,21 +106,22 @@ te::Tensor key_of(te::Builder& b, const State& state) {
 
 TypeRef key_type(const RelationCall& call) {
   te::TensorInfo key = call.tensor(0);
-  call.require_equal(key.dims[0], Dim(static_cast<int64_t>(kWords)),
-                     "a key has " + std::to_string(kWords) + " words, found " +
-                         call.input(0)->str());
+  call.require_equal(
+      key.dims[0], Dim(static_cast<int64_t>(kWords)),
+      "a key has " + std::to_string(kWords) + " words, found " + call.input(0)->str());
   Dim dims[] = {static_cast<int64_t>(kWords)};
   return TensorType::make(dims, kUInt64);
 }
 
 std::vector<Dim> drawn_dims(const RelationCall& call, const std::vector<int64_t>& shape) {
   std::vector<Dim> dims;
+  __int128 count = 1;
   for (int64_t extent : shape) {
-    call.require(extent >= 0 && extent <= kLargestExtent,
-                 "an extent of out_shape is " + std::to_string(extent));
+    call.require(extent >= 0, "an extent of out_shape is " + std::to_string(extent));
+    count = count * extent;
+    call.require(count <= kLargestExtent, "out_shape has more elements than a tensor can have");
     dims.emplace_back(extent);
   }
-  product(dims);  // fails beyond what a tensor can have
   return dims;
 }
 
@@ -138,8 +136,8 @@ Drawn draw(te::Builder& b, const te::Tensor& key, const std::vector<Dim>& dims,
   for (size_t k = 0; k < 2; ++k) longer[kPath + k] = given[kPath + k] | given[kBit + k];
   longer[kCounter - 1] = longer[kCounter] = word(0);
   next_bit(given, longer);
-  State fresh = rekeyed(given, {given[kPath], given[kPath + 1], word(~uint64_t{0}),
-                                word(~uint64_t{0})});
+  State fresh =
+      rekeyed(given, {given[kPath], given[kPath + 1], word(~uint64_t{0}), word(~uint64_t{0})});
   Scalar room = given[kCounter] < word(~uint64_t{0}) - drawn;
   std::vector<te::Tensor> words =
       as_stage(b, choose(room, given, choose(path_is_full(given), fresh, longer)));
@@ -185,10 +183,9 @@ TypeRef infer_split(const RelationCall& call) {
 
 void compute_split(const OpCall&, te::Builder& b) {
   State given = read_state(b.input(0));
-  State fresh = rekeyed(given, {given[kPath], given[kPath + 1], given[kCounter - 1],
-                                given[kCounter]});
-  std::vector<te::Tensor> words =
-      as_stage(b, choose(path_is_full(given), fresh, given));
+  State fresh =
+      rekeyed(given, {given[kPath], given[kPath + 1], given[kCounter - 1], given[kCounter]});
+  std::vector<te::Tensor> words = as_stage(b, choose(path_is_full(given), fresh, given));
   State state;
   for (size_t k = 0; k < kWords; ++k) state[k] = words[k](Indices());
   State left = state;
@@ -208,9 +205,8 @@ RELAY_OP("random.threefry_generate")
     .output("bits", "Numbers, all of their bits random.", tensor(kUInt64))
     .attrs<ThreefryGenerateAttrs>()
     .relation(infer_generate)
-    .example(
-        "fn (%key: Tensor[(10), uint64]) { random.threefry_generate(%key, out_shape=[2, 2]) }",
-        "[7, 0, 0, 0, 0, 0, 0, 0, 9223372036854775808, 0]")
+    .example("fn (%key: Tensor[(10), uint64]) { random.threefry_generate(%key, out_shape=[2, 2]) }",
+             "[7, 0, 0, 0, 0, 0, 0, 0, 9223372036854775808, 0]")
     .level(10)
     .compute(compute_generate);
 

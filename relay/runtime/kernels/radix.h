@@ -106,6 +106,7 @@ Item* sort_items(LibraryCall& call, Item* items, Item* other, int64_t n, size_t 
     if (bytes == 2) return run(std::integral_constant<int, 2>());
     return run(std::integral_constant<int, 4>());
   } else {
+    if (bytes <= 4) return run(std::integral_constant<int, 4>());
     return run(std::integral_constant<int, 8>());
   }
 }

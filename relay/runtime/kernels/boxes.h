@@ -1,0 +1,42 @@
+// What kernels on boxes share.
+#pragma once
+
+#include <relay/runtime/kernels/order.h>
+#include <relay/runtime/kernels/radix.h>
+#include <relay/runtime/library_kernel.h>
+#include <relay/support/error.h>
+
+#include <cstdint>
+#include <type_traits>
+
+namespace relay {
+
+/// Calls `body` with a zero of the element type of a tensor of floats.
+template <class F>
+void dispatch_float(DType dtype, F&& body) {
+  if (dtype == kFloat32) return body(float{});
+  if (dtype == kFloat64) return body(double{});
+  if (dtype == kFloat16) return body(Half{});
+  if (dtype == kBFloat16) return body(BFloat16{});
+  RELAY_UNREACHABLE("boxes of " + std::string(dtype.name()));
+}
+
+/// What numbers of an element type are computed in.
+template <class T>
+using Real = std::conditional_t<std::is_same_v<T, double>, double, float>;
+
+/// The items of `n` scores, `stride` apart, the greatest first, of equal ones the first;
+/// not-a-number comes last. `items` has room for twice as many. Returns where they are.
+inline WideItem* order_scores(LibraryCall& call, DType dtype, const void* scores, int64_t stride,
+                              int64_t n, WideItem* items) {
+  items_of<WideItem>(dtype, /*falling=*/true)(scores, stride, 0, n, items);
+  return sort_items(call, items, items + n, n, dtype.size());
+}
+
+/// The only element of a tensor of numbers, as a limit on how many: -1, or below, is none.
+inline int64_t limit_of(const NDArray& number, int64_t all) {
+  int64_t limit = number.item_as_int64();
+  return limit < 0 || limit > all ? all : limit;
+}
+
+}  // namespace relay

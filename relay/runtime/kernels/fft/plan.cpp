@@ -1,0 +1,223 @@
+#include <relay/runtime/kernels/fft/plan.h>
+
+#include <relay/runtime/kernels/vectors.h>
+
+#include <algorithm>
+#include <cmath>
+#include <list>
+#include <mutex>
+#include <numbers>
+
+namespace relay::fft {
+namespace {
+
+/// exp(-2 pi i k / n), from an angle of at most an eighth of a turn.
+void unit_root(int64_t k, int64_t n, double& re, double& im) {
+  k %= n;
+  int64_t quarter = 4 * k / n, rest = 4 * k - quarter * n;
+  bool far = 2 * rest > n;
+  double angle =
+      std::numbers::pi / 2 * static_cast<double>(far ? n - rest : rest) / static_cast<double>(n);
+  double c = std::cos(angle), s = std::sin(angle);
+  if (far) std::swap(c, s);
+  const double turned[4][2] = {{c, s}, {-s, c}, {-c, -s}, {s, -c}};
+  re = turned[quarter][0];
+  im = -turned[quarter][1];
+}
+
+/// Powers of exp(-2 pi i / n), many of them: products of two tables.
+class Roots {
+ public:
+  explicit Roots(int64_t n) : n_(n) {
+    while (step_ * step_ < n) step_ *= 2;
+    for (int64_t k = 0; k < step_ && k < n; ++k) add(fine_, k);
+    for (int64_t k = 0; k < n; k += step_) add(coarse_, k);
+  }
+  void find(int64_t k, double& re, double& im) const {
+    const Root &a = coarse_[static_cast<size_t>(k / step_)],
+               &b = fine_[static_cast<size_t>(k % step_)];
+    re = a.re * b.re - a.im * b.im;
+    im = a.re * b.im + a.im * b.re;
+  }
+
+ private:
+  struct Root {
+    double re, im;
+  };
+  void add(std::vector<Root>& to, int64_t k) const {
+    Root root{};
+    unit_root(k, n_, root.re, root.im);
+    to.push_back(root);
+  }
+  int64_t n_;
+  int64_t step_ = 1;
+  std::vector<Root> fine_, coarse_;
+};
+
+/// Radices whose product is n, the larger ones of 2 first; empty if a prime factor is too large.
+std::vector<int64_t> radices_of(int64_t n) {
+  std::vector<int64_t> radices;
+  int twos = 0;
+  for (; n % 2 == 0; n /= 2) ++twos;
+  for (; twos >= 3 && twos != 4; twos -= 3) radices.push_back(8);
+  for (; twos >= 2; twos -= 2) radices.push_back(4);
+  if (twos == 1) radices.push_back(2);
+  for (int64_t prime = 3; prime <= kLargestRadix; prime += 2) {
+    for (; n % prime == 0; n /= prime) radices.push_back(prime);
+  }
+  if (n > 1) radices.clear();
+  return radices;
+}
+
+/// The divisor of n nearest to its root, from below.
+int64_t middle_divisor(int64_t n) {
+  auto root = static_cast<int64_t>(std::sqrt(static_cast<double>(n)));
+  for (int64_t d = root; d > 1; --d) {
+    if (n % d == 0) return d;
+  }
+  return 1;
+}
+
+/// The least length from n on whose transform is quick.
+int64_t quick_length(int64_t n) {
+  int64_t best = INT64_MAX;
+  for (int64_t odd : {1, 3, 5, 9, 15}) {
+    int64_t length = odd;
+    while (length < n) length *= 2;
+    best = std::min(best, length);
+  }
+  return best;
+}
+
+}  // namespace
+
+template <class T>
+const Code<T>& code() {
+  return has_avx2_fma() ? code_avx2(T{}) : code_baseline(T{});
+}
+
+template <class T>
+bool TilePlan<T>::fits(int64_t n) {
+  return n == 1 || !radices_of(n).empty();
+}
+
+template <class T>
+TilePlan<T>::TilePlan(int64_t n) : n_(n) {
+  int64_t length = n;  // of the transforms that are left
+  for (int64_t radix : radices_of(n)) {
+    Pass pass{radix, length / radix, {}, {}};
+    double re, im;
+    for (int64_t p = 0; p < pass.m; ++p) {
+      for (int64_t k = 1; k < radix; ++k) {
+        unit_root(p * k, length, re, im);
+        pass.twiddles.push_back(static_cast<T>(re));
+        pass.twiddles.push_back(static_cast<T>(im));
+      }
+    }
+    for (int64_t k = 0; k < radix; ++k) {
+      unit_root(k, radix, re, im);
+      pass.roots.push_back(static_cast<T>(re));
+      pass.roots.push_back(static_cast<T>(im));
+    }
+    length = pass.m;
+    passes_.push_back(std::move(pass));
+  }
+}
+
+template <class T>
+Parts<T> TilePlan<T>::run(Parts<T> x, Parts<T> y, int64_t width) const {
+  const Code<T>& loops = code<T>();
+  int64_t s = width;
+  for (const Pass& pass : passes_) {
+    loops.pass(pass.radix, x.r, x.i, y.r, y.i, pass.m, s, pass.twiddles.data(), pass.roots.data());
+    s *= pass.radix;
+    std::swap(x, y);
+  }
+  return x;
+}
+
+template <class T>
+SplitPlan<T>::SplitPlan(int64_t outer_length, int64_t inner_length)
+    : outer(outer_length), inner(inner_length), twiddles(outer_length * inner_length) {
+  Roots roots(outer_length * inner_length);
+  for (int64_t k = 0; k < outer_length; ++k) {
+    for (int64_t j = 0; j < inner_length; ++j) {
+      double re, im;
+      roots.find(k * j, re, im);
+      twiddles.r[k * inner_length + j] = static_cast<T>(re);
+      twiddles.i[k * inner_length + j] = static_cast<T>(im);
+    }
+  }
+}
+
+template <class T>
+ChirpPlan<T>::ChirpPlan(int64_t n)
+    : padded(plan_for<T>(quick_length(2 * n - 1))), chirp(n), spectrum(padded->n) {
+  int64_t length = padded->n;
+  Roots roots(2 * n);
+  Numbers<T> conjugate(length);
+  std::fill_n(conjugate.r.data(), length, T{});
+  std::fill_n(conjugate.i.data(), length, T{});
+  double scale = 1.0 / static_cast<double>(length);
+  for (int64_t k = 0; k < n; ++k) {
+    double re, im;
+    auto square = static_cast<int64_t>(static_cast<__int128>(k) * k % (2 * n));
+    roots.find(square, re, im);
+    chirp.r[k] = static_cast<T>(re);
+    chirp.i[k] = static_cast<T>(im);
+    for (int64_t at : {k, (length - k) % length}) {
+      conjugate.r[at] = static_cast<T>(re * scale);
+      conjugate.i[at] = static_cast<T>(-im * scale);
+    }
+  }
+  transform<T>(nullptr, *padded, {conjugate.r.data(), conjugate.i.data()}, spectrum.parts(), 1,
+               T{1});
+}
+
+template <class T>
+Plan<T>::Plan(int64_t length) : n(length) {
+  // Shorter ones are in the caches as a whole.
+  constexpr int64_t kShortest = 256;
+  if (!TilePlan<T>::fits(n)) {
+    chirp = std::make_unique<ChirpPlan<T>>(n);
+    return;
+  }
+  int64_t outer = n < kShortest ? 1 : middle_divisor(n);
+  if (outer >= code<T>().lanes) split = std::make_unique<SplitPlan<T>>(outer, n / outer);
+  constexpr int64_t kLongest = 1 << 13;
+  if (split == nullptr || n <= kLongest) tile = std::make_unique<TilePlan<T>>(n);
+}
+
+template <class T>
+std::shared_ptr<const Plan<T>> plan_for(int64_t n) {
+  constexpr size_t kMost = 16;
+  static std::mutex mutex;
+  static auto* known = new std::list<std::shared_ptr<const Plan<T>>>;
+  {
+    std::lock_guard lock(mutex);
+    for (auto at = known->begin(); at != known->end(); ++at) {
+      if ((*at)->n != n) continue;
+      known->splice(known->begin(), *known, at);
+      return known->front();
+    }
+  }
+  auto plan = std::make_shared<const Plan<T>>(n);
+  // Long ones are dear to keep.
+  constexpr int64_t kLongestKept = 1 << 24;
+  if (n > kLongestKept) return plan;
+  std::lock_guard lock(mutex);
+  known->push_front(plan);
+  if (known->size() > kMost) known->pop_back();
+  return plan;
+}
+
+template const Code<float>& code<float>();
+template const Code<double>& code<double>();
+template class TilePlan<float>;
+template class TilePlan<double>;
+template struct Plan<float>;
+template struct Plan<double>;
+template std::shared_ptr<const Plan<float>> plan_for<float>(int64_t n);
+template std::shared_ptr<const Plan<double>> plan_for<double>(int64_t n);
+
+}  // namespace relay::fft
