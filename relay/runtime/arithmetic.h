@@ -17,7 +17,7 @@ enum class UnaryOp : uint8_t {
 #include <relay/runtime/scalar_ops.def>
 };
 
-/// Comparisons come last.
+/// Arithmetic on integers wraps; kMin and kMax give not-a-number if either is.
 enum class BinaryOp : uint8_t {
 #define RELAY_BINARY(Name, ...) k##Name,
 #include <relay/runtime/scalar_ops.def>
