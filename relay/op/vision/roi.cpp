@@ -252,7 +252,8 @@ void compute_proposal(const OpCall& call, te::Builder& b) {
 RELAY_OP("vision.proposal")
     .doc(
         "Boxes that a region proposal network has found: image, left, top, right, bottom. The best "
-        "ones come first, without those that overlap a better one; if they are too few, once more "
+        "ones come first, those whose score is not-a-number last, without those that overlap a "
+        "better one; if they are too few, once more "
         "from the first. Boxes that are too small are widened and come last.")
     .input("cls_prob",
            "Probabilities of background, then of objects, at each place: (images, 2 · anchors, "
