@@ -1,6 +1,7 @@
 // Operators that say where values are, and the one that takes them elsewhere.
 #include <relay/op/columns.h>
 #include <relay/op/device/device_attrs.h>
+#include <relay/op/facts.h>
 #include <relay/op/gradient.h>
 #include <relay/op/op.h>
 
@@ -30,6 +31,7 @@ RELAY_OP("device_copy")
     .column(devices(), copy_use)
     .column(stops_fusion(), true)
     .level(10)
+    .column(costs(), [](const OpCall& call) { return kernel_cost(call, 0); })
     .kernel("device_copy", [](const OpCall&) { return KernelParams(); })
     .gradient([](const GradientCall& call) -> std::vector<ExprRef> {
       const auto& attrs = call.attrs<DeviceCopyAttrs>();

@@ -78,7 +78,7 @@ struct DynTopkAttrs {
   RELAY_ATTRS(DynTopkAttrs, (k, "Repeats the argument; not read."), (axis, "Axis to choose along."),
               (ret_type, "What the result is."),
               (is_ascend, "Whether the least are chosen instead of the greatest."),
-              (dtype, "Dtype of positions; int32 by default."))
+              (dtype, "Dtype of positions, int32 or int64; int32 by default."))
 };
 
 }  // namespace relay

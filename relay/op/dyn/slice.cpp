@@ -4,6 +4,7 @@
 #include <relay/op/dyn/dyn.h>
 #include <relay/op/dyn/dyn_attrs.h>
 #include <relay/op/facts.h>
+#include <relay/op/sort/positions.h>
 
 namespace relay {
 namespace {
@@ -250,9 +251,7 @@ TypeRef infer_topk(const RelationCall& call) {
   te::TensorInfo data = call.tensor(0);
   const auto& attrs = call.attrs<DynTopkAttrs>();
   auto axis = static_cast<size_t>(normalize_axis(call, attrs.axis, data.rank()));
-  DType positions = attrs.dtype.valid() ? attrs.dtype : kInt32;
-  call.require(positions.is_numeric(),
-               "dtype of positions must be a number's, found " + std::string(positions.name()));
+  DType positions = position_dtype(call, attrs.dtype);
   Dim k = call.value_dim(1, 0), extent = data.dims[axis];
   call.require_at_most(k, extent,
                        "k = " + k.str() + " of an axis of extent " + extent.str() + ": data " +
@@ -330,7 +329,7 @@ RELAY_OP("dyn.nn.pad")
 RELAY_OP("dyn.topk")
     .doc(
         "The k greatest (or least) elements along an axis in order, and their positions; of equal "
-        "ones the first. How many is an argument.")
+        "ones the first. Not-a-number comes last either way. How many is an argument.")
     .input("data", "Tensor.", tensor('T'))
     .input("k", "How many: a scalar; all if it is less than 1.", tensor(kIndices).rank(0))
     .output("result", "The elements, their positions or both, as ret_type says.", any_value())

@@ -40,9 +40,9 @@ TypeRef infer_dilation2d(const RelationCall& call) {
                        ", weight " + shape_str(weight.dims) + " in layout " +
                        dilation.kernel.text();
   Dim channels = dilation.data.extent(data.dims, 'C');
-  call.require_equal(dilation.kernel.extent(weight.dims, 'I'), channels,
-                     "the weight must have the " + channels.str() + " channels of the data: " +
-                         shapes);
+  call.require_equal(
+      dilation.kernel.extent(weight.dims, 'I'), channels,
+      "the weight must have the " + channels.str() + " channels of the data: " + shapes);
   std::vector<Dim> dims = dilation.data.dims([&](char axis) {
     Dim extent = dilation.data.extent(data.dims, axis);
     size_t d = kSpace.find(axis);
@@ -90,8 +90,10 @@ void compute_dilation2d(const OpCall& call, te::Builder& b) {
 }
 
 RELAY_OP("image.dilation2d")
-    .doc("The greatest sum of an element of a sliding window and the kernel's tap there. Padding "
-         "is 0.")
+    .doc(
+        "The greatest sum of an element of a sliding window and the kernel's tap there; "
+        "not-a-number if one is. Padding "
+        "is 0.")
     .input("data", "Images in data_layout.", tensor('T', kNumbers))
     .input("weight", "A kernel for each channel, in kernel_layout.", tensor('T'))
     .output("result", "Images in data_layout.", tensor(kNumbers))

@@ -52,10 +52,10 @@ RELAY_BINARY_OP("logical_or", "Or, of bool.", kBool, apply(BinaryOp::kOr)).level
 RELAY_BINARY_OP("logical_xor", "Exclusive or, of bool.", kBool, apply(BinaryOp::kXor)).level(4);
 RELAY_COMPARE_OP("equal", "Whether lhs = rhs; false for not-a-number.", kAnyDType, apply(BinaryOp::kEq)).level(4);
 RELAY_COMPARE_OP("not_equal", "Whether lhs differs from rhs; true for not-a-number.", kAnyDType, apply(BinaryOp::kNe)).level(4);
-RELAY_COMPARE_OP("less", "Whether lhs < rhs.", kAnyDType, apply(BinaryOp::kLt)).level(4);
-RELAY_COMPARE_OP("less_equal", "Whether lhs <= rhs.", kAnyDType, apply(BinaryOp::kLe)).level(4);
-RELAY_COMPARE_OP("greater", "Whether lhs > rhs.", kAnyDType, apply(BinaryOp::kGt)).level(4);
-RELAY_COMPARE_OP("greater_equal", "Whether lhs >= rhs.", kAnyDType, apply(BinaryOp::kGe)).level(4);
+RELAY_COMPARE_OP("less", "Whether lhs < rhs; false for not-a-number.", kAnyDType, apply(BinaryOp::kLt)).level(4);
+RELAY_COMPARE_OP("less_equal", "Whether lhs <= rhs; false for not-a-number.", kAnyDType, apply(BinaryOp::kLe)).level(4);
+RELAY_COMPARE_OP("greater", "Whether lhs > rhs; false for not-a-number.", kAnyDType, apply(BinaryOp::kGt)).level(4);
+RELAY_COMPARE_OP("greater_equal", "Whether lhs >= rhs; false for not-a-number.", kAnyDType, apply(BinaryOp::kGe)).level(4);
 // clang-format on
 
 }  // namespace

@@ -122,7 +122,9 @@ void compute_fixed_point(const OpCall& call, te::Builder& b) {
 RELAY_OP("cast")
     .doc(
         "Conversion to another dtype: to integers floats truncate, integers wrap; non-zero is "
-        "True.")
+        "True, not-a-number too. To an integer that has no room for them, infinities and "
+        "not-a-number among them, floats become the least number of int32 or int64; of narrower "
+        "and unsigned integers the low bits of that.")
     .input("data", "Tensor.", tensor())
     .output("result", "Tensor of the data's shape and the given dtype.", tensor())
     .attrs<CastAttrs>()
@@ -152,7 +154,7 @@ RELAY_OP("reinterpret")
     .compute(compute_reinterpret);
 
 RELAY_OP("clip")
-    .doc("max(min(x, a_max), a_min).")
+    .doc("max(min(x, a_max), a_min); not-a-number stays.")
     .input("data", "Tensor of numbers.", tensor('T', kNumbers))
     .output("result", "Tensor of the data's shape.", tensor('T'))
     .attrs<ClipAttrs>()
@@ -162,7 +164,9 @@ RELAY_OP("clip")
     .compute(compute_clip);
 
 RELAY_OP("where")
-    .doc("Elements of x where the condition holds (is not 0), else of y; all three broadcast.")
+    .doc(
+        "Elements of x where the condition holds (is not 0; not-a-number is not), else of y; all "
+        "three broadcast.")
     .input("condition", "Tensor of any dtype.", tensor())
     .input("x", "Tensor.", tensor('T'))
     .input("y", "Tensor of the dtype of x.", tensor('T'))

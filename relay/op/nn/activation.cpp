@@ -121,7 +121,8 @@ RELAY_UNARY_OP("nn.relu", "max(x, 0); not-a-number stays.", kNumbers, [](Scalar 
   return te::max(std::move(x), std::move(zero));
 }).level(1);
 
-RELAY_UNARY_OP("hardswish", "x * clip(x + 3, 0, 6) / 6.", kFloats,
+RELAY_UNARY_OP("hardswish", "x * clip(x + 3, 0, 6) / 6; not-a-number for that and for -inf.",
+               kFloats,
                [](Scalar x) {
                  Scalar least = te::constant(0.0, x.dtype()), most = te::constant(6.0, x.dtype());
                  return x * te::min(te::max(x + 3.0, least), most) / 6.0;
@@ -130,7 +131,7 @@ RELAY_UNARY_OP("hardswish", "x * clip(x + 3, 0, 6) / 6.", kFloats,
     .example("fn (%x: Tensor[(5), float32]) { hardswish(%x) }", "[-4, -1.5, 0, 1.5, 4]");
 
 RELAY_OP("nn.leaky_relu")
-    .doc("x where it is positive, else alpha * x.")
+    .doc("x where it is positive, else alpha * x; not-a-number stays.")
     .input("data", "Tensor of floats.", tensor('T', kFloats))
     .output("result", "Tensor of the data's shape.", tensor('T'))
     .attrs<LeakyReluAttrs>()
@@ -140,7 +141,8 @@ RELAY_OP("nn.leaky_relu")
     .compute(compute_leaky_relu);
 
 RELAY_OP("nn.prelu")
-    .doc("x where it is positive, else alpha * x with a slope for each channel.")
+    .doc(
+        "x where it is positive, else alpha * x with a slope for each channel; not-a-number stays.")
     .input("data", "Tensor of floats.", tensor('T', kFloats))
     .input("alpha", "Vector along the axis.", tensor('T').rank(1))
     .output("result", "Tensor of the data's shape.", tensor('T'))

@@ -172,7 +172,7 @@ std::string parts_example(const std::string& name, size_t rank, bool global) {
 template <class A, size_t kRank, bool kMax>
 OpBuilder& declare_window(std::string name) {
   return declare_op(name)
-      .doc(kMax ? "Maximum of each window; padding never wins."
+      .doc(kMax ? "Maximum of each window, not-a-number if there is one; padding never wins."
                 : "Average of each window; of integers, truncated toward zero.")
       .input("data", "Tensor of numbers in the layout.", tensor('T', kNumbers))
       .output("result", "Tensor in the layout.", tensor('T'))
@@ -190,11 +190,12 @@ void declare_parts(std::string name, int level) {
   bool global = std::is_same_v<A, GlobalPool2DAttrs>;
   std::string what = kMax ? "Maximum" : "Average";
   declare_op(name)
-      .doc(global ? what + " of each channel."
+      .doc(global ? what + " of each channel" + (kMax ? ", not-a-number if there is one." : ".")
                   : what +
                         " of each part when every dimension is cut into output_size parts of "
                         "nearly one "
-                        "length, which may overlap by an element.")
+                        "length, which may overlap by an element" +
+                        (kMax ? "; not-a-number if there is one." : "."))
       .input("data", "Tensor of numbers in the layout.", tensor('T', kNumbers))
       .output("result", "Tensor in the layout.", tensor('T'))
       .example(parts_example(name, kRank, global), kExampleRow[kRank])
@@ -210,8 +211,8 @@ void declare_parts(std::string name, int level) {
   declare_window<MaxPool1DAttrs, 1, true>("nn.max_pool1d");
   declare_window<MaxPool2DAttrs, 2, true>("nn.max_pool2d")
       .gradient([](const GradientCall& call) -> std::vector<ExprRef> {
-        return {call_op("nn.max_pool2d_grad", {call.gradient(), call.args[0]},
-                        call.call.attrs_ref())};
+        return {
+            call_op("nn.max_pool2d_grad", {call.gradient(), call.args[0]}, call.call.attrs_ref())};
       });
   declare_window<MaxPool3DAttrs, 3, true>("nn.max_pool3d");
   declare_window<AvgPool1DAttrs, 1, false>("nn.avg_pool1d");

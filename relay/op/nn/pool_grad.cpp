@@ -101,7 +101,9 @@ void compute_avg_grad(const OpCall& call, te::Builder& b) {
 }
 
 RELAY_OP("nn.max_pool2d_grad")
-    .doc("Gradient of nn.max_pool2d: each window's goes to its first greatest element.")
+    .doc(
+        "Gradient of nn.max_pool2d: each window's goes to its first greatest element; not-a-number "
+        "counts as greatest.")
     .input("out_grad", "Gradient of the pool's result.", tensor('T', kFloats))
     .input("data", "The pool's input.", tensor('T'))
     .output("result", "Gradient of the data, of its shape.", tensor('T'))

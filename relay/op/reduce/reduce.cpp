@@ -308,7 +308,9 @@ RELAY_OP("any")
     });
 
 RELAY_OP("argmax")
-    .doc("Index (int32) of the largest element, flat over the searched axes.")
+    .doc(
+        "Index (int32) of the largest element, flat over the searched axes; of equal ones the "
+        "first, or the last with select_last_index. Not-a-number counts as the largest.")
     .input("data", "Tensor.", tensor())
     .output("result", "Positions, without the axes, or with extents of 1.", tensor(kInt32))
     .attrs<ArgReduceAttrs>()
@@ -320,7 +322,9 @@ RELAY_OP("argmax")
     .no_gradient("its result is a position, an integer");
 
 RELAY_OP("argmin")
-    .doc("Index (int32) of the smallest element, flat over the searched axes.")
+    .doc(
+        "Index (int32) of the smallest element, flat over the searched axes; of equal ones the "
+        "first, or the last with select_last_index. Not-a-number counts as the smallest.")
     .input("data", "Tensor.", tensor())
     .output("result", "Positions, without the axes, or with extents of 1.", tensor(kInt32))
     .attrs<ArgReduceAttrs>()

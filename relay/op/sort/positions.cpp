@@ -6,13 +6,6 @@ namespace relay {
 
 DType position_dtype(const RelationCall& call, DType wanted) {
   DType dtype = wanted.valid() ? wanted : kInt32;
-  call.require(dtype.is_numeric(),
-               "dtype of positions must be a number's, found " + std::string(dtype.name()));
-  return dtype;
-}
-
-DType integer_position_dtype(const RelationCall& call, DType wanted) {
-  DType dtype = wanted.valid() ? wanted : kInt32;
   call.require(dtype == kInt32 || dtype == kInt64,
                "dtype of positions must be int32 or int64, found " + std::string(dtype.name()));
   return dtype;
@@ -20,8 +13,7 @@ DType integer_position_dtype(const RelationCall& call, DType wanted) {
 
 void require_positions(const RelationCall& call, Dim extent, DType dtype) {
   if (!extent.is_int()) return;
-  call.require(extent.as_int() <= most_positions(dtype),
-               positions_text(extent.as_int(), dtype));
+  call.require(extent.as_int() <= most_positions(dtype), positions_text(extent.as_int(), dtype));
 }
 
 }  // namespace relay

@@ -5,10 +5,8 @@
 
 namespace relay {
 
-/// int32 unless another dtype is wanted; what is no number is refused.
+/// int32 unless another dtype is wanted: int32 or int64, others are refused.
 DType position_dtype(const RelationCall& call, DType wanted);
-/// The same for operators whose positions are integers: int32 or int64.
-DType integer_position_dtype(const RelationCall& call, DType wanted);
 /// Refuses a known extent whose positions the dtype does not hold; kernels refuse the others.
 void require_positions(const RelationCall& call, Dim extent, DType dtype);
 

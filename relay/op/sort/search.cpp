@@ -10,7 +10,7 @@ namespace {
 
 TypeRef infer_argwhere(const RelationCall& call) {
   te::TensorInfo condition = call.tensor(0);
-  DType dtype = integer_position_dtype(call, call.attrs<ArgwhereAttrs>().dtype);
+  DType dtype = position_dtype(call, call.attrs<ArgwhereAttrs>().dtype);
   for (Dim extent : condition.dims) require_positions(call, extent, dtype);
   Dim dims[] = {Dim::any(), static_cast<int64_t>(condition.rank())};
   return TensorType::make(dims, dtype);
@@ -19,7 +19,7 @@ TypeRef infer_argwhere(const RelationCall& call) {
 TypeRef infer_unique(const RelationCall& call) {
   te::TensorInfo data = call.tensor(0);
   const auto& attrs = call.attrs<UniqueAttrs>();
-  DType dtype = integer_position_dtype(call, attrs.dtype);
+  DType dtype = position_dtype(call, attrs.dtype);
   require_positions(call, data.dims[0] + 1, dtype);
   Dim counted[] = {Dim::any()}, one[] = {1};
   TypeRef numbers = TensorType::make(counted, dtype);
@@ -31,7 +31,7 @@ TypeRef infer_unique(const RelationCall& call) {
 
 TypeRef infer_searchsorted(const RelationCall& call) {
   te::TensorInfo sequence = call.tensor(0), values = call.tensor(1);
-  DType dtype = integer_position_dtype(call, call.attrs<SearchSortedAttrs>().dtype);
+  DType dtype = position_dtype(call, call.attrs<SearchSortedAttrs>().dtype);
   std::string both = call.input(0)->str() + " and " + call.input(1)->str();
   size_t rank = sequence.rank();
   if (rank > 1) {
@@ -50,7 +50,7 @@ RELAY_OP("argwhere")
         "The positions of the elements other than 0 in row-major order, one a row: how many there "
         "are is known only when it has run. Not-a-number is not 0.")
     .input("condition", "Tensor.", tensor())
-    .output("positions", "Matrix (count, rank of the condition).", tensor(kIntegers))
+    .output("positions", "Matrix (count, rank of the condition).", tensor(kIndices))
     .example("fn (%x: Tensor[(2, 3), float32]) { argwhere(%x) }", "[[0, 1, 0], [2, 0, 3]]")
     .attrs<ArgwhereAttrs>()
     .relation(infer_argwhere)
@@ -66,10 +66,10 @@ RELAY_OP("unique")
         "not-a-numbers, which come last.")
     .input("data", "Vector.", tensor('T').rank(1))
     .output("values", "The different elements.", tensor('T'))
-    .output("positions", "Where each is first.", tensor(kIntegers).rank(1))
-    .output("inverse", "For each element the number of its value.", tensor(kIntegers).rank(1))
-    .output("number", "How many there are, as a vector of one.", tensor(kIntegers).rank(1))
-    .output("counts", "How often each occurs, with return_counts.", tensor(kIntegers).rank(1))
+    .output("positions", "Where each is first.", tensor(kIndices).rank(1))
+    .output("inverse", "For each element the number of its value.", tensor(kIndices).rank(1))
+    .output("number", "How many there are, as a vector of one.", tensor(kIndices).rank(1))
+    .output("counts", "How often each occurs, with return_counts.", tensor(kIndices).rank(1))
     .example("fn (%x: Tensor[(5), int32]) { unique(%x, return_counts=True) }", "[3, 1, 3, 2, 1]")
     .attrs<UniqueAttrs>()
     .relation(infer_unique)

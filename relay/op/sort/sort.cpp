@@ -65,7 +65,7 @@ KernelParams topk_params(const OpCall& call) {
 }
 
 RELAY_OP("sort")
-    .doc("The elements in order along an axis; not-a-number comes last.")
+    .doc("The elements in order along an axis; not-a-number comes last, in falling order too.")
     .input("data", "Tensor.", tensor('T').rank(1, kAnyRank))
     .output("result", "Tensor of the data's type.", tensor('T'))
     .attrs<ArgsortAttrs>()
@@ -79,10 +79,9 @@ RELAY_OP("sort")
 RELAY_OP("argsort")
     .doc(
         "Positions of the elements in order along an axis; equal ones keep their order, "
-        "not-a-number comes "
-        "last.")
+        "not-a-number comes last, in falling order too.")
     .input("data", "Tensor.", tensor().rank(1, kAnyRank))
-    .output("positions", "Positions, of the data's shape.", tensor(kNumbers))
+    .output("positions", "Positions, of the data's shape.", tensor(kIndices))
     .attrs<ArgsortAttrs>()
     .example("fn (%x: Tensor[(3), float32]) { argsort(%x, dtype=\"int32\") }", "[3, 1, 2]")
     .relation(infer_argsort)
@@ -95,11 +94,10 @@ RELAY_OP("argsort")
 RELAY_OP("topk")
     .doc(
         "The k greatest (or least) elements along an axis in order, and their positions; of equal "
-        "ones the "
-        "first.")
+        "ones the first. Not-a-number comes last either way.")
     .input("data", "Tensor.", tensor('T').rank(1, kAnyRank))
     .output("values", "The elements, k of them on the axis.", tensor('T'))
-    .output("indices", "Their positions, of the same shape.", tensor(kNumbers))
+    .output("indices", "Their positions, of the same shape.", tensor(kIndices))
     .attrs<TopkAttrs>()
     .example("fn (%x: Tensor[(3), float32]) { topk(%x, k=2) }", "[3, 1, 2]")
     .relation(infer_topk)

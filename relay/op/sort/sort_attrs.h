@@ -14,7 +14,8 @@ struct ArgsortAttrs {
   DType dtype;
   RELAY_ATTRS(ArgsortAttrs, (axis, "Axis to sort along."),
               (is_ascend, "Whether the least comes first."),
-              (dtype, "Dtype of positions; int32 by default. Without meaning for sort."))
+              (dtype,
+               "Dtype of positions, int32 or int64; int32 by default. Without meaning for sort."))
 };
 RELAY_WORDS(TopkResults, (kBoth, "both", "A tuple of elements and positions."),
             (kValues, "values", "The elements alone."),
@@ -28,7 +29,7 @@ struct TopkAttrs {
   RELAY_ATTRS(TopkAttrs, (k, "How many; all if None or less than 1."),
               (axis, "Axis to choose along."), (ret_type, "What the result is."),
               (is_ascend, "Whether the least are chosen instead of the greatest."),
-              (dtype, "Dtype of positions; int32 by default."))
+              (dtype, "Dtype of positions, int32 or int64; int32 by default."))
 };
 struct ArgwhereAttrs {
   DType dtype;

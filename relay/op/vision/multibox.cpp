@@ -142,7 +142,8 @@ void compute_multibox_transform(const OpCall& call, te::Builder& b) {
         {classes},
         [&](Indices k) -> std::vector<Scalar> {
           Scalar id = k[0] + first;
-          return {te::cast(probability({i[0], id, i[1]}), dtype), id};
+          Scalar p = te::cast(probability({i[0], id, i[1]}), dtype);
+          return {te::select(p == p, p, none), id};
         },
         [](auto lhs, auto rhs) -> std::vector<Scalar> {
           Scalar take = rhs[0] > lhs[0] || (rhs[0] == lhs[0] && rhs[1] < lhs[1]);
@@ -207,7 +208,8 @@ void compute_multibox_transform(const OpCall& call, te::Builder& b) {
 RELAY_OP("vision.multibox_transform_loc")
     .doc(
         "The box of each anchor that is not background, one after another: class, probability, "
-        "left, top, right, bottom; and how many there are. What comes after them is -1.")
+        "left, top, right, bottom; and how many there are. What comes after them is -1. A "
+        "probability that is not-a-number counts as none.")
     .input(
         "cls_prob",
         "Probability of each class, background first, at each anchor: (batch, classes, anchors).",

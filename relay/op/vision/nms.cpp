@@ -143,8 +143,10 @@ RELAY_OP("vision.non_max_suppression")
         "their scores, of equal ones the first, a box is dropped if it overlaps with a better one "
         "that is kept, of its class, by iou_threshold or more of what the two cover. The boxes "
         "that remain stand in order, a dropped one is a row of -1; or the indices of those that "
-        "remain and how many they are. Boxes with scores that are not above 0 take no part, those "
-        "of a negative class suppress none. With a threshold of 0 or less the boxes stay as they "
+        "remain and how many they are. Boxes with scores that are not above 0 (not-a-number is "
+        "not) take no part, those "
+        "of a negative class or not-a-number suppress none, and coordinates that are not-a-number "
+        "overlap with nothing. With a threshold of 0 or less the boxes stay as they "
         "are.")
     .input("data", "Boxes: (batch, boxes, columns).", tensor('T', kFloats).rank(3))
     .input("valid_count", "How many boxes of each batch element are looked at.",
@@ -183,7 +185,8 @@ RELAY_OP("vision.non_max_suppression")
 RELAY_OP("vision.all_class_non_max_suppression")
     .doc(
         "Non-maximum suppression of the boxes of each class by itself: among boxes whose score "
-        "exceeds score_threshold, in order of their scores, one is dropped if it overlaps with a "
+        "exceeds score_threshold (not-a-number exceeds nothing), in order of their scores, one is "
+        "dropped if it overlaps with a "
         "better one that is kept, by iou_threshold or more of what the two cover. Those that are "
         "kept come by batch element, class and score; how many they are is known only when it has "
         "run.")
@@ -221,7 +224,8 @@ RELAY_OP("vision.all_class_non_max_suppression")
 RELAY_OP("vision.regular_non_max_suppression")
     .doc(
         "Non-maximum suppression of the boxes of each class by itself, among those whose score is "
-        "score_threshold or more; then the best of all classes together, of equal scores those of "
+        "score_threshold or more (not-a-number is not); then the best of all classes together, of "
+        "equal scores those of "
         "the first class: boxes, classes, scores and how many they are, with zeros behind them.")
     .input("boxes", "(batch, boxes, 4): two opposite corners each.", tensor('T', kFloats).rank(3))
     .input("scores", "(batch, boxes, classes), background before the classes.", tensor('T').rank(3))

@@ -284,7 +284,8 @@ Cost cost_of_proposal(const OpCall& call) {
 RELAY_OP("vision.proposal")
     .doc(
         "Boxes that a region proposal network has found: image, left, top, right, bottom. The best "
-        "ones come first, without those that overlap a better one; if they are too few, once more "
+        "ones come first, those whose score is not-a-number last, without those that overlap a "
+        "better one; if they are too few, once more "
         "from the first. Boxes that are too small are widened and come last.")
     .input("cls_prob",
            "Probabilities of background, then of objects, at each place: (images, 2 · anchors, "

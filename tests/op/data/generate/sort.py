@@ -143,10 +143,12 @@ def sorting(book):
             [draw(("sort", dtype), (2, 6), dtype, 0, 2)],
             dtype="int32",
         )
-    for dtype in ("int64", "float32", "int32"):
+    for dtype in ("int64", "int32"):
         book.add(
             "argsort", f"positions in {dtype}", [distinct(dtype, (6,), "float32")], dtype=dtype
         )
+    for dtype in ("float32", "int8"):
+        book.fail("argsort", f"positions in {dtype}", "positions have the dtype int32 or int64", [Type("float32", 6)], dtype=dtype)
     infinite = np.array([0.5, np.inf, -np.inf, -3, 3], "float32")
     book.add("sort", "infinities", [infinite], exact=True)
     book.add("argsort", "infinities", [infinite], dtype="int32")
