@@ -16,9 +16,19 @@ void require_columns(const RelationCall& call, const char* name, int64_t first, 
                            width.str() + " columns: data " + call.input(0)->str());
 }
 
+/// Limits are numbers, or tensors of one.
+void require_number(const RelationCall& call, size_t i, const char* name) {
+  te::TensorInfo info = call.tensor(i);
+  for (Dim dim : info.dims) {
+    call.require_equal(dim, 1,
+                       std::string(name) + " must be one number, found " + call.input(i)->str());
+  }
+}
+
 TypeRef infer_get_valid_counts(const RelationCall& call) {
   te::TensorInfo data = call.tensor(0);
   const auto& attrs = call.attrs<GetValidCountsAttrs>();
+  require_number(call, 1, "score_threshold");
   require_columns(call, "id_index", attrs.id_index, 1, data.dims[2], true);
   require_columns(call, "score_index", attrs.score_index, 1, data.dims[2], false);
   Dim counts[] = {data.dims[0]}, indices[] = {data.dims[0], data.dims[1]};
@@ -41,6 +51,8 @@ TypeRef infer_non_max_suppression(const RelationCall& call) {
                        "indices must have an element for each box, found " + call.input(2)->str() +
                            " for data " + call.input(0)->str());
   }
+  require_number(call, 3, "max_output_size");
+  require_number(call, 4, "iou_threshold");
   if (!attrs.return_indices) return call.input(0);
   Dim number[] = {data.dims[0], 1};
   return TupleType::make(
@@ -55,15 +67,6 @@ void require_boxes(const RelationCall& call, size_t boxes_axis) {
   call.require_equal(boxes.dims[2], 4, "a box must have 4 coordinates" + found);
   call.require_equal(boxes.dims[0], scores.dims[0], "batches differ" + found);
   call.require_equal(boxes.dims[1], scores.dims[boxes_axis], "each box must have scores" + found);
-}
-
-/// Limits are numbers, or tensors of one.
-void require_number(const RelationCall& call, size_t i, const char* name) {
-  te::TensorInfo info = call.tensor(i);
-  for (Dim dim : info.dims) {
-    call.require_equal(dim, 1,
-                       std::string(name) + " must be one number, found " + call.input(i)->str());
-  }
 }
 
 TypeRef infer_all_class(const RelationCall& call) {
