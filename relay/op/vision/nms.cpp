@@ -115,9 +115,10 @@ Cost cost_of_suppression(const OpCall& call, Dim groups, Dim boxes) {
 
 RELAY_OP("vision.get_valid_counts")
     .doc(
-        "Moves the boxes whose score exceeds the threshold, and whose class is not negative, to "
-        "the front of each batch element: how many they are, the boxes, their indices. Behind "
-        "them everything is -1. A score that is not-a-number exceeds nothing.")
+        "Moves the boxes whose score exceeds the threshold, and whose class is 0 or more, to the "
+        "front of each batch element: how many they are, the boxes, their indices. Behind them "
+        "everything is -1. A score that is not-a-number exceeds nothing, and a class that is "
+        "not-a-number drops its box.")
     .input("data", "Boxes: (batch, boxes, columns).", tensor('T', kFloats).rank(3))
     .input("score_threshold", "What a score must exceed.", tensor(kFloats).rank(0, 1))
     .output("valid_count", "How many boxes of each batch element are valid.",
@@ -147,15 +148,16 @@ RELAY_OP("vision.non_max_suppression")
         "that is kept, of its class, by iou_threshold or more of what the two cover. The boxes "
         "that remain stand in order, a dropped one is a row of -1; or the indices of those that "
         "remain and how many they are. Boxes with scores that are not above 0 (not-a-number is "
-        "not) take no part, those "
-        "of a negative class or not-a-number suppress none, and coordinates that are not-a-number "
-        "overlap with nothing. With a threshold of 0 or less the boxes stay as they "
-        "are.")
+        "not) neither suppress nor are suppressed: they remain behind the others, in order of "
+        "their scores, and do not count in max_output_size, but are dropped once that is reached. "
+        "Boxes of a negative class or not-a-number suppress none, and coordinates that are "
+        "not-a-number overlap with nothing. With a threshold of 0 or less, or not-a-number, the "
+        "boxes stay as they are.")
     .input("data", "Boxes: (batch, boxes, columns).", tensor('T', kFloats).rank(3))
     .input("valid_count", "How many boxes of each batch element are looked at.",
            tensor(kIndices).rank(1))
     .input("indices", "What the boxes are called in the result.", tensor(kIndices).rank(2))
-    .input("max_output_size", "How many are kept at most; negative: all.",
+    .input("max_output_size", "How many with scores above 0 are kept at most; negative: all.",
            tensor(kIndices).rank(0, 1))
     .input("iou_threshold", "The overlap that suppresses.", tensor(kFloats).rank(0, 1))
     .output("result", "Boxes; with return_indices the indices of those that remain.", tensor())
