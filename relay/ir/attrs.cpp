@@ -511,7 +511,16 @@ AttrsRef Attrs::make(const AttrsSchema& schema, std::span<const NamedAttr> value
     } else {
       given[i] = &attr;
       const AttrField& field = schema.fields[i];
-      bool fits = field.set(object.get(), attr.value);
+      bool fits = false;
+      try {
+        fits = field.set(object.get(), attr.value);
+      } catch (const Error& error) {  // a type of attribute that says itself what is wrong
+        Diagnostic why = error.diagnostics()[0];
+        why.message = "attribute " + field.name.str() + ": " + why.message;
+        why.span = attr.span;
+        problems.push_back(std::move(why));
+        continue;
+      }
       if (fits && field.required) {  // "" leaves a dtype open, where it has a default
         AttrValue value = field.get(object.get());
         const auto* dtype = value.get<DType>();

@@ -11,6 +11,7 @@
 #include <map>
 #include <mutex>
 
+#include <relay/runtime/device_text.h>
 #include <relay/runtime/memory.h>
 #include <relay/runtime/pool.h>
 #include <relay/support/error.h>
@@ -129,6 +130,19 @@ std::optional<Device> Device::parse(std::string_view text) {
     if (kind.name == name) return Device{kind.type, id};
   }
   return std::nullopt;
+}
+
+std::string no_device_text(std::string_view text) {
+  std::string name(text.substr(0, text.find('(')));
+  bool known = false;
+  std::string kinds;
+  for (const Kind& kind : kKinds) {
+    known = known || kind.name == name;
+    kinds += (kinds.empty() ? "" : ", ") + std::string(kind.name);
+  }
+  if (!known) return "there is no kind \"" + name + "\" of devices; known are " + kinds;
+  return "after the kind " + name + " comes an index in parentheses, from 0 to " +
+         std::to_string(INT32_MAX) + ", or nothing for 0";
 }
 
 std::optional<Device> Device::of(int64_t type, int64_t id) {

@@ -431,7 +431,14 @@ std::vector<NDArray> run_stage(const Environment& env, const Stage& stage, const
   }
   EvaluationHost host(env, stage);
   LibraryCall call(inputs, library.params, outputs, host);
-  find_library_kernel(library.kernel)->run(call);
+  // Whatever goes wrong there, memory that runs out too, is a failure of the operator.
+  try {
+    find_library_kernel(library.kernel)->run(call);
+  } catch (const RuntimeError&) {
+    throw;
+  } catch (const Error& error) {
+    throw RuntimeError(error.diagnostics());
+  }
   for (const NDArray& output : outputs) {
     RELAY_CHECK(static_cast<bool>(output), "kernel " + library.kernel + " left out a result");
   }

@@ -6,6 +6,8 @@
 
 #include <relay/ir/attrs.h>
 #include <relay/runtime/device.h>
+#include <relay/runtime/device_text.h>
+#include <relay/support/error.h>
 
 namespace relay {
 
@@ -25,8 +27,14 @@ struct attr_detail::Convert<DeviceAttr> {
     const auto* text = value.get<std::string>();
     out.device.reset();
     if (text == nullptr) return value.is_none();
-    if (!text->empty()) out.device = Device::parse(*text);
-    return text->empty() || out.device.has_value();
+    if (text->empty()) return true;
+    out.device = Device::parse(*text);
+    if (!out.device) {
+      throw Error(
+          Diagnostic::error("a device is KIND(INDEX), such as \"cpu(1)\", not " + value.str())
+              .note(no_device_text(*text)));
+    }
+    return true;
   }
 };
 

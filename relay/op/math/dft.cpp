@@ -35,9 +35,11 @@ TypeRef infer_stft(const RelationCall& call) {
   te::TensorInfo data = call.tensor(0), window = call.tensor(1);
   const auto& attrs = call.attrs<StftAttrs>();
   Frames frames(attrs);
-  call.require(frames.n > 0 && frames.hop > 0, "n_fft and hop_length must be positive, found " +
-                                                   std::to_string(*attrs.n_fft) + " and " +
-                                                   std::to_string(frames.hop));
+  call.require(frames.n > 0, "n_fft must be positive, found " + std::to_string(frames.n));
+  call.require(attrs.hop_length != 0 || frames.hop > 0,
+               "hop_length must be given: otherwise it is a quarter of n_fft, and of " +
+                   std::to_string(frames.n) + " that is 0");
+  call.require(frames.hop > 0, "hop_length must be positive, found " + std::to_string(frames.hop));
   call.require(frames.window > 0 && frames.window <= frames.n,
                "win_length must be from 1 to n_fft, found " + std::to_string(frames.window));
   call.require_equal(window.dims[0], frames.window,

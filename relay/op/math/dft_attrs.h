@@ -17,13 +17,16 @@ struct StftAttrs {
   int64_t win_length = 0;
   bool normalized = false;
   bool onesided = true;
-  RELAY_ATTRS(StftAttrs, (n_fft, "Samples of a transform."),
-              (hop_length, "Samples from one transform to the next; a quarter of n_fft if 0."),
-              (win_length, "Samples of the window; n_fft if 0."),
-              (normalized, "Whether results are divided by the root of n_fft."),
-              (onesided,
-               "Whether only the first half of the frequencies are results: the others "
-               "are their conjugates."))
+  RELAY_ATTRS(
+      StftAttrs, (n_fft, "Samples of a transform."),
+      (hop_length,
+       "Samples from one transform to the next; 0: a quarter of n_fft, which must then be 4 "
+       "or more."),
+      (win_length, "Samples of the window; n_fft if 0."),
+      (normalized, "Whether results are divided by the root of n_fft."),
+      (onesided,
+       "Whether only the first half of the frequencies are results: the others "
+       "are their conjugates."))
 };
 
 }  // namespace relay

@@ -141,7 +141,8 @@ RELAY_OP("sparse_reshape")
 RELAY_OP("sparse_fill_empty_rows")
     .doc(
         "The elements of a sparse tensor by rows, with one of the default value in the first "
-        "column of each row that has none, and which rows these are.")
+        "column of each row that has none, and which rows these are. It fails if there is such a "
+        "row and an extent after the first is 0: it has no place for an element.")
     .input("sparse_indices", "A row of indices for each element.", tensor('I', kIndices).rank(2))
     .input("sparse_values", "The elements.", tensor('T').rank(1))
     .input("dense_shape", "The tensor's shape.", tensor('I').rank(1))

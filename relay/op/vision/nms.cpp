@@ -16,9 +16,19 @@ void require_columns(const RelationCall& call, const char* name, int64_t first, 
                            width.str() + " columns: data " + call.input(0)->str());
 }
 
+/// Limits are numbers, or tensors of one.
+void require_number(const RelationCall& call, size_t i, const char* name) {
+  te::TensorInfo info = call.tensor(i);
+  for (Dim dim : info.dims) {
+    call.require_equal(dim, 1,
+                       std::string(name) + " must be one number, found " + call.input(i)->str());
+  }
+}
+
 TypeRef infer_get_valid_counts(const RelationCall& call) {
   te::TensorInfo data = call.tensor(0);
   const auto& attrs = call.attrs<GetValidCountsAttrs>();
+  require_number(call, 1, "score_threshold");
   require_columns(call, "id_index", attrs.id_index, 1, data.dims[2], true);
   require_columns(call, "score_index", attrs.score_index, 1, data.dims[2], false);
   Dim counts[] = {data.dims[0]}, indices[] = {data.dims[0], data.dims[1]};
@@ -41,6 +51,8 @@ TypeRef infer_non_max_suppression(const RelationCall& call) {
                        "indices must have an element for each box, found " + call.input(2)->str() +
                            " for data " + call.input(0)->str());
   }
+  require_number(call, 3, "max_output_size");
+  require_number(call, 4, "iou_threshold");
   if (!attrs.return_indices) return call.input(0);
   Dim number[] = {data.dims[0], 1};
   return TupleType::make(
@@ -55,15 +67,6 @@ void require_boxes(const RelationCall& call, size_t boxes_axis) {
   call.require_equal(boxes.dims[2], 4, "a box must have 4 coordinates" + found);
   call.require_equal(boxes.dims[0], scores.dims[0], "batches differ" + found);
   call.require_equal(boxes.dims[1], scores.dims[boxes_axis], "each box must have scores" + found);
-}
-
-/// Limits are numbers, or tensors of one.
-void require_number(const RelationCall& call, size_t i, const char* name) {
-  te::TensorInfo info = call.tensor(i);
-  for (Dim dim : info.dims) {
-    call.require_equal(dim, 1,
-                       std::string(name) + " must be one number, found " + call.input(i)->str());
-  }
 }
 
 TypeRef infer_all_class(const RelationCall& call) {
@@ -112,9 +115,10 @@ Cost cost_of_suppression(const OpCall& call, Dim groups, Dim boxes) {
 
 RELAY_OP("vision.get_valid_counts")
     .doc(
-        "Moves the boxes whose score exceeds the threshold, and whose class is not negative, to "
-        "the front of each batch element: how many they are, the boxes, their indices. Behind "
-        "them everything is -1. A score that is not-a-number exceeds nothing.")
+        "Moves the boxes whose score exceeds the threshold, and whose class is 0 or more, to the "
+        "front of each batch element: how many they are, the boxes, their indices. Behind them "
+        "everything is -1. A score that is not-a-number exceeds nothing, and a class that is "
+        "not-a-number drops its box.")
     .input("data", "Boxes: (batch, boxes, columns).", tensor('T', kFloats).rank(3))
     .input("score_threshold", "What a score must exceed.", tensor(kFloats).rank(0, 1))
     .output("valid_count", "How many boxes of each batch element are valid.",
@@ -144,15 +148,16 @@ RELAY_OP("vision.non_max_suppression")
         "that is kept, of its class, by iou_threshold or more of what the two cover. The boxes "
         "that remain stand in order, a dropped one is a row of -1; or the indices of those that "
         "remain and how many they are. Boxes with scores that are not above 0 (not-a-number is "
-        "not) take no part, those "
-        "of a negative class or not-a-number suppress none, and coordinates that are not-a-number "
-        "overlap with nothing. With a threshold of 0 or less the boxes stay as they "
-        "are.")
+        "not) neither suppress nor are suppressed: they remain behind the others, in order of "
+        "their scores, and do not count in max_output_size, but are dropped once that is reached. "
+        "Boxes of a negative class or not-a-number suppress none, and coordinates that are "
+        "not-a-number overlap with nothing. With a threshold of 0 or less, or not-a-number, the "
+        "boxes stay as they are.")
     .input("data", "Boxes: (batch, boxes, columns).", tensor('T', kFloats).rank(3))
     .input("valid_count", "How many boxes of each batch element are looked at.",
            tensor(kIndices).rank(1))
     .input("indices", "What the boxes are called in the result.", tensor(kIndices).rank(2))
-    .input("max_output_size", "How many are kept at most; negative: all.",
+    .input("max_output_size", "How many with scores above 0 are kept at most; negative: all.",
            tensor(kIndices).rank(0, 1))
     .input("iou_threshold", "The overlap that suppresses.", tensor(kFloats).rank(0, 1))
     .output("result", "Boxes; with return_indices the indices of those that remain.", tensor())

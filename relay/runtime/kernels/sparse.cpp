@@ -16,7 +16,7 @@ namespace {
 }
 
 /// Rows of blocks: row r has blocks begin(r) … begin(r + 1) - 1, in block columns `column`. Numbers
-/// are blocks of 1 × 1. Checked against its own extents.
+/// are blocks of 1 × 1. Checked against its own extents: every block is in one row.
 class Rows {
  public:
   Rows(const NDArray& data, const NDArray& indices, const NDArray& indptr, int64_t block_columns)
@@ -27,13 +27,19 @@ class Rows {
     block_width = data.rank() > 2 ? data.extent(2) : 1;
     if (rows < 0) throw RuntimeError("the row pointers of a sparse matrix are empty");
     RELAY_CHECK(data.extent(0) == blocks, "arguments of a sparse product");
-    for (int64_t r = 0; r <= rows; ++r) {
-      begins_[r] = indptr.element_as_int64(r);
-      if (begins_[r] < (r == 0 ? 0 : begins_[r - 1]) || begins_[r] > blocks) {
-        throw RuntimeError("row pointer " + std::to_string(begins_[r]) + " at " +
-                           std::to_string(r) + " of a sparse matrix of " + std::to_string(blocks) +
-                           (data.rank() > 1 ? " blocks" : " elements"));
-      }
+    const char* things = data.rank() > 1 ? "blocks" : "elements";
+    for (int64_t r = 0; r <= rows; ++r) begins_[r] = indptr.element_as_int64(r);
+    if (begins_[0] != 0) {
+      throw RuntimeError("row pointers must begin at 0, found " + std::to_string(begins_[0]));
+    }
+    for (int64_t r = 1; r <= rows; ++r) {
+      if (begins_[r] >= begins_[r - 1]) continue;
+      throw RuntimeError("row pointers fall from " + std::to_string(begins_[r - 1]) + " to " +
+                         std::to_string(begins_[r]) + " at " + std::to_string(r));
+    }
+    if (begins_[rows] != blocks) {
+      throw RuntimeError("row pointers must end at the number of " + std::string(things) + ", " +
+                         std::to_string(blocks) + ", found " + std::to_string(begins_[rows]));
     }
     for (int64_t k = 0; k < blocks; ++k) {
       columns_[k] = indices.element_as_int64(k);
@@ -143,8 +149,7 @@ void sparse_transpose_kernel(LibraryCall& call) {
   Rows matrix(data, call.inputs[1], call.inputs[2], call.inputs[2].size() - 1);
   Scratch<int64_t> next(matrix.rows + 1);
   std::fill_n(next.data(), matrix.rows + 1, int64_t{0});
-  int64_t first = matrix.begin(0), last = matrix.begin(matrix.rows);
-  for (int64_t i = first; i < last; ++i) ++next[matrix.column(i) + 1];
+  for (int64_t i = 0; i < matrix.blocks; ++i) ++next[matrix.column(i) + 1];
   for (int64_t r = 0; r < matrix.rows; ++r) next[r + 1] += next[r];
   auto copy_element = [&](int64_t to, int64_t from) {
     size_t size = data.dtype().size();
@@ -165,13 +170,6 @@ void sparse_transpose_kernel(LibraryCall& call) {
       copy_element(to, i);
       write(call.outputs[1], to, r);
     }
-  }
-  // What no row has.
-  for (int64_t i = last - first; i < matrix.blocks; ++i) {
-    std::memset(static_cast<std::byte*>(call.outputs[0].raw()) +
-                    static_cast<size_t>(i) * data.dtype().size(),
-                0, data.dtype().size());
-    write(call.outputs[1], i, 0);
   }
 }
 

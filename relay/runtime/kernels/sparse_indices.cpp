@@ -90,6 +90,9 @@ void sparse_fill_empty_rows_kernel(LibraryCall& call) {
   RELAY_CHECK(indices.rank() == 2 && values.size() == n && rank > 0 &&
                   static_cast<int64_t>(shape.size()) == rank,
               "arguments of sparse_fill_empty_rows");
+  for (int64_t extent : shape) {
+    if (extent < 0) throw RuntimeError("dense_shape has a negative extent");
+  }
   int64_t rows = shape[0];
   auto* empty = static_cast<uint8_t*>(call.outputs[2].raw());
   RELAY_CHECK(call.outputs[2].size() == rows, "rows of sparse_fill_empty_rows");
@@ -103,8 +106,13 @@ void sparse_fill_empty_rows_kernel(LibraryCall& call) {
       if (d == 0) ++next[index + 1];
     }
   }
+  bool flat = std::find(shape.begin() + 1, shape.end(), 0) != shape.end();
   for (int64_t row = 0; row < rows; ++row) {
     empty[row] = next[row + 1] == 0 ? 1 : 0;
+    if (flat && empty[row] != 0) {
+      throw RuntimeError("row " + std::to_string(row) + " is empty, and dense_shape " +
+                         shape_text(shape) + " has no place in it to fill");
+    }
     next[row + 1] = next[row] + std::max<int64_t>(1, next[row + 1]);
   }
   int64_t total = next[rows];
