@@ -18,6 +18,15 @@ TypeRef infer_same(const RelationCall& call) {
   return call.input(0);
 }
 
+// As infer_same; of no tensors there would be nothing to show.
+TypeRef infer_shown(const RelationCall& call) {
+  TypeRef type = infer_same(call);
+  const auto* tuple = type->as<TupleType>();
+  if (tuple != nullptr && tuple->fields().empty())
+    call.fail("argument 1 must be a tensor or a tuple of at least one, found ()");
+  return type;
+}
+
 ExprRef value_itself(const OpCall&, std::span<const ExprRef> args) { return args[0]; }
 
 // The result's gradients are the argument's; there are none of integers.
@@ -75,10 +84,10 @@ RELAY_OP("debug")
         "The value itself, shown on standard error each time that the call runs: its dtype, shape "
         "and elements, abridged where they are many. An effect: passes neither drop, repeat, merge "
         "nor move such calls.")
-    .input("program", "Tensor or tuple of tensors.", any_value())
+    .input("program", "Tensor, or tuple of at least one.", any_value())
     .output("result", "The same.", any_value())
     .attrs<DebugAttrs>()
-    .relation(infer_same)
+    .relation(infer_shown)
     .impure()
     .level(1)
     .column(costs(), [](const OpCall& call) { return kernel_cost(call, 0); })

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include <relay/ir/dim_error.h>
 #include <relay/ir/rewrite.h>
@@ -383,7 +384,9 @@ bool FunctionCompiler::add_to_graph(uint32_t node, const Call* call, const Primi
     unit_->graph_name = group.name;
     unit_->graph_position = position;
   }
-  if (group.counted) run_graph();
+  unit_->graph_acts |= group.acts;
+  // What follows an effect may fail, and a graph checks all its sizes before it computes anything.
+  if (group.counted || group.acts) run_graph();
   return true;
 }
 
@@ -499,7 +502,8 @@ void FunctionCompiler::run_graph() {
   unit_->input_registers.clear();
   unit_->graph_name.clear();
   unit_->graph_serial = 0;
-  if (outputs.empty()) return;
+  bool acts = std::exchange(unit_->graph_acts, false);
+  if (outputs.empty() && !acts) return;
   auto inputs = static_cast<uint32_t>(args.size());
   args.insert(args.end(), registers.begin(), registers.end());
   uint32_t number = program_.add_graph(std::move(graph), outputs, std::move(name));

@@ -202,12 +202,14 @@ std::unique_ptr<CompiledGroup> GroupCache::make(const relay::FunctionRef& functi
     });
   }
   inspect(*result);
+  for (const Call* call : lower::operators_of(*function))
+    result->acts |= !call->callee()->as<relay::Op>()->op()->pure();
   return result;
 }
 
 uint32_t GroupCache::library(const lower::LibraryLaunch& launch, const CompiledGroup& group) {
-  auto [entry, added] =
-      libraries_.try_emplace({launch.name, launch.op}, static_cast<uint32_t>(executable_.kernels.size()));
+  auto [entry, added] = libraries_.try_emplace({launch.name, launch.op},
+                                               static_cast<uint32_t>(executable_.kernels.size()));
   if (added) {
     Kernel kernel;
     kernel.name = launch.op.empty() ? group.name : launch.op;

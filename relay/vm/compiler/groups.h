@@ -31,6 +31,7 @@ struct CompiledGroup {
   bool numbers = false;   // nothing but numbers in and out, without loops
   bool may_fail = false;  // while it computes
   bool counted = false;   // an extent of a result is known after it has run
+  bool acts = false;      // has an effect beside its results
 
   // Once lowered.
   bool is_lowered = false;
