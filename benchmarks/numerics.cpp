@@ -82,7 +82,7 @@ int main(int argc, char** argv) {
     if (std::strcmp(argv[i], "--threads") == 0) threads = std::atoi(argv[i + 1]);
     if (std::strcmp(argv[i], "--function") == 0) names.emplace_back(argv[i + 1]);
   }
-  for (int number = 0; number <= static_cast<int>(te::UnaryOp::kIsFinite); ++number) {
+  for (size_t number = 0; number < kNumUnaryOps; ++number) {
     const auto op = static_cast<te::UnaryOp>(number);
     if (op == te::UnaryOp::kNot || op == te::UnaryOp::kBitNot) continue;
     const std::string name(te::unary_name(op));

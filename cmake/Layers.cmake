@@ -39,7 +39,8 @@ foreach(layer IN LISTS RELAY_LAYERS)
     add_custom_command(OUTPUT ${source_hash}
       COMMAND ${CMAKE_COMMAND} -DROOT=${CMAKE_SOURCE_DIR} -DOUTPUT=${source_hash} -P ${CMAKE_SOURCE_DIR}/cmake/SourceHash.cmake
       DEPENDS ${hashed} ${CMAKE_SOURCE_DIR}/cmake/SourceHash.cmake ${CMAKE_SOURCE_DIR}/relay/lower/loops.h
-              ${CMAKE_SOURCE_DIR}/relay/runtime/kernel.h ${CMAKE_SOURCE_DIR}/relay/tensor_expr/scalar.h
+              ${CMAKE_SOURCE_DIR}/relay/runtime/kernel.h ${CMAKE_SOURCE_DIR}/relay/runtime/scalar_ops.def
+              ${CMAKE_SOURCE_DIR}/relay/tensor_expr/scalar.h
       VERBATIM)
     target_sources(${target} PRIVATE ${source_hash})
   endif()

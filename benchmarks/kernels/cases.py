@@ -1,20 +1,6 @@
-"""The kernels that are measured: a Relay program and the same computation in PyTorch for each."""
+"""Elementwise kernels, reductions, layouts, pools and depthwise convolutions against PyTorch."""
 
-import dataclasses
-from typing import Callable
-
-
-@dataclasses.dataclass(frozen=True)
-class Case:
-    name: str
-    relay: str  # program text with @main
-    inputs: tuple  # shapes, in the order of @main's parameters; float32
-    torch: Callable  # of the module torch, gives a function of the inputs
-    bytes: int = 0  # read and written at least once, for the comparison with streaming bandwidth
-
-
-def tensor(shape):
-    return f"Tensor[({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''}), float32]"
+from case import Case, tensor
 
 
 def program(shapes, body):

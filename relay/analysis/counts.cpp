@@ -4,9 +4,8 @@
 #include <unordered_set>
 
 #include <relay/ir/visit.h>
-#include <relay/op/op.h>
+#include <relay/op/facts.h>
 #include <relay/support/pointer_map.h>
-#include <relay/tensor_expr/walk.h>
 
 namespace relay {
 namespace {
@@ -23,30 +22,6 @@ void count_ops(const Expr* root, std::map<std::string, int64_t>& counts) {
   });
 }
 
-int64_t points(std::span<const te::Axis> axes, Span span) {
-  Dim count(1);
-  for (const te::Axis& axis : axes) count = count * axis.extent;
-  if (!count.is_int()) throw Error("an extent is not known here", span);
-  return count.as_int();
-}
-
-const te::ScalarNode* without_casts(const te::ScalarNode* node) {
-  while (node->kind == te::ScalarKind::kCast) node = node->args[0].get();
-  return node;
-}
-
-/// Whether a fold sums products of elements of two tensors, as convolutions and matrix products do.
-bool sums_products(const te::ScalarNode& fold) {
-  if (fold.combiner->kind != te::Combiner::Kind::kSum || fold.args.size() != 1) return false;
-  const te::ScalarNode* product = without_casts(fold.args[0].get());
-  if (product->kind != te::ScalarKind::kBinary || product->binary != te::BinaryOp::kMul)
-    return false;
-  const te::ScalarNode* a = without_casts(product->args[0].get());
-  const te::ScalarNode* b = without_casts(product->args[1].get());
-  return a->kind == te::ScalarKind::kLoad && b->kind == te::ScalarKind::kLoad &&
-         !(a->tensor == b->tensor);
-}
-
 int64_t macs(const Call& call, const Operator* op) {
   if (op->definition() != DefinitionKind::kCompute || !op->pure()) return 0;
   std::vector<TypeRef> types;
@@ -56,16 +31,9 @@ int64_t macs(const Call& call, const Operator* op) {
   }
   AttrsRef attrs = call.attrs();
   if (!attrs && op->attrs_schema() != nullptr) attrs = Attrs::make(*op->attrs_schema(), {}, {});
-  te::Computation computation = build_computation(OpCall(op, attrs, types, TypeRef(call.type())));
-  int64_t total = 0;
-  for (const te::Stage& stage : computation.stages) {
-    std::vector<te::ScalarRef> roots = te::stage_roots(stage);
-    for (const te::ScalarNode* node : te::post_order(roots)) {
-      if (node->kind != te::ScalarKind::kFold || !sums_products(*node)) continue;
-      total += points(te::stage_axes(stage), call.span()) * points(node->axes, call.span());
-    }
-  }
-  return total;
+  Dim macs = cost_of(OpCall(op, attrs, types, TypeRef(call.type()))).macs;
+  if (!macs.is_int()) throw Error("an extent is not known here", call.span());
+  return macs.as_int();
 }
 
 }  // namespace

@@ -32,15 +32,10 @@ class Checker {
         walk(type, values_[part_]);
       }
     }
-    // Names first, then terms over them.
-    for (const Term& term : terms_) {
-      Dim extent = substitute(term.dim, [&](Dim atom) {
-        auto known = atom.as_symbol() == nullptr ? names_.end() : find(atom.as_symbol());
-        return known == names_.end() ? atom : Dim(known->second);
-      });
-      if (!extent.is_int() || extent.is_int(term.extent)) continue;
-      part_ = term.part;
-      refuse(term.tensor, *term.value, term.dim, term.extent);
+    // Names first, then terms over them, which may tell further ones.
+    for (bool again = true; again;) {
+      again = false;
+      for (const Term& term : terms_) again |= solve(term);
     }
   }
 
@@ -52,11 +47,47 @@ class Checker {
     Dim dim;
     int64_t extent;
   };
+  struct Known {
+    const TypeVar* symbol;
+    int64_t extent;
+    size_t part;  // that told it
+  };
   using Fields = std::vector<TypeRef>;
 
-  std::vector<std::pair<const TypeVar*, int64_t>>::iterator find(const TypeVar* symbol) {
-    return std::find_if(names_.begin(), names_.end(),
-                        [&](const auto& entry) { return entry.first == symbol; });
+  const Known* find(const TypeVar* symbol) const {
+    auto known = std::find_if(names_.begin(), names_.end(),
+                              [&](const Known& name) { return name.symbol == symbol; });
+    return known == names_.end() ? nullptr : &*known;
+  }
+
+  // Compares a term with the extent. Whether it has told what a name is: the only one that is not
+  // known, in a linear term.
+  bool solve(const Term& term) {
+    Dim rest = substitute(term.dim,
+                          [&](Dim atom) {
+                            const Known* known =
+                                atom.as_symbol() == nullptr ? nullptr : find(atom.as_symbol());
+                            return known == nullptr ? atom : Dim(known->extent);
+                          }) -
+               Dim(term.extent);
+    if (rest.is_int(0)) return false;
+    part_ = term.part;
+    if (rest.is_int()) refuse(term.tensor, *term.value, term.dim);
+    const TypeVar* symbol = rest.as_symbol();
+    int64_t coefficient = 1;
+    int64_t constant = 0;
+    if (symbol == nullptr && rest.is_term() && rest.term().op == DimOp::kLinear &&
+        rest.term().parts.size() == 1) {
+      symbol = rest.term().parts[0].atom.as_symbol();
+      coefficient = rest.term().parts[0].coefficient;
+      constant = rest.term().constant;
+    }
+    if (symbol == nullptr) return false;
+    if (constant % coefficient != 0 || -constant / coefficient < 0) {
+      refuse(term.tensor, *term.value, term.dim);
+    }
+    names_.push_back({symbol, -constant / coefficient, part_});
+    return true;
   }
 
   void compare(const TensorType* tensor, const Value& value) {
@@ -68,7 +99,7 @@ class Checker {
     for (size_t k = 0; k < shape.size(); ++k) {
       Dim dim = dims[k];
       if (dim.is_any() || dim.is_int(shape[k])) continue;
-      if (dim.is_int()) refuse(tensor, value, dim, shape[k]);
+      if (dim.is_int()) refuse(tensor, value, dim);
       const TypeVar* symbol = dim.as_symbol();
       if (symbol == nullptr) {
         Term term{part_, tensor, &value, dim, shape[k]};
@@ -76,11 +107,11 @@ class Checker {
         if (!seen) terms_.push_back(term);
         continue;
       }
-      auto known = find(symbol);
-      if (known == names_.end()) {
-        names_.emplace_back(symbol, shape[k]);
-      } else if (known->second != shape[k]) {
-        refuse(tensor, value, dim, shape[k]);
+      const Known* known = find(symbol);
+      if (known == nullptr) {
+        names_.push_back({symbol, shape[k], part_});
+      } else if (known->extent != shape[k]) {
+        refuse(tensor, value, dim);
       }
     }
   }
@@ -135,7 +166,7 @@ class Checker {
     }
   }
 
-  [[noreturn]] void refuse(const TensorType* tensor, const Value& value, Dim dim, int64_t extent) {
+  [[noreturn]] void refuse(const TensorType* tensor, const Value& value, Dim dim) {
     const DeclaredShape& part = check_.parts[part_];
     std::string expected = part.type->str();
     std::string found;
@@ -145,10 +176,23 @@ class Checker {
     } else {
       found = value_type(values_[part_])->str();
     }
+    std::vector<const Known*> names;
+    for_each_atom(dim, [&](Dim atom) {
+      const Known* known = atom.as_symbol() == nullptr ? nullptr : find(atom.as_symbol());
+      if (known != nullptr && std::find(names.begin(), names.end(), known) == names.end())
+        names.push_back(known);
+    });
+    auto text = [](const Known* name) {
+      return name->symbol->name().str() + " = " + std::to_string(name->extent);
+    };
+    for (const Known* name : names) {
+      expected += (name == names[0] ? " where " : ", ") + text(name);
+    }
     Diagnostic diagnostic =
         Diagnostic::error(part.what + ": expected " + expected + ", found " + found, part.span);
-    if (!dim.is_int()) {
-      diagnostic.note("dimension " + dim.str() + " is not " + std::to_string(extent) + " here");
+    for (const Known* name : names) {
+      const DeclaredShape& maker = check_.parts[name->part];
+      diagnostic.note(text(name) + " by " + maker.what, maker.span);
     }
     throw RuntimeError(std::move(diagnostic));
   }
@@ -156,7 +200,7 @@ class Checker {
   const ShapeCheck& check_;
   std::span<const Value> values_;
   size_t part_ = 0;
-  std::vector<std::pair<const TypeVar*, int64_t>> names_;
+  std::vector<Known> names_;
   std::vector<Term> terms_;
   std::unordered_set<std::pair<const Value*, const Type*>, PairHash> visited_;
   std::map<std::pair<const Type*, int32_t>, Fields> fields_;

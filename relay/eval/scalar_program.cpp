@@ -13,11 +13,6 @@ namespace {
 constexpr uint32_t kUnused = ~uint32_t{0};
 constexpr size_t kMaxRegisters = 64;
 
-bool divides(te::BinaryOp op) {
-  return op == te::BinaryOp::kDiv || op == te::BinaryOp::kMod || op == te::BinaryOp::kFloorDiv ||
-         op == te::BinaryOp::kFloorMod;
-}
-
 }  // namespace
 
 std::unique_ptr<ScalarProgram> ScalarProgram::make(const te::Computation& computation) {

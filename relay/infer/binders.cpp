@@ -99,6 +99,8 @@ void Inferencer::step_function(Frame& frame, const Function* function) {
 void Inferencer::enter_function(const Function* function, const Var* bound_to, bool top) {
   FunctionScope scope;
   scope.bound_to = bound_to;
+  scope.diagnostics = sink_.diagnostics().size();
+  scope.literals = literals_.size();
   scope.generalise = !top && (bound_to != nullptr || !function->type_params().empty());
   if (scope.generalise) {
     find_homes();
@@ -215,6 +217,7 @@ Value Inferencer::leave_function(const Function* function, const TypeRef& body) 
   if (scope.generalise) {
     made.scheme = close_scope(scope.scope, type, function->type_params(), function);
   }
+  if (!context_.local_calls.empty()) note_instance(scope);
   return made;
 }
 

@@ -4,6 +4,7 @@
 
 #include <relay/infer/messages.h>
 #include <relay/infer/type_walk.h>
+#include <relay/op/under_name.h>
 
 namespace relay::inference {
 

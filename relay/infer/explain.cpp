@@ -27,24 +27,11 @@ const Function* bound_function(const Expr* root, const Var* var) {
   return found;
 }
 
-/// The dimension names that functions declare.
-std::unordered_set<const TypeVar*> declared_dims(const Expr* root) {
-  std::unordered_set<const TypeVar*> found;
-  post_order(root, [&](const Expr* expr) {
-    const auto* function = expr->as<Function>();
-    if (function == nullptr) return;
-    for (const TypeVarRef& var : function->type_params()) {
-      if (var->kind() == Kind::kShapeVar) found.insert(var.get());
-    }
-  });
-  return found;
-}
-
 /// What a call makes of the type parameters of the function, with holes for what is not known.
 /// Dimensions that the caller declares keep their names, which are added to `names`. Nothing if the
 /// arguments do not fit.
 std::optional<Substitution> types_at(const FuncType* scheme, const Call* call,
-                                     const std::unordered_set<const TypeVar*>& declared,
+                                     const TypeVarSet& declared,
                                      const std::function<TypeRef(const TypeRef&)>& literals,
                                      std::vector<TypeVarRef>& names) {
   if (scheme->params().size() != call->args().size()) return std::nullopt;
@@ -98,12 +85,16 @@ DiagnosticNote call_note(const std::string& callee, const Function* function,
     const auto& declared = function->type_params();
     if (std::find(declared.begin(), declared.end(), var) == declared.end()) continue;
     if (type->has_incomplete()) continue;
-    values += (values.empty() ? " with " : ", ") + var->name().str() + " = " + type->str();
+    constexpr size_t kMost = 60;
+    std::string text = type->str();
+    if (text.size() > kMost) text = text.substr(0, kMost) + "…";
+    values += (values.empty() ? " with " : ", ") + var->name().str() + " = " + text;
   }
   return {DiagnosticNote::Kind::kNote, "in " + callee + values + ", which is called here", span};
 }
 
-void add_path(Diagnostic& diagnostic, std::span<const DiagnosticNote> innermost_first) {
+void add_path(Diagnostic& diagnostic, size_t count,
+              const std::function<DiagnosticNote(size_t i)>& call) {
   constexpr size_t kFirst = 8;
   constexpr size_t kLast = 3;
   std::vector<DiagnosticNote>& notes = diagnostic.notes;
@@ -112,7 +103,6 @@ void add_path(Diagnostic& diagnostic, std::span<const DiagnosticNote> innermost_
   });
   std::vector<DiagnosticNote> helps(help, notes.end());  // what to do comes last
   notes.erase(help, notes.end());
-  size_t count = innermost_first.size();
   for (size_t i = 0; i < count; ++i) {
     if (count > kFirst + kLast + 1 && i >= kFirst && i + kLast < count) {
       if (i == kFirst) {
@@ -120,7 +110,7 @@ void add_path(Diagnostic& diagnostic, std::span<const DiagnosticNote> innermost_
       }
       continue;
     }
-    notes.push_back(innermost_first[i]);
+    notes.push_back(call(i));
   }
   notes.insert(notes.end(), helps.begin(), helps.end());
 }
@@ -143,7 +133,7 @@ void Inferencer::explain_call(const Call* call, Diagnostic& diagnostic) {
   while (path.size() < kMaxPath) {
     const Expr* callee = call->callee().get();
     const Function* function = callee->as<Function>();
-    std::unordered_set<const TypeVar*> declared;
+    TypeVarSet declared;
     for (const Expr* root : roots) {
       declared.merge(declared_dims(root));
       if (function == nullptr && callee->is<Var>())
@@ -179,7 +169,7 @@ void Inferencer::explain_call(const Call* call, Diagnostic& diagnostic) {
     if (wrong == inner.found_.end()) return;
     path.push_back(call_note(source_text(callee), function, *types, call->span()));
     diagnostic = *wrong;
-    add_path(diagnostic, std::vector<DiagnosticNote>(path.rbegin(), path.rend()));
+    add_path(diagnostic, path.size(), [&](size_t i) { return path[path.size() - 1 - i]; });
     // If it is a call that fails there too, it is looked into.
     auto index = static_cast<size_t>(wrong - inner.found_.begin());
     const auto& calls = inner.constraints_.failed_calls();
@@ -190,6 +180,20 @@ void Inferencer::explain_call(const Call* call, Diagnostic& diagnostic) {
     kept.push_back(alone.function);
     roots.push_back(kept.back().get());
     literals = inner.generated_;
+  }
+}
+
+void Inferencer::note_instance(const FunctionScope& scope) {
+  if (scope.bound_to == nullptr) return;
+  auto call = context_.local_calls.find(VarRef(scope.bound_to));
+  if (call == context_.local_calls.end()) return;
+  instance_literals_.emplace_back(scope.literals, literals_.size(), &call->second);
+  if (sink_.diagnostics().size() == scope.diagnostics) return;
+  std::vector<Diagnostic> all = sink_.take();
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (i >= scope.diagnostics && all[i].severity == Severity::kError)
+      add_path(all[i], 1, [&](size_t) { return call->second; });
+    sink_.add(std::move(all[i]));
   }
 }
 

@@ -46,6 +46,11 @@ class Groups {
     std::vector<size_t> all(count);
     for (size_t i = 0; i < count; ++i) all[i] = i;
     for (std::vector<size_t>& component : components(all, false)) {
+      const std::vector<size_t>& edges = edges_[component[0]];
+      if (component.size() > 1 ||
+          std::find(edges.begin(), edges.end(), component[0]) != edges.end()) {
+        for (size_t i : component) recursive_.insert(entries_[i].name);
+      }
       if (component.size() == 1) {
         groups_.push_back(std::move(component));
         continue;
@@ -57,6 +62,7 @@ class Groups {
   }
 
   const std::vector<std::vector<size_t>>& groups() const { return groups_; }
+  const std::unordered_set<Name>& recursive() const { return recursive_; }
   bool called(size_t i) const { return called_[i]; }
 
  private:
@@ -117,6 +123,7 @@ class Groups {
   std::vector<std::vector<size_t>> edges_;
   std::vector<bool> called_;
   std::vector<std::vector<size_t>> groups_;
+  std::unordered_set<Name> recursive_;
 };
 
 /// Whether everything in a function is typed, against the signatures as they are now. Global
@@ -146,6 +153,13 @@ void check_types(const Module& module, DiagnosticSink& sink) {
 }
 
 }  // namespace
+
+std::unordered_set<Name> recursive_functions(const Module& module) {
+  // Of a function alone, Groups does not look at its calls.
+  if (module.functions().size() == 1) return {module.functions()[0].name};
+  return Groups(module).recursive();
+}
+
 }  // namespace inference
 
 std::vector<Diagnostic> infer_types(const Module& module) {

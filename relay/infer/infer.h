@@ -19,11 +19,11 @@ std::vector<Diagnostic> infer_types(const Module& module);
 /// As above, but throws `Error` if there are errors; warnings go to `warnings` if given.
 void infer_types_or_throw(const Module& module, std::vector<Diagnostic>* warnings = nullptr);
 
-/// What the calls of a typed module make of the dimension names of the functions they call (T14):
-/// an error for each call that makes an operator in the function, or in those that it calls,
-/// impossible. Only for programs as they were written, since a pass may leave such a call where it
-/// never runs.
-std::vector<Diagnostic> check_calls(const Module& module);
+/// What a typed program makes of the functions that it calls (T14, T16): the errors in the
+/// instances that its monomorphic functions need, and in those that polymorphic ones need whatever
+/// their own types. `specialize` finds no others but for the types of the arguments. Only for
+/// programs as they were written, since a pass may leave a call where it never runs.
+std::vector<Diagnostic> check_instances(const Module& module);
 
 /// The type of one expression whose free variables carry annotations; throws `Error`.
 TypeRef infer_expr_type(const ExprRef& expr, const Module& module);

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <optional>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -41,6 +42,8 @@ struct Context {
   std::vector<OpEntry> op_cache = std::vector<OpEntry>(512);
   /// Errors that were looked for inside of functions.
   size_t explained = 0;
+  /// The variables of lets that bind instances, with the calls that these were made for.
+  std::unordered_map<VarRef, DiagnosticNote> local_calls;
 
  private:
   std::unordered_map<const Constructor*, TypeRef> constructors_;
@@ -105,6 +108,8 @@ class Inferencer {
     Scope scope;
     bool generalise;
     const Var* bound_to;  // the let variable that names it, or null
+    size_t diagnostics;   // so many there were before,
+    size_t literals;      // and so many of these
     std::vector<TypeRef> params;
     TypeRef result;       // annotated, or null
     TypeRef body_result;  // what the body has to give, or null
@@ -187,6 +192,8 @@ class Inferencer {
   /// Replaces the error of a call that fails because of what the function does by the one inside of
   /// it, with the calls on the way as notes, if that can be found.
   void explain_call(const Call* call, Diagnostic& diagnostic);
+  /// Notes the call that the instance of a let was made for, in the errors of its function.
+  void note_instance(const FunctionScope& scope);
   /// Hands the diagnostics over to the context.
   void deliver();
 
@@ -212,6 +219,8 @@ class Inferencer {
   std::vector<std::pair<const Expr*, Value>> open_;  // nodes whose type is not closed yet
   std::vector<uint32_t> numeric_slots_;              // variables of literals, in order of creation
   std::vector<std::pair<const Literal*, TypeRef>> literals_;
+  /// Literals in instances of lets: from, to, the call; those inside before those around.
+  std::vector<std::tuple<size_t, size_t, const DiagnosticNote*>> instance_literals_;
   std::vector<const Match*> matches_;
   std::vector<Constraint> deferred_;
   std::vector<Occurrence> occurrences_;
@@ -223,6 +232,9 @@ class Inferencer {
   std::unordered_map<const TypeVar*, std::pair<Numeric, bool>> generated_;
   bool groups_published_ = false;
 };
+
+/// The global functions that call themselves, perhaps through others; and one that is alone.
+std::unordered_set<Name> recursive_functions(const Module& module);
 
 /// Whether every parameter and the result are annotated, so that the signature is known at once
 /// (T12).

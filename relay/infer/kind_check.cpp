@@ -1,5 +1,7 @@
 #include <relay/infer/kind_check.h>
 
+#include <relay/ir/type_fields.h>
+
 namespace relay {
 namespace {
 
@@ -17,44 +19,22 @@ class KindChecker {
   }
 
   Kind check(const TypeRef& type) {
-    switch (type->tag()) {
-      case TypeTag::kTensor:
-        expect(type->as<TensorType>()->shape(), Kind::kShape);
-        expect(type->as<TensorType>()->dtype_type(), Kind::kBaseType);
-        break;
-      case TypeTag::kShape:
-        for (Dim d : type->as<ShapeType>()->dims()) check_dim(d);
-        break;
-      case TypeTag::kDim:
-        check_dim(type->as<DimType>()->dim());
-        break;
-      case TypeTag::kTuple:
-        for (const TypeRef& field : type->as<TupleType>()->fields()) expect(field, Kind::kType);
-        break;
-      case TypeTag::kFunc: {
-        const auto* func = type->as<FuncType>();
-        for (const TypeRef& param : func->params()) expect(param, Kind::kType);
-        expect(func->result(), Kind::kType);
-        for (const RelationTypeRef& relation : func->constraints()) check(relation);
-        break;
-      }
-      case TypeTag::kCall:
-        check_call(type->as<TypeCall>());
-        break;
-      case TypeTag::kRef:
-        expect(type->as<RefType>()->value(), Kind::kType);
-        break;
-      case TypeTag::kRelation:
-        for (const TypeRef& arg : type->as<RelationType>()->args()) check(arg);
-        break;
-      case TypeTag::kData:
-        check_data(type->as<TypeData>());
-        break;
-      case TypeTag::kBase:
-      case TypeTag::kVar:
-      case TypeTag::kGlobalVar:
-      case TypeTag::kIncomplete:
-        break;
+    if (const auto* call = type->as<TypeCall>()) {
+      check_call(call);
+    } else if (const auto* data = type->as<TypeData>()) {
+      check_data(data);
+    } else if (const auto* tensor = type->as<TensorType>()) {
+      expect(tensor->shape(), Kind::kShape);
+      expect(tensor->dtype_type(), Kind::kBaseType);
+    } else {
+      for_each_dim(type.get(), [&](Dim dim) { check_dim(dim); });
+      for_each_part(*type, [&](const Type* part) {
+        if (type->is<RelationType>() || part->is<RelationType>()) {
+          check(TypeRef(part));
+        } else {
+          expect(TypeRef(part), Kind::kType);
+        }
+      });
     }
     return type->kind();
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include <relay/infer/messages.h>
 #include <relay/infer/type_walk.h>
 #include <relay/ir/rewrite.h>
 #include <relay/ir/visit.h>
@@ -14,24 +15,6 @@ namespace {
 /// Rounds of replacing polymorphic lets by instances; each takes one level of their nesting.
 constexpr int kMaxRounds = 64;
 
-std::function<TypeRef(const TypeVar*)> replacer(const Substitution& types) {
-  return [&types](const TypeVar* var) -> TypeRef {
-    for (const auto& [param, type] : types) {
-      if (param == var) return type;
-    }
-    return {};
-  };
-}
-
-/// A copy that shares nothing whose type may differ: variables and literals are new.
-ExprRef fresh_copy(const ExprRef& expr, const std::function<TypeRef(const TypeRef&)>& types = {}) {
-  ExprRef copy = copy_with_fresh_vars(expr, types);
-  return rewrite_post_order(copy, [](const Expr* node, std::span<const ExprRef>) -> ExprRef {
-    const auto* literal = node->as<Literal>();
-    return literal == nullptr ? ExprRef() : make_literal(literal->value(), literal->span());
-  });
-}
-
 /// A let whose value is polymorphic.
 struct Candidate {
   const Let* let = nullptr;
@@ -40,6 +23,8 @@ struct Candidate {
   bool blocked = false;  // used at types that a function around it leaves open: later
   std::vector<Substitution> instances;
   std::vector<VarRef> vars;  // of the instances
+  std::vector<DiagnosticNote> calls;
+  InstanceNames names;
 
   size_t instance(const Substitution& types, Name name, Span span) {
     for (size_t i = 0; i < instances.size(); ++i) {
@@ -60,8 +45,8 @@ using Place = std::pair<const Expr*, uint32_t>;
 class Expander final : public Rewriter {
  public:
   Expander(std::unordered_map<const Var*, Candidate>& candidates,
-           const std::map<Place, size_t>& uses)
-      : candidates_(candidates), uses_(uses) {}
+           const std::map<Place, size_t>& uses, Context& context)
+      : candidates_(candidates), uses_(uses), context_(context) {}
 
  private:
   ExprRef rewrite(const Expr* expr, std::span<const ExprRef> operands) override {
@@ -128,6 +113,7 @@ class Expander final : public Rewriter {
     for (size_t i = candidate.instances.size(); i-- > 0;) {
       FunctionRef instance =
           instantiate_function(function, candidate.scheme, candidate.instances[i], true);
+      context_.local_calls.emplace(candidate.vars[i], candidate.calls[i]);
       ExprRef bound =
           substitute(ExprRef(instance), {{let->var().get(), ExprRef(candidate.vars[i])}});
       result = make_let(candidate.vars[i], std::move(bound), std::move(result), let->span());
@@ -137,39 +123,23 @@ class Expander final : public Rewriter {
 
   std::unordered_map<const Var*, Candidate>& candidates_;
   const std::map<Place, size_t>& uses_;
+  Context& context_;
   std::unordered_map<const Var*, ExprRef> values_;
 };
-
-bool is_open(const Type* type) {
-  return type != nullptr && (type->has_type_var() || type->has_symbolic_dim());
-}
 
 std::unordered_map<const Var*, Candidate> find_candidates(const Function* function,
                                                           const Matters& matters) {
   std::unordered_map<const Var*, Candidate> candidates;
   post_order(function, [&](const Expr* expr) {
     const auto* let = expr->as<Let>();
-    if (let == nullptr || !is_open(let->var()->type())) return;
+    if (let == nullptr || !may_have_instances(let)) return;
     Candidate candidate;
     candidate.let = let;
     const Expr* value = let->value().get();
     if (value->is<Function>()) {
       candidate.scheme = scheme_type(let->var().get());
-      if (candidate.scheme == nullptr) return;
       candidate.matters = matters.of(value, candidate.scheme);
       if (candidate.matters.empty()) return;
-    } else if (!value->is<Var>() && !value->is<GlobalVar>() && !value->is<Op>() &&
-               !value->is<Constructor>() && !value->is<Tuple>()) {
-      return;
-    } else if (value->is<Tuple>()) {
-      for (const ExprRef& field : value->operands()) {
-        if (!field->is<Var>() && !field->is<GlobalVar>() && !field->is<Op>() &&
-            !field->is<Constructor>() && !field->is<Function>()) {
-          return;
-        }
-      }
-    } else if (scheme_type(let->var().get()) == nullptr) {
-      return;
     }
     candidates.emplace(let->var().get(), std::move(candidate));
   });
@@ -178,100 +148,26 @@ std::unordered_map<const Var*, Candidate> find_candidates(const Function* functi
 
 }  // namespace
 
-Substitution match_scheme(const FuncType* scheme, const TypeRef& instance,
-                          const TypeVarSet& which) {
-  Solver solver;
-  std::unordered_map<const TypeVar*, TypeRef> fresh;
-  for (const TypeVarRef& var : scheme->type_params())
-    fresh.emplace(var.get(), solver.fresh(var->kind()));
-  TypeRef body =
-      FuncType::make({scheme->params().begin(), scheme->params().end()}, scheme->result());
-  TypeRef pattern = substitute(body, [&](const TypeVar* var) -> TypeRef {
-    auto found = fresh.find(var);
-    return found == fresh.end() ? TypeRef() : found->second;
-  });
-  Substitution types;
-  if (!solver.unify(pattern, instance)) return types;
-  solver.settle_any();
-  for (const TypeVarRef& var : scheme->type_params()) {
-    if (which.count(var.get()) == 0) continue;
-    TypeRef known = solver.zonk(fresh[var.get()]);
-    if (!known->has_incomplete()) types.emplace_back(var, known);
-  }
-  return types;
-}
-
-Substitution without_names(Substitution types, const Function* function) {
-  const std::function<TypeRef(const TypeRef&)> leaf = [](const TypeRef& t) { return t; };
-  const std::function<Dim(Dim)> dim = [](Dim d) { return d.has_symbol() ? Dim::any() : d; };
-  Substitution result;
-  for (auto& [var, type] : types) {
-    if (const auto* extent = type->as<DimType>(); extent != nullptr && !extent->dim().is_int()) {
-      const auto& declared = function->type_params();
-      if (std::find(declared.begin(), declared.end(), var) != declared.end()) continue;
-    }
-    result.emplace_back(var, type->has_symbolic_dim() ? map_type(type, leaf, dim) : type);
-  }
-  return result;
-}
-
-FunctionRef instantiate_function(const Function* function, const FuncType* scheme,
-                                 const Substitution& types, bool annotate_result) {
-  auto replace = replacer(types);
-  std::function<TypeRef(const TypeRef&)> map = [&](const TypeRef& type) {
-    return substitute(type, replace);
-  };
-  std::unordered_map<const Var*, ExprRef> renamed;
-  std::vector<VarRef> params;
-  for (size_t i = 0; i < function->params().size(); ++i) {
-    const VarRef& param = function->params()[i];
-    VarRef var = make_var(param->name(), map(scheme->params()[i]), param->span());
-    renamed.emplace(param.get(), var);
-    params.push_back(std::move(var));
-  }
-  TypeRef result = function->ret_type();
-  if (annotate_result) result = scheme->result();
-  if (result) result = map(result);
-  // Parameters that stay open are declared, so that annotations may mention them.
-  std::vector<TypeVarRef> type_params;
-  for (const TypeVarRef& var : scheme->type_params()) {
-    bool put = std::any_of(types.begin(), types.end(),
-                           [&](const auto& entry) { return entry.first == var; });
-    if (put) continue;
-    auto mentions = [&](const TypeRef& type) {
-      auto vars = free_type_vars(type);
-      return std::find(vars.begin(), vars.end(), var) != vars.end();
-    };
-    bool used = result && mentions(result);
-    for (const VarRef& param : params) used = used || mentions(param->annotation());
-    bool declared = std::find(function->type_params().begin(), function->type_params().end(),
-                              var) != function->type_params().end();
-    if (used || declared) type_params.push_back(var);
-  }
-  std::vector<RelationTypeRef> constraints;
-  for (const RelationTypeRef& relation : function->constraints()) {
-    TypeRef mapped = map(TypeRef(relation));
-    constraints.emplace_back(mapped->as<RelationType>());
-  }
-  FunctionRef annotated = make_function(
-      std::move(params), relay::substitute(function->body(), renamed), result,
-      std::move(type_params), std::move(constraints), function->attrs(), function->span());
-  ExprRef copy = fresh_copy(annotated, map);
-  return FunctionRef(copy->as<Function>());
-}
-
-LocalResult specialize_locals(FunctionRef function, Context& context, const Matters& matters) {
+LocalResult specialize_locals(FunctionRef function, Context& context, const Matters& matters,
+                              bool entry) {
+  LocalResult last;
+  bool names_stay = false;  // dimension names of functions around: none is put any more
   for (int round = 0; round < kMaxRounds; ++round) {
     // Under a name that nothing mentions, so that calls of itself count as uses.
     Module::FunctionEntry alone{Name(), function};
     const Module::FunctionEntry* group[] = {&alone};
     Inferencer inferencer(context);
-    inferencer.infer_group(group, true);
+    inferencer.infer_group(group, entry);
     context.signatures.erase(Name());
-    context.sink.throw_if_errors();
+    bool failed = context.sink.has_errors();
+    std::vector<Diagnostic> found = context.sink.take();
+    if (failed) {
+      last.errors = std::move(found);
+      return last;
+    }
 
     std::unordered_map<const Var*, Candidate> candidates = find_candidates(function.get(), matters);
-    LocalResult result{function, {}};
+    LocalResult result{function, {}, {}};
     TypeVarSet local_params;
     for (const auto& [var, candidate] : candidates) {
       if (const FuncType* scheme = scheme_type(var)) {
@@ -283,6 +179,7 @@ LocalResult specialize_locals(FunctionRef function, Context& context, const Matt
       }
     }
     std::map<Place, size_t> uses;
+    TypeVarSet declared = declared_dims(function.get());
     std::vector<const Occurrence*> local_uses;
     for (const Occurrence& use : inferencer.occurrences()) {
       if (use.callee->is<GlobalVar>()) {
@@ -292,6 +189,8 @@ LocalResult specialize_locals(FunctionRef function, Context& context, const Matt
       }
     }
     if (candidates.empty()) return result;
+    last = result;
+    bool waits_for_names = false;
     for (const Occurrence* use : local_uses) {
       const auto* var = static_cast<const Var*>(use->callee);
       Candidate& candidate = candidates[var];
@@ -299,12 +198,22 @@ LocalResult specialize_locals(FunctionRef function, Context& context, const Matt
       Substitution types = match_scheme(candidate.scheme, use->type, candidate.matters);
       for (const auto& [param, type] : types) {
         for (const TypeVarRef& free : free_type_vars(type)) {
-          candidate.blocked |= local_params.count(free.get()) != 0;
+          bool name = free->kind() == Kind::kShapeVar;
+          bool waits = name && !names_stay && local_params.count(free.get()) != 0;
+          candidate.blocked |= !name || waits;
+          waits_for_names |= waits;
         }
       }
-      types = without_names(std::move(types),
-                            static_cast<const Function*>(candidate.let->value().get()));
-      uses[{use->parent, use->operand}] = candidate.instance(types, var->name(), var->span());
+      types = candidate.names.settle(std::move(types),
+                                     static_cast<const Function*>(candidate.let->value().get()),
+                                     candidate.scheme, declared);
+      size_t instance = candidate.instance(types, var->name(), var->span());
+      uses[{use->parent, use->operand}] = instance;
+      if (instance == candidate.calls.size()) {
+        const auto* bound = static_cast<const Function*>(candidate.let->value().get());
+        candidate.calls.push_back(call_note("%" + var->name().str(), bound, types,
+                                            use->parent != nullptr ? use->parent->span() : Span()));
+      }
     }
     for (auto& [var, candidate] : candidates) {
       // Nothing to put: an instance would be the same again.
@@ -312,8 +221,10 @@ LocalResult specialize_locals(FunctionRef function, Context& context, const Matt
     }
     bool progress = std::any_of(candidates.begin(), candidates.end(),
                                 [](const auto& entry) { return !entry.second.blocked; });
+    names_stay = !progress && waits_for_names;
+    if (names_stay) continue;
     if (!progress) return result;
-    ExprRef expanded = Expander(candidates, uses).run(function);
+    ExprRef expanded = Expander(candidates, uses, context).run(function);
     function = FunctionRef(expanded->as<Function>());
   }
   throw Error("specialisation goes deeper than " + std::to_string(kMaxRounds), function->span());

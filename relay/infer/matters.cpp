@@ -1,5 +1,9 @@
 #include <relay/infer/matters.h>
 
+#include <algorithm>
+#include <deque>
+#include <vector>
+
 #include <relay/ir/visit.h>
 
 namespace relay::inference {
@@ -18,14 +22,28 @@ Matters::Matters(const Module& module) {
     globals_.emplace(entry.name, TypeVarSet());
   }
   // Upwards from nothing: what a function depends on only grows with what its callees do.
-  for (bool grown = true; grown;) {
-    grown = false;
-    for (const auto* entry : polymorphic) {
-      TypeVarSet found = of(entry->function.get(), scheme_type(entry->function.get()));
-      TypeVarSet& known = globals_[entry->name];
-      if (found.size() == known.size()) continue;
-      known = std::move(found);
-      grown = true;
+  std::unordered_map<Name, std::vector<const Module::FunctionEntry*>> users;
+  for (const auto* entry : polymorphic) {
+    post_order(entry->function.get(), [&](const Expr* expr) {
+      const auto* global = expr->as<GlobalVar>();
+      if (global == nullptr || globals_.count(global->name()) == 0) return;
+      auto& list = users[global->name()];
+      if (list.empty() || list.back() != entry) list.push_back(entry);
+    });
+  }
+  std::deque<const Module::FunctionEntry*> todo(polymorphic.begin(), polymorphic.end());
+  std::unordered_set<Name> waiting;
+  for (const auto* entry : polymorphic) waiting.insert(entry->name);
+  while (!todo.empty()) {
+    const auto* entry = todo.front();
+    todo.pop_front();
+    waiting.erase(entry->name);
+    TypeVarSet found = of(entry->function.get(), scheme_type(entry->function.get()));
+    TypeVarSet& known = globals_[entry->name];
+    if (found.size() == known.size()) continue;
+    known = std::move(found);
+    for (const auto* user : users[entry->name]) {
+      if (waiting.insert(user->name).second) todo.push_back(user);
     }
   }
 }
@@ -77,11 +95,26 @@ bool Matters::has_polymorphic_uses(const Expr* root) const {
     if (const auto* global = expr->as<GlobalVar>()) {
       found |= !of(global->name()).empty();
     } else if (const auto* let = expr->as<Let>()) {
-      const Type* type = let->var()->type();
-      found |= type != nullptr && (type->has_type_var() || type->has_symbolic_dim());
+      found |= may_have_instances(let);
     }
   });
   return found;
+}
+
+bool may_have_instances(const Let* let) {
+  const Type* type = let->var()->type();
+  if (type == nullptr || (!type->has_type_var() && !type->has_symbolic_dim())) return false;
+  const Expr* value = let->value().get();
+  if (value->is<Tuple>()) {
+    return std::all_of(value->operands().begin(), value->operands().end(),
+                       [](const ExprRef& field) {
+                         return field->is<Var>() || field->is<GlobalVar>() || field->is<Op>() ||
+                                field->is<Constructor>() || field->is<Function>();
+                       });
+  }
+  bool named = value->is<Function>() || value->is<Var>() || value->is<GlobalVar>() ||
+               value->is<Op>() || value->is<Constructor>();
+  return named && scheme_type(let->var().get()) != nullptr;
 }
 
 }  // namespace relay::inference

@@ -31,6 +31,10 @@ class Matters {
   std::unordered_map<Name, TypeVarSet> globals_;
 };
 
+/// Whether a let binds what a use may need an instance of: a polymorphic function, or a name or a
+/// tuple that is put in the place of its uses.
+bool may_have_instances(const Let* let);
+
 /// The scheme that inference published for a node, or null.
 const FuncType* scheme_type(const Expr* expr);
 

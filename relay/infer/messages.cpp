@@ -41,9 +41,10 @@ Dim with_names(Solver& solver, Dim dim) {
 // "n = 4"; empty if it is not decided.
 std::string value_text(Solver& solver, uint32_t variable) {
   Dim value = solver.zonk(Dim::variable(variable));
-  return value.has_variable() || value.is_any()
-             ? std::string()
-             : solver.dim_slot(variable).name->name().str() + " = " + value.str();
+  if (value.has_variable() || value.is_any()) return {};
+  std::string name = solver.dim_slot(variable).name->name().str();
+  std::string text = value.str();
+  return name + " = " + (text == name ? "the caller's " : "") + text;
 }
 
 std::string dim_text(Solver& solver, Dim dim) { return with_names(solver, dim).str(); }
@@ -101,16 +102,6 @@ std::string display_named(Solver& solver, const TypeRef& type) {
   return text;
 }
 
-std::string under_name(Name name, std::string message) {
-  std::string_view text = name.view();
-  bool begins = message.compare(0, text.size(), text) == 0;
-  if (begins && message.size() > text.size()) {
-    char next = message[text.size()];
-    begins = next == ':' || next == ' ';
-  }
-  return begins ? message : name.str() + ": " + message;
-}
-
 std::string source_text(Span span, size_t width) {
   std::shared_ptr<const Source> source = span.known() ? SourceMap::find(span) : nullptr;
   if (source == nullptr) return {};
@@ -151,7 +142,12 @@ void explain(Diagnostic& diagnostic, Solver& solver) {
   const Mismatch& m = solver.mismatch();
   switch (m.why) {
     case Mismatch::Why::kDims:
-      if (m.left_dim.has_symbol() || m.right_dim.has_symbol()) {
+      if (Dim name = m.left_dim.as_symbol() != nullptr ? m.left_dim : m.right_dim,
+          other = name == m.left_dim ? m.right_dim : m.left_dim;
+          name.as_symbol() != nullptr && (other.is_int() || other.as_symbol() != nullptr)) {
+        diagnostic.note("this requires " + name.str() + " = " + other.str() +
+                        ": a named dimension of a parameter is whatever the caller chooses");
+      } else if (m.left_dim.has_symbol() || m.right_dim.has_symbol()) {
         diagnostic.note(
             "dimensions " + dim_text(solver, m.left_dim) + " and " + dim_text(solver, m.right_dim) +
             " need not be equal: a named dimension of a parameter is whatever the caller "

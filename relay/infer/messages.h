@@ -20,8 +20,6 @@ std::string display(Solver& solver, const TypeRef& type);
 /// "Tensor[(n, 3), float32] where n = 4".
 std::string display_named(Solver& solver, const TypeRef& type);
 /// The source text of a span on one line, cut; or the expression as printed.
-/// `NAME: message`, unless the message begins with the name.
-std::string under_name(Name name, std::string message);
 std::string source_text(Span span, size_t width = 40);
 std::string source_text(const Expr* expr, size_t width = 40);
 /// Where an operand is used: variables are one node for all their uses, so theirs is the user's
@@ -48,8 +46,10 @@ Diagnostic dims_mismatch(Solver& solver, Dim a, Dim b, Span span);
 /// of the call make of the names that it declares.
 DiagnosticNote call_note(const std::string& callee, const Function* function,
                          const std::vector<std::pair<TypeVarRef, TypeRef>>& types, Span span);
-/// Adds the calls that lead to an error, the middle of very many left out.
-void add_path(Diagnostic& diagnostic, std::span<const DiagnosticNote> innermost_first);
+/// Adds notes of the calls that lead to an error, the innermost first; the middle of very many is
+/// left out.
+void add_path(Diagnostic& diagnostic, size_t count,
+              const std::function<DiagnosticNote(size_t i)>& call);
 
 /// After a failed unification of an argument: which of the parameters before it have made the
 /// dimension names what they are. `argument` tells how argument i is called and where it is.

@@ -125,11 +125,19 @@ void Inferencer::publish_nodes() {
 }
 
 void Inferencer::check_literals() {
-  for (const auto& [literal, type] : literals_) {
+  for (size_t i = 0; i < literals_.size(); ++i) {
+    const auto& [literal, type] = literals_[i];
     const auto* tensor = solver_.zonk(type)->as<TensorType>();
     if (tensor == nullptr || !tensor->has_dtype()) continue;
     std::string problem = literal_problem(literal->value(), tensor->dtype());
-    if (!problem.empty()) sink_.add(Diagnostic::error(std::move(problem), literal->span()));
+    if (problem.empty()) continue;
+    Diagnostic diagnostic = Diagnostic::error(std::move(problem), literal->span());
+    std::vector<const DiagnosticNote*> calls;
+    for (const auto& [begin, end, call] : instance_literals_) {
+      if (begin <= i && i < end) calls.push_back(call);
+    }
+    add_path(diagnostic, calls.size(), [&](size_t k) { return *calls[k]; });
+    sink_.add(std::move(diagnostic));
   }
 }
 

@@ -4,6 +4,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <set>
 
 #include <relay/infer/infer.h>
 #include <relay/infer/inferencer.h>
@@ -20,6 +21,8 @@ namespace {
 
 /// Instances of one function that ask for each other beyond this many are refused (T16).
 constexpr size_t kMaxDepth = 64;
+/// And so are more of all functions together: each may call the next at twice as many types.
+constexpr size_t kMaxInstances = size_t{1} << 16;
 
 /// `type` with `?` for its dimensions that are not those of `before`, a type of the same form.
 TypeRef widen(const TypeRef& type, const TypeRef& before) {
@@ -62,35 +65,57 @@ TypeRef widen(const TypeRef& type, const TypeRef& before) {
 
 class Specializer {
  public:
-  explicit Specializer(const Module& module) : module_(module), context_(module), matters_(module) {
+  explicit Specializer(const Module& module)
+      : module_(module),
+        context_(module),
+        matters_(module),
+        recursive_(recursive_functions(module)) {
     for (const auto& entry : module.functions()) {
       context_.signatures.emplace(entry.name, TypeRef(entry.function->type()));
     }
   }
 
   Module run(Name entry, std::span<const TypeRef> arguments);
+  std::vector<Diagnostic> check();
 
  private:
   struct Instance {
     Name origin;
     Name name;
-    Substitution types;  // of the type parameters that matter
-    const Instance* asked_by;
+    Substitution types;        // of the type parameters that matter
+    const Instance* asked_by;  // null for an entry
+    Span span;                 // where it was asked for
     FunctionRef function;
   };
   using Uses = std::map<std::pair<const Expr*, uint32_t>, Name>;
 
+  Name fresh_name(Name origin);
   Name request(Name origin, Substitution types, const Instance* asked_by, Span span);
-  Substitution settled(Name origin, Substitution types, const Instance* asked_by) const;
+  Substitution settled(Name origin, Substitution types, const TypeVarSet& declared,
+                       const Instance* asked_by);
   void build(Instance& instance);
+  Uses request_uses(const LocalResult& caller, const Instance& instance,
+                    bool (*wanted)(const Substitution&));
+  void build_all();
+  void request_from(const Module::FunctionEntry& polymorphic);
+  void add_errors(std::vector<Diagnostic> errors, const Instance& instance);
   FunctionRef finish(const FunctionRef& function, const Uses& uses, const Instance& instance);
 
   const Module& module_;
   Context context_;
   Matters matters_;
+  const std::unordered_set<Name> recursive_;
   std::deque<Instance> instances_;
+  std::deque<Instance> callers_;  // polymorphic functions, of which there are none
   std::unordered_map<Name, std::vector<Instance*>> by_origin_;
+  std::map<std::vector<const void*>, const Instance*> by_types_;  // by function, variables, types
+  std::unordered_map<Name, InstanceNames> names_of_;
   std::unordered_set<Name> names_;
+  std::unordered_map<Name, size_t> tried_;  // how many names for instances of a function
+  size_t polymorphic_ = 0;                  // instances of functions that have several
+  bool checking_ = false;
+  DiagnosticSink errors_;
+  std::set<std::pair<uint64_t, std::string>> told_;  // errors by their places
 };
 
 /// Puts constants for literals and instances for functions.
@@ -142,10 +167,12 @@ class Finisher final : public Rewriter {
 
 // The types for one more instance. A function that calls itself at other dimensions may do so
 // without end, or until a test at run time says so: those dimensions are left to run time.
-Substitution Specializer::settled(Name origin, Substitution types, const Instance* asked_by) const {
+Substitution Specializer::settled(Name origin, Substitution types, const TypeVarSet& declared,
+                                  const Instance* asked_by) {
   const Function* function = module_.function(origin);
-  types = without_names(std::move(types), function);
-  const Instance* last = asked_by;
+  const FuncType* scheme = scheme_type(function);
+  types = names_of_[origin].settle(std::move(types), function, scheme, declared);
+  const Instance* last = recursive_.count(origin) == 0 ? nullptr : asked_by;
   while (last != nullptr && last->origin != origin) last = last->asked_by;
   if (last == nullptr) return types;
   Substitution wider;
@@ -158,19 +185,20 @@ Substitution Specializer::settled(Name origin, Substitution types, const Instanc
       wider.emplace_back(var, type);
     }
   }
-  return without_names(std::move(wider), function);
+  return without_untold_names(std::move(wider), scheme);
 }
 
 Name Specializer::request(Name origin, Substitution types, const Instance* asked_by, Span span) {
-  if (asked_by != nullptr && !types.empty()) types = settled(origin, std::move(types), asked_by);
   std::vector<Instance*>& siblings = by_origin_[origin];
-  for (Instance* sibling : siblings) {
-    if (sibling->types == types) return sibling->name;
-  }
+  std::vector<const void*> key{module_.function(origin)};
+  for (const auto& [var, type] : types) key.insert(key.end(), {var.get(), type.get()});
+  if (auto same = by_types_.find(key); same != by_types_.end()) return same->second->name;
   if (!types.empty()) {
     size_t depth = 0;
-    for (const Instance* at = asked_by; at != nullptr; at = at->asked_by)
+    for (const Instance* at = recursive_.count(origin) == 0 ? nullptr : asked_by; at != nullptr;
+         at = at->asked_by) {
       depth += at->origin == origin;
+    }
     if (depth >= kMaxDepth) {
       throw Error(Diagnostic::error("@" + origin.str() +
                                         " calls itself at ever new types: specialisation "
@@ -180,38 +208,71 @@ Name Specializer::request(Name origin, Substitution types, const Instance* asked
                       .help("its code depends on the types, so each needs an instance of its own"));
     }
   }
-  Name name = origin;
-  for (size_t i = 1; !names_.insert(name).second || (name != origin && module_.function(name));
-       ++i) {
-    name = Name(origin.str() + "_" + std::to_string(i));
+  if (!types.empty() && ++polymorphic_ > kMaxInstances) {
+    throw Error("specialisation makes more than " + std::to_string(kMaxInstances) + " functions",
+                span);
   }
-  instances_.push_back({origin, name, std::move(types), asked_by, {}});
+  instances_.push_back({origin, fresh_name(origin), std::move(types), asked_by, span, {}});
   siblings.push_back(&instances_.back());
+  by_types_.emplace(std::move(key), siblings.back());
+  return siblings.back()->name;
+}
+
+Name Specializer::fresh_name(Name origin) {
+  Name name = origin;
+  size_t& i = tried_[origin];
+  while (!names_.insert(name).second || (name != origin && module_.function(name))) {
+    name = Name(origin.str() + "_" + std::to_string(++i));
+  }
   return name;
+}
+
+bool is_closed(const Substitution& types) {
+  return std::all_of(types.begin(), types.end(),
+                     [](const auto& entry) { return !entry.second->has_type_var(); });
 }
 
 void Specializer::build(Instance& instance) {
   const Function* original = module_.function(instance.origin);
   const FuncType* scheme = scheme_type(original);
   FunctionRef function(original);
-  if (!instance.types.empty()) {
-    function = instantiate_function(original, scheme, instance.types, instance.asked_by != nullptr);
-  }
   Uses uses;
   if (!instance.types.empty() || matters_.has_polymorphic_uses(original)) {
-    LocalResult local = specialize_locals(function, context_, matters_);
-    function = local.function;
-    for (const Occurrence& use : local.global_uses) {
-      const auto* global = static_cast<const GlobalVar*>(use.callee);
-      const Function* callee = module_.function(global->name());
-      const FuncType* type = callee == nullptr ? nullptr : scheme_type(callee);
-      if (type == nullptr) continue;
-      Substitution types = match_scheme(type, use.type, matters_.of(global->name()));
-      Span span = use.parent != nullptr ? use.parent->span() : global->span();
-      uses[{use.parent, use.operand}] = request(global->name(), std::move(types), &instance, span);
+    if (!instance.types.empty()) {
+      function =
+          instantiate_function(original, scheme, instance.types, instance.asked_by != nullptr);
+    } else if (checking_) {  // the types of the program stay as they are
+      ExprRef copy = fresh_copy(function);
+      function = FunctionRef(copy->as<Function>());
     }
+    LocalResult local = specialize_locals(function, context_, matters_, true);
+    if (!local.errors.empty()) {
+      if (local.function) request_uses(local, instance, is_closed);
+      return add_errors(std::move(local.errors), instance);
+    }
+    function = local.function;
+    uses = request_uses(local, instance, [](const Substitution&) { return true; });
   }
-  instance.function = finish(function, uses, instance);
+  if (!checking_) instance.function = finish(function, uses, instance);
+}
+
+// The instances that a function calls, of those types that `wanted` takes.
+Specializer::Uses Specializer::request_uses(const LocalResult& caller, const Instance& instance,
+                                            bool (*wanted)(const Substitution&)) {
+  Uses uses;
+  TypeVarSet declared = declared_dims(caller.function.get());
+  for (const Occurrence& use : caller.global_uses) {
+    const auto* global = static_cast<const GlobalVar*>(use.callee);
+    const Function* callee = module_.function(global->name());
+    const FuncType* type = callee == nullptr ? nullptr : scheme_type(callee);
+    if (type == nullptr) continue;
+    Substitution types = match_scheme(type, use.type, matters_.of(global->name()));
+    if (!wanted(types) || (checking_ && types.empty())) continue;
+    types = settled(global->name(), std::move(types), declared, &instance);
+    Span span = use.parent != nullptr ? use.parent->span() : global->span();
+    uses[{use.parent, use.operand}] = request(global->name(), std::move(types), &instance, span);
+  }
+  return uses;
 }
 
 FunctionRef Specializer::finish(const FunctionRef& function, const Uses& uses,
@@ -312,8 +373,14 @@ Module Specializer::run(Name entry, std::span<const TypeRef> arguments) {
     TypeRef known = solver.zonk(fresh[var.get()]);
     if (!known->has_incomplete()) types.emplace_back(var, known);
   }
+  TypeVarSet declared;  // names in the types of the arguments
+  for (const TypeRef& argument : arguments) {
+    for (const TypeVarRef& var : free_type_vars(argument)) declared.insert(var.get());
+  }
+  if (!types.empty()) types = settled(entry, std::move(types), declared, nullptr);
   request(entry, std::move(types), nullptr, function->span());
-  for (size_t i = 0; i < instances_.size(); ++i) build(instances_[i]);
+  build_all();
+  errors_.throw_if_errors();
 
   // In the order of the definitions they come from.
   Module result;
@@ -326,6 +393,75 @@ Module Specializer::run(Name entry, std::span<const TypeRef> arguments) {
   }
   infer_types_or_throw(result);
   return result;
+}
+
+// Errors inside of an instance, with the calls that ask for it, each place once. What several
+// instances have is told once.
+void Specializer::add_errors(std::vector<Diagnostic> errors, const Instance& instance) {
+  std::vector<const Instance*> calls;
+  std::unordered_set<uint64_t> places;
+  for (const Instance* at = &instance; at->asked_by != nullptr; at = at->asked_by) {
+    if (places.insert(at->span.begin()).second) calls.push_back(at);
+  }
+  for (Diagnostic& diagnostic : errors) {
+    if (diagnostic.severity != Severity::kError) continue;
+    if (!told_.emplace(diagnostic.span.begin(), diagnostic.message).second) continue;
+    add_path(diagnostic, calls.size(), [&](size_t i) {
+      const Instance* at = calls[i];
+      return call_note("@" + at->origin.str(), module_.function(at->origin), at->types, at->span);
+    });
+    errors_.add(std::move(diagnostic));
+  }
+}
+
+void Specializer::build_all() {
+  for (size_t i = 0; i < instances_.size() && polymorphic_ <= kMaxInstances; ++i) {
+    try {
+      build(instances_[i]);
+    } catch (const Error& error) {
+      add_errors(error.diagnostics(), instances_[i]);
+    }
+  }
+}
+
+// What a polymorphic function asks for at types that do not depend on its own.
+void Specializer::request_from(const Module::FunctionEntry& polymorphic) {
+  callers_.push_back(
+      {polymorphic.name, polymorphic.name, {}, nullptr, polymorphic.function->span(), {}});
+  ExprRef copy = fresh_copy(polymorphic.function);
+  FunctionRef function(copy->as<Function>());
+  try {
+    LocalResult local = specialize_locals(function, context_, matters_, false);
+    if (local.function) request_uses(local, callers_.back(), is_closed);
+    add_errors(std::move(local.errors), callers_.back());
+  } catch (const Error& error) {
+    add_errors(error.diagnostics(), callers_.back());
+  }
+}
+
+// Whether all but dimensions is known in the type of a function.
+bool is_monomorphic(const FuncType* scheme) {
+  return scheme == nullptr ||
+         std::all_of(scheme->type_params().begin(), scheme->type_params().end(),
+                     [](const TypeVarRef& var) { return var->kind() == Kind::kShapeVar; });
+}
+
+// A function without uses of polymorphic ones is right as it is: only others are built. What all is
+// built of is inferred by itself, against the schemes of what it calls: instances say less.
+std::vector<Diagnostic> Specializer::check() {
+  checking_ = true;
+  std::vector<const Module::FunctionEntry*> polymorphic;
+  for (const Module::FunctionEntry& entry : module_.functions()) {
+    if (!matters_.has_polymorphic_uses(entry.function.get())) continue;
+    if (is_monomorphic(scheme_type(entry.function.get()))) {
+      request(entry.name, {}, nullptr, entry.function->span());
+    } else {
+      polymorphic.push_back(&entry);
+    }
+  }
+  for (const Module::FunctionEntry* entry : polymorphic) request_from(*entry);
+  build_all();
+  return errors_.take();
 }
 
 }  // namespace
@@ -395,6 +531,10 @@ TypeRef result_type(const FuncType* signature) {
     return func == nullptr || func->is_scheme() ? type : own_scheme(signature, func, taken);
   };
   return close(signature->result());
+}
+
+std::vector<Diagnostic> check_instances(const Module& module) {
+  return inference::Specializer(module).check();
 }
 
 Module specialize(const Module& module, Name entry, std::span<const TypeRef> arguments) {

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include <relay/ir/module.h>
+#include <relay/ir/type_fields.h>
 #include <relay/support/hash.h>
 
 namespace relay {
@@ -81,27 +82,42 @@ bool TypeMatcher::equal_dims(Dim a, Dim b) {
 }
 
 bool TypeMatcher::equal_functions(const FuncType& a, const FuncType& b) {
-  if (a.params().size() != b.params().size() || a.constraints().size() != b.constraints().size()) {
-    return false;
-  }
+  if (!a.is_scheme() && !b.is_scheme()) return equal_fields(a.parts(), b.parts());
   // Bound names count inside only.
-  auto forward = a.is_scheme() || b.is_scheme() ? forward_ : decltype(forward_)();
-  auto backward = a.is_scheme() || b.is_scheme() ? backward_ : decltype(backward_)();
-  bool same = bind_all(a.type_params(), b.type_params()) && equal_lists(a.params(), b.params()) &&
-              equal(a.result(), b.result()) && equal_lists(a.constraints(), b.constraints());
-  if (a.is_scheme() || b.is_scheme()) {
-    if (map_implicit_) {  // names first used inside stay paired
-      for (auto [x, y] : forward_) {
-        if (x->implicit()) {
-          forward.emplace(x, y);
-          backward.emplace(y, x);
-        }
+  auto forward = forward_;
+  auto backward = backward_;
+  bool same = bind_all(a.type_params(), b.type_params()) && equal_fields(a.parts(), b.parts());
+  if (map_implicit_) {  // names first used inside stay paired
+    for (auto [x, y] : forward_) {
+      if (x->implicit()) {
+        forward.emplace(x, y);
+        backward.emplace(y, x);
       }
     }
-    forward_ = std::move(forward);
-    backward_ = std::move(backward);
   }
+  forward_ = std::move(forward);
+  backward_ = std::move(backward);
   return same;
+}
+
+template <class Fields>
+bool TypeMatcher::equal_fields(const Fields& a, const Fields& b) {
+  return all_fields(a, b, [this]<class Field>(const Field& x, const Field& y) {
+    if constexpr (kIsPart<Field>) {
+      return equal(x.get(), y.get());
+    } else if constexpr (kIsParts<Field>) {
+      return equal_lists(std::span(x), std::span(y));
+    } else if constexpr (std::is_same_v<Field, Dim>) {
+      return equal_dims(x, y);
+    } else if constexpr (std::is_same_v<Field, std::vector<Dim>>) {
+      return std::equal(x.begin(), x.end(), y.begin(), y.end(),
+                        [this](Dim d, Dim e) { return equal_dims(d, e); });
+    } else if constexpr (std::is_same_v<Field, std::vector<TypeVarRef>>) {
+      return x.size() == y.size();  // bound before
+    } else {
+      return x == y;
+    }
+  });
 }
 
 bool TypeMatcher::equal(const Type* a, const Type* b) {
@@ -111,42 +127,12 @@ bool TypeMatcher::equal(const Type* a, const Type* b) {
   // Closed and without binders: one structure, one object.
   if (trivial() && !a->has_binder() && !b->has_binder()) return a == b;
   if (!a->has_type_var() && !a->has_symbolic_dim() && !a->has_binder()) return a == b;
-  switch (a->tag()) {
-    case TypeTag::kVar:
-      return equal_vars(a->as<TypeVar>(), b->as<TypeVar>());
-    case TypeTag::kShape: {
-      auto s = a->as<ShapeType>()->dims();
-      auto t = b->as<ShapeType>()->dims();
-      return std::equal(s.begin(), s.end(), t.begin(), t.end(),
-                        [this](Dim x, Dim y) { return equal_dims(x, y); });
-    }
-    case TypeTag::kDim:
-      return equal_dims(a->as<DimType>()->dim(), b->as<DimType>()->dim());
-    case TypeTag::kTensor:
-      return equal(a->as<TensorType>()->shape(), b->as<TensorType>()->shape()) &&
-             equal(a->as<TensorType>()->dtype_type(), b->as<TensorType>()->dtype_type());
-    case TypeTag::kTuple:
-      return equal_lists(a->as<TupleType>()->fields(), b->as<TupleType>()->fields());
-    case TypeTag::kFunc:
-      return equal_functions(*a->as<FuncType>(), *b->as<FuncType>());
-    case TypeTag::kCall:
-      return equal(a->as<TypeCall>()->callee(), b->as<TypeCall>()->callee()) &&
-             equal_lists(a->as<TypeCall>()->args(), b->as<TypeCall>()->args());
-    case TypeTag::kRef:
-      return equal(a->as<RefType>()->value(), b->as<RefType>()->value());
-    case TypeTag::kRelation: {
-      const auto& r = *a->as<RelationType>();
-      const auto& q = *b->as<RelationType>();
-      return r.relation() == q.relation() && r.num_inputs() == q.num_inputs() &&
-             r.attrs() == q.attrs() && equal_lists(r.args(), q.args());
-    }
-    case TypeTag::kBase:
-    case TypeTag::kGlobalVar:
-    case TypeTag::kData:
-    case TypeTag::kIncomplete:
-      return a == b;
-  }
-  RELAY_UNREACHABLE("unknown type");
+  if (a->is<TypeData>()) return a == b;
+  if (const auto* var = a->as<TypeVar>()) return equal_vars(var, b->as<TypeVar>());
+  if (const auto* f = a->as<FuncType>()) return equal_functions(*f, *b->as<FuncType>());
+  return visit_type(*a, [&]<class Node>(const Node& node) {
+    return equal_fields(node.parts(), static_cast<const Node&>(*b).parts());
+  });
 }
 
 uint64_t TypeHasher::hash_var(const TypeVar* var) {
@@ -199,62 +185,42 @@ uint64_t TypeHasher::hash(const Type* type) {
   constexpr uint8_t kUnstable =
       Type::kHasTypeVar | Type::kHasSymbol | Type::kHasBinder | Type::kHasTerm;
   if ((type->flags_ & kUnstable) == 0) return type->hash();
+  if (const auto* var = type->as<TypeVar>()) return hash_var(var);
   uint64_t h = hash_mix(0xa0 + static_cast<uint64_t>(type->tag()));
-  auto list = [&](auto items) {
-    h = hash_combine(h, items.size());
-    for (const auto& item : items) h = hash_combine(h, hash(item.get()));
-  };
-  switch (type->tag()) {
-    case TypeTag::kVar:
-      return hash_var(type->as<TypeVar>());
-    case TypeTag::kShape:
-      for (Dim d : type->as<ShapeType>()->dims()) h = hash_combine(h, hash_dim(d));
-      return h;
-    case TypeTag::kDim:
-      return hash_combine(h, hash_dim(type->as<DimType>()->dim()));
-    case TypeTag::kTensor:
-      h = hash_combine(h, hash(type->as<TensorType>()->shape().get()));
-      return hash_combine(h, hash(type->as<TensorType>()->dtype_type().get()));
-    case TypeTag::kTuple:
-      list(type->as<TupleType>()->fields());
-      return h;
-    case TypeTag::kFunc: {
-      const auto& f = *type->as<FuncType>();
-      auto saved = f.is_scheme() ? bound : decltype(bound)();
-      uint64_t saved_next = next;
-      for (const TypeVarRef& var : f.type_params()) {
-        h = hash_combine(h, static_cast<uint64_t>(var->kind()));
-        bind(var.get());
-      }
-      list(f.params());
-      h = hash_combine(h, hash(f.result().get()));
-      list(f.constraints());
-      if (f.is_scheme()) bound = std::move(saved);
-      next = saved_next;
-      return h;
+  const auto* function = type->as<FuncType>();
+  bool is_scheme = function != nullptr && function->is_scheme();
+  auto saved = is_scheme ? bound : decltype(bound)();
+  uint64_t saved_next = next;
+  if (is_scheme) {
+    for (const TypeVarRef& var : function->type_params()) {
+      h = hash_combine(h, static_cast<uint64_t>(var->kind()));
+      bind(var.get());
     }
-    case TypeTag::kCall:
-      h = hash_combine(h, hash(type->as<TypeCall>()->callee().get()));
-      list(type->as<TypeCall>()->args());
-      return h;
-    case TypeTag::kRef:
-      return hash_combine(h, hash(type->as<RefType>()->value().get()));
-    case TypeTag::kRelation: {
-      const auto& r = *type->as<RelationType>();
-      h = hash_combine(h, relation_name(r.relation()).hash());
-      h = hash_combine(h, static_cast<uint64_t>(r.num_inputs()));
-      if (r.attrs()) h = hash_combine(h, r.attrs()->hash());
-      list(r.args());
-      return h;
-    }
-    case TypeTag::kData:
-      return hash_combine(h, type->as<TypeData>()->name()->name().hash());
-    case TypeTag::kBase:
-    case TypeTag::kGlobalVar:
-    case TypeTag::kIncomplete:
-      return type->hash();
   }
-  RELAY_UNREACHABLE("unknown type");
+  auto add = [&](uint64_t number) { h = hash_combine(h, number); };
+  visit_type(*type, [&](const auto& node) {
+    each_field(node.parts(), [&]<class Field>(const Field& field) {
+      if constexpr (kIsPart<Field>) {
+        add(hash(field.get()));
+      } else if constexpr (kIsParts<Field>) {
+        add(field.size());
+        for (const auto& part : field) add(hash(part.get()));
+      } else if constexpr (std::is_same_v<Field, Dim>) {
+        add(hash_dim(field));
+      } else if constexpr (std::is_same_v<Field, std::vector<Dim>>) {
+        for (Dim d : field) add(hash_dim(d));
+      } else if constexpr (std::is_same_v<Field, const Relation*>) {
+        add(relation_name(field).hash());
+      } else if constexpr (std::is_same_v<Field, AttrsRef>) {
+        if (field) add(field->hash());
+      } else if constexpr (std::is_integral_v<Field>) {
+        add(static_cast<uint64_t>(field));
+      }  // type parameters are bound; other data has no variables inside, see above
+    });
+  });
+  if (is_scheme) bound = std::move(saved);
+  next = saved_next;
+  return h;
 }
 
 bool types_equal(const Type* a, const Type* b) {

@@ -32,6 +32,8 @@ class TypeMatcher {
   bool equal_vars(const TypeVar* a, const TypeVar* b);
   bool equal_dims(Dim a, Dim b);
   bool equal_functions(const FuncType& a, const FuncType& b);
+  template <class Fields>
+  bool equal_fields(const Fields& a, const Fields& b);
   bool trivial() const { return forward_.empty() && !map_implicit_; }
 
   bool map_implicit_;

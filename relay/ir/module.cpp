@@ -21,7 +21,7 @@ TypeDataRef TypeData::make(GlobalTypeVarRef name, std::vector<TypeVarRef> type_v
     }
   }
   names.clear();
-  auto* data = TypeTable::create<TypeData>();
+  auto* data = TypeTable::create<TypeData>({name});
   TypeDataRef result = TypeDataRef::adopt(data);
   for (const ConstructorRef& constructor : constructors) {
     if (!names.insert(constructor->name()).second) {
@@ -49,7 +49,6 @@ TypeDataRef TypeData::make(GlobalTypeVarRef name, std::vector<TypeVarRef> type_v
     throw Error("extern type " + type_name + " cannot have constructors", span);
   }
   data->hash_ = hash_combine(0xda7a, name->name().hash());
-  data->name_ = std::move(name);
   data->type_vars_ = std::move(type_vars);
   data->constructors_ = std::move(constructors);
   data->is_extern_ = is_extern;

@@ -11,14 +11,12 @@
 namespace relay {
 
 /// The definition of an algebraic data type, or of an opaque `extern type` (no constructors).
-class TypeData final : public Type {
+class TypeData final : public TypeNode<TypeData> {
  public:
-  static constexpr TypeTag kTag = TypeTag::kData;
   /// Constructors' type variables must be among `type_vars`.
   static TypeDataRef make(GlobalTypeVarRef name, std::vector<TypeVarRef> type_vars,
                           std::vector<ConstructorRef> constructors, bool is_extern = false,
                           Span span = {});
-  const GlobalTypeVarRef& name() const { return name_; }
   std::span<const TypeVarRef> type_vars() const { return type_vars_; }
   std::span<const ConstructorRef> constructors() const { return constructors_; }
   bool is_extern() const { return is_extern_; }
@@ -26,8 +24,7 @@ class TypeData final : public Type {
 
  private:
   friend struct TypeTable;
-  TypeData() : Type(kTag, Kind::kTypeData) {}
-  GlobalTypeVarRef name_;
+  using TypeNode::TypeNode;
   std::vector<TypeVarRef> type_vars_;
   std::vector<ConstructorRef> constructors_;
   bool is_extern_ = false;

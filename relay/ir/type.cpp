@@ -1,6 +1,7 @@
 #include <relay/ir/type.h>
 
 #include <relay/ir/module.h>
+#include <relay/ir/type_fields.h>
 #include <relay/ir/type_table.h>
 #include <relay/support/error.h>
 
@@ -58,45 +59,11 @@ void TypeTable::release(const Type* type) noexcept {
 
 void TypeTable::destroy(const Type* type) noexcept {
   switch (type->tag()) {
-    case TypeTag::kTensor:
-      delete static_cast<const TensorType*>(type);
-      return;
-    case TypeTag::kShape:
-      delete static_cast<const ShapeType*>(type);
-      return;
-    case TypeTag::kBase:
-      delete static_cast<const BaseType*>(type);
-      return;
-    case TypeTag::kDim:
-      delete static_cast<const DimType*>(type);
-      return;
-    case TypeTag::kTuple:
-      delete static_cast<const TupleType*>(type);
-      return;
-    case TypeTag::kFunc:
-      delete static_cast<const FuncType*>(type);
-      return;
-    case TypeTag::kVar:
-      delete static_cast<const TypeVar*>(type);
-      return;
-    case TypeTag::kCall:
-      delete static_cast<const TypeCall*>(type);
-      return;
-    case TypeTag::kGlobalVar:
-      delete static_cast<const GlobalTypeVar*>(type);
-      return;
-    case TypeTag::kData:
-      delete static_cast<const TypeData*>(type);
-      return;
-    case TypeTag::kRef:
-      delete static_cast<const RefType*>(type);
-      return;
-    case TypeTag::kRelation:
-      delete static_cast<const RelationType*>(type);
-      return;
-    case TypeTag::kIncomplete:
-      delete static_cast<const IncompleteType*>(type);
-      return;
+#define RELAY_TYPE_KIND(Class, tag, kind, doc, fields) \
+  case TypeTag::k##tag:                                \
+    delete static_cast<const Class*>(type);            \
+    return;
+#include <relay/ir/types.def>
   }
 }
 
@@ -131,218 +98,154 @@ void TypeTable::check_limits(const Type* type) {
 
 namespace {
 
+/// Gathers the facts that the fields of a type say of it.
+struct Facts {
+  Type* type;
+  void operator()(Dim dim) { TypeTable::add_dim(type, dim); }
+  void operator()(const std::vector<Dim>& dims) {
+    for (Dim dim : dims) TypeTable::add_dim(type, dim);
+    TypeTable::add_size(type, dims.size());
+  }
+  template <class T>
+  requires std::is_base_of_v<Type, T>
+  void operator()(const Ref<const T>& part) { TypeTable::add_child(type, part.get()); }
+  template <class T>
+  void operator()(const std::vector<Ref<const T>>& parts) {
+    for (const auto& part : parts) TypeTable::add_child(type, part.get());
+    if (std::is_same_v<T, TypeVar> && !parts.empty()) TypeTable::add_binder(type);
+  }
+  template <class T>
+  void operator()(const T&) {}
+};
+
 uint64_t tag_hash(TypeTag tag) { return hash_mix(static_cast<uint64_t>(tag) + 0x51ed27); }
 
+uint64_t hash_field(uint64_t h, std::span<const Dim> dims) {
+  h = hash_combine(h, dims.size());
+  for (Dim d : dims) h = hash_combine(h, d.bits());
+  return h;
+}
+uint64_t hash_field(uint64_t h, const std::vector<Dim>& dims) {
+  return hash_field(h, std::span<const Dim>(dims));
+}
+uint64_t hash_field(uint64_t h, Dim dim) { return hash_combine(h, dim.bits()); }
+uint64_t hash_field(uint64_t h, DType dtype) {
+  return hash_combine(h, (static_cast<uint64_t>(dtype.code) << 8) | dtype.bits);
+}
+uint64_t hash_field(uint64_t h, Name name) { return hash_combine(h, name.hash()); }
+uint64_t hash_field(uint64_t h, const Relation* relation) {
+  return hash_combine(h, relation_name(relation).hash());
+}
+uint64_t hash_field(uint64_t h, const AttrsRef& attrs) {
+  return attrs ? hash_combine(h, attrs->hash()) : h;
+}
 template <class T>
-uint64_t hash_children(uint64_t hash, const std::vector<Ref<const T>>& children) {
-  hash = hash_combine(hash, children.size());
-  for (const auto& child : children) hash = hash_combine(hash, child->hash());
-  return hash;
+requires(std::is_integral_v<T> || std::is_enum_v<T>) uint64_t hash_field(uint64_t h, T number) {
+  return hash_combine(h, static_cast<uint64_t>(number));
 }
-uint64_t hash_dims(std::span<const Dim> dims) {
-  uint64_t hash = hash_combine(tag_hash(TypeTag::kShape), dims.size());
-  for (Dim d : dims) hash = hash_combine(hash, d.bits());
-  return hash;
+template <class T>
+requires std::is_base_of_v<Type, T> uint64_t hash_field(uint64_t h, const Ref<const T>& part) {
+  RELAY_CHECK(part, "a type has a null part");
+  return hash_combine(h, part->hash());
 }
-uint64_t hash_dtype(DType dtype) {
-  return hash_combine(tag_hash(TypeTag::kBase),
-                      (static_cast<uint64_t>(dtype.code) << 8) | dtype.bits);
-}
-uint64_t hash_tensor(uint64_t shape, uint64_t dtype) {
-  return hash_combine(hash_combine(tag_hash(TypeTag::kTensor), shape), dtype);
+template <class T>
+uint64_t hash_field(uint64_t h, const std::vector<Ref<const T>>& parts) {
+  h = hash_combine(h, parts.size());
+  for (const auto& part : parts) h = hash_field(h, part);
+  return h;
 }
 
 template <class T>
-void check_present(const std::vector<Ref<const T>>& parts) {
-  for (const auto& part : parts) RELAY_CHECK(part.get() != nullptr, "a type has a null part");
+Ref<const T> interned(typename TypeNode<T>::Parts fields) {
+  uint64_t hash = tag_hash(T::kTag);
+  each_field(fields, [&](const auto& field) { hash = hash_field(hash, field); });
+  // The table compares once more after the object took the fields over.
+  const typename TypeNode<T>::Parts* wanted = &fields;
+  TypeRef type = TypeTable::instance().intern<T>(
+      hash, [&](const T& t) { return t.parts() == *wanted; },
+      [&] {
+        T* made = TypeTable::create<T>(std::move(fields));
+        wanted = &made->parts();
+        return made;
+      });
+  return Ref<const T>::adopt(static_cast<const T*>(type.detach()));
 }
 
 }  // namespace
 
 // ---- Construction -----------------------------------------------------------------------------
 
-ShapeType::ShapeType(std::span<const Dim> dims)
-    : Type(kTag, Kind::kShape), dims_(dims.begin(), dims.end()) {
-  for (Dim d : dims_) TypeTable::add_dim(this, d);
-  size_ += static_cast<uint32_t>(std::min<size_t>(dims_.size(), kMaxSize));
-  TypeTable::check_limits(this);
-}
+#define RELAY_TYPE_KIND(Class, tag, kind, doc, list)                                       \
+  TypeNode<Class>::TypeNode(Parts fields) : Type(kTag, kind), parts_(std::move(fields)) {  \
+    each_field(parts_, Facts{this});                                                       \
+    TypeTable::check_limits(this);                                                         \
+    if constexpr (kTag == TypeTag::kIncomplete) flags_ |= kHasIncomplete;                  \
+    if constexpr (kTag == TypeTag::kVar) {                                                 \
+      flags_ |= kHasTypeVar;                                                               \
+      hash_ = hash_mix(reinterpret_cast<uintptr_t>(this)); /* identity */                  \
+    }                                                                                      \
+  }                                                                                        \
+  TypeRef make_type(Class##Fields fields) {                                                \
+    if constexpr (TypeTag::k##tag == TypeTag::kVar || TypeTag::k##tag == TypeTag::kData) { \
+      RELAY_UNREACHABLE("identity is the object");                                         \
+    } else {                                                                               \
+      return interned<Class>(std::move(fields));                                           \
+    }                                                                                      \
+  }
+#include <relay/ir/types.def>
+
 TypeRef ShapeType::make(std::span<const Dim> dims) {
   return TypeTable::instance().intern<ShapeType>(
-      hash_dims(dims),
+      hash_field(tag_hash(kTag), dims),
       [&](const ShapeType& t) {
-        return std::equal(dims.begin(), dims.end(), t.dims_.begin(), t.dims_.end());
+        return std::equal(dims.begin(), dims.end(), t.dims().begin(), t.dims().end());
       },
-      [&] { return TypeTable::create<ShapeType>(dims); });
+      [&] {
+        return TypeTable::create<ShapeType>({{dims.begin(), dims.end()}});
+      });
 }
-
-BaseType::BaseType(DType dtype) : Type(kTag, Kind::kBaseType), dtype_(dtype) {}
-TypeRef BaseType::make(DType dtype) {
-  return TypeTable::instance().intern<BaseType>(
-      hash_dtype(dtype), [&](const BaseType& t) { return t.dtype_ == dtype; },
-      [&] { return TypeTable::create<BaseType>(dtype); });
-}
-
-DimType::DimType(Dim dim) : Type(kTag, Kind::kShapeVar), dim_(dim) {
-  TypeTable::add_dim(this, dim);
-}
-TypeRef DimType::make(Dim dim) {
-  return TypeTable::instance().intern<DimType>(
-      hash_combine(tag_hash(TypeTag::kDim), dim.bits()),
-      [&](const DimType& t) { return t.dim_ == dim; },
-      [&] { return TypeTable::create<DimType>(dim); });
-}
-
-TensorType::TensorType(TypeRef shape, TypeRef dtype)
-    : Type(kTag, Kind::kType), shape_(std::move(shape)), dtype_(std::move(dtype)) {
-  TypeTable::add_child(this, shape_.get());
-  TypeTable::add_child(this, dtype_.get());
-  TypeTable::check_limits(this);
-}
+TypeRef BaseType::make(DType dtype) { return interned<BaseType>({dtype}); }
+TypeRef DimType::make(Dim dim) { return interned<DimType>({dim}); }
 TypeRef TensorType::make(TypeRef shape, TypeRef dtype) {
-  RELAY_CHECK(shape && dtype, "a tensor type has a null part");
-  return TypeTable::instance().intern<TensorType>(
-      hash_tensor(shape->hash(), dtype->hash()),
-      [&](const TensorType& t) { return t.shape_ == shape && t.dtype_ == dtype; },
-      [&] { return TypeTable::create<TensorType>(shape, dtype); });
+  return interned<TensorType>({std::move(shape), std::move(dtype)});
 }
 TypeRef TensorType::make(std::span<const Dim> dims, DType dtype) {
   // Finds the tensor type itself by the structure of its parts: one lookup rather than three.
+  uint64_t shape_hash = hash_field(tag_hash(TypeTag::kShape), dims);
+  uint64_t dtype_hash = hash_field(tag_hash(TypeTag::kBase), dtype);
   return TypeTable::instance().intern<TensorType>(
-      hash_tensor(hash_dims(dims), hash_dtype(dtype)),
+      hash_combine(hash_combine(tag_hash(kTag), shape_hash), dtype_hash),
       [&](const TensorType& t) {
-        const auto* base = t.dtype_->as<BaseType>();
-        const auto* shape = t.shape_->as<ShapeType>();
-        return base != nullptr && shape != nullptr && base->dtype() == dtype &&
-               std::equal(dims.begin(), dims.end(), shape->dims().begin(), shape->dims().end());
+        return t.has_rank() && t.has_dtype() && t.dtype() == dtype &&
+               std::equal(dims.begin(), dims.end(), t.dims().begin(), t.dims().end());
       },
-      [&] { return TypeTable::create<TensorType>(ShapeType::make(dims), BaseType::make(dtype)); });
-}
-
-TupleType::TupleType(std::vector<TypeRef> fields)
-    : Type(kTag, Kind::kType), fields_(std::move(fields)) {
-  for (const TypeRef& field : fields_) TypeTable::add_child(this, field.get());
-  TypeTable::check_limits(this);
+      [&] {
+        return TypeTable::create<TensorType>({ShapeType::make(dims), BaseType::make(dtype)});
+      });
 }
 TypeRef TupleType::make(std::vector<TypeRef> fields) {
-  check_present(fields);
-  return TypeTable::instance().intern<TupleType>(
-      hash_children(tag_hash(kTag), fields),
-      [&](const TupleType& t) { return t.fields_ == fields; },
-      [&] { return TypeTable::create<TupleType>(fields); });
-}
-
-FuncType::FuncType(std::vector<TypeRef> params, TypeRef result, std::vector<TypeVarRef> type_params,
-                   std::vector<RelationTypeRef> constraints)
-    : Type(kTag, Kind::kType),
-      params_(std::move(params)),
-      result_(std::move(result)),
-      type_params_(std::move(type_params)),
-      constraints_(std::move(constraints)) {
-  for (const TypeRef& param : params_) TypeTable::add_child(this, param.get());
-  TypeTable::add_child(this, result_.get());
-  for (const TypeVarRef& var : type_params_) TypeTable::add_child(this, var.get());
-  for (const RelationTypeRef& relation : constraints_) TypeTable::add_child(this, relation.get());
-  if (!type_params_.empty()) flags_ |= kHasBinder;
-  TypeTable::check_limits(this);
+  return interned<TupleType>({std::move(fields)});
 }
 TypeRef FuncType::make(std::vector<TypeRef> params, TypeRef result,
                        std::vector<TypeVarRef> type_params,
                        std::vector<RelationTypeRef> constraints) {
-  check_present(params);
-  check_present(type_params);
-  check_present(constraints);
-  RELAY_CHECK(result, "a function type has no result");
-  uint64_t hash = hash_combine(hash_children(tag_hash(kTag), params), result->hash());
-  hash = hash_children(hash_children(hash, type_params), constraints);
-  return TypeTable::instance().intern<FuncType>(
-      hash,
-      [&](const FuncType& t) {
-        return t.params_ == params && t.result_ == result && t.type_params_ == type_params &&
-               t.constraints_ == constraints;
-      },
-      [&] { return TypeTable::create<FuncType>(params, result, type_params, constraints); });
-}
-
-TypeVar::TypeVar(Name name, Kind kind, bool implicit)
-    : Type(kTag, kind), name_(name), implicit_(implicit) {
-  flags_ |= kHasTypeVar;
-  hash_ = hash_mix(reinterpret_cast<uintptr_t>(this));  // identity
+  return interned<FuncType>(
+      {std::move(params), std::move(result), std::move(type_params), std::move(constraints)});
 }
 TypeVarRef TypeVar::make(Name name, Kind kind, bool implicit) {
-  return TypeVarRef::adopt(TypeTable::create<TypeVar>(name, kind, implicit));
+  return TypeVarRef::adopt(TypeTable::create<TypeVar>({name, kind, implicit}));
 }
-
-GlobalTypeVar::GlobalTypeVar(Name name) : Type(kTag, Kind::kAdtHandle), name_(name) {}
-GlobalTypeVarRef GlobalTypeVar::make(Name name) {
-  TypeRef type = TypeTable::instance().intern<GlobalTypeVar>(
-      hash_combine(tag_hash(kTag), name.hash()),
-      [&](const GlobalTypeVar& t) { return t.name_ == name; },
-      [&] { return TypeTable::create<GlobalTypeVar>(name); });
-  return GlobalTypeVarRef::adopt(static_cast<const GlobalTypeVar*>(type.detach()));
-}
-
-TypeCall::TypeCall(TypeRef callee, std::vector<TypeRef> args)
-    : Type(kTag, Kind::kType), callee_(std::move(callee)), args_(std::move(args)) {
-  TypeTable::add_child(this, callee_.get());
-  for (const TypeRef& arg : args_) TypeTable::add_child(this, arg.get());
-  TypeTable::check_limits(this);
-}
+GlobalTypeVarRef GlobalTypeVar::make(Name name) { return interned<GlobalTypeVar>({name}); }
 TypeRef TypeCall::make(TypeRef callee, std::vector<TypeRef> args) {
-  RELAY_CHECK(callee, "a type call has no callee");
-  check_present(args);
-  return TypeTable::instance().intern<TypeCall>(
-      hash_children(hash_combine(tag_hash(kTag), callee->hash()), args),
-      [&](const TypeCall& t) { return t.callee_ == callee && t.args_ == args; },
-      [&] { return TypeTable::create<TypeCall>(callee, args); });
+  return interned<TypeCall>({std::move(callee), std::move(args)});
 }
-
-RefType::RefType(TypeRef value) : Type(kTag, Kind::kType), value_(std::move(value)) {
-  TypeTable::add_child(this, value_.get());
-  TypeTable::check_limits(this);
-}
-TypeRef RefType::make(TypeRef value) {
-  RELAY_CHECK(value, "a reference type has no content");
-  return TypeTable::instance().intern<RefType>(
-      hash_combine(tag_hash(kTag), value->hash()),
-      [&](const RefType& t) { return t.value_ == value; },
-      [&] { return TypeTable::create<RefType>(value); });
-}
-
-RelationType::RelationType(const Relation* relation, std::vector<TypeRef> args, int num_inputs,
-                           AttrsRef attrs)
-    : Type(kTag, Kind::kConstraint),
-      relation_(relation),
-      args_(std::move(args)),
-      num_inputs_(num_inputs),
-      attrs_(std::move(attrs)) {
-  for (const TypeRef& arg : args_) TypeTable::add_child(this, arg.get());
-  TypeTable::check_limits(this);
-}
+TypeRef RefType::make(TypeRef value) { return interned<RefType>({std::move(value)}); }
 RelationTypeRef RelationType::make(const Relation* relation, std::vector<TypeRef> args,
                                    int num_inputs, AttrsRef attrs) {
-  check_present(args);
-  uint64_t hash = hash_children(hash_combine(tag_hash(kTag), relation_name(relation).hash()), args);
-  hash = hash_combine(hash, static_cast<uint64_t>(num_inputs));
-  if (attrs) hash = hash_combine(hash, attrs->hash());
-  TypeRef type = TypeTable::instance().intern<RelationType>(
-      hash,
-      [&](const RelationType& t) {
-        return t.relation_ == relation && t.args_ == args && t.num_inputs_ == num_inputs &&
-               t.attrs_ == attrs;
-      },
-      [&] { return TypeTable::create<RelationType>(relation, args, num_inputs, attrs); });
-  return RelationTypeRef::adopt(static_cast<const RelationType*>(type.detach()));
-}
-
-IncompleteType::IncompleteType(uint32_t id, Kind kind) : Type(kTag, kind), id_(id) {
-  flags_ |= kHasIncomplete;
+  return interned<RelationType>({relation, std::move(args), num_inputs, std::move(attrs)});
 }
 TypeRef IncompleteType::make(uint32_t id, Kind kind) {
-  return TypeTable::instance().intern<IncompleteType>(
-      hash_combine(hash_combine(tag_hash(kTag), id), static_cast<uint64_t>(kind)),
-      [&](const IncompleteType& t) { return t.id_ == id && t.kind() == kind; },
-      [&] { return TypeTable::create<IncompleteType>(id, kind); });
+  return interned<IncompleteType>({id, kind});
 }
 
 std::optional<int64_t> num_elements(const Type* type) {

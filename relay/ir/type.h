@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include <relay/ir/attrs.h>
@@ -33,26 +34,13 @@ enum class Kind : uint8_t {
 std::string_view kind_name(Kind kind);
 
 enum class TypeTag : uint8_t {
-  kTensor,
-  kShape,
-  kBase,
-  kDim,
-  kTuple,
-  kFunc,
-  kVar,
-  kCall,
-  kGlobalVar,
-  kData,
-  kRef,
-  kRelation,
-  kIncomplete
+#define RELAY_TYPE_KIND(Class, tag, kind, doc, fields) k##tag,
+#include <relay/ir/types.def>
 };
 
 class Type;
-class TypeVar;
-class GlobalTypeVar;
-class TypeData;
-class RelationType;
+#define RELAY_TYPE_KIND(Class, tag, kind, doc, fields) class Class;
+#include <relay/ir/types.def>
 struct Relation;  // relay/op/relation.h: a named predicate over types
 class Operator;   // relay/op/op.h
 using TypeRef = Ref<const Type>;
@@ -123,160 +111,129 @@ class Type {
   mutable const Type* next_ = nullptr;  // in the table's bucket
 };
 
-/// A list of dimensions: `(2, n, ?)`. Kind Shape.
-class ShapeType final : public Type {
+// clang-format off
+// `TensorTypeFields{shape, dtype_type}` …: what a type of each kind consists of.
+#define RELAY_TYPE_FIELD(type, name) type name;
+#define RELAY_TYPE_KIND(Class, tag, kind, doc, fields)                            \
+  struct Class##Fields {                                                          \
+    fields                                                                        \
+    friend bool operator==(const Class##Fields&, const Class##Fields&) = default; \
+  };
+#include <relay/ir/types.def>
+
+/// How an accessor gives a field away: lists as spans, small data as values.
+template <class T>
+struct TypeFieldView {
+  using As = std::conditional_t<std::is_trivially_copyable_v<T>, T, const T&>;
+};
+template <class T>
+struct TypeFieldView<std::vector<T>> {
+  using As = std::span<const T>;
+};
+
+/// The part of each class that types.def gives: its tag, its fields and their accessors.
+template <class T>
+class TypeNode;
+#define RELAY_TYPE_FIELD(type, name) \
+  TypeFieldView<type>::As name() const { return parts_.name; }
+#define RELAY_TYPE_KIND(Class, tag, kind, doc, fields) \
+  template <>                                          \
+  class TypeNode<Class> : public Type {                \
+   public:                                             \
+    using Parts = Class##Fields;                       \
+    static constexpr TypeTag kTag = TypeTag::k##tag;   \
+    const Parts& parts() const { return parts_; }      \
+    fields                                             \
+   protected:                                          \
+    friend struct TypeTable;                           \
+    explicit TypeNode(Parts parts);                    \
+   private:                                            \
+    Parts parts_;                                      \
+  };
+#include <relay/ir/types.def>
+// clang-format on
+
+/// A list of dimensions: `(2, n, ?)`.
+class ShapeType final : public TypeNode<ShapeType> {
  public:
-  static constexpr TypeTag kTag = TypeTag::kShape;
+  using TypeNode::TypeNode;
   static TypeRef make(std::span<const Dim> dims);
-  std::span<const Dim> dims() const { return dims_; }
-
- private:
-  friend struct TypeTable;
-  explicit ShapeType(std::span<const Dim> dims);
-  std::vector<Dim> dims_;
 };
 
-/// A dtype as a type argument. Kind BaseType.
-class BaseType final : public Type {
+/// A dtype as a type argument.
+class BaseType final : public TypeNode<BaseType> {
  public:
-  static constexpr TypeTag kTag = TypeTag::kBase;
+  using TypeNode::TypeNode;
   static TypeRef make(DType dtype);
-  DType dtype() const { return dtype_; }
-
- private:
-  friend struct TypeTable;
-  explicit BaseType(DType dtype);
-  DType dtype_;
 };
 
-/// A dimension as a type argument. Kind ShapeVar.
-class DimType final : public Type {
+/// A dimension as a type argument.
+class DimType final : public TypeNode<DimType> {
  public:
-  static constexpr TypeTag kTag = TypeTag::kDim;
+  using TypeNode::TypeNode;
   static TypeRef make(Dim dim);
-  Dim dim() const { return dim_; }
-
- private:
-  friend struct TypeTable;
-  explicit DimType(Dim dim);
-  Dim dim_;
 };
 
 /// `Tensor[shape, dtype]`. The shape is a ShapeType, or a TypeVar or IncompleteType of kind Shape;
 /// the dtype likewise a BaseType or a variable.
-class TensorType final : public Type {
+class TensorType final : public TypeNode<TensorType> {
  public:
-  static constexpr TypeTag kTag = TypeTag::kTensor;
+  using TypeNode::TypeNode;
   static TypeRef make(TypeRef shape, TypeRef dtype);
   static TypeRef make(std::span<const Dim> dims, DType dtype);
   static TypeRef scalar(DType dtype) { return make(std::span<const Dim>(), dtype); }
 
-  const TypeRef& shape() const { return shape_; }
-  const TypeRef& dtype_type() const { return dtype_; }
-  bool has_rank() const { return shape_->is<ShapeType>(); }
+  bool has_rank() const { return shape()->is<ShapeType>(); }
   /// The dimensions; only when `has_rank()`.
-  std::span<const Dim> dims() const { return shape_->as<ShapeType>()->dims(); }
-  bool has_dtype() const { return dtype_->is<BaseType>(); }
-  DType dtype() const { return dtype_->as<BaseType>()->dtype(); }
-
- private:
-  friend struct TypeTable;
-  TensorType(TypeRef shape, TypeRef dtype);
-  TypeRef shape_;
-  TypeRef dtype_;
+  std::span<const Dim> dims() const { return shape()->as<ShapeType>()->dims(); }
+  bool has_dtype() const { return dtype_type()->is<BaseType>(); }
+  DType dtype() const { return dtype_type()->as<BaseType>()->dtype(); }
 };
 
-class TupleType final : public Type {
+class TupleType final : public TypeNode<TupleType> {
  public:
-  static constexpr TypeTag kTag = TypeTag::kTuple;
+  using TypeNode::TypeNode;
   static TypeRef make(std::vector<TypeRef> fields);
-  std::span<const TypeRef> fields() const { return fields_; }
-
- private:
-  friend struct TypeTable;
-  explicit TupleType(std::vector<TypeRef> fields);
-  std::vector<TypeRef> fields_;
 };
 
 /// `fn<type_params>(params) -> result where constraints`: with type parameters, a scheme.
-class FuncType final : public Type {
+class FuncType final : public TypeNode<FuncType> {
  public:
-  static constexpr TypeTag kTag = TypeTag::kFunc;
+  using TypeNode::TypeNode;
   static TypeRef make(std::vector<TypeRef> params, TypeRef result,
                       std::vector<TypeVarRef> type_params = {},
                       std::vector<RelationTypeRef> constraints = {});
-  std::span<const TypeRef> params() const { return params_; }
-  const TypeRef& result() const { return result_; }
-  std::span<const TypeVarRef> type_params() const { return type_params_; }
-  std::span<const RelationTypeRef> constraints() const { return constraints_; }
-  bool is_scheme() const { return !type_params_.empty(); }
-
- private:
-  friend struct TypeTable;
-  FuncType(std::vector<TypeRef> params, TypeRef result, std::vector<TypeVarRef> type_params,
-           std::vector<RelationTypeRef> constraints);
-  std::vector<TypeRef> params_;
-  TypeRef result_;
-  std::vector<TypeVarRef> type_params_;
-  std::vector<RelationTypeRef> constraints_;
+  bool is_scheme() const { return !type_params().empty(); }
 };
 
 /// A type parameter: identity is the object, the name is for people.
-class TypeVar final : public Type {
+class TypeVar final : public TypeNode<TypeVar> {
  public:
-  static constexpr TypeTag kTag = TypeTag::kVar;
+  using TypeNode::TypeNode;
   /// `implicit`: a dimension name that was used without being declared (T13); it is quantified by
   /// the outermost function that mentions it but not printed among the type parameters.
   static TypeVarRef make(Name name, Kind kind, bool implicit = false);
-  Name name() const { return name_; }
-  bool implicit() const { return implicit_; }
-
- private:
-  friend struct TypeTable;
-  TypeVar(Name name, Kind kind, bool implicit);
-  Name name_;
-  bool implicit_;
 };
 
 /// The name of a data type. One object for each name.
-class GlobalTypeVar final : public Type {
+class GlobalTypeVar final : public TypeNode<GlobalTypeVar> {
  public:
-  static constexpr TypeTag kTag = TypeTag::kGlobalVar;
+  using TypeNode::TypeNode;
   static GlobalTypeVarRef make(Name name);
-  Name name() const { return name_; }
-
- private:
-  friend struct TypeTable;
-  explicit GlobalTypeVar(Name name);
-  Name name_;
 };
 
 /// A data type applied: `List[int32]`; also without arguments, `Nat`.
-class TypeCall final : public Type {
+class TypeCall final : public TypeNode<TypeCall> {
  public:
-  static constexpr TypeTag kTag = TypeTag::kCall;
+  using TypeNode::TypeNode;
   static TypeRef make(TypeRef callee, std::vector<TypeRef> args);
-  const TypeRef& callee() const { return callee_; }
-  std::span<const TypeRef> args() const { return args_; }
-
- private:
-  friend struct TypeTable;
-  TypeCall(TypeRef callee, std::vector<TypeRef> args);
-  TypeRef callee_;
-  std::vector<TypeRef> args_;
 };
 
 /// `ref(t)`.
-class RefType final : public Type {
+class RefType final : public TypeNode<RefType> {
  public:
-  static constexpr TypeTag kTag = TypeTag::kRef;
+  using TypeNode::TypeNode;
   static TypeRef make(TypeRef value);
-  const TypeRef& value() const { return value_; }
-
- private:
-  friend struct TypeTable;
-  explicit RefType(TypeRef value);
-  TypeRef value_;
 };
 
 /// How this layer asks for the names of relations and operators, which op/ defines and sets here
@@ -290,39 +247,21 @@ Name relation_name(const Relation* relation);
 Name operator_name(const Operator* op);
 
 /// A constraint `R{attrs}(t1, …, tk)` (T2). The first `num_inputs` arguments determine the others.
-class RelationType final : public Type {
+class RelationType final : public TypeNode<RelationType> {
  public:
-  static constexpr TypeTag kTag = TypeTag::kRelation;
+  using TypeNode::TypeNode;
   static RelationTypeRef make(const Relation* relation, std::vector<TypeRef> args, int num_inputs,
                               AttrsRef attrs = {});
-  const Relation* relation() const { return relation_; }
-  std::span<const TypeRef> args() const { return args_; }
-  int num_inputs() const { return num_inputs_; }
-  const AttrsRef& attrs() const { return attrs_; }
-
- private:
-  friend struct TypeTable;
-  RelationType(const Relation* relation, std::vector<TypeRef> args, int num_inputs, AttrsRef attrs);
-  const Relation* relation_;
-  std::vector<TypeRef> args_;
-  int num_inputs_;
-  AttrsRef attrs_;
 };
 
 /// A variable of one inference, of any kind but ShapeVar (those are `Dim::variable`). Also `_` in
 /// annotations: id 0 stands for "to be inferred", fresh at each occurrence.
-class IncompleteType final : public Type {
+class IncompleteType final : public TypeNode<IncompleteType> {
  public:
-  static constexpr TypeTag kTag = TypeTag::kIncomplete;
+  using TypeNode::TypeNode;
   static TypeRef make(uint32_t id, Kind kind);
   /// `_`.
   static TypeRef hole() { return make(0, Kind::kType); }
-  uint32_t id() const { return id_; }
-
- private:
-  friend struct TypeTable;
-  IncompleteType(uint32_t id, Kind kind);
-  uint32_t id_;
 };
 
 /// Equality up to the names of bound type parameters. Pointer comparison when neither binds any.

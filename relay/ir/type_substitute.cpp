@@ -3,8 +3,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include <relay/ir/type.h>
-#include <relay/support/error.h>
+#include <relay/ir/type_fields.h>
 
 namespace relay {
 
@@ -42,69 +41,25 @@ class Substitution {
     });
   }
 
-  std::vector<TypeRef> apply(std::span<const TypeRef> types) {
-    std::vector<TypeRef> result;
-    result.reserve(types.size());
-    for (const TypeRef& type : types) result.push_back(apply(type));
-    return result;
-  }
-
   TypeRef rebuild(const TypeRef& type) {
-    switch (type->tag()) {
-      case TypeTag::kVar: {
-        TypeRef result = replacement(type->as<TypeVar>());
-        return result ? result : type;
-      }
-      case TypeTag::kShape: {
-        auto old = type->as<ShapeType>()->dims();
-        std::vector<Dim> dims(old.begin(), old.end());
-        for (Dim& d : dims) d = apply(d);
-        return ShapeType::make(dims);
-      }
-      case TypeTag::kDim:
-        return DimType::make(apply(type->as<DimType>()->dim()));
-      case TypeTag::kTensor:
-        return TensorType::make(apply(type->as<TensorType>()->shape()),
-                                apply(type->as<TensorType>()->dtype_type()));
-      case TypeTag::kTuple:
-        return TupleType::make(apply(type->as<TupleType>()->fields()));
-      case TypeTag::kFunc:
-        return rebuild_function(*type->as<FuncType>());
-      case TypeTag::kCall:
-        return TypeCall::make(apply(type->as<TypeCall>()->callee()),
-                              apply(type->as<TypeCall>()->args()));
-      case TypeTag::kRef:
-        return RefType::make(apply(type->as<RefType>()->value()));
-      case TypeTag::kRelation: {
-        const auto& r = *type->as<RelationType>();
-        return RelationType::make(r.relation(), apply(r.args()), r.num_inputs(), r.attrs());
-      }
-      case TypeTag::kBase:
-      case TypeTag::kGlobalVar:
-      case TypeTag::kData:
-      case TypeTag::kIncomplete:
-        return type;
+    if (const auto* var = type->as<TypeVar>()) {
+      TypeRef result = replacement(var);
+      return result ? result : type;
     }
-    RELAY_UNREACHABLE("unknown type");
-  }
-
-  TypeRef rebuild_function(const FuncType& f) {
     // Results depend on what is bound, so each scheme has a memory of its own.
+    const auto* function = type->as<FuncType>();
     std::unordered_map<const Type*, TypeRef> outer;
-    if (f.is_scheme()) outer.swap(memo_);
     size_t depth = bound_.size();
-    for (const TypeVarRef& var : f.type_params()) bound_.push_back(var.get());
-    std::vector<TypeRef> params = apply(f.params());
-    TypeRef result = apply(f.result());
-    std::vector<RelationTypeRef> constraints;
-    for (const RelationTypeRef& constraint : f.constraints()) {
-      TypeRef mapped = apply(TypeRef(constraint));
-      constraints.emplace_back(mapped->as<RelationType>());
+    if (function != nullptr && function->is_scheme()) {
+      outer.swap(memo_);
+      for (const TypeVarRef& var : function->type_params()) bound_.push_back(var.get());
     }
+    TypeRef result = map_parts(
+        type, [this](const TypeRef& part) { return apply(part); },
+        [this](Dim dim) { return apply(dim); });
+    if (bound_.size() != depth) outer.swap(memo_);
     bound_.resize(depth);
-    if (f.is_scheme()) outer.swap(memo_);
-    return FuncType::make(std::move(params), std::move(result),
-                          {f.type_params().begin(), f.type_params().end()}, std::move(constraints));
+    return result;
   }
 
   const std::function<TypeRef(const TypeVar*)>& replace_;
@@ -119,52 +74,18 @@ class FreeVars {
   void visit(const Type* type) {
     if (type == nullptr || (!type->has_type_var() && !type->has_symbolic_dim())) return;
     if (!seen_.insert(type).second) return;
-    switch (type->tag()) {
-      case TypeTag::kVar:
-        add(type->as<TypeVar>());
-        return;
-      case TypeTag::kShape:
-        for (Dim d : type->as<ShapeType>()->dims()) visit(d);
-        return;
-      case TypeTag::kDim:
-        visit(type->as<DimType>()->dim());
-        return;
-      case TypeTag::kTensor:
-        visit(type->as<TensorType>()->shape().get());
-        visit(type->as<TensorType>()->dtype_type().get());
-        return;
-      case TypeTag::kTuple:
-        for (const TypeRef& field : type->as<TupleType>()->fields()) visit(field.get());
-        return;
-      case TypeTag::kFunc: {
-        const auto& f = *type->as<FuncType>();
-        std::unordered_set<const Type*> outer;
-        if (f.is_scheme()) outer.swap(seen_);
-        size_t depth = bound_.size();
-        for (const TypeVarRef& var : f.type_params()) bound_.push_back(var.get());
-        for (const TypeRef& param : f.params()) visit(param.get());
-        visit(f.result().get());
-        for (const RelationTypeRef& constraint : f.constraints()) visit(constraint.get());
-        bound_.resize(depth);
-        if (f.is_scheme()) outer.swap(seen_);
-        return;
-      }
-      case TypeTag::kCall:
-        visit(type->as<TypeCall>()->callee().get());
-        for (const TypeRef& arg : type->as<TypeCall>()->args()) visit(arg.get());
-        return;
-      case TypeTag::kRef:
-        visit(type->as<RefType>()->value().get());
-        return;
-      case TypeTag::kRelation:
-        for (const TypeRef& arg : type->as<RelationType>()->args()) visit(arg.get());
-        return;
-      case TypeTag::kBase:
-      case TypeTag::kGlobalVar:
-      case TypeTag::kData:
-      case TypeTag::kIncomplete:
-        return;
+    if (const auto* var = type->as<TypeVar>()) return add(var);
+    const auto* function = type->as<FuncType>();
+    std::unordered_set<const Type*> outer;
+    size_t depth = bound_.size();
+    if (function != nullptr && function->is_scheme()) {
+      outer.swap(seen_);
+      for (const TypeVarRef& var : function->type_params()) bound_.push_back(var.get());
     }
+    for_each_dim(type, [this](Dim dim) { visit(dim); });
+    for_each_part(*type, [this](const Type* part) { visit(part); });
+    if (bound_.size() != depth) outer.swap(seen_);
+    bound_.resize(depth);
   }
 
  private:

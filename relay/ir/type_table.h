@@ -100,11 +100,15 @@ struct TypeTable {
 
   static void add_child(Type* type, const Type* child);
   static void add_dim(Type* type, Dim dim);
+  static void add_size(Type* type, size_t parts) {
+    type->size_ += static_cast<uint32_t>(std::min<size_t>(parts, Type::kMaxSize));
+  }
+  static void add_binder(Type* type) { type->flags_ |= Type::kHasBinder; }
   static void check_limits(const Type* type);
 
-  template <class T, class... Args>
-  static T* create(Args&&... args) {
-    return new T(std::forward<Args>(args)...);
+  template <class T>
+  static T* create(typename T::Parts fields) {
+    return new T(std::move(fields));
   }
 };
 

@@ -7,6 +7,7 @@
 #include <relay/ir/visit.h>
 #include <relay/lower/scalars.h>
 #include <relay/op/op.h>
+#include <relay/op/under_name.h>
 #include <relay/support/error.h>
 #include <relay/tensor_expr/walk.h>
 #include <relay/transform/literals.h>
@@ -89,16 +90,20 @@ te::Scalar element_constant(const NDArray& array, int64_t i) {
 
 class CheckRecorder final : public DimSolver {
  public:
+  explicit CheckRecorder(const Operator* op) : op_(op) {}
   bool unify(Dim a, Dim b) override { return dims_equal(a, b) != Truth::kNo; }
   void check(Dim a, Dim b, const std::string& message) override {
-    checks.push_back({a, b, marks.text(message), 0});
+    checks.push_back({a, b, marks.text(under_name(op_->name(), message)), 0});
   }
   void may_fail(Dim term, const std::string& message, bool division) override {
-    terms.push_back({term, marks.text(message), 0, division});
+    terms.push_back({term, marks.text(under_name(op_->name(), message)), 0, division});
   }
   DimMarks marks;
   std::vector<Condition> checks;
   std::vector<ResultDim> terms;
+
+ private:
+  const Operator* op_;
 };
 
 class Composer {
@@ -313,7 +318,7 @@ class Composer {
     std::vector<Condition> checks;
     std::vector<ResultDim> failing;
     {
-      CheckRecorder recorder;
+      CheckRecorder recorder(op);
       try {
         result =
             infer_call_type(op, hidden, attrs, &recorder, [&](size_t i) -> std::optional<NDArray> {

@@ -38,6 +38,21 @@ bool has_fold(std::span<const ScalarRef> roots) {
   return false;
 }
 
+int steps_of(ScalarCost cost) {
+  switch (cost) {
+    case ScalarCost::kStep:
+      return 1;
+    case ScalarCost::kDivide:
+    case ScalarCost::kRemainder:
+      return 3;
+    case ScalarCost::kRoot:
+      return 4;
+    case ScalarCost::kFunction:
+      return 10;
+  }
+  RELAY_UNREACHABLE("unknown cost");
+}
+
 /// Operations of one evaluation apart from index arithmetic.
 int cost_of(std::span<const ScalarRef> roots) {
   std::vector<const ScalarNode*> stack;
@@ -50,27 +65,10 @@ int cost_of(std::span<const ScalarRef> roots) {
     if (!seen.insert(node).second) continue;
     switch (node->kind) {
       case ScalarKind::kUnary:
-        switch (node->unary) {
-          case te::UnaryOp::kNeg:
-          case te::UnaryOp::kNot:
-          case te::UnaryOp::kBitNot:
-          case te::UnaryOp::kAbs:
-          case te::UnaryOp::kFloor:
-          case te::UnaryOp::kCeil:
-            cost += 1;
-            break;
-          case te::UnaryOp::kSqrt:
-          case te::UnaryOp::kRsqrt:
-            cost += 4;
-            break;
-          default:
-            cost += 10;
-        }
+        cost += steps_of(scalar_op(node->unary).cost);
         break;
       case ScalarKind::kBinary:
-        cost += node->binary == te::BinaryOp::kPow || node->binary == te::BinaryOp::kAtan2 ? 20
-                : node->binary == te::BinaryOp::kDiv || node->binary == te::BinaryOp::kMod ? 3
-                                                                                           : 1;
+        cost += steps_of(scalar_op(node->binary).cost);
         break;
       case ScalarKind::kSelect:
       case ScalarKind::kFail:

@@ -25,18 +25,8 @@ bool is_expensive(const ScalarRef& root) {
     if (node->kind == ScalarKind::kFold) return false;
   }
   for (const ScalarNode* node : te::post_order(roots)) {
-    if (node->kind != ScalarKind::kUnary) continue;
-    switch (node->unary) {
-      case te::UnaryOp::kExp:
-      case te::UnaryOp::kLog:
-      case te::UnaryOp::kErf:
-      case te::UnaryOp::kSigmoid:
-      case te::UnaryOp::kTanh:
-      case te::UnaryOp::kSin:
-      case te::UnaryOp::kCos:
-        return true;
-      default:
-        break;
+    if (node->kind == ScalarKind::kUnary && scalar_op(node->unary).cost == ScalarCost::kFunction) {
+      return true;
     }
   }
   return false;

@@ -4,8 +4,10 @@
 #include <deque>
 #include <mutex>
 
+#include <relay/ir/dim_error.h>
 #include <relay/ir/effects.h>
 #include <relay/op/gradient.h>
+#include <relay/op/under_name.h>
 #include <relay/support/error.h>
 
 namespace relay {
@@ -246,6 +248,16 @@ te::Computation build_computation(const OpCall& call) {
   return builder.finish();
 }
 
+std::string under_name(Name name, std::string message) {
+  std::string_view text = name.view();
+  bool begins = message.compare(0, text.size(), text) == 0;
+  if (begins && message.size() > text.size()) {
+    char next = message[text.size()];
+    begins = next == ':' || next == ' ';
+  }
+  return begins ? message : name.str() + ": " + message;
+}
+
 TypeRef infer_call_type(const Operator* op, std::span<const TypeRef> inputs, const AttrsRef& attrs,
                         DimSolver* solver, std::function<std::optional<NDArray>(size_t)> values) {
   check_arity(*op, inputs.size());
@@ -253,7 +265,15 @@ TypeRef infer_call_type(const Operator* op, std::span<const TypeRef> inputs, con
   if (!attrs && op->attrs_schema() != nullptr) defaults = Attrs::make(*op->attrs_schema(), {}, {});
   check_signature(*op, inputs);
   RelationCall call(inputs, attrs ? attrs : defaults, solver, std::move(values));
-  return op->relation()->infer(call);
+  try {
+    return op->relation()->infer(call);
+  } catch (const DimRangeError&) {
+    throw;
+  } catch (const Error& error) {
+    std::vector<Diagnostic> diagnostics = error.diagnostics();
+    diagnostics.front().message = under_name(op->name(), diagnostics.front().message);
+    throw Error(std::move(diagnostics));
+  }
 }
 
 namespace {

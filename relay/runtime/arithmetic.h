@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <cstdint>
+#include <iterator>
+#include <string_view>
 #include <type_traits>
 
 #include <relay/runtime/dtype.h>
@@ -11,67 +13,92 @@
 namespace relay {
 
 enum class UnaryOp : uint8_t {
-  kNeg,
-  kNot /* bool */,
-  kBitNot,
-  kAbs,
-  kSign,
-  kExp,
-  kLog,
-  kLog2,
-  kLog10,
-  kSqrt,
-  kRsqrt,
-  kErf,
-  kSigmoid,
-  kSin,
-  kCos,
-  kTan,
-  kAsin,
-  kAcos,
-  kAtan,
-  kSinh,
-  kCosh,
-  kTanh,
-  kAsinh,
-  kAcosh,
-  kAtanh,
-  kFloor,
-  kCeil,
-  kRound /* halves away from zero */,
-  kTrunc,
-  kIsNan,
-  kIsInf,
-  kIsFinite  // bool results
+#define RELAY_UNARY(Name, ...) k##Name,
+#include <relay/runtime/scalar_ops.def>
 };
-inline constexpr uint8_t kNumUnaryOps = static_cast<uint8_t>(UnaryOp::kIsFinite) + 1;
 
-/// Arithmetic on integers wraps. Comparisons give bool. kMin and kMax give NaN if either is NaN.
+/// Comparisons come last.
 enum class BinaryOp : uint8_t {
-  kAdd,
-  kSub,
-  kMul,
-  kDiv,  // floats; integers truncate toward zero and must not divide by zero (guard with fail())
-  kMod,  // sign of the dividend, floats too (fmod)
-  kFloorDiv,
-  kFloorMod,
-  kPow,
-  kMin,
-  kMax,
-  kAtan2,
-  kAnd,
-  kOr,
-  kXor,  // bool: logic; integers: bits
-  kShl,
-  kShr,  // arithmetic for signed; a count outside 0…bits-1 gives 0 (or the sign)
-  kEq,
-  kNe,
-  kLt,
-  kLe,
-  kGt,
-  kGe
+#define RELAY_BINARY(Name, ...) k##Name,
+#include <relay/runtime/scalar_ops.def>
 };
-inline constexpr uint8_t kNumBinaryOps = static_cast<uint8_t>(BinaryOp::kGe) + 1;
+
+/// What an operation costs, roughly.
+enum class ScalarCost : uint8_t {
+  kStep,       // an instruction or a few, exact on floats but for Add, Sub, Mul
+  kDivide,     // a division
+  kRoot,       // a square root
+  kRemainder,  // a division and steps after it
+  kFunction    // a polynomial
+};
+
+/// What an operation is on the numbers of some dtypes.
+struct ScalarForm {
+  enum class Is : uint8_t { kNothing, kValue, kTest, kDivision, kOther, kItself, kFalse, kTrue };
+  Is is;
+  uint8_t other;  // kOther: the number of the operation that it is
+  constexpr explicit ScalarForm(Is form = Is::kNothing, uint8_t number = 0)
+      : is(form), other(number) {}
+};
+
+/// What scalar_ops.def says of an operation, beside its arithmetic.
+struct ScalarOp {
+  std::string_view text;  // in tensor expressions: "+", "exp"
+  std::string_view word;  // in bytecode: "add", "exp"
+  ScalarCost cost;
+  ScalarForm floats, integers, bools;
+  bool differentiable;
+
+  constexpr const ScalarForm& on(DType dtype) const {
+    return dtype.is_float() ? floats : dtype.is_bool() ? bools : integers;
+  }
+  constexpr DType result(DType operand) const {
+    return on(operand).is == ScalarForm::Is::kTest ? kBool : operand;
+  }
+};
+
+#define RELAY_IS_SAID(...) false __VA_OPT__(|| true)
+#define RELAY_NO_DERIVATIVE
+#define RELAY_NO_FORM ScalarForm()
+#define RELAY_FORM(...) ScalarForm(ScalarForm::Is::kValue)
+#define RELAY_TEST(...) ScalarForm(ScalarForm::Is::kTest)
+#define RELAY_REAL(...) ScalarForm(ScalarForm::Is::kValue)
+#define RELAY_ITSELF ScalarForm(ScalarForm::Is::kItself)
+#define RELAY_ALWAYS(constant) ScalarForm(constant ? ScalarForm::Is::kTrue : ScalarForm::Is::kFalse)
+#define RELAY_AS(Name) ScalarForm(ScalarForm::Is::kOther, static_cast<uint8_t>(UnaryOp::k##Name))
+inline constexpr ScalarOp kUnaryOps[] = {
+#define RELAY_UNARY(Name, text, cost, floats, integers, bools, derivative) \
+  {text, text, ScalarCost::cost, floats, integers, bools, RELAY_IS_SAID(derivative)},
+#include <relay/runtime/scalar_ops.def>
+};
+
+#define RELAY_NO_DERIVATIVE
+#define RELAY_NO_FORM ScalarForm()
+#define RELAY_FORM(...) ScalarForm(ScalarForm::Is::kValue)
+#define RELAY_TEST(...) ScalarForm(ScalarForm::Is::kTest)
+#define RELAY_REAL(...) ScalarForm(ScalarForm::Is::kValue)
+#define RELAY_DIVISION(...) ScalarForm(ScalarForm::Is::kDivision)
+#define RELAY_AS(Name) ScalarForm(ScalarForm::Is::kOther, static_cast<uint8_t>(BinaryOp::k##Name))
+inline constexpr ScalarOp kBinaryOps[] = {
+#define RELAY_BINARY(Name, text, word, cost, floats, integers, bools, by_x, by_y) \
+  {text, word, ScalarCost::cost, floats, integers, bools, RELAY_IS_SAID(by_x)},
+#include <relay/runtime/scalar_ops.def>
+};
+
+#undef RELAY_IS_SAID
+
+inline constexpr size_t kNumUnaryOps = std::size(kUnaryOps);
+inline constexpr size_t kNumBinaryOps = std::size(kBinaryOps);
+
+constexpr const ScalarOp& scalar_op(UnaryOp op) { return kUnaryOps[static_cast<size_t>(op)]; }
+constexpr const ScalarOp& scalar_op(BinaryOp op) { return kBinaryOps[static_cast<size_t>(op)]; }
+
+/// Whether it compares, and gives bool.
+constexpr bool compares(BinaryOp op) { return scalar_op(op).floats.is == ScalarForm::Is::kTest; }
+/// Whether it divides, which fails on integers where the divisor is 0.
+constexpr bool divides(BinaryOp op) {
+  return scalar_op(op).integers.is == ScalarForm::Is::kDivision;
+}
 
 namespace arithmetic {
 
@@ -82,25 +109,29 @@ using LaneType = std::conditional_t<std::is_same_v<T, Bool>, uint8_t, ComputeTyp
 
 namespace detail {
 
-/// A function of the mathematics library: float32 is rounded from float64.
-template <class T, class F>
-auto real(F) {
-  return [](T x) { return static_cast<T>(F{}(static_cast<double>(x))); };
-}
-
 /// Quotient and remainder that round down together: q * b + r = a up to rounding.
 template <class T>
-T floor_mod_float(T a, T b) {
-  T r = std::fmod(a, b);
-  if (r != 0 && ((r < 0) != (b < 0))) r += b;
-  return r;
+T floor_mod(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    T r = T(a % b);
+    return T(r != 0 && ((r < 0) != (b < 0)) ? r + b : r);
+  } else {
+    T r = std::fmod(a, b);
+    if (r != 0 && ((r < 0) != (b < 0))) r += b;
+    return r;
+  }
 }
 template <class T>
-T floor_div_float(T a, T b) {
-  if (b == 0 || !std::isfinite(a) || !std::isfinite(b)) return std::floor(a / b);
-  T quotient = (a - floor_mod_float(a, b)) / b;
-  T floored = std::floor(quotient);
-  return quotient - floored > T(0.5) ? floored + 1 : floored;
+T floor_div(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    T q = T(a / b);
+    return T(a % b != 0 && ((a < 0) != (b < 0)) ? q - 1 : q);
+  } else {
+    if (b == 0 || !std::isfinite(a) || !std::isfinite(b)) return std::floor(a / b);
+    T quotient = (a - floor_mod(a, b)) / b;
+    T floored = std::floor(quotient);
+    return quotient - floored > T(0.5) ? floored + 1 : floored;
+  }
 }
 
 template <class T>
@@ -122,7 +153,7 @@ T wrapping_pow(T base, T exponent) {
 
 /// The least number divided by -1 wraps; the machine's instruction would trap.
 template <class T>
-bool wraps(T, T b) {
+constexpr bool wraps(T b) {
   return std::is_signed_v<T> && b == T(-1);
 }
 template <class T>
@@ -130,184 +161,9 @@ T negated(T a) {
   using U = std::make_unsigned_t<T>;
   return T(U(U(0) - U(a)));
 }
-
-template <class Fn, class T, class Use>
-Fn float_unary(UnaryOp op, Use use) {
-  switch (op) {
-    case UnaryOp::kNeg:
-      return use(std::false_type{}, [](T x) { return -x; });
-    case UnaryOp::kAbs:
-      return use(std::false_type{}, [](T x) { return std::abs(x); });
-    case UnaryOp::kSign:
-      return use(std::false_type{}, [](T x) { return T((x > 0) - (x < 0)); });
-    case UnaryOp::kExp:
-      return use(std::false_type{}, detail::real<T>([](double x) { return std::exp(x); }));
-    case UnaryOp::kLog:
-      return use(std::false_type{}, detail::real<T>([](double x) { return std::log(x); }));
-    case UnaryOp::kLog2:
-      return use(std::false_type{}, detail::real<T>([](double x) { return std::log2(x); }));
-    case UnaryOp::kLog10:
-      return use(std::false_type{}, detail::real<T>([](double x) { return std::log10(x); }));
-    case UnaryOp::kSqrt:
-      return use(std::false_type{}, [](T x) { return std::sqrt(x); });
-    case UnaryOp::kRsqrt:
-      return use(std::false_type{}, detail::real<T>([](double x) { return 1.0 / std::sqrt(x); }));
-    case UnaryOp::kErf:
-      return use(std::false_type{}, detail::real<T>([](double x) { return std::erf(x); }));
-    case UnaryOp::kSigmoid:
-      return use(std::false_type{},
-                 detail::real<T>([](double x) { return 1.0 / (1.0 + std::exp(-x)); }));
-    case UnaryOp::kSin:
-      return use(std::false_type{}, detail::real<T>([](double x) { return std::sin(x); }));
-    case UnaryOp::kCos:
-      return use(std::false_type{}, detail::real<T>([](double x) { return std::cos(x); }));
-    case UnaryOp::kTan:
-      return use(std::false_type{}, detail::real<T>([](double x) { return std::tan(x); }));
-    case UnaryOp::kAsin:
-      return use(std::false_type{}, detail::real<T>([](double x) { return std::asin(x); }));
-    case UnaryOp::kAcos:
-      return use(std::false_type{}, detail::real<T>([](double x) { return std::acos(x); }));
-    case UnaryOp::kAtan:
-      return use(std::false_type{}, detail::real<T>([](double x) { return std::atan(x); }));
-    case UnaryOp::kSinh:
-      return use(std::false_type{}, detail::real<T>([](double x) { return std::sinh(x); }));
-    case UnaryOp::kCosh:
-      return use(std::false_type{}, detail::real<T>([](double x) { return std::cosh(x); }));
-    case UnaryOp::kTanh:
-      return use(std::false_type{}, detail::real<T>([](double x) { return std::tanh(x); }));
-    case UnaryOp::kAsinh:
-      return use(std::false_type{}, detail::real<T>([](double x) { return std::asinh(x); }));
-    case UnaryOp::kAcosh:
-      return use(std::false_type{}, detail::real<T>([](double x) { return std::acosh(x); }));
-    case UnaryOp::kAtanh:
-      return use(std::false_type{}, detail::real<T>([](double x) { return std::atanh(x); }));
-    case UnaryOp::kFloor:
-      return use(std::false_type{}, [](T x) { return std::floor(x); });
-    case UnaryOp::kCeil:
-      return use(std::false_type{}, [](T x) { return std::ceil(x); });
-    case UnaryOp::kRound:
-      return use(std::false_type{}, [](T x) { return std::round(x); });
-    case UnaryOp::kTrunc:
-      return use(std::false_type{}, [](T x) { return std::trunc(x); });
-    case UnaryOp::kIsNan:
-      return use(std::true_type{}, [](T x) { return x != x; });
-    case UnaryOp::kIsInf:
-      return use(std::true_type{}, [](T x) { return std::isinf(x); });
-    case UnaryOp::kIsFinite:
-      return use(std::true_type{}, [](T x) { return std::isfinite(x); });
-    case UnaryOp::kNot:
-    case UnaryOp::kBitNot:
-      break;
-  }
-  return nullptr;
-}
-
-template <class Fn, class T, class Use>
-Fn integer_unary(UnaryOp op, Use use) {
-  using U = std::make_unsigned_t<T>;
-  switch (op) {
-    case UnaryOp::kNeg:
-      return use(std::false_type{}, [](T x) { return T(U(U(0) - U(x))); });
-    case UnaryOp::kAbs:
-      return use(std::false_type{}, [](T x) { return x < 0 ? T(U(U(0) - U(x))) : x; });
-    case UnaryOp::kSign:
-      return use(std::false_type{}, [](T x) { return T((x > 0) - (x < 0)); });
-    case UnaryOp::kBitNot:
-      return use(std::false_type{}, [](T x) { return T(~x); });
-    default:
-      return nullptr;
-  }
-}
-
-template <class Fn, class T, class Use>
-Fn compare(BinaryOp op, Use use) {
-  switch (op) {
-    case BinaryOp::kEq:
-      return use(std::true_type{}, [](T a, T b) { return a == b; });
-    case BinaryOp::kNe:
-      return use(std::true_type{}, [](T a, T b) { return a != b; });
-    case BinaryOp::kLt:
-      return use(std::true_type{}, [](T a, T b) { return a < b; });
-    case BinaryOp::kLe:
-      return use(std::true_type{}, [](T a, T b) { return a <= b; });
-    case BinaryOp::kGt:
-      return use(std::true_type{}, [](T a, T b) { return a > b; });
-    case BinaryOp::kGe:
-      return use(std::true_type{}, [](T a, T b) { return a >= b; });
-    default:
-      return nullptr;
-  }
-}
-
-template <class Fn, class T, class Use>
-Fn float_binary(BinaryOp op, Use use) {
-  switch (op) {
-    case BinaryOp::kAdd:
-      return use(std::false_type{}, [](T a, T b) { return a + b; });
-    case BinaryOp::kSub:
-      return use(std::false_type{}, [](T a, T b) { return a - b; });
-    case BinaryOp::kMul:
-      return use(std::false_type{}, [](T a, T b) { return a * b; });
-    case BinaryOp::kDiv:
-      return use(std::false_type{}, [](T a, T b) { return a / b; });
-    case BinaryOp::kMod:
-      return use(std::false_type{}, [](T a, T b) { return std::fmod(a, b); });
-    case BinaryOp::kFloorDiv:
-      return use(std::false_type{}, [](T a, T b) { return floor_div_float(a, b); });
-    case BinaryOp::kFloorMod:
-      return use(std::false_type{}, [](T a, T b) { return floor_mod_float(a, b); });
-    case BinaryOp::kPow:
-      return use(std::false_type{}, [](T a, T b) {
-        return static_cast<T>(std::pow(static_cast<double>(a), static_cast<double>(b)));
-      });
-    // Not-a-number on either side is the result.
-    case BinaryOp::kMin:
-      return use(std::false_type{}, [](T a, T b) { return a < b || a != a ? a : b; });
-    case BinaryOp::kMax:
-      return use(std::false_type{}, [](T a, T b) { return a > b || a != a ? a : b; });
-    case BinaryOp::kAtan2:
-      return use(std::false_type{}, [](T a, T b) {
-        return static_cast<T>(std::atan2(static_cast<double>(a), static_cast<double>(b)));
-      });
-    default:
-      return nullptr;
-  }
-}
-
-template <class Fn, class T, class Use>
-Fn integer_binary(BinaryOp op, Use use) {
-  // At least 32 bits wide and unsigned, so that nothing overflows in the sense of C++.
-  using W = std::conditional_t<(sizeof(T) < 4), uint32_t, std::make_unsigned_t<T>>;
-  constexpr T kBits = sizeof(T) * 8;
-  switch (op) {
-    case BinaryOp::kAdd:
-      return use(std::false_type{}, [](T a, T b) { return T(W(a) + W(b)); });
-    case BinaryOp::kSub:
-      return use(std::false_type{}, [](T a, T b) { return T(W(a) - W(b)); });
-    case BinaryOp::kMul:
-      return use(std::false_type{}, [](T a, T b) { return T(W(a) * W(b)); });
-    case BinaryOp::kPow:
-      return use(std::false_type{}, [](T a, T b) { return wrapping_pow(a, b); });
-    case BinaryOp::kMin:
-      return use(std::false_type{}, [](T a, T b) { return a < b ? a : b; });
-    case BinaryOp::kMax:
-      return use(std::false_type{}, [](T a, T b) { return a > b ? a : b; });
-    case BinaryOp::kAnd:
-      return use(std::false_type{}, [](T a, T b) { return T(a & b); });
-    case BinaryOp::kOr:
-      return use(std::false_type{}, [](T a, T b) { return T(a | b); });
-    case BinaryOp::kXor:
-      return use(std::false_type{}, [](T a, T b) { return T(a ^ b); });
-    case BinaryOp::kShl:
-      return use(std::false_type{},
-                 [](T a, T b) { return b >= 0 && b < kBits ? T(W(a) << b) : T(0); });
-    case BinaryOp::kShr:
-      return use(std::false_type{}, [](T a, T b) {
-        return b >= 0 && b < kBits ? T(a >> b) : T(std::is_signed_v<T> && a < 0 ? -1 : 0);
-      });
-    default:
-      return nullptr;
-  }
+template <class T>
+bool is_count(T b) {
+  return b >= 0 && b < T(sizeof(T) * 8);
 }
 
 /// float → integer as x86 does it: out of range gives the least int32 or int64, narrower ones take
@@ -332,72 +188,89 @@ T integer_from(double x) {
 
 }  // namespace detail
 
-// Each calls `use(asks, f)` with the function object of an operation on lanes of type `T` and
-// returns its result, an `Fn`; null if there is no such operation. `f` captures nothing, so it can
-// be made anew from its type. `asks` is std::true_type where the result is a truth value.
+// Each calls `use(asks, f)` with the function object of an operation on numbers stored as `Stored`
+// and returns its result, an `Fn`; an empty one if there is no such operation. `f` maps lanes and
+// captures nothing, so it can be made anew from its type. `asks` is std::true_type where the result
+// is a truth value.
 
-template <class Fn, class T, class Use>
+#define RELAY_AS_COLUMN(floats, integers, bools)                                \
+  if constexpr (std::is_same_v<Stored, Bool>) {                                 \
+    bools                                                                       \
+  } else if constexpr (std::is_integral_v<T>) {                                 \
+    /* Wide and unsigned, so that nothing overflows in the sense of C++. */     \
+    using W [[maybe_unused]] =                                                  \
+        std::conditional_t<(sizeof(T) < 4), uint32_t, std::make_unsigned_t<T>>; \
+    integers                                                                    \
+  } else {                                                                      \
+    floats                                                                      \
+  }                                                                             \
+  break;
+#define RELAY_NO_FORM
+#define RELAY_ITSELF  // never left standing: see te::unary
+#define RELAY_ALWAYS(constant)
+
+#define RELAY_FORM(...) return use(std::false_type(), [](T x) { return __VA_ARGS__; });
+#define RELAY_TEST(...) return use(std::true_type(), [](T x) { return __VA_ARGS__; });
+#define RELAY_REAL(...)                   \
+  return use(std::false_type(), [](T v) { \
+    auto x = static_cast<double>(v);      \
+    return static_cast<T>(__VA_ARGS__);   \
+  });
+#define RELAY_AS(Name) return (with_unary<Fn, Stored>(UnaryOp::k##Name, use));
+template <class Fn, class Stored, class Use>
 Fn with_unary(UnaryOp op, Use use) {
-  if constexpr (std::is_floating_point_v<T>) {
-    return detail::float_unary<Fn, T>(op, use);
-  } else {
-    return detail::integer_unary<Fn, T>(op, use);
+  using T = LaneType<Stored>;
+  using namespace detail;  // NOLINT(google-build-using-namespace)
+  switch (op) {
+#define RELAY_UNARY(Name, text, cost, floats, integers, bools, derivative) \
+  case UnaryOp::k##Name:                                                   \
+    RELAY_AS_COLUMN(floats, integers, bools)
+#include <relay/runtime/scalar_ops.def>
   }
+  return Fn();
 }
-
+#define RELAY_NO_FORM
+#define RELAY_FORM(...) return use(std::false_type(), [](T x, T y) { return __VA_ARGS__; });
+#define RELAY_TEST(...) return use(std::true_type(), [](T x, T y) { return __VA_ARGS__; });
+#define RELAY_REAL(...)                        \
+  return use(std::false_type(), [](T v, T w) { \
+    auto x = static_cast<double>(v);           \
+    auto y = static_cast<double>(w);           \
+    return static_cast<T>(__VA_ARGS__);        \
+  });
+#define RELAY_AS(Name) return (with_binary<Fn, Stored>(BinaryOp::k##Name, use));
+#define RELAY_DIVISION(...)
 /// But integer division, which may fail.
-template <class Fn, class T, class Use>
+template <class Fn, class Stored, class Use>
 Fn with_binary(BinaryOp op, Use use) {
-  if (op >= BinaryOp::kEq) return detail::compare<Fn, T>(op, use);
-  if constexpr (std::is_floating_point_v<T>) {
-    return detail::float_binary<Fn, T>(op, use);
-  } else {
-    return detail::integer_binary<Fn, T>(op, use);
+  using T = LaneType<Stored>;
+  using namespace detail;  // NOLINT(google-build-using-namespace)
+  switch (op) {
+#define RELAY_BINARY(Name, text, word, cost, floats, integers, bools, by_x, by_y) \
+  case BinaryOp::k##Name:                                                         \
+    RELAY_AS_COLUMN(floats, integers, bools)
+#include <relay/runtime/scalar_ops.def>
   }
+  return Fn();
 }
 
-/// Division, remainder and their floored kin on integers; the divisor is not 0.
+#define RELAY_NO_FORM
+#define RELAY_FORM(...)
+#define RELAY_TEST(...)
+#define RELAY_DIVISION(...) return use(std::false_type(), [](T x, T y) { return __VA_ARGS__; });
+/// Division of integers; the divisor is not 0.
 template <class Fn, class T, class Use>
-Fn with_division(BinaryOp op, Use use) {
+requires std::is_integral_v<T> Fn with_division(BinaryOp op, Use use) {
+  using namespace detail;  // NOLINT(google-build-using-namespace)
   switch (op) {
-    case BinaryOp::kDiv:
-      return use(std::false_type{},
-                 [](T a, T b) { return detail::wraps(a, b) ? detail::negated(a) : T(a / b); });
-    case BinaryOp::kMod:
-      return use(std::false_type{}, [](T a, T b) { return detail::wraps(a, b) ? T(0) : T(a % b); });
-    case BinaryOp::kFloorDiv:
-      return use(std::false_type{}, [](T a, T b) {
-        if (detail::wraps(a, b)) return detail::negated(a);
-        T q = T(a / b);
-        return T(a % b != 0 && ((a < 0) != (b < 0)) ? q - 1 : q);
-      });
-    case BinaryOp::kFloorMod:
-      return use(std::false_type{}, [](T a, T b) {
-        if (detail::wraps(a, b)) return T(0);
-        T r = T(a % b);
-        return T(r != 0 && ((r < 0) != (b < 0)) ? r + b : r);
-      });
-    default:
-      return nullptr;
+#define RELAY_BINARY(Name, text, word, cost, floats, integers, bools, by_x, by_y) \
+  case BinaryOp::k##Name:                                                         \
+    integers break;
+#include <relay/runtime/scalar_ops.def>
   }
+  return Fn();
 }
-
-/// On truth values.
-template <class Fn, class Use>
-Fn with_bool_binary(BinaryOp op, Use use) {
-  switch (op) {
-    case BinaryOp::kAnd:
-    case BinaryOp::kMin:
-      return use(std::true_type{}, [](uint8_t a, uint8_t b) { return a & b; });
-    case BinaryOp::kOr:
-    case BinaryOp::kMax:
-      return use(std::true_type{}, [](uint8_t a, uint8_t b) { return a | b; });
-    case BinaryOp::kXor:
-      return use(std::true_type{}, [](uint8_t a, uint8_t b) { return a ^ b; });
-    default:
-      return detail::compare<Fn, uint8_t>(op, use);
-  }
-}
+#undef RELAY_AS_COLUMN
 
 /// A value of stored type `From` as one of `To`.
 template <class To, class From>

@@ -17,129 +17,43 @@ Scalar mul(Scalar a, Scalar b) {
   return std::move(a) * std::move(b);
 }
 
-bool has_derivative(UnaryOp op) {
-  switch (op) {
-    case UnaryOp::kSign:
-    case UnaryOp::kFloor:
-    case UnaryOp::kCeil:
-    case UnaryOp::kRound:
-    case UnaryOp::kTrunc:
-    case UnaryOp::kNot:
-    case UnaryOp::kBitNot:
-    case UnaryOp::kIsNan:
-    case UnaryOp::kIsInf:
-    case UnaryOp::kIsFinite:
-      return false;
-    default:
-      return true;
-  }
+// x⁰ is 1 for every x, 0ʸ is 0 for every y > 0: neither moves, whatever the formula says.
+Scalar power_by_base(const Scalar& x, const Scalar& y, const Scalar& a) {
+  if (is_number(y, 1)) return a;
+  if (is_number(y, 2)) return a * 2.0 * x;
+  return select(y == 0.0, zero(a.dtype()), mul(a, y) * pow(x, y - 1.0));
+}
+Scalar power_by_exponent(const Scalar& x, const Scalar& z, const Scalar& a) {
+  return select(x == 0.0, zero(a.dtype()), mul(a, z) * log(x));
 }
 
-bool has_derivative(BinaryOp op) {
+// Null where there is no derivative.
+#define RELAY_NO_DERIVATIVE Scalar()
+
+/// a · ∂ op(x) / ∂ x, where z = op(x).
+Scalar adjoint(UnaryOp op, const Scalar& x, const Scalar& z, const Scalar& a) {
   switch (op) {
-    case BinaryOp::kAdd:
-    case BinaryOp::kSub:
-    case BinaryOp::kMul:
-    case BinaryOp::kDiv:
-    case BinaryOp::kMod:
-    case BinaryOp::kFloorMod:
-    case BinaryOp::kPow:
-    case BinaryOp::kMin:
-    case BinaryOp::kMax:
-    case BinaryOp::kAtan2:
-      return true;
-    default:
-      return false;
+#define RELAY_UNARY(Name, text, cost, floats, integers, bools, derivative) \
+  case UnaryOp::k##Name:                                                   \
+    return derivative;
+#include <relay/runtime/scalar_ops.def>
   }
+  return Scalar();
 }
 
-/// a · ∂ op(x) / ∂ x, where y = op(x).
-Scalar unary_adjoint(UnaryOp op, const Scalar& x, const Scalar& y, const Scalar& a) {
-  switch (op) {
-    case UnaryOp::kNeg:
-      return -a;
-    case UnaryOp::kAbs:
-      return select(x >= 0.0, a, -a);
-    case UnaryOp::kExp:
-      return mul(a, y);
-    case UnaryOp::kLog:
-      return a / x;
-    case UnaryOp::kLog2:
-      return a / (x * std::numbers::ln2);
-    case UnaryOp::kLog10:
-      return a / (x * std::numbers::ln10);
-    case UnaryOp::kSqrt:
-      return a * 0.5 / y;
-    case UnaryOp::kRsqrt:
-      return a * -0.5 * y / x;
-    case UnaryOp::kErf:
-      return a * (2 * std::numbers::inv_sqrtpi) * exp(-(x * x));
-    case UnaryOp::kSigmoid:
-      return mul(a, y * (1.0 - y));
-    case UnaryOp::kSin:
-      return mul(a, unary(UnaryOp::kCos, x));
-    case UnaryOp::kCos:
-      return -mul(a, unary(UnaryOp::kSin, x));
-    case UnaryOp::kTan:
-      return mul(a, y * y + 1.0);
-    case UnaryOp::kAsin:
-      return a / sqrt(1.0 - x * x);
-    case UnaryOp::kAcos:
-      return -(a / sqrt(1.0 - x * x));
-    case UnaryOp::kAtan:
-      return a / (x * x + 1.0);
-    case UnaryOp::kSinh:
-      return mul(a, unary(UnaryOp::kCosh, x));
-    case UnaryOp::kCosh:
-      return mul(a, unary(UnaryOp::kSinh, x));
-    case UnaryOp::kTanh:
-      return mul(a, 1.0 - y * y);
-    case UnaryOp::kAsinh:
-      return a / sqrt(x * x + 1.0);
-    case UnaryOp::kAcosh:
-      return a / sqrt(x * x - 1.0);
-    case UnaryOp::kAtanh:
-      return a / (1.0 - x * x);
-    default:
-      RELAY_UNREACHABLE("no derivative");
-  }
-}
+#define RELAY_NO_DERIVATIVE Scalar()
 
 /// a · ∂ op(x, y) / ∂ of operand `which`, where z = op(x, y).
-Scalar binary_adjoint(BinaryOp op, int which, const Scalar& x, const Scalar& y, const Scalar& z,
-                      const Scalar& a) {
-  bool first = which == 0;
+Scalar adjoint(BinaryOp op, size_t which, const Scalar& x, const Scalar& y, const Scalar& z,
+               const Scalar& a) {
   Scalar none = zero(a.dtype());
   switch (op) {
-    case BinaryOp::kAdd:
-      return a;
-    case BinaryOp::kSub:
-      return first ? a : -a;
-    case BinaryOp::kMul:
-      return first ? mul(a, y) : mul(a, x);
-    case BinaryOp::kDiv:
-      return first ? a / y : -(mul(a, z) / y);
-    case BinaryOp::kMod:
-      return first ? a : -mul(a, unary(UnaryOp::kTrunc, x / y));
-    case BinaryOp::kFloorMod:
-      return first ? a : -mul(a, floor_div(x, y));
-    case BinaryOp::kPow:
-      // x⁰ is 1 for every x, 0ʸ is 0 for every y > 0: neither moves, whatever the formula says.
-      if (!first) return select(x == 0.0, none, mul(a, z) * log(x));
-      if (is_number(y, 1)) return a;
-      if (is_number(y, 2)) return a * 2.0 * x;
-      return select(y == 0.0, none, mul(a, y) * pow(x, y - 1.0));
-    case BinaryOp::kMax:
-      return first ? select(x > y, a, none) : select(x > y, none, a);
-    case BinaryOp::kMin:
-      return first ? select(x < y, a, none) : select(x < y, none, a);
-    case BinaryOp::kAtan2: {
-      Scalar square = x * x + y * y;
-      return first ? mul(a, y) / square : -(mul(a, x) / square);
-    }
-    default:
-      RELAY_UNREACHABLE("no derivative");
+#define RELAY_BINARY(Name, text, word, cost, floats, integers, bools, by_x, by_y) \
+  case BinaryOp::k##Name:                                                         \
+    return which == 0 ? by_x : by_y;
+#include <relay/runtime/scalar_ops.def>
   }
+  return Scalar();
 }
 
 /// Whether the adjoints of the operands take values of the operands.
@@ -163,7 +77,7 @@ bool is_or(const ScalarNode& node) {
 
 /// Whether `a` is `b`, or one of the cases of `b`, with further conditions.
 bool narrows(const ScalarNode* a, const ScalarNode* b) {
-  for (const ScalarNode* outer = a; ; outer = outer->args[0].get()) {
+  for (const ScalarNode* outer = a;; outer = outer->args[0].get()) {
     for (const ScalarNode* cases = b;; cases = cases->args[0].get()) {
       if (outer == cases) return true;
       if (!is_or(*cases)) break;
@@ -285,10 +199,10 @@ std::unordered_map<const ScalarNode*, bool> active_nodes(std::span<const ScalarR
           result = is_active(node);
           break;
         case ScalarKind::kUnary:
-          result = has_derivative(node.unary) && arg(0);
+          result = scalar_op(node.unary).differentiable && arg(0);
           break;
         case ScalarKind::kBinary:
-          result = has_derivative(node.binary) && (arg(0) || arg(1));
+          result = scalar_op(node.binary).differentiable && (arg(0) || arg(1));
           break;
         case ScalarKind::kCast:
         case ScalarKind::kGet:
@@ -350,13 +264,12 @@ std::vector<LeafAdjoint> differentiate(std::span<const ScalarRef> roots,
         leaves.push_back({order[i], a, guard});
         break;
       case ScalarKind::kUnary:
-        add(node.args[0], lazy(unary_adjoint(node.unary, node.args[0], order[i], a)));
+        add(node.args[0], lazy(adjoint(node.unary, node.args[0], order[i], a)));
         break;
       case ScalarKind::kBinary:
-        for (int k = 0; k < 2; ++k) {
-          if (!is_wanted(static_cast<size_t>(k))) continue;
-          add(node.args[static_cast<size_t>(k)],
-              lazy(binary_adjoint(node.binary, k, node.args[0], node.args[1], order[i], a)));
+        for (size_t k = 0; k < 2; ++k) {
+          if (!is_wanted(k)) continue;
+          add(node.args[k], lazy(adjoint(node.binary, k, node.args[0], node.args[1], order[i], a)));
         }
         break;
       case ScalarKind::kCast:

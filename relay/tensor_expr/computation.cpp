@@ -188,7 +188,7 @@ class Verifier {
       case ScalarKind::kBinary:
         check_args(node, 2);
         return check(node.args[0]->dtype == node.args[1]->dtype &&
-                         node.dtype == (node.binary >= BinaryOp::kEq ? kBool : node.args[0]->dtype),
+                         node.dtype == scalar_op(node.binary).result(node.args[0]->dtype),
                      "dtypes of a binary operation");
       case ScalarKind::kLoad: {
         check_tensor(node.tensor);

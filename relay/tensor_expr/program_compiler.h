@@ -10,11 +10,6 @@
 
 namespace relay::te {
 
-inline bool divides(BinaryOp op) {
-  return op == BinaryOp::kDiv || op == BinaryOp::kMod || op == BinaryOp::kFloorDiv ||
-         op == BinaryOp::kFloorMod;
-}
-
 inline size_t accumulators_of(const ScalarNode& fold) {
   return fold.combiner->kind == Combiner::Kind::kCustom ? fold.combiner->lhs.size() : 1;
 }

@@ -41,7 +41,7 @@ std::string unknown(BinaryOp op, DType dtype) {
 BinaryFn binary_fn(BinaryOp op, DType dtype) {
   BinaryFn fn = nullptr;
   if (dtype.is_bool()) {
-    fn = arithmetic::with_bool_binary<BinaryFn>(
+    fn = arithmetic::with_binary<BinaryFn, Bool>(
         op, [](auto, auto f) { return loop<uint8_t, uint8_t>(f); });
   } else {
     fn = dispatch_lane(dtype, [&](auto tag) -> BinaryFn {

@@ -34,16 +34,15 @@ UnaryFn copy_fn(size_t bytes) {
 }  // namespace
 
 UnaryFn unary_fn(UnaryOp op, DType dtype) {
-  if (dtype.is_bool()) {
-    RELAY_CHECK(op == UnaryOp::kNot, "unary operation on bool");
-    return same<uint8_t>([](uint8_t x) { return x ^ 1; });
-  }
-  UnaryFn fn = dispatch_lane(dtype, [&](auto tag) -> UnaryFn {
-    using T = typename decltype(tag)::type;
-    return arithmetic::with_unary<UnaryFn, T>(op, [](auto asks, auto f) {
-      return loop<T, std::conditional_t<asks.value, uint8_t, T>>(f);
-    });
-  });
+  UnaryFn fn =
+      dtype.is_bool()
+          ? arithmetic::with_unary<UnaryFn, Bool>(op, [](auto, auto f) { return same<uint8_t>(f); })
+          : dispatch_lane(dtype, [&](auto tag) -> UnaryFn {
+              using T = typename decltype(tag)::type;
+              return arithmetic::with_unary<UnaryFn, T>(op, [](auto asks, auto f) {
+                return loop<T, std::conditional_t<asks.value, uint8_t, T>>(f);
+              });
+            });
   RELAY_CHECK(fn != nullptr,
               "no " + std::string(unary_name(op)) + " of " + std::string(dtype.name()));
   return fn;

@@ -57,42 +57,11 @@ int64_t wrap_mul(int64_t a, int64_t b) {
 
 /// Two int64 constants; null for what is not folded (division by zero stays to fail when it runs).
 Scalar fold_int64(BinaryOp op, int64_t a, int64_t b) {
-  bool divides = b != 0 && b != -1;  // least / -1 overflows
-  int64_t floor_quotient = divides ? a / b - ((a % b != 0) && ((a % b < 0) != (b < 0))) : 0;
-  switch (op) {
-    case BinaryOp::kAdd:
-      return index_constant(wrap_add(a, b));
-    case BinaryOp::kSub:
-      return index_constant(wrap_sub(a, b));
-    case BinaryOp::kMul:
-      return index_constant(wrap_mul(a, b));
-    case BinaryOp::kDiv:
-      return divides ? index_constant(a / b) : Scalar();
-    case BinaryOp::kMod:
-      return divides ? index_constant(a % b) : Scalar();
-    case BinaryOp::kFloorDiv:
-      return divides ? index_constant(floor_quotient) : Scalar();
-    case BinaryOp::kFloorMod:
-      return divides ? index_constant(a - floor_quotient * b) : Scalar();
-    case BinaryOp::kMin:
-      return index_constant(std::min(a, b));
-    case BinaryOp::kMax:
-      return index_constant(std::max(a, b));
-    case BinaryOp::kEq:
-      return bool_constant(a == b);
-    case BinaryOp::kNe:
-      return bool_constant(a != b);
-    case BinaryOp::kLt:
-      return bool_constant(a < b);
-    case BinaryOp::kLe:
-      return bool_constant(a <= b);
-    case BinaryOp::kGt:
-      return bool_constant(a > b);
-    case BinaryOp::kGe:
-      return bool_constant(a >= b);
-    default:
-      return Scalar();
-  }
+  auto apply = [&](auto asks, auto f) {
+    return asks ? bool_constant(f(a, b) != 0) : index_constant(f(a, b));
+  };
+  if (!divides(op)) return arithmetic::with_binary<Scalar, int64_t>(op, apply);
+  return b == 0 ? Scalar() : arithmetic::with_division<Scalar, int64_t>(op, apply);
 }
 
 /// Index terms are small, so they never wrap: rules that hold only without overflow may be used.
@@ -168,12 +137,6 @@ Scalar simplify_int64(BinaryOp op, const Scalar& a, const Scalar& b) {
 bool is_commutative(BinaryOp op) {
   return op == BinaryOp::kAdd || op == BinaryOp::kMul || op == BinaryOp::kMin ||
          op == BinaryOp::kMax;
-}
-
-bool is_comparison(BinaryOp op) { return op >= BinaryOp::kEq; }
-
-bool is_bitwise(BinaryOp op) {
-  return op == BinaryOp::kAnd || op == BinaryOp::kOr || op == BinaryOp::kXor;
 }
 
 std::string type_text(const Scalar& x) { return std::string(x.dtype().name()); }
@@ -256,45 +219,19 @@ Scalar highest(DType dtype) {
 }
 
 Scalar unary(UnaryOp op, Scalar x) {
+  using Is = ScalarForm::Is;
   DType dtype = x.dtype();
-  DType result = dtype;
-  switch (op) {
-    case UnaryOp::kNot:
-      RELAY_CHECK(dtype.is_bool(), "logical not of " + type_text(x));
-      if (is_const(x)) return bool_constant(x.node()->value.i == 0);
-      break;
-    case UnaryOp::kBitNot:
-      if (dtype.is_bool()) return unary(UnaryOp::kNot, std::move(x));
-      RELAY_CHECK(dtype.is_integer(), "bitwise not of " + type_text(x));
-      break;
-    case UnaryOp::kNeg:
-    case UnaryOp::kAbs:
-    case UnaryOp::kSign:
-      RELAY_CHECK(dtype.is_numeric(), std::string(unary_name(op)) + " of " + type_text(x));
-      if (op == UnaryOp::kNeg && is_index_const(x)) {
-        return index_constant(wrap_sub(0, x.node()->value.i));
-      }
-      break;
-    case UnaryOp::kFloor:
-    case UnaryOp::kCeil:
-    case UnaryOp::kRound:
-    case UnaryOp::kTrunc:
-      if (dtype.is_integer()) return x;
-      RELAY_CHECK(dtype.is_float(), std::string(unary_name(op)) + " of " + type_text(x));
-      break;
-    case UnaryOp::kIsNan:
-    case UnaryOp::kIsInf:
-      if (!dtype.is_float()) return bool_constant(false);
-      result = kBool;
-      break;
-    case UnaryOp::kIsFinite:
-      if (!dtype.is_float()) return bool_constant(true);
-      result = kBool;
-      break;
-    default:
-      RELAY_CHECK(dtype.is_float(), std::string(unary_name(op)) + " of " + type_text(x));
+  const ScalarForm& form = scalar_op(op).on(dtype);
+  RELAY_CHECK(form.is != Is::kNothing, std::string(unary_name(op)) + " of " + type_text(x));
+  if (form.is == Is::kOther) return unary(static_cast<UnaryOp>(form.other), std::move(x));
+  if (form.is == Is::kItself) return x;
+  if (form.is == Is::kFalse || form.is == Is::kTrue) return bool_constant(form.is == Is::kTrue);
+  if (is_const(x) && dtype.is_bool()) return bool_constant(x.node()->value.i == 0);
+  if (is_index_const(x)) {
+    return arithmetic::with_unary<Scalar, int64_t>(
+        op, [&](auto, auto f) { return index_constant(f(x.node()->value.i)); });
   }
-  Ref<ScalarNode> node = new_node(ScalarKind::kUnary, result);
+  Ref<ScalarNode> node = new_node(ScalarKind::kUnary, scalar_op(op).result(dtype));
   node->unary = op;
   node->args.push_back(x.ref());
   return Scalar(node);
@@ -304,20 +241,14 @@ Scalar binary(BinaryOp op, Scalar a, Scalar b) {
   DType dtype = a.dtype();
   RELAY_CHECK(dtype == b.dtype(),
               std::string(binary_name(op)) + " of " + type_text(a) + " and " + type_text(b));
-  if (dtype.is_bool()) {
-    // Arithmetic on truth values is logic, as in NumPy.
-    if (op == BinaryOp::kAdd || op == BinaryOp::kMax) op = BinaryOp::kOr;
-    if (op == BinaryOp::kMul || op == BinaryOp::kMin) op = BinaryOp::kAnd;
-    RELAY_CHECK(is_bitwise(op) || is_comparison(op), std::string(binary_name(op)) + " of bool");
-    if (op == BinaryOp::kAnd || op == BinaryOp::kOr) {
-      int64_t neutral = op == BinaryOp::kAnd ? 1 : 0;
-      if (is_const(a)) return a.node()->value.i == neutral ? b : a;
-      if (is_const(b)) return b.node()->value.i == neutral ? a : b;
-    }
-  } else if (is_bitwise(op) || op == BinaryOp::kShl || op == BinaryOp::kShr) {
-    RELAY_CHECK(dtype.is_integer(), std::string(binary_name(op)) + " of " + type_text(a));
-  } else if (op == BinaryOp::kAtan2) {
-    RELAY_CHECK(dtype.is_float(), "atan2 of " + type_text(a));
+  const ScalarForm& form = scalar_op(op).on(dtype);
+  RELAY_CHECK(form.is != ScalarForm::Is::kNothing,
+              std::string(binary_name(op)) + " of " + type_text(a));
+  if (form.is == ScalarForm::Is::kOther) op = static_cast<BinaryOp>(form.other);
+  if (dtype.is_bool() && (op == BinaryOp::kAnd || op == BinaryOp::kOr)) {
+    int64_t neutral = op == BinaryOp::kAnd ? 1 : 0;
+    if (is_const(a)) return a.node()->value.i == neutral ? b : a;
+    if (is_const(b)) return b.node()->value.i == neutral ? a : b;
   }
   if (dtype == kInt64) {
     if (is_const(a) && is_const(b)) {
@@ -328,7 +259,7 @@ Scalar binary(BinaryOp op, Scalar a, Scalar b) {
     Scalar simpler = simplify_int64(op, a, b);
     if (simpler.node() != nullptr) return simpler;
   }
-  Ref<ScalarNode> node = new_node(ScalarKind::kBinary, is_comparison(op) ? kBool : dtype);
+  Ref<ScalarNode> node = new_node(ScalarKind::kBinary, scalar_op(op).result(dtype));
   node->binary = op;
   node->args.reserve(2);
   node->args.push_back(a.ref());
@@ -368,9 +299,7 @@ Scalar select(Scalar condition, Scalar then_value, Scalar else_value) {
 }
 
 bool is_integer_division(const ScalarNode& node) {
-  return node.kind == ScalarKind::kBinary && !node.dtype.is_float() &&
-         (node.binary == BinaryOp::kDiv || node.binary == BinaryOp::kMod ||
-          node.binary == BinaryOp::kFloorDiv || node.binary == BinaryOp::kFloorMod);
+  return node.kind == ScalarKind::kBinary && !node.dtype.is_float() && divides(node.binary);
 }
 
 Scalar fail_unless(Scalar condition, Scalar value, std::string message) {

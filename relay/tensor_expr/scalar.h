@@ -53,10 +53,10 @@ enum class ScalarKind : uint8_t {
 };
 
 using relay::UnaryOp;
-std::string_view unary_name(UnaryOp op);
+inline std::string_view unary_name(UnaryOp op) { return scalar_op(op).text; }
 
 using relay::BinaryOp;
-std::string_view binary_name(BinaryOp op);
+inline std::string_view binary_name(BinaryOp op) { return scalar_op(op).text; }
 
 /// What a load does with an index outside the tensor.
 enum class Bounds : uint8_t {

@@ -1,24 +1,12 @@
 // Tensor expressions as text.
 #include <charconv>
 #include <cmath>
-#include <iterator>
 
 #include <relay/support/error.h>
 #include <relay/tensor_expr/walk.h>
 
 namespace relay::te {
 namespace {
-
-constexpr std::string_view kUnaryNames[] = {
-    "neg",   "not",   "bitnot", "abs",   "sign",    "exp",   "log",   "log2",
-    "log10", "sqrt",  "rsqrt",  "erf",   "sigmoid", "sin",   "cos",   "tan",
-    "asin",  "acos",  "atan",   "sinh",  "cosh",    "tanh",  "asinh", "acosh",
-    "atanh", "floor", "ceil",   "round", "trunc",   "isnan", "isinf", "isfinite"};
-constexpr std::string_view kBinaryNames[] = {
-    "+", "-", "*", "/",  "mod", "floordiv", "floormod", "pow", "min", "max", "atan2",
-    "&", "|", "^", "<<", ">>",  "==",       "!=",       "<",   "<=",  ">",   ">="};
-static_assert(std::size(kUnaryNames) == static_cast<size_t>(UnaryOp::kIsFinite) + 1);
-static_assert(std::size(kBinaryNames) == static_cast<size_t>(BinaryOp::kGe) + 1);
 
 std::string tensor_text(TensorId id) {
   if (id.is_input()) return "in" + std::to_string(id.index);
@@ -170,9 +158,9 @@ class Writer {
       case ScalarKind::kVar:
         return leaf("v" + std::to_string(node.id));
       case ScalarKind::kUnary:
-        return call(std::string(unary_name(node.unary)), node.args);
+        return call(std::string(scalar_op(node.unary).text), node.args);
       case ScalarKind::kBinary: {
-        std::string name(binary_name(node.binary));
+        std::string name(scalar_op(node.binary).text);
         if (std::isalpha(static_cast<unsigned char>(name[0])) != 0) return call(name, node.args);
         return {{nullptr, "("},
                 {node.args[0].get(), ""},
@@ -318,9 +306,6 @@ std::string stage_text(const Stage& stage) {
 }
 
 }  // namespace
-
-std::string_view unary_name(UnaryOp op) { return kUnaryNames[static_cast<size_t>(op)]; }
-std::string_view binary_name(BinaryOp op) { return kBinaryNames[static_cast<size_t>(op)]; }
 
 std::string to_string(const ScalarNode& node) {
   ScalarRef root(&node);

@@ -57,6 +57,8 @@ def test_declaration_is_complete(name):
             missing.append(f"a specification of {value['name']} (relay/op/signature.h)")
     if not op["outputs"]:
         missing.append("its results (.output)")
+    if "layout" not in op or "quantised" not in op:
+        missing.append("a call of it in its example, for what becomes of layouts and quantised numbers")
     for attribute in op["attributes"]:
         if not attribute["doc"]:
             missing.append(f"documentation of attribute {attribute['name']}")

@@ -16,80 +16,13 @@ namespace relay::codegen {
 
 /// The function in double, as the direct evaluator computes it.
 inline double reference_of(te::UnaryOp op, double x) {
-  using te::UnaryOp;
-  switch (op) {
-    case UnaryOp::kExp:
-      return std::exp(x);
-    case UnaryOp::kLog:
-      return std::log(x);
-    case UnaryOp::kLog2:
-      return std::log2(x);
-    case UnaryOp::kLog10:
-      return std::log10(x);
-    case UnaryOp::kSqrt:
-      return std::sqrt(x);
-    case UnaryOp::kRsqrt:
-      return 1.0 / std::sqrt(x);
-    case UnaryOp::kErf:
-      return std::erf(x);
-    case UnaryOp::kSigmoid:
-      return 1.0 / (1.0 + std::exp(-x));
-    case UnaryOp::kSin:
-      return std::sin(x);
-    case UnaryOp::kCos:
-      return std::cos(x);
-    case UnaryOp::kTan:
-      return std::tan(x);
-    case UnaryOp::kAsin:
-      return std::asin(x);
-    case UnaryOp::kAcos:
-      return std::acos(x);
-    case UnaryOp::kAtan:
-      return std::atan(x);
-    case UnaryOp::kSinh:
-      return std::sinh(x);
-    case UnaryOp::kCosh:
-      return std::cosh(x);
-    case UnaryOp::kTanh:
-      return std::tanh(x);
-    case UnaryOp::kAsinh:
-      return std::asinh(x);
-    case UnaryOp::kAcosh:
-      return std::acosh(x);
-    case UnaryOp::kAtanh:
-      return std::atanh(x);
-    case UnaryOp::kFloor:
-      return std::floor(x);
-    case UnaryOp::kCeil:
-      return std::ceil(x);
-    case UnaryOp::kRound:
-      return std::round(x);
-    case UnaryOp::kTrunc:
-      return std::trunc(x);
-    case UnaryOp::kNeg:
-      return -x;
-    case UnaryOp::kAbs:
-      return std::fabs(x);
-    case UnaryOp::kSign:
-      return (x > 0) - (x < 0);
-    case UnaryOp::kIsNan:
-      return std::isnan(x) ? 1 : 0;
-    case UnaryOp::kIsInf:
-      return std::isinf(x) ? 1 : 0;
-    case UnaryOp::kIsFinite:
-      return std::isfinite(x) ? 1 : 0;
-    case UnaryOp::kNot:
-    case UnaryOp::kBitNot:
-      break;
-  }
-  return 0;
+  return arithmetic::with_unary<double, double>(
+      op, [x](auto, auto f) { return static_cast<double>(f(x)); });
 }
 
 /// Whether the result is to be exact.
 inline bool is_exact(te::UnaryOp op) {
-  using te::UnaryOp;
-  return op == UnaryOp::kNeg || op == UnaryOp::kAbs || op == UnaryOp::kSign ||
-         op == UnaryOp::kSqrt || op >= UnaryOp::kFloor;
+  return scalar_op(op).cost == ScalarCost::kStep || op == te::UnaryOp::kSqrt;
 }
 
 /// Distance from the exact value in units of the last place of float; infinite where the kind of

@@ -116,7 +116,10 @@ std::shared_ptr<Executable> everything(bool with_blob) {
   tensor.kind = TypeInfo::Kind::kTensor;
   tensor.dtype = kFloat32;
   tensor.dims = {{TypeInfo::Dim::Kind::kTerm, 2, "n + 0"}};
-  check.parts = {{tensor, "Tensor[(n + 0), float32]", "%t of @main", position}};
+  TypeInfo linear = tensor;
+  linear.dims = {{TypeInfo::Dim::Kind::kLinear, -3, "2 * n - 3", {{0, 2}}}};
+  check.parts = {{tensor, "Tensor[(n + 0), float32]", "%t of @main", position},
+                 {linear, "Tensor[(2 * n - 3), float32]", "%t of @main", position}};
   e->checks.push_back(check);
   // A list of numbers, and a cell with something and such a list.
   TypeInfo element, list, cell, pair;
@@ -133,7 +136,7 @@ std::shared_ptr<Executable> everything(bool with_blob) {
   check.data = {{{{element, list}, {}}}};
   e->checks.push_back(check);
   Assembler m("@main", 2, 10);
-  m.list(Op::kCheckShapes, kNone, 0, {1});
+  m.list(Op::kCheckShapes, kNone, 0, {1, 1});
   m.list(Op::kConstruct, 2, 1, {});
   m.list(Op::kCall, 2, down, {0, Assembler::last(2)});
   m.list(Op::kTuple, 7, 0, {0, 2, 1});

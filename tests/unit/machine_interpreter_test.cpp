@@ -332,8 +332,43 @@ TEST(MachineInterpreter, ShapeChecks) {
   auto tensor = [](int64_t n) { return Value(NDArray::empty({n}, kFloat32)); };
   EXPECT_EQ(failure(e, {tensor(6), tensor(3)}), "no failure");
   EXPECT_EQ(failure(e, {tensor(5), tensor(3)}),
-            "error: %y of @main: expected Tensor[(2 * n), float32], found Tensor[(5), float32]\n"
-            "note: dimension 2 * n is not 5 here\n");
+            "error: %y of @main: expected Tensor[(2 * n), float32] where n = 3, found Tensor[(5), "
+            "float32]\n"
+            "note: n = 3 by %x of @main\n");
+}
+
+// 2 * n and n + m tell both names, in whatever order they come.
+TEST(MachineInterpreter, ShapeChecksOfLinearTerms) {
+  auto e = std::make_shared<Executable>();
+  TypeCheck check;
+  check.symbols = {"n", "m"};
+  auto linear = [](int64_t constant, std::vector<TypeInfo::Dim::Part> parts, const char* text) {
+    TypeInfo type;
+    type.kind = TypeInfo::Kind::kTensor;
+    type.dims = {{TypeInfo::Dim::Kind::kLinear, constant, text, std::move(parts)}};
+    return type;
+  };
+  check.parts = {{linear(0, {{0, 1}, {1, 1}}, "n + m"), "Tensor[(n + m), float32]", "%x", 0},
+                 {linear(-1, {{0, 2}}, "2 * n - 1"), "Tensor[(2 * n - 1), float32]", "%y", 0},
+                 {linear(9, {{1, -1}}, "9 - m"), "Tensor[(9 - m), float32]", "%z", 0}};
+  e->checks.push_back(check);
+  Assembler m("@main", 3, 3);
+  m.list(Op::kCheckShapes, kNone, 0, {0, 1, 2});
+  m.ret(0);
+  entry(*e, "main", m.add_to(*e));
+  auto fails = [&](int64_t x, int64_t y, int64_t z) {
+    auto tensor = [](int64_t n) { return Value(NDArray::empty({n}, kFloat32)); };
+    return failure(e, {tensor(x), tensor(y), tensor(z)});
+  };
+  EXPECT_EQ(fails(7, 5, 5), "no failure");  // n = 3, m = 4
+  EXPECT_EQ(fails(7, 4, 5),
+            "error: %y: expected Tensor[(2 * n - 1), float32], found Tensor[(4), float32]\n");
+  EXPECT_EQ(fails(2, 5, 5),
+            "error: %x: expected Tensor[(n + m), float32] where n = 3, m = 4, found Tensor[(2), "
+            "float32]\nnote: n = 3 by %y\nnote: m = 4 by %z\n");
+  EXPECT_EQ(fails(7, 5, 6),
+            "error: %x: expected Tensor[(n + m), float32] where n = 3, m = 3, found Tensor[(7), "
+            "float32]\nnote: n = 3 by %y\nnote: m = 3 by %z\n");
 }
 
 // List[(Tensor[(n), float32], ref(List[…]))] with a cycle through the cell.
@@ -375,8 +410,9 @@ TEST(MachineInterpreter, ShapeChecksInsideDataAndReferences) {
   Value good = list_of({6, 6, 6}, ref);
   EXPECT_EQ(failure(e, {good, tensor_of(3)}), "no failure");
   std::string wrong =
-      "error: %l of @main: expected Tensor[(2 * n), float32] in L, found Tensor[(5), float32]\n"
-      "note: dimension 2 * n is not 5 here\n";
+      "error: %l of @main: expected Tensor[(2 * n), float32] in L where n = 3, found Tensor[(5), "
+      "float32]\n"
+      "note: n = 3 by %y of @main\n";
   EXPECT_EQ(failure(e, {list_of({6, 5, 6}, ref), tensor_of(3)}), wrong);
   ref.set(good);  // a cycle
   EXPECT_EQ(failure(e, {good, tensor_of(3)}), "no failure");
@@ -400,6 +436,12 @@ TEST(MachineInterpreter, ShapeChecksInsideDataAndReferences) {
   };
   refused([](TypeCheck& c) { c.parts[0].type.data = 1; });
   refused([](TypeCheck& c) { c.data[0].constructors[0][1].data = 7; });
+  for (TypeInfo::Dim::Part part : {TypeInfo::Dim::Part{1, 1}, TypeInfo::Dim::Part{0, 0}}) {
+    refused([&](TypeCheck& c) {
+      c.parts[1].type.dims[0].kind = TypeInfo::Dim::Kind::kLinear;
+      c.parts[1].type.dims[0].parts = {part};
+    });
+  }
   refused([](TypeCheck& c) { c.data[0].constructors[0][0].fields[0].dims[0].value = 2; });
 }
 

@@ -123,7 +123,11 @@ std::vector<Value> bind_arguments(const Parameters& parameters, const Given& giv
   for (size_t k = 0; k < values.size(); ++k) {
     if (values[k]) continue;
     missing += (missing.empty() ? "%" : ", %") + names[k];
-    if (types[k]) missing += ": " + types[k]->str();
+    if (k < parameters.texts.size()) {
+      missing += ": " + parameters.texts[k];
+    } else if (types[k]) {
+      missing += ": " + types[k]->str();
+    }
     if (is_no_tensor(types[k].get())) all_tensors = false;
   }
   if (!missing.empty()) {

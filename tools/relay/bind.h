@@ -17,6 +17,7 @@ struct Parameters {
   std::string function;            // its name without the sigil
   std::vector<std::string> names;  // without theirs
   std::vector<TypeRef> types;      // null where unknown
+  std::vector<std::string> texts;  // how messages show the types, if not as they are
 };
 
 /// The function of a name (without its sigil); of none, @main or else the only one. Throws `Error`

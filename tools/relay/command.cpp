@@ -105,7 +105,7 @@ Module read_typed_program(const std::string& path) {
   std::vector<Diagnostic> warnings;
   infer_types_or_throw(module, &warnings);
   report(warnings);
-  if (std::vector<Diagnostic> errors = check_calls(module); !errors.empty()) {
+  if (std::vector<Diagnostic> errors = check_instances(module); !errors.empty()) {
     throw Error(std::move(errors));
   }
   return module;

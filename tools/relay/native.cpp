@@ -108,6 +108,7 @@ Loaded load_model(const std::string& path, const std::string& entry, const Given
   for (const vm::TypeCheck::Part& part : function.params.parts) {
     parameters.names.push_back(part.what);
     parameters.types.push_back(type_of(part.type));
+    parameters.texts.push_back(part.text);
   }
   result.arguments = bind_arguments(parameters, given);
   return result;

@@ -5,9 +5,9 @@
 
 #include <relay/eval/eval.h>
 #include <relay/infer/infer.h>
-#include <relay/op/gradient.h>
 #include <relay/ir/visit.h>
-#include <relay/op/op.h>
+#include <relay/op/facts.h>
+#include <relay/op/gradient.h>
 #include <relay/parse/parse.h>
 #include <relay/runtime/format.h>
 #include <relay/support/error.h>
@@ -94,28 +94,54 @@ TypeRef with_narrow_floats(const TypeRef& type) {
   return TensorType::make(tensor->dims(), kFloat16);
 }
 
-// What an operator calculates with narrow floats in, by the definition of the calls in an example;
-// nothing where that is no wider than they are.
-std::optional<DType> calculates_in(const Operator* op, const Example& example) {
-  std::optional<DType> widest;
+// The calls of an operator in an example.
+std::vector<OpCall> calls_of(const Operator* op, const Example& example) {
+  std::vector<OpCall> calls;
   post_order(example.module.function(example.entry), [&](const Expr* expr) {
     const auto* call = expr->as<Call>();
     const auto* callee = call == nullptr ? nullptr : call->callee()->as<Op>();
     if (callee == nullptr || callee->op() != op) return;
     std::vector<TypeRef> types;
-    for (const ExprRef& arg : call->args())
-      types.push_back(with_narrow_floats(TypeRef(arg->type())));
+    for (const ExprRef& arg : call->args()) types.emplace_back(arg->type());
+    calls.emplace_back(op, call->attrs(), std::move(types), TypeRef(call->type()));
+  });
+  return calls;
+}
+
+// What an operator calculates with narrow floats in, by the definition of the calls in an example;
+// nothing where that is no wider than they are.
+std::optional<DType> calculates_in(const Operator* op, const Example& example) {
+  std::optional<DType> widest;
+  for (const OpCall& call : calls_of(op, example)) {
+    std::vector<TypeRef> types;
+    for (size_t i = 0; i < call.num_inputs(); ++i)
+      types.push_back(with_narrow_floats(call.input(i)));
     try {
-      TypeRef result = infer_call_type(op, types, call->attrs());
-      if (!result) return;
+      TypeRef result = infer_call_type(op, types, call.attrs_ref());
+      if (!result) continue;
       std::optional<DType> wide =
-          te::wider_float(build_computation(OpCall(op, call->attrs(), types, result)));
+          te::wider_float(build_computation(OpCall(op, call.attrs_ref(), types, result)));
       if (wide && (!widest || wide->bits > widest->bits)) widest = wide;
     } catch (const Error&) {
       // Not for narrow floats, or of extents that are values.
     }
-  });
+  }
   return widest;
+}
+
+// What passes are told of a call.
+std::string facts(const OpCall& call) {
+  LayoutRule layout = layout_rule(call);
+  QuantisedRule quantised = quantised_rule(call);
+  const Operator* form = quantised_form(*call.op());
+  Cost cost = cost_of(call);
+  std::string text = fmt::format("layout\n  {}: {}\nquantised numbers\n  {}: {}\n",
+                                 layout_rule_name(layout), layout_rule_doc(layout),
+                                 quantised_rule_name(quantised), quantised_rule_doc(quantised));
+  if (form != nullptr) text += fmt::format("  {} works on them\n", form->name().view());
+  text += fmt::format("cost of the first example\n  {} operations, {} bytes\n",
+                      cost.operations.str(), cost.bytes.str());
+  return text;
 }
 
 // How its gradient comes about.
@@ -127,6 +153,13 @@ std::string gradient(const Operator& op) {
     return entry == nullptr ? std::string() : "gradient\n  by a rule\n";
   }
   return "gradient\n  " + (entry == nullptr ? derived : "by a rule; derived: " + derived) + "\n";
+}
+
+// "rule", "none", "derived", or "definition": that of the operators that it is defined by.
+std::string_view gradient_kind(const Operator& op) {
+  const GradientEntry* entry = gradient_column().find(&op);
+  if (entry != nullptr) return entry->rule ? "rule" : "none";
+  return op.definition() == DefinitionKind::kCompute ? "derived" : "definition";
 }
 
 void show(const Operator& op) {
@@ -169,6 +202,12 @@ void show(const Operator& op) {
       at = end + 1;
     }
   }
+  for (const Example& example : examples) {
+    std::vector<OpCall> calls = calls_of(&op, example);
+    if (calls.empty()) continue;
+    text += facts(calls[0]);
+    break;
+  }
   text += gradient(op);
   print_out(text);
 }
@@ -203,6 +242,21 @@ std::string registry_json() {
     for (const OpExample& example : op->examples()) {
       entry["examples"].push_back({{"program", example.program}, {"arguments", example.arguments}});
     }
+    for (const OpExample& example : op->examples()) {
+      std::vector<OpCall> calls = calls_of(op, read_example(example));
+      if (calls.empty()) continue;
+      const OpCall& call = calls[0];
+      Cost cost = cost_of(call);
+      entry["layout"] = layout_rule_name(layout_rule(call));
+      entry["quantised"] = quantised_rule_name(quantised_rule(call));
+      entry["cost"] = {{"operations", cost.operations.str()},
+                       {"macs", cost.macs.str()},
+                       {"bytes", cost.bytes.str()}};
+      break;
+    }
+    const Operator* form = quantised_form(*op);
+    entry["quantised_form"] = form == nullptr ? ordered_json() : ordered_json(form->name().str());
+    entry["gradient"] = gradient_kind(*op);
     entry["no_data"] = op->no_data();
     entry["own_relation"] = op->relation() != nullptr && op->relation()->name == op->name();
     all.push_back(entry);

@@ -126,7 +126,7 @@ void run_text(const RunOptions& options) {
     std::vector<Diagnostic> warnings;
     infer_types_or_throw(module, &warnings);
     report(warnings);
-    if (std::vector<Diagnostic> errors = check_calls(module); !errors.empty()) {
+    if (std::vector<Diagnostic> errors = check_instances(module); !errors.empty()) {
       throw Error(std::move(errors));
     }
   }

@@ -13,12 +13,6 @@ namespace {
 
 bool is_narrow(DType dtype) { return dtype.is_float() && dtype.bits == 16; }
 
-/// Whether the result of an operation on 16-bit floats is one without rounding.
-bool is_exact(UnaryOp op) {
-  return op == UnaryOp::kNeg || op == UnaryOp::kAbs || op == UnaryOp::kSign ||
-         op >= UnaryOp::kFloor;
-}
-
 llvm::Value* integer_unary(llvm::IRBuilder<>& b, UnaryOp op, DType dtype, llvm::Value* x) {
   llvm::Value* zero = llvm::Constant::getNullValue(x->getType());
   switch (op) {
@@ -96,12 +90,12 @@ LaneValue ScalarEmitter::write_unary(const ScalarNode* node) {
     return x;
   }
   x.base = emit_unary_math(b, node->unary, x.base, frame_.target, frame_.functions());
-  if (!is_exact(node->unary)) x.base = round_narrow(x.base, dtype);
+  if (scalar_op(node->unary).cost != ScalarCost::kStep) x.base = round_narrow(x.base, dtype);
   return x;
 }
 
 llvm::Value* ScalarEmitter::binary_op(BinaryOp op, DType dtype, llvm::Value* x, llvm::Value* y) {
-  if (op >= BinaryOp::kEq) return b.CreateCmp(predicate(op, dtype), x, y);
+  if (compares(op)) return b.CreateCmp(predicate(op, dtype), x, y);
   if (dtype.is_float()) {
     llvm::Value* value = nullptr;
     switch (op) {
@@ -202,10 +196,7 @@ LaneValue ScalarEmitter::linear_compare(BinaryOp op, LaneValue x, LaneValue y) {
 LaneValue ScalarEmitter::write_binary(const ScalarNode* node) {
   BinaryOp op = node->binary;
   DType dtype = node->args[0]->dtype;
-  if (dtype.is_integer() && (op == BinaryOp::kDiv || op == BinaryOp::kMod ||
-                             op == BinaryOp::kFloorDiv || op == BinaryOp::kFloorMod)) {
-    return write_divide(node);
-  }
+  if (dtype.is_integer() && divides(op)) return write_divide(node);
   LaneValue x = arg(node, 0);
   LaneValue y = arg(node, 1);
   if (x.is_uniform() && y.is_uniform()) {
@@ -218,7 +209,7 @@ LaneValue ScalarEmitter::write_binary(const ScalarNode* node) {
       if (op == BinaryOp::kSub) return index.subtract(x, y);
       if (op == BinaryOp::kMul && x.is_uniform()) return index.scale(y, x.base);
       if (op == BinaryOp::kMul && y.is_uniform()) return index.scale(x, y.base);
-      if (op >= BinaryOp::kEq) return linear_compare(op, x, y);
+      if (compares(op)) return linear_compare(op, x, y);
     }
   }
   if (op == BinaryOp::kPow && dtype.is_float() && y.is_uniform()) {

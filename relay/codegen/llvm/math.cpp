@@ -168,13 +168,13 @@ llvm::Value* emit(llvm::IRBuilderBase& b, Op op, std::string_view name,
 
 llvm::Value* emit_unary_math(llvm::IRBuilderBase& b, UnaryOp op, llvm::Value* x,
                              const Target& target, llvm::Value* functions) {
-  return emit(b, op, te::unary_name(op), {x}, target, functions,
+  return emit(b, op, scalar_op(op).text, {x}, target, functions,
               [&](std::span<const V> args) { return unary(op, args[0]); });
 }
 
 llvm::Value* emit_binary_math(llvm::IRBuilderBase& b, BinaryOp op, llvm::Value* x, llvm::Value* y,
                               const Target& target, llvm::Value* functions) {
-  return emit(b, op, te::binary_name(op), {x, y}, target, functions,
+  return emit(b, op, scalar_op(op).text, {x, y}, target, functions,
               [&](std::span<const V> args) { return binary(op, args[0], args[1]); });
 }
 

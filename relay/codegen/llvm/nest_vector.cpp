@@ -29,7 +29,7 @@ bool is_affine(const te::ScalarNode& node) {
       return true;
     case ScalarKind::kBinary:
       return node.binary == BinaryOp::kAdd || node.binary == BinaryOp::kSub ||
-             node.binary == BinaryOp::kMul || node.binary >= BinaryOp::kEq;
+             node.binary == BinaryOp::kMul || compares(node.binary);
     default:
       return false;
   }

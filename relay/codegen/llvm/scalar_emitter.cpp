@@ -7,10 +7,8 @@
 
 namespace relay::codegen {
 
-using te::BinaryOp;
 using te::ScalarKind;
 using te::ScalarNode;
-using te::UnaryOp;
 
 namespace {
 
@@ -36,11 +34,6 @@ bool meets(const Dependences& a, const Dependences& b) {
   return false;
 }
 
-bool is_division(BinaryOp op) {
-  return op == BinaryOp::kDiv || op == BinaryOp::kMod || op == BinaryOp::kFloorDiv ||
-         op == BinaryOp::kFloorMod;
-}
-
 bool is_nonzero_constant(const ScalarNode& node) {
   return node.kind == ScalarKind::kConst && node.value.i != 0;
 }
@@ -51,8 +44,7 @@ bool fails(const ScalarNode& node) {
     case ScalarKind::kFail:
       return true;
     case ScalarKind::kBinary:
-      return node.dtype.is_integer() && is_division(node.binary) &&
-             !is_nonzero_constant(*node.args[1]);
+      return node.dtype.is_integer() && divides(node.binary) && !is_nonzero_constant(*node.args[1]);
     default:
       return false;
   }
@@ -65,18 +57,23 @@ uint32_t own_cost(const ScalarNode& node) {
     case ScalarKind::kFromDim:
     case ScalarKind::kVar:
       return 0;
-    case ScalarKind::kUnary:
-      if (node.unary <= UnaryOp::kSign || node.unary >= UnaryOp::kFloor) return 1;
-      if (node.unary == UnaryOp::kSqrt || node.unary == UnaryOp::kRsqrt) return 8;
-      return node.dtype.bits == 64 ? 200 : 25;
+    case ScalarKind::kUnary: {
+      ScalarCost cost = scalar_op(node.unary).cost;
+      if (cost == ScalarCost::kFunction) return node.dtype.bits == 64 ? 200 : 25;
+      return cost == ScalarCost::kRoot ? 8 : 1;
+    }
     case ScalarKind::kBinary:
-      if (node.binary == BinaryOp::kPow || node.binary == BinaryOp::kAtan2) return 100;
-      if (node.dtype.is_integer() && is_division(node.binary)) return 20;
-      if (node.binary == BinaryOp::kMod || node.binary == BinaryOp::kFloorDiv ||
-          node.binary == BinaryOp::kFloorMod) {
-        return 30;
+      if (node.dtype.is_integer() && divides(node.binary)) return 20;
+      switch (scalar_op(node.binary).cost) {
+        case ScalarCost::kFunction:
+          return 100;
+        case ScalarCost::kRemainder:
+          return 30;
+        case ScalarCost::kDivide:
+          return 4;
+        default:
+          return 1;
       }
-      return node.binary == BinaryOp::kDiv ? 4 : 1;
     default:
       return 1;
   }

@@ -1,6 +1,7 @@
 // Annotations: the value itself, with something said about it.
 #include <relay/op/annotation/annotation_attrs.h>
 #include <relay/op/columns.h>
+#include <relay/op/facts.h>
 #include <relay/op/gradient.h>
 #include <relay/op/op.h>
 
@@ -60,6 +61,7 @@ RELAY_OP("annotation.stop_fusion")
     .output("result", "The same.", any_value())
     .relation(infer_same)
     .column(stops_fusion(), true)
+    .column(layout_rules(), LayoutRule::kFollows)
     .level(10)
     .compute([](const OpCall& call, te::Builder& b) {
       for (size_t k = 0; k < call.num_results(); ++k)
@@ -79,6 +81,7 @@ RELAY_OP("debug")
     .relation(infer_same)
     .impure()
     .level(1)
+    .column(costs(), [](const OpCall& call) { return kernel_cost(call, 0); })
     .kernel("debug",
             [](const OpCall& call) -> KernelParams {
               return {{"label", call.attrs<DebugAttrs>().debug_func},

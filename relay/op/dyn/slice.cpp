@@ -3,6 +3,7 @@
 
 #include <relay/op/dyn/dyn.h>
 #include <relay/op/dyn/dyn_attrs.h>
+#include <relay/op/facts.h>
 #include <relay/op/sort/positions.h>
 
 namespace relay {
@@ -337,6 +338,9 @@ RELAY_OP("dyn.topk")
     .example("fn (%x: Tensor[(5), float32], %k: int64) { dyn.topk(%x, %k) }", "[3, 1, 4, 1, 5]",
              "2")
     .level(6)
+    .column(costs(),
+            [](const OpCall& call) { return sort_cost(call, call.attrs<DynTopkAttrs>().axis); })
+    .column(quantised_rules(), QuantisedRule::kKeeps)
     .compute(compute_topk);
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Upsampling by factors that are arguments. The kernel is in relay/runtime/kernels/upsampling.cpp.
 #include <relay/op/dyn/dyn_attrs.h>
+#include <relay/op/facts.h>
 #include <relay/op/layout.h>
 #include <relay/op/op.h>
 
@@ -72,6 +73,7 @@ RELAY_OP("dyn.nn.upsampling")
         "[[[[1, 2]]]]", "2", "1.5")
     .relation(infer_upsampling<DynUpSamplingAttrs>)
     .level(2)
+    .column(costs(), [](const OpCall& call) { return kernel_cost(call, Dim::any()); })
     .kernel("upsampling", upsampling_params<DynUpSamplingAttrs>);
 
 RELAY_OP("dyn.nn.upsampling3d")
@@ -90,6 +92,7 @@ RELAY_OP("dyn.nn.upsampling3d")
         "[[[[[1, 2]]]]]", "2")
     .relation(infer_upsampling<DynUpSampling3DAttrs>)
     .level(2)
+    .column(costs(), [](const OpCall& call) { return kernel_cost(call, Dim::any()); })
     .kernel("upsampling", upsampling_params<DynUpSampling3DAttrs>);
 
 }  // namespace

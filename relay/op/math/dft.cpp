@@ -1,6 +1,7 @@
 // Discrete Fourier transforms. The kernel is in relay/runtime/kernels/dft.cpp.
 #include <cmath>
 
+#include <relay/op/facts.h>
 #include <relay/op/math/dft_attrs.h>
 #include <relay/op/op.h>
 
@@ -88,6 +89,10 @@ void compute_stft(const OpCall& call, te::Builder& b) {
   }));
 }
 
+/// Transforms of `points` numbers in rows of `n`; a large prime factor takes three of twice the
+/// length.
+Dim operations_of_transforms(Dim points, Dim n) { return 5 * points * log2_of(n); }
+
 RELAY_OP("dft")
     .doc(
         "The discrete Fourier transform along the last axis, of any extent: real and imaginary "
@@ -101,6 +106,11 @@ RELAY_OP("dft")
     .attrs<DFTAttrs>()
     .relation(infer_dft)
     .level(3)
+    .column(costs(),
+            [](const OpCall& call) {
+              return kernel_cost(
+                  call, operations_of_transforms(elements_of(call), call.tensor(0).dims.back()));
+            })
     .kernel("dft", [](const OpCall& call) -> KernelParams {
       return {{"inverse", call.attrs<DFTAttrs>().inverse}};
     });
@@ -121,6 +131,14 @@ RELAY_OP("stft")
     .attrs<StftAttrs>()
     .relation(infer_stft)
     .level(3)
+    .column(costs(),
+            [](const OpCall& call) {
+              Frames frames(call.attrs<StftAttrs>());
+              te::TensorInfo result = call.result();
+              Dim points = frames.n * result.dims[result.rank() - 2];
+              if (result.rank() == 4) points = points * result.dims[0];
+              return kernel_cost(call, points + operations_of_transforms(points, frames.n));
+            })
     .compute(compute_stft);
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Products with sparse matrices in compressed rows. The kernels are in
 // relay/runtime/kernels/sparse.cpp.
+#include <relay/op/facts.h>
 #include <relay/op/nn/sparse_attrs.h>
 #include <relay/op/op.h>
 
@@ -84,6 +85,13 @@ TypeRef infer_sparse_conv2d(const RelationCall& call) {
   return TensorType::make(dims, dense.dtype);
 }
 
+/// A multiply-add for each element of the matrix and each of `places`.
+Cost cost_of_products(const OpCall& call, Dim places) {
+  Cost cost = kernel_cost(call, 2 * elements_of(call, 1) * places);
+  cost.macs = elements_of(call, 1) * places;
+  return cost;
+}
+
 RELAY_OP("nn.sparse_dense")
     .doc(
         "The product of a dense matrix and a sparse one turned round. The sparse one is given by "
@@ -101,6 +109,8 @@ RELAY_OP("nn.sparse_dense")
     .attrs<SparseDenseAttrs>()
     .relation(infer_sparse_dense)
     .level(1)
+    .column(costs(),
+            [](const OpCall& call) { return cost_of_products(call, call.tensor(0).dims[0]); })
     .kernel("sparse_dense", [](const OpCall& call) -> KernelParams {
       return {{"sparse_lhs", call.attrs<SparseDenseAttrs>().sparse_lhs}};
     });
@@ -118,6 +128,7 @@ RELAY_OP("nn.sparse_add")
         "[[1, 2, 3], [4, 5, 6]]", "[10, 20]", "[1, 0]", "[0, 1, 2]")
     .relation(infer_sparse_add)
     .level(1)
+    .column(costs(), [](const OpCall& call) { return kernel_cost(call, elements_of(call, 1)); })
     .kernel("sparse_add", [](const OpCall&) { return KernelParams(); });
 
 RELAY_OP("nn.sparse_transpose")
@@ -136,6 +147,7 @@ RELAY_OP("nn.sparse_transpose")
         "[10, 1, 5]", "[1, 0, 1]", "[0, 1, 3]")
     .relation(infer_sparse_transpose)
     .level(1)
+    .column(costs(), [](const OpCall& call) { return kernel_cost(call, 0); })
     .kernel("sparse_transpose", [](const OpCall&) { return KernelParams(); });
 
 RELAY_OP("nn.sparse_conv2d")
@@ -155,6 +167,12 @@ RELAY_OP("nn.sparse_conv2d")
     .attrs<SparseConv2DAttrs>()
     .relation(infer_sparse_conv2d)
     .level(1)
+    .column(costs(),
+            [](const OpCall& call) {
+              bool last = call.attrs<SparseConv2DAttrs>().layout == "NHWC";
+              const std::vector<Dim>& dims = call.tensor(0).dims;
+              return cost_of_products(call, dims[0] * dims[last ? 1 : 2] * dims[last ? 2 : 3]);
+            })
     .kernel("sparse_conv2d", [](const OpCall& call) -> KernelParams {
       const auto& attrs = call.attrs<SparseConv2DAttrs>();
       return {{"layout", std::string(attrs.layout)},

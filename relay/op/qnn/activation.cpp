@@ -1,5 +1,6 @@
 // Functions of one quantised tensor.
 #include <relay/op/columns.h>
+#include <relay/op/facts.h>
 #include <relay/op/nn/along_axis.h>
 #include <relay/op/nn/nn_attrs.h>
 #include <relay/op/qnn/quantised.h>
@@ -54,6 +55,7 @@ OpBuilder& declare_unary(std::string_view name, const char* doc) {
 OpBuilder& declare_table(std::string_view name, const char* doc,
                          std::function<Formula(const Formula&)> f) {
   return declare_unary(name, doc)
+      .column(layout_rules(), LayoutRule::kFollows)
       .relation(infer_unary)
       .expand([f = std::move(f)](const OpCall& call, std::span<const ExprRef> args) {
         return expand_table(call, args, f);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include <relay/op/columns.h>
+#include <relay/op/facts.h>
 #include <relay/op/qnn/qnn_attrs.h>
 #include <relay/op/qnn/quantised.h>
 #include <relay/op/shape/shape_attrs.h>
@@ -101,6 +102,7 @@ void declare_binary(OpBuilder& op, DTypes dtypes, ExpandFn expand) {
   declare_binary(
       declare_op("qnn.mul")
           .column(quantised(), true)
+          .column(float_forms(), "multiply")
           .doc("Product of quantised tensors, rounded to the result's scale, halves up; beyond "
                "the range the nearest end.")
           .example("fn (%a: Tensor[(3), int8], %b: Tensor[(3), int8]) { qnn.mul(%a, %b, 0.5f, "

@@ -1,7 +1,7 @@
 // Reductions over axes.
 #include <algorithm>
 
-#include <relay/op/op.h>
+#include <relay/op/facts.h>
 #include <relay/op/reduce/reduce_attrs.h>
 #include <relay/tensor_expr/precision.h>
 
@@ -318,6 +318,7 @@ RELAY_OP("argmax")
     .relation(infer_arg)
     .level(4)
     .compute([](const OpCall& call, te::Builder& b) { compute_arg(call, b, true); })
+    .column(quantised_rules(), QuantisedRule::kKeeps)
     .no_gradient("its result is a position, an integer");
 
 RELAY_OP("argmin")
@@ -331,6 +332,7 @@ RELAY_OP("argmin")
     .relation(infer_arg)
     .level(4)
     .compute([](const OpCall& call, te::Builder& b) { compute_arg(call, b, false); })
+    .column(quantised_rules(), QuantisedRule::kKeeps)
     .no_gradient("its result is a position, an integer");
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Sparse tensors as indices and values. Kernels are in relay/runtime/kernels/sparse_indices.cpp.
 #include <relay/op/dyn/dyn.h>
+#include <relay/op/facts.h>
 #include <relay/op/op.h>
 #include <relay/op/shape/sparse_attrs.h>
 
@@ -134,6 +135,7 @@ RELAY_OP("sparse_reshape")
     .relation(infer_sparse_reshape)
     .level(3)
     .no_gradient("its results are indices")
+    .column(costs(), [](const OpCall& call) { return kernel_cost(call, 0); })
     .kernel("sparse_reshape", [](const OpCall&) { return KernelParams(); });
 
 RELAY_OP("sparse_fill_empty_rows")
@@ -153,6 +155,7 @@ RELAY_OP("sparse_fill_empty_rows")
         "[[0, 1], [2, 0]]", "[1, 2]", "[3, 4]")
     .relation(infer_sparse_fill_empty_rows)
     .level(3)
+    .column(costs(), [](const OpCall& call) { return kernel_cost(call, 0); })
     .kernel("sparse_fill_empty_rows", [](const OpCall&) { return KernelParams(); });
 
 }  // namespace

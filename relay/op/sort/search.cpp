@@ -1,5 +1,6 @@
 // Where something is found. The kernels are in relay/runtime/kernels/.
 #include <relay/op/columns.h>
+#include <relay/op/facts.h>
 #include <relay/op/op.h>
 #include <relay/op/sort/positions.h>
 #include <relay/op/sort/sort_attrs.h>
@@ -54,6 +55,7 @@ RELAY_OP("argwhere")
     .attrs<ArgwhereAttrs>()
     .relation(infer_argwhere)
     .level(10)
+    .column(costs(), [](const OpCall& call) { return kernel_cost(call, elements_of(call)); })
     .kernel("argwhere", [](const OpCall&) { return KernelParams(); });
 
 RELAY_OP("unique")
@@ -72,6 +74,8 @@ RELAY_OP("unique")
     .attrs<UniqueAttrs>()
     .relation(infer_unique)
     .level(3)
+    .column(costs(), [](const OpCall& call) { return sort_cost(call, 0); })
+    .column(quantised_rules(), QuantisedRule::kKeeps)
     .kernel("unique", [](const OpCall& call) -> KernelParams {
       return {{"sorted", call.attrs<UniqueAttrs>().sorted}};
     });
@@ -91,6 +95,11 @@ RELAY_OP("searchsorted")
     .attrs<SearchSortedAttrs>()
     .relation(infer_searchsorted)
     .level(6)
+    .column(costs(),
+            [](const OpCall& call) {
+              return kernel_cost(call, elements_of(call, 1) * log2_of(call.tensor(0).dims.back()));
+            })
+    .column(quantised_rules(), QuantisedRule::kKeeps)
     .kernel("searchsorted", [](const OpCall& call) -> KernelParams {
       return {{"right", call.attrs<SearchSortedAttrs>().right}};
     });

@@ -1,5 +1,5 @@
 // Sorting. The kernels are in relay/runtime/kernels/sort.cpp.
-#include <relay/op/op.h>
+#include <relay/op/facts.h>
 #include <relay/op/sort/positions.h>
 #include <relay/op/sort/sort_attrs.h>
 
@@ -53,6 +53,11 @@ KernelParams order_params(const OpCall& call) {
           {"ascending", attrs.is_ascend}};
 }
 
+template <class A>
+Cost cost_of_sorting(const OpCall& call) {
+  return sort_cost(call, call.attrs<A>().axis);
+}
+
 KernelParams topk_params(const OpCall& call) {
   KernelParams params = order_params<TopkAttrs>(call);
   params.emplace_back("results", std::string(word_text(call.attrs<TopkAttrs>().ret_type)));
@@ -67,6 +72,8 @@ RELAY_OP("sort")
     .example("fn (%x: Tensor[(3), float32]) { sort(%x) }", "[3, 1, 2]")
     .relation(infer_sort)
     .level(6)
+    .column(costs(), cost_of_sorting<ArgsortAttrs>)
+    .column(quantised_rules(), QuantisedRule::kKeeps)
     .kernel("sort", order_params<ArgsortAttrs>);
 
 RELAY_OP("argsort")
@@ -79,6 +86,8 @@ RELAY_OP("argsort")
     .example("fn (%x: Tensor[(3), float32]) { argsort(%x, dtype=\"int32\") }", "[3, 1, 2]")
     .relation(infer_argsort)
     .level(6)
+    .column(costs(), cost_of_sorting<ArgsortAttrs>)
+    .column(quantised_rules(), QuantisedRule::kKeeps)
     .kernel("argsort", order_params<ArgsortAttrs>)
     .no_gradient("its result is positions");
 
@@ -93,6 +102,8 @@ RELAY_OP("topk")
     .example("fn (%x: Tensor[(3), float32]) { topk(%x, k=2) }", "[3, 1, 2]")
     .relation(infer_topk)
     .level(6)
+    .column(costs(), cost_of_sorting<TopkAttrs>)
+    .column(quantised_rules(), QuantisedRule::kKeeps)
     .kernel("topk", topk_params);
 
 }  // namespace

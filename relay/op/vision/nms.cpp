@@ -1,4 +1,5 @@
 // Choosing among boxes. The kernels are in relay/runtime/kernels/nms*.cpp.
+#include <relay/op/facts.h>
 #include <relay/op/op.h>
 #include <relay/op/vision/nms_attrs.h>
 
@@ -101,6 +102,14 @@ TypeRef infer_regular(const RelationCall& call) {
       {TensorType::make(corners, boxes.dtype), numbers, numbers, TensorType::make(batch, kInt32)});
 }
 
+/// Operations that find what share of two boxes they have in common.
+constexpr int64_t kOperationsOfOverlap = 16;
+
+/// At most every box is compared with every better one, in each of `groups`.
+Cost cost_of_suppression(const OpCall& call, Dim groups, Dim boxes) {
+  return kernel_cost(call, kOperationsOfOverlap * groups * floor_div(boxes * boxes, 2));
+}
+
 RELAY_OP("vision.get_valid_counts")
     .doc(
         "Moves the boxes whose score exceeds the threshold, and whose class is not negative, to "
@@ -118,6 +127,11 @@ RELAY_OP("vision.get_valid_counts")
     .relation(infer_get_valid_counts)
     .no_gradient("it chooses among boxes by comparisons")
     .level(5)
+    .column(costs(),
+            [](const OpCall& call) {
+              const std::vector<Dim>& dims = call.tensor(0).dims;
+              return kernel_cost(call, dims[0] * dims[1]);
+            })
     .kernel("get_valid_counts", [](const OpCall& call) -> KernelParams {
       const auto& attrs = call.attrs<GetValidCountsAttrs>();
       return {{"id_index", attrs.id_index}, {"score_index", attrs.score_index}};
@@ -152,6 +166,11 @@ RELAY_OP("vision.non_max_suppression")
     .relation(infer_non_max_suppression)
     .no_gradient("it chooses among boxes by comparisons")
     .level(5)
+    .column(costs(),
+            [](const OpCall& call) {
+              const std::vector<Dim>& dims = call.tensor(0).dims;
+              return cost_of_suppression(call, dims[0], dims[1]);
+            })
     .kernel("non_max_suppression", [](const OpCall& call) -> KernelParams {
       const auto& attrs = call.attrs<NonMaximumSuppressionAttrs>();
       return {{"force_suppress", attrs.force_suppress},
@@ -192,6 +211,11 @@ RELAY_OP("vision.all_class_non_max_suppression")
     .relation(infer_all_class)
     .no_gradient("it chooses among boxes by comparisons")
     .level(5)
+    .column(costs(),
+            [](const OpCall& call) {
+              const std::vector<Dim>& dims = call.tensor(1).dims;
+              return cost_of_suppression(call, dims[0] * dims[1], dims[2]);
+            })
     .kernel("all_class_non_max_suppression", [](const OpCall& call) -> KernelParams {
       const auto& attrs = call.attrs<AllClassNonMaximumSuppressionAttrs>();
       return {{"output_format", std::string(word_text(attrs.output_format))}};
@@ -217,6 +241,11 @@ RELAY_OP("vision.regular_non_max_suppression")
     .relation(infer_regular)
     .no_gradient("it chooses among boxes by comparisons")
     .level(5)
+    .column(costs(),
+            [](const OpCall& call) {
+              const std::vector<Dim>& dims = call.tensor(1).dims;
+              return cost_of_suppression(call, dims[0] * dims[2], dims[1]);
+            })
     .kernel("regular_non_max_suppression", [](const OpCall& call) -> KernelParams {
       const auto& attrs = call.attrs<RegularNonMaximumSuppressionAttrs>();
       return {{"max_detections_per_class", attrs.max_detections_per_class},

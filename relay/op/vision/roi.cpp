@@ -3,8 +3,8 @@
 // stay, only the data says.
 #include <cmath>
 
+#include <relay/op/facts.h>
 #include <relay/op/layout.h>
-#include <relay/op/op.h>
 #include <relay/op/vision/vision_attrs.h>
 
 namespace relay {
@@ -57,6 +57,20 @@ TypeRef infer_roi_pool(const RelationCall& call) {
   return infer_roi(call, *attrs.pooled_size, *attrs.spatial_scale, attrs.layout);
 }
 
+/// Elements of regions as large as their images.
+Dim elements_in_regions(const OpCall& call) {
+  std::vector<Dim> dims = call.tensor(0).dims;
+  dims[0] = call.tensor(1).dims[0];
+  return product(dims);
+}
+
+Cost cost_of_roi_align(const OpCall& call) {
+  int64_t ratio = call.attrs<ROIAlignAttrs>().sample_ratio;
+  Dim samples =
+      ratio > 0 ? product(call.result().dims) * Dim(ratio * ratio) : elements_in_regions(call);
+  return kernel_cost(call, samples * 8);  // four products and their sum
+}
+
 RELAY_OP("vision.roi_align")
     .doc(
         "Regions of images, cut into bins, each the mean (or greatest) of samples that are "
@@ -73,6 +87,7 @@ RELAY_OP("vision.roi_align")
         "fn (%x: Tensor[(1, 1, 2, 4), float32], %r: Tensor[(1, 5), float32]) { "
         "vision.roi_align(%x, %r, pooled_size=[1, 2], spatial_scale=1, sample_ratio=2) }",
         "[[[[0, 1, 2, 3], [4, 5, 6, 7]]]]", "[[0, 0, 0, 3, 1]]")
+    .column(costs(), cost_of_roi_align)
     .kernel("roi_align", [](const OpCall& call) -> KernelParams {
       const auto& attrs = call.attrs<ROIAlignAttrs>();
       return {{"spatial_scale", *attrs.spatial_scale},
@@ -97,6 +112,9 @@ RELAY_OP("vision.roi_pool")
         "fn (%x: Tensor[(1, 1, 2, 4), float32], %r: Tensor[(1, 5), float32]) { "
         "vision.roi_pool(%x, %r, pooled_size=[1, 2], spatial_scale=1) }",
         "[[[[0, 1, 2, 3], [4, 5, 6, 7]]]]", "[[0, 0, 0, 3, 1]]")
+    .column(costs(),
+            [](const OpCall& call) { return kernel_cost(call, elements_in_regions(call)); })
+    .column(quantised_rules(), QuantisedRule::kConstants)
     .kernel("roi_pool", [](const OpCall& call) -> KernelParams {
       const auto& attrs = call.attrs<ROIPoolAttrs>();
       return {{"spatial_scale", *attrs.spatial_scale},
@@ -249,6 +267,20 @@ void compute_proposal(const OpCall& call, te::Builder& b) {
   b.output(b.map(result.dims, [&](Indices i) { return te::cast(chosen(i), result.dtype); }));
 }
 
+Cost cost_of_proposal(const OpCall& call) {
+  const auto& attrs = call.attrs<ProposalAttrs>();
+  std::vector<Dim> dims = call.tensor(0).dims;
+  dims[1] = floor_div(dims[1], 2);
+  Dim boxes = product(std::span<const Dim>(dims).subspan(1));
+  Dim best = attrs.rpn_pre_nms_top_n > 0 ? min(boxes, attrs.rpn_pre_nms_top_n) : boxes;
+  Dim kept = min(best, attrs.rpn_post_nms_top_n);
+  Cost cost = cost_of_stages(call);
+  // Boxes are sorted, and each is compared with those that stay.
+  Dim each = boxes * log2_of(boxes) + best * kept * 16;
+  cost.operations = cost.operations + dims[0] * each;
+  return cost;
+}
+
 RELAY_OP("vision.proposal")
     .doc(
         "Boxes that a region proposal network has found: image, left, top, right, bottom. The best "
@@ -273,6 +305,7 @@ RELAY_OP("vision.proposal")
         "rpn_min_size=1, rpn_post_nms_top_n=2) }",
         "[[[[0.1, 0.2]], [[0.9, 0.8]]]]", "[[[[0, 0]], [[0, 0]], [[0, 0]], [[0, 0]]]]",
         "[[8, 8, 1]]")
+    .column(costs(), cost_of_proposal)
     .compute(compute_proposal);
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include <relay/vm/compiler/checks.h>
 
+#include <algorithm>
+
 #include <relay/support/error.h>
 
 namespace relay::vm {
@@ -15,6 +17,13 @@ uint32_t CheckBuilder::symbol(const TypeVar* var) {
   return entry->second;
 }
 
+namespace {
+bool is_linear(const DimTerm& term) {
+  return std::all_of(term.parts.begin(), term.parts.end(),
+                     [](const DimTerm::Part& part) { return part.atom.as_symbol() != nullptr; });
+}
+}  // namespace
+
 TypeInfo::Dim CheckBuilder::dim(Dim dim) {
   TypeInfo::Dim result;
   result.text = dim.str();
@@ -27,7 +36,13 @@ TypeInfo::Dim CheckBuilder::dim(Dim dim) {
   } else if (dim.is_term()) {
     bool symbols_only = true;
     for_each_atom(dim, [&](Dim atom) { symbols_only &= atom.as_symbol() != nullptr; });
-    if (symbols_only) {
+    if (symbols_only && dim.term().op == DimOp::kLinear && is_linear(dim.term())) {
+      result.kind = TypeInfo::Dim::Kind::kLinear;
+      result.value = dim.term().constant;
+      for (const DimTerm::Part& part : dim.term().parts) {
+        result.parts.push_back({symbol(part.atom.as_symbol()), part.coefficient});
+      }
+    } else if (symbols_only) {
       result.kind = TypeInfo::Dim::Kind::kTerm;
       result.value = terms_.slot(dim, check_.terms);
     }

@@ -131,14 +131,23 @@ void Scopes::find_captures() {
   }
   // The names of dimensions in a function's annotations are what the parameters of the functions
   // around it say.
-  auto named = [](const TypeRef& type) { return type && type->has_symbolic_dim(); };
+  auto named = [](const TypeRef& type, const relay::Function* own = nullptr) {
+    if (!type || !type->has_symbolic_dim()) return false;
+    if (own == nullptr) return true;
+    const auto& declared = own->type_params();
+    std::vector<TypeVarRef> names = free_type_vars(type);
+    return std::any_of(names.begin(), names.end(), [&](const TypeVarRef& name) {
+      return name->kind() == Kind::kShapeVar &&
+             std::find(declared.begin(), declared.end(), name) == declared.end();
+    });
+  };
   for (uint32_t id : regions_.post_order()) {
     uint32_t function = Regions::kNone;
     bool names = false;
     if (const auto* literal = regions_.expr(id)->as<relay::Function>()) {
       function = id;
-      names = named(literal->ret_type());
-      for (const VarRef& param : literal->params()) names |= named(param->annotation());
+      names = named(literal->ret_type(), literal);
+      for (const VarRef& param : literal->params()) names |= named(param->annotation(), literal);
     } else if (const auto* let = regions_.expr(id)->as<Let>()) {
       function = function_of_[regions_.home(id)];
       names = named(let->var()->annotation());

@@ -26,18 +26,6 @@ constexpr const char* kOpNames[] = {"move",         "take",
                                     "no_match"};
 static_assert(sizeof kOpNames / sizeof *kOpNames == static_cast<size_t>(Op::kCount));
 
-constexpr const char* kUnaryNames[] = {
-    "neg",   "not",   "bit_not", "abs",   "sign",    "exp",    "log",    "log2",
-    "log10", "sqrt",  "rsqrt",   "erf",   "sigmoid", "sin",    "cos",    "tan",
-    "asin",  "acos",  "atan",    "sinh",  "cosh",    "tanh",   "asinh",  "acosh",
-    "atanh", "floor", "ceil",    "round", "trunc",   "is_nan", "is_inf", "is_finite"};
-static_assert(sizeof kUnaryNames / sizeof *kUnaryNames == kNumUnaryOps);
-
-constexpr const char* kBinaryNames[] = {
-    "add", "sub", "mul", "div", "mod", "floor_div", "floor_mod", "pow", "min", "max", "atan2",
-    "and", "or",  "xor", "shl", "shr", "eq",        "ne",        "lt",  "le",  "gt",  "ge"};
-static_assert(sizeof kBinaryNames / sizeof *kBinaryNames == kNumBinaryOps);
-
 constexpr const char* kDimNames[] = {"const", "extent", "element",   "symbol",    "add",
                                      "sub",   "mul",    "floor_div", "floor_mod", "ceil_div",
                                      "min",   "max",    "broadcast"};
@@ -107,13 +95,13 @@ class Text {
     switch (in.op) {
       case Op::kUnary:
         if (in.sub < kNumUnaryOps) {
-          out_ += std::string(".") + kUnaryNames[in.sub] + "." + std::string(in.dtype.name());
+          out_ += "." + std::string(kUnaryOps[in.sub].word) + "." + std::string(in.dtype.name());
         }
         out_ += " " + reg(in.a);
         return;
       case Op::kBinary:
         if (in.sub < kNumBinaryOps) {
-          out_ += std::string(".") + kBinaryNames[in.sub] + "." + std::string(in.dtype.name());
+          out_ += "." + std::string(kBinaryOps[in.sub].word) + "." + std::string(in.dtype.name());
         }
         out_ += " " + reg(in.a) + " " + reg(in.b);
         return;

@@ -237,10 +237,15 @@ struct Graph {
 struct TypeInfo {
   enum class Kind : uint8_t { kAny, kTensor, kTuple, kData, kFunction, kReference };
   struct Dim {
-    enum class Kind : uint8_t { kAny, kInt, kSymbol, kTerm };
+    enum class Kind : uint8_t { kAny, kInt, kSymbol, kTerm, kLinear };
+    struct Part {
+      uint32_t symbol;
+      int64_t coefficient;
+    };
     Kind kind = Kind::kAny;
-    int64_t value = 0;  // kInt: the extent; kSymbol: number of the symbol; kTerm: slot
+    int64_t value = 0;  // kInt: the extent; kSymbol: its number; kTerm: slot; kLinear: the constant
     std::string text;   // as printed: "2 * n"
+    std::vector<Part> parts = {};  // kLinear: value + sum of coefficient * symbol
   };
   Kind kind = Kind::kAny;
   DType dtype;                   // kTensor; none: not checked
@@ -258,8 +263,8 @@ struct DataInfo {
 };
 
 /// Values with the types they should have. A symbol stands for the same extent everywhere; its
-/// first occurrence as a whole dimension decides. Terms are evaluated when all symbols in them are
-/// known.
+/// first occurrence as a whole dimension decides, else a linear term in which all others are known.
+/// Other terms are evaluated when all symbols in them are known.
 struct TypeCheck {
   struct Part {
     TypeInfo type;

@@ -37,7 +37,7 @@ uint16_t fast_binary(Binary op, DType dtype) {
     case Binary::kMul:
       return static_cast<uint16_t>(first + static_cast<int>(op) - static_cast<int>(Binary::kAdd));
     default:
-      if (op < Binary::kEq) return 0;
+      if (!compares(op)) return 0;
       return static_cast<uint16_t>(first + 3 + static_cast<int>(op) -
                                    static_cast<int>(Binary::kEq));
   }
@@ -119,13 +119,13 @@ class Linker {
       case Op::kUnary:
         registers(code, at, 1);
         code.scalar = unary_scalar(static_cast<Unary>(at.sub), at.dtype);
-        code.head = scalar_head(unary_result(static_cast<Unary>(at.sub), at.dtype));
+        code.head = scalar_head(kUnaryOps[at.sub].result(at.dtype));
         break;
       case Op::kBinary: {
         auto op = static_cast<Binary>(at.sub);
         registers(code, at, 2);
         code.scalar = binary_scalar(op, at.dtype);
-        code.head = scalar_head(binary_result(op, at.dtype));
+        code.head = scalar_head(scalar_op(op).result(at.dtype));
         if (uint16_t fast = fast_binary(op, at.dtype)) code.handler = fast;
         break;
       }

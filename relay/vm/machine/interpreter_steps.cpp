@@ -247,13 +247,9 @@ void Interpreter::check_shapes(const Frame* frame, const Code& at, char* registe
   }
   TypeMismatch mismatch;
   if (fits(check, checked_, true, mismatch)) return;
-  const TypeCheck::Part& part = check.parts[mismatch.part];
   std::vector<std::shared_ptr<const Source>> sources;
-  Diagnostic diagnostic =
-      Diagnostic::error(part.what + ": expected " + mismatch.expected + ", found " + mismatch.found,
-                        position_span(executable, part.position, sources));
-  if (!mismatch.note.empty()) diagnostic.note(mismatch.note);
-  throw RuntimeError(std::move(diagnostic));
+  throw RuntimeError(mismatch_error(
+      executable, check, mismatch, [](const TypeCheck::Part& part) { return part.what; }, sources));
 }
 
 // ---- Failures -----------------------------------------------------------------------------------

@@ -71,14 +71,13 @@ Value Machine::run(const Entry& entry, std::span<const Value> arguments) {
   for (size_t i = 0; i < arguments.size(); ++i) values[i] = &arguments[i];
   TypeMismatch mismatch;
   if (!fits(entry.params, {values, arguments.size()}, false, mismatch)) {
-    const TypeCheck::Part& part = params[mismatch.part];
     std::vector<std::shared_ptr<const Source>> sources;
-    Diagnostic diagnostic =
-        Diagnostic::error("argument %" + part.what + " of @" + entry.name + ": expected " +
-                              mismatch.expected + ", found " + mismatch.found,
-                          position_span(executable(), part.position, sources));
-    if (!mismatch.note.empty()) diagnostic.note(mismatch.note);
-    throw Error(std::move(diagnostic));
+    throw Error(mismatch_error(
+        executable(), entry.params, mismatch,
+        [&](const TypeCheck::Part& each) {
+          return "argument %" + each.what + " of @" + entry.name;
+        },
+        sources));
   }
   return state_->run(state_->image->functions[entry.function], Value(), arguments);
 }

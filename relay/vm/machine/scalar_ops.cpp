@@ -64,14 +64,9 @@ ScalarFn divide(F) {
 ScalarFn unary_scalar(Unary op, DType dtype) {
   return dispatch(dtype, [&](auto tag) -> ScalarFn {
     using T = typename decltype(tag)::type;
-    if constexpr (std::is_same_v<T, Bool>) {
-      if (op != Unary::kNot) return nullptr;
-      return make_unary<Bool, Bool>([](uint8_t x) { return x ^ 1; });
-    } else {
-      return arithmetic::with_unary<ScalarFn, Lane<T>>(op, [](auto asks, auto f) {
-        return make_unary<T, std::conditional_t<asks.value, Bool, T>>(f);
-      });
-    }
+    return arithmetic::with_unary<ScalarFn, T>(op, [](auto asks, auto f) {
+      return make_unary<T, std::conditional_t<asks.value, Bool, T>>(f);
+    });
   });
 }
 
@@ -81,16 +76,13 @@ ScalarFn binary_scalar(Binary op, DType dtype) {
     auto use = [](auto asks, auto f) {
       return make_binary<T, std::conditional_t<asks.value, Bool, T>>(f);
     };
-    if constexpr (std::is_same_v<T, Bool>) {
-      return arithmetic::with_bool_binary<ScalarFn>(op, use);
-    } else {
-      if constexpr (std::is_integral_v<Lane<T>>) {
-        ScalarFn division =
-            arithmetic::with_division<ScalarFn, T>(op, [](auto, auto f) { return divide<T>(f); });
-        if (division != nullptr) return division;
+    if constexpr (std::is_integral_v<T>) {
+      if (divides(op)) {
+        return arithmetic::with_division<ScalarFn, T>(op,
+                                                      [](auto, auto f) { return divide<T>(f); });
       }
-      return arithmetic::with_binary<ScalarFn, Lane<T>>(op, use);
     }
+    return arithmetic::with_binary<ScalarFn, T>(op, use);
   });
 }
 
@@ -110,11 +102,5 @@ ScalarFn cast_scalar(DType from, DType to) {
     });
   });
 }
-
-DType unary_result(Unary op, DType dtype) {
-  return op == Unary::kIsNan || op == Unary::kIsInf || op == Unary::kIsFinite ? kBool : dtype;
-}
-
-DType binary_result(Binary op, DType dtype) { return op >= Binary::kEq ? kBool : dtype; }
 
 }  // namespace relay::vm

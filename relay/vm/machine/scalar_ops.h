@@ -12,13 +12,9 @@ namespace relay::vm {
 /// above the type's width are zero, in and out.
 using ScalarFn = bool (*)(uint64_t* out, uint64_t a, uint64_t b);
 
-/// Null where the operation does not exist on the type. Results have the operand's type, but bool
-/// for comparisons and tests (see `unary_result`, `binary_result`).
+/// Null where the operation does not exist on the type. The result's is `scalar_op(op).result(…)`.
 ScalarFn unary_scalar(Unary op, DType dtype);
 ScalarFn binary_scalar(Binary op, DType dtype);
 ScalarFn cast_scalar(DType from, DType to);
-
-DType unary_result(Unary op, DType dtype);
-DType binary_result(Binary op, DType dtype);
 
 }  // namespace relay::vm

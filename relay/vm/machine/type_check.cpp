@@ -1,11 +1,14 @@
 #include <relay/vm/machine/type_check.h>
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <unordered_set>
 
 #include <relay/vm/machine/dims.h>
 #include <relay/vm/machine/machine.h>
+#include <relay/vm/machine/positions.h>
 
 namespace relay::vm {
 
@@ -35,21 +38,27 @@ class Checker {
       : check_(check),
         only_shapes_(only_shapes),
         mismatch_(mismatch),
-        symbols_(check.symbols.size()) {}
+        symbols_(check.symbols.size()),
+        makers_(check.symbols.size()) {}
 
   bool run(std::span<const Value* const> values) {
     if (!all(values)) return false;
-    if (!has_terms_) return true;
-    // Terms over names, now that the names are known.
-    second_ = true;
-    visited_.clear();
-    return all(values);
+    // Terms over names, now that the names are known; they may tell further ones.
+    for (bool again = has_terms_; again;) {
+      second_ = true;
+      told_ = false;
+      visited_.clear();
+      if (!all(values)) return false;
+      again = told_;
+    }
+    return true;
   }
 
  private:
   bool all(std::span<const Value* const> values) {
     for (size_t i = 0; i < check_.parts.size(); ++i) {
       const TypeCheck::Part& part = check_.parts[i];
+      part_ = i;
       if (part.inside ? walk(part, *values[i]) : fits(part.type, *values[i])) continue;
       mismatch_.part = i;
       if (mismatch_.found.empty()) {
@@ -153,9 +162,17 @@ class Checker {
         return dim.value == extent;
       case TypeInfo::Dim::Kind::kSymbol: {
         std::optional<int64_t>& known = symbols_[static_cast<size_t>(dim.value)];
-        if (!known) known = extent;
-        return *known == extent || note(dim, extent);
+        if (!known) {
+          known = extent;
+          makers_[static_cast<size_t>(dim.value)] = part_;
+        }
+        if (*known == extent) return true;
+        add_name(static_cast<size_t>(dim.value));
+        return false;
       }
+      case TypeInfo::Dim::Kind::kLinear:
+        has_terms_ = true;
+        return !second_ || linear(dim, extent);
       case TypeInfo::Dim::Kind::kTerm: {
         has_terms_ = true;
         if (!second_) return true;
@@ -173,22 +190,78 @@ class Checker {
           }
         }
         auto slot = static_cast<size_t>(dim.value);
-        return !slots[slot] || *slots[slot] == extent || note(dim, extent);
+        if (!slots[slot] || *slots[slot] == extent) return true;
+        std::vector<size_t> names;
+        add_names_of(slot, names);
+        for (size_t symbol : names) add_name(symbol);
+        return false;
       }
     }
     return false;
   }
 
-  bool note(const TypeInfo::Dim& dim, int64_t extent) {
-    mismatch_.note = "dimension " + dim.text + " is not " + std::to_string(extent) + " here";
+  // constant + sum of coefficient * name, of which one may be told by this.
+  bool linear(const TypeInfo::Dim& dim, int64_t extent) {
+    __int128 rest = static_cast<__int128>(extent) - dim.value;
+    const TypeInfo::Dim::Part* unknown = nullptr;
+    for (const TypeInfo::Dim::Part& part : dim.parts) {
+      if (const std::optional<int64_t>& known = symbols_[part.symbol]) {
+        rest -= static_cast<__int128>(*known) * part.coefficient;
+      } else if (unknown == nullptr) {
+        unknown = &part;
+      } else {
+        return true;
+      }
+    }
+    bool right = rest == 0;
+    if (unknown != nullptr) {
+      __int128 value = rest / unknown->coefficient;
+      right = rest % unknown->coefficient == 0 && value >= 0 && value <= INT64_MAX;
+      if (right) {
+        symbols_[unknown->symbol] = static_cast<int64_t>(value);
+        makers_[unknown->symbol] = part_;
+        told_ = true;
+      }
+    }
+    if (right) return true;
+    for (const TypeInfo::Dim::Part& part : dim.parts) {
+      if (symbols_[part.symbol]) add_name(part.symbol);
+    }
     return false;
+  }
+
+  void add_name(size_t symbol) {
+    mismatch_.names.push_back({check_.symbols[symbol] + " = " + std::to_string(*symbols_[symbol]),
+                               static_cast<size_t>(*makers_[symbol])});
+  }
+
+  void add_names_of(size_t slot, std::vector<size_t>& names) const {
+    std::vector<size_t> todo{slot};
+    std::vector<bool> seen(slot + 1);  // operands come before
+    while (!todo.empty()) {
+      size_t next = todo.back();
+      todo.pop_back();
+      if (seen[next]) continue;
+      seen[next] = true;
+      const DimInstruction& at = check_.terms[next];
+      if (at.code == DimCode::kConst) continue;
+      if (at.code == DimCode::kSymbol) {
+        if (std::find(names.begin(), names.end(), at.a) == names.end()) names.push_back(at.a);
+        continue;
+      }
+      todo.push_back(at.b);
+      todo.push_back(at.a);
+    }
   }
 
   const TypeCheck& check_;
   const bool only_shapes_;
   TypeMismatch& mismatch_;
   Unknowns symbols_;
+  Unknowns makers_;  // the part that told a symbol
+  size_t part_ = 0;
   bool has_terms_ = false;
+  bool told_ = false;
   bool second_ = false;
   // Cells and fields with the types that they were compared with.
   struct VisitHash {
@@ -245,6 +318,26 @@ void append_type(std::string& out, const Value& value, int depth) {
 bool fits(const TypeCheck& check, std::span<const Value* const> values, bool only_shapes,
           TypeMismatch& mismatch) {
   return Checker(check, only_shapes, mismatch).run(values);
+}
+
+Diagnostic mismatch_error(const Executable& executable, const TypeCheck& check,
+                          const TypeMismatch& mismatch,
+                          const std::function<std::string(const TypeCheck::Part&)>& what,
+                          std::vector<std::shared_ptr<const Source>>& sources) {
+  const TypeCheck::Part& part = check.parts[mismatch.part];
+  std::string where;
+  for (const TypeMismatch::Name& name : mismatch.names) {
+    where += (where.empty() ? " where " : ", ") + name.value;
+  }
+  Diagnostic diagnostic = Diagnostic::error(
+      what(part) + ": expected " + mismatch.expected + where + ", found " + mismatch.found,
+      position_span(executable, part.position, sources));
+  for (const TypeMismatch::Name& name : mismatch.names) {
+    const TypeCheck::Part& maker = check.parts[name.part];
+    diagnostic.note(name.value + " by " + what(maker),
+                    position_span(executable, maker.position, sources));
+  }
+  return diagnostic;
 }
 
 std::string value_type_text(const Value& value) {

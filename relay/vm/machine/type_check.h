@@ -1,10 +1,14 @@
 // Values against the types they should have.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <relay/runtime/value.h>
+#include <relay/support/diagnostic.h>
 #include <relay/vm/machine/executable.h>
 
 namespace relay::vm {
@@ -14,8 +18,20 @@ struct TypeMismatch {
   size_t part = 0;
   std::string expected;  // the type it should have
   std::string found;     // the value's type
-  std::string note;      // "dimension n is not 4 here", or empty
+  /// What the names in it are, and the part that made them so: "n = 4".
+  struct Name {
+    std::string value;
+    size_t part;
+  };
+  std::vector<Name> names;
 };
+
+/// "WHAT: expected TYPE where n = 4, found TYPE", with a note at what made each name what it is.
+/// `what` names a part; `sources` keeps the texts that the places are in.
+Diagnostic mismatch_error(const Executable& executable, const TypeCheck& check,
+                          const TypeMismatch& mismatch,
+                          const std::function<std::string(const TypeCheck::Part&)>& what,
+                          std::vector<std::shared_ptr<const Source>>& sources);
 
 /// Whether `values` fit the parts of a check. With `only_shapes`, dtypes and the kinds of values
 /// are taken for granted.

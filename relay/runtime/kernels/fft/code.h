@@ -19,6 +19,15 @@ struct Code {
   /// A tile from as many rows as it is wide, and back, times `factor`.
   void (*gather)(const T* const* rows, int64_t n, T* tile, int64_t width);
   void (*scatter)(const T* tile, int64_t n, int64_t width, T factor, T* const* rows);
+  /// A tile from `count` columns of a matrix whose rows are `stride` apart, lanes behind them 0;
+  /// and back, times `factor`.
+  void (*read_columns)(const T* from, int64_t stride, int64_t n, int64_t count, T* tile,
+                       int64_t width);
+  void (*write_columns)(const T* tile, int64_t n, int64_t width, int64_t count, T factor, T* to,
+                        int64_t stride);
+  /// The same times numbers `w` that lie as the columns do.
+  void (*write_products)(const T* tr, const T* ti, int64_t n, int64_t width, int64_t count,
+                         const T* wr, const T* wi, T* to_r, T* to_i, int64_t stride);
   /// z *= w, element by element.
   void (*multiply)(T* zr, T* zi, const T* wr, const T* wi, int64_t n);
   /// The same with one factor for each row of a tile.

@@ -92,22 +92,11 @@ void transform_split(LibraryCall* call, const SplitPlan<T>& plan, Parts<const T>
   Parts<T> middle = between.parts();
   for_tiles<T>(call, inner, outer, width, [&](int64_t first, int64_t count, Tiles<T>& tiles) {
     Parts<T> tile = tiles.tile[0];
-    auto read = [&](const T* row, T* into) {
-      std::copy_n(row, count, into);
-      std::fill_n(into + count, width - count, T{});
-    };
-    for (int64_t j = 0; j < outer; ++j) {
-      read(from.r + j * inner + first, tile.r + j * width);
-      read(from.i + j * inner + first, tile.i + j * width);
-    }
+    loops.read_columns(from.r + first, inner, outer, count, tile.r, width);
+    loops.read_columns(from.i + first, inner, outer, count, tile.i, width);
     tile = plan.outer.run(tile, tiles.tile[1], width);
-    for (int64_t k = 0; k < outer; ++k) {
-      int64_t at = k * inner + first;
-      loops.multiply(tile.r + k * width, tile.i + k * width, plan.twiddles.r.data() + at,
-                     plan.twiddles.i.data() + at, count);
-      std::copy_n(tile.r + k * width, count, middle.r + at);
-      std::copy_n(tile.i + k * width, count, middle.i + at);
-    }
+    loops.write_products(tile.r, tile.i, outer, width, count, plan.twiddles.r.data() + first,
+                         plan.twiddles.i.data() + first, middle.r + first, middle.i + first, inner);
   });
   for_tiles<T>(call, outer, inner, width, [&](int64_t first, int64_t count, Tiles<T>& tiles) {
     Parts<T> tile = tiles.tile[0];
@@ -115,11 +104,8 @@ void transform_split(LibraryCall* call, const SplitPlan<T>& plan, Parts<const T>
     loops.gather(in.r, inner, tile.r, width);
     loops.gather(in.i, inner, tile.i, width);
     tile = plan.inner.run(tile, tiles.tile[1], width);
-    for (int64_t k = 0; k < inner; ++k) {
-      T *re = to.r + k * outer + first, *im = to.i + k * outer + first;
-      for (int64_t v = 0; v < count; ++v) re[v] = tile.r[k * width + v] * factor;
-      for (int64_t v = 0; v < count; ++v) im[v] = tile.i[k * width + v] * factor;
-    }
+    loops.write_columns(tile.r, inner, width, count, factor, to.r + first, outer);
+    loops.write_columns(tile.i, inner, width, count, factor, to.i + first, outer);
   });
 }
 
