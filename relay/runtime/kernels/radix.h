@@ -80,8 +80,7 @@ Item* radix_sort_shared(LibraryCall& call, Item* items, Item* other, int64_t n, 
       int64_t next[256];
       std::memcpy(next, counts.data() + chunk * 256, sizeof next);
       int64_t end = begin(chunk + 1);
-      for (int64_t i = begin(chunk); i < end; ++i)
-        other[next[digit(items[i], pass)]++] = items[i];
+      for (int64_t i = begin(chunk); i < end; ++i) other[next[digit(items[i], pass)]++] = items[i];
     });
     std::swap(items, other);
   }

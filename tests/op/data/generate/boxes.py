@@ -29,7 +29,7 @@ def ordered(scores, among):
 
 
 @reference("vision.get_valid_counts")
-def get_valid_counts(data, threshold, *, id_index=0, score_index=1):
+def get_valid_counts(data, threshold, *, id_index=0, score_index=1, score_threshold=None):
     boxes, indices = np.full_like(data, -1), np.full(data.shape[:2], -1, np.int32)
     counts = np.zeros(data.shape[0], np.int32)
     for b, i in itertools.product(range(data.shape[0]), range(data.shape[1])):
@@ -53,7 +53,9 @@ def non_max_suppression(
         corners = rows[:, coord_start : coord_start + 4]
         one_kind = force_suppress or id_index < 0
         same = lambda i, j: one_kind or rows[i, id_index] == rows[j, id_index]
-        kept = best(corners, order, threshold, most, same)
+        # With no threshold the boxes stay as they are.
+        order = order if threshold > 0 else range(counts[b])
+        kept = best(corners, order, threshold, most, same) if threshold > 0 else list(order)
         for place, i in enumerate(kept if invalid_to_bottom else order):
             if i in kept:
                 boxes[b, place] = data[b, i]

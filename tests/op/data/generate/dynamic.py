@@ -1,4 +1,4 @@
-"""dyn.*: the same as without, with shapes, positions and factors that are arguments."""
+"""dyn.*: the same as without, with shapes, positions and factors that are arguments. Attributes that repeat them are not read."""
 
 import itertools
 
@@ -9,27 +9,27 @@ from .core import REFERENCE, Type, draw, reference, type_text
 
 
 @reference("dyn.zeros")
-def zeros(extents, *, dtype="float32"):
+def zeros(extents, /, *, dtype="float32", **_):
     return np.zeros(tuple(extents), dtype)
 
 
 @reference("dyn.ones")
-def ones(extents, *, dtype="float32"):
+def ones(extents, /, *, dtype="float32", **_):
     return np.ones(tuple(extents), dtype)
 
 
 @reference("dyn.full")
-def full(value, extents, *, dtype=None):
+def full(value, extents, /, *, dtype=None, **_):
     return np.full(tuple(extents), value).astype(dtype or value.dtype)
 
 
 @reference("dyn.broadcast_to")
-def broadcast_to(x, extents):
+def broadcast_to(x, extents, /, **_):
     return np.broadcast_to(x, tuple(extents)).copy()
 
 
 @reference("dyn.reshape")
-def reshape(x, extents, *, allowzero=False, newshape=()):
+def reshape(x, extents, /, *, allowzero=False, **_):
     return shape.reshape(x, newshape=[int(e) for e in extents], allowzero=allowzero)
 
 
@@ -39,12 +39,12 @@ def expand_dims(x, axis, *, num_newaxis=1):
     return np.expand_dims(x, tuple(range(first, first + num_newaxis)))
 
 
-reference("dyn.squeeze")(lambda x, axes, *, axis=(): np.squeeze(x, tuple(axes)))
-reference("dyn.tile")(lambda x, reps: np.tile(x, reps))
+reference("dyn.squeeze")(lambda x, axes, /, **_: np.squeeze(x, tuple(axes)))
+reference("dyn.tile")(lambda x, reps, /, **_: np.tile(x, reps))
 
 
 @reference("dyn.strided_slice")
-def strided_slice(x, begin, end, strides, *, axes=None, slice_mode="end"):
+def strided_slice(x, begin, end, strides, /, *, axes=None, slice_mode="end", **_):
     begin, end, strides = (each.tolist() for each in (begin, end, strides))
     return shape.strided_slice(x, begin=begin, end=end, strides=strides, axes=axes, slice_mode=slice_mode)
 
@@ -58,18 +58,18 @@ def strided_set(x, values, begin, end, strides):
 
 
 @reference("dyn.nn.pad")
-def pad(x, widths, value, *, pad_mode="constant", pad_width=()):
+def pad(x, widths, value, /, *, pad_mode="constant", **_):
     return REFERENCE["nn.pad"](x, value, pad_width=widths.tolist(), pad_mode=pad_mode)
 
 
 @reference("dyn.topk")
-def topk(x, k, *, axis=-1, ret_type="both", is_ascend=False, dtype="int32"):
-    return sort.topk(x, k=int(k), axis=axis, ret_type=ret_type, is_ascend=is_ascend, dtype=dtype)
+def topk(x, count, /, *, axis=-1, ret_type="both", is_ascend=False, dtype="int32", **_):
+    return sort.topk(x, k=int(count), axis=axis, ret_type=ret_type, is_ascend=is_ascend, dtype=dtype)
 
 
 @reference("dyn.one_hot")
-def one_hot(indices, on, off, depth, **attributes):
-    return index.one_hot(indices, on, off, depth=int(depth), **attributes)
+def one_hot(indices, on, off, classes, /, **attributes):
+    return index.one_hot(indices, on, off, **(attributes | {"depth": int(classes)}))
 
 
 # Cases ------------------------------------------------------------------------------------------------------------

@@ -4,7 +4,8 @@ import itertools
 
 import numpy as np
 
-from .core import NUMBERS, Type, distinct, draw, narrow, reference, wide
+from .core import NUMBERS, Type, draw, narrow, reference, wide
+from .shape import reshaped
 
 
 @reference("adv_index")
@@ -106,10 +107,7 @@ def collapse_sum_like(x, like):
 
 @reference("contrib_reverse_reshape")
 def reverse_reshape(x, *, newshape):
-    extents, left = [], list(reversed(x.shape))
-    for place, code in enumerate(reversed(newshape)):
-        extents.append(left[place] if code == 0 else code)
-    return x.reshape(extents[::-1])
+    return x.reshape(reshaped(x.shape[::-1], newshape[::-1], False)[::-1])
 
 
 @reference("fixed_point_multiply_per_axis")

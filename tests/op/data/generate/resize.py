@@ -148,7 +148,7 @@ for _dims in (1, 2, 3):
 
 
 @reference("dyn.image.resize2d")
-def dynamic_resize(x, size, roi, *, layout="NCHW", **attributes):
+def dynamic_resize(x, size, roi, /, *, layout="NCHW", **attributes):
     attributes.pop("size", None)
     attributes["roi"] = [float(r) for r in roi]
     return resize(x, size=[int(s) for s in size], layout=layout, **attributes)

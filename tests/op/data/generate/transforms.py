@@ -52,8 +52,8 @@ def pooled(pool, gradient, x, padding, value, layout):
 
 
 @reference("nn.max_pool2d_grad")
-def max_pool2d_grad(gradient, x, *, pool_size, strides=(1, 1), dilation=(1, 1), padding=(0, 0), layout="NCHW"):
-    pool = lambda images: F.max_pool2d(images, tuple(pool_size), tuple(strides), dilation=tuple(dilation))
+def max_pool2d_grad(gradient, x, *, pool_size, strides=(1, 1), dilation=(1, 1), padding=(0, 0), layout="NCHW", ceil_mode=False):
+    pool = lambda images: F.max_pool2d(images, tuple(pool_size), tuple(strides), dilation=tuple(dilation), ceil_mode=ceil_mode)
     return pooled(pool, gradient, x, padding, -np.inf, layout)
 
 
