@@ -89,7 +89,11 @@ std::optional<te::Library> match_matmul(const Match& match) {
   const ScalarRef &first = b.args[b.args.size() - 2], &second = b.args.back();
   const bool transpose_b = is_axis(first, column) && is_axis(second, k);
   if (!transpose_b && !(is_axis(first, k) && is_axis(second, column))) return std::nullopt;
-  return te::Library{"onednn.matmul", {a.tensor, b.tensor}, {{"shape", std::vector<int64_t>{batch, transpose_a, transpose_b}}}, {}, 0};
+  return te::Library{"onednn.matmul",
+                     {a.tensor, b.tensor},
+                     {{"shape", std::vector<int64_t>{batch, transpose_a, transpose_b}}},
+                     {},
+                     0};
 }
 
 /// Parameters {groups, then of each dimension: stride, dilation, padding before}.
@@ -139,7 +143,8 @@ std::optional<te::Library> match_convolution(const Match& match, const te::Compu
     }
     params.insert(params.end(), {stride.as_int(), dilation.as_int(), before.as_int()});
   }
-  return te::Library{"onednn.convolution", {data.tensor, weight.tensor}, {{"shape", params}}, {}, 0};
+  return te::Library{
+      "onednn.convolution", {data.tensor, weight.tensor}, {{"shape", params}}, {}, 0};
 }
 
 }  // namespace

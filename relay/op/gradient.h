@@ -10,8 +10,8 @@
 
 namespace relay {
 
-/// A call that a rule gives the gradient of. The expressions may be used as often as wanted: whoever
-/// asks has bound them.
+/// A call that a rule gives the gradient of. The expressions may be used as often as wanted:
+/// whoever asks has bound them.
 struct GradientCall {
   const OpCall& call;
   std::span<const ExprRef> args;
@@ -30,8 +30,8 @@ struct GradientCall {
 /// How an operator's gradient is declared: by a rule, or by why there is none. An operator without
 /// an entry has what is derived from its definition.
 ///
-/// A rule returns an expression for each input: of the input's type, a tuple for a tuple. It is null
-/// for an input that is not of floats.
+/// A rule returns an expression for each input: of the input's type, a tuple for a tuple. It is
+/// null for an input that is not of floats.
 struct GradientEntry {
   GradientFn rule;
   std::string none;

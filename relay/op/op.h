@@ -168,7 +168,8 @@ class OpBuilder {
   OpBuilder& compute(ComputeFn compute);
   OpBuilder& expand(ExpandFn expand);
   /// A library kernel of the runtime as the whole definition: all inputs in, all results out;
-  /// `params(call)` gives its parameters. Extents of results that only a run of the kernel knows are
+  /// `params(call)` gives its parameters. Extents of results that only a run of the kernel knows
+  /// are
   /// `?` in the relation's result.
   OpBuilder& kernel(std::string name, std::function<KernelParams(const OpCall& call)> params);
   OpBuilder& intrinsic();

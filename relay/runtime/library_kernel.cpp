@@ -109,9 +109,8 @@ std::string LibraryEntry::mismatch(size_t inputs, size_t outputs,
   for (size_t i = 0; i < params.size(); ++i) {
     const LibrarySignature::Param& wanted = signature.params[i];
     if (params[i].name != wanted.name || params[i].kind() != wanted.kind) {
-      return "parameter " + params[i].name + ", " +
-             std::string(param_kind_name(params[i].kind())) + ", instead of " + wanted.name + ", " +
-             std::string(param_kind_name(wanted.kind));
+      return "parameter " + params[i].name + ", " + std::string(param_kind_name(params[i].kind())) +
+             ", instead of " + wanted.name + ", " + std::string(param_kind_name(wanted.kind));
     }
   }
   return {};

@@ -117,8 +117,7 @@ void LibraryCall::parallel(int64_t tasks, F&& body) {
   if (tasks == 1) return body(int64_t{0});
   using Body = std::remove_reference_t<F>;
   run_tasks(
-      tasks,
-      [](void* context, int64_t task) { (*static_cast<Body*>(context))(task); },
+      tasks, [](void* context, int64_t task) { (*static_cast<Body*>(context))(task); },
       const_cast<void*>(static_cast<const void*>(&body)));
 }
 

@@ -162,9 +162,8 @@ void Backward::contribute(const LeafAdjoint& leaf, std::span<const Axis> scope) 
     if (surely_inside(affine(at[d]), dims[d], extent_of)) continue;
     moved = true;
     Scalar extent = from_dim(dims[d]);
-    at[d] = load.bounds == Bounds::kWrap
-                ? floor_mod(at[d], extent).ref()
-                : max(min(at[d], extent - 1), index_constant(0)).ref();
+    at[d] = load.bounds == Bounds::kWrap ? floor_mod(at[d], extent).ref()
+                                         : max(min(at[d], extent - 1), index_constant(0)).ref();
   }
   if (!moved) {
     if (std::optional<Gathered> gathered = gather(at, dims, value, scope)) {
@@ -253,9 +252,7 @@ Tensor Backward::tensor_of(TensorId id) {
   bool last = gradient.scattered.empty();
   Tensor sum = b_.map(info.dims, [&](Indices i) {
     Scalar total;
-    auto add = [&](const Scalar& part) {
-      total = total.node() == nullptr ? part : total + part;
-    };
+    auto add = [&](const Scalar& part) { total = total.node() == nullptr ? part : total + part; };
     for (const Tensor& tensor : gradient.whole) add(cast(tensor(i), dtype));
     for (const Gathered& gathered : gradient.gathered) add(element(gathered, i, dtype));
     if (total.node() == nullptr) total = zero(dtype);
@@ -273,8 +270,8 @@ Tensor Backward::tensor_of(TensorId id) {
           for (const ScalarRef& index : scattered.at) at.push_back(bound(index, i));
           return at;
         },
-        [&](Indices i) { return cast(bound(scattered.value, i), dtype); },
-        Builder::UpdateOp::kSum, scattered.bounds);
+        [&](Indices i) { return cast(bound(scattered.value, i), dtype); }, Builder::UpdateOp::kSum,
+        scattered.bounds);
   }
   if (dtype == info.dtype) return sum;
   return b_.map(info.dims, [&](Indices i) { return cast(sum(i), info.dtype); });

@@ -53,8 +53,7 @@ class Backward {
   std::vector<Tensor> carried_to(const Scan& scan);
   void pull_init(const Scan& scan, const std::function<std::vector<Tensor>()>& through);
   void keep_base(const Update& update, const Tensor& gradient, const Tensor& writer);
-  Tensor alike(const Update& update, const Tensor& base, const Scalar& value,
-               Builder::UpdateOp op);
+  Tensor alike(const Update& update, const Tensor& base, const Scalar& value, Builder::UpdateOp op);
   Tensor last_writer(const Update& update, Dims dims);
   Tensor first_extreme(const Update& update, Dims dims);
   Scalar product_seed(const Update& update, const Tensor& gradient, const Scalar& there);

@@ -71,9 +71,8 @@ class Lifter {
   /// The roots with a load of a stage in the place of every fold.
   std::vector<ScalarRef> lift_level(std::span<const ScalarRef> roots, std::span<const Axis> scope) {
     std::vector<ScalarRef> order = level_order(roots);
-    bool folds = std::any_of(order.begin(), order.end(), [](const ScalarRef& node) {
-      return node->kind == ScalarKind::kFold;
-    });
+    bool folds = std::any_of(order.begin(), order.end(),
+                             [](const ScalarRef& node) { return node->kind == ScalarKind::kFold; });
     if (!folds) return {roots.begin(), roots.end()};
     Guards guards(order, roots);
     Lifted lifted;
@@ -197,8 +196,7 @@ class Lifter {
 const ScalarNode* only_fold(const Map& map) {
   const ScalarNode* only = nullptr;
   for (const ScalarRef& value : map.values) {
-    const ScalarNode* fold =
-        value->kind == ScalarKind::kGet ? value->args[0].get() : value.get();
+    const ScalarNode* fold = value->kind == ScalarKind::kGet ? value->args[0].get() : value.get();
     if (fold->kind != ScalarKind::kFold || (only != nullptr && only != fold)) return nullptr;
     only = fold;
   }

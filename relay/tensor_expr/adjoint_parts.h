@@ -81,8 +81,8 @@ struct Preimage {
   std::vector<RangeCondition> ranges;
   std::vector<Scalar> conditions;
 };
-/// Solves indices(scope) = target, elements of a tensor of extents `dims`; nothing where they are no
-/// sums of axes. `fresh` makes axes.
+/// Solves indices(scope) = target, elements of a tensor of extents `dims`; nothing where they are
+/// no sums of axes. `fresh` makes axes.
 std::optional<Preimage> preimage(std::span<const ScalarRef> indices, std::span<const Dim> dims,
                                  std::span<const Axis> scope, Indices target,
                                  const std::function<Axis(Dim)>& fresh);

@@ -182,8 +182,7 @@ std::vector<Tensor> Backward::carried_to(const Scan& scan) {
 }
 
 /// What a scan starts with gets what its first step gives.
-void Backward::pull_init(const Scan& scan,
-                         const std::function<std::vector<Tensor>()>& through) {
+void Backward::pull_init(const Scan& scan, const std::function<std::vector<Tensor>()>& through) {
   std::vector<ScalarRef> order = level_order(scan.init);
   std::unordered_map<const ScalarNode*, bool> active = active_nodes(order, loads_active());
   bool any = std::any_of(scan.init.begin(), scan.init.end(),
@@ -271,8 +270,8 @@ Tensor Backward::first_extreme(const Update& update, Dims dims) {
                Builder::UpdateOp::kMin);
 }
 
-/// What the factors that updates bring are multiplied by, some of which may be 0. The base, a factor
-/// as well, gets its share.
+/// What the factors that updates bring are multiplied by, some of which may be 0. The base, a
+/// factor as well, gets its share.
 Scalar Backward::product_seed(const Update& update, const Tensor& gradient, const Scalar& there) {
   DType dtype = gradient.dtype();
   Scalar none = zero(dtype), one = constant(1.0, dtype);
@@ -328,9 +327,7 @@ void Backward::pull(const View& view) {
     Tensor zeros = b_.map(row, [&](Indices) { return zero(dtype); });
     of_row = b_.update(
         zeros, view.extents,
-        [&](Indices i) {
-          return std::vector<Scalar>{substitute(flat.ref(), bind_axes(axes, i))};
-        },
+        [&](Indices i) { return std::vector<Scalar>{substitute(flat.ref(), bind_axes(axes, i))}; },
         [&](Indices i) { return gradient(i); }, Builder::UpdateOp::kSum);
   }
   of(view.source).whole.push_back(b_.reshape(of_row, dims));

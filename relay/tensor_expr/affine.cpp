@@ -7,7 +7,6 @@
 
 namespace relay::te {
 
-
 Dim Affine::coefficient(uint32_t axis) const {
   for (const Term& term : terms) {
     if (term.axis == axis) return term.coefficient;

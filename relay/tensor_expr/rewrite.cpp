@@ -174,9 +174,7 @@ ScalarRef combiner_identity(const Combiner& combiner, size_t k, DType dtype) {
 
 std::vector<ScalarRef> combine(const Combiner& combiner, std::span<const ScalarRef> lhs,
                                std::span<const ScalarRef> rhs) {
-  auto join = [&](BinaryOp op) {
-    return std::vector<ScalarRef>{binary(op, lhs[0], rhs[0]).ref()};
-  };
+  auto join = [&](BinaryOp op) { return std::vector<ScalarRef>{binary(op, lhs[0], rhs[0]).ref()}; };
   switch (combiner.kind) {
     case Combiner::Kind::kSum:
       return join(BinaryOp::kAdd);

@@ -26,8 +26,7 @@ ScalarRef with_args(const ScalarRef& node, std::vector<ScalarRef> args);
 class ScalarRewriter {
  public:
   /// What stands in a node's place, given its new operands; null for `with_args(node, args)`.
-  using Fn = std::function<ScalarRef(const ScalarRef& node,
-                                         const std::vector<ScalarRef>& args)>;
+  using Fn = std::function<ScalarRef(const ScalarRef& node, const std::vector<ScalarRef>& args)>;
   explicit ScalarRewriter(Fn fn) : fn_(std::move(fn)) {}
   ScalarRef operator()(const ScalarRef& root);
   std::vector<ScalarRef> operator()(std::span<const ScalarRef> roots);
@@ -42,28 +41,26 @@ class ScalarRewriter {
 /// tensor stays.
 using MovedTensor = std::function<TensorId(TensorId)>;
 ScalarRef moved_load(const ScalarRef& node, const std::vector<ScalarRef>& args,
-                         const MovedTensor& moved);
+                     const MovedTensor& moved);
 /// Does so to all loads.
 ScalarRewriter moved_loads(MovedTensor moved);
 
 /// Replaces axes by index expressions and placeholders by values.
-ScalarRef substitute(const ScalarRef& root,
-                         const std::unordered_map<uint32_t, ScalarRef>& axes,
-                         const std::unordered_map<uint32_t, ScalarRef>& vars = {});
+ScalarRef substitute(const ScalarRef& root, const std::unordered_map<uint32_t, ScalarRef>& axes,
+                     const std::unordered_map<uint32_t, ScalarRef>& vars = {});
 
 /// The combiner with its placeholders renumbered.
 std::shared_ptr<const Combiner> renumber_vars(const Combiner& combiner,
-                                                  const std::function<uint32_t(uint32_t)>& var);
+                                              const std::function<uint32_t(uint32_t)>& var);
 
 /// The expressions of a stage, each replaced by `rewrite` of it.
-void rewrite_roots(Stage& stage,
-                   const std::function<ScalarRef(const ScalarRef&)>& rewrite);
+void rewrite_roots(Stage& stage, const std::function<ScalarRef(const ScalarRef&)>& rewrite);
 
 /// The identity of a combiner for accumulator `k` of dtype `dtype`.
 ScalarRef combiner_identity(const Combiner& combiner, size_t k, DType dtype);
 /// lhs ⊕ rhs.
 std::vector<ScalarRef> combine(const Combiner& combiner, std::span<const ScalarRef> lhs,
-                                   std::span<const ScalarRef> rhs);
+                               std::span<const ScalarRef> rhs);
 /// Number of accumulators of a fold.
 size_t num_accumulators(const ScalarNode& fold);
 

@@ -39,8 +39,7 @@ ExprRef expand_call(const ExpandFn& expand, const Call& call, std::span<const Ex
 /// argument several times, so these are bound by lets before it, in their order.
 class CallExpander {
  public:
-  CallExpander(const LazyEffects& effects, const Function* root)
-      : effects_(effects), root_(root) {}
+  CallExpander(const LazyEffects& effects, const Function* root) : effects_(effects), root_(root) {}
   /// As `expand_call`.
   ExprRef operator()(const ExpandFn& expand, const Call& call, std::span<const ExprRef> args);
 

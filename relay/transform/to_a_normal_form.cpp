@@ -10,8 +10,7 @@ FunctionRef to_a_normal_form(const FunctionRef& old, const Module&, const PassCo
   FunctionRef function = without_waiting_nodes(old);
   Regions regions(function.get());
   std::vector<char> in_kernel = primitive_regions(regions);
-  return bind_nodes(regions,
-                    [&](uint32_t node) { return in_kernel[regions.home(node)] == 0; });
+  return bind_nodes(regions, [&](uint32_t node) { return in_kernel[regions.home(node)] == 0; });
 }
 
 RELAY_REGISTER_PASS({

@@ -303,8 +303,12 @@ TEST(ContractionKernel, Symbols) {
                        TypeVar::make("k", Kind::kShapeVar)};
   Dim m = Dim::symbol(vars[0].get()), n = Dim::symbol(vars[1].get()),
       k = Dim::symbol(vars[2].get());
-  for (auto values :
-       {std::vector<int64_t>{17, 58, 33}, {1, 1, 1}, {3, 200, 0}, {0, 5, 5}, {129, 7, 12345}, {8, 49, 100}}) {
+  for (auto values : {std::vector<int64_t>{17, 58, 33},
+                      {1, 1, 1},
+                      {3, 200, 0},
+                      {0, 5, 5},
+                      {129, 7, 12345},
+                      {8, 49, 100}}) {
     SCOPED_TRACE(values[0]);
     check({with_epilogue(m, n, k, true, false), {m, n, k}, values});
     BatchMatmulAttrs attrs;

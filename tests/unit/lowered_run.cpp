@@ -71,8 +71,7 @@ void LoweredRun::run_library(const lower::LibraryLaunch& launch) {
   } host(*this, launch);
   LibraryCall call(in, launch.params, out, host);
   find_library_kernel(launch.name)->run(call);
-  for (size_t k = 0; k < out.size(); ++k)
-    places_[static_cast<size_t>(launch.outputs[k])] = out[k];
+  for (size_t k = 0; k < out.size(); ++k) places_[static_cast<size_t>(launch.outputs[k])] = out[k];
 }
 
 std::vector<NDArray> LoweredRun::results() {

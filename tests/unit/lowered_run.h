@@ -18,8 +18,8 @@ class LoweredRun {
   LoweredRun(const lower::Lowered& lowered, std::vector<NDArray> inputs, SymbolValues symbols);
   int64_t dim(Dim dim) const;
   Shape shape(const std::vector<Dim>& dims) const;
-  /// A tensor of the group; outputs and temporaries begin as garbage. Empty if its extents are to be
-  /// counted.
+  /// A tensor of the group; outputs and temporaries begin as garbage. Empty if its extents are to
+  /// be counted.
   NDArray place(int32_t k);
   void run_library(const lower::LibraryLaunch& launch);
   /// What the group gives.

@@ -78,9 +78,8 @@ void positive_kernel(LibraryCall& call) {
   float* to = call.make(0, {static_cast<int64_t>(found.size())}).data<float>();
   std::copy(found.begin(), found.end(), to);
 }
-[[maybe_unused]] const bool registered =
-    register_library_kernel("machine_test.greater", positive_kernel,
-                            {1, 1, {{"least", ParamKind::kNumber}}});
+[[maybe_unused]] const bool registered = register_library_kernel(
+    "machine_test.greater", positive_kernel, {1, 1, {{"least", ParamKind::kNumber}}});
 
 Value tensor(std::vector<float> elements) {
   auto n = static_cast<int64_t>(elements.size());

@@ -108,7 +108,8 @@ TEST(OpGradient, RulesGiveWhatIsDerived) {
 TEST(OpGradient, DifferencesGiveWhatIsDerived) {
   std::map<std::string, int> checked;
   for (const LowerCase& one : testing::lower_cases("gradient")) {
-    if (one.inputs.back().dtype() != kFloat64 || one.name.find("ties") != std::string::npos) continue;
+    if (one.inputs.back().dtype() != kFloat64 || one.name.find("ties") != std::string::npos)
+      continue;
     GradientCase gradient(one);
     SCOPED_TRACE(one.name);
     std::vector<NDArray> derived = evaluated(module_of(one.function), one.inputs);
@@ -172,7 +173,8 @@ TEST(OpGradient, OfSecondOrder) {
     };
     std::string first = std::string("grad.") + name;
     std::vector<int64_t> shape{5};
-    NDArray x = testing::random_array(shape, kFloat64, 1), g = testing::random_array(shape, kFloat64, 2);
+    NDArray x = testing::random_array(shape, kFloat64, 1),
+            g = testing::random_array(shape, kFloat64, 2);
     NDArray h = testing::random_array(shape, kFloat64, 3);
     std::vector<NDArray> second = run("grad." + first, {x, g, h});
     ASSERT_EQ(second.size(), 2u);
@@ -186,7 +188,8 @@ TEST(OpGradient, OfSecondOrder) {
         return sum;
       };
       double wanted = (total(1e-5) - total(-1e-5)) / 2e-5;
-      EXPECT_NEAR(second[0].contiguous().data<double>()[i], wanted, 1e-6 * std::max(1.0, std::abs(wanted)))
+      EXPECT_NEAR(second[0].contiguous().data<double>()[i], wanted,
+                  1e-6 * std::max(1.0, std::abs(wanted)))
           << name;
     }
   }

@@ -239,8 +239,7 @@ TEST(FoldConstant, LeavesFailuresAndLargeResults) {
   expect_unchanged("FoldConstant", "def @main(%c: bool) { if (%c) { divide(1, 0) } else { 0 } }");
   expect_unchanged("FoldConstant",
                    "def @main() { full(1f, shape=[2000000000, 2000000000], dtype=\"float32\") }");
-  expect_unchanged("FoldConstant",
-                   "def @main() { arange(0i32, 1000000i32, 1i32) }");
+  expect_unchanged("FoldConstant", "def @main() { arange(0i32, 1000000i32, 1i32) }");
 }
 
 TEST(FoldConstant, NeverDropsEffects) {

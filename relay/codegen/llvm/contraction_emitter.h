@@ -60,8 +60,7 @@ class ContractionEmitter {
   Value* batch_part(const te::Affine& sum);
   /// Part of a sum along a group at a flat position.
   Value* part_of(const te::Affine& sum, const AxisGroup& group, Value* flat);
-  Value* part_of(const te::Affine& sum, const AxisGroup& group,
-                 const std::vector<Value*>& values);
+  Value* part_of(const te::Affine& sum, const AxisGroup& group, const std::vector<Value*>& values);
   Value* element(Value* base, DType dtype, Value* offset);
   /// Lanes that are below `count`; null if all surely are.
   Value* lanes_below(Value* count, unsigned lanes);

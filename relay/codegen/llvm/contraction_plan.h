@@ -64,8 +64,8 @@ struct ContractionPlan {
   te::ScalarRef epilogue;  // loads replaced by registers
   std::vector<TileLoad> tile_loads;
   std::optional<te::Affine> out_offset;  // contiguous along columns
-  bool heavy_epilogue = false;              // long code: written once for each row
-  bool epilogue_axes = false;               // what is stored, or where, needs values of axes
+  bool heavy_epilogue = false;           // long code: written once for each row
+  bool epilogue_axes = false;            // what is stored, or where, needs values of axes
   uint32_t num_vars = 0;
 
   int64_t lanes = 1;          // of a vector of accumulators

@@ -15,7 +15,8 @@ bool is_double(V x) { return x.v->getType()->getScalarType()->isDoubleTy(); }
 // take max(abs(x), 0) for max(x, 0).)
 bool is_number(V x) {
   auto* constant = llvm::dyn_cast<llvm::Constant>(x.v);
-  if (constant != nullptr && constant->getType()->isVectorTy()) constant = constant->getSplatValue();
+  if (constant != nullptr && constant->getType()->isVectorTy())
+    constant = constant->getSplatValue();
   auto* number = llvm::dyn_cast_or_null<llvm::ConstantFP>(constant);
   return number != nullptr && !number->isNaN();
 }

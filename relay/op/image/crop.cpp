@@ -14,7 +14,8 @@ struct CropResize {
 
   explicit CropResize(const CropAndResizeAttrs& attrs)
       : layout(Layout::parse(attrs.layout, "NCHW", "layout")) {
-    how.method = attrs.method == CropMethod::kLinear ? ResizeMethod::kLinear : ResizeMethod::kNearest;
+    how.method =
+        attrs.method == CropMethod::kLinear ? ResizeMethod::kLinear : ResizeMethod::kNearest;
     how.rounding = ResizeRounding::kRound;
     how.coordinates = ResizeCoordinates::kCrop;
     how.extrapolation = attrs.extrapolation_value;
@@ -68,9 +69,7 @@ void compute_crop_and_resize(const OpCall& call, te::Builder& b) {
     return images.load({te::cast(indices(i), kInt64)}, te::Bounds::kFail);
   });
   auto edge = [&](int64_t k) {
-    return [=](Indices box) {
-      return te::cast(boxes({box[0], te::index_constant(k)}), kFloat32);
-    };
+    return [=](Indices box) { return te::cast(boxes({box[0], te::index_constant(k)}), kFloat32); };
   };
   std::vector<Taps> taps;
   for (int64_t d = 0; d < 2; ++d) {
@@ -107,7 +106,8 @@ RELAY_OP("image.crop_and_resize")
         "Parts of images, each resized: rows from begin to end, the first and the last included. "
         "An end before its begin flips the part. The nearest element: halves go up.")
     .input("data", "Images in the layout.", tensor('T', kNumbers))
-    .input("boxes", "Top, left, bottom and right of each box, as shares of the extents from 0 to 1.",
+    .input("boxes",
+           "Top, left, bottom and right of each box, as shares of the extents from 0 to 1.",
            tensor(kFloats).rank(2))
     .input("box_indices", "The image of each box.", tensor(kIndices).rank(1))
     .output("result", "The parts in the layout.", tensor(kNumbers))

@@ -83,8 +83,7 @@ struct CropAndResizeAttrs {
   double extrapolation_value = 0.0;
   std::optional<DType> out_dtype;
   RELAY_ATTRS(CropAndResizeAttrs, (crop_size, "Height and width of the result."),
-              (layout, "Layout of data and result."),
-              (method, "How elements are made."),
+              (layout, "Layout of data and result."), (method, "How elements are made."),
               (extrapolation_value, "What is outside of the data."),
               (out_dtype, "Dtype of the result; the data's by default."))
 };
@@ -112,8 +111,7 @@ struct GridSampleAttrs {
   attr::Layout layout = "NCHW";
   SamplePadding padding_mode = SamplePadding::kZeros;
   bool align_corners = true;
-  RELAY_ATTRS(GridSampleAttrs,
-              (method, "How elements are made."),
+  RELAY_ATTRS(GridSampleAttrs, (method, "How elements are made."),
               (layout, "Layout of data and result: of images, or of volumes with D."),
               (padding_mode, "What is outside of the data."),
               (align_corners,

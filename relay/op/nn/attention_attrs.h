@@ -17,11 +17,12 @@ struct MaskedSoftmaxAttrs {
   bool causal = false;
   CausalAlign align = CausalAlign::kTopLeft;
   int64_t window = 0;
-  RELAY_ATTRS(MaskedSoftmaxAttrs, (causal, "A row sees no columns of later places."),
-              (align, "With causal: which row (query) and column (key) belong to one place."),
-              (window,
-               "With causal: how many columns a row sees, its own place and those before it; 0: all "
-               "of them."))
+  RELAY_ATTRS(
+      MaskedSoftmaxAttrs, (causal, "A row sees no columns of later places."),
+      (align, "With causal: which row (query) and column (key) belong to one place."),
+      (window,
+       "With causal: how many columns a row sees, its own place and those before it; 0: all "
+       "of them."))
 };
 struct AttentionAttrs {
   bool causal = false;

@@ -64,13 +64,14 @@ TypeRef infer_deformable(const RelationCall& call) {
   Dim in = conv.data.extent(data.dims, 'C');
   for (auto [count, what] : {std::pair(attrs.groups, "groups"),
                              std::pair(attrs.deformable_groups, "deformable_groups")}) {
-    call.require_multiple(in, count, std::to_string(count) + " " + what + " do not divide the " +
-                                         in.str() + " channels of the data: " + shapes);
+    call.require_multiple(in, count,
+                          std::to_string(count) + " " + what + " do not divide the " + in.str() +
+                              " channels of the data: " + shapes);
   }
   Dim wanted_in = floor_div(in, attrs.groups);
-  call.require_equal(conv.kernel.extent(weight.dims, 'I'), wanted_in,
-                     "the weight must have " + wanted_in.str() + " input channels for each group: " +
-                         shapes);
+  call.require_equal(
+      conv.kernel.extent(weight.dims, 'I'), wanted_in,
+      "the weight must have " + wanted_in.str() + " input channels for each group: " + shapes);
   Dim channels = conv.kernel.extent(weight.dims, 'O');
   if (attrs.channels) {
     call.require_equal(channels, *attrs.channels,
@@ -96,8 +97,8 @@ TypeRef infer_deformable(const RelationCall& call) {
     call.require_at_most(1, size, "the kernel is empty: " + shapes);
     taps = taps * size;
     Dim window = (size - 1) * conv.dilation[d] + 1;
-    Dim padded = conv.data.extent(data.dims, kSpace[d]) + conv.padding.before[d] +
-                 conv.padding.after[d];
+    Dim padded =
+        conv.data.extent(data.dims, kSpace[d]) + conv.padding.before[d] + conv.padding.after[d];
     call.require_at_most(window, padded,
                          "the kernel spans " + window.str() + " on axis " + kSpace[d] +
                              ", more than the padded data's " + padded.str() + ": " + shapes);
@@ -153,8 +154,8 @@ void compute_deformable(const OpCall& call, te::Builder& b) {
                              return Coordinate(axis == 'H' ? i[4] : i[5]);
                            })),
                            place);
-      Scalar whole = i[4 + d] * conv.strides[d] + i[2 + d] * conv.dilation[d] -
-                     conv.padding.before[d];
+      Scalar whole =
+          i[4 + d] * conv.strides[d] + i[2 + d] * conv.dilation[d] - conv.padding.before[d];
       Scalar at = te::cast(whole, place) + by;
       // Far outside is as good as outside, and infinity would leave no part of an element.
       Dim far = conv.data.extent(data.dims(), kSpace[d]) + 2;
@@ -277,14 +278,14 @@ TypeRef infer_backward(const RelationCall& call) {
   Dim in = conv.data.extent(data.dims, 'C');
   Dim out = conv.grad.extent(grad.dims, 'C');
   for (Dim channels : {in, out}) {
-    call.require_multiple(channels, attrs.groups, std::to_string(attrs.groups) +
-                                                      " groups do not divide the " +
-                                                      channels.str() + " channels: " + shapes);
+    call.require_multiple(channels, attrs.groups,
+                          std::to_string(attrs.groups) + " groups do not divide the " +
+                              channels.str() + " channels: " + shapes);
   }
   if (attrs.channels) {
     call.require_equal(out, *attrs.channels,
-                       "channels = " + std::to_string(*attrs.channels) +
-                           ", but the gradient has " + out.str() + ": " + shapes);
+                       "channels = " + std::to_string(*attrs.channels) + ", but the gradient has " +
+                           out.str() + ": " + shapes);
     out = *attrs.channels;
   }
   Dim batch = conv.data.extent(data.dims, 'N');
@@ -295,15 +296,15 @@ TypeRef infer_backward(const RelationCall& call) {
   std::vector<int64_t> sizes = spatial_attr(*attrs.kernel_size, 2, "kernel_size");
   for (size_t d = 0; d < 2; ++d) {
     Dim window = (Dim(sizes[d]) - 1) * conv.dilation[d] + 1;
-    Dim padded = conv.data.extent(data.dims, kSpace[d]) + conv.padding.before[d] +
-                 conv.padding.after[d];
+    Dim padded =
+        conv.data.extent(data.dims, kSpace[d]) + conv.padding.before[d] + conv.padding.after[d];
     call.require_at_most(window, padded,
                          "the kernel spans " + window.str() + " on axis " + kSpace[d] +
                              ", more than the padded data's " + padded.str() + ": " + shapes);
     Dim wanted = floor_div(padded - window, conv.strides[d]) + 1;
-    call.require_equal(conv.grad.extent(grad.dims, kSpace[d]), wanted,
-                       "the gradient must have extent " + wanted.str() + " on axis " + kSpace[d] +
-                           ": " + shapes);
+    call.require_equal(
+        conv.grad.extent(grad.dims, kSpace[d]), wanted,
+        "the gradient must have extent " + wanted.str() + " on axis " + kSpace[d] + ": " + shapes);
   }
   std::vector<Dim> dims = conv.weight.dims([&](char axis) -> Dim {
     if (axis == 'O') return out;

@@ -91,8 +91,7 @@ void compute_nll_loss(const OpCall& call, te::Builder& b) {
 
 RELAY_OP("nn.cross_entropy")
     .doc("-sum(y * log(x)) / batch: of predicted probabilities x against those of the targets.")
-    .input("x", "Matrix (batch, classes) of predicted probabilities.",
-           tensor('T', kFloats).rank(2))
+    .input("x", "Matrix (batch, classes) of predicted probabilities.", tensor('T', kFloats).rank(2))
     .input("y", "Matrix (batch, classes) of the targets' probabilities.", tensor('T').rank(2))
     .output("loss", "The mean loss of the batch.", tensor('T').rank(0))
     .relation(infer_cross_entropy)
@@ -100,13 +99,15 @@ RELAY_OP("nn.cross_entropy")
     .expand([](const OpCall&, std::span<const ExprRef> args) {
       return mean_of_products(call_op("log", {args[0]}), args[1]);
     })
-    .example("fn (%x: Tensor[(2, 3), float32], %y: Tensor[(2, 3), float32]) { "
-             "nn.cross_entropy(%x, %y) }",
-             "[[0.2, 0.5, 0.3], [0.1, 0.1, 0.8]]", "[[0, 1, 0], [0, 0, 1]]");
+    .example(
+        "fn (%x: Tensor[(2, 3), float32], %y: Tensor[(2, 3), float32]) { "
+        "nn.cross_entropy(%x, %y) }",
+        "[[0.2, 0.5, 0.3], [0.1, 0.1, 0.8]]", "[[0, 1, 0], [0, 0, 1]]");
 
 RELAY_OP("nn.cross_entropy_with_logits")
-    .doc("-sum(y * x) / batch: of predicted log-probabilities x against the targets' "
-         "probabilities.")
+    .doc(
+        "-sum(y * x) / batch: of predicted log-probabilities x against the targets' "
+        "probabilities.")
     .input("x", "Matrix (batch, classes) of predicted log-probabilities.",
            tensor('T', kFloats).rank(2))
     .input("y", "Matrix (batch, classes) of the targets' probabilities.", tensor('T').rank(2))
@@ -116,9 +117,10 @@ RELAY_OP("nn.cross_entropy_with_logits")
     .expand([](const OpCall&, std::span<const ExprRef> args) {
       return mean_of_products(args[0], args[1]);
     })
-    .example("fn (%x: Tensor[(2, 2), float32], %y: Tensor[(2, 2), float32]) { "
-             "nn.cross_entropy_with_logits(%x, %y) }",
-             "[[-0.5, -1], [-2, -0.25]]", "[[1, 0], [0.5, 0.5]]");
+    .example(
+        "fn (%x: Tensor[(2, 2), float32], %y: Tensor[(2, 2), float32]) { "
+        "nn.cross_entropy_with_logits(%x, %y) }",
+        "[[-0.5, -1], [-2, -0.25]]", "[[1, 0], [0.5, 0.5]]");
 
 RELAY_OP("nn.nll_loss")
     .doc("Minus the prediction for the target's class times the weight of that class.")
@@ -131,9 +133,10 @@ RELAY_OP("nn.nll_loss")
     .relation(infer_nll_loss)
     .level(10)
     .compute(compute_nll_loss)
-    .example("fn (%x: Tensor[(2, 3), float32], %t: Tensor[(2), int32], %w: Tensor[(3), float32]) "
-             "{ nn.nll_loss(%x, %t, %w) }",
-             "[[-0.5, -1, -3], [-2, -0.25, -4]]", "[0, 2]", "[1, 1, 3]");
+    .example(
+        "fn (%x: Tensor[(2, 3), float32], %t: Tensor[(2), int32], %w: Tensor[(3), float32]) "
+        "{ nn.nll_loss(%x, %t, %w) }",
+        "[[-0.5, -1, -3], [-2, -0.25, -4]]", "[0, 2]", "[1, 1, 3]");
 
 }  // namespace
 }  // namespace relay

@@ -133,8 +133,9 @@ void compute_pad(const OpCall& call, te::Builder& b) {
 }
 
 RELAY_OP("nn.pad")
-    .doc("The tensor with elements added before and after it on every axis, or taken away where "
-         "pad_width is negative.")
+    .doc(
+        "The tensor with elements added before and after it on every axis, or taken away where "
+        "pad_width is negative.")
     .input("data", "Tensor.", tensor('T'))
     .input("pad_val", "Scalar for mode \"constant\", converted to the data's dtype.",
            tensor().rank(0))

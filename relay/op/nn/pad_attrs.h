@@ -25,7 +25,9 @@ RELAY_WORDS(CoordinateMode, (kHalfPixel, "half_pixel", "Centres of elements corr
 struct PadAttrs {
   Required<attr::PerAxis<std::vector<int64_t>>> pad_width;
   PadMode pad_mode = PadMode::kConstant;
-  RELAY_ATTRS(PadAttrs, (pad_width, "Elements before and after the data, a pair for each axis; negative takes "
+  RELAY_ATTRS(PadAttrs,
+              (pad_width,
+               "Elements before and after the data, a pair for each axis; negative takes "
                "elements away."),
               (pad_mode, "What the new elements are."))
 };
@@ -33,7 +35,8 @@ struct MirrorPadAttrs {
   MirrorMode mode = MirrorMode::kSymmetric;
   Required<attr::PerAxis<std::vector<int64_t>>> pad_width;
   RELAY_ATTRS(MirrorPadAttrs, (mode, "What becomes of the border's element."),
-              (pad_width, "Elements before and after the data, a pair for each axis; negative takes "
+              (pad_width,
+               "Elements before and after the data, a pair for each axis; negative takes "
                "elements away."))
 };
 struct UpSamplingAttrs {
@@ -42,12 +45,12 @@ struct UpSamplingAttrs {
   attr::Layout layout = "NCHW";
   ImageMethod method = ImageMethod::kNearest;
   bool align_corners = false;
-  RELAY_ATTRS(UpSamplingAttrs, (scale_h, "Growth of the height."),
-              (scale_w, "Growth of the width."), (layout, "Layout of data and result."),
-              (method, "Where elements come from."),
-              (align_corners,
-               "Except for the nearest element: corners come from corners; otherwise place i comes from "
-               "i / scale."))
+  RELAY_ATTRS(
+      UpSamplingAttrs, (scale_h, "Growth of the height."), (scale_w, "Growth of the width."),
+      (layout, "Layout of data and result."), (method, "Where elements come from."),
+      (align_corners,
+       "Except for the nearest element: corners come from corners; otherwise place i comes from "
+       "i / scale."))
 };
 struct UpSampling3DAttrs {
   Required<double> scale_d;

@@ -56,8 +56,8 @@ RELAY_OP("nn.lrn")
 struct Correlation {
   Layout layout;
   Padding padding;
-  int64_t radius;   // displacements on either side, in steps
-  int64_t border;   // of the padded data that patches do not begin in
+  int64_t radius;  // displacements on either side, in steps
+  int64_t border;  // of the padded data that patches do not begin in
   explicit Correlation(const CorrelationAttrs& attrs)
       : layout(Layout::parse(attrs.layout, "NCHW", "layout")),
         padding(padding_attr(attrs.padding, 2)) {
@@ -163,13 +163,13 @@ TypeRef infer_fifo_buffer(const RelationCall& call) {
   te::TensorInfo buffer = call.tensor(1);
   std::string shapes = "data " + shape_str(data.dims) + ", buffer " + shape_str(buffer.dims);
   call.require(data.rank() == buffer.rank(), "data and buffer must have one rank: " + shapes);
-  auto axis = static_cast<size_t>(
-      normalize_axis(call, call.attrs<FIFOBufferAttrs>().axis, buffer.rank()));
+  auto axis =
+      static_cast<size_t>(normalize_axis(call, call.attrs<FIFOBufferAttrs>().axis, buffer.rank()));
   for (size_t d = 0; d < buffer.rank(); ++d) {
     if (d == axis) {
-      call.require_at_most(data.dims[d], buffer.dims[d],
-                           "the data is longer than the buffer on axis " + std::to_string(d) +
-                               ": " + shapes);
+      call.require_at_most(
+          data.dims[d], buffer.dims[d],
+          "the data is longer than the buffer on axis " + std::to_string(d) + ": " + shapes);
     } else {
       call.require_equal(data.dims[d], buffer.dims[d],
                          "data and buffer differ on axis " + std::to_string(d) + ": " + shapes);
@@ -186,8 +186,7 @@ void compute_fifo_buffer(const OpCall& call, te::Builder& b) {
   Dim kept = buffer.dim(axis) - data.dim(axis);
   b.output(b.map(buffer.dims(), [&](Indices i) {
     return te::piecewise(i[axis], {kept, data.dim(axis)}, [&](size_t part, Scalar at) {
-      return part == 0 ? buffer(te::replace(i, axis, at + added))
-                       : data(te::replace(i, axis, at));
+      return part == 0 ? buffer(te::replace(i, axis, at + added)) : data(te::replace(i, axis, at));
     });
   }));
 }
@@ -199,9 +198,8 @@ RELAY_OP("nn.fifo_buffer")
     .output("result", "The buffer after it.", tensor('T'))
     .attrs<FIFOBufferAttrs>()
     .relation(infer_fifo_buffer)
-    .example(
-        "fn (%x: Tensor[(2), float32], %b: Tensor[(5), float32]) { nn.fifo_buffer(%x, %b) }",
-        "[6, 7]", "[1, 2, 3, 4, 5]")
+    .example("fn (%x: Tensor[(2), float32], %b: Tensor[(5), float32]) { nn.fifo_buffer(%x, %b) }",
+             "[6, 7]", "[1, 2, 3, 4, 5]")
     .level(3)
     .compute(compute_fifo_buffer);
 

@@ -13,7 +13,8 @@ RELAY_WORDS(RequantizeRounding, (kDefault, "None", "As \"UPWARD\"."),
             (kUpward, "UPWARD", "To the nearest integer, halves up."),
             (kToNearest, "TONEAREST", "To the nearest integer, halves away from zero."))
 RELAY_WORDS(RequantizeCompute, (kDefault, "None", "As \"int64\"."),
-            (kInt64, "int64", "The quotient of the scales is a multiplier of 31 bits and a power of two."),
+            (kInt64, "int64",
+             "The quotient of the scales is a multiplier of 31 bits and a power of two."),
             (kFloat32, "float32", "It is a float32, as its product with the data."),
             (kFloat64, "float64", "It is a float64, as its product with the data."))
 
@@ -35,11 +36,12 @@ struct RequantizeAttrs {
   RequantizeRounding rounding = RequantizeRounding::kDefault;
   RequantizeCompute compute_dtype = RequantizeCompute::kDefault;
   std::optional<DType> out_dtype;
-  RELAY_ATTRS(
-      RequantizeAttrs, (axis, "Axis that scales and zero points run along where they are vectors."),
-      (rounding, "How products that are no integers are rounded."),
-      (compute_dtype, "What products are computed in."),
-      (out_dtype, "Dtype of the result: an integer one of at most 32 bits; int8 by default."))
+  RELAY_ATTRS(RequantizeAttrs,
+              (axis, "Axis that scales and zero points run along where they are vectors."),
+              (rounding, "How products that are no integers are rounded."),
+              (compute_dtype, "What products are computed in."),
+              (out_dtype,
+               "Dtype of the result: an integer one of at most 32 bits; int8 by default."))
 };
 struct SimulatedQuantizeAttrs {
   attr::Axis axis = -1;
@@ -50,8 +52,7 @@ struct SimulatedQuantizeAttrs {
 struct BroadcastAttrs {
   int64_t lhs_axis = -1;
   int64_t rhs_axis = -1;
-  RELAY_ATTRS(BroadcastAttrs,
-              (lhs_axis, "Axis of lhs that its scales and zero points run along."),
+  RELAY_ATTRS(BroadcastAttrs, (lhs_axis, "Axis of lhs that its scales and zero points run along."),
               (rhs_axis, "Axis of rhs that its scales and zero points run along."))
 };
 

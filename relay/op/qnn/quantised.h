@@ -14,8 +14,7 @@ inline constexpr DTypes kQuantised =
     DTypes(kInt8) | kUInt8 | DTypes(kInt16) | kUInt16 | DTypes(kInt32);
 inline constexpr DTypes kQuantisedSums = kQuantised | kInt64;
 /// What weights and activations are stored as.
-inline constexpr DTypes kQuantisedFactors =
-    DTypes(kInt8) | kUInt8 | DTypes(kInt16) | kUInt16;
+inline constexpr DTypes kQuantisedFactors = DTypes(kInt8) | kUInt8 | DTypes(kInt16) | kUInt16;
 /// What operators with a table of all results take.
 inline constexpr DTypes kQuantisedBytes = DTypes(kInt8) | kUInt8;
 

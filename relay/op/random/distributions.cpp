@@ -107,9 +107,8 @@ RELAY_OP("random.uniform")
     .output("numbers", "The numbers.", tensor('T'))
     .attrs<UniformAttrs>()
     .relation(infer_drawn<UniformAttrs>)
-    .example(
-        "fn (%key: Tensor[(10), uint64]) { random.uniform(%key, 0f, 1f, out_shape=[2, 3]) }",
-        "[7, 0, 0, 0, 0, 0, 0, 0, 9223372036854775808, 0]")
+    .example("fn (%key: Tensor[(10), uint64]) { random.uniform(%key, 0f, 1f, out_shape=[2, 3]) }",
+             "[7, 0, 0, 0, 0, 0, 0, 0, 9223372036854775808, 0]")
     .level(10)
     .compute(compute_uniform);
 
@@ -122,9 +121,8 @@ RELAY_OP("random.normal")
     .output("numbers", "The numbers.", tensor('T'))
     .attrs<NormalAttrs>()
     .relation(infer_drawn<NormalAttrs>)
-    .example(
-        "fn (%key: Tensor[(10), uint64]) { random.normal(%key, 0f, 1f, out_shape=[2, 3]) }",
-        "[7, 0, 0, 0, 0, 0, 0, 0, 9223372036854775808, 0]")
+    .example("fn (%key: Tensor[(10), uint64]) { random.normal(%key, 0f, 1f, out_shape=[2, 3]) }",
+             "[7, 0, 0, 0, 0, 0, 0, 0, 9223372036854775808, 0]")
     .level(10)
     .compute(compute_normal);
 

@@ -160,9 +160,8 @@ RELAY_OP("collapse_sum_to")
     .output("result", "The sums.", tensor('T'))
     .attrs<InitOpAttrs>()
     .relation(infer_collapse_sum_to)
-    .example(
-        "fn (%x: Tensor[(2, 3), float32], %s: Tensor[(2), int64]) { collapse_sum_to(%x, %s) }",
-        "[[1, 2, 3], [4, 5, 6]]", "[2, 1]")
+    .example("fn (%x: Tensor[(2, 3), float32], %s: Tensor[(2), int64]) { collapse_sum_to(%x, %s) }",
+             "[[1, 2, 3], [4, 5, 6]]", "[2, 1]")
     .level(4)
     .compute(compute_collapse);
 

@@ -292,8 +292,7 @@ std::vector<ExprRef> take_gradient(const GradientCall& call) {
     range.a_max.value = static_cast<double>(extent.as_int() - 1);
     at = call_op("clip", {at}, Attrs::make(range));
   } else if (attrs.mode == IndexMode::kWrap) {
-    at = call_op("floor_mod",
-                 {at, make_constant(NDArray::scalar(indices.dtype, extent.as_int()))});
+    at = call_op("floor_mod", {at, make_constant(NDArray::scalar(indices.dtype, extent.as_int()))});
   }
   ExpandDimsAttrs first;
   first.axis.value = 0;
@@ -341,8 +340,7 @@ std::vector<ExprRef> scatter_nd_gradient(const GradientCall& call) {
   if (!data.dtype.is_float()) return {ExprRef(), ExprRef(), ExprRef()};
   if (!adds || !call.call.tensor(1).dims[0].is_int()) return derived_gradients(call);
   return {call.gradient(), ExprRef(),
-          call_op("gather_nd", {call.gradient(), call.args[1]},
-                  Attrs::make(GatherNDAttrs()))};
+          call_op("gather_nd", {call.gradient(), call.args[1]}, Attrs::make(GatherNDAttrs()))};
 }
 
 RELAY_OP("take")

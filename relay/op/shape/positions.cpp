@@ -17,8 +17,7 @@ Scalar from_front(const Scalar& index, Dim extent) {
 void compute_invert_permutation(const OpCall& call, te::Builder& b) {
   te::Tensor data = b.input(0);
   te::TensorInfo result = call.result();
-  te::Tensor unnamed =
-      b.map(result.dims, [&](Indices) { return te::constant(-1, result.dtype); });
+  te::Tensor unnamed = b.map(result.dims, [&](Indices) { return te::constant(-1, result.dtype); });
   te::Tensor inverse = b.update(
       unnamed, result.dims,
       [&](Indices i) { return std::vector<Scalar>{te::cast(data(i), kInt64)}; },
@@ -64,7 +63,8 @@ void compute_unravel_index(const OpCall& call, te::Builder& b) {
 
 TypeRef infer_adv_index(const RelationCall& call) {
   std::vector<te::TensorInfo> inputs = call.tensors(0);
-  call.require(inputs.size() >= 2, "the tuple must hold the data and at least one tensor of indices");
+  call.require(inputs.size() >= 2,
+               "the tuple must hold the data and at least one tensor of indices");
   const te::TensorInfo& data = inputs[0];
   size_t count = inputs.size() - 1;
   call.require(count <= data.rank(), std::to_string(count) + " tensors of indices for the " +

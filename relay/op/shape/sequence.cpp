@@ -31,7 +31,8 @@ struct MatrixSetDiagAttrs {
   int64_t k2 = 0;
   bool super_diag_right_align = true;
   bool sub_diag_right_align = false;
-  RELAY_ATTRS(MatrixSetDiagAttrs, (k1, "Lowest diagonal: 0 is the main one, below it are negative."),
+  RELAY_ATTRS(MatrixSetDiagAttrs,
+              (k1, "Lowest diagonal: 0 is the main one, below it are negative."),
               (k2, "Highest diagonal."),
               (super_diag_right_align,
                "Whether diagonals above the main one end at the end of their row of diagonal, or "
@@ -41,9 +42,9 @@ struct MatrixSetDiagAttrs {
 
 void require_lengths(const RelationCall& call, Dim batch) {
   Dim count = call.tensor(1).dims[0];
-  call.require_equal(count, batch, "there are " + count.str() + " lengths for " + batch.str() +
-                                       " sequences: " + call.input(0)->str() + " and " +
-                                       call.input(1)->str());
+  call.require_equal(count, batch,
+                     "there are " + count.str() + " lengths for " + batch.str() +
+                         " sequences: " + call.input(0)->str() + " and " + call.input(1)->str());
 }
 
 TypeRef infer_reverse_sequence(const RelationCall& call) {
@@ -122,7 +123,8 @@ TypeRef infer_matrix_set_diag(const RelationCall& call) {
   size_t batch = data.rank() - 2;
   Dim rows = data.dims[batch], columns = data.dims[batch + 1];
   bool several = attrs.k1 < attrs.k2;
-  std::vector<Dim> wanted(data.dims.begin(), data.dims.begin() + static_cast<std::ptrdiff_t>(batch));
+  std::vector<Dim> wanted(data.dims.begin(),
+                          data.dims.begin() + static_cast<std::ptrdiff_t>(batch));
   if (several) wanted.emplace_back(attrs.k2 - attrs.k1 + 1);
   wanted.push_back(longest_diagonal(rows, columns, attrs));
   std::string message = "diagonal must be " + shape_str(wanted) + " for diagonals " +
@@ -165,9 +167,8 @@ RELAY_OP("reverse_sequence")
     .output("result", "The sequences.", tensor('T'))
     .attrs<ReverseSequenceAttrs>()
     .relation(infer_reverse_sequence)
-    .example(
-        "fn (%x: Tensor[(2, 4), int8], %n: Tensor[(2), int32]) { reverse_sequence(%x, %n) }",
-        "[[1, 2, 3, 4], [5, 6, 7, 8]]", "[3, 1]")
+    .example("fn (%x: Tensor[(2, 4), int8], %n: Tensor[(2), int32]) { reverse_sequence(%x, %n) }",
+             "[[1, 2, 3, 4], [5, 6, 7, 8]]", "[3, 1]")
     .level(3)
     .compute(compute_reverse_sequence);
 
@@ -208,9 +209,8 @@ RELAY_OP("matrix_set_diag")
     .output("result", "The matrices.", tensor('T'))
     .attrs<MatrixSetDiagAttrs>()
     .relation(infer_matrix_set_diag)
-    .example(
-        "fn (%x: Tensor[(2, 3), int8], %d: Tensor[(2), int8]) { matrix_set_diag(%x, %d) }",
-        "[[1, 2, 3], [4, 5, 6]]", "[9, 8]")
+    .example("fn (%x: Tensor[(2, 3), int8], %d: Tensor[(2), int8]) { matrix_set_diag(%x, %d) }",
+             "[[1, 2, 3], [4, 5, 6]]", "[9, 8]")
     .level(10)
     .compute(compute_matrix_set_diag);
 

@@ -25,16 +25,15 @@ TypeRef infer_sliding_window(const RelationCall& call) {
                    std::to_string(window.size()) + " and " + std::to_string(strides.size()));
   std::vector<Dim> dims(data.dims.begin(), data.dims.begin() + static_cast<std::ptrdiff_t>(axis));
   for (size_t d = 0; d < window.size(); ++d) {
-    call.require(window[d] >= 1 && window[d] <= (int64_t{1} << 40),
-                 "entries of window_shape must be from 1 to 2^40, found " +
-                     std::to_string(window[d]));
+    call.require(
+        window[d] >= 1 && window[d] <= (int64_t{1} << 40),
+        "entries of window_shape must be from 1 to 2^40, found " + std::to_string(window[d]));
     call.require(strides[d] >= 1 && strides[d] <= (int64_t{1} << 40),
                  "strides must be from 1 to 2^40, found " + std::to_string(strides[d]));
     Dim extent = data.dims[axis + d];
     call.require_at_most(window[d], extent,
                          "the window has extent " + std::to_string(window[d]) + " on axis " +
-                             std::to_string(axis + d) + ", more than data " +
-                             shape_str(data.dims));
+                             std::to_string(axis + d) + ", more than data " + shape_str(data.dims));
     dims.push_back(floor_div(extent - window[d], strides[d]) + 1);
   }
   dims.insert(dims.end(), window.begin(), window.end());
@@ -60,7 +59,8 @@ RELAY_OP("sliding_window")
     .output("result", "Positions of the window, then its elements.", tensor('T'))
     .attrs<SlidingWindowAttrs>()
     .example(
-        "fn (%x: Tensor[(5), float32]) { sliding_window(%x, axis=0, window_shape=[3], strides=[1]) }",
+        "fn (%x: Tensor[(5), float32]) { sliding_window(%x, axis=0, window_shape=[3], strides=[1]) "
+        "}",
         "[1, 2, 3, 4, 5]")
     .relation(infer_sliding_window)
     .level(10)
@@ -99,8 +99,7 @@ TypeRef infer_layout_transform(const RelationCall& call) {
       call.require_equal(data.dims[positions[k + 1]], blocks[k],
                          "layout " + layouts.from.text() + " has a block of " +
                              std::to_string(blocks[k]) + " on axis " +
-                             std::to_string(positions[k + 1]) + " of data " +
-                             shape_str(data.dims));
+                             std::to_string(positions[k + 1]) + " of data " + shape_str(data.dims));
     }
   }
   std::vector<Dim> dims = layouts.to.dims([&](char axis) {

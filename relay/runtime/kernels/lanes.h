@@ -40,9 +40,8 @@ void for_lane_groups(LibraryCall& call, const Lanes& lanes, F&& body) {
   int64_t group = std::max<int64_t>(1, kElements / std::max<int64_t>(1, lanes.extent));
   if (lanes.inner > 1) group = (group + kTogether - 1) / kTogether * kTogether;
   int64_t tasks = (lanes.count + group - 1) / group;
-  call.parallel(tasks, [&](int64_t task) {
-    body(task * group, std::min(lanes.count, (task + 1) * group));
-  });
+  call.parallel(
+      tasks, [&](int64_t task) { body(task * group, std::min(lanes.count, (task + 1) * group)); });
 }
 
 }  // namespace relay

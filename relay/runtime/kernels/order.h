@@ -25,9 +25,9 @@ struct KeyTraits {
   using Key = KeyOf<T>;
   static constexpr bool kFloat = !std::is_integral_v<T> && !std::is_same_v<T, Bool>;
   static constexpr Key kSign = static_cast<Key>(Key{1} << (8 * sizeof(T) - 1));
-  static constexpr Key kInfinity = static_cast<Key>(std::is_same_v<T, float>      ? 0x7f800000
-                                                    : std::is_same_v<T, double>   ? 0x7ff0000000000000
-                                                    : std::is_same_v<T, Half>     ? 0x7c00
+  static constexpr Key kInfinity = static_cast<Key>(std::is_same_v<T, float>    ? 0x7f800000
+                                                    : std::is_same_v<T, double> ? 0x7ff0000000000000
+                                                    : std::is_same_v<T, Half>   ? 0x7c00
                                                     : std::is_same_v<T, BFloat16> ? 0x7f80
                                                                                   : 0);
 };
@@ -68,7 +68,8 @@ T order_element(KeyOf<T> key) {
   using Key = KeyOf<T>;
   if constexpr (falling) key = static_cast<Key>(~key);
   if constexpr (Traits::kFloat) {
-    Key turn = static_cast<Key>((key & Traits::kSign) != 0 ? Traits::kSign : static_cast<Key>(~Key{0}));
+    Key turn =
+        static_cast<Key>((key & Traits::kSign) != 0 ? Traits::kSign : static_cast<Key>(~Key{0}));
     key = static_cast<Key>(key ^ turn);
   } else if constexpr (std::is_signed_v<T>) {
     key = static_cast<Key>(key ^ Traits::kSign);

@@ -15,9 +15,8 @@ constexpr int64_t kChunk = 1 << 15;  // elements of a task within a long lane
 template <class F>
 void for_pieces(LibraryCall& call, int64_t n, F&& body) {
   if (n < kManyItems) return body(int64_t{0}, n);
-  call.parallel((n + kChunk - 1) / kChunk, [&](int64_t task) {
-    body(task * kChunk, std::min(n, (task + 1) * kChunk));
-  });
+  call.parallel((n + kChunk - 1) / kChunk,
+                [&](int64_t task) { body(task * kChunk, std::min(n, (task + 1) * kChunk)); });
 }
 
 /// Whether the key does not say all about the element: -0, not-a-number.
@@ -118,9 +117,8 @@ void sort_lanes(LibraryCall& call, const NDArray& input, const Lanes& lanes) {
         special.store(true, std::memory_order_relaxed);
     });
     const Key* sorted = sort_keys(call, keys, keys + n, n);
-    for_pieces(call, n, [&](int64_t begin, int64_t end) {
-      access.write(sorted, stride, begin, end, to);
-    });
+    for_pieces(call, n,
+               [&](int64_t begin, int64_t end) { access.write(sorted, stride, begin, end, to); });
     if (special.load(std::memory_order_relaxed)) access.restore(from, stride, n, to);
   };
   auto sort_group = [&](int64_t begin, int64_t end) {
@@ -181,9 +179,8 @@ void argsort_kernel(LibraryCall& call) {
   check_positions(lanes.extent, out.dtype());
   if (input.size() == 0) return;
   write_positions(out, [&](auto* positions) {
-    with_items(input.dtype(), lanes.extent, [&](auto item) {
-      argsort_lanes<decltype(item)>(call, input, lanes, positions);
-    });
+    with_items(input.dtype(), lanes.extent,
+               [&](auto item) { argsort_lanes<decltype(item)>(call, input, lanes, positions); });
   });
 }
 

@@ -216,9 +216,8 @@ void topk_kernel(LibraryCall& call) {
     using Item = decltype(item);
     if (positions == nullptr)
       return topk_lanes<Item, int32_t>(call, input, lanes, results, values, nullptr);
-    write_positions(*positions, [&](auto* to) {
-      topk_lanes<Item>(call, input, lanes, results, values, to);
-    });
+    write_positions(*positions,
+                    [&](auto* to) { topk_lanes<Item>(call, input, lanes, results, values, to); });
   });
 }
 

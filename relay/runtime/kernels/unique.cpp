@@ -57,9 +57,7 @@ class Unique {
     });
   }
 
-  bool begins(int64_t i) const {
-    return i == 0 || item_key(order_[i]) != item_key(order_[i - 1]);
-  }
+  bool begins(int64_t i) const { return i == 0 || item_key(order_[i]) != item_key(order_[i - 1]); }
 
   /// The number that a run gets: its own, or its place among the first appearances.
   int64_t number(int64_t run) const { return ranks_.data() == nullptr ? run : ranks_[run]; }

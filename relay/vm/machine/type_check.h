@@ -24,7 +24,7 @@ struct TypeMismatch {
     size_t part;
   };
   std::vector<Name> names;
-  std::string device;    // what is wrong is the device of a tensor, as this says
+  std::string device;  // what is wrong is the device of a tensor, as this says
 };
 
 /// "WHAT: expected TYPE where n = 4, found TYPE", with a note at what made each name what it is.
