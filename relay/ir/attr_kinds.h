@@ -80,6 +80,11 @@ template <class E>
 std::string_view word_text(E value) {
   return attr_words(value)[static_cast<size_t>(value)].text;
 }
+/// What it says.
+template <class E>
+std::string_view word_doc(E value) {
+  return attr_words(value)[static_cast<size_t>(value)].doc;
+}
 
 }  // namespace relay
 

@@ -57,6 +57,8 @@ bool same_term(const DimTerm& a, const DimTerm& b) {
 
 }  // namespace
 
+void Dim::refuse(int64_t) { throw DimRangeError(); }
+
 // All terms of the process. They are few (one for each distinct expression), so they stay for ever.
 struct DimTable {
   struct Hash {

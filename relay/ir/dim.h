@@ -22,9 +22,12 @@ class Dim {
  public:
   /// The integer 0.
   constexpr Dim() : Dim(0) {}
-  /// An integer, |value| < 2^61. Shapes hold non-negative ones; terms may be negative.
+  /// An integer, |value| < 2^61; beyond: `DimRangeError` (relay/ir/dim_error.h). Shapes hold
+  /// non-negative ones; terms may be negative.
   constexpr Dim(int64_t value)  // NOLINT(google-explicit-constructor)
-      : bits_((static_cast<uint64_t>(value) << 2) | kIntTag) {}
+      : bits_((static_cast<uint64_t>(value) << 2) | kIntTag) {
+    if (value >= kLimit || value <= -kLimit) refuse(value);
+  }
   constexpr Dim(int value)  // NOLINT(google-explicit-constructor)
       : Dim(static_cast<int64_t>(value)) {}
   /// `?`: some dimension known only at run time; consistent with every other (T15).
@@ -40,7 +43,7 @@ class Dim {
   static Dim value(uint32_t input, uint32_t index);
 
   constexpr bool is_int() const { return (bits_ & 3) == kIntTag; }
-  constexpr bool is_int(int64_t value) const { return *this == Dim(value); }
+  constexpr bool is_int(int64_t value) const { return is_int() && as_int() == value; }
   constexpr bool is_any() const { return bits_ == kAnyTag; }
   constexpr bool is_variable() const { return (bits_ & 3) == kVariableTag; }
   constexpr bool is_term() const { return (bits_ & 3) == 0; }
@@ -69,8 +72,10 @@ class Dim {
     uint64_t bits;
   };
   explicit constexpr Dim(Bits bits) : bits_(bits.bits) {}
+  [[noreturn]] static void refuse(int64_t value);
   friend struct DimTable;
 
+  static constexpr int64_t kLimit = int64_t{1} << 61;
   static constexpr uint64_t kIntTag = 1;
   static constexpr uint64_t kVariableTag = 2;
   static constexpr uint64_t kAnyTag = 3;

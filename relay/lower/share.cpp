@@ -25,9 +25,10 @@ bool is_expensive(const ScalarRef& root) {
     if (node->kind == ScalarKind::kFold) return false;
   }
   for (const ScalarNode* node : te::post_order(roots)) {
-    if (node->kind == ScalarKind::kUnary && scalar_op(node->unary).cost == ScalarCost::kFunction) {
+    if (node->kind == ScalarKind::kUnary && scalar_op(node->unary).cost == ScalarCost::kFunction)
       return true;
-    }
+    if (node->kind == ScalarKind::kBinary && scalar_op(node->binary).cost == ScalarCost::kFunction)
+      return true;
   }
   return false;
 }

@@ -30,30 +30,6 @@ OpColumn<std::string>& float_forms() {
   return *column;
 }
 
-std::string_view layout_rule_name(LayoutRule rule) {
-  constexpr std::string_view kNames[] = {"follows", "broadcasts", "named", "axes", "fixed"};
-  return kNames[static_cast<size_t>(rule)];
-}
-std::string_view layout_rule_doc(LayoutRule rule) {
-  constexpr std::string_view kDocs[] = {
-      "works in any layout", "works in any layout once all inputs have the rank of the result",
-      "attributes name the layouts", "attributes name the axes",
-      "wants the layout it is written for"};
-  return kDocs[static_cast<size_t>(rule)];
-}
-std::string_view quantised_rule_name(QuantisedRule rule) {
-  constexpr std::string_view kNames[] = {"keeps", "constants", "requantises", "quantised",
-                                         "floats"};
-  return kNames[static_cast<size_t>(rule)];
-}
-std::string_view quantised_rule_doc(QuantisedRule rule) {
-  constexpr std::string_view kDocs[] = {
-      "keeps scale and zero point", "keeps scale and zero point if its constants are quantised too",
-      "sums and products, to be requantised", "takes or gives scales and zero points itself",
-      "needs the numbers themselves"};
-  return kDocs[static_cast<size_t>(rule)];
-}
-
 // ---- Operators defined by others --------------------------------------------------------------
 
 namespace {
@@ -276,7 +252,7 @@ QuantisedRule derived_quantised_rule(const OpCall& call) {
     case te::NumbersOf::kElements:
       return QuantisedRule::kKeeps;
     case te::NumbersOf::kConstants:
-    case te::NumbersOf::kEither:
+    case te::NumbersOf::kElementsOrConstants:
       return QuantisedRule::kConstants;
     case te::NumbersOf::kSums:
       return QuantisedRule::kRequantises;
@@ -347,6 +323,8 @@ Cost kernel_cost(const OpCall& call, Dim operations) {
   for (const te::TensorInfo& info : tensors_in(types)) add(info);
   return cost;
 }
+
+Cost cost_of_moving(const OpCall& call) { return kernel_cost(call, 0); }
 
 Dim log2_of(Dim count) {
   if (!count.is_int()) return Dim::any();

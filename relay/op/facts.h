@@ -12,31 +12,32 @@
 namespace relay {
 
 /// What becomes of a call when its inputs change layout, that is, when their axes change places.
-enum class LayoutRule : uint8_t {
-  kFollows,     // any layout will do, that of all inputs (but scalars) and results
-  kBroadcasts,  // the same, once all inputs have the rank of the result
-  kNamed,       // attributes of kind layout name the layouts: give them others
-  kAxes,        // attributes of kind axis, axes, new-axis, per-axis name axes: say where they are
-                // now; axes that none names stay in their order
-  kFixed        // places have a meaning: the inputs go back to what the call was written for
-};
-/// "follows", "broadcasts", "named", "axes", "fixed".
-std::string_view layout_rule_name(LayoutRule rule);
-/// What the rule means, for documents.
-std::string_view layout_rule_doc(LayoutRule rule);
+///  - kFollows: any layout will do, that of all inputs (but scalars) and results.
+///  - kBroadcasts: the same, once all inputs have the rank of the result.
+///  - kNamed: attributes of kind layout name the layouts; give them others.
+///  - kAxes: attributes of kind axis, axes, new-axis, per-axis name axes; say where they are now.
+///    Axes that none names stay in their order.
+///  - kFixed: places have a meaning; the inputs go back to what the call was written for.
+RELAY_WORDS(LayoutRule, (kFollows, "follows", "works in any layout"),
+            (kBroadcasts, "broadcasts",
+             "works in any layout once all inputs have the rank of the result"),
+            (kNamed, "named", "attributes name the layouts"),
+            (kAxes, "axes", "attributes name the axes"),
+            (kFixed, "fixed", "wants the layout it is written for"))
 
 /// What becomes of a call when its numbers are quantised: integers that stand for
 /// scale · (number - zero point).
-enum class QuantisedRule : uint8_t {
-  kKeeps,        // results have the scale and zero point of the inputs, which must be one's
-  kConstants,    // the same, if constants that it compares with or writes are quantised as well
-  kRequantises,  // sums and products: works on integers, whose scale is another
-  kQuantised,    // takes or gives scales and zero points itself
-  kFloats        // no such form: needs the numbers themselves
-};
-/// "keeps", "constants", "requantises", "quantised", "floats".
-std::string_view quantised_rule_name(QuantisedRule rule);
-std::string_view quantised_rule_doc(QuantisedRule rule);
+///  - kKeeps: results have the scale and zero point of the inputs, which must be one's.
+///  - kConstants: the same, if constants that it compares with or writes are quantised as well.
+///  - kRequantises: works on integers, whose sums and products have another scale.
+///  - kQuantised: takes or gives scales and zero points itself.
+///  - kFloats: no such form; needs the numbers themselves.
+RELAY_WORDS(QuantisedRule, (kKeeps, "keeps", "keeps scale and zero point"),
+            (kConstants, "constants",
+             "keeps scale and zero point if its constants are quantised too"),
+            (kRequantises, "requantises", "sums and products, to be requantised"),
+            (kQuantised, "quantised", "takes or gives scales and zero points itself"),
+            (kFloats, "floats", "needs the numbers themselves"))
 
 /// What a call costs, as terms over its extents; `?` where an extent is not known, and for the
 /// operations of a library kernel whose operator declares no cost.
@@ -71,6 +72,8 @@ OpColumn<std::string>& float_forms();
 Cost cost_of_stages(const OpCall& call);
 /// The cost of a kernel that takes `operations` and reads all inputs and writes all results.
 Cost kernel_cost(const OpCall& call, Dim operations);
+/// The cost of an operator that calculates nothing: it moves inputs to results.
+Cost cost_of_moving(const OpCall& call);
 /// The number of elements of input i.
 Dim elements_of(const OpCall& call, size_t i = 0);
 /// The binary logarithm, rounded up; `?` of what is no integer.

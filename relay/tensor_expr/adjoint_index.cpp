@@ -70,8 +70,7 @@ class Solver {
     Dim coefficient;
   };
 
-  // ---- Axes that are used divided
-  // ----------------------------------------------------------------
+  // ---- Axes that are used divided --------------------------------------------------------------
 
   std::vector<ScalarRef> split_axes(std::span<const ScalarRef> indices) {
     ScalarRewriter broadcasts(as_remainder);
@@ -122,8 +121,7 @@ class Solver {
     return value(split.outer) * from_dim(split.inner.extent) + value(split.inner);
   }
 
-  // ---- Equations
-  // ---------------------------------------------------------------------------------
+  // ---- Equations -------------------------------------------------------------------------------
 
   std::vector<Unknown> unknowns(const Equation& equation) const {
     std::vector<Unknown> result;

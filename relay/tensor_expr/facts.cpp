@@ -44,8 +44,8 @@ std::vector<ScalarRef> value_roots(const Stage& stage) {
 
 NumbersOf joined(NumbersOf a, NumbersOf b) {
   if (a == b) return a;
-  bool elements = std::max(a, b) <= NumbersOf::kEither;
-  return elements ? NumbersOf::kEither : std::max(a, b);
+  bool elements = std::max(a, b) <= NumbersOf::kElementsOrConstants;
+  return elements ? NumbersOf::kElementsOrConstants : std::max(a, b);
 }
 
 /// The identities of max and min, which give way to every number.
@@ -195,8 +195,8 @@ class Numbers {
         return plain ? NumbersOf::kSums : NumbersOf::kFunctions;
       case BinaryOp::kMul: {
         // Of sums, only by constants.
-        bool simple =
-            std::max(a, b) <= NumbersOf::kEither || std::min(a, b) == NumbersOf::kConstants;
+        bool simple = std::max(a, b) <= NumbersOf::kElementsOrConstants ||
+                      std::min(a, b) == NumbersOf::kConstants;
         return plain && simple ? NumbersOf::kSums : NumbersOf::kFunctions;
       }
       case BinaryOp::kDiv:

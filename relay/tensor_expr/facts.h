@@ -6,13 +6,14 @@
 
 namespace relay::te {
 
-/// What the numbers of a result are, each kind among those after it but for kConstants.
+/// What the numbers of a result are. Elements may stand where sums are said, and anything where
+/// functions are.
 enum class NumbersOf : uint8_t {
   kConstants,  // of no input: constants, extents, positions
   kElements,   // elements of inputs, unchanged: moved, repeated, chosen by position or by order
-  kEither,     // such elements, or constants
-  kSums,       // sums of elements, of products of two, of multiples by constants
-  kFunctions   // anything else
+  kElementsOrConstants,  // some this, some that
+  kSums,                 // sums of elements, of products of two, of multiples by constants
+  kFunctions             // anything else
 };
 NumbersOf numbers_of(const Computation& computation);
 

@@ -94,7 +94,7 @@ TEST(OpFacts, Layout) {
       {"(%x: Tensor[(3), float32]) { shape_of(%x) }", LayoutRule::kFixed},
   };
   for (const auto& [body, rule] : cases) {
-    EXPECT_EQ(layout_rule_name(layout_rule(call_of(body))), layout_rule_name(rule)) << body;
+    EXPECT_EQ(word_text(layout_rule(call_of(body))), word_text(rule)) << body;
   }
 }
 
@@ -131,8 +131,7 @@ TEST(OpFacts, QuantisedNumbers) {
        QuantisedRule::kQuantised},
   };
   for (const auto& [body, rule] : cases) {
-    EXPECT_EQ(quantised_rule_name(quantised_rule(call_of(body))), quantised_rule_name(rule))
-        << body;
+    EXPECT_EQ(word_text(quantised_rule(call_of(body))), word_text(rule)) << body;
   }
   EXPECT_EQ(quantised_form(*get_op("nn.conv2d")), get_op("qnn.conv2d"));
   EXPECT_EQ(quantised_form(*get_op("add")), get_op("qnn.add"));

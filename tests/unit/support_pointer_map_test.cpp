@@ -42,6 +42,21 @@ TEST(SupportPointerMap, AgreesWithTheStandardOne) {
   EXPECT_EQ(map.find("x"), nullptr);
 }
 
+TEST(SupportPointerMap, RegularDistancesDoNotCrowd) {
+  constexpr size_t kKeys = 100'000;
+  for (uintptr_t distance = 48; distance <= 1024; distance += 16) {
+    // Addresses only; nothing is there.
+    auto key = [&](size_t i) {
+      return reinterpret_cast<const char*>(0x555555a00010 + i * distance);
+    };
+    PointerMap<char, char> map;
+    for (size_t i = 0; i < kKeys; ++i) map.insert(key(i));
+    size_t passed = 0;
+    for (size_t i = 0; i < kKeys; ++i) passed += map.passed(key(i));
+    EXPECT_LT(passed, 2 * kKeys) << "keys " << distance << " bytes apart";
+  }
+}
+
 TEST(SupportPointerMap, OwnsItsValues) {
   auto value = std::make_shared<int>(1);
   char keys[100] = {};

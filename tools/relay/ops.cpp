@@ -3,7 +3,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include <relay/eval/eval.h>
 #include <relay/infer/infer.h>
 #include <relay/ir/visit.h>
 #include <relay/op/facts.h>
@@ -17,6 +16,7 @@
 
 #include <tools/relay/bind.h>
 #include <tools/relay/command.h>
+#include <tools/relay/native.h>
 
 namespace relay::tool {
 
@@ -110,6 +110,27 @@ std::vector<OpCall> calls_of(const Operator* op, const Example& example) {
   return calls;
 }
 
+// The first call of an operator in its examples.
+std::optional<OpCall> first_call(const Operator* op, const std::vector<Example>& examples) {
+  for (const Example& example : examples) {
+    std::vector<OpCall> calls = calls_of(op, example);
+    if (!calls.empty()) return calls[0];
+  }
+  return std::nullopt;
+}
+
+std::vector<Example> read_examples(const Operator& op) {
+  std::vector<Example> examples;
+  for (const OpExample& example : op.examples()) examples.push_back(read_example(example));
+  return examples;
+}
+
+// The result as `relay run` prints it.
+std::string result_of(const Example& example) {
+  vm::Machine machine(compile_module(example.module, example.entry, {}), {.threads = 1});
+  return format_value(machine.run(example.entry.str(), example.arguments));
+}
+
 // What an operator calculates with narrow floats in, by the definition of the calls in an example;
 // nothing where that is no wider than they are.
 std::optional<DType> calculates_in(const Operator* op, const Example& example) {
@@ -137,9 +158,9 @@ std::string facts(const OpCall& call) {
   QuantisedRule quantised = quantised_rule(call);
   const Operator* form = quantised_form(*call.op());
   Cost cost = cost_of(call);
-  std::string text = fmt::format("layout\n  {}: {}\nquantised numbers\n  {}: {}\n",
-                                 layout_rule_name(layout), layout_rule_doc(layout),
-                                 quantised_rule_name(quantised), quantised_rule_doc(quantised));
+  std::string text =
+      fmt::format("layout\n  {}: {}\nquantised numbers\n  {}: {}\n", word_text(layout),
+                  word_doc(layout), word_text(quantised), word_doc(quantised));
   if (form != nullptr) text += fmt::format("  {} works on them\n", form->name().view());
   text += fmt::format("cost of the first example\n  {} operations, {} bytes\n",
                       cost.operations.str(), cost.bytes.str());
@@ -179,8 +200,7 @@ void show(const Operator& op) {
       text += word_lines(schema->fields[i], "        ");
     }
   }
-  std::vector<Example> examples;
-  for (const OpExample& example : op.examples()) examples.push_back(read_example(example));
+  std::vector<Example> examples = read_examples(op);
   for (const Example& example : examples) {
     if (op.definition() != DefinitionKind::kCompute) break;
     if (std::optional<DType> wide = calculates_in(&op, example)) {
@@ -195,21 +215,14 @@ void show(const Operator& op) {
   if (!op.examples().empty()) text += "examples\n";
   for (size_t i = 0; i < examples.size(); ++i) {
     text += "  " + example_line(op.examples()[i]) + "\n";
-    const Example& example = examples[i];
-    std::string result =
-        format_value(evaluate_function(example.module, example.entry, example.arguments));
+    std::string result = result_of(examples[i]);
     for (size_t at = 0; at < result.size();) {
       size_t end = std::min(result.find('\n', at), result.size());
       text += "      " + result.substr(at, end - at) + "\n";
       at = end + 1;
     }
   }
-  for (const Example& example : examples) {
-    std::vector<OpCall> calls = calls_of(&op, example);
-    if (calls.empty()) continue;
-    text += facts(calls[0]);
-    break;
-  }
+  if (std::optional<OpCall> call = first_call(&op, examples)) text += facts(*call);
   text += gradient(op);
   print_out(text);
 }
@@ -244,17 +257,13 @@ std::string registry_json() {
     for (const OpExample& example : op->examples()) {
       entry["examples"].push_back({{"program", example.program}, {"arguments", example.arguments}});
     }
-    for (const OpExample& example : op->examples()) {
-      std::vector<OpCall> calls = calls_of(op, read_example(example));
-      if (calls.empty()) continue;
-      const OpCall& call = calls[0];
-      Cost cost = cost_of(call);
-      entry["layout"] = layout_rule_name(layout_rule(call));
-      entry["quantised"] = quantised_rule_name(quantised_rule(call));
+    if (std::optional<OpCall> call = first_call(op, read_examples(*op))) {
+      Cost cost = cost_of(*call);
+      entry["layout"] = word_text(layout_rule(*call));
+      entry["quantised"] = word_text(quantised_rule(*call));
       entry["cost"] = {{"operations", cost.operations.str()},
                        {"macs", cost.macs.str()},
                        {"bytes", cost.bytes.str()}};
-      break;
     }
     const Operator* form = quantised_form(*op);
     entry["quantised_form"] = form == nullptr ? ordered_json() : ordered_json(form->name().str());
@@ -304,6 +313,13 @@ std::string operators_page() {
     if (!op->examples().empty()) text += "\n";
     for (const OpExample& example : op->examples()) {
       text += "```\n" + example_line(example) + "\n```\n";
+    }
+    if (std::optional<OpCall> call = first_call(op, read_examples(*op))) {
+      text += fmt::format(
+          "\nLayout: {}. Quantised: {}. Gradient: {}. Cost of the first example: {} operations, {} "
+          "bytes.\n",
+          word_text(layout_rule(*call)), word_text(quantised_rule(*call)), gradient_kind(*op),
+          cost_of(*call).operations.str(), cost_of(*call).bytes.str());
     }
   }
   return text;

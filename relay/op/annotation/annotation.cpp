@@ -90,7 +90,7 @@ RELAY_OP("debug")
     .relation(infer_shown)
     .impure()
     .level(1)
-    .column(costs(), [](const OpCall& call) { return kernel_cost(call, 0); })
+    .column(costs(), cost_of_moving)
     .kernel("debug",
             [](const OpCall& call) -> KernelParams {
               return {{"label", call.attrs<DebugAttrs>().debug_func},

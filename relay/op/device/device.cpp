@@ -31,7 +31,7 @@ RELAY_OP("device_copy")
     .column(devices(), copy_use)
     .column(stops_fusion(), true)
     .level(10)
-    .column(costs(), [](const OpCall& call) { return kernel_cost(call, 0); })
+    .column(costs(), cost_of_moving)
     .kernel("device_copy", [](const OpCall&) { return KernelParams(); })
     .gradient([](const GradientCall& call) -> std::vector<ExprRef> {
       const auto& attrs = call.attrs<DeviceCopyAttrs>();

@@ -7,6 +7,9 @@
 namespace relay {
 namespace {
 
+constexpr const char* kIndptrDoc =
+    "Where each row begins: 0 first, none below the one before; last how many there are.";
+
 /// The sparse matrix of inputs `first` (data), `first` + 1 (columns) and `first` + 2 (row
 /// pointers).
 struct Matrix {
@@ -100,9 +103,7 @@ RELAY_OP("nn.sparse_dense")
     .input("dense_data", "Matrix (m, k).", tensor('T', kFloats).rank(2))
     .input("sparse_data", "Elements, or blocks (number, height, width).", tensor('T').rank(1, 3))
     .input("sparse_indices", "The column of each.", tensor(kIndices).rank(1))
-    .input("sparse_indptr",
-           "Where each row begins: 0 first, none below the one before; last how many there are.",
-           tensor(kIndices).rank(1))
+    .input("sparse_indptr", kIndptrDoc, tensor(kIndices).rank(1))
     .output("result", "(m, n); with sparse_lhs (n, m).", tensor('T').rank(2))
     .example(
         "fn (%x: Tensor[(1, 3), float32], %d: Tensor[(3), float32], %i: Tensor[(3), int32], "
@@ -122,9 +123,7 @@ RELAY_OP("nn.sparse_add")
     .input("dense_data", "Matrix.", tensor('T', kNumbers).rank(2))
     .input("sparse_data", "Elements.", tensor('T').rank(1))
     .input("sparse_indices", "The column of each.", tensor(kIndices).rank(1))
-    .input("sparse_indptr",
-           "Where each row begins: 0 first, none below the one before; last how many there are.",
-           tensor(kIndices).rank(1))
+    .input("sparse_indptr", kIndptrDoc, tensor(kIndices).rank(1))
     .output("result", "Matrix.", tensor('T').rank(2))
     .example(
         "fn (%x: Tensor[(2, 3), float32], %d: Tensor[(2), float32], %i: Tensor[(2), int32], "
@@ -141,9 +140,7 @@ RELAY_OP("nn.sparse_transpose")
         "columns, where each row begins.")
     .input("sparse_data", "Elements.", tensor('T').rank(1))
     .input("sparse_indices", "The column of each.", tensor('I', kIndices).rank(1))
-    .input("sparse_indptr",
-           "Where each row begins: 0 first, none below the one before; last how many there are.",
-           tensor('P', kIndices).rank(1))
+    .input("sparse_indptr", kIndptrDoc, tensor('P', kIndices).rank(1))
     .output("data", "Elements.", tensor('T').rank(1))
     .output("indices", "The column of each.", tensor('I').rank(1))
     .output("indptr", "Where each row begins; last the end.", tensor('P').rank(1))
@@ -153,7 +150,7 @@ RELAY_OP("nn.sparse_transpose")
         "[10, 1, 5]", "[1, 0, 1]", "[0, 1, 3]")
     .relation(infer_sparse_transpose)
     .level(1)
-    .column(costs(), [](const OpCall& call) { return kernel_cost(call, 0); })
+    .column(costs(), cost_of_moving)
     .kernel("sparse_transpose", [](const OpCall&) { return KernelParams(); });
 
 RELAY_OP("nn.sparse_conv2d")
@@ -164,9 +161,7 @@ RELAY_OP("nn.sparse_conv2d")
     .input("dense_data", "Images.", tensor('T', kFloats).rank(4))
     .input("sparse_data", "Elements, or blocks (number, height, width).", tensor('T').rank(1, 3))
     .input("sparse_indices", "The column of each.", tensor(kIndices).rank(1))
-    .input("sparse_indptr",
-           "Where each row begins: 0 first, none below the one before; last how many there are.",
-           tensor(kIndices).rank(1))
+    .input("sparse_indptr", kIndptrDoc, tensor(kIndices).rank(1))
     .output("result", "Images of as many channels as the matrix has rows.", tensor('T').rank(4))
     .example(
         "fn (%x: Tensor[(1, 1, 2, 2), float32], %d: Tensor[(2), float32], %i: Tensor[(2), "

@@ -119,7 +119,8 @@ std::vector<Dim> drawn_dims(const RelationCall& call, const std::vector<int64_t>
   for (int64_t extent : shape) {
     call.require(extent >= 0, "an extent of out_shape is " + std::to_string(extent));
     count = count * extent;
-    call.require(count <= kLargestExtent, "out_shape has more elements than a tensor can have");
+    call.require(extent <= kLargestExtent && count <= kLargestExtent,
+                 "out_shape has more elements than a tensor can have");
     dims.emplace_back(extent);
   }
   return dims;

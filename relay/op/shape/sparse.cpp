@@ -135,7 +135,7 @@ RELAY_OP("sparse_reshape")
     .relation(infer_sparse_reshape)
     .level(3)
     .no_gradient("its results are indices")
-    .column(costs(), [](const OpCall& call) { return kernel_cost(call, 0); })
+    .column(costs(), cost_of_moving)
     .kernel("sparse_reshape", [](const OpCall&) { return KernelParams(); });
 
 RELAY_OP("sparse_fill_empty_rows")
@@ -156,7 +156,7 @@ RELAY_OP("sparse_fill_empty_rows")
         "[[0, 1], [2, 0]]", "[1, 2]", "[3, 4]")
     .relation(infer_sparse_fill_empty_rows)
     .level(3)
-    .column(costs(), [](const OpCall& call) { return kernel_cost(call, 0); })
+    .column(costs(), cost_of_moving)
     .kernel("sparse_fill_empty_rows", [](const OpCall&) { return KernelParams(); });
 
 }  // namespace

@@ -11,7 +11,7 @@ void require_columns(const RelationCall& call, const char* name, int64_t first, 
                      Dim width, bool optional) {
   call.require(first >= (optional ? -1 : 0),
                std::string(name) + " = " + std::to_string(first) + " is no column");
-  call.require_at_most(first + count, width,
+  call.require_at_most(Dim(first) + count, width,
                        std::string(name) + " = " + std::to_string(first) + " of rows of " +
                            width.str() + " columns: data " + call.input(0)->str());
 }

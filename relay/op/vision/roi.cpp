@@ -99,8 +99,7 @@ RELAY_OP("vision.roi_align")
 RELAY_OP("vision.roi_pool")
     .doc(
         "Regions of images, rounded to elements (halves away from zero) and cut into bins, each "
-        "its "
-        "greatest element; 0 where there is none. A region that is not finite is not-a-number.")
+        "its greatest element; 0 where there is none. A region that is not finite is not-a-number.")
     .input("data", "Images in the layout.", tensor('T', kFloats).rank(4))
     .input("rois", "Image, left, top, right and bottom of each region, the last included: (n, 5).",
            tensor(kFloats).rank(2))
