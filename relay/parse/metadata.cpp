@@ -81,11 +81,15 @@ std::string Metadata::Impl::device_text(const Json& object) {
       throw Error(std::string("the ") + name + " of a device in the metadata is no number");
     return result;
   };
+  constexpr int64_t kOpen = -1;  // of a kind or index that is not said
   int64_t type = number("device_type_int");
-  if (type < 0) return {};
-  std::optional<Device> device =
-      Device::of(type, std::max<int64_t>(number("virtual_device_id"), 0));
-  if (!device) throw Error("the metadata has a device of the unknown kind " + std::to_string(type));
+  if (type == kOpen) return {};
+  if (!Device::of(type, 0))
+    throw Error("the metadata has a device of the unknown kind " + std::to_string(type));
+  int64_t index = number("virtual_device_id");
+  std::optional<Device> device = Device::of(type, index == kOpen ? 0 : index);
+  if (!device)
+    throw Error("the metadata has a device of the impossible index " + std::to_string(index));
   return device->str();
 }
 
