@@ -337,6 +337,7 @@ class DeviceSolver : private Walker {
   }
 
   void refuse(const Node& a, const Node& b) {
+    clashed_ = true;
     Span at = part_ == kWhole ? at_->span() : inference::place_of(at_, part_);
     if (!at.known()) at = at_->span();
     std::string what = what_();
@@ -498,9 +499,7 @@ class DeviceSolver : private Walker {
               call, i, [op, i] { return input_of(op->op(), i); }, kOperatorRule);
           all = join(operand(call, i), all);
         }
-        at(
-            call, [op] { return "the result of " + op->op()->name().str(); }, kOperatorRule);
-        join(result, all);
+        if (!clashed_) join(result, all);  // else what follows is silent
       }
     } else if (const auto* constructor = call->callee()->as<Constructor>()) {
       uint32_t all = join(result);
@@ -536,15 +535,13 @@ class DeviceSolver : private Walker {
     uint32_t body = operand(call, 1);
     at(call, 1, [op] { return input_of(op, 1); });
     if (use.input) place(body, *use.input, call->span());
-    at(call, [op] { return "the result of " + op->name().str(); });
     if (use.result) place(result, *use.result, call->span());
     if (use.copies) return;
     if (use.input && use.result) return;
     if (!use.input && !use.result) return unify(body, result);
     // A tuple is moved as a whole, or not at all.
-    at(call, 1, [op] { return "all of " + input_of(op, 1); });
+    at(call, 1, [op] { return "the whole " + input_of(op, 1); });
     join(body);
-    at(call, [op] { return "all of the result of " + op->name().str(); });
     join(result);
     open_.emplace_back(body, result);
   }
@@ -558,6 +555,7 @@ class DeviceSolver : private Walker {
   size_t part_ = kWhole;
   What what_;
   const char* help_ = nullptr;
+  bool clashed_ = false;  // anything since it was set
   std::set<std::pair<uint32_t, std::string>> refused_;
 };
 
