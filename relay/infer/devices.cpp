@@ -7,8 +7,8 @@
 #include <set>
 #include <unordered_map>
 
+#include <relay/infer/messages.h>
 #include <relay/ir/visit.h>
-#include <relay/op/columns.h>
 #include <relay/support/error.h>
 
 namespace relay {
@@ -24,13 +24,6 @@ enum class NodeKind : uint8_t {
   kCell       // child: what the reference holds
 };
 
-DeviceUseFn device_use(const Expr* expr) {
-  const auto* call = expr->as<Call>();
-  const auto* op = call == nullptr ? nullptr : call->callee()->as<Op>();
-  const DeviceUseFn* found = op == nullptr ? nullptr : devices().find(op->op());
-  return found == nullptr ? nullptr : *found;
-}
-
 const Type* type_of(const Expr* expr) {
   if (expr->type() != nullptr) return expr->type();
   const auto* var = expr->as<Var>();
@@ -39,11 +32,19 @@ const Type* type_of(const Expr* expr) {
 
 }  // namespace
 
+std::optional<DeviceUse> device_use(const Expr* expr) {
+  const auto* call = expr->as<Call>();
+  const auto* op = call == nullptr ? nullptr : call->callee()->as<Op>();
+  const DeviceUseFn* found = op == nullptr ? nullptr : devices().find(op->op());
+  if (found == nullptr) return std::nullopt;
+  return (*found)(call->attrs());
+}
+
 bool uses_devices(const Module& module) {
   for (const Module::FunctionEntry& entry : module.functions()) {
     bool found = false;
     visit_each(entry.function.get(), [&](const Expr* expr) {
-      found = device_use(expr) != nullptr;
+      found = device_use(expr).has_value();
       return !found;
     });
     if (found) return true;
@@ -154,6 +155,18 @@ struct Devices::Graph {
     }
     return kNoNode;
   }
+  // The devices of all sets of unknowns in it, in order.
+  void leaves(uint32_t root, std::vector<Device>& result) const {
+    std::vector<uint32_t> stack{root};
+    while (!stack.empty()) {
+      uint32_t at = stack.back();
+      stack.pop_back();
+      if (at == kNoNode) continue;
+      if (nodes[at].kind == NodeKind::kOne) result.push_back(nodes[find(at)].device.value_or(kCpu));
+      auto parts = fields(at);
+      stack.insert(stack.end(), parts.rbegin(), parts.rend());
+    }
+  }
   Device device(uint32_t node) const {
     uint32_t one = first_in(node);
     return one == kNoNode ? kCpu : nodes[one].device.value_or(kCpu);
@@ -170,8 +183,8 @@ struct Devices::Graph {
 /// Fills in a `Devices`.
 class DeviceSolver : private Walker {
  public:
-  DeviceSolver(const Module& module, Devices& result)
-      : module_(module), result_(result), graph_(*result.graph_) {}
+  DeviceSolver(const Module& module, const std::unordered_map<Name, Name>& origins, Devices& result)
+      : module_(module), origins_(origins), result_(result), graph_(*result.graph_) {}
 
   void run() {
     for (const Module::FunctionEntry& entry : module_.functions()) {
@@ -182,9 +195,14 @@ class DeviceSolver : private Walker {
       parts.push_back(graph_.make(type == nullptr ? nullptr : type->result().get()));
       graph_.globals[entry.name] = graph_.add(NodeKind::kFunction, parts);
     }
-    for (const Module::FunctionEntry& entry : module_.functions()) {
+    for (size_t i = 0; i < module_.functions().size(); ++i) {
+      // Copies come after their callers: what they say is known before, so that errors are there.
+      const auto& entry =
+          module_.functions()[origins_.empty() ? i : module_.functions().size() - 1 - i];
       walk(entry.function.get());
-      at(entry.function.get(), [&] { return "the result of @" + entry.name.str(); });
+      at(
+          entry.function.get(), 0, [&] { return "the result of @" + shown(entry.name); },
+          kCallRule);
       unify(graph_.globals[entry.name], graph_.node_of(entry.function.get()));
     }
     // Where one side of an `on_device` is left open, it is where the other is if it can be.
@@ -195,6 +213,9 @@ class DeviceSolver : private Walker {
       bool known = graph_.nodes[from].device.has_value();
       if (known != graph_.nodes[to].device.has_value()) unify(body, result);
     }
+    std::stable_sort(
+        result_.problems_.begin(), result_.problems_.end(),
+        [](const Diagnostic& a, const Diagnostic& b) { return a.span.begin() < b.span.begin(); });
     std::vector<Device>& all = result_.all_;
     for (const Devices::Graph::Node& node : graph_.nodes) {
       if (node.kind != NodeKind::kOne || node.parent != kNoNode) continue;
@@ -205,6 +226,13 @@ class DeviceSolver : private Walker {
 
  private:
   using What = std::function<std::string()>;
+  static constexpr size_t kWhole = ~size_t{0};
+  static constexpr const char* kOperatorRule =
+      "the inputs and the result of an operator are on one device: device_copy takes a tensor "
+      "there";
+  static constexpr const char* kCallRule =
+      "device_copy takes a tensor there; only calls of a function by the name that def gives it, "
+      "outside its own recursion, can be on devices of their own";
   using Node = Devices::Graph::Node;
 
   uint32_t operand(const Expr* expr, size_t i) {
@@ -236,15 +264,9 @@ class DeviceSolver : private Walker {
 
   uint32_t var(const Var* var) {
     auto [entry, added] = graph_.of.try_emplace(var, 0);
-    if (added) {
-      uint32_t node = graph_.make(type_of(var));
-      graph_.of[var] = node;
-      return node;
-    }
+    if (added) entry->second = graph_.make(type_of(var));
     return entry->second;
   }
-
-  uint32_t one() { return graph_.add(NodeKind::kOne); }
 
   // Everything in these nodes is on one device; the set, or none.
   uint32_t join(uint32_t node, uint32_t with = kNoNode) {
@@ -302,27 +324,51 @@ class DeviceSolver : private Walker {
   }
 
   void place(uint32_t node, Device device, Span span) {
-    uint32_t at = one();
+    if (graph_.first_in(node) == kNoNode) return;  // numbers are nowhere
+    uint32_t at = graph_.add(NodeKind::kOne);
     graph_.nodes[at].device = device;
     graph_.nodes[at].said = span;
     join(node, at);
   }
 
+  std::string shown(Name function) const {
+    auto origin = origins_.find(function);
+    return (origin == origins_.end() ? function : origin->second).str();
+  }
+
   void refuse(const Node& a, const Node& b) {
+    clashed_ = true;
+    Span at = part_ == kWhole ? at_->span() : inference::place_of(at_, part_);
+    if (!at.known()) at = at_->span();
     std::string what = what_();
-    if (!refused_.insert({at_.known() ? at_.begin() : 0, what}).second) return;
+    if (!refused_.insert({at.known() ? at.begin() : 0, what}).second) return;
     if (result_.problems_.size() >= DiagnosticSink::kMaxErrors) return;
     std::string first = a.device->str(), second = b.device->str();
     Diagnostic problem =
-        Diagnostic::error(what + " would have to be on " + first + " and on " + second, at_);
-    problem.note(first + " is said here", a.said);
-    problem.note(second + " is said here", b.said);
+        Diagnostic::error(what + " would have to be on " + first + " and on " + second, at);
+    if (a.said == b.said) {
+      problem.note(first + " and " + second + " are said here", a.said);
+    } else {
+      problem.note(first + " is said here", a.said);
+      problem.note(second + " is said here", b.said);
+    }
+    if (help_ != nullptr) problem.help(help_);
     result_.problems_.push_back(std::move(problem));
   }
 
-  void at(const Expr* expr, What what) {
-    at_ = expr->span();
+  // What is joined next: an expression, or the value that one of its operands is.
+  void at(const Expr* expr, size_t part, What what, const char* help = nullptr) {
+    while (part != kWhole && expr->operands()[part]->is<Let>()) {
+      expr = expr->operands()[part].get();
+      part = 1;
+    }
+    at_ = expr;
+    part_ = part;
     what_ = std::move(what);
+    help_ = help;
+  }
+  void at(const Expr* expr, What what, const char* help = nullptr) {
+    at(expr, kWhole, std::move(what), help);
   }
 
   void set(const Expr* expr, uint32_t node) { graph_.of[expr] = node; }
@@ -331,10 +377,10 @@ class DeviceSolver : private Walker {
   void before(const Expr* expr, uint32_t index) override {
     if (index != 1) return;
     if (const auto* let = expr->as<Let>()) {
-      at(expr, [let] { return "the value of %" + let->var()->name().str(); });
+      at(expr, 0, [let] { return "the value of %" + let->var()->name().str(); });
       unify(var(let->var().get()), operand(expr, 0));
     } else if (const auto* match = expr->as<Match>()) {
-      at(expr, [] { return std::string("the value of the match and what its patterns bind"); });
+      at(expr, 0, [] { return std::string("the value of the match and what its patterns bind"); });
       uint32_t data = operand(expr, 0);
       for (const PatternRef& pattern : match->patterns()) bind(pattern.get(), data);
     }
@@ -377,10 +423,11 @@ class DeviceSolver : private Walker {
       case ExprKind::kLet:
         return set(expr, operand(expr, 1));
       case ExprKind::kIf: {
-        at(expr, [] { return std::string("the results of the two branches"); });
         uint32_t node = graph_.make(type_of(expr));
-        unify(node, operand(expr, 1));
-        unify(node, operand(expr, 2));
+        for (size_t i : {1, 2}) {
+          at(expr, i, [] { return std::string("the results of the two branches"); });
+          unify(node, operand(expr, i));
+        }
         return set(expr, node);
       }
       case ExprKind::kMatch:
@@ -398,7 +445,7 @@ class DeviceSolver : private Walker {
         return set(expr, node);
       }
       case ExprKind::kRefWrite: {
-        at(expr, [] { return std::string("what the reference holds"); });
+        at(expr, 1, [] { return std::string("what the reference holds"); });
         uint32_t value = operand(expr, 1);
         unify(operand(expr, 0), graph_.add(NodeKind::kCell, std::span(&value, 1)));
         return set(expr, graph_.add(NodeKind::kNone));
@@ -411,9 +458,11 @@ class DeviceSolver : private Walker {
   }
 
   void visit_match(const Match* match) {
-    at(match, [] { return std::string("the results of the clauses"); });
     uint32_t node = graph_.make(type_of(match));
-    for (size_t i = 1; i < match->operands().size(); ++i) unify(node, operand(match, i));
+    for (size_t i = 1; i < match->operands().size(); ++i) {
+      at(match, i, [] { return std::string("the results of the clauses"); });
+      unify(node, operand(match, i));
+    }
     set(match, node);
   }
 
@@ -441,60 +490,78 @@ class DeviceSolver : private Walker {
     size_t count = call->operands().size();
     uint32_t result = graph_.make(type_of(call));
     if (const auto* op = call->callee()->as<Op>()) {
-      if (DeviceUseFn use = device_use(call)) {
-        visit_device_call(call, op->op(), use(call->attrs()), result);
+      if (std::optional<DeviceUse> use = device_use(call)) {
+        visit_device_call(call, op->op(), *use, result);
       } else {
-        at(call, [op] { return "the inputs and the result of " + op->op()->name().str(); });
         uint32_t all = kNoNode;
-        for (size_t i = 1; i < count; ++i) all = join(operand(call, i), all);
-        join(result, all);
+        for (size_t i = 1; i < count; ++i) {
+          at(
+              call, i, [op, i] { return input_of(op->op(), i); }, kOperatorRule);
+          all = join(operand(call, i), all);
+        }
+        if (!clashed_) join(result, all);  // else what follows is silent
       }
     } else if (const auto* constructor = call->callee()->as<Constructor>()) {
-      at(call, [constructor] { return "what is in " + constructor->name().str(); });
       uint32_t all = join(result);
-      for (size_t i = 1; i < count; ++i) join(operand(call, i), all);
+      for (size_t i = 1; i < count; ++i) {
+        at(call, i, [constructor] { return "what is in " + constructor->name().str(); });
+        join(operand(call, i), all);
+      }
     } else {
       uint32_t callee = operand(call, 0);
       bool function = callee != kNoNode && graph_.nodes[callee].kind == NodeKind::kFunction &&
                       graph_.nodes[callee].count == count;
       for (size_t i = 1; i < count; ++i) {
-        at(call->operands()[i].get(),
-           [i] { return "argument " + std::to_string(i) + " of this call"; });
-        if (!at_.known()) at_ = call->span();
+        at(
+            call, i, [i] { return "argument " + std::to_string(i) + " of this call"; }, kCallRule);
         unify(function ? graph_.fields(callee)[i - 1] : callee, operand(call, i));
       }
-      at(call, [] { return std::string("the result of this call"); });
+      at(
+          call, [] { return std::string("the result of this call"); }, kCallRule);
       unify(function ? graph_.fields(callee)[count - 1] : callee, result);
     }
     set(call, result);
   }
 
+  // Of the call's operand i, which is an argument.
+  static std::string input_of(const Operator* op, size_t i) {
+    std::string of = " of " + op->name().str();
+    if (i <= op->inputs().size()) return op->inputs()[i - 1].name.str() + of;
+    return "argument " + std::to_string(i) + of;
+  }
+
   void visit_device_call(const Call* call, const Operator* op, const DeviceUse& use,
                          uint32_t result) {
     uint32_t body = operand(call, 1);
-    at(call, [op] { return op->inputs()[0].name.str() + " of " + op->name().str(); });
+    at(call, 1, [op] { return input_of(op, 1); });
     if (use.input) place(body, *use.input, call->span());
-    at(call, [op] { return "the result of " + op->name().str(); });
     if (use.result) place(result, *use.result, call->span());
     if (use.copies) return;
-    if (use.input.has_value() == use.result.has_value()) return unify(body, result);
+    if (use.input && use.result) return;
+    if (!use.input && !use.result) return unify(body, result);
     // A tuple is moved as a whole, or not at all.
+    at(call, 1, [op] { return "the whole " + input_of(op, 1); });
     join(body);
     join(result);
     open_.emplace_back(body, result);
   }
 
   const Module& module_;
+  const std::unordered_map<Name, Name>& origins_;
   Devices& result_;
   Devices::Graph& graph_;
   std::vector<std::pair<uint32_t, uint32_t>> open_;  // bodies and results that may differ
-  Span at_;
+  const Expr* at_ = nullptr;
+  size_t part_ = kWhole;
   What what_;
+  const char* help_ = nullptr;
+  bool clashed_ = false;  // anything since it was set
   std::set<std::pair<uint32_t, std::string>> refused_;
 };
 
-Devices::Devices(const Module& module) : graph_(std::make_unique<Graph>()) {
-  DeviceSolver(module, *this).run();
+Devices::Devices(const Module& module, const std::unordered_map<Name, Name>& origins)
+    : graph_(std::make_unique<Graph>()) {
+  DeviceSolver(module, origins, *this).run();
 }
 Devices::~Devices() = default;
 
@@ -518,16 +585,20 @@ DeviceTree Devices::tree(const Expr* expr) const { return graph_->tree(graph_->n
 DeviceTree Devices::tree(const Expr* parent, size_t operand) const {
   return graph_->tree(graph_->use_of(parent, operand));
 }
+std::vector<Device> Devices::everywhere(const Function* function) const {
+  std::vector<Device> result;
+  post_order(function, [&](const Expr* expr) {
+    for (size_t i = 0; i < expr->operands().size(); ++i)
+      graph_->leaves(graph_->use_of(expr, i), result);
+  });
+  graph_->leaves(graph_->node_of(function), result);
+  return result;
+}
 Span Devices::said_of(Device device) const {
   for (const Graph::Node& node : graph_->nodes) {
     if (node.device == device && node.said.known()) return node.said;
   }
   return {};
-}
-
-std::vector<Diagnostic> check_devices(const Module& module) {
-  if (!uses_devices(module)) return {};
-  return Devices(module).problems();
 }
 
 }  // namespace relay

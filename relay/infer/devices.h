@@ -1,16 +1,21 @@
-// Which device each value is on (language.md §7, D1–D9).
+// Which device each value is on (language.md §7, D1–D10).
 #pragma once
 
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include <relay/ir/module.h>
+#include <relay/op/columns.h>
 #include <relay/runtime/device.h>
 #include <relay/support/diagnostic.h>
 
 namespace relay {
+
+/// What a call says of devices; nothing for other expressions and calls that say nothing.
+std::optional<DeviceUse> device_use(const Expr* expr);
 
 /// Whether a program says anything of devices. If not, everything is on cpu(0).
 bool uses_devices(const Module& module);
@@ -26,7 +31,8 @@ struct DeviceTree {
 /// nothing is said of is on cpu(0). Keeps pointers into the module.
 class Devices {
  public:
-  explicit Devices(const Module& module);
+  /// `origins`: what functions are called in messages, if not by their names.
+  explicit Devices(const Module& module, const std::unordered_map<Name, Name>& origins = {});
   ~Devices();
   Devices(const Devices&) = delete;
   Devices& operator=(const Devices&) = delete;
@@ -47,6 +53,8 @@ class Devices {
   DeviceTree tree(const Expr* parent, size_t operand) const;
   /// A place in the program that says that something is on `device`; unknown for cpu(0), perhaps.
   Span said_of(Device device) const;
+  /// The devices of all tensors in a function, in an order that is the same for its copies.
+  std::vector<Device> everywhere(const Function* function) const;
   /// All devices that values are on.
   const std::vector<Device>& all() const { return all_; }
 
@@ -58,18 +66,19 @@ class Devices {
   std::vector<Device> all_;
 };
 
-/// The problems of a typed module.
+/// The problems of a typed module, whose global functions are copied for devices where they have to
+/// be (relay/infer/device_copies.h).
 std::vector<Diagnostic> check_devices(const Module& module);
 
 /// Whether executors have to be able to run what is planned.
 enum class DeviceNeed { kAny, kUsable };
 
-/// Writes out what `Devices` finds, so that passes can do as they like: an `on_device` whose body
-/// and result are on different devices becomes a `device_copy`, any other is left only where a
-/// value would else not be known to be on its device (parameters, constants, operators without
-/// tensors as inputs). Copies of numbers, and from a device to itself, go. Throws `Error` for
-/// problems, and for devices that cannot be used if they have to be. The same module where nothing
-/// is said.
+/// Writes out what `Devices` finds, with copies of global functions for devices, so that passes can
+/// do as they like: an `on_device` whose body and result are on different devices becomes a
+/// `device_copy`, any other is left only where a value would else not be known to be on its device
+/// (parameters, constants, operators without tensors as inputs). Copies of numbers, and from a
+/// device to itself, go. Throws `Error` for problems, and for devices that cannot be used if they
+/// have to be. The same module where nothing is said.
 Module plan_devices(const Module& module, DeviceNeed need = DeviceNeed::kAny);
 
 }  // namespace relay

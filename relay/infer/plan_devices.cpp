@@ -3,10 +3,9 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include <relay/infer/devices.h>
+#include <relay/infer/device_copies.h>
 #include <relay/ir/rewrite.h>
 #include <relay/ir/visit.h>
-#include <relay/op/columns.h>
 #include <relay/support/error.h>
 
 namespace relay {
@@ -20,14 +19,6 @@ bool is_plain(const Type* type) {
                        [](const TypeRef& field) { return field->is<TensorType>(); });
   }
   return type->is<TensorType>();
-}
-
-std::optional<DeviceUse> device_use(const Expr* expr) {
-  const auto* call = expr->as<Call>();
-  const auto* op = call == nullptr ? nullptr : call->callee()->as<Op>();
-  const DeviceUseFn* found = op == nullptr ? nullptr : devices().find(op->op());
-  if (found == nullptr) return std::nullopt;
-  return (*found)(call->attrs());
 }
 
 ExprRef typed(ExprRef made, const Type* type) {
@@ -44,7 +35,10 @@ class DevicePlanner final : public Rewriter {
   DevicePlanner(const Devices& devices, const Function* root) : devices_(devices) {
     post_order(root, [&](const Expr* expr) {
       if (const auto* function = expr->as<Function>()) {
-        for (const VarRef& param : function->params()) given_.insert(param.get());
+        for (const VarRef& param : function->params()) {
+          given_.insert(param.get());
+          annotate(param.get());
+        }
       } else if (const auto* match = expr->as<Match>()) {
         for (const PatternRef& pattern : match->patterns()) {
           for (const VarRef& var : pattern_vars(pattern.get())) given_.insert(var.get());
@@ -54,6 +48,20 @@ class DevicePlanner final : public Rewriter {
   }
 
  private:
+  // What a parameter is goes unsaid where all that is done with it is to place it.
+  void annotate(const Var* param) {
+    const Type* type = param->type();
+    if (param->annotation() || !is_plain(type) || !free_type_vars(TypeRef(type)).empty()) return;
+    if (!devices_.has_tensor(param) || devices_.of(param) == kCpu) return;
+    annotated_[param] = make_var(param->name(), TypeRef(type), param->span());
+    annotated_[param]->set_type(TypeRef(type));
+  }
+
+  ExprRef enter(const Expr* expr) override {
+    auto found = annotated_.find(expr);
+    return found == annotated_.end() ? ExprRef() : ExprRef(found->second);
+  }
+
   void before(const Expr* expr, uint32_t operand, std::span<const ExprRef>) override {
     const auto* let = expr->as<Let>();
     if (let == nullptr || operand != 1) return;
@@ -81,11 +89,30 @@ class DevicePlanner final : public Rewriter {
     if (use && !devices_.has_tensor(expr)) return rebuild(expr, placed);  // keeps numbers apart
     if (use) return write_place(static_cast<const Call*>(expr), placed[1]);
     ExprRef made = rebuild(expr, placed);
+    if (const auto* function = expr->as<Function>()) return with_annotations(function, made);
     const auto* call = expr->as<Call>();
     if (call == nullptr || !call->callee()->is<Op>() || !is_plain(call->type())) return made;
     if (!begins_here(call)) return made;
     Device device = devices_.of(call);
     return device == kCpu ? made : on_device(made, call->type(), device);
+  }
+
+  ExprRef with_annotations(const Function* old, const ExprRef& made) const {
+    std::vector<VarRef> params(old->params().begin(), old->params().end());
+    bool changed = false;
+    for (VarRef& param : params) {
+      auto found = annotated_.find(param.get());
+      if (found == annotated_.end()) continue;
+      param = found->second;
+      changed = true;
+    }
+    if (!changed) return made;
+    std::vector<TypeVarRef> type_params(old->type_params().begin(), old->type_params().end());
+    std::vector<RelationTypeRef> constraints(old->constraints().begin(), old->constraints().end());
+    ExprRef result =
+        make_function(std::move(params), made->operands()[0], old->ret_type(),
+                      std::move(type_params), std::move(constraints), old->attrs(), old->span());
+    return old->type() == nullptr ? result : typed(result, old->type());
   }
 
   // An operator that no tensor tells where it runs.
@@ -225,7 +252,8 @@ class DevicePlanner final : public Rewriter {
   }
 
   const Devices& devices_;
-  std::unordered_set<const Expr*> given_;  // parameters and what patterns bind
+  std::unordered_set<const Expr*> given_;              // parameters and what patterns bind
+  std::unordered_map<const Expr*, VarRef> annotated_;  // parameters
   std::unordered_map<const Expr*, bool> known_;
   std::unordered_map<const Expr*, std::optional<Device>> origin_;
 };
@@ -234,15 +262,16 @@ class DevicePlanner final : public Rewriter {
 
 Module plan_devices(const Module& module, DeviceNeed need) {
   if (!uses_devices(module)) return module;
-  Devices devices(module);
-  if (!devices.problems().empty()) throw Error(devices.problems());
+  DeviceCopies copies = copy_for_devices(module);
+  if (!copies.problems.empty()) throw Error(copies.problems);
+  const Devices& devices = *copies.devices;
   if (need == DeviceNeed::kUsable) {
     for (Device device : devices.all()) {
       if (!is_usable(device)) throw Error(unusable_text(device), devices.said_of(device));
     }
   }
-  Module result = module;
-  for (const Module::FunctionEntry& entry : module.functions()) {
+  Module result = copies.module;
+  for (const Module::FunctionEntry& entry : copies.module.functions()) {
     ExprRef planned = DevicePlanner(devices, entry.function.get()).run(entry.function);
     if (planned == entry.function) continue;
     if (planned->type() == nullptr && entry.function->type() != nullptr)

@@ -44,5 +44,7 @@ OpColumn<DeviceUseFn>& devices();
 /// The calls that PlanDevices writes: a value that is on a device, and a copy.
 ExprRef make_on_device(const ExprRef& body, Device device);
 ExprRef make_device_copy(const ExprRef& data, Device from, Device to);
+/// The device that an attribute's value names, nothing if it leaves it open. Throws `Error`.
+std::optional<Device> device_attribute(const AttrValue& value);
 
 }  // namespace relay

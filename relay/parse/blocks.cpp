@@ -114,7 +114,7 @@ void Parser::parse_let(std::vector<Item>& items) {
   VarRef var;
   ExprRef value;
   try {
-    skip_virtual_device();
+    std::optional<Device> device = parse_virtual_device();
     TypeRef type;
     if (accept(Tok::kColon)) type = parse_type();
     var = make_var(Name(name_of(name.symbol)), std::move(type), span(name));
@@ -124,7 +124,7 @@ void Parser::parse_let(std::vector<Item>& items) {
       bind_var(name.symbol, var, span(name));
       value = parse_expr();
     } else {
-      value = parse_value();
+      value = placed(parse_value(), var->annotation().get(), device);
       bind_var(name.symbol, var, span(name));
     }
   } catch (const SyntaxError&) {
@@ -214,7 +214,7 @@ void Parser::parse_free_var() {
   advance();
   Token name = tok_;
   advance();
-  skip_virtual_device();
+  std::optional<Device> device = parse_virtual_device();
   TypeRef type;
   if (accept(Tok::kColon)) {
     // It becomes a parameter of @main, so its dimension names are that function's.
@@ -225,7 +225,7 @@ void Parser::parse_free_var() {
     implicit_ = nullptr;
   }
   VarRef var = make_var(Name(name_of(name.symbol)), std::move(type), span(name));
-  bind_var(name.symbol, var, span(name));
+  bind_param(name.symbol, var, device, span(name));
   free_vars_.push_back(std::move(var));
   expect(Tok::kSemicolon, "after the free variable");
 }

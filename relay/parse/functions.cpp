@@ -1,25 +1,59 @@
 // Functions: type parameters, parameters, attributes, result, constraints, body.
 #include <algorithm>
 
+#include <relay/op/columns.h>
 #include <relay/parse/parser.h>
 
 namespace relay::parsing {
 
-// `{virtual_device=…}` after a name: TVM's placement, which is inferred anew.
-void Parser::skip_virtual_device() {
-  if (!at(Tok::kLBrace) || !peek(1).is(Tok::kIdent) || !peek(2).is(Tok::kAssign)) return;
+// `{virtual_device=…}` after a name: the device of a variable, as TVM writes it.
+std::optional<Device> Parser::parse_virtual_device() {
+  std::optional<Device> device;
+  if (!at(Tok::kLBrace) || !peek(1).is(Tok::kIdent) || !peek(2).is(Tok::kAssign)) return device;
   Bracket bracket(*this);
   while (!at(Tok::kRBrace)) {
     if (!at(Tok::kIdent)) fail_expected("an attribute of the variable");
+    bool placed = name_of(tok_.symbol) == "virtual_device";
     advance();
     expect(Tok::kAssign, "after the name of the attribute");
-    parse_attr_value();
+    size_t begin = tok_.begin;
+    AttrValue value = parse_attr_value();
+    Span where = span_from(begin);
+    if (placed) device = guarded(where, [&] { return device_attribute(value); });
     if (!accept(Tok::kComma)) break;
   }
   expect(Tok::kRBrace, "after the attributes of the variable");
+  return device;
 }
 
-void Parser::parse_params(std::vector<VarRef>& params, std::vector<Token>& names, AttrsRef& attrs) {
+namespace {
+// Whether a value that is said to be of this type can be said to be on a device.
+bool can_be_placed(const Type* type) {
+  if (type == nullptr) return true;
+  if (const auto* tuple = type->as<TupleType>()) {
+    return std::all_of(tuple->fields().begin(), tuple->fields().end(),
+                       [](const TypeRef& field) { return field->is<TensorType>(); });
+  }
+  const auto* tensor = type->as<TensorType>();
+  bool number = tensor != nullptr && tensor->has_rank() && tensor->dims().empty();
+  return tensor != nullptr && !number;
+}
+}  // namespace
+
+// A value that is on a device, if one is given. Of data and functions, devices are only inferred.
+ExprRef Parser::placed(ExprRef value, const Type* type, std::optional<Device> device) {
+  return device && can_be_placed(type) ? make_on_device(value, *device) : value;
+}
+
+// Every use of a parameter with a device is an `on_device` of it.
+void Parser::bind_param(Symbol symbol, const VarRef& var, std::optional<Device> device, Span span) {
+  bind_var(symbol, var, span);
+  ExprRef value = placed(var, var->annotation().get(), device);
+  if (value != var) bind_local({std::move(value), symbol, -1, block_, false, false, span});
+}
+
+void Parser::parse_params(std::vector<VarRef>& params, std::vector<Token>& names, AttrsRef& attrs,
+                          Places& places) {
   if (!at(Tok::kLParen)) fail_expected("'(' before the parameters");
   std::map<Name, AttrValue> values;
   Bracket bracket(*this);
@@ -27,7 +61,7 @@ void Parser::parse_params(std::vector<VarRef>& params, std::vector<Token>& names
     Token name = tok_;
     if (at(Tok::kLocal)) {
       advance();
-      skip_virtual_device();
+      places.params.push_back(parse_virtual_device());
       TypeRef type;
       if (accept(Tok::kColon)) type = parse_type();
       for (const Token& other : names) {
@@ -42,9 +76,12 @@ void Parser::parse_params(std::vector<VarRef>& params, std::vector<Token>& names
     } else if (at(Tok::kIdent) && peek().is(Tok::kAssign)) {
       advance();
       advance();
+      size_t begin = tok_.begin;
       AttrValue value = parse_attr_value();
-      if (name_of(name.symbol) != "virtual_device" &&
-          !values.emplace(Name(name_of(name.symbol)), std::move(value)).second) {
+      Span where = span_from(begin);
+      if (name_of(name.symbol) == "virtual_device") {
+        places.result = guarded(where, [&] { return device_attribute(value); });
+      } else if (!values.emplace(Name(name_of(name.symbol)), std::move(value)).second) {
         error(span(name), "attribute " + std::string(name_of(name.symbol)) + " is given twice");
       }
     } else {
@@ -98,14 +135,17 @@ FunctionRef Parser::parse_function(size_t begin) {
   } outer{*this, dim_names_, implicit_, effects_};
   dim_names_ = DimNames::kSignature;
   implicit_ = &implicit;
-  parse_params(params, names, attrs);
+  Places places;
+  parse_params(params, names, attrs, places);
   if (accept(Tok::kArrow)) result = parse_type();
   constraints = parse_where();
   dim_names_ = DimNames::kLocal;
   implicit_ = nullptr;
-  for (size_t i = 0; i < params.size(); ++i) bind_var(names[i].symbol, params[i], span(names[i]));
+  for (size_t i = 0; i < params.size(); ++i)
+    bind_param(names[i].symbol, params[i], places.params[i], span(names[i]));
   if (!at(Tok::kLBrace)) fail_expected("'{' before the function's body");
   ExprRef body = parse_block();
+  body = placed(std::move(body), result.get(), places.result);
   add_implicit(type_params, std::move(implicit), params, result);
   return make_function(std::move(params), std::move(body), std::move(result),
                        std::move(type_params), std::move(constraints), std::move(attrs),

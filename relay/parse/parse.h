@@ -13,7 +13,10 @@
 //   - `let (%a, %b) = e`: a let of a variable `_` and one let for each projection.
 //   - `%n = e` with an effectful e: a let of a variable named `n` (E4).
 //   - Free variables of an input expression (`free_var`): parameters of `@main`.
-//   - Types in comments and `{virtual_device=…}` are skipped.
+//   - `%x {virtual_device=d}`: an `on_device` of each use of a parameter, of the value of a let,
+//   and,
+//     among the attributes of a function, of its result (language.md §7, D10).
+//   - Types in comments are skipped.
 #pragma once
 
 #include <memory>

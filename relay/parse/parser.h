@@ -14,6 +14,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,6 +27,7 @@
 #include <relay/op/op.h>
 #include <relay/parse/lexer.h>
 #include <relay/parse/parse.h>
+#include <relay/runtime/device.h>
 
 namespace relay {
 class Effects;
@@ -261,8 +263,16 @@ class Parser {
   FunctionRef parse_function(size_t begin);
   static void add_implicit(std::vector<TypeVarRef>& type_params, std::vector<TypeVarRef> implicit,
                            const std::vector<VarRef>& params, const TypeRef& result);
-  void parse_params(std::vector<VarRef>& params, std::vector<Token>& names, AttrsRef& attrs);
-  void skip_virtual_device();
+  /// Where a function has its parameters and its result, if it says so.
+  struct Places {
+    std::vector<std::optional<Device>> params;
+    std::optional<Device> result;
+  };
+  void parse_params(std::vector<VarRef>& params, std::vector<Token>& names, AttrsRef& attrs,
+                    Places& places);
+  std::optional<Device> parse_virtual_device();
+  static ExprRef placed(ExprRef value, const Type* type, std::optional<Device> device);
+  void bind_param(Symbol symbol, const VarRef& var, std::optional<Device> device, Span span);
 
   // ---- Blocks ----
   struct Item {

@@ -11,7 +11,6 @@
 #include <map>
 #include <mutex>
 
-#include <relay/runtime/device_text.h>
 #include <relay/runtime/memory.h>
 #include <relay/runtime/pool.h>
 #include <relay/support/error.h>
@@ -39,6 +38,10 @@ constexpr Kind kKinds[] = {
     {DeviceType::kWebGpu, "webgpu"},
     {DeviceType::kHexagon, "hexagon"},
 };
+
+int32_t last_index(const Kind& kind) {
+  return kind.type == DeviceType::kCpu ? kCpuDevices - 1 : INT32_MAX;
+}
 
 struct Account {
   std::atomic<size_t> bytes{0};
@@ -127,22 +130,22 @@ std::optional<Device> Device::parse(std::string_view text) {
     if (error != std::errc() || end != number.data() + number.size() || id < 0) return std::nullopt;
   }
   for (const Kind& kind : kKinds) {
-    if (kind.name == name) return Device{kind.type, id};
+    if (kind.name == name && id <= last_index(kind)) return Device{kind.type, id};
   }
   return std::nullopt;
 }
 
 std::string no_device_text(std::string_view text) {
   std::string name(text.substr(0, text.find('(')));
-  bool known = false;
+  const Kind* known = nullptr;
   std::string kinds;
   for (const Kind& kind : kKinds) {
-    known = known || kind.name == name;
+    if (kind.name == name) known = &kind;
     kinds += (kinds.empty() ? "" : ", ") + std::string(kind.name);
   }
-  if (!known) return "there is no kind \"" + name + "\" of devices; known are " + kinds;
+  if (known == nullptr) return "there is no kind \"" + name + "\" of devices; known are " + kinds;
   return "after the kind " + name + " comes an index in parentheses, from 0 to " +
-         std::to_string(INT32_MAX) + ", or nothing for 0";
+         std::to_string(last_index(*known)) + ", or nothing for 0";
 }
 
 std::optional<Device> Device::of(int64_t type, int64_t id) {

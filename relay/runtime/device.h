@@ -35,7 +35,8 @@ struct Device {
 
   /// "cpu(0)".
   std::string str() const;
-  /// The device of a text such as "cpu(1)" or "cuda" (which is cuda(0)); nothing for other texts.
+  /// The device of a text such as "cpu(1)" or "cuda" (which is cuda(0)); nothing for other texts,
+  /// and for a cpu that does not exist.
   static std::optional<Device> parse(std::string_view text);
   /// The device of DLPack's number of a kind; nothing for a number that stands for none.
   static std::optional<Device> of(int64_t type, int64_t id);
@@ -47,7 +48,8 @@ struct Device {
 inline constexpr Device kCpu{};
 
 /// How many devices of the kind "cpu" there are. All are this process: cpu(1) and on are further
-/// accounts of its memory, with which programs for several devices can be tried and tested.
+/// accounts of its memory, with which programs for several devices can be tried and tested. Of
+/// other kinds a machine may have any number.
 inline constexpr int32_t kCpuDevices = 64;
 
 /// Whether tensors can be made there and kernels run. Other devices can be written in programs.
@@ -57,6 +59,9 @@ constexpr bool is_usable(Device device) {
 /// What is said of a device that is not usable.
 std::string unusable_text(Device device);
 
+/// Why `Device::parse` finds nothing in a text: its kind is unknown, its index is no number, or
+/// there is no such device on any machine.
+std::string no_device_text(std::string_view text);
 /// What is said of a tensor that is not where the program wants it.
 std::string wrong_device_text(Device found, Device wanted);
 

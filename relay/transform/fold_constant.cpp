@@ -5,9 +5,9 @@
 #include <unordered_set>
 
 #include <relay/eval/eval.h>
+#include <relay/infer/devices.h>
 #include <relay/ir/rewrite.h>
 #include <relay/ir/visit.h>
-#include <relay/op/columns.h>
 #include <relay/support/error.h>
 #include <relay/support/pointer_map.h>
 #include <relay/tensor_expr/evaluate.h>
@@ -47,13 +47,56 @@ std::optional<int64_t> byte_size(const Type* type) {
   return *count * size;
 }
 
-// Bytes that a constant or tuple of constants takes.
+// The type of a value that a constant can hold.
+TypeRef array_type(const NDArray& array) {
+  std::vector<Dim> dims(array.shape().begin(), array.shape().end());
+  return TensorType::make(dims, array.dtype());
+}
+
+// The device that a call says its operand and itself are both on. Nothing is copied there.
+std::optional<Device> stays_on(const Expr* expr) {
+  std::optional<DeviceUse> use = device_use(expr);
+  if (!use || use->copies || !use->input || use->input != use->result) return std::nullopt;
+  return use->input;
+}
+
+bool is_number(const Type* type) {
+  const auto* tensor = type == nullptr ? nullptr : type->as<TensorType>();
+  return tensor != nullptr && tensor->has_rank() && tensor->dims().empty();
+}
+
+// A constant, one that is said to be on a device, or a tuple of such. They nest as deep as the
+// type, which is bounded.
+bool is_constant(const Expr* expr) {
+  if (expr->is<Constant>()) return true;
+  if (stays_on(expr)) return is_constant(expr->operands()[1].get());
+  if (!expr->is<Tuple>()) return false;
+  return std::all_of(expr->operands().begin(), expr->operands().end(),
+                     [](const ExprRef& field) { return is_constant(field.get()); });
+}
+
+// Notes the devices that tensors in it are said to be on; numbers are on none.
+void find_devices(const Expr* expr, std::optional<Device> said, std::vector<Device>& found) {
+  if (const auto* constant = expr->as<Constant>()) {
+    if (said && constant->data().rank() != 0 &&
+        std::find(found.begin(), found.end(), *said) == found.end()) {
+      found.push_back(*said);
+    }
+  } else if (expr->is<Call>()) {
+    find_devices(expr->operands()[1].get(), stays_on(expr), found);
+  } else {
+    for (const ExprRef& field : expr->operands()) find_devices(field.get(), said, found);
+  }
+}
+
+// Bytes that it takes.
 int64_t stored_bytes(const Expr* expr) {
-  int64_t total = 0;
   if (const auto* constant = expr->as<Constant>()) {
     const NDArray& data = constant->data();
     return static_cast<int64_t>(data.is_uniform() ? data.dtype().size() : data.byte_size());
   }
+  if (expr->is<Call>()) return stored_bytes(expr->operands()[1].get());
+  int64_t total = 0;
   for (const ExprRef& field : expr->operands()) {
     int64_t size = stored_bytes(field.get());
     if (size > INT64_MAX - total) return INT64_MAX;
@@ -62,42 +105,36 @@ int64_t stored_bytes(const Expr* expr) {
   return total;
 }
 
-// The type of a value that a constant can hold.
-TypeRef array_type(const NDArray& array) {
-  std::vector<Dim> dims(array.shape().begin(), array.shape().end());
-  return TensorType::make(dims, array.dtype());
-}
-
-bool is_constant(const Expr* expr) {
-  if (expr->is<Constant>()) return true;
-  if (!expr->is<Tuple>()) return false;
-  for (const ExprRef& field : expr->operands()) {
-    if (!is_constant(field.get())) return false;  // nested as deep as the type, which is bounded
-  }
-  return true;
-}
-
 Value constant_value(const Expr* expr) {
   if (const auto* constant = expr->as<Constant>()) return Value(constant->data());
+  if (expr->is<Call>()) return constant_value(expr->operands()[1].get());
   std::vector<Value> fields;
   for (const ExprRef& field : expr->operands()) fields.push_back(constant_value(field.get()));
   return Value::tuple(std::move(fields));
 }
 
+// What is not a number, on a device.
+ExprRef placed(ExprRef constant, const Type* type, std::optional<Device> device) {
+  if (!device || is_number(type)) return constant;
+  ExprRef result = make_on_device(constant, *device);
+  result->set_type(TypeRef(type));
+  return result;
+}
+
 // A constant or a tuple of constants; null if the value is something else or not of `type`.
-ExprRef constant_of(const Value& value, const Type* type, Span span) {
+ExprRef constant_of(const Value& value, const Type* type, Span span, std::optional<Device> device) {
   if (value.is_tensor()) {
     NDArray array = value.array();
     if (array_type(array) != type) return {};
     ExprRef constant = make_constant(std::move(array), span);
     constant->set_type(TypeRef(type));
-    return constant;
+    return placed(std::move(constant), type, device);
   }
   const auto* tuple_type = type->as<TupleType>();
   if (!value.is_tuple() || tuple_type == nullptr) return {};
   std::vector<ExprRef> fields;
   for (size_t i = 0; i < value.fields().size(); ++i) {
-    fields.push_back(constant_of(value.field(i), tuple_type->fields()[i].get(), span));
+    fields.push_back(constant_of(value.field(i), tuple_type->fields()[i].get(), span, device));
     if (!fields.back()) return {};
   }
   ExprRef tuple = make_tuple(fields, span);
@@ -185,15 +222,20 @@ class Folder final : public Rewriter {
     if (!result_bytes) return {};
     double budget = static_cast<double>(options_.max_growth);
     std::vector<Value> arguments;
+    std::vector<Device> places;
     for (const ExprRef& argument : operands.subspan(1)) {
+      find_devices(argument.get(), std::nullopt, places);
       budget += static_cast<double>(stored_bytes(argument.get()));
       arguments.push_back(constant_value(argument.get()));
     }
+    if (places.size() > 1) return {};  // refused elsewhere
+    std::optional<Device> device = places.empty() ? std::nullopt : std::optional(places[0]);
     // What is larger may still be equal numbers: they are made only where they differ.
     if (static_cast<double>(*result_bytes) <= budget) budget = kNoLimit;
     try {
       te::EvaluationLimit limit(budget, static_cast<double>(options_.max_work));
-      return constant_of(apply_op(op, call.attrs(), arguments, call.span()), type, call.span());
+      return constant_of(apply_op(op, call.attrs(), arguments, call.span()), type, call.span(),
+                         device);
     } catch (const Error&) {
       return {};  // it fails when the program gets there, if it does
     }
@@ -249,7 +291,8 @@ RELAY_REGISTER_PASS({
      {ProgramState::kTyped},
      "Computes calls of pure operators on constants, takes fields out of tuples, decides ifs and "
      "puts constants in "
-     "the place of let variables. A call that fails stays. Functions marked Primitive are left as "
+     "the place of let variables. A call that fails stays. What an on_device says to be on "
+     "a device stays there. Functions marked Primitive are left as "
      "they are, and so is "
      "a function with literals whose dtype depends on its callers."},
     {{"fold_qnn", "Also compute operators of quantised networks.", false},

@@ -11,7 +11,8 @@ RELAY_REGISTER_PASS({
      {ProgramState::kTyped},
      "Finds the device of every value. An `on_device` whose body and result are on different "
      "devices becomes a `device_copy`; others stay only where nothing else says where a value is. "
-     "Copies of numbers, and from a device to itself, go."},
+     "Copies of numbers, and from a device to itself, go. A global function that is called on "
+     "several devices becomes one for each."},
     {},
     [](const PassInfo& info, const PassOptions&) {
       return make_module_pass(

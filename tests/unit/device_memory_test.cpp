@@ -28,6 +28,9 @@ TEST(Device, Text) {
   EXPECT_EQ(kCpu.str(), "cpu(0)");
   EXPECT_EQ(Device::parse("cpu(1)"), kOne);
   EXPECT_EQ(Device::parse("cuda"), (Device{DeviceType::kCuda, 0}));
+  EXPECT_EQ(Device::parse("cpu(63)"), (Device{DeviceType::kCpu, kCpuDevices - 1}));
+  EXPECT_FALSE(Device::parse("cpu(64)").has_value());
+  EXPECT_TRUE(Device::parse("rocm(64)").has_value());
   EXPECT_EQ(Device::parse("cuda(3)")->str(), "cuda(3)");
   for (const char* wrong : {"", "cpu(", "cpu()", "cpu(-1)", "cpu(1", "cpu(1))", "cpu(x)", "gpu(0)",
                             "cpu (0)", "cpu(99999999999)", "CPU"})

@@ -442,10 +442,8 @@ void expect_near(const Value& found, const Value& wanted) {
 size_t count_copies(const Module& module) {
   size_t copies = 0;
   post_order(module.function("main"), [&](const Expr* expr) {
-    const auto* call = expr->as<Call>();
-    const auto* op = call == nullptr ? nullptr : call->callee()->as<relay::Op>();
-    const DeviceUseFn* use = op == nullptr ? nullptr : devices().find(op->op());
-    if (use != nullptr && (*use)(call->attrs()).copies) ++copies;
+    std::optional<DeviceUse> use = device_use(expr);
+    if (use && use->copies) ++copies;
   });
   return copies;
 }

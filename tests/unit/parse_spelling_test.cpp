@@ -122,7 +122,7 @@ TEST(ParseSpelling, Comments) {
   expect_same(
       "fn (%x: float32 /* ty=float32 */) -> float32 { exp(%x) /* ty=float32 span=a:1:2 */ }",
       "fn (%x: float32) -> float32 { exp(%x) }");
-  expect_same("fn (%x {virtual_device=1}: float32, virtual_device=2) { %x }",
+  expect_same("fn (%x {virtual_device=\"cpu(0)\"}: float32, virtual_device=\"\") { %x }",
               "fn (%x: float32) { %x }");
 }
 

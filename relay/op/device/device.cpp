@@ -76,7 +76,7 @@ RELAY_OP("on_device")
     .doc(
         "The value itself, which is computed on a device (constrain_body), wanted on it "
         "(constrain_result), or both. With one of the two, a copy is made where the body and what "
-        "uses the result are on different devices.")
+        "uses the result are on different devices. Numbers (rank 0) belong to no device.")
     .input("body", "Tensor or tuple of tensors.", any_value())
     .output("result", "The same.", any_value())
     .attrs<OnDeviceAttrs>()
@@ -101,6 +101,13 @@ RELAY_OP("on_device")
     .no_data("the value itself");
 
 }  // namespace
+
+std::optional<Device> device_attribute(const AttrValue& value) {
+  DeviceAttr result;
+  if (!attr_detail::Convert<DeviceAttr>::from(value, result))
+    throw Error("a device is KIND(INDEX), such as \"cpu(1)\", not " + value.str());
+  return result.device;
+}
 
 ExprRef make_on_device(const ExprRef& body, Device device) {
   OnDeviceAttrs attrs;

@@ -6,7 +6,6 @@
 
 #include <relay/ir/attrs.h>
 #include <relay/runtime/device.h>
-#include <relay/runtime/device_text.h>
 #include <relay/support/error.h>
 
 namespace relay {
@@ -49,7 +48,8 @@ struct OnDeviceAttrs {
   DeviceAttr virtual_device;
   bool constrain_result = false;
   bool constrain_body = true;
-  RELAY_ATTRS(OnDeviceAttrs, (virtual_device, "Device, as \"cpu(1)\"; empty: left open."),
+  RELAY_ATTRS(OnDeviceAttrs,
+              (virtual_device, "Device, as \"cpu(1)\", up to cpu(63); empty: left open."),
               (constrain_result, "Whether the result is on that device."),
               (constrain_body, "Whether the body is on that device."))
 };
