@@ -5,6 +5,7 @@
 
 #include <relay/eval/plan.h>
 #include <relay/eval/stack.h>
+#include <relay/infer/type_checks.h>
 #include <relay/runtime/format.h>
 #include <relay/runtime/memory.h>
 #include <relay/support/error.h>
@@ -27,35 +28,6 @@ class EvalClosure final : public Closure {
   const Plan* const plan;
   const std::vector<Value> captured;
 };
-
-// That the tensors of the arguments are where the program wants them. What is in data values shows
-// when an operator meets it.
-void check_arguments(const Program& program, Name entry, std::span<const Value> arguments) {
-  const Function* function = program.module().function(entry);
-  if (function == nullptr || function->params().size() != arguments.size()) return;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const Var* param = function->params()[i].get();
-    DeviceTree wanted;
-    if (program.devices() != nullptr) wanted = program.devices()->tree(param);
-    // Tuples nest no deeper than types do.
-    std::vector<std::pair<const Value*, const DeviceTree*>> stack{{&arguments[i], &wanted}};
-    while (!stack.empty()) {
-      auto [value, device] = stack.back();
-      stack.pop_back();
-      if (value->is_tuple()) {
-        auto fields = value->fields();
-        for (size_t k = fields.size(); k-- > 0;)
-          stack.emplace_back(&fields[k], k < device->fields.size() ? &device->fields[k] : device);
-      } else if (value->is_tensor() && !value->shape().empty()) {
-        Device found = value->device();
-        if (found == device->device) continue;
-        throw Error("argument %" + param->name().str() + " of @" + entry.str() + ": " +
-                        wrong_device_text(found, device->device),
-                    param->span());
-      }
-    }
-  }
-}
 
 const EvalClosure& as_closure(const Value& value) {
   if (!value.is_closure()) {
@@ -346,7 +318,8 @@ namespace relay {
 Value evaluate_function(const Module& module, Name entry, std::span<const Value> arguments) {
   auto program = std::make_shared<eval::Program>(module);
   const eval::Plan* plan = program->global(entry, {});
-  eval::check_arguments(*program, entry, arguments);
+  if (program->module().function(entry) != nullptr)
+    check_arguments(program->module(), entry, arguments, program->devices());
   return eval::Machine(program).run(plan, nullptr, arguments);
 }
 

@@ -216,22 +216,22 @@ class Planner {
 
   // Compares values; `slot_of` has those that are no parameters'.
   template <class SlotOf>
-  void emit_check(ShapeComparison parts, const SlotOf& slot_of) {
+  void emit_check(const ShapeComparison& parts, const SlotOf& slot_of) {
     if (parts.empty()) return;
     Plan& plan = *unit_->plan;
     std::vector<uint32_t> slots;
-    for (const DeclaredShape& part : parts)
+    for (const DeclaredShape& part : parts.parts)
       slots.push_back(part.param != nullptr ? var_slot(part.param) : slot_of(part));
     Instruction& check = emit(Code::kCheck, nullptr);
     check.num_args = static_cast<uint32_t>(slots.size());
     check.a = static_cast<uint32_t>(plan.checks.size());
-    check.span = parts.back().span;
+    check.span = parts.parts.back().span;
     for (uint32_t slot : slots) plan.args.push_back({slot});
-    plan.checks.push_back({std::move(parts), &program_.module()});
+    plan.checks.emplace_back(parts, program_.module(), flows());
   }
 
-  void emit_check(ShapeComparison parts, uint32_t slot) {
-    emit_check(std::move(parts), [slot](const DeclaredShape&) { return slot; });
+  void emit_check(const ShapeComparison& parts, uint32_t slot) {
+    emit_check(parts, [slot](const DeclaredShape&) { return slot; });
   }
 
   void check_arguments(const Call* call, const std::vector<uint32_t>& slots, size_t first) {

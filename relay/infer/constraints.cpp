@@ -398,7 +398,7 @@ void Constraints::propagate() {
       }
     }
     for (const Solver::DimEquality& equality : solver_.retry_dims()) {
-      sink_.add(dims_mismatch(solver_, equality.open_a, equality.open_b, equality.span));
+      sink_.add(dims_mismatch(solver_, equality));
     }
     if (batch.empty() && solver_.woken().empty()) return;
   }

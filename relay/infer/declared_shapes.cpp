@@ -13,12 +13,12 @@ void add_names(Flows& flows, const FunctionScope* from, const TypeRef& type,
   if (!type->has_symbolic_dim()) return;
   for (const FunctionScope* at = from; at != nullptr; at = at->outer) {
     for (const Var* param : flows.naming(at->function, type)) {
-      bool known = std::any_of(comparison.begin(), comparison.end(),
+      bool known = std::any_of(comparison.parts.begin(), comparison.parts.end(),
                                [&](const DeclaredShape& shape) { return shape.param == param; });
       if (known) continue;
       const TypeRef& declared = param->annotation();
-      comparison.push_back({declared, "%" + param->name().str() + " of " + at->name, param->span(),
-                            !flows.has_shapes(declared.get(), false), param});
+      comparison.parts.push_back({declared, "%" + param->name().str() + " of " + at->name,
+                                  param->span(), !flows.has_shapes(declared.get(), false), param});
     }
   }
 }
@@ -44,11 +44,18 @@ Span value_span(const Expr* value, const Expr* user) {
 
 }  // namespace
 
+bool tells_names(const Function* function) {
+  return std::all_of(function->params().begin(), function->params().end(), [](const VarRef& param) {
+    const Type* type = param->annotation() ? param->annotation().get() : param->type();
+    return type == nullptr || !type->has_symbolic_dim() || is_of_tensors(type);
+  });
+}
+
 ShapeComparison compare_value(Flows& flows, const FunctionScope& scope, const TypeRef& type,
                               std::string what, Span span) {
   ShapeComparison result;
   add_names(flows, &scope, type, result);
-  result.push_back({type, std::move(what), span, looks_inside(flows, type)});
+  result.parts.push_back({type, std::move(what), span, looks_inside(flows, type)});
   return result;
 }
 
@@ -92,16 +99,16 @@ ShapeComparison compare_arguments(Flows& flows, const FunctionScope& scope, cons
                          : " of the function";
   for (const auto& [operand, type] : arguments) add_names(flows, &scope, type, result);
   for (const auto& [operand, type] : arguments) {
-    result.push_back({type, "argument " + std::to_string(operand) + name,
-                      value_span(call->operands()[operand].get(), call), looks_inside(flows, type),
-                      nullptr, operand});
+    result.parts.push_back({type, "argument " + std::to_string(operand) + name,
+                            value_span(call->operands()[operand].get(), call),
+                            looks_inside(flows, type), nullptr, operand});
   }
   return result;
 }
 
 ShapeComparison compare_parameters(Flows& flows, const FunctionScope& scope, Name global) {
   ShapeComparison result;
-  ShapeComparison own;
+  std::vector<DeclaredShape> own;
   for (const VarRef& param : scope.function->params()) {
     TypeRef type = param->annotation();
     bool unknown = false;
@@ -118,7 +125,8 @@ ShapeComparison compare_parameters(Flows& flows, const FunctionScope& scope, Nam
     own.push_back({type, "%" + param->name().str() + " of " + scope.name, param->span(),
                    unknown && !type->is<TensorType>(), param.get()});
   }
-  result.insert(result.end(), own.begin(), own.end());
+  result.parts.insert(result.parts.end(), own.begin(), own.end());
+  result.closed = scope.outer == nullptr && tells_names(scope.function);
   return result;
 }
 

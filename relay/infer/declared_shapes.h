@@ -29,7 +29,16 @@ struct FunctionScope {
 
 /// What is compared at once: a dimension name has one value in all of it. Parameters that say what
 /// the names are come first, what is asked about comes last; empty if there is nothing to compare.
-using ShapeComparison = std::vector<DeclaredShape>;
+struct ShapeComparison {
+  std::vector<DeclaredShape> parts;
+  /// Nothing else tells what the names are.
+  bool closed = false;
+  bool empty() const { return parts.empty(); }
+};
+
+/// Whether the parameters of a function tell all dimension names in them to a check that looks at
+/// tensors and tuples of them: none is in a data value, a reference or a function.
+bool tells_names(const Function* function);
 
 /// One value with a type.
 ShapeComparison compare_value(Flows& flows, const FunctionScope& scope, const TypeRef& type,

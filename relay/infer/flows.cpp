@@ -149,15 +149,14 @@ bool may_say_more(const Type* type) {
   return type != nullptr && (type->has_any_dim() || type->has_symbolic_dim());
 }
 
-/// Whether a type consists of tensors and tuples of them.
-bool is_plain(const Type* type) {
+}  // namespace
+
+bool is_of_tensors(const Type* type) {
   if (const auto* tensor = type->as<TensorType>()) return tensor->has_rank();
   const auto* tuple = type->as<TupleType>();
   return tuple != nullptr && std::all_of(tuple->fields().begin(), tuple->fields().end(),
-                                         [](const TypeRef& f) { return is_plain(f.get()); });
+                                         [](const TypeRef& f) { return is_of_tensors(f.get()); });
 }
-
-}  // namespace
 
 // The types of the parameters in one call. Empty if no argument can differ from its.
 std::vector<TypeRef> Flows::instance(const Call* call) {
@@ -215,7 +214,7 @@ std::vector<Flows::Argument> Flows::arguments(const Call* call) {
         function != nullptr &&
         std::all_of(function->params().begin(), function->params().end(), [](const VarRef& param) {
           const Type* declared = param->annotation().get();
-          return declared == nullptr || !declared->has_symbolic_dim() || is_plain(declared);
+          return declared == nullptr || !declared->has_symbolic_dim() || is_of_tensors(declared);
         });
   }
   std::vector<bool> differs(types.size());
@@ -224,13 +223,13 @@ std::vector<Flows::Argument> Flows::arguments(const Call* call) {
     Flow flow = compare(call->args()[i]->type(), types[i].get());
     const Type* declared =
         function == nullptr ? nullptr : function->params()[i]->annotation().get();
-    bool checked = checks_names && declared != nullptr && is_plain(declared);
+    bool checked = checks_names && declared != nullptr && is_of_tensors(declared);
     differs[i] = flow.inside || (flow.tensors && !checked);
     any = any || differs[i];
   }
   for (size_t i = 0; any && i < types.size(); ++i) {
     // The others tell what names stand for.
-    bool names = types[i]->has_symbolic_dim() && is_plain(types[i].get());
+    bool names = types[i]->has_symbolic_dim() && is_of_tensors(types[i].get());
     if (differs[i] || names) result.push_back({i + 1, types[i]});
   }
   return result;

@@ -22,6 +22,9 @@ struct Flow {
   bool any() const { return tensors || inside || shared; }
 };
 
+/// Whether a type consists of tensors, of known rank, and tuples of them.
+bool is_of_tensors(const Type* type);
+
 /// The flows of a typed module. Types that are missing differ in nothing.
 class Flows {
  public:

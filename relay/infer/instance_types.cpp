@@ -6,6 +6,7 @@
 #include <relay/infer/type_walk.h>
 #include <relay/ir/rewrite.h>
 #include <relay/ir/visit.h>
+#include <relay/support/error.h>
 
 namespace relay::inference {
 
@@ -237,6 +238,51 @@ FunctionRef instantiate_function(const Function* function, const FuncType* schem
       std::move(type_params), std::move(constraints), function->attrs(), function->span());
   ExprRef copy = fresh_copy(annotated, map);
   return FunctionRef(copy->as<Function>());
+}
+
+std::vector<Diagnostic> negative_dims(const Function* function, const std::string& name,
+                                      const Substitution& types) {
+  std::vector<Diagnostic> errors;
+  auto value_of = [&](Dim atom) {
+    const TypeVar* symbol = atom.as_symbol();
+    auto found = std::find_if(types.begin(), types.end(),
+                              [&](const auto& entry) { return entry.first.get() == symbol; });
+    if (symbol == nullptr || found == types.end() || !found->second->is<DimType>()) return atom;
+    return found->second->as<DimType>()->dim();
+  };
+  auto check = [&](const TypeRef& type, const std::string& what, Span span) {
+    if (!type || !type->has_symbolic_dim()) return;
+    for_each_extent(type, [&](Dim dim) {
+      if (!dim.is_term() || !errors.empty()) return;
+      Dim value;
+      try {
+        value = substitute(dim, value_of);
+      } catch (const Error&) {
+        return;  // told where the types meet
+      }
+      if (!value.is_int() || value.as_int() >= 0) return;
+      std::string where;
+      for_each_atom(dim, [&](Dim atom) {
+        std::string text = atom.str() + " = " + value_of(atom).str();
+        if (where.find(text) == std::string::npos) where += (where.empty() ? "" : ", ") + text;
+      });
+      errors.push_back(
+          Diagnostic::error(what + ": expected " + type->str() + " where " + where, span)
+              .note(dim.str() + " is " + value.str() + ": no dimension is below 0"));
+    });
+  };
+  post_order(function, [&](const Expr* expr) {
+    if (const auto* inner = expr->as<Function>()) {
+      const Expr* made = inner->body().get();
+      while (const auto* let = made->as<Let>()) made = let->body().get();
+      std::string of = inner == function ? name : "the function";
+      check(inner->ret_type(), "the result of " + of,
+            made->span().known() ? made->span() : inner->span());
+    } else if (const auto* let = expr->as<Let>()) {
+      check(let->var()->annotation(), "the value of %" + let->var()->name().str(), let->span());
+    }
+  });
+  return errors;
 }
 
 }  // namespace relay::inference

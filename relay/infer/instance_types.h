@@ -1,12 +1,14 @@
 // The types that an instance of a polymorphic function is made for (T16).
 #pragma once
 
+#include <string>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include <relay/infer/matters.h>
 #include <relay/ir/expr.h>
+#include <relay/support/diagnostic.h>
 
 namespace relay::inference {
 
@@ -41,5 +43,10 @@ Substitution without_untold_names(Substitution types, const FuncType* scheme);
 /// result, if asked for) are annotated accordingly. It declares the names of dimensions in them.
 FunctionRef instantiate_function(const Function* function, const FuncType* scheme,
                                  const Substitution& types, bool annotate_result);
+
+/// Errors for the dimensions that `function`, named `name`, declares of its results and lets and
+/// that are below 0 with `types`. Those of parameters are what callers say.
+std::vector<Diagnostic> negative_dims(const Function* function, const std::string& name,
+                                      const Substitution& types);
 
 }  // namespace relay::inference

@@ -142,6 +142,10 @@ void explain(Diagnostic& diagnostic, Solver& solver) {
   const Mismatch& m = solver.mismatch();
   switch (m.why) {
     case Mismatch::Why::kDims:
+      if (!m.no_value.empty()) {
+        diagnostic.note(m.no_value);
+        break;
+      }
       if (Dim name = m.left_dim.as_symbol() != nullptr ? m.left_dim : m.right_dim,
           other = name == m.left_dim ? m.right_dim : m.left_dim;
           name.as_symbol() != nullptr && (other.is_int() || other.as_symbol() != nullptr)) {
@@ -153,7 +157,7 @@ void explain(Diagnostic& diagnostic, Solver& solver) {
             " need not be equal: a named dimension of a parameter is whatever the caller "
             "chooses");
       } else if (m.left_dim.has_variable() || m.right_dim.has_variable()) {
-        diagnostic.note("no whole number makes " + dim_text(solver, m.left_dim) + " equal to " +
+        diagnostic.note("no whole number ≥ 0 makes " + dim_text(solver, m.left_dim) + " equal to " +
                         dim_text(solver, m.right_dim));
       } else {
         diagnostic.note("dimensions " + m.left_dim.str() + " and " + m.right_dim.str() + " differ");
@@ -208,17 +212,35 @@ void note_names(Diagnostic& diagnostic, Solver& solver, std::span<const TypeRef>
   }
 }
 
-Diagnostic dims_mismatch(Solver& solver, Dim a, Dim b, Span span) {
-  if (named_dims(solver, a).empty()) std::swap(a, b);
+Diagnostic dims_mismatch(Solver& solver, const Solver::DimEquality& equality) {
+  Dim a = equality.open_a;
+  Dim b = equality.open_b;
+  if (a.is_int() || (named_dims(solver, a).empty() && !b.is_int())) std::swap(a, b);
   std::vector<uint32_t> names = named_dims(solver, a);
   std::string expected = dim_text(solver, a);
-  std::string found = dim_text(solver, solver.zonk(b));
-  if (names.empty()) {
-    return Diagnostic::error("dimensions " + expected + " and " + found + " cannot be equal", span);
+  Dim value = solver.zonk(a);
+  Dim wanted = solver.zonk(b);
+  std::string found = dim_text(solver, wanted);
+  std::string message;
+  if (value == wanted || value.has_variable() || wanted.has_variable()) {
+    // All of it can be equal, but not where no dimension is below 0, or none fits.
+    std::erase_if(names, [&](uint32_t id) {
+      Dim known = solver.zonk(Dim::variable(id));
+      return known.is_int() && known.as_int() < 0;
+    });
+    message = "no whole number ≥ 0 makes " + expected + " equal to " + found;
+    const char* join = " where ";
+    for (uint32_t id : names) {
+      message += join + value_text(solver, id);
+      join = ", ";
+    }
+  } else if (names.empty()) {
+    message = "dimensions " + expected + " and " + found + " cannot be equal";
+  } else {
+    message = "dimension " + expected + " is " + dim_text(solver, value) + " here, found " + found;
   }
-  Diagnostic diagnostic = Diagnostic::error(
-      "dimension " + expected + " is " + dim_text(solver, solver.zonk(a)) + " here, found " + found,
-      span);
+  if (!equality.no_value.empty()) message = "dimension " + expected + ": " + equality.no_value;
+  Diagnostic diagnostic = Diagnostic::error(message, equality.span);
   for (uint32_t id : names) {
     diagnostic.note(value_text(solver, id) + " by this", solver.dim_slot(id).reason);
   }

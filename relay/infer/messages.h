@@ -40,7 +40,7 @@ std::string numeric_name(Numeric numeric);
 void explain(Diagnostic& diagnostic, Solver& solver);
 
 /// What is wrong with two dimensions that were to be equal.
-Diagnostic dims_mismatch(Solver& solver, Dim a, Dim b, Span span);
+Diagnostic dims_mismatch(Solver& solver, const Solver::DimEquality& equality);
 
 /// "in @f with n = 4, which is called here": the function in which an error is, with what the types
 /// of the call make of the names that it declares.

@@ -113,6 +113,14 @@ Dim Solver::zonk(Dim dim) {
     if (!s.solved) return dim;
     return s.binding = zonk(s.binding);  // chains are short: each link lowers a level or is a term
   }
+  try {
+    return substitute_solved(dim);
+  } catch (const Error&) {
+    return Dim::any();
+  }
+}
+
+Dim Solver::substitute_solved(Dim dim) {
   return relay::substitute(dim,
                            [this](Dim atom) { return atom.is_variable() ? zonk(atom) : atom; });
 }

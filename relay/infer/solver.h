@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -58,6 +59,7 @@ struct Mismatch {
   Dim left_dim, right_dim;
   Dim left_open, right_open;  // the same as they were written, with variables that are solved
   Span left_reason, right_reason;
+  std::string no_value;  // kDims: one of the two cannot be computed, as this says
 };
 
 /// The variables of one inference and what is known of them.
@@ -106,6 +108,7 @@ class Solver final : public DimSolver {
   TypeRef resolve(const TypeRef& type);
   /// The same with everything inside.
   TypeRef zonk(const TypeRef& type) { return type->has_incomplete() ? zonk_open(type) : type; }
+  /// `?` for a term that cannot be computed, such as 2 and 3 broadcast together.
   Dim zonk(Dim dim);
   /// Makes two types consistent (`?` is consistent with every dimension). On failure see
   /// `mismatch()`.
@@ -135,8 +138,10 @@ class Solver final : public DimSolver {
     Dim a, b;
     Dim open_a, open_b;  // as they were written
     Span span;
+    std::string no_value;  // as in Mismatch
   };
-  /// Takes up dimension equalities that waited (T14); returns those that are refuted.
+  /// Takes up dimension equalities that waited (T14), and those that have told a variable in terms
+  /// of others, which must not come out below 0; returns those that are refuted.
   std::vector<DimEquality> retry_dims();
 
   // ---- Watching ----
@@ -165,6 +170,9 @@ class Solver final : public DimSolver {
   bool bind(const TypeRef& variable, const TypeRef& type);
   bool occurs_and_lower(const Type* variable, const TypeRef& type, uint32_t level, bool* escapes);
   bool lower_dim(Dim dim, uint32_t level);
+  Dim substitute_solved(Dim dim);
+  void check_told(std::vector<DimEquality>& refuted);
+  void solve_waiting(std::vector<DimEquality>& refuted);
   bool chosen_by_callers(Dim atom) const;
   bool unify_failed(const TypeRef& a, const TypeRef& b);
   bool unify_func(const FuncType* a, const FuncType* b, const TypeRef& ra, const TypeRef& rb);
@@ -182,9 +190,10 @@ class Solver final : public DimSolver {
   std::vector<RigidNumeric> rigid_numerics_;
   std::vector<uint32_t> any_dims_;  // variables that met `?`
   std::vector<DimEquality> waiting_dims_;
+  std::vector<DimEquality> told_dims_;  // a is the variable, b what it is
   std::optional<Requirement> required_;
   bool any_failed_ = false;
-  bool retry_dims_ = false;  // a dimension was bound since they were last tried
+  bool retry_dims_ = false;  // a dimension was bound, or came to wait, since they were last tried
   std::unordered_map<const TypeVar*, uint32_t> declared_;
   std::unordered_set<const TypeVar*> existential_;
 };

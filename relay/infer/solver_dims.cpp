@@ -4,6 +4,8 @@
 #include <utility>
 
 #include <relay/infer/solver.h>
+#include <relay/ir/dim_program.h>
+#include <relay/runtime/dim_equations.h>
 #include <relay/support/error.h>
 
 namespace relay::inference {
@@ -33,6 +35,10 @@ struct Linear {
     return divisor == 0 ? constant != 0 : constant % divisor != 0;
   }
 
+  /// Whether it is above (below) zero whatever the dimensions in it are.
+  bool always_positive() const { return constant > 0 && all_of_sign(1); }
+  bool always_negative() const { return constant < 0 && all_of_sign(-1); }
+
   /// What atom i is where it is zero, or nothing if that is no linear term with whole numbers.
   std::optional<Dim> solve(size_t i) const {
     int64_t divisor = parts[i].coefficient;
@@ -45,6 +51,14 @@ struct Linear {
     }
     return solution;
   }
+
+ private:
+  bool all_of_sign(int sign) const {
+    return std::all_of(parts.begin(), parts.end(), [&](const DimTerm::Part& part) {
+      bool is_dimension = part.atom.is_variable() || part.atom.as_symbol() != nullptr;
+      return is_dimension && (part.coefficient > 0) == (sign > 0);
+    });
+  }
 };
 
 }  // namespace
@@ -56,8 +70,25 @@ bool Solver::chosen_by_callers(Dim atom) const {
 
 bool Solver::unify_dims(Dim first, Dim second) {
   if (first == second) return true;
-  Dim a = zonk(first);
-  Dim b = zonk(second);
+  Dim a;
+  Dim b;
+  auto refuted = [&] {
+    mismatch_.left_dim = a;
+    mismatch_.right_dim = b;
+    mismatch_.left_open = first;
+    mismatch_.right_open = second;
+    return false;
+  };
+  mismatch_.no_value.clear();
+  try {
+    a = substitute_solved(first);
+    b = substitute_solved(second);
+  } catch (const Error& error) {
+    a = zonk(first);
+    b = zonk(second);
+    mismatch_.no_value = error.what();
+    return refuted();
+  }
   if (a == b) return true;
   if (a.is_any() || b.is_any()) {
     Dim other = a.is_any() ? b : a;
@@ -69,15 +100,8 @@ bool Solver::unify_dims(Dim first, Dim second) {
   }
   Dim difference = a - b;
   if (difference.is_any()) return true;  // a `?` inside a term: checked at run time
-  auto refuted = [&] {
-    mismatch_.left_dim = a;
-    mismatch_.right_dim = b;
-    mismatch_.left_open = first;
-    mismatch_.right_open = second;
-    return false;
-  };
   Linear linear(difference);
-  if (linear.never_zero()) return refuted();
+  if (linear.never_zero() || linear.always_positive() || linear.always_negative()) return refuted();
   bool has_variable = false;
   bool universal = true;  // every atom is a declared dimension, which may be anything
   for (size_t i = 0; i < linear.parts.size(); ++i) {
@@ -92,14 +116,15 @@ bool Solver::unify_dims(Dim first, Dim second) {
     }
     std::optional<Dim> solution = elsewhere ? std::nullopt : linear.solve(i);
     if (!solution) continue;
-    if (solution->is_int() && solution->as_int() < 0) return refuted();
     uint32_t id = atom.variable_id();
     if (!lower_dim(*solution, dims_[id].level)) return refuted();
     bind_dim(id, *solution);
+    if (!solution->is_int()) told_dims_.push_back({atom, *solution, first, second, span_, {}});
     return true;
   }
   if (has_variable) {
-    waiting_dims_.push_back({a, b, first, second, span_});
+    waiting_dims_.push_back({a, b, first, second, span_, {}});
+    retry_dims_ = true;
     return true;
   }
   // T13: a body cannot choose a declared dimension. T14: anything else is checked at run time.
@@ -129,20 +154,81 @@ std::optional<Solver::Requirement> Solver::take_requirement() {
 }
 
 std::vector<Solver::DimEquality> Solver::retry_dims() {
-  std::vector<DimEquality> waiting;
   std::vector<DimEquality> refuted;
-  if (!std::exchange(retry_dims_, false)) return refuted;
-  waiting.swap(waiting_dims_);
-  for (DimEquality& equality : waiting) {
-    Dim a = zonk(equality.a);
-    Dim b = zonk(equality.b);
-    if (a == equality.a && b == equality.b) {
-      waiting_dims_.push_back(equality);
-    } else if (!unify_dims(equality.open_a, equality.open_b)) {
-      refuted.push_back({a, b, equality.open_a, equality.open_b, equality.span});
+  Span outer = span_;
+  while (std::exchange(retry_dims_, false)) {
+    for (DimEquality& equality : std::exchange(waiting_dims_, {})) {
+      Dim a = zonk(equality.a);
+      Dim b = zonk(equality.b);
+      span_ = equality.span;
+      if (a == equality.a && b == equality.b) {
+        waiting_dims_.push_back(equality);
+      } else if (!unify_dims(equality.open_a, equality.open_b)) {
+        refuted.push_back(
+            {a, b, equality.open_a, equality.open_b, equality.span, mismatch_.no_value});
+      }
+    }
+    solve_waiting(refuted);
+    check_told(refuted);
+  }
+  span_ = outer;
+  return refuted;
+}
+
+// Variables that were told in terms of others, as m = 2 - n by n + m = 2.
+void Solver::check_told(std::vector<DimEquality>& refuted) {
+  std::vector<DimEquality> open;
+  for (DimEquality& equality : std::exchange(told_dims_, {})) {
+    equality.b = zonk(equality.b);
+    if (!equality.b.is_any() && Linear(equality.b).always_negative()) {
+      refuted.push_back(equality);
+    } else if (equality.b.is_term()) {
+      open.push_back(equality);
     }
   }
-  return refuted;
+  told_dims_.insert(told_dims_.end(), open.begin(), open.end());
+}
+
+// Equalities in which only variables are left, as n * n = 9.
+void Solver::solve_waiting(std::vector<DimEquality>& refuted) {
+  std::vector<uint32_t> names;
+  std::vector<DimInstruction> code;
+  DimProgram program([&](Dim atom) {
+    auto name = std::find(names.begin(), names.end(), atom.variable_id());
+    auto number = static_cast<uint32_t>(name - names.begin());
+    if (name == names.end()) names.push_back(atom.variable_id());
+    return DimInstruction{DimCode::kSymbol, number, 0, 0};
+  });
+  struct Open {
+    size_t waiting;
+    uint32_t slot;
+    int64_t extent;
+  };
+  std::vector<Open> open;
+  for (size_t i = 0; i < waiting_dims_.size(); ++i) {
+    Dim a = zonk(waiting_dims_[i].a);
+    Dim b = zonk(waiting_dims_[i].b);
+    if (a.is_int()) std::swap(a, b);
+    Dim term = b.is_int() ? a : a - b;
+    bool variables_only = term.has_variable() && !term.is_any();
+    for_each_atom(term, [&](Dim atom) { variables_only &= atom.is_variable(); });
+    if (!variables_only) continue;
+    open.push_back({i, program.slot(term, code), b.is_int() ? b.as_int() : 0});
+  }
+  if (open.empty()) return;
+  DimEquations equations(code, names.size());
+  for (size_t i = 0; i < open.size(); ++i) equations.add(open[i].slot, open[i].extent, i);
+  if (auto failure = equations.solve(false)) {
+    size_t at = open[failure->teller].waiting;
+    refuted.push_back(waiting_dims_[at]);
+    waiting_dims_.erase(waiting_dims_.begin() + static_cast<ptrdiff_t>(at));
+    return;
+  }
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (!equations.value(i)) continue;
+    span_ = waiting_dims_[open[equations.teller(i)].waiting].span;
+    bind_dim(names[i], Dim(*equations.value(i)));
+  }
 }
 
 void Solver::settle_any() {

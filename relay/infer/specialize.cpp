@@ -239,6 +239,10 @@ void Specializer::build(Instance& instance) {
   Uses uses;
   if (!instance.types.empty() || matters_.has_polymorphic_uses(original)) {
     if (!instance.types.empty()) {
+      if (auto errors = negative_dims(original, "@" + instance.origin.str(), instance.types);
+          !errors.empty()) {
+        return add_errors(std::move(errors), instance);
+      }
       function =
           instantiate_function(original, scheme, instance.types, instance.asked_by != nullptr);
     } else if (checking_) {  // the types of the program stay as they are
@@ -352,8 +356,9 @@ Module Specializer::run(Name entry, std::span<const TypeRef> arguments) {
     RELAY_CHECK(!arguments[i]->has_incomplete(), "the types of arguments are closed");
     TypeRef param = substitute(type->params()[i], replace);
     params.push_back(param);
-    if (solver.unify(param, arguments[i])) continue;
     const Var* var = function->params()[i].get();
+    solver.set_span(var->span());
+    if (solver.unify(param, arguments[i])) continue;
     Diagnostic diagnostic = type_mismatch(
         solver,
         "argument " + std::to_string(i + 1) + " of @" + entry.str() + ", %" + var->name().str(),
@@ -365,6 +370,9 @@ Module Specializer::run(Name entry, std::span<const TypeRef> arguments) {
     });
     sink.add(std::move(diagnostic));
   }
+  sink.throw_if_errors();
+  for (const Solver::DimEquality& equality : solver.retry_dims())
+    sink.add(dims_mismatch(solver, equality));
   sink.throw_if_errors();
   solver.settle_any();
   default_numbers(type, fresh, solver);

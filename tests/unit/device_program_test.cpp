@@ -144,7 +144,7 @@ TEST_F(DeviceProgram, ArgumentsElsewhereAreRefused) {
     return "";
   };
   std::string wanted =
-      "argument %x of @main: a tensor is on cpu(0), and the program wants it on cpu(1)";
+      "argument 1 of @main, %x: a tensor is on cpu(0), and the program wants it on cpu(1)";
   EXPECT_EQ(message([&] { evaluate_function(module, "main", arguments); }), wanted);
   auto executable = vm::compile(module, Name("main"), {});
   EXPECT_EQ(message([&] { vm::Machine(executable).run("main", arguments); }), wanted);

@@ -114,6 +114,51 @@ TEST(InferSolver, DimensionsAreSolvedLinearly) {
   EXPECT_FALSE(solver.unify_dims(m + Dim(5), Dim(4)));  // a dimension is not negative
 }
 
+TEST(InferSolver, NoDimensionIsBelowZero) {
+  Solver solver;
+  solver.enter_level();
+  Dim n = solver.fresh_dim();
+  Dim m = solver.fresh_dim();
+  EXPECT_FALSE(solver.unify_dims(n + m + Dim(1), Dim(0)));
+  EXPECT_TRUE(solver.unify_dims(n + m, Dim(2)));
+  EXPECT_TRUE(solver.retry_dims().empty());
+  EXPECT_FALSE(solver.unify_dims(n, Dim(3)));  // n is 2 - m
+  EXPECT_TRUE(solver.unify_dims(m, Dim(3)));
+  std::vector<Solver::DimEquality> refuted = solver.retry_dims();
+  ASSERT_EQ(refuted.size(), 1u);
+  EXPECT_EQ(refuted[0].open_a, n + m);
+  EXPECT_EQ(refuted[0].open_b, Dim(2));
+  EXPECT_TRUE(solver.retry_dims().empty());  // told once
+}
+
+TEST(InferSolver, TermsOfOneDimension) {
+  Solver solver;
+  solver.enter_level();
+  Dim n = solver.fresh_dim();
+  Dim m = solver.fresh_dim();
+  EXPECT_TRUE(solver.unify_dims(n * m, Dim(12)));
+  EXPECT_TRUE(solver.unify_dims(n * n, Dim(16)));
+  EXPECT_TRUE(solver.retry_dims().empty());
+  EXPECT_EQ(solver.zonk(n), Dim(4));
+  EXPECT_TRUE(solver.retry_dims().empty());
+  EXPECT_EQ(solver.zonk(m), Dim(3));
+  Dim k = solver.fresh_dim();
+  EXPECT_TRUE(solver.unify_dims(k * k, Dim(8)));
+  EXPECT_EQ(solver.retry_dims().size(), 1u);
+}
+
+TEST(InferSolver, TermsWithoutValue) {
+  Solver solver;
+  solver.enter_level();
+  Dim n = solver.fresh_dim();
+  Dim m = solver.fresh_dim();
+  EXPECT_TRUE(solver.unify_dims(n, Dim(2)));
+  EXPECT_TRUE(solver.unify_dims(m, Dim(3)));
+  EXPECT_TRUE(solver.zonk(*broadcast(n, m)).is_any());
+  EXPECT_FALSE(solver.unify_dims(*broadcast(n, m), Dim(3)));
+  EXPECT_EQ(solver.mismatch().no_value, "dimensions 2 and 3 do not broadcast together");
+}
+
 TEST(InferSolver, TypesTooDeep) {
   std::string program = "fn (%x0) { ";
   for (int i = 0; i < 300; ++i) {

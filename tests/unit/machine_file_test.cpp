@@ -116,10 +116,11 @@ std::shared_ptr<Executable> everything(bool with_blob) {
   tensor.kind = TypeInfo::Kind::kTensor;
   tensor.dtype = kFloat32;
   tensor.dims = {{TypeInfo::Dim::Kind::kTerm, 2, "n + 0"}};
-  TypeInfo linear = tensor;
-  linear.dims = {{TypeInfo::Dim::Kind::kLinear, -3, "2 * n - 3", {{0, 2}}}};
+  TypeInfo named = tensor;
+  named.dims = {{TypeInfo::Dim::Kind::kSymbol, 0, "n"}};
+  check.closed = true;
   check.parts = {{tensor, "Tensor[(n + 0), float32]", "%t of @main", position},
-                 {linear, "Tensor[(2 * n - 3), float32]", "%t of @main", position}};
+                 {named, "Tensor[(n), float32]", "%t of @main", position}};
   e->checks.push_back(check);
   // A list of numbers, and a cell with something and such a list.
   TypeInfo element, list, cell, pair;

@@ -334,6 +334,7 @@ TEST(MachineInterpreter, ShapeChecks) {
   EXPECT_EQ(failure(e, {tensor(5), tensor(3)}),
             "error: %y of @main: expected Tensor[(2 * n), float32] where n = 3, found Tensor[(5), "
             "float32]\n"
+            "note: 2 * n is 6, not 5\n"
             "note: n = 3 by %x of @main\n");
 }
 
@@ -342,15 +343,20 @@ TEST(MachineInterpreter, ShapeChecksOfLinearTerms) {
   auto e = std::make_shared<Executable>();
   TypeCheck check;
   check.symbols = {"n", "m"};
-  auto linear = [](int64_t constant, std::vector<TypeInfo::Dim::Part> parts, const char* text) {
+  check.terms = {{DimCode::kSymbol, 0, 0, 0}, {DimCode::kSymbol, 1, 0, 0},
+                 {DimCode::kAdd, 0, 1, 0},  // n + m
+                 {DimCode::kAdd, 0, 0, 0},    {DimCode::kConst, 0, 0, 1},
+                 {DimCode::kSub, 3, 4, 0},  // 2 * n - 1
+                 {DimCode::kConst, 0, 0, 9},  {DimCode::kSub, 6, 1, 0}};
+  auto term = [](int64_t slot, const char* text) {
     TypeInfo type;
     type.kind = TypeInfo::Kind::kTensor;
-    type.dims = {{TypeInfo::Dim::Kind::kLinear, constant, text, std::move(parts)}};
+    type.dims = {{TypeInfo::Dim::Kind::kTerm, slot, text}};
     return type;
   };
-  check.parts = {{linear(0, {{0, 1}, {1, 1}}, "n + m"), "Tensor[(n + m), float32]", "%x", 0},
-                 {linear(-1, {{0, 2}}, "2 * n - 1"), "Tensor[(2 * n - 1), float32]", "%y", 0},
-                 {linear(9, {{1, -1}}, "9 - m"), "Tensor[(9 - m), float32]", "%z", 0}};
+  check.parts = {{term(2, "n + m"), "Tensor[(n + m), float32]", "%x", 0},
+                 {term(5, "2 * n - 1"), "Tensor[(2 * n - 1), float32]", "%y", 0},
+                 {term(7, "9 - m"), "Tensor[(9 - m), float32]", "%z", 0}};
   e->checks.push_back(check);
   Assembler m("@main", 3, 3);
   m.list(Op::kCheckShapes, kNone, 0, {0, 1, 2});
@@ -362,13 +368,14 @@ TEST(MachineInterpreter, ShapeChecksOfLinearTerms) {
   };
   EXPECT_EQ(fails(7, 5, 5), "no failure");  // n = 3, m = 4
   EXPECT_EQ(fails(7, 4, 5),
-            "error: %y: expected Tensor[(2 * n - 1), float32], found Tensor[(4), float32]\n");
+            "error: %y: expected Tensor[(2 * n - 1), float32], found Tensor[(4), float32]\n"
+            "note: no whole number n ≥ 0 makes 2 * n - 1 equal to 4\n");
   EXPECT_EQ(fails(2, 5, 5),
             "error: %x: expected Tensor[(n + m), float32] where n = 3, m = 4, found Tensor[(2), "
-            "float32]\nnote: n = 3 by %y\nnote: m = 4 by %z\n");
+            "float32]\nnote: n + m is 7, not 2\nnote: n = 3 by %y\nnote: m = 4 by %z\n");
   EXPECT_EQ(fails(7, 5, 6),
             "error: %x: expected Tensor[(n + m), float32] where n = 3, m = 3, found Tensor[(7), "
-            "float32]\nnote: n = 3 by %y\nnote: m = 3 by %z\n");
+            "float32]\nnote: n + m is 6, not 7\nnote: n = 3 by %y\nnote: m = 3 by %z\n");
 }
 
 // List[(Tensor[(n), float32], ref(List[…]))] with a cycle through the cell.
@@ -412,6 +419,7 @@ TEST(MachineInterpreter, ShapeChecksInsideDataAndReferences) {
   std::string wrong =
       "error: %l of @main: expected Tensor[(2 * n), float32] in L where n = 3, found Tensor[(5), "
       "float32]\n"
+      "note: 2 * n is 6, not 5\n"
       "note: n = 3 by %y of @main\n";
   EXPECT_EQ(failure(e, {list_of({6, 5, 6}, ref), tensor_of(3)}), wrong);
   ref.set(good);  // a cycle
@@ -436,12 +444,13 @@ TEST(MachineInterpreter, ShapeChecksInsideDataAndReferences) {
   };
   refused([](TypeCheck& c) { c.parts[0].type.data = 1; });
   refused([](TypeCheck& c) { c.data[0].constructors[0][1].data = 7; });
-  for (TypeInfo::Dim::Part part : {TypeInfo::Dim::Part{1, 1}, TypeInfo::Dim::Part{0, 0}}) {
+  for (int64_t slot : {int64_t{-1}, int64_t{2}}) {
     refused([&](TypeCheck& c) {
-      c.parts[1].type.dims[0].kind = TypeInfo::Dim::Kind::kLinear;
-      c.parts[1].type.dims[0].parts = {part};
+      c.parts[1].type.dims[0].kind = TypeInfo::Dim::Kind::kTerm;
+      c.parts[1].type.dims[0].value = slot;
     });
   }
+  refused([](TypeCheck& c) { c.parts[1].type.dims[0].kind = static_cast<TypeInfo::Dim::Kind>(4); });
   refused([](TypeCheck& c) { c.data[0].constructors[0][0].fields[0].dims[0].value = 2; });
 }
 
@@ -467,8 +476,9 @@ TEST(MachineInterpreter, EntrySignature) {
   EXPECT_EQ(call({Value(NDArray::empty({2, 7}, kFloat32))}), "");
   EXPECT_EQ(
       call({Value(NDArray::empty({3, 7}, kFloat32))}),
-      "argument %x of @main: expected Tensor[(2, ?), float32], found Tensor[(3, 7), float32]");
-  EXPECT_EQ(call({i32(1)}), "argument %x of @main: expected Tensor[(2, ?), float32], found int32");
+      "argument 1 of @main, %x: expected Tensor[(2, ?), float32], found Tensor[(3, 7), float32]");
+  EXPECT_EQ(call({i32(1)}),
+            "argument 1 of @main, %x: expected Tensor[(2, ?), float32], found int32");
   EXPECT_EQ(call({}), "@main takes 1 argument, found 0");
   EXPECT_THROW(machine.run("other", std::vector<Value>{}), Error);
 }

@@ -8,6 +8,7 @@
 
 #include <relay/eval/eval.h>
 #include <relay/infer/infer.h>
+#include <relay/infer/type_checks.h>
 #include <relay/runtime/file.h>
 #include <relay/support/error.h>
 #include <relay/vm/compiler/compile.h>
@@ -30,21 +31,20 @@ void on_interrupt(int signal) {
 }
 
 // The type that an argument is read for: dtype and rank; extents are checked by the machine.
-TypeRef type_of(const vm::TypeInfo& info) {
-  if (info.kind != vm::TypeInfo::Kind::kTensor || info.dtype == DType() || !info.has_rank)
-    return {};
+TypeRef type_of(const TypeInfo& info) {
+  if (info.kind != TypeInfo::Kind::kTensor || info.dtype == DType() || !info.has_rank) return {};
   std::vector<Dim> dims;
-  for (const vm::TypeInfo::Dim& dim : info.dims) {
-    dims.push_back(dim.kind == vm::TypeInfo::Dim::Kind::kInt ? Dim(dim.value) : Dim::any());
+  for (const TypeInfo::Dim& dim : info.dims) {
+    dims.push_back(dim.kind == TypeInfo::Dim::Kind::kInt ? Dim(dim.value) : Dim::any());
   }
   return TensorType::make(dims, info.dtype);
 }
 
 // Where the tensors of an argument have to be. Types nest no deeper than the verifier allows.
-DeviceTree devices_of(const vm::TypeInfo& info) {
+DeviceTree devices_of(const TypeInfo& info) {
   DeviceTree result;
   result.device = info.device;
-  for (const vm::TypeInfo& field : info.fields) result.fields.push_back(devices_of(field));
+  for (const TypeInfo& field : info.fields) result.fields.push_back(devices_of(field));
   return result;
 }
 
@@ -113,14 +113,14 @@ Loaded load_model(const std::string& path, const std::string& entry, const Given
   result.entry = function.name;
   Parameters parameters;
   parameters.function = function.name;
-  for (const vm::TypeCheck::Part& part : function.params.parts) {
+  for (const TypeCheck::Part& part : function.params.parts) {
     parameters.names.push_back(part.what);
     parameters.types.push_back(type_of(part.type));
     parameters.texts.push_back(part.text);
   }
   result.arguments = bind_arguments(parameters, given);
   std::vector<DeviceTree> devices;
-  for (const vm::TypeCheck::Part& part : function.params.parts)
+  for (const TypeCheck::Part& part : function.params.parts)
     devices.push_back(devices_of(part.type));
   place_arguments(result.arguments, devices);
   return result;
@@ -169,6 +169,7 @@ Loaded load_program(const std::string& path, const std::string& entry, const Giv
   result.entry = function.name.str();
   result.arguments = bind_arguments(parameters_of(function, signature.get()), given);
   std::vector<TypeRef> types;
+  check_arguments(module, function.name, result.arguments);
   for (const Value& argument : result.arguments) types.push_back(value_type(argument));
   Module special = specialize(module, function.name, types);
   place_arguments(result.arguments, special, function.name);

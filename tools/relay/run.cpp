@@ -8,6 +8,7 @@
 #include <relay/eval/eval.h>
 #include <relay/infer/devices.h>
 #include <relay/infer/infer.h>
+#include <relay/infer/type_checks.h>
 #include <relay/runtime/format.h>
 #include <relay/runtime/params.h>
 #include <relay/support/error.h>
@@ -114,7 +115,7 @@ void run_model(const RunOptions& options) {
   for (const vm::Entry& entry : loaded.executable->entries) {
     if (entry.name == loaded.entry) type = entry.result.text;
   }
-  if (shows_type(result)) type = vm::value_type_text(result);
+  if (shows_type(result)) type = value_type_text(result);
   print_result(result, type, options);
 }
 
@@ -140,6 +141,7 @@ void run_text(const RunOptions& options) {
   Loaded loaded;
   loaded.entry = entry.name.str();
   loaded.arguments = bind_arguments(parameters_of(entry, signature.get()), options.given);
+  check_arguments(module, entry.name, loaded.arguments);
   std::vector<TypeRef> types;
   for (const Value& argument : loaded.arguments) types.push_back(value_type(argument));
   watch.lap("arguments");

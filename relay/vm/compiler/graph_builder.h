@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include <relay/vm/compiler/dims.h>
+#include <relay/ir/dim_program.h>
 #include <relay/vm/compiler/groups.h>
 
 namespace relay::vm {

@@ -1,8 +1,8 @@
 #include <relay/vm/compiler/program.h>
 
+#include <relay/infer/type_checks.h>
 #include <relay/ir/visit.h>
 #include <relay/support/error.h>
-#include <relay/vm/compiler/checks.h>
 #include <relay/vm/compiler/function_compiler.h>
 
 namespace relay::vm {
@@ -108,20 +108,22 @@ void ProgramBuilder::add_entry(Name name) {
   entry.name = name.str();
   entry.function = global(name, {});
   const relay::Function* function = module_.function(name);
-  CheckBuilder params(positions_, module_, flows_);
+  CheckBuilder params(module_, flows_);
   for (const VarRef& param : function->params()) {
     const Type* type = param->type() != nullptr ? param->type() : param->annotation().get();
     DeviceTree devices;
     if (devices_ != nullptr) devices = devices_->tree(param.get());
-    params.add({TypeRef(type), param->name().str(), param->span()}, devices);
+    params.add({TypeRef(type), param->name().str(), param->span()}, positions_.add(param->span()),
+               devices);
   }
   const auto* type = function->type() == nullptr ? nullptr : function->type()->as<FuncType>();
   DeviceTree devices;
   if (devices_ != nullptr) devices = devices_->tree(function, 0);
   params.add({type == nullptr ? TypeRef() : type->result(), "the result of @" + name.str(),
               function->span()},
-             devices);
+             positions_.add(function->span()), devices);
   entry.params = params.finish();
+  entry.params.closed = tells_names(function);
   entry.result = std::move(entry.params.parts.back());
   entry.params.parts.pop_back();
   executable_.entries.push_back(std::move(entry));

@@ -1,6 +1,6 @@
 // Declared shapes that inference could not decide (T15), compared while the program runs: at the
 // same places as in relay/eval.
-#include <relay/vm/compiler/checks.h>
+#include <relay/infer/type_checks.h>
 #include <relay/vm/compiler/function_compiler.h>
 
 namespace relay::vm {
@@ -9,9 +9,9 @@ namespace relay::vm {
 void FunctionCompiler::write_check(const ShapeComparison& parts,
                                    const std::function<Known(const DeclaredShape&)>& value_of) {
   if (parts.empty()) return;
-  CheckBuilder builder(program_.positions(), program_.module(), program_.flows());
+  CheckBuilder builder(program_.module(), program_.flows());
   std::vector<Known> values;
-  for (const DeclaredShape& part : parts) {
+  for (const DeclaredShape& part : parts.parts) {
     if (part.param == nullptr) {
       values.push_back(value_of(part));
     } else {
@@ -19,14 +19,16 @@ void FunctionCompiler::write_check(const ShapeComparison& parts,
       if (known == unit_->vars.end()) continue;  // of a function around, and not captured
       values.push_back(known->second);
     }
-    builder.add(part);
+    builder.add(part, program_.positions().add(part.span));
   }
   std::vector<uint32_t> registers;
   for (const Known& value : values) registers.push_back(to_register(value));
   run_graph();
-  code_->set_position(program_.position(parts.back().span));
+  code_->set_position(program_.position(parts.parts.back().span));
   auto number = static_cast<uint32_t>(program_.executable().checks.size());
-  program_.executable().checks.push_back(builder.finish());
+  TypeCheck check = builder.finish();
+  check.closed = parts.closed;
+  program_.executable().checks.push_back(std::move(check));
   code_->emit(Op::kCheckShapes, registers).a = number;
 }
 

@@ -17,10 +17,10 @@
 using relay::DType;
 using relay::DTypeCode;
 using relay::NDArray;
+using relay::TypeInfo;
 using relay::Value;
 using relay::vm::Entry;
 using relay::vm::Executable;
-using relay::vm::TypeInfo;
 
 struct RelayProgram {
   std::shared_ptr<const Executable> executable;
@@ -87,8 +87,7 @@ const Entry* entry_at(const RelayProgram* program, size_t index) {
   return index < entries.size() ? &entries[index] : nullptr;
 }
 
-const relay::vm::TypeCheck::Part* input_at(const RelayProgram* program, size_t entry,
-                                           size_t input) {
+const relay::TypeCheck::Part* input_at(const RelayProgram* program, size_t entry, size_t input) {
   const Entry* at = entry_at(program, entry);
   return at != nullptr && input < at->params.parts.size() ? &at->params.parts[input] : nullptr;
 }

@@ -9,8 +9,10 @@
 #include <vector>
 
 #include <relay/runtime/arithmetic.h>
+#include <relay/runtime/dim_code.h>
 #include <relay/runtime/kernel.h>
 #include <relay/runtime/library_kernel.h>
+#include <relay/runtime/type_check.h>
 #include <relay/runtime/value.h>
 
 namespace relay::vm {
@@ -109,33 +111,6 @@ struct Function {
   std::vector<uint32_t> positions;  // one for each instruction, or empty
 };
 
-// ---- Sizes computed at run time -----------------------------------------------------------------
-
-/// Straight-line code over int64. Instruction i writes slot i and reads only slots before it.
-enum class DimCode : uint8_t {
-  kConst,    // value
-  kExtent,   // extent b of input a
-  kElement,  // element b (row-major) of the integer input a; fails if there is none
-  kSymbol,   // only in checks: the extent that symbol a stands for
-  kAdd,      // the rest: slots a and b. Overflow and division by zero fail
-  kSub,
-  kMul,
-  kFloorDiv,
-  kFloorMod,
-  kCeilDiv,
-  kMin,
-  kMax,
-  kBroadcast,  // equal, or the other one if one is 1; else fails
-  kCount
-};
-struct DimInstruction {
-  DimCode code = DimCode::kConst;
-  uint32_t a = 0;
-  uint32_t b = 0;
-  int64_t value = 0;
-  friend bool operator==(const DimInstruction&, const DimInstruction&) = default;
-};
-
 // ---- Kernels and graphs -------------------------------------------------------------------------
 
 /// A native kernel, or a library kernel of the runtime (then `library` is set).
@@ -232,54 +207,8 @@ struct Graph {
   std::vector<uint32_t> outputs;
 };
 
-// ---- Types to check values against --------------------------------------------------------------
-
-/// The structure of a type as far as values show it.
-struct TypeInfo {
-  enum class Kind : uint8_t { kAny, kTensor, kTuple, kData, kFunction, kReference };
-  struct Dim {
-    enum class Kind : uint8_t { kAny, kInt, kSymbol, kTerm, kLinear };
-    struct Part {
-      uint32_t symbol;
-      int64_t coefficient;
-    };
-    Kind kind = Kind::kAny;
-    int64_t value = 0;  // kInt: the extent; kSymbol: its number; kTerm: slot; kLinear: the constant
-    std::string text;   // as printed: "2 * n"
-    std::vector<Part> parts = {};  // kLinear: value + sum of coefficient * symbol
-  };
-  Kind kind = Kind::kAny;
-  DType dtype;                   // kTensor; none: not checked
-  bool has_rank = true;          // kTensor
-  std::vector<Dim> dims;         // kTensor
-  Device device;                 // kTensor of rank 1 or more, in the signature of an entry
-  std::vector<TypeInfo> fields;  // kTuple; kReference: what it holds, if that is to be checked
-  std::string name;              // kData: the data type; kTensor without dtype: the dtype's name
-  uint32_t data = kNone;         // kData: TypeCheck::data, if what is in it is to be checked
-};
-
-/// A data type with its arguments: the fields of values by their constructor's tag. None: nothing
-/// to check. Recursive types refer to themselves.
-struct DataInfo {
-  std::vector<std::vector<TypeInfo>> constructors;
-};
-
-/// Values with the types they should have. A symbol stands for the same extent everywhere; its
-/// first occurrence as a whole dimension decides, else a linear term in which all others are known.
-/// Other terms are evaluated when all symbols in them are known.
-struct TypeCheck {
-  struct Part {
-    TypeInfo type;
-    std::string text;  // the type as printed
-    std::string what;  // "the result of @f", "%x of @main"
-    uint32_t position = 0;
-    bool inside = false;  // looks into data values and references too
-  };
-  std::vector<Part> parts;
-  std::vector<std::string> symbols;
-  std::vector<DimInstruction> terms;
-  std::vector<DataInfo> data;
-};
+// ---- Entries
+// -------------------------------------------------------------------------------------
 
 /// A function that may be called from outside.
 struct Entry {

@@ -146,10 +146,6 @@ class Encoder {
       out_.u8(static_cast<uint8_t>(dim.kind));
       out_.i64(dim.value);
       out_.text(dim.text);
-      out_.list(dim.parts, [&](const TypeInfo::Dim::Part& part) {
-        out_.index(part.symbol);
-        out_.i64(part.coefficient);
-      });
     });
     out_.list(info.fields, [&](const TypeInfo& field) { type(field, depth + 1); });
     out_.text(info.name);
@@ -174,6 +170,7 @@ class Encoder {
         out_.list(fields, [&](const TypeInfo& field) { type(field, 0); });
       });
     });
+    out_.flag(check.closed);
   }
 
   void size_text(const SizeText& text) {
@@ -412,12 +409,6 @@ class Decoder {
       dim.kind = static_cast<TypeInfo::Dim::Kind>(in_.u8());
       dim.value = in_.i64();
       dim.text = in_.text();
-      in_.list(dim.parts, [&] {
-        TypeInfo::Dim::Part part{};
-        part.symbol = in_.index();
-        part.coefficient = in_.i64();
-        return part;
-      });
       return dim;
     });
     in_.list(info.fields, [&] { return type(depth + 1); });
@@ -451,6 +442,7 @@ class Decoder {
       });
       return data;
     });
+    check.closed = in_.flag();
     return check;
   }
 

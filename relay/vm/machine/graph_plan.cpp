@@ -7,7 +7,6 @@
 #include <set>
 
 #include <relay/support/error.h>
-#include <relay/vm/machine/dims.h>
 
 namespace relay::vm {
 

@@ -6,7 +6,6 @@
 #include <relay/support/error.h>
 #include <relay/vm/machine/interpreter.h>
 #include <relay/vm/machine/positions.h>
-#include <relay/vm/machine/type_check.h>
 
 namespace relay::vm {
 
@@ -248,8 +247,9 @@ void Interpreter::check_shapes(const Frame* frame, const Code& at, char* registe
   TypeMismatch mismatch;
   if (fits(check, checked_, true, mismatch)) return;
   std::vector<std::shared_ptr<const Source>> sources;
-  throw RuntimeError(mismatch_error(
-      executable, check, mismatch, [](const TypeCheck::Part& part) { return part.what; }, sources));
+  throw RuntimeError(mismatch_error(check, mismatch, [&](const TypeCheck::Part& part) {
+    return position_span(executable, part.position, sources);
+  }));
 }
 
 // ---- Failures -----------------------------------------------------------------------------------

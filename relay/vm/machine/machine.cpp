@@ -7,7 +7,6 @@
 #include <relay/runtime/memory.h>
 #include <relay/vm/machine/interpreter.h>
 #include <relay/vm/machine/positions.h>
-#include <relay/vm/machine/type_check.h>
 #include <relay/vm/machine/workers.h>
 
 namespace relay::vm {
@@ -72,12 +71,10 @@ Value Machine::run(const Entry& entry, std::span<const Value> arguments) {
   TypeMismatch mismatch;
   if (!fits(entry.params, {values, arguments.size()}, false, mismatch)) {
     std::vector<std::shared_ptr<const Source>> sources;
-    throw Error(mismatch_error(
-        executable(), entry.params, mismatch,
-        [&](const TypeCheck::Part& each) {
-          return "argument %" + each.what + " of @" + entry.name;
-        },
-        sources));
+    throw Error(
+        argument_error(entry.params, mismatch, entry.name, [&](const TypeCheck::Part& part) {
+          return position_span(executable(), part.position, sources);
+        }));
   }
   return state_->run(state_->image->functions[entry.function], Value(), arguments);
 }

@@ -77,7 +77,4 @@ class Machine {
   std::unique_ptr<State> state_;
 };
 
-/// The type of a value as text: "Tensor[(2, 3), float32]", "(…, …)", "List".
-std::string value_type_text(const Value& value);
-
 }  // namespace relay::vm

@@ -537,10 +537,7 @@ class TypeVerifier {
     if (type_info.kind > TypeInfo::Kind::kReference) refuse(where_, "an unknown type");
     if (type_info.dtype.valid() && !is_dtype(type_info.dtype)) refuse(where_, "an unknown type");
     for (const TypeInfo::Dim& dim : type_info.dims) {
-      bool right = dim.kind <= TypeInfo::Dim::Kind::kLinear;
-      for (const TypeInfo::Dim::Part& part : dim.parts) {
-        right = right && part.symbol < check_.symbols.size() && part.coefficient != 0;
-      }
+      bool right = dim.kind <= TypeInfo::Dim::Kind::kTerm;
       if (dim.kind == TypeInfo::Dim::Kind::kSymbol) {
         right = dim.value >= 0 && static_cast<uint64_t>(dim.value) < check_.symbols.size();
       } else if (dim.kind == TypeInfo::Dim::Kind::kTerm) {
@@ -548,7 +545,7 @@ class TypeVerifier {
       }
       if (!right) refuse(where_, "an unknown size");
     }
-    if (type_info.data != kNone && type_info.data >= check_.data.size()) {
+    if (type_info.data != TypeInfo::kNoData && type_info.data >= check_.data.size()) {
       refuse(where_, "there is no such data type");
     }
     for (const TypeInfo& field : type_info.fields) type(field, depth + 1);

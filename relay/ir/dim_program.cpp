@@ -1,8 +1,8 @@
-#include <relay/vm/compiler/dims.h>
+#include <relay/ir/dim_program.h>
 
 #include <relay/support/error.h>
 
-namespace relay::vm {
+namespace relay {
 
 uint32_t DimProgram::add(DimInstruction instruction, std::vector<DimInstruction>& code) {
   code.push_back(instruction);
@@ -13,11 +13,13 @@ uint32_t DimProgram::add(DimInstruction instruction, std::vector<DimInstruction>
 uint32_t DimProgram::slot(Dim dim, std::vector<DimInstruction>& code) {
   auto found = slots_.find(dim);
   if (found != slots_.end()) return found->second;
-  RELAY_CHECK(dim.is_int() || dim.is_term(), "a dimension without a value: " + dim.str());
+  RELAY_CHECK(!dim.is_any(), "a dimension without a value: " + dim.str());
   auto binary = [&](DimCode op, uint32_t a, uint32_t b) { return add({op, a, b, 0}, code); };
   uint32_t result = 0;
   if (dim.is_int()) {
     result = add({DimCode::kConst, 0, 0, dim.as_int()}, code);
+  } else if (dim.is_variable()) {
+    result = add(atom_(dim), code);
   } else {
     const DimTerm& term = dim.term();
     auto both = [&](DimCode op) {
@@ -75,4 +77,4 @@ uint32_t DimProgram::slot(Dim dim, std::vector<DimInstruction>& code) {
   return result;
 }
 
-}  // namespace relay::vm
+}  // namespace relay

@@ -1,8 +1,8 @@
-#include <relay/vm/machine/dims.h>
+#include <relay/runtime/dim_code.h>
 
 #include <algorithm>
 
-namespace relay::vm {
+namespace relay {
 
 namespace {
 constexpr const char* kOverflow = "a dimension does not fit into 64 bits";
@@ -58,4 +58,4 @@ const char* compute_dim(DimCode code, int64_t a, int64_t b, int64_t& out) {
   }
 }
 
-}  // namespace relay::vm
+}  // namespace relay

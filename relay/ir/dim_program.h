@@ -6,14 +6,14 @@
 #include <vector>
 
 #include <relay/ir/dim.h>
-#include <relay/vm/machine/executable.h>
+#include <relay/runtime/dim_code.h>
 
-namespace relay::vm {
+namespace relay {
 
 /// Writes terms into a list of instructions, equal ones once.
 class DimProgram {
  public:
-  /// How a symbol or value is found.
+  /// How a symbol, value or variable is found.
   using Atom = std::function<DimInstruction(Dim atom)>;
 
   explicit DimProgram(Atom atom) : atom_(std::move(atom)) {}
@@ -27,4 +27,4 @@ class DimProgram {
   std::unordered_map<Dim, uint32_t> slots_;
 };
 
-}  // namespace relay::vm
+}  // namespace relay

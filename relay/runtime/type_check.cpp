@@ -1,36 +1,16 @@
-#include <relay/vm/machine/type_check.h>
+#include <relay/runtime/type_check.h>
 
-#include <algorithm>
-#include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <unordered_set>
+#include <utility>
 
-#include <relay/vm/machine/dims.h>
-#include <relay/vm/machine/machine.h>
-#include <relay/vm/machine/positions.h>
+#include <relay/runtime/dim_equations.h>
 
-namespace relay::vm {
+namespace relay {
 
 namespace {
-
-// Numbers that may be unknown. Few of them, as is usual, need no allocation.
-class Unknowns {
- public:
-  explicit Unknowns(size_t count) {
-    if (count > kFew) many_.resize(count);
-    numbers_ = many_.empty() ? few_.data() : many_.data();
-  }
-  Unknowns(const Unknowns&) = delete;
-  Unknowns& operator=(const Unknowns&) = delete;
-  std::optional<int64_t>& operator[](size_t i) { return numbers_[i]; }
-
- private:
-  static constexpr size_t kFew = 16;
-  std::array<std::optional<int64_t>, kFew> few_;
-  std::vector<std::optional<int64_t>> many_;
-  std::optional<int64_t>* numbers_;
-};
 
 class Checker {
  public:
@@ -38,36 +18,45 @@ class Checker {
       : check_(check),
         only_shapes_(only_shapes),
         mismatch_(mismatch),
-        symbols_(check.symbols.size()),
-        makers_(check.symbols.size()) {}
+        equations_(check.terms, check.symbols.size()) {}
 
   bool run(std::span<const Value* const> values) {
-    if (!all(values)) return false;
-    // Terms over names, now that the names are known; they may tell further ones.
-    for (bool again = has_terms_; again;) {
-      second_ = true;
-      told_ = false;
-      visited_.clear();
-      if (!all(values)) return false;
-      again = told_;
-    }
-    return true;
-  }
-
- private:
-  bool all(std::span<const Value* const> values) {
     for (size_t i = 0; i < check_.parts.size(); ++i) {
       const TypeCheck::Part& part = check_.parts[i];
       part_ = i;
       if (part.inside ? walk(part, *values[i]) : fits(part.type, *values[i])) continue;
-      mismatch_.part = i;
-      if (mismatch_.found.empty()) {
-        mismatch_.expected = part.text;
-        mismatch_.found = value_type_text(*values[i]);
-      }
-      return false;
+      return refuse(values);
     }
-    return true;
+    // Terms over names, now that the names are known; they may tell further ones.
+    if (equations_.empty()) return true;
+    std::optional<DimEquations::Failure> failure = equations_.solve(check_.closed);
+    if (!failure) return true;
+    const Term& term = terms_[failure->teller];
+    part_ = term.part;
+    if (term.type != &check_.parts[part_].type && check_.parts[part_].inside) {
+      mismatch_.expected = tensor_text(*term.type) + " in " + check_.parts[part_].text;
+      mismatch_.found = value_type_text(*term.value);
+    }
+    explain(*failure, term.dim->text);
+    return refuse(values);
+  }
+
+ private:
+  /// A dimension that is compared with an extent as a term.
+  struct Term {
+    size_t part = 0;
+    const TypeInfo* type = nullptr;
+    const TypeInfo::Dim* dim = nullptr;
+    const Value* value = nullptr;
+  };
+
+  bool refuse(std::span<const Value* const> values) {
+    mismatch_.part = part_;
+    if (mismatch_.found.empty()) {
+      mismatch_.expected = check_.parts[part_].text;
+      mismatch_.found = value_type_text(*values[part_]);
+    }
+    return false;
   }
 
   // Everything in a value, what it shares once.
@@ -99,7 +88,8 @@ class Checker {
           stack.emplace_back(&type->fields[0], &value->get());
           break;
         case TypeInfo::Kind::kData: {
-          if (type->data == kNone || !value->is_data() || value->fields().empty()) break;
+          if (type->data == TypeInfo::kNoData || !value->is_data() || value->fields().empty())
+            break;
           const DataInfo& data = check_.data[type->data];
           auto tag = static_cast<size_t>(value->tag());
           if (tag >= data.constructors.size()) break;
@@ -132,10 +122,10 @@ class Checker {
         ShapeView shape = value.shape();
         if (shape.size() != type.dims.size()) return only_shapes_;
         for (size_t i = 0; i < shape.size(); ++i) {
-          if (!dim(type.dims[i], shape[i])) return false;
+          if (!dim(type, type.dims[i], value, shape[i])) return false;
         }
         if (only_shapes_ || shape.empty() || value.device() == type.device) return true;
-        mismatch_.device = wrong_device_text(value.device(), type.device);
+        mismatch_.wrong = wrong_device_text(value.device(), type.device);
         return false;
       }
       case TypeInfo::Kind::kTuple: {
@@ -156,115 +146,80 @@ class Checker {
     return false;
   }
 
-  bool dim(const TypeInfo::Dim& dim, int64_t extent) {
+  bool dim(const TypeInfo& type, const TypeInfo::Dim& dim, const Value& value, int64_t extent) {
     switch (dim.kind) {
       case TypeInfo::Dim::Kind::kAny:
         return true;
       case TypeInfo::Dim::Kind::kInt:
         return dim.value == extent;
       case TypeInfo::Dim::Kind::kSymbol: {
-        std::optional<int64_t>& known = symbols_[static_cast<size_t>(dim.value)];
+        auto name = static_cast<size_t>(dim.value);
+        std::optional<int64_t> known = equations_.value(name);
         if (!known) {
-          known = extent;
-          makers_[static_cast<size_t>(dim.value)] = part_;
+          // Told by a whole dimension: the tellers of terms are numbers of `terms_`.
+          terms_.push_back({part_, &type, &dim, &value});
+          equations_.tell(name, extent, terms_.size() - 1);
+        } else if (*known != extent) {
+          add_name(name);
+          return false;
         }
-        if (*known == extent) return true;
-        add_name(static_cast<size_t>(dim.value));
-        return false;
-      }
-      case TypeInfo::Dim::Kind::kLinear:
-        has_terms_ = true;
-        return !second_ || linear(dim, extent);
-      case TypeInfo::Dim::Kind::kTerm: {
-        has_terms_ = true;
-        if (!second_) return true;
-        Unknowns slots(check_.terms.size());
-        for (size_t i = 0; i < check_.terms.size(); ++i) {
-          const DimInstruction& at = check_.terms[i];
-          int64_t result = 0;
-          if (at.code == DimCode::kConst) {
-            slots[i] = at.value;
-          } else if (at.code == DimCode::kSymbol) {
-            slots[i] = symbols_[at.a];
-          } else if (slots[at.a] && slots[at.b] &&
-                     compute_dim(at.code, *slots[at.a], *slots[at.b], result) == nullptr) {
-            slots[i] = result;
-          }
-        }
-        auto slot = static_cast<size_t>(dim.value);
-        if (!slots[slot] || *slots[slot] == extent) return true;
-        std::vector<size_t> names;
-        add_names_of(slot, names);
-        for (size_t symbol : names) add_name(symbol);
-        return false;
-      }
-    }
-    return false;
-  }
-
-  // constant + sum of coefficient * name, of which one may be told by this.
-  bool linear(const TypeInfo::Dim& dim, int64_t extent) {
-    __int128 rest = static_cast<__int128>(extent) - dim.value;
-    const TypeInfo::Dim::Part* unknown = nullptr;
-    for (const TypeInfo::Dim::Part& part : dim.parts) {
-      if (const std::optional<int64_t>& known = symbols_[part.symbol]) {
-        rest -= static_cast<__int128>(*known) * part.coefficient;
-      } else if (unknown == nullptr) {
-        unknown = &part;
-      } else {
         return true;
       }
-    }
-    bool right = rest == 0;
-    if (unknown != nullptr) {
-      __int128 value = rest / unknown->coefficient;
-      right = rest % unknown->coefficient == 0 && value >= 0 && value <= INT64_MAX;
-      if (right) {
-        symbols_[unknown->symbol] = static_cast<int64_t>(value);
-        makers_[unknown->symbol] = part_;
-        told_ = true;
-      }
-    }
-    if (right) return true;
-    for (const TypeInfo::Dim::Part& part : dim.parts) {
-      if (symbols_[part.symbol]) add_name(part.symbol);
+      case TypeInfo::Dim::Kind::kTerm:
+        if (equations_.add(static_cast<uint32_t>(dim.value), extent, terms_.size()))
+          terms_.push_back({part_, &type, &dim, &value});
+        return true;
     }
     return false;
   }
 
-  void add_name(size_t symbol) {
-    mismatch_.names.push_back({check_.symbols[symbol] + " = " + std::to_string(*symbols_[symbol]),
-                               static_cast<size_t>(*makers_[symbol])});
+  void add_name(size_t name) {
+    mismatch_.names.push_back(
+        {check_.symbols[name] + " = " + std::to_string(*equations_.value(name)),
+         terms_[equations_.teller(name)].part});
   }
 
-  void add_names_of(size_t slot, std::vector<size_t>& names) const {
-    std::vector<size_t> todo{slot};
-    std::vector<bool> seen(slot + 1);  // operands come before
-    while (!todo.empty()) {
-      size_t next = todo.back();
-      todo.pop_back();
-      if (seen[next]) continue;
-      seen[next] = true;
-      const DimInstruction& at = check_.terms[next];
-      if (at.code == DimCode::kConst) continue;
-      if (at.code == DimCode::kSymbol) {
-        if (std::find(names.begin(), names.end(), at.a) == names.end()) names.push_back(at.a);
-        continue;
+  void explain(const DimEquations::Failure& failure, const std::string& term) {
+    using Why = DimEquations::Failure::Why;
+    std::string open;  // the names that are not known
+    size_t unknowns = 0;
+    for (size_t name : equations_.names_of(failure.slot)) {
+      if (equations_.value(name)) {
+        add_name(name);
+      } else {
+        open += (unknowns++ == 0 ? "" : ", ") + check_.symbols[name];
       }
-      todo.push_back(at.b);
-      todo.push_back(at.a);
+    }
+    std::string extent = std::to_string(failure.extent);
+    switch (failure.why) {
+      case Why::kDiffers:
+        mismatch_.why = term + " is " + std::to_string(failure.value) + ", not " + extent;
+        if (failure.value < 0) mismatch_.why += ": no dimension is below 0";
+        break;
+      case Why::kNoValue:
+        mismatch_.why = term + " has no value: " + failure.wrong;
+        break;
+      case Why::kUnsolved:
+        mismatch_.why = "no whole number ≥ 0 makes " + term + " equal to " + extent;
+        if (unknowns != 0)
+          mismatch_.why = std::string("no whole ") + (unknowns == 1 ? "number " : "numbers ") +
+                          open + " ≥ 0 " + (unknowns == 1 ? "makes " : "make ") + term +
+                          " equal to " + extent;
+        break;
+      case Why::kUntold:
+        mismatch_.wrong = "what " + open + (unknowns == 1 ? " is" : " are") +
+                          " follows from no argument: " + term + " = " + extent + " does not tell";
+        mismatch_.help = "a parameter that has the name alone as a dimension tells";
+        break;
     }
   }
 
   const TypeCheck& check_;
   const bool only_shapes_;
   TypeMismatch& mismatch_;
-  Unknowns symbols_;
-  Unknowns makers_;  // the part that told a symbol
+  DimEquations equations_;
+  ShortList<Term, 16> terms_;  // by the number of a teller
   size_t part_ = 0;
-  bool has_terms_ = false;
-  bool told_ = false;
-  bool second_ = false;
   // Cells and fields with the types that they were compared with.
   struct VisitHash {
     size_t operator()(const std::pair<const void*, const void*>& visit) const {
@@ -322,25 +277,43 @@ bool fits(const TypeCheck& check, std::span<const Value* const> values, bool onl
   return Checker(check, only_shapes, mismatch).run(values);
 }
 
-Diagnostic mismatch_error(const Executable& executable, const TypeCheck& check,
-                          const TypeMismatch& mismatch,
-                          const std::function<std::string(const TypeCheck::Part&)>& what,
-                          std::vector<std::shared_ptr<const Source>>& sources) {
-  const TypeCheck::Part& part = check.parts[mismatch.part];
+namespace {
+using Text = std::function<std::string(size_t part)>;
+
+Diagnostic error_of(const TypeCheck& check, const TypeMismatch& mismatch, const Text& what,
+                    const Text& maker, const std::function<Span(const TypeCheck::Part&)>& place) {
   std::string where;
   for (const TypeMismatch::Name& name : mismatch.names) {
     where += (where.empty() ? " where " : ", ") + name.value;
   }
-  std::string wrong = mismatch.device;
+  std::string wrong = mismatch.wrong;
   if (wrong.empty()) wrong = "expected " + mismatch.expected + where + ", found " + mismatch.found;
-  Diagnostic diagnostic = Diagnostic::error(what(part) + ": " + wrong,
-                                            position_span(executable, part.position, sources));
-  for (const TypeMismatch::Name& name : mismatch.names) {
-    const TypeCheck::Part& maker = check.parts[name.part];
-    diagnostic.note(name.value + " by " + what(maker),
-                    position_span(executable, maker.position, sources));
-  }
+  Diagnostic diagnostic =
+      Diagnostic::error(what(mismatch.part) + ": " + wrong, place(check.parts[mismatch.part]));
+  if (!mismatch.why.empty()) diagnostic.note(mismatch.why);
+  for (const TypeMismatch::Name& name : mismatch.names)
+    diagnostic.note(name.value + " by " + maker(name.part), place(check.parts[name.part]));
+  if (!mismatch.help.empty()) diagnostic.help(mismatch.help);
   return diagnostic;
+}
+}  // namespace
+
+Diagnostic mismatch_error(const TypeCheck& check, const TypeMismatch& mismatch,
+                          const std::function<Span(const TypeCheck::Part&)>& place) {
+  auto what = [&](size_t part) { return check.parts[part].what; };
+  return error_of(check, mismatch, what, what, place);
+}
+
+Diagnostic argument_error(const TypeCheck& check, const TypeMismatch& mismatch,
+                          const std::string& entry,
+                          const std::function<Span(const TypeCheck::Part&)>& place) {
+  auto name = [&](size_t part) { return "%" + check.parts[part].what; };
+  return error_of(
+      check, mismatch,
+      [&](size_t part) {
+        return "argument " + std::to_string(part + 1) + " of @" + entry + ", " + name(part);
+      },
+      [&](size_t part) { return name(part) + " of @" + entry; }, place);
 }
 
 std::string value_type_text(const Value& value) {
@@ -349,4 +322,4 @@ std::string value_type_text(const Value& value) {
   return text;
 }
 
-}  // namespace relay::vm
+}  // namespace relay

@@ -1,13 +1,11 @@
-#include <relay/vm/compiler/checks.h>
-
-#include <algorithm>
+#include <relay/infer/type_checks.h>
 
 #include <relay/support/error.h>
 
-namespace relay::vm {
+namespace relay {
 
-CheckBuilder::CheckBuilder(PositionTable& positions, const Module& module, Flows& flows)
-    : positions_(positions), module_(module), flows_(flows), terms_([this](Dim atom) {
+CheckBuilder::CheckBuilder(const Module& module, Flows& flows)
+    : module_(module), flows_(flows), terms_([this](Dim atom) {
         return DimInstruction{DimCode::kSymbol, symbol(atom.as_symbol()), 0, 0};
       }) {}
 
@@ -16,13 +14,6 @@ uint32_t CheckBuilder::symbol(const TypeVar* var) {
   if (added) check_.symbols.push_back(var->name().str());
   return entry->second;
 }
-
-namespace {
-bool is_linear(const DimTerm& term) {
-  return std::all_of(term.parts.begin(), term.parts.end(),
-                     [](const DimTerm::Part& part) { return part.atom.as_symbol() != nullptr; });
-}
-}  // namespace
 
 TypeInfo::Dim CheckBuilder::dim(Dim dim) {
   TypeInfo::Dim result;
@@ -36,13 +27,7 @@ TypeInfo::Dim CheckBuilder::dim(Dim dim) {
   } else if (dim.is_term()) {
     bool symbols_only = true;
     for_each_atom(dim, [&](Dim atom) { symbols_only &= atom.as_symbol() != nullptr; });
-    if (symbols_only && dim.term().op == DimOp::kLinear && is_linear(dim.term())) {
-      result.kind = TypeInfo::Dim::Kind::kLinear;
-      result.value = dim.term().constant;
-      for (const DimTerm::Part& part : dim.term().parts) {
-        result.parts.push_back({symbol(part.atom.as_symbol()), part.coefficient});
-      }
-    } else if (symbols_only) {
+    if (symbols_only) {
       result.kind = TypeInfo::Dim::Kind::kTerm;
       result.value = terms_.slot(dim, check_.terms);
     }
@@ -136,7 +121,7 @@ static void set_devices(TypeInfo& info, const DeviceTree& devices) {
     set_devices(info.fields[i], i < devices.fields.size() ? devices.fields[i] : devices);
 }
 
-void CheckBuilder::add(const DeclaredShape& shape, const DeviceTree& devices) {
+void CheckBuilder::add(const DeclaredShape& shape, uint32_t position, const DeviceTree& devices) {
   TypeCheck::Part part;
   part.inside = shape.inside;
   part.type = info(shape.type.get(), shape.inside);
@@ -144,8 +129,38 @@ void CheckBuilder::add(const DeclaredShape& shape, const DeviceTree& devices) {
   define_data();
   part.text = shape.type ? shape.type->str() : "_";
   part.what = shape.what;
-  part.position = positions_.add(shape.span);
+  part.position = position;
   check_.parts.push_back(std::move(part));
 }
 
-}  // namespace relay::vm
+TypeCheck argument_check(const Module& module, Name name, const Devices* devices) {
+  const Function* function = module.function(name);
+  RELAY_CHECK(function != nullptr, "a check of @" + name.str());
+  Flows flows(module);
+  CheckBuilder builder(module, flows);
+  uint32_t position = 0;
+  for (const VarRef& param : function->params()) {
+    const Type* type = param->type() != nullptr ? param->type() : param->annotation().get();
+    builder.add({TypeRef(type), param->name().str(), param->span()}, position++,
+                devices == nullptr ? DeviceTree() : devices->tree(param.get()));
+  }
+  TypeCheck check = builder.finish();
+  check.closed = tells_names(function);
+  return check;
+}
+
+void check_arguments(const Module& module, Name name, std::span<const Value> arguments,
+                     const Devices* devices) {
+  TypeCheck check = argument_check(module, name, devices);
+  if (check.parts.size() != arguments.size()) return;  // told by whoever calls it
+  std::vector<const Value*> values;
+  for (const Value& argument : arguments) values.push_back(&argument);
+  TypeMismatch mismatch;
+  if (fits(check, values, false, mismatch)) return;
+  const std::vector<VarRef>& params = module.function(name)->params();
+  throw Error(argument_error(check, mismatch, name.str(), [&](const TypeCheck::Part& part) {
+    return params[part.position]->span();
+  }));
+}
+
+}  // namespace relay

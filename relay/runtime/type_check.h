@@ -1,0 +1,96 @@
+// Values against the types they should have.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <relay/runtime/dim_code.h>
+#include <relay/runtime/value.h>
+#include <relay/support/diagnostic.h>
+
+namespace relay {
+
+/// The structure of a type as far as values show it.
+struct TypeInfo {
+  enum class Kind : uint8_t { kAny, kTensor, kTuple, kData, kFunction, kReference };
+  struct Dim {
+    enum class Kind : uint8_t { kAny, kInt, kSymbol, kTerm };
+    Kind kind = Kind::kAny;
+    int64_t value = 0;  // kInt: the extent; kSymbol: its number; kTerm: the slot
+    std::string text;   // as printed: "2 * n"
+  };
+  static constexpr uint32_t kNoData = ~uint32_t{0};
+
+  Kind kind = Kind::kAny;
+  DType dtype;                   // kTensor; none: not checked
+  bool has_rank = true;          // kTensor
+  std::vector<Dim> dims;         // kTensor
+  Device device;                 // kTensor of rank 1 or more, in the signature of an entry
+  std::vector<TypeInfo> fields;  // kTuple; kReference: what it holds, if that is to be checked
+  std::string name;              // kData: the data type; kTensor without dtype: the dtype's name
+  uint32_t data = kNoData;       // kData: TypeCheck::data, if what is in it is to be checked
+};
+
+/// A data type with its arguments: the fields of values by their constructor's tag. None: nothing
+/// to check. Recursive types refer to themselves.
+struct DataInfo {
+  std::vector<std::vector<TypeInfo>> constructors;
+};
+
+/// Values with the types they should have. A symbol stands for the same extent everywhere, which a
+/// whole dimension or else terms tell: relay/runtime/dim_equations.h.
+struct TypeCheck {
+  struct Part {
+    TypeInfo type;
+    std::string text;  // the type as printed
+    std::string what;  // "the result of @f", "%x of @main"
+    uint32_t position = 0;
+    bool inside = false;  // looks into data values and references too
+  };
+  std::vector<Part> parts;
+  std::vector<std::string> symbols;
+  std::vector<DimInstruction> terms;
+  std::vector<DataInfo> data;
+  /// Everything that can tell what the symbols are is among the parts: one that nothing tells must
+  /// have a value all the same.
+  bool closed = false;
+};
+
+/// A value that does not have its type.
+struct TypeMismatch {
+  size_t part = 0;
+  std::string expected;  // the type it should have
+  std::string found;     // the value's type
+  /// What the names in it are, and the part that made them so: "n = 4".
+  struct Name {
+    std::string value;
+    size_t part;
+  };
+  std::vector<Name> names;
+  std::string why;    // more of what is wrong, if that is not to be seen
+  std::string wrong;  // said instead of the types: the device of a tensor, a name without value
+  std::string help;
+};
+
+/// Whether `values` fit the parts of a check. With `only_shapes`, dtypes and the kinds of values
+/// are taken for granted.
+bool fits(const TypeCheck& check, std::span<const Value* const> values, bool only_shapes,
+          TypeMismatch& mismatch);
+
+/// "WHAT: expected TYPE where n = 4, found TYPE", with a note at what made each name what it is.
+/// `place` is where a part is in the source.
+Diagnostic mismatch_error(const TypeCheck& check, const TypeMismatch& mismatch,
+                          const std::function<Span(const TypeCheck::Part&)>& place);
+/// The same of the arguments of `@entry`, whose check has a part for each parameter that is named
+/// as that.
+Diagnostic argument_error(const TypeCheck& check, const TypeMismatch& mismatch,
+                          const std::string& entry,
+                          const std::function<Span(const TypeCheck::Part&)>& place);
+
+/// The type of a value as text: "Tensor[(2, 3), float32]", "(…, …)", "List".
+std::string value_type_text(const Value& value);
+
+}  // namespace relay
