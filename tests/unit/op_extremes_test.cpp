@@ -85,6 +85,7 @@ void each_attribute(
   });
 }
 
+/// How many calls were made or refused.
 template <class T>
 size_t run_extremes(std::initializer_list<T> numbers) {
   SmallMemory limit;
@@ -95,9 +96,8 @@ size_t run_extremes(std::initializer_list<T> numbers) {
         std::string what = sample.op->name().str() + " with " + name.str() + "=" + extreme.str();
         SCOPED_TRACE(what);
         try {
-          if (!accepted(sample, name, extreme)) continue;
-          run(with_attribute(sample, name, extreme));
           ++count;
+          if (accepted(sample, name, extreme)) run(with_attribute(sample, name, extreme));
         } catch (const std::exception& error) {
           ADD_FAILURE() << what << ": " << error.what();
         }
@@ -108,7 +108,7 @@ size_t run_extremes(std::initializer_list<T> numbers) {
 }
 
 TEST(OpExtremes, Integers) {
-  EXPECT_GT(run_extremes<int64_t>({kMost, kLeast, kLikeOne, kLargestDim, int64_t{1} << 60}), 100u);
+  EXPECT_GT(run_extremes<int64_t>({kMost, kLeast, kLikeOne, kLargestDim, int64_t{1} << 60}), 1000u);
 }
 
 TEST(OpExtremes, Floats) {
