@@ -17,7 +17,6 @@
 
 #include <tools/relay/bind.h>
 #include <tools/relay/command.h>
-#include <tools/relay/native.h>
 
 namespace relay::tool {
 
@@ -126,12 +125,6 @@ std::vector<Example> read_examples(const Operator& op) {
   return examples;
 }
 
-// The result as `relay run` prints it.
-std::string result_of(const Example& example) {
-  vm::Machine machine(compile_module(example.module, example.entry, {}), {.threads = 1});
-  return format_value(machine.run(example.entry.str(), example.arguments));
-}
-
 // What an operator calculates with narrow floats in, by the definition of the calls in an example;
 // nothing where that is no wider than they are.
 std::optional<DType> calculates_in(const Operator* op, const Example& example) {
@@ -216,7 +209,9 @@ void show(const Operator& op) {
   if (!op.examples().empty()) text += "examples\n";
   for (size_t i = 0; i < examples.size(); ++i) {
     text += "  " + example_line(op.examples()[i]) + "\n";
-    std::string result = result_of(examples[i]);
+    const Example& example = examples[i];
+    std::string result =
+        format_value(evaluate_function(example.module, example.entry, example.arguments));
     for (size_t at = 0; at < result.size();) {
       size_t end = std::min(result.find('\n', at), result.size());
       text += "      " + result.substr(at, end - at) + "\n";
