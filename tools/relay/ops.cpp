@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <relay/eval/eval.h>
 #include <relay/infer/infer.h>
 #include <relay/ir/visit.h>
 #include <relay/op/facts.h>
