@@ -84,9 +84,14 @@ void LibraryCall::run_tasks(int64_t tasks, void (*body)(void* context, int64_t t
     }
     in_task = outer;
   };
-  // A task that shares its work in turn does it alone.
+  // A task that shares its work in turn does it alone. No tasks are run by the host between them:
+  // that ends a run which has been interrupted.
   if (in_task) {
-    for (int64_t task = 0; task < tasks; ++task) run(&guarded, task);
+    for (int64_t task = 0; task < tasks; ++task) {
+      host_.run(0, run, &guarded);
+      run(&guarded, task);
+    }
+    if (tasks == 0) host_.run(0, run, &guarded);
   } else {
     host_.run(tasks, run, &guarded);
   }

@@ -1,9 +1,11 @@
 #include <fcntl.h>
 #include <relay/runtime/memory.h>
+#include <relay/runtime/reclaim.h>
 #include <relay/support/error.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <charconv>
 #include <chrono>
@@ -119,7 +121,9 @@ size_t current_limit() {
   return limit;
 }
 
-bool charge_shared(int64_t amount) {
+std::array<std::atomic<void (*)() noexcept>, 8> reclaimers{};
+
+bool charge_within_limit(int64_t amount) {
   size_t limit = current_limit();
   int64_t before = in_use.fetch_add(amount, std::memory_order_relaxed);
   if (amount <= 0 || (before + amount <= 0) || static_cast<size_t>(before + amount) <= limit) {
@@ -131,6 +135,16 @@ bool charge_shared(int64_t amount) {
   }
   in_use.fetch_sub(amount, std::memory_order_relaxed);
   return false;
+}
+
+bool charge_shared(int64_t amount) {
+  if (charge_within_limit(amount)) return true;
+  if (reclaimers[0].load(std::memory_order_acquire) == nullptr) return false;
+  for (const auto& reclaimer : reclaimers) {
+    auto* give_back = reclaimer.load(std::memory_order_acquire);
+    if (give_back != nullptr) give_back();
+  }
+  return charge_within_limit(amount);
 }
 
 }  // namespace
@@ -148,6 +162,14 @@ size_t peak_memory() {
   return std::max(static_cast<size_t>(peak.load(std::memory_order_relaxed)), memory_in_use());
 }
 
+void reclaim_with(void (*give_back)() noexcept) {
+  for (auto& reclaimer : reclaimers) {
+    void (*none)() noexcept = nullptr;
+    if (reclaimer.compare_exchange_strong(none, give_back, std::memory_order_acq_rel)) return;
+  }
+  RELAY_UNREACHABLE("too many kinds of memory to reclaim");
+}
+
 bool try_charge_memory(size_t bytes) noexcept {
   if (bytes < static_cast<size_t>(kSlack)) {
     int64_t pending = balance.pending + static_cast<int64_t>(bytes);
@@ -155,9 +177,10 @@ bool try_charge_memory(size_t bytes) noexcept {
       balance.pending = pending;
       return true;
     }
-    if (!charge_shared(pending)) return false;
-    balance.pending = 0;
-    return true;
+    balance.pending = 0;  // what is reclaimed changes it
+    if (charge_shared(pending)) return true;
+    balance.pending += pending - static_cast<int64_t>(bytes);
+    return false;
   }
   if (bytes > static_cast<size_t>(std::numeric_limits<int64_t>::max() / 4)) return false;
   return charge_shared(static_cast<int64_t>(bytes));

@@ -91,8 +91,8 @@ void compute_stft(const OpCall& call, te::Builder& b) {
   }));
 }
 
-/// Transforms of `points` numbers in rows of `n`; a large prime factor takes three of twice the
-/// length.
+/// Transforms of `points` numbers in rows of `n` with small prime factors. One with a large factor
+/// takes two of at least twice the length; which those are, a term does not say.
 Dim operations_of_transforms(Dim points, Dim n) { return 5 * points * log2_of(n); }
 
 RELAY_OP("dft")

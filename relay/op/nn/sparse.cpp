@@ -79,6 +79,8 @@ TypeRef infer_sparse_conv2d(const RelationCall& call) {
   for (int64_t extent : attrs.kernel_size) {
     call.require(extent > 0 && extent % 2 == 1,
                  "kernel_size must be of odd extents, found " + std::to_string(extent));
+    call.require(extent < (int64_t{1} << 20),
+                 "an extent of kernel_size must be below 2^20, found " + std::to_string(extent));
     columns = columns * extent;
   }
   Matrix matrix = sparse_matrix(call, 1, true);

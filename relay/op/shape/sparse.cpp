@@ -2,6 +2,7 @@
 #include <relay/op/dyn/dyn.h>
 #include <relay/op/facts.h>
 #include <relay/op/op.h>
+#include <relay/op/shape/shape_attrs.h>
 #include <relay/op/shape/sparse_attrs.h>
 
 namespace relay {
@@ -80,6 +81,7 @@ TypeRef infer_sparse_fill_empty_rows(const RelationCall& call) {
   call.require_at_most(1, shape.dims[0], "a scalar has no rows");
   Dim rows = call.value_dim(2, 0);
   call.require_at_most(0, rows, "dense_shape has a negative extent");
+  call.require_at_most(rows, kLargestExtent - 1, "an entry of dense_shape is beyond 2^60");
   Dim filled[] = {Dim::any(), indices.dims[1]}, count[] = {Dim::any()}, all[] = {rows};
   return TupleType::make({TensorType::make(filled, indices.dtype),
                           TensorType::make(count, values.dtype), TensorType::make(all, kBool)});

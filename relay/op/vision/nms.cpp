@@ -2,6 +2,7 @@
 #include <relay/op/facts.h>
 #include <relay/op/op.h>
 #include <relay/op/vision/nms_attrs.h>
+#include <relay/runtime/kernels/positions.h>
 
 namespace relay {
 namespace {
@@ -97,6 +98,10 @@ TypeRef infer_regular(const RelationCall& call) {
   call.require_at_most(*attrs.num_classes, scores.dims[2],
                        "num_classes = " + std::to_string(*attrs.num_classes) + " of " +
                            scores.dims[2].str() + " columns of scores");
+  call.require(*attrs.num_classes <= most_positions(boxes.dtype),
+               "num_classes = " + std::to_string(*attrs.num_classes) + ", but " +
+                   std::string(boxes.dtype.name()) + " holds the numbers of " +
+                   std::to_string(most_positions(boxes.dtype)) + " classes at most");
   Dim count = attrs.max_detections;
   Dim corners[] = {boxes.dims[0], count, 4}, each[] = {boxes.dims[0], count};
   Dim batch[] = {boxes.dims[0]};
@@ -151,12 +156,16 @@ RELAY_OP("vision.non_max_suppression")
         "not) neither suppress nor are suppressed: they remain behind the others, in order of "
         "their scores, and do not count in max_output_size, but are dropped once that is reached. "
         "Boxes of a negative class or not-a-number suppress none, and coordinates that are "
-        "not-a-number overlap with nothing. With a threshold of 0 or less, or not-a-number, the "
+        "not-a-number overlap with nothing. Overlaps are computed in float32, of float64 in "
+        "float64: boxes whose areas leave its range overlap with nothing either. With a threshold "
+        "of 0 or less, or not-a-number, the "
         "boxes stay as they are.")
     .input("data", "Boxes: (batch, boxes, columns).", tensor('T', kFloats).rank(3))
     .input("valid_count", "How many boxes of each batch element are looked at.",
            tensor(kIndices).rank(1))
-    .input("indices", "What the boxes are called in the result.", tensor(kIndices).rank(2))
+    .input("indices",
+           "What the boxes are called in the result; one with a negative name is left out of it.",
+           tensor(kIndices).rank(2))
     .input("max_output_size", "How many with scores above 0 are kept at most; negative: all.",
            tensor(kIndices).rank(0, 1))
     .input("iou_threshold", "The overlap that suppresses.", tensor(kFloats).rank(0, 1))
@@ -192,7 +201,10 @@ RELAY_OP("vision.all_class_non_max_suppression")
         "Non-maximum suppression of the boxes of each class by itself: among boxes whose score "
         "exceeds score_threshold (not-a-number exceeds nothing), in order of their scores, one is "
         "dropped if it overlaps with a "
-        "better one that is kept, by iou_threshold or more of what the two cover. Those that are "
+        "better one that is kept, by iou_threshold or more of what the two cover. Overlaps are "
+        "computed in float32, of float64 in float64: boxes whose areas leave its range overlap "
+        "with "
+        "nothing. Those that are "
         "kept come by batch element, class and score; how many they are is known only when it has "
         "run.")
     .input("boxes", "(batch, boxes, 4): two opposite corners each.", tensor('T', kFloats).rank(3))
@@ -229,7 +241,8 @@ RELAY_OP("vision.all_class_non_max_suppression")
 RELAY_OP("vision.regular_non_max_suppression")
     .doc(
         "Non-maximum suppression of the boxes of each class by itself, among those whose score is "
-        "score_threshold or more (not-a-number is not); then the best of all classes together, of "
+        "score_threshold or more (not-a-number is not), as in all_class_non_max_suppression; then "
+        "the best of all classes together, of "
         "equal scores those of "
         "the first class: boxes, classes, scores and how many they are, with zeros behind them.")
     .input("boxes", "(batch, boxes, 4): two opposite corners each.", tensor('T', kFloats).rank(3))

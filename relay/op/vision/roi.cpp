@@ -6,6 +6,7 @@
 #include <relay/op/facts.h>
 #include <relay/op/layout.h>
 #include <relay/op/vision/vision_attrs.h>
+#include <relay/runtime/kernels/positions.h>
 
 namespace relay {
 namespace {
@@ -75,9 +76,9 @@ RELAY_OP("vision.roi_align")
     .doc(
         "Regions of images, cut into bins, each the mean (or greatest) of samples that are "
         "interpolated between four elements. Samples more than one element off the data are 0. A "
-        "region that is not finite is not-a-number.")
+        "region whose size is not finite is not-a-number.")
     .input("data", "Images in the layout.", tensor('T', kFloats).rank(4))
-    .input("rois", "Image, left, top, right and bottom of each region: (n, 5).",
+    .input("rois", "Image (a whole number), left, top, right and bottom of each region: (n, 5).",
            tensor(kFloats).rank(2))
     .output("result", "The regions in the layout.", tensor('T').rank(4))
     .attrs<ROIAlignAttrs>()
@@ -99,9 +100,12 @@ RELAY_OP("vision.roi_align")
 RELAY_OP("vision.roi_pool")
     .doc(
         "Regions of images, rounded to elements (halves away from zero) and cut into bins, each "
-        "its greatest element; 0 where there is none. A region that is not finite is not-a-number.")
+        "its greatest element; 0 where there is none. A region whose size is not finite is "
+        "not-a-number.")
     .input("data", "Images in the layout.", tensor('T', kFloats).rank(4))
-    .input("rois", "Image, left, top, right and bottom of each region, the last included: (n, 5).",
+    .input("rois",
+           "Image (a whole number), left, top, right and bottom of each region, the last included: "
+           "(n, 5).",
            tensor(kFloats).rank(2))
     .output("result", "The regions in the layout.", tensor('T').rank(4))
     .attrs<ROIPoolAttrs>()
@@ -157,6 +161,10 @@ TypeRef infer_proposal(const RelationCall& call) {
   call.require_equal(info.dims[0], scores.dims[0],
                      "im_info must have as many rows as there are images" + shapes);
   call.require_equal(info.dims[1], 3, "im_info must have 3 columns" + shapes);
+  int64_t most = most_positions(scores.dtype);
+  call.require_at_most(scores.dims[0], most,
+                       std::string(scores.dtype.name()) + " holds the numbers of " +
+                           std::to_string(most) + " images at most" + shapes);
   Dim space[] = {scores.dims[2], scores.dims[3]};
   std::vector<Dim> dims{scores.dims[0] * attrs.rpn_post_nms_top_n, 5};
   call.require_some(space, dims, "there are no anchors to propose boxes from" + shapes);

@@ -1,29 +1,14 @@
 // What kernels on boxes share.
 #pragma once
 
+#include <relay/runtime/kernels/floats.h>
 #include <relay/runtime/kernels/order.h>
 #include <relay/runtime/kernels/radix.h>
 #include <relay/runtime/library_kernel.h>
-#include <relay/support/error.h>
 
 #include <cstdint>
-#include <type_traits>
 
 namespace relay {
-
-/// Calls `body` with a zero of the element type of a tensor of floats.
-template <class F>
-void dispatch_float(DType dtype, F&& body) {
-  if (dtype == kFloat32) return body(float{});
-  if (dtype == kFloat64) return body(double{});
-  if (dtype == kFloat16) return body(Half{});
-  if (dtype == kBFloat16) return body(BFloat16{});
-  RELAY_UNREACHABLE("boxes of " + std::string(dtype.name()));
-}
-
-/// What numbers of an element type are computed in.
-template <class T>
-using Real = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
 /// The items of `n` scores, `stride` apart, the greatest first, of equal ones the first;
 /// not-a-number comes last. `items` has room for twice as many. Returns where they are.

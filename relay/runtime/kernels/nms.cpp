@@ -1,9 +1,14 @@
 // Valid boxes to the front, and non-maximum suppression among rows of boxes.
 #include <relay/runtime/kernels/boxes.h>
 #include <relay/runtime/kernels/positions.h>
+#include <relay/runtime/kernels/scratch.h>
 #include <relay/runtime/kernels/suppress.h>
+#include <relay/support/error.h>
 
-#include <vector>
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <span>
 
 namespace relay {
 namespace {
@@ -42,15 +47,15 @@ void get_valid_counts_kernel(LibraryCall& call) {
   auto* indices = call.outputs[2].data<int32_t>();
   dispatch_float(data.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    auto threshold = static_cast<Real<T>>(call.inputs[1].item_as_double());
+    auto threshold = static_cast<ComputeType<T>>(call.inputs[1].item_as_double());
     const T* from = data.data<T>();
     T* out = call.outputs[1].data<T>();
     call.parallel(batch, [&](int64_t b) {
       int32_t count = 0;
       for (int64_t i = 0; i < n; ++i) {
         const T* row = from + (b * n + i) * width;
-        bool valid = static_cast<Real<T>>(row[score]) > threshold &&
-                     (id < 0 || static_cast<Real<T>>(row[id]) >= 0);
+        bool valid = static_cast<ComputeType<T>>(row[score]) > threshold &&
+                     (id < 0 || static_cast<ComputeType<T>>(row[id]) >= 0);
         if (!valid) continue;
         std::copy_n(row, width, out + (b * n + count) * width);
         indices[b * n + count++] = static_cast<int32_t>(i);
@@ -77,7 +82,7 @@ class RowSuppression {
         id_(column_of(call, "id_index", width_, 1, true)),
         force_(call.flag("force_suppress")),
         top_k_(call.integer("top_k")),
-        threshold_(static_cast<Real<T>>(call.inputs[4].item_as_double())),
+        threshold_(static_cast<ComputeType<T>>(call.inputs[4].item_as_double())),
         limit_(limit_of(call.inputs[3], n_)) {}
 
   void run() {
@@ -92,11 +97,13 @@ class RowSuppression {
       throw RuntimeError("valid_count of batch " + std::to_string(b) + " is " +
                          std::to_string(count) + ", of " + std::to_string(n_) + " boxes");
     }
-    std::vector<int64_t> rows(static_cast<size_t>(count), -1);
+    Scratch<int64_t> room(count);
+    std::span<int64_t> rows(room.data(), static_cast<size_t>(count));
     if (threshold_ > 0) {
+      std::fill(rows.begin(), rows.end(), int64_t{-1});
       suppress(b, count, rows);
     } else {
-      for (int64_t i = 0; i < count; ++i) rows[static_cast<size_t>(i)] = i;
+      std::iota(rows.begin(), rows.end(), int64_t{0});
     }
     if (call_.flag("return_indices")) {
       write_indices(b, rows);
@@ -105,13 +112,13 @@ class RowSuppression {
     }
   }
 
-  void suppress(int64_t b, int64_t count, std::vector<int64_t>& rows) {
+  void suppress(int64_t b, int64_t count, std::span<int64_t> rows) {
     const T* boxes = from_ + b * n_ * width_;
     Scratch<WideItem> items(2 * count);
     const WideItem* order =
         order_scores(call_, data_.dtype(), boxes + score_, width_, count, items.data());
     if (top_k_ > 0) count = std::min(count, top_k_);
-    using R = Real<T>;
+    using R = ComputeType<T>;
     Suppression<R> suppression(count);
     int64_t i = 0;
     for (; i < count; ++i) {
@@ -131,7 +138,7 @@ class RowSuppression {
     for (; i < count && found < limit_; ++i) rows[static_cast<size_t>(i)] = item_position(order[i]);
   }
 
-  void write_boxes(int64_t b, const std::vector<int64_t>& rows) {
+  void write_boxes(int64_t b, std::span<const int64_t> rows) {
     T* out = call_.outputs[0].data<T>() + b * n_ * width_;
     T* end = out + n_ * width_;
     bool pack = call_.flag("invalid_to_bottom");
@@ -148,13 +155,19 @@ class RowSuppression {
     fill_row(out, end - out);
   }
 
-  void write_indices(int64_t b, const std::vector<int64_t>& rows) {
+  void write_indices(int64_t b, std::span<const int64_t> rows) {
     int32_t* out = call_.outputs[0].data<int32_t>() + b * n_;
     int32_t count = 0;
     for (int64_t row : rows) {
       if (row < 0) continue;
-      auto index = static_cast<int32_t>(call_.inputs[2].element_as_int64(b * n_ + row));
-      if (index >= 0) out[count++] = index;
+      int64_t name = call_.inputs[2].element_as_int64(b * n_ + row);
+      if (name < 0) continue;
+      if (name > std::numeric_limits<int32_t>::max()) {
+        throw RuntimeError("the index of box " + std::to_string(row) + " of batch " +
+                           std::to_string(b) + " is " + std::to_string(name) +
+                           ", which does not fit int32");
+      }
+      out[count++] = static_cast<int32_t>(name);
     }
     std::fill_n(out + count, n_ - count, -1);
     call_.outputs[1].data<int32_t>()[b] = count;
@@ -167,7 +180,7 @@ class RowSuppression {
   int64_t coordinates_, score_, id_;
   bool force_;
   int64_t top_k_;
-  Real<T> threshold_;
+  ComputeType<T> threshold_;
   int64_t limit_;
 };
 

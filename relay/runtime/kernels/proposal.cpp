@@ -1,58 +1,15 @@
 // Boxes by their scores, without those that overlap a better one.
+#include <relay/runtime/kernels/boxes.h>
+#include <relay/runtime/kernels/scratch.h>
+#include <relay/runtime/kernels/suppress.h>
 #include <relay/runtime/library_kernel.h>
 #include <relay/support/error.h>
 
 #include <algorithm>
 #include <cstdint>
-#include <numeric>
-#include <vector>
 
 namespace relay {
 namespace {
-
-/// Left, top, right, bottom; the last row and column count as well.
-template <class T>
-struct Box {
-  T left, top, right, bottom;
-  T area() const { return (right - left + 1) * (bottom - top + 1); }
-};
-
-template <class T>
-T overlap(const Box<T>& a, const Box<T>& b) {
-  T width = std::max(T(0), std::min(a.right, b.right) - std::max(a.left, b.left) + 1);
-  T height = std::max(T(0), std::min(a.bottom, b.bottom) - std::max(a.top, b.top) + 1);
-  T both = width * height;
-  return both / (a.area() + b.area() - both);
-}
-
-/// The best boxes of one image, each without much in common with a better one: at most `most`.
-template <class T>
-std::vector<int64_t> best_boxes(const T* scores, const Box<T>* boxes, int64_t count,
-                                int64_t candidates, T threshold, int64_t most) {
-  std::vector<int64_t> order(static_cast<size_t>(count));
-  std::iota(order.begin(), order.end(), int64_t{0});
-  auto before = [&](int64_t a, int64_t b) {
-    T x = scores[a], y = scores[b];
-    bool x_is_nan = x != x, y_is_nan = y != y;  // last
-    if (x_is_nan != y_is_nan) return y_is_nan;
-    return x > y || (!(y > x) && a < b);
-  };
-  if (candidates < count) {
-    std::partial_sort(order.begin(), order.begin() + candidates, order.end(), before);
-    order.resize(static_cast<size_t>(candidates));
-  } else {
-    std::sort(order.begin(), order.end(), before);
-  }
-  std::vector<int64_t> kept;
-  for (int64_t box : order) {
-    if (static_cast<int64_t>(kept.size()) == most) break;
-    bool covered = std::any_of(kept.begin(), kept.end(), [&](int64_t better) {
-      return overlap(boxes[better], boxes[box]) > threshold;
-    });
-    if (!covered) kept.push_back(box);
-  }
-  return kept;
-}
 
 template <class T>
 void propose(LibraryCall& call) {
@@ -60,34 +17,47 @@ void propose(LibraryCall& call) {
   NDArray& out = call.outputs[0];
   int64_t batch = scores.extent(0);
   int64_t count = scores.extent(1);
-  if (batch == 0 || out.extent(0) == 0) return;
-  int64_t rows = out.extent(0) / batch;
+  int64_t rows = out.extent(0) / std::max<int64_t>(batch, 1);
+  RELAY_CHECK(out.extent(0) == batch * rows && (count > 0 || rows == 0), "arguments of proposal");
+  if (rows == 0) return;
   int64_t candidates = call.integer("pre_nms_top_n");
   candidates = candidates > 0 ? std::min(candidates, count) : count;
   T threshold = static_cast<T>(call.number("threshold"));
-  static_assert(sizeof(Box<T>) == 4 * sizeof(T));
   call.parallel(batch, [&](int64_t b) {
-    const auto* mine = reinterpret_cast<const Box<T>*>(boxes.data<T>() + b * count * 4);
-    std::vector<int64_t> kept =
-        best_boxes(scores.data<T>() + b * count, mine, count, candidates, threshold, rows);
+    const T* mine = boxes.data<T>() + b * count * 4;
+    Suppression<T, Corners::kInclusive> suppression(candidates);
+    {
+      Scratch<WideItem> items(2 * count);
+      const WideItem* order =
+          order_scores(call, scores.dtype(), scores.data<T>() + b * count, 1, count, items.data());
+      for (int64_t k = 0; k < candidates; ++k) {
+        int64_t box = item_position(order[k]);
+        const T* at = mine + box * 4;
+        suppression.add(box, at[0], at[1], at[2], at[3], 0);
+      }
+    }
+    Scratch<int64_t> kept(std::min(candidates, rows));
+    int64_t found = suppression.run(call, threshold, rows, kept.data());
     T* to = out.data<T>() + b * rows * 5;
     // Too few: once more from the first.
     for (int64_t r = 0; r < rows; ++r, to += 5) {
-      const Box<T>& box = mine[kept[static_cast<size_t>(r) % kept.size()]];
       to[0] = static_cast<T>(b);
-      to[1] = box.left;
-      to[2] = box.top;
-      to[3] = box.right;
-      to[4] = box.bottom;
+      std::copy_n(mine + kept[r % found] * 4, 4, to + 1);
     }
   });
 }
 
 void proposal_kernel(LibraryCall& call) {
-  if (call.inputs[0].dtype() == kFloat64) {
+  const NDArray &scores = call.inputs[0], &boxes = call.inputs[1], &out = call.outputs[0];
+  RELAY_CHECK(scores.rank() == 2 && boxes.rank() == 3 && boxes.extent(0) == scores.extent(0) &&
+                  boxes.extent(1) == scores.extent(1) && boxes.extent(2) == 4 &&
+                  boxes.dtype() == scores.dtype() && out.rank() == 2 && out.extent(1) == 5 &&
+                  out.dtype() == scores.dtype(),
+              "arguments of proposal");
+  if (scores.dtype() == kFloat64) {
     propose<double>(call);
   } else {
-    RELAY_CHECK(call.inputs[0].dtype() == kFloat32, "scores of proposals");
+    RELAY_CHECK(scores.dtype() == kFloat32, "scores of proposals");
     propose<float>(call);
   }
 }

@@ -1,5 +1,9 @@
 // Parts of images that boxes cut out, brought to one size: means or maxima of samples
 // (roi_align), maxima of elements (roi_pool).
+#include <relay/runtime/format.h>
+#include <relay/runtime/kernels/floats.h>
+#include <relay/runtime/kernels/interruption.h>
+#include <relay/runtime/kernels/scratch.h>
 #include <relay/runtime/library_kernel.h>
 #include <relay/support/error.h>
 
@@ -8,7 +12,6 @@
 #include <cstdint>
 #include <limits>
 #include <string>
-#include <vector>
 
 namespace relay {
 namespace {
@@ -30,14 +33,19 @@ struct Regions {
         channels_last(call.flag("channels_last")),
         scale(call.number("spatial_scale")) {
     const NDArray& out = call.outputs[0];
-    size_t h = channels_last ? 1 : 2;
+    RELAY_CHECK(data.rank() == 4 && rois.rank() == 2 && out.rank() == 4 && rois.extent(1) == 5,
+                "arguments of regions");
+    size_t h = channels_last ? 1 : 2, c = channels_last ? 3 : 1;
     batch = data.extent(0);
-    channels = data.extent(channels_last ? 3 : 1);
+    channels = data.extent(c);
     height = data.extent(h);
     width = data.extent(h + 1);
     number = rois.extent(0);
     pooled_height = out.extent(h);
     pooled_width = out.extent(h + 1);
+    RELAY_CHECK(out.dtype() == data.dtype() && out.extent(0) == number &&
+                    out.extent(c) == channels && (out.size() == 0 || (height > 0 && width > 0)),
+                "result of regions");
   }
   int64_t blocks() const { return (channels + kChannels - 1) / kChannels; }
   int64_t tasks() const { return number * blocks(); }
@@ -45,34 +53,33 @@ struct Regions {
 
 /// One region: its image, and left, top, right and bottom in elements.
 struct Region {
-  int64_t image = 0;
+  int64_t image;
   double left, top, right, bottom;
   bool finite() const {
-    return std::isfinite(left) && std::isfinite(top) && std::isfinite(right) &&
-           std::isfinite(bottom);
+    // That of corners is finite only where they are.
+    return std::isfinite(right - left) && std::isfinite(bottom - top);
   }
 };
 
-std::vector<Region> read_regions(const Regions& all) {
-  std::vector<Region> result(static_cast<size_t>(all.number));
-  dispatch(all.rois.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
+Scratch<Region> read_regions(const Regions& all) {
+  Scratch<Region> result(all.number);
+  dispatch_float(all.rois.dtype(), [&](auto zero) {
+    using T = decltype(zero);
     const T* at = all.rois.data<T>();
     auto number = [&](int64_t i) {
       return static_cast<double>(static_cast<ComputeType<T>>(at[i]));
     };
     for (int64_t r = 0; r < all.number; ++r) {
       double image = number(5 * r);
-      if (!(image > -1 && image < static_cast<double>(all.batch))) {
-        std::string text = std::isnan(image)        ? "nan"
-                           : std::abs(image) < 9e15 ? std::to_string(static_cast<int64_t>(image))
-                                                    : "one far outside";
+      if (!(image >= 0 && image < static_cast<double>(all.batch) && image == std::floor(image))) {
+        std::string text;
+        append_float(text, all.rois.dtype(), image);
         throw RuntimeError("region " + std::to_string(r) + " is of image " + text +
-                           ", outside of a batch of extent " + std::to_string(all.batch));
+                           ", which is none of a batch of " + std::to_string(all.batch));
       }
-      result[static_cast<size_t>(r)] = {
-          static_cast<int64_t>(image), number(5 * r + 1) * all.scale, number(5 * r + 2) * all.scale,
-          number(5 * r + 3) * all.scale, number(5 * r + 4) * all.scale};
+      result[r] = {static_cast<int64_t>(image), number(5 * r + 1) * all.scale,
+                   number(5 * r + 2) * all.scale, number(5 * r + 3) * all.scale,
+                   number(5 * r + 4) * all.scale};
     }
   });
   return result;
@@ -87,79 +94,119 @@ struct Sample {
   C part;  // of the way from low to high
 };
 
+/// An element that samples of a bin touch, and how much it counts in their mean.
+template <class C>
+struct Tap {
+  int64_t index;
+  C weight;
+};
+
 /// The bins of one dimension of a region.
 template <class C>
 struct Bins {
   struct Bin {
-    std::vector<Sample<C>> samples;  // those on the data
-    bool some_outside = false;
-    // The mean of the samples: weights of elements first, first + 1, …
-    int64_t first = 0;
-    std::vector<C> weights;
+    int64_t begin, end;  // of its samples or taps
+    bool some_outside;   // of the data, of its samples
   };
-  std::vector<Bin> bins;
-  int64_t first = 0, end = 0;  // elements that any bin touches
+  int64_t count;
+  Scratch<Bin> bins;
+  ScratchList<Sample<C>> samples;  // those on the data, for maxima
+  ScratchList<Tap<C>> taps;        // for means; an element between them may be anything
+  int64_t first, end = 0;          // elements that any bin touches
 
-  Bins(double begin, double finish, int64_t count, int64_t extent, int64_t ratio) {
-    bins.resize(static_cast<size_t>(count));
-    double size = std::max(finish - begin, 1.0) / static_cast<double>(count);
-    double samples = ratio > 0 ? static_cast<double>(ratio) : std::ceil(size);
-    double step = size / samples;
-    auto most = static_cast<double>(extent);
-    first = extent;
+  Bins(Interruption& interruption, double from, double to, int64_t count, int64_t extent,
+       int64_t ratio, bool means)
+      : count(count), bins(count), first(extent) {
+    double size = std::max(to - from, 1.0) / static_cast<double>(count);
+    double number = ratio > 0 ? static_cast<double>(ratio) : std::ceil(size);
     for (int64_t p = 0; p < count; ++p) {
-      Bin& bin = bins[static_cast<size_t>(p)];
-      double start = begin + static_cast<double>(p) * size;
-      // Only samples between -1 and the extent count: of a huge region few do.
-      double from = std::max(0.0, std::floor((-1.0 - start) / step - 0.5) - 1);
-      double to = std::min(samples - 1, std::ceil((most - start) / step - 0.5) + 1);
-      bin.some_outside = from > 0 || to < samples - 1;
-      auto tries = static_cast<int64_t>(std::min(to - from, 4096.0 + 4 * most));
-      for (int64_t i = 0; i <= tries; ++i) {
-        double at = start + (from + static_cast<double>(i) + 0.5) * step;
-        if (at < -1.0 || at > most) {
-          bin.some_outside = true;
-          continue;
-        }
-        at = std::min(std::max(at, 0.0), most - 1);
-        auto low = static_cast<int64_t>(at);
-        bin.samples.push_back(
-            {low, std::min(low + 1, extent - 1), static_cast<C>(at - static_cast<double>(low))});
+      double start = from + static_cast<double>(p) * size;
+      Bin& bin = bins[p];
+      if (means) {
+        bin.begin = taps.size();
+        bin.some_outside = for_samples(interruption, start, size / number, number, extent,
+                                       [&](int64_t low, int64_t high, C part) {
+                                         touch(bin, low, 1 - part);
+                                         touch(bin, high, part);
+                                       });
+        bin.end = taps.size();
+        for (int64_t k = bin.begin; k < bin.end; ++k)
+          taps[k].weight = static_cast<C>(taps[k].weight / number);
+      } else {
+        bin.begin = samples.size();
+        bin.some_outside = for_samples(interruption, start, size / number, number, extent,
+                                       [&](int64_t low, int64_t high, C part) {
+                                         samples.push({low, high, part});
+                                       });
+        bin.end = samples.size();
       }
-      if (bin.samples.empty()) continue;
-      bin.first = bin.samples.front().low;
-      int64_t last = bin.samples.back().high;
-      bin.weights.assign(static_cast<size_t>(last - bin.first + 1), C(0));
-      for (const Sample<C>& sample : bin.samples) {
-        bin.weights[static_cast<size_t>(sample.low - bin.first)] += 1 - sample.part;
-        bin.weights[static_cast<size_t>(sample.high - bin.first)] += sample.part;
+    }
+    if (means) {
+      for (const Tap<C>& tap : taps) {
+        first = std::min(first, tap.index);
+        end = std::max(end, tap.index + 1);
       }
-      for (C& weight : bin.weights) weight = static_cast<C>(weight / samples);
-      first = std::min(first, bin.first);
-      end = std::max(end, last + 1);
     }
     first = std::min(first, end);
+  }
+
+ private:
+  /// Calls body(low, high, part) for the samples on the data, in rising order; whether there are
+  /// others.
+  template <class F>
+  static bool for_samples(Interruption& interruption, double start, double step, double number,
+                          int64_t extent, F&& body) {
+    auto most = static_cast<double>(extent);
+    // Only samples between -1 and the extent count: of a huge region few do.
+    double from = std::max(0.0, std::floor((-1.0 - start) / step - 0.5) - 1);
+    double to = std::min(number - 1, std::ceil((most - start) / step - 0.5) + 1);
+    bool some_outside = from > 0 || to < number - 1;
+    if (!(from <= to)) return true;
+    auto tries = static_cast<int64_t>(std::min(to - from, 4096.0 + 4 * most));
+    interruption.after(8 * (tries + 1));
+    for (int64_t i = 0; i <= tries; ++i) {
+      double at = start + (from + static_cast<double>(i) + 0.5) * step;
+      if (at < -1.0 || at > most) {
+        some_outside = true;
+        continue;
+      }
+      at = std::min(std::max(at, 0.0), most - 1);
+      auto low = static_cast<int64_t>(at);
+      body(low, std::min(low + 1, extent - 1), static_cast<C>(at - static_cast<double>(low)));
+    }
+    return some_outside;
+  }
+
+  /// Adds to the weight of an element, which is one of the bin's last two or beyond them.
+  void touch(const Bin& bin, int64_t index, C weight) {
+    for (int64_t k = taps.size(); k-- > std::max(bin.begin, taps.size() - 2);) {
+      if (taps[k].index != index) continue;
+      taps[k].weight += weight;
+      return;
+    }
+    taps.push({index, weight});
   }
 };
 
 /// Means of one channel: first rows are added up, as far as the region's columns go, then columns.
 template <class T, class C>
-void mean_of_plane(const T* plane, int64_t width, const Bins<C>& rows, const Bins<C>& columns,
-                   std::vector<C>& sums, T* out) {
+void mean_of_plane(Interruption& interruption, const T* plane, int64_t width, const Bins<C>& rows,
+                   const Bins<C>& columns, C* sum, T* out) {
   int64_t span = columns.end - columns.first;
-  sums.resize(static_cast<size_t>(span));
-  for (const auto& bin : rows.bins) {
-    C* sum = sums.data();
+  for (int64_t p = 0; p < rows.count; ++p) {
+    auto [begin, end, some_outside] = rows.bins[p];
+    interruption.after((end - begin) * span + columns.taps.size() + columns.count);
     std::fill(sum, sum + span, C(0));
-    for (size_t k = 0; k < bin.weights.size(); ++k) {
-      const T* row = plane + (bin.first + static_cast<int64_t>(k)) * width + columns.first;
-      C weight = bin.weights[k];
+    for (int64_t k = begin; k < end; ++k) {
+      const T* row = plane + rows.taps[k].index * width + columns.first;
+      C weight = rows.taps[k].weight;
       for (int64_t x = 0; x < span; ++x) sum[x] += weight * static_cast<C>(row[x]);
     }
-    for (const auto& column : columns.bins) {
-      const C* from = sum + (column.first - columns.first);
+    const Tap<C>* tap = columns.taps.begin();
+    for (int64_t q = 0; q < columns.count; ++q) {
+      const Tap<C>* last = columns.taps.begin() + columns.bins[q].end;
       C total = 0;
-      for (size_t k = 0; k < column.weights.size(); ++k) total += column.weights[k] * from[k];
+      for (; tap < last; ++tap) total += tap->weight * sum[tap->index - columns.first];
       *out++ = static_cast<T>(total);
     }
   }
@@ -167,19 +214,18 @@ void mean_of_plane(const T* plane, int64_t width, const Bins<C>& rows, const Bin
 
 /// Means of channels that lie side by side.
 template <class T, class C>
-void mean_of_channels(const T* image, int64_t stride, int64_t width, int64_t count,
-                      const Bins<C>& rows, const Bins<C>& columns, std::vector<C>& sums, T* out) {
-  sums.resize(static_cast<size_t>(count));
-  C* sum = sums.data();
-  for (const auto& bin : rows.bins) {
-    for (const auto& column : columns.bins) {
+void mean_of_channels(Interruption& interruption, const T* image, int64_t stride, int64_t width,
+                      int64_t count, const Bins<C>& rows, const Bins<C>& columns, C* sum, T* out) {
+  for (int64_t p = 0; p < rows.count; ++p) {
+    const auto& bin = rows.bins[p];
+    for (int64_t q = 0; q < columns.count; ++q) {
+      const auto& column = columns.bins[q];
+      interruption.after((1 + (bin.end - bin.begin) * (column.end - column.begin)) * count);
       std::fill(sum, sum + count, C(0));
-      for (size_t y = 0; y < bin.weights.size(); ++y) {
-        for (size_t x = 0; x < column.weights.size(); ++x) {
-          int64_t place = (bin.first + static_cast<int64_t>(y)) * width + column.first +
-                          static_cast<int64_t>(x);
-          const T* from = image + place * stride;
-          C weight = bin.weights[y] * column.weights[x];
+      for (int64_t y = bin.begin; y < bin.end; ++y) {
+        for (int64_t x = column.begin; x < column.end; ++x) {
+          const T* from = image + (rows.taps[y].index * width + columns.taps[x].index) * stride;
+          C weight = rows.taps[y].weight * columns.taps[x].weight;
           for (int64_t c = 0; c < count; ++c) sum[c] += weight * static_cast<C>(from[c]);
         }
       }
@@ -191,16 +237,22 @@ void mean_of_channels(const T* image, int64_t stride, int64_t width, int64_t cou
 
 /// The greatest sample of each bin of one channel; samples off the data are 0.
 template <class T, class C>
-void max_of_plane(const T* plane, int64_t row_stride, int64_t column_stride, const Bins<C>& rows,
-                  const Bins<C>& columns, int64_t out_stride, T* out) {
-  for (const auto& bin : rows.bins) {
-    for (const auto& column : columns.bins) {
-      bool is_zero = bin.some_outside || column.some_outside;
-      C best = is_zero || bin.samples.empty() || column.samples.empty()
+void max_of_plane(Interruption& interruption, const T* plane, int64_t row_stride,
+                  int64_t column_stride, const Bins<C>& rows, const Bins<C>& columns,
+                  int64_t out_stride, T* out) {
+  for (int64_t p = 0; p < rows.count; ++p) {
+    const auto& bin = rows.bins[p];
+    for (int64_t q = 0; q < columns.count; ++q) {
+      const auto& column = columns.bins[q];
+      bool none = bin.begin == bin.end || column.begin == column.end;
+      interruption.after(8 * (1 + (bin.end - bin.begin) * (column.end - column.begin)));
+      C best = none || bin.some_outside || column.some_outside
                    ? C(0)
                    : -std::numeric_limits<C>::infinity();
-      for (const Sample<C>& y : bin.samples) {
-        for (const Sample<C>& x : column.samples) {
+      for (int64_t i = bin.begin; i < bin.end; ++i) {
+        const Sample<C>& y = rows.samples[i];
+        for (int64_t j = column.begin; j < column.end; ++j) {
+          const Sample<C>& x = columns.samples[j];
           auto element = [&](int64_t a, int64_t b) {
             return static_cast<C>(plane[a * row_stride + b * column_stride]);
           };
@@ -220,7 +272,7 @@ void max_of_plane(const T* plane, int64_t row_stride, int64_t column_stride, con
 /// for each task; regions that are not finite are not-a-number.
 template <class T, class F>
 void for_each_block(LibraryCall& call, const Regions& all, F body) {
-  std::vector<Region> regions = read_regions(all);
+  Scratch<Region> regions = read_regions(all);
   const T* data = all.data.data<T>();
   T* out = call.outputs[0].data<T>();
   int64_t plane = all.height * all.width;
@@ -229,7 +281,7 @@ void for_each_block(LibraryCall& call, const Regions& all, F body) {
     int64_t r = task / all.blocks();
     int64_t from = task % all.blocks() * kChannels;
     int64_t count = std::min(kChannels, all.channels - from);
-    const Region& region = regions[static_cast<size_t>(r)];
+    const Region& region = regions[r];
     int64_t unit = all.channels_last ? 1 : plane;
     int64_t out_unit = all.channels_last ? 1 : bins;
     const T* image = data + region.image * all.channels * plane + from * unit;
@@ -255,34 +307,29 @@ void align(LibraryCall& call, const Regions& all) {
   int64_t plane = all.height * all.width;
   int64_t bins = all.pooled_height * all.pooled_width;
   for_each_block<T>(call, all, [&](const T* image, T* out, int64_t count, const Region& region) {
-    Bins<C> rows(region.top, region.bottom, all.pooled_height, all.height, ratio);
-    Bins<C> columns(region.left, region.right, all.pooled_width, all.width, ratio);
-    std::vector<C> sums;
-    if (all.channels_last && !is_max) {
-      mean_of_channels(image, all.channels, all.width, count, rows, columns, sums, out);
+    Interruption interruption(call);
+    Bins<C> rows(interruption, region.top, region.bottom, all.pooled_height, all.height, ratio,
+                 !is_max);
+    Bins<C> columns(interruption, region.left, region.right, all.pooled_width, all.width, ratio,
+                    !is_max);
+    bool last = all.channels_last;
+    if (is_max) {
+      int64_t step = last ? all.channels : 1;
+      for (int64_t c = 0; c < count; ++c) {
+        max_of_plane(interruption, image + c * (last ? 1 : plane), all.width * step, step, rows,
+                     columns, step, out + c * (last ? 1 : bins));
+      }
+      return;
+    }
+    Scratch<C> sums(last ? count : columns.end - columns.first);
+    if (last) {
+      mean_of_channels(interruption, image, all.channels, all.width, count, rows, columns,
+                       sums.data(), out);
       return;
     }
     for (int64_t c = 0; c < count; ++c) {
-      if (is_max) {
-        bool last = all.channels_last;
-        int64_t step = last ? all.channels : 1;
-        max_of_plane(image + c * (last ? 1 : plane), all.width * step, step, rows, columns, step,
-                     out + c * (last ? 1 : bins));
-      } else {
-        mean_of_plane(image + c * plane, all.width, rows, columns, sums, out + c * bins);
-      }
-    }
-  });
-}
-
-template <class F>
-void for_floats(DType dtype, F body) {
-  dispatch(dtype, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    if constexpr (std::is_floating_point_v<ComputeType<T>>) {
-      body(tag);
-    } else {
-      RELAY_CHECK(false, "regions of a dtype that is no float");
+      mean_of_plane(interruption, image + c * plane, all.width, rows, columns, sums.data(),
+                    out + c * bins);
     }
   });
 }
@@ -290,7 +337,7 @@ void for_floats(DType dtype, F body) {
 void roi_align_kernel(LibraryCall& call) {
   Regions all(call);
   if (call.outputs[0].size() == 0) return;
-  for_floats(all.data.dtype(), [&](auto tag) { align<typename decltype(tag)::type>(call, all); });
+  dispatch_float(all.data.dtype(), [&](auto zero) { align<decltype(zero)>(call, all); });
 }
 
 RELAY_LIBRARY_KERNEL("roi_align", roi_align_kernel,
@@ -303,16 +350,20 @@ RELAY_LIBRARY_KERNEL("roi_align", roi_align_kernel,
 
 // ---- roi_pool -----------------------------------------------------------------------------------
 
-/// Elements begin … end of each bin of one dimension.
-std::vector<std::pair<int64_t, int64_t>> cut(double from, double to, int64_t count,
-                                             int64_t extent) {
+/// Elements of one dimension that a bin takes.
+struct Range {
+  int64_t begin, end;
+};
+
+/// The bins of one dimension.
+Scratch<Range> cut(double from, double to, int64_t count, int64_t extent) {
   static constexpr double kFar = 1e12;
   auto rounded = [](double x) {
     return static_cast<int64_t>(std::round(std::min(std::max(x, -kFar), kFar)));
   };
   int64_t begin = rounded(from);
   int64_t size = std::max<int64_t>(rounded(to) - begin + 1, 1);
-  std::vector<std::pair<int64_t, int64_t>> bins;
+  Scratch<Range> bins(count);
   for (int64_t p = 0; p < count; ++p) {
     // p · size / count, down and up: without a product that is too large.
     int64_t whole = size / count;
@@ -320,7 +371,7 @@ std::vector<std::pair<int64_t, int64_t>> cut(double from, double to, int64_t cou
     int64_t low = p * whole + p * rest / count;
     int64_t high = (p + 1) * whole + ((p + 1) * rest + count - 1) / count;
     auto inside = [&](int64_t at) { return std::min(std::max(begin + at, int64_t{0}), extent); };
-    bins.emplace_back(inside(low), inside(high));
+    bins[p] = {inside(low), inside(high)};
   }
   return bins;
 }
@@ -333,14 +384,18 @@ void pool(LibraryCall& call, const Regions& all) {
   bool last = all.channels_last;
   int64_t step = last ? all.channels : 1;
   for_each_block<T>(call, all, [&](const T* image, T* out, int64_t count, const Region& region) {
-    auto rows = cut(region.top, region.bottom, all.pooled_height, all.height);
-    auto columns = cut(region.left, region.right, all.pooled_width, all.width);
+    Interruption interruption(call);
+    Scratch<Range> rows = cut(region.top, region.bottom, all.pooled_height, all.height);
+    Scratch<Range> columns = cut(region.left, region.right, all.pooled_width, all.width);
     for (int64_t c = 0; c < count; ++c) {
       const T* from = image + c * (last ? 1 : plane);
       T* to = out + c * (last ? 1 : bins);
-      for (auto [top, bottom] : rows) {
-        for (auto [left, right] : columns) {
+      for (int64_t p = 0; p < all.pooled_height; ++p) {
+        auto [top, bottom] = rows[p];
+        for (int64_t q = 0; q < all.pooled_width; ++q) {
+          auto [left, right] = columns[q];
           bool empty = top >= bottom || left >= right;
+          if (!empty) interruption.after((bottom - top) * (right - left));
           C best = empty ? C(0) : -std::numeric_limits<C>::infinity();
           for (int64_t y = top; y < bottom; ++y) {
             for (int64_t x = left; x < right; ++x) {
@@ -359,7 +414,7 @@ void pool(LibraryCall& call, const Regions& all) {
 void roi_pool_kernel(LibraryCall& call) {
   Regions all(call);
   if (call.outputs[0].size() == 0) return;
-  for_floats(all.data.dtype(), [&](auto tag) { pool<typename decltype(tag)::type>(call, all); });
+  dispatch_float(all.data.dtype(), [&](auto zero) { pool<decltype(zero)>(call, all); });
 }
 
 RELAY_LIBRARY_KERNEL(

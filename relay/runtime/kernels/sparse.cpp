@@ -1,11 +1,13 @@
 // Products with sparse matrices: compressed rows, of numbers or of blocks.
 #include <relay/runtime/kernel.h>
-#include <relay/runtime/kernels/boxes.h>
+#include <relay/runtime/kernels/floats.h>
+#include <relay/runtime/kernels/interruption.h>
 #include <relay/runtime/kernels/scratch.h>
 #include <relay/runtime/library_kernel.h>
 #include <relay/support/error.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 namespace relay {
@@ -58,18 +60,19 @@ class Rows {
 
 /// A vector of numbers as they are computed with.
 template <class T>
-Scratch<Real<T>> widened(const NDArray& array) {
-  Scratch<Real<T>> out(array.size());
+Scratch<ComputeType<T>> widened(const NDArray& array) {
+  Scratch<ComputeType<T>> out(array.size());
   const T* from = array.data<T>();
-  for (int64_t i = 0; i < array.size(); ++i) out[i] = static_cast<Real<T>>(from[i]);
+  for (int64_t i = 0; i < array.size(); ++i) out[i] = static_cast<ComputeType<T>>(from[i]);
   return out;
 }
 
-/// out[n] = Σ_k x[k] · w[n, k] for one vector x.
+/// out[n] = Σ_k x[k] · w[n, k] for one vector x and the rows of blocks from … to - 1.
 template <class R, class F>
-void multiply_vector(const Rows& matrix, const R* data, const R* x, F&& write) {
+void multiply_vector(const Rows& matrix, int64_t from, int64_t to, const R* data, const R* x,
+                     F&& write) {
   int64_t height = matrix.block_rows, width = matrix.block_width;
-  for (int64_t r = 0; r < matrix.rows; ++r) {
+  for (int64_t r = from; r < to; ++r) {
     for (int64_t y = 0; y < height; ++y) {
       R sum = 0;
       for (int64_t k = matrix.begin(r); k < matrix.begin(r + 1); ++k) {
@@ -101,15 +104,23 @@ void sparse_dense_kernel(LibraryCall& call) {
   int64_t n = matrix.rows * matrix.block_rows;
   dispatch_float(dense.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    using R = Real<T>;
+    using R = ComputeType<T>;
     Scratch<R> x = widened<T>(dense), w = widened<T>(data);
     T* out = call.outputs[0].data<T>();
-    int64_t each = std::max<int64_t>(1, kWorthSharing / std::max<int64_t>(1, data.size()));
-    call.parallel((m + each - 1) / each, [&](int64_t task) {
-      for (int64_t i = task * each; i < std::min(m, (task + 1) * each); ++i) {
-        multiply_vector(matrix, w.data(), x.data() + i * k, [&](int64_t j, R sum) {
-          out[lhs ? j * m + i : i * n + j] = convert_element<T>(sum);
-        });
+    // Several rows of the dense matrix together, or one in several pieces.
+    int64_t size = std::max<int64_t>(1, data.size());
+    int64_t each = std::max<int64_t>(1, kWorthSharing / size);
+    int64_t pieces =
+        std::clamp<int64_t>(size / kWorthSharing, 1, std::max<int64_t>(1, matrix.rows));
+    call.parallel((m + each - 1) / each * pieces, [&](int64_t task) {
+      int64_t first = task / pieces * each, piece = task % pieces;
+      auto begin = [&](int64_t at) {
+        return matrix.rows / pieces * at + std::min(at, matrix.rows % pieces);
+      };
+      for (int64_t i = first; i < std::min(m, first + each); ++i) {
+        multiply_vector(
+            matrix, begin(piece), begin(piece + 1), w.data(), x.data() + i * k,
+            [&](int64_t j, R sum) { out[lhs ? j * m + i : i * n + j] = convert_element<T>(sum); });
       }
     });
   });
@@ -173,45 +184,91 @@ void sparse_transpose_kernel(LibraryCall& call) {
   }
 }
 
+/// Where a column of the weights of a convolution reads, from the element of the result on.
+struct Place {
+  int64_t rows, columns;  // so far away
+  int64_t channel;
+};
+
 /// A convolution of stride 1 whose result is as large as the data: weights are a sparse matrix of
 /// output channels times (kernel row, kernel column, input channel).
 void sparse_conv2d_kernel(LibraryCall& call) {
   NDArray dense = call.inputs[0].contiguous(), data = call.inputs[1].contiguous();
   bool last = call.word("layout") == "NHWC";
-  int64_t kh = call.integers("kernel_size").at(0), kw = call.integers("kernel_size").at(1);
-  RELAY_CHECK(dense.rank() == 4 && kh % 2 == 1 && kw % 2 == 1, "arguments of sparse_conv2d");
+  const std::vector<int64_t>& kernel = call.integers("kernel_size");
+  RELAY_CHECK(dense.rank() == 4 && kernel.size() == 2 && kernel[0] > 0 && kernel[0] % 2 == 1 &&
+                  kernel[1] > 0 && kernel[1] % 2 == 1,
+              "arguments of sparse_conv2d");
+  int64_t kh = kernel[0], kw = kernel[1];
   int64_t batch = dense.extent(0), height = dense.extent(last ? 1 : 2),
           width = dense.extent(last ? 2 : 3), channels = dense.extent(last ? 3 : 1);
-  int64_t columns = kh * kw * channels;
+  int64_t columns;
+  if (__builtin_mul_overflow(kh, kw, &columns) ||
+      __builtin_mul_overflow(columns, channels, &columns)) {
+    throw RuntimeError("the weights have too many columns: " + std::to_string(kh) + " times " +
+                       std::to_string(kw) + " times " + std::to_string(channels));
+  }
   Rows matrix(data, call.inputs[2], call.inputs[3], block_columns(columns, data));
-  int64_t outputs = matrix.rows * matrix.block_rows;
+  int64_t block_height = matrix.block_rows, block_width = matrix.block_width;
+  int64_t outputs = matrix.rows * block_height;
+  const NDArray& result = call.outputs[0];
+  RELAY_CHECK(result.rank() == 4 && result.extent(last ? 3 : 1) == outputs,
+              "result of sparse_conv2d");
+  if (result.size() == 0) return;
+  Scratch<Place> places(matrix.blocks * block_width);
+  for (int64_t k = 0; k < matrix.blocks; ++k) {
+    for (int64_t c = 0; c < block_width; ++c) {
+      int64_t column = matrix.column(k) * block_width + c, window = column / channels;
+      places[k * block_width + c] = {window / kw - kh / 2, window % kw - kw / 2, column % channels};
+    }
+  }
   // Of an element of the data: channels, columns and rows lie this far apart.
   int64_t dc = last ? 1 : height * width, dx = last ? channels : 1, dy = width * dx;
   int64_t oc = last ? 1 : height * width, ox = last ? outputs : 1, oy = width * ox;
   dispatch_float(dense.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    using R = Real<T>;
+    using R = ComputeType<T>;
     const T* x = dense.data<T>();
     Scratch<R> w = widened<T>(data);
-    T* out = call.outputs[0].data<T>();
+    T* out = result.data<T>();
+    // A row of the image for each output channel: what a weight contributes runs along it.
     call.parallel(batch * height, [&](int64_t task) {
-      Scratch<R> window(columns);
+      Scratch<R> sums(width);
+      Interruption interruption(call);
       int64_t b = task / height, row = task % height;
-      const T* from = x + b * height * width * channels;
+      const T* image = x + b * height * width * channels;
       T* to = out + b * height * width * outputs + row * oy;
-      for (int64_t column = 0; column < width; ++column) {
-        R* at = window.data();
-        for (int64_t i = 0; i < kh; ++i) {
-          for (int64_t j = 0; j < kw; ++j) {
-            int64_t sy = row + i - kh / 2, sx = column + j - kw / 2;
-            bool inside = sy >= 0 && sy < height && sx >= 0 && sx < width;
-            for (int64_t c = 0; c < channels; ++c)
-              *at++ = inside ? static_cast<R>(from[sy * dy + sx * dx + c * dc]) : R{0};
+      for (int64_t o = 0; o < outputs; ++o, to += oc) {
+        R* sum = sums.data();
+        std::fill_n(sum, width, R{0});
+        int64_t r = o / block_height, y = o % block_height;
+        for (int64_t k = matrix.begin(r); k < matrix.begin(r + 1); ++k) {
+          const R* weights = w.data() + (k * block_height + y) * block_width;
+          for (int64_t c = 0; c < block_width; ++c) {
+            const Place& place = places[k * block_width + c];
+            int64_t source = row + place.rows;
+            R weight = weights[c];
+            int64_t first = width, end = width;  // of what lies inside
+            if (source >= 0 && source < height) {
+              first = std::clamp<int64_t>(-place.columns, 0, width);
+              end = std::clamp<int64_t>(width - place.columns, first, width);
+            }
+            if (first < end) {
+              const T* from =
+                  image + source * dy + (first + place.columns) * dx + place.channel * dc;
+              R* at = sum + first;
+              for (int64_t i = 0; i < end - first; ++i)
+                at[i] += static_cast<R>(from[i * dx]) * weight;
+            }
+            // Beyond the image are zeros: of a weight that is not finite they make not-a-number.
+            if (std::isfinite(weight)) continue;
+            for (int64_t i = 0; i < width; ++i) {
+              if (i < first || i >= end) sum[i] += R{0} * weight;
+            }
           }
         }
-        multiply_vector(matrix, w.data(), window.data(), [&](int64_t o, R sum) {
-          to[column * ox + o * oc] = convert_element<T>(sum);
-        });
+        interruption.after((1 + (matrix.begin(r + 1) - matrix.begin(r)) * block_width) * width);
+        for (int64_t i = 0; i < width; ++i) to[i * ox] = convert_element<T>(sum[i]);
       }
     });
   });

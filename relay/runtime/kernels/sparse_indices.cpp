@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 namespace relay {
@@ -64,6 +65,12 @@ void sparse_reshape_kernel(LibraryCall& call) {
   std::vector<int64_t> to = completed(from, numbers_of(call.inputs[2]));
   RELAY_CHECK(indices.rank() == 2 && indices.extent(1) == static_cast<int64_t>(from.size()),
               "arguments of sparse_reshape");
+  // Only the extent of -1 can be too large: the others are of the dtype.
+  for (int64_t extent : to) {
+    if (indices.dtype() == kInt32 && extent > std::numeric_limits<int32_t>::max()) {
+      throw RuntimeError("new_shape is " + shape_text(to) + " then, which does not fit int32");
+    }
+  }
   with_indices(indices, [&](auto* at) {
     using P = std::remove_cvref_t<decltype(*at)>;
     P* out = call.outputs[0].data<P>();

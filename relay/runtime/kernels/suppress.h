@@ -1,6 +1,7 @@
 // Non-maximum suppression of one list of boxes, the best first.
 #pragma once
 
+#include <relay/runtime/kernels/interruption.h>
 #include <relay/runtime/kernels/scratch.h>
 #include <relay/runtime/kernels/vectors.h>
 #include <relay/runtime/library_kernel.h>
@@ -11,9 +12,16 @@
 
 namespace relay {
 
+/// What two coordinates of a box have between them.
+enum class Corners : uint8_t {
+  kOpposite,   // their distance; either is the lesser
+  kInclusive,  // elements, of which the last one counts
+};
+
 /// The kept boxes of a list: a box goes if it overlaps with a better one that is kept, of the same
-/// group, by `threshold` or more of what the two cover together. T is float or double.
-template <class T>
+/// group, by `threshold` or more of what the two cover together; with inclusive corners by more
+/// than it. T is float or double: areas beyond its range overlap with nothing.
+template <class T, Corners corners = Corners::kOpposite>
 class Suppression {
  public:
   /// For at most `most` boxes.
@@ -25,14 +33,21 @@ class Suppression {
 
   void clear() { n_ = 0; }
   /// The next box, by two corners that lie opposite. A quiet one suppresses no others.
-  void add(int64_t id, T x0, T y0, T x1, T y1, T group, bool quiet = false) {
-    T left = std::min(x0, x1), top = std::min(y0, y1);
-    T right = std::max(x0, x1), bottom = std::max(y0, y1);
+  void add(int64_t id, T left, T top, T right, T bottom, T group, bool quiet = false) {
+    T edge = 1;
+    if constexpr (corners == Corners::kOpposite) {
+      edge = 0;
+      T x = left, y = top;
+      left = std::min(x, right);
+      right = std::max(x, right);
+      top = std::min(y, bottom);
+      bottom = std::max(y, bottom);
+    }
     columns_[kLeft][n_] = left;
     columns_[kTop][n_] = top;
     columns_[kRight][n_] = right;
     columns_[kBottom][n_] = bottom;
-    columns_[kArea][n_] = (right - left) * (bottom - top);
+    columns_[kArea][n_] = (right - left + edge) * (bottom - top + edge);
     columns_[kGroup][n_] = group;
     dead_[n_] = 0;
     quiet_[n_] = quiet ? 1 : 0;
@@ -46,6 +61,7 @@ class Suppression {
     int64_t count = 0;
     int64_t block[kBlock];
     for (int64_t begin = 0; begin < n_ && count < limit;) {
+      check_interruption(call);
       int64_t end = std::min(n_, begin + kBlock);
       int64_t active = 0;
       for (int64_t i = begin; i < end && count < limit; ++i) {
@@ -98,9 +114,15 @@ class Suppression {
       for (int64_t j = from; j < to; ++j) {
         T width = (right < rights[j] ? right : rights[j]) - (left > lefts[j] ? left : lefts[j]);
         T height = (bottom < bottoms[j] ? bottom : bottoms[j]) - (top > tops[j] ? top : tops[j]);
+        if constexpr (corners == Corners::kInclusive) {
+          width += 1;
+          height += 1;
+        }
         T shared = (width > 0 ? width : 0) * (height > 0 ? height : 0);
-        T all = area + areas[j] - shared;
-        Mask over = (shared > 0) & (shared / all >= threshold) & (groups[j] == group);
+        T share = shared / (area + areas[j] - shared);
+        Mask over = corners == Corners::kInclusive ? share > threshold
+                                                   : (shared > 0) & (share >= threshold);
+        over &= groups[j] == group;
         dead[j] |= over;
       }
     });

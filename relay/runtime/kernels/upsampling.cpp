@@ -101,9 +101,11 @@ struct Taps {
   }
 };
 
-/// A tensor as rows along one axis: (outer, in, inner) becomes (outer, out, inner).
+/// A tensor as rows along one axis: (outer, in, inner) becomes (outer, out, inner), of the places
+/// from `first` on.
 struct Step {
-  int64_t outer, in, out, inner;
+  int64_t outer, in, inner;
+  int64_t first, out;
 };
 
 /// Calls `row(from, to, at)` with the offsets of the rows of `inner` elements, where `at` is the
@@ -115,7 +117,7 @@ void each_row(LibraryCall& call, const Step& step, F&& row) {
   call.parallel((rows + together - 1) / together, [&](int64_t task) {
     int64_t end = std::min(rows, (task + 1) * together);
     for (int64_t r = task * together; r < end; ++r)
-      row(r / step.out * step.in * step.inner, r * step.inner, r % step.out);
+      row(r / step.out * step.in * step.inner, r * step.inner, step.first + r % step.out);
   });
 }
 
@@ -154,28 +156,44 @@ E finished(T value) {
   return convert_element<E>(value);
 }
 
+/// An axis whose extent changes.
+struct Change {
+  size_t axis;
+  int64_t in, out;
+};
+
 struct Upsampling {
   LibraryCall& call;
   NDArray data;
   Method method;
   Places places;
-  std::vector<std::pair<size_t, Step>> steps;  // axes whose extent changes, in order
+  std::vector<Change> changes;  // in the order of the axes of space
+  Shape result;
 
-  /// Elements between two steps.
-  int64_t between(size_t step) const {
-    const Step& s = steps[step].second;
-    return s.outer * s.out * s.inner;
+  /// The change of a tensor of this shape for the `count` places from `first` on; the shape is that
+  /// of the outcome then.
+  static Step step_of(Shape& shape, const Change& change, int64_t first, int64_t count) {
+    Step step{1, change.in, 1, first, count};
+    for (size_t k = 0; k < change.axis; ++k) step.outer *= shape[k];
+    for (size_t k = change.axis + 1; k < shape.size(); ++k) step.inner *= shape[k];
+    shape[change.axis] = count;
+    return step;
   }
 
+  /// Nearest elements are the same in any order of the axes.
   template <class E>
   void copy(E* out) {
+    std::stable_partition(changes.begin(), changes.end(),
+                          [](const Change& change) { return change.out < change.in; });
+    Shape shape(data.shape().begin(), data.shape().end());
     const E* from = data.data<E>();
     Scratch<E> before;
-    for (size_t s = 0; s < steps.size(); ++s) {
-      const Step& step = steps[s].second;
-      bool last = s + 1 == steps.size();
-      Scratch<E> next(last ? 0 : between(s));
-      copy_step(call, step, Taps<float>(method, places, step.in, step.out), from,
+    for (size_t s = 0; s < changes.size(); ++s) {
+      const Change& change = changes[s];
+      Step step = step_of(shape, change, 0, change.out);
+      bool last = s + 1 == changes.size();
+      Scratch<E> next(last ? 0 : step.outer * step.out * step.inner);
+      copy_step(call, step, Taps<float>(method, places, change.in, change.out), from,
                 last ? out : next.data());
       before = std::move(next);
       from = before.data();
@@ -184,23 +202,59 @@ struct Upsampling {
 
   template <class E, class T>
   void sum(E* out) {
-    int64_t size = data.size();
-    Scratch<T> before(size);
-    std::transform(data.data<E>(), data.data<E>() + size, before.data(),
+    Scratch<T> start(data.size());
+    std::transform(data.data<E>(), data.data<E>() + data.size(), start.data(),
                    [](E value) { return static_cast<T>(static_cast<ComputeType<E>>(value)); });
-    for (size_t s = 0; s < steps.size(); ++s) {
-      const Step& step = steps[s].second;
-      Scratch<T> next(between(s));
-      sum_step(call, step, Taps<T>(method, places, step.in, step.out), before.data(), next.data());
-      before = std::move(next);
-      size = between(s);
+    std::vector<Taps<T>> taps;
+    for (const Change& change : changes) taps.emplace_back(method, places, change.in, change.out);
+    Shape shape(data.shape().begin(), data.shape().end());
+    sum_from(0, taps, start.data(), shape, Shape(shape.size(), 0), out);
+  }
+
+  /// The changes from `s` on of a part of the result that begins at `offsets`.
+  template <class E, class T>
+  void sum_from(size_t s, const std::vector<Taps<T>>& taps, const T* from, const Shape& shape,
+                const Shape& offsets, E* out) {
+    if (s == changes.size()) return write(from, shape, offsets, out);
+    const Change& change = changes[s];
+    // Sums depend on the order of the axes, which nn.upsampling has too. What is between an axis
+    // that grows and one that shrinks may be larger than data and result: it is made in pieces.
+    int64_t others = element_count(shape) / change.in;
+    int64_t most = std::max(data.size(), element_count(result));
+    int64_t together = std::clamp<int64_t>(most / others, 1, change.out);
+    for (int64_t first = 0; first < change.out; first += together) {
+      int64_t count = std::min(together, change.out - first);
+      Shape next = shape, at = offsets;
+      at[change.axis] = first;
+      Step step = step_of(next, change, first, count);
+      Scratch<T> sums(others * count);
+      sum_step(call, step, taps[s], from, sums.data());
+      sum_from(s + 1, taps, sums.data(), next, at, out);
     }
-    std::transform(before.data(), before.data() + size, out, finished<E, T>);
+  }
+
+  template <class E, class T>
+  void write(const T* from, const Shape& shape, const Shape& offsets, E* out) {
+    // Axes from `inner` on lie side by side in the result too.
+    size_t inner = shape.size() - 1;
+    int64_t run = shape[inner];
+    while (inner > 0 && shape[inner] == result[inner]) run *= shape[--inner];
+    int64_t rows = element_count(shape) / run;
+    for (int64_t row = 0; row < rows; ++row) {
+      int64_t at = 0, stride = 1, rest = row;
+      for (size_t d = shape.size(); d-- > 0; stride *= result[d]) {
+        at += offsets[d] * stride;
+        if (d >= inner) continue;
+        at += rest % shape[d] * stride;
+        rest /= shape[d];
+      }
+      std::transform(from + row * run, from + (row + 1) * run, out + at, finished<E, T>);
+    }
   }
 
   template <class E>
   void run(E* out) {
-    if (steps.empty()) {
+    if (changes.empty()) {
       std::copy_n(data.data<E>(), data.size(), out);
     } else if (method == Method::kNearest) {
       copy(out);
@@ -218,24 +272,21 @@ void upsampling_kernel(LibraryCall& call) {
   NDArray data = call.inputs[0].contiguous();
   RELAY_CHECK((axes.size() == 2 || axes.size() == 3) && call.inputs.size() == axes.size() + 1,
               "arguments of upsampling");
-  Upsampling upsampling{
-      call, data, method_of(call.word("method")), places_of(call.word("places")), {}};
-  std::vector<int64_t> shape(data.shape().begin(), data.shape().end());
-  std::vector<int64_t> counts(shape.size(), -1);
+  Upsampling upsampling{call, data, method_of(call.word("method")), places_of(call.word("places")),
+                        {},   {}};
+  std::vector<int64_t> counts(data.rank(), -1);
   for (size_t d = 0; d < axes.size(); ++d) {
     auto axis = static_cast<size_t>(axes[d]);
-    RELAY_CHECK(axis < shape.size() && counts[axis] < 0, "axes of upsampling");
-    int64_t in = shape[axis];
+    RELAY_CHECK(axis < counts.size() && counts[axis] < 0, "axes of upsampling");
+    int64_t in = data.extent(axis);
     int64_t out = scaled_extent(in, call.inputs[d + 1], kNames[d + 3 - axes.size()]);
-    Step step{1, in, out, 1};
-    for (size_t k = 0; k < axis; ++k) step.outer *= shape[k];
-    for (size_t k = axis + 1; k < shape.size(); ++k) step.inner *= shape[k];
-    if (in != out) upsampling.steps.emplace_back(axis, step);
-    counts[axis] = shape[axis] = out;
+    if (in != out) upsampling.changes.push_back({axis, in, out});
+    counts[axis] = out;
   }
   std::erase_if(counts, [](int64_t count) { return count < 0; });
   const NDArray& out = counts.size() == 2 ? call.make(0, {counts[0], counts[1]})
                                           : call.make(0, {counts[0], counts[1], counts[2]});
+  upsampling.result.assign(out.shape().begin(), out.shape().end());
   // Nothing to make, perhaps of extents that no table has room for.
   if (out.size() == 0) return;
   dispatch(data.dtype(), [&](auto tag) {

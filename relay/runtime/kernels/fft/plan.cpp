@@ -1,9 +1,11 @@
 #include <relay/runtime/kernels/fft/plan.h>
 
 #include <relay/runtime/kernels/vectors.h>
+#include <relay/runtime/reclaim.h>
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <list>
 #include <mutex>
 #include <numbers>
@@ -125,6 +127,13 @@ TilePlan<T>::TilePlan(int64_t n) : n_(n) {
 }
 
 template <class T>
+size_t TilePlan<T>::bytes() const {
+  size_t numbers = 0;
+  for (const Pass& pass : passes_) numbers += pass.twiddles.capacity() + pass.roots.capacity();
+  return numbers * sizeof(T) + passes_.capacity() * sizeof(Pass);
+}
+
+template <class T>
 Parts<T> TilePlan<T>::run(Parts<T> x, Parts<T> y, int64_t width) const {
   const Code<T>& loops = code<T>();
   int64_t s = width;
@@ -148,6 +157,12 @@ SplitPlan<T>::SplitPlan(int64_t outer_length, int64_t inner_length)
       twiddles.i[k * inner_length + j] = static_cast<T>(im);
     }
   }
+}
+
+template <class T>
+size_t SplitPlan<T>::bytes() const {
+  auto points = static_cast<size_t>(outer.length() * inner.length());
+  return outer.bytes() + inner.bytes() + 2 * points * sizeof(T);
 }
 
 template <class T>
@@ -175,6 +190,12 @@ ChirpPlan<T>::ChirpPlan(int64_t n)
 }
 
 template <class T>
+size_t ChirpPlan<T>::bytes() const {
+  // The spectrum is as long as the padded rows; the chirp is about half of that.
+  return padded->bytes() + 4 * static_cast<size_t>(padded->n) * sizeof(T);
+}
+
+template <class T>
 Plan<T>::Plan(int64_t length) : n(length) {
   // Shorter ones are in the caches as a whole.
   constexpr int64_t kShortest = 256;
@@ -189,25 +210,73 @@ Plan<T>::Plan(int64_t length) : n(length) {
 }
 
 template <class T>
-std::shared_ptr<const Plan<T>> plan_for(int64_t n) {
-  constexpr size_t kMost = 16;
-  static std::mutex mutex;
-  static auto* known = new std::list<std::shared_ptr<const Plan<T>>>;
-  {
-    std::lock_guard lock(mutex);
-    for (auto at = known->begin(); at != known->end(); ++at) {
+size_t Plan<T>::bytes() const {
+  return sizeof *this + (tile == nullptr ? 0 : tile->bytes()) +
+         (split == nullptr ? 0 : split->bytes()) + (chirp == nullptr ? 0 : chirp->bytes());
+}
+
+namespace {
+
+/// The plans that were used last.
+template <class T>
+class Cache {
+ public:
+  using Ref = std::shared_ptr<const Plan<T>>;
+
+  static Cache& instance() {
+    static Cache* cache = [] {
+      reclaim_with([]() noexcept { instance().drop(); });
+      return new Cache;
+    }();
+    return *cache;
+  }
+
+  Ref find(int64_t n) {
+    std::lock_guard lock(mutex_);
+    for (auto at = plans_.begin(); at != plans_.end(); ++at) {
       if ((*at)->n != n) continue;
-      known->splice(known->begin(), *known, at);
-      return known->front();
+      plans_.splice(plans_.begin(), plans_, at);
+      return plans_.front();
+    }
+    return nullptr;
+  }
+
+  void keep(const Ref& plan) {
+    constexpr size_t kMost = 16;
+    constexpr size_t kMostBytes = size_t{32} << 20;
+    size_t bytes = plan->bytes();
+    if (bytes > kMostBytes) return;
+    std::list<Ref> rest;  // freed without the lock
+    std::lock_guard lock(mutex_);
+    plans_.push_front(plan);
+    bytes_ += bytes;
+    while (plans_.size() > kMost || bytes_ > kMostBytes) {
+      bytes_ -= plans_.back()->bytes();
+      rest.splice(rest.begin(), plans_, std::prev(plans_.end()));
     }
   }
+
+  void drop() noexcept {
+    std::list<Ref> all;
+    std::lock_guard lock(mutex_);
+    all.swap(plans_);
+    bytes_ = 0;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::list<Ref> plans_;
+  size_t bytes_ = 0;  // of them all; what two of them share counts twice
+};
+
+}  // namespace
+
+template <class T>
+std::shared_ptr<const Plan<T>> plan_for(int64_t n) {
+  auto& cache = Cache<T>::instance();
+  if (auto known = cache.find(n)) return known;
   auto plan = std::make_shared<const Plan<T>>(n);
-  // Long ones are dear to keep.
-  constexpr int64_t kLongestKept = 1 << 24;
-  if (n > kLongestKept) return plan;
-  std::lock_guard lock(mutex);
-  known->push_front(plan);
-  if (known->size() > kMost) known->pop_back();
+  cache.keep(plan);
   return plan;
 }
 

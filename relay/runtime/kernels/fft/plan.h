@@ -43,6 +43,7 @@ class TilePlan {
   explicit TilePlan(int64_t n);
 
   int64_t length() const { return n_; }
+  size_t bytes() const;
   /// Transforms the tile in `x`, using `y` of the same size; where the result is, is returned.
   Parts<T> run(Parts<T> x, Parts<T> y, int64_t width) const;
 
@@ -61,6 +62,7 @@ class TilePlan {
 template <class T>
 struct SplitPlan {
   SplitPlan(int64_t outer_length, int64_t inner_length);
+  size_t bytes() const;
   TilePlan<T> outer, inner;
   Numbers<T> twiddles;  // (outer, inner)
 };
@@ -72,6 +74,7 @@ struct Plan;
 template <class T>
 struct ChirpPlan {
   explicit ChirpPlan(int64_t n);
+  size_t bytes() const;                   // with those of `padded`
   std::shared_ptr<const Plan<T>> padded;  // of the convolution's length
   Numbers<T> chirp;                       // of n: exp(-pi i k^2 / n)
   Numbers<T> spectrum;                    // of the conjugate chirp, over the convolution's length
@@ -81,13 +84,15 @@ struct ChirpPlan {
 template <class T>
 struct Plan {
   explicit Plan(int64_t n);
+  size_t bytes() const;
   const int64_t n;
   std::unique_ptr<TilePlan<T>> tile;
   std::unique_ptr<SplitPlan<T>> split;
   std::unique_ptr<ChirpPlan<T>> chirp;  // where there is no tile
 };
 
-/// The plan for a length, from the few that were used last.
+/// The plan for a length, from the few that were used last. Those are small, and given up when
+/// memory runs short.
 template <class T>
 std::shared_ptr<const Plan<T>> plan_for(int64_t n);
 
