@@ -60,7 +60,7 @@ class LibraryHost {
   /// How many threads `run` may use.
   virtual int threads() const { return 1; }
   /// Runs body(context, task) for each task, in any order, perhaps several at once. `body` throws
-  /// nothing.
+  /// nothing. Throws if the run is to end; with no tasks that is all it does, within tasks too.
   virtual void run(int64_t tasks, void (*body)(void* context, int64_t task), void* context);
 };
 
