@@ -79,7 +79,8 @@ class Layout {
 
   const Regions& regions_;
   std::vector<uint32_t> number_;
-  PointerMap<char, bool> seen_names_;        // by their characters: interned names have one address
+  // By their characters: interned names have one address, and lie close together.
+  PointerMap<char, bool, 1> seen_names_;
   std::vector<Name> names_;                  // of all variables
   bool same_names_ = false;                  // two variables have one name
   std::unordered_set<std::string> dotted_;   // what comes before a `.0` within names

@@ -10,8 +10,9 @@ namespace relay {
 
 /// A map from addresses to `V` in one array: several times faster than std::unordered_map and
 /// without an allocation for each entry. Inserting moves entries, so pointers to values are
-/// short-lived. Null is no key. Order is not defined; do not iterate.
-template <class K, class V>
+/// short-lived. Null is no key. Order is not defined; do not iterate. Keys lie 2^kApart bytes apart
+/// or more.
+template <class K, class V, int kApart = 4>
 class PointerMap {
  public:
   /// The value at `key`, or null.
@@ -80,7 +81,7 @@ class PointerMap {
     auto address = reinterpret_cast<uintptr_t>(key);
     uint64_t spread = (address >> 20) * 0x9e3779b97f4a7c15ull;
     uint64_t mixed = (spread ^ (spread >> 29)) * 0xd6e8feb86659fd93ull;
-    return ((address >> 4) + (spread >> shift_) + (mixed >> 54)) & (slots_.size() - 1);
+    return ((address >> kApart) + (spread >> shift_) + (mixed >> 54)) & (slots_.size() - 1);
   }
   // Where `key` is or would go. There is always a free slot.
   size_t place(const K* key) const {

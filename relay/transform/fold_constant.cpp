@@ -68,11 +68,18 @@ bool is_number(const Type* type) {
 // A constant, one that is said to be on a device, or a tuple of such. They nest as deep as the
 // type, which is bounded.
 bool is_constant(const Expr* expr) {
-  if (expr->is<Constant>()) return true;
-  if (stays_on(expr)) return is_constant(expr->operands()[1].get());
-  if (!expr->is<Tuple>()) return false;
-  return std::all_of(expr->operands().begin(), expr->operands().end(),
-                     [](const ExprRef& field) { return is_constant(field.get()); });
+  switch (expr->kind()) {
+    case ExprKind::kConstant:
+      return true;
+    case ExprKind::kCall:  // of one argument
+      return expr->operands().size() == 2 && stays_on(expr) &&
+             is_constant(expr->operands()[1].get());
+    case ExprKind::kTuple:
+      return std::all_of(expr->operands().begin(), expr->operands().end(),
+                         [](const ExprRef& field) { return is_constant(field.get()); });
+    default:
+      return false;
+  }
 }
 
 // Notes the devices that tensors in it are said to be on; numbers are on none.
@@ -290,11 +297,9 @@ RELAY_REGISTER_PASS({
      2,
      {ProgramState::kTyped},
      "Computes calls of pure operators on constants, takes fields out of tuples, decides ifs and "
-     "puts constants in "
-     "the place of let variables. A call that fails stays. What an on_device says to be on "
-     "a device stays there. Functions marked Primitive are left as "
-     "they are, and so is "
-     "a function with literals whose dtype depends on its callers."},
+     "puts constants in the place of let variables. A call that fails stays. What an on_device "
+     "says to be on a device stays there. Functions marked Primitive are left as they are, and so "
+     "is a function with literals whose dtype depends on its callers."},
     {{"fold_qnn", "Also compute operators of quantised networks.", false},
      {"max_growth",
       "Bytes by which a constant may be larger than those it is computed from. Equal numbers count "

@@ -55,6 +55,12 @@ TEST(SupportPointerMap, RegularDistancesDoNotCrowd) {
     for (size_t i = 0; i < kKeys; ++i) passed += map.passed(key(i));
     EXPECT_LT(passed, 2 * kKeys) << "keys " << distance << " bytes apart";
   }
+  PointerMap<char, char, 1> close;  // as the characters of names
+  size_t passed = 0;
+  auto key = [&](size_t i) { return reinterpret_cast<const char*>(0x555555a00010 + i * 7); };
+  for (size_t i = 0; i < kKeys; ++i) close.insert(key(i));
+  for (size_t i = 0; i < kKeys; ++i) passed += close.passed(key(i));
+  EXPECT_LT(passed, 2 * kKeys);
 }
 
 TEST(SupportPointerMap, OwnsItsValues) {
