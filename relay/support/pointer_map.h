@@ -26,11 +26,12 @@ class PointerMap {
 
   /// The value at `key`, made by default if absent; and whether it was absent.
   std::pair<V*, bool> insert(const K* key) {
-    if (2 * (count_ + 1) > slots_.size()) grow();
+    if (2 * (used_ + 1) > slots_.size()) grow();
     Slot& slot = slots_[place(key)];
     bool fresh = slot.key == nullptr;
     if (fresh) {
       slot.key = key;
+      ++used_;
       ++count_;
     }
     return {&slot.value, fresh};
@@ -39,24 +40,17 @@ class PointerMap {
 
   void erase(const K* key) {
     if (slots_.empty()) return;
-    size_t hole = place(key);
-    if (slots_[hole].key != key) return;
+    Slot& slot = slots_[place(key)];
+    if (slot.key != key) return;
+    slot = Slot();
+    slot.key = erased();  // look-ups of others go on behind it
     --count_;
-    // Entries behind move up so that no probe meets a gap.
-    size_t mask = slots_.size() - 1;
-    for (size_t next = (hole + 1) & mask; slots_[next].key != nullptr; next = (next + 1) & mask) {
-      size_t home = start(slots_[next].key);
-      if (((next - home) & mask) >= ((next - hole) & mask)) {
-        slots_[hole] = std::move(slots_[next]);
-        hole = next;
-      }
-    }
-    slots_[hole] = Slot();
   }
 
   void clear() {
     slots_ = {};
     count_ = 0;
+    used_ = 0;
     shift_ = 63;
   }
   size_t size() const { return count_; }
@@ -64,7 +58,9 @@ class PointerMap {
 
   /// How many entries a look-up of `key` passes over; for tests of the hash.
   size_t passed(const K* key) const {
-    return slots_.empty() ? 0 : (place(key) - start(key)) & (slots_.size() - 1);
+    size_t count = 0;
+    if (!slots_.empty()) place(key, &count);
+    return count;
   }
 
  private:
@@ -73,35 +69,57 @@ class PointerMap {
     [[no_unique_address]] V value{};
   };
 
+  static const K* erased() { return reinterpret_cast<const K*>(uintptr_t{1}); }
+
   // Neighbours in memory are neighbours here, since walks tend to follow the order of allocation.
-  // Where each megabyte starts is spread evenly by Fibonacci hashing (Knuth 6.4), and moved a
-  // little by a mixed hash: nodes of one size lie at regular distances, and megabytes at regular
-  // distances, too, would put them into the same slots.
+  // Where each megabyte starts is spread evenly by Fibonacci hashing (Knuth 6.4).
   size_t start(const K* key) const {
     auto address = reinterpret_cast<uintptr_t>(key);
-    uint64_t spread = (address >> 20) * 0x9e3779b97f4a7c15ull;
-    uint64_t mixed = (spread ^ (spread >> 29)) * 0xd6e8feb86659fd93ull;
-    return ((address >> kApart) + (spread >> shift_) + (mixed >> 54)) & (slots_.size() - 1);
+    uint64_t block = ((address >> 20) * 0x9e3779b97f4a7c15ull) >> shift_;
+    return (address >> kApart) + block;
   }
-  // Where `key` is or would go. There is always a free slot.
-  size_t place(const K* key) const {
-    size_t i = start(key);
-    while (slots_[i].key != key && slots_[i].key != nullptr) i = (i + 1) & (slots_.size() - 1);
-    return i;
+  // Odd, so that steps of it lead to every slot.
+  static size_t step(const K* key) {
+    uint64_t mixed = reinterpret_cast<uintptr_t>(key) * 0x9e3779b97f4a7c15ull;
+    return (((mixed ^ (mixed >> 32)) * 0xd6e8feb86659fd93ull) >> 32) | 1;
+  }
+  // Where `key` is or would go. There is always a free slot. Several megabytes full of keys can
+  // start at one place: what finds no room in a few slots there is spread over the table by double
+  // hashing (Knuth 6.4) instead of crowding behind.
+  size_t place(const K* key, size_t* passed = nullptr) const {
+    constexpr size_t kFew = 8;
+    size_t mask = slots_.size() - 1;
+    size_t i = start(key) & mask;
+    if (slots_[i].key == key || slots_[i].key == nullptr) return i;
+    for (size_t by = 0;;) {
+      for (size_t k = 1; k < kFew; ++k) {
+        if (passed != nullptr) ++*passed;
+        i = (i + 1) & mask;
+        if (slots_[i].key == key || slots_[i].key == nullptr) return i;
+      }
+      if (passed != nullptr) ++*passed;
+      if (by == 0) by = step(key);
+      i = (i + by) & mask;
+      if (slots_[i].key == key || slots_[i].key == nullptr) return i;
+    }
   }
   void grow() {
-    std::vector<Slot> old(slots_.empty() ? 16 : 2 * slots_.size());
+    size_t size = slots_.empty() ? 16 : slots_.size();
+    if (2 * (count_ + 1) > size / 2) size *= 2;  // else only what was erased takes room
+    std::vector<Slot> old(size);
     old.swap(slots_);
+    used_ = count_;
     shift_ = 64;
     for (size_t n = slots_.size(); n > 1; n /= 2) --shift_;
     for (Slot& slot : old) {
-      if (slot.key != nullptr) slots_[place(slot.key)] = std::move(slot);
+      if (slot.key != nullptr && slot.key != erased()) slots_[place(slot.key)] = std::move(slot);
     }
   }
 
   std::vector<Slot> slots_;
   size_t count_ = 0;
-  int shift_ = 63;  // 64 - log2 of the number of slots
+  size_t used_ = 0;  // and erased
+  int shift_ = 63;   // 64 - log2 of the number of slots
 };
 
 /// A set of addresses.

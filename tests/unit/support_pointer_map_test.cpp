@@ -63,6 +63,32 @@ TEST(SupportPointerMap, RegularDistancesDoNotCrowd) {
   EXPECT_LT(passed, 2 * kKeys);
 }
 
+TEST(SupportPointerMap, FullMegabytesThatMeetDoNotCrowd) {
+  // As a heap had them: nodes side by side in some of its megabytes.
+  PointerMap<char, char> map;
+  std::vector<const char*> keys;
+  for (uintptr_t block : {6, 7, 8, 13, 14, 16, 17, 25}) {
+    for (uintptr_t at = 0; at < (1 << 20); at += 96)
+      keys.push_back(reinterpret_cast<const char*>(0x556985a00000 + (block << 20) + at));
+  }
+  for (const char* key : keys) map.insert(key);
+  size_t passed = 0;
+  for (const char* key : keys) passed += map.passed(key);
+  EXPECT_LT(passed, 2 * keys.size());
+}
+
+TEST(SupportPointerMap, ErasedEntriesDoNotPileUp) {
+  char keys[1000] = {};
+  PointerMap<char, int, 0> map;
+  for (int round = 0; round < 100; ++round) {
+    for (char& key : keys) map[&key] = round;
+    for (char& key : keys) map.erase(&key);
+  }
+  EXPECT_TRUE(map.empty());
+  map.insert(keys);
+  EXPECT_LT(map.passed(keys + 1), 100u);
+}
+
 TEST(SupportPointerMap, OwnsItsValues) {
   auto value = std::make_shared<int>(1);
   char keys[100] = {};
