@@ -89,18 +89,14 @@ class PointerMap {
   size_t place(const K* key, size_t* passed = nullptr) const {
     constexpr size_t kFew = 8;
     size_t mask = slots_.size() - 1;
-    size_t i = start(key) & mask;
-    if (slots_[i].key == key || slots_[i].key == nullptr) return i;
-    for (size_t by = 0;;) {
-      for (size_t k = 1; k < kFew; ++k) {
+    size_t first = start(key) & mask;
+    if (slots_[first].key == key || slots_[first].key == nullptr) return first;
+    for (size_t by = step(key);; first += by) {
+      for (size_t i = first; i < first + kFew; ++i) {
+        const Slot& slot = slots_[i & mask];
+        if (slot.key == key || slot.key == nullptr) return i & mask;
         if (passed != nullptr) ++*passed;
-        i = (i + 1) & mask;
-        if (slots_[i].key == key || slots_[i].key == nullptr) return i;
       }
-      if (passed != nullptr) ++*passed;
-      if (by == 0) by = step(key);
-      i = (i + by) & mask;
-      if (slots_[i].key == key || slots_[i].key == nullptr) return i;
     }
   }
   void grow() {

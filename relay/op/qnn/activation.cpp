@@ -138,13 +138,13 @@ void compute_softmax(const OpCall& call, te::Builder& b) {
   });
   te::Tensor factor = b.map(
       rows.outer, [&](Indices row) { return 1.0 / (real(total(row)) * real(out_scale({}))); });
-  auto [low, high] = integer_range(data.dtype());
+  std::pair<int64_t, int64_t> range = integer_range(data.dtype());
   b.output(b.map(data.dims(), [&](Indices i) {
     std::vector<Scalar> row = rows.row_of(i);
     Scalar power = table({largest(row) - te::cast(data(i), kInt64)});
     Scalar steps = te::round(real(power) * factor(row)) + real(out_zero({}));
-    Scalar ends =
-        te::max(te::min(steps, te::constant(high, kFloat64)), te::constant(low, kFloat64));
+    Scalar ends = te::max(te::min(steps, te::constant(range.second, kFloat64)),
+                          te::constant(range.first, kFloat64));
     return te::cast(ends, data.dtype());
   }));
 }
