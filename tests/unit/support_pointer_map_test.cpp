@@ -53,7 +53,7 @@ TEST(SupportPointerMap, RegularDistancesDoNotCrowd) {
     for (size_t i = 0; i < kKeys; ++i) map.insert(key(i));
     size_t passed = 0;
     for (size_t i = 0; i < kKeys; ++i) passed += map.passed(key(i));
-    EXPECT_LT(passed, 2 * kKeys) << "keys " << distance << " bytes apart";
+    EXPECT_LT(passed, 8 * kKeys) << "keys " << distance << " bytes apart";  // side by side
   }
   PointerMap<char, char, 1> close;  // as the characters of names
   size_t passed = 0;
