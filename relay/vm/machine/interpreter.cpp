@@ -13,18 +13,19 @@ namespace relay::vm {
 namespace {
 
 // In the order of Op.
-#define RELAY_VM_OPS(X)                                                                            \
-  X(Move)                                                                                          \
-  X(Take)                                                                                          \
-  X(Const)                                                                                         \
-  X(Drop)                                                                                          \
-  X(Unary)                                                                                         \
-  X(Binary)                                                                                        \
-  X(Cast)                                                                                          \
-  X(Bitcast)                                                                                       \
-  X(Select) X(Tuple) X(Construct) X(Field) X(Unpack) X(Switch) X(Closure) X(Global) X(Self)        \
-      X(Capture) X(Call) X(TailCall) X(CallClosure) X(TailCallClosure) X(Return) X(Jump) X(Branch) \
-          X(RefCreate) X(RefRead) X(RefWrite) X(RunGraph) X(CheckShapes) X(Fail) X(FailUnless)     \
+#define RELAY_VM_OPS(X)                                                                        \
+  X(Move)                                                                                      \
+  X(Take)                                                                                      \
+  X(Const)                                                                                     \
+  X(Drop)                                                                                      \
+  X(Unary)                                                                                     \
+  X(Binary)                                                                                    \
+  X(Cast)                                                                                      \
+  X(Bitcast)                                                                                   \
+  X(Select)                                                                                    \
+  X(Tuple) X(Construct) X(Field) X(Unpack) X(Switch) X(Closure) X(Global) X(Self) X(Capture)   \
+      X(Call) X(TailCall) X(CallClosure) X(TailCallClosure) X(Return) X(Jump) X(Branch)        \
+          X(RefCreate) X(RefRead) X(RefWrite) X(RunGraph) X(CheckShapes) X(Fail) X(FailUnless) \
               X(NoMatch)
 #define RELAY_VM_OP(name) Op::k##name,
 constexpr Op kOrder[] = {RELAY_VM_OPS(RELAY_VM_OP)};
@@ -115,18 +116,18 @@ inline Frame* Interpreter::push(Frame* caller, const LinkedFunction* function, c
 Value Interpreter::loop() {
   // Addresses of labels and jumps to them are extensions of g++ and clang.
 #define RELAY_VM_LABEL(name) __extension__ &&L_##name,
-#define RELAY_VM_LABELS(type, name)                                                                \
-  RELAY_VM_LABEL(Add##name)                                                                        \
-  RELAY_VM_LABEL(Sub##name)                                                                        \
-  RELAY_VM_LABEL(Mul##name)                                                                        \
-  RELAY_VM_LABEL(Eq##name)                                                                         \
-  RELAY_VM_LABEL(Ne##name)                                                                         \
-  RELAY_VM_LABEL(Lt##name)                                                                         \
-  RELAY_VM_LABEL(Le##name)                                                                         \
-  RELAY_VM_LABEL(Gt##name)                                                                         \
-  RELAY_VM_LABEL(Ge##name) RELAY_VM_LABEL(BranchEq##name) RELAY_VM_LABEL(BranchNe##name)           \
-      RELAY_VM_LABEL(BranchLt##name) RELAY_VM_LABEL(BranchLe##name) RELAY_VM_LABEL(BranchGt##name) \
-          RELAY_VM_LABEL(BranchGe##name)
+#define RELAY_VM_LABELS(type, name)                                                            \
+  RELAY_VM_LABEL(Add##name)                                                                    \
+  RELAY_VM_LABEL(Sub##name)                                                                    \
+  RELAY_VM_LABEL(Mul##name)                                                                    \
+  RELAY_VM_LABEL(Eq##name)                                                                     \
+  RELAY_VM_LABEL(Ne##name)                                                                     \
+  RELAY_VM_LABEL(Lt##name)                                                                     \
+  RELAY_VM_LABEL(Le##name)                                                                     \
+  RELAY_VM_LABEL(Gt##name)                                                                     \
+  RELAY_VM_LABEL(Ge##name)                                                                     \
+  RELAY_VM_LABEL(BranchEq##name) RELAY_VM_LABEL(BranchNe##name) RELAY_VM_LABEL(BranchLt##name) \
+      RELAY_VM_LABEL(BranchLe##name) RELAY_VM_LABEL(BranchGt##name) RELAY_VM_LABEL(BranchGe##name)
   static const void* const labels[] = {
       RELAY_VM_OPS(RELAY_VM_LABEL) RELAY_VM_FAST_TYPES(RELAY_VM_LABELS) RELAY_VM_LABEL(Loop)
           RELAY_VM_LABEL(BranchBack) RELAY_VM_LABEL(SelfTailCall) RELAY_VM_LABEL(Number)};
