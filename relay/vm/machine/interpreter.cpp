@@ -13,6 +13,7 @@ namespace relay::vm {
 namespace {
 
 // In the order of Op.
+// clang-format off
 #define RELAY_VM_OPS(X)                                                                        \
   X(Move)                                                                                      \
   X(Take)                                                                                      \
@@ -27,6 +28,7 @@ namespace {
       X(Call) X(TailCall) X(CallClosure) X(TailCallClosure) X(Return) X(Jump) X(Branch)        \
           X(RefCreate) X(RefRead) X(RefWrite) X(RunGraph) X(CheckShapes) X(Fail) X(FailUnless) \
               X(NoMatch)
+// clang-format on
 #define RELAY_VM_OP(name) Op::k##name,
 constexpr Op kOrder[] = {RELAY_VM_OPS(RELAY_VM_OP)};
 #undef RELAY_VM_OP
@@ -116,6 +118,7 @@ inline Frame* Interpreter::push(Frame* caller, const LinkedFunction* function, c
 Value Interpreter::loop() {
   // Addresses of labels and jumps to them are extensions of g++ and clang.
 #define RELAY_VM_LABEL(name) __extension__ &&L_##name,
+// clang-format off
 #define RELAY_VM_LABELS(type, name)                                                            \
   RELAY_VM_LABEL(Add##name)                                                                    \
   RELAY_VM_LABEL(Sub##name)                                                                    \
@@ -128,6 +131,7 @@ Value Interpreter::loop() {
   RELAY_VM_LABEL(Ge##name)                                                                     \
   RELAY_VM_LABEL(BranchEq##name) RELAY_VM_LABEL(BranchNe##name) RELAY_VM_LABEL(BranchLt##name) \
       RELAY_VM_LABEL(BranchLe##name) RELAY_VM_LABEL(BranchGt##name) RELAY_VM_LABEL(BranchGe##name)
+  // clang-format on
   static const void* const labels[] = {
       RELAY_VM_OPS(RELAY_VM_LABEL) RELAY_VM_FAST_TYPES(RELAY_VM_LABELS) RELAY_VM_LABEL(Loop)
           RELAY_VM_LABEL(BranchBack) RELAY_VM_LABEL(SelfTailCall) RELAY_VM_LABEL(Number)};
