@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include <relay/infer/messages.h>
+#include <relay/ir/tensor_types.h>
 #include <relay/ir/visit.h>
 #include <relay/support/error.h>
 
@@ -106,10 +107,7 @@ struct Devices::Graph {
   // Types nest no deeper than Type::kMaxDepth.
   uint32_t make(const Type* type, int& left) {
     if (--left <= 0 || type == nullptr) return add(NodeKind::kOne);
-    if (const auto* tensor = type->as<TensorType>()) {
-      bool number = tensor->has_rank() && tensor->dims().empty();
-      return add(number ? NodeKind::kNone : NodeKind::kOne);
-    }
+    if (is_number_type(type)) return add(NodeKind::kNone);
     std::vector<uint32_t> parts;
     if (const auto* tuple = type->as<TupleType>()) {
       for (const TypeRef& field : tuple->fields()) parts.push_back(make(field.get(), left));

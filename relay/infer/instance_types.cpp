@@ -243,6 +243,10 @@ FunctionRef instantiate_function(const Function* function, const FuncType* schem
 std::vector<Diagnostic> negative_dims(const Function* function, const std::string& name,
                                       const Substitution& types) {
   std::vector<Diagnostic> errors;
+  bool names_dims = std::any_of(
+      types.begin(), types.end(),
+      [](const Substitution::value_type& entry) { return entry.second->is<DimType>(); });
+  if (!names_dims) return errors;
   auto value_of = [&](Dim atom) {
     const TypeVar* symbol = atom.as_symbol();
     auto found = std::find_if(types.begin(), types.end(),

@@ -5,6 +5,7 @@
 
 #include <relay/infer/device_copies.h>
 #include <relay/ir/rewrite.h>
+#include <relay/ir/tensor_types.h>
 #include <relay/ir/visit.h>
 #include <relay/support/error.h>
 
@@ -13,12 +14,7 @@ namespace {
 
 // A tensor or a tuple of such: what can be said to be on a device.
 bool is_plain(const Type* type) {
-  if (type == nullptr) return false;
-  if (const auto* tuple = type->as<TupleType>()) {
-    return std::all_of(tuple->fields().begin(), tuple->fields().end(),
-                       [](const TypeRef& field) { return field->is<TensorType>(); });
-  }
-  return type->is<TensorType>();
+  return type != nullptr && (type->is<TensorType>() || is_tuple_of_tensors(type));
 }
 
 ExprRef typed(ExprRef made, const Type* type) {
@@ -233,8 +229,7 @@ class DevicePlanner final : public Rewriter {
   ExprRef copy(const ExprRef& value, const Type* type, Device from, Device to) {
     const auto* tuple = type->as<TupleType>();
     if (tuple == nullptr) {
-      if (type->as<TensorType>()->has_rank() && type->as<TensorType>()->dims().empty())
-        return value;
+      if (is_number_type(type)) return value;
       return typed(make_device_copy(value, from, to), type);
     }
     VarRef whole = make_var("moved", TypeRef(type), value->span());

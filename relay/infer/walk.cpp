@@ -2,6 +2,7 @@
 // only.
 #include <relay/infer/inferencer.h>
 #include <relay/infer/messages.h>
+#include <relay/ir/tensor_types.h>
 
 namespace relay::inference {
 
@@ -32,11 +33,7 @@ void Inferencer::visit(const Expr* expr) {
       return;
     case ExprKind::kConstant: {
       const NDArray& data = static_cast<const Constant*>(expr)->data();
-      if (expr->type() == nullptr) {
-        std::vector<Dim> dims;
-        for (int64_t extent : data.shape()) dims.emplace_back(extent);
-        expr->set_type(TensorType::make(dims, data.dtype()));
-      }
+      if (expr->type() == nullptr) expr->set_type(type_of_array(data));
       values_.push_back({TypeRef(expr->type())});
       return;
     }

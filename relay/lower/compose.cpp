@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include <relay/ir/dim_error.h>
+#include <relay/ir/tensor_types.h>
 #include <relay/ir/visit.h>
 #include <relay/lower/scalars.h>
 #include <relay/op/op.h>
@@ -187,9 +188,8 @@ class Composer {
   ExprRef finish(const Expr* expr) {
     if (std::optional<NDArray> array = constant_array(expr)) {
       Parts parts;
-      std::vector<Dim> dims(array->shape().begin(), array->shape().end());
-      parts.type = TensorType::make(dims, array->dtype());
-      parts.tensors.push_back({{}, dims});
+      parts.type = type_of_array(*array);
+      parts.tensors.push_back({{}, {array->shape().begin(), array->shape().end()}});
       parts.constants.push_back(*array);
       parts_.emplace(expr, std::move(parts));
       return {};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include <relay/ir/tensor_types.h>
 #include <relay/ir/visit.h>
 #include <relay/op/columns.h>
 #include <relay/support/error.h>
@@ -62,11 +63,7 @@ class PartsOfExpansion {
 
   TypeRef type_of(const Expr* expr) {
     if (const auto* var = expr->as<Var>()) return var->annotation();
-    if (const auto* constant = expr->as<Constant>()) {
-      std::vector<Dim> dims;
-      for (int64_t extent : constant->data().shape()) dims.emplace_back(extent);
-      return TensorType::make(dims, constant->data().dtype());
-    }
+    if (const auto* constant = expr->as<Constant>()) return type_of_array(constant->data());
     if (const auto* tuple = expr->as<Tuple>()) {
       std::vector<TypeRef> fields;
       for (const ExprRef& field : tuple->fields()) fields.push_back(known(field.get()));

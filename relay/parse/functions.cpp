@@ -1,6 +1,7 @@
 // Functions: type parameters, parameters, attributes, result, constraints, body.
 #include <algorithm>
 
+#include <relay/ir/tensor_types.h>
 #include <relay/op/columns.h>
 #include <relay/parse/parser.h>
 
@@ -29,14 +30,8 @@ std::optional<Device> Parser::parse_virtual_device() {
 namespace {
 // Whether a value that is said to be of this type can be said to be on a device.
 bool can_be_placed(const Type* type) {
-  if (type == nullptr) return true;
-  if (const auto* tuple = type->as<TupleType>()) {
-    return std::all_of(tuple->fields().begin(), tuple->fields().end(),
-                       [](const TypeRef& field) { return field->is<TensorType>(); });
-  }
-  const auto* tensor = type->as<TensorType>();
-  bool number = tensor != nullptr && tensor->has_rank() && tensor->dims().empty();
-  return tensor != nullptr && !number;
+  return type == nullptr || is_tuple_of_tensors(type) ||
+         (type->is<TensorType>() && !is_number_type(type));
 }
 }  // namespace
 

@@ -14,8 +14,8 @@
 //   - `%n = e` with an effectful e: a let of a variable named `n` (E4).
 //   - Free variables of an input expression (`free_var`): parameters of `@main`.
 //   - `%x {virtual_device=d}`: an `on_device` of each use of a parameter, of the value of a let,
-//   and,
-//     among the attributes of a function, of its result (language.md §7, D10).
+//   and
+//     (among the attributes of a function) of its result (language.md §7, D10).
 //   - Types in comments are skipped.
 #pragma once
 

@@ -7,6 +7,7 @@
 #include <relay/eval/eval.h>
 #include <relay/infer/devices.h>
 #include <relay/ir/rewrite.h>
+#include <relay/ir/tensor_types.h>
 #include <relay/ir/visit.h>
 #include <relay/support/error.h>
 #include <relay/support/pointer_map.h>
@@ -47,22 +48,11 @@ std::optional<int64_t> byte_size(const Type* type) {
   return *count * size;
 }
 
-// The type of a value that a constant can hold.
-TypeRef array_type(const NDArray& array) {
-  std::vector<Dim> dims(array.shape().begin(), array.shape().end());
-  return TensorType::make(dims, array.dtype());
-}
-
 // The device that a call says its operand and itself are both on. Nothing is copied there.
 std::optional<Device> stays_on(const Expr* expr) {
   std::optional<DeviceUse> use = device_use(expr);
   if (!use || use->copies || !use->input || use->input != use->result) return std::nullopt;
   return use->input;
-}
-
-bool is_number(const Type* type) {
-  const auto* tensor = type == nullptr ? nullptr : type->as<TensorType>();
-  return tensor != nullptr && tensor->has_rank() && tensor->dims().empty();
 }
 
 // A constant, one that is said to be on a device, or a tuple of such. They nest as deep as the
@@ -122,7 +112,7 @@ Value constant_value(const Expr* expr) {
 
 // What is not a number, on a device.
 ExprRef placed(ExprRef constant, const Type* type, std::optional<Device> device) {
-  if (!device || is_number(type)) return constant;
+  if (!device || is_number_type(type)) return constant;
   ExprRef result = make_on_device(constant, *device);
   result->set_type(TypeRef(type));
   return result;
@@ -132,7 +122,7 @@ ExprRef placed(ExprRef constant, const Type* type, std::optional<Device> device)
 ExprRef constant_of(const Value& value, const Type* type, Span span, std::optional<Device> device) {
   if (value.is_tensor()) {
     NDArray array = value.array();
-    if (array_type(array) != type) return {};
+    if (type_of_array(array) != type) return {};
     ExprRef constant = make_constant(std::move(array), span);
     constant->set_type(TypeRef(type));
     return placed(std::move(constant), type, device);

@@ -5,6 +5,7 @@
 
 #include <relay/ir/regions.h>
 #include <relay/ir/rewrite.h>
+#include <relay/ir/tensor_types.h>
 #include <relay/op/op.h>
 #include <relay/support/pointer_map.h>
 #include <relay/transform/fusion.h>
@@ -25,15 +26,6 @@ struct Member {
   uint32_t group;
   bool root;
 };
-
-bool all_tensors(const Type* type) {
-  const auto* tuple = type == nullptr ? nullptr : type->as<TupleType>();
-  if (tuple == nullptr) return false;
-  for (const TypeRef& field : tuple->fields()) {
-    if (!field->is<TensorType>()) return false;
-  }
-  return true;
-}
 
 bool same_shape(const Type* a, const Type* b) {
   const auto* left = a->as<TensorType>();
@@ -76,9 +68,9 @@ class Grouping {
         const std::optional<CallFusion>& fusion = kinds_.find(*call);
         if (!fusion) continue;
         kind = FusionGraph::kind_of(fusion->kind);
-      } else if (expr->is<Tuple>() && all_tensors(expr->type())) {
+      } else if (expr->is<Tuple>() && is_tuple_of_tensors(expr->type())) {
         kind = FusionGraph::Kind::kTuple;
-      } else if (expr->is<TupleGetItem>() && all_tensors(expr->operands()[0]->type())) {
+      } else if (expr->is<TupleGetItem>() && is_tuple_of_tensors(expr->operands()[0]->type())) {
         kind = FusionGraph::Kind::kInjective;
       } else {
         continue;

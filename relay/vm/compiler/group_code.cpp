@@ -6,6 +6,7 @@
 
 #include <relay/ir/dim_error.h>
 #include <relay/ir/rewrite.h>
+#include <relay/ir/tensor_types.h>
 #include <relay/ir/visit.h>
 #include <relay/op/op.h>
 #include <relay/support/error.h>
@@ -16,11 +17,6 @@
 
 namespace relay::vm {
 namespace {
-
-bool is_number(const TypeRef& type) {
-  const auto* tensor = type->as<TensorType>();
-  return tensor != nullptr && tensor->has_rank() && tensor->dims().empty();
-}
 
 // The type with each tensor's dimensions replaced, from `next` on.
 TypeRef with_dims(const TypeRef& type, std::span<const TypeRef> tensors, size_t& next) {
@@ -245,15 +241,15 @@ bool FunctionCompiler::write_as_numbers(uint32_t node, const Call* call, const P
                                         std::span<const GroupArgument> arguments) {
   std::vector<TypeRef> types;
   for (const GroupArgument& argument : arguments) {
-    if (!is_number(argument.type) || waits(argument.known)) return false;
+    if (!is_number_type(argument.type.get()) || waits(argument.known)) return false;
     types.push_back(argument.type);
   }
   TypeRef type(call->type());
   if (const auto* tuple = type->as<TupleType>()) {
     for (const TypeRef& field : tuple->fields()) {
-      if (!is_number(field)) return false;
+      if (!is_number_type(field.get())) return false;
     }
-  } else if (!is_number(type)) {
+  } else if (!is_number_type(type.get())) {
     return false;
   }
   std::vector<TypeRef> params;
@@ -345,7 +341,7 @@ bool FunctionCompiler::add_to_graph(uint32_t node, const Call* call, const Primi
   GraphBuilder& graph = *unit_->graph;
   GroupDevices devices = devices_of(call);
   for (const GroupArgument& argument : arguments) {
-    if (!waits(argument.known) || !is_number(argument.type)) continue;
+    if (!waits(argument.known) || !is_number_type(argument.type.get())) continue;
     if (graph.lies_elsewhere(unit_->tensors[argument.known.index].tensor, devices.inputs))
       return false;
   }
