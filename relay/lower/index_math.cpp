@@ -164,7 +164,7 @@ Dim IndexMath::poly(const ScalarRef& index) {
       continue;
     }
     Dim result;
-    if (node->kind == ScalarKind::kConst && std::abs(node->value.i) < kFar) {
+    if (node->kind == ScalarKind::kConst && -kFar < node->value.i && node->value.i < kFar) {
       result = Dim(node->value.i);
     } else if (node->kind == ScalarKind::kFromDim) {
       result = node->dim;

@@ -38,7 +38,7 @@ std::vector<Dim> padded_dims(const RelationCall& call, const te::TensorInfo& dat
     int64_t before = width[i][0];
     int64_t after = width[i][1];
     constexpr int64_t kLargest = int64_t{1} << 40;
-    call.require(std::abs(before) <= kLargest && std::abs(after) <= kLargest,
+    call.require(std::min(before, after) >= -kLargest && std::max(before, after) <= kLargest,
                  where + " must lie within 2^40, found [" + std::to_string(before) + ", " +
                      std::to_string(after) + "]");
     Dim extent = data.dims[i];

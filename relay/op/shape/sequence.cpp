@@ -117,9 +117,9 @@ TypeRef infer_matrix_set_diag(const RelationCall& call) {
   te::TensorInfo data = call.tensor(0), diagonal = call.tensor(1);
   const auto& attrs = call.attrs<MatrixSetDiagAttrs>();
   constexpr int64_t kFar = int64_t{1} << 40;
-  call.require(attrs.k1 <= attrs.k2 && std::abs(attrs.k1) <= kFar && std::abs(attrs.k2) <= kFar,
-               "k1 must not be above k2, found " + std::to_string(attrs.k1) + " and " +
-                   std::to_string(attrs.k2));
+  std::string found = ", found " + std::to_string(attrs.k1) + " and " + std::to_string(attrs.k2);
+  call.require(attrs.k1 <= attrs.k2, "k1 must not be above k2" + found);
+  call.require(-kFar <= attrs.k1 && attrs.k2 <= kFar, "k1 and k2 must lie within 2^40" + found);
   size_t batch = data.rank() - 2;
   Dim rows = data.dims[batch], columns = data.dims[batch + 1];
   bool several = attrs.k1 < attrs.k2;
