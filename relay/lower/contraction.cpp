@@ -93,19 +93,17 @@ const ScalarNode* only_fold(const ScalarRef& value) {
   return fold;
 }
 
-}  // namespace
+bool sums_products(const ScalarNode& fold) {
+  return fold.combiner->kind == te::Combiner::Kind::kSum && !fold.combiner->needs_element &&
+         fold.args.size() == 1 && fold.args[0]->kind == ScalarKind::kBinary &&
+         fold.args[0]->binary == BinaryOp::kMul;
+}
 
-std::optional<Contraction> match_contraction(std::span<const Buffer> buffers, int32_t out,
-                                             std::span<const Axis> axes, const ScalarRef& value,
-                                             uint32_t num_axes, uint32_t num_vars) {
-  const ScalarNode* fold = only_fold(value);
-  if (fold == nullptr || fold->combiner->kind != te::Combiner::Kind::kSum ||
-      fold->combiner->needs_element || fold->args.size() != 1 || !is_accumulator(fold->dtype)) {
-    return std::nullopt;
-  }
+/// The contraction of a fold that `sums_products` in a value.
+std::optional<Contraction> classify(const ScalarNode* fold, std::span<const Buffer> buffers,
+                                    int32_t out, std::span<const Axis> axes, const ScalarRef& value,
+                                    uint32_t num_axes, uint32_t num_vars) {
   const ScalarNode& product = *fold->args[0];
-  if (product.kind != ScalarKind::kBinary || product.binary != BinaryOp::kMul) return std::nullopt;
-
   Contraction result;
   result.accumulator = fold->dtype;
   result.num_axes = num_axes;
@@ -200,6 +198,40 @@ std::optional<Contraction> match_contraction(std::span<const Buffer> buffers, in
   result.columns = std::move(columns);
   result.folded = fold->axes;
   result.buffers.assign(buffers.begin(), buffers.end());
+  return result;
+}
+
+}  // namespace
+
+std::optional<Contraction> match_contraction(std::span<const Buffer> buffers, int32_t out,
+                                             std::span<const Axis> axes, const ScalarRef& value,
+                                             uint32_t num_axes, uint32_t num_vars) {
+  const ScalarNode* fold = only_fold(value);
+  if (fold == nullptr || !sums_products(*fold) || !is_accumulator(fold->dtype)) return std::nullopt;
+  return classify(fold, buffers, out, axes, value, num_axes, num_vars);
+}
+
+bool is_product(const ScalarRef& fold, std::span<const Axis> axes, uint32_t num_axes,
+                uint32_t num_vars) {
+  if (fold->kind != ScalarKind::kFold || !sums_products(*fold)) return false;
+  std::optional<Contraction> found =
+      classify(fold.get(), {}, 0, axes_of(fold, axes), fold, num_axes, num_vars);
+  return found && has_real(found->rows) && has_real(found->columns);
+}
+
+bool is_contraction(const te::Map& map, uint32_t num_axes, uint32_t num_vars) {
+  if (map.values.size() != 1) return false;
+  std::optional<Contraction> found =
+      match_contraction({}, 0, map.axes, map.values[0], num_axes, num_vars);
+  return found && has_real(found->rows) && has_real(found->columns);
+}
+
+std::vector<Axis> axes_of(const ScalarRef& value, std::span<const Axis> axes) {
+  std::unordered_set<uint32_t> used = axes_in(value);
+  std::vector<Axis> result;
+  for (const Axis& axis : axes) {
+    if (used.contains(axis.id)) result.push_back(axis);
+  }
   return result;
 }
 

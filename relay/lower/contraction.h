@@ -20,4 +20,14 @@ std::optional<Contraction> match_contraction(std::span<const Buffer> buffers, in
                                              const te::ScalarRef& value, uint32_t num_axes,
                                              uint32_t num_vars);
 
+/// Whether a fold at the points of `axes` is a sum of products with rows and columns, of any dtype:
+/// what a contraction would compute if nothing else stood in the way.
+bool is_product(const te::ScalarRef& fold, std::span<const te::Axis> axes, uint32_t num_axes,
+                uint32_t num_vars);
+/// Whether a stage as a whole is a contraction with rows and columns: such a stage stays alone,
+/// whatever reads it.
+bool is_contraction(const te::Map& map, uint32_t num_axes, uint32_t num_vars);
+/// Those of `axes` that a value depends on.
+std::vector<te::Axis> axes_of(const te::ScalarRef& value, std::span<const te::Axis> axes);
+
 }  // namespace relay::lower

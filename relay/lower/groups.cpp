@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include <relay/lower/contraction.h>
 #include <relay/lower/templates.h>
 #include <relay/tensor_expr/walk.h>
 
@@ -30,6 +31,7 @@ struct Building {
   std::vector<Dim> rows;  // extents
   std::vector<Place> places;
   bool has_folds = false;
+  bool alone = false;  // a contraction keeps its kernel; what is no Map has one of its own
 
   const Place* place(size_t stage) const {
     for (const Place& place : places) {
@@ -54,13 +56,15 @@ class Grouping {
     for (size_t s = 0; s < c_.stages.size(); ++s) {
       const auto* map = std::get_if<te::Map>(&c_.stages[s].body);
       if (map == nullptr) {
-        buildings_.push_back({{}, {{s, {}}}, false});
+        buildings_.push_back({{}, {{s, {}}}, false, true});
         continue;
       }
-      bool joined = false;
+      bool alone = is_contraction(*map, c_.num_axes, c_.num_vars);
+      bool joined = alone;
       for (size_t b = buildings_.size(); b-- > 0 && !joined;) joined = join(buildings_[b], s, *map);
-      if (joined) continue;
+      if (joined && !alone) continue;
       Building fresh;
+      fresh.alone = alone;
       Place place{s, {}};
       for (size_t a = 0; a < map->axes.size(); ++a) {
         if (map->axes[a].extent.is_int(1)) continue;
@@ -85,7 +89,7 @@ class Grouping {
   const te::Map* map_of(size_t stage) const { return std::get_if<te::Map>(&c_.stages[stage].body); }
 
   bool join(Building& group, size_t s, const te::Map& map) {
-    if (map_of(group.places[0].stage) == nullptr) return false;
+    if (group.alone) return false;
     bool has_folds = folds(map);
     IndexMath math(map.axes);
     math.add_folds(map.values);

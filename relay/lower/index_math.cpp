@@ -464,9 +464,13 @@ std::vector<Dim> IndexMath::delinearise(Dim flat, std::span<const Dim> dims) {
   for (Dim dim : dims) {
     if (dim.is_int(0)) return index;  // there is no element to be found
   }
-  for (size_t d = 0; d < dims.size(); ++d) {
-    Dim at = div(flat, strides[d]);
-    index[d] = d == 0 ? at : mod(at, dims[d]);
+  // Whole lines come out even; from there on there is less to divide.
+  Dim line = flat;
+  for (size_t d = dims.size(); d-- > 0;) {
+    if (d + 1 < dims.size()) {
+      line = is_polynomial(line) ? div(line, dims[d + 1]) : div(flat, strides[d]);
+    }
+    index[d] = d == 0 ? line : mod(line, dims[d]);
     if (dims[d].is_int(1)) index[d] = Dim(0);
   }
   return index;

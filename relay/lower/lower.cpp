@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <relay/lower/contraction.h>
 #include <relay/lower/onednn.h>
 #include <relay/lower/prepare.h>
 #include <relay/lower/templates.h>
@@ -115,7 +116,10 @@ class Lowering {
     if (std::holds_alternative<te::Map>(stage.body)) {
       std::optional<DraftKernel> kernel;
       if (group.members.size() == 1) kernel = lower_contraction(job);
-      if (!kernel) kernel = lower_rows(job, std::move(group));
+      if (!kernel) {
+        count_products(group);
+        kernel = lower_rows(job, std::move(group));
+      }
       launch(std::move(*kernel));
     } else if (std::holds_alternative<te::Scan>(stage.body)) {
       launch(lower_scan(job));
@@ -134,6 +138,20 @@ class Lowering {
       for (size_t k = 0; k < stage.outputs.size(); ++k)
         run.outputs.push_back(place({static_cast<int32_t>(s), static_cast<int32_t>(k)}));
       result_.launches.push_back(std::move(run));
+    }
+  }
+
+  /// Of a group that is no contraction.
+  void count_products(const RowGroup& group) {
+    for (const Member& member : group.members) {
+      std::vector<te::Axis> axes = group.rows;
+      axes.insert(axes.end(), member.extras.begin(), member.extras.end());
+      for (const te::ScalarNode* node : te::post_order(member.values)) {
+        if (node->kind == te::ScalarKind::kFold &&
+            is_product(te::ScalarRef(node), axes, c_.num_axes, c_.num_vars)) {
+          ++result_.products_in_loops;
+        }
+      }
     }
   }
 

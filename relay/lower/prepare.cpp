@@ -557,17 +557,25 @@ class Preparer {
   std::map<std::pair<int32_t, int32_t>, TensorId> flat_;
 };
 
+/// Stages that are no views.
+size_t num_computed(const Computation& computation) {
+  return static_cast<size_t>(std::count_if(
+      computation.stages.begin(), computation.stages.end(),
+      [](const auto& stage) { return !std::holds_alternative<te::View>(stage.body); }));
+}
+
 }  // namespace
 
 Computation prepare(const Computation& computation) {
   Computation result = Preparer(computation).run();
-  // Elementwise work that several stages did stands in one now: where only that reads a fold, it
-  // follows the fold directly.
+  // Elementwise work that several stages did stands in one now: where only that reads a fold, in
+  // whatever shape, it follows the fold directly.
   while (true) {
-    Computation next = Preparer(result).run();
-    if (next.stages.size() >= result.stages.size()) return result;
+    Computation next = Preparer(along_folds(result)).run();
+    if (num_computed(next) >= num_computed(result)) break;
     result = std::move(next);
   }
+  return isolate_products(result);
 }
 
 }  // namespace relay::lower

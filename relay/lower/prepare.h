@@ -12,6 +12,14 @@ namespace relay::lower {
 /// arithmetic unless they are free, stages that nothing needs are gone.
 te::Computation prepare(const te::Computation& computation);
 
+/// Elementwise stages that read a fold's stage in another shape (the same elements in the same
+/// order), written over the axes of that stage, so that they can follow the fold directly.
+te::Computation along_folds(const te::Computation& computation);
+
+/// Sums of products that stand in a stage beside other folds, as stages of their own: each is a
+/// contraction then.
+te::Computation isolate_products(const te::Computation& computation);
+
 /// Long folds of few results in two stages: blocks of a size that follows from the shape alone,
 /// then the blocks' results.
 te::Computation split_long_folds(const te::Computation& computation);
