@@ -18,6 +18,7 @@ constexpr int64_t kDefaultDepth = 256;
 
 struct Options {
   size_t max_size;
+  bool through_reshapes;
   bool constants_inside;         // those of any rank
   bool number_constants_inside;  // those of rank 0
 };
@@ -36,15 +37,16 @@ bool same_shape(const Type* a, const Type* b) {
 // Finds the groups of one global function.
 class Grouping {
  public:
-  Grouping(const Function* root, FusionKinds& kinds) : regions_(root), kinds_(kinds) {}
+  Grouping(const Function* root, FusionKinds& kinds, const Options& options)
+      : regions_(root), kinds_(kinds), options_(options) {}
 
   /// The calls, tuples and projections that go into kernels.
-  PointerMap<Expr, Member> run(size_t max_size) {
+  PointerMap<Expr, Member> run() {
     number_nodes();
     add_edges();
     PointerMap<Expr, Member> members;
     if (graph_nodes_.empty()) return members;
-    std::vector<uint32_t> groups = graph_.partition(max_size);
+    std::vector<uint32_t> groups = graph_.partition(options_.max_size);
     std::vector<char> has_call(groups.size(), 0);
     for (uint32_t i = 0; i < groups.size(); ++i)
       has_call[groups[i]] |= regions_.expr(graph_nodes_[i])->is<Call>();
@@ -58,16 +60,24 @@ class Grouping {
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
 
+  FusionGraph::Kind kind_of(const CallFusion& fusion) const {
+    bool reshape = options_.through_reshapes && fusion.reshape_only &&
+                   fusion.kind == te::FusionKind::kInjective;
+    return reshape ? FusionGraph::Kind::kReshape : FusionGraph::kind_of(fusion.kind);
+  }
+
   void number_nodes() {
     std::vector<char> in_kernel = primitive_regions(regions_);
     graph_of_.assign(regions_.num_nodes(), kNone);
     for (uint32_t id : regions_.post_order()) {
       const Expr* expr = regions_.expr(id);
       FusionGraph::Kind kind;
+      bool product = false;
       if (const auto* call = expr->as<Call>()) {
         const std::optional<CallFusion>& fusion = kinds_.find(*call);
         if (!fusion) continue;
-        kind = FusionGraph::kind_of(fusion->kind);
+        kind = kind_of(*fusion);
+        product = fusion->kind == te::FusionKind::kOutElementwise;
       } else if (expr->is<Tuple>() && is_tuple_of_tensors(expr->type())) {
         kind = FusionGraph::Kind::kTuple;
       } else if (expr->is<TupleGetItem>() && is_tuple_of_tensors(expr->operands()[0]->type())) {
@@ -76,7 +86,7 @@ class Grouping {
         continue;
       }
       if (in_kernel[regions_.home(id)] != 0) continue;
-      graph_of_[id] = graph_.add(kind);
+      graph_of_[id] = graph_.add(kind, product && options_.through_reshapes);
       graph_nodes_.push_back(id);
     }
   }
@@ -94,7 +104,7 @@ class Grouping {
         FusionGraph::Kind kind = FusionGraph::Kind::kInjective;
         if (const auto* call = expr->as<Call>()) {
           const CallFusion& fusion = *kinds_.find(*call);
-          kind = FusionGraph::kind_of(fusion.kind);
+          kind = kind_of(fusion);
           bool same = same_shape(expr->operands()[i]->type(), expr->type());
           if (kind == FusionGraph::Kind::kBroadcast && same) kind = FusionGraph::Kind::kElementwise;
           // What rows are made of is computed where they are read, as for a reduction.
@@ -113,6 +123,7 @@ class Grouping {
 
   Regions regions_;
   FusionKinds& kinds_;
+  const Options& options_;
   FusionGraph graph_;
   std::vector<uint32_t> graph_of_;     // nodes of the graph
   std::vector<uint32_t> graph_nodes_;  // … and back
@@ -204,7 +215,7 @@ class Fuser final : public Rewriter {
 FunctionRef fuse(const FunctionRef& function, const Options& options) {
   if (is_primitive(function.get())) return function;
   FusionKinds kinds;
-  PointerMap<Expr, Member> members = Grouping(function.get(), kinds).run(options.max_size);
+  PointerMap<Expr, Member> members = Grouping(function.get(), kinds, options).run();
   if (members.empty()) return function;
   ExprRef result = Fuser(members, kinds, options).run(function);
   return FunctionRef(result->as<Function>());
@@ -230,19 +241,23 @@ RELAY_REGISTER_PASS({
      "`relay.FuseOps.max_depth` (operators in a group, at most), `relay.FuseOps.link_params` "
      "(constants stay inside)."},
     {{"fuse_opt_level",
-      "0 gives each operator a function of its own; -1 is the level of the context.", int64_t{-1}}},
+      "0 gives each operator a function of its own; -1 is the level of the context.", int64_t{-1}},
+     {"through_reshapes",
+      "Elementwise work on the result of a contraction also follows it through reshapes.", false}},
     [](const PassInfo& info, const PassOptions& options) {
       auto level = option<int64_t>(options, "fuse_opt_level");
-      return make_function_pass(
-          info, [level](const FunctionRef& function, const Module&, const PassContext& context) {
-            bool alone = (level < 0 ? context.opt_level : level) == 0;
-            int64_t depth = config_number(context, "relay.FuseOps.max_depth", kDefaultDepth);
-            Options chosen{};
-            chosen.max_size = alone ? 1 : static_cast<size_t>(std::max<int64_t>(depth, 1));
-            chosen.constants_inside = config_number(context, "relay.FuseOps.link_params", 0) != 0;
-            chosen.number_constants_inside = !alone;
-            return fuse(function, chosen);
-          });
+      bool reshapes = option<bool>(options, "through_reshapes");
+      return make_function_pass(info, [level, reshapes](const FunctionRef& function, const Module&,
+                                                        const PassContext& context) {
+        bool alone = (level < 0 ? context.opt_level : level) == 0;
+        int64_t depth = config_number(context, "relay.FuseOps.max_depth", kDefaultDepth);
+        Options chosen{};
+        chosen.max_size = alone ? 1 : static_cast<size_t>(std::max<int64_t>(depth, 1));
+        chosen.through_reshapes = reshapes;
+        chosen.constants_inside = config_number(context, "relay.FuseOps.link_params", 0) != 0;
+        chosen.number_constants_inside = !alone;
+        return fuse(function, chosen);
+      });
     },
 });
 

@@ -42,6 +42,7 @@ class FusionGraph {
  public:
   enum class Kind : uint8_t {
     kElementwise,
+    kReshape,  // another shape over the same elements, where that is told apart from kInjective
     kBroadcast,
     kInjective,
     kReduction,
@@ -51,8 +52,9 @@ class FusionGraph {
   };
   static Kind kind_of(te::FusionKind kind);
 
-  /// Adds a node and gives its number.
-  uint32_t add(Kind kind);
+  /// Adds a node and gives its number. Elementwise work follows a node that `passes_reshapes`
+  /// through nodes of kind kReshape.
+  uint32_t add(Kind kind, bool passes_reshapes = false);
   /// `user` uses `node`; `kind` is how an element of the user follows from those of the node.
   void use(uint32_t node, uint32_t user, Kind kind);
   /// Something outside of the graph uses the node: it has to exist by itself.
@@ -69,6 +71,7 @@ class FusionGraph {
   };
   struct Node {
     Kind kind = Kind::kOpaque;
+    bool passes_reshapes = false;
     bool outside = false;
     std::vector<Edge> users;
     // The post-dominator, the way to it, and its distance from the end.
@@ -79,6 +82,7 @@ class FusionGraph {
   struct Group {
     uint32_t parent;
     Kind kind = Kind::kOpaque;
+    bool passes_reshapes = false;
     uint32_t size = 1;
   };
   static constexpr uint32_t kNone = UINT32_MAX;

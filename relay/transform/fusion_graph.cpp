@@ -24,8 +24,10 @@ FusionGraph::Kind FusionGraph::kind_of(te::FusionKind kind) {
   return Kind::kOpaque;
 }
 
-uint32_t FusionGraph::add(Kind kind) {
-  nodes_.emplace_back().kind = kind;
+uint32_t FusionGraph::add(Kind kind, bool passes_reshapes) {
+  Node& node = nodes_.emplace_back();
+  node.kind = kind;
+  node.passes_reshapes = passes_reshapes;
   return static_cast<uint32_t>(nodes_.size() - 1);
 }
 
@@ -123,6 +125,7 @@ void FusionGraph::merge_path(uint32_t from, uint32_t to) {
     if (group != target) {
       groups_[group].parent = target;
       groups_[target].size += groups_[group].size;
+      groups_[target].passes_reshapes |= groups_[group].passes_reshapes;
       // A group folds at most once; else it is what its last node is.
       if (groups_[group].kind == Kind::kReduction || groups_[group].kind == Kind::kOutElementwise)
         groups_[target].kind = std::max(groups_[target].kind, groups_[group].kind);
@@ -156,8 +159,9 @@ void FusionGraph::try_fuse(uint32_t id, int phase, size_t max_size) {
   switch (kind) {
     case Kind::kOutElementwise:
     case Kind::kReduction:
-      // Elementwise work on the result, of the same shape.
-      if (phase == 0 && node.path == Kind::kElementwise)
+      // Elementwise work on the result, of the same shape or of the same elements in another one.
+      if (phase == 0 && (node.path == Kind::kElementwise ||
+                         (node.path == Kind::kReshape && groups_[id].passes_reshapes)))
         fuse([](Kind at, bool) { return at <= Kind::kBroadcast; });
       return;
     case Kind::kElementwise:
@@ -169,6 +173,7 @@ void FusionGraph::try_fuse(uint32_t id, int phase, size_t max_size) {
         });
       }
       return;
+    case Kind::kReshape:
     case Kind::kInjective:
     case Kind::kTuple:
       // After contractions have taken their followers.
@@ -186,7 +191,9 @@ void FusionGraph::try_fuse(uint32_t id, int phase, size_t max_size) {
 std::vector<uint32_t> FusionGraph::partition(size_t max_size) {
   find_post_dominators();
   groups_.clear();
-  for (uint32_t i = 0; i < nodes_.size(); ++i) groups_.push_back({i, nodes_[i].kind});
+  for (uint32_t i = 0; i < nodes_.size(); ++i) {
+    groups_.push_back({i, nodes_[i].kind, nodes_[i].passes_reshapes});
+  }
   mark_.assign(nodes_.size(), 0);
   group_mark_.assign(nodes_.size(), 0);
   if (max_size > 1) {

@@ -141,10 +141,14 @@ const T& option(const PassOptions& options, const std::string& name) {
 /// docs/passes.md: every registered pass with its options, from the registrations.
 std::string pass_reference_markdown();
 
-/// The optimisations that keep a program portable, as one sequence: those up to `level`.
+/// What the standard passes are for: a program that any tool may read, or one that is compiled for
+/// the machine, where row programs such as norms stay whole and nothing is moved into weights that
+/// are known only when it runs.
+enum class PassGoal : uint8_t { kPortable, kMachine };
+/// The standard passes, those up to `level`, in order.
+std::vector<PassRef> standard_passes(PassGoal goal, int level);
+/// Those for portable programs, as one sequence.
 PassRef standard_pipeline(int level);
-/// docs/passes.md, from the registrations.
-std::string pass_reference_markdown();
 
 }  // namespace relay
 

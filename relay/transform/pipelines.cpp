@@ -1,27 +1,50 @@
-// The standard sequences of passes, in order.
+// The standard passes, in order.
 #include <relay/transform/pass.h>
 
 namespace relay {
+namespace {
+
+struct Step {
+  const char* pass;
+  PassOptions for_machine{};  // options that differ there
+  bool portable_only = false;
+};
 
 // Level 0 writes the program as inference needs it, level 1 takes away what is not used, level 2
-// computes what is known, level 3 shares what is equal.
-PassRef standard_pipeline(int level) {
+// computes what is known, level 3 shares what is equal and moves work into constants.
+const std::vector<Step>& steps() {
+  static const std::vector<Step> list = {
+      {"Inline"},                                        // 1
+      {"RemoveUnusedFunctions", {}, true},               // 1
+      {"SimplifyInference", {{"elementwise", true}}},    // 0
+      {"EliminateCommonSubexpr"},                        // 3
+      {"FoldConstant"},                                  // 2
+      {"BackwardFoldScaleAxis", {{"constants", true}}},  // 3
+      {"ForwardFoldScaleAxis", {{"constants", true}}},   // 3
+      {"FoldConstant"},                                  // 2: scaled weights
+      {"CanonicalizeOps"},                               // 3
+      {"FoldConstant"},                                  // 2: what bias vectors have become
+      {"DeadCodeElimination"},                           // 1
+      {"InferType"},                                     // 0
+  };
+  return list;
+}
+
+}  // namespace
+
+std::vector<PassRef> standard_passes(PassGoal goal, int level) {
+  bool machine = goal == PassGoal::kMachine;
   std::vector<PassRef> passes;
-  for (const char* name : {
-           "Inline",                  // 1
-           "RemoveUnusedFunctions",   // 1
-           "SimplifyInference",       // 0
-           "EliminateCommonSubexpr",  // 3
-           "FoldConstant",            // 2
-           "CanonicalizeOps",         // 3
-           "FoldConstant",            // 2: what bias vectors have become
-           "DeadCodeElimination",     // 1
-           "InferType",               // 0
-       }) {
-    PassRef pass = create_pass(name);
+  for (const Step& step : steps()) {
+    if (machine && step.portable_only) continue;
+    PassRef pass = create_pass(step.pass, machine ? step.for_machine : PassOptions());
     if (pass->info().opt_level <= level) passes.push_back(std::move(pass));
   }
-  return make_sequential(std::move(passes), "standard");
+  return passes;
+}
+
+PassRef standard_pipeline(int level) {
+  return make_sequential(standard_passes(PassGoal::kPortable, level), "standard");
 }
 
 }  // namespace relay

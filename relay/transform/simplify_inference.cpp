@@ -1,6 +1,8 @@
 // SimplifyInference: what an operator becomes when a network no longer learns.
 #include <relay/ir/rewrite.h>
 #include <relay/op/columns.h>
+#include <relay/tensor_expr/precision.h>
+#include <relay/transform/fusion.h>
 #include <relay/transform/op_calls.h>
 #include <relay/transform/pass.h>
 
@@ -9,7 +11,8 @@ namespace {
 
 class Simplifier final : public Rewriter {
  public:
-  Simplifier(const LazyEffects& effects, const Function* root) : expander_(effects, root) {}
+  Simplifier(const LazyEffects& effects, const Function* root, bool elementwise)
+      : expander_(effects, root), elementwise_(elementwise) {}
 
  private:
   // A result of several: of the call as it is, before its other results are asked for.
@@ -33,10 +36,24 @@ class Simplifier final : public Rewriter {
   ExprRef simplify(const Call& call, std::span<const ExprRef> args) {
     const Operator* op = called_op(&call);
     if (op == nullptr || simplified_for_inference().find(op) == nullptr) return {};
+    if (elementwise_ && !works_by_element(call)) return {};
     return expander_(*simplified_for_inference().find(op), call, args);
   }
 
+  /// Whether one kernel computes each element by itself, in the dtype that simpler operators would.
+  bool works_by_element(const Call& call) {
+    const std::optional<CallFusion>& fusion = kinds_.find(call);
+    if (!fusion || fusion->kind > te::FusionKind::kBroadcast) return false;
+    for (const ExprRef& arg : call.args()) {
+      const auto* type = arg->type()->as<TensorType>();
+      if (type == nullptr || te::wide_float(type->dtype()) != type->dtype()) return false;
+    }
+    return true;
+  }
+
   CallExpander expander_;
+  bool elementwise_;
+  FusionKinds kinds_;
 };
 
 RELAY_REGISTER_PASS({
@@ -46,15 +63,20 @@ RELAY_REGISTER_PASS({
      "Expands batch_norm (where only its first result is used), layer_norm, group_norm, "
      "instance_norm and "
      "l2_normalize into simpler operators and removes dropout."},
-    {},
-    [](const PassInfo& info, const PassOptions&) {
-      return make_prepared_function_pass(info, [](const Module& module, const PassContext&) {
-        return [effects = LazyEffects(module)](const FunctionRef& function) {
-          if (!calls_any(function.get(), simplified_for_inference())) return function;
-          ExprRef result = Simplifier(effects, function.get()).run(function);
-          return FunctionRef(result->as<Function>());
-        };
-      });
+    {{"elementwise",
+      "Only operators that compute each element by itself, such as batch_norm; norms of rows stay "
+      "whole, and narrow floats are not rounded in between.",
+      false}},
+    [](const PassInfo& info, const PassOptions& options) {
+      bool elementwise = option<bool>(options, "elementwise");
+      return make_prepared_function_pass(
+          info, [elementwise](const Module& module, const PassContext&) {
+            return [elementwise, effects = LazyEffects(module)](const FunctionRef& function) {
+              if (!calls_any(function.get(), simplified_for_inference())) return function;
+              ExprRef result = Simplifier(effects, function.get(), elementwise).run(function);
+              return FunctionRef(result->as<Function>());
+            };
+          });
     },
 });
 

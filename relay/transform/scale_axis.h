@@ -1,0 +1,72 @@
+// What FoldScaleAxis is made of: factors along one axis, and where calls take them.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include <relay/ir/regions.h>
+#include <relay/ir/rewrite.h>
+#include <relay/op/scaling.h>
+#include <relay/support/pointer_map.h>
+#include <relay/transform/lazy_effects.h>
+
+namespace relay {
+
+/// A call that multiplies a tensor by factors along one axis of it.
+struct ScaledCall {
+  const Call* call;
+  uint32_t data;               // the argument that is scaled
+  const Expr* factors;         // the other one
+  std::optional<size_t> axis;  // nothing: one factor for all
+  bool positive = false;       // constants, all above 0
+  bool nonzero = false;        // constants, none 0
+};
+
+/// An argument that is multiplied by factors, or divided, along one of its dimensions.
+struct ScaledArgument {
+  uint32_t argument;
+  size_t dim;
+  const ScaledCall* scale;
+  bool divide = false;
+};
+
+/// The factors of a function, and what is to become of them.
+class ScaleFolder {
+ public:
+  /// With `constants`, only into weights that are constants, by constants.
+  ScaleFolder(const Function* root, const LazyEffects& effects, bool constants);
+
+  const Regions& regions() const { return regions_; }
+  /// The calls that scale a tensor, operands before users.
+  std::vector<ScaledCall> scaled_calls();
+  /// What a call does with factors; null if it is none that can take any.
+  const CallScaling* scaling(const Expr* expr);
+  /// Whether factors may stand at an argument that is a weight.
+  bool takes(const Expr* weight) const { return !constants_ || weight->is<Constant>(); }
+  /// Whether an argument is so small along all but one dimension that factors cost nothing there.
+  static bool is_vector(const Expr* expr, size_t dim);
+
+  /// The factors of `scale` stand at these arguments instead.
+  void fold(const ScaledCall& scale, std::vector<std::pair<const Call*, ScaledArgument>> places);
+  /// The function, rewritten; the same if nothing was folded.
+  FunctionRef finish(const FunctionRef& function);
+
+ private:
+  std::optional<ScaledCall> scaled_call(const Call* call);
+
+  Regions regions_;
+  const Function* root_;
+  const LazyEffects& effects_;
+  bool constants_;
+  PointerMap<Expr, std::shared_ptr<CallScaling>> known_;
+  std::vector<std::unique_ptr<ScaledCall>> folded_;
+  PointerMap<Expr, uint32_t> removed_;  // calls, by the argument that is left of them
+  std::unordered_map<const Expr*, std::vector<ScaledArgument>> places_;
+};
+
+/// How far factors may travel.
+inline constexpr int kMaxScaleSteps = 64;
+
+}  // namespace relay
