@@ -5,6 +5,8 @@
 #include <relay/ir/rewrite.h>
 #include <relay/ir/visit.h>
 #include <relay/op/columns.h>
+#include <relay/support/pointer_map.h>
+#include <relay/transform/fusion.h>
 #include <relay/transform/lets.h>
 #include <relay/transform/op_calls.h>
 #include <relay/transform/pass.h>
@@ -88,6 +90,39 @@ PassRef devices_pass() {
   });
 }
 
+// Each field of a tuple that an operator cuts a tensor into is cut out by itself, so that it can be
+// fused with what reads it.
+PassRef fields_apart_pass() {
+  PassInfo info;
+  info.name = "vm.FieldsApart";
+  info.requires_ = {ProgramState::kTyped};
+  return make_function_pass(
+      info, [](const FunctionRef& function, const Module&, const PassContext&) -> FunctionRef {
+        PointerMap<Expr, uint32_t> others;  // uses of tuples apart from projections
+        bool any = false;
+        post_order(function.get(), [&](const Expr* expr) {
+          any |= expr->is<TupleGetItem>();
+          for (const ExprRef& operand : expr->operands()) {
+            if (operand->is<Call>() && !expr->is<TupleGetItem>()) ++others[operand.get()];
+          }
+        });
+        if (!any) return function;
+        FusionKinds kinds;
+        auto rewrite = [&](const Expr* expr, std::span<const ExprRef> operands) -> ExprRef {
+          const auto* projection = expr->as<TupleGetItem>();
+          const auto* call = projection == nullptr ? nullptr : projection->tuple()->as<Call>();
+          if (call == nullptr || others.contains(call) || !operands[0]->is<Call>()) return {};
+          const std::optional<CallFusion>& fusion = kinds.find(*call);
+          if (!fusion || fusion->kind > te::FusionKind::kInjective) return {};
+          const auto* made = operands[0]->as<Call>();
+          ExprRef copy = make_call(made->callee(), made->args(), made->attrs(), made->type_args(),
+                                   made->span());
+          return make_projection(copy, projection->index(), projection->span());
+        };
+        return FunctionRef(rewrite_post_order(function, rewrite)->as<relay::Function>());
+      });
+}
+
 PassRef graph_lets_pass() {
   PassInfo info;
   info.name = "vm.GraphLets";
@@ -115,17 +150,15 @@ Module optimize(const Module& module, int level) {
   passes.push_back(count_extents_pass());
   passes.push_back(create_pass("ExpandOps"));
   plan_all();
-  // Norms stay whole: they are row programs.
-  for (const char* name : {"InferType", "Inline", "EliminateCommonSubexpr", "FoldConstant",
-                           "CanonicalizeOps", "FoldConstant", "DeadCodeElimination"}) {
-    PassRef pass = create_pass(name);
-    if (context.enabled(pass->info())) passes.push_back(std::move(pass));
-  }
+  passes.push_back(create_pass("InferType"));
+  for (PassRef& pass : standard_passes(PassGoal::kMachine, level)) passes.push_back(pass);
   plan_all();
   passes.push_back(create_pass("InferType"));
   if (level > 0) passes.push_back(graph_lets_pass());
+  if (level > 0) passes.push_back(fields_apart_pass());
   passes.push_back(create_pass("InferType"));
-  passes.push_back(create_pass("FuseOps", {{"fuse_opt_level", int64_t{level}}}));
+  passes.push_back(
+      create_pass("FuseOps", {{"fuse_opt_level", int64_t{level}}, {"through_reshapes", true}}));
   passes.push_back(create_pass("InferType"));
   context.opt_level = std::max(level, 1);  // fusion, even if it leaves each operator alone
   return (*make_sequential(std::move(passes), "vm"))(module, context);
