@@ -26,3 +26,6 @@ find_library(RELAY_LLVM_LIBRARY LLVM-19 PATHS /usr/lib/llvm-19/lib NO_DEFAULT_PA
 add_library(relay_llvm INTERFACE)
 target_include_directories(relay_llvm SYSTEM INTERFACE ${RELAY_LLVM_INCLUDE_DIR})
 target_link_libraries(relay_llvm INTERFACE ${RELAY_LLVM_LIBRARY})
+
+# The schema of ONNX models (Debian's libonnx-dev): only its text is used, see OnnxSchema.cmake. Nothing is linked.
+find_file(RELAY_ONNX_PROTO onnx/onnx.proto PATHS /usr/include REQUIRED)

@@ -31,6 +31,16 @@ foreach(layer IN LISTS RELAY_LAYERS)
   if(layer STREQUAL "vm/machine")
     target_link_libraries(${target} PRIVATE OpenMP::OpenMP_CXX)
   endif()
+  if(layer STREQUAL "import")
+    # The numbers of ONNX's schema; only the reader of the encoding includes them.
+    set(onnx_schema ${CMAKE_BINARY_DIR}/generated/onnx_schema.h)
+    add_custom_command(OUTPUT ${onnx_schema}
+      COMMAND ${CMAKE_COMMAND} -DPROTO=${RELAY_ONNX_PROTO} -DOUTPUT=${onnx_schema} -P ${CMAKE_SOURCE_DIR}/cmake/OnnxSchema.cmake
+      DEPENDS ${RELAY_ONNX_PROTO} ${CMAKE_SOURCE_DIR}/cmake/OnnxSchema.cmake
+      VERBATIM)
+    target_sources(${target} PRIVATE ${onnx_schema})
+    target_include_directories(${target} PRIVATE ${CMAKE_BINARY_DIR}/generated)
+  endif()
   if(layer STREQUAL "codegen")
     target_link_libraries(${target} PRIVATE relay_llvm)
     # Names this version of the code generator in the keys of cached kernels.

@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 packages=(
   make cmake ninja-build g++ ccache lld git ca-certificates
   libfmt-dev libspdlog-dev nlohmann-json3-dev libcli11-dev zlib1g-dev
-  llvm-19-dev libdnnl-dev
+  llvm-19-dev libdnnl-dev libonnx-dev
   libgtest-dev libgmock-dev libbenchmark-dev
   python3 python3-venv
 )

@@ -76,6 +76,9 @@ std::vector<Value> bind_arguments(const Parameters& parameters, const Given& giv
   auto position = [&](const std::string& name) {
     return static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin());
   };
+  for (const auto& [name, array] : given.own) {
+    if (size_t i = position(name); i < names.size()) values[i] = Value(array);
+  }
   for (const std::string& path : given.params) {
     for (auto& [name, array] : load_params(path)) {
       size_t i = position(name);

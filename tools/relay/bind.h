@@ -10,6 +10,7 @@
 
 #include <relay/infer/devices.h>
 #include <relay/ir/module.h>
+#include <relay/runtime/npz.h>
 #include <relay/runtime/value.h>
 
 namespace relay::tool {
@@ -33,6 +34,8 @@ struct Given {
   std::vector<std::string> args;
   std::vector<std::string> params;
   uint32_t seed = 0;  // of random(…)
+  NamedArrays own =
+      {};  // what the model brings along: for parameters that nothing else is given for
 };
 
 void add_given_options(CLI::App& command, Given& given);

@@ -12,6 +12,7 @@
 
 #include <fmt/core.h>
 
+#include <relay/import/onnx/import.h>
 #include <relay/infer/devices.h>
 #include <relay/infer/infer.h>
 #include <relay/parse/parse.h>
@@ -81,7 +82,14 @@ std::vector<Diagnostic> warnings_of(const std::vector<Diagnostic>& diagnostics) 
 }
 }  // namespace
 
-Module read_program(const std::string& path, bool typed) {
+Module read_program(const std::string& path, bool typed, NamedArrays* params) {
+  if (is_onnx_path(path)) {
+    Progress progress("importing " + path);
+    OnnxModel model = from_onnx(path);
+    report(model.warnings);
+    if (params != nullptr) *params = std::move(model.params);
+    return std::move(model.module);
+  }
   Input input = read_input(path);
   Progress progress("parsing " + input.name);
   ParseResult parsed = parse_text(input.name, std::move(input.text));
@@ -100,8 +108,8 @@ Module read_program(const std::string& path, bool typed) {
   return std::move(parsed.module);
 }
 
-Module read_typed_program(const std::string& path) {
-  Module module = read_program(path, true);
+Module read_typed_program(const std::string& path, NamedArrays* params) {
+  Module module = read_program(path, true, params);
   Progress progress("checking " + path);
   std::vector<Diagnostic> warnings;
   infer_types_or_throw(module, &warnings);

@@ -11,6 +11,7 @@
 #include <CLI/CLI.hpp>
 
 #include <relay/ir/module.h>
+#include <relay/runtime/npz.h>
 #include <relay/support/diagnostic.h>
 
 namespace relay::tool {
@@ -40,6 +41,7 @@ void add_run(CLI::App& app, Context& context);
 void add_bench(CLI::App& app, Context& context);
 void add_compile(CLI::App& app, Context& context);
 void add_check(CLI::App& app, Context& context);
+void add_import(CLI::App& app, Context& context);
 void add_fmt(CLI::App& app, Context& context);
 void add_opt(CLI::App& app, Context& context);
 void add_ops(CLI::App& app, Context& context);
@@ -54,11 +56,12 @@ struct Input {
 Input read_input(const std::string& path);
 /// All of standard input, which is read once.
 const std::string& standard_input();
-/// Parses a program; prints warnings to standard error. Throws `Error` if it is wrong; `typed`:
-/// with its type errors where those of its text leave that open.
-Module read_program(const std::string& path, bool typed = false);
-/// Parses and types.
-Module read_typed_program(const std::string& path);
+/// Parses a program, or imports an ONNX model; prints warnings to standard error. Throws `Error` if
+/// it is wrong; `typed`: with its type errors where those of its text leave that open. `params`
+/// gets what a model brings along for parameters of its entry.
+Module read_program(const std::string& path, bool typed = false, NamedArrays* params = nullptr);
+/// Reads and types.
+Module read_typed_program(const std::string& path, NamedArrays* params = nullptr);
 /// Warnings and the like, on standard error.
 void report(const std::vector<Diagnostic>& diagnostics);
 /// Writes to standard output; a closed pipe ends the command quietly.

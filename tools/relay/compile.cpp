@@ -24,12 +24,18 @@ struct CompileOptions {
 };
 
 void compile(const CompileOptions& options) {
-  Module module = read_typed_program(options.program);
+  NamedArrays own;
+  Module module = read_typed_program(options.program, &own);
   const Module::FunctionEntry& function = find_entry(module, options.entry);
   Name entry = function.name;
   TypeRef signature = function_signature(module, entry);
   Parameters parameters = parameters_of(function, signature.get());
   std::unordered_map<size_t, NDArray> values;
+  for (auto& [name, array] : own) {
+    auto found = std::find(parameters.names.begin(), parameters.names.end(), name);
+    if (found == parameters.names.end()) continue;
+    values[static_cast<size_t>(found - parameters.names.begin())] = std::move(array);
+  }
   for (const std::string& path : options.params) {
     for (auto& [name, array] : load_params(path)) {
       auto found = std::find(parameters.names.begin(), parameters.names.end(), name);

@@ -90,6 +90,7 @@ int main(int argc, char** argv) {
   add_bench(app, context);
   add_compile(app, context);
   add_check(app, context);
+  add_import(app, context);
   add_fmt(app, context);
   add_opt(app, context);
   add_ops(app, context);

@@ -162,12 +162,13 @@ std::shared_ptr<const vm::Executable> compile_module(const Module& specialised, 
 Loaded load_program(const std::string& path, const std::string& entry, const Given& given,
                     const NativeOptions& options) {
   if (is_model_file(path)) return load_model(path, entry, given, options);
-  Module module = read_typed_program(path);
+  Given bound = given;
+  Module module = read_typed_program(path, &bound.own);
   const Module::FunctionEntry& function = find_entry(module, entry);
   TypeRef signature = function_signature(module, function.name);
   Loaded result;
   result.entry = function.name.str();
-  result.arguments = bind_arguments(parameters_of(function, signature.get()), given);
+  result.arguments = bind_arguments(parameters_of(function, signature.get()), bound);
   std::vector<TypeRef> types;
   check_arguments(module, function.name, result.arguments);
   for (const Value& argument : result.arguments) types.push_back(value_type(argument));

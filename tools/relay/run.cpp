@@ -121,7 +121,8 @@ void run_model(const RunOptions& options) {
 
 void run_text(const RunOptions& options) {
   Stopwatch watch(options.time);
-  Module module = read_program(options.program, true);
+  Given given = options.given;
+  Module module = read_program(options.program, true, &given.own);
   watch.lap("parse");
   {
     Progress progress("checking " + options.program);
@@ -140,7 +141,7 @@ void run_text(const RunOptions& options) {
   TypeRef signature = function_signature(module, entry.name);
   Loaded loaded;
   loaded.entry = entry.name.str();
-  loaded.arguments = bind_arguments(parameters_of(entry, signature.get()), options.given);
+  loaded.arguments = bind_arguments(parameters_of(entry, signature.get()), given);
   check_arguments(module, entry.name, loaded.arguments);
   std::vector<TypeRef> types;
   for (const Value& argument : loaded.arguments) types.push_back(value_type(argument));

@@ -1,0 +1,118 @@
+#include <relay/import/onnx/fold.h>
+
+#include <algorithm>
+
+#include <relay/ir/dim_error.h>
+#include <relay/op/relation.h>
+
+namespace relay::onnx {
+namespace {
+
+bool all_known(const Elements& elements) {
+  return std::none_of(elements.begin(), elements.end(), [](Dim dim) { return dim.is_any(); });
+}
+bool none_known(const Elements& elements) {
+  return std::all_of(elements.begin(), elements.end(), [](Dim dim) { return dim.is_any(); });
+}
+
+bool in_range(Dim dim, DType dtype) {
+  if (!dim.is_int() || dtype.bits >= 62) return true;
+  int64_t limit = int64_t{1} << (dtype.bits - (dtype.is_signed() ? 1 : 0));
+  return dim.as_int() < limit && dim.as_int() >= (dtype.is_signed() ? -limit : 0);
+}
+
+}  // namespace
+
+bool surely_non_negative(Dim dim) {
+  if (dim.is_int()) return dim.as_int() >= 0;
+  if (!dim.is_term()) return false;
+  const DimTerm& term = dim.term();
+  switch (term.op) {
+    case DimOp::kSymbol:
+      return true;
+    case DimOp::kLinear:
+      return term.constant >= 0 &&
+             std::all_of(term.parts.begin(), term.parts.end(), [](const DimTerm::Part& part) {
+               return part.coefficient >= 0 && surely_non_negative(part.atom);
+             });
+    case DimOp::kFloorMod:
+      return true;
+    case DimOp::kMax:
+      return surely_non_negative(term.lhs) || surely_non_negative(term.rhs);
+    case DimOp::kMul:
+    case DimOp::kFloorDiv:
+    case DimOp::kCeilDiv:
+    case DimOp::kMin:
+    case DimOp::kBroadcast:
+      return surely_non_negative(term.lhs) && surely_non_negative(term.rhs);
+    case DimOp::kValue:
+      return false;
+  }
+  return false;
+}
+
+Truth surely_equal(Dim a, Dim b) {
+  if (a.is_any() || b.is_any()) return Truth::kUnknown;
+  bool apart = (surely_non_negative(a) && surely_non_negative(Dim(-1) - b)) ||
+               (surely_non_negative(b) && surely_non_negative(Dim(-1) - a));
+  return apart ? Truth::kNo : dims_equal(a, b);
+}
+
+GraphValue known_or(NodeContext& node, Elements elements, std::span<const Dim> dims, DType dtype,
+                    const std::function<GraphValue()>& emit) {
+  if (all_known(elements)) return node.known_value(std::move(elements), dims, dtype);
+  return emit().knowing(std::move(elements));
+}
+
+std::optional<GraphValue> fold_elementwise(NodeContext& node, const std::vector<GraphValue>& args,
+                                           DType dtype, const ElementFn& element,
+                                           const std::function<GraphValue()>& emit) {
+  std::vector<Dim> dims;
+  for (const GraphValue& arg : args) {
+    if (!arg.elements()) return std::nullopt;
+    std::optional<std::vector<Dim>> joined = broadcast_shapes(dims, arg.dims());
+    if (!joined) return std::nullopt;
+    dims = *joined;
+  }
+  Dim size = product(dims);
+  if (!size.is_int() || size.as_int() > static_cast<int64_t>(kMostElements)) return std::nullopt;
+  Elements result;
+  std::vector<Dim> operands(args.size());
+  try {
+    for (int64_t k = 0; k < size.as_int(); ++k) {
+      for (size_t a = 0; a < args.size(); ++a) {
+        std::span<const Dim> own = args[a].dims();
+        int64_t at = 0, stride = 1, rest = k;
+        for (size_t axis = dims.size(); axis-- > 0;) {
+          int64_t i = rest % dims[axis].as_int();
+          rest /= dims[axis].as_int();
+          if (dims.size() - axis > own.size()) continue;
+          Dim extent = own[axis + own.size() - dims.size()];
+          if (!extent.is_int(1)) at += i * stride;
+          stride *= extent.as_int();
+        }
+        operands[a] = (*args[a].elements())[static_cast<size_t>(at)];
+      }
+      bool open = std::any_of(operands.begin(), operands.end(), [](Dim d) { return d.is_any(); });
+      result.push_back(open && args.size() < 3 ? Dim::any() : element(operands));
+      if (!in_range(result.back(), dtype)) return std::nullopt;
+    }
+  } catch (const Error&) {
+    return std::nullopt;  // numbers or terms beyond what a Dim holds
+  }
+  if (!result.empty() && none_known(result)) return std::nullopt;
+  return known_or(node, std::move(result), dims, dtype, emit);
+}
+
+std::optional<GraphValue> fold_rearranged(NodeContext& node, const GraphValue& value,
+                                          const std::vector<int64_t>& positions,
+                                          std::span<const Dim> dims,
+                                          const std::function<GraphValue()>& emit) {
+  if (!value.elements() || positions.size() > kMostElements) return std::nullopt;
+  Elements result;
+  for (int64_t at : positions) result.push_back((*value.elements())[static_cast<size_t>(at)]);
+  if (!result.empty() && none_known(result)) return std::nullopt;
+  return known_or(node, std::move(result), dims, value.dtype(), emit);
+}
+
+}  // namespace relay::onnx

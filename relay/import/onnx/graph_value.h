@@ -1,0 +1,89 @@
+// Values of an ONNX graph while it is converted.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <relay/ir/expr.h>
+#include <relay/support/error.h>
+
+namespace relay::onnx {
+
+/// The elements of an integer or bool tensor as terms, row-major; `?` where one is not known.
+using Elements = std::vector<Dim>;
+
+/// A value: a tensor with its type, a sequence whose length is known, or nothing (an input that is
+/// not given, an empty optional). A handle; copies are the same value.
+///
+/// Of small integer tensors the elements may be known as terms over the model's named extents, so
+/// that arithmetic on shapes folds away: such a value becomes an expression only where one is asked
+/// for (`Importer::expr`).
+class GraphValue {
+ public:
+  /// Nothing.
+  GraphValue() = default;
+  /// A tensor (or a tuple of tensors, as some operators give).
+  static GraphValue of(ExprRef expr, TypeRef type) {
+    GraphValue result(std::make_shared<State>());
+    result.state_->expr = std::move(expr);
+    result.state_->type = std::move(type);
+    return result;
+  }
+  /// A tensor whose elements are known; the expression is made when it is asked for.
+  static GraphValue of_elements(Elements elements, TypeRef type) {
+    GraphValue result = of({}, std::move(type));
+    result.state_->elements = std::move(elements);
+    return result;
+  }
+  static GraphValue sequence(std::vector<GraphValue> items) {
+    GraphValue result(std::make_shared<State>());
+    result.state_->is_sequence = true;
+    result.state_->items = std::move(items);
+    return result;
+  }
+
+  /// The same tensor, of which elements are known as well.
+  GraphValue knowing(Elements elements) const {
+    GraphValue result(std::make_shared<State>(*state_));
+    result.state_->elements = std::move(elements);
+    return result;
+  }
+
+  explicit operator bool() const { return state_ != nullptr; }
+  bool is_sequence() const { return state_ != nullptr && state_->is_sequence; }
+  const std::vector<GraphValue>& items() const { return state_->items; }
+
+  const TypeRef& type() const { return state_->type; }
+  bool is_tensor() const { return state_ != nullptr && type() && type()->is<TensorType>(); }
+  const TensorType& tensor() const {
+    RELAY_CHECK(is_tensor(), "a tensor is asked for");
+    return *type()->as<TensorType>();
+  }
+  DType dtype() const { return tensor().dtype(); }
+  std::span<const Dim> dims() const { return tensor().dims(); }
+  Dim dim(size_t axis) const { return dims()[axis]; }
+  size_t rank() const { return dims().size(); }
+
+  /// The elements as far as they are known; nothing where none is.
+  const std::optional<Elements>& elements() const { return state_->elements; }
+  /// The contents, of constants and initializers; else empty.
+  const NDArray& array() const { return state_->array; }
+
+ private:
+  friend class Importer;
+  struct State {
+    ExprRef expr;  // null: made of the elements, or of the array, when it is asked for
+    TypeRef type;
+    std::optional<Elements> elements;
+    NDArray array;
+    bool is_sequence = false;
+    std::vector<GraphValue> items;
+  };
+  explicit GraphValue(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace relay::onnx

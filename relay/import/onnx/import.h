@@ -1,0 +1,52 @@
+// ONNX models as Relay modules.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <relay/ir/module.h>
+#include <relay/runtime/npz.h>
+#include <relay/support/diagnostic.h>
+
+namespace relay {
+
+struct OnnxOptions {
+  /// Extents of inputs by name, in place of those that the model declares; -1 leaves one as it is.
+  std::map<std::string, std::vector<int64_t>> shapes;
+  /// Dtypes of inputs by name, in place of those that the model declares.
+  std::map<std::string, DType> dtypes;
+  /// The version of the default operator set, in place of the model's.
+  std::optional<int64_t> opset;
+  /// Initializers become constants of the program instead of parameters.
+  bool freeze = false;
+};
+
+/// A model as a program. The function @main has a parameter for each input of the graph, in order,
+/// and then one for each initializer that the program uses; its result is the graph's output, or
+/// the tuple of them. docs/onnx.md says how names, extents and values map.
+struct OnnxModel {
+  Module module;
+  /// The initializers that are parameters.
+  NamedArrays params;
+  std::vector<std::string> inputs;
+  std::vector<std::string> outputs;
+  std::vector<Diagnostic> warnings;
+};
+
+/// Reads a model from a file; external data are read from its folder. Throws `Error` for what is no
+/// ONNX model or a wrong one, with the node it is about, and for operators that are not supported,
+/// all of them at once. The module is well-formed and untyped.
+OnnxModel from_onnx(const std::string& path, const OnnxOptions& options = {});
+/// The same for bytes in memory, under a name for messages. External data are refused.
+OnnxModel from_onnx(std::span<const std::byte> bytes, const OnnxOptions& options = {},
+                    const std::string& name = "<onnx>");
+
+/// Whether a path ends as the names of ONNX models do.
+bool is_onnx_path(std::string_view path);
+
+}  // namespace relay

@@ -1,0 +1,572 @@
+#include <relay/import/onnx/importer.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <unordered_set>
+
+#include <relay/import/onnx/context.h>
+#include <relay/ir/tensor_types.h>
+#include <relay/ir/visit.h>
+#include <relay/op/op.h>
+#include <relay/support/error.h>
+
+namespace relay::onnx {
+namespace {
+
+/// Initializers of integers up to this size are constants in place: they say shapes, axes, indices.
+constexpr int64_t kSmall = 64;
+
+TypeRef map_dims(const TypeRef& type, const std::function<Dim(Dim)>& map) {
+  if (const auto* tuple = type->as<TupleType>()) {
+    std::vector<TypeRef> fields;
+    for (const TypeRef& field : tuple->fields()) fields.push_back(map_dims(field, map));
+    return TupleType::make(std::move(fields));
+  }
+  const auto* tensor = type->as<TensorType>();
+  if (tensor == nullptr || !tensor->has_rank() || !tensor->has_dtype()) return type;
+  std::vector<Dim> dims;
+  for (Dim dim : tensor->dims()) dims.push_back(map(dim));
+  return TensorType::make(dims, tensor->dtype());
+}
+
+bool reads_value(Dim dim) {
+  bool found = false;
+  for_each_atom(dim, [&](Dim atom) { found |= atom.is_term() && atom.term().op == DimOp::kValue; });
+  return found;
+}
+
+// As dimension names are written in programs.
+std::string plain_word(std::string_view text, std::string_view otherwise) {
+  constexpr size_t kMost = 40;
+  std::string word;
+  for (char c : text.substr(0, kMost)) {
+    bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    bool digit = c >= '0' && c <= '9';
+    if (letter || (digit && !word.empty())) {
+      word += c;
+    } else if (!word.empty() && word.back() != '_') {
+      word += '_';
+    }
+  }
+  while (!word.empty() && word.back() == '_') word.pop_back();
+  for (const char* taken :
+       {"min", "max", "floordiv", "floormod", "ceildiv", "broadcast", "Tensor"}) {
+    if (word == taken) word += "_dim";
+  }
+  if (word.empty() || DType::parse(word)) word = std::string(otherwise) + word;
+  return word;
+}
+
+std::string unique_name(std::unordered_map<std::string, size_t>& taken, std::string name) {
+  std::string result = name;
+  size_t& count = taken[name];
+  if (count++ == 0) return result;
+  do result = name + "_" + std::to_string(count++);
+  while (taken.contains(result));
+  taken[result] = 1;
+  return result;
+}
+
+}  // namespace
+
+// ---- Blocks and scopes --------------------------------------------------------------------------
+
+ExprRef Block::close(ExprRef result) const {
+  for (size_t i = lets_.size(); i-- > 0;) {
+    result = make_let(lets_[i].first, lets_[i].second, std::move(result), lets_[i].second->span());
+  }
+  return result;
+}
+
+const GraphValue* Scope::find(std::string_view name) const {
+  for (const Scope* scope = this; scope != nullptr; scope = scope->outer) {
+    auto found = scope->values.find(name);
+    if (found != scope->values.end()) return &found->second;
+  }
+  return nullptr;
+}
+
+// ---- Building -----------------------------------------------------------------------------------
+
+Importer::Importer(const CheckedModel& model, const OnnxOptions& options)
+    : model_(model), options_(options), tensors_(model.model()) {}
+
+void Importer::fail(const Node& node, const std::string& message) const {
+  throw Error(node_text(node) + ": " + message, model_.span(node));
+}
+
+TypeRef Importer::published(const TypeRef& type) {
+  return map_dims(type, [](Dim dim) { return reads_value(dim) ? Dim::any() : dim; });
+}
+
+TypeRef Importer::call_type(const Operator* op, const std::vector<GraphValue>& args,
+                            const std::vector<ExprRef>& exprs, const AttrsRef& attrs) const {
+  std::vector<TypeRef> types;
+  for (const GraphValue& arg : args) types.push_back(arg.type());
+  TypeRef type =
+      infer_call_type(op, types, attrs, nullptr, [&](size_t i) -> std::optional<NDArray> {
+        const auto* constant = exprs[i]->as<Constant>();
+        if (constant == nullptr) return std::nullopt;
+        return constant->data();
+      });
+  RELAY_CHECK(type, "the type of a call waits for nothing here: " + op->name().str());
+  return type;
+}
+
+GraphValue Importer::emit(Scope& scope, const Node&, std::string_view op_name,
+                          const std::vector<GraphValue>& args, const AttrList& attrs) {
+  const Operator* op = get_op(op_name);
+  std::vector<ExprRef> exprs;
+  for (const GraphValue& arg : args) exprs.push_back(expr(arg));
+  AttrsRef values;
+  if (op->attrs_schema() != nullptr) {
+    std::vector<NamedAttr> named;
+    for (const AttrItem& item : attrs) named.push_back({Name(item.name), item.value, span_});
+    values = Attrs::make(*op->attrs_schema(), named, span_);
+  } else {
+    RELAY_CHECK(attrs.empty(), "attributes for " + op->name().str() + ", which has none");
+  }
+  TypeRef raw = call_type(op, args, exprs, values);
+  TypeRef shown = published(raw);
+  TypeRef type = map_dims(raw, [&](Dim dim) {
+    if (!reads_value(dim)) return dim;
+    return substitute(dim, [&](Dim atom) {
+      if (!atom.is_term() || atom.term().op != DimOp::kValue) return atom;
+      const GraphValue& arg = args[atom.term().input];
+      if (!arg.is_tensor() || !arg.elements()) return Dim::any();
+      return (*arg.elements())[atom.term().index];
+    });
+  });
+  ExprRef made = make_call(make_op(op), exprs, std::move(values), {}, span_);
+  if (type == shown) return GraphValue::of(std::move(made), std::move(type));
+  VarRef var = fresh_var("shaped", type);
+  scope.block->bind(var, std::move(made));
+  return GraphValue::of(ExprRef(var), std::move(type));
+}
+
+GraphValue Importer::tuple(const std::vector<GraphValue>& fields) {
+  std::vector<ExprRef> exprs;
+  std::vector<TypeRef> types;
+  for (const GraphValue& field : fields) {
+    exprs.push_back(expr(field));
+    types.push_back(field.type());
+  }
+  return GraphValue::of(make_tuple(exprs, span_), TupleType::make(std::move(types)));
+}
+
+GraphValue Importer::field(const GraphValue& tuple, size_t k) {
+  const auto* type = tuple.type()->as<TupleType>();
+  RELAY_CHECK(type != nullptr && k < type->fields().size(), "a tuple has no such field");
+  return GraphValue::of(make_projection(expr(tuple), static_cast<uint32_t>(k), span_),
+                        type->fields()[k]);
+}
+
+GraphValue Importer::constant(NDArray array) {
+  GraphValue result = GraphValue::of({}, type_of_array(array));
+  if (array.size() <= kSmall && !array.dtype().is_float()) {
+    Elements elements;
+    bool fits = true;
+    for (int64_t i = 0; i < array.size(); ++i) {
+      int64_t element = array.element_as_int64(i);
+      // A Dim holds less than int64_t does; ends of slices are beyond anyway.
+      constexpr int64_t kFar = int64_t{1} << 60;
+      fits &= array.dtype() != kUInt64 || element >= 0;
+      elements.emplace_back(std::clamp(element, -kFar, kFar));
+    }
+    if (fits) result.state_->elements = std::move(elements);
+  }
+  result.state_->array = std::move(array);
+  return result;
+}
+
+ExprRef Importer::call(std::string_view op, std::initializer_list<ExprRef> args, AttrList attrs) {
+  const Operator* callee = get_op(op);
+  AttrsRef values;
+  if (callee->attrs_schema() != nullptr) {
+    std::vector<NamedAttr> named;
+    for (const AttrItem& item : attrs) named.push_back({Name(item.name), item.value, span_});
+    values = Attrs::make(*callee->attrs_schema(), named, span_);
+  }
+  return make_call(make_op(callee), std::span<const ExprRef>(args.begin(), args.size()),
+                   std::move(values), {}, span_);
+}
+
+ExprRef Importer::extent(Dim dim) {
+  RELAY_CHECK(!dim.is_any(), "an extent that nobody knows is asked for");
+  if (dim.is_int()) return make_constant(NDArray::scalar<int64_t>(dim.as_int()));
+  auto found = extents_.find(dim);
+  if (found != extents_.end()) return found->second;
+  // Terms nest no deeper than DimTerm::kMaxDepth.
+  const DimTerm& term = dim.term();
+  ExprRef result;
+  switch (term.op) {
+    case DimOp::kSymbol: {
+      auto place = dim_places_.find(term.symbol);
+      RELAY_CHECK(place != dim_places_.end(), "no parameter has the extent " + dim.str());
+      const auto& [param, axis] = place->second;
+      ExprRef index = make_constant(NDArray::scalar<int64_t>(static_cast<int64_t>(axis)));
+      result = call("take", {call("shape_of", {param}, {{"dtype", kInt64}}), index}, {{"axis", 0}});
+      break;
+    }
+    case DimOp::kLinear: {
+      for (const DimTerm::Part& part : term.parts) {
+        ExprRef atom = extent(part.atom);
+        if (part.coefficient != 1) atom = call("multiply", {extent(part.coefficient), atom});
+        result = result ? call("add", {result, atom}) : atom;
+      }
+      if (term.constant != 0) result = call("add", {result, extent(term.constant)});
+      break;
+    }
+    case DimOp::kBroadcast: {
+      ExprRef one = call("equal", {extent(term.lhs), extent(1)});
+      result = call("where", {one, extent(term.rhs), extent(term.lhs)});
+      break;
+    }
+    case DimOp::kCeilDiv: {
+      ExprRef less = call("add", {extent(term.rhs), extent(-1)});
+      result = call("floor_divide", {call("add", {extent(term.lhs), less}), extent(term.rhs)});
+      break;
+    }
+    case DimOp::kMul:
+    case DimOp::kFloorDiv:
+    case DimOp::kFloorMod:
+    case DimOp::kMin:
+    case DimOp::kMax: {
+      const char* op = term.op == DimOp::kMul        ? "multiply"
+                       : term.op == DimOp::kFloorDiv ? "floor_divide"
+                       : term.op == DimOp::kFloorMod ? "floor_mod"
+                       : term.op == DimOp::kMin      ? "minimum"
+                                                     : "maximum";
+      result = call(op, {extent(term.lhs), extent(term.rhs)});
+      break;
+    }
+    case DimOp::kValue:
+      RELAY_UNREACHABLE("an element of an argument outside of its call");
+  }
+  extents_.emplace(dim, result);
+  return result;
+}
+
+ExprRef Importer::element_expr(Dim dim, DType dtype) {
+  if (dim.is_int()) return make_constant(NDArray::scalar_int(dtype, dim.as_int()));
+  ExprRef result = extent(dim);
+  return dtype == kInt64 ? result : call("cast", {result}, {{"dtype", dtype}});
+}
+
+ExprRef Importer::expr(const GraphValue& value) {
+  RELAY_CHECK(value && !value.is_sequence(), "a tensor is asked for");
+  ExprRef& result = value.state_->expr;
+  if (result) return result;
+  if (value.array()) return result = make_constant(value.array(), span_);
+  const Elements& elements = *value.elements();
+  DType dtype = value.dtype();
+  Shape shape;
+  for (Dim dim : value.dims()) shape.push_back(dim.as_int());
+  if (std::all_of(elements.begin(), elements.end(), [](Dim dim) { return dim.is_int(); })) {
+    std::vector<int64_t> numbers;
+    for (Dim dim : elements) numbers.push_back(dim.as_int());
+    NDArray array = NDArray::from<int64_t>(shape, numbers).cast(dtype);
+    value.state_->array = array;
+    return result = make_constant(std::move(array), span_);
+  }
+  if (shape.empty()) return result = element_expr(elements[0], dtype);
+  std::vector<ExprRef> fields;
+  for (Dim dim : elements) fields.push_back(element_expr(dim, dtype));
+  result = call("stack", {make_tuple(fields, span_)}, {{"axis", 0}});
+  if (shape.size() != 1) result = call("reshape", {result}, {{"newshape", shape}});
+  return result;
+}
+
+Dim Importer::fresh_dim(std::string_view base) {
+  std::string name = unique_name(dim_names_, plain_word(base, "d"));
+  dim_vars_.push_back(TypeVar::make(name, Kind::kShapeVar, true));
+  return Dim::symbol(dim_vars_.back().get());
+}
+
+VarRef Importer::fresh_var(std::string_view base, TypeRef type) {
+  return make_var(unique_name(var_names_, std::string(base)), std::move(type), span_);
+}
+
+void Importer::declare_dims(const VarRef& param) {
+  const auto* tensor = param->annotation()->as<TensorType>();
+  if (tensor == nullptr) return;
+  for (size_t axis = 0; axis < tensor->dims().size(); ++axis) {
+    if (const TypeVar* symbol = tensor->dims()[axis].as_symbol()) {
+      dim_places_.try_emplace(symbol, param, axis);
+    }
+  }
+}
+
+// ---- Nodes --------------------------------------------------------------------------------------
+
+const Attribute* Importer::attribute(const Scope& scope, const Node& node,
+                                     std::string_view name) const {
+  const Attribute* found = node.attribute(name);
+  if (found == nullptr || found->reference.empty()) return found;
+  if (scope.attributes == nullptr) {
+    fail(node, "the attribute " + quoted(name) + " refers to one of a function, outside of any");
+  }
+  auto given = scope.attributes->find(found->reference);
+  return given == scope.attributes->end() ? nullptr : given->second;
+}
+
+void Importer::convert_nodes(Scope& scope, const std::vector<Node>& nodes) {
+  for (const Node* node : model_.order(nodes)) convert_node(scope, *node);
+}
+
+void Importer::convert_node(Scope& scope, const Node& node) {
+  Span outer = span_;
+  span_ = model_.span(node);
+  std::vector<GraphValue> results;
+  try {
+    if (const LocalFunction* function = model_.function(node)) {
+      results = call_function(scope, node, *function);
+    } else {
+      int64_t opset = *scope.opsets->version(node.domain);
+      NodeContext context(*this, scope, node, opset);
+      results = find_converter(node.domain, node.op_type, opset)(context);
+      for (std::string_view name : context.unread()) {
+        fail(node, "the attribute " + quoted(name) + " is not known");
+      }
+    }
+  } catch (const Error& error) {
+    if (error.diagnostics().front().span.known() &&
+        SourceMap::find(error.diagnostics().front().span) == model_.listing() &&
+        error.diagnostics().front().span != span_) {
+      throw;
+    }
+    std::vector<Diagnostic> diagnostics = error.diagnostics();
+    std::string text = node_text(node);
+    Diagnostic& first = diagnostics.front();
+    if (!first.message.starts_with(text)) first.message = text + ": " + first.message;
+    first.span = span_;
+    throw Error(std::move(diagnostics));
+  }
+  for (size_t k = 0; k < node.outputs.size(); ++k) {
+    if (node.outputs[k].empty()) continue;
+    if (k >= results.size()) {
+      fail(node, "there is no output " + std::to_string(k) + " for " + quoted(node.outputs[k]));
+    }
+    scope.values.insert_or_assign(node.outputs[k], results[k]);
+  }
+  span_ = outer;
+}
+
+std::vector<GraphValue> Importer::call_function(Scope& scope, const Node& node,
+                                                const LocalFunction& function) {
+  Scope inner;
+  inner.block = scope.block;
+  inner.opsets = &model_.opsets(&function);
+  std::unordered_map<std::string_view, const Attribute*> attributes;
+  for (const Attribute& otherwise : function.defaults) attributes[otherwise.name] = &otherwise;
+  for (const Attribute& given : node.attributes) {
+    const auto& names = function.attributes;
+    bool known = attributes.contains(given.name) ||
+                 std::find(names.begin(), names.end(), given.name) != names.end();
+    if (!known) fail(node, "the function has no attribute " + quoted(given.name));
+    if (const Attribute* value = attribute(scope, node, given.name)) attributes[given.name] = value;
+  }
+  inner.attributes = &attributes;
+  if (node.inputs.size() > function.inputs.size()) {
+    fail(node, "the function has " + std::to_string(function.inputs.size()) +
+                   " inputs, given are " + std::to_string(node.inputs.size()));
+  }
+  for (size_t i = 0; i < function.inputs.size(); ++i) {
+    bool given = i < node.inputs.size() && !node.inputs[i].empty();
+    inner.values[function.inputs[i]] = given ? *scope.find(node.inputs[i]) : GraphValue();
+  }
+  convert_nodes(inner, function.nodes);
+  std::vector<GraphValue> results;
+  for (std::string_view output : function.outputs) results.push_back(*inner.find(output));
+  return results;
+}
+
+// ---- Graphs -------------------------------------------------------------------------------------
+
+void Importer::bind_graph(Scope& scope, const Node& node, const Graph& graph,
+                          const std::vector<GraphValue>& inputs) {
+  if (inputs.size() != graph.inputs.size()) {
+    fail(node, "its graph has " + std::to_string(graph.inputs.size()) + " inputs, given are " +
+                   std::to_string(inputs.size()));
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) scope.values[graph.inputs[i].name] = inputs[i];
+  add_initializers(scope, graph, false);
+  convert_nodes(scope, graph.nodes);
+}
+
+std::vector<GraphValue> Importer::outputs_of(const Scope& scope, const Graph& graph) const {
+  std::vector<GraphValue> results;
+  for (const ValueInfo& output : graph.outputs) results.push_back(*scope.find(output.name));
+  return results;
+}
+
+Body Importer::body(Scope& outer, const Node& node, const Graph& graph,
+                    const std::vector<GraphValue>& inputs) {
+  Body result;
+  result.block = std::make_unique<Block>();
+  Scope scope{&outer, result.block.get(), outer.opsets, outer.attributes, {}};
+  bind_graph(scope, node, graph, inputs);
+  result.outputs = outputs_of(scope, graph);
+  return result;
+}
+
+std::vector<GraphValue> Importer::inline_graph(Scope& outer, const Node& node, const Graph& graph,
+                                               const std::vector<GraphValue>& inputs) {
+  Scope scope{&outer, outer.block, outer.opsets, outer.attributes, {}};
+  bind_graph(scope, node, graph, inputs);
+  return outputs_of(scope, graph);
+}
+
+void Importer::add_initializer(Scope& scope, std::string_view name, NDArray array, bool main) {
+  bool small = array.size() <= 1 || (array.size() <= kSmall && !array.dtype().is_float());
+  GraphValue value = constant(array);
+  if (main && !small && !options_.freeze) {
+    VarRef var = make_var(unique_name(var_names_, std::string(name)), value.type());
+    value.state_->expr = ExprRef(var);
+    initializers_.emplace_back(var, std::move(array));
+  }
+  scope.values.insert_or_assign(name, std::move(value));
+}
+
+void Importer::add_initializers(Scope& scope, const Graph& graph, bool main) {
+  auto add = [&](std::string_view name, const auto& tensor) {
+    NDArray array;
+    try {
+      array = tensors_.array(tensor);
+    } catch (const Error& error) {
+      throw Error(model_.model().path + ": the initializer " + quoted(name) + ": " + error.what());
+    }
+    add_initializer(scope, name, std::move(array), main);
+  };
+  for (const TensorData& tensor : graph.initializers) add(tensor.name, tensor);
+  for (const SparseTensorData& tensor : graph.sparse_initializers) add(tensor.values.name, tensor);
+}
+
+Dim Importer::named_dim(std::string_view name) {
+  if (name.empty()) return fresh_dim("d");
+  auto found = named_dims_.find(name);
+  if (found != named_dims_.end()) return found->second;
+  return named_dims_[name] = fresh_dim(name);
+}
+
+TypeRef Importer::input_type(const ValueInfo& info) {
+  auto refuse = [&](const std::string& reason) {
+    throw Error(model_.model().path + ": the input " + quoted(info.name) + " " + reason);
+  };
+  std::string name(info.name);
+  if (info.type.kind != TypeInfo::Kind::kTensor) refuse("is no tensor, which is not supported");
+  std::optional<DType> dtype = dtype_of_number(info.type.dtype);
+  if (auto given = options_.dtypes.find(name); given != options_.dtypes.end()) {
+    dtype = given->second;
+  }
+  if (!dtype)
+    refuse("has elements of type " + dtype_number_text(info.type.dtype) +
+           ", which are not supported");
+  auto shape = options_.shapes.find(name);
+  bool given = shape != options_.shapes.end();
+  if (!given && !info.type.dims) refuse("has no shape; give one");
+  size_t rank = given ? shape->second.size() : info.type.dims->size();
+  if (given && info.type.dims && info.type.dims->size() != rank) {
+    refuse("has " + std::to_string(info.type.dims->size()) + " axes, the shape that is given has " +
+           std::to_string(rank));
+  }
+  std::vector<Dim> dims;
+  for (size_t axis = 0; axis < rank; ++axis) {
+    if (given && shape->second[axis] >= 0) {
+      dims.emplace_back(shape->second[axis]);
+    } else if (!info.type.dims) {
+      dims.push_back(fresh_dim("d"));
+    } else {
+      const DimInfo& dim = (*info.type.dims)[axis];
+      dims.push_back(dim.value ? Dim(*dim.value) : named_dim(dim.name));
+    }
+  }
+  return TensorType::make(dims, *dtype);
+}
+
+GraphValue Importer::add_input(const ValueInfo& info) {
+  VarRef var = make_var(unique_name(var_names_, std::string(info.name)), input_type(info));
+  inputs_.push_back(var);
+  declare_dims(var);
+  return GraphValue::of(ExprRef(var), var->annotation());
+}
+
+OnnxModel Importer::run() {
+  const Graph& graph = model_.graph();
+  Block block;
+  Scope scope;
+  scope.block = &block;
+  scope.opsets = &model_.opsets();
+  add_initializers(scope, graph, true);
+  OnnxModel result;
+  for (const ValueInfo& input : graph.inputs) {
+    if (scope.values.contains(input.name)) continue;  // an initializer that may be given
+    scope.values[input.name] = add_input(input);
+    result.inputs.emplace_back(input.name);
+  }
+  convert_nodes(scope, graph.nodes);
+
+  std::vector<ExprRef> outputs;
+  for (const ValueInfo& output : graph.outputs) {
+    const GraphValue& value = *scope.find(output.name);
+    if (!value) {
+      throw Error(model_.model().path + ": the output " + quoted(output.name) + " has no value");
+    }
+    if (value.is_sequence()) {
+      outputs.push_back(expr(tuple(value.items())));
+    } else {
+      outputs.push_back(expr(value));
+    }
+    result.outputs.emplace_back(output.name);
+  }
+  ExprRef body = outputs.size() == 1 ? outputs[0] : make_tuple(outputs);
+  body = block.close(std::move(body));
+
+  std::unordered_set<const Expr*> used;
+  post_order(body.get(), [&](const Expr* expr) {
+    if (expr->is<Var>()) used.insert(expr);
+  });
+  std::vector<VarRef> params = inputs_;
+  for (auto& [var, array] : initializers_) {
+    if (!used.contains(var.get())) continue;
+    params.push_back(var);
+    result.params.emplace_back(var->name().str(), std::move(array));
+  }
+  std::vector<TypeVarRef> names;
+  for (const TypeVarRef& var : dim_vars_) {
+    if (dim_places_.contains(var.get())) names.push_back(var);
+  }
+  std::sort(names.begin(), names.end(),
+            [](const TypeVarRef& a, const TypeVarRef& b) { return a->name() < b->name(); });
+  result.module.add_function(
+      "main", make_function(std::move(params), std::move(body), {}, std::move(names)));
+  result.module.add_source(model_.listing());
+  result.warnings = std::move(warnings_);
+  return result;
+}
+
+}  // namespace relay::onnx
+
+namespace relay {
+
+namespace {
+OnnxModel import(onnx::Model model, const OnnxOptions& options) {
+  onnx::CheckedModel checked(std::move(model), options.opset);
+  return onnx::Importer(checked, options).run();
+}
+}  // namespace
+
+OnnxModel from_onnx(const std::string& path, const OnnxOptions& options) {
+  std::string folder = std::filesystem::path(path).parent_path().string();
+  if (folder.empty()) folder = ".";
+  return import(onnx::read_model(onnx::Bytes::map(path), path, folder), options);
+}
+
+OnnxModel from_onnx(std::span<const std::byte> bytes, const OnnxOptions& options,
+                    const std::string& name) {
+  return import(onnx::read_model(onnx::Bytes::copy_of(bytes), name, ""), options);
+}
+
+bool is_onnx_path(std::string_view path) { return path.ends_with(".onnx"); }
+
+}  // namespace relay

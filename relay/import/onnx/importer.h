@@ -1,0 +1,131 @@
+// The conversion of a checked model.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <relay/import/onnx/check.h>
+#include <relay/import/onnx/graph_value.h>
+#include <relay/import/onnx/import.h>
+#include <relay/import/onnx/tensors.h>
+
+namespace relay::onnx {
+
+/// One attribute of a call of an operator: `{"axis", 1}`, of any type that attributes have.
+struct AttrItem {
+  std::string_view name;
+  AttrValue value;
+
+  template <class T>
+  AttrItem(std::string_view attribute, const T& of)
+      : name(attribute), value(attr_detail::Convert<T>::to(of)) {}
+  AttrItem(std::string_view attribute, int of) : AttrItem(attribute, int64_t{of}) {}
+  AttrItem(std::string_view attribute, const char* of) : AttrItem(attribute, std::string(of)) {}
+};
+using AttrList = std::vector<AttrItem>;
+
+/// A region of the program under construction (E1): a function body or a branch. Values that a type
+/// is stated for are bound by `let`s at its top.
+class Block {
+ public:
+  void bind(VarRef var, ExprRef value) { lets_.emplace_back(std::move(var), std::move(value)); }
+  /// The region's expression: the lets, then the result.
+  ExprRef close(ExprRef result) const;
+
+ private:
+  std::vector<std::pair<VarRef, ExprRef>> lets_;
+};
+
+/// The names that nodes see, and where what they become is put.
+struct Scope {
+  const Scope* outer = nullptr;  // of a subgraph: the graph around it
+  Block* block = nullptr;
+  const Opsets* opsets = nullptr;
+  /// In a function of the model: what its attributes are in this call.
+  const std::unordered_map<std::string_view, const Attribute*>* attributes = nullptr;
+  std::unordered_map<std::string_view, GraphValue> values;
+
+  const GraphValue* find(std::string_view name) const;
+};
+
+/// A converted subgraph.
+struct Body {
+  std::unique_ptr<Block> block;
+  std::vector<GraphValue> outputs;
+};
+
+class Importer {
+ public:
+  Importer(const CheckedModel& model, const OnnxOptions& options);
+
+  /// Converts the whole; once.
+  OnnxModel run();
+
+  [[noreturn]] void fail(const Node& node, const std::string& message) const;
+
+  // What NodeContext offers, documented there.
+  const Attribute* attribute(const Scope& scope, const Node& node, std::string_view name) const;
+  GraphValue emit(Scope& scope, const Node& node, std::string_view op,
+                  const std::vector<GraphValue>& args, const AttrList& attrs);
+  GraphValue tuple(const std::vector<GraphValue>& fields);
+  GraphValue field(const GraphValue& tuple, size_t k);
+  GraphValue constant(NDArray array);
+  Body body(Scope& outer, const Node& node, const Graph& graph,
+            const std::vector<GraphValue>& inputs);
+  std::vector<GraphValue> inline_graph(Scope& outer, const Node& node, const Graph& graph,
+                                       const std::vector<GraphValue>& inputs);
+
+  /// The expression of a tensor or tuple. Of known elements it is made now, once.
+  ExprRef expr(const GraphValue& value);
+  /// An extent as an int64 of rank 0; a term with `?` has none, which is a defect of the caller.
+  ExprRef extent(Dim dim);
+  /// The tensors of ONNX's form as arrays.
+  Tensors& tensors() { return tensors_; }
+  /// A dimension name that no other has, for a value whose extents a run decides.
+  Dim fresh_dim(std::string_view base);
+  /// Says where a run finds the extents of a parameter that the program gets: of a function's, a
+  /// loop's. Extents that are names and have no place yet get one.
+  void declare_dims(const VarRef& param);
+  /// A variable of the program with a name that no other has.
+  VarRef fresh_var(std::string_view base, TypeRef type);
+  /// The type as the program will have it: what depends on elements of arguments is `?`.
+  static TypeRef published(const TypeRef& type);
+
+ private:
+  void convert_nodes(Scope& scope, const std::vector<Node>& nodes);
+  void convert_node(Scope& scope, const Node& node);
+  std::vector<GraphValue> call_function(Scope& scope, const Node& node,
+                                        const LocalFunction& function);
+  void add_initializers(Scope& scope, const Graph& graph, bool main);
+  void add_initializer(Scope& scope, std::string_view name, NDArray array, bool main);
+  GraphValue add_input(const ValueInfo& info);
+  TypeRef input_type(const ValueInfo& info);
+  Dim named_dim(std::string_view name);
+  void bind_graph(Scope& scope, const Node& node, const Graph& graph,
+                  const std::vector<GraphValue>& inputs);
+  std::vector<GraphValue> outputs_of(const Scope& scope, const Graph& graph) const;
+  TypeRef call_type(const Operator* op, const std::vector<GraphValue>& args,
+                    const std::vector<ExprRef>& exprs, const AttrsRef& attrs) const;
+  ExprRef element_expr(Dim dim, DType dtype);
+  ExprRef call(std::string_view op, std::initializer_list<ExprRef> args, AttrList attrs = {});
+
+  const CheckedModel& model_;
+  const OnnxOptions& options_;
+  Tensors tensors_;
+  Span span_;  // of the node that is converted
+  std::vector<VarRef> inputs_;
+  std::vector<std::pair<VarRef, NDArray>> initializers_;
+  std::vector<Diagnostic> warnings_;
+  std::unordered_map<std::string_view, Dim> named_dims_;
+  std::unordered_map<const TypeVar*, std::pair<VarRef, size_t>> dim_places_;
+  std::vector<TypeVarRef> dim_vars_;
+  std::unordered_map<std::string, size_t> dim_names_;
+  std::unordered_map<std::string, size_t> var_names_;
+  std::unordered_map<Dim, ExprRef> extents_;
+};
+
+}  // namespace relay::onnx

@@ -1,0 +1,535 @@
+// Operators that tell, change or follow shapes, and constants.
+#include <algorithm>
+#include <numeric>
+
+#include <relay/import/onnx/fold.h>
+#include <relay/op/relation.h>
+
+namespace relay::onnx {
+namespace {
+
+using Values = std::vector<GraphValue>;
+
+/// Beyond all extents that there are; ends of slices may be larger, which means as much.
+constexpr int64_t kMostExtent = int64_t{1} << 59;
+
+Values convert_identity(NodeContext& node) {
+  GraphValue value = node.optional_input(0);
+  node.require(static_cast<bool>(value), "input 0 is not given");
+  return {value};
+}
+RELAY_ONNX("Identity", 1, convert_identity)
+
+Values convert_constant(NodeContext& node) {
+  if (node.has_attr("value")) return {node.constant_value(node.attr_tensor("value"))};
+  if (node.has_attr("value_float")) {
+    return {node.scalar(kFloat32, node.attr_float("value_float"))};
+  }
+  if (node.has_attr("value_int")) {
+    return {node.constant_value(NDArray::scalar<int64_t>(node.attr_int("value_int")))};
+  }
+  if (node.has_attr("value_ints")) return {node.int_list(node.attr_ints("value_ints"))};
+  if (node.has_attr("value_floats")) {
+    std::vector<float> numbers;
+    for (double x : node.attr_floats("value_floats")) numbers.push_back(static_cast<float>(x));
+    return {node.constant_value(
+        NDArray::from<float>(Shape{static_cast<int64_t>(numbers.size())}, numbers))};
+  }
+  if (node.has_attr("sparse_value")) {
+    return {node.constant_value(node.attr_sparse("sparse_value"))};
+  }
+  node.fail("there is no value of a type that is supported");
+}
+RELAY_ONNX("Constant", 1, convert_constant)
+
+Values convert_constant_of_shape(NodeContext& node) {
+  NDArray value = node.has_attr("value") ? node.attr_tensor("value") : NDArray::scalar(0.0f);
+  node.require(value.size() == 1, "value has " + std::to_string(value.size()) + " elements");
+  DType dtype = value.dtype();
+  GraphValue shape = node.input(0);
+  node.require(shape.rank() == 1, "the shape has " + std::to_string(shape.rank()) + " axes");
+  GraphValue fill = node.constant_value(value.reshape({}));
+  std::optional<Elements> dims = node.known(0);
+  if (!dims) return {node.emit("dyn.full", {fill, shape}, {{"dtype", dtype}})};
+  std::vector<int64_t> numbers;
+  for (Dim dim : *dims) {
+    if (!dim.is_int()) continue;
+    node.require(dim.as_int() >= 0, "the shape has the negative extent " + dim.str());
+    numbers.push_back(dim.as_int());
+  }
+  auto emit = [&] {
+    if (numbers.size() < dims->size()) {
+      return node.emit("dyn.full", {fill, shape}, {{"dtype", dtype}});
+    }
+    return node.emit("full", {fill}, {{"shape", numbers}, {"dtype", dtype}});
+  };
+  Dim count = product(*dims);
+  bool small = count.is_int() && count.as_int() <= static_cast<int64_t>(kMostElements);
+  if (small && !dtype.is_float() && numbers.size() == dims->size()) {
+    NDArray filled = NDArray::uniform(value.reshape({}), numbers).copy();
+    return {node.constant_value(std::move(filled))};
+  }
+  return {emit()};
+}
+RELAY_ONNX("ConstantOfShape", 9, convert_constant_of_shape)
+
+Values convert_shape(NodeContext& node) {
+  GraphValue x = node.input(0);
+  auto rank = static_cast<int64_t>(x.rank());
+  auto place = [&](int64_t at) { return std::clamp(at < 0 ? at + rank : at, int64_t{0}, rank); };
+  int64_t begin = place(node.attr_int("start", 0));
+  int64_t end = std::max(begin, place(node.attr_int("end", rank)));
+  Elements elements(x.dims().begin() + begin, x.dims().begin() + end);
+  Dim dims[] = {end - begin};
+  return {known_or(node, std::move(elements), dims, kInt64, [&] {
+    GraphValue shape = node.emit("shape_of", {x}, {{"dtype", kInt64}});
+    return begin == 0 && end == rank ? shape : node.slice(shape, 0, begin, end);
+  })};
+}
+RELAY_ONNX("Shape", 1, convert_shape)
+
+Values convert_size(NodeContext& node) {
+  GraphValue x = node.input(0);
+  return {known_or(node, {product(x.dims())}, {}, kInt64, [&] {
+    return node.emit("ndarray_size", {x}, {{"dtype", kInt64}});
+  })};
+}
+RELAY_ONNX("Size", 1, convert_size)
+
+// ---- The same elements under other axes ---------------------------------------------------------
+
+// The extent for -1: what of the data's elements the others leave. Extents on both sides cancel.
+Dim left_over(NodeContext& node, std::span<const Dim> from, std::vector<Dim> others) {
+  std::vector<Dim> rest(from.begin(), from.end());
+  std::erase_if(others, [&](Dim dim) {
+    auto found = std::find(rest.begin(), rest.end(), dim);
+    if (dim.is_int(0) || dim.is_any() || found == rest.end()) return false;
+    rest.erase(found);
+    return true;
+  });
+  Dim known = product(others);
+  Dim total = product(rest);
+  if (known.is_int(0)) node.fail("an extent of 0 leaves -1 open");
+  if (known.is_any() || total.is_any()) return Dim::any();
+  return floor_div(total, known);
+}
+
+GraphValue reshaped(NodeContext& node, const GraphValue& x, const Elements& codes,
+                    bool allow_zero) {
+  std::vector<Dim> dims;
+  std::optional<size_t> open;
+  for (size_t k = 0; k < codes.size(); ++k) {
+    Dim code = codes[k];
+    if (code.is_int(0) && !allow_zero) {
+      node.require(k < x.rank(), "the shape has 0 where the data have no axis");
+      code = x.dim(k);
+    }
+    if (code.is_int() && code.as_int() < 0) {
+      node.require(code.is_int(-1), "the shape has " + code.str());
+      node.require(!open, "the shape has -1 twice");
+      open = k;
+      code = 1;
+    }
+    dims.push_back(code);
+  }
+  if (open) {
+    std::vector<Dim> others = dims;
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(*open));
+    Dim inferred = left_over(node, x.dims(), others);
+    bool all_numbers = std::all_of(dims.begin(), dims.end(), [](Dim d) { return d.is_int(); });
+    if (inferred.is_int() && all_numbers && product(others) * inferred != product(x.dims())) {
+      node.fail("the data have " + product(x.dims()).str() + " elements, no multiple of " +
+                product(others).str());
+    }
+    dims[*open] = inferred;
+  }
+  return node.reshape(x, dims);
+}
+
+Values convert_reshape(NodeContext& node) {
+  GraphValue x = node.input(0);
+  bool allow_zero = node.attr_bool("allowzero", false);
+  GraphValue shape = node.input(1);
+  node.require(shape.rank() == 1 && shape.dim(0).is_int(),
+               "the number of entries of the shape is not known, which decides the rank");
+  if (shape.elements()) {
+    const Elements& codes = *shape.elements();
+    auto open = std::count_if(codes.begin(), codes.end(),
+                              [](Dim dim) { return dim.is_any() || dim.is_int(-1); });
+    bool any = std::any_of(codes.begin(), codes.end(), [](Dim dim) { return dim.is_any(); });
+    // One that a run decides is what the others leave, unless it copies or is 0.
+    if (!any || (open == 1 && !allow_zero)) {
+      GraphValue result = reshaped(node, x, codes, allow_zero);
+      // Lists of known elements stay known: most reshapes of them make or take a list of one.
+      bool fixed = std::all_of(result.dims().begin(), result.dims().end(),
+                               [](Dim dim) { return dim.is_int(); });
+      if (!x.elements() || !fixed) return {result};
+      return {known_or(node, *x.elements(), result.dims(), x.dtype(), [&] { return result; })};
+    }
+  }
+  std::vector<GraphValue> args{x, node.cast(shape, kInt64)};
+  return {node.emit("dyn.reshape", args, {{"allowzero", allow_zero}})};
+}
+RELAY_ONNX("Reshape", 5, convert_reshape)
+
+Values convert_flatten(NodeContext& node) {
+  GraphValue x = node.input(0);
+  int64_t axis = node.attr_int("axis", 1);
+  auto rank = static_cast<int64_t>(x.rank());
+  node.require(
+      axis >= -rank && axis <= rank,
+      "axis " + std::to_string(axis) + " is out of range for rank " + std::to_string(rank));
+  if (axis < 0) axis += rank;
+  Dim rows = product(x.dims().first(static_cast<size_t>(axis)));
+  Dim columns = product(x.dims().subspan(static_cast<size_t>(axis)));
+  return {node.reshape(x, {rows, columns})};
+}
+RELAY_ONNX("Flatten", 1, convert_flatten)
+
+Values convert_transpose(NodeContext& node) {
+  GraphValue x = node.input(0);
+  std::vector<int64_t> axes(x.rank());
+  for (size_t k = 0; k < axes.size(); ++k) axes[k] = static_cast<int64_t>(axes.size() - 1 - k);
+  axes = node.attr_ints("perm", axes);
+  return {node.transpose(x, axes)};
+}
+RELAY_ONNX("Transpose", 1, convert_transpose)
+
+std::optional<std::vector<int64_t>> axes_of(NodeContext& node, int64_t since_input) {
+  if (node.opset() < since_input) {
+    if (!node.has_attr("axes")) return std::nullopt;
+    return node.attr_ints("axes");
+  }
+  if (!node.has(1)) return std::nullopt;
+  return node.ints(1, "axes");
+}
+
+Values convert_unsqueeze(NodeContext& node) {
+  GraphValue x = node.input(0);
+  std::optional<std::vector<int64_t>> axes = axes_of(node, 13);
+  node.require(axes.has_value(), "axes are missing");
+  size_t rank = x.rank() + axes->size();
+  for (int64_t& axis : *axes) axis = node.axis(axis, rank, "axes entry");
+  std::sort(axes->begin(), axes->end());
+  node.require(std::adjacent_find(axes->begin(), axes->end()) == axes->end(),
+               "axes names an axis twice");
+  std::vector<Dim> dims(x.dims().begin(), x.dims().end());
+  for (int64_t axis : *axes) dims.insert(dims.begin() + axis, Dim(1));
+  auto emit = [&] { return node.unsqueeze(x, *axes); };
+  if (x.elements()) return {known_or(node, *x.elements(), dims, x.dtype(), emit)};
+  return {emit()};
+}
+RELAY_ONNX("Unsqueeze", 1, convert_unsqueeze)
+
+Values convert_squeeze(NodeContext& node) {
+  GraphValue x = node.input(0);
+  std::optional<std::vector<int64_t>> given = axes_of(node, 13);
+  std::vector<int64_t> axes;
+  if (given) {
+    for (int64_t axis : *given) axes.push_back(node.axis(axis, x.rank(), "axes entry"));
+    std::sort(axes.begin(), axes.end());
+    axes.erase(std::unique(axes.begin(), axes.end()), axes.end());
+  } else {
+    for (size_t k = 0; k < x.rank(); ++k) {
+      if (x.dim(k).is_int(1)) axes.push_back(static_cast<int64_t>(k));
+    }
+  }
+  if (axes.empty()) return {x};
+  auto emit = [&] { return node.emit("squeeze", {x}, {{"axis", axes}}); };
+  std::vector<Dim> dims;
+  for (size_t k = 0; k < x.rank(); ++k) {
+    bool dropped = std::binary_search(axes.begin(), axes.end(), static_cast<int64_t>(k));
+    if (!dropped) dims.push_back(x.dim(k));
+    if (dropped && x.dim(k).is_int()) {
+      node.require(x.dim(k).is_int(1),
+                   "axis " + std::to_string(k) + " has the extent " + x.dim(k).str() + ", not 1");
+    }
+  }
+  if (x.elements()) return {known_or(node, *x.elements(), dims, x.dtype(), emit)};
+  return {emit()};
+}
+RELAY_ONNX("Squeeze", 1, convert_squeeze)
+
+// ---- Parts --------------------------------------------------------------------------------------
+
+Values convert_concat(NodeContext& node) {
+  Values parts = node.inputs();
+  node.require(!parts.empty(), "there are no inputs");
+  int64_t axis = node.axis(node.attr_int("axis"), parts[0].rank());
+  auto emit = [&] { return node.concat(parts, axis); };
+  bool lists = std::all_of(parts.begin(), parts.end(), [](const GraphValue& part) {
+    return part.rank() == 1 && part.dim(0).is_int() &&
+           part.dim(0).as_int() <= static_cast<int64_t>(kMostElements);
+  });
+  bool some = std::any_of(parts.begin(), parts.end(),
+                          [](const GraphValue& part) { return part.elements().has_value(); });
+  if (!lists || !some || parts[0].dtype().is_float()) return {emit()};
+  Elements elements;
+  for (const GraphValue& part : parts) {
+    node.require(part.dtype() == parts[0].dtype(), "the inputs differ in dtype");
+    Elements open(static_cast<size_t>(part.dim(0).as_int()), Dim::any());
+    const Elements& own = part.elements() ? *part.elements() : open;
+    elements.insert(elements.end(), own.begin(), own.end());
+  }
+  if (elements.size() > kMostElements) return {emit()};
+  Dim dims[] = {static_cast<int64_t>(elements.size())};
+  return {known_or(node, std::move(elements), dims, parts[0].dtype(), emit)};
+}
+RELAY_ONNX("Concat", 4, convert_concat)
+
+Values convert_split(NodeContext& node) {
+  GraphValue x = node.input(0);
+  int64_t axis = node.axis(node.attr_int("axis", 0), x.rank());
+  Dim extent = x.dim(static_cast<size_t>(axis));
+  std::vector<int64_t> sizes;
+  if (node.opset() < 13) {
+    sizes = node.attr_ints("split", std::vector<int64_t>());
+  } else if (node.has(1)) {
+    sizes = node.ints(1, "split");
+  }
+  auto outputs = static_cast<int64_t>(node.num_outputs());
+  if (node.opset() >= 18) {
+    int64_t stated = node.attr_int("num_outputs", outputs);
+    node.require(stated == outputs, "num_outputs is " + std::to_string(stated) + ", there are " +
+                                        std::to_string(outputs));
+  }
+  if (sizes.empty()) {
+    node.require(outputs > 0, "there are no outputs");
+    if (!extent.is_int()) {
+      node.require(node.opset() < 18, "the extent of the axis is not known");
+      GraphValue parts =
+          node.emit("split", {x}, {{"indices_or_sections", AttrValue(outputs)}, {"axis", axis}});
+      return node.fields(parts);
+    }
+    // The last part is the smaller one.
+    int64_t each = (extent.as_int() + outputs - 1) / outputs;
+    int64_t left = extent.as_int();
+    for (int64_t k = 0; k < outputs; ++k) {
+      sizes.push_back(std::min(each, left));
+      left -= sizes.back();
+    }
+  }
+  node.require(sizes.size() == node.num_outputs(), "split has " + std::to_string(sizes.size()) +
+                                                       " entries for " + std::to_string(outputs) +
+                                                       " outputs");
+  AttrValue::List cuts;
+  int64_t at = 0;
+  for (size_t k = 0; k < sizes.size(); ++k) {
+    node.require(sizes[k] >= 0 && sizes[k] <= kMostExtent, "split has " + std::to_string(sizes[k]));
+    if (k > 0) cuts.push_back(AttrValue(at));
+    at += sizes[k];
+  }
+  node.require(!extent.is_int() || extent.is_int(at),
+               "split has " + std::to_string(at) + " elements in all, the axis " + extent.str());
+  if (sizes.size() == 1) return {x};
+  GraphValue parts =
+      node.emit("split", {x}, {{"indices_or_sections", AttrValue(cuts)}, {"axis", axis}});
+  Values results = node.fields(parts);
+  if (x.rank() == 1 && x.elements()) {
+    size_t from = 0;
+    for (size_t k = 0; k < results.size(); ++k) {
+      auto begin = x.elements()->begin() + static_cast<std::ptrdiff_t>(from);
+      Elements own(begin, begin + sizes[k]);
+      results[k] = known_or(node, own, results[k].dims(), x.dtype(), [&] { return results[k]; });
+      from += static_cast<size_t>(sizes[k]);
+    }
+  }
+  return results;
+}
+RELAY_ONNX("Split", 2, convert_split)
+
+GraphValue sliced(NodeContext& node, const GraphValue& x, const std::vector<int64_t>& axes,
+                  const Elements& starts, const Elements& ends, const std::vector<int64_t>& steps) {
+  // What concerns nothing but whole axes is left out.
+  std::vector<int64_t> own_axes, begin, end, stride;
+  Elements begin_dims, end_dims;
+  bool numbers = true;
+  for (size_t k = 0; k < axes.size(); ++k) {
+    Dim extent = x.dim(static_cast<size_t>(axes[k]));
+    bool whole = starts[k].is_int(0) && steps[k] == 1 &&
+                 (ends[k] == extent || (ends[k].is_int() && ends[k].as_int() >= kMostExtent));
+    if (whole) continue;
+    own_axes.push_back(axes[k]);
+    stride.push_back(steps[k]);
+    numbers &= starts[k].is_int() && ends[k].is_int();
+    begin_dims.push_back(starts[k]);
+    end_dims.push_back(ends[k]);
+    if (!numbers) continue;
+    auto bounded = [&](Dim at) { return std::clamp(at.as_int(), -kMostExtent, kMostExtent); };
+    begin.push_back(bounded(starts[k]));
+    end.push_back(bounded(ends[k]));
+  }
+  if (own_axes.empty()) return x;
+  if (numbers) {
+    return node.emit("strided_slice", {x},
+                     {{"begin", begin}, {"end", end}, {"strides", stride}, {"axes", own_axes}});
+  }
+  return node.emit("dyn.strided_slice",
+                   {x, node.dim_list(begin_dims), node.dim_list(end_dims), node.int_list(stride)},
+                   {{"axes", own_axes}});
+}
+
+// The places that a slice of a list takes.
+std::optional<std::vector<int64_t>> slice_places(int64_t extent, Dim start, Dim end, int64_t step) {
+  if (!start.is_int() || !end.is_int() || step == 0) return std::nullopt;
+  auto place = [&](Dim at) {
+    int64_t i = at.as_int() < 0 ? at.as_int() + extent : at.as_int();
+    return step > 0 ? std::clamp(i, int64_t{0}, extent) : std::clamp(i, int64_t{-1}, extent - 1);
+  };
+  // A backward slice may go on to the front: an end far below.
+  std::vector<int64_t> places;
+  int64_t stop = place(end);
+  for (int64_t i = place(start); step > 0 ? i < stop : i > stop; i += step) places.push_back(i);
+  return places;
+}
+
+GraphValue slice_known(NodeContext& node, const GraphValue& x, const std::vector<int64_t>& axes,
+                       const Elements& starts, const Elements& ends,
+                       const std::vector<int64_t>& steps) {
+  auto emit = [&] { return sliced(node, x, axes, starts, ends, steps); };
+  if (x.rank() == 1 && axes.size() == 1 && x.elements() && x.dim(0).is_int()) {
+    if (auto places = slice_places(x.dim(0).as_int(), starts[0], ends[0], steps[0])) {
+      Dim dims[] = {static_cast<int64_t>(places->size())};
+      if (auto known = fold_rearranged(node, x, *places, dims, emit)) return *known;
+    }
+  }
+  return emit();
+}
+
+Elements as_elements(const std::vector<int64_t>& values) {
+  constexpr int64_t kFar = int64_t{1} << 60;
+  Elements result;
+  for (int64_t value : values) result.emplace_back(std::clamp(value, -kFar, kFar));
+  return result;
+}
+
+Values convert_slice_attributes(NodeContext& node) {
+  GraphValue x = node.input(0);
+  std::vector<int64_t> starts = node.attr_ints("starts"), ends = node.attr_ints("ends");
+  std::vector<int64_t> axes(starts.size());
+  std::iota(axes.begin(), axes.end(), 0);
+  axes = node.attr_ints("axes", axes);
+  node.require(starts.size() == ends.size() && starts.size() == axes.size(),
+               "starts, ends and axes differ in length");
+  for (int64_t& axis : axes) axis = node.axis(axis, x.rank(), "axes entry");
+  return {slice_known(node, x, axes, as_elements(starts), as_elements(ends),
+                      std::vector<int64_t>(axes.size(), 1))};
+}
+
+Values convert_slice(NodeContext& node) {
+  GraphValue x = node.input(0);
+  GraphValue starts = node.input(1), ends = node.input(2);
+  node.require(starts.rank() == 1 && starts.dim(0).is_int(), "the number of starts is not known");
+  auto count = static_cast<size_t>(starts.dim(0).as_int());
+  std::vector<int64_t> axes(count);
+  std::iota(axes.begin(), axes.end(), 0);
+  if (node.has(3)) axes = node.ints(3, "axes");
+  node.require(axes.size() == count && ends.rank() == 1 && ends.dim(0) == starts.dim(0),
+               "starts, ends and axes differ in length");
+  for (int64_t& axis : axes) axis = node.axis(axis, x.rank(), "axes entry");
+  std::optional<Elements> from = node.known(1), to = node.known(2);
+  bool steps_known = !node.has(4) || node.constant(4);
+  if (from && to && steps_known) {
+    std::vector<int64_t> steps(count, 1);
+    if (node.has(4)) steps = node.ints(4, "steps");
+    node.require(steps.size() == count, "starts and steps differ in length");
+    for (int64_t step : steps) node.require(step != 0, "a step is 0");
+    return {slice_known(node, x, axes, *from, *to, steps)};
+  }
+  GraphValue steps = node.has(4) ? node.input(4) : node.int_list(std::vector<int64_t>(count, 1));
+  return {
+      node.emit("dyn.strided_slice",
+                {x, node.cast(starts, kInt64), node.cast(ends, kInt64), node.cast(steps, kInt64)},
+                {{"axes", axes}})};
+}
+RELAY_ONNX("Slice", 1, convert_slice_attributes)
+RELAY_ONNX("Slice", 10, convert_slice)
+
+Values convert_gather(NodeContext& node) {
+  GraphValue x = node.input(0), indices = node.input(1);
+  int64_t axis = node.axis(node.attr_int("axis", 0), x.rank());
+  Dim extent = x.dim(static_cast<size_t>(axis));
+  std::optional<NDArray> known = node.constant(1);
+  const char* mode = "wrap";  // negative indices count from the end
+  if (known && extent.is_int()) {
+    std::vector<int64_t> places;
+    for (int64_t k = 0; k < known->size(); ++k) {
+      int64_t i = known->element_as_int64(k);
+      node.require(
+          i >= -extent.as_int() && i < extent.as_int(),
+          "the index " + std::to_string(i) + " is out of range for the extent " + extent.str());
+      places.push_back(i < 0 ? i + extent.as_int() : i);
+    }
+    bool moved = !places.empty() && *std::min_element(places.begin(), places.end()) >= 0;
+    if (moved && known->size() <= static_cast<int64_t>(kMostElements)) {
+      NDArray plain = NDArray::from<int64_t>(known->shape(), places);
+      indices = node.constant_value(plain);
+      mode = "clip";
+    }
+    auto emit = [&] { return node.emit("take", {x, indices}, {{"axis", axis}, {"mode", mode}}); };
+    if (x.rank() == 1) {
+      if (auto folded = fold_rearranged(node, x, places, indices.dims(), emit)) return {*folded};
+    }
+    return {emit()};
+  }
+  return {node.emit("take", {x, indices}, {{"axis", axis}, {"mode", mode}})};
+}
+RELAY_ONNX("Gather", 1, convert_gather)
+
+Values convert_gather_elements(NodeContext& node) {
+  GraphValue x = node.input(0);
+  int64_t axis = node.axis(node.attr_int("axis", 0), x.rank());
+  return {node.emit("gather", {x, node.input(1)}, {{"axis", axis}})};
+}
+RELAY_ONNX("GatherElements", 11, convert_gather_elements)
+
+Values convert_expand(NodeContext& node) {
+  GraphValue x = node.input(0), shape = node.input(1);
+  std::optional<Elements> wanted = node.known(1);
+  if (wanted) {
+    std::optional<std::vector<Dim>> dims = broadcast_shapes(x.dims(), *wanted);
+    node.require(dims.has_value(),
+                 "shape " + shape_str(x.dims()) + " does not broadcast to " + shape_str(*wanted));
+    auto emit = [&] { return node.broadcast_to(x, *dims); };
+    Dim count = product(*dims);
+    if (x.elements() && count.is_int() && !x.dtype().is_float()) {
+      Values pair{
+          x, node.known_value(
+                 Elements(static_cast<size_t>(std::min<int64_t>(count.as_int(), kMostElements)),
+                          Dim(0)),
+                 *dims, x.dtype())};
+      if (count.as_int() <= static_cast<int64_t>(kMostElements)) {
+        auto first = [](std::span<const Dim> e) { return e[0]; };
+        if (auto known = fold_elementwise(node, pair, x.dtype(), first, emit)) return {*known};
+      }
+    }
+    return {emit()};
+  }
+  // Both broadcast: a tensor of the wanted shape takes part.
+  GraphValue like = node.emit("dyn.ones", {node.cast(shape, kInt64)}, {{"dtype", kBool}});
+  return {node.emit("where", {like, x, x})};
+}
+RELAY_ONNX("Expand", 8, convert_expand)
+
+Values convert_range(NodeContext& node) {
+  std::optional<Elements> start = node.known(0), limit = node.known(1), delta = node.known(2);
+  Values args = node.inputs();
+  DType dtype = args[0].dtype();
+  for (GraphValue& arg : args) arg = node.reshape(arg, std::initializer_list<Dim>{});
+  auto emit = [&] { return node.emit("arange", args, {{"dtype", dtype}}); };
+  bool numbers = start && limit && delta && (*start)[0].is_int() && (*limit)[0].is_int() &&
+                 (*delta)[0].is_int();
+  if (!numbers) return {emit()};
+  int64_t from = (*start)[0].as_int(), to = (*limit)[0].as_int(), step = (*delta)[0].as_int();
+  node.require(step != 0, "the step is 0");
+  int64_t count = step > 0 ? (to - from + step - 1) / step : (from - to - step - 1) / -step;
+  if (count > static_cast<int64_t>(kMostElements)) return {emit()};
+  Elements elements;
+  for (int64_t k = 0; k < count; ++k) elements.emplace_back(from + k * step);
+  Dim dims[] = {std::max(count, int64_t{0})};
+  return {node.known_value(std::move(elements), dims, dtype)};
+}
+RELAY_ONNX("Range", 11, convert_range)
+
+}  // namespace
+}  // namespace relay::onnx

@@ -1,0 +1,72 @@
+#include <relay/import/onnx/ops/spatial.h>
+
+#include <algorithm>
+
+namespace relay::onnx {
+
+std::string spatial_op(NodeContext& node, const std::string& prefix, size_t spatial,
+                       const std::string& suffix) {
+  node.require(spatial >= 1 && spatial <= 3,
+               "there are " + std::to_string(spatial) + " spatial axes; 1 to 3 are supported");
+  return prefix + std::to_string(spatial) + "d" + suffix;
+}
+
+std::string spatial_layout(const std::string& lead, size_t spatial) {
+  return lead + std::string("DHW").substr(3 - spatial);
+}
+
+Window window_of(NodeContext& node, const GraphValue& x, std::vector<int64_t> kernel) {
+  node.require(x.rank() >= 3, "the data have " + std::to_string(x.rank()) +
+                                  " axes; batch, channels and at least one more are needed");
+  size_t spatial = x.rank() - 2;
+  Window w;
+  if (kernel.empty()) {
+    w.kernel = node.attr_ints("kernel_shape");
+  } else {
+    w.kernel = node.attr_ints("kernel_shape", kernel);
+  }
+  std::vector<int64_t> ones(spatial, 1);
+  w.strides = node.attr_ints("strides", ones);
+  w.dilations = node.attr_ints("dilations", ones);
+  std::string pad = node.attr_string("auto_pad", "NOTSET");
+  w.pads = node.attr_ints("pads", std::vector<int64_t>(2 * spatial, 0));
+  auto check = [&](const std::vector<int64_t>& list, size_t size, int64_t least, const char* what) {
+    node.require(list.size() == size, std::string(what) + " has " + std::to_string(list.size()) +
+                                          " entries, not " + std::to_string(size));
+    constexpr int64_t kMost = int64_t{1} << 31;
+    for (int64_t entry : list) {
+      node.require(entry >= least && entry < kMost,
+                   std::string(what) + " has " + std::to_string(entry));
+    }
+  };
+  check(w.kernel, spatial, 1, "kernel_shape");
+  check(w.strides, spatial, 1, "strides");
+  check(w.dilations, spatial, 1, "dilations");
+  check(w.pads, 2 * spatial, 0, "pads");
+  if (!kernel.empty()) node.require(w.kernel == kernel, "kernel_shape is not that of the weights");
+  if (pad == "NOTSET" || pad.empty()) return w;
+  if (pad == "VALID") {
+    w.pads.assign(2 * spatial, 0);
+    return w;
+  }
+  node.require(pad == "SAME_UPPER" || pad == "SAME_LOWER", "auto_pad is " + quoted(pad));
+  for (size_t k = 0; k < spatial; ++k) {
+    // As many results as strides fit in: ceil(extent / stride).
+    int64_t reach = (w.kernel[k] - 1) * w.dilations[k] + 1;
+    int64_t stride = w.strides[k];
+    Dim extent = x.dim(k + 2);
+    int64_t total = reach - stride;
+    if (stride != 1) {
+      node.require(extent.is_int(), "auto_pad needs the extent of each axis with a stride");
+      int64_t rest = extent.as_int() % stride;
+      total = rest == 0 ? reach - stride : reach - rest;
+    }
+    total = std::max(total, int64_t{0});
+    int64_t less = total / 2;
+    w.pads[k] = pad == "SAME_UPPER" ? less : total - less;
+    w.pads[spatial + k] = total - w.pads[k];
+  }
+  return w;
+}
+
+}  // namespace relay::onnx

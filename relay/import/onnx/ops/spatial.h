@@ -1,0 +1,29 @@
+// What convolutions and pools share: windows over spatial axes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <relay/import/onnx/context.h>
+
+namespace relay::onnx {
+
+/// The window of a node: `kernel_shape`, `strides`, `dilations`, `pads` or `auto_pad`.
+struct Window {
+  std::vector<int64_t> kernel;
+  std::vector<int64_t> strides;
+  std::vector<int64_t> dilations;
+  std::vector<int64_t> pads;  // all before, then all after
+};
+
+/// Reads and checks the attributes for `spatial` axes of x (its last ones); `kernel` if the node
+/// has no kernel_shape. SAME_UPPER and SAME_LOWER need extents that are known.
+Window window_of(NodeContext& node, const GraphValue& x, std::vector<int64_t> kernel = {});
+
+/// "nn.conv2d": the operator of a family for 1, 2 or 3 spatial axes.
+std::string spatial_op(NodeContext& node, const std::string& prefix, size_t spatial,
+                       const std::string& suffix = "");
+/// "NCHW" and the like; `lead` for the first two axes.
+std::string spatial_layout(const std::string& lead, size_t spatial);
+
+}  // namespace relay::onnx

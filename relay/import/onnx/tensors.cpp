@@ -1,0 +1,192 @@
+#include <relay/import/onnx/tensors.h>
+
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+
+#include <relay/support/error.h>
+
+namespace relay::onnx {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The elements in row-major order, in place if they are aligned.
+NDArray array_of(std::shared_ptr<const Bytes> owner, std::span<const std::byte> elements,
+                 ShapeView shape, DType dtype) {
+  auto address = reinterpret_cast<uintptr_t>(elements.data());
+  bool in_place = !elements.empty() && address % dtype.size() == 0 && elements.size() >= 4096;
+  // Bytes of a file may be more than the two that a bool is.
+  if (dtype.is_bool() || !in_place) {
+    NDArray result = NDArray::from_bytes(shape, dtype, elements);
+    if (dtype.is_bool()) {
+      auto* bytes = static_cast<uint8_t*>(result.raw());
+      for (int64_t i = 0; i < result.size(); ++i) bytes[i] = bytes[i] != 0 ? 1 : 0;
+    }
+    return result;
+  }
+  auto* holder = new std::shared_ptr<const Bytes>(std::move(owner));
+  return NDArray::wrap(
+      const_cast<std::byte*>(elements.data()), shape, nullptr, dtype,
+      [](void* context) { delete static_cast<std::shared_ptr<const Bytes>*>(context); }, holder);
+}
+
+template <class From>
+NDArray converted(const std::vector<From>& elements, ShapeView shape, DType dtype) {
+  NDArray result = NDArray::empty(shape, dtype);
+  dispatch(dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    auto* to = static_cast<T*>(result.raw());
+    for (size_t i = 0; i < elements.size(); ++i) {
+      if constexpr (std::is_integral_v<From> && sizeof(T) == 2 && !std::is_integral_v<T>) {
+        to[i] = T::from_bits(static_cast<uint16_t>(elements[i]));  // 16-bit floats go as bits
+      } else {
+        to[i] = convert_element<T>(elements[i]);
+      }
+    }
+  });
+  return result;
+}
+
+std::string dims_text(const std::vector<int64_t>& dims) {
+  std::string text = "(";
+  for (size_t i = 0; i < dims.size() && i < NDArray::kMaxRank; ++i) {
+    text += (i > 0 ? ", " : "") + std::to_string(dims[i]);
+  }
+  return text + ")";
+}
+
+uint64_t number_of(std::string_view text, std::string_view key) {
+  uint64_t value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    throw Error("the " + std::string(key) + " of external data is " + quoted(text));
+  }
+  return value;
+}
+
+}  // namespace
+
+std::shared_ptr<const Bytes> Tensors::external_file(std::string_view location) {
+  auto found = files_.find(location);
+  if (found != files_.end()) return found->second;
+  std::string name = quoted(location);
+  if (model_.folder.empty()) {
+    throw Error("external data in " + name + ", but the model is in memory, without a folder");
+  }
+  fs::path relative{std::string(location)};
+  bool leaves =
+      location.empty() || location.find('\0') != std::string_view::npos || relative.is_absolute();
+  for (const fs::path& part : relative) leaves |= part == "..";
+  std::error_code error;
+  fs::path folder, file;
+  if (!leaves) {
+    folder = fs::canonical(model_.folder, error);
+    if (!error) file = fs::canonical(folder / relative, error);
+    if (error) throw Error("there is no file " + name + " of external data beside the model");
+    // A link may lead elsewhere.
+    auto [end, unused] = std::mismatch(folder.begin(), folder.end(), file.begin(), file.end());
+    leaves = end != folder.end();
+  }
+  if (leaves) throw Error("the external data in " + name + " are outside of the model's folder");
+  if (!fs::is_regular_file(file, error)) throw Error("external data in " + name + ": no file");
+  auto bytes = Bytes::map(file.string());
+  files_.emplace(std::string(location), bytes);
+  return bytes;
+}
+
+NDArray Tensors::external(const TensorData& tensor, Shape shape, DType dtype) {
+  std::string_view location;
+  uint64_t offset = 0;
+  std::optional<uint64_t> length;
+  for (const auto& [key, value] : tensor.where) {
+    if (key == "location") location = value;
+    if (key == "offset") offset = number_of(value, key);
+    if (key == "length") length = number_of(value, key);
+  }
+  std::shared_ptr<const Bytes> file = external_file(location);
+  std::span<const std::byte> all = file->all();
+  size_t needed = NDArray::bytes_needed(shape, dtype);
+  if (length && *length != needed) {
+    throw Error("external data of " + std::to_string(*length) + " bytes for a tensor of " +
+                std::to_string(needed) + " bytes");
+  }
+  if (offset > all.size() || all.size() - offset < needed) {
+    throw Error("the file of external data " + quoted(location) + " has " +
+                std::to_string(all.size()) + " bytes, too few for " + std::to_string(needed) +
+                " at " + std::to_string(offset));
+  }
+  return array_of(file, all.subspan(offset, needed), shape, dtype);
+}
+
+NDArray Tensors::array(const TensorData& tensor) {
+  std::optional<DType> dtype = dtype_of_number(tensor.dtype);
+  if (!dtype)
+    throw Error("elements of type " + dtype_number_text(tensor.dtype) + " are not supported");
+  std::string dims = dims_text(tensor.dims);
+  if (tensor.dims.size() > NDArray::kMaxRank) {
+    throw Error("a tensor of " + std::to_string(tensor.dims.size()) + " axes, more than " +
+                std::to_string(NDArray::kMaxRank));
+  }
+  for (int64_t dim : tensor.dims) {
+    if (dim < 0) throw Error("a tensor of shape " + dims + ", which has a negative extent");
+  }
+  const Shape& shape = tensor.dims;
+  size_t needed = NDArray::bytes_needed(shape, *dtype);
+  if (tensor.external) return external(tensor, shape, *dtype);
+  auto require = [&](uint64_t found, uint64_t wanted, const char* of) {
+    if (found == wanted) return;
+    throw Error("a tensor of shape " + dims + " and dtype " + std::string(dtype->name()) +
+                " with contents of " + std::to_string(found) + of + ", not " +
+                std::to_string(wanted));
+  };
+  if (tensor.raw) {
+    require(tensor.raw->size(), needed, " bytes");
+    return array_of(model_.bytes, *tensor.raw, shape, *dtype);
+  }
+  auto count = static_cast<uint64_t>(element_count(shape));
+  require(tensor.floats.size() + tensor.doubles.size() + tensor.ints.size(), count, " elements");
+  if (!tensor.floats.empty()) return converted(tensor.floats, shape, *dtype);
+  if (!tensor.doubles.empty()) return converted(tensor.doubles, shape, *dtype);
+  return converted(tensor.ints, shape, *dtype);
+}
+
+NDArray Tensors::array(const SparseTensorData& tensor) {
+  NDArray values = array(tensor.values);
+  NDArray indices = array(tensor.indices);
+  std::string dims = dims_text(tensor.dims);
+  constexpr size_t kMostBytes = size_t{1} << 31;
+  for (int64_t dim : tensor.dims) {
+    if (dim < 0) throw Error("a sparse tensor of shape " + dims);
+  }
+  if (tensor.dims.size() > NDArray::kMaxRank ||
+      NDArray::bytes_needed(tensor.dims, values.dtype()) > kMostBytes) {
+    throw Error("a sparse tensor of shape " + dims + " is too large to be filled with zeros");
+  }
+  auto rank = static_cast<int64_t>(tensor.dims.size());
+  bool linear = indices.rank() == 1;
+  if (values.rank() != 1 || indices.dtype() != kInt64 || (!linear && indices.rank() != 2) ||
+      indices.extent(0) != values.extent(0) || (!linear && indices.extent(1) != rank)) {
+    throw Error("a sparse tensor whose indices do not fit its values and its shape " + dims);
+  }
+  NDArray result = NDArray::zeros(tensor.dims, values.dtype());
+  size_t width = values.dtype().size();
+  const int64_t* index = indices.data<int64_t>();
+  for (int64_t k = 0; k < values.size(); ++k) {
+    int64_t at = linear ? index[k] : 0;
+    bool inside = !linear || (at >= 0 && at < result.size());
+    for (int64_t axis = 0; !linear && axis < rank; ++axis) {
+      int64_t i = index[k * rank + axis];
+      int64_t extent = tensor.dims[static_cast<size_t>(axis)];
+      inside &= i >= 0 && i < extent;
+      if (inside) at = at * extent + i;
+    }
+    if (!inside) throw Error("a sparse tensor with an index outside of its shape " + dims);
+    std::memcpy(static_cast<std::byte*>(result.raw()) + static_cast<size_t>(at) * width,
+                static_cast<const std::byte*>(values.raw()) + static_cast<size_t>(k) * width,
+                width);
+  }
+  return result;
+}
+
+}  // namespace relay::onnx

@@ -1,0 +1,34 @@
+// The contents of ONNX tensors as arrays.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include <relay/import/onnx/model.h>
+#include <relay/runtime/ndarray.h>
+
+namespace relay::onnx {
+
+/// Makes arrays of the tensors of one model; where bytes lie in a file as an array wants them, they
+/// stay there. Opens files of external data once.
+class Tensors {
+ public:
+  explicit Tensors(const Model& model) : model_(model) {}
+
+  /// The array. Throws `Error`, without a place, for an element type that Relay has not, extents
+  /// that no array has, contents that do not fit them, and external data that are missing or not
+  /// in the model's folder. Nothing is allocated before that is known.
+  NDArray array(const TensorData& tensor);
+  /// A sparse tensor, filled with zeros.
+  NDArray array(const SparseTensorData& tensor);
+
+ private:
+  std::shared_ptr<const Bytes> external_file(std::string_view location);
+  NDArray external(const TensorData& tensor, Shape shape, DType dtype);
+
+  const Model& model_;
+  std::map<std::string, std::shared_ptr<const Bytes>, std::less<>> files_;
+};
+
+}  // namespace relay::onnx

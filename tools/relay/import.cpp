@@ -1,0 +1,96 @@
+// relay import: a model of another format as a program and its parameters.
+#include <charconv>
+
+#include <fmt/core.h>
+
+#include <relay/import/onnx/import.h>
+#include <relay/infer/infer.h>
+#include <relay/print/print.h>
+#include <relay/runtime/file.h>
+#include <relay/runtime/params.h>
+#include <relay/support/error.h>
+
+#include <tools/relay/command.h>
+
+namespace relay::tool {
+
+namespace {
+
+struct ImportOptions {
+  std::string model;
+  std::string output;
+  std::string params;
+  std::vector<std::string> shapes;
+  int64_t opset = 0;
+  bool freeze = false;
+};
+
+// NAME=2,3,-1
+std::pair<std::string, std::vector<int64_t>> read_shape(const std::string& text) {
+  size_t equals = text.rfind('=');
+  std::vector<int64_t> dims;
+  bool sound = equals != std::string::npos && equals > 0;
+  const char* at = text.data() + equals + 1;
+  const char* end = text.data() + text.size();
+  while (sound && at != end) {
+    int64_t dim = 0;
+    auto [after, error] = std::from_chars(at, end, dim);
+    sound = error == std::errc() && dim >= -1 && (after == end || *after == ',');
+    dims.push_back(dim);
+    at = after == end ? end : after + 1;
+  }
+  if (!sound) throw UsageError("--shape takes NAME=2,3,…, with -1 for what stays; found " + text);
+  return {text.substr(0, equals), dims};
+}
+
+void import_model(const ImportOptions& options) {
+  OnnxOptions onnx;
+  for (const std::string& text : options.shapes) onnx.shapes.insert(read_shape(text));
+  if (options.opset > 0) onnx.opset = options.opset;
+  onnx.freeze = options.freeze;
+  Progress progress("importing " + options.model);
+  OnnxModel model = from_onnx(options.model, onnx);
+  report(model.warnings);
+  infer_types_or_throw(model.module);
+  std::string text = print_module(model.module);
+  if (options.output.empty() || options.output == "-") {
+    print_out(text);
+  } else {
+    OutputFile file(options.output);
+    file.write(text.data(), text.size());
+    file.commit();
+  }
+  if (!options.params.empty()) {
+    save_params(options.params, model.params);
+  } else if (!model.params.empty()) {
+    report({Diagnostic::warning("the values of " + std::to_string(model.params.size()) +
+                                " parameters are not stored")
+                .help("give --params FILE.npz")});
+  }
+}
+
+}  // namespace
+
+void add_import(CLI::App& app, Context& context) {
+  auto options = std::make_shared<ImportOptions>();
+  CLI::App* command =
+      app.add_subcommand("import", "Write an ONNX model as program text and its parameters.");
+  command->add_option("MODEL", options->model, "The model, an .onnx file.")->required();
+  command->add_option("-o,--output", options->output,
+                      "File for the program, usually NAME.rly; standard output by default.");
+  command->add_option("--params", options->params,
+                      "File for the parameters: .npz, .safetensors or .params.");
+  command
+      ->add_option("--shape", options->shapes,
+                   "Extents of an input: NAME=1,3,224,224; -1 leaves one as the model has it.")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command->add_option("--opset", options->opset,
+                      "Version of the default operator set, in place of the model's.");
+  command->add_flag("--freeze", options->freeze,
+                    "Put the model's weights into the program instead of --params.");
+  context.actions[command] = [options] { import_model(*options); };
+}
+
+}  // namespace relay::tool
