@@ -12,6 +12,7 @@
 // to `ignore`): one that is left is an error, so that nothing is dropped in silence.
 #pragma once
 
+#include <functional>
 #include <initializer_list>
 #include <optional>
 #include <set>
@@ -153,6 +154,21 @@ class NodeContext {
   std::vector<GraphValue> inline_graph(const Graph& graph, const std::vector<GraphValue>& inputs) {
     return importer_.inline_graph(scope_, node_, graph, inputs);
   }
+
+  /// Tests the states of a loop: a bool of rank 0. What it and a step emit goes into the loop.
+  using LoopTest = std::function<GraphValue(NodeContext& inner, const std::vector<GraphValue>&)>;
+  /// The states after one more round.
+  using LoopStep =
+      std::function<std::vector<GraphValue>(NodeContext& inner, const std::vector<GraphValue>&)>;
+  /// A loop, as a function that calls itself in tail position: the states, beginning with `first`,
+  /// go through `step` while `test` holds; gives the last ones. Extents that a round changes become
+  /// `?`, for which `step` is asked again.
+  std::vector<GraphValue> loop(std::vector<GraphValue> first, const LoopTest& test,
+                               const LoopStep& step);
+  /// `condition` is a bool of rank 0; each branch gives as many tensors, of the same dtypes and
+  /// ranks. Extents that differ are `?` in the results.
+  std::vector<GraphValue> branch(const GraphValue& condition, const Graph& then_graph,
+                                 const Graph& else_graph);
 
   /// Attributes of the node that nothing read.
   std::vector<std::string_view> unread() const;

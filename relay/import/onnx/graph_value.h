@@ -80,6 +80,7 @@ class GraphValue {
     NDArray array;
     bool is_sequence = false;
     std::vector<GraphValue> items;
+    size_t level = 0;  // how many loops it was made inside of
   };
   explicit GraphValue(std::shared_ptr<State> state) : state_(std::move(state)) {}
 

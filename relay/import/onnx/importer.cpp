@@ -58,11 +58,10 @@ std::string plain_word(std::string_view text, std::string_view otherwise) {
 }
 
 std::string unique_name(std::unordered_map<std::string, size_t>& taken, std::string name) {
-  std::string result = name;
-  size_t& count = taken[name];
-  if (count++ == 0) return result;
-  do result = name + "_" + std::to_string(count++);
-  while (taken.contains(result));
+  size_t count = taken[name]++;
+  if (count == 0) return name;
+  std::string result = name + "_" + std::to_string(count);
+  while (taken.contains(result)) result = name + "_" + std::to_string(count = taken[name]++);
   taken[result] = 1;
   return result;
 }
@@ -138,10 +137,10 @@ GraphValue Importer::emit(Scope& scope, const Node&, std::string_view op_name,
     });
   });
   ExprRef made = make_call(make_op(op), exprs, std::move(values), {}, span_);
-  if (type == shown) return GraphValue::of(std::move(made), std::move(type));
+  if (type == shown) return this->made(std::move(made), std::move(type));
   VarRef var = fresh_var("shaped", type);
   scope.block->bind(var, std::move(made));
-  return GraphValue::of(ExprRef(var), std::move(type));
+  return this->made(ExprRef(var), std::move(type));
 }
 
 GraphValue Importer::tuple(const std::vector<GraphValue>& fields) {
@@ -151,14 +150,13 @@ GraphValue Importer::tuple(const std::vector<GraphValue>& fields) {
     exprs.push_back(expr(field));
     types.push_back(field.type());
   }
-  return GraphValue::of(make_tuple(exprs, span_), TupleType::make(std::move(types)));
+  return made(make_tuple(exprs, span_), TupleType::make(std::move(types)));
 }
 
 GraphValue Importer::field(const GraphValue& tuple, size_t k) {
   const auto* type = tuple.type()->as<TupleType>();
   RELAY_CHECK(type != nullptr && k < type->fields().size(), "a tuple has no such field");
-  return GraphValue::of(make_projection(expr(tuple), static_cast<uint32_t>(k), span_),
-                        type->fields()[k]);
+  return made(make_projection(expr(tuple), static_cast<uint32_t>(k), span_), type->fields()[k]);
 }
 
 GraphValue Importer::constant(NDArray array) {
@@ -203,7 +201,7 @@ ExprRef Importer::extent(Dim dim) {
     case DimOp::kSymbol: {
       auto place = dim_places_.find(term.symbol);
       RELAY_CHECK(place != dim_places_.end(), "no parameter has the extent " + dim.str());
-      const auto& [param, axis] = place->second;
+      const auto& [param, axis, level] = place->second;
       ExprRef index = make_constant(NDArray::scalar<int64_t>(static_cast<int64_t>(axis)));
       result = call("take", {call("shape_of", {param}, {{"dtype", kInt64}}), index}, {{"axis", 0}});
       break;
@@ -253,8 +251,41 @@ ExprRef Importer::element_expr(Dim dim, DType dtype) {
   return dtype == kInt64 ? result : call("cast", {result}, {{"dtype", dtype}});
 }
 
+GraphValue Importer::made(ExprRef expr, TypeRef type) const {
+  GraphValue result = GraphValue::of(std::move(expr), std::move(type));
+  result.state_->level = loops_.size();
+  return result;
+}
+
+size_t Importer::level_of(const GraphValue& value) const {
+  size_t level = value.state_->level;
+  if (!value.elements()) return level;
+  for (Dim dim : *value.elements()) {
+    if (dim.is_any()) continue;
+    for_each_atom(dim, [&](Dim atom) {
+      auto place = dim_places_.find(atom.as_symbol());
+      if (place != dim_places_.end()) level = std::max(level, place->second.level);
+    });
+  }
+  return level;
+}
+
 ExprRef Importer::expr(const GraphValue& value) {
   RELAY_CHECK(value && !value.is_sequence(), "a tensor is asked for");
+  ExprRef own = own_expr(value);
+  if (loops_.empty() || own->is<Var>() || own->is<Constant>()) return own;
+  size_t level = level_of(value);
+  if (level >= loops_.size()) return own;
+  auto [entry, added] = loops_[level]->taken.try_emplace(value.state_.get());
+  if (added) {
+    entry->second = fresh_var("kept", {});
+    loops_[level]->block->bind(entry->second, own);
+    taken_.push_back(value);
+  }
+  return ExprRef(entry->second);
+}
+
+ExprRef Importer::own_expr(const GraphValue& value) {
   ExprRef& result = value.state_->expr;
   if (result) return result;
   if (value.array()) return result = make_constant(value.array(), span_);
@@ -292,7 +323,7 @@ void Importer::declare_dims(const VarRef& param) {
   if (tensor == nullptr) return;
   for (size_t axis = 0; axis < tensor->dims().size(); ++axis) {
     if (const TypeVar* symbol = tensor->dims()[axis].as_symbol()) {
-      dim_places_.try_emplace(symbol, param, axis);
+      dim_places_.try_emplace(symbol, DimPlace{param, axis, loops_.size()});
     }
   }
 }

@@ -67,10 +67,13 @@ class Importer {
 
   [[noreturn]] void fail(const Node& node, const std::string& message) const;
 
-  // What NodeContext offers, documented there.
+  // What NodeContext offers, documented there. Every value that a converter makes comes from these
+  // (or is made of known elements), so that loops know what is from outside of them.
   const Attribute* attribute(const Scope& scope, const Node& node, std::string_view name) const;
   GraphValue emit(Scope& scope, const Node& node, std::string_view op,
                   const std::vector<GraphValue>& args, const AttrList& attrs);
+  /// A value that was made here and now.
+  GraphValue made(ExprRef expr, TypeRef type) const;
   GraphValue tuple(const std::vector<GraphValue>& fields);
   GraphValue field(const GraphValue& tuple, size_t k);
   GraphValue constant(NDArray array);
@@ -87,11 +90,21 @@ class Importer {
   Tensors& tensors() { return tensors_; }
   /// A dimension name that no other has, for a value whose extents a run decides.
   Dim fresh_dim(std::string_view base);
+  /// A loop whose body is converted: what it takes from outside of it is bound in `block` before
+  /// it, or each round would compute it again (E2).
+  struct Loop {
+    Block* block;
+    std::unordered_map<const void*, VarRef> taken;
+  };
+  void enter_loop(Loop& loop) { loops_.push_back(&loop); }
+  void leave_loop() { loops_.pop_back(); }
   /// Says where a run finds the extents of a parameter that the program gets: of a function's, a
   /// loop's. Extents that are names and have no place yet get one.
   void declare_dims(const VarRef& param);
   /// A variable of the program with a name that no other has.
   VarRef fresh_var(std::string_view base, TypeRef type);
+  /// The place of the node that is converted.
+  Span span() const { return span_; }
   /// The type as the program will have it: what depends on elements of arguments is `?`.
   static TypeRef published(const TypeRef& type);
 
@@ -111,6 +124,8 @@ class Importer {
   TypeRef call_type(const Operator* op, const std::vector<GraphValue>& args,
                     const std::vector<ExprRef>& exprs, const AttrsRef& attrs) const;
   ExprRef element_expr(Dim dim, DType dtype);
+  ExprRef own_expr(const GraphValue& value);
+  size_t level_of(const GraphValue& value) const;
   ExprRef call(std::string_view op, std::initializer_list<ExprRef> args, AttrList attrs = {});
 
   const CheckedModel& model_;
@@ -121,7 +136,14 @@ class Importer {
   std::vector<std::pair<VarRef, NDArray>> initializers_;
   std::vector<Diagnostic> warnings_;
   std::unordered_map<std::string_view, Dim> named_dims_;
-  std::unordered_map<const TypeVar*, std::pair<VarRef, size_t>> dim_places_;
+  struct DimPlace {
+    VarRef param;
+    size_t axis;
+    size_t level;  // as of values
+  };
+  std::unordered_map<const TypeVar*, DimPlace> dim_places_;
+  std::vector<Loop*> loops_;
+  std::vector<GraphValue> taken_;  // kept, so that their addresses stay theirs
   std::vector<TypeVarRef> dim_vars_;
   std::unordered_map<std::string, size_t> dim_names_;
   std::unordered_map<std::string, size_t> var_names_;

@@ -1,0 +1,23 @@
+// If. Loop and Scan build on NodeContext::loop in the same way.
+#include <relay/import/onnx/context.h>
+
+namespace relay::onnx {
+namespace {
+
+std::vector<GraphValue> convert_if(NodeContext& node) {
+  GraphValue condition = node.input(0);
+  const Graph& then_graph = node.attr_graph("then_branch");
+  const Graph& else_graph = node.attr_graph("else_branch");
+  node.require(condition.dtype().is_bool(), "the condition is no bool");
+  for (const Graph* graph : {&then_graph, &else_graph}) {
+    node.require(graph->inputs.empty(), "a branch has inputs");
+  }
+  if (std::optional<Elements> known = node.known(0); known && (*known)[0].is_int()) {
+    return node.inline_graph((*known)[0].is_int(0) ? else_graph : then_graph, {});
+  }
+  return node.branch(node.reshape(condition, std::initializer_list<Dim>{}), then_graph, else_graph);
+}
+RELAY_ONNX("If", 1, convert_if)
+
+}  // namespace
+}  // namespace relay::onnx

@@ -1,0 +1,342 @@
+// LSTM, GRU and RNN: the products with the inputs for all steps at once, then a loop over the steps
+// that writes each result into its place.
+#include <algorithm>
+
+#include <relay/import/onnx/ops/products.h>
+
+namespace relay::onnx {
+namespace {
+
+using Values = std::vector<GraphValue>;
+
+/// An activation with its parameters.
+struct Activation {
+  std::string name;
+  double alpha = 0;
+  double beta = 0;
+};
+
+GraphValue activated(NodeContext& node, const Activation& f, const GraphValue& x) {
+  auto number = [&](double value) { return node.scalar(x.dtype(), value); };
+  auto linear = [&](const GraphValue& v) {
+    return node.emit("add", {node.emit("multiply", {v, number(f.alpha)}), number(f.beta)});
+  };
+  if (f.name == "sigmoid") return node.emit("sigmoid", {x});
+  if (f.name == "tanh") return node.emit("tanh", {x});
+  if (f.name == "relu") return node.emit("nn.relu", {x});
+  if (f.name == "softplus") return node.emit("nn.softplus", {x});
+  if (f.name == "affine") return linear(x);
+  if (f.name == "leakyrelu") return node.emit("nn.leaky_relu", {x}, {{"alpha", f.alpha}});
+  if (f.name == "hardsigmoid") {
+    return node.emit("clip", {linear(x)}, {{"a_min", 0.0}, {"a_max", 1.0}});
+  }
+  if (f.name == "scaledtanh") {
+    GraphValue inner = node.emit("tanh", {node.emit("multiply", {x, number(f.beta)})});
+    return node.emit("multiply", {inner, number(f.alpha)});
+  }
+  GraphValue size = node.emit("abs", {x});
+  if (f.name == "softsign") {
+    return node.emit("divide", {x, node.emit("add", {size, number(1)})});
+  }
+  if (f.name == "elu") {
+    GraphValue below = node.emit("subtract", {node.emit("exp", {x}), number(1)});
+    below = node.emit("multiply", {below, number(f.alpha)});
+    return node.emit("where", {node.emit("less", {x, number(0)}), below, x});
+  }
+  if (f.name == "thresholdedrelu") {
+    return node.emit("where", {node.emit("greater", {x, number(f.alpha)}), x, number(0)});
+  }
+  node.fail("the activation " + quoted(f.name) + " is not known");
+}
+
+/// What a layer computes, as far as all directions share it.
+struct Layer {
+  size_t gates = 1;   // rows of the weights, in hidden sizes
+  size_t states = 1;  // h, and c of an LSTM
+  int64_t hidden = 0;
+  std::optional<double> clip;
+  bool input_forget = false;
+  bool reset_after = false;  // linear_before_reset
+};
+
+GraphValue clipped(NodeContext& node, const Layer& layer, const GraphValue& x) {
+  if (!layer.clip) return x;
+  return node.emit("clip", {x}, {{"a_min", -*layer.clip}, {"a_max", *layer.clip}});
+}
+
+/// The weights of one direction.
+struct Direction {
+  GraphValue weight;     // (gates · hidden, input)
+  GraphValue recurrent;  // (gates · hidden, hidden)
+  GraphValue bias;       // (gates · hidden), what the inputs' products get
+  GraphValue late_bias;  // GRU that resets after: of the last gate's recurrent product
+  Values peepholes;      // i, o, f
+  std::vector<Activation> activations;
+};
+
+// Gate k of (batch, gates · hidden).
+GraphValue gate(NodeContext& node, const Layer& layer, const GraphValue& all, size_t k) {
+  auto at = static_cast<int64_t>(k);
+  return node.slice(all, 1, at * layer.hidden, (at + 1) * layer.hidden);
+}
+
+GraphValue rows(NodeContext& node, const Layer& layer, const GraphValue& weight, size_t from,
+                size_t to) {
+  return node.slice(weight, 0, static_cast<int64_t>(from) * layer.hidden,
+                    static_cast<int64_t>(to) * layer.hidden);
+}
+
+Values lstm_step(NodeContext& node, const Layer& layer, const Direction& d, const GraphValue& x,
+                 const Values& states) {
+  const GraphValue &h = states[0], &c = states[1];
+  GraphValue all = node.emit("add", {x, node.emit("nn.dense", {h, d.recurrent})});
+  auto with = [&](size_t k, size_t peephole, const GraphValue& cell) {
+    GraphValue g = gate(node, layer, all, k);
+    if (!d.peepholes.empty()) {
+      g = node.emit("add", {g, node.emit("multiply", {d.peepholes[peephole], cell})});
+    }
+    return clipped(node, layer, g);
+  };
+  GraphValue i = activated(node, d.activations[0], with(0, 0, c));
+  GraphValue f = layer.input_forget ? node.emit("subtract", {node.scalar(i.dtype(), 1), i})
+                                    : activated(node, d.activations[0], with(2, 2, c));
+  GraphValue fresh =
+      activated(node, d.activations[1], clipped(node, layer, gate(node, layer, all, 3)));
+  GraphValue cell =
+      node.emit("add", {node.emit("multiply", {f, c}), node.emit("multiply", {i, fresh})});
+  GraphValue o = activated(node, d.activations[0], with(1, 1, cell));
+  return {node.emit("multiply", {o, activated(node, d.activations[2], cell)}), cell};
+}
+
+Values gru_step(NodeContext& node, const Layer& layer, const Direction& d, const GraphValue& x,
+                const Values& states) {
+  const GraphValue& h = states[0];
+  GraphValue early = node.emit("nn.dense", {h, rows(node, layer, d.recurrent, 0, 2)});
+  auto opened = [&](size_t k) {
+    GraphValue sum = node.emit("add", {gate(node, layer, x, k), gate(node, layer, early, k)});
+    return activated(node, d.activations[0], clipped(node, layer, sum));
+  };
+  GraphValue z = opened(0), r = opened(1);
+  GraphValue last = rows(node, layer, d.recurrent, 2, 3);
+  GraphValue held;
+  if (layer.reset_after) {
+    GraphValue product = node.emit("nn.dense", {h, last});
+    if (d.late_bias) product = node.emit("add", {product, d.late_bias});
+    held = node.emit("multiply", {r, product});
+  } else {
+    held = node.emit("nn.dense", {node.emit("multiply", {r, h}), last});
+  }
+  GraphValue sum = node.emit("add", {gate(node, layer, x, 2), held});
+  GraphValue fresh = activated(node, d.activations[1], clipped(node, layer, sum));
+  // (1 - z) · fresh + z · h
+  GraphValue away = node.emit("subtract", {h, fresh});
+  return {node.emit("add", {fresh, node.emit("multiply", {z, away})})};
+}
+
+Values rnn_step(NodeContext& node, const Layer& layer, const Direction& d, const GraphValue& x,
+                const Values& states) {
+  GraphValue sum = node.emit("add", {x, node.emit("nn.dense", {states[0], d.recurrent})});
+  return {activated(node, d.activations[0], clipped(node, layer, sum))};
+}
+
+using Step = Values (*)(NodeContext&, const Layer&, const Direction&, const GraphValue& x,
+                        const Values& states);
+
+/// All steps of one direction: Y (steps, batch, hidden) and the last states.
+Values run_direction(NodeContext& node, const Layer& layer, const Direction& d, Step step,
+                     GraphValue x, const GraphValue& lengths, const Values& first, bool backward) {
+  Dim steps = x.dim(0), batch = x.dim(1);
+  auto turned = [&](const GraphValue& v) {
+    if (!lengths) return node.emit("reverse", {v}, {{"axis", 0}});
+    return node.emit("reverse_sequence", {v, lengths}, {{"seq_axis", 0}, {"batch_axis", 1}});
+  };
+  if (backward) x = turned(x);
+  auto width = static_cast<int64_t>(layer.gates) * layer.hidden;
+  GraphValue flat = node.reshape(x, {steps * batch, x.dim(2)});
+  GraphValue projected = node.emit("nn.dense", {flat, d.weight});
+  if (d.bias) projected = node.emit("nn.bias_add", {projected, d.bias}, {{"axis", 1}});
+  projected = node.reshape(projected, {steps, batch, width});
+
+  GraphValue y =
+      node.broadcast_to(node.reshape(node.scalar(x.dtype(), 0), {Dim(1), Dim(1), Dim(1)}),
+                        std::vector<Dim>{steps, batch, layer.hidden});
+  GraphValue at = node.constant_value(NDArray::scalar<int64_t>(0));
+  at = GraphValue::of(node.importer().expr(at), at.type());  // changes: its element is not known
+  GraphValue limit = node.known_value({steps}, {}, kInt64);
+  if (steps.is_any()) {
+    GraphValue shape = node.emit("shape_of", {x}, {{"dtype", kInt64}});
+    limit =
+        node.emit("take", {shape, node.constant_value(NDArray::scalar<int64_t>(0))}, {{"axis", 0}});
+  }
+  Values states{at, y};
+  states.insert(states.end(), first.begin(), first.end());
+  auto test = [&](NodeContext& inner, const Values& s) {
+    return inner.emit("less", {s[0], limit});
+  };
+  auto round = [&](NodeContext& inner, const Values& s) {
+    Values own(s.begin() + 2, s.end());
+    GraphValue now = inner.emit("take", {projected, s[0]}, {{"axis", 0}});
+    Values next = step(inner, layer, d, now, own);
+    GraphValue shown = next[0];
+    if (lengths) {
+      GraphValue position = inner.cast(s[0], lengths.dtype());
+      GraphValue active = inner.unsqueeze(inner.emit("less", {position, lengths}), {1});
+      shown = inner.emit("where", {active, shown, inner.scalar(shown.dtype(), 0)});
+      for (size_t k = 0; k < next.size(); ++k) {
+        next[k] = inner.emit("where", {active, next[k], own[k]});
+      }
+    }
+    GraphValue after = inner.emit("add", {s[0], inner.scalar(kInt64, 1)});
+    GraphValue written =
+        inner.emit("strided_set", {s[1], inner.unsqueeze(shown, {0}), inner.unsqueeze(s[0], {0}),
+                                   inner.unsqueeze(after, {0}), inner.int_list({1})});
+    Values result{after, written};
+    result.insert(result.end(), next.begin(), next.end());
+    return result;
+  };
+  Values last = node.loop(states, test, round);
+  last.erase(last.begin());
+  if (backward) last[0] = turned(last[0]);
+  return last;
+}
+
+std::vector<Activation> activations_of(NodeContext& node, size_t directions,
+                                       const std::vector<std::string>& defaults) {
+  std::vector<std::string> names;
+  for (size_t d = 0; d < directions; ++d) {
+    names.insert(names.end(), defaults.begin(), defaults.end());
+  }
+  names = node.attr_strings("activations", names);
+  node.require(names.size() == directions * defaults.size(),
+               "activations has " + std::to_string(names.size()) + " entries, not " +
+                   std::to_string(directions * defaults.size()));
+  std::vector<double> alphas = node.attr_floats("activation_alpha", std::vector<double>());
+  std::vector<double> betas = node.attr_floats("activation_beta", std::vector<double>());
+  // The lists have entries for the activations that take a parameter, in order.
+  struct Defaults {
+    const char* name;
+    std::optional<double> alpha, beta;
+  };
+  static const Defaults kDefaults[] = {{"affine", 1.0, 0.0},         {"leakyrelu", 0.01, {}},
+                                       {"thresholdedrelu", 1.0, {}}, {"scaledtanh", 1.0, 1.0},
+                                       {"hardsigmoid", 0.2, 0.5},    {"elu", 1.0, {}}};
+  std::vector<Activation> result;
+  size_t alpha = 0, beta = 0;
+  for (std::string name : names) {
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    Activation f{name, 0, 0};
+    for (const Defaults& known : kDefaults) {
+      if (name != known.name) continue;
+      if (known.alpha) f.alpha = alpha < alphas.size() ? alphas[alpha++] : *known.alpha;
+      if (known.beta) f.beta = beta < betas.size() ? betas[beta++] : *known.beta;
+    }
+    result.push_back(std::move(f));
+  }
+  return result;
+}
+
+GraphValue part(NodeContext& node, const GraphValue& value, size_t direction) {
+  auto at = static_cast<int64_t>(direction);
+  if (value.dim(0).is_int(1))
+    return node.emit("squeeze", {value}, {{"axis", std::vector<int64_t>{0}}});
+  return node.emit("squeeze", {node.slice(value, 0, at, at + 1)},
+                   {{"axis", std::vector<int64_t>{0}}});
+}
+
+Values recurrent(NodeContext& node, Layer layer, Step step,
+                 const std::vector<std::string>& default_activations) {
+  GraphValue x = node.input(0), weight = node.input(1), recurrence = node.input(2);
+  node.require(x.rank() == 3 && weight.rank() == 3 && recurrence.rank() == 3,
+               "X, W and R must have three axes");
+  bool batch_first = node.attr_int("layout", 0) != 0;
+  std::string direction = node.attr_string("direction", "forward");
+  size_t directions = direction == "bidirectional" ? 2 : 1;
+  node.require(direction == "forward" || direction == "reverse" || directions == 2,
+               "direction is " + quoted(direction));
+  node.require(recurrence.dim(2).is_int(), "the hidden size is not known");
+  layer.hidden = node.attr_int("hidden_size", recurrence.dim(2).as_int());
+  auto width = static_cast<int64_t>(layer.gates) * layer.hidden;
+  node.require(weight.dim(0).is_int(static_cast<int64_t>(directions)) &&
+                   weight.dim(1).is_int(width) && recurrence.dim(2).is_int(layer.hidden),
+               "hidden_size and direction do not fit the weights " + weight.type()->str());
+  if (node.has_attr("clip")) layer.clip = node.attr_float("clip");
+  std::vector<Activation> activations = activations_of(node, directions, default_activations);
+  GraphValue lengths = node.optional_input(4);
+  if (batch_first) x = node.transpose(x, {1, 0, 2});
+  Dim batch = x.dim(1);
+  std::vector<Values> results;
+  for (size_t d = 0; d < directions; ++d) {
+    Direction own;
+    own.weight = part(node, weight, d);
+    own.recurrent = part(node, recurrence, d);
+    if (node.has(3)) {
+      GraphValue both = part(node, node.input(3), d);
+      GraphValue of_x = node.slice(both, 0, 0, width), of_h = node.slice(both, 0, width, 2 * width);
+      if (layer.reset_after) {
+        // The recurrent bias of the last gate is reset, too.
+        own.late_bias = node.slice(of_h, 0, 2 * layer.hidden, width);
+        GraphValue none = node.broadcast_to(node.reshape(node.scalar(x.dtype(), 0), {Dim(1)}),
+                                            std::vector<Dim>{layer.hidden});
+        of_h = node.concat({node.slice(of_h, 0, 0, 2 * layer.hidden), none}, 0);
+      }
+      own.bias = node.emit("add", {of_x, of_h});
+    }
+    if (layer.states == 2 && node.has(7)) {
+      GraphValue all = part(node, node.input(7), d);
+      for (int64_t k = 0; k < 3; ++k) {
+        own.peepholes.push_back(node.slice(all, 0, k * layer.hidden, (k + 1) * layer.hidden));
+      }
+    }
+    size_t count = default_activations.size();
+    own.activations.assign(activations.begin() + static_cast<std::ptrdiff_t>(d * count),
+                           activations.begin() + static_cast<std::ptrdiff_t>((d + 1) * count));
+    Values first;
+    for (size_t k = 0; k < layer.states; ++k) {
+      if (node.has(5 + k)) {
+        GraphValue given = node.input(5 + k);
+        if (batch_first) given = node.transpose(given, {1, 0, 2});
+        first.push_back(part(node, given, d));
+      } else {
+        first.push_back(node.broadcast_to(node.reshape(node.scalar(x.dtype(), 0), {Dim(1), Dim(1)}),
+                                          std::vector<Dim>{batch, layer.hidden}));
+      }
+    }
+    bool backward = direction == "reverse" || d == 1;
+    results.push_back(run_direction(node, layer, own, step, x, lengths, first, backward));
+  }
+  Values outputs;
+  for (size_t k = 0; k <= layer.states; ++k) {
+    // Y is (steps, directions, batch, hidden), states are (directions, batch, hidden).
+    int64_t axis = k == 0 ? 1 : 0;
+    Values parts;
+    for (const Values& result : results) parts.push_back(node.unsqueeze(result[k], {axis}));
+    GraphValue all = node.concat(parts, axis);
+    if (batch_first) {
+      all = k == 0 ? node.transpose(all, {2, 0, 1, 3}) : node.transpose(all, {1, 0, 2});
+    }
+    outputs.push_back(all);
+  }
+  return outputs;
+}
+
+Values convert_lstm(NodeContext& node) {
+  Layer layer;
+  layer.gates = 4;
+  layer.states = 2;
+  layer.input_forget = node.attr_bool("input_forget", false);
+  return recurrent(node, layer, lstm_step, {"Sigmoid", "Tanh", "Tanh"});
+}
+Values convert_gru(NodeContext& node) {
+  Layer layer;
+  layer.gates = 3;
+  layer.reset_after = node.attr_bool("linear_before_reset", false);
+  return recurrent(node, layer, gru_step, {"Sigmoid", "Tanh"});
+}
+Values convert_rnn(NodeContext& node) { return recurrent(node, Layer(), rnn_step, {"Tanh"}); }
+RELAY_ONNX("LSTM", 1, convert_lstm)
+RELAY_ONNX("GRU", 3, convert_gru)
+RELAY_ONNX("RNN", 1, convert_rnn)
+
+}  // namespace
+}  // namespace relay::onnx
