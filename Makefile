@@ -7,7 +7,7 @@ BUILD := build
 CONFIGURE_OPTIONS := -DRELAY_WERROR=$(or $(RELAY_WERROR),OFF)
 SOURCES = git ls-files -z '*.cpp' '*.h'
 
-.PHONY: all build demo test bench docs format check-format lint golden asan tsan coverage setup clean
+.PHONY: all build demo test bench bench-models docs format check-format lint golden asan tsan coverage setup clean
 
 all: build
 
@@ -40,12 +40,15 @@ demo:
 	@cmake --build --preset release --parallel $(JOBS) --target relay
 	@examples/digits/demo.sh $(BUILD)/bin/relay
 
-bench:
-	@scripts/setup.sh --build
-	@cmake --preset release $(CONFIGURE_OPTIONS) > /dev/null
+bench: bench-models
 	@cmake --build --preset release --parallel $(JOBS) --target benchmarks
 	@shopt -s nullglob; for program in $(BUILD)/bin/bench_*; do \
 	  echo "== $${program##*/}"; "$$program" || exit 1; done
+
+# Whole models against the peers, which come from PyPI into an environment of their own (about 2 GB).
+bench-models: build
+	@scripts/peers.sh
+	@.venv-peers/bin/python benchmarks/models/compare.py $(COMPARE)
 
 # Makes what the golden tests print now what they expect; read the difference before you commit it.
 golden: setup build
