@@ -407,3 +407,21 @@ def test_tree_lstm():
         assert truth is wanted_truth
         check_number(probability, wanted_probability, "float32")
         assert abs(probability - wanted_probability) <= 1e-5
+
+
+# The network from PyTorch
+
+
+def test_onnx_digits_score_as_in_pytorch(tmp_path):
+    folder = EXAMPLES / "onnx"
+    images = EXAMPLES / "digits/test.npz"
+    done = relay("run", folder / "digits.onnx", "--arg", f"images=@{images}:images", "--output", tmp_path / "out.npz")
+    assert done.returncode == 0, done.stderr
+    with np.load(tmp_path / "out.npz") as stored:
+        (scores,) = [stored[name] for name in stored.files]
+    with np.load(folder / "scores.npz") as stored:
+        expected = stored["scores"]
+    np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-4)
+    with np.load(images) as stored:
+        accuracy = np.mean(scores.argmax(1) == stored["labels"])
+    assert accuracy == np.mean(expected.argmax(1) == np.load(images)["labels"]) >= 0.97
