@@ -67,6 +67,8 @@ extern std::string executor;
 extern std::string target;
 /// Runs @main on recorded inputs.
 Value run_main(const Module& module, const Json& inputs);
+/// The same on values.
+Value run_main(const Module& module, std::vector<Value> arguments);
 /// The tolerance of a recorded output: native mathematics is good to some units in the last place.
 double tolerance_of(const Json& json, double otherwise);
 
@@ -75,5 +77,9 @@ Outcome run_op_case(const Json& json);
 Outcome run_type_case(const Json& json);
 Outcome run_analysis_case(const Json& json);
 Outcome run_pass_case(const Json& json);
+/// Not applicable where the model needs an operator that is not imported.
+Outcome run_onnx_case(const Json& json);
+/// The folder, with a slash, of the file that cases are being read from.
+extern std::string case_folder;
 
 }  // namespace relay::conformance

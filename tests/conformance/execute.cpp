@@ -15,11 +15,13 @@ std::string target = "host";
 
 Value run_main(const Module& module, const Json& inputs) {
   std::vector<Value> arguments;
+  for (const Json& input : inputs) arguments.emplace_back(read_array(input));
+  return run_main(module, std::move(arguments));
+}
+
+Value run_main(const Module& module, std::vector<Value> arguments) {
   std::vector<TypeRef> types;
-  for (const Json& input : inputs) {
-    arguments.emplace_back(read_array(input));
-    types.push_back(value_type(arguments.back()));
-  }
+  for (const Value& argument : arguments) types.push_back(value_type(argument));
   Module special = specialize(module, "main", types);
   if (executor == "eval") return evaluate_function(special, "main", arguments);
   vm::CompileOptions options;

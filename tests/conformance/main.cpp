@@ -1,10 +1,11 @@
 // Runs recorded cases and says which passed, which failed and which do not apply.
 //   relay_conformance KIND FILE… [--differences FILE] [--pins FILE [--update]]
 //                     [--executor eval|vm|vm-direct] [--target T] [--verbose]
-// KIND is ops, types, passes or analyses. A failing case is excused if its name stands in backticks
-// in the file of differences as `FILE-NAME: CASE-NAME`. Pins (pins.h) say how many cases of each
-// file pass and what others lack. Exit code 1 if a case fails without excuse, if an excused one
-// passes, if fewer pass than are pinned, or if a case lacks something that was there.
+// KIND is ops, types, passes, analyses or onnx (files of tests/onnx/write_cases.py). A failing case
+// is excused if its name stands in backticks in the file of differences as `FILE-NAME: CASE-NAME`.
+// Pins (pins.h) say how many cases of each file pass and what others lack. Exit code 1 if a case
+// fails without excuse, if an excused one passes, if fewer pass than are pinned, or if a case lacks
+// something that was there.
 #include <cstdio>
 #include <fstream>
 #include <map>
@@ -85,6 +86,7 @@ class Run {
 
   void cases(const std::string& file, Outcome (*run)(const Json&)) {
     const std::string suite = stem(file);
+    case_folder = file.substr(0, file.rfind('/') + 1);
     Reached reached;
     for (const Json& json : read_lines(file)) {
       std::string name = suite + ": " + json.at("name").get<std::string>();
@@ -165,10 +167,11 @@ int main(int argc, char** argv) try {
                                 : kind == "types"    ? run_type_case
                                 : kind == "analyses" ? run_analysis_case
                                 : kind == "passes"   ? run_pass_case
+                                : kind == "onnx"     ? run_onnx_case
                                                      : nullptr;
   if (run == nullptr || arguments.files.empty() || (arguments.update && arguments.pins.empty())) {
     fmt::print(stderr,
-               "usage: relay_conformance ops|types|passes|analyses FILE… [--differences FILE] "
+               "usage: relay_conformance ops|types|passes|analyses|onnx FILE… [--differences FILE] "
                "[--pins FILE [--update]] [--executor eval|vm|vm-direct] [--target T] "
                "[--verbose]\n");
     return 2;
