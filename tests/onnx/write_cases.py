@@ -127,9 +127,13 @@ class Store:
     def add(self, key, value):
         if value is None:
             return None
+        if isinstance(value, onnx.SequenceProto):
+            value = onnx.numpy_helper.to_list(value)
+        if isinstance(value, onnx.OptionalProto):
+            return self.add(key, onnx.numpy_helper.to_optional(value))
         if isinstance(value, (list, tuple)):
             return [self.add(f"{key}.{i}", each) for i, each in enumerate(value)]
-        array = np.asarray(value)
+        array = onnx.numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else np.asarray(value)
         if array.dtype.name == "bfloat16":
             self.arrays[key] = array.view(np.uint16)
             return {"key": key, "dtype": "bfloat16"}
