@@ -71,6 +71,18 @@ add_test(NAME oracle_types COMMAND relay_conformance types ${oracle}/types.jsonl
 add_test(NAME oracle_passes COMMAND relay_conformance passes ${oracle}/passes.jsonl ${differences})
 add_test(NAME oracle_analyses COMMAND relay_conformance analyses ${oracle}/analyses.jsonl ${differences})
 
+# The backend tests of the onnx package, written as files first.
+set(onnx_cases ${CMAKE_BINARY_DIR}/onnx_cases)
+add_test(NAME onnx_write_cases COMMAND ${CMAKE_SOURCE_DIR}/scripts/python ${CMAKE_SOURCE_DIR}/tests/onnx/write_cases.py ${onnx_cases})
+set_tests_properties(onnx_write_cases PROPERTIES FIXTURES_SETUP onnx_cases)
+foreach(executor eval vm)
+  add_test(NAME onnx_${executor} COMMAND relay_conformance onnx
+    ${onnx_cases}/onnx_node.jsonl ${onnx_cases}/onnx_simple.jsonl ${onnx_cases}/onnx_pytorch_operator.jsonl
+    ${onnx_cases}/onnx_pytorch_converted.jsonl --executor ${executor}
+    --differences ${CMAKE_SOURCE_DIR}/docs/onnx.md --pins ${CMAKE_SOURCE_DIR}/tests/onnx/pins.tsv)
+  set_tests_properties(onnx_${executor} PROPERTIES FIXTURES_REQUIRED onnx_cases TIMEOUT 1800)
+endforeach()
+
 # Fuzzers: tests/fuzz/*.cpp with clang's libFuzzer, one executable each (bin/parse_fuzz).
 if(RELAY_FUZZ)
   file(GLOB fuzzers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fuzz/*.cpp)
