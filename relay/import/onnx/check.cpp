@@ -17,6 +17,7 @@ namespace {
 constexpr size_t kMostNames = 6;  // in lists of names
 
 std::string op_text(const Node& node) {
+  if (node.op_type.empty()) return "a node";
   std::string name = quoted(node.op_type);
   name = name.substr(1, name.size() - 2);
   if (node.domain.empty()) return name;
@@ -250,7 +251,7 @@ class Checker {
   }
 
   void check_node(const Node& node, const Names& names, const Opsets& opsets) const {
-    if (node.op_type.empty()) fail(node, "is a node without an operator");
+    if (node.op_type.empty()) fail(node, "has no operator");
     std::unordered_set<std::string_view> attributes;
     for (const Attribute& attribute : node.attributes) {
       if (!attributes.insert(attribute.name).second) {

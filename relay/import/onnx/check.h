@@ -40,7 +40,7 @@ class CheckedModel {
   static constexpr int64_t kOldestOpset = 6;
   static constexpr int64_t kNewestOpset = 28;
   /// Nodes that inlining all calls of functions may lead to.
-  static constexpr int64_t kMostNodes = 1'000'000;
+  static constexpr int64_t kMostNodes = 200'000;
 
   /// Checks. Throws `Error`: of each kind of defect the first, or all operators that are not
   /// supported.

@@ -252,7 +252,8 @@ GraphValue NodeContext::reshape(const GraphValue& value, std::span<const Dim> di
     if (result.type() == wanted) return result;
   }
   if (any) fail("more than one extent of the new shape is not known");
-  return emit("dyn.reshape", {value, dim_list({dims.begin(), dims.end()})}, {{"allowzero", true}});
+  return importer_.emit(scope_, node_, "dyn.reshape", {value, dim_list({dims.begin(), dims.end()})},
+                        {{"allowzero", true}}, wanted);
 }
 
 GraphValue NodeContext::transpose(const GraphValue& value, const std::vector<int64_t>& axes) {

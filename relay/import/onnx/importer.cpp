@@ -113,7 +113,8 @@ TypeRef Importer::call_type(const Operator* op, const std::vector<GraphValue>& a
 }
 
 GraphValue Importer::emit(Scope& scope, const Node&, std::string_view op_name,
-                          const std::vector<GraphValue>& args, const AttrList& attrs) {
+                          const std::vector<GraphValue>& args, const AttrList& attrs,
+                          TypeRef stated) {
   const Operator* op = get_op(op_name);
   std::vector<ExprRef> exprs;
   for (const GraphValue& arg : args) exprs.push_back(expr(arg));
@@ -127,7 +128,7 @@ GraphValue Importer::emit(Scope& scope, const Node&, std::string_view op_name,
   }
   TypeRef raw = call_type(op, args, exprs, values);
   TypeRef shown = published(raw);
-  TypeRef type = map_dims(raw, [&](Dim dim) {
+  TypeRef type = stated ? std::move(stated) : map_dims(raw, [&](Dim dim) {
     if (!reads_value(dim)) return dim;
     return substitute(dim, [&](Dim atom) {
       if (!atom.is_term() || atom.term().op != DimOp::kValue) return atom;
@@ -163,15 +164,13 @@ GraphValue Importer::constant(NDArray array) {
   GraphValue result = GraphValue::of({}, type_of_array(array));
   if (array.size() <= kSmall && !array.dtype().is_float()) {
     Elements elements;
-    bool fits = true;
     for (int64_t i = 0; i < array.size(); ++i) {
       int64_t element = array.element_as_int64(i);
-      // A Dim holds less than int64_t does; ends of slices are beyond anyway.
-      constexpr int64_t kFar = int64_t{1} << 60;
-      fits &= array.dtype() != kUInt64 || element >= 0;
-      elements.emplace_back(std::clamp(element, -kFar, kFar));
+      constexpr int64_t kFar = int64_t{1} << 60;  // a Dim holds less than int64_t does
+      bool fits = element > -kFar && element < kFar;
+      elements.push_back(fits ? Dim(element) : Dim::any());
     }
-    if (fits) result.state_->elements = std::move(elements);
+    result.state_->elements = std::move(elements);
   }
   result.state_->array = std::move(array);
   return result;
@@ -346,8 +345,8 @@ void Importer::convert_nodes(Scope& scope, const std::vector<Node>& nodes) {
 }
 
 void Importer::convert_node(Scope& scope, const Node& node) {
-  Span outer = span_;
-  span_ = model_.span(node);
+  Span outer = span_, own = model_.span(node);
+  span_ = own;
   std::vector<GraphValue> results;
   try {
     if (const LocalFunction* function = model_.function(node)) {
@@ -361,16 +360,14 @@ void Importer::convert_node(Scope& scope, const Node& node) {
       }
     }
   } catch (const Error& error) {
-    if (error.diagnostics().front().span.known() &&
-        SourceMap::find(error.diagnostics().front().span) == model_.listing() &&
-        error.diagnostics().front().span != span_) {
-      throw;
-    }
+    Span at = error.diagnostics().front().span;
+    bool inner = at.known() && at != own && SourceMap::find(at) == model_.listing();
+    if (inner) throw;  // of a node of a function or subgraph
     std::vector<Diagnostic> diagnostics = error.diagnostics();
     std::string text = node_text(node);
     Diagnostic& first = diagnostics.front();
     if (!first.message.starts_with(text)) first.message = text + ": " + first.message;
-    first.span = span_;
+    first.span = own;
     throw Error(std::move(diagnostics));
   }
   for (size_t k = 0; k < node.outputs.size(); ++k) {

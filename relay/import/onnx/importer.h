@@ -70,8 +70,9 @@ class Importer {
   // What NodeContext offers, documented there. Every value that a converter makes comes from these
   // (or is made of known elements), so that loops know what is from outside of them.
   const Attribute* attribute(const Scope& scope, const Node& node, std::string_view name) const;
+  // `stated`: what the type of the result is known to be, in place of what the relation says.
   GraphValue emit(Scope& scope, const Node& node, std::string_view op,
-                  const std::vector<GraphValue>& args, const AttrList& attrs);
+                  const std::vector<GraphValue>& args, const AttrList& attrs, TypeRef stated = {});
   /// A value that was made here and now.
   GraphValue made(ExprRef expr, TypeRef type) const;
   GraphValue tuple(const std::vector<GraphValue>& fields);

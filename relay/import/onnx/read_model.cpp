@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstring>
@@ -657,12 +658,17 @@ std::string dtype_number_text(int64_t number) {
 
 std::string quoted(std::string_view name) {
   constexpr size_t kMost = 80;
+  size_t end = std::min(name.size(), kMost);
+  auto continues = [&](size_t at) {  // inside of a character
+    return at < name.size() && (static_cast<unsigned char>(name[at]) & 0xc0) == 0x80;
+  };
+  while (end > 0 && end > kMost - 4 && continues(end)) --end;
   std::string result = "\"";
-  for (char c : name.substr(0, kMost)) {
+  for (char c : name.substr(0, end)) {
     auto byte = static_cast<unsigned char>(c);
     result += byte < 0x20 || byte == 0x7f || c == '"' ? '?' : c;
   }
-  if (name.size() > kMost) result += "…";
+  if (name.size() > end) result += "…";
   return result + "\"";
 }
 

@@ -427,7 +427,12 @@ Values convert_slice(NodeContext& node) {
   node.require(axes.size() == count && ends.rank() == 1 && ends.dim(0) == starts.dim(0),
                "starts, ends and axes differ in length");
   for (int64_t& axis : axes) axis = node.axis(axis, x.rank(), "axes entry");
-  std::optional<Elements> from = node.known(1), to = node.known(2);
+  // Ends may be beyond what a term holds: then they are constants.
+  auto bounds = [&](size_t i, const char* what) -> std::optional<Elements> {
+    if (node.constant(i)) return as_elements(node.ints(i, what));
+    return node.known(i);
+  };
+  std::optional<Elements> from = bounds(1, "starts"), to = bounds(2, "ends");
   bool steps_known = !node.has(4) || node.constant(4);
   if (from && to && steps_known) {
     std::vector<int64_t> steps(count, 1);
