@@ -65,6 +65,8 @@ if(RELAY_SANITIZE)
   set(programs 1000)  # each takes tenfold
 endif()
 set_tests_properties(random_dataflow PROPERTIES TIMEOUT 900 ENVIRONMENT RELAY_RANDOM_PROGRAMS=${programs})
+add_test(NAME onnx_mutations COMMAND relay_tests --gtest_filter=ImportOnnxErrors.Mutations)
+set_tests_properties(onnx_mutations PROPERTIES ENVIRONMENT RELAY_MUTATION_SECONDS=20)
 add_test(NAME oracle_operators_native
   COMMAND relay_conformance ops ${oracle}/ops-core.jsonl ${oracle}/ops-special.jsonl ${differences} --executor vm)
 add_test(NAME oracle_types COMMAND relay_conformance types ${oracle}/types.jsonl ${differences})
