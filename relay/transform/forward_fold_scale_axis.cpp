@@ -80,7 +80,7 @@ class Forward {
         for (const InputAxis& at : option.inputs) {
           if (at.input == argument) {
             here = at.dim == dim;
-          } else if (scale.nonzero && ScaleFolder::is_vector(call.args()[at.input].get(), at.dim)) {
+          } else if (scale.divides && ScaleFolder::is_vector(call.args()[at.input].get(), at.dim)) {
             // (x · s + b) = (x + b / s) · s
             found.push_back({&call, {static_cast<uint32_t>(at.input), at.dim, &scale, true}});
           } else {

@@ -20,12 +20,13 @@ const std::vector<Step>& steps() {
       {"EliminateCommonSubexpr"},                        // 3
       {"FoldConstant"},                                  // 2
       {"BackwardFoldScaleAxis", {{"constants", true}}},  // 3
-      {"ForwardFoldScaleAxis", {{"constants", true}}},   // 3
-      {"FoldConstant"},                                  // 2: scaled weights
-      {"CanonicalizeOps"},                               // 3
-      {"FoldConstant"},                                  // 2: what bias vectors have become
-      {"DeadCodeElimination"},                           // 1
-      {"InferType"},                                     // 0
+      // Not for the machine: a multiplication beside an access to memory is not worth its rounding.
+      {"ForwardFoldScaleAxis", {}, true},  // 3
+      {"FoldConstant"},                    // 2: scaled weights
+      {"CanonicalizeOps"},                 // 3
+      {"FoldConstant"},                    // 2: what bias vectors have become
+      {"DeadCodeElimination"},             // 1
+      {"InferType"},                       // 0
   };
   return list;
 }

@@ -1,5 +1,7 @@
 #include <relay/transform/scale_axis.h>
 
+#include <cmath>
+
 #include <relay/ir/tensor_types.h>
 #include <relay/support/error.h>
 #include <relay/transform/fusion.h>
@@ -113,11 +115,12 @@ std::optional<ScaledCall> ScaleFolder::scaled_call(const Call* call) {
     if (scaling == nullptr || !scaling->multiplies(data)) continue;
     ScaledCall result{call, data, factors, *axis};
     if (const auto* constant = factors->as<Constant>()) {
-      result.positive = result.nonzero = true;
+      constexpr double kSmall = 1e-10;
+      result.positive = result.divides = true;
       for (int64_t i = 0; i < constant->data().size(); ++i) {
         double value = constant->data().element_as_double(i);
         result.positive &= value > 0;
-        result.nonzero &= value != 0;
+        result.divides &= std::abs(value) >= kSmall;
       }
     } else if (constants_) {
       continue;

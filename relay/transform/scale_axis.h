@@ -21,7 +21,7 @@ struct ScaledCall {
   const Expr* factors;         // the other one
   std::optional<size_t> axis;  // nothing: one factor for all
   bool positive = false;       // constants, all above 0
-  bool nonzero = false;        // constants, none 0
+  bool divides = false;        // constants, none so small that quotients could overflow
 };
 
 /// An argument that is multiplied by factors, or divided, along one of its dimensions.
