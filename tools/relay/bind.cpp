@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include <relay/runtime/params.h>
 #include <relay/support/error.h>
 #include <relay/support/hash.h>
 
@@ -60,35 +59,70 @@ void add_given_options(CLI::App& command, Given& given) {
                   "What random(...) gives follows from this number and the parameter's place "
                   "(default 0).")
       ->check(CLI::Range(int64_t{0}, int64_t{UINT32_MAX}));
+  add_params_option(command, given);
+}
+
+void add_params_option(CLI::App& command, Given& given) {
   command
       .add_option("--params", given.params,
-                  "Arguments by name from a .npz, .safetensors or .params file.")
+                  "Weights, by the names of parameters, from a .npz, .safetensors or .params file: "
+                  "constants of what is compiled.")
       ->expected(1)
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
-std::vector<Value> bind_arguments(const Parameters& parameters, const Given& given) {
+bool Bound::only_weights() const {
+  return std::find(weights.begin(), weights.end(), false) == weights.end();
+}
+
+// What a call of a function lacks.
+static Diagnostic missing_values(const Parameters& parameters, const std::vector<Value>& values) {
+  std::string missing;
+  bool all_tensors = true;
+  for (size_t k = 0; k < values.size(); ++k) {
+    if (values[k]) continue;
+    missing += (missing.empty() ? "%" : ", %") + parameters.names[k];
+    if (k < parameters.texts.size()) {
+      missing += ": " + parameters.texts[k];
+    } else if (parameters.types[k]) {
+      missing += ": " + parameters.types[k]->str();
+    }
+    if (is_no_tensor(parameters.types[k].get())) all_tensors = false;
+  }
+  return Diagnostic::error("@" + parameters.function + " needs a value for " + missing)
+      .help(all_tensors ? "give values with --arg VALUE, --arg NAME=VALUE or --params FILE"
+                        : "only tensors can be given: run a function of tensors that makes "
+                          "the other values and calls @" +
+                              parameters.function);
+}
+
+Bound bind_arguments(const Parameters& parameters, const Given& given, NamedArrays own, bool all) {
   const std::string& entry = parameters.function;
   const std::vector<std::string>& names = parameters.names;
   const std::vector<TypeRef>& types = parameters.types;
-  std::vector<Value> values(names.size());
+  Bound bound;
+  bound.values.resize(names.size());
+  bound.own.resize(names.size());
+  bound.weights.resize(names.size());
+  std::vector<Value>& values = bound.values;
   auto position = [&](const std::string& name) {
     return static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin());
   };
-  for (const auto& [name, array] : given.own) {
-    if (size_t i = position(name); i < names.size()) values[i] = Value(array);
-  }
-  for (const std::string& path : given.params) {
-    for (auto& [name, array] : load_params(path)) {
+  auto add_weights = [&](NamedArrays arrays, const std::string& from, bool is_own) {
+    for (auto& [name, array] : arrays) {
       size_t i = position(name);
       if (i == names.size()) {
-        report({Diagnostic::warning(path + ": " + name + " is no parameter of @" + entry)});
+        report({Diagnostic::warning(from + ": " + name + " is no parameter of @" + entry)});
       } else {
         values[i] = Value(std::move(array));
+        bound.weights[i] = true;
+        bound.own[i] = is_own;
       }
     }
-  }
+  };
+  add_weights(std::move(own), "the program", true);
+  for (const std::string& path : given.params) add_weights(load_params(path), path, false);
   std::vector<Argument> in_order;
   std::vector<bool> by_name(names.size(), false);
   for (size_t k = 0; k < given.args.size(); ++k) {
@@ -109,6 +143,7 @@ std::vector<Value> bind_arguments(const Parameters& parameters, const Given& giv
     if (by_name[i])
       throw Error("%" + names[i] + " is given twice, the second time by --arg " + given.args[k]);
     by_name[i] = true;
+    bound.own[i] = bound.weights[i] = false;
     values[i] = read_argument(argument, types[i].get(), hash_combine(given.seed, i));
   }
   size_t i = 0;
@@ -121,27 +156,9 @@ std::vector<Value> bind_arguments(const Parameters& parameters, const Given& giv
     }
     values[i] = read_argument(argument, types[i].get(), hash_combine(given.seed, i));
   }
-  std::string missing;
-  bool all_tensors = true;
-  for (size_t k = 0; k < values.size(); ++k) {
-    if (values[k]) continue;
-    missing += (missing.empty() ? "%" : ", %") + names[k];
-    if (k < parameters.texts.size()) {
-      missing += ": " + parameters.texts[k];
-    } else if (types[k]) {
-      missing += ": " + types[k]->str();
-    }
-    if (is_no_tensor(types[k].get())) all_tensors = false;
-  }
-  if (!missing.empty()) {
-    throw Error(Diagnostic::error("@" + entry + " needs a value for " + missing)
-                    .help(all_tensors
-                              ? "give values with --arg VALUE, --arg NAME=VALUE or --params FILE"
-                              : "only tensors can be given: run a function of tensors that makes "
-                                "the other values and calls @" +
-                                    entry));
-  }
-  return values;
+  if (all && std::any_of(values.begin(), values.end(), [](const Value& v) { return !v; }))
+    throw Error(missing_values(parameters, values));
+  return bound;
 }
 
 // Tuples nest no deeper than types do.

@@ -10,7 +10,7 @@
 
 #include <relay/infer/devices.h>
 #include <relay/ir/module.h>
-#include <relay/runtime/npz.h>
+#include <relay/runtime/params.h>
 #include <relay/runtime/value.h>
 
 namespace relay::tool {
@@ -34,15 +34,25 @@ struct Given {
   std::vector<std::string> args;
   std::vector<std::string> params;
   uint32_t seed = 0;  // of random(…)
-  NamedArrays own =
-      {};  // what the model brings along: for parameters that nothing else is given for
 };
 
 void add_given_options(CLI::App& command, Given& given);
+/// `--params` alone.
+void add_params_option(CLI::App& command, Given& given);
 
-/// One value for each parameter: from files by name, from `name=V` by name, the rest in order.
-/// Throws `Error` for one that is missing, superfluous, given twice or cannot be read.
-std::vector<Value> bind_arguments(const Parameters& parameters, const Given& given);
+/// A value for each parameter.
+struct Bound {
+  std::vector<Value> values;  // empty where there is none
+  std::vector<bool> own;      // it comes with the program
+  std::vector<bool> weights;  // the same, or it comes from a file of `--params`
+
+  bool only_weights() const;
+};
+/// From `own` (which comes with the program) and from files by name, from `name=V` by name, the
+/// rest in order. Throws `Error` for one that is superfluous, given twice or cannot be read, or if
+/// `all` parameters shall have values and one has none.
+Bound bind_arguments(const Parameters& parameters, const Given& given, NamedArrays own = {},
+                     bool all = true);
 
 /// Puts tensors where a program wants them.
 void place_arguments(std::vector<Value>& arguments, std::span<const DeviceTree> devices);

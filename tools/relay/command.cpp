@@ -108,8 +108,7 @@ Module read_program(const std::string& path, bool typed, NamedArrays* params) {
   return std::move(parsed.module);
 }
 
-Module read_typed_program(const std::string& path, NamedArrays* params) {
-  Module module = read_program(path, true, params);
+void check_program(const Module& module, const std::string& path) {
   Progress progress("checking " + path);
   std::vector<Diagnostic> warnings;
   infer_types_or_throw(module, &warnings);
@@ -120,6 +119,11 @@ Module read_typed_program(const std::string& path, NamedArrays* params) {
   if (std::vector<Diagnostic> errors = check_devices(module); !errors.empty()) {
     throw Error(std::move(errors));
   }
+}
+
+Module read_typed_program(const std::string& path) {
+  Module module = read_program(path, true);
+  check_program(module, path);
   return module;
 }
 

@@ -60,8 +60,11 @@ const std::string& standard_input();
 /// it is wrong; `typed`: with its type errors where those of its text leave that open. `params`
 /// gets what a model brings along for parameters of its entry.
 Module read_program(const std::string& path, bool typed = false, NamedArrays* params = nullptr);
+/// Types a program and checks what it says; `path` is what it is called while that lasts. Prints
+/// warnings. Throws `Error`.
+void check_program(const Module& module, const std::string& path);
 /// Reads and types.
-Module read_typed_program(const std::string& path, NamedArrays* params = nullptr);
+Module read_typed_program(const std::string& path);
 /// Warnings and the like, on standard error.
 void report(const std::vector<Diagnostic>& diagnostics);
 /// Writes to standard output; a closed pipe ends the command quietly.

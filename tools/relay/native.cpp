@@ -15,6 +15,7 @@
 #include <relay/vm/machine/executable_file.h>
 
 #include <tools/relay/command.h>
+#include <tools/relay/program.h>
 
 namespace relay::tool {
 
@@ -73,6 +74,11 @@ void add_target_option(CLI::App& command, NativeOptions& options) {
       ->check(CLI::IsMember({"host", "baseline", "avx2", "avx512"}));
 }
 
+void add_level_option(CLI::App& command, NativeOptions& options) {
+  command.add_option("--opt-level", options.level, "Level of optimisation, 0 to 4; 3 by default.")
+      ->check(CLI::Range(0, 4));
+}
+
 void add_native_options(CLI::App& command, NativeOptions& options) {
   command
       .add_option(
@@ -81,8 +87,7 @@ void add_native_options(CLI::App& command, NativeOptions& options) {
           "depend on it.")
       ->check(CLI::Range(1, 1024));
   add_target_option(command, options);
-  command.add_option("--opt-level", options.level, "Level of optimisation, 0 to 4; 3 by default.")
-      ->check(CLI::Range(0, 4));
+  add_level_option(command, options);
   command.add_flag("--onednn", options.onednn,
                    "Products and convolutions of float32 by oneDNN instead of generated kernels.");
 }
@@ -118,33 +123,12 @@ Loaded load_model(const std::string& path, const std::string& entry, const Given
     parameters.types.push_back(type_of(part.type));
     parameters.texts.push_back(part.text);
   }
-  result.arguments = bind_arguments(parameters, given);
+  result.arguments = bind_arguments(parameters, given).values;
   std::vector<DeviceTree> devices;
   for (const TypeCheck::Part& part : function.params.parts)
     devices.push_back(devices_of(part.type));
   place_arguments(result.arguments, devices);
   return result;
-}
-
-std::vector<TypeRef> parameter_types(const Parameters& parameters,
-                                     const std::unordered_map<size_t, NDArray>& values) {
-  std::vector<TypeRef> types;
-  for (size_t i = 0; i < parameters.names.size(); ++i) {
-    auto value = values.find(i);
-    if (value != values.end()) {
-      types.push_back(value_type(Value(value->second)));
-      continue;
-    }
-    const TypeRef& type = parameters.types[i];
-    if (!type || type->has_incomplete() || type->has_type_var()) {
-      std::string text = type ? ": it may be any " + type->str() : "";
-      throw Error(Diagnostic::error("the type of %" + parameters.names[i] + " of @" +
-                                    parameters.function + " is not known" + text)
-                      .help("annotate the parameter"));
-    }
-    types.push_back(type);
-  }
-  return types;
 }
 
 std::shared_ptr<const vm::Executable> compile_module(const Module& specialised, Name entry,
@@ -162,19 +146,11 @@ std::shared_ptr<const vm::Executable> compile_module(const Module& specialised, 
 Loaded load_program(const std::string& path, const std::string& entry, const Given& given,
                     const NativeOptions& options) {
   if (is_model_file(path)) return load_model(path, entry, given, options);
-  Given bound = given;
-  Module module = read_typed_program(path, &bound.own);
-  const Module::FunctionEntry& function = find_entry(module, entry);
-  TypeRef signature = function_signature(module, function.name);
+  Program program = bind_program(read_source(path), entry, given, Arguments::kGiven);
   Loaded result;
-  result.entry = function.name.str();
-  result.arguments = bind_arguments(parameters_of(function, signature.get()), bound);
-  std::vector<TypeRef> types;
-  check_arguments(module, function.name, result.arguments);
-  for (const Value& argument : result.arguments) types.push_back(value_type(argument));
-  Module special = specialize(module, function.name, types);
-  place_arguments(result.arguments, special, function.name);
-  result.executable = compile_module(special, function.name, options);
+  result.entry = program.entry.str();
+  result.arguments = std::move(program.arguments);
+  result.executable = compile_module(program.module, program.entry, options);
   return result;
 }
 

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include <relay/codegen/codegen.h>
@@ -23,8 +22,9 @@ struct NativeOptions {
   bool onednn = false;
 };
 
-/// Adds `--threads`, `--target`, `--opt-level` and `--onednn` to a command.
+/// Adds `--target`, `--opt-level` or all of the options of those who compile and run to a command.
 void add_target_option(CLI::App& command, NativeOptions& options);
+void add_level_option(CLI::App& command, NativeOptions& options);
 void add_native_options(CLI::App& command, NativeOptions& options);
 
 /// Whether a path names a file that `relay compile` wrote, or such a file comes in for "-".
@@ -40,10 +40,6 @@ struct Loaded {
 /// compiler.
 Loaded load_model(const std::string& path, const std::string& entry, const Given& given,
                   const NativeOptions& options);
-/// The types that a function is compiled for when there are no arguments yet: those of the given
-/// arrays (by position), else as declared. Throws `Error` where a declaration leaves the type open.
-std::vector<TypeRef> parameter_types(const Parameters& parameters,
-                                     const std::unordered_map<size_t, NDArray>& values);
 /// Compiles a specialised module, with the user's cache of kernels; the kernels' loops are added to
 /// `kernels` if given.
 using KernelLoops = std::vector<std::shared_ptr<const lower::Kernel>>;

@@ -17,6 +17,7 @@
 
 #include <tools/relay/bind.h>
 #include <tools/relay/command.h>
+#include <tools/relay/program.h>
 
 namespace relay::tool {
 
@@ -64,24 +65,11 @@ std::string example_line(const OpExample& example) {
 }
 
 // An example for its arguments.
-struct Example {
-  Module module;
-  Name entry;
-  std::vector<Value> arguments;
-};
-
-Example read_example(const OpExample& example) {
-  Module module = parse_module("example", example.program);
-  infer_types_or_throw(module);
-  const Module::FunctionEntry& entry = find_entry(module, "");
-  TypeRef signature = function_signature(module, entry.name);
-  std::vector<Value> arguments =
-      bind_arguments(parameters_of(entry, signature.get()), {example.arguments, {}});
-  std::vector<TypeRef> types;
-  for (const Value& argument : arguments) types.push_back(value_type(argument));
-  Module special = specialize(module, entry.name, types);
-  place_arguments(arguments, special, entry.name);
-  return {std::move(special), entry.name, std::move(arguments)};
+Program read_example(const OpExample& example) {
+  ProgramSource source;
+  source.module = parse_module("example", example.program);
+  infer_types_or_throw(source.module);
+  return bind_program(std::move(source), "", {example.arguments, {}}, Arguments::kGiven);
 }
 
 // The type with float16 for every float.
@@ -97,7 +85,7 @@ TypeRef with_narrow_floats(const TypeRef& type) {
 }
 
 // The calls of an operator in an example.
-std::vector<OpCall> calls_of(const Operator* op, const Example& example) {
+std::vector<OpCall> calls_of(const Operator* op, const Program& example) {
   std::vector<OpCall> calls;
   post_order(example.module.function(example.entry), [&](const Expr* expr) {
     const auto* call = expr->as<Call>();
@@ -111,23 +99,23 @@ std::vector<OpCall> calls_of(const Operator* op, const Example& example) {
 }
 
 // The first call of an operator in its examples.
-std::optional<OpCall> first_call(const Operator* op, const std::vector<Example>& examples) {
-  for (const Example& example : examples) {
+std::optional<OpCall> first_call(const Operator* op, const std::vector<Program>& examples) {
+  for (const Program& example : examples) {
     std::vector<OpCall> calls = calls_of(op, example);
     if (!calls.empty()) return calls[0];
   }
   return std::nullopt;
 }
 
-std::vector<Example> read_examples(const Operator& op) {
-  std::vector<Example> examples;
+std::vector<Program> read_examples(const Operator& op) {
+  std::vector<Program> examples;
   for (const OpExample& example : op.examples()) examples.push_back(read_example(example));
   return examples;
 }
 
 // What an operator calculates with narrow floats in, by the definition of the calls in an example;
 // nothing where that is no wider than they are.
-std::optional<DType> calculates_in(const Operator* op, const Example& example) {
+std::optional<DType> calculates_in(const Operator* op, const Program& example) {
   std::optional<DType> widest;
   for (const OpCall& call : calls_of(op, example)) {
     std::vector<TypeRef> types;
@@ -194,8 +182,8 @@ void show(const Operator& op) {
       text += word_lines(schema->fields[i], "        ");
     }
   }
-  std::vector<Example> examples = read_examples(op);
-  for (const Example& example : examples) {
+  std::vector<Program> examples = read_examples(op);
+  for (const Program& example : examples) {
     if (op.definition() != DefinitionKind::kCompute) break;
     if (std::optional<DType> wide = calculates_in(&op, example)) {
       text += fmt::format("narrow floats are computed in {}\n", wide->name());
@@ -209,7 +197,7 @@ void show(const Operator& op) {
   if (!op.examples().empty()) text += "examples\n";
   for (size_t i = 0; i < examples.size(); ++i) {
     text += "  " + example_line(op.examples()[i]) + "\n";
-    const Example& example = examples[i];
+    const Program& example = examples[i];
     std::string result =
         format_value(evaluate_function(example.module, example.entry, example.arguments));
     for (size_t at = 0; at < result.size();) {

@@ -9,6 +9,7 @@
 
 #include <tools/relay/command.h>
 #include <tools/relay/native.h>
+#include <tools/relay/program.h>
 
 namespace relay::tool {
 
@@ -22,19 +23,18 @@ struct OptOptions {
   bool list = false;
   std::string emit;
   std::string entry;
+  Given given;
   NativeOptions native;
 };
 
 // What became of a program's kernels, one after the other.
 void emit(const OptOptions& options) {
-  Module module = read_typed_program(options.program);
-  const Module::FunctionEntry& function = find_entry(module, options.entry);
-  Name entry = function.name;
-  TypeRef signature = function_signature(module, entry);
+  ProgramSource source = read_source(options.program);
   Progress progress("compiling " + options.program);
-  module = specialize(module, entry, parameter_types(parameters_of(function, signature.get()), {}));
+  Program program =
+      bind_program(std::move(source), options.entry, options.given, Arguments::kLater);
   KernelLoops kernels;
-  compile_module(module, entry, options.native, &kernels);
+  compile_module(program.module, program.entry, options.native, &kernels);
   codegen::Target target = codegen::Target::parse(options.native.target);
   std::string text;
   for (const std::shared_ptr<const lower::Kernel>& kernel : kernels) {
@@ -83,7 +83,11 @@ void opt(const OptOptions& options) {
   }
   std::vector<PassRef> passes;
   if (!options.passes.empty()) passes = parse_passes(options.passes);
-  Module module = read_typed_program(options.program);
+  ProgramSource source = read_source(options.program);
+  Module module =
+      options.given.params.empty() && source.weights.empty()
+          ? std::move(source.module)
+          : bind_program(std::move(source), options.entry, options.given, Arguments::kLater).module;
   PassContext context;
   context.opt_level = options.level;
   DiagnosticSink sink;
@@ -130,8 +134,11 @@ void add_opt(CLI::App& app, Context& context) {
                    "Print the kernels that the program is compiled to: as loops, llvm or asm.")
       ->check(CLI::IsMember({"loops", "llvm", "asm"}))
       ->excludes(passes);
-  command->add_option("--entry", options->entry,
-                      "With --emit: the function to compile; @main by default, else the only one.");
+  command->add_option(
+      "--entry", options->entry,
+      "The function to compile with --emit, and that --params is about; @main by default, "
+      "else the only one.");
+  add_params_option(*command, options->given);
   add_target_option(*command, options->native);
   command->add_flag("--list", options->list, "List the passes.");
   context.actions[command] = [options] {

@@ -6,9 +6,7 @@
 #include <fmt/core.h>
 
 #include <relay/eval/eval.h>
-#include <relay/infer/devices.h>
 #include <relay/infer/infer.h>
-#include <relay/infer/type_checks.h>
 #include <relay/runtime/format.h>
 #include <relay/runtime/params.h>
 #include <relay/support/error.h>
@@ -17,6 +15,7 @@
 #include <tools/relay/command.h>
 #include <tools/relay/native.h>
 #include <tools/relay/profile.h>
+#include <tools/relay/program.h>
 
 namespace relay::tool {
 
@@ -121,43 +120,22 @@ void run_model(const RunOptions& options) {
 
 void run_text(const RunOptions& options) {
   Stopwatch watch(options.time);
-  Given given = options.given;
-  Module module = read_program(options.program, true, &given.own);
-  watch.lap("parse");
-  {
-    Progress progress("checking " + options.program);
-    std::vector<Diagnostic> warnings;
-    infer_types_or_throw(module, &warnings);
-    report(warnings);
-    if (std::vector<Diagnostic> errors = check_instances(module); !errors.empty()) {
-      throw Error(std::move(errors));
-    }
-    if (std::vector<Diagnostic> errors = check_devices(module); !errors.empty()) {
-      throw Error(std::move(errors));
-    }
-  }
-  watch.lap("infer");
-  const Module::FunctionEntry& entry = find_entry(module, options.entry);
-  TypeRef signature = function_signature(module, entry.name);
+  const Lap lap = [&](const char* stage) { watch.lap(stage); };
+  Program program = bind_program(read_source(options.program, lap), options.entry, options.given,
+                                 Arguments::kGiven, lap);
   Loaded loaded;
-  loaded.entry = entry.name.str();
-  loaded.arguments = bind_arguments(parameters_of(entry, signature.get()), given);
-  check_arguments(module, entry.name, loaded.arguments);
-  std::vector<TypeRef> types;
-  for (const Value& argument : loaded.arguments) types.push_back(value_type(argument));
-  watch.lap("arguments");
-  Module special = specialize(module, entry.name, types);
-  TypeRef special_signature = function_signature(special, entry.name);
-  place_arguments(loaded.arguments, special, entry.name);
-  watch.lap("specialize");
+  loaded.entry = program.entry.str();
+  loaded.arguments = std::move(program.arguments);
+  TypeRef signature = function_signature(program.module, program.entry);
   Value result;
   if (options.executor == "eval") {
     Progress progress("running @" + loaded.entry);
-    result = evaluate_function(special, entry.name, loaded.arguments);
+    result = evaluate_function(program.module, program.entry, loaded.arguments);
   } else {
     {
       Progress progress("compiling @" + loaded.entry);
-      loaded.executable = compile_module(special, entry.name, options.native);
+      loaded.executable = compile_module(program.module, program.entry, options.native);
+      program.module = Module();
     }
     watch.lap("compile");
     Progress progress("running @" + loaded.entry);
@@ -166,7 +144,7 @@ void run_text(const RunOptions& options) {
   watch.lap("run");
 
   TypeRef type = value_type(result);
-  if (const auto* function = special_signature ? special_signature->as<FuncType>() : nullptr) {
+  if (const auto* function = signature ? signature->as<FuncType>() : nullptr) {
     const TypeRef& declared = function->result();
     bool open_shape = declared->has_any_dim() || declared->has_symbolic_dim();
     if (type->has_incomplete() || !open_shape) type = result_type(function);
