@@ -22,7 +22,11 @@ std::optional<uint32_t> bare(const ScalarRef& index) {
   return index->axis;
 }
 
-bool is_axis(const ScalarRef& index, const Axis& axis) { return bare(index) == axis.id; }
+/// Preparing writes 0 for an axis that has one point.
+bool is_axis(const ScalarRef& index, const Axis& axis) {
+  if (axis.extent.is_int(1) && index->kind == ScalarKind::kConst) return index->value.i == 0;
+  return bare(index) == axis.id;
+}
 
 bool is_zero(const ScalarRef& fill) { return fill && fill->value.f == 0; }
 
@@ -134,10 +138,17 @@ std::optional<te::Library> match_convolution(const Match& match, const te::Compu
   std::vector<int64_t> params{groups};
   for (size_t d = 2; d < rank; ++d) {
     Affine at = affine(data.args[d]);
-    Dim stride = at.coefficient(points[d].id);
-    Dim dilation = at.coefficient(folded[d - 1].id);
+    size_t terms = 0;
+    auto step = [&](const Axis& axis) {
+      Dim c = at.coefficient(axis.id);
+      if (c.is_int(0) && axis.extent.is_int(1)) return Dim(1);  // it is never taken
+      ++terms;
+      return c;
+    };
+    Dim stride = step(points[d]);
+    Dim dilation = step(folded[d - 1]);
     Dim before = at.constant * Dim(-1);
-    if (at.terms.size() != 2 || !at.others.empty() || !stride.is_int() || !dilation.is_int() ||
+    if (at.terms.size() != terms || !at.others.empty() || !stride.is_int() || !dilation.is_int() ||
         !before.is_int() || stride.as_int() < 1 || dilation.as_int() < 1 || before.as_int() < 0) {
       return std::nullopt;
     }

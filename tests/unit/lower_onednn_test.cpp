@@ -3,6 +3,7 @@
 
 #include <relay/lower/lower.h>
 #include <relay/lower/onednn.h>
+#include <relay/lower/prepare.h>
 #include <relay/op/nn/conv_attrs.h>
 #include <relay/op/nn/nn_attrs.h>
 #include <relay/runtime/onednn.h>
@@ -98,6 +99,68 @@ TEST(OneDnn, WhatFollowsIsAStageOfItsOwn) {
   lower::Lowered lowered = lower::lower(c, "product", options);
   ASSERT_EQ(lowered.launches.size(), 2u);
   EXPECT_EQ(std::get<lower::LibraryLaunch>(lowered.launches[0]).name, "onednn.matmul");
+}
+
+// What the lowering of a group calls after it prepared it.
+std::string library_calls(const te::Computation& computation) {
+  lower::LowerOptions options;
+  options.onednn = true;
+  std::string names;
+  for (const auto& launch : lower::lower(computation, "group", options).launches) {
+    if (const auto* call = std::get_if<lower::LibraryLaunch>(&launch)) names += call->name + " ";
+  }
+  EXPECT_EQ(calls(lower::prepare(computation)), names);
+  return names;
+}
+
+// An axis with one point is no axis any more where a group is prepared.
+TEST(OneDnn, OnePoint) {
+  auto conv_and_bias = [](std::vector<int64_t> data, std::vector<int64_t> weight, int64_t stride,
+                          int64_t pad) {
+    std::vector<Dim> in(data.begin(), data.end()), kernel(weight.begin(), weight.end());
+    te::Builder b({{in, kFloat32}, {kernel, kFloat32}, {{kernel[0]}, kFloat32}});
+    te::Tensor x = b.input(0), w = b.input(1), bias = b.input(2);
+    std::vector<Dim> fold{kernel.begin() + 1, kernel.end()};
+    std::vector<Dim> out{in[0], kernel[0]};
+    for (size_t d = 2; d < data.size(); ++d)
+      out.push_back((data[d] + 2 * pad - weight[d]) / stride + 1);
+    b.output(b.map(out, [&](te::Indices i) {
+      te::Scalar sum = b.sum(fold, [&](te::Indices k) {
+        std::vector<te::Scalar> at{i[0], k[0]}, of{i[1], k[0]};
+        for (size_t d = 2; d < data.size(); ++d) {
+          at.push_back(i[d] * stride + k[d - 1] - pad);
+          of.push_back(k[d - 1]);
+        }
+        return (pad > 0 ? x.load_or(at, te::constant(0.0, kFloat32)) : x(at)) * w(of);
+      });
+      return sum + bias({i[1]});
+    }));
+    return b.finish();
+  };
+  for (int64_t batch : {1, 2}) {
+    for (int64_t window : {1, 3}) {
+      for (int64_t stride : {1, 2}) {
+        SCOPED_TRACE(std::to_string(batch) + ", " + std::to_string(window));
+        EXPECT_EQ(library_calls(conv_and_bias({batch, 5, 9, 9}, {4, 5, window, window}, stride, 0)),
+                  "onednn.convolution ");
+      }
+    }
+    EXPECT_EQ(library_calls(conv_and_bias({batch, 5, 9, 9}, {4, 5, 3, 3}, 1, 1)),
+              "onednn.convolution ");
+    EXPECT_EQ(library_calls(conv_and_bias({batch, 1, 3, 3}, {1, 1, 3, 3}, 1, 0)),
+              "onednn.convolution ");
+  }
+  for (auto [m, n] : {std::pair<int64_t, int64_t>{1, 3}, {5, 1}, {5, 3}}) {
+    te::Builder b({{{m, 7}, kFloat32}, {{n, 7}, kFloat32}, {{n}, kFloat32}});
+    te::Tensor x = b.input(0), w = b.input(1), bias = b.input(2);
+    std::vector<Dim> out{m, n}, fold{7};
+    b.output(b.map(out, [&](te::Indices i) {
+      return b.sum(fold, [&](te::Indices k) {
+        return x({i[0], k[0]}) * w({i[1], k[0]});
+      }) + bias({i[1]});
+    }));
+    EXPECT_EQ(library_calls(b.finish()), "onednn.matmul ");
+  }
 }
 
 TEST(OneDnn, Others) {
