@@ -1,0 +1,105 @@
+#include <relay/import/onnx/ops/run_time.h>
+
+#include <relay/import/onnx/fold.h>
+
+namespace relay::onnx {
+
+GraphValue number_value(NodeContext& node, int64_t value) {
+  return node.constant_value(NDArray::scalar<int64_t>(value));
+}
+
+GraphValue as_number(NodeContext& node, const GraphValue& value, std::string_view what) {
+  Dim count = product(value.dims());
+  node.require(!count.is_int() || count.is_int(1),
+               std::string(what) + " has " + count.str() + " elements");
+  GraphValue number = value;
+  if (value.rank() != 0) {
+    if (value.elements() && value.elements()->size() == 1 && !value.elements()->front().is_any()) {
+      number = node.known_value(*value.elements(), {}, value.dtype());
+    } else {
+      number = node.reshape(value, std::initializer_list<Dim>{});
+    }
+  }
+  if (number.elements() && !number.elements()->front().is_any()) {
+    return node.known_value(*number.elements(), {}, kInt64);
+  }
+  return node.cast(number, kInt64);
+}
+
+GraphValue as_list(NodeContext& node, const GraphValue& value, std::string_view what) {
+  node.require(value.rank() <= 1 && value.dtype().is_integer(),
+               std::string(what) + " is no list of integers");
+  GraphValue list = value.rank() == 1 ? value : node.reshape(value, {Dim(1)});
+  return node.cast(list, kInt64);
+}
+
+int64_t length_of(NodeContext& node, const GraphValue& list, std::string_view what) {
+  node.require(list.dim(0).is_int(), "how many entries " + std::string(what) +
+                                         " has is not known, which decides the rank");
+  return list.dim(0).as_int();
+}
+
+GraphValue shape_value(NodeContext& node, const GraphValue& x) {
+  Elements dims(x.dims().begin(), x.dims().end());
+  Dim count[] = {static_cast<int64_t>(x.rank())};
+  return known_or(node, std::move(dims), count, kInt64,
+                  [&] { return node.emit("shape_of", {x}, {{"dtype", kInt64}}); });
+}
+
+GraphValue extent_value(NodeContext& node, const GraphValue& x, size_t axis) {
+  return known_or(node, {x.dim(axis)}, {}, kInt64, [&] {
+    GraphValue shape = node.emit("shape_of", {x}, {{"dtype", kInt64}});
+    return entry(node, shape, static_cast<int64_t>(axis));
+  });
+}
+
+GraphValue entry(NodeContext& node, const GraphValue& list, int64_t k) {
+  auto take = [&] { return node.emit("take", {list, number_value(node, k)}, {{"axis", 0}}); };
+  if (!list.elements()) return take();
+  return known_or(node, {(*list.elements())[static_cast<size_t>(k)]}, {}, list.dtype(), take);
+}
+
+GraphValue counted(NodeContext& node, const GraphValue& count) {
+  GraphValue zero = number_value(node, 0), one = number_value(node, 1);
+  return node.emit("arange", {zero, count, one}, {{"dtype", kInt64}});
+}
+
+GraphValue counted_along(NodeContext& node, const GraphValue& count, size_t axis, size_t rank) {
+  GraphValue result = counted(node, count);
+  auto behind = static_cast<int64_t>(rank - 1 - axis);
+  if (behind == 0) return result;
+  return node.emit("expand_dims", {result}, {{"axis", 1}, {"num_newaxis", behind}});
+}
+
+GraphValue from_front(NodeContext& node, const GraphValue& axes, size_t rank) {
+  GraphValue zero = number_value(node, 0);
+  GraphValue count = number_value(node, static_cast<int64_t>(rank));
+  GraphValue moved = node.emit("add", {axes, count});
+  return node.emit("where", {node.emit("less", {axes, zero}), moved, axes});
+}
+
+GraphValue at_axes(NodeContext& node, const GraphValue& values, const GraphValue& axes,
+                   const GraphValue& otherwise, size_t rank) {
+  GraphValue places = from_front(node, axes, rank);
+  return node.emit("scatter_elements", {otherwise, places, values}, {{"axis", 0}});
+}
+
+std::vector<GraphValue> chosen_axes(NodeContext& node, const GraphValue& axes, size_t rank) {
+  GraphValue places = from_front(node, axes, rank);
+  std::vector<GraphValue> result;
+  for (size_t k = 0; k < rank; ++k) {
+    GraphValue here =
+        node.emit("equal", {places, number_value(node, static_cast<int64_t>(k))});
+    result.push_back(node.emit("any", {here}));
+  }
+  return result;
+}
+
+GraphValue slice_between(NodeContext& node, const GraphValue& x, int64_t axis,
+                         const GraphValue& begin, const GraphValue& end) {
+  GraphValue from = node.reshape(begin, {Dim(1)}), to = node.reshape(end, {Dim(1)});
+  std::vector<int64_t> axes{axis};
+  return node.emit("dyn.strided_slice", {x, from, to, node.int_list({1})}, {{"axes", axes}});
+}
+
+}  // namespace relay::onnx

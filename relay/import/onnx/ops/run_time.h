@@ -1,0 +1,42 @@
+// Shapes, axes and positions that only a run knows: arithmetic on int64 tensors that the program
+// does. Where the numbers are known when the model is read, converters use those instead.
+#pragma once
+
+#include <vector>
+
+#include <relay/import/onnx/context.h>
+
+namespace relay::onnx {
+
+/// An int64 of rank 0.
+GraphValue number_value(NodeContext& node, int64_t value);
+/// A tensor of one element as an int64 of rank 0; `what` says what it is, for the refusal of others.
+GraphValue as_number(NodeContext& node, const GraphValue& value, std::string_view what);
+/// A vector (or a number) of integers as a vector of int64.
+GraphValue as_list(NodeContext& node, const GraphValue& value, std::string_view what);
+/// How many entries a vector has. It has to be known: it decides the rank of a result.
+int64_t length_of(NodeContext& node, const GraphValue& list, std::string_view what);
+
+/// One extent of a tensor as an int64 of rank 0, and all of them as a vector.
+GraphValue extent_value(NodeContext& node, const GraphValue& x, size_t axis);
+GraphValue shape_value(NodeContext& node, const GraphValue& x);
+/// An int64 of rank 0 for an extent of `x`'s type, or of `x` itself where the type says `?`.
+GraphValue entry(NodeContext& node, const GraphValue& list, int64_t k);
+/// 0, 1, … count - 1 as int64.
+GraphValue counted(NodeContext& node, const GraphValue& count);
+/// The same along `axis` of `rank` axes, the others of extent 1.
+GraphValue counted_along(NodeContext& node, const GraphValue& count, size_t axis, size_t rank);
+
+/// Axes (a list) counted from the front.
+GraphValue from_front(NodeContext& node, const GraphValue& axes, size_t rank);
+/// A vector with an entry for each of `rank` axes: `values` at `axes`, else `otherwise`'s.
+GraphValue at_axes(NodeContext& node, const GraphValue& values, const GraphValue& axes,
+                   const GraphValue& otherwise, size_t rank);
+/// Whether each of `rank` axes is in the list `axes`: bools of rank 0.
+std::vector<GraphValue> chosen_axes(NodeContext& node, const GraphValue& axes, size_t rank);
+
+/// Elements from `begin` to before `end` on one axis, both int64 of rank 0.
+GraphValue slice_between(NodeContext& node, const GraphValue& x, int64_t axis,
+                         const GraphValue& begin, const GraphValue& end);
+
+}  // namespace relay::onnx
