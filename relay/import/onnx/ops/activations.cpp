@@ -11,6 +11,15 @@ using Values = std::vector<GraphValue>;
 
 // ---- Short names for what follows ---------------------------------------------------------------
 
+// A converter that computes floats of 16 bits in float32 and rounds once.
+using Function = GraphValue (*)(NodeContext& node, const GraphValue& x);
+Values rounded_once(NodeContext& node, Function function) {
+  GraphValue x = node.input(0);
+  bool narrow = x.dtype().is_float() && x.dtype().bits < 32;
+  GraphValue result = function(node, narrow ? node.cast(x, kFloat32) : x);
+  return {node.cast(result, x.dtype())};
+}
+
 // Builds expressions over tensors of one dtype and numbers.
 class Calculus {
  public:
@@ -51,30 +60,30 @@ GraphValue elu(const Calculus& c, const GraphValue& x, double alpha) {
   return c.where(c.of("less", x, 0), below, x);
 }
 
-Values convert_elu(NodeContext& node) {
-  GraphValue x = node.input(0);
-  return {elu(Calculus(node, x.dtype()), x, node.attr_float("alpha", 1))};
+GraphValue elu_of(NodeContext& node, const GraphValue& x) {
+  return elu(Calculus(node, x.dtype()), x, node.attr_float("alpha", 1));
 }
+Values convert_elu(NodeContext& node) { return rounded_once(node, elu_of); }
 RELAY_ONNX("Elu", 6, convert_elu)
 
-Values convert_selu(NodeContext& node) {
-  GraphValue x = node.input(0);
+GraphValue selu(NodeContext& node, const GraphValue& x) {
   double alpha = node.attr_float("alpha", 1.67326319217681884765625);
   double gamma = node.attr_float("gamma", 1.05070102214813232421875);
   Calculus c(node, x.dtype());
-  return {c.of("multiply", elu(c, x, alpha), gamma)};
+  return c.of("multiply", elu(c, x, alpha), gamma);
 }
+Values convert_selu(NodeContext& node) { return rounded_once(node, selu); }
 RELAY_ONNX("Selu", 6, convert_selu)
 
-Values convert_celu(NodeContext& node) {
-  GraphValue x = node.input(0);
+GraphValue celu(NodeContext& node, const GraphValue& x) {
   double alpha = node.attr_float("alpha", 1);
   node.require(alpha != 0, "alpha is 0");
   Calculus c(node, x.dtype());
   GraphValue curve = c.of("subtract", c.of("exp", c.of("divide", x, alpha)), 1);
   GraphValue below = c.of("minimum", c.of("multiply", curve, alpha), 0);
-  return {c.of("add", c.of("maximum", x, 0), below)};
+  return c.of("add", c.of("maximum", x, 0), below);
 }
+Values convert_celu(NodeContext& node) { return rounded_once(node, celu); }
 RELAY_ONNX("Celu", 12, convert_celu)
 
 Values convert_prelu(NodeContext& node) {
@@ -95,11 +104,11 @@ RELAY_ONNX("PRelu", 6, convert_prelu)
 Values convert_softplus(NodeContext& node) { return {node.emit("nn.softplus", {node.input(0)})}; }
 RELAY_ONNX("Softplus", 1, convert_softplus)
 
-Values convert_softsign(NodeContext& node) {
-  GraphValue x = node.input(0);
+GraphValue softsign(NodeContext& node, const GraphValue& x) {
   Calculus c(node, x.dtype());
-  return {c.of("divide", x, c.of("add", c.of("abs", x), 1))};
+  return c.of("divide", x, c.of("add", c.of("abs", x), 1));
 }
+Values convert_softsign(NodeContext& node) { return rounded_once(node, softsign); }
 RELAY_ONNX("Softsign", 1, convert_softsign)
 
 GraphValue hard_sigmoid(NodeContext& node, const GraphValue& x, double alpha, double beta) {
@@ -107,20 +116,21 @@ GraphValue hard_sigmoid(NodeContext& node, const GraphValue& x, double alpha, do
   GraphValue line = c.of("add", c.of("multiply", x, alpha), beta);
   return node.emit("clip", {line}, {{"a_min", 0.0}, {"a_max", 1.0}});
 }
-Values convert_hard_sigmoid(NodeContext& node) {
+GraphValue hard_sigmoid_of(NodeContext& node, const GraphValue& x) {
   double alpha = node.attr_float("alpha", 0.2), beta = node.attr_float("beta", 0.5);
-  return {hard_sigmoid(node, node.input(0), alpha, beta)};
+  return hard_sigmoid(node, x, alpha, beta);
 }
+Values convert_hard_sigmoid(NodeContext& node) { return rounded_once(node, hard_sigmoid_of); }
 RELAY_ONNX("HardSigmoid", 6, convert_hard_sigmoid)
 
 Values convert_hard_swish(NodeContext& node) { return {node.emit("hardswish", {node.input(0)})}; }
 RELAY_ONNX("HardSwish", 14, convert_hard_swish)
 
-Values convert_mish(NodeContext& node) {
-  GraphValue x = node.input(0);
+GraphValue mish(NodeContext& node, const GraphValue& x) {
   Calculus c(node, x.dtype());
-  return {c.of("multiply", x, c.of("tanh", c.of("nn.softplus", x)))};
+  return c.of("multiply", x, c.of("tanh", c.of("nn.softplus", x)));
 }
+Values convert_mish(NodeContext& node) { return rounded_once(node, mish); }
 RELAY_ONNX("Mish", 18, convert_mish)
 
 Values convert_swish(NodeContext& node) {

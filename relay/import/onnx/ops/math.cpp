@@ -191,7 +191,6 @@ RELAY_ONNX_UNARY(Exp, 6, "exp")
 RELAY_ONNX_UNARY(Floor, 6, "floor")
 RELAY_ONNX_UNARY(IsNaN, 9, "isnan")
 RELAY_ONNX_UNARY(Log, 6, "log")
-RELAY_ONNX_UNARY(Neg, 6, "negative")
 RELAY_ONNX_UNARY(Not, 1, "logical_not")
 RELAY_ONNX_UNARY(Reciprocal, 6, "reciprocal")
 RELAY_ONNX_UNARY(Sigmoid, 6, "sigmoid")
@@ -201,6 +200,17 @@ RELAY_ONNX_UNARY(Sinh, 9, "sinh")
 RELAY_ONNX_UNARY(Sqrt, 6, "sqrt")
 RELAY_ONNX_UNARY(Tan, 7, "tan")
 RELAY_ONNX_UNARY(Tanh, 6, "tanh")
+
+Values convert_neg(NodeContext& node) {
+  GraphValue x = node.input(0);
+  auto emit = [&] { return node.emit("negative", {x}); };
+  if (!x.dtype().is_float()) {
+    auto minus = [](std::span<const Dim> e) { return Dim(0) - e[0]; };
+    if (auto known = fold_elementwise(node, {x}, x.dtype(), minus, emit)) return {*known};
+  }
+  return {emit()};
+}
+RELAY_ONNX("Neg", 6, convert_neg)
 
 Values convert_cast(NodeContext& node) {
   GraphValue x = node.input(0);

@@ -29,21 +29,15 @@ std::vector<int64_t> all_axes(const GraphValue& x) {
 GraphValue reduced(NodeContext& node, const Reduction& how, const GraphValue& x,
                    const std::vector<int64_t>& axes, bool keep) {
   if (axes.empty()) return x;
+  AttrList over{{"axis", axes}, {"keepdims", keep}};
   Dim extent = 1;
   for (int64_t axis : axes) extent = extent * x.dim(static_cast<size_t>(axis));
   if (how.identity != nullptr && extent.is_int(0)) {
-    std::vector<Dim> dims;
-    for (size_t k = 0; k < x.rank(); ++k) {
-      bool gone = std::count(axes.begin(), axes.end(), static_cast<int64_t>(k)) > 0;
-      if (!gone) dims.push_back(x.dim(k));
-      if (gone && keep) dims.emplace_back(1);
-    }
-    for (size_t k = 0; k < dims.size(); ++k) {
-      node.require(!dims[k].is_any(), "an extent of the result is not known");
-    }
-    return node.broadcast_to(node.constant_value(how.identity(x.dtype())), dims);
+    // Of nothing there is a sum, which has the shape that is wanted.
+    GraphValue shaped = node.emit(x.dtype().is_bool() ? "any" : "sum", {x}, over);
+    return node.emit("full_like", {shaped, node.constant_value(how.identity(x.dtype()))});
   }
-  return node.emit(how.op, {x}, {{"axis", axes}, {"keepdims", keep}});
+  return node.emit(how.op, {x}, over);
 }
 
 // The axes of a node, from an attribute or, since `since_input`, from an input.

@@ -1,6 +1,9 @@
 #include <relay/import/onnx/ops/run_time.h>
 
+#include <limits>
+
 #include <relay/import/onnx/fold.h>
+#include <relay/op/relation.h>
 
 namespace relay::onnx {
 
@@ -100,6 +103,58 @@ GraphValue slice_between(NodeContext& node, const GraphValue& x, int64_t axis,
   GraphValue from = node.reshape(begin, {Dim(1)}), to = node.reshape(end, {Dim(1)});
   std::vector<int64_t> axes{axis};
   return node.emit("dyn.strided_slice", {x, from, to, node.int_list({1})}, {{"axes", axes}});
+}
+
+GraphValue slice_at_run_time(NodeContext& node, const GraphValue& x, const GraphValue& starts,
+                             const GraphValue& ends, const GraphValue& axes,
+                             const GraphValue& steps) {
+  // The axes that are not named stay whole: from 0 to beyond every extent.
+  auto all = [&](int64_t value) { return node.int_list(std::vector<int64_t>(x.rank(), value)); };
+  GraphValue begin = at_axes(node, starts, axes, all(0), x.rank());
+  GraphValue end = at_axes(node, ends, axes, all(std::numeric_limits<int64_t>::max()), x.rank());
+  GraphValue step = at_axes(node, steps, axes, all(1), x.rank());
+  return node.emit("dyn.strided_slice", {x, begin, end, step});
+}
+
+std::vector<GraphValue> split_at_run_time(NodeContext& node, const GraphValue& x, int64_t axis,
+                                          const GraphValue& sizes) {
+  int64_t count = length_of(node, sizes, "split");
+  node.require(count == static_cast<int64_t>(node.num_outputs()),
+               "split has " + std::to_string(count) + " entries for " +
+                   std::to_string(node.num_outputs()) + " outputs");
+  GraphValue ends = node.emit("cumsum", {sizes}, {{"axis", 0}});
+  GraphValue begin = number_value(node, 0);
+  std::vector<GraphValue> parts;
+  for (int64_t k = 0; k < count; ++k) {
+    GraphValue end = entry(node, ends, k);
+    parts.push_back(slice_between(node, x, axis, begin, end));
+    begin = end;
+  }
+  return parts;
+}
+
+GraphValue unsqueeze_at_run_time(NodeContext& node, const GraphValue& x, const GraphValue& axes) {
+  size_t rank = x.rank() + static_cast<size_t>(length_of(node, axes, "axes"));
+  GraphValue one = number_value(node, 1);
+  GraphValue ones = node.int_list(std::vector<int64_t>(rank, 1));
+  if (x.rank() == 0) {
+    return node.emit("dyn.reshape", {x, ones});
+  }
+  // 0 at new axes, 1 at old ones: the sum of what comes before counts the old ones.
+  GraphValue zeros = node.emit("zeros_like", {axes});
+  GraphValue old = at_axes(node, zeros, axes, ones, rank);
+  GraphValue place = node.emit("subtract", {node.emit("cumsum", {old}, {{"axis", 0}}), one});
+  GraphValue extents = node.emit("take", {shape_value(node, x), place}, {{"axis", 0}});
+  GraphValue shape = node.emit("where", {old, extents, one});
+  return node.emit("dyn.reshape", {x, shape}, {{"allowzero", true}});
+}
+
+GraphValue squeeze_at_run_time(NodeContext& node, const GraphValue& x, const GraphValue& axes) {
+  int64_t count = length_of(node, axes, "axes");
+  node.require(count <= static_cast<int64_t>(x.rank()),
+               "axes has " + std::to_string(count) + " entries for rank " +
+                   std::to_string(x.rank()));
+  return node.emit("dyn.squeeze", {x, axes});
 }
 
 }  // namespace relay::onnx

@@ -20,7 +20,7 @@ int64_t length_of(NodeContext& node, const GraphValue& list, std::string_view wh
 /// One extent of a tensor as an int64 of rank 0, and all of them as a vector.
 GraphValue extent_value(NodeContext& node, const GraphValue& x, size_t axis);
 GraphValue shape_value(NodeContext& node, const GraphValue& x);
-/// An int64 of rank 0 for an extent of `x`'s type, or of `x` itself where the type says `?`.
+/// Entry k of a list, of rank 0.
 GraphValue entry(NodeContext& node, const GraphValue& list, int64_t k);
 /// 0, 1, … count - 1 as int64.
 GraphValue counted(NodeContext& node, const GraphValue& count);
@@ -38,5 +38,17 @@ std::vector<GraphValue> chosen_axes(NodeContext& node, const GraphValue& axes, s
 /// Elements from `begin` to before `end` on one axis, both int64 of rank 0.
 GraphValue slice_between(NodeContext& node, const GraphValue& x, int64_t axis,
                          const GraphValue& begin, const GraphValue& end);
+
+
+// ---- Operators whose axes or places are inputs that only a run knows ----
+
+GraphValue slice_at_run_time(NodeContext& node, const GraphValue& x, const GraphValue& starts,
+                             const GraphValue& ends, const GraphValue& axes,
+                             const GraphValue& steps);
+/// As many parts as there are outputs, with extents that a list says.
+std::vector<GraphValue> split_at_run_time(NodeContext& node, const GraphValue& x, int64_t axis,
+                                          const GraphValue& sizes);
+GraphValue unsqueeze_at_run_time(NodeContext& node, const GraphValue& x, const GraphValue& axes);
+GraphValue squeeze_at_run_time(NodeContext& node, const GraphValue& x, const GraphValue& axes);
 
 }  // namespace relay::onnx

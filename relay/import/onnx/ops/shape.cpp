@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include <relay/import/onnx/fold.h>
+#include <relay/import/onnx/ops/run_time.h>
 #include <relay/op/relation.h>
 
 namespace relay::onnx {
@@ -204,8 +205,14 @@ std::optional<std::vector<int64_t>> axes_of(NodeContext& node, int64_t since_inp
   return node.ints(1, "axes");
 }
 
+// Whether an input is there whose elements only a run knows.
+bool open_input(NodeContext& node, size_t i) { return node.has(i) && !node.constant(i); }
+
 Values convert_unsqueeze(NodeContext& node) {
   GraphValue x = node.input(0);
+  if (node.opset() >= 13 && open_input(node, 1)) {
+    return {unsqueeze_at_run_time(node, x, as_list(node, node.input(1), "axes"))};
+  }
   std::optional<std::vector<int64_t>> axes = axes_of(node, 13);
   node.require(axes.has_value(), "axes are missing");
   size_t rank = x.rank() + axes->size();
@@ -223,6 +230,9 @@ RELAY_ONNX("Unsqueeze", 1, convert_unsqueeze)
 
 Values convert_squeeze(NodeContext& node) {
   GraphValue x = node.input(0);
+  if (node.opset() >= 13 && open_input(node, 1)) {
+    return {squeeze_at_run_time(node, x, as_list(node, node.input(1), "axes"))};
+  }
   std::optional<std::vector<int64_t>> given = axes_of(node, 13);
   std::vector<int64_t> axes;
   if (given) {
@@ -285,6 +295,10 @@ Values convert_split(NodeContext& node) {
   if (node.opset() < 13) {
     sizes = node.attr_ints("split", std::vector<int64_t>());
   } else if (node.has(1)) {
+    if (!node.constant(1)) {
+      node.ignore({"num_outputs"});
+      return split_at_run_time(node, x, axis, as_list(node, node.input(1), "split"));
+    }
     sizes = node.ints(1, "split");
   }
   auto outputs = static_cast<int64_t>(node.num_outputs());
@@ -421,6 +435,12 @@ Values convert_slice(NodeContext& node) {
   GraphValue starts = node.input(1), ends = node.input(2);
   node.require(starts.rank() == 1 && starts.dim(0).is_int(), "the number of starts is not known");
   auto count = static_cast<size_t>(starts.dim(0).as_int());
+  if (open_input(node, 3)) {
+    auto list = [&](size_t i, const char* what) { return as_list(node, node.input(i), what); };
+    GraphValue steps =
+        node.has(4) ? list(4, "steps") : node.int_list(std::vector<int64_t>(count, 1));
+    return {slice_at_run_time(node, x, list(1, "starts"), list(2, "ends"), list(3, "axes"), steps)};
+  }
   std::vector<int64_t> axes(count);
   std::iota(axes.begin(), axes.end(), 0);
   if (node.has(3)) axes = node.ints(3, "axes");
