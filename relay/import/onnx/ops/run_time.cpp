@@ -74,6 +74,13 @@ GraphValue counted_along(NodeContext& node, const GraphValue& count, size_t axis
   return node.emit("expand_dims", {result}, {{"axis", 1}, {"num_newaxis", behind}});
 }
 
+GraphValue broadcast_like(NodeContext& node, const GraphValue& value, const GraphValue& like) {
+  for (Dim dim : like.dims()) {
+    if (dim.is_any()) return node.emit("dyn.broadcast_to", {value, shape_value(node, like)});
+  }
+  return node.broadcast_to(value, like.dims());
+}
+
 GraphValue from_front(NodeContext& node, const GraphValue& axes, size_t rank) {
   GraphValue zero = number_value(node, 0);
   GraphValue count = number_value(node, static_cast<int64_t>(rank));
@@ -111,7 +118,7 @@ GraphValue slice_at_run_time(NodeContext& node, const GraphValue& x, const Graph
   // The axes that are not named stay whole: from 0 to beyond every extent.
   auto all = [&](int64_t value) { return node.int_list(std::vector<int64_t>(x.rank(), value)); };
   GraphValue begin = at_axes(node, starts, axes, all(0), x.rank());
-  GraphValue end = at_axes(node, ends, axes, all(std::numeric_limits<int64_t>::max()), x.rank());
+  GraphValue end = at_axes(node, ends, axes, all(int64_t{1} << 59), x.rank());
   GraphValue step = at_axes(node, steps, axes, all(1), x.rank());
   return node.emit("dyn.strided_slice", {x, begin, end, step});
 }

@@ -27,6 +27,8 @@ GraphValue counted(NodeContext& node, const GraphValue& count);
 /// The same along `axis` of `rank` axes, the others of extent 1.
 GraphValue counted_along(NodeContext& node, const GraphValue& count, size_t axis, size_t rank);
 
+/// `value` repeated to the shape of `like`.
+GraphValue broadcast_like(NodeContext& node, const GraphValue& value, const GraphValue& like);
 /// Axes (a list) counted from the front.
 GraphValue from_front(NodeContext& node, const GraphValue& axes, size_t rank);
 /// A vector with an entry for each of `rank` axes: `values` at `axes`, else `otherwise`'s.

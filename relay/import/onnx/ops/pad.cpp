@@ -1,0 +1,335 @@
+// Elements added around tensors, taken away, repeated, moved between space and channels.
+#include <algorithm>
+#include <numeric>
+
+#include <relay/import/onnx/ops/run_time.h>
+#include <relay/op/relation.h>
+
+namespace relay::onnx {
+namespace {
+
+using Values = std::vector<GraphValue>;
+
+// ---- Padding ------------------------------------------------------------------------------------
+
+// What stands at positions before - n … outside of an axis of `extent` elements, as positions in it.
+GraphValue inside(NodeContext& node, const std::string& mode, const GraphValue& places,
+                  const GraphValue& extent) {
+  GraphValue zero = number_value(node, 0), one = number_value(node, 1);
+  GraphValue last = node.emit("subtract", {extent, one});
+  if (mode == "edge") {
+    return node.emit("maximum", {node.emit("minimum", {places, last}), zero});
+  }
+  if (mode == "wrap") return node.emit("floor_mod", {places, extent});
+  // There and back again: the border stands once in a period of 2 (extent - 1).
+  GraphValue twice = node.emit("add", {last, last});
+  GraphValue period = node.emit("maximum", {twice, one});
+  GraphValue there = node.emit("floor_mod", {places, period});
+  return node.emit("minimum", {there, node.emit("subtract", {twice, there})});
+}
+
+
+// Zero and constants around, some elements perhaps less: amounts that only a run knows.
+GraphValue pad_constant(NodeContext& node, const GraphValue& x, const GraphValue& before,
+                        const GraphValue& after, const GraphValue& value) {
+  GraphValue zero = number_value(node, 0);
+  auto count = static_cast<int64_t>(x.rank());
+  GraphValue cut_front = node.emit("maximum", {node.emit("negative", {before}), zero});
+  GraphValue cut_back = node.emit("minimum", {after, zero});
+  GraphValue end = node.emit("add", {shape_value(node, x), cut_back});
+  GraphValue ones = node.int_list(std::vector<int64_t>(x.rank(), 1));
+  GraphValue rest = node.emit("dyn.strided_slice", {x, cut_front, end, ones});
+  auto column = [&](const GraphValue& amounts) {
+    return node.reshape(node.emit("maximum", {amounts, zero}), {Dim(count), Dim(1)});
+  };
+  GraphValue widths = node.concat({column(before), column(after)}, 1);
+  return node.emit("dyn.nn.pad", {rest, widths, value}, {{"pad_mode", "constant"}});
+}
+
+GraphValue pad_at_run_time(NodeContext& node, const GraphValue& x, const std::string& mode,
+                           const GraphValue& before, const GraphValue& after,
+                           const GraphValue& value) {
+  if (x.rank() == 0) return x;
+  if (mode == "constant") return pad_constant(node, x, before, after, value);
+  GraphValue result = x;
+  for (size_t k = 0; k < x.rank(); ++k) {
+    auto axis = static_cast<int64_t>(k);
+    GraphValue extent = extent_value(node, result, k);
+    GraphValue begin = node.emit("negative", {entry(node, before, axis)});
+    GraphValue end = node.emit("add", {extent, entry(node, after, axis)});
+    GraphValue places =
+        node.emit("arange", {begin, end, number_value(node, 1)}, {{"dtype", kInt64}});
+    places = inside(node, mode, places, extent);
+    result = node.emit("take", {result, places}, {{"axis", axis}});
+  }
+  return result;
+}
+
+// With amounts that are known.
+GraphValue padded(NodeContext& node, const GraphValue& x, const std::string& mode,
+                  const std::vector<int64_t>& before, const std::vector<int64_t>& after,
+                  const GraphValue& value) {
+  bool plain = mode != "wrap";
+  std::vector<std::vector<int64_t>> widths;
+  for (size_t k = 0; k < x.rank(); ++k) {
+    constexpr int64_t kLargest = int64_t{1} << 40;
+    for (int64_t amount : {before[k], after[k]}) {
+      node.require(amount <= kLargest && amount >= -kLargest,
+                   "pads has " + std::to_string(amount) + " on axis " + std::to_string(k));
+      if (mode == "constant") continue;
+      Dim extent = x.dim(k);
+      int64_t room = mode == "reflect" ? amount + 1 : 1;
+      plain &= amount == 0 || (amount > 0 && extent.is_int() && extent.as_int() >= room);
+    }
+    widths.push_back({before[k], after[k]});
+  }
+  bool none = std::all_of(before.begin(), before.end(), [](int64_t n) { return n == 0; }) &&
+              std::all_of(after.begin(), after.end(), [](int64_t n) { return n == 0; });
+  if (none) return x;
+  if (plain) {
+    return node.emit("nn.pad", {x, value}, {{"pad_width", widths}, {"pad_mode", mode}});
+  }
+  return pad_at_run_time(node, x, mode, node.int_list(before), node.int_list(after), value);
+}
+
+std::string mode_of(NodeContext& node) {
+  std::string mode = node.attr_string("mode", "constant");
+  bool known = mode == "constant" || mode == "edge" || mode == "reflect" ||
+               (mode == "wrap" && node.opset() >= 19);
+  node.require(known, "mode is " + quoted(mode));
+  return mode;
+}
+
+Values convert_pad_attributes(NodeContext& node) {
+  GraphValue x = node.input(0);
+  std::string mode = mode_of(node);
+  std::vector<int64_t> pads = node.attr_ints("pads");
+  node.require(pads.size() == 2 * x.rank(), "pads has " + std::to_string(pads.size()) +
+                                                " entries for rank " + std::to_string(x.rank()));
+  auto middle = pads.begin() + static_cast<std::ptrdiff_t>(x.rank());
+  GraphValue value = node.scalar(x.dtype(), node.attr_float("value", 0));
+  return {padded(node, x, mode, {pads.begin(), middle}, {middle, pads.end()}, value)};
+}
+
+Values convert_pad(NodeContext& node) {
+  GraphValue x = node.input(0);
+  std::string mode = mode_of(node);
+  GraphValue value = node.has(2) ? node.cast(node.reshape(node.input(2), std::initializer_list<Dim>{}),
+                                             x.dtype())
+                                 : node.scalar(x.dtype(), 0);
+  bool some_axes = node.opset() >= 18 && node.has(3);
+  GraphValue pads = as_list(node, node.input(1), "pads");
+  int64_t count = length_of(node, pads, "pads");
+  GraphValue axes;
+  if (some_axes) axes = as_list(node, node.input(3), "axes");
+  int64_t named = some_axes ? length_of(node, axes, "axes") : static_cast<int64_t>(x.rank());
+  node.require(count == 2 * named, "pads has " + std::to_string(count) + " entries for " +
+                                       std::to_string(named) + " axes");
+  std::vector<int64_t> places(static_cast<size_t>(named));
+  std::iota(places.begin(), places.end(), 0);
+  bool axes_known = !some_axes || node.constant(3);
+  if (some_axes && axes_known) places = node.ints(3, "axes");
+  for (int64_t& axis : places) {
+    if (axes_known) axis = node.axis(axis, x.rank(), "axes entry");
+  }
+  if (axes_known && node.constant(1)) {
+    std::vector<int64_t> amounts = node.ints(1, "pads"), before(x.rank(), 0), after(x.rank(), 0);
+    for (size_t k = 0; k < places.size(); ++k) {
+      before[static_cast<size_t>(places[k])] = amounts[k];
+      after[static_cast<size_t>(places[k])] = amounts[k + places.size()];
+    }
+    return {padded(node, x, mode, before, after, value)};
+  }
+  // Terms over named extents stay terms as long as every axis is named.
+  std::optional<Elements> terms = node.known(1);
+  GraphValue before, after;
+  if (terms && !some_axes) {
+    auto middle = terms->begin() + named;
+    before = node.dim_list({terms->begin(), middle});
+    after = node.dim_list({middle, terms->end()});
+  } else {
+    before = node.slice(pads, 0, 0, named);
+    after = node.slice(pads, 0, named, 2 * named);
+  }
+  if (some_axes) {
+    GraphValue zeros = node.int_list(std::vector<int64_t>(x.rank(), 0));
+    before = at_axes(node, before, axes, zeros, x.rank());
+    after = at_axes(node, after, axes, zeros, x.rank());
+  }
+  return {pad_at_run_time(node, x, mode, before, after, value)};
+}
+RELAY_ONNX("Pad", 2, convert_pad_attributes)
+RELAY_ONNX("Pad", 11, convert_pad)
+
+// The middle of each axis that is named, cut or with zeros around it.
+Values convert_center_crop_pad(NodeContext& node) {
+  GraphValue x = node.input(0);
+  std::vector<int64_t> axes(x.rank());
+  std::iota(axes.begin(), axes.end(), 0);
+  axes = node.attr_ints("axes", axes);
+  for (int64_t& axis : axes) axis = node.axis(axis, x.rank(), "axes entry");
+  GraphValue shape = as_list(node, node.input(1), "shape");
+  node.require(length_of(node, shape, "shape") == static_cast<int64_t>(axes.size()),
+               "shape has " + shape.dim(0).str() + " entries for " + std::to_string(axes.size()) +
+                   " axes");
+  GraphValue fill = node.scalar(x.dtype(), 0);
+  bool numbers = node.constant(1).has_value();
+  for (int64_t axis : axes) numbers &= x.dim(static_cast<size_t>(axis)).is_int();
+  if (numbers) {
+    std::vector<int64_t> before(x.rank(), 0), after(x.rank(), 0), wanted = node.ints(1, "shape");
+    for (size_t k = 0; k < axes.size(); ++k) {
+      auto at = static_cast<size_t>(axes[k]);
+      node.require(wanted[k] >= 0, "shape has " + std::to_string(wanted[k]));
+      int64_t more = wanted[k] - x.dim(at).as_int();
+      before[at] = more / 2;  // toward 0: what is odd goes to the end, or comes off it
+      after[at] = more - more / 2;
+    }
+    return {padded(node, x, "constant", before, after, fill)};
+  }
+  GraphValue extents = node.emit("take", {shape_value(node, x), node.int_list(axes)},
+                                 {{"axis", 0}});
+  GraphValue more = node.emit("subtract", {shape, extents});
+  GraphValue half = node.emit("trunc_divide", {more, number_value(node, 2)});
+  GraphValue zeros = node.int_list(std::vector<int64_t>(x.rank(), 0));
+  GraphValue places = node.int_list(axes);
+  GraphValue before = at_axes(node, half, places, zeros, x.rank());
+  GraphValue after =
+      at_axes(node, node.emit("subtract", {more, half}), places, zeros, x.rank());
+  return {pad_constant(node, x, before, after, fill)};
+}
+RELAY_ONNX("CenterCropPad", 18, convert_center_crop_pad)
+
+// ---- Repetition ---------------------------------------------------------------------------------
+
+Values convert_tile(NodeContext& node) {
+  GraphValue x = node.input(0);
+  GraphValue repeats = as_list(node, node.input(1), "repeats");
+  int64_t count = length_of(node, repeats, "repeats");
+  node.require(count == static_cast<int64_t>(x.rank()),
+               "repeats has " + std::to_string(count) + " entries for rank " +
+                   std::to_string(x.rank()));
+  if (x.rank() == 0) return {x};
+  if (!node.constant(1)) return {node.emit("dyn.tile", {x, repeats})};
+  std::vector<int64_t> reps = node.ints(1, "repeats");
+  for (int64_t rep : reps) node.require(rep >= 0, "repeats has " + std::to_string(rep));
+  return {node.emit("tile", {x}, {{"reps", reps}})};
+}
+RELAY_ONNX("Tile", 6, convert_tile)
+
+// ---- Space and channels -------------------------------------------------------------------------
+
+Values blocks(NodeContext& node, const char* op, bool with_mode) {
+  GraphValue x = node.input(0);
+  node.require(x.rank() == 4, "the data have " + std::to_string(x.rank()) + " axes, not 4");
+  int64_t size = node.attr_int("blocksize");
+  node.require(size > 0, "blocksize is " + std::to_string(size));
+  std::string mode = with_mode ? node.attr_string("mode", "DCR") : "DCR";
+  node.require(mode == "DCR" || mode == "CRD", "mode is " + quoted(mode));
+  return {node.emit(op, {x}, {{"block_size", size}, {"mode", mode}})};
+}
+Values convert_depth_to_space(NodeContext& node) {
+  return blocks(node, "nn.depth_to_space", node.opset() >= 11);
+}
+Values convert_space_to_depth(NodeContext& node) {
+  Values result = blocks(node, "nn.space_to_depth", node.opset() >= 28);
+  if (node.opset() < 28 || node.attr_string("mode", "DCR") == "DCR") return result;
+  // Relay's has the position in the block before the channel.
+  GraphValue x = node.input(0), made = result[0];
+  int64_t area = node.attr_int("blocksize") * node.attr_int("blocksize");
+  std::span<const Dim> dims = made.dims();
+  GraphValue split = node.reshape(made, {dims[0], Dim(area), x.dim(1), dims[2], dims[3]});
+  return {node.reshape(node.transpose(split, {0, 2, 1, 3, 4}), dims)};
+}
+RELAY_ONNX("DepthToSpace", 1, convert_depth_to_space)
+RELAY_ONNX("SpaceToDepth", 1, convert_space_to_depth)
+
+// Blocks of columns are summed up where they stood in the image. Each element's place is computed
+// in the image with its padding, which is cut off at last.
+Values convert_col2im(NodeContext& node) {
+  GraphValue x = node.input(0);
+  node.require(x.rank() == 3, "the data have " + std::to_string(x.rank()) + " axes, not 3");
+  GraphValue image = as_list(node, node.input(1), "image_shape");
+  GraphValue block = as_list(node, node.input(2), "block_shape");
+  auto rank = static_cast<size_t>(length_of(node, image, "image_shape"));
+  node.require(rank > 0 && length_of(node, block, "block_shape") == static_cast<int64_t>(rank),
+               "image_shape and block_shape differ in length");
+  auto per_axis = [&](const char* name, size_t count, int64_t otherwise, int64_t least) {
+    std::vector<int64_t> values = node.attr_ints(name, std::vector<int64_t>(count, otherwise));
+    node.require(values.size() == count,
+                 std::string(name) + " has " + std::to_string(values.size()) + " entries");
+    for (int64_t value : values) {
+      constexpr int64_t kLargest = int64_t{1} << 31;
+      node.require(value >= least && value <= kLargest,
+                   std::string(name) + " has " + std::to_string(value));
+    }
+    return values;
+  };
+  std::vector<int64_t> strides = per_axis("strides", rank, 1, 1);
+  std::vector<int64_t> dilations = per_axis("dilations", rank, 1, 1);
+  std::vector<int64_t> pads = per_axis("pads", 2 * rank, 0, 0);
+  auto op = [&](const char* name, const GraphValue& a, const GraphValue& b) {
+    return node.emit(name, {a, b});
+  };
+  auto num = [&](int64_t value) { return number_value(node, value); };
+  // Rows of the table of places are elements of a block, its columns are blocks.
+  GraphValue table = num(0), stride = num(1), area = num(1), count = num(1);
+  GraphValue element_rest, block_rest;
+  Values extents, padded_extents, steps;
+  for (size_t k = 0; k < rank; ++k) {
+    auto at = static_cast<int64_t>(k);
+    GraphValue extent = entry(node, image, at), size = entry(node, block, at);
+    GraphValue wide = op("add", extent, num(pads[k] + pads[k + rank]));
+    GraphValue reach = op("add", op("multiply", op("subtract", size, num(1)), num(dilations[k])),
+                          num(1));
+    GraphValue places =
+        op("add", op("floor_divide", op("subtract", wide, reach), num(strides[k])), num(1));
+    extents.push_back(extent);
+    padded_extents.push_back(wide);
+    steps.push_back(places);
+    area = op("multiply", area, size);
+    count = op("multiply", count, places);
+  }
+  element_rest = counted_along(node, area, 0, 2);
+  block_rest = counted_along(node, count, 1, 2);
+  for (size_t k = rank; k-- > 0;) {
+    GraphValue size = entry(node, block, static_cast<int64_t>(k));
+    GraphValue inside_block = op("floor_mod", element_rest, size);
+    GraphValue which = op("floor_mod", block_rest, steps[k]);
+    GraphValue place = op("add", op("multiply", inside_block, num(dilations[k])),
+                          op("multiply", which, num(strides[k])));
+    table = op("add", table, op("multiply", place, stride));
+    stride = op("multiply", stride, padded_extents[k]);
+    element_rest = op("floor_divide", element_rest, size);
+    block_rest = op("floor_divide", block_rest, steps[k]);
+  }
+  auto list = [&](Values numbers) {
+    for (GraphValue& number : numbers) number = node.reshape(number, {Dim(1)});
+    return node.concat(numbers, 0);
+  };
+  GraphValue batch = extent_value(node, x, 0);
+  GraphValue channels = op("floor_divide", extent_value(node, x, 1), area);
+  GraphValue rows = op("multiply", batch, channels);
+  AttrList zero_is_zero{{"allowzero", true}};
+  GraphValue length = op("multiply", area, count);
+  GraphValue data = node.emit("dyn.reshape", {x, list({rows, length})}, zero_is_zero);
+  GraphValue flat = node.emit("dyn.reshape", {table, list({num(1), length})}, zero_is_zero);
+  GraphValue places = broadcast_like(node, flat, data);
+  GraphValue empty = node.emit("dyn.full", {node.scalar(x.dtype(), 0), list({rows, stride})},
+                               {{"dtype", x.dtype()}});
+  GraphValue sums = node.emit("scatter_elements", {empty, places, data},
+                              {{"axis", 1}, {"reduction", "add"}});
+  Values shape{batch, channels};
+  shape.insert(shape.end(), padded_extents.begin(), padded_extents.end());
+  GraphValue result = node.emit("dyn.reshape", {sums, list(shape)}, zero_is_zero);
+  for (size_t k = 0; k < rank; ++k) {
+    if (pads[k] == 0 && pads[k + rank] == 0) continue;
+    GraphValue begin = num(pads[k]);
+    result = slice_between(node, result, static_cast<int64_t>(k) + 2, begin,
+                           op("add", begin, extents[k]));
+  }
+  return {result};
+}
+RELAY_ONNX("Col2Im", 18, convert_col2im)
+
+}  // namespace
+}  // namespace relay::onnx
