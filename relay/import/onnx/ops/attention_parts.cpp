@@ -1,0 +1,122 @@
+#include <cmath>
+
+#include <relay/import/onnx/ops/attention.h>
+
+namespace relay::onnx {
+
+int64_t head_extent(NodeContext& node, const GraphValue& x, std::string_view what) {
+  Dim last = x.dims().back();
+  node.require(last.is_int() && last.as_int() > 0, "the last extent of the " + std::string(what) +
+                                                       " is " + last.str() +
+                                                       ", which has to be a known number above 0");
+  return last.as_int();
+}
+
+GraphValue split_heads(NodeContext& node, const GraphValue& x, int64_t heads,
+                       std::string_view what) {
+  std::string name(what);
+  node.require(x.rank() == 3,
+               "the " + name + " has " + std::to_string(x.rank()) + " axes; 3 are needed");
+  int64_t hidden = head_extent(node, x, what);
+  node.require(heads > 0 && hidden % heads == 0,
+               "the last extent of the " + name + ", " + std::to_string(hidden) +
+                   ", does not divide into " + std::to_string(heads) + " heads");
+  GraphValue apart = node.reshape(x, {x.dim(0), x.dim(1), Dim(heads), Dim(hidden / heads)});
+  return node.transpose(apart, {0, 2, 1, 3});
+}
+
+GraphValue merge_heads(NodeContext& node, const GraphValue& x) {
+  GraphValue rows = node.transpose(x, {0, 2, 1, 3});
+  return node.reshape(rows, {x.dim(0), x.dim(2), x.dim(1) * x.dim(3)});
+}
+
+GraphValue extent_value(NodeContext& node, Dim extent) {
+  return node.known_value({extent}, {}, kInt64);
+}
+
+GraphValue positions(NodeContext& node, Dim extent) {
+  return node.emit("arange",
+                   {extent_value(node, 0), extent_value(node, extent), extent_value(node, 1)},
+                   {{"dtype", kInt64}});
+}
+
+GraphValue rotate(NodeContext& node, const GraphValue& x, const GraphValue& cosines,
+                  const GraphValue& sines, bool interleaved) {
+  return node.emit("nn.rotary_embedding", {x, cosines, sines}, {{"interleaved", interleaved}});
+}
+
+Attended attend(NodeContext& node, const Attention& of) {
+  const GraphValue& query = of.query;
+  const GraphValue& key = of.key;
+  const GraphValue& value = of.value;
+  node.require(query.rank() == 4 && key.rank() == 4 && value.rank() == 4,
+               "query, key and value need 4 axes");
+  Dim heads = query.dim(1), shared = key.dim(1);
+  int64_t group = 1;
+  if (heads != shared) {
+    bool fits = heads.is_int() && shared.is_int() && shared.as_int() > 0 &&
+                heads.as_int() % shared.as_int() == 0;
+    node.require(fits, "the query has " + heads.str() + " heads, no multiple of the " +
+                           shared.str() + " of the key");
+    group = heads.as_int() / shared.as_int();
+  }
+  // Queries of the heads that share a key are rows of one product; batch and heads are one axis.
+  Dim batch = key.dim(0) * shared;
+  Dim rows = query.dim(2) * group;
+  Dim keys = key.dim(2);
+  std::vector<Dim> scores_dims{query.dim(0), heads, query.dim(2), keys};
+  auto flat = [&](const GraphValue& x) { return node.reshape(x, {batch, x.dim(2), x.dim(3)}); };
+  DType dtype = query.dtype();
+  double extent = static_cast<double>(head_extent(node, query, "query"));
+  double scale = of.scale.value_or(1 / std::sqrt(extent));
+  GraphValue scaled_query = node.reshape(query, {batch, rows, query.dim(3)});
+  GraphValue scaled_key = flat(key);
+  bool narrow = dtype.bits < 32;
+  if (narrow && scale > 0) {
+    // In a type where scores may leave the range, both factors take their share before.
+    GraphValue share = node.scalar(dtype, std::sqrt(scale));
+    scaled_query = node.emit("multiply", {scaled_query, share});
+    scaled_key = node.emit("multiply", {scaled_key, share});
+  }
+  Attended made;
+  GraphValue scores =
+      node.emit("nn.batch_matmul", {scaled_query, scaled_key}, {{"transpose_b", true}});
+  if (scale != 1 && !(narrow && scale > 0)) {
+    scores = node.emit("multiply", {scores, node.scalar(dtype, scale)});
+  }
+  bool whole = !of.bias && !of.visible && !of.change_scores && !of.change_weights;
+  auto apart = [&](const GraphValue& x) { return node.reshape(x, scores_dims); };
+  made.products = scores;
+  if (of.softcap > 0) {
+    scores = node.emit("multiply", {scores, node.scalar(dtype, 1 / of.softcap)});
+    scores = node.emit("multiply", {node.emit("tanh", {scores}), node.scalar(dtype, of.softcap)});
+  }
+  made.capped = scores;
+  GraphValue weights;
+  if (whole) {
+    weights = node.emit("nn.softmax", {node.cast(scores, of.precision)});
+  } else {
+    scores = node.cast(apart(scores), of.precision);
+    if (of.change_scores) scores = of.change_scores(scores);
+    if (of.visible) {
+      if (of.bias) scores = node.emit("add", {scores, node.cast(of.bias, scores.dtype())});
+      weights = node.emit("nn.masked_softmax", {scores, of.visible});
+    } else if (of.bias) {
+      weights = node.emit("nn.masked_softmax", {scores, of.bias});
+    } else {
+      weights = node.emit("nn.softmax", {scores});
+    }
+    if (of.change_weights) weights = of.change_weights(weights);
+  }
+  weights = node.cast(weights, value.dtype());
+  made.weights = weights;
+  GraphValue shares = node.reshape(weights, {batch, rows, keys});
+  GraphValue result = node.emit("nn.batch_matmul", {shares, flat(value)});
+  made.result = node.reshape(result, {query.dim(0), heads, query.dim(2), value.dim(3)});
+  made.products = apart(made.products);
+  made.capped = apart(made.capped);
+  made.weights = apart(made.weights);
+  return made;
+}
+
+}  // namespace relay::onnx
