@@ -1,4 +1,4 @@
-// Convolutions, products, normalisation, activations.
+// Convolutions, products, activations.
 #include <algorithm>
 #include <cmath>
 
@@ -12,15 +12,6 @@ namespace {
 using Values = std::vector<GraphValue>;
 
 // ---- Convolution --------------------------------------------------------------------------------
-
-std::vector<int64_t> kernel_of(NodeContext& node, const GraphValue& weight) {
-  std::vector<int64_t> kernel;
-  for (size_t k = 2; k < weight.rank(); ++k) {
-    node.require(weight.dim(k).is_int(), "the extents of the kernel are not known");
-    kernel.push_back(weight.dim(k).as_int());
-  }
-  return kernel;
-}
 
 Values convert_conv(NodeContext& node) {
   GraphValue x = node.input(0), weight = node.input(1);
@@ -98,75 +89,6 @@ namespace {
 Values convert_matmul(NodeContext& node) { return {matmul(node, node.input(0), node.input(1))}; }
 RELAY_ONNX("MatMul", 1, convert_matmul)
 
-// ---- Normalisation ------------------------------------------------------------------------------
-
-Values convert_batch_norm(NodeContext& node) {
-  GraphValue x = node.input(0);
-  double epsilon = node.attr_float("epsilon", 1e-5);
-  node.ignore({"momentum"});  // of training
-  if (node.opset() < 7) node.require(node.attr_int("is_test", 0) != 0, "training is not supported");
-  if (node.opset() < 9) node.require(node.attr_int("spatial", 1) != 0, "spatial is 0");
-  if (node.opset() >= 14) {
-    node.require(!node.attr_bool("training_mode", false), "training is not supported");
-  }
-  node.require(x.rank() >= 2, "the data have no channels");
-  for (size_t k = 1; k < node.num_outputs(); ++k) {
-    node.require(!node.wants(k), "results of training are not supported");
-  }
-  Values args{x, node.input(1), node.input(2), node.input(3), node.input(4)};
-  for (size_t k = 1; k < args.size(); ++k) args[k] = node.cast(args[k], x.dtype());
-  GraphValue result = node.emit("nn.batch_norm", args, {{"axis", 1}, {"epsilon", epsilon}});
-  return {node.field(result, 0)};
-}
-RELAY_ONNX("BatchNormalization", 6, convert_batch_norm)
-
-// Over the axes from `axis` on: as one axis of a matrix, if they are several.
-Values convert_layer_norm(NodeContext& node) {
-  GraphValue x = node.input(0), scale = node.input(1);
-  int64_t axis = node.axis(node.attr_int("axis", -1), x.rank());
-  double epsilon = node.attr_float("epsilon", 1e-5);
-  int64_t stash = node.attr_int("stash_type", 1);
-  auto first = static_cast<size_t>(axis);
-  std::span<const Dim> inner = x.dims().subspan(first);
-  Dim width = product(inner);
-  bool full = scale.rank() <= inner.size() && product(scale.dims()) == width;
-  bool plain = full && !node.wants(1) && !node.wants(2) && inner.size() == 1 &&
-               (x.dtype() == kFloat32 || stash == number_of_dtype(x.dtype()));
-  if (plain) {
-    GraphValue beta = node.has(2) ? node.input(2) : scale;
-    GraphValue flat = node.reshape(scale, {width});
-    beta = node.reshape(beta, {width});
-    return {node.emit("nn.layer_norm", {x, flat, beta},
-                      {{"axis", axis}, {"epsilon", epsilon}, {"center", node.has(2)}})};
-  }
-  std::optional<DType> wide = dtype_of_number(stash);
-  node.require(wide && wide->is_float(), "stash_type is " + std::to_string(stash));
-  std::vector<int64_t> axes;
-  for (auto k = axis; k < static_cast<int64_t>(x.rank()); ++k) axes.push_back(k);
-  AttrList over{{"axis", axes}, {"keepdims", true}};
-  GraphValue data = node.cast(x, *wide);
-  GraphValue mean = node.emit("mean", {data}, over);
-  GraphValue away = node.emit("subtract", {data, mean});
-  GraphValue variance = node.emit("mean", {node.emit("multiply", {away, away})}, over);
-  GraphValue factor =
-      node.emit("rsqrt", {node.emit("add", {variance, node.scalar(*wide, epsilon)})});
-  GraphValue result = node.cast(node.emit("multiply", {away, factor}), x.dtype());
-  result = node.emit("multiply", {result, scale});
-  if (node.has(2)) result = node.emit("add", {result, node.input(2)});
-  return {result, mean, factor};
-}
-RELAY_ONNX("LayerNormalization", 17, convert_layer_norm)
-
-Values convert_lrn(NodeContext& node) {
-  int64_t size = node.attr_int("size");
-  double alpha = node.attr_float("alpha", 1e-4), beta = node.attr_float("beta", 0.75);
-  double bias = node.attr_float("bias", 1);
-  return {
-      node.emit("nn.lrn", {node.input(0)},
-                {{"size", size}, {"axis", 1}, {"bias", bias}, {"alpha", alpha}, {"beta", beta}})};
-}
-RELAY_ONNX("LRN", 1, convert_lrn)
-
 // ---- Activations --------------------------------------------------------------------------------
 
 Values convert_relu(NodeContext& node) { return {node.emit("nn.relu", {node.input(0)})}; }
@@ -209,20 +131,6 @@ RELAY_ONNX("Softmax", 1, convert_flat_softmax)
 RELAY_ONNX("Softmax", 13, convert_softmax)
 RELAY_ONNX("LogSoftmax", 1, convert_flat_log_softmax)
 RELAY_ONNX("LogSoftmax", 13, convert_log_softmax)
-
-// In a network that no longer learns it is the identity; its mask has no zeros.
-Values convert_dropout(NodeContext& node) {
-  GraphValue x = node.input(0);
-  node.ignore({"ratio", "seed", "is_test"});
-  if (node.opset() >= 12 && node.has(2)) {
-    std::optional<NDArray> training = node.constant(2);
-    node.require(training && training->item_as_int64() == 0, "training is not supported");
-  }
-  if (!node.wants(1)) return {x};
-  DType dtype = node.opset() >= 10 ? kBool : x.dtype();
-  return {x, node.broadcast_to(node.scalar(dtype, 1), x.dims())};
-}
-RELAY_ONNX("Dropout", 6, convert_dropout)
 
 }  // namespace
 }  // namespace relay::onnx

@@ -8,4 +8,14 @@ namespace relay::onnx {
 /// NumPy's matmul: batches broadcast, vectors are rows or columns.
 GraphValue matmul(NodeContext& node, GraphValue a, GraphValue b);
 
+/// The same of integers less their zero points, in int32. A zero point is one number, or one for
+/// each row of `a` (column of `b`); it may be nothing.
+GraphValue integer_matmul(NodeContext& node, const GraphValue& a, const GraphValue& b,
+                          const GraphValue& a_zero, const GraphValue& b_zero);
+
+/// A convolution of integers less their zero points, in int32, with the window that the node's
+/// attributes say. The weights' zero point may be one for each output.
+GraphValue integer_conv(NodeContext& node, const GraphValue& x, const GraphValue& weight,
+                        const GraphValue& x_zero, const GraphValue& weight_zero);
+
 }  // namespace relay::onnx

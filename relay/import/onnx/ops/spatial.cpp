@@ -15,7 +15,17 @@ std::string spatial_layout(const std::string& lead, size_t spatial) {
   return lead + std::string("DHW").substr(3 - spatial);
 }
 
-Window window_of(NodeContext& node, const GraphValue& x, std::vector<int64_t> kernel) {
+std::vector<int64_t> kernel_of(NodeContext& node, const GraphValue& weight) {
+  std::vector<int64_t> kernel;
+  for (size_t k = 2; k < weight.rank(); ++k) {
+    node.require(weight.dim(k).is_int(), "the extents of the kernel are not known");
+    kernel.push_back(weight.dim(k).as_int());
+  }
+  return kernel;
+}
+
+Window window_of(NodeContext& node, const GraphValue& x, std::vector<int64_t> kernel,
+                 Padding padding) {
   node.require(x.rank() >= 3, "the data have " + std::to_string(x.rank()) +
                                   " axes; batch, channels and at least one more are needed");
   size_t spatial = x.rank() - 2;
@@ -50,6 +60,7 @@ Window window_of(NodeContext& node, const GraphValue& x, std::vector<int64_t> ke
     return w;
   }
   node.require(pad == "SAME_UPPER" || pad == "SAME_LOWER", "auto_pad is " + quoted(pad));
+  if (padding == Padding::kAsWritten) return w;
   for (size_t k = 0; k < spatial; ++k) {
     // As many results as strides fit in: ceil(extent / stride).
     int64_t reach = (w.kernel[k] - 1) * w.dilations[k] + 1;

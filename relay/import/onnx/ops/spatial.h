@@ -16,9 +16,19 @@ struct Window {
   std::vector<int64_t> pads;  // all before, then all after
 };
 
+/// What auto_pad does to the pads of a window.
+enum class Padding {
+  kResolved,   // SAME_UPPER and SAME_LOWER become numbers
+  kAsWritten,  // the pads stay as the node has them; VALID makes them 0
+};
+
 /// Reads and checks the attributes for `spatial` axes of x (its last ones); `kernel` if the node
 /// has no kernel_shape. SAME_UPPER and SAME_LOWER need extents that are known.
-Window window_of(NodeContext& node, const GraphValue& x, std::vector<int64_t> kernel = {});
+Window window_of(NodeContext& node, const GraphValue& x, std::vector<int64_t> kernel = {},
+                 Padding padding = Padding::kResolved);
+
+/// The spatial extents of a convolution's weights, which have to be known.
+std::vector<int64_t> kernel_of(NodeContext& node, const GraphValue& weight);
 
 /// "nn.conv2d": the operator of a family for 1, 2 or 3 spatial axes.
 std::string spatial_op(NodeContext& node, const std::string& prefix, size_t spatial,

@@ -1,0 +1,302 @@
+// Transposed and deformable convolutions, products of integers.
+#include <algorithm>
+
+#include <relay/import/onnx/ops/arithmetic.h>
+#include <relay/import/onnx/ops/products.h>
+#include <relay/import/onnx/ops/spatial.h>
+
+namespace relay::onnx {
+namespace {
+
+using Values = std::vector<GraphValue>;
+
+// ---- Transposed ---------------------------------------------------------------------------------
+
+// How much each axis of the result has beyond what strides and kernel make, and what is cut off.
+struct TransposedExtents {
+  std::vector<int64_t> pads;   // all before, then all after
+  std::vector<int64_t> extra;  // output_padding
+  std::vector<int64_t> zeros;  // behind all that the kernel reaches
+};
+
+TransposedExtents transposed_extents(NodeContext& node, const GraphValue& x, const Window& w) {
+  size_t spatial = w.kernel.size();
+  TransposedExtents e;
+  e.pads = w.pads;
+  e.extra = node.attr_ints("output_padding", std::vector<int64_t>(spatial, 0));
+  e.zeros.assign(spatial, 0);
+  node.require(e.extra.size() == spatial, "output_padding has " + std::to_string(e.extra.size()) +
+                                              " entries, not " + std::to_string(spatial));
+  std::string auto_pad = node.attr_string("auto_pad", "NOTSET");
+  bool same = auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER";
+  std::vector<int64_t> stated = node.attr_ints("output_shape", std::vector<int64_t>());
+  // Some write batch and channels, too.
+  if (stated.size() == spatial + 2) stated.erase(stated.begin(), stated.begin() + 2);
+  node.require(stated.empty() || stated.size() == spatial,
+               "output_shape has " + std::to_string(stated.size()) + " entries, not " +
+                   std::to_string(spatial));
+  for (size_t k = 0; k < spatial; ++k) {
+    constexpr int64_t kMost = int64_t{1} << 31;
+    node.require(e.extra[k] >= 0 && e.extra[k] < kMost,
+                 "output_padding has " + std::to_string(e.extra[k]));
+    if (!same && stated.empty()) continue;
+    int64_t reach = (w.kernel[k] - 1) * w.dilations[k] + 1;
+    int64_t total = 0;
+    if (stated.empty()) {
+      total = e.extra[k] + reach - w.strides[k];  // the result is as long as all strides
+    } else {
+      Dim extent = x.dim(k + 2);
+      node.require(extent.is_int(), "output_shape needs the extents of the data");
+      node.require(stated[k] > 0 && stated[k] < kMost,
+                   "output_shape has " + std::to_string(stated[k]));
+      total = w.strides[k] * (extent.as_int() - 1) + e.extra[k] + reach - stated[k];
+    }
+    if (total < 0) {
+      e.zeros[k] = -total;
+      total = 0;
+    }
+    int64_t less = total / 2;
+    e.pads[k] = auto_pad == "SAME_UPPER" ? less : total - less;
+    e.pads[spatial + k] = total - e.pads[k];
+  }
+  return e;
+}
+
+GraphValue zeros_behind(NodeContext& node, const GraphValue& x, const std::vector<int64_t>& zeros) {
+  if (std::all_of(zeros.begin(), zeros.end(), [](int64_t each) { return each == 0; })) return x;
+  AttrValue::List widths;
+  for (size_t k = 0; k < x.rank(); ++k) {
+    int64_t after = k < 2 ? 0 : zeros[k - 2];
+    widths.push_back(AttrValue(AttrValue::List{AttrValue(int64_t{0}), AttrValue(after)}));
+  }
+  return node.emit("nn.pad", {x, node.scalar(x.dtype(), 0)}, {{"pad_width", AttrValue(widths)}});
+}
+
+Values convert_conv_transpose(NodeContext& node) {
+  GraphValue x = node.input(0), weight = node.input(1);
+  node.require(weight.rank() == x.rank(), "the weights have " + std::to_string(weight.rank()) +
+                                              " axes, the data " + std::to_string(x.rank()));
+  Window w = window_of(node, x, kernel_of(node, weight), Padding::kAsWritten);
+  TransposedExtents e = transposed_extents(node, x, w);
+  int64_t groups = node.attr_int("group", 1);
+  node.require(groups > 0, "group is " + std::to_string(groups));
+  node.require(weight.dim(1).is_int(), "the number of output channels is not known");
+  int64_t channels = weight.dim(1).as_int() * groups;
+  size_t spatial = w.kernel.size();
+  // What is beyond the strides is taken from what is cut off, as far as there is any: the operator
+  // adds less than a stride.
+  for (size_t k = 0; k < spatial; ++k) {
+    int64_t most = std::max(w.strides[k], w.dilations[k]) - 1;
+    int64_t back = std::min(e.pads[spatial + k], e.extra[k]);
+    e.pads[spatial + k] -= back;
+    e.extra[k] -= back;
+    if (e.extra[k] > most) {
+      e.zeros[k] += e.extra[k] - most;
+      e.extra[k] = most;
+    }
+  }
+  std::string layout = spatial == 1 ? "NCW" : spatial_layout("NC", spatial);
+  std::string kernel_layout = spatial == 1 ? "IOW" : spatial_layout("IO", spatial);
+  GraphValue result = node.emit(spatial_op(node, "nn.conv", spatial, "_transpose"), {x, weight},
+                                {{"strides", w.strides},
+                                 {"padding", e.pads},
+                                 {"output_padding", e.extra},
+                                 {"dilation", w.dilations},
+                                 {"groups", groups},
+                                 {"channels", channels},
+                                 {"kernel_size", w.kernel},
+                                 {"data_layout", layout},
+                                 {"kernel_layout", kernel_layout}});
+  result = zeros_behind(node, result, e.zeros);
+  if (node.has(2)) result = node.emit("nn.bias_add", {result, node.input(2)}, {{"axis", 1}});
+  return {result};
+}
+RELAY_ONNX("ConvTranspose", 1, convert_conv_transpose)
+
+// ---- Deformable ---------------------------------------------------------------------------------
+
+int64_t known_extent(NodeContext& node, const GraphValue& x, size_t axis, const char* what) {
+  node.require(x.dim(axis).is_int(), "the extents of the " + std::string(what) + " are not known");
+  return x.dim(axis).as_int();
+}
+
+// Where each tap of the kernel lies without an offset, along spatial axis k: a constant over
+// (taps of the kernel, places of the result).
+NDArray plain_places(const Window& w, const std::vector<int64_t>& out, size_t k) {
+  Shape shape;
+  shape.insert(shape.end(), w.kernel.begin(), w.kernel.end());
+  shape.insert(shape.end(), out.begin(), out.end());
+  std::vector<float> numbers;
+  std::vector<int64_t> at(shape.size(), 0);
+  int64_t count = element_count(shape);
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t place = at[w.kernel.size() + k] * w.strides[k] - w.pads[k] + at[k] * w.dilations[k];
+    numbers.push_back(static_cast<float>(place));
+    for (size_t axis = at.size(); axis-- > 0;) {
+      if (++at[axis] < shape[axis]) break;
+      at[axis] = 0;
+    }
+  }
+  return NDArray::from<float>(shape, numbers);
+}
+
+// Each tap is an element of a sampled image; then the kernel is a product.
+GraphValue deformed(NodeContext& node, const Window& w, const GraphValue& x,
+                    const GraphValue& weight, const GraphValue& offset, int64_t groups,
+                    int64_t offset_groups) {
+  size_t spatial = w.kernel.size();
+  DType dtype = x.dtype();
+  int64_t batch = known_extent(node, x, 0, "data"), channels = known_extent(node, x, 1, "data");
+  int64_t outputs = known_extent(node, weight, 0, "weights");
+  node.require(groups > 0 && channels % groups == 0 && outputs % groups == 0,
+               "group is " + std::to_string(groups));
+  std::vector<int64_t> extents, out;
+  int64_t taps = 1, places = 1;
+  for (size_t k = 0; k < spatial; ++k) {
+    extents.push_back(known_extent(node, x, k + 2, "data"));
+    out.push_back(known_extent(node, offset, k + 2, "offsets"));
+    taps *= w.kernel[k];
+    places *= out[k];
+  }
+  // Offsets: batch and groups, taps, axes, then places.
+  auto n = static_cast<int64_t>(spatial);
+  GraphValue moves = node.reshape(offset, {batch * offset_groups, taps, n, places});
+  Arithmetic with(node, dtype);
+  Values coordinates;
+  for (size_t k = spatial; k-- > 0;) {
+    auto axis = static_cast<int64_t>(k);
+    GraphValue move = node.slice(moves, 2, axis, axis + 1);
+    NDArray plain = plain_places(w, out, k).reshape(Shape{taps, 1, places});
+    GraphValue place = with.add(node.constant_value(plain.cast(dtype)), move);
+    // From -1 at the near edge of the first element to 1 at the far edge of the last.
+    place = with.divide(with.add(with.multiply(place, 2.0), 1.0),
+                        static_cast<double>(std::max<int64_t>(extents[k], 1)));
+    coordinates.push_back(with.subtract(place, 1.0));
+  }
+  bool line = spatial == 1;
+  if (line) coordinates.push_back(with.multiply(coordinates[0], 0.0));  // the middle of one row
+  GraphValue grid = node.concat(coordinates, 2);
+  grid = node.transpose(grid, {0, 2, 1, 3});
+  size_t axes = std::max<size_t>(spatial, 2);
+  std::vector<Dim> grid_dims{batch * offset_groups, static_cast<int64_t>(axes)};
+  std::vector<Dim> image_dims{batch * offset_groups, channels / offset_groups};
+  if (line) image_dims.emplace_back(1);
+  for (int64_t extent : extents) image_dims.emplace_back(extent);
+  for (size_t k = 2; k < axes; ++k) grid_dims.emplace_back(1);
+  grid_dims.emplace_back(taps);
+  grid_dims.emplace_back(places);
+  GraphValue columns =
+      node.emit("image.grid_sample", {node.reshape(x, image_dims), node.reshape(grid, grid_dims)},
+                {{"layout", spatial_layout("NC", axes)}, {"align_corners", false}});
+  columns = node.reshape(columns, {batch * offset_groups, channels / offset_groups, taps, places});
+  if (node.has(4)) {
+    GraphValue mask = node.reshape(node.input(4), {batch * offset_groups, 1, taps, places});
+    columns = node.emit("multiply", {columns, mask});
+  }
+  columns = node.reshape(columns, {batch, groups, channels / groups * taps, places});
+  GraphValue kernel = node.reshape(weight, {1, groups, outputs / groups, channels / groups * taps});
+  GraphValue result = node.emit("nn.batch_matmul", {kernel, columns}, {{"transpose_b", false}});
+  std::vector<Dim> dims{batch, outputs};
+  for (int64_t extent : out) dims.emplace_back(extent);
+  return node.reshape(result, dims);
+}
+
+Values convert_deform_conv(NodeContext& node) {
+  GraphValue x = node.input(0), weight = node.input(1), offset = node.input(2);
+  node.require(weight.rank() == x.rank() && offset.rank() == x.rank(),
+               "data, weights and offsets differ in their numbers of axes");
+  Window w = window_of(node, x, kernel_of(node, weight));
+  size_t spatial = w.kernel.size();
+  int64_t groups = node.attr_int("group", 1), offset_groups = node.attr_int("offset_group", 1);
+  node.require(spatial <= 3, "there are " + std::to_string(spatial) + " spatial axes");
+  Dim channels = x.dim(1);
+  node.require(offset_groups > 0 && channels.is_int() && channels.as_int() % offset_groups == 0,
+               "offset_group is " + std::to_string(offset_groups));
+  int64_t entries = offset_groups * static_cast<int64_t>(spatial);
+  for (int64_t each : w.kernel) entries *= each;
+  node.require(offset.dim(1).is_int(entries), "the offsets have " + offset.dim(1).str() +
+                                                  " channels, not " + std::to_string(entries));
+  GraphValue result;
+  if (spatial == 2 && !node.has(4) && weight.dim(0).is_int()) {
+    result = node.emit("nn.deformable_conv2d", {x, offset, weight},
+                       {{"strides", w.strides},
+                        {"padding", w.pads},
+                        {"dilation", w.dilations},
+                        {"deformable_groups", offset_groups},
+                        {"groups", groups},
+                        {"channels", weight.dim(0).as_int()},
+                        {"kernel_size", w.kernel}});
+  } else {
+    result = deformed(node, w, x, weight, offset, groups, offset_groups);
+  }
+  if (node.has(3)) result = node.emit("nn.bias_add", {result, node.input(3)}, {{"axis", 1}});
+  return {result};
+}
+RELAY_ONNX("DeformConv", 19, convert_deform_conv)
+
+// ---- Integers -----------------------------------------------------------------------------------
+
+Values convert_conv_integer(NodeContext& node) {
+  GraphValue x = node.input(0), weight = node.input(1);
+  node.require(weight.rank() == x.rank(), "the weights have " + std::to_string(weight.rank()) +
+                                              " axes, the data " + std::to_string(x.rank()));
+  return {integer_conv(node, x, weight, node.optional_input(2), node.optional_input(3))};
+}
+RELAY_ONNX("ConvInteger", 10, convert_conv_integer)
+
+Values convert_matmul_integer(NodeContext& node) {
+  return {integer_matmul(node, node.input(0), node.input(1), node.optional_input(2),
+                         node.optional_input(3))};
+}
+RELAY_ONNX("MatMulInteger", 10, convert_matmul_integer)
+
+}  // namespace
+
+GraphValue integer_conv(NodeContext& node, const GraphValue& x, const GraphValue& weight,
+                        const GraphValue& x_zero, const GraphValue& weight_zero) {
+  Window w = window_of(node, x, kernel_of(node, weight));
+  size_t spatial = w.kernel.size();
+  int64_t groups = node.attr_int("group", 1);
+  node.require(weight.dim(0).is_int(), "the number of output channels is not known");
+  int64_t channels = weight.dim(0).as_int();
+  auto zero_point = [&](const GraphValue& zero, bool vector) {
+    if (!zero) return node.scalar(kInt32, 0);
+    node.require(zero.rank() <= 1, "a zero point has " + std::to_string(zero.rank()) + " axes");
+    bool one = zero.rank() == 0 || zero.dim(0).is_int(1);
+    node.require(one || vector, "a zero point of the data has several elements");
+    GraphValue wide = node.cast(zero, kInt32);
+    return one ? node.reshape(wide, {}) : wide;
+  };
+  GraphValue x_offset = zero_point(x_zero, false), weight_offset = zero_point(weight_zero, true);
+  AttrList attrs{{"strides", w.strides},      {"padding", w.pads},    {"dilation", w.dilations},
+                 {"groups", groups},          {"channels", channels}, {"kernel_size", w.kernel},
+                 {"out_dtype", DType(kInt32)}};
+  if (spatial == 2) {
+    GraphValue one = node.scalar(kFloat32, 1);
+    return node.emit("qnn.conv2d", {x, weight, x_offset, weight_offset, one, one}, attrs);
+  }
+  GraphValue data = node.emit("subtract", {node.cast(x, kInt32), x_offset});
+  if (weight_offset.rank() == 1) {
+    std::vector<Dim> dims(weight.rank(), Dim(1));
+    dims[0] = channels;
+    weight_offset = node.reshape(weight_offset, dims);
+  }
+  GraphValue kernel = node.emit("subtract", {node.cast(weight, kInt32), weight_offset});
+  return node.emit(spatial_op(node, "nn.conv", spatial), {data, kernel}, attrs);
+}
+
+GraphValue integer_matmul(NodeContext& node, const GraphValue& a, const GraphValue& b,
+                          const GraphValue& a_zero, const GraphValue& b_zero) {
+  // Of the first operand zero points are for rows, of the second for columns.
+  auto less_zero = [&](const GraphValue& x, const GraphValue& zero, bool rows) {
+    GraphValue wide = node.cast(x, kInt32);
+    if (!zero) return wide;
+    GraphValue offset = node.cast(zero, kInt32);
+    bool per_row = rows && offset.rank() == 1 && !offset.dim(0).is_int(1) && x.rank() > 1;
+    if (per_row) offset = node.unsqueeze(offset, {1});
+    return node.emit("subtract", {wide, offset});
+  };
+  return matmul(node, less_zero(a, a_zero, true), less_zero(b, b_zero, false));
+}
+
+}  // namespace relay::onnx
