@@ -12,6 +12,9 @@ namespace relay {
 RELAY_WORDS(RequantizeRounding, (kDefault, "None", "As \"UPWARD\"."),
             (kUpward, "UPWARD", "To the nearest integer, halves up."),
             (kToNearest, "TONEAREST", "To the nearest integer, halves away from zero."))
+RELAY_WORDS(QuantizeRounding,
+            (kToNearest, "TONEAREST", "To the nearest integer, halves away from zero."),
+            (kToEven, "TOEVEN", "To the nearest integer, halves to the even one."))
 RELAY_WORDS(RequantizeCompute, (kDefault, "None", "As \"int64\"."),
             (kInt64, "int64",
              "The quotient of the scales is a multiplier of 31 bits and a power of two."),
@@ -21,8 +24,10 @@ RELAY_WORDS(RequantizeCompute, (kDefault, "None", "As \"int64\"."),
 struct QuantizeAttrs {
   Required<DType> out_dtype;
   attr::Axis axis = -1;
+  QuantizeRounding rounding = QuantizeRounding::kToNearest;
   RELAY_ATTRS(QuantizeAttrs, (out_dtype, "Dtype of the result: an integer one of at most 32 bits."),
-              (axis, "Axis that scales and zero points run along where they are vectors."))
+              (axis, "Axis that scales and zero points run along where they are vectors."),
+              (rounding, "How quotients that are no integers are rounded."))
 };
 struct DequantizeAttrs {
   std::optional<DType> out_dtype = kFloat32;

@@ -115,9 +115,24 @@ Formula dequantized(const Formula& data, const QuantParams& params, DType dtype)
   return cast(cast(integers.value, compute) * cast(params.scale, compute), dtype);
 }
 
-Formula quantized(const Formula& data, const QuantParams& params, DType dtype) {
+namespace {
+
+// Halves go to the even neighbour. What lies above the integer below is exact.
+Formula rounded_to_even(const Formula& x) {
+  Formula below = apply("floor", x), half = below * Formula::real(0.5, x.dtype);
+  Formula rest = x - below, middle = Formula::real(0.5, x.dtype);
+  Formula odd = compare("not_equal", half, apply("floor", half));
+  Formula beyond_half =
+      where(odd, compare("greater_equal", rest, middle), compare("greater", rest, middle));
+  return where(beyond_half, below + Formula::real(1, x.dtype), below);
+}
+
+}  // namespace
+
+Formula quantized(const Formula& data, const QuantParams& params, DType dtype, bool to_even) {
   DType compute = data.dtype.bits < 32 ? kFloat32 : data.dtype;
-  Formula steps = apply("round", cast(data, compute) / cast(params.scale, compute));
+  Formula quotient = cast(data, compute) / cast(params.scale, compute);
+  Formula steps = to_even ? rounded_to_even(quotient) : apply("round", quotient);
   Formula is_nan{call_op("isnan", {steps.expr}), kBool};
   steps = where(is_nan, Formula::real(0, compute), steps);
   // Floats hold the integers around the range of 16 bits; with zero points far off, or for 32 bits,

@@ -50,9 +50,10 @@ Formula rescale(const BoundedInt& value, const Formula& from, const Formula& to,
 Formula saturate(const Formula& value, const Formula& zero_point, DType dtype);
 /// The numbers that quantised ones stand for, in a floating-point dtype.
 Formula dequantized(const Formula& data, const QuantParams& params, DType dtype);
-/// Numbers as integers, halves away from zero; beyond the range the nearest end, and the zero point
-/// for what is not a number.
-Formula quantized(const Formula& data, const QuantParams& params, DType dtype);
+/// Numbers as integers, halves away from zero or to even ones; beyond the range the nearest end,
+/// and the zero point for what is not a number.
+Formula quantized(const Formula& data, const QuantParams& params, DType dtype,
+                  bool to_even = false);
 
 /// Least and greatest integer of a dtype of at most 32 bits.
 std::pair<int64_t, int64_t> integer_range(DType dtype);

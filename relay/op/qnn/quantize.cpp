@@ -23,7 +23,8 @@ ExprRef expand_quantize(const OpCall& call, std::span<const ExprRef> args) {
   const auto& attrs = call.attrs<QuantizeAttrs>();
   te::TensorInfo data = call.tensor(0);
   QuantParams params = quant_params(call, args, 1, 2, data.rank(), attrs.axis);
-  return quantized({args[0], data.dtype}, params, attrs.out_dtype).expr;
+  bool to_even = attrs.rounding == QuantizeRounding::kToEven;
+  return quantized({args[0], data.dtype}, params, attrs.out_dtype, to_even).expr;
 }
 
 TypeRef infer_dequantize(const RelationCall& call) {
@@ -128,8 +129,9 @@ ExprRef expand_simulated_dequantize(const OpCall& call, std::span<const ExprRef>
 RELAY_OP("qnn.quantize")
     .column(quantised(), true)
     .doc(
-        "round(data / scale) + zero point in an integer dtype: halves go away from zero, what is "
-        "beyond the range becomes its end, not-a-number the zero point.")
+        "round(data / scale) + zero point in an integer dtype: what is beyond the range becomes "
+        "its "
+        "end, not-a-number the zero point.")
     .input("data", "Numbers.", tensor(kFloats))
     .input("output_scale", "Step between integers: a scalar, or a vector along the axis.",
            scales_spec())

@@ -94,7 +94,8 @@ RELAY_OP("vision.roi_align")
       return {{"spatial_scale", *attrs.spatial_scale},
               {"sample_ratio", attrs.sample_ratio},
               {"max", attrs.mode == RoiMode::kMax},
-              {"channels_last", channels_last(attrs.layout)}};
+              {"channels_last", channels_last(attrs.layout)},
+              {"aligned", attrs.aligned}};
     });
 
 RELAY_OP("vision.roi_pool")

@@ -17,13 +17,17 @@ struct ROIAlignAttrs {
   int64_t sample_ratio = -1;
   attr::Layout layout = "NCHW";
   RoiMode mode = RoiMode::kMean;
+  bool aligned = false;
   RELAY_ATTRS(ROIAlignAttrs, (pooled_size, "Height and width of the result."),
               (spatial_scale, "Elements of the data for each unit of the regions."),
               (sample_ratio,
                "Samples of each bin in either dimension; not above 0: as many as it has "
                "elements, rounded up."),
               (layout, "Layout of data and result: NCHW or NHWC."),
-              (mode, "What the samples of a bin make."))
+              (mode, "What the samples of a bin make."),
+              (aligned,
+               "Whether coordinates are of the edges of elements, not of their middles: regions "
+               "are moved by half an element, and may be smaller than one."))
 };
 struct ROIPoolAttrs {
   Required<attr::Sizes> pooled_size;

@@ -114,10 +114,10 @@ struct Bins {
   ScratchList<Tap<C>> taps;        // for means; an element between them may be anything
   int64_t first, end = 0;          // elements that any bin touches
 
-  Bins(Interruption& interruption, double from, double to, int64_t count, int64_t extent,
-       int64_t ratio, bool means)
+  Bins(Interruption& interruption, double from, double to, double least, int64_t count,
+       int64_t extent, int64_t ratio, bool means)
       : count(count), bins(count), first(extent) {
-    double size = std::max(to - from, 1.0) / static_cast<double>(count);
+    double size = std::max(to - from, least) / static_cast<double>(count);
     double number = ratio > 0 ? static_cast<double>(ratio) : std::ceil(size);
     for (int64_t p = 0; p < count; ++p) {
       double start = from + static_cast<double>(p) * size;
@@ -303,15 +303,17 @@ template <class T>
 void align(LibraryCall& call, const Regions& all) {
   using C = ComputeType<T>;
   int64_t ratio = call.integer("sample_ratio");
-  bool is_max = call.flag("max");
+  bool is_max = call.flag("max"), aligned = call.flag("aligned");
+  // Where coordinates are of middles, a region has an element at least.
+  double moved = aligned ? 0.5 : 0.0, least = aligned ? 0.0 : 1.0;
   int64_t plane = all.height * all.width;
   int64_t bins = all.pooled_height * all.pooled_width;
   for_each_block<T>(call, all, [&](const T* image, T* out, int64_t count, const Region& region) {
     Interruption interruption(call);
-    Bins<C> rows(interruption, region.top, region.bottom, all.pooled_height, all.height, ratio,
-                 !is_max);
-    Bins<C> columns(interruption, region.left, region.right, all.pooled_width, all.width, ratio,
-                    !is_max);
+    Bins<C> rows(interruption, region.top - moved, region.bottom - moved, least, all.pooled_height,
+                 all.height, ratio, !is_max);
+    Bins<C> columns(interruption, region.left - moved, region.right - moved, least,
+                    all.pooled_width, all.width, ratio, !is_max);
     bool last = all.channels_last;
     if (is_max) {
       int64_t step = last ? all.channels : 1;
@@ -346,7 +348,8 @@ RELAY_LIBRARY_KERNEL("roi_align", roi_align_kernel,
                       {{"spatial_scale", ParamKind::kNumber},
                        {"sample_ratio", ParamKind::kInteger},
                        {"max", ParamKind::kFlag},
-                       {"channels_last", ParamKind::kFlag}}});
+                       {"channels_last", ParamKind::kFlag},
+                       {"aligned", ParamKind::kFlag}}});
 
 // ---- roi_pool -----------------------------------------------------------------------------------
 

@@ -1,0 +1,209 @@
+// Quantised networks.
+#include <relay/import/onnx/ops/quantised.h>
+
+#include <algorithm>
+
+#include <relay/import/onnx/ops/arithmetic.h>
+#include <relay/import/onnx/ops/products.h>
+
+namespace relay::onnx {
+namespace {
+
+using Values = std::vector<GraphValue>;
+
+bool is_one(const GraphValue& x) { return x.rank() == 0 || (x.rank() == 1 && x.dim(0).is_int(1)); }
+
+// As the operators want parameters: of a dtype, a number or a vector.
+GraphValue parameter(NodeContext& node, const GraphValue& value, DType dtype, const char* what) {
+  node.require(value.rank() <= 1,
+               "the " + std::string(what) + " has " + std::to_string(value.rank()) + " axes");
+  GraphValue wide = node.cast(value, dtype);
+  return is_one(wide) ? node.reshape(wide, {}) : wide;
+}
+
+GraphValue zero_parameter(NodeContext& node, const GraphValue& zero) {
+  return zero ? parameter(node, zero, kInt32, "zero point") : node.scalar(kInt32, 0);
+}
+
+}  // namespace
+
+DType quantised_dtype(const GraphValue& zero) { return zero ? zero.dtype() : DType(kUInt8); }
+
+GraphValue dequantized(NodeContext& node, const GraphValue& x, const GraphValue& scale,
+                       const GraphValue& zero, int64_t axis, DType dtype) {
+  GraphValue step = parameter(node, scale, kFloat32, "scale");
+  return node.emit("qnn.dequantize", {x, step, zero_parameter(node, zero)},
+                   {{"out_dtype", dtype}, {"axis", axis}});
+}
+
+GraphValue quantized(NodeContext& node, const GraphValue& x, const GraphValue& scale,
+                     const GraphValue& zero, int64_t axis, DType dtype) {
+  GraphValue step = parameter(node, scale, kFloat32, "scale");
+  return node.emit("qnn.quantize", {x, step, zero_parameter(node, zero)},
+                   {{"out_dtype", dtype}, {"axis", axis}, {"rounding", "TOEVEN"}});
+}
+
+namespace {
+
+// ---- One tensor ---------------------------------------------------------------------------------
+
+// Parameters of blocks, one for each element of the data.
+GraphValue of_blocks(NodeContext& node, const GraphValue& x, const GraphValue& blocks, int64_t axis,
+                     int64_t size) {
+  auto at = static_cast<size_t>(axis);
+  node.require(blocks.rank() == x.rank() && blocks.dim(at).is_int() && x.dim(at).is_int(),
+               "blocks need a scale of the data's rank and known extents");
+  int64_t extent = x.dim(at).as_int(), count = blocks.dim(at).as_int();
+  constexpr int64_t kMost = int64_t{1} << 40;
+  node.require(size > 0 && size < kMost && count == (extent + size - 1) / size,
+               "block_size is " + std::to_string(size) + " for " + std::to_string(count) +
+                   " blocks of " + std::to_string(extent) + " elements");
+  GraphValue each = node.emit("repeat", {blocks}, {{"repeats", size}, {"axis", axis}});
+  return each.dim(at).is_int(extent) ? each : node.slice(each, axis, 0, extent);
+}
+
+struct Parameters {
+  GraphValue scale, zero;
+  int64_t axis = -1;
+  bool blocked = false;
+};
+
+Parameters parameters_of(NodeContext& node, const GraphValue& x) {
+  Parameters p{node.input(1), node.optional_input(2), -1, false};
+  int64_t axis = node.opset() >= 13 ? node.attr_int("axis", 1) : 1;
+  int64_t block = node.opset() >= 21 ? node.attr_int("block_size", 0) : 0;
+  if (p.zero) {
+    node.require(p.zero.rank() == p.scale.rank(), "scale and zero point differ in their shapes");
+  }
+  p.blocked = block != 0;
+  if (p.blocked) {
+    p.axis = node.axis(axis, x.rank());
+    p.scale = of_blocks(node, x, p.scale, p.axis, block);
+    if (p.zero) p.zero = of_blocks(node, x, p.zero, p.axis, block);
+    return p;
+  }
+  if (is_one(p.scale)) return p;
+  p.axis = node.axis(axis, x.rank());
+  node.require(p.scale.rank() == 1, "the scale has " + std::to_string(p.scale.rank()) + " axes");
+  return p;
+}
+
+void require_kind(NodeContext& node, DType dtype) {
+  bool fits = dtype.is_integer() && dtype.bits <= 16;
+  node.require(fits || dtype == kInt32,
+               "numbers as " + std::string(dtype.name()) + " are not supported");
+}
+
+Values convert_dequantize(NodeContext& node) {
+  GraphValue x = node.input(0);
+  Parameters p = parameters_of(node, x);
+  require_kind(node, x.dtype());
+  DType dtype = p.scale.dtype();
+  if (node.opset() >= 23 && node.attr_int("output_dtype", 0) != 0) {
+    dtype = node.attr_dtype("output_dtype");
+  }
+  node.require(dtype.is_float(), "the result would be of " + std::string(dtype.name()));
+  if (!p.blocked) return {dequantized(node, x, p.scale, p.zero, p.axis, dtype)};
+  Arithmetic with(node, kFloat32);
+  GraphValue number = node.cast(x, kInt32);
+  if (p.zero) number = node.emit("subtract", {number, node.cast(p.zero, kInt32)});
+  GraphValue result = with.multiply(node.cast(number, kFloat32), node.cast(p.scale, kFloat32));
+  return {node.cast(result, dtype)};
+}
+RELAY_ONNX("DequantizeLinear", 10, convert_dequantize)
+
+Values convert_quantize(NodeContext& node) {
+  GraphValue x = node.input(0);
+  Parameters p = parameters_of(node, x);
+  if (node.opset() >= 19) node.ignore({"saturate"});  // of 8-bit floats alone
+  DType dtype = quantised_dtype(p.zero);
+  if (node.opset() >= 21 && node.attr_int("output_dtype", 0) != 0) {
+    DType stated = node.attr_dtype("output_dtype");
+    node.require(!p.zero || stated == dtype, "output_dtype is not that of the zero point");
+    dtype = stated;
+  }
+  require_kind(node, dtype);
+  DType precision = p.scale.dtype();
+  if (node.opset() >= 23 && node.attr_int("precision", 0) != 0) {
+    precision = node.attr_dtype("precision");
+  }
+  node.require(precision.is_float(), "the precision is no type of floats");
+  x = node.cast(x, kFloat32);
+  if (!p.blocked && precision == kFloat32) {
+    return {quantized(node, x, p.scale, p.zero, p.axis, dtype)};
+  }
+  // Divided here, in the type of the scale or with one for each element.
+  GraphValue scale = p.scale, zero = p.zero;
+  if (!p.blocked && p.axis >= 0) {
+    std::vector<Dim> dims(x.rank() - static_cast<size_t>(p.axis), Dim(1));
+    dims[0] = scale.dim(0);
+    scale = node.reshape(scale, dims);
+  } else if (!p.blocked) {
+    scale = node.reshape(scale, {});
+  }
+  GraphValue steps =
+      node.emit("divide", {node.cast(node.input(0), precision), node.cast(scale, precision)});
+  GraphValue one = node.scalar(kFloat32, 1);
+  if (!p.blocked || !zero) {
+    return {quantized(node, node.cast(steps, kFloat32), one, zero, p.axis, dtype)};
+  }
+  Arithmetic with(node, kFloat32);
+  GraphValue sum =
+      with.add(with.rounded_to_even(node.cast(steps, kFloat32)), node.cast(zero, kFloat32));
+  return {node.cast(with.rounded_to_range(sum, dtype), dtype)};
+}
+RELAY_ONNX("QuantizeLinear", 10, convert_quantize)
+
+// The scale takes the numbers and 0 to 0 … 255.
+Values convert_dynamic_quantize(NodeContext& node) {
+  GraphValue x = node.input(0);
+  node.require(x.dtype() == kFloat32, "the data are no float32");
+  Arithmetic with(node, kFloat32);
+  GraphValue high = node.emit("maximum", {node.emit("max", {x}), with.number(0)});
+  GraphValue low = node.emit("minimum", {node.emit("min", {x}), with.number(0)});
+  GraphValue scale = with.divide(with.subtract(high, low), 255.0);
+  // Of zeros alone any scale makes zeros.
+  GraphValue none = node.emit("equal", {scale, with.number(0)});
+  scale = node.emit("where", {none, with.number(1), scale});
+  GraphValue zero = with.divide(with.subtract(0.0, low), scale);
+  zero = node.cast(with.rounded_to_range(zero, kUInt8), kUInt8);
+  return {quantized(node, x, scale, zero, -1, kUInt8), scale, zero};
+}
+RELAY_ONNX("DynamicQuantizeLinear", 11, convert_dynamic_quantize)
+
+// ---- Products -----------------------------------------------------------------------------------
+
+Values convert_qlinear_conv(NodeContext& node) {
+  GraphValue x = node.input(0), x_scale = node.input(1), weight = node.input(3);
+  GraphValue weight_scale = node.input(4), y_scale = node.input(6), y_zero = node.input(7);
+  node.require(weight.rank() == x.rank(), "the weights have " + std::to_string(weight.rank()) +
+                                              " axes, the data " + std::to_string(x.rank()));
+  GraphValue sums = integer_conv(node, x, weight, node.input(2), node.input(5));
+  if (node.has(8)) sums = node.emit("nn.bias_add", {sums, node.input(8)}, {{"axis", 1}});
+  node.require(is_one(x_scale) && is_one(y_scale), "a scale of data has several elements");
+  GraphValue scale = node.emit(
+      "multiply", {node.reshape(x_scale, {}), parameter(node, weight_scale, kFloat32, "scale")});
+  GraphValue numbers = dequantized(node, sums, scale, {}, 1, kFloat32);
+  return {quantized(node, numbers, y_scale, y_zero, -1, y_zero.dtype())};
+}
+RELAY_ONNX("QLinearConv", 10, convert_qlinear_conv)
+
+// Of the first operand a scale may be for rows, of the second for columns.
+Values convert_qlinear_matmul(NodeContext& node) {
+  GraphValue a = node.input(0), b = node.input(3);
+  GraphValue a_scale = node.cast(node.input(1), kFloat32);
+  GraphValue b_scale = node.cast(node.input(4), kFloat32);
+  GraphValue y_scale = node.input(6), y_zero = node.input(7);
+  node.require(is_one(y_scale), "the scale of the result has several elements");
+  GraphValue sums = integer_matmul(node, a, b, node.input(2), node.input(5));
+  if (is_one(a_scale)) a_scale = node.reshape(a_scale, {});
+  if (is_one(b_scale)) b_scale = node.reshape(b_scale, {});
+  if (a_scale.rank() == 1 && a.rank() > 1) a_scale = node.unsqueeze(a_scale, {1});
+  GraphValue scale = node.emit("multiply", {a_scale, b_scale});
+  GraphValue numbers = node.emit("multiply", {node.cast(sums, kFloat32), scale});
+  return {quantized(node, numbers, y_scale, y_zero, -1, y_zero.dtype())};
+}
+RELAY_ONNX("QLinearMatMul", 10, convert_qlinear_matmul)
+
+}  // namespace
+}  // namespace relay::onnx
