@@ -1,5 +1,7 @@
 #include <relay/eval/apply.h>
 
+#include <algorithm>
+
 #include <relay/eval/eval.h>
 #include <relay/eval/scalar_program.h>
 #include <relay/op/columns.h>
@@ -105,7 +107,10 @@ std::unique_ptr<Prepared> ApplySite::prepare(std::span<const Value> arguments, b
   switch (op_->definition()) {
     case DefinitionKind::kCompute: {
       auto computation = std::make_unique<te::Computation>(build_computation(call));
-      prepared->scalar = ScalarProgram::make(*computation);
+      // The program reads each argument as a number, fields of tuples it does not know.
+      bool has_tuple = std::any_of(arguments.begin(), arguments.end(),
+                                   [](const Value& value) { return value.is_tuple(); });
+      if (!has_tuple) prepared->scalar = ScalarProgram::make(*computation);
       if (prepared->scalar == nullptr) prepared->computation = std::move(computation);
       break;
     }
