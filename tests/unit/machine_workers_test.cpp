@@ -22,8 +22,9 @@ TEST(MachineWorkers, BarrierKeepsThreadsTogether) {
       auto self = static_cast<size_t>(t);
       for (int round = 0; round < kRounds; ++round) {
         counts[self] = round;
+        // So long that the others give way, or fall asleep.
         if (round % 500 == 0 && t == 0) {
-          std::this_thread::sleep_for(std::chrono::milliseconds(2));  // the others fall asleep
+          std::this_thread::sleep_for(std::chrono::milliseconds(round % 1000 == 0 ? 2 : 60));
         }
         barrier.wait();
         for (int count : counts) wrong[self] += count != round;

@@ -2,18 +2,21 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 
 namespace relay::vm {
 
-/// Waits for all of `count` threads: spins a while, then sleeps.
+/// Waits for all of `count` threads: by the clock, spinning, then giving way to others, after
+/// milliseconds asleep.
 class Barrier {
  public:
-  explicit Barrier(int count) : count_(count) {}
+  explicit Barrier(int count);
   void wait();
 
  private:
   const int count_;
+  const std::chrono::nanoseconds patience_;  // before sleep
   alignas(64) std::atomic<int> arrived_{0};
   alignas(64) std::atomic<uint32_t> round_{0};
 };
