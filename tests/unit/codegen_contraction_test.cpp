@@ -182,6 +182,7 @@ void check_conv(const char* op, std::vector<Dim> data, std::vector<Dim> weight,
 using Conv2 = Conv2DAttrs;
 
 TEST(ContractionKernel, Pointwise) {
+  check_conv<Conv2>("nn.conv2d", {1, 300, 8, 8}, {20, 300, 1, 1});
   check_conv<Conv2>("nn.conv2d", {2, 17, 7, 7}, {58, 17, 1, 1});
   check_conv<Conv2>("nn.conv2d", {1, 3, 1, 1}, {17, 3, 1, 1});
   check_conv<Conv2>("nn.conv2d", {1, 16, 9, 9}, {8, 16, 1, 1}, [](auto& a) { a.strides = {2, 2}; });
@@ -296,6 +297,24 @@ TEST(ContractionKernel, LongSums) {
   check({with_epilogue(9, 35, 12000, true, false), {}, {}});
   check_conv<Conv2>("nn.conv2d", {1, 1300, 5, 5}, {7, 1300, 3, 3},
                     [](auto& a) { a.padding = {1}; });
+}
+
+// Few rows read the right factor where it is, some of its rows at a time.
+TEST(ContractionKernel, FewRows) {
+  for (int64_t m : {1, 2, 5, 7, 12, 18, 19}) {
+    for (auto [n, k] : {std::array<int64_t, 2>{64, 128}, {300, 130}, {17, 300}, {3, 200}}) {
+      check_product(m, n, k, false, false);
+    }
+    SCOPED_TRACE(m);
+    check({with_epilogue(m, 70, 200, true, true), {}, {}});
+  }
+  for (DType dtype : {kFloat64, kInt32, kBFloat16}) check_product(5, 70, 160, false, false, dtype);
+  TypeVarRef var = TypeVar::make("m", Kind::kShapeVar);
+  Dim m = Dim::symbol(var.get());
+  for (int64_t rows : {0, 1, 7, 8, 9, 40}) {
+    SCOPED_TRACE(rows);
+    check({with_epilogue(m, 100, 160, false, false), {m}, {rows}});
+  }
 }
 
 TEST(ContractionKernel, Symbols) {

@@ -36,7 +36,7 @@ void emit_contraction(const lower::Contraction& contraction, KernelFrame& frame)
   if (!rows.is_int() && !plan.dots) {
     // Whether there are few rows is known at run time only: both ways.
     ContractionPlan for_few = plan_contraction(contraction, frame.target, /*few_rows=*/true);
-    if (for_few.dots) {
+    if (for_few.dots || for_few.rhs_direct) {
       llvm::Value* few = frame.b.CreateICmpSLE(frame.dim(rows), frame.int64(kFewRows));
       frame.emit_if(few, [&] { ContractionEmitter(contraction, for_few, frame).run(); });
       frame.emit_if(frame.b.CreateNot(few),

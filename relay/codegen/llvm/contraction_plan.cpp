@@ -1,6 +1,8 @@
 #include <relay/codegen/llvm/contraction_plan.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <numeric>
 #include <unordered_set>
 
 #include <relay/lower/scalars.h>
@@ -224,23 +226,53 @@ class Planner {
       along_columns = plan_.columns.stride_of(rhs.load->offset);
     }
     bool contiguous = along_columns && along_columns->is_int(1);
-    // Read by few tiles of rows, it is not worth a copy.
-    Dim rows = plan_.rows.extent;
-    constexpr int64_t kFewReads = 96;
-    bool few = rows.is_int() && rows.as_int() <= kFewReads;
     bool masks = target_.isa != Target::Isa::kBaseline ||
                  floor_mod(plan_.columns.extent, plan_.lanes).is_int(0);
-    plan_.rhs_direct = rhs.plain && contiguous && along_k && few && masks;
+    plan_.rhs_direct =
+        rhs.plain && contiguous && along_k && masks && (read_once() || stays_near(*along_k));
     if (plan_.rhs_direct) plan_.rhs_step = along_k;
     plan_.transpose = !plan_.rhs_direct && rhs.load && rhs.load->conditions.empty() &&
                       !contiguous && along_k && along_k->is_int(1);
-    plan_.dots = plan_.transpose && rhs.plain && plan_.lhs_direct && plan_.lhs_step->is_int(1) &&
-                 (few_rows_ || (rows.is_int() && rows.as_int() <= kFewRows));
+    plan_.dots =
+        plan_.transpose && rhs.plain && plan_.lhs_direct && plan_.lhs_step->is_int(1) &&
+        (few_rows_ || (plan_.rows.extent.is_int() && plan_.rows.extent.as_int() <= kFewRows));
     if (plan_.dots) {
       plan_.transpose = false;
       plan_.rhs_direct = true;
       plan_.rhs_step = along_k;
     }
+  }
+
+  // Columns of the right factor that so few rows read are not worth a copy.
+  bool read_once() const {
+    Dim rows = plan_.rows.extent;
+    if (!rows.is_int()) return few_rows_ && plan_.folded.axes.size() == 1;
+    return rows.as_int() <= kFewReads;
+  }
+
+  // Whether the lines of a panel, one step of k after the other, are still in the first cache when
+  // the next rows read them: there must be room for all, and steps of many pages fall on few of its
+  // sets (of 64 lines, 8 deep).
+  bool stays_near(Dim along_k) const {
+    constexpr int64_t kLine = 64, kSets = 64, kWays = 8, kMostRows = 96;
+    Dim rows = plan_.rows.extent, k = plan_.folded.extent;
+    if (!rows.is_int() || !k.is_int() || !along_k.is_int()) return false;
+    if (rows.as_int() > kMostRows) return false;
+    int64_t step = std::abs(along_k.as_int()) * plan_.element_bytes;
+    bool aligned = step % kLine == 0;
+    int64_t lines = std::max<int64_t>(1, widest() * target_.vector_bytes() / kLine);
+    if (k.as_int() * (lines + (aligned ? 0 : 1)) > kSets * kWays) return false;
+    int64_t sets = aligned ? kSets / std::gcd(kSets, step / kLine) : kSets;
+    return k.as_int() <= 2 * sets * kWays;
+  }
+
+  int64_t widest() const { return target_.isa == Target::Isa::kAvx512 ? 4 : 2; }
+
+  // Panels for few rows: wide ones, as far as registers reach.
+  int64_t wide_panel(int64_t rows) const {
+    int64_t registers = target_.isa == Target::Isa::kAvx512 ? 32 : 16;
+    if (rows > tile_rows(contraction_, target_, widest())) return 0;
+    return std::clamp<int64_t>((registers - 1) / (rows + 1), 1, 8);
   }
 
   static Cut cut_known(int64_t count, int64_t most) {
@@ -287,12 +319,16 @@ class Planner {
     choose_tail();
     Dim columns = plan_.main_columns;
     Dim vectors = ceil_div(columns, plan_.lanes);
-    int64_t widest = target_.isa == Target::Isa::kAvx512 ? 4 : 2;
+    int64_t wide = plan_.rhs_direct && !plan_.dots && rows.is_int() && rows.as_int() > 0
+                       ? wide_panel(rows.as_int())
+                       : 0;
     if (plan_.dots) {
       plan_.panels = vectors.is_int() ? cut_known(vectors.as_int(), 1) : cut_unknown(vectors, 1);
+    } else if (wide > 0 && columns.is_int()) {
+      plan_.panels = cut_known(vectors.as_int(), wide);
     } else if (columns.is_int()) {
       int64_t best = 1;
-      for (int64_t most = 2; most <= widest; ++most) {
+      for (int64_t most = 2; most <= widest(); ++most) {
         if (!vectors.is_int(0) &&
             cost_of(vectors.as_int(), most) <= cost_of(vectors.as_int(), best)) {
           best = most;
@@ -300,10 +336,11 @@ class Planner {
       }
       plan_.panels = cut_known(vectors.as_int(), best);
     } else {
-      plan_.panels = cut_unknown(vectors, std::min<int64_t>(widest, 3));
+      plan_.panels = cut_unknown(vectors, std::min<int64_t>(widest(), 3));
     }
     int64_t limit = plan_.dots ? (rows.is_int() ? std::max<int64_t>(1, rows.as_int()) : 1)
                                : tile_rows(contraction_, target_, plan_.panels.size);
+    if (wide > 0) limit = rows.as_int();
     plan_.row_tiles = rows.is_int() ? cut_known(rows.as_int(), limit) : cut_unknown(rows, limit);
     plan_.tiles_in_block = std::max<int64_t>(1, 64 / plan_.row_tiles.size);
     Dim others = plan_.batch.extent * plan_.panels.pieces;
@@ -315,6 +352,7 @@ class Planner {
       plan_.tiles_in_block = std::clamp<int64_t>(tiles, 1, plan_.tiles_in_block);
     }
     choose_passes();
+    if (streams()) choose_streams();
     if (plan_.lhs_direct) return;
     // Rows are packed for each block of columns: few such blocks.
     Dim k = plan_.folded.extent;
@@ -326,6 +364,28 @@ class Planner {
       plan_.panels_in_block =
           std::clamp<int64_t>(plan_.panels.pieces.as_int(), 1, plan_.panels_in_block);
     }
+  }
+
+  // A right factor that is read where it is goes by once: a few of its rows at a time, wide pieces
+  // of each, so that few pages are in use and lines follow one another. Sums wait in scratch.
+  bool streams() const {
+    constexpr int64_t kWorthIt = 128;
+    Dim k = plan_.folded.extent;
+    return plan_.rhs_direct && !plan_.dots && plan_.lhs_direct && read_once() && k.is_int() &&
+           k.as_int() >= kWorthIt && plan_.folded.axes.size() == 1;
+  }
+  void choose_streams() {
+    constexpr int64_t kSteps = 32, kBytes = 2048, kTasks = 8;
+    plan_.one_pass = false;
+    plan_.k_block = kSteps;
+    int64_t most = std::max<int64_t>(1, kBytes / (plan_.panel_columns() * plan_.element_bytes));
+    if (plan_.panels.pieces.is_int()) {
+      int64_t pieces = plan_.panels.pieces.as_int();
+      if (plan_.batch.extent.is_int(1)) pieces = (pieces + kTasks - 1) / kTasks;
+      most = std::clamp<int64_t>(pieces, 1, most);
+    }
+    plan_.panels_in_block = most;
+    plan_.tiles_in_block = std::max<int64_t>(1, kFewReads / plan_.row_tiles.size + 1);
   }
 
   // Columns that would fill a small part of a vector.
@@ -386,6 +446,7 @@ class Planner {
     plan_.tiles_in_block = std::clamp<int64_t>((tiles.as_int() + wanted - 1) / wanted, 1, most);
   }
 
+  static constexpr int64_t kFewReads = 18;  // rows
   static constexpr int64_t kLongest = 5120;
   static constexpr int64_t kPanelBytes = 640 << 10;
 
