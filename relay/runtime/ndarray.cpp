@@ -420,7 +420,7 @@ NDArray NDArray::contiguous() const { return is_contiguous() ? *this : copy(); }
 
 NDArray NDArray::copy() const {
   NDArray result = empty(shape(), dtype(), device());
-  ElementReader(*this).read(result.raw(), size());
+  copy_row_major(*this, static_cast<std::byte*>(result.raw()));
   return result;
 }
 

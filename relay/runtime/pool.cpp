@@ -4,8 +4,10 @@
 #include <malloc.h>
 #include <relay/runtime/memory.h>
 #include <relay/runtime/pool.h>
+#include <sys/mman.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <mutex>
 
@@ -130,6 +132,18 @@ bool keep_large(void* block, size_t usable) {
   return true;
 }
 
+// Large blocks lie in large pages where the system has some: kernels stride through them, and each
+// page costs when it is first touched.
+void* allocate(size_t size) noexcept {
+  void* block = std::malloc(size);
+  constexpr size_t kPage = size_t{2} << 20;
+  if (block == nullptr || size < 2 * kPage) return block;
+  auto begin = (reinterpret_cast<uintptr_t>(block) + kPage - 1) / kPage * kPage;
+  auto end = (reinterpret_cast<uintptr_t>(block) + size) / kPage * kPage;
+  madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);  // or not: it is advice
+  return block;
+}
+
 }  // namespace
 
 void* pool_allocate(size_t size) noexcept {
@@ -146,9 +160,9 @@ void* pool_allocate(size_t size) noexcept {
   } else if (void* block = take_large(size)) {
     return block;
   }
-  if (void* block = std::malloc(size)) return block;
+  if (void* block = allocate(size)) return block;
   pool_trim();
-  return std::malloc(size);
+  return allocate(size);
 }
 
 void pool_free(void* block) noexcept {

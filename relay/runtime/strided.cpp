@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 namespace relay {
 namespace {
@@ -17,7 +18,91 @@ void copy_fixed(std::byte* to, int64_t to_stride, const std::byte* from, int64_t
   }
 }
 
+// to[i][j] = from[i][j], where from lies side by side along i: whole lines of both are touched.
+// What is said at compile time of `rows` and `columns` (at most kBlock) makes full blocks fast.
+template <class T, int64_t kBlock>
+void turn_block(std::byte* to, int64_t to_stride, const std::byte* from, int64_t from_stride,
+                auto rows, auto columns) {
+  T block[kBlock][kBlock];
+  for (int64_t j = 0; j < columns; ++j)
+    std::memcpy(block[j], from + j * from_stride, static_cast<size_t>(rows) * sizeof(T));
+  for (int64_t i = 0; i < rows; ++i) {
+    T line[kBlock];
+    for (int64_t j = 0; j < columns; ++j) line[j] = block[j][i];
+    std::memcpy(to + i * to_stride, line, static_cast<size_t>(columns) * sizeof(T));
+  }
+}
+
+template <class T>
+void turn(std::byte* to, int64_t to_stride, const std::byte* from, int64_t from_stride,
+          int64_t rows, int64_t columns) {
+  constexpr int64_t kBlock = 64 / sizeof(T) * 2;
+  constexpr std::integral_constant<int64_t, kBlock> kFull;
+  constexpr auto kWidth = static_cast<int64_t>(sizeof(T));
+  for (int64_t i = 0; i < rows; i += kBlock) {
+    for (int64_t j = 0; j < columns; j += kBlock) {
+      std::byte* out = to + i * to_stride + j * kWidth;
+      const std::byte* in = from + j * from_stride + i * kWidth;
+      if (i + kBlock <= rows && j + kBlock <= columns) {
+        turn_block<T, kBlock>(out, to_stride, in, from_stride, kFull, kFull);
+      } else {
+        turn_block<T, kBlock>(out, to_stride, in, from_stride, std::min(kBlock, rows - i),
+                              std::min(kBlock, columns - j));
+      }
+    }
+  }
+}
+
+using Turn = void (*)(std::byte*, int64_t, const std::byte*, int64_t, int64_t, int64_t);
+Turn turn_of(size_t width) {
+  switch (width) {
+    case 1:
+      return turn<uint8_t>;
+    case 2:
+      return turn<uint16_t>;
+    case 4:
+      return turn<uint32_t>;
+    default:
+      return turn<uint64_t>;
+  }
+}
+
 }  // namespace
+
+void copy_row_major(const NDArray& array, std::byte* out) {
+  constexpr int64_t kWorthIt = 8;
+  size_t along = array.rank();  // the axis whose elements lie side by side
+  for (size_t axis = 0; axis + 1 < array.rank(); ++axis) {
+    if (array.stride(axis) == 1 && array.extent(axis) >= kWorthIt) along = axis;
+  }
+  if (array.is_contiguous() || along == array.rank() || array.extent(array.rank() - 1) < kWorthIt) {
+    ElementReader(array).read(out, array.size());
+    return;
+  }
+  const size_t last = array.rank() - 1;
+  const auto width = static_cast<int64_t>(array.dtype().size());
+  Shape to_strides(array.rank(), width);
+  for (size_t axis = last; axis-- > 0;)
+    to_strides[axis] = to_strides[axis + 1] * array.extent(axis + 1);
+  const Turn turn = turn_of(array.dtype().size());
+  int64_t index[NDArray::kMaxRank] = {};
+  const auto* from = static_cast<const std::byte*>(array.raw());
+  while (true) {
+    turn(out, to_strides[along], from, array.stride(last) * width, array.extent(along),
+         array.extent(last));
+    size_t axis = last;
+    while (axis-- > 0) {
+      if (axis == along) continue;
+      out += to_strides[axis];
+      from += array.stride(axis) * width;
+      if (++index[axis] < array.extent(axis)) break;
+      index[axis] = 0;
+      out -= to_strides[axis] * array.extent(axis);
+      from -= array.stride(axis) * array.extent(axis) * width;
+    }
+    if (axis == SIZE_MAX) return;
+  }
+}
 
 void copy_elements(std::byte* to, int64_t to_stride, const std::byte* from, int64_t from_stride,
                    int64_t count, size_t width) {

@@ -28,6 +28,10 @@ class ElementReader {
 void copy_elements(std::byte* to, int64_t to_stride, const std::byte* from, int64_t from_stride,
                    int64_t count, size_t width);
 
+/// Writes the elements in row-major order to `out`, without gaps. Fast if rows of another axis than
+/// the last one lie side by side, as in a transposed array.
+void copy_row_major(const NDArray& array, std::byte* out);
+
 class ByteSink;
 
 /// Writes the elements in row-major order.

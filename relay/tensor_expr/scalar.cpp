@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include <relay/support/error.h>
 
@@ -134,6 +135,64 @@ Scalar simplify_int64(BinaryOp op, const Scalar& a, const Scalar& b) {
   }
 }
 
+/// The number that a term of floats is: a constant, or a difference of two (as derivatives have
+/// it).
+std::optional<double> known_number(const ScalarNode& node) {
+  if (node.kind == ScalarKind::kConst) return node.value.f;
+  if (node.kind != ScalarKind::kBinary || node.binary != BinaryOp::kSub) return std::nullopt;
+  const ScalarNode &a = *node.args[0], &b = *node.args[1];
+  if (a.kind != ScalarKind::kConst || b.kind != ScalarKind::kConst) return std::nullopt;
+  return a.value.f - b.value.f;
+}
+
+Scalar product(const Scalar& a, const Scalar& b) { return binary(BinaryOp::kMul, a, b); }
+
+/// Products and roots instead of a power, at most two roundings more; null where it takes others.
+Scalar float_power(const Scalar& x, double exponent) {
+  if (exponent == 1) return x;
+  DType dtype = x.dtype();
+  if (dtype != kFloat32 && dtype != kFloat64) {  // one rounding at the end
+    Scalar result = float_power(cast(x, kFloat32), exponent);
+    return result.node() == nullptr ? result : cast(result, dtype);
+  }
+  if (exponent == 2) return product(x, x);
+  if (exponent == 3) return product(product(x, x), x);
+  if (exponent == 4) {
+    Scalar square = product(x, x);
+    return product(square, square);
+  }
+  if (exponent == -1) return 1.0 / x;
+  if (exponent == -2) {
+    Scalar inverse = 1.0 / x;
+    return product(inverse, inverse);
+  }
+  if (exponent == 0.5) {
+    Scalar low = lowest(dtype);
+    return select(x == low, highest(dtype), sqrt(x + 0.0));
+  }
+  return Scalar();
+}
+
+Scalar integer_power(const Scalar& x, int64_t exponent) {
+  constexpr int64_t kMost = 16;  // arithmetic wraps: any order of products will do
+  if (exponent < 1 || exponent > kMost) return Scalar();
+  Scalar result, square = x;
+  for (int64_t left = exponent; true; square = product(square, square)) {
+    if ((left & 1) != 0) result = result.node() == nullptr ? square : product(result, square);
+    left >>= 1;
+    if (left == 0) return result;
+  }
+}
+
+/// Null unless the exponent is known and few steps do.
+Scalar simplify_power(const Scalar& x, const Scalar& exponent) {
+  if (!x.dtype().is_float()) {
+    return is_const(exponent) ? integer_power(x, exponent.node()->value.i) : Scalar();
+  }
+  std::optional<double> number = known_number(*exponent.node());
+  return number ? float_power(x, *number) : Scalar();
+}
+
 bool is_commutative(BinaryOp op) {
   return op == BinaryOp::kAdd || op == BinaryOp::kMul || op == BinaryOp::kMin ||
          op == BinaryOp::kMax;
@@ -257,6 +316,10 @@ Scalar binary(BinaryOp op, Scalar a, Scalar b) {
     }
     if (is_const(a) && is_commutative(op)) std::swap(a, b);
     Scalar simpler = simplify_int64(op, a, b);
+    if (simpler.node() != nullptr) return simpler;
+  }
+  if (op == BinaryOp::kPow) {
+    Scalar simpler = simplify_power(a, b);
     if (simpler.node() != nullptr) return simpler;
   }
   Ref<ScalarNode> node = new_node(ScalarKind::kBinary, scalar_op(op).result(dtype));

@@ -4,6 +4,7 @@
 #include <relay/runtime/ndarray.h>
 #include <relay/support/error.h>
 
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 #include <string>
@@ -90,6 +91,32 @@ TEST(RuntimeNDArray, Views) {
   NDArray tail = iota({4}).slice(0, 2, 2);
   EXPECT_EQ(elements(tail), (std::vector<int64_t>{2, 3}));
   EXPECT_TRUE(tail.unique());
+}
+
+TEST(RuntimeNDArray, CopiesOfTransposedArrays) {
+  for (const Shape& shape : {Shape{70, 33}, {3, 40, 50}, {9, 2, 70, 10}, {8, 8}, {1, 300, 1, 9}}) {
+    for (DType dtype : {kUInt8, kFloat16, kInt32, kFloat64}) {
+      NDArray array = NDArray::empty(shape, dtype);
+      auto* bytes = static_cast<uint8_t*>(array.raw());
+      for (size_t i = 0; i < array.byte_size(); ++i)
+        bytes[i] = static_cast<uint8_t>(i * 37 + i / 251);
+      std::vector<size_t> axes(shape.size());
+      std::iota(axes.begin(), axes.end(), size_t{0});
+      do {
+        NDArray turned = array.transpose(axes);
+        std::vector<NDArray> views{turned,
+                                   turned.slice(0, turned.extent(0) - 1, turned.extent(0), -1)};
+        views.push_back(
+            turned.slice(turned.rank() - 1, 0, (turned.extent(turned.rank() - 1) + 1) / 2, 2));
+        for (const NDArray& view : views) {
+          NDArray copy = view.copy();
+          ASSERT_TRUE(copy.is_contiguous());
+          for (int64_t i = 0; i < view.size(); ++i)
+            ASSERT_EQ(std::memcmp(copy.element(i), view.element(i), dtype.size()), 0) << i;
+        }
+      } while (std::next_permutation(axes.begin(), axes.end()));
+    }
+  }
 }
 
 TEST(RuntimeNDArray, Assign) {

@@ -481,6 +481,76 @@ TEST(TeEvaluate, DimsFromValues) {
   EXPECT_EQ(values<int32_t>(run(b, {x, n})[0]), (std::vector<int32_t>{0, 2, 4, 6, 8, -1, -1}));
 }
 
+// The largest error of x^exponent in units of the last place of the exact value.
+double power_error(double exponent, bool negative) {
+  constexpr int64_t kCount = 100'000;
+  NDArray x = NDArray::empty({kCount}, kFloat32);
+  for (int64_t i = 0; i < kCount; ++i) {
+    double at = std::exp2(static_cast<double>(i) / kCount * 240 - 120);
+    x.data<float>()[i] = static_cast<float>(negative ? -at : at);
+  }
+  Builder b({info(x)});
+  Scalar value = pow(b.input(0)({index_constant(0)}), constant(exponent, kFloat32));
+  EXPECT_EQ(to_string(*value.node()).find("pow"), std::string::npos);
+  b.output(
+      b.map({kCount}, [&](Indices i) { return pow(b.input(0)(i), constant(exponent, kFloat32)); }));
+  std::vector<float> found = values<float>(run(b, {x})[0]);
+  double most = 0;
+  for (int64_t i = 0; i < kCount; ++i) {
+    double exact = std::pow(static_cast<double>(x.data<float>()[i]), exponent);
+    auto near = static_cast<float>(exact);
+    if (std::isinf(near) || std::isinf(found[static_cast<size_t>(i)])) {
+      EXPECT_EQ(found[static_cast<size_t>(i)], near) << x.data<float>()[i];
+      continue;
+    }
+    double unit = std::max(std::exp2(std::ilogb(near) - 23), std::exp2(-149));
+    if (near == 0) unit = std::exp2(-149);
+    most = std::max(most, std::abs(found[static_cast<size_t>(i)] - exact) / unit);
+  }
+  return most;
+}
+
+TEST(TeEvaluate, PowersWithAKnownExponent) {
+  for (auto [exponent, bound] : {std::pair{1.0, 0.0},
+                                 {2.0, 0.5},
+                                 {3.0, 1.5},
+                                 {4.0, 2.5},
+                                 {-1.0, 0.501},
+                                 {-2.0, 2.5},
+                                 {0.5, 0.501}}) {
+    EXPECT_LE(power_error(exponent, false), bound) << exponent;
+    if (exponent != 0.5) {
+      EXPECT_LE(power_error(exponent, true), bound) << exponent;
+    }
+  }
+  // An exponent that is one number throughout is as good as a constant.
+  NDArray x = iota<float>({1000}, -3, 0.0127);
+  for (float exponent : {3.0f, 0.5f, 2.5f}) {
+    NDArray e = NDArray::scalar(exponent);
+    Builder known({info(x)}), given({info(x), info(e)});
+    known.output(known.map({1000}, [&](Indices i) {
+      return pow(known.input(0)(i), constant(static_cast<double>(exponent), kFloat32));
+    }));
+    given.output(given.map(
+        {1000}, [&](Indices i) { return pow(given.input(0)(i), given.input(1).broadcast(i)); }));
+    EXPECT_TRUE(bit_equal(run(known, {x})[0], run(given, {x, e})[0])) << exponent;
+  }
+}
+
+TEST(TeEvaluate, Transposes) {
+  NDArray x = iota<float>({40, 3, 50});
+  Builder b({info(x)});
+  b.output(b.map({50, 3, 40}, [&](Indices i) { return b.input(0)({i[2], i[1], i[0]}); }));
+  b.output(b.map({3, 50}, [&](Indices i) { return b.input(0)({i[0], i[0], i[1]}); }));
+  std::vector<NDArray> out = run(b, {x});
+  size_t axes[] = {2, 1, 0};
+  EXPECT_TRUE(bit_equal(out[0], x.transpose(axes)));
+  for (int64_t i = 0; i < 150; ++i) {
+    int64_t at = i / 50 * 150 + i / 50 * 50 + i % 50;
+    EXPECT_EQ(out[1].element_as_double(i), x.element_as_double(at));
+  }
+}
+
 TEST(TeEvaluate, Convolution) {
   // Against a direct loop: strides, padding, dilation, groups, several outputs a chunk.
   const int64_t N = 2, C = 6, H = 9, W = 8, O = 4, G = 2, K = 3, S = 2, P = 2, D = 2;

@@ -212,14 +212,6 @@ LaneValue ScalarEmitter::write_binary(const ScalarNode* node) {
       if (compares(op)) return linear_compare(op, x, y);
     }
   }
-  if (op == BinaryOp::kPow && dtype.is_float() && y.is_uniform()) {
-    // Squares are common; the product is as exact as the power.
-    auto* power = llvm::dyn_cast<llvm::ConstantFP>(y.base);
-    if (power != nullptr && power->isExactlyValue(2.0)) {
-      llvm::Value* base = widen(x);
-      return LaneValue::vector(round_narrow(b.CreateFMul(base, base), dtype));
-    }
-  }
   return LaneValue::vector(binary_op(op, dtype, widen(x), widen(y)));
 }
 
