@@ -89,7 +89,11 @@ NDArray one_region() { return NDArray::from<float>({1, 5}, {0, 0, 0, 3, 3}); }
 
 void align(bool max, int64_t height, int64_t width, LibraryHost& host) {
   run("roi_align", {ones({1, 1, 4, 4}), one_region()},
-      {{"spatial_scale", 1.0}, {"sample_ratio", 1024}, {"max", max}, {"channels_last", false}},
+      {{"spatial_scale", 1.0},
+       {"sample_ratio", 1024},
+       {"max", max},
+       {"channels_last", false},
+       {"aligned", false}},
       {NDArray::empty({1, 1, height, width}, kFloat32)}, host);
 }
 
