@@ -111,16 +111,13 @@ GraphValue softsign(NodeContext& node, const GraphValue& x) {
 Values convert_softsign(NodeContext& node) { return rounded_once(node, softsign); }
 RELAY_ONNX("Softsign", 1, convert_softsign)
 
-GraphValue hard_sigmoid(NodeContext& node, const GraphValue& x, double alpha, double beta) {
+GraphValue hard_sigmoid(NodeContext& node, const GraphValue& x) {
+  double alpha = node.attr_float("alpha", 0.2), beta = node.attr_float("beta", 0.5);
   Calculus c(node, x.dtype());
   GraphValue line = c.of("add", c.of("multiply", x, alpha), beta);
   return node.emit("clip", {line}, {{"a_min", 0.0}, {"a_max", 1.0}});
 }
-GraphValue hard_sigmoid_of(NodeContext& node, const GraphValue& x) {
-  double alpha = node.attr_float("alpha", 0.2), beta = node.attr_float("beta", 0.5);
-  return hard_sigmoid(node, x, alpha, beta);
-}
-Values convert_hard_sigmoid(NodeContext& node) { return rounded_once(node, hard_sigmoid_of); }
+Values convert_hard_sigmoid(NodeContext& node) { return rounded_once(node, hard_sigmoid); }
 RELAY_ONNX("HardSigmoid", 6, convert_hard_sigmoid)
 
 Values convert_hard_swish(NodeContext& node) { return {node.emit("hardswish", {node.input(0)})}; }

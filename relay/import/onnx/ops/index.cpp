@@ -45,8 +45,7 @@ Values convert_scatter_elements(NodeContext& node) {
   Values args = node.inputs();
   node.require(args.size() == 3, "three inputs are needed");
   int64_t axis = node.axis(node.attr_int("axis", 0), args[0].rank());
-  return {node.emit("scatter_elements", args,
-                    {{"axis", axis}, {"reduction", reduction_of(node)}})};
+  return {node.emit("scatter_elements", args, {{"axis", axis}, {"reduction", reduction_of(node)}})};
 }
 RELAY_ONNX("Scatter", 9, convert_scatter_elements)
 RELAY_ONNX("ScatterElements", 11, convert_scatter_elements)

@@ -39,17 +39,17 @@ Values convert_det(NodeContext& node) {
   GraphValue m = node.reshape(node.cast(x, wide), {batch, rows, columns});
   GraphValue zero = node.scalar(wide, 0), one = node.scalar(wide, 1);
   // A factor of 1 for each matrix, also where the number of matrices is not known.
-  GraphValue none = node.emit("sum", {node.slice(m, 1, 0, 0)},
-                              {{"axis", std::vector<int64_t>{1, 2}}});
+  GraphValue none =
+      node.emit("sum", {node.slice(m, 1, 0, 0)}, {{"axis", std::vector<int64_t>{1, 2}}});
   GraphValue result = node.emit("ones_like", {none});
   for (int64_t left = n; left > 0; --left) {
-    GraphValue column = node.emit("squeeze", {node.slice(m, 2, 0, 1)},
-                                  {{"axis", std::vector<int64_t>{2}}});
+    GraphValue column =
+        node.emit("squeeze", {node.slice(m, 2, 0, 1)}, {{"axis", std::vector<int64_t>{2}}});
     GraphValue at = node.emit("argmax", {node.emit("abs", {column})},
                               {{"axis", std::vector<int64_t>{1}}, {"keepdims", true}});
     GraphValue top = node.emit("take", {m, at}, {{"axis", 1}, {"batch_dims", 1}});
-    GraphValue pivot = node.emit("squeeze", {node.slice(top, 2, 0, 1)},
-                                 {{"axis", std::vector<int64_t>{1, 2}}});
+    GraphValue pivot =
+        node.emit("squeeze", {node.slice(top, 2, 0, 1)}, {{"axis", std::vector<int64_t>{1, 2}}});
     GraphValue first = node.emit("squeeze", {node.emit("equal", {at, node.scalar(kInt32, 0)})},
                                  {{"axis", std::vector<int64_t>{1}}});
     GraphValue sign = node.emit("where", {first, one, node.scalar(wide, -1)});
@@ -62,8 +62,7 @@ Values convert_det(NodeContext& node) {
     m = node.slice(m, 1, 1, left);
     // A column of zeros: the determinant is 0 already.
     GraphValue safe = node.emit("where", {node.emit("equal", {pivot, zero}), one, pivot});
-    GraphValue factor = node.emit(
-        "divide", {node.slice(m, 2, 0, 1), node.unsqueeze(safe, {1, 2})});
+    GraphValue factor = node.emit("divide", {node.slice(m, 2, 0, 1), node.unsqueeze(safe, {1, 2})});
     GraphValue change = node.emit("multiply", {factor, node.slice(top, 2, 1, left)});
     m = node.emit("subtract", {node.slice(m, 2, 1, left), change});
   }
@@ -109,8 +108,8 @@ Values convert_mean_variance(NodeContext& node) {
 RELAY_ONNX("MeanVarianceNormalization", 9, convert_mean_variance)
 
 GraphValue hardmax(NodeContext& node, const GraphValue& x, int64_t axis) {
-  GraphValue place = node.emit(
-      "argmax", {x}, {{"axis", std::vector<int64_t>{axis}}, {"keepdims", true}});
+  GraphValue place =
+      node.emit("argmax", {x}, {{"axis", std::vector<int64_t>{axis}}, {"keepdims", true}});
   auto at = static_cast<size_t>(axis);
   GraphValue count = counted_along(node, extent_value(node, x, at), at, x.rank());
   return node.cast(node.emit("equal", {count, node.cast(place, kInt64)}), x.dtype());

@@ -31,9 +31,7 @@ GraphValue likelihood_loss(NodeContext& node, const GraphValue& x) {
   return node.emit("nn.nll_loss", {x, target, weights}, attrs);
 }
 
-Values convert_likelihood_loss(NodeContext& node) {
-  return {likelihood_loss(node, node.input(0))};
-}
+Values convert_likelihood_loss(NodeContext& node) { return {likelihood_loss(node, node.input(0))}; }
 RELAY_ONNX("NegativeLogLikelihoodLoss", 12, convert_likelihood_loss)
 
 Values convert_cross_entropy(NodeContext& node) {

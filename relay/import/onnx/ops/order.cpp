@@ -21,10 +21,7 @@ Values top_k(NodeContext& node, std::optional<int64_t> known) {
     largest = node.attr_bool("largest", true);
     node.ignore({"sorted"});  // in any order then: in order as well
   }
-  AttrList attrs{{"axis", axis},
-                 {"ret_type", "both"},
-                 {"is_ascend", !largest},
-                 {"dtype", kInt64}};
+  AttrList attrs{{"axis", axis}, {"ret_type", "both"}, {"is_ascend", !largest}, {"dtype", kInt64}};
   if (!known) {
     GraphValue k = as_number(node, node.input(1), "K");
     Values results = node.fields(node.emit("dyn.topk", {x, k}, attrs));
@@ -90,8 +87,8 @@ GraphValue ranks_of_rows(NodeContext& node, GraphValue rows) {
   Dim width = rows.dim(1);
   node.require(width.is_int(), "the extents of the other axes are not known");
   GraphValue count = extent_value(node, rows, 0);
-  if (width.is_int(0)) return node.emit("dyn.zeros", {node.reshape(count, {Dim(1)})},
-                                        {{"dtype", kInt64}});
+  if (width.is_int(0))
+    return node.emit("dyn.zeros", {node.reshape(count, {Dim(1)})}, {{"dtype", kInt64}});
   rows = ranks_in_columns(node, rows);
   for (int64_t n = width.as_int(); n > 1; n = (n + 1) / 2) {
     std::vector<int64_t> all{1}, first{0}, second{1}, end{n}, even{n / 2 * 2}, two{2};

@@ -12,7 +12,8 @@ using Values = std::vector<GraphValue>;
 
 // ---- Padding ------------------------------------------------------------------------------------
 
-// What stands at positions before - n … outside of an axis of `extent` elements, as positions in it.
+// What stands at positions before - n … outside of an axis of `extent` elements, as positions in
+// it.
 GraphValue inside(NodeContext& node, const std::string& mode, const GraphValue& places,
                   const GraphValue& extent) {
   GraphValue zero = number_value(node, 0), one = number_value(node, 1);
@@ -27,7 +28,6 @@ GraphValue inside(NodeContext& node, const std::string& mode, const GraphValue& 
   GraphValue there = node.emit("floor_mod", {places, period});
   return node.emit("minimum", {there, node.emit("subtract", {twice, there})});
 }
-
 
 // Zero and constants around, some elements perhaps less: amounts that only a run knows.
 GraphValue pad_constant(NodeContext& node, const GraphValue& x, const GraphValue& before,
@@ -114,9 +114,9 @@ Values convert_pad_attributes(NodeContext& node) {
 Values convert_pad(NodeContext& node) {
   GraphValue x = node.input(0);
   std::string mode = mode_of(node);
-  GraphValue value = node.has(2) ? node.cast(node.reshape(node.input(2), std::initializer_list<Dim>{}),
-                                             x.dtype())
-                                 : node.scalar(x.dtype(), 0);
+  GraphValue value =
+      node.has(2) ? node.cast(node.reshape(node.input(2), std::initializer_list<Dim>{}), x.dtype())
+                  : node.scalar(x.dtype(), 0);
   bool some_axes = node.opset() >= 18 && node.has(3);
   GraphValue pads = as_list(node, node.input(1), "pads");
   int64_t count = length_of(node, pads, "pads");
@@ -169,9 +169,9 @@ Values convert_center_crop_pad(NodeContext& node) {
   axes = node.attr_ints("axes", axes);
   for (int64_t& axis : axes) axis = node.axis(axis, x.rank(), "axes entry");
   GraphValue shape = as_list(node, node.input(1), "shape");
-  node.require(length_of(node, shape, "shape") == static_cast<int64_t>(axes.size()),
-               "shape has " + shape.dim(0).str() + " entries for " + std::to_string(axes.size()) +
-                   " axes");
+  node.require(
+      length_of(node, shape, "shape") == static_cast<int64_t>(axes.size()),
+      "shape has " + shape.dim(0).str() + " entries for " + std::to_string(axes.size()) + " axes");
   GraphValue fill = node.scalar(x.dtype(), 0);
   bool numbers = node.constant(1).has_value();
   for (int64_t axis : axes) numbers &= x.dim(static_cast<size_t>(axis)).is_int();
@@ -186,15 +186,14 @@ Values convert_center_crop_pad(NodeContext& node) {
     }
     return {padded(node, x, "constant", before, after, fill)};
   }
-  GraphValue extents = node.emit("take", {shape_value(node, x), node.int_list(axes)},
-                                 {{"axis", 0}});
+  GraphValue extents =
+      node.emit("take", {shape_value(node, x), node.int_list(axes)}, {{"axis", 0}});
   GraphValue more = node.emit("subtract", {shape, extents});
   GraphValue half = node.emit("trunc_divide", {more, number_value(node, 2)});
   GraphValue zeros = node.int_list(std::vector<int64_t>(x.rank(), 0));
   GraphValue places = node.int_list(axes);
   GraphValue before = at_axes(node, half, places, zeros, x.rank());
-  GraphValue after =
-      at_axes(node, node.emit("subtract", {more, half}), places, zeros, x.rank());
+  GraphValue after = at_axes(node, node.emit("subtract", {more, half}), places, zeros, x.rank());
   return {pad_constant(node, x, before, after, fill)};
 }
 RELAY_ONNX("CenterCropPad", 18, convert_center_crop_pad)
@@ -205,9 +204,9 @@ Values convert_tile(NodeContext& node) {
   GraphValue x = node.input(0);
   GraphValue repeats = as_list(node, node.input(1), "repeats");
   int64_t count = length_of(node, repeats, "repeats");
-  node.require(count == static_cast<int64_t>(x.rank()),
-               "repeats has " + std::to_string(count) + " entries for rank " +
-                   std::to_string(x.rank()));
+  node.require(
+      count == static_cast<int64_t>(x.rank()),
+      "repeats has " + std::to_string(count) + " entries for rank " + std::to_string(x.rank()));
   if (x.rank() == 0) return {x};
   if (!node.constant(1)) return {node.emit("dyn.tile", {x, repeats})};
   std::vector<int64_t> reps = node.ints(1, "repeats");
@@ -279,8 +278,8 @@ Values convert_col2im(NodeContext& node) {
     auto at = static_cast<int64_t>(k);
     GraphValue extent = entry(node, image, at), size = entry(node, block, at);
     GraphValue wide = op("add", extent, num(pads[k] + pads[k + rank]));
-    GraphValue reach = op("add", op("multiply", op("subtract", size, num(1)), num(dilations[k])),
-                          num(1));
+    GraphValue reach =
+        op("add", op("multiply", op("subtract", size, num(1)), num(dilations[k])), num(1));
     GraphValue places =
         op("add", op("floor_divide", op("subtract", wide, reach), num(strides[k])), num(1));
     extents.push_back(extent);
@@ -316,8 +315,8 @@ Values convert_col2im(NodeContext& node) {
   GraphValue places = broadcast_like(node, flat, data);
   GraphValue empty = node.emit("dyn.full", {node.scalar(x.dtype(), 0), list({rows, stride})},
                                {{"dtype", x.dtype()}});
-  GraphValue sums = node.emit("scatter_elements", {empty, places, data},
-                              {{"axis", 1}, {"reduction", "add"}});
+  GraphValue sums =
+      node.emit("scatter_elements", {empty, places, data}, {{"axis", 1}, {"reduction", "add"}});
   Values shape{batch, channels};
   shape.insert(shape.end(), padded_extents.begin(), padded_extents.end());
   GraphValue result = node.emit("dyn.reshape", {sums, list(shape)}, zero_is_zero);

@@ -101,8 +101,8 @@ Values convert_multinomial(NodeContext& node) {
   node.require(samples > 0 && samples < kMost, "sample_size is " + std::to_string(samples));
   DType wide = x.dtype() == kFloat64 ? kFloat64 : kFloat32;
   GraphValue weights = node.emit("nn.softmax", {node.cast(x, wide)}, {{"axis", 1}});
-  GraphValue both = node.emit("random.multinomial", {key_of(node), weights},
-                              {{"num_samples", samples}});
+  GraphValue both =
+      node.emit("random.multinomial", {key_of(node), weights}, {{"num_samples", samples}});
   return {node.cast(node.field(both, 1), dtype)};
 }
 RELAY_ONNX("Multinomial", 7, convert_multinomial)

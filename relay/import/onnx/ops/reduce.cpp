@@ -131,9 +131,7 @@ GraphValue widened(NodeContext& node, const GraphValue& x) {
 GraphValue magnitude(NodeContext& node, const GraphValue& x) {
   return x.dtype().is_unsigned() ? x : node.emit("abs", {x});
 }
-GraphValue square(NodeContext& node, const GraphValue& x) {
-  return node.emit("multiply", {x, x});
-}
+GraphValue square(NodeContext& node, const GraphValue& x) { return node.emit("multiply", {x, x}); }
 GraphValue wide_square(NodeContext& node, const GraphValue& x) {
   GraphValue wide = widened(node, x);
   return square(node, wide);
@@ -211,8 +209,8 @@ Values place_of(NodeContext& node, const char* op) {
   std::vector<int64_t> axes{node.axis(node.attr_int("axis", 0), x.rank())};
   bool keep = node.attr_bool("keepdims", true);
   bool last = node.opset() >= 12 && node.attr_bool("select_last_index", false);
-  GraphValue place = node.emit(
-      op, {x}, {{"axis", axes}, {"keepdims", keep}, {"select_last_index", last}});
+  GraphValue place =
+      node.emit(op, {x}, {{"axis", axes}, {"keepdims", keep}, {"select_last_index", last}});
   return {node.cast(place, kInt64)};
 }
 Values convert_arg_max(NodeContext& node) { return place_of(node, "argmax"); }

@@ -45,8 +45,9 @@ int64_t length_of(NodeContext& node, const GraphValue& list, std::string_view wh
 GraphValue shape_value(NodeContext& node, const GraphValue& x) {
   Elements dims(x.dims().begin(), x.dims().end());
   Dim count[] = {static_cast<int64_t>(x.rank())};
-  return known_or(node, std::move(dims), count, kInt64,
-                  [&] { return node.emit("shape_of", {x}, {{"dtype", kInt64}}); });
+  return known_or(node, std::move(dims), count, kInt64, [&] {
+    return node.emit("shape_of", {x}, {{"dtype", kInt64}});
+  });
 }
 
 GraphValue extent_value(NodeContext& node, const GraphValue& x, size_t axis) {
@@ -98,8 +99,7 @@ std::vector<GraphValue> chosen_axes(NodeContext& node, const GraphValue& axes, s
   GraphValue places = from_front(node, axes, rank);
   std::vector<GraphValue> result;
   for (size_t k = 0; k < rank; ++k) {
-    GraphValue here =
-        node.emit("equal", {places, number_value(node, static_cast<int64_t>(k))});
+    GraphValue here = node.emit("equal", {places, number_value(node, static_cast<int64_t>(k))});
     result.push_back(node.emit("any", {here}));
   }
   return result;
@@ -118,7 +118,7 @@ GraphValue slice_at_run_time(NodeContext& node, const GraphValue& x, const Graph
   // The axes that are not named stay whole: from 0 to beyond every extent.
   auto all = [&](int64_t value) { return node.int_list(std::vector<int64_t>(x.rank(), value)); };
   GraphValue begin = at_axes(node, starts, axes, all(0), x.rank());
-  GraphValue end = at_axes(node, ends, axes, all(int64_t{1} << 59), x.rank());
+  GraphValue end = at_axes(node, ends, axes, all(std::numeric_limits<int64_t>::max()), x.rank());
   GraphValue step = at_axes(node, steps, axes, all(1), x.rank());
   return node.emit("dyn.strided_slice", {x, begin, end, step});
 }
@@ -158,9 +158,9 @@ GraphValue unsqueeze_at_run_time(NodeContext& node, const GraphValue& x, const G
 
 GraphValue squeeze_at_run_time(NodeContext& node, const GraphValue& x, const GraphValue& axes) {
   int64_t count = length_of(node, axes, "axes");
-  node.require(count <= static_cast<int64_t>(x.rank()),
-               "axes has " + std::to_string(count) + " entries for rank " +
-                   std::to_string(x.rank()));
+  node.require(
+      count <= static_cast<int64_t>(x.rank()),
+      "axes has " + std::to_string(count) + " entries for rank " + std::to_string(x.rank()));
   return node.emit("dyn.squeeze", {x, axes});
 }
 

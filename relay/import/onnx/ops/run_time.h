@@ -10,7 +10,8 @@ namespace relay::onnx {
 
 /// An int64 of rank 0.
 GraphValue number_value(NodeContext& node, int64_t value);
-/// A tensor of one element as an int64 of rank 0; `what` says what it is, for the refusal of others.
+/// A tensor of one element as an int64 of rank 0; `what` says what it is, for the refusal of
+/// others.
 GraphValue as_number(NodeContext& node, const GraphValue& value, std::string_view what);
 /// A vector (or a number) of integers as a vector of int64.
 GraphValue as_list(NodeContext& node, const GraphValue& value, std::string_view what);
@@ -40,7 +41,6 @@ std::vector<GraphValue> chosen_axes(NodeContext& node, const GraphValue& axes, s
 /// Elements from `begin` to before `end` on one axis, both int64 of rank 0.
 GraphValue slice_between(NodeContext& node, const GraphValue& x, int64_t axis,
                          const GraphValue& begin, const GraphValue& end);
-
 
 // ---- Operators whose axes or places are inputs that only a run knows ----
 

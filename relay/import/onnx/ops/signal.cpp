@@ -60,7 +60,8 @@ Values convert_mel_weights(NodeContext& node) {
   GraphValue low = edge(3), high = edge(4);
   GraphValue corners = op("add", bins, whole(2));
   GraphValue step = op("divide", op("subtract", high, low), node.cast(corners, kFloat64));
-  GraphValue mels = op("add", op("multiply", node.cast(counted(node, corners), kFloat64), step), low);
+  GraphValue mels =
+      op("add", op("multiply", node.cast(counted(node, corners), kFloat64), step), low);
   GraphValue powers = node.emit("exp", {op("divide", mels, real(mel))});
   GraphValue hertz = op("multiply", op("subtract", powers, real(1)), real(700));
   GraphValue scaled = op("multiply", node.cast(op("add", length, whole(1)), kFloat64), hertz);
@@ -184,7 +185,7 @@ GraphValue dft_last(NodeContext& node, Complex x, GraphValue count, bool inverse
   return node.unsqueeze(re, {static_cast<int64_t>(re.rank())});
 }
 
-// Along an axis that is known.
+// Along an axis that is known, or along axis 1 of four where the run chooses one of the node's.
 GraphValue dft_along(NodeContext& node, const GraphValue& x, int64_t axis, bool inverse,
                      bool onesided) {
   GraphValue count;
@@ -193,11 +194,13 @@ GraphValue dft_along(NodeContext& node, const GraphValue& x, int64_t axis, bool 
   } else {
     count = extent_value(node, x, static_cast<size_t>(axis));
     if (inverse && onesided) {
-      GraphValue most = node.emit("subtract", {count, number_value(node, 1)});
-      if (count.elements()->front().is_int()) {
-        most = number_value(node, std::max<int64_t>(count.elements()->front().as_int() - 1, 0));
-        count = number_value(node, 2 * most.elements()->front().as_int());
+      // Of half a spectrum: twice as many, less the first and the last.
+      Dim extent = x.dim(static_cast<size_t>(axis));
+      if (extent.is_int()) {
+        node.require(extent.as_int() > 1, "half a spectrum has the extent " + extent.str());
+        count = number_value(node, 2 * extent.as_int() - 2);
       } else {
+        GraphValue most = node.emit("subtract", {count, number_value(node, 1)});
         count = node.emit("add", {most, most});
       }
     }
@@ -217,29 +220,58 @@ GraphValue dft_along(NodeContext& node, const GraphValue& x, int64_t axis, bool 
   return node.transpose(dft_last(node, parts, count, inverse, onesided), back);
 }
 
+// The axes before that one become one axis, and those behind it, too.
+GraphValue dft_at_run_time(NodeContext& node, const GraphValue& x, bool inverse, bool onesided) {
+  auto op = [&](const char* name, const GraphValue& a, const GraphValue& b) {
+    return node.emit(name, {a, b});
+  };
+  auto last = static_cast<int64_t>(x.rank()) - 1;
+  GraphValue axis = node.reshape(as_number(node, node.input(2), "axis"), {Dim(1)});
+  axis = from_front(node, axis, x.rank());
+  GraphValue places = counted(node, number_value(node, last));
+  GraphValue extents = node.slice(shape_value(node, x), 0, 0, last);
+  GraphValue one = number_value(node, 1);
+  auto product_where = [&](const char* test) {
+    GraphValue factors = node.emit("where", {op(test, places, axis), extents, one});
+    return node.reshape(node.emit("prod", {factors}), {Dim(1)});
+  };
+  GraphValue own = node.emit("take", {extents, axis}, {{"axis", 0}});
+  GraphValue merged = node.concat({product_where("less"), own, product_where("greater")}, 0);
+  Complex flat = parts_of(node, x);
+  for (GraphValue* part : {&flat.re, &flat.im}) {
+    *part = node.emit("dyn.reshape", {*part, merged}, {{"allowzero", true}});
+  }
+  GraphValue result = dft_along(node, joined(node, flat), 1, inverse, onesided);
+  GraphValue length = node.reshape(extent_value(node, result, 1), {Dim(1)});
+  GraphValue shape = node.emit("where", {op("equal", places, axis), length, extents});
+  shape = node.concat({shape, node.reshape(extent_value(node, result, 3), {Dim(1)})}, 0);
+  return node.emit("dyn.reshape", {result, shape}, {{"allowzero", true}});
+}
+
+// Computed in float64, as its results are often told apart from 0.
 Values convert_dft(NodeContext& node) {
   GraphValue x = node.input(0);
   bool inverse = node.attr_bool("inverse", false), onesided = node.attr_bool("onesided", false);
   node.require(x.rank() >= 2, "the data have " + std::to_string(x.rank()) + " axes");
+  Dim parts = x.dim(x.rank() - 1);
+  node.require(parts.is_int(1) || parts.is_int(2),
+               "the last axis has the extent " + parts.str() + ", neither 1 nor 2");
   DType dtype = x.dtype();
-  if (dtype.bits < 32) x = node.cast(x, kFloat32);
-  auto signal_axis = [&](int64_t axis) {
+  x = node.cast(x, kFloat64);
+  auto along = [&](int64_t axis) -> Values {
     axis = node.axis(axis, x.rank());
     node.require(axis + 1 < static_cast<int64_t>(x.rank()), "the axis is that of the parts");
-    return axis;
+    return {node.cast(dft_along(node, x, axis, inverse, onesided), dtype)};
   };
-  auto along = [&](int64_t axis) {
-    return node.cast(dft_along(node, x, axis, inverse, onesided), dtype);
-  };
-  if (node.opset() < 20) return {along(signal_axis(node.attr_int("axis", 1)))};
-  if (!node.has(2)) return {along(static_cast<int64_t>(x.rank()) - 2)};
+  if (node.opset() < 20) return along(node.attr_int("axis", 1));
+  if (!node.has(2)) return along(-2);
   if (node.constant(2)) {
     std::vector<int64_t> axis = node.ints(2, "axis");
     node.require(axis.size() == 1, "axis has " + std::to_string(axis.size()) + " elements");
-    return {along(signal_axis(axis[0]))};
+    return along(axis[0]);
   }
-  if (x.rank() == 2) return {along(0)};
-  node.fail("axis (input 2) is no constant");
+  if (x.rank() == 2) return along(0);
+  return {node.cast(dft_at_run_time(node, x, inverse, onesided), dtype)};
 }
 RELAY_ONNX("DFT", 17, convert_dft)
 
@@ -256,8 +288,8 @@ Values convert_stft(NodeContext& node) {
   GraphValue step = as_number(node, node.input(1), "frame_step");
   GraphValue length;
   if (node.has(2)) {
-    node.require(node.input(2).rank() == 1, "the window has " +
-                                                std::to_string(node.input(2).rank()) + " axes");
+    node.require(node.input(2).rank() == 1,
+                 "the window has " + std::to_string(node.input(2).rank()) + " axes");
     length = extent_value(node, node.input(2), 0);
   } else if (node.has(3)) {
     length = as_number(node, node.input(3), "frame_length");
