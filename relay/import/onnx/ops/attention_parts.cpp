@@ -69,34 +69,28 @@ Attended attend(NodeContext& node, const Attention& of) {
   DType dtype = query.dtype();
   double extent = static_cast<double>(head_extent(node, query, "query"));
   double scale = of.scale.value_or(1 / std::sqrt(extent));
-  GraphValue scaled_query = node.reshape(query, {batch, rows, query.dim(3)});
-  GraphValue scaled_key = flat(key);
-  bool narrow = dtype.bits < 32;
-  if (narrow && scale > 0) {
-    // In a type where scores may leave the range, both factors take their share before.
-    GraphValue share = node.scalar(dtype, std::sqrt(scale));
-    scaled_query = node.emit("multiply", {scaled_query, share});
-    scaled_key = node.emit("multiply", {scaled_key, share});
-  }
+  // Scores of narrow types are kept in float32, where they do not leave the range.
+  DType wide = dtype.bits < 32 ? kFloat32 : dtype;
+  DType precision = of.precision.bits < wide.bits ? wide : of.precision;
+  AttrList product{{"transpose_b", true}};
+  if (wide != dtype) product.push_back({"out_dtype", wide});
   Attended made;
-  GraphValue scores =
-      node.emit("nn.batch_matmul", {scaled_query, scaled_key}, {{"transpose_b", true}});
-  if (scale != 1 && !(narrow && scale > 0)) {
-    scores = node.emit("multiply", {scores, node.scalar(dtype, scale)});
-  }
+  GraphValue rows_of_query = node.reshape(query, {batch, rows, query.dim(3)});
+  GraphValue scores = node.emit("nn.batch_matmul", {rows_of_query, flat(key)}, product);
+  if (scale != 1) scores = node.emit("multiply", {scores, node.scalar(wide, scale)});
   bool whole = !of.bias && !of.visible && !of.change_scores && !of.change_weights;
   auto apart = [&](const GraphValue& x) { return node.reshape(x, scores_dims); };
   made.products = scores;
   if (of.softcap > 0) {
-    scores = node.emit("multiply", {scores, node.scalar(dtype, 1 / of.softcap)});
-    scores = node.emit("multiply", {node.emit("tanh", {scores}), node.scalar(dtype, of.softcap)});
+    scores = node.emit("multiply", {scores, node.scalar(wide, 1 / of.softcap)});
+    scores = node.emit("multiply", {node.emit("tanh", {scores}), node.scalar(wide, of.softcap)});
   }
   made.capped = scores;
   GraphValue weights;
   if (whole) {
-    weights = node.emit("nn.softmax", {node.cast(scores, of.precision)});
+    weights = node.emit("nn.softmax", {node.cast(scores, precision)});
   } else {
-    scores = node.cast(apart(scores), of.precision);
+    scores = node.cast(apart(scores), of.change_scores ? of.precision : precision);
     if (of.change_scores) scores = of.change_scores(scores);
     if (of.visible) {
       if (of.bias) scores = node.emit("add", {scores, node.cast(of.bias, scores.dtype())});
