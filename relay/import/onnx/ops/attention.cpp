@@ -13,31 +13,6 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // ---- Attention ----------------------------------------------------------------------------------
 
-struct Places {
-  bool causal = false;
-  int64_t left = -1, right = -1;  // how far a query sees; -1: all the way
-  bool any() const { return causal || left >= 0 || right >= 0; }
-};
-
-// Which keys each query may see by its place. `offset` is the number of keys before the queries, of
-// rank 0 or (batch, 1, 1, 1).
-GraphValue seen_by_place(NodeContext& node, const Places& places, Dim queries, Dim keys,
-                         const GraphValue& offset) {
-  GraphValue row = node.reshape(positions(node, queries), {queries, Dim(1)});
-  GraphValue column = node.reshape(positions(node, keys), {Dim(1), keys});
-  // How far the key is behind the query.
-  GraphValue behind = node.emit("subtract", {node.emit("add", {row, offset}), column});
-  GraphValue seen;
-  auto both = [&](const GraphValue& next) {
-    seen = seen ? node.emit("logical_and", {seen, next}) : next;
-  };
-  auto number = [&](int64_t value) { return extent_value(node, value); };
-  if (places.causal) both(node.emit("greater_equal", {behind, number(0)}));
-  if (places.left >= 0) both(node.emit("less_equal", {behind, number(places.left)}));
-  if (places.right >= 0) both(node.emit("greater_equal", {behind, number(-places.right)}));
-  return seen;
-}
-
 // The mask with as many columns as there are keys: what it says nothing of is not seen.
 GraphValue padded_mask(NodeContext& node, const GraphValue& mask, Dim keys) {
   Dim last = mask.dims().back();

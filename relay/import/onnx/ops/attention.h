@@ -46,6 +46,18 @@ struct Attended {
 
 Attended attend(NodeContext& node, const Attention& of);
 
+/// Which keys a query may see by its place.
+struct Places {
+  bool causal = false;
+  int64_t left = -1, right = -1;  // how far a query sees; -1: all the way
+  bool any() const { return causal || left >= 0 || right >= 0; }
+};
+
+/// What is seen as a bool of (queries, keys). `offset` is the number of keys before the first
+/// query, of rank 0 or (batch, 1, 1, 1).
+GraphValue seen_by_place(NodeContext& node, const Places& places, Dim queries, Dim keys,
+                         const GraphValue& offset);
+
 /// Rows turned by the angles of their places: x (batch, heads, sequence, extent), cosines and sines
 /// (1 or batch, 1, sequence, pairs).
 GraphValue rotate(NodeContext& node, const GraphValue& x, const GraphValue& cosines,

@@ -40,6 +40,23 @@ GraphValue positions(NodeContext& node, Dim extent) {
                    {{"dtype", kInt64}});
 }
 
+GraphValue seen_by_place(NodeContext& node, const Places& places, Dim queries, Dim keys,
+                         const GraphValue& offset) {
+  GraphValue row = node.reshape(positions(node, queries), {queries, Dim(1)});
+  GraphValue column = node.reshape(positions(node, keys), {Dim(1), keys});
+  // How far the key is behind the query.
+  GraphValue behind = node.emit("subtract", {node.emit("add", {row, offset}), column});
+  GraphValue seen;
+  auto both = [&](const GraphValue& next) {
+    seen = seen ? node.emit("logical_and", {seen, next}) : next;
+  };
+  auto number = [&](int64_t value) { return extent_value(node, value); };
+  if (places.causal) both(node.emit("greater_equal", {behind, number(0)}));
+  if (places.left >= 0) both(node.emit("less_equal", {behind, number(places.left)}));
+  if (places.right >= 0) both(node.emit("greater_equal", {behind, number(-places.right)}));
+  return seen;
+}
+
 GraphValue rotate(NodeContext& node, const GraphValue& x, const GraphValue& cosines,
                   const GraphValue& sines, bool interleaved) {
   return node.emit("nn.rotary_embedding", {x, cosines, sines}, {{"interleaved", interleaved}});

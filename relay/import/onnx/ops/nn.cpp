@@ -13,7 +13,9 @@ using Values = std::vector<GraphValue>;
 
 // ---- Convolution --------------------------------------------------------------------------------
 
-Values convert_conv(NodeContext& node) {
+}  // namespace
+
+GraphValue convolution(NodeContext& node) {
   GraphValue x = node.input(0), weight = node.input(1);
   node.require(weight.rank() == x.rank(), "the weights have " + std::to_string(weight.rank()) +
                                               " axes, the data " + std::to_string(x.rank()));
@@ -30,8 +32,12 @@ Values convert_conv(NodeContext& node) {
                                  {"channels", weight.dim(0).as_int()},
                                  {"kernel_size", w.kernel}});
   if (node.has(2)) result = node.emit("nn.bias_add", {result, node.input(2)}, {{"axis", 1}});
-  return {result};
+  return result;
 }
+
+namespace {
+
+Values convert_conv(NodeContext& node) { return {convolution(node)}; }
 RELAY_ONNX("Conv", 1, convert_conv)
 
 // ---- Products -----------------------------------------------------------------------------------

@@ -61,16 +61,6 @@ AttrList attrs_of(const PoolWindow& pool) {
           {"ceil_mode", pool.ceil}};
 }
 
-GraphValue average_pool(NodeContext& node, const PoolWindow& pool, const GraphValue& x,
-                        bool include_padding) {
-  AttrList attrs = attrs_of(pool);
-  attrs.push_back({"count_include_pad", include_padding});
-  size_t spatial = pool.window.kernel.size();
-  GraphValue result = node.emit(spatial_op(node, "nn.avg_pool", spatial), {x}, attrs);
-  if (include_padding && !pool.out.empty()) result = without_overhang(node, pool, x, result);
-  return result;
-}
-
 // ---- Maximum ------------------------------------------------------------------------------------
 
 // Positions in the data of all taps of all windows along spatial axis k: (windows, taps).
@@ -293,6 +283,16 @@ Values convert_global_lp_pool(NodeContext& node) {
 RELAY_ONNX("GlobalLpPool", 2, convert_global_lp_pool)
 
 }  // namespace
+
+GraphValue average_pool(NodeContext& node, const PoolWindow& pool, const GraphValue& x,
+                        bool include_padding) {
+  AttrList attrs = attrs_of(pool);
+  attrs.push_back({"count_include_pad", include_padding});
+  size_t spatial = pool.window.kernel.size();
+  GraphValue result = node.emit(spatial_op(node, "nn.avg_pool", spatial), {x}, attrs);
+  if (include_padding && !pool.out.empty()) result = without_overhang(node, pool, x, result);
+  return result;
+}
 
 PoolWindow pool_window_of(NodeContext& node, const GraphValue& x) {
   PoolWindow pool;

@@ -8,7 +8,10 @@ namespace relay::onnx {
 /// NumPy's matmul: batches broadcast, vectors are rows or columns.
 GraphValue matmul(NodeContext& node, GraphValue a, GraphValue b);
 
-/// The same of integers less their zero points, in int32. A zero point is one number, or one for
+/// Conv of the node's first three inputs (the third, the bias, may be nothing) and attributes.
+GraphValue convolution(NodeContext& node);
+
+/// `matmul` of integers less their zero points, in int32. A zero point is one number, or one for
 /// each row of `a` (column of `b`); it may be nothing.
 GraphValue integer_matmul(NodeContext& node, const GraphValue& a, const GraphValue& b,
                           const GraphValue& a_zero, const GraphValue& b_zero);

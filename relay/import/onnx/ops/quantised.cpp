@@ -70,8 +70,9 @@ struct Parameters {
 
 Parameters parameters_of(NodeContext& node, const GraphValue& x) {
   Parameters p{node.input(1), node.optional_input(2), -1, false};
-  int64_t axis = node.opset() >= 13 ? node.attr_int("axis", 1) : 1;
-  int64_t block = node.opset() >= 21 ? node.attr_int("block_size", 0) : 0;
+  bool newest = !node.node().domain.empty();  // com.microsoft counts otherwise
+  int64_t axis = newest || node.opset() >= 13 ? node.attr_int("axis", 1) : 1;
+  int64_t block = newest || node.opset() >= 21 ? node.attr_int("block_size", 0) : 0;
   if (p.zero) {
     node.require(p.zero.rank() == p.scale.rank(), "scale and zero point differ in their shapes");
   }
@@ -111,6 +112,7 @@ Values convert_dequantize(NodeContext& node) {
   return {node.cast(result, dtype)};
 }
 RELAY_ONNX("DequantizeLinear", 10, convert_dequantize)
+RELAY_ONNX_DOMAIN("com.microsoft", "DequantizeLinear", 1, convert_dequantize)
 
 Values convert_quantize(NodeContext& node) {
   GraphValue x = node.input(0);
@@ -153,6 +155,7 @@ Values convert_quantize(NodeContext& node) {
   return {node.cast(with.rounded_to_range(sum, dtype), dtype)};
 }
 RELAY_ONNX("QuantizeLinear", 10, convert_quantize)
+RELAY_ONNX_DOMAIN("com.microsoft", "QuantizeLinear", 1, convert_quantize)
 
 // The scale takes the numbers and 0 to 0 … 255.
 Values convert_dynamic_quantize(NodeContext& node) {

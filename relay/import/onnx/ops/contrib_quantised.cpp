@@ -1,0 +1,110 @@
+// The quantised operators of the domain com.microsoft: computed of the numbers that the integers
+// stand for, whose operators become ones of integers where a pass finds that it pays.
+#include <relay/import/onnx/ops/pool.h>
+#include <relay/import/onnx/ops/products.h>
+#include <relay/import/onnx/ops/quantised.h>
+
+namespace relay::onnx {
+namespace {
+
+using Values = std::vector<GraphValue>;
+
+#define RELAY_ONNX_MICROSOFT(op_type, convert) \
+  RELAY_ONNX_DOMAIN("com.microsoft", op_type, 1, convert)
+
+// The numbers of inputs i (integers), i + 1 (scale) and i + 2 (zero point).
+GraphValue numbers(NodeContext& node, size_t i) {
+  return dequantized(node, node.input(i), node.input(i + 1), node.optional_input(i + 2), -1,
+                     kFloat32);
+}
+// Integers as input i (scale) and i + 1 (zero point) say; `like` where there is no zero point.
+GraphValue integers(NodeContext& node, const GraphValue& x, size_t i, DType like) {
+  GraphValue zero = node.optional_input(i + 1);
+  return quantized(node, x, node.input(i), zero, -1, zero ? zero.dtype() : like);
+}
+
+Values binary(NodeContext& node, const char* op) {
+  GraphValue result = node.emit(op, {numbers(node, 0), numbers(node, 3)});
+  return {integers(node, result, 6, node.input(0).dtype())};
+}
+Values convert_add(NodeContext& node) { return binary(node, "add"); }
+Values convert_mul(NodeContext& node) { return binary(node, "multiply"); }
+RELAY_ONNX_MICROSOFT("QLinearAdd", convert_add)
+RELAY_ONNX_MICROSOFT("QLinearMul", convert_mul)
+
+Values convert_sigmoid(NodeContext& node) {
+  GraphValue result = node.emit("sigmoid", {numbers(node, 0)});
+  return {integers(node, result, 3, node.input(0).dtype())};
+}
+Values convert_leaky_relu(NodeContext& node) {
+  double alpha = node.attr_float("alpha", 0.01);
+  GraphValue result = node.emit("nn.leaky_relu", {numbers(node, 0)}, {{"alpha", alpha}});
+  return {integers(node, result, 3, node.input(0).dtype())};
+}
+RELAY_ONNX_MICROSOFT("QLinearSigmoid", convert_sigmoid)
+RELAY_ONNX_MICROSOFT("QLinearLeakyRelu", convert_leaky_relu)
+
+// Data whose channels come last are turned, and turned back.
+GraphValue channels_first(NodeContext& node, const GraphValue& x, bool back) {
+  auto rank = static_cast<int64_t>(x.rank());
+  std::vector<int64_t> axes{0};
+  if (!back) axes.push_back(rank - 1);
+  for (int64_t k = back ? 2 : 1; k < (back ? rank : rank - 1); ++k) axes.push_back(k);
+  if (back) axes.push_back(1);
+  return node.transpose(x, axes);
+}
+
+Values convert_average_pool(NodeContext& node) {
+  GraphValue x = numbers(node, 0);
+  bool last = node.attr_bool("channels_last", false);
+  node.require(x.rank() >= 3, "the data have " + std::to_string(x.rank()) + " axes");
+  if (last) x = channels_first(node, x, false);
+  PoolWindow pool = pool_window_of(node, x);
+  GraphValue result = average_pool(node, pool, x, node.attr_bool("count_include_pad", false));
+  if (last) result = channels_first(node, result, true);
+  return {integers(node, result, 3, node.input(0).dtype())};
+}
+RELAY_ONNX_MICROSOFT("QLinearAveragePool", convert_average_pool)
+
+Values convert_global_average_pool(NodeContext& node) {
+  GraphValue x = numbers(node, 0);
+  auto rank = static_cast<int64_t>(x.rank());
+  bool last = node.attr_bool("channels_last", false);
+  node.require(rank >= 3, "the data have " + std::to_string(rank) + " axes");
+  std::vector<int64_t> axes;
+  for (int64_t k = last ? 1 : 2; k < (last ? rank - 1 : rank); ++k) axes.push_back(k);
+  GraphValue result = node.emit("mean", {x}, {{"axis", axes}, {"keepdims", true}});
+  return {integers(node, result, 3, node.input(0).dtype())};
+}
+RELAY_ONNX_MICROSOFT("QLinearGlobalAveragePool", convert_global_average_pool)
+
+// First the result's scale and zero point, then three inputs for each part.
+Values convert_concat(NodeContext& node) {
+  node.require(node.num_inputs() >= 5 && node.num_inputs() % 3 == 2,
+               "there are " + std::to_string(node.num_inputs()) + " inputs");
+  Values parts;
+  for (size_t i = 2; i < node.num_inputs(); i += 3) parts.push_back(numbers(node, i));
+  int64_t axis = node.axis(node.attr_int("axis"), parts[0].rank());
+  return {integers(node, node.concat(parts, axis), 0, node.input(2).dtype())};
+}
+RELAY_ONNX_MICROSOFT("QLinearConcat", convert_concat)
+
+// A product of integers as numbers, scaled; the bias may be nothing.
+Values convert_matmul_to_float(NodeContext& node) {
+  GraphValue a_scale = node.input(2), b_scale = node.input(3);
+  GraphValue sums = integer_matmul(node, node.input(0), node.input(1), node.optional_input(4),
+                                   node.optional_input(5));
+  auto factor = [&](const GraphValue& scale) {
+    return scale.rank() == 1 && scale.dim(0).is_int(1) ? node.reshape(scale, {}) : scale;
+  };
+  a_scale = factor(a_scale);
+  if (a_scale.rank() == 1) a_scale = node.unsqueeze(a_scale, {1});
+  GraphValue scale = node.emit("multiply", {a_scale, factor(b_scale)});
+  GraphValue result = node.emit("multiply", {node.cast(sums, scale.dtype()), scale});
+  if (node.has(6)) result = node.emit("add", {result, node.input(6)});
+  return {result};
+}
+RELAY_ONNX_MICROSOFT("MatMulIntegerToFloat", convert_matmul_to_float)
+
+}  // namespace
+}  // namespace relay::onnx
