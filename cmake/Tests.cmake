@@ -72,6 +72,10 @@ add_test(NAME oracle_operators_native
 add_test(NAME oracle_types COMMAND relay_conformance types ${oracle}/types.jsonl ${differences})
 add_test(NAME oracle_passes COMMAND relay_conformance passes ${oracle}/passes.jsonl ${differences})
 add_test(NAME oracle_analyses COMMAND relay_conformance analyses ${oracle}/analyses.jsonl ${differences})
+# What ONNX Runtime made of models of one operator.
+file(GLOB onnx_recorded CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/onnx/recorded/*.jsonl)
+add_test(NAME onnx_recorded COMMAND relay_conformance onnx ${onnx_recorded})
+add_test(NAME onnx_recorded_native COMMAND relay_conformance onnx ${onnx_recorded} --executor vm)
 
 # The backend tests of the onnx package, written as files first.
 set(onnx_cases ${CMAKE_BINARY_DIR}/onnx_cases)

@@ -48,6 +48,17 @@ def conversions(book):
         book.add(
             "qnn.dequantize", f"{dtype}, parameters of the run", [q, np.float32(0.25), np.int32(9)]
         )
+    halves = f32(-3.5, -2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 3.5, 0.49999997, -0.49999997, 126.5, 127.5, 1e9, math.nan, math.inf, -math.inf)
+    for dtype in ("int8", "uint8", "int32"):
+        for zero_point in (0, 3):
+            book.add(
+                "qnn.quantize",
+                f"halves to even, {dtype}, zero point {zero_point}",
+                [halves, scale(1.0), zero(zero_point)],
+                exact=True,
+                out_dtype=dtype,
+                rounding="TOEVEN",
+            )
     for dtype in ("float16", "float64"):
         x = draw(f"q{dtype}", (9,), dtype, -20, 20)
         book.add("qnn.quantize", f"of {dtype}", [x, scale(0.5), zero(1)], exact=True, out_dtype="int8")
@@ -68,6 +79,7 @@ def conversions(book):
         ("scale is a matrix", "a scale is a scalar or vector", [x, Type("float32", 2, 3), z], {"out_dtype": "int8"}),
         ("two scales for three channels", "one scale for each", [x, Type("float32", 2), z], {"out_dtype": "int8"}),
         ("axis out of range", "the data has rank two", [x, Type("float32", 3), z], {"out_dtype": "int8", "axis": 2}),
+        ("unknown rounding", "there is no such rounding", [x, s, z], {"out_dtype": "int8", "rounding": "UP"}),
         ("to int64", "at most 32 bits", [x, s, z], {"out_dtype": "int64"}),
         ("to float32", "an integer dtype", [x, s, z], {"out_dtype": "float32"}),
     ]

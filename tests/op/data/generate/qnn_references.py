@@ -70,7 +70,7 @@ def away_from_zero(x):
 
 
 @reference("qnn.quantize")
-def quantize(x, scale, zero_point, *, out_dtype, axis=-1):
+def quantize(x, scale, zero_point, *, out_dtype, axis=-1, rounding="TONEAREST"):
     scale, zero_point = (along(p, axis, x.ndim) for p in (scale, zero_point))
     # The quotient of two floats of 24 bits is no tie that float64 would break another way.
     steps = x.astype(np.float64) / np.asarray(scale, np.float64)
@@ -82,6 +82,8 @@ def quantize(x, scale, zero_point, *, out_dtype, axis=-1):
         if math.isinf(step):
             return 2**40 if step > 0 else -(2**40)
         magnitude = Fraction(abs(float(step)))
+        if rounding == "TOEVEN":
+            return round(Fraction(float(step))) + int(zero)
         return int(math.copysign(1, step)) * math.floor(magnitude + Fraction(1, 2)) + int(zero)
 
     return saturate(elementwise(one, steps, whole(zero_point)), out_dtype)

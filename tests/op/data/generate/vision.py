@@ -132,7 +132,7 @@ def first_channels(x, layout):
 
 
 @reference("vision.roi_align")
-def roi_align(x, rois, *, pooled_size, spatial_scale, sample_ratio=-1, layout="NCHW", mode="avg"):
+def roi_align(x, rois, *, pooled_size, spatial_scale, sample_ratio=-1, layout="NCHW", mode="avg", aligned=False):
     data, boxes = first_channels(wide(x), layout), wide(rois)
     pooled = list(pooled_size) * 2 if len(pooled_size) == 1 else pooled_size
     result = np.zeros((len(boxes), data.shape[1], *pooled))
@@ -140,8 +140,9 @@ def roi_align(x, rois, *, pooled_size, spatial_scale, sample_ratio=-1, layout="N
         if not np.isfinite(boxes[r, 1:]).all():
             result[r] = np.nan
             continue
-        left, top, right, bottom = boxes[r, 1:] * spatial_scale
-        bins = [max(bottom - top, 1.0) / pooled[0], max(right - left, 1.0) / pooled[1]]
+        left, top, right, bottom = boxes[r, 1:] * spatial_scale - (0.5 if aligned else 0.0)
+        least = 0.0 if aligned else 1.0
+        bins = [max(bottom - top, least) / pooled[0], max(right - left, least) / pooled[1]]
         counts = [sample_ratio] * 2 if sample_ratio > 0 else [math.ceil(b) for b in bins]
         for i, j in itertools.product(*map(range, pooled)):
             samples = [
@@ -155,7 +156,7 @@ def roi_align(x, rois, *, pooled_size, spatial_scale, sample_ratio=-1, layout="N
             result[r, c, i, j] = np.mean(samples) if mode == "avg" else np.max(samples)
     if mode == "avg" and np.isfinite(boxes).all() and 0 not in data.shape and len(boxes):
         answer = torchvision.ops.roi_align(
-            torch.from_numpy(np.ascontiguousarray(data)), torch.from_numpy(boxes), tuple(pooled), spatial_scale, sample_ratio
+            torch.from_numpy(np.ascontiguousarray(data)), torch.from_numpy(boxes), tuple(pooled), spatial_scale, sample_ratio, aligned
         ).numpy()
         if not np.allclose(result, answer, atol=1e-9):
             raise ValueError("torchvision disagrees")
@@ -199,6 +200,11 @@ def build_regions(book):
     for ratio, mode, size in itertools.product((2, 3, -1), ("avg", "max"), ([2, 3], [1, 1], [3, 2])):
         source = "torchvision" if mode == "avg" else "numpy"
         book.add(op, f"{mode} {size} ratio {ratio}", [data, rois], source, pooled_size=size, spatial_scale=1.0, sample_ratio=ratio, mode=mode)
+    small = np.array([[0, 1.0, 1.0, 1.25, 1.5], [1, 2.5, 3.0, 5.0, 3.25], [0, -1.0, 0.25, 3.0, 9.0]], "float32")
+    for ratio, mode in itertools.product((2, 3), ("avg", "max")):
+        source = "torchvision" if mode == "avg" else "numpy"
+        book.add(op, f"aligned {mode} ratio {ratio}", [data, small], source, pooled_size=[2, 3], spatial_scale=1.0, sample_ratio=ratio, mode=mode, aligned=True)
+    book.add(op, "aligned, samples by size", [data, small], "torchvision", pooled_size=[2, 1], spatial_scale=0.5, aligned=True)
     for scale in (0.5, 0.25, 2.0):
         book.add(op, f"scale {scale}", [data, rois], "torchvision", pooled_size=[2, 2], spatial_scale=scale)
     last = np.ascontiguousarray(np.moveaxis(data, 1, -1))
