@@ -34,8 +34,8 @@ OnnxDim n(int64_t value) { return value; }
 struct OneNode {
   std::string op;
   std::vector<Dims> inputs;
-  std::vector<Proto> attributes;
-  std::string domain;
+  std::vector<Proto> attributes = {};
+  std::string domain = {};
   int64_t opset = 25;
   size_t outputs = 1;
   int dtype = kOnnxFloat;
@@ -59,7 +59,7 @@ std::string problem(const OneNode& one) {
     from_onnx(model.span(), {}, "m.onnx");
   } catch (const Error& error) {
     std::string message = error.diagnostics().front().message;
-    std::string head = one.op + " of \"y\": ";
+    std::string head = (one.domain.empty() ? "" : one.domain + ".") + one.op + " of \"y\": ";
     EXPECT_EQ(message.substr(0, head.size()), head);
     return message.substr(std::min(head.size(), message.size()));
   }
