@@ -125,6 +125,51 @@ TEST(ImportOnnx, ExtentsThatOnlyTermsSay) {
   EXPECT_EQ(y.array().element_as_double(5), 6);
 }
 
+TEST(ImportOnnx, NamesThatCanBeOneThingOnly) {
+  // Two names for one extent, a name for a number, a sum: the inputs say so then.
+  auto product = [](std::vector<OnnxDim> a, std::vector<OnnxDim> b) {
+    return onnx_model(onnx_graph({onnx_node("MatMul", {"a", "b"}, {"y"})},
+                                 {onnx_value("a", kOnnxFloat, a), onnx_value("b", kOnnxFloat, b)},
+                                 {onnx_value("y", kOnnxFloat, {})}));
+  };
+  OnnxDim m = std::string("m");
+  EXPECT_EQ(signature(typed(product({kN, m}, {std::string("k"), int64_t{2}}))),
+            "fn (Tensor[(n, k), float32], Tensor[(k, 2), float32]) -> Tensor[(n, 2), float32]");
+  EXPECT_EQ(signature(typed(product({kN, m}, {int64_t{3}, int64_t{2}}))),
+            "fn (Tensor[(n, 3), float32], Tensor[(3, 2), float32]) -> Tensor[(n, 2), float32]");
+  Proto sum = onnx_model(
+      onnx_graph({onnx_node("Concat", {"past", "now"}, {"all"}, {onnx_int_attr("axis", 0)}),
+                  onnx_node("MatMul", {"mask", "all"}, {"y"})},
+                 {onnx_value("past", kOnnxFloat, {kN, int64_t{2}}),
+                  onnx_value("now", kOnnxFloat, {m, int64_t{2}}),
+                  onnx_value("mask", kOnnxFloat, {int64_t{1}, std::string("total")})},
+                 {onnx_value("y", kOnnxFloat, {})}));
+  // In which order a term is written follows from nothing here.
+  std::string text = signature(typed(sum));
+  size_t at = text.find("m + n");
+  if (at != std::string::npos) text.replace(at, 5, "n + m");
+  EXPECT_EQ(text,
+            "fn (Tensor[(n, 2), float32], Tensor[(m, 2), float32], Tensor[(1, n + m), float32]) -> "
+            "Tensor[(1, 2), float32]");
+}
+
+TEST(ImportOnnx, BranchesOfOtherExtents) {
+  auto branch = [](const char* of) {
+    return onnx_graph({onnx_node("Neg", {of}, {"r"})}, {}, {onnx_value("r", kOnnxFloat, {})});
+  };
+  Proto graph = onnx_graph({onnx_node("If", {"c"}, {"y"},
+                                      {onnx_graph_attr("then_branch", branch("a")),
+                                       onnx_graph_attr("else_branch", branch("b"))})},
+                           {onnx_value("c", kOnnxBool, {}), onnx_value("a", kOnnxFloat, {kN}),
+                            onnx_value("b", kOnnxFloat, {int64_t{2}})},
+                           {onnx_value("y", kOnnxFloat, {})});
+  OnnxModel model = typed(onnx_model(graph));
+  EXPECT_EQ(signature(model),
+            "fn (bool, Tensor[(n), float32], Tensor[(2), float32]) -> Tensor[(?), float32]");
+  Value y = run(model, {Value(NDArray::scalar(Bool(true))), floats({1}, {4}), floats({2}, {1, 2})});
+  EXPECT_EQ(y.array().element_as_double(0), -4);
+}
+
 TEST(ImportOnnx, FunctionsAreInlined) {
   // Attributes of a function refer to those of its calls; its opset is its own (axes as attribute).
   Proto scale =

@@ -117,7 +117,14 @@ std::vector<GraphValue> NodeContext::branch(const GraphValue& condition, const G
   Span span = importer_.span();
   auto close = [&](const Body& part) {
     std::vector<ExprRef> exprs;
-    for (const GraphValue& output : part.outputs) exprs.push_back(importer_.expr(output));
+    for (size_t k = 0; k < types.size(); ++k) {
+      exprs.push_back(importer_.expr(part.outputs[k]));
+      if (part.outputs[k].type() == types[k]) continue;
+      // Extents by name and others have nothing in common; `?` is said of each.
+      VarRef var = importer_.fresh_var("branch", types[k]);
+      part.block->bind(var, exprs.back());
+      exprs.back() = ExprRef(var);
+    }
     return part.block->close(exprs.size() == 1 ? exprs[0] : make_tuple(exprs, span));
   };
   ExprRef choice = make_if(importer_.expr(condition), close(yes), close(no), span);

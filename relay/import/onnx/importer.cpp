@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include <relay/import/onnx/context.h>
+#include <relay/import/onnx/fold.h>
 #include <relay/ir/tensor_types.h>
 #include <relay/ir/visit.h>
 #include <relay/op/op.h>
@@ -85,10 +86,95 @@ const GraphValue* Scope::find(std::string_view name) const {
   return nullptr;
 }
 
+// ---- Named extents ------------------------------------------------------------------------------
+
+Dim DimNames::get(const std::string& name) {
+  TypeVarRef& var = names_[name];
+  if (!var) var = TypeVar::make(name, Kind::kShapeVar, true);
+  auto known = known_.find(var.get());
+  return known == known_.end() ? Dim::symbol(var.get()) : known->second;
+}
+
+bool DimNames::learn(Dim a, Dim b) {
+  Dim difference = a - b;
+  if (difference.is_int()) return difference.is_int(0);
+  std::vector<DimTerm::Part> parts{{1, difference}};
+  int64_t constant = 0;
+  if (difference.term().op == DimOp::kLinear) {
+    parts = difference.term().parts;
+    constant = difference.term().constant;
+  }
+  auto conclude = [&](const TypeVar* name, Dim is) {
+    for (auto& [other, term] : known_) {
+      term = substitute(term, [&](Dim atom) { return atom.as_symbol() == name ? is : atom; });
+    }
+    known_[name] = is;
+  };
+  // Of several names the one that is a sum of the others, else the last one in the alphabet.
+  const TypeVar* chosen = nullptr;
+  Dim value;
+  bool is_sum = false;
+  for (const DimTerm::Part& part : parts) {
+    bool whole = constant % part.coefficient == 0;
+    Dim is = -(constant / part.coefficient);
+    bool sum = surely_non_negative(is);
+    for (const DimTerm::Part& other : parts) {
+      if (other.atom == part.atom) continue;
+      whole &= other.coefficient % part.coefficient == 0;
+      int64_t factor = -(other.coefficient / part.coefficient);
+      is = is + Dim(factor) * other.atom;
+      sum &= factor >= 0;
+    }
+    const TypeVar* name = part.atom.as_symbol();
+    bool better =
+        chosen == nullptr || (sum && !is_sum) || (sum == is_sum && chosen->name() < name->name());
+    if (!whole || !better) continue;
+    chosen = name;
+    value = is;
+    is_sum = sum;
+  }
+  if (chosen != nullptr) {
+    if (value.is_int() && value.as_int() < 0) return false;
+    conclude(chosen, value);
+    return true;
+  }
+  if (parts.size() == 1) return false;  // 2 · n = 3
+  for (const DimTerm::Part& part : parts) conclude(part.atom.as_symbol(), Dim::any());
+  return true;
+}
+
+namespace {
+
+// What a node demands of extents by name alone no run can check: it has to be so.
+class Demands final : public DimSolver {
+ public:
+  explicit Demands(DimNames& names) : names_(names) {}
+  bool unify(Dim a, Dim b) override { return dims_equal(a, b) != Truth::kNo; }
+  void check(Dim a, Dim b, const std::string& message) override {
+    Dim difference = a - b;
+    if (difference.is_any() || !difference.is_term()) return;
+    const DimTerm& term = difference.term();
+    bool named = term.op == DimOp::kSymbol;
+    if (term.op == DimOp::kLinear) {
+      named = std::all_of(term.parts.begin(), term.parts.end(), [](const DimTerm::Part& part) {
+        return part.atom.as_symbol() != nullptr;
+      });
+    }
+    if (!named) return;
+    if (!names_.learn(a, b)) throw Error(message);
+    throw ExtentsLearnt();
+  }
+
+ private:
+  DimNames& names_;
+};
+
+}  // namespace
+
 // ---- Building -----------------------------------------------------------------------------------
 
-Importer::Importer(const CheckedModel& model, const OnnxOptions& options)
-    : model_(model), options_(options), tensors_(model.model()) {}
+Importer::Importer(const CheckedModel& model, const OnnxOptions& options, DimNames& names)
+    : model_(model), options_(options), names_(names), tensors_(model.model()) {}
 
 void Importer::fail(const Node& node, const std::string& message) const {
   throw Error(node_text(node) + ": " + message, model_.span(node));
@@ -102,8 +188,9 @@ TypeRef Importer::call_type(const Operator* op, const std::vector<GraphValue>& a
                             const std::vector<ExprRef>& exprs, const AttrsRef& attrs) const {
   std::vector<TypeRef> types;
   for (const GraphValue& arg : args) types.push_back(arg.type());
+  Demands demands(names_);
   TypeRef type =
-      infer_call_type(op, types, attrs, nullptr, [&](size_t i) -> std::optional<NDArray> {
+      infer_call_type(op, types, attrs, &demands, [&](size_t i) -> std::optional<NDArray> {
         const auto* constant = exprs[i]->as<Constant>();
         if (constant == nullptr) return std::nullopt;
         return constant->data();
@@ -309,8 +396,7 @@ ExprRef Importer::own_expr(const GraphValue& value) {
 
 Dim Importer::fresh_dim(std::string_view base) {
   std::string name = unique_name(dim_names_, plain_word(base, "d"));
-  dim_vars_.push_back(TypeVar::make(name, Kind::kShapeVar, true));
-  return Dim::symbol(dim_vars_.back().get());
+  return names_.get(name);
 }
 
 VarRef Importer::fresh_var(std::string_view base, TypeRef type) {
@@ -561,7 +647,7 @@ OnnxModel Importer::run() {
     result.params.emplace_back(var->name().str(), std::move(array));
   }
   std::vector<TypeVarRef> names;
-  for (const TypeVarRef& var : dim_vars_) {
+  for (const auto& [name, var] : names_.names()) {
     if (dim_places_.contains(var.get())) names.push_back(var);
   }
   std::sort(names.begin(), names.end(),
@@ -580,7 +666,13 @@ namespace relay {
 namespace {
 OnnxModel import(onnx::Model model, const OnnxOptions& options) {
   onnx::CheckedModel checked(std::move(model), options.opset);
-  return onnx::Importer(checked, options).run();
+  // Each attempt but the last settles a name.
+  for (onnx::DimNames names;;) {
+    try {
+      return onnx::Importer(checked, options, names).run();
+    } catch (const onnx::ExtentsLearnt&) {
+    }
+  }
 }
 }  // namespace
 

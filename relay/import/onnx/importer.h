@@ -52,6 +52,27 @@ struct Scope {
   const GraphValue* find(std::string_view name) const;
 };
 
+/// The named extents of a model, and what its nodes demand of them: a model may declare a name for
+/// what can be one number only, or two names for what has to be equal. A program may not (T13), so
+/// the inputs are declared anew with what is known then.
+class DimNames {
+ public:
+  /// The extent of a name; what it has to be, where that is known.
+  Dim get(const std::string& name);
+  /// Learns that two extents are equal: what one of the names in them has to be, or, where no whole
+  /// number follows, that they are `?`. False if they cannot be equal.
+  bool learn(Dim a, Dim b);
+  const std::unordered_map<std::string, TypeVarRef>& names() const { return names_; }
+
+ private:
+  std::unordered_map<std::string, TypeVarRef> names_;
+  std::unordered_map<const TypeVar*, Dim> known_;
+};
+
+/// Thrown where a node demands something of named extents: `DimNames` has learnt it, and the model
+/// is to be converted again.
+struct ExtentsLearnt {};
+
 /// A converted subgraph.
 struct Body {
   std::unique_ptr<Block> block;
@@ -60,9 +81,9 @@ struct Body {
 
 class Importer {
  public:
-  Importer(const CheckedModel& model, const OnnxOptions& options);
+  Importer(const CheckedModel& model, const OnnxOptions& options, DimNames& names);
 
-  /// Converts the whole; once.
+  /// Converts the whole; once. Throws `ExtentsLearnt` too.
   OnnxModel run();
 
   [[noreturn]] void fail(const Node& node, const std::string& message) const;
@@ -131,6 +152,7 @@ class Importer {
 
   const CheckedModel& model_;
   const OnnxOptions& options_;
+  DimNames& names_;
   Tensors tensors_;
   Span span_;  // of the node that is converted
   std::vector<VarRef> inputs_;
@@ -145,7 +167,6 @@ class Importer {
   std::unordered_map<const TypeVar*, DimPlace> dim_places_;
   std::vector<Loop*> loops_;
   std::vector<GraphValue> taken_;  // kept, so that their addresses stay theirs
-  std::vector<TypeVarRef> dim_vars_;
   std::unordered_map<std::string, size_t> dim_names_;
   std::unordered_map<std::string, size_t> var_names_;
   std::unordered_map<Dim, ExprRef> extents_;
