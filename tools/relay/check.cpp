@@ -66,7 +66,10 @@ void add_check(CLI::App& app, Context& context) {
   auto path = std::make_shared<std::string>();
   CLI::App* command =
       app.add_subcommand("check", "Type a program and print the signatures of its functions.");
-  command->add_option("PROGRAM", *path, "File with the program; - is standard input.")->required();
+  command
+      ->add_option("PROGRAM", *path,
+                   "File with the program, or an ONNX model; - is standard input.")
+      ->required();
   context.actions[command] = [path] { check(*path); };
 }
 

@@ -44,7 +44,9 @@ void add_compile(CLI::App& app, Context& context) {
   auto options = std::make_shared<CompileOptions>();
   CLI::App* command =
       app.add_subcommand("compile", "Compile a program to a file that runs without the compiler.");
-  command->add_option("PROGRAM", options->program, "File with the program; - is standard input.")
+  command
+      ->add_option("PROGRAM", options->program,
+                   "File with the program, or an ONNX model; - is standard input.")
       ->required();
   command->add_option("-o,--output", options->output, "The file to write, usually NAME.rlx.")
       ->required();

@@ -120,7 +120,8 @@ void opt(const OptOptions& options) {
 void add_opt(CLI::App& app, Context& context) {
   auto options = std::make_shared<OptOptions>();
   CLI::App* command = app.add_subcommand("opt", "Apply passes to a program and print the result.");
-  command->add_option("PROGRAM", options->program, "File with the program; - is standard input.");
+  command->add_option("PROGRAM", options->program,
+                      "File with the program, or an ONNX model; - is standard input.");
   auto* passes = command->add_option(
       "--passes", options->passes,
       "Passes, separated by commas, e.g. FoldConstant,DeadCodeElimination(inline_once=True).");

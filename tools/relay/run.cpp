@@ -169,8 +169,9 @@ void add_run(CLI::App& app, Context& context) {
   auto options = std::make_shared<RunOptions>();
   CLI::App* command = app.add_subcommand("run", "Run a program.");
   command
-      ->add_option("PROGRAM", options->program,
-                   "File with the program or of `relay compile`; - is standard input.")
+      ->add_option(
+          "PROGRAM", options->program,
+          "File with the program or of `relay compile`, or an ONNX model; - is standard input.")
       ->required();
   command->add_option("--entry", options->entry,
                       "Function to run; @main by default, else the only one.");
