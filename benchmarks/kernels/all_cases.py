@@ -1,5 +1,6 @@
 """All measured kernels."""
 
+import blocks
 import cases as numeric
 import searching
 
@@ -7,3 +8,4 @@ import searching
 def cases():
     yield from numeric.cases()
     yield from searching.cases()
+    yield from blocks.cases()

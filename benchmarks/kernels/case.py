@@ -10,6 +10,7 @@ class Case:
     relay: str  # program text with @main
     inputs: tuple  # shapes, in the order of @main's parameters
     torch: Callable  # of the module torch, gives a function of the inputs
+    params: tuple = ()  # the names of the last parameters of @main, which are constants of the compile
     bytes: int = 0  # read and written at least once, for the comparison with streaming bandwidth
     prepare: Optional[Callable] = None  # of a random generator, gives the inputs; float32 in [-0.5, 0.5) without
     adapt: Optional[Callable] = None  # of torch and the peer's inputs, gives what it is timed on

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Kernels against PyTorch, torchvision and SciPy: benchmarks/kernels/kernels.py [--relay BIN] [--threads N] [--rounds N] [--only TEXT]
+"""Kernels and blocks of models against PyTorch, torchvision and SciPy: benchmarks/kernels/kernels.py [--relay BIN] [--threads N] [--rounds N] [--only TEXT]
 
 Needs an interpreter with these three: --python, by default this one. Both sides get the same arrays, and their results
 are compared first. Each round times both sides right after one another, first now one and now the other, and takes the
@@ -35,9 +35,14 @@ class Relay:
         self.options, self.model = options, folder / "case.rlx"
         source = folder / "case.rly"
         source.write_text(case.relay)
-        subprocess.run([options.relay, "compile", str(source), "-o", str(self.model)], check=True)
+        command = [options.relay, "compile", str(source), "-o", str(self.model)]
+        given = len(arrays) - len(case.params)
+        if case.params:
+            np.savez(folder / "params.npz", **dict(zip(case.params, arrays[given:])))
+            command += ["--params", str(folder / "params.npz")]
+        subprocess.run(command, check=True)
         self.arguments = ["--threads", str(options.threads)]
-        for i, array in enumerate(arrays):
+        for i, array in enumerate(arrays[:given]):
             np.save(folder / f"{i}.npy", array)
             self.arguments += ["--arg", f"@{folder / f'{i}.npy'}"]
 
