@@ -7,16 +7,13 @@
 
 #include <relay/eval/eval.h>
 #include <relay/infer/infer.h>
-#include <relay/ir/visit.h>
-#include <relay/lower/lower.h>
 #include <relay/parse/parse.h>
 #include <relay/support/error.h>
-#include <relay/transform/fusion.h>
 #include <relay/vm/compiler/compile.h>
-#include <relay/vm/compiler/prepare.h>
 #include <relay/vm/machine/machine.h>
 
 #include <tests/unit/lower_cases.h>
+#include <tests/unit/model_products.h>
 #include <tests/unit/test_paths.h>
 
 namespace relay {
@@ -26,40 +23,6 @@ Module read_module(const std::string& name, const std::string& text) {
   Module module = parse_module(name, text);
   infer_types_or_throw(module);
   return module;
-}
-
-struct Products {
-  size_t contractions = 0;
-  size_t in_loops = 0;
-  std::string where;  // of those in loops
-};
-
-/// What the kernels of a module's functions are.
-Products products_of(const Module& module) {
-  Products found;
-  Module ready = vm::prepare(module, 3).module;
-  for (const auto& entry : ready.functions()) {
-    post_order(entry.function.get(), [&](const Expr* expr) {
-      const auto* call = expr->as<Call>();
-      const auto* kernel = call == nullptr ? nullptr : call->callee()->as<Function>();
-      if (kernel == nullptr || !is_primitive(kernel)) return;
-      std::vector<TypeRef> types;
-      for (const ExprRef& arg : call->args()) types.emplace_back(arg->type());
-      lower::Lowered lowered;
-      try {
-        lowered = lower::lower(lower::compose(*kernel, types).computation, "k", {});
-      } catch (const Error&) {
-        return;  // extents that only a run knows
-      }
-      found.in_loops += lowered.products_in_loops;
-      for (const auto& one : lowered.kernels) {
-        bool contraction = std::holds_alternative<lower::Contraction>(one->body);
-        found.contractions += contraction ? 1 : 0;
-        if (lowered.products_in_loops > 0 && !contraction) found.where += one->str() + "\n";
-      }
-    });
-  }
-  return found;
 }
 
 std::vector<NDArray> tensors_of(const Value& value) {
@@ -98,7 +61,8 @@ TEST_P(ModelPattern, SameInBothExecutors) {
 }
 
 TEST_P(ModelPattern, ProductsAreContractions) {
-  Products found = products_of(read_module(GetParam().string(), testing::read_text(GetParam())));
+  testing::Products found =
+      testing::products_of(read_module(GetParam().string(), testing::read_text(GetParam())));
   EXPECT_GT(found.contractions, 0u);
   EXPECT_EQ(found.in_loops, 0u) << found.where;
 }
@@ -120,9 +84,9 @@ TEST(ModelPatterns, NoProductOfARecordedProgramInLoops) {
     std::ifstream in(folder + file);
     for (std::string line; std::getline(in, line);) {
       auto json = nlohmann::json::parse(line);
-      Products found;
+      testing::Products found;
       try {
-        found = products_of(read_module("case", json["program"].get<std::string>()));
+        found = testing::products_of(read_module("case", json["program"].get<std::string>()));
       } catch (const Error&) {
         continue;  // one that shows an error, or is polymorphic
       }
