@@ -186,6 +186,9 @@ GraphValue NodeContext::dim_list(Elements elements) {
 
 namespace {
 
+// Two `?` need not be one extent.
+bool surely_same(Dim a, Dim b) { return a == b && !a.is_any(); }
+
 // Codes of `reshape` that copy, merge and split axes so that extents by name need not be said;
 // nothing where there are none.
 std::optional<std::vector<int64_t>> reshape_codes(std::span<const Dim> from,
@@ -194,13 +197,13 @@ std::optional<std::vector<int64_t>> reshape_codes(std::span<const Dim> from,
   size_t i = 0;
   for (size_t j = 0; j < to.size();) {
     if (i >= from.size()) return std::nullopt;
-    if (to[j] == from[i]) {
+    if (surely_same(to[j], from[i])) {
       codes.push_back(0);
       ++i, ++j;
-    } else if (i + 1 < from.size() && from[i] * from[i + 1] == to[j]) {
+    } else if (i + 1 < from.size() && surely_same(from[i] * from[i + 1], to[j])) {
       codes.push_back(-3);
       i += 2, ++j;
-    } else if (j + 1 < to.size() && to[j] * to[j + 1] == from[i]) {
+    } else if (j + 1 < to.size() && surely_same(to[j] * to[j + 1], from[i])) {
       auto part = [](Dim dim) { return dim.is_int() && dim.as_int() > 0 ? dim.as_int() : -1; };
       int64_t a = part(to[j]), b = part(to[j + 1]);
       if (a == -1 && b == -1) return std::nullopt;
@@ -218,7 +221,7 @@ std::optional<std::vector<int64_t>> reshape_codes(std::span<const Dim> from,
 
 GraphValue NodeContext::reshape(const GraphValue& value, std::span<const Dim> dims) {
   std::span<const Dim> from = value.dims();
-  if (std::equal(from.begin(), from.end(), dims.begin(), dims.end())) return value;
+  if (std::equal(from.begin(), from.end(), dims.begin(), dims.end(), surely_same)) return value;
   std::vector<int64_t> codes;
   size_t open = 0;
   bool empty = false;
@@ -226,7 +229,7 @@ GraphValue NodeContext::reshape(const GraphValue& value, std::span<const Dim> di
     if (dims[k].is_int()) {
       codes.push_back(dims[k].as_int());
       empty |= dims[k].is_int(0);
-    } else if (k < from.size() && dims[k] == from[k]) {
+    } else if (k < from.size() && surely_same(dims[k], from[k])) {
       codes.push_back(0);
     } else {
       codes.push_back(-1);

@@ -31,7 +31,8 @@ std::optional<std::vector<Dim>> extents(const RelationCall& call, size_t input,
   return dims;
 }
 
-Dim at_least(Dim a, Dim b) { return max(min(a - b + 1, Dim(1)), Dim(0)); }
+// What is added comes after `min`: a may be the greatest int64.
+Dim at_least(Dim a, Dim b) { return max(min(a - b, Dim(0)) + 1, Dim(0)); }
 Dim same(Dim a, Dim b) { return Dim(1) - min(max(a - b, b - a), Dim(1)); }
 
 Dim axis_value(const RelationCall& call, Dim axis, size_t rank, const std::string& what) {

@@ -57,13 +57,8 @@ std::optional<std::vector<AxisSlice>> slices_of(const RelationCall& call,
     Dim dim = dims[axes[k]];
     AxisSlice& slice = slices[axes[k]];
     std::string on_axis = " on axis " + std::to_string(axes[k]);
-    // Nothing lies beyond 2^59: what is given may be as far away as int64 goes, to mean the border.
-    constexpr int64_t kFar = int64_t{1} << 59;
-    auto given = [&](size_t input) {
-      return min(max(call.value_dim(input, k), Dim(-kFar)), Dim(kFar));
-    };
-    Dim first = k < *begins ? given(begin) : Dim(0);
-    Dim stop_at = k < *ends ? given(end) : Dim(-1);
+    Dim first = k < *begins ? call.value_dim(begin, k) : Dim(0);
+    Dim stop_at = k < *ends ? call.value_dim(end, k) : Dim(-1);
     if (!inputs.sizes && k < *strides) slice.stride = call.value_dim(stride, k);
     call.require_at_most(same(slice.stride, 0), 0, "the stride" + on_axis + " is 0");
     if (dim.is_any()) {

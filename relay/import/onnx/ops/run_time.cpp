@@ -140,6 +140,22 @@ std::vector<GraphValue> split_at_run_time(NodeContext& node, const GraphValue& x
   return parts;
 }
 
+std::vector<GraphValue> split_evenly_at_run_time(NodeContext& node, const GraphValue& x,
+                                                 int64_t axis) {
+  auto count = static_cast<int64_t>(node.num_outputs());
+  GraphValue extent = extent_value(node, x, static_cast<size_t>(axis));
+  GraphValue more = node.emit("add", {extent, number_value(node, count - 1)});
+  GraphValue each = node.emit("floor_divide", {more, number_value(node, count)});
+  GraphValue begin = number_value(node, 0);
+  std::vector<GraphValue> parts;
+  for (int64_t k = 0; k < count; ++k) {
+    GraphValue end = node.emit("add", {begin, each});
+    parts.push_back(slice_between(node, x, axis, begin, end));
+    begin = end;
+  }
+  return parts;
+}
+
 GraphValue unsqueeze_at_run_time(NodeContext& node, const GraphValue& x, const GraphValue& axes) {
   size_t rank = x.rank() + static_cast<size_t>(length_of(node, axes, "axes"));
   GraphValue one = number_value(node, 1);

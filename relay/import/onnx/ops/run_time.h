@@ -50,6 +50,9 @@ GraphValue slice_at_run_time(NodeContext& node, const GraphValue& x, const Graph
 /// As many parts as there are outputs, with extents that a list says.
 std::vector<GraphValue> split_at_run_time(NodeContext& node, const GraphValue& x, int64_t axis,
                                           const GraphValue& sizes);
+/// The same in equal parts, of which the last one may be smaller.
+std::vector<GraphValue> split_evenly_at_run_time(NodeContext& node, const GraphValue& x,
+                                                 int64_t axis);
 GraphValue unsqueeze_at_run_time(NodeContext& node, const GraphValue& x, const GraphValue& axes);
 GraphValue squeeze_at_run_time(NodeContext& node, const GraphValue& x, const GraphValue& axes);
 

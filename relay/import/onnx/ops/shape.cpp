@@ -256,6 +256,11 @@ Values convert_squeeze(NodeContext& node) {
     }
   }
   if (x.elements()) return {known_or(node, *x.elements(), dims, x.dtype(), emit)};
+  bool numbers = std::all_of(axes.begin(), axes.end(), [&](int64_t axis) {
+    return x.dim(static_cast<size_t>(axis)).is_int();
+  });
+  // A run will see whether they are 1.
+  if (!numbers) return {squeeze_at_run_time(node, x, node.int_list(axes))};
   return {emit()};
 }
 RELAY_ONNX("Squeeze", 1, convert_squeeze)
@@ -287,6 +292,51 @@ Values convert_concat(NodeContext& node) {
 }
 RELAY_ONNX("Concat", 4, convert_concat)
 
+GraphValue sliced(NodeContext& node, const GraphValue& x, const std::vector<int64_t>& axes,
+                  const Elements& starts, const Elements& ends, const std::vector<int64_t>& steps) {
+  // What concerns nothing but whole axes is left out.
+  std::vector<int64_t> own_axes, begin, end, stride;
+  Elements begin_dims, end_dims;
+  bool numbers = true;
+  for (size_t k = 0; k < axes.size(); ++k) {
+    Dim extent = x.dim(static_cast<size_t>(axes[k]));
+    bool whole = starts[k].is_int(0) && steps[k] == 1 &&
+                 (ends[k] == extent || (ends[k].is_int() && ends[k].as_int() >= kMostExtent));
+    if (whole) continue;
+    own_axes.push_back(axes[k]);
+    stride.push_back(steps[k]);
+    numbers &= starts[k].is_int() && ends[k].is_int();
+    begin_dims.push_back(starts[k]);
+    end_dims.push_back(ends[k]);
+    if (!numbers) continue;
+    auto bounded = [&](Dim at) { return std::clamp(at.as_int(), -kMostExtent, kMostExtent); };
+    begin.push_back(bounded(starts[k]));
+    end.push_back(bounded(ends[k]));
+  }
+  if (own_axes.empty()) return x;
+  if (numbers) {
+    return node.emit("strided_slice", {x},
+                     {{"begin", begin}, {"end", end}, {"strides", stride}, {"axes", own_axes}});
+  }
+  return node.emit("dyn.strided_slice",
+                   {x, node.dim_list(begin_dims), node.dim_list(end_dims), node.int_list(stride)},
+                   {{"axes", own_axes}});
+}
+
+Values split_terms(NodeContext& node, const GraphValue& x, int64_t axis, const Elements& sizes) {
+  node.require(sizes.size() == node.num_outputs(),
+               "split has " + std::to_string(sizes.size()) + " entries for " +
+                   std::to_string(node.num_outputs()) + " outputs");
+  Values parts;
+  Dim begin = 0;
+  for (Dim size : sizes) {
+    Dim end = begin + size;
+    parts.push_back(sliced(node, x, {axis}, {begin}, {end}, {1}));
+    begin = end;
+  }
+  return parts;
+}
+
 Values convert_split(NodeContext& node) {
   GraphValue x = node.input(0);
   int64_t axis = node.axis(node.attr_int("axis", 0), x.rank());
@@ -297,6 +347,7 @@ Values convert_split(NodeContext& node) {
   } else if (node.has(1)) {
     if (!node.constant(1)) {
       node.ignore({"num_outputs"});
+      if (std::optional<Elements> terms = node.known(1)) return split_terms(node, x, axis, *terms);
       return split_at_run_time(node, x, axis, as_list(node, node.input(1), "split"));
     }
     sizes = node.ints(1, "split");
@@ -309,8 +360,17 @@ Values convert_split(NodeContext& node) {
   }
   if (sizes.empty()) {
     node.require(outputs > 0, "there are no outputs");
+    if (!extent.is_int() && node.opset() >= 18) {
+      // The last part is the smaller one.
+      if (extent.is_any()) return split_evenly_at_run_time(node, x, axis);
+      Elements terms;
+      Dim each = ceil_div(extent, outputs);
+      for (int64_t k = 0; k < outputs; ++k) {
+        terms.push_back(min(each * (k + 1), extent) - min(each * k, extent));
+      }
+      return split_terms(node, x, axis, terms);
+    }
     if (!extent.is_int()) {
-      node.require(node.opset() < 18, "the extent of the axis is not known");
       GraphValue parts =
           node.emit("split", {x}, {{"indices_or_sections", AttrValue(outputs)}, {"axis", axis}});
       return node.fields(parts);
@@ -351,37 +411,6 @@ Values convert_split(NodeContext& node) {
   return results;
 }
 RELAY_ONNX("Split", 2, convert_split)
-
-GraphValue sliced(NodeContext& node, const GraphValue& x, const std::vector<int64_t>& axes,
-                  const Elements& starts, const Elements& ends, const std::vector<int64_t>& steps) {
-  // What concerns nothing but whole axes is left out.
-  std::vector<int64_t> own_axes, begin, end, stride;
-  Elements begin_dims, end_dims;
-  bool numbers = true;
-  for (size_t k = 0; k < axes.size(); ++k) {
-    Dim extent = x.dim(static_cast<size_t>(axes[k]));
-    bool whole = starts[k].is_int(0) && steps[k] == 1 &&
-                 (ends[k] == extent || (ends[k].is_int() && ends[k].as_int() >= kMostExtent));
-    if (whole) continue;
-    own_axes.push_back(axes[k]);
-    stride.push_back(steps[k]);
-    numbers &= starts[k].is_int() && ends[k].is_int();
-    begin_dims.push_back(starts[k]);
-    end_dims.push_back(ends[k]);
-    if (!numbers) continue;
-    auto bounded = [&](Dim at) { return std::clamp(at.as_int(), -kMostExtent, kMostExtent); };
-    begin.push_back(bounded(starts[k]));
-    end.push_back(bounded(ends[k]));
-  }
-  if (own_axes.empty()) return x;
-  if (numbers) {
-    return node.emit("strided_slice", {x},
-                     {{"begin", begin}, {"end", end}, {"strides", stride}, {"axes", own_axes}});
-  }
-  return node.emit("dyn.strided_slice",
-                   {x, node.dim_list(begin_dims), node.dim_list(end_dims), node.int_list(stride)},
-                   {{"axes", own_axes}});
-}
 
 // The places that a slice of a list takes.
 std::optional<std::vector<int64_t>> slice_places(int64_t extent, Dim start, Dim end, int64_t step) {
