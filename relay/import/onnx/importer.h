@@ -79,6 +79,9 @@ struct Body {
   std::vector<GraphValue> outputs;
 };
 
+/// The name, or with a number behind it, so that no other value of `taken` has it.
+std::string unique_name(std::unordered_map<std::string, size_t>& taken, std::string name);
+
 class Importer {
  public:
   Importer(const CheckedModel& model, const OnnxOptions& options, DimNames& names);
