@@ -23,6 +23,7 @@ const std::vector<Step>& steps() {
       // Not for the machine: a multiplication beside an access to memory is not worth its rounding.
       {"ForwardFoldScaleAxis", {}, true},  // 3
       {"FoldConstant"},                    // 2: scaled weights
+      {"FoldExplicitPadding"},             // 0
       {"CanonicalizeOps"},                 // 3
       {"FoldConstant"},                    // 2: what bias vectors have become
       {"DeadCodeElimination"},             // 1

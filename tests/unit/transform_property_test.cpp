@@ -29,6 +29,7 @@ const char* const kSequences[] = {
     "SimplifyInference(elementwise=True)",
     "BackwardFoldScaleAxis",
     "ForwardFoldScaleAxis",
+    "FoldExplicitPadding",
     "FuseOps(through_reshapes=True)",
     "CanonicalizeOps",
     "RemoveUnusedFunctions",

@@ -2,6 +2,7 @@
 #include <relay/op/layout.h>
 #include <relay/op/nn/conv_attrs.h>
 #include <relay/op/nn/conv_grad.h>
+#include <relay/op/nn/padding.h>
 #include <relay/op/op.h>
 #include <relay/tensor_expr/precision.h>
 
@@ -262,8 +263,24 @@ void compute_sum(const OpCall& call, te::Builder& b, const Conv& conv, bool tran
   }));
 }
 
+template <class A>
+AttrsRef take_padding(const OpCall& call, const PaddingWidths& widths, double value, size_t rank) {
+  A attrs = call.attrs<A>();
+  Conv conv(attrs, rank);
+  std::vector<int64_t> padding =
+      joined_padding(conv.data.text(), conv.space, widths, conv.padding.before, conv.padding.after);
+  if (value != 0 || padding.empty()) return {};
+  attrs.padding = std::move(padding);
+  return Attrs::make(attrs);
+}
+
 template <class A, size_t kRank, bool kTransposed>
 OpBuilder& declare(OpBuilder& op) {
+  if (!kTransposed) {
+    op.column(takes_padding(), [](const OpCall& call, const PaddingWidths& widths, double value) {
+      return take_padding<A>(call, widths, value, kRank);
+    });
+  }
   return op.input("data", "Tensor in data_layout.", tensor(kNumbers))
       .input("weight",
              kTransposed ? "Tensor in kernel_layout: O counts the output channels of one group."

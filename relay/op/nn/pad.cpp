@@ -1,5 +1,6 @@
 // Padding.
 #include <relay/op/nn/pad_attrs.h>
+#include <relay/op/nn/padding.h>
 #include <relay/op/op.h>
 
 namespace relay {
@@ -144,6 +145,17 @@ RELAY_OP("nn.pad")
     .example("fn (%x: Tensor[(3), float32]) { nn.pad(%x, 0f, pad_width=[[1, 2]]) }", "[1, 2, 3]")
     .relation(infer_pad)
     .level(2)
+    .column(added_padding(),
+            [](const OpCall& call) -> PaddingWidths {
+              const auto& attrs = call.attrs<PadAttrs>();
+              PaddingWidths widths;
+              if (attrs.pad_mode != PadMode::kConstant) return widths;
+              for (const std::vector<int64_t>& pair : *attrs.pad_width) {
+                if (pair[0] < 0 || pair[1] < 0) return {};
+                widths.emplace_back(pair[0], pair[1]);
+              }
+              return widths;
+            })
     .compute(compute_pad);
 
 RELAY_OP("nn.mirror_pad")

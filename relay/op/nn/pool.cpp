@@ -1,5 +1,8 @@
 // Pools: maxima and averages of windows.
+#include <limits>
+
 #include <relay/op/gradient.h>
+#include <relay/op/nn/padding.h>
 #include <relay/op/nn/pool_window.h>
 #include <relay/tensor_expr/precision.h>
 
@@ -169,6 +172,24 @@ std::string parts_example(const std::string& name, size_t rank, bool global) {
   return example(name, rank, global ? "" : ", output_size=" + last_of(rank, 3));
 }
 
+// An average that counts padding counts what was padded before; a maximum never counts any.
+template <class A>
+AttrsRef take_padding(const OpCall& call, const PaddingWidths& widths, double value, size_t rank,
+                      bool is_max) {
+  A attrs = call.attrs<A>();
+  PoolWindow window(attrs, rank);
+  std::vector<int64_t> padding = joined_padding(window.data.text(), window.space, widths,
+                                                window.padding.before, window.padding.after);
+  if (padding.empty() || window.ceil_mode) return {};
+  if (is_max ? value != -std::numeric_limits<double>::infinity() : value != 0) return {};
+  if (!is_max) {
+    if (!attrs.count_include_pad && !window.inside()) return {};
+    attrs.count_include_pad = true;
+  }
+  attrs.padding = std::move(padding);
+  return Attrs::make(attrs);
+}
+
 template <class A, size_t kRank, bool kMax>
 OpBuilder& declare_window(std::string name) {
   return declare_op(name)
@@ -182,6 +203,9 @@ OpBuilder& declare_window(std::string name) {
       .level(2)
       .compute([](const OpCall& call, te::Builder& b) {
         compute_window(call, b, PoolWindow(call.attrs<A>(), kRank), kMax);
+      })
+      .column(takes_padding(), [](const OpCall& call, const PaddingWidths& widths, double value) {
+        return take_padding<A>(call, widths, value, kRank, kMax);
       });
 }
 

@@ -1,0 +1,85 @@
+// FoldExplicitPadding: who can pad does so itself.
+#include <relay/ir/regions.h>
+#include <relay/ir/rewrite.h>
+#include <relay/op/nn/padding.h>
+#include <relay/support/error.h>
+#include <relay/support/pointer_map.h>
+#include <relay/transform/op_calls.h>
+#include <relay/transform/pass.h>
+
+namespace relay {
+namespace {
+
+std::optional<OpCall> typed_call(const Expr* expr) {
+  const Operator* op = called_op(expr);
+  if (op == nullptr || expr->type() == nullptr) return std::nullopt;
+  const auto& call = static_cast<const Call&>(*expr);
+  std::vector<TypeRef> types;
+  for (const ExprRef& arg : call.args()) {
+    const auto* type = arg->type() == nullptr ? nullptr : arg->type()->as<TensorType>();
+    if (type == nullptr || !type->has_rank() || !type->has_dtype()) return std::nullopt;
+    types.emplace_back(arg->type());
+  }
+  return OpCall(op, call.attrs(), std::move(types), TypeRef(expr->type()));
+}
+
+/// The attributes of `call` with the padding of its first argument; null if it stays.
+AttrsRef with_padding(const Call& call) {
+  const Operator* op = called_op(&call);
+  const TakePaddingFn* take = op == nullptr ? nullptr : takes_padding().find(op);
+  if (take == nullptr) return {};
+  const Expr* data = call.args()[0].get();
+  const Operator* pad = called_op(data);
+  const AddedPaddingFn* added = pad == nullptr ? nullptr : added_padding().find(pad);
+  if (added == nullptr) return {};
+  const auto* value = static_cast<const Call*>(data)->args()[1]->as<Constant>();
+  if (value == nullptr || value->data().size() != 1) return {};
+  std::optional<OpCall> padding = typed_call(data), user = typed_call(&call);
+  if (!padding || !user) return {};
+  PaddingWidths widths = (*added)(*padding);
+  if (widths.empty()) return {};
+  try {
+    return (*take)(*user, widths, value->data().element_as_double(0));
+  } catch (const Error&) {
+    return {};  // says what is wrong when it runs
+  }
+}
+
+FunctionRef fold_padding(const FunctionRef& function, const Module&, const PassContext&) {
+  if (!calls_any(function.get(), added_padding())) return function;
+  // A tensor that others read padded is padded once.
+  Regions regions(function.get());
+  PointerMap<Expr, AttrsRef> changed;
+  for (uint32_t id : regions.post_order()) {
+    const auto* call = regions.expr(id)->as<Call>();
+    if (call == nullptr || called_op(call) == nullptr || regions.num_operands(id) < 2) continue;
+    uint32_t data = regions.operand(id, 1);
+    if (data == Regions::kNone || regions.uses(data) != 1 ||
+        regions.home(data) != regions.home(id)) {
+      continue;
+    }
+    if (AttrsRef attrs = with_padding(*call)) changed[call] = attrs;
+  }
+  auto rewrite = [&](const Expr* expr, std::span<const ExprRef> operands) -> ExprRef {
+    const AttrsRef* attrs = changed.find(expr);
+    if (attrs == nullptr) return {};
+    std::vector<ExprRef> args(operands.begin() + 1, operands.end());
+    args[0] = args[0]->as<Call>()->args()[0];
+    return make_call(operands[0], args, *attrs, {}, expr->span());
+  };
+  return FunctionRef(rewrite_post_order(function, rewrite)->as<Function>());
+}
+
+RELAY_REGISTER_PASS({
+    {"FoldExplicitPadding",
+     0,
+     {ProgramState::kTyped},
+     "Adds padding that a call of its own makes, and nothing else reads, to the padding of the "
+     "convolution or pool that does: of zeros for convolutions and averages (which then count "
+     "them), of minus infinity for maxima."},
+    {},
+    [](const PassInfo& info, const PassOptions&) { return make_function_pass(info, fold_padding); },
+});
+
+}  // namespace
+}  // namespace relay
