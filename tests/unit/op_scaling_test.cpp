@@ -102,9 +102,9 @@ TEST(OpScaling, Along) {
     }
   });
   // Those that the passes were made for, and many more that nobody listed.
-  for (const char* name : {"nn.relu", "nn.leaky_relu", "multiply", "divide",
-                           "nn.bias_add", "nn.conv1d", "nn.conv2d", "nn.conv3d", "nn.dense",
-                           "nn.batch_matmul", "nn.max_pool2d", "nn.avg_pool2d", "abs"}) {
+  for (const char* name :
+       {"nn.relu", "nn.leaky_relu", "multiply", "divide", "nn.bias_add", "nn.conv1d", "nn.conv2d",
+        "nn.conv3d", "nn.dense", "nn.batch_matmul", "nn.max_pool2d", "nn.avg_pool2d", "abs"}) {
     EXPECT_TRUE(names.contains(name)) << name;
   }
   for (const char* name : {"exp", "sigmoid", "tanh", "nn.softmax", "sqrt", "power"}) {
