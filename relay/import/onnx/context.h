@@ -165,6 +165,13 @@ class NodeContext {
   /// `?`, for which `step` is asked again.
   std::vector<GraphValue> loop(std::vector<GraphValue> first, const LoopTest& test,
                                const LoopStep& step);
+  /// What a step makes of states of these types. What it emits is thrown away: `loop` asks again,
+  /// with more states where their types come from here.
+  std::vector<GraphValue> try_round(const std::vector<TypeRef>& types, const LoopStep& step);
+  /// The types of states that have both: extents that differ are `?`. An error where no tensor is
+  /// both.
+  std::vector<TypeRef> widened(const std::vector<TypeRef>& types,
+                               const std::vector<GraphValue>& next) const;
   /// `condition` is a bool of rank 0; each branch gives as many tensors, of the same dtypes and
   /// ranks. Extents that differ are `?` in the results.
   std::vector<GraphValue> branch(const GraphValue& condition, const Graph& then_graph,

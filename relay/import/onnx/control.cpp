@@ -28,7 +28,43 @@ std::vector<TypeRef> types_of(const std::vector<GraphValue>& values) {
   return types;
 }
 
+// While it lives, conversion is inside of a loop.
+struct Inside {
+  Importer& importer;
+  Inside(Importer& of, Importer::Loop& loop) : importer(of) { importer.enter_loop(loop); }
+  ~Inside() { importer.leave_loop(); }
+};
+
 }  // namespace
+
+std::vector<TypeRef> NodeContext::widened(const std::vector<TypeRef>& types,
+                                          const std::vector<GraphValue>& next) const {
+  std::vector<TypeRef> result;
+  for (size_t k = 0; k < next.size(); ++k) {
+    require(next[k].is_tensor(), "a loop's state is no tensor");
+    std::optional<TypeRef> type = joined(types[k], next[k].type());
+    if (!type) {
+      fail("a round of the loop makes " + next[k].type()->str() + " of a state of type " +
+           types[k]->str());
+    }
+    result.push_back(*type);
+  }
+  return result;
+}
+
+std::vector<GraphValue> NodeContext::try_round(const std::vector<TypeRef>& types,
+                                               const LoopStep& step) {
+  Block before, body;
+  Importer::Loop frame{&before, {}};
+  Inside inside(importer_, frame);
+  std::vector<GraphValue> states;
+  for (const TypeRef& type : types) {
+    states.push_back(GraphValue::of(ExprRef(importer_.fresh_var("state", type)), type));
+  }
+  Scope scope{&scope_, &body, scope_.opsets, scope_.attributes, {}};
+  NodeContext inner(importer_, scope, node_, opset_);
+  return step(inner, states);
+}
 
 std::vector<GraphValue> NodeContext::loop(std::vector<GraphValue> first, const LoopTest& test,
                                           const LoopStep& step) {
@@ -37,11 +73,6 @@ std::vector<GraphValue> NodeContext::loop(std::vector<GraphValue> first, const L
   std::vector<ExprRef> begin;
   for (const GraphValue& value : first) begin.push_back(importer_.expr(value));
   Importer::Loop frame{scope_.block, {}};
-  struct Inside {
-    Importer& importer;
-    Inside(Importer& of, Importer::Loop& loop) : importer(of) { importer.enter_loop(loop); }
-    ~Inside() { importer.leave_loop(); }
-  };
   // Each round of this widens an extent at least.
   for (;;) {
     VarRef self = importer_.fresh_var("loop", {});
@@ -69,15 +100,7 @@ std::vector<GraphValue> NodeContext::loop(std::vector<GraphValue> first, const L
       }
     }
     RELAY_CHECK(next.size() == states.size(), "a loop's step gives as many states as it gets");
-    std::vector<TypeRef> wider = types;
-    for (size_t k = 0; k < next.size(); ++k) {
-      std::optional<TypeRef> type = joined(types[k], next[k].type());
-      if (!type) {
-        fail("a round of the loop makes " + next[k].type()->str() + " of a state of type " +
-             types[k]->str());
-      }
-      wider[k] = *type;
-    }
+    std::vector<TypeRef> wider = widened(types, next);
     if (wider != types) {
       types = std::move(wider);
       continue;

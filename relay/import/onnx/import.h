@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,6 +25,11 @@ struct OnnxOptions {
   std::optional<int64_t> opset;
   /// Initializers become constants of the program instead of parameters.
   bool freeze = false;
+  /// The shapes of the items of inputs that are sequences, all of them numbers: a model does not
+  /// say how many there are. Such an input is a tuple.
+  std::map<std::string, std::vector<std::vector<int64_t>>> items;
+  /// Inputs of optional type that are empty (each an empty tuple); others have an element.
+  std::set<std::string> empty;
 };
 
 /// A model as a program. The function @main has a parameter for each input of the graph, in order,

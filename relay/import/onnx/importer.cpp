@@ -17,6 +17,9 @@ namespace {
 /// Initializers of integers up to this size are constants in place: they say shapes, axes, indices.
 constexpr int64_t kSmall = 64;
 
+/// The most nodes of loops' bodies that are converted, counted each time.
+constexpr size_t kMostRepeated = 200000;
+
 TypeRef map_dims(const TypeRef& type, const std::function<Dim(Dim)>& map) {
   if (const auto* tuple = type->as<TupleType>()) {
     std::vector<TypeRef> fields;
@@ -263,6 +266,14 @@ const Attribute* Importer::attribute(const Scope& scope, const Node& node,
   return given == scope.attributes->end() ? nullptr : given->second;
 }
 
+void Importer::count_repeated(const Node& node, const Graph& graph) {
+  repeated_ += graph.nodes.size() + 1;
+  if (repeated_ > kMostRepeated) {
+    fail(node,
+         "the loops of the model lead to more than " + std::to_string(kMostRepeated) + " nodes");
+  }
+}
+
 void Importer::convert_nodes(Scope& scope, const std::vector<Node>& nodes) {
   for (const Node* node : model_.order(nodes)) convert_node(scope, *node);
 }
@@ -393,46 +404,91 @@ void Importer::add_initializers(Scope& scope, const Graph& graph, bool main) {
   for (const SparseTensorData& tensor : graph.sparse_initializers) add(tensor.values.name, tensor);
 }
 
-TypeRef Importer::input_type(const ValueInfo& info) {
-  auto refuse = [&](const std::string& reason) {
-    throw Error(model_.model().path + ": the input " + quoted(info.name) + " " + reason);
-  };
-  std::string name(info.name);
-  if (info.type.kind != TypeInfo::Kind::kTensor) refuse("is no tensor, which is not supported");
-  std::optional<DType> dtype = dtype_of_number(info.type.dtype);
+void Importer::refuse_input(std::string_view name, const std::string& reason) const {
+  throw Error(model_.model().path + ": the input " + quoted(name) + " " + reason);
+}
+
+TypeRef Importer::input_type(std::string_view input, const TypeInfo& type) {
+  auto refuse = [&](const std::string& reason) { refuse_input(input, reason); };
+  std::string name(input);
+  if (type.kind != TypeInfo::Kind::kTensor) refuse("is no tensor, which is not supported");
+  std::optional<DType> dtype = dtype_of_number(type.dtype);
   if (auto given = options_.dtypes.find(name); given != options_.dtypes.end()) {
     dtype = given->second;
   }
-  if (!dtype)
-    refuse("has elements of type " + dtype_number_text(info.type.dtype) +
-           ", which are not supported");
+  if (!dtype) {
+    refuse("has elements of type " + dtype_number_text(type.dtype) + ", which are not supported");
+  }
   auto shape = options_.shapes.find(name);
   bool given = shape != options_.shapes.end();
-  if (!given && !info.type.dims) refuse("has no shape; give one");
-  size_t rank = given ? shape->second.size() : info.type.dims->size();
-  if (given && info.type.dims && info.type.dims->size() != rank) {
-    refuse("has " + std::to_string(info.type.dims->size()) + " axes, the shape that is given has " +
+  if (!given && !type.dims) refuse("has no shape; give one");
+  size_t rank = given ? shape->second.size() : type.dims->size();
+  if (given && type.dims && type.dims->size() != rank) {
+    refuse("has " + std::to_string(type.dims->size()) + " axes, the shape that is given has " +
            std::to_string(rank));
   }
   std::vector<Dim> dims;
   for (size_t axis = 0; axis < rank; ++axis) {
     if (given && shape->second[axis] >= 0) {
       dims.emplace_back(shape->second[axis]);
-    } else if (!info.type.dims) {
+    } else if (!type.dims) {
       dims.push_back(fresh_dim("d"));
     } else {
-      const DimInfo& dim = (*info.type.dims)[axis];
+      const DimInfo& dim = (*type.dims)[axis];
       dims.push_back(dim.value ? Dim(*dim.value) : named_dim(dim.name));
     }
   }
   return TensorType::make(dims, *dtype);
 }
 
+TypeRef Importer::sequence_type(std::string_view input, const TypeInfo& type) {
+  auto refuse = [&](const std::string& reason) { refuse_input(input, reason); };
+  auto found = options_.items.find(std::string(input));
+  if (found == options_.items.end()) {
+    refuse(
+        "is a sequence, of which the model does not say how many items it has; give their shapes");
+  }
+  bool tensors = type.element && type.element->kind == TypeInfo::Kind::kTensor;
+  if (!tensors) refuse("is a sequence of items that are no tensors, which is not supported");
+  std::optional<DType> dtype = dtype_of_number(type.element->dtype);
+  if (!dtype) {
+    refuse("has elements of type " + dtype_number_text(type.element->dtype) +
+           ", which are not supported");
+  }
+  std::vector<TypeRef> items;
+  for (const std::vector<int64_t>& shape : found->second) {
+    std::vector<Dim> dims;
+    for (int64_t extent : shape) {
+      if (extent < 0) refuse("has an item with the extent " + std::to_string(extent));
+      dims.emplace_back(extent);
+    }
+    items.push_back(TensorType::make(dims, *dtype));
+  }
+  return TupleType::make(std::move(items));
+}
+
 GraphValue Importer::add_input(const ValueInfo& info) {
-  VarRef var = make_var(unique_name(var_names_, std::string(info.name)), input_type(info));
+  const TypeInfo* type = &info.type;
+  bool empty = options_.empty.contains(std::string(info.name));
+  if (empty && type->kind != TypeInfo::Kind::kOptional) {
+    refuse_input(info.name, "is not of optional type, so it cannot be empty");
+  }
+  if (type->kind == TypeInfo::Kind::kOptional && type->element) type = type->element.get();
+  bool sequence = !empty && type->kind == TypeInfo::Kind::kSequence;
+  TypeRef annotation = empty      ? TupleType::make({})
+                       : sequence ? sequence_type(info.name, *type)
+                                  : input_type(info.name, *type);
+  VarRef var = make_var(unique_name(var_names_, std::string(info.name)), annotation);
   inputs_.push_back(var);
   declare_dims(var);
-  return GraphValue::of(ExprRef(var), var->annotation());
+  if (empty) return {};
+  GraphValue value = GraphValue::of(ExprRef(var), annotation);
+  if (!sequence) return value;
+  std::vector<GraphValue> items;
+  for (size_t k = 0; k < annotation->as<TupleType>()->fields().size(); ++k) {
+    items.push_back(field(value, k));
+  }
+  return GraphValue::sequence(std::move(items));
 }
 
 OnnxModel Importer::run() {

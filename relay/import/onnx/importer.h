@@ -123,6 +123,9 @@ class Importer {
   };
   void enter_loop(Loop& loop) { loops_.push_back(&loop); }
   void leave_loop() { loops_.pop_back(); }
+  /// Counts a conversion of a body that may be converted again: nested ones multiply, so there is a
+  /// limit to all of them.
+  void count_repeated(const Node& node, const Graph& graph);
   /// Says where a run finds the extents of a parameter that the program gets: of a function's, a
   /// loop's. Extents that are names and have no place yet get one.
   void declare_dims(const VarRef& param);
@@ -141,7 +144,9 @@ class Importer {
   void add_initializers(Scope& scope, const Graph& graph, bool main);
   void add_initializer(Scope& scope, std::string_view name, NDArray array, bool main);
   GraphValue add_input(const ValueInfo& info);
-  TypeRef input_type(const ValueInfo& info);
+  [[noreturn]] void refuse_input(std::string_view name, const std::string& reason) const;
+  TypeRef input_type(std::string_view name, const TypeInfo& type);
+  TypeRef sequence_type(std::string_view name, const TypeInfo& type);
   Dim named_dim(std::string_view name);
   void bind_graph(Scope& scope, const Node& node, const Graph& graph,
                   const std::vector<GraphValue>& inputs);
@@ -173,6 +178,7 @@ class Importer {
   std::unordered_map<std::string, size_t> dim_names_;
   std::unordered_map<std::string, size_t> var_names_;
   std::unordered_map<Dim, ExprRef> extents_;
+  size_t repeated_ = 0;  // nodes of loops' bodies, each time they were converted
 };
 
 }  // namespace relay::onnx

@@ -1,0 +1,345 @@
+// Loop and Scan. Outputs that are collected over the rounds are written into their places where the
+// number of rounds is known before the first one, else each round appends.
+#include <algorithm>
+
+#include <relay/import/onnx/fold.h>
+#include <relay/import/onnx/ops/run_time.h>
+
+namespace relay::onnx {
+namespace {
+
+using Values = std::vector<GraphValue>;
+
+/// What one round gives.
+struct Round {
+  GraphValue goes_on;  // a bool of rank 0; nothing: always
+  Values carried;
+  Values collected;
+};
+
+/// A loop of ONNX.
+struct Rounds {
+  Values first;              // of what is carried
+  GraphValue count;          // the most rounds, an int64 of rank 0; nothing for no limit
+  GraphValue goes_on;        // whether there is a first round; nothing: yes
+  std::vector<bool> append;  // each collected output: whether rounds go from front to back
+  /// Converts the body. `goes_on` is what the last round gave.
+  std::function<Round(NodeContext&, const GraphValue& at, const GraphValue& goes_on,
+                      const Values& carried)>
+      round;
+};
+
+std::optional<bool> known_bool(const GraphValue& value) {
+  if (!value.elements() || value.elements()->size() != 1 || !value.elements()->front().is_int()) {
+    return std::nullopt;
+  }
+  return !value.elements()->front().is_int(0);
+}
+
+GraphValue as_condition(NodeContext& node, const GraphValue& value) {
+  node.require(value.is_tensor() && value.dtype().is_bool(), "the condition is no bool");
+  if (std::optional<bool> known = known_bool(value)) return node.scalar(kBool, *known ? 1 : 0);
+  Dim count = product(value.dims());
+  node.require(!count.is_int() || count.is_int(1),
+               "the condition has " + count.str() + " elements");
+  return node.reshape(value, std::initializer_list<Dim>{});
+}
+
+/// Whether all rounds go on because each does, and the types of what they give.
+struct Probe {
+  bool unconditional = false;
+  std::vector<TypeRef> carried;
+  Values collected;
+};
+
+Probe probe(NodeContext& node, const Rounds& rounds) {
+  Probe result;
+  std::optional<bool> begins = rounds.goes_on ? known_bool(rounds.goes_on) : true;
+  result.unconditional = begins == true;
+  for (const GraphValue& value : rounds.first) {
+    node.require(value.is_tensor(), "a loop's state is no tensor");
+    result.carried.push_back(value.type());
+  }
+  TypeRef number = TensorType::make(std::span<const Dim>(), kInt64);
+  TypeRef flag = TensorType::make(std::span<const Dim>(), kBool);
+  // Each turn of this widens an extent, or finds a condition that does not hold always.
+  for (;;) {
+    std::vector<TypeRef> types{number, flag};
+    types.insert(types.end(), result.carried.begin(), result.carried.end());
+    bool holds = true;
+    Values next = node.try_round(types, [&](NodeContext& inner, const Values& states) {
+      GraphValue given = result.unconditional ? inner.scalar(kBool, 1) : states[1];
+      Round round = rounds.round(inner, states[0], given, Values(states.begin() + 2, states.end()));
+      holds = !round.goes_on || known_bool(round.goes_on) == true;
+      result.collected = std::move(round.collected);
+      return std::move(round.carried);
+    });
+    std::vector<TypeRef> wider = node.widened(result.carried, next);
+    if (wider == result.carried && (holds || !result.unconditional)) return result;
+    result.carried = std::move(wider);
+    result.unconditional &= holds;
+  }
+}
+
+bool any_unknown(std::span<const Dim> dims) {
+  return std::any_of(dims.begin(), dims.end(), [](Dim dim) { return dim.is_any(); });
+}
+
+/// The number of rounds as an extent that no run finds negative; nothing if it is not known.
+std::optional<Dim> count_dim(const GraphValue& count) {
+  if (!count || !count.elements() || count.elements()->front().is_any()) return std::nullopt;
+  Dim dim = count.elements()->front();
+  if (dim.is_int()) return Dim(std::max<int64_t>(dim.as_int(), 0));
+  if (!surely_non_negative(dim)) return std::nullopt;
+  return dim;
+}
+
+/// Zeros for all rounds' parts.
+GraphValue room(NodeContext& node, const GraphValue& part, const GraphValue& count) {
+  GraphValue zero = node.scalar(part.dtype(), 0);
+  std::vector<Dim> dims(part.dims().begin(), part.dims().end());
+  if (std::optional<Dim> known = count_dim(count)) {
+    dims.insert(dims.begin(), *known);
+    return node.broadcast_to(node.reshape(zero, std::vector<Dim>(dims.size(), Dim(1))), dims);
+  }
+  GraphValue rows = node.emit("maximum", {count, number_value(node, 0)});
+  GraphValue shape = node.concat({node.reshape(rows, {Dim(1)}), node.dim_list(dims)}, 0);
+  return node.emit("dyn.broadcast_to", {zero, shape});
+}
+
+/// No part yet. Extents that only a round knows are 0.
+GraphValue nothing_yet(NodeContext& node, const GraphValue& part) {
+  std::vector<Dim> dims{Dim(0)}, shown{Dim::any()};
+  for (Dim dim : part.dims()) {
+    dims.push_back(dim.is_any() ? Dim(0) : dim);
+    shown.push_back(dim);
+  }
+  GraphValue zero = node.reshape(node.scalar(part.dtype(), 0), std::vector<Dim>(dims.size(), 1));
+  GraphValue none = node.broadcast_to(zero, dims);
+  Importer& importer = node.importer();
+  return importer.made(importer.expr(none), TensorType::make(shown, part.dtype()));
+}
+
+GraphValue with_part(NodeContext& node, const GraphValue& all, const GraphValue& part,
+                     bool append) {
+  GraphValue before = all, now = node.unsqueeze(part, {0});
+  if (any_unknown(part.dims())) {
+    GraphValue count = node.reshape(extent_value(node, all, 0), {Dim(1)});
+    GraphValue shape = node.concat({count, shape_value(node, part)}, 0);
+    before = node.emit("dyn.reshape", {all, shape}, {{"allowzero", true}});
+  }
+  return node.concat(append ? Values{before, now} : Values{now, before}, 0);
+}
+
+GraphValue put(NodeContext& node, const GraphValue& all, const GraphValue& part,
+               const GraphValue& at) {
+  GraphValue begin = node.reshape(at, {Dim(1)});
+  GraphValue end = node.emit("add", {begin, node.int_list({1})});
+  return node.emit("strided_set", {all, node.unsqueeze(part, {0}), begin, end, node.int_list({1})});
+}
+
+/// The last values of what is carried, then what was collected, rounds along axis 0.
+Values repeat(NodeContext& node, const Rounds& rounds) {
+  Probe known = probe(node, rounds);
+  bool conditional = !known.unconditional;
+  Values states{number_value(node, 0)};
+  if (conditional) {
+    states.push_back(rounds.goes_on ? rounds.goes_on : node.scalar(kBool, 1));
+  }
+  size_t begin = states.size(), middle = begin + rounds.first.size();
+  states.insert(states.end(), rounds.first.begin(), rounds.first.end());
+  std::vector<bool> in_place;
+  for (const GraphValue& part : known.collected) {
+    in_place.push_back(!conditional && rounds.count && !any_unknown(part.dims()));
+    states.push_back(in_place.back() ? room(node, part, rounds.count) : nothing_yet(node, part));
+  }
+  auto test = [&](NodeContext& inner, const Values& now) {
+    if (!rounds.count) return conditional ? now[1] : inner.scalar(kBool, 1);
+    GraphValue less = inner.emit("less", {now[0], rounds.count});
+    return conditional ? inner.emit("logical_and", {less, now[1]}) : less;
+  };
+  auto step = [&](NodeContext& inner, const Values& now) {
+    auto at = [&](size_t k) { return now.begin() + static_cast<std::ptrdiff_t>(k); };
+    GraphValue goes_on = conditional ? now[1] : inner.scalar(kBool, 1);
+    Round round = rounds.round(inner, now[0], goes_on, Values(at(begin), at(middle)));
+    Values next{inner.emit("add", {now[0], number_value(inner, 1)})};
+    if (conditional) next.push_back(round.goes_on ? round.goes_on : inner.scalar(kBool, 1));
+    next.insert(next.end(), round.carried.begin(), round.carried.end());
+    for (size_t k = 0; k < in_place.size(); ++k) {
+      const GraphValue& all = now[middle + k];
+      if (!in_place[k]) {
+        next.push_back(with_part(inner, all, round.collected[k], rounds.append[k]));
+        continue;
+      }
+      GraphValue place = now[0];
+      if (!rounds.append[k]) {
+        GraphValue last = inner.emit("subtract", {rounds.count, number_value(inner, 1)});
+        place = inner.emit("subtract", {last, place});
+      }
+      next.push_back(put(inner, all, round.collected[k], place));
+    }
+    return next;
+  };
+  Values last = node.loop(states, test, step);
+  return {last.begin() + static_cast<std::ptrdiff_t>(begin), last.end()};
+}
+
+/// The rounds one after the other, as if their nodes stood in the place of this one: for values
+/// that are sequences or optional, of which the lengths have to be known.
+Values unroll(NodeContext& node, const Rounds& rounds) {
+  const char* message =
+      "carries a sequence or an optional value, so the number of rounds has to be known";
+  node.require(rounds.count && rounds.count.elements() && rounds.count.elements()->front().is_int(),
+               message);
+  int64_t count = rounds.count.elements()->front().as_int();
+  Values carried = rounds.first;
+  std::vector<Values> collected(rounds.append.size());
+  GraphValue goes_on = rounds.goes_on ? rounds.goes_on : node.scalar(kBool, 1);
+  for (int64_t k = 0; k < count; ++k) {
+    std::optional<bool> known = known_bool(goes_on);
+    node.require(known.has_value(), message);
+    if (!*known) break;
+    Round round = rounds.round(node, number_value(node, k), goes_on, carried);
+    goes_on = round.goes_on;
+    carried = std::move(round.carried);
+    for (size_t i = 0; i < collected.size(); ++i) collected[i].push_back(round.collected[i]);
+  }
+  for (const Values& parts : collected) {
+    node.require(!parts.empty(), "has no rounds, so the type of a scan output is not known");
+    carried.push_back(node.emit("stack", {node.tuple(parts)}, {{"axis", 0}}));
+  }
+  return carried;
+}
+
+// ---- Loop ---------------------------------------------------------------------------------------
+
+Values convert_loop(NodeContext& node) {
+  const Graph& body = node.attr_graph("body");
+  Rounds rounds;
+  if (node.has(0)) {
+    GraphValue count = node.input(0);
+    node.require(count.dtype().is_integer(), "the trip count is no integer");
+    rounds.count = as_number(node, count, "the trip count");
+  }
+  if (node.has(1)) rounds.goes_on = as_condition(node, node.input(1));
+  for (size_t i = 2; i < node.num_inputs(); ++i) {
+    rounds.first.push_back(node.optional_input(i));
+  }
+  size_t carried = rounds.first.size();
+  node.require(body.inputs.size() == carried + 2,
+               "its body has " + std::to_string(body.inputs.size()) + " inputs, not " +
+                   std::to_string(carried + 2));
+  node.require(body.outputs.size() > carried, "its body has " +
+                                                  std::to_string(body.outputs.size()) +
+                                                  " outputs, too few for the condition and " +
+                                                  std::to_string(carried) + " carried values");
+  size_t collected = body.outputs.size() - carried - 1;
+  rounds.append.assign(collected, true);
+  rounds.round = [&](NodeContext& inner, const GraphValue& at, const GraphValue& goes_on,
+                     const Values& now) {
+    Values inputs{at, goes_on};
+    inputs.insert(inputs.end(), now.begin(), now.end());
+    inner.importer().count_repeated(node.node(), body);
+    Values outputs = inner.inline_graph(body, inputs);
+    auto from = outputs.begin() + 1, to = from + static_cast<std::ptrdiff_t>(carried);
+    Round round{as_condition(inner, outputs[0]), Values(from, to), Values(to, outputs.end())};
+    for (const GraphValue& part : round.collected) {
+      inner.require(part.is_tensor(), "a scan output is no tensor");
+    }
+    return round;
+  };
+  bool tensors = std::all_of(rounds.first.begin(), rounds.first.end(),
+                             [](const GraphValue& value) { return value.is_tensor(); });
+  return tensors ? repeat(node, rounds) : unroll(node, rounds);
+}
+RELAY_ONNX("Loop", 1, convert_loop)
+
+// ---- Scan ---------------------------------------------------------------------------------------
+
+std::vector<int64_t> one_for_each(NodeContext& node, std::string_view name, size_t count) {
+  std::vector<int64_t> values = node.attr_ints(name, std::vector<int64_t>(count, 0));
+  node.require(values.size() == count, std::string(name) + " has " + std::to_string(values.size()) +
+                                           " entries, not " + std::to_string(count));
+  return values;
+}
+
+std::vector<int64_t> directions(NodeContext& node, std::string_view name, size_t count) {
+  std::vector<int64_t> values = one_for_each(node, name, count);
+  for (int64_t value : values) {
+    node.require(value == 0 || value == 1, std::string(name) + " has " + std::to_string(value));
+  }
+  return values;
+}
+
+Values convert_scan(NodeContext& node) {
+  const Graph& body = node.attr_graph("body");
+  int64_t scanned = node.attr_int("num_scan_inputs");
+  node.require(scanned >= 1 && scanned <= static_cast<int64_t>(node.num_inputs()),
+               "num_scan_inputs is " + std::to_string(scanned) + " for " +
+                   std::to_string(node.num_inputs()) + " inputs");
+  size_t carried = node.num_inputs() - static_cast<size_t>(scanned);
+  node.require(body.outputs.size() >= carried,
+               "its body has " + std::to_string(body.outputs.size()) + " outputs, too few for " +
+                   std::to_string(carried) + " carried values");
+  size_t collected = body.outputs.size() - carried;
+  std::vector<int64_t> axes = one_for_each(node, "scan_input_axes", static_cast<size_t>(scanned));
+  std::vector<int64_t> backward =
+      directions(node, "scan_input_directions", static_cast<size_t>(scanned));
+  std::vector<int64_t> output_axes = one_for_each(node, "scan_output_axes", collected);
+  std::vector<int64_t> output_backward = directions(node, "scan_output_directions", collected);
+
+  Rounds rounds;
+  Values sources;
+  for (size_t i = 0; i < node.num_inputs(); ++i) {
+    (i < carried ? rounds.first : sources).push_back(node.input(i));
+  }
+  for (size_t k = 0; k < sources.size(); ++k) {
+    node.require(sources[k].rank() > 0, "a scanned input has no axes");
+    axes[k] = node.axis(axes[k], sources[k].rank(), "scan_input_axes");
+    Dim length = sources[k].dim(static_cast<size_t>(axes[k]));
+    Dim first = sources[0].dim(static_cast<size_t>(axes[0]));
+    node.require(surely_equal(length, first) != Truth::kNo,
+                 "the scanned inputs have " + first.str() + " and " + length.str() + " parts");
+  }
+  rounds.count = extent_value(node, sources[0], static_cast<size_t>(axes[0]));
+  for (int64_t direction : output_backward) rounds.append.push_back(direction == 0);
+  rounds.round = [&](NodeContext& inner, const GraphValue& at, const GraphValue&,
+                     const Values& now) {
+    Values inputs = now;
+    for (size_t k = 0; k < sources.size(); ++k) {
+      GraphValue place = at;
+      if (backward[k] != 0) {
+        GraphValue last = inner.emit("subtract", {rounds.count, number_value(inner, 1)});
+        place = inner.emit("subtract", {last, at});
+      }
+      inputs.push_back(inner.emit("take", {sources[k], place}, {{"axis", axes[k]}}));
+    }
+    inner.importer().count_repeated(node.node(), body);
+    Values outputs = inner.inline_graph(body, inputs);
+    auto middle = outputs.begin() + static_cast<std::ptrdiff_t>(carried);
+    Round round{{}, Values(outputs.begin(), middle), Values(middle, outputs.end())};
+    for (const GraphValue& part : round.collected) {
+      inner.require(part.is_tensor(), "a scan output is no tensor");
+    }
+    return round;
+  };
+  Values results = repeat(node, rounds);
+  for (size_t k = 0; k < collected; ++k) {
+    GraphValue& result = results[carried + k];
+    int64_t axis = node.axis(output_axes[k], result.rank(), "scan_output_axes");
+    std::vector<int64_t> order;
+    for (int64_t i = 1; i < static_cast<int64_t>(result.rank()); ++i) order.push_back(i);
+    order.insert(order.begin() + static_cast<std::ptrdiff_t>(axis), 0);
+    result = node.transpose(result, order);
+  }
+  return results;
+}
+
+Values convert_batched_scan(NodeContext& node) {
+  node.fail("the form with a batch axis, of operator set 8, is not supported");
+}
+RELAY_ONNX("Scan", 8, convert_batched_scan)
+RELAY_ONNX("Scan", 9, convert_scan)
+
+}  // namespace
+}  // namespace relay::onnx

@@ -1,0 +1,182 @@
+// Sequences, whose lengths are known while the model is read, and optional values, of which it is
+// known whether they are there. Neither is left in the program, except as tuples at its borders.
+#include <algorithm>
+
+#include <relay/import/onnx/ops/run_time.h>
+
+namespace relay::onnx {
+namespace {
+
+using Values = std::vector<GraphValue>;
+
+Values items_of(NodeContext& node, size_t i) {
+  GraphValue value = node.optional_input(i);
+  node.require(value.is_sequence(), "input " + std::to_string(i) + " is no sequence");
+  return value.items();
+}
+
+// A position among `count` items, counted from the front; `limit` is the first one that is too far.
+size_t checked_position(NodeContext& node, int64_t position, size_t count, size_t limit) {
+  auto size = static_cast<int64_t>(count);
+  if (position < -size || position >= static_cast<int64_t>(limit)) {
+    node.fail("position " + std::to_string(position) + " is out of range for a sequence of " +
+              std::to_string(count) + " items");
+  }
+  return static_cast<size_t>(position < 0 ? position + size : position);
+}
+
+size_t known_position(NodeContext& node, size_t i, size_t count, size_t limit) {
+  std::vector<int64_t> position = node.ints(i, "the position");
+  node.require(position.size() == 1,
+               "the position has " + std::to_string(position.size()) + " elements");
+  return checked_position(node, position[0], count, limit);
+}
+
+Values convert_construct(NodeContext& node) { return {GraphValue::sequence(node.inputs())}; }
+RELAY_ONNX("SequenceConstruct", 11, convert_construct)
+
+Values convert_empty(NodeContext& node) {
+  node.attr_dtype("dtype", kFloat32);
+  return {GraphValue::sequence({})};
+}
+RELAY_ONNX("SequenceEmpty", 11, convert_empty)
+
+Values convert_insert(NodeContext& node) {
+  Values items = items_of(node, 0);
+  GraphValue item = node.input(1);
+  size_t at = items.size();
+  if (node.has(2)) at = known_position(node, 2, items.size(), items.size() + 1);
+  items.insert(items.begin() + static_cast<std::ptrdiff_t>(at), item);
+  return {GraphValue::sequence(std::move(items))};
+}
+RELAY_ONNX("SequenceInsert", 11, convert_insert)
+
+Values convert_erase(NodeContext& node) {
+  Values items = items_of(node, 0);
+  node.require(!items.empty(), "the sequence has no items");
+  size_t at = items.size() - 1;
+  if (node.has(1)) at = known_position(node, 1, items.size(), items.size());
+  items.erase(items.begin() + static_cast<std::ptrdiff_t>(at));
+  return {GraphValue::sequence(std::move(items))};
+}
+RELAY_ONNX("SequenceErase", 11, convert_erase)
+
+Values convert_at(NodeContext& node) {
+  Values items = items_of(node, 0);
+  node.require(!items.empty(), "the sequence has no items");
+  if (node.constant(1)) return {items[known_position(node, 1, items.size(), items.size())]};
+  // Items of one type are rows of a tensor.
+  for (const GraphValue& item : items) {
+    node.require(item.type() == items[0].type(),
+                 "the position is not known, and the items have different types, " +
+                     items[0].type()->str() + " and " + item.type()->str());
+  }
+  GraphValue position = as_number(node, node.input(1), "the position");
+  position = from_front(node, position, items.size());
+  GraphValue rows = node.emit("stack", {node.tuple(items)}, {{"axis", 0}});
+  return {node.emit("take", {rows, position}, {{"axis", 0}})};
+}
+RELAY_ONNX("SequenceAt", 11, convert_at)
+
+Values convert_length(NodeContext& node) {
+  return {number_value(node, static_cast<int64_t>(items_of(node, 0).size()))};
+}
+RELAY_ONNX("SequenceLength", 11, convert_length)
+
+Values convert_split(NodeContext& node) {
+  GraphValue x = node.input(0);
+  node.require(x.rank() > 0, "a tensor without axes cannot be split");
+  int64_t axis = node.axis(node.attr_int("axis", 0), x.rank());
+  bool keep = node.attr_bool("keepdims", true) || node.has(1);
+  Dim extent = x.dim(static_cast<size_t>(axis));
+  node.require(extent.is_int(), "the extent that is split is not known");
+  std::vector<int64_t> sizes;
+  if (node.has(1) && node.input(1).rank() > 0) {
+    sizes = node.ints(1, "split");
+  } else {
+    int64_t each = node.has(1) ? node.ints(1, "split")[0] : 1;
+    node.require(each > 0, "split is " + std::to_string(each));
+    for (int64_t left = extent.as_int(); left > 0; left -= each) {
+      sizes.push_back(std::min(left, each));
+      node.require(sizes.size() <= 10000, "the sequence would have more than 10000 items");
+    }
+  }
+  Values items;
+  int64_t begin = 0;
+  for (int64_t size : sizes) {
+    node.require(size >= 0 && size <= extent.as_int() - begin,
+                 "the parts do not fit into the extent " + extent.str());
+    items.push_back(node.slice(x, axis, begin, begin + size));
+    begin += size;
+    if (!keep) {
+      items.back() = node.emit("squeeze", {items.back()}, {{"axis", std::vector<int64_t>{axis}}});
+    }
+  }
+  node.require(begin == extent.as_int(), "the parts have " + std::to_string(begin) +
+                                             " elements of the extent " + extent.str());
+  return {GraphValue::sequence(std::move(items))};
+}
+RELAY_ONNX("SplitToSequence", 11, convert_split)
+
+Values convert_concat(NodeContext& node) {
+  Values items = items_of(node, 0);
+  node.require(!items.empty(), "the sequence has no items");
+  bool fresh = node.attr_bool("new_axis", false);
+  int64_t axis = node.axis(node.attr_int("axis"), items[0].rank() + (fresh ? 1 : 0));
+  if (fresh) return {node.emit("stack", {node.tuple(items)}, {{"axis", axis}})};
+  return {node.concat(items, axis)};
+}
+RELAY_ONNX("ConcatFromSequence", 11, convert_concat)
+
+Values convert_map(NodeContext& node) {
+  const Graph& body = node.attr_graph("body");
+  size_t count = items_of(node, 0).size();
+  std::vector<Values> results(body.outputs.size());
+  for (size_t k = 0; k < count; ++k) {
+    Values inputs;
+    for (size_t i = 0; i < node.num_inputs(); ++i) {
+      GraphValue value = node.optional_input(i);
+      if (!value.is_sequence()) {
+        inputs.push_back(node.input(i));
+        continue;
+      }
+      node.require(value.items().size() == count,
+                   "the sequences have " + std::to_string(count) + " and " +
+                       std::to_string(value.items().size()) + " items");
+      inputs.push_back(value.items()[k]);
+    }
+    node.importer().count_repeated(node.node(), body);
+    Values outputs = node.inline_graph(body, inputs);
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      node.require(outputs[i].is_tensor(), "the body gives what is no tensor");
+      results[i].push_back(outputs[i]);
+    }
+  }
+  Values sequences;
+  for (Values& items : results) sequences.push_back(GraphValue::sequence(std::move(items)));
+  return sequences;
+}
+RELAY_ONNX("SequenceMap", 17, convert_map)
+
+// ---- Optional values: nothing, or the value itself ----
+
+Values convert_optional(NodeContext& node) {
+  node.ignore({"type"});  // of what may be there; a value has its own
+  return {node.optional_input(0)};
+}
+RELAY_ONNX("Optional", 15, convert_optional)
+
+Values convert_has_element(NodeContext& node) {
+  return {node.scalar(kBool, node.optional_input(0) ? 1 : 0)};
+}
+RELAY_ONNX("OptionalHasElement", 15, convert_has_element)
+
+Values convert_get_element(NodeContext& node) {
+  GraphValue value = node.optional_input(0);
+  node.require(static_cast<bool>(value), "the optional value is empty");
+  return {value};
+}
+RELAY_ONNX("OptionalGetElement", 15, convert_get_element)
+
+}  // namespace
+}  // namespace relay::onnx
