@@ -1,0 +1,155 @@
+// Loops, sequences and optional values of ONNX: what they become, and what is refused.
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include <relay/eval/eval.h>
+#include <relay/import/onnx/import.h>
+#include <relay/infer/infer.h>
+#include <relay/support/error.h>
+#include <tests/support/onnx_builder.h>
+
+namespace relay {
+namespace {
+
+using namespace relay::testing;  // NOLINT: the builder
+
+OnnxDim n(int64_t value) { return value; }
+
+Proto flag(std::string_view name, bool value) {
+  return onnx_tensor<uint8_t>(name, kOnnxBool, {}, {static_cast<uint8_t>(value)});
+}
+Proto count(int64_t value) { return onnx_tensor<int64_t>("m", kOnnxInt64, {}, {value}); }
+Proto ints_attr(std::string_view name, const std::vector<int64_t>& values) {
+  Proto attribute = Proto().text(1, name);
+  for (int64_t value : values) attribute.number(8, value);
+  return attribute.number(20, 7);
+}
+
+/// A model of these nodes: a float vector x of 2, an int64 number i; the output y.
+Proto model(const std::vector<Proto>& nodes, const std::vector<Proto>& initializers = {}) {
+  return onnx_model(
+      onnx_graph(nodes, {onnx_value("x", kOnnxFloat, {n(2)}), onnx_value("i", kOnnxInt64, {})},
+                 {onnx_value("y", kOnnxFloat, {})}, initializers),
+      18);
+}
+
+std::string problem(const Proto& proto) {
+  try {
+    from_onnx(proto.span(), {}, "m.onnx");
+  } catch (const Error& error) {
+    return error.diagnostics().front().message;
+  }
+  return "";
+}
+
+NDArray run(const Proto& proto, int64_t i = 0) {
+  OnnxOptions options;
+  options.freeze = true;
+  OnnxModel made = from_onnx(proto.span(), options, "m.onnx");
+  std::vector<Value> arguments;
+  arguments.emplace_back(NDArray::from<float>(Shape{2}, std::vector<float>{1, 2}));
+  arguments.emplace_back(NDArray::scalar<int64_t>(i));
+  std::vector<TypeRef> types;
+  for (const Value& argument : arguments) types.push_back(value_type(argument));
+  Module special = specialize(made.module, "main", types);
+  return evaluate_function(special, "main", arguments).array().contiguous();
+}
+
+/// v becomes v + x in each round, which is collected, too.
+Proto adding_body() {
+  return onnx_graph({onnx_node("Identity", {"c"}, {"again"}), onnx_node("Add", {"v", "x"}, {"w"}),
+                     onnx_node("Neg", {"w"}, {"part"})},
+                    {onnx_value("k", kOnnxInt64, {}), onnx_value("c", kOnnxBool, {}),
+                     onnx_value("v", kOnnxFloat, {n(2)})},
+                    {onnx_value("again", kOnnxBool, {}), onnx_value("w", kOnnxFloat, {n(2)}),
+                     onnx_value("part", kOnnxFloat, {n(2)})});
+}
+Proto adding_loop(const std::string& trips, const std::string& condition, bool parts) {
+  std::vector<std::string> outputs =
+      parts ? std::vector<std::string>{"last", "y"} : std::vector<std::string>{"y"};
+  return onnx_node("Loop", {trips, condition, "x"}, outputs,
+                   {onnx_graph_attr("body", adding_body())});
+}
+
+TEST(ImportOnnxControl, LoopsCollect) {
+  for (int64_t trips : {3, 0, -2}) {
+    NDArray known = run(model({adding_loop("m", "", true)}, {count(trips)}));
+    NDArray given = run(model({adding_loop("i", "", true)}), trips);
+    int64_t rounds = std::max<int64_t>(trips, 0);
+    for (const NDArray& found : {known, given}) {
+      ASSERT_EQ(Shape(found.shape().begin(), found.shape().end()), (Shape{rounds, 2}));
+      for (int64_t k = 0; k < rounds; ++k) {
+        EXPECT_EQ(found.data<float>()[2 * k], static_cast<float>(-(k + 2)));
+        EXPECT_EQ(found.data<float>()[2 * k + 1], static_cast<float>(-2 * (k + 2)));
+      }
+    }
+  }
+}
+
+TEST(ImportOnnxControl, LoopsWithoutRounds) {
+  NDArray last = run(model({adding_loop("m", "f", false)}, {count(5), flag("f", false)}));
+  EXPECT_EQ(last.data<float>()[1], 2.0F);
+  NDArray parts = run(model({adding_loop("m", "f", true)}, {count(5), flag("f", false)}));
+  EXPECT_EQ(Shape(parts.shape().begin(), parts.shape().end()), (Shape{0, 2}));
+}
+
+TEST(ImportOnnxControl, LoopsRefused) {
+  auto refused = [&](const std::vector<std::string>& inputs, const Proto& body) {
+    return problem(model({onnx_node("Loop", inputs, {"y"}, {onnx_graph_attr("body", body)})}));
+  };
+  std::string head = "Loop of \"y\": ";
+  EXPECT_EQ(refused({"i", "", "x", "x"}, adding_body()), head + "its body has 3 inputs, not 4");
+  EXPECT_EQ(refused({"x", "", "x"}, adding_body()), head + "the trip count is no integer");
+  EXPECT_EQ(refused({"i", "x", "x"}, adding_body()), head + "the condition is no bool");
+  EXPECT_EQ(refused({"i", "", "i"}, adding_body()).substr(0, 4), "Add ");
+}
+
+TEST(ImportOnnxControl, ScansRefused) {
+  Proto body = onnx_graph({onnx_node("Neg", {"v"}, {"w"})}, {onnx_value("v", kOnnxFloat, {})},
+                          {onnx_value("w", kOnnxFloat, {})});
+  auto refused = [&](std::vector<Proto> attributes) {
+    attributes.push_back(onnx_graph_attr("body", body));
+    return problem(model({onnx_node("Scan", {"x"}, {"y"}, attributes)}));
+  };
+  std::string head = "Scan of \"y\": ";
+  EXPECT_EQ(refused({onnx_int_attr("num_scan_inputs", 2)}),
+            head + "num_scan_inputs is 2 for 1 inputs");
+  Proto one = onnx_int_attr("num_scan_inputs", 1);
+  EXPECT_EQ(refused({one, ints_attr("scan_input_axes", {1})}),
+            head + "scan_input_axes 1 is out of range for rank 1");
+  EXPECT_EQ(refused({one, ints_attr("scan_input_directions", {2})}),
+            head + "scan_input_directions has 2");
+  EXPECT_EQ(refused({one, ints_attr("scan_output_axes", {0, 0})}),
+            head + "scan_output_axes has 2 entries, not 1");
+  NDArray found = run(model(
+      {onnx_node("Scan", {"x"}, {"y"},
+                 {one, ints_attr("scan_output_directions", {1}), onnx_graph_attr("body", body)})}));
+  EXPECT_EQ(found.data<float>()[0], -2.0F);
+}
+
+TEST(ImportOnnxControl, SequencesRefused) {
+  Proto made = onnx_node("SequenceConstruct", {"x", "x"}, {"s"});
+  EXPECT_EQ(problem(model({made, onnx_node("SequenceAt", {"s", "m"}, {"y"})}, {count(2)})),
+            "SequenceAt of \"y\": position 2 is out of range for a sequence of 2 items");
+  EXPECT_EQ(problem(model({made, onnx_node("SequenceErase", {"s", "i"}, {"t"}),
+                           onnx_node("SequenceLength", {"t"}, {"y"})})),
+            "SequenceErase of \"t\": the position (input 1) is no constant list of integers");
+  EXPECT_EQ(problem(model({onnx_node("SequenceLength", {"x"}, {"y"})})),
+            "SequenceLength of \"y\": input 0 is no sequence");
+  EXPECT_EQ(problem(model({onnx_node("SplitToSequence", {"x", "m"}, {"s"}),
+                           onnx_node("SequenceLength", {"s"}, {"y"})},
+                          {count(0)})),
+            "SplitToSequence of \"s\": split is 0");
+}
+
+TEST(ImportOnnxControl, ItemsAtPositionsOfARun) {
+  Proto proto =
+      model({onnx_node("Neg", {"x"}, {"z"}), onnx_node("SequenceConstruct", {"x", "z"}, {"s"}),
+             onnx_node("SequenceAt", {"s", "i"}, {"y"})});
+  EXPECT_EQ(run(proto, 0).data<float>()[0], 1.0F);
+  EXPECT_EQ(run(proto, -1).data<float>()[0], -1.0F);
+}
+
+}  // namespace
+}  // namespace relay
