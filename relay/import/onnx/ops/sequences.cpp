@@ -88,6 +88,19 @@ Values convert_split(NodeContext& node) {
   node.require(x.rank() > 0, "a tensor without axes cannot be split");
   int64_t axis = node.axis(node.attr_int("axis", 0), x.rank());
   bool keep = node.attr_bool("keepdims", true) || node.has(1);
+  if (node.has(1) && node.input(1).rank() == 1 && !node.constant(1)) {
+    GraphValue lengths = as_list(node, node.input(1), "split");
+    int64_t count = length_of(node, lengths, "split");
+    GraphValue ends = node.emit("cumsum", {lengths}, {{"axis", 0}});
+    GraphValue from = number_value(node, 0);
+    Values parts;
+    for (int64_t k = 0; k < count; ++k) {
+      GraphValue to = entry(node, ends, k);
+      parts.push_back(slice_between(node, x, axis, from, to));
+      from = to;
+    }
+    return {GraphValue::sequence(std::move(parts))};
+  }
   Dim extent = x.dim(static_cast<size_t>(axis));
   node.require(extent.is_int(), "the extent that is split is not known");
   std::vector<int64_t> sizes;
