@@ -40,8 +40,8 @@ enum class Arguments {
 
 /// Specialises a program and makes constants of its entry's weights: of what a source brings and
 /// files (`--params`) give, unless `--arg` gives the parameter another value. With
-/// `Arguments::kGiven`, if only the source and files give values, those of files stay arguments: the
-/// program would have nothing left to do. Throws `Error`.
+/// `Arguments::kGiven`, if only the source and files give values, those of files stay arguments:
+/// the program would have nothing left to do. Throws `Error`.
 Program bind_program(ProgramSource source, const std::string& entry, const Given& given,
                      Arguments when, const Lap& lap = {});
 
