@@ -154,11 +154,16 @@ NamedArrays load_params(const std::string& path) {
   throw Error(path + ": this is none of .npz, .safetensors and .params");
 }
 
+void check_params_path(const std::string& path) {
+  if (path.ends_with(".npz") || path.ends_with(".safetensors") || path.ends_with(".params")) return;
+  throw Error("cannot write " + path + ": its name should end in .npz, .safetensors or .params");
+}
+
 void save_params(const std::string& path, const NamedArrays& arrays) {
   if (path.ends_with(".npz")) return write_npz(path, arrays);
   if (path.ends_with(".safetensors")) return write_safetensors(path, arrays);
-  if (path.ends_with(".params")) return write_tvm_params(path, arrays);
-  throw Error("cannot write " + path + ": its name should end in .npz, .safetensors or .params");
+  check_params_path(path);
+  write_tvm_params(path, arrays);
 }
 
 }  // namespace relay

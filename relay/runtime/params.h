@@ -13,6 +13,8 @@ NamedArrays load_params(const std::string& path);
 
 /// Writes named arrays, all or nothing, in the format that the extension says.
 void save_params(const std::string& path, const NamedArrays& arrays);
+/// Throws `Error` if the extension is none that `save_params` knows.
+void check_params_path(const std::string& path);
 
 /// TVM's dictionary of arrays.
 NamedArrays read_tvm_params(const std::string& path);

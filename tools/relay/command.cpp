@@ -7,6 +7,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
+#include <filesystem>
 #include <mutex>
 #include <thread>
 
@@ -30,8 +31,28 @@ void refuse_model(const std::string& name, std::string_view text) {
     throw Error(Diagnostic::error(name + " is a compiled model; this needs the program's text")
                     .help("`relay run` and `relay bench` take models"));
   }
+  // The number of an ONNX model's format stands first, under a key that no text begins with.
+  if (text.starts_with('\x08') || is_onnx_path(name)) {
+    throw Error(Diagnostic::error(name + " looks like an ONNX model; this needs a program's text")
+                    .help("`relay import` writes the text of a model in a file NAME.onnx"));
+  }
 }
 }  // namespace
+
+void refuse_same_file(const std::string& one, const std::string& other) {
+  if (one.empty() || one == "-" || other.empty() || other == "-") return;
+  std::error_code error;
+  bool same = std::filesystem::equivalent(one, other, error);
+  // Files that are still to come have no identity yet.
+  if (error) {
+    auto place = [](const std::string& path) {
+      std::error_code ignored;
+      return std::filesystem::weakly_canonical(path, ignored);
+    };
+    same = one == other || (!place(one).empty() && place(one) == place(other));
+  }
+  if (same) throw Error("cannot write " + other + ": it is the file " + one + " as well");
+}
 
 const std::string& standard_input() {
   static const std::string text = [] {

@@ -54,6 +54,9 @@ struct Input {
   std::string text;
 };
 Input read_input(const std::string& path);
+/// Throws `Error` if both paths name one file: what is written there would replace what is read, or
+/// what is written first. "" and "-" are no files.
+void refuse_same_file(const std::string& one, const std::string& other);
 /// All of standard input, which is read once.
 const std::string& standard_input();
 /// Parses a program, or imports an ONNX model; prints warnings to standard error. Throws `Error` if

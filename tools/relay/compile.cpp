@@ -20,6 +20,7 @@ struct CompileOptions {
 };
 
 void compile(const CompileOptions& options) {
+  refuse_same_file(options.program, options.output);
   ProgramSource source = read_source(options.program);
   Progress progress("compiling " + options.program);
   Program program =

@@ -1,5 +1,6 @@
 // relay import: a model of another format as a program and its parameters.
 #include <charconv>
+#include <optional>
 
 #include <fmt/core.h>
 
@@ -21,7 +22,7 @@ struct ImportOptions {
   std::string output;
   std::string params;
   std::vector<std::string> shapes;
-  int64_t opset = 0;
+  std::optional<int64_t> opset;
   bool freeze = false;
 };
 
@@ -44,25 +45,39 @@ std::pair<std::string, std::vector<int64_t>> read_shape(const std::string& text)
 }
 
 void import_model(const ImportOptions& options) {
+  refuse_same_file(options.model, options.output);
+  refuse_same_file(options.model, options.params);
+  refuse_same_file(options.output, options.params);
+  if (!options.params.empty()) check_params_path(options.params);
   OnnxOptions onnx;
   for (const std::string& text : options.shapes) onnx.shapes.insert(read_shape(text));
-  if (options.opset > 0) onnx.opset = options.opset;
+  if (options.opset) {
+    if (*options.opset <= 0) {
+      throw UsageError("--opset takes a version from 1 on; found " +
+                       std::to_string(*options.opset));
+    }
+    onnx.opset = options.opset;
+  }
   onnx.freeze = options.freeze;
   Progress progress("importing " + options.model);
   OnnxModel model = from_onnx(options.model, onnx);
   report(model.warnings);
   infer_types_or_throw(model.module);
   std::string text = print_module(model.module);
-  if (options.output.empty() || options.output == "-") {
-    print_out(text);
-  } else {
-    OutputFile file(options.output);
-    file.write(text.data(), text.size());
-    file.commit();
+  // The program appears when all is there that it needs.
+  std::optional<OutputFile> file;
+  if (!options.output.empty() && options.output != "-") {
+    file.emplace(options.output);
+    file->write(text.data(), text.size());
   }
-  if (!options.params.empty()) {
-    save_params(options.params, model.params);
-  } else if (!model.params.empty()) {
+  if (!options.params.empty()) save_params(options.params, model.params);
+  if (file) {
+    file->commit();
+  } else {
+    print_out(text);
+  }
+  if (!options.params.empty()) return;
+  if (!model.params.empty()) {
     report({Diagnostic::warning("the values of " + std::to_string(model.params.size()) +
                                 " parameters are not stored")
                 .help("give --params FILE.npz")});

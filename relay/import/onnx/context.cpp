@@ -27,6 +27,12 @@ std::vector<GraphValue> NodeContext::inputs() {
   return result;
 }
 
+std::vector<GraphValue> NodeContext::inputs(size_t count) {
+  require(num_inputs() == count,
+          std::to_string(count) + " inputs are needed, given are " + std::to_string(num_inputs()));
+  return inputs();
+}
+
 // ---- Attributes ---------------------------------------------------------------------------------
 
 const Attribute* NodeContext::attr(std::string_view name, AttributeKind kind, bool required) {
@@ -160,6 +166,13 @@ double NodeContext::number(size_t i, std::string_view what) {
     fail(std::string(what) + " (input " + std::to_string(i) + ") is no constant number");
   }
   return array->element_as_double(0);
+}
+
+size_t NodeContext::countable(int64_t count, std::string_view what) const {
+  constexpr int64_t kMost = int64_t{1} << 24;
+  require(count >= 0 && count <= kMost, std::string(what) + " are " + std::to_string(count) +
+                                            ", more than " + std::to_string(kMost));
+  return static_cast<size_t>(count);
 }
 
 // ---- Building -----------------------------------------------------------------------------------

@@ -56,6 +56,8 @@ class NodeContext {
   GraphValue optional_input(size_t i);
   /// All inputs, each a tensor.
   std::vector<GraphValue> inputs();
+  /// All inputs, each a tensor: an error if there are not `count` of them.
+  std::vector<GraphValue> inputs(size_t count);
   size_t num_outputs() const { return node_.outputs.size(); }
   /// Whether somebody may use output k.
   bool wants(size_t k) const { return k < node_.outputs.size() && !node_.outputs[k].empty(); }
@@ -101,6 +103,14 @@ class NodeContext {
   std::vector<int64_t> ints(size_t i, std::string_view what);
   /// The only element of constant input i.
   double number(size_t i, std::string_view what);
+
+  /// Refuses extents that differ; names are what they have to be from then on. Where only a run
+  /// knows an extent, nothing is said.
+  void demand(Dim a, Dim b, const std::string& message) const {
+    importer_.demand(node_, a, b, message);
+  }
+  /// `count`, unless it is more than an import makes a list of: then an error that calls it `what`.
+  size_t countable(int64_t count, std::string_view what) const;
 
   // ---- Building ----
 

@@ -16,7 +16,8 @@ bool none_known(const Elements& elements) {
 }
 
 bool in_range(Dim dim, DType dtype) {
-  if (!dim.is_int() || dtype.bits >= 62) return true;
+  if (!dim.is_int()) return true;
+  if (dtype.bits >= 62) return dtype.is_signed() || dim.as_int() >= 0;
   int64_t limit = int64_t{1} << (dtype.bits - (dtype.is_signed() ? 1 : 0));
   return dim.as_int() < limit && dim.as_int() >= (dtype.is_signed() ? -limit : 0);
 }

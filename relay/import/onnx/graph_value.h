@@ -63,7 +63,10 @@ class GraphValue {
   }
   DType dtype() const { return tensor().dtype(); }
   std::span<const Dim> dims() const { return tensor().dims(); }
-  Dim dim(size_t axis) const { return dims()[axis]; }
+  Dim dim(size_t axis) const {
+    RELAY_CHECK(axis < rank(), "an axis that the tensor does not have is asked for");
+    return dims()[axis];
+  }
   size_t rank() const { return dims().size(); }
 
   /// The elements as far as they are known; nothing where none is.

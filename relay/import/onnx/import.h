@@ -17,7 +17,7 @@
 namespace relay {
 
 struct OnnxOptions {
-  /// Extents of inputs by name, in place of those that the model declares; -1 leaves one as it is.
+  /// Extents of inputs by name, where the model declares names or nothing; -1 leaves one as it is.
   std::map<std::string, std::vector<int64_t>> shapes;
   /// Dtypes of inputs by name, in place of those that the model declares.
   std::map<std::string, DType> dtypes;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <new>
+#include <stdexcept>
 #include <unordered_set>
 
 #include <relay/import/onnx/context.h>
@@ -97,6 +99,11 @@ void Importer::fail(const Node& node, const std::string& message) const {
   throw Error(node_text(node) + ": " + message, model_.span(node));
 }
 
+void Importer::demand(const Node& node, Dim a, Dim b, const std::string& message) const {
+  if (dims_equal(a, b) == Truth::kNo) fail(node, message);
+  Demands(names_).check(a, b, message);
+}
+
 TypeRef Importer::published(const TypeRef& type) {
   return map_dims(type, [](Dim dim) { return reads_value(dim) ? Dim::any() : dim; });
 }
@@ -172,6 +179,7 @@ GraphValue Importer::constant(NDArray array) {
       int64_t element = array.element_as_int64(i);
       constexpr int64_t kFar = int64_t{1} << 60;  // a Dim holds less than int64_t does
       bool fits = element > -kFar && element < kFar;
+      if (array.dtype().is_unsigned()) fits = fits && element >= 0;  // else beyond int64_t
       elements.push_back(fits ? Dim(element) : Dim::any());
     }
     result.state_->elements = std::move(elements);
@@ -293,6 +301,10 @@ void Importer::convert_node(Scope& scope, const Node& node) {
         fail(node, "the attribute " + quoted(name) + " is not known");
       }
     }
+  } catch (const std::bad_alloc&) {
+    fail(node, "there is not enough memory to import it");
+  } catch (const std::length_error&) {
+    fail(node, "there is not enough memory to import it");
   } catch (const Error& error) {
     Span at = error.diagnostics().front().span;
     bool inner = at.known() && at != own && SourceMap::find(at) == model_.listing();
@@ -421,7 +433,7 @@ TypeRef Importer::input_type(std::string_view input, const TypeInfo& type) {
   }
   auto shape = options_.shapes.find(name);
   bool given = shape != options_.shapes.end();
-  if (!given && !type.dims) refuse("has no shape; give one");
+  if (!given && !type.dims) refuse("has no shape; `relay import --shape` takes one");
   size_t rank = given ? shape->second.size() : type.dims->size();
   if (given && type.dims && type.dims->size() != rank) {
     refuse("has " + std::to_string(type.dims->size()) + " axes, the shape that is given has " +
@@ -430,6 +442,12 @@ TypeRef Importer::input_type(std::string_view input, const TypeInfo& type) {
   std::vector<Dim> dims;
   for (size_t axis = 0; axis < rank; ++axis) {
     if (given && shape->second[axis] >= 0) {
+      if (type.dims &&
+          (*type.dims)[axis].value.value_or(shape->second[axis]) != shape->second[axis]) {
+        refuse("has the extent " + std::to_string(*(*type.dims)[axis].value) + " on axis " +
+               std::to_string(axis) + ", the shape that is given has " +
+               std::to_string(shape->second[axis]));
+      }
       dims.emplace_back(shape->second[axis]);
     } else if (!type.dims) {
       dims.push_back(fresh_dim("d"));
@@ -503,6 +521,12 @@ OnnxModel Importer::run() {
     if (scope.values.contains(input.name)) continue;  // an initializer that may be given
     scope.values[input.name] = add_input(input);
     result.inputs.emplace_back(input.name);
+  }
+  for (const auto& [name, shape] : options_.shapes) {
+    if (std::find(result.inputs.begin(), result.inputs.end(), name) == result.inputs.end()) {
+      throw Error(model_.model().path + ": there is no input " + quoted(std::string_view(name)) +
+                  ", for which a shape is given");
+    }
   }
   convert_nodes(scope, graph.nodes);
 

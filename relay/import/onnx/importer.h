@@ -97,6 +97,8 @@ class Importer {
   // `stated`: what the type of the result is known to be, in place of what the relation says.
   GraphValue emit(Scope& scope, const Node& node, std::string_view op,
                   const std::vector<GraphValue>& args, const AttrList& attrs, TypeRef stated = {});
+  // Throws `ExtentsLearnt` where a name has to be something else than it is declared as.
+  void demand(const Node& node, Dim a, Dim b, const std::string& message) const;
   /// A value that was made here and now.
   GraphValue made(ExprRef expr, TypeRef type) const;
   GraphValue tuple(const std::vector<GraphValue>& fields);

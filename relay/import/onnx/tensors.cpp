@@ -104,6 +104,7 @@ NDArray Tensors::external(const TensorData& tensor, Shape shape, DType dtype) {
     if (key == "offset") offset = number_of(value, key);
     if (key == "length") length = number_of(value, key);
   }
+  if (location.empty()) throw Error("external data without a location");
   std::shared_ptr<const Bytes> file = external_file(location);
   std::span<const std::byte> all = file->all();
   size_t needed = NDArray::bytes_needed(shape, dtype);

@@ -150,11 +150,12 @@ std::vector<std::pair<Dim, Dim>> split_parts(const RelationCall& call, Dim dim) 
   call.require(list != nullptr, "indices_or_sections must be an integer or a list of integers");
   int64_t previous = 0;
   Dim begin = 0;
+  // Made once: it has all indices.
+  const std::string message = "the indices to split at must rise and stay within the extent " +
+                              dim.str() + ", found " + attrs.indices_or_sections.str();
   for (const AttrValue& item : *list) {
     const auto* index = item.get<int64_t>();
     call.require(index != nullptr, "indices_or_sections must be an integer or a list of integers");
-    std::string message = "the indices to split at must rise and stay within the extent " +
-                          dim.str() + ", found " + attrs.indices_or_sections.str();
     call.require(*index >= previous, message);
     call.require_at_most(*index, dim, message);
     parts.emplace_back(begin, Dim(*index) - begin);

@@ -197,10 +197,10 @@ Values convert_bit_shift(NodeContext& node) {
 }
 RELAY_ONNX("BitShift", 11, convert_bit_shift)
 
-Values convert_bitwise_and(NodeContext& node) { return {node.emit("bitwise_and", node.inputs())}; }
-Values convert_bitwise_or(NodeContext& node) { return {node.emit("bitwise_or", node.inputs())}; }
-Values convert_bitwise_xor(NodeContext& node) { return {node.emit("bitwise_xor", node.inputs())}; }
-Values convert_bitwise_not(NodeContext& node) { return {node.emit("bitwise_not", node.inputs())}; }
+Values convert_bitwise_and(NodeContext& node) { return {node.emit("bitwise_and", node.inputs(2))}; }
+Values convert_bitwise_or(NodeContext& node) { return {node.emit("bitwise_or", node.inputs(2))}; }
+Values convert_bitwise_xor(NodeContext& node) { return {node.emit("bitwise_xor", node.inputs(2))}; }
+Values convert_bitwise_not(NodeContext& node) { return {node.emit("bitwise_not", node.inputs(1))}; }
 RELAY_ONNX("BitwiseAnd", 18, convert_bitwise_and)
 RELAY_ONNX("BitwiseOr", 18, convert_bitwise_or)
 RELAY_ONNX("BitwiseXor", 18, convert_bitwise_xor)

@@ -1,5 +1,6 @@
 // If. Loop and Scan build on NodeContext::loop in the same way.
 #include <relay/import/onnx/context.h>
+#include <relay/op/relation.h>
 
 namespace relay::onnx {
 namespace {
@@ -9,6 +10,9 @@ std::vector<GraphValue> convert_if(NodeContext& node) {
   const Graph& then_graph = node.attr_graph("then_branch");
   const Graph& else_graph = node.attr_graph("else_branch");
   node.require(condition.dtype().is_bool(), "the condition is no bool");
+  Dim count = product(condition.dims());
+  node.require(!count.is_int() || count.is_int(1),
+               "the condition has " + count.str() + " elements, not 1");
   for (const Graph* graph : {&then_graph, &else_graph}) {
     node.require(graph->inputs.empty(), "a branch has inputs");
   }

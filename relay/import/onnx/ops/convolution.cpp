@@ -122,13 +122,18 @@ int64_t known_extent(NodeContext& node, const GraphValue& x, size_t axis, const 
 
 // Where each tap of the kernel lies without an offset, along spatial axis k: a constant over
 // (taps of the kernel, places of the result).
-NDArray plain_places(const Window& w, const std::vector<int64_t>& out, size_t k) {
+NDArray plain_places(NodeContext& node, const Window& w, const std::vector<int64_t>& out,
+                     size_t k) {
   Shape shape;
   shape.insert(shape.end(), w.kernel.begin(), w.kernel.end());
   shape.insert(shape.end(), out.begin(), out.end());
+  int64_t count = 1;
+  for (int64_t extent : shape) {
+    node.countable(extent, "the taps or places on an axis");
+    count = static_cast<int64_t>(node.countable(count * extent, "the places of all taps"));
+  }
   std::vector<float> numbers;
   std::vector<int64_t> at(shape.size(), 0);
-  int64_t count = element_count(shape);
   for (int64_t i = 0; i < count; ++i) {
     int64_t place = at[w.kernel.size() + k] * w.strides[k] - w.pads[k] + at[k] * w.dilations[k];
     numbers.push_back(static_cast<float>(place));
@@ -166,7 +171,7 @@ GraphValue deformed(NodeContext& node, const Window& w, const GraphValue& x,
   for (size_t k = spatial; k-- > 0;) {
     auto axis = static_cast<int64_t>(k);
     GraphValue move = node.slice(moves, 2, axis, axis + 1);
-    NDArray plain = plain_places(w, out, k).reshape(Shape{taps, 1, places});
+    NDArray plain = plain_places(node, w, out, k).reshape(Shape{taps, 1, places});
     GraphValue place = with.add(node.constant_value(plain.cast(dtype)), move);
     // From -1 at the near edge of the first element to 1 at the far edge of the last.
     place = with.divide(with.add(with.multiply(place, 2.0), 1.0),

@@ -42,8 +42,7 @@ std::string reduction_of(NodeContext& node) {
 }
 
 Values convert_scatter_elements(NodeContext& node) {
-  Values args = node.inputs();
-  node.require(args.size() == 3, "three inputs are needed");
+  Values args = node.inputs(3);
   int64_t axis = node.axis(node.attr_int("axis", 0), args[0].rank());
   return {node.emit("scatter_elements", args, {{"axis", axis}, {"reduction", reduction_of(node)}})};
 }
@@ -51,8 +50,7 @@ RELAY_ONNX("Scatter", 9, convert_scatter_elements)
 RELAY_ONNX("ScatterElements", 11, convert_scatter_elements)
 
 Values convert_scatter_nd(NodeContext& node) {
-  Values args = node.inputs();
-  node.require(args.size() == 3, "three inputs are needed");
+  Values args = node.inputs(3);
   args[1] = coordinates(node, args[1], args[0]);
   return {node.emit("scatter_nd", args, {{"mode", reduction_of(node)}})};
 }

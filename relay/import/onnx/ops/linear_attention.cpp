@@ -54,9 +54,6 @@ Values convert_linear_attention(NodeContext& node) {
                "beta is of the rules delta and gated_delta, update_rule is " + quoted(name));
   DType dtype = query.dtype();
   DType wide = dtype.bits < 32 ? kFloat32 : dtype;
-
-  Dim batch = query.dim(0), steps = query.dim(1);
-  Dim all = batch * heads;
   auto share = [&](const GraphValue& x, int64_t parts, const char* what) {
     node.require(x.rank() == 3, "the " + std::string(what) + " has " + std::to_string(x.rank()) +
                                     " axes; 3 are needed");
@@ -66,12 +63,14 @@ Values convert_linear_attention(NodeContext& node) {
                                           std::to_string(parts) + " heads");
     return extent / parts;
   };
+  int64_t width = share(query, query_heads, "query");
+  Dim batch = query.dim(0), steps = query.dim(1);
+  Dim all = batch * heads;
   // (batch, steps, heads · a · b) as (steps, batch · heads, a, b), in the wide type.
   auto by_step = [&](const GraphValue& x, Dim a, Dim b) {
     GraphValue turned = node.transpose(node.cast(x, wide), {1, 0, 2});
     return node.reshape(turned, {steps, all, a, b});
   };
-  int64_t width = share(query, query_heads, "query");
   node.require(share(key, heads, "key") == width, "query and key differ in the extent of a head");
   int64_t out = share(value, heads, "value");
   double scale = node.attr_float("scale", 0);

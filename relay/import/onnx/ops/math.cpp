@@ -135,6 +135,7 @@ Values folded_left(NodeContext& node, const char* op, BinaryDim fold) {
   GraphValue result = args[0];
   for (size_t i = 1; i < args.size(); ++i) {
     Values pair{result, args[i]};
+    node.require(args[i].dtype() == result.dtype(), "the inputs differ in dtype");
     auto emit = [&] { return node.emit(op, pair); };
     std::optional<GraphValue> known;
     if (!result.dtype().is_float()) {
@@ -264,8 +265,10 @@ RELAY_ONNX("Clip", 6, convert_clip_attributes)
 RELAY_ONNX("Clip", 11, convert_clip)
 
 Values convert_where(NodeContext& node) {
-  Values args = node.inputs();
-  node.require(args.size() == 3, "three inputs are needed");
+  Values args = node.inputs(3);
+  node.require(args[1].dtype() == args[2].dtype(), "X is " + std::string(args[1].dtype().name()) +
+                                                       " and Y is " +
+                                                       std::string(args[2].dtype().name()));
   auto emit = [&] { return node.emit("where", args); };
   if (!args[1].dtype().is_float()) {
     auto choose = [](std::span<const Dim> e) {

@@ -24,6 +24,10 @@ Values top_k(NodeContext& node, std::optional<int64_t> known) {
   AttrList attrs{{"axis", axis}, {"ret_type", "both"}, {"is_ascend", !largest}, {"dtype", kInt64}};
   if (!known) {
     GraphValue k = as_number(node, node.input(1), "K");
+    GraphValue most = extent_value(node, x, static_cast<size_t>(axis));
+    GraphValue bad = node.emit("logical_or", {node.emit("less", {k, number_value(node, 0)}),
+                                              node.emit("greater", {k, most})});
+    k = node.emit("add", {k, zero_unless(node, bad)});
     Values results = node.fields(node.emit("dyn.topk", {x, k}, attrs));
     // All are taken for a k of 0.
     GraphValue zero = number_value(node, 0);

@@ -20,8 +20,17 @@ int64_t volume_of(const Window& w) {
   return volume;
 }
 
+// A list of an entry for each tap of each window is made.
+void require_countable(NodeContext& node, const PoolWindow& pool, size_t k) {
+  size_t windows = node.countable(pool.out[k], "windows on an axis");
+  size_t taps = node.countable(pool.window.kernel[k], "taps of a window on an axis");
+  node.countable(static_cast<int64_t>(windows * taps), "taps of all windows on an axis");
+}
+
 // How many real or stated elements each window has along spatial axis k, where `extent` is known.
-std::vector<float> counts_along(const PoolWindow& pool, size_t k, int64_t extent) {
+std::vector<float> counts_along(NodeContext& node, const PoolWindow& pool, size_t k,
+                                int64_t extent) {
+  require_countable(node, pool, k);
   const Window& w = pool.window;
   std::vector<float> counts;
   for (int64_t i = 0; i < pool.out[k]; ++i) {
@@ -42,7 +51,7 @@ GraphValue without_overhang(NodeContext& node, const PoolWindow& pool, const Gra
   size_t spatial = w.kernel.size();
   for (size_t k = 0; k < spatial; ++k) {
     if (w.pads[spatial + k] <= pool.stated_after[k]) continue;
-    std::vector<float> factors = counts_along(pool, k, x.dim(k + 2).as_int());
+    std::vector<float> factors = counts_along(node, pool, k, x.dim(k + 2).as_int());
     for (float& factor : factors) factor = static_cast<float>(w.kernel[k]) / factor;
     Shape shape(spatial - k, 1);
     shape[0] = static_cast<int64_t>(factors.size());
@@ -64,7 +73,8 @@ AttrList attrs_of(const PoolWindow& pool) {
 // ---- Maximum ------------------------------------------------------------------------------------
 
 // Positions in the data of all taps of all windows along spatial axis k: (windows, taps).
-std::vector<int64_t> tap_positions(const PoolWindow& pool, size_t k) {
+std::vector<int64_t> tap_positions(NodeContext& node, const PoolWindow& pool, size_t k) {
+  require_countable(node, pool, k);
   const Window& w = pool.window;
   std::vector<int64_t> positions;
   for (int64_t i = 0; i < pool.out[k]; ++i) {
@@ -84,7 +94,7 @@ GraphValue winners(NodeContext& node, const PoolWindow& pool, const GraphValue& 
   node.require(!pool.out.empty(), "the output Indices needs the extents of the data");
   GraphValue spread = x;
   for (size_t k = 0; k < spatial; ++k) {
-    std::vector<int64_t> positions = tap_positions(pool, k);
+    std::vector<int64_t> positions = tap_positions(node, pool, k);
     int64_t extent = x.dim(k + 2).as_int();
     std::vector<uint8_t> inside;
     bool all = true;

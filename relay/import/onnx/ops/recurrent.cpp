@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <relay/import/onnx/ops/products.h>
+#include <relay/op/relation.h>
 
 namespace relay::onnx {
 namespace {
@@ -254,12 +255,28 @@ Values recurrent(NodeContext& node, Layer layer, Step step,
   size_t directions = direction == "bidirectional" ? 2 : 1;
   node.require(direction == "forward" || direction == "reverse" || directions == 2,
                "direction is " + quoted(direction));
-  node.require(recurrence.dim(2).is_int(), "the hidden size is not known");
-  layer.hidden = node.attr_int("hidden_size", recurrence.dim(2).as_int());
+  if (node.has_attr("hidden_size")) {
+    layer.hidden = node.attr_int("hidden_size");
+  } else {
+    node.require(recurrence.dim(2).is_int(), "the hidden size is not known");
+    layer.hidden = recurrence.dim(2).as_int();
+  }
+  node.require(layer.hidden > 0 && layer.hidden < int64_t{1} << 31,
+               "the hidden size is " + std::to_string(layer.hidden));
   auto width = static_cast<int64_t>(layer.gates) * layer.hidden;
-  node.require(weight.dim(0).is_int(static_cast<int64_t>(directions)) &&
-                   weight.dim(1).is_int(width) && recurrence.dim(2).is_int(layer.hidden),
-               "hidden_size and direction do not fit the weights " + weight.type()->str());
+  auto fit = [&](size_t input, const char* what, std::vector<Dim> dims) {
+    if (!node.has(input)) return;
+    GraphValue value = node.input(input);
+    std::string message = std::string(what) + " is " + value.type()->str() +
+                          ", hidden_size and direction make it " + shape_str(dims);
+    node.require(value.rank() == dims.size(), message);
+    for (size_t k = 0; k < dims.size(); ++k) node.demand(value.dim(k), dims[k], message);
+  };
+  auto both = static_cast<int64_t>(directions);
+  fit(1, "W", {both, width, x.dim(2)});
+  fit(2, "R", {both, width, layer.hidden});
+  fit(3, "B", {both, 2 * width});
+  if (layer.states == 2) fit(7, "P", {both, 3 * layer.hidden});
   if (node.has_attr("clip")) layer.clip = node.attr_float("clip");
   std::vector<Activation> activations = activations_of(node, directions, default_activations);
   GraphValue lengths = node.optional_input(4);

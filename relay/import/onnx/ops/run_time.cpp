@@ -1,6 +1,7 @@
 #include <relay/import/onnx/ops/run_time.h>
 
 #include <limits>
+#include <numeric>
 
 #include <relay/import/onnx/fold.h>
 #include <relay/op/relation.h>
@@ -39,7 +40,8 @@ GraphValue as_list(NodeContext& node, const GraphValue& value, std::string_view 
 int64_t length_of(NodeContext& node, const GraphValue& list, std::string_view what) {
   node.require(list.dim(0).is_int(), "how many entries " + std::string(what) +
                                          " has is not known, which decides the rank");
-  return list.dim(0).as_int();
+  return static_cast<int64_t>(
+      node.countable(list.dim(0).as_int(), "the entries of " + std::string(what)));
 }
 
 GraphValue shape_value(NodeContext& node, const GraphValue& x) {
@@ -75,6 +77,13 @@ GraphValue counted_along(NodeContext& node, const GraphValue& count, size_t axis
   return node.emit("expand_dims", {result}, {{"axis", 1}, {"num_newaxis", behind}});
 }
 
+GraphValue zero_unless(NodeContext& node, const GraphValue& bad) {
+  // A list of one element has nothing at 1.
+  GraphValue place = node.reshape(node.cast(bad, kInt64), {Dim(1)});
+  GraphValue zero = node.emit("adv_index", {node.tuple({node.int_list({0}), place})});
+  return node.reshape(zero, std::initializer_list<Dim>{});
+}
+
 GraphValue broadcast_like(NodeContext& node, const GraphValue& value, const GraphValue& like) {
   for (Dim dim : like.dims()) {
     if (dim.is_any()) return node.emit("dyn.broadcast_to", {value, shape_value(node, like)});
@@ -83,10 +92,9 @@ GraphValue broadcast_like(NodeContext& node, const GraphValue& value, const Grap
 }
 
 GraphValue from_front(NodeContext& node, const GraphValue& axes, size_t rank) {
-  GraphValue zero = number_value(node, 0);
-  GraphValue count = number_value(node, static_cast<int64_t>(rank));
-  GraphValue moved = node.emit("add", {axes, count});
-  return node.emit("where", {node.emit("less", {axes, zero}), moved, axes});
+  std::vector<int64_t> all(rank);
+  std::iota(all.begin(), all.end(), 0);
+  return node.emit("adv_index", {node.tuple({node.int_list(all), axes})});
 }
 
 GraphValue at_axes(NodeContext& node, const GraphValue& values, const GraphValue& axes,
@@ -129,7 +137,14 @@ std::vector<GraphValue> split_at_run_time(NodeContext& node, const GraphValue& x
   node.require(count == static_cast<int64_t>(node.num_outputs()),
                "split has " + std::to_string(count) + " entries for " +
                    std::to_string(node.num_outputs()) + " outputs");
+  if (count == 0) return {};
   GraphValue ends = node.emit("cumsum", {sizes}, {{"axis", 0}});
+  // The parts are no less than nothing, and all that there is.
+  GraphValue negative = node.emit("any", {node.emit("less", {sizes, number_value(node, 0)})});
+  GraphValue extent = extent_value(node, x, static_cast<size_t>(axis));
+  GraphValue other = node.emit("not_equal", {entry(node, ends, count - 1), extent});
+  GraphValue zero = zero_unless(node, node.emit("logical_or", {negative, other}));
+  ends = node.emit("add", {ends, zero});
   GraphValue begin = number_value(node, 0);
   std::vector<GraphValue> parts;
   for (int64_t k = 0; k < count; ++k) {

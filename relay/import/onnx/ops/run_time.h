@@ -28,9 +28,12 @@ GraphValue counted(NodeContext& node, const GraphValue& count);
 /// The same along `axis` of `rank` axes, the others of extent 1.
 GraphValue counted_along(NodeContext& node, const GraphValue& count, size_t axis, size_t rank);
 
+/// An int64 of rank 0 that is 0; the run fails instead where `bad`, a bool of rank 0, holds.
+GraphValue zero_unless(NodeContext& node, const GraphValue& bad);
+
 /// `value` repeated to the shape of `like`.
 GraphValue broadcast_like(NodeContext& node, const GraphValue& value, const GraphValue& like);
-/// Axes (a list) counted from the front.
+/// Axes (a list) counted from the front; a run fails at others.
 GraphValue from_front(NodeContext& node, const GraphValue& axes, size_t rank);
 /// A vector with an entry for each of `rank` axes: `values` at `axes`, else `otherwise`'s.
 GraphValue at_axes(NodeContext& node, const GraphValue& values, const GraphValue& axes,

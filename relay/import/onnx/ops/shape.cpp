@@ -241,6 +241,10 @@ Values convert_squeeze(NodeContext& node) {
     axes.erase(std::unique(axes.begin(), axes.end()), axes.end());
   } else {
     for (size_t k = 0; k < x.rank(); ++k) {
+      // Whether it is 1 decides the rank; one that nobody knows is taken for another number.
+      node.require(x.dim(k).is_int() || x.dim(k).is_any(),
+                   "without axes all extents must be numbers; axis " + std::to_string(k) + " has " +
+                       x.dim(k).str());
       if (x.dim(k).is_int(1)) axes.push_back(static_cast<int64_t>(k));
     }
   }
@@ -376,6 +380,9 @@ Values convert_split(NodeContext& node) {
       return node.fields(parts);
     }
     // The last part is the smaller one.
+    node.require(node.opset() >= 18 || extent.as_int() % outputs == 0,
+                 "an axis of the extent " + extent.str() + " does not divide into " +
+                     std::to_string(outputs) + " equal parts");
     int64_t each = (extent.as_int() + outputs - 1) / outputs;
     int64_t left = extent.as_int();
     for (int64_t k = 0; k < outputs; ++k) {
@@ -393,8 +400,14 @@ Values convert_split(NodeContext& node) {
     if (k > 0) cuts.push_back(AttrValue(at));
     at += sizes[k];
   }
-  node.require(!extent.is_int() || extent.is_int(at),
-               "split has " + std::to_string(at) + " elements in all, the axis " + extent.str());
+  node.demand(extent, at,
+              "split has " + std::to_string(at) + " elements in all, the axis " + extent.str());
+  if (!extent.is_int()) {
+    std::vector<Dim> dims(x.dims().begin(), x.dims().end());
+    dims[static_cast<size_t>(axis)] = at;
+    bool open = std::any_of(dims.begin(), dims.end(), [](Dim dim) { return dim.is_any(); });
+    if (!open) x = node.reshape(x, dims);  // a run sees whether it is
+  }
   if (sizes.size() == 1) return {x};
   GraphValue parts =
       node.emit("split", {x}, {{"indices_or_sections", AttrValue(cuts)}, {"axis", axis}});
@@ -419,6 +432,7 @@ std::optional<std::vector<int64_t>> slice_places(int64_t extent, Dim start, Dim 
     int64_t i = at.as_int() < 0 ? at.as_int() + extent : at.as_int();
     return step > 0 ? std::clamp(i, int64_t{0}, extent) : std::clamp(i, int64_t{-1}, extent - 1);
   };
+  if (extent > static_cast<int64_t>(kMostElements)) return std::nullopt;
   // A backward slice may go on to the front: an end far below.
   std::vector<int64_t> places;
   int64_t stop = place(end);
@@ -439,8 +453,11 @@ GraphValue slice_known(NodeContext& node, const GraphValue& x, const std::vector
   return emit();
 }
 
+/// Farther than every element is from every other: places and steps of slices beyond it mean as
+/// much.
+constexpr int64_t kFar = int64_t{1} << 60;
+
 Elements as_elements(const std::vector<int64_t>& values) {
-  constexpr int64_t kFar = int64_t{1} << 60;
   Elements result;
   for (int64_t value : values) result.emplace_back(std::clamp(value, -kFar, kFar));
   return result;
@@ -463,7 +480,7 @@ Values convert_slice(NodeContext& node) {
   GraphValue x = node.input(0);
   GraphValue starts = node.input(1), ends = node.input(2);
   node.require(starts.rank() == 1 && starts.dim(0).is_int(), "the number of starts is not known");
-  auto count = static_cast<size_t>(starts.dim(0).as_int());
+  size_t count = node.countable(starts.dim(0).as_int(), "starts");
   if (open_input(node, 3)) {
     auto list = [&](size_t i, const char* what) { return as_list(node, node.input(i), what); };
     GraphValue steps =
@@ -487,7 +504,10 @@ Values convert_slice(NodeContext& node) {
     std::vector<int64_t> steps(count, 1);
     if (node.has(4)) steps = node.ints(4, "steps");
     node.require(steps.size() == count, "starts and steps differ in length");
-    for (int64_t step : steps) node.require(step != 0, "a step is 0");
+    for (int64_t& step : steps) {
+      node.require(step != 0, "a step is 0");
+      step = std::clamp(step, -kFar, kFar);
+    }
     return {slice_known(node, x, axes, *from, *to, steps)};
   }
   GraphValue steps = node.has(4) ? node.input(4) : node.int_list(std::vector<int64_t>(count, 1));
@@ -501,6 +521,8 @@ RELAY_ONNX("Slice", 10, convert_slice)
 
 Values convert_gather(NodeContext& node) {
   GraphValue x = node.input(0), indices = node.input(1);
+  node.require(indices.dtype().is_integer(),
+               "the indices are " + std::string(indices.dtype().name()));
   int64_t axis = node.axis(node.attr_int("axis", 0), x.rank());
   Dim extent = x.dim(static_cast<size_t>(axis));
   std::optional<NDArray> known = node.constant(1);
@@ -526,6 +548,15 @@ Values convert_gather(NodeContext& node) {
     }
     return {emit()};
   }
+  if (!known) {
+    // A run sees whether they are inside.
+    GraphValue places = node.cast(indices, kInt64);
+    GraphValue end = extent_value(node, x, static_cast<size_t>(axis));
+    GraphValue off =
+        node.emit("logical_or", {node.emit("greater_equal", {places, end}),
+                                 node.emit("less", {places, node.emit("negative", {end})})});
+    indices = node.emit("add", {places, zero_unless(node, node.emit("any", {off}))});
+  }
   return {node.emit("take", {x, indices}, {{"axis", axis}, {"mode", mode}})};
 }
 RELAY_ONNX("Gather", 1, convert_gather)
@@ -540,7 +571,12 @@ RELAY_ONNX("GatherElements", 11, convert_gather_elements)
 Values convert_expand(NodeContext& node) {
   GraphValue x = node.input(0), shape = node.input(1);
   std::optional<Elements> wanted = node.known(1);
+  node.require(shape.rank() == 1, "the shape has " + std::to_string(shape.rank()) + " axes");
   if (wanted) {
+    for (Dim dim : *wanted) {
+      node.require(!dim.is_int() || dim.as_int() >= 0,
+                   "the shape has the negative extent " + dim.str());
+    }
     std::optional<std::vector<Dim>> dims = broadcast_shapes(x.dims(), *wanted);
     node.require(dims.has_value(),
                  "shape " + shape_str(x.dims()) + " does not broadcast to " + shape_str(*wanted));
@@ -567,7 +603,7 @@ RELAY_ONNX("Expand", 8, convert_expand)
 
 Values convert_range(NodeContext& node) {
   std::optional<Elements> start = node.known(0), limit = node.known(1), delta = node.known(2);
-  Values args = node.inputs();
+  Values args = node.inputs(3);
   DType dtype = args[0].dtype();
   for (GraphValue& arg : args) arg = node.reshape(arg, std::initializer_list<Dim>{});
   auto emit = [&] { return node.emit("arange", args, {{"dtype", dtype}}); };

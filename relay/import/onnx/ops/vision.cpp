@@ -129,7 +129,7 @@ Samples samples_along(NodeContext& node, GraphValue begin, GraphValue end, int64
   Arithmetic with(node, begin.dtype());
   GraphValue size = with.subtract(end, begin);
   if (!half_pixel) size = node.emit("maximum", {size, with.number(1)});
-  int64_t count = bins * ratio;
+  auto count = static_cast<int64_t>(node.countable(bins * ratio, "samples of a region"));
   std::vector<double> steps;
   for (int64_t i = 0; i < count; ++i) {
     steps.push_back((static_cast<double>(i) + 0.5) / static_cast<double>(count));

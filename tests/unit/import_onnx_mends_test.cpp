@@ -1,0 +1,242 @@
+// Models that ask for too much, say too little or contradict themselves: no converter takes them
+// for something else.
+#include <gtest/gtest.h>
+
+#include <relay/eval/eval.h>
+#include <relay/import/onnx/import.h>
+#include <relay/infer/infer.h>
+#include <relay/support/error.h>
+#include <tests/support/onnx_builder.h>
+
+namespace relay {
+namespace {
+
+using namespace relay::testing;  // NOLINT: the builder
+
+std::string refusal(const Proto& model, const OnnxOptions& options = {}) {
+  try {
+    infer_types_or_throw(from_onnx(model.span(), options, "m.onnx").module);
+  } catch (const Error& error) {
+    return error.diagnostics().front().message;
+  }
+  return "";
+}
+
+// The results of a model, as one text; "fails" where the run does.
+std::string result(const Proto& model, std::vector<Value> arguments) {
+  OnnxModel made = from_onnx(model.span(), {}, "m.onnx");
+  infer_types_or_throw(made.module);
+  for (const auto& [name, array] : made.params) arguments.emplace_back(array);
+  std::vector<TypeRef> types;
+  for (const Value& argument : arguments) types.push_back(value_type(argument));
+  Module special = specialize(made.module, "main", types);
+  try {
+    Value value = evaluate_function(special, "main", arguments);
+    std::string text;
+    std::vector<NDArray> arrays;
+    if (value.is_tensor()) {
+      arrays.push_back(value.array());
+    } else {
+      for (const Value& field : value.fields()) arrays.push_back(field.array());
+    }
+    for (const NDArray& array : arrays) {
+      text += text.empty() ? "" : " |";
+      for (int64_t k = 0; k < array.size(); ++k) {
+        text += " " + std::to_string(array.dtype().is_float()
+                                         ? static_cast<int64_t>(array.element_as_double(k))
+                                         : array.element_as_int64(k));
+      }
+    }
+    return text;
+  } catch (const Error&) {
+    return "fails";
+  }
+}
+
+Proto input(std::string_view name, const std::vector<OnnxDim>& dims, int dtype = kOnnxFloat) {
+  return onnx_value(name, dtype, dims);
+}
+Proto ints_attr(std::string_view name, const std::vector<int64_t>& values) {
+  Proto attr = Proto().text(1, name);
+  for (int64_t value : values) attr.number(8, value);
+  return attr.number(20, 7);
+}
+Proto one_node(const Proto& node, const std::vector<Proto>& inputs,
+               const std::vector<Proto>& initializers = {}, int64_t opset = 17,
+               const std::vector<std::string>& outputs = {"y"}) {
+  std::vector<Proto> results;
+  for (const std::string& output : outputs) results.push_back(input(output, {}));
+  return onnx_model(onnx_graph({node}, inputs, results, initializers), opset);
+}
+Value floats(const Shape& shape, const std::vector<float>& values) {
+  return Value(NDArray::from<float>(shape, values));
+}
+Value ints(const std::vector<int64_t>& values) {
+  return Value(NDArray::from<int64_t>(Shape{static_cast<int64_t>(values.size())}, values));
+}
+
+TEST(ImportOnnxMends, InputCounts) {
+  for (const char* op : {"Range", "Where", "ScatterND"}) {
+    EXPECT_EQ(refusal(one_node(onnx_node(op, {}, {"y"}), {}, {}, 18)),
+              std::string(op) + " of \"y\": 3 inputs are needed, given are 0");
+  }
+  EXPECT_EQ(refusal(one_node(onnx_node("BitwiseAnd", {"x"}, {"y"}), {input("x", {}, kOnnxInt64)},
+                             {}, 18)),
+            "BitwiseAnd of \"y\": 2 inputs are needed, given are 1");
+}
+
+TEST(ImportOnnxMends, FarSteps) {
+  int64_t far = std::numeric_limits<int64_t>::max();
+  Proto graph =
+      onnx_graph({onnx_node("Shape", {"x"}, {"s"}),
+                  onnx_node("Slice", {"s", "begin", "end", "axis", "step"}, {"y"})},
+                 {input("x", {int64_t{2}, int64_t{3}, int64_t{4}})}, {input("y", {}, kOnnxInt64)},
+                 {onnx_ints("begin", {1}), onnx_ints("end", {3}), onnx_ints("axis", {0}),
+                  onnx_ints("step", {far})});
+  EXPECT_EQ(result(onnx_model(graph), {floats({2, 3, 4}, std::vector<float>(24))}), " 3");
+}
+
+TEST(ImportOnnxMends, EmptyCondition) {
+  Proto branch = onnx_graph({onnx_node("Abs", {"x"}, {"r"})}, {}, {input("r", {})});
+  Proto node =
+      onnx_node("If", {"c"}, {"y"},
+                {onnx_graph_attr("then_branch", branch), onnx_graph_attr("else_branch", branch)});
+  EXPECT_EQ(refusal(one_node(node, {input("x", {int64_t{2}})},
+                             {onnx_tensor<uint8_t>("c", kOnnxBool, {0}, {})})),
+            "If of \"y\": the condition has 0 elements, not 1");
+}
+
+TEST(ImportOnnxMends, NegativeExtents) {
+  EXPECT_EQ(refusal(one_node(onnx_node("Expand", {"k", "to"}, {"y"}), {},
+                             {onnx_ints("k", {3}), onnx_ints("to", {-1})})),
+            "Expand of \"y\": the shape has the negative extent -1");
+}
+
+TEST(ImportOnnxMends, NamedExtents) {
+  std::string n = "n";
+  EXPECT_EQ(refusal(one_node(onnx_node("Squeeze", {"x"}, {"y"}), {input("x", {n, int64_t{2}})})),
+            "Squeeze of \"y\": without axes all extents must be numbers; axis 0 has n");
+  // What the parts are in all a named extent has to be.
+  for (const std::vector<int64_t>& sizes : {std::vector<int64_t>{3}, std::vector<int64_t>{1, 2}}) {
+    std::vector<std::string> outputs{"y", "z"};
+    outputs.resize(sizes.size());
+    Proto model = one_node(onnx_node("Split", {"x", "sizes"}, outputs), {input("x", {n})},
+                           {onnx_ints("sizes", sizes)}, 17, outputs);
+    OnnxModel made = from_onnx(model.span(), {}, "m.onnx");
+    infer_types_or_throw(made.module);
+    std::string type = function_signature(made.module, "main")->str();
+    EXPECT_EQ(type.find("fn (Tensor[(3), float32]"), 0U) << type;
+  }
+  EXPECT_EQ(refusal(one_node(onnx_node("Split", {"x"}, {"y", "z"}), {input("x", {int64_t{7}})}, {},
+                             17, {"y", "z"})),
+            "Split of \"y\": an axis of the extent 7 does not divide into 2 equal parts");
+}
+
+TEST(ImportOnnxMends, UnsignedNumbers) {
+  // 1 - 2 in uint64 is no -1.
+  constexpr int kUInt64 = 13;
+  Proto graph =
+      onnx_graph({onnx_node("Sub", {"one", "two"}, {"d"}), onnx_node("Div", {"d", "two"}, {"q"}),
+                  onnx_node("Cast", {"q"}, {"y"}, {onnx_int_attr("to", kOnnxInt64)})},
+                 {}, {input("y", {}, kOnnxInt64)},
+                 {onnx_tensor<uint64_t>("one", kUInt64, {1}, {1}),
+                  onnx_tensor<uint64_t>("two", kUInt64, {1}, {2})});
+  EXPECT_EQ(result(onnx_model(graph), {}), " 9223372036854775807");
+  Proto greatest =
+      onnx_graph({onnx_node("Max", {"one", "far"}, {"m"}), onnx_node("Div", {"m", "far"}, {"q"}),
+                  onnx_node("Cast", {"q"}, {"y"}, {onnx_int_attr("to", kOnnxInt64)})},
+                 {}, {input("y", {}, kOnnxInt64)},
+                 {onnx_tensor<uint64_t>("one", kUInt64, {1}, {1}),
+                  onnx_tensor<uint64_t>("far", kUInt64, {1}, {~uint64_t{0}})});
+  EXPECT_EQ(result(onnx_model(greatest), {}), " 1");
+}
+
+TEST(ImportOnnxMends, Lists) {
+  int64_t far = int64_t{1} << 40;
+  EXPECT_EQ(
+      refusal(one_node(onnx_node("MaxPool", {"x"}, {"y", "i"}, {ints_attr("kernel_shape", {2})}),
+                       {input("x", {int64_t{1}, int64_t{1}, far})}, {}, 17, {"y", "i"})),
+      "MaxPool of \"y\": windows on an axis are 1099511627775, more than 16777216");
+  EXPECT_EQ(refusal(one_node(onnx_node("Unsqueeze", {"x", "axes"}, {"y"}),
+                             {input("x", {int64_t{1}}), input("axes", {far}, kOnnxInt64)})),
+            "Unsqueeze of \"y\": the entries of axes are 1099511627776, more than 16777216");
+  EXPECT_EQ(refusal(one_node(onnx_node("Slice", {"x", "s", "s"}, {"y"}),
+                             {input("x", {int64_t{1}}), input("s", {far}, kOnnxInt64)})),
+            "Slice of \"y\": starts are 1099511627776, more than 16777216");
+}
+
+TEST(ImportOnnxMends, Weights) {
+  auto layer = [](int64_t directions, int64_t biases) {
+    return one_node(
+        onnx_node("LSTM", {"x", "w", "r", "b"}, {"y"}, {onnx_int_attr("hidden_size", 2)}),
+        {input("x", {int64_t{5}, int64_t{3}, int64_t{4}}),
+         input("w", {int64_t{1}, std::string("gates"), int64_t{4}}),
+         input("r", {directions, int64_t{8}, std::string("hidden")}),
+         input("b", {int64_t{1}, biases})});
+  };
+  EXPECT_EQ(refusal(layer(1, 16)), "");  // names are what they have to be
+  EXPECT_EQ(refusal(layer(3, 16)).substr(0, 15), "LSTM of \"y\": R ");
+  EXPECT_EQ(refusal(layer(1, 18)).substr(0, 15), "LSTM of \"y\": B ");
+}
+
+TEST(ImportOnnxMends, Dtypes) {
+  EXPECT_EQ(refusal(one_node(onnx_node("Where", {"c", "a", "b"}, {"y"}), {},
+                             {onnx_tensor<uint8_t>("c", kOnnxBool, {1}, {1}), onnx_ints("a", {1}),
+                              onnx_tensor<int32_t>("b", kOnnxInt32, {1}, {2})})),
+            "Where of \"y\": X is int64 and Y is int32");
+  EXPECT_EQ(
+      refusal(one_node(onnx_node("Max", {"a", "b"}, {"y"}), {},
+                       {onnx_ints("a", {1}), onnx_tensor<int32_t>("b", kOnnxInt32, {1}, {2})})),
+      "Max of \"y\": the inputs differ in dtype");
+  EXPECT_EQ(refusal(one_node(onnx_node("Gather", {"x", "i"}, {"y"}),
+                             {input("x", {int64_t{3}}), input("i", {int64_t{1}})})),
+            "Gather of \"y\": the indices are float32");
+}
+
+TEST(ImportOnnxMends, AtRunTime) {
+  Value x = floats({3}, {5, 6, 7});
+  Proto gather = one_node(onnx_node("Gather", {"x", "i"}, {"y"}),
+                          {input("x", {int64_t{3}}), input("i", {int64_t{2}}, kOnnxInt64)});
+  EXPECT_EQ(result(gather, {x, ints({-3, 2})}), " 5 7");
+  EXPECT_EQ(result(gather, {x, ints({0, 3})}), "fails");
+  EXPECT_EQ(result(gather, {x, ints({-4, 0})}), "fails");
+
+  Proto split = one_node(onnx_node("Split", {"x", "s"}, {"y", "z"}),
+                         {input("x", {int64_t{3}}), input("s", {int64_t{2}}, kOnnxInt64)}, {}, 17,
+                         {"y", "z"});
+  EXPECT_EQ(result(split, {x, ints({1, 2})}), " 5 | 6 7");
+  EXPECT_EQ(result(split, {x, ints({1, 1})}), "fails");
+  EXPECT_EQ(result(split, {x, ints({-1, 4})}), "fails");
+
+  Proto top = one_node(onnx_node("TopK", {"x", "k"}, {"y", "i"}),
+                       {input("x", {int64_t{3}}), input("k", {int64_t{1}}, kOnnxInt64)}, {}, 17,
+                       {"y", "i"});
+  EXPECT_EQ(result(top, {x, ints({2})}), " 7 6 | 2 1");
+  EXPECT_EQ(result(top, {x, ints({-1})}), "fails");
+  EXPECT_EQ(result(top, {x, ints({4})}), "fails");
+
+  Value two = floats({1, 3}, {5, 6, 7});
+  for (const char* op : {"ReduceSum", "CumSum"}) {
+    Proto model =
+        one_node(onnx_node(op, {"x", "a"}, {"y"}),
+                 {input("x", {int64_t{1}, int64_t{3}}), input("a", {int64_t{1}}, kOnnxInt64)});
+    EXPECT_NE(result(model, {two, ints({-1})}), "fails") << op;
+    EXPECT_EQ(result(model, {two, ints({2})}), "fails") << op;
+    EXPECT_EQ(result(model, {two, ints({-3})}), "fails") << op;
+  }
+}
+
+TEST(ImportOnnxMends, Options) {
+  Proto model =
+      one_node(onnx_node("Abs", {"x"}, {"y"}), {input("x", {std::string("n"), int64_t{4}})});
+  OnnxOptions options;
+  options.shapes["nope"] = {1};
+  EXPECT_EQ(refusal(model, options),
+            "m.onnx: there is no input \"nope\", for which a shape is given");
+  options.shapes = {{"x", {2, 5}}};
+  EXPECT_EQ(refusal(model, options),
+            "m.onnx: the input \"x\" has the extent 4 on axis 1, the shape that is given has 5");
+}
+
+}  // namespace
+}  // namespace relay
