@@ -190,6 +190,20 @@ void OutputFile::flush() {
   buffer_.clear();
 }
 
+void OutputFile::rewrite(uint64_t offset, const void* from, size_t size) {
+  RELAY_CHECK(can_rewrite() && offset + size <= written_, "writing over what was not written");
+  flush();
+  const char* at = static_cast<const char*>(from);
+  while (size > 0) {
+    ssize_t done = ::pwrite(descriptor_, at, size, static_cast<off_t>(offset));
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) fail("write", errno);
+    at += done;
+    offset += static_cast<uint64_t>(done);
+    size -= static_cast<size_t>(done);
+  }
+}
+
 void OutputFile::commit() {
   flush();
   int descriptor = std::exchange(descriptor_, -1);

@@ -89,6 +89,10 @@ class OutputFile final : public ByteSink {
 
   void write(const void* from, size_t size) override;
   uint64_t written() const { return written_; }
+  /// Whether what was written can be written anew: a regular file.
+  bool can_rewrite() const { return !temporary_.empty(); }
+  /// Writes over bytes that were written before, from `offset` on.
+  void rewrite(uint64_t offset, const void* from, size_t size);
   void commit();
 
  private:

@@ -44,24 +44,43 @@ void Lanes::linear(std::span<const int64_t> coefficients, int64_t constant, int6
     out[0] = constant;
     return;
   }
-  size_t inner = axes.size() - 1;
-  std::vector<int64_t> index = first;
+  // Axes through which the sum grows evenly are one: runs along the last one shall be long.
+  struct Joined {
+    int64_t extent, index;
+    uint64_t coefficient;
+  };
+  std::vector<Joined> joined;
+  joined.reserve(axes.size());
+  for (size_t a = 0; a < axes.size(); ++a) {
+    const auto coefficient = static_cast<uint64_t>(coefficients[a]);
+    const int64_t extent = axes[a].extent;
+    if (extent == 1 && !joined.empty()) continue;
+    bool even =
+        !joined.empty() && joined.back().coefficient == coefficient * static_cast<uint64_t>(extent);
+    if (even || (!joined.empty() && joined.back().extent == 1)) {
+      Joined& last = joined.back();
+      last = {last.extent * extent, last.index * extent + first[a], coefficient};
+    } else {
+      joined.push_back({extent, first[a], coefficient});
+    }
+  }
+  const size_t inner = joined.size() - 1;
   int64_t done = 0;
   while (done < n) {
     auto value = static_cast<uint64_t>(constant);
-    for (size_t a = 0; a <= inner; ++a) {
-      value += static_cast<uint64_t>(coefficients[a]) * static_cast<uint64_t>(index[a]);
+    for (const Joined& axis : joined) {
+      value += axis.coefficient * static_cast<uint64_t>(axis.index);
     }
-    int64_t run = std::min(n - done, axes[inner].extent - index[inner]);
-    auto step = static_cast<uint64_t>(coefficients[inner]);
+    Joined& last = joined[inner];
+    int64_t run = std::min(n - done, last.extent - last.index);
     for (int64_t i = 0; i < run; ++i) {
-      out[done + i] = static_cast<int64_t>(value + step * static_cast<uint64_t>(i));
+      out[done + i] = static_cast<int64_t>(value + last.coefficient * static_cast<uint64_t>(i));
     }
     done += run;
-    index[inner] += run;
-    for (size_t a = inner; a > 0 && index[a] == axes[a].extent; --a) {
-      index[a] = 0;
-      ++index[a - 1];
+    last.index += run;
+    for (size_t a = inner; a > 0 && joined[a].index == joined[a].extent; --a) {
+      joined[a].index = 0;
+      ++joined[a - 1].index;
     }
   }
 }

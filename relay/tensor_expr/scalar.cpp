@@ -147,7 +147,7 @@ std::optional<double> known_number(const ScalarNode& node) {
 
 Scalar product(const Scalar& a, const Scalar& b) { return binary(BinaryOp::kMul, a, b); }
 
-/// Products and roots instead of a power, at most two roundings more; null where it takes others.
+/// Products and roots instead of a power, at most three roundings more; null where it takes others.
 Scalar float_power(const Scalar& x, double exponent) {
   if (exponent == 1) return x;
   DType dtype = x.dtype();
@@ -166,9 +166,14 @@ Scalar float_power(const Scalar& x, double exponent) {
     Scalar inverse = 1.0 / x;
     return product(inverse, inverse);
   }
-  if (exponent == 0.5) {
-    Scalar low = lowest(dtype);
-    return select(x == low, highest(dtype), sqrt(x + 0.0));
+  if (exponent == -0.25 || exponent == -0.5 || exponent == -0.75) {
+    return 1.0 / float_power(x, -exponent);
+  }
+  if (exponent == 0.25 || exponent == 0.5 || exponent == 0.75) {
+    // A power of -inf is inf, one of -0 is 0.
+    Scalar root = select(x == lowest(dtype), highest(dtype), sqrt(x + 0.0));
+    if (exponent == 0.5) return root;
+    return exponent == 0.25 ? sqrt(root) : product(root, sqrt(root));
   }
   return Scalar();
 }

@@ -517,15 +517,20 @@ TEST(TeEvaluate, PowersWithAKnownExponent) {
                                  {4.0, 2.5},
                                  {-1.0, 0.501},
                                  {-2.0, 2.5},
-                                 {0.5, 0.501}}) {
+                                 {0.5, 0.501},
+                                 {0.25, 1.0},
+                                 {0.75, 2.0},
+                                 {-0.25, 1.5},
+                                 {-0.5, 1.5},
+                                 {-0.75, 2.5}}) {
     EXPECT_LE(power_error(exponent, false), bound) << exponent;
-    if (exponent != 0.5) {
+    if (exponent == std::round(exponent)) {
       EXPECT_LE(power_error(exponent, true), bound) << exponent;
     }
   }
   // An exponent that is one number throughout is as good as a constant.
   NDArray x = iota<float>({1000}, -3, 0.0127);
-  for (float exponent : {3.0f, 0.5f, 2.5f}) {
+  for (float exponent : {3.0f, 0.5f, -0.75f, 2.5f}) {
     NDArray e = NDArray::scalar(exponent);
     Builder known({info(x)}), given({info(x), info(e)});
     known.output(known.map({1000}, [&](Indices i) {

@@ -1,8 +1,10 @@
 #include <relay/import/onnx/tensors.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <filesystem>
+#include <thread>
 
 #include <relay/support/error.h>
 
@@ -11,6 +13,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Copies with several threads, which also share the work of getting fresh pages.
+void copy_large(std::byte* to, std::span<const std::byte> from) {
+  constexpr size_t kWorthIt = size_t{4} << 20, kMost = 4;
+  size_t parts = std::clamp<size_t>(std::min<size_t>(std::thread::hardware_concurrency(), kMost), 1,
+                                    std::max<size_t>(1, from.size() / kWorthIt));
+  std::vector<std::thread> threads;
+  size_t part = from.size() / parts;
+  auto copy = [&](size_t begin, size_t end) {
+    if (end > begin) std::memcpy(to + begin, from.data() + begin, end - begin);
+  };
+  size_t begin = 0;
+  for (size_t i = 1; i < parts; ++i, begin += part) threads.emplace_back(copy, begin, begin + part);
+  copy(begin, from.size());
+  for (std::thread& thread : threads) thread.join();
+}
+
 // The elements in row-major order, in place if they are aligned.
 NDArray array_of(std::shared_ptr<const Bytes> owner, std::span<const std::byte> elements,
                  ShapeView shape, DType dtype) {
@@ -18,7 +36,9 @@ NDArray array_of(std::shared_ptr<const Bytes> owner, std::span<const std::byte> 
   bool in_place = !elements.empty() && address % dtype.size() == 0 && elements.size() >= 4096;
   // Bytes of a file may be more than the two that a bool is.
   if (dtype.is_bool() || !in_place) {
-    NDArray result = NDArray::from_bytes(shape, dtype, elements);
+    NDArray result = NDArray::empty(shape, dtype);
+    RELAY_CHECK(elements.size() == result.byte_size(), "elements that do not fit the shape");
+    copy_large(static_cast<std::byte*>(result.raw()), elements);
     if (dtype.is_bool()) {
       auto* bytes = static_cast<uint8_t*>(result.raw());
       for (int64_t i = 0; i < result.size(); ++i) bytes[i] = bytes[i] != 0 ? 1 : 0;

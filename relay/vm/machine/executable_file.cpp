@@ -16,6 +16,7 @@
 #include <bit>
 #include <cstring>
 #include <functional>
+#include <future>
 
 #include <relay/runtime/file.h>
 #include <relay/support/error.h>
@@ -84,41 +85,59 @@ void put_data(const Executable& executable, const Put& put) {
   }
 }
 
-void write(const Executable& executable, const Put& put) {
-  ByteWriter structure;
-  encode_executable(executable, structure);
-  const std::function<void(const Put&)> contents[kNumSections] = {
-      [&](const Put& to) { to(structure.bytes().data(), structure.bytes().size()); },
-      [&](const Put& to) { put_code(executable, to); },
-      [&](const Put& to) { put_data(executable, to); }};
-  Section table[kNumSections] = {};
-  uint64_t end = kTableEnd;
-  for (size_t i = 0; i < kNumSections; ++i) {
-    Checksum sum;
-    uint64_t size = 0;
-    contents[i]([&](const void* bytes, size_t count) {
-      sum.update(bytes, count);
-      size += count;
-    });
-    uint64_t offset = round_up_data(end);
-    table[i] = {static_cast<SectionKind>(i + 1), 0, offset, size, sum.finish()};
-    end = offset + size;
+/// The parts of a file in their order; what `structure` holds is encoded already.
+class Writer {
+ public:
+  Writer(const Executable& executable, const ByteWriter& structure)
+      : contents_{[&](const Put& to) { to(structure.bytes().data(), structure.bytes().size()); },
+                  [&](const Put& to) { put_code(executable, to); },
+                  [&](const Put& to) { put_data(executable, to); }} {
+    uint64_t end = kTableEnd;
+    for (size_t i = 0; i < kNumSections; ++i) {
+      uint64_t size = 0;
+      contents_[i]([&](const void*, size_t count) { size += count; });
+      uint64_t offset = round_up_data(end);
+      table_[i] = {static_cast<SectionKind>(i + 1), 0, offset, size, 0};
+      end = offset + size;
+    }
+    size_ = end;
   }
-  Header header = {};
-  std::copy(kMagic.begin(), kMagic.end(), header.magic);
-  header.version = kVersion;
-  header.num_sections = kNumSections;
-  header.file_size = end;
-  header.checksum = table_checksum(header, table);
-  put(&header, sizeof header);
-  put(table, sizeof table);
-  uint64_t at = kTableEnd;
-  for (size_t i = 0; i < kNumSections; ++i) {
-    put_zeros(put, at, table[i].offset);
-    contents[i](put);
-    at = table[i].offset + table[i].size;
+
+  /// Header and table, with the checksums of the sections.
+  std::array<std::byte, kTableEnd> start() const {
+    Section table[kNumSections];
+    for (size_t i = 0; i < kNumSections; ++i) {
+      Checksum sum;
+      contents_[i]([&](const void* bytes, size_t count) { sum.update(bytes, count); });
+      table[i] = table_[i];
+      table[i].checksum = sum.finish();
+    }
+    Header header = {};
+    std::copy(kMagic.begin(), kMagic.end(), header.magic);
+    header.version = kVersion;
+    header.num_sections = kNumSections;
+    header.file_size = size_;
+    header.checksum = table_checksum(header, table);
+    std::array<std::byte, kTableEnd> bytes;
+    std::memcpy(bytes.data(), &header, sizeof header);
+    std::memcpy(bytes.data() + sizeof header, table, sizeof table);
+    return bytes;
   }
-}
+
+  void put_sections(const Put& put) const {
+    uint64_t at = kTableEnd;
+    for (size_t i = 0; i < kNumSections; ++i) {
+      put_zeros(put, at, table_[i].offset);
+      contents_[i](put);
+      at = table_[i].offset + table_[i].size;
+    }
+  }
+
+ private:
+  std::array<std::function<void(const Put&)>, kNumSections> contents_;
+  Section table_[kNumSections] = {};
+  uint64_t size_ = 0;
+};
 
 // ---- Reading ------------------------------------------------------------------------------------
 
@@ -238,14 +257,32 @@ void save_executable(const Executable& executable, const std::string& path) {
   // What cannot be stored is found before the file is opened.
   ByteWriter structure;
   encode_executable(executable, structure);
+  Writer writer(executable, structure);
   OutputFile file(path);
-  write(executable, [&](const void* bytes, size_t count) { file.write(bytes, count); });
+  auto put = [&](const void* bytes, size_t count) { file.write(bytes, count); };
+  if (!file.can_rewrite()) {
+    auto start = writer.start();
+    put(start.data(), start.size());
+    writer.put_sections(put);
+    return file.commit();
+  }
+  // Of hundreds of megabytes checksums take as long as writing half of them: both at once.
+  auto start = std::async(std::launch::async, [&] { return writer.start(); });
+  std::array<std::byte, kTableEnd> room = {};
+  put(room.data(), room.size());
+  writer.put_sections(put);
+  room = start.get();
+  file.rewrite(0, room.data(), room.size());
   file.commit();
 }
 
 std::vector<std::byte> executable_bytes(const Executable& executable) {
-  std::vector<std::byte> out;
-  write(executable, [&](const void* bytes, size_t count) {
+  ByteWriter structure;
+  encode_executable(executable, structure);
+  Writer writer(executable, structure);
+  auto start = writer.start();
+  std::vector<std::byte> out(start.begin(), start.end());
+  writer.put_sections([&](const void* bytes, size_t count) {
     const auto* begin = static_cast<const std::byte*>(bytes);
     out.insert(out.end(), begin, begin + count);
   });
