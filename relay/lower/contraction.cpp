@@ -77,10 +77,6 @@ bool slides(const ScalarRef& factor, std::span<const Axis> axes) {
   return false;
 }
 
-bool is_accumulator(DType dtype) {
-  return dtype == kFloat32 || dtype == kFloat64 || dtype == kInt32;
-}
-
 /// The one fold in an expression; null if there are none or several.
 const ScalarNode* only_fold(const ScalarRef& value) {
   const ScalarNode* fold = nullptr;
@@ -209,6 +205,10 @@ std::optional<Contraction> match_contraction(std::span<const Buffer> buffers, in
   const ScalarNode* fold = only_fold(value);
   if (fold == nullptr || !sums_products(*fold) || !is_accumulator(fold->dtype)) return std::nullopt;
   return classify(fold, buffers, out, axes, value, num_axes, num_vars);
+}
+
+bool is_accumulator(DType dtype) {
+  return dtype == kFloat32 || dtype == kFloat64 || dtype == kInt32 || dtype == kInt64;
 }
 
 bool is_product(const ScalarRef& fold, std::span<const Axis> axes, uint32_t num_axes,

@@ -20,6 +20,8 @@ std::optional<Contraction> match_contraction(std::span<const Buffer> buffers, in
                                              const te::ScalarRef& value, uint32_t num_axes,
                                              uint32_t num_vars);
 
+/// Whether contractions sum in this dtype.
+bool is_accumulator(DType dtype);
 /// Whether a fold at the points of `axes` is a sum of products with rows and columns, of any dtype:
 /// what a contraction would compute if nothing else stood in the way.
 bool is_product(const te::ScalarRef& fold, std::span<const te::Axis> axes, uint32_t num_axes,

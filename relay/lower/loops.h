@@ -147,6 +147,9 @@ struct Kernel {
   std::vector<Dim> dim_args;
   Dim flops;  // of one run, for profiles
   Dim bytes;  // read and written at least once
+  /// Sums of products with rows and columns that loops of another template than "contraction"
+  /// compute: too slow to be meant.
+  size_t products_in_loops = 0;
 
   const std::vector<Buffer>& buffers() const;
   /// As text (`relay opt --emit=loops`), stable.

@@ -117,8 +117,9 @@ class Lowering {
       std::optional<DraftKernel> kernel;
       if (group.members.size() == 1) kernel = lower_contraction(job);
       if (!kernel) {
-        count_products(group);
+        size_t products = count_products(group);
         kernel = lower_rows(job, std::move(group));
+        kernel->kernel->products_in_loops = products;
       }
       launch(std::move(*kernel));
     } else if (std::holds_alternative<te::Scan>(stage.body)) {
@@ -142,17 +143,19 @@ class Lowering {
   }
 
   /// Of a group that is no contraction.
-  void count_products(const RowGroup& group) {
+  size_t count_products(const RowGroup& group) const {
+    size_t count = 0;
     for (const Member& member : group.members) {
       std::vector<te::Axis> axes = group.rows;
       axes.insert(axes.end(), member.extras.begin(), member.extras.end());
       for (const te::ScalarNode* node : te::post_order(member.values)) {
-        if (node->kind == te::ScalarKind::kFold &&
+        if (node->kind == te::ScalarKind::kFold && is_accumulator(node->dtype) &&
             is_product(te::ScalarRef(node), axes, c_.num_axes, c_.num_vars)) {
-          ++result_.products_in_loops;
+          ++count;
         }
       }
     }
+    return count;
   }
 
   void launch(DraftKernel draft) {

@@ -52,9 +52,6 @@ struct Lowered {
   std::vector<int32_t> outputs;
   std::vector<std::shared_ptr<const Kernel>> kernels;
   std::vector<std::variant<Launch, LibraryLaunch>> launches;
-  /// Sums of products with rows and columns that no contraction computes but loops of another
-  /// template: too slow to be meant.
-  size_t products_in_loops = 0;
 };
 
 /// Two terms that must be equal at run time, with what to say if they are not (T14).

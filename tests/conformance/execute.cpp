@@ -5,6 +5,8 @@
 
 #include <relay/eval/eval.h>
 #include <relay/infer/infer.h>
+#include <relay/lower/loops.h>
+#include <relay/support/error.h>
 #include <relay/vm/compiler/compile.h>
 #include <relay/vm/machine/machine.h>
 
@@ -27,7 +29,16 @@ Value run_main(const Module& module, std::vector<Value> arguments) {
   vm::CompileOptions options;
   options.direct = executor == "vm-direct";
   options.target = codegen::Target::parse(target);
-  return vm::Machine(vm::compile(special, Name("main"), options)).run("main", arguments);
+  std::vector<std::shared_ptr<const lower::Kernel>> kernels;
+  if (executor == "vm") options.kernels = &kernels;
+  auto executable = vm::compile(special, Name("main"), options);
+  for (const auto& kernel : kernels) {
+    if (kernel->products_in_loops > 0) {
+      throw Error("a product is computed in loops of kernel " + kernel->name + ", " +
+                  kernel->implementation);
+    }
+  }
+  return vm::Machine(executable).run("main", arguments);
 }
 
 double tolerance_of(const Json& json, double otherwise) {

@@ -72,3 +72,11 @@ def test_one_executable_for_all_lengths(ready, tmp_path):
         if not executable.exists():
             relay("compile", path, "-o", executable)
         agree(outputs_of(executable, inputs, tmp_path), case)
+
+
+@pytest.mark.parametrize("model", sorted({model for model, _ in samples.CASES.values()}))
+def test_no_product_is_computed_in_loops(model):
+    listing = relay("opt", "--emit=loops", zoo.materialised(model, MODELS))
+    kernels = [line for line in listing.splitlines() if line.startswith("// ")]
+    assert any(line.endswith(", contraction") for line in kernels)
+    assert [line for line in kernels if "in loops" in line] == []

@@ -26,11 +26,11 @@ Products products_of(const Module& module) {
       } catch (const Error&) {
         return;  // extents that only a run knows
       }
-      found.in_loops += lowered.products_in_loops;
       for (const auto& one : lowered.kernels) {
         bool contraction = std::holds_alternative<lower::Contraction>(one->body);
         found.contractions += contraction ? 1 : 0;
-        if (lowered.products_in_loops > 0 && !contraction) found.where += one->str() + "\n";
+        found.in_loops += one->products_in_loops;
+        if (one->products_in_loops > 0) found.where += one->str() + "\n";
       }
     });
   }

@@ -39,8 +39,12 @@ void emit(const OptOptions& options) {
   std::string text;
   for (const std::shared_ptr<const lower::Kernel>& kernel : kernels) {
     const char* comment = options.emit == "loops" ? "//" : options.emit == "llvm" ? ";" : "#";
-    text += fmt::format("{}{} {}, {}\n", text.empty() ? "" : "\n", comment, kernel->name,
+    text += fmt::format("{}{} {}, {}", text.empty() ? "" : "\n", comment, kernel->name,
                         kernel->implementation);
+    size_t products = kernel->products_in_loops;
+    if (products > 0)
+      text += fmt::format(", {} product{} in loops", products, products > 1 ? "s" : "");
+    text += "\n";
     if (options.emit == "loops") {
       text += kernel->str();
     } else {
