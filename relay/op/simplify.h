@@ -1,0 +1,66 @@
+// Rules that write a call shorter or cheaper (SimplifyExpr). They stand with the operators, since
+// they are about what these compute; the pass knows none of them.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include <relay/ir/expr.h>
+#include <relay/op/op.h>
+
+namespace relay {
+
+/// What a rule keeps of the result.
+enum class Keeps : uint8_t {
+  kBits,      // everything
+  kIntegers,  // everything of integers; floats are rounded otherwise, or a zero loses its sign
+};
+
+/// What the call at the root of a pattern becomes, null if the rule does not apply. The call and
+/// its arguments are tensors of known dtypes and ranks; types of what it writes are the pass's
+/// care, which takes nothing that has another type than the call.
+using SimplifyFn = std::function<ExprRef(const OpCall& call, std::span<const ExprRef> args)>;
+
+/// One rule.
+struct SimplifyRule {
+  std::string_view name;
+  Keeps keeps;
+  SimplifyFn apply;
+};
+
+/// The rules of calls of an operator, in the order to try them; empty for most.
+std::span<const SimplifyRule> simplify_rules(const Operator* op);
+
+/// The call of `op` that an expression is, if its type and those of its arguments are tensors of
+/// known dtypes and ranks.
+std::optional<OpCall> tensor_call(const Expr* expr, std::string_view op);
+/// The same for any operator.
+std::optional<OpCall> tensor_call(const Expr* expr);
+
+/// Rules as text: `from` is an operator's call, in which `x` to `z` are any tensors, `C` to `E`
+/// constants, a number any tensor whose elements all equal it (with its sign), and `+` and `*`
+/// commute; `to` is written of the same letters. Not for bool, whose sums are other operations.
+struct PatternRule {
+  std::string_view name, from, to;
+  Keeps keeps;
+};
+/// The function of such a rule, and the operator at its root. For tests, too.
+struct CompiledPattern {
+  const Operator* root;
+  SimplifyFn apply;
+};
+CompiledPattern compile_pattern(std::string_view from, std::string_view to);
+
+// The tables, one for each subject.
+std::span<const PatternRule> arithmetic_rules();
+struct OperatorRule {
+  std::string_view op;
+  SimplifyRule rule;
+};
+std::span<const OperatorRule> movement_rules();
+std::span<const OperatorRule> conversion_rules();
+std::span<const OperatorRule> creation_rules();
+
+}  // namespace relay

@@ -1,0 +1,136 @@
+// Elements that move and move again: transposes, layouts, reshapes.
+#include <algorithm>
+#include <cctype>
+#include <vector>
+
+#include <relay/op/shape/shape_attrs.h>
+#include <relay/op/shape/window_attrs.h>
+#include <relay/op/simplify.h>
+
+namespace relay {
+namespace {
+
+using Permutation = std::vector<int64_t>;
+
+bool is_identity(const Permutation& axes) {
+  for (size_t i = 0; i < axes.size(); ++i) {
+    if (axes[i] != static_cast<int64_t>(i)) return false;
+  }
+  return true;
+}
+
+bool has_blocks(const std::string& layout) {
+  return std::any_of(layout.begin(), layout.end(),
+                     [](unsigned char c) { return std::isupper(c) == 0; });
+}
+
+/// Result axis i is data axis `[i]`, of a call that only puts axes in another order.
+std::optional<Permutation> permutation_of(const OpCall& call) {
+  std::string_view op = call.op()->name().view();
+  if (op == "transpose") {
+    const auto& given = call.attrs<TransposeAttrs>().axes;
+    auto rank = static_cast<int64_t>(call.tensor(0).rank());
+    Permutation axes(static_cast<size_t>(rank));
+    for (int64_t i = 0; i < rank; ++i) {
+      int64_t axis = given ? (*given)[static_cast<size_t>(i)] : rank - 1 - i;
+      axes[static_cast<size_t>(i)] = axis < 0 ? axis + rank : axis;
+    }
+    return axes;
+  }
+  if (op == "layout_transform") {
+    const auto& attrs = call.attrs<LayoutTransformAttrs>();
+    if (has_blocks(*attrs.src_layout) || has_blocks(*attrs.dst_layout)) return std::nullopt;
+    Permutation axes;
+    for (char axis : *attrs.dst_layout)
+      axes.push_back(static_cast<int64_t>(attrs.src_layout->find(axis)));
+    return axes;
+  }
+  return std::nullopt;
+}
+
+const ExprRef& first_arg(const ExprRef& expr) { return static_cast<const Call&>(*expr).args()[0]; }
+
+ExprRef no_permutation(const OpCall& call, std::span<const ExprRef> args) {
+  std::optional<Permutation> axes = permutation_of(call);
+  return axes && is_identity(*axes) ? args[0] : ExprRef();
+}
+
+ExprRef two_permutations(const OpCall& call, std::span<const ExprRef> args) {
+  std::optional<OpCall> inner = tensor_call(args[0].get());
+  std::optional<Permutation> then = permutation_of(call);
+  std::optional<Permutation> first = inner ? permutation_of(*inner) : std::nullopt;
+  if (!first || !then || first->size() != then->size()) return {};
+  Permutation axes;
+  for (int64_t axis : *then) axes.push_back((*first)[static_cast<size_t>(axis)]);
+  const ExprRef& data = first_arg(args[0]);
+  if (is_identity(axes)) return data;
+  return call_op("transpose", {data}, Attrs::make(TransposeAttrs{attr::Axes(std::move(axes))}));
+}
+
+ExprRef two_layouts(const OpCall& call, std::span<const ExprRef> args) {
+  std::optional<OpCall> inner = tensor_call(args[0].get(), "layout_transform");
+  if (!inner) return {};
+  const auto& first = inner->attrs<LayoutTransformAttrs>();
+  const auto& then = call.attrs<LayoutTransformAttrs>();
+  if (*first.dst_layout != *then.src_layout) return {};
+  const ExprRef& data = first_arg(args[0]);
+  if (*first.src_layout == *then.dst_layout) return data;
+  return call_op("layout_transform", {data},
+                 Attrs::make(LayoutTransformAttrs{first.src_layout, then.dst_layout}));
+}
+
+/// A shape as `newshape` says it: at most one extent that is no number. Nothing for `?` and 0,
+/// which means another thing there.
+std::optional<std::vector<int64_t>> new_shape(const std::vector<Dim>& dims) {
+  std::vector<int64_t> shape;
+  bool open = false;
+  for (const Dim& dim : dims) {
+    if (dim.is_any() || dim.is_int(0) || (!dim.is_int() && open)) return std::nullopt;
+    open |= !dim.is_int();
+    shape.push_back(dim.is_int() ? dim.as_int() : -1);
+  }
+  return shape;
+}
+
+ExprRef reshaped(const ExprRef& data, const std::vector<Dim>& dims) {
+  std::optional<std::vector<int64_t>> shape = new_shape(dims);
+  if (!shape) return {};
+  return call_op("reshape", {data}, Attrs::make(ReshapeAttrs{{std::move(*shape)}, false}));
+}
+
+ExprRef same_shape(const OpCall& call, std::span<const ExprRef> args) {
+  return call.input(0) == call.output() && !call.output()->has_any_dim() ? args[0] : ExprRef();
+}
+
+ExprRef two_reshapes(const OpCall& call, std::span<const ExprRef> args) {
+  for (std::string_view op : {"reshape", "contrib_reverse_reshape", "reshape_like"}) {
+    if (tensor_call(args[0].get(), op)) return reshaped(first_arg(args[0]), call.result().dims);
+  }
+  return {};
+}
+
+ExprRef known_reshape(const OpCall& call, std::span<const ExprRef> args) {
+  return reshaped(args[0], call.result().dims);
+}
+
+}  // namespace
+
+std::span<const OperatorRule> movement_rules() {
+  // clang-format off
+  static const OperatorRule kRules[] = {
+      {"reshape_like",            {"shape of another, known", Keeps::kBits, known_reshape}},
+      {"reshape",                 {"reshape to the same",     Keeps::kBits, same_shape}},
+      {"reshape",                 {"reshape of a reshape",    Keeps::kBits, two_reshapes}},
+      {"contrib_reverse_reshape", {"reshape to the same",     Keeps::kBits, same_shape}},
+      {"contrib_reverse_reshape", {"reshape of a reshape",    Keeps::kBits, two_reshapes}},
+      {"transpose",               {"axes in their order",     Keeps::kBits, no_permutation}},
+      {"transpose",               {"transpose of a transpose",Keeps::kBits, two_permutations}},
+      {"layout_transform",        {"axes in their order",     Keeps::kBits, no_permutation}},
+      {"layout_transform",        {"layout and back",         Keeps::kBits, two_layouts}},
+      {"layout_transform",        {"layout of a transpose",   Keeps::kBits, two_permutations}},
+  };
+  // clang-format on
+  return kRules;
+}
+
+}  // namespace relay

@@ -1,0 +1,57 @@
+// The rules of each operator, from the tables.
+#include <unordered_map>
+#include <vector>
+
+#include <relay/op/simplify.h>
+
+namespace relay {
+namespace {
+
+using Rules = std::unordered_map<const Operator*, std::vector<SimplifyRule>>;
+
+Rules collect() {
+  Rules rules;
+  // What says more of a call goes first: a shape that is known, then what it is equal to.
+  for (auto table : {creation_rules(), movement_rules(), conversion_rules()}) {
+    for (const OperatorRule& entry : table) rules[get_op(entry.op)].push_back(entry.rule);
+  }
+  for (const PatternRule& entry : arithmetic_rules()) {
+    CompiledPattern pattern = compile_pattern(entry.from, entry.to);
+    rules[pattern.root].push_back({entry.name, entry.keeps, std::move(pattern.apply)});
+  }
+  return rules;
+}
+
+}  // namespace
+
+std::span<const SimplifyRule> simplify_rules(const Operator* op) {
+  static const Rules* rules = new Rules(collect());
+  auto found = rules->find(op);
+  return found == rules->end() ? std::span<const SimplifyRule>() : found->second;
+}
+
+std::optional<OpCall> tensor_call(const Expr* expr) {
+  auto is_tensor = [](const Type* type) {
+    const auto* tensor = type == nullptr ? nullptr : type->as<TensorType>();
+    return tensor != nullptr && tensor->has_rank() && tensor->has_dtype();
+  };
+  const auto* call = expr->as<Call>();
+  const auto* node = call == nullptr ? nullptr : call->callee()->as<Op>();
+  if (node == nullptr || call->args().size() != node->op()->num_inputs()) return std::nullopt;
+  if (!is_tensor(call->type())) return std::nullopt;
+  std::vector<TypeRef> inputs;
+  for (const ExprRef& arg : call->args()) {
+    if (!is_tensor(arg->type())) return std::nullopt;
+    inputs.emplace_back(arg->type());
+  }
+  return OpCall(node->op(), call->attrs(), std::move(inputs), TypeRef(call->type()));
+}
+
+std::optional<OpCall> tensor_call(const Expr* expr, std::string_view op) {
+  const auto* call = expr->as<Call>();
+  const auto* node = call == nullptr ? nullptr : call->callee()->as<Op>();
+  if (node == nullptr || node->op()->name().view() != op) return std::nullopt;
+  return tensor_call(expr);
+}
+
+}  // namespace relay
