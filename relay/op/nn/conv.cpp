@@ -1,5 +1,6 @@
 // Convolutions and transposed convolutions in one, two and three dimensions.
 #include <relay/op/layout.h>
+#include <relay/op/nn/combine.h>
 #include <relay/op/nn/conv_attrs.h>
 #include <relay/op/nn/conv_grad.h>
 #include <relay/op/nn/padding.h>
@@ -311,6 +312,7 @@ OpBuilder& declare(OpBuilder& op) {
           .example("fn (%x: Tensor[(1, 1, 1, 4), float32], %w: Tensor[(1, 1, 1, 2), float32]) { "
                    "nn.conv2d(%x, %w) }",
                    "[[[[1, 2, 3, 4]]]]", "[[[[1, -1]]]]"))
+      .column(parallel_products(), parallel_conv2d)
       .gradient(conv2d_gradient);
   declare<Conv3DAttrs, 3, false>(
       declare_op("nn.conv3d")

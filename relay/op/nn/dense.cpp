@@ -1,4 +1,5 @@
 // Matrix products.
+#include <relay/op/nn/combine.h>
 #include <relay/op/nn/nn_attrs.h>
 #include <relay/op/op.h>
 #include <relay/tensor_expr/precision.h>
@@ -145,6 +146,7 @@ RELAY_OP("nn.dense")
              "[[1, 2, 3], [4, 5, 6]]", "[[1, 0, -1]]")
     .relation(infer_dense, expect_weight)
     .level(1)
+    .column(parallel_products(), parallel_dense)
     .compute(compute_dense);
 
 RELAY_OP("nn.matmul")
@@ -158,6 +160,7 @@ RELAY_OP("nn.matmul")
              "[[1, 2, 3], [4, 5, 6]]", "[[1], [0], [-1]]")
     .relation(infer_matmul)
     .level(1)
+    .column(parallel_products(), parallel_matmul)
     .compute([](const OpCall& call, te::Builder& b) {
       const auto& attrs = call.attrs<MatmulAttrs>();
       compute_product(call, b, attrs.transpose_a, attrs.transpose_b);
@@ -174,6 +177,7 @@ RELAY_OP("nn.batch_matmul")
              "[[[1, 2], [3, 4]]]")
     .relation(infer_batch_matmul)
     .level(10)
+    .column(parallel_products(), parallel_batch_matmul)
     .compute([](const OpCall& call, te::Builder& b) {
       const auto& attrs = call.attrs<BatchMatmulAttrs>();
       compute_product(call, b, attrs.transpose_a, attrs.transpose_b);
