@@ -1,6 +1,8 @@
 // The standard passes, in order.
 #include <relay/transform/pass.h>
 
+#include <algorithm>
+
 namespace relay {
 namespace {
 
@@ -8,17 +10,21 @@ struct Step {
   const char* pass;
   PassOptions for_machine{};  // options that differ there
   bool portable_only = false;
+  int level = 0;  // where the pass itself is of a lower one
 };
 
 // Level 0 writes the program as inference needs it, level 1 takes away what is not used, level 2
-// computes what is known, level 3 shares what is equal and moves work into constants.
+// computes what is known, level 3 writes calls shorter, shares what is equal and moves work into
+// constants.
 const std::vector<Step>& steps() {
   static const std::vector<Step> list = {
       {"Inline"},                                        // 1
       {"RemoveUnusedFunctions", {}, true},               // 1
       {"SimplifyInference", {{"elementwise", true}}},    // 0
-      {"EliminateCommonSubexpr"},                        // 3
+      {"EliminateCommonSubexpr"},                        // 3: constants are made once
       {"FoldConstant"},                                  // 2
+      {"SimplifyExpr", {{"exact", true}}, false, 3},     // 0
+      {"EliminateCommonSubexpr"},                        // 3: what has become equal
       {"BackwardFoldScaleAxis", {{"constants", true}}},  // 3
       // Not for the machine: a multiplication beside an access to memory is not worth its rounding.
       {"ForwardFoldScaleAxis", {}, true},  // 3
@@ -40,7 +46,7 @@ std::vector<PassRef> standard_passes(PassGoal goal, int level) {
   for (const Step& step : steps()) {
     if (machine && step.portable_only) continue;
     PassRef pass = create_pass(step.pass, machine ? step.for_machine : PassOptions());
-    if (pass->info().opt_level <= level) passes.push_back(std::move(pass));
+    if (std::max(step.level, pass->info().opt_level) <= level) passes.push_back(std::move(pass));
   }
   return passes;
 }

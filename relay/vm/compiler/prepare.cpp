@@ -43,7 +43,7 @@ class Wrapper final : public Rewriter {
 
 // Lets of tensors become nodes of the graph, so that operators can be fused across them. Lets of
 // everything else keep their places and names.
-FunctionRef graph_lets(const FunctionRef& function, const Effects& effects) {
+FunctionRef graph_lets(const FunctionRef& function, const Effects& effects, bool tuples) {
   Lets lets(function.get());
   if (lets.all().empty()) return function;
   std::unordered_set<const Expr*> effectful;
@@ -54,7 +54,8 @@ FunctionRef graph_lets(const FunctionRef& function, const Effects& effects) {
   for (const Let* let : lets.all()) {
     const Expr* value = let->value().get();
     const auto* call = value->as<Call>();
-    bool dataflow = value->is<Constant>() || value->is<Tuple>() || value->is<TupleGetItem>() ||
+    bool dataflow = value->is<Constant>() || (tuples && value->is<Tuple>()) ||
+                    value->is<TupleGetItem>() ||
                     (call != nullptr && call->callee()->is<relay::Op>());
     if (!dataflow || effectful.count(value) != 0 || !keeps_type(let)) continue;
     const Var* var = let->var().get();
@@ -123,13 +124,13 @@ PassRef fields_apart_pass() {
       });
 }
 
-PassRef graph_lets_pass() {
+PassRef graph_lets_pass(bool tuples = true) {
   PassInfo info;
   info.name = "vm.GraphLets";
   info.requires_ = {ProgramState::kTyped};
-  return make_prepared_function_pass(info, [](const Module& module, const PassContext&) {
-    return [effects = std::make_shared<Effects>(module)](const FunctionRef& function) {
-      return graph_lets(function, *effects);
+  return make_prepared_function_pass(info, [tuples](const Module& module, const PassContext&) {
+    return [effects = std::make_shared<Effects>(module), tuples](const FunctionRef& function) {
+      return graph_lets(function, *effects, tuples);
     };
   });
 }
@@ -150,6 +151,10 @@ Module optimize(const Module& module, int level) {
   passes.push_back(count_extents_pass());
   passes.push_back(create_pass("ExpandOps"));
   plan_all();
+  passes.push_back(create_pass("InferType"));
+  // Standard passes do not see through lets; inlining makes new ones. A tuple stays bound, so that
+  // a field that fails does so although nobody asks for it.
+  if (level > 0) passes.push_back(graph_lets_pass(false));
   passes.push_back(create_pass("InferType"));
   for (PassRef& pass : standard_passes(PassGoal::kMachine, level)) passes.push_back(pass);
   plan_all();
