@@ -240,7 +240,7 @@ RELAY_REGISTER_PASS({
      "another become one or none; x + 0, x - 0, x * 1, x / 1 become x; constants beside constants "
      "are computed; 1 / sqrt(x) becomes rsqrt(x); x + x becomes x * 2, and x * x + 2 * x * y + y * "
      "y a square; bounds that all integers keep go; the largest of dequantised numbers is that of "
-     "the integers. No rule computes more than was computed."},
+     "the integers. What becomes several calls does so only where all its parts go."},
     {{"exact", "Only rules that change no bit of a result.", false}},
     [](const PassInfo& info, const PassOptions& options) {
       bool exact = option<bool>(options, "exact");
