@@ -39,6 +39,11 @@ std::optional<OpCall> tensor_call(const Expr* expr, std::string_view op);
 /// The same for any operator.
 std::optional<OpCall> tensor_call(const Expr* expr);
 
+/// The first argument of what is known to be a call.
+inline const ExprRef& first_arg(const ExprRef& call) {
+  return static_cast<const Call&>(*call).args()[0];
+}
+
 /// Rules as text: `from` is an operator's call, in which `x` to `z` are any tensors, `C` to `E`
 /// constants, a number any tensor whose elements all equal it (with its sign), and `+` and `*`
 /// commute; `to` is written of the same letters. Not for bool, whose sums are other operations.

@@ -1,9 +1,11 @@
 // SimplifyExpr: the rules of relay/op/simplify.h until none applies.
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <unordered_set>
 
 #include <relay/eval/eval.h>
+#include <relay/infer/devices.h>
 #include <relay/ir/rewrite.h>
 #include <relay/ir/tensor_types.h>
 #include <relay/ir/visit.h>
@@ -55,8 +57,8 @@ bool keeps_range(const NDArray& result, const std::vector<Value>& arguments) {
 
 class Simplifier final : public Rewriter {
  public:
-  Simplifier(const Function* root, const LazyEffects& effects, bool exact)
-      : root_(root), effects_(effects), exact_(exact) {
+  Simplifier(const Function* root, const LazyEffects& effects, bool exact, bool devices)
+      : root_(root), effects_(effects), exact_(exact), devices_(devices) {
     post_order(root, [&](const Expr* expr) {
       for (const ExprRef& operand : expr->operands()) ++uses_[operand.get()];
     });
@@ -113,6 +115,7 @@ class Simplifier final : public Rewriter {
         int calls = 0;
         written = typed(written, span, calls, true);
         if (!written || written->type() != expr->type()) continue;
+        if (devices_ && !follows_tensor(written.get())) continue;
         if (calls > 1 && !replaces_all(expr, written)) continue;
         return written;
       } catch (const Error&) {
@@ -176,6 +179,14 @@ class Simplifier final : public Rewriter {
     return constant;
   }
 
+  // Whether it is where a tensor is that it is computed from: another call would be anywhere.
+  static bool follows_tensor(const Expr* expr) {
+    if (op_of(expr) == nullptr || is_number_type(expr->type())) return true;
+    std::span<const ExprRef> args = static_cast<const Call*>(expr)->args();
+    return std::any_of(args.begin(), args.end(),
+                       [](const ExprRef& arg) { return !is_number_type(arg->type()); });
+  }
+
   // Whether all calls of the pattern go: none is used elsewhere, so that nothing is computed twice.
   bool replaces_all(const ExprRef& pattern, const ExprRef& written) {
     PointerSet<Expr> needed;
@@ -206,14 +217,14 @@ class Simplifier final : public Rewriter {
 
   const Function* root_;
   const LazyEffects& effects_;
-  bool exact_;
+  bool exact_, devices_;
   bool changed_ = false;
   PointerMap<Expr, uint32_t> uses_;
   std::vector<ExprRef> kept_;  // so that no new node stands where a replaced one stood
   std::optional<std::unordered_set<const Expr*>> effectful_;
 };
 
-FunctionRef simplify(FunctionRef function, const LazyEffects& effects, bool exact) {
+FunctionRef simplify(FunctionRef function, const LazyEffects& effects, bool exact, bool devices) {
   if (has_open_literals(function.get())) return function;
   for (int walk = 0; walk < kMaxWalks; ++walk) {
     bool any = false;
@@ -223,7 +234,7 @@ FunctionRef simplify(FunctionRef function, const LazyEffects& effects, bool exac
       return !any;
     });
     if (!any) break;
-    Simplifier simplifier(function.get(), effects, exact);
+    Simplifier simplifier(function.get(), effects, exact, devices);
     ExprRef result = simplifier.run(function);
     if (!simplifier.changed()) break;
     function = FunctionRef(result->as<Function>());
@@ -245,8 +256,9 @@ RELAY_REGISTER_PASS({
     [](const PassInfo& info, const PassOptions& options) {
       bool exact = option<bool>(options, "exact");
       return make_prepared_function_pass(info, [exact](const Module& module, const PassContext&) {
-        return [exact, effects = LazyEffects(module)](const FunctionRef& function) {
-          return simplify(function, effects, exact);
+        return [exact, devices = uses_devices(module),
+                effects = LazyEffects(module)](const FunctionRef& function) {
+          return simplify(function, effects, exact, devices);
         };
       });
     },

@@ -9,8 +9,6 @@
 namespace relay {
 namespace {
 
-const ExprRef& first_arg(const ExprRef& expr) { return static_cast<const Call&>(*expr).args()[0]; }
-
 struct Range {
   double least, most;
 };

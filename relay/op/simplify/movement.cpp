@@ -48,8 +48,6 @@ std::optional<Permutation> permutation_of(const OpCall& call) {
   return std::nullopt;
 }
 
-const ExprRef& first_arg(const ExprRef& expr) { return static_cast<const Call&>(*expr).args()[0]; }
-
 ExprRef no_permutation(const OpCall& call, std::span<const ExprRef> args) {
   std::optional<Permutation> axes = permutation_of(call);
   return axes && is_identity(*axes) ? args[0] : ExprRef();
