@@ -144,6 +144,7 @@ class FunctionCompiler {
   void write_check(const ShapeComparison& parts,
                    const std::function<Known(const DeclaredShape&)>& value_of);
   void write_check(const ShapeComparison& parts, const Known& value);
+  bool is_checked(const Let* let);
   void check_let(const Let* let, const Known& value);
   void check_matched(const Var* var);
   void check_written(uint32_t node, const RefWrite* write);

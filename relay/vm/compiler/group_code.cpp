@@ -428,8 +428,11 @@ void FunctionCompiler::find_needed(uint32_t node, std::vector<char>& needed) {
       if (in_graph(user)) continue;
       const Expr* expr = regions_.expr(user);
       if (expr->is<Let>()) {
-        if (is_operand(user, 0))
-          follow({Regions::kNone, static_cast<const Let*>(expr)->var().get(), use.field});
+        if (is_operand(user, 0)) {
+          const auto* let = static_cast<const Let*>(expr);
+          if (is_checked(let)) need(use.field);  // whether something uses the variable or not
+          follow({Regions::kNone, let->var().get(), use.field});
+        }
         if (is_operand(user, 1)) follow({user, nullptr, use.field});
       } else if (expr->is<TupleGetItem>() && is_tuple && use.field < 0) {
         auto index = static_cast<int64_t>(static_cast<const TupleGetItem*>(expr)->index());

@@ -36,6 +36,12 @@ void FunctionCompiler::write_check(const ShapeComparison& parts, const Known& va
   write_check(parts, [&](const DeclaredShape&) { return value; });
 }
 
+// Whether `check_let` reads the value.
+bool FunctionCompiler::is_checked(const Let* let) {
+  return program_.open_shapes() &&
+         program_.flows().differ(let->value()->type(), let->var()->annotation().get());
+}
+
 void FunctionCompiler::check_let(const Let* let, const Known& value) {
   if (program_.open_shapes()) write_check(compare_let(program_.flows(), unit_->scope, let), value);
 }
