@@ -1,5 +1,8 @@
 // Models that ask for too much, say too little or contradict themselves: no converter takes them
 // for something else.
+#include <algorithm>
+#include <limits>
+
 #include <gtest/gtest.h>
 
 #include <relay/eval/eval.h>
@@ -224,6 +227,121 @@ TEST(ImportOnnxMends, AtRunTime) {
     EXPECT_EQ(result(model, {two, ints({2})}), "fails") << op;
     EXPECT_EQ(result(model, {two, ints({-3})}), "fails") << op;
   }
+}
+
+TEST(ImportOnnxMends, PositionsOutsideOfNamedExtents) {
+  Value x = floats({4}, {5, 6, 7, 8}), matrix = floats({2, 2}, {5, 6, 7, 8});
+  auto taken = [&](const char* op, const std::vector<int64_t>& shape,
+                   const std::vector<int64_t>& at) {
+    bool list = std::string(op) == "Gather";
+    std::vector<OnnxDim> dims(list ? 1 : 2, std::string("n"));
+    Proto places = onnx_tensor<int64_t>("i", kOnnxInt64, shape, at);
+    return result(one_node(onnx_node(op, {"x", "i"}, {"y"}), {input("x", dims)}, {places}),
+                  {list ? x : matrix});
+  };
+  EXPECT_EQ(taken("Gather", {2}, {3, -4}), " 8 5");
+  EXPECT_EQ(taken("Gather", {}, {-1}), " 8");
+  EXPECT_EQ(taken("Gather", {2}, {0, 4}), "fails");
+  EXPECT_EQ(taken("Gather", {}, {-5}), "fails");
+  EXPECT_EQ(taken("GatherElements", {1, 2}, {1, -2}), " 7 6");
+  EXPECT_EQ(taken("GatherElements", {1, 2}, {1, 2}), "fails");
+  EXPECT_EQ(taken("GatherElements", {1, 2}, {1, -3}), "fails");
+  EXPECT_EQ(taken("GatherND", {1, 2}, {-1, -2}), " 7");
+  EXPECT_EQ(taken("GatherND", {1, 2}, {2, 0}), "fails");
+  EXPECT_EQ(taken("GatherND", {1, 2}, {0, -3}), "fails");
+  auto put = [&](const char* op, int64_t at) {
+    Proto places = onnx_tensor<int64_t>("i", kOnnxInt64, {1, 1}, {at});
+    Proto nine = onnx_tensor<float>("u", kOnnxFloat, {1, 1}, {9});
+    if (std::string(op) == "ScatterND") {
+      nine = onnx_tensor<float>("u", kOnnxFloat, {1, 2}, {9, 10});
+    }
+    return result(one_node(onnx_node(op, {"x", "i", "u"}, {"y"}),
+                           {input("x", {std::string("n"), int64_t{2}})}, {places, nine}),
+                  {matrix});
+  };
+  EXPECT_EQ(put("ScatterElements", -1), " 5 6 9 8");
+  EXPECT_EQ(put("ScatterElements", 2), "fails");
+  EXPECT_EQ(put("ScatterElements", -3), "fails");
+  EXPECT_EQ(put("ScatterND", -2), " 9 10 7 8");
+  EXPECT_EQ(put("ScatterND", 2), "fails");
+  EXPECT_EQ(put("ScatterND", -3), "fails");
+
+  Proto sum = one_node(onnx_node("CumSum", {"x", "a"}, {"y"}),
+                       {input("x", {std::string("n")}), input("a", {int64_t{1}}, kOnnxInt64)});
+  EXPECT_EQ(result(sum, {x, ints({0})}), " 5 11 18 26");
+  EXPECT_EQ(result(sum, {x, ints({-1})}), " 5 11 18 26");
+  EXPECT_EQ(result(sum, {x, ints({1})}), "fails");
+  EXPECT_EQ(result(sum, {x, ints({-2})}), "fails");
+}
+
+// As bounds clamp to the axis, a slice may end before it begins: then it has no elements.
+TEST(ImportOnnxMends, SlicesThatEndBeforeTheyBegin) {
+  constexpr int64_t kFar = std::numeric_limits<int64_t>::max();
+  auto expected = [](int64_t extent, int64_t start, int64_t end, int64_t step) {
+    auto place = [&](int64_t at, int64_t least) {
+      int64_t i = at < 0 ? at + extent : at;
+      return std::min(std::max(i, least), step > 0 ? extent : extent - 1);
+    };
+    int64_t stop = place(end, step > 0 ? 0 : -1);
+    std::string text;
+    for (int64_t i = place(start, 0); step > 0 ? i < stop : i > stop; i += step) {
+      text += " " + std::to_string(i);
+    }
+    return text;
+  };
+  std::vector<int64_t> bounds{0, 1, 3, 9, -1, -2, -4, -9, kFar, -kFar};
+  for (int64_t step : {1, 2, -1, -2}) {
+    for (int64_t start : bounds) {
+      for (int64_t end : bounds) {
+        std::vector<Proto> lists{onnx_ints("s", {start}), onnx_ints("e", {end}),
+                                 onnx_ints("a", {0}), onnx_ints("t", {step})};
+        Proto node = onnx_node("Slice", {"x", "s", "e", "a", "t"}, {"y"});
+        Proto named = one_node(node, {input("x", {std::string("n")})}, lists);
+        Proto open = one_node(node,
+                              {input("x", {std::string("n")}), input("s", {int64_t{1}}, kOnnxInt64),
+                               input("e", {int64_t{1}}, kOnnxInt64)},
+                              {lists[2], lists[3]});
+        for (int64_t extent : {0, 1, 2, 5}) {
+          std::vector<float> numbers;
+          for (int64_t k = 0; k < extent; ++k) numbers.push_back(static_cast<float>(k));
+          Value x = floats({extent}, numbers);
+          std::string text = expected(extent, start, end, step), place = std::to_string(start) +
+                                                                         ":" + std::to_string(end) +
+                                                                         ":" + std::to_string(step);
+          EXPECT_EQ(result(one_node(node, {input("x", {extent})}, lists), {x}), text) << place;
+          EXPECT_EQ(result(named, {x}), text) << place << " of " << extent;
+          EXPECT_EQ(result(open, {x, ints({start}), ints({end})}), text) << place;
+        }
+      }
+    }
+  }
+}
+
+TEST(ImportOnnxMends, NothingRepeated) {
+  Proto tile = one_node(onnx_node("Tile", {"x", "r"}, {"y"}), {input("x", {std::string("n")})},
+                        {onnx_ints("r", {0})});
+  EXPECT_EQ(result(tile, {floats({2}, {1, 2})}), "");
+  Module module = from_onnx(tile.span(), {}, "m.onnx").module;
+  infer_types_or_throw(module);
+  EXPECT_EQ(module.function("main")->type()->str(),
+            "fn (Tensor[(n), float32]) -> Tensor[(0), float32]");
+}
+
+// Extents that only a run knows, of more than one axis.
+TEST(ImportOnnxMends, SeveralUnknownExtents) {
+  std::vector<Proto> pad{onnx_node("Pad", {"x", "p"}, {"w"})};
+  auto after = [&](const Proto& node, const std::vector<Proto>& initializers) {
+    return onnx_model(
+        onnx_graph({pad[0], node},
+                   {input("x", {int64_t{1}, int64_t{2}}), input("p", {int64_t{4}}, kOnnxInt64)},
+                   {input("y", {})}, initializers),
+        17);
+  };
+  std::vector<Value> arguments{floats({1, 2}, {3, 4}), ints({0, 0, 0, 1})};
+  EXPECT_EQ(result(after(onnx_node("Flatten", {"w"}, {"y"}), {}), arguments), " 3 4 0");
+  EXPECT_EQ(
+      result(after(onnx_node("Expand", {"w", "s"}, {"y"}), {onnx_ints("s", {2, 1})}), arguments),
+      " 3 4 0 3 4 0");
 }
 
 TEST(ImportOnnxMends, Options) {

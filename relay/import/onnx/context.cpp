@@ -288,6 +288,7 @@ GraphValue NodeContext::broadcast_to(const GraphValue& value, std::span<const Di
   std::span<const Dim> from = value.dims();
   if (std::equal(from.begin(), from.end(), dims.begin(), dims.end())) return value;
   std::vector<int64_t> shape;
+  for (Dim dim : dims) require(!dim.is_any(), "an extent of a result is not known");
   for (Dim dim : dims) {
     if (!dim.is_int())
       return emit("dyn.broadcast_to", {value, dim_list({dims.begin(), dims.end()})});

@@ -1,6 +1,7 @@
 // Elements at positions: gathered, replaced, marked.
 #include <algorithm>
 
+#include <relay/import/onnx/fold.h>
 #include <relay/import/onnx/ops/run_time.h>
 #include <relay/op/relation.h>
 
@@ -8,6 +9,47 @@ namespace relay::onnx {
 namespace {
 
 using Values = std::vector<GraphValue>;
+
+Values convert_gather(NodeContext& node) {
+  GraphValue x = node.input(0), indices = node.input(1);
+  node.require(indices.dtype().is_integer(),
+               "the indices are " + std::string(indices.dtype().name()));
+  int64_t axis = node.axis(node.attr_int("axis", 0), x.rank());
+  Dim extent = x.dim(static_cast<size_t>(axis));
+  std::optional<NDArray> known = node.constant(1);
+  const char* mode = "wrap";  // negative indices count from the end
+  if (known && extent.is_int()) {
+    std::vector<int64_t> places;
+    for (int64_t k = 0; k < known->size(); ++k) {
+      int64_t i = known->element_as_int64(k);
+      node.require(
+          i >= -extent.as_int() && i < extent.as_int(),
+          "the index " + std::to_string(i) + " is out of range for the extent " + extent.str());
+      places.push_back(i < 0 ? i + extent.as_int() : i);
+    }
+    bool moved = !places.empty() && *std::min_element(places.begin(), places.end()) >= 0;
+    if (moved && known->size() <= static_cast<int64_t>(kMostElements)) {
+      NDArray plain = NDArray::from<int64_t>(known->shape(), places);
+      indices = node.constant_value(plain);
+      mode = "clip";
+    }
+    auto emit = [&] { return node.emit("take", {x, indices}, {{"axis", axis}, {"mode", mode}}); };
+    if (x.rank() == 1) {
+      if (auto folded = fold_rearranged(node, x, places, indices.dims(), emit)) return {*folded};
+    }
+    return {emit()};
+  }
+  indices = inside(node, x, static_cast<size_t>(axis), node.cast(indices, kInt64));
+  return {node.emit("take", {x, indices}, {{"axis", axis}, {"mode", mode}})};
+}
+RELAY_ONNX("Gather", 1, convert_gather)
+
+Values convert_gather_elements(NodeContext& node) {
+  GraphValue x = node.input(0);
+  int64_t axis = node.axis(node.attr_int("axis", 0), x.rank());
+  return {node.emit("gather", {x, node.input(1)}, {{"axis", axis}})};
+}
+RELAY_ONNX("GatherElements", 11, convert_gather_elements)
 
 // Coordinates stand on the last axis in ONNX, on the first one in Relay.
 GraphValue coordinates(NodeContext& node, const GraphValue& indices, const GraphValue& data) {

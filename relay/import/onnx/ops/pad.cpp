@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include <relay/import/onnx/fold.h>
 #include <relay/import/onnx/ops/run_time.h>
 #include <relay/op/relation.h>
 
@@ -55,8 +56,17 @@ GraphValue pad_at_run_time(NodeContext& node, const GraphValue& x, const std::st
   for (size_t k = 0; k < x.rank(); ++k) {
     auto axis = static_cast<int64_t>(k);
     GraphValue extent = extent_value(node, result, k);
-    GraphValue begin = node.emit("negative", {entry(node, before, axis)});
-    GraphValue end = node.emit("add", {extent, entry(node, after, axis)});
+    GraphValue front = entry(node, before, axis), back = entry(node, after, axis);
+    auto number = [](const GraphValue& value) {
+      return value.elements() ? value.elements()->front() : Dim::any();
+    };
+    Dim less = number(front), more = number(back);
+    if (less.is_int(0) && more.is_int(0)) continue;
+    GraphValue begin =
+        known_or(node, {Dim(0) - less}, {}, kInt64, [&] { return node.emit("negative", {front}); });
+    GraphValue end = known_or(node, {x.dim(k) + more}, {}, kInt64, [&] {
+      return node.emit("add", {extent, back});
+    });
     GraphValue places =
         node.emit("arange", {begin, end, number_value(node, 1)}, {{"dtype", kInt64}});
     places = inside(node, mode, places, extent);
@@ -210,7 +220,18 @@ Values convert_tile(NodeContext& node) {
   if (x.rank() == 0) return {x};
   if (!node.constant(1)) return {node.emit("dyn.tile", {x, repeats})};
   std::vector<int64_t> reps = node.ints(1, "repeats");
-  for (int64_t rep : reps) node.require(rep >= 0, "repeats has " + std::to_string(rep));
+  std::vector<int64_t> axes, none;
+  for (size_t k = 0; k < reps.size(); ++k) {
+    node.require(reps[k] >= 0, "repeats has " + std::to_string(reps[k]));
+    if (reps[k] != 0) continue;
+    // The operator repeats at least once: nothing, then.
+    reps[k] = 1;
+    axes.push_back(static_cast<int64_t>(k));
+    none.push_back(0);
+  }
+  if (!axes.empty()) {
+    x = node.emit("strided_slice", {x}, {{"begin", none}, {"end", none}, {"axes", axes}});
+  }
   return {node.emit("tile", {x}, {{"reps", reps}})};
 }
 RELAY_ONNX("Tile", 6, convert_tile)

@@ -231,11 +231,11 @@ Values running(NodeContext& node, const char* op) {
     node.require(axis->size() == 1, "axis has " + std::to_string(axis->size()) + " elements");
     return {along(node.axis(axis->element_as_int64(0), x.rank()))};
   }
-  if (x.rank() == 1) return {along(0)};
   GraphValue axis = node.reshape(as_number(node, node.input(1), "axis"), {Dim(1)});
   Values chosen = chosen_axes(node, axis, x.rank());
-  GraphValue result = along(0);
-  for (size_t k = 1; k < x.rank(); ++k) {
+  // Of one axis, too: the run sees whether it is that.
+  GraphValue result = x.rank() == 1 ? x : along(0);
+  for (size_t k = x.rank() == 1 ? 0 : 1; k < x.rank(); ++k) {
     result = node.emit("where", {chosen[k], along(static_cast<int64_t>(k)), result});
   }
   return {result};

@@ -1,9 +1,9 @@
 #include <relay/import/onnx/ops/run_time.h>
 
-#include <limits>
 #include <numeric>
 
 #include <relay/import/onnx/fold.h>
+#include <relay/import/onnx/ops/slice.h>
 #include <relay/op/relation.h>
 
 namespace relay::onnx {
@@ -84,6 +84,19 @@ GraphValue zero_unless(NodeContext& node, const GraphValue& bad) {
   return node.reshape(zero, std::initializer_list<Dim>{});
 }
 
+GraphValue inside(NodeContext& node, const GraphValue& x, size_t axis, const GraphValue& places) {
+  // A zero from each position: an axis of zeros has no others.
+  GraphValue zeros = number_value(node, 0);
+  Dim dims[] = {x.dim(axis)};
+  if (dims[0].is_any()) {
+    GraphValue extent = node.reshape(extent_value(node, x, axis), {Dim(1)});
+    zeros = node.emit("dyn.broadcast_to", {zeros, extent});
+  } else {
+    zeros = node.broadcast_to(zeros, dims);
+  }
+  return node.emit("add", {places, node.emit("adv_index", {node.tuple({zeros, places})})});
+}
+
 GraphValue broadcast_like(NodeContext& node, const GraphValue& value, const GraphValue& like) {
   for (Dim dim : like.dims()) {
     if (dim.is_any()) return node.emit("dyn.broadcast_to", {value, shape_value(node, like)});
@@ -126,9 +139,11 @@ GraphValue slice_at_run_time(NodeContext& node, const GraphValue& x, const Graph
   // The axes that are not named stay whole: from 0 to beyond every extent.
   auto all = [&](int64_t value) { return node.int_list(std::vector<int64_t>(x.rank(), value)); };
   GraphValue begin = at_axes(node, starts, axes, all(0), x.rank());
-  GraphValue end = at_axes(node, ends, axes, all(std::numeric_limits<int64_t>::max()), x.rank());
+  GraphValue end = at_axes(node, ends, axes, all(kMostExtent), x.rank());
   GraphValue step = at_axes(node, steps, axes, all(1), x.rank());
-  return node.emit("dyn.strided_slice", {x, begin, end, step});
+  std::vector<int64_t> own(x.rank());
+  std::iota(own.begin(), own.end(), 0);
+  return sliced_at_run_time(node, x, own, begin, end, step);
 }
 
 std::vector<GraphValue> split_at_run_time(NodeContext& node, const GraphValue& x, int64_t axis,

@@ -31,6 +31,9 @@ GraphValue counted_along(NodeContext& node, const GraphValue& count, size_t axis
 /// An int64 of rank 0 that is 0; the run fails instead where `bad`, a bool of rank 0, holds.
 GraphValue zero_unless(NodeContext& node, const GraphValue& bad);
 
+/// Positions on an axis of `x`, negative ones counted from the end, int64: the run fails at others.
+GraphValue inside(NodeContext& node, const GraphValue& x, size_t axis, const GraphValue& places);
+
 /// `value` repeated to the shape of `like`.
 GraphValue broadcast_like(NodeContext& node, const GraphValue& value, const GraphValue& like);
 /// Axes (a list) counted from the front; a run fails at others.

@@ -4,15 +4,13 @@
 
 #include <relay/import/onnx/fold.h>
 #include <relay/import/onnx/ops/run_time.h>
+#include <relay/import/onnx/ops/slice.h>
 #include <relay/op/relation.h>
 
 namespace relay::onnx {
 namespace {
 
 using Values = std::vector<GraphValue>;
-
-/// Beyond all extents that there are; ends of slices may be larger, which means as much.
-constexpr int64_t kMostExtent = int64_t{1} << 59;
 
 Values convert_identity(NodeContext& node) {
   GraphValue value = node.optional_input(0);
@@ -183,6 +181,14 @@ Values convert_flatten(NodeContext& node) {
   if (axis < 0) axis += rank;
   Dim rows = product(x.dims().first(static_cast<size_t>(axis)));
   Dim columns = product(x.dims().subspan(static_cast<size_t>(axis)));
+  if (rows.is_any() && columns.is_any()) {
+    GraphValue shape = shape_value(node, x);
+    auto count = [&](int64_t begin, int64_t end) {
+      return node.emit("prod", {node.slice(shape, 0, begin, end)}, {{"keepdims", true}});
+    };
+    GraphValue wanted = node.concat({count(0, axis), count(axis, rank)}, 0);
+    return {node.emit("dyn.reshape", {x, wanted}, {{"allowzero", true}})};
+  }
   return {node.reshape(x, {rows, columns})};
 }
 RELAY_ONNX("Flatten", 1, convert_flatten)
@@ -296,37 +302,6 @@ Values convert_concat(NodeContext& node) {
 }
 RELAY_ONNX("Concat", 4, convert_concat)
 
-GraphValue sliced(NodeContext& node, const GraphValue& x, const std::vector<int64_t>& axes,
-                  const Elements& starts, const Elements& ends, const std::vector<int64_t>& steps) {
-  // What concerns nothing but whole axes is left out.
-  std::vector<int64_t> own_axes, begin, end, stride;
-  Elements begin_dims, end_dims;
-  bool numbers = true;
-  for (size_t k = 0; k < axes.size(); ++k) {
-    Dim extent = x.dim(static_cast<size_t>(axes[k]));
-    bool whole = starts[k].is_int(0) && steps[k] == 1 &&
-                 (ends[k] == extent || (ends[k].is_int() && ends[k].as_int() >= kMostExtent));
-    if (whole) continue;
-    own_axes.push_back(axes[k]);
-    stride.push_back(steps[k]);
-    numbers &= starts[k].is_int() && ends[k].is_int();
-    begin_dims.push_back(starts[k]);
-    end_dims.push_back(ends[k]);
-    if (!numbers) continue;
-    auto bounded = [&](Dim at) { return std::clamp(at.as_int(), -kMostExtent, kMostExtent); };
-    begin.push_back(bounded(starts[k]));
-    end.push_back(bounded(ends[k]));
-  }
-  if (own_axes.empty()) return x;
-  if (numbers) {
-    return node.emit("strided_slice", {x},
-                     {{"begin", begin}, {"end", end}, {"strides", stride}, {"axes", own_axes}});
-  }
-  return node.emit("dyn.strided_slice",
-                   {x, node.dim_list(begin_dims), node.dim_list(end_dims), node.int_list(stride)},
-                   {{"axes", own_axes}});
-}
-
 Values split_terms(NodeContext& node, const GraphValue& x, int64_t axis, const Elements& sizes) {
   node.require(sizes.size() == node.num_outputs(),
                "split has " + std::to_string(sizes.size()) + " entries for " +
@@ -425,153 +400,15 @@ Values convert_split(NodeContext& node) {
 }
 RELAY_ONNX("Split", 2, convert_split)
 
-// The places that a slice of a list takes.
-std::optional<std::vector<int64_t>> slice_places(int64_t extent, Dim start, Dim end, int64_t step) {
-  if (!start.is_int() || !end.is_int() || step == 0) return std::nullopt;
-  auto place = [&](Dim at) {
-    int64_t i = at.as_int() < 0 ? at.as_int() + extent : at.as_int();
-    return step > 0 ? std::clamp(i, int64_t{0}, extent) : std::clamp(i, int64_t{-1}, extent - 1);
-  };
-  if (extent > static_cast<int64_t>(kMostElements)) return std::nullopt;
-  // A backward slice may go on to the front: an end far below.
-  std::vector<int64_t> places;
-  int64_t stop = place(end);
-  for (int64_t i = place(start); step > 0 ? i < stop : i > stop; i += step) places.push_back(i);
-  return places;
-}
-
-GraphValue slice_known(NodeContext& node, const GraphValue& x, const std::vector<int64_t>& axes,
-                       const Elements& starts, const Elements& ends,
-                       const std::vector<int64_t>& steps) {
-  auto emit = [&] { return sliced(node, x, axes, starts, ends, steps); };
-  if (x.rank() == 1 && axes.size() == 1 && x.elements() && x.dim(0).is_int()) {
-    if (auto places = slice_places(x.dim(0).as_int(), starts[0], ends[0], steps[0])) {
-      Dim dims[] = {static_cast<int64_t>(places->size())};
-      if (auto known = fold_rearranged(node, x, *places, dims, emit)) return *known;
-    }
-  }
-  return emit();
-}
-
-/// Farther than every element is from every other: places and steps of slices beyond it mean as
-/// much.
-constexpr int64_t kFar = int64_t{1} << 60;
-
-Elements as_elements(const std::vector<int64_t>& values) {
-  Elements result;
-  for (int64_t value : values) result.emplace_back(std::clamp(value, -kFar, kFar));
-  return result;
-}
-
-Values convert_slice_attributes(NodeContext& node) {
-  GraphValue x = node.input(0);
-  std::vector<int64_t> starts = node.attr_ints("starts"), ends = node.attr_ints("ends");
-  std::vector<int64_t> axes(starts.size());
-  std::iota(axes.begin(), axes.end(), 0);
-  axes = node.attr_ints("axes", axes);
-  node.require(starts.size() == ends.size() && starts.size() == axes.size(),
-               "starts, ends and axes differ in length");
-  for (int64_t& axis : axes) axis = node.axis(axis, x.rank(), "axes entry");
-  return {slice_known(node, x, axes, as_elements(starts), as_elements(ends),
-                      std::vector<int64_t>(axes.size(), 1))};
-}
-
-Values convert_slice(NodeContext& node) {
-  GraphValue x = node.input(0);
-  GraphValue starts = node.input(1), ends = node.input(2);
-  node.require(starts.rank() == 1 && starts.dim(0).is_int(), "the number of starts is not known");
-  size_t count = node.countable(starts.dim(0).as_int(), "starts");
-  if (open_input(node, 3)) {
-    auto list = [&](size_t i, const char* what) { return as_list(node, node.input(i), what); };
-    GraphValue steps =
-        node.has(4) ? list(4, "steps") : node.int_list(std::vector<int64_t>(count, 1));
-    return {slice_at_run_time(node, x, list(1, "starts"), list(2, "ends"), list(3, "axes"), steps)};
-  }
-  std::vector<int64_t> axes(count);
-  std::iota(axes.begin(), axes.end(), 0);
-  if (node.has(3)) axes = node.ints(3, "axes");
-  node.require(axes.size() == count && ends.rank() == 1 && ends.dim(0) == starts.dim(0),
-               "starts, ends and axes differ in length");
-  for (int64_t& axis : axes) axis = node.axis(axis, x.rank(), "axes entry");
-  // Ends may be beyond what a term holds: then they are constants.
-  auto bounds = [&](size_t i, const char* what) -> std::optional<Elements> {
-    if (node.constant(i)) return as_elements(node.ints(i, what));
-    return node.known(i);
-  };
-  std::optional<Elements> from = bounds(1, "starts"), to = bounds(2, "ends");
-  bool steps_known = !node.has(4) || node.constant(4);
-  if (from && to && steps_known) {
-    std::vector<int64_t> steps(count, 1);
-    if (node.has(4)) steps = node.ints(4, "steps");
-    node.require(steps.size() == count, "starts and steps differ in length");
-    for (int64_t& step : steps) {
-      node.require(step != 0, "a step is 0");
-      step = std::clamp(step, -kFar, kFar);
-    }
-    return {slice_known(node, x, axes, *from, *to, steps)};
-  }
-  GraphValue steps = node.has(4) ? node.input(4) : node.int_list(std::vector<int64_t>(count, 1));
-  return {
-      node.emit("dyn.strided_slice",
-                {x, node.cast(starts, kInt64), node.cast(ends, kInt64), node.cast(steps, kInt64)},
-                {{"axes", axes}})};
-}
-RELAY_ONNX("Slice", 1, convert_slice_attributes)
-RELAY_ONNX("Slice", 10, convert_slice)
-
-Values convert_gather(NodeContext& node) {
-  GraphValue x = node.input(0), indices = node.input(1);
-  node.require(indices.dtype().is_integer(),
-               "the indices are " + std::string(indices.dtype().name()));
-  int64_t axis = node.axis(node.attr_int("axis", 0), x.rank());
-  Dim extent = x.dim(static_cast<size_t>(axis));
-  std::optional<NDArray> known = node.constant(1);
-  const char* mode = "wrap";  // negative indices count from the end
-  if (known && extent.is_int()) {
-    std::vector<int64_t> places;
-    for (int64_t k = 0; k < known->size(); ++k) {
-      int64_t i = known->element_as_int64(k);
-      node.require(
-          i >= -extent.as_int() && i < extent.as_int(),
-          "the index " + std::to_string(i) + " is out of range for the extent " + extent.str());
-      places.push_back(i < 0 ? i + extent.as_int() : i);
-    }
-    bool moved = !places.empty() && *std::min_element(places.begin(), places.end()) >= 0;
-    if (moved && known->size() <= static_cast<int64_t>(kMostElements)) {
-      NDArray plain = NDArray::from<int64_t>(known->shape(), places);
-      indices = node.constant_value(plain);
-      mode = "clip";
-    }
-    auto emit = [&] { return node.emit("take", {x, indices}, {{"axis", axis}, {"mode", mode}}); };
-    if (x.rank() == 1) {
-      if (auto folded = fold_rearranged(node, x, places, indices.dims(), emit)) return {*folded};
-    }
-    return {emit()};
-  }
-  if (!known) {
-    // A run sees whether they are inside.
-    GraphValue places = node.cast(indices, kInt64);
-    GraphValue end = extent_value(node, x, static_cast<size_t>(axis));
-    GraphValue off =
-        node.emit("logical_or", {node.emit("greater_equal", {places, end}),
-                                 node.emit("less", {places, node.emit("negative", {end})})});
-    indices = node.emit("add", {places, zero_unless(node, node.emit("any", {off}))});
-  }
-  return {node.emit("take", {x, indices}, {{"axis", axis}, {"mode", mode}})};
-}
-RELAY_ONNX("Gather", 1, convert_gather)
-
-Values convert_gather_elements(NodeContext& node) {
-  GraphValue x = node.input(0);
-  int64_t axis = node.axis(node.attr_int("axis", 0), x.rank());
-  return {node.emit("gather", {x, node.input(1)}, {{"axis", axis}})};
-}
-RELAY_ONNX("GatherElements", 11, convert_gather_elements)
-
 Values convert_expand(NodeContext& node) {
   GraphValue x = node.input(0), shape = node.input(1);
   std::optional<Elements> wanted = node.known(1);
   node.require(shape.rank() == 1, "the shape has " + std::to_string(shape.rank()) + " axes");
+  auto at_run_time = [&] {
+    // Both broadcast: a tensor of the wanted shape takes part.
+    GraphValue like = node.emit("dyn.ones", {node.cast(shape, kInt64)}, {{"dtype", kBool}});
+    return node.emit("where", {like, x, x});
+  };
   if (wanted) {
     for (Dim dim : *wanted) {
       node.require(!dim.is_int() || dim.as_int() >= 0,
@@ -580,7 +417,8 @@ Values convert_expand(NodeContext& node) {
     std::optional<std::vector<Dim>> dims = broadcast_shapes(x.dims(), *wanted);
     node.require(dims.has_value(),
                  "shape " + shape_str(x.dims()) + " does not broadcast to " + shape_str(*wanted));
-    auto emit = [&] { return node.broadcast_to(x, *dims); };
+    bool open = std::any_of(dims->begin(), dims->end(), [](Dim dim) { return dim.is_any(); });
+    auto emit = [&] { return open ? at_run_time() : node.broadcast_to(x, *dims); };
     Dim count = product(*dims);
     if (x.elements() && count.is_int() && !x.dtype().is_float()) {
       Values pair{
@@ -595,9 +433,7 @@ Values convert_expand(NodeContext& node) {
     }
     return {emit()};
   }
-  // Both broadcast: a tensor of the wanted shape takes part.
-  GraphValue like = node.emit("dyn.ones", {node.cast(shape, kInt64)}, {{"dtype", kBool}});
-  return {node.emit("where", {like, x, x})};
+  return {at_run_time()};
 }
 RELAY_ONNX("Expand", 8, convert_expand)
 
