@@ -344,6 +344,70 @@ TEST(ImportOnnxMends, SeveralUnknownExtents) {
       " 3 4 0 3 4 0");
 }
 
+// auto_pad with strides pads by the extent, which a name may stand for.
+TEST(ImportOnnxMends, SamePadsOfNamedExtents) {
+  auto text = [](std::string_view name, std::string_view value) {
+    return Proto().text(1, name).text(4, value).number(20, 3);
+  };
+  for (const char* pad : {"SAME_UPPER", "SAME_LOWER"}) {
+    for (int64_t stride : {2, 3}) {
+      for (int64_t kernel : {2, 3, 4}) {
+        for (std::string op : {"Conv", "MaxPool", "AveragePool", "LpPool", "count"}) {
+          std::vector<Proto> attrs{text("auto_pad", pad), ints_attr("strides", {stride}),
+                                   ints_attr("kernel_shape", {kernel})};
+          std::vector<std::string> names{"x"};
+          std::vector<Proto> weights;
+          if (op == "count") attrs.push_back(onnx_int_attr("count_include_pad", 1));
+          if (op == "Conv") {
+            std::vector<float> numbers;
+            for (int64_t k = 0; k < kernel; ++k) numbers.push_back(static_cast<float>(10 * k + 7));
+            weights.push_back(onnx_tensor<float>("w", kOnnxFloat, {1, 1, kernel}, numbers));
+            names.push_back("w");
+          }
+          Proto node = onnx_node(op == "count" ? "AveragePool" : op, names, {"y"}, attrs);
+          Proto named =
+              one_node(node, {input("x", {int64_t{1}, int64_t{1}, std::string("n")})}, weights);
+          for (int64_t extent : {1, 2, 3, 4, 5, 6, 7}) {
+            Proto fixed = one_node(node, {input("x", {int64_t{1}, int64_t{1}, extent})}, weights);
+            std::vector<float> numbers;
+            for (int64_t k = 0; k < extent; ++k) {
+              numbers.push_back(-0.37f - 100 * static_cast<float>((k * 5) % 7 + 1));
+            }
+            Value x = floats({1, 1, extent}, numbers);
+            EXPECT_EQ(result(named, {x}), result(fixed, {x}))
+                << op << " " << pad << " " << stride << " " << kernel << " " << extent;
+          }
+        }
+      }
+    }
+  }
+}
+
+// What a name stands for decides how much is padded or cut off: refused, with the node.
+TEST(ImportOnnxMends, WindowsThatNeedExtents) {
+  auto refused = [](const char* op, std::vector<Proto> attrs,
+                    const std::vector<Proto>& weights = {}) {
+    std::vector<std::string> names{"x"};
+    if (weights.empty()) attrs.push_back(ints_attr("kernel_shape", {3}));
+    if (!weights.empty()) names.push_back("w");
+    return refusal(one_node(onnx_node(op, names, {"y"}, attrs, "the node"),
+                            {input("x", {int64_t{1}, int64_t{1}, std::string("n")})}, weights, 19));
+  };
+  std::vector<Proto> ceiled{onnx_int_attr("ceil_mode", 1), ints_attr("strides", {2}),
+                            ints_attr("pads", {1, 2})};
+  for (const char* op : {"MaxPool", "AveragePool"}) {
+    EXPECT_EQ(refused(op, ceiled),
+              std::string(op) +
+                  " \"the node\": ceil_mode with that much padding needs the extents of the data");
+  }
+  ceiled.pop_back();
+  EXPECT_EQ(refused("LpPool", ceiled),
+            "LpPool \"the node\": ceil_mode needs the extents of the data");
+  EXPECT_EQ(refused("ConvTranspose", {ints_attr("output_shape", {9})},
+                    {onnx_tensor<float>("w", kOnnxFloat, {1, 1, 2}, {1, 2})}),
+            "ConvTranspose \"the node\": output_shape needs the extents of the data");
+}
+
 TEST(ImportOnnxMends, Options) {
   Proto model =
       one_node(onnx_node("Abs", {"x"}, {"y"}), {input("x", {std::string("n"), int64_t{4}})});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include <relay/print/text.h>
 #include <relay/support/error.h>
 #include <relay/support/hash.h>
 
@@ -72,8 +73,37 @@ void add_params_option(CLI::App& command, Given& given) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
+static std::string name_text(const std::string& name) {
+  std::string text;
+  printing::append_name(text, '%', name);
+  return text;
+}
+
+// "%x: Tensor[(2), float32]", as far as the type is known.
+static std::string parameter_text(const Parameters& parameters, size_t k) {
+  std::string text = name_text(parameters.names[k]);
+  if (k < parameters.texts.size()) return text + ": " + parameters.texts[k];
+  return parameters.types[k] ? text + ": " + parameters.types[k]->str() : text;
+}
+
 bool Bound::only_weights() const {
   return std::find(weights.begin(), weights.end(), false) == weights.end();
+}
+
+// What takes arguments: what comes with the program does not count.
+static std::string wanted_text(const Parameters& parameters, const Bound& bound) {
+  constexpr size_t kMost = 10;
+  size_t count = 0;
+  std::string list;
+  for (size_t k = 0; k < parameters.names.size(); ++k) {
+    if (bound.own[k]) continue;
+    if (++count <= kMost) list += (count > 1 ? ", " : "") + parameter_text(parameters, k);
+  }
+  if (count > kMost) list += ", …";
+  size_t weights = parameters.names.size() - count;
+  std::string text = std::to_string(count) + (count == 1 ? " argument" : " arguments");
+  if (weights > 0) text += " beside the program's own " + std::to_string(weights);
+  return count == 0 ? text : text + ", " + list;
 }
 
 // What a call of a function lacks.
@@ -82,12 +112,7 @@ static Diagnostic missing_values(const Parameters& parameters, const std::vector
   bool all_tensors = true;
   for (size_t k = 0; k < values.size(); ++k) {
     if (values[k]) continue;
-    missing += (missing.empty() ? "%" : ", %") + parameters.names[k];
-    if (k < parameters.texts.size()) {
-      missing += ": " + parameters.texts[k];
-    } else if (parameters.types[k]) {
-      missing += ": " + parameters.types[k]->str();
-    }
+    missing += (missing.empty() ? "" : ", ") + parameter_text(parameters, k);
     if (is_no_tensor(parameters.types[k].get())) all_tensors = false;
   }
   return Diagnostic::error("@" + parameters.function + " needs a value for " + missing)
@@ -141,7 +166,8 @@ Bound bind_arguments(const Parameters& parameters, const Given& given, NamedArra
       throw Error(std::move(diagnostic));
     }
     if (by_name[i])
-      throw Error("%" + names[i] + " is given twice, the second time by --arg " + given.args[k]);
+      throw Error(name_text(names[i]) + " is given twice, the second time by --arg " +
+                  given.args[k]);
     by_name[i] = true;
     bound.own[i] = bound.weights[i] = false;
     values[i] = read_argument(argument, types[i].get(), hash_combine(given.seed, i));
@@ -150,9 +176,8 @@ Bound bind_arguments(const Parameters& parameters, const Given& given, NamedArra
   for (const Argument& argument : in_order) {
     while (i < values.size() && values[i]) ++i;
     if (i == values.size()) {
-      throw Error("@" + entry + " takes " + std::to_string(names.size()) +
-                  (names.size() == 1 ? " argument" : " arguments") + "; --arg " + argument.text +
-                  " is one too many");
+      throw Error("@" + entry + " takes " + wanted_text(parameters, bound) + "; --arg " +
+                  argument.text + " is one too many");
     }
     values[i] = read_argument(argument, types[i].get(), hash_combine(given.seed, i));
   }

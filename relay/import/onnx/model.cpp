@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include <onnx_schema.h>
+#include <relay/print/text.h>
 #include <relay/support/error.h>
 
 namespace relay::onnx {
@@ -153,13 +154,10 @@ std::string quoted(std::string_view name) {
     return at < name.size() && (static_cast<unsigned char>(name[at]) & 0xc0) == 0x80;
   };
   while (end > 0 && end > kMost - 4 && continues(end)) --end;
-  std::string result = "\"";
-  for (char c : name.substr(0, end)) {
-    auto byte = static_cast<unsigned char>(c);
-    result += byte < 0x20 || byte == 0x7f || c == '"' ? '?' : c;
-  }
-  if (name.size() > end) result += "…";
-  return result + "\"";
+  std::string result;
+  printing::append_quoted(result, name.substr(0, end));
+  if (name.size() > end) result.insert(result.size() - 1, "…");
+  return result;
 }
 
 }  // namespace relay::onnx

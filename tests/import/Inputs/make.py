@@ -67,3 +67,13 @@ model(
     [("y", F, ["n", 4])],
     [("w", np.zeros((2, 4), np.float32))],
 )
+# Names that are no words, one of them no text either.
+ODD = ["a b", 'a"b', "a/b.c:0", "a\\b", "tab\there", "line\nbreak", "bell\x07", "ü", "QQ"]
+model(
+    "names",
+    [node("Sum", ODD, ["s"], "the\n\x01 sum"), node("Gather", ["s", "a b"], ['y "0"'], "QQ", axis=0)],
+    [(name, I, ["batch/size", 1]) for name in ODD],
+    [('y "0"', I, None)],
+)
+path = HERE / "names.onnx"
+path.write_bytes(path.read_bytes().replace(b"QQ", b"\xff\xfe"))

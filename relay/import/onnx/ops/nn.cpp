@@ -19,7 +19,8 @@ GraphValue convolution(NodeContext& node) {
   GraphValue x = node.input(0), weight = node.input(1);
   node.require(weight.rank() == x.rank(), "the weights have " + std::to_string(weight.rank()) +
                                               " axes, the data " + std::to_string(x.rank()));
-  Window w = window_of(node, x, kernel_of(node, weight));
+  Window w = window_of(node, x, kernel_of(node, weight), Padding::kOpen);
+  x = with_pads(node, w, x, node.scalar(x.dtype(), 0));
   int64_t groups = node.attr_int("group", 1);
   node.require(weight.dim(0).is_int(), "the number of output channels is not known");
   size_t spatial = x.rank() - 2;

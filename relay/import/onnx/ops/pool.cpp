@@ -72,6 +72,12 @@ AttrList attrs_of(const PoolWindow& pool) {
 
 // ---- Maximum ------------------------------------------------------------------------------------
 
+double lowest_of(DType dtype) {
+  if (dtype.is_unsigned()) return 0;
+  if (dtype.is_signed()) return -std::ldexp(1.0, static_cast<int>(dtype.bits) - 1);
+  return -std::numeric_limits<double>::infinity();
+}
+
 // Positions in the data of all taps of all windows along spatial axis k: (windows, taps).
 std::vector<int64_t> tap_positions(NodeContext& node, const PoolWindow& pool, size_t k) {
   require_countable(node, pool, k);
@@ -113,11 +119,7 @@ GraphValue winners(NodeContext& node, const PoolWindow& pool, const GraphValue& 
     mask_shape[0] = shape[0];
     mask_shape[1] = shape[1];
     NDArray mask = NDArray::from<uint8_t>(mask_shape, inside).cast(kBool);
-    DType dtype = x.dtype();
-    double lowest = -std::numeric_limits<double>::infinity();
-    if (dtype.is_unsigned()) lowest = 0;
-    if (dtype.is_signed()) lowest = -std::ldexp(1.0, static_cast<int>(dtype.bits) - 1);
-    GraphValue least = node.scalar(dtype, lowest);
+    GraphValue least = node.scalar(x.dtype(), lowest_of(x.dtype()));
     spread = node.emit("where", {node.constant_value(std::move(mask)), spread, least});
   }
   std::vector<int64_t> axes{0, 1};
@@ -177,7 +179,8 @@ Values convert_max_pool(NodeContext& node) {
   int64_t order = node.opset() >= 8 ? node.attr_int("storage_order", 0) : 0;
   node.require(order == 0 || order == 1, "storage_order is " + std::to_string(order));
   size_t spatial = x.rank() - 2;
-  Values results{node.emit(spatial_op(node, "nn.max_pool", spatial), {x}, attrs_of(pool))};
+  GraphValue data = with_pads(node, pool.window, x, node.scalar(x.dtype(), lowest_of(x.dtype())));
+  Values results{node.emit(spatial_op(node, "nn.max_pool", spatial), {data}, attrs_of(pool))};
   if (node.wants(1)) results.push_back(winners(node, pool, x, order == 1));
   return results;
 }
@@ -299,14 +302,24 @@ GraphValue average_pool(NodeContext& node, const PoolWindow& pool, const GraphVa
   AttrList attrs = attrs_of(pool);
   attrs.push_back({"count_include_pad", include_padding});
   size_t spatial = pool.window.kernel.size();
-  GraphValue result = node.emit(spatial_op(node, "nn.avg_pool", spatial), {x}, attrs);
+  std::string op = spatial_op(node, "nn.avg_pool", spatial);
+  GraphValue zero = node.scalar(x.dtype(), 0);
+  GraphValue result = node.emit(op, {with_pads(node, pool.window, x, zero)}, attrs);
+  if (!include_padding && !pool.window.open_pads.empty()) {
+    // What share of a window is no padding.
+    std::vector<Dim> dims(x.dims().begin(), x.dims().end());
+    dims[0] = dims[1] = 1;
+    GraphValue ones = node.broadcast_to(node.scalar(x.dtype(), 1), dims);
+    GraphValue share = node.emit(op, {with_pads(node, pool.window, ones, zero)}, attrs);
+    result = node.emit("divide", {result, share});
+  }
   if (include_padding && !pool.out.empty()) result = without_overhang(node, pool, x, result);
   return result;
 }
 
 PoolWindow pool_window_of(NodeContext& node, const GraphValue& x) {
   PoolWindow pool;
-  pool.window = window_of(node, x);
+  pool.window = window_of(node, x, {}, Padding::kOpen);
   Window& w = pool.window;
   size_t spatial = w.kernel.size();
   bool ceil = node.attr_bool("ceil_mode", false);

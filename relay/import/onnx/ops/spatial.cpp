@@ -66,7 +66,16 @@ Window window_of(NodeContext& node, const GraphValue& x, std::vector<int64_t> ke
     int64_t reach = (w.kernel[k] - 1) * w.dilations[k] + 1;
     int64_t stride = w.strides[k];
     Dim extent = x.dim(k + 2);
+    w.pads[k] = w.pads[spatial + k] = 0;
     int64_t total = reach - stride;
+    if (stride != 1 && padding == Padding::kOpen && !extent.is_int() && !extent.is_any()) {
+      w.open_pads.resize(2 * spatial, 0);
+      Dim most = (ceil_div(extent, stride) - 1) * stride + reach;
+      Dim missing = max(most - extent, 0), less = floor_div(missing, 2);
+      w.open_pads[k] = pad == "SAME_UPPER" ? less : missing - less;
+      w.open_pads[spatial + k] = missing - w.open_pads[k];
+      continue;
+    }
     if (stride != 1) {
       node.require(extent.is_int(), "auto_pad needs the extent of each axis with a stride");
       int64_t rest = extent.as_int() % stride;
@@ -77,7 +86,25 @@ Window window_of(NodeContext& node, const GraphValue& x, std::vector<int64_t> ke
     w.pads[k] = pad == "SAME_UPPER" ? less : total - less;
     w.pads[spatial + k] = total - w.pads[k];
   }
+  for (size_t k = 0; k < w.open_pads.size(); ++k) {
+    w.open_pads[k] = w.open_pads[k] + w.pads[k];
+    w.pads[k] = 0;
+  }
   return w;
+}
+
+GraphValue with_pads(NodeContext& node, const Window& w, const GraphValue& x,
+                     const GraphValue& fill) {
+  if (w.open_pads.empty()) return x;
+  size_t spatial = w.kernel.size();
+  Elements widths(4, Dim(0));  // of batch and channels
+  for (size_t k = 0; k < spatial; ++k) {
+    widths.push_back(w.open_pads[k]);
+    widths.push_back(w.open_pads[spatial + k]);
+  }
+  Dim dims[] = {static_cast<int64_t>(x.rank()), 2};
+  GraphValue amounts = node.known_value(std::move(widths), dims, kInt64);
+  return node.emit("dyn.nn.pad", {x, amounts, fill}, {{"pad_mode", "constant"}});
 }
 
 }  // namespace relay::onnx

@@ -14,11 +14,15 @@ struct Window {
   std::vector<int64_t> strides;
   std::vector<int64_t> dilations;
   std::vector<int64_t> pads;  // all before, then all after
+  /// The same as terms over named extents, of auto_pad with strides: `with_pads` adds them to the
+  /// data; `pads` are zeros then. Else empty.
+  std::vector<Dim> open_pads;
 };
 
 /// What auto_pad does to the pads of a window.
 enum class Padding {
   kResolved,   // SAME_UPPER and SAME_LOWER become numbers
+  kOpen,       // … or `open_pads`, where extents are names
   kAsWritten,  // the pads stay as the node has them; VALID makes them 0
 };
 
@@ -26,6 +30,10 @@ enum class Padding {
 /// has no kernel_shape. SAME_UPPER and SAME_LOWER need extents that are known.
 Window window_of(NodeContext& node, const GraphValue& x, std::vector<int64_t> kernel = {},
                  Padding padding = Padding::kResolved);
+
+/// x with the `open_pads` of a window around it, made of `fill`.
+GraphValue with_pads(NodeContext& node, const Window& w, const GraphValue& x,
+                     const GraphValue& fill);
 
 /// The spatial extents of a convolution's weights, which have to be known.
 std::vector<int64_t> kernel_of(NodeContext& node, const GraphValue& weight);
