@@ -171,9 +171,41 @@ def contrib_attention():
     contrib("rotary_offset", "RotaryEmbedding", [numbers("x4", 2, 3, 4, 4), np.array([2], np.int64), cos, sin])
     contrib("rotary_part", "RotaryEmbedding", [numbers("x6", 2, 4, 18), place, cos, sin], num_heads=3,
             rotary_embedding_dim=4)
+    group_query_attention()
     contrib("qattention", "QAttention",
             [integers("qx", 2, 4, 12), integers("qw", 12, 36, low=-60, high=60, dtype=np.int8), bias, scalar(0.02),
              scalar(0.01), np.array([4, 3], np.int32), scalar(120, np.uint8), scalar(0, np.int8)], num_heads=3)
+
+
+def group_query_attention():
+    """Four heads of queries and two of keys, of 16 elements."""
+    def gqa(name, inputs, outputs=3, **rest):
+        contrib(f"gqa_{name}", "GroupQueryAttention", inputs, outputs, num_heads=4, kv_num_heads=2, **rest)
+
+    def lengths(*of):
+        return np.array(of, np.int32)
+
+    q, k, v = numbers("q", 1, 5, 64), numbers("k", 1, 5, 32), numbers("v", 1, 5, 32)
+    prompt = [q, k, v, None, None, lengths(4), scalar(5, np.int32)]
+    cos, sin = numbers("cos", 12, 8), numbers("sin", 12, 8)
+    gqa("prompt", prompt)
+    gqa("packed", [np.concatenate([q, k, v], 2), None, None, *prompt[3:]])
+    gqa("scale_softcap", prompt, scale=0.3, softcap=2.0)
+    gqa("window", prompt, local_window_size=2)
+    gqa("bidirectional", prompt, causal=0)
+    gqa("bias", [*prompt, None, None, None, numbers("bias", 1, 4, 5, 5)])
+    for interleaved in (0, 1):
+        gqa(f"rotary_{interleaved}", [*prompt, cos, sin], do_rotary=1, rotary_interleaved=interleaved)
+    past = [numbers("pk", 1, 2, 3, 16), numbers("pv", 1, 2, 3, 16)]
+    token = [a[:, :1].copy() for a in (q, k, v)] + [*past, lengths(3), scalar(4, np.int32)]
+    gqa("past", token)
+    gqa("past_rotary", [*token, cos, sin], do_rotary=1)
+    gqa("past_window", [*token, cos, sin], do_rotary=1, local_window_size=2)
+    gqa("past_places", [*token, cos, sin, np.array([[7]], np.int64)], do_rotary=1)
+    two = [numbers(n, 2, 1, size) for n, size in (("q", 64), ("k", 32), ("v", 32))]
+    two += [numbers("pk", 2, 2, 3, 16), numbers("pv", 2, 2, 3, 16)]
+    gqa("rows", [*two, lengths(3, 3), scalar(4, np.int32), cos, sin], do_rotary=1)
+    gqa("uneven_rows", [*two, lengths(3, 1), scalar(4, np.int32), cos, sin], do_rotary=1)
 
 
 def contrib_quantised():
