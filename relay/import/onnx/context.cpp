@@ -175,6 +175,11 @@ size_t NodeContext::countable(int64_t count, std::string_view what) const {
   return static_cast<size_t>(count);
 }
 
+void NodeContext::require_rank(size_t rank) const {
+  require(rank <= kMostAxes, "the result would have " + std::to_string(rank) + " axes, more than " +
+                                 std::to_string(kMostAxes));
+}
+
 // ---- Building -----------------------------------------------------------------------------------
 
 std::vector<GraphValue> NodeContext::fields(const GraphValue& tuple) {
@@ -233,6 +238,7 @@ std::optional<std::vector<int64_t>> reshape_codes(std::span<const Dim> from,
 }  // namespace
 
 GraphValue NodeContext::reshape(const GraphValue& value, std::span<const Dim> dims) {
+  require_rank(dims.size());
   std::span<const Dim> from = value.dims();
   if (std::equal(from.begin(), from.end(), dims.begin(), dims.end(), surely_same)) return value;
   std::vector<int64_t> codes;
@@ -285,6 +291,7 @@ GraphValue NodeContext::cast(const GraphValue& value, DType dtype) {
 }
 
 GraphValue NodeContext::broadcast_to(const GraphValue& value, std::span<const Dim> dims) {
+  require_rank(dims.size());
   std::span<const Dim> from = value.dims();
   if (std::equal(from.begin(), from.end(), dims.begin(), dims.end())) return value;
   std::vector<int64_t> shape;

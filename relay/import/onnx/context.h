@@ -26,6 +26,9 @@
 
 namespace relay::onnx {
 
+/// The most axes of a tensor.
+inline constexpr size_t kMostAxes = 64;
+
 /// A node under conversion.
 class NodeContext {
  public:
@@ -111,6 +114,8 @@ class NodeContext {
   }
   /// `count`, unless it is more than an import makes a list of: then an error that calls it `what`.
   size_t countable(int64_t count, std::string_view what) const;
+  /// An error where a result would have more axes than tensors have.
+  void require_rank(size_t rank) const;
 
   // ---- Building ----
 

@@ -218,7 +218,9 @@ Values convert_deform_conv(NodeContext& node) {
   node.require(offset_groups > 0 && channels.is_int() && channels.as_int() % offset_groups == 0,
                "offset_group is " + std::to_string(offset_groups));
   int64_t entries = offset_groups * static_cast<int64_t>(spatial);
-  for (int64_t each : w.kernel) entries *= each;
+  for (int64_t each : w.kernel) {
+    entries = static_cast<int64_t>(node.countable(entries * each, "the taps of the kernel"));
+  }
   node.require(offset.dim(1).is_int(entries), "the offsets have " + offset.dim(1).str() +
                                                   " channels, not " + std::to_string(entries));
   GraphValue result;

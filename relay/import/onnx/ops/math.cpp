@@ -177,6 +177,14 @@ RELAY_ONNX("Mean", 6, convert_mean)
   }                                                     \
   RELAY_ONNX(#onnx_name, since, convert_unary_##onnx_name)
 
+// Of no number there is no sign.
+Values convert_sign(NodeContext& node) {
+  GraphValue x = node.input(0), sign = node.emit("sign", {x});
+  if (!x.dtype().is_float()) return {sign};
+  return {node.emit("where", {node.emit("isnan", {x}), x, sign})};
+}
+RELAY_ONNX("Sign", 9, convert_sign)
+
 RELAY_ONNX_UNARY(Abs, 6, "abs")
 RELAY_ONNX_UNARY(Acos, 7, "acos")
 RELAY_ONNX_UNARY(Acosh, 9, "acosh")
@@ -195,7 +203,6 @@ RELAY_ONNX_UNARY(Log, 6, "log")
 RELAY_ONNX_UNARY(Not, 1, "logical_not")
 RELAY_ONNX_UNARY(Reciprocal, 6, "reciprocal")
 RELAY_ONNX_UNARY(Sigmoid, 6, "sigmoid")
-RELAY_ONNX_UNARY(Sign, 9, "sign")
 RELAY_ONNX_UNARY(Sin, 7, "sin")
 RELAY_ONNX_UNARY(Sinh, 9, "sinh")
 RELAY_ONNX_UNARY(Sqrt, 6, "sqrt")

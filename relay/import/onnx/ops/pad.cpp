@@ -271,6 +271,7 @@ Values convert_col2im(NodeContext& node) {
   GraphValue image = as_list(node, node.input(1), "image_shape");
   GraphValue block = as_list(node, node.input(2), "block_shape");
   auto rank = static_cast<size_t>(length_of(node, image, "image_shape"));
+  node.require_rank(rank + 2);
   node.require(rank > 0 && length_of(node, block, "block_shape") == static_cast<int64_t>(rank),
                "image_shape and block_shape differ in length");
   auto per_axis = [&](const char* name, size_t count, int64_t otherwise, int64_t least) {

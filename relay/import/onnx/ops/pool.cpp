@@ -14,9 +14,13 @@ using Values = std::vector<GraphValue>;
 
 int64_t reach_of(const Window& w, size_t k) { return (w.kernel[k] - 1) * w.dilations[k] + 1; }
 
-int64_t volume_of(const Window& w) {
+int64_t volume_of(NodeContext& node, const Window& w) {
+  constexpr int64_t kMost = int64_t{1} << 40;
   int64_t volume = 1;
-  for (int64_t extent : w.kernel) volume *= extent;
+  for (int64_t extent : w.kernel) {
+    node.require(volume <= kMost / extent, "kernel_shape has more than 2^40 elements");
+    volume *= extent;
+  }
   return volume;
 }
 
@@ -129,7 +133,7 @@ GraphValue winners(NodeContext& node, const PoolWindow& pool, const GraphValue& 
     dims.emplace_back(pool.out[k]);
   }
   for (size_t k = 0; k < spatial; ++k) axes.push_back(static_cast<int64_t>(3 + 2 * k));
-  dims.emplace_back(volume_of(w));
+  dims.emplace_back(volume_of(node, w));
   spread = node.reshape(node.transpose(spread, axes), dims);
   GraphValue tap = node.emit("argmax", {spread}, {{"axis", std::vector<int64_t>{-1}}});
   tap = node.cast(tap, kInt64);
@@ -254,7 +258,7 @@ Values convert_lp_pool(NodeContext& node) {
   node.require(!pool.ceil, "ceil_mode needs the extents of the data");
   pool.stated_after.assign(pool.window.kernel.size(), int64_t{1} << 40);  // all taps count
   GraphValue mean = average_pool(node, pool, to_power(node, x, p), true);
-  auto volume = static_cast<double>(volume_of(pool.window));
+  auto volume = static_cast<double>(volume_of(node, pool.window));
   GraphValue sum = node.emit("multiply", {mean, node.scalar(x.dtype(), volume)});
   return {to_root(node, sum, p)};
 }

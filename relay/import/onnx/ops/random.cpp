@@ -42,6 +42,7 @@ std::vector<int64_t> extents_of(NodeContext& node, std::span<const Dim> dims) {
 GraphValue drawn(NodeContext& node, const char* op, DType dtype, const std::vector<int64_t>& shape,
                  double first, double second) {
   node.require(dtype.is_float(), "dtype is " + std::string(dtype.name()));
+  node.require_rank(shape.size());
   for (int64_t extent : shape) node.require(extent >= 0, "shape has " + std::to_string(extent));
   DType wide = dtype == kFloat64 ? kFloat64 : kFloat32;
   Values args{key_of(node), node.scalar(wide, first), node.scalar(wide, second)};

@@ -188,6 +188,7 @@ std::vector<GraphValue> split_evenly_at_run_time(NodeContext& node, const GraphV
 
 GraphValue unsqueeze_at_run_time(NodeContext& node, const GraphValue& x, const GraphValue& axes) {
   size_t rank = x.rank() + static_cast<size_t>(length_of(node, axes, "axes"));
+  node.require_rank(rank);
   GraphValue one = number_value(node, 1);
   GraphValue ones = node.int_list(std::vector<int64_t>(rank, 1));
   if (x.rank() == 0) {

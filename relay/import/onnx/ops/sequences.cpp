@@ -32,7 +32,17 @@ size_t known_position(NodeContext& node, size_t i, size_t count, size_t limit) {
   return checked_position(node, position[0], count, limit);
 }
 
-Values convert_construct(NodeContext& node) { return {GraphValue::sequence(node.inputs())}; }
+// Each item is a value of its own, and what changes a sequence makes a new one.
+void require_items(NodeContext& node, size_t count) {
+  constexpr size_t kMost = 10000;
+  node.require(count <= kMost,
+               "the sequence would have more than " + std::to_string(kMost) + " items");
+}
+
+Values convert_construct(NodeContext& node) {
+  require_items(node, node.num_inputs());
+  return {GraphValue::sequence(node.inputs())};
+}
 RELAY_ONNX("SequenceConstruct", 11, convert_construct)
 
 Values convert_empty(NodeContext& node) {
@@ -43,6 +53,7 @@ RELAY_ONNX("SequenceEmpty", 11, convert_empty)
 
 Values convert_insert(NodeContext& node) {
   Values items = items_of(node, 0);
+  require_items(node, items.size() + 1);
   GraphValue item = node.input(1);
   size_t at = items.size();
   if (node.has(2)) at = known_position(node, 2, items.size(), items.size() + 1);
@@ -91,6 +102,7 @@ Values convert_split(NodeContext& node) {
   if (node.has(1) && node.input(1).rank() == 1 && !node.constant(1)) {
     GraphValue lengths = as_list(node, node.input(1), "split");
     int64_t count = length_of(node, lengths, "split");
+    require_items(node, static_cast<size_t>(count));
     GraphValue ends = node.emit("cumsum", {lengths}, {{"axis", 0}});
     GraphValue from = number_value(node, 0);
     Values parts;
@@ -106,12 +118,13 @@ Values convert_split(NodeContext& node) {
   std::vector<int64_t> sizes;
   if (node.has(1) && node.input(1).rank() > 0) {
     sizes = node.ints(1, "split");
+    require_items(node, sizes.size());
   } else {
     int64_t each = node.has(1) ? node.ints(1, "split")[0] : 1;
     node.require(each > 0, "split is " + std::to_string(each));
     for (int64_t left = extent.as_int(); left > 0; left -= each) {
       sizes.push_back(std::min(left, each));
-      node.require(sizes.size() <= 10000, "the sequence would have more than 10000 items");
+      require_items(node, sizes.size());
     }
   }
   Values items;

@@ -47,6 +47,7 @@ Values convert_constant_of_shape(NodeContext& node) {
   DType dtype = value.dtype();
   GraphValue shape = node.input(0);
   node.require(shape.rank() == 1, "the shape has " + std::to_string(shape.rank()) + " axes");
+  if (shape.dim(0).is_int()) node.require_rank(static_cast<size_t>(shape.dim(0).as_int()));
   GraphValue fill = node.constant_value(value.reshape({}));
   std::optional<Elements> dims = node.known(0);
   if (!dims) return {node.emit("dyn.full", {fill, shape}, {{"dtype", dtype}})};
@@ -151,6 +152,7 @@ Values convert_reshape(NodeContext& node) {
   GraphValue shape = node.input(1);
   node.require(shape.rank() == 1 && shape.dim(0).is_int(),
                "the number of entries of the shape is not known, which decides the rank");
+  node.require_rank(static_cast<size_t>(shape.dim(0).as_int()));
   if (shape.elements()) {
     const Elements& codes = *shape.elements();
     auto open = std::count_if(codes.begin(), codes.end(),
@@ -222,6 +224,7 @@ Values convert_unsqueeze(NodeContext& node) {
   std::optional<std::vector<int64_t>> axes = axes_of(node, 13);
   node.require(axes.has_value(), "axes are missing");
   size_t rank = x.rank() + axes->size();
+  node.require_rank(rank);
   for (int64_t& axis : *axes) axis = node.axis(axis, rank, "axes entry");
   std::sort(axes->begin(), axes->end());
   node.require(std::adjacent_find(axes->begin(), axes->end()) == axes->end(),
@@ -404,6 +407,7 @@ Values convert_expand(NodeContext& node) {
   GraphValue x = node.input(0), shape = node.input(1);
   std::optional<Elements> wanted = node.known(1);
   node.require(shape.rank() == 1, "the shape has " + std::to_string(shape.rank()) + " axes");
+  if (shape.dim(0).is_int()) node.require_rank(static_cast<size_t>(shape.dim(0).as_int()));
   auto at_run_time = [&] {
     // Both broadcast: a tensor of the wanted shape takes part.
     GraphValue like = node.emit("dyn.ones", {node.cast(shape, kInt64)}, {{"dtype", kBool}});

@@ -165,6 +165,8 @@ Values convert_slice_attributes(NodeContext& node) {
   axes = node.attr_ints("axes", axes);
   node.require(starts.size() == ends.size() && starts.size() == axes.size(),
                "starts, ends and axes differ in length");
+  node.require(axes.size() <= x.rank(), "starts has " + std::to_string(axes.size()) +
+                                            " entries for rank " + std::to_string(x.rank()));
   for (int64_t& axis : axes) axis = node.axis(axis, x.rank(), "axes entry");
   return {slice_known(node, x, axes, as_elements(starts), as_elements(ends),
                       std::vector<int64_t>(axes.size(), 1))};
@@ -174,7 +176,10 @@ Values convert_slice(NodeContext& node) {
   GraphValue x = node.input(0);
   GraphValue starts = node.input(1), ends = node.input(2);
   node.require(starts.rank() == 1 && starts.dim(0).is_int(), "the number of starts is not known");
-  size_t count = node.countable(starts.dim(0).as_int(), "starts");
+  node.require(
+      starts.dim(0).as_int() <= static_cast<int64_t>(x.rank()),
+      "starts has " + starts.dim(0).str() + " entries for rank " + std::to_string(x.rank()));
+  auto count = static_cast<size_t>(starts.dim(0).as_int());
   if (node.has(3) && !node.constant(3)) {
     auto list = [&](size_t i, const char* what) { return as_list(node, node.input(i), what); };
     GraphValue steps =
