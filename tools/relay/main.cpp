@@ -9,6 +9,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <relay/import/onnx/import.h>
 #include <relay/op/plugin.h>
 #include <relay/support/error.h>
 #include <relay/vm/machine/machine.h>
@@ -47,7 +48,7 @@ int guarded(const std::string& command, const std::function<void()>& action) {
     report(error.diagnostics());
     return kInterrupted;
   } catch (const RuntimeError& error) {
-    report(error.diagnostics());
+    report(with_onnx_nodes(error.diagnostics()));
     return kRunTimeError;
   } catch (const Error& error) {
     report(error.diagnostics());

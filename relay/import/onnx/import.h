@@ -13,6 +13,7 @@
 #include <relay/ir/module.h>
 #include <relay/runtime/npz.h>
 #include <relay/support/diagnostic.h>
+#include <relay/support/span.h>
 
 namespace relay {
 
@@ -51,6 +52,12 @@ OnnxModel from_onnx(const std::string& path, const OnnxOptions& options = {});
 /// The same for bytes in memory, under a name for messages. External data are refused.
 OnnxModel from_onnx(std::span<const std::byte> bytes, const OnnxOptions& options = {},
                     const std::string& name = "<onnx>");
+
+/// The node of a model that a place is of, as errors name it: `Conv "conv1"`, `Add of "y"`; empty
+/// for places of other texts. Works for compiled models, too.
+std::string onnx_node_at(Span span);
+/// Errors at places of models begin with the node then.
+std::vector<Diagnostic> with_onnx_nodes(std::vector<Diagnostic> diagnostics);
 
 /// Whether a path ends as the names of ONNX models do.
 bool is_onnx_path(std::string_view path);
