@@ -1,6 +1,7 @@
 // Models that ask for too much, say too little or contradict themselves: no converter takes them
 // for something else.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include <gtest/gtest.h>
@@ -165,7 +166,7 @@ TEST(ImportOnnxMends, Lists) {
             "Unsqueeze of \"y\": the entries of axes are 1099511627776, more than 16777216");
   EXPECT_EQ(refusal(one_node(onnx_node("Slice", {"x", "s", "s"}, {"y"}),
                              {input("x", {int64_t{1}}), input("s", {far}, kOnnxInt64)})),
-            "Slice of \"y\": starts are 1099511627776, more than 16777216");
+            "Slice of \"y\": starts has 1099511627776 entries for rank 1");
 }
 
 TEST(ImportOnnxMends, Weights) {
@@ -315,6 +316,18 @@ TEST(ImportOnnxMends, SlicesThatEndBeforeTheyBegin) {
       }
     }
   }
+}
+
+TEST(ImportOnnxMends, SignOfNoNumber) {
+  OnnxModel made = from_onnx(
+      one_node(onnx_node("Sign", {"x"}, {"y"}), {input("x", {int64_t{3}})}).span(), {}, "m.onnx");
+  infer_types_or_throw(made.module);
+  Value x = floats({3}, {-2, std::numeric_limits<float>::quiet_NaN(), 3});
+  std::vector<Value> arguments{x};
+  NDArray signs = evaluate_function(made.module, "main", arguments).array();
+  EXPECT_EQ(signs.element_as_double(0), -1);
+  EXPECT_TRUE(std::isnan(signs.element_as_double(1)));
+  EXPECT_EQ(signs.element_as_double(2), 1);
 }
 
 TEST(ImportOnnxMends, NothingRepeated) {
