@@ -189,6 +189,13 @@ def test_usage_errors(folder, model):
     assert text.returncode == 1 and "is a compiled model" in text.stderr
 
 
+def test_profile_names_nodes_of_models():
+    heads = pathlib.Path(__file__).parents[1] / "import" / "Inputs" / "heads.onnx"
+    done = relay("run", heads, "--arg", "ones(1, 2)", "--profile")
+    assert done.returncode == 0, done.stderr
+    assert 'MatMul "project"' in done.stderr and 'Softmax "weights": fn' in done.stderr
+
+
 def test_profile_does_not_take_the_program_for_a_file_to_write(folder):
     done = relay("run", "--profile", folder / "program.rly", "--arg", "ones(1, 5)", "--arg", "ones(5, 5)")
     assert done.returncode == 0, done.stderr

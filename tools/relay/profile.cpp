@@ -8,8 +8,10 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include <relay/import/onnx/import.h>
 #include <relay/runtime/file.h>
 #include <relay/support/error.h>
+#include <relay/vm/machine/positions.h>
 
 namespace relay::tool {
 
@@ -28,6 +30,36 @@ std::string shorten(const std::string& text, size_t most) {
   return line.substr(0, end) + "...";
 }
 
+// What each kernel is the work of: the nodes of an imported model, some of them, and its program.
+std::vector<std::string> works_of(const vm::Executable& executable) {
+  constexpr size_t kMost = 3;
+  std::vector<std::vector<std::string>> nodes(executable.kernels.size());
+  std::vector<std::shared_ptr<const Source>> sources;
+  auto add = [&](uint32_t kernel, uint32_t position) {
+    std::vector<std::string>& own = nodes[kernel];
+    if (own.size() > kMost) return;
+    std::string node = onnx_node_at(vm::position_span(executable, position, sources));
+    if (!node.empty() && std::find(own.begin(), own.end(), node) == own.end()) own.push_back(node);
+  };
+  for (const vm::Graph& graph : executable.graphs) {
+    for (const vm::Launch& launch : graph.launches) {
+      for (uint32_t position : launch.origins) add(launch.kernel, position);
+      add(launch.kernel, launch.position);
+    }
+  }
+  std::vector<std::string> works;
+  for (size_t k = 0; k < nodes.size(); ++k) {
+    std::string text;
+    for (size_t i = 0; i < nodes[k].size() && i < kMost; ++i) {
+      text += (i > 0 ? ", " : "") + nodes[k][i];
+    }
+    if (nodes[k].size() > kMost) text += ", …";
+    works.push_back(text.empty() ? executable.kernels[k].source
+                                 : text + ": " + executable.kernels[k].source);
+  }
+  return works;
+}
+
 }  // namespace
 
 std::string profile_table(const vm::Executable& executable, const vm::Profile& profile,
@@ -41,6 +73,7 @@ std::string profile_table(const vm::Executable& executable, const vm::Profile& p
   std::string text = fmt::format("{:32} {:12} {:>8} {:>10} {:>6} {:>9} {:>8} {:>6}  {}\n", "kernel",
                                  "by", "calls", "ms", "share", "GFLOP/s", "GB/s", "peak", "source");
   double in_kernels = 0;
+  std::vector<std::string> works = works_of(executable);
   for (size_t k : order) {
     const vm::Profile::Kernel& measured = profile.kernels[k];
     if (measured.calls == 0) continue;
@@ -53,7 +86,7 @@ std::string profile_table(const vm::Executable& executable, const vm::Profile& p
     text += fmt::format("{:32} {:12} {:>8} {:>10.3f} {:>5.1f}% {:>9.1f} {:>8.1f} {:>5.0f}%  {}\n",
                         shorten(kernel.name, 32), shorten(kernel.implementation, 12),
                         measured.calls, ns * 1e-6, 100 * ns / total, gflops, gigabytes,
-                        100 * reached, shorten(kernel.source, 100));
+                        100 * reached, shorten(works[k], 100));
   }
   double rest = std::max(0.0, total - in_kernels);
   text += fmt::format("{:32} {:12} {:>8} {:>10.3f} {:>5.1f}%\n", "outside of kernels", "machine",
@@ -66,6 +99,7 @@ std::string profile_table(const vm::Executable& executable, const vm::Profile& p
 std::string profile_trace(const vm::Executable& executable, const vm::Profile& profile) {
   nlohmann::json events = nlohmann::json::array();
   uint64_t begin = profile.events.empty() ? 0 : profile.events.front().begin_ns;
+  std::vector<std::string> works = works_of(executable);
   for (const vm::Profile::Event& event : profile.events) {
     const vm::Kernel& kernel = executable.kernels[event.kernel];
     events.push_back({{"name", kernel.name},
@@ -75,7 +109,7 @@ std::string profile_trace(const vm::Executable& executable, const vm::Profile& p
                       {"tid", 1},
                       {"ts", static_cast<double>(event.begin_ns - begin) * 1e-3},
                       {"dur", static_cast<double>(event.duration_ns) * 1e-3},
-                      {"args", {{"source", kernel.source}}}});
+                      {"args", {{"source", works[event.kernel]}}}});
   }
   nlohmann::json trace = {{"traceEvents", std::move(events)}, {"displayTimeUnit", "ms"}};
   return trace.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
