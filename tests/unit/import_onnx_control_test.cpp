@@ -143,6 +143,115 @@ TEST(ImportOnnxControl, SequencesRefused) {
             "SplitToSequence of \"s\": split is 0");
 }
 
+// Each message of sequences, of loops that carry them, and of bodies that do not fit.
+TEST(ImportOnnxControl, SequencesRefusedOneByOne) {
+  Proto two = onnx_node("SequenceConstruct", {"x", "x"}, {"s"});
+  Proto empty = onnx_node("SequenceEmpty", {}, {"s"});
+  Proto length = onnx_node("SequenceLength", {"t"}, {"y"});
+  EXPECT_EQ(problem(model({empty, onnx_node("SequenceAt", {"s", "m"}, {"y"})}, {count(0)})),
+            "SequenceAt of \"y\": the sequence has no items");
+  EXPECT_EQ(problem(model({empty, onnx_node("SequenceErase", {"s"}, {"t"}), length})),
+            "SequenceErase of \"t\": the sequence has no items");
+  EXPECT_EQ(problem(model({empty, onnx_node("ConcatFromSequence", {"s"}, {"y"},
+                                            {onnx_int_attr("axis", 0)})})),
+            "ConcatFromSequence of \"y\": the sequence has no items");
+  EXPECT_EQ(problem(model({two, onnx_node("SequenceErase", {"s", "m"}, {"t"}), length},
+                          {onnx_ints("m", {0, 1})})),
+            "SequenceErase of \"t\": the position has 2 elements");
+  EXPECT_EQ(problem(model({onnx_node("Concat", {"x", "x"}, {"z"}, {onnx_int_attr("axis", 0)}),
+                           onnx_node("SequenceConstruct", {"x", "z"}, {"s"}),
+                           onnx_node("SequenceAt", {"s", "i"}, {"y"})})),
+            "SequenceAt of \"y\": the position is not known, and the items have different types, "
+            "Tensor[(2), float32] and Tensor[(4), float32]");
+  auto split = [&](const std::string& data, const std::vector<int64_t>& sizes) {
+    return problem(
+        model({onnx_node("SplitToSequence", {data, "m"}, {"t"}), length}, {onnx_ints("m", sizes)}));
+  };
+  EXPECT_EQ(split("i", {1}), "SplitToSequence of \"t\": a tensor without axes cannot be split");
+  EXPECT_EQ(split("x", {3}), "SplitToSequence of \"t\": the parts do not fit into the extent 2");
+  EXPECT_EQ(split("x", {1}), "SplitToSequence of \"t\": the parts have 1 elements of the extent 2");
+  EXPECT_EQ(problem(model({onnx_node("NonZero", {"x"}, {"z"}),
+                           onnx_node("SplitToSequence", {"z"}, {"t"}, {onnx_int_attr("axis", 1)}),
+                           length})),
+            "SplitToSequence of \"t\": the extent that is split is not known");
+  EXPECT_EQ(problem(model(
+                {onnx_node("Optional", {}, {"o"}), onnx_node("OptionalGetElement", {"o"}, {"y"})})),
+            "OptionalGetElement of \"y\": the optional value is empty");
+  Proto other = onnx_node("SequenceConstruct", {"x"}, {"r"});
+  auto map = [&](const Proto& body) {
+    return problem(model(
+        {two, other, onnx_node("SequenceMap", {"s", "r"}, {"t"}, {onnx_graph_attr("body", body)}),
+         length}));
+  };
+  EXPECT_EQ(map(onnx_graph({onnx_node("Add", {"a", "b"}, {"c"})},
+                           {onnx_value("a", kOnnxFloat, {}), onnx_value("b", kOnnxFloat, {})},
+                           {onnx_value("c", kOnnxFloat, {})})),
+            "SequenceMap of \"t\": the sequences have 2 and 1 items");
+  Proto inner = onnx_graph({onnx_node("SequenceConstruct", {"a"}, {"c"})},
+                           {onnx_value("a", kOnnxFloat, {})}, {onnx_value("c", kOnnxFloat, {})});
+  EXPECT_EQ(
+      problem(model(
+          {two, onnx_node("SequenceMap", {"s"}, {"t"}, {onnx_graph_attr("body", inner)}), length})),
+      "SequenceMap of \"t\": the body gives what is no tensor");
+}
+
+TEST(ImportOnnxControl, LoopsRefusedOneByOne) {
+  // A round gives the condition, v and `part`.
+  auto loop = [](const std::vector<Proto>& nodes, const std::vector<std::string>& results,
+                 const std::string& trips, const std::string& first,
+                 const std::vector<std::string>& outputs) {
+    std::vector<Proto> declared;
+    for (const std::string& name : results) declared.push_back(onnx_value(name, kOnnxFloat, {}));
+    return onnx_node("Loop", {trips, "", first}, outputs,
+                     {onnx_graph_attr("body", onnx_graph(nodes,
+                                                         {onnx_value("k", kOnnxInt64, {}),
+                                                          onnx_value("c", kOnnxBool, {}),
+                                                          onnx_value("v", kOnnxFloat, {})},
+                                                         declared))});
+  };
+  Proto made = onnx_node("SequenceConstruct", {"x"}, {"s"});
+  Proto length = onnx_node("SequenceLength", {"t"}, {"y"});
+  Proto again = onnx_node("Identity", {"c"}, {"again"});
+  Proto same = onnx_node("Identity", {"v"}, {"w"});
+  Proto part = onnx_node("Neg", {"x"}, {"part"});
+  EXPECT_EQ(
+      problem(model({made, loop({again, same}, {"again", "w"}, "i", "s", {"t"}), length})),
+      "Loop of \"t\": carries a sequence or an optional value, so the number of rounds has to "
+      "be known");
+  EXPECT_EQ(
+      problem(model(
+          {made, loop({again, same, part}, {"again", "w", "part"}, "m", "s", {"t", "p"}), length},
+          {count(0)})),
+      "Loop of \"t\": has no rounds, so the type of a scan output is not known");
+  EXPECT_EQ(
+      problem(model({loop({again}, {"again"}, "m", "x", {"y"})}, {count(1)})),
+      "Loop of \"y\": its body has 1 outputs, too few for the condition and 1 carried values");
+  Proto list = onnx_node("SequenceConstruct", {"x"}, {"part"});
+  EXPECT_EQ(problem(model({loop({again, same, list}, {"again", "w", "part"}, "m", "x", {"z", "y"})},
+                          {count(1)})),
+            "Loop of \"z\": a scan output is no tensor");
+  Proto neg = onnx_graph({onnx_node("Neg", {"a"}, {"b"})}, {onnx_value("a", kOnnxFloat, {})},
+                         {onnx_value("b", kOnnxFloat, {})});
+  auto scan = [&](const std::string& data, const Proto& body) {
+    return problem(
+        model({onnx_node("Scan", {data}, {"y"},
+                         {onnx_int_attr("num_scan_inputs", 1), onnx_graph_attr("body", body)})}));
+  };
+  EXPECT_EQ(scan("i", neg), "Scan of \"y\": a scanned input has no axes");
+  EXPECT_EQ(
+      scan("x", onnx_graph({onnx_node("SequenceConstruct", {"a"}, {"b"})},
+                           {onnx_value("a", kOnnxFloat, {})}, {onnx_value("b", kOnnxFloat, {})})),
+      "Scan of \"y\": a scan output is no tensor");
+  EXPECT_EQ(
+      problem(onnx_model(
+          onnx_graph(
+              {onnx_node("Scan", {"", "x"}, {"y"},
+                         {onnx_int_attr("num_scan_inputs", 1), onnx_graph_attr("body", neg)})},
+              {onnx_value("x", kOnnxFloat, {n(2)})}, {onnx_value("y", kOnnxFloat, {})}),
+          8)),
+      "Scan of \"y\": the form with a batch axis, of operator set 8, is not supported");
+}
+
 TEST(ImportOnnxControl, ItemsAtPositionsOfARun) {
   Proto proto =
       model({onnx_node("Neg", {"x"}, {"z"}), onnx_node("SequenceConstruct", {"x", "z"}, {"s"}),
