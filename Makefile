@@ -7,7 +7,7 @@ BUILD := build
 CONFIGURE_OPTIONS := -DRELAY_WERROR=$(or $(RELAY_WERROR),OFF)
 SOURCES = git ls-files -z '*.cpp' '*.h'
 
-.PHONY: all build demo test bench bench-models docs format check-format lint golden asan tsan coverage setup clean
+.PHONY: all build demo test bench bench-models docs format check-format lint golden asan tsan fuzz coverage setup clean
 
 all: build
 
@@ -30,6 +30,12 @@ asan: setup
 # What threads share, under ThreadSanitizer.
 tsan: setup
 	@scripts/test.sh thread $(JOBS) $(CONFIGURE_OPTIONS)
+
+# The fuzzers; CONTRIBUTING.md says how they run.
+fuzz: setup
+	@scripts/setup.sh --only clang --only libclang-rt-dev
+	@cmake --preset fuzz > /dev/null
+	@cmake --build --preset fuzz --parallel $(JOBS)
 
 coverage: setup
 	@scripts/test.sh coverage $(JOBS) $(CONFIGURE_OPTIONS)
@@ -74,4 +80,4 @@ lint:
 	@git ls-files -z 'relay/*.cpp' 'tools/*.cpp' | xargs -0 -r -n 1 -P $(JOBS) clang-tidy --quiet -p build-dev
 
 clean:
-	rm -rf build build-dev build-asan build-tsan build-coverage
+	rm -rf build build-dev build-asan build-tsan build-fuzz build-coverage

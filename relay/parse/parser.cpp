@@ -19,7 +19,7 @@ namespace {
 constexpr size_t kStackSize = size_t{256} << 20;
 
 // Optimised code needs less than a third of this for the deepest text.
-constexpr size_t kNeededStack = size_t{5} << 20;
+[[maybe_unused]] constexpr size_t kNeededStack = size_t{5} << 20;
 
 /// Whether the calling thread's stack suffices. Then no thread is needed, whose memory would come
 /// from an arena that grows a page at a time.
