@@ -86,20 +86,17 @@ void find_devices(const Expr* expr, std::optional<Device> said, std::vector<Devi
   }
 }
 
-// Bytes that it takes.
-int64_t stored_bytes(const Expr* expr) {
+// Bytes that constants take, each counted once: `concatenate((%c, %c))` has but one to replace.
+void add_stored(const Expr* expr, std::unordered_set<const Expr*>& seen, double& total) {
   if (const auto* constant = expr->as<Constant>()) {
+    if (!seen.insert(expr).second) return;
     const NDArray& data = constant->data();
-    return static_cast<int64_t>(data.is_uniform() ? data.dtype().size() : data.byte_size());
+    total += static_cast<double>(data.is_uniform() ? data.dtype().size() : data.byte_size());
+  } else if (expr->is<Call>()) {
+    add_stored(expr->operands()[1].get(), seen, total);
+  } else {
+    for (const ExprRef& field : expr->operands()) add_stored(field.get(), seen, total);
   }
-  if (expr->is<Call>()) return stored_bytes(expr->operands()[1].get());
-  int64_t total = 0;
-  for (const ExprRef& field : expr->operands()) {
-    int64_t size = stored_bytes(field.get());
-    if (size > INT64_MAX - total) return INT64_MAX;
-    total += size;
-  }
-  return total;
 }
 
 Value constant_value(const Expr* expr) {
@@ -220,9 +217,10 @@ class Folder final : public Rewriter {
     double budget = static_cast<double>(options_.max_growth);
     std::vector<Value> arguments;
     std::vector<Device> places;
+    std::unordered_set<const Expr*> seen;
     for (const ExprRef& argument : operands.subspan(1)) {
       find_devices(argument.get(), std::nullopt, places);
-      budget += static_cast<double>(stored_bytes(argument.get()));
+      add_stored(argument.get(), seen, budget);
       arguments.push_back(constant_value(argument.get()));
     }
     if (places.size() > 1) return {};  // refused elsewhere
