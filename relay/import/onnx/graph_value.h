@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <relay/ir/expr.h>
+#include <relay/op/relation.h>
 #include <relay/support/error.h>
 
 namespace relay::onnx {
@@ -57,16 +58,18 @@ class GraphValue {
 
   const TypeRef& type() const { return state_->type; }
   bool is_tensor() const { return state_ != nullptr && type() && type()->is<TensorType>(); }
+  /// What is no tensor, or has not the axis asked for, is the model's mistake: `Error`.
   const TensorType& tensor() const {
-    RELAY_CHECK(is_tensor(), "a tensor is asked for");
+    if (!is_tensor()) throw Error("a tensor is needed, and there is another value");
     return *type()->as<TensorType>();
   }
   DType dtype() const { return tensor().dtype(); }
   std::span<const Dim> dims() const { return tensor().dims(); }
   Dim dim(size_t axis) const {
-    RELAY_CHECK(axis < rank(), "an axis that the tensor does not have is asked for");
+    if (axis >= rank()) throw Error("a tensor of shape " + shape_str(dims()) + " has too few axes");
     return dims()[axis];
   }
+  Dim last_dim() const { return dim(rank() - 1); }  // of no axes: too few
   size_t rank() const { return dims().size(); }
 
   /// The elements as far as they are known; nothing where none is.

@@ -404,13 +404,11 @@ void Importer::add_initializer(Scope& scope, std::string_view name, NDArray arra
 
 void Importer::add_initializers(Scope& scope, const Graph& graph, bool main) {
   auto add = [&](std::string_view name, const auto& tensor) {
-    NDArray array;
     try {
-      array = tensors_.array(tensor);
+      add_initializer(scope, name, tensors_.array(tensor), main);
     } catch (const Error& error) {
       throw Error(model_.model().path + ": the initializer " + quoted(name) + ": " + error.what());
     }
-    add_initializer(scope, name, std::move(array), main);
   };
   for (const TensorData& tensor : graph.initializers) add(tensor.name, tensor);
   for (const SparseTensorData& tensor : graph.sparse_initializers) add(tensor.values.name, tensor);

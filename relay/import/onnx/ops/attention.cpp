@@ -15,7 +15,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // The mask with as many columns as there are keys: what it says nothing of is not seen.
 GraphValue padded_mask(NodeContext& node, const GraphValue& mask, Dim keys) {
-  Dim last = mask.dims().back();
+  Dim last = mask.last_dim();
   if (last == keys || !last.is_int() || !keys.is_int()) return mask;
   int64_t less = keys.as_int() - last.as_int();
   node.require(less >= 0, "the mask has " + last.str() + " columns for " + keys.str() + " keys");

@@ -5,7 +5,7 @@
 namespace relay::onnx {
 
 int64_t head_extent(NodeContext& node, const GraphValue& x, std::string_view what) {
-  Dim last = x.dims().back();
+  Dim last = x.last_dim();
   node.require(last.is_int() && last.as_int() > 0, "the last extent of the " + std::string(what) +
                                                        " is " + last.str() +
                                                        ", which has to be a known number above 0");

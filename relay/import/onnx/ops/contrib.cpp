@@ -38,7 +38,7 @@ RELAY_ONNX_MICROSOFT("QuickGelu", convert_quick_gelu)
 
 void require_row(NodeContext& node, const GraphValue& x, const GraphValue& vector,
                  const char* what) {
-  node.require(vector.rank() == 1 && vector.dim(0) == x.dims().back(),
+  node.require(vector.rank() == 1 && vector.dim(0) == x.last_dim(),
                std::string(what) + " is no vector along the last axis");
 }
 

@@ -81,7 +81,7 @@ Values convert_conv_transpose(NodeContext& node) {
   int64_t groups = node.attr_int("group", 1);
   node.require(groups > 0, "group is " + std::to_string(groups));
   node.require(weight.dim(1).is_int(), "the number of output channels is not known");
-  int64_t channels = weight.dim(1).as_int() * groups;
+  int64_t channels = (weight.dim(1) * groups).as_int();
   size_t spatial = w.kernel.size();
   // What is beyond the strides is taken from what is cut off, as far as there is any: the operator
   // adds less than a stride.
@@ -160,12 +160,13 @@ GraphValue deformed(NodeContext& node, const Window& w, const GraphValue& x,
   for (size_t k = 0; k < spatial; ++k) {
     extents.push_back(known_extent(node, x, k + 2, "data"));
     out.push_back(known_extent(node, offset, k + 2, "offsets"));
-    taps *= w.kernel[k];
-    places *= out[k];
+    taps = (Dim(taps) * w.kernel[k]).as_int();
+    places = (Dim(places) * out[k]).as_int();
   }
   // Offsets: batch and groups, taps, axes, then places.
+  Dim images = Dim(batch) * offset_groups;
   auto n = static_cast<int64_t>(spatial);
-  GraphValue moves = node.reshape(offset, {batch * offset_groups, taps, n, places});
+  GraphValue moves = node.reshape(offset, {images, taps, n, places});
   Arithmetic with(node, dtype);
   Values coordinates;
   for (size_t k = spatial; k-- > 0;) {
@@ -183,8 +184,8 @@ GraphValue deformed(NodeContext& node, const Window& w, const GraphValue& x,
   GraphValue grid = node.concat(coordinates, 2);
   grid = node.transpose(grid, {0, 2, 1, 3});
   size_t axes = std::max<size_t>(spatial, 2);
-  std::vector<Dim> grid_dims{batch * offset_groups, static_cast<int64_t>(axes)};
-  std::vector<Dim> image_dims{batch * offset_groups, channels / offset_groups};
+  std::vector<Dim> grid_dims{images, static_cast<int64_t>(axes)};
+  std::vector<Dim> image_dims{images, channels / offset_groups};
   if (line) image_dims.emplace_back(1);
   for (int64_t extent : extents) image_dims.emplace_back(extent);
   for (size_t k = 2; k < axes; ++k) grid_dims.emplace_back(1);
@@ -193,13 +194,14 @@ GraphValue deformed(NodeContext& node, const Window& w, const GraphValue& x,
   GraphValue columns =
       node.emit("image.grid_sample", {node.reshape(x, image_dims), node.reshape(grid, grid_dims)},
                 {{"layout", spatial_layout("NC", axes)}, {"align_corners", false}});
-  columns = node.reshape(columns, {batch * offset_groups, channels / offset_groups, taps, places});
+  columns = node.reshape(columns, {images, channels / offset_groups, taps, places});
   if (node.has(4)) {
-    GraphValue mask = node.reshape(node.input(4), {batch * offset_groups, 1, taps, places});
+    GraphValue mask = node.reshape(node.input(4), {images, 1, taps, places});
     columns = node.emit("multiply", {columns, mask});
   }
-  columns = node.reshape(columns, {batch, groups, channels / groups * taps, places});
-  GraphValue kernel = node.reshape(weight, {1, groups, outputs / groups, channels / groups * taps});
+  Dim summed = Dim(channels / groups) * taps;
+  columns = node.reshape(columns, {batch, groups, summed, places});
+  GraphValue kernel = node.reshape(weight, {1, groups, outputs / groups, summed});
   GraphValue result = node.emit("nn.batch_matmul", {kernel, columns}, {{"transpose_b", false}});
   std::vector<Dim> dims{batch, outputs};
   for (int64_t extent : out) dims.emplace_back(extent);
@@ -217,12 +219,10 @@ Values convert_deform_conv(NodeContext& node) {
   Dim channels = x.dim(1);
   node.require(offset_groups > 0 && channels.is_int() && channels.as_int() % offset_groups == 0,
                "offset_group is " + std::to_string(offset_groups));
-  int64_t entries = offset_groups * static_cast<int64_t>(spatial);
-  for (int64_t each : w.kernel) {
-    entries = static_cast<int64_t>(node.countable(entries * each, "the taps of the kernel"));
-  }
-  node.require(offset.dim(1).is_int(entries), "the offsets have " + offset.dim(1).str() +
-                                                  " channels, not " + std::to_string(entries));
+  Dim entries = Dim(offset_groups) * static_cast<int64_t>(spatial);
+  for (int64_t each : w.kernel) entries = entries * each;
+  node.require(offset.dim(1) == entries,
+               "the offsets have " + offset.dim(1).str() + " channels, not " + entries.str());
   GraphValue result;
   if (spatial == 2 && !node.has(4) && weight.dim(0).is_int()) {
     result = node.emit("nn.deformable_conv2d", {x, offset, weight},

@@ -123,7 +123,7 @@ Values convert_rms_norm(NodeContext& node) {
   std::optional<DType> wide = dtype_of_number(stash);
   node.require(wide && wide->is_float(), "stash_type is " + std::to_string(stash));
   bool last = axis + 1 == static_cast<int64_t>(x.rank());
-  bool plain = last && scale.rank() == 1 && scale.dim(0) == x.dims().back() && x.dtype() == *wide &&
+  bool plain = last && scale.rank() == 1 && scale.dim(0) == x.last_dim() && x.dtype() == *wide &&
                scale.dtype() == x.dtype();
   if (plain) {
     return {node.emit("nn.rms_norm", {x, scale}, {{"axis", axis}, {"epsilon", epsilon}})};

@@ -255,9 +255,9 @@ Values convert_space_to_depth(NodeContext& node) {
   if (node.opset() < 28 || node.attr_string("mode", "DCR") == "DCR") return result;
   // Relay's has the position in the block before the channel.
   GraphValue x = node.input(0), made = result[0];
-  int64_t area = node.attr_int("blocksize") * node.attr_int("blocksize");
+  Dim size = node.attr_int("blocksize");
   std::span<const Dim> dims = made.dims();
-  GraphValue split = node.reshape(made, {dims[0], Dim(area), x.dim(1), dims[2], dims[3]});
+  GraphValue split = node.reshape(made, {dims[0], size * size, x.dim(1), dims[2], dims[3]});
   return {node.reshape(node.transpose(split, {0, 2, 1, 3, 4}), dims)};
 }
 RELAY_ONNX("DepthToSpace", 1, convert_depth_to_space)

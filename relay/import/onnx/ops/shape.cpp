@@ -158,6 +158,7 @@ Values convert_reshape(NodeContext& node) {
     auto open = std::count_if(codes.begin(), codes.end(),
                               [](Dim dim) { return dim.is_any() || dim.is_int(-1); });
     bool any = std::any_of(codes.begin(), codes.end(), [](Dim dim) { return dim.is_any(); });
+    node.require(!any || !node.constant(1), "the shape has an entry beyond 2^60");
     // One that a run decides is what the others leave, unless it copies or is 0.
     if (!any || (open == 1 && !allow_zero)) {
       GraphValue result = reshaped(node, x, codes, allow_zero);

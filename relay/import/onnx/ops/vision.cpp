@@ -88,7 +88,7 @@ Values convert_grid_sample(NodeContext& node) {
   node.require(x.rank() >= 3 && x.rank() <= 5,
                "the data have " + std::to_string(x.rank()) + " axes");
   node.require(
-      grid.rank() == x.rank() && grid.dims().back().is_int(static_cast<int64_t>(x.rank()) - 2),
+      grid.rank() == x.rank() && grid.last_dim().is_int(static_cast<int64_t>(x.rank()) - 2),
       "the last extent of the grid is not the number of spatial axes");
   node.require(mode != "bicubic" || x.rank() == 4, "mode cubic is supported for images alone");
   DType dtype = x.dtype();
