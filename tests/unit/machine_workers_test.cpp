@@ -17,7 +17,7 @@ namespace {
 TEST(MachineWorkers, BarrierKeepsThreadsTogether) {
   const int processors = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   for (int count : {1, 2, 3, 2 * processors + 1}) {
-    constexpr int kRounds = 1000;
+    constexpr int kRounds = 200;
     auto size = static_cast<size_t>(count);
     Barrier barrier(count);
     // Plain memory: the barrier alone orders the accesses.
@@ -29,8 +29,8 @@ TEST(MachineWorkers, BarrierKeepsThreadsTogether) {
         for (int round = 0; round < kRounds; ++round) {
           counts[self] = round;
           // Each is late now and then: so long that the others give way, or fall asleep.
-          if (round % 250 == static_cast<int>(self)) {
-            std::this_thread::sleep_for(std::chrono::milliseconds(round % 500 < 250 ? 1 : 40));
+          if (round % 50 == static_cast<int>(self)) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(round % 100 < 50 ? 1 : 40));
           }
           barrier.wait();
           for (int each : counts) wrong[self] += each != round;
