@@ -268,7 +268,8 @@ bool taken(const std::string& bytes) {
 }
 
 // Whatever is done to a sound model, the importer takes it or says what is wrong, in no time and
-// little memory. RELAY_MUTATION_SECONDS: for how long.
+// little memory. RELAY_MUTATION_SECONDS: for how long; RELAY_MUTATION_SEED: which changes, 1 if not
+// given.
 TEST(ImportOnnxErrors, Mutations) {
   std::vector<std::string> models = corpus();
   for (const std::string& model : models) {
@@ -278,7 +279,8 @@ TEST(ImportOnnxErrors, Mutations) {
   const char* asked = std::getenv("RELAY_MUTATION_SECONDS");
   using Clock = std::chrono::steady_clock;
   auto end = Clock::now() + std::chrono::seconds(asked == nullptr ? 1 : std::atoi(asked));
-  std::mt19937 random(1);
+  const char* seed = std::getenv("RELAY_MUTATION_SEED");
+  std::mt19937 random(seed == nullptr ? 1 : static_cast<unsigned>(std::atoi(seed)));
   set_memory_limit(memory_in_use() + (size_t{256} << 20));
   size_t rounds = 0, sound = 0;
   for (; Clock::now() < end && !HasFailure(); ++rounds) {

@@ -42,16 +42,12 @@ TEST(ImportOnnxHostile, Ranks) {
   EXPECT_EQ(problem(onnx_node("MultiHeadAttention", {"q", "q", "q", "", "", "", "p", "p"}, {"y"},
                               {onnx_int_attr("num_heads", 2)}, "", "com.microsoft"),
                     {q, {"p", {3}}}),
-            "MultiHeadAttention of \"y\": a tensor of shape (3) has too few axes");
-  Tensor heads{"q", {1, 2, 4, 8}};
-  EXPECT_EQ(problem(onnx_node("Attention", {"q", "q", "q", "m"}, {"y"}), {heads, {"m", {}}}, 24),
-            "Attention of \"y\": a tensor of shape () has too few axes");
+            "com.microsoft.MultiHeadAttention of \"y\": a tensor of shape (3) has too few axes");
   EXPECT_EQ(problem(onnx_node("SkipSimplifiedLayerNormalization", {"s", "s", "w"}, {"y"}, {}, "",
                               "com.microsoft"),
                     {{"s", {}}, {"w", {4}}}),
-            "SkipSimplifiedLayerNormalization of \"y\": a tensor of shape () has too few axes");
-  EXPECT_EQ(problem(onnx_node("Abs", {"s"}, {"y"}), {}),
-            "m.onnx: Abs of \"y\" reads \"s\", which nothing defines");
+            "com.microsoft.SkipSimplifiedLayerNormalization of \"y\": a tensor of shape () has too "
+            "few axes");
 }
 
 TEST(ImportOnnxHostile, Products) {
