@@ -4,7 +4,8 @@
 Needs an interpreter with these three: --python, by default this one. Both sides get the same arrays, and their results
 are compared first. Each round times both sides right after one another, first now one and now the other, and takes the
 ratio of their medians; the table shows the median ratio of the rounds (below 1: Relay is faster), and the last line the
-share of the time that the host took away meanwhile.
+share of the time that the host took away meanwhile. A block of a model has a second line: the same program with oneDNN's
+products and convolutions (--onednn) in the peer's place.
 """
 
 import argparse
@@ -31,11 +32,11 @@ def cpu_times():
 
 
 class Relay:
-    def __init__(self, options, case, folder, arrays):
-        self.options, self.model = options, folder / "case.rlx"
+    def __init__(self, options, case, folder, arrays, onednn=False):
+        self.options, self.model = options, folder / ("onednn.rlx" if onednn else "case.rlx")
         source = folder / "case.rly"
         source.write_text(case.relay)
-        command = [options.relay, "compile", str(source), "-o", str(self.model)]
+        command = [options.relay, "compile", str(source), "-o", str(self.model)] + ["--onednn"] * onednn
         given = len(arrays) - len(case.params)
         if case.params:
             np.savez(folder / "params.npz", **dict(zip(case.params, arrays[given:])))
@@ -115,12 +116,17 @@ def measure(options, peer, case, folder):
     arrays = case.arrays(np.random.default_rng(0))
     relay = Relay(options, case, folder, arrays)
     compare(case, case.ours(relay.results(folder / "ours.npz")), peer.results(case, folder, arrays))
-    ours, theirs, bandwidths = [], [], []
+    library = Relay(options, case, folder, arrays, onednn=True) if case.params else None
+    if library:
+        compare(case, case.ours(library.results(folder / "library.npz")), peer.results(case, folder, arrays))
+    ours, theirs, bandwidths, libraries = [], [], [], []
     runs = max(5, min(2000, int(100 / max(peer.time(case, 3), 1e-3))))
     for round_number in range(options.rounds):
         if round_number % 2 == 0:
             theirs.append(peer.time(case, runs))
         ours.append(relay.time(runs))
+        if library:
+            libraries.append(library.time(runs))
         if round_number % 2 == 1:
             theirs.append(peer.time(case, runs))
         if case.bytes:
@@ -128,6 +134,9 @@ def measure(options, peer, case, folder):
     ratio = statistics.median(a / b for a, b in zip(ours, theirs))
     mine, other = statistics.median(ours), statistics.median(theirs)
     print(f"{case.name:52} {mine:9.3f} {other:9.3f} {ratio:6.2f}", flush=True)
+    if library:
+        share = statistics.median(a / b for a, b in zip(ours, libraries))
+        print(f"{'    with oneDNN':52} {'':9} {statistics.median(libraries):9.3f} {share:6.2f}", flush=True)
     if case.bytes and None not in bandwidths:
         reached = [case.bytes / time * 1e-6 for time in ours]
         share = statistics.median(a / b for a, b in zip(reached, bandwidths))
