@@ -23,7 +23,9 @@ std::shared_ptr<const Bytes> Bytes::map(const std::string& path) {
   if (file < 0) throw Error("cannot open " + path + ": " + std::strerror(errno));
   struct Close {
     int file;
-    ~Close() { ::close(file); }
+    ~Close() {
+      if (file >= 0) ::close(file);
+    }
   } close{file};
   struct stat info {};
   if (::fstat(file, &info) != 0) throw Error("cannot read " + path + ": " + std::strerror(errno));
@@ -52,6 +54,7 @@ std::shared_ptr<const Bytes> Bytes::map(const std::string& path) {
   if (memory == MAP_FAILED) throw Error("cannot map " + path + ": " + std::strerror(errno));
   result->mapping_ = memory;
   result->data_ = static_cast<const std::byte*>(memory);
+  result->file_ = std::exchange(close.file, -1);
   return result;
 }
 
@@ -65,6 +68,27 @@ std::shared_ptr<const Bytes> Bytes::copy_of(std::span<const std::byte> bytes) {
 
 Bytes::~Bytes() {
   if (mapping_ != nullptr) ::munmap(mapping_, size_);
+  if (file_ >= 0) ::close(file_);
+}
+
+void Bytes::copy(std::span<const std::byte> part, std::byte* to) const {
+  constexpr size_t kWorthACall = size_t{1} << 16;
+  if (part.empty()) return;
+  if (file_ < 0 || part.size() < kWorthACall) {
+    std::memcpy(to, part.data(), part.size());
+    return;
+  }
+  auto at = static_cast<off_t>(part.data() - data_);
+  size_t left = part.size();
+  while (left > 0) {
+    ssize_t got = ::pread(file_, to, left, at);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw Error(std::string("cannot read a model: ") + std::strerror(errno));
+    if (got == 0) throw Error("a model's file was cut short while it was read");
+    to += got;
+    at += got;
+    left -= static_cast<size_t>(got);
+  }
 }
 
 // ---- Words

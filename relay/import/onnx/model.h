@@ -27,12 +27,16 @@ class Bytes {
   Bytes(const Bytes&) = delete;
   Bytes& operator=(const Bytes&) = delete;
   std::span<const std::byte> all() const { return {data_, size_}; }
+  /// Copies a part of `all()`, straight from the file if it is one: pages that are only copied need
+  /// not be mapped. Throws `Error` if the file got shorter.
+  void copy(std::span<const std::byte> part, std::byte* to) const;
 
  private:
   Bytes() = default;
   const std::byte* data_ = nullptr;
   size_t size_ = 0;
   void* mapping_ = nullptr;
+  int file_ = -1;  // of the mapping
   std::vector<std::byte> copy_;
 };
 

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstring>
 #include <filesystem>
+#include <future>
 #include <thread>
 
 #include <relay/support/error.h>
@@ -12,44 +13,6 @@ namespace relay::onnx {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Copies with several threads, which also share the work of getting fresh pages.
-void copy_large(std::byte* to, std::span<const std::byte> from) {
-  constexpr size_t kWorthIt = size_t{4} << 20, kMost = 4;
-  size_t parts = std::clamp<size_t>(std::min<size_t>(std::thread::hardware_concurrency(), kMost), 1,
-                                    std::max<size_t>(1, from.size() / kWorthIt));
-  std::vector<std::thread> threads;
-  size_t part = from.size() / parts;
-  auto copy = [&](size_t begin, size_t end) {
-    if (end > begin) std::memcpy(to + begin, from.data() + begin, end - begin);
-  };
-  size_t begin = 0;
-  for (size_t i = 1; i < parts; ++i, begin += part) threads.emplace_back(copy, begin, begin + part);
-  copy(begin, from.size());
-  for (std::thread& thread : threads) thread.join();
-}
-
-// The elements in row-major order, in place if they are aligned.
-NDArray array_of(std::shared_ptr<const Bytes> owner, std::span<const std::byte> elements,
-                 ShapeView shape, DType dtype) {
-  auto address = reinterpret_cast<uintptr_t>(elements.data());
-  bool in_place = !elements.empty() && address % dtype.size() == 0 && elements.size() >= 4096;
-  // Bytes of a file may be more than the two that a bool is.
-  if (dtype.is_bool() || !in_place) {
-    NDArray result = NDArray::empty(shape, dtype);
-    RELAY_CHECK(elements.size() == result.byte_size(), "elements that do not fit the shape");
-    copy_large(static_cast<std::byte*>(result.raw()), elements);
-    if (dtype.is_bool()) {
-      auto* bytes = static_cast<uint8_t*>(result.raw());
-      for (int64_t i = 0; i < result.size(); ++i) bytes[i] = bytes[i] != 0 ? 1 : 0;
-    }
-    return result;
-  }
-  auto* holder = new std::shared_ptr<const Bytes>(std::move(owner));
-  return NDArray::wrap(
-      const_cast<std::byte*>(elements.data()), shape, nullptr, dtype,
-      [](void* context) { delete static_cast<std::shared_ptr<const Bytes>*>(context); }, holder);
-}
 
 template <class From>
 NDArray converted(const std::vector<From>& elements, ShapeView shape, DType dtype) {
@@ -113,6 +76,59 @@ std::shared_ptr<const Bytes> Tensors::external_file(std::string_view location) {
   auto bytes = Bytes::map(file.string());
   files_.emplace(std::string(location), bytes);
   return bytes;
+}
+
+NDArray Tensors::room(ShapeView shape, DType dtype) {
+  constexpr size_t kBlock = size_t{64} << 20, kLeast = 4096, kAlignment = NDArray::kAlignment;
+  size_t size = NDArray::bytes_needed(shape, dtype);
+  if (size < kLeast || size > kBlock / 2) return NDArray::empty(shape, dtype);
+  size_t begin = (used_ + kAlignment - 1) / kAlignment * kAlignment;
+  if (!block_ || size > block_.byte_size() - std::min(begin, block_.byte_size())) {
+    size_t bytes = std::clamp(model_.bytes->all().size(), size, kBlock);
+    block_ = NDArray::empty({static_cast<int64_t>(bytes)}, kUInt8);
+    begin = 0;
+  }
+  used_ = begin + size;
+  return NDArray::wrap(
+      block_.data<uint8_t>() + begin, shape, nullptr, dtype,
+      [](void* context) { delete static_cast<NDArray*>(context); }, new NDArray(block_));
+}
+
+// With several threads, which also share the work of getting fresh pages.
+static void copy_large(const Bytes& bytes, std::span<const std::byte> from, std::byte* to) {
+  constexpr size_t kWorthIt = size_t{2} << 20, kMost = 4;
+  size_t parts = std::min<size_t>(std::thread::hardware_concurrency(), kMost);
+  parts = std::clamp<size_t>(parts, 1, std::max<size_t>(1, from.size() / kWorthIt));
+  size_t part = from.size() / parts;
+  std::vector<std::future<void>> others;
+  size_t begin = 0;
+  for (size_t i = 1; i < parts; ++i, begin += part) {
+    others.push_back(std::async(std::launch::async, [&bytes, piece = from.subspan(begin, part),
+                                                     at = to + begin] { bytes.copy(piece, at); }));
+  }
+  bytes.copy(from.subspan(begin), to + begin);
+  for (std::future<void>& other : others) other.get();
+}
+
+NDArray Tensors::array_of(const std::shared_ptr<const Bytes>& bytes,
+                          std::span<const std::byte> elements, ShapeView shape, DType dtype) {
+  auto address = reinterpret_cast<uintptr_t>(elements.data());
+  bool in_place = !elements.empty() && address % dtype.size() == 0 && elements.size() >= 4096;
+  // Bytes of a file may be more than the two that a bool is.
+  if (dtype.is_bool() || !in_place) {
+    NDArray result = room(shape, dtype);
+    RELAY_CHECK(elements.size() == result.byte_size(), "elements that do not fit the shape");
+    copy_large(*bytes, elements, static_cast<std::byte*>(result.raw()));
+    if (dtype.is_bool()) {
+      auto* flags = static_cast<uint8_t*>(result.raw());
+      for (int64_t i = 0; i < result.size(); ++i) flags[i] = flags[i] != 0 ? 1 : 0;
+    }
+    return result;
+  }
+  auto* holder = new std::shared_ptr<const Bytes>(bytes);
+  return NDArray::wrap(
+      const_cast<std::byte*>(elements.data()), shape, nullptr, dtype,
+      [](void* context) { delete static_cast<std::shared_ptr<const Bytes>*>(context); }, holder);
 }
 
 NDArray Tensors::external(const TensorData& tensor, Shape shape, DType dtype) {

@@ -24,11 +24,18 @@ class Tensors {
   NDArray array(const SparseTensorData& tensor);
 
  private:
+  /// The elements in row-major order, where they lie in `bytes` if they are aligned there.
+  NDArray array_of(const std::shared_ptr<const Bytes>& bytes, std::span<const std::byte> elements,
+                   ShapeView shape, DType dtype);
+  /// Room for an array, together with that of others: pages of their own would be small ones.
+  NDArray room(ShapeView shape, DType dtype);
   std::shared_ptr<const Bytes> external_file(std::string_view location);
   NDArray external(const TensorData& tensor, Shape shape, DType dtype);
 
   const Model& model_;
   std::map<std::string, std::shared_ptr<const Bytes>, std::less<>> files_;
+  NDArray block_;  // of bytes
+  size_t used_ = 0;
 };
 
 }  // namespace relay::onnx
