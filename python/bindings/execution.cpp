@@ -1,0 +1,381 @@
+// Compiling, running, evaluating; values in and out.
+#include <atomic>
+#include <memory>
+#include <mutex>
+
+#include <bindings/arrays.h>
+#include <bindings/bindings.h>
+
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/unique_ptr.h>
+
+#include <relay/codegen/codegen.h>
+#include <relay/eval/eval.h>
+#include <relay/import/onnx/import.h>
+#include <relay/infer/infer.h>
+#include <relay/runtime/params.h>
+#include <relay/transform/bind_params.h>
+#include <relay/vm/compiler/compile.h>
+#include <relay/vm/machine/executable_file.h>
+#include <relay/vm/machine/machine.h>
+
+namespace relay::python {
+
+namespace {
+
+/// A value that NumPy has no word for: data, closures, references. Numbers, tensors and tuples are Python's own.
+struct ValueObject {
+  Value value;
+  std::shared_ptr<vm::Machine> machine;  // that made it, if one did: closures need it
+};
+
+nb::object object_of_value(const Value& value, const std::shared_ptr<vm::Machine>& machine) {
+  switch (value.kind()) {
+    case Value::Kind::kNone:
+      return nb::none();
+    case Value::Kind::kScalar:
+    case Value::Kind::kTensor: {
+      NDArray array = value.array();
+      return array.dtype() == kBFloat16 ? nb::cast(array) : numpy_of(array);
+    }
+    case Value::Kind::kTuple: {
+      nb::list fields;
+      for (const Value& field : value.fields()) fields.append(object_of_value(field, machine));
+      return nb::tuple(fields);
+    }
+    default:
+      return nb::cast(ValueObject{value, machine});
+  }
+}
+
+/// A value of anything that is one; `wanted` gives numbers and lists their dtype.
+Value value_of(nb::handle object, const TypeInfo* wanted) {
+  ValueObject* held = nullptr;
+  if (nb::try_cast(object, held) && held != nullptr) return held->value;
+  if (wanted != nullptr && wanted->kind == TypeInfo::Kind::kTuple && (PyTuple_Check(object.ptr()) || PyList_Check(object.ptr()))) {
+    std::vector<Value> fields;
+    size_t i = 0;
+    for (nb::handle item : nb::iter(object)) {
+      fields.push_back(value_of(item, i < wanted->fields.size() ? &wanted->fields[i] : nullptr));
+      ++i;
+    }
+    return Value::tuple(std::move(fields));
+  }
+  if (wanted == nullptr && PyTuple_Check(object.ptr())) {
+    std::vector<Value> fields;
+    for (nb::handle item : nb::iter(object)) fields.push_back(value_of(item, nullptr));
+    return Value::tuple(std::move(fields));
+  }
+  // Arrays keep their dtype, so that a wrong one is reported; Python's numbers have none.
+  std::optional<DType> dtype;
+  bool plain = PyFloat_Check(object.ptr()) || PyLong_Check(object.ptr()) || PyList_Check(object.ptr());
+  if (plain && wanted != nullptr && wanted->kind == TypeInfo::Kind::kTensor && wanted->dtype.valid()) dtype = wanted->dtype;
+  return Value(array_of(object, dtype));
+}
+
+/// A compiled program. Each thread that calls it at the same time has a machine of its own.
+class Program {
+ public:
+  Program(std::shared_ptr<const vm::Executable> executable, int threads) : executable_(std::move(executable)), threads_(threads) {}
+
+  const vm::Executable& executable() const { return *executable_; }
+
+  const vm::Entry& entry(const std::string& name) const {
+    for (const vm::Entry& entry : executable_->entries) {
+      if (entry.name == name) return entry;
+    }
+    std::string names;
+    for (const vm::Entry& entry : executable_->entries) names += (names.empty() ? "" : ", ") + entry.name;
+    throw nb::key_error(("the program has no function " + name + "; it has " + names).c_str());
+  }
+
+  nb::object run(const vm::Entry& entry, std::span<const Value> arguments, vm::Profile* profile = nullptr) {
+    std::shared_ptr<vm::Machine> machine = take();
+    if (profile != nullptr) machine->set_profile(profile);
+    Value result;
+    try {
+      nb::gil_scoped_release released;
+      result = machine->run(entry, arguments);
+    } catch (...) {
+      if (profile != nullptr) machine->set_profile(nullptr);
+      give_back(machine);
+      throw;
+    }
+    if (profile != nullptr) machine->set_profile(nullptr);
+    nb::object out = object_of_value(result, machine);
+    give_back(machine);
+    return out;
+  }
+
+ private:
+  std::shared_ptr<vm::Machine> take() {
+    std::lock_guard lock(mutex_);
+    if (!idle_.empty()) {
+      std::shared_ptr<vm::Machine> machine = std::move(idle_.back());
+      idle_.pop_back();
+      return machine;
+    }
+    vm::MachineOptions options;
+    options.threads = threads_;
+    return std::make_shared<vm::Machine>(executable_, options);
+  }
+  void give_back(std::shared_ptr<vm::Machine> machine) {
+    std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(machine));
+  }
+
+  std::shared_ptr<const vm::Executable> executable_;
+  int threads_;
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<vm::Machine>> idle_;
+};
+
+std::vector<Value> bind_arguments(const vm::Entry& entry, const nb::args& args, const nb::kwargs& kwargs) {
+  const auto& params = entry.params.parts;
+  auto signature = [&] {
+    std::string text = entry.name + "(";
+    for (size_t i = 0; i < params.size(); ++i) text += (i > 0 ? ", " : "") + params[i].what + ": " + params[i].text;
+    return text + ")";
+  };
+  if (args.size() > params.size()) {
+    throw nb::type_error((signature() + " takes " + std::to_string(params.size()) + " arguments, not " + std::to_string(args.size())).c_str());
+  }
+  std::vector<Value> values(params.size());
+  for (size_t i = 0; i < args.size(); ++i) values[i] = value_of(args[i], &params[i].type);
+  for (auto [key, object] : kwargs) {
+    std::string name = nb::cast<std::string>(key);
+    size_t i = 0;
+    while (i < params.size() && params[i].what != name) ++i;
+    if (i == params.size()) throw nb::type_error((signature() + " has no parameter " + name).c_str());
+    if (values[i]) throw nb::type_error((signature() + " got two values for " + name).c_str());
+    values[i] = value_of(object, &params[i].type);
+  }
+  for (size_t i = 0; i < params.size(); ++i) {
+    if (!values[i]) throw nb::type_error((signature() + " needs a value for " + params[i].what).c_str());
+  }
+  return values;
+}
+
+Name entry_of(const Module& module, const std::optional<std::string>& name) {
+  if (name) {
+    if (module.function(Name(*name)) == nullptr) throw nb::key_error(("the module has no function @" + *name).c_str());
+    return Name(*name);
+  }
+  const Module::FunctionEntry* entry = module.entry();
+  if (entry == nullptr) throw nb::value_error("the module has no @main and not one function alone: say which one by `entry`");
+  return entry->name;
+}
+
+/// The function specialised for its declared types, `params` its constants.
+Module closed_program(const Module& module, Name entry, const std::vector<std::pair<std::string, NDArray>>& params) {
+  infer_types_or_throw(module);
+  const Function* function = module.function(entry);
+  std::unordered_map<size_t, NDArray> weights;
+  std::vector<TypeRef> types;
+  TypeRef signature = function_signature(module, entry);
+  const auto* type = signature->as<FuncType>();
+  for (size_t i = 0; i < function->params().size(); ++i) {
+    const Var& param = *function->params()[i];
+    for (const auto& [name, array] : params) {
+      if (param.name().view() == name) weights.emplace(i, array);
+    }
+    TypeRef given = weights.contains(i) ? value_type(Value(weights.at(i))) : type->params()[i];
+    if (given->has_incomplete() || given->has_type_var()) {
+      throw Error(Diagnostic::error("the type of %" + param.name().str() + " of @" + entry.str() + " is not known: it may be any " +
+                                    given->str(), param.span())
+                      .help("annotate the parameter"));
+    }
+    types.push_back(given);
+  }
+  for (const auto& [name, array] : params) {
+    bool found = false;
+    for (const VarRef& param : function->params()) found |= param->name().view() == name;
+    if (!found) throw Error("@" + entry.str() + " has no parameter %" + name);
+  }
+  Module special = specialize(module, entry, types);
+  if (weights.empty()) return special;
+  special = bind_params(special, entry, weights);
+  infer_types_or_throw(special);
+  return special;
+}
+
+std::vector<std::pair<std::string, NDArray>> params_of(nb::handle object) {
+  std::vector<std::pair<std::string, NDArray>> params;
+  if (object.is_none()) return params;
+  for (nb::handle item : nb::iter(object.attr("items")())) {
+    nb::object name = item[0];
+    if (nb::hasattr(name, "name_hint")) name = name.attr("name_hint");
+    params.emplace_back(nb::cast<std::string>(name), array_of(item[1]));
+  }
+  return params;
+}
+
+}  // namespace
+
+void bind_execution(nb::module_& m) {
+  nb::class_<ValueObject>(m, "Value", "A value that is no array: of a data type, a closure, a reference.")
+      .def_prop_ro("kind", [](const ValueObject& self) { return kind_name(self.value.kind()); })
+      .def_prop_ro("constructor",
+                   [](const ValueObject& self) -> nb::object {
+                     if (!self.value.is_data()) return nb::none();
+                     return nb::cast(self.value.constructor()->name);
+                   },
+                   "The name of a data value's constructor; None for other values.")
+      .def_prop_ro("tag", [](const ValueObject& self) { return self.value.is_data() ? self.value.tag() : -1; })
+      .def_prop_ro("fields",
+                   [](const ValueObject& self) {
+                     nb::list fields;
+                     if (self.value.is_data()) {
+                       for (const Value& field : self.value.fields()) fields.append(object_of_value(field, self.machine));
+                     }
+                     return fields;
+                   })
+      .def_prop_ro("value",
+                   [](const ValueObject& self) {
+                     if (!self.value.is_reference()) throw nb::type_error("only a reference holds a value");
+                     return object_of_value(self.value.get(), self.machine);
+                   },
+                   "What a reference holds.")
+      .def("__call__",
+           [](const ValueObject& self, nb::args args) {
+             if (!self.value.is_closure()) throw nb::type_error("only closures can be called");
+             std::vector<Value> values;
+             for (nb::handle arg : args) values.push_back(value_of(arg, static_cast<const TypeInfo*>(nullptr)));
+             Value result;
+             {
+               nb::gil_scoped_release released;
+               result = self.machine ? self.machine->call(self.value, values) : call_closure(self.value, values);
+             }
+             return object_of_value(result, self.machine);
+           })
+      .def("__eq__", [](const ValueObject& self, nb::handle other) {
+        ValueObject* value = nullptr;
+        return nb::try_cast(other, value) && value != nullptr && bit_equal(self.value, value->value);
+      })
+      .def("__repr__", [](const ValueObject& self) {
+        if (!self.value.is_data()) return "<" + std::string(kind_name(self.value.kind())) + ">";
+        std::string text = self.value.constructor()->name.str();
+        if (self.value.fields().empty()) return text;
+        return text + "(…)";
+      });
+
+  nb::class_<Program>(m, "Executable", "A compiled program: call it with arrays, by position or by name. Several threads may.", nb::is_weak_referenceable())
+      .def("__call__",
+           [](Program& self, nb::args args, nb::kwargs kwargs) {
+             const vm::Entry& entry = self.executable().entries.front();
+             return self.run(entry, bind_arguments(entry, args, kwargs));
+           })
+      .def("call",
+           [](Program& self, const std::string& name, nb::args args, nb::kwargs kwargs) {
+             const vm::Entry& entry = self.entry(name);
+             return self.run(entry, bind_arguments(entry, args, kwargs));
+           },
+           nb::arg("name"), nb::arg("args"), nb::arg("kwargs"), "Calls a function of the program by name.")
+      .def("profile",
+           [](Program& self, nb::args args, nb::kwargs kwargs) {
+             const vm::Entry& entry = self.executable().entries.front();
+             vm::Profile profile;
+             self.run(entry, bind_arguments(entry, args, kwargs), &profile);
+             nb::list kernels;
+             for (size_t i = 0; i < profile.kernels.size(); ++i) {
+               const auto& measured = profile.kernels[i];
+               if (measured.calls == 0) continue;
+               nb::dict row;
+               row["name"] = self.executable().kernels[i].name;
+               row["calls"] = measured.calls;
+               row["seconds"] = static_cast<double>(measured.nanoseconds) * 1e-9;
+               row["flops"] = measured.flops;
+               row["bytes"] = measured.bytes;
+               kernels.append(row);
+             }
+             return kernels;
+           },
+           "Runs once and gives what each kernel took: name, calls, seconds, flops, bytes.")
+      .def("save", [](const Program& self, const std::string& path) { vm::save_executable(self.executable(), path); }, nb::arg("path"),
+           nb::call_guard<nb::gil_scoped_release>(), "Writes a file that `relay run` and `relay.load` take.")
+      .def_prop_ro("entries", [](const Program& self) {
+        std::vector<std::string> names;
+        for (const vm::Entry& entry : self.executable().entries) names.push_back(entry.name);
+        return names;
+      })
+      .def_prop_ro("parameters",
+                   [](const Program& self) {
+                     std::vector<std::pair<std::string, std::string>> params;
+                     for (const auto& part : self.executable().entries.front().params.parts) params.emplace_back(part.what, part.text);
+                     return params;
+                   },
+                   "Names and types of what it is called with.")
+      .def_prop_ro("target", [](const Program& self) { return self.executable().target; })
+      .def("bytes", [](const Program& self) {
+        std::vector<std::byte> bytes = vm::executable_bytes(self.executable());
+        return nb::bytes(bytes.data(), bytes.size());
+      })
+      .def("__reduce__", [](nb::handle self) {
+        return nb::make_tuple(nb::module_::import_("relay").attr("_core").attr("load_bytes"), nb::make_tuple(self.attr("bytes")()));
+      });
+
+  m.def("compile",
+        [](const Module& module, nb::handle given, const std::string& target, int opt_level, std::optional<std::string> entry,
+           int threads, bool cache) {
+          auto params = params_of(given);
+          Name name = entry_of(module, entry);
+          vm::CompileOptions options;
+          options.target = codegen::Target::parse(target);
+          options.level = opt_level;
+          if (cache) options.cache = codegen::default_cache();
+          nb::gil_scoped_release released;
+          Module program = closed_program(module, name, params);
+          return std::make_unique<Program>(vm::compile(program, name, options), threads);
+        },
+        nb::arg("mod"), nb::arg("params") = nb::none(), nb::arg("target") = "host", nb::arg("opt_level") = 3,
+        nb::arg("entry") = nb::none(), nb::arg("threads") = 0, nb::arg("cache") = true,
+        "Compiles a function and what it calls. `params` are constants of the result, by the names of parameters.");
+  m.def("load", [](const std::string& path, int threads) { return std::make_unique<Program>(vm::load_executable(path), threads); },
+        nb::arg("path"), nb::arg("threads") = 0, nb::call_guard<nb::gil_scoped_release>(),
+        "Reads a compiled program. What runs is the code in the file: load only what you would run.");
+  m.def("load_bytes",
+        [](nb::bytes bytes) {
+          return std::make_unique<Program>(
+              vm::load_executable({static_cast<const std::byte*>(bytes.data()), bytes.size()}, "<bytes>"), 0);
+        },
+        nb::arg("bytes"));
+  m.def("evaluate",
+        [](const Module& module, nb::args args, std::optional<std::string> entry) {
+          Name name = entry_of(module, entry);
+          infer_types_or_throw(module);
+          std::vector<Value> values;
+          std::vector<TypeRef> types;
+          for (nb::handle arg : args) {
+            values.push_back(value_of(arg, static_cast<const TypeInfo*>(nullptr)));
+            types.push_back(value_type(values.back()));
+          }
+          Value result;
+          {
+            nb::gil_scoped_release released;
+            Module special = specialize(module, name, types);
+            result = evaluate_function(special, name, values);
+          }
+          return object_of_value(result, nullptr);
+        },
+        nb::arg("mod"), nb::arg("args"), nb::arg("entry") = nb::none(),
+        "Runs a function in the reference evaluator: slow, and the meaning of every construct.");
+  m.def("from_onnx",
+        [](const std::string& path, std::map<std::string, std::vector<int64_t>> shape, std::optional<int64_t> opset, bool freeze) {
+          OnnxOptions options;
+          options.shapes = std::move(shape);
+          options.opset = opset;
+          options.freeze = freeze;
+          OnnxModel model;
+          {
+            nb::gil_scoped_release released;
+            model = from_onnx(path, options);
+          }
+          nb::dict params;
+          for (auto& [name, array] : model.params) params[name.c_str()] = nb::cast(array);
+          return nb::make_tuple(nb::cast(std::move(model.module)), params);
+        },
+        nb::arg("path"), nb::arg("shape"), nb::arg("opset").none(), nb::arg("freeze"));
+}
+
+}  // namespace relay::python

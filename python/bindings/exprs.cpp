@@ -1,0 +1,248 @@
+// Expressions: construction and fields.
+#include <bindings/bindings.h>
+
+#include <relay/ir/equal.h>
+#include <relay/op/op.h>
+#include <relay/print/print.h>
+
+namespace relay::python {
+
+const std::type_info* class_of(const Expr* object) {
+  switch (object->kind()) {
+#define RELAY_NODE(Kind, doc, operands, fields) \
+  case ExprKind::k##Kind:                       \
+    return &typeid(Kind);
+#include <relay/ir/nodes.def>
+  }
+  RELAY_UNREACHABLE("unknown node kind");
+}
+
+namespace {
+
+template <class T>
+std::vector<T> list(std::span<const T> items) {
+  return {items.begin(), items.end()};
+}
+template <class T>
+std::vector<T> list(const std::vector<T>& items) {
+  return items;
+}
+
+/// One clause of a match.
+struct Clause {
+  PatternRef lhs;
+  ExprRef rhs;
+};
+
+using Optional = std::optional<TypeRef>;
+TypeRef given(const Optional& type) { return type ? *type : TypeRef(); }
+AttrsRef attrs_of(nb::handle object) {
+  if (object.is_none()) return {};
+  if (nb::isinstance<nb::dict>(object)) {
+    std::map<Name, AttrValue> values;
+    for (auto [key, value] : nb::borrow<nb::dict>(object))
+      values.insert_or_assign(nb::cast<Name>(key), nb::cast<AttrValue>(value));
+    return make_dict_attrs(std::move(values));
+  }
+  return nb::cast<AttrsRef>(object);
+}
+
+LiteralValue literal_of(nb::handle number) {
+  LiteralValue value;
+  nb::object text = nb::str(number);
+  if (PyLong_Check(number.ptr())) {
+    nb::object magnitude = nb::steal(PyNumber_Absolute(number.ptr()));
+    value.magnitude = PyLong_AsUnsignedLongLong(magnitude.ptr());
+    if (PyErr_Occurred()) throw nb::python_error();
+    value.negative = PyObject_RichCompareBool(number.ptr(), nb::int_(0).ptr(), Py_LT) == 1;
+    text = nb::str(magnitude);
+  } else {
+    value.is_float = true;
+    value.number = nb::cast<double>(number);
+    text = nb::repr(nb::float_(value.number));
+    if (std::signbit(value.number) && value.number == value.number) {
+      value.negative = true;
+      value.number = -value.number;
+      text = nb::repr(nb::float_(value.number));
+    }
+  }
+  value.text = nb::cast<Name>(text);
+  return value;
+}
+
+}  // namespace
+
+void bind_exprs(nb::module_& m) {
+  nb::class_<Expr>(m, "Expr", "An expression. Immutable and shared: a program is a graph.", nb::is_weak_referenceable())
+      .def_prop_ro("span", &Expr::span, "Where it stands in source text.")
+      .def_prop_ro("kind_name", [](const Expr& self) { return expr_kind_name(self.kind()); })
+      .def_prop_ro("operands", [](const Expr& self) { return list(self.operands()); },
+                   "All child expressions, in the order in which they are visited.")
+      .def_prop_ro("checked_type",
+                   [](const Expr& self) {
+                     if (self.type() == nullptr)
+                       throw nb::value_error("this expression has no type yet: run InferType, or relay.check");
+                     return TypeRef(self.type());
+                   },
+                   "The type that inference found. Raises ValueError before there is one.")
+      .def_prop_ro("type", [](const Expr& self) { return TypeRef(self.type()); }, "The same; None before there is one.")
+      .def("same_as", [](const Expr& self, nb::handle other) {
+        ExprRef expr;
+        return nb::try_cast(other, expr) && expr.get() == &self;
+      }, nb::arg("other").none())
+      .def("__repr__", [](const Expr& self) {
+        PrintOptions options;
+        options.version_line = false;
+        options.show_types = true;
+        options.show_metadata = false;
+        return print_expr(&self, options);
+      });
+
+  nb::class_<Var, Expr>(m, "Var", "A local variable; identity is the object.")
+      .def(nb::new_([](Name name_hint, Optional annotation) { return make_var(name_hint, given(annotation)); }),
+           nb::arg("name_hint"), nb::arg("type_annotation") = nb::none())
+      .def_prop_ro("name_hint", &Var::name)
+      .def_prop_ro("type_annotation", &Var::annotation);
+  nb::class_<GlobalVar, Expr>(m, "GlobalVar", "A reference to a global function, by name.")
+      .def(nb::new_([](Name name_hint) { return make_global_var(name_hint); }), nb::arg("name_hint"))
+      .def_prop_ro("name_hint", &GlobalVar::name)
+      .def("__eq__",
+           [](const GlobalVar& self, nb::handle other) {
+             ExprRef expr;
+             const GlobalVar* var = nb::try_cast(other, expr) ? expr->as<GlobalVar>() : nullptr;
+             return var != nullptr && var->name() == self.name();
+           })
+      .def("__hash__", [](const GlobalVar& self) { return self.name().hash(); });
+  nb::class_<Constant, Expr>(m, "Constant", "A tensor value.")
+      .def(nb::new_([](NDArray data) { return make_constant(std::move(data)); }), nb::arg("data"))
+      .def_prop_ro("data", &Constant::data);
+  nb::class_<Literal, Expr>(m, "Literal", "A number whose dtype its context decides.")
+      .def(nb::new_([](nb::handle value) { return make_literal(literal_of(value)); }), nb::arg("value"))
+      .def_prop_ro("value", [](const Literal& self) -> nb::object {
+        const LiteralValue& value = self.value();
+        if (value.is_float) return nb::float_(value.negative ? -value.number : value.number);
+        nb::object number = nb::int_(value.magnitude);
+        return value.negative ? nb::object(-number) : number;
+      });
+  nb::class_<Tuple, Expr>(m, "Tuple", "A tuple of expressions.")
+      .def(nb::new_([](const std::vector<ExprRef>& fields, Span span) { return make_tuple(fields, span); }),
+           nb::arg("fields"), nb::arg("span") = Span())
+      .def_prop_ro("fields", [](const Tuple& self) { return list(self.fields()); })
+      .def("__len__", [](const Tuple& self) { return self.fields().size(); })
+      .def("__getitem__", [](const Tuple& self, int64_t index) {
+        auto size = static_cast<int64_t>(self.fields().size());
+        if (index < -size || index >= size) throw nb::index_error("tuple index out of range");
+        return self.fields()[static_cast<size_t>(index < 0 ? index + size : index)];
+      });
+  nb::class_<TupleGetItem, Expr>(m, "TupleGetItem", "Projection out of a tuple.")
+      .def(nb::new_([](ExprRef tuple_value, uint32_t index, Span span) {
+             return make_projection(std::move(tuple_value), index, span);
+           }),
+           nb::arg("tuple_value"), nb::arg("index"), nb::arg("span") = Span())
+      .def_prop_ro("tuple_value", [](const TupleGetItem& self) { return self.tuple(); })
+      .def_prop_ro("index", [](const TupleGetItem& self) { return self.index(); });
+  nb::class_<Call, Expr>(m, "Call", "A call of an operator, constructor, global or closure.")
+      .def(nb::new_([](ExprRef op, const std::vector<ExprRef>& args, nb::handle attrs,
+                       std::optional<std::vector<TypeRef>> type_args, Span span) {
+             return make_call(std::move(op), args, attrs_of(attrs),
+                              type_args ? std::move(*type_args) : std::vector<TypeRef>(), span);
+           }),
+           nb::arg("op"), nb::arg("args"), nb::arg("attrs") = nb::none(), nb::arg("type_args") = nb::none(),
+           nb::arg("span") = Span())
+      .def_prop_ro("op", [](const Call& self) { return self.callee(); })
+      .def_prop_ro("args", [](const Call& self) { return list(self.args()); })
+      .def_prop_ro("attrs", &Call::attrs)
+      .def_prop_ro("type_args", [](const Call& self) { return list(self.type_args()); });
+  nb::class_<Function, Expr>(m, "Function", "A function literal.")
+      .def(nb::new_([](std::vector<VarRef> params, ExprRef body, Optional ret_type,
+                       std::optional<std::vector<TypeVarRef>> type_params, nb::handle attrs, Span span) {
+             return make_function(std::move(params), std::move(body), given(ret_type),
+                                  type_params ? std::move(*type_params) : std::vector<TypeVarRef>(), {}, attrs_of(attrs),
+                                  span);
+           }),
+           nb::arg("params"), nb::arg("body"), nb::arg("ret_type") = nb::none(), nb::arg("type_params") = nb::none(),
+           nb::arg("attrs") = nb::none(), nb::arg("span") = Span())
+      .def_prop_ro("params", [](const Function& self) { return list(self.params()); })
+      .def_prop_ro("body", [](const Function& self) { return self.body(); })
+      .def_prop_ro("ret_type", &Function::ret_type)
+      .def_prop_ro("type_params", [](const Function& self) { return list(self.type_params()); })
+      .def_prop_ro("attrs", &Function::attrs);
+  nb::class_<Let, Expr>(m, "Let", "Binds a variable to a value in a body.")
+      .def(nb::new_([](VarRef variable, ExprRef value, ExprRef body, Span span) {
+             return make_let(std::move(variable), std::move(value), std::move(body), span);
+           }),
+           nb::arg("variable"), nb::arg("value"), nb::arg("body"), nb::arg("span") = Span())
+      .def_prop_ro("var", &Let::var)
+      .def_prop_ro("value", [](const Let& self) { return self.value(); })
+      .def_prop_ro("body", [](const Let& self) { return self.body(); });
+  nb::class_<If, Expr>(m, "If", "A choice on a rank-0 bool.")
+      .def(nb::new_([](ExprRef cond, ExprRef true_branch, ExprRef false_branch, Span span) {
+             return make_if(std::move(cond), std::move(true_branch), std::move(false_branch), span);
+           }),
+           nb::arg("cond"), nb::arg("true_branch"), nb::arg("false_branch"), nb::arg("span") = Span())
+      .def_prop_ro("cond", [](const If& self) { return self.condition(); })
+      .def_prop_ro("true_branch", [](const If& self) { return self.then_branch(); })
+      .def_prop_ro("false_branch", [](const If& self) { return self.else_branch(); });
+  nb::class_<Clause>(m, "Clause", "One clause of a match.")
+      .def("__init__",
+           [](Clause* place, PatternRef lhs, ExprRef rhs) {
+             new (place) Clause{std::move(lhs), std::move(rhs)};
+           },
+           nb::arg("lhs"), nb::arg("rhs"))
+      .def_ro("lhs", &Clause::lhs)
+      .def_ro("rhs", &Clause::rhs);
+  nb::class_<Match, Expr>(m, "Match", "Deconstruction of a data value by the first clause that fits.")
+      .def(nb::new_([](ExprRef data, const std::vector<Clause>& clauses, bool complete, Span span) {
+             std::vector<PatternRef> patterns;
+             std::vector<ExprRef> bodies;
+             for (const Clause& clause : clauses) {
+               patterns.push_back(clause.lhs);
+               bodies.push_back(clause.rhs);
+             }
+             return make_match(std::move(data), std::move(patterns), bodies, complete, span);
+           }),
+           nb::arg("data"), nb::arg("clauses"), nb::arg("complete") = true, nb::arg("span") = Span())
+      .def_prop_ro("data", [](const Match& self) { return self.data(); })
+      .def_prop_ro("clauses",
+                   [](const Match& self) {
+                     std::vector<Clause> clauses;
+                     for (size_t i = 0; i < self.patterns().size(); ++i)
+                       clauses.push_back({self.patterns()[i], self.clause_bodies()[i]});
+                     return clauses;
+                   })
+      .def_prop_ro("complete", [](const Match& self) { return self.complete(); });
+  nb::class_<Constructor, Expr>(m, "Constructor", "A constructor of a data type.")
+      .def(nb::new_([](Name name_hint, std::vector<TypeRef> inputs, GlobalTypeVarRef belong_to, uint32_t tag) {
+             return make_constructor(name_hint, belong_to, tag, std::move(inputs));
+           }),
+           nb::arg("name_hint"), nb::arg("inputs"), nb::arg("belong_to"), nb::arg("tag") = 0)
+      .def_prop_ro("name_hint", &Constructor::name)
+      .def_prop_ro("inputs", [](const Constructor& self) { return list(self.inputs()); })
+      .def_prop_ro("belong_to", &Constructor::type_name)
+      .def_prop_ro("tag", [](const Constructor& self) { return self.ctor_tag(); });
+  nb::class_<RefCreate, Expr>(m, "RefCreate", "A new mutable cell.")
+      .def(nb::new_([](ExprRef value) { return make_ref_create(std::move(value)); }), nb::arg("value"))
+      .def_prop_ro("value", [](const RefCreate& self) { return self.value(); });
+  nb::class_<RefRead, Expr>(m, "RefRead", "The content of a cell.")
+      .def(nb::new_([](ExprRef ref) { return make_ref_read(std::move(ref)); }), nb::arg("ref"))
+      .def_prop_ro("ref", [](const RefRead& self) { return self.ref(); });
+  nb::class_<RefWrite, Expr>(m, "RefWrite", "Replaces the content of a cell; gives ().")
+      .def(nb::new_([](ExprRef ref, ExprRef value) { return make_ref_write(std::move(ref), std::move(value)); }),
+           nb::arg("ref"), nb::arg("value"))
+      .def_prop_ro("ref", [](const RefWrite& self) { return self.ref(); })
+      .def_prop_ro("value", [](const RefWrite& self) { return self.value(); });
+  nb::class_<Op, Expr>(m, "Op", "A primitive operator; one object for each.")
+      .def_prop_ro("name", [](const Op& self) { return self.op()->name(); });
+  nb::class_<TempExpr, Expr>(m, "TempExpr", "A pass's own annotation of an expression.")
+      .def_prop_ro("value", [](const TempExpr& self) { return self.value(); });
+
+  m.def("rebuild", [](ExprRef old, const std::vector<ExprRef>& operands) {
+    if (old->operands().size() != operands.size())
+      throw nb::value_error(("this expression has " + std::to_string(old->operands().size()) + " operands, not " +
+                             std::to_string(operands.size())).c_str());
+    return rebuild(old.get(), operands);
+  }, nb::arg("expr"), nb::arg("operands"),
+        "The expression with other operands: itself when they are the same objects.");
+}
+
+}  // namespace relay::python

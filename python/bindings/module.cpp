@@ -1,0 +1,20 @@
+// relay._core: the library in Python.
+#include <bindings/bindings.h>
+
+NB_MODULE(_core, m) {
+  using namespace relay::python;
+  m.doc() = "The compiler's library: nodes, types, modules, operators, passes, execution.";
+  bind_errors(m);
+  bind_spans(m);
+  bind_dims(m);
+  bind_types(m);
+  bind_attrs(m);
+  bind_arrays(m);
+  bind_exprs(m);
+  bind_patterns(m);
+  bind_modules(m);
+  bind_visits(m);
+  bind_operators(m);
+  bind_passes(m);
+  bind_execution(m);
+}

@@ -1,0 +1,108 @@
+// Operators: what is declared of them, and calls.
+#include <bindings/arrays.h>
+#include <bindings/bindings.h>
+
+#include <relay/op/op.h>
+
+namespace relay::python {
+
+namespace {
+
+/// An argument of an operator: an expression, a tuple or list of such, a number, an array.
+ExprRef argument(nb::handle object) {
+  ExprRef expr;
+  if (nb::try_cast(object, expr)) return expr;
+  if (nb::hasattr(object, "_as_expr")) return nb::cast<ExprRef>(object.attr("_as_expr")());
+  if (PyTuple_Check(object.ptr()) || PyList_Check(object.ptr())) {
+    std::vector<ExprRef> fields;
+    for (nb::handle item : nb::iter(object)) fields.push_back(argument(item));
+    return make_tuple(fields);
+  }
+  if (PyBool_Check(object.ptr()) || PyFloat_Check(object.ptr()) || PyLong_Check(object.ptr())) {
+    if (PyBool_Check(object.ptr())) return make_constant(NDArray::scalar(object.ptr() == Py_True));
+    return nb::cast<ExprRef>(nb::type<Literal>()(object));
+  }
+  return make_constant(array_of(object));
+}
+
+const Operator* operator_of(nb::handle op) {
+  ExprRef expr;
+  if (nb::try_cast(op, expr) && expr->is<Op>()) return expr->as<Op>()->op();
+  Name name = nb::cast<Name>(op);
+  const Operator* found = find_op(name);
+  if (found == nullptr) throw nb::key_error(("there is no operator " + name.str()).c_str());
+  return found;
+}
+
+nb::dict attr_info(const AttrsSchema& schema, size_t i) {
+  const AttrField& field = schema.fields[i];
+  nb::dict info;
+  info["name"] = nb::cast(field.name);
+  info["doc"] = field.doc;
+  info["type"] = field.type_text();
+  info["required"] = field.required;
+  if (!field.required) info["default"] = object_of_attr(schema.defaults(i));
+  return info;
+}
+
+}  // namespace
+
+void bind_operators(nb::module_& m) {
+  m.def("op", [](Name name) { return make_op(operator_of(nb::cast(name))); }, nb::arg("name"),
+        "The operator of a name. Raises KeyError.");
+  m.def("op_names", [] {
+    std::vector<Name> names;
+    for (const Operator* op : all_ops()) names.push_back(op->name());
+    return names;
+  });
+  m.def("op_info",
+        [](nb::handle name) {
+          const Operator* op = operator_of(name);
+          nb::dict info;
+          info["name"] = nb::cast(op->name());
+          info["doc"] = op->doc();
+          info["level"] = op->level();
+          info["pure"] = op->pure();
+          nb::list inputs, outputs, attrs;
+          for (const OpInput& input : op->inputs()) inputs.append(nb::make_tuple(nb::cast(input.name), input.doc));
+          for (const OpOutput& output : op->outputs()) outputs.append(nb::make_tuple(nb::cast(output.name), output.doc));
+          info["inputs"] = inputs;
+          info["outputs"] = outputs;
+          if (const AttrsSchema* schema = op->attrs_schema()) {
+            for (size_t i = 0; i < schema->fields.size(); ++i) attrs.append(attr_info(*schema, i));
+          }
+          info["attrs"] = attrs;
+          return info;
+        },
+        nb::arg("name"), "What an operator's declaration says: doc, level, inputs, outputs, attributes.");
+  m.def("call_op",
+        [](nb::handle op, nb::args args, nb::kwargs attrs) {
+          const Operator* found = operator_of(op);
+          std::vector<ExprRef> operands;
+          operands.reserve(args.size());
+          for (nb::handle arg : args) operands.push_back(argument(arg));
+          AttrsRef made;
+          if (found->attrs_schema() != nullptr) {
+            std::vector<NamedAttr> values;
+            for (auto [key, value] : attrs) {
+              std::optional<AttrValue> converted = attr_value_of(value);
+              if (!converted) {
+                std::string text = "attribute " + nb::cast<std::string>(key) + " of " + found->name().str() + " cannot be " +
+                                   nb::cast<std::string>(nb::repr(value));
+                throw nb::type_error(text.c_str());
+              }
+              values.push_back({nb::cast<Name>(key), std::move(*converted), {}});
+            }
+            made = Attrs::make(*found->attrs_schema(), values, {});
+          } else if (attrs.size() > 0) {
+            throw nb::type_error((found->name().str() + " has no attributes").c_str());
+          }
+          return make_call(make_op(found), operands, made);
+        },
+        "A call of an operator: `call_op(\"nn.conv2d\", data, weight, strides=(2, 2))`. Numbers, arrays and tuples become "
+        "expressions.");
+  m.def("as_expr", [](nb::handle object) { return argument(object); }, nb::arg("value"),
+        "An expression of a number, an array, or a tuple or list of such.");
+}
+
+}  // namespace relay::python
