@@ -221,13 +221,10 @@ FunctionRef fuse(const FunctionRef& function, const Options& options) {
   return FunctionRef(result->as<Function>());
 }
 
-int64_t config_number(const PassContext& context, const char* key, int64_t otherwise) {
-  auto found = context.config.find(key);
-  if (found == context.config.end()) return otherwise;
-  if (const auto* flag = std::get_if<bool>(&found->second)) return *flag ? 1 : 0;
-  const auto* number = std::get_if<int64_t>(&found->second);
-  return number == nullptr ? otherwise : *number;
-}
+RELAY_REGISTER_CONFIG({"relay.FuseOps.max_depth", int64_t{kDefaultDepth},
+                       "The greatest number of operators in one group."});
+RELAY_REGISTER_CONFIG({"relay.FuseOps.link_params", false,
+                       "Whether constants stay inside of the groups that read them."});
 
 RELAY_REGISTER_PASS({
     {"FuseOps",
@@ -250,11 +247,11 @@ RELAY_REGISTER_PASS({
       return make_function_pass(info, [level, reshapes](const FunctionRef& function, const Module&,
                                                         const PassContext& context) {
         bool alone = (level < 0 ? context.opt_level : level) == 0;
-        int64_t depth = config_number(context, "relay.FuseOps.max_depth", kDefaultDepth);
+        int64_t depth = context.config_value<int64_t>("relay.FuseOps.max_depth");
         Options chosen{};
         chosen.max_size = alone ? 1 : static_cast<size_t>(std::max<int64_t>(depth, 1));
         chosen.through_reshapes = reshapes;
-        chosen.constants_inside = config_number(context, "relay.FuseOps.link_params", 0) != 0;
+        chosen.constants_inside = context.config_value<bool>("relay.FuseOps.link_params");
         chosen.number_constants_inside = !alone;
         return fuse(function, chosen);
       });

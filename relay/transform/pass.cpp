@@ -1,5 +1,6 @@
 #include <relay/transform/pass.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <utility>
@@ -11,41 +12,6 @@
 #include <relay/transform/literals.h>
 
 namespace relay {
-
-// ---- Contexts ---------------------------------------------------------------------------------
-
-namespace {
-
-// By pointer, so that a reference to the current context survives the entry of another.
-std::vector<std::unique_ptr<const PassContext>>& context_stack() {
-  thread_local std::vector<std::unique_ptr<const PassContext>> stack;
-  return stack;
-}
-
-bool contains(const std::vector<std::string>& names, Name name) {
-  for (const std::string& entry : names) {
-    if (entry == name.view()) return true;
-  }
-  return false;
-}
-
-}  // namespace
-
-bool PassContext::enabled(const PassInfo& info) const {
-  if (contains(disabled_passes, info.name)) return false;
-  return info.opt_level <= opt_level || contains(required_passes, info.name);
-}
-
-const PassContext& PassContext::current() {
-  static const PassContext* default_context = new PassContext;
-  const auto& stack = context_stack();
-  return stack.empty() ? *default_context : *stack.back();
-}
-
-PassContext::Scope::Scope(const PassContext& context) {
-  context_stack().push_back(std::make_unique<const PassContext>(context));
-}
-PassContext::Scope::~Scope() { context_stack().pop_back(); }
 
 // ---- Running one pass -------------------------------------------------------------------------
 
@@ -83,28 +49,50 @@ Module establish(ProgramState state, const Module& module) {
   return (*create_pass(pass_that_establishes(state)))(module);
 }
 
-bool verification_wanted(const PassContext& context) {
-  auto entry = context.config.find("relay.verify_passes");
-  if (entry != context.config.end()) {
-    const bool* wanted = std::get_if<bool>(&entry->second);
-    if (wanted == nullptr) throw Error("configuration key relay.verify_passes takes a boolean");
-    return *wanted;
-  }
 #ifdef NDEBUG
-  return false;
+constexpr bool kVerifyByDefault = false;
 #else
-  return true;
+constexpr bool kVerifyByDefault = true;
 #endif
-}
+RELAY_REGISTER_CONFIG({"relay.verify_passes", kVerifyByDefault,
+                       "Whether each pass's result is checked to be well formed."});
+RELAY_REGISTER_CONFIG({"relay.verify_types", false,
+                       "Whether the result of each pass on typed programs is typed again."});
 
-void check_result(const Module& before, const Module& after, const PassInfo& info) {
+// Whether `after` is well formed, and well typed if that is asked for.
+void check_result(const Module& before, const Module& after, const PassInfo& info, bool types) {
   std::vector<Diagnostic> problems = verify(after);
+  bool typed = types && std::find(info.requires_.begin(), info.requires_.end(), ProgramState::kTyped) !=
+               info.requires_.end();
+  if (problems.empty() && typed) {
+    for (Diagnostic& diagnostic : infer_types(after)) {
+      if (diagnostic.severity == Severity::kError) problems.push_back(std::move(diagnostic));
+    }
+    if (!problems.empty()) {
+      throw InternalError("internal error: pass " + info.name.str() +
+                          " made an ill-typed module: " + problems.front().message);
+    }
+  }
   if (problems.empty()) return;
   // Whoever hands in an ill-formed module is told so; otherwise the pass is to blame.
   std::vector<Diagnostic> earlier = verify(before);
   if (!earlier.empty()) throw Error(std::move(earlier));
   throw InternalError("internal error: pass " + info.name.str() +
                       " made an ill-formed module: " + problems.front().message);
+}
+
+// What the passes of this thread's outermost one have failed on so far (collect_errors).
+struct Collected {
+  std::vector<Diagnostic> errors;
+  int depth = 0;
+};
+thread_local Collected collected;
+
+// Says in every error which pass it is of, and on what.
+std::vector<Diagnostic> located(const Error& error, const std::string& where) {
+  std::vector<Diagnostic> diagnostics = error.diagnostics();
+  for (Diagnostic& diagnostic : diagnostics) diagnostic.note(where);
+  return diagnostics;
 }
 
 }  // namespace
@@ -117,21 +105,49 @@ Module Pass::operator()(const Module& module, const PassContext& context) const 
   // Passes that this one runs find the context as the current one.
   std::unique_ptr<PassContext::Scope> scope;
   if (&context != &PassContext::current()) scope = std::make_unique<PassContext::Scope>(context);
-  if (composite()) return run(module, context);
+  if (collected.depth == 0) collected.errors.clear();
+  ++collected.depth;
+  Module result;
+  try {
+    result = composite() ? run(module, context) : run_alone(module, context);
+  } catch (...) {
+    --collected.depth;
+    throw;
+  }
+  --collected.depth;
+  if (collected.depth == 0 && !collected.errors.empty())
+    throw Error(std::exchange(collected.errors, {}));
+  return result;
+}
 
+Module Pass::run_alone(const Module& module, const PassContext& context) const {
   Module input = module;
   for (ProgramState state : info_.requires_) input = establish(state, input);
+  bool wanted = true;
+  for (const PassInstrument& instrument : context.instruments) {
+    if (instrument.should_run && !instrument.should_run(input, info_)) wanted = false;
+  }
+  if (!wanted && !context.requires_pass(info_)) return module;
   for (const PassInstrument& instrument : context.instruments) {
     if (instrument.before) instrument.before(input, info_);
   }
   auto start = std::chrono::steady_clock::now();
-  Module result = run(input, context);
+  Module result;
+  try {
+    result = run(input, context);
+  } catch (const InternalError& error) {
+    throw InternalError(std::string(error.what()) + "\nnote: in pass " + info_.name.str());
+  }
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (spdlog::should_log(spdlog::level::debug)) {
     spdlog::debug("pass {}: {:.3f} ms, {}", info_.name.view(), seconds * 1e3,
                   same_functions(input, result) ? "unchanged" : "changed");
   }
-  if (verification_wanted(context)) check_result(input, result, info_);
+  if (context.trace)
+    context.trace->push_back({info_.name, seconds, !same_functions(input, result)});
+  bool types = context.config_value<bool>("relay.verify_types");
+  if (types || context.config_value<bool>("relay.verify_passes"))
+    check_result(input, result, info_, types);
   for (const PassInstrument& instrument : context.instruments) {
     if (instrument.after) instrument.after(input, result, info_, seconds);
   }
@@ -177,11 +193,26 @@ class FunctionPass final : public Pass {
   Module run(const Module& module, const PassContext& context) const override {
     FunctionTransform transform = prepare_(module, context);
     Module result = module;
+    std::vector<Diagnostic> errors;
     for (const auto& entry : module.functions()) {
       if (left_alone(*entry.function)) continue;
-      FunctionRef function = transform(entry.function);
-      if (!(function == entry.function)) result.update_function(entry.name, std::move(function));
+      const std::string where =
+          "pass " + info().name.str() + " failed on @" + std::string(entry.name.view());
+      try {
+        FunctionRef function = transform(entry.function);
+        if (!(function == entry.function)) result.update_function(entry.name, std::move(function));
+      } catch (const RuntimeError&) {
+        throw;
+      } catch (const Error& error) {
+        for (Diagnostic& diagnostic : located(error, where))
+          errors.push_back(std::move(diagnostic));
+      } catch (const InternalError& error) {
+        throw InternalError(std::string(error.what()) + "\nnote: " + where);
+      }
     }
+    if (errors.empty()) return result;
+    if (!context.collect_errors) throw Error(std::move(errors));
+    for (Diagnostic& diagnostic : errors) collected.errors.push_back(std::move(diagnostic));
     return result;
   }
   PrepareFunctionPassFn prepare_;
@@ -197,7 +228,10 @@ class SequentialPass final : public Pass {
   Module run(const Module& module, const PassContext& context) const override {
     Module result = module;
     for (const PassRef& pass : passes_) {
-      if (context.enabled(pass->info())) result = (*pass)(result, context);
+      if (!context.enabled(pass->info())) continue;
+      for (const std::string& name : pass->info().required)
+        result = (*create_pass(name))(result, context);
+      result = (*pass)(result, context);
     }
     return result;
   }
@@ -223,11 +257,13 @@ PassRef make_prepared_function_pass(PassInfo info, PrepareFunctionPassFn prepare
   return std::make_shared<FunctionPass>(std::move(info), std::move(prepare));
 }
 
-PassRef make_sequential(std::vector<PassRef> passes, std::string name, int opt_level) {
+PassRef make_sequential(std::vector<PassRef> passes, std::string name, int opt_level,
+                        std::vector<std::string> required) {
   for (const PassRef& pass : passes) RELAY_CHECK(pass != nullptr, "a sequence with a null pass");
   PassInfo info;
   info.name = name;
   info.opt_level = opt_level;
+  info.required = std::move(required);
   return std::make_shared<SequentialPass>(std::move(info), std::move(passes));
 }
 

@@ -6,34 +6,20 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
-#include <relay/ir/module.h>
-#include <relay/support/diagnostic.h>
+#include <relay/transform/pass_context.h>
 
 namespace relay {
-
-/// What a pass needs of its input. `kTyped`: types are published, and literals whose dtype is known
-/// have become constants, so that a rewrite cannot change what their context makes of them.
-enum class ProgramState : uint8_t { kAny, kTyped, kANF, kFused };
-
-/// Facts about a pass.
-struct PassInfo {
-  Name name;
-  int opt_level = 0;                    // runs when the context's level is at least this
-  std::vector<ProgramState> requires_;  // established (InferType, ToANormalForm …) before it runs
-  std::string doc;
-};
-
-class PassContext;
 
 /// A transformation of modules. Immutable, shareable.
 ///
 /// Running one, directly or in a sequence, establishes what it requires, calls the context's
 /// instruments, logs name, time and whether anything changed at level debug, and, where the
 /// configuration key `relay.verify_passes` says so (by default in builds with assertions), checks
-/// that the result is well formed. Whether a pass is enabled is asked by sequences only.
+/// that the result is well formed and well typed. Whether a pass is enabled is asked by sequences
+/// only, and they run the passes that one names as required. Errors say the pass and the function;
+/// a pass reports those of all functions at once.
 class Pass {
  public:
   virtual ~Pass() = default;
@@ -50,50 +36,10 @@ class Pass {
   virtual bool composite() const { return false; }
 
  private:
+  Module run_alone(const Module& module, const PassContext& context) const;
   PassInfo info_;
 };
 using PassRef = std::shared_ptr<const Pass>;
-
-/// Value of a configuration key or pass option.
-using PassOption = std::variant<bool, int64_t, double, std::string, std::vector<std::string>>;
-using PassOptions = std::map<std::string, PassOption>;
-
-/// Called around each pass, after what it requires is established.
-struct PassInstrument {
-  std::string name;
-  std::function<void(const Module&, const PassInfo&)> before;
-  std::function<void(const Module& before, const Module& after, const PassInfo&, double seconds)>
-      after;
-};
-
-/// Settings under which passes run. Contexts nest; the innermost of the thread is current (a
-/// `Scope` copies its context).
-class PassContext {
- public:
-  int opt_level = 2;
-  /// Of values that no annotation places, a device type of DLPack (1 is the processor).
-  int fallback_device = 1;
-  std::vector<std::string> required_passes;  // run even above the level
-  std::vector<std::string> disabled_passes;  // never run
-  PassOptions config;
-  std::vector<PassInstrument> instruments;
-  /// Receives warnings and remarks of passes; may be null.
-  DiagnosticSink* diagnostics = nullptr;
-
-  /// Whether a pass should run: not disabled, and required or within the level.
-  bool enabled(const PassInfo& info) const;
-  /// The innermost context of this thread, or the default one.
-  static const PassContext& current();
-
-  /// Makes a context current for a scope of this thread.
-  class Scope {
-   public:
-    explicit Scope(const PassContext& context);
-    ~Scope();
-    Scope(const Scope&) = delete;
-    Scope& operator=(const Scope&) = delete;
-  };
-};
 
 using ModulePassFn = std::function<Module(const Module&, const PassContext&)>;
 using FunctionPassFn =
@@ -111,7 +57,7 @@ PassRef make_prepared_function_pass(PassInfo info, PrepareFunctionPassFn prepare
 /// Runs passes in order, skipping those the context does not enable, establishing what each
 /// requires.
 PassRef make_sequential(std::vector<PassRef> passes, std::string name = "sequential",
-                        int opt_level = 0);
+                        int opt_level = 0, std::vector<std::string> required = {});
 
 /// A registered pass: the one entry from which listing, Python function and documentation come.
 struct PassRegistration {

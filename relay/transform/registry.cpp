@@ -22,11 +22,6 @@ struct Registry {
   }
 };
 
-const char* type_name(const PassOption& value) {
-  constexpr const char* kNames[] = {"bool", "int", "float", "str", "list of str"};
-  return kNames[value.index()];
-}
-
 // As in Python, which is also how options are written in text.
 std::string option_text(const PassOption& value) {
   struct Visitor {
@@ -44,30 +39,6 @@ std::string option_text(const PassOption& value) {
     }
   };
   return std::visit(Visitor(), value);
-}
-
-// `value` as the type of `like`; integers serve as floats and booleans, one string as a list.
-bool convert(const PassOption& value, const PassOption& like, PassOption& out) {
-  if (value.index() == like.index()) {
-    out = value;
-    return true;
-  }
-  if (const auto* number = std::get_if<int64_t>(&value)) {
-    if (std::holds_alternative<double>(like)) {
-      out = static_cast<double>(*number);
-      return true;
-    }
-    if (std::holds_alternative<bool>(like) && (*number == 0 || *number == 1)) {
-      out = *number == 1;
-      return true;
-    }
-  }
-  const auto* text = std::get_if<std::string>(&value);
-  if (text != nullptr && std::holds_alternative<std::vector<std::string>>(like)) {
-    out = std::vector<std::string>{*text};
-    return true;
-  }
-  return false;
 }
 
 std::string suggestion(std::string_view name, const std::vector<std::string>& candidates) {
@@ -267,13 +238,13 @@ PassRef create_pass(std::string_view name, const PassOptions& options) {
       unknown("pass " + std::string(name) + " has no option " + key,
               names.empty() ? "it has none" : suggestion(key, names));
     }
-    PassOption converted;
-    if (!convert(value, entry->second, converted)) {
+    std::optional<PassOption> converted = convert_option(value, entry->second);
+    if (!converted) {
       throw Error("option " + key + " of pass " + std::string(name) + " takes " +
-                  type_name(entry->second) + ", found " + type_name(value) + " " +
+                  option_type_name(entry->second) + ", found " + option_type_name(value) + " " +
                   option_text(value));
     }
-    entry->second = std::move(converted);
+    entry->second = std::move(*converted);
   }
   return registration->make(registration->info, complete);
 }
@@ -301,7 +272,7 @@ std::string pass_reference_markdown() {
     if (pass->options.empty()) continue;
     text += "\n| option | type | default | meaning |\n|---|---|---|---|\n";
     for (const auto& option : pass->options) {
-      text += "| `" + option.name + "` | " + type_name(option.default_value) + " | `" +
+      text += "| `" + option.name + "` | " + option_type_name(option.default_value) + " | `" +
               option_text(option.default_value) + "` | " + option.doc + " |\n";
     }
   }

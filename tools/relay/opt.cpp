@@ -1,10 +1,13 @@
 // relay opt: passes over a program.
+#include <unistd.h>
+
 #include <fmt/core.h>
 
 #include <relay/infer/infer.h>
-#include <relay/ir/equal.h>
 #include <relay/print/print.h>
+#include <relay/runtime/file.h>
 #include <relay/support/error.h>
+#include <relay/transform/instruments.h>
 #include <relay/transform/pass.h>
 
 #include <tools/relay/command.h>
@@ -20,6 +23,12 @@ struct OptOptions {
   std::string passes;
   int level = 2;
   bool print_changed = false;
+  bool print_difference = false;
+  bool time_passes = false;
+  bool count_ops = false;
+  bool verify_each = false;
+  std::string dump;
+  std::string trace;
   bool list = false;
   std::string emit;
   std::string entry;
@@ -67,14 +76,6 @@ void list_passes() {
   print_out(text);
 }
 
-bool same_functions(const Module& a, const Module& b) {
-  if (a.functions().size() != b.functions().size()) return false;
-  for (size_t i = 0; i < a.functions().size(); ++i) {
-    if (a.functions()[i].function != b.functions()[i].function) return false;
-  }
-  return true;
-}
-
 void opt(const OptOptions& options) {
   if (options.list) {
     list_passes();
@@ -96,17 +97,24 @@ void opt(const OptOptions& options) {
   context.opt_level = options.level;
   DiagnosticSink sink;
   context.diagnostics = &sink;
-  if (options.print_changed) {
-    context.instruments.push_back(
-        {"print-changed",
-         {},
-         [](const Module& before, const Module& after, const PassInfo& info, double seconds) {
-           bool changed = !same_functions(before, after) && !structural_equal(before, after);
-           print_out(fmt::format("// {}: {} ({:.3f} ms)\n", info.name.view(),
-                                 changed ? "changed" : "unchanged", 1000 * seconds));
-           if (changed) print_out(print_module(after) + "\n");
-         }});
+  if (options.verify_each) {
+    context.set_config("relay.verify_passes", true);
+    context.set_config("relay.verify_types", true);
   }
+  bool printed = options.print_changed || options.print_difference;
+  if (printed) {
+    PrintPasses print;
+    print.when = options.print_changed ? PrintWhen::kChanged : PrintWhen::kDifference;
+    print.colour = isatty(STDOUT_FILENO) == 1;
+    context.instruments.push_back(
+        print_passes([](const std::string& text) { print_out(text); }, print));
+  }
+  auto times = std::make_shared<PassTimes>();
+  auto counts = std::make_shared<OpCounts>();
+  if (options.time_passes || !options.trace.empty())
+    context.instruments.push_back(time_passes(times));
+  if (options.count_ops) context.instruments.push_back(count_ops(counts));
+  if (!options.dump.empty()) context.instruments.push_back(dump_passes(options.dump));
   PassContext::Scope scope(context);
   Progress progress("optimising " + options.program);
   if (options.passes.empty()) {
@@ -116,7 +124,15 @@ void opt(const OptOptions& options) {
     for (const PassRef& pass : passes) module = (*pass)(module);
   }
   report(sink.take());
-  if (!options.print_changed) print_out(print_module(module));
+  if (!printed) print_out(print_module(module));
+  if (options.time_passes) fmt::print(stderr, "{}", times->table());
+  if (options.count_ops) fmt::print(stderr, "{}", counts->table());
+  if (!options.trace.empty()) {
+    std::string trace = times->chrome_trace();
+    OutputFile file(options.trace);
+    file.write(trace.data(), trace.size());
+    file.commit();
+  }
 }
 
 }  // namespace
@@ -134,6 +150,21 @@ void add_opt(CLI::App& app, Context& context) {
       ->excludes(passes);
   command->add_flag("--print-changed", options->print_changed,
                     "Print the program after each pass that changed it.");
+  command
+      ->add_flag("--print-diff", options->print_difference,
+                 "Print what each pass changed, line by line.")
+      ->excludes("--print-changed");
+  command->add_flag("--time-passes", options->time_passes,
+                    "Print what each pass took on standard error.");
+  command->add_flag(
+      "--count-ops", options->count_ops,
+      "Print how many calls of each operator a pass added and removed, on standard error.");
+  command->add_option("--dump-passes", options->dump,
+                      "Write the program after each pass that changed it to files in this folder.");
+  command->add_option("--trace-passes", options->trace,
+                      "Write when each pass ran to this file, in Chrome's trace format.");
+  command->add_flag("--verify-each", options->verify_each,
+                    "Check after each pass that the program is well formed and well typed.");
   command
       ->add_option("--emit", options->emit,
                    "Print the kernels that the program is compiled to: as loops, llvm or asm.")

@@ -1,0 +1,139 @@
+// Under which settings passes run: contexts, configuration keys, instruments (the pass
+// infrastructure note).
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include <relay/ir/module.h>
+#include <relay/support/diagnostic.h>
+
+namespace relay {
+
+/// What a pass needs of its input. `kTyped`: types are published, and literals whose dtype is known
+/// have become constants, so that a rewrite cannot change what their context makes of them.
+enum class ProgramState : uint8_t { kAny, kTyped, kANF, kFused };
+
+/// Facts about a pass.
+struct PassInfo {
+  Name name;
+  int opt_level = 0;                    // runs when the context's level is at least this
+  std::vector<ProgramState> requires_;  // established (InferType, ToANormalForm …) before it runs
+  std::string doc;
+  /// Registered passes that a sequence runs before this one, at every level.
+  std::vector<std::string> required = {};
+};
+
+/// Value of a configuration key or pass option.
+using PassOption = std::variant<bool, int64_t, double, std::string, std::vector<std::string>>;
+using PassOptions = std::map<std::string, PassOption>;
+/// `value` as the type of `like`; integers serve as floats and booleans, one text as a list.
+/// Nothing for other types.
+std::optional<PassOption> convert_option(const PassOption& value, const PassOption& like);
+/// "bool", "int", "float", "str", "list of str".
+const char* option_type_name(const PassOption& value);
+
+/// A key of PassContext::config. Its default also says its type.
+struct ConfigKey {
+  std::string name;
+  PassOption default_value;
+  std::string doc;
+};
+bool register_config_key(ConfigKey key);
+const ConfigKey* find_config_key(std::string_view name);
+/// By name.
+std::vector<const ConfigKey*> all_config_keys();
+
+/// Called around each pass, after what it requires is established. Whatever is missing is not
+/// called. Exceptions end the pass and come out whole.
+struct PassInstrument {
+  std::string name;
+  std::function<void(const Module&, const PassInfo&)> before = {};
+  std::function<void(const Module& before, const Module& after, const PassInfo&, double seconds)>
+      after = {};
+  /// Whether a pass shall run at all; what a context requires runs anyway. Asked before `before`.
+  std::function<bool(const Module&, const PassInfo&)> should_run = {};
+  /// When the context becomes current, and when it no longer is.
+  std::function<void()> enter = {};
+  std::function<void()> exit = {};
+};
+
+/// One pass that ran under a context.
+struct PassTrace {
+  Name pass;
+  double seconds = 0;
+  bool changed = false;
+};
+
+/// Settings under which passes run. Contexts nest; the innermost of the thread is current.
+class PassContext {
+ public:
+  int opt_level = 2;
+  /// Of values that no annotation places, a device type of DLPack (1 is the processor).
+  int fallback_device = 1;
+  std::vector<std::string> required_passes;  // run even above the level
+  std::vector<std::string> disabled_passes;  // never run
+  PassOptions config;
+  std::vector<PassInstrument> instruments;
+  /// Receives warnings and remarks of passes; may be null.
+  DiagnosticSink* diagnostics = nullptr;
+  /// Whether functions that a pass fails on stay as they were and the next passes go on, so that
+  /// the outermost pass throws all errors at once.
+  bool collect_errors = false;
+  /// Receives every pass that ran; may be null.
+  std::shared_ptr<std::vector<PassTrace>> trace;
+
+  /// Whether a pass should run: not disabled, and required or within the level.
+  bool enabled(const PassInfo& info) const;
+  bool requires_pass(const PassInfo& info) const;
+  /// Sets a registered key, converted to its type. Throws `Error` for an unknown key (with the
+  /// nearest ones) and for a value of another type.
+  void set_config(const std::string& key, const PassOption& value);
+  /// What is set, else the key's default. InternalError for a key that is not registered as a T.
+  template <class T>
+  T config_value(const std::string& key) const {
+    return std::get<T>(config_option(key));
+  }
+
+  /// A context of its own, to be entered once or several times.
+  static std::shared_ptr<PassContext> create() { return std::make_shared<PassContext>(); }
+  /// The innermost context of this thread, or the default one.
+  static const PassContext& current();
+  static std::shared_ptr<const PassContext> current_shared();
+
+  /// Makes a context the current one of this thread. Its instruments are entered in their order; if
+  /// one throws, those before it are left again and the context is not entered.
+  static void enter(std::shared_ptr<const PassContext> context);
+  /// Leaves the current context. All instruments are left; then the first exception of one is
+  /// thrown.
+  static void exit();
+
+  /// Makes a context (a copy of one that is not shared) current for a scope of this thread. What
+  /// instruments throw when they are left is logged.
+  class Scope {
+   public:
+    explicit Scope(const PassContext& context);
+    explicit Scope(std::shared_ptr<const PassContext> context);
+    ~Scope();
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+  };
+
+ private:
+  PassOption config_option(const std::string& key) const;
+};
+
+}  // namespace relay
+
+#define RELAY_CONFIG_CONCAT2(a, b) a##b
+#define RELAY_CONFIG_CONCAT(a, b) RELAY_CONFIG_CONCAT2(a, b)
+/// At namespace scope of the file that reads a key: `RELAY_REGISTER_CONFIG({"relay.x", false,
+/// "…"});`
+#define RELAY_REGISTER_CONFIG(...)                                                         \
+  [[maybe_unused]] static const bool RELAY_CONFIG_CONCAT(relay_config_key_, __COUNTER__) = \
+      ::relay::register_config_key(__VA_ARGS__)
