@@ -117,8 +117,8 @@ void bind_modules(nb::module_& m) {
       .def("astext",
            [](const Module& self, bool show_meta_data, bool show_types) { return print_module(self, options(show_types, show_meta_data)); },
            nb::arg("show_meta_data") = true, nb::arg("show_types") = false, "As program text, which parses back to an equal module.")
-      .def("__str__", [](const Module& self) { return print_module(self, options(true, false)); })
-      .def("__repr__", [](const Module& self) { return print_module(self, options(true, false)); });
+      .def("__str__", [](const Module& self) { return print_module(self, options(false, true)); })
+      .def("__repr__", [](const Module& self) { return print_module(self, options(false, true)); });
 
   m.def("parse_module", [](std::string text, std::string name) { return parse_module(std::move(name), std::move(text)); },
         nb::arg("text"), nb::arg("name") = "<string>", nb::call_guard<nb::gil_scoped_release>(),

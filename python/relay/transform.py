@@ -1,0 +1,134 @@
+"""Passes: registered ones as functions, ones written in Python, contexts, sequences.
+
+A pass maps a module to a module and leaves its argument as it is; one that changed nothing gives the same object. How passes
+are enabled, what they require and how contexts nest follows the source note on the pass infrastructure.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from . import _core
+from ._core import Pass, PassContext, PassInfo, PassTrace
+
+__all__ = ["FunctionPass", "ModulePass", "Pass", "PassContext", "PassInfo", "PassTrace", "Sequential", "create", "function_pass",
+           "module_pass", "names", "standard_pipeline"]
+
+
+def names() -> list[str]:
+    """The names of all registered passes, each of which is also a function of this module."""
+    return list(_core.pass_names())
+
+
+def create(name: str, **options: Any) -> Pass:
+    """A registered pass by its name, e.g. ``create("DeadCodeElimination", inline_once=True)``.
+
+    Raises RelayError, with the nearest names, for a pass or option that there is not.
+    """
+    return _core.create_pass(name, {key: _option(value) for key, value in options.items() if value is not None})
+
+
+def _option(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def Sequential(passes: Sequence[Pass] | None = None, opt_level: int = 0, name: str = "sequential",
+               required: Sequence[str] | None = None) -> Pass:
+    """Passes that run in order: those that the context enables, each after what it requires."""
+    return _core.sequential(list(passes or ()), name, opt_level, list(required or ()))
+
+
+def standard_pipeline(level: int = 3) -> Pass:
+    """The standard passes up to a level, 0 to 4, as one."""
+    return _core.standard_pipeline(level)
+
+
+class ModulePass:
+    """Marks passes made by `module_pass`; ``isinstance`` asks for it."""
+
+
+class FunctionPass:
+    """Marks passes made by `function_pass`; ``isinstance`` asks for it."""
+
+
+def _documentation(thing: Any) -> str:
+    return (inspect.getdoc(thing) or "").split("\n\n")[0].replace("\n", " ")
+
+
+def _decorate(make: Callable[..., Pass], method: str, subject: Any, opt_level: int | None, name: str | None,
+              required: Sequence[str] | None, typed: bool) -> Any:
+    if opt_level is None:
+        raise ValueError(f"give {make.__name__} an opt_level")
+
+    def build(run: Callable[..., Any], title: str, doc: str) -> Pass:
+        return make(run, title, opt_level, doc, list(required or ()), typed)
+
+    def wrap(thing: Any) -> Any:
+        if inspect.isclass(thing):
+            if not callable(getattr(thing, method, None)):
+                raise TypeError(f"class {thing.__name__} has no method {method}")
+
+            @functools.wraps(thing, updated=())
+            def construct(*args: Any, **kwargs: Any) -> Pass:
+                instance = thing(*args, **kwargs)
+                made = build(getattr(instance, method), name or thing.__name__, _documentation(thing))
+                made.instance = instance  # type: ignore[attr-defined]
+                return made
+
+            return construct
+        if not callable(thing):
+            raise TypeError(f"a pass is made of a function or a class, not of {type(thing).__name__}")
+        return build(thing, name or thing.__name__, _documentation(thing))
+
+    return wrap if subject is None else wrap(subject)
+
+
+def module_pass(pass_func: Any = None, opt_level: int | None = None, name: str | None = None,
+                required: Sequence[str] | None = None, traceable: bool = False, *, typed: bool = False) -> Any:
+    """Makes a pass of a function ``(mod, ctx) -> IRModule``, or of a class with a method ``transform_module(mod, ctx)``.
+
+    Of a class it makes a function that constructs instances as passes. With `typed` the module is typed before the pass runs.
+    Can decorate: ``@module_pass(opt_level=1)``.
+    """
+    return _decorate(_core.module_pass, "transform_module", pass_func, opt_level, name, required, typed)
+
+
+def function_pass(pass_func: Any = None, opt_level: int | None = None, name: str | None = None,
+                  required: Sequence[str] | None = None, traceable: bool = False, *, typed: bool = True) -> Any:
+    """Makes a pass of a function ``(func, mod, ctx) -> Function``, called for each global function, or of a class with a method
+    ``transform_function(func, mod, ctx)``.
+
+    Functions with the attribute SkipOptimization, Compiler or Extern are left alone. The module is typed before the pass runs,
+    unless `typed` says otherwise.
+    """
+    return _decorate(_core.function_pass, "transform_function", pass_func, opt_level, name, required, typed)
+
+
+def _make(name: str) -> Callable[..., Pass]:
+    info, options = _core.pass_info(name)
+    parameters = [inspect.Parameter(key, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default) for key, _, default in options]
+    signature = inspect.Signature(parameters)
+
+    def construct(*args: Any, **kwargs: Any) -> Pass:
+        return create(name, **signature.bind(*args, **kwargs).arguments)
+
+    construct.__name__ = construct.__qualname__ = name
+    construct.__signature__ = signature  # type: ignore[attr-defined]
+    listed = "".join(f"\n    {key}: {doc}" for key, doc, _ in options)
+    construct.__doc__ = info.doc + ("\n\nOptions:" + listed if listed else "")
+    return construct
+
+
+def __getattr__(name: str) -> Any:
+    """Registered passes become functions when they are first asked for."""
+    if not name.startswith("_") and name in _core.pass_names():
+        globals()[name] = made = _make(name)
+        return made
+    raise AttributeError(f"module 'relay.transform' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *_core.pass_names()})
