@@ -1,9 +1,15 @@
 // The parts of the extension module, each in a file of its own.
 #pragma once
 
+#include <functional>
+
 #include <bindings/casters.h>
 
 namespace relay::python {
+
+/// Calls Python from the library. A RelayError that it raises becomes an Error again, so that passes can collect it; when it
+/// gets back to Python its `__cause__` is the exception that was raised, with its traceback. Others go through as they are.
+nb::object call_back(const std::function<nb::object()>& call);
 
 void bind_errors(nb::module_& m);
 void bind_spans(nb::module_& m);

@@ -10,10 +10,15 @@ namespace {
 
 PyObject *relay_error, *execution_error, *internal_defect;
 
+/// What a callback of this thread raised that became an Error.
+thread_local PyObject* cause = nullptr;
+
 void raise(PyObject* type, const Error& error) {
+  PyObject* reason = std::exchange(cause, nullptr);
   try {
     nb::object exception = nb::borrow(type)(render(error.diagnostics()));
     exception.attr("diagnostics") = nb::cast(error.diagnostics());
+    if (reason != nullptr) PyException_SetCause(exception.ptr(), reason);
     PyErr_SetObject(type, exception.ptr());
   } catch (nb::python_error& failure) {
     failure.restore();
@@ -21,6 +26,19 @@ void raise(PyObject* type, const Error& error) {
 }
 
 }  // namespace
+
+nb::object call_back(const std::function<nb::object()>& call) {
+  try {
+    return call();
+  } catch (nb::python_error& error) {
+    if (!error.matches(relay_error) || error.matches(execution_error)) throw;
+    nb::object exception = nb::borrow(error.value());
+    std::vector<Diagnostic> diagnostics;
+    if (!nb::try_cast(nb::object(exception.attr("diagnostics")), diagnostics) || diagnostics.empty()) throw;
+    Py_XSETREF(cause, exception.release().ptr());
+    throw Error(std::move(diagnostics));
+  }
+}
 
 void bind_errors(nb::module_& m) {
   nb::class_<DiagnosticNote>(m, "Note", "A further remark of a diagnostic.")

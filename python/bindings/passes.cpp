@@ -290,7 +290,9 @@ void bind_passes(nb::module_& m) {
           PassInfo info = info_of(name, opt_level, std::move(doc), std::move(required), typed);
           nb::object made = nb::cast(std::const_pointer_cast<Pass>(make_module_pass(std::move(info), [call, name](const Module& module, const PassContext&) {
             nb::gil_scoped_acquire gil;
-            nb::object result = (*call)(nb::cast(Module(module)), nb::cast(std::const_pointer_cast<PassContext>(PassContext::current_shared())));
+            nb::object result = call_back([&] {
+              return (*call)(nb::cast(Module(module)), nb::cast(std::const_pointer_cast<PassContext>(PassContext::current_shared())));
+            });
             Module* given = nullptr;
             if (!nb::try_cast(result, given) || given == nullptr)
               throw nb::type_error(("module pass " + name.str() + " gave " + class_name(result) + ", not an IRModule").c_str());
@@ -310,7 +312,9 @@ void bind_passes(nb::module_& m) {
             Owned shared(nb::cast(Module(module)));
             return [call, name, shared](const FunctionRef& function) {
               nb::gil_scoped_acquire inner;
-              nb::object result = (*call)(nb::cast(function), *shared, nb::cast(std::const_pointer_cast<PassContext>(PassContext::current_shared())));
+              nb::object result = call_back([&] {
+                return (*call)(nb::cast(function), *shared, nb::cast(std::const_pointer_cast<PassContext>(PassContext::current_shared())));
+              });
               FunctionRef made;
               if (!nb::try_cast(result, made))
                 throw nb::type_error(("function pass " + name.str() + " gave " + class_name(result) + ", not a Function").c_str());
