@@ -17,6 +17,7 @@
 #include <relay/infer/devices.h>
 #include <relay/infer/infer.h>
 #include <relay/parse/parse.h>
+#include <relay/reduce/isolate.h>
 #include <relay/runtime/file.h>
 #include <relay/support/error.h>
 #include <relay/vm/machine/executable_file.h>
@@ -80,6 +81,15 @@ Input read_input(const std::string& path) {
   }
   refuse_model("standard input", standard_input());
   return {"<stdin>", standard_input()};
+}
+
+void suggest_reduce(Context& context, const std::string& program,
+                    const std::vector<std::string>& words) {
+  std::string command = "relay reduce " + reduce::shell_word(program);
+  for (const std::string& plugin : context.plugins)
+    command += " --plugin " + reduce::shell_word(plugin);
+  for (const std::string& word : words) command += " " + reduce::shell_word(word);
+  context.reduce_command = std::move(command);
 }
 
 void report(const std::vector<Diagnostic>& diagnostics) {

@@ -31,11 +31,19 @@ class UsageError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// What a chosen sub-command does, and the exit code of an action that does not throw.
+/// What a chosen sub-command does, and what it leaves: the exit code of an action that does not
+/// throw.
 struct Context {
   std::map<const CLI::App*, std::function<void()>> actions;
   int exit_code = kOk;
+  /// The command that makes a small program out of one for which this one has a defect; may be
+  /// empty. Set before what may fail is done.
+  std::string reduce_command;
+  std::vector<std::string> plugins;  // --plugin
 };
+/// Sets `reduce_command` to `relay reduce PROGRAM` with further words, which become shell words.
+void suggest_reduce(Context& context, const std::string& program,
+                    const std::vector<std::string>& words);
 // Each adds one sub-command.
 void add_run(CLI::App& app, Context& context);
 void add_bench(CLI::App& app, Context& context);
@@ -44,6 +52,7 @@ void add_check(CLI::App& app, Context& context);
 void add_import(CLI::App& app, Context& context);
 void add_fmt(CLI::App& app, Context& context);
 void add_opt(CLI::App& app, Context& context);
+void add_reduce(CLI::App& app, Context& context);
 void add_ops(CLI::App& app, Context& context);
 void add_doc(CLI::App& app, Context& context);
 

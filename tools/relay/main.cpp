@@ -38,7 +38,8 @@ int refuse_usage(const char* message, const std::string& command) {
   return kUsage;
 }
 
-int guarded(const std::string& command, const std::function<void()>& action) {
+int guarded(const std::string& command, const std::function<void()>& action,
+            const Context& context = {}) {
   try {
     action();
     return kOk;
@@ -61,6 +62,8 @@ int guarded(const std::string& command, const std::function<void()>& action) {
         stderr,
         "internal error: {}\nThis is a defect of relay; please report it with the program.\n",
         error.what());
+    if (!context.reduce_command.empty())
+      fmt::print(stderr, "help: {} makes it smaller first\n", context.reduce_command);
     return kInternal;
   }
 }
@@ -94,6 +97,7 @@ int main(int argc, char** argv) {
   add_import(app, context);
   add_fmt(app, context);
   add_opt(app, context);
+  add_reduce(app, context);
   add_ops(app, context);
   add_doc(app, context);
   CLI::App* help = app.add_subcommand("help", "Print help on a command.");
@@ -140,27 +144,31 @@ int main(int argc, char** argv) {
   std::string command;
   if (!app.get_subcommands().empty() && !help->parsed())
     command = app.get_subcommands().front()->get_name();
-  int code = guarded(command, [&] {
-    for (const std::string& plugin : plugins) load_plugin(plugin);
-    if (help->parsed() || app.get_subcommands().empty()) {
-      CLI::App* about = &app;
-      if (!topic.empty()) {
-        about = nullptr;
-        std::vector<std::string> names = command_names();
-        if (std::find(names.begin(), names.end(), topic) != names.end())
-          about = app.get_subcommand(topic);
-        if (about == nullptr) throw UsageError(no_command(topic));
-      }
-      // Not App::help(), which would print the help of `help`.
-      std::string name = about == &app ? "relay" : "relay " + about->get_name();
-      print_help(app.get_formatter()->make_help(about, name, CLI::AppFormatMode::Normal));
-      if (!help->parsed()) throw UsageError("a command is needed");
-      return;
-    }
-    for (CLI::App* command : app.get_subcommands()) {
-      auto action = context.actions.find(command);
-      if (action != context.actions.end()) action->second();
-    }
-  });
+  context.plugins = plugins;
+  int code = guarded(
+      command,
+      [&] {
+        for (const std::string& plugin : plugins) load_plugin(plugin);
+        if (help->parsed() || app.get_subcommands().empty()) {
+          CLI::App* about = &app;
+          if (!topic.empty()) {
+            about = nullptr;
+            std::vector<std::string> names = command_names();
+            if (std::find(names.begin(), names.end(), topic) != names.end())
+              about = app.get_subcommand(topic);
+            if (about == nullptr) throw UsageError(no_command(topic));
+          }
+          // Not App::help(), which would print the help of `help`.
+          std::string name = about == &app ? "relay" : "relay " + about->get_name();
+          print_help(app.get_formatter()->make_help(about, name, CLI::AppFormatMode::Normal));
+          if (!help->parsed()) throw UsageError("a command is needed");
+          return;
+        }
+        for (CLI::App* command : app.get_subcommands()) {
+          auto action = context.actions.find(command);
+          if (action != context.actions.end()) action->second();
+        }
+      },
+      context);
   return code != kOk ? code : context.exit_code;
 }

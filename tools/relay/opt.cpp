@@ -76,7 +76,7 @@ void list_passes() {
   print_out(text);
 }
 
-void opt(const OptOptions& options) {
+void opt(const OptOptions& options, Context& context_of_command) {
   if (options.list) {
     list_passes();
     return;
@@ -115,6 +115,22 @@ void opt(const OptOptions& options) {
     context.instruments.push_back(time_passes(times));
   if (options.count_ops) context.instruments.push_back(count_ops(counts));
   if (!options.dump.empty()) context.instruments.push_back(dump_passes(options.dump));
+  // The passes that ran, up to the one that fails.
+  std::string ran = options.passes;
+  auto suggest = [&] {
+    std::vector<std::string> words{"--pass", ran};
+    if (!options.entry.empty()) words.insert(words.end(), {"--entry", options.entry});
+    for (const std::string& file : options.given.params)
+      words.insert(words.end(), {"--params", file});
+    suggest_reduce(context_of_command, options.program, words);
+  };
+  suggest();
+  if (options.passes.empty()) {
+    context.instruments.push_back({"reduce", [&](const Module&, const PassInfo& info) {
+                                     ran += (ran.empty() ? "" : ",") + info.name.str();
+                                     suggest();
+                                   }});
+  }
   PassContext::Scope scope(context);
   Progress progress("optimising " + options.program);
   if (options.passes.empty()) {
@@ -177,9 +193,9 @@ void add_opt(CLI::App& app, Context& context) {
   add_params_option(*command, options->given);
   add_target_option(*command, options->native);
   command->add_flag("--list", options->list, "List the passes.");
-  context.actions[command] = [options] {
+  context.actions[command] = [options, &context] {
     if (!options->entry.empty() && options->entry.front() == '@') options->entry.erase(0, 1);
-    opt(*options);
+    opt(*options, context);
   };
 }
 

@@ -187,9 +187,17 @@ void add_run(CLI::App& app, Context& context) {
       ->check(CLI::IsMember({"text", "json"}));
   command->add_option("--output", options->output, "Also store the result in a .npz file.");
   command->add_flag("--time", options->time, "Print the time of each stage on standard error.");
-  context.actions[command] = [options] {
+  context.actions[command] = [options, &context] {
     std::string entry = options->entry;
     if (!entry.empty() && entry.front() == '@') options->entry = entry.substr(1);
+    if (options->executor == "vm" && options->program != "-") {
+      std::vector<std::string> words{"--executors"};
+      if (!options->entry.empty()) words.insert(words.end(), {"--entry", options->entry});
+      for (const std::string& arg : options->given.args) words.insert(words.end(), {"--arg", arg});
+      for (const std::string& file : options->given.params)
+        words.insert(words.end(), {"--params", file});
+      suggest_reduce(context, options->program, words);
+    }
     run(*options);
   };
 }

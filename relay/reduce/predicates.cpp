@@ -1,0 +1,151 @@
+#include <relay/reduce/predicates.h>
+
+#include <algorithm>
+
+#include <relay/eval/eval.h>
+#include <relay/infer/infer.h>
+#include <relay/print/print.h>
+#include <relay/reduce/draft.h>
+#include <relay/runtime/file.h>
+#include <relay/support/error.h>
+#include <relay/vm/machine/machine.h>
+
+namespace relay::reduce {
+
+namespace {
+
+// A program ready to be run.
+struct Ready {
+  Module module;
+  std::vector<Value> arguments;
+};
+
+std::optional<Ready> prepare(const Module& module, const Arguments& arguments) {
+  std::optional<std::vector<Value>> values = arguments_for(module, arguments);
+  if (!values) return std::nullopt;
+  std::vector<TypeRef> types;
+  for (const Value& value : *values) types.push_back(value_type(value));
+  Ready ready{specialize(module, arguments.entry, types), std::move(*values)};
+  if (arguments.place) arguments.place(ready.arguments, ready.module, arguments.entry);
+  return ready;
+}
+
+// A result, or why there is none.
+struct Ran {
+  Value value;
+  bool fails = false;
+  std::string message;
+};
+
+template <class Run>
+Ran ran(const Run& run) {
+  try {
+    return {run(), false, ""};
+  } catch (const Error& error) {
+    return {Value(), true, error.what()};
+  }
+}
+
+Ran evaluated(const Module& module, const Arguments& arguments) {
+  return ran([&] {
+    std::optional<Ready> ready = prepare(module, arguments);
+    if (!ready) throw Error("it cannot be run");
+    return evaluate_function(ready->module, arguments.entry, ready->arguments);
+  });
+}
+
+}  // namespace
+
+Outcome check_passes(const Module& module, const PassCheck& check, const Arguments& arguments) {
+  PassContext context;
+  context.config["relay.verify_passes"] = false;  // said below
+  PassContext::Scope scope(context);
+  // A copy, whose types are its own: passes share nodes with what they are given.
+  Module after = Draft(module).apply();
+  for (const PassRef& pass : check.passes) {
+    after = (*pass)(after, context);
+    std::string name = pass->info().name.str();
+    std::vector<Diagnostic> problems = verify(after);
+    if (!problems.empty()) return {Outcome::Kind::kIllFormed, name + ": " + problems[0].message};
+    for (const Diagnostic& diagnostic : infer_types(after)) {
+      if (diagnostic.severity == Severity::kError)
+        return {Outcome::Kind::kIllTyped, name + ": " + diagnostic.message};
+    }
+  }
+  if (!check.run) return {};
+  Ran wanted = evaluated(module, arguments);
+  if (wanted.fails) return {Outcome::Kind::kRefused, wanted.message};
+  infer_types_or_throw(after);
+  Ran found = evaluated(after, arguments);
+  if (found.fails) return {Outcome::Kind::kFails, found.message};
+  std::string why = difference(found.value, wanted.value, check.comparison);
+  return why.empty() ? Outcome{} : Outcome{Outcome::Kind::kDiffers, why};
+}
+
+Outcome check_executors(const Module& module, const ExecutorCheck& check,
+                        const Arguments& arguments) {
+  std::optional<Ready> ready;
+  try {
+    ready = prepare(module, arguments);
+  } catch (const Error& error) {
+    return {Outcome::Kind::kRefused, error.what()};
+  }
+  if (!ready) return {Outcome::Kind::kRefused, "it cannot be run"};
+  Ran wanted =
+      ran([&] { return evaluate_function(ready->module, arguments.entry, ready->arguments); });
+  Ran found = ran([&] {
+    auto executable = vm::compile(ready->module, arguments.entry, check.compile);
+    vm::Machine machine(executable);
+    return machine.run(arguments.entry.view(), ready->arguments);
+  });
+  if (wanted.fails && found.fails) return {Outcome::Kind::kRefused, wanted.message};
+  if (found.fails) return {Outcome::Kind::kFails, "machine: " + found.message};
+  if (wanted.fails) return {Outcome::Kind::kFails, "reference evaluator: " + wanted.message};
+  std::string why = difference(found.value, wanted.value, check.comparison);
+  return why.empty() ? Outcome{} : Outcome{Outcome::Kind::kDiffers, why};
+}
+
+Predicate fails_like(std::function<Outcome(const Module&)> check, Outcome wanted, Limits limits,
+                     std::string contains) {
+  return [check = std::move(check), wanted = std::move(wanted), limits,
+          contains = std::move(contains)](const Module& module) {
+    Outcome outcome = run_isolated([&] { return check(module); }, limits);
+    if (outcome.kind != wanted.kind) return false;
+    if (!contains.empty()) return outcome.text.find(contains) != std::string::npos;
+    // What two results differ by is not the same for a smaller program.
+    return wanted.kind == Outcome::Kind::kDiffers || same_failure(outcome, wanted);
+  };
+}
+
+// ---- Commands ---------------------------------------------------------------------------------
+
+CommandResult run_check(const Module& module, const CommandCheck& check, const Limits& limits) {
+  std::string path = check.folder + "/program.rly";
+  std::string text = print_module(module);
+  OutputFile file(path);
+  file.write(text.data(), text.size());
+  file.commit();
+  std::string command;
+  size_t from = 0;
+  for (size_t at = check.command.find("{}"); at != std::string::npos;
+       at = check.command.find("{}", from)) {
+    command += check.command.substr(from, at - from) + shell_word(path);
+    from = at + 2;
+  }
+  return run_command(command + check.command.substr(from), limits);
+}
+
+bool answers(const CommandResult& result, const CommandCheck& check) {
+  if (result.interrupted || result.hangs != check.hangs || result.signal != check.signal)
+    return false;
+  if (check.exit_code && result.exit_code != *check.exit_code) return false;
+  return result.output.find(check.contains) != std::string::npos;
+}
+
+Predicate command_answers(CommandCheck check, Limits limits) {
+  return [check = std::move(check), limits](const Module& module) {
+    return answers(run_check(module, check, limits), check);
+  };
+}
+
+}  // namespace relay::reduce
