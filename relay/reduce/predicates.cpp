@@ -14,6 +14,8 @@ namespace relay::reduce {
 
 namespace {
 
+constexpr const char* kNoValues = "no values are known for its parameters";
+
 // A program ready to be run.
 struct Ready {
   Module module;
@@ -49,7 +51,7 @@ Ran ran(const Run& run) {
 Ran evaluated(const Module& module, const Arguments& arguments) {
   return ran([&] {
     std::optional<Ready> ready = prepare(module, arguments);
-    if (!ready) throw Error("it cannot be run");
+    if (!ready) throw Error(kNoValues);
     return evaluate_function(ready->module, arguments.entry, ready->arguments);
   });
 }
@@ -90,7 +92,7 @@ Outcome check_executors(const Module& module, const ExecutorCheck& check,
   } catch (const Error& error) {
     return {Outcome::Kind::kRefused, error.what()};
   }
-  if (!ready) return {Outcome::Kind::kRefused, "it cannot be run"};
+  if (!ready) return {Outcome::Kind::kRefused, kNoValues};
   Ran wanted =
       ran([&] { return evaluate_function(ready->module, arguments.entry, ready->arguments); });
   Ran found = ran([&] {

@@ -39,13 +39,17 @@ class Reducer {
     tell("the program itself");
     ++result_.tries;
     if (!predicate_(result_.module)) throw Error("the program does not fail as it should");
-    bool changed = true;
-    while (changed && !over()) {
-      changed = false;
+    // Of long lists of single changes, first few are tried, and more once nothing else helps.
+    size_t most = kFew;
+    for (bool again = true; again && !over();) {
+      bool changed = false;
+      cut_short_ = false;
       for (const Rewrite& rewrite : all_rewrites()) {
         if (over()) break;
-        changed |= rewrite.exclusive ? one_by_one(rewrite) : in_groups(rewrite);
+        changed |= rewrite.exclusive ? one_by_one(rewrite, most) : in_groups(rewrite);
       }
+      again = changed || cut_short_;
+      if (!changed) most *= 8;
     }
     return std::move(result_);
   }
@@ -73,12 +77,13 @@ class Reducer {
     return changed;
   }
 
-  bool one_by_one(const Rewrite& rewrite) {
+  bool one_by_one(const Rewrite& rewrite, size_t most) {
     bool changed = false;
     for (bool again = true; again && !over();) {
       again = false;
       Listed list(result_.module, rewrite);
-      for (const Edit& edit : list.edits) {
+      cut_short_ |= list.edits.size() > most;
+      for (const Edit& edit : std::span(list.edits).first(std::min(most, list.edits.size()))) {
         if (over()) break;
         if (!attempt(rewrite, {&edit, 1})) continue;
         changed = again = true;
@@ -149,6 +154,8 @@ class Reducer {
     return result_.end != Result::End::kSmallest;
   }
 
+  static constexpr size_t kFew = 64;
+
   const Predicate& predicate_;
   const Options& options_;
   const ProgressFn& progress_;
@@ -156,6 +163,7 @@ class Reducer {
   Result result_;
   uint64_t cost_ = 0;
   size_t nodes_ = 0;
+  bool cut_short_ = false;             // not all of a list was tried
   std::unordered_set<uint64_t> seen_;  // hashes of candidates
 };
 

@@ -106,7 +106,6 @@ std::vector<Edit> shrink_ranks(const Program& program) {
         std::span<const Dim> dims = param.type->dims();
         dims = dims.last(std::min(axes, dims.size()));
         draft.annotate(param.var, TensorType::make(dims, param.type->dtype()));
-        for (const TypeVarRef& type : free_type_vars(TypeRef(param.type))) (void)type;
       }
     });
   };

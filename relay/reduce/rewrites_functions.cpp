@@ -1,4 +1,5 @@
 // Functions, their parameters and results, calls of them; data types.
+#include <memory>
 #include <utility>
 
 #include <relay/ir/visit.h>
@@ -71,25 +72,36 @@ std::vector<Edit> drop_constructors(const Program& program) {
 }
 
 // A part of the result is the result: of whatever type, since nobody calls the function. Where the
-// result is behind lets, the value of one of them, or a part of what is behind the last.
+// result is behind lets, the value of one of them, or a part of what is behind the last. Variables
+// of a closure or a clause that the part comes out of are parameters then.
 std::vector<Edit> choose_results(const Program& program) {
   std::vector<Edit> edits;
   for (const Module::FunctionEntry& entry : program.module.functions()) {
     if (program.free_functions.count(entry.name) == 0) continue;
     std::vector<Edit> own;
+    auto scope = std::make_shared<std::unordered_set<const Var*>>();
+    for (const VarRef& param : entry.function->params()) scope->insert(param.get());
     const Expr* tail = entry.function->body().get();
     while (const auto* let = tail->as<Let>()) {
       own.push_back([let, f = entry.function.get()](Draft& draft) {
         draft.replace(let, let->value());
         draft.drop_ret_type(f);
       });
+      scope->insert(let->var().get());
       tail = let->body().get();
     }
     post_order(tail, [&](const Expr* expr) {
       if (expr == tail || expr->operands().empty()) return;
-      own.push_back([tail, expr, f = entry.function.get()](Draft& draft) {
+      own.push_back([tail, expr, scope, entry = &entry](Draft& draft) {
         draft.replace(tail, ExprRef(expr));
-        draft.drop_ret_type(f);
+        draft.drop_ret_type(entry->function.get());
+        for (const VarRef& var : free_vars(expr)) {
+          const auto* type = var->type() == nullptr ? nullptr : var->type()->as<TensorType>();
+          if (scope->count(var.get()) != 0 || type == nullptr || !type->closed()) continue;
+          VarRef param = make_var(var->name(), TypeRef(type));
+          draft.replace(var.get(), param);
+          draft.add_param(entry->name, param);
+        }
       });
     });
     // By halves: the middle one first, then those in the middles of what is between.

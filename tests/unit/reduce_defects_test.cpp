@@ -2,7 +2,10 @@
 // more. Each program is reduced to at most 15 lines.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <csignal>
+#include <cstdlib>
+#include <iostream>
 
 #include <relay/eval/eval.h>
 #include <relay/infer/infer.h>
@@ -17,6 +20,7 @@
 #include <relay/support/error.h>
 #include <relay/transform/pass.h>
 
+#include <tests/support/random_dataflow.h>
 #include <tests/support/typed_program.h>
 
 namespace relay {
@@ -91,7 +95,41 @@ reduce::Arguments arguments() {
   return result;
 }
 
-// Reduces the first program from `seed` on for which the pass fails as said.
+reduce::Outcome outcome(const Module& module, const reduce::PassCheck& check,
+                        const reduce::Arguments& arguments, const reduce::Limits& limits) {
+  return reduce::run_isolated([&] { return reduce::check_passes(module, check, arguments); },
+                              limits);
+}
+
+void expect_reduced(const Module& module, const reduce::PassCheck& check,
+                    const reduce::Arguments& arguments, const reduce::Limits& limits, Kind kind,
+                    const std::string& name) {
+  reduce::Outcome found = outcome(module, check, arguments, limits);
+  ASSERT_EQ(found.kind, kind) << reduce::outcome_text(found.kind) << " " << found.text;
+  size_t before = reduce::program_lines(module);
+  ASSERT_GE(before, 100u);
+  auto predicate = reduce::fails_like(
+      [&](const Module& m) { return reduce::check_passes(m, check, arguments); }, found, limits);
+  auto begin = std::chrono::steady_clock::now();
+  reduce::Result result = reduce::reduce(module, predicate);
+  double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  std::string text = print_module(result.module);
+  size_t after = reduce::program_lines(result.module);
+  std::cout << "  " << name << ": " << before << " lines to " << after << ", "
+            << reduce::program_size(module) << " nodes to " << reduce::program_size(result.module)
+            << ", " << result.tries << " tries, " << result.refused << " refused, " << took
+            << " s\n";
+  if (std::getenv("RELAY_SHOW_REDUCED") != nullptr) std::cout << text << "\n";
+  EXPECT_EQ(result.end, reduce::Result::End::kSmallest);
+  EXPECT_LE(after, 15u) << text;
+  // What is printed fails in the same way.
+  ParseResult again = parse_text("printed", text);
+  ASSERT_TRUE(again.ok()) << text << render(again.diagnostics);
+  infer_types_or_throw(again.module);
+  EXPECT_TRUE(predicate(again.module)) << text;
+}
+
+// Reduces the first random program for which the pass fails as said.
 void expect_small(const PassRef& pass, const Plant& plant, Kind kind, bool references = false,
                   double seconds = 20) {
   reduce::PassCheck check;
@@ -99,36 +137,11 @@ void expect_small(const PassRef& pass, const Plant& plant, Kind kind, bool refer
   check.run = kind == Kind::kDiffers || kind == Kind::kFails;
   reduce::Limits limits;
   limits.seconds = seconds;
-  auto outcome = [&](const Module& module) {
-    return reduce::run_isolated([&] { return reduce::check_passes(module, check, arguments()); },
-                                limits);
-  };
   for (uint32_t seed = 1; seed < 2000; seed += 7) {
     Module module = planted(seed, plant, references);
-    reduce::Outcome found = outcome(module);
-    if (found.kind != kind) continue;  // what was planted does not matter for the result
-    size_t before = reduce::program_lines(module);
-    ASSERT_GE(before, 100u);
-    auto predicate = reduce::fails_like(
-        [&](const Module& m) { return reduce::check_passes(m, check, arguments()); }, found,
-        limits);
-    auto begin = std::chrono::steady_clock::now();
-    reduce::Result result = reduce::reduce(module, predicate);
-    double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    std::string text = print_module(result.module);
-    size_t after = reduce::program_lines(result.module);
-    std::cout << "  " << pass->info().name.view() << ": " << before << " lines to " << after << ", "
-              << reduce::program_size(module) << " nodes to " << reduce::program_size(result.module)
-              << ", " << result.tries << " tries, " << result.refused << " refused, " << took
-              << " s\n";
-    EXPECT_EQ(result.end, reduce::Result::End::kSmallest);
-    EXPECT_LE(after, 15u) << text;
-    ParseResult again = parse_text("printed", text);
-    ASSERT_TRUE(again.ok()) << text << render(again.diagnostics);
-    infer_types_or_throw(again.module);
-    EXPECT_TRUE(reduce::same_failure(outcome(again.module), found) ||
-                (kind == Kind::kDiffers && outcome(again.module).kind == kind))
-        << text;
+    // What was planted need not matter for the result.
+    if (outcome(module, check, arguments(), limits).kind != kind) continue;
+    expect_reduced(module, check, arguments(), limits, kind, pass->info().name.str());
     return;
   }
   FAIL() << "no program shows the defect";
@@ -204,7 +217,7 @@ TEST(ReduceDefects, Hangs) {
     return make_if(call_op("not_equal", {x, number(9)}), call_op("floor_mod", {x, number(6)}),
                    call_op("add", {x, number(6)}));
   };
-  expect_small(pass, plant, Kind::kHangs, false, 1);
+  expect_small(pass, plant, Kind::kHangs, false, 0.4);
 }
 
 TEST(ReduceDefects, LeavesIllTypedProgram) {
@@ -283,6 +296,60 @@ TEST(ReduceDefects, MergesWhatIsNotEqual) {
                    {call_op("left_shift", {x, number(1)}), call_op("left_shift", {x, number(3)})});
   };
   expect_small(pass, plant, Kind::kDiffers);
+}
+
+// Tensors: a product and an activation that are fused together change their sign.
+TEST(ReduceDefects, MiscompilesAFusedPattern) {
+  PassRef fuse = create_pass("FuseOps");
+  PassRef broken = pass_of("BreakFused", [](const Expr* expr, std::span<const ExprRef>) -> ExprRef {
+    const auto* function = expr->as<Function>();
+    if (function == nullptr || dict_attr(function->attrs(), "Primitive").is_none()) return {};
+    bool product = false, activation = false;
+    post_order(function->body().get(), [&](const Expr* e) {
+      product |= calls(e, "nn.dense");
+      activation |= calls(e, "tanh");
+    });
+    if (!product || !activation) return {};
+    return make_function(function->params(), call_op("negative", {function->body()}), {}, {}, {},
+                         function->attrs());
+  });
+  reduce::PassCheck check;
+  check.passes = {fuse, broken};
+  reduce::Limits limits;
+  limits.seconds = 20;
+  for (uint32_t seed = 0; seed < 3000; ++seed) {
+    // Several random programs side by side are one of a hundred lines.
+    std::vector<VarRef> params;
+    std::vector<ExprRef> fields;
+    reduce::Arguments arguments;
+    arguments.entry = "main";
+    for (uint32_t k = 0; k < 8; ++k) {
+      testing::RandomDataflow part(8 * seed + k);
+      FunctionRef function(copy_with_fresh_vars(part.function())->as<Function>());
+      std::unordered_map<const Var*, ExprRef> renamed;
+      for (size_t i = 0; i < function->params().size(); ++i) {
+        const VarRef& old = function->params()[i];
+        VarRef param =
+            make_var("x" + std::to_string(k) + "_" + std::to_string(i), old->annotation());
+        arguments.given[param->name().str()] = part.arguments()[i];
+        params.push_back(param);
+        renamed[old.get()] = param;
+      }
+      fields.push_back(substitute(function->body(), renamed));
+    }
+    const Dim four[] = {Dim(4), Dim(6)};
+    VarRef a = make_var("a", TensorType::make(four, kFloat32));
+    VarRef b = make_var("b", TensorType::make(four, kFloat32));
+    params.insert(params.end(), {a, b});
+    fields.push_back(call_op("exp", {call_op("tanh", {call_op("nn.dense", {a, b})})}));
+    Module module;
+    module.add_function("main", make_function(params, make_tuple(fields)));
+    if (reduce::program_lines(module) < 100) continue;
+    infer_types_or_throw(module);
+    expect_reduced(module, check, arguments, limits, Kind::kDiffers, "BreakFused");
+    return;
+  }
+  FAIL() << "no program is long enough";
 }
 
 }  // namespace

@@ -87,8 +87,12 @@ Subject read_subject(const ReduceOptions& options) {
 class TemporaryFolder {
  public:
   TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "relay-reduce-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) throw Error("cannot make a folder " + pattern);
+    std::error_code error;
+    std::filesystem::path where = std::filesystem::temp_directory_path(error);
+    std::string pattern = (where / "relay-reduce-XXXXXX").string();
+    if (error || mkdtemp(pattern.data()) == nullptr)
+      throw Error(Diagnostic::error("there is no folder for temporary files")
+                      .help("TMPDIR in the environment says one"));
     path_ = pattern;
   }
   ~TemporaryFolder() {
@@ -129,7 +133,8 @@ Search search_command(const Subject& subject, const ReduceOptions& options,
       refuse("the command exits with 0 for this program: it does not fail",
              "say what to look for with --exit-code or --output-contains");
     if (found.exit_code == 127)
-      refuse("the shell cannot find the command: " + options.command, "it runs in this folder");
+      refuse("the shell cannot find the command: " + options.command,
+             "paths that do not begin with / start at this folder");
     check.signal = found.signal;
     check.hangs = found.hangs;
     if (found.exit_code >= 0) check.exit_code = found.exit_code;
@@ -138,6 +143,7 @@ Search search_command(const Subject& subject, const ReduceOptions& options,
            options.contains.empty() ? "--exit-code says " + std::to_string(*options.exit_code)
                                     : "--output-contains says \"" + options.contains + '"');
   }
+  if (!options.contains.empty()) ending += " and prints \"" + options.contains + '"';
   return {reduce::command_answers(check, limits), "the command " + ending};
 }
 
@@ -221,8 +227,9 @@ std::string how_to_see(const ReduceOptions& options, const Module& module,
   std::string args = reduce::arguments_text(module, arguments);
   if (!args.empty()) args = " " + args;
   if (!options.command.empty()) return options.command;
-  if (!options.passes.empty()) return "relay reduce --pass '" + options.passes + "'" + args;
-  return "relay reduce --executors" + args;
+  if (!options.passes.empty())
+    return "relay reduce FILE --pass " + reduce::shell_word(options.passes) + args;
+  return "relay reduce FILE --executors" + args;
 }
 
 const char* ending(reduce::Result::End end) {
@@ -337,15 +344,15 @@ void add_reduce(CLI::App& app, Context& context) {
   command->add_option("-o,--output", options->output,
                       "File for the result; standard output by default.");
   command->add_option("--max-tries", options->max_tries, "Programs to try, 10000 by default.")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 1000000000));
   command
       ->add_option("--time-limit", options->time_limit,
                    "Seconds after which the smallest program so far is taken; none by default.")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(0.001, 1e6));
   command
       ->add_option("--try-time", options->try_time,
                    "Seconds that one try may take before it counts as hanging, 5 by default.")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(0.01, 1e6));
   command
       ->add_option("--memory", options->memory, "Mebibytes that one try may take, 4096 by default.")
       ->check(CLI::Range(size_t{64}, size_t{1} << 20));
