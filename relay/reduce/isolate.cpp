@@ -2,10 +2,12 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <cerrno>
@@ -14,6 +16,7 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <string_view>
 #include <utility>
 
 #include <relay/support/error.h>
@@ -135,6 +138,7 @@ pid_t start(Pipe& pipe, const Run& run) {
     return child;
   }
   setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // who waits for it may be killed
   for (int signal : {SIGINT, SIGTERM, SIGPIPE}) std::signal(signal, SIG_DFL);
   int nothing = open("/dev/null", O_RDWR);
   dup2(nothing, STDIN_FILENO);

@@ -84,6 +84,11 @@ Outcome check_passes(const Module& module, const PassCheck& check, const Argumen
   return why.empty() ? Outcome{} : Outcome{Outcome::Kind::kDiffers, why};
 }
 
+Outcome check_evaluation(const Module& module, const Arguments& arguments) {
+  Ran ran = evaluated(module, arguments);
+  return ran.fails ? Outcome{Outcome::Kind::kRefused, ran.message} : Outcome{};
+}
+
 Outcome check_executors(const Module& module, const ExecutorCheck& check,
                         const Arguments& arguments) {
   std::optional<Ready> ready;
@@ -107,12 +112,17 @@ Outcome check_executors(const Module& module, const ExecutorCheck& check,
   return why.empty() ? Outcome{} : Outcome{Outcome::Kind::kDiffers, why};
 }
 
-Predicate fails_like(std::function<Outcome(const Module&)> check, Outcome wanted, Limits limits,
-                     std::string contains) {
+Predicate fails_like(Check check, Outcome wanted, Limits limits, std::string contains,
+                     Check alone) {
   return [check = std::move(check), wanted = std::move(wanted), limits,
-          contains = std::move(contains)](const Module& module) {
+          contains = std::move(contains), alone = std::move(alone)](const Module& module) {
     Outcome outcome = run_isolated([&] { return check(module); }, limits);
     if (outcome.kind != wanted.kind) return false;
+    bool ends = outcome.kind != Outcome::Kind::kCrashes && outcome.kind != Outcome::Kind::kHangs;
+    if (!ends && alone) {
+      Outcome other = run_isolated([&] { return alone(module); }, limits);
+      if (other.kind != Outcome::Kind::kFine) return false;
+    }
     if (!contains.empty()) return outcome.text.find(contains) != std::string::npos;
     // What two results differ by is not the same for a smaller program.
     return wanted.kind == Outcome::Kind::kDiffers || same_failure(outcome, wanted);

@@ -47,6 +47,9 @@ struct PassCheck {
 };
 Outcome check_passes(const Module& module, const PassCheck& check, const Arguments& arguments);
 
+/// Runs the program by the reference evaluator alone: fine, or refused.
+Outcome check_evaluation(const Module& module, const Arguments& arguments);
+
 /// Runs the program by the reference evaluator and by the machine.
 struct ExecutorCheck {
   vm::CompileOptions compile;
@@ -56,9 +59,11 @@ Outcome check_executors(const Module& module, const ExecutorCheck& check,
                         const Arguments& arguments);
 
 /// Whether a check, in a child process, ends as it did for another program; with `contains`, of the
-/// same kind and with a message that contains it.
-Predicate fails_like(std::function<Outcome(const Module&)> check, Outcome wanted, Limits limits,
-                     std::string contains = {});
+/// same kind and with a message that contains it. If both crash or do not end, `alone` must be fine
+/// (unless it is null): what does so without the part that has the defect is something else.
+using Check = std::function<Outcome(const Module&)>;
+Predicate fails_like(Check check, Outcome wanted, Limits limits, std::string contains = {},
+                     Check alone = {});
 
 /// What is wanted of a command: an exit code, a text in its output, or both. Neither: what it does
 /// for the program itself, see `wanted_of`.

@@ -42,7 +42,7 @@ def test_the_runtime_knows_no_compiler(problems, user, allowed):
     assert (found == []) == allowed
 
 
-@pytest.mark.parametrize("user, allowed", [("runtime", False), ("ir", False), ("vm/machine", True), ("vm/compiler", True)])
+@pytest.mark.parametrize("user, allowed", [("runtime", False), ("ir", False), ("vm/machine", True), ("vm/compiler", True), ("reduce", True)])
 def test_the_machine_belongs_to_the_runtime(problems, user, allowed):
     found = problems(relay__vm__machine__a_h=HEADER, **{f"relay/{user}/b.cpp": "#include <relay/vm/machine/a.h>\n"})
     assert (found == []) == allowed

@@ -85,6 +85,7 @@ Input read_input(const std::string& path) {
 
 void suggest_reduce(Context& context, const std::string& program,
                     const std::vector<std::string>& words) {
+  if (program == "-") return;  // read once
   std::string command = "relay reduce " + reduce::shell_word(program);
   for (const std::string& plugin : context.plugins)
     command += " --plugin " + reduce::shell_word(plugin);

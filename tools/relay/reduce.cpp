@@ -147,35 +147,66 @@ Search search_command(const Subject& subject, const ReduceOptions& options,
   return {reduce::command_answers(check, limits), "the command " + ending};
 }
 
+// What is checked: `what` in messages, and what has to end by itself if the check does not.
+struct Checked {
+  std::string what;
+  reduce::Check check;
+  reduce::Check alone;
+};
+
 Search search_check(const Subject& subject, const ReduceOptions& options,
-                    const reduce::Limits& limits, const std::string& what,
-                    const std::function<reduce::Outcome(const Module&)>& check) {
+                    const reduce::Limits& limits, const Checked& checked) {
   using Kind = reduce::Outcome::Kind;
-  reduce::Outcome found = reduce::run_isolated([&] { return check(subject.module); }, limits);
+  const std::string& what = checked.what;
+  reduce::Outcome found =
+      reduce::run_isolated([&] { return checked.check(subject.module); }, limits);
   std::string message = found.text.substr(0, found.text.find('\n'));
+  if ((found.kind == Kind::kHangs || found.kind == Kind::kCrashes) && checked.alone) {
+    reduce::Outcome other =
+        reduce::run_isolated([&] { return checked.alone(subject.module); }, limits);
+    if (other.kind == found.kind)
+      refuse("the reference evaluator alone " + std::string(reduce::outcome_text(other.kind)) +
+                 " for this program",
+             "a longer --try-time or more --memory may be enough");
+  }
   if (found.kind == Kind::kFine) refuse(what + " does not fail", "nothing is there to reduce");
   if (found.kind == Kind::kRefused)
     refuse(what + " does not fail: the program itself does, " + message,
            "give values with --arg for which it runs");
+  if (found.kind == Kind::kInterrupted) throw vm::Interrupted();
   if (found.text.find(options.contains) == std::string::npos)
     refuse(what + " fails in another way: " + message,
            "--output-contains says \"" + options.contains + '"');
   std::string failure =
       what + " " + reduce::outcome_text(found.kind) + (message.empty() ? "" : ": " + message);
-  return {reduce::fails_like(check, found, limits, options.contains), std::move(failure)};
+  return {reduce::fails_like(checked.check, found, limits, options.contains, checked.alone),
+          std::move(failure)};
 }
 
 Search make_search(const Subject& subject, const ReduceOptions& options,
                    const reduce::Limits& limits, const std::string& folder) {
   if (!options.command.empty()) return search_command(subject, options, limits, folder);
+  const reduce::Arguments& arguments = subject.arguments;
+  auto alone = [arguments](const Module& module) {
+    return reduce::check_evaluation(module, arguments);
+  };
   if (!options.passes.empty()) {
     reduce::PassCheck check;
     check.passes = parse_passes(options.passes);
     check.comparison.tolerance = options.tolerance;
-    return search_check(subject, options, limits, options.passes,
-                        [check, arguments = subject.arguments](const Module& module) {
-                          return reduce::check_passes(module, check, arguments);
-                        });
+    auto run = [arguments](reduce::PassCheck how) {
+      return [how, arguments](const Module& module) {
+        return reduce::check_passes(module, how, arguments);
+      };
+    };
+    // The program is run only where the passes by themselves do not fail.
+    check.run = false;
+    reduce::Check passes_alone = run(check);
+    bool fails = reduce::run_isolated([&] { return passes_alone(subject.module); }, limits).kind !=
+                 reduce::Outcome::Kind::kFine;
+    if (fails) return search_check(subject, options, limits, {options.passes, passes_alone, {}});
+    check.run = true;
+    return search_check(subject, options, limits, {options.passes, run(check), alone});
   }
   reduce::ExecutorCheck check;
   check.compile.target = codegen::Target::parse(options.native.target);
@@ -183,10 +214,10 @@ Search make_search(const Subject& subject, const ReduceOptions& options,
   check.compile.onednn = options.native.onednn;
   check.compile.cache = codegen::default_cache();
   check.comparison.tolerance = options.tolerance;
-  return search_check(subject, options, limits, "the machine",
-                      [check, arguments = subject.arguments](const Module& module) {
-                        return reduce::check_executors(module, check, arguments);
-                      });
+  auto both = [check, arguments](const Module& module) {
+    return reduce::check_executors(module, check, arguments);
+  };
+  return search_check(subject, options, limits, {"the machine", both, alone});
 }
 
 // On a terminal, a line that is written over.
