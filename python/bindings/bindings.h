@@ -21,6 +21,7 @@ void bind_exprs(nb::module_& m);
 void bind_patterns(nb::module_& m);
 void bind_modules(nb::module_& m);
 void bind_visits(nb::module_& m);
+void bind_analyses(nb::module_& m);
 void bind_operators(nb::module_& m);
 void bind_passes(nb::module_& m);
 void bind_execution(nb::module_& m);

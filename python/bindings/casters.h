@@ -49,6 +49,8 @@ nb::object object_of_dim(Dim dim);
 /// Attribute values from Python's numbers, texts, lists, tuples, dtypes and expressions. Nothing for others.
 std::optional<AttrValue> attr_value_of(nb::handle object);
 nb::object object_of_attr(const AttrValue& value);
+/// The expression inside an object that stands for one without being a node (`TupleWrapper`); false if it is none.
+bool expr_in(nb::handle object, Ref<const Expr>& expr) noexcept;
 
 }  // namespace relay::python
 
@@ -62,9 +64,13 @@ struct type_caster<relay::Ref<const T>> {
   bool from_python(handle source, uint8_t flags, cleanup_list* cleanup) noexcept {
     void* found = nullptr;
     flags &= static_cast<uint8_t>(~static_cast<uint8_t>(cast_flags::convert));
-    if (source.is_none() || !nb_type_get(&typeid(T), source.ptr(), flags, cleanup, &found)) return false;
-    value = Value(static_cast<const T*>(found));
-    return true;
+    if (source.is_none()) return false;
+    if (nb_type_get(&typeid(T), source.ptr(), flags, cleanup, &found)) {
+      value = Value(static_cast<const T*>(found));
+      return true;
+    }
+    if constexpr (std::is_same_v<T, relay::Expr>) return relay::python::expr_in(source, value);
+    return false;
   }
   static handle from_cpp(const Value& value, rv_policy, cleanup_list* cleanup) noexcept {
     return relay::python::object_of(static_cast<const relay::python::BaseOf<T>*>(value.get()), cleanup);

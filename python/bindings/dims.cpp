@@ -67,6 +67,8 @@ void bind_dims(nb::module_& m) {
                     return TypeVarRef(symbol);
                   },
                   "The type variable, where the dimension is a name alone; else None.");
+  dim.def("__copy__", [](nb::object self) { return self; });
+  dim.def("__deepcopy__", [](nb::object self, nb::handle) { return self; }, nb::arg("memo"));
   dim.def("__str__", [](nb::handle self) { return operand(self).str(); });
   dim.def("__repr__", [](nb::handle self) { return "Dim(" + operand(self).str() + ")"; });
   dim.def("__hash__", [](nb::handle self) { return std::hash<Dim>()(operand(self)); });

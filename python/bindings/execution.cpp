@@ -1,10 +1,9 @@
 // Compiling, running, evaluating; values in and out.
-#include <atomic>
 #include <memory>
-#include <mutex>
 
 #include <bindings/arrays.h>
 #include <bindings/bindings.h>
+#include <bindings/machines.h>
 
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/shared_ptr.h>
@@ -27,10 +26,10 @@ namespace {
 /// A value that NumPy has no word for: data, closures, references. Numbers, tensors and tuples are Python's own.
 struct ValueObject {
   Value value;
-  std::shared_ptr<vm::Machine> machine;  // that made it, if one did: closures need it
+  std::shared_ptr<Machines> machines;  // of the program that made it, if one did: closures need one
 };
 
-nb::object object_of_value(const Value& value, const std::shared_ptr<vm::Machine>& machine) {
+nb::object object_of_value(const Value& value, const std::shared_ptr<Machines>& machine) {
   switch (value.kind()) {
     case Value::Kind::kNone:
       return nb::none();
@@ -74,61 +73,30 @@ Value value_of(nb::handle object, const TypeInfo* wanted) {
   return Value(array_of(object, dtype));
 }
 
-/// A compiled program. Each thread that calls it at the same time has a machine of its own.
+/// A compiled program.
 class Program {
  public:
-  Program(std::shared_ptr<const vm::Executable> executable, int threads) : executable_(std::move(executable)), threads_(threads) {}
+  Program(std::shared_ptr<const vm::Executable> executable, int threads)
+      : machines_(std::make_shared<Machines>(std::move(executable), threads)) {}
 
-  const vm::Executable& executable() const { return *executable_; }
+  const vm::Executable& executable() const { return machines_->executable(); }
 
   const vm::Entry& entry(const std::string& name) const {
-    for (const vm::Entry& entry : executable_->entries) {
+    for (const vm::Entry& entry : executable().entries) {
       if (entry.name == name) return entry;
     }
     std::string names;
-    for (const vm::Entry& entry : executable_->entries) names += (names.empty() ? "" : ", ") + entry.name;
+    for (const vm::Entry& entry : executable().entries) names += (names.empty() ? "" : ", ") + entry.name;
     throw nb::key_error(("the program has no function " + name + "; it has " + names).c_str());
   }
 
   nb::object run(const vm::Entry& entry, std::span<const Value> arguments, vm::Profile* profile = nullptr) {
-    std::shared_ptr<vm::Machine> machine = take();
-    if (profile != nullptr) machine->set_profile(profile);
-    Value result;
-    try {
-      nb::gil_scoped_release released;
-      result = machine->run(entry, arguments);
-    } catch (...) {
-      if (profile != nullptr) machine->set_profile(nullptr);
-      give_back(machine);
-      throw;
-    }
-    if (profile != nullptr) machine->set_profile(nullptr);
-    nb::object out = object_of_value(result, machine);
-    give_back(machine);
-    return out;
+    Value result = machines_->with([&](vm::Machine& machine) { return machine.run(entry, arguments); }, profile);
+    return object_of_value(result, machines_);
   }
 
  private:
-  std::shared_ptr<vm::Machine> take() {
-    std::lock_guard lock(mutex_);
-    if (!idle_.empty()) {
-      std::shared_ptr<vm::Machine> machine = std::move(idle_.back());
-      idle_.pop_back();
-      return machine;
-    }
-    vm::MachineOptions options;
-    options.threads = threads_;
-    return std::make_shared<vm::Machine>(executable_, options);
-  }
-  void give_back(std::shared_ptr<vm::Machine> machine) {
-    std::lock_guard lock(mutex_);
-    idle_.push_back(std::move(machine));
-  }
-
-  std::shared_ptr<const vm::Executable> executable_;
-  int threads_;
-  std::mutex mutex_;
-  std::vector<std::shared_ptr<vm::Machine>> idle_;
+  std::shared_ptr<Machines> machines_;
 };
 
 std::vector<Value> bind_arguments(const vm::Entry& entry, const nb::args& args, const nb::kwargs& kwargs) {
@@ -227,14 +195,14 @@ void bind_execution(nb::module_& m) {
                    [](const ValueObject& self) {
                      nb::list fields;
                      if (self.value.is_data()) {
-                       for (const Value& field : self.value.fields()) fields.append(object_of_value(field, self.machine));
+                       for (const Value& field : self.value.fields()) fields.append(object_of_value(field, self.machines));
                      }
                      return fields;
                    })
       .def_prop_ro("value",
                    [](const ValueObject& self) {
                      if (!self.value.is_reference()) throw nb::type_error("only a reference holds a value");
-                     return object_of_value(self.value.get(), self.machine);
+                     return object_of_value(self.value.get(), self.machines);
                    },
                    "What a reference holds.")
       .def("__call__",
@@ -243,11 +211,13 @@ void bind_execution(nb::module_& m) {
              std::vector<Value> values;
              for (nb::handle arg : args) values.push_back(value_of(arg, static_cast<const TypeInfo*>(nullptr)));
              Value result;
-             {
+             if (self.machines) {
+               result = self.machines->with([&](vm::Machine& machine) { return machine.call(self.value, values); });
+             } else {
                nb::gil_scoped_release released;
-               result = self.machine ? self.machine->call(self.value, values) : call_closure(self.value, values);
+               result = call_closure(self.value, values);
              }
-             return object_of_value(result, self.machine);
+             return object_of_value(result, self.machines);
            })
       .def("__eq__", [](const ValueObject& self, nb::handle other) {
         ValueObject* value = nullptr;
@@ -324,7 +294,10 @@ void bind_execution(nb::module_& m) {
           options.target = codegen::Target::parse(target);
           options.level = opt_level;
           if (cache) options.cache = codegen::default_cache();
+          PassContext context = PassContext::current();
+          stop_between_passes(context);
           nb::gil_scoped_release released;
+          PassContext::Scope scope(context);
           Module program = closed_program(module, name, params);
           return std::make_unique<Program>(vm::compile(program, name, options), threads);
         },
@@ -361,21 +334,29 @@ void bind_execution(nb::module_& m) {
         nb::arg("mod"), nb::arg("args"), nb::arg("entry") = nb::none(),
         "Runs a function in the reference evaluator: slow, and the meaning of every construct.");
   m.def("from_onnx",
-        [](const std::string& path, std::map<std::string, std::vector<int64_t>> shape, std::optional<int64_t> opset, bool freeze) {
+        [](nb::handle model, std::map<std::string, std::vector<int64_t>> shape, std::map<std::string, DType> dtypes,
+           std::optional<int64_t> opset, bool freeze) {
           OnnxOptions options;
           options.shapes = std::move(shape);
+          options.dtypes = std::move(dtypes);
           options.opset = opset;
           options.freeze = freeze;
-          OnnxModel model;
+          nb::bytes bytes;
+          std::string path;
+          bool in_memory = nb::try_cast(model, bytes);
+          if (!in_memory) path = nb::cast<std::string>(model);
+          OnnxModel made;
           {
             nb::gil_scoped_release released;
-            model = from_onnx(path, options);
+            made = in_memory ? from_onnx({static_cast<const std::byte*>(bytes.data()), bytes.size()}, options)
+                             : from_onnx(path, options);
           }
           nb::dict params;
-          for (auto& [name, array] : model.params) params[name.c_str()] = nb::cast(array);
-          return nb::make_tuple(nb::cast(std::move(model.module)), params);
+          for (auto& [name, array] : made.params) params[name.c_str()] = nb::cast(array);
+          return nb::make_tuple(nb::cast(std::move(made.module)), params, made.warnings);
         },
-        nb::arg("path"), nb::arg("shape"), nb::arg("opset").none(), nb::arg("freeze"));
+        nb::arg("model"), nb::arg("shape"), nb::arg("dtypes"), nb::arg("opset").none(), nb::arg("freeze"),
+        "A model from a path or bytes: the module, parameters by name, warnings. Raises RelayError.");
 }
 
 }  // namespace relay::python

@@ -1,4 +1,5 @@
 // Expressions: construction and fields.
+#include <bindings/arrays.h>
 #include <bindings/bindings.h>
 
 #include <relay/ir/equal.h>
@@ -15,6 +16,22 @@ const std::type_info* class_of(const Expr* object) {
 #include <relay/ir/nodes.def>
   }
   RELAY_UNREACHABLE("unknown node kind");
+}
+
+bool expr_in(nb::handle object, ExprRef& expr) noexcept {
+  try {
+    static PyObject* const name = PyUnicode_InternFromString("_as_expr");
+    // Looked up in the class, so that no __getattr__ of a stranger runs.
+    nb::handle type(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())));
+    if (!PyObject_HasAttr(type.ptr(), name)) return false;
+    nb::object inner = object.attr(nb::handle(name))();
+    void* found = nullptr;
+    if (!nb::detail::nb_type_get(&typeid(Expr), inner.ptr(), 0, nullptr, &found)) return false;
+    expr = ExprRef(static_cast<const Expr*>(found));
+    return true;
+  } catch (const std::exception&) {
+    return false;
+  }
 }
 
 namespace {
@@ -86,6 +103,8 @@ void bind_exprs(nb::module_& m) {
                    },
                    "The type that inference found. Raises ValueError before there is one.")
       .def_prop_ro("type", [](const Expr& self) { return TypeRef(self.type()); }, "The same; None before there is one.")
+      .def("__copy__", [](ExprRef self) { return self; }, "Expressions are immutable: the same one.")
+      .def("__deepcopy__", [](ExprRef self, nb::handle) { return self; }, nb::arg("memo"))
       .def("same_as", [](const Expr& self, nb::handle other) {
         ExprRef expr;
         return nb::try_cast(other, expr) && expr.get() == &self;
@@ -99,12 +118,13 @@ void bind_exprs(nb::module_& m) {
       });
 
   nb::class_<Var, Expr>(m, "Var", "A local variable; identity is the object.")
-      .def(nb::new_([](Name name_hint, Optional annotation) { return make_var(name_hint, given(annotation)); }),
-           nb::arg("name_hint"), nb::arg("type_annotation") = nb::none())
+      .def(nb::new_([](Name name_hint, Optional annotation, Span span) { return make_var(name_hint, given(annotation), span); }),
+           nb::arg("name_hint"), nb::arg("type_annotation") = nb::none(), nb::arg("span") = Span())
       .def_prop_ro("name_hint", &Var::name)
       .def_prop_ro("type_annotation", &Var::annotation);
   nb::class_<GlobalVar, Expr>(m, "GlobalVar", "A reference to a global function, by name.")
-      .def(nb::new_([](Name name_hint) { return make_global_var(name_hint); }), nb::arg("name_hint"))
+      .def(nb::new_([](Name name_hint, nb::handle) { return make_global_var(name_hint); }), nb::arg("name_hint"),
+           nb::arg("type_annot") = nb::none(), "By name; the type is that of the function in its module.")
       .def_prop_ro("name_hint", &GlobalVar::name)
       .def("__eq__",
            [](const GlobalVar& self, nb::handle other) {
@@ -114,7 +134,8 @@ void bind_exprs(nb::module_& m) {
            })
       .def("__hash__", [](const GlobalVar& self) { return self.name().hash(); });
   nb::class_<Constant, Expr>(m, "Constant", "A tensor value.")
-      .def(nb::new_([](NDArray data) { return make_constant(std::move(data)); }), nb::arg("data"))
+      .def(nb::new_([](nb::handle data, Span span) { return make_constant(array_of(data), span); }), nb::arg("data"),
+           nb::arg("span") = Span(), "From a tensor, an array of NumPy or of anyone who speaks DLPack, or numbers.")
       .def_prop_ro("data", &Constant::data);
   nb::class_<Literal, Expr>(m, "Literal", "A number whose dtype its context decides.")
       .def(nb::new_([](nb::handle value) { return make_literal(literal_of(value)); }), nb::arg("value"))
@@ -155,13 +176,15 @@ void bind_exprs(nb::module_& m) {
       .def_prop_ro("type_args", [](const Call& self) { return list(self.type_args()); });
   nb::class_<Function, Expr>(m, "Function", "A function literal.")
       .def(nb::new_([](std::vector<VarRef> params, ExprRef body, Optional ret_type,
-                       std::optional<std::vector<TypeVarRef>> type_params, nb::handle attrs, Span span) {
+                       std::optional<std::vector<TypeVarRef>> type_params, nb::handle attrs, Span span,
+                       std::vector<RelationTypeRef> type_constraints) {
              return make_function(std::move(params), std::move(body), given(ret_type),
-                                  type_params ? std::move(*type_params) : std::vector<TypeVarRef>(), {}, attrs_of(attrs),
-                                  span);
+                                  type_params ? std::move(*type_params) : std::vector<TypeVarRef>(),
+                                  std::move(type_constraints), attrs_of(attrs), span);
            }),
            nb::arg("params"), nb::arg("body"), nb::arg("ret_type") = nb::none(), nb::arg("type_params") = nb::none(),
-           nb::arg("attrs") = nb::none(), nb::arg("span") = Span())
+           nb::arg("attrs") = nb::none(), nb::arg("span") = Span(), nb::arg("type_constraints") = nb::list())
+      .def_prop_ro("type_constraints", [](const Function& self) { return list(self.constraints()); })
       .def_prop_ro("params", [](const Function& self) { return list(self.params()); })
       .def_prop_ro("body", [](const Function& self) { return self.body(); })
       .def_prop_ro("ret_type", &Function::ret_type)
@@ -221,14 +244,18 @@ void bind_exprs(nb::module_& m) {
       .def_prop_ro("belong_to", &Constructor::type_name)
       .def_prop_ro("tag", [](const Constructor& self) { return self.ctor_tag(); });
   nb::class_<RefCreate, Expr>(m, "RefCreate", "A new mutable cell.")
-      .def(nb::new_([](ExprRef value) { return make_ref_create(std::move(value)); }), nb::arg("value"))
+      .def(nb::new_([](ExprRef value, Span span) { return make_ref_create(std::move(value), span); }), nb::arg("value"),
+           nb::arg("span") = Span())
       .def_prop_ro("value", [](const RefCreate& self) { return self.value(); });
   nb::class_<RefRead, Expr>(m, "RefRead", "The content of a cell.")
-      .def(nb::new_([](ExprRef ref) { return make_ref_read(std::move(ref)); }), nb::arg("ref"))
+      .def(nb::new_([](ExprRef ref, Span span) { return make_ref_read(std::move(ref), span); }), nb::arg("ref"),
+           nb::arg("span") = Span())
       .def_prop_ro("ref", [](const RefRead& self) { return self.ref(); });
   nb::class_<RefWrite, Expr>(m, "RefWrite", "Replaces the content of a cell; gives ().")
-      .def(nb::new_([](ExprRef ref, ExprRef value) { return make_ref_write(std::move(ref), std::move(value)); }),
-           nb::arg("ref"), nb::arg("value"))
+      .def(nb::new_([](ExprRef ref, ExprRef value, Span span) {
+             return make_ref_write(std::move(ref), std::move(value), span);
+           }),
+           nb::arg("ref"), nb::arg("value"), nb::arg("span") = Span())
       .def_prop_ro("ref", [](const RefWrite& self) { return self.ref(); })
       .def_prop_ro("value", [](const RefWrite& self) { return self.value(); });
   nb::class_<Op, Expr>(m, "Op", "A primitive operator; one object for each.")

@@ -3,6 +3,11 @@
 
 NB_MODULE(_core, m) {
   using namespace relay::python;
+  // Names, types and operators are kept for the whole process, and their objects belong to one interpreter.
+  if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+    PyErr_SetString(PyExc_ImportError, "relay cannot be used in a subinterpreter, only in the main one");
+    throw nb::python_error();
+  }
   m.doc() = "The compiler's library: nodes, types, modules, operators, passes, execution.";
   bind_errors(m);
   bind_spans(m);
@@ -14,6 +19,7 @@ NB_MODULE(_core, m) {
   bind_patterns(m);
   bind_modules(m);
   bind_visits(m);
+  bind_analyses(m);
   bind_operators(m);
   bind_passes(m);
   bind_execution(m);

@@ -80,6 +80,9 @@ void bind_modules(nb::module_& m) {
         function_of(self, key);
         self.remove_function(name_of(key));
       })
+      .def("__iter__", [](const Module&) -> nb::object {
+        throw nb::type_error("a module is not iterable: go through mod.functions or mod.get_global_vars()");
+      })
       .def("__contains__", [](const Module& self, nb::handle key) { return self.function(name_of(key)) != nullptr; })
       .def("__len__", [](const Module& self) { return self.functions().size(); })
       .def_prop_ro("function_names",
@@ -113,7 +116,9 @@ void bind_modules(nb::module_& m) {
            nb::arg("name"), nb::arg("function"), nb::arg("replace") = false)
       .def("add_type", &Module::add_type, nb::arg("data"), nb::arg("replace") = false)
       .def("fresh_name", [](const Module& self, std::string_view base) { return self.fresh_name(base); }, nb::arg("base"))
-      .def("copy", [](const Module& self) { return Module(self); })
+      .def("copy", [](const Module& self) { return Module(self); }, "A module of its own with the same functions.")
+      .def("__copy__", [](const Module& self) { return Module(self); })
+      .def("__deepcopy__", [](const Module& self, nb::handle) { return Module(self); }, nb::arg("memo"))
       .def("astext",
            [](const Module& self, bool show_meta_data, bool show_types) { return print_module(self, options(show_types, show_meta_data)); },
            nb::arg("show_meta_data") = true, nb::arg("show_types") = false, "As program text, which parses back to an equal module.")
@@ -129,6 +134,8 @@ void bind_modules(nb::module_& m) {
           return print_expr(expr.get(), options(show_types, show_meta_data));
         },
         nb::arg("expr"), nb::arg("show_meta_data") = true, nb::arg("show_types") = false);
+  m.def("print_short", [](const ExprRef& expr, size_t width) { return print_short(expr.get(), width); }, nb::arg("expr"),
+        nb::arg("width") = 60, "On one line, for messages.");
   m.def("infer_types", &infer, nb::arg("mod"), nb::call_guard<nb::gil_scoped_release>(),
         "Types the whole module and publishes the types on its nodes; gives the warnings. Raises RelayError with all problems.");
   m.def("check_instances", &check_instances, nb::arg("mod"), nb::call_guard<nb::gil_scoped_release>());
@@ -144,13 +151,15 @@ void bind_modules(nb::module_& m) {
   m.def("expr_difference",
         [why](const ExprRef& a, const ExprRef& b, bool map_free_vars) {
           std::string text;
-          return why(structural_equal(a.get(), b.get(), equal_options(map_free_vars), &text), text);
+          bool equal = structural_equal(a.get(), b.get(), equal_options(map_free_vars), &text);
+          return why(equal, std::move(text));
         },
         nb::arg("lhs"), nb::arg("rhs"), nb::arg("map_free_vars") = false);
   m.def("module_difference",
         [why](const Module& a, const Module& b, bool map_free_vars) {
           std::string text;
-          return why(structural_equal(a, b, equal_options(map_free_vars), &text), text);
+          bool equal = structural_equal(a, b, equal_options(map_free_vars), &text);
+          return why(equal, std::move(text));
         },
         nb::arg("lhs"), nb::arg("rhs"), nb::arg("map_free_vars") = false);
   m.def("expr_hash", [](const ExprRef& a, bool map_free_vars) { return structural_hash(a.get(), equal_options(map_free_vars)); },

@@ -12,7 +12,6 @@ namespace {
 ExprRef argument(nb::handle object) {
   ExprRef expr;
   if (nb::try_cast(object, expr)) return expr;
-  if (nb::hasattr(object, "_as_expr")) return nb::cast<ExprRef>(object.attr("_as_expr")());
   if (PyTuple_Check(object.ptr()) || PyList_Check(object.ptr())) {
     std::vector<ExprRef> fields;
     for (nb::handle item : nb::iter(object)) fields.push_back(argument(item));
@@ -32,6 +31,26 @@ const Operator* operator_of(nb::handle op) {
   const Operator* found = find_op(name);
   if (found == nullptr) throw nb::key_error(("there is no operator " + name.str()).c_str());
   return found;
+}
+
+/// The attributes of an operator's call, null if it has none.
+AttrsRef op_attrs(const Operator* op, nb::handle given) {
+  nb::dict attrs = nb::cast<nb::dict>(given);
+  if (op->attrs_schema() == nullptr) {
+    if (attrs.size() > 0) throw nb::type_error((op->name().str() + " has no attributes").c_str());
+    return {};
+  }
+  std::vector<NamedAttr> values;
+  for (auto [key, value] : attrs) {
+    std::optional<AttrValue> converted = attr_value_of(value);
+    if (!converted) {
+      std::string text = "attribute " + nb::cast<std::string>(key) + " of " + op->name().str() + " cannot be " +
+                         nb::cast<std::string>(nb::repr(value));
+      throw nb::type_error(text.c_str());
+    }
+    values.push_back({nb::cast<Name>(key), std::move(*converted), {}});
+  }
+  return Attrs::make(*op->attrs_schema(), values, {});
 }
 
 nb::dict attr_info(const AttrsSchema& schema, size_t i) {
@@ -81,26 +100,13 @@ void bind_operators(nb::module_& m) {
           std::vector<ExprRef> operands;
           operands.reserve(args.size());
           for (nb::handle arg : args) operands.push_back(argument(arg));
-          AttrsRef made;
-          if (found->attrs_schema() != nullptr) {
-            std::vector<NamedAttr> values;
-            for (auto [key, value] : attrs) {
-              std::optional<AttrValue> converted = attr_value_of(value);
-              if (!converted) {
-                std::string text = "attribute " + nb::cast<std::string>(key) + " of " + found->name().str() + " cannot be " +
-                                   nb::cast<std::string>(nb::repr(value));
-                throw nb::type_error(text.c_str());
-              }
-              values.push_back({nb::cast<Name>(key), std::move(*converted), {}});
-            }
-            made = Attrs::make(*found->attrs_schema(), values, {});
-          } else if (attrs.size() > 0) {
-            throw nb::type_error((found->name().str() + " has no attributes").c_str());
-          }
+          AttrsRef made = op_attrs(found, attrs);
           return make_call(make_op(found), operands, made);
         },
         "A call of an operator: `call_op(\"nn.conv2d\", data, weight, strides=(2, 2))`. Numbers, arrays and tuples become "
         "expressions.");
+  m.def("op_attrs", [](nb::handle op, nb::kwargs attrs) { return op_attrs(operator_of(op), attrs); },
+        "The attributes of a call of an operator; None if it has none.");
   m.def("as_expr", [](nb::handle object) { return argument(object); }, nb::arg("value"),
         "An expression of a number, an array, or a tuple or list of such.");
 }

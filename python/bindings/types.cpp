@@ -70,11 +70,13 @@ void bind_types(nb::module_& m) {
              TypeRef type;
              return !nb::try_cast(other, type) || !types_equal(&self, type.get());
            })
-      .def("__hash__", [](const Type& self) { return type_hash(&self); })
-      .def("__reduce__", [](nb::handle self) {
-        return nb::make_tuple(nb::module_::import_("relay").attr("_core").attr("parse_type"),
-                              nb::make_tuple(nb::str(self)));
-      });
+      .def("same_as", [](const Type& self, nb::handle other) {
+        TypeRef type;
+        return nb::try_cast(other, type) && type.get() == &self;
+      }, nb::arg("other").none())
+      .def("__copy__", [](TypeRef self) { return self; }, "Types are immutable: the same one.")
+      .def("__deepcopy__", [](TypeRef self, nb::handle) { return self; }, nb::arg("memo"))
+      .def("__hash__", [](const Type& self) { return type_hash(&self); });
 
   nb::class_<ShapeType, Type>(m, "ShapeType", "A list of dimensions.")
       .def(nb::new_([](nb::handle dims) { return shape_type(dims); }), nb::arg("dims"))
@@ -126,12 +128,18 @@ void bind_types(nb::module_& m) {
       .def_prop_ro("type_params", [](const FuncType& self) { return list(self.type_params()); })
       .def_prop_ro("type_constraints", [](const FuncType& self) { return list(self.constraints()); });
   nb::class_<TypeVar, Type>(m, "TypeVar", "A type parameter; identity is the object.")
-      .def(nb::new_([](Name name, Kind kind) { return TypeVar::make(name, kind); }), nb::arg("name"),
+      .def(nb::new_([](Name name, Kind kind) { return TypeVar::make(name, kind); }), nb::arg("name_hint"),
            nb::arg("kind") = Kind::kType)
       .def_prop_ro("name", [](const TypeVar& self) { return self.name(); })
+      .def_prop_ro("name_hint", [](const TypeVar& self) { return self.name(); })
       .def_prop_ro("var_kind", [](const TypeVar& self) { return self.var_kind(); });
   nb::class_<GlobalTypeVar, Type>(m, "GlobalTypeVar", "The name of a data type.")
-      .def(nb::new_([](Name name) { return GlobalTypeVar::make(name); }), nb::arg("name"))
+      .def(nb::new_([](Name name, Kind kind) {
+             if (kind != Kind::kAdtHandle) throw nb::value_error("a GlobalTypeVar is of kind AdtHandle");
+             return GlobalTypeVar::make(name);
+           }),
+           nb::arg("name_hint"), nb::arg("kind") = Kind::kAdtHandle)
+      .def_prop_ro("name_hint", [](const GlobalTypeVar& self) { return self.name(); })
       .def_prop_ro("name", [](const GlobalTypeVar& self) { return self.name(); })
       .def("__call__", [](GlobalTypeVarRef self, nb::args args) {
         std::vector<TypeRef> types;

@@ -8,6 +8,46 @@
 
 namespace relay::python {
 
+namespace {
+
+/// Dataflow below `root` in post-order, up to what `memo` has. Nodes that bind or branch are in the list, what is inside is not.
+nb::list pending(const ExprRef& root, nb::dict memo) {
+  struct Frame {
+    nb::object object;
+    const Expr* expr;
+    uint32_t next;
+  };
+  nb::list result;
+  PointerSet<Expr> seen;
+  std::vector<Frame> stack;
+  auto enter = [&](const Expr* expr) {
+    if (!seen.insert(expr)) return;
+    nb::object object = nb::steal(object_of(expr));
+    int known = PyDict_Contains(memo.ptr(), object.ptr());
+    if (known < 0) throw nb::python_error();
+    if (known == 0) stack.push_back({std::move(object), expr, 0});
+  };
+  auto dataflow = [](ExprKind kind) {
+    return kind == ExprKind::kCall || kind == ExprKind::kTuple || kind == ExprKind::kTupleGetItem ||
+           kind == ExprKind::kRefCreate || kind == ExprKind::kRefRead || kind == ExprKind::kRefWrite;
+  };
+  enter(root.get());
+  while (!stack.empty()) {
+    Frame& frame = stack.back();
+    auto operands = frame.expr->operands();
+    if (dataflow(frame.expr->kind()) && frame.next < operands.size()) {
+      const Expr* child = operands[frame.next++].get();
+      enter(child);
+      continue;
+    }
+    result.append(frame.object);
+    stack.pop_back();
+  }
+  return result;
+}
+
+}  // namespace
+
 void bind_visits(nb::module_& m) {
   m.def("post_order",
         [](const ExprRef& root) {
@@ -40,14 +80,29 @@ void bind_visits(nb::module_& m) {
         "Variables that are used but not bound inside, in order of first visit.");
   m.def("bound_vars", [](const ExprRef& expr) { return bound_vars(expr.get()); }, nb::arg("expr"),
         "Variables that are bound inside, in order of first visit.");
+  m.def("pending", &pending, nb::arg("expr"), nb::arg("memo"),
+        "The calls, tuples, projections and references that `expr` is built of, and what they take, operands before the node; "
+        "what is in the dictionary `memo` is left out, with what only it takes.");
+  m.def("let_chain_length",
+        [](const ExprRef& expr) {
+          size_t length = 0;
+          for (const Expr* at = expr.get(); at->is<Let>(); at = at->as<Let>()->body().get()) ++length;
+          return length;
+        },
+        nb::arg("expr"), "How many lets follow each other from here on, this one included.");
   m.def("count_nodes", [](const ExprRef& expr) { return count_nodes(expr.get()); }, nb::arg("expr"));
   m.def("substitute",
         [](const ExprRef& expr, nb::dict binds) {
           std::unordered_map<const Var*, ExprRef> replacement;
           std::vector<VarRef> kept;
           for (auto [var, value] : binds) {
-            kept.push_back(nb::cast<VarRef>(var));
-            replacement.insert_or_assign(kept.back().get(), nb::cast<ExprRef>(value));
+            VarRef variable;
+            ExprRef expr;
+            if (!nb::try_cast(var, variable)) throw nb::type_error("only variables can be replaced");
+            if (!nb::try_cast(value, expr))
+              throw nb::type_error(("what replaces %" + variable->name().str() + " is no expression").c_str());
+            kept.push_back(variable);
+            replacement.insert_or_assign(kept.back().get(), expr);
           }
           return substitute(expr, replacement);
         },

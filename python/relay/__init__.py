@@ -1,1 +1,117 @@
-from ._core import *
+"""Relay: a functional tensor language and its compiler.
+
+    import numpy as np
+    import relay
+
+    x = relay.var("x", shape=(1, 8))
+    mod = relay.IRModule.from_expr(relay.Function([x], relay.nn.relu(x + 1.0)))
+    program = relay.compile(mod)
+    program(np.zeros((1, 8), "float32"))
+
+Programs are built of expressions (`relay.expr`), operators are functions (`relay.add`, `relay.nn.conv2d`, …), `relay.parse` reads
+program text and `str` writes it. NumPy is imported when the first array is made.
+"""
+
+from __future__ import annotations
+
+import sys as _sys
+from typing import Any as _AnyType
+
+if "t" in getattr(_sys, "abiflags", ""):
+    raise ImportError("relay does not run on free-threaded builds of Python yet: use a standard build of the same version")
+
+from . import _core
+from ._core import (
+    Attrs,
+    BaseType,
+    Call,
+    Clause,
+    Constant,
+    Constructor,
+    Diagnostic,
+    Dim,
+    DimType,
+    Executable,
+    ExecutionError,
+    Expr,
+    FuncType,
+    Function,
+    GlobalTypeVar,
+    GlobalVar,
+    If,
+    IncompleteType,
+    InternalError,
+    IRModule,
+    Kind,
+    Let,
+    Literal,
+    Match,
+    NDArray,
+    Op,
+    Pattern,
+    PatternConstructor,
+    PatternTuple,
+    PatternVar,
+    PatternWildcard,
+    RefCreate,
+    RefRead,
+    RefType,
+    RefWrite,
+    RelayError,
+    ShapeType,
+    Span,
+    TempExpr,
+    TensorType,
+    Tuple,
+    TupleGetItem,
+    TupleType,
+    Type,
+    TypeCall,
+    TypeData,
+    TypeRelation,
+    TypeVar,
+    Value,
+    Var,
+)
+
+# The members that are written in Python go onto the classes here.
+from . import _pickle, display, expr, module
+from .equality import assert_structural_equal, structural_difference, structural_equal, structural_hash
+from .execution import compile, evaluate, load
+from .expr import TupleWrapper, bind, const, var
+from .expr_functor import ExprFunctor, ExprMutator, ExprVisitor, MixedModeMutator, MixedModeVisitor, post_order_visit, rewrite
+from .module import check, fromtext, parse, parse_expr, parse_type
+from .scope_builder import ScopeBuilder
+from .ty import Any, ShapeVar, TypeKind, scalar_type
+from .type_functor import TypeFunctor, TypeMutator, TypeVisitor
+from .op import annotation, image, nn, random, vision
+from .op.tensor import *  # noqa: F403
+
+# Names that are found when they are first used.
+_LAZY = {"analysis", "frontend", "qnn", "transform", "instrument"}
+
+
+def __getattr__(name: str) -> _AnyType:
+    if name in _LAZY:
+        import importlib
+
+        try:
+            return importlib.import_module("." + name, __name__)
+        except ModuleNotFoundError as error:
+            if error.name != f"{__name__}.{name}":
+                raise
+    if name == "__version__":
+        from importlib import metadata
+
+        try:
+            return metadata.version("relay-lang")
+        except metadata.PackageNotFoundError:
+            return "0.1.0"
+    raise AttributeError(f"module 'relay' has no attribute {name!r}")
+
+
+def astext(obj: Expr | IRModule | Type, show_meta_data: bool = True) -> str:
+    """Program text of an expression, a module or a type. What is printed of a module parses back to an equal one."""
+    if isinstance(obj, Type):
+        return str(obj)
+    return obj.astext(show_meta_data)

@@ -1,0 +1,201 @@
+"""Questions about programs: variables, counts, forms, call graphs."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any, Sequence
+
+from . import _core
+from ._core import Constant, Diagnostic, Expr, Function, GlobalVar, IRModule, Kind, Match, Pattern, Tuple, Type, TypeVar, Var
+from .expr import TupleWrapper, as_expr
+from .expr_functor import ExprVisitor, post_order_visit
+
+__all__ = [
+    "CallGraph", "Feature", "LayerCounter", "all_dtypes", "all_type_vars", "all_vars", "bound_type_vars", "bound_vars",
+    "check_basic_block_normal_form", "check_constant", "check_kind", "count_layers", "detect_feature", "extract_fused_functions",
+    "extract_intermdeiate_expr", "extract_intermediate_expr", "free_type_vars", "free_vars", "get_total_mac_number", "list_op_freqs",
+    "post_order_visit", "unmatched_cases", "verify", "well_formed",
+]  # fmt: skip
+
+# Numbers and names of constructs: fVar, fGlobalVar, ….
+Feature = IntEnum("Feature", _core.feature_names(), start=0)  # type: ignore[misc]
+
+
+def free_vars(expr: Expr | TupleWrapper) -> list[Var]:
+    """Variables that are used but not bound inside, in order of first visit."""
+    return _core.free_vars(as_expr(expr))
+
+
+def bound_vars(expr: Expr | Pattern) -> list[Var]:
+    """Variables that are bound inside, in order of first visit; of a pattern, those that it binds."""
+    if isinstance(expr, _core.PatternVar):
+        return [expr.var]
+    if isinstance(expr, (_core.PatternConstructor, _core.PatternTuple)):
+        return [var for pattern in expr.patterns for var in bound_vars(pattern)]
+    return [] if isinstance(expr, Pattern) else _core.bound_vars(as_expr(expr))
+
+
+def all_vars(expr: Expr) -> list[Var]:
+    """Free and bound variables, in order of first mention."""
+    return _core.all_vars(as_expr(expr))
+
+
+def _type_vars(which: str, expr: Expr | Type) -> list[TypeVar]:
+    if isinstance(expr, Type):
+        # A variable of this type mentions what the type mentions.
+        expr = Var("typed", expr)
+    return getattr(_core, which)(as_expr(expr))
+
+
+def free_type_vars(expr: Expr | Type, mod: IRModule | None = None) -> list[TypeVar]:
+    """Type variables that nothing inside binds."""
+    return _type_vars("free_type_vars", expr)
+
+
+def bound_type_vars(expr: Expr | Type, mod: IRModule | None = None) -> list[TypeVar]:
+    """Type parameters of functions and of function types inside."""
+    return _type_vars("bound_type_vars", expr)
+
+
+def all_type_vars(expr: Expr | Type, mod: IRModule | None = None) -> list[TypeVar]:
+    """Free and bound type variables, in order of first mention."""
+    return _type_vars("all_type_vars", expr)
+
+
+def all_dtypes(expr: Expr) -> set[str]:
+    """Names of the dtypes of all sub-expressions that are constants or have a type."""
+    return _core.all_dtypes(as_expr(expr))
+
+
+def list_op_freqs(mod: IRModule | Expr) -> dict[str, int]:
+    """How often each operator is called, by name."""
+    return _core.op_frequencies(mod)
+
+
+def count_layers(expr: Expr, valid_ops: Sequence[str]) -> int:
+    """The most calls of these operators along one path of the dataflow."""
+    return _core.count_layers(as_expr(expr), list(valid_ops))
+
+
+class LayerCounter(ExprVisitor):
+    """What `count_layers` says, as a visitor: visit an expression, then ask for `count()`."""
+
+    def __init__(self, valid_ops: Sequence[str]) -> None:
+        super().__init__()
+        self.valid_ops = list(valid_ops)
+        self._most = 0
+
+    def visit(self, expr: Expr) -> Any:
+        """Counts the layers of the expression."""
+        self._most = max(self._most, count_layers(expr, self.valid_ops))
+
+    def count(self) -> int:
+        """The most of what was visited."""
+        return self._most
+
+
+def get_total_mac_number(expr: Expr) -> int:
+    """Multiply-accumulates of all convolutions and matrix products of a typed expression. Raises RelayError where an extent that
+    counts is unknown."""
+    return _core.total_macs(as_expr(expr))
+
+
+def detect_feature(a: Any, b: Any = None) -> set[Any]:
+    """Which constructs an expression or module uses, as a set of `Feature`; the order of two arguments does not matter."""
+    program = b if isinstance(b, (Expr, IRModule)) and not isinstance(a, Expr) else a
+    return {Feature(number) for number in _core.detect_features(program)}
+
+
+def check_kind(t: Type, mod: IRModule | None = None) -> Kind:
+    """The kind of a type, everything inside being checked. Raises RelayError."""
+    return _core.kind_of_type(t, mod if mod is not None else IRModule())
+
+
+def check_constant(expr: Expr) -> bool:
+    """Whether an expression is a constant, or a tuple of such."""
+    stack = [as_expr(expr)]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Tuple):
+            stack += node.fields
+        elif not isinstance(node, (Constant, _core.Literal)):
+            return False
+    return True
+
+
+def check_basic_block_normal_form(expr: Expr) -> bool:
+    """Whether everything that two regions share is bound by a let."""
+    return _core.in_basic_block_form(as_expr(expr))
+
+
+def verify(program: IRModule | Expr) -> list[Diagnostic]:
+    """What is wrong with a program apart from types: variables bound twice or used out of scope, and the like."""
+    return _core.verify(program if isinstance(program, IRModule) else IRModule.from_expr(as_expr(program)))
+
+
+def well_formed(expr: IRModule | Expr) -> bool:
+    """Whether every variable is bound once and used where it is in scope."""
+    return not any(diagnostic.severity == "error" for diagnostic in verify(expr))
+
+
+def unmatched_cases(match: Match, mod: IRModule | None = None) -> list[Pattern]:
+    """Patterns of values that no clause of a match covers; empty if it is complete."""
+    return _core.unmatched_cases(match, mod if mod is not None else IRModule())
+
+
+def extract_fused_functions(mod: IRModule) -> dict[int, Function]:
+    """The functions that fusion made (with the attribute Primitive), by structural hash."""
+    found: dict[int, Function] = {}
+    for name in mod.function_names:
+        for node in _core.post_order(mod[name]):
+            if isinstance(node, Function) and node.attrs is not None and node.attrs.get("Primitive"):
+                found[_core.expr_hash(node)] = node
+    return found
+
+
+def extract_intermediate_expr(mod: IRModule, expr_id: int) -> IRModule:
+    """A module that gives the value of a node of `main`, by its number in post-order. Raises IndexError."""
+    main = mod["main"]
+    nodes = _core.post_order(main.body)
+    if not 0 <= expr_id < len(nodes):
+        raise IndexError(f"the program has nodes 0 to {len(nodes) - 1}, not {expr_id}")
+    node = nodes[expr_id]
+    result = mod.copy()
+    result["main"] = Function([param for param in main.params if param in set(_core.free_vars(node))], node)
+    return result
+
+
+extract_intermdeiate_expr = extract_intermediate_expr  # as TVM spells it
+
+
+class CallGraph:
+    """Which global function refers to which."""
+
+    def __init__(self, module: IRModule) -> None:
+        self.module = module
+        self._graph = _core.CallGraph(module)
+
+    @staticmethod
+    def _name(var: GlobalVar | str) -> str:
+        return var if isinstance(var, str) else var.name_hint
+
+    def ref_count(self, var: GlobalVar | str) -> int:
+        """References to a function in the whole module, its own body included."""
+        return self._graph.ref_count(self._name(var))
+
+    def global_call_count(self, var: GlobalVar | str) -> int:
+        """References to global functions in a function's body."""
+        return self._graph.global_call_count(self._name(var))
+
+    def is_recursive(self, var: GlobalVar | str) -> bool:
+        """Whether a function may reach itself."""
+        return self._graph.is_recursive(self._name(var))
+
+    def print_var(self, var: GlobalVar | str) -> str:
+        """A function and what it refers to, as text."""
+        name = self._name(var)
+        callees = ", ".join("@" + callee for callee in self._graph.callees(name))
+        return f"@{name}: {self.ref_count(name)} references; refers to {callees or 'none'}"
+
+    def __str__(self) -> str:
+        return "\n".join(self.print_var(name) for name in self.module.function_names)

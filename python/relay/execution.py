@@ -1,0 +1,54 @@
+"""Compiling and running: `compile`, `load`, `evaluate`."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Mapping
+
+from . import _core
+from ._core import Executable, Expr, IRModule
+from .expr import as_expr
+
+__all__ = ["compile", "evaluate", "load"]
+
+
+def compile(  # noqa: A001 (the verb of the package)
+    mod: IRModule | Expr,
+    params: Mapping[Any, Any] | None = None,
+    target: str = "host",
+    opt_level: int = 3,
+    entry: str | None = None,
+    threads: int = 0,
+    cache: bool = True,
+) -> Executable:
+    """Compiles a function of a module (`entry`; `main` by default), and all that it calls, to machine code.
+
+    The result is called with arrays: NumPy's, anything with DLPack, numbers and lists; by position or by name of the parameter. Arrays
+    are neither copied in nor out. Several threads may call at the same time: the GIL is released while it runs.
+
+    `params`: values of parameters, by name, that become constants of the program; do not write to them afterwards.
+    `target`: "host", or "baseline", "avx2", "avx512" for a program that is saved for other machines.
+    `threads`: how many a call uses, the caller's among them; 0 stands for all cores.
+    `cache`: whether kernels are looked up in, and put into, the user's cache on disk.
+
+    Raises RelayError for what is wrong with the program.
+    """
+    if not isinstance(mod, IRModule):
+        mod = IRModule.from_expr(as_expr(mod))
+    return _core.compile(mod, params, target, opt_level, entry, threads, cache)
+
+
+def load(path: str | os.PathLike[str], threads: int = 0) -> Executable:
+    """A program that `Executable.save` or `relay compile` wrote. Its machine code runs: load only what you would run."""
+    return _core.load(os.fspath(path), threads)
+
+
+def evaluate(mod: IRModule | Expr, *args: Any, entry: str | None = None) -> Any:
+    """Runs a function of a module, or an expression as a function of its free variables, in the reference evaluator.
+
+    That one is slow and defines what programs mean. Arrays come back as arrays of NumPy, tuples as tuples, values of data types and
+    functions as `relay.Value`. Raises RelayError, and ExecutionError for failures while it runs.
+    """
+    if not isinstance(mod, IRModule):
+        mod = IRModule.from_expr(as_expr(mod))
+    return _core.evaluate(mod, args, entry)

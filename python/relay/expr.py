@@ -1,0 +1,284 @@
+"""Expressions: the node classes, `var`, `const`, `bind`, and operators of Python on expressions.
+
+`x + y`, `-x`, `x < 1.0` are calls of operators, `f(x)` of an expression is a call, `t[0]` of a tuple is its field. `==` compares
+identity: `relay.equal` is the elementwise operator, `relay.structural_equal` compares programs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Sequence
+
+from . import _core
+from ._core import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Literal,
+    NDArray,
+    Op,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Span,
+    TempExpr,
+    TensorType,
+    Tuple,
+    TupleGetItem,
+    Type,
+    Var,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = [
+    "Call", "Constant", "Expr", "Function", "GlobalVar", "If", "Let", "Literal", "Op", "RefCreate", "RefRead", "RefWrite",
+    "TempExpr", "Tuple", "TupleGetItem", "TupleWrapper", "Var", "as_expr", "bind", "const", "var",
+]  # fmt: skip
+
+
+class TupleWrapper:
+    """An expression of tuple type whose length is known: it unpacks and indexes in Python.
+
+    Operators with several results give one. It stands wherever an expression may; `astuple()` is the expression itself.
+    """
+
+    __slots__ = ("tuple_value", "size")
+
+    def __init__(self, tuple_value: Expr | TupleWrapper, size: int) -> None:
+        self.tuple_value: Expr = as_expr(tuple_value)
+        self.size = int(size)
+
+    def _as_expr(self) -> Expr:
+        return self.tuple_value
+
+    def astuple(self) -> Expr:
+        """The wrapped expression."""
+        return self.tuple_value
+
+    asobject = astuple
+
+    def astext(self, show_meta_data: bool = True) -> str:
+        """Program text of the wrapped expression."""
+        return _core.print_expr(self.tuple_value, show_meta_data)
+
+    def __getitem__(self, index: int) -> TupleGetItem:
+        if not -self.size <= index < self.size:
+            raise IndexError(f"index {index} of a tuple of {self.size}")
+        return TupleGetItem(self.tuple_value, index % self.size)
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __iter__(self) -> Iterator[TupleGetItem]:
+        return (TupleGetItem(self.tuple_value, i) for i in range(self.size))
+
+    @property
+    def checked_type(self) -> Type:
+        """The type of the wrapped expression."""
+        return self.tuple_value.checked_type
+
+    def astype(self, dtype: Any) -> Expr:
+        """Raises TypeError: a tuple has no dtype; cast its fields."""
+        raise TypeError("astype cannot be used on a tuple: cast its fields")
+
+    def __repr__(self) -> str:
+        return f"TupleWrapper({self.tuple_value!r}, {self.size})"
+
+
+def as_expr(value: Any) -> Expr:
+    """An expression of a number, an array, or a tuple or list of such; expressions come back as they are.
+
+    Python's numbers become literals, whose dtype their context decides. Raises TypeError for what is no value.
+    """
+    return value if isinstance(value, Expr) else _core.as_expr(value)
+
+
+def var(
+    name_hint: str,
+    type_annotation: Type | str | None = None,
+    shape: Sequence[Any] | None = None,
+    dtype: str = "float32",
+    span: Span | None = None,
+) -> Var:
+    """A new variable.
+
+    Its type is `type_annotation` (a type, or a dtype for a scalar), or a tensor of `shape` and `dtype`, or is inferred when neither
+    is given. Extents of `shape` are integers, `relay.Any()` or terms of `relay.ShapeVar`. Raises ValueError for both.
+    """
+    if type_annotation is not None and shape is not None:
+        raise ValueError("a variable takes a type_annotation or a shape, not both")
+    annotation: Type | None
+    if shape is not None:
+        annotation = TensorType(shape, dtype)
+    elif isinstance(type_annotation, str):
+        annotation = TensorType((), type_annotation)
+    else:
+        annotation = type_annotation
+    return Var(name_hint, annotation, span or Span())
+
+
+def const(value: Any, dtype: Any = None, span: Span | None = None) -> Constant:
+    """A constant of a number, a list of numbers, an array of NumPy, or anything with DLPack; arrays are copied.
+
+    Without `dtype`, Python's numbers and lists of them are float32, int32 or bool; arrays keep theirs.
+    """
+    import numpy as np
+
+    if isinstance(value, NDArray):
+        data = value if dtype is None else value.astype(dtype)
+        return Constant(data, span or Span())
+    plain = isinstance(value, (bool, int, float, list, tuple))
+    if not plain and not isinstance(value, (np.ndarray, np.generic)):
+        data = NDArray(value).copy()
+        return Constant(data if dtype is None else data.astype(dtype), span or Span())
+    brain = str(dtype) == "bfloat16"
+    array = np.array(value, dtype=None if dtype is None or brain else dtype)
+    if plain and dtype is None:
+        array = array.astype({"float64": "float32", "int64": "int32"}.get(str(array.dtype), array.dtype))
+    data = NDArray(array)
+    return Constant(data.astype(dtype) if brain else data, span or Span())
+
+
+def bind(expr: Expr, binds: Mapping[Any, Any]) -> Expr:
+    """The expression with variables replaced by what `binds` says, in all its parts.
+
+    Of a function, parameters that are bound go away, and variables that are free in what replaces them become parameters. Keys are
+    variables, or names of parameters of the function. Raises TypeError for other keys and values that are no expressions.
+    """
+    replacement: dict[Var, Expr] = {}
+    for key, value in binds.items():
+        if isinstance(key, str):
+            named = [param for param in expr.params if param.name_hint == key] if isinstance(expr, Function) else []
+            if len(named) != 1:
+                raise KeyError(f"{len(named)} parameters are named {key}")
+            key = named[0]
+        replacement[key] = as_expr(value)
+    if not isinstance(expr, Function):
+        return _core.substitute(expr, replacement)
+    body = _core.substitute(expr.body, replacement)
+    params = [param for param in expr.params if param not in replacement]
+    if body is expr.body and len(params) == len(expr.params):
+        return expr
+    known = set(_core.free_vars(expr))
+    result = Function(params, body, expr.ret_type, expr.type_params, expr.attrs, expr.span)
+    added = [free for free in _core.free_vars(result) if free not in known]
+    if not added:
+        return result
+    return Function(params + added, body, expr.ret_type, expr.type_params, expr.attrs, expr.span)
+
+
+def _binary(name: str, swap: bool = False) -> Callable[[Expr, Any], Expr]:
+    operator = _core.op(name)
+    call_op = _core.call_op
+
+    def method(self: Expr, other: Any) -> Expr:
+        if not _is_operand(other):
+            return NotImplemented
+        return call_op(operator, other, self) if swap else call_op(operator, self, other)
+
+    method.__doc__ = f"A call of `{name}`."
+    return method
+
+
+def _is_operand(value: Any) -> bool:
+    if isinstance(value, (Expr, TupleWrapper, int, float, NDArray)):
+        return True
+    # NumPy's arrays and numbers and their like, but no strings, lists or None.
+    return hasattr(value, "__array__") or hasattr(value, "__dlpack__")
+
+
+def _unary(name: str) -> Callable[[Expr], Expr]:
+    operator = _core.op(name)
+
+    def method(self: Expr) -> Expr:
+        return _core.call_op(operator, self)
+
+    method.__doc__ = f"A call of `{name}`."
+    return method
+
+
+def _astype(self: Expr, dtype: Any) -> Expr:
+    """The expression with its elements converted: a call of `cast`."""
+    return _core.call_op("cast", self, dtype=_core.TensorType((), dtype).dtype)
+
+
+def _call(self: Expr, *args: Any) -> Call:
+    """A call of this expression. Raises TypeError for operators: call their function, or build a `Call`."""
+    return Call(self, [as_expr(arg) for arg in args])
+
+
+_COMPARISONS = frozenset({"less", "less_equal", "greater", "greater_equal", "equal", "not_equal"})
+
+
+def _bool(self: Call) -> bool:
+    op = self.op
+    if isinstance(op, Op) and op.name in _COMPARISONS:
+        raise TypeError(
+            f"`{op.name}` of expressions is not True or False before the program runs: choose with relay.If or relay.where, combine "
+            "with relay.logical_and, test for an expression with `is not None`"
+        )
+    return True
+
+
+def _astext(self: Expr, show_meta_data: bool = True, annotate: Any = None) -> str:
+    """Program text of the expression; `annotate` is not supported."""
+    if annotate is not None:
+        raise NotImplementedError("annotating text by a callback is not supported")
+    return _core.print_expr(self, show_meta_data)
+
+
+def _with_attr(self: Function, attr_key_or_dict: str | Mapping[str, Any], attr_value: Any = None) -> Function:
+    """The function with an attribute, or several, set."""
+    attrs = dict(self.attrs.items()) if self.attrs is not None else {}
+    if isinstance(attr_key_or_dict, str):
+        attrs[attr_key_or_dict] = attr_value
+    else:
+        attrs.update(attr_key_or_dict)
+    return _with_attrs(self, attrs)
+
+
+def _without_attr(self: Function, attr_key: str) -> Function:
+    """The function without an attribute."""
+    attrs = dict(self.attrs.items()) if self.attrs is not None else {}
+    attrs.pop(attr_key, None)
+    return _with_attrs(self, attrs)
+
+
+def _with_attrs(self: Function, attrs: dict[str, Any]) -> Function:
+    return Function(
+        self.params, self.body, self.ret_type, self.type_params, attrs or None, self.span, type_constraints=self.type_constraints
+    )
+
+
+def _tuple_iter(self: Tuple) -> Iterator[Expr]:
+    return iter(self.fields)
+
+
+def _extend_classes() -> None:
+    for name, operator in {
+        "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "floordiv": "floor_divide", "mod": "floor_mod",
+        "pow": "power",
+    }.items():  # fmt: skip
+        setattr(Expr, f"__{name}__", _binary(operator))
+        setattr(Expr, f"__r{name}__", _binary(operator, swap=True))
+    for name, operator in {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}.items():
+        setattr(Expr, f"__{name}__", _binary(operator))
+    setattr(Expr, "__neg__", _unary("negative"))
+    # Keeps NumPy from taking an expression for an element: `array + x` asks the expression.
+    setattr(Expr, "__array_ufunc__", None)
+    setattr(Expr, "__call__", _call)
+    setattr(Expr, "astype", _astype)
+    setattr(Expr, "astext", _astext)
+    setattr(Call, "__bool__", _bool)
+    setattr(Tuple, "__iter__", _tuple_iter)
+    setattr(Function, "with_attr", _with_attr)
+    setattr(Function, "without_attr", _without_attr)
+    setattr(Var, "vid", property(lambda self: self))
+
+
+_extend_classes()

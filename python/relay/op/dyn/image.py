@@ -1,0 +1,4 @@
+"""Operators whose extents are expressions: `relay.reshape` and its like call them where they must."""
+
+from ..generated.dyn_image import *  # noqa: F403
+from ..generated.dyn_image import __all__ as __all__

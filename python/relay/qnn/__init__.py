@@ -1,0 +1,4 @@
+"""Quantised numbers."""
+
+from . import op
+from .op import *  # noqa: F403
