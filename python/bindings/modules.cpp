@@ -149,12 +149,15 @@ void bind_modules(nb::module_& m) {
     return equal ? std::optional<std::string>() : std::optional<std::string>(std::move(text));
   };
   m.def("expr_difference",
-        [why](const ExprRef& a, const ExprRef& b, bool map_free_vars) {
+        [](const ExprRef& a, const ExprRef& b, bool map_free_vars) {
           std::string text;
-          bool equal = structural_equal(a.get(), b.get(), equal_options(map_free_vars), &text);
-          return why(equal, std::move(text));
+          std::vector<uint32_t> path;
+          using Difference = std::pair<std::string, std::vector<uint32_t>>;
+          if (structural_equal(a.get(), b.get(), equal_options(map_free_vars), &text, &path)) return std::optional<Difference>();
+          return std::optional(Difference(std::move(text), std::move(path)));
         },
-        nb::arg("lhs"), nb::arg("rhs"), nb::arg("map_free_vars") = false);
+        nb::arg("lhs"), nb::arg("rhs"), nb::arg("map_free_vars") = false,
+        "What differs first, and the numbers of the operands that lead there; None if nothing does.");
   m.def("module_difference",
         [why](const Module& a, const Module& b, bool map_free_vars) {
           std::string text;

@@ -75,7 +75,7 @@ from ._core import (
 )
 
 # The members that are written in Python go onto the classes here.
-from . import _pickle, display, expr, module
+from . import _pickle, expr, module
 from .equality import assert_structural_equal, structural_difference, structural_equal, structural_hash
 from .execution import compile, evaluate, load
 from .expr import TupleWrapper, bind, const, var
@@ -88,7 +88,7 @@ from .op import annotation, image, nn, random, vision
 from .op.tensor import *  # noqa: F403
 
 # Names that are found when they are first used.
-_LAZY = {"analysis", "frontend", "qnn", "transform", "instrument"}
+_LAZY = {"analysis", "frontend", "qnn", "transform", "instrument", "display"}
 
 
 def __getattr__(name: str) -> _AnyType:
@@ -108,6 +108,25 @@ def __getattr__(name: str) -> _AnyType:
         except metadata.PackageNotFoundError:
             return "0.1.0"
     raise AttributeError(f"module 'relay' has no attribute {name!r}")
+
+
+def _repr_html(self: Expr | IRModule) -> str:
+    """Program text and drawing, for notebooks."""
+    from . import display
+
+    return display.html(self)
+
+
+def _repr_svg(self: Expr) -> str | None:
+    """The drawing of the dataflow, for notebooks; None where it is too large."""
+    from . import display
+
+    return display.svg(self)
+
+
+setattr(Expr, "_repr_html_", _repr_html)
+setattr(Expr, "_repr_svg_", _repr_svg)
+setattr(IRModule, "_repr_html_", _repr_html)
 
 
 def astext(obj: Expr | IRModule | Type, show_meta_data: bool = True) -> str:

@@ -132,6 +132,10 @@ def _reduce_dim(dim: Dim) -> tuple[Any, ...]:
     return Dim, (dim.symbol,)
 
 
+def _op(name: str) -> Op:
+    return _core.op(name)
+
+
 def _load_module(text: str) -> IRModule:
     return _core.parse_module(text, "<pickle>")
 
@@ -154,7 +158,7 @@ def _register() -> None:
         GlobalVar: lambda e: (GlobalVar, (e.name_hint,)),
         Constant: lambda e: (Constant, (e.data,)),
         Literal: lambda e: (Literal, (e.value,)),
-        Op: lambda e: (_core.op, (e.name,)),
+        Op: lambda e: (_op, (e.name,)),
         Constructor: lambda e: (Constructor, (e.name_hint, e.inputs, e.belong_to, e.tag)),
         Clause: lambda e: (Clause, (e.lhs, e.rhs)),
         PatternWildcard: lambda p: (PatternWildcard, ()),

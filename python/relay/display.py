@@ -8,7 +8,7 @@ from typing import Iterable
 from . import _core
 from ._core import Call, Constant, Expr, Function, GlobalVar, IRModule, Literal, Op, Tuple, TupleGetItem, Var
 
-__all__ = ["svg"]
+__all__ = ["html", "svg"]
 
 # Larger ones are shown as text.
 MAX_NODES = 400
@@ -165,17 +165,9 @@ def _text_html(text: str) -> str:
     return f'<pre style="line-height:1.25">{escape(text[:MAX_TEXT])}{escape(cut)}</pre>'
 
 
-def _expr_html(self: Expr) -> str:
-    """Program text, and the drawing below it, for notebooks."""
-    return _text_html(repr(self)) + (svg(self) or "")
-
-
-def _module_html(self: IRModule) -> str:
-    """Program text for notebooks, and a drawing of a module of one function."""
-    names = self.function_names
-    return _text_html(str(self)) + ((svg(self[names[0]]) or "") if len(names) == 1 else "")
-
-
-setattr(Expr, "_repr_html_", _expr_html)
-setattr(Expr, "_repr_svg_", svg)
-setattr(IRModule, "_repr_html_", _module_html)
+def html(program: Expr | IRModule) -> str:
+    """Program text, and the drawing below it where there is one function."""
+    if isinstance(program, IRModule):
+        names = program.function_names
+        return _text_html(str(program)) + ((svg(program[names[0]]) or "") if len(names) == 1 else "")
+    return _text_html(repr(program)) + (svg(program) or "")

@@ -11,6 +11,43 @@ from .expr import TupleWrapper
 __all__ = ["assert_structural_equal", "structural_difference", "structural_equal", "structural_hash"]
 
 
+# What operands are called where it is not args[i] or the like.
+_FIELDS = {
+    "If": ("cond", "true_branch", "false_branch"),
+    "Let": ("value", "body"),
+    "Function": ("body",),
+    "TupleGetItem": ("tuple_value",),
+    "RefCreate": ("value",),
+    "RefRead": ("ref",),
+    "RefWrite": ("ref", "value"),
+}
+
+
+def _step(node: Expr, operand: int) -> str:
+    kind = type(node).__name__
+    if kind == "Call":
+        return ".op" if operand == 0 else f".args[{operand - 1}]"
+    if kind == "Tuple":
+        return f".fields[{operand}]"
+    if kind == "Match":
+        return ".data" if operand == 0 else f".clauses[{operand - 1}].rhs"
+    return "." + _FIELDS[kind][operand] if kind in _FIELDS else f".operands[{operand}]"
+
+
+def _expr_difference(lhs: Expr, rhs: Expr, map_free_vars: bool) -> str | None:
+    found = _core.expr_difference(lhs, rhs, map_free_vars)
+    if found is None:
+        return None
+    text, path = found
+    steps = []
+    for operand in path:
+        steps.append(_step(lhs, operand))
+        lhs, rhs = lhs.operands[operand], rhs.operands[operand]
+    if len(steps) > 40:
+        steps[20:-20] = [f" … {len(steps) - 40} steps … "]
+    return f"{''.join(steps) or 'the whole'}: {text}\n  left:  {_core.print_short(lhs)}\n  right: {_core.print_short(rhs)}"
+
+
 def structural_difference(lhs: Any, rhs: Any, map_free_vars: bool = False) -> str | None:
     """The first difference of two programs, as a path to it and what either has there; None if they are equal.
 
@@ -22,9 +59,15 @@ def structural_difference(lhs: Any, rhs: Any, map_free_vars: bool = False) -> st
     if isinstance(rhs, TupleWrapper):
         rhs = rhs.astuple()
     if isinstance(lhs, Expr) and isinstance(rhs, Expr):
-        return _core.expr_difference(lhs, rhs, map_free_vars)
+        return _expr_difference(lhs, rhs, map_free_vars)
     if isinstance(lhs, IRModule) and isinstance(rhs, IRModule):
-        return _core.module_difference(lhs, rhs, map_free_vars)
+        difference = _core.module_difference(lhs, rhs, map_free_vars)
+        if difference is None:
+            return None
+        name = difference.partition(": ")[0].removeprefix("@")
+        if difference.startswith("@") and name in lhs and name in rhs:
+            return f"@{name}" + (_expr_difference(lhs[name], rhs[name], map_free_vars) or difference)
+        return difference
     if isinstance(lhs, (list, tuple)) and isinstance(rhs, (list, tuple)):
         for i, (a, b) in enumerate(zip(lhs, rhs)):
             difference = structural_difference(a, b, map_free_vars)

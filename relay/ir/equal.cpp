@@ -29,6 +29,7 @@ class Comparer {
  public:
   explicit Comparer(const EqualOptions& options) : options_(options), types_(true) {}
   std::string why;
+  std::vector<uint32_t> path;  // of operands, to where two expressions differ
 
   bool equal(const Expr* a, const Expr* b) {
     if (a == b) return true;
@@ -52,7 +53,10 @@ class Comparer {
         continue;
       }
       uint32_t i = frame.next++;
-      if (!visit(frame.a->operands()[i].get(), frame.b->operands()[i].get())) return false;
+      if (!visit(frame.a->operands()[i].get(), frame.b->operands()[i].get())) {
+        for (const Frame& open : stack) path.push_back(open.next - 1);
+        return false;
+      }
     }
     return true;
   }
@@ -395,9 +399,12 @@ bool report(const Comparer& comparer, const std::string& place, std::string* why
 
 }  // namespace
 
-bool structural_equal(const Expr* a, const Expr* b, const EqualOptions& options, std::string* why) {
+bool structural_equal(const Expr* a, const Expr* b, const EqualOptions& options, std::string* why,
+                      std::vector<uint32_t>* path) {
   Comparer comparer(options);
-  return comparer.equal(a, b) || report(comparer, "", why);
+  if (comparer.equal(a, b)) return true;
+  if (path != nullptr) *path = std::move(comparer.path);
+  return report(comparer, "", why);
 }
 
 bool structural_equal(const Module& a, const Module& b, const EqualOptions& options,

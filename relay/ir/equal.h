@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include <relay/ir/module.h>
 
@@ -17,9 +18,9 @@ struct EqualOptions {
 
 /// Whether two expressions are the same program: alpha-equivalent, equal types, attributes,
 /// constants to the bit. On inequality `why`, if given, receives a short description of the first
-/// difference.
+/// difference, and `path` the numbers of the operands that lead to it.
 bool structural_equal(const Expr* a, const Expr* b, const EqualOptions& options = {},
-                      std::string* why = nullptr);
+                      std::string* why = nullptr, std::vector<uint32_t>* path = nullptr);
 bool structural_equal(const Module& a, const Module& b, const EqualOptions& options = {},
                       std::string* why = nullptr);
 
