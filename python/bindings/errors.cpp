@@ -13,11 +13,27 @@ PyObject *relay_error, *execution_error, *internal_defect;
 /// What a callback of this thread raised that became an Error.
 thread_local PyObject* cause = nullptr;
 
+/// Diagnostics in Python keep the texts that their places are in.
+nb::list objects_of(const std::vector<Diagnostic>& diagnostics) {
+  using Sources = std::vector<std::shared_ptr<const Source>>;
+  nb::list result;
+  for (const Diagnostic& diagnostic : diagnostics) {
+    nb::object object = nb::cast(diagnostic);
+    auto sources = std::make_unique<Sources>();
+    sources->push_back(SourceMap::find(diagnostic.span));
+    for (const DiagnosticNote& note : diagnostic.notes) sources->push_back(SourceMap::find(note.span));
+    nb::detail::keep_alive(object.ptr(), sources.get(), [](void* held) noexcept { delete static_cast<Sources*>(held); });
+    static_cast<void>(sources.release());
+    result.append(object);
+  }
+  return result;
+}
+
 void raise(PyObject* type, const Error& error) {
   PyObject* reason = std::exchange(cause, nullptr);
   try {
     nb::object exception = nb::borrow(type)(render(error.diagnostics()));
-    exception.attr("diagnostics") = nb::cast(error.diagnostics());
+    exception.attr("diagnostics") = objects_of(error.diagnostics());
     if (reason != nullptr) PyException_SetCause(exception.ptr(), reason);
     PyErr_SetObject(type, exception.ptr());
   } catch (nb::python_error& failure) {

@@ -46,6 +46,33 @@ nb::list pending(const ExprRef& root, nb::dict memo) {
   return result;
 }
 
+/// The expression rebuilt of what `memo` has for its operands; None if it lacks one.
+nb::object rebuild_from(const ExprRef& expr, nb::dict memo) {
+  std::vector<ExprRef> operands;
+  auto old = expr->operands();
+  operands.reserve(old.size());
+  bool changed = false;
+  for (const ExprRef& operand : old) {
+    nb::object key = nb::steal(object_of(operand.get()));
+    PyObject* found = PyDict_GetItemWithError(memo.ptr(), key.ptr());
+    if (found == nullptr) {
+      if (PyErr_Occurred()) throw nb::python_error();
+      return nb::none();
+    }
+    if (found == key.ptr()) {
+      operands.push_back(operand);
+      continue;
+    }
+    ExprRef result;
+    if (!nb::try_cast(nb::handle(found), result)) throw nb::type_error("a mutator's memo has something that is no expression");
+    changed |= result != operand;
+    operands.push_back(std::move(result));
+  }
+  if (!changed) return nb::steal(object_of(static_cast<const Expr*>(expr.get())));
+  ExprRef made = rebuild(expr.get(), operands);
+  return nb::steal(object_of(static_cast<const Expr*>(made.get())));
+}
+
 }  // namespace
 
 void bind_visits(nb::module_& m) {
@@ -83,6 +110,9 @@ void bind_visits(nb::module_& m) {
   m.def("pending", &pending, nb::arg("expr"), nb::arg("memo"),
         "The calls, tuples, projections and references that `expr` is built of, and what they take, operands before the node; "
         "what is in the dictionary `memo` is left out, with what only it takes.");
+  m.def("rebuild_from", &rebuild_from, nb::arg("expr"), nb::arg("memo"),
+        "The expression rebuilt of what the dictionary `memo` has for its operands, itself when they are the same objects; None if one "
+        "is not there.");
   m.def("let_chain_length",
         [](const ExprRef& expr) {
           size_t length = 0;

@@ -51,4 +51,4 @@ def evaluate(mod: IRModule | Expr, *args: Any, entry: str | None = None) -> Any:
     """
     if not isinstance(mod, IRModule):
         mod = IRModule.from_expr(as_expr(mod))
-    return _core.evaluate(mod, args, entry)
+    return _core.evaluate(mod, *args, entry=entry)

@@ -59,6 +59,7 @@ _METHODS = {
     TupleGetItem: "visit_tuple_getitem",
     Var: "visit_var",
 }
+_DATAFLOW = (Call, Tuple, TupleGetItem, RefCreate, RefRead, RefWrite)
 _DEEP = 64
 # Frames of a let in a recursion through an overridden visit_let: visit, visit_let, that of the base class, and some to spare.
 _FRAMES = 12
@@ -83,6 +84,8 @@ class ExprFunctor:
     _depth = 0
     _lets_left = 0
     _raised = 0
+    # The node whose operands have all been visited, while it is visited from below.
+    _below: Expr | None = None
 
     def __init__(self) -> None:
         self.memo_map: dict[Expr, Any] = {}
@@ -117,9 +120,12 @@ class ExprFunctor:
 
     def _visit_from_below(self, expr: Expr) -> Any:
         memo = self.memo_map
+        dispatch = self._dispatch
         for node in _core.pending(as_expr(expr), memo):
             if node not in memo:
-                memo[node] = self._dispatch(node)
+                self._below = node if type(node) in _DATAFLOW else None
+                memo[node] = dispatch(node)
+        self._below = None
         return memo[expr]
 
     def _is_deep_let(self, expr: Expr) -> bool:
@@ -200,6 +206,8 @@ class ExprVisitor(ExprFunctor):
         return type(self).visit_let is not ExprVisitor.visit_let
 
     def _visit_operands(self, expr: Expr) -> None:
+        if expr is self._below:
+            return
         visit = self.visit
         memo = self.memo_map
         for operand in expr.operands:
@@ -306,6 +314,9 @@ class ExprMutator(ExprFunctor):
         )
 
     def _rebuild(self, expr: Expr) -> Expr:
+        rebuilt = _core.rebuild_from(expr, self.memo_map)
+        if rebuilt is not None:
+            return rebuilt
         visit = self.visit
         return _core.rebuild(expr, [visit(operand) for operand in expr.operands])
 
