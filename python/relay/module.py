@@ -12,24 +12,14 @@ __all__ = ["IRModule", "check", "fromtext", "parse", "parse_expr", "parse_type"]
 
 
 def parse(source: str, source_name: str = "from_string", init_module: IRModule | None = None) -> IRModule:
-    """Program text as a module; with `init_module`, a copy of that to which the text's definitions are added.
+    """Program text as a module; with `init_module`, one that has its definitions too, which the text may use.
 
-    The text may use the data types and functions of `init_module`. Raises RelayError with all problems, each at its place in the text,
-    which is called `source_name` there.
+    Raises RelayError with all problems, each at its place in the text, which is called `source_name` there.
     """
-    if init_module is None:
-        return _core.parse_module(source, source_name)
-    types = IRModule(None, init_module.type_definitions).astext() if init_module.type_definitions else ""
-    # Behind the text, so that places in it stay what they are.
-    made = _core.parse_module(source + "\n" + types.removeprefix('#[version = "0.0.5"]'), source_name)
-    result = init_module.copy()
-    known = {data.header.name_hint for data in init_module.type_definitions}
-    for data in made.type_definitions:
-        if data.header.name_hint not in known:
-            result.add_type(data)
-    for name in made.function_names:
-        result.add_function(name, made[name])
-    return result
+    if init_module is not None:
+        # Behind the text, so that places in it stay what they are.
+        source += "\n" + init_module.astext().removeprefix('#[version = "0.0.5"]')
+    return _core.parse_module(source, source_name)
 
 
 def fromtext(source: str, source_name: str = "from_string") -> IRModule | Expr:
