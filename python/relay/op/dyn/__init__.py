@@ -2,3 +2,5 @@
 
 from ..generated.dyn import *  # noqa: F403
 from ..generated.dyn import __all__ as __all__
+from . import image as image
+from . import nn as nn

@@ -1,0 +1,305 @@
+"""Compiling, running, evaluating; arrays in and out."""
+
+import pickle
+import threading
+
+import numpy as np
+import pytest
+
+import relay
+
+MAIN = "def @main(%x: Tensor[(2, 3), float32]) { nn.relu(add(%x, 1f)) }"
+
+
+@pytest.fixture(scope="module")
+def program():
+    return relay.compile(relay.parse(MAIN))
+
+
+@pytest.fixture
+def data():
+    return np.arange(6, dtype="float32").reshape(2, 3) - 3
+
+
+def expected(x):
+    return np.maximum(np.asarray(x, "float32") + 1, 0)
+
+
+LAYOUTS = {
+    "plain": lambda a: a,
+    "big-endian": lambda a: a.astype(">f4"),
+    "Fortran": np.asfortranarray,
+    "negative strides": lambda a: a[::-1, ::-1],
+    "steps": lambda a: np.repeat(a, 2, axis=1)[:, ::2],
+    "transposed": lambda a: np.ascontiguousarray(a.T).T,
+    "broadcast": lambda a: np.broadcast_to(a[:1], (2, 3)),
+    "offset": lambda a: np.frombuffer(b"\0\0\0\0" + a.tobytes(), "float32")[1:].reshape(2, 3),
+    "unaligned": lambda a: np.frombuffer(b"\0" + a.tobytes(), np.uint8)[1:].view("float32").reshape(2, 3),
+    "list": lambda a: a.tolist(),
+    "NDArray": relay.NDArray,
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_layouts_of_arrays(program, data, layout):
+    given = LAYOUTS[layout](data)
+    want = expected(given.numpy() if isinstance(given, relay.NDArray) else given)
+    for _ in range(2):
+        got = program(given)
+        assert isinstance(got, np.ndarray) and got.dtype == np.float32 and np.array_equal(got, want)
+    assert np.array_equal(relay.evaluate(relay.parse(MAIN), np.asarray(given, "float32") if layout == "list" else given), want)
+
+
+def test_read_only_arrays_stay_as_they_are(program, data):
+    data.setflags(write=False)
+    before = data.copy()
+    assert np.array_equal(program(data), expected(data)) and np.array_equal(data, before)
+
+
+def test_results_are_not_written_over(program, data):
+    first = program(data)
+    kept = first.copy()
+    program(data + 10)
+    assert np.array_equal(first, kept)
+    first[:] = 0
+    assert np.array_equal(program(data), kept)
+
+
+@pytest.mark.parametrize(
+    "value, error, text",
+    [
+        (np.zeros((2, 3), object), TypeError, "array of objects"),
+        (None, TypeError, "NoneType"),
+        ("abc", TypeError, "this str"),
+        (np.zeros((2, 3), "c8"), TypeError, "complex64"),
+        (np.zeros((2, 3), "M8[D]"), TypeError, "datetime64"),
+        (np.zeros((2, 3), [("a", "f4")]), TypeError, "elements of type"),
+        ([[1, 2], [3]], TypeError, "inhomogeneous"),
+        (np.zeros((3, 2), "f4"), relay.RelayError, r"expected Tensor\[\(2, 3\), float32\], found Tensor\[\(3, 2\)"),
+        (np.zeros((2, 3), "f8"), relay.RelayError, "found Tensor.*float64"),
+        (np.zeros((2, 3), "i4"), relay.RelayError, "found Tensor.*int32"),
+        (np.float32(1), relay.RelayError, "found float32"),
+        (np.zeros((), "f4"), relay.RelayError, "found float32"),
+        (np.zeros((0, 3), "f4"), relay.RelayError, r"found Tensor\[\(0, 3\)"),
+        ((1.0, 2.0), relay.RelayError, "found"),
+    ],
+)  # fmt: skip
+def test_wrong_arrays(program, value, error, text):
+    with pytest.raises(error, match=text):
+        program(value)
+
+
+def test_wrong_arguments(program, data):
+    for args, kwargs, text in [
+        ((), {}, "needs a value for x"),
+        ((data, data), {}, "takes 1 arguments, not 2"),
+        ((), {"y": data}, "has no parameter y"),
+        ((data,), {"x": data}, "two values for x"),
+    ]:
+        with pytest.raises(TypeError, match=text):
+            program(*args, **kwargs)
+    assert np.array_equal(program(x=data), expected(data))
+    with pytest.raises(KeyError, match="no function f; it has main"):
+        program.call("f", data)
+
+
+def test_foreign_devices_are_refused(program):
+    class Elsewhere:
+        def __dlpack_device__(self):
+            return (2, 0)
+
+        def __dlpack__(self, **_):
+            raise AssertionError("not asked for")
+
+    with pytest.raises(TypeError, match="another device"):
+        program(Elsewhere())
+
+    class Fails(Elsewhere):
+        def __dlpack_device__(self):
+            raise RuntimeError("broken on purpose")
+
+    with pytest.raises((RuntimeError, TypeError), match="broken on purpose"):
+        program(Fails())
+
+
+def test_arrays_are_shared_not_copied():
+    array = np.zeros(4, "float32")
+    view = relay.NDArray(array)
+    array[1] = 7
+    assert view.numpy()[1] == 7 and np.shares_memory(view.numpy(), array)
+    assert np.shares_memory(np.from_dlpack(view), array)
+    assert not np.shares_memory(view.copy().numpy(), array)
+    assert np.asarray(view, dtype="float64").dtype == np.float64
+    assert view.shape == (4,) and view.dtype == "float32" and view.ndim == 1 and len(view) == 4 and view.nbytes == 16
+
+
+def test_arrays_outlive_programs(data):
+    import gc
+
+    result = relay.compile(relay.parse(MAIN))(data)
+    gc.collect()
+    assert np.array_equal(result, expected(data))
+
+
+def test_arrays_of_all_dtypes():
+    for dtype in ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64"]:
+        array = np.array([[1, 0, 1]], dtype)
+        back = relay.NDArray(array)
+        assert back.dtype == dtype and np.array_equal(back.numpy(), array)
+        swapped = relay.NDArray(array.astype(array.dtype.newbyteorder()))
+        assert swapped.dtype == dtype and np.array_equal(swapped.numpy(), array)
+        assert np.array_equal(pickle.loads(pickle.dumps(back)).numpy(), array)
+    assert relay.NDArray([1.5]).astype("bfloat16").dtype == "bfloat16"
+    assert relay.NDArray(np.zeros((2, 0, 3))).shape == (2, 0, 3)
+
+
+def test_scalars_tuples_and_several_results():
+    mod = relay.parse("def @main(%a: int32, %t: (float32, Tensor[(2), bool])) { (add(%a, 1), %t.0, (%t.1,)) }")
+    for run in (relay.compile(mod), lambda *args: relay.evaluate(mod, *args)):
+        a, b, (c,) = run(np.int32(2), (np.float32(1.5), np.array([True, False])))
+        assert a == 3 and a.dtype == np.int32 and b == np.float32(1.5) and c.tolist() == [True, False]
+    assert relay.compile(mod)(2, (1.5, [True, False]))[0] == 3
+
+
+def test_data_closures_and_references_as_values():
+    mod = relay.parse(
+        """
+        type List { Cons(int32, List), Nil, }
+        def @main(%n: int32) -> (List, fn (int32) -> int32, ref(int32)) {
+          (Cons(%n, Nil), fn (%x: int32) -> int32 { add(%x, %n) }, ref(%n))
+        }
+        def @sum(%l: List) -> int32 { match (%l) { Cons(%h, %t) => add(%h, @sum(%t)), Nil => 0, } }
+        """
+    )
+    program = relay.compile(mod)
+    for run in (program, lambda *args: relay.evaluate(mod, *args)):
+        values, function, cell = run(np.int32(4))
+        assert (values.kind, values.constructor, values.fields[0], values.fields[1].constructor) == ("data", "Cons", 4, "Nil")
+        assert function(np.int32(3)) == 7 and function.kind == "closure" and cell.value == 4
+        with pytest.raises(TypeError, match="only closures can be called"):
+            values(1)
+        with pytest.raises(TypeError, match="only a reference holds a value"):
+            values.value
+    assert relay.evaluate(mod, values, entry="sum") == 4
+
+
+def test_closures_of_one_program_in_many_threads():
+    mod = relay.parse("def @main(%n: int32) { fn (%x: Tensor[(1000), int32]) -> Tensor[(1000), int32] { multiply(%x, %n) } }")
+    program = relay.compile(mod)
+    functions = [program(np.int32(n)) for n in range(4)]
+    ones, wrong = np.ones(1000, "int32"), []
+
+    def call(n):
+        for _ in range(200):
+            if not (functions[n](ones) == n).all() or not (program(np.int32(n))(ones) == n).all():
+                wrong.append(n)
+
+    run_threads(call, 4)
+    assert wrong == []
+
+
+def run_threads(target, count):
+    threads = [threading.Thread(target=target, args=(n,)) for n in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def test_two_threads_call_one_program(program, data):
+    wrong = []
+
+    def call(n):
+        given = data + n
+        want = expected(given)
+        for _ in range(500):
+            if not np.array_equal(program(given), want):
+                wrong.append(n)
+
+    run_threads(call, 4)
+    assert wrong == []
+
+
+def test_params_become_constants(data):
+    mod = relay.parse("def @main(%x: Tensor[(2, 3), float32], %w: Tensor[(4, 3), float32]) { nn.dense(%x, %w) }")
+    weight = np.random.default_rng(0).standard_normal((4, 3)).astype("float32")
+    bound = relay.compile(mod, params={"w": weight})
+    assert bound.parameters == [("x", "Tensor[(2, 3), float32]")] and np.allclose(bound(data), data @ weight.T, atol=1e-5)
+    assert np.allclose(relay.compile(mod, {mod["main"].params[1]: weight})(data), data @ weight.T, atol=1e-5)
+    with pytest.raises(relay.RelayError, match="@main has no parameter %v"):
+        relay.compile(mod, {"v": weight})
+    with pytest.raises(relay.RelayError):
+        relay.compile(mod, {"w": weight[:, :2]})
+
+
+def test_what_cannot_be_compiled():
+    with pytest.raises(relay.RelayError, match="unknown target 'toaster'"):
+        relay.compile(relay.parse(MAIN), target="toaster")
+    with pytest.raises(KeyError, match="no function @f"):
+        relay.compile(relay.parse(MAIN), entry="f")
+    with pytest.raises(ValueError, match="say which one by `entry`"):
+        relay.compile(relay.parse("def @f() { 1 } def @g() { 2 }"))
+    with pytest.raises(relay.RelayError, match="annotate the parameter"):
+        relay.compile(relay.Function([x := relay.var("x")], x))
+
+
+def test_expressions_compile():
+    x = relay.var("x", shape=(2, 3))
+    assert relay.compile(x + 1.0)(np.ones((2, 3), "float32"))[0, 0] == 2
+
+
+def test_save_load_and_pickle(program, data, tmp_path):
+    path = tmp_path / "program.rlx"
+    program.save(str(path))
+    for loaded in (relay.load(path), pickle.loads(pickle.dumps(program))):
+        assert np.array_equal(loaded(data), expected(data)) and loaded.entries == ["main"]
+    with pytest.raises(relay.RelayError, match="nothing-here"):
+        relay.load(tmp_path / "nothing-here.rlx")
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(relay.RelayError):
+        relay.load(path)
+
+
+def test_profile(program, data):
+    rows = program.profile(data)
+    assert rows and all(row["calls"] >= 1 and row["seconds"] >= 0 and row["name"] for row in rows)
+
+
+def test_failures_of_programs_are_execution_errors():
+    mod = relay.parse("def @main(%x: int32) { divide(7, %x) }")
+    for run in (relay.compile(mod), lambda *args: relay.evaluate(mod, *args)):
+        assert run(np.int32(2)) == 3
+        with pytest.raises(relay.ExecutionError, match="division by zero") as caught:
+            run(np.int32(0))
+        assert isinstance(caught.value, relay.RelayError) and caught.value.diagnostics[0].span.line == 1
+        assert run(np.int32(7)) == 1
+
+
+def test_onnx(tmp_path):
+    onnx = pytest.importorskip("onnx")
+    from onnx import TensorProto, helper, numpy_helper
+
+    weight = np.arange(6, dtype="float32").reshape(3, 2)
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["y"])],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 2])],
+        [numpy_helper.from_array(weight, "w")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    path = tmp_path / "model.onnx"
+    onnx.save(model, path)
+    data = np.ones((4, 3), "float32")
+    for given in (model, path, str(path), path.read_bytes(), bytearray(path.read_bytes())):
+        mod, params = relay.frontend.from_onnx(given, shape={"x": (4, 3)})
+        assert params == {} and np.allclose(relay.compile(mod)(data), data @ weight)
+    mod, params = relay.frontend.from_onnx(model, {"x": [4, 3]}, "float32", None, False)
+    assert list(params) == ["w"] and np.array_equal(params["w"].numpy(), weight)
+    assert np.allclose(relay.compile(mod, params)(data), data @ weight)
+    with pytest.raises(relay.RelayError):
+        relay.frontend.from_onnx(b"no model")
+    with pytest.raises(relay.RelayError, match="missing.onnx"):
+        relay.frontend.from_onnx(tmp_path / "missing.onnx")
+    with pytest.raises(TypeError):
+        relay.frontend.from_onnx(3)

@@ -1,0 +1,141 @@
+"""Processes: start, fork, signals, exit, memory."""
+
+import sys
+
+import pytest
+
+LONG = """
+import sys, threading, time, os, signal
+import numpy as np
+import relay
+mod = relay.parse('''
+def @loop(%i: int64, %x: Tensor[(64, 64), float32]) -> Tensor[(64, 64), float32] {
+  if (less(%i, 1000000000000i64)) { @loop(add(%i, 1i64), nn.dense(%x, %x)) } else { %x }
+}
+def @main(%x: Tensor[(64, 64), float32]) { @loop(0i64, %x) }
+''')
+program = relay.compile(mod)
+x = np.zeros((64, 64), "float32")
+"""
+
+
+def test_import_is_quick_and_without_numpy(python):
+    out = python("import sys, relay; relay.var('x', shape=(2,)) + 1.0; print('numpy' in sys.modules)")
+    assert out.strip() == "False"
+    # Processor time, since the machine may be busy; several, since the first may write caches.
+    program = "import time; t = time.process_time(); import relay; print(time.process_time() - t)"
+    assert min(float(python(program)) for _ in range(3)) < 0.5
+
+
+def test_nothing_leaks_at_exit(python):
+    python(
+        """
+import numpy as np, relay
+x = relay.var("x", shape=(2,))
+class V(relay.ExprVisitor):
+    def visit_var(self, var): raise ValueError
+try: V().visit(x + 1.0)
+except ValueError: pass
+try: relay.parse("def")
+except relay.RelayError as error: kept = error
+program = relay.compile(relay.Function([x], relay.exp(x)))
+result = program(np.ones(2, "float32"))
+from relay import analysis, frontend, qnn
+"""
+    )
+
+
+def test_programs_run_after_a_fork(python):
+    out = python(
+        """
+import os, numpy as np, relay
+program = relay.compile(relay.parse('''def @main(%x: Tensor[(512, 512), float32]) { nn.dense(exp(%x), %x) }'''))
+x = np.random.rand(512, 512).astype("float32")
+before = program(x)
+child = os.fork()
+if child == 0:
+    ok = np.allclose(program(x), before)
+    fresh = relay.compile(relay.parse("def @main(%x: Tensor[(2048), float32]) { tanh(%x) }"))
+    ok = ok and np.allclose(fresh(x[0].repeat(4)), np.tanh(x[0].repeat(4)), atol=1e-5)
+    del program
+    os._exit(0 if ok else 1)
+_, status = os.waitpid(child, 0)
+assert os.waitstatus_to_exitcode(status) == 0, status
+assert np.allclose(program(x), before)
+print("both")
+"""
+    )
+    assert out.strip() == "both"
+
+
+def test_interrupt_ends_a_long_run(python):
+    out = python(
+        LONG
+        + """
+threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+start = time.time()
+try:
+    program(x)
+except KeyboardInterrupt:
+    print("interrupted")
+small = relay.compile(relay.parse("def @main(%x: float32) { exp(%x) }"))
+assert small(np.float32(0)) == 1
+# The handler of the program's author is the one that is called.
+signal.signal(signal.SIGINT, lambda *_: (_ for _ in ()).throw(ValueError("mine")))
+threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    program(x)
+except ValueError as error:
+    print(error)
+"""
+    )
+    assert out.split() == ["interrupted", "mine"]
+
+
+def test_exit_while_a_thread_runs(python):
+    out = python(
+        LONG
+        + """
+threading.Thread(target=program, args=(x,), daemon=True).start()
+time.sleep(1.0)
+print("leaving", flush=True)
+"""
+    )
+    assert out.strip() == "leaving"
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 13), reason="the module of subinterpreters has another name")
+def test_subinterpreters_are_refused(python):
+    out = python(
+        """
+import _xxsubinterpreters as subinterpreters, relay
+other = subinterpreters.create()
+subinterpreters.run_string(other, '''
+try:
+    import relay
+except ImportError as error:
+    print("refused")
+''')
+"""
+    )
+    assert out.strip() == "refused"
+
+
+def test_arrays_are_released(python):
+    python(
+        """
+import gc, weakref, numpy as np, relay
+class Tracked(np.ndarray): pass
+array = np.zeros(10, "float32").view(Tracked)
+ref = weakref.ref(array)
+program = relay.compile(relay.parse("def @main(%x: Tensor[(10), float32]) { exp(%x) }"))
+program(array)
+node = relay.Constant(array)
+del array
+gc.collect()
+assert ref() is not None
+del node
+gc.collect()
+assert ref() is None
+"""
+    )
