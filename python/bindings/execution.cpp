@@ -183,7 +183,13 @@ std::vector<std::pair<std::string, NDArray>> params_of(nb::handle object) {
 
 void bind_execution(nb::module_& m) {
   nb::class_<ValueObject>(m, "Value", "A value that is no array: of a data type, a closure, a reference.")
-      .def_prop_ro("kind", [](const ValueObject& self) { return kind_name(self.value.kind()); })
+      .def_prop_ro("kind",
+                   [](const ValueObject& self) -> std::string {
+                     if (self.value.is_data()) return "data";
+                     if (self.value.is_closure()) return "closure";
+                     return self.value.is_reference() ? "reference" : std::string(kind_name(self.value.kind()));
+                   },
+                   "\"data\", \"closure\" or \"reference\".")
       .def_prop_ro("constructor",
                    [](const ValueObject& self) -> nb::object {
                      if (!self.value.is_data()) return nb::none();
@@ -282,7 +288,7 @@ void bind_execution(nb::module_& m) {
         return nb::bytes(bytes.data(), bytes.size());
       })
       .def("__reduce__", [](nb::handle self) {
-        return nb::make_tuple(nb::module_::import_("relay").attr("_core").attr("load_bytes"), nb::make_tuple(self.attr("bytes")()));
+        return nb::make_tuple(nb::module_::import_("relay").attr("execution").attr("_load_bytes"), nb::make_tuple(self.attr("bytes")()));
       });
 
   m.def("compile",

@@ -4,16 +4,26 @@
 
 #include <pthread.h>
 
+// Of the OpenMP runtime that kernels run on, if there is one.
+extern "C" int omp_pause_resource_all(int kind) __attribute__((weak));
+
 namespace relay::python {
 
 namespace {
+
+// The threads of OpenMP do not exist in a child process, and its runtime would wait for them: they are ended before, and start
+// again at the next parallel region on either side.
+void before_fork() {
+  constexpr int kHard = 2;
+  if (omp_pause_resource_all != nullptr) omp_pause_resource_all(kHard);
+}
 
 // How many forks lie between the process that loaded the library and this one.
 std::atomic<uint64_t> process_number{0};
 
 uint64_t this_process() {
   static const int registered =
-      pthread_atfork(nullptr, nullptr, [] { process_number.fetch_add(1, std::memory_order_relaxed); });
+      pthread_atfork(before_fork, nullptr, [] { process_number.fetch_add(1, std::memory_order_relaxed); });
   static_cast<void>(registered);
   return process_number.load(std::memory_order_relaxed);
 }

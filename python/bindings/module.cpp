@@ -1,4 +1,6 @@
 // relay._core: the library in Python.
+#include <cstdlib>
+
 #include <bindings/bindings.h>
 
 NB_MODULE(_core, m) {
@@ -8,6 +10,8 @@ NB_MODULE(_core, m) {
     PyErr_SetString(PyExc_ImportError, "relay cannot be used in a subinterpreter, only in the main one");
     throw nb::python_error();
   }
+  // Only tests want to know: a thread that runs at the end of the process keeps what it uses.
+  nb::set_leak_warnings(std::getenv("RELAY_PYTHON_LEAKS") != nullptr);
   m.doc() = "The compiler's library: nodes, types, modules, operators, passes, execution.";
   bind_errors(m);
   bind_spans(m);

@@ -52,3 +52,7 @@ def evaluate(mod: IRModule | Expr, *args: Any, entry: str | None = None) -> Any:
     if not isinstance(mod, IRModule):
         mod = IRModule.from_expr(as_expr(mod))
     return _core.evaluate(mod, *args, entry=entry)
+
+
+def _load_bytes(data: bytes) -> Executable:
+    return _core.load_bytes(data)

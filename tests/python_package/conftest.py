@@ -1,5 +1,6 @@
 """Fixtures of the tests of the Python package."""
 
+import os
 import subprocess
 import sys
 
@@ -10,8 +11,10 @@ import pytest
 def python():
     """Runs a program in a Python process of its own: `python(text)` gives its output and fails where it fails."""
 
-    def run(text: str, status: int = 0, timeout: float = 300.0) -> str:
-        done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=timeout)
+    def run(text: str, status: int = 0, timeout: float = 120.0, leaks: bool = False) -> str:
+        environment = {**os.environ, "RELAY_PYTHON_LEAKS": "1"} if leaks else None
+        command = [sys.executable, "-X", "faulthandler", "-c", text]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=environment)
         assert done.returncode == status, f"exit status {done.returncode}\n{done.stdout}{done.stderr}"
         assert "leaked" not in done.stderr, done.stderr
         return done.stdout

@@ -41,7 +41,8 @@ except relay.RelayError as error: kept = error
 program = relay.compile(relay.Function([x], relay.exp(x)))
 result = program(np.ones(2, "float32"))
 from relay import analysis, frontend, qnn
-"""
+""",
+        leaks=True,
     )
 
 
@@ -130,7 +131,7 @@ array = np.zeros(10, "float32").view(Tracked)
 ref = weakref.ref(array)
 program = relay.compile(relay.parse("def @main(%x: Tensor[(10), float32]) { exp(%x) }"))
 program(array)
-node = relay.Constant(array)
+node = relay.NDArray(array)
 del array
 gc.collect()
 assert ref() is not None
