@@ -5,9 +5,12 @@ JOBS ?= $(shell nproc)
 BUILD := build
 # Continuous integration sets RELAY_WERROR=ON.
 CONFIGURE_OPTIONS := -DRELAY_WERROR=$(or $(RELAY_WERROR),OFF)
+# The Python package is built for the tests, by and for the interpreter of .venv; the sanitizers' runs leave it out.
+PYTHON_OPTIONS := -DRELAY_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/python
 SOURCES = git ls-files -z '*.cpp' '*.h'
 
-.PHONY: all build demo test bench bench-models docs format check-format lint golden asan tsan fuzz coverage setup clean
+.PHONY: all build demo test bench bench-models bench-python docs python python-ops format check-format lint golden asan tsan \
+  fuzz coverage setup clean
 
 all: build
 
@@ -21,7 +24,7 @@ build:
 
 # Builds, runs all tests; the last line is ctest's summary.
 test: setup
-	@scripts/test.sh release $(JOBS) $(CONFIGURE_OPTIONS)
+	@scripts/test.sh release $(JOBS) $(CONFIGURE_OPTIONS) $(PYTHON_OPTIONS)
 
 # The same under AddressSanitizer and UndefinedBehaviorSanitizer.
 asan: setup
@@ -55,6 +58,18 @@ bench: bench-models
 bench-models: build
 	@scripts/peers.sh
 	@.venv-peers/bin/python benchmarks/models/compare.py $(COMPARE)
+
+# The Python package in build/python: PYTHONPATH=build/python .venv/bin/python -c "import relay".
+python: setup
+	@cmake --preset release $(CONFIGURE_OPTIONS) $(PYTHON_OPTIONS) > /dev/null
+	@cmake --build --preset release --parallel $(JOBS) --target relay_python
+
+# The functions of operators in Python, which are generated from the declarations; a test compares them.
+python-ops: python
+	@cmake --build --preset release --parallel $(JOBS) --target python-ops
+
+bench-python: python
+	@PYTHONPATH=$(BUILD)/python .venv/bin/python benchmarks/python.py
 
 # Makes what the golden tests print now what they expect; read the difference before you commit it.
 golden: setup build

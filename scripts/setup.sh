@@ -13,7 +13,7 @@ packages=(
   libfmt-dev libspdlog-dev nlohmann-json3-dev libcli11-dev zlib1g-dev
   llvm-19-dev libdnnl-dev libonnx-dev
   libgtest-dev libgmock-dev libbenchmark-dev
-  python3 python3-venv
+  python3 python3-venv python3-dev
 )
 with_venv=yes
 if [ "${1:-}" = --build ]; then

@@ -24,50 +24,87 @@ std::vector<int> numbers(FeatureSet features) {
 }  // namespace
 
 void bind_analyses(nb::module_& m) {
-  m.def("all_vars", [](const ExprRef& expr) { return all_vars(expr.get()); }, nb::arg("expr"),
-        "Free and bound variables, in order of first mention.");
-  m.def("bound_type_vars", [](const ExprRef& expr) { return bound_type_vars(expr.get()); }, nb::arg("expr"));
-  m.def("free_type_vars", [](const ExprRef& expr) { return free_type_vars(expr.get()); }, nb::arg("expr"));
-  m.def("all_type_vars", [](const ExprRef& expr) { return all_type_vars(expr.get()); }, nb::arg("expr"));
-  m.def("all_dtypes", [](const ExprRef& expr) { return all_dtypes(expr.get()); }, nb::arg("expr"),
-        "Names of the element types of all sub-expressions that are constants or have a type.");
-  m.def("op_frequencies", [](const ExprRef& expr) { return op_frequencies(expr.get()); }, nb::arg("expr"));
-  m.def("op_frequencies", [](const Module& mod) { return op_frequencies(mod); }, nb::arg("mod"),
-        "How often each operator is called, by name.");
-  m.def("count_layers", [](const ExprRef& expr, const std::vector<std::string>& ops) { return count_layers(expr.get(), ops); },
-        nb::arg("expr"), nb::arg("valid_ops"), "The most calls of these operators along one path of the dataflow.");
-  m.def("total_macs", [](const ExprRef& expr) { return total_macs(expr.get()); }, nb::arg("expr"),
-        "Multiply-accumulates of all convolutions and matrix products. Wants types; raises RelayError where an extent is unknown.");
-  m.def("detect_features", [](const ExprRef& expr) { return numbers(detect_features(expr.get())); }, nb::arg("expr"));
-  m.def("detect_features", [](const Module& mod) { return numbers(detect_features(mod)); }, nb::arg("mod"),
-        "Which constructs a program uses, as numbers of `Feature`.");
+  m.def(
+      "all_vars", [](const ExprRef& expr) { return all_vars(expr.get()); }, nb::arg("expr"),
+      "Free and bound variables, in order of first mention.");
+  m.def(
+      "bound_type_vars", [](const ExprRef& expr) { return bound_type_vars(expr.get()); },
+      nb::arg("expr"));
+  m.def(
+      "free_type_vars", [](const ExprRef& expr) { return free_type_vars(expr.get()); },
+      nb::arg("expr"));
+  m.def(
+      "all_type_vars", [](const ExprRef& expr) { return all_type_vars(expr.get()); },
+      nb::arg("expr"));
+  m.def(
+      "all_dtypes", [](const ExprRef& expr) { return all_dtypes(expr.get()); }, nb::arg("expr"),
+      "Names of the element types of all sub-expressions that are constants or have a type.");
+  m.def(
+      "op_frequencies", [](const ExprRef& expr) { return op_frequencies(expr.get()); },
+      nb::arg("expr"));
+  m.def(
+      "op_frequencies", [](const Module& mod) { return op_frequencies(mod); }, nb::arg("mod"),
+      "How often each operator is called, by name.");
+  m.def(
+      "count_layers",
+      [](const ExprRef& expr, const std::vector<std::string>& ops) {
+        return count_layers(expr.get(), ops);
+      },
+      nb::arg("expr"), nb::arg("valid_ops"),
+      "The most calls of these operators along one path of the dataflow.");
+  m.def(
+      "total_macs", [](const ExprRef& expr) { return total_macs(expr.get()); }, nb::arg("expr"),
+      "Multiply-accumulates of all convolutions and matrix products. Wants types; raises "
+      "RelayError where an extent is unknown.");
+  m.def(
+      "detect_features", [](const ExprRef& expr) { return numbers(detect_features(expr.get())); },
+      nb::arg("expr"));
+  m.def(
+      "detect_features", [](const Module& mod) { return numbers(detect_features(mod)); },
+      nb::arg("mod"), "Which constructs a program uses, as numbers of `Feature`.");
   m.def("feature_names", [] {
     std::vector<std::string> names;
-    for (int i = 0; i < static_cast<int>(Feature::kCount); ++i) names.emplace_back(feature_name(static_cast<Feature>(i)));
+    for (int i = 0; i < static_cast<int>(Feature::kCount); ++i)
+      names.emplace_back(feature_name(static_cast<Feature>(i)));
     return names;
   });
-  m.def("in_basic_block_form", [](const ExprRef& expr) { return in_basic_block_form(expr.get()); }, nb::arg("expr"));
-  m.def("unmatched_cases",
-        [](const ExprRef& match, const Module& mod, size_t most) {
-          const auto* node = match->as<Match>();
-          if (node == nullptr) throw nb::type_error("only a match has cases");
-          return unmatched_cases(*node, mod, most);
-        },
-        nb::arg("match"), nb::arg("mod"), nb::arg("most") = 4, "Patterns of values that no clause covers; empty if complete.");
-  m.def("kind_of_type",
-        [](const TypeRef& type, const Module& mod) {
-          DiagnosticSink sink;
-          Kind kind = check_kind(type, mod, sink);
-          if (sink.has_errors()) throw Error(sink.take());
-          return kind;
-        },
-        nb::arg("type"), nb::arg("mod"), "The kind of a type, checking everything inside. Raises RelayError.");
+  m.def(
+      "in_basic_block_form", [](const ExprRef& expr) { return in_basic_block_form(expr.get()); },
+      nb::arg("expr"));
+  m.def(
+      "unmatched_cases",
+      [](const ExprRef& match, const Module& mod, size_t most) {
+        const auto* node = match->as<Match>();
+        if (node == nullptr) throw nb::type_error("only a match has cases");
+        return unmatched_cases(*node, mod, most);
+      },
+      nb::arg("match"), nb::arg("mod"), nb::arg("most") = 4,
+      "Patterns of values that no clause covers; empty if complete.");
+  m.def(
+      "kind_of_type",
+      [](const TypeRef& type, const Module& mod) {
+        DiagnosticSink sink;
+        Kind kind = check_kind(type, mod, sink);
+        if (sink.has_errors()) throw Error(sink.take());
+        return kind;
+      },
+      nb::arg("type"), nb::arg("mod"),
+      "The kind of a type, checking everything inside. Raises RelayError.");
   nb::class_<CallGraph>(m, "CallGraph", "Which global function refers to which.")
       .def(nb::init<const Module&>(), nb::arg("module"))
-      .def("ref_count", [](const CallGraph& self, Name name) { return self.ref_count(name); }, nb::arg("var"))
-      .def("global_call_count", [](const CallGraph& self, Name name) { return self.global_call_count(name); }, nb::arg("var"))
-      .def("is_recursive", [](const CallGraph& self, Name name) { return self.is_recursive(name); }, nb::arg("var"))
-      .def("callees", [](const CallGraph& self, Name name) { return self.callees(name); }, nb::arg("var"))
+      .def(
+          "ref_count", [](const CallGraph& self, Name name) { return self.ref_count(name); },
+          nb::arg("var"))
+      .def(
+          "global_call_count",
+          [](const CallGraph& self, Name name) { return self.global_call_count(name); },
+          nb::arg("var"))
+      .def(
+          "is_recursive", [](const CallGraph& self, Name name) { return self.is_recursive(name); },
+          nb::arg("var"))
+      .def(
+          "callees", [](const CallGraph& self, Name name) { return self.callees(name); },
+          nb::arg("var"))
       .def("reachable", &CallGraph::reachable, nb::arg("names"));
 }
 

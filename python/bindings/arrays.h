@@ -7,8 +7,9 @@
 
 namespace relay::python {
 
-/// A tensor of anything that is one for NumPy: foreign memory is shared where it can be. Numbers and lists of numbers get
-/// the dtype that is `wanted`; an array of another dtype is converted. Raises TypeError that says why not.
+/// A tensor of anything that is one for NumPy: foreign memory is shared where it can be. Numbers
+/// and lists of numbers get the dtype that is `wanted`; an array of another dtype is converted.
+/// Raises TypeError that says why not.
 NDArray array_of(nb::handle object, std::optional<DType> wanted = {});
 /// A NumPy array of the same memory.
 nb::object numpy_of(const NDArray& array);

@@ -102,26 +102,32 @@ std::vector<Name> names(const Attrs& attrs) {
 }  // namespace
 
 void bind_attrs(nb::module_& m) {
-  nb::class_<Attrs>(m, "Attrs", "Attributes of a call or a function. Immutable; equal ones are one object.")
+  nb::class_<Attrs>(m, "Attrs",
+                    "Attributes of a call or a function. Immutable; equal ones are one object.")
       .def("keys", &names, "The names, in order of declaration.")
       .def("items",
            [](const Attrs& self) {
              std::vector<std::pair<Name, nb::object>> items;
-             for (const NamedAttr& attr : self.fields(false)) items.emplace_back(attr.name, object_of_attr(attr.value));
+             for (const NamedAttr& attr : self.fields(false))
+               items.emplace_back(attr.name, object_of_attr(attr.value));
              return items;
            })
-      .def("get",
-           [](const Attrs& self, Name name, nb::object otherwise) {
-             nb::object found = field(self, name);
-             return found.is_valid() ? found : otherwise;
-           },
-           nb::arg("name"), nb::arg("default") = nb::none())
-      .def_prop_ro("type_key", [](const Attrs& self) { return self.schema().name; }, "The name of the attributes' type.")
+      .def(
+          "get",
+          [](const Attrs& self, Name name, nb::object otherwise) {
+            nb::object found = field(self, name);
+            return found.is_valid() ? found : otherwise;
+          },
+          nb::arg("name"), nb::arg("default") = nb::none())
+      .def_prop_ro(
+          "type_key", [](const Attrs& self) { return self.schema().name; },
+          "The name of the attributes' type.")
       .def("__getattr__",
            [](const Attrs& self, Name name) {
              nb::object found = field(self, name);
              if (found.is_valid()) return found;
-             throw nb::attribute_error((self.schema().name.str() + " has no attribute '" + name.str() + "'").c_str());
+             throw nb::attribute_error(
+                 (self.schema().name.str() + " has no attribute '" + name.str() + "'").c_str());
            })
       .def("__getitem__",
            [](const Attrs& self, Name name) {
@@ -129,7 +135,8 @@ void bind_attrs(nb::module_& m) {
              if (found.is_valid()) return found;
              throw nb::key_error(name.str().c_str());
            })
-      .def("__contains__", [](const Attrs& self, Name name) { return field(self, name).is_valid(); })
+      .def("__contains__",
+           [](const Attrs& self, Name name) { return field(self, name).is_valid(); })
       .def("__len__", [](const Attrs& self) { return self.fields(false).size(); })
       .def("__iter__", [](const Attrs& self) { return nb::iter(nb::cast(names(self))); })
       .def("__dir__", [](const Attrs& self) { return names(self); })
@@ -142,11 +149,12 @@ void bind_attrs(nb::module_& m) {
         }
         return text + ")";
       });
-  m.def("dict_attrs",
-        [](const std::vector<std::pair<Name, AttrValue>>& items) {
-          return make_dict_attrs(std::map<Name, AttrValue>(items.begin(), items.end()));
-        },
-        nb::arg("items"), "Free-form attributes, as functions have them, from names and values.");
+  m.def(
+      "dict_attrs",
+      [](const std::vector<std::pair<Name, AttrValue>>& items) {
+        return make_dict_attrs(std::map<Name, AttrValue>(items.begin(), items.end()));
+      },
+      nb::arg("items"), "Free-form attributes, as functions have them, from names and values.");
 }
 
 }  // namespace relay::python

@@ -1,5 +1,5 @@
-// Conversions between the library's handles and Python. A node, type or attributes object is one Python object as long as
-// somebody in Python holds it, so that `is` and `==` agree with identity.
+// Conversions between the library's handles and Python. A node, type or attributes object is one
+// Python object as long as somebody in Python holds it, so that `is` and `==` agree with identity.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -28,10 +28,12 @@ nb::handle object_of(const Base* object, nb::detail::cleanup_list* cleanup = nul
   if (object == nullptr) return nb::none().release();
   bool is_new = false;
   auto* payload = const_cast<void*>(static_cast<const void*>(object));
-  PyObject* result = nb::detail::nb_type_put(class_of(object), payload, nb::rv_policy::reference, cleanup, &is_new);
+  PyObject* result = nb::detail::nb_type_put(class_of(object), payload, nb::rv_policy::reference,
+                                             cleanup, &is_new);
   if (result != nullptr && is_new) {
     object->retain();
-    nb::detail::keep_alive(result, payload, [](void* held) noexcept { static_cast<const Base*>(held)->release(); });
+    nb::detail::keep_alive(result, payload,
+                           [](void* held) noexcept { static_cast<const Base*>(held)->release(); });
   }
   return result;
 }
@@ -39,17 +41,22 @@ nb::handle object_of(const Base* object, nb::detail::cleanup_list* cleanup = nul
 template <class T>
 using BaseOf = std::conditional_t<
     std::is_base_of_v<Expr, T>, Expr,
-    std::conditional_t<std::is_base_of_v<Type, T>, Type, std::conditional_t<std::is_base_of_v<Pattern, T>, Pattern, Attrs>>>;
+    std::conditional_t<std::is_base_of_v<Type, T>, Type,
+                       std::conditional_t<std::is_base_of_v<Pattern, T>, Pattern, Attrs>>>;
 
-/// A dtype from what NumPy and its like take for one: "float32", np.float32, np.dtype("float32"). Throws nb::type_error.
+/// A dtype from what NumPy and its like take for one: "float32", np.float32, np.dtype("float32").
+/// Throws nb::type_error.
 DType dtype_of(nb::handle object);
-/// A dimension from an integer, a `Dim` or a type variable of kind ShapeVar. Nothing if it is none of these.
+/// A dimension from an integer, a `Dim` or a type variable of kind ShapeVar. Nothing if it is none
+/// of these.
 std::optional<Dim> dim_of(nb::handle object);
 nb::object object_of_dim(Dim dim);
-/// Attribute values from Python's numbers, texts, lists, tuples, dtypes and expressions. Nothing for others.
+/// Attribute values from Python's numbers, texts, lists, tuples, dtypes and expressions. Nothing
+/// for others.
 std::optional<AttrValue> attr_value_of(nb::handle object);
 nb::object object_of_attr(const AttrValue& value);
-/// The expression inside an object that stands for one without being a node (`TupleWrapper`); false if it is none.
+/// The expression inside an object that stands for one without being a node (`TupleWrapper`); false
+/// if it is none.
 bool expr_in(nb::handle object, Ref<const Expr>& expr) noexcept;
 
 }  // namespace relay::python
@@ -73,7 +80,8 @@ struct type_caster<relay::Ref<const T>> {
     return false;
   }
   static handle from_cpp(const Value& value, rv_policy, cleanup_list* cleanup) noexcept {
-    return relay::python::object_of(static_cast<const relay::python::BaseOf<T>*>(value.get()), cleanup);
+    return relay::python::object_of(static_cast<const relay::python::BaseOf<T>*>(value.get()),
+                                    cleanup);
   }
 };
 
@@ -92,7 +100,8 @@ struct type_caster<relay::Name> {
     return true;
   }
   static handle from_cpp(relay::Name name, rv_policy, cleanup_list*) noexcept {
-    return PyUnicode_FromStringAndSize(name.view().data(), static_cast<Py_ssize_t>(name.view().size()));
+    return PyUnicode_FromStringAndSize(name.view().data(),
+                                       static_cast<Py_ssize_t>(name.view().size()));
   }
 };
 

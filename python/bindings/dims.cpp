@@ -29,7 +29,8 @@ std::optional<Dim> dim_of(nb::handle object) {
   }
   if (nb::isinstance<DimObject>(object)) return nb::inst_ptr<DimObject>(object)->dim;
   TypeVarRef var;
-  if (nb::try_cast(object, var) && var->var_kind() == Kind::kShapeVar) return Dim::symbol(var.get());
+  if (nb::try_cast(object, var) && var->var_kind() == Kind::kShapeVar)
+    return Dim::symbol(var.get());
   return std::nullopt;
 }
 
@@ -50,35 +51,44 @@ Dim operand(nb::handle object) {
 }  // namespace
 
 void bind_dims(nb::module_& m) {
-  auto dim = nb::class_<DimObject>(m, "Dim",
-                             "A dimension that is no plain integer: `?`, a name, or a term over names. Arithmetic gives "
-                             "terms in a normal form, so that == decides whether two terms are the same.");
-  dim.def("__init__",
-          [](DimObject* place, nb::handle value) {
-            new (place) DimObject{operand(value)};
-          },
-          nb::arg("value"), "From an integer, another dimension, or a type variable of kind ShapeVar.");
-  dim.def_static("any", [] { return object_of_dim(Dim::any()); }, "`?`: known only at run time.");
+  auto dim = nb::class_<DimObject>(
+      m, "Dim",
+      "A dimension that is no plain integer: `?`, a name, or a term over names. Arithmetic gives "
+      "terms in a normal form, so that == decides whether two terms are the same.");
+  dim.def(
+      "__init__", [](DimObject* place, nb::handle value) { new (place) DimObject{operand(value)}; },
+      nb::arg("value"), "From an integer, another dimension, or a type variable of kind ShapeVar.");
+  dim.def_static(
+      "any", [] { return object_of_dim(Dim::any()); }, "`?`: known only at run time.");
   dim.def_prop_ro("is_any", [](nb::handle self) { return operand(self).is_any(); });
-  dim.def_prop_ro("symbol",
-                  [](nb::handle self) -> std::optional<TypeVarRef> {
-                    const TypeVar* symbol = operand(self).as_symbol();
-                    if (symbol == nullptr) return std::nullopt;
-                    return TypeVarRef(symbol);
-                  },
-                  "The type variable, where the dimension is a name alone; else None.");
+  dim.def_prop_ro(
+      "symbol",
+      [](nb::handle self) -> std::optional<TypeVarRef> {
+        const TypeVar* symbol = operand(self).as_symbol();
+        if (symbol == nullptr) return std::nullopt;
+        return TypeVarRef(symbol);
+      },
+      "The type variable, where the dimension is a name alone; else None.");
   dim.def("__copy__", [](nb::object self) { return self; });
-  dim.def("__deepcopy__", [](nb::object self, nb::handle) { return self; }, nb::arg("memo"));
+  dim.def(
+      "__deepcopy__", [](nb::object self, nb::handle) { return self; }, nb::arg("memo"));
   dim.def("__str__", [](nb::handle self) { return operand(self).str(); });
   dim.def("__repr__", [](nb::handle self) { return "Dim(" + operand(self).str() + ")"; });
   dim.def("__hash__", [](nb::handle self) { return std::hash<Dim>()(operand(self)); });
   auto both = [&](const char* name, const char* mirrored, Operation operation) {
-    dim.def(name, [operation](nb::handle a, nb::handle b) { return object_of_dim(operation(operand(a), operand(b))); },
-            nb::is_operator());
+    dim.def(
+        name,
+        [operation](nb::handle a, nb::handle b) {
+          return object_of_dim(operation(operand(a), operand(b)));
+        },
+        nb::is_operator());
     if (mirrored != nullptr) {
-      dim.def(mirrored,
-              [operation](nb::handle a, nb::handle b) { return object_of_dim(operation(operand(b), operand(a))); },
-              nb::is_operator());
+      dim.def(
+          mirrored,
+          [operation](nb::handle a, nb::handle b) {
+            return object_of_dim(operation(operand(b), operand(a)));
+          },
+          nb::is_operator());
     }
   };
   both("__add__", "__radd__", [](Dim a, Dim b) { return a + b; });

@@ -21,8 +21,10 @@ nb::list objects_of(const std::vector<Diagnostic>& diagnostics) {
     nb::object object = nb::cast(diagnostic);
     auto sources = std::make_unique<Sources>();
     sources->push_back(SourceMap::find(diagnostic.span));
-    for (const DiagnosticNote& note : diagnostic.notes) sources->push_back(SourceMap::find(note.span));
-    nb::detail::keep_alive(object.ptr(), sources.get(), [](void* held) noexcept { delete static_cast<Sources*>(held); });
+    for (const DiagnosticNote& note : diagnostic.notes)
+      sources->push_back(SourceMap::find(note.span));
+    nb::detail::keep_alive(object.ptr(), sources.get(),
+                           [](void* held) noexcept { delete static_cast<Sources*>(held); });
     static_cast<void>(sources.release());
     result.append(object);
   }
@@ -58,11 +60,17 @@ nb::object call_back(const std::function<nb::object()>& call) {
 
 void bind_errors(nb::module_& m) {
   nb::class_<DiagnosticNote>(m, "Note", "A further remark of a diagnostic.")
-      .def_prop_ro("kind", [](const DiagnosticNote& self) { return self.kind == DiagnosticNote::Kind::kHelp ? "help" : "note"; })
+      .def_prop_ro("kind",
+                   [](const DiagnosticNote& self) {
+                     return self.kind == DiagnosticNote::Kind::kHelp ? "help" : "note";
+                   })
       .def_ro("message", &DiagnosticNote::message)
       .def_ro("span", &DiagnosticNote::span);
   nb::class_<Diagnostic>(m, "Diagnostic", "One error or warning.")
-      .def_prop_ro("severity", [](const Diagnostic& self) { return self.severity == Severity::kError ? "error" : "warning"; })
+      .def_prop_ro("severity",
+                   [](const Diagnostic& self) {
+                     return self.severity == Severity::kError ? "error" : "warning";
+                   })
       .def_ro("message", &Diagnostic::message)
       .def_ro("span", &Diagnostic::span)
       .def_ro("notes", &Diagnostic::notes)
@@ -70,9 +78,13 @@ void bind_errors(nb::module_& m) {
       .def("__repr__", [](const Diagnostic& self) { return "Diagnostic(" + self.message + ")"; });
 
   relay_error = PyErr_NewExceptionWithDoc(
-      "relay.RelayError", "Something is wrong with a program or its data; `diagnostics` has it in parts.", PyExc_Exception, nullptr);
-  execution_error = PyErr_NewExceptionWithDoc("relay.ExecutionError", "A program failed while it ran.", relay_error, nullptr);
-  internal_defect = PyErr_NewExceptionWithDoc("relay.InternalError", "A defect of Relay itself.", PyExc_RuntimeError, nullptr);
+      "relay.RelayError",
+      "Something is wrong with a program or its data; `diagnostics` has it in parts.",
+      PyExc_Exception, nullptr);
+  execution_error = PyErr_NewExceptionWithDoc(
+      "relay.ExecutionError", "A program failed while it ran.", relay_error, nullptr);
+  internal_defect = PyErr_NewExceptionWithDoc("relay.InternalError", "A defect of Relay itself.",
+                                              PyExc_RuntimeError, nullptr);
   m.attr("RelayError") = nb::borrow(relay_error);
   m.attr("ExecutionError") = nb::borrow(execution_error);
   m.attr("InternalError") = nb::borrow(internal_defect);

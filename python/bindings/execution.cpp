@@ -23,7 +23,8 @@ namespace relay::python {
 
 namespace {
 
-/// A value that NumPy has no word for: data, closures, references. Numbers, tensors and tuples are Python's own.
+/// A value that NumPy has no word for: data, closures, references. Numbers, tensors and tuples are
+/// Python's own.
 struct ValueObject {
   Value value;
   std::shared_ptr<Machines> machines;  // of the program that made it, if one did: closures need one
@@ -52,7 +53,8 @@ nb::object object_of_value(const Value& value, const std::shared_ptr<Machines>& 
 Value value_of(nb::handle object, const TypeInfo* wanted) {
   ValueObject* held = nullptr;
   if (nb::try_cast(object, held) && held != nullptr) return held->value;
-  if (wanted != nullptr && wanted->kind == TypeInfo::Kind::kTuple && (PyTuple_Check(object.ptr()) || PyList_Check(object.ptr()))) {
+  if (wanted != nullptr && wanted->kind == TypeInfo::Kind::kTuple &&
+      (PyTuple_Check(object.ptr()) || PyList_Check(object.ptr()))) {
     std::vector<Value> fields;
     size_t i = 0;
     for (nb::handle item : nb::iter(object)) {
@@ -68,8 +70,11 @@ Value value_of(nb::handle object, const TypeInfo* wanted) {
   }
   // Arrays keep their dtype, so that a wrong one is reported; Python's numbers have none.
   std::optional<DType> dtype;
-  bool plain = PyFloat_Check(object.ptr()) || PyLong_Check(object.ptr()) || PyList_Check(object.ptr());
-  if (plain && wanted != nullptr && wanted->kind == TypeInfo::Kind::kTensor && wanted->dtype.valid()) dtype = wanted->dtype;
+  bool plain =
+      PyFloat_Check(object.ptr()) || PyLong_Check(object.ptr()) || PyList_Check(object.ptr());
+  if (plain && wanted != nullptr && wanted->kind == TypeInfo::Kind::kTensor &&
+      wanted->dtype.valid())
+    dtype = wanted->dtype;
   return Value(array_of(object, dtype));
 }
 
@@ -86,12 +91,15 @@ class Program {
       if (entry.name == name) return entry;
     }
     std::string names;
-    for (const vm::Entry& entry : executable().entries) names += (names.empty() ? "" : ", ") + entry.name;
+    for (const vm::Entry& entry : executable().entries)
+      names += (names.empty() ? "" : ", ") + entry.name;
     throw nb::key_error(("the program has no function " + name + "; it has " + names).c_str());
   }
 
-  nb::object run(const vm::Entry& entry, std::span<const Value> arguments, vm::Profile* profile = nullptr) {
-    Value result = machines_->with([&](vm::Machine& machine) { return machine.run(entry, arguments); }, profile);
+  nb::object run(const vm::Entry& entry, std::span<const Value> arguments,
+                 vm::Profile* profile = nullptr) {
+    Value result = machines_->with(
+        [&](vm::Machine& machine) { return machine.run(entry, arguments); }, profile);
     return object_of_value(result, machines_);
   }
 
@@ -99,15 +107,19 @@ class Program {
   std::shared_ptr<Machines> machines_;
 };
 
-std::vector<Value> bind_arguments(const vm::Entry& entry, const nb::args& args, const nb::kwargs& kwargs) {
+std::vector<Value> bind_arguments(const vm::Entry& entry, const nb::args& args,
+                                  const nb::kwargs& kwargs) {
   const auto& params = entry.params.parts;
   auto signature = [&] {
     std::string text = entry.name + "(";
-    for (size_t i = 0; i < params.size(); ++i) text += (i > 0 ? ", " : "") + params[i].what + ": " + params[i].text;
+    for (size_t i = 0; i < params.size(); ++i)
+      text += (i > 0 ? ", " : "") + params[i].what + ": " + params[i].text;
     return text + ")";
   };
   if (args.size() > params.size()) {
-    throw nb::type_error((signature() + " takes " + std::to_string(params.size()) + " arguments, not " + std::to_string(args.size())).c_str());
+    throw nb::type_error((signature() + " takes " + std::to_string(params.size()) +
+                          " arguments, not " + std::to_string(args.size()))
+                             .c_str());
   }
   std::vector<Value> values(params.size());
   for (size_t i = 0; i < args.size(); ++i) values[i] = value_of(args[i], &params[i].type);
@@ -115,28 +127,34 @@ std::vector<Value> bind_arguments(const vm::Entry& entry, const nb::args& args, 
     std::string name = nb::cast<std::string>(key);
     size_t i = 0;
     while (i < params.size() && params[i].what != name) ++i;
-    if (i == params.size()) throw nb::type_error((signature() + " has no parameter " + name).c_str());
+    if (i == params.size())
+      throw nb::type_error((signature() + " has no parameter " + name).c_str());
     if (values[i]) throw nb::type_error((signature() + " got two values for " + name).c_str());
     values[i] = value_of(object, &params[i].type);
   }
   for (size_t i = 0; i < params.size(); ++i) {
-    if (!values[i]) throw nb::type_error((signature() + " needs a value for " + params[i].what).c_str());
+    if (!values[i])
+      throw nb::type_error((signature() + " needs a value for " + params[i].what).c_str());
   }
   return values;
 }
 
 Name entry_of(const Module& module, const std::optional<std::string>& name) {
   if (name) {
-    if (module.function(Name(*name)) == nullptr) throw nb::key_error(("the module has no function @" + *name).c_str());
+    if (module.function(Name(*name)) == nullptr)
+      throw nb::key_error(("the module has no function @" + *name).c_str());
     return Name(*name);
   }
   const Module::FunctionEntry* entry = module.entry();
-  if (entry == nullptr) throw nb::value_error("the module has no @main and not one function alone: say which one by `entry`");
+  if (entry == nullptr)
+    throw nb::value_error(
+        "the module has no @main and not one function alone: say which one by `entry`");
   return entry->name;
 }
 
 /// The function specialised for its declared types, `params` its constants.
-Module closed_program(const Module& module, Name entry, const std::vector<std::pair<std::string, NDArray>>& params) {
+Module closed_program(const Module& module, Name entry,
+                      const std::vector<std::pair<std::string, NDArray>>& params) {
   infer_types_or_throw(module);
   const Function* function = module.function(entry);
   std::unordered_map<size_t, NDArray> weights;
@@ -150,8 +168,9 @@ Module closed_program(const Module& module, Name entry, const std::vector<std::p
     }
     TypeRef given = weights.contains(i) ? value_type(Value(weights.at(i))) : type->params()[i];
     if (given->has_incomplete() || given->has_type_var()) {
-      throw Error(Diagnostic::error("the type of %" + param.name().str() + " of @" + entry.str() + " is not known: it may be any " +
-                                    given->str(), param.span())
+      throw Error(Diagnostic::error("the type of %" + param.name().str() + " of @" + entry.str() +
+                                        " is not known: it may be any " + given->str(),
+                                    param.span())
                       .help("annotate the parameter"));
     }
     types.push_back(given);
@@ -182,53 +201,65 @@ std::vector<std::pair<std::string, NDArray>> params_of(nb::handle object) {
 }  // namespace
 
 void bind_execution(nb::module_& m) {
-  nb::class_<ValueObject>(m, "Value", "A value that is no array: of a data type, a closure, a reference.")
-      .def_prop_ro("kind",
-                   [](const ValueObject& self) -> std::string {
-                     if (self.value.is_data()) return "data";
-                     if (self.value.is_closure()) return "closure";
-                     return self.value.is_reference() ? "reference" : std::string(kind_name(self.value.kind()));
-                   },
-                   "\"data\", \"closure\" or \"reference\".")
-      .def_prop_ro("constructor",
-                   [](const ValueObject& self) -> nb::object {
-                     if (!self.value.is_data()) return nb::none();
-                     return nb::cast(self.value.constructor()->name);
-                   },
-                   "The name of a data value's constructor; None for other values.")
-      .def_prop_ro("tag", [](const ValueObject& self) { return self.value.is_data() ? self.value.tag() : -1; })
+  nb::class_<ValueObject>(m, "Value",
+                          "A value that is no array: of a data type, a closure, a reference.")
+      .def_prop_ro(
+          "kind",
+          [](const ValueObject& self) -> std::string {
+            if (self.value.is_data()) return "data";
+            if (self.value.is_closure()) return "closure";
+            return self.value.is_reference() ? "reference"
+                                             : std::string(kind_name(self.value.kind()));
+          },
+          "\"data\", \"closure\" or \"reference\".")
+      .def_prop_ro(
+          "constructor",
+          [](const ValueObject& self) -> nb::object {
+            if (!self.value.is_data()) return nb::none();
+            return nb::cast(self.value.constructor()->name);
+          },
+          "The name of a data value's constructor; None for other values.")
+      .def_prop_ro(
+          "tag",
+          [](const ValueObject& self) { return self.value.is_data() ? self.value.tag() : -1; })
       .def_prop_ro("fields",
                    [](const ValueObject& self) {
                      nb::list fields;
                      if (self.value.is_data()) {
-                       for (const Value& field : self.value.fields()) fields.append(object_of_value(field, self.machines));
+                       for (const Value& field : self.value.fields())
+                         fields.append(object_of_value(field, self.machines));
                      }
                      return fields;
                    })
-      .def_prop_ro("value",
-                   [](const ValueObject& self) {
-                     if (!self.value.is_reference()) throw nb::type_error("only a reference holds a value");
-                     return object_of_value(self.value.get(), self.machines);
-                   },
-                   "What a reference holds.")
+      .def_prop_ro(
+          "value",
+          [](const ValueObject& self) {
+            if (!self.value.is_reference()) throw nb::type_error("only a reference holds a value");
+            return object_of_value(self.value.get(), self.machines);
+          },
+          "What a reference holds.")
       .def("__call__",
            [](const ValueObject& self, nb::args args) {
              if (!self.value.is_closure()) throw nb::type_error("only closures can be called");
              std::vector<Value> values;
-             for (nb::handle arg : args) values.push_back(value_of(arg, static_cast<const TypeInfo*>(nullptr)));
+             for (nb::handle arg : args)
+               values.push_back(value_of(arg, static_cast<const TypeInfo*>(nullptr)));
              Value result;
              if (self.machines) {
-               result = self.machines->with([&](vm::Machine& machine) { return machine.call(self.value, values); });
+               result = self.machines->with(
+                   [&](vm::Machine& machine) { return machine.call(self.value, values); });
              } else {
                nb::gil_scoped_release released;
                result = call_closure(self.value, values);
              }
              return object_of_value(result, self.machines);
            })
-      .def("__eq__", [](const ValueObject& self, nb::handle other) {
-        ValueObject* value = nullptr;
-        return nb::try_cast(other, value) && value != nullptr && bit_equal(self.value, value->value);
-      })
+      .def("__eq__",
+           [](const ValueObject& self, nb::handle other) {
+             ValueObject* value = nullptr;
+             return nb::try_cast(other, value) && value != nullptr &&
+                    bit_equal(self.value, value->value);
+           })
       .def("__repr__", [](const ValueObject& self) {
         if (!self.value.is_data()) return "<" + std::string(kind_name(self.value.kind())) + ">";
         std::string text = self.value.constructor()->name.str();
@@ -236,133 +267,188 @@ void bind_execution(nb::module_& m) {
         return text + "(…)";
       });
 
-  nb::class_<Program>(m, "Executable", "A compiled program: call it with arrays, by position or by name. Several threads may.", nb::is_weak_referenceable())
+  nb::class_<Program>(
+      m, "Executable",
+      "A compiled program: call it with arrays, by position or by name. Several threads may.",
+      nb::is_weak_referenceable())
       .def("__call__",
            [](Program& self, nb::args args, nb::kwargs kwargs) {
              const vm::Entry& entry = self.executable().entries.front();
              return self.run(entry, bind_arguments(entry, args, kwargs));
            })
-      .def("call",
-           [](Program& self, const std::string& name, nb::args args, nb::kwargs kwargs) {
-             const vm::Entry& entry = self.entry(name);
-             return self.run(entry, bind_arguments(entry, args, kwargs));
-           },
-           nb::arg("name"), nb::arg("args"), nb::arg("kwargs"), "Calls a function of the program by name.")
-      .def("profile",
-           [](Program& self, nb::args args, nb::kwargs kwargs) {
-             const vm::Entry& entry = self.executable().entries.front();
-             vm::Profile profile;
-             self.run(entry, bind_arguments(entry, args, kwargs), &profile);
-             nb::list kernels;
-             for (size_t i = 0; i < profile.kernels.size(); ++i) {
-               const auto& measured = profile.kernels[i];
-               if (measured.calls == 0) continue;
-               nb::dict row;
-               row["name"] = self.executable().kernels[i].name;
-               row["calls"] = measured.calls;
-               row["seconds"] = static_cast<double>(measured.nanoseconds) * 1e-9;
-               row["flops"] = measured.flops;
-               row["bytes"] = measured.bytes;
-               kernels.append(row);
-             }
-             return kernels;
-           },
-           "Runs once and gives what each kernel took: name, calls, seconds, flops, bytes.")
-      .def("save", [](const Program& self, const std::string& path) { vm::save_executable(self.executable(), path); }, nb::arg("path"),
-           nb::call_guard<nb::gil_scoped_release>(), "Writes a file that `relay run` and `relay.load` take.")
-      .def_prop_ro("entries", [](const Program& self) {
-        std::vector<std::string> names;
-        for (const vm::Entry& entry : self.executable().entries) names.push_back(entry.name);
-        return names;
-      })
-      .def_prop_ro("parameters",
+      .def(
+          "call",
+          [](Program& self, const std::string& name, nb::args args, nb::kwargs kwargs) {
+            const vm::Entry& entry = self.entry(name);
+            return self.run(entry, bind_arguments(entry, args, kwargs));
+          },
+          nb::arg("name"), nb::arg("args"), nb::arg("kwargs"),
+          "Calls a function of the program by name.")
+      .def(
+          "profile",
+          [](Program& self, nb::args args, nb::kwargs kwargs) {
+            const vm::Entry& entry = self.executable().entries.front();
+            vm::Profile profile;
+            self.run(entry, bind_arguments(entry, args, kwargs), &profile);
+            nb::list kernels;
+            for (size_t i = 0; i < profile.kernels.size(); ++i) {
+              const auto& measured = profile.kernels[i];
+              if (measured.calls == 0) continue;
+              nb::dict row;
+              row["name"] = self.executable().kernels[i].name;
+              row["calls"] = measured.calls;
+              row["seconds"] = static_cast<double>(measured.nanoseconds) * 1e-9;
+              row["flops"] = measured.flops;
+              row["bytes"] = measured.bytes;
+              kernels.append(row);
+            }
+            return kernels;
+          },
+          "Runs once and gives what each kernel took: name, calls, seconds, flops, bytes.")
+      .def(
+          "save",
+          [](const Program& self, const std::string& path) {
+            vm::save_executable(self.executable(), path);
+          },
+          nb::arg("path"), nb::call_guard<nb::gil_scoped_release>(),
+          "Writes a file that `relay run` and `relay.load` take.")
+      .def_prop_ro("entries",
                    [](const Program& self) {
-                     std::vector<std::pair<std::string, std::string>> params;
-                     for (const auto& part : self.executable().entries.front().params.parts) params.emplace_back(part.what, part.text);
-                     return params;
-                   },
-                   "Names and types of what it is called with.")
+                     std::vector<std::string> names;
+                     for (const vm::Entry& entry : self.executable().entries)
+                       names.push_back(entry.name);
+                     return names;
+                   })
+      .def_prop_ro(
+          "parameters",
+          [](const Program& self) {
+            std::vector<std::pair<std::string, std::string>> params;
+            for (const auto& part : self.executable().entries.front().params.parts)
+              params.emplace_back(part.what, part.text);
+            return params;
+          },
+          "Names and types of what it is called with.")
       .def_prop_ro("target", [](const Program& self) { return self.executable().target; })
-      .def("bytes", [](const Program& self) {
-        std::vector<std::byte> bytes = vm::executable_bytes(self.executable());
-        return nb::bytes(bytes.data(), bytes.size());
-      })
+      .def("bytes",
+           [](const Program& self) {
+             std::vector<std::byte> bytes = vm::executable_bytes(self.executable());
+             return nb::bytes(bytes.data(), bytes.size());
+           })
       .def("__reduce__", [](nb::handle self) {
-        return nb::make_tuple(nb::module_::import_("relay").attr("execution").attr("_load_bytes"), nb::make_tuple(self.attr("bytes")()));
+        return nb::make_tuple(nb::module_::import_("relay").attr("execution").attr("_load_bytes"),
+                              nb::make_tuple(self.attr("bytes")()));
       });
 
-  m.def("compile",
-        [](const Module& module, nb::handle given, const std::string& target, int opt_level, std::optional<std::string> entry,
-           int threads, bool cache) {
-          auto params = params_of(given);
-          Name name = entry_of(module, entry);
-          vm::CompileOptions options;
-          options.target = codegen::Target::parse(target);
-          options.level = opt_level;
-          if (cache) options.cache = codegen::default_cache();
-          PassContext context = PassContext::current();
-          stop_between_passes(context);
+  m.def(
+      "compile",
+      [](const Module& module, nb::handle given, const std::string& target, int opt_level,
+         std::optional<std::string> entry, int threads, bool cache) {
+        auto params = params_of(given);
+        Name name = entry_of(module, entry);
+        vm::CompileOptions options;
+        options.target = codegen::Target::parse(target);
+        options.level = opt_level;
+        if (cache) options.cache = codegen::default_cache();
+        PassContext context = PassContext::current();
+        stop_between_passes(context);
+        nb::gil_scoped_release released;
+        PassContext::Scope scope(context);
+        Module program = closed_program(module, name, params);
+        return std::make_unique<Program>(vm::compile(program, name, options), threads);
+      },
+      nb::arg("mod"), nb::arg("params") = nb::none(), nb::arg("target") = "host",
+      nb::arg("opt_level") = 3, nb::arg("entry") = nb::none(), nb::arg("threads") = 0,
+      nb::arg("cache") = true,
+      "Compiles a function and what it calls. `params` are constants of the result, by the names "
+      "of parameters.");
+  m.def(
+      "load",
+      [](const std::string& path, int threads) {
+        return std::make_unique<Program>(vm::load_executable(path), threads);
+      },
+      nb::arg("path"), nb::arg("threads") = 0, nb::call_guard<nb::gil_scoped_release>(),
+      "Reads a compiled program. What runs is the code in the file: load only what you would run.");
+  m.def(
+      "load_bytes",
+      [](nb::bytes bytes) {
+        return std::make_unique<Program>(
+            vm::load_executable({static_cast<const std::byte*>(bytes.data()), bytes.size()},
+                                "<bytes>"),
+            0);
+      },
+      nb::arg("bytes"));
+  m.def(
+      "evaluate",
+      [](const Module& module, nb::args args, std::optional<std::string> entry) {
+        Name name = entry_of(module, entry);
+        infer_types_or_throw(module);
+        std::vector<Value> values;
+        std::vector<TypeRef> types;
+        const Function* function = module.function(name);
+        TypeRef signature = function_signature(module, name);
+        const std::vector<TypeRef> declared = [&] {
+          const auto params = signature->as<FuncType>()->params();
+          return std::vector<TypeRef>(params.begin(), params.end());
+        }();
+        if (args.size() != declared.size()) {
+          throw nb::type_error(("@" + name.str() + " takes " + std::to_string(declared.size()) +
+                                " arguments, not " + std::to_string(args.size()))
+                                   .c_str());
+        }
+        for (nb::handle arg : args) {
+          values.push_back(value_of(arg, static_cast<const TypeInfo*>(nullptr)));
+          TypeRef type = value_type(values.back());
+          if (type->has_incomplete()) {  // of an empty list, say: what is declared says the rest
+            size_t i = types.size();
+            type = declared[i];
+            if (type->has_incomplete() || type->has_type_var()) {
+              const Var& param = *function->params()[i];
+              throw Error(Diagnostic::error("the type of the argument for %" + param.name().str() +
+                                                " of @" + name.str() +
+                                                " does not follow from its value",
+                                            param.span())
+                              .help("annotate the parameter"));
+            }
+          }
+          types.push_back(std::move(type));
+        }
+        Value result;
+        {
           nb::gil_scoped_release released;
-          PassContext::Scope scope(context);
-          Module program = closed_program(module, name, params);
-          return std::make_unique<Program>(vm::compile(program, name, options), threads);
-        },
-        nb::arg("mod"), nb::arg("params") = nb::none(), nb::arg("target") = "host", nb::arg("opt_level") = 3,
-        nb::arg("entry") = nb::none(), nb::arg("threads") = 0, nb::arg("cache") = true,
-        "Compiles a function and what it calls. `params` are constants of the result, by the names of parameters.");
-  m.def("load", [](const std::string& path, int threads) { return std::make_unique<Program>(vm::load_executable(path), threads); },
-        nb::arg("path"), nb::arg("threads") = 0, nb::call_guard<nb::gil_scoped_release>(),
-        "Reads a compiled program. What runs is the code in the file: load only what you would run.");
-  m.def("load_bytes",
-        [](nb::bytes bytes) {
-          return std::make_unique<Program>(
-              vm::load_executable({static_cast<const std::byte*>(bytes.data()), bytes.size()}, "<bytes>"), 0);
-        },
-        nb::arg("bytes"));
-  m.def("evaluate",
-        [](const Module& module, nb::args args, std::optional<std::string> entry) {
-          Name name = entry_of(module, entry);
-          infer_types_or_throw(module);
-          std::vector<Value> values;
-          std::vector<TypeRef> types;
-          for (nb::handle arg : args) {
-            values.push_back(value_of(arg, static_cast<const TypeInfo*>(nullptr)));
-            types.push_back(value_type(values.back()));
-          }
-          Value result;
-          {
-            nb::gil_scoped_release released;
-            Module special = specialize(module, name, types);
-            result = evaluate_function(special, name, values);
-          }
-          return object_of_value(result, nullptr);
-        },
-        nb::arg("mod"), nb::arg("args"), nb::arg("entry") = nb::none(),
-        "Runs a function in the reference evaluator: slow, and the meaning of every construct.");
-  m.def("from_onnx",
-        [](nb::handle model, std::map<std::string, std::vector<int64_t>> shape, std::map<std::string, DType> dtypes,
-           std::optional<int64_t> opset, bool freeze) {
-          OnnxOptions options;
-          options.shapes = std::move(shape);
-          options.dtypes = std::move(dtypes);
-          options.opset = opset;
-          options.freeze = freeze;
-          nb::bytes bytes;
-          std::string path;
-          bool in_memory = nb::try_cast(model, bytes);
-          if (!in_memory) path = nb::cast<std::string>(model);
-          OnnxModel made;
-          {
-            nb::gil_scoped_release released;
-            made = in_memory ? from_onnx({static_cast<const std::byte*>(bytes.data()), bytes.size()}, options)
-                             : from_onnx(path, options);
-          }
-          nb::dict params;
-          for (auto& [name, array] : made.params) params[name.c_str()] = nb::cast(array);
-          return nb::make_tuple(nb::cast(std::move(made.module)), params, made.warnings);
-        },
-        nb::arg("model"), nb::arg("shape"), nb::arg("dtypes"), nb::arg("opset").none(), nb::arg("freeze"),
-        "A model from a path or bytes: the module, parameters by name, warnings. Raises RelayError.");
+          Module special = specialize(module, name, types);
+          result = evaluate_function(special, name, values);
+        }
+        return object_of_value(result, nullptr);
+      },
+      nb::arg("mod"), nb::arg("args"), nb::arg("entry") = nb::none(),
+      "Runs a function in the reference evaluator: slow, and the meaning of every construct.");
+  m.def(
+      "from_onnx",
+      [](nb::handle model, std::map<std::string, std::vector<int64_t>> shape,
+         std::map<std::string, DType> dtypes, std::optional<int64_t> opset, bool freeze) {
+        OnnxOptions options;
+        options.shapes = std::move(shape);
+        options.dtypes = std::move(dtypes);
+        options.opset = opset;
+        options.freeze = freeze;
+        nb::bytes bytes;
+        std::string path;
+        bool in_memory = nb::try_cast(model, bytes);
+        if (!in_memory) path = nb::cast<std::string>(model);
+        OnnxModel made;
+        {
+          nb::gil_scoped_release released;
+          made = in_memory ? from_onnx({static_cast<const std::byte*>(bytes.data()), bytes.size()},
+                                       options)
+                           : from_onnx(path, options);
+        }
+        nb::dict params;
+        for (auto& [name, array] : made.params) params[name.c_str()] = nb::cast(array);
+        return nb::make_tuple(nb::cast(std::move(made.module)), params, made.warnings);
+      },
+      nb::arg("model"), nb::arg("shape"), nb::arg("dtypes"), nb::arg("opset").none(),
+      nb::arg("freeze"),
+      "A model from a path or bytes: the module, parameters by name, warnings. Raises RelayError.");
 }
 
 }  // namespace relay::python

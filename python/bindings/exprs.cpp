@@ -90,25 +90,36 @@ LiteralValue literal_of(nb::handle number) {
 }  // namespace
 
 void bind_exprs(nb::module_& m) {
-  nb::class_<Expr>(m, "Expr", "An expression. Immutable and shared: a program is a graph.", nb::is_weak_referenceable())
+  nb::class_<Expr>(m, "Expr", "An expression. Immutable and shared: a program is a graph.",
+                   nb::is_weak_referenceable())
       .def_prop_ro("span", &Expr::span, "Where it stands in source text.")
       .def_prop_ro("kind_name", [](const Expr& self) { return expr_kind_name(self.kind()); })
-      .def_prop_ro("operands", [](const Expr& self) { return list(self.operands()); },
-                   "All child expressions, in the order in which they are visited.")
-      .def_prop_ro("checked_type",
-                   [](const Expr& self) {
-                     if (self.type() == nullptr)
-                       throw nb::value_error("this expression has no type yet: run InferType, or relay.check");
-                     return TypeRef(self.type());
-                   },
-                   "The type that inference found. Raises ValueError before there is one.")
-      .def_prop_ro("type", [](const Expr& self) { return TypeRef(self.type()); }, "The same; None before there is one.")
-      .def("__copy__", [](ExprRef self) { return self; }, "Expressions are immutable: the same one.")
-      .def("__deepcopy__", [](ExprRef self, nb::handle) { return self; }, nb::arg("memo"))
-      .def("same_as", [](const Expr& self, nb::handle other) {
-        ExprRef expr;
-        return nb::try_cast(other, expr) && expr.get() == &self;
-      }, nb::arg("other").none())
+      .def_prop_ro(
+          "operands", [](const Expr& self) { return list(self.operands()); },
+          "All child expressions, in the order in which they are visited.")
+      .def_prop_ro(
+          "checked_type",
+          [](const Expr& self) {
+            if (self.type() == nullptr)
+              throw nb::value_error(
+                  "this expression has no type yet: run InferType, or relay.check");
+            return TypeRef(self.type());
+          },
+          "The type that inference found. Raises ValueError before there is one.")
+      .def_prop_ro(
+          "type", [](const Expr& self) { return TypeRef(self.type()); },
+          "The same; None before there is one.")
+      .def(
+          "__copy__", [](ExprRef self) { return self; }, "Expressions are immutable: the same one.")
+      .def(
+          "__deepcopy__", [](ExprRef self, nb::handle) { return self; }, nb::arg("memo"))
+      .def(
+          "same_as",
+          [](const Expr& self, nb::handle other) {
+            ExprRef expr;
+            return nb::try_cast(other, expr) && expr.get() == &self;
+          },
+          nb::arg("other").none())
       .def("__repr__", [](const Expr& self) {
         PrintOptions options;
         options.version_line = false;
@@ -118,13 +129,16 @@ void bind_exprs(nb::module_& m) {
       });
 
   nb::class_<Var, Expr>(m, "Var", "A local variable; identity is the object.")
-      .def(nb::new_([](Name name_hint, Optional annotation, Span span) { return make_var(name_hint, given(annotation), span); }),
+      .def(nb::new_([](Name name_hint, Optional annotation, Span span) {
+             return make_var(name_hint, given(annotation), span);
+           }),
            nb::arg("name_hint"), nb::arg("type_annotation") = nb::none(), nb::arg("span") = Span())
       .def_prop_ro("name_hint", &Var::name)
       .def_prop_ro("type_annotation", &Var::annotation);
   nb::class_<GlobalVar, Expr>(m, "GlobalVar", "A reference to a global function, by name.")
-      .def(nb::new_([](Name name_hint, nb::handle) { return make_global_var(name_hint); }), nb::arg("name_hint"),
-           nb::arg("type_annot") = nb::none(), "By name; the type is that of the function in its module.")
+      .def(nb::new_([](Name name_hint, nb::handle) { return make_global_var(name_hint); }),
+           nb::arg("name_hint"), nb::arg("type_annot") = nb::none(),
+           "By name; the type is that of the function in its module.")
       .def_prop_ro("name_hint", &GlobalVar::name)
       .def("__eq__",
            [](const GlobalVar& self, nb::handle other) {
@@ -134,11 +148,13 @@ void bind_exprs(nb::module_& m) {
            })
       .def("__hash__", [](const GlobalVar& self) { return self.name().hash(); });
   nb::class_<Constant, Expr>(m, "Constant", "A tensor value.")
-      .def(nb::new_([](nb::handle data, Span span) { return make_constant(array_of(data), span); }), nb::arg("data"),
-           nb::arg("span") = Span(), "From a tensor, an array of NumPy or of anyone who speaks DLPack, or numbers.")
+      .def(nb::new_([](nb::handle data, Span span) { return make_constant(array_of(data), span); }),
+           nb::arg("data"), nb::arg("span") = Span(),
+           "From a tensor, an array of NumPy or of anyone who speaks DLPack, or numbers.")
       .def_prop_ro("data", &Constant::data);
   nb::class_<Literal, Expr>(m, "Literal", "A number whose dtype its context decides.")
-      .def(nb::new_([](nb::handle value) { return make_literal(literal_of(value)); }), nb::arg("value"))
+      .def(nb::new_([](nb::handle value) { return make_literal(literal_of(value)); }),
+           nb::arg("value"))
       .def_prop_ro("value", [](const Literal& self) -> nb::object {
         const LiteralValue& value = self.value();
         if (value.is_float) return nb::float_(value.negative ? -value.number : value.number);
@@ -146,7 +162,9 @@ void bind_exprs(nb::module_& m) {
         return value.negative ? nb::object(-number) : number;
       });
   nb::class_<Tuple, Expr>(m, "Tuple", "A tuple of expressions.")
-      .def(nb::new_([](const std::vector<ExprRef>& fields, Span span) { return make_tuple(fields, span); }),
+      .def(nb::new_([](const std::vector<ExprRef>& fields, Span span) {
+             return make_tuple(fields, span);
+           }),
            nb::arg("fields"), nb::arg("span") = Span())
       .def_prop_ro("fields", [](const Tuple& self) { return list(self.fields()); })
       .def("__len__", [](const Tuple& self) { return self.fields().size(); })
@@ -168,23 +186,25 @@ void bind_exprs(nb::module_& m) {
              return make_call(std::move(op), args, attrs_of(attrs),
                               type_args ? std::move(*type_args) : std::vector<TypeRef>(), span);
            }),
-           nb::arg("op"), nb::arg("args"), nb::arg("attrs") = nb::none(), nb::arg("type_args") = nb::none(),
-           nb::arg("span") = Span())
+           nb::arg("op"), nb::arg("args"), nb::arg("attrs") = nb::none(),
+           nb::arg("type_args") = nb::none(), nb::arg("span") = Span())
       .def_prop_ro("op", [](const Call& self) { return self.callee(); })
       .def_prop_ro("args", [](const Call& self) { return list(self.args()); })
       .def_prop_ro("attrs", &Call::attrs)
       .def_prop_ro("type_args", [](const Call& self) { return list(self.type_args()); });
   nb::class_<Function, Expr>(m, "Function", "A function literal.")
       .def(nb::new_([](std::vector<VarRef> params, ExprRef body, Optional ret_type,
-                       std::optional<std::vector<TypeVarRef>> type_params, nb::handle attrs, Span span,
-                       std::vector<RelationTypeRef> type_constraints) {
+                       std::optional<std::vector<TypeVarRef>> type_params, nb::handle attrs,
+                       Span span, std::vector<RelationTypeRef> type_constraints) {
              return make_function(std::move(params), std::move(body), given(ret_type),
                                   type_params ? std::move(*type_params) : std::vector<TypeVarRef>(),
                                   std::move(type_constraints), attrs_of(attrs), span);
            }),
-           nb::arg("params"), nb::arg("body"), nb::arg("ret_type") = nb::none(), nb::arg("type_params") = nb::none(),
-           nb::arg("attrs") = nb::none(), nb::arg("span") = Span(), nb::arg("type_constraints") = nb::list())
-      .def_prop_ro("type_constraints", [](const Function& self) { return list(self.constraints()); })
+           nb::arg("params"), nb::arg("body"), nb::arg("ret_type") = nb::none(),
+           nb::arg("type_params") = nb::none(), nb::arg("attrs") = nb::none(),
+           nb::arg("span") = Span(), nb::arg("type_constraints") = nb::list())
+      .def_prop_ro("type_constraints",
+                   [](const Function& self) { return list(self.constraints()); })
       .def_prop_ro("params", [](const Function& self) { return list(self.params()); })
       .def_prop_ro("body", [](const Function& self) { return self.body(); })
       .def_prop_ro("ret_type", &Function::ret_type)
@@ -202,19 +222,22 @@ void bind_exprs(nb::module_& m) {
       .def(nb::new_([](ExprRef cond, ExprRef true_branch, ExprRef false_branch, Span span) {
              return make_if(std::move(cond), std::move(true_branch), std::move(false_branch), span);
            }),
-           nb::arg("cond"), nb::arg("true_branch"), nb::arg("false_branch"), nb::arg("span") = Span())
+           nb::arg("cond"), nb::arg("true_branch"), nb::arg("false_branch"),
+           nb::arg("span") = Span())
       .def_prop_ro("cond", [](const If& self) { return self.condition(); })
       .def_prop_ro("true_branch", [](const If& self) { return self.then_branch(); })
       .def_prop_ro("false_branch", [](const If& self) { return self.else_branch(); });
   nb::class_<Clause>(m, "Clause", "One clause of a match.")
-      .def("__init__",
-           [](Clause* place, PatternRef lhs, ExprRef rhs) {
-             new (place) Clause{std::move(lhs), std::move(rhs)};
-           },
-           nb::arg("lhs"), nb::arg("rhs"))
+      .def(
+          "__init__",
+          [](Clause* place, PatternRef lhs, ExprRef rhs) {
+            new (place) Clause{std::move(lhs), std::move(rhs)};
+          },
+          nb::arg("lhs"), nb::arg("rhs"))
       .def_ro("lhs", &Clause::lhs)
       .def_ro("rhs", &Clause::rhs);
-  nb::class_<Match, Expr>(m, "Match", "Deconstruction of a data value by the first clause that fits.")
+  nb::class_<Match, Expr>(m, "Match",
+                          "Deconstruction of a data value by the first clause that fits.")
       .def(nb::new_([](ExprRef data, const std::vector<Clause>& clauses, bool complete, Span span) {
              std::vector<PatternRef> patterns;
              std::vector<ExprRef> bodies;
@@ -224,7 +247,8 @@ void bind_exprs(nb::module_& m) {
              }
              return make_match(std::move(data), std::move(patterns), bodies, complete, span);
            }),
-           nb::arg("data"), nb::arg("clauses"), nb::arg("complete") = true, nb::arg("span") = Span())
+           nb::arg("data"), nb::arg("clauses"), nb::arg("complete") = true,
+           nb::arg("span") = Span())
       .def_prop_ro("data", [](const Match& self) { return self.data(); })
       .def_prop_ro("clauses",
                    [](const Match& self) {
@@ -235,7 +259,8 @@ void bind_exprs(nb::module_& m) {
                    })
       .def_prop_ro("complete", [](const Match& self) { return self.complete(); });
   nb::class_<Constructor, Expr>(m, "Constructor", "A constructor of a data type.")
-      .def(nb::new_([](Name name_hint, std::vector<TypeRef> inputs, GlobalTypeVarRef belong_to, uint32_t tag) {
+      .def(nb::new_([](Name name_hint, std::vector<TypeRef> inputs, GlobalTypeVarRef belong_to,
+                       uint32_t tag) {
              return make_constructor(name_hint, belong_to, tag, std::move(inputs));
            }),
            nb::arg("name_hint"), nb::arg("inputs"), nb::arg("belong_to"), nb::arg("tag") = 0)
@@ -244,12 +269,13 @@ void bind_exprs(nb::module_& m) {
       .def_prop_ro("belong_to", &Constructor::type_name)
       .def_prop_ro("tag", [](const Constructor& self) { return self.ctor_tag(); });
   nb::class_<RefCreate, Expr>(m, "RefCreate", "A new mutable cell.")
-      .def(nb::new_([](ExprRef value, Span span) { return make_ref_create(std::move(value), span); }), nb::arg("value"),
-           nb::arg("span") = Span())
+      .def(nb::new_(
+               [](ExprRef value, Span span) { return make_ref_create(std::move(value), span); }),
+           nb::arg("value"), nb::arg("span") = Span())
       .def_prop_ro("value", [](const RefCreate& self) { return self.value(); });
   nb::class_<RefRead, Expr>(m, "RefRead", "The content of a cell.")
-      .def(nb::new_([](ExprRef ref, Span span) { return make_ref_read(std::move(ref), span); }), nb::arg("ref"),
-           nb::arg("span") = Span())
+      .def(nb::new_([](ExprRef ref, Span span) { return make_ref_read(std::move(ref), span); }),
+           nb::arg("ref"), nb::arg("span") = Span())
       .def_prop_ro("ref", [](const RefRead& self) { return self.ref(); });
   nb::class_<RefWrite, Expr>(m, "RefWrite", "Replaces the content of a cell; gives ().")
       .def(nb::new_([](ExprRef ref, ExprRef value, Span span) {
@@ -263,13 +289,17 @@ void bind_exprs(nb::module_& m) {
   nb::class_<TempExpr, Expr>(m, "TempExpr", "A pass's own annotation of an expression.")
       .def_prop_ro("value", [](const TempExpr& self) { return self.value(); });
 
-  m.def("rebuild", [](ExprRef old, const std::vector<ExprRef>& operands) {
-    if (old->operands().size() != operands.size())
-      throw nb::value_error(("this expression has " + std::to_string(old->operands().size()) + " operands, not " +
-                             std::to_string(operands.size())).c_str());
-    return rebuild(old.get(), operands);
-  }, nb::arg("expr"), nb::arg("operands"),
-        "The expression with other operands: itself when they are the same objects.");
+  m.def(
+      "rebuild",
+      [](ExprRef old, const std::vector<ExprRef>& operands) {
+        if (old->operands().size() != operands.size())
+          throw nb::value_error(("this expression has " + std::to_string(old->operands().size()) +
+                                 " operands, not " + std::to_string(operands.size()))
+                                    .c_str());
+        return rebuild(old.get(), operands);
+      },
+      nb::arg("expr"), nb::arg("operands"),
+      "The expression with other operands: itself when they are the same objects.");
 }
 
 }  // namespace relay::python

@@ -11,8 +11,8 @@ namespace relay::python {
 
 namespace {
 
-// The threads of OpenMP do not exist in a child process, and its runtime would wait for them: they are ended before, and start
-// again at the next parallel region on either side.
+// The threads of OpenMP do not exist in a child process, and its runtime would wait for them: they
+// are ended before, and start again at the next parallel region on either side.
 void before_fork() {
   constexpr int kHard = 2;
   if (omp_pause_resource_all != nullptr) omp_pause_resource_all(kHard);
@@ -22,14 +22,15 @@ void before_fork() {
 std::atomic<uint64_t> process_number{0};
 
 uint64_t this_process() {
-  static const int registered =
-      pthread_atfork(before_fork, nullptr, [] { process_number.fetch_add(1, std::memory_order_relaxed); });
+  static const int registered = pthread_atfork(
+      before_fork, nullptr, [] { process_number.fetch_add(1, std::memory_order_relaxed); });
   static_cast<void>(registered);
   return process_number.load(std::memory_order_relaxed);
 }
 
-// What the handler of SIGINT sets, and the handler that was there before: Python's, which remembers the signal for the
-// interpreter. Ours stays installed; Python's own table of handlers does not know of it.
+// What the handler of SIGINT sets, and the handler that was there before: Python's, which remembers
+// the signal for the interpreter. Ours stays installed; Python's own table of handlers does not
+// know of it.
 std::atomic<std::atomic<bool>*> interrupted{nullptr};
 struct sigaction previous;
 
@@ -48,7 +49,9 @@ bool catch_interrupts() {
   struct sigaction current;
   if (sigaction(SIGINT, nullptr, &current) != 0) return false;
   if ((current.sa_flags & SA_SIGINFO) != 0 && current.sa_sigaction == on_interrupt) return true;
-  if ((current.sa_flags & SA_SIGINFO) == 0 && (current.sa_handler == SIG_DFL || current.sa_handler == SIG_IGN)) return false;
+  if ((current.sa_flags & SA_SIGINFO) == 0 &&
+      (current.sa_handler == SIG_DFL || current.sa_handler == SIG_IGN))
+    return false;
   previous = current;
   struct sigaction ours = current;
   ours.sa_flags |= SA_SIGINFO;
@@ -57,7 +60,8 @@ bool catch_interrupts() {
 }
 
 bool on_main_thread() {
-  // Python runs handlers of signals on its main thread alone: the one that this library was loaded on, or the process's.
+  // Python runs handlers of signals on its main thread alone: the one that this library was loaded
+  // on, or the process's.
   static const unsigned long main_thread = [] {
     nb::object thread = nb::module_::import_("threading").attr("main_thread")();
     return nb::cast<unsigned long>(thread.attr("ident"));

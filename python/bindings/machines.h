@@ -29,7 +29,8 @@ class InterruptScope {
 /// Lets Python's handlers of signals run between the passes of a compilation.
 void stop_between_passes(PassContext& context);
 
-/// The machines of one program. A machine runs for one thread at a time: each call takes an idle one, or makes one.
+/// The machines of one program. A machine runs for one thread at a time: each call takes an idle
+/// one, or makes one.
 class Machines {
  public:
   Machines(std::shared_ptr<const vm::Executable> executable, int threads)

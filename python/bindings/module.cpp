@@ -5,9 +5,11 @@
 
 NB_MODULE(_core, m) {
   using namespace relay::python;
-  // Names, types and operators are kept for the whole process, and their objects belong to one interpreter.
+  // Names, types and operators are kept for the whole process, and their objects belong to one
+  // interpreter.
   if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
-    PyErr_SetString(PyExc_ImportError, "relay cannot be used in a subinterpreter, only in the main one");
+    PyErr_SetString(PyExc_ImportError,
+                    "relay cannot be used in a subinterpreter, only in the main one");
     throw nb::python_error();
   }
   // Only tests want to know: a thread that runs at the end of the process keeps what it uses.

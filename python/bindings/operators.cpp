@@ -44,8 +44,8 @@ AttrsRef op_attrs(const Operator* op, nb::handle given) {
   for (auto [key, value] : attrs) {
     std::optional<AttrValue> converted = attr_value_of(value);
     if (!converted) {
-      std::string text = "attribute " + nb::cast<std::string>(key) + " of " + op->name().str() + " cannot be " +
-                         nb::cast<std::string>(nb::repr(value));
+      std::string text = "attribute " + nb::cast<std::string>(key) + " of " + op->name().str() +
+                         " cannot be " + nb::cast<std::string>(nb::repr(value));
       throw nb::type_error(text.c_str());
     }
     values.push_back({nb::cast<Name>(key), std::move(*converted), {}});
@@ -67,48 +67,57 @@ nb::dict attr_info(const AttrsSchema& schema, size_t i) {
 }  // namespace
 
 void bind_operators(nb::module_& m) {
-  m.def("op", [](Name name) { return make_op(operator_of(nb::cast(name))); }, nb::arg("name"),
-        "The operator of a name. Raises KeyError.");
+  m.def(
+      "op", [](Name name) { return make_op(operator_of(nb::cast(name))); }, nb::arg("name"),
+      "The operator of a name. Raises KeyError.");
   m.def("op_names", [] {
     std::vector<Name> names;
     for (const Operator* op : all_ops()) names.push_back(op->name());
     return names;
   });
-  m.def("op_info",
-        [](nb::handle name) {
-          const Operator* op = operator_of(name);
-          nb::dict info;
-          info["name"] = nb::cast(op->name());
-          info["doc"] = op->doc();
-          info["level"] = op->level();
-          info["pure"] = op->pure();
-          nb::list inputs, outputs, attrs;
-          for (const OpInput& input : op->inputs()) inputs.append(nb::make_tuple(nb::cast(input.name), input.doc));
-          for (const OpOutput& output : op->outputs()) outputs.append(nb::make_tuple(nb::cast(output.name), output.doc));
-          info["inputs"] = inputs;
-          info["outputs"] = outputs;
-          if (const AttrsSchema* schema = op->attrs_schema()) {
-            for (size_t i = 0; i < schema->fields.size(); ++i) attrs.append(attr_info(*schema, i));
-          }
-          info["attrs"] = attrs;
-          return info;
-        },
-        nb::arg("name"), "What an operator's declaration says: doc, level, inputs, outputs, attributes.");
-  m.def("call_op",
-        [](nb::handle op, nb::args args, nb::kwargs attrs) {
-          const Operator* found = operator_of(op);
-          std::vector<ExprRef> operands;
-          operands.reserve(args.size());
-          for (nb::handle arg : args) operands.push_back(argument(arg));
-          AttrsRef made = op_attrs(found, attrs);
-          return make_call(make_op(found), operands, made);
-        },
-        "A call of an operator: `call_op(\"nn.conv2d\", data, weight, strides=(2, 2))`. Numbers, arrays and tuples become "
-        "expressions.");
-  m.def("op_attrs", [](nb::handle op, nb::kwargs attrs) { return op_attrs(operator_of(op), attrs); },
-        "The attributes of a call of an operator; None if it has none.");
-  m.def("as_expr", [](nb::handle object) { return argument(object); }, nb::arg("value"),
-        "An expression of a number, an array, or a tuple or list of such.");
+  m.def(
+      "op_info",
+      [](nb::handle name) {
+        const Operator* op = operator_of(name);
+        nb::dict info;
+        info["name"] = nb::cast(op->name());
+        info["doc"] = op->doc();
+        info["level"] = op->level();
+        info["pure"] = op->pure();
+        nb::list inputs, outputs, attrs;
+        for (const OpInput& input : op->inputs())
+          inputs.append(nb::make_tuple(nb::cast(input.name), input.doc));
+        for (const OpOutput& output : op->outputs())
+          outputs.append(nb::make_tuple(nb::cast(output.name), output.doc));
+        info["inputs"] = inputs;
+        info["outputs"] = outputs;
+        if (const AttrsSchema* schema = op->attrs_schema()) {
+          for (size_t i = 0; i < schema->fields.size(); ++i) attrs.append(attr_info(*schema, i));
+        }
+        info["attrs"] = attrs;
+        return info;
+      },
+      nb::arg("name"),
+      "What an operator's declaration says: doc, level, inputs, outputs, attributes.");
+  m.def(
+      "call_op",
+      [](nb::handle op, nb::args args, nb::kwargs attrs) {
+        const Operator* found = operator_of(op);
+        std::vector<ExprRef> operands;
+        operands.reserve(args.size());
+        for (nb::handle arg : args) operands.push_back(argument(arg));
+        AttrsRef made = op_attrs(found, attrs);
+        return make_call(make_op(found), operands, made);
+      },
+      "A call of an operator: `call_op(\"nn.conv2d\", data, weight, strides=(2, 2))`. Numbers, "
+      "arrays and tuples become "
+      "expressions.");
+  m.def(
+      "op_attrs", [](nb::handle op, nb::kwargs attrs) { return op_attrs(operator_of(op), attrs); },
+      "The attributes of a call of an operator; None if it has none.");
+  m.def(
+      "as_expr", [](nb::handle object) { return argument(object); }, nb::arg("value"),
+      "An expression of a number, an array, or a tuple or list of such.");
 }
 
 }  // namespace relay::python

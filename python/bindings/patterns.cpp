@@ -38,12 +38,14 @@ void bind_patterns(nb::module_& m) {
   nb::class_<Pattern>(m, "Pattern", "A pattern of a match.")
       .def_prop_ro("span", &Pattern::span)
       .def("__repr__", [](const Pattern& self) { return print_pattern(&self); });
-  nb::class_<Wildcard, Pattern>(m, "PatternWildcard", "`_`: fits everything.")
-      .def(nb::new_([] { return Pattern::wildcard(); }));
+  nb::class_<Wildcard, Pattern>(m, "PatternWildcard", "`_`: fits everything.").def(nb::new_([] {
+    return Pattern::wildcard();
+  }));
   nb::class_<Variable, Pattern>(m, "PatternVar", "Fits everything and binds it.")
       .def(nb::new_([](VarRef var) { return Pattern::var(std::move(var)); }), nb::arg("var"))
       .def_prop_ro("var", [](const Pattern& self) { return self.var(); });
-  nb::class_<OfConstructor, Pattern>(m, "PatternConstructor", "A constructor with patterns of its fields.")
+  nb::class_<OfConstructor, Pattern>(m, "PatternConstructor",
+                                     "A constructor with patterns of its fields.")
       .def(nb::new_([](ConstructorRef constructor, std::vector<PatternRef> patterns) {
              return Pattern::constructor(std::move(constructor), std::move(patterns));
            }),
@@ -51,7 +53,9 @@ void bind_patterns(nb::module_& m) {
       .def_prop_ro("constructor", [](const Pattern& self) { return self.constructor(); })
       .def_prop_ro("patterns", [](const Pattern& self) { return list(self.fields()); });
   nb::class_<OfTuple, Pattern>(m, "PatternTuple", "A tuple of patterns.")
-      .def(nb::new_([](std::vector<PatternRef> patterns) { return Pattern::tuple(std::move(patterns)); }),
+      .def(nb::new_([](std::vector<PatternRef> patterns) {
+             return Pattern::tuple(std::move(patterns));
+           }),
            nb::arg("patterns") = nb::list())
       .def_prop_ro("patterns", [](const Pattern& self) { return list(self.fields()); });
 }

@@ -70,17 +70,23 @@ void bind_types(nb::module_& m) {
              TypeRef type;
              return !nb::try_cast(other, type) || !types_equal(&self, type.get());
            })
-      .def("same_as", [](const Type& self, nb::handle other) {
-        TypeRef type;
-        return nb::try_cast(other, type) && type.get() == &self;
-      }, nb::arg("other").none())
-      .def("__copy__", [](TypeRef self) { return self; }, "Types are immutable: the same one.")
-      .def("__deepcopy__", [](TypeRef self, nb::handle) { return self; }, nb::arg("memo"))
+      .def(
+          "same_as",
+          [](const Type& self, nb::handle other) {
+            TypeRef type;
+            return nb::try_cast(other, type) && type.get() == &self;
+          },
+          nb::arg("other").none())
+      .def(
+          "__copy__", [](TypeRef self) { return self; }, "Types are immutable: the same one.")
+      .def(
+          "__deepcopy__", [](TypeRef self, nb::handle) { return self; }, nb::arg("memo"))
       .def("__hash__", [](const Type& self) { return type_hash(&self); });
 
   nb::class_<ShapeType, Type>(m, "ShapeType", "A list of dimensions.")
       .def(nb::new_([](nb::handle dims) { return shape_type(dims); }), nb::arg("dims"))
-      .def_prop_ro("dims", [](const ShapeType& self) { return nb::tuple(nb::cast(list(self.dims()))); });
+      .def_prop_ro("dims",
+                   [](const ShapeType& self) { return nb::tuple(nb::cast(list(self.dims()))); });
   nb::class_<BaseType, Type>(m, "BaseType", "A dtype as a type argument.")
       .def(nb::new_([](DType dtype) { return BaseType::make(dtype); }), nb::arg("dtype"))
       .def_prop_ro("dtype", &BaseType::dtype);
@@ -88,54 +94,65 @@ void bind_types(nb::module_& m) {
       .def(nb::new_([](Dim dim) { return DimType::make(dim); }), nb::arg("dim"))
       .def_prop_ro("dim", &DimType::dim);
   nb::class_<TensorType, Type>(m, "TensorType", "A tensor: its shape and its dtype.")
-      .def(nb::new_([](nb::handle shape, nb::handle dtype) { return TensorType::make(shape_type(shape), dtype_type(dtype)); }),
+      .def(nb::new_([](nb::handle shape, nb::handle dtype) {
+             return TensorType::make(shape_type(shape), dtype_type(dtype));
+           }),
            nb::arg("shape"), nb::arg("dtype") = "float32")
-      .def_prop_ro("shape",
-                   [](const TensorType& self) -> nb::object {
-                     if (!self.has_rank()) return nb::cast(self.shape());
-                     return nb::tuple(nb::cast(list(self.dims())));
-                   },
-                   "A tuple of integers and dimensions; a type variable where the rank is not known.")
-      .def_prop_ro("dtype",
-                   [](const TensorType& self) -> nb::object {
-                     if (!self.has_dtype()) return nb::cast(self.dtype_type());
-                     return nb::cast(self.dtype());
-                   },
-                   "Its name; a type variable where it is not known.")
+      .def_prop_ro(
+          "shape",
+          [](const TensorType& self) -> nb::object {
+            if (!self.has_rank()) return nb::cast(self.shape());
+            return nb::tuple(nb::cast(list(self.dims())));
+          },
+          "A tuple of integers and dimensions; a type variable where the rank is not known.")
+      .def_prop_ro(
+          "dtype",
+          [](const TensorType& self) -> nb::object {
+            if (!self.has_dtype()) return nb::cast(self.dtype_type());
+            return nb::cast(self.dtype());
+          },
+          "Its name; a type variable where it is not known.")
       .def_prop_ro("concrete_shape", [](const TensorType& self) {
-        if (!self.has_rank()) throw nb::value_error(("the rank of " + self.str() + " is not known").c_str());
+        if (!self.has_rank())
+          throw nb::value_error(("the rank of " + self.str() + " is not known").c_str());
         nb::list shape;
         for (Dim dim : self.dims()) {
-          if (!dim.is_int()) throw nb::value_error(("the shape of " + self.str() + " is not known").c_str());
+          if (!dim.is_int())
+            throw nb::value_error(("the shape of " + self.str() + " is not known").c_str());
           shape.append(dim.as_int());
         }
         return nb::tuple(shape);
       });
   nb::class_<TupleType, Type>(m, "TupleType", "A tuple.")
-      .def(nb::new_([](std::vector<TypeRef> fields) { return TypeRef(TupleType::make(std::move(fields))); }),
+      .def(nb::new_([](std::vector<TypeRef> fields) {
+             return TypeRef(TupleType::make(std::move(fields)));
+           }),
            nb::arg("fields"))
       .def_prop_ro("fields", [](const TupleType& self) { return list(self.fields()); });
   nb::class_<FuncType, Type>(m, "FuncType", "A function; with type parameters, a scheme.")
-      .def(nb::new_([](std::vector<TypeRef> arg_types, TypeRef ret_type, std::vector<TypeVarRef> type_params,
+      .def(nb::new_([](std::vector<TypeRef> arg_types, TypeRef ret_type,
+                       std::vector<TypeVarRef> type_params,
                        std::vector<RelationTypeRef> type_constraints) {
-             return FuncType::make(std::move(arg_types), std::move(ret_type), std::move(type_params),
-                                   std::move(type_constraints));
+             return FuncType::make(std::move(arg_types), std::move(ret_type),
+                                   std::move(type_params), std::move(type_constraints));
            }),
            nb::arg("arg_types"), nb::arg("ret_type"), nb::arg("type_params") = nb::list(),
            nb::arg("type_constraints") = nb::list())
       .def_prop_ro("arg_types", [](const FuncType& self) { return list(self.params()); })
       .def_prop_ro("ret_type", [](const FuncType& self) { return self.result(); })
       .def_prop_ro("type_params", [](const FuncType& self) { return list(self.type_params()); })
-      .def_prop_ro("type_constraints", [](const FuncType& self) { return list(self.constraints()); });
+      .def_prop_ro("type_constraints",
+                   [](const FuncType& self) { return list(self.constraints()); });
   nb::class_<TypeVar, Type>(m, "TypeVar", "A type parameter; identity is the object.")
-      .def(nb::new_([](Name name, Kind kind) { return TypeVar::make(name, kind); }), nb::arg("name_hint"),
-           nb::arg("kind") = Kind::kType)
+      .def(nb::new_([](Name name, Kind kind) { return TypeVar::make(name, kind); }),
+           nb::arg("name_hint"), nb::arg("kind") = Kind::kType)
       .def_prop_ro("name", [](const TypeVar& self) { return self.name(); })
       .def_prop_ro("name_hint", [](const TypeVar& self) { return self.name(); })
       .def_prop_ro("var_kind", [](const TypeVar& self) { return self.var_kind(); });
   nb::class_<GlobalTypeVar, Type>(m, "GlobalTypeVar", "The name of a data type.")
       .def(nb::new_([](Name name, Kind kind) {
-             if (kind != Kind::kAdtHandle) throw nb::value_error("a GlobalTypeVar is of kind AdtHandle");
+             if (kind != Kind::kAdtHandle)
+               throw nb::value_error("a GlobalTypeVar is of kind AdtHandle");
              return GlobalTypeVar::make(name);
            }),
            nb::arg("name_hint"), nb::arg("kind") = Kind::kAdtHandle)
@@ -147,16 +164,20 @@ void bind_types(nb::module_& m) {
         return TypeCall::make(self, std::move(types));
       });
   nb::class_<TypeCall, Type>(m, "TypeCall", "A data type applied.")
-      .def(nb::new_([](TypeRef func, std::vector<TypeRef> args) { return TypeCall::make(func, std::move(args)); }),
+      .def(nb::new_([](TypeRef func, std::vector<TypeRef> args) {
+             return TypeCall::make(func, std::move(args));
+           }),
            nb::arg("func"), nb::arg("args"))
       .def_prop_ro("func", [](const TypeCall& self) { return self.callee(); })
       .def_prop_ro("args", [](const TypeCall& self) { return list(self.args()); });
   nb::class_<TypeData, Type>(m, "TypeData", "The definition of a data type, or of an opaque one.")
-      .def(nb::new_([](GlobalTypeVarRef header, std::vector<TypeVarRef> type_vars, std::vector<ConstructorRef> constructors,
-                       bool is_extern) {
-             return TypeData::make(header, std::move(type_vars), std::move(constructors), is_extern);
+      .def(nb::new_([](GlobalTypeVarRef header, std::vector<TypeVarRef> type_vars,
+                       std::vector<ConstructorRef> constructors, bool is_extern) {
+             return TypeData::make(header, std::move(type_vars), std::move(constructors),
+                                   is_extern);
            }),
-           nb::arg("header"), nb::arg("type_vars"), nb::arg("constructors"), nb::arg("is_extern") = false)
+           nb::arg("header"), nb::arg("type_vars"), nb::arg("constructors"),
+           nb::arg("is_extern") = false)
       .def_prop_ro("header", [](const TypeData& self) { return self.name(); })
       .def_prop_ro("type_vars", [](const TypeData& self) { return list(self.type_vars()); })
       .def_prop_ro("constructors", [](const TypeData& self) { return list(self.constructors()); })
@@ -165,16 +186,19 @@ void bind_types(nb::module_& m) {
   nb::class_<RefType, Type>(m, "RefType", "A reference.")
       .def(nb::new_([](TypeRef value) { return RefType::make(value); }), nb::arg("value"))
       .def_prop_ro("value", [](const RefType& self) { return self.value(); });
-  nb::class_<RelationType, Type>(m, "TypeRelation", "A constraint; its first inputs determine the others.")
+  nb::class_<RelationType, Type>(m, "TypeRelation",
+                                 "A constraint; its first inputs determine the others.")
       .def_prop_ro("name", [](const RelationType& self) { return relation_name(self.relation()); })
       .def_prop_ro("args", [](const RelationType& self) { return list(self.args()); })
       .def_prop_ro("num_inputs", [](const RelationType& self) { return self.num_inputs(); })
       .def_prop_ro("attrs", [](const RelationType& self) { return std::optional(self.attrs()); });
   nb::class_<IncompleteType, Type>(m, "IncompleteType", "Something that is to be inferred.")
-      .def(nb::new_([](Kind kind) { return IncompleteType::make(0, kind); }), nb::arg("kind") = Kind::kType)
+      .def(nb::new_([](Kind kind) { return IncompleteType::make(0, kind); }),
+           nb::arg("kind") = Kind::kType)
       .def_prop_ro("var_kind", [](const IncompleteType& self) { return self.var_kind(); });
 
-  m.def("parse_type", &parse_type, nb::arg("text"), "One type, e.g. `Tensor[(2, 3), float32]`. Raises RelayError.");
+  m.def("parse_type", &parse_type, nb::arg("text"),
+        "One type, e.g. `Tensor[(2, 3), float32]`. Raises RelayError.");
 }
 
 }  // namespace relay::python

@@ -10,7 +10,8 @@ namespace relay::python {
 
 namespace {
 
-/// Dataflow below `root` in post-order, up to what `memo` has. Nodes that bind or branch are in the list, what is inside is not.
+/// Dataflow below `root` in post-order, up to what `memo` has. Nodes that bind or branch are in the
+/// list, what is inside is not.
 nb::list pending(const ExprRef& root, nb::dict memo) {
   struct Frame {
     nb::object object;
@@ -29,7 +30,8 @@ nb::list pending(const ExprRef& root, nb::dict memo) {
   };
   auto dataflow = [](ExprKind kind) {
     return kind == ExprKind::kCall || kind == ExprKind::kTuple || kind == ExprKind::kTupleGetItem ||
-           kind == ExprKind::kRefCreate || kind == ExprKind::kRefRead || kind == ExprKind::kRefWrite;
+           kind == ExprKind::kRefCreate || kind == ExprKind::kRefRead ||
+           kind == ExprKind::kRefWrite;
   };
   enter(root.get());
   while (!stack.empty()) {
@@ -64,7 +66,8 @@ nb::object rebuild_from(const ExprRef& expr, nb::dict memo) {
       continue;
     }
     ExprRef result;
-    if (!nb::try_cast(nb::handle(found), result)) throw nb::type_error("a mutator's memo has something that is no expression");
+    if (!nb::try_cast(nb::handle(found), result))
+      throw nb::type_error("a mutator's memo has something that is no expression");
     changed |= result != operand;
     operands.push_back(std::move(result));
   }
@@ -76,69 +79,84 @@ nb::object rebuild_from(const ExprRef& expr, nb::dict memo) {
 }  // namespace
 
 void bind_visits(nb::module_& m) {
-  m.def("post_order",
-        [](const ExprRef& root) {
-          nb::list nodes;
-          post_order(root.get(), [&](const Expr* expr) { nodes.append(nb::steal(object_of(expr))); });
-          return nodes;
-        },
-        nb::arg("expr"), "Every node that can be reached, once, operands before the node.");
-  m.def("post_order_visit",
-        [](const ExprRef& root, nb::callable visit) {
-          post_order(root.get(), [&](const Expr* expr) { visit(nb::steal(object_of(expr))); });
-        },
-        nb::arg("expr"), nb::arg("fvisit"), "Calls `fvisit` with every node that can be reached, once, operands before the node.");
-  m.def("rewrite_post_order",
-        [](const ExprRef& root, nb::callable rewrite) {
-          return rewrite_post_order(root, [&](const Expr* expr, std::span<const ExprRef> operands) {
-            ExprRef rebuilt = rebuild(expr, operands);
-            nb::object result = rewrite(nb::steal(object_of(rebuilt.get())));
-            if (result.is_none()) return rebuilt;
-            ExprRef expr_result;
-            if (!nb::try_cast(result, expr_result))
-              throw nb::type_error("a rewrite gives an expression, or None to keep what it was called with");
-            return expr_result;
-          });
-        },
-        nb::arg("expr"), nb::arg("rewrite"),
-        "Rewrites from the leaves: `rewrite` is called once with every node, whose operands are rewritten already, and gives what "
-        "stands in its place, or None to keep it. Shared nodes stay shared.");
-  m.def("free_vars", [](const ExprRef& expr) { return free_vars(expr.get()); }, nb::arg("expr"),
-        "Variables that are used but not bound inside, in order of first visit.");
-  m.def("bound_vars", [](const ExprRef& expr) { return bound_vars(expr.get()); }, nb::arg("expr"),
-        "Variables that are bound inside, in order of first visit.");
+  m.def(
+      "post_order",
+      [](const ExprRef& root) {
+        nb::list nodes;
+        post_order(root.get(), [&](const Expr* expr) { nodes.append(nb::steal(object_of(expr))); });
+        return nodes;
+      },
+      nb::arg("expr"), "Every node that can be reached, once, operands before the node.");
+  m.def(
+      "post_order_visit",
+      [](const ExprRef& root, nb::callable visit) {
+        post_order(root.get(), [&](const Expr* expr) { visit(nb::steal(object_of(expr))); });
+      },
+      nb::arg("expr"), nb::arg("fvisit"),
+      "Calls `fvisit` with every node that can be reached, once, operands before the node.");
+  m.def(
+      "rewrite_post_order",
+      [](const ExprRef& root, nb::callable rewrite) {
+        return rewrite_post_order(root, [&](const Expr* expr, std::span<const ExprRef> operands) {
+          ExprRef rebuilt = rebuild(expr, operands);
+          nb::object result = rewrite(nb::steal(object_of(rebuilt.get())));
+          if (result.is_none()) return rebuilt;
+          ExprRef expr_result;
+          if (!nb::try_cast(result, expr_result))
+            throw nb::type_error(
+                "a rewrite gives an expression, or None to keep what it was called with");
+          return expr_result;
+        });
+      },
+      nb::arg("expr"), nb::arg("rewrite"),
+      "Rewrites from the leaves: `rewrite` is called once with every node, whose operands are "
+      "rewritten already, and gives what "
+      "stands in its place, or None to keep it. Shared nodes stay shared.");
+  m.def(
+      "free_vars", [](const ExprRef& expr) { return free_vars(expr.get()); }, nb::arg("expr"),
+      "Variables that are used but not bound inside, in order of first visit.");
+  m.def(
+      "bound_vars", [](const ExprRef& expr) { return bound_vars(expr.get()); }, nb::arg("expr"),
+      "Variables that are bound inside, in order of first visit.");
   m.def("pending", &pending, nb::arg("expr"), nb::arg("memo"),
-        "The calls, tuples, projections and references that `expr` is built of, and what they take, operands before the node; "
+        "The calls, tuples, projections and references that `expr` is built of, and what they "
+        "take, operands before the node; "
         "what is in the dictionary `memo` is left out, with what only it takes.");
   m.def("rebuild_from", &rebuild_from, nb::arg("expr"), nb::arg("memo"),
-        "The expression rebuilt of what the dictionary `memo` has for its operands, itself when they are the same objects; None if one "
+        "The expression rebuilt of what the dictionary `memo` has for its operands, itself when "
+        "they are the same objects; None if one "
         "is not there.");
-  m.def("let_chain_length",
-        [](const ExprRef& expr) {
-          size_t length = 0;
-          for (const Expr* at = expr.get(); at->is<Let>(); at = at->as<Let>()->body().get()) ++length;
-          return length;
-        },
-        nb::arg("expr"), "How many lets follow each other from here on, this one included.");
-  m.def("count_nodes", [](const ExprRef& expr) { return count_nodes(expr.get()); }, nb::arg("expr"));
-  m.def("substitute",
-        [](const ExprRef& expr, nb::dict binds) {
-          std::unordered_map<const Var*, ExprRef> replacement;
-          std::vector<VarRef> kept;
-          for (auto [var, value] : binds) {
-            VarRef variable;
-            ExprRef expr;
-            if (!nb::try_cast(var, variable)) throw nb::type_error("only variables can be replaced");
-            if (!nb::try_cast(value, expr))
-              throw nb::type_error(("what replaces %" + variable->name().str() + " is no expression").c_str());
-            kept.push_back(variable);
-            replacement.insert_or_assign(kept.back().get(), expr);
-          }
-          return substitute(expr, replacement);
-        },
-        nb::arg("expr"), nb::arg("binds"), "The expression with free variables replaced.");
-  m.def("copy_with_fresh_vars", [](const ExprRef& expr) { return copy_with_fresh_vars(expr); }, nb::arg("expr"),
-        "A copy in which every bound variable is a new one.");
+  m.def(
+      "let_chain_length",
+      [](const ExprRef& expr) {
+        size_t length = 0;
+        for (const Expr* at = expr.get(); at->is<Let>(); at = at->as<Let>()->body().get()) ++length;
+        return length;
+      },
+      nb::arg("expr"), "How many lets follow each other from here on, this one included.");
+  m.def(
+      "count_nodes", [](const ExprRef& expr) { return count_nodes(expr.get()); }, nb::arg("expr"));
+  m.def(
+      "substitute",
+      [](const ExprRef& expr, nb::dict binds) {
+        std::unordered_map<const Var*, ExprRef> replacement;
+        std::vector<VarRef> kept;
+        for (auto [var, value] : binds) {
+          VarRef variable;
+          ExprRef expr;
+          if (!nb::try_cast(var, variable)) throw nb::type_error("only variables can be replaced");
+          if (!nb::try_cast(value, expr))
+            throw nb::type_error(
+                ("what replaces %" + variable->name().str() + " is no expression").c_str());
+          kept.push_back(variable);
+          replacement.insert_or_assign(kept.back().get(), expr);
+        }
+        return substitute(expr, replacement);
+      },
+      nb::arg("expr"), nb::arg("binds"), "The expression with free variables replaced.");
+  m.def(
+      "copy_with_fresh_vars", [](const ExprRef& expr) { return copy_with_fresh_vars(expr); },
+      nb::arg("expr"), "A copy in which every bound variable is a new one.");
 }
 
 }  // namespace relay::python

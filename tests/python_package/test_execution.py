@@ -180,7 +180,21 @@ def test_data_closures_and_references_as_values():
             values(1)
         with pytest.raises(TypeError, match="only a reference holds a value"):
             values.value
-    assert relay.evaluate(mod, values, entry="sum") == 4
+    assert relay.evaluate(mod, relay.evaluate(mod, np.int32(4))[0], entry="sum") == 4
+    with pytest.raises(TypeError, match="@main takes 1 arguments, not 2"):
+        relay.evaluate(mod, 1, 2)
+    length = relay.parse(
+        """
+        type List[A] { Cons(A, List[A]), Nil, }
+        def @main() -> List[int32] { Nil }
+        def @empty(%l: List[int32]) -> bool { match (%l) { Nil => True, Cons(_, _) => False, } }
+        def @any[A](%l: List[A]) -> bool { match (%l) { Nil => True, Cons(_, _) => False, } }
+        """
+    )
+    nothing = relay.evaluate(length)
+    assert relay.evaluate(length, nothing, entry="empty").item() is True
+    with pytest.raises(relay.RelayError, match="does not follow from its value"):
+        relay.evaluate(length, nothing, entry="any")
 
 
 def test_closures_of_one_program_in_many_threads():
