@@ -153,8 +153,8 @@ void bind_modules(nb::module_& m) {
           },
           nb::arg("show_meta_data") = true, nb::arg("show_types") = false,
           "As program text, which parses back to an equal module.")
-      .def("__str__", [](const Module& self) { return print_module(self, options(true, false)); })
-      .def("__repr__", [](const Module& self) { return print_module(self, options(true, false)); });
+      .def("__str__", [](const Module& self) { return print_module(self, options(false, true)); })
+      .def("__repr__", [](const Module& self) { return print_module(self, options(false, true)); });
 
   m.def(
       "parse_module",
