@@ -25,7 +25,7 @@ if(RELAY_PYTHON)
   # Types of the extension module for type checkers and editors.
   add_custom_command(TARGET relay_python POST_BUILD
     COMMAND ${CMAKE_COMMAND} -E env PYTHONPATH=${CMAKE_BINARY_DIR}/python
-      ${Python_EXECUTABLE} -m nanobind.stubgen -q -m relay._core -o ${CMAKE_BINARY_DIR}/python/relay/_core.pyi
+      ${Python_EXECUTABLE} ${CMAKE_SOURCE_DIR}/scripts/python_stubs.py ${CMAKE_BINARY_DIR}/python/relay/_core.pyi
     VERBATIM COMMENT "Writing _core.pyi")
 
   # The functions of operators, after a declaration has changed.

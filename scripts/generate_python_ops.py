@@ -132,6 +132,8 @@ def function(operator: str, name: str, given: list[tuple[str, str | None]] | Non
 
     def parameter(param: str, default: str | None) -> str:
         kind = type_of(attrs[param]) if param in attrs else "ExprLike"
+        if kind == "bool" and default in ("0", "1"):
+            default = str(default == "1")
         if default == "None" and "None" not in kind and kind != "Any":
             kind += " | None"
         return f"{param}: {kind}" + ("" if default is None else f" = {default}")

@@ -132,7 +132,7 @@ def _reduce_dim(dim: Dim) -> tuple[Any, ...]:
     return Dim, (dim.symbol,)
 
 
-def _op(name: str) -> Op:
+def _op(name: str) -> Expr:
     return _core.op(name)
 
 

@@ -44,7 +44,8 @@ def _type_vars(which: str, expr: Expr | Type) -> list[TypeVar]:
     if isinstance(expr, Type):
         # A variable of this type mentions what the type mentions.
         expr = Var("typed", expr)
-    return getattr(_core, which)(as_expr(expr))
+    found: list[TypeVar] = getattr(_core, which)(as_expr(expr))
+    return found
 
 
 def free_type_vars(expr: Expr | Type, mod: IRModule | None = None) -> list[TypeVar]:

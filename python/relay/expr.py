@@ -176,10 +176,11 @@ def _binary(name: str, swap: bool = False) -> Callable[[Expr, Any], Expr]:
     operator = _core.op(name)
     call_op = _core.call_op
 
-    def method(self: Expr, other: Any) -> Expr:
+    def method(self: Expr, other: Any) -> Any:
         if not _is_operand(other):
             return NotImplemented
-        return call_op(operator, other, self) if swap else call_op(operator, self, other)
+        result: Expr = call_op(operator, other, self) if swap else call_op(operator, self, other)
+        return result
 
     method.__doc__ = f"A call of `{name}`."
     return method

@@ -365,7 +365,7 @@ class ExprMutator(ExprFunctor):
             chain.append((let, self._visit_binder(let.var), self.visit(let.value)))
             body = let.body
             if type(body) is not Let or self._overrides_let() or body in memo:
-                result = self.visit(body)
+                result: Expr = self.visit(body)
                 break
             let = body
         for old, var, value in reversed(chain):

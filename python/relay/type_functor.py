@@ -123,6 +123,12 @@ class TypeMutator(TypeFunctor):
             raise TypeError(f"{type(self).__name__}.{name} must return a type, but returned {type(result).__name__} for {typ}")
         return result
 
+    def _visit_parameter(self, var: TypeVar) -> TypeVar:
+        result = self.visit(var)
+        if not isinstance(result, TypeVar):
+            raise TypeError(f"{type(self).__name__}.visit_type_var gave {result} for {var}, which is bound here: a variable is needed")
+        return result
+
     def visit_base_type(self, typ: BaseType) -> Type:
         """The dtype."""
         return typ
@@ -136,7 +142,7 @@ class TypeMutator(TypeFunctor):
         return FuncType(
             [self.visit(arg) for arg in typ.arg_types],
             self.visit(typ.ret_type),
-            [self.visit(var) for var in typ.type_params],
+            [self._visit_parameter(var) for var in typ.type_params],
             typ.type_constraints,
         )
 

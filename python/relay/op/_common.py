@@ -78,6 +78,6 @@ def shape_expr(value: Any, dtype: str = "int64") -> Expr:
     return _core.call_op("concatenate", Tuple(parts), axis=0)
 
 
-def as_const(value: Any, dtype: str | None = None) -> Expr:
+def as_const(value: Any, dtype: Any = None) -> Expr:
     """An expression of a number or a list of numbers as one tensor; expressions are kept."""
     return as_expr(value) if is_expr(value) else const(value, dtype)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Sequence
 
-from .._core import Expr, Tuple, call_op
+from .._core import Expr, Tuple, TupleType, call_op
 from ..expr import TupleWrapper, as_expr, const
 from ._common import DTypeLike, ExprLike, as_const, is_expr, number_of, shape_expr, static_list
 from ._devices import device_text
@@ -238,7 +238,10 @@ def meshgrid(data: ExprLike, indexing: str = "ij") -> TupleWrapper:
     elif isinstance(grid, Tuple):
         size = len(grid.fields)
     else:
-        size = len(grid.checked_type.fields)
+        fields = grid.checked_type
+        if not isinstance(fields, TupleType):
+            raise TypeError(f"meshgrid takes a tuple of vectors, not {fields}")
+        size = len(fields.fields)
     return TupleWrapper(call_op("meshgrid", grid, indexing=indexing), size)
 
 

@@ -287,7 +287,7 @@ def argmin(
 def argsort(
     data: ExprLike,
     axis: int = -1,
-    is_ascend: bool = 1,
+    is_ascend: bool = True,
     dtype: DTypeLike = 'int32',
 ) -> Expr:
     """Positions of the elements in order along an axis; equal ones keep their order, not-a-number comes last, in
@@ -1769,7 +1769,7 @@ def sliding_window(
 def sort(
     data: ExprLike,
     axis: int = -1,
-    is_ascend: bool = 1,
+    is_ascend: bool = True,
     *,
     dtype: DTypeLike = 'void',
 ) -> Expr:

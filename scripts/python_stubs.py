@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Writes the types of relay._core for type checkers and editors: PYTHONPATH=build/python scripts/python_stubs.py OUTPUT
+
+nanobind says what the extension module has; what the package adds to its classes when it is imported is in ADDED.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import re
+import sys
+import types
+from pathlib import Path
+
+from nanobind.stubgen import StubGen
+
+EXPR = """
+    def astype(self, dtype: Any) -> Expr: ...
+    def astext(self, show_meta_data: bool = True, annotate: Any = None) -> str: ...
+    def __call__(self, *args: Any) -> Call: ...
+    def __neg__(self) -> Expr: ...
+""" + "".join(
+    f"    def __{prefix}{name}__(self, other: Any) -> Expr: ...\n"
+    for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
+    for prefix in ("", "r")
+) + "".join(f"    def __{name}__(self, other: Any) -> Expr: ...\n" for name in ("lt", "le", "gt", "ge"))
+
+ADDED = {
+    "Expr": EXPR,
+    "Call": "\n    def __bool__(self) -> bool: ...\n",
+    "Tuple": "\n    def __iter__(self) -> Iterator[Expr]: ...\n",
+    "Var": "\n    @property\n    def vid(self) -> Var: ...\n",
+    "Function": """
+    def with_attr(self, attr_key_or_dict: str | Mapping[str, Any], attr_value: Any = None) -> Function: ...
+    def without_attr(self, attr_key: str) -> Function: ...
+""",
+    "IRModule": """
+    @staticmethod
+    def from_expr(
+        expr: Expr, functions: Mapping[GlobalVar, Function] | None = None, type_defs: Mapping[Any, TypeData] | None = None
+    ) -> IRModule: ...
+    @property
+    def functions(self) -> Mapping[GlobalVar, Function]: ...
+    def get_global_var(self, name: str) -> GlobalVar: ...
+    def get_global_vars(self) -> list[GlobalVar]: ...
+    def get_global_type_var(self, name: str) -> GlobalTypeVar: ...
+    def get_global_type_vars(self) -> list[GlobalTypeVar]: ...
+    def get_type(self, name: str) -> tuple[Any, ...]: ...
+    def get_constructor(self, name: str) -> Constructor: ...
+    def update(self, other: IRModule | Mapping[Any, Function]) -> None: ...
+    def update_func(self, var: GlobalVar | str, func: Function) -> None: ...
+""",
+}
+ERRORS = '''
+class RelayError(Exception):
+    """Something is wrong with a program or its data; `diagnostics` has it in parts."""
+
+    diagnostics: list[Diagnostic]
+
+class ExecutionError(RelayError):
+    """A program failed while it ran."""
+
+class InternalError(RuntimeError):
+    """A defect of Relay itself."""
+'''
+
+
+def main() -> None:
+    # The extension module alone, before the package adds to its classes.
+    spec = importlib.util.find_spec("relay")
+    if spec is None:
+        raise SystemExit("the package is not built")
+    package = sys.modules["relay"] = types.ModuleType("relay")
+    package.__path__ = list(spec.submodule_search_locations or [])
+    core = importlib.import_module("relay._core")
+    generator = StubGen(core)
+    generator.put(core)
+    text = generator.get()
+    text = re.sub(r"from relay import \([^)]*\)\n", "", text)
+    text = re.sub(r"^from typing import .*$", "from typing import Any, overload", text, flags=re.M)
+    # What is made at run time, of NumPy or of one of several classes.
+    text = text.replace("-> object", "-> Any")
+    text = re.sub(r"def __(eq|ne)__\(self, arg: \w+, /\)", r"def __\1__(self, arg: object, /)", text)
+    text = re.sub(r"(def __(?:add|radd|sub|rsub|mul|rmul|floordiv|rfloordiv|mod|rmod)__\(self, arg: object, /\)) -> Any", r"\1 -> Dim", text)
+    text = re.sub(r"(\*\*?(?:args|kwargs|attrs))(?=[,)])", r"\1: Any", text)
+    for bare, full in {"tuple": "tuple[Any, ...]", "dict": "dict[Any, Any]", "list": "list[Any]"}.items():
+        text = re.sub(rf"(-> |: |\| ){bare}(?=[:,) ]| \||$)", rf"\1{full}", text, flags=re.M)
+    text = re.sub(r"(: )Callable(?=[,)])", r"\1Callable[..., Any]", text)
+    text = text.replace("-> Iterator:", "-> Iterator[str]:")
+    for name, result in {"any": "Dim", "rebuild_from": "Expr | None"}.items():
+        text = re.sub(rf"(def {name}\([^)]*\)) -> Any", rf"\1 -> {result}", text)
+    text = re.sub(r"\n\n\n+", "\n\n", text)
+    for name, members in ADDED.items():
+        # Behind the class's last member: before the next thing that is not indented.
+        found = re.search(rf"^class {name}(?:\([^)]*\))?:\n(?:(?:    .*)?\n)*", text, flags=re.M)
+        if found is None:
+            raise SystemExit(f"the extension module has no class {name}")
+        body = found.group(0).rstrip("\n") + "\n"
+        # A class without members has dots in place of a body.
+        body = body.replace(":\n    pass\n", ":\n")
+        text = text[: found.start()] + body + members + "\n" + text[found.end() :]
+    Path(sys.argv[1]).write_text(text + ERRORS)
+
+
+if __name__ == "__main__":
+    main()
