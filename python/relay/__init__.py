@@ -85,7 +85,22 @@ from .scope_builder import ScopeBuilder
 from .ty import Any, ShapeVar, TypeKind, scalar_type
 from .type_functor import TypeFunctor, TypeMutator, TypeVisitor
 from .op import annotation, image, nn, random, vision
+from .op import tensor as _tensor
 from .op.tensor import *  # noqa: F403
+
+__all__ = [
+    "annotation", "Any", "assert_structural_equal", "astext", "Attrs", "BaseType", "bind", "Call", "check", "Clause", "compile",
+    "const", "Constant", "Constructor", "Diagnostic", "Dim", "DimType", "evaluate", "Executable", "ExecutionError", "Expr",
+    "expr", "ExprFunctor", "ExprMutator", "ExprVisitor", "fromtext", "Function", "FuncType", "GlobalTypeVar", "GlobalVar", "If",
+    "image", "IncompleteType", "InternalError", "IRModule", "Kind", "Let", "Literal", "load", "Match", "MixedModeMutator",
+    "MixedModeVisitor", "module", "NDArray", "nn", "Op", "parse", "parse_expr", "parse_type", "Pattern", "PatternConstructor",
+    "PatternTuple", "PatternVar", "PatternWildcard", "post_order_visit", "random", "RefCreate", "RefRead", "RefType",
+    "RefWrite", "RelayError", "rewrite", "scalar_type", "ScopeBuilder", "ShapeType", "ShapeVar", "Span",
+    "structural_difference", "structural_equal", "structural_hash", "TempExpr", "TensorType", "Tuple", "TupleGetItem",
+    "TupleType", "TupleWrapper", "Type", "TypeCall", "TypeData", "TypeFunctor", "TypeKind", "TypeMutator", "TypeRelation",
+    "TypeVar", "TypeVisitor", "Value", "Var", "var", "vision",
+]  # fmt: skip
+__all__ += _tensor.__all__
 
 # Names that are found when they are first used.
 _LAZY = {"analysis", "frontend", "qnn", "transform", "instrument", "display"}

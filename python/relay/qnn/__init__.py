@@ -1,4 +1,4 @@
 """Quantised numbers."""
 
-from . import op
+from . import op as op
 from .op import *  # noqa: F403
