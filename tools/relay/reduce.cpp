@@ -39,7 +39,7 @@ struct ReduceOptions {
   double tolerance = 1e-3;
   size_t max_tries = 10000;
   double time_limit = 0;
-  double try_time = 5;
+  double try_time = 10;
   size_t memory = 4096;
 };
 
@@ -382,7 +382,7 @@ void add_reduce(CLI::App& app, Context& context) {
       ->check(CLI::Range(0.001, 1e6));
   command
       ->add_option("--try-time", options->try_time,
-                   "Seconds that one try may take before it counts as hanging, 5 by default.")
+                   "Seconds that one try may take before it counts as hanging, 10 by default.")
       ->check(CLI::Range(0.01, 1e6));
   command
       ->add_option("--memory", options->memory, "Mebibytes that one try may take, 4096 by default.")
