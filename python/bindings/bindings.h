@@ -24,6 +24,7 @@ void bind_visits(nb::module_& m);
 void bind_analyses(nb::module_& m);
 void bind_operators(nb::module_& m);
 void bind_passes(nb::module_& m);
+void bind_reduce(nb::module_& m);
 void bind_execution(nb::module_& m);
 
 }  // namespace relay::python

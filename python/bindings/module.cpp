@@ -28,5 +28,6 @@ NB_MODULE(_core, m) {
   bind_analyses(m);
   bind_operators(m);
   bind_passes(m);
+  bind_reduce(m);
   bind_execution(m);
 }
