@@ -316,6 +316,7 @@ class Copier {
       if (!dropped(&match, static_cast<uint32_t>(i + 1)))
         patterns.push_back(copy(match.patterns()[i]));
     }
+    if (patterns.empty()) throw Error("a match without clauses, which text cannot say");
     bool all = patterns.size() == match.patterns().size();
     return make_match(operands[0], std::move(patterns), operands.subspan(1),
                       match.complete() && all, match.span());
@@ -366,6 +367,7 @@ Module Draft::apply() const {
       result.add_type(type);
       continue;
     }
+    if (kept.empty()) throw Error("a data type without constructors, which text cannot say");
     for (size_t tag = 0; tag < kept.size(); ++tag) {
       const Constructor& old = *kept[tag];
       kept[tag] = make_constructor(old.name(), old.type_name(), static_cast<uint32_t>(tag),
