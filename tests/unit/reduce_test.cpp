@@ -84,7 +84,7 @@ TEST(Reduce, DataTypesAndClauses) {
     return found;
   };
   reduce::Result result = reduce::reduce(module, has_match);
-  EXPECT_LE(reduce::program_lines(result.module), 12u) << print_module(result.module);
+  EXPECT_LE(reduce::program_lines(result.module), 13u) << print_module(result.module);
   // What is left can be read again: a match has a clause, a type a constructor.
   EXPECT_TRUE(parse_text("printed", print_module(result.module)).ok())
       << print_module(result.module);
