@@ -7,8 +7,9 @@
 
 namespace relay::python {
 
-/// Calls Python from the library. A RelayError that it raises becomes an Error again, so that passes can collect it; when it
-/// gets back to Python its `__cause__` is the exception that was raised, with its traceback. Others go through as they are.
+/// Calls Python from the library. A RelayError that it raises becomes an Error again, so that
+/// passes can collect it; when it gets back to Python its `__cause__` is the exception that was
+/// raised, with its traceback. Others go through as they are.
 nb::object call_back(const std::function<nb::object()>& call);
 
 void bind_errors(nb::module_& m);

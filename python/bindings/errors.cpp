@@ -52,7 +52,9 @@ nb::object call_back(const std::function<nb::object()>& call) {
     if (!error.matches(relay_error) || error.matches(execution_error)) throw;
     nb::object exception = nb::borrow(error.value());
     std::vector<Diagnostic> diagnostics;
-    if (!nb::try_cast(nb::object(exception.attr("diagnostics")), diagnostics) || diagnostics.empty()) throw;
+    if (!nb::try_cast(nb::object(exception.attr("diagnostics")), diagnostics) ||
+        diagnostics.empty())
+      throw;
     Py_XSETREF(cause, exception.release().ptr());
     throw Error(std::move(diagnostics));
   }

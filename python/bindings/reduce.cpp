@@ -23,7 +23,8 @@ const char* end_text(reduce::Result::End end) {
   return "";
 }
 
-reduce::Result run_reduce(const Module& module, const nb::callable& is_interesting, size_t max_tries, double time_limit,
+reduce::Result run_reduce(const Module& module, const nb::callable& is_interesting,
+                          size_t max_tries, double time_limit,
                           const std::optional<nb::callable>& progress) {
   if (max_tries == 0) throw nb::value_error("max_tries is at least 1");
   if (!(time_limit >= 0)) throw nb::value_error("time_limit is a number of seconds, or 0 for none");
@@ -54,13 +55,17 @@ void bind_reduce(nb::module_& m) {
       .def_prop_ro("mod", [](const reduce::Result& self) { return Module(self.module); })
       .def_ro("tries", &reduce::Result::tries, "Programs that the predicate was asked about.")
       .def_ro("steps", &reduce::Result::steps, "How often it said yes.")
-      .def_prop_ro("end", [](const reduce::Result& self) { return end_text(self.end); },
-                   "'smallest', or the limit that ended the search: 'tries', 'time'.");
-  m.def("reduce", run_reduce, nb::arg("mod"), nb::arg("is_interesting"), nb::kw_only(), nb::arg("max_tries") = 10000,
-        nb::arg("time_limit") = 0.0, nb::arg("progress") = nb::none(),
-        "The smallest program found for which `is_interesting(mod)` is true, starting from one for which it is. Every program\n"
-        "that the predicate sees is well typed and smaller than the last that it said yes to. What it raises ends the search.\n"
-        "`progress(rewrite, tries, steps, nodes)` is called before each try. Raises RelayError if the module is ill typed or the\n"
+      .def_prop_ro(
+          "end", [](const reduce::Result& self) { return end_text(self.end); },
+          "'smallest', or the limit that ended the search: 'tries', 'time'.");
+  m.def("reduce", run_reduce, nb::arg("mod"), nb::arg("is_interesting"), nb::kw_only(),
+        nb::arg("max_tries") = 10000, nb::arg("time_limit") = 0.0, nb::arg("progress") = nb::none(),
+        "The smallest program found for which `is_interesting(mod)` is true, starting from one for "
+        "which it is. Every program\n"
+        "that the predicate sees is well typed and smaller than the last that it said yes to. What "
+        "it raises ends the search.\n"
+        "`progress(rewrite, tries, steps, nodes)` is called before each try. Raises RelayError if "
+        "the module is ill typed or the\n"
         "predicate says no to it.");
 }
 

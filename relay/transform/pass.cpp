@@ -62,8 +62,8 @@ RELAY_REGISTER_CONFIG({"relay.verify_types", false,
 // Whether `after` is well formed, and well typed if that is asked for.
 void check_result(const Module& before, const Module& after, const PassInfo& info, bool types) {
   std::vector<Diagnostic> problems = verify(after);
-  bool typed = types && std::find(info.requires_.begin(), info.requires_.end(), ProgramState::kTyped) !=
-               info.requires_.end();
+  bool typed = types && std::find(info.requires_.begin(), info.requires_.end(),
+                                  ProgramState::kTyped) != info.requires_.end();
   if (problems.empty() && typed) {
     for (Diagnostic& diagnostic : infer_types(after)) {
       if (diagnostic.severity == Severity::kError) problems.push_back(std::move(diagnostic));
