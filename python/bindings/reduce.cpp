@@ -24,17 +24,18 @@ const char* end_text(reduce::Result::End end) {
 }
 
 reduce::Result run_reduce(const Module& module, const nb::callable& is_interesting,
-                          size_t max_tries, double time_limit,
-                          const std::optional<nb::callable>& progress) {
+                          size_t max_tries, double time_limit, const nb::object& progress) {
   if (max_tries == 0) throw nb::value_error("max_tries is at least 1");
   if (!(time_limit >= 0)) throw nb::value_error("time_limit is a number of seconds, or 0 for none");
   reduce::Options options;
   options.max_tries = max_tries;
   options.time_limit = time_limit;
   reduce::ProgressFn tell;
-  if (progress) {
+  if (!progress.is_none()) {
+    if (PyCallable_Check(progress.ptr()) == 0)
+      throw nb::type_error("progress is a function, or None");
     tell = [&](const reduce::Progress& now) {
-      call_back([&] { return (*progress)(now.rewrite, now.tries, now.steps, now.nodes); });
+      call_back([&] { return progress(now.rewrite, now.tries, now.steps, now.nodes); });
     };
   }
   return reduce::reduce(
