@@ -99,7 +99,7 @@ NDArray array_of(nb::handle object, std::optional<DType> wanted) {
   return fit(array);
 }
 
-nb::object numpy_of(const NDArray& source) {
+nb::object numpy_of(const NDArray& source, bool writeable) {
   NDArray array = source.is_uniform() ? source.copy() : source;
   DType dtype = array.dtype();
   bool brain = dtype == kBFloat16;
@@ -120,6 +120,7 @@ nb::object numpy_of(const NDArray& source) {
       throw nb::type_error("NumPy has no bfloat16: install ml_dtypes, or cast to float32 first");
     }
   }
+  if (!writeable) result.attr("setflags")(nb::arg("write") = false);
   return result;
 }
 
@@ -143,7 +144,11 @@ void bind_arrays(nb::module_& m) {
       .def_prop_ro("ndim", &NDArray::rank)
       .def_prop_ro("size", &NDArray::size)
       .def_prop_ro("nbytes", &NDArray::byte_size)
-      .def("numpy", &numpy_of, "A NumPy array of the same memory.")
+      .def(
+          "numpy", [](const NDArray& self) { return numpy_of(self); },
+          "A NumPy array of the same memory, read-only since programs may share it; `.copy()` of "
+          "it "
+          "is writeable.")
       .def(
           "item", [](const NDArray& self) { return numpy_of(self).attr("item")(); },
           "The only element, as a Python number.")

@@ -12,6 +12,6 @@ namespace relay::python {
 /// Raises TypeError that says why not.
 NDArray array_of(nb::handle object, std::optional<DType> wanted = {});
 /// A NumPy array of the same memory.
-nb::object numpy_of(const NDArray& array);
+nb::object numpy_of(const NDArray& array, bool writeable = false);
 
 }  // namespace relay::python

@@ -30,18 +30,26 @@ struct ValueObject {
   std::shared_ptr<Machines> machines;  // of the program that made it, if one did: closures need one
 };
 
-nb::object object_of_value(const Value& value, const std::shared_ptr<Machines>& machine) {
+/// What somebody else holds too (an argument, a constant of the program) is not to be written: such
+/// arrays are read-only.
+nb::object object_of_value(Value value, const std::shared_ptr<Machines>& machine) {
   switch (value.kind()) {
     case Value::Kind::kNone:
       return nb::none();
     case Value::Kind::kScalar:
     case Value::Kind::kTensor: {
       NDArray array = value.array();
-      return array.dtype() == kBFloat16 ? nb::cast(array) : numpy_of(array);
+      value = Value();
+      if (array.dtype() == kBFloat16) return nb::cast(array);
+      return numpy_of(array, array.unique() || array.is_uniform());
     }
     case Value::Kind::kTuple: {
       nb::list fields;
-      for (const Value& field : value.fields()) fields.append(object_of_value(field, machine));
+      std::span<Value> own = value.unique_fields();
+      for (Value& field : own) fields.append(object_of_value(std::move(field), machine));
+      if (own.empty()) {
+        for (const Value& field : value.fields()) fields.append(object_of_value(field, machine));
+      }
       return nb::tuple(fields);
     }
     default:
@@ -100,7 +108,7 @@ class Program {
                  vm::Profile* profile = nullptr) {
     Value result = machines_->with(
         [&](vm::Machine& machine) { return machine.run(entry, arguments); }, profile);
-    return object_of_value(result, machines_);
+    return object_of_value(std::move(result), machines_);
   }
 
  private:
@@ -252,7 +260,7 @@ void bind_execution(nb::module_& m) {
                nb::gil_scoped_release released;
                result = call_closure(self.value, values);
              }
-             return object_of_value(result, self.machines);
+             return object_of_value(std::move(result), self.machines);
            })
       .def("__eq__",
            [](const ValueObject& self, nb::handle other) {
@@ -266,6 +274,9 @@ void bind_execution(nb::module_& m) {
         if (self.value.fields().empty()) return text;
         return text + "(…)";
       });
+
+  // Equal by contents, which may be arrays.
+  m.attr("Value").attr("__hash__") = nb::none();
 
   nb::class_<Program>(
       m, "Executable",
@@ -418,7 +429,7 @@ void bind_execution(nb::module_& m) {
           Module special = specialize(module, name, types);
           result = evaluate_function(special, name, values);
         }
-        return object_of_value(result, nullptr);
+        return object_of_value(std::move(result), nullptr);
       },
       nb::arg("mod"), nb::arg("args"), nb::arg("entry") = nb::none(),
       "Runs a function in the reference evaluator: slow, and the meaning of every construct.");

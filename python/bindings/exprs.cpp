@@ -2,6 +2,7 @@
 #include <bindings/arrays.h>
 #include <bindings/bindings.h>
 
+#include <relay/ir/constructor_tags.h>
 #include <relay/ir/equal.h>
 #include <relay/op/op.h>
 #include <relay/print/print.h>
@@ -260,14 +261,22 @@ void bind_exprs(nb::module_& m) {
       .def_prop_ro("complete", [](const Match& self) { return self.complete(); });
   nb::class_<Constructor, Expr>(m, "Constructor", "A constructor of a data type.")
       .def(nb::new_([](Name name_hint, std::vector<TypeRef> inputs, GlobalTypeVarRef belong_to,
-                       uint32_t tag) {
-             return make_constructor(name_hint, belong_to, tag, std::move(inputs));
+                       std::optional<uint32_t> tag) {
+             return make_constructor(name_hint, belong_to, tag.value_or(kUnnumbered),
+                                     std::move(inputs));
            }),
-           nb::arg("name_hint"), nb::arg("inputs"), nb::arg("belong_to"), nb::arg("tag") = 0)
+           nb::arg("name_hint"), nb::arg("inputs"), nb::arg("belong_to"),
+           nb::arg("tag") = nb::none())
       .def_prop_ro("name_hint", &Constructor::name)
       .def_prop_ro("inputs", [](const Constructor& self) { return list(self.inputs()); })
       .def_prop_ro("belong_to", &Constructor::type_name)
-      .def_prop_ro("tag", [](const Constructor& self) { return self.ctor_tag(); });
+      .def_prop_ro(
+          "tag",
+          [](const Constructor& self) {
+            uint32_t tag = self.ctor_tag();
+            return tag == kUnnumbered ? std::optional<uint32_t>() : std::optional<uint32_t>(tag);
+          },
+          "Its place among the constructors of its data type; None before that is made.");
   nb::class_<RefCreate, Expr>(m, "RefCreate", "A new mutable cell.")
       .def(nb::new_(
                [](ExprRef value, Span span) { return make_ref_create(std::move(value), span); }),

@@ -122,6 +122,20 @@ def var(
     return Var(name_hint, annotation, span or Span())
 
 
+def _require_fit(array: Any, dtype: str) -> None:
+    """Raises OverflowError where a number would become another, or infinite, in `dtype`."""
+    import numpy as np
+
+    if dtype == "int32":
+        bounds = np.iinfo(np.int32)
+        wrong = [number for number in array.reshape(-1).tolist() if not bounds.min <= number <= bounds.max]
+    else:
+        greatest = float(np.finfo(np.float32).max)
+        wrong = [number for number in array.reshape(-1).tolist() if greatest < abs(number) < float("inf")]
+    if wrong:
+        raise OverflowError(f"{wrong[0]} does not fit {dtype}, which numbers are without a dtype: say dtype")
+
+
 def const(value: Any, dtype: Any = None, span: Span | None = None) -> Constant:
     """A constant of a number, a list of numbers, an array of NumPy, or anything with DLPack; arrays are copied.
 
@@ -139,7 +153,10 @@ def const(value: Any, dtype: Any = None, span: Span | None = None) -> Constant:
     brain = str(dtype) == "bfloat16"
     array = np.array(value, dtype=None if dtype is None or brain else dtype)
     if plain and dtype is None:
-        array = array.astype({"float64": "float32", "int64": "int32"}.get(str(array.dtype), array.dtype))
+        narrow = {"float64": "float32", "int64": "int32", "uint64": "int32", "object": "int32"}.get(str(array.dtype))
+        if narrow is not None:
+            _require_fit(array, narrow)
+            array = array.astype(narrow)
     data = NDArray(array)
     return Constant(data.astype(dtype) if brain else data, span or Span())
 

@@ -1,3 +1,4 @@
+#include <relay/ir/constructor_tags.h>
 #include <relay/ir/expr.h>
 
 #include <iterator>
@@ -231,6 +232,9 @@ struct ExprFactory {
     node->inputs_ = std::move(inputs);
     return adopt(node);
   }
+  static void number(const Constructor& constructor, uint32_t tag) {
+    const_cast<Constructor&>(constructor).ctor_tag_ = tag;
+  }
   static ExprRef temp(ExprRef value, std::shared_ptr<const void> payload, Span span) {
     TempExpr* node = allocate<TempExpr>(1, span);
     operands(node)[0] = std::move(value);
@@ -312,6 +316,10 @@ ExprRef make_op(const Operator* op) {
 ConstructorRef make_constructor(Name name, GlobalTypeVarRef type_name, uint32_t tag,
                                 std::vector<TypeRef> inputs, Span span) {
   return ExprFactory::constructor(name, std::move(type_name), tag, std::move(inputs), span);
+}
+void number_constructor(const Constructor& constructor, uint32_t tag) {
+  RELAY_CHECK(constructor.ctor_tag() == kUnnumbered, "a constructor is numbered once");
+  ExprFactory::number(constructor, tag);
 }
 ExprRef make_ref_create(ExprRef value, Span span) {
   return ExprFactory::adopt(ExprFactory::with_operands<RefCreate>(span, {&value, 1}));

@@ -1,5 +1,6 @@
 #include <relay/ir/module.h>
 
+#include <relay/ir/constructor_tags.h>
 #include <algorithm>
 #include <unordered_set>
 
@@ -47,6 +48,20 @@ TypeDataRef TypeData::make(GlobalTypeVarRef name, std::vector<TypeVarRef> type_v
   TypeTable::check_limits(data);
   if (is_extern && !constructors.empty()) {
     throw Error("extern type " + type_name + " cannot have constructors", span);
+  }
+  // Values carry the place of their constructor: executors index by it.
+  for (size_t i = 0; i < constructors.size(); ++i) {
+    uint32_t tag = constructors[i]->ctor_tag();
+    if (tag != kUnnumbered && tag != i) {
+      throw Error("constructor " + constructors[i]->name().str() + " has tag " +
+                      std::to_string(tag) + ", but its place in data type " + type_name + " is " +
+                      std::to_string(i),
+                  constructors[i]->span());
+    }
+  }
+  for (size_t i = 0; i < constructors.size(); ++i) {
+    if (constructors[i]->ctor_tag() == kUnnumbered)
+      number_constructor(*constructors[i], static_cast<uint32_t>(i));
   }
   data->hash_ = hash_combine(0xda7a, name->name().hash());
   data->type_vars_ = std::move(type_vars);

@@ -1,3 +1,4 @@
+#include <relay/ir/constructor_tags.h>
 #include <relay/ir/type.h>
 
 #include <gtest/gtest.h>
@@ -183,6 +184,25 @@ TEST(IrType, Threads) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, 0);
+}
+
+// Executors index by the tags of values: they are the places in the data type.
+TEST(TypeData, ConstructorsAreNumberedByTheirPlaces) {
+  GlobalTypeVarRef type = GlobalTypeVar::make("Numbered");
+  ConstructorRef a = make_constructor("A", type, kUnnumbered, {});
+  ConstructorRef b = make_constructor("B", type, kUnnumbered, {});
+  TypeDataRef data = TypeData::make(type, {}, {a, b});
+  EXPECT_EQ(a->ctor_tag(), 0u);
+  EXPECT_EQ(b->ctor_tag(), 1u);
+  ConstructorRef wrong = make_constructor("C", type, 100'000'000, {});
+  try {
+    TypeData::make(type, {}, {a, wrong});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "constructor C has tag 100000000, but its place in data type Numbered is 1");
+  }
+  EXPECT_THROW(TypeData::make(type, {}, {b, a}), Error);
 }
 
 }  // namespace

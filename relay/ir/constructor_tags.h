@@ -1,0 +1,15 @@
+// Numbers of constructors that were made before their data type.
+#pragma once
+
+#include <relay/ir/expr.h>
+
+namespace relay {
+
+/// The tag of a constructor that no data type has numbered yet: give it to `make_constructor`.
+inline constexpr uint32_t kUnnumbered = ~uint32_t{0};
+
+/// Gives an unnumbered constructor its place among those of its data type, once: for
+/// `TypeData::make`, before anybody else sees the type.
+void number_constructor(const Constructor& constructor, uint32_t tag);
+
+}  // namespace relay
