@@ -1,0 +1,126 @@
+"""Names of TVM that have nothing behind them here, with the reason; asking for one raises an error that says it.
+
+Keys are full names; one that ends in a dot stands for everything below a module.
+"""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
+
+_TUNING = "tuning schedules of TIR: kernels are generated from tensor expressions without schedules"
+_TIR = "TIR programs: operators are defined by tensor expressions"
+_REMOTE = "remote devices: programs run in this process"
+_VENDOR = "libraries of vendors: all kernels are generated"
+_GPU = "GPUs: programs are compiled for CPUs"
+_PRIVATE = "a private name of TVM's C++ registry"
+_QUANTIZE = "quantization of float programs; the qnn operators run"
+_COLLAGE = "choosing between external compilers"
+_BYOC = "external code generators"
+_GRADIENT = "gradients of whole programs (issue: gradient pass)"
+_PATTERN = "the pattern language of dataflow graphs; relay.rewrite and ExprMutator rewrite programs"
+_SPARSE = "conversion of dense weights to sparse ones"
+_MICRO = "microcontrollers"
+
+REASONS: dict[str, str] = {
+    "tvm.autotvm.": _TUNING, "tvm.auto_scheduler.": _TUNING, "tvm.meta_schedule.": _TUNING, "tvm.script.": _TIR,
+    "tvm.rpc.": _REMOTE, "tvm.micro.": _MICRO, "tvm.relax.": "Relax, the language after Relay", "tvm.driver.": "TVM's command line",
+    "tvm._ffi.": _PRIVATE, "tvm._ffi.base.py_str": _PRIVATE, "tvm.contrib.nvcc.": _GPU, "tvm.contrib.cudnn.": _VENDOR,
+    "tvm.contrib.cublas.": _VENDOR, "tvm.contrib.debugger.": "the debug executor: Executable.profile tells what each kernel took",
+    "tvm.target.hexagon": "Hexagon", "tvm.tir.Stmt": _TIR, "tvm.tir.stmt_functor.": _TIR, "tvm.tir.expr.PrimExprWithOp": _TIR,
+    "tvm.tir.BijectiveLayout": "layouts as objects", "tvm.tir.bijective_layout": "layouts as objects",
+    "tvm.tir.layout": "layouts as objects", "tvm.te.create_schedule": _TUNING, "tvm.te.compute": _TIR,
+    "tvm.testing.aot.": _MICRO, "tvm.topi.arm_cpu.": _TUNING, "tvm.topi.x86.": _TUNING, "tvm.topi.cuda.": _GPU,
+    "tvm.topi.sparse.": _SPARSE, "tvm.topi.nn.": _TUNING,
+    "tvm.relay.quantize.": _QUANTIZE, "tvm.relay.collage.": _COLLAGE, "tvm.relay.data_dep_optimization.": _SPARSE,
+    "tvm.relay.dataflow_pattern.": _PATTERN, "tvm.relay.op.contrib.": _BYOC, "tvm.relay.op.memory.": "explicit allocation in programs",
+    "tvm.relay.op.nn._make.": _PRIVATE, "tvm.relay.transform._ffi_api.": _PRIVATE, "tvm.relay.analysis._ffi_api.": _PRIVATE,
+    "tvm.relay.backend._backend.": _PRIVATE, "tvm.relay.backend.te_compiler.": _TUNING,
+    "tvm.relay.backend.graph_executor_codegen.": "graphs beside the program", "tvm.relay.qnn.op.legalizations.": _QUANTIZE,
+    "tvm.relay.qnn.op.canonicalizations.": _QUANTIZE, "tvm.relay.script": "programs written as Python functions",
+    "tvm.relay.op.OpStrategy": _TUNING, "tvm.relay.op.register_external_compiler": _BYOC, "tvm.relay.op.register_compute": _TIR,
+    "tvm.relay.testing.byoc.": _BYOC, "tvm.relay.testing.darknet.": "the Darknet front end", "tvm.relay.testing.tf.": "the TensorFlow front end",
+    "tvm.relay.testing.tflite.": "the TFLite front end", "tvm.relay.testing.yolo_detection.": "the Darknet front end",
+    "tvm.relay.copy_shape_func": "shape functions written in Python", "tvm.relay.testing.py_converter.": "programs as Python source",
+    "tvm.relay.testing.to_python": "programs as Python source", "tvm.relay.testing.run_as_python": "programs as Python source",
+    "tvm.relay.transform.fake_quantization_to_integer.": _QUANTIZE, "tvm.relay.transform.mixed_precision.": "mixed precision",
+    "tvm.relay.transform.infer_layout_utils.": "layouts as objects", "tvm.relay.qnn.transform.": _QUANTIZE,
+    "tvm.relay.qnn.op.register_qnn_legalize": _QUANTIZE, "tvm.relay.qnn.op.register_qnn_canonicalize": _QUANTIZE,
+    "tvm.relay.qnn.op.RequantizeConfig": _QUANTIZE, "tvm.relay.qnn.op.requantize_config": _QUANTIZE, "tvm.relay.qnn.requantize_config": _QUANTIZE,
+    "tvm.relay.qnn.op.current_requantize_config": _QUANTIZE, "tvm.relay.qnn.op.target_has_features": _QUANTIZE,
+    "tvm.relay.analysis.list_fake_quantized_op_freqs": _QUANTIZE, "tvm.relay.analysis.AnnotatedRegionSet": _BYOC,
+    "tvm.relay.analysis.get_calibration_data": _BYOC, "tvm.relay.analysis.search_fc_transpose": _SPARSE,
+}  # fmt: skip
+
+# Passes that do not exist yet.
+_PASSES = {
+    _GRADIENT: ["gradient", "FirstOrderGradient", "LazyGradientInit"],
+    _BYOC: ["AnnotateTarget", "PartitionGraph", "MergeCompilerRegions", "MergeComposite", "OutlineCompilerFunctionsWithExistingGlobalSymbols",
+            "InlineCompilerFunctionsBoundTo", "MarkCompilerFunctionsAsExtern", "mangle_module_name"],
+    _COLLAGE: ["CollagePartition"],
+    _QUANTIZE: ["FakeQuantizationToInteger", "Legalize"],
+    _SPARSE: ["DenseToSparse", "Conv2dToSparse", "Conv2dToSparse2", "SimplifyFCTranspose"],
+    "layouts of operators chosen by a pass": ["ConvertLayout", "AlterOpLayout", "LayoutConfig"],
+    "dynamic shapes made static by a pass": ["DynamicToStatic", "FlexibleShapeDispatch"],
+    "continuations": ["to_cps", "un_cps", "ToCPS"],
+    "partial evaluation": ["PartialEvaluate", "Defunctionalization"],
+    "mixed precision": ["ToMixedPrecision", "recast"],
+    "a pass that no other one wants": ["AnnotateSpans", "CapturePostDfsIndexInSpans", "CanonicalizeCast", "ChangeBatch", "DivToMul", "EtaExpand",
+                                       "FastMath", "FlattenAtrousConv", "ManifestLifetimes", "SplitArgs"],
+}  # fmt: skip
+for _reason, _names in _PASSES.items():
+    for _name in _names:
+        REASONS.setdefault("tvm.relay.transform." + _name, _reason)
+REASONS["tvm.relay.testing.gradient"] = _GRADIENT
+REASONS["tvm.relay.SplitArgs"] = REASONS["tvm.relay.transform.SplitArgs"]
+
+
+class OutOfScope(NotImplementedError):
+    """A name of TVM that has nothing behind it; the text says what is missing."""
+
+
+def reason(full: str) -> str | None:
+    """Why a name is not there; None if it is no name that is known."""
+    if full in REASONS:
+        return REASONS[full]
+    parts = full.split(".")
+    for count in range(len(parts), 0, -1):
+        found = REASONS.get(".".join(parts[:count]) + ".")
+        if found is not None:
+            return found
+    return None
+
+
+def lookup(module: str, name: str) -> Any:
+    """What a module says about a name that it has not: OutOfScope where the name is known, else AttributeError."""
+    if name.startswith("__"):
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    full = f"{module}.{name}"
+    found = reason(full)
+    if found is not None:
+        raise OutOfScope(f"{full} is not there. It needs: {found}")
+    raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """Imports of modules of the table fail with its reason."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if not fullname.startswith("tvm."):
+            return None
+        found = reason(fullname)
+        if found is not None:
+            raise OutOfScope(f"{fullname} is not there. It needs: {found}")
+        return None
+
+
+def install_finder() -> None:
+    """Puts the finder behind all others, once."""
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.append(_Finder())

@@ -1,0 +1,28 @@
+"""Refuses to stand in the way of a real TVM."""
+
+from __future__ import annotations
+
+from importlib import metadata
+from pathlib import Path
+
+# Distributions that own the import name `tvm`.
+OTHERS = ("apache-tvm", "apache-tvm-cu118", "apache-tvm-cu121", "tlcpack", "mlc-ai-nightly", "tvm")
+
+
+def refuse_to_shadow(here: Path | None = None) -> None:
+    """Raises ImportError where another distribution is installed whose package `tvm` this one would hide.
+
+    From a source tree it is on the path only because somebody put it there; installed, it came with something else.
+    """
+    folder = here or Path(__file__).resolve().parent
+    if not any(part in ("site-packages", "dist-packages") for part in folder.parts):
+        return
+    for name in OTHERS:
+        try:
+            found = metadata.distribution(name)
+        except metadata.PackageNotFoundError:
+            continue
+        raise ImportError(
+            f"this package tvm gives TVM's names to the package relay, and {name} {found.version} is installed as well: "
+            f"they cannot both be imported; uninstall one of them"
+        )

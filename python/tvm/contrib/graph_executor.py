@@ -1,0 +1,129 @@
+"""Programs with inputs and outputs that are set and read one by one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import relay as _relay
+from relay import NDArray
+
+from ..runtime.container import ADT
+from ..runtime.module import BenchmarkResult, Module, measure
+from ..runtime.ndarray import array, require_cpu
+from ..runtime.params import load_param_dict
+
+__all__ = ["GraphModule", "create"]
+
+
+class GraphModule:
+    """A compiled program, its inputs and its last outputs."""
+
+    def __init__(self, module: Any) -> None:
+        if not isinstance(module, Module):
+            raise TypeError(f"a GraphModule is made of lib['default'](device), not of {type(module).__name__}")
+        self.module = module
+        self._program = module.program
+        self._names = [name for name, _ in self._program.parameters]
+        self._types = [_relay.parse_type(text) for _, text in self._program.parameters]
+        self._inputs: list[Any] = [None] * len(self._names)
+        self._outputs: list[Any] | None = None
+
+    def _at(self, key: Any) -> int:
+        if isinstance(key, str):
+            if key not in self._names:
+                raise ValueError(f"the program has no input {key!r}; it has {', '.join(self._names) or 'none'}")
+            return self._names.index(key)
+        if not 0 <= int(key) < len(self._names):
+            raise IndexError(f"input {key} of a program with {len(self._names)} inputs")
+        return int(key)
+
+    def set_input(self, key: Any = None, value: Any = None, **params: Any) -> None:
+        """One input by name or number, further ones by name. The array is copied. Raises ValueError for names that are none."""
+        given = dict(params) if key is None else {key: value, **params}
+        for name, data in given.items():
+            at = self._at(name)
+            made = array(data)
+            wanted = self._types[at]
+            if isinstance(wanted, _relay.TensorType) and made.dtype != wanted.dtype:
+                made = made.astype(wanted.dtype)
+            self._inputs[at] = made
+
+    def run(self, **input_dict: Any) -> None:
+        """Runs on the inputs. Raises ValueError where one was never set, RelayError where one does not fit."""
+        if input_dict:
+            self.set_input(**input_dict)
+        missing = [name for name, data in zip(self._names, self._inputs) if data is None]
+        if missing:
+            raise ValueError(f"the input {missing[0]!r} was not set")
+        result = self._program(*self._inputs)
+        self._outputs = _flatten(result)
+
+    def get_num_outputs(self) -> int:
+        """How many outputs there are; before the first run they are not known, and RuntimeError is raised."""
+        return len(self._required())
+
+    def get_num_inputs(self) -> int:
+        """How many inputs there are."""
+        return len(self._names)
+
+    def _required(self) -> list[Any]:
+        if self._outputs is None:
+            raise RuntimeError("the program did not run yet")
+        return self._outputs
+
+    def get_input(self, index: Any, out: Any = None) -> Any:
+        """What an input was set to."""
+        return self._hand(self._inputs[self._at(index)], out)
+
+    def get_output(self, index: int, out: Any = None) -> Any:
+        """An output of the last run, copied to `out` if that is given."""
+        outputs = self._required()
+        if not 0 <= index < len(outputs):
+            raise IndexError(f"output {index} of a program with {len(outputs)} outputs")
+        return self._hand(outputs[index], out)
+
+    @staticmethod
+    def _hand(value: Any, out: Any) -> Any:
+        if out is None:
+            return value
+        return out.copyfrom(value) if isinstance(out, NDArray) else np.copyto(out, np.asarray(value))
+
+    def get_input_index(self, name: str) -> int:
+        """The number of an input; -1 if there is none of that name."""
+        return self._names.index(name) if name in self._names else -1
+
+    def get_input_info(self) -> tuple[dict[str, Any], dict[str, str]]:
+        """Shapes and dtypes of the inputs by name."""
+        tensors = {name: t for name, t in zip(self._names, self._types) if isinstance(t, _relay.TensorType)}
+        return {name: tuple(t.shape) for name, t in tensors.items()}, {name: t.dtype for name, t in tensors.items()}
+
+    def load_params(self, params_bytes: bytes) -> None:
+        """Sets inputs of the arrays of a `.params` file; those that became constants are passed over."""
+        self.set_input(**{name: value for name, value in load_param_dict(params_bytes).items() if name in self._names})
+
+    def __getitem__(self, key: str) -> Any:
+        return getattr(self, key)
+
+    def benchmark(
+        self, device: Any, func_name: str = "run", repeat: int = 5, number: int = 5, min_repeat_ms: Any = None,
+        limit_zero_time_iterations: int = 100, end_to_end: bool = False, cooldown_interval_ms: int = 0, repeats_to_cooldown: int = 1,
+        **kwargs: Any,
+    ) -> BenchmarkResult:  # fmt: skip
+        """Seconds of one run, `repeat` means of `number` runs each."""
+        require_cpu(device, "a measurement")
+        if kwargs:
+            self.set_input(**kwargs)
+        return measure(self.run, number, repeat)
+
+
+def _flatten(result: Any) -> list[Any]:
+    if isinstance(result, (tuple, list, ADT)):
+        return [leaf for field in result for leaf in _flatten(field)]
+    return [result if isinstance(result, (NDArray, _relay.Value)) else array(result)]
+
+
+def create(graph_json_str: Any, libmod: Any, device: Any) -> GraphModule:
+    """A GraphModule of what `relay.build` unpacks to."""
+    require_cpu(device, "a program")
+    return GraphModule(libmod)

@@ -1,0 +1,55 @@
+"""Temporary folders."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import weakref
+from typing import Any
+
+
+class TempDirectory:
+    """A folder that goes away with the object."""
+
+    def __init__(self, custom_path: Any = None, keep_for_debug: bool | None = None) -> None:
+        if custom_path:
+            os.makedirs(custom_path, exist_ok=True)
+            self.temp_dir = str(custom_path)
+        else:
+            self.temp_dir = tempfile.mkdtemp(prefix="relay-")
+        self._finalizer = None if keep_for_debug else weakref.finalize(self, shutil.rmtree, self.temp_dir, True)
+
+    @property
+    def path(self) -> str:
+        """The folder."""
+        return self.temp_dir
+
+    def relpath(self, name: str) -> str:
+        """The path of a file inside it."""
+        return os.path.join(self.temp_dir, name)
+
+    def listdir(self) -> list[str]:
+        """What is in it."""
+        return os.listdir(self.temp_dir)
+
+    def remove(self) -> None:
+        """Deletes it now."""
+        if self._finalizer is not None:
+            self._finalizer()
+
+    def __enter__(self) -> TempDirectory:
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        self.remove()
+
+    def __truediv__(self, other: str) -> Any:
+        from pathlib import Path
+
+        return Path(self.temp_dir) / other
+
+
+def tempdir(custom_path: Any = None, keep_for_debug: bool | None = None) -> TempDirectory:
+    """A new temporary folder."""
+    return TempDirectory(custom_path, keep_for_debug)

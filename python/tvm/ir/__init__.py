@@ -1,0 +1,157 @@
+"""`tvm.ir`: modules, types, operators, equality, and programs as text in a JSON document."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from base64 import b64decode, b64encode
+from typing import Any
+
+import relay as _relay
+from relay import (
+    Attrs,
+    Constructor,
+    Expr,
+    FuncType,
+    GlobalTypeVar,
+    GlobalVar,
+    IncompleteType,
+    Span,
+    TensorType,
+    TupleType,
+    Type,
+    TypeCall,
+    TypeData,
+    TypeRelation,
+    TypeVar,
+)
+from relay import RefType as RelayRefType
+from relay.ty import TypeKind
+
+from .. import _absent
+from . import container, diagnostics, instrument, supply, transform
+from .container import Array, Map
+from .members import install as _install
+from .module import IRModule
+from .op import Op, register_intrin_lowering, register_op_attr
+from .spans import SequentialSpan, SourceName
+from .transform import PassContext
+
+_install()
+
+RelayExpr = BaseExpr = PrimExpr = Expr
+BaseFunc = _relay.Function
+TypeConstraint = TypeRelation
+PrimType = _relay.BaseType
+
+__all__ = [
+    "Array", "Attrs", "BaseExpr", "BaseFunc", "Constructor", "EnvFunc", "FuncType", "GlobalTypeVar", "GlobalVar", "IRModule",
+    "IncompleteType", "Map", "Op", "PassContext", "PrimExpr", "PrimType", "RelayExpr", "RelayRefType", "SequentialSpan",
+    "SourceName", "Span", "TensorType", "TupleType", "Type", "TypeCall", "TypeConstraint", "TypeData", "TypeKind",
+    "TypeRelation", "TypeVar", "assert_structural_equal", "container", "diagnostics", "instrument", "load_json", "make_node",
+    "register_intrin_lowering", "register_op_attr", "save_json", "structural_equal", "structural_hash", "supply", "transform",
+]  # fmt: skip
+
+
+def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool:
+    """Whether two programs, types or containers of such are the same but for the names of what they bind."""
+    return _relay.structural_equal(lhs, rhs, map_free_vars)
+
+
+def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> None:
+    """Raises ValueError that names the first difference and where it is."""
+    difference = _relay.structural_difference(lhs, rhs, map_free_vars)
+    if difference is not None:
+        raise ValueError(f"the programs differ: {difference}")
+
+
+def structural_hash(node: Any, map_free_vars: bool = False) -> int:
+    """A number that is the same for what `structural_equal` calls equal."""
+    return _relay.structural_hash(node, map_free_vars)
+
+
+# The version of the JSON documents below; another one is refused.
+_FORMAT = "relay-json 1"
+
+
+def save_json(node: Any) -> str:
+    """A program, type or container of such as JSON text that `load_json` reads.
+
+    Modules are stored as program text, everything else as Relay's pickle. TVM's own files are another format.
+    """
+    if isinstance(node, _relay.IRModule):
+        return json.dumps({"format": _FORMAT, "module": node.astext()})
+    return json.dumps({"format": _FORMAT, "pickle": b64encode(pickle.dumps(node)).decode()})
+
+
+class _Unpickler(pickle.Unpickler):
+    """Takes the package's own classes and plain containers only: a file must not choose what is called."""
+
+    _BUILTINS = {"dict", "list", "tuple", "set", "frozenset", "slice", "complex", "bytearray"}
+
+    def find_class(self, module: str, name: str) -> Any:
+        allowed = module == "relay._pickle" and "." not in name or module == "builtins" and name in self._BUILTINS
+        if module == "relay._core":
+            found = getattr(_relay._core, name, None)
+            allowed = isinstance(found, type) and found is not _relay.Executable
+        allowed = allowed or (module, name) in {
+            ("numpy", "ndarray"), ("numpy", "dtype"), ("numpy.core.multiarray", "_reconstruct"),
+            ("numpy._core.multiarray", "_reconstruct"), ("numpy._core.numeric", "_frombuffer"), ("numpy.core.numeric", "_frombuffer"),
+        }  # fmt: skip
+        if not allowed:
+            raise _relay.RelayError(f"the document names {module}.{name}, which is no part of a program")
+        return super().find_class(module, name)
+
+
+def load_json(json_str: str) -> Any:
+    """What `save_json` wrote. Raises RelayError for other documents, TVM's own among them."""
+    import io
+
+    try:
+        document = json.loads(json_str)
+    except ValueError as error:
+        raise _relay.RelayError(f"this is no JSON document: {error}") from None
+    if not isinstance(document, dict) or document.get("format") != _FORMAT:
+        what = "TVM's own format" if isinstance(document, dict) and "nodes" in document else "another format"
+        raise _relay.RelayError(f"the document is of {what}; load_json reads what save_json of this package wrote ({_FORMAT})")
+    if "module" in document:
+        return _relay.parse(document["module"], "json")
+    try:
+        return _Unpickler(io.BytesIO(b64decode(document["pickle"]))).load()
+    except _relay.RelayError:
+        raise
+    except Exception as error:
+        raise _relay.RelayError(f"the document is damaged: {error}") from None
+
+
+def make_node(type_key: str, **kwargs: Any) -> Any:
+    """A node by TVM's type key. Attributes of operators are made by the operators' functions instead."""
+    if type_key == "DictAttrs":
+        return _relay._core.dict_attrs(list(kwargs.items()))
+    name = type_key.removeprefix("relay.").removeprefix("expr.").removeprefix("ir.")
+    cls = getattr(_relay, name, None)
+    if not isinstance(cls, type):
+        raise ValueError(f"no node is called {type_key}")
+    return cls(**kwargs)
+
+
+class EnvFunc:
+    """A function of the registry, by name."""
+
+    def __init__(self, name: str) -> None:
+        from ..runtime.registry import get_global_func
+
+        self.name = name
+        self.func = get_global_func(name)
+
+    def __call__(self, *args: Any) -> Any:
+        return self.func(*args)
+
+    @staticmethod
+    def get(name: str) -> EnvFunc:
+        """The registered function. Raises ValueError if there is none."""
+        return EnvFunc(name)
+
+
+def __getattr__(name: str) -> Any:
+    return _absent.lookup(__name__, name)

@@ -1,0 +1,81 @@
+"""Members of nodes and arrays that scripts of TVM use beside those that `relay` gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import relay as _relay
+from relay import Expr, NDArray, Type, Value
+
+
+def _same_as(self: Any, other: Any) -> bool:
+    """Whether both are one object."""
+    return self is other
+
+
+def _asnumpy(self: NDArray) -> Any:
+    """As an array of NumPy."""
+    return self.numpy()
+
+
+def _getitem(self: NDArray, index: Any) -> Any:
+    from ..runtime.ndarray import array
+
+    return array(self.numpy()[index])
+
+
+def _copyfrom(self: NDArray, source_array: Any) -> NDArray:
+    """Replaces the content by that of an array of the same shape."""
+    source = np.asarray(source_array)
+    if tuple(source.shape) != tuple(self.shape):
+        raise ValueError(f"an array of shape {tuple(source.shape)} does not fit into one of shape {tuple(self.shape)}")
+    np.copyto(self.numpy(), source.astype(self.numpy().dtype, copy=False))
+    return self
+
+
+def _setitem(self: NDArray, index: Any, value: Any) -> None:
+    self.numpy()[index] = value.numpy() if isinstance(value, NDArray) else value
+
+
+def _copyto(self: NDArray, target: Any, mem_scope: Any = None) -> NDArray:
+    """Copies into another array, or into a new one on a device."""
+    from ..runtime.ndarray import array
+
+    if isinstance(target, NDArray):
+        _copyfrom(target, self)
+        return target
+    return array(self.numpy())
+
+
+def _device(self: NDArray) -> Any:
+    from ..runtime.ndarray import cpu
+
+    return cpu(0)
+
+
+def _value_iter(self: Value) -> Any:
+    return iter(self.fields)
+
+
+def _value_getitem(self: Value, index: int) -> Any:
+    return self.fields[index]
+
+
+def _value_len(self: Value) -> int:
+    return len(self.fields)
+
+
+def install() -> None:
+    """Puts the members onto the classes, once."""
+    for cls in (Expr, Type, NDArray):
+        setattr(cls, "same_as", _same_as)
+    for name, member in {
+        "asnumpy": _asnumpy, "__getitem__": _getitem, "__setitem__": _setitem, "copyfrom": _copyfrom, "copyto": _copyto,
+        "device": property(_device), "ctx": property(_device),
+    }.items():  # fmt: skip
+        setattr(NDArray, name, member)
+    for name, method in {"__iter__": _value_iter, "__getitem__": _value_getitem, "__len__": _value_len}.items():
+        setattr(Value, name, method)
+    for cls in (_relay.Var,):
+        setattr(cls, "vid", property(lambda self: self))

@@ -1,0 +1,124 @@
+"""Passes, contexts and sequences with TVM's arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import relay as _relay
+from relay import transform as _passes
+from relay.transform import FunctionPass, Pass, PassInfo as _PassInfo
+
+__all__ = ["FunctionPass", "ModulePass", "Pass", "PassContext", "PassInfo", "PrintIR", "Sequential", "module_pass"]
+
+ModulePass = _passes.ModulePass
+
+
+def _only_default(what: str, **given: Any) -> None:
+    for name, value in given.items():
+        if value:
+            raise NotImplementedError(f"{what}({name}=…): tuning of pass pipelines has no counterpart here")
+
+
+class PassContext(_passes.PassContext):
+    """Settings under which passes run.
+
+    Keys of `config` that only concern what Relay has not, such as those of TIR and of vendors' libraries, are let through; a
+    misspelled key of Relay's own is an error.
+    """
+
+    def __init__(
+        self,
+        opt_level: int = 2,
+        required_pass: Sequence[str] | None = None,
+        disabled_pass: Sequence[str] | None = None,
+        instruments: Sequence[Any] | None = None,
+        config: Mapping[str, Any] | None = None,
+        trace: Any = None,
+        trace_stack: Any = None,
+        make_traceable: Any = None,
+        num_evals: int = 0,
+        tuning_api_database: Any = None,
+    ) -> None:
+        _only_default("PassContext", trace_stack=trace_stack, make_traceable=make_traceable, num_evals=num_evals,
+                      tuning_api_database=tuning_api_database)  # fmt: skip
+        kept = {key: value for key, value in (config or {}).items() if key.startswith("relay.") and key not in _NO_EFFECT}
+        super().__init__(opt_level, list(required_pass or ()), list(disabled_pass or ()), list(instruments or ()), kept, False, bool(trace))
+
+    def override_instruments(self, instruments: Sequence[Any] | None) -> None:
+        """Raises NotImplementedError: contexts are immutable."""
+        raise NotImplementedError("PassContext.override_instruments: contexts are immutable; enter a new one with other instruments")
+
+    @staticmethod
+    def current() -> _passes.PassContext:
+        """The innermost context of this thread, or the default one."""
+        return _passes.PassContext.current()
+
+    @staticmethod
+    def list_configs() -> dict[Any, Any]:
+        """Type, default and documentation of every key of `config`."""
+        return _passes.PassContext.list_configs()
+
+
+# Keys of TVM's Relay whose subject does not exist here.
+_NO_EFFECT = {
+    "relay.backend.use_auto_scheduler", "relay.backend.use_meta_schedule", "relay.backend.use_meta_schedule_dispatch",
+    "relay.backend.disable_auto_scheduler_layout_rewrite", "relay.backend.tir_converter",
+    "relay.remove_standalone_reshapes.enable", "relay.frontend.fill_span",
+}  # fmt: skip
+
+
+def PassInfo(opt_level: int, name: str, required: Sequence[str] | None = None, traceable: bool = False) -> _PassInfo:  # noqa: N802
+    """Facts about a pass."""
+    return _PassInfo(name, opt_level, list(required or ()))
+
+
+def Sequential(  # noqa: N802
+    passes: Sequence[Pass] | None = None,
+    opt_level: int = 0,
+    name: str = "sequential",
+    required: Sequence[str] | None = None,
+    traceable: bool = False,
+) -> Pass:
+    """Passes that run in order."""
+    return _passes.Sequential(passes, opt_level, name, required)
+
+
+def module_pass(
+    pass_func: Any = None, opt_level: int | None = None, name: str | None = None, required: Sequence[str] | None = None, traceable: bool = False
+) -> Any:
+    """Makes a pass of a function of a module and a context, or of a class with `transform_module`."""
+    return _passes.module_pass(pass_func, opt_level, name, required)
+
+
+def PrintIR(header: str = "", show_meta_data: bool = False) -> Pass:  # noqa: N802
+    """A pass that prints the module and gives it back."""
+
+    def show(mod: _relay.IRModule, ctx: Any) -> _relay.IRModule:
+        print(f"PrintIR({header}):\n{mod.astext(show_meta_data)}")
+        return mod
+
+    made: Pass = _passes.module_pass(show, opt_level=0, name="PrintIR")
+    return made
+
+
+def ApplyPassToFunction(transform: Pass, func_name_regex: str, error_if_no_function_matches_regex: bool = False) -> Pass:  # noqa: N802
+    """A pass that runs another one, and keeps only what it made of functions whose names match."""
+    import re
+
+    pattern = re.compile(func_name_regex)
+
+    def run(mod: _relay.IRModule, ctx: Any) -> _relay.IRModule:
+        chosen = [name for name in mod.function_names if pattern.fullmatch(name)]
+        if not chosen and error_if_no_function_matches_regex:
+            raise ValueError(f"no function's name matches {func_name_regex!r}")
+        done = transform(mod)
+        made = mod.copy()
+        for name in chosen:
+            made[name] = done[name]
+        return made
+
+    result: Pass = _passes.module_pass(run, opt_level=0, name="ApplyPassToFunction")
+    return result
+
+

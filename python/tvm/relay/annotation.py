@@ -1,0 +1,3 @@
+"""Operators that annotate."""
+
+from relay.op.annotation import *  # noqa: F403

@@ -1,0 +1,15 @@
+"""`relay.backend`: executors and how programs are built."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import _absent
+from . import interpreter, name_transforms, utils, vm
+from .options import Executor, Runtime
+
+__all__ = ["Executor", "Runtime", "interpreter", "name_transforms", "utils", "vm"]
+
+
+def __getattr__(name: str) -> Any:
+    return _absent.lookup(__name__, name)

@@ -1,0 +1,69 @@
+"""`relay.vm`: programs for the virtual machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from relay import IRModule
+
+from ...runtime.vm import Executable
+from .interpreter import Compiled
+
+__all__ = ["VMCompiler", "VMExecutor", "compile"]
+
+VMExecutor = Compiled
+
+
+def compile(mod: IRModule, target: Any = None, target_host: Any = None, params: Mapping[str, Any] | None = None) -> Executable:  # noqa: A001
+    """Compiles a module. `params`: values of parameters of `main`, by name, that become constants."""
+    compiler = VMCompiler()
+    if params:
+        compiler.set_params(params)
+    compiler.lower(mod, target, target_host)
+    compiler.codegen()
+    return compiler.get_exec()
+
+
+class VMCompiler:
+    """Compiles a module in the steps that scripts know."""
+
+    def __init__(self) -> None:
+        self._params: dict[str, Any] = {}
+        self._mod: IRModule | None = None
+        self._target: Any = None
+        self._made: Executable | None = None
+
+    def set_params(self, params: Mapping[str, Any]) -> None:
+        """Values of parameters of `main` that become constants."""
+        self._params = dict(params)
+
+    def get_params(self) -> dict[str, Any]:
+        """What `set_params` got."""
+        return dict(self._params)
+
+    def lower(self, mod: IRModule, target: Any = None, target_host: Any = None) -> None:
+        """Takes the module that `codegen` compiles."""
+        self._mod, self._target = mod, target
+
+    def codegen(self) -> None:
+        """Compiles. Raises RuntimeError without a module, RelayError for what is wrong with it."""
+        if self._mod is None:
+            raise RuntimeError("codegen before lower: there is no module")
+        from ..build_module import compile_module
+
+        self._made = Executable(compile_module(self._mod, self._target, self._params), self._mod)
+
+    def optimize(self, mod: IRModule, target: Any = None, target_host: Any = None, params: Mapping[str, Any] | None = None) -> Any:
+        """The module after the passes of the current context's level, and the parameters."""
+        from ..build_module import optimize
+
+        if params:
+            self.set_params(params)
+        return optimize(mod, target, self._params)
+
+    def get_exec(self) -> Executable:
+        """What `codegen` made. Raises RuntimeError before it."""
+        if self._made is None:
+            raise RuntimeError("get_exec before codegen")
+        return self._made

@@ -1,0 +1,172 @@
+"""Building: `build`, `create_executor`, `optimize`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import relay as _relay
+from relay import Executable, Expr, Function, IRModule
+from relay import transform as _passes
+
+from ..runtime.module import Module
+from ..target import Target
+from .backend.interpreter import Compiled, Executor as _Executor, Interpreter
+from .backend.options import Executor, Runtime
+
+__all__ = ["BuildModule", "bind_params_by_name", "build", "build_config", "create_executor", "optimize"]
+
+
+def compile_module(mod: IRModule, target: Any, params: Mapping[str, Any] | None, entry: str = "main") -> Executable:
+    """The program of a module, at the level of the current context."""
+    level = _passes.PassContext.current().opt_level
+    return _relay.compile(mod, dict(params or {}), Target.machine_of(target), min(level, 4), entry)
+
+
+def bind_params_by_name(func: Function, params: Mapping[str, Any]) -> Function:
+    """The function with values in place of the parameters of these names. Raises ValueError where two have one name."""
+    by_name: dict[str, Any] = {}
+    for param in func.params:
+        if param.name_hint in params and param.name_hint in by_name:
+            raise ValueError(f"two parameters are called %{param.name_hint}")
+        by_name[param.name_hint] = param
+    binds = {by_name[name]: v if isinstance(v, Expr) else _relay.const(v) for name, v in params.items() if name in by_name}
+    bound = _relay.bind(func, binds) if binds else func
+    assert isinstance(bound, Function)
+    return bound
+
+
+def optimize(mod: Any, target: Any = None, params: Mapping[str, Any] | None = None) -> tuple[IRModule, dict[str, Any]]:
+    """The module after the standard passes of the current context's level, and the parameters."""
+    module = mod if isinstance(mod, IRModule) else IRModule.from_expr(mod)
+    if params:
+        module = module.copy()
+        module["main"] = bind_params_by_name(module["main"], params)
+    context = _passes.PassContext.current()
+    return _passes.standard_pipeline(min(context.opt_level, 4))(module), dict(params or {})
+
+
+class FactoryModule(Module):
+    """What `build` gives: ``lib["default"](device)`` goes into a GraphModule; it also unpacks as (graph, lib, params)."""
+
+    def __init__(self, program: Executable, mod: IRModule, target: Any, params: Mapping[str, Any], name: str) -> None:
+        super().__init__(program)
+        self.ir_mod = mod
+        self.target = target
+        self.libmod_name = name
+        self._bound = dict(params)
+
+    def __getitem__(self, name: str) -> Any:
+        return super().__getitem__("default" if name == self.libmod_name else name)
+
+    def get_lib(self) -> Module:
+        """The compiled program."""
+        return Module(self.program)
+
+    @property
+    def lib(self) -> Module:
+        """The compiled program."""
+        return self.get_lib()
+
+    @property
+    def module(self) -> Module:
+        """The compiled program."""
+        return self
+
+    def get_params(self) -> dict[str, Any]:
+        """Parameters that a run still wants: none, those that `build` got are constants of the program."""
+        return {}
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The same as `get_params`."""
+        return self.get_params()
+
+    def get_graph_json(self) -> str:
+        """What the program takes, as JSON; there is no graph beside the program."""
+        import json
+
+        return json.dumps({"format": "relay", "parameters": self.program.parameters})
+
+    graph_json = property(get_graph_json)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.get_graph_json(), self.get_lib(), self.get_params()))
+
+
+def build(
+    ir_mod: Any,
+    target: Any = None,
+    target_host: Any = None,
+    executor: Executor = Executor("graph"),
+    runtime: Runtime = Runtime("cpp"),
+    workspace_memory_pools: Any = None,
+    constant_memory_pools: Any = None,
+    params: Mapping[str, Any] | None = None,
+    mod_name: str = "default",
+) -> FactoryModule:
+    """Compiles a module or function. `params`: values of parameters of `main`, by name, that become constants.
+
+    Raises NotImplementedError for targets other than CPUs and for memory pools, RelayError for what is wrong with the program.
+    """
+    if workspace_memory_pools is not None or constant_memory_pools is not None:
+        raise NotImplementedError("build with memory pools: the program plans its own memory")
+    mod = ir_mod if isinstance(ir_mod, IRModule) else IRModule.from_expr(ir_mod)
+    return FactoryModule(compile_module(mod, target, params), mod, target, params or {}, mod_name)
+
+
+class BuildModule:
+    """Builds in the steps that scripts know."""
+
+    def __init__(self) -> None:
+        self._made: FactoryModule | None = None
+
+    def build(self, mod: Any, target: Any = None, target_host: Any = None, executor: Any = None, runtime: Any = None,
+              workspace_memory_pools: Any = None, constant_memory_pools: Any = None, params: Any = None, mod_name: Any = None) -> Any:  # fmt: skip
+        """The graph, the program and the parameters."""
+        self._made = build(mod, target, target_host, params=params, mod_name=mod_name or "default")
+        return tuple(self._made)
+
+    def optimize(self, mod: Any, target: Any = None, target_host: Any = None, params: Any = None) -> Any:
+        """The module after the passes, and the parameters."""
+        return optimize(mod, target, params)
+
+    def get_graph_json(self) -> str:
+        """Of what was built. Raises RuntimeError before."""
+        return self._required().get_graph_json()
+
+    def get_module(self) -> Module:
+        """Of what was built. Raises RuntimeError before."""
+        return self._required().get_lib()
+
+    def get_params(self) -> dict[str, Any]:
+        """Of what was built. Raises RuntimeError before."""
+        return self._required().get_params()
+
+    def _required(self) -> FactoryModule:
+        if self._made is None:
+            raise RuntimeError("nothing was built yet")
+        return self._made
+
+
+def create_executor(
+    kind: str = "debug", mod: IRModule | None = None, device: Any = None, target: Any = "llvm", params: Mapping[str, Any] | None = None
+) -> _Executor:
+    """Something that runs programs: "debug" is the reference evaluator; "graph", "vm" and "aot" the compiled program.
+
+    Raises ValueError for other kinds, NotImplementedError for devices other than the CPU.
+    """
+    Target.machine_of(target)
+    classes = {"debug": Interpreter, "graph": Compiled, "vm": Compiled, "aot": Compiled}
+    if kind not in classes:
+        raise ValueError(f"no executor is called {kind!r}: there are debug, graph, vm and aot")
+    if isinstance(mod, Expr):
+        raise TypeError("the executor wants a module: IRModule.from_expr makes one")
+    return classes[kind](mod, device, target, params)
+
+
+def build_config(opt_level: int = 2, required_pass: Any = None, disabled_pass: Any = None, trace: Any = None) -> Any:
+    """A context for passes; `tvm.transform.PassContext` is the newer name."""
+    from ..ir.transform import PassContext
+
+    return PassContext(opt_level, required_pass, disabled_pass, trace=trace)

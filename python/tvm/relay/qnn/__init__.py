@@ -1,0 +1,14 @@
+"""Operators on quantised numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from relay.qnn.op import *  # noqa: F403
+
+from ... import _absent
+from . import op
+
+
+def __getattr__(name: str) -> Any:
+    return _absent.lookup(__name__, name)

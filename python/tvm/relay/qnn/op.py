@@ -1,0 +1,19 @@
+"""Operators on quantised numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from relay.qnn.op import *  # noqa: F403
+
+from ... import _absent
+from ...runtime.object import Object as Object
+from ...target import Target as Target
+
+
+def __getattr__(name: str) -> Any:
+    if name == "qnn":
+        import sys
+
+        return sys.modules[__name__]
+    return _absent.lookup(__name__, name)

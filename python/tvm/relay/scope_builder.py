@@ -1,0 +1,3 @@
+"""The same as `relay.scope_builder`."""
+
+from relay.scope_builder import *  # noqa: F403

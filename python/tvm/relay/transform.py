@@ -1,0 +1,114 @@
+"""Passes of Relay with TVM's arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import relay as _relay
+from relay import transform as _passes
+from relay.transform import FunctionPass as FunctionPass, function_pass as function_pass
+
+from .. import _absent
+from ..ir.transform import ModulePass, Pass, PassContext, PassInfo, PrintIR, Sequential, module_pass
+from .build_module import build_config as build_config
+
+__all__ = ["FunctionPass", "ModulePass", "Pass", "PassContext", "PassInfo", "PrintIR", "Sequential", "function_pass", "module_pass"]
+
+
+def _plain(name: str) -> Any:
+    def make() -> Pass:
+        return _passes.create(name)
+
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = getattr(_passes, name).__doc__
+    return make
+
+
+for _name in ("BackwardFoldScaleAxis", "BatchingOps", "CanonicalizeOps", "DefuseOps", "FoldExplicitPadding", "FoldScaleAxis",
+              "ForwardFoldScaleAxis", "InferType", "Inline", "LambdaLift", "SimplifyExpr", "SimplifyInference", "ToANormalForm",
+              "ToBasicBlockNormalForm", "ToGraphNormalForm"):  # fmt: skip
+    if _name in _passes.names():
+        globals()[_name] = _plain(_name)
+        __all__.append(_name)
+
+
+def FoldConstant(fold_qnn: bool = False) -> Pass:  # noqa: N802
+    """Evaluates what depends on constants only. Raises NotImplementedError for `fold_qnn`, which is always as False."""
+    if fold_qnn:
+        raise NotImplementedError("FoldConstant(fold_qnn=True): quantised operators are folded after they are expanded")
+    return _passes.create("FoldConstant")
+
+
+def FuseOps(fuse_opt_level: int = -1) -> Pass:  # noqa: N802
+    """Groups operators into functions that become one kernel each; level 0 groups nothing."""
+    if fuse_opt_level == 0:
+
+        def alone(mod: _relay.IRModule, ctx: Any) -> _relay.IRModule:
+            with PassContext(opt_level=ctx.opt_level, config={"relay.FuseOps.max_depth": 1}):
+                return _passes.create("FuseOps")(mod)
+
+        made: Pass = _passes.module_pass(alone, opt_level=0, name="FuseOps")
+        return made
+    return _passes.create("FuseOps")
+
+
+def DeadCodeElimination(inline_once: bool = False, ignore_impurity: bool = False) -> Pass:  # noqa: N802
+    """Drops lets that nobody uses and that have no effects; `inline_once` puts values in the place of their only use."""
+    return _passes.create("DeadCodeElimination", inline_once=inline_once, ignore_impurity=ignore_impurity)
+
+
+def CombineParallelDense(min_num_branches: int = 3, to_batch: bool = True) -> Pass:  # noqa: N802
+    """Makes one product of several of the same input."""
+    return _passes.create("CombineParallelDense", min_num_branches=min_num_branches, to_batch=to_batch)
+
+
+def CombineParallelConv2D(min_num_branches: int = 3) -> Pass:  # noqa: N802
+    """Makes one convolution of several of the same input."""
+    return _passes.create("CombineParallelConv2D", min_num_branches=min_num_branches)
+
+
+def CombineParallelBatchMatmul(min_num_branches: int = 3) -> Pass:  # noqa: N802
+    """Makes one batched product of several of the same input."""
+    return _passes.create("CombineParallelBatchMatmul", min_num_branches=min_num_branches)
+
+
+def RemoveUnusedFunctions(entry_functions: list[str] | None = None) -> Pass:  # noqa: N802
+    """Drops functions that the entries, `main` by default, do not reach."""
+    return _passes.create("RemoveUnusedFunctions", entry_functions=list(entry_functions or ["main"]))
+
+
+def EliminateCommonSubexpr(fskip: Any = None) -> Pass:  # noqa: N802
+    """Makes one of calls that are the same. Raises NotImplementedError for `fskip`."""
+    if fskip is not None:
+        raise NotImplementedError("EliminateCommonSubexpr(fskip=…): what is skipped cannot be chosen")
+    return _passes.create("EliminateCommonSubexpr")
+
+
+def PlanDevices(config: Any) -> Pass:  # noqa: N802
+    """Says for each expression on which device it runs."""
+    return _passes.create("PlanDevices")
+
+
+def InferTypeLocal(expr: Any) -> Any:  # noqa: N802
+    """The type of an expression, whose free variables have annotations."""
+    return _relay._core.infer_expr_type(_relay.expr.as_expr(expr), _relay.IRModule())
+
+
+def FoldConstantExpr(expr: Any, mod: _relay.IRModule, fold_qnn: bool = False) -> Any:  # noqa: N802
+    """An expression with what depends on constants only evaluated."""
+    done = mod.copy()
+    is_function = isinstance(expr, _relay.Function)
+    name = done.fresh_name("folded")
+    done.add_function(name, expr if is_function else _relay.Function(_relay._core.free_vars(expr), expr))
+    made = FoldConstant(fold_qnn)(done)[name]
+    return made if is_function else made.body
+
+
+def ToANormalFormExpr(e: Any) -> Any:  # noqa: N802
+    """An expression with a let for every intermediate value."""
+    made = _passes.create("ToANormalForm")(_relay.IRModule.from_expr(e))["main"]
+    return made if isinstance(e, _relay.Function) else made.body
+
+
+def __getattr__(name: str) -> Any:
+    return _absent.lookup(__name__, name)

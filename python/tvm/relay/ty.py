@@ -1,0 +1,3 @@
+"""The same as `relay.ty`."""
+
+from relay.ty import *  # noqa: F403

@@ -1,0 +1,49 @@
+"""Containers by TVM's names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+__all__ = ["ADT", "ShapeTuple", "String", "tuple_object"]
+
+
+class String(str):
+    """A string."""
+
+
+class ShapeTuple(tuple[int, ...]):
+    """A list of extents."""
+
+    def __new__(cls, shape: Iterable[int]) -> ShapeTuple:
+        return super().__new__(cls, (int(extent) for extent in shape))
+
+
+class ADT:
+    """A tuple or a value of a data type, as an executor gives it: a tag and fields."""
+
+    def __init__(self, tag: int, fields: Iterable[Any]) -> None:
+        self.tag = int(tag)
+        self._fields = list(fields)
+
+    @property
+    def fields(self) -> list[Any]:
+        """The fields, in order."""
+        return list(self._fields)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._fields[index]
+
+    def __len__(self) -> int:
+        return len(self._fields)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._fields)
+
+    def __repr__(self) -> str:
+        return f"ADT({self.tag}, {self._fields})"
+
+
+def tuple_object(fields: Iterable[Any] | None = None) -> ADT:
+    """A tuple: an ADT of tag 0."""
+    return ADT(0, fields or ())

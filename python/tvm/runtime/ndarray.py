@@ -1,0 +1,109 @@
+"""`tvm.nd`: arrays and devices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from relay import NDArray
+
+__all__ = ["Device", "NDArray", "array", "cpu", "cuda", "device", "empty", "from_dlpack", "gpu", "numpyasarray"]
+
+_TYPES = {"cpu": 1, "llvm": 1, "c": 1, "stackvm": 1, "cuda": 2, "gpu": 2, "nvptx": 2, "opencl": 4, "cl": 4, "vulkan": 7, "metal": 8,
+          "vpi": 9, "rocm": 10, "ext_dev": 12, "hexagon": 14, "webgpu": 15}  # fmt: skip
+
+
+class Device:
+    """A device: its type, a number, and which one of that type. Programs run on the CPU."""
+
+    kDLCPU = 1
+    kDLCUDA = 2
+    kDLGPU = 2
+    kDLOpenCL = 4
+    kDLVulkan = 7
+    kDLMetal = 8
+    kDLROCM = 10
+
+    def __init__(self, device_type: int, device_id: int = 0) -> None:
+        self.device_type = int(device_type)
+        self.device_id = int(device_id)
+
+    @property
+    def exist(self) -> bool:
+        """Whether programs can run on it."""
+        return self.device_type == Device.kDLCPU
+
+    def sync(self, stream: Any = None) -> None:
+        """Returns: calls are done when they return."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Device) and (self.device_type, self.device_id) == (other.device_type, other.device_id)
+
+    def __hash__(self) -> int:
+        return hash((self.device_type, self.device_id))
+
+    def __repr__(self) -> str:
+        name = next((name for name, number in _TYPES.items() if number == self.device_type), str(self.device_type))
+        return f"{name}({self.device_id})"
+
+
+def device(dev_type: Any, dev_id: int = 0) -> Device:
+    """A device by the name or number of its type. Raises ValueError for names that are none."""
+    if isinstance(dev_type, Device):
+        return dev_type
+    if isinstance(dev_type, str):
+        name = dev_type.split(" ")[0]
+        if name not in _TYPES:
+            raise ValueError(f"no device type is called {name!r}")
+        return Device(_TYPES[name], dev_id)
+    return Device(dev_type, dev_id)
+
+
+def cpu(dev_id: int = 0) -> Device:
+    """The CPU."""
+    return Device(Device.kDLCPU, dev_id)
+
+
+def cuda(dev_id: int = 0) -> Device:
+    """A GPU of NVIDIA: can be named in programs; arrays and runs on it are refused."""
+    return Device(Device.kDLCUDA, dev_id)
+
+
+gpu = cuda
+
+
+def require_cpu(dev: Any, what: str) -> None:
+    """Raises NotImplementedError for devices that programs do not run on."""
+    if dev is None:
+        return
+    for item in dev if isinstance(dev, (list, tuple)) else [dev]:
+        if isinstance(item, Device) and not item.exist:
+            raise NotImplementedError(f"{what} on {item}: programs run on the CPU only")
+
+
+def array(arr: Any, device: Device = cpu(0), mem_scope: str | None = None) -> NDArray:
+    """A new array with a copy of what an array, number or nested list holds; Python's floats become float32."""
+    require_cpu(device, "an array")
+    if isinstance(arr, NDArray):
+        return arr.copy()
+    if not isinstance(arr, np.ndarray):
+        made = np.asarray(arr)
+        arr = made.astype("float32") if made.dtype == np.float64 and not hasattr(arr, "dtype") else made
+    return NDArray(np.array(arr, order="C"))
+
+
+def empty(shape: Sequence[int] | int, dtype: str = "float32", device: Device = Device(1, 0), mem_scope: str | None = None) -> NDArray:
+    """A new array, filled with zeros."""
+    require_cpu(device, "an array")
+    return NDArray(np.zeros(shape, dtype=str(dtype)))
+
+
+def from_dlpack(dltensor: Any) -> NDArray:
+    """An array of the same memory as one of another package, through DLPack."""
+    return NDArray(dltensor)
+
+
+def numpyasarray(np_data: np.ndarray) -> NDArray:
+    """An array of the same memory as one of NumPy."""
+    return NDArray(np_data)

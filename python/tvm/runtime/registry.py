@@ -1,0 +1,34 @@
+"""Functions by global name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+_functions: dict[str, Callable[..., Any]] = {}
+
+
+def register_func(func_name: Any, f: Callable[..., Any] | None = None, override: bool = False) -> Any:
+    """Registers a function under a name, or decorates one. Raises ValueError if the name is taken, unless `override`."""
+    if callable(func_name):
+        return register_func(func_name.__name__, func_name, override)
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        if func_name in _functions and not override:
+            raise ValueError(f"a global function {func_name} is already registered")
+        _functions[func_name] = function
+        return function
+
+    return register(f) if f is not None else register
+
+
+def get_global_func(name: str, allow_missing: bool = False) -> Any:
+    """The function that a script registered. The compiler's own functions are not reached by name.
+
+    Raises ValueError if there is none; with `allow_missing`, gives None.
+    """
+    if name in _functions:
+        return _functions[name]
+    if allow_missing:
+        return None
+    raise ValueError(f"cannot find a global function {name}: only functions of register_func are found by name")

@@ -1,0 +1,136 @@
+"""The virtual machine: compiled programs and their runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import relay as _relay
+
+from .module import BenchmarkResult, Module, measure
+from .ndarray import require_cpu
+
+__all__ = ["Executable", "VirtualMachine"]
+
+
+class Executable(Module):
+    """A compiled program."""
+
+    def __init__(self, mod: Any, source: Any = None) -> None:
+        if not isinstance(mod, _relay.Executable):
+            raise TypeError(f"an Executable is made of a compiled program, not of {type(mod).__name__}")
+        super().__init__(mod)
+        self.mod = source if source is not None else _relay.IRModule()
+
+    def save(self) -> tuple[bytearray, Module]:
+        """The program as bytes, and as a module whose `export_library` writes them."""
+        return bytearray(self.program.bytes()), self.lib
+
+    @staticmethod
+    def load_exec(bytecode: Any, lib: Any) -> Executable:
+        """A program of the bytes that `save` gave. Its machine code runs: load only what you would run."""
+        return Executable(_relay._core.load_bytes(bytes(bytecode)))
+
+    @property
+    def lib(self) -> Module:
+        """The machine code, which is one with the program here."""
+        return Module(self.program)
+
+    @property
+    def module(self) -> Module:
+        """The program as a module."""
+        return self
+
+    @property
+    def globals(self) -> list[str]:
+        """The names of functions that can be called."""
+        return list(self.program.entries)
+
+    @property
+    def stats(self) -> str:
+        """What it is, in words."""
+        return f"a compiled program for {self.program.target}: {', '.join(self.globals)}"
+
+    def get_function_params(self, func_name: str) -> list[str]:
+        """The names of the parameters of `main`. Raises ValueError for other functions."""
+        if func_name != "main":
+            raise ValueError(f"the names of the parameters of {func_name} are not kept; those of main are")
+        return [name for name, _ in self.program.parameters]
+
+
+class VirtualMachine:
+    """Runs a compiled program."""
+
+    NAIVE_ALLOCATOR = 1
+    POOLED_ALLOCATOR = 2
+
+    def __init__(self, exe: Any, device: Any, memory_cfg: Any = None) -> None:
+        require_cpu(device, "a virtual machine")
+        if isinstance(exe, Module) and not isinstance(exe, Executable):
+            exe = Executable(exe.program)
+        if not isinstance(exe, Executable):
+            raise TypeError(f"a VirtualMachine runs an Executable, not {type(exe).__name__}")
+        self._exec = exe
+        self._inputs: dict[str, list[Any]] = {}
+        self._result: Any = None
+
+    def _arranged(self, func_name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        from ..relay.backend.interpreter import _arrange
+
+        if func_name != "main" and not kwargs:
+            return list(args)
+        return _arrange(self._exec.get_function_params(func_name), args, kwargs)
+
+    def set_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
+        """The arguments of the next calls of `invoke` or `run` that have none."""
+        self._inputs[func_name] = self._arranged(func_name, args, kwargs)
+
+    def set_one_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
+        """One argument: its name or number and its value, or ``name=value``."""
+        names = self._exec.get_function_params(func_name)
+        key, value = next(iter(kwargs.items())) if kwargs else args
+        at = names.index(key) if isinstance(key, str) else int(key)
+        self._inputs.setdefault(func_name, [None] * len(names))[at] = value
+
+    def invoke(self, func_name: str, *args: Any, **kwargs: Any) -> Any:
+        """Calls a function. Raises RelayError for arguments that do not fit."""
+        from ..relay.backend.values import from_program, to_program
+
+        given = self._arranged(func_name, args, kwargs) if args or kwargs else self._inputs.get(func_name, [])
+        result = self._exec.program.call(func_name, *(to_program(value) for value in given))
+        self._result = from_program(result, self._exec.mod)
+        return self._result
+
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls `main`."""
+        return self.invoke("main", *args, **kwargs)
+
+    def get_outputs(self) -> list[Any]:
+        """The results of the last call, as a list."""
+        from .container import ADT
+
+        return list(self._result) if isinstance(self._result, ADT) else [self._result]
+
+    def get_input_index(self, input_name: str, func_name: str = "main") -> int:
+        """The number of a parameter; -1 if there is none of that name."""
+        names = self._exec.get_function_params(func_name)
+        return names.index(input_name) if input_name in names else -1
+
+    def invoke_stateful(self, func_name: str, *args: Any, **kwargs: Any) -> None:
+        """Calls a function; `get_outputs` gives the results."""
+        self.invoke(func_name, *args, **kwargs)
+
+    def invoke_with_outputs(self, func_name: str, input_args: dict[str, Any], output_args: list[Any]) -> None:
+        """Calls a function and copies the results into arrays."""
+        self.invoke(func_name, **input_args)
+        for target, value in zip(output_args, self.get_outputs()):
+            target.copyfrom(value)
+
+    def benchmark(
+        self, device: Any, *args: Any, func_name: str = "main", repeat: int = 5, number: int = 5, min_repeat_ms: Any = None,
+        limit_zero_time_iterations: int = 100, end_to_end: bool = False, cooldown_interval_ms: int = 0, repeats_to_cooldown: int = 1,
+        **kwargs: Any,
+    ) -> BenchmarkResult:  # fmt: skip
+        """Seconds of one call, `repeat` means of `number` calls each."""
+        require_cpu(device, "a measurement")
+        given = self._arranged(func_name, args, kwargs) if args or kwargs else self._inputs.get(func_name, [])
+        return measure(lambda: self._exec.program.call(func_name, *given), number, repeat)

@@ -1,0 +1,199 @@
+"""`tvm.target`: what programs are compiled for. Only CPUs of this architecture are there."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from .. import _absent
+from ..runtime.ndarray import Device
+from . import codegen
+
+__all__ = ["Target", "VirtualDevice", "codegen", "create", "make_compilation_config"]
+
+_local = threading.local()
+
+
+class Target:
+    """A target by TVM's text, such as "llvm -mcpu=skylake-avx512", or a dictionary of it; a context manager."""
+
+    def __init__(self, target: Any, host: Any = None) -> None:
+        if isinstance(target, Target):
+            self._attrs, self._kind, host = dict(target._attrs), target._kind, host or target.host
+        elif isinstance(target, Mapping):
+            if "kind" not in target:
+                raise ValueError("the target has no kind")
+            self._attrs = {key: value for key, value in target.items() if key not in ("kind", "host")}
+            self._kind, host = str(target["kind"]), host or target.get("host")
+        elif isinstance(target, str) and target.strip():
+            words = target.split()
+            self._kind, self._attrs = words[0], {}
+            for word in words[1:]:
+                if not word.startswith("-"):
+                    raise ValueError(f"{word!r} in the target {target!r} is no option: options begin with -")
+                key, _, value = word.lstrip("-").partition("=")
+                self._attrs[key] = value
+        else:
+            raise ValueError(f"a target is text such as 'llvm', not {target!r}")
+        self.host = Target(host) if host is not None else None
+
+    @property
+    def kind(self) -> Any:
+        """The kind, with its name."""
+        return _Kind(self._kind)
+
+    @property
+    def keys(self) -> list[str]:
+        """What the target is, in general words."""
+        own = str(self._attrs.get("keys", "")).split(",")
+        return [word for word in own if word] + (["cpu"] if self._kind in ("llvm", "c") else [self._kind, "gpu"])
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """The options."""
+        return dict(self._attrs)
+
+    @property
+    def mcpu(self) -> str:
+        """The processor; empty if it was not given."""
+        return str(self._attrs.get("mcpu", ""))
+
+    @property
+    def mattr(self) -> list[str]:
+        """Features of the processor that were given."""
+        value = self._attrs.get("mattr", "")
+        return list(value) if isinstance(value, (list, tuple)) else [word for word in value.split(",") if word]
+
+    @property
+    def libs(self) -> list[str]:
+        """Libraries that were given: none is used."""
+        return [word for word in str(self._attrs.get("libs", "")).split(",") if word]
+
+    @property
+    def model(self) -> str:
+        """The model that was given."""
+        return str(self._attrs.get("model", "unknown"))
+
+    @property
+    def device_name(self) -> str:
+        """The device that was given."""
+        return str(self._attrs.get("device", ""))
+
+    @property
+    def max_function_args(self) -> int:
+        """The most arguments of a function: there is no limit."""
+        return int(self._attrs.get("max_function_args", 2147483647))
+
+    def with_host(self, host: Any) -> Target:
+        """The same with another host."""
+        return Target(self, host)
+
+    @staticmethod
+    def current(allow_none: bool = True) -> Target | None:
+        """The target of the innermost ``with``; None, or ValueError, if there is none."""
+        stack = getattr(_local, "stack", [])
+        if not stack and not allow_none:
+            raise ValueError("there is no target in force")
+        return stack[-1] if stack else None
+
+    @staticmethod
+    def canon_target(target: Any) -> Target | None:
+        """A target of text; None stays None."""
+        return target if target is None or isinstance(target, Target) else Target(target)
+
+    @staticmethod
+    def canon_target_and_host(target: Any, target_host: Any = None) -> tuple[Target | None, Target | None]:
+        """Both as targets."""
+        made = Target.canon_target(target)
+        host = Target.canon_target(target_host)
+        if made is not None and host is not None:
+            made = made.with_host(host)
+        return made, made.host if made is not None else host
+
+    @staticmethod
+    def machine_of(target: Any) -> str:
+        """The target of `relay.compile` that fits. Raises NotImplementedError for what is no CPU of this architecture."""
+        if isinstance(target, Mapping) and target and all(not isinstance(key, str) for key in target):
+            for entry in target.values():
+                Target.machine_of(entry)
+            return "host"
+        if isinstance(target, (list, tuple)):
+            for entry in target:
+                Target.machine_of(entry)
+            return "host"
+        made = Target.canon_target(target if target is not None else Target.current())
+        if made is None:
+            return "host"
+        if made._kind not in ("llvm", "cpu"):
+            raise NotImplementedError(f"the target {made._kind}: programs are compiled for CPUs, target llvm")
+        triple = str(made._attrs.get("mtriple", ""))
+        if triple and not triple.startswith(("x86_64", "amd64")):
+            raise NotImplementedError(f"the target {triple}: programs are compiled for x86-64")
+        names = {"x86-64": "baseline", "x86-64-v2": "baseline", "x86-64-v3": "avx2", "haswell": "avx2", "broadwell": "avx2",
+                 "core-avx2": "avx2", "x86-64-v4": "avx512", "skylake-avx512": "avx512", "cascadelake": "avx512",
+                 "icelake-server": "avx512"}  # fmt: skip
+        return names.get(made.mcpu, "host")
+
+    def __enter__(self) -> Target:
+        stack = getattr(_local, "stack", None)
+        if stack is None:
+            stack = _local.stack = []
+        stack.append(self)
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        _local.stack.pop()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Target) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    def __str__(self) -> str:
+        options = [f"-{key}={','.join(value) if isinstance(value, (list, tuple)) else value}" for key, value in self._attrs.items()]
+        return " ".join([self._kind, *options])
+
+    __repr__ = __str__
+
+
+class _Kind:
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __str__(self) -> str:
+        return self.name
+
+    __repr__ = __str__
+
+
+class VirtualDevice:
+    """Where something lives: a device, a target and a scope of memory."""
+
+    def __init__(self, device: Device | None = None, target: Any = None, memory_scope: str = "") -> None:
+        self.device = device
+        self.target = Target.canon_target(target)
+        self.memory_scope = memory_scope
+        self.device_type_int = device.device_type if device is not None else -1
+        self.virtual_device_id = device.device_id if device is not None else -1
+
+    @property
+    def device_type(self) -> int:
+        """The number of the device's type; -1 if there is none."""
+        return self.device_type_int
+
+
+def create(target: Any) -> Target:
+    """The same as Target(target)."""
+    return Target(target)
+
+
+def make_compilation_config(ctxt: Any, target: Any, target_host: Any = None) -> dict[str, Any]:
+    """What a build would be made for."""
+    made, host = Target.canon_target_and_host(target, target_host)
+    return {"machine": Target.machine_of(made), "target": made, "host": host, "opt_level": ctxt.opt_level}
+
+
+def __getattr__(name: str) -> Any:
+    return _absent.lookup(__name__, name)

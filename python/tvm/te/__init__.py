@@ -1,0 +1,22 @@
+"""`tvm.te`: names of dimensions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import _absent
+from ..tir import SizeVar, Var
+
+
+def var(name: str = "tindex", dtype: str = "int32", span: Any = None) -> Any:
+    """A named dimension."""
+    return Var(name, dtype, span)
+
+
+def size_var(name: str = "size", dtype: str = "int32", span: Any = None) -> Any:
+    """A named dimension that is not negative; all dimensions are."""
+    return SizeVar(name, dtype, span)
+
+
+def __getattr__(name: str) -> Any:
+    return _absent.lookup(__name__, name)

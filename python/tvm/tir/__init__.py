@@ -1,0 +1,117 @@
+"""`tvm.tir`: what scripts of Relay use of it, expressions as dimensions."""
+
+from __future__ import annotations
+
+from typing import Any as _AnyType
+
+import relay as _relay
+from relay import Dim
+
+from .. import _absent
+
+__all__ = ["Any", "IntImm", "SizeVar", "Var", "const", "floordiv", "floormod", "indexdiv", "indexmod", "max", "min"]
+
+
+class _Meta(type):
+    def __instancecheck__(cls, instance: _AnyType) -> bool:
+        if cls is Any:
+            return isinstance(instance, Dim) and instance.is_any
+        if cls is IntImm:
+            return type.__instancecheck__(cls, instance)
+        return isinstance(instance, Dim) and not instance.is_any
+
+
+class Any(metaclass=_Meta):
+    """An extent that is known only at run time. `isinstance` asks whether a dimension is one."""
+
+    def __new__(cls, span: _AnyType = None) -> _AnyType:
+        return _relay.Any()
+
+
+class Var(metaclass=_Meta):
+    """A named dimension."""
+
+    def __new__(cls, name: str, dtype: _AnyType, span: _AnyType = None) -> _AnyType:
+        return _relay.ShapeVar(name)
+
+
+class SizeVar(metaclass=_Meta):
+    """A named dimension that is not negative."""
+
+    def __new__(cls, name: str, dtype: _AnyType, span: _AnyType = None) -> _AnyType:
+        return _relay.ShapeVar(name)
+
+
+class IntImm(int):
+    """An integer with a dtype, usable as a dimension."""
+
+    dtype: str
+
+    def __new__(cls, dtype: str, value: int, span: _AnyType = None) -> IntImm:
+        made = super().__new__(cls, value)
+        made.dtype = str(dtype)
+        return made
+
+    @property
+    def value(self) -> int:
+        """The number."""
+        return int(self)
+
+
+class FloatImm(float):
+    """A float with a dtype."""
+
+    dtype: str
+
+    def __new__(cls, dtype: str, value: float, span: _AnyType = None) -> FloatImm:
+        made = super().__new__(cls, value)
+        made.dtype = str(dtype)
+        return made
+
+    @property
+    def value(self) -> float:
+        """The number."""
+        return float(self)
+
+
+class StringImm(str):
+    """A string."""
+
+    @property
+    def value(self) -> str:
+        """The text."""
+        return str(self)
+
+
+def const(value: _AnyType, dtype: str | None = None, span: _AnyType = None) -> _AnyType:
+    """A number with a dtype."""
+    if isinstance(value, (bool, int)) and not str(dtype or "").startswith(("float", "bfloat")):
+        return IntImm(dtype or "int32", int(value))
+    return FloatImm(dtype or "float32", float(value))
+
+
+def indexdiv(a: _AnyType, b: _AnyType, span: _AnyType = None) -> _AnyType:
+    """The quotient of dimensions, which are not negative."""
+    return a // b
+
+
+def indexmod(a: _AnyType, b: _AnyType, span: _AnyType = None) -> _AnyType:
+    """The remainder of dimensions."""
+    return a % b
+
+
+floordiv, floormod = indexdiv, indexmod
+
+
+def max(a: _AnyType, b: _AnyType, span: _AnyType = None) -> _AnyType:  # noqa: A001
+    """The larger number."""
+    return a if a >= b else b
+
+
+def min(a: _AnyType, b: _AnyType, span: _AnyType = None) -> _AnyType:  # noqa: A001
+    """The smaller number."""
+    return a if a <= b else b
+
+
+def __getattr__(name: str) -> _AnyType:
+    return _absent.lookup(__name__, name)
