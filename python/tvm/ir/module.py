@@ -12,7 +12,7 @@ Base = _relay.IRModule
 
 def _import_from_std(self: Base, file_to_import: str) -> None:
     """Adds the definitions of a file of the standard library, for example "prelude.rly"."""
-    from ..relay.std import source
+    from ..relay.stdlib import source
 
     text = source(file_to_import)
     known = set(self.function_names)

@@ -6,7 +6,7 @@ from typing import Any
 
 from relay import IRModule
 
-from .std import source
+from .stdlib import source
 
 
 class Prelude:
