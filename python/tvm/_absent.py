@@ -56,6 +56,22 @@ REASONS: dict[str, str] = {
     "tvm.relay.analysis.get_calibration_data": _BYOC, "tvm.relay.analysis.search_fc_transpose": _SPARSE,
 }  # fmt: skip
 
+for _name in ("contrib_conv2d_nchwc", "contrib_dense_pack", "contrib_conv2d_gemm_weight_transform", "contrib_conv2d_gemm_without_weight_transform",
+              "contrib_conv3d_winograd_weight_transform", "contrib_conv3d_winograd_without_weight_transform",
+              "contrib_depthwise_conv2d_nchwc", "contrib_conv2d_winograd_nnpack_weight_transform", "contrib_conv2d_winograd_weight_transform",
+              "contrib_conv2d_winograd_without_weight_transform"):  # fmt: skip
+    for _module in ("tvm.relay.nn.", "tvm.relay.op.nn."):
+        REASONS[_module + _name] = "operators that stand for one way to compute another one: the compiler chooses the way"
+for _name in ("bitpack", "bitserial_conv2d", "bitserial_dense"):
+    REASONS["tvm.relay.nn." + _name] = "operators on packed bits"
+for _name in ("compiler_begin", "compiler_end"):
+    REASONS["tvm.relay.op.annotation." + _name] = REASONS["tvm.relay.annotation." + _name] = _BYOC
+REASONS["tvm.relay.annotation.function_on_device"] = "devices of whole functions"
+REASONS["tvm.relay.qnn.op.contrib_dense_pack"] = "operators that stand for one way to compute another one: the compiler chooses the way"
+REASONS["tvm.relay.op._make."] = _PRIVATE
+REASONS["tvm.te.round"] = REASONS["tvm.tir.Cast"] = REASONS["tvm.tir.expr."] = _TIR
+REASONS["tvm.relay.testing.inception_v3."] = REASONS["tvm.relay.testing.densenet."] = "this network of the zoo"
+
 # Passes that do not exist yet.
 _PASSES = {
     _GRADIENT: ["gradient", "FirstOrderGradient", "LazyGradientInit"],

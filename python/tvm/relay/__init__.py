@@ -6,14 +6,18 @@ from typing import Any as _AnyType
 
 import relay as _relay
 from relay import *  # noqa: F403
-from relay import astext, display as _display
-from relay import Executable as Executable  # noqa: PLC0414
+from relay import Executable as Executable
 
 from .. import _absent
 from ..ir.spans import SequentialSpan, SourceName
 from ..ir import TypeConstraint
-from . import adt, analysis, annotation, base, expr, expr_functor, function, loops, param_dict, parser, scope_builder, ty, type_functor
-from . import op, nn, image, vision, random, dyn, qnn, transform, frontend, prelude
+
+# The package's own modules of these names came with `from relay import *`: TVM's layout has more names in them.
+import importlib as _importlib
+
+for _name in ("adt", "analysis", "annotation", "base", "expr", "expr_functor", "function", "loops", "param_dict", "parser", "scope_builder", "ty",
+              "type_functor", "op", "nn", "image", "vision", "random", "dyn", "qnn", "transform", "frontend", "prelude"):  # fmt: skip
+    globals()[_name] = _importlib.import_module("." + _name, __name__)
 from .function import FunctionWithFields
 from .parser import SpanCheck, fromtext, parse, parse_expr
 from .loops import while_loop
@@ -32,9 +36,16 @@ __all__ = [*_relay.__all__, "Prelude", "SequentialSpan", "SourceName", "build", 
            "optimize", "save_param_dict", "transform", "analysis", "frontend", "qnn", "vm", "adt", "op", "ty"]  # fmt: skip
 
 
-def pretty_print(obj: _AnyType) -> str:
-    """Program text."""
-    return astext(obj)
+def astext(obj: _AnyType, show_meta_data: bool = True, annotate: _AnyType = None) -> str:
+    """Program text. Raises NotImplementedError for `annotate`."""
+    if annotate is not None:
+        raise NotImplementedError("astext(annotate=…): comments cannot be put beside nodes")
+    return _relay.astext(obj, show_meta_data)
+
+
+def pretty_print(obj: _AnyType) -> None:
+    """Prints program text."""
+    print(astext(obj))
 
 
 def __getattr__(name: str) -> _AnyType:

@@ -2,3 +2,9 @@
 
 from relay import Constant, Expr, const
 from relay.op.nn import *  # noqa: F403
+
+from .. import _absent
+
+
+def __getattr__(name: str) -> object:
+    return _absent.lookup(__name__, name)

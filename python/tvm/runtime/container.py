@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-__all__ = ["ADT", "ShapeTuple", "String", "tuple_object"]
+__all__ = ["ADT", "Array", "Map", "ShapeTuple", "String", "tuple_object"]
 
 
 class String(str):
@@ -47,3 +47,11 @@ class ADT:
 def tuple_object(fields: Iterable[Any] | None = None) -> ADT:
     """A tuple: an ADT of tag 0."""
     return ADT(0, fields or ())
+
+
+class Array(list[Any]):
+    """A list."""
+
+
+class Map(dict[Any, Any]):
+    """A dictionary; keys may be nodes, which compare as they do everywhere."""

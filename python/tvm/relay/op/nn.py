@@ -2,3 +2,9 @@
 
 from ..nn import *  # noqa: F403
 from ..nn import Constant as Constant, Expr as Expr, const as const  # noqa: PLC0414
+
+from ... import _absent
+
+
+def __getattr__(name: str) -> object:
+    return _absent.lookup(__name__, name)

@@ -13,8 +13,11 @@ from .init import create_workload
 def deconv2d(data: Any, ishape: Any, oshape: Any, kshape: Any, layout: str, name: str, stride: Any = (2, 2)) -> Any:
     """A transposed convolution that makes `oshape` of `ishape`; shapes without the batch."""
     height, width = (oshape[1], oshape[2]) if layout == "NCHW" else (oshape[0], oshape[1])
-    pads = [(kernel - 1 - (kernel - 1) // 2) for kernel in kshape]
-    extra = [(extent + 2 * pad - kernel) % step for extent, pad, kernel, step in zip((height, width), pads, kshape, stride)]
+    begins = (ishape[1], ishape[2]) if layout == "NCHW" else (ishape[0], ishape[1])
+    # How much of the full result is cut off, at both sides together.
+    cut = [(begin - 1) * step + kernel - end for begin, end, kernel, step in zip(begins, (height, width), kshape, stride)]
+    pads = [(both + 1) // 2 for both in cut]
+    extra = [2 * pad - both for pad, both in zip(pads, cut)]
     return layers.conv2d_transpose(data, kernel_size=kshape, strides=stride, channels=oshape[0] if layout == "NCHW" else oshape[2],
                                    padding=pads, output_padding=extra, data_layout=layout,
                                    kernel_layout="IOHW" if layout == "NCHW" else "HWIO", name=name)  # fmt: skip

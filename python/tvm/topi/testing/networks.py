@@ -1,0 +1,99 @@
+"""References of products, windows and normalisations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+
+def batch_matmul(x: Any, y: Any, out_dtype: Any = None, trans_x: bool = False, trans_y: bool = True) -> Any:
+    """Products of the matrices of two batches, of which one may be a single one."""
+    left = x.swapaxes(1, 2) if trans_x else x
+    right = y.swapaxes(1, 2) if trans_y else y
+    dtype = out_dtype or x.dtype
+    return np.matmul(left.astype(dtype), right.astype(dtype))
+
+
+def _pads(padding: Any, kernel: Sequence[int], rank: int) -> list[tuple[int, int]]:
+    if isinstance(padding, str):
+        both = [size - 1 for size in kernel] if padding == "SAME" else [0] * rank
+        return [(total // 2, total - total // 2) for total in both]
+    if isinstance(padding, int):
+        return [(padding, padding)] * rank
+    values = list(padding)
+    if len(values) == rank:
+        return [(value, value) for value in values]
+    return list(zip(values[:rank], values[rank:]))
+
+
+def _convolution(data: Any, weight: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
+    """Channels first: sums over the taps, each a shifted slice times one column of the weight."""
+    rank = data.ndim - 2
+    steps = [stride] * rank if isinstance(stride, int) else list(stride)
+    gaps = [dilation] * rank if isinstance(dilation, int) else list(dilation)
+    kernel = [(size - 1) * gap + 1 for size, gap in zip(weight.shape[2:], gaps)]
+    data = np.pad(data, [(0, 0), (0, 0), *_pads(padding, kernel, rank)])
+    extents = [(size - k) // step + 1 for size, k, step in zip(data.shape[2:], kernel, steps)]
+    n, filters = data.shape[0], weight.shape[0]
+    split = weight.reshape(groups, filters // groups, *weight.shape[1:])
+    out = np.zeros((n, groups, filters // groups, *extents), np.result_type(data, weight))
+    for tap in np.ndindex(*weight.shape[2:]):
+        window = data[(slice(None), slice(None), *(slice(t * g, t * g + (e - 1) * s + 1, s) for t, g, e, s in zip(tap, gaps, extents, steps)))]
+        window = window.reshape(n, groups, -1, *extents)
+        out += np.einsum("gfc,ngc...->ngf...", split[(slice(None), slice(None), slice(None), *tap)], window)
+    return out.reshape(n, filters, *extents).astype(data.dtype)
+
+
+def conv1d_ncw_python(a_np: Any, w_np: Any, stride: Any, padding: Any, dilation: Any) -> Any:
+    """A convolution in one dimension."""
+    return _convolution(a_np, w_np, stride, padding, dilation, 1)
+
+
+def conv2d_nchw_python(a_np: Any, w_np: Any, stride: Any, padding: Any, groups: int = 1) -> Any:
+    """A convolution in two dimensions."""
+    return _convolution(a_np, w_np, stride, padding, 1, groups)
+
+
+def conv2d_nhwc_python(a_np: Any, w_np: Any, stride: Any, padding: Any, groups: int = 1) -> Any:
+    """A convolution in two dimensions; weights are HWIO."""
+    return np.moveaxis(_convolution(np.moveaxis(a_np, -1, 1), w_np.transpose(3, 2, 0, 1), stride, padding, 1, groups), 1, -1)
+
+
+def conv3d_ncdhw_python(a_np: Any, w_np: Any, stride: Any, padding: Any, groups: int = 1) -> Any:
+    """A convolution in three dimensions."""
+    return _convolution(a_np, w_np, stride, padding, 1, groups)
+
+
+def conv3d_ndhwc_python(a_np: Any, w_np: Any, stride: Any, padding: Any, groups: int = 1) -> Any:
+    """A convolution in three dimensions; weights are DHWIO."""
+    return np.moveaxis(_convolution(np.moveaxis(a_np, -1, 1), w_np.transpose(4, 3, 0, 1, 2), stride, padding, 1, groups), 1, -1)
+
+
+def l2_normalize_python(a_np: Any, eps: float, axis: Any = None) -> Any:
+    """Divides by the root of the sum of squares, which is at least `eps`."""
+    total = np.sum(np.square(a_np), axis=tuple(axis) if isinstance(axis, (list, tuple)) else axis, keepdims=True)
+    return a_np / np.sqrt(np.maximum(total, eps))
+
+
+def softmax_python(a_np: Any, axis: int = 1) -> Any:
+    """Exponentials that sum to one."""
+    raised = np.exp(a_np - np.max(a_np, axis=axis, keepdims=True))
+    return raised / raised.sum(axis=axis, keepdims=True)
+
+
+def log_softmax_python(a_np: Any, axis: int = 1) -> Any:
+    """The logarithm of softmax."""
+    moved = a_np - np.max(a_np, axis=axis, keepdims=True)
+    return moved - np.log(np.exp(moved).sum(axis=axis, keepdims=True))
+
+
+def lrn_python(a_np: Any, size: int, axis: int, bias: float, alpha: float, beta: float) -> Any:
+    """Divides by a power of the sum of squares of near channels."""
+    half, count = size // 2, a_np.shape[axis]
+    total = np.zeros_like(a_np)
+    moved, squares = np.moveaxis(total, axis, 0), np.moveaxis(np.square(a_np), axis, 0)
+    for at in range(count):
+        moved[at] = squares[max(0, at - half) : at + half + 1].sum(axis=0)
+    return a_np / np.power(bias + alpha / size * total, beta)
