@@ -22,6 +22,9 @@ if(RELAY_PYTHON)
     endif()
   endforeach()
 
+  # TVM's names over it.
+  file(CREATE_LINK ${CMAKE_SOURCE_DIR}/python/tvm ${CMAKE_BINARY_DIR}/python/tvm SYMBOLIC)
+
   # Types of the extension module for type checkers and editors.
   add_custom_command(TARGET relay_python POST_BUILD
     COMMAND ${CMAKE_COMMAND} -E env PYTHONPATH=${CMAKE_BINARY_DIR}/python
@@ -38,5 +41,9 @@ if(RELAY_PYTHON)
       COMMAND ${Python_EXECUTABLE} -m pytest ${CMAKE_SOURCE_DIR}/tests/python_package)
     set_tests_properties(python.package PROPERTIES LABELS python WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} TIMEOUT 900
       ENVIRONMENT "PYTHONPATH=${CMAKE_BINARY_DIR}/python;RELAY_BIN=$<TARGET_FILE:relay>")
+    add_test(NAME python.tvm
+      COMMAND ${Python_EXECUTABLE} -m pytest ${CMAKE_SOURCE_DIR}/tests/conformance/python)
+    set_tests_properties(python.tvm PROPERTIES LABELS python WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} TIMEOUT 900
+      ENVIRONMENT "PYTHONPATH=${CMAKE_BINARY_DIR}/python")
   endif()
 endif()
