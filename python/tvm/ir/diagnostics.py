@@ -7,8 +7,6 @@ from typing import Any
 
 from relay import Diagnostic, RelayError
 
-_renderer: Callable[[Any], Any] | None = None
-
 
 class DiagnosticRenderer:
     """Shows the diagnostics of an error; the default gives the text that the error has."""
@@ -23,13 +21,15 @@ class DiagnosticRenderer:
 
 def get_renderer() -> DiagnosticRenderer:
     """The renderer in force."""
-    return DiagnosticRenderer(_renderer)
+    return DiagnosticRenderer()
 
 
 def override_renderer(render_func: Callable[[Any], Any] | None) -> None:
-    """Puts another renderer in force, or the default one for None. `tvm.relay.testing` and scripts ask for it by `get_renderer`."""
-    global _renderer
-    _renderer = render_func
+    """Back to the default for None. Raises NotImplementedError for a function: errors carry their text and `diagnostics`."""
+    if render_func is not None:
+        raise NotImplementedError("override_renderer: an error has its rendered text and its diagnostics; render those where it is caught")
 
+
+override_renderer.__relay_missing__ = "renderers that the compiler calls"  # type: ignore[attr-defined]
 
 __all__ = ["Diagnostic", "DiagnosticRenderer", "get_renderer", "override_renderer"]

@@ -145,7 +145,7 @@ def judge(name: str, kind: str, signature: str) -> tuple[str, str]:
     if isinstance(missing, str):
         return "raises", missing
     wanted = arguments_of_text(signature)
-    if wanted is None or kind in ("module", "class") and wanted == [] or signature.startswith("class(") and inspect.isclass(found) and _bases(signature):
+    if wanted is None or wanted == [] and (kind in ("module", "class") or inspect.isclass(found)) or signature.startswith("class(") and inspect.isclass(found) and _bases(signature):
         return "works", ""
     ours = arguments_of(found)
     if ours is None:
@@ -157,7 +157,7 @@ def judge(name: str, kind: str, signature: str) -> tuple[str, str]:
 def _bases(signature: str) -> bool:
     """Whether a class's text names classes that it derives from, instead of arguments."""
     inner = signature[len("class(") : -1]
-    return bool(inner) and all(part.split(".")[-1][:1].isupper() for part in inner.split(","))
+    return bool(inner) and all(part in ("str", "object") or part.split(".")[-1][:1].isupper() for part in inner.split(","))
 
 
 def judgements() -> list[tuple[str, str, str]]:

@@ -34,6 +34,9 @@ def register(op_name: str, describe: str = "") -> None:
     raise NotImplementedError(f"register({op_name!r}): operators registered from Python are not there yet; plugins in C++ declare some")
 
 
+register.__relay_missing__ = "operators registered from Python"  # type: ignore[attr-defined]
+
+
 def register_pattern(op_name: str, pattern: int, level: int = 10) -> Any:
     """Attaches an OpPattern."""
     return register_op_attr(op_name, "TOpPattern", pattern, level)

@@ -6,6 +6,8 @@ from typing import Any
 
 from relay.qnn.op import *  # noqa: F403
 
+from relay.op.nn import get_pad_tuple2d as get_pad_tuple2d
+
 from ... import _absent
 from ...runtime.object import Object as Object
 from ...target import Target as Target
