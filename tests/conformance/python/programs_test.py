@@ -52,6 +52,21 @@ def test_conv2d(target, dev):
     tvm.testing.assert_allclose(result.numpy(), topi_testing.conv2d_nchw_python(a, k, (2, 2), (1, 1), 2), rtol=1e-4)
 
 
+def test_conv2d_transpose():
+    x, w = relay.var("x", shape=(1, 4, 5, 6)), relay.var("w", shape=(4, 3, 3, 3))
+    func = relay.Function([x, w], relay.nn.conv2d_transpose(x, w, strides=(2, 2), padding=(1, 1), output_padding=(1, 1), channels=3, kernel_size=(3, 3)))
+    a, k = np.random.rand(1, 4, 5, 6).astype("float32"), np.random.rand(4, 3, 3, 3).astype("float32")
+    tvm.testing.assert_allclose(run(func, a, k).numpy(), topi_testing.conv2d_transpose_nchw_python(a, k, (2, 2), (1, 1), (1, 1)), rtol=1e-4)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_nll_loss(reduction):
+    p, t, w = relay.var("p", shape=(5, 3)), relay.var("t", shape=(5,), dtype="int32"), relay.var("w", shape=(3,))
+    a, b, c = np.random.rand(5, 3).astype("float32"), np.array([0, 2, -100, 1, 1], "int32"), np.random.rand(3).astype("float32")
+    result = run(relay.Function([p, t, w], relay.nn.nll_loss(p, t, w, reduction)), a, b, c)
+    tvm.testing.assert_allclose(result.numpy(), topi_testing.nll_loss(a, b, c, reduction), rtol=1e-5)
+
+
 @pytest.mark.parametrize("axis", [0, 1])
 def test_softmax(axis):
     x = relay.var("x", shape=(3, 4))

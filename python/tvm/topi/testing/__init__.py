@@ -11,12 +11,13 @@ from .arrays import (
 )  # fmt: skip
 from .networks import (
     batch_matmul, conv1d_ncw_python, conv2d_nchw_python, conv2d_nhwc_python, conv3d_ncdhw_python, conv3d_ndhwc_python,
-    l2_normalize_python, log_softmax_python, lrn_python, softmax_python,
+    conv1d_transpose_ncw_python, conv2d_transpose_nchw_python, conv3d_transpose_ncdhw_python, l2_normalize_python, log_softmax_python,
+    lrn_python, nll_loss, softmax_python,
 )  # fmt: skip
 
 _LATER = """resize1d_python resize2d_python resize3d_python pool_grad_nchw poolnd_python conv2d_transpose_nhwc_python adaptive_pool
-affine_grid_python conv1d_transpose_ncw_python conv2d_backward_weight_python conv2d_transpose_nchw_python conv3d_transpose_ncdhw_python
-correlation_nchw_python crop_and_resize_python deformable_conv2d_nchw_python deformable_conv2d_nhwc_python grid_sample_python nll_loss
+affine_grid_python conv2d_backward_weight_python 
+correlation_nchw_python crop_and_resize_python deformable_conv2d_nchw_python deformable_conv2d_nhwc_python grid_sample_python 
 reorg_python roi_align_nchw_python roi_align_nhwc_python roi_pool_nchw_python""".split()
 
 

@@ -97,3 +97,45 @@ def lrn_python(a_np: Any, size: int, axis: int, bias: float, alpha: float, beta:
     for at in range(count):
         moved[at] = squares[max(0, at - half) : at + half + 1].sum(axis=0)
     return a_np / np.power(bias + alpha / size * total, beta)
+
+
+def _transposed(data: Any, weight: Any, stride: Any, padding: Any, output_padding: Any, groups: int) -> Any:
+    """Channels first, weights I O ...: every element adds its multiple of the weight to the result, whose edges are cut off."""
+    rank = data.ndim - 2
+    steps = [stride] * rank if isinstance(stride, int) else list(stride)
+    more = [output_padding] * rank if isinstance(output_padding, int) else list(output_padding)
+    n, channels, filters = data.shape[0], data.shape[1] // groups, weight.shape[1]
+    kernel, extents = weight.shape[2:], data.shape[2:]
+    full = [(e - 1) * s + k + m for e, s, k, m in zip(extents, steps, kernel, more)]
+    out = np.zeros((n, groups, filters, *full), data.dtype)
+    parts, split = data.reshape(n, groups, channels, *extents), weight.reshape(groups, channels, filters, *kernel)
+    every = (slice(None),) * 3
+    for tap in np.ndindex(*kernel):
+        where = tuple(slice(t, t + (e - 1) * s + 1, s) for t, e, s in zip(tap, extents, steps))
+        out[(*every, *where)] += np.einsum("gcf,ngc...->ngf...", split[(*every, *tap)], parts)
+    cut = tuple(slice(before, size - after) for size, (before, after) in zip(full, _pads(padding, kernel, rank)))
+    return out.reshape(n, groups * filters, *full)[(slice(None), slice(None), *cut)]
+
+
+def conv1d_transpose_ncw_python(a_np: Any, w_np: Any, stride: Any, padding: Any, output_padding: Any) -> Any:
+    """A transposed convolution in one dimension."""
+    return _transposed(a_np, w_np, stride, padding, output_padding, 1)
+
+
+def conv2d_transpose_nchw_python(a_np: Any, w_np: Any, stride: Any, padding: Any, output_padding: Any, groups: int = 1) -> Any:
+    """A transposed convolution in two dimensions."""
+    return _transposed(a_np, w_np, stride, padding, output_padding, groups)
+
+
+def conv3d_transpose_ncdhw_python(a_np: Any, w_np: Any, stride: Any, padding: Any, output_padding: Any, groups: int = 1) -> Any:
+    """A transposed convolution in three dimensions."""
+    return _transposed(a_np, w_np, stride, padding, output_padding, groups)
+
+
+def nll_loss(predictions: Any, targets: Any, weights: Any, reduction: str = "mean", ignore_index: int = -100) -> Any:
+    """Minus the weighted predictions of the right classes; their mean, their sum, or each."""
+    used = targets != ignore_index
+    classes = np.where(used, targets, 0)
+    factor = np.where(used, weights[classes], 0).astype(predictions.dtype)
+    loss = -factor * np.take_along_axis(predictions, classes[:, None], 1)[:, 0]
+    return loss if reduction == "none" else loss.sum() if reduction == "sum" else loss.sum() / factor.sum()
