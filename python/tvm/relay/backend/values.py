@@ -115,5 +115,5 @@ def _build(value: ConstructorValue | RefValue) -> Any:
 def _Data(constructor: Constructor, fields: list[Any]) -> Any:  # noqa: N802
     make = getattr(_relay._core, "data_value", None)
     if make is None:
-        raise NotImplementedError("data values made by a script as arguments: write them in the program, or take what an executor gave")
+        raise NotImplementedError("data values made by a script as arguments: write them as expressions in the program")
     return make(constructor, fields)
