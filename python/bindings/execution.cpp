@@ -268,15 +268,16 @@ void bind_execution(nb::module_& m) {
              return nb::try_cast(other, value) && value != nullptr &&
                     bit_equal(self.value, value->value);
            })
+      .def("__hash__",
+           [](const ValueObject&) -> size_t {
+             throw nb::type_error("unhashable type: a value is equal by its contents");
+           })
       .def("__repr__", [](const ValueObject& self) {
         if (!self.value.is_data()) return "<" + std::string(kind_name(self.value.kind())) + ">";
         std::string text = self.value.constructor()->name.str();
         if (self.value.fields().empty()) return text;
         return text + "(…)";
       });
-
-  // Equal by contents, which may be arrays.
-  m.attr("Value").attr("__hash__") = nb::none();
 
   nb::class_<Program>(
       m, "Executable",
