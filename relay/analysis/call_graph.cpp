@@ -32,17 +32,17 @@ CallGraph::CallGraph(const Module& module) {
   }
 }
 
-const CallGraph::Node& CallGraph::node(Name function) const {
+const CallGraph::Node& CallGraph::node(const Name& function) const {
   auto entry = nodes_.find(function);
   if (entry == nodes_.end()) throw Error("there is no function @" + function.str());
   return entry->second;
 }
 
-int64_t CallGraph::ref_count(Name function) const { return node(function).references; }
-int64_t CallGraph::global_call_count(Name function) const { return node(function).calls; }
-const std::vector<Name>& CallGraph::callees(Name function) const { return node(function).callees; }
+int64_t CallGraph::ref_count(const Name& function) const { return node(function).references; }
+int64_t CallGraph::global_call_count(const Name& function) const { return node(function).calls; }
+const std::vector<Name>& CallGraph::callees(const Name& function) const { return node(function).callees; }
 
-bool CallGraph::is_recursive(Name function) const {
+bool CallGraph::is_recursive(const Name& function) const {
   std::vector<Name> reached = reachable(callees(function));
   return std::find(reached.begin(), reached.end(), function) != reached.end();
 }
@@ -57,7 +57,7 @@ std::vector<Name> CallGraph::reachable(const std::vector<Name>& from) const {
     for (Name callee : node(name).callees) stack.push_back(callee);
   }
   std::vector<Name> result;
-  for (Name name : order_) {
+  for (const Name& name : order_) {
     if (seen.count(name) > 0) result.push_back(name);
   }
   return result;

@@ -13,13 +13,13 @@ class CallGraph {
   explicit CallGraph(const Module& module);
 
   /// References to a function in the whole module, its own body included.
-  int64_t ref_count(Name function) const;
+  int64_t ref_count(const Name& function) const;
   /// References to global functions in a function's body.
-  int64_t global_call_count(Name function) const;
+  int64_t global_call_count(const Name& function) const;
   /// Whether a function may reach itself.
-  bool is_recursive(Name function) const;
+  bool is_recursive(const Name& function) const;
   /// The functions that a function refers to, each once, in order of first mention.
-  const std::vector<Name>& callees(Name function) const;
+  const std::vector<Name>& callees(const Name& function) const;
   /// Functions that can be reached from some, these included, in order of the module.
   std::vector<Name> reachable(const std::vector<Name>& from) const;
 
@@ -29,7 +29,7 @@ class CallGraph {
     int64_t calls = 0;
     std::vector<Name> callees;
   };
-  const Node& node(Name function) const;
+  const Node& node(const Name& function) const;
   std::vector<Name> order_;
   std::unordered_map<Name, Node> nodes_;
 };

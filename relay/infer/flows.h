@@ -65,7 +65,7 @@ class Flows {
   /// parameters of functions that are values.
   bool mixes();
   /// Whether a global function is more than called.
-  bool is_value(Name function) { return mixes() && values_.count(function) != 0; }
+  bool is_value(const Name& function) { return mixes() && values_.count(function) != 0; }
 
  private:
   struct Definition {

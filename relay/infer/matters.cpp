@@ -48,7 +48,7 @@ Matters::Matters(const Module& module) {
   }
 }
 
-const TypeVarSet& Matters::of(Name function) const {
+const TypeVarSet& Matters::of(const Name& function) const {
   static const TypeVarSet none;
   auto found = globals_.find(function);
   return found == globals_.end() ? none : found->second;

@@ -18,7 +18,7 @@ class Matters {
   explicit Matters(const Module& module);
 
   /// Of a global function; empty if it is not polymorphic.
-  const TypeVarSet& of(Name function) const;
+  const TypeVarSet& of(const Name& function) const;
   /// Of a function literal with this published scheme.
   TypeVarSet of(const Expr* function, const FuncType* scheme) const;
   /// Whether anything inside has to be looked at for specialisation: a use of a polymorphic

@@ -2,7 +2,9 @@
 #include <relay/ir/dim_error.h>
 
 #include <algorithm>
+#include <array>
 #include <compare>
+#include <memory>
 #include <mutex>
 #include <numeric>
 #include <unordered_set>
@@ -59,7 +61,8 @@ bool same_term(const DimTerm& a, const DimTerm& b) {
 
 void Dim::refuse(int64_t) { throw DimRangeError(); }
 
-// All terms of the process. They are few (one for each distinct expression), so they stay for ever.
+// All terms of the process that somebody holds. Entries are weak, as those of types are: the count
+// of a term goes to zero only under its shard's lock, and a lookup takes its reference there.
 struct DimTable {
   struct Hash {
     size_t operator()(const DimTerm* t) const { return term_hash(*t); }
@@ -67,19 +70,25 @@ struct DimTable {
   struct Equal {
     bool operator()(const DimTerm* a, const DimTerm* b) const { return same_term(*a, *b); }
   };
-  std::mutex mutex;
-  std::unordered_set<const DimTerm*, Hash, Equal> terms;
+  struct Shard {
+    std::mutex mutex;
+    std::unordered_set<const DimTerm*, Hash, Equal> terms;
+  };
+  std::array<Shard, 16> shards;
 
   static DimTable& instance() {
-    static DimTable* table = new DimTable;
+    static DimTable* table = new DimTable;  // outlives every static that holds a dimension
     return *table;
   }
+  Shard& shard(const DimTerm& term) { return shards[term_hash(term) >> 60]; }
+  // Takes over a reference.
   static Dim as_dim(const DimTerm* term) {
     return Dim(Dim::Bits{reinterpret_cast<uint64_t>(term)});
   }
 
-  static Dim intern(DimTerm term) {
-    auto absorb = [&term](Dim d) {
+  // Sizes and flags from the parts; throws what is beyond the limits.
+  static void measure(DimTerm& term) {
+    auto absorb = [&term](const Dim& d) {
       if (d.is_variable()) term.has_variable = true;
       uint32_t depth = 1;
       uint32_t size = 1;
@@ -105,22 +114,57 @@ struct DimTable {
     if (term.depth > DimTerm::kMaxDepth || term.size > DimTerm::kMaxSize) {
       throw Error("a dimension is too complex");
     }
-    DimTable& table = instance();
-    std::lock_guard lock(table.mutex);
-    auto found = table.terms.find(&term);
-    if (found != table.terms.end()) return as_dim(*found);
-    const auto* kept = new DimTerm(std::move(term));
+  }
+
+  Dim intern(DimTerm term) {
+    measure(term);
+    Shard& home = shard(term);
+    std::lock_guard lock(home.mutex);
+    auto found = home.terms.find(&term);
+    if (found != home.terms.end()) {
+      (*found)->refs.value.fetch_add(1, std::memory_order_relaxed);
+      return as_dim(*found);
+    }
+    auto kept = std::make_unique<const DimTerm>(std::move(term));
+    home.terms.insert(kept.get());
     if (kept->symbol != nullptr) kept->symbol->retain();
-    table.terms.insert(kept);
-    return as_dim(kept);
+    return as_dim(kept.release());
+  }
+
+  void release(const DimTerm* term) noexcept {
+    std::atomic<uint32_t>& refs = term->refs.value;
+    uint32_t count = refs.load(std::memory_order_relaxed);
+    while (count > 1) {
+      if (refs.compare_exchange_weak(count, count - 1, std::memory_order_acq_rel)) return;
+    }
+    {
+      Shard& home = shard(*term);
+      std::lock_guard lock(home.mutex);
+      if (refs.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+      home.terms.erase(term);
+    }
+    // Without the lock, since the parts are released too; their nesting has a limit.
+    if (term->symbol != nullptr) term->symbol->release();
+    delete term;
   }
 };
+
+void Dim::release() const noexcept { DimTable::instance().release(&term()); }
+
+size_t Dim::count_terms() {
+  size_t count = 0;
+  for (DimTable::Shard& shard : DimTable::instance().shards) {
+    std::lock_guard lock(shard.mutex);
+    count += shard.terms.size();
+  }
+  return count;
+}
 
 Dim Dim::symbol(const TypeVar* var) {
   DimTerm term{};
   term.op = DimOp::kSymbol;
   term.symbol = var;
-  return DimTable::intern(std::move(term));
+  return DimTable::instance().intern(std::move(term));
 }
 
 Dim Dim::value(uint32_t input, uint32_t index) {
@@ -128,7 +172,7 @@ Dim Dim::value(uint32_t input, uint32_t index) {
   term.op = DimOp::kValue;
   term.input = input;
   term.index = index;
-  return DimTable::intern(std::move(term));
+  return DimTable::instance().intern(std::move(term));
 }
 
 const TypeVar* Dim::as_symbol() const {
@@ -217,7 +261,7 @@ struct Linear {
     term.op = DimOp::kLinear;
     term.constant = constant;
     term.parts = std::move(parts);
-    return DimTable::intern(std::move(term));
+    return DimTable::instance().intern(std::move(term));
   }
 };
 
@@ -226,7 +270,7 @@ Dim binary(DimOp op, Dim lhs, Dim rhs) {
   term.op = op;
   term.lhs = lhs;
   term.rhs = rhs;
-  return DimTable::intern(std::move(term));
+  return DimTable::instance().intern(std::move(term));
 }
 
 // The operands of nested applications of a commutative, associative operation.

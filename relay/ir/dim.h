@@ -1,11 +1,14 @@
 // Dimensions: integers, `?`, inference variables and integer terms (language.md §3, T13–T15).
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace relay {
@@ -13,11 +16,11 @@ namespace relay {
 class TypeVar;
 struct DimTerm;
 
-/// One dimension of a shape, eight bytes, trivially copyable; equal dimensions are equal bits.
+/// One dimension of a shape, eight bytes; equal dimensions are equal bits.
 ///
 /// Terms are kept in a linear normal form `c0 + c1*a1 + c2*a2 + …` over atoms (a symbol, a value
-/// read from an input, or an opaque operation such as a floor division), interned and never freed,
-/// so `==` decides equality of normal forms.
+/// read from an input, or an opaque operation such as a floor division), interned, so `==` decides
+/// equality of normal forms. They are counted: a term goes with the last `Dim` of it.
 class Dim {
  public:
   /// The integer 0.
@@ -30,6 +33,17 @@ class Dim {
   }
   constexpr Dim(int value)  // NOLINT(google-explicit-constructor)
       : Dim(static_cast<int64_t>(value)) {}
+  constexpr Dim(const Dim& other) noexcept : bits_(other.bits_) {
+    if (is_term()) retain();
+  }
+  constexpr Dim(Dim&& other) noexcept : bits_(std::exchange(other.bits_, kIntTag)) {}
+  constexpr Dim& operator=(Dim other) noexcept {  // by value: it may be a part of this term
+    std::swap(bits_, other.bits_);
+    return *this;
+  }
+  constexpr ~Dim() {
+    if (is_term()) release();
+  }
   /// `?`: some dimension known only at run time; consistent with every other (T15).
   static constexpr Dim any() { return Dim(Bits{kAnyTag}); }
   /// A flexible variable of one inference.
@@ -60,12 +74,15 @@ class Dim {
   bool has_variable() const;
 
   constexpr uint64_t bits() const { return bits_; }
-  friend constexpr bool operator==(Dim a, Dim b) { return a.bits_ == b.bits_; }
+  friend constexpr bool operator==(const Dim& a, const Dim& b) { return a.bits_ == b.bits_; }
 
   /// As in shapes: `4`, `?`, `n`, `2 * n + 1`, `floordiv(n, 2)`. `name` chooses the text of
   /// symbols.
   std::string str() const;
   std::string str(const std::function<std::string(const TypeVar* symbol)>& name) const;
+
+  /// How many different terms there are in the process now.
+  static size_t count_terms();
 
  private:
   struct Bits {
@@ -73,6 +90,8 @@ class Dim {
   };
   explicit constexpr Dim(Bits bits) : bits_(bits.bits) {}
   [[noreturn]] static void refuse(int64_t value);
+  void retain() const noexcept;
+  void release() const noexcept;
   friend struct DimTable;
 
   static constexpr int64_t kLimit = int64_t{1} << 61;
@@ -109,7 +128,7 @@ struct DimTerm {
   DimOp op;
   bool has_symbol = false;
   bool has_variable = false;
-  const TypeVar* symbol = nullptr;  // kSymbol
+  const TypeVar* symbol = nullptr;  // kSymbol; held by the table
   uint32_t input = 0;               // kValue
   uint32_t index = 0;               // kValue
   int64_t constant = 0;             // kLinear
@@ -118,7 +137,20 @@ struct DimTerm {
   Dim rhs;
   uint32_t depth = 1;
   uint32_t size = 1;
+
+  /// How many `Dim` hold the interned term; a copy is not interned.
+  struct Count {
+    std::atomic<uint32_t> value{1};
+    Count() = default;
+    Count(const Count&) noexcept {}
+    Count& operator=(const Count&) = delete;
+  };
+  mutable Count refs;
 };
+
+inline void Dim::retain() const noexcept {
+  term().refs.value.fetch_add(1, std::memory_order_relaxed);
+}
 
 // Arithmetic on terms with normalisation. `?` is absorbing (min and max too). Integer results that
 // would leave the range of a Dim throw `Error`. Division is by a positive divisor.
@@ -156,7 +188,7 @@ void for_each_atom(Dim dim, const std::function<void(Dim atom)>& visit);
 
 template <>
 struct std::hash<relay::Dim> {
-  size_t operator()(relay::Dim dim) const noexcept {
+  size_t operator()(const relay::Dim& dim) const noexcept {
     return dim.bits() * 0x9e3779b97f4a7c15ull >> 8;
   }
 };

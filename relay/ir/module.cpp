@@ -77,7 +77,7 @@ TypeRef constructor_type(const TypeData& data, const Constructor& constructor) {
                         {data.type_vars().begin(), data.type_vars().end()});
 }
 
-void Module::add_function(Name name, FunctionRef function, bool replace) {
+void Module::add_function(const Name& name, FunctionRef function, bool replace) {
   RELAY_CHECK(function, "a global function is null");
   auto [entry, fresh] = function_index_.emplace(name, functions_.size());
   if (fresh) {
@@ -92,7 +92,7 @@ void Module::add_function(Name name, FunctionRef function, bool replace) {
   there = std::move(function);
 }
 
-void Module::remove_function(Name name) {
+void Module::remove_function(const Name& name) {
   auto found = function_index_.find(name);
   if (found == function_index_.end()) return;
   size_t position = found->second;
@@ -101,7 +101,7 @@ void Module::remove_function(Name name) {
   for (size_t i = position; i < functions_.size(); ++i) function_index_[functions_[i].name] = i;
 }
 
-const Function* Module::function(Name name) const {
+const Function* Module::function(const Name& name) const {
   auto found = function_index_.find(name);
   return found == function_index_.end() ? nullptr : functions_[found->second].function.get();
 }
@@ -140,12 +140,12 @@ void Module::add_type(TypeDataRef data, bool replace) {
   }
 }
 
-const TypeData* Module::type_data(Name name) const {
+const TypeData* Module::type_data(const Name& name) const {
   auto found = type_index_.find(name);
   return found == type_index_.end() ? nullptr : types_[found->second].get();
 }
 
-const Constructor* Module::constructor(Name name) const {
+const Constructor* Module::constructor(const Name& name) const {
   auto found = constructors_.find(name);
   return found == constructors_.end() ? nullptr : found->second.get();
 }

@@ -44,20 +44,20 @@ class Module {
   };
 
   /// Adds or (with `replace`) replaces a function. Throws `Error` if it exists.
-  void add_function(Name name, FunctionRef function, bool replace = false);
-  void remove_function(Name name);
+  void add_function(const Name& name, FunctionRef function, bool replace = false);
+  void remove_function(const Name& name);
   /// The function, or null.
-  const Function* function(Name name) const;
+  const Function* function(const Name& name) const;
   const std::vector<FunctionEntry>& functions() const { return functions_; }
   /// Keeps the position of a function that is there already.
-  void update_function(Name name, FunctionRef function) {
+  void update_function(const Name& name, FunctionRef function) {
     add_function(name, std::move(function), true);
   }
 
   void add_type(TypeDataRef data, bool replace = false);
-  const TypeData* type_data(Name name) const;
+  const TypeData* type_data(const Name& name) const;
   const TypeData* type_data(const GlobalTypeVar* name) const { return type_data(name->name()); }
-  const Constructor* constructor(Name name) const;
+  const Constructor* constructor(const Name& name) const;
   const std::vector<TypeDataRef>& types() const { return types_; }
 
   /// Keeps the source texts of its spans alive.

@@ -408,11 +408,11 @@ class Preparer {
       index.push_back(math_.poly(arg));
       key.push_back(index.back().bits());
     }
-    if (auto found = shared_.find(key); found != shared_.end()) return found->second;
+    if (auto found = shared_.find(key); found != shared_.end()) return found->second.load;
     ScalarRef result = state->kind == State::Kind::kView
                            ? load_view(like, id, index, bounds, fill)
                            : load_inlined(like, id, index, bounds, fill);
-    shared_.emplace(std::move(key), result);
+    shared_.emplace(std::move(key), Shared{result, std::move(index)});
     return result;
   }
 
@@ -553,7 +553,11 @@ class Preparer {
   std::vector<bool> needed_;
   std::vector<std::vector<Use>> uses_;
   std::vector<State> states_;
-  std::map<std::vector<uint64_t>, ScalarRef> shared_;
+  struct Shared {
+    ScalarRef load;
+    std::vector<Dim> index;  // held, since the key has their bits
+  };
+  std::map<std::vector<uint64_t>, Shared> shared_;
   std::map<std::pair<int32_t, int32_t>, TensorId> flat_;
 };
 

@@ -43,7 +43,7 @@ OpColumn<GradientEntry>& gradient_column();
 /// several tensors there is a tuple, of one the tensor itself; tensors that are no floats are left
 /// out, tuples among the inputs flattened. The attributes are those of NAME.
 inline constexpr std::string_view kGradientPrefix = "grad.";
-inline bool is_gradient_name(Name name) { return name.view().starts_with(kGradientPrefix); }
+inline bool is_gradient_name(const Name& name) { return name.view().starts_with(kGradientPrefix); }
 /// Derivatives of derivatives: each is several times the expression that it comes from.
 inline constexpr size_t kMaxGradientOrder = 2;
 

@@ -147,7 +147,7 @@ OpBuilder& OpBuilder::no_data(std::string why) {
   return *this;
 }
 
-const Operator* find_op(Name name) {
+const Operator* find_op(const Name& name) {
   OpRegistry& registry = OpRegistry::instance();
   std::string_view plain = name.view();
   size_t order = 0;  // of the derivative
@@ -206,7 +206,7 @@ OpBuilder& declare_op(std::string_view name) {
   return registry.builders.emplace_back(&op, name);
 }
 
-void remove_op(Name name) {
+void remove_op(const Name& name) {
   OpRegistry& registry = OpRegistry::instance();
   std::lock_guard lock(registry.mutex);
   auto found = registry.by_name.find(name);

@@ -77,7 +77,7 @@ struct OpExample {
 /// A primitive operator. Created by RELAY_OP, lives for ever, compared by pointer.
 class Operator {
  public:
-  Name name() const { return name_; }
+  const Name& name() const { return name_; }
   const std::string& doc() const { return doc_; }
   const std::vector<OpInput>& inputs() const { return inputs_; }
   size_t num_inputs() const { return inputs_.size(); }
@@ -201,7 +201,7 @@ class OpBuilder {
 
 /// The operator of a name, or null; common other spellings (`mul`, `sub`, `div`) are found as well,
 /// and so are derived operators: the gradient `grad.NAME` of each operator (relay/op/gradient.h).
-const Operator* find_op(Name name);
+const Operator* find_op(const Name& name);
 /// The operator of a name; InternalError if there is none.
 const Operator* get_op(std::string_view name);
 /// All declared operators, by name.
@@ -212,7 +212,7 @@ std::vector<const Operator*> impure_ops();
 OpBuilder& declare_op(std::string_view name);
 /// Takes an operator and its own relation out of the registry: of a plug-in that goes, or of a
 /// test. Programs that hold it stay valid.
-void remove_op(Name name);
+void remove_op(const Name& name);
 
 /// The tensors in types, tuples flattened: how a computation sees the inputs of a call.
 std::vector<te::TensorInfo> tensors_in(std::span<const TypeRef> types);

@@ -129,12 +129,12 @@ struct Relation {
 };
 
 /// The relation of a name, or null. `where R` in programs refers to these names.
-const Relation* find_relation(Name name);
+const Relation* find_relation(const Name& name);
 /// Registers under `relation.name`; the object lives for ever. Throws `Error` for a name taken.
 const Relation* register_relation(Relation relation);
 std::vector<std::string> relation_names();
 /// Takes a relation out of the registry; types that name it stay valid.
-void unregister_relation(Name name);
+void unregister_relation(const Name& name);
 
 // Relations used all over, in relay/op/relations.cpp.
 const Relation* identity_relation();   // "Identity": one tensor in, the same type out

@@ -76,7 +76,7 @@ TypeRef infer_compare(const RelationCall& call) { return infer_elementwise(call,
 
 }  // namespace
 
-const Relation* find_relation(Name name) {
+const Relation* find_relation(const Name& name) {
   broadcast_relation();
   compare_relation();
   identity_relation();
@@ -100,7 +100,7 @@ const Relation* register_relation(Relation relation) {
   return entry->second.get();
 }
 
-void unregister_relation(Name name) {
+void unregister_relation(const Name& name) {
   Registry& registry = Registry::instance();
   std::lock_guard lock(registry.mutex);
   auto found = registry.relations.find(name);

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <thread>
+#include <vector>
 
 #include <relay/ir/type.h>
 #include <relay/support/error.h>
@@ -129,6 +131,54 @@ TEST(IrDim, Atoms) {
 }
 
 // Random terms agree with integer evaluation of the same operations.
+TEST(IrDim, TermsGoWithTheirLastHolder) {
+  size_t before = Dim::count_terms();
+  {
+    Symbols s;
+    Dim sum = s.N * Dim(2) + s.M;
+    Dim part = floor_div(sum, Dim(3));
+    EXPECT_EQ(Dim::count_terms(), before + 4);
+    // Out of itself: the left side holds what is assigned to it.
+    part = part.term().lhs;
+    EXPECT_TRUE(part == sum);
+    Dim moved = std::move(part);
+    EXPECT_TRUE(moved == sum);
+    EXPECT_TRUE(part.is_int(0));  // NOLINT(bugprone-use-after-move)
+    EXPECT_EQ(Dim::count_terms(), before + 3);
+  }
+  EXPECT_EQ(Dim::count_terms(), before);
+}
+
+// A symbol lives as long as a term of it.
+TEST(IrDim, KeepsItsSymbols) {
+  Dim doubled;
+  {
+    Symbols s;
+    doubled = s.N * Dim(2);
+  }
+  EXPECT_EQ(doubled.str(), "2 * n");
+}
+
+TEST(IrDim, Threads) {
+  size_t before = Dim::count_terms();
+  {
+    Symbols s;
+    std::vector<std::thread> threads;
+    for (unsigned t = 0; t < 4; ++t) {
+      threads.emplace_back([&s, t] {
+        std::mt19937 random(t);
+        for (int step = 0; step < 20'000; ++step) {
+          auto k = static_cast<int64_t>(random() % 4 + 2);
+          Dim term = floor_div(s.N * Dim(k) + s.M, Dim(k + 1));
+          ASSERT_EQ(term.term().rhs.as_int(), k + 1);
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+  EXPECT_EQ(Dim::count_terms(), before);
+}
+
 TEST(IrDim, AgreesWithIntegers) {
   std::mt19937 random(1);
   auto below = [&random](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
