@@ -12,6 +12,11 @@ namespace relay::python {
 /// raised, with its traceback. Others go through as they are.
 nb::object call_back(const std::function<nb::object()>& call);
 
+/// An argument of an operator: an expression, a tuple or list of such, a number, an array.
+ExprRef expr_of(nb::handle object);
+/// The operator of an `Op` or a name; throws nb::key_error.
+const Operator* operator_of(nb::handle op);
+
 void bind_errors(nb::module_& m);
 void bind_spans(nb::module_& m);
 void bind_dims(nb::module_& m);
@@ -24,6 +29,9 @@ void bind_modules(nb::module_& m);
 void bind_visits(nb::module_& m);
 void bind_analyses(nb::module_& m);
 void bind_operators(nb::module_& m);
+void bind_columns(nb::module_& m);
+void bind_computations(nb::module_& m);
+void bind_registration(nb::module_& m);
 void bind_passes(nb::module_& m);
 void bind_reduce(nb::module_& m);
 void bind_execution(nb::module_& m);

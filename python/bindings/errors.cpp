@@ -1,5 +1,6 @@
 // Exceptions: the rendered diagnostics as text, and the diagnostics themselves.
 #include <bindings/bindings.h>
+#include <bindings/callbacks.h>
 
 #include <relay/support/error.h>
 #include <relay/vm/machine/machine.h>
@@ -11,7 +12,27 @@ namespace {
 PyObject *relay_error, *execution_error, *internal_defect;
 
 /// What a callback of this thread raised that became an Error.
-thread_local PyObject* cause = nullptr;
+struct Cause {
+  PyObject* exception;
+  std::string message;  // of that Error
+  bool itself;          // it is raised again in the place of the Error
+};
+thread_local std::vector<Cause> causes;
+/// Errors that nobody sees leave theirs behind.
+constexpr size_t kMaxCauses = 8;
+
+/// The exception that an Error comes from, no longer remembered; null if there is none.
+Cause take_cause(const Error& error) {
+  for (auto cause = causes.rbegin(); cause != causes.rend(); ++cause) {
+    for (const Diagnostic& diagnostic : error.diagnostics()) {
+      if (diagnostic.message.find(cause->message) == std::string::npos) continue;
+      Cause found = std::move(*cause);
+      causes.erase(std::next(cause).base());
+      return found;
+    }
+  }
+  return {nullptr, {}, false};
+}
 
 /// Diagnostics in Python keep the texts that their places are in.
 nb::list objects_of(const std::vector<Diagnostic>& diagnostics) {
@@ -32,11 +53,18 @@ nb::list objects_of(const std::vector<Diagnostic>& diagnostics) {
 }
 
 void raise(PyObject* type, const Error& error) {
-  PyObject* reason = std::exchange(cause, nullptr);
+  Cause cause = take_cause(error);
+  nb::object reason = nb::steal(cause.exception);
   try {
+    if (cause.itself) {
+      if (nb::hasattr(reason, "add_note"))  // of Python 3.11
+        reason.attr("add_note")(render(error.diagnostics()));
+      PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(reason.ptr())), reason.ptr());
+      return;
+    }
     nb::object exception = nb::borrow(type)(render(error.diagnostics()));
     exception.attr("diagnostics") = objects_of(error.diagnostics());
-    if (reason != nullptr) PyException_SetCause(exception.ptr(), reason);
+    if (reason.is_valid()) PyException_SetCause(exception.ptr(), reason.release().ptr());
     PyErr_SetObject(type, exception.ptr());
   } catch (nb::python_error& failure) {
     failure.restore();
@@ -45,17 +73,32 @@ void raise(PyObject* type, const Error& error) {
 
 }  // namespace
 
+void remember_cause(nb::object exception, std::string message, bool itself) {
+  if (causes.size() >= kMaxCauses) {
+    Py_DECREF(causes.front().exception);
+    causes.erase(causes.begin());
+  }
+  causes.push_back({exception.release().ptr(), std::move(message), itself});
+}
+
+void forget_causes() {
+  for (const Cause& cause : std::exchange(causes, {})) Py_DECREF(cause.exception);
+}
+
 nb::object call_back(const std::function<nb::object()>& call) {
   try {
     return call();
   } catch (nb::python_error& error) {
     if (!error.matches(relay_error) || error.matches(execution_error)) throw;
-    nb::object exception = nb::borrow(error.value());
+    nb::object exception = exception_of(error);
     std::vector<Diagnostic> diagnostics;
-    if (!nb::try_cast(nb::object(exception.attr("diagnostics")), diagnostics) ||
-        diagnostics.empty())
-      throw;
-    Py_XSETREF(cause, exception.release().ptr());
+    if (!nb::hasattr(exception, "diagnostics") ||
+        !nb::try_cast(nb::object(exception.attr("diagnostics")), diagnostics) ||
+        diagnostics.empty()) {
+      PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
+      throw nb::python_error();
+    }
+    remember_cause(std::move(exception), diagnostics.front().message, false);
     throw Error(std::move(diagnostics));
   }
 }

@@ -3,6 +3,7 @@
 
 #include <bindings/arrays.h>
 #include <bindings/bindings.h>
+#include <bindings/kernels.h>
 #include <bindings/machines.h>
 
 #include <nanobind/stl/map.h>
@@ -320,6 +321,7 @@ void bind_execution(nb::module_& m) {
       .def(
           "save",
           [](const Program& self, const std::string& path) {
+            require_portable(self.executable());
             vm::save_executable(self.executable(), path);
           },
           nb::arg("path"), nb::call_guard<nb::gil_scoped_release>(),
@@ -343,6 +345,7 @@ void bind_execution(nb::module_& m) {
       .def_prop_ro("target", [](const Program& self) { return self.executable().target; })
       .def("bytes",
            [](const Program& self) {
+             require_portable(self.executable());
              std::vector<std::byte> bytes = vm::executable_bytes(self.executable());
              return nb::bytes(bytes.data(), bytes.size());
            })
@@ -376,17 +379,19 @@ void bind_execution(nb::module_& m) {
   m.def(
       "load",
       [](const std::string& path, int threads) {
-        return std::make_unique<Program>(vm::load_executable(path), threads);
+        std::shared_ptr<vm::Executable> executable = vm::load_executable(path);
+        refuse_python_kernels(*executable, path);
+        return std::make_unique<Program>(std::move(executable), threads);
       },
       nb::arg("path"), nb::arg("threads") = 0, nb::call_guard<nb::gil_scoped_release>(),
       "Reads a compiled program. What runs is the code in the file: load only what you would run.");
   m.def(
       "load_bytes",
       [](nb::bytes bytes) {
-        return std::make_unique<Program>(
-            vm::load_executable({static_cast<const std::byte*>(bytes.data()), bytes.size()},
-                                "<bytes>"),
-            0);
+        std::shared_ptr<vm::Executable> executable = vm::load_executable(
+            {static_cast<const std::byte*>(bytes.data()), bytes.size()}, "<bytes>");
+        refuse_python_kernels(*executable, "<bytes>");
+        return std::make_unique<Program>(std::move(executable), 0);
       },
       nb::arg("bytes"));
   m.def(

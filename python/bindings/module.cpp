@@ -27,6 +27,9 @@ NB_MODULE(_core, m) {
   bind_visits(m);
   bind_analyses(m);
   bind_operators(m);
+  bind_columns(m);
+  bind_computations(m);
+  bind_registration(m);
   bind_passes(m);
   bind_reduce(m);
   bind_execution(m);

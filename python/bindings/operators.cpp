@@ -2,19 +2,17 @@
 #include <bindings/arrays.h>
 #include <bindings/bindings.h>
 
+#include <relay/op/gradient.h>
 #include <relay/op/op.h>
 
 namespace relay::python {
 
-namespace {
-
-/// An argument of an operator: an expression, a tuple or list of such, a number, an array.
-ExprRef argument(nb::handle object) {
+ExprRef expr_of(nb::handle object) {
   ExprRef expr;
   if (nb::try_cast(object, expr)) return expr;
   if (PyTuple_Check(object.ptr()) || PyList_Check(object.ptr())) {
     std::vector<ExprRef> fields;
-    for (nb::handle item : nb::iter(object)) fields.push_back(argument(item));
+    for (nb::handle item : nb::iter(object)) fields.push_back(expr_of(item));
     return make_tuple(fields);
   }
   if (PyBool_Check(object.ptr()) || PyFloat_Check(object.ptr()) || PyLong_Check(object.ptr())) {
@@ -32,6 +30,8 @@ const Operator* operator_of(nb::handle op) {
   if (found == nullptr) throw nb::key_error(("there is no operator " + name.str()).c_str());
   return found;
 }
+
+namespace {
 
 /// The attributes of an operator's call, null if it has none.
 AttrsRef op_attrs(const Operator* op, nb::handle given) {
@@ -95,6 +95,24 @@ void bind_operators(nb::module_& m) {
           for (size_t i = 0; i < schema->fields.size(); ++i) attrs.append(attr_info(*schema, i));
         }
         info["attrs"] = attrs;
+        nb::list input_specs, output_specs;
+        for (const OpInput& input : op->inputs()) input_specs.append(input.spec.str());
+        for (const OpOutput& output : op->outputs()) output_specs.append(output.spec.str());
+        info["input_specs"] = input_specs;
+        info["output_specs"] = output_specs;
+        const GradientEntry* gradient = gradient_column().find(op);
+        bool computed = op->definition() == DefinitionKind::kCompute;
+        info["definition"] = computed                                        ? "a tensor expression"
+                             : op->definition() == DefinitionKind::kExpand   ? "other operators"
+                             : op->definition() == DefinitionKind::kIntrinsic ? "the machine's own"
+                                                                              : "none";
+        info["relation"] = op->relation() == nullptr || op->relation()->name == op->name()
+                               ? std::string("its own")
+                               : op->relation()->name.str();
+        info["gradient"] = gradient != nullptr
+                               ? gradient->rule ? "by a rule" : "none: " + gradient->none
+                               : computed ? "derived: " + std::string(kGradientPrefix) + op->name().str()
+                                          : "that of the operators that define it";
         return info;
       },
       nb::arg("name"),
@@ -105,7 +123,7 @@ void bind_operators(nb::module_& m) {
         const Operator* found = operator_of(op);
         std::vector<ExprRef> operands;
         operands.reserve(args.size());
-        for (nb::handle arg : args) operands.push_back(argument(arg));
+        for (nb::handle arg : args) operands.push_back(expr_of(arg));
         AttrsRef made = op_attrs(found, attrs);
         return make_call(make_op(found), operands, made);
       },
@@ -116,7 +134,7 @@ void bind_operators(nb::module_& m) {
       "op_attrs", [](nb::handle op, nb::kwargs attrs) { return op_attrs(operator_of(op), attrs); },
       "The attributes of a call of an operator; None if it has none.");
   m.def(
-      "as_expr", [](nb::handle object) { return argument(object); }, nb::arg("value"),
+      "as_expr", [](nb::handle object) { return expr_of(object); }, nb::arg("value"),
       "An expression of a number, an array, or a tuple or list of such.");
 }
 

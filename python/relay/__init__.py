@@ -84,6 +84,7 @@ from .module import check, fromtext, parse, parse_expr, parse_type
 from .scope_builder import ScopeBuilder
 from .ty import Any, ShapeVar, TypeKind, scalar_type
 from .type_functor import TypeFunctor, TypeMutator, TypeVisitor
+from . import op, te
 from .op import annotation, image, nn, random, vision
 from .op import tensor as _tensor
 from .op.tensor import *  # noqa: F403

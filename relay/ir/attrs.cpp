@@ -7,9 +7,53 @@
 #include <mutex>
 #include <unordered_map>
 
+#include <relay/ir/dynamic_attrs.h>
 #include <relay/ir/expr.h>
 
 namespace relay {
+
+namespace {
+
+/// The schema as one of those made at run time, whose objects are `Values`; null for others.
+const DynamicSchema* dynamic(const AttrsSchema& schema) {
+  return schema.create == nullptr ? static_cast<const DynamicSchema*>(&schema) : nullptr;
+}
+using Values = std::vector<AttrValue>;
+
+void* create_object(const AttrsSchema& schema) {
+  const DynamicSchema* made = dynamic(schema);
+  if (made == nullptr) return schema.create();
+  auto values = std::make_unique<Values>();
+  for (const DynamicSchema::Field& form : made->forms) values->push_back(form.otherwise);
+  return values.release();
+}
+
+void destroy_object(const AttrsSchema& schema, void* object) {
+  if (dynamic(schema) == nullptr) return schema.destroy(object);
+  delete static_cast<Values*>(object);
+}
+
+struct DestroyObject {
+  const AttrsSchema* schema;
+  void operator()(void* object) const { destroy_object(*schema, object); }
+};
+using OwnedObject = std::unique_ptr<void, DestroyObject>;
+
+AttrValue get_field(const AttrsSchema& schema, size_t i, const void* object) {
+  if (dynamic(schema) == nullptr) return schema.fields[i].get(object);
+  return (*static_cast<const Values*>(object))[i];
+}
+
+bool set_field(const AttrsSchema& schema, size_t i, void* object, const AttrValue& value) {
+  const DynamicSchema* made = dynamic(schema);
+  if (made == nullptr) return schema.fields[i].set(object, value);
+  AttrValue converted = value;
+  if (!made->convert(i, converted)) return false;
+  (*static_cast<Values*>(object))[i] = std::move(converted);
+  return true;
+}
+
+}  // namespace
 
 AttrValue::AttrValue() = default;
 AttrValue::AttrValue(const AttrValue& other) = default;
@@ -263,10 +307,8 @@ bool Convert<Ref<const Expr>>::from(const AttrValue& value, Ref<const Expr>& out
 // ---- Schemas ----------------------------------------------------------------------------------
 
 AttrValue AttrsSchema::defaults(size_t field) const {
-  void* object = create();
-  AttrValue value = fields[field].get(object);
-  destroy(object);
-  return value;
+  OwnedObject object(create_object(*this), {this});
+  return get_field(*this, field, object.get());
 }
 
 template <>
@@ -306,7 +348,8 @@ uint64_t object_hash(const AttrsSchema& schema, const void* object) {
     }
     return h;
   }
-  for (const AttrField& field : schema.fields) h = hash_combine(h, field.get(object).hash());
+  for (size_t i = 0; i < schema.fields.size(); ++i)
+    h = hash_combine(h, get_field(schema, i, object).hash());
   return h;
 }
 
@@ -314,8 +357,8 @@ bool same_object(const AttrsSchema& schema, const void* a, const void* b) {
   if (is_dict(schema)) {
     return static_cast<const DictAttrs*>(a)->values == static_cast<const DictAttrs*>(b)->values;
   }
-  for (const AttrField& field : schema.fields) {
-    if (!(field.get(a) == field.get(b))) return false;
+  for (size_t i = 0; i < schema.fields.size(); ++i) {
+    if (!(get_field(schema, i, a) == get_field(schema, i, b))) return false;
   }
   return true;
 }
@@ -386,7 +429,7 @@ struct AttrsTable {
       auto found = home.defaults.find(&schema);
       if (found != home.defaults.end()) return found->second;
     }
-    AttrsRef made = intern(schema, schema.create());
+    AttrsRef made = intern(schema, create_object(schema));
     std::lock_guard lock(home.mutex);
     return home.defaults.emplace(&schema, made).first->second;
   }
@@ -413,7 +456,7 @@ struct AttrsTable {
 };
 
 Attrs::~Attrs() {
-  if (object_ != nullptr) schema_->destroy(object_);
+  if (object_ != nullptr) destroy_object(*schema_, object_);
 }
 void Attrs::release() const noexcept { AttrsTable::instance().release(this); }
 
@@ -496,7 +539,7 @@ AttrsRef Attrs::make(const AttrsSchema& schema, std::span<const NamedAttr> value
   for (const AttrField& field : schema.fields) any_required |= field.required;
   if (values.empty() && !any_required) return AttrsTable::instance().default_object(schema);
 
-  std::unique_ptr<void, void (*)(void*)> object(schema.create(), schema.destroy);
+  OwnedObject object(create_object(schema), {&schema});
   std::vector<const NamedAttr*> given(schema.fields.size());
   std::vector<Diagnostic> problems;
   for (const NamedAttr& attr : values) {
@@ -513,7 +556,7 @@ AttrsRef Attrs::make(const AttrsSchema& schema, std::span<const NamedAttr> value
       const AttrField& field = schema.fields[i];
       bool fits = false;
       try {
-        fits = field.set(object.get(), attr.value);
+        fits = set_field(schema, i, object.get(), attr.value);
       } catch (const Error& error) {  // a type of attribute that says itself what is wrong
         Diagnostic why = error.diagnostics()[0];
         why.message = "attribute " + field.name.str() + ": " + why.message;
@@ -522,7 +565,7 @@ AttrsRef Attrs::make(const AttrsSchema& schema, std::span<const NamedAttr> value
         continue;
       }
       if (fits && field.required) {  // "" leaves a dtype open, where it has a default
-        AttrValue value = field.get(object.get());
+        AttrValue value = get_field(schema, i, object.get());
         const auto* dtype = value.get<DType>();
         fits = dtype == nullptr || dtype->valid();
       }
@@ -548,10 +591,11 @@ std::vector<NamedAttr> Attrs::fields(bool only_changed) const {
     }
     return result;
   }
-  std::unique_ptr<void, void (*)(void*)> defaults(schema_->create(), schema_->destroy);
-  for (const AttrField& field : schema_->fields) {
-    AttrValue value = field.get(object_);
-    if (only_changed && !field.required && value == field.get(defaults.get())) continue;
+  OwnedObject defaults(create_object(*schema_), {schema_});
+  for (size_t i = 0; i < schema_->fields.size(); ++i) {
+    const AttrField& field = schema_->fields[i];
+    AttrValue value = get_field(*schema_, i, object_);
+    if (only_changed && !field.required && value == get_field(*schema_, i, defaults.get())) continue;
     result.push_back({field.name, std::move(value), {}});
   }
   return result;

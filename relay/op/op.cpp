@@ -7,6 +7,7 @@
 #include <relay/ir/dim_error.h>
 #include <relay/ir/effects.h>
 #include <relay/op/gradient.h>
+#include <relay/op/registration.h>
 #include <relay/op/under_name.h>
 #include <relay/support/error.h>
 
@@ -204,6 +205,34 @@ OpBuilder& declare_op(std::string_view name) {
     throw Error("operator declared twice: " + std::string(name));
   }
   return registry.builders.emplace_back(&op, name);
+}
+
+const Operator* register_op(std::string_view name,
+                            const std::function<void(OpBuilder&)>& declare) {
+  OpRegistry& registry = OpRegistry::instance();
+  auto taken = [&] { return Error("operator declared twice: " + std::string(name)); };
+  Operator* op;
+  OpBuilder* builder;
+  {
+    std::lock_guard lock(registry.mutex);
+    if (registry.by_name.contains(name)) throw taken();
+    op = &registry.operators.emplace_back();
+    builder = &registry.builders.emplace_back(op, name);
+  }
+  auto forget_relation = [&] {
+    if (op->relation() != nullptr && op->relation()->name == op->name())
+      unregister_relation(op->name());
+  };
+  try {
+    declare(*builder);
+  } catch (...) {
+    forget_relation();
+    throw;
+  }
+  std::lock_guard lock(registry.mutex);
+  if (registry.by_name.emplace(name, op).second) return op;
+  forget_relation();
+  throw taken();
 }
 
 void remove_op(const Name& name) {

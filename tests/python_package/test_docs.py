@@ -1,24 +1,29 @@
-"""Every code block of docs/python.md runs."""
+"""Every code block of the guides for Python runs."""
 
 import pathlib
 import re
 
 import pytest
 
-GUIDE = pathlib.Path(__file__).parents[2] / "docs/python.md"
-BLOCKS = re.findall(r"^```python\n(.*?)^```", GUIDE.read_text(), re.DOTALL | re.MULTILINE)
+DOCS = pathlib.Path(__file__).parents[2] / "docs"
+GUIDES = ["python.md", "operators-from-python.md"]
+BLOCKS = [
+    (guide, block)
+    for guide in GUIDES
+    for block in re.findall(r"^```python\n(.*?)^```", (DOCS / guide).read_text(), re.DOTALL | re.MULTILINE)
+]
 
 
 def test_there_are_blocks() -> None:
-    assert len(BLOCKS) >= 3
+    assert all(sum(one == guide for one, _ in BLOCKS) >= 3 for guide in GUIDES)
 
 
-@pytest.mark.parametrize("code", BLOCKS, ids=range(len(BLOCKS)))
-def test_block_runs(code: str) -> None:
-    exec(compile(code, str(GUIDE), "exec"), {})  # noqa: S102
+@pytest.mark.parametrize("guide, code", BLOCKS, ids=range(len(BLOCKS)))
+def test_block_runs(guide: str, code: str) -> None:
+    exec(compile(code, guide, "exec"), {})  # noqa: S102
 
 
 def test_the_pass_of_the_guide_does_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
-    code = next(block for block in BLOCKS if "FuseScale" in block)
-    exec(compile(code, str(GUIDE), "exec"), {})  # noqa: S102
+    guide, code = next(one for one in BLOCKS if "FuseScale" in one[1])
+    exec(compile(code, guide, "exec"), {})  # noqa: S102
     assert "multiply(%x, 6f)" in capsys.readouterr().out

@@ -7,9 +7,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from relay import RelayError
 from relay.op.tensor import debug as debug
 
 from ...ir.op import Op, register_op_attr
+from .staged import STAGED, Staged, add_argument, add_gradient, add_type_rel, set_num_inputs, set_support_level
+
+setattr(Op, "set_num_inputs", set_num_inputs)
+setattr(Op, "add_argument", add_argument)
+setattr(Op, "add_type_rel", add_type_rel)
+setattr(Op, "set_support_level", set_support_level)
 
 
 class OpPattern:
@@ -30,11 +37,13 @@ def get(op_name: str) -> Op:
 
 
 def register(op_name: str, describe: str = "") -> None:
-    """Raises NotImplementedError: new operators come from plugins."""
-    raise NotImplementedError(f"register({op_name!r}): operators registered from Python are not there yet; plugins in C++ declare some")
+    """Registers an operator; `get(op_name)` then takes its inputs, type relation and level.
 
-
-register.__relay_missing__ = "operators registered from Python"  # type: ignore[attr-defined]
+    It has types, text and passes. To run, it needs a definition: `relay.op.register` of the package `relay` declares an operator with one.
+    """
+    if op_name in STAGED:
+        raise RelayError(f"operator {op_name} is registered already")
+    Staged(op_name, describe).declare()
 
 
 def register_pattern(op_name: str, pattern: int, level: int = 10) -> Any:
@@ -48,8 +57,13 @@ def register_stateful(op_name: str, stateful: bool, level: int = 10) -> Any:
 
 
 def register_gradient(op_name: str, fgradient: Any = None, level: int = 10) -> Any:
-    """Attaches a function of a call and the gradient of its result."""
-    return register_op_attr(op_name, "FPrimalGradient", fgradient, level)
+    """Attaches a function of a call and the gradient of its result; it is the gradient of an operator that the script registered."""
+
+    def attach(function: Any) -> Any:
+        add_gradient(op_name, function)
+        return register_op_attr(op_name, "FPrimalGradient", function, level)
+
+    return attach(fgradient) if fgradient is not None else attach
 
 
 def register_legalize(op_name: str, legal_op: Any = None, level: int = 10) -> Any:

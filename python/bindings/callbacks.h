@@ -1,0 +1,57 @@
+// Python functions that the library calls for operators, and what becomes of their exceptions.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <bindings/casters.h>
+
+namespace relay::python {
+
+/// A callable that the library keeps as long as an operator, which is for ever: it lets go of it
+/// when the interpreter ends. Copies share it.
+class Callback {
+ public:
+  explicit Callback(nb::object callable);
+  /// Throws Error after the interpreter's end has begun. With the GIL held.
+  nb::object get() const;
+
+ private:
+  struct Slot {
+    PyObject* callable = nullptr;
+  };
+  friend void drop_callbacks();
+  static std::vector<std::weak_ptr<Slot>>& slots();
+  std::shared_ptr<Slot> slot_;
+};
+
+/// Lets go of all callables and of the exceptions that this thread remembers.
+void drop_callbacks();
+
+/// Runs Python code of an operator, with the GIL held. An exception becomes an Error, and is the
+/// `__cause__` of what gets back to Python: its own words after `prefix` ("my.op: ") if it is a
+/// ValueError, else with `part` ("its relation") too. Those that are no `Exception` (Ctrl-C) go
+/// through.
+void run_part(const std::string& prefix, const std::string& part,
+              const std::function<void()>& body);
+
+/// The same for a kernel, while a program runs: a RuntimeError for the executors, so that they say
+/// where; what gets back to Python is the exception itself, with that as a note.
+void run_kernel_part(const std::string& part, const std::function<void()>& body);
+
+/// Remembers the exception of this thread that an Error with `message` comes from. `itself`: it is
+/// raised again instead of the Error.
+void remember_cause(nb::object exception, std::string message, bool itself);
+void forget_causes();
+
+/// The attributes as keyword arguments.
+nb::dict keywords_of(const AttrsRef& attrs);
+
+/// The exception of an error, with its traceback.
+nb::object exception_of(nb::python_error& error);
+
+/// "Foo" of a Foo object, for messages.
+std::string class_name_of(nb::handle object);
+
+}  // namespace relay::python

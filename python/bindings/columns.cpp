@@ -1,0 +1,103 @@
+// Columns of facts about operators that passes ask for.
+#include <bindings/bindings.h>
+#include <bindings/callbacks.h>
+
+#include <relay/op/columns.h>
+#include <relay/op/gradient.h>
+#include <relay/support/error.h>
+
+namespace relay::python {
+
+namespace {
+
+struct FlagColumn {
+  const char* name;
+  OpColumn<bool>& (*column)();
+  const char* doc;
+};
+constexpr FlagColumn kFlags[] = {
+    {"stops_fusion", stops_fusion, "Whether nothing is fused across its calls."},
+    {"quantised", quantised,
+     "Whether it takes or gives scales and zero points, so that constant folding leaves it alone."},
+};
+
+struct FormColumn {
+  const char* name;
+  OpColumn<ExpandFn>& (*column)();
+  const char* doc;
+};
+constexpr FormColumn kForms[] = {
+    {"canonical_form", canonical_form,
+     "What CanonicalizeOps writes a call as: a function of the call and its arguments."},
+    {"simplified_for_inference", simplified_for_inference,
+     "What SimplifyInference writes a call as, when a network no longer learns."},
+};
+
+ExpandFn form_of(const std::string& part, const nb::object& function) {
+  return [part, call = Callback(function)](const OpCall& use, std::span<const ExprRef> args) {
+    nb::gil_scoped_acquire gil;
+    ExprRef result;
+    run_part(use.op()->name().str() + ": ", "its " + part, [&] {
+      std::vector<ExprRef> given(args.begin(), args.end());
+      ExprRef typed = make_call(make_op(use.op()), given, use.attrs_ref());
+      result = expr_of(call.get()(nb::cast(typed)));
+    });
+    return result;
+  };
+}
+
+}  // namespace
+
+void bind_columns(nb::module_& m) {
+  m.def(
+      "op_columns",
+      [] {
+        std::vector<std::pair<std::string, std::string>> columns;
+        for (const FlagColumn& flag : kFlags) columns.emplace_back(flag.name, flag.doc);
+        for (const FormColumn& form : kForms) columns.emplace_back(form.name, form.doc);
+        return columns;
+      },
+      "Name and documentation of each column that the compiler reads and Python may set.");
+  m.def(
+      "op_column",
+      [](nb::handle name, const std::string& column) -> nb::object {
+        const Operator* op = operator_of(name);
+        for (const FlagColumn& flag : kFlags) {
+          if (column != flag.name) continue;
+          const bool* found = flag.column().find(op);
+          return found == nullptr ? nb::none() : nb::object(nb::bool_(*found));
+        }
+        for (const FormColumn& form : kForms) {
+          if (column != form.name) continue;
+          return form.column().find(op) == nullptr ? nb::none() : nb::object(nb::bool_(true));
+        }
+        throw nb::key_error(("there is no column " + column).c_str());
+      },
+      nb::arg("op"), nb::arg("column"),
+      "A fact about an operator, None where nothing is said. A function of the library is True.");
+  m.def(
+      "set_op_column",
+      [](nb::handle name, const std::string& column, nb::object value, int level) {
+        const Operator* op = operator_of(name);
+        for (const FlagColumn& flag : kFlags) {
+          if (column != flag.name) continue;
+          if (!PyBool_Check(value.ptr()))
+            throw nb::type_error(
+                (column + " is a bool, not " + class_name_of(value)).c_str());
+          flag.column().set(op, value.ptr() == Py_True, level);
+          return;
+        }
+        for (const FormColumn& form : kForms) {
+          if (column != form.name) continue;
+          if (PyCallable_Check(value.ptr()) == 0)
+            throw nb::type_error(
+                (column + " is a function, not " + class_name_of(value)).c_str());
+          form.column().set(op, form_of(column, value), level);
+          return;
+        }
+        throw nb::key_error(("there is no column " + column).c_str());
+      },
+      nb::arg("op"), nb::arg("column"), nb::arg("value"), nb::arg("level") = 10);
+}
+
+}  // namespace relay::python

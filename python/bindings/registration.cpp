@@ -1,0 +1,419 @@
+// Operators that Python declares: relation, definition and gradient are Python functions.
+#include <bindings/arrays.h>
+#include <bindings/bindings.h>
+#include <bindings/callbacks.h>
+#include <bindings/computations.h>
+#include <bindings/kernels.h>
+
+#include <nanobind/stl/tuple.h>
+
+#include <relay/ir/dynamic_attrs.h>
+#include <relay/op/gradient.h>
+#include <relay/op/registration.h>
+#include <relay/support/error.h>
+
+namespace relay::python {
+
+namespace {
+
+// ---- What the functions are given ---------------------------------------------------------------
+
+/// A use of a relation, while it is asked.
+struct RelationObject {
+  const RelationCall* call;  // null once it has answered
+
+  const RelationCall& get() const {
+    if (call == nullptr)
+      throw nb::value_error("this belongs to a relation that has answered: it cannot be kept");
+    return *call;
+  }
+};
+
+/// A typed call, for expansions.
+struct CallObject {
+  OpCall call;
+};
+
+struct GradientObject {
+  OpCall call;
+  std::vector<ExprRef> args;
+  ExprRef result;
+};
+
+std::vector<TypeRef> types_of(const OpCall& call) {
+  std::vector<TypeRef> types;
+  for (size_t i = 0; i < call.num_inputs(); ++i) types.push_back(call.input(i));
+  return types;
+}
+
+std::vector<Dim> dims_of(nb::handle object) {
+  std::vector<Dim> dims;
+  for (nb::handle item : nb::iter(object)) dims.push_back(nb::cast<Dim>(item));
+  return dims;
+}
+
+nb::tuple objects_of(std::span<const Dim> dims) {
+  nb::list list;
+  for (Dim dim : dims) list.append(object_of_dim(dim));
+  return nb::tuple(list);
+}
+
+void bind_calls(nb::module_& m) {
+  nb::class_<RelationObject>(m, "RelationCall",
+                             "One use of a relation: what is known of a call besides its types.")
+      .def_prop_ro(
+          "types",
+          [](const RelationObject& self) {
+            std::vector<TypeRef> types;
+            for (size_t i = 0; i < self.get().num_inputs(); ++i)
+              types.push_back(self.get().input(i));
+            return types;
+          },
+          "The types of the inputs.")
+      .def_prop_ro("attrs", [](const RelationObject& self) { return self.get().attrs_ref(); })
+      .def(
+          "value",
+          [](const RelationObject& self, size_t input) -> nb::object {
+            if (input >= self.get().num_inputs()) throw nb::index_error("there is no such input");
+            std::optional<NDArray> value = self.get().value(input);
+            return value ? numpy_of(*value) : nb::none();
+          },
+          nb::arg("input"),
+          "The value of an input as a NumPy array, where it is known now: a constant while types "
+          "are inferred, any tensor when the program runs. None where it is not.")
+      .def(
+          "dim_value",
+          [](const RelationObject& self, size_t input, size_t element) {
+            if (input >= self.get().num_inputs()) throw nb::index_error("there is no such input");
+            return self.get().value_dim(input, element);
+          },
+          nb::arg("input"), nb::arg("element") = 0,
+          "An element of an integer input as a dimension: a number where the value is known, else "
+          "a term that is read when the program runs.")
+      .def(
+          "require_equal",
+          [](const RelationObject& self, Dim a, Dim b, const std::string& message) {
+            self.get().require_equal(a, b, message);
+          },
+          nb::arg("a"), nb::arg("b"), nb::arg("message"),
+          "Two dimensions must be equal: decided now where they are known, else solved for or "
+          "checked when the program runs.")
+      .def(
+          "require_at_most",
+          [](const RelationObject& self, Dim a, Dim b, const std::string& message) {
+            self.get().require_at_most(a, b, message);
+          },
+          nb::arg("a"), nb::arg("b"), nb::arg("message"), "The same for a <= b.")
+      .def(
+          "require_multiple",
+          [](const RelationObject& self, Dim a, Dim divisor, const std::string& message) {
+            self.get().require_multiple(a, divisor, message);
+          },
+          nb::arg("a"), nb::arg("divisor"), nb::arg("message"),
+          "The same for a being a multiple of divisor.")
+      .def(
+          "broadcast_shapes",
+          [](const RelationObject& self, nb::handle a, nb::handle b) {
+            self.get();
+            std::vector<Dim> x = dims_of(a), y = dims_of(b);
+            std::optional<std::vector<Dim>> both = broadcast_shapes(x, y);
+            if (!both)
+              throw nb::value_error(("shapes " + shape_str(x) + " and " + shape_str(y) +
+                                     " do not broadcast")
+                                        .c_str());
+            return objects_of(*both);
+          },
+          nb::arg("a"), nb::arg("b"),
+          "NumPy's broadcasting of two shapes. Raises ValueError where they do not fit.");
+  nb::class_<CallObject>(m, "OpCall", "A call of an operator with its types known.")
+      .def_prop_ro("op", [](const CallObject& self) { return make_op(self.call.op()); })
+      .def_prop_ro("attrs", [](const CallObject& self) { return self.call.attrs_ref(); })
+      .def_prop_ro("types", [](const CallObject& self) { return types_of(self.call); })
+      .def_prop_ro(
+          "type", [](const CallObject& self) { return self.call.output(); },
+          "The type of the result.");
+  nb::class_<GradientObject>(m, "GradientCall",
+                             "A call that a gradient is wanted of. Its expressions may be used as "
+                             "often as needed.")
+      .def_prop_ro("op", [](const GradientObject& self) { return make_op(self.call.op()); })
+      .def_prop_ro("attrs", [](const GradientObject& self) { return self.call.attrs_ref(); })
+      .def_prop_ro("args", [](const GradientObject& self) { return self.args; })
+      .def_prop_ro(
+          "result", [](const GradientObject& self) { return self.result; },
+          "What the call gave, as an expression.")
+      .def_prop_ro("types", [](const GradientObject& self) { return types_of(self.call); })
+      .def_prop_ro(
+          "type", [](const GradientObject& self) { return self.call.output(); },
+          "The type of the result.");
+}
+
+// ---- Calling them -------------------------------------------------------------------------------
+
+nb::object call_python(const Callback& function, nb::list positional, const AttrsRef& attrs) {
+  nb::tuple args(positional);
+  nb::dict keywords = keywords_of(attrs);
+  nb::object result = nb::steal(PyObject_Call(function.get().ptr(), args.ptr(), keywords.ptr()));
+  if (!result) throw nb::python_error();
+  return result;
+}
+
+bool has_variables(const TypeRef& type) {
+  return type && type->has_incomplete();
+}
+
+// The type that a relation gave is about what it was given.
+void check_type(const RelationCall& call, const TypeRef& type) {
+  if (type->has_incomplete()) {
+    for (size_t i = 0; i < call.num_inputs(); ++i) {
+      if (has_variables(call.input(i))) return;
+    }
+    throw Error("its relation gave " + type->str() + ", in which something is not known");
+  }
+  std::vector<TypeVarRef> known;
+  for (size_t i = 0; i < call.num_inputs(); ++i) {
+    std::vector<TypeVarRef> more = free_type_vars(call.input(i));
+    known.insert(known.end(), more.begin(), more.end());
+  }
+  for (const TypeVarRef& var : free_type_vars(type)) {
+    if (std::find(known.begin(), known.end(), var) == known.end())
+      throw Error("its relation gave " + type->str() + ", and no input speaks of " +
+                  var->name().str());
+  }
+}
+
+TypeRef ask_relation(const Callback& function, const RelationCall& call) {
+  nb::gil_scoped_acquire gil;
+  TypeRef type;
+  run_part("", "its relation", [&] {
+    nb::object context = nb::cast(RelationObject{&call});
+    struct Answered {
+      nb::object& context;
+      ~Answered() { nb::inst_ptr<RelationObject>(context)->call = nullptr; }
+    } answered{context};
+    nb::list args;
+    args.append(context);
+    for (size_t i = 0; i < call.num_inputs(); ++i) args.append(nb::cast(call.input(i)));
+    nb::object result = call_python(function, args, call.attrs_ref());
+    if (result.is_none()) return;
+    if (!nb::try_cast(result, type))
+      throw Error("its relation gave " + class_name_of(result) + ", not a type");
+    check_type(call, type);
+  });
+  if (type) return type;
+  for (size_t i = 0; i < call.num_inputs(); ++i) {
+    if (has_variables(call.input(i))) return {};  // it waits
+  }
+  throw Error("its relation gave no type, and there is nothing to wait for: all inputs are known");
+}
+
+void compute_call(const Callback& function, const OpCall& call, te::Builder& b) {
+  nb::gil_scoped_acquire gil;
+  run_part(call.op()->name().str() + ": ", "its compute", [&] {
+    b = te::Builder(compute_in_python(call, [&](nb::object builder, nb::list inputs) {
+      nb::list args;
+      args.append(builder);
+      for (nb::handle input : inputs) args.append(input);
+      return call_python(function, args, call.attrs_ref());
+    }));
+  });
+}
+
+ExprRef expand_call(const Callback& function, const OpCall& call, std::span<const ExprRef> args) {
+  nb::gil_scoped_acquire gil;
+  ExprRef expansion;
+  run_part(call.op()->name().str() + ": ", "its expansion", [&] {
+    nb::list positional;
+    positional.append(nb::cast(CallObject{call}));
+    for (const ExprRef& arg : args) positional.append(nb::cast(arg));
+    nb::object result = call_python(function, positional, call.attrs_ref());
+    if (result.is_none())
+      throw Error(call.op()->name().str() + ": its expansion gave None, not an expression");
+    expansion = expr_of(result);
+  });
+  return expansion;
+}
+
+bool is_of_floats(const TypeRef& type) { return gradient_type({&type, 1}) != nullptr; }
+
+std::vector<ExprRef> gradient_of(const Callback& function, const GradientCall& call) {
+  nb::gil_scoped_acquire gil;
+  const Operator& op = *call.call.op();
+  std::vector<ExprRef> gradients(op.num_inputs());
+  run_part(op.name().str() + ": ", "its gradient", [&] {
+    nb::list positional;
+    positional.append(
+        nb::cast(GradientObject{call.call, {call.args.begin(), call.args.end()}, call.result}));
+    for (const ExprRef& gradient : call.gradients)
+      positional.append(gradient ? nb::cast(gradient) : nb::none());
+    nb::object result = call_python(function, positional, {});
+    std::vector<nb::object> items;
+    if (PyTuple_Check(result.ptr()) || PyList_Check(result.ptr())) {
+      for (nb::handle item : nb::iter(result)) items.push_back(nb::borrow(item));
+    } else {
+      items.push_back(result);
+    }
+    if (items.size() != op.num_inputs())
+      throw Error(op.name().str() + ": its gradient gave " + std::to_string(items.size()) +
+                  " expressions for " + std::to_string(op.num_inputs()) + " inputs");
+    for (size_t i = 0; i < items.size(); ++i) {
+      if (!is_of_floats(call.call.input(i))) continue;  // whatever was given for it
+      if (items[i].is_none())
+        throw Error(op.name().str() + ": its gradient gave None for " +
+                    op.inputs()[i].name.str() + ", which is of floats");
+      gradients[i] = expr_of(items[i]);
+    }
+  });
+  return gradients;
+}
+
+// ---- Declarations -------------------------------------------------------------------------------
+
+/// Name, documentation, role, dtype variable, dtypes, least and greatest rank (-1: any).
+using Spec = std::tuple<std::string, std::string, std::string, std::string, std::string, int, int>;
+
+ValueSpec spec_of(const Spec& spec) {
+  const auto& [name, doc, role, variable, dtypes, least, most] = spec;
+  if (role == "value") return any_value();
+  if (role == "unstated") return {};
+  DTypes set = dtypes.empty() ? kAnyDType : DTypes::parse(dtypes);
+  if (set.empty()) {
+    throw nb::value_error((name + ": there is no class of dtypes \"" + dtypes +
+                           "\"; write any, number, float, integer, bool, or dtypes with | between")
+                              .c_str());
+  }
+  ValueSpec made = variable.empty() ? tensor(set) : tensor(variable[0], set);
+  made = made.rank(least, most < 0 ? kAnyRank : most);
+  if (role == "tuple") return tuple_of(made);
+  if (role == "constant") return made.known();
+  return made;
+}
+
+AttrKind kind_of(const std::string& word) {
+  for (int i = 0; i <= static_cast<int>(AttrKind::kPerAxis); ++i) {
+    if (attr_kind_name(static_cast<AttrKind>(i)) == word) return static_cast<AttrKind>(i);
+  }
+  throw nb::value_error(("there is no kind of attribute \"" + word + "\"").c_str());
+}
+
+/// Name, documentation, type, kind, words with what they say, whether there is a default, it.
+using AttrSpec = std::tuple<std::string, std::string, std::string, std::string,
+                            std::vector<std::pair<std::string, std::string>>, bool, nb::object>;
+
+const DynamicSchema* schema_of(Name name, const std::vector<AttrSpec>& specs) {
+  if (specs.empty()) return nullptr;
+  std::vector<DynamicAttr> attrs;
+  for (const auto& [attr, doc, type, kind, words, has_default, otherwise] : specs) {
+    DynamicAttr made{attr, doc, type, kind_of(kind), words, std::nullopt};
+    if (has_default) {
+      made.otherwise = attr_value_of(otherwise);
+      if (!made.otherwise)
+        throw nb::type_error(("attribute " + attr + " cannot be " +
+                              nb::cast<std::string>(nb::repr(otherwise)))
+                                 .c_str());
+    }
+    attrs.push_back(std::move(made));
+  }
+  return &make_dynamic_schema(name, std::move(attrs));
+}
+
+const Relation* shared_relation(const std::string& name, const DynamicSchema* schema) {
+  const Relation* relation = find_relation(Name(name));
+  if (relation == nullptr || relation->form == Relation::Form::kDType)
+    throw nb::value_error(("there is no relation " + name).c_str());
+  const Operator* owner = find_op(Name(name));
+  if (owner != nullptr && owner->attrs_schema() != nullptr && owner->attrs_schema() != schema)
+    throw nb::value_error(("the relation " + name + " is of an operator with attributes of its own").c_str());
+  return relation;
+}
+
+/// The gradients of a typed call's inputs, as programs would have them.
+std::vector<std::optional<ExprRef>> gradients(const CallRef& call,
+                                              const std::vector<std::optional<ExprRef>>& given) {
+  const auto* node = call->callee()->as<Op>();
+  if (node == nullptr) throw nb::type_error("a call of an operator is wanted");
+  std::vector<TypeRef> types;
+  bool typed = call->type() != nullptr;
+  for (const ExprRef& arg : call->args()) {
+    typed = typed && arg->type() != nullptr;
+    if (typed) types.emplace_back(arg->type());
+  }
+  if (!typed) throw nb::value_error("the call has no types yet: check it first");
+  OpCall use(node->op(), call->attrs(), std::move(types), TypeRef(call->type()));
+  std::vector<TypeRef> results{use.output()};
+  size_t tensors = tensors_in(results).size();
+  if (given.size() != tensors)
+    throw nb::value_error(("the result is " + std::to_string(tensors) + " tensors, and there are " +
+                           std::to_string(given.size()) + " gradients")
+                              .c_str());
+  std::vector<ExprRef> args(call->args().begin(), call->args().end());
+  std::vector<ExprRef> of_results;
+  for (const std::optional<ExprRef>& one : given) of_results.push_back(one.value_or(ExprRef()));
+  ExprRef result = call;
+  std::vector<std::optional<ExprRef>> found;
+  for (ExprRef& one : gradients_of({use, args, result, of_results}))
+    found.push_back(one ? std::optional(std::move(one)) : std::nullopt);
+  return found;
+}
+
+ExprRef register_from_python(const std::string& name, const std::string& doc,
+                             const std::vector<Spec>& inputs, const std::vector<Spec>& outputs,
+                             const std::string& schema_name, const std::vector<AttrSpec>& attrs,
+                             nb::object relation, const std::string& definition,
+                             nb::object function, bool wants_out, nb::object gradient, int level,
+                             bool pure) {
+  const DynamicSchema* schema = schema_of(Name(schema_name), attrs);
+  const Operator* op = register_op(name, [&](OpBuilder& builder) {
+    builder.doc(doc).level(level).attrs(schema);
+    for (const Spec& input : inputs)
+      builder.input(Name(std::get<0>(input)), std::get<1>(input), spec_of(input));
+    for (const Spec& output : outputs)
+      builder.output(Name(std::get<0>(output)), std::get<1>(output), spec_of(output));
+    if (!pure) builder.impure();
+    if (nb::isinstance<nb::str>(relation)) {
+      builder.relation(shared_relation(nb::cast<std::string>(relation), schema));
+    } else {
+      builder.relation([call = Callback(relation)](const RelationCall& use) {
+        return ask_relation(call, use);
+      });
+    }
+    Callback defined(function);
+    if (definition == "compute") {
+      builder.compute([defined](const OpCall& call, te::Builder& b) {
+        compute_call(defined, call, b);
+      });
+    } else if (definition == "expand") {
+      builder.expand([defined](const OpCall& call, std::span<const ExprRef> args) {
+        return expand_call(defined, call, args);
+      });
+    } else {
+      builder.compute([defined, wants_out](const OpCall& call, te::Builder& b) {
+        call_python_kernel(defined, wants_out, call, b);
+      });
+    }
+    if (nb::isinstance<nb::str>(gradient)) {
+      builder.no_gradient(nb::cast<std::string>(gradient));
+    } else if (!gradient.is_none()) {
+      builder.gradient(
+          [rule = Callback(gradient)](const GradientCall& call) { return gradient_of(rule, call); });
+    }
+  });
+  return make_op(op);
+}
+
+}  // namespace
+
+void bind_registration(nb::module_& m) {
+  bind_calls(m);
+  m.def("register_op", &register_from_python, nb::arg("name"), nb::arg("doc"), nb::arg("inputs"),
+        nb::arg("outputs"), nb::arg("schema_name"), nb::arg("attrs"), nb::arg("relation"),
+        nb::arg("definition"), nb::arg("function"), nb::arg("wants_out"),
+        nb::arg("gradient").none(), nb::arg("level"), nb::arg("pure"),
+        "Declares an operator; relay.op.register is the public form.");
+  m.def(
+      "unregister_op", [](Name name) { remove_op(name); }, nb::arg("name"));
+  m.def("gradients", &gradients, nb::arg("call"), nb::arg("gradients"));
+  m.def("relation_names", &relation_names, "The names of all relations.");
+  m.def("drop_callbacks", &drop_callbacks);
+}
+
+}  // namespace relay::python

@@ -1,0 +1,15 @@
+// Operators that come while others are at work: from Python.
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+#include <relay/op/op.h>
+
+namespace relay {
+
+/// Declares an operator as `declare_op` does; `declare` says all of it before anybody can find it.
+/// If that throws, there is no such operator.
+const Operator* register_op(std::string_view name, const std::function<void(OpBuilder&)>& declare);
+
+}  // namespace relay
