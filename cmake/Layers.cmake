@@ -99,6 +99,7 @@ endif()
 if(runtime_objects)
   add_library(relay_runtime_shared SHARED ${runtime_objects})
   set_target_properties(relay_runtime_shared PROPERTIES OUTPUT_NAME relay_runtime LINKER_LANGUAGE CXX
+    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
     LINK_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/relay_runtime.map)
   target_link_libraries(relay_runtime_shared PRIVATE relay_common)
   target_link_options(relay_runtime_shared PRIVATE
@@ -110,12 +111,13 @@ if(compiler_objects)
   set_target_properties(relay_archive PROPERTIES OUTPUT_NAME relay LINKER_LANGUAGE CXX)
   target_link_libraries(relay_archive PUBLIC relay_common)
   if(TARGET relay_runtime_archive)
-    target_link_libraries(relay_archive PUBLIC relay_runtime_archive)
+    # Who uses them installed takes both whole (Install.cmake).
+    target_link_libraries(relay_archive PUBLIC $<BUILD_INTERFACE:relay_runtime_archive>)
   endif()
 endif()
 
 # relay_add_executable(name source...): an executable with all of the project's objects in it.
 function(relay_add_executable name)
   add_executable(${name} ${ARGN})
-  target_link_libraries(${name} PRIVATE ${RELAY_OBJECT_TARGETS} relay_common relay_warnings ${RELAY_LLVM_LIBRARY})
+  target_link_libraries(${name} PRIVATE ${RELAY_OBJECT_TARGETS} relay_common relay_warnings $<LINK_ONLY:relay_llvm>)
 endfunction()
