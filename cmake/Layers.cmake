@@ -2,7 +2,7 @@
 # `vm/machine` is listed on its own because it belongs to the runtime library.
 set(RELAY_LAYERS
   support runtime vm/machine
-  ir tensor_expr op print parse import infer eval pattern analysis transform lower codegen vm reduce)
+  ir tensor_expr op print std parse import infer eval pattern analysis transform lower codegen vm reduce)
 set(RELAY_RUNTIME_LAYERS support runtime vm/machine)
 
 # Operators, passes and kernels register themselves from static objects that nothing refers to; an archive would drop
@@ -40,6 +40,16 @@ foreach(layer IN LISTS RELAY_LAYERS)
       VERBATIM)
     target_sources(${target} PRIVATE ${onnx_schema})
     target_include_directories(${target} PRIVATE ${CMAKE_BINARY_DIR}/generated)
+  endif()
+  if(layer STREQUAL "std")
+    # The texts of the standard library.
+    file(GLOB standard_texts CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/relay/std/*.rly)
+    set(standard_library ${CMAKE_BINARY_DIR}/generated/standard_library.cpp)
+    add_custom_command(OUTPUT ${standard_library}
+      COMMAND ${CMAKE_COMMAND} -DROOT=${CMAKE_SOURCE_DIR} -DOUTPUT=${standard_library} -P ${CMAKE_SOURCE_DIR}/cmake/StandardLibrary.cmake
+      DEPENDS ${standard_texts} ${CMAKE_SOURCE_DIR}/cmake/StandardLibrary.cmake
+      VERBATIM)
+    target_sources(${target} PRIVATE ${standard_library})
   endif()
   if(layer STREQUAL "codegen")
     target_link_libraries(${target} PRIVATE relay_llvm)

@@ -99,14 +99,20 @@ void bind_dims(nb::module_& m) {
   both("min", nullptr, [](Dim a, Dim b) { return min(a, b); });
   both("max", nullptr, [](Dim a, Dim b) { return max(a, b); });
   dim.def("__neg__", [](nb::handle a) { return object_of_dim(Dim(0) - operand(a)); });
-  dim.def("__eq__", [](nb::handle a, nb::handle b) {
-    std::optional<Dim> other = dim_of(b);
-    return other && operand(a) == *other;
-  });
-  dim.def("__ne__", [](nb::handle a, nb::handle b) {
-    std::optional<Dim> other = dim_of(b);
-    return !other || !(operand(a) == *other);
-  });
+  dim.def(
+      "__eq__",
+      [](nb::handle a, nb::handle b) {
+        std::optional<Dim> other = dim_of(b);
+        return other && operand(a) == *other;
+      },
+      nb::arg("other").none());
+  dim.def(
+      "__ne__",
+      [](nb::handle a, nb::handle b) {
+        std::optional<Dim> other = dim_of(b);
+        return !other || !(operand(a) == *other);
+      },
+      nb::arg("other").none());
 }
 
 }  // namespace relay::python

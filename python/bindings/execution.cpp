@@ -14,6 +14,7 @@
 #include <relay/eval/eval.h>
 #include <relay/import/onnx/import.h>
 #include <relay/infer/infer.h>
+#include <relay/ir/constructor_tags.h>
 #include <relay/runtime/params.h>
 #include <relay/transform/bind_params.h>
 #include <relay/vm/compiler/compile.h>
@@ -240,11 +241,15 @@ void bind_execution(nb::module_& m) {
                      }
                      return fields;
                    })
-      .def_prop_ro(
+      .def_prop_rw(
           "value",
           [](const ValueObject& self) {
             if (!self.value.is_reference()) throw nb::type_error("only a reference holds a value");
             return object_of_value(self.value.get(), self.machines);
+          },
+          [](const ValueObject& self, nb::handle value) {
+            if (!self.value.is_reference()) throw nb::type_error("only a reference holds a value");
+            self.value.set(value_of(value, static_cast<const TypeInfo*>(nullptr)));
           },
           "What a reference holds.")
       .def("__call__",
@@ -268,7 +273,8 @@ void bind_execution(nb::module_& m) {
              ValueObject* value = nullptr;
              return nb::try_cast(other, value) && value != nullptr &&
                     bit_equal(self.value, value->value);
-           })
+           },
+           nb::arg("other").none())
       .def("__hash__",
            [](const ValueObject&) -> size_t {
              throw nb::type_error("unhashable type: a value is equal by its contents");
@@ -279,6 +285,36 @@ void bind_execution(nb::module_& m) {
         if (self.value.fields().empty()) return text;
         return text + "(…)";
       });
+
+  m.def(
+      "data_value",
+      [](const ConstructorRef& constructor, nb::handle fields) {
+        std::vector<Value> values;
+        for (nb::handle field : nb::iter(fields))
+          values.push_back(value_of(field, static_cast<const TypeInfo*>(nullptr)));
+        if (values.size() != constructor->inputs().size()) {
+          throw nb::type_error((constructor->name().str() + " takes " +
+                                std::to_string(constructor->inputs().size()) + " fields, not " +
+                                std::to_string(values.size()))
+                                   .c_str());
+        }
+        if (constructor->ctor_tag() == kUnnumbered) {
+          throw nb::value_error(
+              ("constructor " + constructor->name().str() + " is of no data type yet").c_str());
+        }
+        const ConstructorInfo* info = ConstructorInfo::intern(
+            constructor->name(), constructor->type_name()->name(),
+            static_cast<int32_t>(constructor->ctor_tag()), static_cast<uint32_t>(values.size()));
+        return ValueObject{Value::data(info, std::move(values)), nullptr};
+      },
+      nb::arg("constructor"), nb::arg("fields"), "A value of a data type.");
+  m.def(
+      "reference_value",
+      [](nb::handle initial) {
+        return ValueObject{
+            Value::reference(value_of(initial, static_cast<const TypeInfo*>(nullptr))), nullptr};
+      },
+      nb::arg("initial"), "A new mutable cell, which programs that get it write to.");
 
   nb::class_<Program>(
       m, "Executable",

@@ -146,7 +146,8 @@ void bind_exprs(nb::module_& m) {
              ExprRef expr;
              const GlobalVar* var = nb::try_cast(other, expr) ? expr->as<GlobalVar>() : nullptr;
              return var != nullptr && var->name() == self.name();
-           })
+           },
+           nb::arg("other").none())
       .def("__hash__", [](const GlobalVar& self) { return self.name().hash(); });
   nb::class_<Constant, Expr>(m, "Constant", "A tensor value.")
       .def(nb::new_([](nb::handle data, Span span) { return make_constant(array_of(data), span); }),

@@ -4,6 +4,7 @@
 #include <relay/import/onnx/import.h>
 #include <relay/infer/infer.h>
 #include <relay/ir/equal.h>
+#include <relay/parse/imports.h>
 #include <relay/parse/parse.h>
 #include <relay/print/print.h>
 
@@ -17,6 +18,15 @@ PrintOptions options(bool show_types, bool show_metadata, bool version_line = tr
   result.show_metadata = show_metadata;
   result.version_line = version_line;
   return result;
+}
+
+// What an option of TVM's constructor may not be.
+void require_none(nb::handle given, const char* what) {
+  if (given.is_none() || nb::len(given) == 0) return;
+  std::string message = std::string("IRModule(") + what +
+                        "=…): modules have none; attributes belong to functions (with_attr)";
+  PyErr_SetString(PyExc_NotImplementedError, message.c_str());
+  throw nb::python_error();
 }
 
 Name name_of(nb::handle key) {
@@ -63,7 +73,10 @@ void bind_modules(nb::module_& m) {
   nb::class_<Module>(m, "IRModule", "Global functions and data types by name.")
       .def(
           "__init__",
-          [](Module* place, nb::handle functions, nb::handle type_definitions) {
+          [](Module* place, nb::handle functions, nb::handle type_definitions, nb::handle attrs,
+             nb::handle global_infos) {
+            require_none(attrs, "attrs");
+            require_none(global_infos, "global_infos");
             auto made = std::make_unique<Module>();
             if (!type_definitions.is_none()) {
               nb::object items = nb::hasattr(type_definitions, "values")
@@ -78,7 +91,10 @@ void bind_modules(nb::module_& m) {
             }
             new (place) Module(std::move(*made));
           },
-          nb::arg("functions") = nb::none(), nb::arg("type_definitions") = nb::none())
+          nb::arg("functions") = nb::none(), nb::arg("type_definitions") = nb::none(),
+          nb::arg("attrs") = nb::none(), nb::arg("global_infos") = nb::none(),
+          "Raises NotImplementedError for `attrs` and `global_infos`: functions have attributes, "
+          "modules have none.")
       .def("__getitem__", &function_of, nb::arg("key"))
       .def("__setitem__",
            [](Module& self, nb::handle key, FunctionRef function) {
@@ -158,11 +174,25 @@ void bind_modules(nb::module_& m) {
 
   m.def(
       "parse_module",
-      [](std::string text, std::string name) {
-        return parse_module(std::move(name), std::move(text));
+      [](std::string text, std::string name, const Module* base) {
+        return parse_module(std::move(name), std::move(text), base == nullptr ? Module() : *base);
       },
-      nb::arg("text"), nb::arg("name") = "<string>", nb::call_guard<nb::gil_scoped_release>(),
-      "Program text as a module. Raises RelayError with all problems.");
+      nb::arg("text"), nb::arg("name") = "<string>", nb::arg("base") = nb::none(),
+      nb::call_guard<nb::gil_scoped_release>(),
+      "Program text as a module, which has the definitions of `base` too. Raises RelayError with all "
+      "problems.");
+  m.def("import_standard", &import_standard, nb::arg("mod"), nb::arg("file"),
+        "Adds a file of the standard library to a module.");
+  m.def("import_module", &import_module, nb::arg("mod"), nb::arg("other"), nb::arg("what"),
+        "Adds the definitions that a module has not. Raises RelayError where it has others.");
+  m.def(
+      "standard_functions",
+      [](std::string_view file) {
+        std::vector<Name> names;
+        for (const auto& entry : standard_module(file).functions()) names.push_back(entry.name);
+        return names;
+      },
+      nb::arg("file"), "What a file of the standard library defines, with what it imports.");
   m.def("parse_expr", &parse_expr, nb::arg("text"),
         "One expression without definitions. Raises RelayError.");
   m.def(

@@ -35,6 +35,7 @@ const std::type_info* class_of(const Pattern* object) {
 }
 
 void bind_patterns(nb::module_& m) {
+  using Patterns = std::optional<std::vector<PatternRef>>;
   nb::class_<Pattern>(m, "Pattern", "A pattern of a match.")
       .def_prop_ro("span", &Pattern::span)
       .def("__repr__", [](const Pattern& self) { return print_pattern(&self); });
@@ -46,17 +47,18 @@ void bind_patterns(nb::module_& m) {
       .def_prop_ro("var", [](const Pattern& self) { return self.var(); });
   nb::class_<OfConstructor, Pattern>(m, "PatternConstructor",
                                      "A constructor with patterns of its fields.")
-      .def(nb::new_([](ConstructorRef constructor, std::vector<PatternRef> patterns) {
-             return Pattern::constructor(std::move(constructor), std::move(patterns));
+      .def(nb::new_([](ConstructorRef constructor, Patterns patterns) {
+             return Pattern::constructor(std::move(constructor),
+                                         std::move(patterns).value_or(std::vector<PatternRef>()));
            }),
-           nb::arg("constructor"), nb::arg("patterns") = nb::list())
+           nb::arg("constructor"), nb::arg("patterns") = nb::none())
       .def_prop_ro("constructor", [](const Pattern& self) { return self.constructor(); })
       .def_prop_ro("patterns", [](const Pattern& self) { return list(self.fields()); });
   nb::class_<OfTuple, Pattern>(m, "PatternTuple", "A tuple of patterns.")
-      .def(nb::new_([](std::vector<PatternRef> patterns) {
-             return Pattern::tuple(std::move(patterns));
+      .def(nb::new_([](Patterns patterns) {
+             return Pattern::tuple(std::move(patterns).value_or(std::vector<PatternRef>()));
            }),
-           nb::arg("patterns") = nb::list())
+           nb::arg("patterns") = nb::none())
       .def_prop_ro("patterns", [](const Pattern& self) { return list(self.fields()); });
 }
 

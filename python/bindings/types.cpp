@@ -3,6 +3,7 @@
 
 #include <relay/op/relation.h>
 #include <relay/parse/parse.h>
+#include <relay/support/error.h>
 
 namespace relay::python {
 
@@ -37,6 +38,21 @@ TypeRef shape_type(nb::handle object) {
   return ShapeType::make(dims);
 }
 
+/// By its name, or by something that has one; what stands before the last dot is left out.
+const Relation* relation_of(nb::handle given) {
+  nb::object named = nb::hasattr(given, "name") ? nb::object(given.attr("name")) : nb::borrow(given);
+  std::string name;
+  if (!nb::try_cast(named, name))
+    throw nb::type_error("a relation is given by its name, or by an object that has a name");
+  if (const Relation* found = find_relation(Name(name))) return found;
+  std::string last = name.substr(name.rfind('.') + 1);
+  if (const Relation* found = find_relation(Name(last))) return found;
+  Diagnostic problem = Diagnostic::error("no type relation is called " + name);
+  for (const std::string& near : nearest_names(last, relation_names()))
+    problem.help("did you mean " + near + "?");
+  throw Error(std::move(problem));
+}
+
 TypeRef dtype_type(nb::handle object) {
   TypeRef given;
   if (nb::try_cast(object, given)) return given;
@@ -64,12 +80,14 @@ void bind_types(nb::module_& m) {
            [](const Type& self, nb::handle other) {
              TypeRef type;
              return nb::try_cast(other, type) && types_equal(&self, type.get());
-           })
+           },
+           nb::arg("other").none())
       .def("__ne__",
            [](const Type& self, nb::handle other) {
              TypeRef type;
              return !nb::try_cast(other, type) || !types_equal(&self, type.get());
-           })
+           },
+           nb::arg("other").none())
       .def(
           "same_as",
           [](const Type& self, nb::handle other) {
@@ -131,13 +149,15 @@ void bind_types(nb::module_& m) {
       .def_prop_ro("fields", [](const TupleType& self) { return list(self.fields()); });
   nb::class_<FuncType, Type>(m, "FuncType", "A function; with type parameters, a scheme.")
       .def(nb::new_([](std::vector<TypeRef> arg_types, TypeRef ret_type,
-                       std::vector<TypeVarRef> type_params,
-                       std::vector<RelationTypeRef> type_constraints) {
-             return FuncType::make(std::move(arg_types), std::move(ret_type),
-                                   std::move(type_params), std::move(type_constraints));
+                       std::optional<std::vector<TypeVarRef>> type_params,
+                       std::optional<std::vector<RelationTypeRef>> type_constraints) {
+             return FuncType::make(
+                 std::move(arg_types), std::move(ret_type),
+                 std::move(type_params).value_or(std::vector<TypeVarRef>()),
+                 std::move(type_constraints).value_or(std::vector<RelationTypeRef>()));
            }),
-           nb::arg("arg_types"), nb::arg("ret_type"), nb::arg("type_params") = nb::list(),
-           nb::arg("type_constraints") = nb::list())
+           nb::arg("arg_types"), nb::arg("ret_type"), nb::arg("type_params") = nb::none(),
+           nb::arg("type_constraints") = nb::none())
       .def_prop_ro("arg_types", [](const FuncType& self) { return list(self.params()); })
       .def_prop_ro("ret_type", [](const FuncType& self) { return self.result(); })
       .def_prop_ro("type_params", [](const FuncType& self) { return list(self.type_params()); })
@@ -188,6 +208,17 @@ void bind_types(nb::module_& m) {
       .def_prop_ro("value", [](const RefType& self) { return self.value(); });
   nb::class_<RelationType, Type>(m, "TypeRelation",
                                  "A constraint; its first inputs determine the others.")
+      .def(nb::new_([](nb::handle func, std::vector<TypeRef> args, int num_inputs,
+                       std::optional<AttrsRef> attrs) {
+             if (num_inputs < 0 || static_cast<size_t>(num_inputs) > args.size()) {
+               throw nb::value_error(("num_inputs is " + std::to_string(num_inputs) + ", but there are " +
+                                      std::to_string(args.size()) + " arguments")
+                                         .c_str());
+             }
+             return RelationType::make(relation_of(func), std::move(args), num_inputs,
+                                       std::move(attrs).value_or(AttrsRef()));
+           }),
+           nb::arg("func"), nb::arg("args"), nb::arg("num_inputs"), nb::arg("attrs").none())
       .def_prop_ro("name", [](const RelationType& self) { return relation_name(self.relation()); })
       .def_prop_ro("args", [](const RelationType& self) { return list(self.args()); })
       .def_prop_ro("num_inputs", [](const RelationType& self) { return self.num_inputs(); })

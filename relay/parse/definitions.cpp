@@ -185,7 +185,7 @@ void Parser::parse_data_head(DataHead& head) {
 }
 
 void Parser::parse_data_body(const DataHead& head, Module& module) {
-  if (head.failed) return;
+  if (head.failed || head.elsewhere) return;
   TypeScope scope(*this);
   for (size_t i = 0; i < head.type_vars.size(); ++i)
     bind_type_name(head.type_symbols[i], head.type_vars[i]);
@@ -346,12 +346,13 @@ void Parser::parse_items_of_module(Module& module) {
         continue;
       }
       if (at_word(kwImport) && peek().is(Tok::kString)) {
-        advance();
         Span where = span(tok_);
-        std::string file = parse_string();
+        bool first = tok_.begin < imports_end_;
+        advance();
+        parse_string();
         accept(Tok::kSemicolon);
         anything = true;
-        error(where, "unknown import \"" + file + "\": a program cannot import others");
+        if (!first) error(where, "imports stand before all definitions");
         continue;
       }
       anything = true;
@@ -449,6 +450,11 @@ void Parser::parse_module(Module& module) {
   try {
     scan_data_definitions();
     for (DataHead& head : data_) parse_data_head(head);
+    if (!module.functions().empty() || !module.types().empty()) {
+      acts_ = true;  // what the text calls may have effects
+      know_definitions(module);
+    }
+    parse_imports(module);
     for (const DataHead& head : data_) parse_data_body(head, module);
     seek(0);
     parse_items_of_module(module);

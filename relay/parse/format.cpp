@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include <relay/parse/imports.h>
 #include <relay/print/lines.h>
 
 namespace relay {
@@ -156,16 +157,23 @@ size_t place_of(const Comment& comment, uint64_t base, const PrintedModule& prin
 
 }  // namespace
 
-std::string format_program(const Module& module, const Source& source) {
+std::string format_program(const Module& module, const Source& source, bool with_comments) {
   std::string_view text = source.text();
-  std::vector<Comment> comments = find_comments(text);
-  PrintedModule printed = print_module_lines(module);
+  std::vector<Comment> comments;
+  if (with_comments) comments = find_comments(text);
+  ImportLines imports = find_imports(text);
+  std::string head;
+  for (const ImportLine& line : imports.lines)
+    head += "import " + std::string(text.substr(line.begin, line.end - line.begin)) + "\n";
+  PrintedModule printed = print_module_lines(module, &source, head);
   if (comments.empty()) return std::move(printed.text);
   find_data_types(printed, source, comments);
   for (PrintedDefinition& definition : printed.definitions) fill_unknown(definition);
   std::map<size_t, std::vector<const Comment*>> places;
-  for (const Comment& comment : comments)
-    places[place_of(comment, source.base(), printed)].push_back(&comment);
+  for (const Comment& comment : comments) {
+    bool above = comment.begin < imports.end;
+    places[above ? printed.head : place_of(comment, source.base(), printed)].push_back(&comment);
+  }
 
   std::string out;
   size_t done = 0;

@@ -11,7 +11,8 @@ namespace relay {
 /// definition, binding or final expression that it stands before or beside; what follows the last
 /// one of a definition goes before its closing brace, and what follows all definitions to the end.
 /// Type and span comments (`/* ty=… */`) are not kept. Formatting the result changes nothing.
-/// `module` is what parsing `source` gave.
-std::string format_program(const Module& module, const Source& source);
+/// Imports stay imports. `module` is what parsing `source` gave; without `comments`, they are left
+/// out.
+std::string format_program(const Module& module, const Source& source, bool comments = true);
 
 }  // namespace relay

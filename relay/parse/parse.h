@@ -41,12 +41,13 @@ struct ParseResult {
   bool ok() const;
 };
 
-/// Parses a whole program. Never throws for bad text. `name` is shown in diagnostics.
+/// Parses a whole program. Never throws for bad text. `name` is shown in diagnostics. The result has
+/// the definitions of `base` as well, which the text may use.
 ParseResult parse_text(std::string name, std::string text);
-ParseResult parse_source(std::shared_ptr<const Source> source);
+ParseResult parse_source(std::shared_ptr<const Source> source, Module base = {});
 
 /// Parses; throws `Error` with all diagnostics if there is any error.
-Module parse_module(std::string name, std::string text);
+Module parse_module(std::string name, std::string text, Module base = {});
 /// One expression without definitions; throws `Error`.
 ExprRef parse_expr(std::string text);
 /// One type, e.g. "Tensor[(2, 3), float32]"; throws `Error`.

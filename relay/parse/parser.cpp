@@ -368,8 +368,9 @@ bool ParseResult::ok() const {
   return true;
 }
 
-ParseResult parse_source(std::shared_ptr<const Source> source) {
+ParseResult parse_source(std::shared_ptr<const Source> source, Module base) {
   ParseResult result;
+  result.module = std::move(base);
   result.module.add_source(source);
   parsing::run_on_large_stack([&] {
     parsing::Parser parser(source);
@@ -387,8 +388,9 @@ ParseResult parse_text(std::string name, std::string text) {
   return parse_source(SourceMap::add(std::move(name), std::move(text)));
 }
 
-Module parse_module(std::string name, std::string text) {
-  ParseResult result = parse_text(std::move(name), std::move(text));
+Module parse_module(std::string name, std::string text, Module base) {
+  ParseResult result =
+      parse_source(SourceMap::add(std::move(name), std::move(text)), std::move(base));
   if (!result.ok()) throw Error(std::move(result.diagnostics));
   return std::move(result.module);
 }

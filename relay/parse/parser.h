@@ -2,6 +2,7 @@
 //
 //   parser.cpp       entry points, tokens, diagnostics, recovery
 //   definitions.cpp  the whole text, def, type, data
+//   imports.cpp      definitions from elsewhere
 //   scopes.cpp       local names, graph names (rule G1), type parameters
 //   types.cpp        types, shapes, dimensions
 //   functions.cpp    parameters, result, constraints, attributes of functions
@@ -49,6 +50,7 @@ class Parser {
  public:
   explicit Parser(std::shared_ptr<const Source> source);
 
+  /// Adds to a module; the text may use what the module has already.
   void parse_module(Module& module);
   ExprRef parse_single_expr();
   TypeRef parse_single_type();
@@ -160,6 +162,7 @@ class Parser {
     Symbol name = 0;
     bool is_extern = false;
     bool failed = false;
+    bool elsewhere = false;  // defined outside the text
     size_t begin = 0;  // of the definition
     size_t body = 0;   // position of `{`
     size_t end = 0;    // after the definition
@@ -173,6 +176,11 @@ class Parser {
   ConstructorRef parse_constructor(const DataHead& head, const GlobalTypeVarRef& type,
                                    uint32_t tag);
   void parse_version();
+
+  // ---- Imports ----
+  void parse_imports(Module& module);
+  void import_file(const std::string& file, Span where, Module& module);
+  void know_definitions(const Module& other);
   void parse_definition(Module& module);
   void parse_items_of_module(Module& module);
   void end_definition();
@@ -414,6 +422,7 @@ class Parser {
   std::vector<VarRef> free_vars_;
   std::vector<TypeVarRef> free_dims_;  // dimension names in their types
 
+  size_t imports_end_ = 0;  // of the import lines at the beginning
   std::vector<DataHead> data_;
   std::unordered_map<Symbol, size_t> data_index_;
   std::vector<std::pair<ConstructorRef, Span>> constructors_;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <relay/ir/module.h>
@@ -26,11 +27,14 @@ struct PrintedDefinition {
 
 struct PrintedModule {
   std::string text;
-  size_t end = 0;  // of the definitions in the text: only metadata follow
+  size_t head = 0;  // where the text begins, after the version line
+  size_t end = 0;   // of the definitions in the text: only metadata follow
   std::vector<PrintedDefinition> definitions;
 };
 
-/// print_module with the places of the lines.
-PrintedModule print_module_lines(const Module& module);
+/// print_module with the places of the lines. With `only`, what that text defines; `head` stands
+/// before the definitions.
+PrintedModule print_module_lines(const Module& module, const Source* only = nullptr,
+                                 std::string_view head = {});
 
 }  // namespace relay

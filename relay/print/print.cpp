@@ -12,10 +12,19 @@ using printing::append_name;
 namespace {
 
 void print_definitions(const Module& module, printing::Document& document,
-                       std::vector<PrintedDefinition>* definitions) {
+                       PrintedModule* printed = nullptr, const Source* only = nullptr,
+                       std::string_view head = {}) {
   Effects effects(module);
+  std::vector<PrintedDefinition>* definitions =
+      printed == nullptr ? nullptr : &printed->definitions;
   if (document.options.version_line) document.out += "#[version = \"0.0.5\"]\n";
-  bool first = true;
+  if (printed != nullptr) printed->head = document.out.size();
+  document.out += head;
+  bool first = head.empty();
+  auto wanted = [&](Span span) {
+    return only == nullptr ||
+           (span.begin() >= only->base() && span.end() <= only->base() + only->text().size());
+  };
   auto begin = [&](Span span) {
     if (!first) document.out += '\n';
     first = false;
@@ -25,6 +34,7 @@ void print_definitions(const Module& module, printing::Document& document,
     document.lines->end = span.end();
   };
   for (const TypeDataRef& data : module.types()) {
+    if (!wanted(data->span())) continue;
     Span span;
     for (const ConstructorRef& constructor : data->constructors())
       span = Span::merge(span, constructor->span());
@@ -33,6 +43,7 @@ void print_definitions(const Module& module, printing::Document& document,
     document.type_data(*data);
   }
   for (const Module::FunctionEntry& entry : module.functions()) {
+    if (!wanted(entry.function->span())) continue;
     begin(entry.function->span());
     printing::Printer(document, effects, entry.function.get()).definition(entry.name);
   }
@@ -42,16 +53,17 @@ void print_definitions(const Module& module, printing::Document& document,
 
 std::string print_module(const Module& module, const PrintOptions& options) {
   printing::Document document(options);
-  print_definitions(module, document, nullptr);
+  print_definitions(module, document);
   document.metadata();
   return std::move(document.out);
 }
 
-PrintedModule print_module_lines(const Module& module) {
+PrintedModule print_module_lines(const Module& module, const Source* only,
+                                 std::string_view head) {
   PrintedModule printed;
   PrintOptions options;
   printing::Document document(options);
-  print_definitions(module, document, &printed.definitions);
+  print_definitions(module, document, &printed, only, head);
   printed.end = document.out.size();
   document.metadata();
   printed.text = std::move(document.out);

@@ -1,6 +1,7 @@
 // relay check and relay fmt: is a program right, and how is it written.
 #include <relay/infer/infer.h>
 #include <relay/parse/format.h>
+#include <relay/parse/imports.h>
 #include <relay/parse/parse.h>
 #include <relay/print/print.h>
 #include <relay/print/text.h>
@@ -17,6 +18,7 @@ void check(const std::string& path) {
   Module module = read_typed_program(path);
   std::string text;
   for (const Module::FunctionEntry& entry : module.functions()) {
+    if (is_imported(entry.function->span())) continue;
     TypeRef signature = function_signature(module, entry.name);
     printing::append_name(text, '@', entry.name.view());
     text += " : " + (signature ? signature->str() : "_") + "\n";
@@ -41,8 +43,7 @@ void fmt_one(const FmtOptions& options, const std::string& path, Context& contex
     context.exit_code = kWrong;
     return;
   }
-  std::string text =
-      options.drop_comments ? print_module(parsed.module) : format_program(parsed.module, *source);
+  std::string text = format_program(parsed.module, *source, !options.drop_comments);
   if (options.check) {
     if (text != input.text) {
       print_out(input.name + " is not formatted\n");

@@ -1,0 +1,186 @@
+#include <relay/parse/imports.h>
+
+#include <relay/ir/equal.h>
+#include <relay/parse/parser.h>
+#include <relay/std/library.h>
+#include <relay/support/error.h>
+
+namespace relay {
+
+namespace {
+
+// Stands before the names of the files in messages; no file of a user is called so.
+constexpr std::string_view kFolder = "<std>/";
+
+// Both functions without their bodies.
+bool same_signature(const Function& a, const Function& b) {
+  auto signature = [](const Function& f) {
+    return make_function({f.params().begin(), f.params().end()}, make_tuple(std::span<const ExprRef>()), f.ret_type(),
+                         {f.type_params().begin(), f.type_params().end()});
+  };
+  return structural_equal(signature(a).get(), signature(b).get());
+}
+
+bool same_type(const TypeDataRef& a, const TypeDataRef& b) {
+  Module left;
+  Module right;
+  left.add_type(a);
+  right.add_type(b);
+  return structural_equal(left, right);
+}
+
+[[noreturn]] void fail_defined(const std::string& name, const std::string& what, Span here,
+                               Span there) {
+  throw Error(Diagnostic::error(what + " cannot be imported: it defines " + name +
+                                    ", and the program does so in another way",
+                                here)
+                  .note("defined here as well", there));
+}
+
+}  // namespace
+
+ImportLines find_imports(std::string_view text) {
+  parsing::SymbolTable symbols(16);
+  parsing::Lexer lexer(text, &symbols);
+  using parsing::Tok;
+  ImportLines found;
+  parsing::Token token = lexer.next();
+  if (token.is(Tok::kVersion)) {
+    while (!token.is(Tok::kRBracket) && !token.is(Tok::kEnd)) token = lexer.next();
+    token = lexer.next();
+  }
+  while (token.is_word(parsing::kwImport)) {
+    token = lexer.next();
+    if (!token.is(Tok::kString)) break;
+    ImportLine& line = found.lines.emplace_back();
+    line.begin = token.begin;
+    line.end = token.end;
+    if (!parsing::unescape(text.substr(token.begin, token.end - token.begin), line.file))
+      found.lines.pop_back();  // the parser reports it
+    found.end = token.end;
+    token = lexer.next();
+    if (token.is(Tok::kSemicolon)) token = lexer.next();
+  }
+  return found;
+}
+
+Module standard_module(std::string_view file) {
+  std::optional<std::string> text = standard_text(file);
+  if (!text) {
+    throw Error(Diagnostic::error("the standard library has no " + std::string(file))
+                    .help("it has " + standard_file_names()));
+  }
+  std::string name = std::string(kFolder) + std::string(file);
+  if (!name.ends_with(".rly")) name += ".rly";
+  return parse_module(std::move(name), std::move(*text));
+}
+
+bool is_imported(Span span) {
+  std::shared_ptr<const Source> source = SourceMap::find(span);
+  return source != nullptr && source->name().starts_with(kFolder);
+}
+
+void import_module(Module& module, const Module& other, const std::string& what) {
+  Module made = module;
+  for (const std::shared_ptr<const Source>& source : other.sources()) made.add_source(source);
+  for (const TypeDataRef& data : other.types()) {
+    const TypeData* old = module.type_data(data->name()->name());
+    if (old == nullptr) {
+      made.add_type(data);
+    } else if (!same_type(TypeDataRef(old), data)) {
+      fail_defined("type " + data->name()->name().str(), what, old->span(), data->span());
+    }
+  }
+  for (const Module::FunctionEntry& entry : other.functions()) {
+    const Function* old = module.function(entry.name);
+    if (old == nullptr) {
+      made.add_function(entry.name, entry.function);
+    } else if (!same_signature(*old, *entry.function)) {
+      fail_defined("@" + entry.name.str(), what, old->span(), entry.function->span());
+    }
+  }
+  module = std::move(made);
+}
+
+void import_standard(Module& module, std::string_view file) {
+  import_module(module, standard_module(file), std::string(file));
+}
+
+namespace parsing {
+
+void Parser::parse_imports(Module& module) {
+  ImportLines imports = find_imports(text_);
+  imports_end_ = imports.end;
+  for (const ImportLine& line : imports.lines) {
+    Span where = source_->span(line.begin, line.end - line.begin);
+    try {
+      guarded(where, [&] { import_file(line.file, where, module); });
+    } catch (const SyntaxError&) {
+    }
+  }
+}
+
+void Parser::import_file(const std::string& file, Span where, Module& module) {
+  Module other = standard_module(file);
+  // What the text itself defines as well is said at its definition.
+  Module added;
+  for (const std::shared_ptr<const Source>& source : other.sources()) added.add_source(source);
+  for (const TypeDataRef& data : other.types()) {
+    auto own = data_index_.find(symbols_.intern_copy(data->name()->name().str()));
+    if (own == data_index_.end() || data_[own->second].elsewhere) {
+      added.add_type(data);
+      continue;
+    }
+    const DataHead& head = data_[own->second];
+    report(Diagnostic::error("type " + std::string(name_of(head.name)) +
+                                 " is defined twice: the text imports it",
+                             head.span)
+               .note("imported here", where));
+  }
+  for (const Module::FunctionEntry& entry : other.functions())
+    added.add_function(entry.name, entry.function);
+  Module before = module;
+  import_module(module, added, file);
+  Module fresh;
+  for (const TypeDataRef& data : module.types()) {
+    if (before.type_data(data->name().get()) == nullptr) fresh.add_type(data);
+  }
+  for (const Module::FunctionEntry& entry : module.functions()) {
+    if (before.function(entry.name) == nullptr) fresh.add_function(entry.name, entry.function);
+  }
+  know_definitions(fresh);
+}
+
+// Makes names of another module known to the text.
+void Parser::know_definitions(const Module& other) {
+  for (const TypeDataRef& data : other.types()) {
+    Symbol symbol = symbols_.intern_copy(data->name()->name().str());
+    auto [entry, added] = data_index_.emplace(symbol, data_.size());
+    if (!added) {
+      const DataHead& head = data_[entry->second];
+      report(Diagnostic::error("type " + std::string(name_of(symbol)) + " is defined twice",
+                               head.span)
+                 .note("defined here before", data->span()));
+      continue;
+    }
+    DataHead head;
+    head.name = symbol;
+    head.is_extern = data->is_extern();
+    head.elsewhere = true;
+    head.begin = std::string_view::npos;
+    head.span = data->span();
+    head.type_vars.assign(data->type_vars().begin(), data->type_vars().end());
+    data_.push_back(std::move(head));
+    for (const ConstructorRef& constructor : data->constructors()) {
+      symbols_[symbols_.intern_copy(constructor->name().str())].constructor =
+          static_cast<int32_t>(constructors_.size());
+      constructors_.emplace_back(constructor, constructor->span());
+    }
+  }
+  for (const Module::FunctionEntry& entry : other.functions())
+    globals_.emplace(symbols_.intern_copy(entry.name.str()), entry.function->span());
+}
+
+}  // namespace parsing
+
+}  // namespace relay

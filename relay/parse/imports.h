@@ -1,0 +1,42 @@
+// Definitions from elsewhere: files of the standard library, another module.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <relay/ir/module.h>
+
+namespace relay {
+
+/// A line `import "prelude.rly"`.
+struct ImportLine {
+  std::string file;
+  size_t begin = 0;  // of the string in the text
+  size_t end = 0;
+};
+
+struct ImportLines {
+  std::vector<ImportLine> lines;
+  size_t end = 0;  // of the lines in the text
+};
+
+/// The imports at the beginning of a program's text.
+ImportLines find_imports(std::string_view text);
+
+/// A file of the standard library ("prelude.rly", "prelude") as a module. Throws `Error` that tells
+/// which files there are.
+Module standard_module(std::string_view file);
+
+/// Adds the definitions of another module that this one has not. Throws `Error`, and adds nothing,
+/// where this one defines a name in another way: another data type, a function of another signature.
+/// `what` is what the other module is called in the message.
+void import_module(Module& module, const Module& other, const std::string& what);
+
+/// Whether a place is in a file of the standard library.
+bool is_imported(Span span);
+
+/// Adds a file of the standard library.
+void import_standard(Module& module, std::string_view file);
+
+}  // namespace relay
