@@ -9,8 +9,8 @@ CONFIGURE_OPTIONS := -DRELAY_WERROR=$(or $(RELAY_WERROR),OFF)
 PYTHON_OPTIONS := -DRELAY_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/python
 SOURCES = git ls-files -z '*.cpp' '*.h'
 
-.PHONY: all build demo test bench bench-models bench-python docs python python-ops format check-format lint golden asan tsan \
-  fuzz coverage setup clean
+.PHONY: all build demo test bench bench-models bench-python docs docs-check python python-ops format check-format lint golden asan \
+  tsan fuzz coverage setup clean
 
 all: build
 
@@ -76,10 +76,19 @@ golden: setup build
 	@tests/update_golden
 	@git --no-pager diff --stat -- tests
 
-# The pages that are generated from the declarations; a test compares them.
-docs: build
+# The pages that are generated from the declarations (a test compares them), and the site: build/site/index.html.
+docs: build python
 	@$(BUILD)/bin/relay doc operators > docs/operators.md
 	@$(BUILD)/bin/relay doc passes > docs/passes.md
+	@scripts/setup.sh --docs
+	@mkdir -p $(BUILD)/docs
+	@PYTHONPATH=$(BUILD)/python .venv/bin/python scripts/docs/tvm_page.py > $(BUILD)/docs/tvm-names.tsv
+	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict --quiet
+
+# The site in a browser: wide and narrow, links, search, nothing from elsewhere; pictures in build/site-screens.
+docs-check: docs
+	@scripts/setup.sh --docs-check
+	@.venv-docs/bin/python scripts/docs/check_site.py $(BUILD)/site $(BUILD)/site-screens
 
 format:
 	@scripts/setup.sh --only clang-format

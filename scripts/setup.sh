@@ -4,6 +4,8 @@
 #
 #   scripts/setup.sh                   what building and testing need
 #   scripts/setup.sh --build           what building needs: no .venv
+#   scripts/setup.sh --docs            what the documentation site needs besides: .venv-docs
+#   scripts/setup.sh --docs-check      and what looks at it: chromium
 #   scripts/setup.sh --only PACKAGE    these Debian packages only (may be repeated), no .venv
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -16,8 +18,15 @@ packages=(
   python3 python3-venv python3-dev
 )
 with_venv=yes
+with_docs=no
 if [ "${1:-}" = --build ]; then
   with_venv=no
+  shift
+elif [ "${1:-}" = --docs ] || [ "${1:-}" = --docs-check ]; then
+  with_docs=yes
+  with_venv=no
+  packages=(python3 python3-venv)
+  [ "$1" = --docs ] || packages+=(chromium)
   shift
 elif [ "${1:-}" = --only ]; then
   packages=()
@@ -28,7 +37,7 @@ elif [ "${1:-}" = --only ]; then
   done
 fi
 if [ $# -gt 0 ]; then
-  echo "setup: usage: scripts/setup.sh [--build | --only PACKAGE...]" >&2
+  echo "setup: usage: scripts/setup.sh [--build | --docs | --docs-check | --only PACKAGE...]" >&2
   exit 2
 fi
 
@@ -72,13 +81,19 @@ else
   say "no Debian here: install the equivalents of ${packages[*]}"
 fi
 
-if [ "$with_venv" = yes ]; then
-  stamp=.venv/requirements-test.txt
-  if ! cmp -s requirements-test.txt "$stamp" || [ ! -x .venv/bin/python ]; then
-    say "installing PyPI packages into .venv: $(grep -v '^#' requirements-test.txt | tr '\n' ' ')"
-    python3 -m venv .venv
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-test.txt < /dev/null
-    cp requirements-test.txt "$stamp"
-    say "installed into .venv"
+# install_into FOLDER REQUIREMENTS: a virtual environment with what a file lists, made anew where the file has changed.
+install_into() {
+  if ! cmp -s "$2" "$1/$2" || [ ! -x "$1/bin/python" ]; then
+    say "installing PyPI packages into $1: $(grep -v '^#' "$2" | tr '\n' ' ')"
+    python3 -m venv "$1"
+    "$1/bin/python" -m pip install --quiet --disable-pip-version-check -r "$2" < /dev/null
+    cp "$2" "$1/$2"
+    say "installed into $1"
   fi
+}
+if [ "$with_venv" = yes ]; then
+  install_into .venv requirements-test.txt
+fi
+if [ "$with_docs" = yes ]; then
+  install_into .venv-docs requirements-docs.txt
 fi

@@ -1,0 +1,205 @@
+#!/usr/bin/env python3
+"""Looks at the built site in Chromium, on a wide and a narrow screen.
+
+    .venv-docs/bin/python scripts/docs/check_site.py build/site build/site-screens
+
+Every page: nothing is wider than the screen, the console is silent, nothing is asked of another host. The links and anchors of all pages
+lead somewhere. Search finds operators, passes and functions. Pictures of some pages, light and dark, are written for people to look at.
+Exit status 1, with a line for each problem.
+"""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import os
+import re
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urljoin, urlsplit
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+WIDTHS = (1400, 390)
+# Pictures of these; "d" is dark.
+SHOWN = ["", "install/", "guides/first-program/", "guides/pass-in-python/", "guides/from-tvm/", "guides/production/", "language/", "differences-from-tvm/",
+         "operators/", "operators/nn.conv2d/", "operators/abs/", "passes/", "python/", "python/expressions/", "python/transform/", "python/tvm-names/", "c/",
+         "c/reference/", "cpp/", "cpp/ir/", "performance/", "numerics/", "design/", "changelog/"]  # fmt: skip
+SHOWN_DARK = ["", "guides/first-program/", "operators/nn.conv2d/", "python/expressions/", "performance/"]
+# What is typed into the search, and the page that has to be among the first five.
+SEARCHES = {
+    "nn.conv2d": "operators/nn.conv2d/",
+    "conv2d": "operators/nn.conv2d/",
+    "softmax": "operators/nn.softmax/",
+    "FoldConstant": "passes/",
+    "ExprMutator": "python/visitors/",
+    "relay_program_load": "c/reference/",
+    "infer_types": "cpp/text/",
+}
+# Pages built by the theme itself, which no link leads to.
+CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+
+
+class Links(HTMLParser):
+    """Addresses that a page refers to, what it loads, and the anchors that it has."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.loaded: list[str] = []
+        self.anchors: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = {name: value or "" for name, value in attrs}
+        if "id" in values:
+            self.anchors.add(values["id"])
+        if tag == "a" and "name" in values:
+            self.anchors.add(values["name"])
+        if tag == "a" and "href" in values:
+            self.links.append(values["href"])
+        elif tag in ("script", "img", "iframe", "source", "video") and "src" in values:
+            self.loaded.append(values["src"])
+        elif tag == "link" and values.get("rel") in ("stylesheet", "icon", "preload", "preconnect", "dns-prefetch", "modulepreload"):
+            self.loaded.append(values.get("href", ""))
+
+
+def check_files(site: Path) -> list[str]:
+    """Links, anchors and what pages load, from the files alone."""
+    problems = []
+    pages: dict[str, Links] = {}
+    for file in sorted(site.rglob("*.html")):
+        links = Links()
+        links.feed(file.read_text(encoding="utf-8"))
+        pages["/" + file.relative_to(site).as_posix().removesuffix("index.html")] = links
+    for path, links in pages.items():
+        for address in links.loaded:
+            if urlsplit(address).netloc:
+                problems.append(f"{path} loads {address} from elsewhere")
+            elif not (site / unquote(urljoin(path, address).split("?")[0]).lstrip("/")).exists():
+                problems.append(f"{path} loads {address}, which is not there")
+        for address in links.links:
+            parts = urlsplit(address)
+            if parts.scheme or parts.netloc:
+                continue
+            target = unquote(urljoin(path, parts.path)) if parts.path else path
+            if target in pages or target + "/" in pages:
+                anchor = unquote(parts.fragment)
+                if anchor and anchor not in pages[target if target in pages else target + "/"].anchors:
+                    problems.append(f"{path} links to {address}, but there is no such anchor")
+            elif not (site / target.lstrip("/")).is_file():
+                problems.append(f"{path} links to {address}, which is not there")
+    for file in sorted(site.rglob("*.css")):
+        for address in re.findall(r"url\(\s*['\"]?([^'\")]+)|@import\s+['\"]([^'\"]+)", file.read_text(encoding="utf-8")):
+            if urlsplit("".join(address)).netloc:
+                problems.append(f"{file.relative_to(site)} loads {''.join(address)} from elsewhere")
+    return problems
+
+
+class Handler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (the name of the base class)
+        pass
+
+
+def paths(site: Path) -> Iterator[str]:
+    for file in sorted(site.rglob("index.html")):
+        yield file.relative_to(site).as_posix().removesuffix("index.html")
+
+
+def watch(page: Page, base: str, where: str, problems: list[str]) -> None:
+    page.on("console", lambda message: problems.append(f"{where}: console: {message.text}") if message.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: problems.append(f"{where}: {error}"))
+    page.on("request", lambda request: problems.append(f"{where}: asks {request.url}") if not request.url.startswith((base, "data:", "blob:")) else None)
+
+
+def look(site: Path, base: str, width: int, names: list[str], screens: Path) -> list[str]:
+    """The pages of a share of the site at one width."""
+    problems: list[str] = []
+    with sync_playwright() as player:
+        browser = player.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": width, "height": 1000})
+        where = ""
+        watch(page, base, f"at {width}", problems)
+        for name in names:
+            where = f"/{name} at {width}"
+            before = len(problems)
+            page.goto(base + name)
+            size = page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
+            if size[0] > size[1]:
+                problems.append(f"{where}: {size[0]} pixels wide")
+            # What is cut off without a way to scroll to it.
+            hidden = page.evaluate("""() => [...document.querySelectorAll('article *')].filter(e => {
+                const box = e.getBoundingClientRect();
+                if (box.width === 0 || box.right <= document.documentElement.clientWidth + 1) return false;
+                for (let p = e.parentElement; p; p = p.parentElement) {
+                  if (['auto', 'scroll'].includes(getComputedStyle(p).overflowX)) return false;
+                }
+                return true;
+              }).map(e => e.tagName + ' ' + e.textContent.slice(0, 40))""")
+            problems += [f"{where}: goes beyond the screen: {text!r}" for text in hidden[:3]]
+            problems[before:] = [problem.replace(f"at {width}:", f"{where}:") if problem.startswith("at ") else problem for problem in problems[before:]]
+            if name in SHOWN:
+                page.screenshot(path=screens / f"{picture(name)}-{width}.png")
+        page.close()
+        for name in SHOWN_DARK:
+            if name in names:
+                dark = browser.new_page(viewport={"width": width, "height": 1000}, color_scheme="dark")
+                dark.goto(base + name)
+                dark.screenshot(path=screens / f"{picture(name)}-{width}-dark.png")
+                dark.close()
+        browser.close()
+    return problems
+
+
+def picture(name: str) -> str:
+    return name.strip("/").replace("/", "_") or "index"
+
+
+def search(browser: Browser, base: str) -> list[str]:
+    problems: list[str] = []
+    page = browser.new_page(viewport={"width": 1400, "height": 1000})
+    watch(page, base, "search", problems)
+    page.goto(base)
+    field = page.locator("input[data-md-component=search-query]")
+    field.click()
+    for text, wanted in SEARCHES.items():
+        field.fill("")
+        field.press_sequentially(text)
+        try:
+            page.wait_for_function(
+                """([text, wanted]) => [...document.querySelectorAll('.md-search-result__item > a')].slice(0, 5).some(a => a.href.split('?')[0].endsWith(wanted))""",
+                arg=[text, "/" + wanted], timeout=20000,
+            )  # fmt: skip
+        except Exception:  # noqa: BLE001 (a timeout of the browser)
+            found = page.eval_on_selector_all(".md-search-result__item > a", "all => all.slice(0, 5).map(a => a.getAttribute('href'))")
+            problems.append(f"search for {text!r} does not find /{wanted} but {found}")
+    return problems
+
+
+def main() -> int:
+    site, screens = Path(sys.argv[1]), Path(sys.argv[2])
+    screens.mkdir(parents=True, exist_ok=True)
+    problems = check_files(site)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=str(site)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    base = f"http://127.0.0.1:{server.server_port}/"
+    names = list(paths(site))
+    with ThreadPoolExecutor(len(WIDTHS)) as pool:
+        for found in pool.map(lambda width: look(site, base, width, names, screens), WIDTHS):
+            problems += found
+    with sync_playwright() as player:
+        browser = player.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        problems += search(browser, base)
+        browser.close()
+    server.shutdown()
+    for problem in problems:
+        print(problem)
+    print(f"{len(names)} pages at {' and '.join(map(str, WIDTHS))} pixels, {len(SEARCHES)} searches: {len(problems) or 'no'} problem{'' if len(problems) == 1 else 's'}")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
