@@ -73,8 +73,9 @@ Raised raised_by(nb::python_error& error) {
     nb::object trace = raised.exception.attr("__traceback__");
     while (!trace.is_none() && !trace.attr("tb_next").is_none()) trace = trace.attr("tb_next");
     if (!trace.is_none()) {
-      raised.place = nb::cast<std::string>(trace.attr("tb_frame").attr("f_code").attr("co_filename")) +
-                     ":" + nb::cast<std::string>(nb::str(trace.attr("tb_lineno")));
+      raised.place =
+          nb::cast<std::string>(trace.attr("tb_frame").attr("f_code").attr("co_filename")) + ":" +
+          nb::cast<std::string>(nb::str(trace.attr("tb_lineno")));
     }
   } catch (nb::python_error&) {  // a __str__ that raises
   }
@@ -109,10 +110,10 @@ void run_part(const std::string& prefix, const std::string& part,
     if (diagnostics.empty()) {
       // ValueError is how a function says that a call is wrong; others are its own mistakes.
       bool plain = is_value_error && !raised.text.empty();
-      Diagnostic made = Diagnostic::error(
-          prefix + (plain ? raised.text
-                          : part + " raised " + class_name_of(raised.exception) +
-                                (raised.text.empty() ? "" : ": " + raised.text)));
+      Diagnostic made =
+          Diagnostic::error(prefix + (plain ? raised.text
+                                            : part + " raised " + class_name_of(raised.exception) +
+                                                  (raised.text.empty() ? "" : ": " + raised.text)));
       if (!raised.place.empty()) made.note("raised by " + part + " at " + raised.place);
       diagnostics.push_back(std::move(made));
     }

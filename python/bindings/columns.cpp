@@ -82,16 +82,14 @@ void bind_columns(nb::module_& m) {
         for (const FlagColumn& flag : kFlags) {
           if (column != flag.name) continue;
           if (!PyBool_Check(value.ptr()))
-            throw nb::type_error(
-                (column + " is a bool, not " + class_name_of(value)).c_str());
+            throw nb::type_error((column + " is a bool, not " + class_name_of(value)).c_str());
           flag.column().set(op, value.ptr() == Py_True, level);
           return;
         }
         for (const FormColumn& form : kForms) {
           if (column != form.name) continue;
           if (PyCallable_Check(value.ptr()) == 0)
-            throw nb::type_error(
-                (column + " is a function, not " + class_name_of(value)).c_str());
+            throw nb::type_error((column + " is a function, not " + class_name_of(value)).c_str());
           form.column().set(op, form_of(column, value), level);
           return;
         }

@@ -105,7 +105,8 @@ std::vector<ScalarObject> values_of(const SessionRef& session, nb::handle object
 void only_own(const ScalarObject& value, const te::FreeSet& own, const std::string& what) {
   for (uint32_t id : value.free) {
     if (std::find(own.begin(), own.end(), id) == own.end())
-      value_error(what + ": the value depends on an index or accumulator of something outside of it");
+      value_error(what +
+                  ": the value depends on an index or accumulator of something outside of it");
   }
 }
 
@@ -221,9 +222,10 @@ std::vector<ScalarObject> values_like(const SessionRef& session, nb::handle obje
   }
   std::vector<ScalarObject> values;
   for (size_t k = 0; k < items.size(); ++k) {
-    if (items[k].is_none()) type_error(what + " gave None: it must return the accumulators' values");
-    values.push_back(scalar_of(items[k], k < wanted.size() ? std::optional(wanted[k]) : std::nullopt,
-                               what));
+    if (items[k].is_none())
+      type_error(what + " gave None: it must return the accumulators' values");
+    values.push_back(
+        scalar_of(items[k], k < wanted.size() ? std::optional(wanted[k]) : std::nullopt, what));
     joined(session, values.back().session);
   }
   same_dtypes(values, wanted, what);
@@ -262,7 +264,8 @@ nb::object fold(const BuilderObject& self, nb::handle extents, nb::handle body, 
     std::vector<ScalarObject> a = placeholders(self.session, lhs, ids);
     std::vector<ScalarObject> b = placeholders(self.session, rhs, ids);
     Scope scope(session, ids);
-    nb::tuple given = single ? nb::make_tuple(a[0], b[0]) : nb::make_tuple(tuple_of(a), tuple_of(b));
+    nb::tuple given =
+        single ? nb::make_tuple(a[0], b[0]) : nb::make_tuple(tuple_of(a), tuple_of(b));
     std::vector<ScalarObject> found =
         values_like(self.session, call_with(combine, given), dtypes, "combine");
     std::vector<te::ScalarRef> roots;
@@ -357,7 +360,8 @@ nb::object update(const BuilderObject& self, const TensorObject& base, nb::handl
     if (op == word) chosen = one;
   }
   if (!chosen)
-    value_error("op is \"" + op + "\"; known are \"assign\", \"sum\", \"prod\", \"min\" and \"max\"");
+    value_error("op is \"" + op +
+                "\"; known are \"assign\", \"sum\", \"prod\", \"min\" and \"max\"");
   if (bounds != "fail" && bounds != "skip")
     value_error("bounds is \"" + bounds + "\"; known are \"fail\" and \"skip\"");
   const te::Tensor& tensor = tensor_of(self, base);

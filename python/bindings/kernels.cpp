@@ -115,8 +115,8 @@ void take_result(LibraryCall& call, const Site& site, size_t k, nb::handle given
   };
   NDArray& place = call.outputs[k];
   if (!place) {
-    std::string wanted = "a tensor of " + std::string(dtype.name()) + " of rank " +
-                         std::to_string(counted.size());
+    std::string wanted =
+        "a tensor of " + std::string(dtype.name()) + " of rank " + std::to_string(counted.size());
     if (array.dtype() != dtype || array.rank() != counted.size()) mismatch(wanted);
     std::vector<int64_t> counts;
     for (size_t d = 0; d < counted.size(); ++d) {

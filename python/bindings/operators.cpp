@@ -102,17 +102,17 @@ void bind_operators(nb::module_& m) {
         info["output_specs"] = output_specs;
         const GradientEntry* gradient = gradient_column().find(op);
         bool computed = op->definition() == DefinitionKind::kCompute;
-        info["definition"] = computed                                        ? "a tensor expression"
-                             : op->definition() == DefinitionKind::kExpand   ? "other operators"
+        info["definition"] = computed                                      ? "a tensor expression"
+                             : op->definition() == DefinitionKind::kExpand ? "other operators"
                              : op->definition() == DefinitionKind::kIntrinsic ? "the machine's own"
                                                                               : "none";
         info["relation"] = op->relation() == nullptr || op->relation()->name == op->name()
                                ? std::string("its own")
                                : op->relation()->name.str();
-        info["gradient"] = gradient != nullptr
-                               ? gradient->rule ? "by a rule" : "none: " + gradient->none
-                               : computed ? "derived: " + std::string(kGradientPrefix) + op->name().str()
-                                          : "that of the operators that define it";
+        info["gradient"] =
+            gradient != nullptr ? gradient->rule ? "by a rule" : "none: " + gradient->none
+            : computed          ? "derived: " + std::string(kGradientPrefix) + op->name().str()
+                                : "that of the operators that define it";
         return info;
       },
       nb::arg("name"),

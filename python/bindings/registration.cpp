@@ -118,9 +118,9 @@ void bind_calls(nb::module_& m) {
             std::vector<Dim> x = dims_of(a), y = dims_of(b);
             std::optional<std::vector<Dim>> both = broadcast_shapes(x, y);
             if (!both)
-              throw nb::value_error(("shapes " + shape_str(x) + " and " + shape_str(y) +
-                                     " do not broadcast")
-                                        .c_str());
+              throw nb::value_error(
+                  ("shapes " + shape_str(x) + " and " + shape_str(y) + " do not broadcast")
+                      .c_str());
             return objects_of(*both);
           },
           nb::arg("a"), nb::arg("b"),
@@ -157,9 +157,7 @@ nb::object call_python(const Callback& function, nb::list positional, const Attr
   return result;
 }
 
-bool has_variables(const TypeRef& type) {
-  return type && type->has_incomplete();
-}
+bool has_variables(const TypeRef& type) { return type && type->has_incomplete(); }
 
 // The type that a relation gave is about what it was given.
 void check_type(const RelationCall& call, const TypeRef& type) {
@@ -258,8 +256,8 @@ std::vector<ExprRef> gradient_of(const Callback& function, const GradientCall& c
     for (size_t i = 0; i < items.size(); ++i) {
       if (!is_of_floats(call.call.input(i))) continue;  // whatever was given for it
       if (items[i].is_none())
-        throw Error(op.name().str() + ": its gradient gave None for " +
-                    op.inputs()[i].name.str() + ", which is of floats");
+        throw Error(op.name().str() + ": its gradient gave None for " + op.inputs()[i].name.str() +
+                    ", which is of floats");
       gradients[i] = expr_of(items[i]);
     }
   });
@@ -307,9 +305,9 @@ const DynamicSchema* schema_of(Name name, const std::vector<AttrSpec>& specs) {
     if (has_default) {
       made.otherwise = attr_value_of(otherwise);
       if (!made.otherwise)
-        throw nb::type_error(("attribute " + attr + " cannot be " +
-                              nb::cast<std::string>(nb::repr(otherwise)))
-                                 .c_str());
+        throw nb::type_error(
+            ("attribute " + attr + " cannot be " + nb::cast<std::string>(nb::repr(otherwise)))
+                .c_str());
     }
     attrs.push_back(std::move(made));
   }
@@ -322,12 +320,13 @@ const Relation* shared_relation(const std::string& name, const DynamicSchema* sc
     throw nb::value_error(("there is no relation " + name).c_str());
   const Operator* owner = find_op(Name(name));
   if (owner != nullptr && owner->attrs_schema() != nullptr && owner->attrs_schema() != schema)
-    throw nb::value_error(("the relation " + name + " is of an operator with attributes of its own").c_str());
+    throw nb::value_error(
+        ("the relation " + name + " is of an operator with attributes of its own").c_str());
   return relation;
 }
 
 /// The gradients of a typed call's inputs, as programs would have them.
-std::vector<std::optional<ExprRef>> gradients(const CallRef& call,
+std::vector<std::optional<ExprRef>> gradients(const Ref<const Call>& call,
                                               const std::vector<std::optional<ExprRef>>& given) {
   const auto* node = call->callee()->as<Op>();
   if (node == nullptr) throw nb::type_error("a call of an operator is wanted");
@@ -372,15 +371,13 @@ ExprRef register_from_python(const std::string& name, const std::string& doc,
     if (nb::isinstance<nb::str>(relation)) {
       builder.relation(shared_relation(nb::cast<std::string>(relation), schema));
     } else {
-      builder.relation([call = Callback(relation)](const RelationCall& use) {
-        return ask_relation(call, use);
-      });
+      builder.relation(
+          [call = Callback(relation)](const RelationCall& use) { return ask_relation(call, use); });
     }
     Callback defined(function);
     if (definition == "compute") {
-      builder.compute([defined](const OpCall& call, te::Builder& b) {
-        compute_call(defined, call, b);
-      });
+      builder.compute(
+          [defined](const OpCall& call, te::Builder& b) { compute_call(defined, call, b); });
     } else if (definition == "expand") {
       builder.expand([defined](const OpCall& call, std::span<const ExprRef> args) {
         return expand_call(defined, call, args);
@@ -393,8 +390,9 @@ ExprRef register_from_python(const std::string& name, const std::string& doc,
     if (nb::isinstance<nb::str>(gradient)) {
       builder.no_gradient(nb::cast<std::string>(gradient));
     } else if (!gradient.is_none()) {
-      builder.gradient(
-          [rule = Callback(gradient)](const GradientCall& call) { return gradient_of(rule, call); });
+      builder.gradient([rule = Callback(gradient)](const GradientCall& call) {
+        return gradient_of(rule, call);
+      });
     }
   });
   return make_op(op);

@@ -20,7 +20,8 @@ te::FreeSet joined(const te::FreeSet& a, const te::FreeSet& b) {
 }
 
 SessionRef joined(const SessionRef& a, const SessionRef& b) {
-  if (a && b && a != b) value_error("scalars or tensors of two computations cannot be used together");
+  if (a && b && a != b)
+    value_error("scalars or tensors of two computations cannot be used together");
   return a ? a : b;
 }
 
@@ -44,7 +45,9 @@ std::string text_of(DType dtype) { return std::string(dtype.name()); }
 // A Python number as a constant of a dtype that can hold it.
 te::Scalar number(nb::handle object, DType dtype, const std::string& what) {
   std::string shown = nb::cast<std::string>(nb::repr(object));
-  auto refuse = [&] { type_error(what + ": " + shown + " is no " + text_of(dtype) + "; use te.cast"); };
+  auto refuse = [&] {
+    type_error(what + ": " + shown + " is no " + text_of(dtype) + "; use te.cast");
+  };
   if (PyBool_Check(object.ptr())) {
     if (!dtype.is_bool()) refuse();
     return te::constant(static_cast<int64_t>(object.ptr() == Py_True), dtype);
@@ -100,9 +103,10 @@ ScalarObject scalar_of(nb::handle object, std::optional<DType> wanted, const std
   if (nb::isinstance<TensorObject>(object))
     type_error(what + ": a tensor is no scalar; read an element of it, `x[i, j]`");
   if (is_number(object)) {
-    DType dtype = wanted ? *wanted : PyBool_Check(object.ptr()) ? kBool
-                                     : PyIndex_Check(object.ptr()) ? kInt64
-                                                                   : kFloat32;
+    DType dtype = wanted                        ? *wanted
+                  : PyBool_Check(object.ptr())  ? kBool
+                  : PyIndex_Check(object.ptr()) ? kInt64
+                                                : kFloat32;
     return {number(object, dtype, what), nullptr, {}};
   }
   if (std::optional<Dim> dim = dim_of(object)) {
@@ -283,8 +287,9 @@ ScalarObject load(const TensorObject& self, nb::handle given, std::optional<te::
       type_error("fill is a constant of the tensor's dtype, " + text_of(tensor.dtype()));
     result.value = tensor.load_or(index, value.value);
   } else {
-    result.value = tensor.load(
-        index, bounds ? *bounds : proven ? te::Bounds::kProven : te::Bounds::kFail);
+    result.value = tensor.load(index, bounds   ? *bounds
+                                      : proven ? te::Bounds::kProven
+                                               : te::Bounds::kFail);
   }
   return result;
 }
@@ -369,7 +374,8 @@ void bind_scalar_class(nb::module_& m) {
       nb::arg("dtype"));
   scalar.def("__str__", [](const ScalarObject& self) { return te::to_string(*self.value.node()); });
   scalar.def("__repr__", [](const ScalarObject& self) {
-    return "<Scalar " + te::to_string(*self.value.node()) + ": " + text_of(self.value.dtype()) + ">";
+    return "<Scalar " + te::to_string(*self.value.node()) + ": " + text_of(self.value.dtype()) +
+           ">";
   });
 }
 
@@ -401,6 +407,9 @@ void bind_scalars(nb::module_& m) {
           },
           nb::arg("index"), nb::kw_only(), nb::arg("bounds") = "fail",
           nb::arg("fill").none() = nb::none(),
+          nb::sig(
+              "def load(self, *index: object, bounds: str = 'fail', fill: object | None = None) "
+              "-> Scalar"),
           "The element at an index that may lie outside: it is an error there (\"fail\"), the "
           "nearest element (\"clamp\"), the one modulo the extent (\"wrap\"), or the constant "
           "`fill`. \"proven\" promises that it lies inside, and nothing is checked.")
@@ -422,7 +431,7 @@ void bind_scalars(nb::module_& m) {
             result.value = self.tensor.broadcast(index);
             return result;
           },
-          nb::arg("index"),
+          nb::arg("index"), nb::sig("def broadcast(self, *index: object) -> Scalar"),
           "The element under NumPy's broadcasting: there may be more indices than dimensions, and "
           "a dimension of extent 1 is read at 0. The relation must have seen that it fits.")
       .def("__iter__",
@@ -451,7 +460,8 @@ void bind_scalars(nb::module_& m) {
   m.def(
       "te_const",
       [](nb::handle value, std::optional<DType> dtype) {
-        if (nb::isinstance<ScalarObject>(value)) type_error("te.const takes a number, not a scalar");
+        if (nb::isinstance<ScalarObject>(value))
+          type_error("te.const takes a number, not a scalar");
         return scalar_of(value, dtype, "te.const");
       },
       nb::arg("value"), nb::arg("dtype") = nb::none());

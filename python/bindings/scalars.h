@@ -16,8 +16,8 @@ namespace relay::python {
 /// One call of a `compute` function.
 struct Session {
   te::Builder builder;
-  bool open = true;           // until the function returns
-  te::FreeSet scope;          // the axes and placeholders that may be used now, in order of opening
+  bool open = true;   // until the function returns
+  te::FreeSet scope;  // the axes and placeholders that may be used now, in order of opening
   std::unordered_map<uint32_t, Dim> extents;  // of all axes so far
 
   explicit Session(te::Builder start) : builder(std::move(start)) {}

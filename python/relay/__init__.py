@@ -84,7 +84,7 @@ from .module import check, fromtext, parse, parse_expr, parse_type
 from .scope_builder import ScopeBuilder
 from .ty import Any, ShapeVar, TypeKind, scalar_type
 from .type_functor import TypeFunctor, TypeMutator, TypeVisitor
-from . import op, te
+from . import op
 from .op import annotation, image, nn, random, vision
 from .op import tensor as _tensor
 from .op.tensor import *  # noqa: F403
@@ -94,7 +94,7 @@ __all__ = [
     "const", "Constant", "Constructor", "Diagnostic", "Dim", "DimType", "evaluate", "Executable", "ExecutionError", "Expr",
     "expr", "ExprFunctor", "ExprMutator", "ExprVisitor", "fromtext", "Function", "FuncType", "GlobalTypeVar", "GlobalVar", "If",
     "image", "IncompleteType", "InternalError", "IRModule", "Kind", "Let", "Literal", "load", "Match", "MixedModeMutator",
-    "MixedModeVisitor", "module", "NDArray", "nn", "Op", "parse", "parse_expr", "parse_type", "Pattern", "PatternConstructor",
+    "MixedModeVisitor", "module", "NDArray", "nn", "op", "Op", "parse", "parse_expr", "parse_type", "Pattern", "PatternConstructor",
     "PatternTuple", "PatternVar", "PatternWildcard", "post_order_visit", "random", "RefCreate", "RefRead", "RefType",
     "RefWrite", "RelayError", "rewrite", "scalar_type", "ScopeBuilder", "ShapeType", "ShapeVar", "Span",
     "structural_difference", "structural_equal", "structural_hash", "TempExpr", "TensorType", "Tuple", "TupleGetItem",
@@ -104,7 +104,7 @@ __all__ = [
 __all__ += _tensor.__all__
 
 # Names that are found when they are first used.
-_LAZY = {"analysis", "frontend", "qnn", "transform", "instrument", "display"}
+_LAZY = {"analysis", "frontend", "qnn", "transform", "instrument", "display", "te"}
 
 
 def __getattr__(name: str) -> _AnyType:

@@ -595,7 +595,8 @@ std::vector<NamedAttr> Attrs::fields(bool only_changed) const {
   for (size_t i = 0; i < schema_->fields.size(); ++i) {
     const AttrField& field = schema_->fields[i];
     AttrValue value = get_field(*schema_, i, object_);
-    if (only_changed && !field.required && value == get_field(*schema_, i, defaults.get())) continue;
+    if (only_changed && !field.required && value == get_field(*schema_, i, defaults.get()))
+      continue;
     result.push_back({field.name, std::move(value), {}});
   }
   return result;

@@ -107,8 +107,8 @@ const DynamicSchema& make_dynamic_schema(Name name, std::vector<DynamicAttr> att
     if (!attrs[i].otherwise) continue;
     AttrValue value = *attrs[i].otherwise;
     if (!made->convert(i, value)) {
-      throw Error("the default of attribute " + attrs[i].name + " is " +
-                  attrs[i].otherwise->str() + ", which is not " + made->fields[i].type_text());
+      throw Error("the default of attribute " + attrs[i].name + " is " + attrs[i].otherwise->str() +
+                  ", which is not " + made->fields[i].type_text());
     }
     made->forms[i].otherwise = std::move(value);
   }

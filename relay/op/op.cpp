@@ -207,8 +207,7 @@ OpBuilder& declare_op(std::string_view name) {
   return registry.builders.emplace_back(&op, name);
 }
 
-const Operator* register_op(std::string_view name,
-                            const std::function<void(OpBuilder&)>& declare) {
+const Operator* register_op(std::string_view name, const std::function<void(OpBuilder&)>& declare) {
   OpRegistry& registry = OpRegistry::instance();
   auto taken = [&] { return Error("operator declared twice: " + std::string(name)); };
   Operator* op;

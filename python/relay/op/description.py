@@ -19,6 +19,7 @@ def names() -> list[str]:
 def describe(op: str | Op) -> str:
     """Signature, documentation, attributes, definition, gradient and examples of an operator. Raises KeyError for an unknown name."""
     node = op if isinstance(op, Op) else _core.op(getattr(op, "op_name", op))
+    assert isinstance(node, Op)
     info = _core.op_info(node)
     given = [name for name, _ in info["inputs"]] + [f"{attr['name']}=…" for attr in info["attrs"]]
     lines = [f"{info['name']}({', '.join(given)})"]
@@ -45,8 +46,8 @@ def describe(op: str | Op) -> str:
 
 
 def _result(program: str, arguments: Any) -> Any:
+    from .._core import IRModule
     from ..execution import evaluate
     from ..module import parse_expr
-    from .._core import IRModule
 
-    return evaluate(IRModule.from_expr(parse_expr(program)), *arguments)  # type: ignore[attr-defined]
+    return evaluate(IRModule.from_expr(parse_expr(program)), *arguments)

@@ -46,7 +46,8 @@ def has_attr(op: str | Op, key: str) -> bool:
 def set_attr(op: str | Op, key: str, value: Any, level: int = 10) -> None:
     """Attaches a value. That of the highest level counts. Raises RelayError where the level is taken.
 
-    The keys of `columns()` change what the compiler does with calls of the operator, for the whole process.
+    The keys of `columns()` change what the compiler does with calls of the operator, for the whole process: set them before other
+    threads compile.
     """
     node = _op(op)
     values = _attached.setdefault((node, key), {})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import dataclasses
 import inspect
@@ -79,9 +78,6 @@ class _Declared:
 _NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
 _KEYWORDS = {"def", "else", "extern", "fn", "free_var", "if", "import", "let", "match", "meta", "ref", "type", "where", "True", "False"}
 _declared: dict[str, _Declared] = {}
-
-# Functions are let go of before the interpreter is taken apart. What users registered later runs before.
-atexit.register(_core.drop_callbacks)
 
 
 def register(
@@ -167,6 +163,7 @@ def registered(name: str, **declaration: Any) -> Iterator[Callable[..., Any]]:
 def function(op: str | Op) -> Callable[..., Any]:
     """The function that makes calls of an operator, with its signature and documentation. Raises KeyError for an unknown name."""
     node = op if isinstance(op, Op) else _core.op(op)
+    assert isinstance(node, Op)
     declared = _declared.get(node.name)
     if declared is not None and declared.op is node:
         return declared.function
