@@ -72,6 +72,7 @@ from ._core import (
     TypeVar,
     Value,
     Var,
+    reduce,
 )
 
 # The members that are written in Python go onto the classes here.
@@ -95,7 +96,7 @@ __all__ = [
     "expr", "ExprFunctor", "ExprMutator", "ExprVisitor", "fromtext", "Function", "FuncType", "GlobalTypeVar", "GlobalVar", "If",
     "image", "IncompleteType", "InternalError", "IRModule", "Kind", "Let", "Literal", "load", "Match", "MixedModeMutator",
     "MixedModeVisitor", "module", "NDArray", "nn", "op", "Op", "parse", "parse_expr", "parse_type", "Pattern", "PatternConstructor",
-    "PatternTuple", "PatternVar", "PatternWildcard", "post_order_visit", "random", "RefCreate", "RefRead", "RefType",
+    "PatternTuple", "PatternVar", "PatternWildcard", "post_order_visit", "random", "reduce", "RefCreate", "RefRead", "RefType",
     "RefWrite", "RelayError", "rewrite", "scalar_type", "ScopeBuilder", "ShapeType", "ShapeVar", "Span",
     "structural_difference", "structural_equal", "structural_hash", "TempExpr", "TensorType", "Tuple", "TupleGetItem",
     "TupleType", "TupleWrapper", "Type", "TypeCall", "TypeData", "TypeFunctor", "TypeKind", "TypeMutator", "TypeRelation",

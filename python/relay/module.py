@@ -16,10 +16,7 @@ def parse(source: str, source_name: str = "from_string", init_module: IRModule |
 
     Raises RelayError with all problems, each at its place in the text, which is called `source_name` there.
     """
-    if init_module is not None:
-        # Behind the text, so that places in it stay what they are.
-        source += "\n" + init_module.astext().removeprefix('#[version = "0.0.5"]')
-    return _core.parse_module(source, source_name)
+    return _core.parse_module(source, source_name, init_module)
 
 
 def fromtext(source: str, source_name: str = "from_string") -> IRModule | Expr:
@@ -127,6 +124,14 @@ def _update(self: IRModule, other: IRModule | Mapping[Any, Function]) -> None:
         self.add_function(name, other[name], replace=True)
 
 
+def _import_from_std(self: IRModule, file_to_import: str) -> None:
+    """Adds a file of the standard library, such as "prelude.rly", and what that imports; what is there already stays.
+
+    Raises RelayError, and adds nothing, for an unknown file and where the module defines one of its names in another way.
+    """
+    _core.import_standard(self, file_to_import)
+
+
 def _update_func(self: IRModule, var: GlobalVar | str, func: Function) -> None:
     """Puts a function in place of the one of the same name, or adds it."""
     self[var] = func
@@ -140,5 +145,6 @@ setattr(IRModule, "get_global_type_var", _get_global_type_var)
 setattr(IRModule, "get_global_type_vars", _get_global_type_vars)
 setattr(IRModule, "get_type", _get_type)
 setattr(IRModule, "get_constructor", _get_constructor)
+setattr(IRModule, "import_from_std", _import_from_std)
 setattr(IRModule, "update", _update)
 setattr(IRModule, "update_func", _update_func)

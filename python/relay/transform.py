@@ -46,12 +46,17 @@ def standard_pipeline(level: int = 3) -> Pass:
     return _core.standard_pipeline(level)
 
 
-class ModulePass:
-    """Marks passes made by `module_pass`; ``isinstance`` asks for it."""
+class _Kind(type):
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, Pass) and getattr(instance, "made_as", None) is cls
 
 
-class FunctionPass:
-    """Marks passes made by `function_pass`; ``isinstance`` asks for it."""
+class ModulePass(metaclass=_Kind):
+    """Stands for passes made by `module_pass`: ``isinstance(a_pass, ModulePass)``."""
+
+
+class FunctionPass(metaclass=_Kind):
+    """Stands for passes made by `function_pass`: ``isinstance(a_pass, FunctionPass)``."""
 
 
 def _documentation(thing: Any) -> str:
@@ -64,7 +69,9 @@ def _decorate(make: Callable[..., Pass], method: str, subject: Any, opt_level: i
         raise ValueError(f"give {make.__name__} an opt_level")
 
     def build(run: Callable[..., Any], title: str, doc: str) -> Pass:
-        return make(run, title, opt_level, doc, list(required or ()), typed)
+        made = make(run, title, opt_level, doc, list(required or ()), typed)
+        made.made_as = ModulePass if make is _core.module_pass else FunctionPass  # type: ignore[attr-defined]
+        return made
 
     def wrap(thing: Any) -> Any:
         if inspect.isclass(thing):

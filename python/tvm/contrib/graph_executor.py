@@ -22,7 +22,7 @@ class GraphModule:
     def __init__(self, module: Any) -> None:
         if not isinstance(module, Module):
             raise TypeError(f"a GraphModule is made of lib['default'](device), not of {type(module).__name__}")
-        self.module = module
+        self.module = _Library(module, self)
         self._program = module.program
         self._names = [name for name, _ in self._program.parameters]
         self._types = [_relay.parse_type(text) for _, text in self._program.parameters]
@@ -115,6 +115,23 @@ class GraphModule:
         if kwargs:
             self.set_input(**kwargs)
         return measure(self.run, number, repeat)
+
+
+class _Library(Module):
+    """The program of a GraphModule, as scripts measure it: ``module.module.time_evaluator("run", device)()``."""
+
+    def __init__(self, module: Module, owner: GraphModule) -> None:
+        super().__init__(module.program)
+        self._owner = owner
+
+    def __getitem__(self, name: str) -> Any:
+        return getattr(self._owner, name) if name in ("run", "set_input", "get_output", "get_num_outputs") else super().__getitem__(name)
+
+    def time_evaluator(self, func_name: str, dev: Any, number: int = 10, repeat: int = 1, **kwargs: Any) -> Any:
+        """Something to call that measures runs on the inputs that are set."""
+        if func_name != "run":
+            return super().time_evaluator(func_name, dev, number, repeat, **kwargs)
+        return lambda: measure(self._owner.run, number, repeat)
 
 
 def _flatten(result: Any) -> list[Any]:

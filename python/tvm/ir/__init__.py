@@ -34,10 +34,11 @@ from .container import Array, Map
 from .members import install as _install
 from .module import IRModule
 from .op import Op, register_intrin_lowering, register_op_attr
-from .spans import SequentialSpan, SourceName
+from .spans import SequentialSpan, SourceName, install as _install_spans
 from .transform import PassContext
 
 _install()
+_install_spans()
 
 RelayExpr = BaseExpr = PrimExpr = Expr
 BaseFunc = _relay.Function

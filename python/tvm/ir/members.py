@@ -30,12 +30,20 @@ def _copyfrom(self: NDArray, source_array: Any) -> NDArray:
     source = np.asarray(source_array)
     if tuple(source.shape) != tuple(self.shape):
         raise ValueError(f"an array of shape {tuple(source.shape)} does not fit into one of shape {tuple(self.shape)}")
-    np.copyto(self.numpy(), source.astype(self.numpy().dtype, copy=False))
+    memory = _memory(self)
+    np.copyto(memory, source.astype(memory.dtype, copy=False))
     return self
 
 
 def _setitem(self: NDArray, index: Any, value: Any) -> None:
-    self.numpy()[index] = value.numpy() if isinstance(value, NDArray) else value
+    _memory(self)[index] = value.numpy() if isinstance(value, NDArray) else value
+
+
+def _memory(array: NDArray) -> Any:
+    found = getattr(array, "_memory", None)
+    if found is None:
+        raise ValueError("the array is a program's and cannot be written: tvm.nd.array(a) is a copy that can")
+    return found
 
 
 def _copyto(self: NDArray, target: Any, mem_scope: Any = None) -> NDArray:

@@ -10,17 +10,6 @@ from relay import Function, GlobalVar, TypeData
 Base = _relay.IRModule
 
 
-def _import_from_std(self: Base, file_to_import: str) -> None:
-    """Adds the definitions of a file of the standard library, for example "prelude.rly"."""
-    from ..relay.stdlib import source
-
-    text = source(file_to_import)
-    known = set(self.function_names)
-    if all(name in known for name in text.names):
-        return
-    self.update(_relay.parse(text.text, file_to_import, self))
-
-
 def _import(self: Base, file_to_import: str) -> None:
     """Adds the definitions of a file of program text."""
     with open(file_to_import, encoding="utf-8") as stream:
@@ -52,7 +41,6 @@ def _getitem(self: Base, var: Any) -> Any:
     return _raw_getitem(self, var)
 
 
-setattr(Base, "import_from_std", _import_from_std)
 setattr(Base, "_import", _import)
 setattr(Base, "_add", _add)
 setattr(Base, "__setitem__", _setitem)

@@ -13,8 +13,15 @@ _attached: dict[tuple[str, str], tuple[int, Any]] = {}
 
 
 def _get(op_name: str) -> Op:
-    """The operator of a name. Raises RelayError, with the nearest names, if there is none."""
-    found = _core.op(op_name)
+    """The operator of a name. Raises AttributeError, with the nearest names, if there is none."""
+    try:
+        found = _core.op(op_name)
+    except KeyError:
+        import difflib
+
+        near = difflib.get_close_matches(op_name, _core.op_names(), 3)
+        hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        raise AttributeError(f"there is no operator {op_name}{hint}") from None
     assert isinstance(found, Op)
     return found
 

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from relay import Span
 
 
-class SourceName:
+class SourceName(str):
     """What a piece of source text is called."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __eq__(self, other: object) -> bool:
-        return self.name == (other.name if isinstance(other, SourceName) else other)
-
-    def __hash__(self) -> int:
-        return hash(self.name)
-
-    def __str__(self) -> str:
-        return self.name
+    @property
+    def name(self) -> str:
+        """The name."""
+        return str(self)
 
 
 class SequentialSpan:
@@ -28,3 +22,11 @@ class SequentialSpan:
 
     def __init__(self, spans: Iterable[Span]) -> None:
         self.spans = list(spans)
+
+
+_plain_name: Any = Span.source_name
+
+
+def install() -> None:
+    """Puts `source_name.name` onto places, once."""
+    setattr(Span, "source_name", property(lambda self: SourceName(_plain_name.__get__(self))))

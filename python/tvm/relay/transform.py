@@ -37,10 +37,8 @@ for _name in ("BackwardFoldScaleAxis", "BatchingOps", "CanonicalizeOps", "Defuse
 
 
 def FoldConstant(fold_qnn: bool = False) -> Pass:  # noqa: N802
-    """Evaluates what depends on constants only. Raises NotImplementedError for `fold_qnn`, which is always as False."""
-    if fold_qnn:
-        raise NotImplementedError("FoldConstant(fold_qnn=True): quantised operators are folded after they are expanded")
-    return _passes.create("FoldConstant")
+    """Evaluates what depends on constants only; operators of quantised networks with `fold_qnn`."""
+    return _passes.create("FoldConstant", fold_qnn=fold_qnn)
 
 
 def FuseOps(fuse_opt_level: int = -1) -> Pass:  # noqa: N802

@@ -82,21 +82,35 @@ def require_cpu(dev: Any, what: str) -> None:
             raise NotImplementedError(f"{what} on {item}: programs run on the CPU only")
 
 
+class OwnArray(NDArray):
+    """An array that a script made or got: it may be written, and `numpy` gives a copy."""
+
+    def __init__(self, memory: np.ndarray) -> None:
+        super().__init__(memory)
+        self._memory = memory
+
+    def numpy(self) -> Any:
+        """A copy as an array of NumPy."""
+        return self._memory.copy()
+
+
 def array(arr: Any, device: Device = cpu(0), mem_scope: str | None = None) -> NDArray:
     """A new array with a copy of what an array, number or nested list holds; Python's floats become float32."""
     require_cpu(device, "an array")
     if isinstance(arr, NDArray):
-        return arr.copy()
+        if arr.dtype == "bfloat16":
+            return arr.copy()
+        arr = arr.numpy()
     if not isinstance(arr, np.ndarray):
         made = np.asarray(arr)
         arr = made.astype("float32") if made.dtype == np.float64 and not hasattr(arr, "dtype") else made
-    return NDArray(np.array(arr, order="C"))
+    return OwnArray(np.array(arr, order="C"))
 
 
 def empty(shape: Sequence[int] | int, dtype: str = "float32", device: Device = Device(1, 0), mem_scope: str | None = None) -> NDArray:
     """A new array, filled with zeros."""
     require_cpu(device, "an array")
-    return NDArray(np.zeros(shape, dtype=str(dtype)))
+    return OwnArray(np.zeros(shape, dtype=str(dtype)))
 
 
 def from_dlpack(dltensor: Any) -> NDArray:
@@ -106,4 +120,4 @@ def from_dlpack(dltensor: Any) -> NDArray:
 
 def numpyasarray(np_data: np.ndarray) -> NDArray:
     """An array of the same memory as one of NumPy."""
-    return NDArray(np_data)
+    return OwnArray(np_data)

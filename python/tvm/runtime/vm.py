@@ -96,7 +96,11 @@ class VirtualMachine:
         from ..relay.backend.values import from_program, to_program
 
         given = self._arranged(func_name, args, kwargs) if args or kwargs else self._inputs.get(func_name, [])
-        result = self._exec.program.call(func_name, *(to_program(value) for value in given))
+        mod = self._exec.mod
+        known = mod is not None and func_name in mod
+        kinds = [param.type_annotation for param in mod[func_name].params] if known else []
+        kinds += [None] * (len(given) - len(kinds))
+        result = self._exec.program.call(func_name, *(to_program(value, kind, mod) for value, kind in zip(given, kinds)))
         self._result = from_program(result, self._exec.mod)
         return self._result
 

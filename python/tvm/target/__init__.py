@@ -36,6 +36,8 @@ class Target:
                 self._attrs[key] = value
         else:
             raise ValueError(f"a target is text such as 'llvm', not {target!r}")
+        if self._kind not in _KINDS:
+            raise ValueError(f"no target kind is called {self._kind!r}: programs are compiled for CPUs, target llvm")
         self.host = Target(host) if host is not None else None
 
     @property
@@ -156,6 +158,13 @@ class Target:
         return " ".join([self._kind, *options])
 
     __repr__ = __str__
+
+
+# Those that scripts name; programs are compiled for the first ones.
+_KINDS = {
+    "llvm", "cpu", "c", "aocl", "aocl_sw_emu", "composite", "cuda", "ext_dev", "gpu", "hexagon", "hybrid", "metal", "nvptx", "opencl",
+    "rocm", "sdaccel", "stackvm", "test", "vulkan", "webgpu",
+}  # fmt: skip
 
 
 class _Kind:

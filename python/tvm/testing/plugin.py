@@ -25,12 +25,12 @@ def pytest_generate_tests(metafunc: Any) -> None:
     for key, members in groups.items():
         _, _, sets, names = facts[key]
         rows = [tuple(values[at] for _, at in members) for values in sets]
-        metafunc.parametrize([name for name, _ in members], rows if len(members) > 1 else [row[0] for row in rows], ids=names)
+        metafunc.parametrize(",".join(name for name, _ in members), rows if len(members) > 1 else [row[0] for row in rows], ids=names)
     marked = {name for mark in metafunc.definition.iter_markers("parametrize") for name in _names(mark.args[0])}
     wanted = [name for name in ("target", "dev") if name in metafunc.fixturenames and name not in marked]
     if wanted:
         rows = [tuple({"target": text, "dev": dev}[name] for name in wanted) for text, dev in enabled_targets()]
-        metafunc.parametrize(wanted, rows if len(wanted) > 1 else [row[0] for row in rows])
+        metafunc.parametrize(",".join(wanted), rows if len(wanted) > 1 else [row[0] for row in rows])
 
 
 def _names(text: Any) -> list[str]:

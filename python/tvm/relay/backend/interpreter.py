@@ -52,11 +52,12 @@ class Executor:
         names = [param.name_hint for param in function.params]
         bound = {key: value for key, value in self.params.items() if key in names}
         open_names = [key for key in names if key not in bound]
+        kinds = [param.type_annotation for param in function.params if param.name_hint not in bound]
         start = self._prepare(mod, name, bound)
 
         def run(*args: Any, **kwargs: Any) -> Any:
             given = _arrange(open_names, args, kwargs)
-            return from_program(start([to_program(arg) for arg in given]), mod)
+            return from_program(start([to_program(arg, kind, mod) for arg, kind in zip(given, kinds)]), mod)
 
         return run
 

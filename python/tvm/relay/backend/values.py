@@ -34,10 +34,28 @@ class ConstructorValue:
 
 
 class RefValue:
-    """A mutable cell and what it holds."""
+    """A mutable cell and what it holds: what a program writes to it is seen here."""
 
-    def __init__(self, value: Any) -> None:
-        self.value = value
+    def __init__(self, value: Any, _cell: Any = None, _mod: Any = None) -> None:
+        self._held = value
+        self._cell = _cell  # the program's own, once there is one
+        self._mod = _mod
+
+    @property
+    def value(self) -> Any:
+        """What it holds now."""
+        return self._held if self._cell is None else from_program(self._cell.value, self._mod)
+
+    @value.setter
+    def value(self, new: Any) -> None:
+        if self._cell is None:
+            self._held = new
+        else:
+            self._cell.value = to_program(new, None, self._mod)
+
+    def _enter(self, fields: list[Any]) -> Any:
+        self._cell, self._held = _relay._core.reference_value(fields[0]), None
+        return self._cell
 
 
 class Closure:
@@ -51,7 +69,7 @@ class Closure:
         return from_program(self._value(*(to_program(arg) for arg in args)), self._mod)
 
 
-def from_program(result: Any, mod: IRModule) -> Any:
+def from_program(result: Any, mod: IRModule | None) -> Any:
     """What `relay` gave, as scripts know it: arrays as NDArray, tuples as ADT, data values as ConstructorValue."""
     root: list[Any] = [None]
     work: list[tuple[Any, list[Any], int]] = [(result, root, 0)]
@@ -67,53 +85,106 @@ def from_program(result: Any, mod: IRModule) -> Any:
             place[at] = data
             work += [(field, data.fields, i) for i, field in enumerate(fields)]
         elif isinstance(value, Value):
-            place[at] = Closure(value, mod) if value.kind == "closure" else RefValue(from_program(value.value, mod))
+            place[at] = Closure(value, mod) if value.kind == "closure" else RefValue(None, value, mod)
         else:
             place[at] = value if isinstance(value, NDArray) else array(value)
     return root[0]
 
 
-def _constructor(mod: IRModule, name: str) -> Any:
+def _constructor(mod: IRModule | None, name: str) -> Any:
+    if mod is None:
+        return name
     try:
         return mod.get_constructor(name)
     except (KeyError, _relay.RelayError):
         return name
 
 
-def to_program(arg: Any) -> Any:
-    """What a script passes, as `relay` takes it."""
-    if isinstance(arg, (ConstructorValue, RefValue)):
-        return _build(arg)
+def to_program(arg: Any, wanted: Any = None, mod: IRModule | None = None) -> Any:
+    """What a script passes, as `relay` takes it. `wanted`, its type, says what the tag of an ADT means.
+
+    Raises TypeError for a tag or a constructor that the type has not, ValueError for a value that contains itself.
+    """
+    if not isinstance(arg, (ADT, ConstructorValue, RefValue, tuple)):
+        return _leaf(arg)
+    made: dict[Any, Any] = {}
+    opened: set[Any] = set()
+    stack = [(arg, wanted)]
+    while stack:
+        item, kind = stack[-1]
+        key = (id(item), kind)
+        if key in made:
+            stack.pop()
+            continue
+        build, fields = _parts(item, kind, mod)
+        missing = [field for field in fields if (id(field[0]), field[1]) not in made]
+        if not missing:
+            made[key] = build([made[id(field), field_kind] for field, field_kind in fields])
+            stack.pop()
+        elif key in opened:
+            raise ValueError("the value contains itself")
+        else:
+            opened.add(key)
+            stack += missing
+    return made[id(arg), wanted]
+
+
+def _leaf(arg: Any) -> Any:
     if isinstance(arg, Closure):
         return arg._value
-    if isinstance(arg, (ADT, tuple)):
-        return tuple(to_program(field) for field in arg)
-    if isinstance(arg, _relay.Constant):
-        return arg.data
-    return arg
+    return arg.data if isinstance(arg, _relay.Constant) else arg
 
 
-def _build(value: ConstructorValue | RefValue) -> Any:
-    """A value made by a script, made again by the evaluator: an expression of constructors around its arrays."""
-    if isinstance(value, RefValue):
-        raise NotImplementedError("a reference made by a script as an argument: write it in the program")
-    order: list[ConstructorValue] = []
-    stack = [value]
-    while stack:
-        top = stack.pop()
-        order.append(top)
-        stack += [field for field in top.fields if isinstance(field, ConstructorValue)]
-    made: dict[int, Any] = {}
-    for node in reversed(order):
-        if not isinstance(node.constructor, Constructor):
-            raise TypeError(f"the constructor of {node!r} is a name: give the relay.Constructor")
-        fields = [made[id(f)] if isinstance(f, ConstructorValue) else to_program(f) for f in node.fields]
-        made[id(node)] = _Data(node.constructor, fields)
-    return made[id(value)]
+def _parts(item: Any, wanted: Any, mod: IRModule | None) -> tuple[Any, list[tuple[Any, Any]]]:
+    """How a value is made of its fields, and these with their types."""
+    if isinstance(item, RefValue):
+        if item._cell is not None:
+            return lambda _: item._cell, []
+        return item._enter, [(item._held, wanted.value if isinstance(wanted, _relay.RefType) else None)]
+    if isinstance(item, (ConstructorValue, ADT)) and (isinstance(item, ConstructorValue) or isinstance(wanted, _relay.TypeCall)):
+        constructor, types = _constructor_of(item, wanted, mod)
+        return lambda fields: _relay._core.data_value(constructor, fields), list(zip(item.fields, types, strict=False))
+    if isinstance(item, (ADT, tuple)):
+        fields = list(item)
+        if isinstance(item, ADT) and item.tag != 0:
+            raise TypeError(f"an ADT of tag {item.tag} was given for {wanted or 'a type that is not known'}, which is no data type")
+        kinds = list(wanted.fields) if isinstance(wanted, _relay.TupleType) else []
+        return tuple, list(zip(fields, kinds + [None] * (len(fields) - len(kinds)), strict=False))
+    return lambda _: _leaf(item), []
 
 
-def _Data(constructor: Constructor, fields: list[Any]) -> Any:  # noqa: N802
-    make = getattr(_relay._core, "data_value", None)
-    if make is None:
-        raise NotImplementedError("data values made by a script as arguments: write them as expressions in the program")
-    return make(constructor, fields)
+def _constructor_of(item: Any, wanted: Any, mod: IRModule | None) -> tuple[Constructor, list[Any]]:
+    """The constructor of a value, and the types of its fields as far as they are known."""
+    data = None
+    if isinstance(wanted, _relay.TypeCall) and mod is not None:
+        try:
+            data = mod.type_data(wanted.func)
+        except KeyError:
+            pass
+    constructor = getattr(item, "constructor", None)
+    if constructor is None:
+        choices = data.constructors if data is not None else []
+        if not 0 <= item.tag < len(choices):
+            raise TypeError(f"{wanted} has no constructor of tag {item.tag}")
+        constructor = choices[item.tag]
+    elif not isinstance(constructor, Constructor):
+        if mod is None:
+            raise TypeError(f"the constructor of {item!r} is a name: give the relay.Constructor")
+        constructor = mod.get_constructor(constructor)
+    if len(item.fields) != len(constructor.inputs):
+        raise TypeError(f"{constructor.name_hint} takes {len(constructor.inputs)} fields, not {len(item.fields)}")
+    known = dict(zip(data.type_vars, wanted.args, strict=False)) if data is not None else {}
+    return constructor, [_with(known, field) for field in constructor.inputs]
+
+
+def _with(known: dict[Any, Any], kind: Any) -> Any:
+    """The type of a field with the arguments of its data type in place of the parameters; None where it tells nothing."""
+    if isinstance(kind, _relay.TypeVar):
+        return known.get(kind)
+    if isinstance(kind, _relay.TypeCall):
+        args = [_with(known, arg) for arg in kind.args]
+        return _relay.TypeCall(kind.func, args) if None not in args else None
+    if isinstance(kind, _relay.TupleType):
+        fields = [_with(known, field) for field in kind.fields]
+        return _relay.TupleType(fields) if None not in fields else None
+    return kind

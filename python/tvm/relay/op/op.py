@@ -32,7 +32,7 @@ class OpPattern:
 
 
 def get(op_name: str) -> Op:
-    """The operator of a name. Raises RelayError, with the nearest names, if there is none."""
+    """The operator of a name. Raises AttributeError, with the nearest names, if there is none."""
     return Op.get(op_name)  # type: ignore[attr-defined, no-any-return]
 
 

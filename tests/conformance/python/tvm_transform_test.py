@@ -1,0 +1,273 @@
+"""tvm.transform, relay.transform, tvm.instrument: passes, their contexts, and what they make of programs."""
+
+import numpy as np
+import pytest
+
+import tvm
+import tvm.testing
+from tvm import relay
+from tvm.ir import IRModule
+from tvm.ir.instrument import PassTimingInstrument, pass_instrument
+from tvm.relay import transform
+from tvm.relay.testing import count_ops, run_infer_type, run_opt_pass
+
+
+def conv_relu():
+    x, w = relay.var("x", shape=(1, 4, 8, 8)), relay.var("w", shape=(4, 4, 3, 3))
+    y = relay.nn.relu(relay.nn.conv2d(x, w, padding=(1, 1)) + relay.const(1.0))
+    return relay.Function([x, w], y)
+
+
+def test_fold_constant():
+    c = relay.const(np.arange(6, dtype="float32").reshape(2, 3))
+    x = relay.var("x", shape=(3, 2))
+    before = relay.Function([x], relay.transpose(c + c) * x)
+    after = run_opt_pass(before, transform.FoldConstant())
+    expected = run_infer_type(relay.Function([x], relay.const((c.data.numpy() * 2).T.copy()) * x))
+    tvm.ir.assert_structural_equal(after, expected)
+
+
+@pytest.mark.parametrize("fold_qnn", [False, True])
+def test_fold_constant_of_quantised_operators(fold_qnn):
+    quantised = relay.qnn.op.quantize(relay.const([1.0, 2.0]), relay.const(0.5), relay.const(0), out_dtype="int8")
+    after = run_opt_pass(relay.Function([], quantised), transform.FoldConstant(fold_qnn=fold_qnn))
+    assert isinstance(after.body, relay.Constant) == fold_qnn
+    if fold_qnn:
+        assert after.body.data.numpy().tolist() == [2, 4]
+
+
+def test_fuse_ops():
+    fused = run_opt_pass(conv_relu(), transform.FuseOps(fuse_opt_level=2))
+    call = fused.body
+    assert isinstance(call.op, relay.Function) and call.op.attrs["Primitive"] == 1
+    assert count_ops(call.op) == {"nn.conv2d": 1, "add": 1, "nn.relu": 1}
+    alone = run_opt_pass(conv_relu(), transform.FuseOps(fuse_opt_level=0))
+    assert len(set(map(str, count_ops(alone)))) == 3 and count_ops(alone.body.op) == {"nn.relu": 1}
+
+
+def test_defuse_undoes_fusion():
+    plain = run_infer_type(conv_relu())
+    again = run_opt_pass(run_opt_pass(plain, transform.FuseOps()), transform.DefuseOps())
+    tvm.ir.assert_structural_equal(run_infer_type(again), plain)
+
+
+def test_dead_code_elimination():
+    x, dead = relay.var("x", shape=(2,)), relay.var("dead")
+    before = relay.Function([x], relay.Let(dead, relay.exp(x), relay.tanh(x)))
+    after = run_opt_pass(before, transform.DeadCodeElimination())
+    tvm.ir.assert_structural_equal(after, run_infer_type(relay.Function([x], relay.tanh(x))))
+    used = relay.Let(dead, relay.exp(x), dead)
+    assert isinstance(run_opt_pass(relay.Function([x], used), transform.DeadCodeElimination()).body, relay.Let)
+    assert isinstance(run_opt_pass(relay.Function([x], used), transform.DeadCodeElimination(inline_once=True)).body, relay.Call)
+
+
+def test_eliminate_common_subexpr():
+    x = relay.var("x", shape=(2,))
+    before = relay.Function([x], relay.exp(x + relay.const(1.0)) * relay.tanh(x + relay.const(1.0)))
+    assert count_ops(before)["add"] == 2
+    assert count_ops(run_opt_pass(before, transform.EliminateCommonSubexpr()))["add"] == 1
+
+
+def test_anf_and_back():
+    x = relay.var("x", shape=(2,))
+    shared = relay.exp(x)
+    func = relay.Function([x], shared + shared)
+    anf = run_opt_pass(func, transform.ToANormalForm())
+    assert isinstance(anf.body, relay.Let)
+    graph = run_opt_pass(anf, transform.ToGraphNormalForm())
+    tvm.ir.assert_structural_equal(graph, run_infer_type(func))
+
+
+def test_basic_block_normal_form():
+    c, x = relay.var("c", shape=(), dtype="bool"), relay.var("x", shape=(2,))
+    shared = relay.exp(x)
+    func = run_infer_type(relay.Function([c, x], relay.If(c, shared + shared, shared)))
+    assert not relay.analysis.check_basic_block_normal_form(func)
+    assert relay.analysis.check_basic_block_normal_form(run_opt_pass(func, transform.ToBasicBlockNormalForm()))
+
+
+def test_simplify_inference_drops_dropout_and_batch_norm():
+    x = relay.var("x", shape=(1, 4, 3, 3))
+    rest = [relay.var(n, shape=(4,)) for n in "abcd"]
+    func = relay.Function([x, *rest], relay.nn.dropout(relay.nn.batch_norm(x, *rest)[0]))
+    ops = count_ops(run_opt_pass(func, transform.SimplifyInference()))
+    assert "nn.batch_norm" not in ops and "nn.dropout" not in ops
+
+
+def test_simplify_expr():
+    x = relay.var("x", shape=(2, 3, 4))
+    func = relay.Function([x], relay.reshape(relay.reshape(x, (6, 4)), (24,)))
+    after = run_opt_pass(func, transform.SimplifyExpr())
+    assert count_ops(after) == {"reshape": 1}
+
+
+def test_canonicalize_ops_turns_bias_add_into_add():
+    x, b = relay.var("x", shape=(1, 4, 2, 2)), relay.var("b", shape=(4,))
+    ops = count_ops(run_opt_pass(relay.Function([x, b], relay.nn.bias_add(x, b)), transform.CanonicalizeOps()))
+    assert "nn.bias_add" not in ops and ops["add"] == 1
+
+
+def test_fold_scale_axis():
+    x, w = relay.var("x", shape=(1, 4, 6, 6)), relay.const(np.random.rand(4, 4, 3, 3).astype("float32"))
+    scale = relay.const(np.random.rand(4, 1, 1).astype("float32") + 1)
+    func = relay.Function([x], relay.multiply(relay.nn.conv2d(x, w, channels=4, kernel_size=(3, 3)), scale))
+    passes = tvm.transform.Sequential([transform.InferType(), transform.BackwardFoldScaleAxis(), transform.FoldConstant()])
+    with tvm.transform.PassContext(opt_level=3):
+        after = passes(IRModule.from_expr(func))["main"]
+    assert count_ops(after) == {"nn.conv2d": 1}
+    data = np.random.rand(1, 4, 6, 6).astype("float32")
+    results = [relay.create_executor("graph").evaluate(f)(data).numpy() for f in (func, after)]
+    tvm.testing.assert_allclose(*results, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("make, op, wanted", [
+    (lambda x: [relay.nn.conv2d(x, relay.const(np.ones((2, 4, 1, 1), "float32"))) for _ in range(3)], "nn.conv2d", 1),
+    (lambda x: [relay.nn.conv2d(x, relay.const(np.ones((2, 4, 1, 1), "float32"))) for _ in range(2)], "nn.conv2d", 2),
+])  # fmt: skip
+def test_combine_parallel_conv2d(make, op, wanted):
+    x = relay.var("x", shape=(1, 4, 5, 5))
+    func = relay.Function([x], relay.Tuple(make(x)))
+    after = run_opt_pass(func, transform.CombineParallelConv2D(min_num_branches=3))
+    assert count_ops(after)[op] == wanted
+
+
+def test_combine_parallel_dense():
+    x = relay.var("x", shape=(2, 4))
+    ws = [relay.var(f"w{i}", shape=(3, 4)) for i in range(3)]
+    func = relay.Function([x, *ws], relay.Tuple([relay.nn.dense(x, w) for w in ws]))
+    assert "nn.batch_matmul" in count_ops(run_opt_pass(func, transform.CombineParallelDense(3)))
+    assert count_ops(run_opt_pass(func, transform.CombineParallelDense(3, to_batch=False)))["nn.dense"] == 1
+
+
+def test_inline_and_remove_unused():
+    mod = IRModule()
+    x, y = relay.var("x", shape=(2,)), relay.var("y", shape=(2,))
+    mod["twice"] = relay.Function([x], x + x).with_attr("Inline", 1)
+    mod["main"] = relay.Function([y], relay.exp(mod.get_global_var("twice")(y)))
+    inlined = transform.Inline()(mod)
+    assert count_ops(inlined["main"])["add"] == 1
+    mod["unused"] = relay.Function([x], x)
+    left = transform.RemoveUnusedFunctions()(mod)
+    assert "unused" not in left and "twice" in left
+
+
+def test_lambda_lift():
+    x = relay.var("x", shape=(2,))
+    inner = relay.var("inner", shape=(2,))
+    closure = relay.Function([inner], inner + x)
+    mod = transform.LambdaLift()(IRModule.from_expr(relay.Function([x], relay.Call(closure, [x]))))
+    assert len(mod.functions) == 2
+
+
+def test_expression_forms_of_passes():
+    x = relay.var("x", shape=(2,))
+    assert isinstance(transform.ToANormalFormExpr(relay.exp(x + x)), relay.Let)
+    folded = transform.FoldConstantExpr(relay.const(1.0) + relay.const(2.0), IRModule())
+    assert folded.data.numpy() == 3
+    assert transform.InferTypeLocal(x + x) == relay.TensorType((2,), "float32")
+
+
+def test_module_pass_decorator():
+    @tvm.transform.module_pass(opt_level=2, name="add_helper", required=[])
+    def add_helper(mod, ctx):
+        new = IRModule({**mod.functions})
+        y = relay.var("y", shape=(1,))
+        new["helper"] = relay.Function([y], y)
+        return new
+
+    assert isinstance(add_helper, tvm.transform.ModulePass) and add_helper.info.name == "add_helper" and add_helper.info.opt_level == 2
+    mod = IRModule.from_expr(relay.const(1.0))
+    assert "helper" in add_helper(mod) and "helper" not in mod
+
+
+def test_function_pass_on_a_class_with_state():
+    @transform.function_pass(opt_level=1)
+    class Scale:
+        def __init__(self, factor):
+            self.factor = factor
+
+        def transform_function(self, func, mod, ctx):
+            return relay.Function(func.params, func.body * relay.const(self.factor))
+
+    x = relay.var("x", shape=(2,))
+    mod = tvm.transform.Sequential([Scale(2.0), Scale(3.0)], opt_level=1)(IRModule.from_expr(relay.Function([x], x)))
+    assert relay.create_executor(mod=mod).evaluate()(np.ones(2, "float32")).numpy().tolist() == [6, 6]
+
+
+def test_pass_context():
+    assert tvm.transform.PassContext.current().opt_level == 2
+    with tvm.transform.PassContext(opt_level=4, required_pass=["FoldConstant"], disabled_pass=["FuseOps"]):
+        current = tvm.transform.PassContext.current()
+        assert current.opt_level == 4 and list(current.required_pass) == ["FoldConstant"] and list(current.disabled_pass) == ["FuseOps"]
+        with tvm.transform.PassContext(opt_level=0):
+            assert tvm.transform.PassContext.current().opt_level == 0
+        assert tvm.transform.PassContext.current().opt_level == 4
+    assert tvm.transform.PassContext.current().opt_level == 2
+
+
+def test_config_keys():
+    with tvm.transform.PassContext(config={"relay.FuseOps.max_depth": 1}) as context:
+        assert context.config["relay.FuseOps.max_depth"] == 1
+        assert count_ops(run_opt_pass(conv_relu(), transform.FuseOps()).body.op) == {"nn.relu": 1}
+    with pytest.raises(Exception, match="relay.FuseOps.max_dept"):
+        tvm.transform.PassContext(config={"relay.FuseOps.max_dept": 1})
+    assert "relay.FuseOps.max_depth" in tvm.transform.PassContext.list_configs()
+
+
+def test_instruments():
+    events = []
+
+    @pass_instrument
+    class Recorder:
+        def enter_pass_ctx(self):
+            events.append("enter")
+
+        def exit_pass_ctx(self):
+            events.append("exit")
+
+        def should_run(self, mod, info):
+            return info.name != "SimplifyExpr"
+
+        def run_before_pass(self, mod, info):
+            events.append(info.name)
+
+    timing = PassTimingInstrument()
+    mod = IRModule.from_expr(conv_relu())
+    with tvm.transform.PassContext(instruments=[Recorder(), timing]):
+        mod = tvm.transform.Sequential([transform.InferType(), transform.SimplifyExpr(), transform.FoldConstant()])(mod)
+        assert "FoldConstant" in timing.render()
+    assert events[0] == "enter" and events[-1] == "exit" and "FoldConstant" in events and "SimplifyExpr" not in events
+
+
+def test_an_error_in_a_pass_comes_out():
+    @tvm.transform.module_pass(opt_level=0)
+    def broken(mod, ctx):
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        broken(IRModule.from_expr(relay.const(1.0)))
+
+
+def test_print_ir(capsys):
+    tvm.transform.PrintIR("here")(IRModule.from_expr(relay.const(1.0)))
+    assert "PrintIR(here)" in capsys.readouterr().out
+
+
+def test_infer_type_reports_everything():
+    x = relay.var("x", shape=(2,))
+    bad = relay.Tuple([x + relay.var("y", shape=(3,)), relay.nn.dense(x, x)])
+    with pytest.raises(tvm.error.DiagnosticError) as caught:
+        run_infer_type(bad)
+    assert "add" in str(caught.value) and "nn.dense" in str(caught.value)
+
+
+def test_star_import():
+    names = {}
+    exec("from tvm.relay.transform import *", names)
+    assert {"FoldConstant", "FuseOps", "InferType", "function_pass", "Sequential"} <= set(names)
+
+
+@pytest.mark.parametrize("name", ["gradient", "AnnotateTarget", "ConvertLayout", "PartialEvaluate"])
+def test_passes_that_are_not_there_say_so(name):
+    with pytest.raises(NotImplementedError, match=name):
+        getattr(transform, name)
