@@ -17,7 +17,6 @@ import re
 import sys
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
@@ -40,7 +39,6 @@ SEARCHES = {
     "relay_program_load": "c/reference/",
     "infer_types": "cpp/text/",
 }
-# Pages built by the theme itself, which no link leads to.
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 
 
@@ -109,48 +107,49 @@ def paths(site: Path) -> Iterator[str]:
         yield file.relative_to(site).as_posix().removesuffix("index.html")
 
 
-def watch(page: Page, base: str, where: str, problems: list[str]) -> None:
-    page.on("console", lambda message: problems.append(f"{where}: console: {message.text}") if message.type in ("error", "warning") else None)
-    page.on("pageerror", lambda error: problems.append(f"{where}: {error}"))
-    page.on("request", lambda request: problems.append(f"{where}: asks {request.url}") if not request.url.startswith((base, "data:", "blob:")) else None)
+def watch(page: Page, base: str, where: list[str], problems: list[str]) -> None:
+    """Notes what the console says and what is asked of other hosts, with the place that `where` has at the time."""
+    page.on("console", lambda message: problems.append(f"{where[0]}: console: {message.text}") if message.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: problems.append(f"{where[0]}: {error}"))
+    page.on("request", lambda request: problems.append(f"{where[0]}: asks {request.url}") if not request.url.startswith((base, "data:", "blob:")) else None)
 
 
-def look(site: Path, base: str, width: int, names: list[str], screens: Path) -> list[str]:
-    """The pages of a share of the site at one width."""
+# What is cut off without a way to scroll to it, as text.
+CUT_OFF = """() => [...document.querySelectorAll('article *')].filter(e => {
+  const box = e.getBoundingClientRect();
+  if (box.width === 0 || box.right <= document.documentElement.clientWidth + 1) return false;
+  for (let p = e.parentElement; p; p = p.parentElement) {
+    if (['auto', 'scroll'].includes(getComputedStyle(p).overflowX)) return false;
+  }
+  return true;
+}).map(e => e.tagName + ' ' + e.textContent.slice(0, 40))"""
+
+
+def look(browser: Browser, base: str, names: list[str], screens: Path) -> list[str]:
+    """Every page at every width."""
     problems: list[str] = []
-    with sync_playwright() as player:
-        browser = player.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": width, "height": 1000})
-        where = ""
-        watch(page, base, f"at {width}", problems)
-        for name in names:
-            where = f"/{name} at {width}"
-            before = len(problems)
-            page.goto(base + name)
-            size = page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
-            if size[0] > size[1]:
-                problems.append(f"{where}: {size[0]} pixels wide")
-            # What is cut off without a way to scroll to it.
-            hidden = page.evaluate("""() => [...document.querySelectorAll('article *')].filter(e => {
-                const box = e.getBoundingClientRect();
-                if (box.width === 0 || box.right <= document.documentElement.clientWidth + 1) return false;
-                for (let p = e.parentElement; p; p = p.parentElement) {
-                  if (['auto', 'scroll'].includes(getComputedStyle(p).overflowX)) return false;
-                }
-                return true;
-              }).map(e => e.tagName + ' ' + e.textContent.slice(0, 40))""")
-            problems += [f"{where}: goes beyond the screen: {text!r}" for text in hidden[:3]]
-            problems[before:] = [problem.replace(f"at {width}:", f"{where}:") if problem.startswith("at ") else problem for problem in problems[before:]]
+    page = browser.new_page()
+    where = [""]
+    watch(page, base, where, problems)
+    for name in names:
+        where[0] = "/" + name
+        page.goto(base + name)
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": 1000})
+            wide = page.evaluate("document.documentElement.scrollWidth")
+            if wide > width:
+                problems.append(f"/{name} at {width}: {wide} pixels wide")
+            problems += [f"/{name} at {width}: goes beyond the screen: {text!r}" for text in page.evaluate(CUT_OFF)[:3]]
             if name in SHOWN:
                 page.screenshot(path=screens / f"{picture(name)}-{width}.png")
-        page.close()
-        for name in SHOWN_DARK:
-            if name in names:
-                dark = browser.new_page(viewport={"width": width, "height": 1000}, color_scheme="dark")
-                dark.goto(base + name)
-                dark.screenshot(path=screens / f"{picture(name)}-{width}-dark.png")
-                dark.close()
-        browser.close()
+    page.close()
+    dark = browser.new_page(color_scheme="dark")
+    for name in SHOWN_DARK:
+        dark.goto(base + name)
+        for width in WIDTHS:
+            dark.set_viewport_size({"width": width, "height": 1000})
+            dark.screenshot(path=screens / f"{picture(name)}-{width}-dark.png")
+    dark.close()
     return problems
 
 
@@ -161,7 +160,7 @@ def picture(name: str) -> str:
 def search(browser: Browser, base: str) -> list[str]:
     problems: list[str] = []
     page = browser.new_page(viewport={"width": 1400, "height": 1000})
-    watch(page, base, "search", problems)
+    watch(page, base, ["search"], problems)
     page.goto(base)
     field = page.locator("input[data-md-component=search-query]")
     field.click()
@@ -187,11 +186,9 @@ def main() -> int:
     threading.Thread(target=server.serve_forever, daemon=True).start()
     base = f"http://127.0.0.1:{server.server_port}/"
     names = list(paths(site))
-    with ThreadPoolExecutor(len(WIDTHS)) as pool:
-        for found in pool.map(lambda width: look(site, base, width, names, screens), WIDTHS):
-            problems += found
     with sync_playwright() as player:
         browser = player.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        problems += look(browser, base, names, screens)
         problems += search(browser, base)
         browser.close()
     server.shutdown()

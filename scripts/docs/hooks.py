@@ -81,23 +81,29 @@ def on_files(files: Files, config: Any) -> Files:
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     if page.file.src_uri in ("changelog.md", "contributing.md"):
         markdown = markdown.replace("](docs/", "](").replace("](CHANGELOG.md)", "](changelog.md)")
-    # Lists and tables may follow a paragraph without an empty line, as on other readers of Markdown.
+    # Documents are written as most readers of Markdown take them; this one wants more empty lines.
     return separate(markdown)
 
 
 def separate(markdown: str) -> str:
-    """With an empty line before each list that follows a line of text, and items' parts indented by four; code is left alone."""
+    """With empty lines around code and before each list and table, and items' parts indented by four; code is left alone."""
     out: list[str] = []
     fence = None
     inside_list = False
     for line in markdown.split("\n"):
         mark = re.match(r"\s*(```+|~~~+)", line)
         if mark and (fence is None or line.strip() == fence):
-            fence = mark.group(1) if fence is None else None
+            if fence is None and out and out[-1].strip():
+                out.append("")
             out.append(line)
+            if fence is not None:
+                out.append("")
+            fence = mark.group(1) if fence is None else None
             continue
         if fence is None:
             before = out[-1] if out else ""
+            if line.startswith("|") and before.strip() and not before.startswith("|"):
+                out.append("")
             item = re.match(r"([-*]|\d+\.) ", line)
             if item and before.strip() and not inside_list and not before.startswith("#"):
                 out.append("")

@@ -6,6 +6,8 @@ from pygments import lexers
 from pygments.lexer import RegexLexer, words
 from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String, Text
 
+__all__ = ["RelayLexer"]  # where Pygments looks
+
 
 class RelayLexer(RegexLexer):
     name = "Relay"

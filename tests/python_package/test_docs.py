@@ -49,7 +49,7 @@ def test_blocks(document: Path) -> None:
     fences = len(re.findall(r"^ *```", document.read_text(encoding="utf-8"), re.MULTILINE))
     assert fences == 2 * len(found), "a block that is not seen: is its fence closed?"
     for block in found:
-        known = block.language in docs_blocks.RUN or reason(block)
+        known = block.language in (*docs_blocks.RUN, "text") or reason(block)
         assert known, f"{block.place}: a block of {block.language or 'nothing said'} is not run: mark what it is, or say why in test_docs.py"
     skip = frozenset(block.line for block in found if reason(block))
     if len(skip) < len(found):
