@@ -189,7 +189,8 @@ void bind_modules(nb::module_& m) {
       "standard_functions",
       [](std::string_view file) {
         std::vector<Name> names;
-        for (const auto& entry : standard_module(file).functions()) names.push_back(entry.name);
+        const Module standard = standard_module(file);
+        for (const auto& entry : standard.functions()) names.push_back(entry.name);
         return names;
       },
       nb::arg("file"), "What a file of the standard library defines, with what it imports.");
