@@ -70,12 +70,16 @@ Raised raised_by(nb::python_error& error) {
   raised.exception = exception_of(error);
   try {
     raised.text = nb::cast<std::string>(nb::str(raised.exception));
+    // The innermost frame that is not the package's own.
+    nb::object package = nb::module_::import_("relay").attr("__file__");
+    std::string own = nb::cast<std::string>(package);
+    own.resize(own.rfind('/') + 1);
     nb::object trace = raised.exception.attr("__traceback__");
-    while (!trace.is_none() && !trace.attr("tb_next").is_none()) trace = trace.attr("tb_next");
-    if (!trace.is_none()) {
-      raised.place =
-          nb::cast<std::string>(trace.attr("tb_frame").attr("f_code").attr("co_filename")) + ":" +
-          nb::cast<std::string>(nb::str(trace.attr("tb_lineno")));
+    for (; !trace.is_none(); trace = trace.attr("tb_next")) {
+      nb::object name = trace.attr("tb_frame").attr("f_code").attr("co_filename");
+      std::string file = nb::cast<std::string>(name);
+      if (!raised.place.empty() && file.starts_with(own)) continue;
+      raised.place = file + ":" + std::to_string(nb::cast<int>(trace.attr("tb_lineno")));
     }
   } catch (nb::python_error&) {  // a __str__ that raises
   }

@@ -177,7 +177,7 @@ def test_attributes_of_all_types():
             with pytest.raises((relay.RelayError, TypeError), match=message):
                 op(x, **wrong)
         with pytest.raises(relay.RelayError, match=r"attribute count \(int\) is missing; it has no default"):
-            relay.parse("def @main(%x: Tensor[(2), float32]) { test.op(%x) }")
+            relay.check(relay.parse("def @main(%x: Tensor[(2), float32]) { test.op(%x) }"))
 
 
 def test_dtype_attributes():
@@ -211,7 +211,7 @@ def test_errors_of_a_relation_are_at_the_call():
 
     with relay.op.registered("test.op", inputs=["x"], relation=relation, compute=copy):
         with pytest.raises(relay.RelayError) as caught:
-            relay.parse("def @main(%x: Tensor[(2), float32]) {\n  test.op(%x)\n}")
+            relay.check(relay.parse("def @main(%x: Tensor[(2), float32]) {\n  test.op(%x)\n}"))
     text = str(caught.value)
     assert "error: test.op: x needs rank 3, found rank 1" in text and "from_string:2:3" in text, text
     assert "raised by its relation at" in text
@@ -410,15 +410,15 @@ import numpy as np, relay
 def op(b, x, *, scale: float = 1.0):
     return b.map(x.shape, lambda *i: x[i] * scale)
 kernel = relay.op.register("test.kernel", inputs=["x"], relation="Identity", kernel=lambda x: x + 1, gradient=lambda call, g: [g])
+relay.op.register("test.bad", inputs=["x"], relation=lambda call, x: 1 / 0, kernel=lambda x: x)
 x = relay.var("x", shape=(2,))
 mod = relay.IRModule.from_expr(kernel(op(x, scale=2.0)))
 run = relay.compile(mod)
 print(run(np.ones(2, "float32")))
 try:
-    relay.parse("def @main(%x: Tensor[(2), int32]) { test.kernel(1, 2) }")
-except relay.RelayError:
-    pass
-import atexit
+    relay.check(relay.parse("def @main(%x: Tensor[(2), int32]) { test.bad(%x) }"))
+except relay.RelayError as error:
+    assert error.__cause__ is not None
 """
     assert python(text, leaks=True).strip() == "[3. 3.]"
 

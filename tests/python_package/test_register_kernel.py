@@ -258,7 +258,7 @@ def test_gradient():
         np.testing.assert_allclose(relay.compile(mod)(X, X), 3 * X**3)
     with relay.op.registered("test.cube", relation="Identity", kernel=lambda x: x**3, no_gradient="nobody needs it"):
         with pytest.raises(relay.RelayError, match="test.cube has no gradient: nobody needs it"):
-            relay.parse("def @main(%x: Tensor[(2), float32]) { grad.test.cube(%x, %x) }")
+            relay.check(relay.parse("def @main(%x: Tensor[(2), float32]) { grad.test.cube(%x, %x) }"))
     with relay.op.registered("test.cube", relation="Identity", kernel=lambda x: x**3):
         with pytest.raises(relay.RelayError, match="test.cube has no gradient: "):
-            relay.parse("def @main(%x: Tensor[(2), float32]) { grad.test.cube(%x, %x) }")
+            relay.check(relay.parse("def @main(%x: Tensor[(2), float32]) { grad.test.cube(%x, %x) }"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import traceback
+
 import numpy as np
 import pytest
 
@@ -278,10 +280,8 @@ def test_wrong_uses(compute, kind, message):
                 execute()
             cause = caught.value.__cause__
             assert type(cause) is kind and message in str(cause), repr(cause)
-            innermost = cause.__traceback__
-            while innermost.tb_next is not None:
-                innermost = innermost.tb_next
-            assert innermost.tb_frame.f_code.co_filename == __file__
+            assert any(frame.filename == __file__ for frame in traceback.extract_tb(cause.__traceback__))
+            assert f"raised by its compute at {__file__}:" in str(caught.value)
 
 
 def test_what_is_kept_is_of_no_use():
