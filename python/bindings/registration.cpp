@@ -5,9 +5,12 @@
 #include <bindings/computations.h>
 #include <bindings/kernels.h>
 
+#include <map>
+
 #include <nanobind/stl/tuple.h>
 
 #include <relay/ir/dynamic_attrs.h>
+#include <relay/ir/visit.h>
 #include <relay/op/gradient.h>
 #include <relay/op/registration.h>
 #include <relay/support/error.h>
@@ -216,6 +219,34 @@ void compute_call(const Callback& function, const OpCall& call, te::Builder& b) 
   });
 }
 
+// Expansions within expansions end. Each is remembered with how many are around it, by operator and
+// attributes; used under the GIL alone.
+void check_depth(const OpCall& call, const ExprRef& expansion) {
+  constexpr int kMaxDepth = 100;
+  using Key = std::pair<const Operator*, AttrsRef>;
+  struct Before {
+    bool operator()(const Key& a, const Key& b) const {
+      return std::pair(a.first, a.second.get()) < std::pair(b.first, b.second.get());
+    }
+  };
+  static auto* depths = new std::map<Key, int, Before>;
+  std::string name = call.op()->name().str();
+  auto found = depths->find({call.op(), call.attrs_ref()});
+  int depth = (found == depths->end() ? 0 : found->second) + 1;
+  if (depth > kMaxDepth)
+    throw Error(name + ": its expansion goes on without end: there are " +
+                std::to_string(kMaxDepth) + " around it");
+  post_order(expansion.get(), [&](const Expr* expr) {
+    const auto* inner = expr->as<Call>();
+    const auto* node = inner == nullptr ? nullptr : inner->callee()->as<Op>();
+    if (node == nullptr || node->op()->definition() != DefinitionKind::kExpand) return;
+    if (node->op() == call.op() && inner->attrs() == call.attrs_ref())
+      throw Error(name + ": its expansion calls the operator itself with the same attributes");
+    int& known = (*depths)[{node->op(), inner->attrs()}];
+    known = std::max(known, depth);
+  });
+}
+
 ExprRef expand_call(const Callback& function, const OpCall& call, std::span<const ExprRef> args) {
   nb::gil_scoped_acquire gil;
   ExprRef expansion;
@@ -227,6 +258,7 @@ ExprRef expand_call(const Callback& function, const OpCall& call, std::span<cons
     if (result.is_none())
       throw Error(call.op()->name().str() + ": its expansion gave None, not an expression");
     expansion = expr_of(result);
+    check_depth(call, expansion);
   });
   return expansion;
 }

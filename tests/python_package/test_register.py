@@ -329,6 +329,26 @@ def test_wrong_expansions(expand, message):
                 execute()
 
 
+def test_expansions_end():
+    def power(call, x, *, n: int):
+        return x if n == 1 else x * op(x, n=n - 1)
+
+    with relay.op.registered("test.power", relation="Identity", expand=power) as op:
+        mod = call_program(op, (2, 3), n=3)
+        for found in (relay.evaluate(mod, X), relay.compile(mod)(X)):
+            np.testing.assert_allclose(found, X**3)
+    endless = lambda call, x, *, n: op(x, n=n)  # noqa: E731
+    with relay.op.registered("test.self", relation="Identity", attrs={"n": 1}, inputs=["x"], expand=endless) as op:
+        for execute in (lambda mod: relay.evaluate(mod, X), relay.compile):
+            with pytest.raises(relay.RelayError, match="test.self: its expansion calls the operator itself with the same attributes"):
+                execute(call_program(op, (2, 3)))
+    deeper = lambda call, x, *, n: op(x, n=n + 1)  # noqa: E731
+    with relay.op.registered("test.deep", relation="Identity", attrs={"n": 1}, inputs=["x"], expand=deeper) as op:
+        for execute in (lambda mod: relay.evaluate(mod, X), relay.compile):
+            with pytest.raises(relay.RelayError, match="test.deep: its expansion goes on without end"):
+                execute(call_program(op, (2, 3)))
+
+
 def typed_call(op):
     x = relay.var("x", shape=(2, 3))
     call = op(x)
