@@ -183,8 +183,6 @@ void bind_modules(nb::module_& m) {
       "problems.");
   m.def("import_standard", &import_standard, nb::arg("mod"), nb::arg("file"),
         "Adds a file of the standard library to a module.");
-  m.def("import_module", &import_module, nb::arg("mod"), nb::arg("other"), nb::arg("what"),
-        "Adds the definitions that a module has not. Raises RelayError where it has others.");
   m.def(
       "standard_functions",
       [](std::string_view file) {

@@ -161,6 +161,7 @@ void Parser::scan_data_definitions() {
 }
 
 void Parser::parse_data_head(DataHead& head) {
+  if (head.elsewhere) return;
   auto [entry, added] = data_index_.emplace(head.name, static_cast<size_t>(&head - data_.data()));
   if (!added) {
     head.failed = true;
@@ -311,7 +312,7 @@ void Parser::parse_definition(Module& module) {
   Token name = tok_;
   advance();
   auto [entry, added] = globals_.emplace(name.symbol, span(name));
-  if (!added) {
+  if (!added && !keep_known_) {
     report(
         Diagnostic::error("@" + std::string(name_of(name.symbol)) + " is defined twice", span(name))
             .note("defined here before", entry->second));
@@ -449,6 +450,10 @@ void Parser::parse_module(Module& module) {
   if (num_errors_ > 0) return;
   try {
     scan_data_definitions();
+    if (keep_known_) {
+      for (DataHead& head : data_)
+        head.elsewhere = module.type_data(Name(name_of(head.name))) != nullptr;
+    }
     for (DataHead& head : data_) parse_data_head(head);
     if (!module.functions().empty() || !module.types().empty()) {
       acts_ = true;  // what the text calls may have effects

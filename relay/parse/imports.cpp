@@ -29,12 +29,49 @@ bool same_type(const TypeDataRef& a, const TypeDataRef& b) {
   return structural_equal(left, right);
 }
 
-[[noreturn]] void fail_defined(const std::string& name, const std::string& what, Span here,
+[[noreturn]] void fail_defined(const std::string& name, std::string_view file, Span here,
                                Span there) {
-  throw Error(Diagnostic::error(what + " cannot be imported: it defines " + name +
+  throw Error(Diagnostic::error(std::string(file) + " cannot be imported: it defines " + name +
                                     ", and the program does so in another way",
                                 here)
                   .note("defined here as well", there));
+}
+
+// Whether a file has anything that the module has not. Throws where both define a name differently.
+bool adds_to(const Module& module, const Module& other, std::string_view file) {
+  bool adds = false;
+  for (const TypeDataRef& data : other.types()) {
+    const TypeData* old = module.type_data(data->name()->name());
+    adds |= old == nullptr;
+    if (old != nullptr && !same_type(TypeDataRef(old), data))
+      fail_defined("type " + data->name()->name().str(), file, old->span(), data->span());
+  }
+  for (const Module::FunctionEntry& entry : other.functions()) {
+    const Function* old = module.function(entry.name);
+    adds |= old == nullptr;
+    if (old != nullptr && !same_signature(*old, *entry.function))
+      fail_defined("@" + entry.name.str(), file, old->span(), entry.function->span());
+  }
+  return adds;
+}
+
+std::shared_ptr<const Source> standard_source(std::string_view file) {
+  std::optional<std::string> text = standard_text(file);
+  if (!text) {
+    throw Error(Diagnostic::error("the standard library has no " + std::string(file))
+                    .help("it has " + standard_file_names()));
+  }
+  std::string name = std::string(kFolder) + std::string(file);
+  if (!name.ends_with(".rly")) name += ".rly";
+  return SourceMap::add(std::move(name), std::move(*text));
+}
+
+// The text of a file with a module's definitions in place of those that it repeats: constructors
+// are compared as objects.
+Module parse_onto(Module module, std::shared_ptr<const Source> source) {
+  ParseResult result = parse_source(std::move(source), std::move(module), true);
+  if (!result.ok()) throw Error(std::move(result.diagnostics));
+  return std::move(result.module);
 }
 
 }  // namespace
@@ -64,46 +101,16 @@ ImportLines find_imports(std::string_view text) {
   return found;
 }
 
-Module standard_module(std::string_view file) {
-  std::optional<std::string> text = standard_text(file);
-  if (!text) {
-    throw Error(Diagnostic::error("the standard library has no " + std::string(file))
-                    .help("it has " + standard_file_names()));
-  }
-  std::string name = std::string(kFolder) + std::string(file);
-  if (!name.ends_with(".rly")) name += ".rly";
-  return parse_module(std::move(name), std::move(*text));
+Module standard_module(std::string_view file) { return parse_onto({}, standard_source(file)); }
+
+void import_standard(Module& module, std::string_view file) {
+  std::shared_ptr<const Source> source = standard_source(file);
+  if (adds_to(module, parse_onto({}, source), file)) module = parse_onto(module, source);
 }
 
 bool is_imported(Span span) {
   std::shared_ptr<const Source> source = SourceMap::find(span);
   return source != nullptr && source->name().starts_with(kFolder);
-}
-
-void import_module(Module& module, const Module& other, const std::string& what) {
-  Module made = module;
-  for (const std::shared_ptr<const Source>& source : other.sources()) made.add_source(source);
-  for (const TypeDataRef& data : other.types()) {
-    const TypeData* old = module.type_data(data->name()->name());
-    if (old == nullptr) {
-      made.add_type(data);
-    } else if (!same_type(TypeDataRef(old), data)) {
-      fail_defined("type " + data->name()->name().str(), what, old->span(), data->span());
-    }
-  }
-  for (const Module::FunctionEntry& entry : other.functions()) {
-    const Function* old = module.function(entry.name);
-    if (old == nullptr) {
-      made.add_function(entry.name, entry.function);
-    } else if (!same_signature(*old, *entry.function)) {
-      fail_defined("@" + entry.name.str(), what, old->span(), entry.function->span());
-    }
-  }
-  module = std::move(made);
-}
-
-void import_standard(Module& module, std::string_view file) {
-  import_module(module, standard_module(file), std::string(file));
 }
 
 namespace parsing {
@@ -113,42 +120,21 @@ void Parser::parse_imports(Module& module) {
   imports_end_ = imports.end;
   for (const ImportLine& line : imports.lines) {
     Span where = source_->span(line.begin, line.end - line.begin);
+    Module before = module;
     try {
-      guarded(where, [&] { import_file(line.file, where, module); });
+      guarded(where, [&] { import_standard(module, line.file); });
     } catch (const SyntaxError&) {
-    }
-  }
-}
-
-void Parser::import_file(const std::string& file, Span where, Module& module) {
-  Module other = standard_module(file);
-  // What the text itself defines as well is said at its definition.
-  Module added;
-  for (const std::shared_ptr<const Source>& source : other.sources()) added.add_source(source);
-  for (const TypeDataRef& data : other.types()) {
-    auto own = data_index_.find(symbols_.intern_copy(data->name()->name().str()));
-    if (own == data_index_.end() || data_[own->second].elsewhere) {
-      added.add_type(data);
       continue;
     }
-    const DataHead& head = data_[own->second];
-    report(Diagnostic::error("type " + std::string(name_of(head.name)) +
-                                 " is defined twice: the text imports it",
-                             head.span)
-               .note("imported here", where));
+    Module added;
+    for (const TypeDataRef& data : module.types()) {
+      if (before.type_data(data->name().get()) == nullptr) added.add_type(data);
+    }
+    for (const Module::FunctionEntry& entry : module.functions()) {
+      if (before.function(entry.name) == nullptr) added.add_function(entry.name, entry.function);
+    }
+    know_definitions(added);
   }
-  for (const Module::FunctionEntry& entry : other.functions())
-    added.add_function(entry.name, entry.function);
-  Module before = module;
-  import_module(module, added, file);
-  Module fresh;
-  for (const TypeDataRef& data : module.types()) {
-    if (before.type_data(data->name().get()) == nullptr) fresh.add_type(data);
-  }
-  for (const Module::FunctionEntry& entry : module.functions()) {
-    if (before.function(entry.name) == nullptr) fresh.add_function(entry.name, entry.function);
-  }
-  know_definitions(fresh);
 }
 
 // Makes names of another module known to the text.
@@ -157,7 +143,8 @@ void Parser::know_definitions(const Module& other) {
     Symbol symbol = symbols_.intern_copy(data->name()->name().str());
     auto [entry, added] = data_index_.emplace(symbol, data_.size());
     if (!added) {
-      const DataHead& head = data_[entry->second];
+      DataHead& head = data_[entry->second];
+      head.failed = true;
       report(Diagnostic::error("type " + std::string(name_of(symbol)) + " is defined twice",
                                head.span)
                  .note("defined here before", data->span()));

@@ -24,19 +24,16 @@ struct ImportLines {
 /// The imports at the beginning of a program's text.
 ImportLines find_imports(std::string_view text);
 
-/// A file of the standard library ("prelude.rly", "prelude") as a module. Throws `Error` that tells
-/// which files there are.
+/// A file of the standard library ("prelude.rly", "prelude") as a module, with what it imports.
+/// Throws `Error` that tells which files there are.
 Module standard_module(std::string_view file);
 
-/// Adds the definitions of another module that this one has not. Throws `Error`, and adds nothing,
-/// where this one defines a name in another way: another data type, a function of another signature.
-/// `what` is what the other module is called in the message.
-void import_module(Module& module, const Module& other, const std::string& what);
+/// Adds a file of the standard library and what it imports; what is there already stays. Throws
+/// `Error`, and adds nothing, where the module defines a name of the file in another way: another
+/// data type, a function of another signature.
+void import_standard(Module& module, std::string_view file);
 
 /// Whether a place is in a file of the standard library.
 bool is_imported(Span span);
-
-/// Adds a file of the standard library.
-void import_standard(Module& module, std::string_view file);
 
 }  // namespace relay

@@ -42,9 +42,11 @@ struct ParseResult {
 };
 
 /// Parses a whole program. Never throws for bad text. `name` is shown in diagnostics. The result has
-/// the definitions of `base` as well, which the text may use.
+/// the definitions of `base` as well, which the text may use; with `keep_known`, it may define them
+/// again, and those of `base` stay.
 ParseResult parse_text(std::string name, std::string text);
-ParseResult parse_source(std::shared_ptr<const Source> source, Module base = {});
+ParseResult parse_source(std::shared_ptr<const Source> source, Module base = {},
+                         bool keep_known = false);
 
 /// Parses; throws `Error` with all diagnostics if there is any error.
 Module parse_module(std::string name, std::string text, Module base = {});

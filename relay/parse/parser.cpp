@@ -110,11 +110,12 @@ bool mentions_references(std::string_view text) {
 
 }  // namespace
 
-Parser::Parser(std::shared_ptr<const Source> source)
+Parser::Parser(std::shared_ptr<const Source> source, bool keep_known)
     : source_(std::move(source)),
       text_(source_->text()),
       symbols_(std::min(text_.size() / 64, size_t{1} << 20)),
-      lexer_(text_, &symbols_) {
+      lexer_(text_, &symbols_),
+      keep_known_(keep_known) {
   size_t binary = find_binary(text_);
   if (binary != std::string_view::npos) {
     constexpr char kHex[] = "0123456789abcdef";
@@ -368,12 +369,12 @@ bool ParseResult::ok() const {
   return true;
 }
 
-ParseResult parse_source(std::shared_ptr<const Source> source, Module base) {
+ParseResult parse_source(std::shared_ptr<const Source> source, Module base, bool keep_known) {
   ParseResult result;
   result.module = std::move(base);
   result.module.add_source(source);
   parsing::run_on_large_stack([&] {
-    parsing::Parser parser(source);
+    parsing::Parser parser(source, keep_known);
     parser.parse_module(result.module);
     result.diagnostics = parser.take_diagnostics();
     auto errors = std::count_if(

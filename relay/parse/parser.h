@@ -48,7 +48,8 @@ struct MetadataDelete {
 
 class Parser {
  public:
-  explicit Parser(std::shared_ptr<const Source> source);
+  /// With `keep_known`, what the text defines again is left out in silence.
+  explicit Parser(std::shared_ptr<const Source> source, bool keep_known = false);
 
   /// Adds to a module; the text may use what the module has already.
   void parse_module(Module& module);
@@ -179,7 +180,6 @@ class Parser {
 
   // ---- Imports ----
   void parse_imports(Module& module);
-  void import_file(const std::string& file, Span where, Module& module);
   void know_definitions(const Module& other);
   void parse_definition(Module& module);
   void parse_items_of_module(Module& module);
@@ -394,6 +394,7 @@ class Parser {
   bool in_block_ = true;   // directly inside `{ }` or at top level
   bool skipping_ = false;  // to where parsing goes on
   bool has_version_ = false;
+  bool keep_known_ = false;
   bool acts_ = false;  // the text may contain references or impure operators
   DimNames dim_names_ = DimNames::kLocal;
   std::vector<TypeVarRef>* implicit_ = nullptr;  // of the function whose signature is being read

@@ -1,6 +1,7 @@
-"""Type annotations: the package, and a program of a user, under mypy's strict mode."""
+"""Type annotations: the package, and a program of a user, under the strict modes of mypy and basedpyright."""
 
 import importlib.util
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -55,6 +56,23 @@ def test_strictly_typed(tmp_path):
     assert done.returncode == 0, done.stdout
     done = mypy(str(wrong))
     assert done.stdout.count("error:") == 2, done.stdout
+
+
+@pytest.mark.skipif(importlib.util.find_spec("basedpyright") is None, reason="basedpyright is not installed")
+def test_strictly_typed_for_pyright(tmp_path):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    (tmp_path / "wrong.py").write_text("import relay\nrelay.nn.conv2d(1.0, 2.0, groups='two')\nrelay.var(3)\n")
+    root = Path(relay.__file__).absolute().parent.parent
+
+    def pyright(name):
+        config = tmp_path / f"{name}.json"
+        config.write_text(json.dumps({"typeCheckingMode": "strict", "include": [f"{name}.py"], "extraPaths": [str(root)], "pythonVersion": "3.10"}))
+        command = [sys.executable, "-m", "basedpyright", "-p", str(config), "--pythonpath", sys.executable, "--outputjson"]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=600)
+        return json.loads(done.stdout)["generalDiagnostics"]
+
+    assert pyright("program") == []
+    assert [(found["severity"], found["range"]["start"]["line"]) for found in pyright("wrong")] == [("error", 1), ("error", 2)]
 
 
 def test_the_program_of_the_test_runs():

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import relay as _relay
-from relay import _core
 
 if TYPE_CHECKING:
     from .prelude import Prelude
@@ -84,7 +83,7 @@ class StaticTensorArrayOps:
             for old in (name, name + "_from"):
                 if old in self.prelude.mod:
                     del self.prelude.mod[old]
-        _core.import_module(self.prelude.mod, _relay.parse(text, f"<static arrays>/{name}.rly", self.prelude.mod), name)
+        self.prelude.mod.update(_relay.parse(text, f"<static arrays>/{name}.rly", self.prelude.mod))
 
     @property
     def _t(self) -> str:
@@ -104,7 +103,7 @@ class StaticTensorArrayOps:
         if self.get_name("tensor_t") in [data.header.name_hint for data in self.prelude.mod.type_definitions]:
             return
         text = f"type {self._t} {{ {self.get_name('tensor_nil')}, {self._make}({self._tensor()}) }}"
-        _core.import_module(self.prelude.mod, _relay.parse(text, "<static arrays>", self.prelude.mod), self._t)
+        self.prelude.mod.update(_relay.parse(text, f"<static arrays>/{self._t}.rly", self.prelude.mod))
 
     def define_tensor_array(self) -> None:
         """A list of empty places: int32 -> List[T]."""

@@ -97,10 +97,9 @@ class VirtualMachine:
 
         given = self._arranged(func_name, args, kwargs) if args or kwargs else self._inputs.get(func_name, [])
         mod = self._exec.mod
-        known = mod is not None and func_name in mod
-        kinds = [param.type_annotation for param in mod[func_name].params] if known else []
+        kinds = list(_relay._core.function_signature(mod, func_name).arg_types) if func_name in mod else []
         kinds += [None] * (len(given) - len(kinds))
-        result = self._exec.program.call(func_name, *(to_program(value, kind, mod) for value, kind in zip(given, kinds)))
+        result = self._exec.program.call(func_name, *(to_program(value, kind, mod, True) for value, kind in zip(given, kinds)))
         self._result = from_program(result, self._exec.mod)
         return self._result
 

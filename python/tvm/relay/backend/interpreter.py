@@ -17,6 +17,8 @@ __all__ = ["Closure", "ConstructorValue", "Executor", "Interpreter", "RefValue"]
 class Executor:
     """Runs expressions and functions of a module."""
 
+    _strict = False  # whether the program takes the values inside of data for what its types say
+
     def __init__(self, mod: IRModule | None, device: Any, target: Any, params: Mapping[str, Any] | None = None) -> None:
         require_cpu(device, "an executor")
         self.mod = mod if mod is not None else IRModule()
@@ -52,12 +54,15 @@ class Executor:
         names = [param.name_hint for param in function.params]
         bound = {key: value for key, value in self.params.items() if key in names}
         open_names = [key for key in names if key not in bound]
-        kinds = [param.type_annotation for param in function.params if param.name_hint not in bound]
         start = self._prepare(mod, name, bound)
+        types = [param.type_annotation for param in function.params]
+        if self._strict and any(not isinstance(kind, _relay.Type) or isinstance(kind, _relay.IncompleteType) for kind in types):
+            types = list(_relay._core.function_signature(mod, name).arg_types)
+        kinds = [kind for kind, param in zip(types, function.params) if param.name_hint not in bound]
 
         def run(*args: Any, **kwargs: Any) -> Any:
             given = _arrange(open_names, args, kwargs)
-            return from_program(start([to_program(arg, kind, mod) for arg, kind in zip(given, kinds)]), mod)
+            return from_program(start([to_program(arg, kind, mod, self._strict) for arg, kind in zip(given, kinds)]), mod)
 
         return run
 
@@ -105,6 +110,8 @@ class Interpreter(Executor):
 
 class Compiled(Executor):
     """Kinds "graph", "vm" and "aot": the compiled program."""
+
+    _strict = True
 
     def _prepare(self, mod: IRModule, name: str, bound: Mapping[str, Any]) -> Any:
         from ..build_module import compile_module

@@ -54,7 +54,8 @@ class RefValue:
             self._cell.value = to_program(new, None, self._mod)
 
     def _enter(self, fields: list[Any]) -> Any:
-        self._cell, self._held = _relay._core.reference_value(fields[0]), None
+        if self._cell is None:
+            self._cell, self._held = _relay._core.reference_value(fields[0]), None
         return self._cell
 
 
@@ -100,15 +101,17 @@ def _constructor(mod: IRModule | None, name: str) -> Any:
         return name
 
 
-def to_program(arg: Any, wanted: Any = None, mod: IRModule | None = None) -> Any:
+def to_program(arg: Any, wanted: Any = None, mod: IRModule | None = None, strict: bool = False) -> Any:
     """What a script passes, as `relay` takes it. `wanted`, its type, says what the tag of an ADT means.
 
-    Raises TypeError for a tag or a constructor that the type has not, ValueError for a value that contains itself.
+    Data values and references are compared with their type whole, since compiled programs do not look into them; with `strict`, their
+    type has to be known. Raises TypeError for a tag or a constructor that the type has not, RelayError for a field that does not have
+    its type, ValueError for a value that contains itself.
     """
     if not isinstance(arg, (ADT, ConstructorValue, RefValue, tuple)):
         return _leaf(arg)
     made: dict[Any, Any] = {}
-    opened: set[Any] = set()
+    parts: dict[Any, tuple[Any, list[tuple[Any, Any]]]] = {}  # also keeps alive what the keys are the numbers of
     stack = [(arg, wanted)]
     while stack:
         item, kind = stack[-1]
@@ -116,15 +119,17 @@ def to_program(arg: Any, wanted: Any = None, mod: IRModule | None = None) -> Any
         if key in made:
             stack.pop()
             continue
-        build, fields = _parts(item, kind, mod)
+        opened = key in parts
+        if not opened:
+            parts[key] = _parts(item, kind, mod, strict)
+        build, fields = parts[key]
         missing = [field for field in fields if (id(field[0]), field[1]) not in made]
         if not missing:
             made[key] = build([made[id(field), field_kind] for field, field_kind in fields])
             stack.pop()
-        elif key in opened:
+        elif opened:
             raise ValueError("the value contains itself")
         else:
-            opened.add(key)
             stack += missing
     return made[id(arg), wanted]
 
@@ -135,22 +140,55 @@ def _leaf(arg: Any) -> Any:
     return arg.data if isinstance(arg, _relay.Constant) else arg
 
 
-def _parts(item: Any, wanted: Any, mod: IRModule | None) -> tuple[Any, list[tuple[Any, Any]]]:
+def _refuse(wanted: Any, found: Any) -> _relay.RelayError:
+    return _relay.RelayError(f"error: expected {wanted}, found {found}")
+
+
+def _array_of(leaf: Any, wanted: Any) -> Any:
+    """A number or array that has the type. Raises RelayError."""
+    if isinstance(leaf, Value) or leaf is None:
+        raise _refuse(wanted, leaf)
+    plain = isinstance(leaf, (bool, int, float, list))
+    made = NDArray(leaf, wanted.dtype) if plain else leaf if isinstance(leaf, NDArray) else NDArray(leaf)
+    extents = [extent if isinstance(extent, int) else None for extent in wanted.shape]
+    fits = len(extents) == len(made.shape) and all(want in (None, have) for want, have in zip(extents, made.shape))
+    if not fits or made.dtype != wanted.dtype:
+        raise _refuse(wanted, f"Tensor[({', '.join(map(str, made.shape))}), {made.dtype}]")
+    return made
+
+
+def _parts(item: Any, wanted: Any, mod: IRModule | None, strict: bool) -> tuple[Any, list[tuple[Any, Any]]]:
     """How a value is made of its fields, and these with their types."""
+    known = isinstance(wanted, (_relay.TensorType, _relay.TupleType, _relay.TypeCall, _relay.RefType, _relay.FuncType))
     if isinstance(item, RefValue):
-        if item._cell is not None:
-            return lambda _: item._cell, []
-        return item._enter, [(item._held, wanted.value if isinstance(wanted, _relay.RefType) else None)]
-    if isinstance(item, (ConstructorValue, ADT)) and (isinstance(item, ConstructorValue) or isinstance(wanted, _relay.TypeCall)):
+        _need(known, strict, item)
+        if known and not isinstance(wanted, _relay.RefType):
+            raise _refuse(wanted, "a reference")
+        return item._enter, [(item.value, wanted.value if known else None)]
+    if isinstance(item, ConstructorValue) or isinstance(item, ADT) and isinstance(wanted, _relay.TypeCall):
+        _need(known, strict, item)
         constructor, types = _constructor_of(item, wanted, mod)
-        return lambda fields: _relay._core.data_value(constructor, fields), list(zip(item.fields, types, strict=False))
+        if known and (not isinstance(wanted, _relay.TypeCall) or wanted.func != constructor.belong_to):
+            raise _refuse(wanted, constructor.belong_to.name_hint)
+        return lambda fields: _relay._core.data_value(constructor, fields), list(zip(item.fields, types))
     if isinstance(item, (ADT, tuple)):
         fields = list(item)
         if isinstance(item, ADT) and item.tag != 0:
             raise TypeError(f"an ADT of tag {item.tag} was given for {wanted or 'a type that is not known'}, which is no data type")
-        kinds = list(wanted.fields) if isinstance(wanted, _relay.TupleType) else []
-        return tuple, list(zip(fields, kinds + [None] * (len(fields) - len(kinds)), strict=False))
-    return lambda _: _leaf(item), []
+        if known and not (isinstance(wanted, _relay.TupleType) and len(wanted.fields) == len(fields)):
+            raise _refuse(wanted, f"a tuple of {len(fields)} fields")
+        return tuple, list(zip(fields, wanted.fields if known else [None] * len(fields)))
+    leaf = _leaf(item)
+    if isinstance(wanted, _relay.TensorType):
+        return lambda _: _array_of(leaf, wanted), []
+    if known and not (isinstance(leaf, Value) and leaf.kind == ("closure" if isinstance(wanted, _relay.FuncType) else "reference")):
+        raise _refuse(wanted, f"{type(item).__name__}")
+    return lambda _: leaf, []
+
+
+def _need(known: bool, strict: bool, item: Any) -> None:
+    if strict and not known:
+        raise TypeError(f"the type that {item!r} should have is not known here: pass it to an executor that has the program's module")
 
 
 def _constructor_of(item: Any, wanted: Any, mod: IRModule | None) -> tuple[Constructor, list[Any]]:
@@ -173,7 +211,7 @@ def _constructor_of(item: Any, wanted: Any, mod: IRModule | None) -> tuple[Const
         constructor = mod.get_constructor(constructor)
     if len(item.fields) != len(constructor.inputs):
         raise TypeError(f"{constructor.name_hint} takes {len(constructor.inputs)} fields, not {len(item.fields)}")
-    known = dict(zip(data.type_vars, wanted.args, strict=False)) if data is not None else {}
+    known = dict(zip(data.type_vars, wanted.args)) if data is not None else {}
     return constructor, [_with(known, field) for field in constructor.inputs]
 
 
