@@ -77,7 +77,8 @@ golden: setup build
 	@git --no-pager diff --stat -- tests
 
 # The pages that are generated from the declarations (a test compares them), and the site: build/site/index.html.
-docs: build python
+docs: python
+	@cmake --build --preset release --parallel $(JOBS) --target relay
 	@$(BUILD)/bin/relay doc operators > docs/operators.md
 	@$(BUILD)/bin/relay doc passes > docs/passes.md
 	@scripts/setup.sh --docs

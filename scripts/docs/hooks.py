@@ -4,7 +4,6 @@ and mends links that leave docs/."""
 from __future__ import annotations
 
 import logging
-import os
 import re
 import sys
 from pathlib import Path
@@ -22,7 +21,7 @@ import relay_lexer  # noqa: E402
 import tvm_page  # noqa: E402
 
 ROOT = HERE.parents[1]
-BUILD = Path(os.environ.get("RELAY_BUILD", ROOT / "build"))
+BUILD = ROOT / "build"
 log = logging.getLogger("mkdocs.hooks.relay")
 
 relay_lexer.register()
@@ -48,7 +47,7 @@ def on_config(config: Any) -> Any:
     results = operator_pages.results_of_examples(BUILD / "bin/relay", [operator.name for operator in operators])
     for operator in operators:
         _pages[operator.path] = operator_pages.page(operator, python.get(operator.name), results[operator.name])
-    _pages["operators.md"] = operator_pages.index(operators)
+    _pages["operators.md"] = operator_pages.index(operators, ROOT)
     sections["Operators"] += [
         {title: [operator.path for operator in operators if operator.family == family]} for family, title in operator_pages.FAMILIES.items()
     ]

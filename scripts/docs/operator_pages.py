@@ -189,12 +189,32 @@ def page(operator: Operator, python: str | None, results: list[str]) -> str:
     if operator.facts:
         facts = re.sub(r"(\w+): ", r"\1: ", operator.facts).replace("Cost of the first example", "Cost of the example" if len(operator.examples) == 1 else "Cost of the first example")
         out += [facts, ""]
-    out += [f"In text: `{operator.signature}`. More: [what layouts, quantisation, gradients and costs mean](../design.md#one-place-for-each-thing), "
-            "[gradients](../gradients.md)."]
+    out += [f"In text: `{operator.signature}`. [What the words on this page mean](../operators.md#words-on-the-pages)."]
     return "\n".join(out) + "\n"
 
 
-def index(operators: list[Operator]) -> str:
+def words(root: Path) -> list[str]:
+    """What the words on the pages of operators mean."""
+    header = (root / "relay/op/facts.h").read_text(encoding="utf-8")
+
+    def meanings(rule: str) -> str:
+        listed = re.search(rf"RELAY_WORDS\({rule},(.*?)\)\)", header, re.DOTALL)
+        assert listed, f"relay/op/facts.h has no {rule}"
+        return ", ".join(f"**{word}** ({meaning})" for word, meaning in re.findall(r'\(k\w+,\s*"([^"]*)",\s*"([^"]*)"', listed.group(1) + ")"))
+
+    return [
+        "## Words on the pages", "",
+        "Inputs and results say what they may be: a tensor, a tuple of tensors, any value; `T` is a dtype, the same wherever it stands, and what follows the colon a "
+        "class of dtypes (`T: float`). An attribute is written `name: type = default`.", "",
+        f"- *Layout*, what becomes of a call when its inputs change layout: {meanings('LayoutRule')}.",
+        f"- *Quantised*, what becomes of it on quantised numbers: {meanings('QuantisedRule')}.",
+        "- *Gradient* ([gradients](gradients.md)): **derived** from what the operator computes; by a **rule**; by its **definition**, that of the operators it is "
+        "written with; **none**.",
+        "- *Cost*: arithmetic operations on values (two for each multiply-add), and bytes read and written once.", "",
+    ]
+
+
+def index(operators: list[Operator], root: Path) -> str:
     """The page of all operators, a table for each family."""
     out = ["# Operators", "",
            f"All {len(operators)} operators, each with its inputs, attributes, example and Python function. In program text an operator is called by its name, "
@@ -205,6 +225,7 @@ def index(operators: list[Operator]) -> str:
         out += [f"## {title}", "", "| operator | |", "|---|---|"]
         out += [f"| [`{operator.name}`]({operator.path}) | {cell(operator.summary)} |" for operator in members]
         out.append("")
+    out += words(root)
     return "\n".join(out)
 
 
