@@ -209,6 +209,18 @@ TypeRef ask_relation(const Callback& function, const RelationCall& call) {
 
 void compute_call(const Callback& function, const OpCall& call, te::Builder& b) {
   nb::gil_scoped_acquire gil;
+  // Compilers ask several times, so that a function that compiles its own call would not end.
+  thread_local std::vector<const OpCall*> asked;
+  for (const OpCall* outer : asked) {
+    if (outer->op() == call.op() && outer->attrs_ref() == call.attrs_ref() &&
+        types_of(*outer) == types_of(call))
+      throw Error(call.op()->name().str() +
+                  ": its compute compiles or runs the very call it is for");
+  }
+  asked.push_back(&call);
+  struct Done {
+    ~Done() { asked.pop_back(); }
+  } done;
   run_part(call.op()->name().str() + ": ", "its compute", [&] {
     b = te::Builder(compute_in_python(call, [&](nb::object builder, nb::list inputs) {
       nb::list args;

@@ -349,6 +349,16 @@ def test_expansions_end():
                 execute(call_program(op, (2, 3)))
 
 
+def test_a_compute_that_asks_for_itself():
+    def compute(b, x):
+        relay.compile(call_program(op, (2, 3)))
+        return copy(b, x)
+
+    with relay.op.registered("test.op", inputs=["x"], relation="Identity", compute=compute) as op:
+        with pytest.raises(relay.RelayError, match="test.op: its compute compiles or runs the very call it is for"):
+            relay.compile(call_program(op, (2, 3)))
+
+
 def typed_call(op):
     x = relay.var("x", shape=(2, 3))
     call = op(x)
