@@ -2,14 +2,35 @@
 # is enough to use it.
 option(RELAY_PYTHON "Build the Python package" OFF)
 if(RELAY_PYTHON)
-  find_package(Python 3.10 COMPONENTS Interpreter Development.Module REQUIRED)
+  find_package(Python COMPONENTS Interpreter Development.Module REQUIRED)
+  # By the interpreter's own word: FindPython does not tell free-threaded builds apart.
+  execute_process(COMMAND ${Python_EXECUTABLE} -c "import sys; print(sys.implementation.name + '-%d.%d' % sys.version_info[:2] + sys.abiflags)"
+    OUTPUT_STRIP_TRAILING_WHITESPACE OUTPUT_VARIABLE python_kind COMMAND_ERROR_IS_FATAL ANY)
+  if(NOT python_kind MATCHES "^cpython-3\\.1[0-3]$")
+    message(FATAL_ERROR "the Python package is for standard builds of CPython 3.10 to 3.13 (not free-threaded ones); "
+      "${Python_EXECUTABLE} is ${python_kind}")
+  endif()
   execute_process(COMMAND ${Python_EXECUTABLE} -m nanobind --cmake_dir
     OUTPUT_STRIP_TRAILING_WHITESPACE OUTPUT_VARIABLE nanobind_ROOT COMMAND_ERROR_IS_FATAL ANY)
   find_package(nanobind CONFIG REQUIRED)
   file(GLOB binding_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/python/bindings/*.cpp)
   nanobind_add_module(relay_python NB_STATIC NB_DOMAIN relay ${binding_sources})
-  target_link_libraries(relay_python PRIVATE ${RELAY_OBJECT_TARGETS} relay_common relay_warnings ${RELAY_LLVM_LIBRARY})
+  # The command comes along as a function: an executable of its own in the wheel would be LLVM a second time.
+  target_link_libraries(relay_python PRIVATE ${RELAY_OBJECT_TARGETS} relay_tool relay_common relay_warnings $<LINK_ONLY:relay_llvm>)
   target_include_directories(relay_python PRIVATE ${CMAKE_SOURCE_DIR}/python)
+  set_source_files_properties(${CMAKE_SOURCE_DIR}/python/bindings/module.cpp PROPERTIES
+    COMPILE_DEFINITIONS "RELAY_VERSION=\"${PROJECT_VERSION}\"")
+  if(RELAY_STATIC)
+    # torch, onnxruntime and others have an LLVM, a fmt or a protobuf of their own in the same process. Without those
+    # libraries outside, all of it can be hidden.
+    set(map ${CMAKE_SOURCE_DIR}/cmake/python_module.map)
+    target_link_options(relay_python PRIVATE
+      LINKER:--gc-sections LINKER:--exclude-libs,ALL LINKER:--as-needed LINKER:--version-script=${map})
+    set_target_properties(relay_python PROPERTIES LINK_DEPENDS ${map})
+  endif()
+  # The wheel's parts that are built; pyproject.toml asks for them alone, and the C++ installation leaves them out.
+  install(TARGETS relay_python LIBRARY DESTINATION relay COMPONENT python EXCLUDE_FROM_ALL)
+  install(FILES ${CMAKE_BINARY_DIR}/python/relay/_core.pyi DESTINATION relay COMPONENT python EXCLUDE_FROM_ALL)
   set_target_properties(relay_python PROPERTIES OUTPUT_NAME _core LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/python/relay)
 
   # A link for each file and folder of the package: edits are seen without a build, new ones from the next build on.

@@ -1,4 +1,5 @@
-// The parts of fmt and spdlog that are compiled once: both bring them as headers, for who has no library of them.
+// The parts of fmt and spdlog that are compiled once: both bring them as headers, for who has no
+// library of them.
 #include <fmt/format-inl.h>
 #include <spdlog/cfg/helpers-inl.h>
 #include <spdlog/common-inl.h>

@@ -1,5 +1,5 @@
-// Relay inside a C++ program: text is parsed, typed, compiled to machine code and run here; with a file's name it is saved,
-// too, for programs that have only the machine (run_saved.c).
+// Relay inside a C++ program: text is parsed, typed, compiled to machine code and run here; with a
+// file's name it is saved, too, for programs that have only the machine (run_saved.c).
 //
 //   compile_and_run [MODEL.rlx]
 #include <cstdio>

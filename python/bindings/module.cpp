@@ -2,6 +2,7 @@
 #include <cstdlib>
 
 #include <bindings/bindings.h>
+#include <tools/relay/main.h>
 
 NB_MODULE(_core, m) {
   using namespace relay::python;
@@ -33,4 +34,18 @@ NB_MODULE(_core, m) {
   bind_passes(m);
   bind_reduce(m);
   bind_execution(m);
+  m.attr("__version__") = RELAY_VERSION;
+  m.def(
+      "run_command",
+      [](const std::vector<nb::bytes>& words) {
+        std::vector<const char*> argv;
+        for (const nb::bytes& word : words) argv.push_back(word.c_str());
+        argv.push_back(nullptr);
+        nb::gil_scoped_release release;
+        return relay::tool::run_command(static_cast<int>(words.size()), argv.data());
+      },
+      nb::arg("words"),
+      "The command `relay`: a command line, the program's name first, to its exit code. For "
+      "processes that do "
+      "nothing else: it changes what signals do.");
 }

@@ -20,7 +20,13 @@ from typing import Any as _AnyType
 if "t" in getattr(_sys, "abiflags", ""):
     raise ImportError("relay does not run on free-threaded builds of Python yet: use a standard build of the same version")
 
-from . import _core
+try:
+    from . import _core
+except ImportError as _error:
+    # Refused by the extension, or from 3.12 on by Python itself.
+    if "subinterpreter" in f"{_error} {_error.__cause__}":
+        raise ImportError("relay cannot be used in a subinterpreter, only in the main one") from None
+    raise
 from ._core import (
     Attrs,
     BaseType,
@@ -104,6 +110,8 @@ __all__ = [
 ]  # fmt: skip
 __all__ += _tensor.__all__
 
+__version__ = _core.__version__
+
 # Names that are found when they are first used.
 _LAZY = {"analysis", "frontend", "qnn", "transform", "instrument", "display", "te"}
 
@@ -117,13 +125,6 @@ def __getattr__(name: str) -> _AnyType:
         except ModuleNotFoundError as error:
             if error.name != f"{__name__}.{name}":
                 raise
-    if name == "__version__":
-        from importlib import metadata
-
-        try:
-            return metadata.version("relay-lang")
-        except metadata.PackageNotFoundError:
-            return "0.1.0"
     raise AttributeError(f"module 'relay' has no attribute {name!r}")
 
 

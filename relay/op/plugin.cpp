@@ -23,8 +23,17 @@ void load_plugin(const std::string& path) {
   std::string file = std::filesystem::absolute(path, ignored).string();
   void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
-    const char* why = dlerror();
-    throw Error("cannot load the plug-in " + path + ": " + (why == nullptr ? "" : why));
+    const char* error = dlerror();
+    const std::string why = error == nullptr ? "" : error;
+    Diagnostic message = Diagnostic::error("cannot load the plug-in " + path + ": " + why);
+    // The Python package hides its symbols, so that other libraries of the process do not meet
+    // them.
+    if (why.find("undefined symbol") != std::string::npos) {
+      message.help(
+          "plug-ins are for the command and libraries that `cmake --install` installs, of the "
+          "version that they are compiled for; the Python package takes none");
+    }
+    throw Error(message);
   }
   auto* abi = symbol_of<int()>(library, "relay_plugin_abi");
   auto* declare = symbol_of<void()>(library, "relay_plugin");

@@ -1,4 +1,4 @@
-// The command `relay`.
+// The command `relay` from its words to its exit code.
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
@@ -15,13 +15,9 @@
 #include <relay/vm/machine/machine.h>
 
 #include <tools/relay/command.h>
+#include <tools/relay/main.h>
 
-#ifndef RELAY_VERSION
-#define RELAY_VERSION "0.1.0"
-#endif
-
-using namespace relay;
-using namespace relay::tool;
+namespace relay::tool {
 
 namespace {
 
@@ -70,7 +66,7 @@ int guarded(const std::string& command, const std::function<void()>& action,
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int run_command(int argc, const char* const* argv) {
   std::signal(SIGPIPE, SIG_DFL);
   spdlog::set_default_logger(spdlog::stderr_logger_mt("relay"));
   spdlog::set_pattern("%l: %v");
@@ -172,3 +168,5 @@ int main(int argc, char** argv) {
       context);
   return code != kOk ? code : context.exit_code;
 }
+
+}  // namespace relay::tool

@@ -1,0 +1,16 @@
+"""The command `relay`, which the wheel installs: the same as the executable, run in this process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+from . import _core
+
+
+def main() -> int:
+    """Runs the command line of this process and gives its exit code."""
+    # Python's own handler would only remember Ctrl-C for an interpreter that is not running.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    return _core.run_command([os.fsencode(word) for word in sys.argv])

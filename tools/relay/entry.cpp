@@ -1,0 +1,3 @@
+#include <tools/relay/main.h>
+
+int main(int argc, char** argv) { return relay::tool::run_command(argc, argv); }
