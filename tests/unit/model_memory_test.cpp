@@ -30,8 +30,10 @@ std::string program(int number) {
 void use(int number) {
   Module module = parse_module("program", program(number));
   infer_types_or_throw(module);
-  std::vector<Value> arguments = {Value(testing::random_array({4, 3}, kFloat32, 1)),
-                                  Value(testing::random_array({number % 7 + 2, 1}, kFloat32, 2))};
+  const std::vector<int64_t> data = {4, 3};
+  const std::vector<int64_t> weight = {number % 7 + 2, 1};
+  std::vector<Value> arguments = {Value(testing::random_array(data, kFloat32, 1)),
+                                  Value(testing::random_array(weight, kFloat32, 2))};
   evaluate_function(module, "main", arguments);
   vm::Machine machine(vm::compile(module, Name("main")));
   machine.run("main", arguments);
