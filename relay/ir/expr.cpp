@@ -1,12 +1,14 @@
 #include <relay/ir/constructor_tags.h>
 #include <relay/ir/expr.h>
 
+#include <algorithm>
+#include <atomic>
 #include <iterator>
 #include <mutex>
 #include <new>
 #include <type_traits>
 #include <unordered_map>
-#include <unordered_set>
+#include <vector>
 
 #include <relay/ir/visit.h>
 #include <relay/support/error.h>
@@ -27,17 +29,33 @@ std::string_view expr_kind_name(ExprKind kind) {
 
 namespace {
 
-// Types that a node had before another one was published. A reader holds no reference, so they may
-// not go; each is kept once, hence memory is bounded by the number of distinct types.
-void keep_for_ever(TypeRef type) {
-  struct Graveyard {
-    std::mutex mutex;
-    std::unordered_set<TypeRef> types;
-  };
-  static Graveyard* graveyard = new Graveyard;
-  std::lock_guard lock(graveyard->mutex);
-  graveyard->types.insert(std::move(type));
-}
+/// Types that nodes had before. Other threads may still look at them, so they live as long as their
+/// node.
+struct ReplacedTypes {
+  std::mutex mutex;
+  std::unordered_map<const Expr*, std::vector<TypeRef>> types;
+  std::atomic<size_t> nodes{0};
+
+  static ReplacedTypes& instance() {
+    static ReplacedTypes* replaced = new ReplacedTypes;
+    return *replaced;
+  }
+
+  void keep(const Expr* node, TypeRef type) {
+    std::lock_guard lock(mutex);
+    std::vector<TypeRef>& kept = types[node];
+    if (std::find(kept.begin(), kept.end(), type) == kept.end()) kept.push_back(std::move(type));
+    nodes.store(types.size(), std::memory_order_relaxed);
+  }
+
+  void forget(const Expr* node) noexcept {
+    if (nodes.load(std::memory_order_relaxed) == 0) return;
+    decltype(types)::node_type gone;  // freed without the lock
+    std::lock_guard lock(mutex);
+    gone = types.extract(node);
+    nodes.store(types.size(), std::memory_order_relaxed);
+  }
+};
 
 }  // namespace
 
@@ -49,7 +67,7 @@ void Expr::set_type(TypeRef type, bool replace) const {
     if (type_.compare_exchange_weak(now, wanted, std::memory_order_acq_rel,
                                     std::memory_order_acquire)) {
       (void)type.detach();  // the node's now
-      if (now != nullptr) keep_for_ever(TypeRef::adopt(now));
+      if (now != nullptr) ReplacedTypes::instance().keep(this, TypeRef::adopt(now));
       return;
     }
   }
@@ -103,6 +121,7 @@ struct ExprFactory {
     thread_local const Expr* waiting = nullptr;
     thread_local bool active = false;
     if (const Type* type = dead->type_.load(std::memory_order_acquire)) type->release();
+    ReplacedTypes::instance().forget(dead);
     set_link(dead, waiting);
     waiting = dead;
     if (active) return;
