@@ -268,13 +268,14 @@ void bind_execution(nb::module_& m) {
              }
              return object_of_value(std::move(result), self.machines);
            })
-      .def("__eq__",
-           [](const ValueObject& self, nb::handle other) {
-             ValueObject* value = nullptr;
-             return nb::try_cast(other, value) && value != nullptr &&
-                    bit_equal(self.value, value->value);
-           },
-           nb::arg("other").none())
+      .def(
+          "__eq__",
+          [](const ValueObject& self, nb::handle other) {
+            ValueObject* value = nullptr;
+            return nb::try_cast(other, value) && value != nullptr &&
+                   bit_equal(self.value, value->value);
+          },
+          nb::arg("other").none())
       .def("__hash__",
            [](const ValueObject&) -> size_t {
              throw nb::type_error("unhashable type: a value is equal by its contents");

@@ -141,13 +141,14 @@ void bind_exprs(nb::module_& m) {
            nb::arg("name_hint"), nb::arg("type_annot") = nb::none(),
            "By name; the type is that of the function in its module.")
       .def_prop_ro("name_hint", &GlobalVar::name)
-      .def("__eq__",
-           [](const GlobalVar& self, nb::handle other) {
-             ExprRef expr;
-             const GlobalVar* var = nb::try_cast(other, expr) ? expr->as<GlobalVar>() : nullptr;
-             return var != nullptr && var->name() == self.name();
-           },
-           nb::arg("other").none())
+      .def(
+          "__eq__",
+          [](const GlobalVar& self, nb::handle other) {
+            ExprRef expr;
+            const GlobalVar* var = nb::try_cast(other, expr) ? expr->as<GlobalVar>() : nullptr;
+            return var != nullptr && var->name() == self.name();
+          },
+          nb::arg("other").none())
       .def("__hash__", [](const GlobalVar& self) { return self.name().hash(); });
   nb::class_<Constant, Expr>(m, "Constant", "A tensor value.")
       .def(nb::new_([](nb::handle data, Span span) { return make_constant(array_of(data), span); }),

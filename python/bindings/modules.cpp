@@ -179,7 +179,8 @@ void bind_modules(nb::module_& m) {
       },
       nb::arg("text"), nb::arg("name") = "<string>", nb::arg("base") = nb::none(),
       nb::call_guard<nb::gil_scoped_release>(),
-      "Program text as a module, which has the definitions of `base` too. Raises RelayError with all "
+      "Program text as a module, which has the definitions of `base` too. Raises RelayError with "
+      "all "
       "problems.");
   m.def("import_standard", &import_standard, nb::arg("mod"), nb::arg("file"),
         "Adds a file of the standard library to a module.");

@@ -90,8 +90,8 @@ void bind_spans(nb::module_& m) {
             nb::object name = nb::hasattr(source_name, "name")
                                   ? nb::object(source_name.attr("name"))
                                   : nb::borrow(source_name);
-            new (place) Span(
-                made_span(nb::cast<std::string>(name), line, end_line, column, end_column));
+            new (place)
+                Span(made_span(nb::cast<std::string>(name), line, end_line, column, end_column));
           },
           nb::arg("source_name"), nb::arg("line"), nb::arg("end_line"), nb::arg("column"),
           nb::arg("end_column"),

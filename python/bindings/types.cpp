@@ -40,7 +40,8 @@ TypeRef shape_type(nb::handle object) {
 
 /// By its name, or by something that has one; what stands before the last dot is left out.
 const Relation* relation_of(nb::handle given) {
-  nb::object named = nb::hasattr(given, "name") ? nb::object(given.attr("name")) : nb::borrow(given);
+  nb::object named =
+      nb::hasattr(given, "name") ? nb::object(given.attr("name")) : nb::borrow(given);
   std::string name;
   if (!nb::try_cast(named, name))
     throw nb::type_error("a relation is given by its name, or by an object that has a name");
@@ -76,18 +77,20 @@ void bind_types(nb::module_& m) {
       .def_prop_ro("closed", &Type::closed, "Whether nothing in it remains to be inferred.")
       .def("__str__", &Type::str)
       .def("__repr__", &Type::str)
-      .def("__eq__",
-           [](const Type& self, nb::handle other) {
-             TypeRef type;
-             return nb::try_cast(other, type) && types_equal(&self, type.get());
-           },
-           nb::arg("other").none())
-      .def("__ne__",
-           [](const Type& self, nb::handle other) {
-             TypeRef type;
-             return !nb::try_cast(other, type) || !types_equal(&self, type.get());
-           },
-           nb::arg("other").none())
+      .def(
+          "__eq__",
+          [](const Type& self, nb::handle other) {
+            TypeRef type;
+            return nb::try_cast(other, type) && types_equal(&self, type.get());
+          },
+          nb::arg("other").none())
+      .def(
+          "__ne__",
+          [](const Type& self, nb::handle other) {
+            TypeRef type;
+            return !nb::try_cast(other, type) || !types_equal(&self, type.get());
+          },
+          nb::arg("other").none())
       .def(
           "same_as",
           [](const Type& self, nb::handle other) {
@@ -211,8 +214,9 @@ void bind_types(nb::module_& m) {
       .def(nb::new_([](nb::handle func, std::vector<TypeRef> args, int num_inputs,
                        std::optional<AttrsRef> attrs) {
              if (num_inputs < 0 || static_cast<size_t>(num_inputs) > args.size()) {
-               throw nb::value_error(("num_inputs is " + std::to_string(num_inputs) + ", but there are " +
-                                      std::to_string(args.size()) + " arguments")
+               throw nb::value_error(("num_inputs is " + std::to_string(num_inputs) +
+                                      ", but there are " + std::to_string(args.size()) +
+                                      " arguments")
                                          .c_str());
              }
              return RelationType::make(relation_of(func), std::move(args), num_inputs,

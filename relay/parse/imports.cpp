@@ -15,7 +15,8 @@ constexpr std::string_view kFolder = "<std>/";
 // Both functions without their bodies.
 bool same_signature(const Function& a, const Function& b) {
   auto signature = [](const Function& f) {
-    return make_function({f.params().begin(), f.params().end()}, make_tuple(std::span<const ExprRef>()), f.ret_type(),
+    return make_function({f.params().begin(), f.params().end()},
+                         make_tuple(std::span<const ExprRef>()), f.ret_type(),
                          {f.type_params().begin(), f.type_params().end()});
   };
   return structural_equal(signature(a).get(), signature(b).get());
@@ -145,9 +146,9 @@ void Parser::know_definitions(const Module& other) {
     if (!added) {
       DataHead& head = data_[entry->second];
       head.failed = true;
-      report(Diagnostic::error("type " + std::string(name_of(symbol)) + " is defined twice",
-                               head.span)
-                 .note("defined here before", data->span()));
+      report(
+          Diagnostic::error("type " + std::string(name_of(symbol)) + " is defined twice", head.span)
+              .note("defined here before", data->span()));
       continue;
     }
     DataHead head;

@@ -41,9 +41,9 @@ struct ParseResult {
   bool ok() const;
 };
 
-/// Parses a whole program. Never throws for bad text. `name` is shown in diagnostics. The result has
-/// the definitions of `base` as well, which the text may use; with `keep_known`, it may define them
-/// again, and those of `base` stay.
+/// Parses a whole program. Never throws for bad text. `name` is shown in diagnostics. The result
+/// has the definitions of `base` as well, which the text may use; with `keep_known`, it may define
+/// them again, and those of `base` stay.
 ParseResult parse_text(std::string name, std::string text);
 ParseResult parse_source(std::shared_ptr<const Source> source, Module base = {},
                          bool keep_known = false);

@@ -164,9 +164,9 @@ class Parser {
     bool is_extern = false;
     bool failed = false;
     bool elsewhere = false;  // defined outside the text
-    size_t begin = 0;  // of the definition
-    size_t body = 0;   // position of `{`
-    size_t end = 0;    // after the definition
+    size_t begin = 0;        // of the definition
+    size_t body = 0;         // position of `{`
+    size_t end = 0;          // after the definition
     Span span;
     std::vector<TypeVarRef> type_vars;
     std::vector<Symbol> type_symbols;

@@ -58,8 +58,7 @@ std::string print_module(const Module& module, const PrintOptions& options) {
   return std::move(document.out);
 }
 
-PrintedModule print_module_lines(const Module& module, const Source* only,
-                                 std::string_view head) {
+PrintedModule print_module_lines(const Module& module, const Source* only, std::string_view head) {
   PrintedModule printed;
   PrintOptions options;
   printing::Document document(options);

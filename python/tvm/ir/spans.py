@@ -11,6 +11,9 @@ from relay import Span
 class SourceName(str):
     """What a piece of source text is called."""
 
+    def __new__(cls, name: str) -> SourceName:
+        return super().__new__(cls, name)
+
     @property
     def name(self) -> str:
         """The name."""

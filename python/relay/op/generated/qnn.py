@@ -137,9 +137,8 @@ def batch_matmul(
     x_scale: ExprLike,
     y_scale: ExprLike,
     out_dtype: DTypeLike | None = 'int32',
-    *,
     transpose_a: bool = False,
-    transpose_b: bool = False,
+    transpose_b: bool = True,
 ) -> Expr:
     """nn.batch_matmul of integers less their zero points.
 
