@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Looks at the built site in Chromium, on a wide and a narrow screen.
 
-    .venv-docs/bin/python scripts/docs/check_site.py build/site build/site-screens
+    .venv-docs/bin/python scripts/docs/check_site.py build/site build/site-screens [PAGE...]
 
 Every page: nothing is wider than the screen, the console is silent, nothing is asked of another host. The links and anchors of all pages
 lead somewhere. Search finds operators, passes and functions. Pictures of some pages, light and dark, are written for people to look at.
@@ -11,13 +11,13 @@ Exit status 1, with a line for each problem.
 from __future__ import annotations
 
 import functools
+import html
 import http.server
 import os
 import re
 import sys
 import threading
 from collections.abc import Iterator
-from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
 
@@ -42,27 +42,27 @@ SEARCHES = {
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 
 
-class Links(HTMLParser):
+TAG = re.compile(r"<(a|script|img|iframe|source|video|link)\b([^>]*)>")
+ATTRIBUTE = re.compile(r"""([\w-]+)=(?:"([^"]*)"|'([^']*)'|([^\s>]+))""")
+ANCHOR = re.compile(r"""<[a-z][^<>]*?\s(?:id|name)=["']?([^"'\s>]+)""")
+LOADED = {"stylesheet", "icon", "preload", "preconnect", "dns-prefetch", "modulepreload"}
+
+
+class Links:
     """Addresses that a page refers to, what it loads, and the anchors that it has."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, text: str) -> None:
         self.links: list[str] = []
         self.loaded: list[str] = []
-        self.anchors: set[str] = set()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        values = {name: value or "" for name, value in attrs}
-        if "id" in values:
-            self.anchors.add(values["id"])
-        if tag == "a" and "name" in values:
-            self.anchors.add(values["name"])
-        if tag == "a" and "href" in values:
-            self.links.append(values["href"])
-        elif tag in ("script", "img", "iframe", "source", "video") and "src" in values:
-            self.loaded.append(values["src"])
-        elif tag == "link" and values.get("rel") in ("stylesheet", "icon", "preload", "preconnect", "dns-prefetch", "modulepreload"):
-            self.loaded.append(values.get("href", ""))
+        self.anchors = {html.unescape(name) for name in ANCHOR.findall(text)}
+        for tag, rest in TAG.findall(text):
+            values = {name: html.unescape(a or b or c) for name, a, b, c in ATTRIBUTE.findall(rest)}
+            if tag == "a":
+                self.links += [values["href"]] if "href" in values else []
+            elif tag == "link":
+                self.loaded += [values.get("href", "")] if LOADED & set(values.get("rel", "").split()) else []
+            elif "src" in values:
+                self.loaded.append(values["src"])
 
 
 def check_files(site: Path) -> list[str]:
@@ -70,9 +70,7 @@ def check_files(site: Path) -> list[str]:
     problems = []
     pages: dict[str, Links] = {}
     for file in sorted(site.rglob("*.html")):
-        links = Links()
-        links.feed(file.read_text(encoding="utf-8"))
-        pages["/" + file.relative_to(site).as_posix().removesuffix("index.html")] = links
+        pages["/" + file.relative_to(site).as_posix().removesuffix("index.html")] = Links(file.read_text(encoding="utf-8"))
     for path, links in pages.items():
         for address in links.loaded:
             if urlsplit(address).netloc:
@@ -133,7 +131,7 @@ def look(browser: Browser, base: str, names: list[str], screens: Path) -> list[s
     watch(page, base, where, problems)
     for name in names:
         where[0] = "/" + name
-        page.goto(base + name)
+        page.goto(base + name, wait_until="load")
         for width in WIDTHS:
             page.set_viewport_size({"width": width, "height": 1000})
             wide = page.evaluate("document.documentElement.scrollWidth")
@@ -144,7 +142,7 @@ def look(browser: Browser, base: str, names: list[str], screens: Path) -> list[s
                 page.screenshot(path=screens / f"{picture(name)}-{width}.png")
     page.close()
     dark = browser.new_page(color_scheme="dark")
-    for name in SHOWN_DARK:
+    for name in set(SHOWN_DARK) & set(names):
         dark.goto(base + name)
         for width in WIDTHS:
             dark.set_viewport_size({"width": width, "height": 1000})
@@ -185,7 +183,7 @@ def main() -> int:
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=str(site)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     base = f"http://127.0.0.1:{server.server_port}/"
-    names = list(paths(site))
+    names = sys.argv[3:] or list(paths(site))
     with sync_playwright() as player:
         browser = player.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         problems += look(browser, base, names, screens)
