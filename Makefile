@@ -9,8 +9,11 @@ CONFIGURE_OPTIONS := -DRELAY_WERROR=$(or $(RELAY_WERROR),OFF)
 PYTHON_OPTIONS := -DRELAY_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/python
 SOURCES = git ls-files -z '*.cpp' '*.h'
 
-.PHONY: all build demo test bench bench-models bench-python docs docs-check python python-ops format check-format lint golden asan \
-  tsan fuzz coverage setup clean
+# Where `make install` puts the command, the libraries and their headers.
+PREFIX ?= /usr/local
+
+.PHONY: all build install wheel test-wheel demo test bench bench-models bench-python docs docs-check python python-ops format \
+  check-format lint golden asan tsan fuzz coverage setup clean
 
 all: build
 
@@ -21,6 +24,19 @@ build:
 	@scripts/setup.sh --build
 	@cmake --preset release $(CONFIGURE_OPTIONS) > /dev/null
 	@cmake --build --preset release --parallel $(JOBS)
+
+install: build
+	@cmake --install $(BUILD) --prefix $(PREFIX)
+
+# The wheels of relay-lang and relay-lang-tvm in dist/, for `python3` or PYTHONS="python3.10 python3.12" (paths are fine, too).
+wheel:
+	@scripts/setup.sh --wheel
+	@JOBS=$(JOBS) scripts/wheel.sh $(PYTHONS)
+
+# The package's tests from installed wheels, with every interpreter that is found or PYTHONS; TORCH=1 brings PyTorch, 1 GB.
+test-wheel:
+	@scripts/setup.sh --wheel
+	@JOBS=$(JOBS) scripts/test_wheel.sh $(if $(TORCH),--with-torch) $(PYTHONS)
 
 # Builds, runs all tests; the last line is ctest's summary.
 test: setup
@@ -105,4 +121,4 @@ lint:
 	@git ls-files -z 'relay/*.cpp' 'tools/*.cpp' | xargs -0 -r -n 1 -P $(JOBS) clang-tidy --quiet -p build-dev
 
 clean:
-	rm -rf build build-dev build-asan build-tsan build-fuzz build-coverage
+	rm -rf build build-dev build-asan build-tsan build-fuzz build-coverage build-wheel dist

@@ -27,6 +27,13 @@ if(RELAY_PYTHON)
     target_link_options(relay_python PRIVATE
       LINKER:--gc-sections LINKER:--exclude-libs,ALL LINKER:--as-needed LINKER:--version-script=${map})
     set_target_properties(relay_python PROPERTIES LINK_DEPENDS ${map})
+    # Their licenses ask to be passed on with what holds them.
+    foreach(package llvm-19-dev libfmt-dev libspdlog-dev nlohmann-json3-dev libcli11-dev zlib1g-dev libzstd-dev libgomp1)
+      install(FILES /usr/share/doc/${package}/copyright DESTINATION relay/licenses RENAME ${package}.txt
+        COMPONENT python EXCLUDE_FROM_ALL)
+    endforeach()
+    file(GLOB nanobind_license ${nanobind_ROOT}/../../nanobind-*.dist-info/licenses/LICENSE)
+    install(FILES ${nanobind_license} DESTINATION relay/licenses RENAME nanobind.txt COMPONENT python EXCLUDE_FROM_ALL)
   endif()
   # The wheel's parts that are built; pyproject.toml asks for them alone, and the C++ installation leaves them out.
   install(TARGETS relay_python LIBRARY DESTINATION relay COMPONENT python EXCLUDE_FROM_ALL)

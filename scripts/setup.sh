@@ -6,6 +6,7 @@
 #   scripts/setup.sh --build           what building needs: no .venv
 #   scripts/setup.sh --docs            what the documentation site needs besides: .venv-docs
 #   scripts/setup.sh --docs-check      and what looks at it: chromium
+#   scripts/setup.sh --wheel           what building wheels needs: no .venv
 #   scripts/setup.sh --only PACKAGE    these Debian packages only (may be repeated), no .venv
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -28,6 +29,10 @@ elif [ "${1:-}" = --docs ] || [ "${1:-}" = --docs-check ]; then
   packages=(python3 python3-venv)
   [ "$1" = --docs ] || packages+=(chromium)
   shift
+elif [ "${1:-}" = --wheel ]; then
+  packages+=(libzstd-dev)
+  with_venv=no
+  shift
 elif [ "${1:-}" = --only ]; then
   packages=()
   with_venv=no
@@ -37,7 +42,7 @@ elif [ "${1:-}" = --only ]; then
   done
 fi
 if [ $# -gt 0 ]; then
-  echo "setup: usage: scripts/setup.sh [--build | --docs | --docs-check | --only PACKAGE...]" >&2
+  echo "setup: usage: scripts/setup.sh [--build | --wheel | --docs | --docs-check | --only PACKAGE...]" >&2
   exit 2
 fi
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import metadata
 from pathlib import Path
 
@@ -10,7 +11,7 @@ OTHERS = ("apache-tvm", "apache-tvm-cu118", "apache-tvm-cu121", "tlcpack", "mlc-
 
 
 def refuse_to_shadow(here: Path | None = None) -> None:
-    """Raises ImportError where another distribution is installed whose package `tvm` this one would hide.
+    """Raises ImportError where this package, installed, would hide another `tvm`: of a distribution or of a folder on the path.
 
     From a source tree it is on the path only because somebody put it there; installed, it came with something else.
     """
@@ -26,3 +27,11 @@ def refuse_to_shadow(here: Path | None = None) -> None:
             f"this package tvm gives TVM's names to the package relay, and {name} {found.version} is installed as well: "
             f"they cannot both be imported; uninstall one of them"
         )
+    for entry in sys.path:
+        other = Path(entry or ".") / "tvm"
+        # Another copy of this package is no TVM.
+        if (other / "__init__.py").is_file() and not (other / "_guard.py").is_file():
+            raise ImportError(
+                f"this package tvm gives TVM's names to the package relay, and there is another one in {other.resolve()}, "
+                f"which it would hide: uninstall relay-lang-tvm, or take that folder off sys.path"
+            )

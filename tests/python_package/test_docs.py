@@ -22,6 +22,10 @@ NOTHING_TO_RUN = {
 # By document and the first line of a block, the reason why it is not run.
 NOT_RUN = {
     ("install.md", "make            # the command, build/bin/relay, and the C and C++ libraries in build/lib"): "builds what runs these tests",
+    ("install.md", "pip install relay-lang            # the package and the command"): "make test-wheel installs the wheels",
+    ("install.md", "scripts/setup.sh --wheel          # as root or by sudo: compiler, CMake, LLVM 19 and the other libraries"): "make test-wheel builds and installs the wheels",
+    ("install.md", "make install PREFIX=$HOME/relay   # or: cmake --install build --prefix ..."): "the test of the installation does",
+    ("install.md", "cd examples/embed"): "the test of the installation does",
     ("reduce.md", "relay reduce long.rly --pass FoldConstant -o small.rly"): "FoldConstant has no defect; tests/unit/reduce_defects_test.cpp plants some",
     ("onnx.md", "std::vector<GraphValue> convert_leaky_relu(NodeContext& node) {"): "relay/import/onnx/ops has it; cannot be registered twice",
     ("gradients.md", "// With s the result: s · (g - Σ g · s)."): "relay/op/nn has it; cannot be registered twice",
