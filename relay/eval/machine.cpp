@@ -9,6 +9,7 @@
 #include <relay/runtime/format.h>
 #include <relay/runtime/memory.h>
 #include <relay/support/error.h>
+#include <relay/support/stop.h>
 
 namespace relay::eval {
 
@@ -181,6 +182,7 @@ class Machine {
 
   Value loop() {
     for (;;) {
+      stop_if_asked();
       const Plan& plan = *frames_.back().plan;
       const Instruction& at = plan.code[frames_.back().pc++];
       switch (at.code) {

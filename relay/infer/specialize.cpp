@@ -14,6 +14,7 @@
 #include <relay/infer/messages.h>
 #include <relay/ir/rewrite.h>
 #include <relay/support/error.h>
+#include <relay/support/stop.h>
 
 namespace relay {
 namespace inference {
@@ -424,6 +425,7 @@ void Specializer::add_errors(std::vector<Diagnostic> errors, const Instance& ins
 
 void Specializer::build_all() {
   for (size_t i = 0; i < instances_.size() && polymorphic_ <= kMaxInstances; ++i) {
+    stop_if_asked();
     try {
       build(instances_[i]);
     } catch (const Error& error) {

@@ -12,6 +12,7 @@
 #include <relay/reduce/cost.h>
 #include <relay/reduce/rewrites.h>
 #include <relay/support/error.h>
+#include <relay/support/stop.h>
 
 namespace relay::reduce {
 
@@ -102,6 +103,7 @@ class Reducer {
   };
 
   bool attempt(const Rewrite& rewrite, std::span<const Edit> edits) {
+    stop_if_asked();
     Module candidate;
     uint64_t smaller = 0;
     if (!make(edits, candidate, smaller)) {

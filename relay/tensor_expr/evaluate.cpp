@@ -5,6 +5,7 @@
 
 #include <relay/runtime/library_kernel.h>
 #include <relay/support/error.h>
+#include <relay/support/stop.h>
 #include <relay/tensor_expr/program.h>
 #include <relay/tensor_expr/rewrite.h>
 #include <relay/tensor_expr/uniform.h>
@@ -59,6 +60,7 @@ void for_each_point(Program& program, std::span<const LoopAxis> axes, F&& f) {
   }
   std::vector<int64_t> index(axes.size());
   for (int64_t point = 0; point < total; ++point) {
+    stop_if_asked();
     f(std::span<const int64_t>(index));
     for (size_t a = axes.size(); a-- > 0;) {
       if (++index[a] == axes[a].extent) index[a] = 0;
@@ -125,6 +127,7 @@ void run_points(const Environment& env, const Map& map, const std::vector<LoopAx
     return;
   }
   for (int64_t begin = 0; begin < total;) {
+    stop_if_asked();
     int64_t n = std::min(total - begin, program.lanes().capacity);
     program.lanes().move_to(begin, n);
     program.run(1);
@@ -353,6 +356,7 @@ void run_steps(const Environment& env, const Scan& scan, const ScanLayout& layou
       std::memcpy(program.var(scan.carries[j]->id), program.root(j), bytes(j));
     }
     for (int64_t t = 0; t < layout.along.extent; ++t) {
+      stop_if_asked();
       int64_t at = scan.reverse ? layout.along.extent - 1 - t : t;
       program.set_index(layout.along.id, at);
       if (scan.exclusive) store(at);
@@ -403,6 +407,7 @@ std::vector<NDArray> run_stage(const Environment& env, const Stage&, const Updat
   size_t rank = result.rank();
   program.run(0);
   for (int64_t begin = 0; begin < total;) {
+    stop_if_asked();
     int64_t n = std::min(total - begin, lanes.capacity);
     lanes.move_to(begin, n);
     program.run(1);
@@ -460,6 +465,14 @@ class EvaluationHost final : public LibraryHost {
     }
     RELAY_CHECK(counts.empty(), "a count for each counted extent");
     return NDArray::empty(shape, info.dtype, env_.device);
+  }
+
+  void run(int64_t tasks, void (*body)(void* context, int64_t task), void* context) override {
+    stop_if_asked();
+    for (int64_t task = 0; task < tasks; ++task) {
+      body(context, task);
+      stop_if_asked();
+    }
   }
 
  private:

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include <relay/support/error.h>
+#include <relay/support/stop.h>
 #include <relay/tensor_expr/program.h>
 
 namespace relay::te {
@@ -96,6 +97,7 @@ void Program::run_loop_fold(FoldInfo& fold, int64_t n, const uint8_t* mask) {
     }
   };
   for (int64_t point = 0; point < fold.total; ++point) {
+    stop_if_asked();
     if (fold.blocked && point != 0 && point % kSumBlock == 0) {
       flush(point == kSumBlock);
       rows::splat(dtype, target, fold.identity, n);
@@ -155,6 +157,7 @@ void Program::run_row_fold(FoldInfo& fold) {
   DType dtype = fold.dtypes[0];
   Combiner::Kind kind = fold.node->combiner->kind;
   for (int64_t begin = 0; begin < fold.total;) {
+    stop_if_asked();
     int64_t n = std::min(fold.total - begin, contexts_[fold.context].capacity);
     contexts_[fold.context].move_to(begin, n);
     run_block(fold.body, nullptr);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <relay/support/error.h>
+#include <relay/support/stop.h>
 
 namespace relay::codegen {
 
@@ -19,6 +20,7 @@ constexpr size_t kStack = size_t{64} << 20;  // address space; pages come as the
 
 struct Shared {
   const std::function<void(size_t)>& work;
+  const std::atomic<bool>* stop;
   size_t count;
   std::atomic<size_t> next{0};
   std::mutex mutex;
@@ -26,8 +28,10 @@ struct Shared {
   size_t failed = SIZE_MAX;  // the index of `failure`
 
   void run() noexcept {
+    StopScope scope(stop);
     for (size_t i = next++; i < count; i = next++) {
       try {
+        stop_if_asked();
         work(i);
       } catch (...) {
         std::lock_guard lock(mutex);
@@ -49,7 +53,7 @@ void* run_shared(void* shared) {
 
 void with_stack(size_t threads, size_t count, const std::function<void(size_t)>& work) {
   if (count == 0) return;
-  Shared shared{.work = work, .count = count, .mutex = {}, .failure = nullptr};
+  Shared shared{.work = work, .stop = stop_flag(), .count = count, .mutex = {}, .failure = nullptr};
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, kStack);

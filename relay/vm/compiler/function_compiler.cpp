@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <relay/support/error.h>
+#include <relay/support/stop.h>
 #include <relay/transform/fusion.h>
 
 namespace relay::vm {
@@ -203,6 +204,7 @@ void FunctionCompiler::advance_choice(std::vector<Task>& tasks) {
 
 // Writes the step of a node; true if it left the function.
 bool FunctionCompiler::write_node(uint32_t node, bool tail) {
+  stop_if_asked();
   const Expr* expr = regions_.expr(node);
   auto value = [&](Op op, uint32_t a = 0, uint32_t b = 0) {
     unit_->nodes[node] = Known::in_register(code_->emit_value(op, a, b));

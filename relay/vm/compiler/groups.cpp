@@ -10,6 +10,7 @@
 #include <relay/op/op.h>
 #include <relay/print/print.h>
 #include <relay/support/error.h>
+#include <relay/support/stop.h>
 #include <relay/tensor_expr/walk.h>
 #include <relay/vm/compiler/direct.h>
 
@@ -222,6 +223,7 @@ uint32_t GroupCache::library(const lower::LibraryLaunch& launch, const CompiledG
 }
 
 void GroupCache::lower(CompiledGroup& group) {
+  stop_if_asked();
   if (group.is_lowered) return;
   if (options_.direct) {
     lower_directly(group);
