@@ -3,6 +3,7 @@
 #include <relay/infer/kind_check.h>
 #include <relay/infer/messages.h>
 #include <relay/infer/type_walk.h>
+#include <relay/support/suggest.h>
 
 namespace relay::inference {
 
@@ -390,9 +391,7 @@ TypeRef Inferencer::global_type(const GlobalVar* var) {
     for (const auto& entry : context_.module.functions()) names.push_back(entry.name.str());
     Diagnostic diagnostic =
         Diagnostic::error("unknown function @" + var->name().str(), var->span());
-    for (const std::string& name : nearest_names(var->name().str(), names)) {
-      diagnostic.help("did you mean @" + name + "?");
-    }
+    suggest(diagnostic, var->name().str(), names, "@");
     sink_.add(std::move(diagnostic));
     type = failed(var->span());
     context_.signatures.emplace(var->name(), TypeRef());  // report once

@@ -9,6 +9,7 @@
 
 #include <relay/ir/dynamic_attrs.h>
 #include <relay/ir/expr.h>
+#include <relay/support/suggest.h>
 
 namespace relay {
 
@@ -482,9 +483,8 @@ std::string joined(const std::vector<std::string>& names) {
 Diagnostic unknown_attribute(const AttrsSchema& schema, const NamedAttr& attr) {
   std::vector<std::string> known;
   for (const AttrField& field : schema.fields) known.push_back(field.name.str());
-  std::vector<std::string> nearest = nearest_names(attr.name.str(), known);
   Diagnostic d = Diagnostic::error("unknown attribute " + attr.name.str(), attr.span);
-  if (!nearest.empty()) d.help("did you mean " + joined(nearest) + "?");
+  suggest(d, attr.name.str(), known);
   d.note(known.empty() ? "there are no attributes here"
                        : "the attributes of " + short_name(schema) + " are " + joined(known));
   return d;
@@ -506,8 +506,7 @@ Diagnostic wrong_value(const AttrField& field, const NamedAttr& attr) {
   }
   Diagnostic d = Diagnostic::error(
       field.name.str() + " is " + attr.value.str() + "; known are " + list, attr.span);
-  std::vector<std::string> nearest = nearest_names(*text, words);
-  if (!nearest.empty()) d.help("did you mean \"" + nearest[0] + "\"?");
+  suggest(d, *text, words, "\"", "\"");
   return d;
 }
 

@@ -250,20 +250,6 @@ std::string Parser::describe(const Token& token) const {
   }
 }
 
-void Parser::suggest(Diagnostic& diagnostic, const std::string& name,
-                     const std::vector<std::string>& candidates, const char* sigil) const {
-  // Edit distance against very many names would take longer than the rest of the parse.
-  if (candidates.size() > 5000 || name.size() > 200) return;
-  std::vector<std::string> near = nearest_names(name, candidates);
-  if (near.empty()) return;
-  std::string message = "did you mean ";
-  for (size_t i = 0; i < near.size(); ++i) {
-    if (i > 0) message += i + 1 == near.size() ? " or " : ", ";
-    message += sigil + near[i];
-  }
-  diagnostic.help(message + "?");
-}
-
 void Parser::rethrow(const Error& error, Span span) {
   for (Diagnostic diagnostic : error.diagnostics()) {
     if (!diagnostic.span.known()) diagnostic.span = span;

@@ -29,6 +29,7 @@
 #include <relay/parse/lexer.h>
 #include <relay/parse/parse.h>
 #include <relay/runtime/device.h>
+#include <relay/support/suggest.h>
 
 namespace relay {
 class Effects;
@@ -92,8 +93,6 @@ class Parser {
   [[noreturn]] void fail_expected(const std::string& what);
   [[noreturn]] void fatal(Span span, std::string message);
   std::string describe(const Token& token) const;
-  void suggest(Diagnostic& diagnostic, const std::string& name,
-               const std::vector<std::string>& candidates, const char* sigil = "") const;
   /// Runs `f`; what it throws as `Error` is reported at `span` and becomes a SyntaxError.
   template <class F>
   decltype(auto) guarded(Span span, F&& f);

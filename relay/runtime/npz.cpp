@@ -1,6 +1,7 @@
 #include <relay/runtime/npy.h>
 #include <relay/runtime/npz.h>
 #include <relay/support/error.h>
+#include <relay/support/suggest.h>
 
 #include <string_view>
 #include <unordered_set>
@@ -43,8 +44,7 @@ NDArray NpzReader::read(const std::string& name) const {
   const ZipReader::Member* member = find(name);
   if (member == nullptr) {
     Diagnostic diagnostic = Diagnostic::error(zip_.path() + ": there is no array '" + name + "'");
-    std::vector<std::string> near = nearest_names(name, names());
-    for (const std::string& candidate : near) diagnostic.help("there is '" + candidate + "'");
+    suggest(diagnostic, name, names(), "'", "'");
     throw Error(std::move(diagnostic));
   }
   auto source = zip_.open(*member);

@@ -7,6 +7,7 @@
 #include <spdlog/spdlog.h>
 
 #include <relay/support/error.h>
+#include <relay/support/suggest.h>
 
 namespace relay {
 
@@ -74,10 +75,7 @@ void PassContext::set_config(const std::string& key, const PassOption& value) {
     std::vector<std::string> names;
     for (const ConfigKey* other : all_config_keys()) names.push_back(other->name);
     Diagnostic diagnostic = Diagnostic::error("unknown configuration key " + key);
-    std::string near;
-    for (const std::string& name : nearest_names(key, names))
-      near += (near.empty() ? "" : ", ") + name;
-    if (!near.empty()) diagnostic.help("did you mean " + near + "?");
+    suggest(diagnostic, key, names);
     throw Error(std::move(diagnostic));
   }
   std::optional<PassOption> converted = convert_option(value, known->default_value);

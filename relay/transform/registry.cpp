@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include <relay/support/error.h>
+#include <relay/support/suggest.h>
 
 namespace relay {
 namespace {
@@ -39,15 +40,6 @@ std::string option_text(const PassOption& value) {
     }
   };
   return std::visit(Visitor(), value);
-}
-
-std::string suggestion(std::string_view name, const std::vector<std::string>& candidates) {
-  std::string text;
-  for (const std::string& near : nearest_names(std::string(name), candidates)) {
-    text += text.empty() ? "did you mean " : ", ";
-    text += near;
-  }
-  return text.empty() ? text : text + "?";
 }
 
 [[noreturn]] void unknown(std::string message, const std::string& help) {
@@ -226,7 +218,7 @@ PassRef create_pass(std::string_view name, const PassOptions& options) {
   if (registration == nullptr) {
     std::vector<std::string> names;
     for (const PassRegistration* pass : all_passes()) names.push_back(pass->info.name.str());
-    unknown("unknown pass " + std::string(name), suggestion(name, names));
+    unknown("unknown pass " + std::string(name), did_you_mean(std::string(name), names));
   }
   PassOptions complete;
   for (const auto& option : registration->options) complete[option.name] = option.default_value;
@@ -236,7 +228,7 @@ PassRef create_pass(std::string_view name, const PassOptions& options) {
       std::vector<std::string> names;
       for (const auto& option : registration->options) names.push_back(option.name);
       unknown("pass " + std::string(name) + " has no option " + key,
-              names.empty() ? "it has none" : suggestion(key, names));
+              names.empty() ? "it has none" : did_you_mean(key, names));
     }
     std::optional<PassOption> converted = convert_option(value, entry->second);
     if (!converted) {

@@ -12,6 +12,7 @@
 #include <relay/parse/parse.h>
 #include <relay/runtime/format.h>
 #include <relay/support/error.h>
+#include <relay/support/suggest.h>
 #include <relay/tensor_expr/precision.h>
 #include <relay/transform/pass.h>
 
@@ -274,8 +275,7 @@ void ops(const std::string& name) {
   std::vector<std::string> names;
   for (const Operator* op : all_ops()) names.push_back(op->name().str());
   Diagnostic diagnostic = Diagnostic::error("there is no operator " + name);
-  for (const std::string& near : nearest_names(name, names))
-    diagnostic.help("did you mean " + near + "?");
+  suggest(diagnostic, name, names);
   throw Error(std::move(diagnostic));
 }
 
