@@ -10,11 +10,11 @@
 #include <nlohmann/json.hpp>
 
 #include <relay/analysis/counts.h>
-#include <relay/infer/infer.h>
 #include <relay/ir/equal.h>
 #include <relay/print/print.h>
 #include <relay/runtime/file.h>
 #include <relay/support/error.h>
+#include <relay/transform/pass_result.h>
 
 namespace relay {
 namespace {
@@ -26,13 +26,7 @@ double seconds_since(Clock::time_point begin) {
 }
 
 bool differ(const Module& a, const Module& b) {
-  if (a.functions().size() != b.functions().size() || a.types() != b.types()) return true;
-  for (size_t i = 0; i < a.functions().size(); ++i) {
-    const auto &x = a.functions()[i], &y = b.functions()[i];
-    if (!(x.name == y.name)) return true;
-    if (!(x.function == y.function)) return !structural_equal(a, b);
-  }
-  return false;
+  return !same_functions(a, b) && !structural_equal(a, b);
 }
 
 std::string text_of(const Module& module, bool show_types) {
@@ -257,18 +251,8 @@ std::string PassMemory::table() const {
 PassInstrument verify_each() {
   PassInstrument instrument;
   instrument.name = "verify";
-  instrument.after = [](const Module&, const Module& after, const PassInfo& info, double) {
-    std::vector<Diagnostic> problems = verify(after);
-    const char* what = "ill-formed";
-    if (problems.empty()) {
-      what = "ill-typed";
-      for (Diagnostic& diagnostic : infer_types(after)) {
-        if (diagnostic.severity == Severity::kError) problems.push_back(std::move(diagnostic));
-      }
-    }
-    if (problems.empty()) return;
-    throw InternalError("internal error: pass " + named(info) + " made an " + what +
-                        " module: " + problems.front().message);
+  instrument.after = [](const Module& before, const Module& after, const PassInfo& info, double) {
+    check_pass_result(before, after, info, true);
   };
   return instrument;
 }

@@ -9,23 +9,15 @@
 
 #include <relay/infer/infer.h>
 #include <relay/support/error.h>
+#include <relay/support/stop.h>
 #include <relay/transform/literals.h>
+#include <relay/transform/pass_result.h>
 
 namespace relay {
 
 // ---- Running one pass -------------------------------------------------------------------------
 
 namespace {
-
-bool same_functions(const Module& a, const Module& b) {
-  if (a.functions().size() != b.functions().size() || a.types() != b.types()) return false;
-  for (size_t i = 0; i < a.functions().size(); ++i) {
-    const auto& x = a.functions()[i];
-    const auto& y = b.functions()[i];
-    if (!(x.name == y.name) || !(x.function == y.function)) return false;
-  }
-  return true;
-}
 
 const char* pass_that_establishes(ProgramState state) {
   switch (state) {
@@ -58,28 +50,6 @@ RELAY_REGISTER_CONFIG({"relay.verify_passes", kVerifyByDefault,
                        "Whether each pass's result is checked to be well formed."});
 RELAY_REGISTER_CONFIG({"relay.verify_types", false,
                        "Whether the result of each pass on typed programs is typed again."});
-
-// Whether `after` is well formed, and well typed if that is asked for.
-void check_result(const Module& before, const Module& after, const PassInfo& info, bool types) {
-  std::vector<Diagnostic> problems = verify(after);
-  bool typed = types && std::find(info.requires_.begin(), info.requires_.end(),
-                                  ProgramState::kTyped) != info.requires_.end();
-  if (problems.empty() && typed) {
-    for (Diagnostic& diagnostic : infer_types(after)) {
-      if (diagnostic.severity == Severity::kError) problems.push_back(std::move(diagnostic));
-    }
-    if (!problems.empty()) {
-      throw InternalError("internal error: pass " + info.name.str() +
-                          " made an ill-typed module: " + problems.front().message);
-    }
-  }
-  if (problems.empty()) return;
-  // Whoever hands in an ill-formed module is told so; otherwise the pass is to blame.
-  std::vector<Diagnostic> earlier = verify(before);
-  if (!earlier.empty()) throw Error(std::move(earlier));
-  throw InternalError("internal error: pass " + info.name.str() +
-                      " made an ill-formed module: " + problems.front().message);
-}
 
 // What the passes of this thread's outermost one have failed on so far (collect_errors).
 struct Collected {
@@ -121,6 +91,7 @@ Module Pass::operator()(const Module& module, const PassContext& context) const 
 }
 
 Module Pass::run_alone(const Module& module, const PassContext& context) const {
+  stop_if_asked();
   Module input = module;
   for (ProgramState state : info_.requires_) input = establish(state, input);
   bool wanted = true;
@@ -146,8 +117,11 @@ Module Pass::run_alone(const Module& module, const PassContext& context) const {
   if (context.trace)
     context.trace->push_back({info_.name, seconds, !same_functions(input, result)});
   bool types = context.config_value<bool>("relay.verify_types");
-  if (types || context.config_value<bool>("relay.verify_passes"))
-    check_result(input, result, info_, types);
+  if (types || context.config_value<bool>("relay.verify_passes")) {
+    bool typed = std::find(info_.requires_.begin(), info_.requires_.end(), ProgramState::kTyped) !=
+                 info_.requires_.end();
+    check_pass_result(input, result, info_, types && typed);
+  }
   for (const PassInstrument& instrument : context.instruments) {
     if (instrument.after) instrument.after(input, result, info_, seconds);
   }
@@ -196,6 +170,7 @@ class FunctionPass final : public Pass {
     std::vector<Diagnostic> errors;
     for (const auto& entry : module.functions()) {
       if (left_alone(*entry.function)) continue;
+      stop_if_asked();
       const std::string where =
           "pass " + info().name.str() + " failed on @" + std::string(entry.name.view());
       try {

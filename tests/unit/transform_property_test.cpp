@@ -8,6 +8,7 @@
 #include <relay/print/print.h>
 #include <relay/support/error.h>
 #include <relay/transform/pass.h>
+#include <relay/transform/pass_result.h>
 
 #include <tests/support/random_program.h>
 #include <tests/support/typed_program.h>
@@ -77,14 +78,6 @@ std::optional<Value> result(const Module& module, std::span<const Value> argumen
   } catch (const RuntimeError&) {
     return std::nullopt;
   }
-}
-
-bool same_functions(const Module& a, const Module& b) {
-  if (a.functions().size() != b.functions().size()) return false;
-  for (size_t i = 0; i < a.functions().size(); ++i) {
-    if (!(a.functions()[i].function == b.functions()[i].function)) return false;
-  }
-  return true;
 }
 
 void check_random(uint32_t seed, bool references) {
