@@ -2,6 +2,7 @@
 #include <relay/infer/infer.h>
 #include <relay/transform/literals.h>
 #include <relay/transform/pass.h>
+#include <relay/transform/program.h>
 
 namespace relay {
 namespace {
@@ -10,7 +11,7 @@ namespace {
 // that literals take the form of their dtype.
 Module infer(const Module& module, const PassContext& context) {
   std::vector<Diagnostic> warnings;
-  infer_types_or_throw(module, &warnings);
+  require_typed(module, &warnings);
   if (context.diagnostics != nullptr) {
     for (Diagnostic& warning : warnings) context.diagnostics->add(std::move(warning));
   }

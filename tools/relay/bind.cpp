@@ -6,30 +6,12 @@
 #include <relay/print/text.h>
 #include <relay/support/error.h>
 #include <relay/support/hash.h>
+#include <relay/support/suggest.h>
 
 #include <tools/relay/argument.h>
 #include <tools/relay/command.h>
 
 namespace relay::tool {
-
-const Module::FunctionEntry& find_entry(const Module& module, const std::string& name) {
-  std::vector<std::string> names;
-  for (const Module::FunctionEntry& entry : module.functions()) {
-    if (entry.name == Name(name)) return entry;
-    names.push_back(entry.name.str());
-  }
-  if (name.empty()) {
-    if (const Module::FunctionEntry* entry = module.entry()) return *entry;
-    if (names.empty()) throw Error("the program has no function to run");
-    std::string list;
-    for (size_t i = 0; i < names.size() && i < 10; ++i) list += (i > 0 ? ", @" : "@") + names[i];
-    throw Error("the program has no @main; choose a function with --entry, of " + list);
-  }
-  Diagnostic diagnostic = Diagnostic::error("there is no function @" + name);
-  for (const std::string& near : nearest_names(name, names))
-    diagnostic.help("did you mean @" + near + "?");
-  throw Error(std::move(diagnostic));
-}
 
 Parameters parameters_of(const Module::FunctionEntry& entry, const Type* signature) {
   Parameters result;
@@ -160,9 +142,7 @@ Bound bind_arguments(const Parameters& parameters, const Given& given, NamedArra
     if (i == names.size()) {
       Diagnostic diagnostic = Diagnostic::error("@" + entry + " has no parameter " +
                                                 *argument.name + " (--arg " + given.args[k] + ")");
-      for (const std::string& near : nearest_names(*argument.name, names)) {
-        diagnostic.help("did you mean " + near + "?");
-      }
+      suggest(diagnostic, *argument.name, names);
       throw Error(std::move(diagnostic));
     }
     if (by_name[i])

@@ -23,9 +23,6 @@ struct Parameters {
   std::vector<std::string> texts;  // how messages show the types, if not as they are
 };
 
-/// The function of a name (without its sigil); of none, @main or else the only one. Throws `Error`
-/// with the nearest names.
-const Module::FunctionEntry& find_entry(const Module& module, const std::string& name);
 /// The parameters of a function with their types, if it has a signature yet.
 Parameters parameters_of(const Module::FunctionEntry& entry, const Type* signature);
 

@@ -20,6 +20,7 @@
 #include <relay/reduce/isolate.h>
 #include <relay/runtime/file.h>
 #include <relay/support/error.h>
+#include <relay/transform/program.h>
 #include <relay/vm/machine/executable_file.h>
 
 namespace relay::tool {
@@ -143,7 +144,7 @@ Module read_program(const std::string& path, bool typed, NamedArrays* params) {
 void check_program(const Module& module, const std::string& path) {
   Progress progress("checking " + path);
   std::vector<Diagnostic> warnings;
-  infer_types_or_throw(module, &warnings);
+  require_typed(module, &warnings);
   report(warnings);
   if (std::vector<Diagnostic> errors = check_instances(module); !errors.empty()) {
     throw Error(std::move(errors));

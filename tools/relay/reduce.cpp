@@ -16,6 +16,7 @@
 #include <relay/reduce/predicates.h>
 #include <relay/runtime/file.h>
 #include <relay/support/error.h>
+#include <relay/transform/program.h>
 
 #include <tools/relay/command.h>
 #include <tools/relay/native.h>
