@@ -126,13 +126,83 @@ class Groups {
   std::unordered_set<Name> recursive_;
 };
 
-/// Whether everything in a function is typed, against the signatures as they are now. Global
-/// variables carry the signature that they were inferred against.
+/// Whether what a typed function says of data types holds in this module: it may have been typed in
+/// another one, whose types of these names are others.
+class DataUses {
+ public:
+  explicit DataUses(const Module& module) : module_(module) {}
+
+  bool hold(const Expr* expr) {
+    switch (expr->kind()) {
+      case ExprKind::kConstructor:
+        return known(static_cast<const Constructor*>(expr));
+      case ExprKind::kMatch: {
+        const auto* match = static_cast<const Match*>(expr);
+        for (const PatternRef& pattern : match->patterns()) {
+          if (!known(pattern.get())) return false;
+        }
+        // Another type of the name may have the same constructors, and more.
+        return !match->complete() || unmatched_cases(*match, module_, 1).empty();
+      }
+      case ExprKind::kVar:
+        return known(static_cast<const Var*>(expr)->annotation());
+      case ExprKind::kLet:
+        return known(static_cast<const Let*>(expr)->var()->annotation());
+      case ExprKind::kFunction: {
+        const auto* function = static_cast<const Function*>(expr);
+        for (const VarRef& param : function->params()) {
+          if (!known(param->annotation())) return false;
+        }
+        return known(function->ret_type());
+      }
+      case ExprKind::kCall: {
+        for (const TypeRef& argument : static_cast<const Call*>(expr)->type_args()) {
+          if (!known(argument)) return false;
+        }
+        return true;
+      }
+      default:
+        return true;
+    }
+  }
+
+ private:
+  bool known(const Constructor* constructor) const {
+    return module_.constructor(constructor->name()) == constructor;
+  }
+  // Patterns nest no deeper than Pattern::kMaxDepth.
+  bool known(const Pattern* pattern) {
+    if (pattern->kind() == PatternKind::kConstructor && !known(pattern->constructor().get()))
+      return false;
+    if (pattern->kind() == PatternKind::kVar) return known(pattern->var()->annotation());
+    for (const PatternRef& field : pattern->fields()) {
+      if (!known(field.get())) return false;
+    }
+    return true;
+  }
+  bool known(const TypeRef& type) {
+    if (!type || !types_.insert(type.get()).second) return true;
+    DiagnosticSink sink;
+    check_kind(type, module_, sink);
+    return !sink.has_errors();
+  }
+
+  const Module& module_;
+  std::unordered_set<const Type*> types_;
+};
+
+/// Whether everything in a function is typed, against the signatures and data types as they are
+/// now. Global variables carry the signature that they were inferred against.
 bool up_to_date(const Function* function, const Context& context) {
   if (function->type() == nullptr) return false;
   bool typed = true;
+  DataUses data(context.module);
   post_order(function, [&](const Expr* expr) {
     if (expr->type() == nullptr) {
+      typed = false;
+    } else if (!typed) {
+      return;
+    } else if (!data.hold(expr)) {
       typed = false;
     } else if (const auto* global = expr->as<GlobalVar>()) {
       auto signature = context.signatures.find(global->name());
