@@ -1,11 +1,27 @@
 #include <relay/infer/type_checks.h>
 
+#include <algorithm>
+
 #include <relay/support/error.h>
 
 namespace relay {
 
-CheckBuilder::CheckBuilder(const Module& module, Flows& flows)
-    : module_(module), flows_(flows), terms_([this](Dim atom) {
+namespace {
+
+// Types nest no deeper than Type::kMaxDepth.
+bool has_data(const Type* type) {
+  if (type == nullptr) return false;
+  if (const auto* tuple = type->as<TupleType>()) {
+    return std::any_of(tuple->fields().begin(), tuple->fields().end(),
+                       [](const TypeRef& field) { return has_data(field.get()); });
+  }
+  return type->is<TypeCall>() || type->is<GlobalTypeVar>() || type->is<RefType>();
+}
+
+}  // namespace
+
+CheckBuilder::CheckBuilder(const Module& module, Flows& flows, bool foreign)
+    : module_(module), flows_(flows), foreign_(foreign), terms_([this](Dim atom) {
         return DimInstruction{DimCode::kSymbol, symbol(atom.as_symbol()), 0, 0};
       }) {}
 
@@ -36,9 +52,9 @@ TypeInfo::Dim CheckBuilder::dim(Dim dim) {
 }
 
 // Types nest no deeper than Type::kMaxDepth.
-TypeInfo CheckBuilder::info(const Type* type, bool inside) {
+TypeInfo CheckBuilder::info(const Type* type, bool inside, bool shapes) {
   TypeInfo result;
-  if (type == nullptr || (inside && !flows_.has_shapes(type, true))) return result;
+  if (type == nullptr || (inside && !foreign_ && !flows_.has_shapes(type, true))) return result;
   ++size_;
   if (const auto* tensor = type->as<TensorType>()) {
     result.kind = TypeInfo::Kind::kTensor;
@@ -47,13 +63,14 @@ TypeInfo CheckBuilder::info(const Type* type, bool inside) {
     } else if (inside) {
       result.name = tensor->dtype_type()->str();
     }
-    result.has_rank = tensor->has_rank();
-    if (tensor->has_rank()) {
+    result.has_rank = shapes && tensor->has_rank();
+    if (result.has_rank) {
       for (Dim extent : tensor->dims()) result.dims.push_back(dim(extent));
     }
   } else if (const auto* tuple = type->as<TupleType>()) {
     result.kind = TypeInfo::Kind::kTuple;
-    for (const TypeRef& field : tuple->fields()) result.fields.push_back(info(field.get(), inside));
+    for (const TypeRef& field : tuple->fields())
+      result.fields.push_back(info(field.get(), inside, shapes));
   } else if (const auto* call = type->as<TypeCall>()) {
     if (const auto* name = call->callee()->as<GlobalTypeVar>()) {
       result.kind = TypeInfo::Kind::kData;
@@ -68,7 +85,7 @@ TypeInfo CheckBuilder::info(const Type* type, bool inside) {
     result.kind = TypeInfo::Kind::kFunction;
   } else if (const auto* cell = type->as<RefType>()) {
     result.kind = TypeInfo::Kind::kReference;
-    if (inside) result.fields.push_back(info(cell->value().get(), inside));
+    if (inside) result.fields.push_back(info(cell->value().get(), inside, !foreign_));
   }
   return result;
 }
@@ -95,7 +112,8 @@ void CheckBuilder::define_data() {
     DataInfo found;
     try {
       for (const ConstructorRef& constructor : data->constructors()) {
-        std::vector<TypeInfo>& fields = found.constructors.emplace_back();
+        found.constructors.push_back({constructor->name().str(), {}});
+        std::vector<TypeInfo>& fields = found.constructors.back().fields;
         for (const TypeRef& input : constructor->inputs()) {
           TypeRef field = substitute(input, [&](const TypeVar* var) -> TypeRef {
             for (size_t i = 0; call != nullptr && i < call->args().size(); ++i) {
@@ -103,7 +121,8 @@ void CheckBuilder::define_data() {
             }
             return {};
           });
-          fields.push_back(info(field.get(), true));
+          // The function itself compares shapes in data, with those of other parameters.
+          fields.push_back(info(field.get(), true, !foreign_));
         }
       }
     } catch (const Error&) {
@@ -123,8 +142,8 @@ static void set_devices(TypeInfo& info, const DeviceTree& devices) {
 
 void CheckBuilder::add(const DeclaredShape& shape, uint32_t position, const DeviceTree& devices) {
   TypeCheck::Part part;
-  part.inside = shape.inside;
-  part.type = info(shape.type.get(), shape.inside);
+  part.inside = shape.inside || (foreign_ && has_data(shape.type.get()));
+  part.type = info(shape.type.get(), part.inside);
   set_devices(part.type, devices);
   define_data();
   part.text = shape.type ? shape.type->str() : "_";
@@ -137,7 +156,7 @@ TypeCheck argument_check(const Module& module, Name name, const Devices* devices
   const Function* function = module.function(name);
   RELAY_CHECK(function != nullptr, "a check of @" + name.str());
   Flows flows(module);
-  CheckBuilder builder(module, flows);
+  CheckBuilder builder(module, flows, true);
   uint32_t position = 0;
   for (const VarRef& param : function->params()) {
     const Type* type = param->type() != nullptr ? param->type() : param->annotation().get();

@@ -15,14 +15,16 @@ namespace relay {
 /// Collects the parts of one check; a dimension name has one value in all of them.
 class CheckBuilder {
  public:
-  CheckBuilder(const Module& module, Flows& flows);
+  /// `foreign`: of values from outside, of which nothing is known.
+  CheckBuilder(const Module& module, Flows& flows, bool foreign = false);
   /// `devices` are those of the tensors of the type, where that is to be checked. `position` is
   /// whatever the part's place is kept as.
   void add(const DeclaredShape& shape, uint32_t position, const DeviceTree& devices = {});
   TypeCheck finish() { return std::move(check_); }
 
  private:
-  TypeInfo info(const Type* type, bool inside);
+  /// Without `shapes`, tensors may have any.
+  TypeInfo info(const Type* type, bool inside, bool shapes = true);
   uint32_t data(const TypeRef& type);
   void define_data();
   TypeInfo::Dim dim(Dim dim);
@@ -30,6 +32,7 @@ class CheckBuilder {
 
   const Module& module_;
   Flows& flows_;
+  const bool foreign_;
   TypeCheck check_;
   std::unordered_map<const Type*, uint32_t> data_;
   std::vector<TypeRef> types_;  // of check_.data

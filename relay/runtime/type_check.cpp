@@ -71,6 +71,7 @@ class Checker {
     while (!stack.empty()) {
       auto [type, value] = stack.back();
       stack.pop_back();
+      if (!only_shapes_ && !is_of_kind(*type, *value)) return false;
       switch (type->kind) {
         case TypeInfo::Kind::kTensor:
           if (fits(*type, *value)) break;
@@ -94,7 +95,7 @@ class Checker {
           auto tag = static_cast<size_t>(value->tag());
           if (tag >= data.constructors.size()) break;
           if (!visited_.insert({value->fields().data(), &data}).second) break;
-          push(data.constructors[tag], value->fields());
+          push(data.constructors[tag].fields, value->fields());
           break;
         }
         default:
@@ -104,10 +105,51 @@ class Checker {
     return true;
   }
 
+  // Whether a value is made as its type says, apart from what is in it.
+  bool is_of_kind(const TypeInfo& type, const Value& value) {
+    bool right = true;
+    switch (type.kind) {
+      case TypeInfo::Kind::kAny:
+      case TypeInfo::Kind::kTensor:
+        return true;
+      case TypeInfo::Kind::kTuple:
+        right = value.is_tuple() && value.fields().size() == type.fields.size();
+        break;
+      case TypeInfo::Kind::kFunction:
+        right = value.is_closure();
+        break;
+      case TypeInfo::Kind::kReference:
+        right = value.is_reference();
+        break;
+      case TypeInfo::Kind::kData:
+        right = value.is_data() && value.constructor()->type_name.view() == type.name;
+        if (right && type.data != TypeInfo::kNoData) return has_constructor(type, value);
+        break;
+    }
+    if (!right && mismatch_.why.empty()) mismatch_.why = "in it is " + value_type_text(value);
+    return right;
+  }
+
+  bool has_constructor(const TypeInfo& type, const Value& value) {
+    const auto& constructors = check_.data[type.data].constructors;
+    const ConstructorInfo& made_by = *value.constructor();
+    auto tag = static_cast<size_t>(value.tag());
+    if (constructors.empty()) return true;
+    if (tag < constructors.size() && constructors[tag].name == made_by.name.view() &&
+        constructors[tag].fields.size() == made_by.arity)
+      return true;
+    mismatch_.why = "the value is of another type of that name: it has a constructor " +
+                    made_by.name.str() + " with " + std::to_string(made_by.arity) +
+                    (made_by.arity == 1 ? " field" : " fields") + " at place " +
+                    std::to_string(tag);
+    return false;
+  }
+
   static std::string tensor_text(const TypeInfo& type) {
-    std::string text = "Tensor[(";
+    std::string text = type.has_rank ? "Tensor[(" : "Tensor[_";
     for (size_t i = 0; i < type.dims.size(); ++i) text += (i > 0 ? ", " : "") + type.dims[i].text;
-    return text + "), " + (type.dtype.valid() ? std::string(type.dtype.name()) : type.name) + "]";
+    return text + (type.has_rank ? "), " : ", ") +
+           (type.dtype.valid() ? std::string(type.dtype.name()) : type.name) + "]";
   }
 
   // Types nest no deeper than the executable's verifier allows.

@@ -34,10 +34,14 @@ struct TypeInfo {
   uint32_t data = kNoData;       // kData: TypeCheck::data, if what is in it is to be checked
 };
 
-/// A data type with its arguments: the fields of values by their constructor's tag. None: nothing
-/// to check. Recursive types refer to themselves.
+/// A data type with its arguments: the constructors of values by their tag. None: nothing to check.
+/// Recursive types refer to themselves.
 struct DataInfo {
-  std::vector<std::vector<TypeInfo>> constructors;
+  struct Constructor {
+    std::string name;
+    std::vector<TypeInfo> fields;
+  };
+  std::vector<Constructor> constructors;
 };
 
 /// Values with the types they should have. A symbol stands for the same extent everywhere, which a
@@ -48,7 +52,8 @@ struct TypeCheck {
     std::string text;  // the type as printed
     std::string what;  // "the result of @f", "%x of @main"
     uint32_t position = 0;
-    bool inside = false;  // looks into data values and references too
+    bool inside = false;  // looks into data values and references too; values of another program
+                          // may have other types of the same names
   };
   std::vector<Part> parts;
   std::vector<std::string> symbols;

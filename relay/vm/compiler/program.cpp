@@ -108,7 +108,7 @@ void ProgramBuilder::add_entry(Name name) {
   entry.name = name.str();
   entry.function = global(name, {});
   const relay::Function* function = module_.function(name);
-  CheckBuilder params(module_, flows_);
+  CheckBuilder params(module_, flows_, true);
   for (const VarRef& param : function->params()) {
     const Type* type = param->type() != nullptr ? param->type() : param->annotation().get();
     DeviceTree devices;

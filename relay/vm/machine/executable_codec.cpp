@@ -166,8 +166,9 @@ class Encoder {
     out_.list(check.symbols, [&](const std::string& symbol) { out_.text(symbol); });
     dims(check.terms);
     out_.list(check.data, [&](const DataInfo& data) {
-      out_.list(data.constructors, [&](const std::vector<TypeInfo>& fields) {
-        out_.list(fields, [&](const TypeInfo& field) { type(field, 0); });
+      out_.list(data.constructors, [&](const DataInfo::Constructor& constructor) {
+        out_.text(constructor.name);
+        out_.list(constructor.fields, [&](const TypeInfo& field) { type(field, 0); });
       });
     });
     out_.flag(check.closed);
@@ -436,9 +437,10 @@ class Decoder {
     in_.list(check.data, [&] {
       DataInfo data;
       in_.list(data.constructors, [&] {
-        std::vector<TypeInfo> fields;
-        in_.list(fields, [&] { return type(0); });
-        return fields;
+        DataInfo::Constructor constructor;
+        constructor.name = in_.text();
+        in_.list(constructor.fields, [&] { return type(0); });
+        return constructor;
       });
       return data;
     });

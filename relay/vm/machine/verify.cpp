@@ -521,8 +521,8 @@ class TypeVerifier {
     }
     for (const TypeCheck::Part& each : check_.parts) part(each);
     for (const DataInfo& data : check_.data) {
-      for (const std::vector<TypeInfo>& fields : data.constructors) {
-        for (const TypeInfo& field : fields) type(field, 0);
+      for (const DataInfo::Constructor& constructor : data.constructors) {
+        for (const TypeInfo& field : constructor.fields) type(field, 0);
       }
     }
   }
