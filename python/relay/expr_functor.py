@@ -6,6 +6,7 @@ does. Each node is visited once, and its result remembered, so that what is shar
 Programs may be a million nodes deep. From a depth of 64 on, a visitor or mutator visits dataflow (calls, tuples, projections,
 references) from the operands up: then a `visit_call` finds its operands visited. Let chains are walked in order without recursion as
 long as `visit_let` is not overridden; where it is, the recursion limit of Python is raised by what the chain needs (from Python 3.11).
+Choices, matches and functions inside of each other may be 2000 deep, twice what program text may; beyond, `visit` raises RelayError.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from ._core import (
     RefCreate,
     RefRead,
     RefWrite,
+    RelayError,
     TempExpr,
     Tuple,
     TupleGetItem,
@@ -61,8 +63,10 @@ _METHODS = {
 }
 _DATAFLOW = (Call, Tuple, TupleGetItem, RefCreate, RefRead, RefWrite)
 _DEEP = 64
-# Frames of a let in a recursion through an overridden visit_let: visit, visit_let, that of the base class, and some to spare.
+# Frames of a level in a recursion through a method that is overridden: visit, the method, that of the base class, and some to spare.
 _FRAMES = 12
+# Levels that a recursion may have: twice what program text may be nested.
+_MOST_LEVELS = 2000
 
 
 def post_order_visit(expr: Expr, fvisit: Callable[[Expr], Any]) -> None:
@@ -83,6 +87,7 @@ class ExprFunctor:
     _expands = False
     _depth = 0
     _lets_left = 0
+    _lets = 0  # met in chains that are recursed into
     _raised = 0
     # The node whose operands have all been visited, while it is visited from below.
     _below: Expr | None = None
@@ -99,15 +104,30 @@ class ExprFunctor:
         if depth >= _DEEP and self._expands and not self._is_deep_let(expr):
             return self._visit_from_below(expr)
         self._depth = depth + 1
+        if depth % _DEEP == _DEEP - 1:
+            self._make_room()
         try:
             result = self._dispatch(expr)
         finally:
             self._depth = depth
             if depth == 0 and self._raised:
-                sys.setrecursionlimit(sys.getrecursionlimit() - self._raised)
-                self._raised = self._lets_left = 0
+                self._take_room_back()
         memo[expr] = result
         return result
+
+    def _make_room(self, levels: int = _DEEP) -> None:
+        """Lets Python recurse through some more levels."""
+        if self._depth > _MOST_LEVELS + self._lets:
+            raise RelayError(f"an expression is nested deeper than {_MOST_LEVELS} levels, which is the limit of {type(self).__name__}.visit")
+        room = _FRAMES * levels
+        if sys.version_info < (3, 11):  # a frame takes of the C stack there
+            room = min(room, 8000 - self._raised)
+        sys.setrecursionlimit(sys.getrecursionlimit() + room)
+        self._raised += room
+
+    def _take_room_back(self) -> None:
+        sys.setrecursionlimit(sys.getrecursionlimit() - self._raised)
+        self._raised = self._lets_left = self._lets = 0
 
     def _dispatch(self, expr: Expr) -> Any:
         try:
@@ -121,11 +141,20 @@ class ExprFunctor:
     def _visit_from_below(self, expr: Expr) -> Any:
         memo = self.memo_map
         dispatch = self._dispatch
-        for node in _core.pending(as_expr(expr), memo):
-            if node not in memo:
-                self._below = node if type(node) in _DATAFLOW else None
-                memo[node] = dispatch(node)
-        self._below = None
+        depth = self._depth
+        self._depth = depth + 1
+        if depth % _DEEP == _DEEP - 1:
+            self._make_room()
+        try:
+            for node in _core.pending(as_expr(expr), memo):
+                if node not in memo:
+                    self._below = node if type(node) in _DATAFLOW else None
+                    memo[node] = dispatch(node)
+        finally:
+            self._depth = depth
+            self._below = None
+            if depth == 0 and self._raised:
+                self._take_room_back()
         return memo[expr]
 
     def _is_deep_let(self, expr: Expr) -> bool:
@@ -134,11 +163,8 @@ class ExprFunctor:
             return False
         if self._lets_left <= 0:
             self._lets_left = _core.let_chain_length(expr)
-            room = _FRAMES * self._lets_left
-            if sys.version_info < (3, 11):  # a frame takes of the C stack there
-                room = min(room, 8000 - self._raised)
-            sys.setrecursionlimit(sys.getrecursionlimit() + room)
-            self._raised += room
+            self._lets += self._lets_left
+            self._make_room(self._lets_left)
         self._lets_left -= 1
         return True
 
