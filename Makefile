@@ -5,7 +5,7 @@ JOBS ?= $(shell nproc)
 BUILD := build
 # Continuous integration sets RELAY_WERROR=ON.
 CONFIGURE_OPTIONS := -DRELAY_WERROR=$(or $(RELAY_WERROR),OFF)
-# The Python package is built for the tests, by and for the interpreter of .venv; the sanitizers' runs leave it out.
+# The Python package is built for the tests, by and for the interpreter of .venv; the sanitizers' runs of ctest leave it out.
 PYTHON_OPTIONS := -DRELAY_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/python
 SOURCES = git ls-files -z '*.cpp' '*.h'
 
@@ -13,7 +13,7 @@ SOURCES = git ls-files -z '*.cpp' '*.h'
 PREFIX ?= /usr/local
 
 .PHONY: all build install wheel test-wheel demo test bench bench-models bench-python docs docs-check python python-ops format \
-  check-format lint golden asan tsan fuzz coverage setup clean
+  check-format lint golden asan asan-python tsan fuzz coverage setup clean
 
 all: build
 
@@ -45,6 +45,10 @@ test: setup
 # The same under AddressSanitizer and UndefinedBehaviorSanitizer.
 asan: setup
 	@scripts/test.sh debug $(JOBS) $(CONFIGURE_OPTIONS)
+
+# The tests of the Python package under the same, with Python's debug allocator.
+asan-python: setup
+	@scripts/asan_python.sh $(JOBS)
 
 # What threads share, under ThreadSanitizer.
 tsan: setup

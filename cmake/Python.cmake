@@ -38,6 +38,7 @@ if(RELAY_PYTHON)
   # The wheel's parts that are built; pyproject.toml asks for them alone, and the C++ installation leaves them out.
   install(TARGETS relay_python LIBRARY DESTINATION relay COMPONENT python EXCLUDE_FROM_ALL)
   install(FILES ${CMAKE_BINARY_DIR}/python/relay/_core.pyi DESTINATION relay COMPONENT python EXCLUDE_FROM_ALL)
+  target_link_options(relay_python PRIVATE -Wl,--wrap=PyErr_SetString)  # python/bindings/overloads.cpp
   set_target_properties(relay_python PROPERTIES OUTPUT_NAME _core LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/python/relay)
 
   # A link for each file and folder of the package: edits are seen without a build, new ones from the next build on.
@@ -53,11 +54,14 @@ if(RELAY_PYTHON)
   # TVM's names over it.
   file(CREATE_LINK ${CMAKE_SOURCE_DIR}/python/tvm ${CMAKE_BINARY_DIR}/python/tvm SYMBOLIC)
 
-  # Types of the extension module for type checkers and editors.
-  add_custom_command(TARGET relay_python POST_BUILD
-    COMMAND ${CMAKE_COMMAND} -E env PYTHONPATH=${CMAKE_BINARY_DIR}/python
-      ${Python_EXECUTABLE} ${CMAKE_SOURCE_DIR}/scripts/python_stubs.py ${CMAKE_BINARY_DIR}/python/relay/_core.pyi
-    VERBATIM COMMENT "Writing _core.pyi")
+  # Types of the extension module for type checkers and editors. An interpreter imports an instrumented module only with the
+  # sanitizer's library loaded before (scripts/asan_python.sh).
+  if(NOT RELAY_SANITIZE)
+    add_custom_command(TARGET relay_python POST_BUILD
+      COMMAND ${CMAKE_COMMAND} -E env PYTHONPATH=${CMAKE_BINARY_DIR}/python
+        ${Python_EXECUTABLE} ${CMAKE_SOURCE_DIR}/scripts/python_stubs.py ${CMAKE_BINARY_DIR}/python/relay/_core.pyi
+      VERBATIM COMMENT "Writing _core.pyi")
+  endif()
 
   # The functions of operators, after a declaration has changed.
   add_custom_target(python-ops DEPENDS relay_python USES_TERMINAL

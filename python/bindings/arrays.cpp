@@ -18,6 +18,12 @@ std::optional<DType> dtype_from(nb::dlpack::dtype type) {
 
 /// An array over foreign memory; empty if `object` has none that can be used as it is.
 NDArray wrapped(nb::handle object) {
+  // Of what has only a buffer NumPy makes an array: it knows those of its own scalars, which say
+  // other things of themselves than they are.
+  static PyObject* const exporter = PyUnicode_InternFromString("__dlpack__");
+  if (!PyCapsule_CheckExact(object.ptr()) &&
+      PyObject_HasAttr(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())), exporter) == 0)
+    return {};
   nb::ndarray<nb::ro> foreign;
   if (!nb::try_cast(object, foreign)) return {};
   if (foreign.device_type() != nb::device::cpu::value) return {};
@@ -33,7 +39,7 @@ NDArray wrapped(nb::handle object) {
       const_cast<void*>(foreign.data()), shape, strides.data(), *dtype,
       [](void* context) {
         if (!nb::is_alive()) return;
-        nb::gil_scoped_acquire gil;
+        Locked gil;
         delete static_cast<nb::ndarray<nb::ro>*>(context);
       },
       holder);

@@ -37,12 +37,14 @@ std::optional<AttrValue> attr_value_of(nb::handle object) {
       return std::nullopt;
     }
     long long value = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
-    if (overflow != 0) throw nb::value_error("an integer beyond 64 bits");
+    if (overflow != 0)
+      throw nb::value_error(("an integer beyond 64 bits: " + shown(object)).c_str());
     return AttrValue(static_cast<int64_t>(value));
   }
   ExprRef expr;
   if (nb::try_cast(object, expr)) return AttrValue(Ref<const Expr>(expr));
   if (PyList_Check(object.ptr()) || PyTuple_Check(object.ptr())) {
+    RecursionScope nesting(" in the value of an attribute");
     AttrValue::List list;
     for (nb::handle item : nb::iter(object)) {
       std::optional<AttrValue> value = attr_value_of(item);
@@ -59,7 +61,14 @@ std::optional<AttrValue> attr_value_of(nb::handle object) {
       return std::nullopt;
     }
   }
-  if (nb::hasattr(object, "tolist")) return attr_value_of(object.attr("tolist")());
+  if (nb::hasattr(object, "tolist")) {
+    // Attributes are short; an array of one element in memory may have any number of elements.
+    constexpr int64_t kMost = int64_t{1} << 20;
+    int64_t size = 0;
+    if (nb::hasattr(object, "size") && nb::try_cast(object.attr("size"), size) && size > kMost)
+      return std::nullopt;
+    return attr_value_of(object.attr("tolist")());
+  }
   if (PyNumber_Check(object.ptr()) && nb::hasattr(object, "__float__")) {
     double value = PyFloat_AsDouble(object.ptr());
     if (value == -1 && PyErr_Occurred()) {

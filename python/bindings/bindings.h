@@ -2,8 +2,13 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
+#include <string>
 
 #include <bindings/casters.h>
+#include <bindings/lock.h>
+
+#include <relay/op/op.h>
 
 namespace relay::python {
 
@@ -16,6 +21,38 @@ nb::object call_back(const std::function<nb::object()>& call);
 ExprRef expr_of(nb::handle object);
 /// The operator of an `Op` or a name; throws nb::key_error.
 const Operator* operator_of(nb::handle op);
+
+/// Calls a function of a user's. To be used instead of `callable(…)`: at the end of the process
+/// Python unwinds the stacks of other threads, which wait here for the end instead.
+nb::object call_python(nb::handle callable, std::initializer_list<nb::handle> arguments = {});
+
+/// What messages call an object: the name of its class; its repr, shortened.
+std::string class_name(nb::handle object);
+std::string shown(nb::handle object);
+
+/// The object as a T; raises TypeError "WANTED, not …".
+template <class T>
+T required(nb::handle object, const std::string& wanted) {
+  T value;
+  if (!nb::try_cast(object, value))
+    throw nb::type_error((wanted + ", not " + shown(object)).c_str());
+  return value;
+}
+
+/// The attributes of a call of an operator from a dictionary, null if it has none. Raises TypeError
+/// and RelayError.
+AttrsRef op_attrs(const Operator* op, nb::handle given);
+
+/// While it lives, this nests one level deeper; raises RecursionError beyond Python's limit.
+class RecursionScope {
+ public:
+  explicit RecursionScope(const char* where) {
+    if (Py_EnterRecursiveCall(where) != 0) throw nb::python_error();
+  }
+  ~RecursionScope() { Py_LeaveRecursiveCall(); }
+  RecursionScope(const RecursionScope&) = delete;
+  RecursionScope& operator=(const RecursionScope&) = delete;
+};
 
 void bind_errors(nb::module_& m);
 void bind_spans(nb::module_& m);

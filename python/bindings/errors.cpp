@@ -35,20 +35,22 @@ Cause take_cause(const Error& error) {
 }
 
 /// Diagnostics in Python keep the texts that their places are in.
-nb::list objects_of(const std::vector<Diagnostic>& diagnostics) {
+nb::object object_of_diagnostic(const Diagnostic& diagnostic) {
   using Sources = std::vector<std::shared_ptr<const Source>>;
+  nb::object object = nb::cast(diagnostic);
+  auto sources = std::make_unique<Sources>();
+  sources->push_back(SourceMap::find(diagnostic.span));
+  for (const DiagnosticNote& note : diagnostic.notes)
+    sources->push_back(SourceMap::find(note.span));
+  nb::detail::keep_alive(object.ptr(), sources.get(),
+                         [](void* held) noexcept { delete static_cast<Sources*>(held); });
+  static_cast<void>(sources.release());
+  return object;
+}
+
+nb::list objects_of(const std::vector<Diagnostic>& diagnostics) {
   nb::list result;
-  for (const Diagnostic& diagnostic : diagnostics) {
-    nb::object object = nb::cast(diagnostic);
-    auto sources = std::make_unique<Sources>();
-    sources->push_back(SourceMap::find(diagnostic.span));
-    for (const DiagnosticNote& note : diagnostic.notes)
-      sources->push_back(SourceMap::find(note.span));
-    nb::detail::keep_alive(object.ptr(), sources.get(),
-                           [](void* held) noexcept { delete static_cast<Sources*>(held); });
-    static_cast<void>(sources.release());
-    result.append(object);
-  }
+  for (const Diagnostic& diagnostic : diagnostics) result.append(object_of_diagnostic(diagnostic));
   return result;
 }
 
@@ -85,6 +87,27 @@ void forget_causes() {
   for (const Cause& cause : std::exchange(causes, {})) Py_DECREF(cause.exception);
 }
 
+std::string class_name(nb::handle object) {
+  return nb::cast<std::string>(
+      nb::str(nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr()))).attr("__name__")));
+}
+
+std::string shown(nb::handle object) {
+  constexpr size_t kMost = 80;
+  std::string text;
+  try {
+    text = nb::cast<std::string>(nb::repr(object));
+  } catch (nb::python_error&) {  // of the object's own
+    return "a " + class_name(object);
+  }
+  if (text.size() > kMost) {
+    size_t end = kMost;
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+    text = text.substr(0, end) + "…";
+  }
+  return text;
+}
+
 nb::object call_back(const std::function<nb::object()>& call) {
   try {
     return call();
@@ -110,7 +133,8 @@ void bind_errors(nb::module_& m) {
                      return self.kind == DiagnosticNote::Kind::kHelp ? "help" : "note";
                    })
       .def_ro("message", &DiagnosticNote::message)
-      .def_ro("span", &DiagnosticNote::span);
+      .def_ro("span", &DiagnosticNote::span)
+      .def("__repr__", [](const DiagnosticNote& self) { return "Note(" + self.message + ")"; });
   nb::class_<Diagnostic>(m, "Diagnostic", "One error or warning.")
       .def_prop_ro("severity",
                    [](const Diagnostic& self) {
@@ -120,12 +144,41 @@ void bind_errors(nb::module_& m) {
       .def_ro("span", &Diagnostic::span)
       .def_ro("notes", &Diagnostic::notes)
       .def("__str__", [](const Diagnostic& self) { return render(self); })
-      .def("__repr__", [](const Diagnostic& self) { return "Diagnostic(" + self.message + ")"; });
+      .def("__repr__", [](const Diagnostic& self) { return "Diagnostic(" + self.message + ")"; })
+      .def("__reduce__", [](const Diagnostic& self) {
+        nb::list notes;
+        for (const DiagnosticNote& note : self.notes)
+          notes.append(
+              nb::make_tuple(note.kind == DiagnosticNote::Kind::kHelp, note.message, note.span));
+        return nb::make_tuple(
+            nb::module_::import_("relay._pickle").attr("load_diagnostic"),
+            nb::make_tuple(self.severity == Severity::kError, self.message, self.span, notes));
+      });
+  m.def(
+      "diagnostic",
+      [](bool is_error, std::string message, Span span, nb::list notes) {
+        Diagnostic made = is_error ? Diagnostic::error(std::move(message), span)
+                                   : Diagnostic::warning(std::move(message), span);
+        for (nb::handle note : notes) {
+          auto text = nb::cast<std::string>(note[1]);
+          auto place = nb::cast<Span>(note[2]);
+          if (nb::cast<bool>(note[0])) {
+            made.help(std::move(text), place);
+          } else {
+            made.note(std::move(text), place);
+          }
+        }
+        return object_of_diagnostic(made);
+      },
+      nb::arg("is_error"), nb::arg("message"), nb::arg("span"), nb::arg("notes"),
+      "An error or warning with notes, each of which is whether it is a help, a text and a span.");
 
+  nb::dict members;
+  members["diagnostics"] = nb::tuple();  // of one that is raised in Python
   relay_error = PyErr_NewExceptionWithDoc(
       "relay.RelayError",
       "Something is wrong with a program or its data; `diagnostics` has it in parts.",
-      PyExc_Exception, nullptr);
+      PyExc_Exception, members.ptr());
   execution_error = PyErr_NewExceptionWithDoc(
       "relay.ExecutionError", "A program failed while it ran.", relay_error, nullptr);
   internal_defect = PyErr_NewExceptionWithDoc("relay.InternalError", "A defect of Relay itself.",
@@ -134,16 +187,22 @@ void bind_errors(nb::module_& m) {
   m.attr("ExecutionError") = nb::borrow(execution_error);
   m.attr("InternalError") = nb::borrow(internal_defect);
   nb::register_exception_translator([](const std::exception_ptr& exception, void*) {
+    // None of C++'s: Python unwinds this thread since the process ends.
+    if (!exception) wait_for_the_end();
     try {
       std::rethrow_exception(exception);
     } catch (const vm::Interrupted&) {
-      if (!PyErr_Occurred()) PyErr_SetNone(PyExc_KeyboardInterrupt);
+      set_interrupt();
+    } catch (const Stopped&) {
+      set_interrupt();
     } catch (const RuntimeError& error) {
       raise(execution_error, error);
     } catch (const Error& error) {
       raise(relay_error, error);
     } catch (const InternalError& error) {
       PyErr_SetString(internal_defect, error.what());
+    } catch (const std::bad_cast&) {
+      PyErr_SetString(PyExc_TypeError, "an object of another type is needed here");
     }
   });
 }

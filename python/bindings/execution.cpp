@@ -14,9 +14,12 @@
 #include <relay/eval/eval.h>
 #include <relay/import/onnx/import.h>
 #include <relay/infer/infer.h>
+#include <relay/infer/type_checks.h>
 #include <relay/ir/constructor_tags.h>
+#include <relay/runtime/format.h>
 #include <relay/runtime/params.h>
-#include <relay/transform/bind_params.h>
+#include <relay/runtime/type_check.h>
+#include <relay/transform/program.h>
 #include <relay/vm/compiler/compile.h>
 #include <relay/vm/machine/executable_file.h>
 #include <relay/vm/machine/machine.h>
@@ -61,6 +64,7 @@ nb::object object_of_value(Value value, const std::shared_ptr<Machines>& machine
 
 /// A value of anything that is one; `wanted` gives numbers and lists their dtype.
 Value value_of(nb::handle object, const TypeInfo* wanted) {
+  RecursionScope nesting(" in an argument of a program");
   ValueObject* held = nullptr;
   if (nb::try_cast(object, held) && held != nullptr) return held->value;
   if (wanted != nullptr && wanted->kind == TypeInfo::Kind::kTuple &&
@@ -86,6 +90,51 @@ Value value_of(nb::handle object, const TypeInfo* wanted) {
       wanted->dtype.valid())
     dtype = wanted->dtype;
   return Value(array_of(object, dtype));
+}
+
+/// A value as program text has it, up to a length and a depth.
+void append_value(std::string& text, const Value& value, int depth) {
+  constexpr size_t kMost = 400;
+  constexpr int kDeepest = 40;
+  if (text.size() > kMost || depth > kDeepest) {
+    text += "…";
+    return;
+  }
+  auto fields = [&] {
+    const char* between = "(";
+    for (const Value& field : value.fields()) {
+      text += between;
+      append_value(text, field, depth + 1);
+      between = ", ";
+      if (text.size() > kMost) break;
+    }
+  };
+  switch (value.kind()) {
+    case Value::Kind::kScalar:
+      text += format_value(value);
+      return;
+    case Value::Kind::kTensor:
+      text += value_type_text(value);
+      return;
+    case Value::Kind::kTuple:
+      if (value.fields().empty()) text += "(";
+      fields();
+      text += value.fields().size() == 1 ? ",)" : ")";
+      return;
+    case Value::Kind::kData:
+      text += value.constructor()->name.view();
+      if (value.fields().empty()) return;
+      fields();
+      text += ")";
+      return;
+    case Value::Kind::kReference:
+      text += "ref(";
+      append_value(text, value.get(), depth + 1);
+      text += ")";
+      return;
+    default:
+      text += "<" + std::string(kind_name(value.kind())) + ">";
+  }
 }
 
 /// A compiled program.
@@ -128,17 +177,26 @@ std::vector<Value> bind_arguments(const vm::Entry& entry, const nb::args& args,
   };
   if (args.size() > params.size()) {
     throw nb::type_error((signature() + " takes " + std::to_string(params.size()) +
-                          " arguments, not " + std::to_string(args.size()))
+                          (params.size() == 1 ? " argument, not " : " arguments, not ") +
+                          std::to_string(args.size()))
                              .c_str());
   }
   std::vector<Value> values(params.size());
   for (size_t i = 0; i < args.size(); ++i) values[i] = value_of(args[i], &params[i].type);
   for (auto [key, object] : kwargs) {
     std::string name = nb::cast<std::string>(key);
-    size_t i = 0;
-    while (i < params.size() && params[i].what != name) ++i;
-    if (i == params.size())
-      throw nb::type_error((signature() + " has no parameter " + name).c_str());
+    size_t i = params.size(), count = 0;
+    for (size_t k = params.size(); k-- > 0;) {
+      if (params[k].what != name) continue;
+      i = k;
+      ++count;
+    }
+    if (count == 0) throw nb::type_error((signature() + " has no parameter " + name).c_str());
+    if (count > 1) {
+      throw nb::type_error((signature() + " has " + std::to_string(count) + " parameters named " +
+                            name + ": give them by position")
+                               .c_str());
+    }
     if (values[i]) throw nb::type_error((signature() + " got two values for " + name).c_str());
     values[i] = value_of(object, &params[i].type);
   }
@@ -149,63 +207,43 @@ std::vector<Value> bind_arguments(const vm::Entry& entry, const nb::args& args,
   return values;
 }
 
-Name entry_of(const Module& module, const std::optional<std::string>& name) {
-  if (name) {
-    if (module.function(Name(*name)) == nullptr)
-      throw nb::key_error(("the module has no function @" + *name).c_str());
-    return Name(*name);
+using NamedTensors = std::vector<std::pair<std::string, NDArray>>;
+
+NamedTensors params_of(nb::handle object) {
+  NamedTensors params;
+  if (object.is_none()) return params;
+  if (!nb::hasattr(object, "items"))
+    throw nb::type_error(
+        ("params is a dictionary of arrays by names of parameters, not " + shown(object)).c_str());
+  for (nb::handle item : nb::iter(object.attr("items")())) {
+    nb::object name = item[0];
+    VarRef var;
+    std::string text;
+    if (nb::try_cast(name, var)) {
+      text = var->name().str();
+    } else if (!nb::try_cast(name, text)) {
+      throw nb::type_error(("the names of params are texts, not " + shown(name)).c_str());
+    }
+    try {
+      params.emplace_back(text, array_of(item[1]));
+    } catch (const nb::builtin_exception& error) {
+      throw nb::type_error(("params[" + text + "]: " + error.what()).c_str());
+    }
   }
-  const Module::FunctionEntry* entry = module.entry();
-  if (entry == nullptr)
-    throw nb::value_error(
-        "the module has no @main and not one function alone: say which one by `entry`");
-  return entry->name;
+  return params;
 }
 
 /// The function specialised for its declared types, `params` its constants.
-Module closed_program(const Module& module, Name entry,
-                      const std::vector<std::pair<std::string, NDArray>>& params) {
-  infer_types_or_throw(module);
-  const Function* function = module.function(entry);
-  std::unordered_map<size_t, NDArray> weights;
-  std::vector<TypeRef> types;
-  TypeRef signature = function_signature(module, entry);
-  const auto* type = signature->as<FuncType>();
-  for (size_t i = 0; i < function->params().size(); ++i) {
-    const Var& param = *function->params()[i];
-    for (const auto& [name, array] : params) {
-      if (param.name().view() == name) weights.emplace(i, array);
-    }
-    TypeRef given = weights.contains(i) ? value_type(Value(weights.at(i))) : type->params()[i];
-    if (given->has_incomplete() || given->has_type_var()) {
-      throw Error(Diagnostic::error("the type of %" + param.name().str() + " of @" + entry.str() +
-                                        " is not known: it may be any " + given->str(),
-                                    param.span())
-                      .help("annotate the parameter"));
-    }
-    types.push_back(given);
-  }
+Module closed_program(const Module& module, Name entry, const NamedTensors& params) {
+  const Function& function = *module.function(entry);
+  std::vector<Value> values(function.params().size());
+  std::vector<bool> constants(values.size());
   for (const auto& [name, array] : params) {
-    bool found = false;
-    for (const VarRef& param : function->params()) found |= param->name().view() == name;
-    if (!found) throw Error("@" + entry.str() + " has no parameter %" + name);
+    size_t i = find_parameter(function, entry, name);
+    values[i] = Value(array);
+    constants[i] = true;
   }
-  Module special = specialize(module, entry, types);
-  if (weights.empty()) return special;
-  special = bind_params(special, entry, weights);
-  infer_types_or_throw(special);
-  return special;
-}
-
-std::vector<std::pair<std::string, NDArray>> params_of(nb::handle object) {
-  std::vector<std::pair<std::string, NDArray>> params;
-  if (object.is_none()) return params;
-  for (nb::handle item : nb::iter(object.attr("items")())) {
-    nb::object name = item[0];
-    if (nb::hasattr(name, "name_hint")) name = name.attr("name_hint");
-    params.emplace_back(nb::cast<std::string>(name), array_of(item[1]));
-  }
-  return params;
+  return close_program(module, entry, values, constants);
 }
 
 }  // namespace
@@ -263,8 +301,7 @@ void bind_execution(nb::module_& m) {
                result = self.machines->with(
                    [&](vm::Machine& machine) { return machine.call(self.value, values); });
              } else {
-               nb::gil_scoped_release released;
-               result = call_closure(self.value, values);
+               result = without_lock([&] { return call_closure(self.value, values); });
              }
              return object_of_value(std::move(result), self.machines);
            })
@@ -281,10 +318,9 @@ void bind_execution(nb::module_& m) {
              throw nb::type_error("unhashable type: a value is equal by its contents");
            })
       .def("__repr__", [](const ValueObject& self) {
-        if (!self.value.is_data()) return "<" + std::string(kind_name(self.value.kind())) + ">";
-        std::string text = self.value.constructor()->name.str();
-        if (self.value.fields().empty()) return text;
-        return text + "(…)";
+        std::string text;
+        append_value(text, self.value, 0);
+        return text;
       });
 
   m.def(
@@ -361,7 +397,7 @@ void bind_execution(nb::module_& m) {
             require_portable(self.executable());
             vm::save_executable(self.executable(), path);
           },
-          nb::arg("path"), nb::call_guard<nb::gil_scoped_release>(),
+          nb::arg("path"), nb::call_guard<Unlocked>(),
           "Writes a file that `relay run` and `relay.load` take.")
       .def_prop_ro("entries",
                    [](const Program& self) {
@@ -396,17 +432,17 @@ void bind_execution(nb::module_& m) {
       [](const Module& module, nb::handle given, const std::string& target, int opt_level,
          std::optional<std::string> entry, int threads, bool cache) {
         auto params = params_of(given);
-        Name name = entry_of(module, entry);
         vm::CompileOptions options;
         options.target = codegen::Target::parse(target);
         options.level = opt_level;
         if (cache) options.cache = codegen::default_cache();
-        PassContext context = PassContext::current();
-        stop_between_passes(context);
-        nb::gil_scoped_release released;
-        PassContext::Scope scope(context);
-        Module program = closed_program(module, name, params);
-        return std::make_unique<Program>(vm::compile(program, name, options), threads);
+        const Module copy = module;  // which nobody changes meanwhile
+        return without_lock([&] {
+          Name name = find_entry(copy, entry.value_or("")).name;
+          require_typed(copy);
+          Module program = closed_program(copy, name, params);
+          return std::make_unique<Program>(vm::compile(program, name, options), threads);
+        });
       },
       nb::arg("mod"), nb::arg("params") = nb::none(), nb::arg("target") = "host",
       nb::arg("opt_level") = 3, nb::arg("entry") = nb::none(), nb::arg("threads") = 0,
@@ -420,7 +456,7 @@ void bind_execution(nb::module_& m) {
         refuse_python_kernels(*executable, path);
         return std::make_unique<Program>(std::move(executable), threads);
       },
-      nb::arg("path"), nb::arg("threads") = 0, nb::call_guard<nb::gil_scoped_release>(),
+      nb::arg("path"), nb::arg("threads") = 0, nb::call_guard<Unlocked>(),
       "Reads a compiled program. What runs is the code in the file: load only what you would run.");
   m.def(
       "load_bytes",
@@ -434,44 +470,24 @@ void bind_execution(nb::module_& m) {
   m.def(
       "evaluate",
       [](const Module& module, nb::args args, std::optional<std::string> entry) {
-        Name name = entry_of(module, entry);
-        infer_types_or_throw(module);
-        std::vector<Value> values;
-        std::vector<TypeRef> types;
-        const Function* function = module.function(name);
-        TypeRef signature = function_signature(module, name);
-        const std::vector<TypeRef> declared = [&] {
-          const auto params = signature->as<FuncType>()->params();
-          return std::vector<TypeRef>(params.begin(), params.end());
-        }();
-        if (args.size() != declared.size()) {
-          throw nb::type_error(("@" + name.str() + " takes " + std::to_string(declared.size()) +
-                                " arguments, not " + std::to_string(args.size()))
+        const Module copy = module;
+        Name name = find_entry(copy, entry.value_or("")).name;
+        size_t wanted = copy.function(name)->params().size();
+        if (args.size() != wanted) {
+          throw nb::type_error(("@" + name.str() + " takes " + std::to_string(wanted) +
+                                (wanted == 1 ? " argument" : " arguments") + ", not " +
+                                std::to_string(args.size()))
                                    .c_str());
         }
-        for (nb::handle arg : args) {
+        std::vector<Value> values;
+        for (nb::handle arg : args)
           values.push_back(value_of(arg, static_cast<const TypeInfo*>(nullptr)));
-          TypeRef type = value_type(values.back());
-          if (type->has_incomplete()) {  // of an empty list, say: what is declared says the rest
-            size_t i = types.size();
-            type = declared[i];
-            if (type->has_incomplete() || type->has_type_var()) {
-              const Var& param = *function->params()[i];
-              throw Error(Diagnostic::error("the type of the argument for %" + param.name().str() +
-                                                " of @" + name.str() +
-                                                " does not follow from its value",
-                                            param.span())
-                              .help("annotate the parameter"));
-            }
-          }
-          types.push_back(std::move(type));
-        }
-        Value result;
-        {
-          nb::gil_scoped_release released;
-          Module special = specialize(module, name, types);
-          result = evaluate_function(special, name, values);
-        }
+        Value result = without_lock([&] {
+          require_typed(copy);
+          check_arguments(copy, name, values);
+          Module special = close_program(copy, name, values, std::vector<bool>(values.size()));
+          return evaluate_function(special, name, values);
+        });
         return object_of_value(std::move(result), nullptr);
       },
       nb::arg("mod"), nb::arg("args"), nb::arg("entry") = nb::none(),
@@ -491,7 +507,7 @@ void bind_execution(nb::module_& m) {
         if (!in_memory) path = nb::cast<std::string>(model);
         OnnxModel made;
         {
-          nb::gil_scoped_release released;
+          Unlocked released;
           made = in_memory ? from_onnx({static_cast<const std::byte*>(bytes.data()), bytes.size()},
                                        options)
                            : from_onnx(path, options);

@@ -58,11 +58,30 @@ AttrsRef attrs_of(nb::handle object) {
   if (object.is_none()) return {};
   if (nb::isinstance<nb::dict>(object)) {
     std::map<Name, AttrValue> values;
-    for (auto [key, value] : nb::borrow<nb::dict>(object))
-      values.insert_or_assign(nb::cast<Name>(key), nb::cast<AttrValue>(value));
+    for (auto [key, value] : nb::borrow<nb::dict>(object)) {
+      Name name = required<Name>(key, "the name of an attribute is a text");
+      std::optional<AttrValue> converted = attr_value_of(value);
+      if (!converted)
+        throw nb::type_error(("attribute " + name.str() + " cannot be " + shown(value)).c_str());
+      values.insert_or_assign(name, std::move(*converted));
+    }
     return make_dict_attrs(std::move(values));
   }
-  return nb::cast<AttrsRef>(object);
+  return required<AttrsRef>(object, "attrs is a dictionary, Attrs or None");
+}
+
+/// Attributes of a call: an operator's are its own.
+AttrsRef call_attrs(const Expr& callee, nb::handle object) {
+  const auto* node = callee.as<Op>();
+  if (node == nullptr || object.is_none()) return attrs_of(object);
+  const Operator* op = node->op();
+  if (nb::isinstance<nb::dict>(object)) return op_attrs(op, object);
+  AttrsRef attrs = required<AttrsRef>(object, "attrs is a dictionary, Attrs or None");
+  const AttrsSchema* wanted = op->attrs_schema();
+  if (wanted != nullptr && &attrs->schema() == wanted) return attrs;
+  std::string takes = wanted == nullptr ? "no attributes" : wanted->name.str();
+  throw nb::type_error(
+      (op->name().str() + " takes " + takes + ", not " + attrs->schema().name.str()).c_str());
 }
 
 LiteralValue literal_of(nb::handle number) {
@@ -71,12 +90,16 @@ LiteralValue literal_of(nb::handle number) {
   if (PyLong_Check(number.ptr())) {
     nb::object magnitude = nb::steal(PyNumber_Absolute(number.ptr()));
     value.magnitude = PyLong_AsUnsignedLongLong(magnitude.ptr());
-    if (PyErr_Occurred()) throw nb::python_error();
+    if (PyErr_Occurred()) {
+      PyErr_Clear();
+      PyErr_SetString(PyExc_OverflowError, ("no dtype has the integer " + shown(number)).c_str());
+      throw nb::python_error();
+    }
     value.negative = PyObject_RichCompareBool(number.ptr(), nb::int_(0).ptr(), Py_LT) == 1;
     text = nb::str(magnitude);
   } else {
     value.is_float = true;
-    value.number = nb::cast<double>(number);
+    value.number = required<double>(number, "a literal is a number");
     text = nb::repr(nb::float_(value.number));
     if (std::signbit(value.number) && value.number == value.number) {
       value.negative = true;
@@ -126,7 +149,11 @@ void bind_exprs(nb::module_& m) {
         options.version_line = false;
         options.show_types = true;
         options.show_metadata = false;
-        return print_expr(&self, options);
+        try {
+          return print_expr(&self, options);
+        } catch (const Error& error) {  // too deep
+          return "<" + std::string(expr_kind_name(self.kind())) + ": " + error.what() + ">";
+        }
       });
 
   nb::class_<Var, Expr>(m, "Var", "A local variable; identity is the object.")
@@ -186,7 +213,8 @@ void bind_exprs(nb::module_& m) {
   nb::class_<Call, Expr>(m, "Call", "A call of an operator, constructor, global or closure.")
       .def(nb::new_([](ExprRef op, const std::vector<ExprRef>& args, nb::handle attrs,
                        std::optional<std::vector<TypeRef>> type_args, Span span) {
-             return make_call(std::move(op), args, attrs_of(attrs),
+             AttrsRef made = call_attrs(*op, attrs);
+             return make_call(std::move(op), args, std::move(made),
                               type_args ? std::move(*type_args) : std::vector<TypeRef>(), span);
            }),
            nb::arg("op"), nb::arg("args"), nb::arg("attrs") = nb::none(),

@@ -1,4 +1,4 @@
-// Machines for the threads that call one program, and what ends a run from outside.
+// Machines for the threads that call one program.
 #pragma once
 
 #include <atomic>
@@ -6,28 +6,11 @@
 #include <mutex>
 #include <vector>
 
-#include <bindings/casters.h>
+#include <bindings/lock.h>
 
-#include <relay/transform/pass.h>
 #include <relay/vm/machine/machine.h>
 
 namespace relay::python {
-
-/// While it lives, Ctrl-C sets `flag`; does nothing on other threads than Python's main one.
-class InterruptScope {
- public:
-  explicit InterruptScope(std::atomic<bool>& flag);
-  ~InterruptScope();
-  InterruptScope(const InterruptScope&) = delete;
-  InterruptScope& operator=(const InterruptScope&) = delete;
-
- private:
-  std::atomic<bool>* outer_ = nullptr;
-  bool active_ = false;
-};
-
-/// Lets Python's handlers of signals run between the passes of a compilation.
-void stop_between_passes(PassContext& context);
 
 /// The machines of one program. A machine runs for one thread at a time: each call takes an idle
 /// one, or makes one.
@@ -56,12 +39,10 @@ class Machines {
     } unset{profile != nullptr ? &seat.machine : nullptr};
     try {
       InterruptScope scope(seat.interrupt);
-      nb::gil_scoped_release released;
+      Unlocked released;
       return run(seat.machine);
     } catch (const vm::Interrupted&) {
-      if (PyErr_CheckSignals() != 0) throw nb::python_error();
-      PyErr_SetNone(PyExc_KeyboardInterrupt);
-      throw nb::python_error();
+      raise_interrupt();
     }
   }
 

@@ -16,6 +16,7 @@ NB_MODULE(_core, m) {
   // Only tests want to know: a thread that runs at the end of the process keeps what it uses.
   nb::set_leak_warnings(std::getenv("RELAY_PYTHON_LEAKS") != nullptr);
   m.doc() = "The compiler's library: nodes, types, modules, operators, passes, execution.";
+  bind_lock(m);
   bind_errors(m);
   bind_spans(m);
   bind_dims(m);

@@ -36,7 +36,8 @@ Name name_of(nb::handle key) {
   }
   Name name;
   if (nb::try_cast(key, name)) return name;
-  throw nb::type_error("a function is looked up by its name or a GlobalVar");
+  throw nb::type_error(
+      ("a function is looked up by its name or a GlobalVar, not " + shown(key)).c_str());
 }
 
 std::string known(const Module& module) {
@@ -62,9 +63,11 @@ EqualOptions equal_options(bool map_free_vars) {
 }
 
 std::vector<Diagnostic> infer(const Module& module) {
-  std::vector<Diagnostic> warnings;
-  infer_types_or_throw(module, &warnings);
-  return warnings;
+  return without_lock([copy = module] {
+    std::vector<Diagnostic> warnings;
+    infer_types_or_throw(copy, &warnings);
+    return warnings;
+  });
 }
 
 }  // namespace
@@ -82,11 +85,18 @@ void bind_modules(nb::module_& m) {
               nb::object items = nb::hasattr(type_definitions, "values")
                                      ? type_definitions.attr("values")()
                                      : nb::borrow(type_definitions);
-              for (nb::handle data : nb::iter(items)) made->add_type(nb::cast<TypeDataRef>(data));
+              for (nb::handle data : nb::iter(items))
+                made->add_type(required<TypeDataRef>(data, "a type definition is a TypeData"));
             }
+            if (!functions.is_none() && !nb::hasattr(functions, "items"))
+              throw nb::type_error(
+                  ("functions is a dictionary of functions by name, not " + shown(functions))
+                      .c_str());
             if (!functions.is_none()) {
               for (nb::handle item : nb::iter(functions.attr("items")())) {
-                made->add_function(name_of(item[0]), nb::cast<FunctionRef>(item[1]));
+                made->add_function(
+                    name_of(item[0]),
+                    required<FunctionRef>(item[1], "a global function is a Function"));
               }
             }
             new (place) Module(std::move(*made));
@@ -128,7 +138,8 @@ void bind_modules(nb::module_& m) {
             TypeRef type;
             Name name = nb::try_cast(key, type) && type->is<GlobalTypeVar>()
                             ? type->as<GlobalTypeVar>()->name()
-                            : nb::cast<Name>(key);
+                            : required<Name>(
+                                  key, "a data type is looked up by its name or a GlobalTypeVar");
             const TypeData* found = self.type_data(name);
             if (found == nullptr)
               throw nb::key_error(("the module has no data type " + name.str()).c_str());
@@ -175,13 +186,13 @@ void bind_modules(nb::module_& m) {
   m.def(
       "parse_module",
       [](std::string text, std::string name, const Module* base) {
-        return parse_module(std::move(name), std::move(text), base == nullptr ? Module() : *base);
+        Module known = base == nullptr ? Module() : *base;
+        Unlocked released;
+        return parse_module(std::move(name), std::move(text), std::move(known));
       },
       nb::arg("text"), nb::arg("name") = "<string>", nb::arg("base") = nb::none(),
-      nb::call_guard<nb::gil_scoped_release>(),
-      "Program text as a module, which has the definitions of `base` too. Raises RelayError with "
-      "all "
-      "problems.");
+      "Program text as a module, which has the definitions of `base`, too. Raises RelayError with "
+      "all problems.");
   m.def("import_standard", &import_standard, nb::arg("mod"), nb::arg("file"),
         "Adds a file of the standard library to a module.");
   m.def(
@@ -205,11 +216,15 @@ void bind_modules(nb::module_& m) {
       "print_short",
       [](const ExprRef& expr, size_t width) { return print_short(expr.get(), width); },
       nb::arg("expr"), nb::arg("width") = 60, "On one line, for messages.");
-  m.def("infer_types", &infer, nb::arg("mod"), nb::call_guard<nb::gil_scoped_release>(),
+  m.def("infer_types", &infer, nb::arg("mod"),
         "Types the whole module and publishes the types on its nodes; gives the warnings. Raises "
         "RelayError with all problems.");
-  m.def("check_instances", &check_instances, nb::arg("mod"),
-        nb::call_guard<nb::gil_scoped_release>());
+  m.def(
+      "check_instances",
+      [](const Module& module) {
+        return without_lock([copy = module] { return check_instances(copy); });
+      },
+      nb::arg("mod"));
   m.def("infer_expr_type", &infer_expr_type, nb::arg("expr"), nb::arg("mod"),
         "The type of an expression whose free variables carry annotations.");
   m.def(

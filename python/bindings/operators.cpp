@@ -4,10 +4,13 @@
 
 #include <relay/op/gradient.h>
 #include <relay/op/op.h>
+#include <relay/support/suggest.h>
 
 namespace relay::python {
 
 ExprRef expr_of(nb::handle object) {
+  RecursionScope nesting(" in an argument of an operator");
+  if (object.is_none()) throw nb::type_error("an expression, number or array is needed, not None");
   ExprRef expr;
   if (nb::try_cast(object, expr)) return expr;
   if (PyTuple_Check(object.ptr()) || PyList_Check(object.ptr())) {
@@ -25,33 +28,39 @@ ExprRef expr_of(nb::handle object) {
 const Operator* operator_of(nb::handle op) {
   ExprRef expr;
   if (nb::try_cast(op, expr) && expr->is<Op>()) return expr->as<Op>()->op();
-  Name name = nb::cast<Name>(op);
+  Name name = required<Name>(op, "an operator is an Op or its name");
   const Operator* found = find_op(name);
-  if (found == nullptr) throw nb::key_error(("there is no operator " + name.str()).c_str());
+  if (found == nullptr) {
+    std::vector<std::string> names;
+    for (const Operator* known : all_ops()) names.push_back(known->name().str());
+    std::string near = did_you_mean(name.str(), names);
+    throw nb::key_error(
+        ("there is no operator " + name.str() + (near.empty() ? "" : "; " + near)).c_str());
+  }
   return found;
 }
 
-namespace {
-
-/// The attributes of an operator's call, null if it has none.
 AttrsRef op_attrs(const Operator* op, nb::handle given) {
-  nb::dict attrs = nb::cast<nb::dict>(given);
+  auto attrs = nb::borrow<nb::dict>(given);
   if (op->attrs_schema() == nullptr) {
     if (attrs.size() > 0) throw nb::type_error((op->name().str() + " has no attributes").c_str());
     return {};
   }
   std::vector<NamedAttr> values;
   for (auto [key, value] : attrs) {
+    Name name = required<Name>(key, "the name of an attribute is a text");
     std::optional<AttrValue> converted = attr_value_of(value);
     if (!converted) {
-      std::string text = "attribute " + nb::cast<std::string>(key) + " of " + op->name().str() +
-                         " cannot be " + nb::cast<std::string>(nb::repr(value));
-      throw nb::type_error(text.c_str());
+      throw nb::type_error(
+          ("attribute " + name.str() + " of " + op->name().str() + " cannot be " + shown(value))
+              .c_str());
     }
-    values.push_back({nb::cast<Name>(key), std::move(*converted), {}});
+    values.push_back({name, std::move(*converted), {}});
   }
   return Attrs::make(*op->attrs_schema(), values, {});
 }
+
+namespace {
 
 nb::dict attr_info(const AttrsSchema& schema, size_t i) {
   const AttrField& field = schema.fields[i];
@@ -134,7 +143,7 @@ void bind_operators(nb::module_& m) {
       "op_attrs", [](nb::handle op, nb::kwargs attrs) { return op_attrs(operator_of(op), attrs); },
       "The attributes of a call of an operator; None if it has none.");
   m.def(
-      "as_expr", [](nb::handle object) { return expr_of(object); }, nb::arg("value"),
+      "as_expr", [](nb::handle object) { return expr_of(object); }, nb::arg("value").none(),
       "An expression of a number, an array, or a tuple or list of such.");
 }
 

@@ -1,12 +1,16 @@
 // Passes: registered ones, ones written in Python, contexts, instruments.
+#include <set>
+
 #include <bindings/bindings.h>
 
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/variant.h>
 
+#include <relay/support/suggest.h>
 #include <relay/transform/instruments.h>
 #include <relay/transform/pass.h>
+#include <relay/transform/pass_result.h>
 
 namespace relay::python {
 
@@ -29,14 +33,14 @@ class Callable {
 
 void keep(nb::handle owner, nb::handle callables) { owner.attr("_callables") = callables; }
 
-/// A callable of somebody who cannot keep it; dropped with the interpreter's lock.
+/// Something that must live as long as a pass runs; dropped with the interpreter's lock.
 class Owned {
  public:
-  explicit Owned(nb::object callable)
-      : held_(new nb::object(std::move(callable)), [](nb::object* object) {
+  explicit Owned(nb::object object)
+      : held_(new nb::object(std::move(object)), [](nb::object* held) {
           if (!nb::is_alive()) return;
-          nb::gil_scoped_acquire gil;
-          delete object;
+          Locked gil;
+          delete held;
         }) {}
   nb::object& operator*() const { return *held_; }
 
@@ -44,42 +48,87 @@ class Owned {
   std::shared_ptr<nb::object> held_;
 };
 
-bool same_functions(const Module& a, const Module& b) {
-  if (a.functions().size() != b.functions().size() || a.types() != b.types()) return false;
-  for (size_t i = 0; i < a.functions().size(); ++i) {
-    const auto &x = a.functions()[i], &y = b.functions()[i];
-    if (!(x.name == y.name) || !(x.function == y.function)) return false;
+// Names of passes that were written in Python, for contexts that name some. They are few, and are
+// kept.
+std::set<std::string>& python_passes() {
+  static auto& names = *new std::set<std::string>;
+  return names;
+}
+
+void check_pass_names(const std::vector<std::string>& names, const std::string& what) {
+  for (const std::string& name : names) {
+    if (find_pass(name) != nullptr || python_passes().contains(name)) continue;
+    std::vector<std::string> known(python_passes().begin(), python_passes().end());
+    for (const PassRegistration* pass : all_passes()) known.push_back(pass->info.name.str());
+    Diagnostic diagnostic = Diagnostic::error("unknown pass " + name + " in " + what);
+    suggest(diagnostic, name, known);
+    throw Error(std::move(diagnostic));
   }
-  return true;
 }
 
 /// What a pass made of a module: the same object if nothing changed.
 nb::object run_pass(const Pass& pass, nb::handle module) {
-  const Module& given = nb::cast<const Module&>(module);
-  Module result = pass(given);
+  Module* held = nullptr;
+  if (!nb::try_cast(module, held) || held == nullptr)
+    throw nb::type_error(("a pass takes an IRModule, not " + class_name(module) +
+                          (nb::isinstance<Expr>(module) ? ": IRModule.from_expr makes one" : ""))
+                             .c_str());
+  const Module given = *held;  // which nobody changes meanwhile
+  Module result = interruptible([&] { return pass(given); });
   if (same_functions(given, result)) return nb::borrow(module);
   return nb::cast(std::move(result));
 }
 
-std::string class_name(nb::handle object) {
-  return nb::cast<std::string>(
-      nb::str(nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr()))).attr("__name__")));
+nb::object current_context() {
+  return nb::cast(std::const_pointer_cast<PassContext>(PassContext::current_shared()));
 }
 
 PassInfo info_of(Name name, int opt_level, std::string doc, std::vector<std::string> required,
                  bool typed) {
+  check_pass_names(required, "what " + name.str() + " requires");
+  python_passes().insert(name.str());
   PassInfo info{name, opt_level, {}, std::move(doc), std::move(required)};
   if (typed) info.requires_ = {ProgramState::kTyped};
   return info;
 }
 
-/// An object with any of the methods enter_pass_ctx, exit_pass_ctx, should_run, run_before_pass,
-/// run_after_pass. Its bound methods are added to `kept`.
-PassInstrument instrument_of(nb::object object, nb::list& kept) {
+constexpr const char* kInstrumentMethods[] = {"enter_pass_ctx", "exit_pass_ctx", "should_run",
+                                              "run_before_pass", "run_after_pass"};
+
+// Whether an object is an instrument; raises TypeError otherwise.
+void check_instrument(nb::handle object, size_t position) {
+  const std::string place = "instruments[" + std::to_string(position) + "] ";
+  if (PyType_Check(object.ptr()))
+    throw nb::type_error((place + "is the class " + nb::cast<std::string>(object.attr("__name__")) +
+                          ": give an instance of it")
+                             .c_str());
+  bool any = false;
+  for (const char* name : kInstrumentMethods) {
+    if (!nb::hasattr(object, name)) continue;
+    any = true;
+    if (PyCallable_Check(object.attr(name).ptr()) == 0)
+      throw nb::type_error((place + "has a " + name + " that cannot be called").c_str());
+  }
+  if (any) return;
+  nb::object base = nb::module_::import_("relay.instrument").attr("PassInstrument");
+  if (PyObject_IsInstance(object.ptr(), base.ptr()) == 1) return;
+  PyErr_Clear();
+  throw nb::type_error((place + "is " + shown(object) +
+                        ", no instrument: it has none of the methods enter_pass_ctx, "
+                        "exit_pass_ctx, should_run, run_before_pass, run_after_pass")
+                           .c_str());
+}
+
+/// An object with any of the methods of an instrument. What it needs is added to `kept`.
+PassInstrument instrument_of(nb::object object, size_t position, nb::list& kept) {
   PassInstrument native;
-  if (nb::try_cast(object, native)) return native;
-  if (nb::hasattr(object, "_as_instrument"))
-    return nb::cast<PassInstrument>(object.attr("_as_instrument")());
+  if (nb::try_cast(object, native)) {
+    kept.append(object);
+    return native;
+  }
+  if (!PyType_Check(object.ptr()) && nb::hasattr(object, "_as_instrument"))
+    return instrument_of(object.attr("_as_instrument")(), position, kept);
+  check_instrument(object, position);
   PassInstrument instrument;
   instrument.name = nb::hasattr(object, "name") && nb::isinstance<nb::str>(object.attr("name"))
                         ? nb::cast<std::string>(object.attr("name"))
@@ -92,44 +141,56 @@ PassInstrument instrument_of(nb::object object, nb::list& kept) {
   };
   if (auto call = method("enter_pass_ctx")) {
     instrument.enter = [call] {
-      nb::gil_scoped_acquire gil;
-      (**call)();
+      Locked gil;
+      call_python(**call);
     };
   }
   if (auto call = method("exit_pass_ctx")) {
     instrument.exit = [call] {
-      nb::gil_scoped_acquire gil;
-      (**call)();
+      Locked gil;
+      call_python(**call);
     };
   }
+  auto ask = [](const Callable& call, const Module& module, const PassInfo& info) {
+    nb::object first = nb::cast(Module(module)), second = nb::cast(PassInfo(info));
+    return call_python(*call, {first, second});
+  };
   if (auto call = method("should_run")) {
-    instrument.should_run = [call](const Module& module, const PassInfo& info) {
-      nb::gil_scoped_acquire gil;
-      return nb::cast<bool>(
-          nb::bool_((**call)(nb::cast(Module(module)), nb::cast(PassInfo(info)))));
+    instrument.should_run = [call, ask](const Module& module, const PassInfo& info) {
+      Locked gil;
+      int yes = PyObject_IsTrue(ask(*call, module, info).ptr());
+      if (yes < 0) throw nb::python_error();
+      return yes == 1;
     };
   }
   if (auto call = method("run_before_pass")) {
-    instrument.before = [call](const Module& module, const PassInfo& info) {
-      nb::gil_scoped_acquire gil;
-      (**call)(nb::cast(Module(module)), nb::cast(PassInfo(info)));
+    instrument.before = [call, ask](const Module& module, const PassInfo& info) {
+      Locked gil;
+      ask(*call, module, info);
     };
   }
   if (auto call = method("run_after_pass")) {
-    instrument.after = [call](const Module&, const Module& after, const PassInfo& info, double) {
-      nb::gil_scoped_acquire gil;
-      (**call)(nb::cast(Module(after)), nb::cast(PassInfo(info)));
+    instrument.after = [call, ask](const Module&, const Module& after, const PassInfo& info,
+                                   double) {
+      Locked gil;
+      ask(*call, after, info);
     };
   }
   return instrument;
 }
 
-TextSink sink_of(nb::object write) {
-  Owned call(std::move(write));
-  return [call](const std::string& text) {
-    nb::gil_scoped_acquire gil;
-    (*call)(nb::str(text.data(), text.size()));
-  };
+/// An instrument that writes: its object keeps what it writes with.
+nb::object writing(nb::handle write, const std::function<PassInstrument(TextSink)>& make) {
+  if (PyCallable_Check(write.ptr()) == 0)
+    throw nb::type_error(("write is a function of a text, not " + shown(write)).c_str());
+  Callable call(write);
+  nb::object made = nb::cast(make([call](const std::string& text) {
+    Locked gil;
+    nb::object argument = nb::str(text.data(), text.size());
+    call_python(*call, {argument});
+  }));
+  keep(made, write);
+  return made;
 }
 
 void bind_contexts(nb::module_& m) {
@@ -154,7 +215,12 @@ void bind_contexts(nb::module_& m) {
              std::optional<std::map<std::string, PassOption>> config, bool collect_errors,
              bool trace) {
             auto made = std::make_unique<PassContext>();
+            if (opt_level < 0)
+              throw nb::value_error(
+                  ("opt_level is not negative, as " + std::to_string(opt_level) + " is").c_str());
             made->opt_level = opt_level;
+            if (required) check_pass_names(*required, "required_pass");
+            if (disabled) check_pass_names(*disabled, "disabled_pass");
             if (required) made->required_passes = std::move(*required);
             if (disabled) made->disabled_passes = std::move(*disabled);
             if (config) {
@@ -164,8 +230,8 @@ void bind_contexts(nb::module_& m) {
                 static_cast<int>(made->config_value<int64_t>("relay.fallback_device_type"));
             if (instruments) {
               nb::list kept;
-              for (const nb::object& one : *instruments)
-                made->instruments.push_back(instrument_of(one, kept));
+              for (size_t i = 0; i < instruments->size(); ++i)
+                made->instruments.push_back(instrument_of((*instruments)[i], i, kept));
               keep(place.h, kept);
             }
             made->collect_errors = collect_errors;
@@ -231,7 +297,8 @@ void bind_contexts(nb::module_& m) {
 }
 
 void bind_instruments(nb::module_& m) {
-  nb::class_<PassInstrument>(m, "NativeInstrument", "An instrument of the library.")
+  nb::class_<PassInstrument>(m, "NativeInstrument", "An instrument of the library.",
+                             nb::dynamic_attr())
       .def_ro("name", &PassInstrument::name);
   nb::class_<PassTimes>(m, "PassTimes", "What passes took.")
       .def(nb::init<>())
@@ -281,16 +348,19 @@ void bind_instruments(nb::module_& m) {
   m.def("dump_passes", &dump_passes, nb::arg("folder"));
   m.def(
       "show_progress",
-      [](nb::object write, double threshold) {
-        return show_progress(sink_of(std::move(write)), threshold);
+      [](nb::handle write, double threshold) {
+        return writing(write,
+                       [&](TextSink sink) { return show_progress(std::move(sink), threshold); });
       },
       nb::arg("write"), nb::arg("threshold") = 1.0);
   m.def(
       "print_passes",
-      [](nb::object write, PrintWhen when, std::vector<std::string> passes, bool show_types,
+      [](nb::handle write, PrintWhen when, std::vector<std::string> passes, bool show_types,
          bool colour) {
-        return print_passes(sink_of(std::move(write)),
-                            {when, std::move(passes), show_types, colour});
+        check_pass_names(passes, "the passes to print");
+        return writing(write, [&](TextSink sink) {
+          return print_passes(std::move(sink), {when, std::move(passes), show_types, colour});
+        });
       },
       nb::arg("write"), nb::arg("when") = PrintWhen::kAfter, nb::arg("passes") = nb::list(),
       nb::arg("show_types") = false, nb::arg("colour") = false);
@@ -323,7 +393,7 @@ void bind_passes(nb::module_& m) {
   nb::class_<Pass>(m, "Pass", "A transformation of modules.", nb::is_weak_referenceable(),
                    nb::dynamic_attr())
       .def_prop_ro("info", &Pass::info)
-      .def("__call__", &run_pass, nb::arg("mod"),
+      .def("__call__", &run_pass, nb::arg("mod").none(),
            "The transformed module, the same object if nothing changed. The argument stays as it "
            "is.")
       .def("__repr__", [](const Pass& self) { return "Pass(" + self.info().name.str() + ")"; });
@@ -360,11 +430,10 @@ void bind_passes(nb::module_& m) {
         PassInfo info = info_of(name, opt_level, std::move(doc), std::move(required), typed);
         nb::object made = nb::cast(std::const_pointer_cast<Pass>(make_module_pass(
             std::move(info), [call, name](const Module& module, const PassContext&) {
-              nb::gil_scoped_acquire gil;
+              Locked gil;
+              nb::object given_module = nb::cast(Module(module)), context = current_context();
               nb::object result = call_back([&] {
-                return (*call)(
-                    nb::cast(Module(module)),
-                    nb::cast(std::const_pointer_cast<PassContext>(PassContext::current_shared())));
+                return call_python(*call, {given_module, context});
               });
               Module* given = nullptr;
               if (!nb::try_cast(result, given) || given == nullptr)
@@ -387,14 +456,13 @@ void bind_passes(nb::module_& m) {
         // One object for the module, however many functions it has.
         nb::object made = nb::cast(std::const_pointer_cast<Pass>(make_prepared_function_pass(
             std::move(info), [call, name](const Module& module, const PassContext&) {
-              nb::gil_scoped_acquire gil;
+              Locked gil;
               Owned shared(nb::cast(Module(module)));
               return [call, name, shared](const FunctionRef& function) {
-                nb::gil_scoped_acquire inner;
+                Locked inner;
+                nb::object given_function = nb::cast(function), context = current_context();
                 nb::object result = call_back([&] {
-                  return (*call)(nb::cast(function), *shared,
-                                 nb::cast(std::const_pointer_cast<PassContext>(
-                                     PassContext::current_shared())));
+                  return call_python(*call, {given_function, *shared, context});
                 });
                 FunctionRef made;
                 if (!nb::try_cast(result, made))
@@ -411,11 +479,25 @@ void bind_passes(nb::module_& m) {
       nb::arg("typed"));
   m.def(
       "sequential",
-      [](const std::vector<std::shared_ptr<Pass>>& passes, std::string name, int opt_level,
-         std::vector<std::string> required) {
-        return std::const_pointer_cast<Pass>(
-            make_sequential(std::vector<PassRef>(passes.begin(), passes.end()), std::move(name),
-                            opt_level, std::move(required)));
+      [](nb::list passes, std::string name, int opt_level, std::vector<std::string> required) {
+        check_pass_names(required, "what " + name + " requires");
+        // Its object keeps those of its passes, where the cycle collector sees them.
+        std::vector<PassRef> parts;
+        for (nb::handle item : passes) {
+          Pass* pass = nullptr;
+          if (!nb::try_cast(item, pass) || pass == nullptr)
+            throw nb::type_error(
+                ("passes[" + std::to_string(parts.size()) + "] of a Sequential is " + shown(item) +
+                 ", not a pass" +
+                 (PyCallable_Check(item.ptr()) != 0 ? ": call it to make one" : ""))
+                    .c_str());
+          parts.emplace_back(PassRef(), pass);
+        }
+        python_passes().insert(name);
+        nb::object made = nb::cast(std::const_pointer_cast<Pass>(
+            make_sequential(std::move(parts), std::move(name), opt_level, std::move(required))));
+        keep(made, passes);
+        return made;
       },
       nb::arg("passes"), nb::arg("name") = "sequential", nb::arg("opt_level") = 0,
       nb::arg("required") = nb::list());
@@ -423,6 +505,9 @@ void bind_passes(nb::module_& m) {
       "standard_pipeline",
       [](int level) { return std::const_pointer_cast<Pass>(standard_pipeline(level)); },
       nb::arg("level") = 3);
+  m.def(
+      "note_pass", [](const std::string& name) { python_passes().insert(name); }, nb::arg("name"),
+      "Makes the name of a pass that is yet to be made known to contexts.");
   bind_contexts(m);
   bind_instruments(m);
 }

@@ -35,18 +35,24 @@ reduce::Result run_reduce(const Module& module, const nb::callable& is_interesti
     if (PyCallable_Check(progress.ptr()) == 0)
       throw nb::type_error("progress is a function, or None");
     tell = [&](const reduce::Progress& now) {
-      call_back([&] { return progress(now.rewrite, now.tries, now.steps, now.nodes); });
+      call_back([&] {
+        nb::object arguments = nb::make_tuple(now.rewrite, now.tries, now.steps, now.nodes);
+        return call_python(progress, {arguments[0], arguments[1], arguments[2], arguments[3]});
+      });
     };
   }
-  return reduce::reduce(
-      module,
-      [&](const Module& candidate) {
-        nb::object answer = call_back([&] { return is_interesting(nb::cast(Module(candidate))); });
-        int yes = PyObject_IsTrue(answer.ptr());
-        if (yes < 0) nb::raise_python_error();
-        return yes == 1;
-      },
-      options, tell);
+  return interruptible([&] {
+    return reduce::reduce(
+        module,
+        [&](const Module& candidate) {
+          nb::object object = nb::cast(Module(candidate));
+          nb::object answer = call_back([&] { return call_python(is_interesting, {object}); });
+          int yes = PyObject_IsTrue(answer.ptr());
+          if (yes < 0) nb::raise_python_error();
+          return yes == 1;
+        },
+        options, tell);
+  });
 }
 
 }  // namespace

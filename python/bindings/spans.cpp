@@ -1,6 +1,8 @@
 // Places in source text.
 #include <bindings/bindings.h>
 
+#include <nanobind/stl/shared_ptr.h>
+
 #include <algorithm>
 #include <bit>
 #include <list>
@@ -80,6 +82,30 @@ Span made_span(const std::string& name, uint64_t line, uint64_t end_line, uint64
 }  // namespace
 
 void bind_spans(nb::module_& m) {
+  nb::class_<Source>(m, "Source", "A source text. Spans into it have a place as long as it lives.")
+      .def_prop_ro("name", &Source::name)
+      .def_prop_ro("text", &Source::text)
+      .def("__reduce__", [](const Source& self) {
+        return nb::make_tuple(
+            nb::module_::import_("relay._pickle").attr("load_source"),
+            nb::make_tuple(self.name(), nb::bytes(self.text().data(), self.text().size())));
+      });
+  m.def(
+      "source",
+      [](const std::string& name, nb::bytes text) {
+        return std::const_pointer_cast<Source>(
+            SourceMap::add(name, std::string(text.c_str(), text.size())));
+      },
+      nb::arg("name"), nb::arg("text"), "A text of its own, as pickles have one.");
+  m.def(
+      "span_in",
+      [](const Source& source, uint64_t offset, uint64_t length) {
+        if (offset > source.text().size())
+          throw nb::value_error("a span begins behind the end of its text");
+        return source.span(offset, length);
+      },
+      nb::arg("source"), nb::arg("offset"), nb::arg("length"), nb::keep_alive<0, 1>(),
+      "Some bytes of a text.");
   nb::class_<Span>(m, "Span",
                    "A range of characters of some source text; the default one is unknown.")
       .def(nb::init<>())
@@ -125,6 +151,17 @@ void bind_spans(nb::module_& m) {
           "__eq__", [](Span a, Span b) { return a == b; }, nb::is_operator())
       .def("__hash__", [](Span a) { return hash_combine(a.begin(), a.length()); })
       .def("__bool__", &Span::known)
+      .def("__copy__", [](Span span) { return span; })
+      .def(
+          "__deepcopy__", [](Span span, nb::handle) { return span; }, nb::arg("memo"))
+      .def("__reduce__",
+           [](Span span) {
+             auto source = std::const_pointer_cast<Source>(SourceMap::find(span));
+             if (source == nullptr) return nb::make_tuple(nb::type<Span>(), nb::make_tuple());
+             uint64_t offset = span.begin() - source->base();
+             return nb::make_tuple(nb::module_::import_("relay._pickle").attr("load_span"),
+                                   nb::make_tuple(source, offset, span.length()));
+           })
       .def("__repr__", [](Span span) {
         Location at = SourceMap::locate(span);
         if (at.line == 0) return std::string("Span()");

@@ -28,11 +28,16 @@ std::vector<T> list(std::span<const T> items) {
 TypeRef shape_type(nb::handle object) {
   TypeRef given;
   if (nb::try_cast(object, given)) return given;
+  if (nb::isinstance<nb::str>(object) || !nb::hasattr(object, "__iter__"))
+    throw nb::type_error(("a shape is a list of dimensions, not " + shown(object)).c_str());
   std::vector<Dim> dims;
   for (nb::handle item : nb::iter(object)) {
     std::optional<Dim> dim = dim_of(item);
-    if (!dim) throw nb::type_error("a shape consists of integers and dimensions");
-    if (dim->is_int() && dim->as_int() < 0) throw nb::value_error("a dimension cannot be negative");
+    if (!dim)
+      throw nb::type_error(
+          ("a shape consists of 64-bit integers and dimensions, not " + shown(item)).c_str());
+    if (dim->is_int() && dim->as_int() < 0)
+      throw nb::value_error(("a dimension cannot be negative: " + shown(item)).c_str());
     dims.push_back(*dim);
   }
   return ShapeType::make(dims);
@@ -183,7 +188,8 @@ void bind_types(nb::module_& m) {
       .def_prop_ro("name", [](const GlobalTypeVar& self) { return self.name(); })
       .def("__call__", [](GlobalTypeVarRef self, nb::args args) {
         std::vector<TypeRef> types;
-        for (nb::handle arg : args) types.push_back(nb::cast<TypeRef>(arg));
+        for (nb::handle arg : args)
+          types.push_back(required<TypeRef>(arg, "an argument of a data type is a type"));
         return TypeCall::make(self, std::move(types));
       });
   nb::class_<TypeCall, Type>(m, "TypeCall", "A data type applied.")

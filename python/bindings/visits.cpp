@@ -90,7 +90,10 @@ void bind_visits(nb::module_& m) {
   m.def(
       "post_order_visit",
       [](const ExprRef& root, nb::callable visit) {
-        post_order(root.get(), [&](const Expr* expr) { visit(nb::steal(object_of(expr))); });
+        post_order(root.get(), [&](const Expr* expr) {
+          nb::object object = nb::steal(object_of(expr));
+          call_python(visit, {object});
+        });
       },
       nb::arg("expr"), nb::arg("fvisit"),
       "Calls `fvisit` with every node that can be reached, once, operands before the node.");
@@ -99,7 +102,8 @@ void bind_visits(nb::module_& m) {
       [](const ExprRef& root, nb::callable rewrite) {
         return rewrite_post_order(root, [&](const Expr* expr, std::span<const ExprRef> operands) {
           ExprRef rebuilt = rebuild(expr, operands);
-          nb::object result = rewrite(nb::steal(object_of(rebuilt.get())));
+          nb::object object = nb::steal(object_of(rebuilt.get()));
+          nb::object result = call_python(rewrite, {object});
           if (result.is_none()) return rebuilt;
           ExprRef expr_result;
           if (!nb::try_cast(result, expr_result))

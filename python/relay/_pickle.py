@@ -17,6 +17,7 @@ from ._core import (
     Clause,
     Constant,
     Constructor,
+    Diagnostic,
     Dim,
     DimType,
     Expr,
@@ -39,7 +40,9 @@ from ._core import (
     RefRead,
     RefType,
     RefWrite,
+    RelayError,
     ShapeType,
+    Span,
     TensorType,
     Tuple,
     TupleGetItem,
@@ -140,6 +143,17 @@ def _load_module(text: str) -> IRModule:
     return _core.parse_module(text, "<pickle>")
 
 
+def _make_module(types: list[TypeData], functions: list[tuple[str, Function]]) -> IRModule:
+    return IRModule(dict(functions), types)
+
+
+def _reduce_module(mod: IRModule) -> tuple[Any, ...]:
+    try:
+        return _load_module, (mod.astext(),)
+    except RelayError:  # nested too deeply for program text
+        return _make_module, (mod.type_definitions, [(name, mod[name]) for name in mod.function_names])
+
+
 def _make_attrs(items: dict[str, Any]) -> Attrs:
     return _core.dict_attrs(list(items.items()))
 
@@ -148,6 +162,22 @@ def _reduce_attrs(attrs: Attrs) -> tuple[Any, ...]:
     if attrs.type_key != "DictAttrs":
         raise TypeError(f"{attrs.type_key} cannot be pickled alone: pickle the call that has it")
     return _make_attrs, (dict(attrs.items()),)
+
+
+def load_source(name: str, text: bytes) -> Any:
+    """A source text, which spans are in."""
+    return _core.source(name, text)
+
+
+def load_span(source: Any, offset: int, length: int) -> Span:
+    """Some bytes of a source text."""
+    return _core.span_in(source, offset, length)
+
+
+def load_diagnostic(is_error: bool, message: str, span: Span, notes: list[Any]) -> Diagnostic:
+    """An error or warning with its notes."""
+    made: Diagnostic = _core.diagnostic(is_error, message, span, notes)
+    return made
 
 
 def _register() -> None:
@@ -179,7 +209,7 @@ def _register() -> None:
         TypeData: lambda t: (TypeData, (t.header, t.type_vars, t.constructors, t.is_extern)),
         Dim: _reduce_dim,
         Attrs: _reduce_attrs,
-        IRModule: lambda mod: (_load_module, (mod.astext(),)),
+        IRModule: _reduce_module,
     }
     for cls, reduce in reducers.items():
         copyreg.pickle(cls, reduce)

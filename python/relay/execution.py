@@ -6,10 +6,21 @@ import os
 from typing import Any, Mapping
 
 from . import _core
-from ._core import Executable, Expr, IRModule
-from .expr import as_expr
+from ._checks import require_int, require_type, shown
+from ._core import Executable, Expr, GlobalVar, IRModule
+from .expr import TupleWrapper, as_expr
 
 __all__ = ["compile", "evaluate", "load"]
+
+_MOST_THREADS = 1024
+
+
+def _module(program: Any) -> IRModule:
+    if isinstance(program, IRModule):
+        return program
+    if isinstance(program, (Expr, TupleWrapper)):
+        return IRModule.from_expr(as_expr(program))
+    raise TypeError(f"mod is an IRModule or an expression, not {shown(program)}")
 
 
 def compile(  # noqa: A001 (the verb of the package)
@@ -33,14 +44,18 @@ def compile(  # noqa: A001 (the verb of the package)
 
     Raises RelayError for what is wrong with the program.
     """
-    if not isinstance(mod, IRModule):
-        mod = IRModule.from_expr(as_expr(mod))
-    return _core.compile(mod, params, target, opt_level, entry, threads, cache)
+    mod = _module(mod)
+    require_type("target", target, str)
+    if entry is not None:
+        require_type("entry", entry, str, GlobalVar)
+        entry = entry.name_hint if isinstance(entry, GlobalVar) else entry
+    level = require_int("opt_level", opt_level, 0, 4)
+    return _core.compile(mod, params, target, level, entry, require_int("threads", threads, 0, _MOST_THREADS), bool(cache))
 
 
 def load(path: str | os.PathLike[str], threads: int = 0) -> Executable:
     """A program that `Executable.save` or `relay compile` wrote. Its machine code runs: load only what you would run."""
-    return _core.load(os.fspath(path), threads)
+    return _core.load(os.fspath(path), require_int("threads", threads, 0, _MOST_THREADS))
 
 
 def evaluate(mod: IRModule | Expr, *args: Any, entry: str | None = None) -> Any:
@@ -49,8 +64,10 @@ def evaluate(mod: IRModule | Expr, *args: Any, entry: str | None = None) -> Any:
     That one is slow and defines what programs mean. Arrays come back as arrays of NumPy, tuples as tuples, values of data types and
     functions as `relay.Value`. Raises RelayError, and ExecutionError for failures while it runs.
     """
-    if not isinstance(mod, IRModule):
-        mod = IRModule.from_expr(as_expr(mod))
+    mod = _module(mod)
+    if entry is not None:
+        require_type("entry", entry, str, GlobalVar)
+        entry = entry.name_hint if isinstance(entry, GlobalVar) else entry
     return _core.evaluate(mod, *args, entry=entry)
 
 

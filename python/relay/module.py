@@ -12,7 +12,7 @@ __all__ = ["IRModule", "check", "fromtext", "parse", "parse_expr", "parse_type"]
 
 
 def parse(source: str, source_name: str = "from_string", init_module: IRModule | None = None) -> IRModule:
-    """Program text as a module; with `init_module`, one that has its definitions too, which the text may use.
+    """Program text as a module; with `init_module`, one that has its definitions too, which the text may use and not define again.
 
     Raises RelayError with all problems, each at its place in the text, which is called `source_name` there.
     """
@@ -55,7 +55,7 @@ def check(program: IRModule | Expr) -> list[Diagnostic]:
 
 def _raise_errors(errors: list[Diagnostic]) -> None:
     if errors:
-        error = RelayError("\n".join(str(diagnostic) for diagnostic in errors))
+        error = RelayError("".join(str(diagnostic) for diagnostic in errors))
         error.diagnostics = errors
         raise error
 

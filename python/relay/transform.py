@@ -13,9 +13,13 @@ from typing import Any
 
 from . import _core
 from ._core import Pass, PassContext, PassInfo, PassTrace
+from ._checks import require_int, require_list, require_texts, require_type
+
+_MOST = 2**31 - 1  # of levels
 
 __all__ = ["FunctionPass", "ModulePass", "Pass", "PassContext", "PassInfo", "PassTrace", "Sequential", "create", "function_pass",
            "module_pass", "names", "standard_pipeline"]
+__all__ += _core.pass_names()
 
 
 def names() -> list[str]:
@@ -28,6 +32,7 @@ def create(name: str, **options: Any) -> Pass:
 
     Raises RelayError, with the nearest names, for a pass or option that there is not.
     """
+    require_type("name", name, str)
     return _core.create_pass(name, {key: _option(value) for key, value in options.items() if value is not None})
 
 
@@ -38,12 +43,15 @@ def _option(value: Any) -> Any:
 def Sequential(passes: Sequence[Pass] | None = None, opt_level: int = 0, name: str = "sequential",
                required: Sequence[str] | None = None) -> Pass:
     """Passes that run in order: those that the context enables, each after what it requires."""
-    return _core.sequential(list(passes or ()), name, opt_level, list(required or ()))
+    given = [] if passes is None else require_list("passes", passes)
+    level = require_int("opt_level", opt_level, 0, _MOST)
+    made: Pass = _core.sequential(given, name, level, require_texts("required", required))
+    return made
 
 
 def standard_pipeline(level: int = 3) -> Pass:
     """The standard passes up to a level, 0 to 4, as one."""
-    return _core.standard_pipeline(level)
+    return _core.standard_pipeline(require_int("level", level, 0, 4))
 
 
 class _Kind(type):
@@ -67,9 +75,13 @@ def _decorate(make: Callable[..., Pass], method: str, subject: Any, opt_level: i
               required: Sequence[str] | None, typed: bool) -> Any:
     if opt_level is None:
         raise ValueError(f"give {make.__name__} an opt_level")
+    level = require_int("opt_level", opt_level, 0, _MOST)
+    needs = require_texts("required", required)
+    if name is not None:
+        require_type("name", name, str)
 
     def build(run: Callable[..., Any], title: str, doc: str) -> Pass:
-        made = make(run, title, opt_level, doc, list(required or ()), typed)
+        made = make(run, title, level, doc, needs, bool(typed))
         made.made_as = ModulePass if make is _core.module_pass else FunctionPass  # type: ignore[attr-defined]
         return made
 
@@ -77,6 +89,7 @@ def _decorate(make: Callable[..., Pass], method: str, subject: Any, opt_level: i
         if inspect.isclass(thing):
             if not callable(getattr(thing, method, None)):
                 raise TypeError(f"class {thing.__name__} has no method {method}")
+            _core.note_pass(name or thing.__name__)
 
             @functools.wraps(thing, updated=())
             def construct(*args: Any, **kwargs: Any) -> Pass:
@@ -88,7 +101,8 @@ def _decorate(make: Callable[..., Pass], method: str, subject: Any, opt_level: i
             return construct
         if not callable(thing):
             raise TypeError(f"a pass is made of a function or a class, not of {type(thing).__name__}")
-        return build(thing, name or thing.__name__, _documentation(thing))
+        title: str = getattr(thing, "__name__", type(thing).__name__)
+        return build(thing, name or title, _documentation(thing))
 
     return wrap if subject is None else wrap(subject)
 

@@ -323,7 +323,7 @@ void Parser::parse_definition(Module& module) {
 }
 
 void Parser::parse_items_of_module(Module& module) {
-  size_t next_data = known_data_;
+  size_t next_data = 0;
   bool anything = false;
   for (;;) {
     if (at(Tok::kEnd)) break;

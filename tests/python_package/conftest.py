@@ -13,6 +13,7 @@ def python():
 
     def run(text: str, status: int = 0, timeout: float = 120.0, leaks: bool = False) -> str:
         environment = {**os.environ, "RELAY_PYTHON_LEAKS": "1"} if leaks else None
+        timeout *= float(os.environ.get("RELAY_TIMEOUT_FACTOR", "1"))
         command = [sys.executable, "-X", "faulthandler", "-c", text]
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=environment)
         assert done.returncode == status, f"exit status {done.returncode}\n{done.stdout}{done.stderr}"

@@ -1,0 +1,52 @@
+"""Checks of arguments: what is wrong is said in terms of the argument."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_SHOWN = 80
+
+
+def shown(value: Any) -> str:
+    """The repr of an object, shortened, for messages."""
+    try:
+        text = repr(value)
+    except Exception:  # of the object's own
+        return f"a {type(value).__name__}"
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+
+
+def require_type(name: str, value: Any, *types: type) -> Any:
+    """The value, if it is of one of the types; raises TypeError."""
+    if isinstance(value, types):
+        return value
+    wanted = " or ".join(one.__name__ for one in types)
+    raise TypeError(f"{name} is {'an' if wanted[0] in 'AEIOUaeiou' else 'a'} {wanted}, not {shown(value)}")
+
+
+def require_int(name: str, value: Any, least: int, most: int) -> int:
+    """The value as an int, if it is one between two bounds; raises TypeError or ValueError."""
+    if isinstance(value, bool) or not hasattr(type(value), "__index__"):
+        raise TypeError(f"{name} is an integer, not {shown(value)}")
+    number = int(value.__index__())
+    if not least <= number <= most:
+        raise ValueError(f"{name} is an integer from {least} to {most}, not {shown(number)}")
+    return number
+
+
+def require_list(name: str, value: Any) -> list[Any]:
+    """The value as a list; raises TypeError for texts and what cannot be gone through."""
+    if isinstance(value, (str, bytes)) or not hasattr(type(value), "__iter__"):
+        raise TypeError(f"{name} is a list, not {shown(value)}")
+    return list(value)
+
+
+def require_texts(name: str, value: Any) -> list[str]:
+    """The value as a list of texts, none for None; raises TypeError."""
+    if value is None:
+        return []
+    texts = require_list(name, value)
+    for text in texts:
+        if not isinstance(text, str):
+            raise TypeError(f"{name} is a list of texts; one is {shown(text)}")
+    return texts
