@@ -22,7 +22,7 @@ export PYTHONPATH=$PWD/build-asan/python RELAY_BIN=$PWD/build-asan/bin/relay
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 tests=("$@")
-[[ ${#tests[@]} -gt 0 ]] || tests=(tests/python_package tests/conformance/python)
+[[ ${#tests[@]} -gt 0 ]] || tests=(tests/python tests/conformance/python)
 status=0
 "$python" -m pytest -q "${tests[@]}" 2>&1 | tee "$log" || status=${PIPESTATUS[0]}
 if grep -E '^nanobind: leaked' "$log"; then

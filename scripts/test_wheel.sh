@@ -54,11 +54,11 @@ for python in "$@"; do
 
   install -r "$empty/requirements.txt"
   numpy=$("$env/bin/python" -c 'import numpy; print(numpy.__version__)')
-  tests "$tag, NumPy $numpy" "$root/tests/wheel" "$root/tests/python_package" "$root/tests/conformance/python"
+  tests "$tag, NumPy $numpy" "$root/tests/wheel" "$root/tests/python" "$root/tests/conformance/python"
   if [ "$first" = yes ]; then
     first=no
     install numpy==1.26.4 'ml_dtypes<0.6'
-    tests "$tag, NumPy 1.26.4" "$root/tests/python_package"
+    tests "$tag, NumPy 1.26.4" "$root/tests/python"
     if [ "$with_torch" = yes ]; then
       grep -E '^(onnxruntime|torch)==' benchmarks/models/requirements.txt > "$empty/peers.txt"
       install "numpy==$numpy" -r "$empty/peers.txt"

@@ -14,7 +14,7 @@ import golden_format  # noqa: E402
 build = HERE.parent / "build"
 config.name = "golden"
 config.suffixes = [".rly", ".test"]
-config.excludes = ["unit", "python", "Inputs"]
+config.excludes = ["unit", "python", "command", "Inputs"]
 config.test_source_root = str(HERE)
 scratch_root = pathlib.Path(lit_config.params.get("scratch", build / "golden")).resolve()
 config.test_exec_root = str(scratch_root)

@@ -1,6 +1,6 @@
 """Runs the code blocks of a document, from top to bottom, in a folder of its own.
 
-    python tests/python_package/docs_blocks.py --update docs/guides/first-program.md
+    python tests/python/docs_blocks.py --update docs/guides/first-program.md
 
 writes the output that the blocks give now into the document; without `--update` it only says what differs. What blocks mean:
 

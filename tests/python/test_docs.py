@@ -58,7 +58,7 @@ def test_blocks(document: Path) -> None:
     skip = frozenset(block.line for block in found if reason(block))
     if len(skip) < len(found):
         wrong = docs_blocks.run(document, RELAY, skip=skip)
-        assert not wrong, "\n".join(wrong) + "\ntests/python_package/docs_blocks.py --update writes what the blocks give"
+        assert not wrong, "\n".join(wrong) + "\ntests/python/docs_blocks.py --update writes what the blocks give"
 
 
 def test_no_reason_is_left_over() -> None:

@@ -1,0 +1,109 @@
+"""`relay reduce` on defects of a plug-in: passes that fail in each way, and an operator that a pass writes wrongly."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+RELAY = os.environ.get("RELAY_BIN", str(ROOT / "build/bin/relay"))
+DEFECTS = pathlib.Path(__file__).with_name("reduce_defects.cpp")
+
+
+@pytest.fixture(scope="module")
+def plugin(tmp_path_factory):
+    library = tmp_path_factory.mktemp("plugin") / "defects.so"
+    command = ["c++", "-std=c++20", "-O0", "-fPIC", "-shared", "-I", str(ROOT), str(DEFECTS), "-o", str(library)]
+    subprocess.run(command, check=True)
+    return library
+
+
+def relay(*words, **more):
+    return subprocess.run([RELAY, *map(str, words)], capture_output=True, text=True, **more)
+
+
+def long_program(folder, trigger):
+    """A program of over a hundred lines with `trigger` (of %v40) in its middle."""
+    lines = ["def @norm(%a: Tensor[(4, 6), float32]) -> Tensor[(4, 6), float32] {",
+             "  let %m = mean(%a, axis=[1], keepdims=True);", "  divide(%a - %m, sqrt(%m * %m + 1f))", "}",
+             "def @main(%v0: Tensor[(4, 6), float32], %w: Tensor[(6, 6), float32], %c: bool) {"]
+    steps = ["nn.dense({a}, %w, units=6)", "nn.relu({a})", "@norm({a})", "if (%c) {{ tanh({a}) }} else {{ {a} + {b} }}",
+             "({a}, {b}).1", "nn.softmax({a})", "{a} * {b}"]
+    for i in range(1, 90):
+        a, b = f"%v{i - 1}", f"%v{max(i - 5, 0)}"
+        step = trigger.format(a=a, b=b) if i == 40 else steps[i % len(steps)].format(a=a, b=b)
+        lines.append(f"  let %v{i} = {step};")
+    lines += ["  (%v89, sum(%v40), nn.relu(%v40), %v39)", "}"]
+    path = folder / "long.rly"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def program_lines(text):
+    return [line for line in text.rstrip("\n").split("\n") if not line.startswith("//")]
+
+
+@pytest.mark.parametrize(
+    "name, trigger, says",
+    [
+        ("DefectThrows", "erf({a})", "DefectThrows ends with an error: internal error: erf of something"),
+        ("DefectCrashes", "cos({a})", "DefectCrashes crashes: SIGSEGV"),
+        ("DefectHangs", "sin({a})", "DefectHangs does not end in time"),
+        ("DefectDiffers", "ceil({a})", "DefectDiffers gives another result: element "),
+    ],
+)
+def test_passes(plugin, tmp_path, name, trigger, says):
+    source = long_program(tmp_path, trigger)
+    small = tmp_path / "small.rly"
+    done = relay("reduce", source, "--plugin", plugin, "--pass", name, "--try-time", 2 if name == "DefectHangs" else 20,
+                 "-o", small)
+    assert done.returncode == 0, done.stderr
+    text = small.read_text()
+    assert text.startswith("// " + says), text
+    assert len(program_lines(text)) <= 15, text
+    # The program alone fails in the same way.
+    if name == "DefectThrows":
+        again = relay("opt", small, "--plugin", plugin, "--passes", name)
+        assert again.returncode == 70 and "erf of something" in again.stderr
+
+
+def test_executors(plugin, tmp_path):
+    source = long_program(tmp_path, "defect.halve({a})")
+    done = relay("reduce", source, "--plugin", plugin, "--executors", "--arg", "c=True", "--try-time", 60)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("// the machine gives another result: element "), done.stdout
+    assert "// relay reduce FILE --executors" in done.stdout
+    lines = program_lines(done.stdout)
+    assert len(lines) <= 15 and any("defect.halve(" in line for line in lines), done.stdout
+    # As the head of the result says it.
+    small = tmp_path / "small.rly"
+    small.write_text(done.stdout)
+    command = done.stdout.split("\n")[1].removeprefix("// relay reduce FILE")
+    again = subprocess.run(f"{RELAY} reduce {small} --plugin {plugin} {command} --max-tries 1", shell=True, capture_output=True)
+    assert again.returncode == 0, again.stderr
+
+
+def test_a_failing_pass_says_the_command(plugin, tmp_path):
+    source = long_program(tmp_path, "erf({a})")
+    done = relay("opt", source, "--plugin", plugin, "--passes", "InferType,DefectThrows")
+    assert done.returncode == 70
+    help_line = done.stderr.strip().split("\n")[-1]
+    assert help_line == f"help: relay reduce {source} --plugin {plugin} --pass InferType,DefectThrows makes it smaller first"
+    command = help_line.removeprefix("help: relay ").removesuffix(" makes it smaller first").split(" ")
+    assert relay(*command).returncode == 0
+
+
+def test_interrupt_keeps_what_is_there(tmp_path):
+    source = long_program(tmp_path, "cos({a})")
+    small = tmp_path / "small.rly"
+    command = [RELAY, "reduce", str(source), "--command", "sleep 0.05; ! grep -q cos {}", "-o", str(small)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert "warning: interrupted: it may become smaller still" in errors
+    assert relay("check", small).returncode == 0
