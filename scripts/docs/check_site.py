@@ -185,7 +185,7 @@ def main() -> int:
     base = f"http://127.0.0.1:{server.server_port}/"
     names = sys.argv[3:] or list(paths(site))
     with sync_playwright() as player:
-        browser = player.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = player.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"], timeout=300_000)
         problems += look(browser, base, names, screens)
         problems += search(browser, base)
         browser.close()
