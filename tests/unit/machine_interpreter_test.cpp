@@ -397,7 +397,7 @@ TEST(MachineInterpreter, ShapeChecksInsideDataAndReferences) {
   cell.fields = {list};
   pair.kind = TypeInfo::Kind::kTuple;
   pair.fields = {twice, cell};
-  check.data = {{{{pair, list}, {}}}};
+  check.data = {DataInfo{{{"Cons", {pair, list}}, {"Nil", {}}}}};
   check.parts = {{list, "L", "%l of @main", 0, true}, {tensor, "T", "%y of @main", 0, false}};
   e->checks.push_back(check);
   Assembler m("@main", 2, 2);
@@ -443,7 +443,7 @@ TEST(MachineInterpreter, ShapeChecksInsideDataAndReferences) {
     EXPECT_THROW(verify(*copy), Error);
   };
   refused([](TypeCheck& c) { c.parts[0].type.data = 1; });
-  refused([](TypeCheck& c) { c.data[0].constructors[0][1].data = 7; });
+  refused([](TypeCheck& c) { c.data[0].constructors[0].fields[1].data = 7; });
   for (int64_t slot : {int64_t{-1}, int64_t{2}}) {
     refused([&](TypeCheck& c) {
       c.parts[1].type.dims[0].kind = TypeInfo::Dim::Kind::kTerm;
@@ -451,7 +451,7 @@ TEST(MachineInterpreter, ShapeChecksInsideDataAndReferences) {
     });
   }
   refused([](TypeCheck& c) { c.parts[1].type.dims[0].kind = static_cast<TypeInfo::Dim::Kind>(4); });
-  refused([](TypeCheck& c) { c.data[0].constructors[0][0].fields[0].dims[0].value = 2; });
+  refused([](TypeCheck& c) { c.data[0].constructors[0].fields[0].fields[0].dims[0].value = 2; });
 }
 
 TEST(MachineInterpreter, EntrySignature) {
