@@ -127,6 +127,7 @@ def look(browser: Browser, base: str, names: list[str], screens: Path) -> list[s
     """Every page at every width."""
     problems: list[str] = []
     page = browser.new_page()
+    page.set_default_timeout(300_000)
     where = [""]
     watch(page, base, where, problems)
     for name in names:
@@ -142,6 +143,7 @@ def look(browser: Browser, base: str, names: list[str], screens: Path) -> list[s
                 page.screenshot(path=screens / f"{picture(name)}-{width}.png")
     page.close()
     dark = browser.new_page(color_scheme="dark")
+    dark.set_default_timeout(300_000)
     for name in set(SHOWN_DARK) & set(names):
         dark.goto(base + name)
         for width in WIDTHS:
@@ -158,6 +160,7 @@ def picture(name: str) -> str:
 def search(browser: Browser, base: str) -> list[str]:
     problems: list[str] = []
     page = browser.new_page(viewport={"width": 1400, "height": 1000})
+    page.set_default_timeout(300_000)
     watch(page, base, ["search"], problems)
     page.goto(base)
     field = page.locator("input[data-md-component=search-query]")
@@ -168,7 +171,7 @@ def search(browser: Browser, base: str) -> list[str]:
         try:
             page.wait_for_function(
                 """([text, wanted]) => [...document.querySelectorAll('.md-search-result__item > a')].slice(0, 5).some(a => a.href.split('?')[0].endsWith(wanted))""",
-                arg=[text, "/" + wanted], timeout=20000,
+                arg=[text, "/" + wanted], timeout=60_000,
             )  # fmt: skip
         except Exception:  # noqa: BLE001 (a timeout of the browser)
             found = page.eval_on_selector_all(".md-search-result__item > a", "all => all.slice(0, 5).map(a => a.getAttribute('href'))")
