@@ -65,7 +65,7 @@ def hostile_values():
 
 
 def public(module):
-    for name in sorted(set(dir(module)) | set(getattr(module, "__all__", ()))):
+    for name in sorted(getattr(module, "__all__", dir(module))):
         if name.startswith("_"):
             continue
         thing = getattr(module, name)

@@ -18,6 +18,9 @@ else:
     DTypeLike = Any
 
 
+_MOST_NUMBERS = 2**20
+
+
 def sizes(value: Any, rank: int) -> Any:
     """One entry for each spatial dimension of a number for all; lists and None are kept."""
     if value is None or isinstance(value, (list, tuple)):
@@ -59,7 +62,10 @@ def static_list(value: Any) -> list[int] | None:
     if isinstance(value, Tuple):
         value = value.fields
     elif not isinstance(value, (list, tuple)):
-        value = value.tolist() if hasattr(value, "tolist") else value
+        if hasattr(value, "tolist"):
+            if getattr(value, "size", 0) > _MOST_NUMBERS:  # of which memory may have but one
+                raise ValueError(f"an array of {value.size} elements stands where a list of a few numbers is needed")
+            value = value.tolist()
         if not isinstance(value, list):
             value = [value]
     numbers = [number_of(item) for item in value]
