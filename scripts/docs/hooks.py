@@ -26,8 +26,6 @@ log = logging.getLogger("mkdocs.hooks.relay")
 
 relay_lexer.register()
 _pages: dict[str, str] = {}
-# Pages of the navigation that may be missing.
-OPTIONAL = {"operators-from-python.md"}
 
 
 def on_config(config: Any) -> Any:
@@ -36,9 +34,6 @@ def on_config(config: Any) -> Any:
         if not needed.exists():
             raise PluginError(f"{needed} is not there: `make docs` builds what the site is made from")
     _pages.clear()
-    for section in config.nav:
-        for pages in section.values():
-            pages[:] = [page for page in pages if page not in OPTIONAL or (ROOT / "docs" / page).exists()]
     sections = {next(iter(section)): next(iter(section.values())) for section in config.nav}
 
     operators = operator_pages.read(ROOT / "docs/operators.md")

@@ -32,7 +32,7 @@ PAGES: dict[str, tuple[str, str, list[str]]] = {
     ),
     "running": (
         "Compiling and running", "From a module to results: machine code, files of it, the reference evaluator ([a model in production](../guides/production.md)).",
-        ["compile", "load", "Executable", "evaluate", "NDArray", "Value"],
+        ["compile", "load", "Executable", "evaluate", "NDArray", "Value", "reduce"],
     ),
 }  # fmt: skip
 MODULES = {
@@ -40,8 +40,12 @@ MODULES = {
     "instrument": ("relay.instrument", "What watches passes: time, memory, printing, counting."),
     "analysis": ("relay.analysis", "Questions about programs that change nothing."),
     "frontend": ("relay.frontend", "Programs from other systems' files."),
+    "op/registration": ("relay.op.registration", "Operators of your own ([an operator from Python](../../operators-from-python.md)); the names are in `relay.op`, too."),
+    "op/description": ("relay.op.description", "What is known of an operator, as text; the names are in `relay.op`, too."),
+    "op/facts": ("relay.op.facts", "What passes ask about operators, by columns; the names are in `relay.op`, too."),
+    "te": ("relay.te", "Tensor expressions: what an operator computes, element by element ([what they are](../tensor-expressions.md))."),
 }
-SUBMODULES = {"annotation", "image", "nn", "random", "vision", "expr", "module"}  # of __all__: on the pages of operators and above
+SUBMODULES = {"annotation", "image", "nn", "op", "random", "vision", "expr", "module"}  # of __all__: on the pages of operators and above
 
 
 def exported(file: Path) -> list[str]:
