@@ -55,9 +55,13 @@ std::set<std::string>& python_passes() {
   return names;
 }
 
+bool is_pass_name(const std::string& name) {
+  return find_pass(name) != nullptr || python_passes().contains(name);
+}
+
 void check_pass_names(const std::vector<std::string>& names, const std::string& what) {
   for (const std::string& name : names) {
-    if (find_pass(name) != nullptr || python_passes().contains(name)) continue;
+    if (is_pass_name(name)) continue;
     std::vector<std::string> known(python_passes().begin(), python_passes().end());
     for (const PassRegistration* pass : all_passes()) known.push_back(pass->info.name.str());
     Diagnostic diagnostic = Diagnostic::error("unknown pass " + name + " in " + what);
@@ -505,6 +509,8 @@ void bind_passes(nb::module_& m) {
       "standard_pipeline",
       [](int level) { return std::const_pointer_cast<Pass>(standard_pipeline(level)); },
       nb::arg("level") = 3);
+  m.def("is_pass_name", &is_pass_name, nb::arg("name"),
+        "Whether a pass of that name is registered, or was written in Python.");
   m.def(
       "note_pass", [](const std::string& name) { python_passes().insert(name); }, nb::arg("name"),
       "Makes the name of a pass that is yet to be made known to contexts.");

@@ -33,11 +33,15 @@ def create(name: str, **options: Any) -> Pass:
     Raises RelayError, with the nearest names, for a pass or option that there is not.
     """
     require_type("name", name, str)
-    return _core.create_pass(name, {key: _option(value) for key, value in options.items() if value is not None})
+    return _core.create_pass(name, {key: _option(name, key, value) for key, value in options.items() if value is not None})
 
 
-def _option(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
+def _option(name: str, key: str, value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return require_texts(f"option {key} of {name}", value)
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise OverflowError(f"option {key} of {name} is an integer of 64 bits, not {value}")
+    return require_type(f"option {key} of {name}", value, bool, int, float, str)
 
 
 def Sequential(passes: Sequence[Pass] | None = None, opt_level: int = 0, name: str = "sequential",

@@ -21,6 +21,15 @@ else:
 _MOST_NUMBERS = 2**20
 
 
+def plain(value: Any) -> Any:
+    """Arrays as lists of Python numbers, other values as they are. Raises ValueError for arrays that are no list of a few numbers."""
+    if not hasattr(value, "tolist"):
+        return value
+    if getattr(value, "size", 0) > _MOST_NUMBERS:  # of which memory may have but one
+        raise ValueError(f"an array of {value.size} elements stands where a list of a few numbers is needed")
+    return value.tolist()
+
+
 def sizes(value: Any, rank: int) -> Any:
     """One entry for each spatial dimension of a number for all; lists and None are kept."""
     if value is None or isinstance(value, (list, tuple)):
@@ -62,10 +71,7 @@ def static_list(value: Any) -> list[int] | None:
     if isinstance(value, Tuple):
         value = value.fields
     elif not isinstance(value, (list, tuple)):
-        if hasattr(value, "tolist"):
-            if getattr(value, "size", 0) > _MOST_NUMBERS:  # of which memory may have but one
-                raise ValueError(f"an array of {value.size} elements stands where a list of a few numbers is needed")
-            value = value.tolist()
+        value = plain(value)
         if not isinstance(value, list):
             value = [value]
     numbers = [number_of(item) for item in value]
@@ -76,7 +82,7 @@ def shape_expr(value: Any, dtype: str = "int64") -> Expr:
     """A tensor of rank 1 of a shape, some of whose items are expressions of rank 0 (or of one element)."""
     if isinstance(value, TupleWrapper) or (isinstance(value, Expr) and not isinstance(value, Tuple)):
         return as_expr(value)
-    items = value.fields if isinstance(value, Tuple) else value
+    items = value.fields if isinstance(value, Tuple) else plain(value)
     parts = [
         _core.call_op("cast", _core.call_op("reshape", item, newshape=(1,)), dtype=dtype) if is_expr(item) else const([item], dtype)
         for item in items

@@ -6,7 +6,7 @@ from typing import Any, Sequence
 
 from .._core import Constant, Expr, TupleGetItem, call_op
 from ..expr import TupleWrapper
-from ._common import DTypeLike, ExprLike, as_const, is_expr, number_of, pad_tuple, sizes
+from ._common import DTypeLike, ExprLike, as_const, is_expr, number_of, pad_tuple, plain, sizes
 from .generated.nn import *  # noqa: F403
 from .generated.nn import __all__ as _generated
 
@@ -30,7 +30,7 @@ def pad(data: ExprLike, pad_width: Any, pad_value: ExprLike = 0, pad_mode: str =
         pad_width = pad_width.data.numpy().tolist()
     if is_expr(pad_width):
         return call_op("dyn.nn.pad", data, pad_width, pad_value, pad_mode=pad_mode)
-    pairs = [[int(number_of(amount)) for amount in pair] for pair in pad_width]
+    pairs = [[int(number_of(amount)) for amount in pair] for pair in plain(pad_width)]
     return call_op("nn.pad", data, pad_value, pad_width=pairs, pad_mode=pad_mode)
 
 

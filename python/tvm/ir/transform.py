@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import relay as _relay
-from relay import transform as _passes
+from relay import _core, transform as _passes
 from relay.transform import FunctionPass, Pass, PassInfo as _PassInfo
 
 __all__ = ["FunctionPass", "ModulePass", "Pass", "PassContext", "PassInfo", "PrintIR", "Sequential", "module_pass"]
@@ -43,7 +43,9 @@ class PassContext(_passes.PassContext):
         _only_default("PassContext", trace_stack=trace_stack, make_traceable=make_traceable, num_evals=num_evals,
                       tuning_api_database=tuning_api_database)  # fmt: skip
         kept = {key: value for key, value in (config or {}).items() if key.startswith("relay.") and key not in _NO_EFFECT}
-        super().__init__(opt_level, list(required_pass or ()), list(disabled_pass or ()), list(instruments or ()), kept, False, bool(trace))
+        # What Relay has not need not be kept from running.
+        disabled = [name for name in disabled_pass or () if _core.is_pass_name(name)]
+        super().__init__(opt_level, list(required_pass or ()), disabled, list(instruments or ()), kept, False, bool(trace))
 
     def override_instruments(self, instruments: Sequence[Any] | None) -> None:
         """Raises NotImplementedError: contexts are immutable."""
