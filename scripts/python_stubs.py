@@ -53,6 +53,8 @@ ADDED = {
 """,
 }
 ERRORS = '''
+__version__: str
+
 class RelayError(Exception):
     """Something is wrong with a program or its data; `diagnostics` has it in parts."""
 
