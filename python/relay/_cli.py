@@ -11,6 +11,8 @@ from . import _core
 
 def main() -> int:
     """Runs the command line of this process and gives its exit code."""
-    # Python's own handler would only remember Ctrl-C for an interpreter that is not running.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    # Python's own handler would only remember Ctrl-C for an interpreter that is not running. Who started this process
+    # may have it ignored.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     return _core.run_command([os.fsencode(word) for word in sys.argv])

@@ -1,10 +1,16 @@
 """Fixtures of the tests of the Python package."""
 
 import os
+import signal
 import subprocess
 import sys
 
 import pytest
+
+
+def heed_interrupts():
+    """For `preexec_fn`: shells ignore Ctrl-C in what they run in the background, and their children inherit that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @pytest.fixture
@@ -15,7 +21,9 @@ def python():
         environment = {**os.environ, "RELAY_PYTHON_LEAKS": "1"} if leaks else None
         timeout *= float(os.environ.get("RELAY_TIMEOUT_FACTOR", "1"))
         command = [sys.executable, "-X", "faulthandler", "-c", text]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=environment)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=timeout, env=environment, preexec_fn=heed_interrupts
+        )
         assert done.returncode == status, f"exit status {done.returncode}\n{done.stdout}{done.stderr}"
         assert "leaked" not in done.stderr, done.stderr
         return done.stdout

@@ -78,7 +78,12 @@ def test_interrupt(tmp_path):
     """Ctrl-C ends the machine's run with a message, not with Python's traceback."""
     program = tmp_path / "forever.rly"
     program.write_text(FOREVER)
-    process = subprocess.Popen([sys.executable, "-m", "relay", "run", str(program)], stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "relay", "run", str(program)],
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # shells ignore it in the background
+    )
     time.sleep(3.0)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
