@@ -8,6 +8,7 @@ prints a line for each name that does not work, and the counts; `--write` stores
 from __future__ import annotations
 
 import ast
+import enum
 import importlib
 import inspect
 import sys
@@ -68,6 +69,9 @@ def arguments_of_text(text: str) -> list[tuple[str, str | None]] | None:
 
 def arguments_of(thing: Any) -> list[tuple[str, str | None]] | None:
     """Names and defaults of what something is called with; None if it does not say."""
+    enumeration = inspect.isclass(thing) and issubclass(thing, enum.Enum)
+    if enumeration:
+        thing = type(thing).__call__  # from 3.12 on the class itself says `*values`, and this adds them
     if inspect.isclass(thing):
         for method in ("__new__", "__init__"):
             for overload in reversed(getattr(getattr(thing, method), "__nb_signature__", ())):
@@ -84,7 +88,7 @@ def arguments_of(thing: Any) -> list[tuple[str, str | None]] | None:
     return [
         (stars.get(p.kind, "") + p.name, None if p.default is inspect.Parameter.empty else repr(p.default))
         for p in signature.parameters.values()
-        if p.name not in ("self", "cls")
+        if p.name not in ("self", "cls") and not (enumeration and p.kind is inspect.Parameter.VAR_POSITIONAL)
     ]
 
 
