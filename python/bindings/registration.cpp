@@ -452,7 +452,14 @@ void bind_registration(nb::module_& m) {
         nb::arg("gradient").none(), nb::arg("level"), nb::arg("pure"),
         "Declares an operator; relay.op.register is the public form.");
   m.def(
-      "unregister_op", [](Name name) { remove_op(name); }, nb::arg("name"));
+      "unregister_op",
+      [](const Name& name) {
+        const Operator* op = find_op(name);
+        if (op == nullptr || !(op->name() == name) || is_gradient_name(name))
+          throw nb::key_error(("there is no operator " + name.str()).c_str());
+        remove_op(name);
+      },
+      nb::arg("name"));
   m.def("gradients", &gradients, nb::arg("call"), nb::arg("gradients"));
   m.def("relation_names", &relation_names, "The names of all relations.");
   m.def("drop_callbacks", &drop_callbacks);

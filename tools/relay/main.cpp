@@ -68,7 +68,8 @@ int guarded(const std::string& command, const std::function<void()>& action,
 
 int run_command(int argc, const char* const* argv) {
   std::signal(SIGPIPE, SIG_DFL);
-  spdlog::set_default_logger(spdlog::stderr_logger_mt("relay"));
+  std::shared_ptr<spdlog::logger> logger = spdlog::get("relay");  // of a call before, in Python
+  spdlog::set_default_logger(logger ? logger : spdlog::stderr_logger_mt("relay"));
   spdlog::set_pattern("%l: %v");
   CLI::App app("Relay: a functional tensor language and its compiler.", "relay");
   app.set_version_flag("--version", "relay " RELAY_VERSION);
