@@ -40,7 +40,9 @@ const CallGraph::Node& CallGraph::node(const Name& function) const {
 
 int64_t CallGraph::ref_count(const Name& function) const { return node(function).references; }
 int64_t CallGraph::global_call_count(const Name& function) const { return node(function).calls; }
-const std::vector<Name>& CallGraph::callees(const Name& function) const { return node(function).callees; }
+const std::vector<Name>& CallGraph::callees(const Name& function) const {
+  return node(function).callees;
+}
 
 bool CallGraph::is_recursive(const Name& function) const {
   std::vector<Name> reached = reachable(callees(function));

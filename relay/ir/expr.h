@@ -76,8 +76,8 @@ class Expr {
   /// The type that inference published, or null. For a function or a variable bound to one it may
   /// be a scheme.
   const Type* type() const { return type_.load(std::memory_order_acquire); }
-  /// Publishes a type; replaces an earlier one only when `replace`. A replaced type lives as long as
-  /// the node, since other threads may still look at it.
+  /// Publishes a type; replaces an earlier one only when `replace`. A replaced type lives as long
+  /// as the node, since other threads may still look at it.
   void set_type(TypeRef type, bool replace = true) const;
 
   bool has_one_owner() const { return refs_.load(std::memory_order_relaxed) == 1; }

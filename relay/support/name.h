@@ -35,7 +35,8 @@ class Name {
 
   /// Valid as long as somebody holds a `Name` of this text.
   std::string_view view() const {
-    return entry_ == nullptr ? std::string_view() : std::string_view(entry_->text(), entry_->length);
+    return entry_ == nullptr ? std::string_view()
+                             : std::string_view(entry_->text(), entry_->length);
   }
   std::string str() const { return std::string(view()); }
   bool empty() const { return entry_ == nullptr; }

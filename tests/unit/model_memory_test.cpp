@@ -21,7 +21,7 @@ std::string program(int number) {
   std::string i = std::to_string(number);
   return "def @scale_" + i + "(%left_" + i + ": Tensor[(rows_" + i + ", 3), float32]) {\n" +
          "  let %sum_" + i + " = concatenate((%left_" + i + ", exp(%left_" + i + ")), axis=0);\n" +
-         "  reshape(%sum_" + i + ", newshape=[-1, 1])\n}\n" +        //
+         "  reshape(%sum_" + i + ", newshape=[-1, 1])\n}\n" +  //
          "def @main(%data_" + i + ": Tensor[(rows_" + i + ", 3), float32], %weight_" + i +
          ": Tensor[(" + std::to_string(number % 7 + 2) + ", 1), float32]) {\n" +
          "  nn.dense(@scale_" + i + "(%data_" + i + "), %weight_" + i + ")\n}\n";
@@ -53,8 +53,8 @@ TEST(ModelMemory, FailuresLeaveNothing) {
   auto fail = [](int i) {
     std::string n = std::to_string(i);
     EXPECT_THROW(parse_module("program", "def @main(%x_" + n + ") { %unknown_" + n + " }"), Error);
-    Module module = parse_module(
-        "program", "def @f_" + n + "(%x: Tensor[(wide_" + n + ", 3), float32]) { nn.relu(%x, %x) }");
+    Module module = parse_module("program", "def @f_" + n + "(%x: Tensor[(wide_" + n +
+                                                ", 3), float32]) { nn.relu(%x, %x) }");
     EXPECT_FALSE(infer_types(module).empty());
   };
   for (int i = 0; i < 3; ++i) fail(i);

@@ -41,8 +41,7 @@ TEST(ParseErrors, Expected) {
   EXPECT_EQ(problem("def @f() 1"), "1:10 expected '{' before the function's body, found 1");
   EXPECT_EQ(problem("#[version = \"0.0.9\"]\n1"),
             "1:13 unknown version \"0.0.9\" of the text format; the latest is 0.0.5");
-  EXPECT_EQ(problem("import \"a.rly\"\n1"),
-            "1:8 the standard library has no a.rly");
+  EXPECT_EQ(problem("import \"a.rly\"\n1"), "1:8 the standard library has no a.rly");
 }
 
 TEST(ParseErrors, Characters) {
