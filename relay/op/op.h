@@ -1,8 +1,11 @@
 // Operators: one declaration says everything about each (design.md, "One place for each thing").
 #pragma once
 
+#include <forward_list>
 #include <functional>
+#include <mutex>
 #include <optional>
+#include <shared_mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -116,28 +119,35 @@ class Operator {
 };
 
 /// A column of facts about operators: typed, keyed by operator, open to everyone. An entry of a
-/// higher level replaces one of a lower level; an equal level is an error.
+/// higher level replaces one of a lower level; an equal level is an error. Threads may read and set
+/// it at the same time; what `find` gave stays as it is, replaced or not.
 template <class T>
 class OpColumn {
  public:
   explicit OpColumn(Name name) : name_(name) {}
   void set(const Operator* op, T value, int level = 10) {
-    auto [entry, added] = entries_.try_emplace(op, level, std::move(value));
-    if (added) return;
-    if (entry->second.first == level) {
+    std::unique_lock lock(mutex_);
+    auto [entry, added] = entries_.try_emplace(op, level, nullptr);
+    auto& [present, held] = entry->second;
+    if (!added && present == level) {
       throw Error("operator " + op->name().str() + " already has an entry of level " +
                   std::to_string(level) + " in column " + name_.str());
     }
-    if (entry->second.first < level) entry->second = {level, std::move(value)};
+    if (!added && present > level) return;
+    held = &values_.emplace_front(std::move(value));
+    present = level;
   }
   const T* find(const Operator* op) const {
+    std::shared_lock lock(mutex_);
     auto entry = entries_.find(op);
-    return entry == entries_.end() ? nullptr : &entry->second.second;
+    return entry == entries_.end() ? nullptr : entry->second.second;
   }
 
  private:
   Name name_;
-  std::unordered_map<const Operator*, std::pair<int, T>> entries_;
+  mutable std::shared_mutex mutex_;
+  std::forward_list<T> values_;  // in place for good
+  std::unordered_map<const Operator*, std::pair<int, const T*>> entries_;
 };
 
 /// Fluent declaration; see RELAY_OP.

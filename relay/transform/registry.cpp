@@ -249,7 +249,9 @@ std::string pass_reference_markdown() {
       "runs a pass when "
       "the context's level\nis at least the pass's; the default is 2. What a pass needs is "
       "established before it "
-      "runs.\n";
+      "runs.\n\nOn the command line, `relay opt PROGRAM --passes FoldConstant,FuseOps`; in Python, "
+      "`relay.transform.FoldConstant()(module)`,\nalone or in `relay.transform.Sequential([...])`. "
+      "Options are keyword arguments there and `Pass(option=value)` on the\ncommand line.\n";
   for (const PassRegistration* pass : all_passes()) {
     const PassInfo& info = pass->info;
     text += "\n## " + info.name.str() + "\n\nLevel " + std::to_string(info.opt_level);

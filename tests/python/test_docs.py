@@ -1,4 +1,4 @@
-"""Every code block of the documentation runs, or stands here with the reason why not."""
+"""Every code block of the README and the documentation runs, or stands here with the reason why not."""
 
 import os
 import re
@@ -11,7 +11,7 @@ import docs_blocks
 ROOT = docs_blocks.ROOT
 RELAY = Path(os.environ.get("RELAY_BIN", ROOT / "build/bin/relay"))
 # docs/operators.md is written by the command; its examples are of the declarations, which the golden tests of tests/op run.
-DOCUMENTS = sorted({*ROOT.glob("docs/**/*.md")} - {ROOT / "docs/operators.md"})
+DOCUMENTS = [ROOT / "README.md", *sorted({*ROOT.glob("docs/**/*.md")} - {ROOT / "docs/operators.md"})]
 
 # By what kind of text a block is, the reason why there is nothing to run.
 NOTHING_TO_RUN = {
@@ -21,6 +21,7 @@ NOTHING_TO_RUN = {
 }
 # By document and the first line of a block, the reason why it is not run.
 NOT_RUN = {
+    ("README.md", "$ make demo    # reads handwritten digits with a small convolutional network written in Relay"): "continuous integration runs them",
     ("install.md", "make            # the command, build/bin/relay, and the C and C++ libraries in build/lib"): "builds what runs these tests",
     ("install.md", "pip install relay-lang            # the package and the command"): "make test-wheel installs the wheels",
     ("install.md", "scripts/setup.sh --wheel          # as root or by sudo: compiler, CMake, LLVM 19 and the other libraries"): "make test-wheel builds and installs the wheels",
