@@ -31,6 +31,9 @@ DraftKernel lower_rows(const Job& job, RowGroup group);
 std::optional<DraftKernel> lower_transpose(const Job& job, Space& space, Dim flops);
 /// A single Map with folds over padded windows, lanes along row axis `along`.
 std::optional<DraftKernel> lower_window(const Job& job, Space& space, size_t along, Dim flops);
+/// The same where elements are read several times: over a copy of the plane, its padding included.
+std::optional<DraftKernel> lower_padded(const Job& job, Space& space, const te::Axis& lane,
+                                        Dim flops);
 /// A single Map with one fold over rows that lie apart, lanes along row axis `along`.
 std::optional<DraftKernel> lower_columns(const Job& job, Space& space, size_t along, Dim flops);
 /// A Map that is a sum of products.

@@ -195,6 +195,7 @@ std::optional<DraftKernel> lower_window(const Job& job, Space& space, size_t alo
   if (group.members.size() != 1 || !group.members[0].extras.empty()) return std::nullopt;
   const Member& member = group.members[0];
   const Axis lane = group.rows[along];
+  if (auto padded = lower_padded(job, space, lane, flops)) return padded;
   std::optional<Window> window = find_window(space, c, lane);
   if (!window) return lower_overlapping(job, space, lane, flops);
 

@@ -108,32 +108,85 @@ parallel i0 in 0 .. 12
 )");
 }
 
-TEST(LowerText, MaxPool) {
+TEST(LowerText, BordersApart) {
   EXPECT_EQ(loops("def @main(%x: Tensor[(1, 64, 112, 112), float32]) { nn.max_pool2d(%x, "
-                  "pool_size=[3, 3], strides=[2, 2], padding=[1, 1]) }",
+                  "pool_size=[2, 2], strides=[2, 2], padding=[1, 1]) }",
                   {tensor({1, 64, 112, 112})}),
             R"(
 window
 b0: input float32[1, 64, 112, 112]
-b1: output float32[200704]
+b1: output float32[207936]
 b2: input float32[802816]
-parallel i0 in 0 .. 3584
-  let v0 = floormod(i0, 56)
-  let v1 = floordiv(i0, 56)
+parallel i0 in 0 .. 3648
+  let v0 = floormod(i0, 57)
+  let v1 = floordiv(i0, 57)
   let v2 = max(((v0 * -2) + 1), 0)
-  let v3 = max(min(((v0 * -2) + 113), 3), v2)
+  let v3 = max(min(((v0 * -2) + 113), 2), v2)
   for i1 in 0 .. 1
     let v4 = -inff
-    unrolled i2 in 0 .. 3
-      unrolled i3 in 0 .. 3
+    unrolled i2 in 0 .. 2
+      unrolled i3 in 0 .. 2
         v4 max= b0[0, v1, ((i2 + (v0 * 2)) + -1), (((i1 * 2) + i3) + -1); else -inff]
-    b1[((i1 + (v1 * 3136)) + (v0 * 56))] = v4
+    b1[((i1 + (v1 * 3249)) + (v0 * 57))] = v4
   vector i1 in 1 .. 56
     let v5 = -inff
     for i2 in v2 .. v3
-      unrolled i3 in 0 .. 3
+      unrolled i3 in 0 .. 2
         v5 max= b2[((((((i1 * 2) + (i2 * 112)) + i3) + (v1 * 12544)) + (v0 * 224)) + -113)]
-    b1[((i1 + (v1 * 3136)) + (v0 * 56))] = v5
+    b1[((i1 + (v1 * 3249)) + (v0 * 57))] = v5
+  for i1 in 56 .. 57
+    let v6 = -inff
+    unrolled i2 in 0 .. 2
+      unrolled i3 in 0 .. 2
+        v6 max= b0[0, v1, ((i2 + (v0 * 2)) + -1), (((i1 * 2) + i3) + -1); else -inff]
+    b1[((i1 + (v1 * 3249)) + (v0 * 57))] = v6
+)");
+}
+
+TEST(LowerText, PaddedPlane) {
+  EXPECT_EQ(loops("def @main(%x: Tensor[(1, 8, 4, 4), float32]) { nn.max_pool2d(%x, "
+                  "pool_size=[2, 2], strides=[1, 1], padding=[0, 0, 1, 1]) }",
+                  {tensor({1, 8, 4, 4})}),
+            R"(
+window
+b0: scratch float32[25]
+b1: input float32[1, 8, 4, 4]
+b2: output float32[128]
+for i0 in 0 .. 8
+  for i1 in 0 .. 5
+    if ((i1 >= 0) & (i1 < 4))
+      vector i2 in 0 .. 4
+        b0[((i1 * 5) + i2)] = b1[0, i0, i1, i2]
+      for i3 in 4 .. 5
+        b0[((i1 * 5) + i3)] = -inff
+    else
+      vector i4 in 0 .. 5
+        b0[((i1 * 5) + i4)] = -inff
+  vector i5 in 0 .. 4
+    let v0 = -inff
+    let v1 = -inff
+    let v2 = -inff
+    let v3 = -inff
+    v0 max= b0[i5]
+    v0 max= b0[(i5 + 1)]
+    v0 max= b0[(i5 + 5)]
+    v1 max= b0[(i5 + 5)]
+    v0 max= b0[(i5 + 6)]
+    v1 max= b0[(i5 + 6)]
+    v1 max= b0[(i5 + 10)]
+    v2 max= b0[(i5 + 10)]
+    v1 max= b0[(i5 + 11)]
+    v2 max= b0[(i5 + 11)]
+    v2 max= b0[(i5 + 15)]
+    v3 max= b0[(i5 + 15)]
+    v2 max= b0[(i5 + 16)]
+    v3 max= b0[(i5 + 16)]
+    v3 max= b0[(i5 + 20)]
+    v3 max= b0[(i5 + 21)]
+    b2[((i0 * 16) + i5)] = v0
+    b2[(((i0 * 16) + i5) + 4)] = v1
+    b2[(((i0 * 16) + i5) + 8)] = v2
+    b2[(((i0 * 16) + i5) + 12)] = v3
 )");
 }
 

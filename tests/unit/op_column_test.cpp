@@ -26,7 +26,8 @@ TEST(OpColumn, AHigherLevelReplacesALowerOne) {
     column.set(op, "again", 11);
     FAIL() << "an equal level was taken";
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "operator add already has an entry of level 11 in column test.column");
+    EXPECT_STREQ(error.what(),
+                 "operator add already has an entry of level 11 in column test.column");
   }
 }
 

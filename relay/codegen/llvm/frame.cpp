@@ -194,7 +194,8 @@ llvm::Value* KernelFrame::buffer(int32_t index) {
   if (bases_[at] != nullptr) return bases_[at];
   const lower::Buffer& buffer = buffers[at];
   if (buffer.role == lower::Buffer::Role::kScratch) {
-    bases_[at] = scratch(buffer_bytes(buffer));
+    // A whole vector may be read from any element on.
+    bases_[at] = scratch(buffer_bytes(buffer) + Dim(int64_t{target.vector_bytes()}));
     return bases_[at];
   }
   // Scratch buffers take no place in the list of arguments.

@@ -78,6 +78,11 @@ llvm::Value* LaneNumbers::splat(llvm::Value* narrow) const {
 }
 
 llvm::Value* LaneNumbers::below(llvm::Value* end) const {
+  if (std::optional<int64_t> known = constant_of(end)) {
+    llvm::SmallVector<llvm::Constant*> lanes;
+    for (unsigned lane = 0; lane < count_; ++lane) lanes.push_back(b.getInt1(lane < *known));
+    return llvm::ConstantVector::get(lanes);
+  }
   return b.CreateICmpULT(lanes(), splat(clamp(end, 0)));
 }
 

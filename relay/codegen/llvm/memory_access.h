@@ -26,6 +26,8 @@ class MemoryAccess {
   llvm::Value* strided(llvm::Value* base, unsigned step, llvm::Value* mask);
   llvm::Value* one_by_one(const LaneValue& offset, llvm::Value* mask);
   llvm::Value* gather(const LaneValue& offset, llvm::Value* mask, llvm::Value* fill);
+  void store_masked(llvm::Value* elements, llvm::Value* offset, llvm::Value* mask);
+  bool buffer_is_scratch() const;
   bool is_huge() const;
   void bypass_caches(llvm::StoreInst* store);
   llvm::Value* offset_of_lane(const LaneValue& offset, unsigned lane);

@@ -207,6 +207,12 @@ void NestEmitter::store_to(llvm::AllocaInst* slot, LaneValue value) {
   b.CreateStore(wide ? scalars_.widen(value) : value.base, slot);
 }
 
+bool NestEmitter::is_partial(llvm::AllocaInst* slot) const {
+  if (scalars_.mask() == nullptr || !slot->getAllocatedType()->isVectorTy()) return false;
+  auto let = masks_.find(slot);
+  return let == masks_.end() || let->second != scalars_.mask();
+}
+
 void NestEmitter::write_let(const lower::Let& let) {
   LaneValue value = scalars_.emit(let.value);
   if (!survey_.changes[let.var]) {
@@ -216,6 +222,7 @@ void NestEmitter::write_let(const lower::Let& let) {
   llvm::Type* type = register_type(frame_.context, let.value->dtype);
   llvm::AllocaInst* slot = frame_.alloca_register(widen_type(type, scalars_.lanes()), "register");
   scalars_.bind_slot(let.var, slot);
+  masks_[slot] = scalars_.mask();
   store_to(slot, value);
   scalars_.invalidate({let.var | te::kVarFlag});
 }
@@ -224,7 +231,7 @@ void NestEmitter::write_set(const lower::Set& set) {
   LaneValue value = scalars_.emit(set.value);
   llvm::AllocaInst* slot = scalars_.slot(set.var);
   RELAY_CHECK(slot != nullptr, "a register is set before it is let");
-  if (scalars_.mask() != nullptr && slot->getAllocatedType()->isVectorTy()) {
+  if (is_partial(slot)) {
     llvm::Value* before = b.CreateLoad(slot->getAllocatedType(), slot);
     value = LaneValue::vector(b.CreateSelect(scalars_.mask(), scalars_.widen(value), before));
   }
@@ -256,7 +263,7 @@ void NestEmitter::write_accumulate(const lower::Accumulate& accumulate) {
     std::vector<llvm::Value*> joined = scalars_.combine(accumulate.combiner, dtypes, lhs, rhs);
     for (size_t k = 0; k < joined.size(); ++k) {
       llvm::Value* value = joined[k];
-      if (scalars_.mask() != nullptr && value->getType()->isVectorTy()) {
+      if (is_partial(slots[k])) {
         value = b.CreateSelect(scalars_.mask(), value, lhs[k]);
       }
       b.CreateStore(value, slots[k]);

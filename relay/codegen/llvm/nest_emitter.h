@@ -38,6 +38,8 @@ class NestEmitter {
   void write_if(const lower::If& branch);
   void write_shared(const lower::Stmt& stmt);
   void store_to(llvm::AllocaInst* slot, LaneValue value);
+  /// Whether some lanes of a register must keep what they have: it was let where more were active.
+  bool is_partial(llvm::AllocaInst* slot) const;
 
   // nest_loops.cpp
   void write_for(const lower::For& loop);
@@ -82,6 +84,7 @@ class NestEmitter {
   llvm::IRBuilder<>& b;
   Survey survey_;
   ScalarEmitter scalars_;
+  std::unordered_map<const llvm::AllocaInst*, const llvm::Value*> masks_;  // where they were let
 };
 
 }  // namespace relay::codegen

@@ -139,7 +139,7 @@ void NestEmitter::write_vector(const For& loop) {
     b.CreateStore(begin, counter);
     llvm::Value* one = frame_.int64(1);
     auto body = [&](llvm::Value* i, size_t count, llvm::Value* mask) {
-      scalars_.set_lanes(lanes.count, mask);
+      scalars_.set_lanes(lanes.count, mask, mask != nullptr);
       for (size_t copy = 0; copy < count; ++copy) {
         llvm::Value* at =
             copy == 0 ? i : b.CreateAdd(i, frame_.int64(static_cast<int64_t>(copy) * width));

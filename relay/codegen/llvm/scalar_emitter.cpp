@@ -140,6 +140,7 @@ void ScalarEmitter::push(RegionKind kind, Dependences binds) {
   region.binds = std::move(binds);
   region.lanes = regions_.back().lanes;
   region.mask = regions_.back().mask;
+  region.prefix = regions_.back().prefix;
   regions_.push_back(std::move(region));
 }
 
@@ -150,9 +151,10 @@ void ScalarEmitter::set_preheader(llvm::BasicBlock* block, bool always) {
   regions_.back().always = always;
 }
 
-void ScalarEmitter::set_lanes(unsigned lanes, llvm::Value* mask) {
+void ScalarEmitter::set_lanes(unsigned lanes, llvm::Value* mask, bool prefix) {
   regions_.back().lanes = lanes;
   regions_.back().mask = mask;
+  regions_.back().prefix = prefix;
 }
 
 void ScalarEmitter::bind_axis(uint32_t axis, LaneValue value) {

@@ -86,8 +86,9 @@ class ScalarEmitter {
   void set_preheader(llvm::BasicBlock* block, bool always);
 
   /// Of the current region: from now on values are vectors of this many lanes (1: scalars), and
-  /// only lanes in `mask` (null: all) may load, store or fail.
-  void set_lanes(unsigned lanes, llvm::Value* mask = nullptr);
+  /// only lanes in `mask` (null: all) may load, store or fail. `prefix`: those are the first ones.
+  void set_lanes(unsigned lanes, llvm::Value* mask = nullptr, bool prefix = false);
+  bool mask_is_prefix() const { return regions_.back().prefix; }
   unsigned lanes() const { return regions_.back().lanes; }
   llvm::Value* mask() const { return regions_.back().mask; }
 
@@ -164,6 +165,7 @@ class ScalarEmitter {
     Dependences binds;
     unsigned lanes = 1;
     llvm::Value* mask = nullptr;
+    bool prefix = false;  // the mask's lanes
     llvm::BasicBlock* preheader = nullptr;
     bool always = false;
     std::unordered_map<const te::ScalarNode*, LaneValue> values;

@@ -1,0 +1,437 @@
+// Windows over a plane that lies in scratch with its padding: what the inner loops read is always
+// there and side by side, so that they need neither masks nor shuffles.
+#include <algorithm>
+
+#include <relay/lower/templates.h>
+
+namespace relay::lower {
+
+using te::Axis;
+using te::Scalar;
+using te::ScalarKind;
+using te::ScalarNode;
+using te::ScalarRef;
+
+namespace {
+
+constexpr int64_t kPlaneBytes = 24 << 10;  // most of the first cache
+constexpr int64_t kMostBytes = 256 << 10;  // rows that are wider than this stay where they are
+constexpr int64_t kMostTaps = 49;          // each is written out, for each row
+
+/// A dimension of the data along which the window slides: element stride·row + dilation·tap −
+/// before.
+struct Slide {
+  size_t dim = 0;
+  const Axis* row = nullptr;
+  int64_t stride = 1;
+  const Axis* tap = nullptr;  // null: one tap
+  int64_t dilation = 1;
+  int64_t before = 0;
+  int64_t extent = 1;  // of the data
+
+  int64_t taps() const { return tap == nullptr ? 1 : tap->extent.as_int(); }
+  int64_t rows() const { return row->extent.as_int(); }
+  /// Elements that `count` neighbouring results read.
+  int64_t reach(int64_t count) const { return stride * (count - 1) + dilation * (taps() - 1) + 1; }
+  bool overlaps() const { return dilation * (taps() - 1) + 1 > stride; }
+  bool leaves_data() const { return before > 0 || reach(rows()) - before > extent; }
+};
+
+struct Plane {
+  const ScalarNode* fold = nullptr;
+  const ScalarNode* data = nullptr;  // the load
+  std::optional<Slide> down;
+  Slide along;  // lanes
+};
+
+std::optional<Slide> slide_of(Space& space, const Access& access, size_t d, Dim extent) {
+  Slide slide;
+  slide.dim = d;
+  if (!extent.is_int()) return std::nullopt;
+  slide.extent = extent.as_int();
+  Dim rest = access.index[d];
+  auto take = [&](const Axis& axis, const Axis*& into, int64_t& factor) {
+    std::optional<Dim> coefficient = space.coefficient(access.index[d], axis.id);
+    if (!coefficient) return false;
+    if (coefficient->is_int(0)) return true;
+    if (into != nullptr || !coefficient->is_int() || coefficient->as_int() < 1) return false;
+    if (!axis.extent.is_int() || axis.extent.as_int() < 1) return false;
+    into = &axis;
+    factor = coefficient->as_int();
+    rest = space.math().without(rest, axis.id);
+    return true;
+  };
+  for (const Axis& axis : space.group.rows) {
+    if (!take(axis, slide.row, slide.stride)) return std::nullopt;
+  }
+  for (const Axis& axis : access.fold->axes) {
+    if (!take(axis, slide.tap, slide.dilation)) return std::nullopt;
+  }
+  if (slide.row == nullptr || !rest.is_int()) return std::nullopt;
+  slide.before = -rest.as_int();
+  return slide;
+}
+
+bool mentions_any(Space& space, Dim index, std::span<const Axis> axes) {
+  return std::any_of(axes.begin(), axes.end(),
+                     [&](const Axis& axis) { return space.math().mentions(index, axis.id); });
+}
+
+/// The plane that a load goes through, its last dimension along the lanes; nothing if it is no
+/// window over one.
+std::optional<Plane> plane_of(Space& space, const te::Computation& c, const Access& access,
+                              const Axis& lane) {
+  const std::vector<Dim>& extents = c.info(access.load->tensor).dims;
+  Plane plane{access.fold, access.load, {}, {}};
+  bool has_lane = false;
+  for (size_t d = 0; d < access.index.size(); ++d) {
+    Dim index = access.index[d];
+    if (!mentions_any(space, index, access.fold->axes) && !space.math().mentions(index, lane.id)) {
+      if (!space.math().in_range(index, extents[d])) return std::nullopt;
+      continue;
+    }
+    std::optional<Slide> slide = slide_of(space, access, d, extents[d]);
+    if (!slide || slide->before < 0) return std::nullopt;
+    // What is not filled may be read only where something around it allows.
+    if (access.load->bounds != te::Bounds::kFill && !space.math().in_range(index, extents[d])) {
+      return std::nullopt;
+    }
+    if (slide->row->id == lane.id) {
+      if (d + 1 != access.index.size() || slide->stride > 2) return std::nullopt;
+      plane.along = *slide;
+      has_lane = true;
+    } else {
+      if (plane.down) return std::nullopt;
+      plane.down = slide;
+    }
+  }
+  if (!has_lane) return std::nullopt;
+  // The rows of the plane take no part in which plane it is.
+  for (size_t d = 0; plane.down && d < access.index.size(); ++d) {
+    if (d != plane.down->dim && space.math().mentions(access.index[d], plane.down->row->id)) {
+      return std::nullopt;
+    }
+  }
+  return plane;
+}
+
+/// What the group's one fold slides over, if a copy of it pays: elements are read several times,
+/// and from where they are that takes masks or shuffles.
+std::optional<Plane> find_plane(Space& space, const te::Computation& c, const Axis& lane) {
+  if (space.folds.size() != 1) return std::nullopt;
+  const ScalarNode& fold = *space.folds[0];
+  if (num_accumulators(fold) != 1 || fold.args.size() != 1 || fold.combiner->needs_element ||
+      fold.combiner->kind == te::Combiner::Kind::kCustom) {
+    return std::nullopt;
+  }
+  std::optional<Plane> plane;
+  for (const Access& access : space.accesses) {
+    if (access.load == nullptr) continue;
+    std::optional<Plane> here;
+    if (access.fold != nullptr) here = plane_of(space, c, access, lane);
+    if (here) {
+      if (plane && plane->data != here->data) return std::nullopt;
+      plane = here;
+    } else if (access.load->bounds != te::Bounds::kProven) {
+      return std::nullopt;
+    }
+  }
+  if (!plane) return std::nullopt;
+  te::Bounds bounds = plane->data->bounds;
+  if (bounds != te::Bounds::kFill && bounds != te::Bounds::kProven) return std::nullopt;
+  if (bounds == te::Bounds::kFill && plane->data->fill->kind != ScalarKind::kConst) {
+    return std::nullopt;
+  }
+  int64_t taps = plane->along.taps() * (plane->down ? plane->down->taps() : 1);
+  for (const Axis& axis : fold.axes) {
+    if (plane->along.tap != &axis && (!plane->down || plane->down->tap != &axis)) {
+      return std::nullopt;
+    }
+  }
+  bool pays = plane->along.leaves_data() || plane->along.stride > 1;
+  if (!pays || !plane->along.overlaps() || taps < 4 || taps > kMostTaps) return std::nullopt;
+  return plane;
+}
+
+/// How a plane is cut: bands of groups of rows of results.
+struct Cut {
+  int64_t rows = 1;           // of results, in registers together
+  int64_t groups = 1;         // full ones
+  int64_t rest = 0;           // rows of one more group
+  int64_t bands = 1, of_band = 1;  // tasks of a plane, and groups of each
+  int64_t lines = 1;          // of the data, for a band
+  int64_t parts = 1, pitch = 1;  // of a line: columns by their remainder, and how many
+};
+
+std::optional<Cut> cut_plane(const Plane& plane, const LowerOptions& options) {
+  Cut cut;
+  const int64_t size = static_cast<int64_t>(plane.data->dtype.size());
+  const Slide& along = plane.along;
+  cut.parts = along.stride;
+  cut.pitch = (along.reach(along.rows()) + cut.parts - 1) / cut.parts;
+  const int64_t line = cut.parts * cut.pitch * size;
+  if (!plane.down) {
+    cut.lines = 1;
+    return line <= kMostBytes ? std::optional(cut) : std::nullopt;
+  }
+  const Slide& down = *plane.down;
+  // Sums of several rows stay in registers beside the weights, fewest lines read in all.
+  const int64_t height = down.rows();
+  const int64_t registers = options.vector_bytes == 64 ? 32 : 16;
+  const int64_t most = std::clamp<int64_t>(registers - along.taps() * down.taps() - 2, 4, 8);
+  int64_t best = 0;
+  for (int64_t rows = 1; rows <= std::min(most, height); ++rows) {
+    int64_t rest = height % rows;
+    int64_t lines = height / rows * down.reach(rows) + (rest == 0 ? 0 : down.reach(rest) + 1);
+    if (best != 0 && lines > best) continue;
+    best = lines;
+    cut.rows = rows;
+  }
+  cut.groups = height / cut.rows;
+  cut.rest = height % cut.rows;
+  const int64_t groups = cut.groups + (cut.rest == 0 ? 0 : 1);
+  cut.of_band = groups;
+  while (cut.of_band > 1 && down.reach(cut.of_band * cut.rows) * line > kPlaneBytes) --cut.of_band;
+  cut.bands = (groups + cut.of_band - 1) / cut.of_band;
+  cut.of_band = (groups + cut.bands - 1) / cut.bands;
+  cut.lines = down.reach(std::min(cut.of_band * cut.rows, height));
+  return cut.lines * line <= kMostBytes ? std::optional(cut) : std::nullopt;
+}
+
+class PaddedWindow {
+ public:
+  PaddedWindow(const Job& job, Space& space, const Axis& lane, const Plane& plane, const Cut& cut)
+      : draft_(job.computation),
+        space_(space),
+        member_(space.group.members[0]),
+        lane_(lane),
+        plane_(plane),
+        cut_(cut),
+        bands_(draft_.new_axis(Dim(cut.bands))),
+        loops_(draft_, outer_axes(), work_of_task()) {
+    scratch_ = draft_.scratch("plane", plane.data->dtype, {Dim(cut.lines * cut.parts * cut.pitch)});
+  }
+
+  DraftKernel run(const std::string& name, Dim flops) {
+    Block body;
+    Scalar first_group = te::index_constant(0);
+    if (cut_.bands > 1) first_group = Scalar(loops_.name(bands_)) * cut_.of_band;
+    copy_lines(first_group, body);
+    results(first_group, body);
+    loops_.close(std::move(body));
+    return draft_.finish(name, "window", flops);
+  }
+
+ private:
+  std::vector<Axis> outer_axes() const {
+    std::vector<Axis> outer;
+    for (const Axis& axis : space_.group.rows) {
+      bool inside = axis.id == lane_.id || (plane_.down && axis.id == plane_.down->row->id);
+      if (!inside) outer.push_back(axis);
+    }
+    if (cut_.bands > 1) outer.push_back(bands_);
+    return outer;
+  }
+
+  double work_of_task() const {
+    double rows = plane_.down ? guess(plane_.down->row->extent) / static_cast<double>(cut_.bands) : 1;
+    return space_.work() * guess(lane_.extent) * rows;
+  }
+
+  /// Part of a line of scratch, element by element.
+  Block line_loop(LoopKind kind, int64_t begin, int64_t end, const Scalar& base,
+                  const std::function<ScalarRef(const Axis&)>& value) {
+    if (begin >= end) return {};
+    Axis at = draft_.new_axis(Dim(end));
+    For one = loop(kind, at);
+    one.begin = te::index_constant(begin).ref();
+    one.body.push_back(store(scratch_, {(base + te::index_of(at)).ref()}, value(at)));
+    Block block;
+    block.push_back({std::move(one)});
+    return block;
+  }
+
+  /// The lines of a band, with what surrounds the data.
+  void copy_lines(const Scalar& first_group, Block& body) {
+    const Slide& along = plane_.along;
+    const bool fills = plane_.data->bounds == te::Bounds::kFill;
+    ScalarRef fill = fills ? plane_.data->fill : zero(plane_.data->dtype);
+    Axis line = draft_.new_axis(Dim(cut_.lines));
+    Scalar base = te::index_of(line) * (cut_.parts * cut_.pitch);
+    auto filled = [&](const Axis&) { return fill; };
+
+    std::vector<ScalarRef> index =
+        draft_.bind(plane_.data->args, space_.math(), loops_.names);
+    Scalar row = te::index_constant(0);
+    if (plane_.down) {
+      row = te::index_of(line) + first_group * (cut_.rows * plane_.down->stride) -
+            plane_.down->before;
+      index[plane_.down->dim] = space_.math().simplify(row.ref());
+    }
+    int32_t from = draft_.buffer(plane_.data->tensor, Buffer::Role::kInput, false);
+    Block copy;
+    auto append = [](Block& into, Block more) {
+      for (Stmt& stmt : more) into.push_back(std::move(stmt));
+    };
+    for (int64_t part = 0; part < cut_.parts; ++part) {
+      // Element stride·j + part − before of the data.
+      auto first_at = [&](int64_t element) {
+        int64_t j = (element + along.before - part + cut_.parts - 1) / cut_.parts;
+        return std::clamp<int64_t>(j, 0, cut_.pitch);
+      };
+      int64_t low = first_at(0), high = first_at(along.extent);
+      Scalar start = base + part * cut_.pitch;
+      append(copy, line_loop(LoopKind::kSerial, 0, low, start, filled));
+      append(copy, line_loop(LoopKind::kVector, low, high, start, [&](const Axis& at) {
+               index[along.dim] =
+                   (te::index_of(at) * cut_.parts + (part - along.before)).ref();
+               return draft_.load(from, index);
+             }));
+      append(copy, line_loop(LoopKind::kSerial, high, cut_.pitch, start, filled));
+    }
+    For lines = loop(LoopKind::kSerial, line);
+    if (plane_.down && fills) {
+      If present;
+      present.condition = ((row >= 0) && (row < plane_.down->extent)).ref();
+      present.then_block = std::move(copy);
+      present.else_block =
+          line_loop(LoopKind::kVector, 0, cut_.parts * cut_.pitch, base, filled);
+      lines.body.push_back({std::move(present)});
+    } else {
+      lines.body = std::move(copy);
+    }
+    body.push_back({std::move(lines)});
+  }
+
+  void results(const Scalar& first_group, Block& body) {
+    if (!plane_.down) {
+      rows_of(1, te::index_constant(0), te::index_constant(0), body);
+      return;
+    }
+    if (cut_.groups == 1 && cut_.bands == 1) {
+      rows_of(cut_.rows, te::index_constant(0), first_group, body);
+      return rest_of_rows(first_group, body);
+    }
+    Axis group = draft_.new_axis(Dim(cut_.groups));
+    For groups = loop(LoopKind::kSerial, group);
+    if (cut_.bands > 1) {
+      groups.begin = first_group.ref();
+      groups.end = te::min(first_group + cut_.of_band, te::index_constant(cut_.groups)).ref();
+    }
+    rows_of(cut_.rows, te::index_of(group), first_group, groups.body);
+    body.push_back({std::move(groups)});
+    rest_of_rows(first_group, body);
+  }
+
+  void rest_of_rows(const Scalar& first_group, Block& body) {
+    if (cut_.rest == 0) return;
+    Block last;
+    rows_of(cut_.rest, te::index_constant(cut_.groups), first_group, last);
+    if (cut_.bands == 1) {
+      for (Stmt& stmt : last) body.push_back(std::move(stmt));
+      return;
+    }
+    If at_end;
+    at_end.condition = (Scalar(loops_.name(bands_)) == te::index_constant(cut_.bands - 1)).ref();
+    at_end.then_block = std::move(last);
+    body.push_back({std::move(at_end)});
+  }
+
+  /// `count` rows of results, the first ones of a group. A line of the data is read once and
+  /// added to all rows that it belongs to; each sum is formed in the order of the window.
+  void rows_of(int64_t count, const Scalar& group, const Scalar& first_group, Block& body) {
+    For vector = loop(LoopKind::kVector, lane_);
+    std::vector<uint32_t> sums;
+    std::vector<std::unordered_map<uint32_t, ScalarRef>> names;
+    for (int64_t r = 0; r < count; ++r) {
+      sums.push_back(draft_.new_var());
+      vector.body.push_back(
+          let(sums.back(), combiner_identity(*plane_.fold->combiner, 0, plane_.fold->dtype)));
+      names.push_back(loops_.names);
+      if (plane_.down) names.back().emplace(plane_.down->row->id, (group * cut_.rows + r).ref());
+    }
+    const int64_t lines = plane_.down ? plane_.down->reach(count) : 1;
+    Scalar start = te::index_constant(0);
+    if (plane_.down) start = (group - first_group) * (cut_.rows * plane_.down->stride);
+    for (int64_t line = 0; line < lines; ++line) {
+      for (int64_t x = 0; x < plane_.along.taps(); ++x) {
+        for (int64_t r = 0; r < count; ++r) {
+          std::optional<int64_t> y = tap_of(line, r);
+          if (y) add_tap(sums[static_cast<size_t>(r)], names[static_cast<size_t>(r)], *y, x,
+                         start + line, vector.body);
+        }
+      }
+    }
+    for (int64_t r = 0; r < count; ++r) {
+      store_row(sums[static_cast<size_t>(r)], names[static_cast<size_t>(r)], vector.body);
+    }
+    body.push_back({std::move(vector)});
+  }
+
+  /// Which tap of row `r` a line of its group is.
+  std::optional<int64_t> tap_of(int64_t line, int64_t r) const {
+    if (!plane_.down) return 0;
+    int64_t distance = line - r * plane_.down->stride;
+    if (distance < 0 || distance % plane_.down->dilation != 0) return std::nullopt;
+    int64_t tap = distance / plane_.down->dilation;
+    return tap < plane_.down->taps() ? std::optional(tap) : std::nullopt;
+  }
+
+  void add_tap(uint32_t sum, std::unordered_map<uint32_t, ScalarRef> names, int64_t y, int64_t x,
+               const Scalar& line, Block& block) {
+    if (plane_.down && plane_.down->tap != nullptr) {
+      names.emplace(plane_.down->tap->id, te::index_constant(y).ref());
+    }
+    if (plane_.along.tap != nullptr) {
+      names.emplace(plane_.along.tap->id, te::index_constant(x).ref());
+    }
+    int64_t column = x * plane_.along.dilation;
+    int64_t offset = column % cut_.parts * cut_.pitch + column / cut_.parts;
+    Scalar at = line * (cut_.parts * cut_.pitch) + offset + te::index_of(lane_);
+    draft_.intercept = [&](const ScalarNode& load, const std::vector<ScalarRef>&) {
+      return &load == plane_.data ? draft_.load(scratch_, {space_.math().simplify(at.ref())})
+                                  : ScalarRef();
+    };
+    Accumulate accumulate;
+    accumulate.vars = {sum};
+    accumulate.combiner = *plane_.fold->combiner;
+    accumulate.values = draft_.bind(plane_.fold->args, space_.math(), names);
+    block.push_back({std::move(accumulate)});
+    draft_.intercept = nullptr;
+  }
+
+  void store_row(uint32_t sum, const std::unordered_map<uint32_t, ScalarRef>& names, Block& block) {
+    ScalarRef total = te::placeholder(sum, plane_.fold->dtype).ref();
+    ScalarRewriter replace([&](const ScalarRef& node, const std::vector<ScalarRef>&) {
+      return node.get() == plane_.fold ? total : ScalarRef();
+    });
+    std::vector<ScalarRef> values;
+    for (const ScalarRef& value : member_.values) values.push_back(replace(value));
+    values = draft_.bind(values, space_.math(), names);
+    for (Stmt& stmt : store_results(draft_, space_.math(), member_, values, names))
+      block.push_back(std::move(stmt));
+  }
+
+  Draft draft_;
+  Space& space_;
+  const Member& member_;
+  Axis lane_;
+  const Plane& plane_;
+  const Cut& cut_;
+  Axis bands_;
+  OuterLoops loops_;
+  int32_t scratch_ = 0;
+};
+
+}  // namespace
+
+std::optional<DraftKernel> lower_padded(const Job& job, Space& space, const Axis& lane,
+                                        Dim flops) {
+  std::optional<Plane> plane = find_plane(space, job.computation, lane);
+  if (!plane) return std::nullopt;
+  std::optional<Cut> cut = cut_plane(*plane, job.options);
+  if (!cut) return std::nullopt;
+  return PaddedWindow(job, space, lane, *plane, *cut).run(job.name, flops);
+}
+
+}  // namespace relay::lower
