@@ -305,14 +305,14 @@ int main(int argc, char** argv) {
     std::vector<std::unique_ptr<Memory>> scratch;
     for (int t = 0; t < threads; ++t) scratch.push_back(std::make_unique<Memory>(scratch_bytes));
     std::function<void(int)> work = [&](int t) {
-      int64_t detail[2];
+      FailureDetail detail;
+      ShareOfTasks tasks(t, threads);
       KernelArgs args{buffers.data(),
                       symbols.values.data(),
-                      t,
-                      threads,
+                      &tasks,
                       scratch[static_cast<size_t>(t)]->data,
                       kernel_functions(),
-                      detail};
+                      &detail};
       fn(&args);
     };
     std::function<void()> ours = [&] { workers.run(work); };
@@ -336,9 +336,10 @@ int main(int argc, char** argv) {
     // How even the work is cut for two workers: one share after the other.
     auto share = [&](int t) {
       return timed([&] {
-        int64_t detail[2];
-        KernelArgs args{buffers.data(),   symbols.values.data(), t,     2,
-                        scratch[0]->data, kernel_functions(),    detail};
+        FailureDetail detail;
+        ShareOfTasks tasks(t, 2);
+        KernelArgs args{buffers.data(),   symbols.values.data(), &tasks,
+                        scratch[0]->data, kernel_functions(),    &detail};
         fn(&args);
       });
     };

@@ -48,8 +48,8 @@ inline std::string option(int argc, char** argv, const char* name, std::string o
   return otherwise;
 }
 
-/// Starts the program again where OpenMP has not been told this number of threads: it reads its
-/// environment before main.
+/// Starts the program again where the OpenMP of a peer has not been told this number of threads: it
+/// reads its environment before main.
 inline void set_openmp_threads(int threads, char** argv) {
   const char* set = std::getenv("OMP_NUM_THREADS");
   if (set != nullptr && std::atoi(set) == threads) return;
@@ -57,7 +57,7 @@ inline void set_openmp_threads(int threads, char** argv) {
   execv("/proc/self/exe", argv);
 }
 
-/// Threads that wait for work by spinning, as the machine's do.
+/// Threads that wait for work by spinning, without end.
 class Workers {
  public:
   explicit Workers(int count) : count_(count) {

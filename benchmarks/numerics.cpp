@@ -32,8 +32,9 @@ double time_kernel(KernelFn kernel) {
   for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<float>(i) * (1.0f / 4096);
   void* buffers[] = {in.data(), out.data()};
   auto size = static_cast<int64_t>(in.size());
-  int64_t detail[2];
-  const KernelArgs args{buffers, &size, 0, 1, nullptr, kernel_functions(), detail};
+  FailureDetail detail;
+  ShareOfTasks tasks;
+  const KernelArgs args{buffers, &size, &tasks, nullptr, kernel_functions(), &detail};
   double best = 1e9;
   for (int round = 0; round < 200; ++round) {
     const auto start = std::chrono::steady_clock::now();

@@ -7,20 +7,13 @@ find_package(spdlog REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(ZLIB REQUIRED)
-# g++ always has it; for clang it is a package (libomp-dev), without which kernels run on one thread.
-find_package(OpenMP COMPONENTS CXX)
-if(NOT TARGET OpenMP::OpenMP_CXX)
-  add_library(OpenMP::OpenMP_CXX INTERFACE IMPORTED)
-endif()
 
 # What every file of the project is compiled with.
 add_library(relay_common INTERFACE)
 target_include_directories(relay_common INTERFACE
   $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_compile_features(relay_common INTERFACE $<INSTALL_INTERFACE:cxx_std_20>)
-target_link_libraries(relay_common INTERFACE
-  nlohmann_json::nlohmann_json Threads::Threads
-  $<LINK_ONLY:OpenMP::OpenMP_CXX>)  # the machine's threads; only its files are compiled for it
+target_link_libraries(relay_common INTERFACE nlohmann_json::nlohmann_json Threads::Threads)
 
 # LLVM makes machine code; only relay/codegen/llvm includes it. Found by its files: LLVM's own CMake package asks for the
 # development files of all its dependencies.

@@ -28,7 +28,7 @@ if(RELAY_PYTHON)
       LINKER:--gc-sections LINKER:--exclude-libs,ALL LINKER:--as-needed LINKER:--version-script=${map})
     set_target_properties(relay_python PROPERTIES LINK_DEPENDS ${map})
     # Their licenses ask to be passed on with what holds them.
-    foreach(package llvm-19-dev libfmt-dev libspdlog-dev nlohmann-json3-dev libcli11-dev zlib1g-dev libzstd-dev libgomp1)
+    foreach(package llvm-19-dev libfmt-dev libspdlog-dev nlohmann-json3-dev libcli11-dev zlib1g-dev libzstd-dev)
       install(FILES /usr/share/doc/${package}/copyright DESTINATION relay/licenses RENAME ${package}.txt
         COMPONENT python EXCLUDE_FROM_ALL)
     endforeach()

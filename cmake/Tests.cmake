@@ -43,9 +43,14 @@ foreach(target relay_c_api_test relay_c_api_example)
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/relay/vm/machine)
   target_link_libraries(${target} PRIVATE relay_runtime_shared)
 endforeach()
+# Opens the library itself.
+add_executable(relay_unload_test ${CMAKE_SOURCE_DIR}/tests/machine/unload_test.c)
+set_target_properties(relay_unload_test PROPERTIES LINKER_LANGUAGE C)
+target_include_directories(relay_unload_test PRIVATE ${CMAKE_SOURCE_DIR}/relay/vm/machine)
+target_link_libraries(relay_unload_test PRIVATE ${CMAKE_DL_LIBS})
 add_test(NAME machine_c_api
   COMMAND ${CMAKE_SOURCE_DIR}/tests/machine/c_api.sh $<TARGET_FILE:relay_write_program> $<TARGET_FILE:relay_c_api_test>
-          $<TARGET_FILE:relay_c_api_example> $<TARGET_FILE:relay_runtime_shared> $<TARGET_FILE:relay>)
+          $<TARGET_FILE:relay_c_api_example> $<TARGET_FILE:relay_unload_test> $<TARGET_FILE:relay_runtime_shared> $<TARGET_FILE:relay>)
 
 # Recorded cases (tests/conformance, tests/op/data) through the whole front end and the reference evaluator.
 file(GLOB conformance_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/conformance/*.cpp)

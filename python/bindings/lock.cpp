@@ -13,9 +13,6 @@
 
 #include <relay/support/error.h>
 
-// Of the OpenMP runtime that kernels run on, if there is one.
-extern "C" int omp_pause_resource_all(int kind) __attribute__((weak));
-
 namespace relay::python {
 
 namespace {
@@ -43,13 +40,7 @@ auto or_wait(Take&& take) {
   }
 }
 
-// The threads of OpenMP do not exist in a child process, and its runtime would wait for them: they
-// are ended before, and start again at the next parallel region on either side.
-void before_fork() {
-  constexpr int kHard = 2;
-  if (omp_pause_resource_all != nullptr) omp_pause_resource_all(kHard);
-}
-
+// How many forks lie between the process that loaded the library and this one.
 std::atomic<uint64_t> process_number{0};
 
 void after_fork_in_child() {
@@ -95,10 +86,11 @@ bool on_main_thread() {
   // on, or the process's. In a child it is the one that forked.
   static unsigned long main_thread = 0;
   static uint64_t of_process = ~uint64_t{0};
-  if (of_process != this_process()) {
+  const uint64_t this_process = process_number.load(std::memory_order_relaxed);
+  if (of_process != this_process) {
     nb::object thread = nb::module_::import_("threading").attr("main_thread")();
     main_thread = nb::cast<unsigned long>(thread.attr("ident"));
-    of_process = this_process();
+    of_process = this_process;
   }
   return PyThread_get_thread_ident() == main_thread;
 }
@@ -188,10 +180,8 @@ nb::object call_python(nb::handle callable, std::initializer_list<nb::handle> ar
   return nb::steal(result);
 }
 
-uint64_t this_process() { return process_number.load(std::memory_order_relaxed); }
-
 void bind_lock(nb::module_&) {
-  pthread_atfork(before_fork, nullptr, after_fork_in_child);
+  pthread_atfork(nullptr, nullptr, after_fork_in_child);
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&leave));
 }
 

@@ -82,9 +82,6 @@ auto without_lock(Run&& run) {
   });
 }
 
-/// How many forks lie between the process that loaded the library and this one.
-uint64_t this_process();
-
 void bind_lock(nb::module_& m);
 
 }  // namespace relay::python

@@ -3,23 +3,15 @@
 namespace relay::python {
 
 Machines::Seat::Seat(const std::shared_ptr<const vm::Executable>& executable, int threads)
-    : machine(executable, vm::MachineOptions{threads, &interrupt, 0}), process(this_process()) {}
-
-Machines::~Machines() {
-  for (std::unique_ptr<Seat>& seat : idle_) {
-    // The threads of a machine of another process cannot be joined.
-    if (seat->process != this_process()) static_cast<void>(seat.release());
-  }
-}
+    : machine(executable, vm::MachineOptions{threads, &interrupt, 0}) {}
 
 std::unique_ptr<Machines::Seat> Machines::take() {
   {
     std::lock_guard lock(mutex_);
-    while (!idle_.empty()) {
+    if (!idle_.empty()) {
       std::unique_ptr<Seat> seat = std::move(idle_.back());
       idle_.pop_back();
-      if (seat->process == this_process()) return seat;
-      static_cast<void>(seat.release());
+      return seat;
     }
   }
   return std::make_unique<Seat>(executable_, threads_);

@@ -18,7 +18,6 @@ class Machines {
  public:
   Machines(std::shared_ptr<const vm::Executable> executable, int threads)
       : executable_(std::move(executable)), threads_(threads) {}
-  ~Machines();
   Machines(const Machines&) = delete;
   Machines& operator=(const Machines&) = delete;
 
@@ -51,7 +50,6 @@ class Machines {
     Seat(const std::shared_ptr<const vm::Executable>& executable, int threads);
     std::atomic<bool> interrupt{false};
     vm::Machine machine;
-    uint64_t process;  // which made it: after a fork its threads are gone
   };
   struct Lease {
     explicit Lease(Machines& owner) : owner(owner), seat(owner.take()) {}

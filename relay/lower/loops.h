@@ -26,8 +26,8 @@ struct Buffer {
 
 enum class LoopKind : uint8_t {
   kSerial,
-  /// Outermost only, once in a nest: iterations are shared out in contiguous pieces among the
-  /// workers. A nest without such a loop runs on worker 0 alone.
+  /// Outermost only, once in a nest: workers take contiguous pieces of the iterations, in any
+  /// order. A nest without such a loop is run by one of them.
   kParallel,
   /// `step` is ignored: as many lanes as the target has for the types in the body, the rest masked.
   /// Everything inside is per lane. No vector loop within a vector loop.

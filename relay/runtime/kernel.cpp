@@ -28,19 +28,16 @@ std::array<const void*, kFunctions> make_table() {
 
 }  // namespace
 
-std::string with_index(std::string_view message, int64_t index, int64_t extent) {
-  std::string text(message);
-  size_t at = text.rfind(kOutOfRange);
-  if (at == std::string::npos) return text;
-  return text.replace(
-      at, kOutOfRange.size(),
-      "index " + std::to_string(index) + " is out of range for extent " + std::to_string(extent));
-}
-
-std::string failure_text(std::string_view op, std::string_view message) {
-  if (message.starts_with("integer division by zero")) return std::string(message);
-  std::string named = std::string(op) + ": ";
-  return message.starts_with(named) ? std::string(message) : named + std::string(message);
+int32_t ShareOfTasks::take_share(TaskSource* self, int64_t count, int64_t* range) {
+  auto& share = *static_cast<ShareOfTasks*>(self);
+  range[0] = count * share.worker_ / share.workers_;
+  range[1] = count * (share.worker_ + 1) / share.workers_;
+  if (!share.taken_ && range[0] < range[1]) {
+    share.taken_ = true;
+    return 1;
+  }
+  range[0] = INT64_MAX;
+  return 0;
 }
 
 const void* const* kernel_functions() {

@@ -5,11 +5,40 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
-#include <string_view>
 #include <vector>
 
 namespace relay {
+
+/// Where a kernel that is shared by workers gets its tasks: numbers from 0 up, cut by the shapes
+/// alone. Who takes which task never changes a result. Generated code calls through `take`.
+struct TaskSource {
+  /// The next tasks [range[0], range[1]), never empty, of `count` in all; the same count at each
+  /// call. 0: none are left for this worker, and range[0] is beyond all of them.
+  int32_t (*take)(TaskSource* self, int64_t count, int64_t* range);
+};
+static_assert(offsetof(TaskSource, take) == 0);
+
+/// All tasks at once; or, of several workers that are run one after the other, one's share.
+class ShareOfTasks final : public TaskSource {
+ public:
+  explicit ShareOfTasks(int worker = 0, int workers = 1)
+      : TaskSource{&take_share}, worker_(worker), workers_(workers) {}
+
+ private:
+  static int32_t take_share(TaskSource* self, int64_t count, int64_t* range);
+  int worker_;
+  int workers_;
+  bool taken_ = false;
+};
+
+/// What explains a failure, written by the kernel that fails.
+struct FailureDetail {
+  static constexpr int64_t kUnset = INT64_MIN;
+  int64_t index = kUnset;
+  int64_t extent = kUnset;
+  /// The first of the tasks in which it happened; unset in front of all tasks.
+  int64_t task = kUnset;
+};
 
 /// What a kernel gets. Generated code reads these fields by offset: plain pointers and integers
 /// only, no field moves without a new `kKernelAbiVersion`.
@@ -17,37 +46,31 @@ struct KernelArgs {
   /// The tensors in the order of the kernel's buffers: dense, row-major. What the machine allocates
   /// is 64-byte aligned, what comes from outside is aligned to its elements only. A buffer of
   /// extent 0 may be null.
-  void* const* buffers;
+  void* const* buffers = nullptr;
   /// Values of the kernel's dimension arguments.
-  const int64_t* dims;
-  /// This worker, 0 … num_threads-1. Work is cut by the shapes and handed out by these two numbers,
-  /// so that results do not depend on them.
-  int32_t thread;
-  int32_t num_threads;
+  const int64_t* dims = nullptr;
+  /// What this worker is to do, of a kernel that is shared; the others do not look at it.
+  TaskSource* tasks = nullptr;
   /// This worker's scratch memory, 64-byte aligned, of the size that the kernel asked for.
-  void* scratch;
+  void* scratch = nullptr;
   /// Functions of the runtime that kernels call, by `KernelFunction`.
-  const void* const* functions;
-  /// Two numbers that explain a failure (index and extent), written by the kernel that fails.
-  int64_t* detail;
+  const void* const* functions = nullptr;
+  FailureDetail* detail = nullptr;
+  /// Whether this worker does what is done once beside the tasks: 1 for one of the workers.
+  int64_t first = 1;
+  /// Masked lanes are loaded from anywhere here: 64 bytes that can be read.
+  int64_t unused = 0;
 };
-static_assert(sizeof(KernelArgs) == 48 && offsetof(KernelArgs, thread) == 16 &&
-              offsetof(KernelArgs, num_threads) == 20 && offsetof(KernelArgs, scratch) == 24 &&
-              offsetof(KernelArgs, functions) == 32 && offsetof(KernelArgs, detail) == 40);
+static_assert(sizeof(KernelArgs) == 64 && offsetof(KernelArgs, tasks) == 16 &&
+              offsetof(KernelArgs, scratch) == 24 && offsetof(KernelArgs, functions) == 32 &&
+              offsetof(KernelArgs, detail) == 40 && offsetof(KernelArgs, first) == 48 &&
+              offsetof(FailureDetail, extent) == 8 && offsetof(FailureDetail, task) == 16);
 
-/// 0, or 1 + the position of a message in the kernel's list. Workers that fail go on; the machine
-/// reports the smallest code of all workers.
+/// 0, or 1 + the position of a message in the kernel's list. Workers that fail go on; each keeps
+/// the failure of its earliest task, of which the machine reports the earliest.
 using KernelFn = int32_t (*)(const KernelArgs* args);
 
-/// What an index outside of its tensor is said to be where its number is not known.
-inline constexpr std::string_view kOutOfRange = "index out of range";
-/// The message with that text replaced by one that names the index and the extent.
-std::string with_index(std::string_view message, int64_t index, int64_t extent);
-/// A failure of an operator's computation, with its name. A division by zero goes without: it is
-/// an infix operator mostly, or an instruction that knows of no operator.
-std::string failure_text(std::string_view op, std::string_view message);
-
-inline constexpr uint32_t kKernelAbiVersion = 1;
+inline constexpr uint32_t kKernelAbiVersion = 2;
 
 /// Scalar functions that generated code calls where it has no own version (double precision
 /// mostly). Unary `double(double)` and binary `double(double, double)`. Values are part of the

@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include <relay/runtime/kernel.h>
+#include <relay/runtime/failure_text.h>
 #include <relay/runtime/library_kernel.h>
 #include <relay/tensor_expr/scalar.h>
 

@@ -53,11 +53,10 @@ using namespace testing;  // NOLINT(google-build-using-namespace)
 int32_t double_kernel(const KernelArgs* args) {
   auto* in = static_cast<const float*>(args->buffers[0]);
   auto* out = static_cast<float*>(args->buffers[1]);
-  int64_t each = (args->dims[0] + args->num_threads - 1) / args->num_threads;
-  int64_t begin = std::min(args->dims[0], each * args->thread);
-  int64_t end = std::min(args->dims[0], begin + each);
-  for (int64_t i = begin; i < end; ++i) out[i] = 2 * in[i];
-  return 0;
+  return for_pieces(args, args->dims[0], [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) out[i] = 2 * in[i];
+    return 0;
+  });
 }
 
 void copy_kernel(LibraryCall& call) { call.outputs[0].assign(call.inputs[0]); }

@@ -69,6 +69,20 @@ print("both")
     assert out.strip() == "both"
 
 
+def test_threads_are_those_of_relay(python):
+    out = python(
+        """
+import numpy as np, relay
+program = relay.compile(relay.parse("def @main(%x: Tensor[(512, 512), float32]) { tanh(%x) }"), threads=2)
+for _ in range(50): program(np.zeros((512, 512), "float32"))
+import os
+print(sorted(open(f"/proc/self/task/{task}/comm").read().strip() for task in os.listdir("/proc/self/task"))[-1])
+print([line for line in open("/proc/self/maps") if "libgomp" in line or "libomp" in line])
+"""
+    )
+    assert out.split() == ["relay-1", "[]"]
+
+
 def test_interrupt_ends_a_long_run(python):
     out = python(
         LONG

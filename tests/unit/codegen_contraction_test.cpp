@@ -78,9 +78,10 @@ NDArray run(const codegen::CompiledKernel& compiled, const std::vector<NDArray>&
   for (int worker = 0; worker < (compiled.parallel ? workers : 1); ++worker) {
     NDArray memory = NDArray::empty({scratch + 64}, kUInt8);
     std::memset(memory.raw(), 0xFF, bytes_of(memory));
-    int64_t detail[2] = {};
-    KernelArgs args{buffers.data(), dims.data(),        worker, workers,
-                    memory.raw(),   kernel_functions(), detail};
+    FailureDetail detail;
+    ShareOfTasks tasks(worker, workers);
+    KernelArgs args{buffers.data(), dims.data(),        &tasks, memory.raw(), kernel_functions(),
+                    &detail,        worker == 0 ? 1 : 0};
     EXPECT_EQ(code->kernel(0)(&args), 0);
   }
   return out;

@@ -59,8 +59,9 @@ inline WorstError check_unary(KernelFn kernel, const std::vector<float>& in,
   out.resize(in.size());
   void* buffers[] = {const_cast<float*>(in.data()), out.data()};
   auto size = static_cast<int64_t>(in.size());
-  int64_t detail[2];
-  const KernelArgs args{buffers, &size, 0, 1, nullptr, kernel_functions(), detail};
+  FailureDetail detail;
+  ShareOfTasks tasks;
+  const KernelArgs args{buffers, &size, &tasks, nullptr, kernel_functions(), &detail};
   kernel(&args);
   WorstError worst;
   for (size_t i = 0; i < in.size(); ++i) {

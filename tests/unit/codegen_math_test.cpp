@@ -41,8 +41,9 @@ template <class... T>
 void run(const Loaded& kernel, size_t size, T*... arrays) {
   void* buffers[] = {const_cast<void*>(static_cast<const void*>(arrays))...};
   auto n = static_cast<int64_t>(size);
-  int64_t detail[2];
-  const KernelArgs args{buffers, &n, 0, 1, nullptr, kernel_functions(), detail};
+  FailureDetail detail;
+  ShareOfTasks tasks;
+  const KernelArgs args{buffers, &n, &tasks, nullptr, kernel_functions(), &detail};
   ASSERT_EQ(kernel.function()(&args), 0);
 }
 

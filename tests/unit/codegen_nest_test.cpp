@@ -377,8 +377,8 @@ TEST(CodegenNest, Failures) {
       index_data.data<int32_t>()[35] = 1 << 30;
       KernelResult result = run();
       EXPECT_EQ(result.message, "index out of range");
-      EXPECT_EQ(result.detail[0], 1 << 30);
-      EXPECT_EQ(result.detail[1], 33);
+      EXPECT_EQ(result.detail.index, 1 << 30);
+      EXPECT_EQ(result.detail.extent, 33);
       index_data.data<int32_t>()[35] = 5;
       EXPECT_EQ(run().message, "integer division by zero");
       index_data.data<int32_t>()[35] = 31;
@@ -508,6 +508,47 @@ TEST(CodegenNest, ScatteredStores) {
       expect_close(a, want, 0, "scattered");
       for (int64_t k = 0; k < n; ++k) EXPECT_EQ(b.element_as_double(3 * k), double(k));
       EXPECT_EQ(c.element_as_double(0), double(n - 1));
+    }
+  }
+}
+
+// Tasks come back to front here: what is said is what one worker would say from front to back,
+// code and numbers.
+TEST(CodegenNest, TheEarliestTaskThatFailsCounts) {
+  const int64_t n = 50;
+  Scalar i = index(0);
+  Scalar at = cast(load(0, kInt32, {i}), kInt64);
+  Scalar value = load(1, kFloat32, {at}, Bounds::kFail);
+  Scalar ratio = te::binary(te::BinaryOp::kDiv, te::constant(int64_t{10}, kInt64), at - 5);
+  Block body{loop(LoopKind::kParallel, 0, te::index_constant(n),
+                  {store(2, {i}, value), store(3, {i}, ratio)})};
+  for (const codegen::Target& target : targets_here()) {
+    RunnableKernel kernel(
+        nest_kernel(nest_of({input(kInt32, {Dim(n)}), input(kFloat32, {Dim(33)}),
+                             output(kFloat32, {Dim(n)}), output(kInt64, {Dim(n)})},
+                            body, 1, 0)),
+        target);
+    EXPECT_TRUE(kernel.parallel());
+    NDArray table = NDArray::zeros(Shape{33}, kFloat32), out = NDArray::zeros(Shape{n}, kFloat32),
+            ratios = NDArray::zeros(Shape{n}, kInt64);
+    for (int workers : {1, 2, 3, 16}) {
+      NDArray indices = NDArray::zeros(Shape{n}, kInt32);
+      auto run = [&] {
+        return kernel.run({indices.raw(), table.raw(), out.raw(), ratios.raw()}, {}, workers);
+      };
+      EXPECT_EQ(run().code, 0);
+      for (int64_t bad : {49, 31, 30, 8, 0}) {
+        indices.data<int32_t>()[bad] = static_cast<int32_t>(100 + bad);
+        KernelResult result = run();
+        EXPECT_EQ(result.message, "index out of range");
+        EXPECT_EQ(result.detail.index, 100 + bad) << workers << " workers";
+        EXPECT_EQ(result.detail.extent, 33);
+      }
+      // An earlier failure of another kind, without numbers.
+      indices.data<int32_t>()[0] = 5;
+      KernelResult result = run();
+      EXPECT_EQ(result.message, "integer division by zero");
+      EXPECT_EQ(result.detail.index, FailureDetail::kUnset);
     }
   }
 }

@@ -24,6 +24,32 @@ std::vector<codegen::Target> targets_here() {
   return targets;
 }
 
+namespace {
+
+/// A worker's share in pieces of up to three tasks, back to front: as others take them from it.
+class PiecesBackwards final : public TaskSource {
+ public:
+  PiecesBackwards(int worker, int workers)
+      : TaskSource{&take}, worker_(worker), workers_(workers) {}
+
+ private:
+  static int32_t take(TaskSource* self, int64_t count, int64_t* range) {
+    auto& pieces = *static_cast<PiecesBackwards*>(self);
+    const int64_t begin = count * pieces.worker_ / pieces.workers_;
+    if (pieces.end_ < 0) pieces.end_ = count * (pieces.worker_ + 1) / pieces.workers_;
+    range[0] = INT64_MAX;
+    if (pieces.end_ <= begin) return 0;
+    range[1] = pieces.end_;
+    range[0] = pieces.end_ = std::max(begin, pieces.end_ - 3);
+    return 1;
+  }
+  int worker_;
+  int workers_;
+  int64_t end_ = -1;
+};
+
+}  // namespace
+
 RunnableKernel::RunnableKernel(std::shared_ptr<const lower::Kernel> kernel,
                                const codegen::Target& target)
     : kernel_(std::move(kernel)) {
@@ -44,12 +70,13 @@ KernelResult RunnableKernel::run(const std::vector<void*>& buffers,
     return atom;
   });
   NDArray scratch = NDArray::empty({std::max<int64_t>(bytes.as_int(), 1)}, kUInt8);
-  for (int worker = 0; worker < workers; ++worker) {
-    std::array<int64_t, 2> detail{};
-    KernelArgs args{buffers.data(), dims.data(),        worker,       workers,
-                    scratch.raw(),  kernel_functions(), detail.data()};
+  for (int worker = 0; worker < (compiled_.parallel ? workers : 1); ++worker) {
+    FailureDetail detail;
+    PiecesBackwards tasks(worker, workers);
+    KernelArgs args{buffers.data(), dims.data(),        &tasks, scratch.raw(), kernel_functions(),
+                    &detail,        worker == 0 ? 1 : 0};
     int32_t code = memory_->kernel(0)(&args);
-    if (code != 0 && (result.code == 0 || code < result.code)) {
+    if (code != 0 && (result.code == 0 || detail.task < result.detail.task)) {
       result.code = code;
       result.message = compiled_.messages.at(static_cast<size_t>(code) - 1);
       result.detail = detail;
@@ -107,11 +134,12 @@ std::vector<NDArray> RunnableGroups::run(size_t group, std::span<const NDArray> 
     for (Dim dim : kernels_[number]->dim_args) arguments.push_back(run.dim(dim));
     NDArray scratch = NDArray::empty({std::max<int64_t>(run.dim(kernel.scratch_bytes), 1)}, kUInt8);
     int32_t code = 0;
-    for (int worker = 0; worker < workers; ++worker) {
-      std::array<int64_t, 2> detail{};
+    for (int worker = 0; worker < (kernel.parallel ? workers : 1); ++worker) {
+      FailureDetail detail;
+      PiecesBackwards tasks(worker, workers);
       std::memset(scratch.raw(), 0x5a, static_cast<size_t>(scratch.size()));
-      KernelArgs args{buffers.data(), arguments.data(),   worker,       workers,
-                      scratch.raw(),  kernel_functions(), detail.data()};
+      KernelArgs args{buffers.data(), arguments.data(),   &tasks, scratch.raw(), kernel_functions(),
+                      &detail,        worker == 0 ? 1 : 0};
       int32_t one = memory_->kernel(number)(&args);
       if (one != 0 && (code == 0 || one < code)) code = one;
     }

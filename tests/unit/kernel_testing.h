@@ -22,14 +22,15 @@ std::vector<codegen::Target> targets_here();
 struct KernelResult {
   int32_t code = 0;
   std::string message;  // of the code
-  std::array<int64_t, 2> detail{};
+  FailureDetail detail;
 };
 
 /// A compiled kernel.
 class RunnableKernel {
  public:
   RunnableKernel(std::shared_ptr<const lower::Kernel> kernel, const codegen::Target& target);
-  /// Runs it as each of `workers` in turn; the smallest failure code counts.
+  /// Runs it as each of `workers` in turn, tasks in pieces, back to front; the failure of the
+  /// earliest task counts.
   KernelResult run(const std::vector<void*>& buffers, const std::vector<int64_t>& dims = {},
                    int workers = 1) const;
   bool parallel() const { return compiled_.parallel; }

@@ -14,20 +14,15 @@ namespace {
 
 using namespace testing;  // NOLINT(google-build-using-namespace)
 
-// The piece of 0 … n-1 that a worker does.
-std::pair<int64_t, int64_t> piece(const KernelArgs* args, int64_t n) {
-  int64_t each = (n + args->num_threads - 1) / args->num_threads;
-  return {std::min(n, each * args->thread), std::min(n, each * (args->thread + 1))};
-}
-
 // out[i] = a[i] + b[i]; dims: n
 int32_t add_kernel(const KernelArgs* args) {
   auto* a = static_cast<const float*>(args->buffers[0]);
   auto* b = static_cast<const float*>(args->buffers[1]);
   auto* out = static_cast<float*>(args->buffers[2]);
-  auto [begin, end] = piece(args, args->dims[0]);
-  for (int64_t i = begin; i < end; ++i) out[i] = a[i] + b[i];
-  return 0;
+  return for_pieces(args, args->dims[0], [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) out[i] = a[i] + b[i];
+    return 0;
+  });
 }
 
 // out[i] = a[n-1-i] through scratch; dims: n
@@ -37,9 +32,10 @@ int32_t reverse_kernel(const KernelArgs* args) {
   auto* scratch = static_cast<float*>(args->scratch);
   int64_t n = args->dims[0];
   for (int64_t i = 0; i < n; ++i) scratch[i] = a[i];
-  auto [begin, end] = piece(args, n);
-  for (int64_t i = begin; i < end; ++i) out[i] = scratch[n - 1 - i];
-  return 0;
+  return for_pieces(args, n, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) out[i] = scratch[n - 1 - i];
+    return 0;
+  });
 }
 
 // out = sum of a, a number; dims: n
@@ -56,16 +52,17 @@ int32_t gather_kernel(const KernelArgs* args) {
   auto* a = static_cast<const float*>(args->buffers[0]);
   auto* at = static_cast<const int32_t*>(args->buffers[1]);
   auto* out = static_cast<float*>(args->buffers[2]);
-  auto [begin, end] = piece(args, args->dims[1]);
-  for (int64_t i = begin; i < end; ++i) {
-    if (at[i] < 0 || at[i] >= args->dims[0]) {
-      args->detail[0] = at[i];
-      args->detail[1] = args->dims[0];
-      return 1;
+  return for_pieces(args, args->dims[1], [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      if (at[i] < 0 || at[i] >= args->dims[0]) {
+        args->detail->index = at[i];
+        args->detail->extent = args->dims[0];
+        return 1;
+      }
+      out[i] = a[at[i]];
     }
-    out[i] = a[at[i]];
-  }
-  return 0;
+    return 0;
+  });
 }
 
 void positive_kernel(LibraryCall& call) {
@@ -240,6 +237,96 @@ TEST(MachineGraph, KernelFailuresDoNotDependOnWorkers) {
   for (int threads : {1, 2, 4}) {
     EXPECT_EQ(failure(e, {data, good}, threads), "no failure");
     EXPECT_EQ(failure(e, {data, bad}, threads), "error: index 7 is out of range for extent 3\n");
+  }
+}
+
+// Of many indices that are wrong the first one is named, of launches that fail at the same time the
+// first; whoever took which tasks.
+TEST(MachineGraph, TheFirstOfManyFailuresIsSaid) {
+  auto e = std::make_shared<Executable>();
+  uint32_t gather = kernel(*e, "gather", gather_kernel, true, {"index out of range"});
+  GraphAssembler g("region");
+  uint32_t n = g.extent(0, 0), m = g.extent(1, 0);
+  uint32_t a = g.input(kFloat32, {n});
+  uint32_t at = g.input(kInt32, {m}), late = g.input(kInt32, {m});
+  uint32_t flops = g.size(10'000'000'000);
+  for (uint32_t from : {at, late, at, late}) {
+    uint32_t to = g.place(kFloat32, {m});
+    g.launch(gather, {{a, false}, {from, false}, {to, true}}, {n, m}).flops = flops;
+    g.g.outputs.push_back(to);
+  }
+  graph_entry(*e, "main", g.add_to(*e));
+  Value data = tensor({1, 2, 3});
+  const int64_t count = 3000;
+  NDArray indices = NDArray::zeros(Shape{count}, kInt32);
+  NDArray others = NDArray::zeros(Shape{count}, kInt32);
+  for (int64_t i = 0; i < count; i += 7) others.data<int32_t>()[i] = 5000;
+  for (int64_t i = count - 1; i >= 0; i -= 371) {
+    for (int64_t k = i; k < count; k += 3) {
+      indices.data<int32_t>()[k] = static_cast<int32_t>(100 + k);
+    }
+    const std::string expected =
+        "error: index " + std::to_string(100 + i) + " is out of range for extent 3\n";
+    for (int threads : {1, 2, 3, 5, 16, 64}) {
+      EXPECT_EQ(failure(e, {data, Value(indices), Value(others)}, threads), expected) << threads;
+    }
+  }
+}
+
+// Many phases, launches that run at the same time, numbers; at every number of workers the same.
+TEST(MachineGraph, ResultsDoNotDependOnWorkers) {
+  auto e = std::make_shared<Executable>();
+  uint32_t add = kernel(*e, "add", add_kernel, true);
+  uint32_t reverse = kernel(*e, "reverse", reverse_kernel, true);
+  uint32_t sum = kernel(*e, "sum", sum_kernel);
+  GraphAssembler g("region");
+  uint32_t n = g.extent(0, 0), four = g.size(4);
+  uint32_t bytes = g.dim({DimCode::kMul, n, four, 0});
+  uint32_t x = g.input(kFloat32, {n});
+  uint32_t flops = g.size(5'000'000);
+  std::vector<uint32_t> row{x};
+  for (int level = 0; level < 12; ++level) {
+    // More at the same time than a phase has lists of tasks.
+    std::vector<uint32_t> next;
+    for (int i = 0; i < 10; ++i) {
+      uint32_t to = g.place(kFloat32, {n});
+      uint32_t from = row[static_cast<size_t>(i) % row.size()];
+      if (i % 2 == 0) {
+        Launch& launch = g.launch(reverse, {{from, false}, {to, true}}, {n});
+        launch.scratch = bytes;
+        launch.flops = flops;
+      } else {
+        g.launch(add, {{from, false}, {row[0], false}, {to, true}}, {n}).flops = flops;
+      }
+      next.push_back(to);
+    }
+    row = next;
+    uint32_t total = g.place(kFloat32, {});
+    g.launch(sum, {{row[3], false}, {total, true}}, {n});
+    g.g.outputs.push_back(total);
+  }
+  for (uint32_t each : row) g.g.outputs.push_back(each);
+  graph_entry(*e, "main", g.add_to(*e));
+  std::vector<float> in(3000);
+  for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<float>(i % 97) * 0x1p-40f;
+  auto bits = [&](int threads) {
+    MachineOptions options;
+    options.threads = threads;
+    Machine machine(e, options);
+    std::vector<float> all;
+    for (int turn = 0; turn < 3; ++turn) {
+      Value result = machine.run("main", std::vector<Value>{tensor(in)});
+      for (size_t i = 0; i < 12; ++i) all.push_back(result.field(i).as<float>());
+      for (size_t i = 12; i < 22; ++i) {
+        std::vector<float> part = elements(result.field(i));
+        all.insert(all.end(), part.begin(), part.end());
+      }
+    }
+    return all;
+  };
+  const std::vector<float> expected = bits(1);
+  for (int threads = 2; threads <= 64; threads += threads < 6 ? 1 : 7) {
+    EXPECT_EQ(bits(threads), expected) << threads << " workers";
   }
 }
 

@@ -141,6 +141,26 @@ inline uint32_t kernel(Executable& e, const std::string& name, KernelFn function
   return static_cast<uint32_t>(e.kernels.size() - 1);
 }
 
+/// Calls `body(begin, end)` for the pieces of 0 … n-1 that this worker gets, until it returns a
+/// failure's code for a piece: of the earliest one it is the kernel's.
+template <class Body>
+int32_t for_pieces(const KernelArgs* args, int64_t n, Body&& body) {
+  int64_t range[2];
+  int32_t code = 0;
+  while (args->tasks->take(args->tasks, n, range) != 0) {
+    FailureDetail before = *args->detail;
+    int32_t now = body(range[0], range[1]);
+    if (now == 0) continue;
+    if (code != 0 && before.task < range[0]) {
+      *args->detail = before;
+      continue;
+    }
+    code = now;
+    args->detail->task = range[0];
+  }
+  return code;
+}
+
 /// An entry that runs one graph and returns its result (or a tuple of them).
 inline void graph_entry(Executable& e, const std::string& name, uint32_t graph) {
   uint32_t inputs = e.graphs[graph].num_inputs;

@@ -106,15 +106,16 @@ int32_t NativeGroup::run_launch(size_t at, int worker) const {
     return 0;
   }
   if (worker != 0 && !s.compiled[bound.kernel].parallel) return 0;
-  int64_t detail[2] = {0, 0};
-  KernelArgs args{};
+  FailureDetail detail;
+  ShareOfTasks tasks(worker, s.workers);
+  KernelArgs args;
   args.buffers = bound.buffers.data();
   args.dims = bound.dims.data();
-  args.thread = worker;
-  args.num_threads = s.workers;
+  args.tasks = &tasks;
+  args.first = worker == 0 ? 1 : 0;
   args.scratch = bound.scratch[static_cast<size_t>(worker)].raw();
   args.functions = kernel_functions();
-  args.detail = detail;
+  args.detail = &detail;
   return s.memory->kernel(bound.kernel)(&args);
 }
 

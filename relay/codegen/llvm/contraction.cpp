@@ -238,13 +238,11 @@ void ContractionEmitter::run() {
   Dim work = plan_.batch.extent * plan_.rows.extent * plan_.columns.extent;
   work = work * max(plan_.folded.extent, 1);
   const bool alone = work.is_int() && work.as_int() < kWorthSharing;
-  auto [first, end] =
-      alone ? std::pair<Value*, Value*>(n(0), dim(tasks)) : f_.worker_share(dim(tasks));
   llvm::AllocaInst* packed = f_.alloca_register(f_.i64(), "packed");
   llvm::AllocaInst* packed_tail = f_.alloca_register(f_.i64(), "packed_tail");
   b_.CreateStore(n(-1), packed);
   b_.CreateStore(n(-1), packed_tail);
-  f_.emit_loop(first, end, n(1), [&](Value* number) {
+  auto write_task = [&](Value* number) {
     Value* by_rows = dim(max(row_blocks, 1));
     Value* by_columns = dim(max(column_blocks, 1));
     Value* row_block = b_.CreateURem(number, by_rows);
@@ -278,7 +276,13 @@ void ContractionEmitter::run() {
       f_.emit_if(b_.CreateICmpEQ(task_.panel_end, dim(plan_.panels.pieces)),
                  [&] { emit_tail(block, packed_tail); });
     }
-  });
+  };
+  if (alone) {
+    f_.emit_loop(n(0), dim(tasks), n(1), write_task);
+  } else {
+    f_.emit_tasks(dim(tasks),
+                  [&](Value* first, Value* end) { f_.emit_loop(first, end, n(1), write_task); });
+  }
 }
 
 void ContractionEmitter::emit_passes(Value* block, llvm::AllocaInst* packed) {

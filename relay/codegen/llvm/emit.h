@@ -65,9 +65,8 @@ class KernelFrame {
 
   // Arguments, available everywhere (computed in the entry block, once).
   llvm::Value* args() { return function->getArg(0); }
-  llvm::Value* thread();               // i64
-  llvm::Value* num_threads();          // i64
-  llvm::Value* detail();               // ptr to two i64
+  llvm::Value* is_first();             // i1: KernelArgs::first
+  llvm::Value* detail();               // ptr to a FailureDetail
   llvm::Value* functions();            // KernelArgs::functions, for math.h
   llvm::Value* dim(Dim term);          // i64; a division by zero in a term gives 0
   llvm::Value* buffer(int32_t index);  // base address; scratch buffers have theirs too
@@ -105,8 +104,10 @@ class KernelFrame {
   /// Continues behind it.
   void emit_loop(llvm::Value* begin, llvm::Value* end, llvm::Value* step,
                  const std::function<void(llvm::Value* i)>& body);
-  /// Iterations [n·t/T, n·(t+1)/T) of n that are this worker's: first and end. Sets `parallel`.
-  std::pair<llvm::Value*, llvm::Value*> worker_share(llvm::Value* n);
+  /// Takes tasks of the `n` there are (i64) until none are left: `body(first, end)` is written once
+  /// and runs for each piece that this worker gets. Sets `parallel`.
+  void emit_tasks(llvm::Value* n,
+                  const std::function<void(llvm::Value* first, llvm::Value* end)>& body);
 
   /// Returns the failure code; the function is complete.
   EmittedKernel finish();
@@ -126,8 +127,8 @@ class KernelFrame {
   std::vector<uint32_t> origins_;
   std::unordered_map<Dim, llvm::Value*> dims_;
   std::vector<llvm::Value*> bases_;
-  llvm::Value* thread_ = nullptr;
-  llvm::Value* num_threads_ = nullptr;
+  llvm::Value* is_first_ = nullptr;
+  llvm::AllocaInst* tasks_ = nullptr;  // the piece at hand, once there is any
   llvm::Value* detail_ = nullptr;
   llvm::Value* scratch_base_ = nullptr;
   llvm::Value* functions_ = nullptr;

@@ -79,21 +79,12 @@ llvm::Value* KernelFrame::load_arg(size_t offset, llvm::Type* type, const char* 
   });
 }
 
-llvm::Value* KernelFrame::thread() {
-  if (thread_ == nullptr) {
-    llvm::Value* narrow = load_arg(offsetof(KernelArgs, thread), b.getInt32Ty(), "thread");
-    thread_ = in_entry([&] { return b.CreateSExt(narrow, i64()); });
+llvm::Value* KernelFrame::is_first() {
+  if (is_first_ == nullptr) {
+    llvm::Value* wide = load_arg(offsetof(KernelArgs, first), b.getInt64Ty(), "first");
+    is_first_ = in_entry([&] { return b.CreateICmpNE(wide, int64(0)); });
   }
-  return thread_;
-}
-
-llvm::Value* KernelFrame::num_threads() {
-  if (num_threads_ == nullptr) {
-    llvm::Value* narrow =
-        load_arg(offsetof(KernelArgs, num_threads), b.getInt32Ty(), "num_threads");
-    num_threads_ = in_entry([&] { return b.CreateSExt(narrow, i64()); });
-  }
-  return num_threads_;
+  return is_first_;
 }
 
 llvm::Value* KernelFrame::detail() {
@@ -291,14 +282,25 @@ void KernelFrame::record_failure(std::string_view message, uint32_t origin, llvm
   llvm::Value* before = b.CreateLoad(b.getInt32Ty(), code_, /*isVolatile=*/true);
   llvm::BasicBlock* first = new_block("first_failure");
   llvm::BasicBlock* after = new_block("failed");
-  b.CreateCondBr(b.CreateICmpEQ(before, b.getInt32(0)), first, after);
+  llvm::Value* keep = b.CreateICmpEQ(before, b.getInt32(0));
+  llvm::Value* task = nullptr;
+  llvm::Value* task_address =
+      b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), detail(), offsetof(FailureDetail, task));
+  if (tasks_ != nullptr) {
+    // Tasks come in any order; the earliest of them counts.
+    task = b.CreateLoad(i64(), tasks_);
+    keep = b.CreateOr(keep, b.CreateICmpSLT(task, b.CreateLoad(i64(), task_address)));
+  }
+  b.CreateCondBr(keep, first, after);
   b.SetInsertPoint(first);
   b.CreateStore(b.getInt32(static_cast<uint32_t>(message_code(message, origin))), code_,
                 /*isVolatile=*/true);
-  if (index != nullptr) {
-    b.CreateStore(index, detail());
-    b.CreateStore(extent, b.CreateConstInBoundsGEP1_64(i64(), detail(), 1));
-  }
+  llvm::Value* unset = int64(FailureDetail::kUnset);
+  b.CreateStore(index != nullptr ? index : unset, detail());
+  b.CreateStore(
+      extent != nullptr ? extent : unset,
+      b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), detail(), offsetof(FailureDetail, extent)));
+  b.CreateStore(task != nullptr ? task : unset, task_address);
   b.CreateBr(after);
   b.SetInsertPoint(after);
 }
@@ -344,13 +346,30 @@ void KernelFrame::emit_loop(llvm::Value* begin, llvm::Value* end, llvm::Value* s
   });
 }
 
-std::pair<llvm::Value*, llvm::Value*> KernelFrame::worker_share(llvm::Value* n) {
+void KernelFrame::emit_tasks(
+    llvm::Value* n, const std::function<void(llvm::Value* first, llvm::Value* end)>& body) {
   parallel = true;
-  llvm::Value* t = thread();
-  llvm::Value* count = num_threads();
-  llvm::Value* first = b.CreateSDiv(b.CreateMul(n, t), count);
-  llvm::Value* end = b.CreateSDiv(b.CreateMul(n, b.CreateAdd(t, int64(1))), count);
-  return {first, end};
+  llvm::Value* source = load_arg(offsetof(KernelArgs, tasks), b.getPtrTy(), "tasks");
+  llvm::Value* take = in_entry([&] { return b.CreateLoad(b.getPtrTy(), source, "take"); });
+  auto* range_type = llvm::ArrayType::get(i64(), 2);
+  tasks_ = alloca_register(range_type, "range");
+  auto* type = llvm::FunctionType::get(b.getInt32Ty(), {b.getPtrTy(), i64(), b.getPtrTy()}, false);
+  llvm::BasicBlock* next = new_block("take");
+  llvm::BasicBlock* taken = new_block("taken");
+  llvm::BasicBlock* after = new_block("none_left");
+  b.CreateBr(next);
+  b.SetInsertPoint(next);
+  llvm::CallInst* more = b.CreateCall(type, take, {source, n, tasks_});
+  // It touches none of the tensors: what is known of them stays known.
+  more->setMemoryEffects(llvm::MemoryEffects::inaccessibleOrArgMemOnly());
+  more->setDoesNotThrow();
+  b.CreateCondBr(b.CreateICmpNE(more, b.getInt32(0)), taken, after);
+  b.SetInsertPoint(taken);
+  llvm::Value* first = b.CreateLoad(i64(), tasks_);
+  llvm::Value* end = b.CreateLoad(i64(), b.CreateConstInBoundsGEP2_64(range_type, tasks_, 0, 1));
+  body(first, end);
+  b.CreateBr(next);
+  b.SetInsertPoint(after);
 }
 
 EmittedKernel KernelFrame::finish() {

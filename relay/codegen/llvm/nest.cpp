@@ -142,7 +142,7 @@ void NestEmitter::run() {
     for (const Stmt& stmt : nest_.body) write_shared(stmt);
     return;
   }
-  frame_.emit_if(b.CreateICmpEQ(frame_.thread(), frame_.int64(0)), [&] { write(nest_.body); });
+  write(nest_.body);
 }
 
 /// Beside a loop that workers share: what writes to tensors is done by one of them.
@@ -165,7 +165,7 @@ void NestEmitter::write_shared(const Stmt& stmt) {
     for_each_stmt(branch->else_block, look);
   }
   if (shared || !writes) return write(stmt);
-  frame_.emit_if(b.CreateICmpEQ(frame_.thread(), frame_.int64(0)), [&] {
+  frame_.emit_if(frame_.is_first(), [&] {
     ScalarEmitter::Scope scope(scalars_, ScalarEmitter::RegionKind::kConditional, {});
     write(stmt);
   });

@@ -101,9 +101,10 @@ void NestEmitter::write_parallel(const For& loop) {
   if (loop.step != 1) {
     span = b.CreateSDiv(b.CreateAdd(span, frame_.int64(loop.step - 1)), step);
   }
-  auto [first, past] = frame_.worker_share(span);
-  write_range(loop, math.add(begin, math.multiply(first, step)),
-              math.add(begin, math.multiply(past, step)), loop.step);
+  frame_.emit_tasks(span, [&](llvm::Value* first, llvm::Value* past) {
+    write_range(loop, math.add(begin, math.multiply(first, step)),
+                math.add(begin, math.multiply(past, step)), loop.step);
+  });
 }
 
 void NestEmitter::write_range(const For& loop, llvm::Value* begin, llvm::Value* end,

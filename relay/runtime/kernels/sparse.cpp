@@ -1,5 +1,5 @@
 // Products with sparse matrices: compressed rows, of numbers or of blocks.
-#include <relay/runtime/kernel.h>
+#include <relay/runtime/failure_text.h>
 #include <relay/runtime/kernels/floats.h>
 #include <relay/runtime/kernels/interruption.h>
 #include <relay/runtime/kernels/scratch.h>

@@ -1,5 +1,5 @@
 // Indices of sparse tensors, one row for each element.
-#include <relay/runtime/kernel.h>
+#include <relay/runtime/failure_text.h>
 #include <relay/runtime/kernels/scratch.h>
 #include <relay/runtime/library_kernel.h>
 #include <relay/support/error.h>

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include <relay/runtime/team.h>
 #include <relay/support/error.h>
 
 namespace relay::vm {
@@ -82,6 +83,8 @@ GraphShape::GraphShape(const Graph& graph, const Executable& executable) {
       if (first_use[at] == kNone) first_use[at] = i;
       last_use[at] = i;
     }
+    first_buffer.push_back(static_cast<uint32_t>(num_buffers));
+    first_dim.push_back(static_cast<uint32_t>(num_dims));
     num_buffers += launch.arguments.size();
     num_dims += launch.dims.size();
     bool library = !executable.kernels[launch.kernel].library.empty();
@@ -359,8 +362,7 @@ class Planner {
   }
 
   void plan_launches() {
-    plan_->barrier.assign(graph_.launches.size(), 0);
-    plan_->parallel.assign(graph_.launches.size(), 0);
+    plan_->pieces.assign(graph_.launches.size(), 0);
     for (uint32_t i = 0; i < graph_.launches.size(); ++i) {
       const Launch& launch = graph_.launches[i];
       for (uint32_t slot : launch.dims) plan_->dims.push_back(plan_->slots[slot]);
@@ -374,26 +376,35 @@ class Planner {
       }
     }
     for (const GraphShape::Section& section : shape_.sections) {
-      share_work(section);
-      plan_barriers(section);
+      const GraphPlan::Share share = share_work(section);
+      plan_->shares.push_back(share);
+      if (share.threaded) {
+        plan_phases(section);
+      } else {
+        plan_->phases.push_back({section.begin, section.end, false});
+      }
     }
+    plan_->shares.push_back({static_cast<uint32_t>(plan_->phases.size()), false, false});
   }
 
-  // Which launches are worth sharing, and whether the whole section is worth waking the workers.
-  void share_work(const GraphShape::Section& section) {
-    // A barrier takes up to a microsecond, entering a region and leaving it some 5.
+  // Which launches are worth sharing, and whether the whole section is.
+  GraphPlan::Share share_work(const GraphShape::Section& section) {
+    // The end of a phase takes up to a microsecond, calling others some 5, those who sleep 50.
     constexpr double kWorthSharing = 2'000;
-    constexpr double kWorthWaking = 20'000;
+    constexpr double kWorthCalling = 20'000;
+    constexpr double kWorthWaking = 100'000;
+    constexpr double kPiece = 10'000;
     double nanoseconds = 0;
     for (uint32_t i = section.begin; i < section.end; ++i) {
       const Launch& launch = graph_.launches[i];
       if (!executable_.kernels[launch.kernel].parallel) continue;
       double own = cost(launch);
       if (own < kWorthSharing) continue;
-      plan_->parallel[i] = 1;
+      plan_->pieces[i] = static_cast<uint32_t>(std::clamp(own / kPiece, 1.0, 1e6));
       nanoseconds += own;
     }
-    plan_->threaded.push_back(nanoseconds >= kWorthWaking ? 1 : 0);
+    return {static_cast<uint32_t>(plan_->phases.size()), nanoseconds >= kWorthCalling,
+            nanoseconds >= kWorthWaking};
   }
 
   // Nanoseconds on one core, roughly: it moves some 8 bytes and computes some 32 operations in one.
@@ -425,15 +436,17 @@ class Planner {
             argument.written, parallel};
   }
 
-  // A launch waits if it touches what other workers may still be writing, or writes what they may
-  // still be reading. What only worker 0 runs is in order anyway.
-  void plan_barriers(const GraphShape::Section& section) {
+  // A launch begins a phase if it touches what other workers may still be writing, or writes what
+  // they may still be reading. What one worker does all is in order anyway.
+  void plan_phases(const GraphShape::Section& section) {
     constexpr size_t kMostAccesses = 64;
     std::vector<Access> before;
+    int lists = 0;  // of tasks that are shared
+    GraphPlan::Phase phase{section.begin, section.begin, false};
     for (uint32_t i = section.begin; i < section.end; ++i) {
       const Launch& launch = graph_.launches[i];
-      bool parallel = plan_->parallel[i] != 0;
-      bool wait = before.size() > kMostAccesses;
+      bool parallel = plan_->pieces[i] != 0;
+      bool wait = before.size() > kMostAccesses || (parallel && lists == TeamTasks::kMostLists);
       for (const Launch::Argument& argument : launch.arguments) {
         Access now = access(argument, parallel);
         for (const Access& then : before) {
@@ -444,12 +457,18 @@ class Planner {
       }
       if (wait) {
         before.clear();
-        plan_->barrier[i] = 1;
+        lists = 0;
+        plan_->phases.push_back(phase);
+        phase = {i, i, false};
       }
+      phase.end = i + 1;
+      phase.shared |= parallel;
+      lists += parallel ? 1 : 0;
       for (const Launch::Argument& argument : launch.arguments) {
         before.push_back(access(argument, parallel));
       }
     }
+    plan_->phases.push_back(phase);
   }
 
   const Graph& graph_;

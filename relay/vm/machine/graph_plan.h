@@ -48,6 +48,7 @@ struct GraphShape {
   std::vector<uint32_t> arena;
   size_t num_buffers = 0;  // arguments of all launches
   size_t num_dims = 0;
+  std::vector<uint32_t> first_buffer, first_dim;  // of each launch
   /// Runs of native launches on one device between library kernels.
   struct Section {
     uint32_t begin = 0, end = 0;
@@ -73,9 +74,21 @@ struct GraphPlan {
   std::vector<size_t> arena_bytes;  // of each arena
   size_t scratch_bytes = 0;         // for each worker, a multiple of 64
   std::vector<int64_t> dims;        // arguments of all launches
-  std::vector<uint8_t> parallel;    // of each launch: whether all workers share it
-  std::vector<uint8_t> barrier;     // of each launch: wait for the other workers before it
-  std::vector<uint8_t> threaded;    // of each section: whether it is worth waking the workers
+  /// Of each launch: into how many pieces its tasks are worth cutting; 0: one worker does it all.
+  std::vector<uint32_t> pieces;
+  /// Launches that may run at the same time. Those that one worker does all are run by one worker,
+  /// in order.
+  struct Phase {
+    uint32_t begin = 0, end = 0;
+    bool shared = false;  // whether there is something for several workers
+  };
+  std::vector<Phase> phases;
+  struct Share {
+    uint32_t phases = 0;    // where the section's begin; they end where those of the next do
+    bool threaded = false;  // whether workers share it at all
+    bool waking = false;    // whether it pays to wake some that sleep
+  };
+  std::vector<Share> shares;  // of each section, and one for the end
 
   ShapeView shape(const Graph& graph, uint32_t place) const {
     return {extents.data() + extents_begin[place], graph.places[place].extents.size()};

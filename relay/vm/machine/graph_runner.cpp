@@ -1,13 +1,14 @@
 #include <relay/vm/machine/graph_runner.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <optional>
 
+#include <relay/runtime/failure_text.h>
+#include <relay/runtime/team.h>
 #include <relay/support/error.h>
 #include <relay/vm/machine/machine.h>
-#include <relay/vm/machine/workers.h>
+#include <relay/vm/machine/section_run.h>
 #include <relay/vm/machine/workspace.h>
 
 namespace relay::vm {
@@ -16,20 +17,6 @@ namespace {
 
 constexpr size_t kLine = 64;
 constexpr size_t kMostPlans = 8;
-// A detail that no kernel wrote.
-constexpr int64_t kUnset = INT64_MIN;
-
-uint64_t now_ns() {
-  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                   std::chrono::steady_clock::now().time_since_epoch())
-                                   .count());
-}
-
-// One worker's part of a run.
-struct alignas(64) WorkerState {
-  uint64_t failure = ~uint64_t{0};  // launch and code; the smallest is the first
-  int64_t detail[2] = {kUnset, kUnset};
-};
 
 }  // namespace
 
@@ -73,121 +60,6 @@ struct GraphRunner::Shared {
   }
   std::vector<WorkerState> workers;
 };
-
-namespace {
-
-// One section of native launches, walked by every worker.
-struct SectionRun {
-  const Image& image;
-  const Graph& graph;
-  const GraphPlan& plan;
-  GraphShape::Section section;
-  void** buffers;       // of the section's first launch
-  const int64_t* dims;  // the same
-  std::byte* scratch;
-  WorkerState* workers;
-  Barrier* barrier;
-  int num_threads;
-  const std::atomic<bool>* interrupt;
-  Profile* profile;
-  std::atomic<uint32_t> failed{~uint32_t{0}};  // the first launch that failed
-  std::atomic<bool> stop{false};
-  bool interrupted = false;
-
-  static void enter(void* self, int thread) { static_cast<SectionRun*>(self)->walk(thread); }
-
-  void walk(int thread) {
-    KernelArgs args{};
-    args.thread = thread;
-    args.scratch = scratch + static_cast<size_t>(thread) * plan.scratch_bytes;
-    args.functions = kernel_functions();
-    args.detail = workers[thread].detail;
-    void** next_buffers = buffers;
-    const int64_t* next_dims = dims;
-    for (uint32_t i = section.begin; i < section.end; ++i) {
-      const Launch& launch = graph.launches[i];
-      args.buffers = next_buffers;
-      args.dims = next_dims;
-      next_buffers += launch.arguments.size();
-      next_dims += launch.dims.size();
-      if (num_threads > 1 && (plan.barrier[i] != 0 || profile != nullptr)) barrier->wait();
-      // After a failure all workers still do their part of that launch, so that what is reported
-      // does not depend on their number.
-      if (stop.load(std::memory_order_relaxed) || i > failed.load(std::memory_order_relaxed)) {
-        if (profile != nullptr && num_threads > 1) barrier->wait();
-        continue;
-      }
-      if (thread == 0 && interrupt->load(std::memory_order_relaxed)) {
-        interrupted = true;
-        stop.store(true, std::memory_order_relaxed);
-        if (profile != nullptr && num_threads > 1) barrier->wait();
-        continue;
-      }
-      bool shared = plan.parallel[i] != 0;
-      bool mine = thread == 0 || shared;
-      args.num_threads = shared ? num_threads : 1;
-      if (profile == nullptr) {
-        if (mine) call(i, launch, args);
-        continue;
-      }
-      uint64_t begin = now_ns();
-      if (mine) call(i, launch, args);
-      if (num_threads > 1) barrier->wait();
-      if (thread == 0) record(launch, begin);
-    }
-  }
-
-  void call(uint32_t index, const Launch& launch, const KernelArgs& args) {
-    int32_t code = image.kernels[launch.kernel](&args);
-    if (code == 0) return;
-    WorkerState& worker = workers[args.thread];
-    if (worker.failure == ~uint64_t{0}) {
-      worker.failure = static_cast<uint64_t>(index) << 32 | static_cast<uint32_t>(code);
-    }
-    // The launches that follow are not run, on data that may be of any kind.
-    uint32_t before = failed.load(std::memory_order_relaxed);
-    while (index < before &&
-           !failed.compare_exchange_weak(before, index, std::memory_order_relaxed)) {
-    }
-  }
-
-  void record(const Launch& launch, uint64_t begin) {
-    uint64_t duration = now_ns() - begin;
-    Profile::Kernel& entry = profile->kernels[launch.kernel];
-    ++entry.calls;
-    entry.nanoseconds += duration;
-    if (launch.flops != kNone) entry.flops += plan.slots[launch.flops];
-    if (launch.bytes != kNone) entry.bytes += plan.slots[launch.bytes];
-    if (profile->trace) profile->events.push_back({launch.kernel, begin, duration});
-  }
-
-  void throw_if_failed() {
-    if (interrupted) throw Interrupted();
-    if (failed.load(std::memory_order_relaxed) == ~uint32_t{0}) return;
-    const WorkerState* first = workers;
-    for (int i = 1; i < num_threads; ++i) {
-      if (workers[i].failure < first->failure) first = &workers[i];
-    }
-    const Launch& launch = graph.launches[first->failure >> 32];
-    const Kernel& kernel = image.executable->kernels[launch.kernel];
-    uint32_t code = static_cast<uint32_t>(first->failure);
-    GraphFailure failure;
-    failure.message = code - 1 < kernel.messages.size()
-                          ? kernel.messages[code - 1]
-                          : "kernel " + kernel.name + " failed with code " + std::to_string(code);
-    failure.position = launch.position;
-    uint32_t origin = code - 1 < kernel.origins.size() ? kernel.origins[code - 1] : 0;
-    if (origin != 0 && origin <= launch.origins.size() && launch.origins[origin - 1] != 0) {
-      failure.position = launch.origins[origin - 1];
-    }
-    if (first->detail[0] != kUnset && first->detail[1] != kUnset) {
-      failure.message = with_index(failure.message, first->detail[0], first->detail[1]);
-    }
-    throw failure;
-  }
-};
-
-}  // namespace
 
 // ---- Preparing ----------------------------------------------------------------------------------
 
@@ -373,6 +245,33 @@ NDArray tensor_at(GraphState& state, const GraphPlan& plan, uint32_t place) {
                        nullptr, graph.places[place].device);
 }
 
+// Tasks of a library kernel: each is worth a turn at the counter.
+class LibraryTasks final : public TeamWork {
+ public:
+  LibraryTasks(int64_t count, void (*body)(void* context, int64_t task), void* context,
+               const std::atomic<bool>& interrupt)
+      : count_(count), body_(body), context_(context), interrupt_(interrupt) {}
+
+  Stage stage(uint32_t number) override {
+    if (number > 0) return Stage::kNone;
+    return count_ > 1 ? Stage::kShared : Stage::kAlone;
+  }
+  void work(const TeamTurn&) override {
+    while (!interrupt_.load(std::memory_order_relaxed)) {
+      int64_t task = next_.fetch_add(1, std::memory_order_relaxed);
+      if (task >= count_) return;
+      body_(context_, task);
+    }
+  }
+
+ private:
+  const int64_t count_;
+  void (*const body_)(void* context, int64_t task);
+  void* const context_;
+  const std::atomic<bool>& interrupt_;
+  std::atomic<int64_t> next_{0};
+};
+
 // What a library kernel asks of the machine.
 class GraphHost final : public LibraryHost {
  public:
@@ -403,22 +302,12 @@ class GraphHost final : public LibraryHost {
   int threads() const override { return workers_.count(); }
 
   void run(int64_t tasks, void (*body)(void* context, int64_t task), void* context) override {
-    struct Tasks {
-      int64_t count;
-      void (*body)(void* context, int64_t task);
-      void* context;
-      const std::atomic<bool>& interrupt;
-      std::atomic<int64_t> next{0};
-      void work() {
-        while (!interrupt.load(std::memory_order_relaxed)) {
-          int64_t task = next.fetch_add(1, std::memory_order_relaxed);
-          if (task >= count) return;
-          body(context, task);
-        }
-      }
-    } all{tasks, body, context, interrupt_};
-    auto enter = [](void* self, int) { static_cast<Tasks*>(self)->work(); };
-    if (tasks < 2 || workers_.count() < 2 || !workers_.run(enter, &all)) all.work();
+    LibraryTasks all(tasks, body, context, interrupt_);
+    if (tasks > 1) {
+      workers_.run(all);
+    } else if (tasks > 0) {
+      Workers::run_alone(all);
+    }
     if (interrupt_.load(std::memory_order_relaxed)) throw Interrupted();
   }
 
@@ -541,50 +430,35 @@ void GraphRunner::run(uint32_t index, std::span<Value> inputs, std::span<Value> 
 
 void GraphRunner::run_sections(GraphState& state, const GraphPlan& plan) {
   const Graph& graph = state.graph;
-  void** buffers = state.buffers.data();
-  const int64_t* dims = plan.dims.data();
-  auto workers = static_cast<size_t>(workers_->count());
-  for (size_t s = 0; s < state.shape.sections.size(); ++s) {
+  const auto workers = static_cast<size_t>(workers_->count());
+  for (uint32_t s = 0; s < state.shape.sections.size(); ++s) {
     const GraphShape::Section& section = state.shape.sections[s];
     DeviceAccess access(section.device, section.target);
     if (section.library) {
       if (interrupt_->load(std::memory_order_relaxed)) throw Interrupted();
-      uint64_t begin = profile_ != nullptr ? now_ns() : 0;
+      uint64_t begin = profile_ != nullptr ? profile_clock() : 0;
       run_library(image_, state, plan, section.begin, arrays_, *workers_, *interrupt_);
       if (profile_ != nullptr) {
-        uint64_t duration = now_ns() - begin;
+        uint64_t duration = profile_clock() - begin;
         uint32_t kernel = graph.launches[section.begin].kernel;
         ++profile_->kernels[kernel].calls;
         profile_->kernels[kernel].nanoseconds += duration;
         if (profile_->trace) profile_->events.push_back({kernel, begin, duration});
       }
+      continue;
+    }
+    const GraphPlan::Share& share = plan.shares[s];
+    std::byte* scratch =
+        shared_->scratch.get(plan.scratch_bytes * workers, "the scratch memory of kernels");
+    std::fill(shared_->workers.begin(), shared_->workers.end(), WorkerState());
+    SectionRun run(image_, graph, state.shape, plan, s,
+                   {state.buffers.data(), scratch, shared_->workers}, *interrupt_, profile_);
+    if (share.threaded) {
+      workers_->run(run, share.waking);
     } else {
-      std::byte* scratch =
-          shared_->scratch.get(plan.scratch_bytes * workers, "the scratch memory of kernels");
-      std::fill(shared_->workers.begin(), shared_->workers.end(), WorkerState());
-      bool threaded = workers > 1 && plan.threaded[s] != 0;
-      SectionRun run{image_,
-                     graph,
-                     plan,
-                     section,
-                     buffers,
-                     dims,
-                     scratch,
-                     shared_->workers.data(),
-                     &workers_->barrier(),
-                     threaded ? workers_->count() : 1,
-                     interrupt_,
-                     profile_};
-      if (!threaded || !workers_->run(&SectionRun::enter, &run)) {
-        run.num_threads = 1;
-        run.walk(0);
-      }
-      run.throw_if_failed();
+      Workers::run_alone(run);
     }
-    for (uint32_t i = section.begin; i < section.end; ++i) {
-      buffers += graph.launches[i].arguments.size();
-      dims += graph.launches[i].dims.size();
-    }
+    run.throw_if_failed();
   }
 }
 

@@ -12,9 +12,12 @@
 #include <relay/vm/machine/image.h>
 #include <relay/vm/machine/machine.h>
 
+namespace relay {
+class Workers;
+}
+
 namespace relay::vm {
 
-class Workers;
 struct GraphState;
 
 /// The graphs of one image for one machine, with their plans and buffers.

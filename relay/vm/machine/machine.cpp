@@ -1,13 +1,12 @@
 #include <relay/vm/machine/machine.h>
 
-#include <algorithm>
 #include <chrono>
-#include <thread>
 
 #include <relay/runtime/memory.h>
+#include <relay/runtime/processors.h>
+#include <relay/runtime/team.h>
 #include <relay/vm/machine/interpreter.h>
 #include <relay/vm/machine/positions.h>
-#include <relay/vm/machine/workers.h>
 
 namespace relay::vm {
 
@@ -104,9 +103,8 @@ Interpreter::Interpreter(std::shared_ptr<const Image> image, const MachineOption
       options_(options),
       interrupt_(options.interrupt != nullptr ? options.interrupt : &never),
       stack_(options.stack_bytes != 0 ? options.stack_bytes : stack_limit()) {
-  int threads = options.threads;
-  if (threads <= 0) threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  workers_ = std::make_shared<Workers>(threads);
+  workers_ =
+      std::make_shared<Workers>(options.threads > 0 ? options.threads : allowed_processors());
   use(image_);
 }
 

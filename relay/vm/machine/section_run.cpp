@@ -1,0 +1,148 @@
+#include <relay/vm/machine/section_run.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <tuple>
+
+#include <relay/runtime/failure_text.h>
+
+namespace relay::vm {
+
+namespace {
+
+// Pieces of one worker's share: the end of a launch waits for one at most.
+constexpr int64_t kMostPieces = 16;
+
+}  // namespace
+
+uint64_t profile_clock() {
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                   std::chrono::steady_clock::now().time_since_epoch())
+                                   .count());
+}
+
+SectionRun::SectionRun(const Image& image, const Graph& graph, const GraphShape& shape,
+                       const GraphPlan& plan, uint32_t section, Memory memory,
+                       const std::atomic<bool>& interrupt, Profile* profile)
+    : image_(image),
+      graph_(graph),
+      shape_(shape),
+      plan_(plan),
+      section_(shape.sections[section]),
+      phases_(plan.phases.data() + plan.shares[section].phases,
+              plan.phases.data() + plan.shares[section + 1].phases),
+      memory_(memory),
+      interrupt_(interrupt),
+      profile_(profile),
+      threaded_(plan.shares[section].threaded) {}
+
+// While it is measured, each launch by itself.
+GraphPlan::Phase SectionRun::phase(uint32_t number) const {
+  if (profile_ == nullptr) return phases_[number];
+  const uint32_t launch = section_.begin + number;
+  return {launch, launch + 1, threaded_ && plan_.pieces[launch] != 0};
+}
+
+TeamWork::Stage SectionRun::stage(uint32_t number) {
+  if (profile_ != nullptr && number > 0) record(section_.begin + number - 1);
+  const size_t count = profile_ != nullptr ? section_.end - section_.begin : phases_.size();
+  // After a failure all tasks of that launch still run, and those of its phase before it, so that
+  // what is reported does not depend on who ran what.
+  if (number == count || failed_.load(std::memory_order_relaxed) != kNone || stopped()) {
+    return Stage::kNone;
+  }
+  return phase(number).shared ? Stage::kShared : Stage::kAlone;
+}
+
+bool SectionRun::stopped() {
+  if (!interrupt_.load(std::memory_order_relaxed)) return false;
+  stopped_.store(true, std::memory_order_relaxed);
+  return true;
+}
+
+void SectionRun::work(const TeamTurn& turn) {
+  if (profile_ != nullptr && turn.first) begin_ns_ = profile_clock();
+  const GraphPlan::Phase now = phase(turn.stage);
+  int list = 0;
+  for (uint32_t i = now.begin; i < now.end; ++i) {
+    const bool shared = now.shared && plan_.pieces[i] != 0;
+    // The launches behind one that failed would run on data that may be of any kind.
+    const bool skip = i > failed_.load(std::memory_order_relaxed) || stopped();
+    if (!skip && (shared || turn.first)) run_launch(i, turn, shared ? list : -1);
+    if (shared) ++list;
+  }
+}
+
+// One worker's part of a launch; all of it where it has no list of tasks.
+void SectionRun::run_launch(uint32_t index, const TeamTurn& turn, int list) {
+  const Launch& launch = graph_.launches[index];
+  WorkerState& worker = memory_.workers[static_cast<size_t>(turn.worker)];
+  KernelArgs args;
+  args.buffers = memory_.buffers + shape_.first_buffer[index];
+  args.dims = plan_.dims.data() + shape_.first_dim[index];
+  args.scratch = memory_.scratch + static_cast<size_t>(turn.worker) * plan_.scratch_bytes;
+  args.functions = kernel_functions();
+  args.detail = &worker.detail;
+  args.first = turn.first ? 1 : 0;
+  int32_t code = 0;
+  if (list >= 0 && turn.job != nullptr) {
+    const int64_t pieces = plan_.pieces[index] / static_cast<int64_t>(memory_.workers.size());
+    TeamTasks tasks(turn, list, std::clamp(pieces, int64_t{1}, kMostPieces), &interrupt_);
+    args.tasks = &tasks;
+    code = image_.kernels[launch.kernel](&args);
+    if (tasks.stopped()) stopped_.store(true, std::memory_order_relaxed);
+  } else {
+    ShareOfTasks tasks;
+    args.tasks = &tasks;
+    code = image_.kernels[launch.kernel](&args);
+  }
+  if (code == 0) return;
+  if (worker.launch == kNone) {
+    worker.launch = index;
+    worker.code = code;
+  }
+  uint32_t before = failed_.load(std::memory_order_relaxed);
+  while (index < before &&
+         !failed_.compare_exchange_weak(before, index, std::memory_order_relaxed)) {
+  }
+}
+
+void SectionRun::record(uint32_t index) {
+  const Launch& launch = graph_.launches[index];
+  const uint64_t duration = profile_clock() - begin_ns_;
+  Profile::Kernel& entry = profile_->kernels[launch.kernel];
+  ++entry.calls;
+  entry.nanoseconds += duration;
+  if (launch.flops != kNone) entry.flops += plan_.slots[launch.flops];
+  if (launch.bytes != kNone) entry.bytes += plan_.slots[launch.bytes];
+  if (profile_->trace) profile_->events.push_back({launch.kernel, begin_ns_, duration});
+}
+
+void SectionRun::throw_if_failed() const {
+  if (stopped_.load(std::memory_order_relaxed)) throw Interrupted();
+  if (failed_.load(std::memory_order_relaxed) == kNone) return;
+  const WorkerState& first = *std::min_element(memory_.workers.begin(), memory_.workers.end(),
+                                               [](const auto& a, const auto& b) {
+                                                 return std::tie(a.launch, a.detail.task, a.code) <
+                                                        std::tie(b.launch, b.detail.task, b.code);
+                                               });
+  const Launch& launch = graph_.launches[first.launch];
+  const Kernel& kernel = image_.executable->kernels[launch.kernel];
+  const auto code = static_cast<uint32_t>(first.code);
+  GraphFailure failure;
+  failure.message = code - 1 < kernel.messages.size()
+                        ? kernel.messages[code - 1]
+                        : "kernel " + kernel.name + " failed with code " + std::to_string(code);
+  failure.position = launch.position;
+  const uint32_t origin = code - 1 < kernel.origins.size() ? kernel.origins[code - 1] : 0;
+  if (origin != 0 && origin <= launch.origins.size() && launch.origins[origin - 1] != 0) {
+    failure.position = launch.origins[origin - 1];
+  }
+  if (first.detail.index != FailureDetail::kUnset && first.detail.extent != FailureDetail::kUnset) {
+    failure.message = with_index(failure.message, first.detail.index, first.detail.extent);
+  }
+  throw failure;
+}
+
+}  // namespace relay::vm

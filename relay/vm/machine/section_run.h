@@ -1,0 +1,64 @@
+// A section of a graph: native launches that workers run together.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <relay/runtime/team.h>
+#include <relay/vm/machine/graph_plan.h>
+#include <relay/vm/machine/image.h>
+#include <relay/vm/machine/machine.h>
+
+namespace relay::vm {
+
+/// What one worker has to say of a section: its earliest failure.
+struct alignas(64) WorkerState {
+  uint32_t launch = kNone;
+  int32_t code = 0;
+  FailureDetail detail;
+};
+
+/// The nanoseconds of a steady clock.
+uint64_t profile_clock();
+
+/// One run of a section: its phases are the team's stages.
+class SectionRun final : public TeamWork {
+ public:
+  struct Memory {
+    void* const* buffers;  // arguments of all launches of the graph
+    std::byte* scratch;    // of all workers
+    std::span<WorkerState> workers;
+  };
+  SectionRun(const Image& image, const Graph& graph, const GraphShape& shape, const GraphPlan& plan,
+             uint32_t section, Memory memory, const std::atomic<bool>& interrupt, Profile* profile);
+
+  Stage stage(uint32_t number) override;
+  void work(const TeamTurn& turn) override;
+  /// After the run. Throws Interrupted, or GraphFailure for the earliest task that failed of the
+  /// earliest launch that did, whoever ran it.
+  void throw_if_failed() const;
+
+ private:
+  GraphPlan::Phase phase(uint32_t number) const;
+  bool stopped();
+  void run_launch(uint32_t index, const TeamTurn& turn, int list);
+  void record(uint32_t index);
+
+  const Image& image_;
+  const Graph& graph_;
+  const GraphShape& shape_;
+  const GraphPlan& plan_;
+  const GraphShape::Section& section_;
+  const std::span<const GraphPlan::Phase> phases_;
+  const Memory memory_;
+  const std::atomic<bool>& interrupt_;
+  Profile* const profile_;
+  const bool threaded_;
+  uint64_t begin_ns_ = 0;                // of the launch that is measured
+  std::atomic<uint32_t> failed_{kNone};  // the first launch that failed
+  std::atomic<bool> stopped_{false};     // interrupted
+};
+
+}  // namespace relay::vm
