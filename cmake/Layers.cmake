@@ -51,7 +51,8 @@ foreach(layer IN LISTS RELAY_LAYERS)
   if(layer STREQUAL "codegen")
     target_link_libraries(${target} PRIVATE relay_llvm)
     # Names this version of the code generator in the keys of cached kernels.
-    file(GLOB_RECURSE hashed CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/relay/codegen/*.cpp ${CMAKE_SOURCE_DIR}/relay/codegen/*.h)
+    file(GLOB_RECURSE hashed CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/relay/codegen/*.cpp ${CMAKE_SOURCE_DIR}/relay/codegen/*.h
+         ${CMAKE_SOURCE_DIR}/relay/lower/contraction_*.cpp ${CMAKE_SOURCE_DIR}/relay/lower/contraction_*.h)
     set(source_hash ${CMAKE_BINARY_DIR}/source_hash.cpp)
     add_custom_command(OUTPUT ${source_hash}
       COMMAND ${CMAKE_COMMAND} -DROOT=${CMAKE_SOURCE_DIR} -DOUTPUT=${source_hash} -P ${CMAKE_SOURCE_DIR}/cmake/SourceHash.cmake

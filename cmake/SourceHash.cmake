@@ -1,6 +1,7 @@
 # cmake -DROOT=… -DOUTPUT=… -P SourceHash.cmake: writes a source with the hash of the files that decide about generated code.
 file(GLOB_RECURSE files ${ROOT}/relay/codegen/*.cpp ${ROOT}/relay/codegen/*.h)
-list(APPEND files ${ROOT}/relay/lower/loops.h ${ROOT}/relay/runtime/kernel.h ${ROOT}/relay/runtime/scalar_ops.def
+file(GLOB plans ${ROOT}/relay/lower/contraction_*.cpp ${ROOT}/relay/lower/contraction_*.h)
+list(APPEND files ${plans} ${ROOT}/relay/lower/loops.h ${ROOT}/relay/runtime/kernel.h ${ROOT}/relay/runtime/scalar_ops.def
      ${ROOT}/relay/tensor_expr/scalar.h)
 list(SORT files)
 set(all "")

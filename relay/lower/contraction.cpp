@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include <relay/lower/index_math.h>
 #include <relay/lower/scalars.h>
 #include <relay/tensor_expr/affine.h>
 #include <relay/tensor_expr/walk.h>
@@ -40,13 +41,27 @@ struct Split {
   Axis axis, outer, inner;
 };
 
+/// The divisions that are places in packed panels.
+std::unordered_set<const ScalarNode*> packed_places(const ScalarRef& product) {
+  std::unordered_set<const ScalarNode*> places;
+  for (const ScalarNode* node : te::post_order({&product, 1})) {
+    if (node->kind != ScalarKind::kLoad) continue;
+    if (std::optional<size_t> panel = panel_index(*node)) {
+      places.insert(node->args[*panel].get());
+      places.insert(node->args.back().get());
+    }
+  }
+  return places;
+}
+
 /// Axes that are used divided, each by one divisor of its extent.
 std::vector<Split> find_splits(const ScalarRef& product, std::span<const Axis> axes,
                                uint32_t& num_axes) {
   std::vector<Split> splits;
+  std::unordered_set<const ScalarNode*> packed = packed_places(product);
   for (const ScalarNode* node : te::post_order({&product, 1})) {
     Dim by = divisor(*node);
-    if (by.is_int(0)) continue;
+    if (by.is_int(0) || packed.contains(node)) continue;
     Affine sum = affine(node->args[0]);
     if (!sum.others.empty()) continue;
     for (const Axis& axis : axes) {
@@ -224,6 +239,23 @@ bool is_contraction(const te::Map& map, uint32_t num_axes, uint32_t num_vars) {
   std::optional<Contraction> found =
       match_contraction({}, 0, map.axes, map.values[0], num_axes, num_vars);
   return found && has_real(found->rows) && has_real(found->columns);
+}
+
+std::optional<size_t> panel_index(const ScalarNode& load) {
+  auto divides = [](const ScalarRef& index, BinaryOp op) {
+    return index->kind == ScalarKind::kBinary && index->binary == op && divisor(*index).is_int();
+  };
+  if (load.args.size() < 2 || !divides(load.args.back(), BinaryOp::kFloorMod)) return std::nullopt;
+  const ScalarNode& within = *load.args.back();
+  IndexMath math;
+  for (size_t d = 0; d + 1 < load.args.size(); ++d) {
+    const ScalarNode& panel = *load.args[d];
+    if (divides(load.args[d], BinaryOp::kFloorDiv) && divisor(panel) == divisor(within) &&
+        math.poly(panel.args[0]) == math.poly(within.args[0])) {
+      return d;
+    }
+  }
+  return std::nullopt;
 }
 
 std::vector<Axis> axes_of(const ScalarRef& value, std::span<const Axis> axes) {

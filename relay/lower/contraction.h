@@ -29,6 +29,9 @@ bool is_product(const te::ScalarRef& fold, std::span<const te::Axis> axes, uint3
 /// Whether a stage as a whole is a contraction with rows and columns: such a stage stays alone,
 /// whatever reads it.
 bool is_contraction(const te::Map& map, uint32_t num_axes, uint32_t num_vars);
+/// Which index of a load of the form packed[…, n div w, …, n mod w] (an operand packed in panels of
+/// w) is the panel's number.
+std::optional<size_t> panel_index(const te::ScalarNode& load);
 /// Those of `axes` that a value depends on.
 std::vector<te::Axis> axes_of(const te::ScalarRef& value, std::span<const te::Axis> axes);
 

@@ -1,128 +1,25 @@
-// Generated contractions against direct evaluation: all instruction sets that run here, odd shapes,
-// any number of workers. The numbers are small integers, so sums are exact in any order.
+// Generated contractions against direct evaluation: odd shapes, dtypes, layouts.
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <sstream>
 
 #include <relay/codegen/codegen.h>
+#include <relay/lower/packing.h>
 #include <relay/op/nn/conv_attrs.h>
 #include <relay/op/nn/nn_attrs.h>
-#include <relay/runtime/kernel.h>
 #include <relay/tensor_expr/builder.h>
-#include <relay/tensor_expr/evaluate.h>
 
-#include <tests/unit/contraction_testing.h>
+#include <tests/unit/contraction_run.h>
 
 namespace relay {
 namespace {
 
 using codegen::Target;
+using contraction_run::check;
 using te::Indices;
 using te::Scalar;
-
-std::vector<Target> targets() {
-  std::vector<Target> all;
-  for (const char* name : {"avx512", "avx2", "baseline"}) {
-    Target target = Target::parse(name);
-    if (target.runs_here()) all.push_back(target);
-  }
-  return all;
-}
-
-NDArray numbers(std::vector<int64_t> shape, DType dtype, uint32_t seed) {
-  NDArray floats = NDArray::empty(shape, dtype);
-  for (int64_t i = 0; i < floats.size(); ++i) {
-    seed = seed * 1664525u + 1013904223u;
-    auto value = static_cast<int32_t>(seed >> 28) - 8;
-    if (dtype.is_unsigned()) value += 8;
-    dispatch(dtype, [&](auto tag) {
-      using T = typename decltype(tag)::type;
-      static_cast<T*>(floats.raw())[i] = convert_element<T>(int64_t{value});
-    });
-  }
-  return floats;
-}
-
-size_t bytes_of(const NDArray& array) {
-  return static_cast<size_t>(array.size()) * array.dtype().size();
-}
-
-struct Case {
-  te::Computation computation;
-  std::vector<Dim> symbols;
-  std::vector<int64_t> values;  // of the symbols
-};
-
-int64_t value_of(const Case& c, Dim dim) {
-  return te::evaluate_dim(dim, {}, [&](const TypeVar* symbol) {
-    for (size_t i = 0; i < c.symbols.size(); ++i) {
-      if (c.symbols[i].as_symbol() == symbol) return c.values[i];
-    }
-    ADD_FAILURE() << "unknown symbol";
-    return int64_t{0};
-  });
-}
-
-NDArray run(const codegen::CompiledKernel& compiled, const std::vector<NDArray>& inputs,
-            const NDArray& like, const std::vector<int64_t>& dims, int workers, int64_t scratch) {
-  NDArray out = NDArray::empty(like.shape(), like.dtype());
-  std::memset(out.raw(), 0xA5, bytes_of(out));
-  const KernelBlob* blobs[] = {compiled.blob.get()};
-  auto code = CodeMemory::map(blobs);
-  std::vector<void*> buffers;
-  for (const NDArray& input : inputs) buffers.push_back(const_cast<void*>(input.raw()));
-  buffers.push_back(out.raw());
-  for (int worker = 0; worker < (compiled.parallel ? workers : 1); ++worker) {
-    NDArray memory = NDArray::empty({scratch + 64}, kUInt8);
-    std::memset(memory.raw(), 0xFF, bytes_of(memory));
-    FailureDetail detail;
-    ShareOfTasks tasks(worker, workers);
-    KernelArgs args{buffers.data(), dims.data(),        &tasks, memory.raw(), kernel_functions(),
-                    &detail,        worker == 0 ? 1 : 0};
-    EXPECT_EQ(code->kernel(0)(&args), 0);
-  }
-  return out;
-}
-
-void check(const Case& c) {
-  std::vector<NDArray> inputs;
-  for (const te::TensorInfo& info : c.computation.inputs) {
-    std::vector<int64_t> shape;
-    for (Dim dim : info.dims) shape.push_back(value_of(c, dim));
-    inputs.push_back(numbers(shape, info.dtype, static_cast<uint32_t>(inputs.size() + 1)));
-  }
-  auto symbols = [&](const TypeVar* symbol) {
-    for (size_t i = 0; i < c.symbols.size(); ++i) {
-      if (c.symbols[i].as_symbol() == symbol) return c.values[i];
-    }
-    return int64_t{0};
-  };
-  NDArray expected = te::evaluate(c.computation, inputs, symbols)[0];
-  auto contraction = contraction_of(c.computation);
-  ASSERT_TRUE(contraction.has_value());
-  auto kernel = std::make_shared<lower::Kernel>();
-  kernel->name = "test";
-  kernel->implementation = "contraction";
-  kernel->body = *contraction;
-  kernel->dim_args = c.symbols;
-  std::shared_ptr<const lower::Kernel> kernels[] = {kernel};
-  for (const Target& target : targets()) {
-    SCOPED_TRACE(target.name());
-    auto compiled = codegen::compile(kernels, target)[0];
-    int64_t scratch = value_of(c, compiled.scratch_bytes);
-    NDArray one = run(compiled, inputs, expected, c.values, 1, scratch);
-    for (int64_t i = 0; i < one.size(); ++i) {
-      ASSERT_EQ(one.element_as_double(i), expected.element_as_double(i)) << "element " << i;
-    }
-    for (int workers : {2, 5}) {
-      NDArray several = run(compiled, inputs, expected, c.values, workers, scratch);
-      ASSERT_EQ(std::memcmp(one.raw(), several.raw(), bytes_of(one)), 0) << workers << " workers";
-    }
-  }
-}
 
 TypeRef tensor(std::vector<Dim> dims, DType dtype = kFloat32) {
   return TensorType::make(dims, dtype);
@@ -375,14 +272,23 @@ std::vector<std::vector<std::string>> inner_products(const std::string& assembly
   return loops;
 }
 
-void check_inner_loops(const te::Computation& computation) {
-  auto kernel = std::make_shared<lower::Kernel>();
-  kernel->name = "test";
-  kernel->implementation = "contraction";
-  kernel->body = *contraction_of(computation);
+/// With `packed`, of the computation that reads its input 1 packed for the target.
+void check_inner_loops(const te::Computation& computation, bool packed = false) {
   for (const char* name : {"avx512", "avx2", "baseline"}) {
     SCOPED_TRACE(name);
-    std::string text = codegen::emit_text(*kernel, Target::parse(name), codegen::Text::kAssembly);
+    const Target target = Target::parse(name);
+    te::Computation c = computation;
+    if (packed) {
+      auto operand = lower::packing_of(
+          computation, [](size_t input) { return input == 1; }, target.vector_bytes());
+      ASSERT_TRUE(operand.has_value());
+      c = operand->computation;
+    }
+    auto kernel = std::make_shared<lower::Kernel>();
+    kernel->name = "test";
+    kernel->implementation = "contraction";
+    kernel->body = *contraction_of(c);
+    std::string text = codegen::emit_text(*kernel, target, codegen::Text::kAssembly);
     const bool has_frame = text.find("movq\t%rsp, %rbp") != std::string::npos;
     auto loops = inner_products(text);
     EXPECT_FALSE(loops.empty());
@@ -418,6 +324,26 @@ TEST(ContractionKernel, NoStackInInnerLoops) {
                                    {tensor({1, 3, 224, 224}), tensor({64, 3, 7, 7})}));
   check_inner_loops(with_epilogue(512, 49, 256, true, false));
   check_inner_loops(with_epilogue(128, 768, 256, false, true));
+}
+
+TEST(ContractionKernel, NoStackInInnerLoopsOfPackedOperands) {
+  for (int64_t m : {1, 2, 3, 5, 8, 32, 128}) {
+    SCOPED_TRACE(m);
+    check_inner_loops(computation_of("nn.dense", Attrs::make(DenseAttrs{}),
+                                     {tensor({m, 768}), tensor({1000, 768})}),
+                      true);
+  }
+  Conv2DAttrs attrs;
+  for (int64_t size : {14, 56}) {
+    SCOPED_TRACE(size);
+    check_inner_loops(computation_of("nn.conv2d", Attrs::make(attrs),
+                                     {tensor({1, 64, size, size}), tensor({130, 64, 1, 1})}),
+                      true);
+  }
+  attrs.padding = {1};
+  check_inner_loops(computation_of("nn.conv2d", Attrs::make(attrs),
+                                   {tensor({1, 64, 28, 28}), tensor({64, 64, 3, 3})}),
+                    true);
 }
 
 }  // namespace

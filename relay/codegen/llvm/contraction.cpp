@@ -22,6 +22,7 @@ std::vector<te::ScalarRef> roots_of(const lower::Contraction& contraction,
     roots.push_back(factor->value);
     if (factor->of_load) roots.push_back(factor->of_load);
     if (factor->load) add_load(*factor->load);
+    if (factor->packed) add_sum(factor->packed->offset);
   }
   for (const TileLoad& load : plan.tile_loads) add_load(load.load);
   if (plan.out_offset) add_sum(*plan.out_offset);
@@ -31,13 +32,14 @@ std::vector<te::ScalarRef> roots_of(const lower::Contraction& contraction,
 }  // namespace
 
 void emit_contraction(const lower::Contraction& contraction, KernelFrame& frame) {
-  ContractionPlan plan = plan_contraction(contraction, frame.target);
+  const int64_t vector_bytes = frame.target.vector_bytes();
+  ContractionPlan plan = lower::plan_contraction(contraction, vector_bytes);
   Dim rows = plan.rows.extent;
-  if (!rows.is_int() && !plan.dots) {
+  if (!rows.is_int() && !plan.dots && !plan.rhs_packed) {
     // Whether there are few rows is known at run time only: both ways.
-    ContractionPlan for_few = plan_contraction(contraction, frame.target, /*few_rows=*/true);
+    ContractionPlan for_few = lower::plan_contraction(contraction, vector_bytes, /*few_rows=*/true);
     if (for_few.dots || for_few.rhs_direct) {
-      llvm::Value* few = frame.b.CreateICmpSLE(frame.dim(rows), frame.int64(kFewRows));
+      llvm::Value* few = frame.b.CreateICmpSLE(frame.dim(rows), frame.int64(lower::kFewRows));
       frame.emit_if(few, [&] { ContractionEmitter(contraction, for_few, frame).run(); });
       frame.emit_if(frame.b.CreateNot(few),
                     [&] { ContractionEmitter(contraction, plan, frame).run(); });
@@ -205,7 +207,7 @@ void ContractionEmitter::bind_lanes(const AxisGroup& group, Value* flat, unsigne
 }
 
 llvm::Value* ContractionEmitter::piece_begin(const Cut& cut, Value* number) {
-  if (!cut.known || cut.more == cut.pieces) return mul(number, n(cut.size));
+  if (!cut.known || cut.rest > 0 || cut.even()) return mul(number, n(cut.size));
   return add(mul(number, n(cut.size - 1)), least(number, dim(cut.more)));
 }
 
@@ -216,8 +218,8 @@ void ContractionEmitter::run() {
   int64_t block_rows = plan_.tiles_in_block * plan_.row_tiles.size;
   int64_t block_columns = plan_.panels_in_block * plan_.panel_columns();
   Dim bytes = plan_.element_bytes;
-  if (!plan_.rhs_direct) panels_ = f_.scratch(pitch * Dim(block_columns) * bytes);
-  if (!plan_.lhs_direct) rows_ = f_.scratch((pitch + plan_.lanes) * Dim(block_rows) * bytes);
+  if (plan_.copies_rhs()) panels_ = f_.scratch(pitch * Dim(block_columns) * bytes);
+  if (plan_.copies_lhs()) rows_ = f_.scratch((pitch + plan_.lanes) * Dim(block_rows) * bytes);
   if (!plan_.one_pass) sums_ = f_.scratch(Dim(block_rows * block_columns) * bytes);
   if (plan_.tail > 0) {
     tail_pitch_ = n((plan_.folded.extent.as_int() + plan_.lanes - 1) / plan_.lanes * plan_.lanes);
@@ -265,6 +267,7 @@ void ContractionEmitter::run() {
     task_.first_column = mul(piece_begin(plan_.panels, task_.panel_begin), n(plan_.lanes));
     // What is used in several passes is computed in front of them.
     for (const Factor* factor : {&plan_.lhs, &plan_.rhs}) {
+      if (factor->packed) batch_part(factor->packed->offset);
       if (!factor->load) continue;
       batch_part(factor->load->offset);
       for (const auto& condition : factor->load->conditions) batch_part(condition.index);
@@ -289,14 +292,14 @@ void ContractionEmitter::emit_passes(Value* block, llvm::AllocaInst* packed) {
   const bool has_axes = !plan_.folded.axes.empty();
   Dim outermost = has_axes ? plan_.folded.axes[0].extent : Dim(1);
   auto pack_and_multiply = [&](Value* key) {
-    if (!plan_.rhs_direct) {
+    if (plan_.copies_rhs()) {
       Value* other = b_.CreateICmpNE(b_.CreateLoad(f_.i64(), packed), key);
       f_.emit_if(other, [&] {
         pack_rhs();
         b_.CreateStore(key, packed);
       });
     }
-    if (!plan_.lhs_direct) pack_lhs();
+    if (plan_.copies_lhs()) pack_lhs();
     emit_panels();
   };
   if (plan_.one_pass) {
@@ -324,7 +327,7 @@ void ContractionEmitter::emit_panels() {
   f_.emit_loop(task_.panel_begin, task_.panel_end, n(1), [&](Value* number) {
     Value* column = mul(piece_begin(plan_.panels, number), n(plan_.lanes));
     Value* panel = nullptr;
-    if (!plan_.rhs_direct) {
+    if (plan_.copies_rhs()) {
       Value* before = b_.CreateSub(column, task_.first_column);
       panel = element(panels_, c_.accumulator, mul(before, panel_pitch_));
     }
@@ -334,8 +337,14 @@ void ContractionEmitter::emit_panels() {
 
 void ContractionEmitter::for_sizes(const Cut& cut, Value* number,
                                    const std::function<void(int64_t size)>& body) {
-  if (!cut.known || cut.more == cut.pieces) {
+  if (!cut.known || cut.even()) {
     body(cut.size);
+    return;
+  }
+  if (cut.rest > 0) {
+    Value* last = b_.CreateICmpEQ(number, dim(cut.pieces - 1));
+    f_.emit_if(last, [&] { body(cut.rest); });
+    if (!cut.pieces.is_int(1)) f_.emit_if(b_.CreateNot(last), [&] { body(cut.size); });
     return;
   }
   Value* large = b_.CreateICmpSLT(number, dim(cut.more));
@@ -346,7 +355,11 @@ void ContractionEmitter::for_sizes(const Cut& cut, Value* number,
 llvm::Value* ContractionEmitter::panel_vectors(Value* number) {
   const Cut& cut = plan_.panels;
   if (cut.known) {
-    if (cut.more == cut.pieces) return n(cut.size);
+    if (cut.even()) return n(cut.size);
+    if (cut.rest > 0) {
+      return b_.CreateSelect(b_.CreateICmpEQ(number, dim(cut.pieces - 1)), n(cut.rest),
+                             n(cut.size));
+    }
     return b_.CreateSelect(b_.CreateICmpSLT(number, dim(cut.more)), n(cut.size), n(cut.size - 1));
   }
   Value* left =

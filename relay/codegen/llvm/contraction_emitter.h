@@ -4,11 +4,18 @@
 #include <unordered_map>
 #include <vector>
 
-#include <relay/codegen/llvm/contraction_plan.h>
 #include <relay/codegen/llvm/emit.h>
 #include <relay/codegen/llvm/scalar_emitter.h>
+#include <relay/lower/contraction_plan.h>
 
 namespace relay::codegen {
+
+using lower::AxisGroup;
+using lower::ContractionPlan;
+using lower::Cut;
+using lower::Factor;
+using lower::LinearLoad;
+using lower::TileLoad;
 
 /// The work is cut into tasks by the shapes alone: (batch, block of columns, block of rows). For a
 /// task the columns' panels of the right factor are packed (unless the worker packed them for the
@@ -69,6 +76,9 @@ class ContractionEmitter {
               Value* otherwise = nullptr);
   void store_scratch(Value* value, Value* address, int32_t region, unsigned alignment);
   llvm::Type* accumulator(unsigned lanes);
+  llvm::Align vector_alignment() const {
+    return llvm::Align(static_cast<uint64_t>(plan_.lanes * plan_.element_bytes));
+  }
   /// Binds a group's axes for the scalar emitter: lanes are consecutive positions.
   void bind_lanes(const AxisGroup& group, Value* flat, unsigned lanes);
   static Dependences ids(const AxisGroup& group);
@@ -111,10 +121,46 @@ class ContractionEmitter {
   Value* flat_step(const std::vector<Value*>& values);
   std::vector<Value*> transpose_block(std::vector<Value*> rows);
 
+  // contraction_operands.cpp
+  /// Where a tile's rows of the left factor are, and how far steps of k are apart.
+  struct LeftLines {
+    std::vector<Value*> at;
+    Value* step = nullptr;
+    DType dtype;
+    int32_t buffer = -1;  // or, if negative, packed into scratch
+  };
+  LeftLines left_lines(int64_t rows, Value* first_row);
+  /// Where an element of a packed operand is at the begin of the pass.
+  Value* packed_offset(const lower::PackedLoad& packed, Value* first, Value* step);
+  Value* load_left(const LeftLines& lines, int64_t row, Value* k);
+  /// The same for a panel of the right one.
+  struct RightLine {
+    Value* at = nullptr;
+    Value* step = nullptr;
+    DType dtype;
+    int32_t buffer = -1;
+  };
+  RightLine right_line(Value* panel, int64_t vectors, Value* first_column);
+  std::vector<Value*> load_right(const RightLine& line, Value* k, const std::vector<Value*>& masks);
+  /// Where rows of the left factor begin, for one that is read directly.
+  std::vector<Value*> direct_rows(int64_t rows, Value* first_row, Value* k_from);
+  /// Of the vectors of a panel, those lanes that are columns; null: all.
+  std::vector<Value*> column_masks(int64_t vectors, Value* first_column);
+  /// Lines that the epilogue needs come while the sums are formed.
+  void prefetch_epilogue(int64_t rows, int64_t vectors, Value* first_row, Value* first_column);
+
   // contraction_tile.cpp
   void emit_row_tiles(Value* panel, int64_t vectors, Value* first_column);
   void emit_tile(int64_t rows, int64_t vectors, Value* first_row, Value* panel,
                  Value* first_column);
+  /// Sums of a tile in registers, by rows.
+  struct Sums {
+    int64_t rows, vectors;
+    std::vector<llvm::AllocaInst*> slots;
+    Value* kept = nullptr;  // of the passes before, in scratch
+  };
+  Sums begin_sums(int64_t rows, int64_t vectors, Value* first_row, Value* first_column);
+  Value* kept_at(const Sums& sums, int64_t row, int64_t vector);
   bool varies_by_row(const TileLoad& tile) const;
   /// Vectors that live on behind the following loop leave their registers to its sums: the
   /// allocator would rather spill a sum than a constant that it moved out of all loops.
@@ -141,8 +187,6 @@ class ContractionEmitter {
   void emit_dot_tile(int64_t rows, Value* first_row, Value* first_column);
   void emit_tail(Value* block, llvm::AllocaInst* packed);
   void pack_tail();
-  /// Where rows of the left factor begin, for one that is read directly.
-  std::vector<Value*> direct_rows(int64_t rows, Value* first_row, Value* k_from);
   Value* plus(Value* a, Value* b);
 
   const lower::Contraction& c_;

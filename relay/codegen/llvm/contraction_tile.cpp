@@ -7,13 +7,6 @@
 
 namespace relay::codegen {
 
-namespace {
-
-/// Steps of k written out in a row.
-constexpr int64_t kUnroll = 1;
-
-}  // namespace
-
 void ContractionEmitter::emit_row_tiles(Value* panel, int64_t vectors, Value* first_column) {
   f_.emit_loop(task_.tile_begin, task_.tile_end, n(1), [&](Value* number) {
     Value* row = piece_begin(plan_.row_tiles, number);
@@ -48,181 +41,79 @@ llvm::Value* ContractionEmitter::multiply_add(Value* a, Value* b, Value* sum) {
   return b_.CreateFAdd(b_.CreateFMul(a, b), sum);
 }
 
-std::vector<llvm::Value*> ContractionEmitter::direct_rows(int64_t rows, Value* first_row,
-                                                          Value* k_from) {
-  const LinearLoad& lhs = *plan_.lhs.load;
-  Value* base = add(batch_part(lhs.offset), mul(k_from, dim(*plan_.lhs_step)));
-  std::optional<Dim> stride = plan_.rows.stride_of(lhs.offset);
-  std::vector<Value*> result;
-  for (int64_t i = 0; i < rows; ++i) {
-    if (i > 0 && stride) {
-      result.push_back(element(result[0], lhs.dtype, mul(n(i), dim(*stride))));
-    } else {
-      Value* offset = add(base, part_of(lhs.offset, plan_.rows, add(first_row, n(i))));
-      result.push_back(element(f_.buffer(lhs.buffer), lhs.dtype, offset));
-    }
+llvm::Value* ContractionEmitter::kept_at(const Sums& sums, int64_t row, int64_t vector) {
+  const int64_t offset = (row * sums.vectors + vector) * plan_.lanes;
+  return element(sums.kept, c_.accumulator, n(offset));
+}
+
+ContractionEmitter::Sums ContractionEmitter::begin_sums(int64_t rows, int64_t vectors,
+                                                        Value* first_row, Value* first_column) {
+  llvm::Type* wide = accumulator(lanes_);
+  Sums sums{rows, vectors, {}};
+  for (int64_t i = 0; i < rows * vectors; ++i) {
+    sums.slots.push_back(f_.alloca_register(wide, "sum"));
+    b_.CreateStore(llvm::Constant::getNullValue(wide), sums.slots.back());
   }
-  return result;
+  if (plan_.one_pass) return sums;
+  Value* column = b_.CreateSub(first_column, task_.first_column);
+  Value* row = b_.CreateSub(first_row, task_.first_row);
+  Value* offset = add(mul(column, n(plan_.tiles_in_block * plan_.row_tiles.size)),
+                      mul(row, n(vectors * plan_.lanes)));
+  sums.kept = element(sums_, c_.accumulator, offset);
+  f_.emit_if(b_.CreateNot(task_.first_pass), [&] {
+    for (int64_t i = 0; i < rows * vectors; ++i) {
+      auto* load =
+          b_.CreateAlignedLoad(wide, kept_at(sums, i / vectors, i % vectors), vector_alignment());
+      f_.annotate_scratch(load, kSums);
+      b_.CreateStore(load, sums.slots[static_cast<size_t>(i)]);
+    }
+  });
+  return sums;
 }
 
 void ContractionEmitter::emit_tile(int64_t rows, int64_t vectors, Value* first_row, Value* panel,
                                    Value* first_column) {
-  const DType type = c_.accumulator;
-  llvm::Type* wide = accumulator(lanes_);
-  const int64_t width = vectors * plan_.lanes;
-
   if (plan_.dots) {
     emit_dot_tile(rows, first_row, first_column);
     return;
   }
-  std::vector<Value*> row_at;
-  Value* lhs_step = plan_.lhs_direct ? dim(*plan_.lhs_step) : n(1);
-  if (plan_.lhs_direct) {
-    row_at = direct_rows(rows, first_row, task_.k_from);
-  } else {
-    Value* first = mul(b_.CreateSub(first_row, task_.first_row), row_pitch_);
-    for (int64_t i = 0; i < rows; ++i) {
-      row_at.push_back(element(rows_, type, add(first, mul(n(i), row_pitch_))));
-    }
-  }
-
-  std::vector<Value*> masks(static_cast<size_t>(vectors), nullptr);
-  if (!floor_mod(plan_.main_columns, plan_.lanes).is_int(0)) {
-    for (int64_t v = 0; v < vectors; ++v) {
-      if (plan_.panels.known && v + 1 < vectors) continue;
-      Value* left = b_.CreateSub(dim(plan_.main_columns), add(first_column, n(v * plan_.lanes)));
-      masks[static_cast<size_t>(v)] = lanes_below(left, lanes_);
-    }
-  } else if (!plan_.panels.known) {
-    // Whole vectors, but the last panel may have fewer.
-    for (int64_t v = 1; v < vectors; ++v) {
-      Value* left = b_.CreateSub(dim(plan_.main_columns), add(first_column, n(v * plan_.lanes)));
-      masks[static_cast<size_t>(v)] = lanes_below(left, lanes_);
-    }
-  }
-
-  Value* rhs_at = panel;
-  Value* rhs_step = n(width);
-  if (plan_.rhs_direct) {
-    const LinearLoad& rhs = *plan_.rhs.load;
-    rhs_step = dim(*plan_.rhs_step);
-    Value* offset = add(add(batch_part(rhs.offset), mul(task_.k_from, rhs_step)),
-                        part_of(rhs.offset, plan_.columns, first_column));
-    rhs_at = element(f_.buffer(rhs.buffer), type, offset);
-  }
-
-  // Lines that the epilogue needs come while the sums are formed.
-  if (plan_.one_pass) {
-    auto fetch = [&](Value* line, DType dtype, bool write) {
-      for (int64_t v = 0; v < vectors; ++v) {
-        b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
-                           {element(line, dtype, n(v * plan_.lanes)), b_.getInt32(write ? 1 : 0),
-                            b_.getInt32(3), b_.getInt32(1)});
-      }
-    };
-    for (int64_t i = 0; i < rows; ++i) {
-      Value* row = add(first_row, n(i));
-      if (plan_.out_offset) {
-        fetch(out_line(row, first_column), f_.buffers[static_cast<size_t>(c_.out)].dtype, true);
-      }
-      for (const TileLoad& tile : plan_.tile_loads) {
-        if (!tile.along_columns || !varies_by_row(tile)) continue;
-        const LinearLoad& from = tile.load;
-        Value* offset = add(batch_part(from.offset), part_of(from.offset, plan_.rows, row));
-        offset = add(offset, part_of(from.offset, plan_.columns, first_column));
-        fetch(element(f_.buffer(from.buffer), from.dtype, offset), from.dtype, false);
-      }
-    }
-  }
+  LeftLines left = left_lines(rows, first_row);
+  std::vector<Value*> masks = column_masks(vectors, first_column);
+  RightLine right = right_line(panel, vectors, first_column);
+  if (plan_.one_pass) prefetch_epilogue(rows, vectors, first_row, first_column);
 
   clear_registers();
-  std::vector<llvm::AllocaInst*> slots;
-  Value* kept = nullptr;  // sums of the passes before
-  if (!plan_.one_pass) {
-    Value* column = b_.CreateSub(first_column, task_.first_column);
-    Value* row = b_.CreateSub(first_row, task_.first_row);
-    Value* offset =
-        add(mul(column, n(plan_.tiles_in_block * plan_.row_tiles.size)), mul(row, n(width)));
-    kept = element(sums_, type, offset);
-  }
-  auto kept_at = [&](int64_t row, int64_t v) {
-    return element(kept, type, n(row * width + v * plan_.lanes));
-  };
-  auto vector_align = static_cast<unsigned>(plan_.lanes * plan_.element_bytes);
-  for (int64_t i = 0; i < rows; ++i) {
-    for (int64_t v = 0; v < vectors; ++v) {
-      slots.push_back(f_.alloca_register(wide, "sum"));
-      b_.CreateStore(llvm::Constant::getNullValue(wide), slots.back());
-    }
-  }
-  if (!plan_.one_pass) {
-    f_.emit_if(b_.CreateNot(task_.first_pass), [&] {
-      for (int64_t i = 0; i < rows; ++i) {
-        for (int64_t v = 0; v < vectors; ++v) {
-          auto* load = b_.CreateAlignedLoad(wide, kept_at(i, v), llvm::Align(vector_align));
-          f_.annotate_scratch(load, kSums);
-          b_.CreateStore(load, slots[static_cast<size_t>(i * vectors + v)]);
-        }
-      }
-    });
-  }
-
-  auto step = [&](Value* k) {
-    std::vector<Value*> right;
-    Value* line = element(rhs_at, type, mul(k, rhs_step));
-    for (int64_t v = 0; v < vectors; ++v) {
-      Value* at = element(line, type, n(v * plan_.lanes));
-      if (plan_.rhs_direct) {
-        right.push_back(
-            load(plan_.rhs.load->buffer, type, at, lanes_, masks[static_cast<size_t>(v)]));
-      } else {
-        auto* loaded = b_.CreateAlignedLoad(wide, at, llvm::Align(vector_align));
-        right.push_back(f_.annotate_scratch(loaded, kPanels));
-      }
-    }
+  llvm::Type* wide = accumulator(lanes_);
+  Sums sums = begin_sums(rows, vectors, first_row, first_column);
+  f_.emit_loop(n(0), task_.k_count, n(1), [&](Value* k) {
+    std::vector<Value*> columns = load_right(right, k, masks);
     for (int64_t i = 0; i < rows; ++i) {
-      Value* at = element(row_at[static_cast<size_t>(i)], type, mul(k, lhs_step));
-      llvm::LoadInst* one =
-          b_.CreateAlignedLoad(accumulator(1), at, llvm::Align(static_cast<uint64_t>(type.size())));
-      if (plan_.lhs_direct) {
-        f_.annotate(one, plan_.lhs.load->buffer);
-      } else {
-        f_.annotate_scratch(one, kRows);
-      }
-      Value* left = splat(one, lanes_);
+      Value* row = load_left(left, i, k);
       for (int64_t v = 0; v < vectors; ++v) {
-        llvm::AllocaInst* slot = slots[static_cast<size_t>(i * vectors + v)];
+        llvm::AllocaInst* slot = sums.slots[static_cast<size_t>(i * vectors + v)];
         Value* sum = b_.CreateLoad(wide, slot);
-        b_.CreateStore(multiply_add(left, right[static_cast<size_t>(v)], sum), slot);
+        b_.CreateStore(multiply_add(row, columns[static_cast<size_t>(v)], sum), slot);
       }
     }
-  };
-  Value* even = b_.CreateAnd(task_.k_count, n(-kUnroll));
-  f_.emit_loop(n(0), even, n(kUnroll), [&](Value* k) {
-    for (int64_t u = 0; u < kUnroll; ++u) step(b_.CreateNSWAdd(k, n(u)));
   });
-  f_.emit_loop(even, task_.k_count, n(1), step);
 
-  std::vector<std::vector<Value*>> sums(static_cast<size_t>(rows));
-  for (int64_t i = 0; i < rows; ++i) {
-    for (int64_t v = 0; v < vectors; ++v) {
-      sums[static_cast<size_t>(i)].push_back(
-          b_.CreateLoad(wide, slots[static_cast<size_t>(i * vectors + v)]));
-    }
+  std::vector<std::vector<Value*>> values(static_cast<size_t>(rows));
+  for (int64_t i = 0; i < rows * vectors; ++i) {
+    values[static_cast<size_t>(i / vectors)].push_back(
+        b_.CreateLoad(wide, sums.slots[static_cast<size_t>(i)]));
   }
   if (plan_.one_pass) {
-    finish_tile(sums, first_row, first_column, masks);
+    finish_tile(values, first_row, first_column, masks);
     return;
   }
   f_.emit_if(b_.CreateNot(task_.last_pass), [&] {
-    for (int64_t i = 0; i < rows; ++i) {
-      for (int64_t v = 0; v < vectors; ++v) {
-        store_scratch(sums[static_cast<size_t>(i)][static_cast<size_t>(v)], kept_at(i, v), kSums,
-                      vector_align);
-      }
+    for (int64_t i = 0; i < rows * vectors; ++i) {
+      const int64_t row = i / vectors, v = i % vectors;
+      store_scratch(values[static_cast<size_t>(row)][static_cast<size_t>(v)], kept_at(sums, row, v),
+                    kSums, static_cast<unsigned>(vector_alignment().value()));
     }
   });
-  f_.emit_if(task_.last_pass, [&] { finish_tile(sums, first_row, first_column, masks); });
+  f_.emit_if(task_.last_pass, [&] { finish_tile(values, first_row, first_column, masks); });
 }
 
 bool ContractionEmitter::varies_by_row(const TileLoad& tile) const {

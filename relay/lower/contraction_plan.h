@@ -4,10 +4,10 @@
 #include <optional>
 #include <vector>
 
-#include <relay/codegen/codegen.h>
+#include <relay/lower/loops.h>
 #include <relay/tensor_expr/affine.h>
 
-namespace relay::codegen {
+namespace relay::lower {
 
 /// Axes of one class, counted through as one, the last one fastest.
 struct AxisGroup {
@@ -33,14 +33,36 @@ struct LinearLoad {
   std::vector<Condition> conditions;  // outside: the fill value
 };
 
+/// A load of an operand that was packed for tiles: `packed[…, n div width, k…, n mod width]` of the
+/// columns or rows n, counted through as one. Elements past the last n are there, too: lines are
+/// read whole.
+struct PackedLoad {
+  int32_t buffer = 0;
+  DType dtype;
+  int64_t width = 1;  // elements of a line: one step of k
+  Dim pitch;          // elements from one panel to the next
+  te::Affine offset;  // of the batch and the folded axes
+};
+
 /// lhs or rhs.
 struct Factor {
-  te::ScalarRef value;             // in terms of axes
-  std::optional<LinearLoad> load;  // if it has one load, a linear one
-  te::ScalarRef of_load;           // then the value in terms of register `var`
+  te::ScalarRef value;               // in terms of axes
+  std::optional<LinearLoad> load;    // if it has one load, a linear one,
+  std::optional<PackedLoad> packed;  // or perhaps one of a packed operand, linear or not
+  te::ScalarRef of_load;             // then the value in terms of register `var`
   uint32_t var = 0;
   bool plain = false;  // the value is the load, unconditional
 };
+
+/// A load as one of an operand that is packed along a group of axes; nothing if it is none, or
+/// depends on more than the batch and the folded axes besides.
+std::optional<PackedLoad> packed_load(const te::ScalarRef& load, const Buffer& buffer,
+                                      const AxisGroup& group, const AxisGroup& batch);
+
+/// How wide the panels should be that a factor (columns: the right one) is packed into; nothing if
+/// tiles read it as well where it is.
+std::optional<int64_t> packed_width(const Contraction& contraction, bool columns,
+                                    int64_t vector_bytes);
 
 /// A load of the epilogue that the tile does for itself.
 struct TileLoad {
@@ -50,12 +72,17 @@ struct TileLoad {
 };
 
 /// A count cut into pieces of two sizes that differ by at most 1: `more` of size `size`, then
-/// pieces of size - 1. With an unknown count: pieces of `size`, the last one may be smaller.
+/// pieces of size - 1. Or into pieces of `size` with a last one of `rest` (not 0). With an unknown
+/// count: pieces of `size`, the last one may be smaller.
 struct Cut {
   Dim pieces = 1;
   int64_t size = 1;
   Dim more = 1;
   bool known = false;
+  int64_t rest = 0;
+
+  /// Whether all pieces are surely of `size`.
+  bool even() const { return known && rest == 0 && more == pieces; }
 };
 
 struct ContractionPlan {
@@ -76,9 +103,11 @@ struct ContractionPlan {
   int64_t tiles_in_block = 1;
   bool lhs_direct = false;      // read where it is: lhs[row][k], evenly along k
   bool rhs_direct = false;      // rows of full vectors at an even distance
+  bool lhs_packed = false;      // row tiles are the packed operand's panels
+  bool rhs_packed = false;      // panels are the packed operand's
   bool transpose = false;       // rhs is contiguous along k
-  std::optional<Dim> lhs_step;  // along k, for lhs_direct
-  std::optional<Dim> rhs_step;  // along k, for rhs_direct
+  std::optional<Dim> lhs_step;  // along k, for lhs_direct and lhs_packed
+  std::optional<Dim> rhs_step;  // along k, for rhs_direct and rhs_packed
   bool dots = false;            // few rows, both factors are contiguous along k: vectors along k
   /// The last columns where they would fill a small part of a vector: vectors along k, too.
   int64_t tail = 0;
@@ -88,12 +117,21 @@ struct ContractionPlan {
   bool one_pass = true;  // the whole sum in one pass
 
   int64_t panel_columns() const { return panels.size * lanes; }
+  /// Whether a factor is copied into scratch before it is read.
+  bool copies_lhs() const { return !lhs_direct && !lhs_packed; }
+  bool copies_rhs() const { return !rhs_direct && !rhs_packed; }
 };
 
-/// With `few_rows`, for at most kFewRows of them.
-ContractionPlan plan_contraction(const lower::Contraction& contraction, const Target& target,
+/// For vectors of so many bytes: 64 are AVX-512, 32 AVX2, 16 the baseline. With `few_rows`, for at
+/// most kFewRows of them.
+ContractionPlan plan_contraction(const Contraction& contraction, int64_t vector_bytes,
                                  bool few_rows = false);
 /// Fewer rows do not pay for turning the right factor around.
 inline constexpr int64_t kFewRows = 8;
 
-}  // namespace relay::codegen
+/// Registers are for tiles of at most so many rows by so many vectors of accumulators.
+int64_t tile_rows(DType accumulator, int64_t vector_bytes, int64_t vectors);
+/// How wide a panel can be, in vectors.
+inline constexpr int64_t kWidestPanel = 8;
+
+}  // namespace relay::lower

@@ -1,4 +1,4 @@
-#include <relay/codegen/llvm/contraction_plan.h>
+#include <relay/lower/contraction_plan.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -8,7 +8,7 @@
 #include <relay/lower/scalars.h>
 #include <relay/tensor_expr/walk.h>
 
-namespace relay::codegen {
+namespace relay::lower {
 
 using te::Affine;
 using te::ScalarKind;
@@ -39,26 +39,23 @@ bool AxisGroup::has(uint32_t axis) const {
   return std::any_of(axes.begin(), axes.end(), [&](const auto& a) { return a.id == axis; });
 }
 
-namespace {
-
-/// Number of vector registers' worth of accumulators, rows for a tile of so many vectors.
-int64_t tile_rows(const lower::Contraction& contraction, const Target& target, int64_t vectors) {
-  bool integer = contraction.accumulator.is_integer();
-  switch (target.isa) {
-    case Target::Isa::kAvx512:
-      return vectors >= 4 ? 6 : vectors == 3 ? 8 : vectors == 2 ? 12 : 14;
-    case Target::Isa::kAvx2:
-      return integer ? (vectors >= 2 ? 4 : 8) : (vectors >= 2 ? 6 : 12);
-    case Target::Isa::kBaseline:
-      return integer ? 2 : (vectors >= 2 ? 4 : 8);
-  }
-  return 4;
+int64_t tile_rows(DType accumulator, int64_t vector_bytes, int64_t vectors) {
+  const bool integer = accumulator.is_integer();
+  const int64_t registers = vector_bytes == 64 ? 32 : 16;
+  int64_t usual = vector_bytes == 64 ? 4 : 2;  // vectors of a panel for many rows
+  // A line of the panel, one broadcast.
+  if (vectors > usual) return std::max<int64_t>(1, (registers - 1) / vectors - 1);
+  if (vector_bytes == 64) return vectors == 4 ? 6 : vectors == 3 ? 8 : vectors == 2 ? 12 : 14;
+  if (vector_bytes == 32) return integer ? (vectors == 2 ? 4 : 8) : (vectors == 2 ? 6 : 12);
+  return integer ? 2 : (vectors == 2 ? 4 : 8);
 }
+
+namespace {
 
 class Planner {
  public:
-  Planner(const lower::Contraction& contraction, const Target& target, bool few_rows)
-      : contraction_(contraction), target_(target), few_rows_(few_rows) {}
+  Planner(const Contraction& contraction, int64_t vector_bytes, bool few_rows)
+      : contraction_(contraction), vector_bytes_(vector_bytes), few_rows_(few_rows) {}
 
   ContractionPlan run() {
     plan_.batch = AxisGroup(contraction_.batch);
@@ -67,9 +64,9 @@ class Planner {
     plan_.folded = AxisGroup(contraction_.folded);
     plan_.num_vars = contraction_.num_vars;
     plan_.element_bytes = static_cast<int64_t>(contraction_.accumulator.size());
-    plan_.lanes = target_.vector_bytes() / plan_.element_bytes;
-    plan_.lhs = factor(contraction_.lhs);
-    plan_.rhs = factor(contraction_.rhs);
+    plan_.lanes = vector_bytes_ / plan_.element_bytes;
+    plan_.lhs = factor(contraction_.lhs, plan_.rows);
+    plan_.rhs = factor(contraction_.rhs, plan_.columns);
     order_folded();
     epilogue();
     choose_access();
@@ -104,7 +101,7 @@ class Planner {
     result.load = ref;
     result.buffer = node.tensor.index;
     result.dtype = node.dtype;
-    const lower::Buffer& buffer = contraction_.buffers[static_cast<size_t>(result.buffer)];
+    const Buffer& buffer = contraction_.buffers[static_cast<size_t>(result.buffer)];
     if (node.bounds != te::Bounds::kProven && node.bounds != te::Bounds::kFill) {
       return std::nullopt;
     }
@@ -143,46 +140,76 @@ class Planner {
 
   static ScalarRef replace(const ScalarRef& root, const ScalarNode* load, uint32_t var) {
     ScalarRef placeholder = te::placeholder(var, load->dtype).ref();
-    lower::ScalarRewriter rewrite([&](const ScalarRef& node, const std::vector<ScalarRef>&) {
+    ScalarRewriter rewrite([&](const ScalarRef& node, const std::vector<ScalarRef>&) {
       return node.get() == load ? placeholder : ScalarRef();
     });
     return rewrite(root);
   }
 
-  Factor factor(const ScalarRef& value) {
+  // `group`: the rows or the columns.
+  Factor factor(const ScalarRef& value, const AxisGroup& group) {
     Factor result;
     result.value = value;
     std::vector<ScalarRef> loads = loads_in(value);
     if (loads.size() != 1) return result;
+    const lower::Buffer& buffer = contraction_.buffers[static_cast<size_t>(loads[0]->tensor.index)];
+    ScalarRef of_load = replace(value, loads[0].get(), plan_.num_vars);
+    if (uses_axes(of_load)) return result;
     result.load = linear_load(loads[0]);
-    if (!result.load) return result;
+    result.packed = packed_load(loads[0], buffer, group, plan_.batch);
+    if (!result.load && !result.packed) return result;
     result.var = plan_.num_vars++;
-    result.of_load = replace(value, loads[0].get(), result.var);
-    if (uses_axes(result.of_load)) result.load.reset();
-    if (!result.load) return result;
-    result.plain = loads[0] == value && result.load->conditions.empty();
+    result.of_load = of_load;
+    result.plain = result.load && loads[0] == value && result.load->conditions.empty();
     return result;
   }
 
   // The order of the folded axes is free: the one in which a factor lies in memory.
   void order_folded() {
+    std::vector<const Affine*> offsets;
     for (const Factor* factor : {&plan_.lhs, &plan_.rhs}) {
-      if (!factor->plain) continue;
-      std::vector<te::Axis> axes = plan_.folded.axes;
-      auto size = [&](const te::Axis& axis) {
-        Dim c = factor->load->offset.coefficient(axis.id);
-        return c.is_int() ? c.as_int() : -1;
-      };
-      if (std::any_of(axes.begin(), axes.end(), [&](const auto& a) { return size(a) < 0; })) {
-        continue;
-      }
-      std::stable_sort(axes.begin(), axes.end(),
-                       [&](const auto& x, const auto& y) { return size(x) > size(y); });
-      AxisGroup ordered(axes);
-      if (!ordered.stride_of(factor->load->offset)) continue;
-      plan_.folded = ordered;
-      return;
+      if (fits_tiles(*factor)) offsets.push_back(&factor->packed->offset);
     }
+    for (const Factor* factor : {&plan_.lhs, &plan_.rhs}) {
+      if (factor->plain) offsets.push_back(&factor->load->offset);
+    }
+    for (const Affine* offset : offsets) {
+      if (std::optional<AxisGroup> order = order_along(*offset)) {
+        plan_.folded = *order;
+        return;
+      }
+    }
+  }
+  std::optional<AxisGroup> order_along(const Affine& offset) const {
+    std::vector<te::Axis> axes = plan_.folded.axes;
+    auto size = [&](const te::Axis& axis) {
+      Dim c = offset.coefficient(axis.id);
+      return c.is_int() ? c.as_int() : -1;
+    };
+    if (std::any_of(axes.begin(), axes.end(), [&](const auto& a) { return size(a) < 0; })) {
+      return std::nullopt;
+    }
+    std::stable_sort(axes.begin(), axes.end(),
+                     [&](const auto& x, const auto& y) { return size(x) > size(y); });
+    AxisGroup ordered(axes);
+    if (!ordered.stride_of(offset)) return std::nullopt;
+    return ordered;
+  }
+
+  // Whether the panels of a packed operand are as wide as tiles can be: of whole vectors for the
+  // columns, of so many rows as there are registers for.
+  bool fits_tiles(const Factor& factor) const {
+    if (!factor.packed) return false;
+    const int64_t width = factor.packed->width;
+    if (&factor == &plan_.lhs) return width <= rows_of(1);
+    if (width % plan_.lanes != 0) return false;
+    const int64_t vectors = width / plan_.lanes;
+    if (vectors <= widest()) return true;
+    // A matrix that happens to be one panel is no better read so by many rows.
+    Dim rows = plan_.rows.extent;
+    const bool chosen = factor.load == std::nullopt;
+    return vectors <= kWidestPanel &&
+           (chosen || (rows.is_int() && rows.as_int() <= rows_of(vectors)));
   }
 
   void epilogue() {
@@ -207,7 +234,7 @@ class Planner {
       plan_.epilogue = replace(plan_.epilogue, ref.get(), var);
       plan_.tile_loads.push_back({*load, var, stride->is_int(1)});
     }
-    const lower::Buffer& out = contraction_.buffers[static_cast<size_t>(contraction_.out)];
+    const Buffer& out = contraction_.buffers[static_cast<size_t>(contraction_.out)];
     Affine offset = te::affine_offset(contraction_.out_index, out.dims);
     std::optional<Dim> stride = plan_.columns.stride_of(offset);
     bool contiguous = stride && (stride->is_int(1) || plan_.columns.extent.is_int(1));
@@ -218,16 +245,25 @@ class Planner {
   void choose_access() {
     const Factor& lhs = plan_.lhs;
     const Factor& rhs = plan_.rhs;
-    if (lhs.plain) plan_.lhs_step = plan_.folded.stride_of(lhs.load->offset);
-    plan_.lhs_direct = plan_.lhs_step.has_value();
+    if (fits_tiles(lhs)) plan_.lhs_step = plan_.folded.stride_of(lhs.packed->offset);
+    plan_.lhs_packed = plan_.lhs_step.has_value();
+    if (!plan_.lhs_packed && lhs.plain) {
+      plan_.lhs_step = plan_.folded.stride_of(lhs.load->offset);
+      plan_.lhs_direct = plan_.lhs_step.has_value();
+    }
+    if (fits_tiles(rhs)) plan_.rhs_step = plan_.folded.stride_of(rhs.packed->offset);
+    plan_.rhs_packed = plan_.rhs_step.has_value();
+    if (plan_.rhs_packed) {
+      if (!leaves_rows(rhs.packed->width / plan_.lanes)) plan_.lhs_packed = false;
+      return;
+    }
     std::optional<Dim> along_k, along_columns;
     if (rhs.load) {
       along_k = plan_.folded.stride_of(rhs.load->offset);
       along_columns = plan_.columns.stride_of(rhs.load->offset);
     }
     bool contiguous = along_columns && along_columns->is_int(1);
-    bool masks = target_.isa != Target::Isa::kBaseline ||
-                 floor_mod(plan_.columns.extent, plan_.lanes).is_int(0);
+    bool masks = vector_bytes_ > 16 || floor_mod(plan_.columns.extent, plan_.lanes).is_int(0);
     plan_.rhs_direct =
         rhs.plain && contiguous && along_k && masks && (read_once() || stays_near(*along_k));
     if (plan_.rhs_direct) plan_.rhs_step = along_k;
@@ -260,18 +296,21 @@ class Planner {
     if (rows.as_int() > kMostRows) return false;
     int64_t step = std::abs(along_k.as_int()) * plan_.element_bytes;
     bool aligned = step % kLine == 0;
-    int64_t lines = std::max<int64_t>(1, widest() * target_.vector_bytes() / kLine);
+    int64_t lines = std::max<int64_t>(1, widest() * vector_bytes_ / kLine);
     if (k.as_int() * (lines + (aligned ? 0 : 1)) > kSets * kWays) return false;
     int64_t sets = aligned ? kSets / std::gcd(kSets, step / kLine) : kSets;
     return k.as_int() <= 2 * sets * kWays;
   }
 
-  int64_t widest() const { return target_.isa == Target::Isa::kAvx512 ? 4 : 2; }
+  int64_t rows_of(int64_t vectors) const {
+    return tile_rows(contraction_.accumulator, vector_bytes_, vectors);
+  }
+  int64_t widest() const { return vector_bytes_ == 64 ? 4 : 2; }
 
   // Panels for few rows: wide ones, as far as registers reach.
   int64_t wide_panel(int64_t rows) const {
-    int64_t registers = target_.isa == Target::Isa::kAvx512 ? 32 : 16;
-    if (rows > tile_rows(contraction_, target_, widest())) return 0;
+    int64_t registers = vector_bytes_ == 64 ? 32 : 16;
+    if (rows > rows_of(widest())) return 0;
     return std::clamp<int64_t>((registers - 1) / (rows + 1), 1, 8);
   }
 
@@ -292,11 +331,23 @@ class Planner {
     cut.more = cut.pieces;
     return cut;
   }
+  // Pieces that a packed operand prescribes.
+  static Cut cut_panels(Dim count, int64_t size) {
+    Cut cut = cut_unknown(count, size);
+    cut.known = count.is_int();
+    if (cut.known) cut.rest = count.as_int() % size;
+    return cut;
+  }
+  Cut cut_rows(int64_t most) const {
+    Dim rows = plan_.rows.extent;
+    if (plan_.lhs_packed) return cut_panels(rows, plan_.lhs.packed->width);
+    return rows.is_int() ? cut_known(rows.as_int(), most) : cut_unknown(rows, most);
+  }
 
   // Cycles for one step of k, about.
   double cost_of(int64_t vectors, int64_t most) const {
     Cut panels = cut_known(vectors, most);
-    int64_t limit = tile_rows(contraction_, target_, panels.size);
+    int64_t limit = rows_of(panels.size);
     Dim rows = plan_.rows.extent;
     int64_t count = rows.is_int() ? rows.as_int() : 1024;
     Cut tiles = cut_known(count, limit);
@@ -315,33 +366,9 @@ class Planner {
   }
 
   void choose_sizes() {
-    Dim rows = plan_.rows.extent;
     choose_tail();
-    Dim columns = plan_.main_columns;
-    Dim vectors = ceil_div(columns, plan_.lanes);
-    int64_t wide = plan_.rhs_direct && !plan_.dots && rows.is_int() && rows.as_int() > 0
-                       ? wide_panel(rows.as_int())
-                       : 0;
-    if (plan_.dots) {
-      plan_.panels = vectors.is_int() ? cut_known(vectors.as_int(), 1) : cut_unknown(vectors, 1);
-    } else if (wide > 0 && columns.is_int()) {
-      plan_.panels = cut_known(vectors.as_int(), wide);
-    } else if (columns.is_int()) {
-      int64_t best = 1;
-      for (int64_t most = 2; most <= widest(); ++most) {
-        if (!vectors.is_int(0) &&
-            cost_of(vectors.as_int(), most) <= cost_of(vectors.as_int(), best)) {
-          best = most;
-        }
-      }
-      plan_.panels = cut_known(vectors.as_int(), best);
-    } else {
-      plan_.panels = cut_unknown(vectors, std::min<int64_t>(widest(), 3));
-    }
-    int64_t limit = plan_.dots ? (rows.is_int() ? std::max<int64_t>(1, rows.as_int()) : 1)
-                               : tile_rows(contraction_, target_, plan_.panels.size);
-    if (wide > 0) limit = rows.as_int();
-    plan_.row_tiles = rows.is_int() ? cut_known(rows.as_int(), limit) : cut_unknown(rows, limit);
+    choose_panels();
+    choose_row_tiles();
     plan_.tiles_in_block = std::max<int64_t>(1, 64 / plan_.row_tiles.size);
     Dim others = plan_.batch.extent * plan_.panels.pieces;
     if (others.is_int() && others.as_int() > 0 && plan_.row_tiles.pieces.is_int()) {
@@ -353,17 +380,66 @@ class Planner {
     }
     choose_passes();
     if (streams()) choose_streams();
-    if (plan_.lhs_direct) return;
+    if (!plan_.copies_lhs()) return;
     // Rows are packed for each block of columns: few such blocks.
     Dim k = plan_.folded.extent;
     int64_t steps = k.is_int() ? std::clamp<int64_t>(k.as_int(), 1, kLongest) : 1024;
     int64_t panel = steps * plan_.panel_columns() * plan_.element_bytes;
     plan_.panels_in_block =
-        plan_.rhs_direct ? 1 << 20 : std::clamp<int64_t>((512 << 10) / panel, 1, 16);
+        plan_.copies_rhs() ? std::clamp<int64_t>((512 << 10) / panel, 1, 16) : 1 << 20;
     if (plan_.panels.pieces.is_int()) {
       plan_.panels_in_block =
           std::clamp<int64_t>(plan_.panels.pieces.as_int(), 1, plan_.panels_in_block);
     }
+  }
+
+  // Whether panels may be so wide: a packed left factor wants its rows.
+  bool leaves_rows(int64_t vectors) const {
+    return !plan_.lhs_packed || plan_.lhs.packed->width <= rows_of(vectors);
+  }
+
+  void choose_panels() {
+    Dim rows = plan_.rows.extent;
+    Dim columns = plan_.main_columns;
+    Dim vectors = ceil_div(columns, plan_.lanes);
+    if (plan_.rhs_packed) {
+      plan_.panels = cut_panels(vectors, plan_.rhs.packed->width / plan_.lanes);
+      return;
+    }
+    int64_t wide = 0;
+    if (plan_.rhs_direct && !plan_.dots && rows.is_int() && rows.as_int() > 0) {
+      wide = wide_panel(rows.as_int());
+    }
+    if (plan_.dots) {
+      plan_.panels = vectors.is_int() ? cut_known(vectors.as_int(), 1) : cut_unknown(vectors, 1);
+    } else if (wide > 0 && columns.is_int()) {
+      plan_.panels = cut_known(vectors.as_int(), wide);
+    } else if (columns.is_int()) {
+      int64_t best = 1;
+      for (int64_t most = 2; most <= widest(); ++most) {
+        if (!vectors.is_int(0) && leaves_rows(most) &&
+            cost_of(vectors.as_int(), most) <= cost_of(vectors.as_int(), best)) {
+          best = most;
+        }
+      }
+      plan_.panels = cut_known(vectors.as_int(), best);
+    } else {
+      int64_t most = std::min<int64_t>(widest(), 3);
+      while (!leaves_rows(most)) --most;
+      plan_.panels = cut_unknown(vectors, most);
+    }
+  }
+
+  void choose_row_tiles() {
+    Dim rows = plan_.rows.extent;
+    int64_t limit = rows_of(plan_.panels.size);
+    if (plan_.dots) limit = rows.is_int() ? std::max<int64_t>(1, rows.as_int()) : 1;
+    // Few rows that are one tile of a wide panel.
+    if (plan_.rhs_direct && !plan_.dots && rows.is_int() && rows.as_int() > 0 &&
+        wide_panel(rows.as_int()) > 0) {
+      limit = rows.as_int();
+    }
+    plan_.row_tiles = cut_rows(limit);
   }
 
   // A right factor that is read where it is goes by once: a few of its rows at a time, wide pieces
@@ -393,9 +469,10 @@ class Planner {
     plan_.main_columns = plan_.columns.extent;
     Dim columns = plan_.columns.extent;
     Dim rows = plan_.rows.extent;
-    bool possible = plan_.lhs_direct && plan_.lhs_step->is_int(1) && !plan_.dots &&
-                    columns.is_int() && rows.is_int() && columns.as_int() > plan_.lanes &&
-                    plan_.folded.extent.is_int() && plan_.folded.extent.as_int() >= 2 * plan_.lanes;
+    bool possible = !plan_.rhs_packed && plan_.lhs_direct && plan_.lhs_step->is_int(1) &&
+                    !plan_.dots && columns.is_int() && rows.is_int() &&
+                    columns.as_int() > plan_.lanes && plan_.folded.extent.is_int() &&
+                    plan_.folded.extent.as_int() >= 2 * plan_.lanes;
     if (!possible) return;
     int64_t tail = columns.as_int() % plan_.lanes;
     auto m = static_cast<double>(rows.as_int());
@@ -440,7 +517,7 @@ class Planner {
     // Each block of rows packs again: as few as give every worker something to do.
     Dim blocks = plan_.batch.extent * plan_.panels.pieces;
     Dim tiles = plan_.row_tiles.pieces;
-    if (!tiles.is_int() || plan_.rhs_direct) return;
+    if (!tiles.is_int() || !plan_.copies_rhs()) return;
     int64_t wanted = blocks.is_int() && blocks.as_int() >= 4 ? 1 : 2;
     int64_t most = std::max<int64_t>(1, 512 / plan_.row_tiles.size);
     plan_.tiles_in_block = std::clamp<int64_t>((tiles.as_int() + wanted - 1) / wanted, 1, most);
@@ -450,17 +527,17 @@ class Planner {
   static constexpr int64_t kLongest = 5120;
   static constexpr int64_t kPanelBytes = 640 << 10;
 
-  const lower::Contraction& contraction_;
-  const Target& target_;
+  const Contraction& contraction_;
+  const int64_t vector_bytes_;
   const bool few_rows_;
   ContractionPlan plan_;
 };
 
 }  // namespace
 
-ContractionPlan plan_contraction(const lower::Contraction& contraction, const Target& target,
+ContractionPlan plan_contraction(const Contraction& contraction, int64_t vector_bytes,
                                  bool few_rows) {
-  return Planner(contraction, target, few_rows).run();
+  return Planner(contraction, vector_bytes, few_rows).run();
 }
 
-}  // namespace relay::codegen
+}  // namespace relay::lower

@@ -1,0 +1,151 @@
+// Contractions: where tiles read their factors.
+#include <relay/codegen/llvm/contraction_emitter.h>
+
+namespace relay::codegen {
+
+std::vector<llvm::Value*> ContractionEmitter::direct_rows(int64_t rows, Value* first_row,
+                                                          Value* k_from) {
+  const LinearLoad& lhs = *plan_.lhs.load;
+  Value* base = add(batch_part(lhs.offset), mul(k_from, dim(*plan_.lhs_step)));
+  std::optional<Dim> stride = plan_.rows.stride_of(lhs.offset);
+  std::vector<Value*> result;
+  for (int64_t i = 0; i < rows; ++i) {
+    if (i > 0 && stride) {
+      result.push_back(element(result[0], lhs.dtype, mul(n(i), dim(*stride))));
+    } else {
+      Value* offset = add(base, part_of(lhs.offset, plan_.rows, add(first_row, n(i))));
+      result.push_back(element(f_.buffer(lhs.buffer), lhs.dtype, offset));
+    }
+  }
+  return result;
+}
+
+ContractionEmitter::LeftLines ContractionEmitter::left_lines(int64_t rows, Value* first_row) {
+  LeftLines lines;
+  lines.dtype = c_.accumulator;
+  lines.step = n(1);
+  if (plan_.lhs_direct) {
+    lines.at = direct_rows(rows, first_row, task_.k_from);
+    lines.step = dim(*plan_.lhs_step);
+    lines.buffer = plan_.lhs.load->buffer;
+    return lines;
+  }
+  if (plan_.lhs_packed) {
+    const lower::PackedLoad& packed = *plan_.lhs.packed;
+    lines.dtype = packed.dtype;
+    lines.step = dim(*plan_.lhs_step);
+    lines.buffer = packed.buffer;
+    Value* at = element(f_.buffer(packed.buffer), packed.dtype,
+                        packed_offset(packed, first_row, lines.step));
+    for (int64_t i = 0; i < rows; ++i) lines.at.push_back(element(at, packed.dtype, n(i)));
+    return lines;
+  }
+  Value* first = mul(b_.CreateSub(first_row, task_.first_row), row_pitch_);
+  for (int64_t i = 0; i < rows; ++i) {
+    lines.at.push_back(element(rows_, c_.accumulator, add(first, mul(n(i), row_pitch_))));
+  }
+  return lines;
+}
+
+llvm::Value* ContractionEmitter::packed_offset(const lower::PackedLoad& packed, Value* first,
+                                               Value* step) {
+  Value* offset = add(batch_part(packed.offset), mul(task_.k_from, step));
+  if (packed.pitch.is_int(0)) return add(offset, first);
+  Value* panel = b_.CreateUDiv(first, n(packed.width));
+  offset = add(offset, mul(panel, dim(packed.pitch)));
+  return add(offset, b_.CreateURem(first, n(packed.width)));
+}
+
+llvm::Value* ContractionEmitter::load_left(const LeftLines& lines, int64_t row, Value* k) {
+  Value* at = element(lines.at[static_cast<size_t>(row)], lines.dtype, mul(k, lines.step));
+  auto* one = b_.CreateAlignedLoad(memory_type(f_.context, lines.dtype), at,
+                                   llvm::Align(static_cast<uint64_t>(lines.dtype.size())));
+  if (lines.buffer < 0) return splat(f_.annotate_scratch(one, kRows), lanes_);
+  f_.annotate(one, lines.buffer);
+  if (!plan_.lhs_packed) return splat(one, lanes_);
+  Value* value = scalars_.from_memory(one, lines.dtype);
+  return splat(of_loaded(plan_.lhs, value, 1), lanes_);
+}
+
+ContractionEmitter::RightLine ContractionEmitter::right_line(Value* panel, int64_t vectors,
+                                                             Value* first_column) {
+  RightLine line{panel, n(vectors * plan_.lanes), c_.accumulator};
+  if (plan_.rhs_direct) {
+    const LinearLoad& rhs = *plan_.rhs.load;
+    line.step = dim(*plan_.rhs_step);
+    line.buffer = rhs.buffer;
+    Value* offset = add(add(batch_part(rhs.offset), mul(task_.k_from, line.step)),
+                        part_of(rhs.offset, plan_.columns, first_column));
+    line.at = element(f_.buffer(rhs.buffer), line.dtype, offset);
+  } else if (plan_.rhs_packed) {
+    const lower::PackedLoad& packed = *plan_.rhs.packed;
+    line.dtype = packed.dtype;
+    line.step = dim(*plan_.rhs_step);
+    line.buffer = packed.buffer;
+    line.at = element(f_.buffer(packed.buffer), packed.dtype,
+                      packed_offset(packed, first_column, line.step));
+  }
+  return line;
+}
+
+std::vector<llvm::Value*> ContractionEmitter::load_right(const RightLine& line, Value* k,
+                                                         const std::vector<Value*>& masks) {
+  std::vector<Value*> result;
+  Value* from = element(line.at, line.dtype, mul(k, line.step));
+  for (size_t v = 0; v < masks.size(); ++v) {
+    Value* at = element(from, line.dtype, n(static_cast<int64_t>(v) * plan_.lanes));
+    if (plan_.rhs_direct) {
+      result.push_back(load(line.buffer, line.dtype, at, lanes_, masks[v]));
+    } else if (plan_.rhs_packed) {
+      // Lines are whole.
+      Value* loaded = load(line.buffer, line.dtype, at, lanes_, nullptr);
+      result.push_back(of_loaded(plan_.rhs, loaded, lanes_));
+    } else {
+      auto* loaded = b_.CreateAlignedLoad(accumulator(lanes_), at, vector_alignment());
+      result.push_back(f_.annotate_scratch(loaded, kPanels));
+    }
+  }
+  return result;
+}
+
+std::vector<llvm::Value*> ContractionEmitter::column_masks(int64_t vectors, Value* first_column) {
+  std::vector<Value*> masks(static_cast<size_t>(vectors), nullptr);
+  auto mask = [&](int64_t v) {
+    Value* left = b_.CreateSub(dim(plan_.main_columns), add(first_column, n(v * plan_.lanes)));
+    return lanes_below(left, lanes_);
+  };
+  const bool whole = floor_mod(plan_.main_columns, plan_.lanes).is_int(0);
+  if (plan_.panels.known) {
+    if (!whole) masks.back() = mask(vectors - 1);
+    return masks;
+  }
+  // The last panel may have fewer vectors.
+  for (int64_t v = whole ? 1 : 0; v < vectors; ++v) masks[static_cast<size_t>(v)] = mask(v);
+  return masks;
+}
+
+void ContractionEmitter::prefetch_epilogue(int64_t rows, int64_t vectors, Value* first_row,
+                                           Value* first_column) {
+  auto fetch = [&](Value* line, DType dtype, bool write) {
+    for (int64_t v = 0; v < vectors; ++v) {
+      b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
+                         {element(line, dtype, n(v * plan_.lanes)), b_.getInt32(write ? 1 : 0),
+                          b_.getInt32(3), b_.getInt32(1)});
+    }
+  };
+  for (int64_t i = 0; i < rows; ++i) {
+    Value* row = add(first_row, n(i));
+    if (plan_.out_offset) {
+      fetch(out_line(row, first_column), f_.buffers[static_cast<size_t>(c_.out)].dtype, true);
+    }
+    for (const TileLoad& tile : plan_.tile_loads) {
+      if (!tile.along_columns || !varies_by_row(tile)) continue;
+      const LinearLoad& from = tile.load;
+      Value* offset = add(batch_part(from.offset), part_of(from.offset, plan_.rows, row));
+      offset = add(offset, part_of(from.offset, plan_.columns, first_column));
+      fetch(element(f_.buffer(from.buffer), from.dtype, offset), from.dtype, false);
+    }
+  }
+}
+
+}  // namespace relay::codegen

@@ -1,0 +1,131 @@
+// Operands that were packed for the tiles of a contraction: recognising their loads.
+#include <algorithm>
+
+#include <relay/lower/contraction.h>
+#include <relay/lower/contraction_plan.h>
+#include <relay/lower/index_math.h>
+#include <relay/tensor_expr/walk.h>
+
+namespace relay::lower {
+
+using te::Affine;
+using te::ScalarKind;
+using te::ScalarNode;
+using te::ScalarRef;
+
+namespace {
+
+/// Whether an index is the number of a group's element, counted through as one.
+bool counts_through(const ScalarRef& index, const AxisGroup& group) {
+  Affine sum = te::affine(index);
+  if (!sum.others.empty() || !sum.constant.is_int(0)) return false;
+  for (const Affine::Term& term : sum.terms) {
+    if (!group.has(term.axis)) return false;
+  }
+  std::optional<Dim> stride = group.stride_of(sum);
+  return stride && (stride->is_int(1) || group.extent.is_int(1));
+}
+
+bool mentions(const ScalarRef& index, const AxisGroup& group) {
+  for (const ScalarNode* node : te::post_order({&index, 1})) {
+    if (node->kind == ScalarKind::kIndex && group.has(node->axis)) return true;
+  }
+  return false;
+}
+
+/// Cycles that all tiles take for one step of k if panels are of so many vectors.
+double cost_of(int64_t rows, int64_t vectors, int64_t width, int64_t limit) {
+  const int64_t tiles = (rows + limit - 1) / limit;
+  const double average = static_cast<double>(rows) / static_cast<double>(tiles);
+  auto panel = [&](int64_t size) {
+    auto across = static_cast<double>(size);
+    const double products = average * across / 2, loads = (average + across) / 2;
+    constexpr double kLatency = 4;  // of a sum: the next one waits for it
+    return static_cast<double>(tiles) * std::max({products, loads, kLatency});
+  };
+  double sum = static_cast<double>(vectors / width) * panel(width);
+  if (vectors % width != 0) sum += panel(vectors % width);
+  return sum;
+}
+
+int64_t panel_vectors(const ContractionPlan& plan, DType accumulator, int64_t vector_bytes) {
+  constexpr int64_t kMany = 1024;
+  const int64_t usual = vector_bytes == 64 ? 4 : 2;
+  Dim count = ceil_div(plan.columns.extent, plan.lanes);
+  const int64_t vectors = count.is_int() ? count.as_int() : kMany;
+  const int64_t rows = plan.rows.extent.is_int() ? plan.rows.extent.as_int() : kMany;
+  int64_t best = 1;
+  double least = 0;
+  for (int64_t width = 1; width <= kWidestPanel; ++width) {
+    if (width > 1 && width > vectors) break;
+    double cost = cost_of(rows, vectors, width, tile_rows(accumulator, vector_bytes, width));
+    // Few rows in a tile leave little to do with each line.
+    if (width > usual) cost *= 1.02;
+    if (width == 1 || cost <= least) {
+      best = width;
+      least = cost;
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+std::optional<int64_t> packed_width(const Contraction& contraction, bool columns,
+                                    int64_t vector_bytes) {
+  ContractionPlan plan = plan_contraction(contraction, vector_bytes);
+  const Factor& factor = columns ? plan.rhs : plan.lhs;
+  if (!factor.load || plan.rows.extent.is_int(0) || plan.columns.extent.is_int(0)) {
+    return std::nullopt;
+  }
+  if (columns) {
+    // Vectors would be nearly empty.
+    if (plan.columns.extent.is_int() && 2 * plan.columns.extent.as_int() < plan.lanes) {
+      return std::nullopt;
+    }
+    return plan.lanes * panel_vectors(plan, contraction.accumulator, vector_bytes);
+  }
+  // Vectors along k want rows as they are.
+  if (plan.dots || plan.tail > 0 || plan.rows.extent.is_int(1)) return std::nullopt;
+  return plan.row_tiles.size;
+}
+
+std::optional<PackedLoad> packed_load(const ScalarRef& load, const Buffer& buffer,
+                                      const AxisGroup& group, const AxisGroup& batch) {
+  if (load->bounds != te::Bounds::kProven || load->args.empty()) return std::nullopt;
+  if (!buffer.dims.back().is_int() || buffer.dims.back().is_int(0)) return std::nullopt;
+  PackedLoad result;
+  result.buffer = load->tensor.index;
+  result.dtype = load->dtype;
+  result.width = buffer.dims.back().as_int();
+  const size_t last = load->args.size() - 1;
+  std::optional<size_t> panel = panel_index(*load);
+  if (panel) {
+    const bool whole_lines = te::divisor(*load->args[last]).is_int(result.width);
+    if (!whole_lines || !counts_through(load->args[last]->args[0], group)) return std::nullopt;
+  } else {
+    // All in the first panel: divisions are gone.
+    if (!group.extent.is_int() || group.extent.as_int() > result.width) return std::nullopt;
+    if (!counts_through(load->args[last], group)) return std::nullopt;
+  }
+  Dim stride = result.width;
+  for (size_t d = last; d-- > 0;) {
+    if (panel == d) {
+      result.pitch = stride;
+    } else if (mentions(load->args[d], group)) {
+      return std::nullopt;
+    } else {
+      result.offset = result.offset + te::affine(load->args[d]) * stride;
+    }
+    stride = stride * buffer.dims[d];
+  }
+  for (const Affine::Other& other : result.offset.others) {
+    for (const ScalarNode* node : te::post_order({&other.value, 1})) {
+      if (node->kind == ScalarKind::kVar) return std::nullopt;
+      if (node->kind == ScalarKind::kIndex && !batch.has(node->axis)) return std::nullopt;
+    }
+  }
+  return result;
+}
+
+}  // namespace relay::lower

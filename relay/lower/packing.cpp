@@ -1,0 +1,273 @@
+#include <relay/lower/packing.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include <relay/lower/contraction.h>
+#include <relay/lower/contraction_plan.h>
+#include <relay/lower/index_math.h>
+#include <relay/lower/prepare.h>
+#include <relay/lower/scalars.h>
+#include <relay/tensor_expr/builder.h>
+#include <relay/tensor_expr/walk.h>
+
+namespace relay::lower {
+namespace {
+
+using te::Affine;
+using te::Axis;
+using te::Scalar;
+using te::ScalarKind;
+using te::ScalarNode;
+using te::ScalarRef;
+using te::TensorId;
+using Names = std::unordered_map<uint32_t, ScalarRef>;
+
+/// A stage as a contraction over buffers that are the tensors of the computation: inputs first.
+std::optional<Contraction> contraction_of(const te::Computation& c, size_t stage) {
+  const auto* map = std::get_if<te::Map>(&c.stages[stage].body);
+  if (map == nullptr || map->values.size() != 1) return std::nullopt;
+  std::vector<Buffer> buffers;
+  std::vector<int32_t> first;  // buffer of each stage
+  auto add = [&](const te::TensorInfo& info) {
+    buffers.push_back({Buffer::Role::kInput, "", info.dtype, info.dims});
+  };
+  for (const te::TensorInfo& input : c.inputs) add(input);
+  for (size_t s = 0; s < stage; ++s) {
+    first.push_back(static_cast<int32_t>(buffers.size()));
+    for (const te::TensorInfo& output : c.stages[s].outputs) add(output);
+  }
+  const auto out = static_cast<int32_t>(buffers.size());
+  add(c.stages[stage].outputs[0]);
+  buffers.back().role = Buffer::Role::kOutput;
+  ScalarRewriter bind = te::moved_loads([&](TensorId id) {
+    int32_t base = id.is_input() ? 0 : first[static_cast<size_t>(id.stage)];
+    return TensorId{-1, base + id.index};
+  });
+  return match_contraction(buffers, out, map->axes, bind(map->values[0]), c.num_axes, c.num_vars);
+}
+
+/// The only load below a value; null if there are none or several.
+const ScalarNode* only_load(const ScalarRef& value) {
+  const ScalarNode* load = nullptr;
+  for (const ScalarNode* node : te::post_order({&value, 1})) {
+    if (node->kind != ScalarKind::kLoad) continue;
+    if (load != nullptr) return nullptr;
+    load = node;
+  }
+  return load;
+}
+
+/// The axes of a contraction in terms of those of its stage: some of these were split.
+Names axes_of_stage(const Contraction& contraction, std::span<const Axis> axes) {
+  Names names;
+  for (size_t d = 0; d < axes.size(); ++d) {
+    Affine sum = te::affine(contraction.out_index[d]);
+    if (sum.terms.size() == 1 && sum.terms[0].axis == axes[d].id) continue;
+    for (const Affine::Term& term : sum.terms) {
+      const bool outer = !term.coefficient.is_int(1);
+      Dim by = 1;
+      for (const Affine::Term& other : sum.terms) by = by * other.coefficient;
+      Scalar axis = te::index_of(axes[d]), divisor = te::from_dim(by);
+      names[term.axis] =
+          (outer ? te::floor_div(axis, divisor) : te::floor_mod(axis, divisor)).ref();
+    }
+  }
+  return names;
+}
+
+/// What is known of an operand that is to be packed.
+struct Operand {
+  PackedOperand::Side side;
+  const ScalarNode* load;     // over the axes of the contraction
+  AxisGroup group;            // rows or columns
+  std::vector<Axis> batch{};  // those that the load depends on
+  Names single{};             // axes of extent 1: 0
+  std::vector<Axis> folded{};
+  int64_t width = 1;
+};
+
+bool depends_on(const ScalarNode& load, uint32_t axis) {
+  for (const ScalarNode* node : te::post_order(load.args)) {
+    if (node->kind == ScalarKind::kIndex && node->axis == axis) return true;
+  }
+  return false;
+}
+
+/// Folded axes in the order in which the other factor lies in memory: it is read along them, too.
+std::vector<Axis> order_of(const std::vector<Axis>& folded, const ScalarNode* other,
+                           const std::vector<Buffer>& buffers) {
+  if (other == nullptr) return folded;
+  const Buffer& buffer = buffers[static_cast<size_t>(other->tensor.index)];
+  Affine offset = te::affine_offset(other->args, buffer.dims);
+  auto distance = [&](const Axis& axis) {
+    Dim c = offset.coefficient(axis.id);
+    return c.is_int() ? c.as_int() : -1;
+  };
+  if (std::any_of(folded.begin(), folded.end(), [&](const Axis& a) { return distance(a) < 0; })) {
+    return folded;
+  }
+  std::vector<Axis> result = folded;
+  std::stable_sort(result.begin(), result.end(),
+                   [&](const Axis& a, const Axis& b) { return distance(a) > distance(b); });
+  return result;
+}
+
+std::optional<Operand> operand_of(const Contraction& contraction,
+                                  const std::function<bool(size_t input)>& constant,
+                                  size_t num_inputs, int64_t vector_bytes) {
+  for (auto side : {PackedOperand::Side::kColumns, PackedOperand::Side::kRows}) {
+    const bool columns = side == PackedOperand::Side::kColumns;
+    const ScalarNode* load = only_load(columns ? contraction.rhs : contraction.lhs);
+    const ScalarNode* other = only_load(columns ? contraction.lhs : contraction.rhs);
+    if (load == nullptr || load->bounds != te::Bounds::kProven) continue;
+    const auto input = static_cast<size_t>(load->tensor.index);
+    if (input >= num_inputs || !constant(input)) continue;
+    if (other != nullptr && other->tensor == load->tensor) continue;
+    Operand operand{side, load, AxisGroup(columns ? contraction.columns : contraction.rows)};
+    std::optional<int64_t> width = packed_width(contraction, columns, vector_bytes);
+    if (!width) continue;
+    operand.width = *width;
+    for (const Axis& axis : contraction.batch) {
+      if (axis.extent.is_int(1)) operand.single[axis.id] = te::index_constant(0).ref();
+      if (!axis.extent.is_int(1) && depends_on(*load, axis.id)) operand.batch.push_back(axis);
+    }
+    operand.folded = order_of(contraction.folded, other, contraction.buffers);
+    return operand;
+  }
+  return std::nullopt;
+}
+
+/// The number of a group's element, counted through as one.
+Scalar flat_index(const AxisGroup& group) {
+  Scalar flat = te::index_constant(0);
+  for (const Axis& axis : group.axes) {
+    if (axis.extent.is_int(1)) continue;
+    flat = flat * te::from_dim(axis.extent) + te::index_of(axis);
+  }
+  return flat;
+}
+
+te::Computation packing(const Operand& operand, const te::TensorInfo& source) {
+  te::Builder builder({source});
+  Dim count = operand.group.extent;
+  Dim width = operand.width;
+  std::vector<Dim> dims;
+  for (const Axis& axis : operand.batch) dims.push_back(axis.extent);
+  dims.push_back(ceil_div(count, width));
+  for (const Axis& axis : operand.folded) dims.push_back(axis.extent);
+  dims.push_back(width);
+  te::Tensor packed = builder.map(dims, [&](te::Indices at) {
+    Names names = operand.single;
+    size_t d = 0;
+    for (const Axis& axis : operand.batch) names[axis.id] = at[d++].ref();
+    Scalar flat = at[d++] * te::from_dim(width) + at.back();
+    for (const Axis& axis : operand.folded) names[axis.id] = at[d++].ref();
+    // The group's axes from the place in it, the outermost one whole: it alone goes past its end.
+    Scalar rest = flat;
+    const std::vector<Axis>& axes = operand.group.axes;
+    for (size_t i = axes.size(); i-- > 0;) {
+      if (axes[i].extent.is_int(1)) {
+        names[axes[i].id] = te::index_constant(0).ref();
+        continue;
+      }
+      const bool outermost =
+          std::all_of(axes.begin(), axes.begin() + static_cast<std::ptrdiff_t>(i),
+                      [](const Axis& a) { return a.extent.is_int(1); });
+      Scalar extent = te::from_dim(axes[i].extent);
+      names[axes[i].id] = (outermost ? rest : te::floor_mod(rest, extent)).ref();
+      if (!outermost) rest = te::floor_div(rest, extent);
+    }
+    Ref<ScalarNode> load = te::copy_node(*operand.load);
+    load->tensor = {-1, 0};
+    for (ScalarRef& index : load->args) index = substitute(index, names);
+    if (floor_mod(count, width).is_int(0)) return Scalar(ScalarRef(load));
+    Scalar zero = te::constant(0, source.dtype);
+    load->bounds = te::Bounds::kFill;
+    load->fill = zero.ref();
+    // Does the fill begin where the group ends?
+    bool ends = false;
+    for (size_t i = 0; i < load->args.size(); ++i) {
+      const ScalarNode& index = *operand.load->args[i];
+      ends |= index.kind == ScalarKind::kIndex && operand.group.has(index.axis) &&
+              count == source.dims[i];
+    }
+    if (ends) return Scalar(ScalarRef(load));
+    return te::select(flat < te::from_dim(count), Scalar(ScalarRef(load)), zero);
+  });
+  builder.output(packed);
+  return builder.finish();
+}
+
+/// The value with its load of the operand made one of the packed tensor.
+ScalarRef read_packed(const ScalarRef& value, const Operand& operand, TensorId packed,
+                      const Names& names) {
+  std::vector<ScalarRef> index;
+  for (const Axis& axis : operand.batch) index.push_back(te::index_of(axis).ref());
+  Scalar flat = flat_index(operand.group), width = te::index_constant(operand.width);
+  index.push_back(te::floor_div(flat, width).ref());
+  for (const Axis& axis : operand.folded) index.push_back(te::index_of(axis).ref());
+  index.push_back(te::floor_mod(flat, width).ref());
+  for (ScalarRef& at : index) at = substitute(at, names);
+  const auto input = static_cast<int32_t>(operand.load->tensor.index);
+  // Within the fold's factor alone: an epilogue may read the operand, too.
+  const ScalarNode* fold = nullptr;
+  for (const ScalarNode* node : te::post_order({&value, 1})) {
+    if (node->kind == ScalarKind::kFold) fold = node;
+  }
+  ScalarRewriter in_fold([&](const ScalarRef& node, const std::vector<ScalarRef>&) {
+    if (node->kind != ScalarKind::kLoad || !(node->tensor == TensorId{-1, input})) {
+      return ScalarRef();
+    }
+    Ref<ScalarNode> load = te::copy_node(*node);
+    load->tensor = packed;
+    load->args = index;
+    return ScalarRef(load);
+  });
+  ScalarRef moved = in_fold(ScalarRef(fold));
+  ScalarRewriter around([&](const ScalarRef& node, const std::vector<ScalarRef>&) {
+    return node.get() == fold ? moved : ScalarRef();
+  });
+  return around(value);
+}
+
+}  // namespace
+
+std::optional<PackedOperand> packing_of(const te::Computation& computation,
+                                        const std::function<bool(size_t input)>& constant,
+                                        int64_t vector_bytes) {
+  te::Computation c = prepare(computation);
+  for (size_t s = 0; s < c.stages.size(); ++s) {
+    std::optional<Contraction> contraction = contraction_of(c, s);
+    if (!contraction) continue;
+    std::optional<Operand> operand =
+        operand_of(*contraction, constant, c.inputs.size(), vector_bytes);
+    if (!operand) continue;
+    auto& map = std::get<te::Map>(c.stages[s].body);
+    PackedOperand result;
+    result.input = static_cast<size_t>(operand->load->tensor.index);
+    result.side = operand->side;
+    result.width = operand->width;
+    result.packing = packing(*operand, c.inputs[result.input]);
+    Names names = axes_of_stage(*contraction, map.axes);
+    TensorId packed{-1, static_cast<int32_t>(c.inputs.size())};
+    map.values[0] = read_packed(map.values[0], *operand, packed, names);
+    c.inputs.push_back(result.packing.stages.back().outputs[0]);
+    c.verify();
+    result.computation = std::move(c);
+    return result;
+  }
+  return std::nullopt;
+}
+
+bool reads_input(const te::Computation& computation, size_t input) {
+  const TensorId id{-1, static_cast<int32_t>(input)};
+  for (const te::Stage& stage : computation.stages) {
+    std::vector<TensorId> reads = te::stage_reads(stage);
+    if (std::find(reads.begin(), reads.end(), id) != reads.end()) return true;
+  }
+  return std::any_of(computation.outputs.begin(), computation.outputs.end(),
+                     [&](const te::Output& output) { return output.tensor == id; });
+}
+
+}  // namespace relay::lower
