@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include <relay/graph/compose.h>
 #include <relay/infer/infer.h>
 #include <relay/lower/lower.h>
 #include <relay/parse/parse.h>
@@ -61,7 +62,7 @@ void print_loops(const std::string& path) {
   FunctionRef function(module.function("main"));
   std::vector<TypeRef> types;
   for (const VarRef& param : function->params()) types.push_back(param->annotation());
-  lower::Group group = lower::compose(*function, types);
+  graph::Group group = graph::compose(*function, types);
   std::printf("%s", group.computation.str().c_str());
   for (const auto& kernel : lower::lower(group.computation, "k", {}).kernels) {
     std::printf("%s\n%s", kernel->implementation.c_str(), kernel->str().c_str());
@@ -99,7 +100,7 @@ int main(int argc, char** argv) {
         types.push_back(testing::array_type(inputs.back()));
       }
       FunctionRef function = testing::main_function(bench::program_text(one), types);
-      lower::Group group = lower::compose(*function, types);
+      graph::Group group = graph::compose(*function, types);
       codegen::Target isa = codegen::Target::parse(target);
       lower::LowerOptions options;
       options.vector_bytes = isa.vector_bytes();

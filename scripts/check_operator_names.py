@@ -10,7 +10,7 @@ import pathlib
 import re
 import sys
 
-STAGES = ("infer", "eval", "transform", "lower", "codegen", "vm")
+STAGES = ("infer", "eval", "transform", "graph", "lower", "codegen", "vm")
 # Lists of words that are no operators of the language, by file.
 OTHER_WORDS = {
     "relay/vm/machine/disassemble.cpp": "the scalar operations of the machine's instructions",

@@ -3,6 +3,7 @@
 // known at run time too.
 #include <gtest/gtest.h>
 
+#include <relay/graph/compose.h>
 #include <relay/lower/lower.h>
 #include <relay/support/error.h>
 #include <relay/tensor_expr/evaluate.h>
@@ -35,9 +36,9 @@ void prepare(const std::string& file, bool symbolic, std::vector<Case>& cases,
     std::vector<TypeRef> types = symbolic ? symbolic_types(one.inputs, c.symbols) : one.types;
     if (symbolic && c.symbols.empty()) continue;
     auto value = [&](const TypeVar* symbol) { return value_of(c.symbols, symbol); };
-    lower::Group group;
+    graph::Group group;
     try {
-      group = lower::compose(*one.function, types);
+      group = graph::compose(*one.function, types);
       c.wanted = te::evaluate(group.computation, one.inputs, value);
     } catch (const Error&) {
       continue;  // attributes that speak of extents, or contradict them

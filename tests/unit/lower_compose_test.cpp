@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <relay/eval/eval.h>
+#include <relay/graph/compose.h>
 #include <relay/lower/lower.h>
 #include <relay/op/op.h>
 #include <relay/support/error.h>
@@ -11,6 +12,9 @@
 
 namespace relay::lower {
 namespace {
+
+using graph::compose;
+using graph::Group;
 
 using relay::testing::LowerCase;
 

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 
+#include <relay/graph/compose.h>
 #include <relay/lower/lower.h>
 #include <relay/support/error.h>
 #include <relay/tensor_expr/evaluate.h>
@@ -13,6 +14,9 @@
 
 namespace relay::lower {
 namespace {
+
+using graph::compose;
+using graph::Group;
 
 using Shape = std::vector<int64_t>;
 

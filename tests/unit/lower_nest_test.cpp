@@ -1,6 +1,7 @@
 // Operators through compose() and lower(), their nests interpreted, against direct evaluation.
 #include <gtest/gtest.h>
 
+#include <relay/graph/compose.h>
 #include <relay/lower/lower.h>
 #include <relay/support/error.h>
 #include <relay/tensor_expr/evaluate.h>
@@ -10,6 +11,9 @@
 
 namespace relay::lower {
 namespace {
+
+using graph::compose;
+using graph::Group;
 
 using relay::testing::interpret;
 using relay::testing::LowerCase;

@@ -1,6 +1,7 @@
 // The loops of some kernels as text.
 #include <gtest/gtest.h>
 
+#include <relay/graph/compose.h>
 #include <relay/ir/type.h>
 #include <relay/lower/lower.h>
 
@@ -8,6 +9,8 @@
 
 namespace relay::lower {
 namespace {
+
+using graph::compose;
 
 TypeRef tensor(std::vector<Dim> dims) { return TensorType::make(dims, kFloat32); }
 

@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include <relay/graph/compose.h>
 #include <relay/lower/lower.h>
 #include <relay/runtime/value.h>
 
@@ -12,6 +13,9 @@
 
 namespace relay::lower {
 namespace {
+
+using graph::compose;
+using graph::Group;
 
 /// All bytes differ from their neighbours; bools are 0 or 1.
 NDArray pattern(const std::vector<int64_t>& shape, DType dtype) {

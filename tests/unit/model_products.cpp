@@ -2,6 +2,7 @@
 
 #include <variant>
 
+#include <relay/graph/compose.h>
 #include <relay/ir/visit.h>
 #include <relay/lower/lower.h>
 #include <relay/support/error.h>
@@ -22,7 +23,7 @@ Products products_of(const Module& module) {
       for (const ExprRef& arg : call->args()) types.emplace_back(arg->type());
       lower::Lowered lowered;
       try {
-        lowered = lower::lower(lower::compose(*kernel, types).computation, "k", {});
+        lowered = lower::lower(graph::compose(*kernel, types).computation, "k", {});
       } catch (const Error&) {
         return;  // extents that only a run knows
       }

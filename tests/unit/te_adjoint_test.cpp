@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include <relay/graph/compose.h>
 #include <relay/lower/contraction.h>
 #include <relay/lower/lower.h>
 #include <relay/support/error.h>
@@ -109,7 +110,7 @@ TEST(Adjoint, OfEveryRecordedCase) {
   for_each_case([&](const std::string& file, const LowerCase& one) {
     Computation forward;
     try {
-      forward = lower::compose(*one.function, one.types).computation;
+      forward = graph::compose(*one.function, one.types).computation;
     } catch (const Error&) {
       return;  // cannot be composed
     }
@@ -152,8 +153,8 @@ TEST(Adjoint, OfSymbolicExtents) {
     auto value = [&](const TypeVar* symbol) { return testing::value_of(symbols, symbol); };
     SCOPED_TRACE(file + ": " + one.name);
     try {
-      Computation fixed = lower::compose(*one.function, one.types).computation;
-      Computation open = lower::compose(*one.function, types).computation;
+      Computation fixed = graph::compose(*one.function, one.types).computation;
+      Computation open = graph::compose(*one.function, types).computation;
       if (!has_floats(fixed.inputs) || !gives_floats(fixed)) return;
       std::vector<NDArray> inputs = one.inputs;
       for (const NDArray& result : evaluate(fixed, one.inputs)) {
@@ -183,7 +184,7 @@ TEST(Adjoint, Lowered) {
     if (op.starts_with("grad.") || ++seen[op] % 4 != 1) return;
     SCOPED_TRACE(file + ": " + one.name);
     try {
-      Computation forward = lower::compose(*one.function, one.types).computation;
+      Computation forward = graph::compose(*one.function, one.types).computation;
       if (!has_floats(forward.inputs) || !gives_floats(forward)) return;
       std::vector<NDArray> inputs = one.inputs;
       for (const NDArray& result : evaluate(forward, one.inputs)) {
@@ -223,7 +224,7 @@ Computation conv(std::vector<Dim> data, std::vector<Dim> weight, const std::stri
                      }() +
                      "), float32]) { nn.conv2d(%x, %w" + attributes + ") }";
   std::vector<TypeRef> types{TensorType::make(data, kFloat32), TensorType::make(weight, kFloat32)};
-  return lower::compose(*testing::main_function(text, types), types).computation;
+  return graph::compose(*testing::main_function(text, types), types).computation;
 }
 
 /// How many stages of a computation are contractions.
@@ -255,7 +256,7 @@ TEST(Adjoint, GradientsOfConvolutionsAreContractions) {
 TEST(Adjoint, NoLibraryKernels) {
   std::vector<TypeRef> types{TensorType::make(std::vector<Dim>{3}, kFloat32)};
   Computation c =
-      lower::compose(
+      graph::compose(
           *testing::main_function("def @main(%x: Tensor[(3), float32]) { sort(%x) }", types), types)
           .computation;
   EXPECT_THROW(adjoint(c), NoAdjoint);

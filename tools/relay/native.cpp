@@ -143,6 +143,16 @@ std::shared_ptr<const vm::Executable> compile_module(const Module& specialised, 
   return vm::compile(specialised, entry, compile);
 }
 
+std::vector<graph::Graph> module_graphs(const Module& specialised, Name entry,
+                                        const NativeOptions& options,
+                                        const graph::RewriteObserver& observer) {
+  vm::CompileOptions compile;
+  compile.target = codegen::Target::parse(options.target);
+  compile.level = options.level;
+  compile.on_graphs = observer;
+  return vm::compile_graphs(specialised, entry, compile);
+}
+
 Loaded load_program(const std::string& path, const std::string& entry, const Given& given,
                     const NativeOptions& options) {
   if (is_model_file(path)) return load_model(path, entry, given, options);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <relay/codegen/codegen.h>
+#include <relay/graph/rewrite.h>
 #include <relay/ir/module.h>
 #include <relay/vm/machine/machine.h>
 
@@ -46,6 +47,10 @@ using KernelLoops = std::vector<std::shared_ptr<const lower::Kernel>>;
 std::shared_ptr<const vm::Executable> compile_module(const Module& specialised, Name entry,
                                                      const NativeOptions& options,
                                                      KernelLoops* kernels = nullptr);
+/// The graphs that such a module is lowered from; `observer` is told how they come about.
+std::vector<graph::Graph> module_graphs(const Module& specialised, Name entry,
+                                        const NativeOptions& options,
+                                        const graph::RewriteObserver& observer = {});
 /// `load_model`, or parses, types and compiles program text for the given arguments.
 Loaded load_program(const std::string& path, const std::string& entry, const Given& given,
                     const NativeOptions& options);

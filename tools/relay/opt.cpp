@@ -36,6 +36,39 @@ struct OptOptions {
   NativeOptions native;
 };
 
+std::string graphs_text(std::span<const graph::Graph> graphs) {
+  std::string text;
+  for (const graph::Graph& graph : graphs) text += (text.empty() ? "" : "\n") + to_string(graph);
+  return text;
+}
+
+// The graphs that a program is lowered from, perhaps with how they came about.
+void emit_graphs(const OptOptions& options) {
+  Program program =
+      bind_program(read_source(options.program), options.entry, options.given, Arguments::kLater);
+  graph::RewriteObserver observer;
+  std::string before;
+  if (options.print_changed || options.print_difference) {
+    observer = [&](std::string_view stage, std::span<const graph::Graph> graphs, bool changed) {
+      bool first = before.empty();
+      std::string text = graphs_text(graphs);
+      print_out(fmt::format("// {}{}\n", stage,
+                            first     ? ""
+                            : changed ? ": changed"
+                                      : ": unchanged"));
+      if (first || (changed && options.print_changed)) {
+        print_out(text + "\n");
+      } else if (changed) {
+        print_out(line_difference(before, text, isatty(STDOUT_FILENO) == 1) + "\n");
+      }
+      before = std::move(text);
+    };
+  }
+  std::vector<graph::Graph> graphs =
+      module_graphs(program.module, program.entry, options.native, observer);
+  if (!observer) print_out(graphs_text(graphs));
+}
+
 // What became of a program's kernels, one after the other.
 void emit(const OptOptions& options) {
   ProgramSource source = read_source(options.program);
@@ -82,6 +115,10 @@ void opt(const OptOptions& options, Context& context_of_command) {
     return;
   }
   if (options.program.empty()) throw UsageError("PROGRAM is required");
+  if (options.emit == "graph") {
+    emit_graphs(options);
+    return;
+  }
   if (!options.emit.empty()) {
     emit(options);
     return;
@@ -161,9 +198,13 @@ void add_opt(CLI::App& app, Context& context) {
   auto* passes = command->add_option(
       "--passes", options->passes,
       "Passes, separated by commas, e.g. FoldConstant,DeadCodeElimination(inline_once=True).");
-  command->add_option("--level", options->level, "Run the standard passes of a level, 0 to 4.")
-      ->check(CLI::Range(0, 4))
-      ->excludes(passes);
+  CLI::Option* level =
+      command
+          ->add_option("--level", options->level,
+                       "Run the standard passes of a level, 0 to 4; with --emit, compile at that "
+                       "level (3 unless given).")
+          ->check(CLI::Range(0, 4))
+          ->excludes(passes);
   command->add_flag("--print-changed", options->print_changed,
                     "Print the program after each pass that changed it.");
   command
@@ -183,8 +224,10 @@ void add_opt(CLI::App& app, Context& context) {
                     "Check after each pass that the program is well formed and well typed.");
   command
       ->add_option("--emit", options->emit,
-                   "Print the kernels that the program is compiled to: as loops, llvm or asm.")
-      ->check(CLI::IsMember({"loops", "llvm", "asm"}))
+                   "Print what the program is compiled to: the graphs of its computations (with "
+                   "--print-changed or --print-diff after each rewrite), or its kernels as loops, "
+                   "llvm or asm.")
+      ->check(CLI::IsMember({"graph", "loops", "llvm", "asm"}))
       ->excludes(passes);
   command->add_option(
       "--entry", options->entry,
@@ -193,7 +236,8 @@ void add_opt(CLI::App& app, Context& context) {
   add_params_option(*command, options->given);
   add_target_option(*command, options->native);
   command->add_flag("--list", options->list, "List the passes.");
-  context.actions[command] = [options, &context] {
+  context.actions[command] = [options, level, &context] {
+    if (level->count() > 0) options->native.level = options->level;
     if (!options->entry.empty() && options->entry.front() == '@') options->entry.erase(0, 1);
     opt(*options, context);
   };

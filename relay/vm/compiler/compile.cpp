@@ -18,4 +18,13 @@ std::shared_ptr<const Executable> compile(const Module& module, Name entry,
   return compile(module, std::span(&entry, 1), options);
 }
 
+std::vector<graph::Graph> compile_graphs(const Module& module, Name entry,
+                                         const CompileOptions& options) {
+  Prepared prepared = prepare(module, options.level);
+  Executable executable;
+  ProgramBuilder program(prepared, executable, options);
+  program.collect(std::span(&entry, 1));
+  return program.take_graphs();
+}
+
 }  // namespace relay::vm

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <relay/codegen/codegen.h>
+#include <relay/graph/rewrite.h>
 #include <relay/ir/module.h>
 #include <relay/vm/machine/executable.h>
 
@@ -22,6 +23,10 @@ struct CompileOptions {
   bool direct = false;
   /// Products and convolutions of float32 by oneDNN, which is loaded when they run.
   bool onednn = false;
+  /// Whether graphs are rewritten before kernels are made; not at level 0 in any case.
+  bool rewrite_graphs = true;
+  /// If given, is told of the graphs as they are composed and after each rewrite.
+  graph::RewriteObserver on_graphs;
   /// If given, receives the loops of every kernel, in the order of Executable::kernels.
   std::vector<std::shared_ptr<const lower::Kernel>>* kernels = nullptr;
 };
@@ -33,5 +38,9 @@ std::shared_ptr<const Executable> compile(const Module& module, Name entry,
 /// Several entries of one module.
 std::shared_ptr<const Executable> compile(const Module& module, std::span<const Name> entries,
                                           const CompileOptions& options = {});
+
+/// The graphs of such a program as kernels are made of them; goes no further.
+std::vector<graph::Graph> compile_graphs(const Module& module, Name entry,
+                                         const CompileOptions& options = {});
 
 }  // namespace relay::vm

@@ -1,17 +1,16 @@
-// Groups computed by the direct evaluator of tensor expressions, for tests of the compiler alone.
+// Works computed by the direct evaluator of tensor expressions, for tests of the compiler alone.
 #pragma once
 
 #include <cstdint>
-#include <span>
 
-#include <relay/ir/expr.h>
+#include <relay/graph/graph.h>
 
 namespace relay::vm {
 
-/// Library kernel that computes a registered group; its one parameter is the number of the group.
+/// Library kernel that computes a registered work; its one parameter is the number of that.
 inline constexpr const char* kDirectKernel = "relay.direct";
 
-/// Keeps a primitive function for this process; `inputs` are the types of its parameters.
-int64_t register_direct(const relay::FunctionRef& function, std::span<const TypeRef> inputs);
+/// Keeps a work for this process.
+int64_t register_direct(graph::WorkRef work);
 
 }  // namespace relay::vm

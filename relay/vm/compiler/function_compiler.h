@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include <relay/graph/builder.h>
 #include <relay/infer/declared_shapes.h>
 #include <relay/ir/regions.h>
 #include <relay/vm/compiler/code.h>
@@ -58,7 +59,7 @@ class FunctionCompiler {
     std::unordered_map<const Var*, Known> vars;
     std::vector<Tensor> tensors;
     // The graph under construction: groups of the current region that have not been run yet.
-    std::unique_ptr<GraphBuilder> graph;
+    std::unique_ptr<graph::Builder> graph;
     uint32_t graph_serial = 0;
     std::vector<uint32_t> members;                     // nodes whose groups are in it
     std::unordered_map<uint32_t, uint32_t> in_graph;   // node → serial number of its graph

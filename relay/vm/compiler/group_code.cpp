@@ -125,7 +125,7 @@ relay::FunctionRef FunctionCompiler::with_numbers_inside(const relay::FunctionRe
   }
   if (inside.empty()) return function;
   FusionKinds kinds;
-  for (const Call* call : lower::operators_of(*function)) {
+  for (const Call* call : graph::operators_of(*function)) {
     const std::optional<CallFusion>& fusion = kinds.find(*call);
     bool any = fusion && fusion->kind != te::FusionKind::kOutElementwise &&
                fusion->kind != te::FusionKind::kOpaque;
@@ -193,7 +193,7 @@ void FunctionCompiler::write_group(uint32_t node, const Call* call, Primitive pr
     // In a polymorphic function that the entry returns: nothing in the program calls it.
     return write_failure(node, "a function of any shape or dtype has no native code", call->span());
   }
-  for (const Call* inner : lower::operators_of(*primitive.function)) {
+  for (const Call* inner : graph::operators_of(*primitive.function)) {
     if (std::string wrong = impossible(inner->type()); !wrong.empty())
       return write_failure(node, wrong, inner->span());
   }
@@ -257,13 +257,13 @@ bool FunctionCompiler::write_as_numbers(uint32_t node, const Call* call, const P
   for (const VarRef& param : primitive.function->params()) {
     params.push_back(with_dims(TypeRef(param->type()), types, next));
   }
-  CompiledGroup& group = program_.groups().find(primitive.function, params);
-  if (!group.numbers || !fits_numbers(group.group.computation)) return false;
+  const CompiledGroup& group = program_.groups().find(primitive.function, params);
+  if (!group.numbers || !fits_numbers(group.computation())) return false;
   if (group.may_fail) run_graph();
   std::vector<Known> results;
   std::vector<uint32_t> inputs;
   for (const GroupArgument& argument : arguments) inputs.push_back(to_register(argument.known));
-  for (uint32_t reg : write_numbers(group.group.computation, inputs,
+  for (uint32_t reg : write_numbers(group.computation(), inputs,
                                     operator_positions(*primitive.function), program_, *code_)) {
     results.push_back(Known::in_register(reg));
   }
@@ -275,7 +275,7 @@ bool FunctionCompiler::write_as_numbers(uint32_t node, const Call* call, const P
 // By origin: the first is 1.
 std::vector<uint32_t> FunctionCompiler::operator_positions(const relay::Function& primitive) {
   std::vector<uint32_t> positions;
-  for (const Call* call : lower::operators_of(primitive))
+  for (const Call* call : graph::operators_of(primitive))
     positions.push_back(program_.position(call->span()));
   return positions;
 }
@@ -302,7 +302,7 @@ FunctionCompiler::GroupDevices FunctionCompiler::devices_of(const Call* call) co
   std::optional<Device> found;
   if (const auto* function = call->callee()->as<relay::Function>()) {
     // What it is given may be a tuple with fields on other devices that it does not use.
-    for (const Call* inner : lower::operators_of(*function)) {
+    for (const Call* inner : graph::operators_of(*function)) {
       if (!found) found = devices->of_call(inner);
     }
   } else {
@@ -319,7 +319,8 @@ uint32_t FunctionCompiler::graph_tensor(const GroupArgument& argument) {
     uint32_t constant = program_.constant_on(argument.known.index, argument.device);
     auto [entry, added] = unit_->constants.try_emplace(constant);
     if (added)
-      entry->second = unit_->graph->add_constant(info_of(argument.type), constant, argument.device);
+      entry->second = unit_->graph->add_constant(info_of(argument.type),
+                                                 program_.constant_ref(constant), argument.device);
     return entry->second;
   }
   uint32_t reg = to_register(argument.known);
@@ -335,10 +336,10 @@ uint32_t FunctionCompiler::graph_tensor(const GroupArgument& argument) {
 bool FunctionCompiler::add_to_graph(uint32_t node, const Call* call, const Primitive& primitive,
                                     std::span<const GroupArgument> arguments) {
   if (!unit_->graph) {
-    unit_->graph = std::make_unique<GraphBuilder>(program_.executable(), program_.groups());
+    unit_->graph = std::make_unique<graph::Builder>();
     unit_->graph_serial = next_serial_++;
   }
-  GraphBuilder& graph = *unit_->graph;
+  graph::Builder& graph = *unit_->graph;
   GroupDevices devices = devices_of(call);
   for (const GroupArgument& argument : arguments) {
     if (!waits(argument.known) || !is_number_type(argument.type.get())) continue;
@@ -347,28 +348,27 @@ bool FunctionCompiler::add_to_graph(uint32_t node, const Call* call, const Primi
   }
   std::vector<uint32_t> tensors;
   std::vector<TypeRef> types;
-  GraphBuilder::Canonical canonical;
+  graph::WorkSizes sizes;
   for (const GroupArgument& argument : arguments) {
     uint32_t tensor = graph_tensor(argument);
     tensors.push_back(tensor);
     std::vector<Dim> dims;
-    for (Dim dim : graph.info(tensor).dims) dims.push_back(canonical(dim));
+    for (Dim dim : graph.info(tensor).dims) dims.push_back(sizes(dim));
     types.push_back(TensorType::make(dims, graph.info(tensor).dtype));
   }
   std::vector<TypeRef> params;
   size_t next = 0;
   for (const VarRef& param : primitive.function->params())
     params.push_back(with_dims(TypeRef(param->type()), types, next));
-  CompiledGroup& group = program_.groups().find(primitive.function, params);
-  for (const CompiledGroup::Element& element : group.elements) {
-    uint32_t tensor = tensors[element.input];
-    if (!graph.is_input(tensor) && !graph.is_constant(tensor)) return false;
+  const CompiledGroup& group = program_.groups().find(primitive.function, params);
+  for (const graph::Work::Element& element : group.work->elements) {
+    if (!graph.known_before(tensors[element.input])) return false;
   }
   uint32_t position = program_.position(call->span());
   std::vector<uint32_t> origins = operator_positions(*primitive.function);
   std::vector<Known> results;
   for (uint32_t tensor :
-       graph.add_group(group, canonical, tensors, devices.results, position, std::move(origins))) {
+       graph.add_node(group.work, sizes, tensors, devices.results, position, std::move(origins))) {
     results.push_back(Known::tensor(static_cast<uint32_t>(unit_->tensors.size())));
     unit_->tensors.push_back({unit_->graph_serial, tensor, kNone});
   }
@@ -377,7 +377,7 @@ bool FunctionCompiler::add_to_graph(uint32_t node, const Call* call, const Primi
   unit_->members.push_back(node);
   unit_->in_graph[node] = unit_->graph_serial;
   if (unit_->graph_name.empty()) {
-    unit_->graph_name = group.name;
+    unit_->graph_name = group.work->name;
     unit_->graph_position = position;
   }
   unit_->graph_acts |= group.acts;
@@ -464,7 +464,7 @@ void FunctionCompiler::find_needed(uint32_t node, std::vector<char>& needed) {
 
 void FunctionCompiler::run_graph() {
   if (!unit_->graph) return;
-  std::unique_ptr<GraphBuilder> graph = std::move(unit_->graph);
+  std::unique_ptr<graph::Builder> graph = std::move(unit_->graph);
   std::vector<uint32_t> outputs;    // tensors
   std::vector<uint32_t> registers;  // … and where they go
   std::unordered_map<uint32_t, uint32_t> register_of;
@@ -505,7 +505,7 @@ void FunctionCompiler::run_graph() {
   if (outputs.empty() && !acts) return;
   auto inputs = static_cast<uint32_t>(args.size());
   args.insert(args.end(), registers.begin(), registers.end());
-  uint32_t number = program_.add_graph(std::move(graph), outputs, std::move(name));
+  uint32_t number = program_.add_graph(graph->finish(outputs, std::move(name)));
   uint32_t position = code_->position();
   code_->set_position(unit_->graph_position);
   Instruction& made = code_->emit(Op::kRunGraph, args);

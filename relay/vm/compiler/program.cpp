@@ -4,6 +4,7 @@
 #include <relay/ir/visit.h>
 #include <relay/support/error.h>
 #include <relay/vm/compiler/function_compiler.h>
+#include <relay/vm/compiler/launch_writer.h>
 
 namespace relay::vm {
 
@@ -13,7 +14,7 @@ ProgramBuilder::ProgramBuilder(const Prepared& prepared, Executable& executable,
       module_(prepared.module),
       executable_(executable),
       options_(options),
-      groups_(executable, options),
+      kernels_(executable, options),
       positions_(executable),
       flows_(module_) {
   if (uses_devices(module_)) devices_ = std::make_unique<Devices>(module_);
@@ -66,6 +67,24 @@ uint32_t ProgramBuilder::constant(const Value& value) {
   return entry->second;
 }
 
+graph::ConstantRef ProgramBuilder::constant_ref(uint32_t constant) {
+  if (constant_refs_.size() <= constant) constant_refs_.resize(constant + 1);
+  graph::ConstantRef& made = constant_refs_[constant];
+  if (made == nullptr) {
+    made = graph::Constant::given(executable_.constants[constant]);
+    constant_numbers_[made.get()] = constant;
+  }
+  return made;
+}
+
+// Of one that a graph holds: perhaps it was made there.
+uint32_t ProgramBuilder::number_of(const graph::ConstantRef& constant) {
+  auto [entry, added] = constant_numbers_.try_emplace(
+      constant.get(), static_cast<uint32_t>(executable_.constants.size()));
+  if (added) executable_.constants.push_back(constant->value());
+  return entry->second;
+}
+
 uint32_t ProgramBuilder::constant_on(uint32_t constant, Device device) {
   const Value& value = executable_.constants[constant];
   if (value.is_scalar() || value.device() == device) return constant;
@@ -95,12 +114,9 @@ uint32_t ProgramBuilder::message(const std::string& text) {
   return entry->second;
 }
 
-uint32_t ProgramBuilder::add_graph(std::unique_ptr<GraphBuilder> builder,
-                                   std::span<const uint32_t> outputs, std::string name) {
-  auto number = static_cast<uint32_t>(executable_.graphs.size());
-  executable_.graphs.push_back(builder->finish(outputs, std::move(name)));
-  graphs_.push_back({std::move(builder), number});
-  return number;
+uint32_t ProgramBuilder::add_graph(graph::Graph graph) {
+  graphs_.push_back(std::move(graph));
+  return static_cast<uint32_t>(graphs_.size() - 1);
 }
 
 void ProgramBuilder::add_entry(Name name) {
@@ -130,14 +146,19 @@ void ProgramBuilder::add_entry(Name name) {
 }
 
 void ProgramBuilder::run(std::span<const Name> entries) {
+  collect(entries);
+  write_graphs();
+  drop_unused_constants();
+}
+
+void ProgramBuilder::collect(std::span<const Name> entries) {
   executable_.target = options_.direct ? "baseline" : std::string(options_.target.name());
   for (Name name : entries) add_entry(name);
   compile_functions();
-  compile_kernels();
-  if (!elsewhere_.empty()) drop_unused_constants();
+  rewrite_graphs();
 }
 
-// A constant that is used on other devices only need not be kept on the one where it was written.
+// Constants are kept in the form and on the device in which they are used.
 void ProgramBuilder::drop_unused_constants() {
   std::vector<uint32_t> number(executable_.constants.size(), kNone);
   auto each = [&](auto use) {
@@ -171,39 +192,38 @@ void ProgramBuilder::compile_functions() {
   }
 }
 
-void ProgramBuilder::compile_kernels() {
-  if (options_.kernels != nullptr) {
-    options_.kernels->insert(options_.kernels->end(), groups_.kernels().begin(),
-                             groups_.kernels().end());
+void ProgramBuilder::rewrite_graphs() {
+  for (const graph::Graph& graph : graphs_) graph::verify(graph);
+  if (!options_.rewrite_graphs || options_.level == 0) {
+    if (options_.on_graphs) options_.on_graphs("composed", graphs_, true);
+    return;
   }
-  if (groups_.kernels().empty()) return;
-  codegen::CompileOptions options;
-  options.threads = options_.threads;
-  options.cache = options_.cache;
-  std::vector<codegen::CompiledKernel> compiled =
-      codegen::compile(groups_.kernels(), options_.target, options);
-  std::unordered_map<uint32_t, const codegen::CompiledKernel*> by_number;
-  std::unordered_map<const KernelBlob*, uint32_t> blobs;
-  for (size_t i = 0; i < compiled.size(); ++i) {
-    uint32_t number = groups_.kernel_numbers()[i];
-    Kernel& kernel = executable_.kernels[number];
-    auto [entry, added] =
-        blobs.try_emplace(compiled[i].blob.get(), static_cast<uint32_t>(executable_.blobs.size()));
-    if (added) executable_.blobs.push_back(compiled[i].blob);
-    kernel.blob = entry->second;
-    kernel.messages = compiled[i].messages;
-    kernel.origins = compiled[i].origins;
-    kernel.parallel = compiled[i].parallel;
-    by_number[number] = &compiled[i];
-  }
-  for (const Made& made : graphs_) {
-    Graph& graph = executable_.graphs[made.graph];
-    for (const PendingScratch& pending : made.builder->scratch()) {
-      Dim bytes = by_number.at(pending.kernel)->scratch_bytes;
-      if (bytes.is_int(0)) continue;
-      graph.launches[pending.launch].scratch = made.builder->scratch_slot(pending, bytes, graph);
+  graph::Rewriting rewriting(graphs_, {});
+  for (const Function& function : executable_.functions) {
+    for (const Instruction& at : function.code) {
+      if (at.op == Op::kConst && at.a < constant_refs_.size())
+        rewriting.read_elsewhere.insert(constant_refs_[at.a].get());
     }
   }
+  graph::rewrite(rewriting, options_.on_graphs);
+}
+
+void ProgramBuilder::write_graphs() {
+  kernels_.lower(graphs_);
+  std::deque<LaunchWriter> writers;
+  for (const graph::Graph& graph : graphs_) {
+    writers.emplace_back(graph, kernels_, [this](const graph::ConstantRef& constant) {
+      return number_of(constant);
+    });
+    executable_.graphs.push_back(writers.back().write());
+  }
+  if (options_.kernels != nullptr) {
+    options_.kernels->insert(options_.kernels->end(), kernels_.kernels().begin(),
+                             kernels_.kernels().end());
+  }
+  std::unordered_map<uint32_t, Dim> scratch = kernels_.compile();
+  for (size_t i = 0; i < writers.size(); ++i)
+    writers[i].set_scratch(scratch, executable_.graphs[i]);
 }
 
 }  // namespace relay::vm

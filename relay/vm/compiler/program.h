@@ -11,8 +11,8 @@
 
 #include <relay/infer/devices.h>
 #include <relay/infer/flows.h>
-#include <relay/vm/compiler/graph_builder.h>
 #include <relay/vm/compiler/groups.h>
+#include <relay/vm/compiler/kernel_table.h>
 #include <relay/vm/compiler/prepare.h>
 #include <relay/vm/machine/positions.h>
 
@@ -40,6 +40,8 @@ class ProgramBuilder {
   /// A new, empty function.
   uint32_t add_function(std::string name);
   uint32_t constant(const Value& value);
+  /// A constant as graphs know it.
+  graph::ConstantRef constant_ref(uint32_t constant);
   /// The same constant on another device.
   uint32_t constant_on(uint32_t constant, Device device);
   /// Null for a program that says nothing of devices.
@@ -47,16 +49,20 @@ class ProgramBuilder {
   uint32_t constructor(const Constructor* constructor);
   uint32_t message(const std::string& text);
   uint32_t position(Span span) { return positions_.add(span); }
-  /// Keeps a graph and what is still to be done for it; returns its number.
-  uint32_t add_graph(std::unique_ptr<GraphBuilder> builder, std::span<const uint32_t> outputs,
-                     std::string name);
+  /// Keeps a graph, which becomes launches when all are known; returns its number.
+  uint32_t add_graph(graph::Graph graph);
 
   /// Compiles everything that `entries` need.
   void run(std::span<const Name> entries);
+  /// The first part of that: bytecode, and graphs as far as they are made of computations.
+  void collect(std::span<const Name> entries);
+  std::vector<graph::Graph> take_graphs() { return std::move(graphs_); }
 
  private:
   void compile_functions();
-  void compile_kernels();
+  void rewrite_graphs();
+  void write_graphs();
+  uint32_t number_of(const graph::ConstantRef& constant);
   void drop_unused_constants();
   void add_entry(Name name);
 
@@ -65,6 +71,7 @@ class ProgramBuilder {
   Executable& executable_;
   const CompileOptions& options_;
   GroupCache groups_;
+  KernelTable kernels_;
   PositionTable positions_;
   Flows flows_;
   std::unique_ptr<Devices> devices_;
@@ -82,11 +89,9 @@ class ProgramBuilder {
   std::map<std::tuple<uint32_t, DeviceType, int32_t>, uint32_t> elsewhere_;
   std::unordered_map<uint64_t, std::vector<uint32_t>> numbers_;
   std::unordered_map<std::string, uint32_t> messages_;
-  struct Made {
-    std::unique_ptr<GraphBuilder> builder;
-    uint32_t graph;
-  };
-  std::vector<Made> graphs_;
+  std::vector<graph::Graph> graphs_;
+  std::vector<graph::ConstantRef> constant_refs_;  // by number, as far as graphs want them
+  std::unordered_map<const graph::Constant*, uint32_t> constant_numbers_;
 };
 
 }  // namespace relay::vm

@@ -1,25 +1,31 @@
-// A group of operators as one computation.
-#include <relay/lower/lower.h>
+#include <relay/graph/compose.h>
 
 #include <algorithm>
 
 #include <relay/ir/dim_error.h>
 #include <relay/ir/tensor_types.h>
 #include <relay/ir/visit.h>
-#include <relay/lower/scalars.h>
 #include <relay/op/op.h>
+#include <relay/op/relation.h>
 #include <relay/op/under_name.h>
 #include <relay/support/error.h>
+#include <relay/tensor_expr/rewrite.h>
 #include <relay/tensor_expr/walk.h>
 #include <relay/transform/literals.h>
 
-namespace relay::lower {
+namespace relay::graph {
 namespace {
 
 using te::Computation;
+using te::copy_node;
+using te::of_origin;
+using te::renumber_vars;
+using te::rewrite_roots;
 using te::ScalarKind;
 using te::ScalarRef;
+using te::ScalarRewriter;
 using te::TensorId;
+using te::with_args;
 
 /// Constants up to this size may stand in a group; the elements become a tree of selects. Equal
 /// elements are one number, in any number.
@@ -595,4 +601,4 @@ Group compose(const Function& primitive, std::span<const TypeRef> inputs) {
   return Composer().run(primitive, inputs);
 }
 
-}  // namespace relay::lower
+}  // namespace relay::graph

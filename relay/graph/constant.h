@@ -1,0 +1,40 @@
+// Tensors that are known while a program is compiled.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include <relay/runtime/value.h>
+#include <relay/tensor_expr/computation.h>
+
+namespace relay::graph {
+
+class Constant;
+using ConstantRef = std::shared_ptr<const Constant>;
+
+/// A constant: given, or computed from others when somebody first asks for its value. So it can be
+/// passed on at once, and all of a program be computed side by side.
+class Constant {
+ public:
+  static ConstantRef given(Value value);
+  /// The one output of a computation on fixed extents that cannot fail.
+  static ConstantRef computed(std::shared_ptr<const te::Computation> computation,
+                              std::vector<ConstantRef> inputs, Device device);
+
+  /// Any thread may ask.
+  const Value& value() const;
+  /// How it is computed; null if it was given.
+  const te::Computation* computation() const { return computation_.get(); }
+  std::shared_ptr<const te::Computation> shared_computation() const { return computation_; }
+  const std::vector<ConstantRef>& inputs() const { return inputs_; }
+
+ private:
+  mutable std::once_flag once_;
+  mutable Value value_;
+  std::shared_ptr<const te::Computation> computation_;
+  std::vector<ConstantRef> inputs_;
+  Device device_;
+};
+
+}  // namespace relay::graph

@@ -1,0 +1,198 @@
+#include <relay/graph/evaluate_constant.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include <relay/runtime/strided.h>
+#include <relay/tensor_expr/affine.h>
+#include <relay/tensor_expr/evaluate.h>
+
+namespace relay::graph {
+namespace {
+
+/// An index as a sum over the axes of a map: offset + Σ factor · axis.
+struct Sum {
+  int64_t offset = 0;
+  std::vector<int64_t> factors;
+
+  int64_t least(const std::vector<int64_t>& from, const std::vector<int64_t>& to) const {
+    int64_t value = offset;
+    for (size_t a = 0; a < factors.size(); ++a)
+      value += factors[a] * (factors[a] > 0 ? from[a] : to[a] - 1);
+    return value;
+  }
+  int64_t greatest(const std::vector<int64_t>& from, const std::vector<int64_t>& to) const {
+    int64_t value = offset;
+    for (size_t a = 0; a < factors.size(); ++a)
+      value += factors[a] * (factors[a] > 0 ? to[a] - 1 : from[a]);
+    return value;
+  }
+};
+
+std::optional<Sum> sum_of(const te::ScalarRef& index, std::span<const te::Axis> axes) {
+  te::Affine affine = te::affine(index);
+  if (!affine.others.empty() || !affine.constant.is_int()) return std::nullopt;
+  Sum sum{affine.constant.as_int(), std::vector<int64_t>(axes.size(), 0)};
+  for (const te::Affine::Term& term : affine.terms) {
+    auto axis = std::find_if(axes.begin(), axes.end(),
+                             [&](const te::Axis& a) { return a.id == term.axis; });
+    if (axis == axes.end() || !term.coefficient.is_int()) return std::nullopt;
+    sum.factors[static_cast<size_t>(axis - axes.begin())] = term.coefficient.as_int();
+  }
+  return sum;
+}
+
+/// A rearrangement of one array's elements, box by box.
+class Copy {
+ public:
+  Copy(const NDArray& source, NDArray result, std::vector<Sum> indices)
+      : source_(source), result_(std::move(result)), indices_(std::move(indices)) {
+    offset_ = 0;
+    strides_.assign(result_.rank(), 0);
+    for (size_t d = 0; d < indices_.size(); ++d) {
+      offset_ += indices_[d].offset * source_.stride(d);
+      for (size_t a = 0; a < strides_.size(); ++a)
+        strides_[a] += indices_[d].factors[a] * source_.stride(d);
+    }
+  }
+
+  /// Fills a box of points: with elements of the source, or zeros where an index is outside. False
+  /// if it falls into too many pieces.
+  bool run(std::vector<int64_t> from, std::vector<int64_t> to) {
+    constexpr int kMost = 4096;
+    if (++boxes_ > kMost) return false;
+    for (size_t d = 0; d < indices_.size(); ++d) {
+      const Sum& sum = indices_[d];
+      int64_t extent = source_.extent(d);
+      int64_t least = sum.least(from, to), greatest = sum.greatest(from, to);
+      if (greatest < 0 || least >= extent) {
+        each_dense(std::move(from), std::move(to), [](const NDArray& out, const auto&) {
+          std::memset(out.raw(), 0, out.byte_size());
+        });
+        return true;
+      }
+      if (least >= 0 && greatest < extent) continue;
+      return split(sum, extent, from, to);
+    }
+    each_dense(std::move(from), std::move(to),
+               [this](const NDArray& out, const std::vector<int64_t>& point) {
+                 NDArray in = source_.view(out.shape(), strides_, offset_of(point));
+                 copy_row_major(in, static_cast<std::byte*>(out.raw()));
+               });
+    return true;
+  }
+
+ private:
+  /// Along the axis that moves an index furthest: the points at which all are inside stay together.
+  bool split(const Sum& sum, int64_t extent, const std::vector<int64_t>& from,
+             const std::vector<int64_t>& to) {
+    size_t along = from.size();
+    for (size_t a = 0; a < from.size(); ++a) {
+      if (sum.factors[a] == 0 || to[a] - from[a] < 2) continue;
+      if (along == from.size() || std::abs(sum.factors[a]) > std::abs(sum.factors[along]))
+        along = a;
+    }
+    enum class Where : uint8_t { kInside, kOutside, kBoth };
+    auto where = [&](int64_t at) {
+      std::vector<int64_t> first = from, last = to;
+      first[along] = at;
+      last[along] = at + 1;
+      int64_t least = sum.least(first, last), greatest = sum.greatest(first, last);
+      if (least >= 0 && greatest < extent) return Where::kInside;
+      return greatest < 0 || least >= extent ? Where::kOutside : Where::kBoth;
+    };
+    for (int64_t at = from[along], end = to[along]; at < end;) {
+      int64_t next = at + 1;
+      Where here = where(at);
+      while (here != Where::kBoth && next < end && where(next) == here) ++next;
+      std::vector<int64_t> first = from, last = to;
+      first[along] = at;
+      last[along] = next;
+      if (!run(std::move(first), std::move(last))) return false;
+      at = next;
+    }
+    return true;
+  }
+
+  /// The parts of a box that lie without gaps in the result, and where each begins.
+  template <class Visit>
+  void each_dense(std::vector<int64_t> from, std::vector<int64_t> to, const Visit& visit) {
+    Shape shape(from.size());
+    int64_t at = 0;
+    for (size_t a = 0; a < from.size(); ++a) {
+      shape[a] = to[a] - from[a];
+      at += from[a] * result_.stride(a);
+    }
+    NDArray out = result_.view(shape, result_.strides(), at);
+    if (out.is_contiguous()) return visit(out, from);
+    // Its outermost axis with several points apart from the others.
+    size_t outer = 0;
+    while (shape[outer] == 1) ++outer;
+    int64_t end = to[outer];
+    for (int64_t k = from[outer]; k < end; ++k) {
+      from[outer] = k;
+      to[outer] = k + 1;
+      each_dense(from, to, visit);
+    }
+  }
+
+  /// The element of the source that a point reads.
+  int64_t offset_of(const std::vector<int64_t>& point) const {
+    int64_t offset = offset_;
+    for (size_t a = 0; a < point.size(); ++a) offset += point[a] * strides_[a];
+    return offset;
+  }
+
+  const NDArray& source_;
+  NDArray result_;
+  std::vector<Sum> indices_;
+  int64_t offset_;
+  Shape strides_;
+  int boxes_ = 0;
+};
+
+/// The computation as a copy of one of its inputs: null if it is none.
+NDArray rearranged(const te::Computation& computation, std::span<const NDArray> inputs,
+                   Device device) {
+  if (computation.stages.size() != 1 || computation.outputs.size() != 1 ||
+      computation.outputs[0].tensor.is_input())
+    return {};
+  const auto* map = std::get_if<te::Map>(&computation.stages[0].body);
+  if (map == nullptr || map->axes.empty() || map->values[0]->kind != te::ScalarKind::kLoad)
+    return {};
+  const te::ScalarNode& load = *map->values[0];
+  bool fills = load.bounds == te::Bounds::kFill;
+  if ((!fills && load.bounds != te::Bounds::kProven) || load.args.empty()) return {};
+  std::vector<Sum> indices;
+  for (const te::ScalarRef& index : load.args) {
+    std::optional<Sum> sum = sum_of(index, map->axes);
+    if (!sum) return {};
+    indices.push_back(std::move(*sum));
+  }
+  const NDArray& source = inputs[static_cast<size_t>(load.tensor.index)];
+  Shape shape;
+  for (const te::Axis& axis : map->axes) {
+    if (!axis.extent.is_int() || axis.extent.as_int() == 0) return {};
+    shape.push_back(axis.extent.as_int());
+  }
+  NDArray result = NDArray::empty(shape, load.dtype, device);
+  if (fills) {
+    bool zero = load.fill->kind == te::ScalarKind::kConst && load.fill->value.u == 0;
+    if (!zero) return {};
+  }
+  Copy copy(source, result, std::move(indices));
+  return copy.run(std::vector<int64_t>(shape.size(), 0), shape) ? result : NDArray();
+}
+
+}  // namespace
+
+NDArray evaluate_constant(const te::Computation& computation, std::span<const NDArray> inputs,
+                          Device device) {
+  if (NDArray result = rearranged(computation, inputs, device)) return result;
+  NDArray result = te::evaluate(computation, inputs, {}, device)[0];
+  return result.is_uniform() ? result : result.contiguous();
+}
+
+}  // namespace relay::graph

@@ -1,0 +1,93 @@
+// A region of dataflow as a graph: nodes are computations, edges are tensors. What concerns several
+// groups of operators is decided here, before kernels are made.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <relay/graph/compose.h>
+#include <relay/graph/constant.h>
+#include <relay/runtime/device.h>
+#include <relay/tensor_expr/computation.h>
+
+namespace relay::graph {
+
+/// What a node does. Nodes that do equal work share it.
+struct Work {
+  std::string name;    // what its kernels are called: "nn_dense_tanh"
+  std::string source;  // Relay text, for profiles
+  /// Its unknown sizes are symbols of its own, `work_symbol(0)` and on: each extent of an input is
+  /// an integer or one of them.
+  Group group;
+  size_t num_symbols = 0;
+  /// The last of the symbols stand for elements of inputs, which shapes depend on.
+  struct Element {
+    Dim symbol;
+    uint32_t input;
+    uint32_t index;
+  };
+  std::vector<Element> elements;
+
+  const te::Computation& computation() const { return group.computation; }
+};
+using WorkRef = std::shared_ptr<const Work>;
+
+/// Number k of the symbols that works are written with, and of those of graphs. They live for ever.
+Dim work_symbol(size_t k);
+Dim graph_symbol(size_t k);
+
+/// An edge: dense, row-major.
+struct Tensor {
+  enum class Kind : uint8_t { kInput, kConstant, kComputed };
+  Kind kind = Kind::kComputed;
+  /// Extents are integers or terms over the graph's symbols; `?` where a library kernel counts.
+  te::TensorInfo info;
+  Device device;
+  ConstantRef constant;  // kConstant
+};
+
+/// One computation on tensors, all but those of copies between devices on one device.
+struct Node {
+  WorkRef work;
+  std::vector<Dim> terms;         // over the graph's symbols: what those of the work stand for
+  std::vector<uint32_t> inputs;   // tensors
+  std::vector<uint32_t> outputs;  // the same
+  /// Numbers of the program's table of positions: of all of it, and of its operators (origin k is
+  /// entry k - 1; 0: unknown).
+  uint32_t position = 0;
+  std::vector<uint32_t> origins;
+
+  /// A term of the work as one of the graph.
+  Dim term(Dim dim) const;
+  uint32_t position_of(uint32_t origin) const;
+};
+
+/// A size that is known when the graph runs: an extent of an input, or an element of one.
+struct Symbol {
+  bool element = false;
+  uint32_t tensor = 0;
+  uint32_t index = 0;  // the axis, or the element's number
+};
+
+struct Graph {
+  std::string name;
+  std::vector<Tensor> tensors;
+  std::vector<uint32_t> inputs;   // tensors, in order
+  std::vector<Symbol> symbols;    // k stands for graph_symbol(k)
+  std::vector<Condition> checks;  // of inputs against one another, over the graph's symbols
+  std::vector<Node> nodes;        // in an order in which they can run
+  std::vector<uint32_t> outputs;  // tensors: any, and the same one twice
+
+  bool is(uint32_t tensor, Tensor::Kind kind) const { return tensors[tensor].kind == kind; }
+};
+
+/// Checks that every computed tensor has one producer, which stands before its readers, that the
+/// tensors of each node fit its computation, and that every size is known. Throws InternalError.
+void verify(const Graph& graph);
+
+/// For people and tests: tensors in order of their making, equal work written once.
+std::string to_string(const Graph& graph);
+
+}  // namespace relay::graph

@@ -1,0 +1,101 @@
+// Rewriting the graphs of a program: a list of named rewrites, each in a file of its own.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include <relay/graph/graph.h>
+
+namespace relay::graph {
+
+/// An input of a computation that would better be read in another order of elements.
+struct PackedOperand {
+  size_t input = 0;
+  /// One input, the operand; one output, the packed one.
+  te::Computation packing;
+  /// What the computation becomes: with one input more, the last, which is the packed operand.
+  te::Computation computation;
+};
+
+/// The first input for which `constant` is true that a kernel would better read packed; nothing if
+/// there is none. Asked again about what it gives. Answers for the target and its kernels.
+using PackingOf = std::function<std::optional<PackedOperand>(
+    const te::Computation&, const std::function<bool(size_t input)>& constant)>;
+
+struct RewriteOptions {
+  PackingOf packing_of;  // none: nothing is packed
+};
+
+/// The graphs of a program while they are rewritten, with what rewrites share.
+class Rewriting {
+ public:
+  Rewriting(std::span<Graph> graphs, RewriteOptions options)
+      : graphs_(graphs), options_(std::move(options)) {}
+
+  std::span<Graph> graphs() { return graphs_; }
+  const RewriteOptions& options() const { return options_; }
+
+  /// A constant computed from others; an equal one that was made before.
+  ConstantRef computed(const te::Computation& computation, std::vector<ConstantRef> inputs,
+                       Device device);
+  /// The tensor of a graph that holds a constant, a new one if there is none.
+  static uint32_t tensor_of(Graph& graph, const ConstantRef& constant, te::TensorInfo info,
+                            Device device);
+
+  /// Constants that other parts of the program read as they are.
+  std::unordered_set<const Constant*> read_elsewhere;
+
+ private:
+  std::span<Graph> graphs_;
+  RewriteOptions options_;
+  std::map<std::string, std::shared_ptr<const te::Computation>> computations_;  // by text
+  std::map<std::pair<const te::Computation*, std::vector<const Constant*>>, ConstantRef> made_;
+};
+
+/// Who reads which constants of a program.
+class ConstantReaders {
+ public:
+  explicit ConstantReaders(Rewriting& program);
+  /// Whether an input of a node is a constant of several elements that may be replaced by one in
+  /// another form: a large one only if nobody reads it otherwise, so that it is not kept twice.
+  bool may_replace(const Graph& graph, const Node& node, size_t input) const;
+  /// That for all inputs.
+  std::vector<bool> replaceable(const Graph& graph, const Node& node) const;
+
+ private:
+  std::unordered_map<const Constant*, std::set<std::pair<const Work*, size_t>>> readers_;
+  const std::unordered_set<const Constant*>& elsewhere_;
+};
+
+struct Rewrite {
+  std::string_view name;
+  std::string_view doc;
+  /// Whether it changed anything.
+  bool (*apply)(Rewriting&);
+};
+
+/// Splits what depends on constants alone off the works of nodes (rewrites/prepare_constants.cpp).
+bool prepare_constants(Rewriting& program);
+/// Lays constant operands out as kernels read them (rewrites/pack_operands.cpp).
+bool pack_operands(Rewriting& program);
+
+/// All, in the order in which they run.
+std::span<const Rewrite> all_rewrites();
+
+/// Told of the graphs before the first rewrite ("composed") and after each.
+using RewriteObserver =
+    std::function<void(std::string_view stage, std::span<const Graph> graphs, bool changed)>;
+
+/// Runs all rewrites.
+void rewrite(Rewriting& program, const RewriteObserver& observer = {});
+
+}  // namespace relay::graph

@@ -1,0 +1,127 @@
+// Graphs as text.
+#include <unordered_map>
+
+#include <relay/graph/graph.h>
+#include <relay/runtime/format.h>
+
+namespace relay::graph {
+namespace {
+
+/// Constants with more elements show no values.
+constexpr int64_t kShown = 8;
+
+class Writer {
+ public:
+  explicit Writer(const Graph& graph) : graph_(graph) {}
+
+  std::string run() {
+    out_ = "graph " + graph_.name + "\n";
+    for (uint32_t input : graph_.inputs) line(input, "input");
+    for (size_t k = 0; k < graph_.symbols.size(); ++k) symbol(k);
+    for (const Condition& check : graph_.checks)
+      out_ += "check " + check.a.str() + " = " + check.b.str() + "\n";
+    std::vector<char> shown(graph_.tensors.size(), 0);
+    for (const Node& node : graph_.nodes) {
+      for (uint32_t input : node.inputs) {
+        if (graph_.is(input, Tensor::Kind::kConstant) && shown[input]++ == 0) constant(input);
+      }
+      write(node);
+    }
+    for (uint32_t output : graph_.outputs) {
+      if (graph_.is(output, Tensor::Kind::kConstant) && shown[output]++ == 0) constant(output);
+    }
+    out_ += "return " + list(graph_.outputs) + "\n";
+    return std::move(out_);
+  }
+
+ private:
+  static std::string name(uint32_t tensor) { return "%" + std::to_string(tensor); }
+
+  static std::string list(const std::vector<uint32_t>& tensors) {
+    std::string text = "(";
+    for (size_t i = 0; i < tensors.size(); ++i) text += (i > 0 ? ", " : "") + name(tensors[i]);
+    return text + ")";
+  }
+
+  std::string type(uint32_t number) const {
+    const Tensor& tensor = graph_.tensors[number];
+    std::string text(tensor.info.dtype.name());
+    text += "[";
+    for (size_t i = 0; i < tensor.info.dims.size(); ++i)
+      text += (i > 0 ? ", " : "") + tensor.info.dims[i].str();
+    text += "]";
+    if (!(tensor.device == kCpu)) text += " on " + tensor.device.str();
+    return text;
+  }
+
+  void line(uint32_t tensor, const std::string& what) {
+    out_ += name(tensor) + ": " + type(tensor) + " = " + what + "\n";
+  }
+
+  void symbol(size_t k) {
+    const Symbol& symbol = graph_.symbols[k];
+    out_ += graph_symbol(k).str() + " = " + (symbol.element ? "element " : "extent ") +
+            std::to_string(symbol.index) + " of " + name(symbol.tensor) + "\n";
+  }
+
+  void indented(const std::string& text) {
+    size_t from = 0;
+    while (from < text.size()) {
+      size_t end = text.find('\n', from);
+      out_ += "  " + text.substr(from, end - from) + "\n";
+      from = end + 1;
+    }
+  }
+
+  void constant(uint32_t number) {
+    const Constant& constant = *graph_.tensors[number].constant;
+    if (constant.computation() != nullptr) {
+      line(number, "prepared");
+      indented(constant.computation()->str());
+      return;
+    }
+    NDArray array = constant.value().array();
+    std::string text = "constant";
+    if (array.is_uniform() && array.size() > 1) {
+      text += " ";
+      append_element(text, array.dtype(), array.element(0));
+      text += " everywhere";
+    } else if (array.size() <= kShown) {
+      text += " ";
+      append_json(text, array);
+    }
+    line(number, text);
+  }
+
+  void write(const Node& node) {
+    for (size_t i = 0; i < node.outputs.size(); ++i)
+      out_ += (i > 0 ? ", " : "") + name(node.outputs[i]) + ": " + type(node.outputs[i]);
+    out_ += (node.outputs.empty() ? "" : " = ") + node.work->name + list(node.inputs);
+    for (size_t k = 0; k < node.terms.size(); ++k)
+      out_ += (k == 0 ? " with " : ", ") + work_symbol(k).str() + " = " + node.terms[k].str();
+    uint32_t here = node.outputs.empty() ? 0 : node.outputs[0];
+    auto [known, is_new] = written_.try_emplace(node.work.get(), here);
+    if (!is_new) {
+      out_ += ", as " + name(known->second) + "\n";
+      return;
+    }
+    out_ += "\n";
+    for (const Work::Element& element : node.work->elements) {
+      out_ += "  " + element.symbol.str() + " = element " + std::to_string(element.index) +
+              " of in" + std::to_string(element.input) + "\n";
+    }
+    for (const Condition& check : node.work->group.checks)
+      out_ += "  check " + check.a.str() + " = " + check.b.str() + "\n";
+    indented(node.work->computation().str());
+  }
+
+  const Graph& graph_;
+  std::string out_;
+  std::unordered_map<const Work*, uint32_t> written_;
+};
+
+}  // namespace
+
+std::string to_string(const Graph& graph) { return Writer(graph).run(); }
+
+}  // namespace relay::graph

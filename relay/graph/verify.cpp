@@ -1,0 +1,140 @@
+#include <unordered_set>
+
+#include <relay/graph/work.h>
+#include <relay/support/error.h>
+
+namespace relay::graph {
+namespace {
+
+class Verifier {
+ public:
+  explicit Verifier(const Graph& graph) : graph_(graph), made_(graph.tensors.size(), 0) {
+    for (size_t k = 0; k < graph.symbols.size(); ++k) symbols_.insert(graph_symbol(k));
+  }
+
+  void run() {
+    check_tensors();
+    for (const Condition& check : graph_.checks) {
+      known(check.a, symbols_);
+      known(check.b, symbols_);
+    }
+    for (const Node& node : graph_.nodes) check_node(node);
+    for (uint32_t output : graph_.outputs) {
+      RELAY_CHECK(output < made_.size() && made_[output] != 0, "a result that nothing makes");
+    }
+  }
+
+ private:
+  using Symbols = std::unordered_set<Dim>;
+
+  static void known(Dim dim, const Symbols& symbols) {
+    if (!dim.is_term()) return;
+    for_each_atom(dim, [&](Dim atom) {
+      RELAY_CHECK(symbols.count(atom) != 0, "a size that nothing tells: " + atom.str());
+    });
+  }
+
+  void check_tensors() {
+    for (uint32_t input : graph_.inputs) {
+      RELAY_CHECK(
+          input < made_.size() && graph_.is(input, Tensor::Kind::kInput) && made_[input]++ == 0,
+          "the inputs of a graph are its tensors that are given, each once");
+    }
+    for (size_t i = 0; i < made_.size(); ++i) {
+      const Tensor& tensor = graph_.tensors[i];
+      for (Dim dim : tensor.info.dims) known(dim, symbols_);
+      if (tensor.kind == Tensor::Kind::kInput)
+        RELAY_CHECK(made_[i] != 0, "a tensor that is given to a graph as none of its inputs");
+      if (tensor.kind != Tensor::Kind::kConstant) continue;
+      RELAY_CHECK(tensor.constant != nullptr, "a constant without a value");
+      for (Dim dim : tensor.info.dims) RELAY_CHECK(dim.is_int(), "a constant of unknown extent");
+      made_[i] = 1;
+    }
+    for (const Symbol& symbol : graph_.symbols) {
+      RELAY_CHECK(
+          symbol.tensor < made_.size() && graph_.is(symbol.tensor, Tensor::Kind::kInput) &&
+              (symbol.element || symbol.index < graph_.tensors[symbol.tensor].info.dims.size()),
+          "a size that no input tells");
+    }
+  }
+
+  /// Whether tensors are what a computation has there; extents that are counted, later.
+  void check_info(const Node& node, uint32_t number, const te::TensorInfo& wanted) {
+    const te::TensorInfo& found = graph_.tensors[number].info;
+    bool same = found.dtype == wanted.dtype && found.rank() == wanted.rank();
+    for (size_t d = 0; same && d < found.rank(); ++d) {
+      same = wanted.dims[d].is_any() ? found.dims[d].is_any()
+                                     : node.term(wanted.dims[d]) == found.dims[d];
+    }
+    RELAY_CHECK(same, "tensor " + std::to_string(number) + " does not fit " + node.work->name);
+  }
+
+  void check_node(const Node& node) {
+    const Work& work = *node.work;
+    const te::Computation& computation = work.computation();
+    check_work(work);
+    RELAY_CHECK(node.terms.size() == work.num_symbols, "a size for each symbol of " + work.name);
+    for (Dim term : node.terms) known(term, symbols_);
+    RELAY_CHECK(node.inputs.size() == computation.inputs.size() &&
+                    node.outputs.size() == computation.outputs.size(),
+                "tensors for all inputs and outputs of " + work.name);
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      RELAY_CHECK(node.inputs[i] < made_.size() && made_[node.inputs[i]] != 0,
+                  work.name + " reads what has not been made");
+      check_info(node, node.inputs[i], computation.inputs[i]);
+    }
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      uint32_t output = node.outputs[i];
+      RELAY_CHECK(output < made_.size() && graph_.is(output, Tensor::Kind::kComputed) &&
+                      made_[output]++ == 0,
+                  work.name + " makes a tensor that is made already");
+      const te::Output& made = computation.outputs[i];
+      check_info(node, output, {made.dims, computation.info(made.tensor).dtype});
+    }
+  }
+
+  void check_work(const Work& work) {
+    if (!checked_.insert(&work).second) return;
+    Symbols symbols;
+    for (size_t k = 0; k < work.num_symbols; ++k) symbols.insert(work_symbol(k));
+    for_each_dim(work.group, [&](Dim dim) { known(dim, symbols); });
+    for (const te::TensorInfo& input : work.computation().inputs) {
+      for (Dim dim : input.dims) {
+        RELAY_CHECK(dim.is_int() || symbols.count(dim) != 0,
+                    "an extent of an input of " + work.name + " is no symbol");
+      }
+    }
+    for (const Work::Element& element : work.elements) {
+      RELAY_CHECK(
+          element.input < work.computation().inputs.size() && symbols.count(element.symbol) != 0,
+          "a size read from no input of " + work.name);
+    }
+    work.computation().verify();
+  }
+
+  const Graph& graph_;
+  std::vector<uint32_t> made_;  // how often
+  Symbols symbols_;
+  std::unordered_set<const Work*> checked_;
+};
+
+}  // namespace
+
+Dim Node::term(Dim dim) const {
+  if (!dim.is_term()) return dim;
+  return substitute(dim, [&](Dim atom) {
+    for (size_t k = 0; k < terms.size(); ++k) {
+      if (work_symbol(k) == atom) return terms[k];
+    }
+    return atom;
+  });
+}
+
+uint32_t Node::position_of(uint32_t origin) const {
+  uint32_t own = origin == 0 || origin > origins.size() ? 0 : origins[origin - 1];
+  return own == 0 ? position : own;
+}
+
+void verify(const Graph& graph) { Verifier(graph).run(); }
+
+}  // namespace relay::graph

@@ -1,0 +1,128 @@
+#include <relay/vm/compiler/kernel_table.h>
+
+#include <algorithm>
+#include <thread>
+#include <unordered_set>
+
+#include <relay/codegen/llvm/threads.h>
+#include <relay/ir/dim_error.h>
+#include <relay/vm/compiler/direct.h>
+
+namespace relay::vm {
+namespace {
+
+// One call of the direct evaluator.
+lower::Lowered directly(const graph::WorkRef& work) {
+  const te::Computation& computation = work->computation();
+  lower::Lowered lowered;
+  lower::LibraryLaunch launch;
+  launch.name = kDirectKernel;
+  launch.params.emplace_back("work", register_direct(work));
+  lowered.num_inputs = computation.inputs.size();
+  for (const te::TensorInfo& input : computation.inputs) {
+    launch.inputs.push_back(static_cast<int32_t>(lowered.places.size()));
+    lowered.places.push_back({input, -1});
+  }
+  for (const te::Output& output : computation.outputs) {
+    auto place = static_cast<int32_t>(lowered.places.size());
+    lowered.outputs.push_back(place);
+    launch.outputs.push_back(place);
+    lowered.places.push_back({{output.dims, computation.info(output.tensor).dtype}, -1});
+  }
+  lowered.launches.emplace_back(std::move(launch));
+  return lowered;
+}
+
+}  // namespace
+
+lower::Lowered KernelTable::lower_work(const graph::WorkRef& work) const {
+  if (options_.direct) return directly(work);
+  lower::LowerOptions options;
+  options.vector_bytes = options_.target.vector_bytes();
+  options.onednn = options_.onednn;
+  return lower::lower(work->computation(), work->name, options);
+}
+
+void KernelTable::number(const graph::Work& work, LoweredWork& lowered) {
+  for (const auto& made : lowered.lowered.kernels) {
+    Kernel kernel;
+    kernel.name = made->name;
+    kernel.implementation = made->implementation;
+    kernel.source = work.source;
+    lowered.kernels.push_back(static_cast<uint32_t>(executable_.kernels.size()));
+    executable_.kernels.push_back(std::move(kernel));
+    kernels_.push_back(made);
+    numbers_.push_back(lowered.kernels.back());
+  }
+}
+
+void KernelTable::lower(std::span<const graph::Graph> graphs) {
+  std::vector<std::pair<graph::WorkRef, LoweredWork*>> works;
+  std::vector<graph::ConstantRef> constants;
+  std::unordered_set<const graph::Constant*> known;
+  for (const graph::Graph& graph : graphs) {
+    for (const graph::Node& node : graph.nodes) {
+      auto [entry, added] = works_.try_emplace(node.work.get());
+      if (added) works.emplace_back(node.work, &entry->second);
+      for (uint32_t input : node.inputs) {
+        const graph::ConstantRef& constant = graph.tensors[input].constant;
+        if (constant == nullptr || constant->computation() == nullptr) continue;
+        if (known.insert(constant.get()).second) constants.push_back(constant);
+      }
+    }
+  }
+  size_t threads = options_.threads > 0 ? static_cast<size_t>(options_.threads)
+                                        : std::max(1u, std::thread::hardware_concurrency());
+  codegen::with_stack(threads, constants.size() + works.size(), [&](size_t i) {
+    if (i < constants.size()) {
+      constants[i]->value();
+      return;
+    }
+    auto& [work, lowered] = works[i - constants.size()];
+    try {
+      lowered->lowered = lower_work(work);
+    } catch (const DimRangeError& error) {
+      lowered->refusal = error.diagnostics()[0].message;
+    }
+  });
+  for (auto& [work, lowered] : works) number(*work, *lowered);
+}
+
+uint32_t KernelTable::library(const lower::LibraryLaunch& launch, const std::string& work_name) {
+  auto [entry, added] = libraries_.try_emplace({launch.name, launch.op},
+                                               static_cast<uint32_t>(executable_.kernels.size()));
+  if (added) {
+    Kernel kernel;
+    kernel.name = launch.op.empty() ? work_name : launch.op;
+    if (!launch.op.empty()) kernel.messages.push_back(launch.op);
+    kernel.implementation = "library";
+    kernel.library = launch.name;
+    executable_.kernels.push_back(std::move(kernel));
+  }
+  return entry->second;
+}
+
+std::unordered_map<uint32_t, Dim> KernelTable::compile() {
+  std::unordered_map<uint32_t, Dim> scratch;
+  if (kernels_.empty()) return scratch;
+  codegen::CompileOptions options;
+  options.threads = options_.threads;
+  options.cache = options_.cache;
+  std::vector<codegen::CompiledKernel> compiled =
+      codegen::compile(kernels_, options_.target, options);
+  std::unordered_map<const KernelBlob*, uint32_t> blobs;
+  for (size_t i = 0; i < compiled.size(); ++i) {
+    Kernel& kernel = executable_.kernels[numbers_[i]];
+    auto [entry, added] =
+        blobs.try_emplace(compiled[i].blob.get(), static_cast<uint32_t>(executable_.blobs.size()));
+    if (added) executable_.blobs.push_back(compiled[i].blob);
+    kernel.blob = entry->second;
+    kernel.messages = compiled[i].messages;
+    kernel.origins = compiled[i].origins;
+    kernel.parallel = compiled[i].parallel;
+    scratch.emplace(numbers_[i], compiled[i].scratch_bytes);
+  }
+  return scratch;
+}
+
+}  // namespace relay::vm

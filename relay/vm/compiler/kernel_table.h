@@ -1,0 +1,56 @@
+// The kernels of a program: works lowered, numbered, compiled.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <relay/codegen/codegen.h>
+#include <relay/graph/graph.h>
+#include <relay/lower/lower.h>
+#include <relay/vm/compiler/compile.h>
+
+namespace relay::vm {
+
+/// A work as launches of kernels.
+struct LoweredWork {
+  lower::Lowered lowered;
+  std::vector<uint32_t> kernels;  // of `lowered`, in the executable
+  /// Why it cannot be run: a size that it needs on the way is too large. Empty otherwise.
+  std::string refusal;
+};
+
+class KernelTable {
+ public:
+  KernelTable(Executable& executable, const CompileOptions& options)
+      : executable_(executable), options_(options) {}
+
+  /// Lowers all works that nodes of the graphs do, each once, and makes constants that have to be
+  /// computed; side by side on as many threads as the options say.
+  void lower(std::span<const graph::Graph> graphs);
+  const LoweredWork& of(const graph::WorkRef& work) const { return works_.at(work.get()); }
+  /// The number of a library kernel in the executable, as an operator uses it.
+  uint32_t library(const lower::LibraryLaunch& launch, const std::string& work_name);
+
+  const std::vector<std::shared_ptr<const lower::Kernel>>& kernels() const { return kernels_; }
+  /// Makes machine code of all kernels; returns what scratch memory each takes, by its number in
+  /// the executable.
+  std::unordered_map<uint32_t, Dim> compile();
+
+ private:
+  lower::Lowered lower_work(const graph::WorkRef& work) const;
+  void number(const graph::Work& work, LoweredWork& lowered);
+
+  Executable& executable_;
+  const CompileOptions& options_;
+  std::unordered_map<const graph::Work*, LoweredWork> works_;
+  std::vector<std::shared_ptr<const lower::Kernel>> kernels_;
+  std::vector<uint32_t> numbers_;  // of `kernels_`, in the executable
+  std::map<std::pair<std::string, std::string>, uint32_t> libraries_;
+};
+
+}  // namespace relay::vm

@@ -1,0 +1,218 @@
+#include <relay/vm/compiler/launch_writer.h>
+
+#include <algorithm>
+
+#include <relay/ir/dim_error.h>
+#include <relay/support/error.h>
+#include <relay/vm/compiler/in_place.h>
+
+namespace relay::vm {
+
+LaunchWriter::LaunchWriter(const graph::Graph& graph, KernelTable& kernels, ConstantNumber constant)
+    : graph_(graph),
+      kernels_(kernels),
+      constant_(std::move(constant)),
+      program_([this](Dim atom) { return source(atom); }),
+      text_program_([this](Dim atom) { return source(atom); }) {
+  for (size_t k = 0; k < graph.symbols.size(); ++k) symbol_number_[graph::graph_symbol(k)] = k;
+}
+
+DimInstruction LaunchWriter::source(Dim atom) const {
+  auto found = symbol_number_.find(atom);
+  RELAY_CHECK(found != symbol_number_.end(), "a size that the graph does not know: " + atom.str());
+  const graph::Symbol& symbol = graph_.symbols[found->second];
+  return {symbol.element ? DimCode::kElement : DimCode::kExtent, place_of_[symbol.tensor],
+          symbol.index, 0};
+}
+
+SizeText LaunchWriter::size_text(const DimText& text, const graph::Node* node) {
+  SizeText result;
+  result.pieces = text.pieces;
+  for (Dim dim : text.dims) {
+    result.slots.push_back(
+        text_program_.slot(node == nullptr ? dim : node->term(dim), written_.text_dims));
+  }
+  return result;
+}
+
+Graph LaunchWriter::write() {
+  written_.name = graph_.name;
+  written_.num_inputs = static_cast<uint32_t>(graph_.inputs.size());
+  place_of_.assign(graph_.tensors.size(), kNone);
+  for (uint32_t input : graph_.inputs)
+    place_of_[input] = add_place(graph_.tensors[input].info, graph_.tensors[input].device);
+  for (const graph::Condition& check : graph_.checks)
+    checks_.push_back({check.a, check.b, size_text(check.message, nullptr), 0});
+  for (const graph::Node& node : graph_.nodes) add_node(node);
+  for (uint32_t tensor : graph_.outputs) written_.outputs.push_back(place(tensor));
+  for (size_t i = 0; i < written_.places.size(); ++i) {
+    for (Dim dim : extents_[i])
+      written_.places[i].extents.push_back(dim.is_any() ? kNone : slot(dim));
+  }
+  for (size_t i = 0; i < written_.launches.size(); ++i) {
+    Launch& launch = written_.launches[i];
+    const LaunchSizes& sizes = launch_sizes_[i];
+    for (Dim dim : sizes.dims) launch.dims.push_back(slot(dim));
+    if (sizes.node == nullptr) continue;  // a library kernel
+    launch.flops = slot(sizes.flops);
+    launch.bytes = slot(sizes.bytes);
+  }
+  for (const Check& check : checks_) {
+    uint32_t a = slot(check.a);
+    written_.checks.push_back({a, slot(check.b), check.message, check.position});
+  }
+  return std::move(written_);
+}
+
+// A new place of a tensor like one of the graph's.
+uint32_t LaunchWriter::add_place(const te::TensorInfo& info, Device device) {
+  Place place;
+  place.dtype = info.dtype;
+  place.device = device;
+  written_.places.push_back(std::move(place));
+  extents_.push_back(info.dims);
+  return static_cast<uint32_t>(written_.places.size() - 1);
+}
+
+// Of what has been computed, an input, or a constant, which gets its place when it is wanted.
+uint32_t LaunchWriter::place(uint32_t number) {
+  const graph::Tensor& tensor = graph_.tensors[number];
+  uint32_t& place = place_of_[number];
+  if (place == kNone && tensor.constant != nullptr) {
+    place = add_place(tensor.info, tensor.device);
+    written_.places[place].constant = constant_(tensor.constant);
+  }
+  RELAY_CHECK(place != kNone, "a tensor of a graph that has no place");
+  return place;
+}
+
+void LaunchWriter::add_node(const graph::Node& node) {
+  add_results(node);
+  const LoweredWork& lowered = kernels_.of(node.work);
+  std::string refusal = lowered.refusal;
+  try {
+    if (refusal.empty()) {
+      std::vector<uint32_t> place_of = add_places(node, lowered.lowered);
+      add_checks(node);
+      add_launches(node, lowered, place_of);
+      return;
+    }
+  } catch (const DimRangeError& error) {
+    refusal = error.diagnostics()[0].message;
+  }
+  // The graph fails when it is to run.
+  for (uint32_t output : node.outputs)
+    place_of_[output] = add_place(graph_.tensors[output].info, graph_.tensors[output].device);
+  checks_.push_back({Dim(0), Dim(1), SizeText(refusal), node.position});
+}
+
+// Code for the extents of a node's results, operator by operator, so that each piece of it has the
+// position of the operator that wants it first.
+void LaunchWriter::add_results(const graph::Node& node) {
+  for (const graph::ResultDim& made : node.work->group.results) {
+    Dim dim = node.term(made.dim);
+    auto first = static_cast<uint32_t>(written_.dims.size());
+    uint32_t last = slot(dim);
+    uint32_t position = node.position_of(made.origin);
+    written_.dim_positions.resize(written_.dims.size(), position);
+    if (!made.message || !dim.is_term()) continue;
+    // What is broadcast may have failed for a reason of its own.
+    if (first > last || dim.term().op == DimOp::kBroadcast) first = last;
+    written_.failures.push_back(
+        {first, last, made.division, size_text(*made.message, &node), position});
+  }
+}
+
+void LaunchWriter::add_checks(const graph::Node& node) {
+  for (const graph::Condition& made : node.work->group.checks) {
+    Dim a = node.term(made.a), b = node.term(made.b);
+    if (dims_equal(a, b) == Truth::kYes) continue;
+    // Before anything else that large sizes may make impossible.
+    slot(a);
+    slot(b);
+    uint32_t position = node.position_of(made.origin);
+    written_.dim_positions.resize(written_.dims.size(), position);
+    checks_.push_back({a, b, size_text(made.message, &node), position});
+  }
+}
+
+// The places that a lowered work speaks of: tensors of the graph, and temporaries.
+std::vector<uint32_t> LaunchWriter::add_places(const graph::Node& node,
+                                               const lower::Lowered& lowered) {
+  Device device = node.outputs.empty() ? kCpu : graph_.tensors[node.outputs[0]].device;
+  std::vector<uint32_t> place_of;
+  for (uint32_t input : node.inputs) place_of.push_back(place(input));
+  for (size_t i = lowered.num_inputs; i < lowered.places.size(); ++i) {
+    const te::TensorInfo& info = lowered.places[i].info;
+    te::TensorInfo here{{}, info.dtype};
+    for (Dim dim : info.dims) here.dims.push_back(node.term(dim));
+    place_of.push_back(add_place(here, device));
+    Place& place = written_.places.back();
+    place.position = node.position;
+    for (const auto& [shape, origin] : node.work->group.shapes) {
+      if (shape != info.dims) continue;
+      place.position = node.position_of(origin);
+      break;
+    }
+  }
+  for (size_t i = lowered.num_inputs; i < lowered.places.size(); ++i) {
+    int32_t alias = lowered.places[i].alias;
+    if (alias >= 0) written_.places[place_of[i]].alias = place_of[static_cast<size_t>(alias)];
+  }
+  for (size_t k = 0; k < lowered.outputs.size(); ++k)
+    place_of_[node.outputs[k]] = place_of[static_cast<size_t>(lowered.outputs[k])];
+  return place_of;
+}
+
+void LaunchWriter::add_launches(const graph::Node& node, const LoweredWork& lowered,
+                                const std::vector<uint32_t>& place_of) {
+  for (const auto& made : lowered.lowered.launches) {
+    Launch launch;
+    launch.position = node.position;
+    launch.origins = node.origins;
+    LaunchSizes sizes{};
+    if (const auto* native = std::get_if<lower::Launch>(&made)) {
+      const lower::Kernel& kernel = *lowered.lowered.kernels[native->kernel];
+      launch.kernel = lowered.kernels[native->kernel];
+      size_t next = 0;
+      std::vector<uint32_t> argument_of;  // of each buffer
+      for (const lower::Buffer& buffer : kernel.buffers()) {
+        argument_of.push_back(static_cast<uint32_t>(launch.arguments.size()));
+        if (buffer.role == lower::Buffer::Role::kScratch) continue;
+        launch.arguments.push_back({place_of[static_cast<size_t>(native->buffers[next++])],
+                                    buffer.role == lower::Buffer::Role::kOutput});
+      }
+      for (auto [written, read] : in_place_buffers(kernel)) {
+        launch.in_place.emplace_back(argument_of[static_cast<size_t>(written)],
+                                     argument_of[static_cast<size_t>(read)]);
+      }
+      for (Dim dim : kernel.dim_args) sizes.dims.push_back(node.term(dim));
+      sizes.flops = node.term(kernel.flops);
+      sizes.bytes = node.term(kernel.bytes);
+      sizes.node = &node;
+    } else {
+      const auto& library = std::get<lower::LibraryLaunch>(made);
+      launch.kernel = kernels_.library(library, node.work->name);
+      launch.params = library.params;
+      launch.position = node.position_of(library.origin);
+      for (int32_t place : library.inputs)
+        launch.arguments.push_back({place_of[static_cast<size_t>(place)], false});
+      for (int32_t place : library.outputs)
+        launch.arguments.push_back({place_of[static_cast<size_t>(place)], true});
+    }
+    written_.launches.push_back(std::move(launch));
+    launch_sizes_.push_back(std::move(sizes));
+  }
+}
+
+void LaunchWriter::set_scratch(const std::unordered_map<uint32_t, Dim>& bytes, Graph& written) {
+  for (size_t i = 0; i < written.launches.size(); ++i) {
+    const graph::Node* node = launch_sizes_[i].node;
+    if (node == nullptr) continue;
+    Dim needed = bytes.at(written.launches[i].kernel);
+    if (needed.is_int(0)) continue;
+    written.launches[i].scratch = program_.slot(node->term(needed), written.dims);
+  }
+}
+
+}  // namespace relay::vm
