@@ -125,4 +125,4 @@ lint:
 	@git ls-files -z 'relay/*.cpp' 'tools/*.cpp' | xargs -0 -r -n 1 -P $(JOBS) clang-tidy --quiet -p build-dev
 
 clean:
-	rm -rf build build-dev build-asan build-tsan build-fuzz build-coverage build-wheel dist
+	rm -rf build build-dev build-asan build-tsan build-fuzz build-coverage build-wheel build-cp* dist

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the wheels of relay-lang (one for each interpreter) and of relay-lang-tvm into dist/: scripts/wheel.sh [PYTHON...].
-# Everything in between stays in build-wheel/, so that the next build is quick.
+# Everything in between stays in build-wheel/ and build-cp*/, so that the next build is quick.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [ $# -gt 0 ] || set -- python3
