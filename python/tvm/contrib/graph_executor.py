@@ -23,25 +23,43 @@ class GraphModule:
         if not isinstance(module, Module):
             raise TypeError(f"a GraphModule is made of lib['default'](device), not of {type(module).__name__}")
         self.module = _Library(module, self)
-        self._program = module.program
-        self._names = [name for name, _ in self._program.parameters]
-        self._types = [_relay.parse_type(text) for _, text in self._program.parameters]
-        self._inputs: list[Any] = [None] * len(self._names)
+        self._weights = module.weights
+        self._replaced: dict[str, Any] = {}
         self._outputs: list[Any] | None = None
+        self._take(module.program, {})
+
+    def _take(self, program: _relay.Executable, inputs: dict[str, Any]) -> None:
+        self._program = program
+        self._names = [name for name, _ in program.parameters]
+        self._types = [_relay.parse_type(text) for _, text in program.parameters]
+        self._inputs = [inputs.get(name) for name in self._names]
 
     def _at(self, key: Any) -> int:
         if isinstance(key, str):
             if key not in self._names:
-                raise ValueError(f"the program has no input {key!r}; it has {', '.join(self._names) or 'none'}")
+                raise ValueError(
+                    f"the program has no input {key!r}; it has {', '.join(self._names) or 'none'}"
+                    + ("" if self._weights else ". What was given as params when it was built is a constant of it")
+                )
             return self._names.index(key)
         if not 0 <= int(key) < len(self._names):
             raise IndexError(f"input {key} of a program with {len(self._names)} inputs")
         return int(key)
 
     def set_input(self, key: Any = None, value: Any = None, **params: Any) -> None:
-        """One input by name or number, further ones by name. The array is copied. Raises ValueError for names that are none."""
+        """One input by name or number, further ones by name. The array is copied. Raises ValueError for names that are none.
+
+        Values that became constants when the program was built in this process can be replaced, by others of their shape: the next run
+        compiles a program that takes them as inputs. A program from a file keeps its constants.
+        """
         given = dict(params) if key is None else {key: value, **params}
+        for name in given:
+            if not self._is_weight(name):
+                self._at(name)
         for name, data in given.items():
+            if self._is_weight(name):
+                self._replace(name, data)
+                continue
             at = self._at(name)
             made = array(data)
             wanted = self._types[at]
@@ -49,10 +67,30 @@ class GraphModule:
                 made = made.astype(wanted.dtype)
             self._inputs[at] = made
 
+    def _is_weight(self, name: Any) -> bool:
+        return self._weights is not None and name in self._weights.values and name not in self._names
+
+    def _replace(self, name: str, data: Any) -> None:
+        assert self._weights is not None
+        bound, made = self._weights.values[name], array(data)
+        if tuple(made.shape) != tuple(bound.shape):
+            raise ValueError(f"the value of {name!r} has shape {tuple(made.shape)}, what the program was built with has {tuple(bound.shape)}")
+        if made.dtype != bound.dtype:
+            made = made.astype(bound.dtype)
+        if _relay.structural_equal(_relay.const(made), _relay.const(bound)):
+            self._replaced.pop(name, None)
+        else:
+            self._replaced[name] = made
+
     def run(self, **input_dict: Any) -> None:
         """Runs on the inputs. Raises ValueError where one was never set, RelayError where one does not fit."""
         if input_dict:
             self.set_input(**input_dict)
+        if self._replaced and self._weights is not None:
+            opened = {name for name in self._names if name in self._weights.values} | self._replaced.keys()
+            inputs = {**dict(zip(self._names, self._inputs)), **self._replaced}
+            self._take(self._weights.program(opened), inputs)
+            self._replaced = {}
         missing = [name for name, data in zip(self._names, self._inputs) if data is None]
         if missing:
             raise ValueError(f"the input {missing[0]!r} was not set")
@@ -74,6 +112,8 @@ class GraphModule:
 
     def get_input(self, index: Any, out: Any = None) -> Any:
         """What an input was set to."""
+        if self._is_weight(index) and self._weights is not None:
+            return self._hand(self._replaced.get(index, self._weights.values[index]), out)
         return self._hand(self._inputs[self._at(index)], out)
 
     def get_output(self, index: int, out: Any = None) -> Any:
@@ -99,8 +139,13 @@ class GraphModule:
         return {name: tuple(t.shape) for name, t in tensors.items()}, {name: t.dtype for name, t in tensors.items()}
 
     def load_params(self, params_bytes: bytes) -> None:
-        """Sets inputs of the arrays of a `.params` file; those that became constants are passed over."""
-        self.set_input(**{name: value for name, value in load_param_dict(params_bytes).items() if name in self._names})
+        """Sets inputs, and what became constants (`set_input`), of the arrays of a `.params` file. Raises ValueError for other names."""
+        given = load_param_dict(params_bytes)
+        for name in given:
+            if not self._is_weight(name):
+                self._at(name)
+        for name, value in given.items():
+            self.set_input(name, value)
 
     def __getitem__(self, key: str) -> Any:
         return getattr(self, key)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import relay as _relay
@@ -18,7 +18,7 @@ __all__ = ["BuildModule", "bind_params_by_name", "build", "build_config", "creat
 
 
 def compile_module(mod: IRModule, target: Any, params: Mapping[str, Any] | None, entry: str = "main") -> Executable:
-    """The program of a module, at the level of the current context."""
+    """The program of a module, compiled under the current context."""
     level = _passes.PassContext.current().opt_level
     return _relay.compile(mod, dict(params or {}), Target.machine_of(target), min(level, 4), entry)
 
@@ -46,6 +46,28 @@ def optimize(mod: Any, target: Any = None, params: Mapping[str, Any] | None = No
     return _passes.standard_pipeline(min(context.opt_level, 4))(module), dict(params or {})
 
 
+class Weights:
+    """Values of parameters that `build` made constants, and programs in which some of them are inputs again."""
+
+    def __init__(self, mod: IRModule, target: Any, params: Mapping[Any, Any]) -> None:
+        self._mod, self._target, self._context = mod, target, _passes.PassContext.current()
+        self.values = {key.name_hint if isinstance(key, Expr) else str(key): _relay.const(value).data for key, value in params.items()}
+
+    def program(self, opened: Collection[str]) -> Executable:
+        """Compiled as `build` did, but for values that are now inputs, behind one another in the order of the parameters."""
+        main = self._mod["main"]
+        fresh = {var: self._input(var.name_hint) for var in main.params if var.name_hint in opened}
+        params = [fresh.get(var, var) for var in main.params]
+        mod = self._mod.copy()
+        mod["main"] = Function(params, _relay.bind(main.body, fresh), main.ret_type, main.type_params, main.attrs)
+        with self._context:
+            return compile_module(mod, self._target, {name: value for name, value in self.values.items() if name not in opened})
+
+    def _input(self, name: str) -> Expr:
+        value = self.values[name]
+        return _relay.var(name, shape=value.shape, dtype=value.dtype)
+
+
 class FactoryModule(Module):
     """What `build` gives: ``lib["default"](device)`` goes into a GraphModule; it also unpacks as (graph, lib, params)."""
 
@@ -54,14 +76,16 @@ class FactoryModule(Module):
         self.ir_mod = mod
         self.target = target
         self.libmod_name = name
-        self._bound = dict(params)
+        self.weights = Weights(mod, target, params)
 
     def __getitem__(self, name: str) -> Any:
         return super().__getitem__("default" if name == self.libmod_name else name)
 
     def get_lib(self) -> Module:
         """The compiled program."""
-        return Module(self.program)
+        lib = Module(self.program)
+        lib.weights = self.weights
+        return lib
 
     @property
     def lib(self) -> Module:

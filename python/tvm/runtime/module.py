@@ -6,9 +6,12 @@ import os
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import relay as _relay
+
+if TYPE_CHECKING:
+    from ..relay.build_module import Weights
 
 __all__ = ["BenchmarkResult", "Module", "enabled", "load_module", "measure"]
 
@@ -49,6 +52,8 @@ class Module:
 
     def __init__(self, handle: Any) -> None:
         self.program: _relay.Executable = handle.program if isinstance(handle, Module) else handle
+        # What became constants of the program, where it was built in this process.
+        self.weights: Weights | None = handle.weights if isinstance(handle, Module) else None
 
     @property
     def type_key(self) -> str:
