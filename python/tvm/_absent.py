@@ -5,11 +5,12 @@ Keys are full names; one that ends in a dot stands for everything below a module
 
 from __future__ import annotations
 
+import dis
 import importlib.abc
 import importlib.machinery
 import sys
 from collections.abc import Sequence
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
 _TUNING = "tuning schedules of TIR: kernels are generated from tensor expressions without schedules"
@@ -85,7 +86,7 @@ _PASSES = {
     "continuations": ["to_cps", "un_cps", "ToCPS"],
     "partial evaluation": ["PartialEvaluate", "Defunctionalization"],
     "mixed precision": ["ToMixedPrecision", "recast"],
-    "a pass that no other one wants": ["AnnotateSpans", "CapturePostDfsIndexInSpans", "CanonicalizeCast", "ChangeBatch", "DivToMul", "EtaExpand",
+    "this pass, which Relay does not have": ["AnnotateSpans", "CapturePostDfsIndexInSpans", "CanonicalizeCast", "ChangeBatch", "DivToMul", "EtaExpand",
                                        "FastMath", "FlattenAtrousConv", "ManifestLifetimes", "SplitArgs"],
 }  # fmt: skip
 for _reason, _names in _PASSES.items():
@@ -96,7 +97,43 @@ REASONS["tvm.relay.SplitArgs"] = REASONS["tvm.relay.transform.SplitArgs"]
 
 
 class OutOfScope(NotImplementedError):
-    """A name of TVM that has nothing behind it; the text says what is missing."""
+    """A name of TVM that has nothing behind it; the text says what is missing.
+
+    What is raised is an AttributeError or ImportError, too, so that `hasattr`, `getattr` with a default and imports that may fail work.
+    """
+
+
+class OutOfScopeName(OutOfScope, AttributeError):
+    """Of a module's attribute."""
+
+
+class OutOfScopeImport(OutOfScope, ModuleNotFoundError):
+    """Of an import."""
+
+    def __init__(self, text: str, full: str) -> None:
+        super().__init__(text)
+        self.name = full
+
+
+def refusal(full: str, needs: str) -> OutOfScope:
+    """The error for a name that a module's `__getattr__`, which leads here, was asked for."""
+    text = f"{full} is not there. It needs: {needs}"
+    # `from module import name` makes an ImportError without a reason of an AttributeError.
+    return OutOfScopeImport(text, full) if _importing() else OutOfScopeName(text)
+
+
+_IMPORT_FROM = dis.opmap["IMPORT_FROM"]
+
+
+def _importing() -> bool:
+    """Whether the innermost frame outside of the `__getattr__` that this is called from is at a ``from … import``."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_name != "__getattr__":
+        frame = frame.f_back
+    if frame is None or frame.f_back is None:
+        return False
+    asking = frame.f_back
+    return asking.f_lasti >= 0 and asking.f_code.co_code[asking.f_lasti] == _IMPORT_FROM
 
 
 def reason(full: str) -> str | None:
@@ -112,13 +149,13 @@ def reason(full: str) -> str | None:
 
 
 def lookup(module: str, name: str) -> Any:
-    """What a module says about a name that it has not: OutOfScope where the name is known, else AttributeError."""
+    """What a module's `__getattr__` says about a name that it has not: OutOfScope where the name is known, else AttributeError."""
     if name.startswith("__"):
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
     full = f"{module}.{name}"
     found = reason(full)
     if found is not None:
-        raise OutOfScope(f"{full} is not there. It needs: {found}")
+        raise refusal(full, found)
     raise AttributeError(f"module {module!r} has no attribute {name!r}")
 
 
@@ -132,7 +169,7 @@ class _Finder(importlib.abc.MetaPathFinder):
             return None
         found = reason(fullname)
         if found is not None:
-            raise OutOfScope(f"{fullname} is not there. It needs: {found}")
+            raise OutOfScopeImport(f"{fullname} is not there. It needs: {found}", fullname)
         return None
 
 

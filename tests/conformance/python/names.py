@@ -33,12 +33,14 @@ def resolve(name: str) -> Any:
     for at, part in enumerate(parts[1:], 1):
         try:
             found = getattr(found, part)
-        except AttributeError:
-            if not inspect.ismodule(found):
+        except AttributeError as error:
+            if not inspect.ismodule(found) or isinstance(error, NotImplementedError):
                 raise
             try:
                 found = importlib.import_module(".".join(parts[: at + 1]))
-            except ModuleNotFoundError:
+            except ModuleNotFoundError as failure:
+                if isinstance(failure, NotImplementedError):
+                    raise
                 raise AttributeError(full) from None
     return found
 

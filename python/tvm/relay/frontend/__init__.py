@@ -15,7 +15,7 @@ _OTHERS = ("caffe", "caffe2", "coreml", "darknet", "keras", "mxnet", "oneflow", 
 
 def __getattr__(name: str) -> Any:
     if name.removeprefix("from_") in _OTHERS:
-        from ..._absent import OutOfScope
+        from ..._absent import refusal
 
-        raise OutOfScope(f"tvm.relay.frontend.{name} is not there. It needs: a front end of {name.removeprefix('from_')}; from_onnx reads ONNX")
+        raise refusal(f"tvm.relay.frontend.{name}", f"a front end of {name.removeprefix('from_')}; from_onnx reads ONNX")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -23,5 +23,5 @@ reorg_python roi_align_nchw_python roi_align_nhwc_python roi_pool_nchw_python"""
 
 def __getattr__(name: str) -> Any:
     if name in _LATER:
-        raise _absent.OutOfScope(f"tvm.topi.testing.{name} is not there. It needs: a reference in NumPy; relay.evaluate computes the operator itself")
+        raise _absent.refusal(f"tvm.topi.testing.{name}", "a reference in NumPy; relay.evaluate computes the operator itself")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
