@@ -61,6 +61,7 @@ class Team {
   void take_down(int place) { board_[static_cast<size_t>(place)].store(nullptr); }
   /// Calls as many as are missing, starts threads that do not exist yet.
   void call(TeamJob& job, bool wake);
+  bool complete(const TeamJob& job) const { return missing(job) <= 0; }
   bool wanted(const TeamJob& job) const { return missing(job) > 0 && room(job) > 0; }
 
   TeamStatus status() const {
@@ -76,9 +77,7 @@ class Team {
   static void after_fork_in_child();
   static void* serve_thread(void* number);
 
-  int missing(const TeamJob& job) const {
-    return job.count - 1 - job.attached.load(std::memory_order_relaxed);
-  }
+  int missing(const TeamJob& job) const { return job.count - 1 - job.attached.load(); }
   // Threads that may come to help without more of them at work than there are processors.
   int room(const TeamJob& job) const {
     return job.limit.load(std::memory_order_relaxed) - callers_.load(std::memory_order_relaxed) -
@@ -88,11 +87,13 @@ class Team {
   void start_threads(int number);
   bool start_thread(int number);
   void serve(int number);
-  TeamJob* attach(int number, int* seat);
+  int attach(TeamJob& job, int number);
+  TeamJob* find_job(int number, int* seat);
+  bool engage(const TeamJob& job);
   static int take_seat(TeamJob& job, int preferred);
-  void help(TeamJob& job, int seat, uint32_t calls);
-  bool wait_for_run(TeamJob& job, uint32_t calls);
-  void sleep(uint32_t calls);
+  bool help(TeamJob& job, int seat, uint32_t calls, Clock::time_point* idle_since);
+  bool wait_for_run(const TeamJob& job, uint32_t calls, Clock::time_point idle_since);
+  void sleep(uint32_t calls, Clock::time_point idle_since);
 
   std::mutex mutex_;
   std::vector<TeamJob*> jobs_;  // all
@@ -101,7 +102,7 @@ class Team {
   std::atomic<int> most_threads_{INT_MAX};
   std::atomic<int64_t> ask_again_{0};
   std::atomic<uint32_t> process_{0};  // forks since the first one
-  // Who is at work.
+  // Who is at work; threads that wait for the next run are not.
   alignas(64) std::atomic<int> callers_{0};
   std::atomic<int> engaged_{0};
   // What wakes those who are not.
@@ -157,6 +158,8 @@ int Team::show(TeamJob& job) {
 }
 
 void Team::call(TeamJob& job, bool wake) {
+  // Even without room: some may be about to end what they do.
+  calls_.fetch_add(1);
   const int number = std::min(missing(job), room(job));
   if (number <= 0) return;
   const int threads = threads_.load(std::memory_order_relaxed);
@@ -164,7 +167,6 @@ void Team::call(TeamJob& job, bool wake) {
   // In all as many as processors, or as somebody asks for.
   const int most = job.limit.load(std::memory_order_relaxed) - 1;
   if (idle < number && threads < most) start_threads(std::min(number - idle, most - threads));
-  calls_.fetch_add(1);
   if (wake && sleeping_.load() > 0) futex_wake(&calls_, number);
 }
 
@@ -219,36 +221,50 @@ void* Team::serve_thread(void* number) {
 
 void Team::serve(int number) {
   inside = true;
+  Clock::time_point idle_since;
   while (true) {
     const uint32_t calls = calls_.load();  // before looking
     int seat = 0;
-    TeamJob* job = attach(number, &seat);
-    if (job == nullptr) {
-      sleep(calls);
-      continue;
+    TeamJob* job = find_job(number, &seat);
+    if (job == nullptr) sleep(calls, idle_since);
+    while (seat > 0) {
+      const bool wanted = help(*job, seat, calls, &idle_since);
+      job->seats[static_cast<size_t>(seat)].taken.store(0, std::memory_order_release);
+      job->attached.fetch_sub(1);
+      // Perhaps the next run began just now, and counts on this thread.
+      seat = wanted && (job->look() & TeamJob::kOpen) != 0 ? attach(*job, number) : 0;
     }
-    help(*job, seat, calls);
-    job->seats[static_cast<size_t>(seat)].taken.store(0, std::memory_order_release);
-    job->attached.fetch_sub(1, std::memory_order_relaxed);
-    engaged_.fetch_sub(1, std::memory_order_relaxed);
   }
 }
 
 // A job that wants help, if there is one, and a seat there.
-TeamJob* Team::attach(int number, int* seat) {
+TeamJob* Team::find_job(int number, int* seat) {
   for (std::atomic<TeamJob*>& place : board_) {
     TeamJob* job = place.load();
-    if (job == nullptr || missing(*job) <= 0) continue;
-    engaged_.fetch_add(1, std::memory_order_relaxed);
-    if (room(*job) >= 0 && (*seat = take_seat(*job, number + 1)) > 0) return job;
-    engaged_.fetch_sub(1, std::memory_order_relaxed);
+    if (job != nullptr && (*seat = attach(*job, number)) > 0) return job;
   }
   return nullptr;
 }
 
+// A seat of the job for this thread, which is at work from now on; or 0.
+int Team::attach(TeamJob& job, int number) {
+  if (missing(job) <= 0 || !engage(job)) return 0;
+  const int seat = take_seat(job, number + 1);
+  if (seat == 0) engaged_.fetch_sub(1, std::memory_order_relaxed);
+  return seat;
+}
+
+// Counts this thread as one at work, if there is room for another one.
+bool Team::engage(const TeamJob& job) {
+  engaged_.fetch_add(1, std::memory_order_relaxed);
+  if (room(job) >= 0) return true;
+  engaged_.fetch_sub(1, std::memory_order_relaxed);
+  return false;
+}
+
 // The preferred one if it is free: its share's data may be near. 0 if there is none.
 int Team::take_seat(TeamJob& job, int preferred) {
-  job.attached.fetch_add(1, std::memory_order_relaxed);
+  job.attached.fetch_add(1);
   for (int i = 0; i < job.count - 1; ++i) {
     const int seat = 1 + (preferred - 1 + i) % (job.count - 1);
     uint32_t free = 0;
@@ -258,19 +274,31 @@ int Team::take_seat(TeamJob& job, int preferred) {
       return seat;
     }
   }
-  job.attached.fetch_sub(1, std::memory_order_relaxed);
+  job.attached.fetch_sub(1);
   return 0;
 }
 
-void Team::help(TeamJob& job, int seat, uint32_t calls) {
+// Takes part in the caller's runs, engaged to begin with and not at the end. False if it leaves
+// because callers want the core.
+bool Team::help(TeamJob& job, int seat, uint32_t calls, Clock::time_point* idle_since) {
   uint64_t now = job.look();
   while (true) {
     if ((now & TeamJob::kOpen) == 0) {
-      if (!wait_for_run(job, calls)) return;
+      engaged_.fetch_sub(1, std::memory_order_relaxed);
+      *idle_since = Clock::now();
+      if (!wait_for_run(job, calls, *idle_since)) return true;
+      if (!engage(job)) {
+        *idle_since = Clock::time_point();
+        return false;
+      }
       now = job.look();
       continue;
     }
-    if (room(job) < 0) return;  // callers want the core
+    if (room(job) < 0) {
+      engaged_.fetch_sub(1, std::memory_order_relaxed);
+      *idle_since = Clock::time_point();
+      return false;
+    }
     uint32_t stage = TeamJob::stage_of(now);
     if (job.join(now)) stage = job.go_on(stage, seat);
     now = job.wait(stage);
@@ -278,19 +306,25 @@ void Team::help(TeamJob& job, int seat, uint32_t calls) {
 }
 
 // The next run of the same caller mostly comes at once. False if this thread had better go.
-bool Team::wait_for_run(TeamJob& job, uint32_t calls) {
-  const auto begin = Clock::now();
+bool Team::wait_for_run(const TeamJob& job, uint32_t calls, Clock::time_point idle_since) {
   do {
     for (int i = 0; i < kPauses; ++i) {
       if ((job.look() & TeamJob::kOpen) != 0) return true;
       pause_briefly();
     }
-    if (room(job) < 0 || calls_.load(std::memory_order_relaxed) != calls) return false;
-  } while (Clock::now() - begin < kBetweenRuns);
+    if (calls_.load(std::memory_order_relaxed) != calls) return false;  // by others, perhaps
+  } while (Clock::now() - idle_since < kBetweenRuns);
   return false;
 }
 
-void Team::sleep(uint32_t calls) {
+// Until somebody calls; asleep once it has been idle for a while.
+void Team::sleep(uint32_t calls, Clock::time_point idle_since) {
+  while (Clock::now() - idle_since < kBetweenRuns) {
+    for (int i = 0; i < kPauses; ++i) {
+      if (calls_.load(std::memory_order_relaxed) != calls) return;
+      pause_briefly();
+    }
+  }
   sleeping_.fetch_add(1);
   futex_sleep(&calls_, calls);
   sleeping_.fetch_sub(1);
@@ -347,7 +381,6 @@ void Workers::run(TeamWork& work, bool wake) {
   int place = -1;
   Clock::time_point called;
   auto call_others = [&] {
-    if (!team.wanted(job)) return;
     const Clock::time_point now = Clock::now();
     if (now - called < kCallAgain) return;
     called = now;
@@ -355,11 +388,11 @@ void Workers::run(TeamWork& work, bool wake) {
     team.call(job, wake || now - last_run_ < kRecently);
   };
   uint32_t stage = job.open(work, kind);
-  call_others();
+  if (!team.complete(job)) call_others();
   job.take_part(stage, 0, /*first=*/true);
   while (true) {
     if (job.leave(stage)) {
-      call_others();  // who was kept away by other callers may come now
+      if (team.wanted(job)) call_others();  // who was kept away by other callers may come now
       job.take_part(++stage, 0, /*first=*/true);
       continue;
     }

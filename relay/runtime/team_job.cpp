@@ -47,7 +47,8 @@ TeamJob::TeamJob(int workers) : count(workers), seats(new Seat[static_cast<size_
 uint32_t TeamJob::open(TeamWork& todo, TeamWork::Stage kind) {
   work_ = &todo;
   base_ = stage_of(word_.load(std::memory_order_relaxed)) + 1;
-  word_.store(word_of(base_, kind), std::memory_order_release);
+  // Before the caller looks who is there: those who leave look at the word afterwards.
+  word_.exchange(word_of(base_, kind));
   return base_;
 }
 

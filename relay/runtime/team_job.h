@@ -56,7 +56,7 @@ struct TeamJob {
   uint32_t go_on(uint32_t stage, int worker);
   /// By the clock, until that stage is over. Returns the word.
   uint64_t wait(uint32_t stage);
-  uint64_t look() const { return word_.load(std::memory_order_acquire); }
+  uint64_t look() const { return word_.load(); }
   /// By the caller after the run: throws what the work threw.
   void finish();
   /// In a child process: nobody else is there.

@@ -450,13 +450,15 @@ void GraphRunner::run_sections(GraphState& state, const GraphPlan& plan) {
     const GraphPlan::Share& share = plan.shares[s];
     std::byte* scratch =
         shared_->scratch.get(plan.scratch_bytes * workers, "the scratch memory of kernels");
-    std::fill(shared_->workers.begin(), shared_->workers.end(), WorkerState());
-    SectionRun run(image_, graph, state.shape, plan, s,
-                   {state.buffers.data(), scratch, shared_->workers}, *interrupt_, profile_);
-    if (share.threaded) {
+    const bool threaded = share.threaded && workers > 1;
+    std::span<WorkerState> states(shared_->workers.data(), threaded ? workers : 1);
+    std::fill(states.begin(), states.end(), WorkerState());
+    SectionRun run(image_, graph, state.shape, plan, s, {state.buffers.data(), scratch, states},
+                   *interrupt_, profile_);
+    if (threaded) {
       workers_->run(run, share.waking);
     } else {
-      Workers::run_alone(run);
+      run.run_alone();
     }
     run.throw_if_failed();
   }

@@ -74,6 +74,15 @@ void SectionRun::work(const TeamTurn& turn) {
   }
 }
 
+void SectionRun::run_alone() {
+  if (profile_ != nullptr) return Workers::run_alone(*this);
+  const TeamTurn turn;
+  for (uint32_t i = section_.begin; i < section_.end; ++i) {
+    if (stopped() || failed_.load(std::memory_order_relaxed) != kNone) return;
+    run_launch(i, turn, -1);
+  }
+}
+
 // One worker's part of a launch; all of it where it has no list of tasks.
 void SectionRun::run_launch(uint32_t index, const TeamTurn& turn, int list) {
   const Launch& launch = graph_.launches[index];

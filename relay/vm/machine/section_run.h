@@ -36,6 +36,8 @@ class SectionRun final : public TeamWork {
 
   Stage stage(uint32_t number) override;
   void work(const TeamTurn& turn) override;
+  /// All phases, without a team.
+  void run_alone();
   /// After the run. Throws Interrupted, or GraphFailure for the earliest task that failed of the
   /// earliest launch that did, whoever ran it.
   void throw_if_failed() const;
