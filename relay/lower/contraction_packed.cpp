@@ -58,9 +58,10 @@ int64_t panel_vectors(const ContractionPlan& plan, DType accumulator, int64_t ve
   double least = 0;
   for (int64_t width = 1; width <= kWidestPanel; ++width) {
     if (width > 1 && width > vectors) break;
-    double cost = cost_of(rows, vectors, width, tile_rows(accumulator, vector_bytes, width));
-    // Few rows in a tile leave little to do with each line.
-    if (width > usual) cost *= 1.02;
+    const int64_t limit = tile_rows(accumulator, vector_bytes, width);
+    // Wider ones for as many rows as are one tile: fewer would have little to do with each line.
+    if (width > usual && rows > limit) break;
+    double cost = cost_of(rows, vectors, width, limit);
     if (width == 1 || cost <= least) {
       best = width;
       least = cost;

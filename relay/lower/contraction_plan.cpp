@@ -380,6 +380,7 @@ class Planner {
     }
     choose_passes();
     if (streams()) choose_streams();
+    choose_column_block();
     if (!plan_.copies_lhs()) return;
     // Rows are packed for each block of columns: few such blocks.
     Dim k = plan_.folded.extent;
@@ -440,6 +441,27 @@ class Planner {
       limit = rows.as_int();
     }
     plan_.row_tiles = cut_rows(limit);
+  }
+
+  // A large left factor is read from memory once for each block of columns, and from the second
+  // cache for the panels in it: several of them, as long as both fit there.
+  void choose_column_block() {
+    constexpr int64_t kBlockBytes = 128 << 10, kTasks = 16;
+    Dim k = plan_.folded.extent, rows = plan_.rows.extent, batch = plan_.batch.extent;
+    if (!plan_.copies_rhs() || plan_.copies_lhs() || !plan_.one_pass || plan_.dots) return;
+    if (!k.is_int() || !rows.is_int() || !plan_.panels.pieces.is_int() || !batch.is_int()) return;
+    const int64_t row_bytes = std::max<int64_t>(1, k.as_int()) * plan_.element_bytes;
+    if (rows.as_int() * row_bytes <= 2 * kBlockBytes) return;
+    const int64_t pieces = plan_.panels.pieces.as_int();
+    int64_t most = std::min(kBlockBytes / (row_bytes * plan_.panel_columns()), pieces);
+    const int64_t row_blocks =
+        (plan_.row_tiles.pieces.as_int() + plan_.tiles_in_block - 1) / plan_.tiles_in_block;
+    // Tasks enough for even shares.
+    const int64_t others = std::max<int64_t>(1, batch.as_int() * row_blocks);
+    most = std::min(most, pieces * others / kTasks);
+    if (most < 2) return;
+    const int64_t blocks = (pieces + most - 1) / most;
+    plan_.panels_in_block = (pieces + blocks - 1) / blocks;
   }
 
   // A right factor that is read where it is goes by once: a few of its rows at a time, wide pieces

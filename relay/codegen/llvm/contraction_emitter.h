@@ -142,6 +142,8 @@ class ContractionEmitter {
   };
   RightLine right_line(Value* panel, int64_t vectors, Value* first_column);
   std::vector<Value*> load_right(const RightLine& line, Value* k, const std::vector<Value*>& masks);
+  /// Lines of a packed operand that are needed soon.
+  void prefetch_ahead(const RightLine& line, int64_t vectors, Value* k);
   /// Where rows of the left factor begin, for one that is read directly.
   std::vector<Value*> direct_rows(int64_t rows, Value* first_row, Value* k_from);
   /// Of the vectors of a panel, those lanes that are columns; null: all.

@@ -3,6 +3,14 @@
 
 namespace relay::codegen {
 
+namespace {
+
+constexpr int64_t kLineBytes = 64;
+/// A page: the processor's own prefetching ends with it.
+constexpr int64_t kAhead = 4096;
+
+}  // namespace
+
 std::vector<llvm::Value*> ContractionEmitter::direct_rows(int64_t rows, Value* first_row,
                                                           Value* k_from) {
   const LinearLoad& lhs = *plan_.lhs.load;
@@ -106,6 +114,16 @@ std::vector<llvm::Value*> ContractionEmitter::load_right(const RightLine& line, 
     }
   }
   return result;
+}
+
+void ContractionEmitter::prefetch_ahead(const RightLine& line, int64_t vectors, Value* k) {
+  const auto size = static_cast<int64_t>(line.dtype.size());
+  Value* from = element(line.at, line.dtype, mul(k, line.step));
+  for (int64_t at = 0; at < vectors * plan_.lanes * size; at += kLineBytes) {
+    b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
+                       {element(from, line.dtype, n((kAhead + at) / size)), b_.getInt32(0),
+                        b_.getInt32(3), b_.getInt32(1)});
+  }
 }
 
 std::vector<llvm::Value*> ContractionEmitter::column_masks(int64_t vectors, Value* first_column) {
