@@ -19,6 +19,7 @@
 #include <relay/runtime/format.h>
 #include <relay/runtime/params.h>
 #include <relay/runtime/type_check.h>
+#include <relay/transform/pass_context.h>
 #include <relay/transform/program.h>
 #include <relay/vm/compiler/compile.h>
 #include <relay/vm/machine/executable_file.h>
@@ -27,6 +28,8 @@
 namespace relay::python {
 
 namespace {
+
+constexpr int kMostLevel = 4;  // of optimisation; contexts may have more, for passes of one's own
 
 /// A value that NumPy has no word for: data, closures, references. Numbers, tensors and tuples are
 /// Python's own.
@@ -429,12 +432,16 @@ void bind_execution(nb::module_& m) {
 
   m.def(
       "compile",
-      [](const Module& module, nb::handle given, const std::string& target, int opt_level,
-         std::optional<std::string> entry, int threads, bool cache) {
+      [](const Module& module, nb::handle given, const std::string& target,
+         std::optional<int> opt_level, std::optional<std::string> entry, int threads, bool cache) {
         auto params = params_of(given);
         vm::CompileOptions options;
         options.target = codegen::Target::parse(target);
-        options.level = opt_level;
+        if (opt_level) {
+          options.level = *opt_level;
+        } else if (PassContext::inside()) {
+          options.level = std::min(PassContext::current().opt_level, kMostLevel);
+        }
         if (cache) options.cache = codegen::default_cache();
         const Module copy = module;  // which nobody changes meanwhile
         return without_lock([&] {
@@ -445,7 +452,7 @@ void bind_execution(nb::module_& m) {
         });
       },
       nb::arg("mod"), nb::arg("params") = nb::none(), nb::arg("target") = "host",
-      nb::arg("opt_level") = 3, nb::arg("entry") = nb::none(), nb::arg("threads") = 0,
+      nb::arg("opt_level") = nb::none(), nb::arg("entry") = nb::none(), nb::arg("threads") = 0,
       nb::arg("cache") = true,
       "Compiles a function and what it calls. `params` are constants of the result, by the names "
       "of parameters.");

@@ -507,8 +507,10 @@ void bind_passes(nb::module_& m) {
       nb::arg("required") = nb::list());
   m.def(
       "standard_pipeline",
-      [](int level) { return std::const_pointer_cast<Pass>(standard_pipeline(level)); },
-      nb::arg("level") = 3);
+      [](int level, const std::vector<std::string>& required) {
+        return std::const_pointer_cast<Pass>(standard_pipeline(level, required));
+      },
+      nb::arg("level") = 3, nb::arg("required") = nb::list());
   m.def("is_pass_name", &is_pass_name, nb::arg("name"),
         "Whether a pass of that name is registered, or was written in Python.");
   m.def(

@@ -27,7 +27,7 @@ def compile(  # noqa: A001 (the verb of the package)
     mod: IRModule | Expr,
     params: Mapping[Any, Any] | None = None,
     target: str = "host",
-    opt_level: int = 3,
+    opt_level: int | None = None,
     entry: str | None = None,
     threads: int = 0,
     cache: bool = True,
@@ -39,8 +39,12 @@ def compile(  # noqa: A001 (the verb of the package)
 
     `params`: values of parameters, by name, that become constants of the program; do not write to them afterwards.
     `target`: "host", or "baseline", "avx2", "avx512" for a program that is saved for other machines.
+    `opt_level`: 0 to 4; None stands for the level of the PassContext that this runs in (one above 4 is 4), 3 outside of any.
     `threads`: how many a call uses, the caller's among them; 0 stands for all cores.
     `cache`: whether kernels are looked up in, and put into, the user's cache on disk.
+
+    The passes run under the current PassContext: its config, instruments, trace, required and disabled passes. What the machine cannot do
+    without runs even if it is disabled: InferType, ExpandOps, and FuseOps as at level 0, where each operator is a kernel alone.
 
     Raises RelayError for what is wrong with the program.
     """
@@ -49,7 +53,7 @@ def compile(  # noqa: A001 (the verb of the package)
     if entry is not None:
         require_type("entry", entry, str, GlobalVar)
         entry = entry.name_hint if isinstance(entry, GlobalVar) else entry
-    level = require_int("opt_level", opt_level, 0, 4)
+    level = None if opt_level is None else require_int("opt_level", opt_level, 0, 4)
     return _core.compile(mod, params, target, level, entry, require_int("threads", threads, 0, _MOST_THREADS), bool(cache))
 
 

@@ -222,7 +222,7 @@ FunctionRef fuse(const FunctionRef& function, const Options& options) {
 }
 
 RELAY_REGISTER_CONFIG({"relay.FuseOps.max_depth", int64_t{kDefaultDepth},
-                       "The greatest number of operators in one group."});
+                       "The greatest number of operators in one group.", int64_t{1}});
 RELAY_REGISTER_CONFIG({"relay.FuseOps.link_params", false,
                        "Whether constants stay inside of the groups that read them."});
 

@@ -91,10 +91,11 @@ std::string pass_reference_markdown();
 /// the machine, where row programs such as norms stay whole and nothing is moved into weights that
 /// are known only when it runs.
 enum class PassGoal : uint8_t { kPortable, kMachine };
-/// The standard passes, those up to `level`, in order.
-std::vector<PassRef> standard_passes(PassGoal goal, int level);
+/// The standard passes, those up to `level` and those of `required`, in order.
+std::vector<PassRef> standard_passes(PassGoal goal, int level,
+                                     const std::vector<std::string>& required = {});
 /// Those for portable programs, as one sequence.
-PassRef standard_pipeline(int level);
+PassRef standard_pipeline(int level, const std::vector<std::string>& required = {});
 
 }  // namespace relay
 

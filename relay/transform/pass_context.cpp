@@ -83,6 +83,11 @@ void PassContext::set_config(const std::string& key, const PassOption& value) {
     throw Error("configuration key " + key + " takes a value of type " +
                 option_type_name(known->default_value) + ", not " + option_type_name(value));
   }
+  const auto* number = std::get_if<int64_t>(&*converted);
+  if (number != nullptr && known->least && *number < *known->least) {
+    throw Error("configuration key " + key + " is at least " + std::to_string(*known->least) +
+                ", not " + std::to_string(*number));
+  }
   config.insert_or_assign(key, std::move(*converted));
 }
 
@@ -146,6 +151,15 @@ std::shared_ptr<const PassContext> PassContext::current_shared() {
 }
 
 const PassContext& PassContext::current() { return *current_shared(); }
+
+bool PassContext::inside() { return !context_stack().empty(); }
+
+PassContext PassContext::current_at(int opt_level) {
+  PassContext context = current();
+  context.opt_level = opt_level;
+  for (PassInstrument& instrument : context.instruments) instrument.enter = instrument.exit = {};
+  return context;
+}
 
 void PassContext::enter(std::shared_ptr<const PassContext> context) {
   RELAY_CHECK(context != nullptr, "entering no context");

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -43,6 +44,7 @@ struct ConfigKey {
   std::string name;
   PassOption default_value;
   std::string doc;
+  std::optional<int64_t> least = {};  // of an integer
 };
 bool register_config_key(ConfigKey key);
 const ConfigKey* find_config_key(std::string_view name);
@@ -83,7 +85,7 @@ class PassContext {
   /// Receives warnings and remarks of passes; may be null.
   DiagnosticSink* diagnostics = nullptr;
   /// Whether functions that a pass fails on stay as they were and the next passes go on, so that
-  /// the outermost pass throws all errors at once.
+  /// the outermost pass throws all errors at once. A module pass that fails ends it.
   bool collect_errors = false;
   /// Receives every pass that ran; may be null.
   std::shared_ptr<std::vector<PassTrace>> trace;
@@ -92,7 +94,7 @@ class PassContext {
   bool enabled(const PassInfo& info) const;
   bool requires_pass(const PassInfo& info) const;
   /// Sets a registered key, converted to its type. Throws `Error` for an unknown key (with the
-  /// nearest ones) and for a value of another type.
+  /// nearest ones), a value of another type and a number below the least one.
   void set_config(const std::string& key, const PassOption& value);
   /// What is set, else the key's default. InternalError for a key that is not registered as a T.
   template <class T>
@@ -105,6 +107,11 @@ class PassContext {
   /// The innermost context of this thread, or the default one.
   static const PassContext& current();
   static std::shared_ptr<const PassContext> current_shared();
+  /// Whether this thread is in a context that somebody made.
+  static bool inside();
+  /// The current one at another level, for a part of the work that is done in it. Its instruments
+  /// watch on, and are not entered again.
+  static PassContext current_at(int opt_level);
 
   /// Makes a context the current one of this thread. Its instruments are entered in their order; if
   /// one throws, those before it are left again and the context is not entered.

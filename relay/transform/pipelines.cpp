@@ -40,19 +40,22 @@ const std::vector<Step>& steps() {
 
 }  // namespace
 
-std::vector<PassRef> standard_passes(PassGoal goal, int level) {
+std::vector<PassRef> standard_passes(PassGoal goal, int level,
+                                     const std::vector<std::string>& required) {
   bool machine = goal == PassGoal::kMachine;
   std::vector<PassRef> passes;
   for (const Step& step : steps()) {
     if (machine && step.portable_only) continue;
     PassRef pass = create_pass(step.pass, machine ? step.for_machine : PassOptions());
-    if (std::max(step.level, pass->info().opt_level) <= level) passes.push_back(std::move(pass));
+    bool wanted = std::max(step.level, pass->info().opt_level) <= level ||
+                  std::find(required.begin(), required.end(), step.pass) != required.end();
+    if (wanted) passes.push_back(std::move(pass));
   }
   return passes;
 }
 
-PassRef standard_pipeline(int level) {
-  return make_sequential(standard_passes(PassGoal::kPortable, level), "standard");
+PassRef standard_pipeline(int level, const std::vector<std::string>& required) {
+  return make_sequential(standard_passes(PassGoal::kPortable, level, required), "standard");
 }
 
 }  // namespace relay

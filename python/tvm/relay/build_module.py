@@ -43,7 +43,7 @@ def optimize(mod: Any, target: Any = None, params: Mapping[str, Any] | None = No
         module = module.copy()
         module["main"] = bind_params_by_name(module["main"], params)
     context = _passes.PassContext.current()
-    return _passes.standard_pipeline(min(context.opt_level, 4))(module), dict(params or {})
+    return _relay._core.standard_pipeline(min(context.opt_level, 4), context.required_pass)(module), dict(params or {})
 
 
 class Weights:

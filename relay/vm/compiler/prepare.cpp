@@ -135,9 +135,22 @@ PassRef graph_lets_pass(bool tuples = true) {
   });
 }
 
+// The current context for a compilation. What the machine needs runs although the context disables
+// it; without FuseOps each operator stays alone, as at level 0.
+PassContext context_for(int level, bool& fuse) {
+  PassContext context = PassContext::current_at(std::max(level, 1));
+  context.collect_errors = false;  // none of these passes can go on after one that failed
+  fuse = level > 0;
+  std::erase_if(context.disabled_passes, [&](const std::string& name) {
+    if (name == "FuseOps") fuse = false;
+    return name == "FuseOps" || name == "InferType" || name == "ExpandOps";
+  });
+  return context;
+}
+
 Module optimize(const Module& module, int level) {
-  PassContext context;
-  context.opt_level = level;
+  bool fuse = true;
+  const PassContext context = context_for(level, fuse);
   std::vector<PassRef> passes;
   // Expansions make constants and tensors that equal ones on other devices must not be merged with.
   bool devices = uses_devices(module);
@@ -156,16 +169,16 @@ Module optimize(const Module& module, int level) {
   // a field that fails does so although nobody asks for it.
   if (level > 0) passes.push_back(graph_lets_pass(false));
   passes.push_back(create_pass("InferType"));
-  for (PassRef& pass : standard_passes(PassGoal::kMachine, level)) passes.push_back(pass);
+  for (PassRef& pass : standard_passes(PassGoal::kMachine, level, context.required_passes))
+    passes.push_back(pass);
   plan_all();
   passes.push_back(create_pass("InferType"));
   if (level > 0) passes.push_back(graph_lets_pass());
   if (level > 0) passes.push_back(fields_apart_pass());
   passes.push_back(create_pass("InferType"));
-  passes.push_back(
-      create_pass("FuseOps", {{"fuse_opt_level", int64_t{level}}, {"through_reshapes", true}}));
+  passes.push_back(create_pass(
+      "FuseOps", {{"fuse_opt_level", int64_t{fuse ? level : 0}}, {"through_reshapes", true}}));
   passes.push_back(create_pass("InferType"));
-  context.opt_level = std::max(level, 1);  // fusion, even if it leaves each operator alone
   return (*make_sequential(std::move(passes), "vm"))(module, context);
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import relay as _relay
 from relay import IRModule
 
 from ...runtime.vm import Executable
@@ -31,7 +32,7 @@ class VMCompiler:
     def __init__(self) -> None:
         self._params: dict[str, Any] = {}
         self._mod: IRModule | None = None
-        self._target: Any = None
+        self._program: _relay.Executable | None = None
         self._made: Executable | None = None
 
     def set_params(self, params: Mapping[str, Any]) -> None:
@@ -43,16 +44,16 @@ class VMCompiler:
         return dict(self._params)
 
     def lower(self, mod: IRModule, target: Any = None, target_host: Any = None) -> None:
-        """Takes the module that `codegen` compiles."""
-        self._mod, self._target = mod, target
-
-    def codegen(self) -> None:
-        """Compiles. Raises RuntimeError without a module, RelayError for what is wrong with it."""
-        if self._mod is None:
-            raise RuntimeError("codegen before lower: there is no module")
+        """Compiles a module under the current context. Raises RelayError for what is wrong with it."""
         from ..build_module import compile_module
 
-        self._made = Executable(compile_module(self._mod, self._target, self._params), self._mod)
+        self._mod, self._program = mod, compile_module(mod, target, self._params)
+
+    def codegen(self) -> None:
+        """Makes what `get_exec` gives. Raises RuntimeError before `lower`."""
+        if self._program is None:
+            raise RuntimeError("codegen before lower: there is no module")
+        self._made = Executable(self._program, self._mod)
 
     def optimize(self, mod: IRModule, target: Any = None, target_host: Any = None, params: Mapping[str, Any] | None = None) -> Any:
         """The module after the passes of the current context's level, and the parameters."""
