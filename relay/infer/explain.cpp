@@ -197,7 +197,7 @@ void Inferencer::note_instance(const FunctionScope& scope) {
   }
 }
 
-void Inferencer::deliver() {
+void Inferencer::deliver(const std::string& group) {
   found_ = sink_.take();
   if (nested_) return;
   for (const auto& [call, index] : constraints_.failed_calls()) {
@@ -210,7 +210,13 @@ void Inferencer::deliver() {
     bool again = std::any_of(found_.data(), &diagnostic, [&](const Diagnostic& before) {
       return before.span == diagnostic.span && before.message == diagnostic.message;
     });
-    if (!again) context_.sink.add(diagnostic);
+    if (again) continue;
+    // A place in a text says the function, too.
+    if (!diagnostic.span.known() && !group.empty()) {
+      context_.sink.add(Diagnostic(diagnostic).note(group));
+    } else {
+      context_.sink.add(diagnostic);
+    }
   }
 }
 

@@ -195,7 +195,7 @@ class Inferencer {
   /// Notes the call that the instance of a let was made for, in the errors of its function.
   void note_instance(const FunctionScope& scope);
   /// Hands the diagnostics over to the context.
-  void deliver();
+  void deliver(const std::string& group = {});
 
   Context& context_;
   DiagnosticSink sink_;

@@ -180,6 +180,23 @@ Inferencer::Inferencer(Context& context) : context_(context), constraints_(solve
   constraints_.set_values([this](const Call* call, size_t i) { return constant_value(call, i); });
 }
 
+namespace {
+
+// "in function @f", for errors in programs that no text has; empty for instances, which have no
+// name.
+std::string group_note(std::span<const Module::FunctionEntry* const> group) {
+  constexpr size_t kMost = 5;
+  std::string names;
+  for (size_t i = 0; i < group.size() && i < kMost; ++i) {
+    if (group[i]->name == Name()) return {};
+    names += (i == 0 ? "@" : ", @") + group[i]->name.str();
+  }
+  if (group.size() == 1) return "in function " + names;
+  return "in functions " + names + (group.size() > kMost ? ", …" : "") + ", which call each other";
+}
+
+}  // namespace
+
 void Inferencer::infer_group(std::span<const Module::FunctionEntry* const> group, bool entry) {
   std::vector<TypeRef> types;
   try {
@@ -221,7 +238,7 @@ void Inferencer::infer_group(std::span<const Module::FunctionEntry* const> group
   if (sink_.has_errors()) {  // to be looked at again
     for (const Module::FunctionEntry* member : group) member->function->set_type({});
   }
-  deliver();
+  deliver(group_note(group));
 }
 
 TypeRef Inferencer::infer_function(const Module::FunctionEntry& member) {

@@ -10,13 +10,20 @@
 namespace relay {
 namespace {
 
+/// What binds a variable, in words, and where.
+struct Binder {
+  const char* kind;
+  Name function;
+  Span span;
+};
+
 /// Walks one function with the variables in scope. A shared node is walked where it is met first;
 /// where it is met again its free variables must be in scope too, so those are remembered.
 class Verifier {
  public:
-  Verifier(const std::unordered_set<const Expr*>& effectful, PointerMap<Var, bool>& bound,
-           DiagnosticSink& sink)
-      : effectful_(effectful), bound_(bound), sink_(sink) {}
+  Verifier(Name function, const std::unordered_set<const Expr*>& effectful,
+           PointerMap<Var, Binder>& bound, DiagnosticSink& sink)
+      : function_(function), effectful_(effectful), bound_(bound), sink_(sink) {}
 
   void run(const Expr* root) {
     visit(root);
@@ -49,7 +56,9 @@ class Verifier {
   };
 
   void error(std::string message, Span span) {
-    sink_.add(Diagnostic::error(std::move(message), span));
+    Diagnostic diagnostic = Diagnostic::error(std::move(message), span);
+    if (!span.known()) diagnostic.note("in function @" + function_.str());
+    sink_.add(std::move(diagnostic));
   }
 
   void add(Free& free, const Var* var) {
@@ -94,20 +103,21 @@ class Verifier {
     frames_.push_back({expr, 0, {}});
     if (expr->is<TempExpr>()) error("a pass left a TempExpr behind", expr->span());
     if (const auto* function = expr->as<Function>()) {
-      for (const VarRef& param : function->params()) bind(param.get());
+      for (const VarRef& param : function->params()) bind(param.get(), "a parameter", expr->span());
     } else if (const auto* let = expr->as<Let>()) {
-      if (let->value()->is<Function>()) bind(let->var().get());
+      if (let->value()->is<Function>()) bind(let->var().get(), "a let", expr->span());
     }
   }
 
   void before(const Expr* expr, uint32_t operand) {
     if (const auto* let = expr->as<Let>()) {
-      if (operand == 1 && !let->value()->is<Function>()) bind(let->var().get());
+      if (operand == 1 && !let->value()->is<Function>())
+        bind(let->var().get(), "a let", expr->span());
     } else if (const auto* match = expr->as<Match>()) {
       if (operand > 1) unbind(match->patterns()[operand - 2].get());
       if (operand > 0) {
         for (const VarRef& var : pattern_vars(match->patterns()[operand - 1].get()))
-          bind(var.get());
+          bind(var.get(), "a pattern", expr->span());
       }
     }
   }
@@ -139,9 +149,18 @@ class Verifier {
     if (!expr->has_one_owner() && !expr->operands().empty()) shared_[expr] = std::move(outer);
   }
 
-  void bind(const Var* var) {
-    if (!bound_.insert(var).second) {
-      error("%" + var->name().str() + " is bound in two places", var->span());
+  void bind(const Var* var, const char* kind, Span span) {
+    Binder binder{kind, function_, span};
+    if (const Binder* first = bound_.find(var)) {
+      auto words = [](const Binder& b) {
+        return std::string("bound by ") + b.kind + " in @" + b.function.str();
+      };
+      sink_.add(
+          Diagnostic::error("%" + var->name().str() + " is bound in two places", var->span())
+              .note(words(*first), first->span)
+              .note(words(binder), binder.span));
+    } else {
+      bound_[var] = binder;
     }
     bindings_[var] = {true, next_++};
   }
@@ -150,8 +169,9 @@ class Verifier {
     for (const VarRef& var : pattern_vars(pattern)) end(var.get());
   }
 
+  Name function_;
   const std::unordered_set<const Expr*>& effectful_;
-  PointerMap<Var, bool>& bound_;
+  PointerMap<Var, Binder>& bound_;
   DiagnosticSink& sink_;
   std::vector<Frame> frames_;
   PointerMap<Var, Binding> bindings_;
@@ -165,10 +185,10 @@ class Verifier {
 std::vector<Diagnostic> verify(const Module& module) {
   DiagnosticSink sink;
   Effects effects(module);
-  PointerMap<Var, bool> bound;
+  PointerMap<Var, Binder> bound;
   for (const auto& entry : module.functions()) {
     const Expr* function = entry.function.get();
-    Verifier(effects.effectful_nodes(function), bound, sink).run(function);
+    Verifier(entry.name, effects.effectful_nodes(function), bound, sink).run(function);
   }
   return sink.take();
 }

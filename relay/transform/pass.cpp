@@ -80,6 +80,14 @@ Module Pass::operator()(const Module& module, const PassContext& context) const 
   Module result;
   try {
     result = composite() ? run(module, context) : run_alone(module, context);
+  } catch (const RuntimeError&) {
+    --collected.depth;
+    throw;
+  } catch (const Error& error) {
+    if (--collected.depth > 0 || collected.errors.empty()) throw;
+    std::vector<Diagnostic> all = std::exchange(collected.errors, {});
+    all.insert(all.end(), error.diagnostics().begin(), error.diagnostics().end());
+    throw Error(std::move(all));
   } catch (...) {
     --collected.depth;
     throw;
@@ -93,7 +101,14 @@ Module Pass::operator()(const Module& module, const PassContext& context) const 
 Module Pass::run_alone(const Module& module, const PassContext& context) const {
   stop_if_asked();
   Module input = module;
-  for (ProgramState state : info_.requires_) input = establish(state, input);
+  const std::string in_the_input = "in the input of pass " + info_.name.str();
+  try {
+    for (ProgramState state : info_.requires_) input = establish(state, input);
+  } catch (const RuntimeError&) {
+    throw;
+  } catch (const Error& error) {
+    throw Error(located(error, in_the_input));
+  }
   bool wanted = true;
   for (const PassInstrument& instrument : context.instruments) {
     if (instrument.should_run && !instrument.should_run(input, info_)) wanted = false;
@@ -120,7 +135,11 @@ Module Pass::run_alone(const Module& module, const PassContext& context) const {
   if (types || context.config_value<bool>("relay.verify_passes")) {
     bool typed = std::find(info_.requires_.begin(), info_.requires_.end(), ProgramState::kTyped) !=
                  info_.requires_.end();
-    check_pass_result(input, result, info_, types && typed);
+    try {
+      check_pass_result(input, result, info_, types && typed);
+    } catch (const Error& error) {
+      throw Error(located(error, in_the_input));
+    }
   }
   for (const PassInstrument& instrument : context.instruments) {
     if (instrument.after) instrument.after(input, result, info_, seconds);
@@ -138,7 +157,13 @@ class ModulePass final : public Pass {
 
  private:
   Module run(const Module& module, const PassContext& context) const override {
-    return run_(module, context);
+    try {
+      return run_(module, context);
+    } catch (const RuntimeError&) {
+      throw;
+    } catch (const Error& error) {
+      throw Error(located(error, "in pass " + info().name.str()));
+    }
   }
   ModulePassFn run_;
 };
@@ -165,7 +190,14 @@ class FunctionPass final : public Pass {
 
  private:
   Module run(const Module& module, const PassContext& context) const override {
-    FunctionTransform transform = prepare_(module, context);
+    FunctionTransform transform;
+    try {
+      transform = prepare_(module, context);
+    } catch (const RuntimeError&) {
+      throw;
+    } catch (const Error& error) {
+      throw Error(located(error, "in pass " + info().name.str()));
+    }
     Module result = module;
     std::vector<Diagnostic> errors;
     for (const auto& entry : module.functions()) {
