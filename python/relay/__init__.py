@@ -15,7 +15,7 @@ program text and `str` writes it. NumPy is imported when the first array is made
 from __future__ import annotations
 
 import sys as _sys
-from typing import Any as _AnyType
+from typing import TYPE_CHECKING, Any as _AnyType
 
 if "t" in getattr(_sys, "abiflags", ""):
     raise ImportError("relay does not run on free-threaded builds of Python yet: use a standard build of the same version")
@@ -94,6 +94,7 @@ from .type_functor import TypeFunctor, TypeMutator, TypeVisitor
 from . import op
 from .op import annotation, image, nn, random, vision
 from .op import tensor as _tensor
+from .op.generated.tensor import *  # noqa: F403 (which come with the next line, too, but checkers of types do not see it)
 from .op.tensor import *  # noqa: F403
 
 __all__ = [
@@ -111,6 +112,12 @@ __all__ = [
 __all__ += _tensor.__all__
 
 __version__ = _core.__version__
+
+if TYPE_CHECKING:
+    from . import (
+        analysis as analysis, display as display, frontend as frontend, instrument as instrument, qnn as qnn, te as te,
+        transform as transform,
+    )  # fmt: skip
 
 # Names that are found when they are first used.
 _LAZY = {"analysis", "frontend", "qnn", "transform", "instrument", "display", "te"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from . import _core
 from ._core import Constant, Diagnostic, Expr, Function, GlobalVar, IRModule, Kind, Match, Pattern, Tuple, Type, TypeVar, Var
@@ -17,8 +17,15 @@ __all__ = [
     "post_order_visit", "unmatched_cases", "verify", "well_formed",
 ]  # fmt: skip
 
-# Numbers and names of constructs: fVar, fGlobalVar, ….
-Feature = IntEnum("Feature", _core.feature_names(), start=0)  # type: ignore[misc]
+if TYPE_CHECKING:
+
+    class Feature(IntEnum):
+        fVar, fGlobalVar, fConstant, fTuple, fTupleGetItem, fFunction, fOp, fCall, fLet = range(9)
+        fIf, fRefCreate, fRefRead, fRefWrite, fConstructor, fMatch, fGraph, fLetRec = range(9, 17)
+
+else:
+    # Numbers and names of constructs: fVar, fGlobalVar, ….
+    Feature = IntEnum("Feature", _core.feature_names(), start=0)
 
 
 def free_vars(expr: Expr | TupleWrapper) -> list[Var]:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, overload
 
 from . import _core
-from ._core import Pass, PassContext, PassInfo, PassTrace
+from ._core import Function, IRModule, Pass, PassContext, PassInfo, PassTrace
 from ._checks import require_int, require_list, require_texts, require_type
 
 _MOST = 2**31 - 1  # of levels
@@ -58,21 +58,62 @@ def standard_pipeline(level: int = 3) -> Pass:
     return _core.standard_pipeline(require_int("level", level, 0, 4))
 
 
-class _Kind(type):
-    def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, Pass) and getattr(instance, "made_as", None) is cls
+if TYPE_CHECKING:
+
+    class ModulePass(Pass):
+        """Stands for passes made by `module_pass`."""
+
+    class FunctionPass(Pass):
+        """Stands for passes made by `function_pass`."""
+
+else:
+
+    class _Kind(type):
+        def __instancecheck__(cls, instance: Any) -> bool:
+            return isinstance(instance, Pass) and getattr(instance, "made_as", None) is cls
+
+    class ModulePass(metaclass=_Kind):
+        """Stands for passes made by `module_pass`: ``isinstance(a_pass, ModulePass)``.
+
+        Classes that `module_pass` decorates may derive from it: checkers of types that leave decorators of classes aside (mypy) then know
+        that instances are passes.
+        """
+
+    class FunctionPass(metaclass=_Kind):
+        """Stands for passes made by `function_pass`: ``isinstance(a_pass, FunctionPass)``.
+
+        Classes that `function_pass` decorates may derive from it: checkers of types that leave decorators of classes aside (mypy) then know
+        that instances are passes.
+        """
 
 
-class ModulePass(metaclass=_Kind):
-    """Stands for passes made by `module_pass`: ``isinstance(a_pass, ModulePass)``."""
+_P = ParamSpec("_P")
 
 
-class FunctionPass(metaclass=_Kind):
-    """Stands for passes made by `function_pass`: ``isinstance(a_pass, FunctionPass)``."""
+class _TransformsModules(Protocol):
+    def transform_module(self, mod: IRModule, ctx: Any, /) -> IRModule: ...
+
+
+class _TransformsFunctions(Protocol):
+    def transform_function(self, func: Function, mod: IRModule, ctx: Any, /) -> Function: ...
+
+
+class _ModulePassDecorator(Protocol):
+    @overload
+    def __call__(self, thing: Callable[[IRModule, Any], IRModule], /) -> Pass: ...
+    @overload
+    def __call__(self, thing: Callable[_P, _TransformsModules], /) -> Callable[_P, Pass]: ...
+
+
+class _FunctionPassDecorator(Protocol):
+    @overload
+    def __call__(self, thing: Callable[[Function, IRModule, Any], Function], /) -> Pass: ...
+    @overload
+    def __call__(self, thing: Callable[_P, _TransformsFunctions], /) -> Callable[_P, Pass]: ...
 
 
 def _documentation(thing: Any) -> str:
-    return (inspect.getdoc(thing) or "").split("\n\n")[0].replace("\n", " ")
+    return inspect.cleandoc(thing.__doc__ or "").split("\n\n")[0].replace("\n", " ")
 
 
 def _decorate(make: Callable[..., Pass], method: str, subject: Any, opt_level: int | None, name: str | None,
@@ -111,6 +152,15 @@ def _decorate(make: Callable[..., Pass], method: str, subject: Any, opt_level: i
     return wrap if subject is None else wrap(subject)
 
 
+@overload
+def module_pass(pass_func: Callable[[IRModule, Any], IRModule], opt_level: int, name: str | None = None,
+                required: Sequence[str] | None = None, traceable: bool = False, *, typed: bool = False) -> Pass: ...
+@overload
+def module_pass(pass_func: Callable[_P, _TransformsModules], opt_level: int, name: str | None = None,
+                required: Sequence[str] | None = None, traceable: bool = False, *, typed: bool = False) -> Callable[_P, Pass]: ...
+@overload
+def module_pass(pass_func: None = None, opt_level: int = ..., name: str | None = None,
+                required: Sequence[str] | None = None, traceable: bool = False, *, typed: bool = False) -> _ModulePassDecorator: ...
 def module_pass(pass_func: Any = None, opt_level: int | None = None, name: str | None = None,
                 required: Sequence[str] | None = None, traceable: bool = False, *, typed: bool = False) -> Any:
     """Makes a pass of a function ``(mod, ctx) -> IRModule``, or of a class with a method ``transform_module(mod, ctx)``.
@@ -121,6 +171,15 @@ def module_pass(pass_func: Any = None, opt_level: int | None = None, name: str |
     return _decorate(_core.module_pass, "transform_module", pass_func, opt_level, name, required, typed)
 
 
+@overload
+def function_pass(pass_func: Callable[[Function, IRModule, Any], Function], opt_level: int, name: str | None = None,
+                  required: Sequence[str] | None = None, traceable: bool = False, *, typed: bool = True) -> Pass: ...
+@overload
+def function_pass(pass_func: Callable[_P, _TransformsFunctions], opt_level: int, name: str | None = None,
+                  required: Sequence[str] | None = None, traceable: bool = False, *, typed: bool = True) -> Callable[_P, Pass]: ...
+@overload
+def function_pass(pass_func: None = None, opt_level: int = ..., name: str | None = None,
+                  required: Sequence[str] | None = None, traceable: bool = False, *, typed: bool = True) -> _FunctionPassDecorator: ...
 def function_pass(pass_func: Any = None, opt_level: int | None = None, name: str | None = None,
                   required: Sequence[str] | None = None, traceable: bool = False, *, typed: bool = True) -> Any:
     """Makes a pass of a function ``(func, mod, ctx) -> Function``, called for each global function, or of a class with a method

@@ -14,23 +14,24 @@ from . import _absent  # noqa: E402
 
 _absent.install_finder()
 
-from . import error  # noqa: E402
-from .error import TVMError  # noqa: E402
-from . import runtime  # noqa: E402
-from .runtime import Object, nd  # noqa: E402
-from .runtime.ndarray import Device, cpu, cuda, device, gpu  # noqa: E402
-from .runtime.registry import get_global_func, register_func  # noqa: E402
-from .runtime import container  # noqa: E402
-from . import ir, instrument, parser, target, te, tir, topi, transform  # noqa: E402
-from .ir import IRModule  # noqa: E402
-from .target import Target  # noqa: E402
-from .runtime import convert  # noqa: E402
+from . import error as error  # noqa: E402
+from .error import TVMError as TVMError  # noqa: E402
+from . import runtime as runtime  # noqa: E402
+from .runtime import Object as Object, nd as nd  # noqa: E402
+from .runtime.ndarray import Device as Device, cpu as cpu, cuda as cuda, device as device, gpu as gpu  # noqa: E402
+from .runtime.registry import get_global_func as get_global_func, register_func as register_func  # noqa: E402
+from .runtime import container as container  # noqa: E402
+from . import ir as ir, instrument as instrument, parser as parser, target as target, te as te, tir as tir  # noqa: E402
+from . import topi as topi, transform as transform  # noqa: E402
+from .ir import IRModule as IRModule  # noqa: E402
+from .target import Target as Target  # noqa: E402
+from .runtime import convert as convert  # noqa: E402
 
 import sys as _sys  # noqa: E402
 
 _sys.modules[__name__ + ".nd"] = nd
 _sys.modules[__name__ + ".container"] = container
-from . import contrib, relay, support  # noqa: E402
+from . import contrib as contrib, relay as relay, support as support  # noqa: E402
 
 __version__ = "0.18.0"
 

@@ -2,17 +2,20 @@
 
 import importlib.util
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import docs_blocks
 import relay
 
 PROGRAM = """
 import numpy as np
 import relay
+from relay import instrument, transform
 
 x = relay.var("x", shape=(1, 3, 8, 8))
 w = relay.const(np.ones((4, 3, 3, 3), "float32"))
@@ -31,6 +34,53 @@ class Count(relay.ExprVisitor):
 
 
 program: relay.Executable = relay.compile(mod)
+multiply: relay.Op = relay.op.get("multiply")
+described: list[str] = [multiply.name, relay.op.describe("add")]
+
+
+def halve(e: relay.Expr) -> relay.Expr | None:
+    if isinstance(e, relay.Call) and e.op is multiply:
+        return relay.multiply(e.args[0], relay.const(0.5))
+    return None
+
+
+@transform.function_pass(opt_level=1)
+def Halve(func: relay.Function, mod: relay.IRModule, ctx: transform.PassContext) -> relay.Function:
+    return relay.Function(func.params, relay.rewrite(func.body, halve), func.ret_type, func.type_params, func.attrs)
+
+
+@transform.module_pass(opt_level=1, name="Same")
+def same(mod: relay.IRModule, ctx: transform.PassContext) -> relay.IRModule:
+    return mod
+
+
+@transform.function_pass(opt_level=1)
+class Rename(transform.FunctionPass):
+    def __init__(self, old: str) -> None:
+        self.old = old
+
+    def transform_function(self, func: relay.Function, mod: relay.IRModule, ctx: transform.PassContext) -> relay.Function:
+        return func
+
+
+passes: relay.transform.Pass = transform.Sequential([Halve, same, Rename("x"), transform.FoldConstant()])
+timing = instrument.PassTimingInstrument()
+with transform.PassContext(opt_level=3, instruments=[timing], config={"relay.FuseOps.max_depth": 8}):
+    halved: relay.IRModule = Rename("y")(passes(mod))
+table: str = timing.render()
+
+
+@instrument.pass_instrument
+class Watch:
+    def run_before_pass(self, mod: relay.IRModule, info: transform.PassInfo) -> None:
+        print(info.name)
+
+
+def interesting(candidate: relay.IRModule) -> bool:
+    return "relu" in str(candidate)
+
+
+smaller: relay.IRModule = relay.reduce(mod, interesting, max_tries=3).mod
 try:
     relay.check(mod)
 except relay.RelayError as error:
@@ -59,6 +109,24 @@ def test_strictly_typed(tmp_path):
     assert done.returncode == 0, done.stdout
     done = mypy(str(wrong))
     assert done.stdout.count("error:") == 2, done.stdout
+
+
+@pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy is not installed")
+def test_code_of_the_guides_is_well_typed(tmp_path):
+    """As strictly as code without annotations allows; each document's blocks are one program."""
+    documents = [*sorted((docs_blocks.ROOT / "docs" / "guides").glob("*.md")), docs_blocks.ROOT / "docs" / "python.md",
+                 docs_blocks.ROOT / "docs" / "operators-from-python.md"]  # fmt: skip
+    programs = []
+    for document in documents:
+        code = [block.code for block in docs_blocks.blocks(document) if block.language == "python"]
+        programs.append(tmp_path / f"{document.stem.replace('-', '_')}_code.py")
+        programs[-1].write_text("\n".join(code))
+    root = Path(relay.__file__).absolute().parent.parent
+    environment = dict(os.environ, MYPYPATH="" if root.name == "site-packages" else str(root))
+    command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--allow-untyped-defs", "--allow-untyped-calls",
+               "--allow-incomplete-defs", "--disable-error-code", "no-redef", "--no-error-summary", *map(str, programs)]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, timeout=600)
+    assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.skipif(importlib.util.find_spec("basedpyright") is None, reason="basedpyright is not installed")

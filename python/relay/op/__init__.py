@@ -5,9 +5,10 @@ from __future__ import annotations
 import atexit as _atexit
 from typing import TYPE_CHECKING, Any as _Any
 
-from . import annotation, dyn, image, nn, random, vision
+from . import annotation as annotation, dyn as dyn, image as image, nn as nn, random as random, vision as vision
 from .. import _core
-from .._core import op as get
+from .._core import op as _op
+from .generated.tensor import *  # noqa: F403 (which come with the next line, too, but checkers of types do not see it)
 from .tensor import *  # noqa: F403
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
         REQUIRED as REQUIRED, Attr as Attr, Input as Input, Output as Output, function as function,
         gradients as gradients, register as register, registered as registered, unregister as unregister,
     )
+
+get = _op
 
 # Names that are found when they are first used: who declares no operators need not wait for what that takes.
 _LAZY = {

@@ -7,10 +7,11 @@ from typing import Any
 from .._core import Expr, call_op
 from ._common import ExprLike
 from ._devices import device_text
+from .generated import annotation as _generated
 from .generated.annotation import *  # noqa: F403
-from .generated.annotation import __all__ as _generated
 
-__all__ = _generated + ["on_device"]
+__all__ = ["on_device"]
+__all__ += _generated.__all__
 
 
 def on_device(body: ExprLike, device: Any, constrain_result: bool = False, constrain_body: bool = True) -> Expr:

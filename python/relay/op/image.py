@@ -6,10 +6,11 @@ from typing import Any, Sequence
 
 from .._core import Expr, call_op
 from ._common import DTypeLike, ExprLike, as_const, is_expr, shape_expr, static_list
+from .generated import image as _generated
 from .generated.image import *  # noqa: F403
-from .generated.image import __all__ as _generated
 
-__all__ = _generated + ["resize1d", "resize2d", "resize3d"]
+__all__ = ["resize1d", "resize2d", "resize3d"]
+__all__ += _generated.__all__
 
 _RESIZE = """Args:
         data: Images in `layout`.

@@ -7,14 +7,15 @@ from typing import Any, Sequence
 from .._core import Constant, Expr, TupleGetItem, call_op
 from ..expr import TupleWrapper
 from ._common import DTypeLike, ExprLike, as_const, is_expr, number_of, pad_tuple, plain, sizes
+from .generated import nn as _generated
 from .generated.nn import *  # noqa: F403
-from .generated.nn import __all__ as _generated
 
-__all__ = _generated + [
+__all__ = [
     "conv2d_backward_weight", "dropout", "dropout_raw", "get_pad_tuple1d", "get_pad_tuple2d", "get_pad_tuple3d",
     "global_avg_pool1d", "global_avg_pool3d", "global_max_pool1d", "global_max_pool3d", "pad", "sparse_add", "sparse_dense",
     "sparse_transpose", "upsampling", "upsampling3d",
 ]  # fmt: skip
+__all__ += _generated.__all__
 
 
 def pad(data: ExprLike, pad_width: Any, pad_value: ExprLike = 0, pad_mode: str = "constant") -> Expr:

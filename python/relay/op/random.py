@@ -7,10 +7,11 @@ from typing import Any
 from .._core import Constant, Expr, call_op
 from ..expr import const
 from ._common import DTypeLike, ExprLike, as_const, static_list
+from .generated import random as _generated
 from .generated.random import *  # noqa: F403
-from .generated.random import __all__ as _generated
 
-__all__ = _generated + ["normal", "threefry_generate", "threefry_key", "uniform"]
+__all__ = ["normal", "threefry_generate", "threefry_key", "uniform"]
+__all__ += _generated.__all__
 
 
 def threefry_key(seed: int) -> Constant:

@@ -12,15 +12,16 @@ from .._core import Expr, Tuple, TupleType, call_op
 from ..expr import TupleWrapper, as_expr, const
 from ._common import DTypeLike, ExprLike, as_const, is_expr, number_of, shape_expr, static_list
 from ._devices import device_text
+from .generated import tensor as _generated
 from .generated.tensor import *  # noqa: F403
-from .generated.tensor import __all__ as _generated
 
-__all__ = _generated + [
+__all__ = [
     "arange", "broadcast_to", "collapse_sum_to", "copy_device", "debug", "device_copy", "expand_dims", "full", "logsumexp",
     "matrix_set_diag", "mean_std", "mean_variance", "meshgrid", "one_hot", "ones", "reshape", "reverse_reshape", "segment_sum",
     "sparse_fill_empty_rows", "sparse_reshape", "sparse_to_dense", "split", "squeeze", "std", "stft", "strided_set", "strided_slice",
     "tile", "topk", "trilu", "unique", "unravel_index", "variance", "zeros",
 ]  # fmt: skip
+__all__ += _generated.__all__
 
 
 def reshape(data: ExprLike, newshape: Any, allowzero: bool = False) -> Expr:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from .._core import Expr, call_op
 from ..expr import TupleWrapper
 from ._common import ExprLike, as_const
+from .generated import vision as _generated
 from .generated.vision import *  # noqa: F403
-from .generated.vision import __all__ as _generated
 
-__all__ = _generated + ["all_class_non_max_suppression", "get_valid_counts", "non_max_suppression"]
+__all__ = ["all_class_non_max_suppression", "get_valid_counts", "non_max_suppression"]
+__all__ += _generated.__all__
 
 
 def get_valid_counts(data: ExprLike, score_threshold: ExprLike, id_index: int = 0, score_index: int = 1) -> TupleWrapper:

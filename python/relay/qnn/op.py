@@ -5,10 +5,11 @@ from __future__ import annotations
 from .._core import Expr, call_op
 from ..expr import as_expr, const
 from ..op._common import ExprLike
+from ..op.generated import qnn as _generated
 from ..op.generated.qnn import *  # noqa: F403
-from ..op.generated.qnn import __all__ as _generated
 
-__all__ = _generated + ["simulated_dequantize", "simulated_quantize"]
+__all__ = ["simulated_dequantize", "simulated_quantize"]
+__all__ += _generated.__all__
 
 # How the dtype of simulated numbers is said in a tensor.
 SQNN_DTYPE_TO_CODE = {"disable": 0, "int8": 1, "uint8": 2, "int32": 3}

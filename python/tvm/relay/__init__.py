@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any as _AnyType
+from typing import TYPE_CHECKING, Any as _AnyType
+
+if TYPE_CHECKING:  # before names of `relay`, of which the first is what a checker of types takes
+    from . import adt as adt, analysis as analysis, annotation as annotation, base as base, dyn as dyn, expr as expr
+    from . import expr_functor as expr_functor, frontend as frontend, function as function, image as image, loops as loops, nn as nn
+    from . import op as op, param_dict as param_dict, parser as parser, prelude as prelude, qnn as qnn, random as random
+    from . import scope_builder as scope_builder, testing as testing, transform as transform, ty as ty, type_functor as type_functor
+    from . import vision as vision
 
 import relay as _relay
 from relay import *  # noqa: F403
 from relay import Executable as Executable
 
 from .. import _absent
-from ..ir.spans import SequentialSpan, SourceName
-from ..ir import TypeConstraint
+from ..ir.spans import SequentialSpan as SequentialSpan, SourceName as SourceName
+from ..ir import TypeConstraint as TypeConstraint
 
 # The package's own modules of these names came with `from relay import *`: TVM's layout has more names in them.
 import importlib as _importlib
@@ -18,15 +25,16 @@ import importlib as _importlib
 for _name in ("adt", "analysis", "annotation", "base", "expr", "expr_functor", "function", "loops", "param_dict", "parser", "scope_builder", "ty",
               "type_functor", "op", "nn", "image", "vision", "random", "dyn", "qnn", "transform", "frontend", "prelude"):  # fmt: skip
     globals()[_name] = _importlib.import_module("." + _name, __name__)
-from .function import FunctionWithFields
-from .parser import SpanCheck, fromtext, parse, parse_expr
-from .loops import while_loop
-from .prelude import Prelude
-from .param_dict import load_param_dict, save_param_dict
-from . import build_module, backend
-from .build_module import bind_params_by_name, build, build_config, create_executor, optimize
-from .backend import vm, interpreter
-from .backend.options import Executor, Runtime
+from .function import FunctionWithFields as FunctionWithFields
+from .parser import SpanCheck as SpanCheck, fromtext as fromtext, parse as parse, parse_expr as parse_expr
+from .loops import while_loop as while_loop
+from .prelude import Prelude as Prelude
+from .param_dict import load_param_dict as load_param_dict, save_param_dict as save_param_dict
+from . import build_module as build_module, backend as backend
+from .build_module import bind_params_by_name as bind_params_by_name, build as build, build_config as build_config
+from .build_module import create_executor as create_executor, optimize as optimize
+from .backend import vm as vm, interpreter as interpreter
+from .backend.options import Executor as Executor, Runtime as Runtime
 
 import sys as _sys
 

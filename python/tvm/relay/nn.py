@@ -1,6 +1,7 @@
 """Operators `nn`."""
 
-from relay import Constant, Expr, const
+from relay import Constant as Constant, Expr as Expr, const as const
+from relay.op.generated.nn import *  # noqa: F403
 from relay.op.nn import *  # noqa: F403
 
 from .. import _absent
