@@ -25,9 +25,11 @@ Callback::Callback(nb::object callable)
 
 nb::object Callback::get() const {
   if (slot_->callable == nullptr)
-    throw Error("the Python interpreter ends: functions of operators can no longer be called");
+    throw Error("the Python function of an operator was let go of: it can no longer be called");
   return nb::borrow(slot_->callable);
 }
+
+void Callback::drop() const { Py_CLEAR(slot_->callable); }
 
 void drop_callbacks() {
   for (const auto& weak : Callback::slots()) {

@@ -9,13 +9,14 @@
 
 namespace relay::python {
 
-/// A callable that the library keeps as long as an operator, which is for ever: it lets go of it
-/// when the interpreter ends. Copies share it.
+/// A callable that the library keeps as long as an operator can be called. Copies share it; all let
+/// go of it at `drop`, or when the interpreter ends.
 class Callback {
  public:
   explicit Callback(nb::object callable);
-  /// Throws Error after the interpreter's end has begun. With the GIL held.
+  /// Throws Error if it was let go of. With the GIL held.
   nb::object get() const;
+  void drop() const;
 
  private:
   struct Slot {

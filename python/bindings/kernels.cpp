@@ -156,7 +156,7 @@ void run_python(LibraryCall& call) {
       std::vector<nb::object> outs;
       if (site.wants_out) {
         for (const NDArray& output : call.outputs)
-          outs.push_back(output ? numpy_of(NDArray::empty(output.shape(), output.dtype()), true)
+          outs.push_back(output ? numpy_of(NDArray::zeros(output.shape(), output.dtype()), true)
                                 : nb::none());
         nb::object out = outs[0];
         if (outs.size() > 1) {
@@ -224,6 +224,24 @@ void call_python_kernel(const Callback& function, bool wants_out, const OpCall& 
   KernelParams params{{"site", number_of(std::move(site))}};
   for (const te::Tensor& tensor : b.library(kPythonKernel, inputs, results, std::move(params)))
     b.output(tensor);
+}
+
+std::shared_ptr<const vm::Executable> with_operators(
+    std::shared_ptr<const vm::Executable> executable) {
+  std::vector<ExprRef> operators;
+  for (const vm::Graph& graph : executable->graphs) {
+    for (const vm::Launch& launch : graph.launches) {
+      if (executable->kernels[launch.kernel].library != kPythonKernel) continue;
+      for (const KernelParam& param : launch.params) {
+        if (const auto* site = std::get_if<int64_t>(&param.value); site && param.name == "site")
+          operators.push_back(make_op(site_of(*site).op));
+      }
+    }
+  }
+  if (operators.empty()) return executable;
+  using Held = std::pair<std::shared_ptr<const vm::Executable>, std::vector<ExprRef>>;
+  auto held = std::make_shared<Held>(std::move(executable), std::move(operators));
+  return {held, held->first.get()};
 }
 
 void require_portable(const vm::Executable& executable) {

@@ -13,6 +13,10 @@ namespace relay::python {
 void call_python_kernel(const Callback& function, bool wants_out, const OpCall& call,
                         te::Builder& b);
 
+/// The executable, which keeps the operators whose Python functions it calls.
+std::shared_ptr<const vm::Executable> with_operators(
+    std::shared_ptr<const vm::Executable> executable);
+
 /// Programs that call Python functions mean something in their own process alone. Throws Error that
 /// names the operator.
 void require_portable(const vm::Executable& executable);

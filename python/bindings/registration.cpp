@@ -5,11 +5,15 @@
 #include <bindings/computations.h>
 #include <bindings/kernels.h>
 
+#include <algorithm>
 #include <map>
+#include <unordered_map>
 
 #include <nanobind/stl/tuple.h>
 
+#include <relay/infer/infer.h>
 #include <relay/ir/dynamic_attrs.h>
+#include <relay/ir/rewrite.h>
 #include <relay/ir/visit.h>
 #include <relay/op/gradient.h>
 #include <relay/op/registration.h>
@@ -259,6 +263,51 @@ void check_depth(const OpCall& call, const ExprRef& expansion) {
   });
 }
 
+// An expansion with variables for the arguments, so that its type can be inferred by itself.
+class WithoutArguments final : public Rewriter {
+ public:
+  WithoutArguments(const OpCall& call, std::span<const ExprRef> args) {
+    for (size_t i = 0; i < args.size(); ++i) {
+      if (!args[i]->is<Constant>()) variables_.emplace(args[i].get(), make_var("x", call.input(i)));
+    }
+  }
+
+ private:
+  ExprRef enter(const Expr* expr) override {
+    auto found = variables_.find(expr);
+    if (found != variables_.end()) return found->second;
+    // Of a part of an argument, of which the function made something else.
+    if (!expr->is<Var>() || expr->type() == nullptr) return {};
+    return variables_.emplace(expr, make_var("x", TypeRef(expr->type()))).first->second;
+  }
+
+  std::unordered_map<const Expr*, ExprRef> variables_;
+};
+
+bool agree(const TypeRef& type, const TypeRef& wanted) {
+  if (const auto* tuple = wanted->as<TupleType>()) {
+    const auto* given = type->as<TupleType>();
+    return given != nullptr && std::equal(given->fields().begin(), given->fields().end(),
+                                          tuple->fields().begin(), tuple->fields().end(), agree);
+  }
+  const auto* tensor = wanted->as<TensorType>();
+  const auto* given = type->as<TensorType>();
+  if (tensor == nullptr || given == nullptr) return type == wanted;
+  if (!(given->dtype_type() == tensor->dtype_type())) return false;
+  if (!given->has_rank() || !tensor->has_rank()) return true;
+  return std::equal(given->dims().begin(), given->dims().end(), tensor->dims().begin(),
+                    tensor->dims().end(),
+                    [](Dim a, Dim b) { return dims_equal(a, b) != Truth::kNo; });
+}
+
+// What a function wrote against what the relation said.
+void check_type(const OpCall& call, const ExprRef& expansion, std::span<const ExprRef> args) {
+  TypeRef type = infer_expr_type(WithoutArguments(call, args).run(expansion), Module());
+  if (agree(type, call.output())) return;
+  throw Error(call.op()->name().str() + ": its expansion gives " + type->str() +
+              ", its relation " + call.output()->str());
+}
+
 ExprRef expand_call(const Callback& function, const OpCall& call, std::span<const ExprRef> args) {
   nb::gil_scoped_acquire gil;
   ExprRef expansion;
@@ -271,6 +320,7 @@ ExprRef expand_call(const Callback& function, const OpCall& call, std::span<cons
       throw Error(call.op()->name().str() + ": its expansion gave None, not an expression");
     expansion = expr_of(result);
     check_depth(call, expansion);
+    check_type(call, expansion, args);
   });
   return expansion;
 }
@@ -398,6 +448,30 @@ std::vector<std::optional<ExprRef>> gradients(const Ref<const Call>& call,
   return found;
 }
 
+/// The functions of operators that Python declared, to be let go of when nothing can call them.
+struct Functions {
+  std::map<const Operator*, std::vector<Callback>> declared;
+  std::map<const Operator*, std::vector<Callback>> removed;  // but perhaps held by programs
+  static Functions& instance() {  // used under the GIL alone
+    static auto* all = new Functions;
+    return *all;
+  }
+
+  void free_removed() {
+    std::vector<Callback> done;
+    for (auto at = removed.begin(); at != removed.end();) {
+      if (is_held(at->first)) {
+        ++at;
+        continue;
+      }
+      done.insert(done.end(), at->second.begin(), at->second.end());
+      at = removed.erase(at);
+    }
+    // What they refer to may end with them, and declare or remove others.
+    for (const Callback& function : done) function.drop();
+  }
+};
+
 ExprRef register_from_python(const std::string& name, const std::string& doc,
                              const std::vector<Spec>& inputs, const std::vector<Spec>& outputs,
                              const std::string& schema_name, const std::vector<AttrSpec>& attrs,
@@ -405,6 +479,11 @@ ExprRef register_from_python(const std::string& name, const std::string& doc,
                              nb::object function, bool wants_out, nb::object gradient, int level,
                              bool pure) {
   const DynamicSchema* schema = schema_of(Name(schema_name), attrs);
+  std::vector<Callback> functions;
+  auto keep = [&](const nb::object& callable) {
+    functions.emplace_back(callable);
+    return functions.back();
+  };
   const Operator* op = register_op(name, [&](OpBuilder& builder) {
     builder.doc(doc).level(level).attrs(schema);
     for (const Spec& input : inputs)
@@ -416,9 +495,9 @@ ExprRef register_from_python(const std::string& name, const std::string& doc,
       builder.relation(shared_relation(nb::cast<std::string>(relation), schema));
     } else {
       builder.relation(
-          [call = Callback(relation)](const RelationCall& use) { return ask_relation(call, use); });
+          [call = keep(relation)](const RelationCall& use) { return ask_relation(call, use); });
     }
-    Callback defined(function);
+    Callback defined = keep(function);
     if (definition == "compute") {
       builder.compute(
           [defined](const OpCall& call, te::Builder& b) { compute_call(defined, call, b); });
@@ -434,11 +513,14 @@ ExprRef register_from_python(const std::string& name, const std::string& doc,
     if (nb::isinstance<nb::str>(gradient)) {
       builder.no_gradient(nb::cast<std::string>(gradient));
     } else if (!gradient.is_none()) {
-      builder.gradient([rule = Callback(gradient)](const GradientCall& call) {
+      builder.gradient([rule = keep(gradient)](const GradientCall& call) {
         return gradient_of(rule, call);
       });
+    } else if (definition == "kernel") {
+      builder.no_gradient("its kernel is a Python function, and it was declared without gradient");
     }
   });
+  Functions::instance().declared.emplace(op, std::move(functions));
   return make_op(op);
 }
 
@@ -458,8 +540,15 @@ void bind_registration(nb::module_& m) {
         if (op == nullptr || !(op->name() == name) || is_gradient_name(name))
           throw nb::key_error(("there is no operator " + name.str()).c_str());
         remove_op(name);
+        Functions& functions = Functions::instance();
+        auto declared = functions.declared.find(op);
+        if (declared != functions.declared.end())
+          functions.removed.insert(functions.declared.extract(declared));
       },
       nb::arg("name"));
+  m.def(
+      "free_removed_ops", [] { Functions::instance().free_removed(); },
+      "Lets go of the functions of operators that were unregistered and that nothing refers to.");
   m.def("gradients", &gradients, nb::arg("call"), nb::arg("gradients"));
   m.def("relation_names", &relation_names, "The names of all relations.");
   m.def("drop_callbacks", &drop_callbacks);

@@ -244,6 +244,19 @@ void remove_op(const Name& name) {
   registry.by_name.erase(found);
 }
 
+bool is_held(const Operator* op) {
+  OpRegistry& registry = OpRegistry::instance();
+  for (;;) {
+    // The table of nodes has one.
+    const Expr* node = make_op(op).get();
+    if (!node->has_one_owner()) return true;
+    std::lock_guard lock(registry.mutex);
+    auto derived = registry.gradients.find(op);
+    if (derived == registry.gradients.end() || derived->second == nullptr) return false;
+    op = derived->second;
+  }
+}
+
 ExprRef call_op(std::string_view name, std::span<const ExprRef> args, AttrsRef attrs, Span span) {
   const Operator* op = get_op(name);
   check_arity(*op, args.size());

@@ -12,4 +12,8 @@ namespace relay {
 /// If that throws, there is no such operator.
 const Operator* register_op(std::string_view name, const std::function<void(OpBuilder&)>& declare);
 
+/// Whether anything holds an operator that was taken out of the registry, or a gradient derived
+/// from it: a program, a function that makes calls of it.
+bool is_held(const Operator* op);
+
 }  // namespace relay

@@ -329,6 +329,35 @@ def test_wrong_expansions(expand, message):
                 execute()
 
 
+@pytest.mark.parametrize(
+    "expand, gives",
+    [
+        (lambda call, x: relay.sum(x), "float32"),
+        (lambda call, x: relay.cast(x, "int32"), r"Tensor\[\(2, 3\), int32\]"),
+        (lambda call, x: relay.transpose(x), r"Tensor\[\(3, 2\), float32\]"),
+        (lambda call, x: (x, x), r"\(Tensor.*, Tensor.*\)"),
+        (lambda call, x: 1.5, "float32"),
+    ],
+)
+def test_expansions_are_of_the_type_that_the_relation_says(expand, gives):
+    with relay.op.registered("test.op", inputs=["x"], relation="Identity", expand=expand) as op:
+        mods = [call_program(op, (2, 3))]
+        y = relay.var("x", shape=(2, 3))
+        mods.append(relay.IRModule.from_expr(relay.Function([y], op(y * 2.0))))
+        for mod in mods:
+            for execute in (lambda mod: relay.evaluate(mod, X), relay.compile):
+                with pytest.raises(relay.RelayError, match=rf"test.op: its expansion gives {gives}, its relation Tensor\[\(2, 3\), float32\]"):
+                    execute(mod)
+
+
+def test_expansions_of_named_dimensions():
+    with relay.op.registered("test.op", inputs=["x"], relation="Identity", expand=lambda call, x: relay.nn.relu(x) + relay.const(1.0)) as op:
+        mod = relay.parse("def @main(%x: Tensor[(n, 3), float32]) { test.op(%x + 1f) }")
+        assert op is not None
+        for found in (relay.evaluate(mod, X), relay.compile(mod)(X)):
+            np.testing.assert_allclose(found, np.maximum(X + 1, 0) + 1)
+
+
 def test_expansions_end():
     def power(call, x, *, n: int):
         return x if n == 1 else x * op(x, n=n - 1)

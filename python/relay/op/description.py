@@ -35,8 +35,10 @@ def describe(op: str | Op) -> str:
             lines.append(f"  {attr['name']}: {attr['type']} {value}")
             if attr["doc"]:
                 lines.append("      " + attr["doc"])
-    lines += ["definition", "  " + info["definition"], "relation", "  " + info["relation"], "gradient", "  " + info["gradient"]]
     declared = registration._declared.get(info["name"])
+    if declared is not None and declared.op is node and declared.kind == "kernel":
+        info["definition"] = "a Python function on arrays"
+    lines += ["definition", "  " + info["definition"], "relation", "  " + info["relation"], "gradient", "  " + info["gradient"]]
     if declared is not None and declared.op is node and declared.examples:
         lines.append("examples")
         for program, arguments in declared.examples:

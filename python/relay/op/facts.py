@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _core
+from .._checks import require_int, require_type
 from .._core import Op, RelayError
 
 __all__ = ["columns", "get_attr", "has_attr", "reset_attr", "set_attr"]
@@ -50,6 +51,8 @@ def set_attr(op: str | Op, key: str, value: Any, level: int = 10) -> None:
     threads compile.
     """
     node = _op(op)
+    require_type("key", key, str)
+    level = require_int("level", level, -(2**31), 2**31 - 1)
     values = _attached.setdefault((node, key), {})
     if level in values:
         raise RelayError(f"operator {node.name} already has {key} of level {level}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import gc
 import inspect
 import re
 import typing
@@ -73,6 +74,7 @@ class _Declared:
     op: Expr
     function: Callable[..., Any]
     examples: tuple[Any, ...]
+    kind: str  # of its definition
 
 
 _NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
@@ -136,7 +138,11 @@ def register(
 
 
 def unregister(op: str | Op | Callable[..., Any]) -> None:
-    """Takes out an operator that `register` declared. Programs that hold it stay as they are; text no longer finds it."""
+    """Takes out an operator that `register` declared. Programs that hold it stay as they are; text no longer finds it.
+
+    Its functions are freed with the next collection of garbage (`gc`) after the last program that calls it. Functions that themselves
+    hold such a program, or the operator, are kept.
+    """
     name = op if isinstance(op, str) else getattr(op, "op_name", None) or getattr(op, "name", None)
     declared = _declared.get(name) if isinstance(name, str) else None
     if declared is None:
@@ -144,6 +150,14 @@ def unregister(op: str | Op | Callable[..., Any]) -> None:
     assert isinstance(name, str)
     _core.unregister_op(name)
     del _declared[name]
+    if _free_removed not in gc.callbacks:
+        gc.callbacks.append(_free_removed)
+
+
+def _free_removed(phase: str, info: dict[str, int]) -> None:
+    """After a collection of garbage: lets go of the functions of operators that no program holds any more."""
+    if phase == "stop":
+        _core.free_removed_ops()
 
 
 @contextlib.contextmanager
@@ -248,7 +262,7 @@ def _declare(
     )
     assert count == len(made_inputs)
     made = _make_function(op, _core.op_info(op))
-    _declared[name] = _Declared(op, made, examples)
+    _declared[name] = _Declared(op, made, examples, kind)
     return made
 
 
