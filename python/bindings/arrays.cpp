@@ -1,6 +1,7 @@
 // Arrays: NumPy's and everybody's who speaks DLPack, without copies in or out.
 #include <bindings/arrays.h>
 #include <bindings/bindings.h>
+#include <bindings/numbers.h>
 
 #include <nanobind/ndarray.h>
 
@@ -12,8 +13,36 @@ namespace {
 
 nb::module_ numpy() { return nb::module_::import_("numpy"); }
 
-std::optional<DType> dtype_from(nb::dlpack::dtype type) {
-  return dlpack::from_dlpack({type.code, type.bits, type.lanes});
+std::string refused(nb::handle object, const std::string& why) {
+  return "a tensor cannot be made of this " + class_name(object) + ": " + why;
+}
+
+[[noreturn]] void refuse(nb::handle object, const std::string& why) {
+  throw Refusal(refused(object, why));
+}
+
+std::string text_of(const nb::python_error& error) {
+  std::string text = nb::cast<std::string>(nb::str(error.value()));
+  std::string type = nb::cast<std::string>(nb::str(error.type().attr("__name__")));
+  return type + (text.empty() ? "" : ": " + text);
+}
+
+/// What is wrong with a DLPack tensor; empty if nothing is.
+std::string unusable(const dlpack::Tensor& tensor) {
+  const dlpack::DataType& type = tensor.dtype;
+  if (type.lanes != 1) return "its elements have " + std::to_string(type.lanes) + " lanes";
+  if (!dlpack::from_dlpack(type)) {
+    return "no element type has DLPack's type code " + std::to_string(type.code) + " with " +
+           std::to_string(type.bits) + " bits";
+  }
+  if (tensor.device.type != DeviceType::kCpu)
+    return "it is on another device; bring it to the processor first";
+  if (tensor.ndim < 0 || tensor.ndim > static_cast<int32_t>(NDArray::kMaxRank)) {
+    return "it has " + std::to_string(tensor.ndim) + " dimensions; 0 to " +
+           std::to_string(NDArray::kMaxRank) + " are possible";
+  }
+  if (tensor.ndim > 0 && tensor.shape == nullptr) return "it has no shape";
+  return "";
 }
 
 /// An array over foreign memory; empty if `object` has none that can be used as it is.
@@ -26,9 +55,17 @@ NDArray wrapped(nb::handle object) {
     return {};
   nb::ndarray<nb::ro> foreign;
   if (!nb::try_cast(object, foreign)) return {};
-  if (foreign.device_type() != nb::device::cpu::value) return {};
-  std::optional<DType> dtype = dtype_from(foreign.dtype());
-  if (!dtype || foreign.ndim() > NDArray::kMaxRank) return {};
+  dlpack::Tensor header{};
+  header.device.type = static_cast<DeviceType>(foreign.device_type());
+  header.ndim = static_cast<int32_t>(foreign.ndim());
+  header.dtype = {foreign.dtype().code, foreign.dtype().bits, foreign.dtype().lanes};
+  header.shape = const_cast<int64_t*>(foreign.shape_ptr());
+  if (std::string why = unusable(header); !why.empty()) {
+    // Others are asked again; a capsule has been taken.
+    if (PyCapsule_CheckExact(object.ptr())) refuse(object, why);
+    return {};
+  }
+  DType dtype = *dlpack::from_dlpack(header.dtype);
   std::vector<int64_t> shape(foreign.ndim()), strides(foreign.ndim());
   for (size_t axis = 0; axis < shape.size(); ++axis) {
     shape[axis] = static_cast<int64_t>(foreign.shape(axis));
@@ -36,7 +73,7 @@ NDArray wrapped(nb::handle object) {
   }
   auto* holder = new nb::ndarray<nb::ro>(foreign);
   return NDArray::wrap(
-      const_cast<void*>(foreign.data()), shape, strides.data(), *dtype,
+      const_cast<void*>(foreign.data()), shape, strides.data(), dtype,
       [](void* context) {
         if (!nb::is_alive()) return;
         Locked gil;
@@ -45,50 +82,53 @@ NDArray wrapped(nb::handle object) {
       holder);
 }
 
-[[noreturn]] void refuse(nb::handle object, const std::string& why) {
-  std::string type = nb::cast<std::string>(
-      nb::str(nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr()))).attr("__name__")));
-  throw nb::type_error(("a tensor cannot be made of this " + type + ": " + why).c_str());
+/// Why nothing could be taken over from an object that speaks DLPack; empty for other objects.
+std::string why_not_exchanged(nb::handle object) {
+  nb::object capsule = nb::borrow(object);
+  if (!PyCapsule_CheckExact(object.ptr())) {
+    if (!nb::hasattr(object, "__dlpack__")) return "";
+    try {
+      capsule = object.attr("__dlpack__")();
+    } catch (nb::python_error& error) {
+      if (!error.matches(PyExc_Exception)) throw;
+      throw Refusal(refused(object, "its __dlpack__ raised " + text_of(error)), error);
+    }
+    if (!PyCapsule_CheckExact(capsule.ptr()))
+      return "its __dlpack__ gave " + shown(capsule) + ", which is no capsule";
+  }
+  const char* name = PyCapsule_GetName(capsule.ptr());
+  std::string kind = name == nullptr ? "" : name;
+  if (kind == "used_dltensor" || kind == "used_dltensor_versioned")
+    return "its DLPack tensor was taken already";
+  void* held = PyCapsule_GetPointer(capsule.ptr(), name);
+  if (held == nullptr) PyErr_Clear();
+  std::string why;
+  if (kind == "dltensor" && held != nullptr)
+    why = unusable(static_cast<dlpack::ManagedTensor*>(held)->tensor);
+  if (kind == "dltensor_versioned" && held != nullptr)
+    why = unusable(static_cast<dlpack::ManagedTensorVersioned*>(held)->tensor);
+  return why.empty() ? "it holds no DLPack tensor that can be read" : why;
 }
 
-}  // namespace
-
-NDArray array_of(nb::handle object, std::optional<DType> wanted) {
-  auto fit = [&](NDArray array) {
-    return wanted && array.dtype() != *wanted ? array.cast(*wanted) : array;
-  };
-  NDArray array;
-  if (nb::try_cast(object, array)) return fit(array);
-  array = wrapped(object);
-  if (array) return fit(array);
-  nb::object made;
-  try {
-    if (nb::hasattr(object, "__dlpack_device__")) {
-      nb::tuple device = nb::tuple(object.attr("__dlpack_device__")());
-      if (nb::cast<int>(device[0]) != 1)
-        refuse(object, "it is on another device; bring it to the processor first");
-    }
-    nb::object given = nb::none();
-    bool plain = PyFloat_Check(object.ptr()) || PyLong_Check(object.ptr()) ||
-                 PyList_Check(object.ptr()) || PyTuple_Check(object.ptr());
-    if (plain && wanted && !PyBool_Check(object.ptr())) {
-      std::string name(wanted->name());
-      given = nb::str((name == "bfloat16" ? "float32" : name).c_str());
-    }
-    made = numpy().attr("asarray")(object, given);
-  } catch (nb::python_error& error) {
-    if (!error.matches(PyExc_Exception)) throw;
-    refuse(object, error.what());
-  }
+/// An array of NumPy as a tensor: copied where its elements are not where tensors have them.
+NDArray array_of_numpy(nb::handle object, nb::object made) {
   nb::object kind = made.attr("dtype");
   std::string code = nb::cast<std::string>(kind.attr("kind"));
   std::string name = nb::cast<std::string>(nb::str(kind));
-  if (code == "O") refuse(object, "NumPy makes an array of objects of it");
+  if (code == "O") {
+    std::string why = made.is(object) ? "" : why_not_exchanged(object);
+    refuse(object, why.empty() ? "NumPy makes an array of objects of it" : why);
+  }
   if (code.find_first_of("biuf") == std::string::npos && name != "bfloat16")
     refuse(object, "elements of type " + name);
+  auto rank = nb::cast<size_t>(made.attr("ndim"));
+  if (rank > NDArray::kMaxRank) {
+    refuse(object, "it has " + std::to_string(rank) + " dimensions; " +
+                       std::to_string(NDArray::kMaxRank) + " are the most");
+  }
   if (!nb::cast<bool>(kind.attr("isnative")))
     made = made.attr("astype")(kind.attr("newbyteorder")("="));
-  array = wrapped(made);
+  NDArray array = wrapped(made);
   if (!array && name == "bfloat16") {
     array = wrapped(made.attr("view")("uint16"));
     if (array) {
@@ -97,12 +137,44 @@ NDArray array_of(nb::handle object, std::optional<DType> wanted) {
                                   {static_cast<const std::byte*>(bits.raw()), bits.byte_size()});
     }
   }
+  // A field of a structure may be at bytes that are no multiple of its size.
+  if (!array) array = wrapped(made.attr("copy")());
   if (!array) refuse(object, "elements of type " + name);
-  // Python's own numbers are 32 bits wide in programs, as in TVM.
-  if (!wanted &&
-      (PyFloat_Check(object.ptr()) || (PyLong_Check(object.ptr()) && !PyBool_Check(object.ptr()))))
-    array = array.cast(PyFloat_Check(object.ptr()) ? kFloat32 : kInt32);
-  return fit(array);
+  return array;
+}
+
+}  // namespace
+
+nb::object numpy_array_of(nb::handle object) {
+  try {
+    return numpy().attr("asarray")(object);
+  } catch (nb::python_error& error) {
+    if (!error.matches(PyExc_Exception)) throw;
+    throw Refusal(refused(object, text_of(error)), error);
+  }
+}
+
+NDArray array_of(nb::handle object, std::optional<DType> wanted) {
+  auto fit = [&](NDArray array) {
+    return wanted && array.dtype() != *wanted ? array.cast(*wanted) : array;
+  };
+  NDArray array;
+  if (nb::try_cast(object, array)) return fit(array);
+  if (wanted && is_plain(object)) return plain_array(object, *wanted);
+  if (PyFloat_Check(object.ptr()) || PyLong_Check(object.ptr())) return plain_number(object);
+  array = wrapped(object);
+  if (array) return fit(array);
+  if (nb::hasattr(object, "__dlpack_device__")) {
+    int device = 1;
+    try {
+      device = nb::cast<int>(nb::tuple(object.attr("__dlpack_device__")())[0]);
+    } catch (nb::python_error& error) {
+      if (!error.matches(PyExc_Exception)) throw;
+      throw Refusal(refused(object, "its __dlpack_device__ raised " + text_of(error)), error);
+    }
+    if (device != 1) refuse(object, "it is on another device; bring it to the processor first");
+  }
+  return fit(array_of_numpy(object, numpy_array_of(object)));
 }
 
 nb::object numpy_of(const NDArray& source, bool writeable) {
@@ -131,12 +203,28 @@ nb::object numpy_of(const NDArray& source, bool writeable) {
 }
 
 void bind_arrays(nb::module_& m) {
+  m.def(
+      "exact_array",
+      [](nb::handle data, DType dtype) {
+        try {
+          return is_plain(data) ? plain_array(data, dtype) : exact_array(array_of(data), dtype);
+        } catch (const Refusal& refusal) {
+          refusal.raise();
+        }
+      },
+      nb::arg("data"), nb::arg("dtype"),
+      "Numbers or an array in a dtype. Raises TypeError and OverflowError where they would become "
+      "others.");
   nb::class_<NDArray>(m, "NDArray",
                       "A tensor in memory. Shared, and not to be written while a program uses it.")
       .def(
           "__init__",
           [](NDArray* place, nb::handle data, std::optional<DType> dtype) {
-            new (place) NDArray(array_of(data, dtype));
+            try {
+              new (place) NDArray(array_of(data, dtype));
+            } catch (const Refusal& refusal) {
+              refusal.raise();
+            }
           },
           nb::arg("data"), nb::arg("dtype") = nb::none(),
           "From an array of NumPy or of anyone who speaks DLPack (shared, not copied), from "

@@ -1,5 +1,6 @@
 // Expressions: construction and fields.
 #include <bindings/arrays.h>
+#include <bindings/numbers.h>
 #include <bindings/bindings.h>
 
 #include <relay/ir/constructor_tags.h>
@@ -178,7 +179,13 @@ void bind_exprs(nb::module_& m) {
           nb::arg("other").none())
       .def("__hash__", [](const GlobalVar& self) { return self.name().hash(); });
   nb::class_<Constant, Expr>(m, "Constant", "A tensor value.")
-      .def(nb::new_([](nb::handle data, Span span) { return make_constant(array_of(data), span); }),
+      .def(nb::new_([](nb::handle data, Span span) {
+             try {
+               return make_constant(array_of(data), span);
+             } catch (const Refusal& refusal) {
+               refusal.raise();
+             }
+           }),
            nb::arg("data"), nb::arg("span") = Span(),
            "From a tensor, an array of NumPy or of anyone who speaks DLPack, or numbers.")
       .def_prop_ro("data", &Constant::data);

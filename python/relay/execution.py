@@ -75,5 +75,13 @@ def evaluate(mod: IRModule | Expr, *args: Any, entry: str | None = None) -> Any:
     return _core.evaluate(mod, *args, entry=entry)
 
 
+def _reference_value(content: Any) -> Any:
+    return _core.reference_value(content)
+
+
+def _data_value(type_name: str, name: str, tag: int, fields: list[Any]) -> Any:
+    return _core.named_data_value(type_name, name, tag, fields)
+
+
 def _load_bytes(data: bytes) -> Executable:
     return _core.load_bytes(data)

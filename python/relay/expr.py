@@ -122,43 +122,28 @@ def var(
     return Var(name_hint, annotation, span or Span())
 
 
-def _require_fit(array: Any, dtype: str) -> None:
-    """Raises OverflowError where a number would become another, or infinite, in `dtype`."""
-    import numpy as np
-
-    if dtype == "int32":
-        bounds = np.iinfo(np.int32)
-        wrong = [number for number in array.reshape(-1).tolist() if not bounds.min <= number <= bounds.max]
-    else:
-        greatest = float(np.finfo(np.float32).max)
-        wrong = [number for number in array.reshape(-1).tolist() if greatest < abs(number) < float("inf")]
-    if wrong:
-        raise OverflowError(f"{wrong[0]} does not fit {dtype}, which numbers are without a dtype: say dtype")
-
-
 def const(value: Any, dtype: Any = None, span: Span | None = None) -> Constant:
     """A constant of a number, a list of numbers, an array of NumPy, or anything with DLPack; arrays are copied.
 
-    Without `dtype`, Python's numbers and lists of them are float32, int32 or bool; arrays keep theirs.
+    Without `dtype`, Python's numbers and lists of them are float32, int32 or bool; arrays keep theirs. With one, floats are rounded to
+    floats; TypeError and OverflowError tell of numbers that would become others.
     """
     import numpy as np
 
-    if isinstance(value, NDArray):
-        data = value if dtype is None else value.astype(dtype)
-        return Constant(data, span or Span())
     plain = isinstance(value, (bool, int, float, list, tuple))
-    if not plain and not isinstance(value, (np.ndarray, np.generic)):
-        data = NDArray(value).copy()
-        return Constant(data if dtype is None else data.astype(dtype), span or Span())
-    brain = str(dtype) == "bfloat16"
-    array = np.array(value, dtype=None if dtype is None or brain else dtype)
-    if plain and dtype is None:
-        narrow = {"float64": "float32", "int64": "int32", "uint64": "int32", "object": "int32"}.get(str(array.dtype))
-        if narrow is not None:
-            _require_fit(array, narrow)
-            array = array.astype(narrow)
-    data = NDArray(array)
-    return Constant(data.astype(dtype) if brain else data, span or Span())
+    if dtype is not None:
+        data = _core.exact_array(value, dtype)
+    elif plain:
+        natural = str(np.asarray(value).dtype)
+        narrow = {"float64": "float32", "int64": "int32", "uint64": "int32", "object": "int32"}.get(natural)
+        try:
+            data = NDArray(value) if narrow is None else _core.exact_array(value, narrow)
+        except OverflowError as error:
+            raise OverflowError(f"{error}, which numbers are without a dtype: say dtype") from None
+    else:
+        data = NDArray(value)
+    # What others may write to is copied.
+    return Constant(data if plain or isinstance(value, NDArray) else data.copy(), span or Span())
 
 
 def bind(expr: Expr, binds: Mapping[Any, Any]) -> Expr:

@@ -132,7 +132,7 @@ std::unique_ptr<Prepared> ApplySite::prepare(std::span<const Value> arguments, b
 }
 
 Value ApplySite::run(Prepared& prepared, std::span<const Value> arguments) {
-  if (prepared.expansion) return call_closure(prepared.expanded, arguments);
+  if (prepared.expansion) return call_within(prepared.expanded, arguments);
   try {
     return compute(prepared, arguments);
   } catch (const RuntimeError& error) {

@@ -13,6 +13,9 @@ namespace relay::eval {
 
 struct Prepared;
 
+/// Calls a closure of the evaluator with arguments that are known to fit it.
+Value call_within(const Value& closure, std::span<const Value> arguments);
+
 /// A place where an operator is called. Remembers what was worked out for the argument types it has
 /// met.
 class ApplySite {

@@ -8,6 +8,7 @@
 #include <relay/infer/type_checks.h>
 #include <relay/runtime/format.h>
 #include <relay/runtime/memory.h>
+#include <relay/runtime/typed_closure.h>
 #include <relay/support/error.h>
 #include <relay/support/stop.h>
 
@@ -18,13 +19,20 @@ namespace {
 const char kEvalClosure = 0;
 
 /// A function value: what it runs and what it captured. Keeps the program alive.
-class EvalClosure final : public Closure {
+class EvalClosure final : public TypedClosure {
  public:
   EvalClosure(std::shared_ptr<Program> program, const Plan* plan, std::vector<Value> captured)
-      : Closure(&kEvalClosure),
+      : TypedClosure(&kEvalClosure),
         program(std::move(program)),
         plan(plan),
         captured(std::move(captured)) {}
+  std::string name() const override { return plan->name; }
+  Ref<Closure> with_type(KnownType type) const override {
+    auto typed = Ref<EvalClosure>::adopt(new EvalClosure(program, plan, captured));
+    typed->type_ = std::move(type);
+    return Ref<Closure>(typed);
+  }
+
   const std::shared_ptr<Program> program;
   const Plan* const plan;
   const std::vector<Value> captured;
@@ -35,7 +43,7 @@ const EvalClosure& as_closure(const Value& value) {
     throw Error(std::string("cannot call ") + kind_name(value.kind()));
   }
   const Closure* closure = value.closure();
-  RELAY_CHECK(closure->kind() == &kEvalClosure, "a closure of another executor");
+  if (closure->kind() != &kEvalClosure) throw Error("cannot call a closure of another executor");
   return *static_cast<const EvalClosure*>(closure);
 }
 
@@ -313,6 +321,12 @@ class Machine {
 
 }  // namespace
 
+Value call_within(const Value& closure, std::span<const Value> arguments) {
+  const EvalClosure& callee = as_closure(closure);
+  std::shared_ptr<Program> program = callee.program;
+  return Machine(program).run(callee.plan, &closure, arguments);
+}
+
 }  // namespace relay::eval
 
 namespace relay {
@@ -322,7 +336,9 @@ Value evaluate_function(const Module& module, Name entry, std::span<const Value>
   const eval::Plan* plan = program->global(entry, {});
   if (program->module().function(entry) != nullptr)
     check_arguments(program->module(), entry, arguments, program->devices());
-  return eval::Machine(program).run(plan, nullptr, arguments);
+  Value result = eval::Machine(program).run(plan, nullptr, arguments);
+  if (result.is_tensor()) return result;
+  return leave_program(std::move(result), returned_type(program->module(), entry));
 }
 
 Value evaluate_expr(const ExprRef& expr, const Module& module, Device device) {
@@ -333,9 +349,9 @@ Value evaluate_expr(const ExprRef& expr, const Module& module, Device device) {
 }
 
 Value call_closure(const Value& closure, std::span<const Value> arguments) {
-  const eval::EvalClosure& callee = eval::as_closure(closure);
-  std::shared_ptr<eval::Program> program = callee.program;
-  return eval::Machine(program).run(callee.plan, &closure, arguments);
+  KnownType type = check_closure_call(closure, arguments);
+  return leave_program(eval::call_within(closure, arguments),
+                       type.part(type.type->fields.back()));
 }
 
 }  // namespace relay

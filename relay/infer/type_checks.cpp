@@ -63,9 +63,11 @@ TypeInfo CheckBuilder::info(const Type* type, bool inside, bool shapes) {
     } else if (inside) {
       result.name = tensor->dtype_type()->str();
     }
-    result.has_rank = shapes && tensor->has_rank();
+    result.has_rank = tensor->has_rank();
     if (result.has_rank) {
-      for (Dim extent : tensor->dims()) result.dims.push_back(dim(extent));
+      for (Dim extent : tensor->dims()) {
+        result.dims.push_back(shapes ? dim(extent) : TypeInfo::Dim{.text = extent.str()});
+      }
     }
   } else if (const auto* tuple = type->as<TupleType>()) {
     result.kind = TypeInfo::Kind::kTuple;
@@ -81,8 +83,13 @@ TypeInfo CheckBuilder::info(const Type* type, bool inside, bool shapes) {
     result.kind = TypeInfo::Kind::kData;
     result.name = name->name().str();
     if (inside) result.data = data(TypeRef(type));
-  } else if (type->is<FuncType>()) {
+  } else if (const auto* function = type->as<FuncType>()) {
     result.kind = TypeInfo::Kind::kFunction;
+    if (foreign_) {
+      for (const TypeRef& param : function->params())
+        result.fields.push_back(info(param.get(), true));
+      result.fields.push_back(info(function->result().get(), true));
+    }
   } else if (const auto* cell = type->as<RefType>()) {
     result.kind = TypeInfo::Kind::kReference;
     if (inside) result.fields.push_back(info(cell->value().get(), inside, !foreign_));
@@ -93,7 +100,7 @@ TypeInfo CheckBuilder::info(const Type* type, bool inside, bool shapes) {
 uint32_t CheckBuilder::data(const TypeRef& type) {
   auto [entry, added] = data_.try_emplace(type.get(), static_cast<uint32_t>(check_.data.size()));
   if (added) {
-    check_.data.emplace_back();
+    check_.data.emplace_back().text = type->str();
     types_.push_back(type);
   }
   return entry->second;
@@ -110,6 +117,7 @@ void CheckBuilder::define_data() {
     const TypeData* data = module_.type_data(name);
     if (data == nullptr || size_ > kMostFields) continue;
     DataInfo found;
+    found.text = check_.data[defined_].text;
     try {
       for (const ConstructorRef& constructor : data->constructors()) {
         found.constructors.push_back({constructor->name().str(), {}});
@@ -166,6 +174,18 @@ TypeCheck argument_check(const Module& module, Name name, const Devices* devices
   TypeCheck check = builder.finish();
   check.closed = tells_names(function);
   return check;
+}
+
+KnownType returned_type(const Module& module, Name name) {
+  const Function* function = module.function(name);
+  const auto* type =
+      function == nullptr || function->type() == nullptr ? nullptr : function->type()->as<FuncType>();
+  if (type == nullptr) return {};
+  Flows flows(module);
+  CheckBuilder builder(module, flows, true);
+  builder.add({type->result(), "the result of @" + name.str(), function->span()}, 0);
+  auto check = std::make_shared<const TypeCheck>(builder.finish());
+  return {check, &check->parts.front().type};
 }
 
 void check_arguments(const Module& module, Name name, std::span<const Value> arguments,

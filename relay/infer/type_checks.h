@@ -8,7 +8,7 @@
 #include <relay/infer/declared_shapes.h>
 #include <relay/infer/devices.h>
 #include <relay/ir/dim_program.h>
-#include <relay/runtime/type_check.h>
+#include <relay/runtime/typed_closure.h>
 
 namespace relay {
 
@@ -23,7 +23,7 @@ class CheckBuilder {
   TypeCheck finish() { return std::move(check_); }
 
  private:
-  /// Without `shapes`, tensors may have any.
+  /// Without `shapes`, tensors may have any of their rank.
   TypeInfo info(const Type* type, bool inside, bool shapes = true);
   uint32_t data(const TypeRef& type);
   void define_data();
@@ -45,6 +45,8 @@ class CheckBuilder {
 /// What the arguments of a function are compared with when it is called from outside: a part for
 /// each parameter, which is named as that. `devices` are those of the program, if it says any.
 TypeCheck argument_check(const Module& module, Name function, const Devices* devices = nullptr);
+/// What a function returns to who calls it from outside.
+KnownType returned_type(const Module& module, Name function);
 /// Throws Error if values are no arguments of a function.
 void check_arguments(const Module& module, Name function, std::span<const Value> arguments,
                      const Devices* devices = nullptr);

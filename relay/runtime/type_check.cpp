@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <relay/runtime/dim_equations.h>
+#include <relay/runtime/typed_closure.h>
 
 namespace relay {
 
@@ -14,15 +15,17 @@ namespace {
 
 class Checker {
  public:
-  Checker(const TypeCheck& check, bool only_shapes, TypeMismatch& mismatch)
+  Checker(const TypeCheck& check, std::span<const TypeCheck::Part> parts, bool only_shapes,
+          TypeMismatch& mismatch)
       : check_(check),
+        parts_(parts),
         only_shapes_(only_shapes),
         mismatch_(mismatch),
         equations_(check.terms, check.symbols.size()) {}
 
   bool run(std::span<const Value* const> values) {
-    for (size_t i = 0; i < check_.parts.size(); ++i) {
-      const TypeCheck::Part& part = check_.parts[i];
+    for (size_t i = 0; i < parts_.size(); ++i) {
+      const TypeCheck::Part& part = parts_[i];
       part_ = i;
       if (part.inside ? walk(part, *values[i]) : fits(part.type, *values[i])) continue;
       return refuse(values);
@@ -33,8 +36,8 @@ class Checker {
     if (!failure) return true;
     const Term& term = terms_[failure->teller];
     part_ = term.part;
-    if (term.type != &check_.parts[part_].type && check_.parts[part_].inside) {
-      mismatch_.expected = tensor_text(*term.type) + " in " + check_.parts[part_].text;
+    if (term.type != &parts_[part_].type && parts_[part_].inside) {
+      mismatch_.expected = tensor_type_text(*term.type) + " in " + parts_[part_].text;
       mismatch_.found = value_type_text(*term.value);
     }
     explain(*failure, term.dim->text);
@@ -53,7 +56,7 @@ class Checker {
   bool refuse(std::span<const Value* const> values) {
     mismatch_.part = part_;
     if (mismatch_.found.empty()) {
-      mismatch_.expected = check_.parts[part_].text;
+      mismatch_.expected = parts_[part_].text;
       mismatch_.found = value_type_text(*values[part_]);
     }
     return false;
@@ -76,7 +79,7 @@ class Checker {
         case TypeInfo::Kind::kTensor:
           if (fits(*type, *value)) break;
           if (type != &part.type) {
-            mismatch_.expected = tensor_text(*type) + " in " + part.text;
+            mismatch_.expected = tensor_type_text(*type) + " in " + part.text;
             mismatch_.found = value_type_text(*value);
           }
           return false;
@@ -116,7 +119,11 @@ class Checker {
         right = value.is_tuple() && value.fields().size() == type.fields.size();
         break;
       case TypeInfo::Kind::kFunction:
-        right = value.is_closure();
+        if (!value.is_closure()) {
+          right = false;
+        } else if (!is_function(type, value)) {
+          return false;
+        }
         break;
       case TypeInfo::Kind::kReference:
         right = value.is_reference();
@@ -128,6 +135,17 @@ class Checker {
     }
     if (!right && mismatch_.why.empty()) mismatch_.why = "in it is " + value_type_text(value);
     return right;
+  }
+
+  // A closure may be called as the type says.
+  bool is_function(const TypeInfo& type, const Value& value) {
+    if (type.fields.empty()) return true;
+    const auto* closure = dynamic_cast<const TypedClosure*>(value.closure());
+    const KnownType known = closure == nullptr ? KnownType() : closure->type();
+    if (known && is_usable_as(*known.check, *known.type, check_, type)) return true;
+    mismatch_.why = known ? "the function is of type " + type_text(*known.check, *known.type)
+                          : "the type of the function is not known";
+    return false;
   }
 
   bool has_constructor(const TypeInfo& type, const Value& value) {
@@ -143,13 +161,6 @@ class Checker {
                     (made_by.arity == 1 ? " field" : " fields") + " at place " +
                     std::to_string(tag);
     return false;
-  }
-
-  static std::string tensor_text(const TypeInfo& type) {
-    std::string text = type.has_rank ? "Tensor[(" : "Tensor[_";
-    for (size_t i = 0; i < type.dims.size(); ++i) text += (i > 0 ? ", " : "") + type.dims[i].text;
-    return text + (type.has_rank ? "), " : ", ") +
-           (type.dtype.valid() ? std::string(type.dtype.name()) : type.name) + "]";
   }
 
   // Types nest no deeper than the executable's verifier allows.
@@ -181,7 +192,7 @@ class Checker {
         return only_shapes_ ||
                (value.is_data() && value.constructor()->type_name.view() == type.name);
       case TypeInfo::Kind::kFunction:
-        return only_shapes_ || value.is_closure();
+        return only_shapes_ || (value.is_closure() && is_function(type, value));
       case TypeInfo::Kind::kReference:
         return only_shapes_ || value.is_reference();
     }
@@ -257,6 +268,7 @@ class Checker {
   }
 
   const TypeCheck& check_;
+  const std::span<const TypeCheck::Part> parts_;
   const bool only_shapes_;
   TypeMismatch& mismatch_;
   DimEquations equations_;
@@ -307,6 +319,13 @@ void append_type(std::string& out, const Value& value, int depth) {
     case Value::Kind::kData:
       out += value.constructor()->type_name.view();
       return;
+    case Value::Kind::kClosure:
+      if (const auto* closure = dynamic_cast<const TypedClosure*>(value.closure());
+          closure != nullptr && closure->type()) {
+        out += type_text(*closure->type().check, *closure->type().type);
+        return;
+      }
+      [[fallthrough]];
     default:
       out += kind_name(value.kind());
   }
@@ -316,7 +335,12 @@ void append_type(std::string& out, const Value& value, int depth) {
 
 bool fits(const TypeCheck& check, std::span<const Value* const> values, bool only_shapes,
           TypeMismatch& mismatch) {
-  return Checker(check, only_shapes, mismatch).run(values);
+  return fits(check, check.parts, values, only_shapes, mismatch);
+}
+
+bool fits(const TypeCheck& check, std::span<const TypeCheck::Part> parts,
+          std::span<const Value* const> values, bool only_shapes, TypeMismatch& mismatch) {
+  return Checker(check, parts, only_shapes, mismatch).run(values);
 }
 
 namespace {
@@ -356,6 +380,14 @@ Diagnostic argument_error(const TypeCheck& check, const TypeMismatch& mismatch,
         return "argument " + std::to_string(part + 1) + " of @" + entry + ", " + name(part);
       },
       [&](size_t part) { return name(part) + " of @" + entry; }, place);
+}
+
+std::string tensor_type_text(const TypeInfo& type) {
+  std::string dtype = type.dtype.valid() ? std::string(type.dtype.name()) : type.name;
+  if (type.has_rank && type.dims.empty()) return dtype;
+  std::string text = type.has_rank ? "Tensor[(" : "Tensor[_";
+  for (size_t i = 0; i < type.dims.size(); ++i) text += (i > 0 ? ", " : "") + type.dims[i].text;
+  return text + (type.has_rank ? "), " : ", ") + dtype + "]";
 }
 
 std::string value_type_text(const Value& value) {

@@ -29,7 +29,8 @@ struct TypeInfo {
   bool has_rank = true;          // kTensor
   std::vector<Dim> dims;         // kTensor
   Device device;                 // kTensor of rank 1 or more, in the signature of an entry
-  std::vector<TypeInfo> fields;  // kTuple; kReference: what it holds, if that is to be checked
+  std::vector<TypeInfo> fields;  // kTuple; kReference: what it holds, if that is to be checked;
+                                 // kFunction: the same of the parameters, then the result
   std::string name;              // kData: the data type; kTensor without dtype: the dtype's name
   uint32_t data = kNoData;       // kData: TypeCheck::data, if what is in it is to be checked
 };
@@ -42,6 +43,7 @@ struct DataInfo {
     std::vector<TypeInfo> fields;
   };
   std::vector<Constructor> constructors;
+  std::string text;  // as printed: "List[int32]"
 };
 
 /// Values with the types they should have. A symbol stands for the same extent everywhere, which a
@@ -84,6 +86,9 @@ struct TypeMismatch {
 /// are taken for granted.
 bool fits(const TypeCheck& check, std::span<const Value* const> values, bool only_shapes,
           TypeMismatch& mismatch);
+/// The same with parts of their own, whose names and data types are those of `check`.
+bool fits(const TypeCheck& check, std::span<const TypeCheck::Part> parts,
+          std::span<const Value* const> values, bool only_shapes, TypeMismatch& mismatch);
 
 /// "WHAT: expected TYPE where n = 4, found TYPE", with a note at what made each name what it is.
 /// `place` is where a part is in the source.
@@ -97,5 +102,7 @@ Diagnostic argument_error(const TypeCheck& check, const TypeMismatch& mismatch,
 
 /// The type of a value as text: "Tensor[(2, 3), float32]", "(…, …)", "List".
 std::string value_type_text(const Value& value);
+/// Of kind kTensor: "Tensor[(n, 3), float32]"; of rank 0: "float32".
+std::string tensor_type_text(const TypeInfo& type);
 
 }  // namespace relay

@@ -129,6 +129,14 @@ int main(int argc, char** argv) {
   RelayValue* sum = NULL;
   CHECK(relay_call(machine, closure, numbers, 1, &sum) == RELAY_OK);
   CHECK(relay_value_tensor(sum, &out) == RELAY_OK && *(int32_t*)out.data == 10);
+  /* A closure takes what its type says, and nothing else. */
+  RelayValue* other = NULL;
+  CHECK(relay_call(machine, closure, &closure, 1, &other) == RELAY_ERROR);
+  CHECK(strstr(relay_last_error(), "expected int32, found fn (int32) -> int32") != NULL);
+  CHECK(relay_call(machine, closure, &tuple, 1, &other) == RELAY_ERROR);
+  CHECK(relay_call(machine, closure, numbers, 2, &other) == RELAY_ERROR);
+  CHECK(strstr(relay_last_error(), "takes 1 argument, found 2") != NULL);
+  CHECK(relay_call(machine, quotient, numbers, 1, &other) == RELAY_ERROR && other == NULL);
   RelayValue* pair = relay_tuple(numbers, 2);
   CHECK(relay_value_num_fields(pair) == 2);
   relay_value_free(pair);

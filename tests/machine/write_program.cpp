@@ -42,6 +42,18 @@ int main(int argc, char** argv) {
   d.list(Op::kConstruct, 4, 0, {2, 3});
   d.ret(4);
   entry(e, "divide", d.add_to(e));
+  TypeInfo integer = number, add, tuple;
+  integer.dtype = kInt32;
+  add.kind = TypeInfo::Kind::kFunction;
+  add.fields = {integer, integer};
+  tuple.kind = TypeInfo::Kind::kTuple;
+  tuple.fields = {add};
+  TypeInfo couple;
+  couple.kind = TypeInfo::Kind::kData;
+  couple.name = "Couple";
+  couple.data = 0;
+  e.entries.back().params.data = {{{{"Pair", {integer, tuple}}}, "Couple"}};
+  e.entries.back().result = {couple, "Couple", "the result of @divide", 0, true};
 
   // spin: never ends.
   Assembler s("@spin", 0, 0);

@@ -122,6 +122,132 @@ def test_foreign_devices_are_refused(program):
         program(Fails())
 
 
+class Exchanges:
+    """Speaks DLPack with what a function gives."""
+
+    def __init__(self, give):
+        self.give = give
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+    def __dlpack__(self, **_):
+        return self.give()
+
+
+def raises_boom():
+    raise ValueError("boom")
+
+
+def read_only():
+    array = np.zeros(3, "float32")
+    array.setflags(write=False)
+    return array.__dlpack__()
+
+
+def used():
+    capsule = np.zeros(3, "float32").__dlpack__()
+    relay.NDArray(capsule)
+    return capsule
+
+
+@pytest.mark.parametrize(
+    "give, text, cause",
+    [
+        (raises_boom, "its __dlpack__ raised ValueError: boom", ValueError),
+        (read_only, "its __dlpack__ raised BufferError: .*readonly", BufferError),
+        (used, "its DLPack tensor was taken already", None),
+        (lambda: np.zeros(3, "complex64").__dlpack__(), "no element type has DLPack's type code 5 with 64 bits", None),
+        (lambda: 3, "its __dlpack__ gave 3, which is no capsule", None),
+    ],
+)
+def test_why_an_object_that_speaks_dlpack_is_no_tensor(give, text, cause):
+    with pytest.raises(TypeError, match="a tensor cannot be made of this Exchanges: " + text) as caught:
+        relay.NDArray(Exchanges(give))
+    assert type(caught.value.__cause__) is (cause or type(None))
+    if give is used:
+        with pytest.raises(TypeError, match="a tensor cannot be made of this PyCapsule: its DLPack tensor was taken already"):
+            relay.NDArray(used())
+
+
+def dlpack_capsule(ndim=1, code=2, bits=32, lanes=1, device=1):
+    """A capsule as other libraries make it, by its layout in memory."""
+    import ctypes
+
+    class Tensor(ctypes.Structure):
+        _fields_ = [("data", ctypes.c_void_p), ("device", ctypes.c_int32), ("index", ctypes.c_int32), ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8),
+                    ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16), ("shape", ctypes.c_void_p), ("strides", ctypes.c_void_p),
+                    ("offset", ctypes.c_uint64), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]  # fmt: skip
+
+    memory, shape = (ctypes.c_float * 4)(), (ctypes.c_int64 * 100)(*[1] * 100)
+    tensor = Tensor(ctypes.addressof(memory), device, 0, ndim, code, bits, lanes, ctypes.addressof(shape), None, 0, None, None)
+    kept.append((memory, shape, tensor))
+    make = ctypes.pythonapi.PyCapsule_New
+    make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    return make(ctypes.addressof(tensor), b"dltensor", None)
+
+
+kept = []
+
+
+@pytest.mark.parametrize(
+    "layout, text",
+    [
+        ({"lanes": 4}, "its elements have 4 lanes"),
+        ({"code": 0, "bits": 4}, "no element type has DLPack's type code 0 with 4 bits"),
+        ({"ndim": -1}, "it has -1 dimensions; 0 to 64 are possible"),
+        ({"ndim": 65}, "it has 65 dimensions; 0 to 64 are possible"),
+        ({"device": 2}, "it is on another device; bring it to the processor first"),
+    ],
+)
+def test_why_a_capsule_is_no_tensor(layout, text):
+    assert relay.NDArray(dlpack_capsule()).shape == (1,)
+    with pytest.raises(TypeError, match="a tensor cannot be made of this PyCapsule: " + text):
+        relay.NDArray(dlpack_capsule(**layout))
+
+
+def test_fields_of_structures(data):
+    pairs = np.zeros((2, 3), [("tag", "i1"), ("value", "f4")])
+    pairs["value"] = data
+    program = relay.compile(relay.parse(MAIN))
+    assert np.array_equal(program(pairs["value"]), expected(data))
+    assert np.array_equal(relay.NDArray(pairs["value"][::-1, 1:]).numpy(), data[::-1, 1:])
+
+
+def test_what_lives_on_keeps_no_array_of_the_caller():
+    source = "type Box { Box(Tensor[(2), float32]), }\n" + (
+        "def @main(%x: Tensor[(2), float32]) { (fn() { %x }, Box(%x), ref(%x), fn(%y: Tensor[(2), float32]) { fn() { %y } }) }"
+    )
+    mod = relay.parse(source)
+    for run in (relay.compile(mod), lambda x: relay.evaluate(mod, x)):
+        given = np.ones(2, "float32")
+        function, box, cell, make = run(given)
+        inner, own = make(given), relay._core.reference_value(given)
+        cell.value = given
+        given[:] = 7
+        for kept in (function(), box.fields[0], cell.value, inner(), own.value):
+            assert kept.tolist() == [1, 1]
+
+
+def test_values_can_be_copied_and_pickled():
+    import copy
+
+    mod = relay.parse(
+        "type List[A] { Cons(A, List[A]), Nil, }\n"
+        "def @main() { (Cons((1i64, [1f]), Nil), ref(3), fn(%x: int32) { %x }) }\n"
+        "def @length(%l: List[(int64, Tensor[(1), float32])]) { match (%l) { Cons(_, %t) => 1 + @length(%t), Nil => 0 } }".replace("[1f]", "ones(shape=[1])")
+    )
+    values, cell, function = relay.compile(mod)()
+    assert copy.copy(values) is values and copy.copy(function) is function and copy.deepcopy(function) is function
+    for same in (copy.deepcopy(values), pickle.loads(pickle.dumps(values))):
+        assert same == values and same is not values and relay.evaluate(mod, same, entry="length") == 1
+    for other in (copy.deepcopy(cell), pickle.loads(pickle.dumps(cell))):
+        other.value = 5
+        assert other.value == 5 and cell.value == 3
+    with pytest.raises(TypeError, match="a function value cannot be pickled: it is code of this process"):
+        pickle.dumps(function)
+
+
 def test_arrays_are_shared_not_copied():
     array = np.zeros(4, "float32")
     view = relay.NDArray(array)
@@ -265,6 +391,14 @@ def test_expressions_compile():
 def test_save_load_and_pickle(program, data, tmp_path):
     path = tmp_path / "program.rlx"
     program.save(str(path))
+    other = tmp_path / "other.rlx"
+    program.save(other)
+    assert other.read_bytes() == path.read_bytes()
+    with pytest.raises(TypeError):
+        program.save(3)
+    assert repr(program).startswith("<relay.Executable for ") and repr(program).endswith(
+        ": main(x: Tensor[(2, 3), float32]) -> Tensor[(2, 3), float32]>"
+    )
     for loaded in (relay.load(path), pickle.loads(pickle.dumps(program))):
         assert np.array_equal(loaded(data), expected(data)) and loaded.entries == ["main"]
     with pytest.raises(relay.RelayError, match="nothing-here"):
@@ -317,3 +451,27 @@ def test_onnx(tmp_path):
         relay.frontend.from_onnx(tmp_path / "missing.onnx")
     with pytest.raises(TypeError):
         relay.frontend.from_onnx(3)
+    with pytest.raises(TypeError, match="model is an onnx.ModelProto, not GraphProto"):
+        relay.frontend.from_onnx(graph)
+    for shape, text in [
+        (5, "shape is a dictionary of extents by names of inputs, not 5"),
+        ({"x": 4}, r"shape\['x'\] is a list of extents, not 4"),
+        ({"x": "n3"}, r"shape\['x'\] is a list of extents, not 'n3'"),
+        ({3: (4, 3)}, "the name of an input in shape is a str, not 3"),
+        ({"x": ("n", 3)}, r"shape\['x'\]: an extent is a whole number of 0 or more, or -1 for what the model says, not 'n'"),
+        ({"x": (relay.Any(), 3)}, r"shape\['x'\]: an extent is a whole number"),
+        ({"x": (2.5, 3)}, r"shape\['x'\]: an extent is a whole number .*, not 2.5"),
+        ({"x": (-2, 3)}, r"shape\['x'\]: an extent is a whole number .*, not -2"),
+    ]:
+        with pytest.raises(TypeError, match=text):
+            relay.frontend.from_onnx(model, shape=shape)
+    for dtype, error, text in [
+        ("foo", (TypeError, ValueError), "foo"),
+        ({"x": "foo"}, (TypeError, ValueError), "foo"),
+        ("float16", ValueError, "dtype float16 of all inputs: the model says their dtypes; give those to replace by name"),
+        ({3: "float32"}, TypeError, "the name of an input in dtype is a str, not 3"),
+    ]:
+        with pytest.raises(error, match=text):
+            relay.frontend.from_onnx(model, dtype=dtype)
+    with pytest.raises(TypeError, match="opset is an integer, not '17'"):
+        relay.frontend.from_onnx(model, opset="17")

@@ -134,7 +134,7 @@ std::shared_ptr<Executable> everything(bool with_blob) {
   cell.fields = {pair};
   check.parts = {{list, "List[int32]", "%l of @main", position, true},
                  {cell, "ref((_, List[int32], _))", "%r of @main", position, true}};
-  check.data = {DataInfo{{{"Cons", {element, list}}, {"Nil", {}}}}};
+  check.data = {DataInfo{{{"Cons", {element, list}}, {"Nil", {}}}, "List"}};
   e->checks.push_back(check);
   Assembler m("@main", 2, 10);
   m.list(Op::kCheckShapes, kNone, 0, {1, 1});

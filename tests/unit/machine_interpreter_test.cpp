@@ -175,6 +175,17 @@ TEST(MachineInterpreter, MapOverList) {
   EXPECT_EQ(list.field(0).as<int32_t>(), 0);  // the argument is as before
 }
 
+template <class F>
+void expect_error(F run, const std::string& text) {
+  try {
+    run();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
+    return;
+  }
+  ADD_FAILURE() << "no error: " << text;
+}
+
 TEST(MachineInterpreter, ClosuresCaptureAndReferToThemselves) {
   auto e = std::make_shared<Executable>();
   // fn (n) { if (n == 0) { k } else { self(n - 1) } } capturing k
@@ -196,9 +207,28 @@ TEST(MachineInterpreter, ClosuresCaptureAndReferToThemselves) {
   m.list(Op::kClosure, 1, inner, {Assembler::last(0)});
   m.ret(1);
   entry(*e, "main", m.add_to(*e));
+  std::vector<Value> captured{Value::tuple({i32(5), i32(6)})};
+  // Nobody outside may call a function of which it is not known what it takes.
+  expect_error([&] { Machine(e).call(Machine(e).run("main", captured), std::vector{i32(1)}); },
+               "%f cannot be called from outside of its program: its type is not known");
+  TypeInfo number, pair, function;
+  number.kind = TypeInfo::Kind::kTensor;
+  number.dtype = kInt32;
+  pair.kind = TypeInfo::Kind::kTuple;
+  pair.fields = {number, number};
+  function.kind = TypeInfo::Kind::kFunction;
+  function.fields = {number, pair};
+  e->entries[0].result.type = function;
   Machine machine(e);
-  Value closure = machine.run("main", std::vector<Value>{Value::tuple({i32(5), i32(6)})});
+  Value closure = machine.run("main", captured);
   ASSERT_TRUE(closure.is_closure());
+  EXPECT_EQ(value_type_text(closure), "fn (int32) -> (int32, int32)");
+  auto call = [&](Value argument) { machine.call(closure, std::vector<Value>{argument}); };
+  expect_error([&] { call(Value::scalar(1.5f)); },
+               "argument 1 of %f: expected int32, found float32");
+  expect_error([&] { call(closure); },
+               "argument 1 of %f: expected int32, found fn (int32) -> (int32, int32)");
+  expect_error([&] { machine.call(closure, std::vector<Value>{}); }, "%f takes 1 argument, found 0");
   Value result = machine.call(closure, std::vector<Value>{i32(1000)});
   EXPECT_EQ(result.field(1).as<int32_t>(), 6);
   // In a machine of another executable too.
@@ -209,6 +239,17 @@ TEST(MachineInterpreter, ClosuresCaptureAndReferToThemselves) {
   entry(*other, "apply", g.add_to(*other));
   Machine second(other);
   EXPECT_EQ(second.run("apply", std::vector<Value>{closure, i32(3)}).field(0).as<int32_t>(), 5);
+  // Where a function is wanted, it is one that may be called so.
+  TypeInfo wanted = function;
+  wanted.fields[0].dtype = kFloat32;
+  other->entries[0].params.parts[0].type = wanted;
+  other->entries[0].params.parts[0].text = "fn (float32) -> (int32, int32)";
+  expect_error([&] { second.run("apply", std::vector<Value>{closure, Value::scalar(3.0f)}); },
+               "expected fn (float32) -> (int32, int32), found fn (int32) -> (int32, int32)");
+  wanted = function;
+  wanted.fields[1] = TypeInfo{};  // anything
+  other->entries[0].params.parts[0].type = wanted;
+  EXPECT_EQ(second.run("apply", std::vector<Value>{closure, i32(3)}).field(1).as<int32_t>(), 6);
   EXPECT_THROW(machine.call(closure, std::vector<Value>{}), Error);
   EXPECT_THROW(machine.call(i32(1), std::vector<Value>{}), Error);
 }
@@ -397,7 +438,7 @@ TEST(MachineInterpreter, ShapeChecksInsideDataAndReferences) {
   cell.fields = {list};
   pair.kind = TypeInfo::Kind::kTuple;
   pair.fields = {twice, cell};
-  check.data = {DataInfo{{{"Cons", {pair, list}}, {"Nil", {}}}}};
+  check.data = {DataInfo{{{"Cons", {pair, list}}, {"Nil", {}}}, "List"}};
   check.parts = {{list, "L", "%l of @main", 0, true}, {tensor, "T", "%y of @main", 0, false}};
   e->checks.push_back(check);
   Assembler m("@main", 2, 2);

@@ -170,6 +170,7 @@ class Encoder {
         out_.text(constructor.name);
         out_.list(constructor.fields, [&](const TypeInfo& field) { type(field, 0); });
       });
+      out_.text(data.text);
     });
     out_.flag(check.closed);
   }
@@ -442,6 +443,7 @@ class Decoder {
         in_.list(constructor.fields, [&] { return type(0); });
         return constructor;
       });
+      data.text = in_.text();
       return data;
     });
     check.closed = in_.flag();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <relay/support/diagnostic.h>
+#include <relay/runtime/typed_closure.h>
 #include <relay/vm/machine/frame.h>
 #include <relay/vm/machine/graph_runner.h>
 #include <relay/vm/machine/image.h>
@@ -16,17 +17,22 @@
 namespace relay::vm {
 
 /// A function value of the machine. Keeps the image alive.
-class MachineClosure final : public Closure {
+class MachineClosure final : public TypedClosure {
  public:
   static const char kKind;
   /// The captured values are left to be filled in: all are empty.
   static Ref<MachineClosure> make(std::shared_ptr<const Image> image,
                                   const LinkedFunction* function);
   ~MachineClosure() override;
+  std::string name() const override { return function->source->name; }
+  Ref<Closure> with_type(KnownType type) const override;
 
   const std::shared_ptr<const Image> image;
   const LinkedFunction* const function;
   std::span<Value> captured() { return {reinterpret_cast<Value*>(this + 1), count_}; }
+  std::span<const Value> captured() const {
+    return {reinterpret_cast<const Value*>(this + 1), count_};
+  }
 
  private:
   MachineClosure(std::shared_ptr<const Image> image, const LinkedFunction* function);

@@ -1,4 +1,5 @@
 // The steps of the interpreter that allocate, call through closures or fail.
+#include <algorithm>
 #include <memory>
 #include <new>
 
@@ -28,7 +29,7 @@ Value operand(char* registers, uint32_t offset) {
 const char MachineClosure::kKind = 0;
 
 MachineClosure::MachineClosure(std::shared_ptr<const Image> image, const LinkedFunction* function)
-    : Closure(&kKind), image(std::move(image)), function(function) {
+    : TypedClosure(&kKind), image(std::move(image)), function(function) {
   count_ = function->source->num_captures;
   std::uninitialized_default_construct_n(reinterpret_cast<Value*>(this + 1), count_);
 }
@@ -39,6 +40,13 @@ Ref<MachineClosure> MachineClosure::make(std::shared_ptr<const Image> image,
                                          const LinkedFunction* function) {
   size_t more = function->source->num_captures * sizeof(Value);
   return Ref<MachineClosure>::adopt(new (more) MachineClosure(std::move(image), function));
+}
+
+Ref<Closure> MachineClosure::with_type(KnownType type) const {
+  Ref<MachineClosure> typed = make(image, function);
+  std::copy(captured().begin(), captured().end(), typed->captured().begin());
+  typed->type_ = std::move(type);
+  return Ref<Closure>(typed);
 }
 
 MachineClosure& as_machine_closure(const Value& value) {

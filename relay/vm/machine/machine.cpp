@@ -75,7 +75,11 @@ Value Machine::run(const Entry& entry, std::span<const Value> arguments) {
           return position_span(executable(), part.position, sources);
         }));
   }
-  return state_->run(state_->image->functions[entry.function], Value(), arguments);
+  Value result = state_->run(state_->image->functions[entry.function], Value(), arguments);
+  if (result.is_tensor()) return result;
+  return leave_program(std::move(result),
+                       {std::shared_ptr<const TypeCheck>(state_->image->executable, &entry.params),
+                        &entry.result.type});
 }
 
 Value Machine::run(std::string_view name, std::span<const Value> arguments) {
@@ -83,7 +87,9 @@ Value Machine::run(std::string_view name, std::span<const Value> arguments) {
 }
 
 Value Machine::call(const Value& closure, std::span<const Value> arguments) {
-  return state_->run(*as_machine_closure(closure).function, closure, arguments);
+  KnownType type = check_closure_call(closure, arguments);
+  Value result = state_->run(*as_machine_closure(closure).function, closure, arguments);
+  return leave_program(std::move(result), type.part(type.type->fields.back()));
 }
 
 void Machine::set_profile(Profile* profile) {

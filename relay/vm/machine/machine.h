@@ -66,7 +66,8 @@ class Machine {
   /// RuntimeError with position and call trace. The machine stays usable.
   Value run(const Entry& entry, std::span<const Value> arguments);
   Value run(std::string_view entry, std::span<const Value> arguments);
-  /// Calls a closure that a run returned (of this or another executable).
+  /// Calls a closure that a run returned (of this or another executable). Arguments that do not fit
+  /// its type: Error.
   Value call(const Value& closure, std::span<const Value> arguments);
 
   /// Measures runs from now on; null ends it. The profile must outlive that.

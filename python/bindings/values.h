@@ -1,0 +1,42 @@
+// Values in and out of programs.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <bindings/casters.h>
+#include <bindings/machines.h>
+
+#include <relay/runtime/typed_closure.h>
+#include <relay/runtime/value.h>
+
+namespace relay::python {
+
+/// A value that NumPy has no word for: data, closures, references. Numbers, tensors and tuples are
+/// Python's own.
+struct ValueObject {
+  Value value;
+  std::shared_ptr<Machines> machines;  // of the program that made it, if one did: closures need one
+  KnownType type;                      // as a program knows it, if one does
+};
+
+/// What somebody else holds too (an argument, a constant of the program) is not to be written: such
+/// arrays are read-only.
+nb::object object_of_value(Value value, const std::shared_ptr<Machines>& machine,
+                           const KnownType& type);
+
+/// Whose memory the arrays in a value are: a function, a data value or a reference lives on after
+/// a call, and what it holds is not to change with an array of the caller's.
+enum class Memory { kShared, kOwn };
+/// How a call takes its arguments that returns such a type.
+Memory memory_of_arguments(const TypeInfo& result);
+
+/// A value of anything that is one; `wanted`, if known, gives numbers and lists their dtype. What
+/// is none raises an error that begins with the name.
+Value named_value(nb::handle object, const KnownType& wanted, Memory memory,
+                  const std::function<std::string()>& name);
+
+void bind_values(nb::module_& m);
+
+}  // namespace relay::python
