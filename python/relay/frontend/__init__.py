@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import warnings
+from collections.abc import Iterable
 from typing import Any, Mapping, Sequence
 
 from .. import _core
+from .._checks import require_int, require_type, shown
 from .._core import IRModule, NDArray
 
 __all__ = ["from_onnx"]
@@ -24,7 +27,7 @@ def from_onnx(
     Args:
         model: A path, the bytes of a file, or an `onnx.ModelProto`. Data beside the model are found for a path only.
         shape: Extents of inputs by name, in place of what the model says; -1 leaves one as it is.
-        dtype: Dtypes of inputs by name. One for all ("float32") says nothing: the model knows them.
+        dtype: Dtypes of inputs by name, in place of what the model says; without, as "float32", those of the model count.
         opset: The version of the operators, in place of the model's.
         freeze_node_params: Whether the model's weights are constants of the program; else they are parameters of `main`, and returned.
 
@@ -32,14 +35,47 @@ def from_onnx(
     importer warns of is a Python warning.
     """
     if hasattr(model, "SerializeToString"):
+        if type(model).__name__ != "ModelProto":
+            raise TypeError(f"model is an onnx.ModelProto, not {type(model).__name__}; onnx.helper.make_model makes one of a graph")
         model = model.SerializeToString()
     elif isinstance(model, (bytearray, memoryview)):
         model = bytes(model)
     elif not isinstance(model, bytes):
         model = os.fspath(model)
-    shapes = {name: [int(extent) for extent in extents] for name, extents in (shape or {}).items()}
-    dtypes = dict(dtype) if isinstance(dtype, Mapping) else {}
-    mod, params, notes = _core.from_onnx(model, shapes, dtypes, opset, bool(freeze_node_params))
+    version = None if opset is None else require_int("opset", opset, 1, 2**31 - 1)
+    mod, params, notes = _core.from_onnx(model, _shapes(shape), _dtypes(dtype), version, bool(freeze_node_params))
     for note in notes:
         warnings.warn(note.message, stacklevel=2)
     return mod, params
+
+
+def _shapes(given: Any) -> dict[str, list[int]]:
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise TypeError(f"shape is a dictionary of extents by names of inputs, not {shown(given)}")
+    shapes: dict[str, list[int]] = {}
+    for name, extents in given.items():
+        require_type("the name of an input in shape", name, str)
+        if isinstance(extents, (str, bytes)) or not isinstance(extents, Iterable):
+            raise TypeError(f"shape[{name!r}] is a list of extents, not {shown(extents)}")
+        shapes[name] = []
+        for extent in extents:
+            if isinstance(extent, bool) or not hasattr(extent, "__index__") or operator.index(extent) < -1:
+                raise TypeError(
+                    f"shape[{name!r}]: an extent is a whole number of 0 or more, or -1 for what the model says, not {shown(extent)}"
+                )
+            shapes[name].append(operator.index(extent))
+    return shapes
+
+
+def _dtypes(given: Any) -> dict[str, str]:
+    if isinstance(given, Mapping):
+        for name, dtype in given.items():
+            require_type("the name of an input in dtype", name, str)
+            _core.TensorType((), dtype)  # raises what is wrong with it
+        return dict(given)
+    _core.TensorType((), given)
+    if str(given) != "float32":
+        raise ValueError(f"dtype {given!s} of all inputs: the model says their dtypes; give those to replace by name, as {{'x': {str(given)!r}}}")
+    return {}
