@@ -80,14 +80,18 @@ std::optional<int64_t> packed_width(const Contraction& contraction, bool columns
     return std::nullopt;
   }
   if (columns) {
+    // A single row reads everything once: many lines at a time keep memory busier than one stream.
+    if (plan.rows.extent.is_int(1) && plan.rhs_direct) return std::nullopt;
     // Vectors would be nearly empty.
     if (plan.columns.extent.is_int() && 2 * plan.columns.extent.as_int() < plan.lanes) {
       return std::nullopt;
     }
     return plan.lanes * panel_vectors(plan, contraction.accumulator, vector_bytes);
   }
-  // Vectors along k want rows as they are.
-  if (plan.dots || plan.tail > 0 || plan.rows.extent.is_int(1)) return std::nullopt;
+  // Vectors along k want rows as they are. Columns left over are worth that beside few vectors.
+  constexpr int64_t kFewVectors = 8;
+  const bool tail = plan.tail > 0 && plan.columns.extent.as_int() <= kFewVectors * plan.lanes;
+  if (plan.dots || tail || plan.rows.extent.is_int(1)) return std::nullopt;
   return plan.row_tiles.size;
 }
 

@@ -43,8 +43,9 @@ int64_t tile_rows(DType accumulator, int64_t vector_bytes, int64_t vectors) {
   const bool integer = accumulator.is_integer();
   const int64_t registers = vector_bytes == 64 ? 32 : 16;
   int64_t usual = vector_bytes == 64 ? 4 : 2;  // vectors of a panel for many rows
-  // A line of the panel, one broadcast.
-  if (vectors > usual) return std::max<int64_t>(1, (registers - 1) / vectors - 1);
+  // A line of the panel, one broadcast, and a product where that is no part of the sum.
+  const int64_t others = integer || vector_bytes == 16 ? 2 : 1;
+  if (vectors > usual) return std::max<int64_t>(1, (registers - others) / vectors - 1);
   if (vector_bytes == 64) return vectors == 4 ? 6 : vectors == 3 ? 8 : vectors == 2 ? 12 : 14;
   if (vector_bytes == 32) return integer ? (vectors == 2 ? 4 : 8) : (vectors == 2 ? 6 : 12);
   return integer ? 2 : (vectors == 2 ? 4 : 8);

@@ -327,7 +327,7 @@ TEST(ContractionKernel, NoStackInInnerLoops) {
 }
 
 TEST(ContractionKernel, NoStackInInnerLoopsOfPackedOperands) {
-  for (int64_t m : {1, 2, 3, 5, 8, 32, 128}) {
+  for (int64_t m : {2, 3, 5, 8, 32, 128}) {
     SCOPED_TRACE(m);
     check_inner_loops(computation_of("nn.dense", Attrs::make(DenseAttrs{}),
                                      {tensor({m, 768}), tensor({1000, 768})}),
