@@ -58,9 +58,12 @@ struct Collected {
 };
 thread_local Collected collected;
 
-// Says in every error which pass it is of, and on what.
-std::vector<Diagnostic> located(const Error& error, const std::string& where) {
+// Says in every error which pass it is of, and on what. The compiler's own steps are nobody's
+// passes: what is wrong there is wrong with the program.
+std::vector<Diagnostic> located(const Error& error, const PassInfo& info,
+                                const std::string& where) {
   std::vector<Diagnostic> diagnostics = error.diagnostics();
+  if (info.name.view().starts_with("vm.")) return diagnostics;
   for (Diagnostic& diagnostic : diagnostics) diagnostic.note(where);
   return diagnostics;
 }
@@ -107,7 +110,7 @@ Module Pass::run_alone(const Module& module, const PassContext& context) const {
   } catch (const RuntimeError&) {
     throw;
   } catch (const Error& error) {
-    throw Error(located(error, in_the_input));
+    throw Error(located(error, info_, in_the_input));
   }
   bool wanted = true;
   for (const PassInstrument& instrument : context.instruments) {
@@ -138,7 +141,7 @@ Module Pass::run_alone(const Module& module, const PassContext& context) const {
     try {
       check_pass_result(input, result, info_, types && typed);
     } catch (const Error& error) {
-      throw Error(located(error, in_the_input));
+      throw Error(located(error, info_, in_the_input));
     }
   }
   for (const PassInstrument& instrument : context.instruments) {
@@ -162,7 +165,7 @@ class ModulePass final : public Pass {
     } catch (const RuntimeError&) {
       throw;
     } catch (const Error& error) {
-      throw Error(located(error, "in pass " + info().name.str()));
+      throw Error(located(error, info(), "in pass " + info().name.str()));
     }
   }
   ModulePassFn run_;
@@ -196,7 +199,7 @@ class FunctionPass final : public Pass {
     } catch (const RuntimeError&) {
       throw;
     } catch (const Error& error) {
-      throw Error(located(error, "in pass " + info().name.str()));
+      throw Error(located(error, info(), "in pass " + info().name.str()));
     }
     Module result = module;
     std::vector<Diagnostic> errors;
@@ -211,7 +214,7 @@ class FunctionPass final : public Pass {
       } catch (const RuntimeError&) {
         throw;
       } catch (const Error& error) {
-        for (Diagnostic& diagnostic : located(error, where))
+        for (Diagnostic& diagnostic : located(error, info(), where))
           errors.push_back(std::move(diagnostic));
       } catch (const InternalError& error) {
         throw InternalError(std::string(error.what()) + "\nnote: " + where);
