@@ -157,6 +157,32 @@ TEST(PrepareConstants, OneArmOfAChoice) {
   one.rewrite();
 }
 
+TEST(PrepareConstants, WholeNodes) {
+  // A node on constants goes, and what reads it reads a constant.
+  std::vector<Graph> graphs(1);
+  Builder builder;
+  uint32_t x = builder.add_input({{4, 3}, kFloat32});
+  uint32_t c = builder.add_constant({{3, 4}, kFloat32},
+                                    Constant::given(random_array(Shape{3, 4}, kFloat32, 2)));
+  WorkRef turn =
+      work_of("def @main(%x: Tensor[(3, 4), float32]) { exp(transpose(%x)) }", {tensor({3, 4})});
+  WorkRef add =
+      work_of("def @main(%x: Tensor[(4, 3), float32], %y: Tensor[(4, 3), float32]) { %x + %y }",
+              {tensor({4, 3}), tensor({4, 3})});
+  uint32_t turned = builder.add_node(turn, {}, std::vector<uint32_t>{c})[0];
+  uint32_t sum = builder.add_node(add, {}, std::vector<uint32_t>{x, turned})[0];
+  graphs[0] = builder.finish(std::vector<uint32_t>{sum, turned}, "fold");
+  std::vector<NDArray> inputs{random_array(Shape{4, 3}, kFloat32, 1)};
+  std::vector<NDArray> before = evaluate(graphs[0], inputs);
+  Rewriting rewriting(graphs, {});
+  EXPECT_TRUE(prepare_constants(rewriting));
+  verify(graphs[0]);
+  EXPECT_EQ(graphs[0].nodes.size(), 1u);
+  EXPECT_TRUE(graphs[0].is(turned, Tensor::Kind::kConstant));
+  std::vector<NDArray> after = evaluate(graphs[0], inputs);
+  for (size_t i = 0; i < 2; ++i) EXPECT_TRUE(bit_equal(before[i], after[i]));
+}
+
 TEST(PrepareConstants, EqualOnesAreShared) {
   std::vector<Graph> graphs;
   ConstantRef constant = Constant::given(random_array(Shape{3, 4}, kFloat32, 2));

@@ -50,10 +50,10 @@ TEST(Graph, Text) {
 g0 = extent 0 of %0
 %1: float32[3, 2] = constant [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
 %2: float32[3, 2] = add(%0, %1) with d0 = g0
-  check d0 = 3
+  check d0 * d0 - 4 * d0 + 3 = 0
   in0: float32[d0, 2]
   in1: float32[3, 2]
-  s0: float32[3, 2] = map(i0 < 3, i1 < 2) (in0[i0, i1] + in1[i0, i1])
+  s0: float32[3, 2] = map(i0 < 3, i1 < 2) (in0[select(({d0} == 1), 0, i0), i1] + in1[i0, i1])
   out s0
 %3: float32[3] = sum(%2)
   in0: float32[3, 2]

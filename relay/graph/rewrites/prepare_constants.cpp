@@ -63,6 +63,21 @@ class Splitter {
   Splitter(const Work& work, const std::vector<bool>& constant)
       : work_(work), c_(work.computation()), constant_(constant), copier_(c_) {}
 
+  /// What makes each output if all depend on constants alone; else nothing.
+  std::vector<Prepared::Part> outputs() {
+    for (const te::Stage& stage : c_.stages) {
+      Known known;
+      known.stage = is_known(stage);
+      known_.push_back(known);
+    }
+    std::vector<Prepared::Part> parts;
+    for (const te::Output& output : c_.outputs) {
+      if (output.tensor.is_input() || !is_known(output.tensor)) return {};
+      parts.push_back(part_of(c_, output.tensor));
+    }
+    return parts;
+  }
+
   Prepared run() {
     for (size_t s = 0; s < c_.stages.size(); ++s) {
       known_.emplace_back();
@@ -369,11 +384,16 @@ class Splitter {
   /// A part whose output is a tensor of the work.
   TensorId add_part(TensorId tensor) { return finish_part(c_, tensor); }
 
-  TensorId finish_part(Computation part, TensorId output) {
-    part.outputs = {{output, part.info(output).dims}};
+  static Prepared::Part part_of(Computation computation, TensorId output) {
+    computation.outputs = {{output, computation.info(output).dims}};
     Prepared::Part made;
-    made.inputs = drop_unread(part, std::vector<bool>(part.inputs.size()));
-    made.computation = std::move(part);
+    made.inputs = drop_unread(computation, std::vector<bool>(computation.inputs.size()));
+    made.computation = std::move(computation);
+    return made;
+  }
+
+  TensorId finish_part(Computation part, TensorId output) {
+    Prepared::Part made = part_of(std::move(part), output);
     auto name = [&](size_t k) { return TensorId{-1, static_cast<int32_t>(c_.inputs.size() + k)}; };
     auto [known, added] =
         part_of_.try_emplace({made.computation.str(), made.inputs}, result_.parts.size());
@@ -388,6 +408,42 @@ class Splitter {
   std::vector<Known> known_;                                               // of each stage
   std::map<std::pair<std::string, std::vector<size_t>>, size_t> part_of_;  // equal ones once
   Prepared result_;
+};
+
+/// Nodes that depend on constants alone become constants.
+class Folder {
+ public:
+  explicit Folder(Rewriting& program) : program_(program) {}
+
+  bool run() {
+    bool changed = false;
+    for (Graph& graph : program_.graphs()) {
+      changed |=
+          std::erase_if(graph.nodes, [&](const Node& node) { return fold(graph, node); }) > 0;
+    }
+    return changed;
+  }
+
+ private:
+  bool fold(Graph& graph, const Node& node) {
+    if (node.inputs.empty() || !node.work->group.checks.empty()) return false;
+    for (uint32_t input : node.inputs) {
+      if (graph.tensors[input].constant == nullptr) return false;
+    }
+    std::vector<bool> mask(node.inputs.size(), true);
+    std::vector<Prepared::Part> parts = Splitter(*node.work, mask).outputs();
+    for (size_t i = 0; i < parts.size(); ++i) {
+      std::vector<ConstantRef> from;
+      for (size_t input : parts[i].inputs)
+        from.push_back(graph.tensors[node.inputs[input]].constant);
+      Tensor& tensor = graph.tensors[node.outputs[i]];
+      tensor.kind = Tensor::Kind::kConstant;
+      tensor.constant = program_.computed(parts[i].computation, std::move(from), tensor.device);
+    }
+    return !parts.empty();
+  }
+
+  Rewriting& program_;
 };
 
 class Preparer {
@@ -450,6 +506,9 @@ class Preparer {
 
 }  // namespace
 
-bool prepare_constants(Rewriting& program) { return Preparer(program).run(); }
+bool prepare_constants(Rewriting& program) {
+  bool folded = Folder(program).run();
+  return Preparer(program).run() || folded;
+}
 
 }  // namespace relay::graph
