@@ -95,6 +95,8 @@ def main() -> None:
         text = re.sub(rf"(def {name}\([^)]*\)) -> Any", rf"\1 -> {result}", text)
     text = text.replace("\ndef op(name: str) -> Expr:", "\ndef op(name: str) -> Op:")
     text = text.replace("def __call__(self, mod: object | None) -> Any:", "def __call__(self, mod: IRModule) -> IRModule:")
+    for what in ("required_pass", "disabled_pass"):
+        text = text.replace(f"{what}: object | None", f"{what}: Sequence[str] | set[str] | None")
     text = text.replace("is_interesting: Callable[..., Any]", "is_interesting: Callable[[IRModule], bool]")
     # Comparisons of scalars of tensor expressions are scalars.
     text = re.sub(r"(def __(?:eq|ne)__\(self, other: object, /\) -> Scalar: \.\.\.)", r"\1  # type: ignore[override]", text)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <bindings/bindings.h>
 #include <relay/support/error.h>
 
 namespace relay::python {
@@ -129,6 +130,27 @@ void run_part(const std::string& prefix, const std::string& part,
     throw Error(refusal(prefix + part, error));
   } catch (const nb::cast_error& error) {
     throw Error(refusal(prefix + part, error));
+  }
+}
+
+nb::object run_pass_part(const std::function<std::string()>& place, bool collected,
+                         const std::function<nb::object()>& body) {
+  try {
+    return call_back(body);
+  } catch (nb::python_error& error) {
+    if (!error.matches(PyExc_Exception)) throw;
+    if (!collected) {
+      nb::object exception = exception_of(error);
+      if (nb::hasattr(exception, "add_note")) exception.attr("add_note")(place());  // of Python 3.11
+      PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
+      throw nb::python_error();
+    }
+    Raised raised = raised_by(error);
+    Diagnostic made = Diagnostic::error(class_name_of(raised.exception) +
+                                        (raised.text.empty() ? "" : ": " + raised.text));
+    if (!raised.place.empty()) made.note("raised at " + raised.place);
+    remember_cause(std::move(raised.exception), made.message, false);
+    throw Error(std::move(made));
   }
 }
 

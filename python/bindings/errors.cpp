@@ -21,17 +21,23 @@ thread_local std::vector<Cause> causes;
 /// Errors that nobody sees leave theirs behind.
 constexpr size_t kMaxCauses = 8;
 
-/// The exception that an Error comes from, no longer remembered; null if there is none.
+/// The exception that the first diagnostic of an Error comes from that has one; null if there is
+/// none. Those of all its diagnostics are no longer remembered.
 Cause take_cause(const Error& error) {
-  for (auto cause = causes.rbegin(); cause != causes.rend(); ++cause) {
-    for (const Diagnostic& diagnostic : error.diagnostics()) {
-      if (diagnostic.message.find(cause->message) == std::string::npos) continue;
-      Cause found = std::move(*cause);
-      causes.erase(std::next(cause).base());
-      return found;
+  Cause found{nullptr, {}, false};
+  for (const Diagnostic& diagnostic : error.diagnostics()) {
+    for (size_t i = causes.size(); i-- > 0;) {
+      if (diagnostic.message.find(causes[i].message) == std::string::npos) continue;
+      Cause cause = std::move(causes[i]);
+      causes.erase(causes.begin() + static_cast<std::ptrdiff_t>(i));
+      if (found.exception == nullptr) {
+        found = std::move(cause);
+      } else {
+        Py_DECREF(cause.exception);
+      }
     }
   }
-  return {nullptr, {}, false};
+  return found;
 }
 
 /// Diagnostics in Python keep the texts that their places are in.

@@ -2,6 +2,7 @@
 #include <set>
 
 #include <bindings/bindings.h>
+#include <bindings/callbacks.h>
 
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/shared_ptr.h>
@@ -87,6 +88,14 @@ nb::object current_context() {
   return nb::cast(std::const_pointer_cast<PassContext>(PassContext::current_shared()));
 }
 
+/// Of a function of a module.
+std::string name_of(const Module& module, const FunctionRef& function) {
+  for (const auto& entry : module.functions()) {
+    if (entry.function == function) return entry.name.str();
+  }
+  return "?";
+}
+
 PassInfo info_of(Name name, int opt_level, std::string doc, std::vector<std::string> required,
                  bool typed) {
   check_pass_names(required, "what " + name.str() + " requires");
@@ -94,6 +103,22 @@ PassInfo info_of(Name name, int opt_level, std::string doc, std::vector<std::str
   PassInfo info{name, opt_level, {}, std::move(doc), std::move(required)};
   if (typed) info.requires_ = {ProgramState::kTyped};
   return info;
+}
+
+/// Names of passes, of any collection of texts but a text.
+std::vector<std::string> names_of(nb::handle given, const std::string& what) {
+  if (given.is_none()) return {};
+  if (PyUnicode_Check(given.ptr()) || !nb::hasattr(given, "__iter__"))
+    throw nb::type_error((what + " is a list of names of passes, not " + shown(given)).c_str());
+  std::vector<std::string> names;
+  for (nb::handle name : nb::iter(given)) {
+    if (!PyUnicode_Check(name.ptr()))
+      throw nb::type_error(
+          (what + " is a list of names of passes; one is " + shown(name)).c_str());
+    names.push_back(nb::cast<std::string>(name));
+  }
+  check_pass_names(names, what);
+  return names;
 }
 
 constexpr const char* kInstrumentMethods[] = {"enter_pass_ctx", "exit_pass_ctx", "should_run",
@@ -213,8 +238,7 @@ void bind_contexts(nb::module_& m) {
       .def(
           "__init__",
           [](nb::pointer_and_handle<PassContext> place, int opt_level,
-             std::optional<std::vector<std::string>> required,
-             std::optional<std::vector<std::string>> disabled,
+             nb::handle required, nb::handle disabled,
              std::optional<std::vector<nb::object>> instruments,
              std::optional<std::map<std::string, PassOption>> config, bool collect_errors,
              bool trace) {
@@ -223,10 +247,8 @@ void bind_contexts(nb::module_& m) {
               throw nb::value_error(
                   ("opt_level is not negative, as " + std::to_string(opt_level) + " is").c_str());
             made->opt_level = opt_level;
-            if (required) check_pass_names(*required, "required_pass");
-            if (disabled) check_pass_names(*disabled, "disabled_pass");
-            if (required) made->required_passes = std::move(*required);
-            if (disabled) made->disabled_passes = std::move(*disabled);
+            made->required_passes = names_of(required, "required_pass");
+            made->disabled_passes = names_of(disabled, "disabled_pass");
             if (config) {
               for (const auto& [key, value] : *config) made->set_config(key, value);
             }
@@ -237,13 +259,14 @@ void bind_contexts(nb::module_& m) {
               for (size_t i = 0; i < instruments->size(); ++i)
                 made->instruments.push_back(instrument_of((*instruments)[i], i, kept));
               keep(place.h, kept);
+              nb::handle(place.h).attr("_instruments") = nb::cast(*instruments);
             }
             made->collect_errors = collect_errors;
             if (trace) made->trace = std::make_shared<std::vector<PassTrace>>();
             new (place.p) PassContext(std::move(*made));
           },
-          nb::arg("opt_level") = 2, nb::arg("required_pass") = nb::none(),
-          nb::arg("disabled_pass") = nb::none(), nb::arg("instruments") = nb::none(),
+          nb::arg("opt_level") = 2, nb::arg("required_pass").none() = nb::none(),
+          nb::arg("disabled_pass").none() = nb::none(), nb::arg("instruments") = nb::none(),
           nb::arg("config") = nb::none(), nb::arg("collect_errors") = false,
           nb::arg("trace") = false)
       .def_ro("opt_level", &PassContext::opt_level)
@@ -257,6 +280,30 @@ void bind_contexts(nb::module_& m) {
                      return values;
                    })
       .def_ro("collect_errors", &PassContext::collect_errors)
+      .def_prop_ro(
+          "instruments",
+          [](nb::handle self) {
+            if (!nb::hasattr(self, "_instruments")) return nb::list();
+            return nb::list(self.attr("_instruments"));
+          },
+          "What it was given to watch passes.")
+      .def("__repr__",
+           [](const PassContext& self) {
+             std::string text = "PassContext(opt_level=" + std::to_string(self.opt_level);
+             auto add = [&](const char* what, nb::object value) {
+               if (nb::len(value) > 0)
+                 text += std::string(", ") + what + "=" + nb::cast<std::string>(nb::repr(value));
+             };
+             add("required_pass", nb::cast(self.required_passes));
+             add("disabled_pass", nb::cast(self.disabled_passes));
+             nb::dict config;
+             for (const auto& [key, value] : self.config)
+               config[key.c_str()] = object_of_option(value);
+             add("config", config);
+             if (!self.instruments.empty())
+               text += ", " + std::to_string(self.instruments.size()) + " instruments";
+             return text + ")";
+           })
       .def_prop_ro(
           "trace",
           [](const PassContext& self) {
@@ -433,12 +480,12 @@ void bind_passes(nb::module_& m) {
         Callable call(run);
         PassInfo info = info_of(name, opt_level, std::move(doc), std::move(required), typed);
         nb::object made = nb::cast(std::const_pointer_cast<Pass>(make_module_pass(
-            std::move(info), [call, name](const Module& module, const PassContext&) {
+            std::move(info), [call, name](const Module& module, const PassContext& settings) {
               Locked gil;
               nb::object given_module = nb::cast(Module(module)), context = current_context();
-              nb::object result = call_back([&] {
-                return call_python(*call, {given_module, context});
-              });
+              nb::object result = run_pass_part(
+                  [&] { return "in pass " + name.str(); }, settings.collect_errors,
+                  [&] { return call_python(*call, {given_module, context}); });
               Module* given = nullptr;
               if (!nb::try_cast(result, given) || given == nullptr)
                 throw nb::type_error(("module pass " + name.str() + " gave " + class_name(result) +
@@ -459,13 +506,17 @@ void bind_passes(nb::module_& m) {
         PassInfo info = info_of(name, opt_level, std::move(doc), std::move(required), typed);
         // One object for the module, however many functions it has.
         nb::object made = nb::cast(std::const_pointer_cast<Pass>(make_prepared_function_pass(
-            std::move(info), [call, name](const Module& module, const PassContext&) {
+            std::move(info), [call, name](const Module& module, const PassContext& settings) {
               Locked gil;
               Owned shared(nb::cast(Module(module)));
-              return [call, name, shared](const FunctionRef& function) {
+              const bool collected = settings.collect_errors;
+              return [call, name, shared, collected, module](const FunctionRef& function) {
                 Locked inner;
                 nb::object given_function = nb::cast(function), context = current_context();
-                nb::object result = call_back([&] {
+                auto place = [&] {
+                  return "pass " + name.str() + " failed on @" + name_of(module, function);
+                };
+                nb::object result = run_pass_part(place, collected, [&] {
                   return call_python(*call, {given_function, *shared, context});
                 });
                 FunctionRef made;

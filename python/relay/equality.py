@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import _core
-from ._core import Attrs, Expr, IRModule, NDArray, Type
+from ._core import Attrs, Constant, Expr, FuncType, IRModule, NDArray, TensorType, TupleType, Type
 from .expr import TupleWrapper
 
 __all__ = ["assert_structural_equal", "structural_difference", "structural_equal", "structural_hash"]
@@ -45,7 +45,49 @@ def _expr_difference(lhs: Expr, rhs: Expr, map_free_vars: bool) -> str | None:
         lhs, rhs = lhs.operands[operand], rhs.operands[operand]
     if len(steps) > 40:
         steps[20:-20] = [f" … {len(steps) - 40} steps … "]
-    return f"{''.join(steps) or 'the whole'}: {text}\n  left:  {_core.print_short(lhs)}\n  right: {_core.print_short(rhs)}"
+    values = _array_difference(lhs.data, rhs.data) if isinstance(lhs, Constant) and isinstance(rhs, Constant) else ""
+    return f"{''.join(steps) or 'the whole'}: {text}{values}\n  left:  {_core.print_short(lhs)}\n  right: {_core.print_short(rhs)}"
+
+
+def _array_difference(lhs: NDArray, rhs: NDArray) -> str:
+    """Which elements differ, bit by bit, of arrays of one shape and dtype; nothing for others."""
+    if lhs.dtype != rhs.dtype or lhs.shape != rhs.shape or lhs.dtype == "bfloat16":
+        return ""
+    import numpy as np
+
+    left, right = lhs.numpy(), rhs.numpy()
+    size = left.itemsize
+    differ = np.frombuffer(left.tobytes(), np.uint8).reshape(-1, size) != np.frombuffer(right.tobytes(), np.uint8).reshape(-1, size)
+    places = np.flatnonzero(differ.any(axis=1))
+    if places.size == 0:
+        return ""
+    index = tuple(int(i) for i in np.unravel_index(places[0], left.shape))
+    first = f"at [{', '.join(map(str, index))}] {left[index]}, and {right[index]}" if index else f"{left[index]}, and {right[index]}"
+    return f": {first}" + (f" ({places.size} of {left.size} elements differ)" if left.size > 1 else "")
+
+
+def _type_difference(lhs: Type, rhs: Type) -> str | None:
+    """Where two types first differ, as a path, and what either has there."""
+    if lhs == rhs:
+        return None
+    parts: list[tuple[str, Any, Any]] = []
+    if isinstance(lhs, TensorType) and isinstance(rhs, TensorType):
+        parts.append((".dtype", lhs.dtype, rhs.dtype))
+        left, right = list(lhs.shape), list(rhs.shape)
+        parts += [(f".shape[{i}]", a, b) for i, (a, b) in enumerate(zip(left, right))] if len(left) == len(right) else []
+    elif isinstance(lhs, TupleType) and isinstance(rhs, TupleType) and len(lhs.fields) == len(rhs.fields):
+        parts += [(f".fields[{i}]", a, b) for i, (a, b) in enumerate(zip(lhs.fields, rhs.fields))]
+    elif isinstance(lhs, FuncType) and isinstance(rhs, FuncType) and len(lhs.arg_types) == len(rhs.arg_types) and not lhs.type_params:
+        parts += [(f".arg_types[{i}]", a, b) for i, (a, b) in enumerate(zip(lhs.arg_types, rhs.arg_types))]
+        parts.append((".ret_type", lhs.ret_type, rhs.ret_type))
+    for step, a, b in parts:
+        if isinstance(a, Type) and isinstance(b, Type):
+            inner = _type_difference(a, b)
+            if inner is not None:
+                return step + inner if inner.startswith(".") else f"{step}: {inner}"
+        elif a != b:
+            return f"{step}: {a}, and {b}\n  left:  {lhs}\n  right: {rhs}"
+    return f"{lhs}, and {rhs}"
 
 
 def structural_difference(lhs: Any, rhs: Any, map_free_vars: bool = False) -> str | None:
@@ -84,7 +126,7 @@ def structural_difference(lhs: Any, rhs: Any, map_free_vars: bool = False) -> st
         return None
     if isinstance(lhs, NDArray) and isinstance(rhs, NDArray):
         same = lhs.dtype == rhs.dtype and lhs.shape == rhs.shape and lhs.numpy().tobytes() == rhs.numpy().tobytes()
-        return None if same else f"{lhs!r}, and {rhs!r}"
+        return None if same else f"{lhs!r}, and {rhs!r}{_array_difference(lhs, rhs)}"
     known = (Expr, IRModule, Type, Attrs, NDArray, _core.Dim, int, float, str, bool, type(None), list, tuple, dict)
     for side in (lhs, rhs):
         if not isinstance(side, known):
@@ -95,7 +137,12 @@ def structural_difference(lhs: Any, rhs: Any, map_free_vars: bool = False) -> st
         return structural_difference(dict(lhs.items()), dict(rhs.items()), map_free_vars)
     if type(lhs) is type(rhs) and lhs == rhs:
         return None
-    return f"{lhs}, and {rhs}"
+    if isinstance(lhs, Type) and isinstance(rhs, Type):
+        return _type_difference(lhs, rhs)
+    kinds = (Expr, IRModule, Type, Attrs, NDArray)
+    if isinstance(lhs, kinds) or isinstance(rhs, kinds):
+        return f"{type(lhs).__name__}, and {type(rhs).__name__}"
+    return f"{lhs!r}, and {rhs!r}"
 
 
 def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool:

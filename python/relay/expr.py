@@ -157,6 +157,8 @@ def bind(expr: Expr, binds: Mapping[Any, Any]) -> Expr:
         if isinstance(key, str):
             named = [param for param in expr.params if param.name_hint == key] if isinstance(expr, Function) else []
             if len(named) != 1:
+                if not isinstance(expr, Function):
+                    raise KeyError(f"{key!r} is the name of a parameter, which a {type(expr).__name__} has not: give variables themselves")
                 raise KeyError(f"{len(named)} parameters are named {key}")
             key = named[0]
         replacement[key] = as_expr(value)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _core
+from ._checks import require_texts
 from ._core import PrintWhen
 
 __all__ = ["DumpIR", "MemoryInstrument", "OpCountInstrument", "PassInstrument", "PassTimingInstrument", "PrintAfterAll",
@@ -117,7 +118,7 @@ class DumpIR(_Library):
 
 
 def _printer(when: PrintWhen, write: Write | None, passes: Sequence[str], show_types: bool, colour: bool) -> Any:
-    return _core.print_passes(write if write is not None else _standard_output, when, list(passes), show_types, colour)
+    return _core.print_passes(write if write is not None else _standard_output, when, require_texts("passes", passes), show_types, colour)
 
 
 def _standard_output(text: str) -> None:

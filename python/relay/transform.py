@@ -50,6 +50,7 @@ def Sequential(passes: Sequence[Pass] | None = None, opt_level: int = 0, name: s
     given = [] if passes is None else require_list("passes", passes)
     level = require_int("opt_level", opt_level, 0, _MOST)
     made: Pass = _core.sequential(given, name, level, require_texts("required", required))
+    made.passes = given  # type: ignore[attr-defined]
     return made
 
 

@@ -238,3 +238,28 @@ def test_literals_pickle_exactly():
     for value in (3, -7, 1.5, -0.25, 1e300, 2**63, float("inf")):
         literal = pickle.loads(pickle.dumps(relay.Literal(value)))
         assert literal.value == value
+
+
+def test_differences_of_values_and_types_are_told():
+    def tensor(*shape, dtype="float32"):
+        return relay.TensorType(shape, dtype)
+
+    def difference(a, b):
+        return relay.structural_difference(a, b).split("\n")[0]
+
+    five = [relay.const(np.array(values)) for values in ([1, 2, 3, 4, 5], [1, 2, 9, 4, 6])]
+    assert difference(*five) == "the whole: constants differ: at [2] 3, and 9 (2 of 5 elements differ)"
+    assert difference(relay.const(1.0), relay.const(2.0)) == "the whole: constants differ: 1.0, and 2.0"
+    assert difference(tensor(2, 3), tensor(2, 4)) == ".shape[1]: 3, and 4"
+    functions = [relay.FuncType([tensor(1), relay.TupleType([tensor(2, 3), tensor(2, 3, dtype=dtype)])], tensor()) for dtype in ("int8", "int16")]
+    assert difference(*functions) == ".arg_types[1].fields[1].dtype: int8, and int16"
+    assert difference(tensor(2), tensor(2, 4)) == "Tensor[(2), float32], and Tensor[(2, 4), float32]"
+    x = relay.var("x", shape=(2,))
+    function = relay.Function([x], x)
+    assert difference(relay.IRModule.from_expr(function), function) == "IRModule, and Function"
+
+
+def test_bind_by_name_wants_a_function():
+    x = relay.var("x", shape=(2,))
+    with pytest.raises(KeyError, match="'x' is the name of a parameter, which a Call has not: give variables themselves"):
+        relay.bind(x + x, {"x": x})

@@ -209,6 +209,53 @@ def test_errors_of_all_passes_are_collected_on_request(mod):
     assert len(caught.value.diagnostics) == 4
 
 
+def test_exceptions_say_pass_and_function(mod):
+    @transform.function_pass(opt_level=0)
+    def Fails(func, mod, ctx):
+        raise ValueError("boom")
+
+    @transform.module_pass(opt_level=0)
+    def FailsToo(mod, ctx):
+        raise KeyError("bang")
+
+    with pytest.raises(ValueError, match="^boom") as caught:
+        transform.Sequential([Fails])(mod)
+    if hasattr(caught.value, "__notes__"):
+        assert caught.value.__notes__ == ["pass Fails failed on @main"]
+    with pytest.raises(KeyError) as caught:
+        FailsToo(mod)
+    if hasattr(caught.value, "__notes__"):
+        assert caught.value.__notes__ == ["in pass FailsToo"]
+
+
+def test_exceptions_are_collected_on_request(mod):
+    class Own(Exception):
+        pass
+
+    @transform.function_pass(opt_level=0)
+    def First(func, mod, ctx):
+        raise Own("boom")
+
+    @transform.function_pass(opt_level=0)
+    def Second(func, mod, ctx):
+        core.parse_expr("nn.nothing(1)")
+
+    @transform.module_pass(opt_level=0)
+    def Last(mod, ctx):
+        raise KeyError("bang")
+
+    with transform.PassContext(collect_errors=True), pytest.raises(core.RelayError) as caught:
+        transform.Sequential([First, Second, Last])(mod)
+    messages = [diagnostic.message for diagnostic in caught.value.diagnostics]
+    assert messages[:2] == ["Own: boom"] * 2 and len(messages) == 5 and messages[4] == "KeyError: 'bang'"
+    assert isinstance(caught.value.__cause__, Own) and caught.value.__cause__.__traceback__ is not None
+    text = str(caught.value)
+    for note in ("pass First failed on @main", "pass First failed on @other", "pass Second failed on @other", "in pass Last", "transform_test.py:"):
+        assert note in text
+    with transform.PassContext(collect_errors=True), pytest.raises(KeyboardInterrupt):
+        transform.module_pass(lambda mod, ctx: (_ for _ in ()).throw(KeyboardInterrupt), opt_level=0)(mod)
+
+
 def test_a_pass_may_run_passes_and_outlive_its_maker(mod):
     def make():
         inner = transform.FoldConstant()
@@ -337,3 +384,16 @@ def test_printing_follows_standard_output(mod, capsys):
     with transform.PassContext(instruments=[instrument.PrintChanged()]):
         transform.InferType()(mod)
     assert "// InferType: unchanged" in capsys.readouterr().out
+
+
+def test_names_of_passes_may_be_any_collection_of_texts(mod):
+    context = transform.PassContext(disabled_pass={"FoldConstant"}, required_pass=("Inline",), config={"relay.FuseOps.max_depth": 2})
+    assert context.disabled_pass == ["FoldConstant"] and context.instruments == []
+    assert repr(context) == (
+        "PassContext(opt_level=2, required_pass=['Inline'], disabled_pass=['FoldConstant'], config={'relay.FuseOps.max_depth': 2})"
+    )
+    for wrong, text in [([3], "disabled_pass is a list of names of passes; one is 3"), ("FuseOps", "disabled_pass is a list of names of passes, not 'FuseOps'")]:
+        with pytest.raises(TypeError, match=text):
+            transform.PassContext(disabled_pass=wrong)
+    with pytest.raises(TypeError, match="passes is a list, not 'FoldConstant'"):
+        instrument.PrintAfterAll(passes="FoldConstant")

@@ -74,6 +74,17 @@ def _value_len(self: Value) -> int:
     return len(self.fields)
 
 
+def _get_constructor(self: _relay.IRModule, tag: Any) -> _relay.Constructor:
+    """The constructor of a tag, or of a name. Raises KeyError."""
+    if isinstance(tag, str):
+        return self.constructor(tag)
+    for data in self.type_definitions:
+        for constructor in data.constructors:
+            if constructor.tag == int(tag):
+                return constructor
+    raise KeyError(f"no constructor has tag {tag}")
+
+
 def install() -> None:
     """Puts the members onto the classes, once."""
     for cls in (Expr, Type, NDArray):
@@ -85,5 +96,7 @@ def install() -> None:
         setattr(NDArray, name, member)
     for name, method in {"__iter__": _value_iter, "__getitem__": _value_getitem, "__len__": _value_len}.items():
         setattr(Value, name, method)
-    for cls in (_relay.Var,):
-        setattr(cls, "vid", property(lambda self: self))
+    setattr(NDArray, "to_dlpack", lambda self: self.__dlpack__())
+    setattr(_relay.Var, "vid", property(lambda self: self))
+    setattr(_relay.transform.PassInfo, "traceable", property(lambda self: False))
+    setattr(_relay.IRModule, "get_constructor", _get_constructor)

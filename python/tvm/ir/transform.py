@@ -72,7 +72,7 @@ _NO_EFFECT = {
 
 def PassInfo(opt_level: int, name: str, required: Sequence[str] | None = None, traceable: bool = False) -> _PassInfo:  # noqa: N802
     """Facts about a pass."""
-    return _PassInfo(name, opt_level, list(required or ()))
+    return _PassInfo(opt_level, name, list(required or ()))
 
 
 def Sequential(  # noqa: N802

@@ -6,6 +6,7 @@ from typing import Any
 
 import relay as _relay
 
+from .._absent import OutOfScopeName
 from .module import BenchmarkResult, Module, measure
 from .ndarray import require_cpu
 
@@ -49,6 +50,16 @@ class Executable(Module):
     def stats(self) -> str:
         """What it is, in words."""
         return f"a compiled program for {self.program.target}: {', '.join(self.globals)}"
+
+    @property
+    def primitive_ops(self) -> list[str]:
+        """Raises: the names of kernels."""
+        raise OutOfScopeName("Executable.primitive_ops is not there. It needs: names of kernels beside a run; relay.Executable.profile tells them")
+
+    @property
+    def bytecode(self) -> str:
+        """Raises: the instructions as text."""
+        raise OutOfScopeName("Executable.bytecode is not there. It needs: instructions as text; the command relay opt --emit prints the kernels")
 
     def get_function_params(self, func_name: str) -> list[str]:
         """The names of the parameters of `main`. Raises ValueError for other functions."""

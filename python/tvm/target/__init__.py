@@ -116,7 +116,8 @@ class Target:
     @staticmethod
     def machine_of(target: Any) -> str:
         """The target of `relay.compile` that fits. Raises NotImplementedError for what is no CPU of this architecture."""
-        if isinstance(target, Mapping) and target and all(not isinstance(key, str) for key in target):
+        # A target for each device, unlike one target as a dictionary.
+        if isinstance(target, Mapping) and target and "kind" not in target:
             for entry in target.values():
                 Target.machine_of(entry)
             return "host"

@@ -259,3 +259,21 @@ def test_operators_of_data_in_place(executor_kind):
     data = np.ones(2, "float32")
     relay.create_executor(executor_kind).evaluate(relay.Function([x], x + x))(data)
     assert data.tolist() == [1, 1]  # arguments stay as they are
+
+
+def test_members_that_scripts_ask_for():
+    x = relay.var("x", shape=(2,))
+    mod = tvm.IRModule.from_expr(relay.Function([x], x + x))
+    assert np.array_equal(np.from_dlpack(tvm.nd.array(np.ones(3))), np.ones(3))
+    assert tvm.nd.from_dlpack(tvm.nd.array(np.ones(3)).to_dlpack()).shape == (3,)
+    assert relay.build(mod, {"cpu": "llvm"}).program is not None
+    program = relay.vm.compile(mod, "llvm")
+    for name in ("bytecode", "primitive_ops"):
+        assert not hasattr(program, name)
+        with pytest.raises(NotImplementedError, match=f"Executable.{name} is not there. It needs: "):
+            getattr(program, name)
+    prelude = tvm.relay.Prelude()
+    cons = prelude.mod.get_constructor("Cons")
+    assert prelude.mod.get_constructor(cons.tag).same_as(cons)
+    with pytest.raises(KeyError, match="no constructor has tag 12345"):
+        prelude.mod.get_constructor(12345)

@@ -271,3 +271,20 @@ def test_star_import():
 def test_passes_that_are_not_there_say_so(name):
     with pytest.raises(NotImplementedError, match=name):
         getattr(transform, name)
+
+
+def test_pass_info_takes_the_level_first():
+    info = tvm.transform.PassInfo(1, "FoldConstant", ["InferType"])
+    assert (info.opt_level, info.name, info.required, info.traceable) == (1, "FoldConstant", ["InferType"], False)
+
+
+def test_contexts_and_sequences_show_what_they_are_made_of():
+    class Watch:
+        def run_before_pass(self, mod, info):
+            pass
+
+    watch, passes = Watch(), [transform.FoldConstant(), transform.InferType()]
+    with tvm.transform.PassContext(opt_level=1, instruments=[watch], disabled_pass={"FuseOps"}):
+        assert tvm.transform.PassContext.current().instruments == [watch]
+    assert tvm.transform.PassContext.current().instruments == []
+    assert tvm.transform.Sequential(passes).passes == passes
