@@ -41,9 +41,9 @@ void run_part(const std::string& prefix, const std::string& part,
 /// where; what gets back to Python is the exception itself, with that as a note.
 void run_kernel_part(const std::string& part, const std::function<void()>& body);
 
-/// Runs a pass that is written in Python, with the GIL held. What it raises comes out as it is, with
-/// `place` ("in pass P") as a note. With `collected` it becomes an Error, to be rendered with those
-/// of other functions and passes, and is the `__cause__` of what gets back to Python.
+/// Runs a pass that is written in Python, with the GIL held. What it raises comes out as it is,
+/// with `place` ("in pass P") as a note. With `collected` it becomes an Error, to be rendered with
+/// those of other functions and passes, and is the `__cause__` of what gets back to Python.
 nb::object run_pass_part(const std::function<std::string()>& place, bool collected,
                          const std::function<nb::object()>& body);
 

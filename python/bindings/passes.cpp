@@ -113,8 +113,7 @@ std::vector<std::string> names_of(nb::handle given, const std::string& what) {
   std::vector<std::string> names;
   for (nb::handle name : nb::iter(given)) {
     if (!PyUnicode_Check(name.ptr()))
-      throw nb::type_error(
-          (what + " is a list of names of passes; one is " + shown(name)).c_str());
+      throw nb::type_error((what + " is a list of names of passes; one is " + shown(name)).c_str());
     names.push_back(nb::cast<std::string>(name));
   }
   check_pass_names(names, what);
@@ -237,9 +236,8 @@ void bind_contexts(nb::module_& m) {
       nb::is_weak_referenceable(), nb::dynamic_attr())
       .def(
           "__init__",
-          [](nb::pointer_and_handle<PassContext> place, int opt_level,
-             nb::handle required, nb::handle disabled,
-             std::optional<std::vector<nb::object>> instruments,
+          [](nb::pointer_and_handle<PassContext> place, int opt_level, nb::handle required,
+             nb::handle disabled, std::optional<std::vector<nb::object>> instruments,
              std::optional<std::map<std::string, PassOption>> config, bool collect_errors,
              bool trace) {
             auto made = std::make_unique<PassContext>();
@@ -483,9 +481,11 @@ void bind_passes(nb::module_& m) {
             std::move(info), [call, name](const Module& module, const PassContext& settings) {
               Locked gil;
               nb::object given_module = nb::cast(Module(module)), context = current_context();
-              nb::object result = run_pass_part(
-                  [&] { return "in pass " + name.str(); }, settings.collect_errors,
-                  [&] { return call_python(*call, {given_module, context}); });
+              nb::object result =
+                  run_pass_part([&] { return "in pass " + name.str(); }, settings.collect_errors,
+                                [&] {
+                                  return call_python(*call, {given_module, context});
+                                });
               Module* given = nullptr;
               if (!nb::try_cast(result, given) || given == nullptr)
                 throw nb::type_error(("module pass " + name.str() + " gave " + class_name(result) +

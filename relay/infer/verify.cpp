@@ -155,10 +155,9 @@ class Verifier {
       auto words = [](const Binder& b) {
         return std::string("bound by ") + b.kind + " in @" + b.function.str();
       };
-      sink_.add(
-          Diagnostic::error("%" + var->name().str() + " is bound in two places", var->span())
-              .note(words(*first), first->span)
-              .note(words(binder), binder.span));
+      sink_.add(Diagnostic::error("%" + var->name().str() + " is bound in two places", var->span())
+                    .note(words(*first), first->span)
+                    .note(words(binder), binder.span));
     } else {
       bound_[var] = binder;
     }
