@@ -30,8 +30,8 @@ SectionRun::SectionRun(const Image& image, const Graph& graph, const GraphShape&
       shape_(shape),
       plan_(plan),
       section_(shape.sections[section]),
-      phases_(plan.phases.data() + plan.shares[section].phases,
-              plan.phases.data() + plan.shares[section + 1].phases),
+      phases_(plan.phases.data() + plan.shares[section].phases),
+      num_phases_(plan.shares[section + 1].phases - plan.shares[section].phases),
       memory_(memory),
       interrupt_(interrupt),
       profile_(profile),
@@ -46,7 +46,7 @@ GraphPlan::Phase SectionRun::phase(uint32_t number) const {
 
 TeamWork::Stage SectionRun::stage(uint32_t number) {
   if (profile_ != nullptr && number > 0) record(section_.begin + number - 1);
-  const size_t count = profile_ != nullptr ? section_.end - section_.begin : phases_.size();
+  const uint32_t count = profile_ != nullptr ? section_.end - section_.begin : num_phases_;
   // After a failure all tasks of that launch still run, and those of its phase before it, so that
   // what is reported does not depend on who ran what.
   if (number == count || failed_.load(std::memory_order_relaxed) != kNone || stopped()) {

@@ -53,7 +53,8 @@ class SectionRun final : public TeamWork {
   const GraphShape& shape_;
   const GraphPlan& plan_;
   const GraphShape::Section& section_;
-  const std::span<const GraphPlan::Phase> phases_;
+  const GraphPlan::Phase* const phases_;
+  const uint32_t num_phases_;
   const Memory memory_;
   const std::atomic<bool>& interrupt_;
   Profile* const profile_;
