@@ -149,7 +149,8 @@ class Compiled {
   void operator()() {
     FailureDetail detail;
     ShareOfTasks tasks;
-    KernelArgs args{buffers_.data(), nullptr, &tasks, scratch_->data, kernel_functions(), &detail, 1};
+    KernelArgs args{buffers_.data(),    nullptr, &tasks, scratch_->data,
+                    kernel_functions(), &detail, 1};
     code_->kernel(0)(&args);
   }
   std::string assembly(const codegen::Target& target) const {

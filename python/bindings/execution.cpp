@@ -140,7 +140,8 @@ NamedTensors params_of(nb::handle object, const Module& module, Name entry) {
     auto where = [&] { return "params[" + text + "]"; };
     Value value = named_value(item[1], {check, &part.type}, Memory::kShared, where);
     if (!value.is_tensor())
-      throw nb::type_error((where() + ": expected a tensor, found " + value_type_text(value)).c_str());
+      throw nb::type_error(
+          (where() + ": expected a tensor, found " + value_type_text(value)).c_str());
     TypeCheck::Part told = part;
     told.what = where();
     const Value* values[] = {&value};
@@ -274,7 +275,8 @@ void bind_execution(nb::module_& m) {
         NamedTensors params = params_of(given, copy, name);
         return without_lock([&] {
           Module program = closed_program(copy, name, params);
-          return std::make_unique<Program>(with_operators(vm::compile(program, name, options)), threads);
+          return std::make_unique<Program>(with_operators(vm::compile(program, name, options)),
+                                           threads);
         });
       },
       nb::arg("mod"), nb::arg("params") = nb::none(), nb::arg("target") = "host",

@@ -1,7 +1,7 @@
 // Expressions: construction and fields.
 #include <bindings/arrays.h>
-#include <bindings/numbers.h>
 #include <bindings/bindings.h>
+#include <bindings/numbers.h>
 
 #include <relay/ir/constructor_tags.h>
 #include <relay/ir/equal.h>

@@ -99,13 +99,15 @@ NDArray elementwise(nb::handle list, DType dtype, nb::handle made) {
     nb::object number = nb::borrow(element);
     if (nb::hasattr(number, "item") && nb::hasattr(number, "dtype")) number = number.attr("item")();
     if (!PyFloat_Check(number.ptr()) && !PyLong_Check(number.ptr()))
-      throw Refusal("expected numbers of " + std::string(dtype.name()) + ", found " + shown(number));
+      throw Refusal("expected numbers of " + std::string(dtype.name()) + ", found " +
+                    shown(number));
     NDArray converted = number_array(number, dtype);
     const auto* at = static_cast<const std::byte*>(converted.raw());
     bytes.insert(bytes.end(), at, at + converted.byte_size());
   }
   std::vector<int64_t> extents;
-  for (nb::handle extent : nb::tuple(made.attr("shape"))) extents.push_back(nb::cast<int64_t>(extent));
+  for (nb::handle extent : nb::tuple(made.attr("shape")))
+    extents.push_back(nb::cast<int64_t>(extent));
   if (nb::len(shape) != extents.size())
     throw Refusal("expected numbers of " + std::string(dtype.name()) + ", found " + shown(list));
   return NDArray::from_bytes(extents, dtype, bytes);
@@ -126,8 +128,9 @@ NDArray exact_array(const NDArray& array, DType dtype) {
   for (int64_t i = 0; i < wide.size(); ++i) {
     bool above = big && values[i] < 0;
     if (has_integer(dtype, values[i], above)) continue;
-    refuse_range(above ? std::to_string(static_cast<uint64_t>(values[i])) : std::to_string(values[i]),
-                 dtype);
+    refuse_range(
+        above ? std::to_string(static_cast<uint64_t>(values[i])) : std::to_string(values[i]),
+        dtype);
   }
   return array.cast(dtype);
 }

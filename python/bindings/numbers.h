@@ -17,8 +17,7 @@ class Refusal : public nb::builtin_exception {
   explicit Refusal(const std::string& why, PyObject* type = PyExc_TypeError)
       : nb::builtin_exception(nb::exception_type::type_error, why.c_str()), type_(type) {}
   /// With the Python exception that was caught.
-  Refusal(const std::string& why, const nb::python_error& cause)
-      : Refusal(why) {
+  Refusal(const std::string& why, const nb::python_error& cause) : Refusal(why) {
     cause_ = std::make_shared<nb::python_error>(cause);
   }
   /// "WHERE: why", with the cause as `__cause__`.

@@ -304,8 +304,8 @@ bool agree(const TypeRef& type, const TypeRef& wanted) {
 void check_type(const OpCall& call, const ExprRef& expansion, std::span<const ExprRef> args) {
   TypeRef type = infer_expr_type(WithoutArguments(call, args).run(expansion), Module());
   if (agree(type, call.output())) return;
-  throw Error(call.op()->name().str() + ": its expansion gives " + type->str() +
-              ", its relation " + call.output()->str());
+  throw Error(call.op()->name().str() + ": its expansion gives " + type->str() + ", its relation " +
+              call.output()->str());
 }
 
 ExprRef expand_call(const Callback& function, const OpCall& call, std::span<const ExprRef> args) {
@@ -452,7 +452,7 @@ std::vector<std::optional<ExprRef>> gradients(const Ref<const Call>& call,
 struct Functions {
   std::map<const Operator*, std::vector<Callback>> declared;
   std::map<const Operator*, std::vector<Callback>> removed;  // but perhaps held by programs
-  static Functions& instance() {  // used under the GIL alone
+  static Functions& instance() {                             // used under the GIL alone
     static auto* all = new Functions;
     return *all;
   }
@@ -513,9 +513,8 @@ ExprRef register_from_python(const std::string& name, const std::string& doc,
     if (nb::isinstance<nb::str>(gradient)) {
       builder.no_gradient(nb::cast<std::string>(gradient));
     } else if (!gradient.is_none()) {
-      builder.gradient([rule = keep(gradient)](const GradientCall& call) {
-        return gradient_of(rule, call);
-      });
+      builder.gradient(
+          [rule = keep(gradient)](const GradientCall& call) { return gradient_of(rule, call); });
     } else if (definition == "kernel") {
       builder.no_gradient("its kernel is a Python function, and it was declared without gradient");
     }

@@ -22,8 +22,7 @@ namespace relay::python {
 namespace {
 
 KnownType field_type(const KnownType& type, const Value& value, size_t i) {
-  const std::vector<TypeInfo>* types =
-      type ? field_types(*type.check, *type.type, value) : nullptr;
+  const std::vector<TypeInfo>* types = type ? field_types(*type.check, *type.type, value) : nullptr;
   return types == nullptr ? KnownType() : type.part((*types)[i]);
 }
 
@@ -202,8 +201,8 @@ nb::object call_value(const ValueObject& self, const nb::args& args) {
   }
   Value result;
   if (self.machines) {
-    result = self.machines->with(
-        [&](vm::Machine& machine) { return machine.call(self.value, values); });
+    result =
+        self.machines->with([&](vm::Machine& machine) { return machine.call(self.value, values); });
   } else {
     result = without_lock([&] { return call_closure(self.value, values); });
   }
@@ -263,22 +262,22 @@ nb::tuple reduced(const ValueObject& self) {
     return object_of_value(value, self.machines, type);
   };
   if (self.value.is_reference()) {
-    return nb::make_tuple(
-        makers.attr("_reference_value"),
-        nb::make_tuple(content(self.value.get(), content_type(self.type))));
+    return nb::make_tuple(makers.attr("_reference_value"),
+                          nb::make_tuple(content(self.value.get(), content_type(self.type))));
   }
   if (!self.value.is_data()) {
     throw nb::type_error(
-        "a function value cannot be pickled: it is code of this process; save the program, and call "
+        "a function value cannot be pickled: it is code of this process; save the program, and "
+        "call "
         "it again");
   }
   const ConstructorInfo& made_by = *self.value.constructor();
   nb::list fields;
   for (size_t i = 0; i < self.value.fields().size(); ++i)
     fields.append(content(self.value.field(i), field_type(self.type, self.value, i)));
-  return nb::make_tuple(makers.attr("_data_value"),
-                        nb::make_tuple(nb::cast(made_by.type_name), nb::cast(made_by.name),
-                                       made_by.tag, fields));
+  return nb::make_tuple(
+      makers.attr("_data_value"),
+      nb::make_tuple(nb::cast(made_by.type_name), nb::cast(made_by.name), made_by.tag, fields));
 }
 
 }  // namespace
@@ -363,7 +362,8 @@ void bind_values(nb::module_& m) {
         std::vector<Value> values;
         for (nb::handle field : nb::iter(fields))
           values.push_back(named_value(field, KnownType(), Memory::kOwn, [&] {
-            return "field " + std::to_string(values.size() + 1) + " of " + constructor->name().str();
+            return "field " + std::to_string(values.size() + 1) + " of " +
+                   constructor->name().str();
           }));
         if (values.size() != constructor->inputs().size()) {
           throw nb::type_error((constructor->name().str() + " takes " +
@@ -390,16 +390,19 @@ void bind_values(nb::module_& m) {
             return "field " + std::to_string(fields.size() + 1) + " of " + name.str();
           }));
         }
-        const ConstructorInfo* info = ConstructorInfo::intern(
-            name, type_name, tag, static_cast<uint32_t>(fields.size()));
+        const ConstructorInfo* info =
+            ConstructorInfo::intern(name, type_name, tag, static_cast<uint32_t>(fields.size()));
         return ValueObject{Value::data(info, std::move(fields)), nullptr, {}};
       },
       nb::arg("type_name"), nb::arg("name"), nb::arg("tag"), nb::arg("fields"));
   m.def(
       "reference_value",
       [](nb::handle initial) {
-        return ValueObject{Value::reference(named_value(initial, KnownType(), Memory::kOwn,
-                                         [] { return std::string("the reference"); })), nullptr, {}};
+        return ValueObject{
+            Value::reference(named_value(initial, KnownType(), Memory::kOwn,
+                                         [] { return std::string("the reference"); })),
+            nullptr,
+            {}};
       },
       nb::arg("initial"), "A new mutable cell, which programs that get it write to.");
 }

@@ -17,7 +17,8 @@ Value evaluate_function(const Module& module, Name entry, std::span<const Value>
 /// above.
 Value evaluate_expr(const ExprRef& expr, const Module& module, Device device = kCpu);
 
-/// Calls a closure that an evaluation returned. Throws Error for arguments that do not fit its type.
+/// Calls a closure that an evaluation returned. Throws Error for arguments that do not fit its
+/// type.
 Value call_closure(const Value& closure, std::span<const Value> arguments);
 
 /// Applies one operator to values, straight from its definition: runs the relation on the run-time

@@ -350,8 +350,7 @@ Value evaluate_expr(const ExprRef& expr, const Module& module, Device device) {
 
 Value call_closure(const Value& closure, std::span<const Value> arguments) {
   KnownType type = check_closure_call(closure, arguments);
-  return leave_program(eval::call_within(closure, arguments),
-                       type.part(type.type->fields.back()));
+  return leave_program(eval::call_within(closure, arguments), type.part(type.type->fields.back()));
 }
 
 }  // namespace relay

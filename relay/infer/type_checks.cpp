@@ -178,8 +178,9 @@ TypeCheck argument_check(const Module& module, Name name, const Devices* devices
 
 KnownType returned_type(const Module& module, Name name) {
   const Function* function = module.function(name);
-  const auto* type =
-      function == nullptr || function->type() == nullptr ? nullptr : function->type()->as<FuncType>();
+  const auto* type = function == nullptr || function->type() == nullptr
+                         ? nullptr
+                         : function->type()->as<FuncType>();
   if (type == nullptr) return {};
   Flows flows(module);
   CheckBuilder builder(module, flows, true);

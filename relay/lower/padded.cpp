@@ -155,12 +155,12 @@ std::optional<Plane> find_plane(Space& space, const te::Computation& c, const Ax
 
 /// How a plane is cut: bands of groups of rows of results.
 struct Cut {
-  int64_t rows = 1;           // of results, in registers together
-  int64_t groups = 1;         // full ones
-  int64_t rest = 0;           // rows of one more group
+  int64_t rows = 1;                // of results, in registers together
+  int64_t groups = 1;              // full ones
+  int64_t rest = 0;                // rows of one more group
   int64_t bands = 1, of_band = 1;  // tasks of a plane, and groups of each
-  int64_t lines = 1;          // of the data, for a band
-  int64_t parts = 1, pitch = 1;  // of a line: columns by their remainder, and how many
+  int64_t lines = 1;               // of the data, for a band
+  int64_t parts = 1, pitch = 1;    // of a line: columns by their remainder, and how many
 };
 
 std::optional<Cut> cut_plane(const Plane& plane, const LowerOptions& options) {
@@ -234,7 +234,8 @@ class PaddedWindow {
   }
 
   double work_of_task() const {
-    double rows = plane_.down ? guess(plane_.down->row->extent) / static_cast<double>(cut_.bands) : 1;
+    double rows =
+        plane_.down ? guess(plane_.down->row->extent) / static_cast<double>(cut_.bands) : 1;
     return space_.work() * guess(lane_.extent) * rows;
   }
 
@@ -260,8 +261,7 @@ class PaddedWindow {
     Scalar base = te::index_of(line) * (cut_.parts * cut_.pitch);
     auto filled = [&](const Axis&) { return fill; };
 
-    std::vector<ScalarRef> index =
-        draft_.bind(plane_.data->args, space_.math(), loops_.names);
+    std::vector<ScalarRef> index = draft_.bind(plane_.data->args, space_.math(), loops_.names);
     Scalar row = te::index_constant(0);
     if (plane_.down) {
       row = te::index_of(line) + first_group * (cut_.rows * plane_.down->stride) -
@@ -283,8 +283,7 @@ class PaddedWindow {
       Scalar start = base + part * cut_.pitch;
       append(copy, line_loop(LoopKind::kSerial, 0, low, start, filled));
       append(copy, line_loop(LoopKind::kVector, low, high, start, [&](const Axis& at) {
-               index[along.dim] =
-                   (te::index_of(at) * cut_.parts + (part - along.before)).ref();
+               index[along.dim] = (te::index_of(at) * cut_.parts + (part - along.before)).ref();
                return draft_.load(from, index);
              }));
       append(copy, line_loop(LoopKind::kSerial, high, cut_.pitch, start, filled));
@@ -294,8 +293,7 @@ class PaddedWindow {
       If present;
       present.condition = ((row >= 0) && (row < plane_.down->extent)).ref();
       present.then_block = std::move(copy);
-      present.else_block =
-          line_loop(LoopKind::kVector, 0, cut_.parts * cut_.pitch, base, filled);
+      present.else_block = line_loop(LoopKind::kVector, 0, cut_.parts * cut_.pitch, base, filled);
       lines.body.push_back({std::move(present)});
     } else {
       lines.body = std::move(copy);
@@ -357,8 +355,9 @@ class PaddedWindow {
       for (int64_t x = 0; x < plane_.along.taps(); ++x) {
         for (int64_t r = 0; r < count; ++r) {
           std::optional<int64_t> y = tap_of(line, r);
-          if (y) add_tap(sums[static_cast<size_t>(r)], names[static_cast<size_t>(r)], *y, x,
-                         start + line, vector.body);
+          if (y)
+            add_tap(sums[static_cast<size_t>(r)], names[static_cast<size_t>(r)], *y, x,
+                    start + line, vector.body);
         }
       }
     }
@@ -425,8 +424,7 @@ class PaddedWindow {
 
 }  // namespace
 
-std::optional<DraftKernel> lower_padded(const Job& job, Space& space, const Axis& lane,
-                                        Dim flops) {
+std::optional<DraftKernel> lower_padded(const Job& job, Space& space, const Axis& lane, Dim flops) {
   std::optional<Plane> plane = find_plane(space, job.computation, lane);
   if (!plane) return std::nullopt;
   std::optional<Cut> cut = cut_plane(*plane, job.options);

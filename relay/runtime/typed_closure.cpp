@@ -261,8 +261,7 @@ const std::vector<TypeInfo>* field_types(const TypeCheck& check, const TypeInfo&
   } else if (type.kind == Kind::kData && value.is_data()) {
     const DataInfo* data = data_of(check, type);
     auto tag = static_cast<size_t>(value.tag());
-    if (data != nullptr && tag < data->constructors.size())
-      types = &data->constructors[tag].fields;
+    if (data != nullptr && tag < data->constructors.size()) types = &data->constructors[tag].fields;
   }
   return types != nullptr && types->size() == value.fields().size() ? types : nullptr;
 }

@@ -228,7 +228,8 @@ TEST(MachineInterpreter, ClosuresCaptureAndReferToThemselves) {
                "argument 1 of %f: expected int32, found float32");
   expect_error([&] { call(closure); },
                "argument 1 of %f: expected int32, found fn (int32) -> (int32, int32)");
-  expect_error([&] { machine.call(closure, std::vector<Value>{}); }, "%f takes 1 argument, found 0");
+  expect_error([&] { machine.call(closure, std::vector<Value>{}); },
+               "%f takes 1 argument, found 0");
   Value result = machine.call(closure, std::vector<Value>{i32(1000)});
   EXPECT_EQ(result.field(1).as<int32_t>(), 6);
   // In a machine of another executable too.
@@ -244,8 +245,11 @@ TEST(MachineInterpreter, ClosuresCaptureAndReferToThemselves) {
   wanted.fields[0].dtype = kFloat32;
   other->entries[0].params.parts[0].type = wanted;
   other->entries[0].params.parts[0].text = "fn (float32) -> (int32, int32)";
-  expect_error([&] { second.run("apply", std::vector<Value>{closure, Value::scalar(3.0f)}); },
-               "expected fn (float32) -> (int32, int32), found fn (int32) -> (int32, int32)");
+  expect_error(
+      [&] {
+        second.run("apply", std::vector<Value>{closure, Value::scalar(3.0f)});
+      },
+      "expected fn (float32) -> (int32, int32), found fn (int32) -> (int32, int32)");
   wanted = function;
   wanted.fields[1] = TypeInfo{};  // anything
   other->entries[0].params.parts[0].type = wanted;

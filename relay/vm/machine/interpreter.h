@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include <relay/support/diagnostic.h>
 #include <relay/runtime/typed_closure.h>
+#include <relay/support/diagnostic.h>
 #include <relay/vm/machine/frame.h>
 #include <relay/vm/machine/graph_runner.h>
 #include <relay/vm/machine/image.h>
