@@ -458,6 +458,7 @@ class GraphVerifier {
       bad("a constant of another type");
     }
     for (size_t k = 0; k < at.extents.size(); ++k) {
+      if (at.extents[k] == kNone) bad("a constant that is counted");
       const DimInstruction& extent = graph_.dims[at.extents[k]];
       if (extent.code != DimCode::kConst || extent.value != value.shape()[k]) {
         bad("a constant of another shape");
