@@ -220,6 +220,7 @@ void bind_execution(nb::module_& m) {
             vm::save_executable(self.executable(), path.string());
           },
           nb::arg("path"), nb::call_guard<Unlocked>(),
+          nb::sig("def save(self, path: str | os.PathLike[str]) -> None"),
           "Writes a file that `relay run` and `relay.load` take.")
       .def_prop_ro("entries",
                    [](const Program& self) {
