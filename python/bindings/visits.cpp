@@ -10,6 +10,17 @@ namespace relay::python {
 
 namespace {
 
+/// No collection of cycles by Python's collector meanwhile.
+struct NoCollection {
+  bool was_enabled = PyGC_Disable() != 0;
+  NoCollection() = default;
+  NoCollection(const NoCollection&) = delete;
+  NoCollection& operator=(const NoCollection&) = delete;
+  ~NoCollection() {
+    if (was_enabled) PyGC_Enable();
+  }
+};
+
 /// Dataflow below `root` in post-order, up to what `memo` has. Nodes that bind or branch are in the
 /// list, what is inside is not.
 nb::list pending(const ExprRef& root, nb::dict memo) {
@@ -18,6 +29,8 @@ nb::list pending(const ExprRef& root, nb::dict memo) {
     const Expr* expr;
     uint32_t next;
   };
+  // Each collection would walk all objects of nodes made so far, and find nothing.
+  NoCollection no_collection;
   nb::list result;
   PointerSet<Expr> seen;
   std::vector<Frame> stack;

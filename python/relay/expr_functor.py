@@ -130,6 +130,7 @@ class ExprFunctor:
         self._raised = self._lets_left = self._lets = 0
 
     def _dispatch(self, expr: Expr) -> Any:
+        """What the method of the expression's kind gives."""
         try:
             name = _METHODS[type(expr)]
         except KeyError:
@@ -140,7 +141,8 @@ class ExprFunctor:
 
     def _visit_from_below(self, expr: Expr) -> Any:
         memo = self.memo_map
-        dispatch = self._dispatch
+        # The method of each kind that is met, and whether nodes of the kind are dataflow.
+        kinds: dict[type[Expr], tuple[Callable[[Expr], Any], bool]] = {}
         depth = self._depth
         self._depth = depth + 1
         if depth % _DEEP == _DEEP - 1:
@@ -148,8 +150,12 @@ class ExprFunctor:
         try:
             for node in _core.pending(as_expr(expr), memo):
                 if node not in memo:
-                    self._below = node if type(node) in _DATAFLOW else None
-                    memo[node] = dispatch(node)
+                    kind = type(node)
+                    if kind not in kinds:
+                        kinds[kind] = getattr(self, _METHODS[kind]), kind in _DATAFLOW
+                    method, dataflow = kinds[kind]
+                    self._below = node if dataflow else None
+                    memo[node] = method(node)
         finally:
             self._depth = depth
             self._below = None
