@@ -34,8 +34,16 @@ std::optional<Dim> dim_of(nb::handle object) {
   return std::nullopt;
 }
 
+namespace {
+// What makes the object of a known extent; nullptr for plain integers.
+PyObject* maker_of_integers = nullptr;
+}  // namespace
+
 nb::object object_of_dim(Dim dim) {
-  if (dim.is_int()) return nb::int_(dim.as_int());
+  if (dim.is_int()) {
+    nb::object number = nb::int_(dim.as_int());
+    return maker_of_integers == nullptr ? number : nb::handle(maker_of_integers)(number);
+  }
   return nb::cast(DimObject{dim});
 }
 
@@ -51,6 +59,14 @@ Dim operand(nb::handle object) {
 }  // namespace
 
 void bind_dims(nb::module_& m) {
+  m.def(
+      "set_integer_dims",
+      [](nb::callable maker) {
+        Py_XDECREF(maker_of_integers);
+        maker_of_integers = maker.release().ptr();
+      },
+      nb::arg("maker"),
+      "Known extents are given as what `maker` makes of an integer, which must be one, too.");
   auto dim = nb::class_<DimObject>(
       m, "Dim",
       "A dimension that is no plain integer: `?`, a name, or a term over names. Arithmetic gives "

@@ -47,6 +47,33 @@ std::vector<T> list(const std::vector<T>& items) {
   return items;
 }
 
+using Exprs = nb::typed<nb::sequence, ExprRef>;
+
+/// The expressions of a sequence, `what` of a new `node`. Raises TypeError for the first element
+/// that is none.
+std::vector<ExprRef> exprs_of(const Exprs& sequence, std::string_view node, std::string_view what) {
+  std::vector<ExprRef> exprs;
+  exprs.reserve(nb::len(sequence));
+  for (nb::handle element : sequence) {
+    ExprRef& expr = exprs.emplace_back();
+    if (nb::try_cast(element, expr)) continue;
+    std::string text = std::string(what) + "[" + std::to_string(exprs.size() - 1) + "] of a " +
+                       std::string(node) + " is " + shown(element) + ", which is no expression";
+    if (is_plain(element)) text += "; relay.const makes one of it";
+    throw nb::type_error(text.c_str());
+  }
+  return exprs;
+}
+
+uint32_t projection_index(int64_t index) {
+  if (index < 0 || index > std::numeric_limits<uint32_t>::max()) {
+    throw nb::value_error(("the index of a TupleGetItem is " + std::to_string(index) +
+                           "; fields are counted from 0")
+                              .c_str());
+  }
+  return static_cast<uint32_t>(index);
+}
+
 /// One clause of a match.
 struct Clause {
   PatternRef lhs;
@@ -199,8 +226,8 @@ void bind_exprs(nb::module_& m) {
         return value.negative ? nb::object(-number) : number;
       });
   nb::class_<Tuple, Expr>(m, "Tuple", "A tuple of expressions.")
-      .def(nb::new_([](const std::vector<ExprRef>& fields, Span span) {
-             return make_tuple(fields, span);
+      .def(nb::new_([](const Exprs& fields, Span span) {
+             return make_tuple(exprs_of(fields, "Tuple", "fields"), span);
            }),
            nb::arg("fields"), nb::arg("span") = Span())
       .def_prop_ro("fields", [](const Tuple& self) { return list(self.fields()); })
@@ -211,17 +238,17 @@ void bind_exprs(nb::module_& m) {
         return self.fields()[static_cast<size_t>(index < 0 ? index + size : index)];
       });
   nb::class_<TupleGetItem, Expr>(m, "TupleGetItem", "Projection out of a tuple.")
-      .def(nb::new_([](ExprRef tuple_value, uint32_t index, Span span) {
-             return make_projection(std::move(tuple_value), index, span);
+      .def(nb::new_([](ExprRef tuple_value, int64_t index, Span span) {
+             return make_projection(std::move(tuple_value), projection_index(index), span);
            }),
            nb::arg("tuple_value"), nb::arg("index"), nb::arg("span") = Span())
       .def_prop_ro("tuple_value", [](const TupleGetItem& self) { return self.tuple(); })
       .def_prop_ro("index", [](const TupleGetItem& self) { return self.index(); });
   nb::class_<Call, Expr>(m, "Call", "A call of an operator, constructor, global or closure.")
-      .def(nb::new_([](ExprRef op, const std::vector<ExprRef>& args, nb::handle attrs,
+      .def(nb::new_([](ExprRef op, const Exprs& args, nb::handle attrs,
                        std::optional<std::vector<TypeRef>> type_args, Span span) {
              AttrsRef made = call_attrs(*op, attrs);
-             return make_call(std::move(op), args, std::move(made),
+             return make_call(std::move(op), exprs_of(args, "Call", "args"), std::move(made),
                               type_args ? std::move(*type_args) : std::vector<TypeRef>(), span);
            }),
            nb::arg("op"), nb::arg("args"), nb::arg("attrs") = nb::none(),

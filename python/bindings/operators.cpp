@@ -57,7 +57,14 @@ AttrsRef op_attrs(const Operator* op, nb::handle given) {
     }
     values.push_back({name, std::move(*converted), {}});
   }
-  return Attrs::make(*op->attrs_schema(), values, {});
+  try {
+    return Attrs::make(*op->attrs_schema(), values, {});
+  } catch (const Error& error) {  // which has no place to say whose attribute it is
+    std::vector<Diagnostic> problems = error.diagnostics();
+    for (Diagnostic& problem : problems)
+      problem.message = op->name().str() + ": " + problem.message;
+    throw Error(std::move(problems));
+  }
 }
 
 namespace {

@@ -132,7 +132,7 @@ def __getattr__(name: str) -> _AnyType:
         except ModuleNotFoundError as error:
             if error.name != f"{__name__}.{name}":
                 raise
-    raise AttributeError(f"module 'relay' has no attribute {name!r}")
+    raise AttributeError(f"module 'relay' has no attribute {name!r}", name=name, obj=_sys.modules[__name__])
 
 
 def _repr_html(self: Expr | IRModule) -> str:

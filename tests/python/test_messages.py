@@ -240,3 +240,31 @@ def test_an_error_raised_in_python_has_diagnostics():
 
     with pytest.raises(relay.RelayError, match="mine alone"):
         fails(main())
+
+
+def test_operands_that_are_none():
+    pair = relay.Tuple([X, X])
+    for make, error, text in [
+        (lambda: relay.TupleGetItem(pair, -1), ValueError, "the index of a TupleGetItem is -1; fields are counted from 0"),
+        (lambda: relay.TupleGetItem(pair, 2**32), ValueError, "the index of a TupleGetItem is 4294967296"),
+        (lambda: relay.Call(X, [X, 1]), TypeError, r"args\[1\] of a Call is 1, which is no expression; relay.const makes one of it"),
+        (lambda: relay.Call(X, "x"), TypeError, r"args\[0\] of a Call is 'x', which is no expression"),
+        (lambda: relay.Tuple([object()]), TypeError, r"fields\[0\] of a Tuple is <object object at .*>, which is no expression"),
+    ]:
+        with pytest.raises(error, match=text):
+            make()
+
+
+def test_attributes_name_their_operator():
+    with pytest.raises(relay.RelayError, match='nn.softmax: attribute axis takes int, not "a"'):
+        relay.nn.softmax(X, axis="a")
+    with pytest.raises(relay.RelayError, match="nn.dense: unknown attribute unit(.|\n)*did you mean units"):
+        relay.Call(relay.op.get("nn.dense"), [X, X], {"unit": 2})
+
+
+@pytest.mark.parametrize("module, name, near", [(relay, "ad", "add"), (relay.nn, "convv2d", "conv2d"), (relay.op, "tanhh", "tanh")])
+def test_names_that_are_not_there(module, name, near):
+    with pytest.raises(AttributeError) as raised:
+        getattr(module, name)
+    # What the interpreter's "Did you mean" is made of.
+    assert raised.value.name == name and raised.value.obj is module and hasattr(module, near)

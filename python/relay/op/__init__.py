@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit as _atexit
+import sys as _sys
 from typing import TYPE_CHECKING, Any as _Any
 
 from . import annotation as annotation, dyn as dyn, image as image, nn as nn, random as random, vision as vision
@@ -40,7 +41,7 @@ def __getattr__(name: str) -> _Any:
 
         found = globals()[name] = getattr(import_module("." + _LAZY[name], __name__), name)
         return found
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=_sys.modules[__name__])
 
 
 def __dir__() -> list[str]:

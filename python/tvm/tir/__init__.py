@@ -52,10 +52,21 @@ class IntImm(int):
         made.dtype = str(dtype)
         return made
 
+    def __getnewargs__(self) -> tuple[str, int]:
+        return self.dtype, int(self)
+
     @property
     def value(self) -> int:
         """The number."""
         return int(self)
+
+
+def _extent(value: int) -> IntImm:
+    return IntImm("int32" if value < 2**31 else "int64", value)
+
+
+# Scripts ask a known extent for its `value`, or whether it is an IntImm.
+_relay._core.set_integer_dims(_extent)
 
 
 class FloatImm(float):

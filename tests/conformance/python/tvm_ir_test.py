@@ -304,6 +304,15 @@ def test_tir_expressions_as_dimensions():
     assert isinstance(relay.Any(), tir.Any)
 
 
+def test_known_extents_are_numbers_with_a_value():
+    shape = run_infer_type(relay.exp(relay.var("x", shape=(2, relay.Any(), 3)))).checked_type.shape
+    assert isinstance(shape[0], tir.IntImm) and not isinstance(shape[1], tir.IntImm) and isinstance(shape[1], tir.Any)
+    assert shape[0].value == 2 and shape[0].dtype == "int32" and shape[2] + shape[0].value == 5
+    assert np.zeros((shape[0], shape[2])).shape == (2, 3)
+    same = pickle.loads(pickle.dumps(shape[2]))
+    assert same == 3 and same.value == 3 and same.dtype == "int32" and copy.deepcopy(shape[2]).value == 3
+
+
 def test_op():
     op = relay.op.get("nn.conv2d")
     assert op.name == "nn.conv2d" and op.num_inputs == 2 and op.support_level == 2 and op == tvm.ir.Op.get("nn.conv2d")
