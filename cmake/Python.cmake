@@ -18,6 +18,10 @@ if(RELAY_PYTHON)
   # The command comes along as a function: an executable of its own in the wheel would be LLVM a second time.
   target_link_libraries(relay_python PRIVATE ${RELAY_OBJECT_TARGETS} relay_tool relay_common relay_warnings $<LINK_ONLY:relay_llvm>)
   target_include_directories(relay_python PRIVATE ${CMAKE_SOURCE_DIR}/python)
+  if(RELAY_PCH)
+    target_precompile_headers(relay_python PRIVATE ${CMAKE_SOURCE_DIR}/cmake/precompiled.h <nanobind/nanobind.h>
+      <nanobind/stl/optional.h> <nanobind/stl/pair.h> <nanobind/stl/string.h> <nanobind/stl/vector.h>)
+  endif()
   set_source_files_properties(${CMAKE_SOURCE_DIR}/python/bindings/module.cpp PROPERTIES
     COMPILE_DEFINITIONS "RELAY_VERSION=\"${PROJECT_VERSION}\"")
   if(RELAY_STATIC)

@@ -8,7 +8,12 @@ add_library(relay_tool OBJECT ${sources})
 target_link_libraries(relay_tool PRIVATE relay_common relay_warnings CLI11::CLI11)
 target_compile_definitions(relay_tool PRIVATE RELAY_VERSION="${PROJECT_VERSION}")
 # It measures the machine: with all optimisation in every configuration.
-set_source_files_properties(${CMAKE_SOURCE_DIR}/tools/relay/peak.cpp PROPERTIES COMPILE_OPTIONS "-O3")
+set_source_files_properties(${CMAKE_SOURCE_DIR}/tools/relay/peak.cpp PROPERTIES COMPILE_OPTIONS "-O3"
+  SKIP_PRECOMPILE_HEADERS ON)
+relay_compile_quickly(relay_tool)
+if(RELAY_PCH)
+  target_precompile_headers(relay_tool PRIVATE ${CMAKE_SOURCE_DIR}/cmake/precompiled.h <CLI/CLI.hpp>)
+endif()
 
 relay_add_executable(relay ${entry})
 target_link_libraries(relay PRIVATE relay_tool ${CMAKE_DL_LIBS})

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,12 @@ struct Tensor {
   te::TensorInfo info;
   Device device;
   ConstantRef constant;  // kConstant
+  /// Lies in the memory of another computed tensor, from that element on, in the same order.
+  struct Place {
+    uint32_t whole = 0;
+    Dim offset;
+  };
+  std::optional<Place> place = std::nullopt;  // nothing: memory of its own
 };
 
 /// One computation on tensors, all but those of copies between devices on one device.
@@ -54,6 +61,8 @@ struct Node {
   std::vector<Dim> terms;         // over the graph's symbols: what those of the work stand for
   std::vector<uint32_t> inputs;   // tensors
   std::vector<uint32_t> outputs;  // the same
+  /// Its inputs lie in its output where it would copy them: nothing is to be done.
+  bool done_by_places = false;
   /// Numbers of the program's table of positions: of all of it, and of its operators (origin k is
   /// entry k - 1; 0: unknown).
   uint32_t position = 0;
@@ -86,6 +95,9 @@ struct Graph {
 /// Checks that every computed tensor has one producer, which stands before its readers, that the
 /// tensors of each node fit its computation, and that every size is known. Throws InternalError.
 void verify(const Graph& graph);
+
+/// Where a tensor's elements begin: a tensor with memory of its own, and an element of that.
+Tensor::Place place_of(const Graph& graph, uint32_t tensor);
 
 /// For people and tests: tensors in order of their making, equal work written once.
 std::string to_string(const Graph& graph);

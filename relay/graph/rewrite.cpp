@@ -59,9 +59,10 @@ std::vector<bool> ConstantReaders::replaceable(const Graph& graph, const Node& n
 }
 
 std::span<const Rewrite> all_rewrites() {
-  static constexpr std::array<Rewrite, 2> kRewrites{{
+  static constexpr std::array<Rewrite, 3> kRewrites{{
       {"prepare_constants", "What depends on constants alone is computed once.", prepare_constants},
       {"pack_operands", "Constant operands of products lie as kernels read them.", pack_operands},
+      {"place_parts", "Operands of concatenations are computed in their place.", place_parts},
   }};
   return kRewrites;
 }

@@ -88,6 +88,9 @@ bool prepare_constants(Rewriting& program);
 /// Lays constant operands out as kernels read them (rewrites/pack_operands.cpp).
 bool pack_operands(Rewriting& program);
 
+/// Computes operands of concatenations where they belong in the result (rewrites/place_parts.cpp).
+bool place_parts(Rewriting& program);
+
 /// All, in the order in which they run.
 std::span<const Rewrite> all_rewrites();
 

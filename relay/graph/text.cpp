@@ -54,6 +54,11 @@ class Writer {
     return text;
   }
 
+  std::string place(uint32_t number) const {
+    const auto& place = graph_.tensors[number].place;
+    return place ? " in " + name(place->whole) + " from " + place->offset.str() : std::string();
+  }
+
   void line(uint32_t tensor, const std::string& what) {
     out_ += name(tensor) + ": " + type(tensor) + " = " + what + "\n";
   }
@@ -95,10 +100,12 @@ class Writer {
 
   void write(const Node& node) {
     for (size_t i = 0; i < node.outputs.size(); ++i)
-      out_ += (i > 0 ? ", " : "") + name(node.outputs[i]) + ": " + type(node.outputs[i]);
+      out_ += (i > 0 ? ", " : "") + name(node.outputs[i]) + ": " + type(node.outputs[i]) +
+              place(node.outputs[i]);
     out_ += (node.outputs.empty() ? "" : " = ") + node.work->name + list(node.inputs);
     for (size_t k = 0; k < node.terms.size(); ++k)
       out_ += (k == 0 ? " with " : ", ") + work_symbol(k).str() + " = " + node.terms[k].str();
+    if (node.done_by_places) out_ += ", done by places";
     uint32_t here = node.outputs.empty() ? 0 : node.outputs[0];
     auto [known, is_new] = written_.try_emplace(node.work.get(), here);
     if (!is_new) {

@@ -1,5 +1,6 @@
 #include <unordered_set>
 
+#include <relay/graph/concatenation.h>
 #include <relay/graph/work.h>
 #include <relay/support/error.h>
 
@@ -19,6 +20,7 @@ class Verifier {
       known(check.b, symbols_);
     }
     for (const Node& node : graph_.nodes) check_node(node);
+    check_places();
     for (uint32_t output : graph_.outputs) {
       RELAY_CHECK(output < made_.size() && made_[output] != 0, "a result that nothing makes");
     }
@@ -93,6 +95,42 @@ class Verifier {
     }
   }
 
+  void check_places() {
+    for (size_t i = 0; i < graph_.tensors.size(); ++i) {
+      const Tensor& tensor = graph_.tensors[i];
+      if (!tensor.place) continue;
+      RELAY_CHECK(tensor.kind == Tensor::Kind::kComputed &&
+                      graph_.is(tensor.place->whole, Tensor::Kind::kComputed),
+                  "only what is computed lies in another tensor");
+      size_t steps = 0;
+      for (const Tensor* at = &tensor; at->place; at = &graph_.tensors[at->place->whole])
+        RELAY_CHECK(++steps < graph_.tensors.size(), "tensors that lie in each other");
+      const Tensor& whole = graph_.tensors[tensor.place->whole];
+      RELAY_CHECK(whole.info.dtype == tensor.info.dtype && whole.device == tensor.device,
+                  "a tensor lies in one of another kind");
+      known(tensor.place->offset, symbols_);
+      Dim end = tensor.place->offset + product(tensor.info.dims), size = product(whole.info.dims);
+      if (!end.is_int() || !size.is_int()) continue;
+      RELAY_CHECK(tensor.place->offset.as_int() >= 0 && end.as_int() <= size.as_int(),
+                  "a tensor does not fit into the one that it lies in");
+    }
+    for (const Node& node : graph_.nodes) {
+      if (node.done_by_places) check_done(node);
+    }
+  }
+
+  void check_done(const Node& node) const {
+    const auto parts = concatenated(node.work->computation());
+    RELAY_CHECK(parts.has_value(), node.work->name + " is to be done, but joins nothing");
+    const Tensor::Place whole = place_of(graph_, node.outputs[0]);
+    for (size_t k = 0; k < parts->size(); ++k) {
+      const Tensor::Place part = place_of(graph_, node.inputs[(*parts)[k].input]);
+      RELAY_CHECK(part.whole == whole.whole &&
+                      part.offset == whole.offset + node.term((*parts)[k].offset),
+                  "an operand of " + node.work->name + " is not where it belongs");
+    }
+  }
+
   void check_work(const Work& work) {
     if (!checked_.insert(&work).second) return;
     Symbols symbols;
@@ -133,6 +171,13 @@ Dim Node::term(Dim dim) const {
 uint32_t Node::position_of(uint32_t origin) const {
   uint32_t own = origin == 0 || origin > origins.size() ? 0 : origins[origin - 1];
   return own == 0 ? position : own;
+}
+
+Tensor::Place place_of(const Graph& graph, uint32_t tensor) {
+  Tensor::Place place{tensor, Dim(0)};
+  while (const auto& next = graph.tensors[place.whole].place)
+    place = {next->whole, place.offset + next->offset};
+  return place;
 }
 
 void verify(const Graph& graph) { Verifier(graph).run(); }

@@ -15,6 +15,7 @@
 
 #include <fmt/core.h>
 
+#include <relay/codegen/codegen.h>
 #include <relay/support/error.h>
 
 #include <tests/conformance/data.h>
@@ -175,6 +176,11 @@ int main(int argc, char** argv) try {
                "[--pins FILE [--update]] [--executor eval|vm|vm-direct] [--target T] "
                "[--verbose]\n");
     return 2;
+  }
+  if (!codegen::Target::parse(target).runs_here()) {
+    constexpr int kSkipped = 77;
+    fmt::print("skipped: this machine does not run {}\n", target);
+    return kSkipped;
   }
   Run all(arguments);
   for (const std::string& file : arguments.files) all.cases(file, run);

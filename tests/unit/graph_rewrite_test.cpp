@@ -283,7 +283,10 @@ TEST(Rewrite, EachIsToldOf) {
     told.emplace_back(stage, changed);
   });
   EXPECT_EQ(told, (std::vector<std::pair<std::string, bool>>{
-                      {"composed", true}, {"prepare_constants", false}, {"pack_operands", true}}));
+                      {"composed", true},
+                      {"prepare_constants", false},
+                      {"pack_operands", true},
+                      {"place_parts", false}}));
 }
 
 // ---- Constants as copies ------------------------------------------------------------------------

@@ -104,6 +104,7 @@ std::shared_ptr<Executable> everything(bool with_blob) {
   uint32_t n = g.extent(0, 0), unit = g.size(1), three = g.size(3);
   uint32_t x = g.input(kFloat32, {n});
   uint32_t view = g.place(kFloat32, {n, unit}, x);
+  g.g.places[view].offset = g.size(0);
   uint32_t c = g.place(kFloat32, {three});
   g.g.places[c].constant = table;
   g.g.checks.push_back({n, three, "n must be 3", position});

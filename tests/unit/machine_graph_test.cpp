@@ -217,6 +217,50 @@ std::string failure(const std::shared_ptr<Executable>& e, std::vector<Value> arg
   return "no failure";
 }
 
+// whole = [x + x, x + x + x], each half written where it lies; the result and its second half.
+std::shared_ptr<Executable> two_halves(bool too_far) {
+  auto e = std::make_shared<Executable>();
+  uint32_t add = kernel(*e, "add", add_kernel, true);
+  GraphAssembler g("region");
+  uint32_t n = g.extent(0, 0), two = g.size(2);
+  uint32_t both = g.dim({DimCode::kMul, n, two, 0});
+  uint32_t x = g.input(kFloat32, {n});
+  uint32_t whole = g.place(kFloat32, {both});
+  uint32_t first = g.place(kFloat32, {n}, whole);
+  uint32_t inner = g.place(kFloat32, {n}, whole);
+  uint32_t second = g.place(kFloat32, {n}, inner);
+  g.g.places[inner].offset = n;
+  g.g.places[second].offset = too_far ? n : g.size(0);
+  g.launch(add, {{x, false}, {x, false}, {first, true}}, {n});
+  g.launch(add, {{first, false}, {x, false}, {second, true}}, {n}).in_place = {{2, 0}};
+  g.g.outputs = {whole, second};
+  graph_entry(*e, "main", g.add_to(*e));
+  return e;
+}
+
+TEST(MachineGraph, PartsOfATensor) {
+  for (int threads : {1, 3}) {
+    for (int64_t n : {2, 0, 50000}) {
+      std::vector<float> x(static_cast<size_t>(n), 1.0f);
+      Value half;
+      {
+        MachineOptions options;
+        options.threads = threads;
+        Machine machine(two_halves(false), options);
+        Value result = machine.run("main", std::vector<Value>{tensor(x)});
+        std::vector<float> wanted(x.size(), 2.0f);
+        wanted.resize(2 * x.size(), 3.0f);
+        EXPECT_EQ(elements(result.field(0)), wanted);
+        half = result.field(1);
+      }
+      // It keeps the memory.
+      EXPECT_EQ(elements(half), std::vector<float>(x.size(), 3.0f));
+    }
+  }
+  EXPECT_EQ(failure(two_halves(true), {tensor({1, 2})}),
+            "error: the sizes of two views of a tensor do not agree\n");
+}
+
 TEST(MachineGraph, KernelFailuresDoNotDependOnWorkers) {
   auto e = std::make_shared<Executable>();
   uint32_t gather = kernel(*e, "gather", gather_kernel, true, {"index out of range"});

@@ -170,6 +170,11 @@ class ContractionEmitter {
   /// Address of an element of the output that is contiguous along columns.
   Value* out_line(Value* row, Value* column);
   Value* multiply_add(Value* a, Value* b, Value* sum);
+  /// Whether all lanes of a tile's last vector are columns, where the lanes of the vector that is
+  /// cut are known; else null.
+  Value* last_vector_is_whole(Value* first_column, size_t vectors);
+  /// Stores a vector of results in lanes that are columns: all without a mask.
+  void store_columns(Value* result, Value* at, DType type, Value* mask, Value* whole);
   /// Applies the epilogue to sums[row][vector] and stores.
   void finish_rows(const std::vector<std::vector<Value*>>& sums, Value* first_row,
                    Value* first_column, const std::vector<Value*>& masks);

@@ -4,6 +4,7 @@
 #include <llvm/IR/InlineAsm.h>
 
 #include <relay/codegen/llvm/contraction_emitter.h>
+#include <relay/codegen/llvm/memory_access.h>
 
 namespace relay::codegen {
 
@@ -169,6 +170,31 @@ void ContractionEmitter::finish_tile(const std::vector<std::vector<Value*>>& sum
   });
 }
 
+llvm::Value* ContractionEmitter::last_vector_is_whole(Value* first_column, size_t vectors) {
+  if (!plan_.panels.known || !plan_.main_columns.is_int()) return nullptr;
+  Value* end = add(first_column, n(static_cast<int64_t>(vectors) * plan_.lanes));
+  return b_.CreateICmpSLE(end, dim(plan_.main_columns));
+}
+
+void ContractionEmitter::store_columns(Value* result, Value* at, DType type, Value* mask,
+                                       Value* whole) {
+  llvm::Align align(type.size());
+  auto store_all = [&] { f_.annotate(b_.CreateAlignedStore(result, at, align), c_.out); };
+  if (mask == nullptr) return store_all();
+  const bool has_known_lanes = llvm::isa<llvm::Constant>(mask) || whole != nullptr;
+  if (!has_known_lanes || f_.target.isa == Target::Isa::kAvx512) {
+    f_.annotate(b_.CreateMaskedStore(result, at, align, mask), c_.out);
+    return;
+  }
+  auto store_rest = [&](int64_t lanes) {
+    store_first(f_, c_.out, result, at, static_cast<unsigned>(lanes), align);
+  };
+  if (llvm::isa<llvm::Constant>(mask)) return store_rest(plan_.tail);
+  f_.emit_if(whole, store_all);
+  f_.emit_if(b_.CreateNot(whole),
+             [&] { store_rest(plan_.main_columns.as_int() % plan_.lanes); });
+}
+
 void ContractionEmitter::finish_rows(const std::vector<std::vector<Value*>>& sums, Value* first_row,
                                      Value* first_column, const std::vector<Value*>& masks) {
   // Loads that are the same for all rows happen once.
@@ -188,6 +214,7 @@ void ContractionEmitter::finish_rows(const std::vector<std::vector<Value*>>& sum
     return tile.along_columns ? LaneValue::vector(value) : LaneValue::uniform(value);
   };
   const size_t vectors = masks.size();
+  Value* whole = last_vector_is_whole(first_column, vectors);
   std::vector<std::vector<LaneValue>> values(plan_.tile_loads.size(),
                                              std::vector<LaneValue>(vectors));
   auto load_all = [&](size_t k, Value* row_part) {
@@ -239,12 +266,7 @@ void ContractionEmitter::finish_rows(const std::vector<std::vector<Value*>>& sum
       }
       result = scalars_.to_memory(result, out_type);
       Value* at = element(out_at, out_type, n(static_cast<int64_t>(v) * plan_.lanes));
-      llvm::Align align(out_type.size());
-      llvm::Instruction* store =
-          masks[v] == nullptr
-              ? static_cast<llvm::Instruction*>(b_.CreateAlignedStore(result, at, align))
-              : b_.CreateMaskedStore(result, at, align, masks[v]);
-      f_.annotate(store, c_.out);
+      store_columns(result, at, out_type, masks[v], whole);
     }
   }
 }

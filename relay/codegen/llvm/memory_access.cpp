@@ -14,6 +14,23 @@ constexpr int64_t kHugeBytes = int64_t{24} << 20;
 
 }  // namespace
 
+void store_first(KernelFrame& frame, int32_t buffer, llvm::Value* elements, llvm::Value* to,
+                 unsigned count, llvm::Align align) {
+  llvm::IRBuilder<>& b = frame.b;
+  auto* vector = llvm::cast<llvm::FixedVectorType>(elements->getType());
+  unsigned done = 0;
+  for (unsigned width = std::bit_floor(vector->getNumElements()); width > 0; width /= 2) {
+    if ((count & width) == 0) continue;
+    std::vector<int> lanes(width);
+    std::iota(lanes.begin(), lanes.end(), static_cast<int>(done));
+    llvm::Value* part = width == 1 ? b.CreateExtractElement(elements, uint64_t{done})
+                                   : b.CreateShuffleVector(elements, lanes);
+    llvm::Value* at = b.CreateConstGEP1_64(vector->getElementType(), to, done);
+    frame.annotate(b.CreateAlignedStore(part, at, align), buffer);
+    done += width;
+  }
+}
+
 bool ScalarEmitter::has_masked_access(const Target& target, size_t element_bytes) {
   switch (target.isa) {
     case Target::Isa::kBaseline:
@@ -230,8 +247,7 @@ void MemoryAccess::bypass_caches(llvm::StoreInst* store) {
   frame_.fence_at_end = true;
 }
 
-/// Some processors take 20 cycles for a masked store of AVX: where the lanes are known to be the
-/// first few, parts of the vector are stored.
+/// Known first lanes are stored in parts, see `store_first`.
 void MemoryAccess::store_masked(llvm::Value* elements, llvm::Value* offset, llvm::Value* mask) {
   llvm::Value* to = address(offset, false);
   auto* known = llvm::dyn_cast<llvm::Constant>(mask);
@@ -247,16 +263,7 @@ void MemoryAccess::store_masked(llvm::Value* elements, llvm::Value* offset, llvm
     note(b.CreateMaskedStore(elements, to, align_, mask));
     return;
   }
-  unsigned done = 0;
-  for (unsigned width = std::bit_floor(lanes_); width > 0; width /= 2) {
-    if ((count & width) == 0) continue;
-    std::vector<int> lanes(width);
-    std::iota(lanes.begin(), lanes.end(), static_cast<int>(done));
-    llvm::Value* part = width == 1 ? b.CreateExtractElement(elements, uint64_t{done})
-                                   : b.CreateShuffleVector(elements, lanes);
-    note(b.CreateAlignedStore(part, b.CreateConstGEP1_64(element_, to, done), align_));
-    done += width;
-  }
+  store_first(frame_, buffer_, elements, to, count, align_);
 }
 
 void MemoryAccess::store(const LaneValue& offset, const LaneValue& value) {

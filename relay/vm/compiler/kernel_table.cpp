@@ -62,6 +62,7 @@ void KernelTable::lower(std::span<const graph::Graph> graphs) {
   std::unordered_set<const graph::Constant*> known;
   for (const graph::Graph& graph : graphs) {
     for (const graph::Node& node : graph.nodes) {
+      if (node.done_by_places) continue;
       auto [entry, added] = works_.try_emplace(node.work.get());
       if (added) works.emplace_back(node.work, &entry->second);
       for (uint32_t input : node.inputs) {

@@ -49,6 +49,7 @@ Graph LaunchWriter::write() {
     for (Dim dim : extents_[i])
       written_.places[i].extents.push_back(dim.is_any() ? kNone : slot(dim));
   }
+  for (const auto& [place, offset] : offsets_) written_.places[place].offset = slot(offset);
   for (size_t i = 0; i < written_.launches.size(); ++i) {
     Launch& launch = written_.launches[i];
     const LaunchSizes& sizes = launch_sizes_[i];
@@ -86,8 +87,34 @@ uint32_t LaunchWriter::place(uint32_t number) {
   return place;
 }
 
+// Of what will be computed, in the tensor that it lies in if it does.
+uint32_t LaunchWriter::place_to_write(uint32_t number, uint32_t position) {
+  const graph::Tensor& tensor = graph_.tensors[number];
+  uint32_t& place = place_of_[number];
+  if (place != kNone) return place;
+  place = add_place(tensor.info, tensor.device);
+  written_.places[place].position = position;
+  lay_into(number, place, position);
+  return place_of_[number];
+}
+
+// Nests no deeper than tensors lie in each other, which `place_of` shortens to one step.
+void LaunchWriter::lay_into(uint32_t number, uint32_t place, uint32_t position) {
+  if (!graph_.tensors[number].place) return;
+  RELAY_CHECK(written_.places[place].alias == kNone, "a tensor in two others");
+  const graph::Tensor::Place at = graph::place_of(graph_, number);
+  written_.places[place].alias = place_to_write(at.whole, position);
+  if (!at.offset.is_int(0)) offsets_.emplace_back(place, at.offset);
+}
+
 void LaunchWriter::add_node(const graph::Node& node) {
   add_results(node);
+  if (node.done_by_places) {
+    const uint32_t place = place_to_write(node.outputs[0], node.position);
+    written_.places[place].position = node.position;
+    add_checks(node);
+    return;
+  }
   const LoweredWork& lowered = kernels_.of(node.work);
   std::string refusal = lowered.refusal;
   try {
@@ -159,8 +186,11 @@ std::vector<uint32_t> LaunchWriter::add_places(const graph::Node& node,
     int32_t alias = lowered.places[i].alias;
     if (alias >= 0) written_.places[place_of[i]].alias = place_of[static_cast<size_t>(alias)];
   }
-  for (size_t k = 0; k < lowered.outputs.size(); ++k)
-    place_of_[node.outputs[k]] = place_of[static_cast<size_t>(lowered.outputs[k])];
+  for (size_t k = 0; k < lowered.outputs.size(); ++k) {
+    uint32_t place = place_of[static_cast<size_t>(lowered.outputs[k])];
+    place_of_[node.outputs[k]] = place;
+    lay_into(node.outputs[k], place, node.position);
+  }
   return place_of;
 }
 

@@ -39,6 +39,8 @@ class LaunchWriter {
   SizeText size_text(const DimText& text, const graph::Node* node);
   uint32_t add_place(const te::TensorInfo& info, Device device);
   uint32_t place(uint32_t tensor);
+  uint32_t place_to_write(uint32_t tensor, uint32_t position);
+  void lay_into(uint32_t tensor, uint32_t place, uint32_t position);
   void add_node(const graph::Node& node);
   void add_results(const graph::Node& node);
   void add_checks(const graph::Node& node);
@@ -51,7 +53,8 @@ class LaunchWriter {
   ConstantNumber constant_;
   Graph written_;
   std::vector<std::vector<Dim>> extents_;  // of each place
-  std::vector<uint32_t> place_of_;         // of each tensor of the graph
+  std::vector<std::pair<uint32_t, Dim>> offsets_;  // of places in others
+  std::vector<uint32_t> place_of_;                 // of each tensor of the graph
   std::vector<Check> checks_;
   std::vector<LaunchSizes> launch_sizes_;
   std::unordered_map<Dim, size_t> symbol_number_;

@@ -2,6 +2,7 @@
 
 #include <relay/infer/type_checks.h>
 #include <relay/ir/visit.h>
+#include <relay/lower/packing.h>
 #include <relay/support/error.h>
 #include <relay/vm/compiler/function_compiler.h>
 #include <relay/vm/compiler/launch_writer.h>
@@ -198,7 +199,15 @@ void ProgramBuilder::rewrite_graphs() {
     if (options_.on_graphs) options_.on_graphs("composed", graphs_, true);
     return;
   }
-  graph::Rewriting rewriting(graphs_, {});
+  const int64_t vector_bytes = options_.target.vector_bytes();
+  auto packing_of = [vector_bytes](const te::Computation& computation, const auto& constant)
+      -> std::optional<graph::PackedOperand> {
+    auto packed = lower::packing_of(computation, constant, vector_bytes);
+    if (!packed) return std::nullopt;
+    return graph::PackedOperand{packed->input, std::move(packed->packing),
+                                std::move(packed->computation)};
+  };
+  graph::Rewriting rewriting(graphs_, {packing_of});
   for (const Function& function : executable_.functions) {
     for (const Instruction& at : function.code) {
       if (at.op == Op::kConst && at.a < constant_refs_.size())

@@ -212,6 +212,7 @@ class Text {
       if (i < g.num_inputs) out_ += " input";
       if (!(place.device == kCpu)) out_ += " on " + place.device.str();
       if (place.alias != kNone) out_ += " is p" + std::to_string(place.alias);
+      if (place.offset != kNone) out_ += " from d" + std::to_string(place.offset);
       if (place.constant != kNone) out_ += " is constant " + std::to_string(place.constant);
       out_ += '\n';
     }

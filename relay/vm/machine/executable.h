@@ -133,8 +133,10 @@ struct Place {
   /// kNone: counted by the library kernel that makes the tensor, which only results of the graph
   /// may be.
   std::vector<uint32_t> extents;
-  /// Shares the memory of that place (offset 0, at most as many bytes). Chains may not be cycles.
+  /// Shares the memory of that place, and lies in it. Chains may not be cycles.
   uint32_t alias = kNone;
+  /// Slot: from which of that place's elements on, counted in elements of this one; kNone: the first.
+  uint32_t offset = kNone;
   /// Is that constant (a tensor or number) of the executable.
   uint32_t constant = kNone;
   uint32_t position = 0;  // of the operator that makes a tensor of such a size

@@ -203,6 +203,7 @@ class Encoder {
       out_.dtype(place.dtype);
       indices(place.extents);
       out_.index(place.alias);
+      out_.index(place.offset);
       out_.index(place.constant);
       out_.u64(place.position);
       device(place.device);
@@ -486,6 +487,7 @@ class Decoder {
       place.dtype = in_.dtype();
       place.extents = indices();
       place.alias = in_.index();
+      place.offset = in_.index();
       place.constant = in_.index();
       place.position = in_.u32();
       place.device = device();

@@ -231,7 +231,7 @@ class Planner {
     plan_->key = std::move(key);
     compute_slots();
     size_places(plan_->slots.size());
-    compare_views();
+    place_views();
     place_temporaries();
     plan_launches();
     return std::move(plan_);
@@ -301,13 +301,26 @@ class Planner {
     }
   }
 
-  void compare_views() const {
+  // Where views begin, each inside of what it is a view of.
+  void place_views() {
+    plan_->begins.assign(graph_.places.size(), 0);
     for (size_t i = 0; i < graph_.places.size(); ++i) {
-      uint32_t root = shape_.root[i];
-      if (plan_->bytes[i] > plan_->bytes[root]) {
-        throw GraphFailure{"the sizes of two views of a tensor do not agree", 0, {}};
+      const size_t whole = plan_->bytes[shape_.root[i]];
+      size_t begin = 0;
+      for (const Place* at = &graph_.places[i]; at->alias != kNone; at = &graph_.places[at->alias]) {
+        if (at->offset == kNone) continue;
+        const int64_t elements = plan_->slots[at->offset];
+        const size_t left = (whole - begin) / at->dtype.size();
+        if (elements < 0 || static_cast<size_t>(elements) > left) no_view();
+        begin += static_cast<size_t>(elements) * at->dtype.size();
       }
+      if (plan_->bytes[i] > whole - begin) no_view();
+      plan_->begins[i] = begin;
     }
+  }
+
+  [[noreturn]] static void no_view() {
+    throw GraphFailure{"the sizes of two views of a tensor do not agree", 0, {}};
   }
 
   // Memory of temporaries by best fit in the order of the launches; what a launch reads for the
@@ -349,6 +362,10 @@ class Planner {
     if (to == from || !in_arena(to) || !in_arena(from)) return;
     if (shape_.first_use[to] != index || shape_.last_use[from] != index || held[to] != 0) return;
     if (plan_->bytes[to] != plan_->bytes[from] || held[from] == 0) return;
+    // All of the one in place of all of the other.
+    if (plan_->bytes[launch.arguments[written].place] != plan_->bytes[to] ||
+        plan_->bytes[launch.arguments[read].place] != plan_->bytes[from])
+      return;
     if (shape_.arena[to] != shape_.arena[from]) return;
     // Read under several names, the elements might be written before another of them is read.
     int readers = 0;
@@ -431,7 +448,7 @@ class Planner {
   Access access(const Launch::Argument& argument, bool parallel) const {
     uint32_t root = shape_.root[argument.place];
     bool arena = in_arena(root);
-    size_t begin = arena ? plan_->offsets[root] : 0;
+    size_t begin = (arena ? plan_->offsets[root] : 0) + plan_->begins[argument.place];
     return {arena ? kNone - shape_.arena[root] : root, begin, begin + plan_->bytes[argument.place],
             argument.written, parallel};
   }

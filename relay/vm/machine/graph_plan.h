@@ -70,6 +70,7 @@ struct GraphPlan {
   std::vector<int64_t> extents;
   std::vector<uint32_t> extents_begin;
   std::vector<size_t> bytes;        // of each place
+  std::vector<size_t> begins;       // of each place in its root
   std::vector<size_t> offsets;      // of each root in its arena
   std::vector<size_t> arena_bytes;  // of each arena
   size_t scratch_bytes = 0;         // for each worker, a multiple of 64

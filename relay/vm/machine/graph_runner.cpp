@@ -222,9 +222,21 @@ void bind_places(GraphState& state, const GraphPlan& plan) {
   size_t next = 0;
   for (const Launch& launch : graph.launches) {
     for (const Launch::Argument& argument : launch.arguments) {
-      state.buffers[next++] = state.addresses[state.shape.root[argument.place]];
+      state.buffers[next++] =
+          state.addresses[state.shape.root[argument.place]] + plan.begins[argument.place];
     }
   }
+}
+
+// A dense part of a dense tensor, which keeps that.
+NDArray part_of(const NDArray& whole, ShapeView shape, size_t byte) {
+  Shape strides(shape.size());
+  int64_t stride = 1;
+  for (size_t axis = shape.size(); axis-- > 0;) {
+    strides[axis] = stride;
+    stride *= std::max<int64_t>(shape[axis], 1);
+  }
+  return whole.view(shape, strides, static_cast<int64_t>(byte / whole.dtype().size()));
 }
 
 // The tensor at a place during a run.
@@ -240,9 +252,10 @@ NDArray tensor_at(GraphState& state, const GraphPlan& plan, uint32_t place) {
     ShapeView own = whole.shape();
     if (std::equal(shape.begin(), shape.end(), own.begin(), own.end())) return whole;
     if (plan.bytes[place] == whole.byte_size()) return whole.reshape(shape);
+    if (whole.is_contiguous()) return part_of(whole, shape, plan.begins[place]);
   }
-  return NDArray::wrap(state.addresses[root], shape, nullptr, graph.places[place].dtype, nullptr,
-                       nullptr, graph.places[place].device);
+  return NDArray::wrap(state.addresses[root] + plan.begins[place], shape, nullptr,
+                       graph.places[place].dtype, nullptr, nullptr, graph.places[place].device);
 }
 
 // Tasks of a library kernel: each is worth a turn at the counter.
@@ -357,13 +370,14 @@ Value result_at(GraphState& state, const GraphPlan& plan, std::span<const Value>
   const Graph& graph = state.graph;
   uint32_t root = state.shape.root[place];
   if (graph.places[place].extents.empty()) {
-    return Value::scalar_bytes(graph.places[place].dtype, state.addresses[root]);
+    return Value::scalar_bytes(graph.places[place].dtype,
+                               state.addresses[root] + plan.begins[place]);
   }
   if (place < graph.num_inputs) return inputs[place];
   if (state.cell[root] != kNone) {  // one element seen with a shape
     NDArray copy = NDArray::empty(plan.shape(graph, place), graph.places[place].dtype,
                                   graph.places[place].device);
-    std::memcpy(copy.raw(), state.addresses[root], plan.bytes[place]);
+    std::memcpy(copy.raw(), state.addresses[root] + plan.begins[place], plan.bytes[place]);
     return Value(std::move(copy));
   }
   return Value(tensor_at(state, plan, place));

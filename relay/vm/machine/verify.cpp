@@ -362,6 +362,8 @@ class GraphVerifier {
       if (at.extents.size() > NDArray::kMaxRank) bad("a rank beyond the highest");
       for (uint32_t extent : at.extents) optional_slot(extent);
       if (at.alias != kNone) place(at.alias);
+      optional_slot(at.offset);
+      if (at.offset != kNone && at.alias == kNone) bad("a part of nothing");
       if (i < graph_.num_inputs && (at.alias != kNone || at.constant != kNone)) {
         bad("an input is something else too");
       }
