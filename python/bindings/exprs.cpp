@@ -67,9 +67,9 @@ std::vector<ExprRef> exprs_of(const Exprs& sequence, std::string_view node, std:
 
 uint32_t projection_index(int64_t index) {
   if (index < 0 || index > std::numeric_limits<uint32_t>::max()) {
-    throw nb::value_error(("the index of a TupleGetItem is " + std::to_string(index) +
-                           "; fields are counted from 0")
-                              .c_str());
+    throw nb::value_error(
+        ("the index of a TupleGetItem is " + std::to_string(index) + "; fields are counted from 0")
+            .c_str());
   }
   return static_cast<uint32_t>(index);
 }

@@ -71,7 +71,7 @@ class Reader {
   const te::Computation& computation_;
   const std::vector<te::Axis>& axes_;
   size_t along_ = 0;
-  Dim after_;      // elements for each step along the axis
+  Dim after_;        // elements for each step along the axis
   Dim at_ = Dim(0);  // how far it has been read
   int depth_ = 0;
   std::vector<Part> parts_;

@@ -125,9 +125,9 @@ class Verifier {
     const Tensor::Place whole = place_of(graph_, node.outputs[0]);
     for (size_t k = 0; k < parts->size(); ++k) {
       const Tensor::Place part = place_of(graph_, node.inputs[(*parts)[k].input]);
-      RELAY_CHECK(part.whole == whole.whole &&
-                      part.offset == whole.offset + node.term((*parts)[k].offset),
-                  "an operand of " + node.work->name + " is not where it belongs");
+      RELAY_CHECK(
+          part.whole == whole.whole && part.offset == whole.offset + node.term((*parts)[k].offset),
+          "an operand of " + node.work->name + " is not where it belongs");
     }
   }
 

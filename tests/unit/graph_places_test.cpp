@@ -97,8 +97,7 @@ struct Placed {
         expect_close(found.field(i), wanted.field(i), text);
       return;
     }
-    EXPECT_EQ(testing::difference({found.array()}, {wanted.array()},
-                                  [](DType) { return 1e-5; }),
+    EXPECT_EQ(testing::difference({found.array()}, {wanted.array()}, [](DType) { return 1e-5; }),
               "")
         << text;
   }

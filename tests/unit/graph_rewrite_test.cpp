@@ -282,11 +282,10 @@ TEST(Rewrite, EachIsToldOf) {
   graph::rewrite(rewriting, [&](std::string_view stage, std::span<const Graph>, bool changed) {
     told.emplace_back(stage, changed);
   });
-  EXPECT_EQ(told, (std::vector<std::pair<std::string, bool>>{
-                      {"composed", true},
-                      {"prepare_constants", false},
-                      {"pack_operands", true},
-                      {"place_parts", false}}));
+  EXPECT_EQ(told, (std::vector<std::pair<std::string, bool>>{{"composed", true},
+                                                             {"prepare_constants", false},
+                                                             {"pack_operands", true},
+                                                             {"place_parts", false}}));
 }
 
 // ---- Constants as copies ------------------------------------------------------------------------

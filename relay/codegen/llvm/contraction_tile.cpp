@@ -191,8 +191,7 @@ void ContractionEmitter::store_columns(Value* result, Value* at, DType type, Val
   };
   if (llvm::isa<llvm::Constant>(mask)) return store_rest(plan_.tail);
   f_.emit_if(whole, store_all);
-  f_.emit_if(b_.CreateNot(whole),
-             [&] { store_rest(plan_.main_columns.as_int() % plan_.lanes); });
+  f_.emit_if(b_.CreateNot(whole), [&] { store_rest(plan_.main_columns.as_int() % plan_.lanes); });
 }
 
 void ContractionEmitter::finish_rows(const std::vector<std::vector<Value*>>& sums, Value* first_row,

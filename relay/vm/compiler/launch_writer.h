@@ -52,7 +52,7 @@ class LaunchWriter {
   KernelTable& kernels_;
   ConstantNumber constant_;
   Graph written_;
-  std::vector<std::vector<Dim>> extents_;  // of each place
+  std::vector<std::vector<Dim>> extents_;          // of each place
   std::vector<std::pair<uint32_t, Dim>> offsets_;  // of places in others
   std::vector<uint32_t> place_of_;                 // of each tensor of the graph
   std::vector<Check> checks_;

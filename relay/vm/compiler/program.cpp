@@ -200,8 +200,8 @@ void ProgramBuilder::rewrite_graphs() {
     return;
   }
   const int64_t vector_bytes = options_.target.vector_bytes();
-  auto packing_of = [vector_bytes](const te::Computation& computation, const auto& constant)
-      -> std::optional<graph::PackedOperand> {
+  auto packing_of = [vector_bytes](const te::Computation& computation,
+                                   const auto& constant) -> std::optional<graph::PackedOperand> {
     auto packed = lower::packing_of(computation, constant, vector_bytes);
     if (!packed) return std::nullopt;
     return graph::PackedOperand{packed->input, std::move(packed->packing),

@@ -135,7 +135,8 @@ struct Place {
   std::vector<uint32_t> extents;
   /// Shares the memory of that place, and lies in it. Chains may not be cycles.
   uint32_t alias = kNone;
-  /// Slot: from which of that place's elements on, counted in elements of this one; kNone: the first.
+  /// Slot: from which of that place's elements on, counted in elements of this one; kNone: the
+  /// first.
   uint32_t offset = kNone;
   /// Is that constant (a tensor or number) of the executable.
   uint32_t constant = kNone;

@@ -307,7 +307,8 @@ class Planner {
     for (size_t i = 0; i < graph_.places.size(); ++i) {
       const size_t whole = plan_->bytes[shape_.root[i]];
       size_t begin = 0;
-      for (const Place* at = &graph_.places[i]; at->alias != kNone; at = &graph_.places[at->alias]) {
+      for (const Place* at = &graph_.places[i]; at->alias != kNone;
+           at = &graph_.places[at->alias]) {
         if (at->offset == kNone) continue;
         const int64_t elements = plan_->slots[at->offset];
         const size_t left = (whole - begin) / at->dtype.size();
