@@ -151,6 +151,9 @@ llvm::Value* ContractionEmitter::lane_numbers(unsigned lanes, llvm::Type* type) 
 llvm::Value* ContractionEmitter::lanes_below(Value* count, unsigned lanes) {
   if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(count)) {
     if (known->getSExtValue() >= lanes) return nullptr;
+    std::vector<llvm::Constant*> bits;
+    for (unsigned i = 0; i < lanes; ++i) bits.push_back(b_.getInt1(i < known->getSExtValue()));
+    return llvm::ConstantVector::get(bits);
   }
   Value* clamped = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, count, n(0));
   clamped = b_.CreateTrunc(least(clamped, n(lanes)), b_.getInt32Ty());

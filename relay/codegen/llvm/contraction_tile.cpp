@@ -171,7 +171,7 @@ void ContractionEmitter::finish_tile(const std::vector<std::vector<Value*>>& sum
 }
 
 llvm::Value* ContractionEmitter::last_vector_is_whole(Value* first_column, size_t vectors) {
-  if (!plan_.panels.known || !plan_.main_columns.is_int()) return nullptr;
+  if (plan_.dots || !plan_.panels.known || !plan_.main_columns.is_int()) return nullptr;
   Value* end = add(first_column, n(static_cast<int64_t>(vectors) * plan_.lanes));
   return b_.CreateICmpSLE(end, dim(plan_.main_columns));
 }
@@ -181,15 +181,19 @@ void ContractionEmitter::store_columns(Value* result, Value* at, DType type, Val
   llvm::Align align(type.size());
   auto store_all = [&] { f_.annotate(b_.CreateAlignedStore(result, at, align), c_.out); };
   if (mask == nullptr) return store_all();
-  const bool has_known_lanes = llvm::isa<llvm::Constant>(mask) || whole != nullptr;
-  if (!has_known_lanes || f_.target.isa == Target::Isa::kAvx512) {
+  auto* known = llvm::dyn_cast<llvm::Constant>(mask);
+  if ((known == nullptr && whole == nullptr) || f_.target.isa == Target::Isa::kAvx512) {
     f_.annotate(b_.CreateMaskedStore(result, at, align, mask), c_.out);
     return;
   }
   auto store_rest = [&](int64_t lanes) {
     store_first(f_, c_.out, result, at, static_cast<unsigned>(lanes), align);
   };
-  if (llvm::isa<llvm::Constant>(mask)) return store_rest(plan_.tail);
+  if (known != nullptr) {
+    unsigned lanes = 0;
+    while (lanes < lanes_ && known->getAggregateElement(lanes)->isOneValue()) ++lanes;
+    return store_rest(lanes);
+  }
   f_.emit_if(whole, store_all);
   f_.emit_if(b_.CreateNot(whole), [&] { store_rest(plan_.main_columns.as_int() % plan_.lanes); });
 }

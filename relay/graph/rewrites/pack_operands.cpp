@@ -54,6 +54,15 @@ class Packer {
     return true;
   }
 
+  /// Whether all that is packed is: a work may leave open what its nodes know.
+  static bool is_known(const te::Computation& packing) {
+    const te::Output& made = packing.outputs[0];
+    auto known = [](const std::vector<Dim>& dims) {
+      return std::all_of(dims.begin(), dims.end(), [](Dim dim) { return dim.is_int(); });
+    };
+    return known(packing.inputs[0].dims) && known(packing.info(made.tensor).dims);
+  }
+
   Packed pack_work(const WorkRef& work, const std::vector<bool>& mask) const {
     Packed result;
     auto changed = std::make_shared<Work>(*work);
@@ -62,7 +71,7 @@ class Packer {
     while (true) {
       std::optional<PackedOperand> packed = program_.options().packing_of(
           computation, [&](size_t input) { return input < left.size() && left[input]; });
-      if (!packed) break;
+      if (!packed || !is_known(packed->packing)) break;
       left[packed->input] = false;
       result.operands.push_back({packed->input, std::move(packed->packing)});
       computation = std::move(packed->computation);
