@@ -62,6 +62,9 @@ void bind_dims(nb::module_& m) {
   m.def(
       "set_integer_dims",
       [](nb::callable maker) {
+        nb::object number = nb::int_(7), made = maker(number);
+        if (PyLong_Check(made.ptr()) == 0 || !made.equal(number))
+          throw nb::type_error("what makes extents of integers must make integers of them");
         Py_XDECREF(maker_of_integers);
         maker_of_integers = maker.release().ptr();
       },

@@ -268,3 +268,10 @@ def test_names_that_are_not_there(module, name, near):
         getattr(module, name)
     # What the interpreter's "Did you mean" is made of.
     assert raised.value.name == name and raised.value.obj is module and hasattr(module, near)
+
+
+def test_extents_stay_integers():
+    for maker in (relay.const, str, lambda n: n + 1):
+        with pytest.raises(TypeError, match="what makes extents of integers must make integers of them"):
+            relay._core.set_integer_dims(maker)
+    assert X.type_annotation.shape == [2, 2]

@@ -88,7 +88,7 @@ def save_json(node: Any) -> str:
 class _Unpickler(pickle.Unpickler):
     """Takes the package's own classes and plain containers only: a file must not choose what is called."""
 
-    _BUILTINS = {"dict", "list", "tuple", "set", "frozenset", "slice", "complex", "bytearray"}
+    _BUILTINS = {"int", "dict", "list", "tuple", "set", "frozenset", "slice", "complex", "bytearray"}
 
     def find_class(self, module: str, name: str) -> Any:
         allowed = module == "relay._pickle" and "." not in name or module == "builtins" and name in self._BUILTINS

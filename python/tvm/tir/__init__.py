@@ -52,8 +52,15 @@ class IntImm(int):
         made.dtype = str(dtype)
         return made
 
-    def __getnewargs__(self) -> tuple[str, int]:
-        return self.dtype, int(self)
+    def __reduce__(self) -> tuple[type[int], tuple[int]]:
+        """Programs are pickled with plain integers: who reads them need not have `tvm`."""
+        return int, (int(self),)
+
+    def __copy__(self) -> IntImm:
+        return self
+
+    def __deepcopy__(self, memo: _AnyType) -> IntImm:
+        return self
 
     @property
     def value(self) -> int:
