@@ -395,7 +395,7 @@ L_RefWrite : {
 L_RunGraph:
   RELAY_VM_CHECK_INTERRUPT();
   RELAY_VM_SAVE();
-  run_graph(frame, *ip, registers);
+  run_dataflow(frame, *ip, registers);
   RELAY_VM_NEXT();
 L_CheckShapes:
   RELAY_VM_SAVE();
@@ -434,7 +434,7 @@ Value Interpreter::run(const LinkedFunction& function, const Value& closure,
   } catch (const Interrupted&) {
     unwind();
     throw;
-  } catch (const GraphFailure& failure) {
+  } catch (const DataflowFailure& failure) {
     Diagnostic diagnostic = Diagnostic::error(failure.message);
     if (!failure.note.empty()) diagnostic.note(failure.note);
     fail({std::move(diagnostic)}, failure.position);

@@ -9,8 +9,8 @@
 
 #include <relay/runtime/typed_closure.h>
 #include <relay/support/diagnostic.h>
+#include <relay/vm/machine/dataflow_runner.h>
 #include <relay/vm/machine/frame.h>
-#include <relay/vm/machine/graph_runner.h>
 #include <relay/vm/machine/image.h>
 #include <relay/vm/machine/machine.h>
 
@@ -54,7 +54,7 @@ class Interpreter {
   // Another executable whose closures run here, or our own.
   struct Loaded {
     std::shared_ptr<const Image> image;
-    std::unique_ptr<GraphRunner> graphs;
+    std::unique_ptr<DataflowRunner> graphs;
   };
 
   Value loop();
@@ -70,7 +70,7 @@ class Interpreter {
   void unpack(const Code& at, char* registers);
   void make_closure(const Frame* frame, const Code& at, char* registers);
   void self_closure(Frame* frame, const Code& at, char* registers);
-  void run_graph(const Frame* frame, const Code& at, char* registers);
+  void run_dataflow(const Frame* frame, const Code& at, char* registers);
   void check_shapes(const Frame* frame, const Code& at, char* registers);
   Loaded& loaded(const Image* image);
   void use(const std::shared_ptr<const Image>& image);

@@ -187,7 +187,7 @@ void Interpreter::use(const std::shared_ptr<const Image>& image) {
   for (const Loaded& each : loaded_) {
     if (each.image == image) return;
   }
-  auto graphs = std::make_unique<GraphRunner>(*image, workers_, interrupt_);
+  auto graphs = std::make_unique<DataflowRunner>(*image, workers_, interrupt_);
   loaded_.push_back({image, std::move(graphs)});
 }
 
@@ -229,7 +229,7 @@ void Interpreter::unpack(const Code& at, char* registers) {
 
 // ---- Graphs and checks --------------------------------------------------------------------------
 
-void Interpreter::run_graph(const Frame* frame, const Code& at, char* registers) {
+void Interpreter::run_dataflow(const Frame* frame, const Code& at, char* registers) {
   const Image* image = frame->function->image;
   const Graph& graph = image->executable->graphs[at.a];
   values_.clear();

@@ -22,8 +22,8 @@ uint64_t profile_clock() {
                                    .count());
 }
 
-SectionRun::SectionRun(const Image& image, const Graph& graph, const GraphShape& shape,
-                       const GraphPlan& plan, uint32_t section, Memory memory,
+SectionRun::SectionRun(const Image& image, const Graph& graph, const DataflowShape& shape,
+                       const DataflowPlan& plan, uint32_t section, Memory memory,
                        const std::atomic<bool>& interrupt, Profile* profile)
     : image_(image),
       graph_(graph),
@@ -38,7 +38,7 @@ SectionRun::SectionRun(const Image& image, const Graph& graph, const GraphShape&
       threaded_(plan.shares[section].threaded) {}
 
 // While it is measured, each launch by itself.
-GraphPlan::Phase SectionRun::phase(uint32_t number) const {
+DataflowPlan::Phase SectionRun::phase(uint32_t number) const {
   if (profile_ == nullptr) return phases_[number];
   const uint32_t launch = section_.begin + number;
   return {launch, launch + 1, threaded_ && plan_.pieces[launch] != 0};
@@ -63,7 +63,7 @@ bool SectionRun::stopped() {
 
 void SectionRun::work(const TeamTurn& turn) {
   if (profile_ != nullptr && turn.first) begin_ns_ = profile_clock();
-  const GraphPlan::Phase now = phase(turn.stage);
+  const DataflowPlan::Phase now = phase(turn.stage);
   int list = 0;
   for (uint32_t i = now.begin; i < now.end; ++i) {
     const bool shared = now.shared && plan_.pieces[i] != 0;
@@ -139,7 +139,7 @@ void SectionRun::throw_if_failed() const {
   const Launch& launch = graph_.launches[first.launch];
   const Kernel& kernel = image_.executable->kernels[launch.kernel];
   const auto code = static_cast<uint32_t>(first.code);
-  GraphFailure failure;
+  DataflowFailure failure;
   failure.message = code - 1 < kernel.messages.size()
                         ? kernel.messages[code - 1]
                         : "kernel " + kernel.name + " failed with code " + std::to_string(code);

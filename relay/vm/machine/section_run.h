@@ -7,7 +7,7 @@
 #include <span>
 
 #include <relay/runtime/team.h>
-#include <relay/vm/machine/graph_plan.h>
+#include <relay/vm/machine/dataflow_plan.h>
 #include <relay/vm/machine/image.h>
 #include <relay/vm/machine/machine.h>
 
@@ -31,29 +31,30 @@ class SectionRun final : public TeamWork {
     std::byte* scratch;    // of all workers
     std::span<WorkerState> workers;
   };
-  SectionRun(const Image& image, const Graph& graph, const GraphShape& shape, const GraphPlan& plan,
-             uint32_t section, Memory memory, const std::atomic<bool>& interrupt, Profile* profile);
+  SectionRun(const Image& image, const Graph& graph, const DataflowShape& shape,
+             const DataflowPlan& plan, uint32_t section, Memory memory,
+             const std::atomic<bool>& interrupt, Profile* profile);
 
   Stage stage(uint32_t number) override;
   void work(const TeamTurn& turn) override;
   /// All phases, without a team.
   void run_alone();
-  /// After the run. Throws Interrupted, or GraphFailure for the earliest task that failed of the
+  /// After the run. Throws Interrupted, or DataflowFailure for the earliest task that failed of the
   /// earliest launch that did, whoever ran it.
   void throw_if_failed() const;
 
  private:
-  GraphPlan::Phase phase(uint32_t number) const;
+  DataflowPlan::Phase phase(uint32_t number) const;
   bool stopped();
   void run_launch(uint32_t index, const TeamTurn& turn, int list);
   void record(uint32_t index);
 
   const Image& image_;
   const Graph& graph_;
-  const GraphShape& shape_;
-  const GraphPlan& plan_;
-  const GraphShape::Section& section_;
-  const GraphPlan::Phase* const phases_;
+  const DataflowShape& shape_;
+  const DataflowPlan& plan_;
+  const DataflowShape::Section& section_;
+  const DataflowPlan::Phase* const phases_;
   const uint32_t num_phases_;
   const Memory memory_;
   const std::atomic<bool>& interrupt_;

@@ -1,4 +1,4 @@
-#include <relay/vm/machine/graph_plan.h>
+#include <relay/vm/machine/dataflow_plan.h>
 
 #include <algorithm>
 #include <iterator>
@@ -22,7 +22,7 @@ bool is_leaf(DimCode code) { return code == DimCode::kExtent || code == DimCode:
 
 // Where a launch reads or writes: the device of the first tensor, numbers apart. A kernel that
 // reads none runs where it writes, and the other way round.
-Device GraphShape::device_of(const Graph& graph, const Launch& launch, bool written) const {
+Device DataflowShape::device_of(const Graph& graph, const Launch& launch, bool written) const {
   Device device;
   bool any = false;
   for (const Launch::Argument& argument : launch.arguments) {
@@ -35,7 +35,7 @@ Device GraphShape::device_of(const Graph& graph, const Launch& launch, bool writ
   return device;
 }
 
-GraphShape::GraphShape(const Graph& graph, const Executable& executable) {
+DataflowShape::DataflowShape(const Graph& graph, const Executable& executable) {
   size_t num_places = graph.places.size();
   root.assign(num_places, kNone);
   for (uint32_t place = 0; place < num_places; ++place) {
@@ -109,7 +109,7 @@ uint32_t dim_position(const Graph& graph, size_t slot) {
 }
 
 [[noreturn]] void no_element(const Graph& graph, uint32_t slot, const std::string& shape) {
-  throw GraphFailure{
+  throw DataflowFailure{
       "a dimension is element " + std::to_string(graph.dims[slot].b) + " of shape " + shape,
       dim_position(graph, slot),
       {}};
@@ -117,7 +117,7 @@ uint32_t dim_position(const Graph& graph, size_t slot) {
 
 }  // namespace
 
-void read_leaves(const Graph& graph, const GraphShape& shape, std::span<const Value> inputs,
+void read_leaves(const Graph& graph, const DataflowShape& shape, std::span<const Value> inputs,
                  std::vector<int64_t>& out) {
   out.clear();
   for (uint32_t slot : shape.leaves) {
@@ -223,11 +223,11 @@ class Arena {
 
 class Planner {
  public:
-  Planner(const Graph& graph, const GraphShape& shape, const Executable& executable)
+  Planner(const Graph& graph, const DataflowShape& shape, const Executable& executable)
       : graph_(graph), shape_(shape), executable_(executable) {}
 
-  std::unique_ptr<GraphPlan> run(std::vector<int64_t> key) {
-    plan_ = std::make_unique<GraphPlan>();
+  std::unique_ptr<DataflowPlan> run(std::vector<int64_t> key) {
+    plan_ = std::make_unique<DataflowPlan>();
     plan_->key = std::move(key);
     compute_slots();
     size_places(plan_->slots.size());
@@ -255,16 +255,16 @@ class Planner {
         bool division = is_division_by_zero(wrong);
         for (const DimFailure& failure : graph_.failures) {
           if (failure.first <= i && i <= failure.last && (division || !failure.division))
-            throw GraphFailure{{}, failure.position, {}, &failure.message};
+            throw DataflowFailure{{}, failure.position, {}, &failure.message};
         }
         uint32_t position = dim_position(graph_, i);
         if (at.code == DimCode::kBroadcast) {
-          throw GraphFailure{"dimensions " + std::to_string(slots[at.a]) + " and " +
-                                 std::to_string(slots[at.b]) + " do not broadcast",
-                             position,
-                             {}};
+          throw DataflowFailure{"dimensions " + std::to_string(slots[at.a]) + " and " +
+                                    std::to_string(slots[at.b]) + " do not broadcast",
+                                position,
+                                {}};
         }
-        throw GraphFailure{wrong, position, {}};
+        throw DataflowFailure{wrong, position, {}};
       }
     }
     check_sizes(slots.size());
@@ -275,7 +275,7 @@ class Planner {
     for (const DimCheck& check : graph_.checks) {
       if (check.a >= computed || check.b >= computed) continue;
       if (plan_->slots[check.a] != plan_->slots[check.b])
-        throw GraphFailure{{}, check.position, {}, &check.message};
+        throw DataflowFailure{{}, check.position, {}, &check.message};
     }
   }
 
@@ -296,7 +296,7 @@ class Planner {
       try {
         plan_->bytes[i] = NDArray::bytes_needed(extents, place.dtype);
       } catch (const Error& error) {
-        throw GraphFailure{error.what(), place.position, {}};
+        throw DataflowFailure{error.what(), place.position, {}};
       }
     }
   }
@@ -321,7 +321,7 @@ class Planner {
   }
 
   [[noreturn]] static void no_view() {
-    throw GraphFailure{"the sizes of two views of a tensor do not agree", 0, {}};
+    throw DataflowFailure{"the sizes of two views of a tensor do not agree", 0, {}};
   }
 
   // Memory of temporaries by best fit in the order of the launches; what a launch reads for the
@@ -354,7 +354,7 @@ class Planner {
 
   Arena& arena_of(uint32_t root) { return arenas_[shape_.arena[root]]; }
 
-  bool in_arena(uint32_t root) const { return shape_.home[root] == GraphShape::Home::kArena; }
+  bool in_arena(uint32_t root) const { return shape_.home[root] == DataflowShape::Home::kArena; }
 
   void take_over(const Launch& launch, uint32_t index, uint32_t written, uint32_t read,
                  std::vector<size_t>& held) {
@@ -388,13 +388,13 @@ class Planner {
         int64_t bytes = plan_->slots[launch.scratch];
         constexpr int64_t kMost = int64_t{1} << 40;
         if (bytes < 0 || bytes > kMost) {
-          throw GraphFailure{"a kernel asks for too much memory", launch.position, {}};
+          throw DataflowFailure{"a kernel asks for too much memory", launch.position, {}};
         }
         plan_->scratch_bytes = std::max(plan_->scratch_bytes, round_up(static_cast<size_t>(bytes)));
       }
     }
-    for (const GraphShape::Section& section : shape_.sections) {
-      const GraphPlan::Share share = share_work(section);
+    for (const DataflowShape::Section& section : shape_.sections) {
+      const DataflowPlan::Share share = share_work(section);
       plan_->shares.push_back(share);
       if (share.threaded) {
         plan_phases(section);
@@ -406,7 +406,7 @@ class Planner {
   }
 
   // Which launches are worth sharing, and whether the whole section is.
-  GraphPlan::Share share_work(const GraphShape::Section& section) {
+  DataflowPlan::Share share_work(const DataflowShape::Section& section) {
     // The end of a phase takes up to a microsecond, calling others some 5, those who sleep 50.
     constexpr double kWorthSharing = 2'000;
     constexpr double kWorthCalling = 20'000;
@@ -456,11 +456,11 @@ class Planner {
 
   // A launch begins a phase if it touches what other workers may still be writing, or writes what
   // they may still be reading. What one worker does all is in order anyway.
-  void plan_phases(const GraphShape::Section& section) {
+  void plan_phases(const DataflowShape::Section& section) {
     constexpr size_t kMostAccesses = 64;
     std::vector<Access> before;
     int lists = 0;  // of tasks that are shared
-    GraphPlan::Phase phase{section.begin, section.begin, false};
+    DataflowPlan::Phase phase{section.begin, section.begin, false};
     for (uint32_t i = section.begin; i < section.end; ++i) {
       const Launch& launch = graph_.launches[i];
       bool parallel = plan_->pieces[i] != 0;
@@ -490,16 +490,16 @@ class Planner {
   }
 
   const Graph& graph_;
-  const GraphShape& shape_;
+  const DataflowShape& shape_;
   const Executable& executable_;
-  std::unique_ptr<GraphPlan> plan_;
+  std::unique_ptr<DataflowPlan> plan_;
   std::vector<Arena> arenas_;
 };
 
 }  // namespace
 
-std::unique_ptr<GraphPlan> make_plan(const Graph& graph, const GraphShape& shape,
-                                     const Executable& executable, std::vector<int64_t> key) {
+std::unique_ptr<DataflowPlan> make_plan(const Graph& graph, const DataflowShape& shape,
+                                        const Executable& executable, std::vector<int64_t> key) {
   return Planner(graph, shape, executable).run(std::move(key));
 }
 

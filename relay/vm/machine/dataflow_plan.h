@@ -1,4 +1,4 @@
-// What is worked out for a graph: once, and once for each set of sizes.
+// What is worked out for a region of dataflow (`Graph`): once, and once for each set of sizes.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@
 
 namespace relay::vm {
 
-/// A graph that cannot go on, for the error: its text and place.
-struct GraphFailure {
+/// A run that cannot go on, for the error: its text and place.
+struct DataflowFailure {
   std::string message;
   uint32_t position = 0;
   std::string note;
@@ -25,7 +25,7 @@ struct GraphFailure {
 std::string size_text(const Graph& graph, const SizeText& text, std::span<const Value> inputs);
 
 /// Facts of a graph that do not depend on sizes. A root is a place that is no alias.
-struct GraphShape {
+struct DataflowShape {
   enum class Home : uint8_t {
     kInput,
     kConstant,
@@ -33,7 +33,7 @@ struct GraphShape {
     kResult,  // a fresh tensor of each run
     kArena
   };
-  explicit GraphShape(const Graph& graph, const Executable& executable);
+  explicit DataflowShape(const Graph& graph, const Executable& executable);
 
   std::vector<uint32_t> root;  // of each place
   std::vector<Home> home;      // of each root
@@ -63,7 +63,7 @@ struct GraphShape {
 };
 
 /// A graph at one set of sizes.
-struct GraphPlan {
+struct DataflowPlan {
   std::vector<int64_t> key;  // values of the leaves
   std::vector<int64_t> slots;
   /// Extents of all places one after the other (-1: counted), and where those of each place begin.
@@ -96,12 +96,12 @@ struct GraphPlan {
   }
 };
 
-/// Values of the leaves for these inputs. Throws GraphFailure.
-void read_leaves(const Graph& graph, const GraphShape& shape, std::span<const Value> inputs,
+/// Values of the leaves for these inputs. Throws DataflowFailure.
+void read_leaves(const Graph& graph, const DataflowShape& shape, std::span<const Value> inputs,
                  std::vector<int64_t>& out);
 
-/// Throws GraphFailure where the sizes are impossible or a check fails.
-std::unique_ptr<GraphPlan> make_plan(const Graph& graph, const GraphShape& shape,
-                                     const Executable& executable, std::vector<int64_t> key);
+/// Throws DataflowFailure where the sizes are impossible or a check fails.
+std::unique_ptr<DataflowPlan> make_plan(const Graph& graph, const DataflowShape& shape,
+                                        const Executable& executable, std::vector<int64_t> key);
 
 }  // namespace relay::vm

@@ -1,4 +1,4 @@
-// Runs graphs: sizes, memory, kernels.
+// Runs regions of dataflow: sizes, memory, kernels.
 #pragma once
 
 #include <atomic>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <relay/runtime/value.h>
-#include <relay/vm/machine/graph_plan.h>
+#include <relay/vm/machine/dataflow_plan.h>
 #include <relay/vm/machine/image.h>
 #include <relay/vm/machine/machine.h>
 
@@ -18,29 +18,29 @@ class Workers;
 
 namespace relay::vm {
 
-struct GraphState;
+struct DataflowState;
 
 /// The graphs of one image for one machine, with their plans and buffers.
-class GraphRunner {
+class DataflowRunner {
  public:
-  GraphRunner(const Image& image, std::shared_ptr<Workers> workers,
-              const std::atomic<bool>* interrupt);
-  ~GraphRunner();
+  DataflowRunner(const Image& image, std::shared_ptr<Workers> workers,
+                 const std::atomic<bool>* interrupt);
+  ~DataflowRunner();
 
-  /// Fills `results`, one for each output. Throws GraphFailure where the program fails, Error for
-  /// lack of memory or an interruption.
+  /// Fills `results`, one for each output. Throws DataflowFailure where the program fails, Error
+  /// for lack of memory or an interruption.
   void run(uint32_t graph, std::span<Value> inputs, std::span<Value> results);
   void set_profile(Profile* profile) { profile_ = profile; }
 
  private:
   struct Shared;
-  void run_sections(GraphState& state, const GraphPlan& plan);
+  void run_sections(DataflowState& state, const DataflowPlan& plan);
 
   const Image& image_;
   std::shared_ptr<Workers> workers_;
   const std::atomic<bool>* interrupt_;
   std::unique_ptr<Shared> shared_;
-  std::vector<std::unique_ptr<GraphState>> graphs_;
+  std::vector<std::unique_ptr<DataflowState>> graphs_;
   std::vector<NDArray> arrays_;  // of a library kernel
   Profile* profile_ = nullptr;
 };

@@ -1,4 +1,4 @@
-#include <relay/vm/machine/graph_runner.h>
+#include <relay/vm/machine/dataflow_runner.h>
 
 #include <algorithm>
 #include <cstring>
@@ -20,17 +20,17 @@ constexpr size_t kMostPlans = 8;
 
 }  // namespace
 
-struct GraphState {
-  GraphState(const Graph& of, const Executable& owner)
+struct DataflowState {
+  DataflowState(const Graph& of, const Executable& owner)
       : executable(owner), graph(of), shape(of, owner) {}
 
   const Executable& executable;
   const Graph& graph;
-  const GraphShape shape;
-  std::vector<std::unique_ptr<GraphPlan>> plans;  // the last one used first
-  Workspace cells;                                // of numbers
-  std::vector<uint32_t> cell;                     // of each place, or kNone
-  std::vector<NDArray> constants;                 // of each root that is a constant tensor
+  const DataflowShape shape;
+  std::vector<std::unique_ptr<DataflowPlan>> plans;  // the last one used first
+  Workspace cells;                                   // of numbers
+  std::vector<uint32_t> cell;                        // of each place, or kNone
+  std::vector<NDArray> constants;                    // of each root that is a constant tensor
   // Of the run.
   std::vector<int64_t> leaves;
   std::vector<std::byte*> arenas;     // of each of the plan's
@@ -46,7 +46,7 @@ struct GraphState {
   std::optional<uint32_t> reader_of_bytes(uint32_t root) const;
 };
 
-struct GraphRunner::Shared {
+struct DataflowRunner::Shared {
   std::vector<NDArray> dense;  // of each constant of the executable
   std::vector<std::pair<Device, std::unique_ptr<Workspace>>> arenas;
   Workspace scratch;
@@ -65,7 +65,7 @@ struct GraphRunner::Shared {
 
 // The position of a launch that needs the elements of a root as bytes. Library kernels take any
 // strides.
-std::optional<uint32_t> GraphState::reader_of_bytes(uint32_t root) const {
+std::optional<uint32_t> DataflowState::reader_of_bytes(uint32_t root) const {
   for (const Launch& launch : graph.launches) {
     bool library = !executable.kernels[launch.kernel].library.empty();
     for (const Launch::Argument& argument : launch.arguments) {
@@ -79,8 +79,8 @@ std::optional<uint32_t> GraphState::reader_of_bytes(uint32_t root) const {
   return std::nullopt;
 }
 
-void GraphState::prepare(std::vector<NDArray>& dense) {
-  using Home = GraphShape::Home;
+void DataflowState::prepare(std::vector<NDArray>& dense) {
+  using Home = DataflowShape::Home;
   size_t num_places = graph.places.size();
   cell.assign(num_places, kNone);
   uint32_t num_cells = 0;
@@ -107,7 +107,7 @@ void GraphState::prepare(std::vector<NDArray>& dense) {
       try {
         if (!elements) elements = constants[i].copy();
       } catch (const Error& error) {
-        throw GraphFailure{error.what(), *reader, {}};
+        throw DataflowFailure{error.what(), *reader, {}};
       }
       constants[i] = elements;
     }
@@ -119,8 +119,8 @@ void GraphState::prepare(std::vector<NDArray>& dense) {
   arenas.resize(shape.arenas.size());
 }
 
-GraphRunner::GraphRunner(const Image& image, std::shared_ptr<Workers> workers,
-                         const std::atomic<bool>* interrupt)
+DataflowRunner::DataflowRunner(const Image& image, std::shared_ptr<Workers> workers,
+                               const std::atomic<bool>* interrupt)
     : image_(image),
       workers_(std::move(workers)),
       interrupt_(interrupt),
@@ -129,15 +129,15 @@ GraphRunner::GraphRunner(const Image& image, std::shared_ptr<Workers> workers,
   shared_->workers.resize(static_cast<size_t>(workers_->count()));
   shared_->dense.resize(image.executable->constants.size());
 }
-GraphRunner::~GraphRunner() = default;
+DataflowRunner::~DataflowRunner() = default;
 
 // ---- Running ------------------------------------------------------------------------------------
 
 namespace {
 
 // The plan for these inputs, moved to the front.
-const GraphPlan& find_plan(GraphState& state, const Executable& executable,
-                           std::span<const Value> inputs) {
+const DataflowPlan& find_plan(DataflowState& state, const Executable& executable,
+                              std::span<const Value> inputs) {
   read_leaves(state.graph, state.shape, inputs, state.leaves);
   auto& plans = state.plans;
   for (size_t i = 0; i < plans.size(); ++i) {
@@ -147,10 +147,10 @@ const GraphPlan& find_plan(GraphState& state, const Executable& executable,
       return *plans.front();
     }
   }
-  std::unique_ptr<GraphPlan> plan;
+  std::unique_ptr<DataflowPlan> plan;
   try {
     plan = make_plan(state.graph, state.shape, executable, state.leaves);
-  } catch (GraphFailure& failure) {
+  } catch (DataflowFailure& failure) {
     if (failure.sizes != nullptr) failure.message = size_text(state.graph, *failure.sizes, inputs);
     throw;
   }
@@ -161,11 +161,11 @@ const GraphPlan& find_plan(GraphState& state, const Executable& executable,
 
 [[noreturn]] void refuse_input(const Graph& graph, uint32_t index, ShapeView expected,
                                const Value& found) {
-  throw GraphFailure{"input " + std::to_string(index) + " of " + graph.name + ": expected " +
-                         std::string(graph.places[index].dtype.name()) + " of shape " +
-                         shape_text(expected) + ", found " + value_type_text(found),
-                     0,
-                     {}};
+  throw DataflowFailure{"input " + std::to_string(index) + " of " + graph.name + ": expected " +
+                            std::string(graph.places[index].dtype.name()) + " of shape " +
+                            shape_text(expected) + ", found " + value_type_text(found),
+                        0,
+                        {}};
 }
 
 // Kinds and ranks, which sizes are read from.
@@ -179,11 +179,11 @@ void check_kinds(const Graph& graph, std::span<const Value> inputs) {
       refuse_input(graph, i, unknown, input);
     }
     if (place.extents.empty() || input.device() == place.device) continue;
-    throw GraphFailure{wrong_device_text(input.device(), place.device), place.position, {}};
+    throw DataflowFailure{wrong_device_text(input.device(), place.device), place.position, {}};
   }
 }
 
-void bind_inputs(GraphState& state, const GraphPlan& plan, std::span<const Value> inputs) {
+void bind_inputs(DataflowState& state, const DataflowPlan& plan, std::span<const Value> inputs) {
   for (uint32_t i = 0; i < inputs.size(); ++i) {
     const Value& input = inputs[i];
     ShapeView expected = plan.shape(state.graph, i);
@@ -202,9 +202,9 @@ void bind_inputs(GraphState& state, const GraphPlan& plan, std::span<const Value
   }
 }
 
-void bind_places(GraphState& state, const GraphPlan& plan) {
+void bind_places(DataflowState& state, const DataflowPlan& plan) {
   const Graph& graph = state.graph;
-  using Home = GraphShape::Home;
+  using Home = DataflowShape::Home;
   for (uint32_t i = graph.num_inputs; i < graph.places.size(); ++i) {
     if (state.shape.root[i] != i || state.shape.counted[i] != 0) continue;
     if (state.shape.home[i] == Home::kResult) {
@@ -212,7 +212,7 @@ void bind_places(GraphState& state, const GraphPlan& plan) {
         state.fresh[i] =
             NDArray::empty(plan.shape(graph, i), graph.places[i].dtype, graph.places[i].device);
       } catch (const Error& error) {
-        throw GraphFailure{error.what(), graph.places[i].position, {}};
+        throw DataflowFailure{error.what(), graph.places[i].position, {}};
       }
       state.addresses[i] = static_cast<std::byte*>(state.fresh[i].raw());
     } else if (state.shape.home[i] == Home::kArena) {
@@ -240,7 +240,7 @@ NDArray part_of(const NDArray& whole, ShapeView shape, size_t byte) {
 }
 
 // The tensor at a place during a run.
-NDArray tensor_at(GraphState& state, const GraphPlan& plan, uint32_t place) {
+NDArray tensor_at(DataflowState& state, const DataflowPlan& plan, uint32_t place) {
   if (state.shape.counted[place] != 0) return state.fresh[place];  // empty until it is made
   const Graph& graph = state.graph;
   uint32_t root = state.shape.root[place];
@@ -286,10 +286,10 @@ class LibraryTasks final : public TeamWork {
 };
 
 // What a library kernel asks of the machine.
-class GraphHost final : public LibraryHost {
+class DataflowHost final : public LibraryHost {
  public:
-  GraphHost(const GraphState& state, const GraphPlan& plan, const Launch& launch, size_t num_inputs,
-            Workers& workers, const std::atomic<bool>& interrupt)
+  DataflowHost(const DataflowState& state, const DataflowPlan& plan, const Launch& launch,
+               size_t num_inputs, Workers& workers, const std::atomic<bool>& interrupt)
       : state_(state),
         plan_(plan),
         launch_(launch),
@@ -325,15 +325,15 @@ class GraphHost final : public LibraryHost {
   }
 
  private:
-  const GraphState& state_;
-  const GraphPlan& plan_;
+  const DataflowState& state_;
+  const DataflowPlan& plan_;
   const Launch& launch_;
   const size_t num_inputs_;
   Workers& workers_;
   const std::atomic<bool>& interrupt_;
 };
 
-void run_library(const Image& image, GraphState& state, const GraphPlan& plan, uint32_t index,
+void run_library(const Image& image, DataflowState& state, const DataflowPlan& plan, uint32_t index,
                  std::vector<NDArray>& arrays, Workers& workers,
                  const std::atomic<bool>& interrupt) {
   const Launch& launch = state.graph.launches[index];
@@ -344,7 +344,7 @@ void run_library(const Image& image, GraphState& state, const GraphPlan& plan, u
     if (!argument.written) ++num_inputs;
   }
   std::span<NDArray> outputs(arrays.data() + num_inputs, arrays.size() - num_inputs);
-  GraphHost host(state, plan, launch, num_inputs, workers, interrupt);
+  DataflowHost host(state, plan, launch, num_inputs, workers, interrupt);
   LibraryCall call(std::span<const NDArray>(arrays.data(), num_inputs), launch.params, outputs,
                    host);
   try {
@@ -353,7 +353,7 @@ void run_library(const Image& image, GraphState& state, const GraphPlan& plan, u
     throw;
   } catch (const Error& error) {
     const std::vector<std::string>& names = image.executable->kernels[launch.kernel].messages;
-    throw GraphFailure{
+    throw DataflowFailure{
         names.empty() ? error.what() : failure_text(names[0], error.what()), launch.position, {}};
   }
   for (size_t k = 0; k < outputs.size(); ++k) {
@@ -365,7 +365,7 @@ void run_library(const Image& image, GraphState& state, const GraphPlan& plan, u
   arrays.clear();
 }
 
-Value result_at(GraphState& state, const GraphPlan& plan, std::span<const Value> inputs,
+Value result_at(DataflowState& state, const DataflowPlan& plan, std::span<const Value> inputs,
                 uint32_t place) {
   const Graph& graph = state.graph;
   uint32_t root = state.shape.root[place];
@@ -384,12 +384,12 @@ Value result_at(GraphState& state, const GraphPlan& plan, std::span<const Value>
 }
 
 // Without memory for all temporaries: the greatest of them is to blame.
-GraphFailure no_arena(const GraphState& state, const GraphPlan& plan, Device device,
-                      const Error& error) {
-  GraphFailure failure{error.what(), 0, {}};
+DataflowFailure no_arena(const DataflowState& state, const DataflowPlan& plan, Device device,
+                         const Error& error) {
+  DataflowFailure failure{error.what(), 0, {}};
   size_t most = 0;
   for (uint32_t i = 0; i < state.graph.places.size(); ++i) {
-    if (state.shape.root[i] != i || state.shape.home[i] != GraphShape::Home::kArena) continue;
+    if (state.shape.root[i] != i || state.shape.home[i] != DataflowShape::Home::kArena) continue;
     if (plan.bytes[i] <= most || !(state.graph.places[i].device == device)) continue;
     most = plan.bytes[i];
     const Place& place = state.graph.places[i];
@@ -406,25 +406,25 @@ GraphFailure no_arena(const GraphState& state, const GraphPlan& plan, Device dev
 
 }  // namespace
 
-void GraphRunner::run(uint32_t index, std::span<Value> inputs, std::span<Value> results) {
+void DataflowRunner::run(uint32_t index, std::span<Value> inputs, std::span<Value> results) {
   const Executable& executable = *image_.executable;
   if (graphs_[index] == nullptr) {
-    auto fresh = std::make_unique<GraphState>(executable.graphs[index], executable);
+    auto fresh = std::make_unique<DataflowState>(executable.graphs[index], executable);
     fresh->prepare(shared_->dense);
     graphs_[index] = std::move(fresh);
   }
-  GraphState& state = *graphs_[index];
+  DataflowState& state = *graphs_[index];
   const Graph& graph = state.graph;
   // Whatever happens, the run's tensors are let go at its end.
   struct Release {
-    GraphState& state;
+    DataflowState& state;
     ~Release() {
       std::fill(state.inputs.begin(), state.inputs.end(), NDArray());
       std::fill(state.fresh.begin(), state.fresh.end(), NDArray());
     }
   } release{state};
   check_kinds(graph, inputs);
-  const GraphPlan& plan = find_plan(state, executable, inputs);
+  const DataflowPlan& plan = find_plan(state, executable, inputs);
   bind_inputs(state, plan, inputs);
   for (size_t i = 0; i < plan.arena_bytes.size(); ++i) {
     Device device = state.shape.arenas[i];
@@ -442,11 +442,11 @@ void GraphRunner::run(uint32_t index, std::span<Value> inputs, std::span<Value> 
   }
 }
 
-void GraphRunner::run_sections(GraphState& state, const GraphPlan& plan) {
+void DataflowRunner::run_sections(DataflowState& state, const DataflowPlan& plan) {
   const Graph& graph = state.graph;
   const auto workers = static_cast<size_t>(workers_->count());
   for (uint32_t s = 0; s < state.shape.sections.size(); ++s) {
-    const GraphShape::Section& section = state.shape.sections[s];
+    const DataflowShape::Section& section = state.shape.sections[s];
     DeviceAccess access(section.device, section.target);
     if (section.library) {
       if (interrupt_->load(std::memory_order_relaxed)) throw Interrupted();
@@ -461,7 +461,7 @@ void GraphRunner::run_sections(GraphState& state, const GraphPlan& plan) {
       }
       continue;
     }
-    const GraphPlan::Share& share = plan.shares[s];
+    const DataflowPlan::Share& share = plan.shares[s];
     std::byte* scratch =
         shared_->scratch.get(plan.scratch_bytes * workers, "the scratch memory of kernels");
     const bool threaded = share.threaded && workers > 1;
