@@ -110,6 +110,102 @@ bool sums_products(const ScalarNode& fold) {
          fold.args[0]->binary == BinaryOp::kMul;
 }
 
+/// Points of an output, its axes that are used divided in parts.
+struct Points {
+  std::vector<Axis> axes;
+  std::unordered_map<uint32_t, ScalarRef> in_parts;  // what the axes are that became two
+};
+
+Points split_divided(const ScalarRef& product, std::span<const Axis> axes, uint32_t& num_axes) {
+  Points points;
+  std::vector<Split> splits = find_splits(product, axes, num_axes);
+  for (const Axis& axis : axes) {
+    auto split = std::find_if(splits.begin(), splits.end(),
+                              [&](const Split& s) { return s.axis.id == axis.id; });
+    if (split == splits.end()) {
+      points.axes.push_back(axis);
+      continue;
+    }
+    points.axes.push_back(split->outer);
+    points.axes.push_back(split->inner);
+    points.in_parts.emplace(axis.id,
+                            (te::index_of(split->outer) * te::from_dim(split->inner.extent) +
+                             te::index_of(split->inner))
+                                .ref());
+  }
+  return points;
+}
+
+/// Factors, epilogue and place in the output, for the output's `axes`, become those at the points.
+void rewrite_to(const Points& points, std::span<const Axis> axes, Contraction& contraction) {
+  std::unordered_map<uint32_t, Dim> extents;
+  for (const Axis& axis : contraction.folded) extents.emplace(axis.id, axis.extent);
+  for (const Axis& axis : points.axes) extents.emplace(axis.id, axis.extent);
+  auto extent_of = [&](uint32_t axis) { return extents.at(axis); };
+  auto rewrite = [&](const ScalarRef& root) {
+    ScalarRef parts = points.in_parts.empty() ? root : substitute(root, points.in_parts);
+    ScalarRewriter divisions([&](const ScalarRef& node, const std::vector<ScalarRef>& args) {
+      return simplify_division(*node, args, extent_of);
+    });
+    return divisions(parts);
+  };
+  contraction.lhs = rewrite(contraction.lhs);
+  contraction.rhs = rewrite(contraction.rhs);
+  contraction.epilogue = rewrite(contraction.epilogue);
+  for (const Axis& axis : axes) {
+    contraction.out_index.push_back(rewrite(te::index_of(axis).ref()));
+  }
+}
+
+/// The place after the last of the points' axes that is one of a side's; 0: none is.
+size_t end_of(const std::vector<Axis>& side, std::span<const Axis> points) {
+  size_t end = 0;
+  for (size_t i = 0; i < points.size(); ++i) {
+    for (const Axis& axis : side) {
+      if (is_real(axis) && axis.id == points[i].id) end = i + 1;
+    }
+  }
+  return end;
+}
+
+/// Axes become rows, columns and batch, by the factors that depend on them. False if the fold is
+/// none that contractions compute.
+bool assign_axes(std::span<const Axis> points, Contraction& contraction) {
+  std::unordered_set<uint32_t> in_lhs = axes_in(contraction.lhs);
+  std::unordered_set<uint32_t> in_rhs = axes_in(contraction.rhs);
+  std::vector<Axis> only_lhs, only_rhs;
+  for (const Axis& axis : points) {
+    bool left = in_lhs.contains(axis.id), right = in_rhs.contains(axis.id);
+    if (left && !right) {
+      only_lhs.push_back(axis);
+    } else if (right && !left) {
+      only_rhs.push_back(axis);
+    } else if (left || !is_real(axis)) {
+      contraction.batch.push_back(axis);
+    } else {
+      return false;  // the same sum again and again
+    }
+  }
+  if (!has_real(only_lhs) && !has_real(only_rhs)) return false;
+  if (!has_real(only_lhs) && slides(contraction.rhs, only_rhs)) return false;
+  if (!has_real(only_rhs) && slides(contraction.lhs, only_lhs)) return false;
+
+  // Columns are the side that has the last of the output's axes.
+  if (end_of(only_lhs, points) > end_of(only_rhs, points)) {
+    std::swap(contraction.lhs, contraction.rhs);
+    std::swap(only_lhs, only_rhs);
+  }
+  // They shall lie side by side in the output: those before a row are taken one at a time.
+  size_t end_of_rows = end_of(only_lhs, points);
+  for (const Axis& axis : only_rhs) {
+    size_t place = 1;
+    while (points[place - 1].id != axis.id) ++place;
+    (place > end_of_rows ? contraction.columns : contraction.batch).push_back(axis);
+  }
+  contraction.rows = std::move(only_lhs);
+  return true;
+}
+
 /// The contraction of a fold that `sums_products` in a value.
 std::optional<Contraction> classify(const ScalarNode* fold, std::span<const Buffer> buffers,
                                     int32_t out, std::span<const Axis> axes, const ScalarRef& value,
@@ -121,6 +217,8 @@ std::optional<Contraction> classify(const ScalarNode* fold, std::span<const Buff
   result.num_vars = num_vars;
   result.sum = result.num_vars++;
   result.out = out;
+  result.folded = fold->axes;
+  result.buffers.assign(buffers.begin(), buffers.end());
   ScalarRef sum = te::placeholder(result.sum, fold->dtype).ref();
   ScalarRewriter without_fold([&](const ScalarRef& node, const std::vector<ScalarRef>&) {
     return node.get() == fold ? sum : ScalarRef();
@@ -129,86 +227,9 @@ std::optional<Contraction> classify(const ScalarNode* fold, std::span<const Buff
   result.lhs = product.args[0];
   result.rhs = product.args[1];
 
-  // Axes that one factor uses divided become two.
-  std::vector<Axis> points;
-  std::vector<Split> splits = find_splits(fold->args[0], axes, result.num_axes);
-  std::unordered_map<uint32_t, ScalarRef> in_parts;
-  std::unordered_map<uint32_t, Dim> extents;
-  for (const Axis& axis : fold->axes) extents.emplace(axis.id, axis.extent);
-  for (const Axis& axis : axes) {
-    auto split = std::find_if(splits.begin(), splits.end(),
-                              [&](const Split& s) { return s.axis.id == axis.id; });
-    if (split == splits.end()) {
-      points.push_back(axis);
-    } else {
-      points.push_back(split->outer);
-      points.push_back(split->inner);
-      in_parts.emplace(axis.id, (te::index_of(split->outer) * te::from_dim(split->inner.extent) +
-                                 te::index_of(split->inner))
-                                    .ref());
-    }
-  }
-  for (const Axis& axis : points) extents.emplace(axis.id, axis.extent);
-  auto extent_of = [&](uint32_t axis) { return extents.at(axis); };
-  auto rewrite = [&](const ScalarRef& root) {
-    ScalarRef parts = in_parts.empty() ? root : substitute(root, in_parts);
-    ScalarRewriter divisions([&](const ScalarRef& node, const std::vector<ScalarRef>& args) {
-      return simplify_division(*node, args, extent_of);
-    });
-    return divisions(parts);
-  };
-  result.lhs = rewrite(result.lhs);
-  result.rhs = rewrite(result.rhs);
-  result.epilogue = rewrite(result.epilogue);
-  for (const Axis& axis : axes) {
-    result.out_index.push_back(rewrite(te::index_of(axis).ref()));
-  }
-
-  std::unordered_set<uint32_t> in_lhs = axes_in(result.lhs);
-  std::unordered_set<uint32_t> in_rhs = axes_in(result.rhs);
-  std::vector<Axis> only_lhs, only_rhs;
-  for (const Axis& axis : points) {
-    bool left = in_lhs.contains(axis.id), right = in_rhs.contains(axis.id);
-    if (left && !right) {
-      only_lhs.push_back(axis);
-    } else if (right && !left) {
-      only_rhs.push_back(axis);
-    } else if (left || !is_real(axis)) {
-      result.batch.push_back(axis);
-    } else {
-      return std::nullopt;  // the same sum again and again
-    }
-  }
-  if (!has_real(only_lhs) && !has_real(only_rhs)) return std::nullopt;
-  if (!has_real(only_lhs) && slides(result.rhs, only_rhs)) return std::nullopt;
-  if (!has_real(only_rhs) && slides(result.lhs, only_lhs)) return std::nullopt;
-
-  // Columns are the side that has the last of the output's axes.
-  auto last_real = [&](const std::vector<Axis>& side) {
-    size_t place = 0;
-    for (size_t i = 0; i < points.size(); ++i) {
-      for (const Axis& axis : side) {
-        if (is_real(axis) && axis.id == points[i].id) place = i + 1;
-      }
-    }
-    return place;
-  };
-  if (last_real(only_lhs) > last_real(only_rhs)) {
-    std::swap(result.lhs, result.rhs);
-    std::swap(only_lhs, only_rhs);
-  }
-  // Columns shall lie side by side in the output: those before a row are taken one at a time.
-  std::vector<Axis> columns;
-  size_t last_row = last_real(only_lhs);
-  for (const Axis& axis : only_rhs) {
-    size_t place = 1;
-    while (points[place - 1].id != axis.id) ++place;
-    (place > last_row ? columns : result.batch).push_back(axis);
-  }
-  result.rows = std::move(only_lhs);
-  result.columns = std::move(columns);
-  result.folded = fold->axes;
-  result.buffers.assign(buffers.begin(), buffers.end());
+  Points points = split_divided(fold->args[0], axes, result.num_axes);
+  rewrite_to(points, axes, result);
+  if (!assign_axes(points.axes, result)) return std::nullopt;
   return result;
 }
 

@@ -108,6 +108,8 @@ class Flattener {
 Stmt let(uint32_t var, te::ScalarRef value);
 Stmt store(int32_t buffer, std::vector<te::ScalarRef> indices, te::ScalarRef value);
 For loop(LoopKind kind, const te::Axis& axis);
+/// The block becomes the body of a loop that takes its place.
+void enclose(Block& block, For loop);
 te::ScalarRef zero(DType dtype);
 
 /// Visits every scalar of a block, for changes.

@@ -37,6 +37,11 @@ For loop(LoopKind kind, const Axis& axis) {
   result.end = te::from_dim(axis.extent).ref();
   return result;
 }
+void enclose(Block& block, For loop) {
+  loop.body = std::move(block);
+  block.clear();
+  block.push_back({std::move(loop)});
+}
 ScalarRef zero(DType dtype) {
   return dtype.is_float() ? te::constant(0.0, dtype).ref() : te::constant(0, dtype).ref();
 }

@@ -13,18 +13,27 @@ using te::ScalarNode;
 using te::ScalarRef;
 using te::TensorId;
 
+namespace {
+
+/// A store of result `k` of a stage, at an index in the results.
+Stmt store_result(Draft& draft, IndexMath& math, size_t stage, size_t k, std::span<const Dim> index,
+                  const ScalarRef& value) {
+  int32_t out = draft.buffer({static_cast<int32_t>(stage), static_cast<int32_t>(k)},
+                             Buffer::Role::kOutput, true);
+  const std::vector<Dim>& dims = draft.computation().stages[stage].outputs[k].dims;
+  return store(out, {math.scalar(math.recombine(IndexMath::linearise(index, dims)))}, value);
+}
+
+}  // namespace
+
 std::vector<Stmt> store_results(Draft& draft, IndexMath& math, const Member& member,
                                 std::span<const ScalarRef> values,
                                 const std::unordered_map<uint32_t, ScalarRef>& names) {
   std::vector<Dim> index;
   for (const ScalarRef& at : draft.bind(member.point, math, names)) index.push_back(math.poly(at));
-  const te::Stage& stage = draft.computation().stages[member.stage];
   std::vector<Stmt> stores;
   for (size_t k = 0; k < values.size(); ++k) {
-    int32_t out = draft.buffer({static_cast<int32_t>(member.stage), static_cast<int32_t>(k)},
-                               Buffer::Role::kOutput, true);
-    ScalarRef at = math.scalar(math.recombine(IndexMath::linearise(index, stage.outputs[k].dims)));
-    stores.push_back(store(out, {at}, values[k]));
+    stores.push_back(store_result(draft, math, member.stage, k, index, values[k]));
   }
   return stores;
 }
@@ -71,12 +80,7 @@ OuterLoops::OuterLoops(Draft& draft, std::vector<Axis> axes, double work_inside)
 }
 
 void OuterLoops::close(Block body) {
-  for (size_t i = axes_.size(); i-- > joined_;) {
-    For one = loop(LoopKind::kSerial, axes_[i]);
-    one.body = std::move(body);
-    body.clear();
-    body.push_back({std::move(one)});
-  }
+  for (size_t i = axes_.size(); i-- > joined_;) enclose(body, loop(LoopKind::kSerial, axes_[i]));
   if (joined_ > 0) {
     For one = loop(LoopKind::kParallel, shared_);
     one.body = std::move(lets_);
@@ -143,193 +147,246 @@ void name_shared(Draft& draft, std::vector<ScalarRef>& roots, Block& block) {
   for (ScalarRef& root : roots) root = rewrite(root);
 }
 
-}  // namespace
+// ---- Where lanes run ----------------------------------------------------------------------------
 
-DraftKernel lower_rows(const Job& job, RowGroup given) {
-  const te::Computation& c = job.computation;
-  bool alone = given.members.size() == 1;
-  size_t num_registers = given.registers.size();
-  Dim flops = 0;
-  {
-    Dim rows = 1;
-    for (const Axis& axis : given.rows) rows = rows * axis.extent;
-    for (const Member& member : given.members) {
-      Dim points = rows;
-      for (const Axis& axis : member.extras) points = points * axis.extent;
-      flops = flops + points * flops_of(member.values);
-    }
-  }
-  Space space(c, std::move(given));
+/// Lanes along an axis of the rows, or inside: along folds and the points of a row.
+struct RowLanes {
+  std::optional<size_t> along;
+  std::optional<Space::InnerLanes> inside;
+};
+
+RowLanes choose_lanes(const Space& space, const LowerOptions& options) {
   const RowGroup& group = space.group;
-  int lanes = lanes_of(space, job.options);
-
-  // Lanes along an axis of the rows, or along folds and the points of a row.
-  int along = -1;
+  int lanes = lanes_of(space, options);
+  RowLanes result;
   double best = 0;
   for (size_t a = group.rows.size(); a-- > 0;) {
     double cost = space.lane_cost(group.rows[a], lanes);
-    if (along < 0 || cost < best) {
-      along = static_cast<int>(a);
+    if (!result.along || cost < best) {
+      result.along = a;
       best = cost;
     }
   }
   bool has_inner = space.has_folds();
   for (const Member& member : group.members) has_inner |= !member.extras.empty();
   std::optional<Space::InnerLanes> inner = space.inner_lanes(lanes);
-  bool inside = inner && (along < 0 || (has_inner && inner->cost < best));
-  if (inside) along = -1;
-  if (along >= 0 && !space.has_folds()) {
-    if (auto tiled = lower_transpose(job, space, flops)) return std::move(*tiled);
+  if (inner && (!result.along || (has_inner && inner->cost < best))) {
+    result.along.reset();
+    result.inside = std::move(inner);
   }
-  if (along >= 0 && space.has_folds()) {
-    if (auto window = lower_window(job, space, static_cast<size_t>(along), flops)) {
-      return std::move(*window);
-    }
-    if (auto columns = lower_columns(job, space, static_cast<size_t>(along), flops)) {
-      return std::move(*columns);
-    }
-  }
+  return result;
+}
 
-  Draft draft(c);
-  draft.reserve_vars(num_registers);
-  std::vector<Axis> outer;
-  for (size_t a = 0; a < group.rows.size(); ++a) {
-    if (static_cast<int>(a) != along) outer.push_back(group.rows[a]);
-  }
-  double work = space.work();
-  For vector;
-  std::optional<Axis> pieces;
-  int64_t piece = 0;
-  if (along >= 0) {
-    const Axis& axis = group.rows[static_cast<size_t>(along)];
-    vector = loop(LoopKind::kVector, axis);
+/// Templates that lanes along this axis of the rows are better served by.
+std::optional<DraftKernel> lower_special(const Job& job, Space& space, size_t along, Dim flops) {
+  if (!space.has_folds()) return lower_transpose(job, space, flops);
+  if (auto window = lower_window(job, space, along, flops)) return window;
+  return lower_columns(job, space, along, flops);
+}
+
+// ---- The loops around a row ---------------------------------------------------------------------
+
+/// The loops over rows; the innermost one is that of the lanes, if they run along the rows.
+class RowLoops {
+ public:
+  RowLoops(Draft& draft, const Space& space, std::optional<size_t> along) {
+    std::vector<Axis> outer;
+    for (size_t a = 0; a < space.group.rows.size(); ++a) {
+      if (a != along) outer.push_back(space.group.rows[a]);
+    }
+    double work = space.work();
+    if (!along) {
+      loops_.emplace(draft, outer, work);
+      return;
+    }
+    const Axis& axis = space.group.rows[*along];
+    lanes_ = loop(LoopKind::kVector, axis);
     // A long row is cut, by its length alone, so that there is something to share.
     double rows = 1;
     for (const Axis& one : outer) rows *= one.extent.is_int() ? guess(one.extent) : 1;
-    piece = 64 * std::max<int64_t>(16, static_cast<int64_t>(65536 / work) / 64);
+    int64_t piece = 64 * std::max<int64_t>(16, static_cast<int64_t>(65536 / work) / 64);
     if (work > 4096) piece = 64;
     bool is_long = axis.extent.is_int() ? axis.extent.as_int() >= 2 * piece : outer.empty();
-    if (rows < 64 && is_long) {
-      pieces = draft.new_axis(ceil_div(axis.extent, Dim(piece)));
-      outer.push_back(*pieces);
-      work *= static_cast<double>(piece);
-    } else {
-      work *= guess(axis.extent);
+    if (rows >= 64 || !is_long) {
+      loops_.emplace(draft, outer, work * guess(axis.extent));
+      return;
     }
-  }
-  OuterLoops loops(draft, outer, work);
-  if (pieces) {
-    Scalar begin = Scalar(loops.name(*pieces)) * piece;
-    vector.begin = begin.ref();
-    vector.end =
-        te::min(begin + piece, te::from_dim(group.rows[static_cast<size_t>(along)].extent)).ref();
+    Axis pieces = draft.new_axis(ceil_div(axis.extent, Dim(piece)));
+    outer.push_back(pieces);
+    loops_.emplace(draft, outer, work * static_cast<double>(piece));
+    Scalar begin = Scalar(loops_->name(pieces)) * piece;
+    lanes_->begin = begin.ref();
+    lanes_->end = te::min(begin + piece, te::from_dim(axis.extent)).ref();
   }
 
-  // Where the values of a row stay that are not wanted outside.
-  std::unordered_map<size_t, std::vector<int32_t>> scratch;  // by stage
-  auto position_in_row = [&](size_t stage, std::span<const ScalarRef> point,
-                             std::span<const size_t> dims) {
-    std::vector<Dim> index, extents;
-    for (size_t d : dims) {
-      index.push_back(space.math().poly(point[d]));
-      extents.push_back(c.stages[stage].outputs[0].dims[d]);
+  const std::unordered_map<uint32_t, ScalarRef>& names() const { return loops_->names; }
+
+  void close(Block body) {
+    if (lanes_) enclose(body, std::move(*lanes_));
+    loops_->close(std::move(body));
+  }
+
+ private:
+  std::optional<OuterLoops> loops_;
+  std::optional<For> lanes_;
+};
+
+// ---- The members of a row -----------------------------------------------------------------------
+
+/// Writes what a group's members do for one row, one after the other.
+class RowWriter {
+ public:
+  RowWriter(Draft& draft, Space& space, const RowLanes& lanes, const RowLoops& loops)
+      : draft_(draft), space_(space), lanes_(lanes), names_(loops.names()) {
+    for (size_t f = 0; lanes.inside && f < space.folds.size(); ++f) {
+      if (space.folds[f]->axes.empty()) continue;
+      lanes_of_fold_.emplace(space.folds[f]->axes[0].id, lanes.inside->of_fold[f]);
     }
-    return space.math().scalar(space.math().recombine(IndexMath::linearise(index, extents)));
-  };
-  draft.intercept = [&](const ScalarNode& load, const std::vector<ScalarRef>& args) -> ScalarRef {
+    draft.intercept = [this](const ScalarNode& load, const std::vector<ScalarRef>& args) {
+      return load_kept(load, args);
+    };
+  }
+
+  void write(size_t number, Block& body) {
+    const Member& member = space_.group.members[number];
+    const bool has_points = !member.extras.empty();
+    Flattener flatten(draft_, lanes_.along || has_points);
+    flatten.choose = [&](const ScalarNode& fold) { return loops_of(fold); };
+    Block point;
+    Block& into = has_points ? point : body;
+    std::vector<ScalarRef> values = draft_.bind(member.values, space_.math(), names_);
+    std::vector<ScalarRef> at = draft_.bind(member.point, space_.math(), names_);
+    for (ScalarRef& value : values) value = flatten.value(value, into);
+    name_shared(draft_, values, into);
+    store_values(member, std::move(values), at, into);
+    if (!has_points) return;
+    enclose_points(member, lanes_.inside ? lanes_.inside->of_member[number] : -1, point);
+    for (Stmt& stmt : point) body.push_back(std::move(stmt));
+  }
+
+ private:
+  FoldLoops loops_of(const ScalarNode& fold) const {
+    if (fold.axes.empty()) return {};
+    auto found = lanes_of_fold_.find(fold.axes[0].id);
+    return found == lanes_of_fold_.end() ? FoldLoops{} : FoldLoops{found->second, 4};
+  }
+
+  /// Values at a point: in registers, in the row's scratch, in the results.
+  void store_values(const Member& member, std::vector<ScalarRef> values,
+                    std::span<const ScalarRef> point, Block& into) {
+    const bool has_points = !member.extras.empty();
+    std::vector<Dim> index;
+    for (const ScalarRef& at : point) index.push_back(space_.math().poly(at));
+    for (size_t k = 0; k < values.size(); ++k) {
+      put_in_registers(member, k, values[k], into);
+      if (!member.stored[k] && !has_points) continue;
+      if (member.stored[k] || !lanes_.inside) {
+        into.push_back(store_result(draft_, space_.math(), member.stage, k, index, values[k]));
+      } else {
+        keep(member, k, point, values, into);
+      }
+    }
+  }
+
+  void put_in_registers(const Member& member, size_t k, ScalarRef& value, Block& into) const {
+    TensorId id{static_cast<int32_t>(member.stage), static_cast<int32_t>(k)};
+    for (size_t r = 0; r < space_.group.registers.size(); ++r) {
+      if (space_.group.registers[r] != id) continue;
+      uint32_t var = draft_.computation().num_vars + static_cast<uint32_t>(r);
+      into.push_back(let(var, value));
+      value = te::placeholder(var, value->dtype).ref();
+    }
+  }
+
+  // Values of a row that are not wanted outside stay in scratch, for the members that follow.
+
+  void keep(const Member& member, size_t k, std::span<const ScalarRef> point,
+            std::span<const ScalarRef> values, Block& into) {
+    std::vector<int32_t>& rows = kept_[member.stage];
+    rows.resize(values.size(), -1);
+    Dim size = 1;
+    for (size_t d : member.extra_dims) size = size * stage_of(member).outputs[k].dims[d];
+    rows[k] = draft_.scratch("row", values[k]->dtype, {size});
+    into.push_back(store(rows[k], {position_in_row(member, point)}, values[k]));
+  }
+
+  ScalarRef load_kept(const ScalarNode& load, const std::vector<ScalarRef>& args) {
     if (load.tensor.is_input()) return {};
-    auto found = scratch.find(static_cast<size_t>(load.tensor.stage));
-    if (found == scratch.end()) return {};
+    auto found = kept_.find(static_cast<size_t>(load.tensor.stage));
+    if (found == kept_.end()) return {};
     int32_t buffer = found->second[static_cast<size_t>(load.tensor.index)];
     if (buffer < 0) return {};
-    for (const Member& member : group.members) {
+    for (const Member& member : space_.group.members) {
       if (member.stage != found->first) continue;
-      return draft.load(buffer, {position_in_row(member.stage, args, member.extra_dims)});
+      return draft_.load(buffer, {position_in_row(member, args)});
     }
     return {};
-  };
+  }
 
-  Block body;
-  std::unordered_map<uint32_t, int> chosen;  // by a fold's first axis
-  for (size_t f = 0; inside && f < space.folds.size(); ++f) {
-    if (!space.folds[f]->axes.empty()) {
-      chosen.emplace(space.folds[f]->axes[0].id, inner->of_fold[f]);
+  ScalarRef position_in_row(const Member& member, std::span<const ScalarRef> point) {
+    std::vector<Dim> index, extents;
+    for (size_t d : member.extra_dims) {
+      index.push_back(space_.math().poly(point[d]));
+      extents.push_back(stage_of(member).outputs[0].dims[d]);
     }
+    return space_.math().scalar(space_.math().recombine(IndexMath::linearise(index, extents)));
   }
-  for (size_t m = 0; m < group.members.size(); ++m) {
-    const Member& member = group.members[m];
-    const te::Stage& stage = c.stages[member.stage];
-    bool has_points = !member.extras.empty();
-    Flattener flatten(draft, along >= 0 || has_points);
-    flatten.choose = [&](const ScalarNode& fold) -> FoldLoops {
-      if (fold.axes.empty()) return {};
-      auto found = chosen.find(fold.axes[0].id);
-      return found == chosen.end() ? FoldLoops{} : FoldLoops{found->second, 4};
-    };
-    Block inner_block;
-    Block& into = has_points ? inner_block : body;
-    std::vector<ScalarRef> values = draft.bind(member.values, space.math(), loops.names);
-    std::vector<ScalarRef> point = draft.bind(member.point, space.math(), loops.names);
-    for (ScalarRef& value : values) value = flatten.value(value, into);
-    name_shared(draft, values, into);
-    std::vector<Dim> index;
-    for (const ScalarRef& at : point) index.push_back(space.math().poly(at));
-    for (size_t k = 0; k < values.size(); ++k) {
-      TensorId id{static_cast<int32_t>(member.stage), static_cast<int32_t>(k)};
-      for (size_t r = 0; r < group.registers.size(); ++r) {
-        if (group.registers[r] != id) continue;
-        uint32_t var = c.num_vars + static_cast<uint32_t>(r);
-        into.push_back(let(var, values[k]));
-        values[k] = te::placeholder(var, values[k]->dtype).ref();
-      }
-      if (has_points && !member.stored[k] && inside) {
-        std::vector<int32_t>& rows = scratch[member.stage];
-        rows.resize(values.size(), -1);
-        Dim size = 1;
-        for (size_t d : member.extra_dims) size = size * stage.outputs[k].dims[d];
-        rows[k] = draft.scratch("row", values[k]->dtype, {size});
-        into.push_back(
-            store(rows[k], {position_in_row(member.stage, point, member.extra_dims)}, values[k]));
-        continue;
-      }
-      if (!member.stored[k] && !has_points) continue;
-      int32_t out = draft.buffer(id, Buffer::Role::kOutput, true);
-      ScalarRef at = space.math().scalar(
-          space.math().recombine(IndexMath::linearise(index, stage.outputs[k].dims)));
-      into.push_back(store(out, {at}, values[k]));
-    }
-    if (!has_points) continue;
-    int lane_axis = inside ? inner->of_member[m] : -1;
-    for (size_t a = member.extras.size(); a-- > 0;) {
-      if (static_cast<int>(a) == lane_axis) continue;
-      if (lane_axis >= 0) continue;  // outside of the lanes, below
-      For one = loop(LoopKind::kSerial, member.extras[a]);
-      one.body = std::move(inner_block);
-      inner_block.clear();
-      inner_block.push_back({std::move(one)});
-    }
+
+  const te::Stage& stage_of(const Member& member) const {
+    return draft_.computation().stages[member.stage];
+  }
+
+  /// The loops over the points of a row; that of the lanes (-1: none) is the innermost one.
+  static void enclose_points(const Member& member, int lane_axis, Block& point) {
+    const std::vector<Axis>& axes = member.extras;
     if (lane_axis >= 0) {
-      For lanes_loop = loop(LoopKind::kVector, member.extras[static_cast<size_t>(lane_axis)]);
-      lanes_loop.body = std::move(inner_block);
-      inner_block.clear();
-      inner_block.push_back({std::move(lanes_loop)});
-      for (size_t a = member.extras.size(); a-- > 0;) {
-        if (static_cast<int>(a) == lane_axis) continue;
-        For one = loop(LoopKind::kSerial, member.extras[a]);
-        one.body = std::move(inner_block);
-        inner_block.clear();
-        inner_block.push_back({std::move(one)});
-      }
+      enclose(point, loop(LoopKind::kVector, axes[static_cast<size_t>(lane_axis)]));
     }
-    for (Stmt& stmt : inner_block) body.push_back(std::move(stmt));
+    for (size_t a = axes.size(); a-- > 0;) {
+      if (static_cast<int>(a) != lane_axis) enclose(point, loop(LoopKind::kSerial, axes[a]));
+    }
   }
-  if (along >= 0) {
-    vector.body = std::move(body);
-    body.clear();
-    body.push_back({std::move(vector)});
+
+  Draft& draft_;
+  Space& space_;
+  const RowLanes& lanes_;
+  const std::unordered_map<uint32_t, ScalarRef>& names_;   // of the rows' axes
+  std::unordered_map<uint32_t, int> lanes_of_fold_;        // by its first axis
+  std::unordered_map<size_t, std::vector<int32_t>> kept_;  // scratch, by stage
+};
+
+Dim group_flops(const RowGroup& group) {
+  Dim rows = 1, flops = 0;
+  for (const Axis& axis : group.rows) rows = rows * axis.extent;
+  for (const Member& member : group.members) {
+    Dim points = rows;
+    for (const Axis& axis : member.extras) points = points * axis.extent;
+    flops = flops + points * flops_of(member.values);
   }
+  return flops;
+}
+
+}  // namespace
+
+DraftKernel lower_rows(const Job& job, RowGroup given) {
+  const Dim flops = group_flops(given);
+  Space space(job.computation, std::move(given));
+  const RowGroup& group = space.group;
+  const RowLanes lanes = choose_lanes(space, job.options);
+  if (lanes.along) {
+    if (auto special = lower_special(job, space, *lanes.along, flops)) return std::move(*special);
+  }
+
+  Draft draft(job.computation);
+  draft.reserve_vars(group.registers.size());
+  RowLoops loops(draft, space, lanes.along);
+  RowWriter writer(draft, space, lanes, loops);
+  Block body;
+  for (size_t m = 0; m < group.members.size(); ++m) writer.write(m, body);
   loops.close(std::move(body));
-  const char* implementation = !space.has_folds() ? "pointwise" : alone ? "reduce" : "row";
+  const char* implementation = !space.has_folds()          ? "pointwise"
+                               : group.members.size() == 1 ? "reduce"
+                                                           : "row";
   return draft.finish(job.name, implementation, flops);
 }
 

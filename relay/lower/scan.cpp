@@ -98,12 +98,7 @@ DraftKernel lower_scan(const Job& job) {
   }
   if (!scan.exclusive) put();
   body.push_back({std::move(steps)});
-  if (lanes) {
-    For vector = loop(LoopKind::kVector, *lanes);
-    vector.body = std::move(body);
-    body.clear();
-    body.push_back({std::move(vector)});
-  }
+  if (lanes) enclose(body, loop(LoopKind::kVector, *lanes));
   loops.close(std::move(body));
   return draft.finish(job.name, "scan", points_of(scan.axes) * flops_of(scan.step));
 }
@@ -133,83 +128,91 @@ DraftKernel lower_copy(const Job& job, TensorId source) {
   return draft.finish(job.name, "update", Dim(0));
 }
 
+namespace {
+
+/// The last axis of an update if only the last index depends on it, and by itself: lanes along it
+/// never meet.
+std::optional<Axis> axis_apart(const te::Update& update, IndexMath& math) {
+  if (update.axes.empty() || update.at.empty()) return std::nullopt;
+  const Axis& last = update.axes.back();
+  if (last.extent.is_int(1)) return std::nullopt;
+  bool apart = math.poly(update.at.back()) == IndexMath::axis(last.id) ||
+               (update.at.back()->kind == ScalarKind::kIndex && update.at.back()->axis == last.id);
+  for (size_t d = 0; d + 1 < update.at.size(); ++d) {
+    apart &= !math.mentions(math.poly(update.at[d]), last.id);
+  }
+  return apart ? std::optional(last) : std::nullopt;
+}
+
+/// The element that a point updates.
+struct Target {
+  std::vector<ScalarRef> at;
+  Scalar inside = te::constant(1, kBool);
+  Scalar wrong, extent;  // an index that is not inside, and what it exceeds
+
+  bool checked() const { return inside.node()->kind != ScalarKind::kConst; }
+};
+
+/// `indices` are those of the update as expressions of the kernel. They stay in registers: they are
+/// used several times.
+Target target_of(const te::Update& update, std::span<const ScalarRef> indices,
+                 const te::TensorInfo& info, IndexMath& math, Draft& draft, Flattener& flatten,
+                 Block& body) {
+  Target target;
+  for (size_t d = 0; d < update.at.size(); ++d) {
+    ScalarRef value = flatten.value(indices[d], body);
+    uint32_t var = draft.new_var();
+    body.push_back(let(var, value));
+    Scalar index = te::placeholder(var, kInt64);
+    target.at.push_back(index.ref());
+    if (math.in_range(math.poly(update.at[d]), info.dims[d])) continue;
+    Scalar size = te::from_dim(info.dims[d]);
+    bool first = target.wrong.node() == nullptr;
+    target.wrong = first ? index : te::select(target.inside, index, target.wrong);
+    target.extent = first ? size : te::select(target.inside, size, target.extent);
+    target.inside = target.inside && (index >= 0) && (index < size);
+  }
+  return target;
+}
+
+}  // namespace
+
 DraftKernel lower_update(const Job& job) {
   const te::Stage& stage = job.computation.stages[job.stage];
   const auto& update = std::get<te::Update>(stage.body);
-  const te::TensorInfo& info = stage.outputs[0];
   Draft draft(job.computation);
   IndexMath math(update.axes);
   std::vector<ScalarRef> roots = te::stage_roots(stage);
   math.add_folds(roots);
 
-  // Lanes along the last axis if it only counts for the last index: then lanes never meet.
-  std::optional<Axis> lanes;
+  std::optional<Axis> lanes = axis_apart(update, math);
   std::vector<Axis> outer = update.axes;
-  if (!outer.empty() && !update.at.empty() && !outer.back().extent.is_int(1)) {
-    uint32_t id = outer.back().id;
-    bool apart = math.poly(update.at.back()) == IndexMath::axis(id) ||
-                 (update.at.back()->kind == ScalarKind::kIndex && update.at.back()->axis == id);
-    for (size_t d = 0; d + 1 < update.at.size(); ++d) {
-      apart &= !math.mentions(math.poly(update.at[d]), id);
-    }
-    if (apart) {
-      lanes = outer.back();
-      outer.pop_back();
-    }
-  }
+  if (lanes) outer.pop_back();
   Block body;
   Flattener flatten(draft, lanes.has_value());
   std::vector<ScalarRef> bound = draft.bind(roots, math);
   int32_t out = draft.buffer({static_cast<int32_t>(job.stage), 0}, Buffer::Role::kOutput, false);
-  // Positions in registers: they are used several times.
-  std::vector<ScalarRef> at;
-  Scalar inside = te::constant(1, kBool);
-  Scalar wrong, extent;  // an index that is not inside
-  for (size_t d = 0; d < update.at.size(); ++d) {
-    ScalarRef value = flatten.value(bound[d], body);
-    uint32_t var = draft.new_var();
-    body.push_back(let(var, value));
-    Scalar index = te::placeholder(var, kInt64);
-    at.push_back(index.ref());
-    if (!math.in_range(math.poly(update.at[d]), info.dims[d])) {
-      Scalar size = te::from_dim(info.dims[d]);
-      bool first = wrong.node() == nullptr;
-      wrong = first ? index : te::select(inside, index, wrong);
-      extent = first ? size : te::select(inside, size, extent);
-      inside = inside && (index >= 0) && (index < size);
-    }
-  }
+  Target target = target_of(update, bound, stage.outputs[0], math, draft, flatten, body);
   Block change;
   ScalarRef value = flatten.value(bound.back(), change);
   ScalarRef result = value;
   if (update.combiner) {
-    std::vector<ScalarRef> old{draft.load(out, at)}, more{value};
+    std::vector<ScalarRef> old{draft.load(out, target.at)}, more{value};
     result = combine(*update.combiner, old, more)[0];
   }
-  change.push_back(store(out, at, result));
-  bool checked = inside.node()->kind != ScalarKind::kConst;
-  if (checked && update.bounds == te::Bounds::kFail) {
+  change.push_back(store(out, target.at, result));
+  if (target.checked() && update.bounds == te::Bounds::kFail) {
     std::string message = update.message.empty() ? std::string(te::kOutOfRange) : update.message;
-    body.push_back(
-        {Check{inside.ref(), std::move(message), update.origin, wrong.ref(), extent.ref()}});
+    body.push_back({Check{target.inside.ref(), std::move(message), update.origin,
+                          target.wrong.ref(), target.extent.ref()}});
   }
-  if (checked) {  // a kernel that has failed goes on
-    body.push_back({If{inside.ref(), std::move(change), {}}});
+  if (target.checked()) {  // a kernel that has failed goes on
+    body.push_back({If{target.inside.ref(), std::move(change), {}}});
   } else {
     for (Stmt& stmt : change) body.push_back(std::move(stmt));
   }
-  if (lanes) {
-    For vector = loop(LoopKind::kVector, *lanes);
-    vector.body = std::move(body);
-    body.clear();
-    body.push_back({std::move(vector)});
-  }
-  for (size_t i = outer.size(); i-- > 0;) {
-    For one = loop(LoopKind::kSerial, outer[i]);
-    one.body = std::move(body);
-    body.clear();
-    body.push_back({std::move(one)});
-  }
+  if (lanes) enclose(body, loop(LoopKind::kVector, *lanes));
+  for (size_t i = outer.size(); i-- > 0;) enclose(body, loop(LoopKind::kSerial, outer[i]));
   draft.body() = std::move(body);
   std::vector<ScalarRef> values{update.value};
   return draft.finish(job.name, "update", points_of(update.axes) * (flops_of(values) + Dim(1)));
