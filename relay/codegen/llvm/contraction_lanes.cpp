@@ -1,4 +1,6 @@
 // Contractions: loading a vector of columns, in as few pieces as their addresses allow.
+#include <algorithm>
+
 #include <relay/codegen/llvm/contraction_emitter.h>
 
 namespace relay::codegen {
@@ -8,24 +10,56 @@ namespace {
 /// More pieces than this cost as much as single loads.
 constexpr int64_t kMostPieces = 4;
 
+/// Whether offsets of elements and numbers of columns are int32.
+bool is_narrow(const lower::Buffer& buffer, const AxisGroup& columns) {
+  const int64_t limit = int64_t{1} << 31;
+  Dim elements = product(buffer.dims);
+  return elements.is_int() && elements.as_int() < limit && columns.extent.is_int() &&
+         columns.extent.as_int() < limit;
+}
+
+bool varies_along(const AxisGroup& group, const te::Affine& sum) {
+  return std::any_of(group.axes.begin(), group.axes.end(),
+                     [&](const te::Axis& axis) { return !sum.coefficient(axis.id).is_int(0); });
+}
+
+/// How columns lie along the fastest of their axes: in lines, `step` elements apart.
+struct ColumnLines {
+  Dim extent;  // of a line
+  int64_t step = 1;
+
+  /// Lines that a vector, which begins at a multiple of its lanes, touches at most.
+  int64_t touched_by(int64_t lanes) const {
+    const int64_t line = extent.as_int();
+    return line % lanes == 0 ? 1 : (lanes - 2) / line + 2;
+  }
+};
+
+/// Nothing if lines are of no use to loads of vectors.
+std::optional<ColumnLines> lines_of(const AxisGroup& columns, const te::Affine& offset) {
+  const te::Axis* fastest = nullptr;
+  for (const te::Axis& axis : columns.axes) {
+    if (!axis.extent.is_int(1)) fastest = &axis;
+  }
+  if (fastest == nullptr) return std::nullopt;
+  Dim step = offset.coefficient(fastest->id);
+  if (!step.is_int() || step.as_int() < 1 || step.as_int() > 2) return std::nullopt;
+  return ColumnLines{fastest->extent, step.as_int()};
+}
+
 }  // namespace
 
 ContractionEmitter::LaneLoad ContractionEmitter::lane_load(Value* column, bool may_end) {
   const LinearLoad& load = *plan_.rhs.load;
   const AxisGroup& columns = plan_.columns;
   const lower::Buffer& buffer = f_.buffers[static_cast<size_t>(load.buffer)];
-  Dim elements = product(buffer.dims);
-  const int64_t limit = int64_t{1} << 31;
-  bool narrow = elements.is_int() && elements.as_int() < limit && columns.extent.is_int() &&
-                columns.extent.as_int() < limit;
   LaneLoad result;
-  result.index_type = narrow ? b_.getInt32Ty() : b_.getInt64Ty();
+  result.index_type = is_narrow(buffer, columns) ? b_.getInt32Ty() : b_.getInt64Ty();
   llvm::Type* type = result.index_type;
   std::optional<Dim> stride = columns.stride_of(load.offset);
   const bool contiguous = stride && stride->is_int(1);
-  if (may_end && !floor_mod(plan_.main_columns, plan_.lanes).is_int(0)) {
-    result.valid = lanes_below(b_.CreateSub(dim(plan_.main_columns), column), lanes_);
-  } else if (may_end && !plan_.panels.known) {
+  const bool whole = floor_mod(plan_.main_columns, plan_.lanes).is_int(0) && plan_.panels.known;
+  if (may_end && !whole) {
     result.valid = lanes_below(b_.CreateSub(dim(plan_.main_columns), column), lanes_);
   }
   std::vector<Value*> values;
@@ -36,13 +70,10 @@ ContractionEmitter::LaneLoad ContractionEmitter::lane_load(Value* column, bool m
     values = split(columns, at);
   }
   for (const auto& condition : load.conditions) {
-    bool varies = false;
-    for (const te::Axis& axis : columns.axes) {
-      varies |= !condition.index.coefficient(axis.id).is_int(0);
-    }
     result.index.push_back(
-        varies ? part_of(condition.index, columns, values)
-               : llvm::Constant::getNullValue(llvm::FixedVectorType::get(type, lanes_)));
+        varies_along(columns, condition.index)
+            ? part_of(condition.index, columns, values)
+            : llvm::Constant::getNullValue(llvm::FixedVectorType::get(type, lanes_)));
   }
   Value* batch = batch_part(load.offset);
   if (contiguous) {
@@ -54,26 +85,20 @@ ContractionEmitter::LaneLoad ContractionEmitter::lane_load(Value* column, bool m
   result.base = add(batch, b_.CreateSExt(first, b_.getInt64Ty()));
   result.offsets = b_.CreateSub(offsets, splat(first, lanes_));
 
-  const te::Axis* fastest = nullptr;
-  for (const te::Axis& axis : columns.axes) {
-    if (!axis.extent.is_int(1)) fastest = &axis;
-  }
-  if (fastest == nullptr) return result;
-  Dim step = load.offset.coefficient(fastest->id);
-  if (!step.is_int() || step.as_int() < 1 || step.as_int() > 2) return result;
-  if (!fastest->extent.is_int()) {
-    if (!step.is_int(1)) return result;
+  std::optional<ColumnLines> lines = lines_of(columns, load.offset);
+  if (!lines) return result;
+  if (!lines->extent.is_int()) {
+    if (lines->step != 1) return result;
     Value* follow = b_.CreateICmpEQ(result.offsets, lane_numbers(lanes_, type));
     if (result.valid != nullptr) follow = b_.CreateOr(follow, b_.CreateNot(result.valid));
     result.run = b_.CreateAndReduce(follow);
     return result;
   }
-  // Lanes of one line of the fastest axis lie evenly: one piece for each line that is touched.
-  const int64_t extent = fastest->extent.as_int();
-  // Vectors begin at multiples of the lanes.
-  const int64_t pieces = extent % plan_.lanes == 0 ? 1 : (plan_.lanes - 2) / extent + 2;
+  // Lanes of one line lie evenly: one piece for each line that is touched.
+  const int64_t extent = lines->extent.as_int();
+  const int64_t pieces = lines->touched_by(plan_.lanes);
   if (pieces > kMostPieces) return result;
-  result.step = step.as_int();
+  result.step = lines->step;
   Value* in_line = b_.CreateURem(column, n(extent));
   Value *low = nullptr, *high = nullptr;
   for (int64_t piece = 0; piece < pieces; ++piece) {

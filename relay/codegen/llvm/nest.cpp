@@ -41,6 +41,51 @@ struct Overloaded : F... {
 template <class... F>
 Overloaded(F...) -> Overloaded<F...>;
 
+/// What a loop binds or changes.
+Dependences changed_in(const For& loop) {
+  Dependences in{loop.axis};
+  auto add_register = [&](uint32_t var) { in.push_back(var | te::kVarFlag); };
+  for_each_stmt(loop.body, [&](const Stmt& stmt) {
+    if (const auto* inner = std::get_if<For>(&stmt.node)) in.push_back(inner->axis);
+    if (const auto* let = std::get_if<lower::Let>(&stmt.node)) add_register(let->var);
+    if (const auto* set = std::get_if<lower::Set>(&stmt.node)) add_register(set->var);
+    if (const auto* sum = std::get_if<lower::Accumulate>(&stmt.node)) {
+      for (uint32_t var : sum->vars) add_register(var);
+    }
+    if (const auto* store = std::get_if<lower::Store>(&stmt.node)) {
+      in.push_back(static_cast<uint32_t>(store->buffer) | kMemoryFlag);
+    }
+  });
+  std::sort(in.begin(), in.end());
+  in.erase(std::unique(in.begin(), in.end()), in.end());
+  return in;
+}
+
+/// Registers that are only names, since nothing that their values depend on can change: of memory,
+/// only inputs; of registers, only such names. `changes`: registers that have several values.
+ScalarEmitter::Aliases find_aliases(const lower::Nest& nest,
+                                    std::span<const lower::Let* const> lets,
+                                    const std::vector<bool>& changes) {
+  ScalarEmitter::Aliases aliases;
+  std::unordered_map<const te::ScalarNode*, bool> fixed;
+  for (const lower::Let* let : lets) {
+    if (changes[let->var]) continue;
+    for (const te::ScalarNode* node : te::post_order({&let->value, 1})) {
+      if (fixed.contains(node)) continue;
+      bool is_fixed = std::all_of(node->args.begin(), node->args.end(),
+                                  [&](const te::ScalarRef& below) { return fixed[below.get()]; });
+      if (node->kind == ScalarKind::kVar) is_fixed = aliases.contains(node->id);
+      if (node->kind == ScalarKind::kLoad) {
+        is_fixed &= nest.buffers[static_cast<size_t>(node->tensor.index)].role ==
+                    lower::Buffer::Role::kInput;
+      }
+      fixed[node] = is_fixed;
+    }
+    if (fixed[let->value.get()]) aliases.emplace(let->var, let->value);
+  }
+  return aliases;
+}
+
 }  // namespace
 
 NestEmitter::Survey NestEmitter::survey(const lower::Nest& nest) {
@@ -56,25 +101,7 @@ NestEmitter::Survey NestEmitter::survey(const lower::Nest& nest) {
                      root(s.begin);
                      root(s.end);
                      result.parallel |= s.kind == LoopKind::kParallel;
-                     Dependences& in = result.in[&s];
-                     in.push_back(s.axis);
-                     for_each_stmt(s.body, [&](const Stmt& inner) {
-                       if (const auto* f = std::get_if<For>(&inner.node)) in.push_back(f->axis);
-                       if (const auto* l = std::get_if<lower::Let>(&inner.node)) {
-                         in.push_back(l->var | te::kVarFlag);
-                       }
-                       if (const auto* v = std::get_if<lower::Set>(&inner.node)) {
-                         in.push_back(v->var | te::kVarFlag);
-                       }
-                       if (const auto* a = std::get_if<lower::Accumulate>(&inner.node)) {
-                         for (uint32_t var : a->vars) in.push_back(var | te::kVarFlag);
-                       }
-                       if (const auto* w = std::get_if<lower::Store>(&inner.node)) {
-                         in.push_back(static_cast<uint32_t>(w->buffer) | kMemoryFlag);
-                       }
-                     });
-                     std::sort(in.begin(), in.end());
-                     in.erase(std::unique(in.begin(), in.end()), in.end());
+                     result.in.emplace(&s, changed_in(s));
                    },
                    [&](const lower::Let& s) {
                      root(s.value);
@@ -104,28 +131,11 @@ NestEmitter::Survey NestEmitter::survey(const lower::Nest& nest) {
                },
                stmt.node);
   });
-  // A register is only a name if nothing that its value depends on can change: of memory, only
-  // inputs; of registers, only such names.
-  std::unordered_map<const te::ScalarNode*, bool> fixed;
   std::vector<uint32_t> times(nest.num_vars);
   for (const lower::Let* let : lets) {
     if (++times[let->var] > 1) result.changes[let->var] = true;
   }
-  for (const lower::Let* let : lets) {
-    if (result.changes[let->var]) continue;
-    for (const te::ScalarNode* node : te::post_order({&let->value, 1})) {
-      if (fixed.contains(node)) continue;
-      bool is_fixed = std::all_of(node->args.begin(), node->args.end(),
-                                  [&](const te::ScalarRef& below) { return fixed[below.get()]; });
-      if (node->kind == ScalarKind::kVar) is_fixed = result.aliases.contains(node->id);
-      if (node->kind == ScalarKind::kLoad) {
-        is_fixed &= nest.buffers[static_cast<size_t>(node->tensor.index)].role ==
-                    lower::Buffer::Role::kInput;
-      }
-      fixed[node] = is_fixed;
-    }
-    if (fixed[let->value.get()]) result.aliases.emplace(let->var, let->value);
-  }
+  result.aliases = find_aliases(nest, lets, result.changes);
   return result;
 }
 

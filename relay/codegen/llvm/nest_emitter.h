@@ -65,7 +65,26 @@ class NestEmitter {
     bool masked_tail = false;  // else the rest is done one by one
   };
   Lanes lanes_for(const lower::For& loop, std::optional<int64_t> extent);
+  /// A vector loop while it is written.
+  struct VectorLoop {
+    const lower::For& loop;
+    llvm::Value* begin;
+    llvm::Value* end;
+    Lanes lanes;
+    size_t copies = 1;                    // vectors side by side, each with its accumulators
+    std::vector<Sum> sums = {};           // one more copy if the rest is done one by one
+    llvm::AllocaInst* counter = nullptr;  // where the next vector begins
+
+    int64_t width() const { return lanes.count; }
+    bool one_by_one() const { return !lanes.masked_tail; }
+  };
   void write_vector(const lower::For& loop);
+  /// The body for `count` vectors from `i` on.
+  void write_vectors(const VectorLoop& vector, llvm::Value* i, size_t count, llvm::Value* mask);
+  /// From an index on, `count` vectors at a time as long as there are as many.
+  void write_whole(const VectorLoop& vector, llvm::Value* from, size_t count);
+  /// What is less than a vector.
+  void write_rest(VectorLoop& vector, llvm::Value* from);
 
   // nest_turned.cpp
   void write_turned(const lower::For& rows);

@@ -125,85 +125,89 @@ void NestEmitter::write_vector(const For& loop) {
   std::optional<int64_t> extent;
   if (first && past) extent = std::max<int64_t>(*past - *first, 0);
   if (extent == 0) return;
-  Lanes lanes = lanes_for(loop, extent);
-  if (lanes.count == 1) return write_range(loop, begin, end, 1);
-  int64_t width = lanes.count;
+  VectorLoop vector{loop, begin, end, lanes_for(loop, extent)};
+  const int64_t width = vector.width();
+  if (width == 1) return write_range(loop, begin, end, 1);
   size_t copies = std::max<uint32_t>(loop.interleave, 1);
   if (extent) copies = std::clamp<size_t>(static_cast<size_t>(*extent / width), 1, copies);
-  const Dependences& in = survey_.in.at(&loop);
+  vector.copies = copies;
   frame_.emit_if(b.CreateICmpSLT(begin, end), [&] {
     open_preheader(extent.has_value());
-    std::vector<Sum> sums = sums_of(loop);
-    for (size_t copy = 0; copy < copies; ++copy) add_copy(sums, lanes.count);
-    llvm::AllocaInst* counter = frame_.alloca_register(b.getInt64Ty(), "counter");
-    b.CreateStore(begin, counter);
-    llvm::Value* one = frame_.int64(1);
-    auto body = [&](llvm::Value* i, size_t count, llvm::Value* mask) {
-      scalars_.set_lanes(lanes.count, mask, mask != nullptr);
-      for (size_t copy = 0; copy < count; ++copy) {
-        llvm::Value* at =
-            copy == 0 ? i : b.CreateAdd(i, frame_.int64(static_cast<int64_t>(copy) * width));
-        write_copy(loop, LaneValue::linear(at, one), sums, copy);
-        scalars_.invalidate(in);
-      }
-    };
-    auto whole = [&](llvm::Value* from, size_t count) {
-      int64_t span = static_cast<int64_t>(count) * width;
-      auto fits = [&](llvm::Value* i) {
-        return b.CreateICmpSLE(b.CreateAdd(i, frame_.int64(span)), end);
-      };
-      frame_.emit_if(fits(from), [&] {
-        // Counts vectors, so that the lowest bits of the first lane's index are seen to be those
-        // of `from`.
-        llvm::AllocaInst* turns = frame_.alloca_register(b.getInt64Ty(), "turns");
-        b.CreateStore(frame_.int64(0), turns);
-        auto first_lane = [&](llvm::Value* turn) {
-          return b.CreateAdd(from, b.CreateMul(turn, frame_.int64(span)));
-        };
-        repeat(
-            turns, one, [&](llvm::Value* next) { return fits(first_lane(next)); },
-            [&](llvm::Value* turn) {
-              ScalarEmitter::Scope scope(scalars_, RegionKind::kBody, in);
-              body(first_lane(turn), count, nullptr);
-            });
-        b.CreateStore(first_lane(b.CreateLoad(b.getInt64Ty(), turns)), counter);
-      });
-    };
+    vector.sums = sums_of(loop);
+    for (size_t copy = 0; copy < copies; ++copy) add_copy(vector.sums, vector.lanes.count);
+    vector.counter = frame_.alloca_register(b.getInt64Ty(), "counter");
+    b.CreateStore(begin, vector.counter);
+    auto reached = [&]() -> llvm::Value* { return b.CreateLoad(b.getInt64Ty(), vector.counter); };
     // Known extents: no code for what does not happen.
     int64_t block = static_cast<int64_t>(copies) * width;
-    if (copies > 1) whole(begin, copies);
+    if (copies > 1) write_whole(vector, begin, copies);
     if (!extent) {
       // Where nothing ran before, `begin` itself: what is known of its alignment counts.
-      whole(copies > 1 ? b.CreateLoad(b.getInt64Ty(), counter) : begin, 1);
+      write_whole(vector, copies > 1 ? reached() : begin, 1);
     } else if (int64_t left = copies > 1 ? *extent % block : *extent; left >= width) {
-      whole(frame_.int64(*past - left), 1);
+      write_whole(vector, frame_.int64(*past - left), 1);
     }
-    bool rest = !extent || *extent % width != 0;
-    bool one_by_one = rest && !lanes.masked_tail;
-    if (rest) {
-      llvm::Value* i = extent ? frame_.int64(*past - *extent % width)
-                              : static_cast<llvm::Value*>(b.CreateLoad(b.getInt64Ty(), counter));
-      if (one_by_one) add_copy(sums, 1);
-      frame_.emit_if(b.CreateICmpSLT(i, end), [&] {
-        if (!one_by_one) {
-          ScalarEmitter::Scope scope(scalars_, RegionKind::kConditional, in);
-          LaneNumbers numbers(frame_, lanes.count);
-          body(i, 1, numbers.below(b.CreateSub(end, i)));
-          return;
-        }
-        b.CreateStore(i, counter);
-        repeat(
-            counter, one, [&](llvm::Value* next) { return b.CreateICmpSLT(next, end); },
-            [&](llvm::Value* at) {
-              ScalarEmitter::Scope scope(scalars_, RegionKind::kBody, in);
-              write_copy(loop, LaneValue::uniform(at), sums, copies);
-            });
-      });
-    }
-    join_copies(sums, copies);
-    join_with_outer(sums, 0);
-    if (one_by_one) join_with_outer(sums, copies);
+    const bool rest = !extent || *extent % width != 0;
+    if (rest) write_rest(vector, extent ? frame_.int64(*past - *extent % width) : reached());
+    join_copies(vector.sums, copies);
+    join_with_outer(vector.sums, 0);
+    if (rest && vector.one_by_one()) join_with_outer(vector.sums, copies);
     scalars_.pop();
+  });
+}
+
+void NestEmitter::write_vectors(const VectorLoop& vector, llvm::Value* i, size_t count,
+                                llvm::Value* mask) {
+  scalars_.set_lanes(vector.lanes.count, mask, mask != nullptr);
+  for (size_t copy = 0; copy < count; ++copy) {
+    llvm::Value* at =
+        copy == 0 ? i : b.CreateAdd(i, frame_.int64(static_cast<int64_t>(copy) * vector.width()));
+    write_copy(vector.loop, LaneValue::linear(at, frame_.int64(1)), vector.sums, copy);
+    scalars_.invalidate(survey_.in.at(&vector.loop));
+  }
+}
+
+void NestEmitter::write_whole(const VectorLoop& vector, llvm::Value* from, size_t count) {
+  int64_t span = static_cast<int64_t>(count) * vector.width();
+  auto fits = [&](llvm::Value* i) {
+    return b.CreateICmpSLE(b.CreateAdd(i, frame_.int64(span)), vector.end);
+  };
+  frame_.emit_if(fits(from), [&] {
+    // Counts vectors, so that the lowest bits of the first lane's index are seen to be those of
+    // `from`.
+    llvm::AllocaInst* turns = frame_.alloca_register(b.getInt64Ty(), "turns");
+    b.CreateStore(frame_.int64(0), turns);
+    auto first_lane = [&](llvm::Value* turn) {
+      return b.CreateAdd(from, b.CreateMul(turn, frame_.int64(span)));
+    };
+    repeat(
+        turns, frame_.int64(1), [&](llvm::Value* next) { return fits(first_lane(next)); },
+        [&](llvm::Value* turn) {
+          ScalarEmitter::Scope scope(scalars_, RegionKind::kBody, survey_.in.at(&vector.loop));
+          write_vectors(vector, first_lane(turn), count, nullptr);
+        });
+    b.CreateStore(first_lane(b.CreateLoad(b.getInt64Ty(), turns)), vector.counter);
+  });
+}
+
+void NestEmitter::write_rest(VectorLoop& vector, llvm::Value* from) {
+  const Dependences& in = survey_.in.at(&vector.loop);
+  if (vector.one_by_one()) add_copy(vector.sums, 1);
+  frame_.emit_if(b.CreateICmpSLT(from, vector.end), [&] {
+    if (!vector.one_by_one()) {
+      ScalarEmitter::Scope scope(scalars_, RegionKind::kConditional, in);
+      LaneNumbers numbers(frame_, vector.lanes.count);
+      write_vectors(vector, from, 1, numbers.below(b.CreateSub(vector.end, from)));
+      return;
+    }
+    b.CreateStore(from, vector.counter);
+    repeat(
+        vector.counter, frame_.int64(1),
+        [&](llvm::Value* next) { return b.CreateICmpSLT(next, vector.end); },
+        [&](llvm::Value* at) {
+          ScalarEmitter::Scope scope(scalars_, RegionKind::kBody, in);
+          write_copy(vector.loop, LaneValue::uniform(at), vector.sums, vector.copies);
+        });
   });
 }
 
