@@ -5,6 +5,7 @@
 #include <relay/op/columns.h>
 #include <relay/op/gradient.h>
 #include <relay/support/error.h>
+#include <relay/transform/declared_fusion.h>
 
 namespace relay::python {
 
@@ -33,6 +34,22 @@ constexpr FormColumn kForms[] = {
      "What SimplifyInference writes a call as, when a network no longer learns."},
 };
 
+constexpr const char* kFusion = "fusion_kind";
+
+std::optional<te::FusionKind> fusion_of(nb::handle value) {
+  if (value.is_none()) return std::nullopt;
+  std::string words;
+  for (int i = 0; i <= static_cast<int>(te::FusionKind::kOpaque); ++i) {
+    auto kind = static_cast<te::FusionKind>(i);
+    if (kind == te::FusionKind::kRowProgram) continue;  // derived alone
+    std::string word(te::fusion_kind_name(kind));
+    if (nb::isinstance<nb::str>(value) && nb::cast<std::string>(value) == word) return kind;
+    words += (words.empty() ? "" : ", ") + word;
+  }
+  throw nb::value_error(
+      (std::string(kFusion) + " is one of " + words + ", or None, not " + shown(value)).c_str());
+}
+
 ExpandFn form_of(const std::string& part, const nb::object& function) {
   return [part, call = Callback(function)](const OpCall& use, std::span<const ExprRef> args) {
     nb::gil_scoped_acquire gil;
@@ -55,6 +72,10 @@ void bind_columns(nb::module_& m) {
         std::vector<std::pair<std::string, std::string>> columns;
         for (const FlagColumn& flag : kFlags) columns.emplace_back(flag.name, flag.doc);
         for (const FormColumn& form : kForms) columns.emplace_back(form.name, form.doc);
+        columns.emplace_back(kFusion,
+                             "How its calls may be joined with others, where what it computes does "
+                             "not show it (a Python kernel) or less is to be joined; None: as "
+                             "derived.");
         return columns;
       },
       "Name and documentation of each column that the compiler reads and Python may set.");
@@ -66,6 +87,11 @@ void bind_columns(nb::module_& m) {
           if (column != flag.name) continue;
           const bool* found = flag.column().find(op);
           return found == nullptr ? nb::none() : nb::object(nb::bool_(*found));
+        }
+        if (column == kFusion) {
+          const auto* found = declared_fusion().find(op);
+          if (found == nullptr || !*found) return nb::none();
+          return nb::str(std::string(te::fusion_kind_name(**found)).c_str());
         }
         for (const FormColumn& form : kForms) {
           if (column != form.name) continue;
@@ -86,6 +112,10 @@ void bind_columns(nb::module_& m) {
           flag.column().set(op, value.ptr() == Py_True, level);
           return;
         }
+        if (column == kFusion) {
+          declared_fusion().set(op, fusion_of(value), level);
+          return;
+        }
         for (const FormColumn& form : kForms) {
           if (column != form.name) continue;
           if (PyCallable_Check(value.ptr()) == 0)
@@ -95,7 +125,7 @@ void bind_columns(nb::module_& m) {
         }
         throw nb::key_error(("there is no column " + column).c_str());
       },
-      nb::arg("op"), nb::arg("column"), nb::arg("value"), nb::arg("level") = 10);
+      nb::arg("op"), nb::arg("column"), nb::arg("value").none(), nb::arg("level") = 10);
 }
 
 }  // namespace relay::python

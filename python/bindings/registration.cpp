@@ -523,6 +523,35 @@ ExprRef register_from_python(const std::string& name, const std::string& doc,
   return make_op(op);
 }
 
+/// Inputs, relation, purity and level of an operator that a script declares bit by bit; its
+/// definition stays.
+void amend_from_python(nb::handle which, const std::string& doc, const std::vector<Spec>& inputs,
+                       nb::object relation, int level, bool pure) {
+  const Operator* op = operator_of(which);
+  Functions& functions = Functions::instance();
+  if (!functions.declared.contains(op))
+    throw nb::value_error((op->name().str() + " was not declared by Python").c_str());
+  const Relation* shared = nb::isinstance<nb::str>(relation)
+                               ? shared_relation(nb::cast<std::string>(relation), nullptr)
+                               : nullptr;
+  std::vector<ValueSpec> specs;
+  for (const Spec& input : inputs) specs.push_back(spec_of(input));
+  ComputeFn compute = op->compute();
+  amend_op(op, [&](OpBuilder& builder) {
+    builder.doc(doc).level(level).compute(std::move(compute));
+    for (size_t i = 0; i < inputs.size(); ++i)
+      builder.input(Name(std::get<0>(inputs[i])), std::get<1>(inputs[i]), specs[i]);
+    if (!pure) builder.impure();
+    if (shared != nullptr) {
+      builder.relation(shared);
+    } else {
+      Callback call(relation);
+      functions.declared[op].push_back(call);
+      builder.relation([call](const RelationCall& use) { return ask_relation(call, use); });
+    }
+  });
+}
+
 }  // namespace
 
 void bind_registration(nb::module_& m) {
@@ -532,6 +561,22 @@ void bind_registration(nb::module_& m) {
         nb::arg("definition"), nb::arg("function"), nb::arg("wants_out"),
         nb::arg("gradient").none(), nb::arg("level"), nb::arg("pure"),
         "Declares an operator; relay.op.register is the public form.");
+  m.def("amend_op", &amend_from_python, nb::arg("op"), nb::arg("doc"), nb::arg("inputs"),
+        nb::arg("relation"), nb::arg("level"), nb::arg("pure"),
+        "Declares all of an operator of Python's but its definition anew, in place.");
+  m.def(
+      "set_gradient",
+      [](nb::handle which, nb::object function, int level) {
+        const Operator* op = operator_of(which);
+        gradient_column().set(op,
+                              {[rule = Callback(function)](const GradientCall& call) {
+                                 return gradient_of(rule, call);
+                               },
+                               {}},
+                              level);
+      },
+      nb::arg("op"), nb::arg("function"), nb::arg("level"),
+      "Gives an operator a rule for its gradient; those of the library have level 10.");
   m.def(
       "unregister_op",
       [](const Name& name) {

@@ -26,6 +26,7 @@ _GRADIENT = "gradients of whole programs (issue: gradient pass)"
 _PATTERN = "the pattern language of dataflow graphs; relay.rewrite and ExprMutator rewrite programs"
 _SPARSE = "conversion of dense weights to sparse ones"
 _MICRO = "microcontrollers"
+_MEMORY = "memory plans as objects: a compiled program has its own"
 
 REASONS: dict[str, str] = {
     "tvm.autotvm.": _TUNING, "tvm.auto_scheduler.": _TUNING, "tvm.meta_schedule.": _TUNING, "tvm.script.": _TIR,
@@ -55,6 +56,15 @@ REASONS: dict[str, str] = {
     "tvm.relay.qnn.op.current_requantize_config": _QUANTIZE, "tvm.relay.qnn.op.target_has_features": _QUANTIZE,
     "tvm.relay.analysis.list_fake_quantized_op_freqs": _QUANTIZE, "tvm.relay.analysis.AnnotatedRegionSet": _BYOC,
     "tvm.relay.analysis.get_calibration_data": _BYOC, "tvm.relay.analysis.search_fc_transpose": _SPARSE,
+    "tvm.ir.GlobalInfo": "Relax, the language after Relay", "tvm.ir.SourceMap": "sources beside modules: spans and diagnostics know theirs",
+    "tvm.ir.diagnostics.DiagnosticContext": "contexts that collect diagnostics: an error has its own (TVMError.diagnostics)",
+    "tvm.runtime.disco.": _REMOTE, "tvm.runtime.relax_vm.": "Relax, the language after Relay",
+    "tvm.runtime.executor.": "modules of the AOT executor: GraphModule and VirtualMachine run every program",
+    "tvm.relay.backend.executor_factory.": "factories around programs: what relay.build gives is exported and run itself",
+    "tvm.relay.analysis.annotated_regions.": _BYOC, "tvm.relay.analysis.operations_distribution.": _BYOC,
+    "tvm.relay.transform.memory_plan.": _MEMORY, "tvm.relay.expr.StorageInfo": _MEMORY, "tvm.relay.expr.StaticMemoryPlan": _MEMORY,
+    "tvm.relay.StorageInfo": _MEMORY, "tvm.relay.StaticMemoryPlan": _MEMORY,
+    "tvm.relay.transform.suffixes.": "spans numbered by a pass", "tvm.target.GenericFunc": _TUNING, "tvm.target.generic_func.": _TUNING,
 }  # fmt: skip
 
 for _name in ("contrib_conv2d_nchwc", "contrib_dense_pack", "contrib_conv2d_gemm_weight_transform", "contrib_conv2d_gemm_without_weight_transform",
@@ -64,7 +74,7 @@ for _name in ("contrib_conv2d_nchwc", "contrib_dense_pack", "contrib_conv2d_gemm
     for _module in ("tvm.relay.nn.", "tvm.relay.op.nn."):
         REASONS[_module + _name] = "operators that stand for one way to compute another one: the compiler chooses the way"
 for _name in ("bitpack", "bitserial_conv2d", "bitserial_dense"):
-    REASONS["tvm.relay.nn." + _name] = "operators on packed bits"
+    REASONS["tvm.relay.nn." + _name] = REASONS["tvm.relay.op.nn." + _name] = "operators on packed bits"
 for _name in ("compiler_begin", "compiler_end"):
     REASONS["tvm.relay.op.annotation." + _name] = REASONS["tvm.relay.annotation." + _name] = _BYOC
 REASONS["tvm.relay.annotation.function_on_device"] = "devices of whole functions"
@@ -157,6 +167,29 @@ def lookup(module: str, name: str) -> Any:
     if found is not None:
         raise refusal(full, found)
     raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+
+def missing_property(full: str, needs: str) -> property:
+    """A member that raises what is missing, as a property."""
+
+    def get(self: Any) -> Any:
+        raise OutOfScopeName(f"{full} is not there. It needs: {needs}")
+
+    get.__doc__ = f"Raises NotImplementedError. It needs: {needs}."
+    get.__relay_missing__ = needs  # type: ignore[attr-defined]
+    return property(get)
+
+
+def missing_method(full: str, needs: str) -> Any:
+    """The same as a method, which can be looked at and raises when it is called."""
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        raise OutOfScope(f"{full} is not there. It needs: {needs}")
+
+    call.__name__ = call.__qualname__ = full.rpartition(".")[2]
+    call.__doc__ = f"Raises NotImplementedError. It needs: {needs}."
+    call.__relay_missing__ = needs  # type: ignore[attr-defined]
+    return call
 
 
 class _Finder(importlib.abc.MetaPathFinder):

@@ -234,6 +234,24 @@ const Operator* register_op(std::string_view name, const std::function<void(OpBu
   throw taken();
 }
 
+void amend_op(const Operator* op, const std::function<void(OpBuilder&)>& declare) {
+  OpRegistry& registry = OpRegistry::instance();
+  Operator* mine;
+  {
+    std::lock_guard lock(registry.mutex);
+    auto found = registry.by_name.find(op->name());
+    RELAY_CHECK(found != registry.by_name.end() && found->second == op,
+                "operator " + op->name().str() + " is not registered");
+    mine = found->second;
+  }
+  if (op->relation() != nullptr && op->relation()->name == op->name())
+    unregister_relation(op->name());
+  Operator next;
+  OpBuilder builder(&next, op->name());
+  declare(builder);
+  *mine = std::move(next);
+}
+
 void remove_op(const Name& name) {
   OpRegistry& registry = OpRegistry::instance();
   std::lock_guard lock(registry.mutex);

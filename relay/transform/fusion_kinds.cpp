@@ -4,6 +4,7 @@
 #include <relay/op/columns.h>
 #include <relay/support/error.h>
 #include <relay/tensor_expr/walk.h>
+#include <relay/transform/declared_fusion.h>
 #include <relay/transform/fusion.h>
 
 namespace relay {
@@ -62,6 +63,14 @@ std::vector<uint32_t> folded_rows(const te::Computation& computation) {
   return result;
 }
 
+// What an operator's declaration says stands in for what its computation does not show; where that
+// shows more, the two are joined, so that a declaration cannot make more of a call than it is.
+te::FusionKind with_declared(te::FusionKind derived, const Operator* op) {
+  const std::optional<te::FusionKind>* declared = declared_fusion().find(op);
+  if (declared == nullptr || !*declared) return derived;
+  return derived == te::FusionKind::kOpaque ? **declared : std::max(derived, **declared);
+}
+
 std::optional<CallFusion> derive(const Call& call, const Operator* op) {
   std::vector<TypeRef> types;
   for (const ExprRef& arg : call.args()) types.emplace_back(arg->type());
@@ -81,7 +90,7 @@ std::optional<CallFusion> derive(const Call& call, const Operator* op) {
     te::Computation computation = build_computation(OpCall(op, attrs, types, TypeRef(call.type())));
     result.reshape_only = keeps_elements(computation);
     if (result.reads_values || stops_fusion().find(op) != nullptr) return result;
-    result.kind = te::fusion_kind(computation);
+    result.kind = with_declared(te::fusion_kind(computation), op);
     bool one = computation.outputs.size() == 1 && !computation.outputs[0].counted();
     if (result.kind == te::FusionKind::kRowProgram && !one) result.kind = te::FusionKind::kOpaque;
     if (result.kind == te::FusionKind::kRowProgram && types.size() == computation.inputs.size()) {
@@ -94,6 +103,11 @@ std::optional<CallFusion> derive(const Call& call, const Operator* op) {
 }
 
 }  // namespace
+
+OpColumn<std::optional<te::FusionKind>>& declared_fusion() {
+  static auto* column = new OpColumn<std::optional<te::FusionKind>>("declared_fusion");
+  return *column;
+}
 
 const std::optional<CallFusion>& FusionKinds::find(const Call& call) {
   static const std::optional<CallFusion> kNone;

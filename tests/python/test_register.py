@@ -517,8 +517,44 @@ def test_facts_that_the_compiler_reads():
             relay.op.set_attr(op, "canonical_form", 1, level=11)
         with pytest.raises(ValueError, match="stops_fusion is read by the compiler"):
             relay.op.reset_attr(op, "stops_fusion")
+    with pytest.raises(ValueError, match="fusion_kind is one of elementwise, broadcast, .*, or None, not 'tuple'"):
+        relay.op.set_attr("nn.relu", "fusion_kind", "tuple")
     with pytest.raises(relay.RelayError, match="already has .*canonical_form|already has an entry of level 10"):
         relay.op.set_attr("nn.bias_add", "canonical_form", lambda call: call.args[0])
+
+
+def test_fusion_of_a_kernel_is_what_is_said_of_it():
+    fuse = relay.transform.Sequential([relay.transform.InferType(), relay.transform.FuseOps()])
+
+    def groups(op):
+        return str(fuse(relay.IRModule.from_expr(relay.nn.relu(op(relay.exp(relay.var("x", shape=(2, 3)))))))).count("Primitive=1")
+
+    with relay.op.registered("test.op", inputs=["x"], relation="Identity", kernel=lambda x: x * 2) as op:
+        assert groups(op) == 3 and relay.op.get_attr(op, "fusion_kind") is None
+        for level, (kind, wanted) in enumerate([("elementwise", 1), ("out-elementwise-fusable", 2), ("opaque", 3), ("injective", 1), (None, 3)], 10):
+            relay.op.set_attr(op, "fusion_kind", kind, level)
+            assert groups(op) == wanted and relay.op.get_attr(op, "fusion_kind") == kind
+        relay.op.set_attr(op, "fusion_kind", "elementwise", 20)
+        mod = relay.IRModule.from_expr(relay.nn.relu(op(relay.negative(relay.var("x", shape=(2, 3))))))
+        data = np.array([[1, -2, 3], [-4, 5, -6]], "float32")
+        assert (relay.compile(mod)(data) == np.maximum(-2 * data, 0)).all()
+    with relay.op.registered("test.op", inputs=["x"], relation="Identity", kernel=lambda x: x, pure=False) as op:
+        relay.op.set_attr(op, "fusion_kind", "elementwise")
+        assert groups(op) == 3  # effects stay where they are
+
+
+def test_what_a_computation_shows_cannot_be_denied():
+    fuse = relay.transform.Sequential([relay.transform.InferType(), relay.transform.FuseOps()])
+
+    def sums(b, x):
+        return b.map((x.shape[0],), lambda i: b.sum((x.shape[1],), lambda k: x[i, k]))
+
+    relation = lambda call, x: relay.TensorType(x.shape[:1], x.dtype)  # noqa: E731
+    with relay.op.registered("test.op", inputs=["x"], relation=relation, compute=sums) as op:
+        mod = relay.IRModule.from_expr(op(op(relay.var("x", shape=(2, 3))) + relay.const(np.ones((4, 2), "float32"))))
+        before = str(fuse(mod))
+        relay.op.set_attr(op, "fusion_kind", "elementwise")
+        assert str(fuse(mod)) == before
 
 
 def test_json():

@@ -266,6 +266,19 @@ def _declare(
     return made
 
 
+def _amend(
+    name: str, *, inputs: Sequence[Input], relation: Callable[..., Any] | str, level: int, pure: bool, doc: str
+) -> None:
+    """Says anew, in place, what an operator without attributes is: those who hold it see the new declaration.
+
+    For operators that a script declares bit by bit, before anybody uses them. The definition stays.
+    """
+    declared = _declared[name]
+    relation_call = relation if isinstance(relation, str) else _adapted(name, "relation", relation, "call", list(inputs), {})
+    _core.amend_op(declared.op, doc, [_spec(one) for one in inputs], relation_call, level, pure)
+    declared.function = _make_function(declared.op, _core.op_info(declared.op))
+
+
 def _is_own(definition: Callable[..., Any]) -> bool:
     """Whether it was written to be a definition: a plain function, and not somebody's library function or object."""
     return inspect.isfunction(definition)

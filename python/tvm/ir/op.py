@@ -8,8 +8,18 @@ from typing import Any
 from relay import Op
 from relay import _core
 
-# What scripts attached to operators: (operator, key) to value.
+from .op_patterns import PATTERNS
+
+# What scripts attached to operators: (operator, key) to level and value.
 _attached: dict[tuple[str, str], tuple[int, Any]] = {}
+
+# Keys that mean something to the compiler: what makes it take a value (None: taken away), with the level, or raises.
+takes_effect: dict[str, Callable[[Op, Any, int], None]] = {}
+# Keys that the compiler's own declarations answer where nothing is attached.
+known_facts: dict[str, Callable[[Op], Any]] = {
+    "TOpPattern": lambda op: PATTERNS.get(op.name),
+    "TOpIsStateful": lambda op: not _core.op_info(op)["pure"],
+}
 
 
 def _get(op_name: str) -> Op:
@@ -27,26 +37,42 @@ def _get(op_name: str) -> Op:
 
 
 def _get_attr(self: Op, attr_name: str) -> Any:
-    """What a script attached under this key; None if nothing."""
-    return _attached.get((self.name, attr_name), (0, None))[1]
+    """What a script attached under this key, or the declaration says of it (TOpPattern, TOpIsStateful); None if nothing."""
+    if (self.name, attr_name) in _attached:
+        return _attached[self.name, attr_name][1]
+    known = known_facts.get(attr_name)
+    return None if known is None else known(self)
 
 
 def _has_attr(self: Op, attr_name: str) -> bool:
-    return (self.name, attr_name) in _attached
+    return (self.name, attr_name) in _attached or _get_attr(self, attr_name) is not None
 
 
 def _set_attr(self: Op, attr_name: str, value: Any, plevel: int = 10) -> None:
-    """Attaches a value; one of a higher level stays."""
+    """Attaches a value; one of a higher level stays. What the compiler reads of it (TOpPattern, TOpIsStateful, FPrimalGradient) takes
+    effect for the whole process; where that cannot be, an error says why."""
     key = (self.name, attr_name)
     level = _attached[key][0] if key in _attached else -1
     if plevel < level:
         return
+    if attr_name in takes_effect:
+        takes_effect[attr_name](self, value, plevel)
     _attached[key] = (plevel, value)
 
 
 def _reset_attr(self: Op, attr_name: str) -> None:
     """Takes away what was attached."""
-    _attached.pop((self.name, attr_name), None)
+    if (self.name, attr_name) not in _attached:
+        return
+    if attr_name in takes_effect:
+        takes_effect[attr_name](self, None, _attached[self.name, attr_name][0])
+    del _attached[self.name, attr_name]
+
+
+def forget_attached(op_name: str) -> None:
+    """Nothing is attached to an operator whose name begins anew."""
+    for key in [key for key in _attached if key[0] == op_name]:
+        del _attached[key]
 
 
 def _info(self: Op) -> dict[str, Any]:
@@ -59,9 +85,9 @@ def _list_op_names() -> list[str]:
 
 
 def register_op_attr(op_name: str, attr_key: str, value: Any = None, level: int = 10) -> Any:
-    """Attaches a value to an operator under a key, for passes of the script; a decorator where no value is given.
+    """Attaches a value to an operator under a key; a decorator where no value is given.
 
-    The compiler's own passes take facts about operators from their declarations, not from here.
+    The compiler reads TOpPattern, TOpIsStateful and FPrimalGradient; all others are for passes of the script.
     """
 
     def attach(v: Any) -> Any:

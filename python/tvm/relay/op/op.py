@@ -1,6 +1,6 @@
 """Operators by name, and what scripts attach to them.
 
-What is attached is for the script's own passes (`Op.get_attr`): the compiler takes its facts from operators' declarations.
+Patterns, effects and gradients are read by the compiler (facts.py); the rest is for the script's own passes (`Op.get_attr`).
 """
 
 from __future__ import annotations
@@ -10,13 +10,16 @@ from typing import Any
 from relay import RelayError
 from relay.op.tensor import debug as debug
 
-from ...ir.op import Op, register_op_attr
-from .staged import STAGED, Staged, add_argument, add_gradient, add_type_rel, set_num_inputs, set_support_level
+from ...ir.op import Op, forget_attached, register_op_attr
+from . import facts
+from .staged import Staged, add_argument, add_type_rel, is_staged, set_attrs_type_key, set_num_inputs, set_support_level
 
 setattr(Op, "set_num_inputs", set_num_inputs)
 setattr(Op, "add_argument", add_argument)
 setattr(Op, "add_type_rel", add_type_rel)
 setattr(Op, "set_support_level", set_support_level)
+setattr(Op, "set_attrs_type_key", set_attrs_type_key)
+facts.install()
 
 
 class OpPattern:
@@ -41,29 +44,34 @@ def register(op_name: str, describe: str = "") -> None:
 
     It has types, text and passes. To run, it needs a definition: `relay.op.register` of the package `relay` declares an operator with one.
     """
-    if op_name in STAGED:
+    if is_staged(op_name):
         raise RelayError(f"operator {op_name} is registered already")
     Staged(op_name, describe).declare()
+    forget_attached(op_name)
 
 
 def register_pattern(op_name: str, pattern: int, level: int = 10) -> Any:
-    """Attaches an OpPattern."""
+    """Attaches an OpPattern, which FuseOps then reads where it cannot see what an operator computes, or sees that it may join more.
+
+    Raises RelayError for an operator of the library that would be joined more than what it computes allows.
+    """
     return register_op_attr(op_name, "TOpPattern", pattern, level)
 
 
 def register_stateful(op_name: str, stateful: bool, level: int = 10) -> Any:
-    """Attaches whether calls have effects."""
+    """Says whether calls of an operator that the script registered have effects, so that none is merged, moved or dropped.
+
+    Raises RelayError where another operator's declaration says otherwise.
+    """
     return register_op_attr(op_name, "TOpIsStateful", stateful, level)
 
 
 def register_gradient(op_name: str, fgradient: Any = None, level: int = 10) -> Any:
-    """Attaches a function of a call and the gradient of its result; it is the gradient of an operator that the script registered."""
+    """Gives an operator its gradient: a function of a call and the gradient of its result, which gives one for each input.
 
-    def attach(function: Any) -> Any:
-        add_gradient(op_name, function)
-        return register_op_attr(op_name, "FPrimalGradient", function, level)
-
-    return attach(fgradient) if fgradient is not None else attach
+    The library's own rules have level 10: only a higher one replaces them. Raises RelayError for an equal level.
+    """
+    return register_op_attr(op_name, "FPrimalGradient", fgradient, level)
 
 
 def register_legalize(op_name: str, legal_op: Any = None, level: int = 10) -> Any:

@@ -1,6 +1,6 @@
 """Operators that scripts declare bit by bit, as TVM's registry takes them: `register`, then `get(name).add_type_rel(...)` and the like.
 
-An operator of relay is one declaration: each bit declares it anew.
+Each bit changes the operator in place, so that whoever holds it sees all of them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 import relay
-from relay import Call, Op, Type
+from relay import Op, Type
+from relay.op import registration
+
+from ..._absent import missing_method
 
 
 @dataclasses.dataclass
@@ -22,52 +25,56 @@ class Staged:
     num_inputs: int | None = None
     arguments: list[tuple[str, str]] = dataclasses.field(default_factory=list)
     relation: str | Callable[..., Type | None] | None = None
-    gradient: Callable[..., Any] | None = None
+    stateful: bool = False
     level: int = 10
+    op: Op | None = None
 
-    def declare(self) -> None:
-        """Makes it the operator of its name."""
+    def inputs(self) -> list[relay.op.Input]:
+        """Its inputs, those without a name numbered."""
         count = self.num_inputs if self.num_inputs is not None else len(self.arguments)
         names = [name for name, _ in self.arguments[:count]]
         names += [f"arg{i}" for i in range(len(names), count)]
         docs = dict(self.arguments)
+        return [relay.op.Input(name, docs.get(name, "")) for name in names]
 
-        def relation(call: Any, *types: Type) -> Type | None:
-            if self.relation is None:
-                raise ValueError(f"{self.name} has no type relation: relay.op.get({self.name!r}).add_type_rel gives it one")
-            assert callable(self.relation)
-            return self.relation(list(types), call.attrs)
+    def type_of(self, call: Any, *types: Type) -> Type | None:
+        """The type of a call's result, by the script's function."""
+        if self.relation is None:
+            raise ValueError(f"{self.name} has no type relation: relay.op.get({self.name!r}).add_type_rel gives it one")
+        assert callable(self.relation)
+        return self.relation(list(types), call.attrs)
+
+    def declare(self) -> None:
+        """Makes it the operator of its name."""
 
         def kernel(*_: Any) -> Any:
             raise NotImplementedError(f"{self.name} has no definition: declare it by register of the package relay to run it")
 
-        def gradient(call: Any, *grads: Any) -> Any:
-            assert self.gradient is not None
-            return self.gradient(Call(call.op, call.args, call.attrs), grads[0] if len(grads) == 1 else relay.Tuple(list(grads)))
-
-        if self.name in STAGED:
-            relay.op.unregister(self.name)
-            del STAGED[self.name]
-        relay.op.register(
-            self.name,
-            inputs=[relay.op.Input(name, docs.get(name, "")) for name in names],
-            relation=self.relation if isinstance(self.relation, str) else relation,
-            kernel=kernel,
-            gradient=gradient if self.gradient is not None else None,
-            pure=True,
-            level=self.level,
-            doc=self.doc,
-        )
+        made = relay.op.register(self.name, inputs=self.inputs(), relation=self.type_of, kernel=kernel, level=self.level, doc=self.doc)
+        self.op = made.op  # type: ignore[attr-defined]
         STAGED[self.name] = self
+
+    def amend(self) -> None:
+        """Says anew what it is."""
+        relation = self.relation if isinstance(self.relation, str) else self.type_of
+        registration._amend(
+            self.name, inputs=self.inputs(), relation=relation, level=self.level, pure=not self.stateful, doc=self.doc
+        )
 
 
 STAGED: dict[str, Staged] = {}
 
 
+def is_staged(name: str) -> bool:
+    """Whether an operator is one that a script registers bit by bit, and is still registered."""
+    record, declared = STAGED.get(name), registration._declared.get(name)
+    return record is not None and declared is not None and declared.op is record.op
+
+
 def staged(op: Op) -> Staged:
     """The record of an operator that a script registers. Raises TypeError for others."""
     found = STAGED.get(op.name)
-    if found is None:
+    if found is None or found.op is not op or not is_staged(op.name):
         raise TypeError(f"operator {op.name} is declared already: only what relay.op.register has made takes more")
     return found
 
@@ -76,14 +83,14 @@ def set_num_inputs(self: Op, n: int) -> None:
     """How many inputs it has."""
     record = staged(self)
     record.num_inputs = n
-    record.declare()
+    record.amend()
 
 
 def add_argument(self: Op, name: str, type: str, description: str) -> None:
     """The next input."""
     record = staged(self)
     record.arguments.append((name, description))
-    record.declare()
+    record.amend()
 
 
 def add_type_rel(self: Op, rel_name: str, type_rel_func: Callable[..., Type | None] | None = None) -> None:
@@ -91,10 +98,9 @@ def add_type_rel(self: Op, rel_name: str, type_rel_func: Callable[..., Type | No
     record = staged(self)
     old, record.relation = record.relation, rel_name if type_rel_func is None else type_rel_func
     try:
-        record.declare()
+        record.amend()
     except ValueError:
         record.relation = old
-        record.declare()
         raise
 
 
@@ -102,12 +108,10 @@ def set_support_level(self: Op, level: int) -> None:
     """TVM's support level."""
     record = staged(self)
     record.level = level
-    record.declare()
+    record.amend()
 
 
-def add_gradient(op_name: str, fgradient: Callable[..., Any]) -> None:
-    """Gives an operator of a script its gradient; nothing for others."""
-    record = STAGED.get(op_name)
-    if record is not None:
-        record.gradient = fgradient
-        record.declare()
+set_attrs_type_key = missing_method(
+    "Op.set_attrs_type_key",
+    "attribute types that C++ has registered; relay.op.register of the package relay declares an operator with attributes",
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...ir.op import Op
+from ...ir.op import Op, _attached
 
 
 class TempOpAttr:
@@ -15,7 +15,7 @@ class TempOpAttr:
         self.attr_key, self.attr_value = attr_key, attr_value
 
     def __enter__(self) -> TempOpAttr:
-        self.older = self.op.get_attr(self.attr_key)
+        self.older = _attached.get((self.op.name, self.attr_key))
         self.op.reset_attr(self.attr_key)
         self.op.set_attr(self.attr_key, self.attr_value)
         return self
@@ -23,4 +23,5 @@ class TempOpAttr:
     def __exit__(self, *exc: Any) -> None:
         self.op.reset_attr(self.attr_key)
         if self.older is not None:
-            self.op.set_attr(self.attr_key, self.older)
+            level, value = self.older
+            self.op.set_attr(self.attr_key, value, level)

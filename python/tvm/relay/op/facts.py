@@ -1,0 +1,88 @@
+"""What scripts attach to operators and the compiler reads: whether calls have effects, how they fuse, their gradients."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import weakref
+from typing import Any
+
+import relay
+from relay import Call, Op, RelayError, _core
+from relay.op import registration
+
+from ...ir.op import takes_effect
+from ...ir.op_patterns import PATTERNS
+from .staged import STAGED, is_staged
+
+
+
+@dataclasses.dataclass
+class _Gradient:
+    function: Any
+    level: int  # at which the compiler asks for it
+    owner: weakref.ref[Any] | None  # the declaration in Python that it is of
+
+
+_OPAQUE = 8
+_KINDS = {0: "elementwise", 1: "broadcast", 2: "injective", 3: "reduction", 4: "out-elementwise-fusable", 7: "opaque", _OPAQUE: "opaque"}
+_levels = itertools.count(1000)  # of what is set here: the last one counts
+_gradients: dict[str, _Gradient] = {}  # by operator
+
+
+def _set_stateful(op: Op, stateful: Any, level: int) -> None:
+    if stateful is not None and not isinstance(stateful, (bool, int)):
+        raise TypeError(f"TOpIsStateful of {op.name} is a bool, not {type(stateful).__name__}")
+    if is_staged(op.name):
+        record = STAGED[op.name]
+        record.stateful = bool(stateful)
+        record.amend()
+        return
+    pure = _core.op_info(op)["pure"]
+    if stateful is not None and bool(stateful) == pure:
+        word, other = ("without", "with") if pure else ("with", "without")
+        way = f"relay.op.register of the package relay takes pure={not pure}"
+        raise RelayError(f"operator {op.name} is declared {word} effects and cannot become one {other}: that is part of its declaration ({way})")
+
+
+def _set_pattern(op: Op, pattern: Any, level: int) -> None:
+    if pattern is not None and (isinstance(pattern, bool) or pattern not in _KINDS):
+        raise ValueError(f"TOpPattern of {op.name} is a number of OpPattern ({', '.join(map(str, _KINDS))}), not {pattern!r}")
+    known = PATTERNS.get(op.name)
+    kind = None if pattern is None or pattern == known else _KINDS[pattern]
+    in_python = op.name in registration._declared
+    if kind is not None and not in_python and pattern < (known if known is not None else _OPAQUE):
+        said = f"its pattern is {known}" if known is not None else "its pattern is derived"
+        raise RelayError(
+            f"operator {op.name} cannot have pattern {pattern}: FuseOps reads what an operator of the library computes ({said}), and only a "
+            "greater number, which joins less, can be registered"
+        )
+    if kind is not None or _core.op_column(op, "fusion_kind") is not None:
+        _core.set_op_column(op, "fusion_kind", kind, next(_levels))
+
+
+def _set_gradient(op: Op, function: Any, level: int) -> None:
+    if function is None:
+        raise RelayError(f"the gradient of operator {op.name} can be replaced, not taken away")
+    if not callable(function):
+        raise TypeError(f"the gradient of {op.name} is a function, not {type(function).__name__}")
+
+    name = op.name
+    declared = registration._declared.get(name)
+    owner = None if declared is None else weakref.ref(declared)
+
+    def gradient(call: Any, *grads: Any) -> Any:
+        made = _gradients[name].function
+        return made(Call(call.op, call.args, call.attrs), grads[0] if len(grads) == 1 else relay.Tuple(list(grads)))
+
+    # What has no definition is declared to have no gradient, with level 10.
+    native = max(level, 11) if is_staged(name) else level
+    known = _gradients.get(name)
+    if known is None or known.owner != owner or native > known.level:
+        _core.set_gradient(op, gradient, native)
+    _gradients[name] = _Gradient(function, native, owner)
+
+
+def install() -> None:
+    """Makes what is attached take effect."""
+    takes_effect.update(TOpIsStateful=_set_stateful, TOpPattern=_set_pattern, FPrimalGradient=_set_gradient)
