@@ -6,7 +6,6 @@ are enabled, what they require and how contexts nest follows the source note on 
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, overload
@@ -117,6 +116,50 @@ def _documentation(thing: Any) -> str:
     return inspect.cleandoc(thing.__doc__ or "").split("\n\n")[0].replace("\n", " ")
 
 
+class _PassClass(type):
+    """Of a class that `module_pass` or `function_pass` made: calling it gives a pass that runs a method of an instance.
+
+    Classes derived from it are such classes, too, named after themselves.
+    """
+
+    def __init__(cls, title: str, bases: tuple[type, ...], namespace: dict[str, Any], **given: Any) -> None:
+        super().__init__(title, bases, namespace, **given)
+        if "_construct" not in namespace:
+            _core.note_pass(title)
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        # Of the class as it was written, so that what it says of itself by its name holds.
+        written = vars(cls).get("__wrapped__", cls)
+        instance = type.__call__(written, *args, **kwargs)
+        made = cls._construct(cls, instance)  # type: ignore[attr-defined]
+        made.instance, made.pass_class = instance, cls
+        return made
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, Pass) and issubclass(getattr(instance, "pass_class", object), cls)
+
+    @property
+    def __signature__(cls) -> inspect.Signature:
+        if cls.__init__ is object.__init__:  # type: ignore[misc]
+            return inspect.Signature()
+        signature = inspect.signature(cls.__init__)  # type: ignore[misc]
+        return signature.replace(parameters=list(signature.parameters.values())[1:], return_annotation=inspect.Signature.empty)
+
+
+def _attribute_of_instance(self: Pass, name: str) -> Any:
+    """What the object has whose method the pass runs."""
+    instance = vars(self).get("instance")
+    if instance is None or name.startswith("__"):
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+    try:
+        return getattr(instance, name)
+    except AttributeError:
+        raise AttributeError(f"pass {self.info.name} of class {type(instance).__name__} has no attribute '{name}'") from None
+
+
+setattr(Pass, "__getattr__", _attribute_of_instance)
+
+
 def _decorate(make: Callable[..., Pass], method: str, subject: Any, opt_level: int | None, name: str | None,
               required: Sequence[str] | None, typed: bool) -> Any:
     if opt_level is None:
@@ -135,16 +178,16 @@ def _decorate(make: Callable[..., Pass], method: str, subject: Any, opt_level: i
         if inspect.isclass(thing):
             if not callable(getattr(thing, method, None)):
                 raise TypeError(f"class {thing.__name__} has no method {method}")
+
+            def construct(cls: type, instance: Any) -> Pass:
+                title = name or thing.__name__ if cls is made else cls.__name__
+                return build(getattr(instance, method), title, _documentation(cls))
+
+            meta = type(thing) if issubclass(type(thing), _PassClass) else type("_PassClass", (_PassClass, type(thing)), {})
+            about = {key: getattr(thing, key) for key in ("__module__", "__qualname__", "__doc__")}
+            made = meta(thing.__name__, (thing,), {**about, "__wrapped__": thing, "_construct": staticmethod(construct), "__slots__": ()})
             _core.note_pass(name or thing.__name__)
-
-            @functools.wraps(thing, updated=())
-            def construct(*args: Any, **kwargs: Any) -> Pass:
-                instance = thing(*args, **kwargs)
-                made = build(getattr(instance, method), name or thing.__name__, _documentation(thing))
-                made.instance = instance  # type: ignore[attr-defined]
-                return made
-
-            return construct
+            return made
         if not callable(thing):
             raise TypeError(f"a pass is made of a function or a class, not of {type(thing).__name__}")
         title: str = getattr(thing, "__name__", type(thing).__name__)
@@ -166,7 +209,8 @@ def module_pass(pass_func: Any = None, opt_level: int | None = None, name: str |
                 required: Sequence[str] | None = None, traceable: bool = False, *, typed: bool = False) -> Any:
     """Makes a pass of a function ``(mod, ctx) -> IRModule``, or of a class with a method ``transform_module(mod, ctx)``.
 
-    Of a class it makes a function that constructs instances as passes. With `typed` the module is typed before the pass runs.
+    Of a class it makes a class whose instances are passes; a pass has the attributes of the object whose method it runs, and what is
+    derived from the class is such a class, too. With `typed` the module is typed before the pass runs.
     Can decorate: ``@module_pass(opt_level=1)``.
     """
     return _decorate(_core.module_pass, "transform_module", pass_func, opt_level, name, required, typed)
@@ -184,7 +228,7 @@ def function_pass(pass_func: None = None, opt_level: int = ..., name: str | None
 def function_pass(pass_func: Any = None, opt_level: int | None = None, name: str | None = None,
                   required: Sequence[str] | None = None, traceable: bool = False, *, typed: bool = True) -> Any:
     """Makes a pass of a function ``(func, mod, ctx) -> Function``, called for each global function, or of a class with a method
-    ``transform_function(func, mod, ctx)``.
+    ``transform_function(func, mod, ctx)``, as `module_pass` does.
 
     Functions with the attribute SkipOptimization, Compiler or Extern are left alone. The module is typed before the pass runs,
     unless `typed` says otherwise.

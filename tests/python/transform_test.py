@@ -1,5 +1,6 @@
 """The pass infrastructure from Python. Names of tests say the section of the source note: contexts, infos, passes, sequences."""
 
+import inspect
 import threading
 
 import pytest
@@ -137,6 +138,62 @@ def test_function_pass_of_a_class(mod):
     assert calls(Strip("nn.relu")(mod)) == ["add", "add"]
     assert Strip("add")(mod) is mod
     assert Strip("add").info.doc == "Takes one operator away." and Strip("x").instance.name == "x"
+
+
+def test_a_class_of_passes_is_a_class(mod):
+    @transform.function_pass(opt_level=1)
+    class Keep:
+        """Leaves everything."""
+
+        kept = "all"
+
+        def __init__(self, name, times=1):
+            super().__init__()
+            self.name = name
+            self.times = times
+
+        def transform_function(self, func, mod, ctx):
+            return func
+
+        def twice(self):
+            return 2 * self.times
+
+    one = Keep("a", times=4)
+    assert one.name == "a" and one.twice() == 8 and one.kept == Keep.kept == "all"
+    assert isinstance(one, Keep) and isinstance(one, transform.Pass) and isinstance(one, transform.FunctionPass)
+    assert not isinstance(transform.FoldConstant(), Keep) and not isinstance(3, Keep)
+    assert Keep.__name__ == "Keep" and Keep.__doc__ == "Leaves everything." and str(inspect.signature(Keep)) == "(name, times=1)"
+    assert not hasattr(one, "nothing") and not hasattr(transform.FoldConstant(), "nothing")
+    with pytest.raises(AttributeError, match="pass Keep of class Keep has no attribute 'nothing'"):
+        one.nothing
+    with pytest.raises(AttributeError, match="'Pass' object has no attribute 'nothing'"):
+        transform.FoldConstant().nothing
+
+    class Strip(Keep):
+        """Takes relu away."""
+
+        def __init__(self):
+            super().__init__("strip")
+
+        def transform_function(self, func, mod, ctx):
+            return without_relu(super().transform_function(func, mod, ctx), mod, ctx)
+
+    strip = Strip()
+    assert calls(strip(mod)) == ["add", "add"] and strip.info.name == "Strip" and strip.info.doc == "Takes relu away."
+    assert isinstance(strip, Strip) and isinstance(strip, Keep) and not isinstance(one, Strip) and issubclass(Strip, Keep)
+    assert strip.name == "strip" and str(inspect.signature(Strip)) == "()" and strip.info.opt_level == 1
+    with transform.PassContext(disabled_pass=["Strip"]):
+        assert transform.Sequential([strip])(mod) is mod
+
+    @transform.module_pass(opt_level=2, name="Other")
+    class Other(Keep):
+        def transform_module(self, mod, ctx):
+            return mod
+
+    other = Other("b")
+    assert other.info.name == "Other" and other.info.opt_level == 2 and other(mod) is mod and isinstance(other, transform.ModulePass)
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'name'"):
+        Keep()
 
 
 def test_module_pass(mod):
