@@ -23,8 +23,8 @@ def _only_default(what: str, **given: Any) -> None:
 class PassContext(_passes.PassContext):
     """Settings under which passes run.
 
-    Keys of `config` that only concern what Relay has not, such as those of TIR and of vendors' libraries, are let through; a
-    misspelled key of Relay's own is an error.
+    Keys of TVM's that concern what Relay has not, such as those of TIR and of vendors' libraries, are kept in `config` and change
+    nothing. Raises AttributeError for a key that neither has.
     """
 
     def __init__(
@@ -42,14 +42,26 @@ class PassContext(_passes.PassContext):
     ) -> None:
         _only_default("PassContext", trace_stack=trace_stack, make_traceable=make_traceable, num_evals=num_evals,
                       tuning_api_database=tuning_api_database)  # fmt: skip
-        kept = {key: value for key, value in (config or {}).items() if key.startswith("relay.") and key not in _NO_EFFECT}
+        own = _passes.PassContext.list_configs()
+        self._elsewhere = {key: value for key, value in (config or {}).items() if key not in own}
+        for key in self._elsewhere:
+            if key not in _NO_EFFECT and not str(key).startswith(_NO_EFFECT_UNDER):
+                raise AttributeError(_unknown_key(key, own))
+        kept = {key: value for key, value in (config or {}).items() if key in own}
         # What Relay has not need not be kept from running.
         disabled = [name for name in disabled_pass or () if _core.is_pass_name(name)]
         super().__init__(opt_level, list(required_pass or ()), disabled, list(instruments or ()), kept, False, bool(trace))
 
+    @property
+    def config(self) -> dict[str, Any]:
+        """What was given, whether it changes anything here or not."""
+        return {**super().config, **self._elsewhere}
+
     def override_instruments(self, instruments: Sequence[Any] | None) -> None:
         """Raises NotImplementedError: contexts are immutable."""
         raise NotImplementedError("PassContext.override_instruments: contexts are immutable; enter a new one with other instruments")
+
+    override_instruments.__relay_missing__ = "contexts that change while they are in force"  # type: ignore[attr-defined]
 
     @staticmethod
     def current() -> _passes.PassContext:
@@ -62,12 +74,26 @@ class PassContext(_passes.PassContext):
         return _passes.PassContext.list_configs()
 
 
-# Keys of TVM's Relay whose subject does not exist here.
+# Keys of TVM whose subject does not exist here.
 _NO_EFFECT = {
     "relay.backend.use_auto_scheduler", "relay.backend.use_meta_schedule", "relay.backend.use_meta_schedule_dispatch",
     "relay.backend.disable_auto_scheduler_layout_rewrite", "relay.backend.tir_converter",
-    "relay.remove_standalone_reshapes.enable", "relay.frontend.fill_span",
+    "relay.remove_standalone_reshapes.enable", "relay.frontend.fill_span", "relay.ToMixedPrecision.keep_orig_output_dtype",
+    "relay.collage.tvm_max_depth", "relay.collage.byoc_max_depth", "relay.collage.byoc_fusion_style", "relay.ext.cmsisnn.options",
+    "relay.ext.ethos-n.options", "relay.ext.ethos-u.options", "relay.ext.mrvl.options", "relay.ext.verilator.options",
+    "relay.ext.vitis_ai.options", "relay.ext.vitis_ai.options.target", "relay.ext.vitis_ai.options.build_dir",
+    "relay.ext.vitis_ai.options.work_dir", "relay.ext.vitis_ai.options.export_runtime_module",
+    "relay.ext.vitis_ai.options.load_runtime_module", "ir.enable_si_builder", "testing.immutable_module", "te.keep_schedule_record",
 }  # fmt: skip
+_NO_EFFECT_UNDER = ("tir.", "relax.", "cuda.")
+
+
+def _unknown_key(key: Any, own: Mapping[str, Any]) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(str(key), [*own, *_NO_EFFECT], 3)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(own)}"
+    return f"PassContext has no config option {key!r}; {hint}"
 
 
 def PassInfo(opt_level: int, name: str, required: Sequence[str] | None = None, traceable: bool = False) -> _PassInfo:  # noqa: N802

@@ -13,5 +13,9 @@ from .. import _absent
 from ..runtime.ndarray import cpu as cpu
 
 
+# A package without files: imports of what TVM has below it give the reason why it is not there.
+__path__: list[str] = []
+
+
 def __getattr__(name: str) -> Any:
     return _absent.lookup(__name__, name)

@@ -9,6 +9,7 @@ from relay import transform as _passes
 from relay.transform import FunctionPass as FunctionPass, function_pass as function_pass
 
 from .. import _absent
+from ..target import Target
 from ..ir.transform import ModulePass, Pass, PassContext, PassInfo, PrintIR, Sequential, module_pass
 from .build_module import build_config as build_config
 
@@ -80,14 +81,46 @@ def RemoveUnusedFunctions(entry_functions: list[str] | None = None) -> Pass:  # 
 
 
 def EliminateCommonSubexpr(fskip: Any = None) -> Pass:  # noqa: N802
-    """Makes one of calls that are the same. Raises NotImplementedError for `fskip`."""
-    if fskip is not None:
-        raise NotImplementedError("EliminateCommonSubexpr(fskip=…): what is skipped cannot be chosen")
-    return _passes.create("EliminateCommonSubexpr")
+    """Makes one of calls that are the same, but for those that `fskip`, a function of an expression, says True of.
+
+    What is skipped is chosen by operator: NotImplementedError where `fskip` tells calls of one operator apart, or says True of a
+    projection.
+    """
+    if fskip is None:
+        return _passes.create("EliminateCommonSubexpr")
+    if not callable(fskip):
+        raise TypeError(f"EliminateCommonSubexpr: fskip is a function of an expression, not {type(fskip).__name__}")
+
+    def eliminate(mod: _relay.IRModule, ctx: Any) -> _relay.IRModule:
+        answers: dict[str, bool] = {}
+
+        def ask(expr: Any) -> None:
+            if isinstance(expr, _relay.TupleGetItem):
+                if fskip(expr):
+                    raise NotImplementedError("EliminateCommonSubexpr: fskip says True of a projection; what is skipped is chosen by operator")
+                return
+            if not (isinstance(expr, _relay.Call) and isinstance(expr.op, _relay.Op)):
+                return
+            name, skipped = expr.op.name, bool(fskip(expr))
+            if answers.setdefault(name, skipped) != skipped:
+                raise NotImplementedError(f"EliminateCommonSubexpr: fskip tells calls of {name} apart; what is skipped is chosen by operator")
+
+        for name in mod.function_names:
+            _relay.post_order_visit(mod[name], ask)
+        made: _relay.IRModule = _passes.create("EliminateCommonSubexpr", fskip=[name for name in answers if answers[name]])(mod)
+        return made
+
+    result: Pass = _passes.module_pass(eliminate, opt_level=3, name="EliminateCommonSubexpr", required=["InferType"])
+    return result
 
 
 def PlanDevices(config: Any) -> Pass:  # noqa: N802
-    """Says for each expression on which device it runs."""
+    """Says for each expression on which device it runs. `config` is what `tvm.target.make_compilation_config` gave, or a target."""
+    # Programs run on the CPU: all that there is to say of their targets is that they are such.
+    if not (isinstance(config, dict) and {"machine", "target"} <= config.keys()):
+        if not isinstance(config, (str, Target)):
+            raise TypeError(f"PlanDevices: config is made by tvm.target.make_compilation_config, and is not {config!r}")
+        Target.machine_of(config)
     return _passes.create("PlanDevices")
 
 
@@ -110,6 +143,10 @@ def ToANormalFormExpr(e: Any) -> Any:  # noqa: N802
     """An expression with a let for every intermediate value."""
     made = _passes.create("ToANormalForm")(_relay.IRModule.from_expr(e))["main"]
     return made if isinstance(e, _relay.Function) else made.body
+
+
+# A package without files: imports of what TVM has below it give the reason why it is not there.
+__path__: list[str] = []
 
 
 def __getattr__(name: str) -> Any:

@@ -205,5 +205,8 @@ def make_compilation_config(ctxt: Any, target: Any, target_host: Any = None) -> 
     return {"machine": Target.machine_of(made), "target": made, "host": host, "opt_level": ctxt.opt_level}
 
 
+from . import target as target  # noqa: E402
+
+
 def __getattr__(name: str) -> Any:
     return _absent.lookup(__name__, name)

@@ -1,11 +1,13 @@
 """Names out of scope: scripts that look whether something is there go on, others read why it is not."""
 
 import importlib
+import re
 
 import pytest
 
 import tvm
 from tvm import relay
+from tvm._absent import REASONS
 
 
 def test_scripts_may_look_for_names():
@@ -27,6 +29,9 @@ def test_attributes_say_why():
     for error in (AttributeError, NotImplementedError):
         with pytest.raises(error, match=r"^tvm.relay.transform.EtaExpand is not there. It needs: this pass, which Relay does not have$"):
             relay.transform.EtaExpand
+    for nn in (relay.nn, relay.op.nn):
+        with pytest.raises(AttributeError, match="bitserial_conv2d is not there. It needs: operators on packed bits"):
+            nn.bitserial_conv2d
     with pytest.raises(ImportError, match="remote devices") as caught:
         importlib.import_module("tvm.rpc")
     assert caught.value.name == "tvm.rpc"
@@ -38,3 +43,22 @@ def test_names_that_nobody_knows_are_plain_errors():
     assert not isinstance(caught.value, NotImplementedError)
     with pytest.raises(ImportError, match="cannot import name 'nothing'"):
         exec("from tvm.relay.transform import nothing", {})
+
+
+@pytest.mark.parametrize("name", REASONS)
+def test_every_reason_is_given(name):
+    """By an import of the module or name, and by an import from what it is in."""
+    needs = re.escape(REASONS[name])
+    within, _, last = name.rstrip(".").rpartition(".")
+    with pytest.raises(ImportError, match=f"It needs: {needs}"):
+        exec(f"from {within} import {last}", {})
+    if name.endswith("."):
+        with pytest.raises(ImportError, match=f"It needs: {needs}"):
+            importlib.import_module(name.rstrip("."))
+
+
+@pytest.mark.parametrize("name", ["tvm.relay.transform.nothing", "tvm.relay.analysis.nothing", "tvm.relay.op.nn.nothing"])
+def test_imports_of_unknown_modules_are_plain_errors(name):
+    with pytest.raises(ModuleNotFoundError, match="No module named") as caught:
+        importlib.import_module(name)
+    assert not isinstance(caught.value, NotImplementedError)

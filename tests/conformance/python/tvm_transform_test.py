@@ -194,6 +194,19 @@ def test_function_pass_on_a_class_with_state():
     assert relay.create_executor(mod=mod).evaluate()(np.ones(2, "float32")).numpy().tolist() == [6, 6]
 
 
+def test_a_pass_has_the_attributes_of_what_it_runs():
+    @relay.transform.function_pass(opt_level=1)
+    class K:
+        def __init__(self, a):
+            self.a = a
+
+        def transform_function(self, func, mod, ctx):
+            return func
+
+    k = K(3)
+    assert k.a == 3 and isinstance(k, K) and isinstance(k, tvm.transform.Pass)
+
+
 def test_pass_context():
     assert tvm.transform.PassContext.current().opt_level == 2
     with tvm.transform.PassContext(opt_level=4, required_pass=["FoldConstant"], disabled_pass=["FuseOps"]):
@@ -209,8 +222,67 @@ def test_config_keys():
     with tvm.transform.PassContext(config={"relay.FuseOps.max_depth": 1}) as context:
         assert context.config["relay.FuseOps.max_depth"] == 1
         assert count_ops(run_opt_pass(conv_relu(), transform.FuseOps()).body.op) == {"nn.relu": 1}
-    with pytest.raises(Exception, match="relay.FuseOps.max_dept"):
+    with pytest.raises(AttributeError, match="no config option 'relay.FuseOps.max_dept'; did you mean relay.FuseOps.max_depth"):
         tvm.transform.PassContext(config={"relay.FuseOps.max_dept": 1})
+    for key in ("PassContext fields", "tvm.nothing", 3):
+        with pytest.raises(AttributeError, match=f"PassContext has no config option {key!r}; there are relay.FuseOps.link_params, "):
+            tvm.transform.PassContext(config={key: 1})
+    elsewhere = {"tir.disable_vectorize": True, "relay.ToMixedPrecision.keep_orig_output_dtype": True, "relay.ext.ethos-u.options": {}}
+    with tvm.transform.PassContext(config={"relay.FuseOps.max_depth": 3, **elsewhere}):
+        assert tvm.transform.PassContext.current().config == {"relay.FuseOps.max_depth": 3, **elsewhere}
+
+
+@pytest.mark.parametrize("key", [
+    "relay.fallback_device_type", "relay.FuseOps.max_depth", "relay.FuseOps.link_params", "relay.ToMixedPrecision.keep_orig_output_dtype",
+    "relay.backend.use_auto_scheduler", "relay.backend.use_meta_schedule", "relay.backend.use_meta_schedule_dispatch",
+    "relay.backend.tir_converter", "relay.remove_standalone_reshapes.enable", "relay.collage.tvm_max_depth",
+    "relay.collage.byoc_max_depth", "relay.collage.byoc_fusion_style", "relay.frontend.fill_span", "relay.ext.cmsisnn.options",
+    "relay.ext.ethos-n.options", "relay.ext.ethos-u.options", "relay.ext.mrvl.options", "relay.ext.verilator.options",
+    "relay.ext.vitis_ai.options", "relay.ext.vitis_ai.options.target", "relay.ext.vitis_ai.options.build_dir",
+    "relay.ext.vitis_ai.options.work_dir", "relay.ext.vitis_ai.options.export_runtime_module",
+    "relay.ext.vitis_ai.options.load_runtime_module", "ir.enable_si_builder", "testing.immutable_module", "te.keep_schedule_record",
+    "tir.disable_vectorize", "tir.usmp.enable",
+])  # fmt: skip
+def test_keys_of_tvm_are_taken(key):
+    """Those that concern what is not here change nothing."""
+    value = False if key == "relay.FuseOps.link_params" else 1
+    assert tvm.transform.PassContext(config={key: value}).config == {key: value}
+
+
+def test_common_calls_that_are_skipped():
+    x = relay.var("x", shape=(2,))
+    func = relay.Function([x], (relay.exp(x) + relay.exp(x)) * relay.log(x) * relay.log(x))
+    skip = lambda e: isinstance(e, relay.expr.Call) and e.op.name == "exp"  # noqa: E731
+
+    def separate(fskip):
+        mod = transform.EliminateCommonSubexpr(fskip)(transform.InferType()(IRModule.from_expr(func)))
+        found = []
+        relay.analysis.post_order_visit(mod["main"], lambda e: found.append(e.op.name) if isinstance(e, relay.Call) else None)
+        return found.count("exp"), found.count("log")
+
+    assert separate(None) == (1, 1) and separate(skip) == (2, 1) and separate(lambda e: False) == (1, 1)
+    answers = iter([True, False] * 10)
+    with pytest.raises(NotImplementedError, match="fskip tells calls of exp apart; what is skipped is chosen by operator"):
+        separate(lambda e: next(answers))
+    halves = relay.split(x, 2)
+    with pytest.raises(NotImplementedError, match="fskip says True of a projection"):
+        run_opt_pass(halves[0] + halves[1], transform.EliminateCommonSubexpr(lambda e: isinstance(e, relay.TupleGetItem)))
+    with pytest.raises(TypeError, match="fskip is a function of an expression, not str"):
+        transform.EliminateCommonSubexpr("exp")
+
+
+def test_devices_are_planned_for_what_programs_are_compiled_for():
+    x = relay.var("x", shape=(2,))
+    made = tvm.target.make_compilation_config(tvm.transform.PassContext(), "llvm")
+    for config in (made, "llvm", tvm.target.Target("llvm")):
+        assert run_opt_pass(relay.Function([x], x + x), transform.PlanDevices(config)) is not None
+    with pytest.raises(ValueError, match="no target kind is called 'garbage'"):
+        transform.PlanDevices("garbage")
+    with pytest.raises(NotImplementedError, match="the target cuda: programs are compiled for CPUs"):
+        transform.PlanDevices("cuda")
+    for wrong in (None, 3, {}):
+        with pytest.raises(TypeError, match="PlanDevices: config is made by tvm.target.make_compilation_config, and is not"):
+            transform.PlanDevices(wrong)
     assert "relay.FuseOps.max_depth" in tvm.transform.PassContext.list_configs()
 
 

@@ -6,5 +6,9 @@ from ..nn import Constant as Constant, Expr as Expr, const as const  # noqa: PLC
 from ... import _absent
 
 
+# A package without files: imports of what TVM has below it give the reason why it is not there.
+__path__: list[str] = []
+
+
 def __getattr__(name: str) -> object:
     return _absent.lookup(__name__, name)

@@ -13,6 +13,10 @@ from ...runtime.object import Object as Object
 from ...target import Target as Target
 
 
+# A package without files: imports of what TVM has below it give the reason why it is not there.
+__path__: list[str] = []
+
+
 def __getattr__(name: str) -> Any:
     if name == "qnn":
         import sys
