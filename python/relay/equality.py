@@ -94,7 +94,7 @@ def structural_difference(lhs: Any, rhs: Any, map_free_vars: bool = False) -> st
     """The first difference of two programs, as a path to it and what either has there; None if they are equal.
 
     Expressions, modules, types, attributes, arrays, and lists, tuples and dictionaries of these. Names of bound variables do not
-    matter; with `map_free_vars` free variables of one name are the same, otherwise only one object is.
+    matter; with `map_free_vars` free variables stand for one another, whatever their names, otherwise each for itself.
     """
     if isinstance(lhs, TupleWrapper):
         lhs = lhs.astuple()

@@ -131,9 +131,6 @@ class Comparer {
     if (!options_.map_free_vars) {
       return a == b || fail("free variable %" + a->name().str() + " against %" + b->name().str());
     }
-    if (a->name() != b->name()) {
-      return fail("free variable %" + a->name().str() + " against %" + b->name().str());
-    }
     return bind(a, b);
   }
 
@@ -305,7 +302,10 @@ class Hasher {
  private:
   uint64_t hash_var(const Var* var) {
     if (const uint64_t* place = vars_.find(var)) return hash_combine(0xf0, *place);
-    return hash_combine(0xf1, var->name().hash());
+    if (!options_.map_free_vars) return hash_combine(0xf1, var->name().hash());
+    auto [place, fresh] = free_vars_.insert(var);
+    if (fresh) *place = next_free_++;
+    return hash_combine(hash_combine(0xf2, *place), types_.hash(var->annotation().get()));
   }
   // With sharing, places in the walk agree for equal programs; without it only those in the binder
   // do.
@@ -388,7 +388,9 @@ class Hasher {
   EqualOptions options_;
   TypeHasher types_;
   uint64_t next_ = 1;
+  uint64_t next_free_ = 0;
   PointerMap<Var, uint64_t> vars_;
+  PointerMap<Var, uint64_t> free_vars_;
   PointerMap<Expr, uint64_t> memo_;
 };
 

@@ -10,7 +10,8 @@
 namespace relay {
 
 struct EqualOptions {
-  /// Free variables are equal if they have the same name, rather than if they are one object.
+  /// A free variable stands for any one of the other side that has its type, whatever the names,
+  /// rather than for itself alone.
   bool map_free_vars = false;
   /// `(%1, %1)` and two equal but separate nodes differ unless this is off.
   bool respect_sharing = true;

@@ -96,6 +96,17 @@ def test_structural_equality():
         relay.structural_equal(x, object())
 
 
+def test_free_variables_stand_for_one_another():
+    x, y, z = relay.var("x"), relay.var("y"), relay.var("z", shape=(2,))
+    for same in ((x + x, y + y), (x + y, y + x), (relay.Tuple([x, y, x]), relay.Tuple([y, x, y]))):
+        assert relay.structural_equal(*same, map_free_vars=True) and not relay.structural_equal(*same)
+        assert relay.structural_hash(same[0], True) == relay.structural_hash(same[1], True)
+    for different in ((x + x, x + y), (x + y, x + x), (x + x, z + z)):
+        assert not relay.structural_equal(*different, map_free_vars=True)
+        assert relay.structural_hash(different[0], True) != relay.structural_hash(different[1], True)
+    assert "%x" in relay.structural_difference(x + x, x + y, map_free_vars=True)
+
+
 def test_the_first_difference_is_a_path_with_both_sides():
     left = relay.parse("def @main(%x: int32) { if (less(%x, 3)) { add(%x, 1) } else { %x } }")
     right = relay.parse("def @main(%x: int32) { if (less(%x, 3)) { add(%x, 2) } else { %x } }")

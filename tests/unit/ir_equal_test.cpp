@@ -71,10 +71,13 @@ TEST(IrEqual, FreeVariables) {
   ExprRef y = make_var("y");
   expect_equal(x, x);
   expect_different(x, other);
-  EqualOptions by_name{.map_free_vars = true, .respect_sharing = true};
-  expect_equal(tuple(x, y), tuple(other, y), by_name);
-  expect_different(x, y, by_name);
-  expect_different(tuple(x, x), tuple(x, other), by_name);
+  EqualOptions mapped{.map_free_vars = true, .respect_sharing = true};
+  expect_equal(tuple(x, y), tuple(other, y), mapped);
+  expect_equal(tuple(x, x), tuple(y, y), mapped);
+  expect_equal(tuple(x, y), tuple(y, x), mapped);
+  expect_different(tuple(x, x), tuple(x, other), mapped);
+  expect_different(tuple(x, other), tuple(x, x), mapped);
+  expect_different(x, make_var("x", TensorType::scalar(kFloat32)), mapped);
 }
 
 TEST(IrEqual, ConstantsToTheBit) {

@@ -228,10 +228,10 @@ void exercise(ExprRef (*build)()) {
     EXPECT_GE(count_nodes(root.get()), static_cast<size_t>(kDeep));
     struct Nothing : Rewriter {};
     EXPECT_EQ(Nothing().run(root), root);
-    EqualOptions by_name{.map_free_vars = true, .respect_sharing = true};
+    EqualOptions mapped{.map_free_vars = true, .respect_sharing = true};
     std::string why;
-    EXPECT_TRUE(structural_equal(root.get(), other.get(), by_name, &why)) << why;
-    EXPECT_EQ(structural_hash(root.get(), by_name), structural_hash(other.get(), by_name));
+    EXPECT_TRUE(structural_equal(root.get(), other.get(), mapped, &why)) << why;
+    EXPECT_EQ(structural_hash(root.get(), mapped), structural_hash(other.get(), mapped));
     ExprRef copy = copy_with_fresh_vars(root);
     EXPECT_TRUE(structural_equal(root.get(), copy.get(), {}, &why)) << why;
     std::unordered_map<const Var*, ExprRef> map{{free_vars(root.get())[0].get(), number(1)}};

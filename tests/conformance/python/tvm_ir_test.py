@@ -190,6 +190,9 @@ def test_structural_equal():
     assert not tvm.ir.structural_equal(make("a"), make("a", "int32"))
     free = relay.var("x"), relay.var("y")
     assert not tvm.ir.structural_equal(*free) and tvm.ir.structural_equal(free[0], relay.var("x"), map_free_vars=True)
+    x, y = free
+    assert tvm.ir.structural_equal(x + x, y + y, True) and not tvm.ir.structural_equal(x + y, y + y, True)
+    assert tvm.ir.structural_hash(x + x, True) == tvm.ir.structural_hash(y + y, True)
     with pytest.raises(ValueError, match="differ"):
         tvm.ir.assert_structural_equal(make("a"), relay.Function([free[0]], free[0]))
 
