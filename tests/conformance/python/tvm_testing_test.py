@@ -127,6 +127,10 @@ def test_layers():
     (lambda: testing.vgg.get_workload(1, num_classes=7, image_shape=(3, 32, 32), num_layers=11, batch_norm=True), (1, 7)),
     (lambda: testing.mobilenet.get_workload(num_classes=11, image_shape=(3, 64, 64)), (1, 11)),
     (lambda: testing.squeezenet.get_workload(num_classes=9, version="1.0", image_shape=(3, 64, 64)), (1, 9)),
+    (lambda: testing.densenet.get_workload(121, classes=9, batch_size=2, image_shape=(3, 64, 64)), (2, 9)),
+    (lambda: testing.inception_v3.get_workload(num_classes=9, image_shape=(3, 96, 96)), (1, 9)),
+    (lambda: testing.resnet_3d.get_workload(num_layers=8, num_classes=9, image_shape=(3, 8, 28, 28)), (1, 9)),
+    (lambda: testing.resnet_3d.get_workload(num_layers=50, num_classes=9, image_shape=(3, 8, 56, 56)), (1, 9)),
     (lambda: testing.dqn.get_workload(2, num_actions=4), (2, 4)),
     (lambda: testing.lstm.get_workload(3, 8, batch_size=2), (2, 8)),
 ])  # fmt: skip
@@ -138,10 +142,43 @@ def test_zoo(make, out):
             assert tuple(params[param.name_hint].shape) == tuple(param.checked_type.concrete_shape)
 
 
+@pytest.mark.parametrize("make, wanted", [
+    (lambda: testing.densenet.get_workload(121, image_shape=(3, 32, 32)), 7978856),
+    (lambda: testing.densenet.get_workload(169, image_shape=(3, 32, 32)), 14149480),
+    (lambda: testing.inception_v3.get_workload(image_shape=(3, 96, 96)), 23834568),
+], ids=["densenet121", "densenet169", "inception_v3"])  # fmt: skip
+def test_networks_have_as_many_weights_as_those_of_others(make, wanted):
+    """As counted in torchvision's models, Inception's without the side classifier."""
+    _, params = make()
+    assert sum(int(np.prod(value.shape)) for name, value in params.items() if "moving" not in name) == wanted
+
+
 @pytest.mark.parametrize("depth", [3, 19])
-def test_resnet_depths_that_there_are_not(depth):
-    with pytest.raises(ValueError):
-        testing.resnet.get_workload(num_layers=depth)
+@pytest.mark.parametrize("network", [testing.resnet, testing.resnet_3d])
+def test_resnet_depths_that_there_are_not(network, depth):
+    with pytest.raises(ValueError, match=f"no network has {depth} layers: there are 18, 34, 50"):
+        network.get_workload(num_layers=depth)
+
+
+def test_networks_that_there_are_not():
+    with pytest.raises(ValueError, match="no DenseNet has 120 layers: there are 121, 161, 169, 201"):
+        testing.densenet.get_workload(120)
+    with pytest.raises(ValueError, match="pooling p is max or avg, not 'sum'"):
+        testing.inception_v3.Pooling(relay.var("x", shape=(1, 3, 8, 8)), (3, 3), (1, 1), (1, 1), "sum", "p")
+
+
+@pytest.mark.parametrize("make", [
+    lambda: testing.densenet.get_workload(121, classes=5, batch_size=1, image_shape=(3, 32, 32)),
+    lambda: testing.resnet_3d.get_workload(num_layers=8, num_classes=5, image_shape=(3, 4, 8, 8)),
+], ids=["densenet", "resnet_3d"])  # fmt: skip
+def test_networks_run_in_both_executors(make):
+    mod, params = make()
+    shape = tuple(mod["main"].params[0].checked_type.concrete_shape)
+    data = np.random.default_rng(1).normal(size=shape).astype("float32")
+    mod["main"] = relay.build_module.bind_params_by_name(mod["main"], params)
+    found = [relay.create_executor(kind, mod=mod).evaluate()(data).numpy() for kind in ("vm", "debug")]
+    assert np.isfinite(found[0]).all() and found[0].shape == (1, 5)
+    tvm.testing.assert_allclose(found[0], found[1], rtol=1e-3, atol=1e-4)
 
 
 def test_dcgan_layers():

@@ -12,12 +12,12 @@ from ... import _absent
 from ...runtime.ndarray import array
 from ...testing import enabled_targets
 from ..prelude import Prelude
-from . import dcgan, dqn, init, layers, lstm, mlp, mobilenet, resnet, squeezenet, synthetic, temp_op_attr, vgg
+from . import dcgan, densenet, dqn, inception_v3, init, layers, lstm, mlp, mobilenet, resnet, resnet_3d, squeezenet, synthetic, temp_op_attr, vgg
 from .init import create_workload
 from .nat import count, make_nat_expr, make_nat_value
 
-__all__ = ["Prelude", "check_grad", "count", "count_ops", "create_workload", "dcgan", "dqn", "enabled_targets", "init", "layers", "lstm",
-           "make_nat_expr", "make_nat_value", "mlp", "mobilenet", "rand", "resnet", "run_infer_type", "run_opt_pass", "squeezenet",
+__all__ = ["OpCounter", "Prelude", "check_grad", "count", "count_ops", "create_workload", "dcgan", "densenet", "dqn", "enabled_targets", "inception_v3", "init", "layers", "lstm",
+           "make_nat_expr", "make_nat_value", "mlp", "mobilenet", "rand", "resnet", "resnet_3d", "run_infer_type", "run_opt_pass", "squeezenet",
            "synthetic", "temp_op_attr", "vgg"]  # fmt: skip
 
 
@@ -60,6 +60,14 @@ def rand(dtype: str, *shape: int) -> NDArray:
 def count_ops(expr: Expr) -> dict[str, int]:
     """How often each operator is called."""
     return dict(_relay._core.op_frequencies(expr))
+
+
+class OpCounter:
+    """Counts the calls of operators."""
+
+    def count(self, expr: Expr) -> dict[str, int]:
+        """How often each operator is called."""
+        return count_ops(expr)
 
 
 def __getattr__(name: str) -> Any:

@@ -17,24 +17,28 @@ def _activated(data: Any, name: str, axis: int, **kwargs: Any) -> Any:
     return relay.nn.relu(layers.batch_norm_infer(data, epsilon=2e-5, axis=axis, name=name, **kwargs))
 
 
-def residual_unit(data: Any, num_filter: int, stride: Any, dim_match: bool, name: str, bottle_neck: bool = True, data_layout: str = "NCHW",
-                  kernel_layout: str = "IOHW") -> Any:  # fmt: skip
-    """A sum of the data, or a projection of it, and two or three convolutions."""
-    axis = data_layout.index("C")
-
-    def conv(value: Any, number: Any, channels: int, kernel: int, steps: Any = (1, 1)) -> Any:
-        return layers.conv2d(value, channels=channels, kernel_size=(kernel, kernel), strides=steps, padding=(kernel // 2, kernel // 2),
-                             data_layout=data_layout, kernel_layout=kernel_layout, name=f"{name}_{number}")  # fmt: skip
-
-    first = _activated(data, name + "_bn1", axis)
-    plan = [(num_filter // 4, 1, (1, 1)), (num_filter // 4, 3, stride), (num_filter, 1, (1, 1))] if bottle_neck else \
-           [(num_filter, 3, stride), (num_filter, 3, (1, 1))]  # fmt: skip
-    out = first
+def _unit(data: Any, num_filter: int, stride: Any, dim_match: bool, name: str, bottle_neck: bool, axis: int, conv: Any) -> Any:
+    """The unit, for any number of dimensions: `conv(value, name, channels, kernel, strides)` makes a convolution."""
+    ones = (1,) * len(stride)
+    plan = [(num_filter // 4, 1, ones), (num_filter // 4, 3, stride), (num_filter, 1, ones)] if bottle_neck else \
+           [(num_filter, 3, stride), (num_filter, 3, ones)]  # fmt: skip
+    first = out = _activated(data, name + "_bn1", axis)
     for number, (channels, kernel, steps) in enumerate(plan, 1):
         if number > 1:
             out = _activated(out, f"{name}_bn{number}", axis)
-        out = conv(out, f"conv{number}", channels, kernel, steps)
-    return relay.add(out, data if dim_match else conv(first, "sc", num_filter, 1, stride))
+        out = conv(out, f"{name}_conv{number}", channels, kernel, steps)
+    return relay.add(out, data if dim_match else conv(first, name + "_sc", num_filter, 1, stride))
+
+
+def residual_unit(data: Any, num_filter: int, stride: Any, dim_match: bool, name: str, bottle_neck: bool = True, data_layout: str = "NCHW",
+                  kernel_layout: str = "IOHW") -> Any:  # fmt: skip
+    """A sum of the data, or a projection of it, and two or three convolutions."""
+
+    def conv(value: Any, called: str, channels: int, kernel: int, steps: Any) -> Any:
+        return layers.conv2d(value, channels=channels, kernel_size=(kernel, kernel), strides=steps, padding=(kernel // 2, kernel // 2),
+                             data_layout=data_layout, kernel_layout=kernel_layout, name=called)  # fmt: skip
+
+    return _unit(data, num_filter, stride, dim_match, name, bottle_neck, data_layout.index("C"), conv)
 
 
 def resnet(units: Any, num_stages: int, filter_list: Any, num_classes: int, data_shape: Any, bottle_neck: bool = True, layout: str = "NCHW",
@@ -56,21 +60,24 @@ def resnet(units: Any, num_stages: int, filter_list: Any, num_classes: int, data
     return relay.Function(relay._core.free_vars(out), out)
 
 
-def get_net(batch_size: int, num_classes: int, num_layers: int = 50, image_shape: Any = (3, 224, 224), layout: str = "NCHW",
-            dtype: str = "float32", **kwargs: Any) -> Any:  # fmt: skip
-    """The function of a depth; images of up to 28 rows get the networks for small images. Raises ValueError for other depths."""
-    height = image_shape[0 if layout == "NHWC" else 1]
+def _plan(num_layers: int, height: int) -> tuple[list[int], list[int], bool]:
+    """Units of each stage, filters, and whether units have a bottleneck. Raises ValueError for other depths."""
     if height <= 28:
         deep = num_layers >= 164
         per, rest = divmod(num_layers - 2, 9 if deep else 6)
         if rest:
             raise ValueError(f"no network for small images has {num_layers} layers")
-        units, filters, bottle_neck = [per] * 3, [16, 64, 128, 256] if deep else [16, 16, 32, 64], deep
-    else:
-        if num_layers not in _UNITS:
-            raise ValueError(f"no network has {num_layers} layers: there are {', '.join(map(str, _UNITS))}")
-        bottle_neck, units = num_layers >= 50, list(_UNITS[num_layers])
-        filters = [64, 256, 512, 1024, 2048] if bottle_neck else [64, 64, 128, 256, 512]
+        return [per] * 3, [16, 64, 128, 256] if deep else [16, 16, 32, 64], deep
+    if num_layers not in _UNITS:
+        raise ValueError(f"no network has {num_layers} layers: there are {', '.join(map(str, _UNITS))}")
+    deep = num_layers >= 50
+    return list(_UNITS[num_layers]), [64, 256, 512, 1024, 2048] if deep else [64, 64, 128, 256, 512], deep
+
+
+def get_net(batch_size: int, num_classes: int, num_layers: int = 50, image_shape: Any = (3, 224, 224), layout: str = "NCHW",
+            dtype: str = "float32", **kwargs: Any) -> Any:  # fmt: skip
+    """The function of a depth; images of up to 28 rows get the networks for small images. Raises ValueError for other depths."""
+    units, filters, bottle_neck = _plan(num_layers, image_shape[layout.index("H") - 1])
     return resnet(units, len(units), filters, num_classes, (batch_size, *image_shape), bottle_neck, layout, dtype)
 
 
