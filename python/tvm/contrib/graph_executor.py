@@ -47,7 +47,8 @@ class GraphModule:
         return int(key)
 
     def set_input(self, key: Any = None, value: Any = None, **params: Any) -> None:
-        """One input by name or number, further ones by name. The array is copied. Raises ValueError for names that are none.
+        """One input by name or number, further ones by name. The array is copied. Raises ValueError for names that are none and for
+        shapes that do not fit.
 
         Values that became constants when the program was built in this process can be replaced, by others of their shape: the next run
         compiles a program that takes them as inputs. A program from a file keeps its constants.
@@ -63,8 +64,10 @@ class GraphModule:
             at = self._at(name)
             made = array(data)
             wanted = self._types[at]
-            if isinstance(wanted, _relay.TensorType) and made.dtype != wanted.dtype:
-                made = made.astype(wanted.dtype)
+            if isinstance(wanted, _relay.TensorType):
+                _require_shape(self._names[at], made, wanted)
+                if made.dtype != wanted.dtype:
+                    made = made.astype(wanted.dtype)
             self._inputs[at] = made
 
     def _is_weight(self, name: Any) -> bool:
@@ -177,6 +180,14 @@ class _Library(Module):
         if func_name != "run":
             return super().time_evaluator(func_name, dev, number, repeat, **kwargs)
         return lambda: measure(self._owner.run, number, repeat)
+
+
+def _require_shape(name: str, given: NDArray, wanted: _relay.TensorType) -> None:
+    """Extents that are numbers are compared here, those that are names when the program runs."""
+    shape, extents = tuple(given.shape), list(wanted.shape)
+    if len(shape) != len(extents) or any(isinstance(b, int) and a != b for a, b in zip(shape, extents)):
+        text = ", ".join(map(str, extents))
+        raise ValueError(f"the input {name!r} takes the shape ({text}), and was given an array of shape {shape}")
 
 
 def _flatten(result: Any) -> list[Any]:

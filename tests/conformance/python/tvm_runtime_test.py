@@ -277,3 +277,20 @@ def test_members_that_scripts_ask_for():
     assert prelude.mod.get_constructor(cons.tag).same_as(cons)
     with pytest.raises(KeyError, match="no constructor has tag 12345"):
         prelude.mod.get_constructor(12345)
+
+
+def test_inputs_have_the_shape_of_the_program():
+    from tvm import te
+    from tvm.contrib import graph_executor
+
+    x, y = relay.var("images", shape=(2, 3)), relay.var("rows", shape=(te.size_var("n"), 3))
+    mod = tvm.IRModule.from_expr(relay.Function([x, y], relay.Tuple([x + x, y + y])))
+    module = graph_executor.GraphModule(relay.build(mod, "llvm")["default"](tvm.cpu(0)))
+    for key, wrong in (("images", (2, 2)), ("images", (2, 3, 1)), (0, ())):
+        with pytest.raises(ValueError, match=r"the input 'images' takes the shape \(2, 3\), and was given an array of shape \("):
+            module.set_input(key, np.ones(wrong, "float32"))
+    with pytest.raises(ValueError, match=r"the input 'rows' takes the shape \(n, 3\), and was given an array of shape \(5, 4\)"):
+        module.set_input("rows", np.ones((5, 4), "float32"))
+    module.set_input(images=np.ones((2, 3), "float32"), rows=np.ones((5, 3), "float32"))
+    module.run()
+    assert module.get_output(0).shape == (2, 3) and module.get_output(1).shape == (5, 3)
