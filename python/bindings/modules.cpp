@@ -131,7 +131,14 @@ void bind_modules(nb::module_& m) {
             return names;
           },
           "In order of definition.")
-      .def_prop_ro("type_definitions", [](const Module& self) { return self.types(); })
+      .def_prop_ro(
+          "type_definitions",
+          [](const Module& self) {
+            nb::dict found;
+            for (const auto& data : self.types()) found[nb::cast(data->name())] = nb::cast(data);
+            return found;
+          },
+          "Data types by GlobalTypeVar, in order of definition, as the module is now.")
       .def(
           "type_data",
           [](const Module& self, nb::handle key) {

@@ -151,7 +151,7 @@ def _reduce_module(mod: IRModule) -> tuple[Any, ...]:
     try:
         return _load_module, (mod.astext(),)
     except RelayError:  # nested too deeply for program text
-        return _make_module, (mod.type_definitions, [(name, mod[name]) for name in mod.function_names])
+        return _make_module, (list(mod.type_definitions.values()), [(name, mod[name]) for name in mod.function_names])
 
 
 def _make_attrs(items: dict[str, Any]) -> Attrs:

@@ -100,7 +100,7 @@ def _get_global_type_var(self: IRModule, name: str) -> GlobalTypeVar:
 
 def _get_global_type_vars(self: IRModule) -> list[GlobalTypeVar]:
     """The names of all data types."""
-    return [data.header for data in self.type_definitions]
+    return list(self.type_definitions)
 
 
 def _get_type(self: IRModule, name: str) -> tuple[Any, ...]:
@@ -118,7 +118,7 @@ def _update(self: IRModule, other: IRModule | Mapping[Any, Function]) -> None:
     """Adds what another module defines, in place of what has the same name."""
     if not isinstance(other, IRModule):
         other = IRModule(other)
-    for data in other.type_definitions:
+    for data in other.type_definitions.values():
         self.add_type(data, replace=True)
     for name in other.function_names:
         self.add_function(name, other[name], replace=True)

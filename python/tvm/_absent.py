@@ -81,7 +81,6 @@ REASONS["tvm.relay.annotation.function_on_device"] = "devices of whole functions
 REASONS["tvm.relay.qnn.op.contrib_dense_pack"] = "operators that stand for one way to compute another one: the compiler chooses the way"
 REASONS["tvm.relay.op._make."] = _PRIVATE
 REASONS["tvm.te.round"] = REASONS["tvm.tir.Cast"] = REASONS["tvm.tir.expr."] = _TIR
-REASONS["tvm.relay.testing.inception_v3."] = REASONS["tvm.relay.testing.densenet."] = "this network of the zoo"
 
 # Passes that do not exist yet.
 _PASSES = {

@@ -133,7 +133,7 @@ def objects():
     context = relay.transform.PassContext(trace=True)
     things = [
         x, call, relay.const(1.0), relay.Function([x], call), relay.Tuple([x, x]), relay.If(relay.const(True), x, x), mod, run, *data,
-        relay.TensorType((2,), "float32"), relay.TupleType([]), relay.Any(), relay.ShapeVar("n") + 1, mod.type_definitions[0],
+        relay.TensorType((2,), "float32"), relay.TupleType([]), relay.Any(), relay.ShapeVar("n") + 1, next(iter(mod.type_definitions.values())),
         relay.Span(), relay.NDArray(np.ones(2, "float32")), context, relay.transform.FoldConstant(), relay.transform.FoldConstant().info,
         relay.ExprVisitor(), relay.ExprMutator(), relay.ScopeBuilder(), relay.instrument.PassTimingInstrument(),
         relay.split(x, 2, 0), relay.nn.dense(x, x).attrs, relay.analysis, relay.PatternWildcard(),

@@ -42,11 +42,12 @@ _install_spans()
 
 RelayExpr = BaseExpr = PrimExpr = Expr
 BaseFunc = _relay.Function
+DictAttrs = Attrs
 TypeConstraint = TypeRelation
 PrimType = _relay.BaseType
 
 __all__ = [
-    "Array", "Attrs", "BaseExpr", "BaseFunc", "Constructor", "EnvFunc", "FuncType", "GlobalTypeVar", "GlobalVar", "IRModule",
+    "Array", "Attrs", "BaseExpr", "BaseFunc", "Constructor", "DictAttrs", "EnvFunc", "FuncType", "GlobalTypeVar", "GlobalVar", "IRModule",
     "IncompleteType", "Map", "Op", "PassContext", "PrimExpr", "PrimType", "RelayExpr", "RelayRefType", "SequentialSpan",
     "SourceName", "Span", "TensorType", "TupleType", "Type", "TypeCall", "TypeConstraint", "TypeData", "TypeKind",
     "TypeRelation", "TypeVar", "assert_structural_equal", "container", "diagnostics", "instrument", "load_json", "make_node",
@@ -152,6 +153,9 @@ class EnvFunc:
     def get(name: str) -> EnvFunc:
         """The registered function. Raises ValueError if there is none."""
         return EnvFunc(name)
+
+
+from . import attrs as attrs  # noqa: E402
 
 
 def __getattr__(name: str) -> Any:

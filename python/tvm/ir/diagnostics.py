@@ -7,6 +7,8 @@ from typing import Any
 
 from relay import Diagnostic, RelayError
 
+from .. import _absent
+
 
 class DiagnosticRenderer:
     """Shows the diagnostics of an error; the default gives the text that the error has."""
@@ -33,3 +35,7 @@ def override_renderer(render_func: Callable[[Any], Any] | None) -> None:
 override_renderer.__relay_missing__ = "renderers that the compiler calls"  # type: ignore[attr-defined]
 
 __all__ = ["Diagnostic", "DiagnosticRenderer", "get_renderer", "override_renderer"]
+
+
+def __getattr__(name: str) -> Any:
+    return _absent.lookup(__name__, name)

@@ -6,12 +6,24 @@ from typing import Any
 
 import numpy as np
 import relay as _relay
-from relay import Expr, NDArray, Type, Value
+from relay import Dim, Expr, NDArray, Type, Value
+
+from .._absent import missing_method, missing_property
 
 
 def _same_as(self: Any, other: Any) -> bool:
     """Whether both are one object."""
     return self is other
+
+
+def _same_term(self: Dim, other: Any) -> bool:
+    """Whether both are the same term: extents have no objects of their own."""
+    return isinstance(other, (Dim, int)) and bool(self == other)
+
+
+def _module_attr(self: _relay.IRModule, attr_key: str) -> Any:
+    """None: modules have no attributes, functions do."""
+    return None
 
 
 def _asnumpy(self: NDArray) -> Any:
@@ -78,7 +90,7 @@ def _get_constructor(self: _relay.IRModule, tag: Any) -> _relay.Constructor:
     """The constructor of a tag, or of a name. Raises KeyError."""
     if isinstance(tag, str):
         return self.constructor(tag)
-    for data in self.type_definitions:
+    for data in self.type_definitions.values():
         for constructor in data.constructors:
             if constructor.tag == int(tag):
                 return constructor
@@ -89,6 +101,13 @@ def install() -> None:
     """Puts the members onto the classes, once."""
     for cls in (Expr, Type, NDArray):
         setattr(cls, "same_as", _same_as)
+    setattr(Dim, "same_as", _same_term)
+    devices = "devices of expressions: on_device says where something runs, and PlanDevices plans by it"
+    setattr(Expr, "virtual_device", missing_property("virtual_device of an expression", devices))
+    setattr(Expr, "virtual_device_", missing_property("virtual_device_ of an expression", devices))
+    setattr(Type, "span", missing_property("span of a type", "places of types: expressions and diagnostics have them"))
+    setattr(_relay.IRModule, "get_attr", _module_attr)
+    setattr(_relay.IRModule, "with_attr", missing_method("IRModule.with_attr", "attributes of modules: functions have attributes (Function.with_attr)"))
     for name, member in {
         "asnumpy": _asnumpy, "__getitem__": _getitem, "__setitem__": _setitem, "copyfrom": _copyfrom, "copyto": _copyto,
         "device": property(_device), "ctx": property(_device),

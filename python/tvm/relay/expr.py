@@ -9,6 +9,8 @@ from relay import Expr
 from relay.expr import *  # noqa: F403
 from relay.expr import Call, Constant, If, Let, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem, Var
 
+from .. import _absent
+
 RelayExpr = Expr
 ExprWithOp = Expr
 GlobalVar = _relay.GlobalVar
@@ -95,3 +97,7 @@ def RefWriteWithFields(ref_write: RefWrite, ref: Any = None, value: Any = None, 
     """The write with what is given replaced."""
     _no_device(virtual_device)
     return RefWrite(_or(ref, ref_write.ref), _or(value, ref_write.value), _or(span, ref_write.span))
+
+
+def __getattr__(name: str) -> Any:
+    return _absent.lookup(__name__, name)

@@ -108,3 +108,9 @@ class TensorArrayOps:
 
     def register(self) -> None:
         """The definitions are there from the beginning: nothing to do."""
+
+    def define_tensor_array_scatter(self) -> None:
+        """Nothing to do: `tensor_array_scatter` is there from the beginning."""
+
+    def define_tensor_array_split(self) -> None:
+        """Nothing to do: `tensor_array_split` is there from the beginning."""

@@ -100,7 +100,7 @@ class StaticTensorArrayOps:
 
     def define_tensor_adt(self) -> None:
         """The data type: an empty place, or a tensor."""
-        if self.get_name("tensor_t") in [data.header.name_hint for data in self.prelude.mod.type_definitions]:
+        if self.get_name("tensor_t") in [header.name_hint for header in self.prelude.mod.type_definitions]:
             return
         text = f"type {self._t} {{ {self.get_name('tensor_nil')}, {self._make}({self._tensor()}) }}"
         self.prelude.mod.update(_relay.parse(text, f"<static arrays>/{self._t}.rly", self.prelude.mod))

@@ -74,6 +74,8 @@ class Module:
         """Raises NotImplementedError: the command `relay compile` prints stages of a compilation."""
         raise NotImplementedError("Module.get_source: programs keep no source; the command relay compile prints the stages")
 
+    get_source.__relay_missing__ = "the source of compiled programs"  # type: ignore[attr-defined]
+
     def __getitem__(self, name: str) -> Callable[..., Any]:
         """`default` makes something to run on a device; other names are functions of the program."""
         if name == "default":

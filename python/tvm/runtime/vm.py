@@ -6,11 +6,13 @@ from typing import Any
 
 import relay as _relay
 
-from .._absent import OutOfScopeName
+from .._absent import missing_method, missing_property
 from .module import BenchmarkResult, Module, measure
 from .ndarray import require_cpu
 
 __all__ = ["Executable", "VirtualMachine"]
+
+_CONSTANTS = "constants beside the code of a program: Executable.save and relay.Executable.save write both as one"
 
 
 class Executable(Module):
@@ -51,15 +53,14 @@ class Executable(Module):
         """What it is, in words."""
         return f"a compiled program for {self.program.target}: {', '.join(self.globals)}"
 
-    @property
-    def primitive_ops(self) -> list[str]:
-        """Raises: the names of kernels."""
-        raise OutOfScopeName("Executable.primitive_ops is not there. It needs: names of kernels beside a run; relay.Executable.profile tells them")
-
-    @property
-    def bytecode(self) -> str:
-        """Raises: the instructions as text."""
-        raise OutOfScopeName("Executable.bytecode is not there. It needs: instructions as text; the command relay opt --emit prints the kernels")
+    primitive_ops = missing_property("Executable.primitive_ops", "names of kernels beside a run; relay.Executable.profile tells them")
+    bytecode = missing_property("Executable.bytecode", "instructions as text; the command relay opt --emit prints the kernels")
+    constants = missing_property("Executable.constants", _CONSTANTS)
+    virtual_devices = missing_property("Executable.virtual_devices", "devices of a compiled program: all that it has runs on the CPU")
+    move_late_bound_consts = missing_method("Executable.move_late_bound_consts", _CONSTANTS)
+    get_late_bound_consts = missing_method("Executable.get_late_bound_consts", _CONSTANTS)
+    load_late_bound_consts = missing_method("Executable.load_late_bound_consts", _CONSTANTS)
+    load_late_bound_consts_from_map = missing_method("Executable.load_late_bound_consts_from_map", _CONSTANTS)
 
     def get_function_params(self, func_name: str) -> list[str]:
         """The names of the parameters of `main`. Raises ValueError for other functions."""

@@ -67,6 +67,10 @@ class IntImm(int):
         """The number."""
         return int(self)
 
+    def same_as(self, other: object) -> bool:
+        """Whether both are the same number: extents have no objects of their own."""
+        return isinstance(other, int) and int(self) == int(other)
+
 
 def _extent(value: int) -> IntImm:
     return IntImm("int32" if value < 2**31 else "int64", value)

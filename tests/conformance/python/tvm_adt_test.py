@@ -226,7 +226,7 @@ def test_values_for_a_program_without_its_module(env, total):
     """A program that was loaded does not know its types: values whose inside cannot be checked are refused."""
     from tvm.runtime.vm import Executable, VirtualMachine
 
-    mod = tvm.IRModule.from_expr(total, env.p.mod.functions, {data.header: data for data in env.p.mod.type_definitions})
+    mod = tvm.IRModule.from_expr(total, env.p.mod.functions, env.p.mod.type_definitions)
     exe = relay.vm.compile(mod, "llvm")
     assert VirtualMachine(exe, tvm.cpu()).invoke("main", env.value([1, 2])).numpy() == 3
     loaded = VirtualMachine(Executable.load_exec(*exe.save()), tvm.cpu())

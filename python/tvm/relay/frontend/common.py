@@ -24,6 +24,6 @@ def _module_of(node: Any, mod: Any) -> Any:
         for name in mod.function_names:
             if name != "main":
                 made.add_function(name, mod[name], replace=True)
-        for data in mod.type_definitions:
+        for data in mod.type_definitions.values():
             made.add_type(data, replace=True)
     return made
