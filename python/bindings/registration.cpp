@@ -523,8 +523,7 @@ ExprRef register_from_python(const std::string& name, const std::string& doc,
   return make_op(op);
 }
 
-/// Inputs, relation, purity and level of an operator that a script declares bit by bit; its
-/// definition stays.
+/// All but the definition of an operator that a script declares bit by bit.
 void amend_from_python(nb::handle which, const std::string& doc, const std::vector<Spec>& inputs,
                        nb::object relation, int level, bool pure) {
   const Operator* op = operator_of(which);
