@@ -23,7 +23,7 @@ NOTHING_TO_RUN = {
 NOT_RUN = {
     ("README.md", "$ make demo    # reads handwritten digits with a small convolutional network written in Relay"): "continuous integration runs them",
     ("install.md", "make            # the command, build/bin/relay, and the C and C++ libraries in build/lib"): "builds what runs these tests",
-    ("install.md", "pip install relay-lang            # the package and the command"): "make test-wheel installs the wheels",
+    ("install.md", "make wheel                                # the wheels, in dist/"): "make test-wheel builds and installs the wheels",
     ("install.md", "scripts/setup.sh --wheel          # as root or by sudo: compiler, CMake, LLVM 19 and the other libraries"): "make test-wheel builds and installs the wheels",
     ("install.md", "make install PREFIX=$HOME/relay   # or: cmake --install build --prefix ..."): "the test of the installation does",
     ("install.md", "cd examples/embed"): "the test of the installation does",
