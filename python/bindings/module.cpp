@@ -1,5 +1,6 @@
 // relay._core: the library in Python.
 #include <cstdlib>
+#include <utility>
 
 #include <bindings/bindings.h>
 #include <tools/relay/main.h>
@@ -13,12 +14,20 @@ NB_MODULE(_core, m) {
                     "relay cannot be used in a subinterpreter, only in the main one");
     throw nb::python_error();
   }
+  // Classes are registered once in a process, and nodes that are alive belong to them.
+  static bool begun = false;
+  if (std::exchange(begun, true)) {
+    PyErr_SetString(PyExc_ImportError,
+                    "relay was imported in this process before and cannot be initialised again: "
+                    "leave relay and its modules in sys.modules, or start a new process");
+    throw nb::python_error();
+  }
   // Only tests want to know: a thread that runs at the end of the process keeps what it uses.
   nb::set_leak_warnings(std::getenv("RELAY_PYTHON_LEAKS") != nullptr);
   m.doc() = "The compiler's library: nodes, types, modules, operators, passes, execution.";
   bind_lock(m);
-  bind_errors(m);
   bind_spans(m);
+  bind_errors(m);
   bind_dims(m);
   bind_types(m);
   bind_attrs(m);

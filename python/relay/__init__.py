@@ -26,6 +26,8 @@ except ImportError as _error:
     # Refused by the extension, or from 3.12 on by Python itself.
     if "subinterpreter" in f"{_error} {_error.__cause__}":
         raise ImportError("relay cannot be used in a subinterpreter, only in the main one") from None
+    if "initialised again" in str(_error.__cause__):
+        raise ImportError(str(_error.__cause__)) from None
     raise
 from ._core import (
     Attrs,
@@ -53,6 +55,7 @@ from ._core import (
     Literal,
     Match,
     NDArray,
+    Note,
     Op,
     Pattern,
     PatternConstructor,
@@ -102,7 +105,7 @@ __all__ = [
     "const", "Constant", "Constructor", "Diagnostic", "Dim", "DimType", "evaluate", "Executable", "ExecutionError", "Expr",
     "expr", "ExprFunctor", "ExprMutator", "ExprVisitor", "fromtext", "Function", "FuncType", "GlobalTypeVar", "GlobalVar", "If",
     "image", "IncompleteType", "InternalError", "IRModule", "Kind", "Let", "Literal", "load", "Match", "MixedModeMutator",
-    "MixedModeVisitor", "module", "NDArray", "nn", "op", "Op", "parse", "parse_expr", "parse_type", "Pattern", "PatternConstructor",
+    "MixedModeVisitor", "module", "NDArray", "nn", "Note", "op", "Op", "parse", "parse_expr", "parse_type", "Pattern", "PatternConstructor",
     "PatternTuple", "PatternVar", "PatternWildcard", "post_order_visit", "random", "reduce", "RefCreate", "RefRead", "RefType",
     "RefWrite", "RelayError", "rewrite", "scalar_type", "ScopeBuilder", "ShapeType", "ShapeVar", "Span",
     "structural_difference", "structural_equal", "structural_hash", "TempExpr", "TensorType", "Tuple", "TupleGetItem",

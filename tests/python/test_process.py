@@ -158,3 +158,23 @@ gc.collect()
 assert ref() is None
 """
     )
+
+
+def test_a_second_initialisation_is_refused(python):
+    out = python(
+        """
+import relay, sys
+x = relay.var("x", shape=(2,))
+for name in [name for name in sys.modules if name.partition(".")[0] == "relay"]:
+    del sys.modules[name]
+for _ in range(2):
+    try:
+        import relay
+    except ImportError as error:
+        print(error)
+print(x + 1.0)
+"""
+    )
+    lines = out.splitlines()
+    why = "relay was imported in this process before and cannot be initialised again: leave relay and its modules in sys.modules, or start a new process"
+    assert lines[:2] == [why] * 2 and "add" in out
