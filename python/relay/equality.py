@@ -46,7 +46,9 @@ def _expr_difference(lhs: Expr, rhs: Expr, map_free_vars: bool) -> str | None:
     if len(steps) > 40:
         steps[20:-20] = [f" … {len(steps) - 40} steps … "]
     values = _array_difference(lhs.data, rhs.data) if isinstance(lhs, Constant) and isinstance(rhs, Constant) else ""
-    return f"{''.join(steps) or 'the whole'}: {text}{values}\n  left:  {_core.print_short(lhs)}\n  right: {_core.print_short(rhs)}"
+    told = f"{''.join(steps) or 'the whole'}: {text}{values}"
+    left, right = _core.print_short(lhs), _core.print_short(rhs)
+    return told if left == right else f"{told}\n  left:  {left}\n  right: {right}"
 
 
 def _array_difference(lhs: NDArray, rhs: NDArray) -> str:
@@ -94,7 +96,8 @@ def structural_difference(lhs: Any, rhs: Any, map_free_vars: bool = False) -> st
     """The first difference of two programs, as a path to it and what either has there; None if they are equal.
 
     Expressions, modules, types, attributes, arrays, and lists, tuples and dictionaries of these. Names of bound variables do not
-    matter; with `map_free_vars` free variables stand for one another, whatever their names, otherwise each for itself.
+    matter, and neither do those of dimensions that a function uses without declaring them; with `map_free_vars` free variables stand
+    for one another, whatever their names, otherwise each for itself.
     """
     if isinstance(lhs, TupleWrapper):
         lhs = lhs.astuple()
@@ -108,7 +111,8 @@ def structural_difference(lhs: Any, rhs: Any, map_free_vars: bool = False) -> st
             return None
         name = difference.partition(": ")[0].removeprefix("@")
         if difference.startswith("@") and name in lhs and name in rhs:
-            return f"@{name}" + (_expr_difference(lhs[name], rhs[name], map_free_vars) or difference)
+            inner = _expr_difference(lhs[name], rhs[name], map_free_vars) or difference
+            return f"@{name}{'' if inner.startswith('.') else ': '}{inner}"
         return difference
     if isinstance(lhs, (list, tuple)) and isinstance(rhs, (list, tuple)):
         for i, (a, b) in enumerate(zip(lhs, rhs)):

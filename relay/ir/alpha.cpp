@@ -22,6 +22,17 @@ bool TypeMatcher::bind_all(std::span<const TypeVarRef> a, std::span<const TypeVa
   return true;
 }
 
+bool TypeMatcher::bind_declared(std::span<const TypeVarRef> a, std::span<const TypeVarRef> b) {
+  auto declared = [](std::span<const TypeVarRef> vars) {
+    std::vector<TypeVarRef> found;
+    for (const TypeVarRef& var : vars) {
+      if (!var->implicit()) found.push_back(var);
+    }
+    return found;
+  };
+  return bind_all(declared(a), declared(b));
+}
+
 bool TypeMatcher::equal_vars(const TypeVar* a, const TypeVar* b) {
   auto forward = forward_.find(a);
   auto backward = backward_.find(b);
@@ -29,7 +40,7 @@ bool TypeMatcher::equal_vars(const TypeVar* a, const TypeVar* b) {
     return forward != forward_.end() && backward != backward_.end() && forward->second == b &&
            backward->second == a;
   }
-  if (map_implicit_ && a->implicit() && b->implicit() && a->kind() == b->kind()) {
+  if (map_implicit_ && is_free_name(a) && is_free_name(b) && a->kind() == b->kind()) {
     bind(a, b);
     return true;
   }
@@ -46,10 +57,10 @@ bool TypeMatcher::equal_dims(Dim a, Dim b) {
     // Names used first inside an expression: pair those of one name, then what is left in order.
     std::vector<const TypeVar*> left;
     std::vector<const TypeVar*> right;
-    auto collect = [](std::vector<const TypeVar*>& out, const auto& known) {
-      return [&out, &known](Dim atom) {
+    auto collect = [this](std::vector<const TypeVar*>& out, const auto& known) {
+      return [this, &out, &known](Dim atom) {
         const TypeVar* var = atom.as_symbol();
-        if (var == nullptr || !var->implicit() || known.count(var) != 0) return;
+        if (var == nullptr || !is_free_name(var) || known.count(var) != 0) return;
         if (std::find(out.begin(), out.end(), var) == out.end()) out.push_back(var);
       };
     };
@@ -89,7 +100,7 @@ bool TypeMatcher::equal_functions(const FuncType& a, const FuncType& b) {
   bool same = bind_all(a.type_params(), b.type_params()) && equal_fields(a.parts(), b.parts());
   if (map_implicit_) {  // names first used inside stay paired
     for (auto [x, y] : forward_) {
-      if (x->implicit()) {
+      if (is_free_name(x)) {
         forward.emplace(x, y);
         backward.emplace(y, x);
       }
@@ -139,9 +150,10 @@ uint64_t TypeHasher::hash_var(const TypeVar* var) {
   auto found = bound.find(var);
   if (found != bound.end()) return hash_combine(0xb0, found->second);
   uint64_t kind = static_cast<uint64_t>(var->kind());
-  // An implicit name may be renamed, so only its kind counts.
-  return var->implicit() ? hash_combine(0xb1, kind)
-                         : hash_combine(hash_combine(0xb2, kind), var->name().hash());
+  // A dimension name that is not declared may be renamed, so only its kind counts.
+  return var->implicit() || var->kind() == Kind::kShapeVar
+             ? hash_combine(0xb1, kind)
+             : hash_combine(hash_combine(0xb2, kind), var->name().hash());
 }
 
 uint64_t TypeHasher::hash_dim(Dim dim) {

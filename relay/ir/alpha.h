@@ -12,9 +12,14 @@ class TypeMatcher {
  public:
   /// With `map_implicit`, implicit dimension names correspond one to one by first use.
   explicit TypeMatcher(bool map_implicit) : map_implicit_(map_implicit) {}
+  /// From here on all dimension names that no function declares do so, as they are of the outermost
+  /// function that mentions them.
+  void map_free_dims() { map_free_dims_ = true; }
 
   /// From here on `a` of the first program is `b` of the second.
   void bind(const TypeVar* a, const TypeVar* b);
+  /// Those that are declared; implicit ones are left to their first use.
+  bool bind_declared(std::span<const TypeVarRef> a, std::span<const TypeVarRef> b);
   bool bind_all(std::span<const TypeVarRef> a, std::span<const TypeVarRef> b);
   /// Null equals null only.
   bool equal(const Type* a, const Type* b);
@@ -35,8 +40,12 @@ class TypeMatcher {
   template <class Fields>
   bool equal_fields(const Fields& a, const Fields& b);
   bool trivial() const { return forward_.empty() && !map_implicit_; }
+  bool is_free_name(const TypeVar* var) const {
+    return var->implicit() || (map_free_dims_ && var->kind() == Kind::kShapeVar);
+  }
 
   bool map_implicit_;
+  bool map_free_dims_ = false;
   std::unordered_map<const TypeVar*, const TypeVar*> forward_;
   std::unordered_map<const TypeVar*, const TypeVar*> backward_;
 };

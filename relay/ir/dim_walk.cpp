@@ -6,6 +6,7 @@
 #include <relay/ir/dim_text.h>
 #include <relay/ir/type.h>
 #include <relay/support/error.h>
+#include <relay/support/quote.h>
 
 namespace relay {
 
@@ -158,7 +159,7 @@ void append(std::string& out, Dim d, const SymbolName& name) {
   const DimTerm& t = d.term();
   switch (t.op) {
     case DimOp::kSymbol:
-      out += name ? name(t.symbol) : t.symbol->name().str();
+      out += name ? name(t.symbol) : quoted_name(t.symbol->name().view());
       return;
     case DimOp::kValue:
       out += "value(" + std::to_string(t.input) + ", " + std::to_string(t.index) + ")";

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <relay/ir/alpha.h>
+#include <relay/ir/type_str.h>
 #include <relay/ir/visit.h>
 #include <relay/support/hash.h>
 #include <relay/support/pointer_map.h>
@@ -22,12 +23,22 @@ std::string quoted(const AttrsRef& attrs) {
   }
   return '{' + out + '}';
 }
+std::string declared(const Function& function) {
+  std::string out;
+  TypeNames names;
+  for (const TypeVarRef& var : function.type_params()) {
+    if (!var->implicit()) out += (out.empty() ? "" : ", ") + type_param_str(var.get(), names);
+  }
+  return '[' + out + ']';
+}
 std::string quoted(const TypeRef& type) { return type ? type->str() : "none"; }
 
 // Walks two programs side by side.
 class Comparer {
  public:
-  explicit Comparer(const EqualOptions& options) : options_(options), types_(true) {}
+  explicit Comparer(const EqualOptions& options) : options_(options), types_(true) {
+    if (options.map_free_vars) types_.map_free_dims();
+  }
   std::string why;
   std::vector<uint32_t> path;  // of operands, to where two expressions differ
 
@@ -62,7 +73,10 @@ class Comparer {
   }
 
   bool equal(const TypeData& a, const TypeData& b) {
-    auto differ = [this](const std::string& what) { return fail(what + " of a data type differ"); };
+    auto differ = [this](std::string what) {
+      what += " of a data type differ";
+      return fail(std::move(what));
+    };
     if (a.is_extern() != b.is_extern() || a.name() != b.name()) return differ("declarations");
     if (!types_.bind_all(a.type_vars(), b.type_vars())) return differ("parameters");
     if (a.constructors().size() != b.constructors().size()) return differ("constructors");
@@ -225,7 +239,9 @@ class Comparer {
   template <class Node>
   bool equal_fields(const Node& a, const Node& b) {
     if constexpr (std::is_same_v<Node, Function>) {  // in scope of the other fields
-      if (!types_.bind_all(a.type_params(), b.type_params())) return fail("type parameters differ");
+      types_.map_free_dims();
+      if (!types_.bind_declared(a.type_params(), b.type_params()))
+        return fail("type parameters " + declared(a) + " against " + declared(b));
     }
     return equal_rest(a, b);
   }
@@ -378,6 +394,7 @@ class Hasher {
     if constexpr (std::is_same_v<Node, Function>) {
       if (!options_.respect_sharing) types_.next = 1;
       for (const TypeVarRef& var : node.type_params()) {
+        if (var->implicit()) continue;
         h = hash_combine(h, static_cast<uint64_t>(var->kind()));
         types_.bind(var.get());
       }

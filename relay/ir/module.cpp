@@ -79,6 +79,7 @@ TypeRef constructor_type(const TypeData& data, const Constructor& constructor) {
 
 void Module::add_function(const Name& name, FunctionRef function, bool replace) {
   RELAY_CHECK(function, "a global function is null");
+  if (name.empty()) throw Error("a function of a module has a name", function->span());
   auto [entry, fresh] = function_index_.emplace(name, functions_.size());
   if (fresh) {
     functions_.push_back({name, std::move(function)});
@@ -109,12 +110,15 @@ const Function* Module::function(const Name& name) const {
 void Module::add_type(TypeDataRef data, bool replace) {
   RELAY_CHECK(data, "a data type is null");
   Name name = data->name()->name();
+  if (name.empty()) throw Error("a data type of a module has a name", data->span());
   auto known = type_index_.find(name);
   if (known != type_index_.end() && !replace) {
     throw Error(Diagnostic::error("data type " + name.str() + " is defined twice", data->span())
                     .note("it is first defined here", types_[known->second]->span()));
   }
   for (const ConstructorRef& constructor : data->constructors()) {
+    if (constructor->name().empty())
+      throw Error("a constructor of data type " + name.str() + " has no name", data->span());
     auto other = constructors_.find(constructor->name());
     if (other == constructors_.end()) continue;
     if (other->second->type_name() == data->name()) continue;  // replaced with its type

@@ -2,6 +2,7 @@
 
 #include <relay/ir/module.h>
 #include <relay/support/error.h>
+#include <relay/support/quote.h>
 
 namespace relay {
 
@@ -11,7 +12,7 @@ const std::string& TypeNames::name(const TypeVar* var) {
     std::string base = var->name().empty() ? "t" : var->name().str();
     std::string name = base;
     for (int i = 1; !taken_.insert(name).second; ++i) name = base + '_' + std::to_string(i);
-    entry->second = name;
+    entry->second = quoted_name(name);
   }
   return entry->second;
 }
@@ -67,10 +68,10 @@ class Writer {
         out += ']';
         return;
       case TypeTag::kGlobalVar:
-        out += t->as<GlobalTypeVar>()->name().view();
+        out += quoted_name(t->as<GlobalTypeVar>()->name().view());
         return;
       case TypeTag::kData:
-        out += t->as<TypeData>()->name()->name().view();
+        out += quoted_name(t->as<TypeData>()->name()->name().view());
         return;
       case TypeTag::kRef:
         out += "ref(";
@@ -142,7 +143,7 @@ class Writer {
       std::string fields;
       for (const NamedAttr& attr : r.attrs()->fields(true)) {
         if (!fields.empty()) fields += ", ";
-        fields += attr.name.str() + '=' + attr.value.str();
+        fields += quoted_name(attr.name.view()) + '=' + attr.value.str();
       }
       if (!fields.empty()) out += '{' + fields + '}';
     }

@@ -36,7 +36,7 @@ ExprRef Parser::parse_call(ExprRef callee, size_t begin, std::vector<TypeRef> ty
   {
     Bracket bracket(*this);
     while (!at(Tok::kRParen)) {
-      if (at(Tok::kIdent) && peek().is(Tok::kAssign)) {
+      if (at_named_value()) {
         Token name = tok_;
         advance();
         advance();
@@ -226,6 +226,7 @@ bool Parser::looks_like_type_args() {
   size_t open = 0;
   for (;;) {
     Token token = lexer.next();
+    if (token.is(Tok::kString)) make_name(token);
     switch (token.kind) {
       case Tok::kIdent: {
         bool known = token.symbol == kwTensor || token.symbol == kwFn || token.symbol == kwFun ||

@@ -115,6 +115,7 @@ void Parser::scan_data_definitions() {
     token = lexer.next();
     if (is_extern && !token.is_word(kwType)) continue;
     if (is_extern) token = lexer.next();
+    if (token.is(Tok::kString)) make_name(token);
     if (!token.is(Tok::kIdent)) continue;
     head.name = token.symbol;
     head.span = span(token);
@@ -235,7 +236,7 @@ void Parser::parse_data_body(const DataHead& head, Module& module) {
 // `Cons(A, List[A])`, `Nil`, or `Cons : (A, List[A]) -> List[A]`.
 ConstructorRef Parser::parse_constructor(const DataHead& head, const GlobalTypeVarRef& type,
                                          uint32_t tag) {
-  if (!at(Tok::kIdent)) fail_expected("a constructor or '}'");
+  if (!at_name()) fail_expected("a constructor or '}'");
   Token name = tok_;
   advance();
   std::vector<TypeRef> inputs;

@@ -169,6 +169,12 @@ ExprRef Parser::parse_primary(bool& literal) {
       return parse_block();
     case Tok::kIdent:
       return parse_word(literal);
+    case Tok::kString:
+      // Only constructors have names in quotes.
+      make_name(token);
+      if (symbols_[token.symbol].constructor < 0) fail_expected("an expression");
+      advance();
+      return parse_named_callee(token);
     default:
       fail_expected("an expression");
   }

@@ -68,7 +68,8 @@ void Parser::parse_params(std::vector<VarRef>& params, std::vector<Token>& names
       }
       params.push_back(make_var(Name(name_of(name.symbol)), std::move(type), span(name)));
       names.push_back(name);
-    } else if (at(Tok::kIdent) && peek().is(Tok::kAssign)) {
+    } else if (at_named_value()) {
+      name = tok_;
       advance();
       advance();
       size_t begin = tok_.begin;

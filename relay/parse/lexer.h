@@ -60,7 +60,7 @@ struct Token {
   size_t begin = 0;
   size_t end = 0;
   bool is(Tok k) const { return kind == k; }
-  bool is_word(Symbol word) const { return kind == Tok::kIdent && symbol == word; }
+  bool is_word(Symbol word) const { return kind == Tok::kIdent && symbol == word && !escaped; }
 };
 
 class Lexer {

@@ -98,9 +98,12 @@ PatternRef Parser::parse_pattern(std::vector<Token>& names, std::vector<VarRef>&
       if (fields.size() == 1 && !comma) return fields[0];
       return Pattern::tuple(std::move(fields), span_from(begin));
     }
+    case Tok::kString:
+      make_name(name);
+      [[fallthrough]];
     case Tok::kIdent: {
       advance();
-      if (name.symbol == kwUnderscore) return Pattern::wildcard(span(name));
+      if (name.is_word(kwUnderscore)) return Pattern::wildcard(span(name));
       int32_t index = symbols_[name.symbol].constructor;
       std::vector<PatternRef> fields;
       bool parens = at(Tok::kLParen);

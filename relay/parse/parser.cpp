@@ -183,6 +183,20 @@ void Parser::seek(size_t position) {
   advance();
 }
 
+void Parser::make_name(Token& token) {
+  std::string name;
+  if (!unescape(text(token), name)) fail(span(token), "unknown escape in a quoted name");
+  if (name.empty()) fail(span(token), "a name cannot be empty");
+  token.kind = Tok::kIdent;
+  token.escaped = true;
+  token.symbol = symbols_.intern_copy(std::move(name));
+}
+
+bool Parser::at_name() {
+  if (at(Tok::kString)) make_name(tok_);
+  return at(Tok::kIdent);
+}
+
 bool Parser::accept(Tok kind) {
   if (tok_.kind != kind) return false;
   advance();
@@ -261,7 +275,7 @@ void Parser::rethrow(const Error& error, Span span) {
 // A word that begins a definition and nothing else.
 bool Parser::at_definition() {
   if (at_word(kwDef)) return peek().is(Tok::kGlobal) || peek().is(Tok::kIdent);
-  if (at_word(kwType) || at_word(kwData)) return peek().is(Tok::kIdent);
+  if (at_word(kwType) || at_word(kwData)) return peek().is(Tok::kIdent) || peek().is(Tok::kString);
   if (at_word(kwExtern)) return peek().is_word(kwType);
   return false;
 }

@@ -69,6 +69,15 @@ class Parser {
   void seek(size_t position);
   bool at(Tok kind) const { return tok_.kind == kind; }
   bool at_word(Symbol word) const { return tok_.is_word(word); }
+  /// A name without a sigil: a word, or what is no word in quotes. Makes the latter a word token.
+  bool at_name();
+  /// Whether the next tokens are such a name and `=`.
+  bool at_named_value() {
+    return (at(Tok::kIdent) || at(Tok::kString)) && peek().is(Tok::kAssign) && at_name();
+  }
+  void make_name(Token& token);
+  /// The keyword that a word is, if it is not in quotes.
+  static Symbol keyword(const Token& word) { return word.escaped ? Symbol{kwNone} : word.symbol; }
   bool accept(Tok kind);
   bool accept_word(Symbol word);
   void expect(Tok kind, const char* where);

@@ -23,6 +23,9 @@ TypeRef Parser::parse_type() {
       if (fields.size() == 1 && !trailing_comma && !has_version_) return fields[0];
       return guarded(span_from(begin), [&] { return TupleType::make(std::move(fields)); });
     }
+    case Tok::kString:
+      make_name(tok_);
+      return parse_named_type();
     case Tok::kIdent:
       return parse_named_type();
     default:
@@ -43,7 +46,7 @@ std::vector<TypeRef> Parser::parse_type_list(Tok close, bool* trailing_comma) {
 
 TypeRef Parser::parse_named_type() {
   Token name = tok_;
-  switch (name.symbol) {
+  switch (keyword(name)) {
     case kwUnderscore:
       advance();
       return IncompleteType::hole();
@@ -177,10 +180,10 @@ TypeRef Parser::parse_tensor_type() {
 }
 
 TypeRef Parser::parse_shape() {
-  if (at(Tok::kIdent)) {
+  if (at_name()) {
     Token name = tok_;
     advance();
-    if (name.symbol == kwUnderscore) return IncompleteType::make(0, Kind::kShape);
+    if (name.is_word(kwUnderscore)) return IncompleteType::make(0, Kind::kShape);
     if (const TypeName* type = find_type_name(name.symbol); type != nullptr && !type->flexible) {
       if (type->var->kind() == Kind::kShape) return type->var;
       error(span(name), std::string(name_of(name.symbol)) + " has kind " +
@@ -210,10 +213,10 @@ TypeRef Parser::parse_shape() {
 }
 
 TypeRef Parser::parse_dtype_argument() {
-  if (!at(Tok::kIdent)) fail_expected("an element type");
+  if (!at_name()) fail_expected("an element type");
   Token name = tok_;
   advance();
-  if (name.symbol == kwUnderscore) return IncompleteType::make(0, Kind::kBaseType);
+  if (name.is_word(kwUnderscore)) return IncompleteType::make(0, Kind::kBaseType);
   if (const TypeName* type = find_type_name(name.symbol); type != nullptr && !type->flexible) {
     if (type->var->kind() == Kind::kBaseType) return type->var;
     error(span(name), std::string(name_of(name.symbol)) + " has kind " +
@@ -288,6 +291,10 @@ Dim Parser::parse_dim_atom() {
       expect(Tok::kRParen, "in the dimension");
       return inner;
     }
+    case Tok::kString:
+      make_name(token);
+      advance();
+      return named_dim(token);
     case Tok::kIdent: {
       advance();
       if (!at(Tok::kLParen)) return named_dim(token);
@@ -330,7 +337,7 @@ Dim Parser::named_dim(const Token& name) {
                           std::string(kind_name(known->var->kind())) + " where ShapeVar is needed");
     return Dim::any();
   }
-  if (name.symbol == kwUnderscore) {
+  if (name.is_word(kwUnderscore)) {
     error(span(name), "a dimension to infer is written as a name, an unknown one as ?");
     return Dim::any();
   }
@@ -369,7 +376,7 @@ std::vector<TypeVarRef> Parser::parse_type_params() {
   Bracket bracket(*this);
   size_t mark = type_names_.size();
   while (!at(close)) {
-    if (!at(Tok::kIdent)) fail_expected("a type parameter");
+    if (!at_name()) fail_expected("a type parameter");
     Token name = tok_;
     advance();
     Kind kind = Kind::kType;
@@ -390,7 +397,7 @@ std::vector<TypeVarRef> Parser::parse_type_params() {
 
 // The arguments of a relation: types, or one dtype.
 std::vector<TypeRef> Parser::parse_relation_args(const Relation* relation) {
-  if (relation != nullptr && relation->form == Relation::Form::kDType && at(Tok::kIdent)) {
+  if (relation != nullptr && relation->form == Relation::Form::kDType && at_name()) {
     const TypeName* parameter = find_type_name(tok_.symbol);
     if (parameter != nullptr && parameter->var->kind() == Kind::kBaseType) {
       advance();
@@ -417,10 +424,11 @@ std::vector<RelationTypeRef> Parser::parse_where() {
       CallAttrs attrs;
       // `{` here begins the attributes of the relation only if a name and `=` follow, else the
       // body.
-      if (at(Tok::kLBrace) && peek(1).is(Tok::kIdent) && peek(2).is(Tok::kAssign)) {
+      if (at(Tok::kLBrace) && (peek(1).is(Tok::kIdent) || peek(1).is(Tok::kString)) &&
+          peek(2).is(Tok::kAssign)) {
         Bracket bracket(*this);
         while (!at(Tok::kRBrace)) {
-          if (!at(Tok::kIdent)) fail_expected("the name of an attribute");
+          if (!at_name()) fail_expected("the name of an attribute");
           Token field = tok_;
           advance();
           expect(Tok::kAssign, "after the name of the attribute");

@@ -50,7 +50,7 @@ void Document::attrs(const Attrs* attrs) {
     std::string text;
     for (const NamedAttr& attr : attrs->fields(true)) {
       text += ", ";
-      if (plain_name(attr.name.view())) {
+      if (is_word(attr.name.view())) {
         text += attr.name.view();
       } else {
         append_quoted(text, attr.name.view());
@@ -100,7 +100,7 @@ void Document::type_data(const TypeData& data) {
     }
     out += close;
   };
-  std::string_view name = data.name()->name().view();
+  const std::string name = quoted_name(data.name()->name().view());
   if (lines != nullptr) lines->lines.push_back({out.size(), lines->begin});
   if (data.is_extern()) {
     out += "extern type ";
@@ -116,7 +116,7 @@ void Document::type_data(const TypeData& data) {
   for (const ConstructorRef& constructor : data.constructors()) {
     if (lines != nullptr) lines->lines.push_back({out.size(), constructor->span().begin()});
     out += "  ";
-    out += constructor->name().view();
+    out += quoted_name(constructor->name().view());
     const auto& inputs = constructor->inputs();
     if (classic) out += " : ";
     if (classic || !inputs.empty()) out += '(';

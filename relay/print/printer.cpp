@@ -34,7 +34,7 @@ void append_pattern(std::string& out, const Pattern* root,
           binder(pattern->var().get());
           break;
         case PatternKind::kConstructor:
-          out += pattern->constructor()->name().view();
+          out += quoted_name(pattern->constructor()->name().view());
           if (!fields.empty()) out += '(';
           break;
         case PatternKind::kTuple:
@@ -124,7 +124,7 @@ void Printer::atom(const Expr* expr) {
       doc_.out += static_cast<const Op*>(expr)->op()->name().view();
       break;
     case ExprKind::kConstructor:
-      doc_.out += static_cast<const Constructor*>(expr)->name().view();
+      doc_.out += quoted_name(static_cast<const Constructor*>(expr)->name().view());
       break;
     case ExprKind::kConstant:
       doc_.constant(*static_cast<const Constant*>(expr));

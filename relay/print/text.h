@@ -6,14 +6,14 @@
 #include <string_view>
 
 #include <relay/ir/expr.h>
+#include <relay/support/quote.h>
 
 namespace relay::printing {
 
 /// Whether a local or global name can stand without quotes: words of letters, digits and `_`,
 /// joined by dots, none but the first beginning with a digit (`%a.0` is a projection).
 bool plain_name(std::string_view name);
-/// `"…"` with escapes; bytes that are no UTF-8 survive.
-void append_quoted(std::string& out, std::string_view text);
+using relay::append_quoted;
 /// `%x`, `@f` (the sigil is given), in quotes where needed.
 void append_name(std::string& out, char sigil, std::string_view name);
 /// A rank-0 constant as a literal with suffix that reads back to the same bits, or nothing: a NaN

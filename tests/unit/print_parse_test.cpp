@@ -141,6 +141,38 @@ TEST(PrintParse, DeepestNesting) {
   }
 }
 
+TEST(PrintParse, NamesInQuotes) {
+  for (
+      const char* text :
+      {R"(def @main(%x: Tensor[("seq-len", "seq-len" + 1, "?"), float32], "link-params"=1, "0"=2) { %x })",
+       R"(type "a b"["c d"] { "0"("c d"), "let", }
+def @f(%x: "a b"[int32]) {
+  match (%x) { "0"(%y) => { "0"(%y) }, "let" => { "let" } }
+})",
+       R"(def @g["t-1", "fn": Shape, "_": BaseType](%x: "t-1", %y: Tensor["fn", "_"]) { (%x, %y) })",
+       R"(def @h["_": ShapeVar](%x: Tensor[("_"), float32]) -> Tensor[("_"), float32] { nn.softmax(%x, "axis"=0) })"}) {
+    ParseResult program = parse_text("quoted", text);
+    ASSERT_TRUE(program.ok()) << render(program.diagnostics);
+    EXPECT_EQ(round_trip_problem(program.module), "");
+  }
+}
+
+TEST(PrintParse, ExtentsThatNobodyDeclaresAreComparedByUse) {
+  TypeVarRef n = TypeVar::make("n", Kind::kShapeVar), m = TypeVar::make("n", Kind::kShapeVar);
+  auto module = [](std::initializer_list<Dim> dims) {
+    VarRef x = make_var("x", TensorType::make(std::vector<Dim>(dims), kFloat32));
+    Module made;
+    made.add_function("main", make_function({x}, x));
+    return made;
+  };
+  Dim a = Dim::symbol(n.get()), b = Dim::symbol(m.get());
+  EXPECT_EQ(round_trip_problem(module({a, b, a + Dim(1)})), "");
+  EXPECT_TRUE(structural_equal(module({a, b}), module({b, a})));
+  EXPECT_EQ(structural_hash(module({a, b})), structural_hash(module({b, a})));
+  EXPECT_FALSE(structural_equal(module({a, a}), module({a, b})));
+  EXPECT_FALSE(structural_equal(module({a, b}), module({a, a})));
+}
+
 TEST(PrintParse, RandomPrograms) {
   for (bool references : {false, true}) {
     for (uint32_t seed = 0; seed < 1500; ++seed) {

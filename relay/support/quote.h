@@ -1,0 +1,18 @@
+// Names and texts in quotes, as program text writes them.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace relay {
+
+/// `"…"` with escapes; bytes that are no UTF-8 survive.
+void append_quoted(std::string& out, std::string_view text);
+/// Whether a name can stand without quotes where there is no sigil: words of letters, digits and
+/// `_`, none beginning with a digit, joined by dots.
+bool is_word(std::string_view name);
+/// The name of a dimension, a type or a constructor: in quotes where it is no word, or one that
+/// means something else there (`fn`, `_`).
+std::string quoted_name(std::string_view name);
+
+}  // namespace relay
