@@ -60,12 +60,16 @@ class RelayError(Exception):
     """Something is wrong with a program or its data; `diagnostics` has it in parts."""
 
     diagnostics: list[Diagnostic]
+    @classmethod
+    def of(cls, diagnostics: Diagnostic | Sequence[Diagnostic]) -> RelayError: ...
 
 class ExecutionError(RelayError):
     """A program failed while it ran."""
 
 class InternalError(RuntimeError):
     """A defect of Relay itself."""
+
+    diagnostics: list[Diagnostic]
 '''
 
 

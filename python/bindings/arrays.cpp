@@ -186,7 +186,8 @@ NDArray array_of_numpy(nb::handle object, nb::object made) {
   std::string name = nb::cast<std::string>(nb::str(kind));
   if (code == "O") {
     std::string why = made.is(object) ? "" : why_not_exchanged(object);
-    refuse(object, why.empty() ? "NumPy makes an array of objects of it" : why);
+    refuse(object,
+           why.empty() ? "it holds no numbers (NumPy makes an array of objects of it)" : why);
   }
   if (code.find_first_of("biuf") == std::string::npos && name != "bfloat16")
     refuse(object, "elements of type " + name);
@@ -261,6 +262,8 @@ NDArray array_of(nb::handle object, std::optional<DType> wanted) {
     } catch (nb::python_error& error) {
       if (!error.matches(PyExc_Exception)) throw;
       throw Refusal(refused(object, "its __dlpack_device__ raised " + text_of(error)), error);
+    } catch (const std::bad_cast&) {
+      refuse(object, "its __dlpack_device__ gives no pair of integers");
     }
     if (device != 1) refuse(object, "it is on another device; bring it to the processor first");
   }

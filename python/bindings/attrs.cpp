@@ -1,4 +1,5 @@
 // Attributes of calls and functions.
+#include <bindings/attrs.h>
 #include <bindings/bindings.h>
 
 #include <relay/ir/expr.h>
@@ -110,9 +111,29 @@ std::vector<Name> names(const Attrs& attrs) {
 
 }  // namespace
 
+AttrsRef dict_attrs_of(nb::dict given) {
+  std::map<Name, AttrValue> values;
+  for (auto [key, value] : given) {
+    Name name = required<Name>(key, "the name of an attribute is a text");
+    std::optional<AttrValue> converted = attr_value_of(value);
+    if (!converted)
+      throw nb::type_error(
+          ("attribute " + name.str() + " cannot be " + shown(value) + ": " + kAttrValues).c_str());
+    values.insert_or_assign(name, std::move(*converted));
+  }
+  return make_dict_attrs(std::move(values));
+}
+
 void bind_attrs(nb::module_& m) {
   nb::class_<Attrs>(m, "Attrs",
                     "Attributes of a call or a function. Immutable; equal ones are one object.")
+      .def(nb::new_([](nb::dict values, const Name& type_key) {
+             if (type_key == Name("DictAttrs")) return dict_attrs_of(values);
+             return attrs_of_type(type_key, values);
+           }),
+           nb::arg("values"), nb::arg("type_key") = "DictAttrs",
+           "Attributes of a function or, by the name of their type, of an operator's calls: "
+           "`Attrs({\"axis\": 1}, \"relay.attrs.SoftmaxAttrs\")`.")
       .def("keys", &names, "The names, in order of declaration.")
       .def("items",
            [](const Attrs& self) {

@@ -1,6 +1,8 @@
 // Dimensions: integers are Python's, everything else is a Dim.
 #include <bindings/bindings.h>
 
+#include <unordered_map>
+
 #include <relay/ir/dim.h>
 
 namespace relay::python {
@@ -51,6 +53,62 @@ namespace {
 
 using Operation = Dim (*)(Dim, Dim);
 
+// Terms as lists of rows for pickles: an integer, a type variable, None for `?`, ("+", constant,
+// coefficient, row, …) for a sum, else (operation, row, row). A row refers to those before it.
+constexpr const char* kSum = "+";
+constexpr DimOp kBinary[] = {DimOp::kMul, DimOp::kFloorDiv, DimOp::kFloorMod, DimOp::kCeilDiv,
+                             DimOp::kMin, DimOp::kMax,      DimOp::kBroadcast};
+
+size_t add_rows(Dim dim, nb::list& rows, std::unordered_map<Dim, size_t>& known) {
+  if (auto found = known.find(dim); found != known.end()) return found->second;
+  nb::object row;
+  if (dim.is_int()) {
+    row = nb::int_(dim.as_int());
+  } else if (dim.is_any() || dim.is_variable()) {
+    row = nb::none();
+  } else if (const TypeVar* symbol = dim.as_symbol()) {
+    row = nb::cast(TypeVarRef(symbol));
+  } else if (const DimTerm& term = dim.term(); term.op == DimOp::kLinear) {
+    nb::list sum;
+    sum.append(kSum);
+    sum.append(term.constant);
+    for (const DimTerm::Part& part : term.parts) {
+      sum.append(part.coefficient);
+      sum.append(add_rows(part.atom, rows, known));
+    }
+    row = nb::tuple(sum);
+  } else if (term.op == DimOp::kValue) {
+    throw nb::type_error(("the extent " + dim.str() + " is of a running inference").c_str());
+  } else {
+    size_t lhs = add_rows(term.lhs, rows, known), rhs = add_rows(term.rhs, rows, known);
+    row = nb::make_tuple(dim_op_name(term.op), lhs, rhs);
+  }
+  known[dim] = nb::len(rows);
+  rows.append(row);
+  return known[dim];
+}
+
+Dim dim_of_row(nb::handle row, const std::vector<Dim>& before) {
+  if (row.is_none()) return Dim::any();
+  if (!PyTuple_Check(row.ptr())) {
+    if (std::optional<Dim> dim = dim_of(row)) return *dim;
+    throw nb::value_error("no row of an extent");
+  }
+  auto at = [&](size_t i) { return before.at(nb::cast<size_t>(row[i])); };
+  auto name = nb::cast<std::string>(row[0]);
+  if (name == kSum) {
+    Dim sum = nb::cast<int64_t>(row[1]);
+    for (size_t i = 2; i + 1 < nb::len(row); i += 2)
+      sum = sum + Dim(nb::cast<int64_t>(row[i])) * at(i + 1);
+    return sum;
+  }
+  for (DimOp op : kBinary) {
+    if (name != dim_op_name(op)) continue;
+    if (std::optional<Dim> made = apply_dim_op(op, at(1), at(2))) return *made;
+  }
+  throw nb::value_error("no row of an extent");
+}
+
 Dim operand(nb::handle object) {
   if (std::optional<Dim> dim = dim_of(object)) return *dim;
   throw nb::type_error("an integer or a dimension is wanted");
@@ -88,6 +146,24 @@ void bind_dims(nb::module_& m) {
         return TypeVarRef(symbol);
       },
       "The type variable, where the dimension is a name alone; else None.");
+  m.def(
+      "dim_rows",
+      [](nb::handle self) {
+        nb::list rows;
+        std::unordered_map<Dim, size_t> known;
+        add_rows(operand(self), rows, known);
+        return rows;
+      },
+      nb::arg("dim"), "What a dimension is made of, for pickles.");
+  m.def(
+      "dim_of_rows",
+      [](nb::list rows) {
+        std::vector<Dim> made;
+        for (nb::handle row : rows) made.push_back(dim_of_row(row, made));
+        if (made.empty()) throw nb::value_error("no row of an extent");
+        return nb::cast(DimObject{made.back()});
+      },
+      nb::arg("rows"));
   dim.def("__copy__", [](nb::object self) { return self; });
   dim.def(
       "__deepcopy__", [](nb::object self, nb::handle) { return self; }, nb::arg("memo"));

@@ -1,6 +1,7 @@
 // Exceptions: the rendered diagnostics as text, and the diagnostics themselves.
 #include <bindings/bindings.h>
 #include <bindings/callbacks.h>
+#include <bindings/errors.h>
 
 #include <relay/support/error.h>
 #include <relay/vm/machine/machine.h>
@@ -41,9 +42,8 @@ Cause take_cause(const Error& error) {
 }
 
 /// Diagnostics in Python keep the texts that their places are in.
-nb::object object_of_diagnostic(const Diagnostic& diagnostic) {
+void keep_sources(nb::handle object, const Diagnostic& diagnostic) {
   using Sources = std::vector<std::shared_ptr<const Source>>;
-  nb::object object = nb::cast(diagnostic);
   auto sources = std::make_unique<Sources>();
   sources->push_back(SourceMap::find(diagnostic.span));
   for (const DiagnosticNote& note : diagnostic.notes)
@@ -51,6 +51,11 @@ nb::object object_of_diagnostic(const Diagnostic& diagnostic) {
   nb::detail::keep_alive(object.ptr(), sources.get(),
                          [](void* held) noexcept { delete static_cast<Sources*>(held); });
   static_cast<void>(sources.release());
+}
+
+nb::object object_of_diagnostic(const Diagnostic& diagnostic) {
+  nb::object object = nb::cast(diagnostic);
+  keep_sources(object, diagnostic);
   return object;
 }
 
@@ -58,6 +63,48 @@ nb::list objects_of(const std::vector<Diagnostic>& diagnostics) {
   nb::list result;
   for (const Diagnostic& diagnostic : diagnostics) result.append(object_of_diagnostic(diagnostic));
   return result;
+}
+
+/// One of two words; raises ValueError for others.
+bool is_first(const std::string& word, const char* what, const char* first, const char* second) {
+  if (word == first || word == second) return word == first;
+  throw nb::value_error(
+      (std::string(what) + " is \"" + first + "\" or \"" + second + "\", not \"" + word + "\"")
+          .c_str());
+}
+
+/// What somebody found in a pass of his own, from its parts.
+Diagnostic diagnostic_of(std::string message, Span span, const std::string& severity,
+                         nb::handle notes) {
+  bool is_error = is_first(severity, "severity", "error", "warning");
+  Diagnostic made = is_error ? Diagnostic::error(std::move(message), span)
+                             : Diagnostic::warning(std::move(message), span);
+  for (nb::handle item : nb::iter(notes)) {
+    DiagnosticNote* note = nullptr;
+    if (PyUnicode_Check(item.ptr())) {
+      made.note(nb::cast<std::string>(item));
+    } else if (nb::try_cast(item, note) && note != nullptr) {
+      made.notes.push_back(*note);
+    } else {
+      throw nb::type_error(("a note is a Note or a text, not " + shown(item)).c_str());
+    }
+  }
+  return made;
+}
+
+/// The error that has some diagnostics: its text is how they render.
+nb::object error_of(nb::handle given) {
+  std::vector<Diagnostic> diagnostics;
+  Diagnostic* one = nullptr;
+  if (nb::try_cast(given, one) && one != nullptr) {
+    diagnostics.push_back(*one);
+  } else if (!nb::try_cast(given, diagnostics)) {
+    throw nb::type_error(
+        ("an error is made of a Diagnostic or a list of such, not of " + shown(given)).c_str());
+  }
+  nb::object exception = nb::borrow(relay_error)(render(diagnostics));
+  exception.attr("diagnostics") = objects_of(diagnostics);
+  return exception;
 }
 
 void raise(PyObject* type, const Error& error) {
@@ -79,7 +126,31 @@ void raise(PyObject* type, const Error& error) {
   }
 }
 
+void raise_defect(const InternalError& error) {
+  try {
+    PyErr_SetObject(internal_defect, object_of_defect(error).ptr());
+  } catch (nb::python_error& failure) {
+    failure.restore();
+  }
+}
+
 }  // namespace
+
+nb::object object_of_defect(const InternalError& error) {
+  nb::object exception = nb::borrow(internal_defect)(error.what());
+  exception.attr("diagnostics") = objects_of({Diagnostic::error(error.what())});
+  return exception;
+}
+
+void add_note(nb::handle exception, const std::string& text) {
+  if (!nb::hasattr(exception, "add_note")) return;
+  // A pass in a pass: only the innermost says what to do.
+  size_t help = text.find("\nhelp: ");
+  bool helped = nb::hasattr(exception, "__notes__") &&
+                nb::cast<std::string>(nb::str(exception.attr("__notes__"))).find("help: ") !=
+                    std::string::npos;
+  exception.attr("add_note")(helped ? text.substr(0, help) : text);
+}
 
 void remember_cause(nb::object exception, std::string message, bool itself) {
   if (causes.size() >= kMaxCauses) {
@@ -134,6 +205,15 @@ nb::object call_back(const std::function<nb::object()>& call) {
 
 void bind_errors(nb::module_& m) {
   nb::class_<DiagnosticNote>(m, "Note", "A further remark of a diagnostic.")
+      .def(
+          "__init__",
+          [](DiagnosticNote* place, std::string message, Span span, const std::string& kind) {
+            bool is_help = is_first(kind, "kind", "help", "note");
+            new (place)
+                DiagnosticNote{is_help ? DiagnosticNote::Kind::kHelp : DiagnosticNote::Kind::kNote,
+                               std::move(message), span};
+          },
+          nb::arg("message"), nb::arg("span") = Span(), nb::arg("kind") = "note")
       .def_prop_ro("kind",
                    [](const DiagnosticNote& self) {
                      return self.kind == DiagnosticNote::Kind::kHelp ? "help" : "note";
@@ -142,6 +222,18 @@ void bind_errors(nb::module_& m) {
       .def_ro("span", &DiagnosticNote::span)
       .def("__repr__", [](const DiagnosticNote& self) { return "Note(" + self.message + ")"; });
   nb::class_<Diagnostic>(m, "Diagnostic", "One error or warning.")
+      .def(
+          "__init__",
+          [](nb::pointer_and_handle<Diagnostic> place, std::string message, Span span,
+             const std::string& severity, nb::handle notes) {
+            new (place.p) Diagnostic(diagnostic_of(std::move(message), span, severity, notes));
+            keep_sources(place.h, *place.p);
+          },
+          nb::arg("message"), nb::arg("span") = Span(), nb::arg("severity") = "error",
+          nb::arg("notes") = nb::tuple(),
+          "`severity` is \"error\" or \"warning\"; a note is a `Note` or a text. A pass reports "
+          "one "
+          "by `ctx.report`, and raises them by `raise RelayError.of([…])`.")
       .def_prop_ro("severity",
                    [](const Diagnostic& self) {
                      return self.severity == Severity::kError ? "error" : "warning";
@@ -188,8 +280,10 @@ void bind_errors(nb::module_& m) {
   execution_error = PyErr_NewExceptionWithDoc(
       "relay.ExecutionError", "A program failed while it ran.", relay_error, nullptr);
   internal_defect = PyErr_NewExceptionWithDoc("relay.InternalError", "A defect of Relay itself.",
-                                              PyExc_RuntimeError, nullptr);
+                                              PyExc_RuntimeError, members.ptr());
   m.attr("RelayError") = nb::borrow(relay_error);
+  m.def("error_of", &error_of, nb::arg("diagnostics"),
+        "A RelayError that says what diagnostics say, and has them.");
   m.attr("ExecutionError") = nb::borrow(execution_error);
   m.attr("InternalError") = nb::borrow(internal_defect);
   nb::register_exception_translator([](const std::exception_ptr& exception, void*) {
@@ -206,7 +300,7 @@ void bind_errors(nb::module_& m) {
     } catch (const Error& error) {
       raise(relay_error, error);
     } catch (const InternalError& error) {
-      PyErr_SetString(internal_defect, error.what());
+      raise_defect(error);
     } catch (const std::bad_cast&) {
       PyErr_SetString(PyExc_TypeError, "an object of another type is needed here");
     }

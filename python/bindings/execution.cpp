@@ -1,5 +1,4 @@
 // Compiling, running, evaluating.
-#include <filesystem>
 #include <memory>
 
 #include <bindings/bindings.h>
@@ -7,7 +6,6 @@
 #include <bindings/machines.h>
 #include <bindings/values.h>
 
-#include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/unique_ptr.h>
@@ -215,12 +213,15 @@ void bind_execution(nb::module_& m) {
           "Runs once and gives what each kernel took: name, calls, seconds, flops, bytes.")
       .def(
           "save",
-          [](const Program& self, const std::filesystem::path& path) {
+          [](const Program& self, nb::handle path) {
+            PyObject* bytes = nullptr;
+            if (PyUnicode_FSConverter(path.ptr(), &bytes) == 0) throw nb::python_error();
+            const std::string text = nb::steal<nb::bytes>(bytes).c_str();
+            Unlocked released;
             require_portable(self.executable());
-            vm::save_executable(self.executable(), path.string());
+            vm::save_executable(self.executable(), text);
           },
-          nb::arg("path"), nb::call_guard<Unlocked>(),
-          nb::sig("def save(self, path: str | os.PathLike[str]) -> None"),
+          nb::arg("path"), nb::sig("def save(self, path: str | os.PathLike[str]) -> None"),
           "Writes a file that `relay run` and `relay.load` take.")
       .def_prop_ro("entries",
                    [](const Program& self) {

@@ -1,5 +1,6 @@
 // Expressions: construction and fields.
 #include <bindings/arrays.h>
+#include <bindings/attrs.h>
 #include <bindings/bindings.h>
 #include <bindings/numbers.h>
 
@@ -84,17 +85,7 @@ using Optional = std::optional<TypeRef>;
 TypeRef given(const Optional& type) { return type ? *type : TypeRef(); }
 AttrsRef attrs_of(nb::handle object) {
   if (object.is_none()) return {};
-  if (nb::isinstance<nb::dict>(object)) {
-    std::map<Name, AttrValue> values;
-    for (auto [key, value] : nb::borrow<nb::dict>(object)) {
-      Name name = required<Name>(key, "the name of an attribute is a text");
-      std::optional<AttrValue> converted = attr_value_of(value);
-      if (!converted)
-        throw nb::type_error(("attribute " + name.str() + " cannot be " + shown(value)).c_str());
-      values.insert_or_assign(name, std::move(*converted));
-    }
-    return make_dict_attrs(std::move(values));
-  }
+  if (nb::isinstance<nb::dict>(object)) return dict_attrs_of(nb::borrow<nb::dict>(object));
   return required<AttrsRef>(object, "attrs is a dictionary, Attrs or None");
 }
 
@@ -192,8 +183,10 @@ void bind_exprs(nb::module_& m) {
       .def_prop_ro("name_hint", &Var::name)
       .def_prop_ro("type_annotation", &Var::annotation);
   nb::class_<GlobalVar, Expr>(m, "GlobalVar", "A reference to a global function, by name.")
-      .def(nb::new_([](Name name_hint, nb::handle) { return make_global_var(name_hint); }),
-           nb::arg("name_hint"), nb::arg("type_annot") = nb::none(),
+      .def(nb::new_([](Name name_hint, nb::handle, Span span) {
+             return make_global_var(name_hint, span);
+           }),
+           nb::arg("name_hint"), nb::arg("type_annot") = nb::none(), nb::arg("span") = Span(),
            "By name; the type is that of the function in its module.")
       .def_prop_ro("name_hint", &GlobalVar::name)
       .def(
@@ -217,8 +210,9 @@ void bind_exprs(nb::module_& m) {
            "From a tensor, an array of NumPy or of anyone who speaks DLPack, or numbers.")
       .def_prop_ro("data", &Constant::data);
   nb::class_<Literal, Expr>(m, "Literal", "A number whose dtype its context decides.")
-      .def(nb::new_([](nb::handle value) { return make_literal(literal_of(value)); }),
-           nb::arg("value"))
+      .def(nb::new_(
+               [](nb::handle value, Span span) { return make_literal(literal_of(value), span); }),
+           nb::arg("value"), nb::arg("span") = Span())
       .def_prop_ro("value", [](const Literal& self) -> nb::object {
         const LiteralValue& value = self.value();
         if (value.is_float) return nb::float_(value.negative ? -value.number : value.number);
@@ -325,12 +319,12 @@ void bind_exprs(nb::module_& m) {
       .def_prop_ro("complete", [](const Match& self) { return self.complete(); });
   nb::class_<Constructor, Expr>(m, "Constructor", "A constructor of a data type.")
       .def(nb::new_([](Name name_hint, std::vector<TypeRef> inputs, GlobalTypeVarRef belong_to,
-                       std::optional<uint32_t> tag) {
+                       std::optional<uint32_t> tag, Span span) {
              return make_constructor(name_hint, belong_to, tag.value_or(kUnnumbered),
-                                     std::move(inputs));
+                                     std::move(inputs), span);
            }),
            nb::arg("name_hint"), nb::arg("inputs"), nb::arg("belong_to"),
-           nb::arg("tag") = nb::none())
+           nb::arg("tag") = nb::none(), nb::arg("span") = Span())
       .def_prop_ro("name_hint", &Constructor::name)
       .def_prop_ro("inputs", [](const Constructor& self) { return list(self.inputs()); })
       .def_prop_ro("belong_to", &Constructor::type_name)

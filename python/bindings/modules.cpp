@@ -1,6 +1,8 @@
 // Modules, program text, types of programs.
 #include <bindings/bindings.h>
 
+#include <nanobind/stl/shared_ptr.h>
+
 #include <relay/import/onnx/import.h>
 #include <relay/infer/infer.h>
 #include <relay/ir/equal.h>
@@ -190,6 +192,19 @@ void bind_modules(nb::module_& m) {
       .def("__str__", [](const Module& self) { return print_module(self, options(false, true)); })
       .def("__repr__", [](const Module& self) { return print_module(self, options(false, true)); });
 
+  m.def(
+      "sources_of",
+      [](const Module& self) {
+        std::vector<std::shared_ptr<Source>> sources;
+        for (const auto& source : self.sources())
+          sources.push_back(std::const_pointer_cast<Source>(source));
+        return sources;
+      },
+      nb::arg("mod"), "The texts that the places of a module's nodes are in.");
+  m.def(
+      "keep_source",
+      [](Module& self, std::shared_ptr<Source> source) { self.add_source(std::move(source)); },
+      nb::arg("mod"), nb::arg("source"));
   m.def(
       "parse_module",
       [](std::string text, std::string name, const Module* base) {

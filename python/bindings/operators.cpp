@@ -1,5 +1,6 @@
 // Operators: what is declared of them, and calls.
 #include <bindings/arrays.h>
+#include <bindings/attrs.h>
 #include <bindings/bindings.h>
 
 #include <relay/op/gradient.h>
@@ -65,6 +66,14 @@ AttrsRef op_attrs(const Operator* op, nb::handle given) {
       problem.message = op->name().str() + ": " + problem.message;
     throw Error(std::move(problems));
   }
+}
+
+AttrsRef attrs_of_type(const Name& type_key, nb::dict given) {
+  for (const Operator* op : all_ops()) {
+    if (op->attrs_schema() != nullptr && op->attrs_schema()->name == type_key)
+      return op_attrs(op, given);
+  }
+  throw nb::value_error(("no operator has attributes of type " + type_key.str()).c_str());
 }
 
 namespace {

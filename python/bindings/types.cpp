@@ -176,7 +176,11 @@ void bind_types(nb::module_& m) {
            nb::arg("name_hint"), nb::arg("kind") = Kind::kType)
       .def_prop_ro("name", [](const TypeVar& self) { return self.name(); })
       .def_prop_ro("name_hint", [](const TypeVar& self) { return self.name(); })
-      .def_prop_ro("var_kind", [](const TypeVar& self) { return self.var_kind(); });
+      .def_prop_ro("var_kind", [](const TypeVar& self) { return self.var_kind(); })
+      .def_prop_ro("implicit", &TypeVar::implicit,
+                   "Whether it is a dimension name that a function's text uses without declaring "
+                   "it.");
+  m.def("make_type_var", &TypeVar::make, nb::arg("name"), nb::arg("kind"), nb::arg("implicit"));
   nb::class_<GlobalTypeVar, Type>(m, "GlobalTypeVar", "The name of a data type.")
       .def(nb::new_([](Name name, Kind kind) {
              if (kind != Kind::kAdtHandle)
@@ -201,12 +205,12 @@ void bind_types(nb::module_& m) {
       .def_prop_ro("args", [](const TypeCall& self) { return list(self.args()); });
   nb::class_<TypeData, Type>(m, "TypeData", "The definition of a data type, or of an opaque one.")
       .def(nb::new_([](GlobalTypeVarRef header, std::vector<TypeVarRef> type_vars,
-                       std::vector<ConstructorRef> constructors, bool is_extern) {
-             return TypeData::make(header, std::move(type_vars), std::move(constructors),
-                                   is_extern);
+                       std::vector<ConstructorRef> constructors, bool is_extern, Span span) {
+             return TypeData::make(header, std::move(type_vars), std::move(constructors), is_extern,
+                                   span);
            }),
            nb::arg("header"), nb::arg("type_vars"), nb::arg("constructors"),
-           nb::arg("is_extern") = false)
+           nb::arg("is_extern") = false, nb::arg("span") = Span())
       .def_prop_ro("header", [](const TypeData& self) { return self.name(); })
       .def_prop_ro("type_vars", [](const TypeData& self) { return list(self.type_vars()); })
       .def_prop_ro("constructors", [](const TypeData& self) { return list(self.constructors()); })

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -77,6 +78,20 @@ void adopt_type(ValueObject& held, const KnownType& wanted) {
   }
 }
 
+/// Where values come from that are no arrays; nothing for arrays.
+std::string_view where_from(TypeInfo::Kind kind) {
+  switch (kind) {
+    case TypeInfo::Kind::kFunction:
+      return "functions come from programs";
+    case TypeInfo::Kind::kData:
+      return "relay.Value(constructor, fields) makes a value of a data type";
+    case TypeInfo::Kind::kReference:
+      return "relay.Value.reference(value) makes a reference";
+    default:
+      return {};
+  }
+}
+
 /// A value of anything that is one; `wanted`, if known, gives numbers and lists their dtype.
 Value value_of(nb::handle object, const KnownType& wanted, Memory memory) {
   RecursionScope nesting(" in an argument of a program");
@@ -102,8 +117,16 @@ Value value_of(nb::handle object, const KnownType& wanted, Memory memory) {
   bool plain = is_plain(object);
   if (plain && kind == TypeInfo::Kind::kTensor && wanted.type->dtype.valid())
     dtype = wanted.type->dtype;
-  NDArray array = array_of(object, dtype);
-  return Value(memory == Memory::kOwn && !plain ? array.copy() : array);
+  try {
+    NDArray array = array_of(object, dtype);
+    return Value(memory == Memory::kOwn && !plain ? array.copy() : array);
+  } catch (const Refusal&) {
+    if (std::string_view where = where_from(kind); !where.empty()) {
+      throw Refusal("expected " + type_text(*wanted.check, *wanted.type) + ", found " +
+                    shown(object) + ": " + std::string(where));
+    }
+    throw;
+  }
 }
 
 }  // namespace
@@ -188,6 +211,13 @@ nb::object call_value(const ValueObject& self, const nb::args& args) {
   if (!self.value.is_closure()) throw nb::type_error("only closures can be called");
   const auto* closure = dynamic_cast<const TypedClosure*>(self.value.closure());
   KnownType type = closure == nullptr ? KnownType() : closure->type();
+  if (type && args.size() + 1 != type.type->fields.size()) {
+    size_t count = type.type->fields.size() - 1;
+    throw nb::type_error((closure->name() + " takes " + std::to_string(count) +
+                          (count == 1 ? " argument, found " : " arguments, found ") +
+                          std::to_string(args.size()))
+                             .c_str());
+  }
   Memory memory = type ? memory_of_arguments(type.type->fields.back()) : Memory::kOwn;
   std::vector<Value> values;
   for (nb::handle arg : args) {
@@ -255,36 +285,170 @@ void append_value(std::string& text, const Value& value, int depth) {
   }
 }
 
-/// How to make the value again, for pickles and deep copies.
-nb::tuple reduced(const ValueObject& self) {
-  nb::module_ makers = nb::module_::import_("relay.execution");
-  auto content = [&](const Value& value, const KnownType& type) {
-    return object_of_value(value, self.machines, type);
+/// A value as a list of rows, for pickles and deep copies: arrays, and tuples of what a composite
+/// value is made of, which mentions the rows before it by number. So depth does not matter, what is
+/// shared stays shared, and references may refer to themselves: what they hold is told beside.
+class Rows {
+ public:
+  nb::list rows;
+  nb::list contents;  // pairs of rows: a reference, what it holds
+
+  size_t add(const Value& root) {
+    size_t row = add_acyclic(root);
+    for (size_t i = 0; i < cells_.size(); ++i) {  // which grows meanwhile
+      const auto [reference, content] = cells_[i];
+      contents.append(nb::make_tuple(reference, add_acyclic(content)));
+    }
+    return row;
+  }
+
+ private:
+  struct Frame {
+    const Value* value;
+    nb::list fields;
   };
-  if (self.value.is_reference()) {
-    return nb::make_tuple(makers.attr("_reference_value"),
-                          nb::make_tuple(content(self.value.get(), content_type(self.type))));
+
+  size_t add_acyclic(const Value& root) {
+    if (std::optional<size_t> row = leaf(root)) return *row;
+    std::vector<Frame> stack{{&root, nb::list()}};
+    for (;;) {
+      Frame& frame = stack.back();
+      const Value& value = *frame.value;
+      if (nb::len(frame.fields) < value.fields().size()) {
+        const Value& field = value.field(nb::len(frame.fields));
+        if (std::optional<size_t> row = leaf(field)) {
+          frame.fields.append(*row);
+        } else {
+          stack.push_back({&field, nb::list()});
+        }
+        continue;
+      }
+      size_t row = nb::len(rows);
+      if (value.is_tuple()) {
+        rows.append(nb::make_tuple(frame.fields));
+      } else {
+        const ConstructorInfo& made_by = *value.constructor();
+        rows.append(nb::make_tuple(frame.fields, nb::cast(made_by.type_name),
+                                   nb::cast(made_by.name), made_by.tag));
+      }
+      if (!value.fields().empty()) known_[value.fields().data()] = row;
+      stack.pop_back();
+      if (stack.empty()) return row;
+      stack.back().fields.append(row);
+    }
   }
-  if (!self.value.is_data()) {
-    throw nb::type_error(
-        "a function value cannot be pickled: it is code of this process; save the program, and "
-        "call "
-        "it again");
+
+  // The row of what has no fields, or is there already.
+  std::optional<size_t> leaf(const Value& value) {
+    const void* identity = nullptr;
+    if (value.is_tuple() || value.is_data()) {
+      auto found = known_.find(value.fields().data());
+      if (value.fields().empty() || found == known_.end()) return std::nullopt;
+      return found->second;
+    }
+    if (value.is_closure()) {
+      throw nb::type_error(
+          "a function value cannot be pickled: it is code of this process; save the program, and "
+          "call it again");
+    }
+    size_t row = nb::len(rows);
+    if (value.is_reference()) {
+      identity = &value.get();
+      if (auto found = known_.find(identity); found != known_.end()) return found->second;
+      rows.append(nb::make_tuple());
+      known_[identity] = row;
+      cells_.emplace_back(row, value.get());
+    } else {
+      rows.append(object_of_value(value, nullptr, {}));
+    }
+    return row;
   }
-  const ConstructorInfo& made_by = *self.value.constructor();
-  nb::list fields;
-  for (size_t i = 0; i < self.value.fields().size(); ++i)
-    fields.append(content(self.value.field(i), field_type(self.type, self.value, i)));
-  return nb::make_tuple(
-      makers.attr("_data_value"),
-      nb::make_tuple(nb::cast(made_by.type_name), nb::cast(made_by.name), made_by.tag, fields));
+
+  std::unordered_map<const void*, size_t> known_;
+  std::vector<std::pair<size_t, Value>> cells_;
+};
+
+nb::tuple reduced(const ValueObject& self) {
+  Rows rows;
+  size_t root = rows.add(self.value);
+  return nb::make_tuple(nb::module_::import_("relay.execution").attr("_value_of_rows"),
+                        nb::make_tuple(rows.rows, rows.contents, root));
+}
+
+ValueObject value_of_rows(nb::list rows, nb::list contents, size_t root) {
+  std::vector<Value> values;
+  auto at = [&](nb::handle row) { return values.at(nb::cast<size_t>(row)); };
+  for (nb::handle row : rows) {
+    if (!PyTuple_Check(row.ptr())) {
+      values.push_back(named_value(row, KnownType(), Memory::kOwn,
+                                   [] { return std::string("an array of a data value"); }));
+      continue;
+    }
+    if (nb::len(row) == 0) {
+      values.push_back(Value::reference(Value()));
+      continue;
+    }
+    std::vector<Value> fields;
+    for (nb::handle field : nb::iter(row[0])) fields.push_back(at(field));
+    if (nb::len(row) == 1) {
+      values.push_back(Value::tuple(std::move(fields)));
+    } else {
+      const ConstructorInfo* info =
+          ConstructorInfo::intern(nb::cast<Name>(row[2]), nb::cast<Name>(row[1]),
+                                  nb::cast<int32_t>(row[3]), static_cast<uint32_t>(fields.size()));
+      values.push_back(Value::data(info, std::move(fields)));
+    }
+  }
+  for (nb::handle pair : contents) at(pair[0]).set(at(pair[1]));
+  return {values.at(root), nullptr, {}};
+}
+
+/// A value of a data type, made by hand.
+ValueObject data_value(const ConstructorRef& constructor, nb::handle fields) {
+  std::vector<Value> values;
+  for (nb::handle field : nb::iter(fields))
+    values.push_back(named_value(field, KnownType(), Memory::kOwn, [&] {
+      return "field " + std::to_string(values.size() + 1) + " of " + constructor->name().str();
+    }));
+  if (values.size() != constructor->inputs().size()) {
+    throw nb::type_error((constructor->name().str() + " takes " +
+                          std::to_string(constructor->inputs().size()) + " fields, not " +
+                          std::to_string(values.size()))
+                             .c_str());
+  }
+  if (constructor->ctor_tag() == kUnnumbered) {
+    throw nb::value_error(
+        ("constructor " + constructor->name().str() + " is of no data type yet").c_str());
+  }
+  const ConstructorInfo* info = ConstructorInfo::intern(
+      constructor->name(), constructor->type_name()->name(),
+      static_cast<int32_t>(constructor->ctor_tag()), static_cast<uint32_t>(values.size()));
+  return {Value::data(info, std::move(values)), nullptr, {}};
+}
+
+ValueObject reference_value(nb::handle initial) {
+  return {Value::reference(named_value(initial, KnownType(), Memory::kOwn,
+                                       [] { return std::string("the reference"); })),
+          nullptr,
+          {}};
 }
 
 }  // namespace
 
 void bind_values(nb::module_& m) {
   nb::class_<ValueObject>(m, "Value",
-                          "A value that is no array: of a data type, a closure, a reference.")
+                          "A value that is no array: of a data type, a closure, a reference. "
+                          "`Value(cons, [1.0, rest])` makes one of a data type, "
+                          "`Value.reference(0.0)` a reference.")
+      .def(
+          "__init__",
+          [](ValueObject* place, const ConstructorRef& constructor, nb::handle fields) {
+            new (place) ValueObject(data_value(constructor, fields));
+          },
+          nb::arg("constructor"), nb::arg("fields") = nb::tuple(),
+          "A value of a data type: its constructor (`mod.constructor(\"Cons\")`) and the fields.")
+      .def_static("reference", &reference_value, nb::arg("initial"),
+                  "A new mutable cell, which programs that get it write to.")
       .def_prop_ro(
           "kind",
           [](const ValueObject& self) -> std::string {
@@ -356,55 +520,11 @@ void bind_values(nb::module_& m) {
         return text;
       });
 
-  m.def(
-      "data_value",
-      [](const ConstructorRef& constructor, nb::handle fields) {
-        std::vector<Value> values;
-        for (nb::handle field : nb::iter(fields))
-          values.push_back(named_value(field, KnownType(), Memory::kOwn, [&] {
-            return "field " + std::to_string(values.size() + 1) + " of " +
-                   constructor->name().str();
-          }));
-        if (values.size() != constructor->inputs().size()) {
-          throw nb::type_error((constructor->name().str() + " takes " +
-                                std::to_string(constructor->inputs().size()) + " fields, not " +
-                                std::to_string(values.size()))
-                                   .c_str());
-        }
-        if (constructor->ctor_tag() == kUnnumbered) {
-          throw nb::value_error(
-              ("constructor " + constructor->name().str() + " is of no data type yet").c_str());
-        }
-        const ConstructorInfo* info = ConstructorInfo::intern(
-            constructor->name(), constructor->type_name()->name(),
-            static_cast<int32_t>(constructor->ctor_tag()), static_cast<uint32_t>(values.size()));
-        return ValueObject{Value::data(info, std::move(values)), nullptr, {}};
-      },
-      nb::arg("constructor"), nb::arg("fields"), "A value of a data type.");
-  m.def(
-      "named_data_value",
-      [](const Name& type_name, const Name& name, int32_t tag, nb::handle given) {
-        std::vector<Value> fields;
-        for (nb::handle field : nb::iter(given)) {
-          fields.push_back(named_value(field, KnownType(), Memory::kOwn, [&] {
-            return "field " + std::to_string(fields.size() + 1) + " of " + name.str();
-          }));
-        }
-        const ConstructorInfo* info =
-            ConstructorInfo::intern(name, type_name, tag, static_cast<uint32_t>(fields.size()));
-        return ValueObject{Value::data(info, std::move(fields)), nullptr, {}};
-      },
-      nb::arg("type_name"), nb::arg("name"), nb::arg("tag"), nb::arg("fields"));
-  m.def(
-      "reference_value",
-      [](nb::handle initial) {
-        return ValueObject{
-            Value::reference(named_value(initial, KnownType(), Memory::kOwn,
-                                         [] { return std::string("the reference"); })),
-            nullptr,
-            {}};
-      },
-      nb::arg("initial"), "A new mutable cell, which programs that get it write to.");
+  m.def("data_value", &data_value, nb::arg("constructor"), nb::arg("fields"),
+        "A value of a data type.");
+  m.def("value_of_rows", &value_of_rows, nb::arg("rows"), nb::arg("contents"), nb::arg("root"));
+  m.def("reference_value", &reference_value, nb::arg("initial"),
+        "A new mutable cell, which programs that get it write to.");
 }
 
 }  // namespace relay::python

@@ -1,7 +1,8 @@
 """Pickling of nodes, types and modules.
 
-An expression is pickled as the list of its nodes, operands first, so that depth does not matter; variables, type variables and
-constants are objects of their own in the pickle, and stay shared among all that is pickled together. Modules are pickled as text.
+An expression is pickled as the list of its nodes with their places in source text, operands first, so that depth does not matter;
+variables, type variables and constants are objects of their own in the pickle, and stay shared among all that is pickled together.
+Types that inference found are found again: a module that was typed comes back typed.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from ._core import (
     If,
     IncompleteType,
     IRModule,
+    Kind,
     Let,
     Literal,
     Match,
@@ -40,7 +42,6 @@ from ._core import (
     RefRead,
     RefType,
     RefWrite,
-    RelayError,
     ShapeType,
     Span,
     TensorType,
@@ -49,44 +50,37 @@ from ._core import (
     TupleType,
     TypeCall,
     TypeData,
+    TypeRelation,
     TypeVar,
     Var,
 )
 
 
-def _attrs_items(attrs: Attrs | None) -> dict[str, Any] | None:
-    return None if attrs is None else dict(attrs.items())
-
-
-def _call_attrs(op: Expr, items: dict[str, Any] | None) -> Any:
-    if items is None:
-        return None
-    return _core.op_attrs(op, **items) if isinstance(op, Op) else items
-
-
-# For each kind of node: its fields besides operands, and how it is made of operands and those.
+# For each kind of node: its fields besides operands, and how it is made of operands, those, and its place.
 _KINDS: dict[type, tuple[Any, Any]] = {
-    Tuple: (lambda e: None, lambda ops, _: Tuple(ops)),
-    TupleGetItem: (lambda e: e.index, lambda ops, index: TupleGetItem(ops[0], index)),
-    Call: (
-        lambda e: (_attrs_items(e.attrs), e.type_args or None),
-        lambda ops, f: Call(ops[0], ops[1:], _call_attrs(ops[0], f[0]), f[1]),
-    ),
+    Tuple: (lambda e: None, lambda ops, _, span: Tuple(ops, span)),
+    TupleGetItem: (lambda e: e.index, lambda ops, index, span: TupleGetItem(ops[0], index, span)),
+    Call: (lambda e: (e.attrs, e.type_args or None), lambda ops, f, span: Call(ops[0], ops[1:], f[0], f[1], span)),
     Function: (
-        lambda e: (e.params, e.ret_type, e.type_params, _attrs_items(e.attrs)),
-        lambda ops, f: Function(f[0], ops[0], f[1], f[2], f[3]),
+        lambda e: (e.params, e.ret_type, e.type_params, e.attrs, e.type_constraints),
+        lambda ops, f, span: Function(f[0], ops[0], f[1], f[2], f[3], span, f[4]),
     ),
-    Let: (lambda e: e.var, lambda ops, var: Let(var, ops[0], ops[1])),
-    If: (lambda e: None, lambda ops, _: If(*ops)),
+    Let: (lambda e: e.var, lambda ops, var, span: Let(var, ops[0], ops[1], span)),
+    If: (lambda e: None, lambda ops, _, span: If(ops[0], ops[1], ops[2], span)),
     Match: (
         lambda e: ([clause.lhs for clause in e.clauses], e.complete),
-        lambda ops, f: Match(ops[0], [Clause(lhs, rhs) for lhs, rhs in zip(f[0], ops[1:])], f[1]),
+        lambda ops, f, span: Match(ops[0], [Clause(lhs, rhs) for lhs, rhs in zip(f[0], ops[1:])], f[1], span),
     ),
-    RefCreate: (lambda e: None, lambda ops, _: RefCreate(ops[0])),
-    RefRead: (lambda e: None, lambda ops, _: RefRead(ops[0])),
-    RefWrite: (lambda e: None, lambda ops, _: RefWrite(*ops)),
+    RefCreate: (lambda e: None, lambda ops, _, span: RefCreate(ops[0], span)),
+    RefRead: (lambda e: None, lambda ops, _, span: RefRead(ops[0], span)),
+    RefWrite: (lambda e: None, lambda ops, _, span: RefWrite(ops[0], ops[1], span)),
 }
 _NAMES = {cls.__name__: make for cls, (_, make) in _KINDS.items()}
+
+
+def _place(node: Any) -> tuple[Any, ...]:
+    """The place of a node as a last argument, where it has one."""
+    return (node.span,) if node.span else ()
 
 
 def _reduce_graph(expr: Expr) -> tuple[Any, ...]:
@@ -98,70 +92,59 @@ def _reduce_graph(expr: Expr) -> tuple[Any, ...]:
         kind = _KINDS.get(type(node))
         if kind is None:
             rows.append(node)
-            continue
-        if isinstance(node, Function) and node.type_constraints:
-            raise TypeError("a function with relations on it cannot be pickled alone: pickle the module that it is in")
-        rows.append((type(node).__name__, kind[0](node), [index[operand] for operand in node.operands]))
+        else:
+            rows.append((type(node).__name__, kind[0](node), [index[operand] for operand in node.operands], *_place(node)))
     return _make_graph, (rows,)
 
 
 def _make_graph(rows: list[Any]) -> Expr:
     nodes: list[Expr] = []
+    nowhere = Span()
     for row in rows:
         if isinstance(row, tuple):
-            name, fields, operands = row
-            row = _NAMES[name]([nodes[i] for i in operands], fields)
+            name, fields, operands, *place = row
+            row = _NAMES[name]([nodes[i] for i in operands], fields, place[0] if place else nowhere)
         nodes.append(row)
     return nodes[-1]
 
 
-def _reduce_constraints(_: Any) -> tuple[Any, ...]:
-    raise TypeError("a type with relations in it cannot be pickled alone: pickle the module that it is in")
+def _make_relation(name: str, args: list[Any], num_inputs: int, attrs: Attrs | None) -> TypeRelation:
+    return TypeRelation(name, args, num_inputs, attrs)
 
 
-def _reduce_func_type(t: FuncType) -> tuple[Any, ...]:
-    return (FuncType, (t.arg_types, t.ret_type, t.type_params)) if not t.type_constraints else _reduce_constraints(t)
+def _make_type_var(name: str, kind: Kind, implicit: bool) -> TypeVar:
+    return _core.make_type_var(name, kind, implicit)
 
 
-def _any_dim() -> Dim:
-    return Dim.any()
-
-
-def _reduce_dim(dim: Dim) -> tuple[Any, ...]:
-    if dim.is_any:
-        return _any_dim, ()
-    if dim.symbol is None:
-        raise TypeError(f"the extent {dim} cannot be pickled alone: pickle the module that it is in")
-    return Dim, (dim.symbol,)
+def _make_dim(rows: list[Any]) -> Dim:
+    made: Dim = _core.dim_of_rows(rows)
+    return made
 
 
 def _op(name: str) -> Expr:
     return _core.op(name)
 
 
-def _load_module(text: str) -> IRModule:
-    return _core.parse_module(text, "<pickle>")
+def _is_typed(mod: IRModule) -> bool:
+    return all(mod[name].type is not None for name in mod.function_names)
 
 
-def _make_module(types: list[TypeData], functions: list[tuple[str, Function]]) -> IRModule:
-    return IRModule(dict(functions), types)
+def _make_module(types: list[TypeData], functions: list[tuple[str, Function]], typed: bool, sources: list[Any]) -> IRModule:
+    made = IRModule(dict(functions), types)
+    for source in sources:
+        _core.keep_source(made, source)
+    if typed:
+        _core.infer_types(made)
+    return made
 
 
 def _reduce_module(mod: IRModule) -> tuple[Any, ...]:
-    try:
-        return _load_module, (mod.astext(),)
-    except RelayError:  # nested too deeply for program text
-        return _make_module, (list(mod.type_definitions.values()), [(name, mod[name]) for name in mod.function_names])
-
-
-def _make_attrs(items: dict[str, Any]) -> Attrs:
-    return _core.dict_attrs(list(items.items()))
+    functions = [(name, mod[name]) for name in mod.function_names]
+    return _make_module, (list(mod.type_definitions.values()), functions, _is_typed(mod), _core.sources_of(mod))
 
 
 def _reduce_attrs(attrs: Attrs) -> tuple[Any, ...]:
-    if attrs.type_key != "DictAttrs":
-        raise TypeError(f"{attrs.type_key} cannot be pickled alone: pickle the call that has it")
-    return _make_attrs, (dict(attrs.items()),)
+    return Attrs, (dict(attrs.items()), attrs.type_key)
 
 
 def load_source(name: str, text: bytes) -> Any:
@@ -184,12 +167,12 @@ def _register() -> None:
     for cls in _KINDS:
         copyreg.pickle(cls, _reduce_graph)
     reducers: dict[Any, Any] = {
-        Var: lambda e: (Var, (e.name_hint, e.type_annotation)),
-        GlobalVar: lambda e: (GlobalVar, (e.name_hint,)),
-        Constant: lambda e: (Constant, (e.data,)),
-        Literal: lambda e: (Literal, (e.value,)),
+        Var: lambda e: (Var, (e.name_hint, e.type_annotation, *_place(e))),
+        GlobalVar: lambda e: (GlobalVar, (e.name_hint, None, *_place(e))),
+        Constant: lambda e: (Constant, (e.data, *_place(e))),
+        Literal: lambda e: (Literal, (e.value, *_place(e))),
         Op: lambda e: (_op, (e.name,)),
-        Constructor: lambda e: (Constructor, (e.name_hint, e.inputs, e.belong_to, e.tag)),
+        Constructor: lambda e: (Constructor, (e.name_hint, e.inputs, e.belong_to, e.tag, *_place(e))),
         Clause: lambda e: (Clause, (e.lhs, e.rhs)),
         PatternWildcard: lambda p: (PatternWildcard, ()),
         PatternVar: lambda p: (PatternVar, (p.var,)),
@@ -197,8 +180,9 @@ def _register() -> None:
         PatternTuple: lambda p: (PatternTuple, (p.patterns,)),
         TensorType: lambda t: (TensorType, (t.shape, t.dtype)),
         TupleType: lambda t: (TupleType, (t.fields,)),
-        FuncType: _reduce_func_type,
-        TypeVar: lambda t: (TypeVar, (t.name_hint, t.var_kind)),
+        FuncType: lambda t: (FuncType, (t.arg_types, t.ret_type, t.type_params, t.type_constraints)),
+        TypeRelation: lambda t: (_make_relation, (t.name, t.args, t.num_inputs, t.attrs)),
+        TypeVar: lambda t: (_make_type_var, (t.name_hint, t.var_kind, t.implicit)),
         GlobalTypeVar: lambda t: (GlobalTypeVar, (t.name_hint,)),
         TypeCall: lambda t: (TypeCall, (t.func, t.args)),
         RefType: lambda t: (RefType, (t.value,)),
@@ -206,8 +190,8 @@ def _register() -> None:
         BaseType: lambda t: (BaseType, (t.dtype,)),
         DimType: lambda t: (DimType, (t.dim,)),
         IncompleteType: lambda t: (IncompleteType, (t.var_kind,)),
-        TypeData: lambda t: (TypeData, (t.header, t.type_vars, t.constructors, t.is_extern)),
-        Dim: _reduce_dim,
+        TypeData: lambda t: (TypeData, (t.header, t.type_vars, t.constructors, t.is_extern, *_place(t))),
+        Dim: lambda dim: (_make_dim, (_core.dim_rows(dim),)),
         Attrs: _reduce_attrs,
         IRModule: _reduce_module,
     }

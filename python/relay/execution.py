@@ -75,12 +75,8 @@ def evaluate(mod: IRModule | Expr, *args: Any, entry: str | None = None) -> Any:
     return _core.evaluate(mod, *args, entry=entry)
 
 
-def _reference_value(content: Any) -> Any:
-    return _core.reference_value(content)
-
-
-def _data_value(type_name: str, name: str, tag: int, fields: list[Any]) -> Any:
-    return _core.named_data_value(type_name, name, tag, fields)
+def _value_of_rows(rows: list[Any], contents: list[Any], root: int) -> Any:
+    return _core.value_of_rows(rows, contents, root)
 
 
 def _load_bytes(data: bytes) -> Executable:

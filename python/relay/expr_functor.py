@@ -15,6 +15,7 @@ import sys
 from typing import Any, Callable
 
 from . import _core
+from ._checks import shown
 from ._core import (
     Call,
     Constant,
@@ -77,6 +78,8 @@ def post_order_visit(expr: Expr, fvisit: Callable[[Expr], Any]) -> None:
 def rewrite(expr: Expr, fn: Callable[[Expr], Expr | TupleWrapper | None]) -> Expr:
     """Rewrites from the leaves up: `fn` is called once with every node, whose operands are rewritten already, and gives what
     stands in its place, or None to keep it. Nodes in which nothing changed stay the same objects. An exception of `fn` comes out."""
+    if not callable(fn):
+        raise TypeError(f"fn is a function of an expression, not {shown(fn)}")
     return _core.rewrite_post_order(as_expr(expr), fn)
 
 

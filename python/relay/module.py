@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
 from . import _core
 from ._core import Constructor, Diagnostic, Expr, Function, GlobalTypeVar, GlobalVar, IRModule, RelayError, Type, TypeData
@@ -55,9 +55,7 @@ def check(program: IRModule | Expr) -> list[Diagnostic]:
 
 def _raise_errors(errors: list[Diagnostic]) -> None:
     if errors:
-        error = RelayError("".join(str(diagnostic) for diagnostic in errors))
-        error.diagnostics = errors
-        raise error
+        raise _core.error_of(errors)
 
 
 def _from_expr(
@@ -137,6 +135,13 @@ def _update_func(self: IRModule, var: GlobalVar | str, func: Function) -> None:
     self[var] = func
 
 
+def _error_of(cls: type[RelayError], diagnostics: Diagnostic | Sequence[Diagnostic]) -> RelayError:
+    """An error that says what one or several diagnostics say, each at its place, and has them as `diagnostics`."""
+    made: RelayError = _core.error_of(diagnostics)
+    return made
+
+
+setattr(RelayError, "of", classmethod(_error_of))
 setattr(IRModule, "from_expr", staticmethod(_from_expr))
 setattr(IRModule, "functions", property(_functions))
 setattr(IRModule, "get_global_var", _get_global_var)

@@ -275,3 +275,40 @@ def test_extents_stay_integers():
         with pytest.raises(TypeError, match="what makes extents of integers must make integers of them"):
             relay._core.set_integer_dims(maker)
     assert list(X.type_annotation.shape) == [2, 2]
+
+
+def test_what_is_no_value_is_told_as_what_is_wanted() -> None:
+    mod = relay.parse('import "prelude"\ndef @main(%f: fn (int32) -> int32, %xs: List[int32], %r: ref(int32)) { (%f(1), %xs, ref_read(%r)) }')
+    run = relay.compile(mod)
+    nil = relay.Value(mod.constructor("Nil"))
+    cell = relay.Value.reference(np.int32(1))
+    with pytest.raises(TypeError, match=r"%f: expected fn \(int32\) -> int32, found <function .*: functions come from programs"):
+        run(lambda x: x, nil, cell)
+    call = relay.Call(mod.constructor("Nil"), [])
+    add = relay.compile(relay.parse("def @main() { fn(%x: int32) { %x } }"))()
+    with pytest.raises(TypeError, match=r"%xs: expected List\[int32\], found .*: relay.Value\(constructor, fields\) makes a value of a data type"):
+        run(add, call, cell)
+    with pytest.raises(TypeError, match=r"%r: expected ref\(int32\), found .*: relay.Value.reference\(value\) makes a reference"):
+        run(add, nil, object())
+
+
+def test_arguments_of_other_functions_are_named() -> None:
+    class Odd:
+        def __dlpack_device__(self):
+            return "x"
+
+        def __dlpack__(self, **kwargs):
+            raise RuntimeError
+
+    run = relay.compile(relay.parse("def @main(%x: Tensor[(2), float32]) { %x }"))
+    with pytest.raises(TypeError, match="%x: .*its __dlpack_device__ gives no pair of integers"):
+        run(Odd())
+    with pytest.raises(ValueError, match="embedded null byte"):
+        run.save("a\0b")
+    with pytest.raises(TypeError, match="expected str, bytes or os.PathLike object, not int"):
+        run.save(3)
+    x = relay.var("x")
+    with pytest.raises(TypeError, match="fn is a function of an expression, not None"):
+        relay.rewrite(x, None)
+    with pytest.raises(TypeError, match="attribute d cannot be {'a': 1}: an attribute is None, a bool, a number, a text, a dtype, an expression, or a list"):
+        relay.Function([x], x).with_attr("d", {"a": 1})

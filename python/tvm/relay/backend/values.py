@@ -11,6 +11,10 @@ from ...runtime.container import ADT
 from ...runtime.ndarray import array
 
 
+class _Text(str):
+    """A piece of a representation, beside values that are texts."""
+
+
 class ConstructorValue:
     """A value of a data type: the constructor, its number, and the fields."""
 
@@ -29,8 +33,22 @@ class ConstructorValue:
         return iter(self.fields)
 
     def __repr__(self) -> str:
-        name = getattr(self.constructor, "name_hint", self.constructor)
-        return f"{name}({', '.join(map(repr, self.fields))})"
+        """Constructors with their fields, outside in, as far as they fit a few lines: a list may be long, and deep."""
+        most = 400
+        parts: list[str] = []
+        length = 0
+        work: list[Any] = [self]
+        while work and length < most:
+            item = work.pop()
+            if isinstance(item, ConstructorValue):
+                fields = [part for field in item.fields for part in (_Text(", "), field)][1:]
+                work += [_Text(")"), *reversed(fields), _Text("(")]
+                text = str(getattr(item.constructor, "name_hint", item.constructor))
+            else:
+                text = str(item) if isinstance(item, _Text) else repr(item)
+            parts.append(text)
+            length += len(text)
+        return "".join(parts) + ("…" if work else "")
 
 
 class RefValue:
