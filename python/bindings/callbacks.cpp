@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <bindings/bindings.h>
+#include <bindings/errors.h>
 #include <relay/support/error.h>
 
 namespace relay::python {
@@ -141,8 +142,7 @@ nb::object run_pass_part(const std::function<std::string()>& place, bool collect
     if (!error.matches(PyExc_Exception)) throw;
     if (!collected) {
       nb::object exception = exception_of(error);
-      if (nb::hasattr(exception, "add_note"))
-        exception.attr("add_note")(place());  // of Python 3.11
+      add_note(exception, place());
       PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
       throw nb::python_error();
     }

@@ -1,8 +1,9 @@
 // Passes: registered ones, ones written in Python, contexts, instruments.
-#include <set>
+#include <map>
 
 #include <bindings/bindings.h>
 #include <bindings/callbacks.h>
+#include <bindings/errors.h>
 
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/shared_ptr.h>
@@ -11,6 +12,7 @@
 #include <relay/support/suggest.h>
 #include <relay/transform/instruments.h>
 #include <relay/transform/pass.h>
+#include <relay/transform/pass_report.h>
 #include <relay/transform/pass_result.h>
 
 namespace relay::python {
@@ -49,26 +51,70 @@ class Owned {
   std::shared_ptr<nb::object> held_;
 };
 
-// Names of passes that were written in Python, for contexts that name some. They are few, and are
-// kept.
-std::set<std::string>& python_passes() {
-  static auto& names = *new std::set<std::string>;
-  return names;
+// Passes that were written in Python, for contexts and passes that name some: their names, which
+// are few and are kept, each with a weak reference to the last of that name.
+std::map<std::string, PyObject*>& python_passes() {
+  static auto& passes = *new std::map<std::string, PyObject*>;
+  return passes;
 }
 
 bool is_pass_name(const std::string& name) {
   return find_pass(name) != nullptr || python_passes().contains(name);
 }
 
+void note_pass_name(const std::string& name) { python_passes().emplace(name, nullptr); }
+
+void note_pass(const std::string& name, nb::handle pass) {
+  PyObject*& known = python_passes()[name];
+  Py_XDECREF(known);
+  known = PyWeakref_NewRef(pass.ptr(), nullptr);
+  if (known == nullptr) throw nb::python_error();
+}
+
+/// What a sequence asks for a pass that another one requires.
+PassRef find_python_pass(std::string_view name) {
+  Locked gil;
+  auto found = python_passes().find(std::string(name));
+  if (found == python_passes().end() || found->second == nullptr) return nullptr;
+  nb::object object = nb::steal(PyObject_CallNoArgs(found->second));
+  Pass* pass = nullptr;
+  if (!object.is_valid()) throw nb::python_error();
+  if (!nb::try_cast(object, pass) || pass == nullptr) return nullptr;
+  auto owner = std::make_shared<Owned>(std::move(object));
+  return PassRef(std::move(owner), pass);
+}
+
 void check_pass_names(const std::vector<std::string>& names, const std::string& what) {
   for (const std::string& name : names) {
     if (is_pass_name(name)) continue;
-    std::vector<std::string> known(python_passes().begin(), python_passes().end());
+    std::vector<std::string> known;
+    for (const auto& [other, pass] : python_passes()) known.push_back(other);
     for (const PassRegistration* pass : all_passes()) known.push_back(pass->info.name.str());
     Diagnostic diagnostic = Diagnostic::error("unknown pass " + name + " in " + what);
     suggest(diagnostic, name, known);
     throw Error(std::move(diagnostic));
   }
+}
+
+/// What a failing pass says: how to find the smallest program that it fails on.
+std::string how_to_reduce(const Name& pass) {
+  std::string predicate =
+      "relay.reduce(mod, fails) with a function that says whether the pass fails";
+  if (find_pass(pass.view()) == nullptr) return "help: to make the program small: " + predicate;
+  return "help: to make the program small, write it to a file (`str(mod)`): relay reduce FILE "
+         "--pass " +
+         pass.str() + "; or " + predicate;
+}
+
+/// The registered pass that an error says it is of; `otherwise` if it says none.
+Name failing_pass(std::string_view text, const Name& otherwise) {
+  constexpr std::string_view kPass = "pass ";
+  for (size_t at = text.find(kPass); at != std::string_view::npos; at = text.find(kPass, at + 1)) {
+    std::string_view rest = text.substr(at + kPass.size());
+    std::string_view name = rest.substr(0, rest.find_first_of(" \n:"));
+    if (find_pass(name) != nullptr) return Name(name);
+  }
+  return otherwise;
 }
 
 /// What a pass made of a module: the same object if nothing changed.
@@ -79,13 +125,28 @@ nb::object run_pass(const Pass& pass, nb::handle module) {
                           (nb::isinstance<Expr>(module) ? ": IRModule.from_expr makes one" : ""))
                              .c_str());
   const Module given = *held;  // which nobody changes meanwhile
-  Module result = interruptible([&] { return pass(given); });
-  if (same_functions(given, result)) return nb::borrow(module);
-  return nb::cast(std::move(result));
+  try {
+    Module result = interruptible([&] { return pass(given); });
+    if (same_functions(given, result)) return nb::borrow(module);
+    return nb::cast(std::move(result));
+  } catch (const InternalError& error) {
+    nb::object exception = object_of_defect(error);
+    add_note(exception, how_to_reduce(failing_pass(error.what(), pass.info().name)));
+    PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
+    throw nb::python_error();
+  }
 }
 
 nb::object current_context() {
   return nb::cast(std::const_pointer_cast<PassContext>(PassContext::current_shared()));
+}
+
+/// Whether a function says the same by the same objects: what a pass made of one that it found
+/// nothing to do in.
+bool same_parts(const Function& a, const Function& b) {
+  return a.params() == b.params() && a.body() == b.body() && a.ret_type() == b.ret_type() &&
+         a.type_params() == b.type_params() && a.constraints() == b.constraints() &&
+         a.attrs() == b.attrs();
 }
 
 /// Of a function of a module.
@@ -99,7 +160,7 @@ std::string name_of(const Module& module, const FunctionRef& function) {
 PassInfo info_of(Name name, int opt_level, std::string doc, std::vector<std::string> required,
                  bool typed) {
   check_pass_names(required, "what " + name.str() + " requires");
-  python_passes().insert(name.str());
+  note_pass_name(name.str());
   PassInfo info{name, opt_level, {}, std::move(doc), std::move(required)};
   if (typed) info.requires_ = {ProgramState::kTyped};
   return info;
@@ -222,6 +283,7 @@ nb::object writing(nb::handle write, const std::function<PassInstrument(TextSink
 }
 
 void bind_contexts(nb::module_& m) {
+  nb::class_<DiagnosticSink>(m, "DiagnosticSink", "Where a context keeps warnings.");
   nb::class_<PassTrace>(m, "PassTrace", "One pass that ran under a context.")
       .def_ro("name", &PassTrace::pass)
       .def_ro("seconds", &PassTrace::seconds)
@@ -261,6 +323,9 @@ void bind_contexts(nb::module_& m) {
             }
             made->collect_errors = collect_errors;
             if (trace) made->trace = std::make_shared<std::vector<PassTrace>>();
+            nb::object sink = nb::cast(std::make_shared<DiagnosticSink>());
+            made->diagnostics = nb::inst_ptr<DiagnosticSink>(sink);
+            nb::handle(place.h).attr("_diagnostics") = sink;
             new (place.p) PassContext(std::move(*made));
           },
           nb::arg("opt_level") = 2, nb::arg("required_pass").none() = nb::none(),
@@ -309,6 +374,27 @@ void bind_contexts(nb::module_& m) {
           },
           "The passes that ran so far, where the context was made with trace=True.")
       .def(
+          "report",
+          [](const PassContext& self, const Diagnostic& diagnostic) {
+            if (diagnostic.severity == Severity::kError || self.diagnostics == nullptr) {
+              report_in_pass(diagnostic);
+            } else {
+              self.diagnostics->add(diagnostic);
+            }
+          },
+          nb::arg("diagnostic"),
+          "Reports a diagnostic of the pass that runs, which goes on. A warning is kept in "
+          "`diagnostics`. An error makes the pass raise a RelayError in the end, with those of "
+          "other functions; a function that it is reported on stays as it was. Outside of a pass "
+          "an error is raised at once.")
+      .def_prop_ro(
+          "diagnostics",
+          [](const PassContext& self) {
+            return self.diagnostics == nullptr ? std::vector<Diagnostic>()
+                                               : self.diagnostics->diagnostics();
+          },
+          "The warnings of passes that ran under it so far.")
+      .def(
           "pass_enabled",
           [](const PassContext& self, const PassInfo& info) { return self.enabled(info); },
           nb::arg("info"))
@@ -320,9 +406,13 @@ void bind_contexts(nb::module_& m) {
       .def(
           "__exit__",
           [](std::shared_ptr<PassContext> self, nb::handle, nb::handle, nb::handle) {
-            if (PassContext::current_shared() != self)
-              throw nb::value_error("contexts are left in the reverse order of entering");
-            PassContext::exit();
+            if (PassContext::current_shared() == self && PassContext::inside())
+              return PassContext::exit();
+            // Left all the same, lest it stays the current one of what comes later.
+            throw nb::value_error(
+                leave_context(self)
+                    ? "contexts are left in the reverse order of entering"
+                    : "this context is not entered, or it was entered by another thread");
           },
           nb::arg("type").none(), nb::arg("value").none(), nb::arg("traceback").none())
       .def_static(
@@ -481,11 +571,12 @@ void bind_passes(nb::module_& m) {
             std::move(info), [call, name](const Module& module, const PassContext& settings) {
               Locked gil;
               nb::object given_module = nb::cast(Module(module)), context = current_context();
-              nb::object result =
-                  run_pass_part([&] { return "in pass " + name.str(); }, settings.collect_errors,
-                                [&] {
-                                  return call_python(*call, {given_module, context});
-                                });
+              nb::object result = run_pass_part(
+                  [&] { return "in pass " + name.str() + '\n' + how_to_reduce(name); },
+                  settings.collect_errors,
+                  [&] {
+                    return call_python(*call, {given_module, context});
+                  });
               Module* given = nullptr;
               if (!nb::try_cast(result, given) || given == nullptr)
                 throw nb::type_error(("module pass " + name.str() + " gave " + class_name(result) +
@@ -494,6 +585,7 @@ void bind_passes(nb::module_& m) {
               return *given;
             })));
         keep(made, run);
+        note_pass(name.str(), made);
         return made;
       },
       nb::arg("run"), nb::arg("name"), nb::arg("opt_level"), nb::arg("doc"), nb::arg("required"),
@@ -514,7 +606,8 @@ void bind_passes(nb::module_& m) {
                 Locked inner;
                 nb::object given_function = nb::cast(function), context = current_context();
                 auto place = [&] {
-                  return "pass " + name.str() + " failed on @" + name_of(module, function);
+                  return "pass " + name.str() + " failed on @" + name_of(module, function) + '\n' +
+                         how_to_reduce(name);
                 };
                 nb::object result = run_pass_part(place, collected, [&] {
                   return call_python(*call, {given_function, *shared, context});
@@ -522,12 +615,14 @@ void bind_passes(nb::module_& m) {
                 FunctionRef made;
                 if (!nb::try_cast(result, made))
                   throw nb::type_error(("function pass " + name.str() + " gave " +
-                                        class_name(result) + ", not a Function")
+                                        class_name(result) + ", not a Function, on @" +
+                                        name_of(module, function))
                                            .c_str());
-                return made;
+                return same_parts(*made, *function) ? function : made;
               };
             })));
         keep(made, run);
+        note_pass(name.str(), made);
         return made;
       },
       nb::arg("run"), nb::arg("name"), nb::arg("opt_level"), nb::arg("doc"), nb::arg("required"),
@@ -548,10 +643,10 @@ void bind_passes(nb::module_& m) {
                     .c_str());
           parts.emplace_back(PassRef(), pass);
         }
-        python_passes().insert(name);
         nb::object made = nb::cast(std::const_pointer_cast<Pass>(
-            make_sequential(std::move(parts), std::move(name), opt_level, std::move(required))));
+            make_sequential(std::move(parts), name, opt_level, std::move(required))));
         keep(made, passes);
+        note_pass(name, made);
         return made;
       },
       nb::arg("passes"), nb::arg("name") = "sequential", nb::arg("opt_level") = 0,
@@ -565,8 +660,9 @@ void bind_passes(nb::module_& m) {
   m.def("is_pass_name", &is_pass_name, nb::arg("name"),
         "Whether a pass of that name is registered, or was written in Python.");
   m.def(
-      "note_pass", [](const std::string& name) { python_passes().insert(name); }, nb::arg("name"),
+      "note_pass", [](const std::string& name) { note_pass_name(name); }, nb::arg("name"),
       "Makes the name of a pass that is yet to be made known to contexts.");
+  set_pass_finder(&find_python_pass);
   bind_contexts(m);
   bind_instruments(m);
 }

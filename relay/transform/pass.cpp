@@ -11,6 +11,7 @@
 #include <relay/support/error.h>
 #include <relay/support/stop.h>
 #include <relay/transform/literals.h>
+#include <relay/transform/pass_report.h>
 #include <relay/transform/pass_result.h>
 
 namespace relay {
@@ -58,6 +59,34 @@ struct Collected {
 };
 thread_local Collected collected;
 
+// Hears what the innermost pass of this thread reports while it works on a part of the program.
+class Reports {
+ public:
+  Reports() : outer_(std::exchange(innermost_, this)) {}
+  ~Reports() { innermost_ = outer_; }
+  Reports(const Reports&) = delete;
+  Reports& operator=(const Reports&) = delete;
+
+  static Reports* innermost() { return innermost_; }
+  std::vector<Diagnostic> errors;
+
+ private:
+  Reports* outer_;
+  static thread_local Reports* innermost_;
+};
+thread_local Reports* Reports::innermost_ = nullptr;
+
+// Adds what was thrown to what was reported before, if anything was.
+[[noreturn]] void rethrow_with(const Error& error, std::vector<Diagnostic> reported) {
+  reported.insert(reported.end(), error.diagnostics().begin(), error.diagnostics().end());
+  throw Error(std::move(reported));
+}
+
+std::function<PassRef(std::string_view)>& pass_finder() {
+  static auto& finder = *new std::function<PassRef(std::string_view)>;
+  return finder;
+}
+
 // Says in every error which pass it is of, and on what. The compiler's own steps are nobody's
 // passes: what is wrong there is wrong with the program.
 std::vector<Diagnostic> located(const Error& error, const PassInfo& info,
@@ -69,6 +98,25 @@ std::vector<Diagnostic> located(const Error& error, const PassInfo& info,
 }
 
 }  // namespace
+
+void report_in_pass(Diagnostic diagnostic) {
+  if (diagnostic.severity == Severity::kWarning) {
+    DiagnosticSink* sink = PassContext::current().diagnostics;
+    if (sink != nullptr) {
+      sink->add(std::move(diagnostic));
+    } else {
+      spdlog::warn("{}", render(diagnostic));
+    }
+    return;
+  }
+  Reports* reports = Reports::innermost();
+  if (reports == nullptr) throw Error(std::move(diagnostic));
+  reports->errors.push_back(std::move(diagnostic));
+}
+
+void set_pass_finder(std::function<PassRef(std::string_view name)> finder) {
+  pass_finder() = std::move(finder);
+}
 
 Module Pass::operator()(const Module& module) const {
   return (*this)(module, PassContext::current());
@@ -160,12 +208,26 @@ class ModulePass final : public Pass {
 
  private:
   Module run(const Module& module, const PassContext& context) const override {
+    const std::string where = "in pass " + info().name.str();
     try {
-      return run_(module, context);
+      Reports reports;
+      Module result;
+      try {
+        result = run_(module, context);
+      } catch (const RuntimeError&) {
+        throw;
+      } catch (const Error& error) {
+        rethrow_with(error, std::move(reports.errors));
+      }
+      if (reports.errors.empty()) return result;
+      if (!context.collect_errors) throw Error(std::move(reports.errors));
+      for (Diagnostic& diagnostic : located(Error(std::move(reports.errors)), info(), where))
+        collected.errors.push_back(std::move(diagnostic));
+      return result;
     } catch (const RuntimeError&) {
       throw;
     } catch (const Error& error) {
-      throw Error(located(error, info(), "in pass " + info().name.str()));
+      throw Error(located(error, info(), where));
     }
   }
   ModulePassFn run_;
@@ -208,12 +270,18 @@ class FunctionPass final : public Pass {
       stop_if_asked();
       const std::string where =
           "pass " + info().name.str() + " failed on @" + std::string(entry.name.view());
+      Reports reports;
       try {
         FunctionRef function = transform(entry.function);
+        if (!reports.errors.empty()) throw Error(std::exchange(reports.errors, {}));
         if (!(function == entry.function)) result.update_function(entry.name, std::move(function));
       } catch (const RuntimeError&) {
         throw;
       } catch (const Error& error) {
+        if (!reports.errors.empty()) {
+          for (Diagnostic& diagnostic : located(Error(std::move(reports.errors)), info(), where))
+            errors.push_back(std::move(diagnostic));
+        }
         for (Diagnostic& diagnostic : located(error, info(), where))
           errors.push_back(std::move(diagnostic));
       } catch (const InternalError& error) {
@@ -240,10 +308,23 @@ class SequentialPass final : public Pass {
     for (const PassRef& pass : passes_) {
       if (!context.enabled(pass->info())) continue;
       for (const std::string& name : pass->info().required)
-        result = (*create_pass(name))(result, context);
+        result = (*required(name, *pass))(result, context);
       result = (*pass)(result, context);
     }
     return result;
+  }
+  // A pass of this sequence by its name, a registered one, or one that somebody else knows.
+  PassRef required(const std::string& name, const Pass& by) const {
+    for (const PassRef& pass : passes_) {
+      if (pass->info().name.view() == name) return pass;
+    }
+    if (find_pass(name) != nullptr) return create_pass(name);
+    PassRef found = pass_finder() ? pass_finder()(name) : nullptr;
+    if (found == nullptr) {
+      throw Error("pass " + by.info().name.str() + " requires pass " + name +
+                  ", which is neither registered nor part of the sequence");
+    }
+    return found;
   }
   std::vector<PassRef> passes_;
 };

@@ -1,6 +1,8 @@
 #include <relay/transform/pass_context.h>
 
+#include <algorithm>
 #include <exception>
+#include <iterator>
 #include <mutex>
 #include <utility>
 
@@ -8,6 +10,7 @@
 
 #include <relay/support/error.h>
 #include <relay/support/suggest.h>
+#include <relay/transform/pass_report.h>
 
 namespace relay {
 
@@ -182,6 +185,16 @@ void PassContext::exit() {
   context_stack().pop_back();
   if (std::exception_ptr failure = leave(context->instruments, context->instruments.size()))
     std::rethrow_exception(failure);
+}
+
+bool leave_context(const std::shared_ptr<const PassContext>& context) {
+  auto& stack = context_stack();
+  auto found = std::find(stack.rbegin(), stack.rend(), context);
+  if (found == stack.rend()) return false;
+  stack.erase(std::next(found).base());
+  if (std::exception_ptr failure = leave(context->instruments, context->instruments.size()))
+    std::rethrow_exception(failure);
+  return true;
 }
 
 PassContext::Scope::Scope(const PassContext& context)

@@ -17,6 +17,23 @@ std::vector<Diagnostic> type_errors(const Module& module) {
   return errors;
 }
 
+// The first problem with its notes, and where it is if they do not tell.
+std::string first_problem(const Diagnostic& problem, const Module& before, const Module& after) {
+  std::string text = problem.message;
+  for (const DiagnosticNote& note : problem.notes) text += "\nnote: " + note.message;
+  if (text.find('@', problem.message.size()) != std::string::npos) return text;
+  constexpr size_t kMost = 5;
+  std::vector<std::string> changed;
+  for (const auto& [name, function] : after.functions()) {
+    if (before.function(name) != function.get()) changed.push_back('@' + name.str());
+  }
+  if (changed.empty() || changed.size() > kMost) return text;
+  text += "\nnote: in ";
+  for (size_t i = 0; i < changed.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == changed.size() ? " or " : ", ") + changed[i];
+  return text;
+}
+
 }  // namespace
 
 bool same_functions(const Module& a, const Module& b) {
@@ -36,13 +53,13 @@ void check_pass_result(const Module& before, const Module& after, const PassInfo
   if (problems.empty()) return;
   std::vector<Diagnostic> earlier = verify(before);
   if (earlier.empty() && !formed) {
-    throw InternalError("internal error: pass " + info.name.str() +
-                        " made an ill-formed module: " + problems.front().message);
+    throw InternalError("internal error: pass " + info.name.str() + " made an ill-formed module: " +
+                        first_problem(problems.front(), before, after));
   }
   if (earlier.empty()) earlier = type_errors(before);
   if (!earlier.empty()) throw Error(std::move(earlier));
-  throw InternalError("internal error: pass " + info.name.str() +
-                      " made an ill-typed module: " + problems.front().message);
+  throw InternalError("internal error: pass " + info.name.str() + " made an ill-typed module: " +
+                      first_problem(problems.front(), before, after));
 }
 
 }  // namespace relay
