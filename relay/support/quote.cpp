@@ -32,10 +32,9 @@ size_t utf8_length(std::string_view text) {
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
 // What has a meaning of its own where a type, a constructor or a pattern may stand.
-constexpr std::string_view kTaken[] = {"_",        "fn",        "fun",      "Tensor",   "ref",
-                                       "ref_read", "ref_write", "if",       "let",      "def",
-                                       "match",    "case",      "else",     "True",     "False",
-                                       "None",     "meta",      "Constant", "free_var", "where"};
+constexpr std::string_view kTaken[] = {
+    "_",     "fn",   "fun",  "Tensor", "ref",   "ref_read", "ref_write", "if",       "let",  "def",
+    "match", "case", "else", "True",   "False", "meta",     "Constant",  "free_var", "where"};
 
 }  // namespace
 
