@@ -115,8 +115,9 @@ std::vector<Axis> order_of(const std::vector<Axis>& folded, const ScalarNode* ot
 
 std::optional<Operand> operand_of(const Contraction& contraction,
                                   const std::function<bool(size_t input)>& constant,
-                                  size_t num_inputs, int64_t vector_bytes) {
+                                  size_t num_inputs, int64_t vector_bytes, bool rows_too) {
   for (auto side : {PackedOperand::Side::kColumns, PackedOperand::Side::kRows}) {
+    if (side == PackedOperand::Side::kRows && !rows_too) break;
     const bool columns = side == PackedOperand::Side::kColumns;
     const ScalarNode* load = only_load(columns ? contraction.rhs : contraction.lhs);
     const ScalarNode* other = only_load(columns ? contraction.lhs : contraction.rhs);
@@ -235,13 +236,13 @@ ScalarRef read_packed(const ScalarRef& value, const Operand& operand, TensorId p
 
 std::optional<PackedOperand> packing_of(const te::Computation& computation,
                                         const std::function<bool(size_t input)>& constant,
-                                        int64_t vector_bytes) {
+                                        int64_t vector_bytes, bool rows_too) {
   te::Computation c = prepare(computation);
   for (size_t s = 0; s < c.stages.size(); ++s) {
     std::optional<Contraction> contraction = contraction_of(c, s);
     if (!contraction) continue;
     std::optional<Operand> operand =
-        operand_of(*contraction, constant, c.inputs.size(), vector_bytes);
+        operand_of(*contraction, constant, c.inputs.size(), vector_bytes, rows_too);
     if (!operand) continue;
     auto& map = std::get<te::Map>(c.stages[s].body);
     PackedOperand result;

@@ -181,21 +181,17 @@ void ContractionEmitter::store_columns(Value* result, Value* at, DType type, Val
   llvm::Align align(type.size());
   auto store_all = [&] { f_.annotate(b_.CreateAlignedStore(result, at, align), c_.out); };
   if (mask == nullptr) return store_all();
-  auto* known = llvm::dyn_cast<llvm::Constant>(mask);
-  if ((known == nullptr && whole == nullptr) || f_.target.isa == Target::Isa::kAvx512) {
+  const std::optional<unsigned> known = known_first_lanes(mask);
+  if ((!known && whole == nullptr) || f_.target.isa == Target::Isa::kAvx512) {
     f_.annotate(b_.CreateMaskedStore(result, at, align, mask), c_.out);
     return;
   }
-  auto store_rest = [&](int64_t lanes) {
-    store_first(f_, c_.out, result, at, static_cast<unsigned>(lanes), align);
-  };
-  if (known != nullptr) {
-    unsigned lanes = 0;
-    while (lanes < lanes_ && known->getAggregateElement(lanes)->isOneValue()) ++lanes;
-    return store_rest(lanes);
-  }
+  if (known) return store_first(f_, c_.out, result, at, *known, align);
   f_.emit_if(whole, store_all);
-  f_.emit_if(b_.CreateNot(whole), [&] { store_rest(plan_.main_columns.as_int() % plan_.lanes); });
+  f_.emit_if(b_.CreateNot(whole), [&] {
+    const auto rest = static_cast<unsigned>(plan_.main_columns.as_int() % plan_.lanes);
+    store_first(f_, c_.out, result, at, rest, align);
+  });
 }
 
 void ContractionEmitter::finish_rows(const std::vector<std::vector<Value*>>& sums, Value* first_row,

@@ -31,6 +31,19 @@ void store_first(KernelFrame& frame, int32_t buffer, llvm::Value* elements, llvm
   }
 }
 
+std::optional<unsigned> known_first_lanes(llvm::Value* mask) {
+  auto* known = llvm::dyn_cast<llvm::Constant>(mask);
+  if (known == nullptr) return std::nullopt;
+  const unsigned lanes = llvm::cast<llvm::FixedVectorType>(mask->getType())->getNumElements();
+  auto active = [&](unsigned lane) { return known->getAggregateElement(lane)->isOneValue(); };
+  unsigned count = 0;
+  while (count < lanes && active(count)) ++count;
+  for (unsigned lane = count; lane < lanes; ++lane) {
+    if (active(lane)) return std::nullopt;
+  }
+  return count;
+}
+
 bool ScalarEmitter::has_masked_access(const Target& target, size_t element_bytes) {
   switch (target.isa) {
     case Target::Isa::kBaseline:
@@ -250,20 +263,12 @@ void MemoryAccess::bypass_caches(llvm::StoreInst* store) {
 /// Known first lanes are stored in parts, see `store_first`.
 void MemoryAccess::store_masked(llvm::Value* elements, llvm::Value* offset, llvm::Value* mask) {
   llvm::Value* to = address(offset, false);
-  auto* known = llvm::dyn_cast<llvm::Constant>(mask);
-  unsigned count = 0;
-  auto active = [&](unsigned lane) { return known->getAggregateElement(lane)->isOneValue(); };
-  if (known != nullptr) {
-    while (count < lanes_ && active(count)) ++count;
-    for (unsigned lane = count; lane < lanes_; ++lane) {
-      if (active(lane)) known = nullptr;
-    }
-  }
-  if (known == nullptr || frame_.target.isa == Target::Isa::kAvx512) {
+  const std::optional<unsigned> count = known_first_lanes(mask);
+  if (!count || frame_.target.isa == Target::Isa::kAvx512) {
     note(b.CreateMaskedStore(elements, to, align_, mask));
     return;
   }
-  store_first(frame_, buffer_, elements, to, count, align_);
+  store_first(frame_, buffer_, elements, to, *count, align_);
 }
 
 void MemoryAccess::store(const LaneValue& offset, const LaneValue& value) {

@@ -10,6 +10,9 @@ namespace relay::codegen {
 void store_first(KernelFrame& frame, int32_t buffer, llvm::Value* elements, llvm::Value* to,
                  unsigned count, llvm::Align align);
 
+/// How many lanes a mask lets, if that is known and they are the first ones.
+std::optional<unsigned> known_first_lanes(llvm::Value* mask);
+
 class MemoryAccess {
  public:
   MemoryAccess(ScalarEmitter& emitter, int32_t buffer);

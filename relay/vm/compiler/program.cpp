@@ -202,10 +202,8 @@ void ProgramBuilder::rewrite_graphs() {
   const int64_t vector_bytes = options_.target.vector_bytes();
   auto packing_of = [vector_bytes](const te::Computation& computation,
                                    const auto& constant) -> std::optional<graph::PackedOperand> {
-    auto packed = lower::packing_of(computation, constant, vector_bytes);
-    // Rows, which kernels read an element at a time, gain 2 % where they gain, and lose half of the
-    // speed of short products.
-    if (!packed || packed->side == lower::PackedOperand::Side::kRows) return std::nullopt;
+    auto packed = lower::packing_of(computation, constant, vector_bytes, /*rows_too=*/false);
+    if (!packed) return std::nullopt;
     return graph::PackedOperand{packed->input, std::move(packed->packing),
                                 std::move(packed->computation)};
   };

@@ -230,13 +230,9 @@ void bind_places(DataflowState& state, const DataflowPlan& plan) {
 
 // A dense part of a dense tensor, which keeps that.
 NDArray part_of(const NDArray& whole, ShapeView shape, size_t byte) {
-  Shape strides(shape.size());
-  int64_t stride = 1;
-  for (size_t axis = shape.size(); axis-- > 0;) {
-    strides[axis] = stride;
-    stride *= std::max<int64_t>(shape[axis], 1);
-  }
-  return whole.view(shape, strides, static_cast<int64_t>(byte / whole.dtype().size()));
+  const int64_t strides[] = {1}, count[] = {element_count(shape)}, all[] = {whole.size()};
+  const auto first = static_cast<int64_t>(byte / whole.dtype().size());
+  return whole.reshape(all).view(count, strides, first).reshape(shape);
 }
 
 // The tensor at a place during a run.
