@@ -3,7 +3,9 @@
 
 #include <functional>
 #include <initializer_list>
+#include <span>
 #include <string>
+#include <vector>
 
 #include <bindings/casters.h>
 #include <bindings/lock.h>
@@ -37,6 +39,16 @@ T required(nb::handle object, const std::string& wanted) {
   if (!nb::try_cast(object, value))
     throw nb::type_error((wanted + ", not " + shown(object)).c_str());
   return value;
+}
+
+/// What becomes a list of Python.
+template <class T>
+std::vector<T> list(std::span<const T> items) {
+  return {items.begin(), items.end()};
+}
+template <class T>
+std::vector<T> list(const std::vector<T>& items) {
+  return items;
 }
 
 /// The attributes of a call of an operator from a dictionary, null if it has none. Raises TypeError

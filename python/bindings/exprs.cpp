@@ -39,15 +39,6 @@ bool expr_in(nb::handle object, ExprRef& expr) noexcept {
 
 namespace {
 
-template <class T>
-std::vector<T> list(std::span<const T> items) {
-  return {items.begin(), items.end()};
-}
-template <class T>
-std::vector<T> list(const std::vector<T>& items) {
-  return items;
-}
-
 using Exprs = nb::typed<nb::sequence, ExprRef>;
 
 /// The expressions of a sequence, `what` of a new `node`. Raises TypeError for the first element

@@ -13,11 +13,6 @@ struct Variable : Pattern {};
 struct OfConstructor : Pattern {};
 struct OfTuple : Pattern {};
 
-template <class T>
-std::vector<T> list(std::span<const T> items) {
-  return {items.begin(), items.end()};
-}
-
 }  // namespace
 
 const std::type_info* class_of(const Pattern* object) {

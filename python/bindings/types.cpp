@@ -20,11 +20,6 @@ const std::type_info* class_of(const Type* object) {
 
 namespace {
 
-template <class T>
-std::vector<T> list(std::span<const T> items) {
-  return {items.begin(), items.end()};
-}
-
 TypeRef shape_type(nb::handle object) {
   TypeRef given;
   if (nb::try_cast(object, given)) return given;

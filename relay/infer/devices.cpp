@@ -17,14 +17,6 @@ namespace {
 
 constexpr uint32_t kNoNode = ~uint32_t{0};
 
-enum class NodeKind : uint8_t {
-  kNone,      // no tensor in it: numbers, ()
-  kOne,       // everything in it is on one device
-  kTuple,     // children: the fields
-  kFunction,  // children: parameters and result
-  kCell       // child: what the reference holds
-};
-
 const Type* type_of(const Expr* expr) {
   if (expr->type() != nullptr) return expr->type();
   const auto* var = expr->as<Var>();
@@ -54,6 +46,14 @@ bool uses_devices(const Module& module) {
 }
 
 struct Devices::Graph {
+  enum class NodeKind : uint8_t {
+    kNone,      // no tensor in it: numbers, ()
+    kOne,       // everything in it is on one device
+    kTuple,     // children: the fields
+    kFunction,  // children: parameters and result
+    kCell       // child: what the reference holds
+  };
+
   struct Node {
     NodeKind kind = NodeKind::kNone;
     uint32_t first = 0, count = 0;  // in children
@@ -180,6 +180,8 @@ struct Devices::Graph {
 
 /// Fills in a `Devices`.
 class DeviceSolver : private Walker {
+  using NodeKind = Devices::Graph::NodeKind;
+
  public:
   DeviceSolver(const Module& module, const std::unordered_map<Name, Name>& origins, Devices& result)
       : module_(module), origins_(origins), result_(result), graph_(*result.graph_) {}

@@ -22,19 +22,19 @@ constexpr int64_t kMaxRow = 1 << 17;
 constexpr int64_t kFewRows = 8;
 
 /// A stage of a group: which of its axes is which row.
-struct Place {
+struct StagePlace {
   size_t stage;
   std::vector<std::optional<size_t>> axis_of_row;  // position among the stage's axes
 };
 
 struct Building {
   std::vector<Dim> rows;  // extents
-  std::vector<Place> places;
+  std::vector<StagePlace> places;
   bool has_folds = false;
   bool alone = false;  // a contraction keeps its kernel; what is no Map has one of its own
 
-  const Place* place(size_t stage) const {
-    for (const Place& place : places) {
+  const StagePlace* place(size_t stage) const {
+    for (const StagePlace& place : places) {
       if (place.stage == stage) return &place;
     }
     return nullptr;
@@ -65,7 +65,7 @@ class Grouping {
       if (joined && !alone) continue;
       Building fresh;
       fresh.alone = alone;
-      Place place{s, {}};
+      StagePlace place{s, {}};
       for (size_t a = 0; a < map->axes.size(); ++a) {
         if (map->axes[a].extent.is_int(1)) continue;
         fresh.rows.push_back(map->axes[a].extent);
@@ -106,7 +106,7 @@ class Grouping {
     std::vector<std::optional<size_t>> axis_of_row(group.rows.size());
     std::vector<bool> through(group.rows.size());
     for (const ScalarNode* load : loads) {
-      const Place& place = *group.place(static_cast<size_t>(load->tensor.stage));
+      const StagePlace& place = *group.place(static_cast<size_t>(load->tensor.stage));
       for (size_t r = 0; r < group.rows.size(); ++r) {
         if (!place.axis_of_row[r]) return false;
         Dim index = math.poly(load->args[*place.axis_of_row[r]]);
@@ -160,7 +160,7 @@ class Grouping {
       };
       keep(group.rows);
       keep(axis_of_row);
-      for (Place& place : group.places) keep(place.axis_of_row);
+      for (StagePlace& place : group.places) keep(place.axis_of_row);
     }
     group.places.push_back({s, std::move(axis_of_row)});
     group.has_folds |= has_folds;
@@ -219,7 +219,7 @@ class Grouping {
       const Axis& axis = first->axes[*building.places[0].axis_of_row[r]];
       group.rows.push_back(axis);
     }
-    for (const Place& place : building.places) {
+    for (const StagePlace& place : building.places) {
       const te::Map& map = *map_of(place.stage);
       Member member;
       member.stage = place.stage;

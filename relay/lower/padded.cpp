@@ -154,7 +154,7 @@ std::optional<Plane> find_plane(Space& space, const te::Computation& c, const Ax
 }
 
 /// How a plane is cut: bands of groups of rows of results.
-struct Cut {
+struct PlaneCut {
   int64_t rows = 1;                // of results, in registers together
   int64_t groups = 1;              // full ones
   int64_t rest = 0;                // rows of one more group
@@ -163,8 +163,8 @@ struct Cut {
   int64_t parts = 1, pitch = 1;    // of a line: columns by their remainder, and how many
 };
 
-std::optional<Cut> cut_plane(const Plane& plane, const LowerOptions& options) {
-  Cut cut;
+std::optional<PlaneCut> cut_plane(const Plane& plane, const LowerOptions& options) {
+  PlaneCut cut;
   const int64_t size = static_cast<int64_t>(plane.data->dtype.size());
   const Slide& along = plane.along;
   cut.parts = along.stride;
@@ -200,7 +200,8 @@ std::optional<Cut> cut_plane(const Plane& plane, const LowerOptions& options) {
 
 class PaddedWindow {
  public:
-  PaddedWindow(const Job& job, Space& space, const Axis& lane, const Plane& plane, const Cut& cut)
+  PaddedWindow(const Job& job, Space& space, const Axis& lane, const Plane& plane,
+               const PlaneCut& cut)
       : draft_(job.computation),
         space_(space),
         member_(space.group.members[0]),
@@ -416,7 +417,7 @@ class PaddedWindow {
   const Member& member_;
   Axis lane_;
   const Plane& plane_;
-  const Cut& cut_;
+  const PlaneCut& cut_;
   Axis bands_;
   OuterLoops loops_;
   int32_t scratch_ = 0;
@@ -427,7 +428,7 @@ class PaddedWindow {
 std::optional<DraftKernel> lower_padded(const Job& job, Space& space, const Axis& lane, Dim flops) {
   std::optional<Plane> plane = find_plane(space, job.computation, lane);
   if (!plane) return std::nullopt;
-  std::optional<Cut> cut = cut_plane(*plane, job.options);
+  std::optional<PlaneCut> cut = cut_plane(*plane, job.options);
   if (!cut) return std::nullopt;
   return PaddedWindow(job, space, lane, *plane, *cut).run(job.name, flops);
 }

@@ -58,9 +58,9 @@ TypeRef with_names(const TypeRef& type, size_t& next) {
   return TensorType::make(dims, tensor->dtype());
 }
 
-bool reads_values(const TypeRef& type) {
+bool has_extents_of_values(const TypeRef& type) {
   if (const auto* tuple = type->as<TupleType>()) {
-    return std::any_of(tuple->fields().begin(), tuple->fields().end(), reads_values);
+    return std::any_of(tuple->fields().begin(), tuple->fields().end(), has_extents_of_values);
   }
   const auto* tensor = type->as<TensorType>();
   bool found = false;
@@ -78,7 +78,8 @@ te::Computation derive(const Operator& op, const AttrsRef& attrs, std::vector<Ty
   TypeRef result = infer_call_type(&op, inputs, attrs);
   if (!result) throw te::NoAdjoint("its result depends on more than the types of its inputs");
   // What the extents are is best said by the inputs, if they say it.
-  if (given && given->as<TensorType>() && result->as<TensorType>() && reads_values(result)) {
+  if (given && given->as<TensorType>() && result->as<TensorType>() &&
+      has_extents_of_values(result)) {
     result = given;
   }
   return te::adjoint(build_computation(OpCall(&op, attrs, std::move(inputs), result)));

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kMagic{"\x93NUMPY", 6};
 // NumPy itself writes headers of at most a few hundred bytes for plain arrays.
-constexpr uint32_t kMostHeader = 65535;
+constexpr uint32_t kLongestHeader = 65535;
 
 struct Header {
   DType dtype;
@@ -187,9 +187,9 @@ Header read_header(ByteSource& source) {
   source.read(length_bytes, start[6] == 1 ? 2 : 4);
   uint32_t length = 0;
   for (int i = 3; i >= 0; --i) length = length << 8 | length_bytes[i];
-  if (length > kMostHeader) {
+  if (length > kLongestHeader) {
     source.fail("the header claims " + std::to_string(length) + " bytes, more than " +
-                std::to_string(kMostHeader));
+                std::to_string(kLongestHeader));
   }
   if (length > source.remaining()) source.fail("the header is cut short");
   std::string text(length, '\0');

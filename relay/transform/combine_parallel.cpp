@@ -17,7 +17,7 @@
 namespace relay {
 namespace {
 
-struct Options {
+struct CombineOptions {
   ProductFamily family;
   size_t min_branches;
   bool to_batch = false;
@@ -60,7 +60,7 @@ struct Group {
 
 class Combiner final : public Rewriter {
  public:
-  Combiner(const FunctionRef& function, Options options)
+  Combiner(const FunctionRef& function, CombineOptions options)
       : regions_(function.get()), function_(function), options_(options) {
     for (const VarRef& param : function->params()) params_.insert(param.get());
   }
@@ -324,7 +324,7 @@ class Combiner final : public Rewriter {
 
   Regions regions_;
   FunctionRef function_;
-  Options options_;
+  CombineOptions options_;
   PointerSet<Var> params_;
   std::vector<std::vector<User>> users_;
   std::vector<std::unique_ptr<Group>> groups_;
@@ -337,7 +337,7 @@ PassRef make_combine(const PassInfo& info, const PassOptions& options, ProductFa
     throw Error("option min_num_branches of pass " + info.name.str() + " is " +
                 std::to_string(least) + ", at least 2 are combined");
   }
-  Options chosen{family, static_cast<size_t>(least)};
+  CombineOptions chosen{family, static_cast<size_t>(least)};
   chosen.constants = option<bool>(options, "constants");
   if (auto batch = options.find("to_batch"); batch != options.end())
     chosen.to_batch = std::get<bool>(batch->second);

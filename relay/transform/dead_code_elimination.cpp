@@ -23,13 +23,13 @@ FunctionRef inline_single_uses(const FunctionRef& function,
   return without_lets(function, removed);
 }
 
-struct Options {
+struct DeadCodeOptions {
   bool inline_once;
   bool ignore_impurity;
 };
 
 FunctionRef eliminate(const FunctionRef& function, const Module& module, const LazyEffects& effects,
-                      Options options) {
+                      DeadCodeOptions options) {
   bool acts = !options.ignore_impurity && effects.get().any();
   std::unordered_set<const Expr*> effectful;
   if (acts) effectful = effects.get().effectful_nodes(function.get());
@@ -54,8 +54,8 @@ RELAY_REGISTER_PASS({
      {"ignore_impurity",
       "Treat effects as if they were none; the result may compute something else.", false}},
     [](const PassInfo& info, const PassOptions& options) {
-      Options chosen{option<bool>(options, "inline_once"),
-                     option<bool>(options, "ignore_impurity")};
+      DeadCodeOptions chosen{option<bool>(options, "inline_once"),
+                             option<bool>(options, "ignore_impurity")};
       return make_prepared_function_pass(info, [chosen](const Module& module, const PassContext&) {
         return [&module, effects = LazyEffects(module), chosen](const FunctionRef& function) {
           return eliminate(function, module, effects, chosen);

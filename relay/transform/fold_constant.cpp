@@ -22,7 +22,7 @@ namespace {
 
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
-struct Options {
+struct FoldOptions {
   bool fold_qnn;
   int64_t max_growth;  // bytes
   int64_t max_work;    // elements
@@ -138,7 +138,7 @@ ExprRef constant_of(const Value& value, const Type* type, Span span, std::option
 
 class Folder final : public Rewriter {
  public:
-  Folder(const LazyEffects& effects, Options options, const Function* root)
+  Folder(const LazyEffects& effects, FoldOptions options, const Function* root)
       : effects_(effects), options_(options), root_(root) {}
 
  private:
@@ -237,7 +237,7 @@ class Folder final : public Rewriter {
   }
 
   const LazyEffects& effects_;
-  Options options_;
+  FoldOptions options_;
   const Function* root_;
   PointerMap<Var, ExprRef> values_;
   std::optional<std::unordered_set<const Expr*>> effectful_;
@@ -273,7 +273,7 @@ bool may_fold(const Function* function) {
   return found;
 }
 
-FunctionRef fold(const FunctionRef& function, const LazyEffects& effects, Options options) {
+FunctionRef fold(const FunctionRef& function, const LazyEffects& effects, FoldOptions options) {
   if (is_primitive(function.get()) || !may_fold(function.get())) return function;
   if (has_open_literals(function.get())) return function;
   ExprRef result = Folder(effects, options, function.get()).run(function);
@@ -295,8 +295,8 @@ RELAY_REGISTER_PASS({
       int64_t{1} << 20},
      {"max_work", "Elements to be visited for a constant, at most.", int64_t{1} << 28}},
     [](const PassInfo& info, const PassOptions& options) {
-      Options chosen{option<bool>(options, "fold_qnn"), option<int64_t>(options, "max_growth"),
-                     option<int64_t>(options, "max_work")};
+      FoldOptions chosen{option<bool>(options, "fold_qnn"), option<int64_t>(options, "max_growth"),
+                         option<int64_t>(options, "max_work")};
       return make_prepared_function_pass(info, [chosen](const Module& module, const PassContext&) {
         return [effects = LazyEffects(module), chosen](const FunctionRef& function) {
           return fold(function, effects, chosen);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kDefaultDepth = 256;
 
-struct Options {
+struct FuseOptions {
   size_t max_size;
   bool through_reshapes;
   bool constants_inside;         // those of any rank
@@ -37,7 +37,7 @@ bool same_shape(const Type* a, const Type* b) {
 // Finds the groups of one global function.
 class Grouping {
  public:
-  Grouping(const Function* root, FusionKinds& kinds, const Options& options)
+  Grouping(const Function* root, FusionKinds& kinds, const FuseOptions& options)
       : regions_(root), kinds_(kinds), options_(options) {}
 
   /// The calls, tuples and projections that go into kernels.
@@ -123,7 +123,7 @@ class Grouping {
 
   Regions regions_;
   FusionKinds& kinds_;
-  const Options& options_;
+  const FuseOptions& options_;
   FusionGraph graph_;
   std::vector<uint32_t> graph_of_;     // nodes of the graph
   std::vector<uint32_t> graph_nodes_;  // … and back
@@ -132,7 +132,7 @@ class Grouping {
 // Writes the functions. Members of a group become its body, whatever else they use its parameters.
 class Fuser final : public Rewriter {
  public:
-  Fuser(const PointerMap<Expr, Member>& members, FusionKinds& kinds, const Options& options)
+  Fuser(const PointerMap<Expr, Member>& members, FusionKinds& kinds, const FuseOptions& options)
       : members_(members), kinds_(kinds), options_(options) {}
 
  private:
@@ -208,11 +208,11 @@ class Fuser final : public Rewriter {
 
   const PointerMap<Expr, Member>& members_;
   FusionKinds& kinds_;
-  Options options_;
+  FuseOptions options_;
   std::unordered_map<uint32_t, Group> groups_;
 };
 
-FunctionRef fuse(const FunctionRef& function, const Options& options) {
+FunctionRef fuse(const FunctionRef& function, const FuseOptions& options) {
   if (is_primitive(function.get())) return function;
   FusionKinds kinds;
   PointerMap<Expr, Member> members = Grouping(function.get(), kinds, options).run();
@@ -248,7 +248,7 @@ RELAY_REGISTER_PASS({
                                                         const PassContext& context) {
         bool alone = (level < 0 ? context.opt_level : level) == 0;
         int64_t depth = context.config_value<int64_t>("relay.FuseOps.max_depth");
-        Options chosen{};
+        FuseOptions chosen{};
         chosen.max_size = alone ? 1 : static_cast<size_t>(std::max<int64_t>(depth, 1));
         chosen.through_reshapes = reshapes;
         chosen.constants_inside = context.config_value<bool>("relay.FuseOps.link_params");

@@ -9,9 +9,9 @@
 namespace relay {
 namespace {
 
-class Simplifier final : public Rewriter {
+class InferenceSimplifier final : public Rewriter {
  public:
-  Simplifier(const LazyEffects& effects, const Function* root, bool elementwise)
+  InferenceSimplifier(const LazyEffects& effects, const Function* root, bool elementwise)
       : expander_(effects, root), elementwise_(elementwise) {}
 
  private:
@@ -69,14 +69,14 @@ RELAY_REGISTER_PASS({
       false}},
     [](const PassInfo& info, const PassOptions& options) {
       bool elementwise = option<bool>(options, "elementwise");
-      return make_prepared_function_pass(
-          info, [elementwise](const Module& module, const PassContext&) {
-            return [elementwise, effects = LazyEffects(module)](const FunctionRef& function) {
-              if (!calls_any(function.get(), simplified_for_inference())) return function;
-              ExprRef result = Simplifier(effects, function.get(), elementwise).run(function);
-              return FunctionRef(result->as<Function>());
-            };
-          });
+      return make_prepared_function_pass(info, [elementwise](const Module& module,
+                                                             const PassContext&) {
+        return [elementwise, effects = LazyEffects(module)](const FunctionRef& function) {
+          if (!calls_any(function.get(), simplified_for_inference())) return function;
+          ExprRef result = InferenceSimplifier(effects, function.get(), elementwise).run(function);
+          return FunctionRef(result->as<Function>());
+        };
+      });
     },
 });
 

@@ -9,7 +9,7 @@
 #include <atomic>
 #include <cstring>
 
-namespace relay::codegen {
+namespace relay::codegen::codegen_blob_test {
 namespace {
 
 const Target kBaseline{Target::Isa::kBaseline};
@@ -176,4 +176,4 @@ TEST(CodegenThreads, TheFirstFailureIsThrownAndAllIsDone) {
 }
 
 }  // namespace
-}  // namespace relay::codegen
+}  // namespace relay::codegen::codegen_blob_test

@@ -20,7 +20,7 @@
 #include <random>
 #include <thread>
 
-namespace relay::codegen {
+namespace relay::codegen::codegen_cache_test {
 namespace {
 
 using lower::Buffer;
@@ -385,4 +385,4 @@ TEST(CodegenCache, DefaultFolder) {
 }
 
 }  // namespace
-}  // namespace relay::codegen
+}  // namespace relay::codegen::codegen_cache_test

@@ -13,7 +13,7 @@
 
 #include <tests/unit/contraction_run.h>
 
-namespace relay {
+namespace relay::codegen_contraction_test {
 namespace {
 
 using codegen::Target;
@@ -347,4 +347,4 @@ TEST(ContractionKernel, NoStackInInnerLoopsOfPackedOperands) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::codegen_contraction_test

@@ -7,7 +7,7 @@
 
 #include <random>
 
-namespace relay::codegen {
+namespace relay::codegen::codegen_math_test {
 namespace {
 
 using te::BinaryOp;
@@ -309,4 +309,4 @@ TEST(CodegenMath, SixteenBitFloats) {
 }
 
 }  // namespace
-}  // namespace relay::codegen
+}  // namespace relay::codegen::codegen_math_test

@@ -10,7 +10,7 @@
 
 #include <tests/unit/kernel_testing.h>
 
-namespace relay::testing {
+namespace relay::testing::codegen_nest_test {
 namespace {
 
 using lower::Accumulate;
@@ -554,4 +554,4 @@ TEST(CodegenNest, TheEarliestTaskThatFailsCounts) {
 }
 
 }  // namespace
-}  // namespace relay::testing
+}  // namespace relay::testing::codegen_nest_test

@@ -10,7 +10,7 @@
 
 #include <tests/unit/contraction_run.h>
 
-namespace relay {
+namespace relay::codegen_packed_test {
 namespace {
 
 using codegen::Target;
@@ -319,4 +319,4 @@ TEST(PackedContraction, NotPacked) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::codegen_packed_test

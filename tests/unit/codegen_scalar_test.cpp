@@ -8,7 +8,7 @@
 
 #include <tests/unit/kernel_testing.h>
 
-namespace relay::testing {
+namespace relay::testing::codegen_scalar_test {
 namespace {
 
 using lower::LoopKind;
@@ -301,4 +301,4 @@ TEST(CodegenScalar, WorkersShareRows) {
 }
 
 }  // namespace
-}  // namespace relay::testing
+}  // namespace relay::testing::codegen_scalar_test

@@ -9,7 +9,7 @@
 #include <relay/runtime/value.h>
 #include <relay/support/error.h>
 
-namespace relay {
+namespace relay::device_memory_test {
 namespace {
 
 constexpr Device kOne{DeviceType::kCpu, 1};
@@ -159,4 +159,4 @@ TEST(DeviceDeathTest, TheGuardEndsWhatReadsElsewhere) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::device_memory_test

@@ -21,7 +21,7 @@
 
 #include <tests/support/random_dataflow.h>
 
-namespace relay {
+namespace relay::device_program_test {
 namespace {
 
 constexpr Device kOne{DeviceType::kCpu, 1};
@@ -517,4 +517,4 @@ TEST_F(DeviceProgram, RandomProgramsWithCopiesPutIn) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::device_program_test

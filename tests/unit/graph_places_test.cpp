@@ -14,7 +14,7 @@
 
 #include <tests/unit/graph_testing.h>
 
-namespace relay::graph {
+namespace relay::graph::graph_places_test {
 namespace {
 
 using testing::random_array;
@@ -256,4 +256,4 @@ TEST(PlaceParts, VerifyRefuses) {
 }
 
 }  // namespace
-}  // namespace relay::graph
+}  // namespace relay::graph::graph_places_test

@@ -14,7 +14,7 @@
 #include <tests/support/random_dataflow.h>
 #include <tests/unit/graph_testing.h>
 
-namespace relay {
+namespace relay::graph_random_test {
 namespace {
 
 /// A random program, the last of whose parameters have become constants.
@@ -119,4 +119,4 @@ TEST(GraphRandom, RewrittenGraphs) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::graph_random_test

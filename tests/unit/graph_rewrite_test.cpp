@@ -9,7 +9,7 @@
 
 #include <tests/unit/graph_testing.h>
 
-namespace relay::graph {
+namespace relay::graph::graph_rewrite_test {
 namespace {
 
 using testing::panels;
@@ -389,4 +389,4 @@ TEST(EvaluateConstant, WhatIsNoCopy) {
 }
 
 }  // namespace
-}  // namespace relay::graph
+}  // namespace relay::graph::graph_rewrite_test

@@ -7,12 +7,12 @@
 
 #include <tests/unit/graph_testing.h>
 
-namespace relay::graph {
+namespace relay::graph::graph_test {
 namespace {
 
 using testing::work_of;
 
-TypeRef tensor(std::vector<Dim> dims, DType dtype = kFloat32) {
+TypeRef tensor_of(std::vector<Dim> dims, DType dtype = kFloat32) {
   return TensorType::make(dims, dtype);
 }
 
@@ -34,12 +34,12 @@ Graph two_nodes() {
   uint32_t c = builder.add_constant({{3, 2}, kFloat32}, Constant::given(numbers({3, 2}, 1)));
   WorkSizes sizes;
   sizes(builder.info(x).dims[0]);
-  WorkRef add = work_of(kAdd, {tensor({3, 2}), tensor({3, 2})}, "add",
-                        {tensor({work_symbol(0), 2}), tensor({3, 2})});
+  WorkRef add = work_of(kAdd, {tensor_of({3, 2}), tensor_of({3, 2})}, "add",
+                        {tensor_of({work_symbol(0), 2}), tensor_of({3, 2})});
   uint32_t y = builder.add_node(add, sizes, std::vector<uint32_t>{x, c})[0];
   WorkSizes rows;
   Dim extent = rows(builder.info(y).dims[0]);
-  WorkRef sum = work_of(kSum, {tensor({3, 2})}, "sum", {tensor({extent, 2})});
+  WorkRef sum = work_of(kSum, {tensor_of({3, 2})}, "sum", {tensor_of({extent, 2})});
   uint32_t z = builder.add_node(sum, rows, std::vector<uint32_t>{y})[0];
   return builder.finish(std::vector<uint32_t>{z}, "two");
 }
@@ -78,7 +78,7 @@ TEST(Graph, SizesAreChecked) {
 TEST(Graph, EqualWorkIsWrittenOnce) {
   Builder builder;
   uint32_t x = builder.add_input({{3, 2}, kFloat32});
-  WorkRef add = work_of(kAdd, {tensor({3, 2}), tensor({3, 2})}, "add");
+  WorkRef add = work_of(kAdd, {tensor_of({3, 2}), tensor_of({3, 2})}, "add");
   uint32_t y = builder.add_node(add, {}, std::vector<uint32_t>{x, x})[0];
   uint32_t z = builder.add_node(add, {}, std::vector<uint32_t>{y, x})[0];
   std::string text = to_string(builder.finish(std::vector<uint32_t>{z, z}, "again"));
@@ -107,7 +107,7 @@ TEST(Graph, OneNameIsOneExtent) {
 TEST(Graph, SizesFromElements) {
   constexpr const char* kFull =
       "def @main(%n: Tensor[(1), int64]) { dyn.full(1f, %n, dtype=\"float32\") }";
-  WorkRef work = work_of(kFull, {tensor({1}, kInt64)}, "full");
+  WorkRef work = work_of(kFull, {tensor_of({1}, kInt64)}, "full");
   ASSERT_EQ(work->elements.size(), 1u);
   Builder builder;
   uint32_t n = builder.add_input({{1}, kInt64});
@@ -129,7 +129,7 @@ TEST(Graph, SizesFromElements) {
 TEST(Graph, SizesThatAreTooLargeAddNothing) {
   constexpr const char* kFull =
       "def @main(%n: Tensor[(1), int64]) { dyn.full(1f, %n, dtype=\"float32\") }";
-  WorkRef work = work_of(kFull, {tensor({1}, kInt64)}, "full");
+  WorkRef work = work_of(kFull, {tensor_of({1}, kInt64)}, "full");
   Builder builder;
   uint32_t n = builder.add_constant(
       {{1}, kInt64}, Constant::given(NDArray::from<int64_t>({1}, {int64_t{1} << 62})));
@@ -197,4 +197,4 @@ TEST(GraphVerify, Constants) {
 }
 
 }  // namespace
-}  // namespace relay::graph
+}  // namespace relay::graph::graph_test

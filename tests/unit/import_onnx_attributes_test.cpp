@@ -5,7 +5,7 @@
 #include <relay/support/error.h>
 #include <tests/support/onnx_builder.h>
 
-namespace relay {
+namespace relay::import_onnx_attributes_test {
 namespace {
 
 using namespace relay::testing;  // NOLINT: the builder
@@ -242,4 +242,4 @@ TEST(ImportOnnxAttributes, Quantised) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::import_onnx_attributes_test

@@ -5,7 +5,7 @@
 #include <relay/support/error.h>
 #include <tests/support/onnx_builder.h>
 
-namespace relay {
+namespace relay::import_onnx_contrib_test {
 namespace {
 
 using namespace relay::testing;  // NOLINT: the builder
@@ -102,4 +102,4 @@ TEST(ImportOnnxContrib, NodesOfPlaces) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::import_onnx_contrib_test

@@ -9,7 +9,7 @@
 #include <relay/support/error.h>
 #include <tests/support/onnx_builder.h>
 
-namespace relay {
+namespace relay::import_onnx_control_test {
 namespace {
 
 using namespace relay::testing;  // NOLINT: the builder
@@ -261,4 +261,4 @@ TEST(ImportOnnxControl, ItemsAtPositionsOfARun) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::import_onnx_control_test

@@ -13,7 +13,7 @@
 #include <relay/support/error.h>
 #include <tests/support/onnx_builder.h>
 
-namespace relay {
+namespace relay::import_onnx_errors_test {
 namespace {
 
 using namespace relay::testing;  // NOLINT: the builder
@@ -313,4 +313,4 @@ TEST(ImportOnnxErrors, Mutations) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::import_onnx_errors_test

@@ -8,7 +8,7 @@
 
 #include <tests/support/onnx_builder.h>
 
-namespace relay {
+namespace relay::import_onnx_hostile_test {
 namespace {
 
 using namespace testing;
@@ -72,4 +72,4 @@ TEST(ImportOnnxHostile, EmptyAndHuge) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::import_onnx_hostile_test

@@ -7,7 +7,7 @@
 #include <relay/support/error.h>
 #include <tests/support/onnx_builder.h>
 
-namespace relay {
+namespace relay::import_onnx_limits_test {
 namespace {
 
 using namespace relay::testing;  // NOLINT: the builder
@@ -185,4 +185,4 @@ TEST(ImportOnnxLimits, Rounds) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::import_onnx_limits_test

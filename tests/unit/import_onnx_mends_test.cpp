@@ -12,7 +12,7 @@
 #include <relay/support/error.h>
 #include <tests/support/onnx_builder.h>
 
-namespace relay {
+namespace relay::import_onnx_mends_test {
 namespace {
 
 using namespace relay::testing;  // NOLINT: the builder
@@ -434,4 +434,4 @@ TEST(ImportOnnxMends, Options) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::import_onnx_mends_test

@@ -10,7 +10,7 @@
 #include <relay/support/error.h>
 #include <tests/support/onnx_builder.h>
 
-namespace relay {
+namespace relay::import_onnx_ops_test {
 namespace {
 
 using namespace relay::testing;  // NOLINT: the builder
@@ -203,4 +203,4 @@ TEST(ImportOnnxOps, Refusals) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::import_onnx_ops_test

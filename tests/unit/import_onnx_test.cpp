@@ -16,7 +16,7 @@
 #include <relay/support/error.h>
 #include <tests/support/onnx_builder.h>
 
-namespace relay {
+namespace relay::import_onnx_test {
 namespace {
 
 using namespace relay::testing;  // NOLINT: the builder
@@ -300,4 +300,4 @@ TEST(ImportOnnx, ExternalData) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::import_onnx_test

@@ -14,7 +14,7 @@
 #include <tests/support/typed_program.h>
 #include <tests/unit/infer_test_util.h>
 
-namespace relay {
+namespace relay::infer_check_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -366,4 +366,4 @@ TEST(InferCheckProperties, LiteralsThroughHelpers) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::infer_check_test

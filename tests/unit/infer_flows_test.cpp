@@ -6,7 +6,7 @@
 #include <relay/ir/visit.h>
 #include <relay/parse/parse.h>
 
-namespace relay {
+namespace relay::infer_flows_test {
 namespace {
 
 const char* const kTypes =
@@ -116,4 +116,4 @@ TEST(Flows, MixedUses) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::infer_flows_test

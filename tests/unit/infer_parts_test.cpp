@@ -9,7 +9,7 @@
 
 #include <tests/unit/infer_test_util.h>
 
-namespace relay {
+namespace relay::infer_parts_test {
 namespace {
 
 using inference::literal_array;
@@ -195,4 +195,4 @@ TEST(InferErrors, OneMistakeOneMessage) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::infer_parts_test

@@ -4,7 +4,7 @@
 
 #include <tests/unit/infer_test_util.h>
 
-namespace relay {
+namespace relay::infer_rules_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -334,4 +334,4 @@ TEST(InferProjection, OfUnknownTuples) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::infer_rules_test

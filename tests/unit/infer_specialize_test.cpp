@@ -7,7 +7,7 @@
 
 #include <tests/unit/infer_test_util.h>
 
-namespace relay {
+namespace relay::infer_specialize_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -233,4 +233,4 @@ TEST(InferIncremental, FunctionsThatAreCurrentKeepTheirTypes) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::infer_specialize_test

@@ -7,7 +7,7 @@
 
 #include <relay/ir/expr.h>
 
-namespace relay {
+namespace relay::ir_attrs_test {
 namespace {
 
 struct TestConvAttrs {
@@ -230,4 +230,4 @@ TEST(IrAttrs, Threads) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::ir_attrs_test

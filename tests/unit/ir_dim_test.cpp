@@ -9,7 +9,7 @@
 #include <relay/ir/type.h>
 #include <relay/support/error.h>
 
-namespace relay {
+namespace relay::ir_dim_test {
 namespace {
 
 struct Symbols {
@@ -245,4 +245,4 @@ TEST(IrDim, AgreesWithIntegers) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::ir_dim_test

@@ -4,7 +4,7 @@
 
 #include <tests/unit/ir_testing.h>
 
-namespace relay {
+namespace relay::ir_equal_test {
 namespace {
 
 using ir_testing::call;
@@ -155,4 +155,4 @@ TEST(IrEqual, Modules) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::ir_equal_test

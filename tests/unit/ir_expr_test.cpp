@@ -15,7 +15,7 @@
 
 #include <tests/unit/ir_testing.h>
 
-namespace relay {
+namespace relay::ir_expr_test {
 namespace {
 
 using ir_testing::call;
@@ -295,4 +295,4 @@ TEST(IrExpr, ThreadsShareNodes) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::ir_expr_test

@@ -3,7 +3,7 @@
 #include <relay/ir/metadata.h>
 #include <relay/support/error.h>
 
-namespace relay {
+namespace relay::ir_metadata_test {
 namespace {
 
 TEST(Metadata, Base64) {
@@ -56,4 +56,4 @@ TEST(Metadata, Malformed) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::ir_metadata_test

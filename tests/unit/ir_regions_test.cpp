@@ -7,7 +7,7 @@
 #include <tests/support/random_program.h>
 #include <tests/unit/ir_testing.h>
 
-namespace relay {
+namespace relay::ir_regions_test {
 namespace {
 
 using ir_testing::call;
@@ -183,4 +183,4 @@ TEST(IrEffects, PureUnlessReferencesAreReached) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::ir_regions_test

@@ -9,7 +9,7 @@
 #include <relay/op/relation.h>
 #include <relay/support/error.h>
 
-namespace relay {
+namespace relay::ir_type_test {
 namespace {
 
 TypeRef tensor(std::vector<Dim> dims, DType dtype = kFloat32) {
@@ -206,4 +206,4 @@ TEST(TypeData, ConstructorsAreNumberedByTheirPlaces) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::ir_type_test

@@ -11,7 +11,7 @@
 #include <tests/unit/kernel_testing.h>
 #include <tests/unit/lower_cases.h>
 
-namespace relay::testing {
+namespace relay::testing::kernel_ops_test {
 namespace {
 
 struct Case {
@@ -90,4 +90,4 @@ INSTANTIATE_TEST_SUITE_P(Files, KernelOps, ::testing::ValuesIn(lower_case_files(
                          });
 
 }  // namespace
-}  // namespace relay::testing
+}  // namespace relay::testing::kernel_ops_test

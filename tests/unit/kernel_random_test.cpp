@@ -10,7 +10,7 @@
 #include <tests/unit/kernel_testing.h>
 #include <tests/unit/te_random.h>
 
-namespace relay::testing {
+namespace relay::testing::kernel_random_test {
 namespace {
 
 struct Case {
@@ -86,4 +86,4 @@ TEST(KernelRandom, FailsExactlyWhereDirectEvaluationDoes) {
 }
 
 }  // namespace
-}  // namespace relay::testing
+}  // namespace relay::testing::kernel_random_test

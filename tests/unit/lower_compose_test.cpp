@@ -10,7 +10,7 @@
 
 #include <tests/unit/lower_cases.h>
 
-namespace relay::lower {
+namespace relay::lower::lower_compose_test {
 namespace {
 
 using graph::compose;
@@ -98,4 +98,4 @@ TEST(LowerCompose, SymbolicExtentsAndChecks) {
 }
 
 }  // namespace
-}  // namespace relay::lower
+}  // namespace relay::lower::lower_compose_test

@@ -7,7 +7,7 @@
 
 #include <tests/unit/contraction_testing.h>
 
-namespace relay {
+namespace relay::lower_contraction_test {
 namespace {
 
 TypeRef f32(std::vector<Dim> dims) { return TensorType::make(dims, kFloat32); }
@@ -82,4 +82,4 @@ TEST(ContractionMatch, Symbols) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::lower_contraction_test

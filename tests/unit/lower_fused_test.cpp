@@ -12,7 +12,7 @@
 #include <tests/unit/lower_cases.h>
 #include <tests/unit/nest_interpreter.h>
 
-namespace relay::lower {
+namespace relay::lower::lower_fused_test {
 namespace {
 
 using graph::compose;
@@ -306,4 +306,4 @@ INSTANTIATE_TEST_SUITE_P(Programs, LowerFused, ::testing::ValuesIn(kPrograms),
                          });
 
 }  // namespace
-}  // namespace relay::lower
+}  // namespace relay::lower::lower_fused_test

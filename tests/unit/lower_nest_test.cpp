@@ -9,7 +9,7 @@
 #include <tests/unit/lower_cases.h>
 #include <tests/unit/nest_interpreter.h>
 
-namespace relay::lower {
+namespace relay::lower::lower_nest_test {
 namespace {
 
 using graph::compose;
@@ -86,4 +86,4 @@ TEST(LowerNest, SymbolicExtents) {
 }
 
 }  // namespace
-}  // namespace relay::lower
+}  // namespace relay::lower::lower_nest_test

@@ -11,7 +11,7 @@
 #include <relay/tensor_expr/evaluate.h>
 #include <tests/unit/contraction_testing.h>
 
-namespace relay {
+namespace relay::lower_onednn_test {
 namespace {
 
 NDArray numbers(std::vector<int64_t> shape, uint32_t seed) {
@@ -173,4 +173,4 @@ TEST(OneDnn, Others) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::lower_onednn_test

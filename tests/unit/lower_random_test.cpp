@@ -12,7 +12,7 @@
 #include <tests/unit/lower_cases.h>
 #include <tests/unit/nest_interpreter.h>
 
-namespace relay::lower {
+namespace relay::lower::lower_random_test {
 namespace {
 
 using graph::compose;
@@ -170,4 +170,4 @@ TEST(LowerRandom, Chains) {
 }
 
 }  // namespace
-}  // namespace relay::lower
+}  // namespace relay::lower::lower_random_test

@@ -7,7 +7,7 @@
 
 #include <tests/unit/lower_cases.h>
 
-namespace relay::lower {
+namespace relay::lower::lower_text_test {
 namespace {
 
 using graph::compose;
@@ -207,4 +207,4 @@ TEST(LowerText, EqualKernelsPrintEqually) {
 }
 
 }  // namespace
-}  // namespace relay::lower
+}  // namespace relay::lower::lower_text_test

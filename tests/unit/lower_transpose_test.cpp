@@ -11,7 +11,7 @@
 #include <tests/unit/kernel_testing.h>
 #include <tests/unit/lower_cases.h>
 
-namespace relay::lower {
+namespace relay::lower::lower_transpose_test {
 namespace {
 
 using graph::compose;
@@ -104,4 +104,4 @@ TEST(LowerTranspose, OpenExtents) {
 }
 
 }  // namespace
-}  // namespace relay::lower
+}  // namespace relay::lower::lower_transpose_test

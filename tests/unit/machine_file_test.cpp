@@ -16,7 +16,7 @@
 #include <relay/vm/machine/positions.h>
 #include <tests/unit/machine_testing.h>
 
-namespace relay::vm {
+namespace relay::vm::machine_file_test {
 namespace {
 
 using namespace testing;  // NOLINT(google-build-using-namespace)
@@ -364,4 +364,4 @@ TEST(MachineFile, CodeForAnotherProcessor) {
 }
 
 }  // namespace
-}  // namespace relay::vm
+}  // namespace relay::vm::machine_file_test

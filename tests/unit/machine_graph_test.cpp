@@ -9,7 +9,7 @@
 
 #include <tests/unit/machine_testing.h>
 
-namespace relay::vm {
+namespace relay::vm::machine_graph_test {
 namespace {
 
 using namespace testing;  // NOLINT(google-build-using-namespace)
@@ -470,4 +470,4 @@ TEST(MachineGraph, ThreadsShareAnExecutable) {
 }
 
 }  // namespace
-}  // namespace relay::vm
+}  // namespace relay::vm::machine_graph_test

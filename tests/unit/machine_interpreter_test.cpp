@@ -10,7 +10,7 @@
 
 #include <tests/unit/machine_testing.h>
 
-namespace relay::vm {
+namespace relay::vm::machine_interpreter_test {
 namespace {
 
 using namespace testing;  // NOLINT(google-build-using-namespace)
@@ -574,4 +574,4 @@ TEST(MachineInterpreter, ThreadsShareAnExecutable) {
 }
 
 }  // namespace
-}  // namespace relay::vm
+}  // namespace relay::vm::machine_interpreter_test

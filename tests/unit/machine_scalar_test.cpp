@@ -7,7 +7,7 @@
 #include <relay/tensor_expr/rows.h>
 #include <relay/vm/machine/scalar_ops.h>
 
-namespace relay::vm {
+namespace relay::vm::machine_scalar_test {
 namespace {
 
 namespace rows = te::rows;
@@ -162,4 +162,4 @@ TEST(MachineScalar, NumbersOfOperations) {
 }
 
 }  // namespace
-}  // namespace relay::vm
+}  // namespace relay::vm::machine_scalar_test

@@ -13,7 +13,7 @@
 
 #include <tests/unit/lower_cases.h>
 
-namespace relay {
+namespace relay::model_memory_test {
 namespace {
 
 // A program whose names, dimension names and extents no other has.
@@ -66,4 +66,4 @@ TEST(ModelMemory, FailuresLeaveNothing) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::model_memory_test

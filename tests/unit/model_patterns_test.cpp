@@ -16,7 +16,7 @@
 #include <tests/unit/model_products.h>
 #include <tests/unit/test_paths.h>
 
-namespace relay {
+namespace relay::model_patterns_test {
 namespace {
 
 Module read_module(const std::string& name, const std::string& text) {
@@ -98,4 +98,4 @@ TEST(ModelPatterns, NoProductOfARecordedProgramInLoops) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::model_patterns_test

@@ -10,7 +10,7 @@
 
 #include <tests/unit/lower_cases.h>
 
-namespace relay::testing {
+namespace relay::testing::op_attrs_test {
 namespace {
 
 TEST(OpAttrs, FieldsSayWhatTheyMean) {
@@ -113,4 +113,4 @@ TEST(OpAttrs, AnAxisOutOfRangeIsRefused) {
 }
 
 }  // namespace
-}  // namespace relay::testing
+}  // namespace relay::testing::op_attrs_test

@@ -8,7 +8,7 @@
 #include <relay/op/op.h>
 #include <relay/support/error.h>
 
-namespace relay {
+namespace relay::op_column_test {
 namespace {
 
 TEST(OpColumn, AHigherLevelReplacesALowerOne) {
@@ -54,4 +54,4 @@ TEST(OpColumn, IsReadWhileItIsSet) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::op_column_test

@@ -17,7 +17,7 @@
 
 #include <tests/unit/op_samples.h>
 
-namespace relay {
+namespace relay::op_dtypes_test {
 namespace {
 
 constexpr DType kTargets[] = {kFloat16, kBFloat16, kFloat64, kInt64, kUInt8};
@@ -315,4 +315,4 @@ TEST(OpDtypes, NotANumberGoesWhereTheEvaluatorSays) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::op_dtypes_test

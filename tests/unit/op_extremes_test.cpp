@@ -11,7 +11,7 @@
 
 #include <tests/unit/op_samples.h>
 
-namespace relay {
+namespace relay::op_extremes_test {
 namespace {
 
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
@@ -134,4 +134,4 @@ TEST(OpExtremes, NoIntegerIsTakenForAnother) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::op_extremes_test

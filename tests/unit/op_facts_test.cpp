@@ -10,7 +10,7 @@
 #include <relay/support/error.h>
 #include <relay/tensor_expr/facts.h>
 
-namespace relay {
+namespace relay::op_facts_test {
 namespace {
 
 /// The first call of `op` (of any operator, if null) in the functions of a program.
@@ -230,4 +230,4 @@ TEST(OpFacts, TotalOfAProgram) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::op_facts_test

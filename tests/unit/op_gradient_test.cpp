@@ -14,7 +14,7 @@
 
 #include <tests/unit/lower_cases.h>
 
-namespace relay {
+namespace relay::op_gradient_test {
 namespace {
 
 using testing::LowerCase;
@@ -213,4 +213,4 @@ TEST(OpGradient, NoneForAReason) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::op_gradient_test

@@ -13,7 +13,7 @@
 #include <relay/support/error.h>
 #include <relay/tensor_expr/evaluate.h>
 
-namespace relay {
+namespace relay::op_nn_test {
 namespace {
 
 TypeRef type_of(const NDArray& array) {
@@ -310,4 +310,4 @@ TEST(Sort, Bool) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::op_nn_test

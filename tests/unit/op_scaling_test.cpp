@@ -12,7 +12,7 @@
 
 #include <tests/unit/op_samples.h>
 
-namespace relay {
+namespace relay::op_scaling_test {
 namespace {
 
 /// Factors along a dimension: powers of 2, so that products are exact.
@@ -137,4 +137,4 @@ TEST(OpScaling, Exchange) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::op_scaling_test

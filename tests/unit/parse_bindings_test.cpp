@@ -3,7 +3,7 @@
 
 #include <relay/ir/visit.h>
 
-namespace relay {
+namespace relay::parse_bindings_test {
 namespace {
 
 using testing::expect_same;
@@ -156,4 +156,4 @@ TEST(ParseSpans, EveryNodeHasOne) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::parse_bindings_test

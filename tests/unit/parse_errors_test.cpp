@@ -1,7 +1,7 @@
 // What wrong programs are told, and where.
 #include <tests/unit/parse_helpers.h>
 
-namespace relay {
+namespace relay::parse_errors_test {
 namespace {
 
 using testing::problem;
@@ -147,4 +147,4 @@ TEST(ParseErrors, Recovery) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::parse_errors_test

@@ -5,7 +5,7 @@
 
 #include <relay/ir/metadata.h>
 
-namespace relay {
+namespace relay::parse_literals_test {
 namespace {
 
 using testing::expect_same;
@@ -138,4 +138,4 @@ TEST(ParseMetadata, Problems) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::parse_literals_test

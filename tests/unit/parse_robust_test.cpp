@@ -9,7 +9,7 @@
 
 #include <tests/unit/test_paths.h>
 
-namespace relay {
+namespace relay::parse_robust_test {
 namespace {
 
 using testing::problem;
@@ -209,4 +209,4 @@ TEST(ParseRobust, Truncated) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::parse_robust_test

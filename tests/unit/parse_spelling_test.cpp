@@ -1,7 +1,7 @@
 // Every construct in both spellings (language.md §1).
 #include <tests/unit/parse_helpers.h>
 
-namespace relay {
+namespace relay::parse_spelling_test {
 namespace {
 
 using testing::expect_same;
@@ -173,4 +173,4 @@ TEST(ParseSpelling, WholeInputs) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::parse_spelling_test

@@ -12,7 +12,7 @@
 #include <tests/support/random_program.h>
 #include <tests/unit/test_paths.h>
 
-namespace relay {
+namespace relay::print_parse_test {
 namespace {
 
 /// Prints, parses, compares; says what is wrong, or nothing.
@@ -187,4 +187,4 @@ TEST(PrintParse, RandomPrograms) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::print_parse_test

@@ -12,7 +12,7 @@
 #include <relay/print/json.h>
 #include <relay/print/print.h>
 
-namespace relay {
+namespace relay::print_text_test {
 namespace {
 
 ExprRef call(std::string_view name, std::initializer_list<ExprRef> args) {
@@ -322,4 +322,4 @@ TEST(PrintText, ShortText) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::print_text_test

@@ -23,7 +23,7 @@
 #include <tests/support/random_dataflow.h>
 #include <tests/support/typed_program.h>
 
-namespace relay {
+namespace relay::reduce_defects_test {
 namespace {
 
 using Kind = reduce::Outcome::Kind;
@@ -353,4 +353,4 @@ TEST(ReduceDefects, MiscompilesAFusedPattern) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::reduce_defects_test

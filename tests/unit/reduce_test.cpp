@@ -19,7 +19,7 @@
 
 #include <tests/support/typed_program.h>
 
-namespace relay {
+namespace relay::reduce_test {
 namespace {
 
 Module typed(const std::string& text) {
@@ -295,4 +295,4 @@ TEST(ReduceArguments, Differences) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::reduce_test

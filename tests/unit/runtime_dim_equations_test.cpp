@@ -9,7 +9,7 @@
 
 #include <relay/runtime/dim_equations.h>
 
-namespace relay {
+namespace relay::runtime_dim_equations_test {
 namespace {
 
 using Why = DimEquations::Failure::Why;
@@ -233,4 +233,4 @@ TEST(DimEquations, AgreeWithEnumeration) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::runtime_dim_equations_test

@@ -7,7 +7,7 @@
 #include <limits>
 #include <random>
 
-namespace relay {
+namespace relay::runtime_dtype_test {
 namespace {
 
 // Reference conversions by arithmetic instead of bit manipulation.
@@ -153,4 +153,4 @@ TEST(RuntimeDType, ConversionsSaturate) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::runtime_dtype_test

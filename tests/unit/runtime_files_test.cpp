@@ -20,7 +20,7 @@
 
 #include <tests/unit/test_paths.h>
 
-namespace relay {
+namespace relay::runtime_files_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -408,4 +408,4 @@ TEST_F(RuntimeFiles, ManyMembers) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::runtime_files_test

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace relay {
+namespace relay::runtime_format_test {
 namespace {
 
 std::string float_text(DType dtype, double value) {
@@ -137,4 +137,4 @@ TEST(RuntimeFormat, JsonStrings) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::runtime_format_test

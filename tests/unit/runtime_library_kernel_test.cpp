@@ -5,7 +5,7 @@
 #include <relay/runtime/memory.h>
 #include <relay/support/error.h>
 
-namespace relay {
+namespace relay::runtime_library_kernel_test {
 namespace {
 
 struct Stop {};
@@ -151,4 +151,4 @@ TEST(LibraryKernel, PlansAreGivenUp) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::runtime_library_kernel_test

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-namespace relay {
+namespace relay::runtime_ndarray_test {
 namespace {
 
 NDArray iota(std::initializer_list<int64_t> shape) {
@@ -344,4 +344,4 @@ TEST(Memory, SaysWhoRefused) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::runtime_ndarray_test

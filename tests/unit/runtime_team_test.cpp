@@ -23,7 +23,7 @@
 #include <relay/runtime/processors.h>
 #include <relay/runtime/team.h>
 
-namespace relay {
+namespace relay::runtime_team_test {
 namespace {
 
 using Stage = TeamWork::Stage;
@@ -530,4 +530,4 @@ TEST(RuntimeProcessors, ControlGroupsLimit) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::runtime_team_test

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-namespace relay {
+namespace relay::runtime_value_test {
 namespace {
 
 const ConstructorInfo* nil() { return ConstructorInfo::intern("Nil", "List", 1, 0); }
@@ -167,4 +167,4 @@ TEST(RuntimeValue, BitEqual) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::runtime_value_test

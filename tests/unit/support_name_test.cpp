@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace relay {
+namespace relay::support_name_test {
 namespace {
 
 TEST(SupportName, ComparesAndReads) {
@@ -93,4 +93,4 @@ TEST(SupportName, Threads) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::support_name_test

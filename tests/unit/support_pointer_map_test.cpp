@@ -6,7 +6,7 @@
 #include <random>
 #include <unordered_map>
 
-namespace relay {
+namespace relay::support_pointer_map_test {
 namespace {
 
 TEST(SupportPointerMap, AgreesWithTheStandardOne) {
@@ -115,4 +115,4 @@ TEST(SupportPointerSet, Inserts) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::support_pointer_map_test

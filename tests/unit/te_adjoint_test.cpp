@@ -17,7 +17,7 @@
 #include <tests/unit/lower_cases.h>
 #include <tests/unit/nest_interpreter.h>
 
-namespace relay::te {
+namespace relay::te::te_adjoint_test {
 namespace {
 
 using testing::LowerCase;
@@ -263,4 +263,4 @@ TEST(Adjoint, NoLibraryKernels) {
 }
 
 }  // namespace
-}  // namespace relay::te
+}  // namespace relay::te::te_adjoint_test

@@ -4,7 +4,7 @@
 #include <relay/tensor_expr/analysis.h>
 #include <relay/tensor_expr/builder.h>
 
-namespace relay::te {
+namespace relay::te::te_analysis_test {
 namespace {
 
 TensorInfo f32(std::vector<Dim> dims) { return {std::move(dims), kFloat32}; }
@@ -116,4 +116,4 @@ TEST(TeAnalysis, FusionKinds) {
 }
 
 }  // namespace
-}  // namespace relay::te
+}  // namespace relay::te::te_analysis_test

@@ -17,7 +17,7 @@
 #include <tests/unit/kernel_testing.h>
 #include <tests/unit/lower_cases.h>
 
-namespace relay::te {
+namespace relay::te::te_combiner_test {
 namespace {
 
 // The last value of 100 or more, else the greatest: the order counts, but only among large values.
@@ -190,4 +190,4 @@ TEST(TeCombiner, ThoseOfOperatorsThatSayTheyCommuteDo) {
 }
 
 }  // namespace
-}  // namespace relay::te
+}  // namespace relay::te::te_combiner_test

@@ -8,7 +8,7 @@
 #include <relay/tensor_expr/builder.h>
 #include <relay/tensor_expr/evaluate.h>
 
-namespace relay::te {
+namespace relay::te::te_evaluate_test {
 namespace {
 
 template <class T>
@@ -593,4 +593,4 @@ TEST(TeEvaluate, Convolution) {
 }
 
 }  // namespace
-}  // namespace relay::te
+}  // namespace relay::te::te_evaluate_test

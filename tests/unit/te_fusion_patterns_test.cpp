@@ -13,7 +13,7 @@
 #include <relay/tensor_expr/analysis.h>
 #include <tests/unit/test_paths.h>
 
-namespace relay {
+namespace relay::te_fusion_patterns_test {
 namespace {
 
 /// The kind furthest down the list over all recorded calls of each operator.
@@ -139,4 +139,4 @@ TEST(TeFusionPatterns, AreThoseOfTvmButFor) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::te_fusion_patterns_test

@@ -6,7 +6,7 @@
 #include <tests/unit/te_naive.h>
 #include <tests/unit/te_random.h>
 
-namespace relay::te {
+namespace relay::te::te_random_test {
 namespace {
 
 // With `uniform`, every input is its first element all over: what does not depend on the point is
@@ -87,4 +87,4 @@ TEST(TeRandom, UniformInputs) {
 }
 
 }  // namespace
-}  // namespace relay::te
+}  // namespace relay::te::te_random_test

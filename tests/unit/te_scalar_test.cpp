@@ -9,7 +9,7 @@
 #include <relay/tensor_expr/builder.h>
 #include <relay/tensor_expr/evaluate.h>
 
-namespace relay::te {
+namespace relay::te::te_scalar_test {
 namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
@@ -294,4 +294,4 @@ TEST(TeVerify, RejectsIllFormed) {
 }
 
 }  // namespace
-}  // namespace relay::te
+}  // namespace relay::te::te_scalar_test

@@ -15,7 +15,7 @@
 
 #include <tests/unit/lower_cases.h>
 
-namespace relay {
+namespace relay::transform_combine_test {
 namespace {
 
 Module typed(const std::string& text) {
@@ -177,4 +177,4 @@ TEST(CombineParallel, DeepPrograms) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::transform_combine_test

@@ -9,7 +9,7 @@
 #include <relay/support/error.h>
 #include <relay/transform/pass.h>
 
-namespace relay {
+namespace relay::transform_context_test {
 namespace {
 
 PassRef recorder(const std::string& name, int level, std::vector<std::string>& log,
@@ -259,4 +259,4 @@ TEST(PassErrors, APassThatChangedNothingGivesTheSameFunctions) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::transform_context_test

@@ -10,7 +10,7 @@
 #include <relay/transform/instruments.h>
 #include <relay/transform/pass.h>
 
-namespace relay {
+namespace relay::transform_instruments_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -129,4 +129,4 @@ TEST(Instruments, LineDifference) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::transform_instruments_test

@@ -9,7 +9,7 @@
 
 #include <tests/unit/test_paths.h>
 
-namespace relay {
+namespace relay::transform_pass_test {
 namespace {
 
 PassRef recorder(std::string name, int level, std::vector<std::string>& log) {
@@ -213,4 +213,4 @@ TEST(Pass, IllFormedResultIsADefectOfThePass) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::transform_pass_test

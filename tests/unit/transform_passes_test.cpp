@@ -10,7 +10,7 @@
 #include <relay/transform/literals.h>
 #include <relay/transform/pass.h>
 
-namespace relay {
+namespace relay::transform_passes_test {
 namespace {
 
 Module typed(const std::string& text) {
@@ -289,4 +289,4 @@ TEST(Inline, NestedCallsAndArgumentsThatAreMoreThanNames) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::transform_passes_test

@@ -14,7 +14,7 @@
 #include <relay/transform/pass.h>
 #include <tests/unit/test_paths.h>
 
-namespace relay {
+namespace relay::transform_programs_test {
 namespace {
 
 struct Program {
@@ -154,4 +154,4 @@ TEST(TransformPrograms, Files) { check_all(files(), 100); }
 TEST(TransformPrograms, Recorded) { check_all(recorded(), 500); }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::transform_programs_test

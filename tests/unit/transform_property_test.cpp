@@ -14,7 +14,7 @@
 #include <tests/support/typed_program.h>
 #include <tests/unit/test_paths.h>
 
-namespace relay {
+namespace relay::transform_property_test {
 namespace {
 
 const char* const kSequences[] = {
@@ -187,4 +187,4 @@ TEST(PassProperties, ExamplePrograms) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::transform_property_test

@@ -18,7 +18,7 @@
 
 #include <tests/unit/lower_cases.h>
 
-namespace relay {
+namespace relay::transform_simplify_test {
 namespace {
 
 Module typed(const std::string& text) {
@@ -425,4 +425,4 @@ TEST(SimplifyExpr, LongChains) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::transform_simplify_test

@@ -9,7 +9,7 @@
 #include <relay/vm/compiler/compile.h>
 #include <relay/vm/machine/machine.h>
 
-namespace relay::vm {
+namespace relay::vm::vm_compile_test {
 namespace {
 
 Module specialised(const std::string& text, std::span<const Value> arguments) {
@@ -243,4 +243,4 @@ TEST(VmCompile, RegistersAreFew) {
 }
 
 }  // namespace
-}  // namespace relay::vm
+}  // namespace relay::vm::vm_compile_test

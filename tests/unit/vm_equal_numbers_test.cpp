@@ -14,7 +14,7 @@
 #include <relay/vm/machine/executable_file.h>
 #include <relay/vm/machine/machine.h>
 
-namespace relay::vm {
+namespace relay::vm::vm_equal_numbers_test {
 namespace {
 
 // Whatever asks for more than this fails: the tensors of these tests take gigabytes.
@@ -167,4 +167,4 @@ TEST_F(EqualNumbers, ElementsAreMadeForWhoReadsThem) {
 }
 
 }  // namespace
-}  // namespace relay::vm
+}  // namespace relay::vm::vm_equal_numbers_test

@@ -15,7 +15,7 @@
 #include <tests/support/random_dataflow.h>
 #include <tests/support/typed_program.h>
 
-namespace relay {
+namespace relay::vm_random_test {
 namespace {
 
 // How two values differ, or nothing. Floats: what the generator allows to be inexact is computed in
@@ -300,4 +300,4 @@ TEST(VmRandom, ProgramsNatively) {
 }
 
 }  // namespace
-}  // namespace relay
+}  // namespace relay::vm_random_test

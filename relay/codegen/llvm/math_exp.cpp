@@ -10,11 +10,8 @@ namespace relay::codegen::math {
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kLog2E = 1.4426950408889634074;
-
-bool is_double(V x) { return x.v->getType()->getScalarType()->isDoubleTy(); }
 
 /// exp(x) in float for x in [-104, 89] (or not a number).
 V exp_in_range_float(V x) {

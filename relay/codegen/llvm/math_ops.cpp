@@ -13,9 +13,10 @@ namespace relay::codegen::math {
 namespace {
 
 bool is_float(V x) { return x.v->getType()->isFPOrFPVectorTy(); }
-bool is_double(V x) { return x.v->getType()->getScalarType()->isDoubleTy(); }
 
 }  // namespace
+
+bool is_double(V x) { return x.v->getType()->getScalarType()->isDoubleTy(); }
 
 Ops::Ops(llvm::IRBuilderBase& builder, const Target& for_target, llvm::Value* table,
          llvm::Type* shape)

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <span>
 
 #include <relay/codegen/codegen.h>
@@ -19,6 +20,11 @@ struct V {
   Ops* ops = nullptr;
   llvm::Value* v = nullptr;
 };
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// Whether the elements are of 64 bits.
+bool is_double(V x);
 
 /// Builds expressions of one shape: `lanes` elements, 0 for a scalar. No fast-math flags.
 class Ops {

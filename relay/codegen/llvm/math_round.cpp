@@ -7,10 +7,6 @@ namespace relay::codegen::math {
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-bool is_double(V x) { return x.v->getType()->getScalarType()->isDoubleTy(); }
-
 // A constant other than not-a-number: then one comparison is enough. (Two would also let LLVM 19
 // take max(abs(x), 0) for max(x, 0).)
 bool is_number(V x) {

@@ -8,12 +8,9 @@ namespace relay::codegen::math {
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kPi = 3.14159265358979323846;
 constexpr double kHalfPi = kPi / 2;
-
-bool is_double(V x) { return x.v->getType()->getScalarType()->isDoubleTy(); }
 
 /// x = q π/2 + r with |r| <= π/4: sine and cosine of r, q modulo 4 as an integer, and where x is
 /// too large for that.

@@ -130,7 +130,7 @@ void declare_resize(const char* name, const char* what, const char* example) {
       .compute([](const OpCall& call, te::Builder& b) { compute_resize<A>(call, b, kRank); });
 }
 
-[[maybe_unused]] const bool declared = [] {
+[[maybe_unused]] const bool resizes_declared = [] {
   declare_resize<Resize1DAttrs, 1>(
       "image.resize1d", "A signal",
       "fn (%x: Tensor[(1, 1, 3), float32]) { image.resize1d(%x, size=[6]) }");

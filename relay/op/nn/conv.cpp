@@ -299,7 +299,7 @@ OpBuilder& declare(OpBuilder& op) {
       });
 }
 
-[[maybe_unused]] const bool declared = [] {
+[[maybe_unused]] const bool convolutions_declared = [] {
   const char* sums = "Sums of products of a sliding window of the data with the weight, ";
   declare<Conv1DAttrs, 1, false>(declare_op("nn.conv1d")
                                      .doc(sums + std::string("in one dimension."))

@@ -38,7 +38,7 @@ TypeRef infer_dense(const RelationCall& call) {
 }
 
 // The weight's type, if units says all about it.
-TypeRef expect_weight(const RelationCall& call, size_t i) {
+TypeRef expect_dense_weight(const RelationCall& call, size_t i) {
   const auto& attrs = call.attrs<DenseAttrs>();
   if (i != 1 || !call.input(0) || !attrs.units) return {};
   te::TensorInfo data = call.tensor(0);
@@ -144,7 +144,7 @@ RELAY_OP("nn.dense")
     .attrs<DenseAttrs>()
     .example("fn (%x: Tensor[(2, 3), float32], %w: Tensor[(1, 3), float32]) { nn.dense(%x, %w) }",
              "[[1, 2, 3], [4, 5, 6]]", "[[1, 0, -1]]")
-    .relation(infer_dense, expect_weight)
+    .relation(infer_dense, expect_dense_weight)
     .level(1)
     .column(parallel_products(), parallel_dense)
     .compute(compute_dense);

@@ -231,7 +231,7 @@ void declare_parts(std::string name, int level) {
       });
 }
 
-[[maybe_unused]] const bool declared = [] {
+[[maybe_unused]] const bool pools_declared = [] {
   declare_window<MaxPool1DAttrs, 1, true>("nn.max_pool1d");
   declare_window<MaxPool2DAttrs, 2, true>("nn.max_pool2d")
       .gradient([](const GradientCall& call) -> std::vector<ExprRef> {

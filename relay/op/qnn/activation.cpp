@@ -74,7 +74,7 @@ Formula hardswish(const Formula& x) {
   return x * gate / Formula::real(6, x.dtype);
 }
 
-[[maybe_unused]] const bool declared = [] {
+[[maybe_unused]] const bool activations_declared = [] {
   declare_table("qnn.abs", "Absolute value of a quantised tensor.", by("abs"));
   declare_table("qnn.erf", "Gauss error function of a quantised tensor.", by("erf"));
   declare_table("qnn.exp", "e to the power of a quantised tensor.", by("exp"));

@@ -76,7 +76,7 @@ void declare_binary(OpBuilder& op, DTypes dtypes, ExpandFn expand) {
       .expand(std::move(expand));
 }
 
-[[maybe_unused]] const bool declared = [] {
+[[maybe_unused]] const bool binary_declared = [] {
   auto sum = [](std::string_view op) {
     return [op](const OpCall& call, std::span<const ExprRef> args) {
       return expand_sum(call, args, op);

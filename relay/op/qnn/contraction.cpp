@@ -118,7 +118,7 @@ OpBuilder& declare(std::string_view name, const char* plain, const char* x, cons
       });
 }
 
-[[maybe_unused]] const bool declared = [] {
+[[maybe_unused]] const bool contractions_declared = [] {
   declare<Conv2DAttrs>("qnn.conv2d", "nn.conv2d", "data", "weight", "Integers in data_layout.",
                        "Integers in kernel_layout.")
       .doc(

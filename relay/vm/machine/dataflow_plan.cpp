@@ -13,7 +13,6 @@ namespace relay::vm {
 
 namespace {
 
-constexpr size_t kLine = 64;
 size_t round_up(size_t bytes) { return (bytes + kLine - 1) & ~(kLine - 1); }
 
 bool is_leaf(DimCode code) { return code == DimCode::kExtent || code == DimCode::kElement; }

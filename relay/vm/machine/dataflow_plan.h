@@ -13,6 +13,9 @@
 
 namespace relay::vm {
 
+/// Bytes of a cache line: places begin at one, so that no two workers write to the same.
+inline constexpr size_t kLine = 64;
+
 /// A run that cannot go on, for the error: its text and place.
 struct DataflowFailure {
   std::string message;

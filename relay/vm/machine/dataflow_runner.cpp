@@ -15,7 +15,6 @@ namespace relay::vm {
 
 namespace {
 
-constexpr size_t kLine = 64;
 constexpr size_t kMostPlans = 8;
 
 }  // namespace

@@ -133,7 +133,7 @@ void refuse_shared_buffer(NodeContext& node) {
   node.ignore({"rotary_embedding_dim"});
 }
 
-Values convert_attention(NodeContext& node) {
+Values convert_contrib_attention(NodeContext& node) {
   GraphValue x = node.input(0), weights = node.input(1);
   Form form = form_of(node);
   refuse_shared_buffer(node);
@@ -148,7 +148,7 @@ Values convert_attention(NodeContext& node) {
   GraphValue present = joined_past(node, node.optional_input(4), in);
   return {attended(node, form, in), present};
 }
-RELAY_ONNX_DOMAIN("com.microsoft", "Attention", 1, convert_attention)
+RELAY_ONNX_DOMAIN("com.microsoft", "Attention", 1, convert_contrib_attention)
 
 // The product is of integers, its numbers those that they stand for.
 Values convert_quantised_attention(NodeContext& node) {
@@ -235,7 +235,7 @@ Values convert_multi_head_attention(NodeContext& node) {
 }
 RELAY_ONNX_DOMAIN("com.microsoft", "MultiHeadAttention", 1, convert_multi_head_attention)
 
-Values convert_rotary_embedding(NodeContext& node) {
+Values convert_contrib_rotary_embedding(NodeContext& node) {
   GraphValue x = node.input(0), places = node.input(1);
   GraphValue cosines = node.input(2), sines = node.input(3);
   bool interleaved = node.attr_bool("interleaved", false);
@@ -273,7 +273,7 @@ Values convert_rotary_embedding(NodeContext& node) {
   GraphValue result = rotate(node, x, at_places(cosines), at_places(sines), interleaved);
   return {packed ? merge_heads(node, result) : result};
 }
-RELAY_ONNX_DOMAIN("com.microsoft", "RotaryEmbedding", 1, convert_rotary_embedding)
+RELAY_ONNX_DOMAIN("com.microsoft", "RotaryEmbedding", 1, convert_contrib_rotary_embedding)
 
 }  // namespace
 }  // namespace relay::onnx

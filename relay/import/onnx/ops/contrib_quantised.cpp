@@ -79,7 +79,7 @@ Values convert_global_average_pool(NodeContext& node) {
 RELAY_ONNX_MICROSOFT("QLinearGlobalAveragePool", convert_global_average_pool)
 
 // First the result's scale and zero point, then three inputs for each part.
-Values convert_concat(NodeContext& node) {
+Values convert_qlinear_concat(NodeContext& node) {
   node.require(node.num_inputs() >= 5 && node.num_inputs() % 3 == 2,
                "there are " + std::to_string(node.num_inputs()) + " inputs");
   Values parts;
@@ -87,7 +87,7 @@ Values convert_concat(NodeContext& node) {
   int64_t axis = node.axis(node.attr_int("axis"), parts[0].rank());
   return {integers(node, node.concat(parts, axis), 0, node.input(2).dtype())};
 }
-RELAY_ONNX_MICROSOFT("QLinearConcat", convert_concat)
+RELAY_ONNX_MICROSOFT("QLinearConcat", convert_qlinear_concat)
 
 // A product of integers as numbers, scaled; the bias may be nothing.
 Values convert_matmul_to_float(NodeContext& node) {

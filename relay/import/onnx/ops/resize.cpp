@@ -243,20 +243,20 @@ void check_count(NodeContext& node, const GraphValue& list, size_t count, const 
   node.require(fits, std::string(what) + " is no list of " + std::to_string(count) + " entries");
 }
 
-constexpr double kMostExtent = 1099511627776.0;  // 2^40
+constexpr double kMostScaledExtent = 1099511627776.0;  // 2^40
 
 // The result's extent under a scale, both known.
 Dim scaled(NodeContext& node, Dim extent, double scale, double round) {
   if (extent.is_int()) {
     double size = std::floor(static_cast<double>(extent.as_int()) * scale + round);
-    node.require(size <= kMostExtent, "a scale is " + std::to_string(scale));
+    node.require(size <= kMostScaledExtent, "a scale is " + std::to_string(scale));
     return static_cast<int64_t>(size);
   }
   if (extent.is_any() || round != 0) return Dim::any();
   constexpr int kMostDivisor = 16;
   for (int divisor = 1; divisor <= kMostDivisor; ++divisor) {
     double factor = scale * divisor;
-    if (factor == std::floor(factor) && factor < kMostExtent) {
+    if (factor == std::floor(factor) && factor < kMostScaledExtent) {
       return floor_div(extent * static_cast<int64_t>(factor), divisor);
     }
   }
@@ -309,7 +309,7 @@ void by_sizes(NodeContext& node, const GraphValue& x, std::vector<Axis>& axes, s
     Dim extent = x.dim(axis.axis);
     axis.size = elements ? (*elements)[k] : Dim::any();
     if (axis.size.is_int()) {
-      node.require(axis.size.as_int() >= 0 && axis.size.as_int() < kMostExtent,
+      node.require(axis.size.as_int() >= 0 && axis.size.as_int() < kMostScaledExtent,
                    "sizes has " + axis.size.str());
     }
     if (axis.size == extent && !extent.is_any()) {

@@ -94,7 +94,7 @@ Values convert_length(NodeContext& node) {
 }
 RELAY_ONNX("SequenceLength", 11, convert_length)
 
-Values convert_split(NodeContext& node) {
+Values convert_split_to_sequence(NodeContext& node) {
   GraphValue x = node.input(0);
   node.require(x.rank() > 0, "a tensor without axes cannot be split");
   int64_t axis = node.axis(node.attr_int("axis", 0), x.rank());
@@ -142,9 +142,9 @@ Values convert_split(NodeContext& node) {
                                              " elements of the extent " + extent.str());
   return {GraphValue::sequence(std::move(items))};
 }
-RELAY_ONNX("SplitToSequence", 11, convert_split)
+RELAY_ONNX("SplitToSequence", 11, convert_split_to_sequence)
 
-Values convert_concat(NodeContext& node) {
+Values convert_concat_from_sequence(NodeContext& node) {
   Values items = items_of(node, 0);
   node.require(!items.empty(), "the sequence has no items");
   bool fresh = node.attr_bool("new_axis", false);
@@ -152,7 +152,7 @@ Values convert_concat(NodeContext& node) {
   if (fresh) return {node.emit("stack", {node.tuple(items)}, {{"axis", axis}})};
   return {node.concat(items, axis)};
 }
-RELAY_ONNX("ConcatFromSequence", 11, convert_concat)
+RELAY_ONNX("ConcatFromSequence", 11, convert_concat_from_sequence)
 
 Values convert_map(NodeContext& node) {
   const Graph& body = node.attr_graph("body");
