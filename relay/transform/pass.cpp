@@ -87,12 +87,11 @@ std::function<PassRef(std::string_view)>& pass_finder() {
   return finder;
 }
 
-// Says in every error which pass it is of, and on what. The compiler's own steps are nobody's
-// passes: what is wrong there is wrong with the program.
+// Says in every error which pass it is of, and on what.
 std::vector<Diagnostic> located(const Error& error, const PassInfo& info,
                                 const std::string& where) {
   std::vector<Diagnostic> diagnostics = error.diagnostics();
-  if (info.name.view().starts_with("vm.")) return diagnostics;
+  if (info.own_step) return diagnostics;
   for (Diagnostic& diagnostic : diagnostics) diagnostic.note(where);
   return diagnostics;
 }

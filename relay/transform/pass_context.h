@@ -28,6 +28,8 @@ struct PassInfo {
   std::string doc;
   /// Registered passes that a sequence runs before this one, at every level.
   std::vector<std::string> required = {};
+  /// A step of the compiler's own and nobody's pass: its errors are about the program alone.
+  bool own_step = false;
 };
 
 /// Value of a configuration key or pass option.

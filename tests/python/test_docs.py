@@ -33,6 +33,9 @@ NOT_RUN = {
 }
 # Documents whose C++ is excerpts of operators in relay/op, shortened for reading.
 EXCERPTS = {"tensor-expressions.md": "the operators themselves are compiled and tested"}
+# Of what installs the package alone, the reason why blocks that link the libraries are not run.
+LIBRARIES = (RELAY.parents[1] / "lib/librelay.a").exists()
+LINKS = re.compile(r"build/lib\b| -shared | --plugin ")
 
 
 def reason(block: docs_blocks.Block) -> str | None:
@@ -41,6 +44,8 @@ def reason(block: docs_blocks.Block) -> str | None:
         return None
     if block.language == "cpp" and block.document.name in EXCERPTS:
         return EXCERPTS[block.document.name]
+    if not LIBRARIES and LINKS.search(block.code):
+        return "the libraries are not in the wheel; the tests of the build tree run it"
     return NOTHING_TO_RUN.get(block.language) or NOT_RUN.get((block.document.name, block.code.split("\n")[0]))
 
 

@@ -178,6 +178,7 @@ def test_without_arguments_of_tensors():
     assert values.shape == (4,) and values.dtype == np.float32 and ((values >= 2) & (values < 3)).all()
     with pytest.raises(ValueError, match="256 bits"):
         relay.random.threefry_key(-1)
+    assert relay.structural_equal(relay.random.threefry_key(np.int64(7)), relay.random.threefry_key(7))
     with pytest.raises(TypeError, match="not an expression"):
         relay.random.uniform(relay.random.threefry_key(1), relay.var("s"))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from .._core import Constant, Expr, call_op
@@ -15,9 +16,10 @@ __all__ += _generated.__all__
 
 
 def threefry_key(seed: int) -> Constant:
-    """The key of a number of up to 256 bits. Raises ValueError beyond."""
+    """The key of a number of up to 256 bits. Raises ValueError beyond, TypeError for what is no integer."""
     import numpy as np
 
+    seed = operator.index(seed)
     if not 0 <= seed < 2**256:
         raise ValueError("a seed has up to 256 bits and is not negative")
     words = np.frombuffer(seed.to_bytes(32, "little"), dtype="<u8")

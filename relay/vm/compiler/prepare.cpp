@@ -65,11 +65,17 @@ FunctionRef graph_lets(const FunctionRef& function, const Effects& effects, bool
   return without_lets(function, removed);
 }
 
+PassInfo own_step(const char* name) {
+  PassInfo info;
+  info.name = name;
+  info.requires_ = {ProgramState::kTyped};
+  info.own_step = true;
+  return info;
+}
+
 // Results whose extents are no terms over integers are counted first.
 PassRef count_extents_pass() {
-  PassInfo info;
-  info.name = "vm.CountExtents";
-  info.requires_ = {ProgramState::kTyped};
+  PassInfo info = own_step("vm.CountExtents");
   auto rewrite = [](const Expr* expr, std::span<const ExprRef> operands) -> ExprRef {
     const auto* call = expr->as<Call>();
     return call == nullptr ? ExprRef() : expand_call(counted_form(), *call, operands.subspan(1));
@@ -83,9 +89,7 @@ PassRef count_extents_pass() {
 
 // Where everything is, written out for the passes that follow; what cannot be used is refused.
 PassRef devices_pass() {
-  PassInfo info;
-  info.name = "vm.PlanDevices";
-  info.requires_ = {ProgramState::kTyped};
+  PassInfo info = own_step("vm.PlanDevices");
   return make_module_pass(info, [](const Module& module, const PassContext&) {
     return plan_devices(module, DeviceNeed::kUsable);
   });
@@ -94,9 +98,7 @@ PassRef devices_pass() {
 // Each field of a tuple that an operator cuts a tensor into is cut out by itself, so that it can be
 // fused with what reads it.
 PassRef fields_apart_pass() {
-  PassInfo info;
-  info.name = "vm.FieldsApart";
-  info.requires_ = {ProgramState::kTyped};
+  PassInfo info = own_step("vm.FieldsApart");
   return make_function_pass(
       info, [](const FunctionRef& function, const Module&, const PassContext&) -> FunctionRef {
         PointerMap<Expr, uint32_t> others;  // uses of tuples apart from projections
@@ -125,9 +127,7 @@ PassRef fields_apart_pass() {
 }
 
 PassRef graph_lets_pass(bool tuples = true) {
-  PassInfo info;
-  info.name = "vm.GraphLets";
-  info.requires_ = {ProgramState::kTyped};
+  PassInfo info = own_step("vm.GraphLets");
   return make_prepared_function_pass(info, [tuples](const Module& module, const PassContext&) {
     return [effects = std::make_shared<Effects>(module), tuples](const FunctionRef& function) {
       return graph_lets(function, *effects, tuples);
