@@ -102,6 +102,8 @@ def main() -> None:
     for what in ("required_pass", "disabled_pass"):
         text = text.replace(f"{what}: object | None", f"{what}: Sequence[str] | set[str] | None")
     text = text.replace("is_interesting: Callable[..., Any]", "is_interesting: Callable[[IRModule], bool]")
+    # CPython 3.12 and later show the buffer protocol as a method.
+    text = re.sub(r'\n    def __buffer__\(self, flags, /\):\n        """\n(?:        .*\n)*?        """\n', "", text)
     # Comparisons of scalars of tensor expressions are scalars.
     text = re.sub(r"(def __(?:eq|ne)__\(self, other: object, /\) -> Scalar: \.\.\.)", r"\1  # type: ignore[override]", text)
     text = re.sub(r"__hash__: None = (?:None|\.\.\.)|__hash__: None$", "__hash__: None  # type: ignore[assignment]", text, flags=re.M)

@@ -124,7 +124,7 @@ class ExprFunctor:
             raise RelayError(f"an expression is nested deeper than {_MOST_LEVELS} levels, which is the limit of {type(self).__name__}.visit")
         room = _FRAMES * levels
         if sys.version_info < (3, 11):  # a frame takes of the C stack there
-            room = min(room, 8000 - self._raised)
+            room = min(room, 12000 - self._raised)
         sys.setrecursionlimit(sys.getrecursionlimit() + room)
         self._raised += room
 
