@@ -23,7 +23,7 @@ PAGES: dict[str, tuple[str, str, list[str]]] = {
     ),
     "modules": (
         "Modules, text, errors", "Whole programs, program text, and what is said when something is wrong.",
-        ["IRModule", "parse", "fromtext", "parse_expr", "parse_type", "check", "astext", "RelayError", "ExecutionError", "InternalError", "Diagnostic"],
+        ["IRModule", "parse", "fromtext", "parse_expr", "parse_type", "check", "astext", "RelayError", "ExecutionError", "InternalError", "Diagnostic", "Note"],
     ),
     "visitors": (
         "Visitors, rewriting, comparison", "Walks over programs that may be a million nodes deep, and questions whether two programs are the same.",

@@ -1,5 +1,6 @@
 """Every code block of the README and the documentation runs, or stands here with the reason why not."""
 
+import importlib
 import os
 import re
 from pathlib import Path
@@ -71,6 +72,12 @@ def test_no_reason_is_left_over() -> None:
     known = {(document.name, block.code.split("\n")[0]) for document in DOCUMENTS for block in docs_blocks.blocks(document)}
     assert NOT_RUN.keys() <= known
     assert EXCERPTS.keys() <= {document.name for document in DOCUMENTS}
+
+
+def test_every_name_is_on_a_page_of_the_site(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "scripts" / "docs"))
+    pages = importlib.import_module("python_pages").pages(ROOT, [])
+    assert "::: relay.Diagnostic\n" in pages["python/modules.md"]
 
 
 def test_the_pass_of_the_guide_is_ten_lines_and_does_what_it_says() -> None:
