@@ -80,6 +80,18 @@ def test_every_name_is_on_a_page_of_the_site(monkeypatch: pytest.MonkeyPatch) ->
     assert "::: relay.Diagnostic\n" in pages["python/modules.md"]
 
 
+def test_links_of_the_documents_stay_on_the_site() -> None:
+    made = ("operators/", "python/", "cpp/", "c/", "passes", "contributing.md")  # pages that are written when the site is built
+    outside = []
+    for document in (ROOT / "docs").glob("**/*.md"):
+        for address in re.findall(r"\]\(([^)#\s]+)[^)]*\)", re.sub(r"```.*?```|`[^`]*`", "", document.read_text(encoding="utf-8"), flags=re.DOTALL)):
+            target = (document.parent / address).resolve()
+            if re.match(r"[a-z]+:", address) or (target.is_relative_to(ROOT / "docs") and (target.exists() or str(target.relative_to(ROOT / "docs")).startswith(made))):
+                continue
+            outside.append(f"{document.relative_to(ROOT)}: {address}")
+    assert not outside
+
+
 def test_the_pass_of_the_guide_is_ten_lines_and_does_what_it_says() -> None:
     guide = next(document for document in DOCUMENTS if document.name == "pass-in-python.md")
     code, printed = docs_blocks.blocks(guide)[:2]
