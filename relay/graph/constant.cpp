@@ -11,11 +11,12 @@ ConstantRef Constant::given(Value value) {
 }
 
 ConstantRef Constant::computed(std::shared_ptr<const te::Computation> computation,
-                               std::vector<ConstantRef> inputs, Device device) {
+                               std::vector<ConstantRef> inputs, Device device, Shortcut shortcut) {
   auto constant = std::make_shared<Constant>();
   constant->computation_ = std::move(computation);
   constant->inputs_ = std::move(inputs);
   constant->device_ = device;
+  constant->shortcut_ = std::move(shortcut);
   return constant;
 }
 
@@ -24,7 +25,11 @@ const Value& Constant::value() const {
     std::call_once(once_, [&] {
       std::vector<NDArray> arrays;
       for (const ConstantRef& input : inputs_) arrays.push_back(input->value().array());
-      value_ = Value(evaluate_constant(*computation_, arrays, device_));
+      if (shortcut_ && arrays.size() == 1 && device_ == Device()) {
+        value_ = Value(shortcut_(arrays[0]));
+      } else {
+        value_ = Value(evaluate_constant(*computation_, arrays, device_));
+      }
     });
   }
   return value_;

@@ -1,6 +1,7 @@
 // Tensors that are known while a program is compiled.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -13,6 +14,9 @@ namespace relay::graph {
 class Constant;
 using ConstantRef = std::shared_ptr<const Constant>;
 
+/// What a computation of one input gives, faster than by evaluating it.
+using Shortcut = std::function<NDArray(const NDArray& input)>;
+
 /// A constant: given, or computed from others when somebody first asks for its value. So it can be
 /// passed on at once, and all of a program be computed side by side.
 class Constant {
@@ -20,7 +24,8 @@ class Constant {
   static ConstantRef given(Value value);
   /// The one output of a computation on fixed extents that cannot fail.
   static ConstantRef computed(std::shared_ptr<const te::Computation> computation,
-                              std::vector<ConstantRef> inputs, Device device);
+                              std::vector<ConstantRef> inputs, Device device,
+                              Shortcut shortcut = {});
 
   /// Any thread may ask.
   const Value& value() const;
@@ -35,6 +40,7 @@ class Constant {
   std::shared_ptr<const te::Computation> computation_;
   std::vector<ConstantRef> inputs_;
   Device device_;
+  Shortcut shortcut_;
 };
 
 }  // namespace relay::graph

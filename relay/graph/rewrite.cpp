@@ -5,14 +5,15 @@
 namespace relay::graph {
 
 ConstantRef Rewriting::computed(const te::Computation& computation, std::vector<ConstantRef> inputs,
-                                Device device) {
+                                Device device, Shortcut shortcut) {
   auto& shared = computations_[computation.str()];
   if (shared == nullptr) shared = std::make_shared<const te::Computation>(computation);
   std::vector<const Constant*> key;
   for (const ConstantRef& input : inputs) key.push_back(input.get());
   ConstantRef& made = made_[{shared.get(), std::move(key)}];
   // Inputs are on one device, and the result with them.
-  if (made == nullptr) made = Constant::computed(shared, std::move(inputs), device);
+  if (made == nullptr)
+    made = Constant::computed(shared, std::move(inputs), device, std::move(shortcut));
   return made;
 }
 
@@ -59,8 +60,9 @@ std::vector<bool> ConstantReaders::replaceable(const Graph& graph, const Node& n
 }
 
 std::span<const Rewrite> all_rewrites() {
-  static constexpr std::array<Rewrite, 3> kRewrites{{
+  static constexpr std::array<Rewrite, 4> kRewrites{{
       {"prepare_constants", "What depends on constants alone is computed once.", prepare_constants},
+      {"winograd", "Convolutions take fewer multiplications, in tiles.", winograd},
       {"pack_operands", "Constant operands of products lie as kernels read them.", pack_operands},
       {"place_parts", "Operands of concatenations are computed in their place.", place_parts},
   }};

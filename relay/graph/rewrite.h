@@ -17,13 +17,16 @@
 
 namespace relay::graph {
 
-/// An input of a computation that would better be read in another order of elements.
+/// An input of a computation that would better be read in another form: its elements in another
+/// order, or what becomes of it whenever the computation runs.
 struct PackedOperand {
   size_t input = 0;
   /// One input, the operand; one output, the packed one.
   te::Computation packing;
   /// What the computation becomes: with one input more, the last, which is the packed operand.
   te::Computation computation;
+  /// Of the packing, perhaps.
+  Shortcut shortcut = {};
 };
 
 /// The first input for which `constant` is true that a kernel would better read packed; nothing if
@@ -32,7 +35,8 @@ using PackingOf = std::function<std::optional<PackedOperand>(
     const te::Computation&, const std::function<bool(size_t input)>& constant)>;
 
 struct RewriteOptions {
-  PackingOf packing_of;  // none: nothing is packed
+  PackingOf packing_of = {};   // none: nothing is packed
+  PackingOf winograd_of = {};  // none: no convolution is computed in tiles
 };
 
 /// The graphs of a program while they are rewritten, with what rewrites share.
@@ -46,7 +50,7 @@ class Rewriting {
 
   /// A constant computed from others; an equal one that was made before.
   ConstantRef computed(const te::Computation& computation, std::vector<ConstantRef> inputs,
-                       Device device);
+                       Device device, Shortcut shortcut = {});
   /// The tensor of a graph that holds a constant, a new one if there is none.
   static uint32_t tensor_of(Graph& graph, const ConstantRef& constant, te::TensorInfo info,
                             Device device);
@@ -85,6 +89,8 @@ struct Rewrite {
 
 /// Splits what depends on constants alone off the works of nodes (rewrites/prepare_constants.cpp).
 bool prepare_constants(Rewriting& program);
+/// Computes convolutions in tiles where that costs less (rewrites/winograd.cpp).
+bool winograd(Rewriting& program);
 /// Lays constant operands out as kernels read them (rewrites/pack_operands.cpp).
 bool pack_operands(Rewriting& program);
 

@@ -295,6 +295,9 @@ class Planner {
     Dim rows = plan_.rows.extent, k = plan_.folded.extent;
     if (!rows.is_int() || !k.is_int() || !along_k.is_int()) return false;
     if (rows.as_int() > kMostRows) return false;
+    // Each product of a batch has a right factor of its own, which is near to none of its rows yet:
+    // a copy reads it at once.
+    if (!plan_.batch.extent.is_int(1)) return false;
     int64_t step = std::abs(along_k.as_int()) * plan_.element_bytes;
     bool aligned = step % kLine == 0;
     int64_t lines = std::max<int64_t>(1, widest() * vector_bytes_ / kLine);

@@ -116,6 +116,7 @@ class Lowering {
     if (std::holds_alternative<te::Map>(stage.body)) {
       std::optional<DraftKernel> kernel;
       if (group.members.size() == 1) kernel = lower_contraction(job);
+      if (!kernel && group.members.size() == 1) kernel = lower_tiles(job);
       if (!kernel) {
         size_t products = count_products(group);
         kernel = lower_rows(job, std::move(group));

@@ -2,6 +2,7 @@
 // there and side by side, so that they need neither masks nor shuffles.
 #include <algorithm>
 
+#include <relay/lower/lines.h>
 #include <relay/lower/templates.h>
 
 namespace relay::lower {
@@ -217,7 +218,7 @@ class PaddedWindow {
     Block body;
     Scalar first_group = te::index_constant(0);
     if (cut_.bands > 1) first_group = Scalar(loops_.name(bands_)) * cut_.of_band;
-    copy_lines(first_group, body);
+    copy_band(first_group, body);
     results(first_group, body);
     loops_.close(std::move(body));
     return draft_.finish(name, "window", flops);
@@ -240,66 +241,16 @@ class PaddedWindow {
     return space_.work() * guess(lane_.extent) * rows;
   }
 
-  /// Part of a line of scratch, element by element.
-  Block line_loop(LoopKind kind, int64_t begin, int64_t end, const Scalar& base,
-                  const std::function<ScalarRef(const Axis&)>& value) {
-    if (begin >= end) return {};
-    Axis at = draft_.new_axis(Dim(end));
-    For one = loop(kind, at);
-    one.begin = te::index_constant(begin).ref();
-    one.body.push_back(store(scratch_, {(base + te::index_of(at)).ref()}, value(at)));
-    Block block;
-    block.push_back({std::move(one)});
-    return block;
-  }
-
   /// The lines of a band, with what surrounds the data.
-  void copy_lines(const Scalar& first_group, Block& body) {
-    const Slide& along = plane_.along;
-    const bool fills = plane_.data->bounds == te::Bounds::kFill;
-    ScalarRef fill = fills ? plane_.data->fill : zero(plane_.data->dtype);
-    Axis line = draft_.new_axis(Dim(cut_.lines));
-    Scalar base = te::index_of(line) * (cut_.parts * cut_.pitch);
-    auto filled = [&](const Axis&) { return fill; };
-
-    std::vector<ScalarRef> index = draft_.bind(plane_.data->args, space_.math(), loops_.names);
-    Scalar row = te::index_constant(0);
+  void copy_band(const Scalar& first_group, Block& body) {
+    Lines lines{plane_.data, std::nullopt, plane_.along.dim, plane_.along.before,
+                cut_.lines,  cut_.parts,   cut_.pitch};
+    Scalar first = te::index_constant(0);
     if (plane_.down) {
-      row = te::index_of(line) + first_group * (cut_.rows * plane_.down->stride) -
-            plane_.down->before;
-      index[plane_.down->dim] = space_.math().simplify(row.ref());
+      lines.down = plane_.down->dim;
+      first = first_group * (cut_.rows * plane_.down->stride) - plane_.down->before;
     }
-    int32_t from = draft_.buffer(plane_.data->tensor, Buffer::Role::kInput, false);
-    Block copy;
-    auto append = [](Block& into, Block more) {
-      for (Stmt& stmt : more) into.push_back(std::move(stmt));
-    };
-    for (int64_t part = 0; part < cut_.parts; ++part) {
-      // Element stride·j + part − before of the data.
-      auto first_at = [&](int64_t element) {
-        int64_t j = (element + along.before - part + cut_.parts - 1) / cut_.parts;
-        return std::clamp<int64_t>(j, 0, cut_.pitch);
-      };
-      int64_t low = first_at(0), high = first_at(along.extent);
-      Scalar start = base + part * cut_.pitch;
-      append(copy, line_loop(LoopKind::kSerial, 0, low, start, filled));
-      append(copy, line_loop(LoopKind::kVector, low, high, start, [&](const Axis& at) {
-               index[along.dim] = (te::index_of(at) * cut_.parts + (part - along.before)).ref();
-               return draft_.load(from, index);
-             }));
-      append(copy, line_loop(LoopKind::kSerial, high, cut_.pitch, start, filled));
-    }
-    For lines = loop(LoopKind::kSerial, line);
-    if (plane_.down && fills) {
-      If present;
-      present.condition = ((row >= 0) && (row < plane_.down->extent)).ref();
-      present.then_block = std::move(copy);
-      present.else_block = line_loop(LoopKind::kVector, 0, cut_.parts * cut_.pitch, base, filled);
-      lines.body.push_back({std::move(present)});
-    } else {
-      lines.body = std::move(copy);
-    }
-    body.push_back({std::move(lines)});
+    copy_lines(draft_, space_.math(), lines, loops_.names, scratch_, first, body);
   }
 
   void results(const Scalar& first_group, Block& body) {

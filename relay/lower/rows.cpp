@@ -105,7 +105,8 @@ int lanes_of(const Space& space, const LowerOptions& options) {
       std::max<int64_t>(options.vector_bytes / static_cast<int64_t>(widest), 1));
 }
 
-/// Values that several roots share and that are worth a register, given names in `block`.
+}  // namespace
+
 void name_shared(Draft& draft, std::vector<ScalarRef>& roots, Block& block) {
   if (roots.size() < 2) return;
   std::unordered_map<const ScalarNode*, int> users;
@@ -146,6 +147,8 @@ void name_shared(Draft& draft, std::vector<ScalarRef>& roots, Block& block) {
       });
   for (ScalarRef& root : roots) root = rewrite(root);
 }
+
+namespace {
 
 // ---- Where lanes run ----------------------------------------------------------------------------
 

@@ -38,6 +38,8 @@ std::optional<DraftKernel> lower_padded(const Job& job, Space& space, const te::
 std::optional<DraftKernel> lower_columns(const Job& job, Space& space, size_t along, Dim flops);
 /// A Map that is a sum of products.
 std::optional<DraftKernel> lower_contraction(const Job& job);
+/// A Map whose values come out of tables that are computed as a whole.
+std::optional<DraftKernel> lower_tiles(const Job& job);
 DraftKernel lower_scan(const Job& job);
 DraftKernel lower_update(const Job& job);
 /// The base of an update.
@@ -47,6 +49,9 @@ DraftKernel lower_copy(const Job& job, te::TensorId source);
 std::vector<Stmt> store_results(Draft& draft, IndexMath& math, const Member& member,
                                 std::span<const te::ScalarRef> values,
                                 const std::unordered_map<uint32_t, te::ScalarRef>& names);
+
+/// Values that several roots share and that are worth a register, given names in `block`.
+void name_shared(Draft& draft, std::vector<te::ScalarRef>& roots, Block& block);
 
 /// Loops over `axes` around `body`, outermost first; the outer ones are joined into one parallel
 /// loop if the work is worth it. `work` is what one point of all axes costs.

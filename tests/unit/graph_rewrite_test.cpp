@@ -284,6 +284,7 @@ TEST(Rewrite, EachIsToldOf) {
   });
   EXPECT_EQ(told, (std::vector<std::pair<std::string, bool>>{{"composed", true},
                                                              {"prepare_constants", false},
+                                                             {"winograd", false},
                                                              {"pack_operands", true},
                                                              {"place_parts", false}}));
 }

@@ -57,6 +57,7 @@ void add_compile(CLI::App& app, Context& context) {
   add_params_option(*command, options->given);
   add_target_option(*command, options->native);
   add_level_option(*command, options->native);
+  add_winograd_option(*command, options->native);
   command->add_flag("--onednn", options->native.onednn,
                     "Products and convolutions of float32 by oneDNN, which the model then needs.");
   context.actions[command] = [options] {

@@ -79,6 +79,12 @@ void add_level_option(CLI::App& command, NativeOptions& options) {
       ->check(CLI::Range(0, 4));
 }
 
+void add_winograd_option(CLI::App& command, NativeOptions& options) {
+  command.add_flag("!--no-winograd", options.winograd,
+                   "Compute every convolution as the sum that it is, never in tiles with fewer "
+                   "operations and more rounding.");
+}
+
 void add_native_options(CLI::App& command, NativeOptions& options) {
   command
       .add_option(
@@ -88,6 +94,7 @@ void add_native_options(CLI::App& command, NativeOptions& options) {
       ->check(CLI::Range(1, 1024));
   add_target_option(command, options);
   add_level_option(command, options);
+  add_winograd_option(command, options);
   command.add_flag("--onednn", options.onednn,
                    "Products and convolutions of float32 by oneDNN instead of generated kernels.");
 }
@@ -107,8 +114,9 @@ bool is_model_file(const std::string& path) {
 Loaded load_model(const std::string& path, const std::string& entry, const Given& given,
                   const NativeOptions& options) {
   if (options.target != NativeOptions().target || options.level != NativeOptions().level ||
-      options.onednn) {
-    throw UsageError("--target, --opt-level and --onednn are chosen when a model is compiled");
+      options.onednn || !options.winograd) {
+    throw UsageError(
+        "--target, --opt-level, --no-winograd and --onednn are chosen when a model is compiled");
   }
   Loaded result;
   result.executable =
@@ -138,6 +146,7 @@ std::shared_ptr<const vm::Executable> compile_module(const Module& specialised, 
   compile.target = codegen::Target::parse(options.target);
   compile.level = options.level;
   compile.onednn = options.onednn;
+  compile.winograd = options.winograd;
   if (options.use_cache) compile.cache = codegen::default_cache();
   compile.kernels = kernels;
   return vm::compile(specialised, entry, compile);
@@ -149,6 +158,7 @@ std::vector<graph::Graph> module_graphs(const Module& specialised, Name entry,
   vm::CompileOptions compile;
   compile.target = codegen::Target::parse(options.target);
   compile.level = options.level;
+  compile.winograd = options.winograd;
   compile.on_graphs = observer;
   return vm::compile_graphs(specialised, entry, compile);
 }

@@ -21,11 +21,14 @@ struct NativeOptions {
   int level = 3;    // of optimisation
   bool use_cache = true;
   bool onednn = false;
+  bool winograd = true;
 };
 
-/// Adds `--target`, `--opt-level` or all of the options of those who compile and run to a command.
+/// Adds `--target`, `--opt-level`, `--no-winograd` or all of the options of those who compile and
+/// run to a command.
 void add_target_option(CLI::App& command, NativeOptions& options);
 void add_level_option(CLI::App& command, NativeOptions& options);
+void add_winograd_option(CLI::App& command, NativeOptions& options);
 void add_native_options(CLI::App& command, NativeOptions& options);
 
 /// Whether a path names a file that `relay compile` wrote, or such a file comes in for "-".

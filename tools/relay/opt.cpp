@@ -235,6 +235,7 @@ void add_opt(CLI::App& app, Context& context) {
       "else the only one.");
   add_params_option(*command, options->given);
   add_target_option(*command, options->native);
+  add_winograd_option(*command, options->native);
   command->add_flag("--list", options->list, "List the passes.");
   context.actions[command] = [options, level, &context] {
     if (level->count() > 0) options->native.level = options->level;

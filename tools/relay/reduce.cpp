@@ -213,6 +213,7 @@ Search make_search(const Subject& subject, const ReduceOptions& options,
   check.compile.target = codegen::Target::parse(options.native.target);
   check.compile.level = options.native.level;
   check.compile.onednn = options.native.onednn;
+  check.compile.winograd = options.native.winograd;
   check.compile.cache = codegen::default_cache();
   check.comparison.tolerance = options.tolerance;
   auto both = [check, arguments](const Module& module) {

@@ -302,4 +302,11 @@ void ScalarEmitter::store(int32_t buffer, std::span<const te::ScalarRef> indices
   store(buffer, indices, emit(value));
 }
 
+bool ScalarEmitter::store_interleaved(int32_t buffer, llvm::Value* offset,
+                                      std::span<const LaneValue> values) {
+  if (!MemoryAccess(*this, buffer).store_interleaved(offset, values)) return false;
+  invalidate({static_cast<uint32_t>(buffer) | kMemoryFlag});
+  return true;
+}
+
 }  // namespace relay::codegen

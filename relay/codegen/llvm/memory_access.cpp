@@ -14,6 +14,32 @@ constexpr int64_t kHugeBytes = int64_t{24} << 20;
 
 }  // namespace
 
+namespace {
+
+/// Vectors of the elements of several taken in turn: a power of two of them.
+std::vector<llvm::Value*> interleave(llvm::IRBuilder<>& b, std::vector<llvm::Value*> vectors) {
+  if (vectors.size() == 1) return vectors;
+  std::vector<llvm::Value*> even, odd, result;
+  for (size_t k = 0; k < vectors.size(); ++k) (k % 2 == 0 ? even : odd).push_back(vectors[k]);
+  even = interleave(b, std::move(even));
+  odd = interleave(b, std::move(odd));
+  auto* type = llvm::cast<llvm::FixedVectorType>(even[0]->getType());
+  const int lanes = static_cast<int>(type->getNumElements());
+  for (size_t k = 0; k < even.size(); ++k) {
+    for (int begin : {0, lanes / 2}) {
+      std::vector<int> places;
+      for (int lane = 0; lane < lanes / 2; ++lane) {
+        places.push_back(begin + lane);
+        places.push_back(lanes + begin + lane);
+      }
+      result.push_back(b.CreateShuffleVector(even[k], odd[k], places));
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
 void store_first(KernelFrame& frame, int32_t buffer, llvm::Value* elements, llvm::Value* to,
                  unsigned count, llvm::Align align) {
   llvm::IRBuilder<>& b = frame.b;
@@ -269,6 +295,28 @@ void MemoryAccess::store_masked(llvm::Value* elements, llvm::Value* offset, llvm
     return;
   }
   store_first(frame_, buffer_, elements, to, *count, align_);
+}
+
+bool MemoryAccess::store_interleaved(llvm::Value* offset, std::span<const LaneValue> values) {
+  llvm::Value* mask = emitter_.mask();
+  std::optional<unsigned> active = mask == nullptr ? lanes_ : known_first_lanes(mask);
+  if (!active || lanes_ < 2) return false;
+  std::vector<llvm::Value*> wide;
+  for (const LaneValue& value : values)
+    wide.push_back(emitter_.to_memory(emitter_.widen(value), dtype_));
+  unsigned left = *active * static_cast<unsigned>(values.size());
+  for (llvm::Value* elements : interleave(b, std::move(wide))) {
+    if (left == 0) break;
+    llvm::Value* to = address(offset, false);
+    if (left >= lanes_) {
+      note(b.CreateAlignedStore(elements, to, align_));
+    } else {
+      store_first(frame_, buffer_, elements, to, left, align_);
+    }
+    left -= std::min(left, lanes_);
+    offset = b.CreateAdd(offset, b.getInt64(lanes_));
+  }
+  return true;
 }
 
 void MemoryAccess::store(const LaneValue& offset, const LaneValue& value) {

@@ -23,6 +23,8 @@ class MemoryAccess {
                  llvm::Value* fill);
   /// In active lanes.
   void store(const LaneValue& offset, const LaneValue& value);
+  /// Lane l of the k-th of n values to offset + n·l + k; false if active lanes are not known.
+  bool store_interleaved(llvm::Value* offset, std::span<const LaneValue> values);
   /// All lanes, side by side from the offset on, as they are in memory.
   llvm::Value* load_whole(llvm::Value* offset);
   void store_whole(llvm::Value* offset, llvm::Value* elements);

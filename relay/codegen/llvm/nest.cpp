@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <bit>
 
 #include <relay/codegen/llvm/nest_emitter.h>
 #include <relay/support/error.h>
+#include <relay/tensor_expr/affine.h>
 #include <relay/tensor_expr/walk.h>
 
 namespace relay::codegen {
@@ -189,7 +191,37 @@ void NestEmitter::write(const Block& block) {
     }
   }
   ScalarEmitter::Scope scope(scalars_, ScalarEmitter::RegionKind::kPlain, std::move(lets));
-  for (const Stmt& stmt : block) write(stmt);
+  for (size_t at = 0; at < block.size();) {
+    size_t done = write_interleaved(block, at);
+    if (done == 0) write(block[at]);
+    at += std::max<size_t>(done, 1);
+  }
+}
+
+size_t NestEmitter::write_interleaved(const Block& block, size_t at) {
+  const auto* first = std::get_if<lower::Store>(&block[at].node);
+  if (first == nullptr || scalars_.lanes() == 1 || first->indices.size() != 1) return 0;
+  if (nest_.buffers[static_cast<size_t>(first->buffer)].role != lower::Buffer::Role::kScratch)
+    return 0;
+  const te::Affine begin = te::affine(first->indices[0]);
+  size_t count = 1;
+  for (; at + count < block.size(); ++count) {
+    const auto* next = std::get_if<lower::Store>(&block[at + count].node);
+    if (next == nullptr || next->buffer != first->buffer) break;
+    te::Affine distance = te::affine(next->indices[0]) + begin * Dim(-1);
+    if (!distance.is_constant() || !distance.constant.is_int(static_cast<int64_t>(count))) break;
+  }
+  if (count < 2) return 0;
+  LaneValue offset = scalars_.offset(first->buffer, first->indices);
+  std::optional<int64_t> step = offset.is_linear() ? constant_of(offset.step) : std::nullopt;
+  if (!step || *step < 2 || *step > static_cast<int64_t>(count) ||
+      !std::has_single_bit(static_cast<uint64_t>(*step)))
+    return 0;
+  count = static_cast<size_t>(*step);
+  std::vector<LaneValue> values;
+  for (size_t k = 0; k < count; ++k)
+    values.push_back(scalars_.emit(std::get<lower::Store>(block[at + k].node).value));
+  return scalars_.store_interleaved(first->buffer, offset.base, values) ? count : 0;
 }
 
 void NestEmitter::write(const Stmt& stmt) {

@@ -36,6 +36,9 @@ class NestEmitter {
   void write_set(const lower::Set& set);
   void write_accumulate(const lower::Accumulate& accumulate);
   void write_if(const lower::If& branch);
+  /// Stores from `at` on that interleave lanes in scratch: lane l of the k-th of n at n·l + k. How
+  /// many it has written; 0 if there are none such.
+  size_t write_interleaved(const lower::Block& block, size_t at);
   void write_shared(const lower::Stmt& stmt);
   void store_to(llvm::AllocaInst* slot, LaneValue value);
   /// Whether some lanes of a register must keep what they have: it was let where more were active.

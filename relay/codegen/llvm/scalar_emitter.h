@@ -116,6 +116,9 @@ class ScalarEmitter {
   /// buffer[indices] = value, in active lanes; overlapping lanes: the last one stays.
   void store(int32_t buffer, std::span<const te::ScalarRef> indices, LaneValue value);
   void store(int32_t buffer, std::span<const te::ScalarRef> indices, const te::ScalarRef& value);
+  /// Lane l of the k-th of n values (a power of two) goes to offset + n·l + k. False, and nothing
+  /// is done, if it is not known which lanes are active.
+  bool store_interleaved(int32_t buffer, llvm::Value* offset, std::span<const LaneValue> values);
   /// lhs ⊕ rhs, elementwise; all values as wide as the first.
   std::vector<llvm::Value*> combine(const te::Combiner& combiner, std::span<const DType> dtypes,
                                     std::span<llvm::Value* const> lhs,

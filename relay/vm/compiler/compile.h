@@ -25,6 +25,9 @@ struct CompileOptions {
   bool onednn = false;
   /// Whether graphs are rewritten before kernels are made; not at level 0 in any case.
   bool rewrite_graphs = true;
+  /// Whether convolutions may be computed in tiles, with fewer operations and more rounding; below
+  /// level 3 and where `relay.winograd` is false of the pass context they are not in any case.
+  bool winograd = true;
   /// If given, is told of the graphs as they are composed and after each rewrite.
   graph::RewriteObserver on_graphs;
   /// If given, receives the loops of every kernel, in the order of Executable::kernels.

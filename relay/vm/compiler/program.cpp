@@ -3,11 +3,22 @@
 #include <relay/infer/type_checks.h>
 #include <relay/ir/visit.h>
 #include <relay/lower/packing.h>
+#include <relay/lower/winograd.h>
 #include <relay/support/error.h>
+#include <relay/transform/pass_context.h>
 #include <relay/vm/compiler/function_compiler.h>
 #include <relay/vm/compiler/launch_writer.h>
 
 namespace relay::vm {
+namespace {
+
+constexpr const char* kWinogradKey = "relay.winograd";
+RELAY_REGISTER_CONFIG({kWinogradKey, true,
+                       "Whether convolutions with constant weights are computed in tiles where "
+                       "that takes clearly fewer operations, from level 3 on. Results are rounded "
+                       "some more."});
+
+}  // namespace
 
 ProgramBuilder::ProgramBuilder(const Prepared& prepared, Executable& executable,
                                const CompileOptions& options)
@@ -199,15 +210,27 @@ void ProgramBuilder::rewrite_graphs() {
     if (options_.on_graphs) options_.on_graphs("composed", graphs_, true);
     return;
   }
+  constexpr int kWinogradLevel = 3;
   const int64_t vector_bytes = options_.target.vector_bytes();
   auto packing_of = [vector_bytes](const te::Computation& computation,
                                    const auto& constant) -> std::optional<graph::PackedOperand> {
     auto packed = lower::packing_of(computation, constant, vector_bytes, /*rows_too=*/false);
     if (!packed) return std::nullopt;
-    return graph::PackedOperand{packed->input, std::move(packed->packing),
-                                std::move(packed->computation)};
+    return graph::PackedOperand{
+        packed->input, std::move(packed->packing), std::move(packed->computation), {}};
   };
-  graph::Rewriting rewriting(graphs_, {packing_of});
+  auto winograd_of = [vector_bytes](const te::Computation& computation,
+                                    const auto& constant) -> std::optional<graph::PackedOperand> {
+    auto tiled = lower::winograd_of(computation, constant, vector_bytes);
+    if (!tiled) return std::nullopt;
+    return graph::PackedOperand{tiled->input, std::move(tiled->weights),
+                                std::move(tiled->computation), std::move(tiled->transform)};
+  };
+  graph::RewriteOptions rewrites{packing_of, {}};
+  if (options_.level >= kWinogradLevel && options_.winograd && !options_.onednn &&
+      PassContext::current().config_value<bool>(kWinogradKey))
+    rewrites.winograd_of = winograd_of;
+  graph::Rewriting rewriting(graphs_, std::move(rewrites));
   for (const Function& function : executable_.functions) {
     for (const Instruction& at : function.code) {
       if (at.op == Op::kConst && at.a < constant_refs_.size())

@@ -1,0 +1,105 @@
+#include <relay/graph/replace_operands.h>
+
+#include <algorithm>
+#include <map>
+
+#include <relay/graph/unread.h>
+
+namespace relay::graph {
+namespace {
+
+/// A work whose inputs of a mask are read in other forms.
+struct Replaced {
+  struct Operand {
+    size_t input;  // of the old work
+    te::Computation form;
+    Shortcut shortcut;
+  };
+  std::vector<Operand> operands;  // the last inputs of the new one, in order
+  WorkRef work;
+  std::vector<size_t> kept;  // inputs of the old work, the first of the new one
+};
+
+class Replacer {
+ public:
+  Replacer(Rewriting& program, const PackingOf& form_of)
+      : program_(program), form_of_(form_of), readers_(program) {}
+
+  bool run() {
+    bool changed = false;
+    for (Graph& graph : program_.graphs()) {
+      for (Node& node : graph.nodes) changed |= replace(graph, node);
+    }
+    return changed;
+  }
+
+ private:
+  bool replace(Graph& graph, Node& node) {
+    std::vector<bool> mask = readers_.replaceable(graph, node);
+    if (std::find(mask.begin(), mask.end(), true) == mask.end()) return false;
+    auto [entry, added] = replaced_.try_emplace({node.work.get(), mask});
+    Replaced& replaced = entry->second;
+    if (added) replaced = replace_in(node.work, mask);
+    if (replaced.operands.empty()) return false;
+    std::vector<uint32_t> inputs;
+    for (size_t old : replaced.kept) inputs.push_back(node.inputs[old]);
+    for (const Replaced::Operand& operand : replaced.operands) {
+      const Tensor& from = graph.tensors[node.inputs[operand.input]];
+      Device device = from.device;
+      ConstantRef made = program_.computed(operand.form, {from.constant}, device, operand.shortcut);
+      te::TensorInfo info = operand.form.info(operand.form.outputs[0].tensor);
+      inputs.push_back(Rewriting::tensor_of(graph, made, std::move(info), device));
+    }
+    originals_.push_back(std::exchange(node.work, replaced.work));
+    node.inputs = std::move(inputs);
+    return true;
+  }
+
+  /// Whether all sizes are: a work may leave open what its nodes know.
+  static bool is_known(const te::Computation& form) {
+    const te::Output& made = form.outputs[0];
+    auto known = [](const std::vector<Dim>& dims) {
+      return std::all_of(dims.begin(), dims.end(), [](Dim dim) { return dim.is_int(); });
+    };
+    return known(form.inputs[0].dims) && known(form.info(made.tensor).dims);
+  }
+
+  Replaced replace_in(const WorkRef& work, const std::vector<bool>& mask) const {
+    Replaced result;
+    auto changed = std::make_shared<Work>(*work);
+    te::Computation& computation = changed->group.computation;
+    std::vector<bool> left = mask;  // each operand once
+    while (true) {
+      std::optional<PackedOperand> form =
+          form_of_(computation, [&](size_t input) { return input < left.size() && left[input]; });
+      if (!form || !is_known(form->packing)) break;
+      left[form->input] = false;
+      result.operands.push_back({form->input, std::move(form->packing), std::move(form->shortcut)});
+      computation = std::move(form->computation);
+    }
+    if (result.operands.empty()) return result;
+    std::vector<bool> wanted(computation.inputs.size());
+    for (size_t i = 0; i < wanted.size(); ++i) wanted[i] = i >= mask.size() || !mask[i];
+    for (const Work::Element& element : work->elements) wanted[element.input] = true;
+    for (size_t old : drop_unread(computation, wanted)) {
+      if (old < mask.size()) result.kept.push_back(old);
+    }
+    renumber_elements(*changed, result.kept);
+    result.work = std::move(changed);
+    return result;
+  }
+
+  Rewriting& program_;
+  const PackingOf& form_of_;
+  ConstantReaders readers_;
+  std::map<std::pair<const Work*, std::vector<bool>>, Replaced> replaced_;
+  std::vector<WorkRef> originals_;  // keys go by address
+};
+
+}  // namespace
+
+bool replace_operands(Rewriting& program, const PackingOf& form_of) {
+  return form_of && Replacer(program, form_of).run();
+}
+
+}  // namespace relay::graph

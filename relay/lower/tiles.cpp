@@ -1,0 +1,461 @@
+// Maps whose values are chosen by two indices out of a small table, the values of which share what
+// they are computed from: all of a table are computed together, with lanes along tables.
+#include <algorithm>
+#include <map>
+
+#include <relay/lower/lines.h>
+#include <relay/lower/templates.h>
+#include <relay/tensor_expr/affine.h>
+#include <relay/tensor_expr/walk.h>
+
+namespace relay::lower {
+
+using te::Axis;
+using te::Scalar;
+using te::ScalarKind;
+using te::ScalarNode;
+using te::ScalarRef;
+
+namespace {
+
+constexpr int64_t kMostEntries = 64;      // of a table: each is written out
+constexpr int64_t kBandBytes = 24 << 10;  // of lines in scratch: most of the first cache
+constexpr int64_t kMostBandBytes = 256 << 10;
+
+// ---- Tables -------------------------------------------------------------------------------------
+
+/// What a table's row or column is chosen by: an axis, or its remainder.
+struct Key {
+  size_t axis = 0;  // of the map
+  int64_t count = 0;
+  bool whole = false;  // the axis itself
+};
+
+/// A tree of selects that compare keys with numbers.
+struct Table {
+  const ScalarNode* root = nullptr;
+  Key row, column;
+  std::vector<std::vector<ScalarRef>> entries;
+};
+
+class TableFinder {
+ public:
+  explicit TableFinder(const te::Map& map) : map_(map) {}
+
+  std::optional<Table> run() {
+    std::vector<const ScalarNode*> nodes = te::post_order(map_.values);
+    for (const ScalarNode* node : nodes) {
+      if (node->kind == ScalarKind::kFold || te::can_fail(*node)) return std::nullopt;
+    }
+    for (size_t i = nodes.size(); i-- > 0;) {
+      if (!choice_of(*nodes[i])) continue;
+      std::optional<std::vector<Key>> keys = keys_below(nodes[i]);
+      if (!keys || keys->size() != 2 || (*keys)[0].axis == (*keys)[1].axis) return std::nullopt;
+      Table table{nodes[i], (*keys)[0], (*keys)[1], {}};
+      if (table.row.count * table.column.count > kMostEntries) return std::nullopt;
+      for (int64_t row = 0; row < table.row.count; ++row) {
+        table.entries.emplace_back();
+        for (int64_t column = 0; column < table.column.count; ++column)
+          table.entries.back().push_back(entry(table, row, column));
+      }
+      return table;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  struct Choice {
+    Key key;
+    int64_t below = 0;  // the first arm is taken for smaller keys
+  };
+
+  std::optional<Choice> choice_of(const ScalarNode& node) const {
+    if (node.kind != ScalarKind::kSelect) return std::nullopt;
+    const ScalarNode& condition = *node.args[0];
+    if (condition.kind != ScalarKind::kBinary || condition.binary != te::BinaryOp::kLt)
+      return std::nullopt;
+    te::Affine bound = te::affine(condition.args[1]);
+    std::optional<Key> key = key_of(condition.args[0]);
+    if (!key || !bound.is_constant() || !bound.constant.is_int()) return std::nullopt;
+    return Choice{*key, bound.constant.as_int()};
+  }
+
+  std::optional<Key> key_of(const ScalarRef& index) const {
+    const ScalarNode* axis = index.get();
+    Dim modulus = 0;
+    if (index->kind == ScalarKind::kBinary && index->binary == te::BinaryOp::kFloorMod) {
+      modulus = te::divisor(*index);
+      axis = index->args[0].get();
+    }
+    if (axis->kind != ScalarKind::kIndex) return std::nullopt;
+    for (size_t d = 0; d < map_.axes.size(); ++d) {
+      if (map_.axes[d].id != axis->axis) continue;
+      const bool whole = axis == index.get();
+      Dim count = whole ? map_.axes[d].extent : modulus;
+      if (!count.is_int() || count.as_int() < 2 || count.as_int() > kMostEntries)
+        return std::nullopt;
+      return Key{d, count.as_int(), whole};
+    }
+    return std::nullopt;
+  }
+
+  std::optional<std::vector<Key>> keys_below(const ScalarNode* root) const {
+    std::vector<Key> keys;
+    std::vector<const ScalarNode*> stack{root};
+    while (!stack.empty()) {
+      const ScalarNode* node = stack.back();
+      stack.pop_back();
+      std::optional<Choice> choice = choice_of(*node);
+      if (!choice) continue;
+      auto known = std::find_if(keys.begin(), keys.end(),
+                                [&](const Key& key) { return key.axis == choice->key.axis; });
+      if (known == keys.end()) {
+        keys.push_back(choice->key);
+      } else if (known->count != choice->key.count || known->whole != choice->key.whole) {
+        return std::nullopt;
+      }
+      stack.push_back(node->args[2].get());
+      stack.push_back(node->args[1].get());
+    }
+    return keys;
+  }
+
+  ScalarRef entry(const Table& table, int64_t row, int64_t column) const {
+    ScalarRef node(table.root);
+    while (std::optional<Choice> choice = choice_of(*node)) {
+      int64_t at = choice->key.axis == table.row.axis ? row : column;
+      node = node->args[at < choice->below ? 1 : 2];
+    }
+    return node;
+  }
+
+  const te::Map& map_;
+};
+
+// ---- What both kinds of kernels need ------------------------------------------------------------
+
+class TableKernel {
+ public:
+  TableKernel(const Job& job, const te::Map& map, const Table& table)
+      : job_(job), map_(map), table_(table), draft_(job.computation), math_(map.axes) {
+    for (const auto& row : table.entries) {
+      for (const ScalarRef& entry : row) entries_.push_back(entry);
+    }
+  }
+
+ protected:
+  using Names = std::unordered_map<uint32_t, ScalarRef>;
+
+  const Axis& lane() const { return map_.axes.back(); }
+  int64_t extent(size_t axis) const { return map_.axes[axis].extent.as_int(); }
+  bool is_key(size_t axis) const { return axis == table_.row.axis || axis == table_.column.axis; }
+
+  /// Stores into the result at the point that the axes' names say.
+  Stmt store_at(const Names& names, const ScalarRef& value) {
+    std::vector<Dim> index;
+    for (const Axis& axis : map_.axes) {
+      auto name = names.find(axis.id);
+      index.push_back(math_.poly(name == names.end() ? te::index_of(axis).ref() : name->second));
+    }
+    const te::Stage& stage = job_.computation.stages[job_.stage];
+    Dim at = math_.recombine(IndexMath::linearise(index, stage.outputs[0].dims));
+    int32_t out = draft_.buffer({static_cast<int32_t>(job_.stage), 0}, Buffer::Role::kOutput, true);
+    return store(out, {math_.scalar(at)}, value);
+  }
+
+  DraftKernel finish(int64_t tables) {
+    return draft_.finish(job_.name, "tiles", Dim(tables) * flops_of(entries_));
+  }
+
+  const Job& job_;
+  const te::Map& map_;
+  const Table& table_;
+  Draft draft_;
+  IndexMath math_;
+  std::vector<ScalarRef> entries_;
+};
+
+// ---- Tables along whole axes --------------------------------------------------------------------
+
+/// Windows over planes become tables: entry (i, j) of all tables lies in a plane of its own.
+class SpreadTables : public TableKernel {
+ public:
+  using TableKernel::TableKernel;
+
+  std::optional<DraftKernel> run() {
+    if (table_.root != map_.values[0].get() || !table_.row.whole || !table_.column.whole ||
+        is_key(map_.axes.size() - 1) || !find_loads() || !cut()) {
+      return std::nullopt;
+    }
+    std::vector<Axis> outer;
+    int64_t tables = 1;
+    for (size_t d = 0; d < map_.axes.size(); ++d) {
+      if (is_key(d)) continue;
+      tables *= extent(d);
+      if (d != row_ && d + 1 != map_.axes.size()) outer.push_back(map_.axes[d]);
+    }
+    Axis bands = draft_.new_axis(Dim(bands_));
+    outer.push_back(bands);
+    const double work = static_cast<double>(band_ * lane().extent.as_int() *
+                                            static_cast<int64_t>(entries_.size()) * 4);
+    OuterLoops loops(draft_, outer, work);
+    Scalar first = Scalar(loops.name(bands)) * band_;
+    int32_t scratch = draft_.scratch("plane", lines_.data->dtype, {Dim(lines_.elements())});
+    Block body;
+    copy_lines(draft_, math_, lines_, loops.names, scratch, first * down_step_ + least_down_, body);
+    body.push_back({rows(loops.names, scratch, first)});
+    loops.close(std::move(body));
+    return finish(tables);
+  }
+
+ private:
+  struct Place {
+    int64_t down = 0, along = 0;
+  };
+
+  /// Every load of one tensor, at constant distances from the table's place in its plane.
+  bool find_loads() {
+    for (const ScalarNode* node : te::post_order(entries_)) {
+      if (node->kind == ScalarKind::kLoad && !take(*node)) return false;
+    }
+    return lines_.data != nullptr && lines_.data->bounds == te::Bounds::kFill;
+  }
+
+  bool take(const ScalarNode& load) {
+    const bool first = lines_.data == nullptr;
+    if (first) lines_.data = &load;
+    const ScalarNode& like = *lines_.data;
+    if (load.tensor != like.tensor || load.args.size() < 2) return false;
+    if (load.bounds == te::Bounds::kFill) {
+      if (load.fill->kind != ScalarKind::kConst) return false;
+      if (like.bounds == te::Bounds::kFill && load.fill->value.u != like.fill->value.u)
+        return false;
+      lines_.data = &load;
+    } else if (load.bounds != te::Bounds::kProven) {
+      return false;
+    }
+    Place place;
+    lines_.along = load.args.size() - 1;
+    for (size_t d = 0; d < load.args.size(); ++d) {
+      te::Affine index = te::affine(load.args[d]);
+      if (!index.others.empty() || !index.constant.is_int() || index.terms.size() > 1) return false;
+      const bool along = d == lines_.along;
+      if (along ||
+          (index.terms.size() == 1 && (first ? !down_ && moves_down(index) : d == down_))) {
+        if (index.terms.size() != 1 || !index.terms[0].coefficient.is_int()) return false;
+        const int64_t step = index.terms[0].coefficient.as_int();
+        const uint32_t axis = index.terms[0].axis;
+        if (first && !along) {
+          down_ = d;
+          row_axis_ = axis;
+        }
+        if (axis != (along ? lane().id : row_axis_) || step < 1) return false;
+        int64_t& known = along ? lines_.parts : down_step_;
+        if (first) known = step;
+        if (known != step) return false;
+        (along ? place.along : place.down) = index.constant.as_int();
+      } else if (math_.poly(load.args[d]) != math_.poly(like.args[d]) ||
+                 (index.terms.size() == 1 && index.terms[0].axis == row_axis_ && down_)) {
+        return false;
+      }
+    }
+    if (!down_) return false;
+    places_[&load] = place;
+    least_down_ = first ? place.down : std::min(least_down_, place.down);
+    most_down_ = first ? place.down : std::max(most_down_, place.down);
+    lines_.before = first ? -place.along : std::max(lines_.before, -place.along);
+    most_along_ = first ? place.along : std::max(most_along_, place.along);
+    return true;
+  }
+
+  /// Whether an index steps over elements, as windows do.
+  bool moves_down(const te::Affine& index) {
+    const te::Affine::Term& term = index.terms[0];
+    for (size_t d = 0; d + 1 < map_.axes.size(); ++d) {
+      if (map_.axes[d].id != term.axis || is_key(d)) continue;
+      if (term.coefficient.is_int(1)) return false;
+      row_ = d;
+      return true;
+    }
+    return false;
+  }
+
+  bool cut() {
+    lines_.down = down_;
+    lines_.pitch = lane().extent.as_int() + (most_along_ + lines_.before) / lines_.parts;
+    const int64_t rows = extent(row_);
+    const int64_t size = static_cast<int64_t>(lines_.data->dtype.size()) * lines_.line();
+    auto lines_of = [&](int64_t band) {
+      return (band - 1) * down_step_ + most_down_ - least_down_ + 1;
+    };
+    band_ = rows;
+    while (band_ > 1 && lines_of(band_) * size > kBandBytes) --band_;
+    bands_ = (rows + band_ - 1) / band_;
+    band_ = (rows + bands_ - 1) / bands_;
+    lines_.count = lines_of(band_);
+    return lines_.elements() * static_cast<int64_t>(lines_.data->dtype.size()) <= kMostBandBytes;
+  }
+
+  /// The tables of a band.
+  For rows(const Names& outer, int32_t scratch, const Scalar& first) {
+    const Axis& row = map_.axes[row_];
+    For all = loop(LoopKind::kSerial, row);
+    if (bands_ > 1) {
+      all.begin = first.ref();
+      all.end = te::min(first + band_, te::from_dim(row.extent)).ref();
+    }
+    Scalar line = bands_ > 1 ? te::index_of(row) - first : te::index_of(row);
+    draft_.intercept = [&](const ScalarNode& load, const std::vector<ScalarRef>&) {
+      const Place& place = places_.at(&load);
+      const int64_t column = place.along + lines_.before;
+      Scalar at = (line * down_step_ + (place.down - least_down_)) * lines_.line() +
+                  (column % lines_.parts * lines_.pitch + column / lines_.parts) +
+                  te::index_of(lane());
+      return draft_.load(scratch, {math_.simplify(at.ref())});
+    };
+    std::vector<ScalarRef> values = draft_.bind(entries_, math_, outer);
+    draft_.intercept = nullptr;
+    For vector = loop(LoopKind::kVector, lane());
+    name_shared(draft_, values, vector.body);
+    size_t next = 0;
+    for (int64_t i = 0; i < table_.row.count; ++i) {
+      for (int64_t j = 0; j < table_.column.count; ++j) {
+        Names names = outer;
+        names[map_.axes[table_.row.axis].id] = te::index_constant(i).ref();
+        names[map_.axes[table_.column.axis].id] = te::index_constant(j).ref();
+        vector.body.push_back(store_at(names, values[next++]));
+      }
+    }
+    all.body.push_back({std::move(vector)});
+    return all;
+  }
+
+  Lines lines_;
+  std::optional<size_t> down_;
+  uint32_t row_axis_ = 0;
+  size_t row_ = 0;  // dimension of the map
+  int64_t down_step_ = 1, least_down_ = 0, most_down_ = 0, most_along_ = 0;
+  int64_t band_ = 1, bands_ = 1;
+  std::map<const ScalarNode*, Place> places_;
+};
+
+// ---- Tables side by side ------------------------------------------------------------------------
+
+/// A plane of tables: rows of tables are computed into scratch, then what is made of their values.
+class JoinedTables : public TableKernel {
+ public:
+  using TableKernel::TableKernel;
+
+  std::optional<DraftKernel> run() {
+    if (table_.row.whole || table_.column.whole || table_.column.axis + 1 != map_.axes.size())
+      return std::nullopt;
+    row_ = draft_.new_axis(Dim(tables(table_.row)));
+    column_ = draft_.new_axis(Dim(tables(table_.column)));
+    math_.add_axes(std::vector<Axis>{row_, column_});
+    if (!by_tables()) return std::nullopt;
+    std::vector<Axis> outer;
+    int64_t count = tables(table_.column);
+    for (size_t d = 0; d + 1 < map_.axes.size(); ++d) {
+      outer.push_back(d == table_.row.axis ? row_ : map_.axes[d]);
+      count *= outer.back().extent.as_int();
+    }
+    const double work =
+        static_cast<double>(tables(table_.column) * static_cast<int64_t>(entries_.size()) * 12);
+    OuterLoops loops(draft_, outer, work);
+    pitch_ = tables(table_.column) * table_.column.count;
+    scratch_ = draft_.scratch("tables", table_.root->dtype, {Dim(table_.row.count * pitch_)});
+    Block body;
+    body.push_back({compute(loops.names)});
+    for (int64_t i = 0; i < table_.row.count; ++i) use(i, loops, body);
+    loops.close(std::move(body));
+    return finish(count);
+  }
+
+ private:
+  int64_t tables(const Key& key) const { return (extent(key.axis) + key.count - 1) / key.count; }
+  const Axis& axis_of(const Key& key) const { return map_.axes[key.axis]; }
+
+  /// Makes the entries depend on which table it is alone; false if they depend on more.
+  bool by_tables() {
+    ScalarRewriter divide([&](const ScalarRef& node, const std::vector<ScalarRef>&) -> ScalarRef {
+      if (node->kind != ScalarKind::kBinary || node->binary != te::BinaryOp::kFloorDiv ||
+          node->args[0]->kind != ScalarKind::kIndex) {
+        return {};
+      }
+      auto is = [&](const Key& key) {
+        return node->args[0]->axis == axis_of(key).id && te::divisor(*node).is_int(key.count);
+      };
+      if (is(table_.row)) return te::index_of(row_).ref();
+      if (is(table_.column)) return te::index_of(column_).ref();
+      return {};
+    });
+    entries_ = divide(entries_);
+    for (const ScalarNode* node : te::post_order(entries_)) {
+      if (node->kind == ScalarKind::kIndex &&
+          (node->axis == axis_of(table_.row).id || node->axis == axis_of(table_.column).id)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  For compute(const Names& outer) {
+    For vector = loop(LoopKind::kVector, column_);
+    std::vector<ScalarRef> values = draft_.bind(entries_, math_, outer);
+    name_shared(draft_, values, vector.body);
+    size_t next = 0;
+    for (int64_t i = 0; i < table_.row.count; ++i) {
+      for (int64_t j = 0; j < table_.column.count; ++j) {
+        Scalar at = te::index_of(column_) * table_.column.count + (i * pitch_ + j);
+        vector.body.push_back(store(scratch_, {at.ref()}, values[next++]));
+      }
+    }
+    return vector;
+  }
+
+  /// Line `i` of a row of tables: what the map makes of its values.
+  void use(int64_t i, const OuterLoops& loops, Block& body) {
+    Scalar line = Scalar(loops.name(row_)) * table_.row.count + i;
+    Names names = loops.names;
+    names[axis_of(table_.row).id] = line.ref();
+    const uint32_t var = draft_.new_var();
+    ScalarRewriter replace([&](const ScalarRef& node, const std::vector<ScalarRef>&) {
+      return node.get() == table_.root ? te::placeholder(var, node->dtype).ref() : ScalarRef();
+    });
+    std::vector<ScalarRef> value{replace(map_.values[0])};
+    value = draft_.bind(value, math_, names);
+    ScalarRef entry = draft_.load(scratch_, {(te::index_of(lane()) + i * pitch_).ref()});
+    For vector = loop(LoopKind::kVector, lane());
+    vector.body.push_back(let(var, entry));
+    vector.body.push_back(store_at(names, value[0]));
+    const int64_t full = extent(table_.row.axis) / table_.row.count * table_.row.count;
+    if (full + i < extent(table_.row.axis) || full == extent(table_.row.axis)) {
+      body.push_back({std::move(vector)});
+      return;
+    }
+    If inside;
+    inside.condition = (line < te::from_dim(axis_of(table_.row).extent)).ref();
+    inside.then_block.push_back({std::move(vector)});
+    body.push_back({std::move(inside)});
+  }
+
+  Axis row_, column_;  // tables
+  int64_t pitch_ = 0;
+  int32_t scratch_ = 0;
+};
+
+}  // namespace
+
+std::optional<DraftKernel> lower_tiles(const Job& job) {
+  const auto& map = std::get<te::Map>(job.computation.stages[job.stage].body);
+  if (map.values.size() != 1 || map.axes.empty()) return std::nullopt;
+  for (const Axis& axis : map.axes) {
+    if (!axis.extent.is_int() || axis.extent.as_int() < 1) return std::nullopt;
+  }
+  std::optional<Table> table = TableFinder(map).run();
+  if (!table) return std::nullopt;
+  if (auto kernel = SpreadTables(job, map, *table).run()) return kernel;
+  return JoinedTables(job, map, *table).run();
+}
+
+}  // namespace relay::lower

@@ -1,0 +1,34 @@
+// Convolutions with fewer multiplications: Winograd's minimal filtering.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include <relay/runtime/ndarray.h>
+#include <relay/tensor_expr/computation.h>
+
+namespace relay::lower {
+
+/// A convolution computed in tiles: what its weights become, and what it computes from those.
+struct Winograd {
+  size_t input = 0;  // number of the weights among the inputs
+  int64_t tile = 0;  // results along a side of a tile
+  /// One input, the weights; one output, the transformed ones.
+  te::Computation weights;
+  /// The same, bit for bit, faster than by evaluating it.
+  std::function<NDArray(const NDArray& weights)> transform;
+  /// What the old computation was, ready for `lower`. It has one input more, the last: the
+  /// transformed weights. The weights stay an input even if nothing reads them any longer.
+  te::Computation computation;
+};
+
+/// The first 3×3 convolution (step 1, no groups, float32, known extents) of a computation with
+/// weights for which `constant` is true that costs clearly less in tiles, on a target with vectors
+/// of so many bytes; nothing if there is none. Results differ from those of the sums as they are
+/// written by some more rounding (docs/numerics.md).
+std::optional<Winograd> winograd_of(const te::Computation& computation,
+                                    const std::function<bool(size_t input)>& constant,
+                                    int64_t vector_bytes);
+
+}  // namespace relay::lower

@@ -1,0 +1,302 @@
+// Convolutions in tiles: which are, and that they give what the sums do, but for rounding.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <random>
+
+#include <relay/eval/eval.h>
+#include <relay/infer/infer.h>
+#include <relay/ir/rewrite.h>
+#include <relay/parse/parse.h>
+#include <relay/tensor_expr/evaluate.h>
+#include <relay/transform/pass_context.h>
+#include <relay/vm/compiler/compile.h>
+#include <relay/vm/machine/executable_file.h>
+#include <relay/vm/machine/machine.h>
+
+#include <tests/unit/graph_testing.h>
+
+namespace relay::graph::graph_winograd_test {
+namespace {
+
+using testing::random_array;
+
+/// Largest difference to the sums in float32, relative to the root of the mean square.
+constexpr double kTolerance = 4e-5;
+
+/// A program of %x; its other parameters are constants.
+struct Program {
+  Module module;
+  std::vector<Value> arguments;
+
+  Program(const std::string& text, const std::vector<NDArray>& values) {
+    Module parsed = parse_module("winograd.rly", text);
+    infer_types_or_throw(parsed);
+    const relay::Function& function = *parsed.function("main");
+    std::unordered_map<const Var*, ExprRef> constants;
+    arguments.emplace_back(values[0]);
+    for (size_t i = 1; i < values.size(); ++i)
+      constants[function.params()[i].get()] = make_constant(values[i]);
+    module.add_function(
+        "main", make_function({function.params()[0]}, substitute(function.body(), constants)));
+    infer_types_or_throw(module);
+  }
+
+  /// How many of its convolutions are computed in tiles of 4 × 4 and 2 × 2.
+  std::pair<int, int> tiled(const vm::CompileOptions& options = {}) const {
+    std::pair<int, int> count{};
+    for (const Graph& graph : vm::compile_graphs(module, Name("main"), options)) {
+      for (const Node& node : graph.nodes) {
+        for (uint32_t input : node.inputs) {
+          const Tensor& tensor = graph.tensors[input];
+          if (tensor.constant == nullptr || tensor.info.rank() != 4) continue;
+          count.first += tensor.info.dims[0].is_int(6) && tensor.info.dims[1].is_int(6);
+          count.second += tensor.info.dims[0].is_int(4) && tensor.info.dims[1].is_int(4);
+        }
+      }
+    }
+    return count;
+  }
+
+  std::shared_ptr<const vm::Executable> compiled(const vm::CompileOptions& options = {}) const {
+    return vm::compile(module, Name("main"), options);
+  }
+  NDArray run(const std::shared_ptr<const vm::Executable>& executable, int threads = 1) const {
+    return vm::Machine(executable, {threads, nullptr, 0}).run("main", arguments).array();
+  }
+};
+
+double distance(const NDArray& found, const NDArray& wanted) {
+  EXPECT_EQ(found.size(), wanted.size());
+  double squares = 0, most = 0;
+  for (int64_t i = 0; i < wanted.size(); ++i) {
+    const double a = found.data<float>()[i], b = wanted.data<float>()[i];
+    squares += b * b;
+    if (!(std::abs(a - b) <= most)) most = std::abs(a - b);
+  }
+  return most / std::sqrt(squares / static_cast<double>(wanted.size()));
+}
+
+std::string tensor(ShapeView shape) {
+  std::string text = "Tensor[(";
+  for (size_t i = 0; i < shape.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(shape[i]);
+  return text + (shape.size() == 1 ? ",)" : ")") + ", float32]";
+}
+
+struct Conv {
+  Shape data, weights;
+  std::string attributes = "padding=[1, 1]";
+  std::string epilogue = "%c";  // of the convolution %c, the bias %b, the input %x
+
+  Program program() const {
+    const Shape bias{weights[2] == 3 ? weights[0] : weights[3], 1, 1};
+    std::vector<NDArray> values;
+    for (const Shape& shape : {data, weights, bias})
+      values.push_back(random_array(shape, kFloat32, static_cast<uint32_t>(values.size() + 1)));
+    return Program("def @main(%x: " + tensor(data) + ", %w: " + tensor(weights) +
+                       ", %b: " + tensor(bias) + ") {\n  let %c = nn.conv2d(%x, %w, " + attributes +
+                       ");\n  " + epilogue + "\n}\n",
+                   values);
+  }
+};
+
+std::vector<codegen::Target> targets() {
+  std::vector<codegen::Target> all;
+  for (const char* name : {"baseline", "avx2", "avx512"}) {
+    codegen::Target target = codegen::Target::parse(name);
+    if (target.runs_here()) all.push_back(target);
+  }
+  return all;
+}
+
+void expect_same(const Conv& conv) {
+  const Program program = conv.program();
+  SCOPED_TRACE("data " + tensor(conv.data) + ", weights " + tensor(conv.weights) + ", " +
+               conv.attributes + ": " + conv.epilogue);
+  const auto [four, two] = program.tiled();
+  EXPECT_EQ(four + two, 1);
+  const NDArray wanted = evaluate_function(program.module, "main", program.arguments).array();
+  vm::CompileOptions options;
+  options.direct = true;
+  EXPECT_LT(distance(program.run(program.compiled(options)), wanted), kTolerance);
+  options.direct = false;
+  for (const codegen::Target& target : targets()) {
+    SCOPED_TRACE(target.name());
+    options.target = target;
+    const auto executable = program.compiled(options);
+    const NDArray found = program.run(executable);
+    EXPECT_LT(distance(found, wanted), kTolerance);
+    EXPECT_TRUE(bit_equal(found, program.run(executable, 3)));
+  }
+}
+
+TEST(Winograd, SizesAndPadding) {
+  // Planes that are whole tiles, and one, two, three columns and rows more.
+  for (int64_t size = 12; size < 16; ++size)
+    expect_same({{1, 32, size, 27 - size}, {32, 32, 3, 3}});
+  expect_same({{1, 32, 10, 37}, {32, 32, 3, 3}, "padding=[0, 0]"});
+  expect_same({{1, 32, 13, 17}, {32, 32, 3, 3}, "padding=[2, 0, 1, 2]"});
+  expect_same({{1, 48, 70, 67}, {24, 48, 3, 3}});  // several bands of lines
+  expect_same({{3, 32, 12, 9}, {40, 32, 3, 3}});
+}
+
+TEST(Winograd, Epilogues) {
+  for (const char* epilogue :
+       {"nn.relu(%c + %b)", "nn.relu(%c + %b + %x)", "%c * sigmoid(%c)", "(%c + %b) * 2f"})
+    expect_same({{2, 32, 14, 13}, {32, 32, 3, 3}, "padding=[1, 1]", epilogue});
+}
+
+TEST(Winograd, RandomConvolutions) {
+  std::mt19937 random(7);
+  auto between = [&](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random);
+  };
+  for (int i = 0; i < 6; ++i) {
+    const int64_t in = between(24, 40), out = between(24, 40);
+    auto pad = [&] { return std::to_string(between(0, 2)); };
+    expect_same({{between(1, 2), in, between(12, 18), between(12, 18)},
+                 {out, in, 3, 3},
+                 "padding=[" + pad() + ", " + pad() + ", " + pad() + ", " + pad() + "]",
+                 i % 2 == 0 ? "nn.relu(%c + %b)" : "%c"});
+  }
+}
+
+TEST(Winograd, TilesByCost) {
+  auto tiles = [](const Conv& conv) { return conv.program().tiled(); };
+  EXPECT_EQ(tiles({{1, 64, 28, 28}, {64, 64, 3, 3}}), std::pair(1, 0));
+  // Four tiles of 4 × 4 would fill half a vector, and its weights come from memory.
+  EXPECT_EQ(tiles({{1, 256, 7, 7}, {256, 256, 3, 3}}), std::pair(0, 1));
+}
+
+TEST(Winograd, LeftAlone) {
+  auto tiles = [](const Conv& conv) { return conv.program().tiled(); };
+  const std::pair<int, int> none{};
+  EXPECT_EQ(tiles({{1, 3, 32, 32}, {64, 3, 3, 3}}), none);  // few channels
+  EXPECT_EQ(tiles({{1, 64, 4, 4}, {64, 64, 3, 3}}), none);  // few pixels
+  EXPECT_EQ(tiles({{1, 64, 16, 16}, {64, 64, 3, 3}, "strides=[2, 2]"}), none);
+  EXPECT_EQ(tiles({{1, 64, 16, 16}, {64, 64, 3, 3}, "dilation=[2, 2]"}), none);
+  EXPECT_EQ(tiles({{1, 64, 16, 16}, {64, 32, 3, 3}, "groups=2"}), none);
+  EXPECT_EQ(tiles({{1, 64, 16, 16}, {64, 64, 5, 5}}), none);
+  EXPECT_EQ(tiles({{1, 64, 16, 16}, {64, 64, 1, 1}}), none);
+  // Weights that are no constants.
+  const std::string text = "def @main(%x: " + tensor(Shape{1, 64, 16, 16}) +
+                           ", %w: " + tensor(Shape{64, 64, 3, 3}) + ") { nn.conv2d(%x, %w) }";
+  Module module = parse_module("open.rly", text);
+  infer_types_or_throw(module);
+  for (const Graph& graph : vm::compile_graphs(module, Name("main")))
+    EXPECT_EQ(graph.nodes.at(0).work->computation().stages.size(), 1u);
+}
+
+// What is computed by hand is what the computation says, also for channels that fill no run.
+TEST(Winograd, TransformedWeights) {
+  for (const Conv& conv :
+       {Conv{{1, 40, 16, 16}, {27, 40, 3, 3}}, Conv{{1, 256, 7, 7}, {256, 256, 3, 3}},
+        Conv{{1, 32, 16, 16}, {3, 3, 32, 40}, "kernel_layout=\"HWIO\", channels=40"}}) {
+    size_t found = 0;
+    const Program program = conv.program();
+    for (const Graph& graph : vm::compile_graphs(program.module, Name("main"))) {
+      for (const Tensor& tensor : graph.tensors) {
+        if (tensor.constant == nullptr || tensor.constant->computation() == nullptr) continue;
+        std::vector<NDArray> weights{tensor.constant->inputs().at(0)->value().array()};
+        const NDArray wanted = te::evaluate(*tensor.constant->computation(), weights).at(0);
+        EXPECT_TRUE(bit_equal(tensor.constant->value().array(), wanted));
+        ++found;
+      }
+    }
+    EXPECT_EQ(found, 1u);
+  }
+}
+
+TEST(Winograd, Switches) {
+  const Program program = Conv{{1, 64, 16, 16}, {64, 64, 3, 3}}.program();
+  const std::pair<int, int> none{}, one{1, 0};
+  vm::CompileOptions options;
+  EXPECT_EQ(program.tiled(options), one);
+  options.winograd = false;
+  EXPECT_EQ(program.tiled(options), none);
+  options.winograd = true;
+  options.level = 2;
+  EXPECT_EQ(program.tiled(options), none);
+  options.level = 3;
+  PassContext context;
+  context.set_config("relay.winograd", false);
+  PassContext::Scope scope(context);
+  EXPECT_EQ(program.tiled(options), none);
+}
+
+// A number that is no number reaches the tiles that read it, and no other results.
+TEST(Winograd, NotANumber) {
+  Program program = Conv{{1, 32, 16, 16}, {32, 32, 3, 3}}.program();
+  NDArray data = program.arguments[0].array().copy();
+  data.data<float>()[5 * 16 + 5] = std::nanf("");
+  program.arguments[0] = Value(data);
+  const NDArray found = program.run(program.compiled());
+  for (int64_t y = 0; y < 16; ++y) {
+    for (int64_t x = 0; x < 16; ++x) {
+      const bool near = std::abs(y - 5) <= 1 && std::abs(x - 5) <= 1;
+      const bool in_tile = y >= 4 && y < 8 && x >= 4 && x < 8;
+      const bool is_nan = std::isnan(found.data<float>()[y * 16 + x]);
+      EXPECT_TRUE(!near || is_nan) << y << ' ' << x;
+      EXPECT_TRUE(in_tile || !is_nan) << y << ' ' << x;
+    }
+  }
+}
+
+// Against sums in double: the bound that docs/numerics.md states.
+TEST(Winograd, Error) {
+  const int64_t channels = 128, size = 16;
+  std::mt19937 random(1);
+  std::normal_distribution<float> normal;
+  NDArray data = NDArray::empty({1, channels, size, size}, kFloat32);
+  NDArray weights = NDArray::empty({channels, channels, 3, 3}, kFloat32);
+  for (NDArray* array : {&data, &weights}) {
+    for (int64_t i = 0; i < array->size(); ++i) array->data<float>()[i] = normal(random);
+  }
+  Program program("def @main(%x: " + tensor(data.shape()) + ", %w: " + tensor(weights.shape()) +
+                      ") { nn.conv2d(%x, %w) }",
+                  {data, weights});
+  const int64_t out = size - 2;
+  std::vector<double> exact(static_cast<size_t>(channels * out * out));
+  for (int64_t k = 0; k < channels; ++k) {
+    for (int64_t c = 0; c < channels; ++c) {
+      for (int64_t tap = 0; tap < 9; ++tap) {
+        const double w = weights.data<float>()[(k * channels + c) * 9 + tap];
+        for (int64_t y = 0; y < out; ++y) {
+          for (int64_t x = 0; x < out; ++x)
+            exact[static_cast<size_t>((k * out + y) * out + x)] +=
+                w * data.data<float>()[(c * size + y + tap / 3) * size + x + tap % 3];
+        }
+      }
+    }
+  }
+  auto error = [&](bool winograd) {
+    vm::CompileOptions options;
+    options.winograd = winograd;
+    EXPECT_EQ(program.tiled(options).first, winograd ? 1 : 0);
+    const NDArray found = program.run(program.compiled(options));
+    double squares = 0, wrong = 0;
+    for (size_t i = 0; i < exact.size(); ++i) {
+      squares += exact[i] * exact[i];
+      wrong += std::pow(found.data<float>()[i] - exact[i], 2);
+    }
+    return std::sqrt(wrong / squares);
+  };
+  const double sums = error(false), tiles = error(true);
+  EXPECT_LT(sums, 1e-6);
+  EXPECT_LT(tiles, 2e-6);
+  RecordProperty("sums", std::to_string(sums * 1e7));
+  RecordProperty("tiles", std::to_string(tiles * 1e7));
+}
+
+TEST(Winograd, InFiles) {
+  const Program program =
+      Conv{{1, 32, 14, 14}, {32, 32, 3, 3}, "padding=[1, 1]", "nn.relu(%c + %b)"}.program();
+  const auto executable = program.compiled();
+  std::vector<std::byte> bytes = vm::executable_bytes(*executable);
+  vm::Machine again(vm::load_executable(bytes, "winograd.rlx"));
+  EXPECT_TRUE(bit_equal(again.run("main", program.arguments).array(), program.run(executable)));
+}
+
+}  // namespace
+}  // namespace relay::graph::graph_winograd_test
