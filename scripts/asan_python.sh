@@ -15,7 +15,7 @@ cmake --build --preset debug --parallel "$jobs" --target relay_python relay
 library() { "${CXX:-g++}" -print-file-name="$1"; }
 export LD_PRELOAD="$(library libasan.so) $(library libubsan.so) $(library libstdc++.so)"
 # Leaks of the interpreter are not ours. The rest is as for `ctest --preset debug`.
-export ASAN_OPTIONS=detect_leaks=0:intercept_tls_get_addr=0:handle_segv=1 UBSAN_OPTIONS=print_stacktrace=1
+export ASAN_OPTIONS=detect_leaks=0:intercept_tls_get_addr=0:handle_segv=1:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1
 export PYTHONMALLOC=debug RELAY_PYTHON_LEAKS=1 RELAY_TIMEOUT_FACTOR=8
 export PYTHONPATH=$PWD/build-asan/python RELAY_BIN=$PWD/build-asan/bin/relay
 

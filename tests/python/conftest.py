@@ -15,10 +15,13 @@ def heed_interrupts():
 
 @pytest.fixture
 def python():
-    """Runs a program in a Python process of its own: `python(text)` gives its output and fails where it fails."""
+    """Runs a program in a Python process of its own: `python(text)` gives its output and fails where it fails. With `leaks`,
+    objects that outlive the interpreter are a failure; with `outlives` they are none wherever the tests run."""
 
-    def run(text: str, status: int = 0, timeout: float = 120.0, leaks: bool = False) -> str:
-        environment = {**os.environ, "RELAY_PYTHON_LEAKS": "1"} if leaks else None
+    def run(text: str, status: int = 0, timeout: float = 120.0, leaks: bool = False, outlives: bool = False) -> str:
+        environment = {**os.environ, "RELAY_PYTHON_LEAKS": "1"} if leaks else dict(os.environ)
+        if outlives:
+            environment.pop("RELAY_PYTHON_LEAKS", None)
         timeout *= float(os.environ.get("RELAY_TIMEOUT_FACTOR", "1"))
         command = [sys.executable, "-X", "faulthandler", "-c", text]
         done = subprocess.run(

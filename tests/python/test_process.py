@@ -114,7 +114,8 @@ def test_exit_while_a_thread_runs(python):
 threading.Thread(target=program, args=(x,), daemon=True).start()
 time.sleep(1.0)
 print("leaving", flush=True)
-"""
+""",
+        outlives=True,  # the thread holds the program
     )
     assert out.strip() == "leaving"
 
@@ -173,7 +174,8 @@ for _ in range(2):
     except ImportError as error:
         print(error)
 print(x + 1.0)
-"""
+""",
+        outlives=True,  # what the modules that were left held
     )
     lines = out.splitlines()
     why = "relay was imported in this process before and cannot be initialised again: leave relay and its modules in sys.modules, or start a new process"
