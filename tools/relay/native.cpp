@@ -80,9 +80,10 @@ void add_level_option(CLI::App& command, NativeOptions& options) {
 }
 
 void add_winograd_option(CLI::App& command, NativeOptions& options) {
-  command.add_flag("!--no-winograd", options.winograd,
-                   "Compute every convolution as the sum that it is, never in tiles with fewer "
-                   "operations and more rounding.");
+  command.add_flag_callback(
+      "--no-winograd", [&options] { options.winograd = false; },
+      "Compute every convolution as the sum that it is, never in tiles with fewer "
+      "operations and more rounding.");
 }
 
 void add_native_options(CLI::App& command, NativeOptions& options) {
