@@ -259,6 +259,7 @@ DraftKernel Draft::finish(std::string name, std::string implementation, Dim flop
   Nest nest;
   nest.buffers = std::move(buffers_);
   nest.body = std::move(body_);
+  nest.stores_apart = stores_apart_;
   Canonical canonical(nest);
   canonical.run();
   DraftKernel result;

@@ -48,6 +48,8 @@ class Draft {
       intercept;
 
   Block& body() { return body_; }
+  /// Each point of the loops stores elements of its own (Nest::stores_apart).
+  void stores_apart() { stores_apart_ = true; }
   /// The kernel, its axes and registers numbered in order of appearance.
   DraftKernel finish(std::string name, std::string implementation, Dim flops);
   DraftKernel finish(std::string name, Contraction contraction, Dim flops);
@@ -62,6 +64,7 @@ class Draft {
   std::vector<te::TensorId> tensors_;  // beside buffers_
   std::vector<bool> flat_;
   Block body_;
+  bool stores_apart_ = false;
 };
 
 /// How the loops of a fold run.

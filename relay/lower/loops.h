@@ -118,6 +118,8 @@ struct Nest {
   Block body;
   uint32_t num_axes = 0;  // axis ids are below
   uint32_t num_vars = 0;  // register ids are below
+  /// No element is stored twice: a store comes after all loads of its own point.
+  bool stores_apart = false;
 };
 
 /// A sum of products: out[b…, m…, n…] = epilogue(Σ over k… of lhs · rhs). Which axes are batch,

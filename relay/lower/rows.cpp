@@ -387,6 +387,7 @@ DraftKernel lower_rows(const Job& job, RowGroup given) {
   Block body;
   for (size_t m = 0; m < group.members.size(); ++m) writer.write(m, body);
   loops.close(std::move(body));
+  draft.stores_apart();
   const char* implementation = !space.has_folds()          ? "pointwise"
                                : group.members.size() == 1 ? "reduce"
                                                            : "row";

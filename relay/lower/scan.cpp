@@ -125,6 +125,7 @@ DraftKernel lower_copy(const Job& job, TensorId source) {
   Block body;
   body.push_back({std::move(vector)});
   loops.close(std::move(body));
+  draft.stores_apart();
   return draft.finish(job.name, "update", Dim(0));
 }
 

@@ -285,6 +285,11 @@ size_t NDArray::byte_offset() const {
   return static_cast<size_t>(object_->data_ - root->base_);
 }
 
+size_t NDArray::memory_bytes() const {
+  const NDArrayObject* root = object_->root_ == nullptr ? object_.get() : object_->root_;
+  return root->bytes_;
+}
+
 bool NDArray::is_uniform() const {
   if (is_contiguous()) return false;
   for (size_t i = 0; i < rank(); ++i) {

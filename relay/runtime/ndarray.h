@@ -136,6 +136,8 @@ class NDArray {
   size_t byte_size() const { return static_cast<size_t>(object_->size_) * dtype().size(); }
   /// Distance of the first element from the beginning of the memory.
   size_t byte_offset() const;
+  /// Length of the memory in bytes, of which the elements may be a part.
+  size_t memory_bytes() const;
   /// Row-major without gaps.
   bool is_contiguous() const { return object_->contiguous_; }
   /// Whether there are several elements and all of them are one in memory: a view with strides 0.

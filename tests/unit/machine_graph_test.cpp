@@ -104,7 +104,7 @@ std::shared_ptr<Executable> two_results() {
   uint32_t total = g.place(kFloat32, {});
   g.launch(add, {{x, false}, {x, false}, {twice, true}}, {n});
   g.launch(reverse, {{twice, false}, {reversed, true}}, {n}).scratch = bytes;
-  g.launch(add, {{reversed, false}, {x, false}, {y, true}}, {n}).in_place = {{2, 0}};
+  g.launch(add, {{reversed, false}, {x, false}, {y, true}}, {n}).in_place = {{2, 0, false}};
   g.launch(sum, {{y, false}, {total, true}}, {n});
   g.g.outputs = {y, total};
   graph_entry(*e, "main", g.add_to(*e));
@@ -232,7 +232,7 @@ std::shared_ptr<Executable> two_halves(bool too_far) {
   g.g.places[inner].offset = n;
   g.g.places[second].offset = too_far ? n : g.size(0);
   g.launch(add, {{x, false}, {x, false}, {first, true}}, {n});
-  g.launch(add, {{first, false}, {x, false}, {second, true}}, {n}).in_place = {{2, 0}};
+  g.launch(add, {{first, false}, {x, false}, {second, true}}, {n}).in_place = {{2, 0, false}};
   g.g.outputs = {whole, second};
   graph_entry(*e, "main", g.add_to(*e));
   return e;
@@ -414,7 +414,7 @@ TEST(MachineGraph, ManyTemporariesShareLittleMemory) {
   for (int i = 0; i < 300; ++i) {
     uint32_t next = g.place(kFloat32, {n});
     Launch& launch = g.launch(add, {{before, false}, {x, false}, {next, true}}, {n});
-    if (i % 3 != 0) launch.in_place = {{2, 0}};
+    if (i % 3 != 0) launch.in_place = {{2, 0, false}};
     before = next;
   }
   g.g.outputs = {before};

@@ -193,6 +193,34 @@ TEST(VmCompile, ElementwiseKernelsMayWriteOverTheirInputs) {
   EXPECT_EQ(pairs, (std::vector<size_t>{0, 1, 0, 1}));
 }
 
+// Another branch, further down in the code, does not keep a value from being moved.
+TEST(VmCompile, ValuesAreMovedWhereNoPathReadsThemAgain) {
+  std::vector<Value> arguments{Value::scalar(int64_t{3}), vector({1, 2, 3, 4})};
+  auto executable =
+      compile(specialised("def @main(%n: int64, %x: Tensor[(4), float32]) {"
+                          "  let %loop = fn (%i: int64, %s: Tensor[(4), float32]) ->"
+                          " Tensor[(4), float32] {"
+                          "    if (%i < %n) { %loop(%i + 1i64, cumsum(%s, axis=0)) } else { %s }"
+                          "  };"
+                          "  %loop(0i64, %x) }",
+                          arguments),
+              Name("main"));
+  size_t moved = 0, read = 0;
+  for (const vm::Function& function : executable->functions) {
+    for (const Instruction& instruction : function.code) {
+      if (instruction.op != Op::kRunGraph) continue;
+      const Graph& graph = executable->graphs[instruction.a];
+      for (uint32_t k = 0; k < graph.num_inputs; ++k) {
+        if (graph.places[k].extents.empty()) continue;
+        ++read;
+        moved += (function.args[instruction.first + k] & kLast) != 0 ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_EQ(read, 1u);
+  EXPECT_EQ(moved, 1u);
+}
+
 TEST(VmCompile, LevelsAgree) {
   const char* text =
       "def @main(%x: Tensor[(4), float32]) { let %y = %x + 1f; (nn.dropout(%y).0, stack((%y, %x)), "

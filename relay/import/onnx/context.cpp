@@ -316,6 +316,12 @@ GraphValue NodeContext::left_pad_rank(const GraphValue& value, size_t rank) {
   return emit("expand_dims", {value}, {{"axis", 0}, {"num_newaxis", added}});
 }
 
+// No size follows from the value of `at`, so rounds of a loop need no sizes of their own.
+GraphValue NodeContext::with_part(const GraphValue& all, const GraphValue& at,
+                                  const GraphValue& part) {
+  return emit("scatter_nd", {all, reshape(at, {Dim(1)}), part}, {{"mode", "update"}});
+}
+
 GraphValue NodeContext::concat(const std::vector<GraphValue>& parts, int64_t axis) {
   if (parts.size() == 1) return parts[0];
   return emit("concatenate", {tuple(parts)}, {{"axis", axis}});

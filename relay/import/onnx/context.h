@@ -154,6 +154,8 @@ class NodeContext {
   /// The value with as many leading axes of extent 1 as make `rank`.
   GraphValue left_pad_rank(const GraphValue& value, size_t rank);
   GraphValue concat(const std::vector<GraphValue>& parts, int64_t axis);
+  /// `all` with `part` in the place of its element `at`, a number, along axis 0.
+  GraphValue with_part(const GraphValue& all, const GraphValue& at, const GraphValue& part);
   /// Elements begin … end - 1 on one axis.
   GraphValue slice(const GraphValue& value, int64_t axis, int64_t begin, int64_t end);
 

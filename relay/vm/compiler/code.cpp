@@ -193,6 +193,69 @@ std::vector<uint32_t> last_uses(Function& function) {
   return last;
 }
 
+// Which reads are the last of their register on every path from there on: of each instruction, and
+// of each entry of its args. Another branch may read the register later in the code.
+struct LastReads {
+  std::vector<char> of_instruction, of_arg;
+};
+
+class RegisterSet {
+ public:
+  explicit RegisterSet(size_t registers) : words_((registers + 63) / 64) {}
+  bool has(uint32_t reg) const { return (words_[reg / 64] >> reg % 64 & 1) != 0; }
+  void add(uint32_t reg) { words_[reg / 64] |= uint64_t{1} << reg % 64; }
+  void remove(uint32_t reg) { words_[reg / 64] &= ~(uint64_t{1} << reg % 64); }
+  void clear() { std::fill(words_.begin(), words_.end(), 0); }
+  void add(const RegisterSet& other) {
+    for (size_t i = 0; i < words_.size(); ++i) words_[i] |= other.words_[i];
+  }
+
+ private:
+  std::vector<uint64_t> words_;
+};
+
+LastReads last_reads(Function& function, const std::vector<uint32_t>& last) {
+  const auto size = static_cast<uint32_t>(function.code.size());
+  std::vector<uint32_t> slot(size + 1, kNone);  // of each target
+  uint32_t targets = 0;
+  for (Instruction& instruction : function.code) {
+    for_each_target(function, instruction, [&](uint32_t& target) {
+      if (slot[target] == kNone) slot[target] = targets++;
+    });
+  }
+  constexpr size_t kMostBits = size_t{1} << 28;
+  const bool by_path = size_t{targets} * function.num_registers <= kMostBits;
+  RegisterSet live(by_path ? function.num_registers : 0);
+  std::vector<RegisterSet> live_at(by_path ? targets : 0, live);
+  LastReads reads{std::vector<char>(size, 0), std::vector<char>(function.args.size(), 0)};
+  for (uint32_t i = size; i-- > 0;) {
+    Instruction& instruction = function.code[i];
+    auto is_last = [&](uint32_t reg) { return by_path ? !live.has(reg) : last[reg] == i; };
+    if (by_path) {
+      bool falls =
+          instruction.op != Op::kJump && instruction.op != Op::kSwitch && !leaves(instruction.op);
+      if (!falls) live.clear();
+      for_each_target(function, instruction,
+                      [&](uint32_t& target) { live.add(live_at[slot[target]]); });
+    }
+    if (instruction.op == Op::kMove) reads.of_instruction[i] = is_last(instruction.a);
+    for (uint32_t k = 0; k < instruction.count; ++k) {
+      const uint32_t reg = function.args[instruction.first + k];
+      if (reg < last.size()) reads.of_arg[instruction.first + k] = is_last(reg);
+    }
+    if (!by_path) continue;
+    for_each_register(function, instruction, [&](uint32_t& reg, bool written) {
+      if (written) live.remove(reg);
+    });
+    // What drops a value does not need it.
+    for_each_register(function, instruction, [&](uint32_t& reg, bool written) {
+      if (!written && instruction.op != Op::kDrop) live.add(reg);
+    });
+    if (slot[i] != kNone) live_at[slot[i]] = live;
+  }
+  return reads;
+}
+
 // Fields read one after the other from a value that is not used any more are taken out of it.
 void unpack_fields(Function& function) {
   std::vector<uint32_t> last = last_uses(function);
@@ -241,6 +304,7 @@ void assign_registers(Function& function) {
   unpack_fields(function);
   uint32_t count = function.num_registers;
   std::vector<uint32_t> last = last_uses(function);
+  const LastReads reads_last = last_reads(function, last);
   std::vector<uint32_t> home(count, kNone);
   // Values by the end of their lives; the value that a register holds; free registers, lowest
   // first.
@@ -286,13 +350,15 @@ void assign_registers(Function& function) {
     std::vector<char> moves(reads, 0);
     for (uint32_t k = reads; k-- > 0;) {
       uint32_t reg = function.args[instruction.first + k];
-      if (last[reg] != i) continue;
+      if (reads_last.of_arg[instruction.first + k] == 0) continue;
       moves[k] = 1;
       for (uint32_t j = k + 1; j < reads; ++j) {
         if (function.args[instruction.first + j] == reg) moves[k] = 0;
       }
     }
-    if (instruction.op == Op::kMove && last[instruction.a] == i) instruction.op = Op::kTake;
+    if (instruction.op == Op::kMove && reads_last.of_instruction[i] != 0) {
+      instruction.op = Op::kTake;
+    }
     for_each_register(function, instruction, [&](uint32_t& reg, bool) { reg = home[reg]; });
     if (instruction.op == Op::kRunGraph) instruction.c = 0;
     for (uint32_t k = 0; k < reads; ++k) {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include <relay/ir/dim_error.h>
+#include <relay/lower/in_place.h>
 #include <relay/support/error.h>
-#include <relay/vm/compiler/in_place.h>
 
 namespace relay::vm {
 
@@ -212,9 +212,9 @@ void LaunchWriter::add_launches(const graph::Node& node, const LoweredWork& lowe
         launch.arguments.push_back({place_of[static_cast<size_t>(native->buffers[next++])],
                                     buffer.role == lower::Buffer::Role::kOutput});
       }
-      for (auto [written, read] : in_place_buffers(kernel)) {
-        launch.in_place.emplace_back(argument_of[static_cast<size_t>(written)],
-                                     argument_of[static_cast<size_t>(read)]);
+      for (const lower::InPlace& pair : lower::in_place_buffers(kernel)) {
+        launch.in_place.push_back({argument_of[static_cast<size_t>(pair.written)],
+                                   argument_of[static_cast<size_t>(pair.read)], pair.copy});
       }
       for (Dim dim : kernel.dim_args) sizes.dims.push_back(node.term(dim));
       sizes.flops = node.term(kernel.flops);

@@ -99,6 +99,40 @@ DataflowShape::DataflowShape(const Graph& graph, const Executable& executable) {
   for (uint32_t slot = 0; slot < graph.dims.size(); ++slot) {
     if (is_leaf(graph.dims[slot].code)) leaves.push_back(slot);
   }
+  find_successors(graph);
+}
+
+// Results that a launch writes first, over inputs that it reads last and nobody else returns.
+void DataflowShape::find_successors(const Graph& graph) {
+  successor_of.assign(graph.places.size(), kNone);
+  std::vector<char> taken(graph.num_inputs, 0);
+  for (uint32_t place : graph.outputs) {
+    if (home[root[place]] == Home::kInput) taken[root[place]] = 1;
+  }
+  for (uint32_t i = 0; i < graph.launches.size(); ++i) {
+    const Launch& launch = graph.launches[i];
+    for (const Launch::InPlace& pair : launch.in_place) {
+      const uint32_t to = launch.arguments[pair.written].place;
+      const uint32_t from = launch.arguments[pair.read].place;
+      if (root[to] != to || root[from] != from) continue;
+      if (home[to] != Home::kResult || home[from] != Home::kInput || counted[to] != 0) continue;
+      if (first_use[to] != i || last_use[from] != i || taken[from] != 0) continue;
+      if (successor_of[to] != kNone || read_twice(launch, from)) continue;
+      const Place &result = graph.places[to], &input = graph.places[from];
+      if (result.dtype != input.dtype || !(result.device == input.device)) continue;
+      if (result.extents.empty() || input.extents.empty()) continue;
+      successor_of[to] = from;
+      taken[from] = 1;
+    }
+  }
+}
+
+// Under several names: the elements might be written before another of them is read.
+bool DataflowShape::read_twice(const Launch& launch, uint32_t of) const {
+  auto readers =
+      std::count_if(launch.arguments.begin(), launch.arguments.end(),
+                    [&](const Launch::Argument& argument) { return root[argument.place] == of; });
+  return readers != 1;
 }
 
 namespace {
@@ -337,7 +371,7 @@ class Planner {
     std::vector<size_t> held(graph_.places.size(), 0);  // bytes of the block; 0: taken over
     for (uint32_t i = 0; i < graph_.launches.size(); ++i) {
       const Launch& launch = graph_.launches[i];
-      for (auto [written, read] : launch.in_place) take_over(launch, i, written, read, held);
+      for (const Launch::InPlace& pair : launch.in_place) take_over(launch, i, pair, held);
       for (const Launch::Argument& argument : launch.arguments) {
         uint32_t root = shape_.root[argument.place];
         if (!in_arena(root) || shape_.first_use[root] != i || held[root] != 0) continue;
@@ -355,24 +389,18 @@ class Planner {
 
   bool in_arena(uint32_t root) const { return shape_.home[root] == DataflowShape::Home::kArena; }
 
-  void take_over(const Launch& launch, uint32_t index, uint32_t written, uint32_t read,
+  void take_over(const Launch& launch, uint32_t index, const Launch::InPlace& pair,
                  std::vector<size_t>& held) {
-    uint32_t to = shape_.root[launch.arguments[written].place];
-    uint32_t from = shape_.root[launch.arguments[read].place];
+    uint32_t to = shape_.root[launch.arguments[pair.written].place];
+    uint32_t from = shape_.root[launch.arguments[pair.read].place];
     if (to == from || !in_arena(to) || !in_arena(from)) return;
     if (shape_.first_use[to] != index || shape_.last_use[from] != index || held[to] != 0) return;
     if (plan_->bytes[to] != plan_->bytes[from] || held[from] == 0) return;
     // All of the one in place of all of the other.
-    if (plan_->bytes[launch.arguments[written].place] != plan_->bytes[to] ||
-        plan_->bytes[launch.arguments[read].place] != plan_->bytes[from])
+    if (plan_->bytes[launch.arguments[pair.written].place] != plan_->bytes[to] ||
+        plan_->bytes[launch.arguments[pair.read].place] != plan_->bytes[from])
       return;
-    if (shape_.arena[to] != shape_.arena[from]) return;
-    // Read under several names, the elements might be written before another of them is read.
-    int readers = 0;
-    for (const Launch::Argument& argument : launch.arguments) {
-      if (shape_.root[argument.place] == from) ++readers;
-    }
-    if (readers != 1) return;
+    if (shape_.arena[to] != shape_.arena[from] || shape_.read_twice(launch, from)) return;
     plan_->offsets[to] = plan_->offsets[from];
     held[to] = held[from];
     held[from] = 0;

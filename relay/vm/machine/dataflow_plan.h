@@ -38,12 +38,18 @@ struct DataflowShape {
   };
   explicit DataflowShape(const Graph& graph, const Executable& executable);
 
+  /// Whether a launch touches a root under more names than one.
+  bool read_twice(const Launch& launch, uint32_t of) const;
+
   std::vector<uint32_t> root;  // of each place
   std::vector<Home> home;      // of each root
   /// Of each place: whether a library kernel makes it, of extents that it counts.
   std::vector<uint8_t> counted;
   /// First and last launch that touches each root.
   std::vector<uint32_t> first_use, last_use;
+  /// Of each root that is a result: the input whose memory it may take over, if nobody else holds
+  /// that; or kNone.
+  std::vector<uint32_t> successor_of;
   /// Slots whose values come from the inputs.
   std::vector<uint32_t> leaves;
   /// The devices of temporaries, and of each root in the arena which of them it is on.
@@ -63,6 +69,7 @@ struct DataflowShape {
 
  private:
   Device device_of(const Graph& graph, const Launch& launch, bool written) const;
+  void find_successors(const Graph& graph);
 };
 
 /// A graph at one set of sizes.

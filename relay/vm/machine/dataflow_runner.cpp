@@ -201,15 +201,32 @@ void bind_inputs(DataflowState& state, const DataflowPlan& plan, std::span<const
   }
 }
 
-void bind_places(DataflowState& state, const DataflowPlan& plan) {
+// The memory of an input that the program has no use for any more, for a result of its size.
+NDArray take_over(DataflowState& state, const DataflowPlan& plan, std::span<Value> inputs,
+                  uint32_t result) {
+  const uint32_t input = state.shape.successor_of[result];
+  if (input == kNone || plan.bytes[input] != plan.bytes[result]) return {};
+  inputs[input] = Value();
+  const NDArray& array = state.inputs[input];
+  // A part would keep the whole.
+  if (!array.unique() || array.memory_bytes() != plan.bytes[result]) return {};
+  ShapeView shape = plan.shape(state.graph, result), own = array.shape();
+  if (std::equal(shape.begin(), shape.end(), own.begin(), own.end())) return array;
+  return array.reshape(shape);
+}
+
+void bind_places(DataflowState& state, const DataflowPlan& plan, std::span<Value> inputs) {
   const Graph& graph = state.graph;
   using Home = DataflowShape::Home;
   for (uint32_t i = graph.num_inputs; i < graph.places.size(); ++i) {
     if (state.shape.root[i] != i || state.shape.counted[i] != 0) continue;
     if (state.shape.home[i] == Home::kResult) {
       try {
-        state.fresh[i] =
-            NDArray::empty(plan.shape(graph, i), graph.places[i].dtype, graph.places[i].device);
+        state.fresh[i] = take_over(state, plan, inputs, i);
+        if (!state.fresh[i]) {
+          state.fresh[i] =
+              NDArray::empty(plan.shape(graph, i), graph.places[i].dtype, graph.places[i].device);
+        }
       } catch (const Error& error) {
         throw DataflowFailure{error.what(), graph.places[i].position, {}};
       }
@@ -430,7 +447,7 @@ void DataflowRunner::run(uint32_t index, std::span<Value> inputs, std::span<Valu
       throw no_arena(state, plan, device, error);
     }
   }
-  bind_places(state, plan);
+  bind_places(state, plan, inputs);
   run_sections(state, plan);
   for (size_t i = 0; i < results.size(); ++i) {
     results[i] = result_at(state, plan, inputs, graph.outputs[i]);

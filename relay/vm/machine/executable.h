@@ -150,6 +150,13 @@ struct Launch {
     uint32_t place = 0;
     bool written = false;  // false: only read
   };
+  /// Argument numbers: the two may be the same memory if the read place is not used afterwards.
+  /// Only where an element is read before that element is written.
+  struct InPlace {
+    uint32_t written = 0;
+    uint32_t read = 0;
+    bool copy = false;  // in the same memory there is nothing to do
+  };
   uint32_t kernel = 0;
   /// Native: one for each of the kernel's buffers but scratch, in order. Library: inputs, then
   /// outputs.
@@ -158,9 +165,7 @@ struct Launch {
   uint32_t scratch = kNone;    // slot: bytes for each worker
   uint32_t flops = kNone;      // slot
   uint32_t bytes = kNone;      // slot
-  /// Pairs of argument numbers (written, read): the two may be the same memory if the read place is
-  /// not used afterwards. Only for kernels that read an element before they write that element.
-  std::vector<std::pair<uint32_t, uint32_t>> in_place;
+  std::vector<InPlace> in_place;
   // Library kernels.
   KernelParams params;
   uint32_t position = 0;

@@ -218,9 +218,10 @@ class Encoder {
       out_.index(launch.scratch);
       out_.index(launch.flops);
       out_.index(launch.bytes);
-      out_.list(launch.in_place, [&](const std::pair<uint32_t, uint32_t>& pair) {
-        out_.u64(pair.first);
-        out_.u64(pair.second);
+      out_.list(launch.in_place, [&](const Launch::InPlace& pair) {
+        out_.u64(pair.written);
+        out_.u64(pair.read);
+        out_.flag(pair.copy);
       });
       out_.list(launch.params, [&](const KernelParam& each) { param(each); });
       out_.u64(launch.position);
@@ -539,9 +540,7 @@ class Decoder {
     launch.flops = in_.index();
     launch.bytes = in_.index();
     in_.list(launch.in_place, [&] {
-      uint32_t first = in_.u32();
-      uint32_t second = in_.u32();
-      return std::pair(first, second);
+      return Launch::InPlace{in_.u32(), in_.u32(), in_.flag()};
     });
     in_.list(launch.params, [&] { return param(); });
     launch.position = in_.u32();

@@ -89,6 +89,9 @@ void SectionRun::run_launch(uint32_t index, const TeamTurn& turn, int list) {
   WorkerState& worker = memory_.workers[static_cast<size_t>(turn.worker)];
   KernelArgs args;
   args.buffers = memory_.buffers + shape_.first_buffer[index];
+  for (const Launch::InPlace& pair : launch.in_place) {
+    if (pair.copy && args.buffers[pair.written] == args.buffers[pair.read]) return;
+  }
   args.dims = plan_.dims.data() + shape_.first_dim[index];
   args.scratch = memory_.scratch + static_cast<size_t>(turn.worker) * plan_.scratch_bytes;
   args.functions = kernel_functions();

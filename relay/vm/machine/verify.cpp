@@ -489,7 +489,7 @@ class GraphVerifier {
     optional_slot(launch.scratch);
     optional_slot(launch.flops);
     optional_slot(launch.bytes);
-    for (auto [to, from] : launch.in_place) {
+    for (auto [to, from, copy] : launch.in_place) {
       if (to >= launch.arguments.size() || from >= launch.arguments.size() ||
           !launch.arguments[to].written || launch.arguments[from].written) {
         bad("arguments that cannot be the same memory");

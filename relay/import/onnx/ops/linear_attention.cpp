@@ -134,10 +134,7 @@ Values convert_linear_attention(NodeContext& node) {
     auto round = [&](NodeContext& inner, const Values& s) {
       Values made = step(inner, rule, at_step(inner, s[0]), s[2]);
       GraphValue after = inner.emit("add", {s[0], inner.scalar(kInt64, 1)});
-      GraphValue written = inner.emit(
-          "strided_set", {s[1], inner.unsqueeze(made[0], {0}), inner.unsqueeze(s[0], {0}),
-                          inner.unsqueeze(after, {0}), inner.int_list({1})});
-      return Values{after, written, made[1]};
+      return Values{after, inner.with_part(s[1], s[0], made[0]), made[1]};
     };
     Values last = node.loop({first, results, state}, test, round);
     result = last[1];

@@ -120,8 +120,7 @@ GraphValue nothing_yet(NodeContext& node, const GraphValue& part) {
   return importer.made(importer.expr(none), TensorType::make(shown, part.dtype()));
 }
 
-GraphValue with_part(NodeContext& node, const GraphValue& all, const GraphValue& part,
-                     bool append) {
+GraphValue grown(NodeContext& node, const GraphValue& all, const GraphValue& part, bool append) {
   GraphValue before = all, now = node.unsqueeze(part, {0});
   if (any_unknown(part.dims())) {
     GraphValue count = node.reshape(extent_value(node, all, 0), {Dim(1)});
@@ -129,13 +128,6 @@ GraphValue with_part(NodeContext& node, const GraphValue& all, const GraphValue&
     before = node.emit("dyn.reshape", {all, shape}, {{"allowzero", true}});
   }
   return node.concat(append ? Values{before, now} : Values{now, before}, 0);
-}
-
-GraphValue put(NodeContext& node, const GraphValue& all, const GraphValue& part,
-               const GraphValue& at) {
-  GraphValue begin = node.reshape(at, {Dim(1)});
-  GraphValue end = node.emit("add", {begin, node.int_list({1})});
-  return node.emit("strided_set", {all, node.unsqueeze(part, {0}), begin, end, node.int_list({1})});
 }
 
 /// The last values of what is carried, then what was collected, rounds along axis 0.
@@ -168,7 +160,7 @@ Values repeat(NodeContext& node, const Rounds& rounds) {
     for (size_t k = 0; k < in_place.size(); ++k) {
       const GraphValue& all = now[middle + k];
       if (!in_place[k]) {
-        next.push_back(with_part(inner, all, round.collected[k], rounds.append[k]));
+        next.push_back(grown(inner, all, round.collected[k], rounds.append[k]));
         continue;
       }
       GraphValue place = now[0];
@@ -176,7 +168,7 @@ Values repeat(NodeContext& node, const Rounds& rounds) {
         GraphValue last = inner.emit("subtract", {rounds.count, number_value(inner, 1)});
         place = inner.emit("subtract", {last, place});
       }
-      next.push_back(put(inner, all, round.collected[k], place));
+      next.push_back(inner.with_part(all, place, round.collected[k]));
     }
     return next;
   };

@@ -188,10 +188,7 @@ Values run_direction(NodeContext& node, const Layer& layer, const Direction& d, 
       }
     }
     GraphValue after = inner.emit("add", {s[0], inner.scalar(kInt64, 1)});
-    GraphValue written =
-        inner.emit("strided_set", {s[1], inner.unsqueeze(shown, {0}), inner.unsqueeze(s[0], {0}),
-                                   inner.unsqueeze(after, {0}), inner.int_list({1})});
-    Values result{after, written};
+    Values result{after, inner.with_part(s[1], s[0], shown)};
     result.insert(result.end(), next.begin(), next.end());
     return result;
   };

@@ -1,0 +1,151 @@
+// Results that take over the memory of inputs, and launches that then have nothing to do.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include <tests/unit/machine_testing.h>
+
+namespace relay::vm {
+namespace {
+
+using namespace testing;
+
+// out = in; what the machine leaves out shows, because it writes 9 instead.
+int32_t copy_kernel(const KernelArgs* args) {
+  auto* to = static_cast<float*>(args->buffers[1]);
+  return for_pieces(args, args->dims[0], [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) to[i] = 9;
+    return 0;
+  });
+}
+
+int32_t twice_kernel(const KernelArgs* args) {
+  const auto* from = static_cast<const float*>(args->buffers[0]);
+  auto* to = static_cast<float*>(args->buffers[1]);
+  return for_pieces(args, args->dims[0], [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) to[i] = 2 * from[i];
+    return 0;
+  });
+}
+
+Value tensor(const std::vector<float>& values) {
+  auto n = static_cast<int64_t>(values.size());
+  return Value(NDArray::from<float>(ShapeView(&n, 1), values));
+}
+
+struct Program {
+  bool argument = false;     // the copy is of the caller's tensor, not of a fresh one
+  bool kept = false;         // what is copied is returned too
+  bool part = false;         // … or is half of a tensor
+  bool also_output = false;  // the graph returns what it copies
+  DType to = kFloat32;
+};
+
+// y = 2 x; z = a copy of y. Returns (z, y or z).
+std::shared_ptr<Executable> program(const Program& asked) {
+  auto e = std::make_shared<Executable>();
+  uint32_t twice = kernel(*e, "twice", twice_kernel, true);
+  uint32_t copy = kernel(*e, "copy", copy_kernel, true);
+  GraphAssembler first("first");
+  uint32_t n = first.extent(0, 0);
+  uint32_t x = first.input(kFloat32, {n});
+  uint32_t y = first.place(kFloat32, {n});
+  first.launch(twice, {{x, false}, {y, true}}, {n});
+  uint32_t half = y;
+  if (asked.part) {
+    uint32_t two = first.size(2), less = first.dim({DimCode::kFloorDiv, n, two, 0});
+    half = first.place(kFloat32, {less}, y);
+  }
+  first.g.outputs = {half};
+  uint32_t first_graph = first.add_to(*e);
+
+  GraphAssembler second("second");
+  uint32_t m = second.extent(0, 0);
+  uint32_t from = second.input(kFloat32, {m});
+  uint32_t to = second.place(asked.to, {m});
+  second.launch(copy, {{from, false}, {to, true}}, {m}).in_place = {{1, 0, true}};
+  second.g.outputs = {to};
+  if (asked.also_output) second.g.outputs.push_back(from);
+  uint32_t second_graph = second.add_to(*e);
+
+  Assembler a("@main", 1, 5);
+  uint32_t source = asked.argument ? 0 : 1;
+  if (!asked.argument) a.list(Op::kRunGraph, kNone, first_graph, {Assembler::last(0), 1});
+  std::vector<uint32_t> args{asked.kept ? source : Assembler::last(source), 2};
+  if (asked.also_output) args.push_back(3);
+  a.list(Op::kRunGraph, kNone, second_graph, args);
+  a.list(Op::kTuple, 4, 0, {2, asked.kept ? source : asked.also_output ? 3u : 2u});
+  a.ret(4);
+  entry(*e, "main", a.add_to(*e));
+  return e;
+}
+
+std::vector<float> elements(const Value& value) {
+  NDArray array = value.array().contiguous();
+  return {static_cast<const float*>(array.raw()),
+          static_cast<const float*>(array.raw()) + array.size()};
+}
+
+using Floats = std::vector<float>;
+
+TEST(MachineInPlace, AResultTakesOverWhatNobodyElseHolds) {
+  for (int threads : {1, 3}) {
+    for (size_t n : {4, 100000}) {
+      Value result = run(program({}), "main", {tensor(Floats(n, 3))}, threads);
+      EXPECT_EQ(elements(result.field(0)), Floats(n, 6));
+    }
+  }
+}
+
+TEST(MachineInPlace, WhatIsStillReadIsCopied) {
+  NDArray x = NDArray::from<float>({2}, {3, 4});
+  Program kept;
+  kept.kept = true;
+  Value result = run(program(kept), "main", {Value(x)});
+  EXPECT_EQ(elements(result.field(0)), (Floats{9, 9}));
+  EXPECT_EQ(elements(result.field(1)), (Floats{6, 8}));
+
+  Program output;
+  output.also_output = true;
+  result = run(program(output), "main", {Value(x)});
+  EXPECT_EQ(elements(result.field(0)), (Floats{9, 9}));
+  EXPECT_EQ(elements(result.field(1)), (Floats{6, 8}));
+
+  Program argument;
+  argument.argument = true;
+  result = run(program(argument), "main", {Value(x)});
+  EXPECT_EQ(elements(result.field(0)), (Floats{9, 9}));
+  EXPECT_EQ(elements(Value(x)), (Floats{3, 4}));
+}
+
+TEST(MachineInPlace, MemoryOfOthersIsCopied) {
+  float own[] = {3, 4};
+  const int64_t two = 2;
+  Program argument;
+  argument.argument = true;
+  Machine machine(program(argument));
+  Value result = machine.run("main", std::vector<Value>{Value(NDArray::wrap(
+                                         own, ShapeView(&two, 1), nullptr, kFloat32, nullptr,
+                                         nullptr, kCpu))});
+  EXPECT_EQ(elements(result.field(0)), (Floats{9, 9}));
+  EXPECT_EQ(own[0], 3);
+}
+
+// A small part would keep all of the memory that it is in.
+TEST(MachineInPlace, APartIsCopied) {
+  Program part;
+  part.part = true;
+  Value result = run(program(part), "main", {tensor({1, 2, 3, 4})});
+  EXPECT_EQ(elements(result.field(0)), (Floats{9, 9}));
+}
+
+TEST(MachineInPlace, AnotherTypeIsNotTakenOver) {
+  Program other;
+  other.to = kInt32;
+  Value result = run(program(other), "main", {tensor({1, 2})});
+  float nine = 9;
+  EXPECT_EQ(std::memcmp(result.field(0).array().raw(), &nine, sizeof nine), 0);
+}
+
+}  // namespace
+}  // namespace relay::vm
