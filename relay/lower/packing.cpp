@@ -237,6 +237,7 @@ ScalarRef read_packed(const ScalarRef& value, const Operand& operand, TensorId p
 std::optional<PackedOperand> packing_of(const te::Computation& computation,
                                         const std::function<bool(size_t input)>& constant,
                                         int64_t vector_bytes, bool rows_too) {
+  if (!folds_read(computation, constant)) return std::nullopt;
   te::Computation c = prepare(computation);
   for (size_t s = 0; s < c.stages.size(); ++s) {
     std::optional<Contraction> contraction = contraction_of(c, s);
@@ -259,6 +260,28 @@ std::optional<PackedOperand> packing_of(const te::Computation& computation,
     return result;
   }
   return std::nullopt;
+}
+
+bool folds_read(const te::Computation& computation,
+                const std::function<bool(size_t input)>& constant) {
+  std::vector<bool> follows(computation.stages.size());  // from a constant input
+  auto from_constant = [&](TensorId id) {
+    return id.is_input() ? constant(static_cast<size_t>(id.index))
+                         : follows[static_cast<size_t>(id.stage)];
+  };
+  for (size_t s = 0; s < computation.stages.size(); ++s) {
+    const te::Stage& stage = computation.stages[s];
+    for (TensorId id : te::stage_reads(stage)) follows[s] = follows[s] || from_constant(id);
+    if (!follows[s]) continue;
+    std::vector<ScalarRef> folds;
+    for (const te::ScalarNode* node : te::post_order(te::stage_roots(stage))) {
+      if (node->kind == te::ScalarKind::kFold) folds.emplace_back(node);
+    }
+    for (const te::ScalarNode* node : te::post_order(folds)) {
+      if (node->kind == te::ScalarKind::kLoad && from_constant(node->tensor)) return true;
+    }
+  }
+  return false;
 }
 
 bool reads_input(const te::Computation& computation, size_t input) {

@@ -33,6 +33,11 @@ std::optional<PackedOperand> packing_of(const te::Computation& computation,
                                         const std::function<bool(size_t input)>& constant,
                                         int64_t vector_bytes, bool rows_too = true);
 
+/// Whether some fold reads, through whatever stages, an input for which `constant` is true: what
+/// does not can be left as it is, without a look at it in detail.
+bool folds_read(const te::Computation& computation,
+                const std::function<bool(size_t input)>& constant);
+
 /// Whether a stage or an output of the computation has to do with an input.
 bool reads_input(const te::Computation& computation, size_t input);
 

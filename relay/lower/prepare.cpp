@@ -103,7 +103,7 @@ struct Use {
 
 class Preparer {
  public:
-  explicit Preparer(const Computation& computation) : in_(computation) {}
+  explicit Preparer(Computation computation) : in_(std::move(computation)) {}
 
   Computation run() {
     out_.inputs = in_.inputs;
@@ -574,7 +574,7 @@ Computation prepare(const Computation& computation) {
   Computation result = Preparer(computation).run();
   // Elementwise work that several stages did stands in one now: where only that reads a fold, in
   // whatever shape, it follows the fold directly.
-  while (true) {
+  while (num_computed(result) > 1) {
     Computation next = Preparer(along_folds(result)).run();
     if (num_computed(next) >= num_computed(result)) break;
     result = std::move(next);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <relay/lower/contraction.h>
+#include <relay/lower/packing.h>
 #include <relay/lower/prepare.h>
 #include <relay/lower/scalars.h>
 #include <relay/tensor_expr/affine.h>
@@ -689,6 +690,7 @@ class Tiled {
 std::optional<Winograd> winograd_of(const te::Computation& computation,
                                     const std::function<bool(size_t input)>& constant,
                                     int64_t vector_bytes) {
+  if (!folds_read(computation, constant)) return std::nullopt;
   te::Computation c = prepare(computation);
   std::optional<Convolution> conv = Matcher(c, constant).run();
   if (!conv) return std::nullopt;

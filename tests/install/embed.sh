@@ -28,8 +28,10 @@ cd "$folder/embed"
 "$cmake" -S . -B build -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$compiler" > "$folder/log" ||
   { cat "$folder/log"; exit 1; }
 "$cmake" --build build > "$folder/log" || { cat "$folder/log"; exit 1; }
-expected=$'[[0.7310586, 0.2689414]]\n[[0.7310586, 0.2689414],\n [0.5      , 0.5      ]]'
-[ "$(build/compile_and_run model.rlx)" = "$expected" ] || fail "compile_and_run says $(build/compile_and_run)"
+# Six digits: the last ones, and how wide they are printed, depend on the instruction set.
+digits() { "$@" | sed -E 's/([0-9]\.[0-9]{6})[0-9]*/\1/g; s/ +([],])/\1/g'; }
+expected=$'[[0.731058, 0.268941]]\n[[0.731058, 0.268941],\n [0.5, 0.5]]'
+[ "$(digits build/compile_and_run model.rlx)" = "$expected" ] || fail "compile_and_run says $(build/compile_and_run)"
 
 # A project in C alone finds the shared library; one that asks for another version is told.
 mkdir "$folder/c"
@@ -56,7 +58,7 @@ if command -v pkg-config > /dev/null; then
   # C++ with pkg-config.
   read -ra flags <<< "$(pkg-config --cflags --libs relay)"
   "$compiler" -std=c++20 compile_and_run.cpp "${flags[@]}" -o by_pkg_config
-  [ "$(./by_pkg_config)" = "$expected" ] || fail "compile_and_run by pkg-config"
+  [ "$(digits ./by_pkg_config)" = "$expected" ] || fail "compile_and_run by pkg-config"
 fi
 
 # A plug-in is compiled against the installed headers and loaded by the installed command.

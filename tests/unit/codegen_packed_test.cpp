@@ -203,6 +203,7 @@ void check_packing(const te::Computation& computation, Side side, bool same_bits
   Case plain{computation, symbols, values};
   for (const Target& target : contraction_run::targets()) {
     SCOPED_TRACE(target.name());
+    SCOPED_TRACE(computation.str());
     auto packed = lower::packing_of(
         computation, [](size_t input) { return input == 1; }, target.vector_bytes());
     ASSERT_TRUE(packed.has_value());
@@ -214,6 +215,9 @@ void check_packing(const te::Computation& computation, Side side, bool same_bits
                      .has_value());
     const auto plan = plan_of(packed->computation, target.vector_bytes());
     EXPECT_TRUE(side == Side::kColumns ? plan.rhs_packed : plan.lhs_packed);
+    // Where nothing is packed, a few columns past the last vector are sums along k.
+    const auto before = plan_of(computation, target.vector_bytes());
+    const bool all_in_vectors = before.main_columns == before.columns.extent;
     Case after{packed->computation, symbols, values};
     Case packing{packed->packing, symbols, values};
     for (bool rounded : {false, true}) {
@@ -228,7 +232,7 @@ void check_packing(const te::Computation& computation, Side side, bool same_bits
       if (!rounded) {
         expect_equal(evaluated(after, with_packed), expected);
         expect_equal(result, expected);
-      } else if (same_bits) {
+      } else if (same_bits && all_in_vectors) {
         expect_equal(result, run_kernel(plain, inputs, expected, target));
       }
     }
