@@ -22,7 +22,7 @@ struct Replaced {
 
 class Replacer {
  public:
-  Replacer(Rewriting& program, const PackingOf& form_of)
+  Replacer(Rewriting& program, const FormOf& form_of)
       : program_(program), form_of_(form_of), readers_(program) {}
 
   bool run() {
@@ -70,12 +70,12 @@ class Replacer {
     te::Computation& computation = changed->group.computation;
     std::vector<bool> left = mask;  // each operand once
     while (true) {
-      std::optional<PackedOperand> form =
+      std::optional<ReplacedOperand> next =
           form_of_(computation, [&](size_t input) { return input < left.size() && left[input]; });
-      if (!form || !is_known(form->packing)) break;
-      left[form->input] = false;
-      result.operands.push_back({form->input, std::move(form->packing), std::move(form->shortcut)});
-      computation = std::move(form->computation);
+      if (!next || !is_known(next->form)) break;
+      left[next->input] = false;
+      result.operands.push_back({next->input, std::move(next->form), std::move(next->shortcut)});
+      computation = std::move(next->computation);
     }
     if (result.operands.empty()) return result;
     std::vector<bool> wanted(computation.inputs.size());
@@ -90,7 +90,7 @@ class Replacer {
   }
 
   Rewriting& program_;
-  const PackingOf& form_of_;
+  const FormOf& form_of_;
   ConstantReaders readers_;
   std::map<std::pair<const Work*, std::vector<bool>>, Replaced> replaced_;
   std::vector<WorkRef> originals_;  // keys go by address
@@ -98,7 +98,7 @@ class Replacer {
 
 }  // namespace
 
-bool replace_operands(Rewriting& program, const PackingOf& form_of) {
+bool replace_operands(Rewriting& program, const FormOf& form_of) {
   return form_of && Replacer(program, form_of).run();
 }
 

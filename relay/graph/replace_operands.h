@@ -7,6 +7,6 @@ namespace relay::graph {
 
 /// Each constant operand for which `form_of` has another form becomes a constant of that form,
 /// computed once. Whether anything changed; not if `form_of` is null.
-bool replace_operands(Rewriting& program, const PackingOf& form_of);
+bool replace_operands(Rewriting& program, const FormOf& form_of);
 
 }  // namespace relay::graph

@@ -19,24 +19,24 @@ namespace relay::graph {
 
 /// An input of a computation that would better be read in another form: its elements in another
 /// order, or what becomes of it whenever the computation runs.
-struct PackedOperand {
+struct ReplacedOperand {
   size_t input = 0;
-  /// One input, the operand; one output, the packed one.
-  te::Computation packing;
-  /// What the computation becomes: with one input more, the last, which is the packed operand.
+  /// One input, the operand; one output, what is read in its place.
+  te::Computation form;
+  /// What the computation becomes: with one input more, the last, which is the operand's form.
   te::Computation computation;
-  /// Of the packing, perhaps.
+  /// Of the form, perhaps.
   Shortcut shortcut = {};
 };
 
-/// The first input for which `constant` is true that a kernel would better read packed; nothing if
-/// there is none. Asked again about what it gives. Answers for the target and its kernels.
-using PackingOf = std::function<std::optional<PackedOperand>(
+/// The first input for which `constant` is true that would better be read in another form; nothing
+/// if there is none. Asked again about what it gives. Answers for the target and its kernels.
+using FormOf = std::function<std::optional<ReplacedOperand>(
     const te::Computation&, const std::function<bool(size_t input)>& constant)>;
 
 struct RewriteOptions {
-  PackingOf packing_of = {};   // none: nothing is packed
-  PackingOf winograd_of = {};  // none: no convolution is computed in tiles
+  FormOf packed_form = {};    // none: nothing is packed
+  FormOf winograd_form = {};  // none: no convolution is computed in tiles
 };
 
 /// The graphs of a program while they are rewritten, with what rewrites share.

@@ -35,7 +35,7 @@ struct Key {
 struct Table {
   const ScalarNode* root = nullptr;
   Key row, column;
-  std::vector<std::vector<ScalarRef>> entries;
+  std::vector<ScalarRef> entries;  // row by row
 };
 
 class TableFinder {
@@ -54,9 +54,8 @@ class TableFinder {
       Table table{nodes[i], (*keys)[0], (*keys)[1], {}};
       if (table.row.count * table.column.count > kMostEntries) return std::nullopt;
       for (int64_t row = 0; row < table.row.count; ++row) {
-        table.entries.emplace_back();
         for (int64_t column = 0; column < table.column.count; ++column)
-          table.entries.back().push_back(entry(table, row, column));
+          table.entries.push_back(entry(table, row, column));
       }
       return table;
     }
@@ -137,11 +136,12 @@ class TableFinder {
 class TableKernel {
  public:
   TableKernel(const Job& job, const te::Map& map, const Table& table)
-      : job_(job), map_(map), table_(table), draft_(job.computation), math_(map.axes) {
-    for (const auto& row : table.entries) {
-      for (const ScalarRef& entry : row) entries_.push_back(entry);
-    }
-  }
+      : job_(job),
+        map_(map),
+        table_(table),
+        draft_(job.computation),
+        math_(map.axes),
+        entries_(table.entries) {}
 
  protected:
   using Names = std::unordered_map<uint32_t, ScalarRef>;

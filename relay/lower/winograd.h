@@ -13,7 +13,6 @@ namespace relay::lower {
 /// A convolution computed in tiles: what its weights become, and what it computes from those.
 struct Winograd {
   size_t input = 0;  // number of the weights among the inputs
-  int64_t tile = 0;  // results along a side of a tile
   /// One input, the weights; one output, the transformed ones.
   te::Computation weights;
   /// The same, bit for bit, faster than by evaluating it.

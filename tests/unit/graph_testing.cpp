@@ -51,34 +51,33 @@ graph::WorkRef work_of(const std::string& program, const std::vector<TypeRef>& t
   return graph::make_work(name, "", graph::compose(*function, open.empty() ? types : open));
 }
 
-graph::PackingOf panels(int64_t width) {
-  return
-      [width](const te::Computation& old,
-              const std::function<bool(size_t)>& constant) -> std::optional<graph::PackedOperand> {
-        for (size_t s = 0; s < old.stages.size(); ++s) {
-          const auto* map = std::get_if<te::Map>(&old.stages[s].body);
-          const ScalarNode* load = map == nullptr ? nullptr : operand_of(*map, constant);
-          if (load == nullptr) continue;
-          ScalarRef kept(load);
-          graph::PackedOperand result{static_cast<size_t>(load->tensor.index),
-                                      packing(old.info(load->tensor), width), old};
-          te::Computation& made = result.computation;
-          te::TensorId packed{-1, static_cast<int32_t>(made.inputs.size())};
-          made.inputs.push_back(result.packing.stages[0].outputs[0]);
-          te::Scalar n(load->args[0]), k(load->args[1]);
-          te::ScalarRewriter rewrite([&](const ScalarRef& node, const std::vector<ScalarRef>&) {
-            if (!(node == kept)) return ScalarRef();
-            Ref<ScalarNode> copy = te::copy_node(*node);
-            copy->tensor = packed;
-            copy->args = {te::floor_div(n, te::index_constant(width)).ref(), k.ref(),
-                          te::floor_mod(n, te::index_constant(width)).ref()};
-            return ScalarRef(copy);
-          });
-          te::rewrite_roots(made.stages[s], [&](const ScalarRef& root) { return rewrite(root); });
-          return result;
-        }
-        return std::nullopt;
-      };
+graph::FormOf panels(int64_t width) {
+  return [width](const te::Computation& old,
+                 const auto& constant) -> std::optional<graph::ReplacedOperand> {
+    for (size_t s = 0; s < old.stages.size(); ++s) {
+      const auto* map = std::get_if<te::Map>(&old.stages[s].body);
+      const ScalarNode* load = map == nullptr ? nullptr : operand_of(*map, constant);
+      if (load == nullptr) continue;
+      ScalarRef kept(load);
+      graph::ReplacedOperand result{static_cast<size_t>(load->tensor.index),
+                                    packing(old.info(load->tensor), width), old};
+      te::Computation& made = result.computation;
+      te::TensorId packed{-1, static_cast<int32_t>(made.inputs.size())};
+      made.inputs.push_back(result.form.stages[0].outputs[0]);
+      te::Scalar n(load->args[0]), k(load->args[1]);
+      te::ScalarRewriter rewrite([&](const ScalarRef& node, const std::vector<ScalarRef>&) {
+        if (!(node == kept)) return ScalarRef();
+        Ref<ScalarNode> copy = te::copy_node(*node);
+        copy->tensor = packed;
+        copy->args = {te::floor_div(n, te::index_constant(width)).ref(), k.ref(),
+                      te::floor_mod(n, te::index_constant(width)).ref()};
+        return ScalarRef(copy);
+      });
+      te::rewrite_roots(made.stages[s], [&](const ScalarRef& root) { return rewrite(root); });
+      return result;
+    }
+    return std::nullopt;
+  };
 }
 
 }  // namespace relay::testing

@@ -19,6 +19,6 @@ graph::WorkRef work_of(const std::string& program, const std::vector<TypeRef>& t
 
 /// A packing for tests, whatever pays: a constant matrix that a sum of products reads at [n, k] is
 /// read in panels of `width` rows.
-graph::PackingOf panels(int64_t width);
+graph::FormOf panels(int64_t width);
 
 }  // namespace relay::testing

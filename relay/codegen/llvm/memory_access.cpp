@@ -12,10 +12,6 @@ namespace {
 /// Outputs from here on are written past the caches: nobody finds them there later.
 constexpr int64_t kHugeBytes = int64_t{24} << 20;
 
-}  // namespace
-
-namespace {
-
 /// Vectors of the elements of several taken in turn: a power of two of them.
 std::vector<llvm::Value*> interleave(llvm::IRBuilder<>& b, std::vector<llvm::Value*> vectors) {
   if (vectors.size() == 1) return vectors;

@@ -5,7 +5,7 @@
 namespace relay::graph {
 
 bool pack_operands(Rewriting& program) {
-  return replace_operands(program, program.options().packing_of);
+  return replace_operands(program, program.options().packed_form);
 }
 
 }  // namespace relay::graph

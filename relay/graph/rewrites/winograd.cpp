@@ -5,7 +5,7 @@
 namespace relay::graph {
 
 bool winograd(Rewriting& program) {
-  return replace_operands(program, program.options().winograd_of);
+  return replace_operands(program, program.options().winograd_form);
 }
 
 }  // namespace relay::graph

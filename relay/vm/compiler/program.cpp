@@ -18,6 +18,41 @@ RELAY_REGISTER_CONFIG({kWinogradKey, true,
                        "that takes clearly fewer operations, from level 3 on. Results are rounded "
                        "some more."});
 
+graph::ReplacedOperand replaced(lower::PackedOperand packed) {
+  return {packed.input, std::move(packed.packing), std::move(packed.computation), {}};
+}
+graph::ReplacedOperand replaced(lower::Winograd tiled) {
+  return {tiled.input, std::move(tiled.weights), std::move(tiled.computation),
+          std::move(tiled.transform)};
+}
+
+/// What a function of lowering finds.
+template <class Find>
+graph::FormOf form_of(Find find) {
+  return [find](const te::Computation& computation,
+                const auto& constant) -> std::optional<graph::ReplacedOperand> {
+    auto found = find(computation, constant);
+    if (!found) return std::nullopt;
+    return replaced(std::move(*found));
+  };
+}
+
+graph::RewriteOptions rewrite_options(const CompileOptions& options) {
+  constexpr int kWinogradLevel = 3;
+  const int64_t vector_bytes = options.target.vector_bytes();
+  graph::RewriteOptions rewrites;
+  rewrites.packed_form = form_of([=](const te::Computation& computation, const auto& constant) {
+    return lower::packing_of(computation, constant, vector_bytes, /*rows_too=*/false);
+  });
+  if (options.level >= kWinogradLevel && options.winograd && !options.onednn &&
+      PassContext::current().config_value<bool>(kWinogradKey)) {
+    rewrites.winograd_form = form_of([=](const te::Computation& computation, const auto& constant) {
+      return lower::winograd_of(computation, constant, vector_bytes);
+    });
+  }
+  return rewrites;
+}
+
 }  // namespace
 
 ProgramBuilder::ProgramBuilder(const Prepared& prepared, Executable& executable,
@@ -210,27 +245,7 @@ void ProgramBuilder::rewrite_graphs() {
     if (options_.on_graphs) options_.on_graphs("composed", graphs_, true);
     return;
   }
-  constexpr int kWinogradLevel = 3;
-  const int64_t vector_bytes = options_.target.vector_bytes();
-  auto packing_of = [vector_bytes](const te::Computation& computation,
-                                   const auto& constant) -> std::optional<graph::PackedOperand> {
-    auto packed = lower::packing_of(computation, constant, vector_bytes, /*rows_too=*/false);
-    if (!packed) return std::nullopt;
-    return graph::PackedOperand{
-        packed->input, std::move(packed->packing), std::move(packed->computation), {}};
-  };
-  auto winograd_of = [vector_bytes](const te::Computation& computation,
-                                    const auto& constant) -> std::optional<graph::PackedOperand> {
-    auto tiled = lower::winograd_of(computation, constant, vector_bytes);
-    if (!tiled) return std::nullopt;
-    return graph::PackedOperand{tiled->input, std::move(tiled->weights),
-                                std::move(tiled->computation), std::move(tiled->transform)};
-  };
-  graph::RewriteOptions rewrites{packing_of, {}};
-  if (options_.level >= kWinogradLevel && options_.winograd && !options_.onednn &&
-      PassContext::current().config_value<bool>(kWinogradKey))
-    rewrites.winograd_of = winograd_of;
-  graph::Rewriting rewriting(graphs_, std::move(rewrites));
+  graph::Rewriting rewriting(graphs_, rewrite_options(options_));
   for (const Function& function : executable_.functions) {
     for (const Instruction& at : function.code) {
       if (at.op == Op::kConst && at.a < constant_refs_.size())

@@ -1,0 +1,172 @@
+#include <relay/lower/winograd_filtering.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace relay::lower {
+
+/// As many neighbouring weights as are transformed together.
+struct WeightRun {
+  static constexpr int64_t kSize = 16;
+  float values[kSize];
+};
+
+namespace {
+
+using te::Scalar;
+using Scalars = Filtering::Scalars;
+
+constexpr size_t kMostPoints = 6;
+
+template <class F>
+WeightRun each(const WeightRun& a, const WeightRun& b, F&& of) {
+  WeightRun result;
+  for (int64_t i = 0; i < WeightRun::kSize; ++i) result.values[i] = of(a.values[i], b.values[i]);
+  return result;
+}
+WeightRun operator+(const WeightRun& a, const WeightRun& b) {
+  return each(a, b, [](float x, float y) { return x + y; });
+}
+WeightRun operator-(const WeightRun& a, const WeightRun& b) {
+  return each(a, b, [](float x, float y) { return x - y; });
+}
+WeightRun operator*(const WeightRun& a, double factor) {
+  const auto by = static_cast<float>(factor);
+  return each(a, a, [by](float x, float) { return x * by; });
+}
+
+/// F(2, 3) at 0, ±1, ∞.
+class TwoResults : public Filtering {
+ public:
+  TwoResults() : Filtering(2) {}
+  Scalars data(std::span<const Scalar> d) const override {
+    return {d[2] - d[0], d[2] + d[1], d[2] - d[1], d[3] - d[1]};
+  }
+  Scalars weights(std::span<const Scalar> w) const override {
+    auto made = transformed(w);
+    return {made.begin(), made.end()};
+  }
+  void weights(std::span<const WeightRun> w, std::span<WeightRun> to) const override {
+    std::ranges::copy(transformed(w), to.begin());
+  }
+  Scalars results(std::span<const Scalar> m) const override {
+    return {m[0] + (m[1] + m[2]), (m[1] - m[2]) + m[3]};
+  }
+
+ private:
+  template <class T>
+  static std::array<T, 4> transformed(std::span<const T> w) {
+    T even = w[0] + w[2];
+    return {w[0] * -1.0, (even + w[1]) * 0.5, (even - w[1]) * 0.5, w[2]};
+  }
+};
+
+/// F(4, 3) at 0, ±a, ±b, ∞. Of points whose squares have few bits these lose least: the error is
+/// less than half of that at ±1, ±2.
+class FourResults : public Filtering {
+ public:
+  FourResults() : Filtering(4) {}
+  Scalars data(std::span<const Scalar> d) const override {
+    Scalar even_a = d[4] - d[2] * kB2, odd_a = (d[3] - d[1] * kB2) * kA;
+    Scalar even_b = d[4] - d[2] * kA2, odd_b = (d[3] - d[1] * kA2) * kB;
+    return {d[0] * (kA2 * kB2) + (d[4] - d[2] * (kA2 + kB2)),
+            even_a + odd_a,
+            even_a - odd_a,
+            even_b + odd_b,
+            even_b - odd_b,
+            d[1] * (kA2 * kB2) + (d[5] - d[3] * (kA2 + kB2))};
+  }
+  Scalars weights(std::span<const Scalar> w) const override {
+    auto made = transformed(w);
+    return {made.begin(), made.end()};
+  }
+  void weights(std::span<const WeightRun> w, std::span<WeightRun> to) const override {
+    std::ranges::copy(transformed(w), to.begin());
+  }
+  Scalars results(std::span<const Scalar> m) const override {
+    Scalar even_a = m[1] + m[2], odd_a = m[1] - m[2];
+    Scalar even_b = m[3] + m[4], odd_b = m[3] - m[4];
+    return {m[0] + (even_a + even_b), odd_a * kA + odd_b * kB, even_a * kA2 + even_b * kB2,
+            m[5] + (odd_a * (kA * kA2) + odd_b * (kB * kB2))};
+  }
+
+ private:
+  template <class T>
+  static std::array<T, 6> transformed(std::span<const T> w) {
+    auto at = [&](double point, double scale) {
+      T even = w[0] + w[2] * (point * point), odd = w[1] * point;
+      return std::pair((even + odd) * (1 / scale), (even - odd) * (1 / scale));
+    };
+    auto [a, minus_a] = at(kA, 2 * kA2 * (kA2 - kB2));
+    auto [b, minus_b] = at(kB, 2 * kB2 * (kB2 - kA2));
+    return {w[0] * (1 / (kA2 * kB2)), a, minus_a, b, minus_b, w[2]};
+  }
+
+  static constexpr double kA = 0.625, kB = 1.5, kA2 = kA * kA, kB2 = kB * kB;
+};
+
+}  // namespace
+
+std::span<const Filtering* const> all_filterings() {
+  static const FourResults four;
+  static const TwoResults two;
+  static constexpr const Filtering* kAll[] = {&four, &two};
+  return kAll;
+}
+
+std::vector<Scalars> both_ways(const Filtering& filtering, Filtering::Transform transform,
+                               size_t size,
+                               const std::function<Scalar(size_t row, size_t column)>& value) {
+  std::vector<Scalars> columns;  // transformed
+  for (size_t column = 0; column < size; ++column) {
+    Scalars line;
+    for (size_t row = 0; row < size; ++row) line.push_back(value(row, column));
+    columns.push_back((filtering.*transform)(line));
+  }
+  std::vector<Scalars> result;
+  for (size_t row = 0; row < columns[0].size(); ++row) {
+    Scalars line;
+    for (const Scalars& column : columns) line.push_back(column[row]);
+    result.push_back((filtering.*transform)(line));
+  }
+  return result;
+}
+
+NDArray transformed_weights(const Filtering& filtering, const NDArray& weights,
+                            const WeightSteps& steps, int64_t outs, int64_t ins) {
+  const NDArray dense = weights.contiguous();
+  const auto* from = dense.data<float>();
+  const int64_t points = filtering.points();
+  NDArray result = NDArray::empty({points, points, outs, ins}, kFloat32);
+  auto* to = result.data<float>();
+  for (int64_t out = 0; out < outs; ++out) {
+    for (int64_t in = 0; in < ins; in += WeightRun::kSize) {
+      const int64_t count = std::min(WeightRun::kSize, ins - in);
+      std::array<std::array<WeightRun, kMostPoints>, kTaps> columns;  // transformed
+      for (int64_t column = 0; column < kTaps; ++column) {
+        std::array<WeightRun, kTaps> line{};
+        for (int64_t row = 0; row < kTaps; ++row) {
+          const float* first =
+              from + out * steps.out + in * steps.in + row * steps.row + column * steps.column;
+          WeightRun& run = line[static_cast<size_t>(row)];
+          for (int64_t i = 0; i < count; ++i) run.values[i] = first[i * steps.in];
+        }
+        filtering.weights(line, columns[static_cast<size_t>(column)]);
+      }
+      float* place = to + out * ins + in;
+      for (size_t row = 0; row < static_cast<size_t>(points); ++row) {
+        const std::array<WeightRun, kTaps> line{columns[0][row], columns[1][row], columns[2][row]};
+        std::array<WeightRun, kMostPoints> made;
+        filtering.weights(line, made);
+        for (size_t column = 0; column < static_cast<size_t>(points); ++column) {
+          std::copy_n(made[column].values, count, place);
+          place += outs * ins;
+        }
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace relay::lower

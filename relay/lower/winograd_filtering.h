@@ -1,0 +1,61 @@
+// Winograd's minimal filtering: a convolution of a line or a plane as a product of transforms.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include <relay/runtime/ndarray.h>
+#include <relay/tensor_expr/scalar.h>
+
+namespace relay::lower {
+
+/// Weights along a side of a window.
+inline constexpr int64_t kTaps = 3;
+
+struct WeightRun;
+
+/// Transforms between a line of `tile` results, the `points` = tile + 2 elements that they are
+/// computed from, and three weights: a product of polynomials, by their values at 0, ±a, (±b,) ∞.
+class Filtering {
+ public:
+  using Scalars = std::vector<te::Scalar>;
+  /// One of `data`, `weights`, `results`.
+  using Transform = Scalars (Filtering::*)(std::span<const te::Scalar>) const;
+
+  virtual ~Filtering() = default;
+  int64_t tile() const { return tile_; }
+  int64_t points() const { return tile_ + kTaps - 1; }
+  virtual Scalars data(std::span<const te::Scalar> d) const = 0;
+  virtual Scalars weights(std::span<const te::Scalar> w) const = 0;
+  /// Of runs of neighbours, into `to`, one for each point.
+  virtual void weights(std::span<const WeightRun> w, std::span<WeightRun> to) const = 0;
+  virtual Scalars results(std::span<const te::Scalar> m) const = 0;
+
+ protected:
+  explicit Filtering(int64_t tile) : tile_(tile) {}
+
+ private:
+  int64_t tile_;
+};
+
+/// All there are, larger tiles first.
+std::span<const Filtering* const> all_filterings();
+
+/// A square of `size` values by rows transformed along both sides: by rows again.
+std::vector<Filtering::Scalars> both_ways(
+    const Filtering& filtering, Filtering::Transform transform, size_t size,
+    const std::function<te::Scalar(size_t row, size_t column)>& value);
+
+/// How weights lie in memory: elements from one to the next.
+struct WeightSteps {
+  int64_t out = 0, in = 0, row = 0, column = 0;
+};
+
+/// The weights of `outs` × `ins` channels, transformed[point, point, out, in]: what `weights` says
+/// of columns, then of rows, bit for bit.
+NDArray transformed_weights(const Filtering& filtering, const NDArray& weights,
+                            const WeightSteps& steps, int64_t outs, int64_t ins);
+
+}  // namespace relay::lower

@@ -1,0 +1,205 @@
+#include <relay/lower/winograd_match.h>
+
+#include <algorithm>
+
+#include <relay/lower/winograd_filtering.h>
+#include <relay/tensor_expr/affine.h>
+#include <relay/tensor_expr/walk.h>
+
+namespace relay::lower {
+namespace {
+
+using te::Affine;
+using te::Axis;
+using te::ScalarKind;
+using te::ScalarNode;
+using te::ScalarRef;
+using te::TensorId;
+
+class ConvolutionMatcher {
+ public:
+  ConvolutionMatcher(const te::Computation& c, const std::function<bool(size_t input)>& constant)
+      : c_(c), constant_(constant) {}
+
+  std::optional<Convolution> run() {
+    for (size_t s = 0; s < c_.stages.size(); ++s) {
+      found_ = {};
+      found_.stage = s;
+      if (matches()) return found_;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  bool matches() {
+    const auto* map = std::get_if<te::Map>(&c_.stages[found_.stage].body);
+    if (map == nullptr || map->values.size() != 1 || read_by_stages()) return false;
+    found_.axes = map->axes;
+    if (!std::all_of(map->axes.begin(), map->axes.end(), [](const Axis& axis) {
+          return axis.extent.is_int() && axis.extent.as_int() > 0;
+        }))
+      return false;
+    for (const ScalarNode* node : te::post_order(map->values)) {
+      if (node->kind != ScalarKind::kFold) continue;
+      if (found_.fold != nullptr) return false;
+      found_.fold = node;
+    }
+    return found_.fold != nullptr && is_sum_of_loads() && read_weights() && read_data();
+  }
+
+  bool read_by_stages() const {
+    const TensorId id{static_cast<int32_t>(found_.stage), 0};
+    return std::any_of(c_.stages.begin(), c_.stages.end(), [&](const te::Stage& stage) {
+      std::vector<TensorId> reads = te::stage_reads(stage);
+      return std::find(reads.begin(), reads.end(), id) != reads.end();
+    });
+  }
+
+  bool is_sum_of_loads() {
+    const ScalarNode& fold = *found_.fold;
+    if (fold.dtype != kFloat32 || fold.args.size() != 1 || fold.axes.size() != 3 ||
+        fold.combiner->kind != te::Combiner::Kind::kSum || fold.combiner->needs_element)
+      return false;
+    const ScalarNode& product = *fold.args[0];
+    if (product.kind != ScalarKind::kBinary || product.binary != te::BinaryOp::kMul) return false;
+    for (const ScalarRef& factor : product.args) {
+      if (factor->kind != ScalarKind::kLoad || factor->dtype != kFloat32 ||
+          !factor->tensor.is_input())
+        return false;
+      const bool is_weights = constant_(static_cast<size_t>(factor->tensor.index)) &&
+                              found_.weights == nullptr && is_plain(*factor);
+      (is_weights ? found_.weights : found_.data) = factor.get();
+    }
+    return found_.weights != nullptr && found_.data != nullptr &&
+           found_.weights->tensor != found_.data->tensor;
+  }
+
+  /// Each index another axis.
+  static bool is_plain(const ScalarNode& load) {
+    std::vector<uint32_t> seen;
+    for (const ScalarRef& index : load.args) {
+      std::optional<uint32_t> axis = plain_axis(index);
+      if (!axis || std::find(seen.begin(), seen.end(), *axis) != seen.end()) return false;
+      seen.push_back(*axis);
+    }
+    return load.args.size() == 4 && load.bounds == te::Bounds::kProven;
+  }
+
+  std::optional<size_t> result_dim(uint32_t axis) const {
+    for (size_t d = 0; d < found_.axes.size(); ++d) {
+      if (found_.axes[d].id == axis) return d;
+    }
+    return std::nullopt;
+  }
+  const Axis* folded(uint32_t axis) const {
+    for (const Axis& one : found_.fold->axes) {
+      if (one.id == axis) return &one;
+    }
+    return nullptr;
+  }
+
+  /// One axis of the results, three of the sum.
+  bool read_weights() {
+    size_t results = 0;
+    for (size_t d = 0; d < 4; ++d) {
+      uint32_t axis = found_.weights->args[d]->axis;
+      std::optional<size_t> dim = result_dim(axis);
+      Dim extent = c_.info(found_.weights->tensor).dims[d];
+      Dim count = dim ? found_.axes[*dim].extent : folded(axis)->extent;
+      if (extent != count) return false;
+      if (!dim) continue;
+      found_.out_channel = *dim;
+      ++results;
+    }
+    return results == 1;
+  }
+
+  bool read_data() {
+    const std::vector<Dim>& dims = c_.info(found_.data->tensor).dims;
+    te::Bounds bounds = found_.data->bounds;
+    if (bounds != te::Bounds::kProven && bounds != te::Bounds::kFill) return false;
+    if (bounds == te::Bounds::kFill &&
+        (found_.data->fill->kind != ScalarKind::kConst || found_.data->fill->value.f != 0))
+      return false;
+    std::vector<SlidingDim> windows;
+    std::vector<size_t> seen{found_.out_channel};
+    bool has_channel = false;
+    for (size_t d = 0; d < dims.size(); ++d) {
+      Affine index = te::affine(found_.data->args[d]);
+      if (!dims[d].is_int() || !index.others.empty() || !index.constant.is_int()) return false;
+      if (index.terms.empty()) {
+        if (!index.constant.is_int(0)) return false;
+        continue;
+      }
+      if (index.terms.size() == 1) {
+        if (!index.constant.is_int(0) || !index.terms[0].coefficient.is_int(1)) return false;
+        if (const Axis* axis = folded(index.terms[0].axis)) {
+          if (has_channel) return false;
+          found_.channel = *axis;
+          has_channel = true;
+        } else if (!take(index.terms[0].axis, seen)) {
+          return false;
+        }
+        continue;
+      }
+      std::optional<SlidingDim> window = window_of(index, d);
+      if (!window || !take(found_.axes[window->result].id, seen)) return false;
+      windows.push_back(*window);
+    }
+    if (!has_channel || windows.size() != 2) return false;
+    // Along other axes it would be the same sum again and again.
+    for (size_t d = 0; d < found_.axes.size(); ++d) {
+      if (!found_.axes[d].extent.is_int(1) && std::find(seen.begin(), seen.end(), d) == seen.end())
+        return false;
+    }
+    found_.down = windows[0];
+    found_.along = windows[1];
+    return found_.along.dim + 1 == dims.size() && found_.along.result + 1 == found_.axes.size();
+  }
+
+  bool take(uint32_t axis, std::vector<size_t>& seen) const {
+    std::optional<size_t> dim = result_dim(axis);
+    if (!dim || std::find(seen.begin(), seen.end(), *dim) != seen.end()) return false;
+    seen.push_back(*dim);
+    return true;
+  }
+
+  std::optional<SlidingDim> window_of(const Affine& index, size_t dim) const {
+    if (index.terms.size() != 2) return std::nullopt;
+    SlidingDim window;
+    window.dim = dim;
+    window.before = -index.constant.as_int();
+    bool has_tap = false, has_result = false;
+    for (const Affine::Term& term : index.terms) {
+      if (!term.coefficient.is_int(1)) return std::nullopt;
+      if (const Axis* axis = folded(term.axis)) {
+        if (!axis->extent.is_int(kTaps)) return std::nullopt;
+        window.tap = axis->id;
+        has_tap = true;
+      } else if (std::optional<size_t> result = result_dim(term.axis)) {
+        window.result = *result;
+        has_result = true;
+      }
+    }
+    if (!has_tap || !has_result || window.before < 0) return std::nullopt;
+    return window;
+  }
+
+  const te::Computation& c_;
+  const std::function<bool(size_t input)>& constant_;
+  Convolution found_;
+};
+
+}  // namespace
+
+std::optional<uint32_t> plain_axis(const ScalarRef& index) {
+  if (index->kind != ScalarKind::kIndex) return std::nullopt;
+  return index->axis;
+}
+
+std::optional<Convolution> match_convolution(const te::Computation& computation,
+                                             const std::function<bool(size_t input)>& constant) {
+  return ConvolutionMatcher(computation, constant).run();
+}
+
+}  // namespace relay::lower
