@@ -30,6 +30,8 @@ struct Work {
     uint32_t index;
   };
   std::vector<Element> elements;
+  /// Whether the computation is ready for lowering as it is (`lower::prepare`).
+  bool prepared = false;
 
   const te::Computation& computation() const { return group.computation; }
 };

@@ -71,11 +71,12 @@ class Replacer {
     std::vector<bool> left = mask;  // each operand once
     while (true) {
       std::optional<ReplacedOperand> next =
-          form_of_(computation, [&](size_t input) { return input < left.size() && left[input]; });
+          form_of_(*changed, [&](size_t input) { return input < left.size() && left[input]; });
       if (!next || !is_known(next->form)) break;
       left[next->input] = false;
       result.operands.push_back({next->input, std::move(next->form), std::move(next->shortcut)});
       computation = std::move(next->computation);
+      changed->prepared = next->prepared;
     }
     if (result.operands.empty()) return result;
     std::vector<bool> wanted(computation.inputs.size());

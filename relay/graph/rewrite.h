@@ -25,14 +25,15 @@ struct ReplacedOperand {
   te::Computation form;
   /// What the computation becomes: with one input more, the last, which is the operand's form.
   te::Computation computation;
+  bool prepared = false;  // Work::prepared
   /// Of the form, perhaps.
   Shortcut shortcut = {};
 };
 
-/// The first input for which `constant` is true that would better be read in another form; nothing
+/// The first input of a work for which `constant` is true that would better be read in another form; nothing
 /// if there is none. Asked again about what it gives. Answers for the target and its kernels.
 using FormOf = std::function<std::optional<ReplacedOperand>(
-    const te::Computation&, const std::function<bool(size_t input)>& constant)>;
+    const Work&, const std::function<bool(size_t input)>& constant)>;
 
 struct RewriteOptions {
   FormOf packed_form = {};    // none: nothing is packed

@@ -224,7 +224,7 @@ class Lowering {
 
 Lowered lower(const Computation& computation, const std::string& name,
               const LowerOptions& options) {
-  Computation c = prepare(computation);
+  Computation c = options.prepared ? computation : prepare(computation);
   if (options.onednn) c = with_onednn(c);
   c = split_long_folds(c);
   if (std::optional<SharedRow> shared = share_row(c)) {

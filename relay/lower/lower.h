@@ -52,6 +52,7 @@ struct LowerOptions {
   int64_t vector_bytes = 64;  // of the target, for choices between templates
   /// Matrix products and convolutions of float32 by oneDNN, which the machine then needs.
   bool onednn = false;
+  bool prepared = false;  // the computation is one that `prepare` gave
 };
 
 /// Chooses templates and writes the loops. Stages that are cheap to repeat are inlined into their

@@ -236,9 +236,9 @@ ScalarRef read_packed(const ScalarRef& value, const Operand& operand, TensorId p
 
 std::optional<PackedOperand> packing_of(const te::Computation& computation,
                                         const std::function<bool(size_t input)>& constant,
-                                        int64_t vector_bytes, bool rows_too) {
+                                        int64_t vector_bytes, bool rows_too, bool prepared) {
   if (!folds_read(computation, constant)) return std::nullopt;
-  te::Computation c = prepare(computation);
+  te::Computation c = prepared ? computation : prepare(computation);
   for (size_t s = 0; s < c.stages.size(); ++s) {
     std::optional<Contraction> contraction = contraction_of(c, s);
     if (!contraction) continue;

@@ -128,6 +128,7 @@ class Tiled {
       if (output.tensor == TensorId{static_cast<int32_t>(conv_.stage), 0})
         output.tensor = tensor.id();
     }
+    result.computation = prepare(result.computation);
     return result;
   }
 
@@ -296,9 +297,9 @@ class Tiled {
 
 std::optional<Winograd> winograd_of(const te::Computation& computation,
                                     const std::function<bool(size_t input)>& constant,
-                                    int64_t vector_bytes) {
+                                    int64_t vector_bytes, bool prepared) {
   if (!folds_read(computation, constant)) return std::nullopt;
-  te::Computation c = prepare(computation);
+  te::Computation c = prepared ? computation : prepare(computation);
   std::optional<Convolution> conv = match_convolution(c, constant);
   if (!conv) return std::nullopt;
   const Filtering* filtering = cheapest(*conv, vector_bytes);

@@ -25,9 +25,10 @@ struct Winograd {
 /// The first 3×3 convolution (step 1, no groups, float32, known extents) of a computation with
 /// weights for which `constant` is true that costs clearly less in tiles, on a target with vectors
 /// of so many bytes; nothing if there is none. Results differ from those of the sums as they are
-/// written by some more rounding (docs/numerics.md).
+/// written by some more rounding (docs/numerics.md). `prepared`: the computation is ready for
+/// `lower` itself.
 std::optional<Winograd> winograd_of(const te::Computation& computation,
                                     const std::function<bool(size_t input)>& constant,
-                                    int64_t vector_bytes);
+                                    int64_t vector_bytes, bool prepared = false);
 
 }  // namespace relay::lower

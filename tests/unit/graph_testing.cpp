@@ -52,15 +52,16 @@ graph::WorkRef work_of(const std::string& program, const std::vector<TypeRef>& t
 }
 
 graph::FormOf panels(int64_t width) {
-  return [width](const te::Computation& old,
+  return [width](const graph::Work& work,
                  const auto& constant) -> std::optional<graph::ReplacedOperand> {
+    const te::Computation& old = work.computation();
     for (size_t s = 0; s < old.stages.size(); ++s) {
       const auto* map = std::get_if<te::Map>(&old.stages[s].body);
       const ScalarNode* load = map == nullptr ? nullptr : operand_of(*map, constant);
       if (load == nullptr) continue;
       ScalarRef kept(load);
       graph::ReplacedOperand result{static_cast<size_t>(load->tensor.index),
-                                    packing(old.info(load->tensor), width), old};
+                                    packing(old.info(load->tensor), width), old, false, {}};
       te::Computation& made = result.computation;
       te::TensorId packed{-1, static_cast<int32_t>(made.inputs.size())};
       made.inputs.push_back(result.form.stages[0].outputs[0]);

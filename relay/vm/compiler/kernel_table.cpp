@@ -40,6 +40,7 @@ lower::Lowered KernelTable::lower_work(const graph::WorkRef& work) const {
   lower::LowerOptions options;
   options.vector_bytes = options_.target.vector_bytes();
   options.onednn = options_.onednn;
+  options.prepared = work->prepared;
   return lower::lower(work->computation(), work->name, options);
 }
 

@@ -19,19 +19,19 @@ RELAY_REGISTER_CONFIG({kWinogradKey, true,
                        "some more."});
 
 graph::ReplacedOperand replaced(lower::PackedOperand packed) {
-  return {packed.input, std::move(packed.packing), std::move(packed.computation), {}};
+  return {packed.input, std::move(packed.packing), std::move(packed.computation), true, {}};
 }
 graph::ReplacedOperand replaced(lower::Winograd tiled) {
-  return {tiled.input, std::move(tiled.weights), std::move(tiled.computation),
+  return {tiled.input, std::move(tiled.weights), std::move(tiled.computation), true,
           std::move(tiled.transform)};
 }
 
 /// What a function of lowering finds.
 template <class Find>
 graph::FormOf form_of(Find find) {
-  return [find](const te::Computation& computation,
+  return [find](const graph::Work& work,
                 const auto& constant) -> std::optional<graph::ReplacedOperand> {
-    auto found = find(computation, constant);
+    auto found = find(work, constant);
     if (!found) return std::nullopt;
     return replaced(std::move(*found));
   };
@@ -41,13 +41,14 @@ graph::RewriteOptions rewrite_options(const CompileOptions& options) {
   constexpr int kWinogradLevel = 3;
   const int64_t vector_bytes = options.target.vector_bytes();
   graph::RewriteOptions rewrites;
-  rewrites.packed_form = form_of([=](const te::Computation& computation, const auto& constant) {
-    return lower::packing_of(computation, constant, vector_bytes, /*rows_too=*/false);
+  rewrites.packed_form = form_of([=](const graph::Work& work, const auto& constant) {
+    return lower::packing_of(work.computation(), constant, vector_bytes, /*rows_too=*/false,
+                             work.prepared);
   });
   if (options.level >= kWinogradLevel && options.winograd && !options.onednn &&
       PassContext::current().config_value<bool>(kWinogradKey)) {
-    rewrites.winograd_form = form_of([=](const te::Computation& computation, const auto& constant) {
-      return lower::winograd_of(computation, constant, vector_bytes);
+    rewrites.winograd_form = form_of([=](const graph::Work& work, const auto& constant) {
+      return lower::winograd_of(work.computation(), constant, vector_bytes, work.prepared);
     });
   }
   return rewrites;
