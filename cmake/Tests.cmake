@@ -4,7 +4,8 @@ find_package(GTest REQUIRED)
 
 file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/unit/*.cpp)
 if(sources)
-  # The checkout's path goes into a source of its own: as a macro it would keep checkouts from sharing ccache entries.
+  # The checkout's path goes into a source of its own: as a macro it would keep checkouts from sharing the ccache entries
+  # of sources that are compiled each by itself.
   configure_file(${CMAKE_SOURCE_DIR}/cmake/test_paths.cpp.in ${CMAKE_BINARY_DIR}/test_paths.cpp @ONLY)
   relay_add_executable(relay_tests ${sources} ${CMAKE_BINARY_DIR}/test_paths.cpp)
   target_link_libraries(relay_tests PRIVATE GTest::gmock GTest::gtest GTest::gtest_main)

@@ -3,8 +3,10 @@
 if(RELAY_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(RELAY_CCACHE_PROGRAM ccache)
   if(RELAY_CCACHE_PROGRAM)
-    # Paths below the checkout are hashed relative to it, so that several checkouts share entries. The sloppiness is
-    # what precompiled headers need; none of our sources uses __DATE__ or __TIME__.
+    # Paths below the checkout are hashed relative to it, so that several checkouts share the entries of sources that
+    # are compiled each by itself. Of sources compiled together (RELAY_UNITY) they share few: those are included by
+    # absolute paths, which stay in __FILE__, so in each RELAY_CHECK. The sloppiness is what precompiled headers need;
+    # none of our sources uses __DATE__ or __TIME__.
     set(CMAKE_CXX_COMPILER_LAUNCHER
         ${CMAKE_COMMAND} -E env
         CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}

@@ -111,16 +111,24 @@ std::vector<Name> names(const Attrs& attrs) {
 
 }  // namespace
 
-AttrsRef dict_attrs_of(nb::dict given) {
-  std::map<Name, AttrValue> values;
+std::vector<NamedAttr> named_attrs_of(
+    nb::dict given, const std::function<std::string(Name name, nb::handle value)>& what) {
+  std::vector<NamedAttr> result;
   for (auto [key, value] : given) {
     Name name = required<Name>(key, "the name of an attribute is a text");
     std::optional<AttrValue> converted = attr_value_of(value);
-    if (!converted)
-      throw nb::type_error(
-          ("attribute " + name.str() + " cannot be " + shown(value) + ": " + kAttrValues).c_str());
-    values.insert_or_assign(name, std::move(*converted));
+    if (!converted) throw nb::type_error(what(name, value).c_str());
+    result.push_back({name, std::move(*converted), {}});
   }
+  return result;
+}
+
+AttrsRef dict_attrs_of(nb::dict given) {
+  std::vector<NamedAttr> attrs = named_attrs_of(given, [](Name name, nb::handle value) {
+    return "attribute " + name.str() + " cannot be " + shown(value) + ": " + kAttrValues;
+  });
+  std::map<Name, AttrValue> values;
+  for (NamedAttr& attr : attrs) values.insert_or_assign(attr.name, std::move(attr.value));
   return make_dict_attrs(std::move(values));
 }
 

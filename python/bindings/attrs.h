@@ -1,10 +1,18 @@
 // Attributes from what Python has for them.
 #pragma once
 
+#include <functional>
+#include <string>
+#include <vector>
+
 #include <bindings/casters.h>
 
 namespace relay::python {
 
+/// The entries of a dictionary of attributes, in its order. `what` is said of a value that cannot
+/// be one. Raises TypeError.
+std::vector<NamedAttr> named_attrs_of(
+    nb::dict given, const std::function<std::string(Name name, nb::handle value)>& what);
 /// Free-form attributes from a dictionary. Raises TypeError.
 AttrsRef dict_attrs_of(nb::dict given);
 /// Attributes by the name of their type, as calls of some operator have them.

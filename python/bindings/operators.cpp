@@ -47,17 +47,9 @@ AttrsRef op_attrs(const Operator* op, nb::handle given) {
     if (attrs.size() > 0) throw nb::type_error((op->name().str() + " has no attributes").c_str());
     return {};
   }
-  std::vector<NamedAttr> values;
-  for (auto [key, value] : attrs) {
-    Name name = required<Name>(key, "the name of an attribute is a text");
-    std::optional<AttrValue> converted = attr_value_of(value);
-    if (!converted) {
-      throw nb::type_error(
-          ("attribute " + name.str() + " of " + op->name().str() + " cannot be " + shown(value))
-              .c_str());
-    }
-    values.push_back({name, std::move(*converted), {}});
-  }
+  std::vector<NamedAttr> values = named_attrs_of(attrs, [&](Name name, nb::handle value) {
+    return "attribute " + name.str() + " of " + op->name().str() + " cannot be " + shown(value);
+  });
   try {
     return Attrs::make(*op->attrs_schema(), values, {});
   } catch (const Error& error) {  // which has no place to say whose attribute it is

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <relay/graph/append_stages.h>
 #include <relay/ir/dim_error.h>
 #include <relay/ir/tensor_types.h>
 #include <relay/ir/visit.h>
@@ -9,7 +10,6 @@
 #include <relay/op/relation.h>
 #include <relay/op/under_name.h>
 #include <relay/support/error.h>
-#include <relay/tensor_expr/rewrite.h>
 #include <relay/tensor_expr/walk.h>
 #include <relay/transform/literals.h>
 
@@ -17,19 +17,7 @@ namespace relay::graph {
 namespace {
 
 using te::Computation;
-using te::copy_node;
-using te::of_origin;
-using te::renumber_vars;
-using te::rewrite_roots;
-using te::ScalarKind;
-using te::ScalarRef;
-using te::ScalarRewriter;
 using te::TensorId;
-using te::with_args;
-
-/// Constants up to this size may stand in a group; the elements become a tree of selects. Equal
-/// elements are one number, in any number.
-constexpr int64_t kMaxConstant = 64;
 
 /// What an expression of the group is: its tensors, left to right.
 struct Parts {
@@ -90,9 +78,39 @@ bool has_unknown_dims(const Computation& computation) {
   return false;
 }
 
-te::Scalar element_constant(const NDArray& array, int64_t i) {
-  if (array.dtype().is_float()) return te::constant(array.element_as_double(i), array.dtype());
-  return te::constant(array.element_as_int64(i), array.dtype());
+/// The arguments of a call.
+struct Arguments {
+  std::vector<TypeRef> types;
+  Operands operands;
+  std::vector<size_t> first;  // of each argument among the operands
+};
+
+// A relation sees values that dimensions read as terms of the group already; what it adds itself
+// are its own arguments'. The two are told apart by numbers that no argument has.
+constexpr uint32_t kGroup = 1u << 20;
+
+bool is_value(Dim atom) { return atom.is_term() && atom.term().op == DimOp::kValue; }
+
+Dim hide(Dim dim) {
+  return relay::substitute(dim, [](Dim atom) {
+    if (!is_value(atom)) return atom;
+    return Dim::value(atom.term().input + kGroup, atom.term().index);
+  });
+}
+
+/// A term that a relation made, as one of the group's inputs.
+Dim revealed(Dim dim, const Operator* op, const Arguments& arguments) {
+  return relay::substitute(dim, [&](Dim atom) {
+    if (!is_value(atom)) return atom;
+    const DimTerm& value = atom.term();
+    if (value.input >= kGroup) return Dim::value(value.input - kGroup, value.index);
+    TensorId id = arguments.operands.tensors[arguments.first[value.input]].tensor;
+    if (!id.is_input()) {
+      throw Error(op->name().str() + " needs the value of argument " +
+                  std::to_string(value.input + 1) + " before the group has run");
+    }
+    return Dim::value(static_cast<uint32_t>(id.index), value.index);
+  });
 }
 
 class CheckRecorder final : public DimSolver {
@@ -137,7 +155,8 @@ class Composer {
     walk(primitive.body());
     for (size_t k = 0; k < result_.tensors.size(); ++k) {
       te::Output output = result_.tensors[k];
-      if (result_.constants[k]) output.tensor = materialise(*result_.constants[k]);
+      if (result_.constants[k])
+        output.tensor = append_constant(group_.computation, *result_.constants[k]);
       group_.computation.outputs.push_back(std::move(output));
     }
     group_.computation.verify();
@@ -270,83 +289,75 @@ class Composer {
   ExprRef call_op(const Call* call, const Operator* op) {
     AttrsRef attrs = call->attrs();
     if (!attrs && op->attrs_schema() != nullptr) attrs = Attrs::make(*op->attrs_schema(), {}, {});
-    std::vector<TypeRef> types;
-    std::vector<te::Output> tensors;
-    std::vector<std::optional<NDArray>> constants;
-    std::vector<size_t> first;  // of each argument among the tensors
+    const Arguments arguments = arguments_of(call, op);
+    const uint32_t origin = origins_.at(call);
+    TypeRef result = relate(op, attrs, arguments, origin);
+    note_shapes(result, origin);
+    OpCall op_call(op, attrs, arguments.types, result);
+    if (op->definition() == DefinitionKind::kExpand)
+      return expanded(call, op_call, arguments.types, origin);
+    if (op->definition() != DefinitionKind::kCompute) {
+      throw Error("operator " + op->name().str() + " has no definition that can be computed");
+    }
+    Computation computation = build_computation(op_call);
+    if (has_unknown_dims(computation)) {
+      throw Error(op->name().str() + " on " + call_types(arguments.types) +
+                  ": the extents of the result depend on values that are not known before it runs");
+    }
+    Parts parts;
+    parts.type = result;
+    parts.tensors = append_stages(group_.computation, std::move(computation), arguments.operands,
+                                  origin, op->name().view());
+    parts.constants.resize(parts.tensors.size());
+    parts_.emplace(call, std::move(parts));
+    return {};
+  }
+
+  Arguments arguments_of(const Call* call, const Operator* op) const {
+    Arguments arguments;
+    Operands& operands = arguments.operands;
     for (const ExprRef& arg : call->args()) {
       const Parts& parts = parts_.at(arg.get());
       if (parts.type->has_any_dim()) {
         throw Error(op->name().str() + " cannot be computed together with what gives " +
                     parts.type->str() + ", whose extents are not known before it has run");
       }
-      types.push_back(parts.type);
-      first.push_back(tensors.size());
-      tensors.insert(tensors.end(), parts.tensors.begin(), parts.tensors.end());
-      constants.insert(constants.end(), parts.constants.begin(), parts.constants.end());
+      arguments.types.push_back(parts.type);
+      arguments.first.push_back(operands.tensors.size());
+      operands.tensors.insert(operands.tensors.end(), parts.tensors.begin(), parts.tensors.end());
+      operands.constants.insert(operands.constants.end(), parts.constants.begin(),
+                                parts.constants.end());
     }
-    // Values that dimensions read: of the call's arguments → of the group's inputs.
-    auto in_group = [&](Dim dim) {
-      return relay::substitute(dim, [&](Dim atom) -> Dim {
-        if (!atom.is_term() || atom.term().op != DimOp::kValue || atom.as_symbol() != nullptr) {
-          return atom;
-        }
-        TensorId id = tensors[first[atom.term().input]].tensor;
-        if (!id.is_input()) {
-          throw Error(op->name().str() + " needs the value of argument " +
-                      std::to_string(atom.term().input + 1) + " before the group has run");
-        }
-        return Dim::value(static_cast<uint32_t>(id.index), atom.term().index);
-      });
-    };
-    // The relation sees terms of the group already; what it adds itself are its own arguments'.
-    // The two are told apart by numbers that no argument has.
-    constexpr uint32_t kGroup = 1u << 20;
-    auto hide = [&](Dim dim) {
-      return relay::substitute(dim, [&](Dim atom) -> Dim {
-        if (!atom.is_term() || atom.term().op != DimOp::kValue) return atom;
-        return Dim::value(atom.term().input + kGroup, atom.term().index);
-      });
-    };
-    auto reveal = [&](Dim dim) {
-      return relay::substitute(dim, [&](Dim atom) -> Dim {
-        if (!atom.is_term() || atom.term().op != DimOp::kValue) return atom;
-        if (atom.term().input >= kGroup) {
-          return Dim::value(atom.term().input - kGroup, atom.term().index);
-        }
-        return in_group(atom);
-      });
-    };
+    return arguments;
+  }
+
+  /// Runs the relation; the type of the result, in terms of the group. Adds what it asks for.
+  TypeRef relate(const Operator* op, const AttrsRef& attrs, const Arguments& arguments,
+                 uint32_t origin) {
     std::vector<TypeRef> hidden;
-    for (const TypeRef& type : types) hidden.push_back(map_dims(type, hide));
-    uint32_t origin = origins_.at(call);
+    for (const TypeRef& type : arguments.types) hidden.push_back(map_dims(type, hide));
     TypeRef result;
-    std::vector<Condition> checks;
-    std::vector<ResultDim> failing;
-    {
-      CheckRecorder recorder(op);
-      try {
-        result =
-            infer_call_type(op, hidden, attrs, &recorder, [&](size_t i) -> std::optional<NDArray> {
-              if (!types[i]->is<TensorType>()) return std::nullopt;
-              return constants[first[i]];
-            });
-      } catch (const DimRangeError&) {
-        throw;
-      } catch (const Error& error) {
-        std::vector<Diagnostic> diagnostics = error.diagnostics();
-        for (Diagnostic& each : diagnostics) each.message = plain(recorder.marks, each.message);
-        throw Error(std::move(diagnostics));
-      }
-      checks = std::move(recorder.checks);
-      failing = std::move(recorder.terms);
+    CheckRecorder recorder(op);
+    try {
+      result =
+          infer_call_type(op, hidden, attrs, &recorder, [&](size_t i) -> std::optional<NDArray> {
+            if (!arguments.types[i]->is<TensorType>()) return std::nullopt;
+            return arguments.operands.constants[arguments.first[i]];
+          });
+    } catch (const DimRangeError&) {
+      throw;
+    } catch (const Error& error) {
+      std::vector<Diagnostic> diagnostics = error.diagnostics();
+      for (Diagnostic& each : diagnostics) each.message = plain(recorder.marks, each.message);
+      throw Error(std::move(diagnostics));
     }
     RELAY_CHECK(result, "the relation of " + op->name().str() + " waits for known types");
-    result = map_dims(result, reveal);
+    auto reveal = [&](Dim dim) { return revealed(dim, op, arguments); };
     auto reveal_text = [&](DimText& text) {
       for (Dim& dim : text.dims) dim = reveal(dim);
     };
-    for (Condition& check : checks) {
+    result = map_dims(result, reveal);
+    for (Condition& check : recorder.checks) {
       check.a = reveal(check.a);
       check.b = reveal(check.b);
       if (dims_equal(check.a, check.b) == Truth::kYes) continue;
@@ -354,53 +365,44 @@ class Composer {
       check.origin = origin;
       group_.checks.push_back(std::move(check));
     }
-    for (ResultDim& term : failing) {
+    for (ResultDim& term : recorder.terms) {
       term.dim = reveal(term.dim);
       if (!term.dim.is_term()) continue;
       reveal_text(*term.message);
       term.origin = origin;
       group_.results.push_back(std::move(term));
     }
-    std::vector<TypeRef> tensors_of_result;
-    flatten_types(result, tensors_of_result);
-    for (const TypeRef& type : tensors_of_result) {
+    return result;
+  }
+
+  void note_shapes(const TypeRef& result, uint32_t origin) {
+    std::vector<TypeRef> tensors;
+    flatten_types(result, tensors);
+    for (const TypeRef& type : tensors) {
       std::vector<Dim> dims = info_of(type).dims;
       for (Dim dim : dims) {
         if (dim.is_term()) group_.results.push_back({dim, std::nullopt, origin, false});
       }
       group_.shapes.emplace_back(std::move(dims), origin);
     }
-    OpCall op_call(op, attrs, types, result);
-    if (op->definition() == DefinitionKind::kExpand) {
-      std::vector<ExprRef> args(call->args().begin(), call->args().end());
-      for (size_t i = 0; i < args.size(); ++i) {
-        // Constants stay visible; everything else is a variable, so that no expansion looks inside.
-        if (constant_array(args[i].get())) continue;
-        VarRef var = make_var("arg" + std::to_string(i), types[i]);
-        parts_.emplace(var.get(), Parts(parts_.at(args[i].get())));
-        kept_.push_back(var);
-        args[i] = var;
-      }
-      ExprRef expansion = op->expand()(op_call, args);
-      post_order(expansion.get(), [&](const Expr* expr) {
-        if (const auto* inner = expr->as<Call>()) origins_.try_emplace(inner, origin);
-      });
-      return expansion;
+  }
+
+  ExprRef expanded(const Call* call, const OpCall& op_call, const std::vector<TypeRef>& types,
+                   uint32_t origin) {
+    std::vector<ExprRef> args(call->args().begin(), call->args().end());
+    for (size_t i = 0; i < args.size(); ++i) {
+      // Constants stay visible; everything else is a variable, so that no expansion looks inside.
+      if (constant_array(args[i].get())) continue;
+      VarRef var = make_var("arg" + std::to_string(i), types[i]);
+      parts_.emplace(var.get(), Parts(parts_.at(args[i].get())));
+      kept_.push_back(var);
+      args[i] = var;
     }
-    if (op->definition() != DefinitionKind::kCompute) {
-      throw Error("operator " + op->name().str() + " has no definition that can be computed");
-    }
-    Computation computation = build_computation(op_call);
-    if (has_unknown_dims(computation)) {
-      throw Error(op->name().str() + " on " + call_types(types) +
-                  ": the extents of the result depend on values that are not known before it runs");
-    }
-    Parts parts;
-    parts.type = result;
-    parts.tensors = append(std::move(computation), tensors, constants, origin, op->name().view());
-    parts.constants.resize(parts.tensors.size());
-    parts_.emplace(call, std::move(parts));
-    return {};
+    ExprRef expansion = op_call.op()->expand()(op_call, args);
+    post_order(expansion.get(), [&](const Expr* expr) {
+      if (const auto* inner = expr->as<Call>()) origins_.try_emplace(inner, origin);
+    });
+    return expansion;
   }
 
   static std::string plain(const DimMarks& marks, const std::string& message) {
@@ -418,166 +420,6 @@ class Composer {
     std::string text;
     for (const TypeRef& type : types) text += (text.empty() ? "" : ", ") + type->str();
     return text;
-  }
-
-  /// Adds the stages of an operator, whose inputs are `tensors`. Returns its outputs.
-  std::vector<te::Output> append(Computation computation, std::span<const te::Output> tensors,
-                                 std::span<const std::optional<NDArray>> constants, uint32_t origin,
-                                 std::string_view op) {
-    Computation& into = group_.computation;
-    uint32_t axes = into.num_axes, vars = into.num_vars;
-    into.num_axes += computation.num_axes;
-    into.num_vars += computation.num_vars;
-
-    std::vector<TensorId> inputs(tensors.size());
-    std::vector<bool> ready(tensors.size());
-    auto input = [&](int32_t k) {
-      auto at = static_cast<size_t>(k);
-      if (!ready[at]) {
-        inputs[at] = constants[at] ? materialise(*constants[at]) : tensors[at].tensor;
-        ready[at] = true;
-      }
-      return inputs[at];
-    };
-    // Constants that are read other than as rank-0 loads need a tensor, before the stages.
-    for (const te::Stage& stage : computation.stages) {
-      bool loads_only = !std::holds_alternative<te::View>(stage.body) &&
-                        !std::holds_alternative<te::Library>(stage.body) &&
-                        !std::holds_alternative<te::Update>(stage.body);
-      for (TensorId id : te::stage_reads(stage)) {
-        if (!id.is_input()) continue;
-        const auto& constant = constants[static_cast<size_t>(id.index)];
-        if (constant && (!loads_only || constant->rank() > 0)) input(id.index);
-      }
-    }
-    for (const te::Output& output : computation.outputs) {
-      if (output.tensor.is_input()) input(output.tensor.index);
-    }
-    auto base = static_cast<int32_t>(into.stages.size());
-    auto tensor = [&](TensorId id) {
-      return id.is_input() ? input(id.index) : TensorId{id.stage + base, id.index};
-    };
-    auto axis = [&](te::Axis& a) { a.id += axes; };
-
-    std::unordered_map<const te::Combiner*, std::shared_ptr<const te::Combiner>> combiners;
-    auto renumbered = [&](const std::shared_ptr<const te::Combiner>& combiner) {
-      auto& entry = combiners[combiner.get()];
-      if (!entry) entry = renumber_vars(*combiner, [&](uint32_t id) { return id + vars; });
-      return entry;
-    };
-    ScalarRewriter rewrite(
-        [&](const ScalarRef& node, const std::vector<ScalarRef>& args) -> ScalarRef {
-          switch (node->kind) {
-            case ScalarKind::kIndex: {
-              Ref<te::ScalarNode> copy = copy_node(*node);
-              copy->axis += axes;
-              return copy;
-            }
-            case ScalarKind::kVar: {
-              Ref<te::ScalarNode> copy = copy_node(*node);
-              copy->id += vars;
-              return copy;
-            }
-            case ScalarKind::kLoad: {
-              if (node->tensor.is_input() && args.empty()) {
-                const auto& value = constants[static_cast<size_t>(node->tensor.index)];
-                if (value) return element_constant(*value, 0).ref();
-              }
-              Ref<te::ScalarNode> copy = copy_node(*node);
-              copy->tensor = tensor(node->tensor);
-              copy->args = args;
-              if (te::may_miss(node->bounds)) {
-                copy->origin = origin;
-                copy->message = te::failure_text(op, te::kOutOfRange);
-              }
-              return copy;
-            }
-            case ScalarKind::kFold: {
-              Ref<te::ScalarNode> copy = copy_node(*node);
-              for (te::Axis& a : copy->axes) axis(a);
-              copy->combiner = renumbered(node->combiner);
-              copy->args = args;
-              if (node->combiner->needs_element) {
-                copy->origin = origin;
-                copy->message = te::failure_text(op, te::kEmptyFold);
-              }
-              return copy;
-            }
-            case ScalarKind::kFail: {
-              if (args[0]->kind == ScalarKind::kConst) return {};
-              Ref<te::ScalarNode> copy = copy_node(*node);
-              copy->args = args;
-              copy->origin = origin;
-              copy->message = te::failure_text(op, node->message);
-              return copy;
-            }
-            case ScalarKind::kBinary:
-              if (!te::is_integer_division(*node)) return {};
-              return of_origin(with_args(node, args), origin);
-            default:
-              return {};
-          }
-        });
-    for (te::Stage& stage : computation.stages) {
-      rewrite_roots(stage, [&](const ScalarRef& root) { return rewrite(root); });
-      if (auto* map = std::get_if<te::Map>(&stage.body)) {
-        for (te::Axis& a : map->axes) axis(a);
-      } else if (auto* scan = std::get_if<te::Scan>(&stage.body)) {
-        for (te::Axis& a : scan->axes) axis(a);
-        for (ScalarRef& carry : scan->carries) carry = rewrite(carry);
-      } else if (auto* update = std::get_if<te::Update>(&stage.body)) {
-        for (te::Axis& a : update->axes) axis(a);
-        update->base = tensor(update->base);
-        if (update->bounds == te::Bounds::kFail) {
-          update->origin = origin;
-          update->message = te::failure_text(op, te::kOutOfRange);
-        }
-        if (update->combiner) {
-          auto shared = std::make_shared<const te::Combiner>(*update->combiner);
-          update->combiner = *renumbered(shared);
-          combiners.erase(shared.get());
-        }
-      } else if (auto* view = std::get_if<te::View>(&stage.body)) {
-        view->source = tensor(view->source);
-      } else if (auto* library = std::get_if<te::Library>(&stage.body)) {
-        for (TensorId& id : library->inputs) id = tensor(id);
-        library->op = op;
-        library->origin = origin;
-      }
-      into.stages.push_back(std::move(stage));
-    }
-    std::vector<te::Output> outputs = std::move(computation.outputs);
-    for (te::Output& output : outputs) output.tensor = tensor(output.tensor);
-    return outputs;
-  }
-
-  /// A constant as a stage.
-  TensorId materialise(const NDArray& given) {
-    bool uniform = given.is_uniform();
-    if (given.size() > kMaxConstant && !uniform) {
-      throw Error("a constant of " + std::to_string(given.size()) +
-                  " elements must be a parameter of a primitive function");
-    }
-    NDArray array = uniform ? NDArray::uniform(given, {}) : given.contiguous();
-    Computation& into = group_.computation;
-    te::Map map;
-    std::vector<Dim> dims(given.shape().begin(), given.shape().end());
-    te::Scalar flat = te::index_constant(0);
-    for (Dim dim : dims) {
-      map.axes.push_back({into.num_axes++, dim});
-      flat = flat * te::from_dim(dim) + te::index_of(map.axes.back());
-    }
-    std::vector<Dim> ones(static_cast<size_t>(std::max<int64_t>(array.size(), 1)), Dim(1));
-    map.values.push_back(array.size() == 0 ? te::constant(0, array.dtype()).ref()
-                         : uniform         ? element_constant(array, 0).ref()
-                                   : te::piecewise(flat, ones, [&](size_t part, const te::Scalar&) {
-                                       return element_constant(array, static_cast<int64_t>(part));
-                                     }).ref());
-    te::Stage stage;
-    stage.outputs.push_back({dims, array.dtype()});
-    stage.body = std::move(map);
-    into.stages.push_back(std::move(stage));
-    return {static_cast<int32_t>(into.stages.size()) - 1, 0};
   }
 
   Group group_;

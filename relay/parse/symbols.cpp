@@ -8,9 +8,10 @@ namespace relay::parsing {
 namespace {
 
 constexpr const char* kKeywordTexts[] = {
-    "",         "let",  "fn",       "fun",       "if",       "else", "match", "case", "def",
-    "type",     "data", "extern",   "import",    "where",    "True", "False", "None", "meta",
-    "Constant", "ref",  "ref_read", "ref_write", "free_var", "_",    "Tensor"};
+    "",
+#define RELAY_KEYWORD(name, text, taken) text,
+#include <relay/support/keywords.def>
+};
 static_assert(sizeof(kKeywordTexts) / sizeof(kKeywordTexts[0]) == kNumKeywords);
 
 // Names that differ in their last character only, as numbered ones do, are neighbours in the table:

@@ -14,30 +14,8 @@ using Symbol = uint32_t;
 /// Words with a meaning somewhere in the grammar. Their symbols are these numbers.
 enum Keyword : Symbol {
   kwNone,  // the empty name
-  kwLet,
-  kwFn,
-  kwFun,
-  kwIf,
-  kwElse,
-  kwMatch,
-  kwCase,
-  kwDef,
-  kwType,
-  kwData,
-  kwExtern,
-  kwImport,
-  kwWhere,
-  kwTrue,
-  kwFalse,
-  kwNone_,  // None
-  kwMeta,
-  kwConstant,
-  kwRef,
-  kwRefRead,
-  kwRefWrite,
-  kwFreeVar,
-  kwUnderscore,
-  kwTensor,
+#define RELAY_KEYWORD(name, text, taken) kw##name,
+#include <relay/support/keywords.def>
   kNumKeywords
 };
 

@@ -1,8 +1,6 @@
 #include <relay/support/quote.h>
 
-#include <algorithm>
 #include <cstddef>
-#include <iterator>
 
 namespace relay {
 namespace {
@@ -31,10 +29,13 @@ size_t utf8_length(std::string_view text) {
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
-// What has a meaning of its own where a type, a constructor or a pattern may stand.
-constexpr std::string_view kTaken[] = {
-    "_",     "fn",   "fun",  "Tensor", "ref",   "ref_read", "ref_write", "if",       "let",  "def",
-    "match", "case", "else", "True",   "False", "meta",     "Constant",  "free_var", "where"};
+/// Whether a word has a meaning of its own where a type, a constructor or a pattern may stand.
+bool is_taken(std::string_view word) {
+#define RELAY_KEYWORD(name, text, taken) \
+  if (taken && word == text) return true;
+#include <relay/support/keywords.def>
+  return false;
+}
 
 }  // namespace
 
@@ -80,8 +81,7 @@ bool is_word(std::string_view name) {
 }
 
 std::string quoted_name(std::string_view name) {
-  if (is_word(name) && std::find(std::begin(kTaken), std::end(kTaken), name) == std::end(kTaken))
-    return std::string(name);
+  if (is_word(name) && !is_taken(name)) return std::string(name);
   std::string text;
   append_quoted(text, name);
   return text;

@@ -25,6 +25,8 @@ class EvaluationLimit {
   EvaluationLimit(const EvaluationLimit&) = delete;
   EvaluationLimit& operator=(const EvaluationLimit&) = delete;
 
+  /// Whether there is one on this thread.
+  static bool is_set();
   /// Takes from what the innermost limit of this thread leaves, if there is one.
   static void take(double bytes, double points);
 

@@ -1,0 +1,268 @@
+// Instructions are checked before they run.
+#include <string>
+
+#include <relay/vm/machine/scalar_ops.h>
+#include <relay/vm/machine/verify_parts.h>
+
+namespace relay::vm {
+namespace {
+
+constexpr uint32_t kMostRegisters = 1u << 22;
+constexpr uint64_t kMostArguments = 1u << 26;
+
+class FunctionVerifier {
+ public:
+  FunctionVerifier(const Executable& executable, const Function& function, size_t index)
+      : executable_(executable), function_(function), index_(index) {}
+
+  void run() {
+    const Function& f = function_;
+    if (f.num_registers > kMostRegisters) bad("too many registers");
+    if (f.num_params > f.num_registers) bad("fewer registers than parameters");
+    if (f.num_captures > kMostRegisters) bad("too many captured values");
+    if (f.code.empty()) bad("no instructions");
+    if (!f.positions.empty() && f.positions.size() != f.code.size()) {
+      bad("positions for another number of instructions");
+    }
+    for (uint32_t position : f.positions) check(position, executable_.positions, "position");
+    switch (f.code.back().op) {
+      case Op::kReturn:
+      case Op::kTailCall:
+      case Op::kTailCallClosure:
+      case Op::kJump:
+      case Op::kFail:
+      case Op::kNoMatch:
+      case Op::kSwitch:
+        break;
+      default:
+        bad("control runs past the end");
+    }
+    uint64_t num_args = 0;  // lists may overlap
+    for (at_ = 0; at_ < f.code.size(); ++at_) {
+      instruction(f.code[at_]);
+      num_args += f.code[at_].count;
+      if (num_args > kMostArguments) bad("too many arguments");
+    }
+  }
+
+ private:
+  [[noreturn]] void bad(const std::string& what) const {
+    std::string where = "function " + std::to_string(index_) + " " + function_.name;
+    if (at_ < function_.code.size()) where += ", instruction " + std::to_string(at_);
+    refuse(where, what);
+  }
+
+  template <class T>
+  void check(uint32_t index, const std::vector<T>& of, const char* what) const {
+    if (index >= of.size()) bad(std::string("there is no ") + what + " " + std::to_string(index));
+  }
+
+  void reg(uint32_t index) const {
+    if (index >= function_.num_registers) {
+      bad("there is no register " + std::to_string(index));
+    }
+  }
+  void target(uint32_t index) const { check(index, function_.code, "jump target"); }
+  uint32_t arg(const Instruction& in, uint32_t i) const { return function_.args[in.first + i]; }
+
+  void arguments(const Instruction& in) const {
+    if (in.first > function_.args.size() || in.count > function_.args.size() - in.first) {
+      bad("the argument list is out of bounds");
+    }
+  }
+  void operands(const Instruction& in, uint32_t count) const {
+    for (uint32_t i = 0; i < count; ++i) reg(arg(in, i) & ~kLast);
+  }
+  void registers(const Instruction& in, uint32_t begin, bool optional) const {
+    for (uint32_t i = begin; i < in.count; ++i) {
+      if (optional && arg(in, i) == kNone) continue;
+      reg(arg(in, i));
+    }
+  }
+
+  void callee(const Instruction& in) const {
+    check(in.a, executable_.functions, "function");
+    const Function& f = executable_.functions[in.a];
+    if (f.num_captures != 0) bad("a function that captures is called without its closure");
+    if (f.num_params != in.count) bad("a call with another number of arguments");
+    operands(in, in.count);
+  }
+
+  void number_types(const Instruction& in) const {
+    if (!is_dtype(in.dtype)) bad("an unknown type");
+    bool converts = in.op == Op::kCast || in.op == Op::kBitcast;
+    if (converts && !is_dtype(in.to)) bad("an unknown type");
+    if (in.op == Op::kBitcast &&
+        (in.dtype.size() != in.to.size() || in.dtype.is_bool() != in.to.is_bool())) {
+      bad("bits of another width");
+    }
+    if (in.op == Op::kUnary &&
+        (in.sub >= kNumUnaryOps || unary_scalar(static_cast<Unary>(in.sub), in.dtype) == nullptr)) {
+      bad("an operation that does not exist");
+    }
+    if (in.op == Op::kBinary && (in.sub >= kNumBinaryOps ||
+                                 binary_scalar(static_cast<Binary>(in.sub), in.dtype) == nullptr)) {
+      bad("an operation that does not exist");
+    }
+  }
+
+  void instruction(const Instruction& in) const {
+    arguments(in);
+    if (in.dst != kNone) reg(in.dst);
+    switch (in.op) {
+      case Op::kMove:
+      case Op::kTake:
+      case Op::kRefCreate:
+      case Op::kRefRead:
+        reg(in.dst);
+        reg(in.a);
+        return;
+      case Op::kConst:
+        reg(in.dst);
+        check(in.a, executable_.constants, "constant");
+        return;
+      case Op::kDrop:
+        registers(in, 0, false);
+        return;
+      case Op::kUnary:
+      case Op::kCast:
+      case Op::kBitcast:
+        reg(in.dst);
+        reg(in.a);
+        number_types(in);
+        return;
+      case Op::kBinary:
+        reg(in.dst);
+        reg(in.a);
+        reg(in.b);
+        number_types(in);
+        return;
+      case Op::kSelect:
+        reg(in.dst);
+        reg(in.a);
+        reg(in.b);
+        reg(in.c);
+        return;
+      case Op::kTuple:
+        reg(in.dst);
+        operands(in, in.count);
+        return;
+      case Op::kConstruct:
+        reg(in.dst);
+        check(in.a, executable_.constructors, "constructor");
+        if (executable_.constructors[in.a]->arity != in.count) {
+          bad("a constructor with another number of fields");
+        }
+        operands(in, in.count);
+        return;
+      case Op::kField:
+        reg(in.dst);
+        reg(in.a);
+        return;
+      case Op::kUnpack:
+        reg(in.a);
+        registers(in, 0, true);
+        return;
+      case Op::kSwitch:
+        reg(in.a);
+        for (uint32_t i = 0; i < in.count; ++i) {
+          target(arg(in, i));
+          // Only jumps and branches look for interruptions.
+          if (arg(in, i) <= at_) bad("a switch goes backwards");
+        }
+        return;
+      case Op::kClosure:
+        reg(in.dst);
+        check(in.a, executable_.functions, "function");
+        if (executable_.functions[in.a].num_captures != in.count) {
+          bad("a closure with another number of captured values");
+        }
+        operands(in, in.count);
+        return;
+      case Op::kGlobal:
+        reg(in.dst);
+        check(in.a, executable_.functions, "function");
+        if (executable_.functions[in.a].num_captures != 0) {
+          bad("a closure with another number of captured values");
+        }
+        return;
+      case Op::kSelf:
+        reg(in.dst);
+        return;
+      case Op::kCapture:
+        reg(in.dst);
+        if (in.a >= function_.num_captures) bad("there is no such captured value");
+        return;
+      case Op::kCall:
+        reg(in.dst);
+        callee(in);
+        return;
+      case Op::kTailCall:
+        callee(in);
+        return;
+      case Op::kCallClosure:
+        reg(in.dst);
+        [[fallthrough]];
+      case Op::kTailCallClosure:
+        if (in.count == 0) bad("a call of nothing");
+        operands(in, in.count);
+        return;
+      case Op::kReturn:
+      case Op::kNoMatch:
+        reg(in.a);
+        return;
+      case Op::kJump:
+        target(in.a);
+        return;
+      case Op::kBranch:
+        reg(in.a);
+        target(in.b);
+        return;
+      case Op::kRefWrite:
+        reg(in.dst);
+        reg(in.a);
+        reg(in.b);
+        return;
+      case Op::kRunGraph: {
+        check(in.a, executable_.graphs, "graph");
+        const Graph& graph = executable_.graphs[in.a];
+        if (in.count != graph.num_inputs + graph.outputs.size()) {
+          bad("a graph with another number of inputs and results");
+        }
+        operands(in, graph.num_inputs);
+        registers(in, graph.num_inputs, false);
+        return;
+      }
+      case Op::kCheckShapes:
+        check(in.a, executable_.checks, "check");
+        if (executable_.checks[in.a].parts.size() != in.count) {
+          bad("a check of another number of values");
+        }
+        registers(in, 0, false);
+        return;
+      case Op::kFail:
+        check(in.a, executable_.messages, "message");
+        return;
+      case Op::kFailUnless:
+        reg(in.a);
+        check(in.b, executable_.messages, "message");
+        return;
+      case Op::kCount:
+        break;
+    }
+    bad("an unknown instruction");
+  }
+
+  const Executable& executable_;
+  const Function& function_;
+  const size_t index_;
+  size_t at_ = ~size_t{0};
+};
+
+}  // namespace
+
+void verify_function(const Executable& executable, size_t index) {
+  FunctionVerifier(executable, executable.functions[index], index).run();
+}
+
+}  // namespace relay::vm
