@@ -30,8 +30,9 @@ struct ReplacedOperand {
   Shortcut shortcut = {};
 };
 
-/// The first input of a work for which `constant` is true that would better be read in another form; nothing
-/// if there is none. Asked again about what it gives. Answers for the target and its kernels.
+/// The first input of a work for which `constant` is true that would better be read in another
+/// form; nothing if there is none. Asked again about what it gives. Answers for the target and its
+/// kernels.
 using FormOf = std::function<std::optional<ReplacedOperand>(
     const Work&, const std::function<bool(size_t input)>& constant)>;
 

@@ -61,7 +61,10 @@ graph::FormOf panels(int64_t width) {
       if (load == nullptr) continue;
       ScalarRef kept(load);
       graph::ReplacedOperand result{static_cast<size_t>(load->tensor.index),
-                                    packing(old.info(load->tensor), width), old, false, {}};
+                                    packing(old.info(load->tensor), width),
+                                    old,
+                                    false,
+                                    {}};
       te::Computation& made = result.computation;
       te::TensorId packed{-1, static_cast<int32_t>(made.inputs.size())};
       made.inputs.push_back(result.form.stages[0].outputs[0]);

@@ -124,9 +124,9 @@ TEST(MachineInPlace, MemoryOfOthersIsCopied) {
   Program argument;
   argument.argument = true;
   Machine machine(program(argument));
-  Value result = machine.run("main", std::vector<Value>{Value(NDArray::wrap(
-                                         own, ShapeView(&two, 1), nullptr, kFloat32, nullptr,
-                                         nullptr, kCpu))});
+  Value result = machine.run(
+      "main", std::vector<Value>{Value(NDArray::wrap(own, ShapeView(&two, 1), nullptr, kFloat32,
+                                                     nullptr, nullptr, kCpu))});
   EXPECT_EQ(elements(result.field(0)), (Floats{9, 9}));
   EXPECT_EQ(own[0], 3);
 }
