@@ -115,9 +115,8 @@ std::vector<Axis> order_of(const std::vector<Axis>& folded, const ScalarNode* ot
 
 std::optional<Operand> operand_of(const Contraction& contraction,
                                   const std::function<bool(size_t input)>& constant,
-                                  size_t num_inputs, int64_t vector_bytes, bool rows_too) {
+                                  size_t num_inputs, int64_t vector_bytes) {
   for (auto side : {PackedOperand::Side::kColumns, PackedOperand::Side::kRows}) {
-    if (side == PackedOperand::Side::kRows && !rows_too) break;
     const bool columns = side == PackedOperand::Side::kColumns;
     const ScalarNode* load = only_load(columns ? contraction.rhs : contraction.lhs);
     const ScalarNode* other = only_load(columns ? contraction.lhs : contraction.rhs);
@@ -236,14 +235,14 @@ ScalarRef read_packed(const ScalarRef& value, const Operand& operand, TensorId p
 
 std::optional<PackedOperand> packing_of(const te::Computation& computation,
                                         const std::function<bool(size_t input)>& constant,
-                                        int64_t vector_bytes, bool rows_too, bool prepared) {
+                                        int64_t vector_bytes, bool prepared) {
   if (!folds_read(computation, constant)) return std::nullopt;
   te::Computation c = prepared ? computation : prepare(computation);
   for (size_t s = 0; s < c.stages.size(); ++s) {
     std::optional<Contraction> contraction = contraction_of(c, s);
     if (!contraction) continue;
     std::optional<Operand> operand =
-        operand_of(*contraction, constant, c.inputs.size(), vector_bytes, rows_too);
+        operand_of(*contraction, constant, c.inputs.size(), vector_bytes);
     if (!operand) continue;
     auto& map = std::get<te::Map>(c.stages[s].body);
     PackedOperand result;

@@ -26,13 +26,11 @@ struct PackedOperand {
 
 /// The first contraction of `computation` with an operand for which `constant` is true and packing
 /// pays on a target with vectors of so many bytes; nothing if there is none. For computations with
-/// several contractions call it again on the result, until there is nothing left. Kernels read rows
-/// an element at a time: in whole models packing them gained 2 % at most and cost short products
-/// half of their speed, hence `rows_too`. `prepared`: the computation is one of these results.
+/// several contractions call it again on the result, until there is nothing left. `prepared`: the
+/// computation is one of these results.
 std::optional<PackedOperand> packing_of(const te::Computation& computation,
                                         const std::function<bool(size_t input)>& constant,
-                                        int64_t vector_bytes, bool rows_too = true,
-                                        bool prepared = false);
+                                        int64_t vector_bytes, bool prepared = false);
 
 /// Whether some fold reads, through whatever stages, an input for which `constant` is true: what
 /// does not can be left as it is, without a look at it in detail.

@@ -144,6 +144,8 @@ class ContractionEmitter {
   std::vector<Value*> load_right(const RightLine& line, Value* k, const std::vector<Value*>& masks);
   /// Lines of a packed operand that are needed soon.
   void prefetch_ahead(const RightLine& line, int64_t vectors, Value* k);
+  /// The same of rows that follow one another: weights are read once, from memory.
+  void prefetch_rows_ahead(const LeftLines& lines, int64_t rows, Value* k);
   /// Where rows of the left factor begin, for one that is read directly.
   std::vector<Value*> direct_rows(int64_t rows, Value* first_row, Value* k_from);
   /// Of the vectors of a panel, those lanes that are columns; null: all.

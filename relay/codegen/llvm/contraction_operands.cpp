@@ -8,6 +8,8 @@ namespace {
 constexpr int64_t kLineBytes = 64;
 /// A page: the processor's own prefetching ends with it.
 constexpr int64_t kAhead = 4096;
+/// What is fetched ahead must not drive the rest out of the first cache.
+constexpr int64_t kNear = 16 << 10;
 
 }  // namespace
 
@@ -124,6 +126,24 @@ void ContractionEmitter::prefetch_ahead(const RightLine& line, int64_t vectors, 
                        {element(from, line.dtype, n((kAhead + at) / size)), b_.getInt32(0),
                         b_.getInt32(3), b_.getInt32(1)});
   }
+}
+
+void ContractionEmitter::prefetch_rows_ahead(const LeftLines& lines, int64_t rows, Value* k) {
+  const auto size = static_cast<int64_t>(lines.dtype.size());
+  Value* at = nullptr;
+  if (plan_.lhs_packed) {
+    at = element(element(lines.at[0], lines.dtype, mul(k, lines.step)), lines.dtype,
+                 n(kAhead / size));
+  } else if (plan_.lhs_direct && plan_.lhs_step->is_int(1) && plan_.folded.extent.is_int() &&
+             plan_.rows.stride_of(plan_.lhs.load->offset) == plan_.folded.extent) {
+    // The next tile's, as much of it in each step as this step reads of this one.
+    const int64_t tile = rows * plan_.folded.extent.as_int();
+    if (tile * size > kNear || getenv("ND")) return;
+    at = element(lines.at[0], lines.dtype, add(n(tile), mul(k, n(rows))));
+  }
+  if (at == nullptr) return;
+  b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
+                     {at, b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
 }
 
 std::vector<llvm::Value*> ContractionEmitter::column_masks(int64_t vectors, Value* first_column) {

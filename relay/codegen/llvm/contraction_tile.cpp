@@ -89,6 +89,7 @@ void ContractionEmitter::emit_tile(int64_t rows, int64_t vectors, Value* first_r
   f_.emit_loop(n(0), task_.k_count, n(1), [&](Value* k) {
     std::vector<Value*> columns = load_right(right, k, masks);
     if (plan_.rhs_packed) prefetch_ahead(right, vectors, k);
+    prefetch_rows_ahead(left, rows, k);
     for (int64_t i = 0; i < rows; ++i) {
       Value* row = load_left(left, i, k);
       for (int64_t v = 0; v < vectors; ++v) {

@@ -42,8 +42,7 @@ graph::RewriteOptions rewrite_options(const CompileOptions& options) {
   const int64_t vector_bytes = options.target.vector_bytes();
   graph::RewriteOptions rewrites;
   rewrites.packed_form = form_of([=](const graph::Work& work, const auto& constant) {
-    return lower::packing_of(work.computation(), constant, vector_bytes, /*rows_too=*/false,
-                             work.prepared);
+    return lower::packing_of(work.computation(), constant, vector_bytes, work.prepared);
   });
   if (options.level >= kWinogradLevel && options.winograd && !options.onednn &&
       PassContext::current().config_value<bool>(kWinogradKey)) {
