@@ -6,6 +6,7 @@
 
 #include <relay/lower/index_math.h>
 #include <relay/lower/scalars.h>
+#include <relay/lower/sum_of_products.h>
 #include <relay/tensor_expr/affine.h>
 #include <relay/tensor_expr/walk.h>
 
@@ -90,24 +91,6 @@ bool slides(const ScalarRef& factor, std::span<const Axis> axes) {
     }
   }
   return false;
-}
-
-/// The one fold in an expression; null if there are none or several.
-const ScalarNode* only_fold(const ScalarRef& value) {
-  const ScalarNode* fold = nullptr;
-  for (const ScalarNode* node : te::post_order({&value, 1})) {
-    if (node->kind == ScalarKind::kGet) return nullptr;
-    if (node->kind != ScalarKind::kFold) continue;
-    if (fold != nullptr) return nullptr;
-    fold = node;
-  }
-  return fold;
-}
-
-bool sums_products(const ScalarNode& fold) {
-  return fold.combiner->kind == te::Combiner::Kind::kSum && !fold.combiner->needs_element &&
-         fold.args.size() == 1 && fold.args[0]->kind == ScalarKind::kBinary &&
-         fold.args[0]->binary == BinaryOp::kMul;
 }
 
 /// Points of an output, its axes that are used divided in parts.

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include <relay/lower/scalars.h>
+#include <relay/lower/sum_of_products.h>
 #include <relay/tensor_expr/affine.h>
 #include <relay/tensor_expr/walk.h>
 
@@ -16,63 +17,34 @@ using te::ScalarKind;
 using te::ScalarNode;
 using te::ScalarRef;
 
-/// The axis that an index is, or nothing.
-std::optional<uint32_t> bare(const ScalarRef& index) {
-  if (index->kind != ScalarKind::kIndex) return std::nullopt;
-  return index->axis;
-}
-
 /// Preparing writes 0 for an axis that has one point.
 bool is_axis(const ScalarRef& index, const Axis& axis) {
   if (axis.extent.is_int(1) && index->kind == ScalarKind::kConst) return index->value.i == 0;
-  return bare(index) == axis.id;
+  return plain_axis(index) == axis.id;
 }
 
 bool is_zero(const ScalarRef& fill) { return fill && fill->value.f == 0; }
 
 struct Match {
   std::vector<Axis> points;  // of the result
-  const ScalarNode* fold = nullptr;
-  const ScalarNode* lhs = nullptr;
-  const ScalarNode* rhs = nullptr;
+  SumOfLoads sum;
 };
 
-/// The one fold of a stage, if it is a sum of products of two loads.
 std::optional<Match> match_product(const te::Stage& stage) {
   const auto* map = std::get_if<te::Map>(&stage.body);
-  if (map == nullptr || map->values.size() != 1) return std::nullopt;
-  Match match;
-  match.points = map->axes;
-  for (const ScalarNode* node : te::post_order(map->values)) {
-    if (node->kind == ScalarKind::kGet) return std::nullopt;
-    if (node->kind != ScalarKind::kFold) continue;
-    if (match.fold != nullptr) return std::nullopt;
-    match.fold = node;
-  }
-  const ScalarNode* fold = match.fold;
-  if (fold == nullptr || fold->combiner->kind != te::Combiner::Kind::kSum ||
-      fold->args.size() != 1 || fold->dtype != kFloat32) {
-    return std::nullopt;
-  }
-  const ScalarNode& product = *fold->args[0];
-  if (product.kind != ScalarKind::kBinary || product.binary != te::BinaryOp::kMul) {
-    return std::nullopt;
-  }
-  match.lhs = product.args[0].get();
-  match.rhs = product.args[1].get();
-  for (const ScalarNode* factor : {match.lhs, match.rhs}) {
-    if (factor->kind != ScalarKind::kLoad || factor->dtype != kFloat32) return std::nullopt;
-  }
-  return match;
+  if (map == nullptr) return std::nullopt;
+  std::optional<SumOfLoads> sum = sum_of_loads(*map);
+  if (!sum) return std::nullopt;
+  return Match{map->axes, *sum};
 }
 
 /// Parameters {batch, transpose_a, transpose_b}.
 std::optional<te::Library> match_matmul(const Match& match) {
   const auto& points = match.points;
-  if (match.fold->axes.size() != 1 || points.size() < 2) return std::nullopt;
-  const Axis& k = match.fold->axes[0];
+  if (match.sum.fold->axes.size() != 1 || points.size() < 2) return std::nullopt;
+  const Axis& k = match.sum.fold->axes[0];
   const Axis& column = points.back();
-  const ScalarNode &a = *match.lhs, &b = *match.rhs;
+  const ScalarNode &a = *match.sum.lhs, &b = *match.sum.rhs;
   if (a.bounds != te::Bounds::kProven || b.bounds != te::Bounds::kProven) return std::nullopt;
   const bool batch = b.args.size() == 3;
   if (b.args.size() != (batch ? 3u : 2u) || a.args.size() != points.size()) return std::nullopt;
@@ -103,15 +75,15 @@ std::optional<te::Library> match_matmul(const Match& match) {
 /// Parameters {groups, then of each dimension: stride, dilation, padding before}.
 std::optional<te::Library> match_convolution(const Match& match, const te::Computation& c) {
   const auto& points = match.points;
-  const ScalarNode &data = *match.lhs, &weight = *match.rhs;
+  const ScalarNode &data = *match.sum.lhs, &weight = *match.sum.rhs;
   const size_t rank = points.size();
   if (rank < 3 || rank > 5 || data.args.size() != rank || weight.args.size() != rank ||
-      match.fold->axes.size() != rank - 1 || weight.bounds != te::Bounds::kProven) {
+      match.sum.fold->axes.size() != rank - 1 || weight.bounds != te::Bounds::kProven) {
     return std::nullopt;
   }
   const bool padded = data.bounds == te::Bounds::kFill && is_zero(data.fill);
   if (data.bounds != te::Bounds::kProven && !padded) return std::nullopt;
-  const std::vector<Axis>& folded = match.fold->axes;
+  const std::vector<Axis>& folded = match.sum.fold->axes;
   if (!is_axis(data.args[0], points[0]) || !is_axis(weight.args[0], points[1])) return std::nullopt;
   for (size_t i = 0; i < folded.size(); ++i) {
     if (!is_axis(weight.args[i + 1], folded[i])) return std::nullopt;
@@ -175,7 +147,7 @@ te::Computation with_onednn(const te::Computation& computation) {
     if (match) library = match_matmul(*match);
     if (match && !library) library = match_convolution(*match, computation);
     if (match && !library) {
-      std::swap(match->lhs, match->rhs);
+      std::swap(match->sum.lhs, match->sum.rhs);
       library = match_matmul(*match);
       if (!library) library = match_convolution(*match, computation);
     }
@@ -194,13 +166,13 @@ te::Computation with_onednn(const te::Computation& computation) {
       call.outputs.push_back(info);
       result.stages.push_back(std::move(call));
       auto& map = std::get<te::Map>(stage.body);
-      if (map.values[0].get() == match->fold) {
+      if (map.values[0].get() == match->sum.fold) {
         moved.push_back(static_cast<int32_t>(result.stages.size()) - 1);
         continue;
       }
       const ScalarRef sum = load;
       ScalarRewriter behind([&](const ScalarRef& node, const std::vector<ScalarRef>& args) {
-        return node.get() == match->fold ? sum : moved_load(node, args, move);
+        return node.get() == match->sum.fold ? sum : moved_load(node, args, move);
       });
       map.values[0] = behind(map.values[0]);
     } else {

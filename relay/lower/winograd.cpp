@@ -7,6 +7,7 @@
 #include <relay/lower/packing.h>
 #include <relay/lower/prepare.h>
 #include <relay/lower/scalars.h>
+#include <relay/lower/sum_of_products.h>
 #include <relay/lower/winograd_filtering.h>
 #include <relay/lower/winograd_match.h>
 #include <relay/tensor_expr/builder.h>

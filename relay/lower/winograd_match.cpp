@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <relay/lower/sum_of_products.h>
 #include <relay/lower/winograd_filtering.h>
 #include <relay/tensor_expr/affine.h>
 #include <relay/tensor_expr/walk.h>
@@ -39,12 +40,8 @@ class ConvolutionMatcher {
           return axis.extent.is_int() && axis.extent.as_int() > 0;
         }))
       return false;
-    for (const ScalarNode* node : te::post_order(map->values)) {
-      if (node->kind != ScalarKind::kFold) continue;
-      if (found_.fold != nullptr) return false;
-      found_.fold = node;
-    }
-    return found_.fold != nullptr && is_sum_of_loads() && read_weights() && read_data();
+    std::optional<SumOfLoads> sum = sum_of_loads(*map);
+    return sum && tell_factors(*sum) && read_weights() && read_data();
   }
 
   bool read_by_stages() const {
@@ -55,20 +52,15 @@ class ConvolutionMatcher {
     });
   }
 
-  bool is_sum_of_loads() {
-    const ScalarNode& fold = *found_.fold;
-    if (fold.dtype != kFloat32 || fold.args.size() != 1 || fold.axes.size() != 3 ||
-        fold.combiner->kind != te::Combiner::Kind::kSum || fold.combiner->needs_element)
-      return false;
-    const ScalarNode& product = *fold.args[0];
-    if (product.kind != ScalarKind::kBinary || product.binary != te::BinaryOp::kMul) return false;
-    for (const ScalarRef& factor : product.args) {
-      if (factor->kind != ScalarKind::kLoad || factor->dtype != kFloat32 ||
-          !factor->tensor.is_input())
-        return false;
+  /// Which of the factors the weights are.
+  bool tell_factors(const SumOfLoads& sum) {
+    if (sum.fold->axes.size() != 3) return false;
+    found_.fold = sum.fold;
+    for (const ScalarNode* factor : {sum.lhs, sum.rhs}) {
+      if (!factor->tensor.is_input()) return false;
       const bool is_weights = constant_(static_cast<size_t>(factor->tensor.index)) &&
                               found_.weights == nullptr && is_plain(*factor);
-      (is_weights ? found_.weights : found_.data) = factor.get();
+      (is_weights ? found_.weights : found_.data) = factor;
     }
     return found_.weights != nullptr && found_.data != nullptr &&
            found_.weights->tensor != found_.data->tensor;
@@ -191,11 +183,6 @@ class ConvolutionMatcher {
 };
 
 }  // namespace
-
-std::optional<uint32_t> plain_axis(const ScalarRef& index) {
-  if (index->kind != ScalarKind::kIndex) return std::nullopt;
-  return index->axis;
-}
 
 std::optional<Convolution> match_convolution(const te::Computation& computation,
                                              const std::function<bool(size_t input)>& constant) {

@@ -37,7 +37,4 @@ struct Convolution {
 std::optional<Convolution> match_convolution(const te::Computation& computation,
                                              const std::function<bool(size_t input)>& constant);
 
-/// The axis that an index is; nothing if it is anything else.
-std::optional<uint32_t> plain_axis(const te::ScalarRef& index);
-
 }  // namespace relay::lower

@@ -1,0 +1,30 @@
+// Sums of products of two factors, as stages hold them: what every matcher of products, convolutions
+// and their tiles begins with.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include <relay/tensor_expr/computation.h>
+
+namespace relay::lower {
+
+/// The one fold in a value; null if there are none or several.
+const te::ScalarNode* only_fold(const te::ScalarRef& value);
+
+/// Whether a fold is a sum, empty ones included, of products of two factors: `args[0]->args`.
+bool sums_products(const te::ScalarNode& fold);
+
+/// A sum of products of two loads.
+struct SumOfLoads {
+  const te::ScalarNode* fold = nullptr;
+  const te::ScalarNode* lhs = nullptr;
+  const te::ScalarNode* rhs = nullptr;
+};
+/// The one fold of a map of one value, if it is such a sum in float32.
+std::optional<SumOfLoads> sum_of_loads(const te::Map& map);
+
+/// The axis that an index is; nothing if it is anything else.
+std::optional<uint32_t> plain_axis(const te::ScalarRef& index);
+
+}  // namespace relay::lower
