@@ -33,9 +33,27 @@ void turn_block(std::byte* to, int64_t to_stride, const std::byte* from, int64_t
   }
 }
 
+/// The same with few columns: their streams go by side by side, without blocks.
+template <class T>
+void turn_narrow(std::byte* to, int64_t to_stride, const std::byte* from, int64_t from_stride,
+                 int64_t rows, int64_t columns) {
+  for (int64_t i = 0; i < rows; ++i) {
+    const std::byte* in = from + i * static_cast<int64_t>(sizeof(T));
+    std::byte* out = to + i * to_stride;
+    for (int64_t j = 0; j < columns; ++j) {
+      std::memcpy(out, in, sizeof(T));
+      in += from_stride;
+      out += sizeof(T);
+    }
+  }
+}
+
+constexpr int64_t kFewColumns = 16;
+
 template <class T>
 void turn(std::byte* to, int64_t to_stride, const std::byte* from, int64_t from_stride,
           int64_t rows, int64_t columns) {
+  if (columns < kFewColumns) return turn_narrow<T>(to, to_stride, from, from_stride, rows, columns);
   constexpr int64_t kBlock = 64 / sizeof(T) * 2;
   constexpr std::integral_constant<int64_t, kBlock> kFull;
   constexpr auto kWidth = static_cast<int64_t>(sizeof(T));
@@ -70,12 +88,12 @@ Turn turn_of(size_t width) {
 }  // namespace
 
 void copy_row_major(const NDArray& array, std::byte* out) {
-  constexpr int64_t kWorthIt = 8;
+  constexpr int64_t kWorthIt = 8, kColumns = 2;
   size_t along = array.rank();  // the axis whose elements lie side by side
   for (size_t axis = 0; axis + 1 < array.rank(); ++axis) {
     if (array.stride(axis) == 1 && array.extent(axis) >= kWorthIt) along = axis;
   }
-  if (array.is_contiguous() || along == array.rank() || array.extent(array.rank() - 1) < kWorthIt) {
+  if (array.is_contiguous() || along == array.rank() || array.extent(array.rank() - 1) < kColumns) {
     ElementReader(array).read(out, array.size());
     return;
   }
