@@ -1,5 +1,5 @@
-// Sums of products of two factors, as stages hold them: what every matcher of products, convolutions
-// and their tiles begins with.
+// Sums of products of two factors, as stages hold them: what every matcher of products,
+// convolutions and their tiles begins with.
 #pragma once
 
 #include <cstdint>

@@ -5,6 +5,16 @@
 
 namespace relay::codegen {
 
+namespace {
+
+// Of the first cache: lines so many bytes apart fall on one set, which holds so many of them.
+constexpr int64_t kSetPeriod = 4096;
+constexpr size_t kWays = 8;
+/// Bytes that the last cache surely holds.
+constexpr int64_t kCached = 16 << 20;
+
+}  // namespace
+
 llvm::Value* ContractionEmitter::plus(Value* a, Value* b) {
   return c_.accumulator.is_integer() ? b_.CreateAdd(a, b) : b_.CreateFAdd(a, b);
 }
@@ -43,6 +53,7 @@ std::vector<llvm::Value*> ContractionEmitter::dot_lines(const Lines& rows, const
   size_t width = 1;  // columns at a time
   while (width < columns.at.size() && width * 2 <= lanes_) width *= 2;
   while (width > 1 && width * std::min<size_t>(rows.at.size(), 3) > budget) width /= 2;
+  if (columns.one_set) width = std::min(width, kWays);
   const size_t height = std::clamp<size_t>(budget / width, 1, 8);
 
   auto load_line = [&](const Lines& lines, size_t i, Value* k, Value* mask) -> Value* {
@@ -109,6 +120,12 @@ void ContractionEmitter::emit_dot_tile(int64_t rows, Value* first_row, Value* fi
   Lines right{{}, load.buffer};
   Dim extent = plan_.columns.extent;
   std::optional<Dim> stride = plan_.columns.stride_of(load.offset);
+  // More than a cache holds comes from memory, which is busier with many lines at a time.
+  if (stride && stride->is_int() && extent.is_int() && stride->as_int() > 0 &&
+      stride->as_int() <= kCached) {
+    const int64_t distance = stride->as_int() * plan_.element_bytes;
+    right.one_set = distance % kSetPeriod == 0 && extent.as_int() <= kCached / distance;
+  }
   int64_t count = plan_.lanes;
   Value* mask = nullptr;
   if (!extent.is_int()) {

@@ -187,7 +187,8 @@ class ContractionEmitter {
   /// Lines of elements that lie one after the other along k.
   struct Lines {
     std::vector<Value*> at;
-    int32_t buffer = -1;  // or, if negative, the tail's scratch
+    int32_t buffer = -1;   // or, if negative, the tail's scratch
+    bool one_set = false;  // equal places of all of them fall on one set of the first cache
   };
   /// For each row a vector of its products with the columns (at most as many as lanes).
   std::vector<Value*> dot_lines(const Lines& rows, const Lines& columns, Value* k_count);
