@@ -1,7 +1,9 @@
 // Results that take over the memory of inputs, and launches that then have nothing to do.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include <tests/unit/machine_testing.h>
 
@@ -24,6 +26,17 @@ int32_t twice_kernel(const KernelArgs* args) {
   auto* to = static_cast<float*>(args->buffers[1]);
   return for_pieces(args, args->dims[0], [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) to[i] = 2 * from[i];
+    return 0;
+  });
+}
+
+// out = in, late: other workers have gone on by then if they may.
+int32_t late_kernel(const KernelArgs* args) {
+  const auto* from = static_cast<const float*>(args->buffers[0]);
+  auto* to = static_cast<float*>(args->buffers[1]);
+  return for_pieces(args, args->dims[0], [&](int64_t begin, int64_t end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    for (int64_t i = begin; i < end; ++i) to[i] = from[i];
     return 0;
   });
 }
@@ -137,6 +150,41 @@ TEST(MachineInPlace, APartIsCopied) {
   part.part = true;
   Value result = run(program(part), "main", {tensor({1, 2, 3, 4})});
   EXPECT_EQ(elements(result.field(0)), (Floats{9, 9}));
+}
+
+// One launch reads the input whose memory the result of the next one takes over.
+TEST(MachineInPlace, NobodyWritesWhileOthersRead) {
+  auto e = std::make_shared<Executable>();
+  uint32_t twice = kernel(*e, "twice", twice_kernel, true);
+  uint32_t late = kernel(*e, "late", late_kernel, true);
+  GraphAssembler first("first");
+  uint32_t n = first.extent(0, 0);
+  uint32_t x = first.input(kFloat32, {n});
+  uint32_t y = first.place(kFloat32, {n});
+  first.launch(twice, {{x, false}, {y, true}}, {n});
+  first.g.outputs = {y};
+  uint32_t first_graph = first.add_to(*e);
+  GraphAssembler second("second");
+  uint32_t m = second.extent(0, 0);
+  uint32_t from = second.input(kFloat32, {m});
+  uint32_t copied = second.place(kFloat32, {m});
+  uint32_t doubled = second.place(kFloat32, {m});
+  second.launch(late, {{from, false}, {copied, true}}, {m});
+  second.launch(twice, {{from, false}, {doubled, true}}, {m}).in_place = {{1, 0, false}};
+  second.g.outputs = {copied, doubled};
+  uint32_t second_graph = second.add_to(*e);
+  Assembler a("@main", 1, 5);
+  a.list(Op::kRunGraph, kNone, first_graph, {Assembler::last(0), 1});
+  a.list(Op::kRunGraph, kNone, second_graph, {Assembler::last(1), 2, 3});
+  a.list(Op::kTuple, 4, 0, {2, 3});
+  a.ret(4);
+  entry(*e, "main", a.add_to(*e));
+  constexpr size_t kSize = 100'000;
+  for (int threads : {1, 2, 4}) {
+    Value result = run(e, "main", {tensor(Floats(kSize, 3))}, threads);
+    EXPECT_EQ(elements(result.field(0)), Floats(kSize, 6)) << threads;
+    EXPECT_EQ(elements(result.field(1)), Floats(kSize, 12)) << threads;
+  }
 }
 
 TEST(MachineInPlace, AnotherTypeIsNotTakenOver) {

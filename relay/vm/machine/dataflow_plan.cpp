@@ -467,18 +467,23 @@ class Planner {
   }
 
   struct Access {
-    uint32_t space;  // an arena, counted from kNone down, or a root elsewhere
+    uint32_t space;  // an arena, counted from kNone down, or a root elsewhere (`space_of`)
     size_t begin, end;
     bool written;
     bool parallel;
   };
 
+  // A result that may take over an input is where that is: what reads the input has to be done.
+  uint32_t space_of(uint32_t root) const {
+    if (in_arena(root)) return kNone - shape_.arena[root];
+    return shape_.successor_of[root] != kNone ? shape_.successor_of[root] : root;
+  }
+
   Access access(const Launch::Argument& argument, bool parallel) const {
     uint32_t root = shape_.root[argument.place];
-    bool arena = in_arena(root);
-    size_t begin = (arena ? plan_->offsets[root] : 0) + plan_->begins[argument.place];
-    return {arena ? kNone - shape_.arena[root] : root, begin, begin + plan_->bytes[argument.place],
-            argument.written, parallel};
+    size_t begin = (in_arena(root) ? plan_->offsets[root] : 0) + plan_->begins[argument.place];
+    return {space_of(root), begin, begin + plan_->bytes[argument.place], argument.written,
+            parallel};
   }
 
   // A launch begins a phase if it touches what other workers may still be writing, or writes what
