@@ -58,6 +58,13 @@ const ScalarNode* only_load(const ScalarRef& value) {
   return load;
 }
 
+bool reads(const ScalarRef& value, TensorId tensor) {
+  const std::vector<const ScalarNode*> nodes = te::post_order({&value, 1});
+  return std::any_of(nodes.begin(), nodes.end(), [&](const ScalarNode* node) {
+    return node->kind == ScalarKind::kLoad && node->tensor == tensor;
+  });
+}
+
 /// The axes of a contraction in terms of those of its stage: some of these were split.
 Names axes_of_stage(const Contraction& contraction, std::span<const Axis> axes) {
   Names names;
@@ -119,11 +126,11 @@ std::optional<Operand> operand_of(const Contraction& contraction,
   for (auto side : {PackedOperand::Side::kColumns, PackedOperand::Side::kRows}) {
     const bool columns = side == PackedOperand::Side::kColumns;
     const ScalarNode* load = only_load(columns ? contraction.rhs : contraction.lhs);
-    const ScalarNode* other = only_load(columns ? contraction.lhs : contraction.rhs);
+    const ScalarRef& other = columns ? contraction.lhs : contraction.rhs;
     if (load == nullptr || load->bounds != te::Bounds::kProven) continue;
     const auto input = static_cast<size_t>(load->tensor.index);
     if (input >= num_inputs || !constant(input)) continue;
-    if (other != nullptr && other->tensor == load->tensor) continue;
+    if (reads(other, load->tensor)) continue;
     Operand operand{side, load, AxisGroup(columns ? contraction.columns : contraction.rows)};
     std::optional<int64_t> width = packed_width(contraction, columns, vector_bytes);
     if (!width) continue;
@@ -132,7 +139,7 @@ std::optional<Operand> operand_of(const Contraction& contraction,
       if (axis.extent.is_int(1)) operand.single[axis.id] = te::index_constant(0).ref();
       if (!axis.extent.is_int(1) && depends_on(*load, axis.id)) operand.batch.push_back(axis);
     }
-    operand.folded = order_of(contraction.folded, other, contraction.buffers);
+    operand.folded = order_of(contraction.folded, only_load(other), contraction.buffers);
     return operand;
   }
   return std::nullopt;

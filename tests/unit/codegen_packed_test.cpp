@@ -320,6 +320,14 @@ TEST(PackedContraction, NotPacked) {
     });
   }));
   EXPECT_FALSE(any(b.finish(), 0));  // both factors
+  te::Builder beside({{{40, 40}, kFloat32}, {{40, 40}, kFloat32}});
+  beside.output(beside.map(shape, [&](te::Indices i) {
+    return beside.sum(fold, [&](te::Indices k) {
+      te::Scalar other = beside.input(0)({i[0], k[0]}) * beside.input(1)({i[0], k[0]});
+      return other * beside.input(1)({i[1], k[0]});
+    });
+  }));
+  EXPECT_FALSE(any(beside.finish(), 1));  // the other factor reads it, too, beside something else
 }
 
 }  // namespace

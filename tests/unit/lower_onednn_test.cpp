@@ -1,14 +1,21 @@
 // Products and convolutions as calls of oneDNN's kernels: the same results as direct evaluation.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include <relay/infer/infer.h>
+#include <relay/ir/rewrite.h>
 #include <relay/lower/lower.h>
 #include <relay/lower/onednn.h>
 #include <relay/lower/prepare.h>
 #include <relay/op/nn/conv_attrs.h>
 #include <relay/op/nn/nn_attrs.h>
+#include <relay/parse/parse.h>
 #include <relay/runtime/onednn.h>
 #include <relay/tensor_expr/builder.h>
 #include <relay/tensor_expr/evaluate.h>
+#include <relay/vm/compiler/compile.h>
+#include <relay/vm/machine/executable_file.h>
 #include <tests/unit/contraction_testing.h>
 
 namespace relay::lower_onednn_test {
@@ -170,6 +177,45 @@ TEST(OneDnn, Others) {
   EXPECT_EQ(calls(computation_of("nn.batch_matmul", Attrs::make(attrs),
                                  {i32({2, 5, 7}), i32({2, 7, 3})})),
             "");
+}
+
+// Constant weights are neither packed nor transformed: oneDNN does that.
+TEST(OneDnn, ConstantWeights) {
+  if (!onednn::available()) GTEST_SKIP() << "no oneDNN here";
+  struct Case {
+    const char *params, *body;
+    std::vector<int64_t> weights;
+  };
+  const std::vector<Case> cases = {
+      {"%x: Tensor[(64, 64), float32], %w: Tensor[(32, 64), float32]",
+       "nn.dense(%x, %w)",
+       {32, 64}},
+      {"%x: Tensor[(64, 64), float32], %w: Tensor[(32, 64), float32]",
+       "nn.matmul(%w, %x)",
+       {32, 64}},
+      {"%x: Tensor[(1, 64, 9, 9), float32], %w: Tensor[(64, 64, 3, 3), float32]",
+       "nn.conv2d(%x, %w, padding=[1, 1])",
+       {64, 64, 3, 3}}};
+  for (const Case& one : cases) {
+    const std::string text =
+        "def @main(" + std::string(one.params) + ") { nn.relu(" + one.body + ") }";
+    Module parsed = parse_module("weights.rly", text);
+    infer_types_or_throw(parsed);
+    const relay::Function& function = *parsed.function("main");
+    const std::unordered_map<const Var*, ExprRef> weights{
+        {function.params()[1].get(), make_constant(numbers(one.weights, 1))}};
+    Module module;
+    module.add_function(
+        "main", make_function({function.params()[0]}, substitute(function.body(), weights)));
+    infer_types_or_throw(module);
+    vm::CompileOptions options;
+    options.onednn = true;
+    const auto executable = vm::compile(module, Name("main"), options);
+    const auto& kernels = executable->kernels;
+    EXPECT_TRUE(std::any_of(kernels.begin(), kernels.end(), [](const auto& kernel) {
+      return kernel.library.starts_with("onednn.");
+    })) << one.body;
+  }
 }
 
 }  // namespace

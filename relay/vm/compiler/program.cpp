@@ -41,10 +41,11 @@ graph::RewriteOptions rewrite_options(const CompileOptions& options) {
   constexpr int kWinogradLevel = 3;
   const int64_t vector_bytes = options.target.vector_bytes();
   graph::RewriteOptions rewrites;
+  if (options.onednn) return rewrites;  // which reads its operands as they are
   rewrites.packed_form = form_of([=](const graph::Work& work, const auto& constant) {
     return lower::packing_of(work.computation(), constant, vector_bytes, work.prepared);
   });
-  if (options.level >= kWinogradLevel && options.winograd && !options.onednn &&
+  if (options.level >= kWinogradLevel && options.winograd &&
       PassContext::current().config_value<bool>(kWinogradKey)) {
     rewrites.winograd_form = form_of([=](const graph::Work& work, const auto& constant) {
       return lower::winograd_of(work.computation(), constant, vector_bytes, work.prepared);
