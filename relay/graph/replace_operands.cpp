@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_map>
+#include <unordered_set>
 
 #include <relay/graph/unread.h>
 
@@ -26,6 +28,7 @@ class Replacer {
       : program_(program), form_of_(form_of), readers_(program) {}
 
   bool run() {
+    find_agreed();
     bool changed = false;
     for (Graph& graph : program_.graphs()) {
       for (Node& node : graph.nodes) changed |= replace(graph, node);
@@ -34,12 +37,48 @@ class Replacer {
   }
 
  private:
+  /// What the readers of a constant would have it replaced by.
+  struct Wish {
+    ConstantReaders::Readers readers;
+    std::string form;
+    bool same = true;
+  };
+
+  /// Constants that several works read and all would read in one other form.
+  void find_agreed() {
+    std::unordered_map<const Constant*, Wish> wishes;
+    for (const Graph& graph : program_.graphs()) {
+      for (const Node& node : graph.nodes) {
+        const std::vector<bool> all = readers_.replaceable(graph, node, /*shared=*/true);
+        const std::vector<bool> own = readers_.replaceable(graph, node);
+        if (all == own) continue;
+        for (const Replaced::Operand& operand : replaced(node.work, all).operands) {
+          if (own[operand.input]) continue;
+          Wish& wish = wishes[graph.tensors[node.inputs[operand.input]].constant.get()];
+          std::string form = operand.form.str();
+          if (wish.readers.empty()) wish.form = form;
+          wish.same &= wish.form == form;
+          wish.readers.emplace(node.work.get(), operand.input);
+        }
+      }
+    }
+    for (const auto& [constant, wish] : wishes) {
+      if (wish.same && wish.readers == readers_.of(*constant)) agreed_.insert(constant);
+    }
+  }
+
+  const Replaced& replaced(const WorkRef& work, const std::vector<bool>& mask) {
+    auto [entry, added] = replaced_.try_emplace({work.get(), mask});
+    if (added) entry->second = replace_in(work, mask);
+    return entry->second;
+  }
+
   bool replace(Graph& graph, Node& node) {
     std::vector<bool> mask = readers_.replaceable(graph, node);
+    for (size_t i = 0; i < mask.size(); ++i)
+      mask[i] = mask[i] || agreed_.contains(graph.tensors[node.inputs[i]].constant.get());
     if (std::find(mask.begin(), mask.end(), true) == mask.end()) return false;
-    auto [entry, added] = replaced_.try_emplace({node.work.get(), mask});
-    Replaced& replaced = entry->second;
-    if (added) replaced = replace_in(node.work, mask);
+    const Replaced& replaced = this->replaced(node.work, mask);
     if (replaced.operands.empty()) return false;
     std::vector<uint32_t> inputs;
     for (size_t old : replaced.kept) inputs.push_back(node.inputs[old]);
@@ -93,6 +132,7 @@ class Replacer {
   Rewriting& program_;
   const FormOf& form_of_;
   ConstantReaders readers_;
+  std::unordered_set<const Constant*> agreed_;
   std::map<std::pair<const Work*, std::vector<bool>>, Replaced> replaced_;
   std::vector<WorkRef> originals_;  // keys go by address
 };

@@ -41,7 +41,8 @@ ConstantReaders::ConstantReaders(Rewriting& program) : elsewhere_(program.read_e
   }
 }
 
-bool ConstantReaders::may_replace(const Graph& graph, const Node& node, size_t input) const {
+bool ConstantReaders::may_replace(const Graph& graph, const Node& node, size_t input,
+                                  bool shared) const {
   constexpr int64_t kSmall = int64_t{64} << 10;  // bytes that may be kept twice
   const Tensor& tensor = graph.tensors[node.inputs[input]];
   if (tensor.constant == nullptr || tensor.info.dims.empty()) return false;
@@ -50,12 +51,13 @@ bool ConstantReaders::may_replace(const Graph& graph, const Node& node, size_t i
     return false;
   Dim bytes = product(tensor.info.dims) * Dim(static_cast<int64_t>(tensor.info.dtype.size()));
   return bytes.as_int() <= kSmall || (elsewhere_.count(tensor.constant.get()) == 0 &&
-                                      readers_.at(tensor.constant.get()).size() == 1);
+                                      (shared || of(*tensor.constant).size() == 1));
 }
 
-std::vector<bool> ConstantReaders::replaceable(const Graph& graph, const Node& node) const {
+std::vector<bool> ConstantReaders::replaceable(const Graph& graph, const Node& node,
+                                               bool shared) const {
   std::vector<bool> result(node.inputs.size());
-  for (size_t i = 0; i < result.size(); ++i) result[i] = may_replace(graph, node, i);
+  for (size_t i = 0; i < result.size(); ++i) result[i] = may_replace(graph, node, i, shared);
   return result;
 }
 

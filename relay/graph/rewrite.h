@@ -71,14 +71,19 @@ class Rewriting {
 class ConstantReaders {
  public:
   explicit ConstantReaders(Rewriting& program);
-  /// Whether an input of a node is a constant of several elements that may be replaced by one in
+  /// Inputs of works.
+  using Readers = std::set<std::pair<const Work*, size_t>>;
+  /// Which inputs of a node are constants of several elements that may be replaced by ones in
   /// another form: a large one only if nobody reads it otherwise, so that it is not kept twice.
-  bool may_replace(const Graph& graph, const Node& node, size_t input) const;
-  /// That for all inputs.
-  std::vector<bool> replaceable(const Graph& graph, const Node& node) const;
+  /// With `shared`, those as well that several read, who would all have to.
+  std::vector<bool> replaceable(const Graph& graph, const Node& node, bool shared = false) const;
+  /// Those that read a constant.
+  const Readers& of(const Constant& constant) const { return readers_.at(&constant); }
 
  private:
-  std::unordered_map<const Constant*, std::set<std::pair<const Work*, size_t>>> readers_;
+  bool may_replace(const Graph& graph, const Node& node, size_t input, bool shared) const;
+
+  std::unordered_map<const Constant*, Readers> readers_;
   const std::unordered_set<const Constant*>& elsewhere_;
 };
 

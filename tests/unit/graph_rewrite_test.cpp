@@ -274,6 +274,33 @@ TEST(PackOperands, ReadersThatDiffer) {
   }
 }
 
+// A large constant that two works read is packed if both would read it so, and once.
+TEST(PackOperands, ReadersThatAgree) {
+  auto rewritten = [](const std::string& other, const std::vector<TypeRef>& types) {
+    std::vector<Graph> graphs(1);
+    Builder builder;
+    uint32_t x = builder.add_input({{4, 128}, kFloat32});
+    uint32_t w = builder.add_constant({{256, 128}, kFloat32},
+                                      Constant::given(random_array(Shape{256, 128}, kFloat32, 2)));
+    const std::string params =
+        "def @main(%x: Tensor[(4, 128), float32], %w: Tensor[(256, 128), float32]) { ";
+    WorkRef first = work_of(params + "nn.relu(nn.dense(%x, %w)) }", types);
+    WorkRef second = work_of(params + other + " }", types);
+    std::vector<uint32_t> results = builder.add_node(first, {}, std::vector<uint32_t>{x, w});
+    results.push_back(builder.add_node(second, {}, std::vector<uint32_t>{x, w})[0]);
+    graphs[0] = builder.finish(results, "shared");
+    Rewriting rewriting(graphs, {panels(8)});
+    const bool changed = pack_operands(rewriting);
+    EXPECT_EQ(graphs[0].nodes[0].inputs[1] != w, changed);
+    EXPECT_EQ(graphs[0].nodes[0].inputs, graphs[0].nodes[1].inputs);
+    return changed;
+  };
+  const std::vector<TypeRef> types{tensor({4, 128}), tensor({256, 128})};
+  EXPECT_TRUE(rewritten("tanh(nn.dense(%x, %w))", types));
+  EXPECT_FALSE(rewritten("nn.dense(%x, sum(%w, axis=[0], keepdims=True))", types));
+  EXPECT_FALSE(rewritten("tanh(%w)", types));
+}
+
 TEST(Rewrite, EachIsToldOf) {
   OneNode one(kDense, random_array(Shape{4, 5}, kFloat32, 1),
               {random_array(Shape{10, 5}, kFloat32, 2)});
