@@ -101,7 +101,8 @@ void verify(const Graph& graph);
 /// Where a tensor's elements begin: a tensor with memory of its own, and an element of that.
 Tensor::Place place_of(const Graph& graph, uint32_t tensor);
 
-/// For people and tests: tensors in order of their making, equal work written once.
+/// For people and tests: nodes in order, constants in front of their first readers, work that is
+/// equal to some before written once.
 std::string to_string(const Graph& graph);
 
 }  // namespace relay::graph

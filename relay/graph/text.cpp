@@ -1,5 +1,7 @@
 // Graphs as text.
+#include <algorithm>
 #include <unordered_map>
+#include <vector>
 
 #include <relay/graph/graph.h>
 #include <relay/runtime/format.h>
@@ -20,16 +22,16 @@ class Writer {
     for (size_t k = 0; k < graph_.symbols.size(); ++k) symbol(k);
     for (const Condition& check : graph_.checks)
       out_ += "check " + check.a.str() + " = " + check.b.str() + "\n";
-    std::vector<char> shown(graph_.tensors.size(), 0);
+    shown_.assign(graph_.tensors.size(), 0);
+    for (uint32_t i = 0; i < graph_.tensors.size(); ++i) {
+      if (graph_.is(i, Tensor::Kind::kConstant))
+        constants_.try_emplace(graph_.tensors[i].constant.get(), i);
+    }
     for (const Node& node : graph_.nodes) {
-      for (uint32_t input : node.inputs) {
-        if (graph_.is(input, Tensor::Kind::kConstant) && shown[input]++ == 0) constant(input);
-      }
+      for (uint32_t input : node.inputs) constant(input);
       write(node);
     }
-    for (uint32_t output : graph_.outputs) {
-      if (graph_.is(output, Tensor::Kind::kConstant) && shown[output]++ == 0) constant(output);
-    }
+    for (uint32_t output : graph_.outputs) constant(output);
     out_ += "return " + list(graph_.outputs) + "\n";
     return std::move(out_);
   }
@@ -78,10 +80,38 @@ class Writer {
     }
   }
 
+  /// The tensors that a prepared constant is made from; none where the graph has not all of them.
+  std::vector<uint32_t> sources(uint32_t number) const {
+    std::vector<uint32_t> result;
+    for (const ConstantRef& input : graph_.tensors[number].constant->inputs()) {
+      auto found = constants_.find(input.get());
+      if (found == constants_.end()) return {};
+      result.push_back(found->second);
+    }
+    return result;
+  }
+
+  /// A constant where it is first read, behind what it is made from; nothing for other tensors.
   void constant(uint32_t number) {
+    if (!graph_.is(number, Tensor::Kind::kConstant)) return;
+    std::vector<std::pair<uint32_t, bool>> waiting{{number, false}};  // chains may be long
+    while (!waiting.empty()) {
+      auto [at, ready] = waiting.back();
+      waiting.pop_back();
+      if (ready) {
+        one_constant(at);
+      } else if (shown_[at]++ == 0) {
+        waiting.emplace_back(at, true);
+        for (uint32_t source : sources(at)) waiting.emplace_back(source, false);
+      }
+    }
+  }
+
+  void one_constant(uint32_t number) {
     const Constant& constant = *graph_.tensors[number].constant;
     if (constant.computation() != nullptr) {
-      line(number, "prepared");
+      const std::vector<uint32_t> from = sources(number);
+      line(number, from.empty() ? "prepared" : "prepared" + list(from));
       indented(constant.computation()->str());
       return;
     }
@@ -125,6 +155,8 @@ class Writer {
   const Graph& graph_;
   std::string out_;
   std::unordered_map<const Work*, uint32_t> written_;
+  std::unordered_map<const Constant*, uint32_t> constants_;  // where each is
+  std::vector<char> shown_;                                  // constants
 };
 
 }  // namespace

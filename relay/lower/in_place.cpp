@@ -12,7 +12,8 @@ namespace {
 struct Contents {
   std::vector<const Store*> stores;
   std::vector<te::ScalarRef> expressions;
-  bool plain = true;  // nothing is written but by stores
+  bool plain = true;    // nothing is written but by stores
+  bool checks = false;  // it may fail
 };
 
 // Loops nest no deeper than a kernel has axes.
@@ -37,7 +38,9 @@ void collect(const Block& block, Contents& contents) {
       collect(choice->else_block, contents);
     } else if (const auto* check = std::get_if<Check>(&statement.node)) {
       add(check->condition);
-      if (check->index.get() != nullptr) add(check->index);
+      add(check->index);
+      add(check->extent);
+      contents.checks = true;
     } else {
       contents.plain = false;  // folds and recurrences
     }
@@ -85,8 +88,8 @@ std::vector<InPlace> of_nest(const Nest& nest) {
   std::vector<InPlace> pairs =
       read_where_written(nest.buffers, store.buffer, store.indices, contents.expressions);
   for (InPlace& pair : pairs) {
-    pair.copy =
-        store.value->kind == te::ScalarKind::kLoad && store.value->tensor.index == pair.read;
+    pair.copy = !contents.checks && store.value->kind == te::ScalarKind::kLoad &&
+                store.value->tensor.index == pair.read;
   }
   return pairs;
 }

@@ -227,7 +227,8 @@ TEST(PackOperands, Panels) {
   one.rewrite({panels(4)});
   EXPECT_EQ(to_string(one.graphs[0]), R"(graph one
 %0: float32[4, 5] = input
-%3: float32[3, 5, 4] = prepared
+%1: float32[10, 5] = constant
+%3: float32[3, 5, 4] = prepared(%1)
   in0: float32[10, 5]
   s0: float32[3, 5, 4] = map(i0 < 3, i1 < 5, i2 < 4) in0[((i0 * 4) + i2), i1; else 0f]
   out s0

@@ -115,6 +115,12 @@ void opt(const OptOptions& options, Context& context_of_command) {
     return;
   }
   if (options.program.empty()) throw UsageError("PROGRAM is required");
+  if ((options.print_changed || options.print_difference) && !options.emit.empty() &&
+      options.emit != "graph") {
+    throw UsageError(fmt::format("{} is about passes and graphs; --emit {} prints kernels",
+                                 options.print_changed ? "--print-changed" : "--print-diff",
+                                 options.emit));
+  }
   if (options.emit == "graph") {
     emit_graphs(options);
     return;
@@ -222,13 +228,15 @@ void add_opt(CLI::App& app, Context& context) {
                       "Write when each pass ran to this file, in Chrome's trace format.");
   command->add_flag("--verify-each", options->verify_each,
                     "Check after each pass that the program is well formed and well typed.");
-  command
-      ->add_option("--emit", options->emit,
-                   "Print what the program is compiled to: the graphs of its computations (with "
-                   "--print-changed or --print-diff after each rewrite), or its kernels as loops, "
-                   "llvm or asm.")
-      ->check(CLI::IsMember({"graph", "loops", "llvm", "asm"}))
-      ->excludes(passes);
+  CLI::Option* emitted =
+      command
+          ->add_option(
+              "--emit", options->emit,
+              "Print what the program is compiled to: the graphs of its computations (with "
+              "--print-changed or --print-diff after each rewrite), or its kernels as loops, "
+              "llvm or asm.")
+          ->check(CLI::IsMember({"graph", "loops", "llvm", "asm"}))
+          ->excludes(passes);
   command->add_option(
       "--entry", options->entry,
       "The function to compile with --emit, and that --params is about; @main by default, "
@@ -236,6 +244,11 @@ void add_opt(CLI::App& app, Context& context) {
   add_params_option(*command, options->given);
   add_target_option(*command, options->native);
   add_winograd_option(*command, options->native);
+  for (const char* of_passes :
+       {"--time-passes", "--count-ops", "--dump-passes", "--trace-passes", "--verify-each"})
+    emitted->excludes(command->get_option(of_passes));
+  for (const char* of_kernels : {"--target", "--no-winograd"})
+    command->get_option(of_kernels)->needs(emitted);
   command->add_flag("--list", options->list, "List the passes.");
   context.actions[command] = [options, level, &context] {
     if (level->count() > 0) options->native.level = options->level;
