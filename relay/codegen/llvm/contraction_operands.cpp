@@ -137,8 +137,9 @@ void ContractionEmitter::prefetch_rows_ahead(const LeftLines& lines, int64_t row
   } else if (plan_.lhs_direct && plan_.lhs_step->is_int(1) && plan_.folded.extent.is_int() &&
              plan_.rows.stride_of(plan_.lhs.load->offset) == plan_.folded.extent) {
     // The next tile's, as much of it in each step as this step reads of this one.
-    const int64_t tile = rows * plan_.folded.extent.as_int();
-    if (tile * size > kNear || getenv("ND")) return;
+    const int64_t k_count = plan_.folded.extent.as_int();
+    if (k_count > kNear / (rows * size)) return;
+    const int64_t tile = rows * k_count;
     at = element(lines.at[0], lines.dtype, add(n(tile), mul(k, n(rows))));
   }
   if (at == nullptr) return;
