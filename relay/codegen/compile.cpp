@@ -68,6 +68,9 @@ std::vector<CompiledKernel> compile(std::span<const std::shared_ptr<const lower:
   for (Job& job : jobs) {
     if (!from_cache(job, cache)) missing.push_back(&job);
   }
+  // Long ones first: what is left at the end is short, and no thread waits long for another.
+  std::stable_sort(missing.begin(), missing.end(),
+                   [](const Job* a, const Job* b) { return a->key.size() > b->key.size(); });
   with_stack(thread_count(options), missing.size(), [&](size_t i) {
     CacheEntry entry = build_kernel(*missing[i]->kernel, target);
     cache.add(missing[i]->key, entry);

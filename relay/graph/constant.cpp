@@ -20,19 +20,26 @@ ConstantRef Constant::computed(std::shared_ptr<const te::Computation> computatio
   return constant;
 }
 
-const Value& Constant::value() const {
-  if (computation_ != nullptr) {
-    std::call_once(once_, [&] {
-      std::vector<NDArray> arrays;
-      for (const ConstantRef& input : inputs_) arrays.push_back(input->value().array());
-      if (shortcut_ && arrays.size() == 1 && device_ == Device()) {
-        value_ = Value(shortcut_(arrays[0]));
-      } else {
-        value_ = Value(evaluate_constant(*computation_, arrays, device_));
-      }
-    });
+Value Constant::value() const {
+  if (computation_ == nullptr) return value_;
+  std::lock_guard lock(mutex_);
+  if (known_) return value_;
+  std::vector<NDArray> arrays;
+  for (const ConstantRef& input : inputs_) arrays.push_back(input->value().array());
+  if (shortcut_ && arrays.size() == 1 && device_ == Device()) {
+    value_ = Value(shortcut_(arrays[0]));
+  } else {
+    value_ = Value(evaluate_constant(*computation_, arrays, device_));
   }
+  known_ = true;
   return value_;
+}
+
+void Constant::release() const {
+  if (computation_ == nullptr) return;
+  std::lock_guard lock(mutex_);
+  value_ = Value();
+  known_ = false;
 }
 
 }  // namespace relay::graph

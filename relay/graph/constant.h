@@ -28,14 +28,17 @@ class Constant {
                               Shortcut shortcut = {});
 
   /// Any thread may ask.
-  const Value& value() const;
+  Value value() const;
+  /// Lets go of a value that was computed: whoever asks again waits for it again.
+  void release() const;
   /// How it is computed; null if it was given.
   const te::Computation* computation() const { return computation_.get(); }
   std::shared_ptr<const te::Computation> shared_computation() const { return computation_; }
   const std::vector<ConstantRef>& inputs() const { return inputs_; }
 
  private:
-  mutable std::once_flag once_;
+  mutable std::mutex mutex_;
+  mutable bool known_ = false;
   mutable Value value_;
   std::shared_ptr<const te::Computation> computation_;
   std::vector<ConstantRef> inputs_;

@@ -78,6 +78,10 @@ void KernelTable::lower(std::span<const graph::Graph> graphs) {
   codegen::with_stack(threads, constants.size() + works.size(), [&](size_t i) {
     if (i < constants.size()) {
       constants[i]->value();
+      // What lies between it and what was given has served: its memory is for the next ones.
+      for (const graph::ConstantRef& input : constants[i]->inputs()) {
+        if (!known.contains(input.get())) input->release();
+      }
       return;
     }
     auto& [work, lowered] = works[i - constants.size()];
