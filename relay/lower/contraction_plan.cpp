@@ -290,7 +290,7 @@ class Planner {
   // Whether the lines of a panel, one step of k after the other, are still in the first cache when
   // the next rows read them: there must be room for all, and steps of many pages fall on few of its
   // sets (of 64 lines, 8 deep).
-  bool stays_near(Dim along_k) const {
+  bool stays_near(Dim along_k) {
     constexpr int64_t kLine = 64, kSets = 64, kWays = 8, kMostRows = 96;
     Dim rows = plan_.rows.extent, k = plan_.folded.extent;
     if (!rows.is_int() || !k.is_int() || !along_k.is_int()) return false;
@@ -300,8 +300,15 @@ class Planner {
     if (!plan_.batch.extent.is_int(1)) return false;
     int64_t step = std::abs(along_k.as_int()) * plan_.element_bytes;
     bool aligned = step % kLine == 0;
-    int64_t lines = std::max<int64_t>(1, widest() * vector_bytes_ / kLine);
-    if (k.as_int() * (lines + (aligned ? 0 : 1)) > kSets * kWays) return false;
+    // Panels may be narrower, if they still are several vectors.
+    for (near_width_ = widest();; --near_width_) {
+      int64_t lines = std::max<int64_t>(1, near_width_ * vector_bytes_ / kLine);
+      if (k.as_int() * (lines + (aligned ? 0 : 1)) <= kSets * kWays) break;
+      if (near_width_ <= 2) {
+        near_width_ = kWidestPanel;
+        return false;
+      }
+    }
     int64_t sets = aligned ? kSets / std::gcd(kSets, step / kLine) : kSets;
     return k.as_int() <= 2 * sets * kWays;
   }
@@ -421,7 +428,7 @@ class Planner {
       plan_.panels = cut_known(vectors.as_int(), wide);
     } else if (columns.is_int()) {
       int64_t best = 1;
-      for (int64_t most = 2; most <= widest(); ++most) {
+      for (int64_t most = 2; most <= std::min(near_width_, widest()); ++most) {
         if (!vectors.is_int(0) && leaves_rows(most) &&
             cost_of(vectors.as_int(), most) <= cost_of(vectors.as_int(), best)) {
           best = most;
@@ -429,7 +436,7 @@ class Planner {
       }
       plan_.panels = cut_known(vectors.as_int(), best);
     } else {
-      int64_t most = std::min<int64_t>(widest(), 3);
+      int64_t most = std::min<int64_t>({near_width_, widest(), 3});
       while (!leaves_rows(most)) --most;
       plan_.panels = cut_unknown(vectors, most);
     }
@@ -554,6 +561,7 @@ class Planner {
   static constexpr int64_t kPanelBytes = 640 << 10;
 
   const Contraction& contraction_;
+  int64_t near_width_ = kWidestPanel;  // vectors of a panel that is read where it is
   const int64_t vector_bytes_;
   const bool few_rows_;
   ContractionPlan plan_;
