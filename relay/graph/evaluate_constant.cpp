@@ -50,6 +50,7 @@ class Copy {
   Copy(const NDArray& source, NDArray result, std::vector<Sum> indices)
       : source_(source), result_(std::move(result)), indices_(std::move(indices)) {
     offset_ = 0;
+    zero_ = NDArray::zeros(Shape{}, result_.dtype());
     strides_.assign(result_.rank(), 0);
     for (size_t d = 0; d < indices_.size(); ++d) {
       offset_ += indices_[d].offset * source_.stride(d);
@@ -68,7 +69,8 @@ class Copy {
       int64_t extent = source_.extent(d);
       int64_t least = sum.least(from, to), greatest = sum.greatest(from, to);
       if (greatest < 0 || least >= extent) {
-        each_dense(std::move(from), std::move(to), [](const NDArray& out, const auto&) {
+        each_dense(std::move(from), std::move(to), [this](const NDArray& out, const auto&) {
+          if (!out.is_contiguous()) return out.assign(NDArray::uniform(zero_, out.shape()));
           std::memset(out.raw(), 0, out.byte_size());
         });
         return true;
@@ -79,6 +81,7 @@ class Copy {
     each_dense(std::move(from), std::move(to),
                [this](const NDArray& out, const std::vector<int64_t>& point) {
                  NDArray in = source_.view(out.shape(), strides_, offset_of(point));
+                 if (!out.is_contiguous()) return out.assign(in);
                  copy_row_major(in, static_cast<std::byte*>(out.raw()));
                });
     return true;
@@ -116,7 +119,8 @@ class Copy {
     return true;
   }
 
-  /// The parts of a box that lie without gaps in the result, and where each begins.
+  /// The parts of a box that lie without gaps in the result, and where each begins; in one what
+  /// would fall into short ones.
   template <class Visit>
   void each_dense(std::vector<int64_t> from, std::vector<int64_t> to, const Visit& visit) {
     Shape shape(from.size());
@@ -126,7 +130,7 @@ class Copy {
       at += from[a] * result_.stride(a);
     }
     NDArray out = result_.view(shape, result_.strides(), at);
-    if (out.is_contiguous()) return visit(out, from);
+    if (out.is_contiguous() || longest_run(shape) < kShort) return visit(out, from);
     // Its outermost axis with several points apart from the others.
     size_t outer = 0;
     while (shape[outer] == 1) ++outer;
@@ -138,6 +142,16 @@ class Copy {
     }
   }
 
+  /// Elements of a box of the result that lie one after the other.
+  int64_t longest_run(const Shape& shape) const {
+    int64_t run = 1;
+    for (size_t a = shape.size(); a-- > 0;) {
+      if (shape[a] != 1 && result_.stride(a) != run) break;
+      run *= shape[a];
+    }
+    return run;
+  }
+
   /// The element of the source that a point reads.
   int64_t offset_of(const std::vector<int64_t>& point) const {
     int64_t offset = offset_;
@@ -145,8 +159,11 @@ class Copy {
     return offset;
   }
 
+  static constexpr int64_t kShort = 64;  // elements
+
   const NDArray& source_;
   NDArray result_;
+  NDArray zero_;
   std::vector<Sum> indices_;
   int64_t offset_;
   Shape strides_;
