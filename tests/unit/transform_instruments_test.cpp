@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <filesystem>
 #include <fstream>
@@ -90,7 +91,8 @@ TEST(Instruments, CountsMemoryProgress) {
   auto memory = std::make_shared<PassMemory>();
   run(measure_memory(memory));
   ASSERT_EQ(memory->entries.size(), 3u);
-  EXPECT_GT(memory->entries[0].after, 0);
+  // The allocators of sanitizers count nothing.
+  if (mallinfo2().uordblks > 0) EXPECT_GT(memory->entries[0].after, 0);
   EXPECT_THAT(memory->table(), HasSubstr("FoldConstant"));
   std::string line;
   run(show_progress([&](const std::string& text) { line += text; }, 0));
