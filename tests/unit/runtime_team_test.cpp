@@ -62,7 +62,9 @@ std::vector<int64_t> turn_around(Workers& workers, int64_t n, uint32_t stages) {
     const std::vector<int64_t>& from = data[turn.stage % 2];
     std::vector<int64_t>& to = data[1 - turn.stage % 2];
     for_tasks(turn, n, [&](int64_t i) {
-      to[static_cast<size_t>(i)] = 3 * from[static_cast<size_t>(n - 1 - i)] + i;
+      // In numbers that wrap around: there are many stages.
+      const auto old = static_cast<uint64_t>(from[static_cast<size_t>(n - 1 - i)]);
+      to[static_cast<size_t>(i)] = static_cast<int64_t>(3 * old + static_cast<uint64_t>(i));
     });
   });
   workers.run(work);

@@ -503,8 +503,8 @@ double power_error(double exponent, bool negative) {
       EXPECT_EQ(found[static_cast<size_t>(i)], near) << x.data<float>()[i];
       continue;
     }
-    double unit = std::max(std::exp2(std::ilogb(near) - 23), std::exp2(-149));
-    if (near == 0) unit = std::exp2(-149);
+    const double least = std::exp2(-149);
+    const double unit = near == 0 ? least : std::max(std::exp2(std::ilogb(near) - 23), least);
     most = std::max(most, std::abs(found[static_cast<size_t>(i)] - exact) / unit);
   }
   return most;
