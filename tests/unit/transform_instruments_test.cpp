@@ -92,7 +92,9 @@ TEST(Instruments, CountsMemoryProgress) {
   run(measure_memory(memory));
   ASSERT_EQ(memory->entries.size(), 3u);
   // The allocators of sanitizers count nothing.
-  if (mallinfo2().uordblks > 0) EXPECT_GT(memory->entries[0].after, 0);
+  if (mallinfo2().uordblks > 0) {
+    EXPECT_GT(memory->entries[0].after, 0);
+  }
   EXPECT_THAT(memory->table(), HasSubstr("FoldConstant"));
   std::string line;
   run(show_progress([&](const std::string& text) { line += text; }, 0));
