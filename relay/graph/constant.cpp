@@ -23,7 +23,7 @@ ConstantRef Constant::computed(std::shared_ptr<const te::Computation> computatio
 Value Constant::value() const {
   if (computation_ == nullptr) return value_;
   std::lock_guard lock(mutex_);
-  if (known_) return value_;
+  if (value_) return value_;
   std::vector<NDArray> arrays;
   for (const ConstantRef& input : inputs_) arrays.push_back(input->value().array());
   if (shortcut_ && arrays.size() == 1 && device_ == Device()) {
@@ -31,7 +31,6 @@ Value Constant::value() const {
   } else {
     value_ = Value(evaluate_constant(*computation_, arrays, device_));
   }
-  known_ = true;
   return value_;
 }
 
@@ -39,7 +38,6 @@ void Constant::release() const {
   if (computation_ == nullptr) return;
   std::lock_guard lock(mutex_);
   value_ = Value();
-  known_ = false;
 }
 
 }  // namespace relay::graph

@@ -38,8 +38,7 @@ class Constant {
 
  private:
   mutable std::mutex mutex_;
-  mutable bool known_ = false;
-  mutable Value value_;
+  mutable Value value_;  // none where it is not computed yet
   std::shared_ptr<const te::Computation> computation_;
   std::vector<ConstantRef> inputs_;
   Device device_;

@@ -291,7 +291,8 @@ class Planner {
   // the next rows read them: there must be room for all, and steps of many pages fall on few of its
   // sets (of 64 lines, 8 deep).
   bool stays_near(Dim along_k) {
-    constexpr int64_t kLine = 64, kSets = 64, kWays = 8, kMostRows = 96;
+    constexpr int64_t kLine = FirstCache::kLine, kSets = FirstCache::kSets;
+    constexpr int64_t kWays = FirstCache::kWays, kMostRows = 96;
     Dim rows = plan_.rows.extent, k = plan_.folded.extent;
     if (!rows.is_int() || !k.is_int() || !along_k.is_int()) return false;
     if (rows.as_int() > kMostRows) return false;

@@ -126,6 +126,10 @@ struct ContractionPlan {
 /// most kFewRows of them.
 ContractionPlan plan_contraction(const Contraction& contraction, int64_t vector_bytes,
                                  bool few_rows = false);
+/// The first cache, as planning and generating see it: sets of lines.
+struct FirstCache {
+  static constexpr int64_t kLine = 64, kSets = 64, kWays = 8;
+};
 /// Fewer rows do not pay for turning the right factor around.
 inline constexpr int64_t kFewRows = 8;
 

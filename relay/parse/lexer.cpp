@@ -1,4 +1,5 @@
 #include <relay/parse/lexer.h>
+#include <relay/support/utf8.h>
 
 #include <array>
 #include <cstring>
@@ -435,18 +436,8 @@ size_t find_binary(std::string_view text) {
       ++i;
       continue;
     }
-    size_t length = c >= 0xF0 ? 4 : c >= 0xE0 ? 3 : 2;
-    if (c < 0xC2 || c > 0xF4 || i + length > size) return i;
-    uint32_t point = c & (0xFFu >> (length + 1));
-    for (size_t k = 1; k < length; ++k) {
-      auto next = static_cast<unsigned char>(text[i + k]);
-      if ((next & 0xC0) != 0x80) return i;
-      point = point << 6 | (next & 0x3Fu);
-    }
-    if ((length == 3 && point < 0x800) || (length == 4 && (point < 0x10000 || point > 0x10FFFF)) ||
-        (point >= 0xD800 && point <= 0xDFFF)) {
-      return i;
-    }
+    const size_t length = utf8_length(text.substr(i));
+    if (length == 0) return i;
     i += length;
   }
   return std::string_view::npos;

@@ -8,6 +8,8 @@
 #include <unordered_set>
 #include <vector>
 
+#include <relay/support/utf8.h>
+
 namespace relay {
 namespace {
 
@@ -446,27 +448,6 @@ struct JsonWriter {
   void close(const Value& value) { out += value.is_data() ? "]}" : value.is_tuple() ? "]" : "}"; }
   void cycle() { out += "{\"ref\": \"<cycle>\"}"; }
 };
-
-// Length of the UTF-8 sequence at the beginning of text, 0 if there is none.
-size_t utf8_length(std::string_view text) {
-  auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  unsigned char first = byte(0);
-  if (first < 0x80) return 1;
-  size_t length = first >= 0xc2 && first <= 0xdf   ? 2
-                  : (first & 0xf0) == 0xe0         ? 3
-                  : first >= 0xf0 && first <= 0xf4 ? 4
-                                                   : 0;
-  if (length == 0 || text.size() < length) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  }
-  // Overlong forms, surrogates, and what is beyond Unicode.
-  unsigned char second = byte(1);
-  if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
-      (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f))
-    return 0;
-  return length;
-}
 
 }  // namespace
 

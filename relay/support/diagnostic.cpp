@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <relay/support/error.h>
+#include <relay/support/utf8.h>
 
 namespace relay {
 
@@ -12,32 +13,10 @@ namespace {
 constexpr size_t kExcerptWidth = 120;
 constexpr size_t kMessageLength = 4000;  // bytes; names and types have no limit
 
-/// Bytes of the character of UTF-8 that a text begins with; 0 if it begins with none.
-size_t character_length(std::string_view text) {
-  auto byte = [&](size_t i) -> unsigned {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0;
-  };
-  const unsigned first = byte(0), second = byte(1);
-  if (first < 0x80) return 1;
-  const size_t length = first < 0xc2   ? 0
-                        : first < 0xe0 ? 2
-                        : first < 0xf0 ? 3
-                        : first < 0xf5 ? 4
-                                       : 0;
-  // Neither written longer than need be, nor a surrogate, nor past the last character.
-  const unsigned least = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
-  const unsigned most = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
-  if (length == 0 || second < least || second > most) return 0;
-  for (size_t i = 2; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  }
-  return length;
-}
-
 void append_printable(std::string& out, std::string_view text) {
   for (size_t i = 0; i < text.size(); ++i) {
     char c = text[i];
-    const size_t length = character_length(text.substr(i));
+    const size_t length = utf8_length(text.substr(i));
     if (length == 0) {
       out += '?';
     } else if (c == '\xc2' && i + 1 < text.size() &&

@@ -7,9 +7,8 @@ namespace relay::codegen {
 
 namespace {
 
-// Of the first cache: lines so many bytes apart fall on one set, which holds so many of them.
-constexpr int64_t kSetPeriod = 4096;
-constexpr size_t kWays = 8;
+/// Lines so many bytes apart fall on one set of the first cache.
+constexpr int64_t kSetPeriod = lower::FirstCache::kSets * lower::FirstCache::kLine;
 /// Bytes that the last cache surely holds.
 constexpr int64_t kCached = 16 << 20;
 
@@ -53,7 +52,7 @@ std::vector<llvm::Value*> ContractionEmitter::dot_lines(const Lines& rows, const
   size_t width = 1;  // columns at a time
   while (width < columns.at.size() && width * 2 <= lanes_) width *= 2;
   while (width > 1 && width * std::min<size_t>(rows.at.size(), 3) > budget) width /= 2;
-  if (columns.one_set) width = std::min(width, kWays);
+  if (columns.one_set) width = std::min<size_t>(width, lower::FirstCache::kWays);
   const size_t height = std::clamp<size_t>(budget / width, 1, 8);
 
   auto load_line = [&](const Lines& lines, size_t i, Value* k, Value* mask) -> Value* {

@@ -142,6 +142,7 @@ class ContractionEmitter {
   };
   RightLine right_line(Value* panel, int64_t vectors, Value* first_column);
   std::vector<Value*> load_right(const RightLine& line, Value* k, const std::vector<Value*>& masks);
+  void prefetch(Value* address, bool write);
   /// Lines of a packed operand that are needed soon.
   void prefetch_ahead(const RightLine& line, int64_t vectors, Value* k);
   /// The same of rows that follow one another: weights are read once, from memory.

@@ -5,7 +5,6 @@ namespace relay::codegen {
 
 namespace {
 
-constexpr int64_t kLineBytes = 64;
 /// A page: the processor's own prefetching ends with it.
 constexpr int64_t kAhead = 4096;
 /// What is fetched ahead must not drive the rest out of the first cache.
@@ -118,13 +117,17 @@ std::vector<llvm::Value*> ContractionEmitter::load_right(const RightLine& line, 
   return result;
 }
 
+void ContractionEmitter::prefetch(Value* address, bool write) {
+  b_.CreateIntrinsic(
+      llvm::Intrinsic::prefetch, {b_.getPtrTy()},
+      {address, b_.getInt32(write ? 1 : 0), b_.getInt32(3), b_.getInt32(1)});  // data, all caches
+}
+
 void ContractionEmitter::prefetch_ahead(const RightLine& line, int64_t vectors, Value* k) {
   const auto size = static_cast<int64_t>(line.dtype.size());
   Value* from = element(line.at, line.dtype, mul(k, line.step));
-  for (int64_t at = 0; at < vectors * plan_.lanes * size; at += kLineBytes) {
-    b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
-                       {element(from, line.dtype, n((kAhead + at) / size)), b_.getInt32(0),
-                        b_.getInt32(3), b_.getInt32(1)});
+  for (int64_t at = 0; at < vectors * plan_.lanes * size; at += lower::FirstCache::kLine) {
+    prefetch(element(from, line.dtype, n((kAhead + at) / size)), /*write=*/false);
   }
 }
 
@@ -142,9 +145,7 @@ void ContractionEmitter::prefetch_rows_ahead(const LeftLines& lines, int64_t row
     const int64_t tile = rows * k_count;
     at = element(lines.at[0], lines.dtype, add(n(tile), mul(k, n(rows))));
   }
-  if (at == nullptr) return;
-  b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
-                     {at, b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
+  if (at != nullptr) prefetch(at, /*write=*/false);
 }
 
 std::vector<llvm::Value*> ContractionEmitter::column_masks(int64_t vectors, Value* first_column) {
@@ -167,9 +168,7 @@ void ContractionEmitter::prefetch_epilogue(int64_t rows, int64_t vectors, Value*
                                            Value* first_column) {
   auto fetch = [&](Value* line, DType dtype, bool write) {
     for (int64_t v = 0; v < vectors; ++v) {
-      b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
-                         {element(line, dtype, n(v * plan_.lanes)), b_.getInt32(write ? 1 : 0),
-                          b_.getInt32(3), b_.getInt32(1)});
+      prefetch(element(line, dtype, n(v * plan_.lanes)), write);
     }
   };
   for (int64_t i = 0; i < rows; ++i) {
