@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -51,9 +52,11 @@ struct CompileOptions {
 /// empty if none can be used.
 std::filesystem::path default_cache();
 
-/// Compiles kernels in parallel, equal ones once. Result i belongs to kernel i.
+/// Compiles kernels in parallel, equal ones once. Result i belongs to kernel i. The same threads
+/// then do what is `beside`, in any order: no thread waits for the last kernel.
 std::vector<CompiledKernel> compile(std::span<const std::shared_ptr<const lower::Kernel>> kernels,
-                                    const Target& target, const CompileOptions& options = {});
+                                    const Target& target, const CompileOptions& options = {},
+                                    std::span<const std::function<void()>> beside = {});
 
 enum class Text : uint8_t { kLlvm, kAssembly };
 /// The kernel as LLVM IR or assembly (`relay opt --emit=llvm|asm`).

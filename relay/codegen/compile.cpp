@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <thread>
 #include <unordered_map>
 
 #include <relay/codegen/cache.h>
@@ -8,9 +7,9 @@
 #include <relay/codegen/kernel_key.h>
 #include <relay/codegen/llvm/build.h>
 #include <relay/codegen/llvm/object.h>
-#include <relay/codegen/llvm/threads.h>
 #include <relay/codegen/source_hash.h>
 #include <relay/support/error.h>
+#include <relay/support/threads.h>
 
 namespace relay::codegen {
 
@@ -30,11 +29,6 @@ struct Job {
   CacheEntry entry;  // without the blob
 };
 
-size_t thread_count(const CompileOptions& options) {
-  if (options.threads > 0) return static_cast<size_t>(options.threads);
-  return std::max(1u, std::thread::hardware_concurrency());
-}
-
 void keep(Job& job, CacheEntry entry) {
   job.blob = std::make_shared<const KernelBlob>(std::move(entry.blob));
   entry.blob = {};
@@ -51,17 +45,20 @@ bool from_cache(Job& job, const DiskCache& cache) {
 }  // namespace
 
 std::vector<CompiledKernel> compile(std::span<const std::shared_ptr<const lower::Kernel>> kernels,
-                                    const Target& target, const CompileOptions& options) {
+                                    const Target& target, const CompileOptions& options,
+                                    std::span<const std::function<void()>> beside) {
   const std::string prefix = key_prefix(target);
   std::vector<Job> jobs;
   std::vector<size_t> job_of;  // for each kernel
   std::unordered_map<std::string, size_t> known;
-  for (const auto& kernel : kernels) {
-    std::string key = prefix + kernel_key(*kernel);
-    const auto [found, is_new] = known.try_emplace(std::move(key), jobs.size());
+  std::vector<std::string> keys(kernels.size());
+  with_stack(thread_count(options.threads), kernels.size(),
+             [&](size_t i) { keys[i] = prefix + kernel_key(*kernels[i]); });
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    const auto [found, is_new] = known.try_emplace(std::move(keys[i]), jobs.size());
     job_of.push_back(found->second);
     if (is_new)
-      jobs.push_back({.kernel = kernel.get(), .key = found->first, .blob = {}, .entry = {}});
+      jobs.push_back({.kernel = kernels[i].get(), .key = found->first, .blob = {}, .entry = {}});
   }
   const DiskCache cache(options.cache);
   std::vector<Job*> missing;
@@ -71,7 +68,8 @@ std::vector<CompiledKernel> compile(std::span<const std::shared_ptr<const lower:
   // Long ones first: what is left at the end is short, and no thread waits long for another.
   std::stable_sort(missing.begin(), missing.end(),
                    [](const Job* a, const Job* b) { return a->key.size() > b->key.size(); });
-  with_stack(thread_count(options), missing.size(), [&](size_t i) {
+  with_stack(thread_count(options.threads), missing.size() + beside.size(), [&](size_t i) {
+    if (i >= missing.size()) return beside[i - missing.size()]();
     CacheEntry entry = build_kernel(*missing[i]->kernel, target);
     cache.add(missing[i]->key, entry);
     keep(*missing[i], std::move(entry));

@@ -4,6 +4,32 @@
 
 namespace relay::graph {
 
+double bytes_of(const te::TensorInfo& info) {
+  double bytes = static_cast<double>(info.dtype.size());
+  for (Dim dim : info.dims) bytes *= static_cast<double>(dim.is_int() ? dim.as_int() : 0);
+  return bytes;
+}
+
+namespace {
+
+NDArray result_of(const te::Computation& computation) {
+  const te::TensorInfo& info = computation.info(computation.outputs[0].tensor);
+  Shape shape;
+  for (Dim dim : info.dims) shape.push_back(dim.as_int());
+  return NDArray::empty(shape, info.dtype);
+}
+
+Places row_major(ShapeView shape) {
+  Places places(shape.size());
+  int64_t step = 1;
+  for (size_t d = shape.size(); d-- > 0; step *= shape[d]) {
+    for (int64_t i = 0; i < shape[d]; ++i) places[d].push_back(i * step);
+  }
+  return places;
+}
+
+}  // namespace
+
 ConstantRef Constant::given(Value value) {
   auto constant = std::make_shared<Constant>();
   constant->value_ = std::move(value);
@@ -23,15 +49,36 @@ ConstantRef Constant::computed(std::shared_ptr<const te::Computation> computatio
 Value Constant::value() const {
   if (computation_ == nullptr) return value_;
   std::lock_guard lock(mutex_);
-  if (value_) return value_;
+  if (!value_) value_ = compute();
+  return value_;
+}
+
+Value Constant::compute() const {
+  if (device_ == Device() && inputs_.size() == 1) {
+    if (shortcut_) {
+      NDArray result = result_of(*computation_);
+      shortcut_(inputs_[0]->value().array(), result.raw(), row_major(result.shape()));
+      return Value(result);
+    }
+    // A copy of what has a shortcut: that writes where the copy has its elements.
+    const Constant& from = *inputs_[0];
+    if (from.shortcut_ && from.inputs_.size() == 1 && from.device_ == Device() &&
+        !from.has_value()) {
+      if (std::optional<Scattered> scattered = scattered_result(*computation_)) {
+        from.shortcut_(from.inputs_[0]->value().array(), scattered->result.raw(),
+                       scattered->places);
+        return Value(scattered->result);
+      }
+    }
+  }
   std::vector<NDArray> arrays;
   for (const ConstantRef& input : inputs_) arrays.push_back(input->value().array());
-  if (shortcut_ && arrays.size() == 1 && device_ == Device()) {
-    value_ = Value(shortcut_(arrays[0]));
-  } else {
-    value_ = Value(evaluate_constant(*computation_, arrays, device_));
-  }
-  return value_;
+  return Value(evaluate_constant(*computation_, arrays, device_));
+}
+
+bool Constant::has_value() const {
+  std::lock_guard lock(mutex_);
+  return static_cast<bool>(value_);
 }
 
 void Constant::release() const {

@@ -11,11 +11,16 @@
 
 namespace relay::graph {
 
+/// Of a tensor whose extents are known; 0 where one is not.
+double bytes_of(const te::TensorInfo& info);
+
 class Constant;
 using ConstantRef = std::shared_ptr<const Constant>;
 
-/// What a computation of one input gives, faster than by evaluating it.
-using Shortcut = std::function<NDArray(const NDArray& input)>;
+/// Computes what a computation of one input gives, faster than by evaluating it, and puts it where
+/// it is wanted: element (i, j, …) lies `places[0][i]` + `places[1][j]` + … elements behind `to`.
+using Places = std::vector<std::vector<int64_t>>;
+using Shortcut = std::function<void(const NDArray& input, void* to, const Places& places)>;
 
 /// A constant: given, or computed from others when somebody first asks for its value. So it can be
 /// passed on at once, and all of a program be computed side by side.
@@ -37,6 +42,9 @@ class Constant {
   const std::vector<ConstantRef>& inputs() const { return inputs_; }
 
  private:
+  Value compute() const;
+  bool has_value() const;
+
   mutable std::mutex mutex_;
   mutable Value value_;  // none where it is not computed yet
   std::shared_ptr<const te::Computation> computation_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include <relay/runtime/strided.h>
@@ -170,40 +171,106 @@ class Copy {
   int boxes_ = 0;
 };
 
+/// A computation that copies elements of one of its inputs, or zeros where there are none.
+struct Rearrangement {
+  const te::ScalarNode* load;
+  std::vector<Sum> indices;  // of the input, for each dimension
+  Shape shape;               // of the result
+};
+
+std::optional<Rearrangement> rearrangement_of(const te::Computation& computation) {
+  if (computation.stages.size() != 1 || computation.outputs.size() != 1 ||
+      computation.outputs[0].tensor.is_input())
+    return std::nullopt;
+  const auto* map = std::get_if<te::Map>(&computation.stages[0].body);
+  if (map == nullptr || map->axes.empty() || map->values[0]->kind != te::ScalarKind::kLoad)
+    return std::nullopt;
+  const te::ScalarNode& load = *map->values[0];
+  bool fills = load.bounds == te::Bounds::kFill;
+  if ((!fills && load.bounds != te::Bounds::kProven) || load.args.empty()) return std::nullopt;
+  if (fills && (load.fill->kind != te::ScalarKind::kConst || load.fill->value.u != 0))
+    return std::nullopt;
+  Rearrangement result{&load, {}, {}};
+  for (const te::ScalarRef& index : load.args) {
+    std::optional<Sum> sum = sum_of(index, map->axes);
+    if (!sum) return std::nullopt;
+    result.indices.push_back(std::move(*sum));
+  }
+  for (const te::Axis& axis : map->axes) {
+    if (!axis.extent.is_int() || axis.extent.as_int() == 0) return std::nullopt;
+    result.shape.push_back(axis.extent.as_int());
+  }
+  return result;
+}
+
 /// The computation as a copy of one of its inputs: null if it is none.
 NDArray rearranged(const te::Computation& computation, std::span<const NDArray> inputs,
                    Device device) {
-  if (computation.stages.size() != 1 || computation.outputs.size() != 1 ||
-      computation.outputs[0].tensor.is_input())
-    return {};
-  const auto* map = std::get_if<te::Map>(&computation.stages[0].body);
-  if (map == nullptr || map->axes.empty() || map->values[0]->kind != te::ScalarKind::kLoad)
-    return {};
-  const te::ScalarNode& load = *map->values[0];
-  bool fills = load.bounds == te::Bounds::kFill;
-  if ((!fills && load.bounds != te::Bounds::kProven) || load.args.empty()) return {};
-  std::vector<Sum> indices;
-  for (const te::ScalarRef& index : load.args) {
-    std::optional<Sum> sum = sum_of(index, map->axes);
-    if (!sum) return {};
-    indices.push_back(std::move(*sum));
+  std::optional<Rearrangement> found = rearrangement_of(computation);
+  if (!found) return {};
+  NDArray result = NDArray::empty(found->shape, found->load->dtype, device);
+  Copy copy(inputs[static_cast<size_t>(found->load->tensor.index)], result,
+            std::move(found->indices));
+  return copy.run(std::vector<int64_t>(found->shape.size(), 0), found->shape) ? result : NDArray();
+}
+
+/// Where in a result of `shape` the elements of one dimension lie, by the axes that its index is
+/// computed from; nothing if one has no place or several. `all`: each point has an element.
+std::optional<std::vector<int64_t>> places_of(const Sum& index, int64_t extent,
+                                              std::span<const size_t> axes, ShapeView shape,
+                                              ShapeView strides, bool& all) {
+  std::vector<int64_t> places(static_cast<size_t>(extent), -1);
+  std::vector<int64_t> point(axes.size(), 0);
+  while (true) {
+    int64_t at = index.offset, place = 0;
+    for (size_t k = 0; k < axes.size(); ++k) {
+      at += index.factors[axes[k]] * point[k];
+      place += strides[axes[k]] * point[k];
+    }
+    if (at < 0 || at >= extent) {
+      all = false;
+    } else if (std::exchange(places[static_cast<size_t>(at)], place) >= 0) {
+      return std::nullopt;
+    }
+    size_t k = axes.size();
+    while (k > 0 && ++point[k - 1] == shape[axes[k - 1]]) point[--k] = 0;
+    if (k == 0) break;
   }
-  const NDArray& source = inputs[static_cast<size_t>(load.tensor.index)];
-  Shape shape;
-  for (const te::Axis& axis : map->axes) {
-    if (!axis.extent.is_int() || axis.extent.as_int() == 0) return {};
-    shape.push_back(axis.extent.as_int());
-  }
-  NDArray result = NDArray::empty(shape, load.dtype, device);
-  if (fills) {
-    bool zero = load.fill->kind == te::ScalarKind::kConst && load.fill->value.u == 0;
-    if (!zero) return {};
-  }
-  Copy copy(source, result, std::move(indices));
-  return copy.run(std::vector<int64_t>(shape.size(), 0), shape) ? result : NDArray();
+  if (std::find(places.begin(), places.end(), -1) != places.end()) return std::nullopt;
+  return places;
 }
 
 }  // namespace
+
+std::optional<Scattered> scattered_result(const te::Computation& computation) {
+  std::optional<Rearrangement> found = rearrangement_of(computation);
+  if (!found) return std::nullopt;
+  const Shape& shape = found->shape;
+  Shape strides(shape.size());
+  int64_t step = 1;
+  for (size_t a = shape.size(); a-- > 0; step *= shape[a]) strides[a] = step;
+  size_t used = 0;
+  bool all = true;
+  Scattered result;
+  for (size_t d = 0; d < found->indices.size(); ++d) {
+    const Sum& index = found->indices[d];
+    std::vector<size_t> axes;
+    for (size_t a = 0; a < shape.size(); ++a) {
+      if (index.factors[a] != 0 && shape[a] > 1) axes.push_back(a);
+    }
+    used += axes.size();
+    Dim extent = computation.info(found->load->tensor).dims[d];
+    auto places = places_of(index, extent.as_int(), axes, shape, strides, all);
+    if (!places) return std::nullopt;
+    result.places.push_back(std::move(*places));
+  }
+  // An axis of several indices moves along a diagonal; one of none repeats elements.
+  const auto several = std::count_if(shape.begin(), shape.end(), [](int64_t n) { return n > 1; });
+  if (used != static_cast<size_t>(several)) return std::nullopt;
+  result.result =
+      all ? NDArray::empty(shape, found->load->dtype) : NDArray::zeros(shape, found->load->dtype);
+  return result;
+}
 
 NDArray evaluate_constant(const te::Computation& computation, std::span<const NDArray> inputs,
                           Device device) {

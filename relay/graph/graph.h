@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include <relay/graph/compose.h>
@@ -97,6 +99,9 @@ struct Graph {
 /// Checks that every computed tensor has one producer, which stands before its readers, that the
 /// tensors of each node fit its computation, and that every size is known. Throws InternalError.
 void verify(const Graph& graph);
+/// Graphs that share works, side by side on so many threads (0: one for each core). Works in
+/// `known` have been checked; those that are checked join them.
+void verify(std::span<const Graph> graphs, std::unordered_set<WorkRef>& known, int threads = 0);
 
 /// Where a tensor's elements begin: a tensor with memory of its own, and an element of that.
 Tensor::Place place_of(const Graph& graph, uint32_t tensor);

@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include <relay/graph/unread.h>
+#include <relay/support/threads.h>
 
 namespace relay::graph {
 namespace {
@@ -28,6 +29,7 @@ class Replacer {
       : program_(program), form_of_(form_of), readers_(program) {}
 
   bool run() {
+    look_at_works();
     find_agreed();
     bool changed = false;
     for (Graph& graph : program_.graphs()) {
@@ -37,6 +39,27 @@ class Replacer {
   }
 
  private:
+  /// Fills `replaced_` with what will be asked, side by side.
+  void look_at_works() {
+    std::vector<std::pair<WorkRef, std::vector<bool>>> asked;
+    std::vector<Replaced*> answers;
+    auto ask = [&](const WorkRef& work, std::vector<bool> mask) {
+      if (std::find(mask.begin(), mask.end(), true) == mask.end()) return;
+      auto [entry, added] = replaced_.try_emplace({work.get(), mask});
+      if (!added) return;
+      asked.emplace_back(work, std::move(mask));
+      answers.push_back(&entry->second);
+    };
+    for (const Graph& graph : program_.graphs()) {
+      for (const Node& node : graph.nodes) {
+        ask(node.work, readers_.replaceable(graph, node));
+        ask(node.work, readers_.replaceable(graph, node, /*shared=*/true));
+      }
+    }
+    with_stack(thread_count(program_.options().threads), asked.size(),
+               [&](size_t i) { *answers[i] = replace_in(asked[i].first, asked[i].second); });
+  }
+
   /// What the readers of a constant would have it replaced by.
   struct Wish {
     ConstantReaders::Readers readers;

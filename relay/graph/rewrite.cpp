@@ -71,13 +71,13 @@ std::span<const Rewrite> all_rewrites() {
   return kRewrites;
 }
 
+void Rewriting::verify_graphs() { verify(graphs_, verified_, options_.threads); }
+
 void rewrite(Rewriting& program, const RewriteObserver& observer) {
   if (observer) observer("composed", program.graphs(), true);
   for (const Rewrite& each : all_rewrites()) {
     bool changed = each.apply(program);
-    if (changed) {
-      for (const Graph& graph : program.graphs()) verify(graph);
-    }
+    if (changed) program.verify_graphs();
     if (observer) observer(each.name, program.graphs(), changed);
   }
 }

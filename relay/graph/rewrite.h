@@ -31,14 +31,15 @@ struct ReplacedOperand {
 };
 
 /// The first input of a work for which `constant` is true that would better be read in another
-/// form; nothing if there is none. Asked again about what it gives. Answers for the target and its
-/// kernels.
+/// form; nothing if there is none. Asked again about what it gives, and by several threads. Answers
+/// for the target and its kernels.
 using FormOf = std::function<std::optional<ReplacedOperand>(
     const Work&, const std::function<bool(size_t input)>& constant)>;
 
 struct RewriteOptions {
   FormOf packed_form = {};    // none: nothing is packed
   FormOf winograd_form = {};  // none: no convolution is computed in tiles
+  int threads = 0;            // that look at works side by side; 0: one for each core
 };
 
 /// The graphs of a program while they are rewritten, with what rewrites share.
@@ -57,12 +58,16 @@ class Rewriting {
   static uint32_t tensor_of(Graph& graph, const ConstantRef& constant, te::TensorInfo info,
                             Device device);
 
+  /// Checks them; works that were checked before, no more.
+  void verify_graphs();
+
   /// Constants that other parts of the program read as they are.
   std::unordered_set<const Constant*> read_elsewhere;
 
  private:
   std::span<Graph> graphs_;
   RewriteOptions options_;
+  std::unordered_set<WorkRef> verified_;
   std::map<std::string, std::shared_ptr<const te::Computation>> computations_;  // by text
   std::map<std::pair<const te::Computation*, std::vector<const Constant*>>, ConstantRef> made_;
 };

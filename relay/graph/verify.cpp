@@ -3,9 +3,37 @@
 #include <relay/graph/concatenation.h>
 #include <relay/graph/work.h>
 #include <relay/support/error.h>
+#include <relay/support/threads.h>
 
 namespace relay::graph {
 namespace {
+
+using Symbols = std::unordered_set<Dim>;
+
+void known(Dim dim, const Symbols& symbols) {
+  if (!dim.is_term()) return;
+  for_each_atom(dim, [&](Dim atom) {
+    RELAY_CHECK(symbols.count(atom) != 0, "a size that nothing tells: " + atom.str());
+  });
+}
+
+void check_work(const Work& work) {
+  Symbols symbols;
+  for (size_t k = 0; k < work.num_symbols; ++k) symbols.insert(work_symbol(k));
+  for_each_dim(work.group, [&](Dim dim) { known(dim, symbols); });
+  for (const te::TensorInfo& input : work.computation().inputs) {
+    for (Dim dim : input.dims) {
+      RELAY_CHECK(dim.is_int() || symbols.count(dim) != 0,
+                  "an extent of an input of " + work.name + " is no symbol");
+    }
+  }
+  for (const Work::Element& element : work.elements) {
+    RELAY_CHECK(
+        element.input < work.computation().inputs.size() && symbols.count(element.symbol) != 0,
+        "a size read from no input of " + work.name);
+  }
+  work.computation().verify();
+}
 
 class Verifier {
  public:
@@ -13,6 +41,7 @@ class Verifier {
     for (size_t k = 0; k < graph.symbols.size(); ++k) symbols_.insert(graph_symbol(k));
   }
 
+  /// Everything but the works.
   void run() {
     check_tensors();
     for (const Condition& check : graph_.checks) {
@@ -27,15 +56,6 @@ class Verifier {
   }
 
  private:
-  using Symbols = std::unordered_set<Dim>;
-
-  static void known(Dim dim, const Symbols& symbols) {
-    if (!dim.is_term()) return;
-    for_each_atom(dim, [&](Dim atom) {
-      RELAY_CHECK(symbols.count(atom) != 0, "a size that nothing tells: " + atom.str());
-    });
-  }
-
   void check_tensors() {
     for (uint32_t input : graph_.inputs) {
       RELAY_CHECK(
@@ -74,7 +94,6 @@ class Verifier {
   void check_node(const Node& node) {
     const Work& work = *node.work;
     const te::Computation& computation = work.computation();
-    check_work(work);
     RELAY_CHECK(node.terms.size() == work.num_symbols, "a size for each symbol of " + work.name);
     for (Dim term : node.terms) known(term, symbols_);
     RELAY_CHECK(node.inputs.size() == computation.inputs.size() &&
@@ -131,29 +150,9 @@ class Verifier {
     }
   }
 
-  void check_work(const Work& work) {
-    if (!checked_.insert(&work).second) return;
-    Symbols symbols;
-    for (size_t k = 0; k < work.num_symbols; ++k) symbols.insert(work_symbol(k));
-    for_each_dim(work.group, [&](Dim dim) { known(dim, symbols); });
-    for (const te::TensorInfo& input : work.computation().inputs) {
-      for (Dim dim : input.dims) {
-        RELAY_CHECK(dim.is_int() || symbols.count(dim) != 0,
-                    "an extent of an input of " + work.name + " is no symbol");
-      }
-    }
-    for (const Work::Element& element : work.elements) {
-      RELAY_CHECK(
-          element.input < work.computation().inputs.size() && symbols.count(element.symbol) != 0,
-          "a size read from no input of " + work.name);
-    }
-    work.computation().verify();
-  }
-
   const Graph& graph_;
   std::vector<uint32_t> made_;  // how often
   Symbols symbols_;
-  std::unordered_set<const Work*> checked_;
 };
 
 }  // namespace
@@ -180,6 +179,20 @@ Tensor::Place place_of(const Graph& graph, uint32_t tensor) {
   return place;
 }
 
-void verify(const Graph& graph) { Verifier(graph).run(); }
+void verify(const Graph& graph) {
+  std::unordered_set<WorkRef> known;
+  verify(std::span(&graph, 1), known, 1);
+}
+
+void verify(std::span<const Graph> graphs, std::unordered_set<WorkRef>& known, int threads) {
+  std::vector<const Work*> works;
+  for (const Graph& graph : graphs) {
+    for (const Node& node : graph.nodes) {
+      if (known.insert(node.work).second) works.push_back(node.work.get());
+    }
+  }
+  with_stack(thread_count(threads), works.size(), [&](size_t i) { check_work(*works[i]); });
+  for (const Graph& graph : graphs) Verifier(graph).run();
+}
 
 }  // namespace relay::graph

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <utility>
 
 namespace relay::lower {
@@ -133,40 +134,90 @@ std::vector<Scalars> both_ways(const Filtering& filtering, Filtering::Transform 
   return result;
 }
 
-NDArray transformed_weights(const Filtering& filtering, const NDArray& weights,
-                            const WeightSteps& steps, int64_t outs, int64_t ins) {
+namespace {
+
+/// Neighbours from `first` on, `count` of them, that lie one behind the other.
+struct Stretch {
+  int64_t first, count;
+};
+
+/// The places of one dimension, in runs, each cut where a gap follows.
+std::vector<std::vector<Stretch>> stretches_of(std::span<const int64_t> places) {
+  std::vector<std::vector<Stretch>> runs;
+  for (size_t i = 0; i < places.size(); ++i) {
+    const auto at = static_cast<int64_t>(i) % WeightRun::kSize;
+    if (at == 0) runs.emplace_back();
+    std::vector<Stretch>& run = runs.back();
+    if (at > 0 && places[i] == places[i - 1] + 1) {
+      ++run.back().count;
+    } else {
+      run.push_back({at, 1});
+    }
+  }
+  return runs;
+}
+
+/// A few floats: a call of memcpy would take longer.
+void copy_few(const float* from, int64_t count, float* to) {
+  constexpr int64_t kAtOnce = 4;
+  int64_t i = 0;
+  for (; i + kAtOnce <= count; i += kAtOnce) std::memcpy(to + i, from + i, sizeof(float) * kAtOnce);
+  if (i == count) return;
+  if (i > 0) {  // the last four once more
+    i = count - kAtOnce;
+    std::memcpy(to + i, from + i, sizeof(float) * kAtOnce);
+  } else {
+    for (; i < count; ++i) to[i] = from[i];
+  }
+}
+
+/// One side of the weights: how many, how far apart, and where they go.
+struct Channels {
+  int64_t count, step;
+  std::span<const int64_t> places;
+};
+
+}  // namespace
+
+void transform_weights(const Filtering& filtering, const NDArray& weights, const WeightSteps& steps,
+                       int64_t outs, int64_t ins, float* to,
+                       const std::vector<std::vector<int64_t>>& places) {
   const NDArray dense = weights.contiguous();
   const auto* from = dense.data<float>();
-  const int64_t points = filtering.points();
-  NDArray result = NDArray::empty({points, points, outs, ins}, kFloat32);
-  auto* to = result.data<float>();
-  for (int64_t out = 0; out < outs; ++out) {
-    for (int64_t in = 0; in < ins; in += WeightRun::kSize) {
-      const int64_t count = std::min(WeightRun::kSize, ins - in);
+  const auto points = static_cast<size_t>(filtering.points());
+  // Runs go along the channels whose results lie side by side.
+  Channels lanes{outs, steps.out, places[2]}, lines{ins, steps.in, places[3]};
+  if (outs == 1 || places[2][1] != places[2][0] + 1) std::swap(lanes, lines);
+  const std::vector<std::vector<Stretch>> runs = stretches_of(lanes.places);
+  for (size_t run = 0; run < runs.size(); ++run) {
+    const int64_t first = static_cast<int64_t>(run) * WeightRun::kSize;
+    const int64_t count = std::min(WeightRun::kSize, lanes.count - first);
+    for (int64_t line = 0; line < lines.count; ++line) {
+      const float* corner = from + first * lanes.step + line * lines.step;
       std::array<std::array<WeightRun, kMostPoints>, kTaps> columns;  // transformed
       for (int64_t column = 0; column < kTaps; ++column) {
-        std::array<WeightRun, kTaps> line{};
+        std::array<WeightRun, kTaps> taps{};
         for (int64_t row = 0; row < kTaps; ++row) {
-          const float* first =
-              from + out * steps.out + in * steps.in + row * steps.row + column * steps.column;
-          WeightRun& run = line[static_cast<size_t>(row)];
-          for (int64_t i = 0; i < count; ++i) run.values[i] = first[i * steps.in];
+          const float* tap = corner + row * steps.row + column * steps.column;
+          WeightRun& values = taps[static_cast<size_t>(row)];
+          for (int64_t i = 0; i < count; ++i) values.values[i] = tap[i * lanes.step];
         }
-        filtering.weights(line, columns[static_cast<size_t>(column)]);
+        filtering.weights(taps, columns[static_cast<size_t>(column)]);
       }
-      float* place = to + out * ins + in;
-      for (size_t row = 0; row < static_cast<size_t>(points); ++row) {
-        const std::array<WeightRun, kTaps> line{columns[0][row], columns[1][row], columns[2][row]};
+      for (size_t row = 0; row < points; ++row) {
+        const std::array<WeightRun, kTaps> taps{columns[0][row], columns[1][row], columns[2][row]};
         std::array<WeightRun, kMostPoints> made;
-        filtering.weights(line, made);
-        for (size_t column = 0; column < static_cast<size_t>(points); ++column) {
-          std::copy_n(made[column].values, count, place);
-          place += outs * ins;
+        filtering.weights(taps, made);
+        for (size_t column = 0; column < points; ++column) {
+          float* place =
+              to + places[0][row] + places[1][column] + lines.places[static_cast<size_t>(line)];
+          for (const Stretch& stretch : runs[run])
+            copy_few(made[column].values + stretch.first, stretch.count,
+                     place + lanes.places[static_cast<size_t>(first + stretch.first)]);
         }
       }
     }
   }
-  return result;
 }
 
 }  // namespace relay::lower

@@ -54,8 +54,10 @@ struct WeightSteps {
 };
 
 /// The weights of `outs` × `ins` channels, transformed[point, point, out, in]: what `weights` says
-/// of columns, then of rows, bit for bit.
-NDArray transformed_weights(const Filtering& filtering, const NDArray& weights,
-                            const WeightSteps& steps, int64_t outs, int64_t ins);
+/// of columns, then of rows, bit for bit. Element (p, q, o, i) goes to `to[places[0][p] +
+/// places[1][q] + places[2][o] + places[3][i]]`.
+void transform_weights(const Filtering& filtering, const NDArray& weights, const WeightSteps& steps,
+                       int64_t outs, int64_t ins, float* to,
+                       const std::vector<std::vector<int64_t>>& places);
 
 }  // namespace relay::lower

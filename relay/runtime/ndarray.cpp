@@ -119,7 +119,7 @@ NDArray NDArray::allocate(ShapeView shape, DType dtype, bool zero) {
   size_t header = header_size(shape.size());
   size_t total = bytes + header + kAlignment;
   if (!try_charge_memory(total)) throw_out_of_memory(tensor_text(shape, dtype).c_str(), bytes);
-  void* memory = zero ? std::calloc(1, total) : pool_allocate(total);
+  void* memory = zero ? pool_allocate_zeros(total) : pool_allocate(total);
   if (memory == nullptr) {
     refund_memory(total);
     throw Error(tensor_text(shape, dtype) + " needs " + std::to_string(bytes) +

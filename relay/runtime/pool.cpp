@@ -25,6 +25,7 @@ namespace relay {
 
 // Blocks are given back at once, so that the sanitizer sees what is used too late.
 void* pool_allocate(size_t size) noexcept { return std::malloc(size); }
+void* pool_allocate_zeros(size_t size) noexcept { return std::calloc(1, size); }
 void pool_free(void* block) noexcept { std::free(block); }
 void pool_trim() noexcept {}
 
@@ -134,8 +135,7 @@ bool keep_large(void* block, size_t usable) {
 
 // Large blocks lie in large pages where the system has some: kernels stride through them, and each
 // page costs when it is first touched.
-void* allocate(size_t size) noexcept {
-  void* block = std::malloc(size);
+void* in_large_pages(void* block, size_t size) noexcept {
   constexpr size_t kPage = size_t{2} << 20;
   if (block == nullptr || size < 2 * kPage) return block;
   auto begin = (reinterpret_cast<uintptr_t>(block) + kPage - 1) / kPage * kPage;
@@ -144,7 +144,13 @@ void* allocate(size_t size) noexcept {
   return block;
 }
 
+void* allocate(size_t size) noexcept { return in_large_pages(std::malloc(size), size); }
+
 }  // namespace
+
+void* pool_allocate_zeros(size_t size) noexcept {
+  return in_large_pages(std::calloc(1, size), size);
+}
 
 void* pool_allocate(size_t size) noexcept {
   if (size <= kLargestSmall) {

@@ -8,6 +8,9 @@ namespace relay {
 /// As std::malloc: at least `size` bytes, null if there are none. Does not account for them.
 void* pool_allocate(size_t size) noexcept;
 
+/// As std::calloc of `size` bytes: pages that come from the system are zeros already.
+void* pool_allocate_zeros(size_t size) noexcept;
+
 /// Gives back a block of `pool_allocate` (or malloc, calloc), on any thread.
 void pool_free(void* block) noexcept;
 

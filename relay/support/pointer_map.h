@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include <relay/support/error.h>
+
 namespace relay {
 
 /// A map from addresses to `V` in one array: several times faster than std::unordered_map and
@@ -37,6 +39,12 @@ class PointerMap {
     return {&slot.value, fresh};
   }
   V& operator[](const K* key) { return *insert(key).first; }
+  /// The value at a key that is there.
+  const V& at(const K* key) const {
+    const V* value = find(key);
+    RELAY_CHECK(value != nullptr, "a key that is not in the map");
+    return *value;
+  }
 
   void erase(const K* key) {
     if (slots_.empty()) return;

@@ -1,7 +1,7 @@
 #include <relay/tensor_expr/affine.h>
 
 #include <algorithm>
-#include <unordered_map>
+#include <optional>
 
 #include <relay/tensor_expr/walk.h>
 
@@ -51,14 +51,13 @@ Affine operator*(const Affine& a, Dim factor) {
 }
 
 Affine affine(const ScalarRef& index) {
-  std::unordered_map<const ScalarNode*, Affine> sums;
   // Where a node is kept whole its operands are computed in vain; index expressions are small.
   auto whole = [](const ScalarRef& node) {
     Affine sum;
     sum.others.push_back({node, 1});
     return sum;
   };
-  auto sum_of = [&](const ScalarRef& ref) -> Affine {
+  auto sum_of = [&](const ScalarRef& ref, const auto& arg) -> Affine {
     const ScalarNode& node = *ref;
     switch (node.kind) {
       case ScalarKind::kConst: {
@@ -79,7 +78,6 @@ Affine affine(const ScalarRef& index) {
       }
       case ScalarKind::kBinary: {
         if (node.dtype != kInt64) break;
-        auto arg = [&](size_t i) -> const Affine& { return sums.at(node.args[i].get()); };
         if (node.binary == BinaryOp::kAdd) return arg(0) + arg(1);
         if (node.binary == BinaryOp::kSub) return arg(0) + arg(1) * Dim(-1);
         if (node.binary == BinaryOp::kMul) {
@@ -93,23 +91,29 @@ Affine affine(const ScalarRef& index) {
     }
     return whole(ref);
   };
+  if (index->args.empty()) return sum_of(index, [](size_t) { return Affine(); });
   // post_order gives borrowed pointers; the operands' references are found at their users.
-  std::unordered_map<const ScalarNode*, const ScalarRef*> refs{{index.get(), &index}};
-  const ScalarRef roots[] = {index};
-  std::vector<const ScalarNode*> order = post_order(roots);
+  std::vector<const ScalarNode*> order = post_order(std::span(&index, 1));
+  NodeNumbers numbers = number_nodes(order);
+  std::vector<const ScalarRef*> refs(order.size());
+  refs.back() = &index;
   for (const ScalarNode* node : order) {
-    for (const ScalarRef& arg : node->args) refs.emplace(arg.get(), &arg);
+    for (const ScalarRef& arg : node->args) refs[numbers.at(arg.get())] = &arg;
   }
-  for (const ScalarNode* node : order) {
-    if (node->dtype == kInt64 || node == index.get()) {
-      // Operands of other dtypes are below a node that is kept whole.
-      bool known = std::all_of(node->args.begin(), node->args.end(),
-                               [&](const ScalarRef& arg) { return sums.contains(arg.get()); });
-      const ScalarRef& ref = *refs.at(node);
-      sums.emplace(node, known ? sum_of(ref) : whole(ref));
-    }
+  std::vector<std::optional<Affine>> sums(order.size());
+  for (size_t i = 0; i < order.size(); ++i) {
+    const ScalarNode& node = *order[i];
+    if (node.dtype != kInt64 && &node != index.get()) continue;
+    auto arg = [&](size_t k) -> const std::optional<Affine>& {
+      return sums[numbers.at(node.args[k].get())];
+    };
+    // Operands of other dtypes are below a node that is kept whole.
+    bool known = true;
+    for (size_t k = 0; k < node.args.size(); ++k) known = known && arg(k).has_value();
+    sums[i] = known ? sum_of(*refs[i], [&](size_t k) -> const Affine& { return *arg(k); })
+                    : whole(*refs[i]);
   }
-  return sums.at(index.get());
+  return std::move(*sums.back());
 }
 
 Affine affine_offset(std::span<const ScalarRef> indices, std::span<const Dim> dims) {

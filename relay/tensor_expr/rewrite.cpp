@@ -55,28 +55,28 @@ ScalarRef with_args(const ScalarRef& node, std::vector<ScalarRef> args) {
 
 ScalarRef ScalarRewriter::operator()(const ScalarRef& root) {
   struct Frame {
-    ScalarRef node;
+    const ScalarRef* node;  // the root, or an operand of one that the root keeps alive
     size_t next = 0;
   };
-  std::vector<Frame> stack;
-  if (auto found = done_.find(root.get()); found != done_.end()) return found->second.second;
-  stack.push_back({root});
+  if (const auto* done = done_.find(root.get())) return done->second;
+  std::vector<Frame> stack{{&root}};
+  std::vector<ScalarRef> args;
   while (true) {
     Frame& frame = stack.back();
-    if (frame.next < frame.node->args.size()) {
-      const ScalarRef& arg = frame.node->args[frame.next++];
-      if (!done_.contains(arg.get())) stack.push_back({arg});
+    const ScalarRef& node = *frame.node;
+    if (frame.next < node->args.size()) {
+      const ScalarRef& arg = node->args[frame.next++];
+      if (!done_.contains(arg.get())) stack.push_back({&arg});
       continue;
     }
-    ScalarRef node = std::move(frame.node);
     stack.pop_back();
     if (!done_.contains(node.get())) {
-      std::vector<ScalarRef> args;
-      args.reserve(node->args.size());
+      args.clear();
       for (const ScalarRef& arg : node->args) args.push_back(done_.at(arg.get()).second);
       ScalarRef result = fn_(node, args);
-      if (result.get() == nullptr) result = with_args(node, std::move(args));
-      done_.emplace(node.get(), std::pair(node, result));
+      if (result.get() == nullptr)
+        result = args == node->args ? node : with_args(node, std::move(args));
+      done_[node.get()] = {node, std::move(result)};
     }
     if (stack.empty()) return done_.at(root.get()).second;
   }

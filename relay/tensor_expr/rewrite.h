@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include <relay/support/pointer_map.h>
 #include <relay/tensor_expr/computation.h>
 #include <relay/tensor_expr/walk.h>
 
@@ -34,7 +35,7 @@ class ScalarRewriter {
  private:
   Fn fn_;
   // Keys are kept alive: a node freed in between would lend its address to another one.
-  std::unordered_map<const ScalarNode*, std::pair<ScalarRef, ScalarRef>> done_;
+  PointerMap<ScalarNode, std::pair<ScalarRef, ScalarRef>> done_;
 };
 
 /// A load of the tensor that `moved` says, with operands `args`; null if `node` is no load or its

@@ -1,7 +1,6 @@
 #include <relay/tensor_expr/walk.h>
 
 #include <algorithm>
-#include <unordered_set>
 
 namespace relay::te {
 namespace {
@@ -27,10 +26,10 @@ std::vector<const ScalarNode*> post_order(std::span<const ScalarRef> roots) {
     size_t next;
   };
   std::vector<const ScalarNode*> order;
-  std::unordered_set<const ScalarNode*> seen;
+  PointerSet<ScalarNode> seen;
   std::vector<Frame> stack;
   for (const ScalarRef& root : roots) {
-    if (!seen.insert(root.get()).second) continue;
+    if (!seen.insert(root.get())) continue;
     stack.push_back({root.get(), 0});
     while (!stack.empty()) {
       Frame& frame = stack.back();
@@ -40,7 +39,7 @@ std::vector<const ScalarNode*> post_order(std::span<const ScalarRef> roots) {
         continue;
       }
       const ScalarNode* arg = frame.node->args[frame.next++].get();
-      if (seen.insert(arg).second) stack.push_back({arg, 0});
+      if (seen.insert(arg)) stack.push_back({arg, 0});
     }
   }
   return order;
@@ -48,8 +47,7 @@ std::vector<const ScalarNode*> post_order(std::span<const ScalarRef> roots) {
 
 NodeNumbers number_nodes(std::span<const ScalarNode* const> nodes) {
   NodeNumbers numbers;
-  numbers.reserve(nodes.size());
-  for (size_t i = 0; i < nodes.size(); ++i) numbers.emplace(nodes[i], static_cast<uint32_t>(i));
+  for (size_t i = 0; i < nodes.size(); ++i) numbers[nodes[i]] = static_cast<uint32_t>(i);
   return numbers;
 }
 

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
+#include <relay/support/pointer_map.h>
 #include <relay/tensor_expr/computation.h>
 
 namespace relay::te {
@@ -15,7 +15,7 @@ namespace relay::te {
 std::vector<const ScalarNode*> post_order(std::span<const ScalarRef> roots);
 
 /// Numbers the nodes of `post_order` by their places.
-using NodeNumbers = std::unordered_map<const ScalarNode*, uint32_t>;
+using NodeNumbers = PointerMap<ScalarNode, uint32_t>;
 NodeNumbers number_nodes(std::span<const ScalarNode* const> nodes);
 
 /// What a value depends on: axis ids, and placeholder ids with `kVarFlag` set; sorted.

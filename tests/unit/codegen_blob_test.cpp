@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 #include <relay/codegen/codegen.h>
 #include <relay/codegen/llvm/object.h>
-#include <relay/codegen/llvm/threads.h>
 #include <relay/support/error.h>
+#include <relay/support/threads.h>
 
 #include <atomic>
 #include <cstring>

@@ -321,7 +321,8 @@ TEST(Rewrite, EachIsToldOf) {
 
 using Body = std::function<te::Scalar(const te::Tensor&, te::Indices)>;
 
-void check_copy(const Shape& shape, const std::vector<Dim>& dims, const Body& body, DType dtype) {
+/// Whether each element has its one place in the copy.
+bool check_copy(const Shape& shape, const std::vector<Dim>& dims, const Body& body, DType dtype) {
   te::Builder builder({{{shape.begin(), shape.end()}, dtype}});
   te::Tensor in = builder.input(0);
   builder.output(builder.map(dims, [&](te::Indices at) { return body(in, at); }));
@@ -331,90 +332,103 @@ void check_copy(const Shape& shape, const std::vector<Dim>& dims, const Body& bo
   NDArray wanted = te::evaluate(computation, inputs)[0];
   EXPECT_TRUE(bit_equal(found, wanted)) << computation.str();
   EXPECT_TRUE(found.is_contiguous() || found.is_uniform());
+  std::optional<Scattered> scattered = scattered_result(computation);
+  if (!scattered) return false;
+  const size_t width = dtype.size();
+  for (int64_t i = 0; i < inputs[0].size(); ++i) {
+    int64_t place = 0, rest = i;
+    for (size_t d = shape.size(); d-- > 0; rest /= shape[d])
+      place += scattered->places[d][static_cast<size_t>(rest % shape[d])];
+    std::memcpy(
+        static_cast<std::byte*>(scattered->result.raw()) + static_cast<size_t>(place) * width,
+        static_cast<const std::byte*>(inputs[0].raw()) + static_cast<size_t>(i) * width, width);
+  }
+  EXPECT_TRUE(bit_equal(scattered->result, wanted)) << computation.str();
+  return true;
 }
 
 TEST(EvaluateConstant, Rearrangements) {
   for (DType dtype : {kFloat32, kInt8, kFloat16, kFloat64}) {
     te::Scalar zero = te::constant(0, dtype);
-    check_copy(
+    EXPECT_TRUE(check_copy(
         {7, 9}, {9, 7},
         [](const te::Tensor& in, te::Indices at) {
           return in({at[1], at[0]});
         },
-        dtype);
-    check_copy(
+        dtype));
+    EXPECT_TRUE(check_copy(
         {40, 50}, {50, 40},
         [](const te::Tensor& in, te::Indices at) {
           return in({at[1], at[0]});
         },
-        dtype);
-    check_copy(
+        dtype));
+    EXPECT_TRUE(check_copy(
         {6, 4}, {6, 4},
         [](const te::Tensor& in, te::Indices at) {  // turned around
           return in({5 - at[0], 3 - at[1]});
         },
-        dtype);
-    check_copy(
+        dtype));
+    EXPECT_TRUE(check_copy(
         {6, 4}, {9, 8},
         [&](const te::Tensor& in, te::Indices at) {  // padded
           return in.load_or({at[0] - 1, at[1] - 2}, zero);
         },
-        dtype);
-    check_copy(
+        dtype));
+    EXPECT_FALSE(check_copy(
         {6, 4}, {3, 2},
         [](const te::Tensor& in, te::Indices at) {  // every other one
           return in({at[0] * 2 + 1, at[1] * 2});
         },
-        dtype);
-    check_copy(
+        dtype));
+    EXPECT_TRUE(check_copy(
         {37, 5}, {3, 5, 16},
         [&](const te::Tensor& in, te::Indices at) {  // panels
           return in.load_or({at[0] * 16 + at[2], at[1]}, zero);
         },
-        dtype);
-    check_copy(
+        dtype));
+    EXPECT_TRUE(check_copy(
         {2, 37, 5}, {2, 3, 5, 16},
         [&](const te::Tensor& in, te::Indices at) {
           return in.load_or({at[0], at[1] * 16 + at[3], at[2]}, zero);
         },
-        dtype);
-    check_copy(
+        dtype));
+    EXPECT_FALSE(check_copy(
         {5}, {4, 9},
         [&](const te::Tensor& in, te::Indices at) {  // a band
           return in.load_or({at[0] * 3 - at[1]}, zero);
         },
-        dtype);
-    check_copy(
+        dtype));
+    EXPECT_FALSE(check_copy(
         {5, 3}, {4, 9},
         [&](const te::Tensor& in, te::Indices at) {  // all outside
           return in.load_or({at[0] + 100, at[1]}, zero);
         },
-        dtype);
-    check_copy(
-        {5}, {5, 6}, [](const te::Tensor& in, te::Indices at) { return in({at[0]}); }, dtype);
+        dtype));
+    EXPECT_FALSE(check_copy(
+        {5}, {5, 6}, [](const te::Tensor& in, te::Indices at) { return in({at[0]}); }, dtype));
   }
 }
 
 TEST(EvaluateConstant, WhatIsNoCopy) {
   auto one = te::constant(1, kFloat32);
-  check_copy(
+  EXPECT_FALSE(check_copy(
       {6, 4}, {9, 8},
       [&](const te::Tensor& in, te::Indices at) {
         return in.load_or({at[0] - 1, at[1] - 2}, one);
       },
-      kFloat32);
-  check_copy(
+      kFloat32));
+  EXPECT_FALSE(check_copy(
       {6, 4}, {12, 4},
       [&](const te::Tensor& in, te::Indices at) {
         return in({te::floor_div(at[0], te::index_constant(2)), at[1]});
       },
-      kFloat32);
-  check_copy(
+      kFloat32));
+  EXPECT_FALSE(check_copy(
       {6, 4}, {6, 4},
       [&](const te::Tensor& in, te::Indices at) {
         return te::exp(in({at[0], at[1]}));
       },
-      kFloat32);
+      kFloat32));
 }
 
 }  // namespace

@@ -33,8 +33,8 @@
 #include <mutex>
 
 #include <relay/codegen/llvm/elf.h>
-#include <relay/codegen/llvm/threads.h>
 #include <relay/support/error.h>
+#include <relay/support/threads.h>
 
 namespace relay::codegen {
 

@@ -5,7 +5,7 @@
 
 #include <relay/codegen/llvm/math.h>
 #include <relay/codegen/llvm/object.h>
-#include <relay/codegen/llvm/threads.h>
+#include <relay/support/threads.h>
 
 namespace relay::codegen {
 

@@ -9,6 +9,7 @@
 
 #include <relay/graph/rewrite.h>
 #include <relay/graph/unread.h>
+#include <relay/support/threads.h>
 #include <relay/tensor_expr/affine.h>
 #include <relay/tensor_expr/rewrite.h>
 #include <relay/tensor_expr/stage_copier.h>
@@ -38,12 +39,6 @@ std::optional<double> points(std::span<const Axis> axes) {
     count *= static_cast<double>(axis.extent.as_int());
   }
   return count;
-}
-
-double bytes_of(const te::TensorInfo& info) {
-  double bytes = static_cast<double>(info.dtype.size());
-  for (Dim dim : info.dims) bytes *= static_cast<double>(dim.is_int() ? dim.as_int() : 0);
-  return bytes;
 }
 
 /// A work without what it computes from constants.
@@ -451,6 +446,7 @@ class Preparer {
   explicit Preparer(Rewriting& program) : program_(program), readers_(program) {}
 
   bool run() {
+    look_at_works();
     bool changed = false;
     for (Graph& graph : program_.graphs()) {
       for (Node& node : graph.nodes) changed |= prepare(graph, node);
@@ -459,12 +455,28 @@ class Preparer {
   }
 
  private:
+  /// Takes works apart, side by side.
+  void look_at_works() {
+    std::vector<std::pair<WorkRef, std::vector<bool>>> asked;
+    std::vector<Prepared*> answers;
+    for (const Graph& graph : program_.graphs()) {
+      for (const Node& node : graph.nodes) {
+        std::vector<bool> mask = readers_.replaceable(graph, node);
+        if (std::find(mask.begin(), mask.end(), true) == mask.end()) continue;
+        auto [entry, added] = prepared_.try_emplace({node.work.get(), mask});
+        if (!added) continue;
+        asked.emplace_back(node.work, std::move(mask));
+        answers.push_back(&entry->second);
+      }
+    }
+    with_stack(thread_count(program_.options().threads), asked.size(),
+               [&](size_t i) { *answers[i] = split(*asked[i].first, asked[i].second); });
+  }
+
   bool prepare(Graph& graph, Node& node) {
     std::vector<bool> mask = readers_.replaceable(graph, node);
     if (std::find(mask.begin(), mask.end(), true) == mask.end()) return false;
-    auto [entry, added] = prepared_.try_emplace({node.work.get(), mask});
-    Prepared& prepared = entry->second;
-    if (added) prepared = split(*node.work, mask);
+    const Prepared& prepared = prepared_.at({node.work.get(), mask});
     if (prepared.work == nullptr) return false;
     std::vector<uint32_t> inputs;
     for (size_t old : prepared.kept) inputs.push_back(node.inputs[old]);

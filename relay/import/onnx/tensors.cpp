@@ -1,6 +1,7 @@
 #include <relay/import/onnx/tensors.h>
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <cstring>
 #include <filesystem>
@@ -94,31 +95,46 @@ NDArray Tensors::room(ShapeView shape, DType dtype) {
       [](void* context) { delete static_cast<NDArray*>(context); }, new NDArray(block_));
 }
 
-// With several threads, which also share the work of getting fresh pages.
-static void copy_large(const Bytes& bytes, std::span<const std::byte> from, std::byte* to) {
-  constexpr size_t kWorthIt = size_t{2} << 20, kMost = 4;
-  size_t parts = std::min<size_t>(std::thread::hardware_concurrency(), kMost);
-  parts = std::clamp<size_t>(parts, 1, std::max<size_t>(1, from.size() / kWorthIt));
-  size_t part = from.size() / parts;
-  std::vector<std::future<void>> others;
-  size_t begin = 0;
-  for (size_t i = 1; i < parts; ++i, begin += part) {
-    others.push_back(std::async(std::launch::async, [&bytes, piece = from.subspan(begin, part),
-                                                     at = to + begin] { bytes.copy(piece, at); }));
+void Copies::add(std::shared_ptr<const Bytes> bytes, std::span<const std::byte> from,
+                 std::byte* to) {
+  constexpr size_t kPiece = size_t{1} << 20;
+  for (size_t begin = 0; begin < from.size(); begin += kPiece)
+    pieces_.push_back(
+        {bytes, from.subspan(begin, std::min(kPiece, from.size() - begin)), to + begin});
+}
+
+void Copies::run() {
+  constexpr size_t kMost = 4;  // more than memory feeds
+  std::atomic<size_t> next{0};
+  auto work = [&] {
+    for (size_t i = next++; i < pieces_.size(); i = next++)
+      pieces_[i].bytes->copy(pieces_[i].from, pieces_[i].to);
+  };
+  size_t threads = std::min<size_t>(std::thread::hardware_concurrency(), kMost);
+  threads = std::clamp<size_t>(threads, 1, std::max<size_t>(1, pieces_.size() / 2));
+  {
+    std::vector<std::future<void>> others;
+    for (size_t i = 1; i < threads; ++i) others.push_back(std::async(std::launch::async, work));
+    work();
+    for (std::future<void>& other : others) other.get();
   }
-  bytes.copy(from.subspan(begin), to + begin);
-  for (std::future<void>& other : others) other.get();
+  pieces_.clear();
 }
 
 NDArray Tensors::array_of(const std::shared_ptr<const Bytes>& bytes,
-                          std::span<const std::byte> elements, ShapeView shape, DType dtype) {
+                          std::span<const std::byte> elements, ShapeView shape, DType dtype,
+                          Copies* later) {
   auto address = reinterpret_cast<uintptr_t>(elements.data());
   bool in_place = !elements.empty() && address % dtype.size() == 0 && elements.size() >= 4096;
   // Bytes of a file may be more than the two that a bool is.
   if (dtype.is_bool() || !in_place) {
     NDArray result = room(shape, dtype);
     RELAY_CHECK(elements.size() == result.byte_size(), "elements that do not fit the shape");
-    copy_large(*bytes, elements, static_cast<std::byte*>(result.raw()));
+    constexpr size_t kWorthWaiting = size_t{1} << 16;
+    bool waits = later != nullptr && !dtype.is_bool() && elements.size() >= kWorthWaiting;
+    Copies now;
+    (waits ? *later : now).add(bytes, elements, static_cast<std::byte*>(result.raw()));
+    now.run();
     if (dtype.is_bool()) {
       auto* flags = static_cast<uint8_t*>(result.raw());
       for (int64_t i = 0; i < result.size(); ++i) flags[i] = flags[i] != 0 ? 1 : 0;
@@ -131,7 +147,7 @@ NDArray Tensors::array_of(const std::shared_ptr<const Bytes>& bytes,
       [](void* context) { delete static_cast<std::shared_ptr<const Bytes>*>(context); }, holder);
 }
 
-NDArray Tensors::external(const TensorData& tensor, Shape shape, DType dtype) {
+NDArray Tensors::external(const TensorData& tensor, Shape shape, DType dtype, Copies* later) {
   std::string_view location;
   uint64_t offset = 0;
   std::optional<uint64_t> length;
@@ -153,10 +169,10 @@ NDArray Tensors::external(const TensorData& tensor, Shape shape, DType dtype) {
                 std::to_string(all.size()) + " bytes, too few for " + std::to_string(needed) +
                 " at " + std::to_string(offset));
   }
-  return array_of(file, all.subspan(offset, needed), shape, dtype);
+  return array_of(file, all.subspan(offset, needed), shape, dtype, later);
 }
 
-NDArray Tensors::array(const TensorData& tensor) {
+NDArray Tensors::array(const TensorData& tensor, Copies* later) {
   std::optional<DType> dtype = dtype_of_number(tensor.dtype);
   if (!dtype)
     throw Error("elements of type " + dtype_number_text(tensor.dtype) + " are not supported");
@@ -170,7 +186,7 @@ NDArray Tensors::array(const TensorData& tensor) {
   }
   const Shape& shape = tensor.dims;
   size_t needed = NDArray::bytes_needed(shape, *dtype);
-  if (tensor.external) return external(tensor, shape, *dtype);
+  if (tensor.external) return external(tensor, shape, *dtype, later);
   auto require = [&](uint64_t found, uint64_t wanted, const char* of) {
     if (found == wanted) return;
     throw Error("a tensor of shape " + dims + " and dtype " + std::string(dtype->name()) +
@@ -179,7 +195,7 @@ NDArray Tensors::array(const TensorData& tensor) {
   };
   if (tensor.raw) {
     require(tensor.raw->size(), needed, " bytes");
-    return array_of(model_.bytes, *tensor.raw, shape, *dtype);
+    return array_of(model_.bytes, *tensor.raw, shape, *dtype, later);
   }
   auto count = static_cast<uint64_t>(element_count(shape));
   require(tensor.floats.size() + tensor.doubles.size() + tensor.ints.size(), count, " elements");

@@ -3,12 +3,32 @@
 
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include <relay/import/onnx/model.h>
 #include <relay/runtime/ndarray.h>
 
 namespace relay::onnx {
+
+/// Bytes of files on their way into arrays: copied together, by several threads, which share the
+/// work of getting fresh pages, too.
+class Copies {
+ public:
+  /// `to` has room for them until `run` returns.
+  void add(std::shared_ptr<const Bytes> bytes, std::span<const std::byte> from, std::byte* to);
+  /// Throws `Error` if a file has become shorter or cannot be read.
+  void run();
+
+ private:
+  struct Piece {
+    std::shared_ptr<const Bytes> bytes;
+    std::span<const std::byte> from;
+    std::byte* to;
+  };
+  std::vector<Piece> pieces_;
+};
 
 /// Makes arrays of the tensors of one model; where bytes lie in a file as an array wants them, they
 /// stay there. Opens files of external data once.
@@ -18,19 +38,20 @@ class Tensors {
 
   /// The array. Throws `Error`, without a place, for an element type that Relay has not, extents
   /// that no array has, contents that do not fit them, and external data that are missing or not
-  /// in the model's folder. Nothing is allocated before that is known.
-  NDArray array(const TensorData& tensor);
+  /// in the model's folder. Nothing is allocated before that is known. The elements of a large one
+  /// are there when `later`, where it is given, has run.
+  NDArray array(const TensorData& tensor, Copies* later = nullptr);
   /// A sparse tensor, filled with zeros.
   NDArray array(const SparseTensorData& tensor);
 
  private:
   /// The elements in row-major order, where they lie in `bytes` if they are aligned there.
   NDArray array_of(const std::shared_ptr<const Bytes>& bytes, std::span<const std::byte> elements,
-                   ShapeView shape, DType dtype);
+                   ShapeView shape, DType dtype, Copies* later);
   /// Room for an array, together with that of others: pages of their own would be small ones.
   NDArray room(ShapeView shape, DType dtype);
   std::shared_ptr<const Bytes> external_file(std::string_view location);
-  NDArray external(const TensorData& tensor, Shape shape, DType dtype);
+  NDArray external(const TensorData& tensor, Shape shape, DType dtype, Copies* later);
 
   const Model& model_;
   std::map<std::string, std::shared_ptr<const Bytes>, std::less<>> files_;

@@ -1,11 +1,9 @@
 #include <relay/vm/compiler/kernel_table.h>
 
 #include <algorithm>
-#include <thread>
-#include <unordered_set>
 
-#include <relay/codegen/llvm/threads.h>
 #include <relay/ir/dim_error.h>
+#include <relay/support/threads.h>
 #include <relay/vm/compiler/direct.h>
 
 namespace relay::vm {
@@ -59,8 +57,6 @@ void KernelTable::number(const graph::Work& work, LoweredWork& lowered) {
 
 void KernelTable::lower(std::span<const graph::Graph> graphs) {
   std::vector<std::pair<graph::WorkRef, LoweredWork*>> works;
-  std::vector<graph::ConstantRef> constants;
-  std::unordered_set<const graph::Constant*> known;
   for (const graph::Graph& graph : graphs) {
     for (const graph::Node& node : graph.nodes) {
       if (node.done_by_places) continue;
@@ -69,22 +65,12 @@ void KernelTable::lower(std::span<const graph::Graph> graphs) {
       for (uint32_t input : node.inputs) {
         const graph::ConstantRef& constant = graph.tensors[input].constant;
         if (constant == nullptr || constant->computation() == nullptr) continue;
-        if (known.insert(constant.get()).second) constants.push_back(constant);
+        if (known_.insert(constant.get()).second) constants_.push_back(constant);
       }
     }
   }
-  size_t threads = options_.threads > 0 ? static_cast<size_t>(options_.threads)
-                                        : std::max(1u, std::thread::hardware_concurrency());
-  codegen::with_stack(threads, constants.size() + works.size(), [&](size_t i) {
-    if (i < constants.size()) {
-      constants[i]->value();
-      // What lies between it and what was given has served: its memory is for the next ones.
-      for (const graph::ConstantRef& input : constants[i]->inputs()) {
-        if (!known.contains(input.get())) input->release();
-      }
-      return;
-    }
-    auto& [work, lowered] = works[i - constants.size()];
+  with_stack(thread_count(options_.threads), works.size(), [&](size_t i) {
+    auto& [work, lowered] = works[i];
     try {
       lowered->lowered = lower_work(work);
     } catch (const DimRangeError& error) {
@@ -110,12 +96,27 @@ uint32_t KernelTable::library(const lower::LibraryLaunch& launch, const std::str
 
 std::unordered_map<uint32_t, Dim> KernelTable::compile() {
   std::unordered_map<uint32_t, Dim> scratch;
-  if (kernels_.empty()) return scratch;
   codegen::CompileOptions options;
   options.threads = options_.threads;
   options.cache = options_.cache;
+  auto bytes = [](const graph::ConstantRef& constant) {
+    const te::Computation& computation = *constant->computation();
+    return graph::bytes_of(computation.info(computation.outputs[0].tensor));
+  };
+  std::stable_sort(constants_.begin(), constants_.end(),
+                   [&](const auto& a, const auto& b) { return bytes(a) > bytes(b); });
+  std::vector<std::function<void()>> beside;
+  for (const graph::ConstantRef& constant : constants_) {
+    beside.emplace_back([this, &constant] {
+      constant->value();
+      // What lies between it and what was given has served: its memory is for the next ones.
+      for (const graph::ConstantRef& input : constant->inputs()) {
+        if (!known_.contains(input.get())) input->release();
+      }
+    });
+  }
   std::vector<codegen::CompiledKernel> compiled =
-      codegen::compile(kernels_, options_.target, options);
+      codegen::compile(kernels_, options_.target, options, beside);
   std::unordered_map<const KernelBlob*, uint32_t> blobs;
   for (size_t i = 0; i < compiled.size(); ++i) {
     Kernel& kernel = executable_.kernels[numbers_[i]];

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -29,16 +30,16 @@ class KernelTable {
   KernelTable(Executable& executable, const CompileOptions& options)
       : executable_(executable), options_(options) {}
 
-  /// Lowers all works that nodes of the graphs do, each once, and makes constants that have to be
-  /// computed; side by side on as many threads as the options say.
+  /// Lowers all works that nodes of the graphs do, each once, side by side on as many threads as
+  /// the options say.
   void lower(std::span<const graph::Graph> graphs);
   const LoweredWork& of(const graph::WorkRef& work) const { return works_.at(work.get()); }
   /// The number of a library kernel in the executable, as an operator uses it.
   uint32_t library(const lower::LibraryLaunch& launch, const std::string& work_name);
 
   const std::vector<std::shared_ptr<const lower::Kernel>>& kernels() const { return kernels_; }
-  /// Makes machine code of all kernels; returns what scratch memory each takes, by its number in
-  /// the executable.
+  /// Makes machine code of all kernels, and beside it the constants of the graphs that have to be
+  /// computed; returns what scratch memory each kernel takes, by its number in the executable.
   std::unordered_map<uint32_t, Dim> compile();
 
  private:
@@ -50,6 +51,8 @@ class KernelTable {
   std::unordered_map<const graph::Work*, LoweredWork> works_;
   std::vector<std::shared_ptr<const lower::Kernel>> kernels_;
   std::vector<uint32_t> numbers_;  // of `kernels_`, in the executable
+  std::vector<graph::ConstantRef> constants_;
+  std::unordered_set<const graph::Constant*> known_;  // `constants_`
   std::map<std::pair<std::string, std::string>, uint32_t> libraries_;
 };
 

@@ -41,6 +41,7 @@ graph::RewriteOptions rewrite_options(const CompileOptions& options) {
   constexpr int kWinogradLevel = 3;
   const int64_t vector_bytes = options.target.vector_bytes();
   graph::RewriteOptions rewrites;
+  rewrites.threads = options.threads;
   if (options.onednn) return rewrites;  // which reads its operands as they are
   rewrites.packed_form = form_of([=](const graph::Work& work, const auto& constant) {
     return lower::packing_of(work.computation(), constant, vector_bytes, work.prepared);
@@ -129,7 +130,10 @@ graph::ConstantRef ProgramBuilder::constant_ref(uint32_t constant) {
 uint32_t ProgramBuilder::number_of(const graph::ConstantRef& constant) {
   auto [entry, added] = constant_numbers_.try_emplace(
       constant.get(), static_cast<uint32_t>(executable_.constants.size()));
-  if (added) executable_.constants.push_back(constant->value());
+  if (added) {
+    executable_.constants.emplace_back();
+    made_constants_.push_back(constant);
+  }
   return entry->second;
 }
 
@@ -241,12 +245,12 @@ void ProgramBuilder::compile_functions() {
 }
 
 void ProgramBuilder::rewrite_graphs() {
-  for (const graph::Graph& graph : graphs_) graph::verify(graph);
+  graph::Rewriting rewriting(graphs_, rewrite_options(options_));
+  rewriting.verify_graphs();
   if (!options_.rewrite_graphs || options_.level == 0) {
     if (options_.on_graphs) options_.on_graphs("composed", graphs_, true);
     return;
   }
-  graph::Rewriting rewriting(graphs_, rewrite_options(options_));
   for (const Function& function : executable_.functions) {
     for (const Instruction& at : function.code) {
       if (at.op == Op::kConst && at.a < constant_refs_.size())
@@ -272,6 +276,8 @@ void ProgramBuilder::write_graphs() {
   std::unordered_map<uint32_t, Dim> scratch = kernels_.compile();
   for (size_t i = 0; i < writers.size(); ++i)
     writers[i].set_scratch(scratch, executable_.graphs[i]);
+  for (const graph::ConstantRef& constant : made_constants_)
+    executable_.constants[constant_numbers_.at(constant.get())] = constant->value();
 }
 
 }  // namespace relay::vm

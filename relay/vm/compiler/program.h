@@ -92,6 +92,7 @@ class ProgramBuilder {
   std::vector<graph::Graph> graphs_;
   std::vector<graph::ConstantRef> constant_refs_;  // by number, as far as graphs want them
   std::unordered_map<const graph::Constant*, uint32_t> constant_numbers_;
+  std::vector<graph::ConstantRef> made_constants_;  // by rewrites: values come last
 };
 
 }  // namespace relay::vm

@@ -1,4 +1,4 @@
-#include <relay/codegen/llvm/threads.h>
+#include <relay/support/threads.h>
 
 #include <pthread.h>
 
@@ -7,12 +7,13 @@
 #include <cstring>
 #include <exception>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 #include <relay/support/error.h>
 #include <relay/support/stop.h>
 
-namespace relay::codegen {
+namespace relay {
 
 namespace {
 
@@ -51,6 +52,10 @@ void* run_shared(void* shared) {
 
 }  // namespace
 
+size_t thread_count(int asked) {
+  return asked > 0 ? static_cast<size_t>(asked) : std::max(1u, std::thread::hardware_concurrency());
+}
+
 void with_stack(size_t threads, size_t count, const std::function<void(size_t)>& work) {
   if (count == 0) return;
   Shared shared{.work = work, .stop = stop_flag(), .count = count, .mutex = {}, .failure = nullptr};
@@ -75,4 +80,4 @@ void with_stack(size_t threads, size_t count, const std::function<void(size_t)>&
   if (shared.failure != nullptr) std::rethrow_exception(shared.failure);
 }
 
-}  // namespace relay::codegen
+}  // namespace relay
