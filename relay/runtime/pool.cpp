@@ -135,16 +135,24 @@ bool keep_large(void* block, size_t usable) {
 
 // Large blocks lie in large pages where the system has some: kernels stride through them, and each
 // page costs when it is first touched.
+constexpr size_t kPage = size_t{2} << 20;
+
 void* in_large_pages(void* block, size_t size) noexcept {
-  constexpr size_t kPage = size_t{2} << 20;
-  if (block == nullptr || size < 2 * kPage) return block;
+  if (block == nullptr || size < kPage) return block;
   auto begin = (reinterpret_cast<uintptr_t>(block) + kPage - 1) / kPage * kPage;
   auto end = (reinterpret_cast<uintptr_t>(block) + size) / kPage * kPage;
+  if (begin >= end) return block;
   madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);  // or not: it is advice
   return block;
 }
 
-void* allocate(size_t size) noexcept { return in_large_pages(std::malloc(size), size); }
+void* allocate(size_t size) noexcept {
+  if (size < kPage) return std::malloc(size);
+  // From the start of a page on: one of two or three megabytes would contain none.
+  void* block = nullptr;
+  if (posix_memalign(&block, kPage, size) != 0) return nullptr;
+  return in_large_pages(block, size);
+}
 
 }  // namespace
 

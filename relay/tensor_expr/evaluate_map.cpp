@@ -1,5 +1,7 @@
 #include <algorithm>
 
+#include <relay/runtime/strided.h>
+#include <relay/support/threads.h>
 #include <relay/tensor_expr/evaluate.h>
 #include <relay/tensor_expr/evaluate_stages.h>
 #include <relay/tensor_expr/rewrite.h>
@@ -122,6 +124,25 @@ NDArray moved(const Environment& env, const Map& map, const std::vector<LoopAxis
   return source.view(shape, strides);
 }
 
+/// A fresh array with the elements of a view; a large one by several threads, which share the work
+/// of getting fresh pages, too.
+NDArray copied(const NDArray& view) {
+  constexpr size_t kWorthAThread = size_t{1} << 20, kMost = 4;  // bytes; more than memory feeds
+  const auto lines = view.rank() == 0 ? size_t{1} : static_cast<size_t>(view.extent(0));
+  const size_t parts = std::min({thread_count(0), kMost, lines, view.byte_size() / kWorthAThread});
+  if (parts < 2) return view.copy();
+  NDArray result = NDArray::empty(view.shape(), view.dtype(), view.device());
+  const size_t line_bytes = result.byte_size() / lines;
+  with_stack(parts, parts, [&](size_t part) {
+    const size_t from = lines * part / parts, to = lines * (part + 1) / parts;
+    Shape shape(view.shape().begin(), view.shape().end());
+    shape[0] = static_cast<int64_t>(to - from);
+    copy_row_major(view.view(shape, view.strides(), static_cast<int64_t>(from) * view.stride(0)),
+                   static_cast<std::byte*>(result.raw()) + from * line_bytes);
+  });
+  return result;
+}
+
 }  // namespace
 
 std::vector<NDArray> run_stage(const Environment& env, const Stage& stage, const Map& written) {
@@ -138,7 +159,7 @@ std::vector<NDArray> run_stage(const Environment& env, const Stage& stage, const
   std::vector<NDArray> outputs;
   if (NDArray view = uniform || empty ? NDArray() : moved(env, map, axes)) {
     take_tensor(shape, view.dtype());
-    outputs.push_back(view.copy());
+    outputs.push_back(copied(view));
     return outputs;
   }
   for (const TensorInfo& info : stage.outputs) {
