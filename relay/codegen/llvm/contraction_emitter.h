@@ -94,6 +94,7 @@ class ContractionEmitter {
     std::vector<Value*> before;  // the lanes in front of piece 1, 2 …
     Value* low = nullptr;        // least and greatest of starts
     Value* high = nullptr;
+    bool inside = false;        // pieces are known not to reach out of the tensor
     int64_t step = 1;           // and how far lanes of a piece are apart
     Value* valid = nullptr;     // lanes that are columns; null: all
     Value* mask = nullptr;      // and pass the conditions of the folded axes at hand
@@ -102,6 +103,8 @@ class ContractionEmitter {
   LaneLoad lane_load(Value* column, bool may_end);
   /// In memory form; `along` is the folded axes' part of the offset.
   Value* load_lanes(const LaneLoad& lanes, Value* along);
+  /// Whether no piece reaches out of the tensor while `along` is between the two.
+  Value* stays_inside(const LaneLoad& lanes, Value* least_along, Value* greatest_along);
 
   // contraction_pack.cpp
   void pack_rhs();
@@ -113,10 +116,16 @@ class ContractionEmitter {
   /// The factor's value from its loaded element.
   Value* of_loaded(const Factor& factor, Value* loaded, unsigned lanes);
   /// Loops over folded axes in the given order, the outermost one over the pass's share; `body`
-  /// gets values in the group's order.
+  /// gets values in the group's order. `around` a depth writes the loops from there on by calling
+  /// `inner`, perhaps in several versions.
   void fold_loops(const std::vector<size_t>& order,
                   const std::function<void(std::vector<Value*>&)>& body,
-                  const std::function<void(size_t depth, std::vector<Value*>&)>& at_depth = {});
+                  const std::function<void(size_t depth, std::vector<Value*>&,
+                                           const std::function<void()>& inner)>& around = {});
+  /// The least and the greatest of what folded axes add to an offset while those in front of
+  /// `depth` of the order have these values; null where a coefficient is not known.
+  std::pair<Value*, Value*> range_of(const te::Affine& offset, const std::vector<size_t>& order,
+                                     size_t depth, const std::vector<Value*>& values);
   /// Place of a step in the pass at hand.
   Value* flat_step(const std::vector<Value*>& values);
   std::vector<Value*> transpose_block(std::vector<Value*> rows);

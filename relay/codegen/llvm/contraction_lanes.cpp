@@ -121,6 +121,15 @@ ContractionEmitter::LaneLoad ContractionEmitter::lane_load(Value* column, bool m
   return result;
 }
 
+llvm::Value* ContractionEmitter::stays_inside(const LaneLoad& lanes, Value* least_along,
+                                              Value* greatest_along) {
+  // Pieces are read whole.
+  Dim elements = product(f_.buffers[static_cast<size_t>(plan_.rhs.load->buffer)].dims);
+  Value* room = b_.CreateSub(dim(elements), n(plan_.lanes * lanes.step));
+  return b_.CreateAnd(b_.CreateICmpSGE(add(lanes.low, least_along), n(0)),
+                      b_.CreateICmpSLE(add(lanes.high, greatest_along), room));
+}
+
 llvm::Value* ContractionEmitter::load_lanes(const LaneLoad& lanes, Value* along) {
   const LinearLoad& load = *plan_.rhs.load;
   llvm::Type* type = widen_type(memory_type(f_.context, load.dtype), lanes_);
@@ -165,13 +174,8 @@ llvm::Value* ContractionEmitter::load_lanes(const LaneLoad& lanes, Value* along)
   };
   if (lanes.offsets == nullptr) return in_row();
   Value* easy = lanes.run;
-  if (!lanes.starts.empty()) {
-    // Pieces are read whole: they must not reach out of the tensor.
-    Dim elements = product(f_.buffers[static_cast<size_t>(load.buffer)].dims);
-    Value* room = b_.CreateSub(dim(elements), n(plan_.lanes * lanes.step));
-    easy = b_.CreateAnd(b_.CreateICmpSGE(add(lanes.low, along), n(0)),
-                        b_.CreateICmpSLE(add(lanes.high, along), room));
-  }
+  if (lanes.inside) return in_pieces();
+  if (!lanes.starts.empty()) easy = stays_inside(lanes, along, along);
   if (easy == nullptr) return gathered();
   llvm::AllocaInst* slot = f_.alloca_register(type);
   f_.emit_if(easy, [&] { b_.CreateStore(lanes.starts.empty() ? in_row() : in_pieces(), slot); });

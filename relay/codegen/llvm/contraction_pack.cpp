@@ -47,10 +47,11 @@ llvm::Value* ContractionEmitter::of_loaded(const Factor& factor, Value* loaded, 
 
 void ContractionEmitter::fold_loops(
     const std::vector<size_t>& order, const std::function<void(std::vector<Value*>&)>& body,
-    const std::function<void(size_t depth, std::vector<Value*>&)>& at_depth) {
+    const std::function<void(size_t depth, std::vector<Value*>&,
+                             const std::function<void()>& inner)>& around) {
   std::vector<Value*> values(plan_.folded.axes.size(), n(0));
-  std::function<void(size_t)> from = [&](size_t depth) {
-    if (at_depth) at_depth(depth, values);
+  std::function<void(size_t)> from;
+  auto inner = [&](size_t depth) {
     if (depth == order.size()) {
       body(values);
       return;
@@ -74,7 +75,28 @@ void ContractionEmitter::fold_loops(
       from(depth + 1);
     });
   };
+  from = [&](size_t depth) {
+    if (!around) return inner(depth);
+    around(depth, values, [&] { inner(depth); });
+  };
   from(0);
+}
+
+std::pair<llvm::Value*, llvm::Value*> ContractionEmitter::range_of(
+    const te::Affine& offset, const std::vector<size_t>& order, size_t depth,
+    const std::vector<Value*>& values) {
+  std::vector<Value*> least = values, greatest = values;
+  for (size_t i = depth; i < order.size(); ++i) {
+    const size_t axis = order[i];
+    const Dim by = offset.coefficient(plan_.folded.axes[axis].id);
+    if (!by.is_int()) return {};
+    Value* first = axis == 0 ? task_.k_begin : n(0);
+    Value* last =
+        axis == 0 ? b_.CreateSub(task_.k_end, n(1)) : dim(plan_.folded.axes[axis].extent - 1);
+    least[axis] = by.as_int() < 0 ? last : first;
+    greatest[axis] = by.as_int() < 0 ? first : last;
+  }
+  return {part_of(offset, plan_.folded, least), part_of(offset, plan_.folded, greatest)};
 }
 
 llvm::Value* ContractionEmitter::flat_step(const std::vector<Value*>& values) {
@@ -130,8 +152,8 @@ void ContractionEmitter::pack_linear(Value* first_column, int64_t vectors, Value
     }
     if (turn == 0) decided = order.size();
   }
-  auto at_depth = [&](size_t depth, std::vector<Value*>& values) {
-    if (depth != decided) return;
+  auto around = [&](size_t depth, std::vector<Value*>& values, const std::function<void()>& inner) {
+    if (depth != decided) return inner();
     for (LaneLoad& lanes : all) {
       lanes.mask = lanes.valid;
       for (size_t k = 0; k < load.conditions.size(); ++k) {
@@ -145,6 +167,16 @@ void ContractionEmitter::pack_linear(Value* first_column, int64_t vectors, Value
         lanes.mask = lanes.mask == nullptr ? inside : b_.CreateAnd(lanes.mask, inside);
       }
     }
+    // Away from the ends of the tensor no load has to be checked by itself.
+    std::pair<Value*, Value*> range;
+    if (all.size() == 1 && !all[0].starts.empty())
+      range = range_of(load.offset, order, depth, values);
+    if (range.first == nullptr) return inner();
+    Value* inside = stays_inside(all[0], range.first, range.second);
+    all[0].inside = true;
+    f_.emit_if(inside, inner);
+    all[0].inside = false;
+    f_.emit_if(b_.CreateNot(inside), inner, true);
   };
   fold_loops(
       order,
@@ -159,7 +191,7 @@ void ContractionEmitter::pack_linear(Value* first_column, int64_t vectors, Value
                         kPanels, static_cast<unsigned>(plan_.lanes * plan_.element_bytes));
         }
       },
-      at_depth);
+      around);
 }
 
 std::vector<llvm::Value*> ContractionEmitter::transpose_block(std::vector<Value*> rows) {
