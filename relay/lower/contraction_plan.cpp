@@ -381,7 +381,7 @@ class Planner {
     choose_tail();
     choose_panels();
     choose_row_tiles();
-    plan_.tiles_in_block = std::max<int64_t>(1, 64 / plan_.row_tiles.size);
+    plan_.tiles_in_block = row_tiles_in_block();
     Dim others = plan_.batch.extent * plan_.panels.pieces;
     if (others.is_int() && others.as_int() > 0 && plan_.row_tiles.pieces.is_int()) {
       // Enough tasks for even shares; a worker packs columns once for all its rows.
@@ -404,6 +404,21 @@ class Planner {
       plan_.panels_in_block =
           std::clamp<int64_t>(plan_.panels.pieces.as_int(), 1, plan_.panels_in_block);
     }
+  }
+
+  // Rows that stay near while a panel is multiplied by them. A packed panel is read from memory
+  // once for each block: few ones, of equal size.
+  int64_t row_tiles_in_block() const {
+    constexpr int64_t kRows = 64, kBytes = 256 << 10;
+    const int64_t size = plan_.row_tiles.size;
+    const int64_t usual = std::max<int64_t>(1, kRows / size);
+    Dim k = plan_.folded.extent, pieces = plan_.row_tiles.pieces;
+    if (!plan_.rhs_packed || !k.is_int() || !pieces.is_int() || pieces.as_int() <= usual)
+      return usual;
+    const int64_t row_bytes = std::max<int64_t>(1, k.as_int()) * plan_.element_bytes;
+    const int64_t most = (std::max(kRows, kBytes / row_bytes) + size - 1) / size;
+    const int64_t blocks = (pieces.as_int() + most - 1) / most;
+    return (pieces.as_int() + blocks - 1) / blocks;
   }
 
   // Whether panels may be so wide: a packed left factor wants its rows.

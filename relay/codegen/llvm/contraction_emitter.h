@@ -36,6 +36,7 @@ class ContractionEmitter {
     Value* panel_end = nullptr;
     Value* tile_begin = nullptr;
     Value* tile_end = nullptr;
+    Value* tile = nullptr;  // the one at hand, from tile_begin on
     Value* first_row = nullptr;
     Value* first_column = nullptr;  // of panel_begin
     Value* k_begin = nullptr;       // of the outermost folded axis
@@ -151,7 +152,11 @@ class ContractionEmitter {
   };
   RightLine right_line(Value* panel, int64_t vectors, Value* first_column);
   std::vector<Value*> load_right(const RightLine& line, Value* k, const std::vector<Value*>& masks);
-  void prefetch(Value* address, bool write);
+  enum class Cache : uint8_t { kFirst, kSecond };
+  void prefetch(Value* address, Cache into = Cache::kFirst, bool write = false);
+  /// The panel that follows a packed one in memory: it comes from there while tiles of rows go
+  /// through this one. What the tile at hand prefetches of it, in each step of k; null at: nothing.
+  RightLine next_panel(const RightLine& line, int64_t vectors);
   /// Lines of a packed operand that are needed soon.
   void prefetch_ahead(const RightLine& line, int64_t vectors, Value* k);
   /// The same of rows that follow one another: weights are read once, from memory.

@@ -117,17 +117,38 @@ std::vector<llvm::Value*> ContractionEmitter::load_right(const RightLine& line, 
   return result;
 }
 
-void ContractionEmitter::prefetch(Value* address, bool write) {
+void ContractionEmitter::prefetch(Value* address, Cache into, bool write) {
+  const int locality = into == Cache::kFirst ? 3 : 2;
   b_.CreateIntrinsic(
       llvm::Intrinsic::prefetch, {b_.getPtrTy()},
-      {address, b_.getInt32(write ? 1 : 0), b_.getInt32(3), b_.getInt32(1)});  // data, all caches
+      {address, b_.getInt32(write ? 1 : 0), b_.getInt32(locality), b_.getInt32(1)});  // data
+}
+
+ContractionEmitter::RightLine ContractionEmitter::next_panel(const RightLine& line,
+                                                             int64_t vectors) {
+  // Fewer tiles go through a panel no faster than it comes.
+  constexpr int64_t kFewTiles = 4, kLine = lower::FirstCache::kLine;
+  const Dim pieces = plan_.row_tiles.pieces;
+  if (!plan_.rhs_packed || !pieces.is_int()) return {};
+  const int64_t tiles = std::min(pieces.as_int(), plan_.tiles_in_block);
+  if (tiles < kFewTiles) return {};
+  // What the tiles of a block prefetch, a little in each step of k, is the whole of it.
+  const auto size = static_cast<int64_t>(line.dtype.size());
+  const int64_t row_bytes = vectors * plan_.lanes * size;
+  int64_t step = size;
+  while (step < kLine && step * tiles < row_bytes) step *= 2;
+  RightLine next = line;
+  next.step = n(step / size);
+  Value* begin = add(mul(task_.k_count, line.step), mul(task_.tile, mul(task_.k_count, next.step)));
+  next.at = element(line.at, line.dtype, begin);
+  return next;
 }
 
 void ContractionEmitter::prefetch_ahead(const RightLine& line, int64_t vectors, Value* k) {
   const auto size = static_cast<int64_t>(line.dtype.size());
   Value* from = element(line.at, line.dtype, mul(k, line.step));
   for (int64_t at = 0; at < vectors * plan_.lanes * size; at += lower::FirstCache::kLine) {
-    prefetch(element(from, line.dtype, n((kAhead + at) / size)), /*write=*/false);
+    prefetch(element(from, line.dtype, n((kAhead + at) / size)));
   }
 }
 
@@ -145,7 +166,7 @@ void ContractionEmitter::prefetch_rows_ahead(const LeftLines& lines, int64_t row
     const int64_t tile = rows * k_count;
     at = element(lines.at[0], lines.dtype, add(n(tile), mul(k, n(rows))));
   }
-  if (at != nullptr) prefetch(at, /*write=*/false);
+  if (at != nullptr) prefetch(at);
 }
 
 std::vector<llvm::Value*> ContractionEmitter::column_masks(int64_t vectors, Value* first_column) {
@@ -168,7 +189,7 @@ void ContractionEmitter::prefetch_epilogue(int64_t rows, int64_t vectors, Value*
                                            Value* first_column) {
   auto fetch = [&](Value* line, DType dtype, bool write) {
     for (int64_t v = 0; v < vectors; ++v) {
-      prefetch(element(line, dtype, n(v * plan_.lanes)), write);
+      prefetch(element(line, dtype, n(v * plan_.lanes)), Cache::kFirst, write);
     }
   };
   for (int64_t i = 0; i < rows; ++i) {

@@ -11,6 +11,7 @@ namespace relay::codegen {
 void ContractionEmitter::emit_row_tiles(Value* panel, int64_t vectors, Value* first_column) {
   f_.emit_loop(task_.tile_begin, task_.tile_end, n(1), [&](Value* number) {
     Value* row = piece_begin(plan_.row_tiles, number);
+    task_.tile = b_.CreateSub(number, task_.tile_begin);
     const int64_t size = plan_.row_tiles.size;
     if (plan_.row_tiles.known) {
       for_sizes(plan_.row_tiles, number,
@@ -83,12 +84,16 @@ void ContractionEmitter::emit_tile(int64_t rows, int64_t vectors, Value* first_r
   RightLine right = right_line(panel, vectors, first_column);
   if (plan_.one_pass) prefetch_epilogue(rows, vectors, first_row, first_column);
 
+  const RightLine next = next_panel(right, vectors);
+
   clear_registers();
   llvm::Type* wide = accumulator(lanes_);
   Sums sums = begin_sums(rows, vectors, first_row, first_column);
   f_.emit_loop(n(0), task_.k_count, n(1), [&](Value* k) {
     std::vector<Value*> columns = load_right(right, k, masks);
     if (plan_.rhs_packed) prefetch_ahead(right, vectors, k);
+    if (next.at != nullptr)
+      prefetch(element(next.at, next.dtype, mul(k, next.step)), Cache::kSecond);
     prefetch_rows_ahead(left, rows, k);
     for (int64_t i = 0; i < rows; ++i) {
       Value* row = load_left(left, i, k);
