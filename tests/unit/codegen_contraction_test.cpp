@@ -105,6 +105,30 @@ TEST(ContractionKernel, Windows) {
   });
 }
 
+// Lines of whole vectors and step 2: neighbouring taps share loads away from the ends of the
+// tensor.
+TEST(ContractionKernel, WindowsOfStepTwo) {
+  constexpr int64_t kLine = 16;
+  for (int64_t taps = 2; taps <= 9; ++taps) {
+    for (int64_t padding = 0; padding < std::min<int64_t>(taps, 4); ++padding) {
+      const int64_t width = 2 * (kLine - 1) + taps - 2 * padding + taps % 2;
+      check_conv<Conv2>("nn.conv2d", {2, 3, 9, width}, {7, 3, 3, taps}, [&](auto& a) {
+        a.padding = {1, padding};
+        a.strides = {2};
+      });
+    }
+  }
+  for (DType dtype : {kFloat64, kFloat16, kInt32}) {
+    check_conv<Conv2>(
+        "nn.conv2d", {1, 3, 32, 32}, {7, 3, 3, 3},
+        [](auto& a) {
+          a.padding = {1};
+          a.strides = {2};
+        },
+        dtype);
+  }
+}
+
 TEST(ContractionKernel, Ranks) {
   check_conv<Conv1DAttrs>("nn.conv1d", {2, 3, 58}, {5, 3, 3}, [](auto& a) { a.padding = {1}; });
   check_conv<Conv3DAttrs>("nn.conv3d", {1, 3, 5, 6, 7}, {4, 3, 2, 3, 3},

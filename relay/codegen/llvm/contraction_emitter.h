@@ -104,6 +104,12 @@ class ContractionEmitter {
   LaneLoad lane_load(Value* column, bool may_end);
   /// In memory form; `along` is the folded axes' part of the offset.
   Value* load_lanes(const LaneLoad& lanes, Value* along);
+  /// What stands where conditions do not hold, in memory form.
+  Value* fill_of(const LinearLoad& load);
+  /// Of the elements of two vectors those from `first` on.
+  Value* every_other(Value* low, Value* high, int first);
+  /// Elements two apart from `start`, `start` + 1 … on: a vector of each, in memory form.
+  std::vector<Value*> load_taps(Value* start, size_t count);
   /// Whether no piece reaches out of the tensor while `along` is between the two.
   Value* stays_inside(const LaneLoad& lanes, Value* least_along, Value* greatest_along);
 
@@ -111,6 +117,22 @@ class ContractionEmitter {
   void pack_rhs();
   // Of a panel whose rows are `width` long, from a vector of it on.
   void pack_linear(Value* first_column, int64_t vectors, Value* width, Value* panel);
+  /// Folded axes as loops go through them; conditions are known in front of number `decided`.
+  struct FoldOrder {
+    std::vector<size_t> axes;
+    size_t decided = 0;
+  };
+  FoldOrder condition_order(std::optional<size_t> without) const;
+  /// Lanes that are columns and pass the conditions where folded axes have these values.
+  Value* mask_at(const LaneLoad& lanes, const std::vector<Value*>& values);
+  /// `ask_once`: whether all loads behind the conditions stay inside.
+  void pack_loads(std::vector<LaneLoad>& all, const FoldOrder& order, Value* width, Value* panel,
+                  bool ask_once);
+  /// The folded axis, if any, along which windows of step 2 move by one element.
+  std::optional<size_t> shared_taps(const std::vector<LaneLoad>& all) const;
+  /// Two neighbours of that axis from the same loads, all of which stay inside.
+  void pack_taps(const LaneLoad& lanes, size_t taps, Value* width, Value* panel);
+  void store_packed(Value* loaded, Value* at);
   void pack_transposed(Value* first_column, Value* width, Value* strip);
   void pack_generic(Value* column, Value* width, Value* strip);
   void pack_lhs();
@@ -125,8 +147,8 @@ class ContractionEmitter {
                                            const std::function<void()>& inner)>& around = {});
   /// The least and the greatest of what folded axes add to an offset while those in front of
   /// `depth` of the order have these values; null where a coefficient is not known.
-  std::pair<Value*, Value*> range_of(const te::Affine& offset, const std::vector<size_t>& order,
-                                     size_t depth, const std::vector<Value*>& values);
+  std::pair<Value*, Value*> range_of(const te::Affine& offset, const FoldOrder& order, size_t depth,
+                                     const std::vector<Value*>& values);
   /// Place of a step in the pass at hand.
   Value* flat_step(const std::vector<Value*>& values);
   std::vector<Value*> transpose_block(std::vector<Value*> rows);

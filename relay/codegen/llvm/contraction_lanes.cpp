@@ -130,14 +130,55 @@ llvm::Value* ContractionEmitter::stays_inside(const LaneLoad& lanes, Value* leas
                       b_.CreateICmpSLE(add(lanes.high, greatest_along), room));
 }
 
+llvm::Value* ContractionEmitter::fill_of(const LinearLoad& load) {
+  if (load.load->fill.get() == nullptr)
+    return llvm::Constant::getNullValue(widen_type(memory_type(f_.context, load.dtype), lanes_));
+  return scalars_.to_memory(splat(scalars_.constant(*load.load->fill), lanes_), load.dtype);
+}
+
+llvm::Value* ContractionEmitter::every_other(Value* low, Value* high, int first) {
+  std::vector<int> lanes;
+  for (int lane = 0; lane < static_cast<int>(lanes_); ++lane) lanes.push_back(first + 2 * lane);
+  return b_.CreateShuffleVector(low, high, lanes);
+}
+
+std::vector<llvm::Value*> ContractionEmitter::load_taps(Value* start, size_t count) {
+  const LinearLoad& load = *plan_.rhs.load;
+  llvm::Type* one = memory_type(f_.context, load.dtype);
+  auto at = [&](llvm::Type* type, int64_t ahead) {
+    Value* address = element(f_.buffer(load.buffer), load.dtype, add(start, n(ahead)));
+    return f_.annotate(b_.CreateAlignedLoad(type, address, llvm::Align(load.dtype.size())),
+                       load.buffer);
+  };
+  llvm::Type* vector = widen_type(one, lanes_);
+  std::vector<Value*> loaded(count);
+  // A tap and the next one are the even and the odd elements of the same two vectors: those that
+  // begin with a line of the cache where tensors do.
+  const Dim constant = load.offset.constant;
+  const size_t first = constant.is_int() && constant.as_int() % 2 != 0 ? 1 : 0;
+  for (size_t tap = first; tap < count; tap += 2) {
+    const auto ahead = static_cast<int64_t>(tap);
+    Value *low = at(vector, ahead), *high = at(vector, ahead + plan_.lanes);
+    loaded[tap] = every_other(low, high, 0);
+    if (tap + 1 < count) loaded[tap + 1] = every_other(low, high, 1);
+  }
+  if (first == 0) return loaded;
+  if (count < 3) {
+    loaded[0] = every_other(at(vector, 0), at(vector, plan_.lanes), 0);
+    return loaded;
+  }
+  // The first tap: one element, then those of the third.
+  std::vector<int> lanes{static_cast<int>(lanes_)};
+  for (int lane = 0; lane + 1 < static_cast<int>(lanes_); ++lane) lanes.push_back(lane);
+  loaded[0] = b_.CreateShuffleVector(loaded[2], splat(at(one, 0), lanes_), lanes);
+  return loaded;
+}
+
 llvm::Value* ContractionEmitter::load_lanes(const LaneLoad& lanes, Value* along) {
   const LinearLoad& load = *plan_.rhs.load;
   llvm::Type* type = widen_type(memory_type(f_.context, load.dtype), lanes_);
   llvm::Align align(load.dtype.size());
-  Value* fill = llvm::Constant::getNullValue(type);
-  if (load.load->fill) {
-    fill = scalars_.to_memory(splat(scalars_.constant(*load.load->fill), lanes_), load.dtype);
-  }
+  Value* fill = fill_of(load);
   Value* base = f_.buffer(load.buffer);
   auto plain = [&](Value* offset) -> Value* {
     return f_.annotate(b_.CreateAlignedLoad(type, element(base, load.dtype, offset), align),
@@ -163,11 +204,7 @@ llvm::Value* ContractionEmitter::load_lanes(const LaneLoad& lanes, Value* along)
     for (size_t piece = lanes.starts.size(); piece-- > 0;) {
       Value* start = add(lanes.starts[piece], along);
       Value* line = plain(start);
-      if (lanes.step == 2) {
-        std::vector<int> even;
-        for (int lane = 0; lane < static_cast<int>(lanes_); ++lane) even.push_back(2 * lane);
-        line = b_.CreateShuffleVector(line, plain(add(start, n(plan_.lanes))), even);
-      }
+      if (lanes.step == 2) line = every_other(line, plain(add(start, n(plan_.lanes))), /*first=*/0);
       result = result == nullptr ? line : b_.CreateSelect(lanes.before[piece], line, result);
     }
     return lanes.mask == nullptr ? result : b_.CreateSelect(lanes.mask, result, fill);

@@ -83,11 +83,11 @@ void ContractionEmitter::fold_loops(
 }
 
 std::pair<llvm::Value*, llvm::Value*> ContractionEmitter::range_of(
-    const te::Affine& offset, const std::vector<size_t>& order, size_t depth,
+    const te::Affine& offset, const FoldOrder& order, size_t depth,
     const std::vector<Value*>& values) {
   std::vector<Value*> least = values, greatest = values;
-  for (size_t i = depth; i < order.size(); ++i) {
-    const size_t axis = order[i];
+  for (size_t i = depth; i < order.axes.size(); ++i) {
+    const size_t axis = order.axes[i];
     const Dim by = offset.coefficient(plan_.folded.axes[axis].id);
     if (!by.is_int()) return {};
     Value* first = axis == 0 ? task_.k_begin : n(0);
@@ -131,45 +131,66 @@ void ContractionEmitter::pack_generic(Value* column, Value* width, Value* strip)
 
 void ContractionEmitter::pack_linear(Value* first_column, int64_t vectors, Value* width,
                                      Value* panel) {
-  const LinearLoad& load = *plan_.rhs.load;
   std::vector<LaneLoad> all;
   for (int64_t v = 0; v < vectors; ++v) {
     Value* column = add(first_column, n(v * plan_.lanes));
     const bool may_end = !plan_.panels.known || v + 1 == vectors;
     all.push_back(lane_load(column, may_end));
   }
+  const FoldOrder order = condition_order(std::nullopt);
+  const std::optional<size_t> taps = shared_taps(all);
+  if (!taps) return pack_loads(all, order, width, panel, /*ask_once=*/true);
+  auto [least, greatest] =
+      range_of(plan_.rhs.load->offset, order, 0, std::vector<Value*>(order.axes.size(), n(0)));
+  if (least == nullptr) return pack_loads(all, order, width, panel, /*ask_once=*/true);
+  Value* inside = stays_inside(all[0], least, greatest);
+  f_.emit_if(inside, [&] { pack_taps(all[0], *taps, width, panel); });
+  f_.emit_if(
+      b_.CreateNot(inside), [&] { pack_loads(all, order, width, panel, /*ask_once=*/false); },
+      true);
+}
 
-  // Conditions are decided in front of the axes that they do not speak of.
-  std::vector<size_t> order;
-  size_t decided = 0;
+// Conditions are decided in front of the axes that they do not speak of.
+ContractionEmitter::FoldOrder ContractionEmitter::condition_order(
+    std::optional<size_t> without) const {
+  FoldOrder order;
   for (int turn = 0; turn < 2; ++turn) {
     for (size_t i = 0; i < plan_.folded.axes.size(); ++i) {
+      if (i == without) continue;
       bool speaks = false;
-      for (const auto& condition : load.conditions) {
+      for (const auto& condition : plan_.rhs.load->conditions)
         speaks |= !condition.index.coefficient(plan_.folded.axes[i].id).is_int(0);
-      }
-      if (speaks == (turn == 0)) order.push_back(i);
+      if (speaks == (turn == 0)) order.axes.push_back(i);
     }
-    if (turn == 0) decided = order.size();
+    if (turn == 0) order.decided = order.axes.size();
   }
+  return order;
+}
+
+llvm::Value* ContractionEmitter::mask_at(const LaneLoad& lanes, const std::vector<Value*>& values) {
+  Value* mask = lanes.valid;
+  const LinearLoad& load = *plan_.rhs.load;
+  for (size_t k = 0; k < load.conditions.size(); ++k) {
+    const auto& condition = load.conditions[k];
+    Value* here = add(batch_part(condition.index), part_of(condition.index, plan_.folded, values));
+    llvm::Type* type = lanes.index_type;
+    Value* index = add(lanes.index[k], splat(b_.CreateTrunc(here, type), lanes_));
+    Value* extent = splat(b_.CreateTrunc(dim(condition.extent), type), lanes_);
+    Value* inside = b_.CreateICmpULT(index, extent);
+    mask = mask == nullptr ? inside : b_.CreateAnd(mask, inside);
+  }
+  return mask;
+}
+
+void ContractionEmitter::pack_loads(std::vector<LaneLoad>& all, const FoldOrder& order,
+                                    Value* width, Value* panel, bool ask_once) {
+  const LinearLoad& load = *plan_.rhs.load;
   auto around = [&](size_t depth, std::vector<Value*>& values, const std::function<void()>& inner) {
-    if (depth != decided) return inner();
-    for (LaneLoad& lanes : all) {
-      lanes.mask = lanes.valid;
-      for (size_t k = 0; k < load.conditions.size(); ++k) {
-        const auto& condition = load.conditions[k];
-        Value* here =
-            add(batch_part(condition.index), part_of(condition.index, plan_.folded, values));
-        llvm::Type* type = lanes.index_type;
-        Value* index = add(lanes.index[k], splat(b_.CreateTrunc(here, type), lanes_));
-        Value* extent = splat(b_.CreateTrunc(dim(condition.extent), type), lanes_);
-        Value* inside = b_.CreateICmpULT(index, extent);
-        lanes.mask = lanes.mask == nullptr ? inside : b_.CreateAnd(lanes.mask, inside);
-      }
-    }
+    if (depth != order.decided) return inner();
+    for (LaneLoad& lanes : all) lanes.mask = mask_at(lanes, values);
     // Away from the ends of the tensor no load has to be checked by itself.
     std::pair<Value*, Value*> range;
-    if (all.size() == 1 && !all[0].starts.empty())
+    if (ask_once && all.size() == 1 && !all[0].starts.empty())
       range = range_of(load.offset, order, depth, values);
     if (range.first == nullptr) return inner();
     Value* inside = stays_inside(all[0], range.first, range.second);
@@ -179,17 +200,64 @@ void ContractionEmitter::pack_linear(Value* first_column, int64_t vectors, Value
     f_.emit_if(b_.CreateNot(inside), inner, true);
   };
   fold_loops(
-      order,
+      order.axes,
       [&](std::vector<Value*>& values) {
         Value* along = part_of(load.offset, plan_.folded, values);
         Value* row = element(panel, c_.accumulator, mul(flat_step(values), width));
         for (size_t v = 0; v < all.size(); ++v) {
-          Value* loaded = load_lanes(all[v], along);
-          Value* value = of_loaded(plan_.rhs, scalars_.from_memory(loaded, load.dtype), lanes_);
-          store_scratch(value,
-                        element(row, c_.accumulator, n(static_cast<int64_t>(v) * plan_.lanes)),
-                        kPanels, static_cast<unsigned>(plan_.lanes * plan_.element_bytes));
+          store_packed(load_lanes(all[v], along),
+                       element(row, c_.accumulator, n(static_cast<int64_t>(v) * plan_.lanes)));
         }
+      },
+      around);
+}
+
+void ContractionEmitter::store_packed(Value* loaded, Value* at) {
+  const DType dtype = plan_.rhs.load->dtype;
+  Value* value = of_loaded(plan_.rhs, scalars_.from_memory(loaded, dtype), lanes_);
+  store_scratch(value, at, kPanels, static_cast<unsigned>(plan_.lanes * plan_.element_bytes));
+}
+
+std::optional<size_t> ContractionEmitter::shared_taps(const std::vector<LaneLoad>& all) const {
+  constexpr int64_t kMostTaps = 8;  // written out
+  if (all.size() != 1 || all[0].step != 2 || all[0].starts.size() != 1) return std::nullopt;
+  const AxisGroup& folded = plan_.folded;
+  for (size_t i = 0; i < folded.axes.size(); ++i) {
+    const Dim extent = folded.axes[i].extent;
+    const bool whole = i > 0 || plan_.one_pass;
+    if (whole && plan_.rhs.load->offset.coefficient(folded.axes[i].id).is_int(1) &&
+        extent.is_int() && extent.as_int() >= 2 && extent.as_int() <= kMostTaps)
+      return i;
+  }
+  return std::nullopt;
+}
+
+void ContractionEmitter::pack_taps(const LaneLoad& lanes, size_t taps, Value* width, Value* panel) {
+  const LinearLoad& load = *plan_.rhs.load;
+  const FoldOrder order = condition_order(taps);
+  const auto count = static_cast<size_t>(plan_.folded.axes[taps].extent.as_int());
+  std::vector<Value*> masks(count);
+  auto around = [&](size_t depth, std::vector<Value*>& values, const std::function<void()>& inner) {
+    for (size_t tap = 0; depth == order.decided && tap < count; ++tap) {
+      values[taps] = n(static_cast<int64_t>(tap));
+      masks[tap] = mask_at(lanes, values);
+    }
+    values[taps] = n(0);
+    inner();
+  };
+  fold_loops(
+      order.axes,
+      [&](std::vector<Value*>& values) {
+        Value* start = add(lanes.starts[0], part_of(load.offset, plan_.folded, values));
+        std::vector<Value*> loaded = load_taps(start, count);
+        for (size_t tap = 0; tap < count; ++tap) {
+          values[taps] = n(static_cast<int64_t>(tap));
+          Value* row = element(panel, c_.accumulator, mul(flat_step(values), width));
+          if (masks[tap] != nullptr)
+            loaded[tap] = b_.CreateSelect(masks[tap], loaded[tap], fill_of(load));
+          store_packed(loaded[tap], row);
+        }
+        values[taps] = n(0);
       },
       around);
 }
