@@ -53,7 +53,7 @@ struct CompileOptions {
 std::filesystem::path default_cache();
 
 /// Compiles kernels in parallel, equal ones once. Result i belongs to kernel i. The same threads
-/// then do what is `beside`, in any order: no thread waits for the last kernel.
+/// do what is `beside`, in that order, among the kernels.
 std::vector<CompiledKernel> compile(std::span<const std::shared_ptr<const lower::Kernel>> kernels,
                                     const Target& target, const CompileOptions& options = {},
                                     std::span<const std::function<void()>> beside = {});

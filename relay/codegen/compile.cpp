@@ -52,27 +52,30 @@ std::vector<CompiledKernel> compile(std::span<const std::shared_ptr<const lower:
   std::vector<size_t> job_of;  // for each kernel
   std::unordered_map<std::string, size_t> known;
   std::vector<std::string> keys(kernels.size());
-  with_stack(thread_count(options.threads), kernels.size(),
-             [&](size_t i) { keys[i] = prefix + kernel_key(*kernels[i]); });
+  side_by_side(options.threads, kernels.size(),
+               [&](size_t i) { keys[i] = prefix + kernel_key(*kernels[i]); });
   for (size_t i = 0; i < kernels.size(); ++i) {
     const auto [found, is_new] = known.try_emplace(std::move(keys[i]), jobs.size());
     job_of.push_back(found->second);
     if (is_new)
       jobs.push_back({.kernel = kernels[i].get(), .key = found->first, .blob = {}, .entry = {}});
   }
-  const DiskCache cache(options.cache);
+  const DiskCache cache(jobs.empty() ? std::filesystem::path() : options.cache);
   std::vector<Job*> missing;
   for (Job& job : jobs) {
     if (!from_cache(job, cache)) missing.push_back(&job);
   }
-  // Long ones first: what is left at the end is short, and no thread waits long for another.
+  // Long ones first, then the other work, then the rest: what is left at the end is short, and no
+  // thread waits long for another.
   std::stable_sort(missing.begin(), missing.end(),
                    [](const Job* a, const Job* b) { return a->key.size() > b->key.size(); });
-  with_stack(thread_count(options.threads), missing.size() + beside.size(), [&](size_t i) {
-    if (i >= missing.size()) return beside[i - missing.size()]();
-    CacheEntry entry = build_kernel(*missing[i]->kernel, target);
-    cache.add(missing[i]->key, entry);
-    keep(*missing[i], std::move(entry));
+  const size_t long_ones = missing.size() / 2;
+  with_stack(options.threads, missing.size() + beside.size(), [&](size_t i) {
+    if (i >= long_ones && i < long_ones + beside.size()) return beside[i - long_ones]();
+    Job& job = *missing[i < long_ones ? i : i - beside.size()];
+    CacheEntry entry = build_kernel(*job.kernel, target);
+    cache.add(job.key, entry);
+    keep(job, std::move(entry));
   });
   if (!missing.empty()) cache.trim();
   std::vector<CompiledKernel> result;

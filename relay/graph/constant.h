@@ -17,9 +17,11 @@ double bytes_of(const te::TensorInfo& info);
 class Constant;
 using ConstantRef = std::shared_ptr<const Constant>;
 
-/// Computes what a computation of one input gives, faster than by evaluating it, and puts it where
-/// it is wanted: element (i, j, …) lies `places[0][i]` + `places[1][j]` + … elements behind `to`.
+/// Where elements of a tensor lie: (i, j, …) is `places[0][i]` + `places[1][j]` + … elements from
+/// the first.
 using Places = std::vector<std::vector<int64_t>>;
+/// Computes what a computation of one input gives, faster than by evaluating it, and puts it where
+/// it is wanted.
 using Shortcut = std::function<void(const NDArray& input, void* to, const Places& places)>;
 
 /// A constant: given, or computed from others when somebody first asks for its value. So it can be

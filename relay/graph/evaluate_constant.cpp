@@ -249,24 +249,30 @@ std::optional<Scattered> scattered_result(const te::Computation& computation) {
   Shape strides(shape.size());
   int64_t step = 1;
   for (size_t a = shape.size(); a-- > 0; step *= shape[a]) strides[a] = step;
-  size_t used = 0;
+  std::vector<int> used(shape.size(), 0);
   bool all = true;
   Scattered result;
   for (size_t d = 0; d < found->indices.size(); ++d) {
     const Sum& index = found->indices[d];
     std::vector<size_t> axes;
     for (size_t a = 0; a < shape.size(); ++a) {
-      if (index.factors[a] != 0 && shape[a] > 1) axes.push_back(a);
+      if (index.factors[a] == 0 || shape[a] == 1) continue;
+      axes.push_back(a);
+      ++used[a];
     }
-    used += axes.size();
+    // An axis of several indices moves along a diagonal.
+    for (size_t a : axes) {
+      if (used[a] > 1) return std::nullopt;
+    }
     Dim extent = computation.info(found->load->tensor).dims[d];
     auto places = places_of(index, extent.as_int(), axes, shape, strides, all);
     if (!places) return std::nullopt;
     result.places.push_back(std::move(*places));
   }
-  // An axis of several indices moves along a diagonal; one of none repeats elements.
-  const auto several = std::count_if(shape.begin(), shape.end(), [](int64_t n) { return n > 1; });
-  if (used != static_cast<size_t>(several)) return std::nullopt;
+  // One of none repeats elements.
+  for (size_t a = 0; a < shape.size(); ++a) {
+    if (shape[a] > 1 && used[a] == 0) return std::nullopt;
+  }
   result.result =
       all ? NDArray::empty(shape, found->load->dtype) : NDArray::zeros(shape, found->load->dtype);
   return result;

@@ -1,12 +1,11 @@
 #include <relay/graph/replace_operands.h>
 
 #include <algorithm>
-#include <map>
 #include <unordered_map>
 #include <unordered_set>
 
 #include <relay/graph/unread.h>
-#include <relay/support/threads.h>
+#include <relay/graph/work_answers.h>
 
 namespace relay::graph {
 namespace {
@@ -39,25 +38,16 @@ class Replacer {
   }
 
  private:
-  /// Fills `replaced_` with what will be asked, side by side.
+  /// Most questions are known from the start.
   void look_at_works() {
-    std::vector<std::pair<WorkRef, std::vector<bool>>> asked;
-    std::vector<Replaced*> answers;
-    auto ask = [&](const WorkRef& work, std::vector<bool> mask) {
-      if (std::find(mask.begin(), mask.end(), true) == mask.end()) return;
-      auto [entry, added] = replaced_.try_emplace({work.get(), mask});
-      if (!added) return;
-      asked.emplace_back(work, std::move(mask));
-      answers.push_back(&entry->second);
-    };
     for (const Graph& graph : program_.graphs()) {
       for (const Node& node : graph.nodes) {
-        ask(node.work, readers_.replaceable(graph, node));
-        ask(node.work, readers_.replaceable(graph, node, /*shared=*/true));
+        answers_.ask(node.work, readers_.replaceable(graph, node));
+        answers_.ask(node.work, readers_.replaceable(graph, node, /*shared=*/true));
       }
     }
-    with_stack(thread_count(program_.options().threads), asked.size(),
-               [&](size_t i) { *answers[i] = replace_in(asked[i].first, asked[i].second); });
+    answers_.find(program_.options().threads,
+                  [&](const WorkRef& work, const auto& mask) { return replace_in(work, mask); });
   }
 
   /// What the readers of a constant would have it replaced by.
@@ -91,9 +81,8 @@ class Replacer {
   }
 
   const Replaced& replaced(const WorkRef& work, const std::vector<bool>& mask) {
-    auto [entry, added] = replaced_.try_emplace({work.get(), mask});
-    if (added) entry->second = replace_in(work, mask);
-    return entry->second;
+    return answers_.of(
+        work, mask, [&](const WorkRef& of, const auto& inputs) { return replace_in(of, inputs); });
   }
 
   bool replace(Graph& graph, Node& node) {
@@ -112,7 +101,7 @@ class Replacer {
       te::TensorInfo info = operand.form.info(operand.form.outputs[0].tensor);
       inputs.push_back(Rewriting::tensor_of(graph, made, std::move(info), device));
     }
-    originals_.push_back(std::exchange(node.work, replaced.work));
+    node.work = replaced.work;
     node.inputs = std::move(inputs);
     return true;
   }
@@ -156,8 +145,7 @@ class Replacer {
   const FormOf& form_of_;
   ConstantReaders readers_;
   std::unordered_set<const Constant*> agreed_;
-  std::map<std::pair<const Work*, std::vector<bool>>, Replaced> replaced_;
-  std::vector<WorkRef> originals_;  // keys go by address
+  WorkAnswers<Replaced> answers_;
 };
 
 }  // namespace

@@ -191,7 +191,7 @@ void verify(std::span<const Graph> graphs, std::unordered_set<WorkRef>& known, i
       if (known.insert(node.work).second) works.push_back(node.work.get());
     }
   }
-  with_stack(thread_count(threads), works.size(), [&](size_t i) { check_work(*works[i]); });
+  side_by_side(threads, works.size(), [&](size_t i) { check_work(*works[i]); });
   for (const Graph& graph : graphs) Verifier(graph).run();
 }
 

@@ -406,19 +406,16 @@ class Planner {
     }
   }
 
-  // Rows that stay near while a panel is multiplied by them. A packed panel is read from memory
-  // once for each block: few ones, of equal size.
+  // Some rows stay near while a panel is multiplied by them. A packed panel is read from memory
+  // once for each block of rows: blocks of equal size, so that none is for a few rows.
   int64_t row_tiles_in_block() const {
-    constexpr int64_t kRows = 64, kBytes = 256 << 10;
+    constexpr int64_t kRows = 64;
     const int64_t size = plan_.row_tiles.size;
-    const int64_t usual = std::max<int64_t>(1, kRows / size);
-    Dim k = plan_.folded.extent, pieces = plan_.row_tiles.pieces;
-    if (!plan_.rhs_packed || !k.is_int() || !pieces.is_int() || pieces.as_int() <= usual)
-      return usual;
-    const int64_t row_bytes = std::max<int64_t>(1, k.as_int()) * plan_.element_bytes;
-    const int64_t most = (std::max(kRows, kBytes / row_bytes) + size - 1) / size;
-    const int64_t blocks = (pieces.as_int() + most - 1) / most;
-    return (pieces.as_int() + blocks - 1) / blocks;
+    const Dim pieces = plan_.row_tiles.pieces;
+    if (!plan_.rhs_packed || !pieces.is_int()) return std::max<int64_t>(1, kRows / size);
+    const int64_t most = (kRows + size - 1) / size;
+    const int64_t blocks = std::max<int64_t>(1, (pieces.as_int() + most - 1) / most);
+    return std::max<int64_t>(1, (pieces.as_int() + blocks - 1) / blocks);
   }
 
   // Whether panels may be so wide: a packed left factor wants its rows.

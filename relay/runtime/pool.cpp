@@ -1,6 +1,6 @@
-// Blocks come from malloc and carry their size there. Small ones wait in lists of the thread that
-// freed them, by exact size; large ones in one table for all threads, where a request takes the
-// best fit that wastes little.
+// Blocks come from malloc, large ones aligned to large pages, and carry their size there. Small
+// ones wait in lists of the thread that freed them, by exact size; large ones in one table for all
+// threads, where a request takes the best fit that wastes little.
 #include <malloc.h>
 #include <relay/runtime/memory.h>
 #include <relay/runtime/pool.h>
@@ -39,6 +39,7 @@ constexpr size_t kNumLists = kLargestSmall / kStep + 1;
 constexpr size_t kMostSmallBytes = size_t{8} << 20;  // in each thread
 constexpr size_t kNumLarge = 128;
 constexpr size_t kMostLargeBytes = size_t{256} << 20;
+constexpr size_t kPage = size_t{2} << 20;  // a large one
 
 // What malloc gives for a request: 16 k + 8 bytes on this system. Only its monotony matters.
 size_t list_for_request(size_t size) { return size <= 24 ? 1 : (size - 8 + kStep - 1) / kStep; }
@@ -91,7 +92,8 @@ LargeBlocks& large() {
 void* take_large(size_t size) {
   LargeBlocks& all = large();
   std::lock_guard lock(all.mutex);
-  size_t most = size + size / 4 + 4096;
+  // An aligned block may have most of a page that it never touches.
+  size_t most = size + size / 4 + 4096 + (size >= kPage ? kPage : 0);
   size_t best = all.count;
   // The last ones were in use most recently.
   for (size_t i = all.count; i-- > 0;) {
@@ -135,8 +137,6 @@ bool keep_large(void* block, size_t usable) {
 
 // Large blocks lie in large pages where the system has some: kernels stride through them, and each
 // page costs when it is first touched.
-constexpr size_t kPage = size_t{2} << 20;
-
 void* in_large_pages(void* block, size_t size) noexcept {
   if (block == nullptr || size < kPage) return block;
   auto begin = (reinterpret_cast<uintptr_t>(block) + kPage - 1) / kPage * kPage;

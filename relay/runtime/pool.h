@@ -11,7 +11,7 @@ void* pool_allocate(size_t size) noexcept;
 /// As std::calloc of `size` bytes: pages that come from the system are zeros already.
 void* pool_allocate_zeros(size_t size) noexcept;
 
-/// Gives back a block of `pool_allocate` (or malloc, calloc), on any thread.
+/// Gives back a block of these functions (or of malloc, calloc), on any thread.
 void pool_free(void* block) noexcept;
 
 /// Frees every block that is kept: those of this thread and the large ones.

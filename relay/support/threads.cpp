@@ -7,7 +7,9 @@
 #include <cstring>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <relay/support/error.h>
@@ -18,6 +20,8 @@ namespace relay {
 namespace {
 
 constexpr size_t kStack = size_t{64} << 20;  // address space; pages come as they are touched
+
+thread_local bool inside = false;  // such work
 
 struct Shared {
   const std::function<void(size_t)>& work;
@@ -30,6 +34,7 @@ struct Shared {
 
   void run() noexcept {
     StopScope scope(stop);
+    const bool before = std::exchange(inside, true);
     for (size_t i = next++; i < count; i = next++) {
       try {
         stop_if_asked();
@@ -42,6 +47,7 @@ struct Shared {
         }
       }
     }
+    inside = before;
   }
 };
 
@@ -56,14 +62,30 @@ size_t thread_count(int asked) {
   return asked > 0 ? static_cast<size_t>(asked) : std::max(1u, std::thread::hardware_concurrency());
 }
 
-void with_stack(size_t threads, size_t count, const std::function<void(size_t)>& work) {
+void side_by_side(int threads, size_t count, const std::function<void(size_t)>& work) {
+  if (count == 0) return;
+  Shared shared{.work = work, .stop = stop_flag(), .count = count, .mutex = {}, .failure = nullptr};
+  std::vector<std::thread> others;
+  const size_t wanted = inside ? 1 : std::min(thread_count(threads), count);
+  others.reserve(wanted);
+  try {
+    while (others.size() + 1 < wanted) others.emplace_back([&] { shared.run(); });
+  } catch (const std::system_error&) {
+    // The rest is done here.
+  }
+  shared.run();
+  for (std::thread& other : others) other.join();
+  if (shared.failure != nullptr) std::rethrow_exception(shared.failure);
+}
+
+void with_stack(int asked, size_t count, const std::function<void(size_t)>& work) {
   if (count == 0) return;
   Shared shared{.work = work, .stop = stop_flag(), .count = count, .mutex = {}, .failure = nullptr};
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, kStack);
   std::vector<pthread_t> started;
-  threads = std::min(std::max<size_t>(threads, 1), count);
+  const size_t threads = std::min(thread_count(asked), count);
   started.reserve(threads);
   int error = 0;
   for (size_t i = 0; i < threads; ++i) {

@@ -127,19 +127,21 @@ NDArray moved(const Environment& env, const Map& map, const std::vector<LoopAxis
 /// A fresh array with the elements of a view; a large one by several threads, which share the work
 /// of getting fresh pages, too.
 NDArray copied(const NDArray& view) {
-  constexpr size_t kWorthAThread = size_t{1} << 20, kMost = 4;  // bytes; more than memory feeds
+  constexpr size_t kWorthAThread = size_t{1} << 20;  // bytes
   const auto lines = view.rank() == 0 ? size_t{1} : static_cast<size_t>(view.extent(0));
-  const size_t parts = std::min({thread_count(0), kMost, lines, view.byte_size() / kWorthAThread});
-  if (parts < 2) return view.copy();
+  const size_t count = std::min({kCopyThreads, lines, view.byte_size() / kWorthAThread});
+  if (count < 2) return view.copy();
   NDArray result = NDArray::empty(view.shape(), view.dtype(), view.device());
-  const size_t line_bytes = result.byte_size() / lines;
-  with_stack(parts, parts, [&](size_t part) {
-    const size_t from = lines * part / parts, to = lines * (part + 1) / parts;
+  std::vector<std::pair<NDArray, std::byte*>> parts;  // a handle for each thread
+  for (size_t part = 0; part < count; ++part) {
+    const size_t from = lines * part / count, to = lines * (part + 1) / count;
     Shape shape(view.shape().begin(), view.shape().end());
     shape[0] = static_cast<int64_t>(to - from);
-    copy_row_major(view.view(shape, view.strides(), static_cast<int64_t>(from) * view.stride(0)),
-                   static_cast<std::byte*>(result.raw()) + from * line_bytes);
-  });
+    parts.emplace_back(
+        view.view(shape, view.strides(), static_cast<int64_t>(from) * view.stride(0)),
+        static_cast<std::byte*>(result.raw()) + from * (result.byte_size() / lines));
+  }
+  side_by_side(0, count, [&](size_t i) { copy_row_major(parts[i].first, parts[i].second); });
   return result;
 }
 

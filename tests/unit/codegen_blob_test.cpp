@@ -4,7 +4,6 @@
 #include <relay/codegen/codegen.h>
 #include <relay/codegen/llvm/object.h>
 #include <relay/support/error.h>
-#include <relay/support/threads.h>
 
 #include <atomic>
 #include <cstring>
@@ -158,21 +157,6 @@ TEST(CodegenTarget, NamesAndOrder) {
   EXPECT_TRUE(kBaseline.runs_here());
   EXPECT_THROW(Target::parse("sse9"), Error);
   EXPECT_THROW(Target::parse(""), Error);
-}
-
-TEST(CodegenThreads, TheFirstFailureIsThrownAndAllIsDone) {
-  std::atomic<int> done{0};
-  EXPECT_NO_THROW(with_stack(3, 100, [&](size_t) { ++done; }));
-  EXPECT_EQ(done, 100);
-  try {
-    with_stack(4, 50, [&](size_t i) {
-      if (i % 10 == 7) throw Error("item " + std::to_string(i));
-    });
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "item 7");
-  }
-  EXPECT_NO_THROW(with_stack(4, 0, [&](size_t) { FAIL(); }));
 }
 
 }  // namespace

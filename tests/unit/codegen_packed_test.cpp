@@ -171,6 +171,14 @@ TEST(PackedContraction, Plans) {
       EXPECT_EQ(plan.panels.size, vectors);
       EXPECT_LE(plan.row_tiles.size, lower::tile_rows(kFloat32, bytes, vectors));
     }
+    // Blocks of 64 rows or a little more, all of one size or nearly.
+    for (int64_t rows : {64, 128, 197}) {
+      auto plan = plan_of(packed_product({Side::kColumns, 2 * lanes, 2}, rows, 4000, 40, 5), bytes);
+      const int64_t tiles = plan.row_tiles.pieces.as_int(), in_block = plan.tiles_in_block;
+      const int64_t blocks = (tiles + in_block - 1) / in_block;
+      EXPECT_LE((in_block - 1) * plan.row_tiles.size, 64);
+      EXPECT_LT(in_block * blocks - tiles, blocks);
+    }
     EXPECT_FALSE(
         plan_of(packed_product({Side::kColumns, 9 * lanes}, 40, 1000, 4, 5), bytes).rhs_packed);
     EXPECT_FALSE(

@@ -409,6 +409,32 @@ TEST(EvaluateConstant, Rearrangements) {
   }
 }
 
+// Larger than what one thread copies.
+TEST(EvaluateConstant, Large) {
+  EXPECT_TRUE(check_copy(
+      {700, 1100}, {1100, 700},
+      [](const te::Tensor& in, te::Indices at) {
+        return in({at[1], at[0]});
+      },
+      kFloat32));
+  EXPECT_TRUE(check_copy(
+      {300, 900, 3}, {3, 300, 900},
+      [](const te::Tensor& in, te::Indices at) {
+        return in({at[1], at[2], at[0]});
+      },
+      kFloat32));
+}
+
+// A diagonal whose places would not fit.
+TEST(EvaluateConstant, DiagonalsAreNotScattered) {
+  EXPECT_FALSE(check_copy(
+      {5, 5}, {5, 6},
+      [](const te::Tensor& in, te::Indices at) {
+        return in({at[0], at[0]});
+      },
+      kFloat32));
+}
+
 TEST(EvaluateConstant, WhatIsNoCopy) {
   auto one = te::constant(1, kFloat32);
   EXPECT_FALSE(check_copy(

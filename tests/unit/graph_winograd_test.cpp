@@ -291,6 +291,15 @@ TEST(Winograd, Error) {
   RecordProperty("tiles", std::to_string(tiles * 1e7));
 }
 
+TEST(Winograd, AnyNumberOfThreadsCompilesTheSameFile) {
+  const Program program = Conv{{1, 40, 16, 16}, {27, 40, 3, 3}}.program();
+  vm::CompileOptions options;
+  options.threads = 1;
+  const std::vector<std::byte> alone = vm::executable_bytes(*program.compiled(options));
+  options.threads = 8;
+  EXPECT_EQ(alone, vm::executable_bytes(*program.compiled(options)));
+}
+
 TEST(Winograd, InFiles) {
   const Program program =
       Conv{{1, 32, 14, 14}, {32, 32, 3, 3}, "padding=[1, 1]", "nn.relu(%c + %b)"}.program();

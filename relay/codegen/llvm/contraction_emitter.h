@@ -36,7 +36,7 @@ class ContractionEmitter {
     Value* panel_end = nullptr;
     Value* tile_begin = nullptr;
     Value* tile_end = nullptr;
-    Value* tile = nullptr;  // the one at hand, from tile_begin on
+    Value* tile = nullptr;  // the one at hand
     Value* first_row = nullptr;
     Value* first_column = nullptr;  // of panel_begin
     Value* k_begin = nullptr;       // of the outermost folded axis

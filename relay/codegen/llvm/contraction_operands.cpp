@@ -130,16 +130,20 @@ ContractionEmitter::RightLine ContractionEmitter::next_panel(const RightLine& li
   constexpr int64_t kFewTiles = 4, kLine = lower::FirstCache::kLine;
   const Dim pieces = plan_.row_tiles.pieces;
   if (!plan_.rhs_packed || !pieces.is_int()) return {};
-  const int64_t tiles = std::min(pieces.as_int(), plan_.tiles_in_block);
-  if (tiles < kFewTiles) return {};
-  // What the tiles of a block prefetch, a little in each step of k, is the whole of it.
+  const int64_t tiles = pieces.as_int();
+  const Dim pitch = plan_.rhs.packed->pitch;
+  if (tiles < kFewTiles || pitch.is_int(0)) return {};
+  // What all tiles prefetch, a little in each step of k, is the whole of it.
   const auto size = static_cast<int64_t>(line.dtype.size());
   const int64_t row_bytes = vectors * plan_.lanes * size;
   int64_t step = size;
   while (step < kLine && step * tiles < row_bytes) step *= 2;
   RightLine next = line;
   next.step = n(step / size);
-  Value* begin = add(mul(task_.k_count, line.step), mul(task_.tile, mul(task_.k_count, next.step)));
+  // With one panel in a block the next pass follows, in the same panel.
+  const bool passes = !plan_.one_pass && plan_.panels_in_block == 1;
+  Value* ahead = passes ? mul(task_.k_count, line.step) : dim(pitch);
+  Value* begin = add(ahead, mul(task_.tile, mul(task_.k_count, next.step)));
   next.at = element(line.at, line.dtype, begin);
   return next;
 }

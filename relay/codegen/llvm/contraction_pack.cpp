@@ -190,7 +190,7 @@ void ContractionEmitter::pack_loads(std::vector<LaneLoad>& all, const FoldOrder&
     for (LaneLoad& lanes : all) lanes.mask = mask_at(lanes, values);
     // Away from the ends of the tensor no load has to be checked by itself.
     std::pair<Value*, Value*> range;
-    if (ask_once && all.size() == 1 && !all[0].starts.empty())
+    if (ask_once && depth < order.axes.size() && all.size() == 1 && !all[0].starts.empty())
       range = range_of(load.offset, order, depth, values);
     if (range.first == nullptr) return inner();
     Value* inside = stays_inside(all[0], range.first, range.second);

@@ -11,7 +11,7 @@ namespace relay::codegen {
 void ContractionEmitter::emit_row_tiles(Value* panel, int64_t vectors, Value* first_column) {
   f_.emit_loop(task_.tile_begin, task_.tile_end, n(1), [&](Value* number) {
     Value* row = piece_begin(plan_.row_tiles, number);
-    task_.tile = b_.CreateSub(number, task_.tile_begin);
+    task_.tile = number;
     const int64_t size = plan_.row_tiles.size;
     if (plan_.row_tiles.known) {
       for_sizes(plan_.row_tiles, number,

@@ -19,7 +19,7 @@ void prepare_module(llvm::Module& module, const Target& target);
 /// must define `function`; everything else in it becomes internal. Throws InternalError naming the
 /// symbol if the code refers to a function or datum that the module does not define, and whenever
 /// LLVM finds fault with the module. Runs LLVM on the caller's stack, which should be large
-/// (see `with_stack` in threads.h).
+/// (see `with_stack` in relay/support/threads.h).
 KernelBlob to_blob(llvm::Module& module, const std::string& function, const Target& target);
 
 /// The module after optimisation, as LLVM IR or as assembly.

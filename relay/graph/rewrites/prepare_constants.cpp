@@ -9,7 +9,7 @@
 
 #include <relay/graph/rewrite.h>
 #include <relay/graph/unread.h>
-#include <relay/support/threads.h>
+#include <relay/graph/work_answers.h>
 #include <relay/tensor_expr/affine.h>
 #include <relay/tensor_expr/rewrite.h>
 #include <relay/tensor_expr/stage_copier.h>
@@ -455,28 +455,20 @@ class Preparer {
   }
 
  private:
-  /// Takes works apart, side by side.
   void look_at_works() {
-    std::vector<std::pair<WorkRef, std::vector<bool>>> asked;
-    std::vector<Prepared*> answers;
     for (const Graph& graph : program_.graphs()) {
-      for (const Node& node : graph.nodes) {
-        std::vector<bool> mask = readers_.replaceable(graph, node);
-        if (std::find(mask.begin(), mask.end(), true) == mask.end()) continue;
-        auto [entry, added] = prepared_.try_emplace({node.work.get(), mask});
-        if (!added) continue;
-        asked.emplace_back(node.work, std::move(mask));
-        answers.push_back(&entry->second);
-      }
+      for (const Node& node : graph.nodes)
+        answers_.ask(node.work, readers_.replaceable(graph, node));
     }
-    with_stack(thread_count(program_.options().threads), asked.size(),
-               [&](size_t i) { *answers[i] = split(*asked[i].first, asked[i].second); });
+    answers_.find(program_.options().threads,
+                  [](const WorkRef& work, const auto& mask) { return split(*work, mask); });
   }
 
   bool prepare(Graph& graph, Node& node) {
     std::vector<bool> mask = readers_.replaceable(graph, node);
     if (std::find(mask.begin(), mask.end(), true) == mask.end()) return false;
-    const Prepared& prepared = prepared_.at({node.work.get(), mask});
+    const Prepared& prepared = answers_.of(
+        node.work, mask, [](const WorkRef& work, const auto& of) { return split(*work, of); });
     if (prepared.work == nullptr) return false;
     std::vector<uint32_t> inputs;
     for (size_t old : prepared.kept) inputs.push_back(node.inputs[old]);
@@ -488,7 +480,7 @@ class Preparer {
       inputs.push_back(Rewriting::tensor_of(
           graph, made, part.computation.info(part.computation.outputs[0].tensor), device));
     }
-    originals_.push_back(std::exchange(node.work, prepared.work));
+    node.work = prepared.work;
     node.inputs = std::move(inputs);
     return true;
   }
@@ -512,8 +504,7 @@ class Preparer {
 
   Rewriting& program_;
   ConstantReaders readers_;
-  std::map<std::pair<const Work*, std::vector<bool>>, Prepared> prepared_;
-  std::vector<WorkRef> originals_;  // keys go by address
+  WorkAnswers<Prepared> answers_;
 };
 
 }  // namespace

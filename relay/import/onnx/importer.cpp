@@ -403,23 +403,8 @@ void Importer::add_initializer(Scope& scope, std::string_view name, NDArray arra
 }
 
 void Importer::add_initializers(Scope& scope, const Graph& graph, bool main) {
-  auto add = [&](std::string_view name, const auto& array) {
-    try {
-      add_initializer(scope, name, array(), main);
-    } catch (const Error& error) {
-      throw Error(model_.model().path + ": the initializer " + quoted(name) + ": " + error.what());
-    }
-  };
-  Copies copies;
-  for (const TensorData& tensor : graph.initializers)
-    add(tensor.name, [&] { return tensors_.array(tensor, &copies); });
-  for (const SparseTensorData& tensor : graph.sparse_initializers)
-    add(tensor.values.name, [&] { return tensors_.array(tensor); });
-  try {
-    copies.run();
-  } catch (const Error& error) {
-    throw Error(model_.model().path + ": " + error.what());
-  }
+  for (auto& [name, array] : tensors_.initializers(graph))
+    add_initializer(scope, name, std::move(array), main);
 }
 
 void Importer::refuse_input(std::string_view name, const std::string& reason) const {

@@ -1,14 +1,12 @@
 #include <relay/import/onnx/tensors.h>
 
 #include <algorithm>
-#include <atomic>
 #include <charconv>
 #include <cstring>
 #include <filesystem>
-#include <future>
-#include <thread>
 
 #include <relay/support/error.h>
+#include <relay/support/threads.h>
 
 namespace relay::onnx {
 namespace {
@@ -95,29 +93,26 @@ NDArray Tensors::room(ShapeView shape, DType dtype) {
       [](void* context) { delete static_cast<NDArray*>(context); }, new NDArray(block_));
 }
 
-void Copies::add(std::shared_ptr<const Bytes> bytes, std::span<const std::byte> from,
+void Copies::add(const std::shared_ptr<const Bytes>& bytes, std::span<const std::byte> from,
                  std::byte* to) {
   constexpr size_t kPiece = size_t{1} << 20;
-  for (size_t begin = 0; begin < from.size(); begin += kPiece)
-    pieces_.push_back(
-        {bytes, from.subspan(begin, std::min(kPiece, from.size() - begin)), to + begin});
+  const size_t count = (from.size() + kPiece - 1) / kPiece;
+  for (size_t i = 0; i < count; ++i) {
+    const size_t begin = from.size() * i / count, end = from.size() * (i + 1) / count;
+    pieces_.push_back({bytes, from.subspan(begin, end - begin), to + begin, name_});
+  }
 }
 
 void Copies::run() {
-  constexpr size_t kMost = 4;  // more than memory feeds
-  std::atomic<size_t> next{0};
-  auto work = [&] {
-    for (size_t i = next++; i < pieces_.size(); i = next++)
+  const auto threads = static_cast<int>(std::min(thread_count(0), kCopyThreads));
+  side_by_side(pieces_.size() < 4 ? 1 : threads, pieces_.size(), [&](size_t i) {
+    try {
       pieces_[i].bytes->copy(pieces_[i].from, pieces_[i].to);
-  };
-  size_t threads = std::min<size_t>(std::thread::hardware_concurrency(), kMost);
-  threads = std::clamp<size_t>(threads, 1, std::max<size_t>(1, pieces_.size() / 2));
-  {
-    std::vector<std::future<void>> others;
-    for (size_t i = 1; i < threads; ++i) others.push_back(std::async(std::launch::async, work));
-    work();
-    for (std::future<void>& other : others) other.get();
-  }
+    } catch (const Error& error) {
+      if (pieces_[i].name.empty()) throw;
+      throw Error("the initializer " + quoted(pieces_[i].name) + ": " + error.what());
+    }
+  });
   pieces_.clear();
 }
 
@@ -202,6 +197,28 @@ NDArray Tensors::array(const TensorData& tensor, Copies* later) {
   if (!tensor.floats.empty()) return converted(tensor.floats, shape, *dtype);
   if (!tensor.doubles.empty()) return converted(tensor.doubles, shape, *dtype);
   return converted(tensor.ints, shape, *dtype);
+}
+
+std::vector<std::pair<std::string_view, NDArray>> Tensors::initializers(const Graph& graph) {
+  std::vector<std::pair<std::string_view, NDArray>> result;
+  Copies copies;
+  std::string what;  // of the one at hand
+  auto add = [&](std::string_view name, const auto& array) {
+    what = "the initializer " + quoted(name) + ": ";
+    copies.set_name(name);
+    result.emplace_back(name, array());
+  };
+  try {
+    for (const TensorData& tensor : graph.initializers)
+      add(tensor.name, [&] { return array(tensor, &copies); });
+    for (const SparseTensorData& tensor : graph.sparse_initializers)
+      add(tensor.values.name, [&] { return array(tensor); });
+    what.clear();
+    copies.run();
+  } catch (const Error& error) {
+    throw Error(model_.path + ": " + what + error.what());
+  }
+  return result;
 }
 
 NDArray Tensors::array(const SparseTensorData& tensor) {

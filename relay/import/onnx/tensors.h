@@ -5,6 +5,8 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <relay/import/onnx/model.h>
@@ -16,9 +18,12 @@ namespace relay::onnx {
 /// work of getting fresh pages, too.
 class Copies {
  public:
+  /// Whose bytes are added from now on; the text lives until `run` returns.
+  void set_name(std::string_view name) { name_ = name; }
   /// `to` has room for them until `run` returns.
-  void add(std::shared_ptr<const Bytes> bytes, std::span<const std::byte> from, std::byte* to);
-  /// Throws `Error` if a file has become shorter or cannot be read.
+  void add(const std::shared_ptr<const Bytes>& bytes, std::span<const std::byte> from,
+           std::byte* to);
+  /// Throws `Error`, with the name, if a file has become shorter or cannot be read.
   void run();
 
  private:
@@ -26,8 +31,10 @@ class Copies {
     std::shared_ptr<const Bytes> bytes;
     std::span<const std::byte> from;
     std::byte* to;
+    std::string_view name;
   };
   std::vector<Piece> pieces_;
+  std::string_view name_;
 };
 
 /// Makes arrays of the tensors of one model; where bytes lie in a file as an array wants them, they
@@ -43,6 +50,10 @@ class Tensors {
   NDArray array(const TensorData& tensor, Copies* later = nullptr);
   /// A sparse tensor, filled with zeros.
   NDArray array(const SparseTensorData& tensor);
+
+  /// All of a graph, by their names, large ones copied together. Throws as `array`, with the path
+  /// of the model and the name.
+  std::vector<std::pair<std::string_view, NDArray>> initializers(const Graph& graph);
 
  private:
   /// The elements in row-major order, where they lie in `bytes` if they are aligned there.

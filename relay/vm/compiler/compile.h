@@ -15,7 +15,7 @@ namespace relay::vm {
 
 struct CompileOptions {
   codegen::Target target = codegen::Target::host();
-  int threads = 0;              // for compiling kernels; 0: as many as the machine has cores
+  int threads = 0;              // that compile, together; 0: as many as the machine has cores
   std::filesystem::path cache;  // of compiled kernels; empty for none
   int level = 3;                // of optimisation, as PassContext::opt_level
   /// For tests of the compiler alone: operators run in the direct evaluator, no code is generated.

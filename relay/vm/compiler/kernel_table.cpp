@@ -69,7 +69,7 @@ void KernelTable::lower(std::span<const graph::Graph> graphs) {
       }
     }
   }
-  with_stack(thread_count(options_.threads), works.size(), [&](size_t i) {
+  with_stack(options_.threads, works.size(), [&](size_t i) {
     auto& [work, lowered] = works[i];
     try {
       lowered->lowered = lower_work(work);

@@ -1,0 +1,43 @@
+// Memory blocks kept for the next request.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include <relay/runtime/pool.h>
+
+namespace relay::runtime_pool_test {
+namespace {
+
+constexpr size_t kMegabyte = size_t{1} << 20;
+
+TEST(RuntimePool, BlocksOfAnySizeComeBack) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "the sanitizer gets blocks back at once";
+#endif
+  pool_trim();
+  for (size_t size : {size_t{100}, size_t{5000}, kMegabyte, 2 * kMegabyte, 2 * kMegabyte + 64,
+                      3 * kMegabyte, 4 * kMegabyte, 6 * kMegabyte, 9 * kMegabyte}) {
+    void* block = pool_allocate(size);
+    std::memset(block, 1, size);
+    pool_free(block);
+    void* again = pool_allocate(size);
+    EXPECT_EQ(again, block) << size;
+    pool_free(again);
+    pool_trim();
+  }
+}
+
+TEST(RuntimePool, ZerosAreZeros) {
+  for (size_t size : {size_t{100}, kMegabyte, 5 * kMegabyte}) {
+    void* block = pool_allocate(size);
+    std::memset(block, 1, size);
+    pool_free(block);
+    auto* zeros = static_cast<char*>(pool_allocate_zeros(size));
+    EXPECT_TRUE(std::all_of(zeros, zeros + size, [](char byte) { return byte == 0; })) << size;
+    pool_free(zeros);
+  }
+}
+
+}  // namespace
+}  // namespace relay::runtime_pool_test
