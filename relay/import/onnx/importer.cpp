@@ -403,8 +403,13 @@ void Importer::add_initializer(Scope& scope, std::string_view name, NDArray arra
 }
 
 void Importer::add_initializers(Scope& scope, const Graph& graph, bool main) {
-  for (auto& [name, array] : tensors_.initializers(graph))
-    add_initializer(scope, name, std::move(array), main);
+  for (auto& [name, array] : tensors_.initializers(graph)) {
+    try {
+      add_initializer(scope, name, std::move(array), main);
+    } catch (const Error& error) {
+      throw Error(model_.model().path + ": the initializer " + quoted(name) + ": " + error.what());
+    }
+  }
 }
 
 void Importer::refuse_input(std::string_view name, const std::string& reason) const {
