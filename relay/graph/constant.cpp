@@ -19,11 +19,10 @@ NDArray result_of(const te::Computation& computation) {
   return NDArray::empty(shape, info.dtype);
 }
 
-Places row_major(ShapeView shape) {
-  Places places(shape.size());
-  int64_t step = 1;
-  for (size_t d = shape.size(); d-- > 0; step *= shape[d]) {
-    for (int64_t i = 0; i < shape[d]; ++i) places[d].push_back(i * step);
+Places places_of(const NDArray& array) {
+  Places places(array.rank());
+  for (size_t d = 0; d < places.size(); ++d) {
+    for (int64_t i = 0; i < array.extent(d); ++i) places[d].push_back(i * array.stride(d));
   }
   return places;
 }
@@ -57,7 +56,7 @@ Value Constant::compute() const {
   if (device_ == Device() && inputs_.size() == 1) {
     if (shortcut_) {
       NDArray result = result_of(*computation_);
-      shortcut_(inputs_[0]->value().array(), result.raw(), row_major(result.shape()));
+      shortcut_(inputs_[0]->value().array(), result.raw(), places_of(result));
       return Value(result);
     }
     // A copy of what has a shortcut: that writes where the copy has its elements.

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include <relay/runtime/strided.h>
 #include <relay/runtime/value.h>
 #include <relay/tensor_expr/computation.h>
 
@@ -17,9 +18,6 @@ double bytes_of(const te::TensorInfo& info);
 class Constant;
 using ConstantRef = std::shared_ptr<const Constant>;
 
-/// Where elements of a tensor lie: (i, j, …) is `places[0][i]` + `places[1][j]` + … elements from
-/// the first.
-using Places = std::vector<std::vector<int64_t>>;
 /// Computes what a computation of one input gives, faster than by evaluating it, and puts it where
 /// it is wanted.
 using Shortcut = std::function<void(const NDArray& input, void* to, const Places& places)>;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <relay/runtime/ndarray.h>
+#include <relay/runtime/strided.h>
 #include <relay/tensor_expr/computation.h>
 
 namespace relay::graph {
@@ -15,8 +16,7 @@ namespace relay::graph {
 /// is zero.
 struct Scattered {
   NDArray result;
-  /// Element (i, j, …) lies `places[0][i]` + `places[1][j]` + … elements from the start.
-  std::vector<std::vector<int64_t>> places;
+  Places places;  // of the tensor's elements in `result`
 };
 /// For a computation of fixed extents that is such a copy of its one input.
 std::optional<Scattered> scattered_result(const te::Computation& computation);

@@ -18,42 +18,34 @@ class WorkAnswers {
   /// A question for `find`; none about no inputs. The work is kept alive.
   void ask(const WorkRef& work, std::vector<bool> mask) {
     if (std::find(mask.begin(), mask.end(), true) == mask.end()) return;
-    auto [entry, added] = answers_.try_emplace({work.get(), mask});
-    if (added) asked_.push_back({work, std::move(mask), &entry->second});
+    auto [entry, added] = answers_.try_emplace({work, std::move(mask)});
+    if (added) open_.push_back(&*entry);
   }
 
   /// Answers what was asked: `answer(work, mask)`, on so many threads (0: one for each core).
   template <class F>
   void find(int threads, const F& answer) {
-    side_by_side(threads, asked_.size() - num_found_, [&](size_t i) {
-      Question& question = asked_[num_found_ + i];
-      *question.answer = answer(question.work, question.mask);
+    side_by_side(threads, open_.size(), [&](size_t i) {
+      auto& [question, found] = *open_[i];
+      found = answer(question.first, question.second);
     });
-    num_found_ = asked_.size();
+    open_.clear();
   }
 
-  /// The answer, found now if it was not asked for before.
+  /// The answer, found now if nobody asked for it before the last `find`; an empty one about no
+  /// inputs.
   template <class F>
   const Answer& of(const WorkRef& work, const std::vector<bool>& mask, const F& answer) {
-    auto [entry, added] = answers_.try_emplace({work.get(), mask});
-    if (added) {
-      entry->second = answer(work, mask);
-      asked_.push_back({work, mask, &entry->second});
-      num_found_ = asked_.size();
-    }
-    return entry->second;
+    ask(work, mask);
+    find(1, answer);
+    return answers_[{work, mask}];
   }
 
  private:
-  struct Question {
-    WorkRef work;
-    std::vector<bool> mask;
-    Answer* answer;
-  };
-
-  std::map<std::pair<const Work*, std::vector<bool>>, Answer> answers_;
-  std::vector<Question> asked_;
-  size_t num_found_ = 0;  // the first of `asked_`
+  // By the work's address, so that equal works are never compared.
+  using Answers = std::map<std::pair<WorkRef, std::vector<bool>>, Answer>;
+  Answers answers_;
+  std::vector<typename Answers::value_type*> open_;  // asked, not answered
 };
 
 }  // namespace relay::graph

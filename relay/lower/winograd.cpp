@@ -113,12 +113,12 @@ class Tiled {
     Winograd result;
     result.input = static_cast<size_t>(conv_.weights->tensor.index);
     result.weights = weights();
-    result.transform =
-        [&filtering = filtering_, steps = weight_steps(), outs = conv_.extent(conv_.out_channel),
-         ins = conv_.channel.extent.as_int()](const NDArray& weights, void* to,
-                                              const std::vector<std::vector<int64_t>>& places) {
-          transform_weights(filtering, weights, steps, outs, ins, static_cast<float*>(to), places);
-        };
+    result.transform = [&filtering = filtering_, steps = weight_steps(),
+                        outs = conv_.extent(conv_.out_channel),
+                        ins = conv_.channel.extent.as_int()](const NDArray& weights, void* to,
+                                                             const Places& places) {
+      transform_weights(filtering, weights, steps, outs, ins, static_cast<float*>(to), places);
+    };
     c_.inputs.push_back(result.weights.info(result.weights.outputs[0].tensor));
     te::Builder builder(std::move(c_));
     te::Tensor transformed = builder.input(builder.num_inputs() - 1);

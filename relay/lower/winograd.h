@@ -6,6 +6,7 @@
 #include <optional>
 
 #include <relay/runtime/ndarray.h>
+#include <relay/runtime/strided.h>
 #include <relay/tensor_expr/computation.h>
 
 namespace relay::lower {
@@ -15,11 +16,8 @@ struct Winograd {
   size_t input = 0;  // number of the weights among the inputs
   /// One input, the weights; one output, the transformed ones.
   te::Computation weights;
-  /// The same, bit for bit, faster than by evaluating it: float32 elements, (i, j, …) of which lies
-  /// `places[0][i]` + `places[1][j]` + … behind `to`.
-  std::function<void(const NDArray& weights, void* to,
-                     const std::vector<std::vector<int64_t>>& places)>
-      transform;
+  /// The same, bit for bit, faster than by evaluating it: float32 elements at `places` from `to`.
+  std::function<void(const NDArray& weights, void* to, const Places& places)> transform;
   /// What the old computation was, ready for `lower`. It has one input more, the last: the
   /// transformed weights. The weights stay an input even if nothing reads them any longer.
   te::Computation computation;

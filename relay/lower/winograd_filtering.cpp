@@ -180,8 +180,7 @@ struct Channels {
 }  // namespace
 
 void transform_weights(const Filtering& filtering, const NDArray& weights, const WeightSteps& steps,
-                       int64_t outs, int64_t ins, float* to,
-                       const std::vector<std::vector<int64_t>>& places) {
+                       int64_t outs, int64_t ins, float* to, const Places& places) {
   const NDArray dense = weights.contiguous();
   const auto* from = dense.data<float>();
   const auto points = static_cast<size_t>(filtering.points());

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <relay/runtime/ndarray.h>
+#include <relay/runtime/strided.h>
 #include <relay/tensor_expr/scalar.h>
 
 namespace relay::lower {
@@ -57,7 +58,6 @@ struct WeightSteps {
 /// of columns, then of rows, bit for bit. Element (p, q, o, i) goes to `to[places[0][p] +
 /// places[1][q] + places[2][o] + places[3][i]]`.
 void transform_weights(const Filtering& filtering, const NDArray& weights, const WeightSteps& steps,
-                       int64_t outs, int64_t ins, float* to,
-                       const std::vector<std::vector<int64_t>>& places);
+                       int64_t outs, int64_t ins, float* to, const Places& places);
 
 }  // namespace relay::lower

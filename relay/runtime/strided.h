@@ -5,8 +5,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace relay {
+
+/// Where elements of a tensor lie: (i, j, …) is `places[0][i]` + `places[1][j]` + … elements from
+/// the first.
+using Places = std::vector<std::vector<int64_t>>;
 
 /// Reads the elements of an array from first to last, some at a time.
 class ElementReader {
