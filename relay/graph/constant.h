@@ -14,6 +14,8 @@ namespace relay::graph {
 
 /// Of a tensor whose extents are known; 0 where one is not.
 double bytes_of(const te::TensorInfo& info);
+/// The shape of such a tensor.
+Shape shape_of(const te::TensorInfo& info);
 
 class Constant;
 using ConstantRef = std::shared_ptr<const Constant>;
@@ -40,6 +42,9 @@ class Constant {
   const te::Computation* computation() const { return computation_.get(); }
   std::shared_ptr<const te::Computation> shared_computation() const { return computation_; }
   const std::vector<ConstantRef>& inputs() const { return inputs_; }
+  /// The tensor that is computed, and where.
+  const te::TensorInfo& info() const { return computation_->info(computation_->outputs[0].tensor); }
+  Device device() const { return device_; }
 
  private:
   Value compute() const;

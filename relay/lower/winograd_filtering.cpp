@@ -5,9 +5,10 @@
 #include <cstring>
 #include <utility>
 
+#include <relay/runtime/kernels/vectors.h>
+
 namespace relay::lower {
 
-/// As many neighbouring weights as are transformed together.
 struct WeightRun {
   static constexpr int64_t kSize = 16;
   float values[kSize];
@@ -18,46 +19,60 @@ namespace {
 using te::Scalar;
 using Scalars = Filtering::Scalars;
 
-constexpr size_t kMostPoints = 6;
-
 template <class F>
-WeightRun each(const WeightRun& a, const WeightRun& b, F&& of) {
+RELAY_INLINE inline WeightRun each(const WeightRun& a, const WeightRun& b, const F& of) {
   WeightRun result;
   for (int64_t i = 0; i < WeightRun::kSize; ++i) result.values[i] = of(a.values[i], b.values[i]);
   return result;
 }
-WeightRun operator+(const WeightRun& a, const WeightRun& b) {
-  return each(a, b, [](float x, float y) { return x + y; });
+RELAY_INLINE inline WeightRun operator+(const WeightRun& a, const WeightRun& b) {
+  return each(a, b, [](float x, float y) RELAY_INLINE { return x + y; });
 }
-WeightRun operator-(const WeightRun& a, const WeightRun& b) {
-  return each(a, b, [](float x, float y) { return x - y; });
+RELAY_INLINE inline WeightRun operator-(const WeightRun& a, const WeightRun& b) {
+  return each(a, b, [](float x, float y) RELAY_INLINE { return x - y; });
 }
-WeightRun operator*(const WeightRun& a, double factor) {
+RELAY_INLINE inline WeightRun operator*(const WeightRun& a, double factor) {
   const auto by = static_cast<float>(factor);
-  return each(a, a, [by](float x, float) { return x * by; });
+  return each(a, a, [by](float x, float) RELAY_INLINE { return x * by; });
+}
+
+/// Transforms a square along both sides: columns first.
+template <class F>
+void transform_square(const WeightSquare& taps, std::span<WeightRun> to) {
+  constexpr auto kPoints = static_cast<size_t>(F::kTile + kTaps - 1);
+  with_vectors([&]() RELAY_INLINE {
+    std::array<std::array<WeightRun, kPoints>, kTaps> columns;
+    for (size_t column = 0; column < kTaps; ++column)
+      columns[column] = F::transformed(taps[column].data());
+    for (size_t row = 0; row < kPoints; ++row) {
+      const WeightRun line[kTaps] = {columns[0][row], columns[1][row], columns[2][row]};
+      const std::array<WeightRun, kPoints> made = F::transformed(line);
+      for (size_t column = 0; column < kPoints; ++column) to[row * kPoints + column] = made[column];
+    }
+  });
 }
 
 /// F(2, 3) at 0, ±1, ∞.
 class TwoResults : public Filtering {
  public:
-  TwoResults() : Filtering(2) {}
+  static constexpr int64_t kTile = 2;
+  TwoResults() : Filtering(kTile) {}
   Scalars data(std::span<const Scalar> d) const override {
     return {d[2] - d[0], d[2] + d[1], d[2] - d[1], d[3] - d[1]};
   }
   Scalars weights(std::span<const Scalar> w) const override {
-    auto made = transformed(w);
+    auto made = transformed(w.data());
     return {made.begin(), made.end()};
   }
-  void weights(std::span<const WeightRun> w, std::span<WeightRun> to) const override {
-    std::ranges::copy(transformed(w), to.begin());
+  void weights(const WeightSquare& taps, std::span<WeightRun> to) const override {
+    transform_square<TwoResults>(taps, to);
   }
   Scalars results(std::span<const Scalar> m) const override {
     return {m[0] + (m[1] + m[2]), (m[1] - m[2]) + m[3]};
   }
 
- private:
   template <class T>
-  static std::array<T, 4> transformed(std::span<const T> w) {
+  RELAY_INLINE static inline std::array<T, 4> transformed(const T* w) {
     T even = w[0] + w[2];
     return {w[0] * -1.0, (even + w[1]) * 0.5, (even - w[1]) * 0.5, w[2]};
   }
@@ -67,7 +82,8 @@ class TwoResults : public Filtering {
 /// less than half of that at ±1, ±2.
 class FourResults : public Filtering {
  public:
-  FourResults() : Filtering(4) {}
+  static constexpr int64_t kTile = 4;
+  FourResults() : Filtering(kTile) {}
   Scalars data(std::span<const Scalar> d) const override {
     Scalar even_a = d[4] - d[2] * kB2, odd_a = (d[3] - d[1] * kB2) * kA;
     Scalar even_b = d[4] - d[2] * kA2, odd_b = (d[3] - d[1] * kA2) * kB;
@@ -79,11 +95,11 @@ class FourResults : public Filtering {
             d[1] * (kA2 * kB2) + (d[5] - d[3] * (kA2 + kB2))};
   }
   Scalars weights(std::span<const Scalar> w) const override {
-    auto made = transformed(w);
+    auto made = transformed(w.data());
     return {made.begin(), made.end()};
   }
-  void weights(std::span<const WeightRun> w, std::span<WeightRun> to) const override {
-    std::ranges::copy(transformed(w), to.begin());
+  void weights(const WeightSquare& taps, std::span<WeightRun> to) const override {
+    transform_square<FourResults>(taps, to);
   }
   Scalars results(std::span<const Scalar> m) const override {
     Scalar even_a = m[1] + m[2], odd_a = m[1] - m[2];
@@ -92,10 +108,9 @@ class FourResults : public Filtering {
             m[5] + (odd_a * (kA * kA2) + odd_b * (kB * kB2))};
   }
 
- private:
   template <class T>
-  static std::array<T, 6> transformed(std::span<const T> w) {
-    auto at = [&](double point, double scale) {
+  RELAY_INLINE static inline std::array<T, 6> transformed(const T* w) {
+    auto at = [&](double point, double scale) RELAY_INLINE {
       T even = w[0] + w[2] * (point * point), odd = w[1] * point;
       return std::pair((even + odd) * (1 / scale), (even - odd) * (1 / scale));
     };
@@ -104,6 +119,7 @@ class FourResults : public Filtering {
     return {w[0] * (1 / (kA2 * kB2)), a, minus_a, b, minus_b, w[2]};
   }
 
+ private:
   static constexpr double kA = 0.625, kB = 1.5, kA2 = kA * kA, kB2 = kB * kB;
 };
 
@@ -188,30 +204,27 @@ void transform_weights(const Filtering& filtering, const NDArray& weights, const
   Channels lanes{outs, steps.out, places[2]}, lines{ins, steps.in, places[3]};
   if (outs == 1 || places[2][1] != places[2][0] + 1) std::swap(lanes, lines);
   const std::vector<std::vector<Stretch>> runs = stretches_of(lanes.places);
+  WeightSquare taps{};
+  std::vector<WeightRun> made(points * points);
   for (size_t run = 0; run < runs.size(); ++run) {
     const int64_t first = static_cast<int64_t>(run) * WeightRun::kSize;
     const int64_t count = std::min(WeightRun::kSize, lanes.count - first);
     for (int64_t line = 0; line < lines.count; ++line) {
       const float* corner = from + first * lanes.step + line * lines.step;
-      std::array<std::array<WeightRun, kMostPoints>, kTaps> columns;  // transformed
       for (int64_t column = 0; column < kTaps; ++column) {
-        std::array<WeightRun, kTaps> taps{};
         for (int64_t row = 0; row < kTaps; ++row) {
           const float* tap = corner + row * steps.row + column * steps.column;
-          WeightRun& values = taps[static_cast<size_t>(row)];
-          for (int64_t i = 0; i < count; ++i) values.values[i] = tap[i * lanes.step];
+          WeightRun& run_of_taps = taps[static_cast<size_t>(column)][static_cast<size_t>(row)];
+          for (int64_t i = 0; i < count; ++i) run_of_taps.values[i] = tap[i * lanes.step];
         }
-        filtering.weights(taps, columns[static_cast<size_t>(column)]);
       }
+      filtering.weights(taps, made);
       for (size_t row = 0; row < points; ++row) {
-        const std::array<WeightRun, kTaps> taps{columns[0][row], columns[1][row], columns[2][row]};
-        std::array<WeightRun, kMostPoints> made;
-        filtering.weights(taps, made);
         for (size_t column = 0; column < points; ++column) {
           float* place =
               to + places[0][row] + places[1][column] + lines.places[static_cast<size_t>(line)];
           for (const Stretch& stretch : runs[run])
-            copy_few(made[column].values + stretch.first, stretch.count,
+            copy_few(made[row * points + column].values + stretch.first, stretch.count,
                      place + lanes.places[static_cast<size_t>(first + stretch.first)]);
         }
       }

@@ -1,6 +1,7 @@
 // Winograd's minimal filtering: a convolution of a line or a plane as a product of transforms.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -15,7 +16,10 @@ namespace relay::lower {
 /// Weights along a side of a window.
 inline constexpr int64_t kTaps = 3;
 
+/// Neighbouring weights that are transformed together.
 struct WeightRun;
+/// Those of a window, by columns.
+using WeightSquare = std::array<std::array<WeightRun, kTaps>, kTaps>;
 
 /// Transforms between a line of `tile` results, the `points` = tile + 2 elements that they are
 /// computed from, and three weights: a product of polynomials, by their values at 0, ±a, (±b,) ∞.
@@ -30,8 +34,8 @@ class Filtering {
   int64_t points() const { return tile_ + kTaps - 1; }
   virtual Scalars data(std::span<const te::Scalar> d) const = 0;
   virtual Scalars weights(std::span<const te::Scalar> w) const = 0;
-  /// Of runs of neighbours, into `to`, one for each point.
-  virtual void weights(std::span<const WeightRun> w, std::span<WeightRun> to) const = 0;
+  /// Of a window along both sides, columns first, into `to`: `points` rows of `points` runs.
+  virtual void weights(const WeightSquare& taps, std::span<WeightRun> to) const = 0;
   virtual Scalars results(std::span<const te::Scalar> m) const = 0;
 
  protected:

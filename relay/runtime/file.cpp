@@ -190,6 +190,15 @@ void OutputFile::flush() {
   buffer_.clear();
 }
 
+void OutputFile::extend(uint64_t size) {
+  RELAY_CHECK(can_rewrite() && size >= written_, "a file cannot become shorter");
+  flush();
+  if (size == written_) return;
+  written_ = size;
+  rewrite(size - 1, "", 1);  // ftruncate would do, but not on every file system
+  if (::lseek(descriptor_, 0, SEEK_END) < 0) fail("write", errno);
+}
+
 void OutputFile::rewrite(uint64_t offset, const void* from, size_t size) {
   RELAY_CHECK(can_rewrite() && offset + size <= written_, "writing over what was not written");
   flush();

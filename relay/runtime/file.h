@@ -91,7 +91,10 @@ class OutputFile final : public ByteSink {
   uint64_t written() const { return written_; }
   /// Whether what was written can be written anew: a regular file.
   bool can_rewrite() const { return !temporary_.empty(); }
-  /// Writes over bytes that were written before, from `offset` on.
+  /// Makes a regular file longer: zeros follow, up to `size` bytes of file.
+  void extend(uint64_t size);
+  /// Writes over bytes that were written before, from `offset` on. After `extend` any threads may,
+  /// each elsewhere.
   void rewrite(uint64_t offset, const void* from, size_t size);
   void commit();
 

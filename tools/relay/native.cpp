@@ -150,6 +150,7 @@ std::shared_ptr<const vm::Executable> compile_module(const Module& specialised, 
   compile.winograd = options.winograd;
   if (options.use_cache) compile.cache = codegen::default_cache();
   compile.kernels = kernels;
+  compile.late_constants = options.to_be_saved;
   return vm::compile(specialised, entry, compile);
 }
 

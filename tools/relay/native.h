@@ -22,6 +22,7 @@ struct NativeOptions {
   bool use_cache = true;
   bool onednn = false;
   bool winograd = true;
+  bool to_be_saved = false;  // and not to be run: CompileOptions::late_constants
 };
 
 /// Adds `--target`, `--opt-level`, `--no-winograd` or all of the options of those who compile and

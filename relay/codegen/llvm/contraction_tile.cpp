@@ -1,8 +1,6 @@
 // Contractions: register tiles and their epilogue.
 #include <algorithm>
 
-#include <llvm/IR/InlineAsm.h>
-
 #include <relay/codegen/llvm/contraction_emitter.h>
 #include <relay/codegen/llvm/memory_access.h>
 
@@ -132,14 +130,21 @@ bool ContractionEmitter::varies_by_row(const TileLoad& tile) const {
 
 void ContractionEmitter::clear_registers() {
   if (f_.target.isa == Target::Isa::kBaseline) return;
-  const bool wide = f_.target.isa == Target::Isa::kAvx512;
-  std::string clobbers;
-  for (int i = 0; i < (wide ? 32 : 16); ++i) {
-    if (i > 0) clobbers += ",";
-    clobbers += (wide ? "~{zmm" : "~{ymm") + std::to_string(i) + "}";
+  // A function that does nothing: its convention keeps all registers but those of vectors. Inline
+  // assembly that says so of each of them took LLVM ten times as long.
+  constexpr const char* kName = "clear_vectors";
+  llvm::Module& module = *b_.GetInsertBlock()->getModule();
+  llvm::Function* function = module.getFunction(kName);
+  if (function == nullptr) {
+    function = llvm::Function::Create(llvm::FunctionType::get(b_.getVoidTy(), false),
+                                      llvm::GlobalValue::InternalLinkage, kName, module);
+    function->setCallingConv(llvm::CallingConv::PreserveMost);
+    function->addFnAttr(llvm::Attribute::NoInline);
+    function->addFnAttr(llvm::Attribute::NoUnwind);
+    function->setMemoryEffects(llvm::MemoryEffects::inaccessibleMemOnly());
+    llvm::IRBuilder<>(llvm::BasicBlock::Create(module.getContext(), "", function)).CreateRetVoid();
   }
-  auto* type = llvm::FunctionType::get(b_.getVoidTy(), false);
-  b_.CreateCall(type, llvm::InlineAsm::get(type, "", clobbers, /*hasSideEffects=*/true));
+  b_.CreateCall(function)->setCallingConv(llvm::CallingConv::PreserveMost);
 }
 
 llvm::Value* ContractionEmitter::out_line(Value* row, Value* column) {

@@ -1,6 +1,7 @@
 // From an LLVM module to a position-independent blob, or to text.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include <relay/codegen/codegen.h>
@@ -15,16 +16,21 @@ namespace relay::codegen {
 /// Gives a fresh module the target's triple and data layout. Call before emitting into it.
 void prepare_module(llvm::Module& module, const Target& target);
 
+/// Whether instructions are combined. Loops run up to a third faster for it; contractions are
+/// emitted as they should be, and are compiled faster without.
+enum class Combine : uint8_t { kNo, kYes };
+
 /// Optimises the module, generates code for it and links its sections into one piece. The module
 /// must define `function`; everything else in it becomes internal. Throws InternalError naming the
 /// symbol if the code refers to a function or datum that the module does not define, and whenever
 /// LLVM finds fault with the module. Runs LLVM on the caller's stack, which should be large
 /// (see `with_stack` in relay/support/threads.h).
-KernelBlob to_blob(llvm::Module& module, const std::string& function, const Target& target);
+KernelBlob to_blob(llvm::Module& module, const std::string& function, const Target& target,
+                   Combine combine = Combine::kYes);
 
 /// The module after optimisation, as LLVM IR or as assembly.
 std::string to_text(llvm::Module& module, const std::string& function, const Target& target,
-                    Text text);
+                    Combine combine, Text text);
 
 /// From LLVM IR as text, for tests and experiments; on a stack of its own.
 KernelBlob blob_of_ir(const std::string& text, const std::string& function, const Target& target);

@@ -28,6 +28,9 @@ struct CompileOptions {
   /// Whether convolutions may be computed in tiles, with fewer operations and more rounding; below
   /// level 3 and where `relay.winograd` is false of the pass context they are not in any case.
   bool winograd = true;
+  /// For an executable that is saved and does not run (Executable::late_constants): large constants
+  /// that rewrites make are computed while they are written, and their memory serves the next ones.
+  bool late_constants = false;
   /// If given, is told of the graphs as they are composed and after each rewrite.
   graph::RewriteObserver on_graphs;
   /// If given, receives the loops of every kernel, in the order of Executable::kernels.

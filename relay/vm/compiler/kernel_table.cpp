@@ -94,25 +94,55 @@ uint32_t KernelTable::library(const lower::LibraryLaunch& launch, const std::str
   return entry->second;
 }
 
+namespace {
+
+double bytes_of(const graph::Constant& constant) { return graph::bytes_of(constant.info()); }
+
+}  // namespace
+
+bool KernelTable::is_late(const graph::Constant& constant) const {
+  constexpr double kLarge = 1 << 20;  // bytes
+  return options_.late_constants && constant.computation() != nullptr &&
+         constant.device() == Device() && bytes_of(constant) >= kLarge;
+}
+
+/// What lies between a constant and what was given, and serves nobody else once it is known: its
+/// memory is for the next ones.
+std::vector<graph::ConstantRef> KernelTable::between(const graph::Constant& constant) const {
+  std::vector<graph::ConstantRef> result;
+  for (const graph::ConstantRef& input : constant.inputs()) {
+    if (!known_.contains(input.get())) result.push_back(input);
+  }
+  return result;
+}
+
+std::function<NDArray()> KernelTable::late(const graph::ConstantRef& constant) const {
+  if (!is_late(*constant)) return {};
+  std::vector<graph::ConstantRef> done = between(*constant);
+  const bool read = std::ranges::any_of(constants_, [&](const graph::ConstantRef& each) {
+    return std::ranges::find(each->inputs(), constant) != each->inputs().end();
+  });
+  if (!read) done.push_back(constant);
+  return [constant, done = std::move(done)] {
+    Value value = constant->value();
+    for (const graph::ConstantRef& each : done) each->release();
+    return value.array();
+  };
+}
+
 std::unordered_map<uint32_t, Dim> KernelTable::compile() {
   std::unordered_map<uint32_t, Dim> scratch;
   codegen::CompileOptions options;
   options.threads = options_.threads;
   options.cache = options_.cache;
-  auto bytes = [](const graph::ConstantRef& constant) {
-    const te::Computation& computation = *constant->computation();
-    return graph::bytes_of(computation.info(computation.outputs[0].tensor));
-  };
   std::stable_sort(constants_.begin(), constants_.end(),
-                   [&](const auto& a, const auto& b) { return bytes(a) > bytes(b); });
+                   [](const auto& a, const auto& b) { return bytes_of(*a) > bytes_of(*b); });
   std::vector<std::function<void()>> beside;
   for (const graph::ConstantRef& constant : constants_) {
+    if (is_late(*constant)) continue;
     beside.emplace_back([this, &constant] {
       constant->value();
-      // What lies between it and what was given has served: its memory is for the next ones.
-      for (const graph::ConstantRef& input : constant->inputs()) {
-        if (!known_.contains(input.get())) input->release();
-      }
+      for (const graph::ConstantRef& each : between(*constant)) each->release();
     });
   }
   std::vector<codegen::CompiledKernel> compiled =

@@ -1,6 +1,7 @@
 // The kernels of a program: works lowered, numbered, compiled.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -41,10 +42,14 @@ class KernelTable {
   /// Makes machine code of all kernels, and beside it the constants of the graphs that have to be
   /// computed; returns what scratch memory each kernel takes, by its number in the executable.
   std::unordered_map<uint32_t, Dim> compile();
+  /// How whoever saves the executable computes a constant of the graphs; nothing if `compile` does.
+  std::function<NDArray()> late(const graph::ConstantRef& constant) const;
 
  private:
   lower::Lowered lower_work(const graph::WorkRef& work) const;
   void number(const graph::Work& work, LoweredWork& lowered);
+  bool is_late(const graph::Constant& constant) const;
+  std::vector<graph::ConstantRef> between(const graph::Constant& constant) const;
 
   Executable& executable_;
   const CompileOptions& options_;

@@ -1,5 +1,8 @@
 #include <relay/vm/compiler/program.h>
 
+#include <algorithm>
+#include <functional>
+
 #include <relay/infer/type_checks.h>
 #include <relay/ir/visit.h>
 #include <relay/lower/packing.h>
@@ -200,7 +203,7 @@ void ProgramBuilder::add_entry(Name name) {
 void ProgramBuilder::run(std::span<const Name> entries) {
   collect(entries);
   write_graphs();
-  drop_unused_constants();
+  keep_used_constants();
 }
 
 void ProgramBuilder::collect(std::span<const Name> entries) {
@@ -210,8 +213,9 @@ void ProgramBuilder::collect(std::span<const Name> entries) {
   rewrite_graphs();
 }
 
-// Constants are kept in the form and on the device in which they are used.
-void ProgramBuilder::drop_unused_constants() {
+// Constants are kept in the form and on the device in which they are used, large ones first:
+// threads that share them end together.
+void ProgramBuilder::keep_used_constants() {
   std::vector<uint32_t> number(executable_.constants.size(), kNone);
   auto each = [&](auto use) {
     for (Function& function : executable_.functions) {
@@ -226,14 +230,28 @@ void ProgramBuilder::drop_unused_constants() {
     }
   };
   each([&](uint32_t constant) { number[constant] = 0; });
+  std::vector<uint32_t> used;
+  for (uint32_t i = 0; i < number.size(); ++i) {
+    if (number[i] != kNone) used.push_back(i);
+  }
+  auto bytes = [&](uint32_t constant) {
+    const Value& value = executable_.constants[constant];
+    return value.is_scalar() ? 0 : value.array().byte_size();
+  };
+  std::ranges::stable_sort(used, std::greater(), bytes);
   std::vector<Value> kept;
-  for (size_t i = 0; i < number.size(); ++i) {
-    if (number[i] == kNone) continue;
-    number[i] = static_cast<uint32_t>(kept.size());
-    kept.push_back(std::move(executable_.constants[i]));
+  std::map<uint32_t, std::function<NDArray()>> late;
+  for (uint32_t constant : used) {
+    number[constant] = static_cast<uint32_t>(kept.size());
+    kept.push_back(std::move(executable_.constants[constant]));
+    if (auto made = executable_.late_constants.extract(constant)) {
+      made.key() = number[constant];
+      late.insert(std::move(made));
+    }
   }
   each([&](uint32_t& constant) { constant = number[constant]; });
   executable_.constants = std::move(kept);
+  executable_.late_constants = std::move(late);
 }
 
 void ProgramBuilder::compile_functions() {
@@ -276,8 +294,17 @@ void ProgramBuilder::write_graphs() {
   std::unordered_map<uint32_t, Dim> scratch = kernels_.compile();
   for (size_t i = 0; i < writers.size(); ++i)
     writers[i].set_scratch(scratch, executable_.graphs[i]);
-  for (const graph::ConstantRef& constant : made_constants_)
-    executable_.constants[constant_numbers_.at(constant.get())] = constant->value();
+  for (const graph::ConstantRef& constant : made_constants_) {
+    const uint32_t number = constant_numbers_.at(constant.get());
+    if (std::function<NDArray()> late = kernels_.late(constant)) {
+      const te::TensorInfo& info = constant->info();
+      executable_.constants[number] =
+          NDArray::uniform(NDArray::scalar(info.dtype, 0), graph::shape_of(info));
+      executable_.late_constants.emplace(number, std::move(late));
+    } else {
+      executable_.constants[number] = constant->value();
+    }
+  }
 }
 
 }  // namespace relay::vm

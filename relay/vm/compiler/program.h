@@ -63,7 +63,7 @@ class ProgramBuilder {
   void rewrite_graphs();
   void write_graphs();
   uint32_t number_of(const graph::ConstantRef& constant);
-  void drop_unused_constants();
+  void keep_used_constants();
   void add_entry(Name name);
 
   const Prepared& prepared_;

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -241,6 +243,9 @@ struct Executable {
   std::vector<Kernel> kernels;
   std::vector<std::shared_ptr<const KernelBlob>> blobs;
   std::vector<Value> constants;  // numbers, tensors that are contiguous or uniform
+  /// Of one that is only saved: constants, by their numbers, that are made while they are written,
+  /// on any thread; uniform tensors of their types stand for them. No machine runs such a one.
+  std::map<uint32_t, std::function<NDArray()>> late_constants;
   std::vector<const ConstructorInfo*> constructors;
   std::vector<TypeCheck> checks;
   std::vector<std::string> messages;

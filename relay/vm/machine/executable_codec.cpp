@@ -45,7 +45,10 @@ class Encoder {
       out_.u64(blob->entry);
       out_.u64(blob->alignment);
     });
-    out_.list(e.constants, [&](const Value& value) { constant(value, offset); });
+    uint32_t number = 0;
+    out_.list(e.constants, [&](const Value& value) {
+      constant(value, e.late_constants.contains(number++), offset);
+    });
     out_.list(e.kernels, [&](const Kernel& each) { kernel(each); });
     out_.list(e.checks, [&](const TypeCheck& each) { check(each); });
     out_.list(e.graphs, [&](const Graph& each) { graph(each); });
@@ -63,7 +66,7 @@ class Encoder {
     out_.list(items, [&](uint32_t item) { out_.index(item); });
   }
 
-  void constant(const Value& value, uint64_t& offset) {
+  void constant(const Value& value, bool late, uint64_t& offset) {
     if (!value.is_tensor()) throw Error("a constant that is no tensor cannot be stored");
     out_.dtype(value.dtype());
     out_.flag(value.is_scalar());
@@ -77,8 +80,9 @@ class Encoder {
     for (int64_t extent : value.shape()) out_.i64(extent);
     NDArray array = value.array();
     device(array.device());
-    out_.flag(array.is_uniform());
-    if (array.is_uniform()) {  // its one element
+    const bool uniform = array.is_uniform() && !late;
+    out_.flag(uniform);
+    if (uniform) {  // its one element
       uint64_t bits = 0;
       std::memcpy(&bits, array.raw(), array.dtype().size());
       out_.u64(bits);

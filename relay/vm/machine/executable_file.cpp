@@ -16,10 +16,12 @@
 #include <bit>
 #include <cstring>
 #include <functional>
-#include <future>
+#include <map>
+#include <mutex>
 
 #include <relay/runtime/file.h>
 #include <relay/support/error.h>
+#include <relay/support/threads.h>
 #include <relay/vm/machine/executable_codec.h>
 
 namespace relay::vm {
@@ -74,69 +76,156 @@ void put_code(const Executable& executable, const Put& put) {
   for (const auto& blob : executable.blobs) put(blob->bytes.data(), blob->bytes.size());
 }
 
-void put_data(const Executable& executable, const Put& put) {
-  for (const Value& value : executable.constants) {
-    if (value.is_scalar()) continue;
-    NDArray array = value.array();
-    if (array.is_uniform()) continue;  // stands in the structure
-    array = array.contiguous();
-    put(array.raw(), array.byte_size());
-    put_zeros(put, array.byte_size(), round_up_data(array.byte_size()));
+/// A tensor in the section of data.
+struct Piece {
+  uint32_t constant;  // number
+  uint64_t offset;    // in the section
+};
+
+/// In their order; `end` is where the section ends.
+std::vector<Piece> pieces_of(const Executable& executable, uint64_t& end) {
+  std::vector<Piece> pieces;
+  end = 0;
+  for (uint32_t i = 0; i < executable.constants.size(); ++i) {
+    const Value& value = executable.constants[i];
+    // A uniform tensor stands in the structure.
+    if (value.is_scalar() || (value.array().is_uniform() && !executable.late_constants.contains(i)))
+      continue;
+    pieces.push_back({i, end});
+    end = round_up_data(end + value.array().byte_size());
   }
+  return pieces;
 }
+
+NDArray tensor_of(const Executable& executable, uint32_t constant) {
+  NDArray array = executable.constants[constant].array();
+  auto late = executable.late_constants.find(constant);
+  if (late == executable.late_constants.end()) return array.contiguous();
+  NDArray made = late->second();
+  RELAY_CHECK(made.dtype() == array.dtype() && std::ranges::equal(made.shape(), array.shape()),
+              "a constant is not of the type that was said");
+  return made.is_contiguous() ? made : made.copy();
+}
+
+void put_tensor(const NDArray& array, const Put& put) {
+  put(array.raw(), array.byte_size());
+  put_zeros(put, array.byte_size(), round_up_data(array.byte_size()));
+}
+
+/// The checksum of pieces that come in any order. Whoever brings the next one goes on with those
+/// that wait behind it.
+class OrderedChecksum {
+ public:
+  void add(size_t piece, NDArray tensor) {
+    std::unique_lock lock(mutex_);
+    waiting_.emplace(piece, std::move(tensor));
+    if (busy_) return;
+    busy_ = true;
+    while (!waiting_.empty() && waiting_.begin()->first == next_) {
+      auto node = waiting_.extract(waiting_.begin());
+      lock.unlock();
+      put_tensor(node.mapped(),
+                 [&](const void* bytes, size_t count) { sum_.update(bytes, count); });
+      node = {};
+      lock.lock();
+      ++next_;
+    }
+    busy_ = false;
+  }
+  uint64_t finish() { return sum_.finish(); }
+
+ private:
+  std::mutex mutex_;
+  std::map<size_t, NDArray> waiting_;
+  size_t next_ = 0;
+  bool busy_ = false;
+  Checksum sum_;
+};
 
 /// The parts of a file in their order; what `structure` holds is encoded already.
 class Writer {
  public:
   Writer(const Executable& executable, const ByteWriter& structure)
-      : contents_{[&](const Put& to) { to(structure.bytes().data(), structure.bytes().size()); },
-                  [&](const Put& to) { put_code(executable, to); },
-                  [&](const Put& to) { put_data(executable, to); }} {
+      : executable_(executable), structure_(structure) {
+    uint64_t sizes[kNumSections] = {structure.bytes().size(), 0, 0};
+    for (const auto& blob : executable.blobs) sizes[1] += blob->bytes.size();
+    pieces_ = pieces_of(executable, sizes[2]);
     uint64_t end = kTableEnd;
     for (size_t i = 0; i < kNumSections; ++i) {
-      uint64_t size = 0;
-      contents_[i]([&](const void*, size_t count) { size += count; });
       uint64_t offset = round_up_data(end);
-      table_[i] = {static_cast<SectionKind>(i + 1), 0, offset, size, 0};
-      end = offset + size;
+      table_[i] = {static_cast<SectionKind>(i + 1), 0, offset, sizes[i], 0};
+      end = offset + sizes[i];
     }
-    size_ = end;
   }
 
-  /// Header and table, with the checksums of the sections.
-  std::array<std::byte, kTableEnd> start() const {
-    Section table[kNumSections];
+  /// One byte after the other; late constants are made twice.
+  void write(const Put& put) {
     for (size_t i = 0; i < kNumSections; ++i) {
       Checksum sum;
-      contents_[i]([&](const void* bytes, size_t count) { sum.update(bytes, count); });
-      table[i] = table_[i];
-      table[i].checksum = sum.finish();
+      put_section(i, [&](const void* bytes, size_t count) { sum.update(bytes, count); });
+      table_[i].checksum = sum.finish();
     }
-    Header header = {};
-    std::copy(kMagic.begin(), kMagic.end(), header.magic);
-    header.version = kVersion;
-    header.num_sections = kNumSections;
-    header.file_size = size_;
-    header.checksum = table_checksum(header, table);
-    std::array<std::byte, kTableEnd> bytes;
-    std::memcpy(bytes.data(), &header, sizeof header);
-    std::memcpy(bytes.data() + sizeof header, table, sizeof table);
-    return bytes;
-  }
-
-  void put_sections(const Put& put) const {
+    auto start = this->start();
+    put(start.data(), start.size());
     uint64_t at = kTableEnd;
     for (size_t i = 0; i < kNumSections; ++i) {
       put_zeros(put, at, table_[i].offset);
-      contents_[i](put);
+      put_section(i, put);
       at = table_[i].offset + table_[i].size;
     }
   }
 
+  /// By several threads, that make late constants and write and sum up what is large.
+  void write(OutputFile& file) {
+    const Section& data = table_[kNumSections - 1];
+    file.extend(data.offset + data.size);
+    for (size_t i = 0; i + 1 < kNumSections; ++i) {
+      uint64_t at = table_[i].offset;
+      Checksum sum;
+      put_section(i, [&](const void* bytes, size_t count) {
+        sum.update(bytes, count);
+        file.rewrite(at, bytes, count);
+        at += count;
+      });
+      table_[i].checksum = sum.finish();
+    }
+    OrderedChecksum sum;
+    side_by_side(0, pieces_.size(), [&](size_t i) {
+      NDArray tensor = tensor_of(executable_, pieces_[i].constant);
+      file.rewrite(data.offset + pieces_[i].offset, tensor.raw(), tensor.byte_size());
+      sum.add(i, std::move(tensor));
+    });
+    table_[kNumSections - 1].checksum = sum.finish();
+    auto start = this->start();
+    file.rewrite(0, start.data(), start.size());
+  }
+
  private:
-  std::array<std::function<void(const Put&)>, kNumSections> contents_;
+  void put_section(size_t i, const Put& put) const {
+    if (i == 0) return put(structure_.bytes().data(), structure_.bytes().size());
+    if (i == 1) return put_code(executable_, put);
+    for (const Piece& piece : pieces_) put_tensor(tensor_of(executable_, piece.constant), put);
+  }
+
+  /// Header and table.
+  std::array<std::byte, kTableEnd> start() const {
+    Header header = {};
+    std::copy(kMagic.begin(), kMagic.end(), header.magic);
+    header.version = kVersion;
+    header.num_sections = kNumSections;
+    const Section& last = table_[kNumSections - 1];
+    header.file_size = last.offset + last.size;
+    header.checksum = table_checksum(header, table_);
+    std::array<std::byte, kTableEnd> bytes;
+    std::memcpy(bytes.data(), &header, sizeof header);
+    std::memcpy(bytes.data() + sizeof header, table_, sizeof table_);
+    return bytes;
+  }
+
+  const Executable& executable_;
+  const ByteWriter& structure_;
+  std::vector<Piece> pieces_;
   Section table_[kNumSections] = {};
-  uint64_t size_ = 0;
 };
 
 // ---- Reading ------------------------------------------------------------------------------------
@@ -259,30 +348,19 @@ void save_executable(const Executable& executable, const std::string& path) {
   encode_executable(executable, structure);
   Writer writer(executable, structure);
   OutputFile file(path);
-  auto put = [&](const void* bytes, size_t count) { file.write(bytes, count); };
-  if (!file.can_rewrite()) {
-    auto start = writer.start();
-    put(start.data(), start.size());
-    writer.put_sections(put);
-    return file.commit();
+  if (file.can_rewrite()) {
+    writer.write(file);
+  } else {
+    writer.write([&](const void* bytes, size_t count) { file.write(bytes, count); });
   }
-  // Of hundreds of megabytes checksums take as long as writing half of them: both at once.
-  auto start = std::async(std::launch::async, [&] { return writer.start(); });
-  std::array<std::byte, kTableEnd> room = {};
-  put(room.data(), room.size());
-  writer.put_sections(put);
-  room = start.get();
-  file.rewrite(0, room.data(), room.size());
   file.commit();
 }
 
 std::vector<std::byte> executable_bytes(const Executable& executable) {
   ByteWriter structure;
   encode_executable(executable, structure);
-  Writer writer(executable, structure);
-  auto start = writer.start();
-  std::vector<std::byte> out(start.begin(), start.end());
-  writer.put_sections([&](const void* bytes, size_t count) {
+  std::vector<std::byte> out;
+  Writer(executable, structure).write([&](const void* bytes, size_t count) {
     const auto* begin = static_cast<const std::byte*>(bytes);
     out.insert(out.end(), begin, begin + count);
   });

@@ -267,6 +267,9 @@ std::shared_ptr<const Image> Image::of(const std::shared_ptr<const Executable>& 
 }
 
 Image::Image(std::shared_ptr<const Executable> of) : executable(std::move(of)) {
+  if (!executable->late_constants.empty()) {
+    throw Error("an executable that was compiled to be saved cannot run: load what was saved");
+  }
   check_slot_layout();
   verify(*executable);
   link_functions();
