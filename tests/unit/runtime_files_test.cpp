@@ -151,6 +151,29 @@ TEST_F(RuntimeFiles, NumPyWroteThem) {
   EXPECT_THAT(error_of([&] { read_npy(data("objects.npy")); }), HasSubstr("(Python objects)"));
 }
 
+TEST_F(RuntimeFiles, PartsAreWrittenByThreads) {
+  {
+    OutputFile file(path("parts"));
+    file.write("head", 4);
+    file.extend(4 + 8 * 1000);
+    EXPECT_EQ(file.written(), 8004u);
+    std::vector<std::thread> threads;
+    for (uint64_t part : {6, 1, 3, 4})
+      threads.emplace_back([&file, part] {
+        const std::string text(1000, static_cast<char>('a' + part));
+        file.rewrite(4 + part * 1000, text.data(), text.size());
+      });
+    for (std::thread& thread : threads) thread.join();
+    file.extend(8004);  // as long as it is
+    file.write("tail", 4);
+    file.commit();
+  }
+  std::string expected = "head";
+  for (char part : {'\0', 'b', '\0', 'd', 'e', '\0', 'g', '\0'})
+    expected += std::string(1000, part);
+  EXPECT_EQ(slurp(path("parts")), expected + "tail");
+}
+
 TEST_F(RuntimeFiles, ExistingFilesAreReplacedOrKept) {
   std::string old = spill("a.npy", "old contents");
   fs::permissions(old, fs::perms::owner_read | fs::perms::owner_write);
