@@ -217,15 +217,15 @@ NDArray rearranged(const te::Computation& computation, std::span<const NDArray> 
 /// Where in a result of `shape` the elements of one dimension lie, by the axes that its index is
 /// computed from; nothing if one has no place or several. `all`: each point has an element.
 std::optional<std::vector<int64_t>> places_of(const Sum& index, int64_t extent,
-                                              std::span<const size_t> axes, const NDArray& result,
-                                              bool& all) {
+                                              std::span<const size_t> axes, ShapeView shape,
+                                              ShapeView strides, bool& all) {
   std::vector<int64_t> places(static_cast<size_t>(extent), -1);
   std::vector<int64_t> point(axes.size(), 0);
   while (true) {
     int64_t at = index.offset, place = 0;
     for (size_t k = 0; k < axes.size(); ++k) {
       at += index.factors[axes[k]] * point[k];
-      place += result.stride(axes[k]) * point[k];
+      place += strides[axes[k]] * point[k];
     }
     if (at < 0 || at >= extent) {
       all = false;
@@ -233,7 +233,7 @@ std::optional<std::vector<int64_t>> places_of(const Sum& index, int64_t extent,
       return std::nullopt;
     }
     size_t k = axes.size();
-    while (k > 0 && ++point[k - 1] == result.extent(axes[k - 1])) point[--k] = 0;
+    while (k > 0 && ++point[k - 1] == shape[axes[k - 1]]) point[--k] = 0;
     if (k == 0) break;
   }
   if (std::find(places.begin(), places.end(), -1) != places.end()) return std::nullopt;
@@ -248,7 +248,9 @@ std::optional<Scattered> scattered_result(const te::Computation& computation) {
   const Shape& shape = found->shape;
   std::vector<int> used(shape.size(), 0);
   bool all = true;
-  Scattered result{NDArray::empty(shape, found->load->dtype), {}};
+  Shape strides(shape.size());
+  row_major_strides(shape, strides.data());
+  Scattered result;
   for (size_t d = 0; d < found->indices.size(); ++d) {
     const Sum& index = found->indices[d];
     std::vector<size_t> axes;
@@ -262,7 +264,7 @@ std::optional<Scattered> scattered_result(const te::Computation& computation) {
       if (used[a] > 1) return std::nullopt;
     }
     Dim extent = computation.info(found->load->tensor).dims[d];
-    auto places = places_of(index, extent.as_int(), axes, result.result, all);
+    auto places = places_of(index, extent.as_int(), axes, shape, strides, all);
     if (!places) return std::nullopt;
     result.places.push_back(std::move(*places));
   }
@@ -270,7 +272,8 @@ std::optional<Scattered> scattered_result(const te::Computation& computation) {
   for (size_t a = 0; a < shape.size(); ++a) {
     if (shape[a] > 1 && used[a] == 0) return std::nullopt;
   }
-  if (!all) result.result = NDArray::zeros(shape, found->load->dtype);
+  result.result =
+      all ? NDArray::empty(shape, found->load->dtype) : NDArray::zeros(shape, found->load->dtype);
   return result;
 }
 

@@ -34,15 +34,6 @@ int64_t count_elements(ShapeView shape) {
   return overflow ? -2 : count;
 }
 
-void row_major_strides(ShapeView shape, int64_t* strides) {
-  int64_t stride = 1;
-  for (size_t i = shape.size(); i-- > 0;) {
-    strides[i] = stride;
-    // Only an empty array can overflow here, and its strides are never used.
-    if (__builtin_mul_overflow(stride, std::max<int64_t>(shape[i], 1), &stride)) stride = 0;
-  }
-}
-
 void check_rank(size_t rank) {
   if (rank > NDArray::kMaxRank) {
     throw Error("a tensor of rank " + std::to_string(rank) + " is beyond the highest rank, " +
@@ -71,6 +62,15 @@ Reach reach(ShapeView shape, const int64_t* strides, DType dtype) {
 }
 
 }  // namespace
+
+void row_major_strides(ShapeView shape, int64_t* strides) {
+  int64_t stride = 1;
+  for (size_t i = shape.size(); i-- > 0;) {
+    strides[i] = stride;
+    // Only an empty array can overflow here, and its strides are never used.
+    if (__builtin_mul_overflow(stride, std::max<int64_t>(shape[i], 1), &stride)) stride = 0;
+  }
+}
 
 std::string shape_text(ShapeView shape) {
   std::string text = "(";

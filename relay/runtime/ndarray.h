@@ -25,6 +25,9 @@ std::string shape_text(ShapeView shape);
 /// int64.
 int64_t element_count(ShapeView shape);
 
+/// Elements from one to the next along each axis of an array without gaps, into `strides`.
+void row_major_strides(ShapeView shape, int64_t* strides);
+
 /// The counted object behind `NDArray`: a view of memory that it owns or that its root owns.
 /// Extents and strides follow it in the same allocation, and after them the elements of a fresh
 /// array.

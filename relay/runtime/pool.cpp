@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -157,6 +158,10 @@ void* allocate(size_t size) noexcept {
 }  // namespace
 
 void* pool_allocate_zeros(size_t size) noexcept {
+  // Fresh pages cost more than what is cleared here.
+  if (size > kLargestSmall) {
+    if (void* block = take_large(size)) return std::memset(block, 0, size);
+  }
   return in_large_pages(std::calloc(1, size), size);
 }
 

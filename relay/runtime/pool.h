@@ -8,7 +8,7 @@ namespace relay {
 /// As std::malloc: at least `size` bytes, null if there are none. Does not account for them.
 void* pool_allocate(size_t size) noexcept;
 
-/// As std::calloc of `size` bytes: pages that come from the system are zeros already.
+/// As std::calloc of `size` bytes.
 void* pool_allocate_zeros(size_t size) noexcept;
 
 /// Gives back a block of these functions (or of malloc, calloc), on any thread.

@@ -167,10 +167,11 @@ TEST_F(LateConstants, CompiledProgramsAreTheSame) {
        nn.softmax(nn.dense(%y + 1f, %v, units=500)))
     })");
   infer_types_or_throw(module);
-  const std::vector<Value> values = {relay::testing::random_array(Shape{1, 128, 14, 14}, kFloat32, 1),
-                                     relay::testing::random_array(Shape{64, 600}, kFloat32, 2),
-                                     relay::testing::random_array(Shape{256, 128, 3, 3}, kFloat32, 3),
-                                     relay::testing::random_array(Shape{500, 600}, kFloat32, 4)};
+  const std::vector<Value> values = {
+      relay::testing::random_array(Shape{1, 128, 14, 14}, kFloat32, 1),
+      relay::testing::random_array(Shape{64, 600}, kFloat32, 2),
+      relay::testing::random_array(Shape{256, 128, 3, 3}, kFloat32, 3),
+      relay::testing::random_array(Shape{500, 600}, kFloat32, 4)};
   module = close_program(module, Name("main"), values, {false, false, true, true});
   CompileOptions options;
   auto given = compile(module, Name("main"), options);
