@@ -42,7 +42,7 @@ class Constant {
   const te::Computation* computation() const { return computation_.get(); }
   std::shared_ptr<const te::Computation> shared_computation() const { return computation_; }
   const std::vector<ConstantRef>& inputs() const { return inputs_; }
-  /// The tensor that is computed, and where.
+  /// Of one that is computed: what tensor it is, and where.
   const te::TensorInfo& info() const { return computation_->info(computation_->outputs[0].tensor); }
   Device device() const { return device_; }
 

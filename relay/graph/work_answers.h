@@ -32,8 +32,8 @@ class WorkAnswers {
     open_.clear();
   }
 
-  /// The answer, found now if nobody asked for it before the last `find`; an empty one about no
-  /// inputs.
+  /// The answer; an empty one about no inputs. What nobody asked for before the last `find` is
+  /// found now, on this thread.
   template <class F>
   const Answer& of(const WorkRef& work, const std::vector<bool>& mask, const F& answer) {
     ask(work, mask);

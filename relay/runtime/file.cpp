@@ -180,6 +180,7 @@ void OutputFile::write(const void* from, size_t size) {
 }
 
 void OutputFile::flush() {
+  if (buffer_.empty()) return;  // and nothing is touched: `rewrite` runs on several threads
   size_t at = 0;
   while (at < buffer_.size()) {
     ssize_t done = ::write(descriptor_, buffer_.data() + at, buffer_.size() - at);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -13,10 +14,12 @@
 #include <thread>
 
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <relay/infer/infer.h>
 #include <relay/parse/parse.h>
+#include <relay/runtime/memory.h>
 #include <relay/support/error.h>
 #include <relay/transform/program.h>
 #include <relay/vm/compiler/compile.h>
@@ -32,13 +35,13 @@ using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
-class LateConstants : public ::testing::Test {
+class MachineLateConstants : public ::testing::Test {
  protected:
-  LateConstants() {
+  MachineLateConstants() {
     std::string name = fs::temp_directory_path() / "relay_late_XXXXXX";
     folder_ = mkdtemp(name.data());
   }
-  ~LateConstants() override { fs::remove_all(folder_); }
+  ~MachineLateConstants() override { fs::remove_all(folder_); }
 
   std::string path(const std::string& name) const { return folder_ / name; }
   size_t files() const {
@@ -90,7 +93,7 @@ struct Two {
   }
 };
 
-TEST_F(LateConstants, TheFileIsTheSame) {
+TEST_F(MachineLateConstants, TheFileIsTheSame) {
   const Two two;
   save_executable(two.given, path("given.rlx"));
   save_executable(two.late, path("late.rlx"));
@@ -104,7 +107,7 @@ TEST_F(LateConstants, TheFileIsTheSame) {
     EXPECT_TRUE(bit_equal(back->constants[i], two.given.constants[i])) << i;
 }
 
-TEST_F(LateConstants, GoThroughPipes) {
+TEST_F(MachineLateConstants, GoThroughPipes) {
   const Two two;
   ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
   std::string read;
@@ -115,7 +118,7 @@ TEST_F(LateConstants, GoThroughPipes) {
   EXPECT_EQ(contents(path("given.rlx")), read);
 }
 
-TEST_F(LateConstants, UniformOnesAreWrittenWhole) {
+TEST_F(MachineLateConstants, UniformOnesAreWrittenWhole) {
   Executable e;
   e.constants.emplace_back(uniform(100, 0));
   e.late_constants[0] = [] { return uniform(100, 2); };
@@ -125,7 +128,7 @@ TEST_F(LateConstants, UniformOnesAreWrittenWhole) {
   for (int64_t i = 0; i < 100; ++i) EXPECT_EQ(back.data<float>()[i], 2.0f);
 }
 
-TEST_F(LateConstants, WhatCannotBeMadeLeavesTheOldFile) {
+TEST_F(MachineLateConstants, WhatCannotBeMadeLeavesTheOldFile) {
   Two two;
   two.late.late_constants[9] = []() -> NDArray { throw Error("no such weights"); };
   std::ofstream(path("a.rlx")) << "old contents";
@@ -144,7 +147,60 @@ TEST_F(LateConstants, WhatCannotBeMadeLeavesTheOldFile) {
   EXPECT_EQ(files(), 1u);
 }
 
-TEST_F(LateConstants, NoMachineRunsThem) {
+TEST_F(MachineLateConstants, AFailureEndsTheRest) {
+  Executable e;
+  std::atomic<int> made = 0;
+  for (uint32_t i = 0; i < 60; ++i) {
+    e.constants.emplace_back(uniform(1000, 0));
+    e.late_constants[i] = [&made, i]() -> NDArray {
+      if (i == 0) throw Error("no such weights");
+      std::this_thread::sleep_for(2ms);
+      ++made;
+      return counted(1000, 0);
+    };
+  }
+  EXPECT_THROW(save_executable(e, path("a.rlx"), 2), Error);
+  EXPECT_LT(made, 30);
+  EXPECT_EQ(files(), 0u);
+}
+
+// The first one takes longest: the others wait, and do not pile up in memory.
+TEST_F(MachineLateConstants, FewAreInMemory) {
+  constexpr int64_t kSize = 1 << 18;  // a megabyte
+  Executable e;
+  const size_t before = memory_in_use();
+  std::atomic<size_t> most = 0;
+  for (uint32_t i = 0; i < 40; ++i) {
+    e.constants.emplace_back(uniform(kSize, 0));
+    e.late_constants[i] = [&most, i] {
+      if (i == 0) std::this_thread::sleep_for(300ms);
+      NDArray value = counted(kSize, 0);
+      size_t seen = most, now = memory_in_use();
+      while (now > seen && !most.compare_exchange_weak(seen, now)) {
+      }
+      return value;
+    };
+  }
+  save_executable(e, path("a.rlx"), 2);
+  EXPECT_LT(most, before + (size_t{8} << 20));
+  EXPECT_EQ(load_executable(path("a.rlx"))->constants.size(), 40u);
+}
+
+TEST_F(MachineLateConstants, FilesMayNotBecomeThatLarge) {
+  const Two two;
+  struct rlimit old;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &old), 0);
+  auto* handler = std::signal(SIGXFSZ, SIG_IGN);
+  const struct rlimit small { 10000, old.rlim_max };
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  EXPECT_THROW(save_executable(two.late, path("a.rlx")), Error);
+  setrlimit(RLIMIT_FSIZE, &old);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_EQ(*two.made, 0);
+  EXPECT_EQ(files(), 0u);
+}
+
+TEST_F(MachineLateConstants, NoMachineRunsThem) {
   auto executable = std::make_shared<Executable>();
   executable->constants.emplace_back(uniform(4, 0));
   executable->late_constants[0] = [] { return counted(4, 0); };
@@ -157,7 +213,7 @@ TEST_F(LateConstants, NoMachineRunsThem) {
 }
 
 // Packed weights, transformed ones, and one that is read twice, as compilers leave them.
-TEST_F(LateConstants, CompiledProgramsAreTheSame) {
+TEST_F(MachineLateConstants, CompiledProgramsAreTheSame) {
   Module module = parse_module("late.rly", R"(
     #[version = "0.0.5"]
     def @main(%x: Tensor[(1, 128, 14, 14), float32], %y: Tensor[(64, 600), float32],

@@ -247,8 +247,8 @@ void optimize(llvm::Module& module, const std::string& function, const Target& t
   optimizer_for(target, combine).run(module);
 }
 
-/// The passes of the code generator but for two that cost time and gain nothing here: the models
-/// run as fast without them. What only those ask for is left out with them.
+/// The passes of the code generator but for two that cost time and gain nothing here, nor does what
+/// only they ask for: the models run as fast without.
 class CodeGenPasses final : public llvm::legacy::PassManager {
  public:
   void add(llvm::Pass* pass) override {
@@ -261,10 +261,10 @@ class CodeGenPasses final : public llvm::legacy::PassManager {
 
  private:
   static bool is_left_out(const llvm::Pass& pass) {
-    // A fifth of the time.
+    // A fifth of the code generator's time.
     static const llvm::AnalysisID strength_reduction =
         std::unique_ptr<llvm::Pass>(llvm::createLoopStrengthReducePass())->getPassID();
-    // Of masks in general registers, which kernels do not have.
+    // Moves masks between files of registers: one or two per cent.
     return pass.getPassID() == strength_reduction ||
            pass.getPassName() == "X86 Domain Reassignment Pass";
   }

@@ -1,4 +1,4 @@
-// Loops of library kernels for the vectors that the processor has.
+// Loops for the vectors that the processor has.
 #pragma once
 
 #include <utility>
@@ -43,7 +43,8 @@ void with_vectors(F&& body) {
   body();
 }
 
-/// After the parameters of a lambda: `[&]() RELAY_INLINE { … }`.
+/// After the parameters of a lambda, `[&]() RELAY_INLINE { … }`, and before functions that it
+/// calls.
 #define RELAY_INLINE __attribute__((always_inline))
 
 }  // namespace relay

@@ -106,13 +106,19 @@ bool KernelTable::is_late(const graph::Constant& constant) const {
          constant.device() == Device() && bytes_of(constant) >= kLarge;
 }
 
-/// What lies between a constant and what was given, and serves nobody else once it is known: its
+/// What lies between a constant and those that were given or are kept: once it is known, their
 /// memory is for the next ones.
 std::vector<graph::ConstantRef> KernelTable::between(const graph::Constant& constant) const {
   std::vector<graph::ConstantRef> result;
-  for (const graph::ConstantRef& input : constant.inputs()) {
-    if (!known_.contains(input.get())) result.push_back(input);
-  }
+  auto add_inputs = [&](const graph::Constant& of) {
+    for (const graph::ConstantRef& input : of.inputs()) {
+      if (input->computation() != nullptr && !known_.contains(input.get()) &&
+          std::ranges::find(result, input) == result.end())
+        result.push_back(input);
+    }
+  };
+  add_inputs(constant);
+  for (size_t i = 0; i < result.size(); ++i) add_inputs(*graph::ConstantRef(result[i]));
   return result;
 }
 

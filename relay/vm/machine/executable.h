@@ -244,7 +244,8 @@ struct Executable {
   std::vector<std::shared_ptr<const KernelBlob>> blobs;
   std::vector<Value> constants;  // numbers, tensors that are contiguous or uniform
   /// Of one that is only saved: constants, by their numbers, that are made while they are written,
-  /// on any thread; uniform tensors of their types stand for them. No machine runs such a one.
+  /// on any thread, each time with the same elements; uniform tensors of their types stand for
+  /// them. No machine runs such a one.
   std::map<uint32_t, std::function<NDArray()>> late_constants;
   std::vector<const ConstructorInfo*> constructors;
   std::vector<TypeCheck> checks;

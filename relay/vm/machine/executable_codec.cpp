@@ -46,9 +46,8 @@ class Encoder {
       out_.u64(blob->alignment);
     });
     uint32_t number = 0;
-    out_.list(e.constants, [&](const Value& value) {
-      constant(value, e.late_constants.contains(number++), offset);
-    });
+    out_.list(e.constants,
+              [&](const Value& value) { constant(value, is_in_data(e, number++), offset); });
     out_.list(e.kernels, [&](const Kernel& each) { kernel(each); });
     out_.list(e.checks, [&](const TypeCheck& each) { check(each); });
     out_.list(e.graphs, [&](const Graph& each) { graph(each); });
@@ -66,28 +65,23 @@ class Encoder {
     out_.list(items, [&](uint32_t item) { out_.index(item); });
   }
 
-  void constant(const Value& value, bool late, uint64_t& offset) {
+  void element(const void* at, DType dtype) {
+    uint64_t bits = 0;
+    std::memcpy(&bits, at, dtype.size());
+    out_.u64(bits);
+  }
+
+  void constant(const Value& value, bool in_data, uint64_t& offset) {
     if (!value.is_tensor()) throw Error("a constant that is no tensor cannot be stored");
     out_.dtype(value.dtype());
     out_.flag(value.is_scalar());
-    if (value.is_scalar()) {
-      uint64_t bits = 0;
-      std::memcpy(&bits, value.scalar_data(), value.dtype().size());
-      out_.u64(bits);
-      return;
-    }
+    if (value.is_scalar()) return element(value.scalar_data(), value.dtype());
     out_.u64(value.shape().size());
     for (int64_t extent : value.shape()) out_.i64(extent);
     NDArray array = value.array();
     device(array.device());
-    const bool uniform = array.is_uniform() && !late;
-    out_.flag(uniform);
-    if (uniform) {  // its one element
-      uint64_t bits = 0;
-      std::memcpy(&bits, array.raw(), array.dtype().size());
-      out_.u64(bits);
-      return;
-    }
+    out_.flag(!in_data);
+    if (!in_data) return element(array.raw(), array.dtype());
     out_.u64(offset);
     offset = round_up_data(offset + array.byte_size());
   }

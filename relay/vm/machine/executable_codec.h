@@ -14,8 +14,16 @@ inline uint64_t round_up_data(uint64_t offset) {
   return (offset + kDataAlignment - 1) & ~(kDataAlignment - 1);
 }
 
+/// Whether the elements of a constant lie in the data section: of a uniform one the structure has
+/// the one that all are, unless it is made late.
+inline bool is_in_data(const Executable& executable, uint32_t constant) {
+  const Value& value = executable.constants[constant];
+  if (!value.is_tensor() || value.is_scalar()) return false;
+  return executable.late_constants.contains(constant) || !value.array().is_uniform();
+}
+
 /// Blobs follow one another in the code section, tensors in the data section, each at a multiple of
-/// kDataAlignment; a uniform tensor is stored here, as one element. Throws Error for what cannot be
+/// kDataAlignment. Throws Error for what cannot be
 /// stored.
 void encode_executable(const Executable& executable, ByteWriter& out);
 

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <condition_variable>
 #include <cstring>
 #include <functional>
 #include <map>
@@ -88,9 +89,7 @@ std::vector<Piece> pieces_of(const Executable& executable, uint64_t& end) {
   end = 0;
   for (uint32_t i = 0; i < executable.constants.size(); ++i) {
     const Value& value = executable.constants[i];
-    // A uniform tensor stands in the structure.
-    if (value.is_scalar() || (value.array().is_uniform() && !executable.late_constants.contains(i)))
-      continue;
+    if (!is_in_data(executable, i)) continue;
     pieces.push_back({i, end});
     end = round_up_data(end + value.array().byte_size());
   }
@@ -112,12 +111,17 @@ void put_tensor(const NDArray& array, const Put& put) {
   put_zeros(put, array.byte_size(), round_up_data(array.byte_size()));
 }
 
-/// The checksum of pieces that come in any order. Whoever brings the next one goes on with those
-/// that wait behind it.
+/// The checksum of pieces that come in any order, but for so many that are far ahead: who brings
+/// those waits. Whoever brings the next one goes on with those that wait behind it. Pieces are
+/// begun in their order.
 class OrderedChecksum {
  public:
+  explicit OrderedChecksum(size_t most) : most_(most) {}
+
   void add(size_t piece, NDArray tensor) {
     std::unique_lock lock(mutex_);
+    room_.wait(lock, [&] { return failed_ || piece == next_ || waiting_.size() < most_; });
+    if (failed_) return;
     waiting_.emplace(piece, std::move(tensor));
     if (busy_) return;
     busy_ = true;
@@ -131,14 +135,31 @@ class OrderedChecksum {
       ++next_;
     }
     busy_ = false;
+    room_.notify_all();
   }
-  uint64_t finish() { return sum_.finish(); }
+  /// One will not come: nobody waits for it, and none is kept.
+  void fail() {
+    std::lock_guard lock(mutex_);
+    failed_ = true;
+    waiting_.clear();
+    room_.notify_all();
+  }
+  bool failed() {
+    std::lock_guard lock(mutex_);
+    return failed_;
+  }
+  uint64_t finish() {
+    RELAY_CHECK(waiting_.empty() && !failed_, "a checksum of pieces that did not come");
+    return sum_.finish();
+  }
 
  private:
+  const size_t most_;
   std::mutex mutex_;
+  std::condition_variable room_;
   std::map<size_t, NDArray> waiting_;
   size_t next_ = 0;
-  bool busy_ = false;
+  bool busy_ = false, failed_ = false;
   Checksum sum_;
 };
 
@@ -176,7 +197,7 @@ class Writer {
   }
 
   /// By several threads, that make late constants and write and sum up what is large.
-  void write(OutputFile& file) {
+  void write(OutputFile& file, int threads) {
     const Section& data = table_[kNumSections - 1];
     file.extend(data.offset + data.size);
     for (size_t i = 0; i + 1 < kNumSections; ++i) {
@@ -189,11 +210,17 @@ class Writer {
       });
       table_[i].checksum = sum.finish();
     }
-    OrderedChecksum sum;
-    side_by_side(0, pieces_.size(), [&](size_t i) {
-      NDArray tensor = tensor_of(executable_, pieces_[i].constant);
-      file.rewrite(data.offset + pieces_[i].offset, tensor.raw(), tensor.byte_size());
-      sum.add(i, std::move(tensor));
+    OrderedChecksum sum(thread_count(threads));
+    side_by_side(threads, pieces_.size(), [&](size_t i) {
+      if (sum.failed()) return;  // what is thrown is what failed
+      try {
+        NDArray tensor = tensor_of(executable_, pieces_[i].constant);
+        file.rewrite(data.offset + pieces_[i].offset, tensor.raw(), tensor.byte_size());
+        sum.add(i, std::move(tensor));
+      } catch (...) {
+        sum.fail();
+        throw;
+      }
     });
     table_[kNumSections - 1].checksum = sum.finish();
     auto start = this->start();
@@ -342,14 +369,14 @@ bool is_executable_file(std::span<const std::byte> beginning) {
          std::memcmp(beginning.data(), kMagic.data(), kMagic.size()) == 0;
 }
 
-void save_executable(const Executable& executable, const std::string& path) {
+void save_executable(const Executable& executable, const std::string& path, int threads) {
   // What cannot be stored is found before the file is opened.
   ByteWriter structure;
   encode_executable(executable, structure);
   Writer writer(executable, structure);
   OutputFile file(path);
   if (file.can_rewrite()) {
-    writer.write(file);
+    writer.write(file, threads);
   } else {
     writer.write([&](const void* bytes, size_t count) { file.write(bytes, count); });
   }

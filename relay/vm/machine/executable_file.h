@@ -12,8 +12,9 @@
 namespace relay::vm {
 
 /// Writes an executable under a temporary name and renames it: there is the whole file or what was
-/// there before. Throws Error.
-void save_executable(const Executable& executable, const std::string& path);
+/// there before. So many threads (0: one for each core) write its constants and make late ones;
+/// about as many of those are in memory. To a pipe they go one by one, made twice. Throws Error.
+void save_executable(const Executable& executable, const std::string& path, int threads = 0);
 
 /// Reads a file that `save_executable` wrote. Large constants stay in the file, which is mapped.
 /// Throws Error for one that is damaged, of another version, or no executable at all; whether this
