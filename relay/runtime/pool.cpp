@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -28,6 +29,8 @@ namespace relay {
 void* pool_allocate(size_t size) noexcept { return std::malloc(size); }
 void* pool_allocate_zeros(size_t size) noexcept { return std::calloc(1, size); }
 void pool_free(void* block) noexcept { std::free(block); }
+PoolTakesLarger::PoolTakesLarger() noexcept = default;
+PoolTakesLarger::~PoolTakesLarger() = default;
 void pool_trim() noexcept {}
 
 #else
@@ -90,11 +93,14 @@ LargeBlocks& large() {
   return blocks;
 }
 
+std::atomic<int> takes_larger{0};  // PoolTakesLarger that live
+
 void* take_large(size_t size) {
   LargeBlocks& all = large();
   std::lock_guard lock(all.mutex);
   // An aligned block may have most of a page that it never touches.
   size_t most = size + size / 4 + 4096 + (size >= kPage ? kPage : 0);
+  if (size >= kPage / 2 && takes_larger > 0) most = SIZE_MAX;
   size_t best = all.count;
   // The last ones were in use most recently.
   for (size_t i = all.count; i-- > 0;) {
@@ -201,6 +207,9 @@ void pool_free(void* block) noexcept {
   }
   std::free(block);
 }
+
+PoolTakesLarger::PoolTakesLarger() noexcept { ++takes_larger; }
+PoolTakesLarger::~PoolTakesLarger() { --takes_larger; }
 
 void pool_trim() noexcept {
   if (!gone) small.trim();

@@ -14,6 +14,16 @@ void* pool_allocate_zeros(size_t size) noexcept;
 /// Gives back a block of these functions (or of malloc, calloc), on any thread.
 void pool_free(void* block) noexcept;
 
+/// While one lives, requests of a megabyte and more, on every thread, take kept blocks that are
+/// much larger, too: for work with tensors that become smaller, none of which stays.
+class PoolTakesLarger {
+ public:
+  PoolTakesLarger() noexcept;
+  ~PoolTakesLarger();
+  PoolTakesLarger(const PoolTakesLarger&) = delete;
+  PoolTakesLarger& operator=(const PoolTakesLarger&) = delete;
+};
+
 /// Frees every block that is kept: those of this thread and the large ones.
 void pool_trim() noexcept;
 

@@ -28,6 +28,28 @@ TEST(RuntimePool, BlocksOfAnySizeComeBack) {
   }
 }
 
+TEST(RuntimePool, LargerBlocksServeWhereThatIsSaid) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "the sanitizer gets blocks back at once";
+#endif
+  pool_trim();
+  void* large = pool_allocate(20 * kMegabyte);
+  pool_free(large);
+  void* other = pool_allocate(4 * kMegabyte);
+  EXPECT_NE(other, large);
+  {
+    const PoolTakesLarger taking;
+    void* small = pool_allocate(5000);
+    EXPECT_NE(small, large);
+    void* taken = pool_allocate(4 * kMegabyte);
+    EXPECT_EQ(taken, large);
+    pool_free(taken);
+    pool_free(small);
+  }
+  pool_free(other);
+  pool_trim();
+}
+
 TEST(RuntimePool, ZerosAreZeros) {
   for (size_t size : {size_t{100}, kMegabyte, 5 * kMegabyte}) {
     void* block = pool_allocate(size);

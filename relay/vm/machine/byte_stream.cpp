@@ -7,15 +7,20 @@
 
 namespace relay::vm {
 
-void Checksum::stripe(const unsigned char* bytes) {
-  for (int i = 0; i < 4; ++i) {
-    uint64_t word;
-    std::memcpy(&word, bytes + 8 * i, 8);
-    // Multiplication by an odd number and the shift lose nothing: a change of one word always
-    // shows.
-    uint64_t lane = (lanes_[i] ^ word) * 0x9fb21c651e98df25u;
-    lanes_[i] = lane ^ lane >> 32;
+void Checksum::stripes(const unsigned char* bytes, size_t count) {
+  uint64_t lanes[4];  // in registers
+  std::copy(lanes_, lanes_ + 4, lanes);
+  for (; count > 0; --count, bytes += sizeof rest_) {
+    for (int i = 0; i < 4; ++i) {
+      uint64_t word;
+      std::memcpy(&word, bytes + 8 * i, 8);
+      // Multiplication by an odd number and the shift lose nothing: a change of one word always
+      // shows.
+      uint64_t lane = (lanes[i] ^ word) * 0x9fb21c651e98df25u;
+      lanes[i] = lane ^ lane >> 32;
+    }
   }
+  std::copy(lanes, lanes + 4, lanes_);
 }
 
 void Checksum::update(const void* data, size_t size) {
@@ -28,17 +33,19 @@ void Checksum::update(const void* data, size_t size) {
     bytes += more;
     size -= more;
     if (num_rest_ < sizeof rest_) return;
-    stripe(rest_);
+    stripes(rest_, 1);
     num_rest_ = 0;
   }
-  for (; size >= sizeof rest_; size -= sizeof rest_, bytes += sizeof rest_) stripe(bytes);
-  if (size > 0) std::memcpy(rest_, bytes, size);
+  const size_t count = size / sizeof rest_;
+  stripes(bytes, count);
+  size -= count * sizeof rest_;
+  if (size > 0) std::memcpy(rest_, bytes + count * sizeof rest_, size);
   num_rest_ = size;
 }
 
 uint64_t Checksum::finish() {
   std::memset(rest_ + num_rest_, 0, sizeof rest_ - num_rest_);
-  stripe(rest_);
+  stripes(rest_, 1);
   uint64_t hash = size_;
   for (uint64_t lane : lanes_) hash = hash_combine(hash, lane);
   return hash;

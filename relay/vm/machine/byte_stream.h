@@ -19,7 +19,7 @@ class Checksum {
   uint64_t finish();
 
  private:
-  void stripe(const unsigned char* bytes);
+  void stripes(const unsigned char* bytes, size_t count);
   uint64_t lanes_[4] = {0x9e3779b97f4a7c15u, 0xbf58476d1ce4e5b9u, 0x94d049bb133111ebu,
                         0xd6e8feb86659fd93u};
   unsigned char rest_[32] = {};

@@ -21,6 +21,7 @@
 #include <mutex>
 
 #include <relay/runtime/file.h>
+#include <relay/runtime/pool.h>
 #include <relay/support/error.h>
 #include <relay/support/threads.h>
 #include <relay/vm/machine/executable_codec.h>
@@ -210,6 +211,7 @@ class Writer {
       });
       table_[i].checksum = sum.finish();
     }
+    const PoolTakesLarger one_serves_the_next;
     OrderedChecksum sum(thread_count(threads));
     side_by_side(threads, pieces_.size(), [&](size_t i) {
       if (sum.failed()) return;  // what is thrown is what failed
