@@ -23,8 +23,7 @@ inline bool is_in_data(const Executable& executable, uint32_t constant) {
 }
 
 /// Blobs follow one another in the code section, tensors in the data section, each at a multiple of
-/// kDataAlignment. Throws Error for what cannot be
-/// stored.
+/// kDataAlignment. Throws Error for what cannot be stored.
 void encode_executable(const Executable& executable, ByteWriter& out);
 
 /// Throws Error for malformed bytes. The result is still to be verified.
