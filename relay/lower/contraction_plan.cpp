@@ -356,24 +356,33 @@ class Planner {
     return rows.is_int() ? cut_known(rows.as_int(), most) : cut_unknown(rows, most);
   }
 
-  // Cycles for one step of k, about.
+  // Cycles of a tile for one step of k, about: products, loads, the latency of a sum, and the
+  // panel's line from the second cache.
+  double tile_cost(int64_t rows, int64_t vectors) const {
+    constexpr double kLatency = 4, kBytesPerCycle = 48;
+    const auto down = static_cast<double>(rows), across = static_cast<double>(vectors);
+    return std::max({down * across / 2, (down + across) / 2, kLatency,
+                     across * static_cast<double>(vector_bytes_) / kBytesPerCycle});
+  }
+
+  // The same for all tiles and for packing.
   double cost_of(int64_t vectors, int64_t most) const {
     Cut panels = cut_known(vectors, most);
     int64_t limit = rows_of(panels.size);
     Dim rows = plan_.rows.extent;
     int64_t count = rows.is_int() ? rows.as_int() : 1024;
+    // As rows are packed.
     Cut tiles = cut_known(count, limit);
+    const int64_t rest = count % tiles.size;
     double sum = 0;
     for (int64_t p = 0; p < panels.pieces.as_int(); ++p) {
       int64_t width = p < panels.more.as_int() ? panels.size : panels.size - 1;
       double pack = plan_.rhs_direct ? 0 : 2.0 * static_cast<double>(width);
-      double average = static_cast<double>(count) / static_cast<double>(tiles.pieces.as_int());
-      double fma = average * static_cast<double>(width) / 2;
-      double loads = (average + static_cast<double>(width)) / 2;
-      sum += pack + static_cast<double>(tiles.pieces.as_int()) * std::max({fma, loads, 4.0});
+      sum += pack + static_cast<double>(count / tiles.size) * tile_cost(tiles.size, width);
+      if (rest > 0) sum += tile_cost(rest, width);
     }
     // Every further kind of tile is written out, too.
-    int64_t kinds = (panels.more == panels.pieces ? 1 : 2) * (tiles.more == tiles.pieces ? 1 : 2);
+    int64_t kinds = (panels.more == panels.pieces ? 1 : 2) * (rest == 0 ? 1 : 2);
     return sum * (1 + 0.01 * static_cast<double>(kinds));
   }
 

@@ -129,6 +129,31 @@ TEST(ContractionKernel, WindowsOfStepTwo) {
   }
 }
 
+// Padding that leaves the size as it is: columns lie side by side, and places of small windows are
+// written out.
+TEST(ContractionKernel, WindowsOfTheSameSize) {
+  for (auto [height, width] :
+       {std::array<int64_t, 2>{3, 3}, {1, 7}, {7, 1}, {1, 9}, {3, 1}, {5, 5}, {1, 11}}) {
+    for (int64_t channels : {1, 3, 40}) {
+      check_conv<Conv2>("nn.conv2d", {2, channels, 11, 13}, {9, channels, height, width},
+                        [&](auto& a) {
+                          a.padding = {height / 2, width / 2};
+                        });
+    }
+  }
+  check_conv<Conv2>("nn.conv2d", {1, 20, 9, 30}, {9, 20, 3, 3}, [](auto& a) {
+    a.padding = {2};
+    a.dilation = {2};
+  });
+  check_conv<Conv2>("nn.conv2d", {1, 20, 9, 30}, {9, 20, 2, 4}, [](auto& a) {
+    a.padding = {0, 3, 1, 0};
+  });
+  for (DType dtype : {kFloat64, kFloat16, kInt32}) {
+    check_conv<Conv2>(
+        "nn.conv2d", {1, 20, 9, 30}, {7, 20, 3, 3}, [](auto& a) { a.padding = {1}; }, dtype);
+  }
+}
+
 TEST(ContractionKernel, Ranks) {
   check_conv<Conv1DAttrs>("nn.conv1d", {2, 3, 58}, {5, 3, 3}, [](auto& a) { a.padding = {1}; });
   check_conv<Conv3DAttrs>("nn.conv3d", {1, 3, 5, 6, 7}, {4, 3, 2, 3, 3},
@@ -154,6 +179,36 @@ TEST(ContractionKernel, Layouts) {
   };
   check_conv<Conv2>("nn.conv2d", {2, 11, 9, 17}, {3, 3, 17, 35}, nhwc);
   check_conv<Conv2>("nn.conv2d", {2, 11, 9, 3}, {3, 3, 3, 8}, nhwc);
+}
+
+// Rows whose elements follow each other through several axes: to both ends of a line, past them, in
+// lines of their own.
+TEST(ContractionKernel, RowsOfWindows) {
+  struct Window {
+    int64_t height, width, stride, dilation;
+    decltype(Conv2::padding) padding;
+  };
+  const Window windows[] = {{7, 7, 2, 1, {3}},          {3, 5, 1, 1, {1, 2}},  {3, 3, 1, 2, {2}},
+                            {2, 3, 1, 1, {0, 2, 1, 0}}, {3, 12, 1, 1, {1, 0}}, {9, 12, 1, 1, {0}},
+                            {1, 4, 3, 1, {0, 9, 0, 9}}};
+  for (const Window& window : windows) {
+    for (int64_t channels : {1, 2, 3, 17}) {
+      auto set = [&](auto& a) {
+        a.data_layout = "NHWC";
+        a.kernel_layout = "HWIO";
+        a.strides = {window.stride};
+        a.dilation = {window.dilation};
+        a.padding = window.padding;
+      };
+      check_conv<Conv2>("nn.conv2d", {2, 9, 12, channels},
+                        {window.height, window.width, channels, 35}, set);
+      if (channels != 3) continue;
+      for (DType dtype : {kFloat64, kFloat16, kInt32}) {
+        check_conv<Conv2>("nn.conv2d", {1, 9, 12, channels},
+                          {window.height, window.width, channels, 19}, set, dtype);
+      }
+    }
+  }
 }
 
 TEST(ContractionKernel, Transposed) {
@@ -219,6 +274,13 @@ TEST(ContractionKernel, LongSums) {
   check({with_epilogue(9, 35, 12000, true, false), {}, {}});
   check_conv<Conv2>("nn.conv2d", {1, 1300, 5, 5}, {7, 1300, 3, 3},
                     [](auto& a) { a.padding = {1}; });
+  // Rows that are copied, a part of them in each pass.
+  check_product(17, 35, 12000, false, false, kFloat16);
+  check_conv<Conv2>("nn.conv2d", {1, 5, 5, 1300}, {3, 3, 1300, 35}, [](auto& a) {
+    a.data_layout = "NHWC";
+    a.kernel_layout = "HWIO";
+    a.padding = {1};
+  });
 }
 
 // Few rows read the right factor where it is, some of its rows at a time.

@@ -105,7 +105,7 @@ class ContractionEmitter {
   /// In memory form; `along` is the folded axes' part of the offset.
   Value* load_lanes(const LaneLoad& lanes, Value* along);
   /// What stands where conditions do not hold, in memory form.
-  Value* fill_of(const LinearLoad& load);
+  Value* fill_of(const LinearLoad& load, unsigned lanes);
   /// Of the elements of two vectors those from `first` on.
   Value* every_other(Value* low, Value* high, int first);
   /// Elements two apart from `start`, `start` + 1 … on: a vector of each, in memory form.
@@ -128,14 +128,9 @@ class ContractionEmitter {
   /// `ask_once`: whether all loads behind the conditions stay inside.
   void pack_loads(std::vector<LaneLoad>& all, const FoldOrder& order, Value* width, Value* panel,
                   bool ask_once);
-  /// The folded axis, if any, along which windows of step 2 move by one element.
-  std::optional<size_t> shared_taps(const std::vector<LaneLoad>& all) const;
-  /// Two neighbours of that axis from the same loads, all of which stay inside.
-  void pack_taps(const LaneLoad& lanes, size_t taps, Value* width, Value* panel);
   void store_packed(Value* loaded, Value* at);
   void pack_transposed(Value* first_column, Value* width, Value* strip);
   void pack_generic(Value* column, Value* width, Value* strip);
-  void pack_lhs();
   /// The factor's value from its loaded element.
   Value* of_loaded(const Factor& factor, Value* loaded, unsigned lanes);
   /// Loops over folded axes in the given order, the outermost one over the pass's share; `body`
@@ -152,6 +147,32 @@ class ContractionEmitter {
   /// Place of a step in the pass at hand.
   Value* flat_step(const std::vector<Value*>& values);
   std::vector<Value*> transpose_block(std::vector<Value*> rows);
+
+  // contraction_windows.cpp
+  /// A window whose places are all written out, with masks of their own, inside of the loops over
+  /// the other folded axes: what is read for one place is near for the next, and lines of a panel
+  /// follow each other.
+  struct Window {
+    std::vector<size_t> within, across;        // the folded axes: of the window, and the others
+    std::vector<std::vector<int64_t>> places;  // values of all folded axes, 0 for those across
+  };
+  /// Nothing unless conditions speak of a few places and columns lie side by side.
+  std::optional<Window> written_out() const;
+  void pack_window(const std::vector<LaneLoad>& all, const Window& window, Value* width,
+                   Value* panel);
+  /// The folded axis, if any, along which windows of step 2 move by one element.
+  std::optional<size_t> shared_taps(const std::vector<LaneLoad>& all) const;
+  /// Two neighbours of that axis from the same loads, all of which stay inside.
+  void pack_taps(const LaneLoad& lanes, size_t taps, Value* width, Value* panel);
+
+  // contraction_rows.cpp
+  void pack_lhs();
+  /// The folded axis from which on elements of the left factor follow each other, through all axes
+  /// behind it, and what conditions say is where such a run begins and ends; nothing if there is
+  /// none or the target cannot load parts of vectors.
+  std::optional<size_t> row_runs() const;
+  void pack_row_runs(size_t first, const std::vector<Value*>& row, Value* line);
+  void pack_row_generic(const std::vector<Value*>& row, Value* line);
 
   // contraction_operands.cpp
   /// Where a tile's rows of the left factor are, and how far steps of k are apart.

@@ -130,10 +130,10 @@ llvm::Value* ContractionEmitter::stays_inside(const LaneLoad& lanes, Value* leas
                       b_.CreateICmpSLE(add(lanes.high, greatest_along), room));
 }
 
-llvm::Value* ContractionEmitter::fill_of(const LinearLoad& load) {
+llvm::Value* ContractionEmitter::fill_of(const LinearLoad& load, unsigned lanes) {
   if (load.load->fill.get() == nullptr)
-    return llvm::Constant::getNullValue(widen_type(memory_type(f_.context, load.dtype), lanes_));
-  return scalars_.to_memory(splat(scalars_.constant(*load.load->fill), lanes_), load.dtype);
+    return llvm::Constant::getNullValue(widen_type(memory_type(f_.context, load.dtype), lanes));
+  return scalars_.to_memory(splat(scalars_.constant(*load.load->fill), lanes), load.dtype);
 }
 
 llvm::Value* ContractionEmitter::every_other(Value* low, Value* high, int first) {
@@ -178,7 +178,7 @@ llvm::Value* ContractionEmitter::load_lanes(const LaneLoad& lanes, Value* along)
   const LinearLoad& load = *plan_.rhs.load;
   llvm::Type* type = widen_type(memory_type(f_.context, load.dtype), lanes_);
   llvm::Align align(load.dtype.size());
-  Value* fill = fill_of(load);
+  Value* fill = fill_of(load, lanes_);
   Value* base = f_.buffer(load.buffer);
   auto plain = [&](Value* offset) -> Value* {
     return f_.annotate(b_.CreateAlignedLoad(type, element(base, load.dtype, offset), align),

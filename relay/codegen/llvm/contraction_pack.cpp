@@ -4,12 +4,13 @@
 namespace relay::codegen {
 
 void ContractionEmitter::pack_rhs() {
-  // Plain rows of a panel are copied whole; what takes more code is written for one vector.
+  // Rows of a panel that lie side by side are copied whole; what takes more code is written for one
+  // vector.
   const LinearLoad* load = plan_.rhs.load ? &*plan_.rhs.load : nullptr;
   bool whole = false;
-  if (load != nullptr && !plan_.transpose && load->conditions.empty()) {
+  if (load != nullptr && !plan_.transpose) {
     std::optional<Dim> stride = plan_.columns.stride_of(load->offset);
-    whole = stride && stride->is_int(1);
+    whole = stride && stride->is_int(1) && (load->conditions.empty() || written_out());
   }
   f_.emit_loop(task_.panel_begin, task_.panel_end, n(1), [&](Value* number) {
     Value* column = mul(piece_begin(plan_.panels, number), n(plan_.lanes));
@@ -137,6 +138,7 @@ void ContractionEmitter::pack_linear(Value* first_column, int64_t vectors, Value
     const bool may_end = !plan_.panels.known || v + 1 == vectors;
     all.push_back(lane_load(column, may_end));
   }
+  if (std::optional<Window> window = written_out()) return pack_window(all, *window, width, panel);
   const FoldOrder order = condition_order(std::nullopt);
   const std::optional<size_t> taps = shared_taps(all);
   if (!taps) return pack_loads(all, order, width, panel, /*ask_once=*/true);
@@ -218,50 +220,6 @@ void ContractionEmitter::store_packed(Value* loaded, Value* at) {
   store_scratch(value, at, kPanels, static_cast<unsigned>(plan_.lanes * plan_.element_bytes));
 }
 
-std::optional<size_t> ContractionEmitter::shared_taps(const std::vector<LaneLoad>& all) const {
-  constexpr int64_t kMostTaps = 8;  // written out
-  if (all.size() != 1 || all[0].step != 2 || all[0].starts.size() != 1) return std::nullopt;
-  const AxisGroup& folded = plan_.folded;
-  for (size_t i = 0; i < folded.axes.size(); ++i) {
-    const Dim extent = folded.axes[i].extent;
-    const bool whole = i > 0 || plan_.one_pass;
-    if (whole && plan_.rhs.load->offset.coefficient(folded.axes[i].id).is_int(1) &&
-        extent.is_int() && extent.as_int() >= 2 && extent.as_int() <= kMostTaps)
-      return i;
-  }
-  return std::nullopt;
-}
-
-void ContractionEmitter::pack_taps(const LaneLoad& lanes, size_t taps, Value* width, Value* panel) {
-  const LinearLoad& load = *plan_.rhs.load;
-  const FoldOrder order = condition_order(taps);
-  const auto count = static_cast<size_t>(plan_.folded.axes[taps].extent.as_int());
-  std::vector<Value*> masks(count);
-  auto around = [&](size_t depth, std::vector<Value*>& values, const std::function<void()>& inner) {
-    for (size_t tap = 0; depth == order.decided && tap < count; ++tap) {
-      values[taps] = n(static_cast<int64_t>(tap));
-      masks[tap] = mask_at(lanes, values);
-    }
-    values[taps] = n(0);
-    inner();
-  };
-  fold_loops(
-      order.axes,
-      [&](std::vector<Value*>& values) {
-        Value* start = add(lanes.starts[0], part_of(load.offset, plan_.folded, values));
-        std::vector<Value*> loaded = load_taps(start, count);
-        for (size_t tap = 0; tap < count; ++tap) {
-          values[taps] = n(static_cast<int64_t>(tap));
-          Value* row = element(panel, c_.accumulator, mul(flat_step(values), width));
-          if (masks[tap] != nullptr)
-            loaded[tap] = b_.CreateSelect(masks[tap], loaded[tap], fill_of(load));
-          store_packed(loaded[tap], row);
-        }
-        values[taps] = n(0);
-      },
-      around);
-}
-
 std::vector<llvm::Value*> ContractionEmitter::transpose_block(std::vector<Value*> rows) {
   // Bit by bit: rows and lanes whose numbers differ in it change places.
   auto count = static_cast<int>(rows.size());
@@ -314,47 +272,6 @@ void ContractionEmitter::pack_transposed(Value* first_column, Value* width, Valu
   f_.emit_loop(n(0), even, n(plan_.lanes), [&](Value* k) { block(k, nullptr); });
   // The panel has room for a full block.
   f_.emit_if(b_.CreateICmpSGT(rest, n(0)), [&] { block(even, lanes_below(rest, lanes_)); });
-}
-
-void ContractionEmitter::pack_lhs() {
-  Value* end = dim(plan_.rows.extent);
-  if (plan_.row_tiles.known) {
-    end = piece_begin(plan_.row_tiles, task_.tile_end);
-  } else {
-    end = least(end, mul(task_.tile_end, n(plan_.row_tiles.size)));
-  }
-  const AxisGroup& folded = plan_.folded;
-  std::vector<size_t> order;
-  for (size_t i = 0; i + 1 < folded.axes.size(); ++i) order.push_back(i);
-  Dependences binds = ids(folded);
-  for (uint32_t id : ids(plan_.rows)) binds.push_back(id);
-  std::sort(binds.begin(), binds.end());
-  f_.emit_loop(task_.first_row, end, n(1), [&](Value* row) {
-    Value* line =
-        element(rows_, c_.accumulator, mul(b_.CreateSub(row, task_.first_row), row_pitch_));
-    std::vector<Value*> row_values = split(plan_.rows, row);
-    fold_loops(order, [&](std::vector<Value*>& values) {
-      size_t last = folded.axes.empty() ? 0 : folded.axes.size() - 1;
-      Value* from = last == 0 ? task_.k_begin : n(0);
-      Value* to = last == 0 ? task_.k_end : dim(folded.axes[last].extent);
-      f_.emit_loop(from, to, n(plan_.lanes), [&](Value* k) {
-        if (!values.empty()) values[last] = k;
-        ScalarEmitter::Scope scope(scalars_, ScalarEmitter::RegionKind::kConditional, binds);
-        scalars_.set_lanes(lanes_, lanes_below(b_.CreateSub(to, k), lanes_));
-        for (size_t i = 0; i < row_values.size(); ++i) {
-          scalars_.bind_axis(plan_.rows.axes[i].id, LaneValue::uniform(row_values[i]));
-        }
-        for (size_t i = 0; i < values.size(); ++i) {
-          scalars_.bind_axis(folded.axes[i].id, i == last ? LaneValue::linear(k, n(1))
-                                                          : LaneValue::uniform(values[i]));
-        }
-        // What is written past the end is overwritten by what comes next, or never read.
-        Value* value = scalars_.emit_wide(plan_.lhs.value);
-        store_scratch(value, element(line, c_.accumulator, flat_step(values)), kRows,
-                      static_cast<unsigned>(plan_.element_bytes));
-      });
-    });
-  });
 }
 
 }  // namespace relay::codegen

@@ -1,0 +1,155 @@
+// Contractions: copying rows of the left factor.
+#include <algorithm>
+#include <bit>
+
+#include <relay/codegen/llvm/contraction_emitter.h>
+
+namespace relay::codegen {
+
+namespace {
+
+/// Vectors of a run that are written out, the last one no longer than it has to be.
+constexpr int64_t kWrittenOut = 4;
+constexpr unsigned kShortestBytes = 16;
+
+}  // namespace
+
+void ContractionEmitter::pack_lhs() {
+  const std::optional<size_t> first = row_runs();
+  Value* end = dim(plan_.rows.extent);
+  if (plan_.row_tiles.known) {
+    end = piece_begin(plan_.row_tiles, task_.tile_end);
+  } else {
+    end = least(end, mul(task_.tile_end, n(plan_.row_tiles.size)));
+  }
+  f_.emit_loop(task_.first_row, end, n(1), [&](Value* row) {
+    Value* line =
+        element(rows_, c_.accumulator, mul(b_.CreateSub(row, task_.first_row), row_pitch_));
+    const std::vector<Value*> values = split(plan_.rows, row);
+    first ? pack_row_runs(*first, values, line) : pack_row_generic(values, line);
+  });
+}
+
+std::optional<size_t> ContractionEmitter::row_runs() const {
+  if (!plan_.lhs.load) return std::nullopt;
+  const LinearLoad& load = *plan_.lhs.load;
+  if (!ScalarEmitter::has_masked_access(f_.target, load.dtype.size())) return std::nullopt;
+  const std::vector<te::Axis>& axes = plan_.folded.axes;
+  auto speaks = [&](size_t axis) {
+    return std::any_of(
+        load.conditions.begin(), load.conditions.end(), [&](const LinearLoad::Condition& condition) {
+          return !condition.index.coefficient(axes[axis].id).is_int(0);
+        });
+  };
+  auto by_ones = [&](size_t axis) {
+    return std::all_of(
+        load.conditions.begin(), load.conditions.end(), [&](const LinearLoad::Condition& condition) {
+          const Dim by = condition.index.coefficient(axes[axis].id);
+          return by.is_int(0) || by.is_int(1);
+        });
+  };
+  size_t first = axes.size();
+  Dim length = 1;
+  // Conditions may speak of the run's first axis alone.
+  while (first > 0 && length.is_int() && load.offset.coefficient(axes[first - 1].id) == length &&
+         by_ones(first - 1) && (first == axes.size() || !speaks(first))) {
+    --first;
+    length = length * axes[first].extent;
+  }
+  return first < axes.size() ? std::optional(first) : std::nullopt;
+}
+
+void ContractionEmitter::pack_row_runs(size_t first, const std::vector<Value*>& row, Value* line) {
+  const LinearLoad& load = *plan_.lhs.load;
+  const AxisGroup& folded = plan_.folded;
+  Dim inner = 1;  // elements of the run for one step of its first axis
+  for (size_t i = first + 1; i < folded.axes.size(); ++i) inner = inner * folded.axes[i].extent;
+  const Dim length = folded.axes[first].extent * inner;
+  const bool whole = first > 0 || plan_.one_pass;
+  Value* begin = first == 0 ? mul(task_.k_begin, dim(inner)) : n(0);
+  Value* end = first == 0 ? mul(task_.k_end, dim(inner)) : dim(length);
+  const bool narrow = length.is_int() && length.as_int() < (int64_t{1} << 31) - plan_.lanes;
+  llvm::Type* type = narrow ? b_.getInt32Ty() : b_.getInt64Ty();
+  Value* base = add(batch_part(load.offset), part_of(load.offset, plan_.rows, row));
+
+  std::vector<size_t> order;
+  for (size_t i = 0; i < first; ++i) order.push_back(i);
+  fold_loops(order, [&](std::vector<Value*>& values) {
+    Value* from = element(f_.buffer(load.buffer), load.dtype,
+                          add(base, part_of(load.offset, folded, values)));
+    Value* to = element(line, c_.accumulator, flat_step(values));
+    // The part of the run where all conditions hold.
+    Value *low = begin, *high = end;
+    for (const LinearLoad::Condition& condition : load.conditions) {
+      Value* at = add(add(batch_part(condition.index), part_of(condition.index, plan_.rows, row)),
+                      part_of(condition.index, folded, values));
+      if (condition.index.coefficient(folded.axes[first].id).is_int(0)) {
+        high = b_.CreateSelect(b_.CreateICmpULT(at, dim(condition.extent)), high, low);
+        continue;
+      }
+      Value* left = b_.CreateSub(dim(condition.extent), at);
+      low = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, low,
+                                     mul(b_.CreateNeg(at), dim(inner)));
+      high = least(high, mul(left, dim(inner)));
+    }
+    Value* count = nullptr;
+    if (!load.conditions.empty()) {
+      low = least(low, end);
+      count = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, b_.CreateSub(high, low), n(0));
+      count = b_.CreateTrunc(count, type);
+    }
+    auto copy = [&](Value* at, unsigned lanes) {
+      Value* mask = lanes_below(b_.CreateSub(end, at), lanes);
+      if (count != nullptr) {
+        Value* behind = splat(b_.CreateTrunc(b_.CreateSub(at, low), type), lanes);
+        mask = b_.CreateICmpULT(add(lane_numbers(lanes, type), behind), splat(count, lanes));
+      }
+      Value* loaded = this->load(load.buffer, load.dtype, element(from, load.dtype, at), lanes,
+                                 mask, mask == nullptr ? nullptr : fill_of(load, lanes));
+      // What is written past the end is overwritten by what comes next, or never read.
+      store_scratch(of_loaded(plan_.lhs, loaded, lanes), element(to, c_.accumulator, at), kRows,
+                    static_cast<unsigned>(plan_.element_bytes));
+    };
+    if (!whole || !length.is_int() || length.as_int() > kWrittenOut * plan_.lanes) {
+      f_.emit_loop(begin, end, n(plan_.lanes), [&](Value* at) { copy(at, lanes_); });
+      return;
+    }
+    const auto shortest = std::max(1U, kShortestBytes / static_cast<unsigned>(plan_.element_bytes));
+    for (int64_t at = 0; at < length.as_int(); at += plan_.lanes) {
+      const auto left = static_cast<unsigned>(length.as_int() - at);
+      copy(n(at), std::min(lanes_, std::bit_ceil(std::max(left, shortest))));
+    }
+  });
+}
+
+void ContractionEmitter::pack_row_generic(const std::vector<Value*>& row, Value* line) {
+  const AxisGroup& folded = plan_.folded;
+  std::vector<size_t> order;
+  for (size_t i = 0; i + 1 < folded.axes.size(); ++i) order.push_back(i);
+  Dependences binds = ids(folded);
+  for (uint32_t id : ids(plan_.rows)) binds.push_back(id);
+  std::sort(binds.begin(), binds.end());
+  fold_loops(order, [&](std::vector<Value*>& values) {
+    const size_t last = folded.axes.empty() ? 0 : folded.axes.size() - 1;
+    Value* from = last == 0 ? task_.k_begin : n(0);
+    Value* to = last == 0 ? task_.k_end : dim(folded.axes[last].extent);
+    f_.emit_loop(from, to, n(plan_.lanes), [&](Value* k) {
+      if (!values.empty()) values[last] = k;
+      ScalarEmitter::Scope scope(scalars_, ScalarEmitter::RegionKind::kConditional, binds);
+      scalars_.set_lanes(lanes_, lanes_below(b_.CreateSub(to, k), lanes_));
+      for (size_t i = 0; i < row.size(); ++i) {
+        scalars_.bind_axis(plan_.rows.axes[i].id, LaneValue::uniform(row[i]));
+      }
+      for (size_t i = 0; i < values.size(); ++i) {
+        scalars_.bind_axis(folded.axes[i].id, i == last ? LaneValue::linear(k, n(1))
+                                                        : LaneValue::uniform(values[i]));
+      }
+      // What is written past the end is overwritten by what comes next, or never read.
+      Value* value = scalars_.emit_wide(plan_.lhs.value);
+      store_scratch(value, element(line, c_.accumulator, flat_step(values)), kRows,
+                    static_cast<unsigned>(plan_.element_bytes));
+    });
+  });
+}
+
+}  // namespace relay::codegen

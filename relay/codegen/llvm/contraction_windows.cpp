@@ -1,0 +1,118 @@
+// Contractions: copying windows into panels, where they have few places.
+#include <relay/codegen/llvm/contraction_emitter.h>
+
+namespace relay::codegen {
+
+std::optional<ContractionEmitter::Window> ContractionEmitter::written_out() const {
+  constexpr size_t kMostPlaces = 9;
+  const LinearLoad& load = *plan_.rhs.load;
+  const std::vector<te::Axis>& axes = plan_.folded.axes;
+  std::optional<Dim> stride = plan_.columns.stride_of(load.offset);
+  if (!stride || !stride->is_int(1) || load.conditions.empty()) return std::nullopt;
+  if (!ScalarEmitter::has_masked_access(f_.target, load.dtype.size())) return std::nullopt;
+  const FoldOrder order = condition_order(std::nullopt);
+  Window window;
+  window.places.push_back(std::vector<int64_t>(axes.size(), 0));
+  for (size_t i = 0; i < order.axes.size(); ++i) {
+    const size_t axis = order.axes[i];
+    if (i >= order.decided) {
+      window.across.push_back(axis);
+      continue;
+    }
+    window.within.push_back(axis);
+    const Dim extent = axes[axis].extent;
+    if (!extent.is_int() || extent.as_int() > int64_t{kMostPlaces}) return std::nullopt;
+    if (axis == 0 && !plan_.one_pass) return std::nullopt;
+    std::vector<std::vector<int64_t>> longer;
+    for (const std::vector<int64_t>& place : window.places) {
+      for (int64_t value = 0; value < extent.as_int(); ++value) {
+        longer.push_back(place);
+        longer.back()[axis] = value;
+      }
+    }
+    window.places = std::move(longer);
+    if (window.places.size() > kMostPlaces) return std::nullopt;
+  }
+  if (window.within.empty() || window.across.empty()) return std::nullopt;
+  return window;
+}
+
+void ContractionEmitter::pack_window(const std::vector<LaneLoad>& all, const Window& window,
+                                     Value* width, Value* panel) {
+  const LinearLoad& load = *plan_.rhs.load;
+  auto move_to = [&](const std::vector<int64_t>& place, std::vector<Value*>& values) {
+    for (size_t axis : window.within) values[axis] = n(place[axis]);
+  };
+  std::vector<std::vector<LaneLoad>> loads(window.places.size(), all);
+  std::vector<Value*> values(plan_.folded.axes.size(), n(0));
+  for (size_t p = 0; p < window.places.size(); ++p) {
+    move_to(window.places[p], values);
+    for (LaneLoad& lanes : loads[p]) lanes.mask = mask_at(lanes, values);
+  }
+  // The next windows but one begin far away, where the processor does not look by itself. Places
+  // of a window that differ in the last axis are on the same lines.
+  constexpr int64_t kWindowsAhead = 2;
+  const uint32_t next = plan_.folded.axes[window.across.back()].id;
+  const Dim ahead = load.offset.coefficient(next) * Dim(kWindowsAhead);
+  fold_loops(window.across, [&](std::vector<Value*>& values) {
+    for (size_t p = 0; p < window.places.size(); ++p) {
+      move_to(window.places[p], values);
+      Value* along = part_of(load.offset, plan_.folded, values);
+      Value* row = element(panel, c_.accumulator, mul(flat_step(values), width));
+      for (size_t v = 0; v < all.size(); ++v) {
+        if (window.places[p][window.within.back()] == 0) {
+          Value* at = add(add(all[v].base, along), dim(ahead));
+          prefetch(element(f_.buffer(load.buffer), load.dtype, at));
+        }
+        store_packed(load_lanes(loads[p][v], along),
+                     element(row, c_.accumulator, n(static_cast<int64_t>(v) * plan_.lanes)));
+      }
+    }
+  });
+}
+
+std::optional<size_t> ContractionEmitter::shared_taps(const std::vector<LaneLoad>& all) const {
+  constexpr int64_t kMostTaps = 8;  // written out
+  if (all.size() != 1 || all[0].step != 2 || all[0].starts.size() != 1) return std::nullopt;
+  const AxisGroup& folded = plan_.folded;
+  for (size_t i = 0; i < folded.axes.size(); ++i) {
+    const Dim extent = folded.axes[i].extent;
+    const bool whole = i > 0 || plan_.one_pass;
+    if (whole && plan_.rhs.load->offset.coefficient(folded.axes[i].id).is_int(1) &&
+        extent.is_int() && extent.as_int() >= 2 && extent.as_int() <= kMostTaps)
+      return i;
+  }
+  return std::nullopt;
+}
+
+void ContractionEmitter::pack_taps(const LaneLoad& lanes, size_t taps, Value* width, Value* panel) {
+  const LinearLoad& load = *plan_.rhs.load;
+  const FoldOrder order = condition_order(taps);
+  const auto count = static_cast<size_t>(plan_.folded.axes[taps].extent.as_int());
+  std::vector<Value*> masks(count);
+  auto around = [&](size_t depth, std::vector<Value*>& values, const std::function<void()>& inner) {
+    for (size_t tap = 0; depth == order.decided && tap < count; ++tap) {
+      values[taps] = n(static_cast<int64_t>(tap));
+      masks[tap] = mask_at(lanes, values);
+    }
+    values[taps] = n(0);
+    inner();
+  };
+  fold_loops(
+      order.axes,
+      [&](std::vector<Value*>& values) {
+        Value* start = add(lanes.starts[0], part_of(load.offset, plan_.folded, values));
+        std::vector<Value*> loaded = load_taps(start, count);
+        for (size_t tap = 0; tap < count; ++tap) {
+          values[taps] = n(static_cast<int64_t>(tap));
+          Value* row = element(panel, c_.accumulator, mul(flat_step(values), width));
+          if (masks[tap] != nullptr)
+            loaded[tap] = b_.CreateSelect(masks[tap], loaded[tap], fill_of(load, lanes_));
+          store_packed(loaded[tap], row);
+        }
+        values[taps] = n(0);
+      },
+      around);
+}
+
+}  // namespace relay::codegen
