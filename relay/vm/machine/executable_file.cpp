@@ -112,56 +112,86 @@ void put_tensor(const NDArray& array, const Put& put) {
   put_zeros(put, array.byte_size(), round_up_data(array.byte_size()));
 }
 
-/// The checksum of pieces that come in any order, but for so many that are far ahead: who brings
-/// those waits. Whoever brings the next one goes on with those that wait behind it. Pieces are
-/// begun in their order.
-class OrderedChecksum {
+/// Pieces that several threads make, write and sum up. At any time one thread writes, since a file
+/// has one lock, and one sums up, in the order of the pieces; others make further ones, but not so
+/// many that memory fills with those that wait.
+class PieceStages {
  public:
-  explicit OrderedChecksum(size_t most) : most_(most) {}
+  struct Steps {
+    std::function<NDArray(size_t piece)> make;  // contiguous
+    std::function<void(size_t piece, const NDArray&)> write, sum;
+  };
+  PieceStages(size_t count, size_t most, Steps steps)
+      : count_(count), most_(most), steps_(std::move(steps)) {}
 
-  void add(size_t piece, NDArray tensor) {
+  /// On each of the threads: does what there is to do until all is done. Once a step has failed on
+  /// one of them the others end, too, and nothing is kept.
+  void run() {
     std::unique_lock lock(mutex_);
-    room_.wait(lock, [&] { return failed_ || piece == next_ || waiting_.size() < most_; });
-    if (failed_) return;
-    waiting_.emplace(piece, std::move(tensor));
-    if (busy_) return;
-    busy_ = true;
-    while (!waiting_.empty() && waiting_.begin()->first == next_) {
-      auto node = waiting_.extract(waiting_.begin());
-      lock.unlock();
-      put_tensor(node.mapped(),
-                 [&](const void* bytes, size_t count) { sum_.update(bytes, count); });
-      node = {};
-      lock.lock();
-      ++next_;
+    while (!failed_ && done_ < count_) {
+      try {
+        if (!step(lock)) changed_.wait(lock);
+      } catch (...) {
+        lock.lock();
+        failed_ = true;
+        made_.clear();
+        changed_.notify_all();
+        throw;
+      }
     }
-    busy_ = false;
-    room_.notify_all();
-  }
-  /// One will not come: nobody waits for it, and none is kept.
-  void fail() {
-    std::lock_guard lock(mutex_);
-    failed_ = true;
-    waiting_.clear();
-    room_.notify_all();
-  }
-  bool failed() {
-    std::lock_guard lock(mutex_);
-    return failed_;
-  }
-  uint64_t finish() {
-    RELAY_CHECK(waiting_.empty() && !failed_, "a checksum of pieces that did not come");
-    return sum_.finish();
   }
 
  private:
-  const size_t most_;
+  using Step = std::function<void(size_t piece, const NDArray&)>;
+  struct Made {
+    NDArray tensor;
+    bool write_begun = false;
+    int steps_left = 2;
+  };
+
+  /// False if others have to do something first.
+  bool step(std::unique_lock<std::mutex>& lock) {
+    const auto unwritten =
+        std::ranges::find_if(made_, [](const auto& piece) { return !piece.second.write_begun; });
+    if (!writing_ && unwritten != made_.end()) {
+      unwritten->second.write_begun = true;
+      apart(lock, unwritten->first, steps_.write, writing_);
+    } else if (!summing_ && made_.contains(next_sum_)) {
+      apart(lock, next_sum_++, steps_.sum, summing_);
+    } else if (begun_ < count_ && begun_ - done_ < most_) {
+      const size_t piece = begun_++;
+      lock.unlock();
+      NDArray tensor = steps_.make(piece);
+      lock.lock();
+      if (!failed_) made_.emplace(piece, Made{std::move(tensor)});
+    } else {
+      return false;
+    }
+    changed_.notify_all();
+    return true;
+  }
+
+  /// Without the lock; whether it is going on is in `busy`.
+  void apart(std::unique_lock<std::mutex>& lock, size_t piece, const Step& step, bool& busy) {
+    busy = true;
+    NDArray tensor = made_.at(piece).tensor;  // another step's failure drops them
+    lock.unlock();
+    step(piece, tensor);
+    tensor = {};
+    lock.lock();
+    busy = false;
+    if (failed_ || --made_.at(piece).steps_left > 0) return;
+    made_.erase(piece);
+    ++done_;
+  }
+
+  const size_t count_, most_;
+  const Steps steps_;
   std::mutex mutex_;
-  std::condition_variable room_;
-  std::map<size_t, NDArray> waiting_;
-  size_t next_ = 0;
-  bool busy_ = false, failed_ = false;
-  Checksum sum_;
+  std::condition_variable changed_;
+  std::map<size_t, Made> made_;
+  size_t begun_ = 0, next_sum_ = 0, done_ = 0;
+  bool writing_ = false, summing_ = false, failed_ = false;
 };
 
 /// The parts of a file in their order; what `structure` holds is encoded already.
@@ -212,18 +242,21 @@ class Writer {
       table_[i].checksum = sum.finish();
     }
     const PoolTakesLarger one_serves_the_next;
-    OrderedChecksum sum(thread_count(threads));
-    side_by_side(threads, pieces_.size(), [&](size_t i) {
-      if (sum.failed()) return;  // what is thrown is what failed
-      try {
-        NDArray tensor = tensor_of(executable_, pieces_[i].constant);
-        file.rewrite(data.offset + pieces_[i].offset, tensor.raw(), tensor.byte_size());
-        sum.add(i, std::move(tensor));
-      } catch (...) {
-        sum.fail();
-        throw;
-      }
-    });
+    const size_t workers = thread_count(threads);
+    Checksum sum;
+    PieceStages stages(
+        pieces_.size(), workers,
+        {.make = [&](size_t i) { return tensor_of(executable_, pieces_[i].constant); },
+         .write =
+             [&](size_t i, const NDArray& tensor) {
+               file.rewrite(data.offset + pieces_[i].offset, tensor.raw(), tensor.byte_size());
+             },
+         .sum =
+             [&](size_t, const NDArray& tensor) {
+               put_tensor(tensor,
+                          [&](const void* bytes, size_t count) { sum.update(bytes, count); });
+             }});
+    side_by_side(threads, std::min(workers, pieces_.size()), [&](size_t) { stages.run(); });
     table_[kNumSections - 1].checksum = sum.finish();
     auto start = this->start();
     file.rewrite(0, start.data(), start.size());
