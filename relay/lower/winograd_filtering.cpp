@@ -9,9 +9,19 @@
 
 namespace relay::lower {
 
+namespace {
+
+constexpr size_t kBlock = 8;
+// Without AVX the compiler would align this less than its own code for AVX2 expects.
+using Eight = float __attribute__((vector_size(kBlock * sizeof(float)), aligned(alignof(float))));
+
+}  // namespace
+
 struct WeightRun {
-  static constexpr int64_t kSize = 16;
-  float values[kSize];
+  static constexpr int64_t kSize = 2 * kBlock;
+  Eight low, high;
+
+  float* values() { return reinterpret_cast<float*>(this); }
 };
 
 namespace {
@@ -19,21 +29,15 @@ namespace {
 using te::Scalar;
 using Scalars = Filtering::Scalars;
 
-template <class F>
-RELAY_INLINE inline WeightRun each(const WeightRun& a, const WeightRun& b, const F& of) {
-  WeightRun result;
-  for (int64_t i = 0; i < WeightRun::kSize; ++i) result.values[i] = of(a.values[i], b.values[i]);
-  return result;
-}
 RELAY_INLINE inline WeightRun operator+(const WeightRun& a, const WeightRun& b) {
-  return each(a, b, [](float x, float y) RELAY_INLINE { return x + y; });
+  return {a.low + b.low, a.high + b.high};
 }
 RELAY_INLINE inline WeightRun operator-(const WeightRun& a, const WeightRun& b) {
-  return each(a, b, [](float x, float y) RELAY_INLINE { return x - y; });
+  return {a.low - b.low, a.high - b.high};
 }
 RELAY_INLINE inline WeightRun operator*(const WeightRun& a, double factor) {
   const auto by = static_cast<float>(factor);
-  return each(a, a, [by](float x, float) RELAY_INLINE { return x * by; });
+  return {a.low * by, a.high * by};
 }
 
 /// Transforms a square along both sides: columns first.
@@ -152,81 +156,152 @@ std::vector<Scalars> both_ways(const Filtering& filtering, Filtering::Transform 
 
 namespace {
 
-/// Neighbours from `first` on, `count` of them, that lie one behind the other.
-struct Stretch {
-  int64_t first, count;
-};
-
-/// The places of one dimension, in runs, each cut where a gap follows.
-std::vector<std::vector<Stretch>> stretches_of(std::span<const int64_t> places) {
-  std::vector<std::vector<Stretch>> runs;
-  for (size_t i = 0; i < places.size(); ++i) {
-    const auto at = static_cast<int64_t>(i) % WeightRun::kSize;
-    if (at == 0) runs.emplace_back();
-    std::vector<Stretch>& run = runs.back();
-    if (at > 0 && places[i] == places[i - 1] + 1) {
-      ++run.back().count;
-    } else {
-      run.push_back({at, 1});
-    }
-  }
-  return runs;
-}
-
-/// A few floats: a call of memcpy would take longer.
-void copy_few(const float* from, int64_t count, float* to) {
-  constexpr int64_t kAtOnce = 4;
-  int64_t i = 0;
-  for (; i + kAtOnce <= count; i += kAtOnce) std::memcpy(to + i, from + i, sizeof(float) * kAtOnce);
-  if (i == count) return;
-  if (i > 0) {  // the last four once more
-    i = count - kAtOnce;
-    std::memcpy(to + i, from + i, sizeof(float) * kAtOnce);
-  } else {
-    for (; i < count; ++i) to[i] = from[i];
-  }
-}
-
-/// One side of the weights: how many, how far apart, and where they go.
+/// One side of the weights: how many channels, how far apart, and where they go.
 struct Channels {
   int64_t count, step;
   std::span<const int64_t> places;
 };
 
+/// Neighbours from `first` on, `count` of them, that go side by side.
+struct Stretch {
+  int64_t first, count;
+};
+
+/// Neighbours that are transformed together: at most as many as a WeightRun holds.
+struct LaneGroup {
+  int64_t first = 0, count = 0;
+  std::vector<Stretch> stretches;  // from the group's first
+};
+
+/// In groups that begin and end with stretches, as far as those are short.
+std::vector<LaneGroup> groups_of(std::span<const int64_t> places) {
+  std::vector<LaneGroup> groups;
+  const auto count = static_cast<int64_t>(places.size());
+  for (int64_t begin = 0, end = 0; begin < count; begin = end) {
+    const int64_t last = std::min(count, begin + WeightRun::kSize);
+    for (end = begin + 1; end < last; ++end) {
+      if (places[static_cast<size_t>(end)] != places[static_cast<size_t>(end - 1)] + 1) break;
+    }
+    const int64_t length = end - begin;
+    if (groups.empty() || groups.back().count + length > WeightRun::kSize)
+      groups.push_back({begin, 0, {}});
+    LaneGroup& group = groups.back();
+    group.stretches.push_back({group.count, length});
+    group.count += length;
+  }
+  return groups;
+}
+
+/// A few floats: a call of memcpy would take longer.
+void copy_few(const float* from, int64_t count, float* to) {
+  auto both_ends = [&]<int64_t kAtOnce>(std::integral_constant<int64_t, kAtOnce>) {
+    std::memcpy(to, from, sizeof(float) * kAtOnce);
+    std::memcpy(to + count - kAtOnce, from + count - kAtOnce, sizeof(float) * kAtOnce);
+  };
+  if (count >= 8) return both_ends(std::integral_constant<int64_t, 8>());
+  if (count >= 4) return both_ends(std::integral_constant<int64_t, 4>());
+  for (int64_t i = 0; i < count; ++i) to[i] = from[i];
+}
+
+/// Rows that are `kApart` apart exchange elements.
+template <size_t kApart, class Low, class High>
+RELAY_INLINE inline void mix(Eight (&rows)[kBlock], const Low& low, const High& high) {
+#pragma GCC unroll 8
+  for (size_t i = 0; i < kBlock; ++i) {
+    if ((i & kApart) != 0) continue;
+    const Eight first = rows[i], second = rows[i + kApart];
+    low(first, second, rows[i]);
+    high(first, second, rows[i + kApart]);
+  }
+}
+
+/// The rows of a square become its columns.
+RELAY_INLINE inline void turn_square(Eight (&rows)[kBlock]) {
+#define RELAY_MIXED(...)                        \
+  [](const Eight& a, const Eight& b, Eight& to) \
+      RELAY_INLINE { to = __builtin_shufflevector(a, b, __VA_ARGS__); }
+  // Pairs of elements, pairs of these, halves.
+  mix<1>(rows, RELAY_MIXED(0, 8, 1, 9, 4, 12, 5, 13), RELAY_MIXED(2, 10, 3, 11, 6, 14, 7, 15));
+  mix<2>(rows, RELAY_MIXED(0, 1, 8, 9, 4, 5, 12, 13), RELAY_MIXED(2, 3, 10, 11, 6, 7, 14, 15));
+  mix<4>(rows, RELAY_MIXED(0, 1, 2, 3, 8, 9, 10, 11), RELAY_MIXED(4, 5, 6, 7, 12, 13, 14, 15));
+#undef RELAY_MIXED
+  // Within a half, rows 1 and 2 stand for 2 and 1.
+  std::swap(rows[1], rows[2]);
+  std::swap(rows[5], rows[6]);
+}
+
+/// to[i][lane] = lanes[lane][i] for `count` elements of each lane.
+void turn_lanes(const std::array<const float*, WeightRun::kSize>& lanes, int64_t count,
+                WeightRun* to) {
+  int64_t done = 0;
+  with_vectors([&]() RELAY_INLINE {
+    for (; done + int64_t{kBlock} <= count; done += kBlock) {
+      for (size_t half = 0; half < lanes.size(); half += kBlock) {
+        Eight rows[kBlock];
+#pragma GCC unroll 8
+        for (size_t i = 0; i < kBlock; ++i)
+          std::memcpy(&rows[i], lanes[half + i] + done, sizeof(Eight));
+        turn_square(rows);
+#pragma GCC unroll 8
+        for (size_t i = 0; i < kBlock; ++i)
+          (half == 0 ? to[done + i].low : to[done + i].high) = rows[i];
+      }
+    }
+  });
+  for (; done < count; ++done) {
+    for (size_t lane = 0; lane < lanes.size(); ++lane) to[done].values()[lane] = lanes[lane][done];
+  }
+}
+
 }  // namespace
 
 void transform_weights(const Filtering& filtering, const NDArray& weights, const WeightSteps& steps,
                        int64_t outs, int64_t ins, float* to, const Places& places) {
+  constexpr int64_t kWindow = kTaps * kTaps, kLinesAtOnce = 16;
   const NDArray dense = weights.contiguous();
   const auto* from = dense.data<float>();
   const auto points = static_cast<size_t>(filtering.points());
-  // Runs go along the channels whose results lie side by side.
+  // Groups go along the channels whose results lie side by side.
   Channels lanes{outs, steps.out, places[2]}, lines{ins, steps.in, places[3]};
   if (outs == 1 || places[2][1] != places[2][0] + 1) std::swap(lanes, lines);
-  const std::vector<std::vector<Stretch>> runs = stretches_of(lanes.places);
+  // Whether a window's weights lie side by side, and windows of several lines, too.
+  const bool windows =
+      std::max(steps.row, steps.column) == kTaps && std::min(steps.row, steps.column) == 1;
+  const int64_t at_once = windows && lines.step == kWindow ? kLinesAtOnce : 1;
+  std::vector<int64_t> point_places;
+  for (size_t row = 0; row < points; ++row) {
+    for (size_t column = 0; column < points; ++column)
+      point_places.push_back(places[0][row] + places[1][column]);
+  }
   WeightSquare taps{};
-  std::vector<WeightRun> made(points * points);
-  for (size_t run = 0; run < runs.size(); ++run) {
-    const int64_t first = static_cast<int64_t>(run) * WeightRun::kSize;
-    const int64_t count = std::min(WeightRun::kSize, lanes.count - first);
+  std::vector<WeightRun> turned(static_cast<size_t>(at_once * kWindow)), made(points * points);
+  for (const LaneGroup& group : groups_of(lanes.places)) {
     for (int64_t line = 0; line < lines.count; ++line) {
-      const float* corner = from + first * lanes.step + line * lines.step;
+      const float* corner = from + group.first * lanes.step + line * lines.step;
+      if (windows && line % at_once == 0) {
+        std::array<const float*, WeightRun::kSize> begins;  // past the last: that one again
+        for (int64_t i = 0; i < WeightRun::kSize; ++i)
+          begins[static_cast<size_t>(i)] = corner + std::min(i, group.count - 1) * lanes.step;
+        turn_lanes(begins, std::min(at_once, lines.count - line) * kWindow, turned.data());
+      }
       for (int64_t column = 0; column < kTaps; ++column) {
         for (int64_t row = 0; row < kTaps; ++row) {
-          const float* tap = corner + row * steps.row + column * steps.column;
-          WeightRun& run_of_taps = taps[static_cast<size_t>(column)][static_cast<size_t>(row)];
-          for (int64_t i = 0; i < count; ++i) run_of_taps.values[i] = tap[i * lanes.step];
+          WeightRun& run = taps[static_cast<size_t>(column)][static_cast<size_t>(row)];
+          const int64_t tap = row * steps.row + column * steps.column;
+          if (windows) {
+            run = turned[static_cast<size_t>(line % at_once * kWindow + tap)];
+          } else {
+            for (int64_t i = 0; i < group.count; ++i)
+              run.values()[i] = corner[tap + i * lanes.step];
+          }
         }
       }
       filtering.weights(taps, made);
-      for (size_t row = 0; row < points; ++row) {
-        for (size_t column = 0; column < points; ++column) {
-          float* place =
-              to + places[0][row] + places[1][column] + lines.places[static_cast<size_t>(line)];
-          for (const Stretch& stretch : runs[run])
-            copy_few(made[row * points + column].values + stretch.first, stretch.count,
-                     place + lanes.places[static_cast<size_t>(first + stretch.first)]);
-        }
+      for (const Stretch& stretch : group.stretches) {
+        float* place = to + lines.places[static_cast<size_t>(line)] +
+                       lanes.places[static_cast<size_t>(group.first + stretch.first)];
+        for (size_t p = 0; p < made.size(); ++p)
+          copy_few(made[p].values() + stretch.first, stretch.count, place + point_places[p]);
       }
     }
   }
