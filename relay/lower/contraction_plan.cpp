@@ -15,30 +15,6 @@ using te::ScalarKind;
 using te::ScalarNode;
 using te::ScalarRef;
 
-AxisGroup::AxisGroup(std::vector<te::Axis> members) : axes(std::move(members)) {
-  for (const te::Axis& axis : axes) extent = extent * axis.extent;
-}
-
-std::optional<Dim> AxisGroup::stride_of(const Affine& sum) const {
-  std::optional<Dim> first;  // of the last axis
-  Dim next = 0;
-  for (size_t i = axes.size(); i-- > 0;) {
-    if (axes[i].extent.is_int(1)) continue;
-    Dim coefficient = sum.coefficient(axes[i].id);
-    if (!first) {
-      first = coefficient;
-    } else if (coefficient != next) {
-      return std::nullopt;
-    }
-    next = coefficient * axes[i].extent;
-  }
-  return first.value_or(0);
-}
-
-bool AxisGroup::has(uint32_t axis) const {
-  return std::any_of(axes.begin(), axes.end(), [&](const auto& a) { return a.id == axis; });
-}
-
 int64_t tile_rows(DType accumulator, int64_t vector_bytes, int64_t vectors) {
   const bool integer = accumulator.is_integer();
   const int64_t registers = vector_bytes == 64 ? 32 : 16;
@@ -76,15 +52,6 @@ class Planner {
   }
 
  private:
-  Dim extent_of(uint32_t axis) const {
-    for (const AxisGroup* group : {&plan_.batch, &plan_.rows, &plan_.columns, &plan_.folded}) {
-      for (const te::Axis& a : group->axes) {
-        if (a.id == axis) return a.extent;
-      }
-    }
-    return 0;
-  }
-
   // Whether the parts that are no axes are the same throughout a batch.
   bool is_linear(const Affine& sum) const {
     for (const Affine::Other& other : sum.others) {
@@ -112,7 +79,7 @@ class Planner {
       for (size_t d = 0; d < node.args.size(); ++d) {
         Affine index = te::affine(node.args[d]);
         if (!is_linear(index)) return std::nullopt;
-        auto extents = [this](uint32_t axis) { return extent_of(axis); };
+        auto extents = [this](uint32_t axis) { return plan_.extent_of(axis); };
         if (te::surely_inside(index, buffer.dims[d], extents)) continue;
         result.conditions.push_back({index, buffer.dims[d]});
       }
@@ -371,7 +338,8 @@ class Planner {
     int64_t limit = rows_of(panels.size);
     Dim rows = plan_.rows.extent;
     int64_t count = rows.is_int() ? rows.as_int() : 1024;
-    // As rows are packed.
+    // Full tiles and a rest, as rows that are packed are cut: how wide they are is decided here.
+    // Others are cut into as many.
     Cut tiles = cut_known(count, limit);
     const int64_t rest = count % tiles.size;
     double sum = 0;

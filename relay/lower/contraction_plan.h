@@ -31,6 +31,9 @@ struct LinearLoad {
     Dim extent;
   };
   std::vector<Condition> conditions;  // outside: the fill value
+
+  /// Whether any condition depends on an axis.
+  bool asks(uint32_t axis) const;
 };
 
 /// A load of an operand that was packed for tiles: `packed[…, n div width, k…, n mod width]` of the
@@ -117,6 +120,8 @@ struct ContractionPlan {
   bool one_pass = true;  // the whole sum in one pass
 
   int64_t panel_columns() const { return panels.size * lanes; }
+  /// Of one of the axes; 0 for others.
+  Dim extent_of(uint32_t axis) const;
   /// Whether a factor is copied into scratch before it is read.
   bool copies_lhs() const { return !lhs_direct && !lhs_packed; }
   bool copies_rhs() const { return !rhs_direct && !rhs_packed; }

@@ -154,6 +154,29 @@ TEST(ContractionKernel, WindowsOfTheSameSize) {
   }
 }
 
+// Places in a window that int32 does not hold.
+TEST(ContractionKernel, WindowsFarOutside) {
+  constexpr int64_t kFar = int64_t{1} << 32;
+  check_conv<Conv2>("nn.conv2d", {1, 1, 1, 8}, {3, 1, 1, 2}, [](auto& a) {
+    a.padding = {0, kFar, 0, kFar};
+    a.dilation = {1, 2 * kFar};
+  });
+  check_conv<Conv2>("nn.conv2d", {1, 4, 3, 40}, {3, 4, 1, 2}, [](auto& a) {
+    a.padding = {0, kFar, 0, 0};
+    a.dilation = {1, kFar};
+  });
+  check_conv<Conv2>("nn.conv2d", {1, 1, 1, 8}, {3, 1, 1, 1}, [](auto& a) {
+    a.padding = {0, kFar, 0, 0};
+    a.strides = {1, kFar};
+  });
+  check_conv<Conv2>("nn.conv2d", {1, 3, 8, 2}, {2, 1, 2, 3}, [](auto& a) {
+    a.data_layout = "NHWC";
+    a.kernel_layout = "HWIO";
+    a.padding = {kFar, 0, kFar, 0};
+    a.dilation = {2 * kFar, 1};
+  });
+}
+
 TEST(ContractionKernel, Ranks) {
   check_conv<Conv1DAttrs>("nn.conv1d", {2, 3, 58}, {5, 3, 3}, [](auto& a) { a.padding = {1}; });
   check_conv<Conv3DAttrs>("nn.conv3d", {1, 3, 5, 6, 7}, {4, 3, 2, 3, 3},

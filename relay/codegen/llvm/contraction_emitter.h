@@ -113,10 +113,29 @@ class ContractionEmitter {
   /// Whether no piece reaches out of the tensor while `along` is between the two.
   Value* stays_inside(const LaneLoad& lanes, Value* least_along, Value* greatest_along);
 
+  // contraction_windows.cpp
+  /// A window whose places are all written out, with masks of their own, inside of the loops over
+  /// the other folded axes: what is read for one place is near for the next, and lines of a panel
+  /// follow each other.
+  struct Window {
+    std::vector<size_t> within, across;        // the folded axes: of the window, and the others
+    std::vector<std::vector<int64_t>> places;  // values of all folded axes, 0 for those across
+  };
+  /// Nothing unless columns lie side by side, conditions speak of a few places, there are other
+  /// folded axes, and the target can load parts of vectors.
+  std::optional<Window> written_out() const;
+  void pack_window(const std::vector<LaneLoad>& all, const Window& window, Value* width,
+                   Value* panel);
+  /// The folded axis, if any, along which windows of step 2 move by one element.
+  std::optional<size_t> shared_taps(const std::vector<LaneLoad>& all) const;
+  /// Two neighbours of that axis from the same loads, all of which stay inside.
+  void pack_taps(const LaneLoad& lanes, size_t taps, Value* width, Value* panel);
+
   // contraction_pack.cpp
   void pack_rhs();
   // Of a panel whose rows are `width` long, from a vector of it on.
-  void pack_linear(Value* first_column, int64_t vectors, Value* width, Value* panel);
+  void pack_linear(Value* first_column, int64_t vectors, Value* width, Value* panel,
+                   const std::optional<Window>& window);
   /// Folded axes as loops go through them; conditions are known in front of number `decided`.
   struct FoldOrder {
     std::vector<size_t> axes;
@@ -147,23 +166,6 @@ class ContractionEmitter {
   /// Place of a step in the pass at hand.
   Value* flat_step(const std::vector<Value*>& values);
   std::vector<Value*> transpose_block(std::vector<Value*> rows);
-
-  // contraction_windows.cpp
-  /// A window whose places are all written out, with masks of their own, inside of the loops over
-  /// the other folded axes: what is read for one place is near for the next, and lines of a panel
-  /// follow each other.
-  struct Window {
-    std::vector<size_t> within, across;        // the folded axes: of the window, and the others
-    std::vector<std::vector<int64_t>> places;  // values of all folded axes, 0 for those across
-  };
-  /// Nothing unless conditions speak of a few places and columns lie side by side.
-  std::optional<Window> written_out() const;
-  void pack_window(const std::vector<LaneLoad>& all, const Window& window, Value* width,
-                   Value* panel);
-  /// The folded axis, if any, along which windows of step 2 move by one element.
-  std::optional<size_t> shared_taps(const std::vector<LaneLoad>& all) const;
-  /// Two neighbours of that axis from the same loads, all of which stay inside.
-  void pack_taps(const LaneLoad& lanes, size_t taps, Value* width, Value* panel);
 
   // contraction_rows.cpp
   void pack_lhs();

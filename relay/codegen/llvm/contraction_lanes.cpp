@@ -10,12 +10,24 @@ namespace {
 /// More pieces than this cost as much as single loads.
 constexpr int64_t kMostPieces = 4;
 
-/// Whether offsets of elements and numbers of columns are int32.
-bool is_narrow(const lower::Buffer& buffer, const AxisGroup& columns) {
-  const int64_t limit = int64_t{1} << 31;
-  Dim elements = product(buffer.dims);
-  return elements.is_int() && elements.as_int() < limit && columns.extent.is_int() &&
-         columns.extent.as_int() < limit;
+/// Whether int32 holds numbers of columns, what conditions ask for, and how far apart columns are.
+bool is_narrow(const LinearLoad& load, const lower::Buffer& buffer, const ContractionPlan& plan) {
+  constexpr int64_t kLimit = int64_t{1} << 31;
+  auto extent_of = [&](uint32_t axis) { return plan.extent_of(axis); };
+  auto within = [&](te::Affine sum, int64_t least, int64_t most) {
+    sum.constant = sum.constant - least;
+    return te::surely_inside(sum, Dim(most - least), extent_of);
+  };
+  te::Affine along_columns;
+  for (const te::Affine::Term& term : load.offset.terms) {
+    if (plan.columns.has(term.axis)) along_columns.terms.push_back(term);
+  }
+  const Dim elements = product(buffer.dims), columns = plan.columns.extent;
+  return elements.is_int() && elements.as_int() < kLimit && columns.is_int() &&
+         columns.as_int() < kLimit && within(along_columns, -kLimit / 2, kLimit / 2) &&
+         std::all_of(load.conditions.begin(), load.conditions.end(), [&](const auto& condition) {
+           return within(condition.index, -kLimit, kLimit);
+         });
 }
 
 bool varies_along(const AxisGroup& group, const te::Affine& sum) {
@@ -54,7 +66,7 @@ ContractionEmitter::LaneLoad ContractionEmitter::lane_load(Value* column, bool m
   const AxisGroup& columns = plan_.columns;
   const lower::Buffer& buffer = f_.buffers[static_cast<size_t>(load.buffer)];
   LaneLoad result;
-  result.index_type = is_narrow(buffer, columns) ? b_.getInt32Ty() : b_.getInt64Ty();
+  result.index_type = is_narrow(load, buffer, plan_) ? b_.getInt32Ty() : b_.getInt64Ty();
   llvm::Type* type = result.index_type;
   std::optional<Dim> stride = columns.stride_of(load.offset);
   const bool contiguous = stride && stride->is_int(1);

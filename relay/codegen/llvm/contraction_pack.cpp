@@ -7,10 +7,11 @@ void ContractionEmitter::pack_rhs() {
   // Rows of a panel that lie side by side are copied whole; what takes more code is written for one
   // vector.
   const LinearLoad* load = plan_.rhs.load ? &*plan_.rhs.load : nullptr;
+  const std::optional<Window> window = written_out();
   bool whole = false;
   if (load != nullptr && !plan_.transpose) {
     std::optional<Dim> stride = plan_.columns.stride_of(load->offset);
-    whole = stride && stride->is_int(1) && (load->conditions.empty() || written_out());
+    whole = stride && stride->is_int(1) && (load->conditions.empty() || window);
   }
   f_.emit_loop(task_.panel_begin, task_.panel_end, n(1), [&](Value* number) {
     Value* column = mul(piece_begin(plan_.panels, number), n(plan_.lanes));
@@ -18,7 +19,7 @@ void ContractionEmitter::pack_rhs() {
     Value* panel = element(panels_, c_.accumulator, mul(before, panel_pitch_));
     if (whole) {
       for_panel_sizes(number, [&](int64_t vectors) {
-        pack_linear(column, vectors, n(vectors * plan_.lanes), panel);
+        pack_linear(column, vectors, n(vectors * plan_.lanes), panel, window);
       });
       return;
     }
@@ -29,7 +30,7 @@ void ContractionEmitter::pack_rhs() {
       if (plan_.transpose) {
         pack_transposed(first, width, strip);
       } else if (load != nullptr) {
-        pack_linear(first, 1, width, strip);
+        pack_linear(first, 1, width, strip, window);
       } else {
         pack_generic(first, width, strip);
       }
@@ -131,14 +132,14 @@ void ContractionEmitter::pack_generic(Value* column, Value* width, Value* strip)
 }
 
 void ContractionEmitter::pack_linear(Value* first_column, int64_t vectors, Value* width,
-                                     Value* panel) {
+                                     Value* panel, const std::optional<Window>& window) {
   std::vector<LaneLoad> all;
   for (int64_t v = 0; v < vectors; ++v) {
     Value* column = add(first_column, n(v * plan_.lanes));
     const bool may_end = !plan_.panels.known || v + 1 == vectors;
     all.push_back(lane_load(column, may_end));
   }
-  if (std::optional<Window> window = written_out()) return pack_window(all, *window, width, panel);
+  if (window) return pack_window(all, *window, width, panel);
   const FoldOrder order = condition_order(std::nullopt);
   const std::optional<size_t> taps = shared_taps(all);
   if (!taps) return pack_loads(all, order, width, panel, /*ask_once=*/true);
@@ -159,10 +160,7 @@ ContractionEmitter::FoldOrder ContractionEmitter::condition_order(
   for (int turn = 0; turn < 2; ++turn) {
     for (size_t i = 0; i < plan_.folded.axes.size(); ++i) {
       if (i == without) continue;
-      bool speaks = false;
-      for (const auto& condition : plan_.rhs.load->conditions)
-        speaks |= !condition.index.coefficient(plan_.folded.axes[i].id).is_int(0);
-      if (speaks == (turn == 0)) order.axes.push_back(i);
+      if (plan_.rhs.load->asks(plan_.folded.axes[i].id) == (turn == 0)) order.axes.push_back(i);
     }
     if (turn == 0) order.decided = order.axes.size();
   }

@@ -8,7 +8,8 @@ namespace relay::codegen {
 
 namespace {
 
-/// Vectors of a run that are written out, the last one no longer than it has to be.
+/// Vectors of a run that are written out, the last one no longer than it has to be: of those
+/// vectors that the target has.
 constexpr int64_t kWrittenOut = 4;
 constexpr unsigned kShortestBytes = 16;
 
@@ -35,24 +36,18 @@ std::optional<size_t> ContractionEmitter::row_runs() const {
   const LinearLoad& load = *plan_.lhs.load;
   if (!ScalarEmitter::has_masked_access(f_.target, load.dtype.size())) return std::nullopt;
   const std::vector<te::Axis>& axes = plan_.folded.axes;
-  auto speaks = [&](size_t axis) {
-    return std::any_of(
-        load.conditions.begin(), load.conditions.end(), [&](const LinearLoad::Condition& condition) {
-          return !condition.index.coefficient(axes[axis].id).is_int(0);
-        });
-  };
   auto by_ones = [&](size_t axis) {
-    return std::all_of(
-        load.conditions.begin(), load.conditions.end(), [&](const LinearLoad::Condition& condition) {
-          const Dim by = condition.index.coefficient(axes[axis].id);
-          return by.is_int(0) || by.is_int(1);
-        });
+    return std::all_of(load.conditions.begin(), load.conditions.end(),
+                       [&](const LinearLoad::Condition& condition) {
+                         const Dim by = condition.index.coefficient(axes[axis].id);
+                         return by.is_int(0) || by.is_int(1);
+                       });
   };
   size_t first = axes.size();
   Dim length = 1;
   // Conditions may speak of the run's first axis alone.
   while (first > 0 && length.is_int() && load.offset.coefficient(axes[first - 1].id) == length &&
-         by_ones(first - 1) && (first == axes.size() || !speaks(first))) {
+         by_ones(first - 1) && (first == axes.size() || !load.asks(axes[first].id))) {
     --first;
     length = length * axes[first].extent;
   }
@@ -88,8 +83,7 @@ void ContractionEmitter::pack_row_runs(size_t first, const std::vector<Value*>& 
         continue;
       }
       Value* left = b_.CreateSub(dim(condition.extent), at);
-      low = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, low,
-                                     mul(b_.CreateNeg(at), dim(inner)));
+      low = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, low, mul(b_.CreateNeg(at), dim(inner)));
       high = least(high, mul(left, dim(inner)));
     }
     Value* count = nullptr;
@@ -141,8 +135,8 @@ void ContractionEmitter::pack_row_generic(const std::vector<Value*>& row, Value*
         scalars_.bind_axis(plan_.rows.axes[i].id, LaneValue::uniform(row[i]));
       }
       for (size_t i = 0; i < values.size(); ++i) {
-        scalars_.bind_axis(folded.axes[i].id, i == last ? LaneValue::linear(k, n(1))
-                                                        : LaneValue::uniform(values[i]));
+        scalars_.bind_axis(folded.axes[i].id,
+                           i == last ? LaneValue::linear(k, n(1)) : LaneValue::uniform(values[i]));
       }
       // What is written past the end is overwritten by what comes next, or never read.
       Value* value = scalars_.emit_wide(plan_.lhs.value);

@@ -1,10 +1,13 @@
 // Contractions: copying windows into panels, where they have few places.
+#include <algorithm>
+
 #include <relay/codegen/llvm/contraction_emitter.h>
 
 namespace relay::codegen {
 
 std::optional<ContractionEmitter::Window> ContractionEmitter::written_out() const {
   constexpr size_t kMostPlaces = 9;
+  if (!plan_.rhs.load) return std::nullopt;
   const LinearLoad& load = *plan_.rhs.load;
   const std::vector<te::Axis>& axes = plan_.folded.axes;
   std::optional<Dim> stride = plan_.columns.stride_of(load.offset);
@@ -49,18 +52,24 @@ void ContractionEmitter::pack_window(const std::vector<LaneLoad>& all, const Win
     move_to(window.places[p], values);
     for (LaneLoad& lanes : loads[p]) lanes.mask = mask_at(lanes, values);
   }
-  // The next windows but one begin far away, where the processor does not look by itself. Places
-  // of a window that differ in the last axis are on the same lines.
+  // The next window but one begins far away, where the processor does not look by itself. Places
+  // that differ in an axis along which the window's elements lie side by side are on the same
+  // lines.
   constexpr int64_t kWindowsAhead = 2;
-  const uint32_t next = plan_.folded.axes[window.across.back()].id;
-  const Dim ahead = load.offset.coefficient(next) * Dim(kWindowsAhead);
+  const std::vector<te::Axis>& axes = plan_.folded.axes;
+  const Dim ahead = load.offset.coefficient(axes[window.across.back()].id) * Dim(kWindowsAhead);
+  auto begins_lines = [&](const std::vector<int64_t>& place) {
+    return std::all_of(window.within.begin(), window.within.end(), [&](size_t axis) {
+      return place[axis] == 0 || !load.offset.coefficient(axes[axis].id).is_int(1);
+    });
+  };
   fold_loops(window.across, [&](std::vector<Value*>& values) {
     for (size_t p = 0; p < window.places.size(); ++p) {
       move_to(window.places[p], values);
       Value* along = part_of(load.offset, plan_.folded, values);
       Value* row = element(panel, c_.accumulator, mul(flat_step(values), width));
       for (size_t v = 0; v < all.size(); ++v) {
-        if (window.places[p][window.within.back()] == 0) {
+        if (begins_lines(window.places[p])) {
           Value* at = add(add(all[v].base, along), dim(ahead));
           prefetch(element(f_.buffer(load.buffer), load.dtype, at));
         }

@@ -31,6 +31,7 @@
 
 #include <array>
 #include <mutex>
+#include <span>
 
 #include <relay/codegen/llvm/elf.h>
 #include <relay/support/error.h>
@@ -279,7 +280,7 @@ class CodeGenerator {
                                                                  /*DisableVerify=*/true);
     RELAY_CHECK(!refused, "LLVM cannot write this kind of file");
   }
-  llvm::SmallVector<char, 0> run(llvm::Module& module) {
+  std::span<const char> run(llvm::Module& module) {
     std::string errors;
     module.getContext().setDiagnosticHandlerCallBack(on_diagnostic, &errors);
     bytes_.clear();
@@ -295,15 +296,16 @@ class CodeGenerator {
   CodeGenPasses passes_;
 };
 
-llvm::SmallVector<char, 0> generate(llvm::Module& module, const Target& target,
-                                    llvm::CodeGenFileType type) {
+/// What it gives is there until the thread generates again.
+std::span<const char> generate(llvm::Module& module, const Target& target,
+                               llvm::CodeGenFileType type) {
   const bool text = type == llvm::CodeGenFileType::AssemblyFile;
   thread_local std::array<std::array<std::unique_ptr<CodeGenerator>, 2>, 3> generators;
   auto& kept = generators[static_cast<size_t>(target.isa)][text ? 1 : 0];
   // One that failed in the middle is not kept.
   std::unique_ptr<CodeGenerator> generator = std::move(kept);
   if (generator == nullptr) generator = std::make_unique<CodeGenerator>(target, type);
-  llvm::SmallVector<char, 0> bytes = generator->run(module);
+  const std::span<const char> bytes = generator->run(module);
   kept = std::move(generator);
   return bytes;
 }
@@ -320,7 +322,7 @@ KernelBlob to_blob(llvm::Module& module, const std::string& function, const Targ
                    Combine combine) {
   optimize(module, function, target, combine);
   const auto object = generate(module, target, llvm::CodeGenFileType::ObjectFile);
-  return link_object(std::as_bytes(std::span(object.data(), object.size())), function);
+  return link_object(std::as_bytes(object), function);
 }
 
 std::string to_text(llvm::Module& module, const std::string& function, const Target& target,

@@ -23,6 +23,7 @@
 #include <relay/runtime/file.h>
 #include <relay/runtime/pool.h>
 #include <relay/support/error.h>
+#include <relay/support/stop.h>
 #include <relay/support/threads.h>
 #include <relay/vm/machine/executable_codec.h>
 
@@ -117,9 +118,10 @@ void put_tensor(const NDArray& array, const Put& put) {
 /// many that memory fills with those that wait.
 class PieceStages {
  public:
+  using Step = std::function<void(size_t piece, const NDArray&)>;
   struct Steps {
     std::function<NDArray(size_t piece)> make;  // contiguous
-    std::function<void(size_t piece, const NDArray&)> write, sum;
+    Step write, sum;
   };
   PieceStages(size_t count, size_t most, Steps steps)
       : count_(count), most_(most), steps_(std::move(steps)) {}
@@ -132,7 +134,7 @@ class PieceStages {
       try {
         if (!step(lock)) changed_.wait(lock);
       } catch (...) {
-        lock.lock();
+        if (!lock.owns_lock()) lock.lock();
         failed_ = true;
         made_.clear();
         changed_.notify_all();
@@ -142,7 +144,6 @@ class PieceStages {
   }
 
  private:
-  using Step = std::function<void(size_t piece, const NDArray&)>;
   struct Made {
     NDArray tensor;
     bool write_begun = false;
@@ -161,6 +162,7 @@ class PieceStages {
     } else if (begun_ < count_ && begun_ - done_ < most_) {
       const size_t piece = begun_++;
       lock.unlock();
+      stop_if_asked();
       NDArray tensor = steps_.make(piece);
       lock.lock();
       if (!failed_) made_.emplace(piece, Made{std::move(tensor)});

@@ -12,8 +12,8 @@
 namespace relay::vm {
 
 /// Writes an executable under a temporary name and renames it: there is the whole file or what was
-/// there before. So many threads (0: one for each core) write its constants and make late ones;
-/// about as many of those are in memory. To a pipe they go one by one, made twice. Throws Error.
+/// there before. So many threads (0: one for each core) make late constants, and no more of these
+/// are in memory; one at a time writes. To a pipe they go one by one, made twice. Throws Error.
 void save_executable(const Executable& executable, const std::string& path, int threads = 0);
 
 /// Reads a file that `save_executable` wrote. Large constants stay in the file, which is mapped.
