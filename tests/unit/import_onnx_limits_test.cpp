@@ -152,7 +152,7 @@ TEST(ImportOnnxLimits, Items) {
 
 // A body that an unrolled loop repeats, and loops in loops, are converted again and again.
 TEST(ImportOnnxLimits, Rounds) {
-  const std::string many = "the loops of the model lead to more than 200000 nodes";
+  const std::string many = "the loops and branches of the model lead to more than 200000 nodes";
   Proto keep =
       onnx_graph({onnx_node("Identity", {"c"}, {"again"}), onnx_node("Identity", {"v"}, {"w"})},
                  {onnx_value("k", kOnnxInt64, {}), onnx_value("c", kOnnxBool, {}),

@@ -17,7 +17,8 @@ TEST(OpAttrs, FieldsSayWhatTheyMean) {
   // Names that mean something else there: an axis that is an argument, a text with a grammar of its
   // own, a choice among ways to compute, what a value is called.
   const std::set<std::string> kOthers = {"dyn.squeeze axis", "einsum equation",
-                                         "qnn.requantize compute_dtype", "debug debug_func"};
+                                         "qnn.requantize compute_dtype", "debug debug_func",
+                                         "assert message"};
   for (const Operator* op : all_ops()) {
     if (op->attrs_schema() == nullptr) continue;
     for (const AttrField& field : op->attrs_schema()->fields) {

@@ -159,7 +159,8 @@ class Checker {
     }
     for (const DimInfo& dim : *type->dims) {
       if (!dim.value) continue;
-      if (*dim.value < 0) refuse("the negative extent " + std::to_string(*dim.value));
+      // -1 is how some exporters write "any".
+      if (*dim.value < -1) refuse("the negative extent " + std::to_string(*dim.value));
       if (*dim.value >= kLargestExtent) refuse("the extent " + std::to_string(*dim.value));
     }
   }

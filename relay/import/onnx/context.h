@@ -107,6 +107,9 @@ class NodeContext {
   /// The only element of constant input i.
   double number(size_t i, std::string_view what);
 
+  /// `value` without these axes, to `dims`; what their extents are only a run knows.
+  GraphValue squeeze_open(const GraphValue& value, const std::vector<int64_t>& axes,
+                          std::span<const Dim> dims);
   /// Refuses extents that differ; names are what they have to be from then on. Where only a run
   /// knows an extent, nothing is said.
   void demand(Dim a, Dim b, const std::string& message) const {
@@ -161,12 +164,6 @@ class NodeContext {
 
   // ---- Subgraphs ----
 
-  /// A graph of an attribute as an expression of its own region (a branch, a body): its inputs are
-  /// bound to `inputs`, names of outer graphs are seen. The outputs are values inside of that
-  /// region; `close` of the body makes the region's expression of them.
-  Body body(const Graph& graph, const std::vector<GraphValue>& inputs) {
-    return importer_.body(scope_, node_, graph, inputs);
-  }
   /// The outputs of a graph converted right here, as if its nodes stood in the place of this one.
   std::vector<GraphValue> inline_graph(const Graph& graph, const std::vector<GraphValue>& inputs) {
     return importer_.inline_graph(scope_, node_, graph, inputs);
@@ -189,10 +186,25 @@ class NodeContext {
   /// both.
   std::vector<TypeRef> widened(const std::vector<TypeRef>& types,
                                const std::vector<GraphValue>& next) const;
-  /// `condition` is a bool of rank 0; each branch gives as many tensors, of the same dtypes and
-  /// ranks. Extents that differ are `?` in the results.
-  std::vector<GraphValue> branch(const GraphValue& condition, const Graph& then_graph,
-                                 const Graph& else_graph);
+  /// Converts one way; what it emits goes into a region of its own.
+  using WayFn = std::function<Outcome(NodeContext& inner)>;
+  /// The results of one of two ways, as `condition`, a bool of rank 0, decides in a run. Extents
+  /// that differ are `?` in the results. Where the ways' results have no one type, nothing is
+  /// returned, and the nodes behind this one are converted for each (fork.h): return what this
+  /// gives. `no_is_usual`: where the program's outputs can have the types of one way only, the
+  /// other fails in a run.
+  std::vector<GraphValue> choose(const GraphValue& condition, const WayFn& yes, const WayFn& no,
+                                 bool no_is_usual = false);
+  /// A graph of an attribute as one way of this node: it has no inputs.
+  Outcome graph_outcome(const Graph& graph) {
+    return importer_.convert_graph(scope_, node_, graph, {});
+  }
+  /// The fork that `choose` led to; null where there is none.
+  std::unique_ptr<Fork> take_fork() { return std::move(fork_); }
+  /// A condition, as a term of value 0 or 1, that is a number where it is known here.
+  Dim settled(Dim condition) const { return importer_.settled(scope_, condition); }
+  /// The rank that the model states for output k, if it does.
+  std::optional<size_t> stated_rank(size_t k) const;
 
   /// Attributes of the node that nothing read.
   std::vector<std::string_view> unread() const;
@@ -205,6 +217,7 @@ class NodeContext {
   const Node& node_;
   int64_t opset_;
   std::set<std::string_view> read_;
+  std::unique_ptr<Fork> fork_;
 };
 
 }  // namespace relay::onnx

@@ -1,26 +1,10 @@
-// Loops and branches of the program that a model becomes.
+// Loops of the program that a model becomes.
 #include <algorithm>
 
 #include <relay/import/onnx/context.h>
 
 namespace relay::onnx {
 namespace {
-
-// What both types are: extents that differ are `?`. Nothing if no tensor is both.
-std::optional<TypeRef> joined(const TypeRef& a, const TypeRef& b) {
-  if (a == b) return a;
-  const auto* x = a->as<TensorType>();
-  const auto* y = b->as<TensorType>();
-  if (x == nullptr || y == nullptr || x->dtype() != y->dtype() ||
-      x->dims().size() != y->dims().size()) {
-    return std::nullopt;
-  }
-  std::vector<Dim> dims;
-  for (size_t k = 0; k < x->dims().size(); ++k) {
-    dims.push_back(x->dims()[k] == y->dims()[k] ? x->dims()[k] : Dim::any());
-  }
-  return TensorType::make(dims, x->dtype());
-}
 
 std::vector<TypeRef> types_of(const std::vector<GraphValue>& values) {
   std::vector<TypeRef> types;
@@ -59,9 +43,9 @@ std::vector<GraphValue> NodeContext::try_round(const std::vector<TypeRef>& types
   Inside inside(importer_, frame);
   std::vector<GraphValue> states;
   for (const TypeRef& type : types) {
-    states.push_back(GraphValue::of(ExprRef(importer_.fresh_var("state", type)), type));
+    states.push_back(importer_.parameter(importer_.fresh_var("state", type), type));
   }
-  Scope scope{&scope_, &body, scope_.opsets, scope_.attributes, {}};
+  Scope scope = scope_.inside(body);
   NodeContext inner(importer_, scope, node_, opset_);
   return step(inner, states);
 }
@@ -78,13 +62,10 @@ std::vector<GraphValue> NodeContext::loop(std::vector<GraphValue> first, const L
     VarRef self = importer_.fresh_var("loop", {});
     std::vector<VarRef> params;
     std::vector<GraphValue> states;
-    for (const TypeRef& type : types) {
-      params.push_back(importer_.fresh_var("state", type));
-      states.push_back(GraphValue::of(ExprRef(params.back()), type));
-    }
+    for (const TypeRef& type : types) params.push_back(importer_.fresh_var("state", type));
     Block head, body;
-    Scope head_scope{&scope_, &head, scope_.opsets, scope_.attributes, {}};
-    Scope body_scope{&scope_, &body, scope_.opsets, scope_.attributes, {}};
+    Scope head_scope = scope_.inside(head);
+    Scope body_scope = scope_.inside(body);
     NodeContext tester(importer_, head_scope, node_, opset_);
     NodeContext stepper(importer_, body_scope, node_, opset_);
     ExprRef goes_on;
@@ -92,6 +73,9 @@ std::vector<GraphValue> NodeContext::loop(std::vector<GraphValue> first, const L
     std::vector<ExprRef> again;
     {
       Inside inside(importer_, frame);
+      for (size_t k = 0; k < types.size(); ++k) {
+        states.push_back(importer_.parameter(params[k], types[k]));
+      }
       goes_on = importer_.expr(test(tester, states));
       next = step(stepper, states);
       for (const GraphValue& value : next) {
@@ -111,48 +95,12 @@ std::vector<GraphValue> NodeContext::loop(std::vector<GraphValue> first, const L
     ExprRef round = body.close(make_call(ExprRef(self), again, {}, {}, span));
     ExprRef whole = make_if(goes_on, round, make_tuple(last, span), span);
     TypeRef result = TupleType::make(types);
-    FunctionRef function =
-        make_function(params, head.close(std::move(whole)), result, {}, {}, {}, span);
+    FunctionRef function = make_function(params, head.close(std::move(whole)),
+                                         importer_.published(result), {}, {}, {}, span);
     scope_.block->bind(self, ExprRef(function));
     ExprRef call = make_call(ExprRef(self), begin, {}, {}, span);
     return fields(importer_.made(std::move(call), std::move(result)));
   }
-}
-
-std::vector<GraphValue> NodeContext::branch(const GraphValue& condition, const Graph& then_graph,
-                                            const Graph& else_graph) {
-  Body yes = body(then_graph, {}), no = body(else_graph, {});
-  require(yes.outputs.size() == no.outputs.size(),
-          "the branches have " + std::to_string(yes.outputs.size()) + " and " +
-              std::to_string(no.outputs.size()) + " outputs");
-  std::vector<TypeRef> types;
-  for (size_t k = 0; k < yes.outputs.size(); ++k) {
-    const GraphValue &a = yes.outputs[k], &b = no.outputs[k];
-    require(a.is_tensor() && b.is_tensor(),
-            "output " + std::to_string(k) + " of a branch is no tensor");
-    std::optional<TypeRef> type = joined(a.type(), b.type());
-    if (!type) {
-      fail("output " + std::to_string(k) + " is " + a.type()->str() + " in one branch and " +
-           b.type()->str() + " in the other");
-    }
-    types.push_back(*type);
-  }
-  Span span = importer_.span();
-  auto close = [&](const Body& part) {
-    std::vector<ExprRef> exprs;
-    for (size_t k = 0; k < types.size(); ++k) {
-      exprs.push_back(importer_.expr(part.outputs[k]));
-      if (part.outputs[k].type() == types[k]) continue;
-      // Extents by name and others have nothing in common; `?` is said of each.
-      VarRef var = importer_.fresh_var("branch", types[k]);
-      part.block->bind(var, exprs.back());
-      exprs.back() = ExprRef(var);
-    }
-    return part.block->close(exprs.size() == 1 ? exprs[0] : make_tuple(exprs, span));
-  };
-  ExprRef choice = make_if(importer_.expr(condition), close(yes), close(no), span);
-  if (types.size() == 1) return {importer_.made(std::move(choice), types[0])};
-  return fields(importer_.made(std::move(choice), TupleType::make(std::move(types))));
 }
 
 }  // namespace relay::onnx

@@ -43,9 +43,20 @@ std::string unique_name(std::unordered_map<std::string, size_t>& taken, std::str
 
 Dim DimNames::get(const std::string& name) {
   TypeVarRef& var = names_[name];
-  if (!var) var = TypeVar::make(name, Kind::kShapeVar, true);
+  if (!var) {
+    var = TypeVar::make(name, Kind::kShapeVar, true);
+    declared_.insert(var.get());
+  }
   auto known = known_.find(var.get());
   return known == known_.end() ? Dim::symbol(var.get()) : known->second;
+}
+
+bool DimNames::declares(Dim term) const {
+  bool all = true;
+  for_each_atom(term, [&](Dim atom) {
+    if (const TypeVar* name = atom.as_symbol()) all &= declared_.contains(name);
+  });
+  return all;
 }
 
 bool DimNames::learn(Dim a, Dim b) {
@@ -111,9 +122,10 @@ Dim Importer::named_dim(std::string_view name) {
 void Importer::declare_dims(const VarRef& param) {
   const auto* tensor = param->annotation()->as<TensorType>();
   if (tensor == nullptr) return;
+  GraphValue value = GraphValue::of(ExprRef(param), param->annotation());
   for (size_t axis = 0; axis < tensor->dims().size(); ++axis) {
     if (const TypeVar* symbol = tensor->dims()[axis].as_symbol()) {
-      dim_places_.try_emplace(symbol, DimPlace{param, axis, loops_.size()});
+      dim_places_.try_emplace(symbol, DimPlace{value, axis, loops_.size()});
     }
   }
 }
@@ -130,9 +142,10 @@ ExprRef Importer::extent(Dim dim) {
     case DimOp::kSymbol: {
       auto place = dim_places_.find(term.symbol);
       RELAY_CHECK(place != dim_places_.end(), "no parameter has the extent " + dim.str());
-      const auto& [param, axis, level] = place->second;
+      const auto& [value, axis, level] = place->second;
       ExprRef index = make_constant(NDArray::scalar<int64_t>(static_cast<int64_t>(axis)));
-      result = call("take", {call("shape_of", {param}, {{"dtype", kInt64}}), index}, {{"axis", 0}});
+      result = call("take", {call("shape_of", {expr(value)}, {{"dtype", kInt64}}), index},
+                    {{"axis", 0}});
       break;
     }
     case DimOp::kLinear: {
@@ -170,7 +183,8 @@ ExprRef Importer::extent(Dim dim) {
     case DimOp::kValue:
       RELAY_UNREACHABLE("an element of an argument outside of its call");
   }
-  extents_.emplace(dim, result);
+  // Inside of a loop the place may be a variable that is bound just before that loop.
+  if (loops_.empty() || !decided_by_run(dim)) extents_.emplace(dim, result);
   return result;
 }
 

@@ -59,6 +59,13 @@ Truth surely_equal(Dim a, Dim b) {
   return apart ? Truth::kNo : dims_equal(a, b);
 }
 
+Dim equality(Dim a, Dim b) {
+  Truth known = surely_equal(a, b);
+  if (known != Truth::kUnknown) return known == Truth::kYes ? 1 : 0;
+  Dim difference = a - b;
+  return Dim(1) - min(1, max(difference, Dim(0) - difference));
+}
+
 GraphValue known_or(NodeContext& node, Elements elements, std::span<const Dim> dims, DType dtype,
                     const std::function<GraphValue()>& emit) {
   if (all_known(elements)) return node.known_value(std::move(elements), dims, dtype);

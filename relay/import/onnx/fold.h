@@ -17,6 +17,9 @@ bool surely_non_negative(Dim dim);
 /// Whether two terms are equal, as far as that follows from extents being no less than 0.
 Truth surely_equal(Dim a, Dim b);
 
+/// 1 where two terms are equal, else 0: a number where that is known, else a term.
+Dim equality(Dim a, Dim b);
+
 /// An element of a result from one of each operand; `?` if it is not known.
 using ElementFn = std::function<Dim(std::span<const Dim> operands)>;
 

@@ -57,6 +57,9 @@ class GraphValue {
   const std::vector<GraphValue>& items() const { return state_->items; }
 
   const TypeRef& type() const { return state_->type; }
+  /// The type that the program shows for the value: extents that only a run decides are `?` there,
+  /// where `type` has names for them.
+  const TypeRef& shown() const { return state_->shown ? state_->shown : state_->type; }
   bool is_tensor() const { return state_ != nullptr && type() && type()->is<TensorType>(); }
   /// What is no tensor, or has not the axis asked for, is the model's mistake: `Error`.
   const TensorType& tensor() const {
@@ -82,6 +85,7 @@ class GraphValue {
   struct State {
     ExprRef expr;  // null: made of the elements, or of the array, when it is asked for
     TypeRef type;
+    TypeRef shown;  // null: `type`
     std::optional<Elements> elements;
     NDArray array;
     bool is_sequence = false;

@@ -19,9 +19,6 @@ namespace {
 /// Initializers of integers up to this size are constants in place: they say shapes, axes, indices.
 constexpr int64_t kSmall = 64;
 
-/// The most nodes of loops' bodies that are converted, counted each time.
-constexpr size_t kMostRepeated = 200000;
-
 TypeRef map_dims(const TypeRef& type, const std::function<Dim(Dim)>& map) {
   if (const auto* tuple = type->as<TupleType>()) {
     std::vector<TypeRef> fields;
@@ -67,7 +64,9 @@ namespace {
 // What a node demands of extents by name alone no run can check: it has to be so.
 class Demands final : public DimSolver {
  public:
-  explicit Demands(DimNames& names) : names_(names) {}
+  /// `in_way`: perhaps no run gets here, so nothing is learnt; what was demanded is put there.
+  Demands(DimNames& names, std::optional<std::pair<Dim, Dim>>* in_way)
+      : names_(names), in_way_(in_way) {}
   bool unify(Dim a, Dim b) override { return dims_equal(a, b) != Truth::kNo; }
   void check(Dim a, Dim b, const std::string& message) override {
     Dim difference = a - b;
@@ -79,13 +78,18 @@ class Demands final : public DimSolver {
         return part.atom.as_symbol() != nullptr;
       });
     }
-    if (!named) return;
+    if (!named || !names_.declares(difference)) return;
+    if (in_way_ != nullptr) {
+      *in_way_ = {a, b};
+      throw Error(message);
+    }
     if (!names_.learn(a, b)) throw Error(message);
     throw ExtentsLearnt();
   }
 
  private:
   DimNames& names_;
+  std::optional<std::pair<Dim, Dim>>* in_way_;
 };
 
 }  // namespace
@@ -101,18 +105,61 @@ void Importer::fail(const Node& node, const std::string& message) const {
 
 void Importer::demand(const Node& node, Dim a, Dim b, const std::string& message) const {
   if (dims_equal(a, b) == Truth::kNo) fail(node, message);
-  Demands(names_).check(a, b, message);
+  Demands(names_, ways_ > 0 ? &demanded_ : nullptr).check(a, b, message);
 }
 
-TypeRef Importer::published(const TypeRef& type) {
-  return map_dims(type, [](Dim dim) { return reads_value(dim) ? Dim::any() : dim; });
+bool Importer::decided_by_run(Dim dim, size_t level) const {
+  if (run_dims_.empty() || !dim.is_term()) return false;
+  bool found = false;
+  for_each_atom(dim, [&](Dim atom) {
+    const TypeVar* name = atom.as_symbol();
+    found |= name != nullptr && run_dims_.contains(name) && dim_places_.at(name).level >= level;
+  });
+  return found;
 }
 
-TypeRef Importer::call_type(const Operator* op, const std::vector<GraphValue>& args,
+TypeRef Importer::published(const TypeRef& type) const {
+  return map_dims(
+      type, [&](Dim dim) { return reads_value(dim) || decided_by_run(dim) ? Dim::any() : dim; });
+}
+
+GraphValue Importer::outward(const GraphValue& value) const {
+  size_t inner = loops_.size() + 1;
+  TypeRef type = map_dims(value.type(),
+                          [&](Dim dim) { return decided_by_run(dim, inner) ? Dim::any() : dim; });
+  return GraphValue::of(value.state_->expr, std::move(type));
+}
+
+void Importer::name_extents(GraphValue& value) {
+  const auto* tensor = value.type()->as<TensorType>();
+  if (tensor == nullptr || !tensor->has_rank()) return;
+  std::vector<Dim> dims(tensor->dims().begin(), tensor->dims().end());
+  if (std::none_of(dims.begin(), dims.end(), [](Dim dim) { return dim.is_any(); })) return;
+  if (!value.state_->shown) value.state_->shown = published(value.type());
+  // Its place is the value as it is now, or it would own itself.
+  GraphValue place = GraphValue::of(value.state_->expr, value.type());
+  place.state_->level = value.state_->level;
+  for (size_t axis = 0; axis < dims.size(); ++axis) {
+    if (!dims[axis].is_any()) continue;
+    run_dim_names_.push_back(TypeVar::make("unknown", Kind::kShapeVar, true));
+    const TypeVar* name = run_dim_names_.back().get();
+    run_dims_.insert(name);
+    dim_places_.emplace(name, DimPlace{place, axis, value.state_->level});
+    dims[axis] = Dim::symbol(name);
+  }
+  value.state_->type = TensorType::make(dims, tensor->dtype());
+}
+
+GraphValue Importer::parameter(const VarRef& param, const TypeRef& type) {
+  GraphValue result = GraphValue::of(ExprRef(param), type);
+  result.state_->level = loops_.size();
+  name_extents(result);
+  return result;
+}
+
+TypeRef Importer::call_type(const Operator* op, const std::vector<TypeRef>& types,
                             const std::vector<ExprRef>& exprs, const AttrsRef& attrs) const {
-  std::vector<TypeRef> types;
-  for (const GraphValue& arg : args) types.push_back(arg.type());
-  Demands demands(names_);
+  Demands demands(names_, ways_ > 0 ? &demanded_ : nullptr);
   TypeRef type =
       infer_call_type(op, types, attrs, &demands, [&](size_t i) -> std::optional<NDArray> {
         const auto* constant = exprs[i]->as<Constant>();
@@ -137,8 +184,13 @@ GraphValue Importer::emit(Scope& scope, const Node&, std::string_view op_name,
   } else {
     RELAY_CHECK(attrs.empty(), "attributes for " + op->name().str() + ", which has none");
   }
-  TypeRef raw = call_type(op, args, exprs, values);
-  TypeRef shown = published(raw);
+  std::vector<TypeRef> types, shown_types;
+  for (const GraphValue& arg : args) {
+    types.push_back(arg.type());
+    shown_types.push_back(arg.shown());
+  }
+  TypeRef raw = call_type(op, types, exprs, values);
+  TypeRef shown = published(types == shown_types ? raw : call_type(op, shown_types, exprs, values));
   TypeRef type = stated ? std::move(stated) : map_dims(raw, [&](Dim dim) {
     if (!reads_value(dim)) return dim;
     return substitute(dim, [&](Dim atom) {
@@ -149,7 +201,9 @@ GraphValue Importer::emit(Scope& scope, const Node&, std::string_view op_name,
     });
   });
   ExprRef made = make_call(make_op(op), exprs, std::move(values), {}, span_);
-  if (type == shown) return this->made(std::move(made), std::move(type));
+  if (published(type) == shown) {
+    return this->made(std::move(made), std::move(type), std::move(shown));
+  }
   VarRef var = fresh_var("shaped", type);
   scope.block->bind(var, std::move(made));
   return this->made(ExprRef(var), std::move(type));
@@ -157,18 +211,21 @@ GraphValue Importer::emit(Scope& scope, const Node&, std::string_view op_name,
 
 GraphValue Importer::tuple(const std::vector<GraphValue>& fields) {
   std::vector<ExprRef> exprs;
-  std::vector<TypeRef> types;
+  std::vector<TypeRef> types, shown;
   for (const GraphValue& field : fields) {
     exprs.push_back(expr(field));
     types.push_back(field.type());
+    shown.push_back(field.shown());
   }
-  return made(make_tuple(exprs, span_), TupleType::make(std::move(types)));
+  return made(make_tuple(exprs, span_), TupleType::make(std::move(types)),
+              TupleType::make(std::move(shown)));
 }
 
 GraphValue Importer::field(const GraphValue& tuple, size_t k) {
   const auto* type = tuple.type()->as<TupleType>();
   RELAY_CHECK(type != nullptr && k < type->fields().size(), "a tuple has no such field");
-  return made(make_projection(expr(tuple), static_cast<uint32_t>(k), span_), type->fields()[k]);
+  return made(make_projection(expr(tuple), static_cast<uint32_t>(k), span_), type->fields()[k],
+              tuple.shown()->as<TupleType>()->fields()[k]);
 }
 
 GraphValue Importer::constant(NDArray array) {
@@ -200,9 +257,11 @@ ExprRef Importer::call(std::string_view op, std::initializer_list<ExprRef> args,
                    std::move(values), {}, span_);
 }
 
-GraphValue Importer::made(ExprRef expr, TypeRef type) const {
+GraphValue Importer::made(ExprRef expr, TypeRef type, TypeRef shown) {
   GraphValue result = GraphValue::of(std::move(expr), std::move(type));
   result.state_->level = loops_.size();
+  result.state_->shown = shown ? std::move(shown) : published(result.type());
+  name_extents(result);
   return result;
 }
 
@@ -258,6 +317,7 @@ ExprRef Importer::own_expr(const GraphValue& value) {
 }
 
 VarRef Importer::fresh_var(std::string_view base, TypeRef type) {
+  if (type) type = published(type);
   return make_var(unique_name(var_names_, std::string(base)), std::move(type), span_);
 }
 
@@ -274,22 +334,28 @@ const Attribute* Importer::attribute(const Scope& scope, const Node& node,
   return given == scope.attributes->end() ? nullptr : given->second;
 }
 
-void Importer::count_repeated(const Node& node, const Graph& graph) {
-  repeated_ += graph.nodes.size() + 1;
+void Importer::count_repeated(const Node& node, size_t nodes) {
+  repeated_ += nodes + 1;
   if (repeated_ > kMostRepeated) {
-    fail(node,
-         "the loops of the model lead to more than " + std::to_string(kMostRepeated) + " nodes");
+    fail(node, "the loops and branches of the model lead to more than " +
+                   std::to_string(kMostRepeated) + " nodes");
   }
 }
 
-void Importer::convert_nodes(Scope& scope, const std::vector<Node>& nodes) {
-  for (const Node* node : model_.order(nodes)) convert_node(scope, *node);
+Outcome Importer::convert_nodes(Scope& scope, NodeOrder nodes, ValueNames outputs) {
+  for (size_t k = 0; k < nodes.size(); ++k) {
+    std::unique_ptr<Fork> fork = convert_node(scope, *nodes[k]);
+    if (fork) return go_on(scope, std::move(fork), nodes.subspan(k + 1), outputs);
+  }
+  std::vector<GraphValue> values;
+  for (std::string_view output : outputs) values.push_back(*scope.find(output));
+  return values;
 }
 
-void Importer::convert_node(Scope& scope, const Node& node) {
+std::unique_ptr<Fork> Importer::convert_node(Scope& scope, const Node& node) {
   Span outer = span_, own = model_.span(node);
   span_ = own;
-  std::vector<GraphValue> results;
+  Outcome results;
   try {
     if (const LocalFunction* function = model_.function(node)) {
       results = call_function(scope, node, *function);
@@ -297,6 +363,7 @@ void Importer::convert_node(Scope& scope, const Node& node) {
       int64_t opset = *scope.opsets->version(node.domain);
       NodeContext context(*this, scope, node, opset);
       results = find_converter(node.domain, node.op_type, opset)(context);
+      if (std::unique_ptr<Fork> fork = context.take_fork()) results = std::move(fork);
       for (std::string_view name : context.unread()) {
         fail(node, "the attribute " + quoted(name) + " is not known");
       }
@@ -316,6 +383,13 @@ void Importer::convert_node(Scope& scope, const Node& node) {
     first.span = own;
     throw Error(std::move(diagnostics));
   }
+  if (!results.fork) bind_outputs(scope, node, results.values);
+  span_ = outer;
+  return std::move(results.fork);
+}
+
+void Importer::bind_outputs(Scope& scope, const Node& node,
+                            const std::vector<GraphValue>& results) const {
   for (size_t k = 0; k < node.outputs.size(); ++k) {
     if (node.outputs[k].empty()) continue;
     if (k >= results.size()) {
@@ -323,11 +397,9 @@ void Importer::convert_node(Scope& scope, const Node& node) {
     }
     scope.values.insert_or_assign(node.outputs[k], results[k]);
   }
-  span_ = outer;
 }
 
-std::vector<GraphValue> Importer::call_function(Scope& scope, const Node& node,
-                                                const LocalFunction& function) {
+Outcome Importer::call_function(Scope& scope, const Node& node, const LocalFunction& function) {
   Scope inner;
   inner.block = scope.block;
   inner.opsets = &model_.opsets(&function);
@@ -349,46 +421,37 @@ std::vector<GraphValue> Importer::call_function(Scope& scope, const Node& node,
     bool given = i < node.inputs.size() && !node.inputs[i].empty();
     inner.values[function.inputs[i]] = given ? *scope.find(node.inputs[i]) : GraphValue();
   }
-  convert_nodes(inner, function.nodes);
-  std::vector<GraphValue> results;
-  for (std::string_view output : function.outputs) results.push_back(*inner.find(output));
-  return results;
+  return convert_nodes(inner, model_.order(function.nodes), function.outputs);
 }
 
 // ---- Graphs -------------------------------------------------------------------------------------
 
-void Importer::bind_graph(Scope& scope, const Node& node, const Graph& graph,
-                          const std::vector<GraphValue>& inputs) {
+namespace {
+std::vector<std::string_view> names_of(const std::vector<ValueInfo>& values) {
+  std::vector<std::string_view> names;
+  for (const ValueInfo& value : values) names.push_back(value.name);
+  return names;
+}
+}  // namespace
+
+Outcome Importer::convert_graph(const Scope& outer, const Node& node, const Graph& graph,
+                                const std::vector<GraphValue>& inputs) {
   if (inputs.size() != graph.inputs.size()) {
     fail(node, "its graph has " + std::to_string(graph.inputs.size()) + " inputs, given are " +
                    std::to_string(inputs.size()));
   }
+  Scope scope = outer.inside(*outer.block);
+  scope.graph = &graph;
   for (size_t i = 0; i < inputs.size(); ++i) scope.values[graph.inputs[i].name] = inputs[i];
   add_initializers(scope, graph, false);
-  convert_nodes(scope, graph.nodes);
-}
-
-std::vector<GraphValue> Importer::outputs_of(const Scope& scope, const Graph& graph) const {
-  std::vector<GraphValue> results;
-  for (const ValueInfo& output : graph.outputs) results.push_back(*scope.find(output.name));
-  return results;
-}
-
-Body Importer::body(Scope& outer, const Node& node, const Graph& graph,
-                    const std::vector<GraphValue>& inputs) {
-  Body result;
-  result.block = std::make_unique<Block>();
-  Scope scope{&outer, result.block.get(), outer.opsets, outer.attributes, {}};
-  bind_graph(scope, node, graph, inputs);
-  result.outputs = outputs_of(scope, graph);
-  return result;
+  return convert_nodes(scope, model_.order(graph.nodes), names_of(graph.outputs));
 }
 
 std::vector<GraphValue> Importer::inline_graph(Scope& outer, const Node& node, const Graph& graph,
                                                const std::vector<GraphValue>& inputs) {
-  Scope scope{&outer, outer.block, outer.opsets, outer.attributes, {}};
-  bind_graph(scope, node, graph, inputs);
-  return outputs_of(scope, graph);
+  Outcome outcome = convert_graph(outer, node, graph, inputs);
+  if (outcome.fork) fail(*outcome.fork->node, disagreement(*outcome.fork));
+  return std::move(outcome.values);
 }
 
 void Importer::add_initializer(Scope& scope, std::string_view name, NDArray array, bool main) {
@@ -412,99 +475,6 @@ void Importer::add_initializers(Scope& scope, const Graph& graph, bool main) {
   }
 }
 
-void Importer::refuse_input(std::string_view name, const std::string& reason) const {
-  throw Error(model_.model().path + ": the input " + quoted(name) + " " + reason);
-}
-
-TypeRef Importer::input_type(std::string_view input, const TypeInfo& type) {
-  auto refuse = [&](const std::string& reason) { refuse_input(input, reason); };
-  std::string name(input);
-  if (type.kind != TypeInfo::Kind::kTensor) refuse("is no tensor, which is not supported");
-  std::optional<DType> dtype = dtype_of_number(type.dtype);
-  if (auto given = options_.dtypes.find(name); given != options_.dtypes.end()) {
-    dtype = given->second;
-  }
-  if (!dtype) {
-    refuse("has elements of type " + dtype_number_text(type.dtype) + ", which are not supported");
-  }
-  auto shape = options_.shapes.find(name);
-  bool given = shape != options_.shapes.end();
-  if (!given && !type.dims) refuse("has no shape; `relay import --shape` takes one");
-  size_t rank = given ? shape->second.size() : type.dims->size();
-  if (given && type.dims && type.dims->size() != rank) {
-    refuse("has " + std::to_string(type.dims->size()) + " axes, the shape that is given has " +
-           std::to_string(rank));
-  }
-  std::vector<Dim> dims;
-  for (size_t axis = 0; axis < rank; ++axis) {
-    if (given && shape->second[axis] >= 0) {
-      if (type.dims &&
-          (*type.dims)[axis].value.value_or(shape->second[axis]) != shape->second[axis]) {
-        refuse("has the extent " + std::to_string(*(*type.dims)[axis].value) + " on axis " +
-               std::to_string(axis) + ", the shape that is given has " +
-               std::to_string(shape->second[axis]));
-      }
-      dims.emplace_back(shape->second[axis]);
-    } else if (!type.dims) {
-      dims.push_back(fresh_dim("d"));
-    } else {
-      const DimInfo& dim = (*type.dims)[axis];
-      dims.push_back(dim.value ? Dim(*dim.value) : named_dim(dim.name));
-    }
-  }
-  return TensorType::make(dims, *dtype);
-}
-
-TypeRef Importer::sequence_type(std::string_view input, const TypeInfo& type) {
-  auto refuse = [&](const std::string& reason) { refuse_input(input, reason); };
-  auto found = options_.items.find(std::string(input));
-  if (found == options_.items.end()) {
-    refuse(
-        "is a sequence, of which the model does not say how many items it has; give their shapes");
-  }
-  bool tensors = type.element && type.element->kind == TypeInfo::Kind::kTensor;
-  if (!tensors) refuse("is a sequence of items that are no tensors, which is not supported");
-  std::optional<DType> dtype = dtype_of_number(type.element->dtype);
-  if (!dtype) {
-    refuse("has elements of type " + dtype_number_text(type.element->dtype) +
-           ", which are not supported");
-  }
-  std::vector<TypeRef> items;
-  for (const std::vector<int64_t>& shape : found->second) {
-    std::vector<Dim> dims;
-    for (int64_t extent : shape) {
-      if (extent < 0) refuse("has an item with the extent " + std::to_string(extent));
-      dims.emplace_back(extent);
-    }
-    items.push_back(TensorType::make(dims, *dtype));
-  }
-  return TupleType::make(std::move(items));
-}
-
-GraphValue Importer::add_input(const ValueInfo& info) {
-  const TypeInfo* type = &info.type;
-  bool empty = options_.empty.contains(std::string(info.name));
-  if (empty && type->kind != TypeInfo::Kind::kOptional) {
-    refuse_input(info.name, "is not of optional type, so it cannot be empty");
-  }
-  if (type->kind == TypeInfo::Kind::kOptional && type->element) type = type->element.get();
-  bool sequence = !empty && type->kind == TypeInfo::Kind::kSequence;
-  TypeRef annotation = empty      ? TupleType::make({})
-                       : sequence ? sequence_type(info.name, *type)
-                                  : input_type(info.name, *type);
-  VarRef var = make_var(unique_name(var_names_, std::string(info.name)), annotation);
-  inputs_.push_back(var);
-  declare_dims(var);
-  if (empty) return {};
-  GraphValue value = GraphValue::of(ExprRef(var), annotation);
-  if (!sequence) return value;
-  std::vector<GraphValue> items;
-  for (size_t k = 0; k < annotation->as<TupleType>()->fields().size(); ++k) {
-    items.push_back(field(value, k));
-  }
-  return GraphValue::sequence(std::move(items));
-}
-
 OnnxModel Importer::run() {
   const Graph& graph = model_.graph();
   Block block;
@@ -524,11 +494,23 @@ OnnxModel Importer::run() {
                   ", for which a shape is given");
     }
   }
-  convert_nodes(scope, graph.nodes);
+  scope.graph = &graph;
+  Outcome outcome = convert_nodes(scope, model_.order(graph.nodes), names_of(graph.outputs));
+  if (outcome.fork) {
+    refuse_undeclared(*outcome.fork, graph);
+    std::optional<std::vector<GraphValue>> values = settle(*outcome.fork);
+    if (!values) {
+      refuse_unusual(*outcome.fork, graph);
+      values = settle(*outcome.fork);
+    }
+    if (!values) fail(*outcome.fork->node, disagreement(*outcome.fork));
+    outcome = std::move(*values);
+  }
 
   std::vector<ExprRef> outputs;
-  for (const ValueInfo& output : graph.outputs) {
-    const GraphValue& value = *scope.find(output.name);
+  for (size_t k = 0; k < graph.outputs.size(); ++k) {
+    const ValueInfo& output = graph.outputs[k];
+    const GraphValue& value = outcome.values[k];
     if (!value) {
       throw Error(model_.model().path + ": the output " + quoted(output.name) + " has no value");
     }

@@ -1,14 +1,19 @@
 // The conversion of a checked model.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include <relay/import/onnx/check.h>
+#include <relay/import/onnx/fork.h>
 #include <relay/import/onnx/graph_value.h>
 #include <relay/import/onnx/import.h>
 #include <relay/import/onnx/tensors.h>
@@ -45,11 +50,16 @@ struct Scope {
   const Scope* outer = nullptr;  // of a subgraph: the graph around it
   Block* block = nullptr;
   const Opsets* opsets = nullptr;
+  const Graph* graph = nullptr;  // whose nodes these are; of a function none
   /// In a function of the model: what its attributes are in this call.
   const std::unordered_map<std::string_view, const Attribute*>* attributes = nullptr;
   std::unordered_map<std::string_view, GraphValue> values;
+  /// The condition of a way as a term, and what it is there: 0 or 1.
+  std::optional<std::pair<Dim, int64_t>> fact;
 
   const GraphValue* find(std::string_view name) const;
+  /// A scope inside of this one, for another region.
+  Scope inside(Block& region) const { return {this, &region, opsets, graph, attributes, {}, {}}; }
 };
 
 /// The named extents of a model, and what its nodes demand of them: a model may declare a name for
@@ -62,10 +72,13 @@ class DimNames {
   /// Learns that two extents are equal: what one of the names in them has to be, or, where no whole
   /// number follows, that they are `?`. False if they cannot be equal.
   bool learn(Dim a, Dim b);
+  /// Whether all names of the term are of the model's: others stand for extents that a run decides.
+  bool declares(Dim term) const;
   const std::unordered_map<std::string, TypeVarRef>& names() const { return names_; }
 
  private:
   std::unordered_map<std::string, TypeVarRef> names_;
+  std::unordered_set<const TypeVar*> declared_;
   std::unordered_map<const TypeVar*, Dim> known_;
 };
 
@@ -73,11 +86,11 @@ class DimNames {
 /// is to be converted again.
 struct ExtentsLearnt {};
 
-/// A converted subgraph.
-struct Body {
-  std::unique_ptr<Block> block;
-  std::vector<GraphValue> outputs;
-};
+/// What both types are: extents that differ are `?`. Nothing if no tensor is both.
+std::optional<TypeRef> joined(const TypeRef& a, const TypeRef& b);
+
+/// The most nodes of loops' bodies, and behind forks, that are converted, counted each time.
+inline constexpr size_t kMostRepeated = 200000;
 
 /// The name, or with a number behind it, so that no other value of `taken` has it.
 std::string unique_name(std::unordered_map<std::string, size_t>& taken, std::string name);
@@ -99,15 +112,35 @@ class Importer {
                   const std::vector<GraphValue>& args, const AttrList& attrs, TypeRef stated = {});
   // Throws `ExtentsLearnt` where a name has to be something else than it is declared as.
   void demand(const Node& node, Dim a, Dim b, const std::string& message) const;
-  /// A value that was made here and now.
-  GraphValue made(ExprRef expr, TypeRef type) const;
+  /// A value that was made here and now. Extents that are `?` in its type get names, so that
+  /// arithmetic on them folds as on those of the model's inputs. `shown`: the type of the
+  /// expression in the program, where that is not `published(type)`.
+  GraphValue made(ExprRef expr, TypeRef type, TypeRef shown = {});
   GraphValue tuple(const std::vector<GraphValue>& fields);
   GraphValue field(const GraphValue& tuple, size_t k);
   GraphValue constant(NDArray array);
-  Body body(Scope& outer, const Node& node, const Graph& graph,
-            const std::vector<GraphValue>& inputs);
+  /// A graph converted in the region of `outer`.
+  Outcome convert_graph(const Scope& outer, const Node& node, const Graph& graph,
+                        const std::vector<GraphValue>& inputs);
   std::vector<GraphValue> inline_graph(Scope& outer, const Node& node, const Graph& graph,
                                        const std::vector<GraphValue>& inputs);
+
+  // Forks (fork.h).
+  using WayFn = std::function<Outcome(Scope& inner)>;
+  /// Whether perhaps no run gets to the node that is converted.
+  bool in_way() const { return ways_ > 0; }
+  /// Converts one way in a region of its own. What is refused there is kept in the way.
+  void attempt(Way& way, const Scope& outer, const GraphValue& condition, bool holds,
+               const WayFn& convert);
+  /// The results of both ways under types that hold both; nothing where there are none. Of a
+  /// refused way the result is a failure of the run. An error if both are refused.
+  std::optional<std::vector<GraphValue>> settle(Fork& fork);
+  /// Why a fork cannot be settled: "output 0 is … in one branch and … in the other".
+  std::string disagreement(const Fork& fork) const;
+  /// A condition that is a term: its value where a way around the scope settles it.
+  Dim settled(const Scope& scope, Dim condition) const;
+  /// The type that the model states for a value of the scope's graph; null where it states none.
+  const TypeInfo* stated_type(const Scope& scope, std::string_view name);
 
   /// The expression of a tensor or tuple. Of known elements it is made now, once.
   ExprRef expr(const GraphValue& value);
@@ -115,6 +148,10 @@ class Importer {
   ExprRef extent(Dim dim);
   /// The tensors of ONNX's form as arrays.
   Tensors& tensors() { return tensors_; }
+  /// Whether the model declares 0 for an extent, which may mean any extent.
+  bool declared_empty(Dim dim) const {
+    return dim.as_symbol() != nullptr && declared_empty_.contains(dim.as_symbol());
+  }
   /// A dimension name that no other has, for a value whose extents a run decides.
   Dim fresh_dim(std::string_view base);
   /// A loop whose body is converted: what it takes from outside of it is bound in `block` before
@@ -125,9 +162,9 @@ class Importer {
   };
   void enter_loop(Loop& loop) { loops_.push_back(&loop); }
   void leave_loop() { loops_.pop_back(); }
-  /// Counts a conversion of a body that may be converted again: nested ones multiply, so there is a
-  /// limit to all of them.
-  void count_repeated(const Node& node, const Graph& graph);
+  /// Counts a conversion of so many nodes that may be converted again: nested ones multiply, so
+  /// there is a limit to all of them.
+  void count_repeated(const Node& node, size_t nodes);
   /// Says where a run finds the extents of a parameter that the program gets: of a function's, a
   /// loop's. Extents that are names and have no place yet get one.
   void declare_dims(const VarRef& param);
@@ -135,26 +172,43 @@ class Importer {
   VarRef fresh_var(std::string_view base, TypeRef type);
   /// The place of the node that is converted.
   Span span() const { return span_; }
-  /// The type as the program will have it: what depends on elements of arguments is `?`.
-  static TypeRef published(const TypeRef& type);
+  /// The type as the program will have it: what depends on elements of arguments, or on an extent
+  /// that only a run decides, is `?`.
+  TypeRef published(const TypeRef& type) const;
+  /// The value seen from outside of the loop that it was made in: extents that only a round
+  /// decides are `?`.
+  GraphValue outward(const GraphValue& value) const;
+  /// A parameter of a loop's function as a value; its extents that are `?` get names.
+  GraphValue parameter(const VarRef& param, const TypeRef& type);
 
  private:
-  void convert_nodes(Scope& scope, const std::vector<Node>& nodes);
-  void convert_node(Scope& scope, const Node& node);
-  std::vector<GraphValue> call_function(Scope& scope, const Node& node,
-                                        const LocalFunction& function);
+  using NodeOrder = std::span<const Node* const>;
+  using ValueNames = std::span<const std::string_view>;
+  Outcome convert_nodes(Scope& scope, NodeOrder nodes, ValueNames outputs);
+  // The fork that the node leads to, if it has no values that could be put into the scope.
+  std::unique_ptr<Fork> convert_node(Scope& scope, const Node& node);
+  void bind_outputs(Scope& scope, const Node& node, const std::vector<GraphValue>& results) const;
+  Outcome go_on(Scope& scope, std::unique_ptr<Fork> fork, NodeOrder rest, ValueNames outputs);
+  // Of ways whose outputs have no one type: refuses those that the model's declared outputs
+  // exclude, and those that are not the usual ones.
+  void refuse_undeclared(Fork& fork, const Graph& graph) const;
+  void refuse_unusual(Fork& fork, const Graph& graph) const;
+  std::vector<ExprRef> failure(const Way& way, const std::vector<TypeRef>& types);
+  Outcome call_function(Scope& scope, const Node& node, const LocalFunction& function);
   void add_initializers(Scope& scope, const Graph& graph, bool main);
   void add_initializer(Scope& scope, std::string_view name, NDArray array, bool main);
   GraphValue add_input(const ValueInfo& info);
   [[noreturn]] void refuse_input(std::string_view name, const std::string& reason) const;
   TypeRef input_type(std::string_view name, const TypeInfo& type);
+  // Notes that -1 or 0 for an extent is read as any extent.
+  void note_any(std::string_view input, size_t axis, int64_t extent);
   TypeRef sequence_type(std::string_view name, const TypeInfo& type);
   Dim named_dim(std::string_view name);
-  void bind_graph(Scope& scope, const Node& node, const Graph& graph,
-                  const std::vector<GraphValue>& inputs);
-  std::vector<GraphValue> outputs_of(const Scope& scope, const Graph& graph) const;
-  TypeRef call_type(const Operator* op, const std::vector<GraphValue>& args,
+  TypeRef call_type(const Operator* op, const std::vector<TypeRef>& types,
                     const std::vector<ExprRef>& exprs, const AttrsRef& attrs) const;
+  // The value with a name for each extent of its type that is `?`.
+  void name_extents(GraphValue& value);
+  bool decided_by_run(Dim dim, size_t level = 0) const;
   ExprRef element_expr(Dim dim, DType dtype);
   ExprRef own_expr(const GraphValue& value);
   size_t level_of(const GraphValue& value) const;
@@ -170,17 +224,24 @@ class Importer {
   std::vector<Diagnostic> warnings_;
   std::unordered_map<std::string_view, Dim> named_dims_;
   struct DimPlace {
-    VarRef param;
+    GraphValue value;
     size_t axis;
     size_t level;  // as of values
   };
   std::unordered_map<const TypeVar*, DimPlace> dim_places_;
+  /// The names of extents that only a run decides. The program does not have them.
+  std::unordered_set<const TypeVar*> run_dims_;
+  std::vector<TypeVarRef> run_dim_names_;  // owns them
+  std::unordered_set<const TypeVar*> declared_empty_;
   std::vector<Loop*> loops_;
   std::vector<GraphValue> taken_;  // kept, so that their addresses stay theirs
   std::unordered_map<std::string, size_t> dim_names_;
   std::unordered_map<std::string, size_t> var_names_;
   std::unordered_map<Dim, ExprRef> extents_;
-  size_t repeated_ = 0;  // nodes of loops' bodies, each time they were converted
+  size_t repeated_ = 0;  // nodes of loops' bodies and of ways, each time they were converted
+  size_t ways_ = 0;      // ways around the node that is converted that perhaps no run takes
+  mutable std::optional<std::pair<Dim, Dim>> demanded_;  // what the error on its way is about
+  std::unordered_map<const Graph*, std::unordered_map<std::string_view, const TypeInfo*>> stated_;
 };
 
 }  // namespace relay::onnx

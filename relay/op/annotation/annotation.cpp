@@ -101,5 +101,34 @@ RELAY_OP("debug")
              "[0, 1, 2]")
     .no_data("the value itself");
 
+RELAY_OP("assert")
+    .doc("The data; where the condition is false the run fails with a message.")
+    .input("condition", "Has to be true.", tensor(kBool).rank(0))
+    .input("data", "Tensor.", tensor('T'))
+    .output("result", "The same elements.", tensor('T'))
+    .attrs<AssertAttrs>()
+    .relation([](const RelationCall& call) -> TypeRef {
+      te::TensorInfo condition = call.tensor(0);
+      call.require(condition.dtype == kBool && condition.rank() == 0,
+                   "the condition must be a bool of rank 0");
+      call.tensor(1);
+      return call.input(1);
+    })
+    .column(stops_fusion(), true)
+    .level(10)
+    .column(costs(), cost_of_moving)
+    .kernel("assert",
+            [](const OpCall& call) -> KernelParams {
+              return {{"message", call.attrs<AssertAttrs>().message}};
+            })
+    .gradient([](const GradientCall& call) -> std::vector<ExprRef> {
+      return {ExprRef(), call.gradient()};
+    })
+    .example(
+        "fn (%x: Tensor[(3), float32]) { assert(all(%x > 0f), exp(%x), message=\"x must be "
+        "positive\") }",
+        "[1, 2, 3]")
+    .no_data("the value itself");
+
 }  // namespace
 }  // namespace relay

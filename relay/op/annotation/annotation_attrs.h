@@ -15,5 +15,9 @@ struct DebugAttrs {
   std::string debug_func;
   RELAY_ATTRS(DebugAttrs, (debug_func, "What the value is called where it is shown."))
 };
+struct AssertAttrs {
+  std::string message;
+  RELAY_ATTRS(AssertAttrs, (message, "Says why the run fails."))
+};
 
 }  // namespace relay

@@ -16,10 +16,15 @@ std::vector<GraphValue> convert_if(NodeContext& node) {
   for (const Graph* graph : {&then_graph, &else_graph}) {
     node.require(graph->inputs.empty(), "a branch has inputs");
   }
-  if (std::optional<Elements> known = node.known(0); known && (*known)[0].is_int()) {
-    return node.inline_graph((*known)[0].is_int(0) ? else_graph : then_graph, {});
+  if (std::optional<Elements> known = node.known(0)) {
+    Dim settled = node.settled((*known)[0]);
+    if (settled.is_int()) return node.inline_graph(settled.is_int(0) ? else_graph : then_graph, {});
+    condition = node.known_value({settled}, {}, kBool);
   }
-  return node.branch(node.reshape(condition, std::initializer_list<Dim>{}), then_graph, else_graph);
+  return node.choose(
+      node.reshape(condition, std::initializer_list<Dim>{}),
+      [&](NodeContext& inner) { return inner.graph_outcome(then_graph); },
+      [&](NodeContext& inner) { return inner.graph_outcome(else_graph); });
 }
 RELAY_ONNX("If", 1, convert_if)
 

@@ -74,6 +74,7 @@ Probe probe(NodeContext& node, const Rounds& rounds) {
       result.collected = std::move(round.collected);
       return std::move(round.carried);
     });
+    for (GraphValue& part : result.collected) part = node.importer().outward(part);
     std::vector<TypeRef> wider = node.widened(result.carried, next);
     if (wider == result.carried && (holds || !result.unconditional)) return result;
     result.carried = std::move(wider);
@@ -120,9 +121,12 @@ GraphValue nothing_yet(NodeContext& node, const GraphValue& part) {
   return importer.made(importer.expr(none), TensorType::make(shown, part.dtype()));
 }
 
-GraphValue grown(NodeContext& node, const GraphValue& all, const GraphValue& part, bool append) {
+/// `all` and one part more. `open`: rounds differ in the extents of their parts, or only a round
+/// knows them, so that before the first part they are not those of the part.
+GraphValue grown(NodeContext& node, const GraphValue& all, const GraphValue& part, bool append,
+                 bool open) {
   GraphValue before = all, now = node.unsqueeze(part, {0});
-  if (any_unknown(part.dims())) {
+  if (open) {
     GraphValue count = node.reshape(extent_value(node, all, 0), {Dim(1)});
     GraphValue shape = node.concat({count, shape_value(node, part)}, 0);
     before = node.emit("dyn.reshape", {all, shape}, {{"allowzero", true}});
@@ -160,7 +164,8 @@ Values repeat(NodeContext& node, const Rounds& rounds) {
     for (size_t k = 0; k < in_place.size(); ++k) {
       const GraphValue& all = now[middle + k];
       if (!in_place[k]) {
-        next.push_back(grown(inner, all, round.collected[k], rounds.append[k]));
+        bool open = any_unknown(known.collected[k].dims());
+        next.push_back(grown(inner, all, round.collected[k], rounds.append[k], open));
         continue;
       }
       GraphValue place = now[0];
@@ -231,7 +236,7 @@ Values convert_loop(NodeContext& node) {
                      const Values& now) {
     Values inputs{at, goes_on};
     inputs.insert(inputs.end(), now.begin(), now.end());
-    inner.importer().count_repeated(node.node(), body);
+    inner.importer().count_repeated(node.node(), body.nodes.size());
     Values outputs = inner.inline_graph(body, inputs);
     auto from = outputs.begin() + 1, to = from + static_cast<std::ptrdiff_t>(carried);
     Round round{as_condition(inner, outputs[0]), Values(from, to), Values(to, outputs.end())};
@@ -306,7 +311,7 @@ Values convert_scan(NodeContext& node) {
       }
       inputs.push_back(inner.emit("take", {sources[k], place}, {{"axis", axes[k]}}));
     }
-    inner.importer().count_repeated(node.node(), body);
+    inner.importer().count_repeated(node.node(), body.nodes.size());
     Values outputs = inner.inline_graph(body, inputs);
     auto middle = outputs.begin() + static_cast<std::ptrdiff_t>(carried);
     Round round{{}, Values(outputs.begin(), middle), Values(middle, outputs.end())};

@@ -33,16 +33,13 @@ Dim divided(Dim a, Dim b) {
   bool positive = b.is_int() && b.as_int() > 0;
   return positive && surely_non_negative(a) ? floor_div(a, b) : Dim::any();
 }
-Dim truth(Truth value) {
-  return value == Truth::kUnknown ? Dim::any() : Dim(value == Truth::kYes ? 1 : 0);
-}
 Dim less(Dim a, Dim b) {
   if (surely_non_negative(b - a - 1)) return 1;
-  return surely_non_negative(a - b) ? Dim(0) : Dim::any();
+  return surely_non_negative(a - b) ? Dim(0) : min(1, max(0, b - a));
 }
-Dim either(Dim a, Dim b) { return a.is_int() && b.is_int() ? max(a, b) : Dim::any(); }
-Dim both(Dim a, Dim b) { return a.is_int() && b.is_int() ? min(a, b) : Dim::any(); }
-Dim inverted(Dim a) { return a.is_int() ? Dim(1) - a : Dim::any(); }
+Dim either(Dim a, Dim b) { return max(a, b); }
+Dim both(Dim a, Dim b) { return min(a, b); }
+Dim inverted(Dim a) { return Dim(1) - a; }
 
 Values binary(NodeContext& node, const char* op, BinaryDim fold, std::optional<DType> result = {}) {
   Values args = binary_operands(node);
@@ -93,7 +90,7 @@ Values convert_pow(NodeContext& node) {
 
 Values convert_equal(NodeContext& node) {
   return binary(
-      node, "equal", [](Dim a, Dim b) { return truth(surely_equal(a, b)); }, kBool);
+      node, "equal", [](Dim a, Dim b) { return equality(a, b); }, kBool);
 }
 Values convert_greater(NodeContext& node) {
   return binary(
@@ -200,7 +197,6 @@ RELAY_ONNX_UNARY(Exp, 6, "exp")
 RELAY_ONNX_UNARY(Floor, 6, "floor")
 RELAY_ONNX_UNARY(IsNaN, 9, "isnan")
 RELAY_ONNX_UNARY(Log, 6, "log")
-RELAY_ONNX_UNARY(Not, 1, "logical_not")
 RELAY_ONNX_UNARY(Reciprocal, 6, "reciprocal")
 RELAY_ONNX_UNARY(Sigmoid, 6, "sigmoid")
 RELAY_ONNX_UNARY(Sin, 7, "sin")
@@ -220,17 +216,26 @@ Values convert_neg(NodeContext& node) {
 }
 RELAY_ONNX("Neg", 6, convert_neg)
 
+Values convert_not(NodeContext& node) {
+  GraphValue x = node.input(0);
+  auto emit = [&] { return node.emit("logical_not", {x}); };
+  auto element = [](std::span<const Dim> e) { return inverted(e[0]); };
+  if (auto known = fold_elementwise(node, {x}, x.dtype(), element, emit)) return {*known};
+  return {emit()};
+}
+RELAY_ONNX("Not", 1, convert_not)
+
 Values convert_cast(NodeContext& node) {
   GraphValue x = node.input(0);
   DType to = node.attr_dtype("to");
   node.ignore({"saturate", "round_mode"});  // of 8-bit floats alone
   auto emit = [&] { return node.cast(x, to); };
   if (x.dtype() == to) return {x};
-  if (!to.is_float() && !to.is_bool()) {
-    if (auto known = fold_elementwise(
-            node, {x}, to, [](std::span<const Dim> e) { return e[0]; }, emit)) {
-      return {*known};
-    }
+  if (!to.is_float()) {
+    auto element = [&](std::span<const Dim> e) {
+      return to.is_bool() ? inverted(equality(e[0], 0)) : e[0];
+    };
+    if (auto known = fold_elementwise(node, {x}, to, element, emit)) return {*known};
   }
   // Shapes become factors: the numbers of known extents stay numbers.
   if (x.elements() && node.constant(0)) return {node.constant_value(node.constant(0)->cast(to))};
@@ -280,7 +285,8 @@ Values convert_where(NodeContext& node) {
   if (!args[1].dtype().is_float()) {
     auto choose = [](std::span<const Dim> e) {
       if (e[0].is_int()) return e[0].is_int(0) ? e[2] : e[1];
-      return e[1] == e[2] ? e[1] : Dim::any();
+      if (e[1] == e[2]) return e[1];
+      return e[0] * e[1] + (Dim(1) - e[0]) * e[2];
     };
     if (auto known = fold_elementwise(node, args, args[1].dtype(), choose, emit)) return {*known};
   }

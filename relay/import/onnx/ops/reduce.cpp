@@ -37,6 +37,16 @@ GraphValue reduced(NodeContext& node, const Reduction& how, const GraphValue& x,
     GraphValue shaped = node.emit(x.dtype().is_bool() ? "any" : "sum", {x}, over);
     return node.emit("full_like", {shaped, node.constant_value(how.identity(x.dtype()))});
   }
+  for (int64_t axis : axes) {
+    auto k = static_cast<size_t>(axis);
+    if (how.identity == nullptr || !node.importer().declared_empty(x.dim(k))) continue;
+    // One more place, which decides nothing unless it is the only one.
+    std::vector<Dim> dims(x.dims().begin(), x.dims().end());
+    dims[k] = 1;
+    GraphValue none = node.constant_value(how.identity(x.dtype()));
+    none = node.broadcast_to(node.reshape(none, std::vector<Dim>(dims.size(), 1)), dims);
+    return node.emit(how.op, {node.concat({x, none}, axis)}, over);
+  }
   return node.emit(how.op, {x}, over);
 }
 

@@ -171,7 +171,7 @@ Values convert_map(NodeContext& node) {
                        std::to_string(value.items().size()) + " items");
       inputs.push_back(value.items()[k]);
     }
-    node.importer().count_repeated(node.node(), body);
+    node.importer().count_repeated(node.node(), body.nodes.size());
     Values outputs = node.inline_graph(body, inputs);
     for (size_t i = 0; i < outputs.size(); ++i) {
       node.require(outputs[i].is_tensor(), "the body gives what is no tensor");

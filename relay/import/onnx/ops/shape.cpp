@@ -238,26 +238,8 @@ Values convert_unsqueeze(NodeContext& node) {
 }
 RELAY_ONNX("Unsqueeze", 1, convert_unsqueeze)
 
-Values convert_squeeze(NodeContext& node) {
-  GraphValue x = node.input(0);
-  if (node.opset() >= 13 && open_input(node, 1)) {
-    return {squeeze_at_run_time(node, x, as_list(node, node.input(1), "axes"))};
-  }
-  std::optional<std::vector<int64_t>> given = axes_of(node, 13);
-  std::vector<int64_t> axes;
-  if (given) {
-    for (int64_t axis : *given) axes.push_back(node.axis(axis, x.rank(), "axes entry"));
-    std::sort(axes.begin(), axes.end());
-    axes.erase(std::unique(axes.begin(), axes.end()), axes.end());
-  } else {
-    for (size_t k = 0; k < x.rank(); ++k) {
-      // Whether it is 1 decides the rank; one that nobody knows is taken for another number.
-      node.require(x.dim(k).is_int() || x.dim(k).is_any(),
-                   "without axes all extents must be numbers; axis " + std::to_string(k) + " has " +
-                       x.dim(k).str());
-      if (x.dim(k).is_int(1)) axes.push_back(static_cast<int64_t>(k));
-    }
-  }
+/// The value without these axes, rising.
+Values squeezed(NodeContext& node, const GraphValue& x, const std::vector<int64_t>& axes) {
   if (axes.empty()) return {x};
   auto emit = [&] { return node.emit("squeeze", {x}, {{"axis", axes}}); };
   std::vector<Dim> dims;
@@ -274,8 +256,64 @@ Values convert_squeeze(NodeContext& node) {
     return x.dim(static_cast<size_t>(axis)).is_int();
   });
   // A run will see whether they are 1.
-  if (!numbers) return {squeeze_at_run_time(node, x, node.int_list(axes))};
+  if (!numbers) return {node.squeeze_open(x, axes, dims)};
   return {emit()};
+}
+
+/// Squeeze without axes: those of extent 1 go. `dropped` says of each axis before `from` whether it
+/// does. An extent that is no number decides the rank: what the model states of the result counts,
+/// then what a condition around the node says, else both ways are gone.
+Values squeezed_where_one(NodeContext& node, const GraphValue& x, std::vector<bool> dropped,
+                          size_t from) {
+  std::optional<size_t> rank = node.stated_rank(0);
+  auto open = [&](size_t k) { return !x.dim(k).is_int(); };
+  for (size_t k = from; k < x.rank(); ++k) {
+    if (!open(k)) continue;
+    size_t left = x.rank() - std::count(dropped.begin(), dropped.end(), true);
+    size_t undecided = 0;
+    for (size_t i = k; i < x.rank(); ++i) undecided += open(i);
+    bool all = rank && *rank + undecided == left, none = rank && *rank == left;
+    Dim is_one = equality(x.dim(k), 1);
+    Dim known = all ? Dim(1) : none ? Dim(0) : node.settled(is_one);
+    if (known.is_any()) known = 0;
+    if (!known.is_int()) {
+      auto way = [&](bool one) {
+        return [&, one](NodeContext& inner) -> Outcome {
+          std::vector<bool> chosen = dropped;
+          chosen[k] = one;
+          Values values = squeezed_where_one(inner, x, std::move(chosen), k + 1);
+          if (std::unique_ptr<Fork> fork = inner.take_fork()) return fork;
+          return values;
+        };
+      };
+      return node.choose(node.known_value({known}, {}, kBool), way(true), way(false), true);
+    }
+    dropped[k] = known.is_int(1);
+  }
+  std::vector<int64_t> axes;
+  for (size_t k = 0; k < x.rank(); ++k) {
+    if (dropped[k]) axes.push_back(static_cast<int64_t>(k));
+  }
+  return squeezed(node, x, axes);
+}
+
+Values convert_squeeze(NodeContext& node) {
+  GraphValue x = node.input(0);
+  if (node.opset() >= 13 && open_input(node, 1)) {
+    return {squeeze_at_run_time(node, x, as_list(node, node.input(1), "axes"))};
+  }
+  std::optional<std::vector<int64_t>> given = axes_of(node, 13);
+  std::vector<int64_t> axes;
+  if (given) {
+    for (int64_t axis : *given) axes.push_back(node.axis(axis, x.rank(), "axes entry"));
+    std::sort(axes.begin(), axes.end());
+    axes.erase(std::unique(axes.begin(), axes.end()), axes.end());
+  } else {
+    std::vector<bool> dropped;
+    for (Dim dim : x.dims()) dropped.push_back(dim.is_int(1));
+    return squeezed_where_one(node, x, std::move(dropped), 0);
+  }
+  return squeezed(node, x, axes);
 }
 RELAY_ONNX("Squeeze", 1, convert_squeeze)
 

@@ -1,0 +1,112 @@
+// The inputs of a model as parameters of the program.
+#include <algorithm>
+
+#include <relay/import/onnx/importer.h>
+#include <relay/ir/tensor_types.h>
+#include <relay/support/error.h>
+
+namespace relay::onnx {
+
+void Importer::refuse_input(std::string_view name, const std::string& reason) const {
+  throw Error(model_.model().path + ": the input " + quoted(name) + " " + reason);
+}
+
+void Importer::note_any(std::string_view input, size_t axis, int64_t extent) {
+  warnings_.push_back(Diagnostic::warning(model_.model().path + ": the input " + quoted(input) +
+                                          " has the extent " + std::to_string(extent) +
+                                          " on axis " + std::to_string(axis) +
+                                          ", which is read as any extent"));
+}
+
+TypeRef Importer::input_type(std::string_view input, const TypeInfo& type) {
+  auto refuse = [&](const std::string& reason) { refuse_input(input, reason); };
+  std::string name(input);
+  if (type.kind != TypeInfo::Kind::kTensor) refuse("is no tensor, which is not supported");
+  std::optional<DType> dtype = dtype_of_number(type.dtype);
+  if (auto given = options_.dtypes.find(name); given != options_.dtypes.end()) {
+    dtype = given->second;
+  }
+  if (!dtype) {
+    refuse("has elements of type " + dtype_number_text(type.dtype) + ", which are not supported");
+  }
+  auto shape = options_.shapes.find(name);
+  bool given = shape != options_.shapes.end();
+  if (!given && !type.dims) refuse("has no shape; `relay import --shape` takes one");
+  size_t rank = given ? shape->second.size() : type.dims->size();
+  if (given && type.dims && type.dims->size() != rank) {
+    refuse("has " + std::to_string(type.dims->size()) + " axes, the shape that is given has " +
+           std::to_string(rank));
+  }
+  std::vector<Dim> dims;
+  for (size_t axis = 0; axis < rank; ++axis) {
+    if (given && shape->second[axis] >= 0) {
+      int64_t declared = type.dims ? (*type.dims)[axis].value.value_or(-1) : -1;
+      if (declared > 0 && declared != shape->second[axis]) {
+        refuse("has the extent " + std::to_string(declared) + " on axis " + std::to_string(axis) +
+               ", the shape that is given has " + std::to_string(shape->second[axis]));
+      }
+      dims.emplace_back(shape->second[axis]);
+    } else if (!type.dims) {
+      dims.push_back(fresh_dim("d"));
+    } else {
+      const DimInfo& dim = (*type.dims)[axis];
+      bool any = dim.value && *dim.value <= 0;
+      if (any) note_any(input, axis, *dim.value);
+      dims.push_back(dim.value && !any ? Dim(*dim.value) : named_dim(dim.name));
+      if (any && *dim.value == 0) declared_empty_.insert(dims.back().as_symbol());
+    }
+  }
+  return TensorType::make(dims, *dtype);
+}
+
+TypeRef Importer::sequence_type(std::string_view input, const TypeInfo& type) {
+  auto refuse = [&](const std::string& reason) { refuse_input(input, reason); };
+  auto found = options_.items.find(std::string(input));
+  if (found == options_.items.end()) {
+    refuse(
+        "is a sequence, of which the model does not say how many items it has; give their shapes");
+  }
+  bool tensors = type.element && type.element->kind == TypeInfo::Kind::kTensor;
+  if (!tensors) refuse("is a sequence of items that are no tensors, which is not supported");
+  std::optional<DType> dtype = dtype_of_number(type.element->dtype);
+  if (!dtype) {
+    refuse("has elements of type " + dtype_number_text(type.element->dtype) +
+           ", which are not supported");
+  }
+  std::vector<TypeRef> items;
+  for (const std::vector<int64_t>& shape : found->second) {
+    std::vector<Dim> dims;
+    for (int64_t extent : shape) {
+      if (extent < 0) refuse("has an item with the extent " + std::to_string(extent));
+      dims.emplace_back(extent);
+    }
+    items.push_back(TensorType::make(dims, *dtype));
+  }
+  return TupleType::make(std::move(items));
+}
+
+GraphValue Importer::add_input(const ValueInfo& info) {
+  const TypeInfo* type = &info.type;
+  bool empty = options_.empty.contains(std::string(info.name));
+  if (empty && type->kind != TypeInfo::Kind::kOptional) {
+    refuse_input(info.name, "is not of optional type, so it cannot be empty");
+  }
+  if (type->kind == TypeInfo::Kind::kOptional && type->element) type = type->element.get();
+  bool sequence = !empty && type->kind == TypeInfo::Kind::kSequence;
+  TypeRef annotation = empty      ? TupleType::make({})
+                       : sequence ? sequence_type(info.name, *type)
+                                  : input_type(info.name, *type);
+  VarRef var = make_var(unique_name(var_names_, std::string(info.name)), annotation);
+  inputs_.push_back(var);
+  declare_dims(var);
+  if (empty) return {};
+  GraphValue value = GraphValue::of(ExprRef(var), annotation);
+  if (!sequence) return value;
+  std::vector<GraphValue> items;
+  for (size_t k = 0; k < annotation->as<TupleType>()->fields().size(); ++k) {
+    items.push_back(field(value, k));
+  }
+  return GraphValue::sequence(std::move(items));
+}
+
+}  // namespace relay::onnx

@@ -1,0 +1,17 @@
+// Conditions that a program checks while it runs.
+#include <relay/runtime/library_kernel.h>
+#include <relay/support/error.h>
+
+namespace relay {
+namespace {
+
+/// The data as they are, unless the condition is false: then the run fails with the message.
+void assert_kernel(LibraryCall& call) {
+  if (call.inputs[0].element_as_int64(0) == 0) throw RuntimeError(call.word("message"));
+  call.outputs[0].assign(call.inputs[1]);
+}
+
+RELAY_LIBRARY_KERNEL("assert", assert_kernel, {2, 1, {{"message", ParamKind::kWord}}});
+
+}  // namespace
+}  // namespace relay
