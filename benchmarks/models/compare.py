@@ -11,12 +11,9 @@ requirements.txt; `make bench-models` makes one.
 """
 
 import argparse
-import contextlib
 import json
-import math
 import os
 import pathlib
-import platform
 import shutil
 import statistics
 import subprocess
@@ -26,6 +23,7 @@ import time
 
 import numpy as np
 import zoo
+from measuring import Worker, cpu_times, geometric_mean, processor, rounds_in_turns
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -38,58 +36,6 @@ while True:
     while time.perf_counter() < end: pass
     time.sleep(0.05)
 """
-
-
-def cpu_times():
-    """All jiffies of all processors, and those that the host took."""
-    with open("/proc/stat") as stat:
-        fields = [int(field) for field in stat.readline().split()[1:9]]
-    return sum(fields), fields[7]
-
-
-def processor():
-    with open("/proc/cpuinfo") as info:
-        for line in info:
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.processor()
-
-
-class Worker:
-    """One runtime with one model loaded."""
-
-    def __init__(self, runtime, model, inputs, options):
-        self.runtime = runtime
-        command = [sys.executable, HERE / "worker.py", runtime, model, inputs, str(options.threads)]
-        if runtime == "relay":
-            command.append(pathlib.Path(options.relay).resolve().parents[1] / "lib/librelay_runtime.so")
-        environment = dict(os.environ, OMP_NUM_THREADS=str(options.threads))
-        self.errors = tempfile.TemporaryFile("w+")
-        self.process = subprocess.Popen(
-            list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True,
-            env=environment,
-        )
-
-    def ask(self, *command):
-        """The answer; None once the process has ended."""
-        with contextlib.suppress(BrokenPipeError):
-            self.process.stdin.write(" ".join(map(str, command)) + "\n")
-            self.process.stdin.flush()
-            line = self.process.stdout.readline()
-            if line:
-                return json.loads(line)
-        return None
-
-    def error(self):
-        self.process.wait()
-        self.errors.seek(0)
-        lines = self.errors.read().strip().splitlines()
-        return lines[-1] if lines else f"exit status {self.process.returncode}"
-
-    def close(self):
-        with contextlib.suppress(BrokenPipeError):
-            self.process.stdin.close()
-        self.process.wait()
 
 
 def run_relay(arguments, cache):
@@ -127,8 +73,9 @@ def measure(name, options, folder):
     executable, record = compile_model(path, folder, options)
     record["model"] = name
     workers = {}
+    library = pathlib.Path(options.relay).resolve().parents[1] / "lib/librelay_runtime.so"
     for runtime in ("relay", *options.peers):
-        worker = Worker(runtime, executable if runtime == "relay" else path, inputs, options)
+        worker = Worker(runtime, executable if runtime == "relay" else path, inputs, options.threads, library)
         loaded = worker.ask("load")
         if loaded is None:
             record[runtime] = {"error": worker.error()}
@@ -142,17 +89,7 @@ def measure(name, options, folder):
         found = results_of(worker, folder / f"{runtime}.npz")
         error = max((zoo.relative_error(a, b) for a, b in zip(found, expected, strict=True)), default=0.0)
         record[runtime]["error_to_onnxruntime"] = error
-    times = {runtime: [] for runtime in workers}
-    estimate = statistics.median(workers["onnxruntime"].ask("time", 5)["ms"])
-    runs = max(3, min(300, round(options.slice / max(estimate, 1e-3))))
-    for worker in workers.values():
-        worker.ask("time", max(2, runs // 4))
-    order = list(workers)
-    for _ in range(options.rounds):
-        for runtime in order:
-            time.sleep(0.02)  # threads of the one before stop waiting for work
-            times[runtime].append(workers[runtime].ask("time", runs)["ms"])
-        order.append(order.pop(0))
+    times = rounds_in_turns(workers, options.rounds, options.slice)
     for runtime, worker in workers.items():
         record[runtime]["peak_bytes"] = worker.ask("memory")["bytes"]
         record[runtime]["rounds_ms"] = [statistics.median(each) for each in times[runtime]]
@@ -187,10 +124,6 @@ def table(records, options):
             f"{record['relay']['peak_bytes'] / 1e6:.0f}", f"{record['onnxruntime']['peak_bytes'] / 1e6:.0f}",
         ])
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
-
-
-def geometric_mean(values):
-    return math.exp(statistics.fmean(map(math.log, values)))
 
 
 def plot(records, path, title):

@@ -39,14 +39,17 @@ class Program:
         self.names = [
             self.c.relay_entry_input_name(self.program, self.entry, ctypes.c_size_t(i)).decode() for i in range(count)
         ]
+        self.values = ()
 
     def _check(self, status):
         if status != 0:
             raise RuntimeError(self.c.relay_last_error().decode())
 
     def bind(self, arrays):
-        """Inputs by name, used where they are; names as the program's."""
-        self.arrays = [np.ascontiguousarray(arrays[name]) for name in self.names]
+        """Inputs by name in the place of those before, used where they are; names as the program's."""
+        for value in self.values:
+            self.free(ctypes.c_void_p(value))
+        self.arrays = [np.asarray(arrays[name], order="C") for name in self.names]
         self.values = (ctypes.c_void_p * len(self.arrays))()
         for i, array in enumerate(self.arrays):
             kind = {"i": 0, "u": 1, "f": 2, "b": 6}[array.dtype.kind]

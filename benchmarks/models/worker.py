@@ -4,15 +4,18 @@
 
 Reads commands, one a line, and answers each with a line of JSON:
     load            loads and prepares the model                    {"ms": ...}
+    feeds PATH      takes other inputs from now on                  {}
     run PATH        runs once, writes the results                   {}
     time N          runs N times                                    {"ms": [...]}
     memory          peak of resident memory so far, in bytes        {"bytes": ...}
-RUNTIME is relay (MODEL is its .rlx, LIBRARY librelay_runtime.so), onnxruntime, openvino or torch.
+RUNTIME is relay (MODEL is its .rlx, LIBRARY librelay_runtime.so), onnxruntime, openvino or torch. With `-` for INPUTS the
+model is loaded as it is and gets inputs by `feeds`; else OpenVINO and PyTorch prepare it for the extents of these inputs.
 """
 
 import json
 import sys
 import time
+import traceback
 
 import numpy as np
 
@@ -22,6 +25,10 @@ class Relay:
         from relay_runtime import Program
 
         self.program = Program(library, model, threads)
+        if arrays is not None:
+            self.feed(arrays)
+
+    def feed(self, arrays):
         # Names that are no names of Relay's are kept as they are.
         self.program.bind(arrays)
 
@@ -46,6 +53,9 @@ class OnnxRuntime:
         self.session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
         self.arrays = arrays
 
+    def feed(self, arrays):
+        self.arrays = arrays
+
     def results(self):
         return self.session.run(None, self.arrays)
 
@@ -58,7 +68,8 @@ class OpenVino:
 
         core = openvino.Core()
         read = core.read_model(model)
-        read.reshape({name: list(array.shape) for name, array in arrays.items()})
+        if arrays is not None:
+            read.reshape({name: list(array.shape) for name, array in arrays.items()})
         settings = {
             "INFERENCE_NUM_THREADS": threads,
             "INFERENCE_PRECISION_HINT": "f32",
@@ -67,9 +78,15 @@ class OpenVino:
         }
         compiled = core.compile_model(read, "CPU", settings)
         self.request = compiled.create_infer_request()
-        for name, array in arrays.items():
-            self.request.set_tensor(name, openvino.Tensor(array, shared_memory=True))
         self.outputs = compiled.outputs
+        self.tensor = openvino.Tensor
+        if arrays is not None:
+            self.feed(arrays)
+
+    def feed(self, arrays):
+        self.arrays = arrays
+        for name, array in arrays.items():
+            self.request.set_tensor(name, self.tensor(array, shared_memory=True))
 
     def once(self):
         self.request.infer()
@@ -80,6 +97,8 @@ class OpenVino:
 
 
 class Torch:
+    """Compiles for the inputs that it begins with: no `feed`."""
+
     def __init__(self, model, arrays, threads, _):
         import torch
         from torch_model import load
@@ -111,11 +130,15 @@ def peak_memory():
     return 0
 
 
+def arrays_of(path):
+    with np.load(path) as stored:
+        return {name: stored[name] for name in stored.files}
+
+
 def main():
     runtime, model, inputs, threads = sys.argv[1:5]
     library = sys.argv[5] if len(sys.argv) > 5 else None
-    with np.load(inputs) as stored:
-        arrays = {name: stored[name] for name in stored.files}
+    arrays = None if inputs == "-" else arrays_of(inputs)
     engine = None
     for line in sys.stdin:
         command, *rest = line.split()
@@ -124,6 +147,8 @@ def main():
             begin = time.perf_counter()
             engine = RUNTIMES[runtime](model, arrays, int(threads), library)
             answer["ms"] = (time.perf_counter() - begin) * 1e3
+        elif command == "feeds":
+            engine.feed(arrays_of(rest[0]))
         elif command == "run":
             np.savez(rest[0], *engine.results())
         elif command == "time":
@@ -139,4 +164,8 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except Exception as error:  # whoever started this shows the last line
+        traceback.print_exc()
+        sys.exit(f"{type(error).__name__}: {' '.join(str(error).split())}")

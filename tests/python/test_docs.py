@@ -27,6 +27,7 @@ NOT_RUN = {
     ("install.md", "make wheel                                # the wheels, in dist/"): "make test-wheel builds and installs the wheels",
     ("install.md", "scripts/setup.sh --wheel          # as root or by sudo: compiler, CMake, LLVM 19 and the other libraries"): "make test-wheel builds and installs the wheels",
     ("install.md", "make install PREFIX=$HOME/relay   # or: cmake --install build --prefix ..."): "the test of the installation does",
+    ("onnx.md", "make wild                                           # all of it"): "the test `wild` does, of the small ones",
     ("install.md", "cd examples/embed"): "the test of the installation does",
     ("reduce.md", "relay reduce long.rly --pass FoldConstant -o small.rly"): "FoldConstant has no defect; tests/unit/reduce_defects_test.cpp plants some",
     ("onnx.md", "std::vector<GraphValue> convert_leaky_relu(NodeContext& node) {"): "relay/import/onnx/ops has it; cannot be registered twice",
