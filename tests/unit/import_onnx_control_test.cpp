@@ -6,6 +6,7 @@
 #include <relay/eval/eval.h>
 #include <relay/import/onnx/import.h>
 #include <relay/infer/infer.h>
+#include <relay/print/print.h>
 #include <relay/support/error.h>
 #include <tests/support/onnx_builder.h>
 
@@ -84,6 +85,48 @@ TEST(ImportOnnxControl, LoopsCollect) {
         EXPECT_EQ(found.data<float>()[2 * k + 1], static_cast<float>(-2 * (k + 2)));
       }
     }
+  }
+}
+
+/// Four rounds, each of which collects as many elements of v + x as `end` says, a value that only a
+/// run knows.
+Proto slicing_loop(const std::vector<Proto>& before, const std::string& end) {
+  std::vector<Proto> nodes = before;
+  nodes.insert(nodes.begin(), onnx_node("Add", {"v", "x"}, {"w"}));
+  nodes.push_back(onnx_node("Slice", {"w", "zero", end}, {"part"}));
+  Proto body = onnx_graph(nodes,
+                          {onnx_value("k", kOnnxInt64, {}), onnx_value("c", kOnnxBool, {}),
+                           onnx_value("v", kOnnxFloat, {n(2)})},
+                          {onnx_value("c", kOnnxBool, {}), onnx_value("w", kOnnxFloat, {n(2)}),
+                           onnx_value("part", kOnnxFloat, {})});
+  return model({onnx_node("Reshape", {"i", "one"}, {"e"}),
+                onnx_node("Loop", {"m", "", "x"}, {"last", "y"}, {onnx_graph_attr("body", body)})},
+               {count(4), onnx_ints("zero", {0}), onnx_ints("one", {1})});
+}
+
+TEST(ImportOnnxControl, PartsThatOnlyARunMeasures) {
+  Proto proto = slicing_loop({}, "e");
+  for (int64_t length : {0, 1, 2}) {
+    NDArray found = run(proto, length);
+    ASSERT_EQ(Shape(found.shape().begin(), found.shape().end()), (Shape{4, length}));
+    for (int64_t k = 0; k < 4 * length; ++k) {
+      int64_t round = k / length, column = k % length;
+      EXPECT_EQ(found.data<float>()[k], static_cast<float>((column + 1) * (round + 2)));
+    }
+  }
+  // They are written into one array: appending copies what the rounds before collected.
+  OnnxModel made = from_onnx(proto.span(), {}, "m.onnx");
+  EXPECT_NE(print_module(made.module).find("scatter_nd("), std::string::npos);
+}
+
+TEST(ImportOnnxControl, PartsOfSeveralLengths) {
+  Proto proto = slicing_loop({onnx_node("Reshape", {"k", "one"}, {"end"})}, "end");
+  try {
+    run(proto);
+    FAIL() << "ran";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.diagnostics().front().message,
+              "Loop of \"y\": scatter_nd: updates must have shape (0), found (1)");
   }
 }
 

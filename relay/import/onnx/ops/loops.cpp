@@ -1,5 +1,6 @@
 // Loop and Scan. Outputs that are collected over the rounds are written into their places where the
-// number of rounds is known before the first one, else each round appends.
+// number of rounds is known before the first one, else each round appends. Where only a round knows
+// how large its part is, the first one makes room for all.
 #include <algorithm>
 
 #include <relay/import/onnx/fold.h>
@@ -99,13 +100,26 @@ std::optional<Dim> count_dim(const GraphValue& count) {
 GraphValue room(NodeContext& node, const GraphValue& part, const GraphValue& count) {
   GraphValue zero = node.scalar(part.dtype(), 0);
   std::vector<Dim> dims(part.dims().begin(), part.dims().end());
-  if (std::optional<Dim> known = count_dim(count)) {
+  std::optional<Dim> known = count_dim(count);
+  if (known && !any_unknown(dims)) {
     dims.insert(dims.begin(), *known);
     return node.broadcast_to(node.reshape(zero, std::vector<Dim>(dims.size(), Dim(1))), dims);
   }
   GraphValue rows = node.emit("maximum", {count, number_value(node, 0)});
-  GraphValue shape = node.concat({node.reshape(rows, {Dim(1)}), node.dim_list(dims)}, 0);
+  GraphValue shape = node.concat({node.reshape(rows, {Dim(1)}), shape_value(node, part)}, 0);
   return node.emit("dyn.broadcast_to", {zero, shape});
+}
+
+/// Room for all rounds' parts in the first round, then `all`: a loop of one round, or none.
+GraphValue room_at_first(NodeContext& node, const GraphValue& at, const GraphValue& all,
+                         const GraphValue& part, const GraphValue& count) {
+  auto test = [](NodeContext& inner, const Values& now) {
+    return inner.emit("less", {now[0], number_value(inner, 1)});
+  };
+  auto step = [&](NodeContext& inner, const Values& now) {
+    return Values{inner.emit("add", {now[0], number_value(inner, 1)}), room(inner, part, count)};
+  };
+  return node.loop({at, all}, test, step)[1];
 }
 
 /// No part yet. Extents that only a round knows are 0.
@@ -144,10 +158,12 @@ Values repeat(NodeContext& node, const Rounds& rounds) {
   }
   size_t begin = states.size(), middle = begin + rounds.first.size();
   states.insert(states.end(), rounds.first.begin(), rounds.first.end());
-  std::vector<bool> in_place;
+  bool in_place = !conditional && rounds.count;
+  std::vector<bool> late;
   for (const GraphValue& part : known.collected) {
-    in_place.push_back(!conditional && rounds.count && !any_unknown(part.dims()));
-    states.push_back(in_place.back() ? room(node, part, rounds.count) : nothing_yet(node, part));
+    late.push_back(any_unknown(part.dims()));
+    bool at_once = in_place && !late.back();
+    states.push_back(at_once ? room(node, part, rounds.count) : nothing_yet(node, part));
   }
   auto test = [&](NodeContext& inner, const Values& now) {
     if (!rounds.count) return conditional ? now[1] : inner.scalar(kBool, 1);
@@ -161,19 +177,21 @@ Values repeat(NodeContext& node, const Rounds& rounds) {
     Values next{inner.emit("add", {now[0], number_value(inner, 1)})};
     if (conditional) next.push_back(round.goes_on ? round.goes_on : inner.scalar(kBool, 1));
     next.insert(next.end(), round.carried.begin(), round.carried.end());
-    for (size_t k = 0; k < in_place.size(); ++k) {
-      const GraphValue& all = now[middle + k];
-      if (!in_place[k]) {
+    for (size_t k = 0; k < late.size(); ++k) {
+      GraphValue all = now[middle + k];
+      const GraphValue& part = round.collected[k];
+      if (!in_place) {
         bool open = any_unknown(known.collected[k].dims());
-        next.push_back(grown(inner, all, round.collected[k], rounds.append[k], open));
+        next.push_back(grown(inner, all, part, rounds.append[k], open));
         continue;
       }
+      if (late[k]) all = room_at_first(inner, now[0], all, part, rounds.count);
       GraphValue place = now[0];
       if (!rounds.append[k]) {
         GraphValue last = inner.emit("subtract", {rounds.count, number_value(inner, 1)});
         place = inner.emit("subtract", {last, place});
       }
-      next.push_back(inner.with_part(all, place, round.collected[k]));
+      next.push_back(inner.with_part(all, place, part));
     }
     return next;
   };
