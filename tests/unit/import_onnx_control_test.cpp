@@ -126,7 +126,7 @@ TEST(ImportOnnxControl, PartsOfSeveralLengths) {
     FAIL() << "ran";
   } catch (const Error& error) {
     EXPECT_EQ(error.diagnostics().front().message,
-              "Loop of \"y\": scatter_nd: updates must have shape (0), found (1)");
+              "scatter_nd: updates must have shape (0), found (1)");
   }
 }
 
