@@ -292,7 +292,7 @@ RELAY_REGISTER_PASS({
      {"max_growth",
       "Bytes by which a constant may be larger than those it is computed from. Equal numbers count "
       "as one.",
-      int64_t{1} << 20},
+      int64_t{2} << 20},
      {"max_work", "Elements to be visited for a constant, at most.", int64_t{1} << 28}},
     [](const PassInfo& info, const PassOptions& options) {
       FoldOptions chosen{option<bool>(options, "fold_qnn"), option<int64_t>(options, "max_growth"),
