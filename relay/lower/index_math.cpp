@@ -155,7 +155,8 @@ Dim IndexMath::poly(const ScalarRef& index) {
         continue;
       }
       Dim at = known_.at(node->args[2].get()).second;
-      known_.emplace(node.get(), std::pair(node, in_range(at, asked->dim) ? at : opaque(node)));
+      bool as_it_is = !broadcasts_ || in_range(at, asked->dim);
+      known_.emplace(node.get(), std::pair(node, as_it_is ? at : opaque(node)));
       continue;
     }
     if (inside && !ready) {

@@ -18,6 +18,12 @@ class IndexMath {
  public:
   IndexMath() = default;
   explicit IndexMath(std::span<const te::Axis> axes) { add_axes(axes); }
+  /// For estimates: a dimension that is read at 0 if its extent is 1 has a greater one.
+  static IndexMath without_broadcasts() {
+    IndexMath math;
+    math.broadcasts_ = false;
+    return math;
+  }
   /// The values of an axis are known to be 0 … extent-1.
   void add_axes(std::span<const te::Axis> axes) {
     for (const te::Axis& axis : axes) extents_[axis.id] = axis.extent;
@@ -62,6 +68,7 @@ class IndexMath {
   std::optional<Dim> bound(Dim a, bool greatest) const;
   std::optional<Dim> atom_bound(Dim atom, bool greatest) const;
 
+  bool broadcasts_ = true;
   std::unordered_map<uint32_t, Dim> extents_;
   std::vector<te::ScalarRef> opaque_;
   // Keys are kept alive.

@@ -67,6 +67,8 @@ void Space::drop_single() {
 
 void Space::collect() {
   math_ = IndexMath(group.rows);
+  usual_math_ = IndexMath::without_broadcasts();
+  usual_math_.add_axes(group.rows);
   accesses.clear();
   folds.clear();
   bare_.clear();
@@ -74,6 +76,8 @@ void Space::collect() {
     const Member& member = group.members[m];
     math_.add_axes(member.extras);
     math_.add_folds(member.values);
+    usual_math_.add_axes(member.extras);
+    usual_math_.add_folds(member.values);
     std::vector<const ScalarNode*> order = te::post_order(member.values);
     // How often each node is evaluated, and in which fold: from the users down.
     struct Place {
@@ -114,10 +118,15 @@ void Space::collect() {
         access.dtype = node->dtype;
         access.times = place.times;
         access.fold = place.fold;
-        for (const ScalarRef& arg : node->args) access.index.push_back(math_.poly(arg));
+        for (const ScalarRef& arg : node->args) {
+          access.index.push_back(math_.poly(arg));
+          access.usual_index.push_back(usual_math_.poly(arg));
+        }
         if (position) {
-          access.flat = math_.recombine(
-              IndexMath::linearise(access.index, computation_.info(node->tensor).dims));
+          std::span<const Dim> dims = computation_.info(node->tensor).dims;
+          access.flat = math_.recombine(IndexMath::linearise(access.index, dims));
+          access.usual_flat =
+              usual_math_.recombine(IndexMath::linearise(access.usual_index, dims));
         }
         accesses.push_back(std::move(access));
       }
@@ -130,6 +139,8 @@ void Space::collect() {
       access.times = points;
       for (const ScalarRef& index : member.point) access.index.push_back(math_.poly(index));
       access.flat = IndexMath::linearise(access.index, stage.outputs[k].dims);
+      access.usual_index = access.index;
+      access.usual_flat = access.flat;
       accesses.push_back(std::move(access));
     }
   }
@@ -197,16 +208,27 @@ bool Space::join_axes() {
   return false;
 }
 
-std::optional<Dim> Space::stride(const Access& access, uint32_t axis) const {
-  if (access.flat) return math_.coefficient(*access.flat, axis);
+namespace {
+std::optional<Dim> stride_of(const IndexMath& math, const std::optional<Dim>& flat,
+                             std::span<const Dim> index, uint32_t axis) {
+  if (flat) return math.coefficient(*flat, axis);
   std::optional<Dim> total = Dim(0);
-  for (size_t d = access.index.size(); d-- > 0;) {
-    std::optional<Dim> c = math_.coefficient(access.index[d], axis);
+  for (size_t d = index.size(); d-- > 0;) {
+    std::optional<Dim> c = math.coefficient(index[d], axis);
     if (!c) return std::nullopt;
     // The extents do not matter here: zero, one or something else.
-    if (!c->is_int(0)) total = d + 1 == access.index.size() ? *c : Dim(1 << 20);
+    if (!c->is_int(0)) total = d + 1 == index.size() ? *c : Dim(1 << 20);
   }
   return total;
+}
+}  // namespace
+
+std::optional<Dim> Space::stride(const Access& access, uint32_t axis) const {
+  return stride_of(math_, access.flat, access.index, axis);
+}
+
+std::optional<Dim> Space::usual_stride(const Access& access, uint32_t axis) const {
+  return stride_of(usual_math_, access.usual_flat, access.usual_index, axis);
 }
 
 namespace {
@@ -226,7 +248,7 @@ double lane_use(Dim extent, int lanes) {
 double Space::lane_cost(const Axis& axis, int lanes) const {
   double cost = 0;
   for (const Access& access : accesses) {
-    cost += access.times * stride_cost(stride(access, axis.id));
+    cost += access.times * stride_cost(usual_stride(access, axis.id));
   }
   return cost / lane_use(axis.extent, lanes);
 }
@@ -243,7 +265,7 @@ std::optional<Space::InnerLanes> Space::inner_lanes(int lanes) const {
     for (size_t a = 0; a < axes.size(); ++a) {
       double sum = 0;
       for (const Access& access : accesses) {
-        if (counts(access)) sum += access.times * stride_cost(stride(access, axes[a].id));
+        if (counts(access)) sum += access.times * stride_cost(usual_stride(access, axes[a].id));
       }
       sum = sum / lane_use(axes[a].extent, lanes) +
             points / std::max(guess(axes[a].extent), 1.0) * overhead;

@@ -38,6 +38,9 @@ struct Access {
   DType dtype;
   std::optional<Dim> flat;  // position in memory; nothing for loads that are not in range for sure
   std::vector<Dim> index;
+  // The same for estimates, where no extent that only a run knows makes a broadcast.
+  std::optional<Dim> usual_flat;
+  std::vector<Dim> usual_index;
   double times = 1;                      // evaluations for one row
   const te::ScalarNode* fold = nullptr;  // the innermost fold around it
 };
@@ -55,6 +58,8 @@ class Space {
 
   /// How many elements an access moves by when the axis moves by one; nothing if that is no term.
   std::optional<Dim> stride(const Access& access, uint32_t axis) const;
+  /// The same for estimates.
+  std::optional<Dim> usual_stride(const Access& access, uint32_t axis) const;
   std::optional<Dim> coefficient(Dim index, uint32_t axis) const {
     return math_.coefficient(index, axis);
   }
@@ -78,7 +83,7 @@ class Space {
   void for_each_root(const std::function<void(te::ScalarRef&)>& change);
 
   const te::Computation& computation_;
-  IndexMath math_;
+  IndexMath math_, usual_math_;
   std::vector<uint32_t> bare_;  // axes that count other than in the positions of loads
 };
 
