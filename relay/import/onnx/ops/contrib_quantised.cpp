@@ -106,5 +106,14 @@ Values convert_matmul_to_float(NodeContext& node) {
 }
 RELAY_ONNX_MICROSOFT("MatMulIntegerToFloat", convert_matmul_to_float)
 
+Values convert_dynamic_matmul(NodeContext& node) {
+  QuantisedMatrix matrix =
+      quantised_matrix(node, node.input(1), node.input(2), node.optional_input(3));
+  GraphValue result = dynamic_matmul(node, node.input(0), matrix);
+  if (node.has(4)) result = node.emit("add", {result, node.input(4)});
+  return {result};
+}
+RELAY_ONNX_MICROSOFT("DynamicQuantizeMatMul", convert_dynamic_matmul)
+
 }  // namespace
 }  // namespace relay::onnx

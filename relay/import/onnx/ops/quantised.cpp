@@ -43,6 +43,49 @@ GraphValue quantized(NodeContext& node, const GraphValue& x, const GraphValue& s
                    {{"out_dtype", dtype}, {"axis", axis}, {"rounding", "TOEVEN"}});
 }
 
+DynamicallyQuantised dynamically_quantised(NodeContext& node, const GraphValue& x,
+                                           const GraphValue& range) {
+  const GraphValue& whole = range ? range : x;
+  Arithmetic with(node, kFloat32);
+  GraphValue high = node.emit("maximum", {node.emit("max", {whole}), with.number(0)});
+  GraphValue low = node.emit("minimum", {node.emit("min", {whole}), with.number(0)});
+  GraphValue scale = with.divide(with.subtract(high, low), 255.0);
+  // Of zeros alone any scale makes zeros.
+  GraphValue none = node.emit("equal", {scale, with.number(0)});
+  scale = node.emit("where", {none, with.number(1), scale});
+  GraphValue zero = with.divide(with.subtract(0.0, low), scale);
+  zero = node.cast(with.rounded_to_range(zero, kUInt8), kUInt8);
+  return {quantized(node, x, scale, zero, -1, kUInt8), scale, zero};
+}
+
+QuantisedMatrix quantised_matrix(NodeContext& node, const GraphValue& integers,
+                                 const GraphValue& scale, const GraphValue& zero) {
+  node.require(integers.rank() >= 2,
+               "the weights have " + std::to_string(integers.rank()) + " axes; 2 are needed");
+  QuantisedMatrix result{node.cast(integers, kInt32), parameter(node, scale, kFloat32, "scale")};
+  auto along_outputs = [&](const GraphValue& each, const char* what) {
+    node.require(each.rank() == 0 || each.dim(0) == integers.last_dim(),
+                 "the " + std::string(what) + " has " + each.type()->str() +
+                     ", neither one number nor one for each column of the weights");
+  };
+  along_outputs(result.scale, "scale");
+  if (zero) {
+    GraphValue offset = zero_parameter(node, zero);
+    along_outputs(offset, "zero point");
+    result.integers = node.emit("subtract", {result.integers, offset});
+  }
+  return result;
+}
+
+GraphValue dynamic_matmul(NodeContext& node, const GraphValue& x, const QuantisedMatrix& matrix,
+                          const GraphValue& range) {
+  node.require(x.dtype() == kFloat32, "the data are no float32");
+  DynamicallyQuantised of_x = dynamically_quantised(node, x, range);
+  GraphValue sums = integer_matmul(node, of_x.integers, matrix.integers, of_x.zero, {});
+  GraphValue scale = node.emit("multiply", {of_x.scale, matrix.scale});
+  return node.emit("multiply", {node.cast(sums, kFloat32), scale});
+}
+
 namespace {
 
 // ---- One tensor ---------------------------------------------------------------------------------
@@ -157,20 +200,11 @@ Values convert_quantize(NodeContext& node) {
 RELAY_ONNX("QuantizeLinear", 10, convert_quantize)
 RELAY_ONNX_DOMAIN("com.microsoft", "QuantizeLinear", 1, convert_quantize)
 
-// The scale takes the numbers and 0 to 0 … 255.
 Values convert_dynamic_quantize(NodeContext& node) {
   GraphValue x = node.input(0);
   node.require(x.dtype() == kFloat32, "the data are no float32");
-  Arithmetic with(node, kFloat32);
-  GraphValue high = node.emit("maximum", {node.emit("max", {x}), with.number(0)});
-  GraphValue low = node.emit("minimum", {node.emit("min", {x}), with.number(0)});
-  GraphValue scale = with.divide(with.subtract(high, low), 255.0);
-  // Of zeros alone any scale makes zeros.
-  GraphValue none = node.emit("equal", {scale, with.number(0)});
-  scale = node.emit("where", {none, with.number(1), scale});
-  GraphValue zero = with.divide(with.subtract(0.0, low), scale);
-  zero = node.cast(with.rounded_to_range(zero, kUInt8), kUInt8);
-  return {quantized(node, x, scale, zero, -1, kUInt8), scale, zero};
+  DynamicallyQuantised result = dynamically_quantised(node, x);
+  return {result.integers, result.scale, result.zero};
 }
 RELAY_ONNX("DynamicQuantizeLinear", 11, convert_dynamic_quantize)
 

@@ -2,7 +2,8 @@
 // that writes each result into its place.
 #include <algorithm>
 
-#include <relay/import/onnx/ops/products.h>
+#include <relay/import/onnx/ops/quantised.h>
+#include <relay/import/onnx/ops/run_time.h>
 #include <relay/op/relation.h>
 
 namespace relay::onnx {
@@ -69,6 +70,8 @@ GraphValue clipped(NodeContext& node, const Layer& layer, const GraphValue& x) {
 struct Direction {
   GraphValue weight;     // (gates · hidden, input)
   GraphValue recurrent;  // (gates · hidden, hidden)
+  /// In their place, transposed, where the numbers that meet them are quantised on the way.
+  std::optional<QuantisedMatrix> weight_integers, recurrent_integers;
   GraphValue bias;       // (gates · hidden), what the inputs' products get
   GraphValue late_bias;  // GRU that resets after: of the last gate's recurrent product
   Values peepholes;      // i, o, f
@@ -90,7 +93,9 @@ GraphValue rows(NodeContext& node, const Layer& layer, const GraphValue& weight,
 Values lstm_step(NodeContext& node, const Layer& layer, const Direction& d, const GraphValue& x,
                  const Values& states) {
   const GraphValue &h = states[0], &c = states[1];
-  GraphValue all = node.emit("add", {x, node.emit("nn.dense", {h, d.recurrent})});
+  GraphValue product = d.recurrent_integers ? dynamic_matmul(node, h, *d.recurrent_integers)
+                                            : node.emit("nn.dense", {h, d.recurrent});
+  GraphValue all = node.emit("add", {x, product});
   auto with = [&](size_t k, size_t peephole, const GraphValue& cell) {
     GraphValue g = gate(node, layer, all, k);
     if (!d.peepholes.empty()) {
@@ -143,6 +148,15 @@ Values rnn_step(NodeContext& node, const Layer& layer, const Direction& d, const
 using Step = Values (*)(NodeContext&, const Layer&, const Direction&, const GraphValue& x,
                         const Values& states);
 
+// Zeros after the last step of the longest sequence.
+GraphValue used_steps(NodeContext& node, const GraphValue& x, const GraphValue& lengths) {
+  Dim steps[] = {x.dim(0), Dim(1), Dim(1)};
+  GraphValue place = counted_along(node, extent_value(node, x, 0), 0, 3);
+  GraphValue longest = node.cast(node.emit("max", {lengths}), kInt64);
+  GraphValue used = node.reshape(node.emit("less", {place, longest}), steps);
+  return node.emit("where", {used, x, node.scalar(x.dtype(), 0)});
+}
+
 /// All steps of one direction: Y (steps, batch, hidden) and the last states.
 Values run_direction(NodeContext& node, const Layer& layer, const Direction& d, Step step,
                      GraphValue x, const GraphValue& lengths, const Values& first, bool backward) {
@@ -153,8 +167,14 @@ Values run_direction(NodeContext& node, const Layer& layer, const Direction& d, 
   };
   if (backward) x = turned(x);
   auto width = static_cast<int64_t>(layer.gates) * layer.hidden;
-  GraphValue flat = node.reshape(x, {steps * batch, x.dim(2)});
-  GraphValue projected = node.emit("nn.dense", {flat, d.weight});
+  auto flat = [&](const GraphValue& all) { return node.reshape(all, {steps * batch, x.dim(2)}); };
+  GraphValue projected;
+  if (d.weight_integers) {
+    GraphValue range = lengths ? flat(used_steps(node, x, lengths)) : GraphValue();
+    projected = dynamic_matmul(node, flat(x), *d.weight_integers, range);
+  } else {
+    projected = node.emit("nn.dense", {flat(x), d.weight});
+  }
   if (d.bias) projected = node.emit("nn.bias_add", {projected, d.bias}, {{"axis", 1}});
   projected = node.reshape(projected, {steps, batch, width});
 
@@ -177,11 +197,20 @@ Values run_direction(NodeContext& node, const Layer& layer, const Direction& d, 
   auto round = [&](NodeContext& inner, const Values& s) {
     Values own(s.begin() + 2, s.end());
     GraphValue now = inner.emit("take", {projected, s[0]}, {{"axis", 0}});
-    Values next = step(inner, layer, d, now, own);
-    GraphValue shown = next[0];
+    GraphValue active;
+    Values before = own;
     if (lengths) {
       GraphValue position = inner.cast(s[0], lengths.dtype());
-      GraphValue active = inner.unsqueeze(inner.emit("less", {position, lengths}), {1});
+      active = inner.unsqueeze(inner.emit("less", {position, lengths}), {1});
+      // A row that has ended counts in the range of what is quantised once more, then as zeros.
+      if (d.recurrent_integers) {
+        GraphValue counts = inner.unsqueeze(inner.emit("less_equal", {position, lengths}), {1});
+        before[0] = inner.emit("where", {counts, own[0], inner.scalar(x.dtype(), 0)});
+      }
+    }
+    Values next = step(inner, layer, d, now, before);
+    GraphValue shown = next[0];
+    if (lengths) {
       shown = inner.emit("where", {active, shown, inner.scalar(shown.dtype(), 0)});
       for (size_t k = 0; k < next.size(); ++k) {
         next[k] = inner.emit("where", {active, next[k], own[k]});
@@ -243,7 +272,7 @@ GraphValue part(NodeContext& node, const GraphValue& value, size_t direction) {
 }
 
 Values recurrent(NodeContext& node, Layer layer, Step step,
-                 const std::vector<std::string>& default_activations) {
+                 const std::vector<std::string>& default_activations, bool quantised = false) {
   GraphValue x = node.input(0), weight = node.input(1), recurrence = node.input(2);
   node.require(x.rank() == 3 && weight.rank() == 3 && recurrence.rank() == 3,
                "X, W and R must have three axes");
@@ -255,8 +284,9 @@ Values recurrent(NodeContext& node, Layer layer, Step step,
   if (node.has_attr("hidden_size")) {
     layer.hidden = node.attr_int("hidden_size");
   } else {
-    node.require(recurrence.dim(2).is_int(), "the hidden size is not known");
-    layer.hidden = recurrence.dim(2).as_int();
+    Dim hidden = recurrence.dim(quantised ? 1 : 2);
+    node.require(hidden.is_int(), "the hidden size is not known");
+    layer.hidden = hidden.as_int();
   }
   node.require(layer.hidden > 0 && layer.hidden < int64_t{1} << 31,
                "the hidden size is " + std::to_string(layer.hidden));
@@ -270,8 +300,19 @@ Values recurrent(NodeContext& node, Layer layer, Step step,
     for (size_t k = 0; k < dims.size(); ++k) node.demand(value.dim(k), dims[k], message);
   };
   auto both = static_cast<int64_t>(directions);
-  fit(1, "W", {both, width, x.dim(2)});
-  fit(2, "R", {both, width, layer.hidden});
+  if (quantised) {
+    fit(1, "W", {both, x.dim(2), width});
+    fit(2, "R", {both, layer.hidden, width});
+    for (size_t input = 8; input < 12; ++input) {
+      const char* names[] = {"W_scale", "W_zero_point", "R_scale", "R_zero_point"};
+      bool vectors = node.input(input).rank() > 1;
+      fit(input, names[input - 8],
+          vectors ? std::vector<Dim>{both, width} : std::vector<Dim>{both});
+    }
+  } else {
+    fit(1, "W", {both, width, x.dim(2)});
+    fit(2, "R", {both, width, layer.hidden});
+  }
   fit(3, "B", {both, 2 * width});
   if (layer.states == 2) fit(7, "P", {both, 3 * layer.hidden});
   if (node.has_attr("clip")) layer.clip = node.attr_float("clip");
@@ -284,6 +325,14 @@ Values recurrent(NodeContext& node, Layer layer, Step step,
     Direction own;
     own.weight = part(node, weight, d);
     own.recurrent = part(node, recurrence, d);
+    if (quantised) {
+      auto integers = [&](const GraphValue& matrix, size_t scale) {
+        return quantised_matrix(node, matrix, part(node, node.input(scale), d),
+                                part(node, node.input(scale + 1), d));
+      };
+      own.weight_integers = integers(own.weight, 8);
+      own.recurrent_integers = integers(own.recurrent, 10);
+    }
     if (node.has(3)) {
       GraphValue both = part(node, node.input(3), d);
       GraphValue of_x = node.slice(both, 0, 0, width), of_h = node.slice(both, 0, width, 2 * width);
@@ -334,13 +383,16 @@ Values recurrent(NodeContext& node, Layer layer, Step step,
   return outputs;
 }
 
-Values convert_lstm(NodeContext& node) {
+Values lstm(NodeContext& node, bool quantised) {
   Layer layer;
   layer.gates = 4;
   layer.states = 2;
   layer.input_forget = node.attr_bool("input_forget", false);
-  return recurrent(node, layer, lstm_step, {"Sigmoid", "Tanh", "Tanh"});
+  return recurrent(node, layer, lstm_step, {"Sigmoid", "Tanh", "Tanh"}, quantised);
 }
+Values convert_lstm(NodeContext& node) { return lstm(node, false); }
+// Inputs and states are quantised on the way, each time by their own range.
+Values convert_dynamic_lstm(NodeContext& node) { return lstm(node, true); }
 Values convert_gru(NodeContext& node) {
   Layer layer;
   layer.gates = 3;
@@ -349,6 +401,7 @@ Values convert_gru(NodeContext& node) {
 }
 Values convert_rnn(NodeContext& node) { return recurrent(node, Layer(), rnn_step, {"Tanh"}); }
 RELAY_ONNX("LSTM", 1, convert_lstm)
+RELAY_ONNX_DOMAIN("com.microsoft", "DynamicQuantizeLSTM", 1, convert_dynamic_lstm)
 RELAY_ONNX("GRU", 3, convert_gru)
 RELAY_ONNX("RNN", 1, convert_rnn)
 
