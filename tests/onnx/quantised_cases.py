@@ -30,7 +30,95 @@ def contrib_quantised():
             [integers("a", 3, 4), w, scalar(0.02), numbers("s", 5, low=0.01, high=0.02), scalar(120, np.uint8),
              integers("z", 5, low=-3, high=3, dtype=np.int8), numbers("bias", 5)])
     dynamic_products()
+    quantised_forms()
     contrib("quantise_int16", "QuantizeLinear", [numbers("x", 2, 3), scalar(0.001), scalar(0, np.int8)], **close)
+
+
+def quantised_forms():
+    """What the quantiser and the optimiser of ONNX Runtime make."""
+    close = {"atol": 1, "rtol": 0}
+    zero, signed_zero = scalar(128, np.uint8), scalar(-3, np.int8)
+    a = integers("a", 2, 3, 4)
+    one = [a, scalar(0.03), scalar(120, np.uint8)]
+    for opset, axis in ((13, -1), (13, 1), (11, 1)):
+        contrib(f"qlinear_softmax_{opset}_{axis}", "QLinearSoftmax", [*one, scalar(1 / 256), scalar(0, np.uint8)],
+                axis=axis, more={"opset": opset}, **close)
+    signed = integers("signed", 2, 3, 4, low=-128, high=127, dtype=np.int8)
+    contrib("qlinear_softmax_signed", "QLinearSoftmax",
+            [signed, scalar(0.03), None, scalar(1 / 256), scalar(-128, np.int8)], more={"opset": 13}, **close)
+    column = signed[0, :, :1].copy()
+    contrib("qlinear_add_signed", "QLinearAdd",
+            [signed, scalar(0.03), scalar(7, np.int8), column, scalar(0.02), signed_zero, scalar(0.04), signed_zero], **close)
+    contrib("qlinear_where", "QLinearWhere",
+            [integers("c", 3, 1, high=1).astype(bool), *one, integers("b", 4), scalar(0.05), scalar(100, np.uint8),
+             scalar(0.07), zero], **close)
+    x = integers("image", 1, 5, 6, 4)
+    w = integers("w", 6, 2, 3, 3, low=-30, high=30, dtype=np.int8)
+    parameters = [w, numbers("s", 6, low=0.01, high=0.02), np.zeros(6, np.int8), scalar(0.05), zero]
+    contrib("qlinear_conv_last", "QLinearConv", [x, scalar(0.02), scalar(120, np.uint8), *parameters,
+            integers("b", 6, low=-500, high=500, dtype=np.int32)], channels_last=1, group=2, pads=[1, 0, 1, 1],
+            strides=[2, 1], constants=[3, 4, 5], **close)
+    contrib("qlinear_conv_first", "QLinearConv", [x.transpose(0, 3, 1, 2).copy(), scalar(0.02), scalar(120, np.uint8),
+            *parameters], group=2, constants=[3, 4, 5], **close)
+    contrib("nhwc_max_pool", "NhwcMaxPool", [x], kernel_shape=[2, 3], pads=[0, 1, 1, 1], strides=[2, 1], **close)
+    contrib("nhwc_max_pool_signed", "NhwcMaxPool", [signed], kernel_shape=[2], ceil_mode=1, strides=[2], **close)
+    quantised_products(close)
+    embedding = [integers("words", 2, 4, high=9, dtype=np.int32), integers("segments", 2, 4, high=1, dtype=np.int32)]
+    embedding += [integers(n, *shape) for n, shape in (("wt", (10, 8)), ("pt", (6, 8)), ("st", (2, 8)), ("g", (8,)),
+                                                       ("be", (8,)))]
+    scales = [scalar(0.01 + 0.003 * k) for k in range(5)]
+    zeros = [scalar(120 + k, np.uint8) for k in range(5)]
+    mask = np.array([[1, 1, 1, 0], [1, 1, 0, 0]], np.int32)
+    contrib("qembed", "QEmbedLayerNormalization", [*embedding, mask, *scales, *zeros], 2, atol=1e-4)
+    contrib("qembed_no_segments", "QEmbedLayerNormalization",
+            [embedding[0], None, *embedding[2:4], None, *embedding[5:], None, *scales[:2], None, *scales[3:], *zeros[:2],
+             None, *zeros[3:]], 2, atol=1e-4)
+
+
+def quantised_products(close):
+    b = integers("b", 4, 5, low=-60, high=60, dtype=np.int8)
+    head = [integers("a", 3, 4), scalar(0.02), scalar(100, np.uint8)]
+    columns = [numbers("s", 5, low=0.01, high=0.02), integers("z", 5, low=-5, high=5, dtype=np.int8)]
+    c = integers("c", 5, low=-900, high=900, dtype=np.int32)
+    one = [b, scalar(0.03), scalar(4, np.int8)]
+    contrib("qgemm", "QGemm", [*head, *one, c, scalar(0.05), scalar(128, np.uint8)], **close)
+    contrib("qgemm_numbers", "QGemm", [*head, b, *columns, c], alpha=0.5)
+    contrib("qgemm_turned", "QGemm", [head[0].T.copy(), *head[1:], b.T.copy(), *columns, None, scalar(0.05),
+            scalar(128, np.uint8)], transA=1, transB=1, **close)
+    batches = [integers("b", 2, 4, 5, low=-60, high=60, dtype=np.int8), numbers("s", 2, 1, 5, low=0.01, high=0.02)]
+    rows = integers("z", 2, 1, 5, low=-5, high=5, dtype=np.int8)
+    a = integers("a", 2, 3, 4)
+    contrib("matmul_to_float_batches", "MatMulIntegerToFloat",
+            [a, batches[0], scalar(0.02), batches[1], scalar(100, np.uint8), rows, numbers("bias", 5)])
+    contrib("matmul_to_float_plain", "MatMulIntegerToFloat", [a, b, np.array([0.02], np.float32), scalar(0.01)])
+    contrib("dynamic_matmul_batch_rows", "DynamicQuantizeMatMul", [numbers("a", 2, 3, 4), *batches])
+    x, k = numbers("x", 2, 3, 40), 40
+    for bits in (2, 4, 8):
+        blocks = (k + 15) // 16
+        weights = integers("w", 6, blocks, 2 * bits)
+        scale = numbers("s", 6, blocks, low=0.01, high=0.1)
+        packed = integers("z", 6, (blocks * bits + 7) // 8)
+        attributes = {"bits": bits, "N": 6, "K": k, "block_size": 16, "atol": 1e-4}
+        contrib(f"matmul_{bits}_bits", "MatMulNBits", [x, weights, scale], constants=[1, 2], **attributes)
+        contrib(f"matmul_{bits}_bits_zeros", "MatMulNBits", [x, weights, scale, packed, None, numbers("b", 6)],
+                constants=[1, 2, 3], **attributes)
+        table = {"bits": bits, "block_size": 16, "quantize_axis": 1, "gather_axis": 0, "atol": 1e-4}
+        places = np.array([[0, 5], [-6, 2]], np.int64)
+        contrib(f"gather_{bits}_bits", "GatherBlockQuantized", [weights.reshape(6, -1), places, scale], **table)
+        contrib(f"gather_{bits}_bits_zeros", "GatherBlockQuantized",
+                [weights.reshape(6, -1), places[0].astype(np.int32), scale, packed], constants=[0, 2, 3], **table)
+    four = {"bits": 4, "N": 6, "K": k, "block_size": 16}
+    weights, scale = integers("w", 6, 3, 8), numbers("s", 6, 3, low=0.01, high=0.1)
+    contrib("matmul_4_bits_float_zeros", "MatMulNBits", [x, weights, scale, numbers("z", 6, 3, low=0, high=15)],
+            atol=1e-4, **four)
+    contrib("matmul_4_bits_flat", "MatMulNBits", [x, weights, scale.reshape(-1), integers("z", 12)], atol=1e-4, **four)
+    contrib("matmul_4_bits_groups", "MatMulNBits",
+            [x, weights, scale, numbers("z", 6, 3, low=0, high=15), integers("g", k, high=2, dtype=np.int32)], atol=1e-4,
+            **four)
+    contrib("matmul_4_bits_groups_plain", "MatMulNBits",
+            [x, weights, scale, None, integers("g", 48, high=2, dtype=np.int32)], atol=1e-4, **four)
+    half = [x.astype(np.float16), weights, scale.astype(np.float16)]
+    contrib("matmul_4_bits_half", "MatMulNBits", half, atol=1e-2, **four)
 
 
 def dynamic_products():

@@ -14,11 +14,14 @@ TYPES = {np.dtype(t): helper.np_dtype_to_tensor_dtype(np.dtype(t)) for t in
 
 
 class Case:
-    """One node: inputs are arrays; those in `constants` are initializers."""
+    """One node: inputs are arrays; those in `constants` are initializers. Attributes whose names are parameters here go
+    into `more`.
+    """
 
-    def __init__(self, name, op, inputs, outputs=1, domain="", opset=None, constants=(), atol=1e-5, rtol=1e-4, **attrs):
+    def __init__(self, name, op, inputs, outputs=1, domain="", opset=None, constants=(), atol=1e-5, rtol=1e-4, more=None,
+                 **attrs):
         self.name, self.op, self.inputs, self.outputs = name, op, inputs, outputs
-        self.domain, self.constants, self.attrs = domain, set(constants), attrs
+        self.domain, self.constants, self.attrs = domain, set(constants), {**attrs, **(more or {})}
         self.opset, self.atol, self.rtol = opset, atol, rtol
 
     def model(self):

@@ -1,8 +1,10 @@
 // What ONNX Runtime's tools fuse, of the domain com.microsoft: activations, norms, products.
 #include <algorithm>
+#include <functional>
 
 #include <relay/import/onnx/ops/arithmetic.h>
 #include <relay/import/onnx/ops/products.h>
+#include <relay/import/onnx/ops/quantised.h>
 
 namespace relay::onnx {
 namespace {
@@ -102,33 +104,36 @@ Values convert_simplified_layer_norm(NodeContext& node) {
 RELAY_ONNX("SimplifiedLayerNormalization", 1, convert_simplified_layer_norm)
 RELAY_ONNX_MICROSOFT("SimplifiedLayerNormalization", convert_simplified_layer_norm)
 
-// The sum of the embeddings of words, places and segments, normalised.
-Values convert_embed_layer_norm(NodeContext& node) {
+// The sum of the embeddings of words, places and segments, normalised. `rows_of` gives rows of the
+// table that is an input; `vector_of` an input that is a vector; `mask` is the input that says
+// which tokens count, `places` the one that says where they stand, 0 if there is none.
+Values embed_layer_norm(NodeContext& node,
+                        const std::function<GraphValue(size_t, const GraphValue&)>& rows_of,
+                        const std::function<GraphValue(size_t)>& vector_of, size_t mask,
+                        size_t places) {
   GraphValue words = node.input(0);
   double epsilon = node.attr_float("epsilon", 1e-12);
   node.ignore({"mask_index_type"});
   node.require(words.rank() == 2, "input_ids has " + std::to_string(words.rank()) + " axes");
   node.require(node.has(1) == node.has(4), "segment_ids and segment_embedding come together");
-  AttrList rows{{"axis", 0}};
-  GraphValue sum = node.emit("take", {node.input(2), words}, rows);
-  if (node.has(8)) {
-    sum = node.emit("add", {sum, node.emit("take", {node.input(3), node.input(8)}, rows)});
+  GraphValue sum = rows_of(2, words);
+  GraphValue at;
+  if (places != 0 && node.has(places)) {
+    at = node.input(places);
   } else {
     GraphValue zero = node.scalar(kInt64, 0), one = node.scalar(kInt64, 1);
     GraphValue length = node.known_value({words.dim(1)}, {}, kInt64);
-    GraphValue places = node.emit("arange", {zero, length, one}, {{"dtype", kInt64}});
-    sum = node.emit("add", {sum, node.emit("take", {node.input(3), places}, rows)});
+    at = node.emit("arange", {zero, length, one}, {{"dtype", kInt64}});
   }
-  if (node.has(1)) {
-    sum = node.emit("add", {sum, node.emit("take", {node.input(4), node.input(1)}, rows)});
-  }
-  Values results{normalised(node, sum, node.input(5), node.input(6), epsilon, true)};
+  sum = node.emit("add", {sum, rows_of(3, at)});
+  if (node.has(1)) sum = node.emit("add", {sum, rows_of(4, node.input(1))});
+  Values results{normalised(node, sum, vector_of(5), vector_of(6), epsilon, true)};
   if (node.wants(1)) {
     // How many tokens of each row the mask leaves.
     GraphValue count;
-    if (node.has(7)) {
-      count =
-          node.emit("sum", {node.cast(node.input(7), kInt32)}, {{"axis", std::vector<int64_t>{1}}});
+    if (node.has(mask)) {
+      count = node.emit("sum", {node.cast(node.input(mask), kInt32)},
+                        {{"axis", std::vector<int64_t>{1}}});
     } else {
       Dim batch[] = {words.dim(0)};
       count = node.broadcast_to(node.scalar(kInt32, 0), batch);
@@ -139,7 +144,27 @@ Values convert_embed_layer_norm(NodeContext& node) {
   results.push_back(sum);
   return results;
 }
+Values convert_embed_layer_norm(NodeContext& node) {
+  auto rows_of = [&](size_t i, const GraphValue& at) {
+    return node.emit("take", {node.input(i), at}, {{"axis", 0}});
+  };
+  return embed_layer_norm(
+      node, rows_of, [&](size_t i) { return node.input(i); }, 7, 8);
+}
 RELAY_ONNX_MICROSOFT("EmbedLayerNormalization", convert_embed_layer_norm)
+
+// Tables and vectors are integers; their scales follow from input 8 on, their zero points from 13.
+Values convert_quantised_embed_layer_norm(NodeContext& node) {
+  auto numbers = [&](size_t i, const GraphValue& x) {
+    return dequantized(node, x, node.input(i + 6), node.input(i + 11), -1, kFloat32);
+  };
+  auto rows_of = [&](size_t i, const GraphValue& at) {
+    return numbers(i, node.emit("take", {node.input(i), at}, {{"axis", 0}}));
+  };
+  return embed_layer_norm(
+      node, rows_of, [&](size_t i) { return numbers(i, node.input(i)); }, 7, 0);
+}
+RELAY_ONNX_MICROSOFT("QEmbedLayerNormalization", convert_quantised_embed_layer_norm)
 
 // ---- Products -----------------------------------------------------------------------------------
 

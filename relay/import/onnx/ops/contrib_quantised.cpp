@@ -3,6 +3,8 @@
 #include <relay/import/onnx/ops/pool.h>
 #include <relay/import/onnx/ops/products.h>
 #include <relay/import/onnx/ops/quantised.h>
+#include <relay/import/onnx/ops/spatial.h>
+#include <relay/op/relation.h>
 
 namespace relay::onnx {
 namespace {
@@ -44,24 +46,14 @@ Values convert_leaky_relu(NodeContext& node) {
 RELAY_ONNX_MICROSOFT("QLinearSigmoid", convert_sigmoid)
 RELAY_ONNX_MICROSOFT("QLinearLeakyRelu", convert_leaky_relu)
 
-// Data whose channels come last are turned, and turned back.
-GraphValue channels_first(NodeContext& node, const GraphValue& x, bool back) {
-  auto rank = static_cast<int64_t>(x.rank());
-  std::vector<int64_t> axes{0};
-  if (!back) axes.push_back(rank - 1);
-  for (int64_t k = back ? 2 : 1; k < (back ? rank : rank - 1); ++k) axes.push_back(k);
-  if (back) axes.push_back(1);
-  return node.transpose(x, axes);
-}
-
 Values convert_average_pool(NodeContext& node) {
   GraphValue x = numbers(node, 0);
   bool last = node.attr_bool("channels_last", false);
   node.require(x.rank() >= 3, "the data have " + std::to_string(x.rank()) + " axes");
-  if (last) x = channels_first(node, x, false);
+  if (last) x = channels_first(node, x);
   PoolWindow pool = pool_window_of(node, x);
   GraphValue result = average_pool(node, pool, x, node.attr_bool("count_include_pad", false));
-  if (last) result = channels_first(node, result, true);
+  if (last) result = channels_last(node, result);
   return {integers(node, result, 3, node.input(0).dtype())};
 }
 RELAY_ONNX_MICROSOFT("QLinearAveragePool", convert_average_pool)
@@ -78,6 +70,36 @@ Values convert_global_average_pool(NodeContext& node) {
 }
 RELAY_ONNX_MICROSOFT("QLinearGlobalAveragePool", convert_global_average_pool)
 
+Values convert_nhwc_max_pool(NodeContext& node) {
+  GraphValue x = channels_first(node, node.input(0));
+  return {channels_last(node, max_pool(node, pool_window_of(node, x), x))};
+}
+RELAY_ONNX_MICROSOFT("NhwcMaxPool", convert_nhwc_max_pool)
+
+// Before opset 13 everything from the axis on is one axis.
+Values convert_softmax(NodeContext& node) {
+  GraphValue x = numbers(node, 0);
+  int64_t opset = node.attr_int("opset");
+  int64_t axis = node.axis(node.attr_int("axis", -1), x.rank());
+  auto at = static_cast<size_t>(axis);
+  GraphValue result;
+  if (opset >= 13) {
+    result = node.emit("nn.softmax", {x}, {{"axis", axis}});
+  } else {
+    Dim dims[] = {product(x.dims().first(at)), product(x.dims().subspan(at))};
+    GraphValue flat = node.emit("nn.softmax", {node.reshape(x, dims)}, {{"axis", 1}});
+    result = node.reshape(flat, x.dims());
+  }
+  return {integers(node, result, 3, node.input(0).dtype())};
+}
+RELAY_ONNX_MICROSOFT("QLinearSoftmax", convert_softmax)
+
+Values convert_where(NodeContext& node) {
+  GraphValue result = node.emit("where", {node.input(0), numbers(node, 1), numbers(node, 4)});
+  return {integers(node, result, 7, node.input(1).dtype())};
+}
+RELAY_ONNX_MICROSOFT("QLinearWhere", convert_where)
+
 // First the result's scale and zero point, then three inputs for each part.
 Values convert_qlinear_concat(NodeContext& node) {
   node.require(node.num_inputs() >= 5 && node.num_inputs() % 3 == 2,
@@ -91,20 +113,38 @@ RELAY_ONNX_MICROSOFT("QLinearConcat", convert_qlinear_concat)
 
 // A product of integers as numbers, scaled; the bias may be nothing.
 Values convert_matmul_to_float(NodeContext& node) {
-  GraphValue a_scale = node.input(2), b_scale = node.input(3);
-  GraphValue sums = integer_matmul(node, node.input(0), node.input(1), node.optional_input(4),
-                                   node.optional_input(5));
-  auto factor = [&](const GraphValue& scale) {
-    return scale.rank() == 1 && scale.dim(0).is_int(1) ? node.reshape(scale, {}) : scale;
-  };
-  a_scale = factor(a_scale);
+  GraphValue a_scale = node.input(2);
+  DType dtype = a_scale.dtype();
+  QuantisedMatrix matrix =
+      quantised_matrix(node, node.input(1), node.input(3), node.optional_input(5));
+  GraphValue sums =
+      integer_matmul(node, node.input(0), matrix.integers, node.optional_input(4), {});
   if (a_scale.rank() == 1) a_scale = node.unsqueeze(a_scale, {1});
-  GraphValue scale = node.emit("multiply", {a_scale, factor(b_scale)});
-  GraphValue result = node.emit("multiply", {node.cast(sums, scale.dtype()), scale});
-  if (node.has(6)) result = node.emit("add", {result, node.input(6)});
-  return {result};
+  if (a_scale.rank() == 2 && a_scale.dim(0).is_int(1)) a_scale = node.reshape(a_scale, {});
+  GraphValue scale = node.emit("multiply", {node.cast(a_scale, kFloat32), matrix.scale});
+  GraphValue result = node.emit("multiply", {node.cast(sums, kFloat32), scale});
+  if (node.has(6)) result = node.emit("add", {result, node.cast(node.input(6), kFloat32)});
+  return {node.cast(result, dtype)};
 }
 RELAY_ONNX_MICROSOFT("MatMulIntegerToFloat", convert_matmul_to_float)
+
+// Numbers where no scale of the result is given, else integers.
+Values convert_gemm(NodeContext& node) {
+  GraphValue a = node.input(0), b = node.input(3);
+  node.require(a.rank() == 2 && b.rank() == 2, "the operands must be matrices");
+  if (node.attr_bool("transA", false)) a = node.transpose(a, {1, 0});
+  if (node.attr_bool("transB", false)) b = node.transpose(b, {1, 0});
+  QuantisedMatrix matrix = quantised_matrix(node, b, node.input(4), node.optional_input(5));
+  GraphValue sums = integer_matmul(node, a, matrix.integers, node.optional_input(2), {});
+  if (node.has(6)) sums = node.emit("add", {sums, node.input(6)});
+  GraphValue scale = node.emit("multiply", {node.reshape(node.input(1), {}), matrix.scale});
+  double alpha = node.attr_float("alpha", 1);
+  if (alpha != 1) scale = node.emit("multiply", {scale, node.scalar(kFloat32, alpha)});
+  GraphValue result = node.emit("multiply", {node.cast(sums, kFloat32), scale});
+  if (!node.has(7)) return {result};
+  return {integers(node, result, 7, node.input(0).dtype())};
+}
+RELAY_ONNX_MICROSOFT("QGemm", convert_gemm)
 
 Values convert_dynamic_matmul(NodeContext& node) {
   QuantisedMatrix matrix =

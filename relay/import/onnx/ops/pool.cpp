@@ -182,9 +182,7 @@ Values convert_max_pool(NodeContext& node) {
   PoolWindow pool = pool_window_of(node, x);
   int64_t order = node.opset() >= 8 ? node.attr_int("storage_order", 0) : 0;
   node.require(order == 0 || order == 1, "storage_order is " + std::to_string(order));
-  size_t spatial = x.rank() - 2;
-  GraphValue data = with_pads(node, pool.window, x, node.scalar(x.dtype(), lowest_of(x.dtype())));
-  Values results{node.emit(spatial_op(node, "nn.max_pool", spatial), {data}, attrs_of(pool))};
+  Values results{max_pool(node, pool, x)};
   if (node.wants(1)) results.push_back(winners(node, pool, x, order == 1));
   return results;
 }
@@ -300,6 +298,11 @@ Values convert_global_lp_pool(NodeContext& node) {
 RELAY_ONNX("GlobalLpPool", 2, convert_global_lp_pool)
 
 }  // namespace
+
+GraphValue max_pool(NodeContext& node, const PoolWindow& pool, const GraphValue& x) {
+  GraphValue data = with_pads(node, pool.window, x, node.scalar(x.dtype(), lowest_of(x.dtype())));
+  return node.emit(spatial_op(node, "nn.max_pool", x.rank() - 2), {data}, attrs_of(pool));
+}
 
 GraphValue average_pool(NodeContext& node, const PoolWindow& pool, const GraphValue& x,
                         bool include_padding) {

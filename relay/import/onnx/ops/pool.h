@@ -17,6 +17,9 @@ struct PoolWindow {
 
 PoolWindow pool_window_of(NodeContext& node, const GraphValue& x);
 
+/// The greatest elements of the windows.
+GraphValue max_pool(NodeContext& node, const PoolWindow& pool, const GraphValue& x);
+
 /// The averages of the windows; with `include_padding` the stated padding counts as zeros.
 GraphValue average_pool(NodeContext& node, const PoolWindow& pool, const GraphValue& x,
                         bool include_padding);

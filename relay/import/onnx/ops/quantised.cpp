@@ -5,6 +5,7 @@
 
 #include <relay/import/onnx/ops/arithmetic.h>
 #include <relay/import/onnx/ops/products.h>
+#include <relay/import/onnx/ops/spatial.h>
 
 namespace relay::onnx {
 namespace {
@@ -62,16 +63,19 @@ QuantisedMatrix quantised_matrix(NodeContext& node, const GraphValue& integers,
                                  const GraphValue& scale, const GraphValue& zero) {
   node.require(integers.rank() >= 2,
                "the weights have " + std::to_string(integers.rank()) + " axes; 2 are needed");
-  QuantisedMatrix result{node.cast(integers, kInt32), parameter(node, scale, kFloat32, "scale")};
-  auto along_outputs = [&](const GraphValue& each, const char* what) {
-    node.require(each.rank() == 0 || each.dim(0) == integers.last_dim(),
-                 "the " + std::string(what) + " has " + each.type()->str() +
-                     ", neither one number nor one for each column of the weights");
+  // One number, or a row of one for each column; batches may have rows of their own.
+  auto of_columns = [&](const GraphValue& each, DType dtype, const char* what) {
+    size_t rank = each.rank();
+    bool row = rank <= 1 || (rank <= integers.rank() && each.dim(rank - 2).is_int(1));
+    bool fits = is_one(each) || (row && each.last_dim() == integers.last_dim());
+    node.require(fits, "the " + std::string(what) + " is " + each.type()->str() +
+                           ", neither one number nor one for each column of the weights");
+    GraphValue result = node.cast(each, dtype);
+    return is_one(result) ? node.reshape(result, {}) : result;
   };
-  along_outputs(result.scale, "scale");
+  QuantisedMatrix result{node.cast(integers, kInt32), of_columns(scale, kFloat32, "scale")};
   if (zero) {
-    GraphValue offset = zero_parameter(node, zero);
-    along_outputs(offset, "zero point");
+    GraphValue offset = of_columns(zero, kInt32, "zero point");
     result.integers = node.emit("subtract", {result.integers, offset});
   }
   return result;
@@ -211,7 +215,10 @@ RELAY_ONNX("DynamicQuantizeLinear", 11, convert_dynamic_quantize)
 // ---- Products -----------------------------------------------------------------------------------
 
 Values convert_qlinear_conv(NodeContext& node) {
-  GraphValue x = node.input(0), x_scale = node.input(1), weight = node.input(3);
+  // Of com.microsoft alone; the weights stay as they are.
+  bool last = !node.node().domain.empty() && node.attr_bool("channels_last", false);
+  GraphValue x = last ? channels_first(node, node.input(0)) : node.input(0);
+  GraphValue x_scale = node.input(1), weight = node.input(3);
   GraphValue weight_scale = node.input(4), y_scale = node.input(6), y_zero = node.input(7);
   node.require(weight.rank() == x.rank(), "the weights have " + std::to_string(weight.rank()) +
                                               " axes, the data " + std::to_string(x.rank()));
@@ -221,9 +228,11 @@ Values convert_qlinear_conv(NodeContext& node) {
   GraphValue scale = node.emit(
       "multiply", {node.reshape(x_scale, {}), parameter(node, weight_scale, kFloat32, "scale")});
   GraphValue numbers = dequantized(node, sums, scale, {}, 1, kFloat32);
-  return {quantized(node, numbers, y_scale, y_zero, -1, y_zero.dtype())};
+  GraphValue result = quantized(node, numbers, y_scale, y_zero, -1, y_zero.dtype());
+  return {last ? channels_last(node, result) : result};
 }
 RELAY_ONNX("QLinearConv", 10, convert_qlinear_conv)
+RELAY_ONNX_DOMAIN("com.microsoft", "QLinearConv", 1, convert_qlinear_conv)
 
 // Of the first operand a scale may be for rows, of the second for columns.
 Values convert_qlinear_matmul(NodeContext& node) {

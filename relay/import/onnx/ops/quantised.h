@@ -20,13 +20,12 @@ struct DynamicallyQuantised {
 DynamicallyQuantised dynamically_quantised(NodeContext& node, const GraphValue& x,
                                            const GraphValue& range = {});
 
-/// A matrix (inputs, outputs) of integers less their zero points, as int32, and its scale: a
-/// number, or a vector along the outputs.
+/// A matrix (…, inputs, outputs) of integers less their zero points, as int32, and its scale: a
+/// number, a vector along the outputs, or (…, 1, outputs).
 struct QuantisedMatrix {
   GraphValue integers, scale;
 };
-/// The same of integers whose parameters are numbers or vectors along the outputs; the zero point
-/// may be nothing.
+/// The same of integers whose parameters have these forms; the zero point may be nothing.
 QuantisedMatrix quantised_matrix(NodeContext& node, const GraphValue& integers,
                                  const GraphValue& scale, const GraphValue& zero);
 /// x · matrix, x being dynamically quantised by the range of `range`.

@@ -107,4 +107,19 @@ GraphValue with_pads(NodeContext& node, const Window& w, const GraphValue& x,
   return node.emit("dyn.nn.pad", {x, amounts, fill}, {{"pad_mode", "constant"}});
 }
 
+GraphValue channels_first(NodeContext& node, const GraphValue& x) {
+  auto rank = static_cast<int64_t>(x.rank());
+  node.require(rank >= 3, "the data have " + std::to_string(rank) + " axes");
+  std::vector<int64_t> axes{0, rank - 1};
+  for (int64_t k = 1; k < rank - 1; ++k) axes.push_back(k);
+  return node.transpose(x, axes);
+}
+
+GraphValue channels_last(NodeContext& node, const GraphValue& x) {
+  std::vector<int64_t> axes{0};
+  for (int64_t k = 2; k < static_cast<int64_t>(x.rank()); ++k) axes.push_back(k);
+  axes.push_back(1);
+  return node.transpose(x, axes);
+}
+
 }  // namespace relay::onnx

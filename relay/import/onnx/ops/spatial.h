@@ -44,4 +44,8 @@ std::string spatial_op(NodeContext& node, const std::string& prefix, size_t spat
 /// "NCHW" and the like; `lead` for the first two axes.
 std::string spatial_layout(const std::string& lead, size_t spatial);
 
+/// (batch, spatial axes …, channels) as (batch, channels, spatial axes …), and back.
+GraphValue channels_first(NodeContext& node, const GraphValue& x);
+GraphValue channels_last(NodeContext& node, const GraphValue& x);
+
 }  // namespace relay::onnx
