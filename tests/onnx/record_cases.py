@@ -13,6 +13,7 @@ import shutil
 
 import contrib_cases
 import form_cases
+import fused_cases
 import quantised_cases
 from recording import CASES
 
@@ -22,6 +23,8 @@ def main():
     parser.add_argument("folder", type=pathlib.Path)
     options = parser.parse_args()
     for add in (contrib_cases.simple_contrib, contrib_cases.contrib_attention, quantised_cases.contrib_quantised,
+                fused_cases.fused_products, fused_cases.fused_convolutions, fused_cases.fused_norms, fused_cases.own_forms,
+                fused_cases.attention_forms,
                 form_cases.convolution_forms, form_cases.pool_forms, form_cases.norm_forms, form_cases.image_forms):
         add()
     for kind, cases in CASES.items():

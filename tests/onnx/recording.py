@@ -10,19 +10,21 @@ from onnx import helper, numpy_helper
 OPSETS = {"": 21, "com.microsoft": 1}
 CASES = {"contrib": [], "forms": []}
 TYPES = {np.dtype(t): helper.np_dtype_to_tensor_dtype(np.dtype(t)) for t in
-         ("float32", "float64", "float16", "int64", "int32", "int8", "uint8", "bool")}
+         ("float32", "float64", "float16", "int64", "int32", "int16", "int8", "uint8", "bool")}
 
 
 class Case:
     """One node: inputs are arrays; those in `constants` are initializers. Attributes whose names are parameters here go
-    into `more`.
+    into `more`. ONNX Runtime has no kernel for some operators on a processor: then `expected` is what another model or
+    a formula makes of the same.
     """
 
-    def __init__(self, name, op, inputs, outputs=1, domain="", opset=None, constants=(), atol=1e-5, rtol=1e-4, more=None,
-                 **attrs):
+    def __init__(self, name, op, inputs, outputs=1, domain="", opset=None, constants=(), atol=1e-5, rtol=1e-4,
+                 more=None, expected=None, result_type=None, **attrs):
         self.name, self.op, self.inputs, self.outputs = name, op, inputs, outputs
         self.domain, self.constants, self.attrs = domain, set(constants), {**attrs, **(more or {})}
-        self.opset, self.atol, self.rtol = opset, atol, rtol
+        self.opset, self.atol, self.rtol, self.expected = opset, atol, rtol, expected
+        self.result_type = result_type  # where ONNX Runtime does not find it out
 
     def model(self):
         names, given, stored = [], [], []
@@ -38,25 +40,34 @@ class Case:
         results = [f"y{k}" if want else "" for k, want in enumerate(wanted)]
         node = helper.make_node(self.op, names, results, domain=self.domain, name=self.name, **self.attrs)
         outputs = [onnx.ValueInfoProto(name=name) for name in results if name]
+        if self.result_type:
+            for info in outputs:
+                info.type.tensor_type.elem_type = TYPES[np.dtype(self.result_type)]
         graph = helper.make_graph([node], self.name, given, outputs, stored)
         opsets = {**OPSETS, "": self.opset or OPSETS[""]}
         imports = [helper.make_opsetid(domain, version) for domain, version in opsets.items()]
         return helper.make_model(graph, opset_imports=imports, ir_version=10)
 
-    def write(self, folder):
-        model = self.model()
+    def feeds(self):
+        return {f"x{i}": array for i, array in enumerate(self.inputs) if array is not None and i not in self.constants}
+
+    def run(self):
+        """What ONNX Runtime makes of the model."""
         onnxruntime.set_default_logger_severity(3)
         options = onnxruntime.SessionOptions()
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         # Several threads would quantise their parts of a batch by ranges of their own.
         options.intra_op_num_threads = 1
-        session = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
-        feeds = {f"x{i}": array for i, array in enumerate(self.inputs) if array is not None and i not in self.constants}
-        results = session.run(None, feeds)
-        # The types of the results, which ONNX Runtime found out.
-        del model.graph.output[:]
-        for info, array in zip(session.get_outputs(), results):
-            model.graph.output.append(helper.make_tensor_value_info(info.name, TYPES[array.dtype], array.shape))
+        session = onnxruntime.InferenceSession(self.model().SerializeToString(), options, ["CPUExecutionProvider"])
+        return session.run(None, self.feeds())
+
+    def write(self, folder):
+        model = self.model()
+        feeds = self.feeds()
+        results = self.run() if self.expected is None else self.expected
+        # The types of the results, which are known now.
+        for info, array in zip(model.graph.output, results):
+            info.CopyFrom(helper.make_tensor_value_info(info.name, TYPES[array.dtype], array.shape))
         onnx.save(model, folder / f"{self.name}.onnx")
         arrays = {f"in{k}": array for k, array in enumerate(feeds.values())}
         arrays.update({f"out{k}": array for k, array in enumerate(results)})

@@ -52,17 +52,28 @@ TEST(ImportOnnxContrib, GroupQueryAttentionRefused) {
   EXPECT_EQ(problem(names, heads), "");
   EXPECT_EQ(problem(names, {onnx_int_attr("num_heads", 0), onnx_int_attr("kv_num_heads", 2)}),
             "num_heads is 0, kv_num_heads 2");
-  EXPECT_EQ(with(onnx_int_attr("smooth_softmax", 1)), "smooth_softmax is not supported");
   EXPECT_EQ(with(onnx_int_attr("sliding_window_cache", 1)),
             "sliding_window_cache is not supported");
   EXPECT_EQ(with(text_attr("k_quant_type", "PER_TENSOR")), "k_quant_type is not supported");
-  EXPECT_EQ(with(onnx_int_attr("qk_output", 1)), "the output of scores is not supported");
+  EXPECT_EQ(with(onnx_int_attr("qk_output", 3)), "qk_output is 3");
+  EXPECT_EQ(problem(names, heads, {"y", "k", "v", "scores"}),
+            "qk_output is 0, and the scores are wanted");
   EXPECT_EQ(with(onnx_int_attr("local_window_size", 0)), "local_window_size is 0");
   EXPECT_EQ(with(onnx_float_attr("softcap", -1)), "softcap is -1.000000");
   EXPECT_EQ(with(onnx_int_attr("do_rotary", 1)), "input 7 is not given");
-  EXPECT_EQ(
-      problem({"q", "kv", "kv", "past", "past", "ends", "total", "", "", "", "", "sink"}, heads),
-      "input 11 is not supported");
+  EXPECT_EQ(problem({"q", "kv", "kv", "past", "past", "ends", "total", "", "", "", "", "", "sink"},
+                    heads),
+            "input 12 is not supported");
+  auto with_more = [&](std::vector<std::string> more) {
+    std::vector<std::string> all{"q", "kv", "kv", "past", "past", "ends", "total", "", "", "", ""};
+    all.insert(all.end(), more.begin(), more.end());
+    return problem(all, heads);
+  };
+  EXPECT_EQ(with_more({"sink"}), "");
+  EXPECT_EQ(with_more({"ends"}), "the sink is Tensor[(1), int32], no entry for each of 4 heads");
+  EXPECT_EQ(with_more({"", "", "", "sink"}), "q_norm_weight and k_norm_weight come together");
+  EXPECT_EQ(with_more({"", "", "", "sink", "sink"}),
+            "a weight of the norms is no vector along the heads' extent");
   EXPECT_EQ(problem({"q", "kv", "", "past", "past", "ends", "total"}, heads),
             "key and value come together");
   EXPECT_EQ(problem({"q", "kv", "kv", "past", "", "ends", "total"}, heads),

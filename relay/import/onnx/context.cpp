@@ -120,6 +120,13 @@ int64_t NodeContext::axis(int64_t axis, size_t rank, std::string_view what) cons
   return axis < 0 ? axis + limit : axis;
 }
 
+std::vector<GraphValue> NodeContext::as_default(std::string_view op_type, int64_t version) {
+  NodeContext same(importer_, scope_, node_, version);
+  std::vector<GraphValue> results = find_converter("", op_type, version)(same);
+  read_.insert(same.read_.begin(), same.read_.end());
+  return results;
+}
+
 std::vector<std::string_view> NodeContext::unread() const {
   std::vector<std::string_view> result;
   for (const Attribute& attribute : node_.attributes) {

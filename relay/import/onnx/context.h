@@ -206,6 +206,10 @@ class NodeContext {
   /// The rank that the model states for output k, if it does.
   std::optional<size_t> stated_rank(size_t k) const;
 
+  /// What the default domain's converter makes of this node, as if it were `op_type` of a version
+  /// of that domain's operator set.
+  std::vector<GraphValue> as_default(std::string_view op_type, int64_t version);
+
   /// Attributes of the node that nothing read.
   std::vector<std::string_view> unread() const;
 

@@ -108,13 +108,7 @@ Values convert_attention(NodeContext& node) {
   }
   if (node.wants(3)) {
     GraphValue shown = mode == 0 ? made.products : mode == 3 ? made.weights : made.capped;
-    if (mode == 2) {
-      if (of.bias) shown = node.emit("add", {shown, node.cast(of.bias, shown.dtype())});
-      if (of.visible) {
-        GraphValue hidden = node.scalar(shown.dtype(), -kInfinity);
-        shown = node.emit("where", {of.visible, shown, hidden});
-      }
-    }
+    if (mode == 2) shown = masked_scores(node, of, shown);
     results.resize(3);
     results.push_back(node.cast(shown, dtype));
   }

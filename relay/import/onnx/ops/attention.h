@@ -34,6 +34,8 @@ struct Attention {
   DType precision;     // of the scores and of softmax
   /// The score and the share as a graph of the model changes them; may be empty.
   std::function<GraphValue(const GraphValue&)> change_scores, change_weights;
+  /// A score for each head (heads) that takes a share of softmax and is no key's; may be nothing.
+  GraphValue sink = {};
 };
 
 /// What attention makes on its way, each (batch, heads, queries, keys) but the result.
@@ -45,6 +47,8 @@ struct Attended {
 };
 
 Attended attend(NodeContext& node, const Attention& of);
+/// Scores with the bias, and -∞ where nothing is seen: what softmax is of.
+GraphValue masked_scores(NodeContext& node, const Attention& of, GraphValue scores);
 
 /// Which keys a query may see by its place.
 struct Places {

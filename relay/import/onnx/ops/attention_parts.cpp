@@ -1,4 +1,5 @@
 #include <cmath>
+#include <limits>
 
 #include <relay/import/onnx/ops/attention.h>
 
@@ -62,6 +63,36 @@ GraphValue rotate(NodeContext& node, const GraphValue& x, const GraphValue& cosi
   return node.emit("nn.rotary_embedding", {x, cosines, sines}, {{"interleaved", interleaved}});
 }
 
+GraphValue masked_scores(NodeContext& node, const Attention& of, GraphValue scores) {
+  DType dtype = scores.dtype();
+  if (of.bias) scores = node.emit("add", {scores, node.cast(of.bias, dtype)});
+  if (!of.visible) return scores;
+  GraphValue hidden = node.scalar(dtype, -std::numeric_limits<double>::infinity());
+  return node.emit("where", {of.visible, scores, hidden});
+}
+
+namespace {
+
+// The sink is one more column, which is left out again.
+GraphValue softmax_with_sink(NodeContext& node, const Attention& of, const GraphValue& products) {
+  GraphValue scores = masked_scores(node, of, products);
+  DType dtype = scores.dtype();
+  Dim heads = scores.dim(1);
+  node.require(
+      of.sink.rank() == 1 && of.sink.dim(0) == heads,
+      "the sink is " + of.sink.type()->str() + ", no entry for each of " + heads.str() + " heads");
+  Dim column[] = {scores.dim(0), heads, scores.dim(2), Dim(1)};
+  GraphValue sink = node.reshape(node.cast(of.sink, dtype), {Dim(1), heads, Dim(1), Dim(1)});
+  GraphValue all = node.concat({scores, node.broadcast_to(sink, column)}, 3);
+  GraphValue weights = node.emit("nn.softmax", {all});
+  std::vector<int64_t> begin{0}, end{-1}, axes{3};
+  return node.reshape(
+      node.emit("strided_slice", {weights}, {{"begin", begin}, {"end", end}, {"axes", axes}}),
+      scores.dims());
+}
+
+}  // namespace
+
 Attended attend(NodeContext& node, const Attention& of) {
   const GraphValue& query = of.query;
   const GraphValue& key = of.key;
@@ -95,7 +126,7 @@ Attended attend(NodeContext& node, const Attention& of) {
   GraphValue rows_of_query = node.reshape(query, {batch, rows, query.dim(3)});
   GraphValue scores = node.emit("nn.batch_matmul", {rows_of_query, flat(key)}, product);
   if (scale != 1) scores = node.emit("multiply", {scores, node.scalar(wide, scale)});
-  bool whole = !of.bias && !of.visible && !of.change_scores && !of.change_weights;
+  bool whole = !of.bias && !of.visible && !of.change_scores && !of.change_weights && !of.sink;
   auto apart = [&](const GraphValue& x) { return node.reshape(x, scores_dims); };
   made.products = scores;
   if (of.softcap > 0) {
@@ -109,7 +140,9 @@ Attended attend(NodeContext& node, const Attention& of) {
   } else {
     scores = node.cast(apart(scores), of.change_scores ? of.precision : precision);
     if (of.change_scores) scores = of.change_scores(scores);
-    if (of.visible) {
+    if (of.sink) {
+      weights = softmax_with_sink(node, of, scores);
+    } else if (of.visible) {
       if (of.bias) scores = node.emit("add", {scores, node.cast(of.bias, scores.dtype())});
       weights = node.emit("nn.masked_softmax", {scores, of.visible});
     } else if (of.bias) {

@@ -3,7 +3,6 @@
 #include <functional>
 
 #include <relay/import/onnx/ops/arithmetic.h>
-#include <relay/import/onnx/ops/products.h>
 #include <relay/import/onnx/ops/quantised.h>
 
 namespace relay::onnx {
@@ -24,17 +23,21 @@ GraphValue with_bias(NodeContext& node, size_t bias) {
   return node.has(bias) ? node.emit("add", {x, node.input(bias)}) : x;
 }
 
-Values convert_gelu(NodeContext& node) { return {gelu(node, node.input(0), "none")}; }
-Values convert_bias_gelu(NodeContext& node) { return {gelu(node, with_bias(node, 1), "none")}; }
-Values convert_fast_gelu(NodeContext& node) { return {gelu(node, with_bias(node, 1), "tanh")}; }
-Values convert_quick_gelu(NodeContext& node) {
+Values convert_contrib_gelu(NodeContext& node) { return {gelu(node, node.input(0), "none")}; }
+Values convert_contrib_bias_gelu(NodeContext& node) {
+  return {gelu(node, with_bias(node, 1), "none")};
+}
+Values convert_contrib_fast_gelu(NodeContext& node) {
+  return {gelu(node, with_bias(node, 1), "tanh")};
+}
+Values convert_contrib_quick_gelu(NodeContext& node) {
   double alpha = node.attr_float("alpha", 1.702);
   return {node.emit("nn.silu", {node.input(0)}, {{"alpha", alpha}})};
 }
-RELAY_ONNX_MICROSOFT("Gelu", convert_gelu)
-RELAY_ONNX_MICROSOFT("BiasGelu", convert_bias_gelu)
-RELAY_ONNX_MICROSOFT("FastGelu", convert_fast_gelu)
-RELAY_ONNX_MICROSOFT("QuickGelu", convert_quick_gelu)
+RELAY_ONNX_MICROSOFT("Gelu", convert_contrib_gelu)
+RELAY_ONNX_MICROSOFT("BiasGelu", convert_contrib_bias_gelu)
+RELAY_ONNX_MICROSOFT("FastGelu", convert_contrib_fast_gelu)
+RELAY_ONNX_MICROSOFT("QuickGelu", convert_contrib_quick_gelu)
 
 // ---- Norms --------------------------------------------------------------------------------------
 
@@ -85,24 +88,29 @@ Values skip_norm(NodeContext& node, size_t beta, size_t bias, bool centred) {
   results.push_back(sum);
   return results;
 }
-Values convert_skip_layer_norm(NodeContext& node) { return skip_norm(node, 3, 4, true); }
-Values convert_skip_rms_norm(NodeContext& node) { return skip_norm(node, 0, 3, false); }
-RELAY_ONNX_MICROSOFT("SkipLayerNormalization", convert_skip_layer_norm)
-RELAY_ONNX_MICROSOFT("SkipSimplifiedLayerNormalization", convert_skip_rms_norm)
+Values convert_contrib_skip_layer_norm(NodeContext& node) { return skip_norm(node, 3, 4, true); }
+Values convert_contrib_skip_rms_norm(NodeContext& node) { return skip_norm(node, 0, 3, false); }
+RELAY_ONNX_MICROSOFT("SkipLayerNormalization", convert_contrib_skip_layer_norm)
+RELAY_ONNX_MICROSOFT("SkipSimplifiedLayerNormalization", convert_contrib_skip_rms_norm)
 
 // Of the default domain by name, though of no version of it.
-Values convert_simplified_layer_norm(NodeContext& node) {
-  GraphValue x = node.input(0), scale = node.input(1);
+Values convert_contrib_simplified_layer_norm(NodeContext& node) {
+  GraphValue x = node.input(0);
   int64_t axis = node.axis(node.attr_int("axis", -1), x.rank());
-  double epsilon = node.attr_float("epsilon", 1e-5);
-  node.ignore({"stash_type"});
-  node.require(axis + 1 == static_cast<int64_t>(x.rank()), "axis is not the last one");
-  Values results{normalised(node, x, scale, {}, epsilon, false)};
-  if (node.wants(1)) results.push_back(row_statistics(node, x, epsilon, false)[1]);
+  Values results = node.as_default("RMSNormalization", 23);
+  if (!node.wants(1)) return results;
+  DType wide = x.dtype().bits < 32 ? DType(kFloat32) : x.dtype();
+  std::vector<int64_t> axes;
+  for (int64_t k = axis; k < static_cast<int64_t>(x.rank()); ++k) axes.push_back(k);
+  Arithmetic with(node, wide);
+  GraphValue data = node.cast(x, wide);
+  GraphValue mean =
+      node.emit("mean", {with.multiply(data, data)}, {{"axis", axes}, {"keepdims", true}});
+  results.push_back(node.emit("rsqrt", {with.add(mean, node.attr_float("epsilon", 1e-5))}));
   return results;
 }
-RELAY_ONNX("SimplifiedLayerNormalization", 1, convert_simplified_layer_norm)
-RELAY_ONNX_MICROSOFT("SimplifiedLayerNormalization", convert_simplified_layer_norm)
+RELAY_ONNX("SimplifiedLayerNormalization", 1, convert_contrib_simplified_layer_norm)
+RELAY_ONNX_MICROSOFT("SimplifiedLayerNormalization", convert_contrib_simplified_layer_norm)
 
 // The sum of the embeddings of words, places and segments, normalised. `rows_of` gives rows of the
 // table that is an input; `vector_of` an input that is a vector; `mask` is the input that says
@@ -144,17 +152,17 @@ Values embed_layer_norm(NodeContext& node,
   results.push_back(sum);
   return results;
 }
-Values convert_embed_layer_norm(NodeContext& node) {
+Values convert_contrib_embed_layer_norm(NodeContext& node) {
   auto rows_of = [&](size_t i, const GraphValue& at) {
     return node.emit("take", {node.input(i), at}, {{"axis", 0}});
   };
   return embed_layer_norm(
       node, rows_of, [&](size_t i) { return node.input(i); }, 7, 8);
 }
-RELAY_ONNX_MICROSOFT("EmbedLayerNormalization", convert_embed_layer_norm)
+RELAY_ONNX_MICROSOFT("EmbedLayerNormalization", convert_contrib_embed_layer_norm)
 
 // Tables and vectors are integers; their scales follow from input 8 on, their zero points from 13.
-Values convert_quantised_embed_layer_norm(NodeContext& node) {
+Values convert_contrib_quantised_embed_layer_norm(NodeContext& node) {
   auto numbers = [&](size_t i, const GraphValue& x) {
     return dequantized(node, x, node.input(i + 6), node.input(i + 11), -1, kFloat32);
   };
@@ -164,66 +172,7 @@ Values convert_quantised_embed_layer_norm(NodeContext& node) {
   return embed_layer_norm(
       node, rows_of, [&](size_t i) { return numbers(i, node.input(i)); }, 7, 0);
 }
-RELAY_ONNX_MICROSOFT("QEmbedLayerNormalization", convert_quantised_embed_layer_norm)
-
-// ---- Products -----------------------------------------------------------------------------------
-
-Values convert_fused_matmul(NodeContext& node) {
-  GraphValue a = node.input(0), b = node.input(1);
-  double alpha = node.attr_float("alpha", 1);
-  bool trans_a = node.attr_bool("transA", false), trans_b = node.attr_bool("transB", false);
-  // Batches that come after the rows: (rows, batch …, inner) becomes (batch …, rows, inner).
-  auto batches_first = [&](const GraphValue& x, bool asked) {
-    if (!asked || x.rank() < 3) return x;
-    std::vector<int64_t> axes;
-    for (size_t k = 1; k + 1 < x.rank(); ++k) axes.push_back(static_cast<int64_t>(k));
-    axes.push_back(0);
-    axes.push_back(static_cast<int64_t>(x.rank()) - 1);
-    return node.transpose(x, axes);
-  };
-  auto transposed = [&](const GraphValue& x, bool asked) {
-    if (!asked || x.rank() < 2) return x;
-    std::vector<int64_t> axes(x.rank());
-    for (size_t k = 0; k < axes.size(); ++k) axes[k] = static_cast<int64_t>(k);
-    std::swap(axes[axes.size() - 1], axes[axes.size() - 2]);
-    return node.transpose(x, axes);
-  };
-  a = batches_first(a, node.attr_bool("transBatchA", false));
-  b = batches_first(b, node.attr_bool("transBatchB", false));
-  GraphValue result = !trans_a && trans_b && a.rank() >= 2 && b.rank() == 2
-                          ? node.emit("nn.dense", {a, b})
-                          : matmul(node, transposed(a, trans_a), transposed(b, trans_b));
-  if (alpha != 1) result = node.emit("multiply", {result, node.scalar(result.dtype(), alpha)});
-  return {result};
-}
-RELAY_ONNX_MICROSOFT("FusedMatMul", convert_fused_matmul)
-
-Values convert_fused_conv(NodeContext& node) {
-  GraphValue result = convolution(node);
-  if (node.has(3)) result = node.emit("add", {result, node.input(3)});
-  std::string name = node.attr_string("activation", "");
-  std::vector<double> params = node.attr_floats("activation_params", std::vector<double>());
-  auto param = [&](size_t k) {
-    node.require(k < params.size(), "activation_params has " + std::to_string(params.size()) +
-                                        " entries, which is too few for " + name);
-    return params[k];
-  };
-  if (name.empty()) return {result};
-  if (name == "Relu") return {node.emit("nn.relu", {result})};
-  if (name == "Sigmoid") return {node.emit("sigmoid", {result})};
-  if (name == "Tanh") return {node.emit("tanh", {result})};
-  if (name == "LeakyRelu") return {node.emit("nn.leaky_relu", {result}, {{"alpha", param(0)}})};
-  if (name == "Clip") {
-    return {node.emit("clip", {result}, {{"a_min", param(0)}, {"a_max", param(1)}})};
-  }
-  if (name == "HardSigmoid") {
-    Arithmetic with(node, result.dtype());
-    GraphValue line = with.add(with.multiply(result, param(0)), param(1));
-    return {node.emit("clip", {line}, {{"a_min", 0.0}, {"a_max", 1.0}})};
-  }
-  node.fail("activation is " + quoted(name));
-}
-RELAY_ONNX_MICROSOFT("FusedConv", convert_fused_conv)
+RELAY_ONNX_MICROSOFT("QEmbedLayerNormalization", convert_contrib_quantised_embed_layer_norm)
 
 }  // namespace
 }  // namespace relay::onnx

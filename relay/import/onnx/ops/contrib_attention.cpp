@@ -5,6 +5,7 @@
 #include <relay/import/onnx/ops/attention.h>
 #include <relay/import/onnx/ops/products.h>
 #include <relay/import/onnx/ops/quantised.h>
+#include <relay/import/onnx/ops/run_time.h>
 
 namespace relay::onnx {
 namespace {
@@ -29,13 +30,29 @@ Form form_of(NodeContext& node) {
   return form;
 }
 
+/// Projected queries, keys and values, with what is masked and what came before.
+struct Inputs {
+  GraphValue query, key, value;  // (batch, heads, sequence, extent)
+  GraphValue mask, bias;         // may be nothing
+  Dim past = 0;                  // keys before
+};
+
 // What a mask adds to scores: (batch, 1, 1 or queries, keys). It may be ones and zeros for keys or
 // for pairs, or the numbers of keys that count: one for each sequence, or all ends, then all
 // begins.
-GraphValue mask_bias(NodeContext& node, const Form& form, const GraphValue& mask, DType dtype,
-                     Dim batch, Dim keys) {
+GraphValue mask_bias(NodeContext& node, const Form& form, const Inputs& in) {
+  const GraphValue& mask = in.mask;
+  DType dtype = in.query.dtype();
+  Dim batch = in.query.dim(0), keys = in.key.dim(2);
   GraphValue seen;
-  if (mask.rank() == 1) {
+  if (mask.rank() == 4) {
+    // Of a larger square the rows of the queries and the columns of the keys.
+    GraphValue none = extent_value(node, 0), past = extent_value(node, in.past);
+    GraphValue end = extent_value(node, in.past + in.query.dim(2));
+    GraphValue part = slice_between(node, mask, 2, past, end);
+    part = slice_between(node, part, 3, none, extent_value(node, keys));
+    seen = node.emit("not_equal", {part, node.scalar(mask.dtype(), 0)});
+  } else if (mask.rank() == 1) {
     GraphValue place = positions(node, keys);
     GraphValue bounds = node.cast(mask, kInt64);
     auto column = [&](const GraphValue& list) {
@@ -53,25 +70,20 @@ GraphValue mask_bias(NodeContext& node, const Form& form, const GraphValue& mask
     }
   } else {
     node.require(mask.rank() == 2 || mask.rank() == 3,
-                 "the mask has " + std::to_string(mask.rank()) + " axes; 1 to 3 are supported");
+                 "the mask has " + std::to_string(mask.rank()) + " axes; 1 to 4 are supported");
     GraphValue flags = node.emit("not_equal", {mask, node.scalar(mask.dtype(), 0)});
     seen = mask.rank() == 2 ? node.unsqueeze(flags, {1, 2}) : node.unsqueeze(flags, {1});
   }
   return node.emit("where", {seen, node.scalar(dtype, 0), node.scalar(dtype, form.filter)});
 }
 
-/// Projected queries, keys and values, with what is masked and what came before.
-struct Inputs {
-  GraphValue query, key, value;  // (batch, heads, sequence, extent)
-  GraphValue mask, bias;         // may be nothing
-  Dim past = 0;                  // keys before
-};
-
-GraphValue attended(NodeContext& node, const Form& form, const Inputs& in) {
+// The result, and the scores as softmax takes them where `scores` is a place for them.
+GraphValue attended(NodeContext& node, const Form& form, const Inputs& in,
+                    GraphValue* scores = nullptr) {
   Attention of{in.query, in.key, in.value, form.scale, 0, in.bias, {}, in.query.dtype(), {}, {}};
   Dim keys = in.key.dim(2);
   if (in.mask) {
-    GraphValue bias = mask_bias(node, form, in.mask, in.query.dtype(), in.query.dim(0), keys);
+    GraphValue bias = mask_bias(node, form, in);
     of.bias = of.bias ? node.emit("add", {of.bias, bias}) : bias;
   }
   if (form.causal) {
@@ -79,7 +91,11 @@ GraphValue attended(NodeContext& node, const Form& form, const Inputs& in) {
     places.causal = true;
     of.visible = seen_by_place(node, places, in.query.dim(2), keys, extent_value(node, in.past));
   }
-  return merge_heads(node, attend(node, of).result);
+  Attended made = attend(node, of);
+  if (scores != nullptr) {
+    *scores = node.cast(masked_scores(node, of, made.capped), in.query.dtype());
+  }
+  return merge_heads(node, made.result);
 }
 
 // Queries, keys and values of one product, one beside the other; `sizes` are their extents.
@@ -210,7 +226,7 @@ Values convert_multi_head_attention(NodeContext& node) {
       in.key = unpacked(key, 0);
       in.value = unpacked(key, 1);
     } else if (key.rank() == 4) {
-      node.require(!bias, "a bias with keys of 4 axes is not supported");
+      // Of the bias the query's part counts.
       in.key = key;
       in.value = node.input(2);
     } else {
@@ -230,8 +246,9 @@ Values convert_multi_head_attention(NodeContext& node) {
   }
   in.mask = node.optional_input(4);
   in.bias = node.optional_input(5);
-  node.require(!node.wants(3), "the output of scores is not supported");
-  return {attended(node, form, in), in.key, in.value};
+  GraphValue scores;
+  GraphValue result = attended(node, form, in, node.wants(3) ? &scores : nullptr);
+  return {result, in.key, in.value, scores};
 }
 RELAY_ONNX_DOMAIN("com.microsoft", "MultiHeadAttention", 1, convert_multi_head_attention)
 
@@ -241,8 +258,7 @@ Values convert_contrib_rotary_embedding(NodeContext& node) {
   bool interleaved = node.attr_bool("interleaved", false);
   int64_t heads = node.attr_int("num_heads", 0);
   int64_t turned = node.attr_int("rotary_embedding_dim", 0);
-  double scale = node.attr_float("scale", 1);
-  node.require(scale == 1, "scale is not 1");
+  node.ignore({"scale"});  // which ONNX Runtime's does not read
   node.require(!node.attr_bool("is_packed_batching", false), "is_packed_batching is not supported");
   node.require(cosines.rank() == 2 && sines.rank() == 2, "the caches need 2 axes");
   bool packed = x.rank() == 3;

@@ -50,8 +50,8 @@ struct BlockForm {
 };
 
 // The numbers of blocks, (rows, blocks), of which zero points may be packed like the weights.
-GraphValue of_blocks(NodeContext& node, const BlockForm& form, const GraphValue& x, bool packed,
-                     const char* what) {
+GraphValue block_parameters(NodeContext& node, const BlockForm& form, const GraphValue& x,
+                            bool packed, const char* what) {
   int64_t width = packed ? (form.blocks * form.bits + 7) / 8 : form.blocks;
   require_count(node, x, form.rows * width, what);
   GraphValue each = node.reshape(x, {form.rows, width});
@@ -59,7 +59,7 @@ GraphValue of_blocks(NodeContext& node, const BlockForm& form, const GraphValue&
   return each.dim(1).is_int(form.blocks) ? each : node.slice(each, 1, 0, form.blocks);
 }
 
-Values convert_matmul_nbits(NodeContext& node) {
+Values convert_contrib_matmul_nbits(NodeContext& node) {
   GraphValue x = node.input(0), bytes = node.input(1);
   BlockForm form{extent_attr(node, "N"), extent_attr(node, "K"), extent_attr(node, "block_size"), 0,
                  bits_of(node)};
@@ -76,12 +76,12 @@ Values convert_matmul_nbits(NodeContext& node) {
   GraphValue numbers =
       unpacked(node, node.reshape(bytes, {form.rows, form.blocks, width}), form.bits);
   numbers = node.cast(numbers, wide);
-  GraphValue scale = node.cast(of_blocks(node, form, node.input(2), false, "scales"), wide);
+  GraphValue scale = node.cast(block_parameters(node, form, node.input(2), false, "scales"), wide);
   GraphValue zero = node.reshape(node.scalar(wide, 1 << (form.bits - 1)), {Dim(1), Dim(1)});
   if (node.has(3)) {
     GraphValue given = node.input(3);
     bool packed = given.dtype() == kUInt8;
-    zero = node.cast(of_blocks(node, form, given, packed, "zero_points"), wide);
+    zero = node.cast(block_parameters(node, form, given, packed, "zero_points"), wide);
   }
   if (node.has(4)) {
     // Each column names the block whose parameters it has.
@@ -112,10 +112,10 @@ Values convert_matmul_nbits(NodeContext& node) {
   if (node.has(5)) result = node.emit("add", {result, node.cast(node.input(5), wide)});
   return {node.cast(result, x.dtype())};
 }
-RELAY_ONNX_DOMAIN("com.microsoft", "MatMulNBits", 1, convert_matmul_nbits)
+RELAY_ONNX_DOMAIN("com.microsoft", "MatMulNBits", 1, convert_contrib_matmul_nbits)
 
 // Elements taken along one axis, then those read as numbers: an embedding of few bits.
-Values convert_gather_block_quantised(NodeContext& node) {
+Values convert_contrib_gather_block_quantised(NodeContext& node) {
   GraphValue data = node.input(0), indices = node.input(1), scale = node.input(2);
   GraphValue zero = node.optional_input(3);
   int64_t bits = bits_of(node), block = node.attr_int("block_size", 128);
@@ -173,7 +173,8 @@ Values convert_gather_block_quantised(NodeContext& node) {
   result = node.emit("where", {node.reshape(valid, valid_dims), result, node.scalar(kFloat32, 0)});
   return {node.cast(result, dtype)};
 }
-RELAY_ONNX_DOMAIN("com.microsoft", "GatherBlockQuantized", 1, convert_gather_block_quantised)
+RELAY_ONNX_DOMAIN("com.microsoft", "GatherBlockQuantized", 1,
+                  convert_contrib_gather_block_quantised)
 
 }  // namespace
 }  // namespace relay::onnx

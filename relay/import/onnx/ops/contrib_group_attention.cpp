@@ -11,18 +11,15 @@ namespace {
 using Values = std::vector<GraphValue>;
 
 void refuse_other_forms(NodeContext& node) {
-  for (size_t i : {11, 12, 13, 14, 15, 16}) {
+  for (size_t i : {12, 13, 16}) {
     node.require(!node.has(i), "input " + std::to_string(i) + " is not supported");
   }
-  node.require(!node.wants(3) && node.attr_int("qk_output", 0) == 0,
-               "the output of scores is not supported");
-  node.require(node.attr_int("smooth_softmax", 0) <= 0, "smooth_softmax is not supported");
   node.require(node.attr_int("sliding_window_cache", 0) == 0,
                "sliding_window_cache is not supported");
   for (const char* name : {"k_quant_type", "v_quant_type"}) {
     node.require(node.attr_string(name, "NONE") == "NONE", std::string(name) + " is not supported");
   }
-  node.ignore({"kv_cache_bit_width", "qk_norm_epsilon", "q_norm_epsilon", "k_norm_epsilon"});
+  node.ignore({"kv_cache_bit_width"});
 }
 
 /// Queries, keys and values of this step, (batch, heads, sequence, extent).
@@ -52,6 +49,22 @@ Step step_of(NodeContext& node, int64_t heads, int64_t key_heads) {
   // In this order.
   GraphValue first = next(heads, "query"), second = next(key_heads, "key");
   return {first, second, next(key_heads, "value")};
+}
+
+// Each head of queries and keys divided by its root mean square, where there are weights for that.
+void normalise_heads(NodeContext& node, Step& step) {
+  node.require(node.has(14) == node.has(15), "q_norm_weight and k_norm_weight come together");
+  double epsilon = node.attr_float("qk_norm_epsilon", 1e-6);
+  double of_query = node.attr_float("q_norm_epsilon", epsilon);
+  double of_key = node.attr_float("k_norm_epsilon", epsilon);
+  if (!node.has(14)) return;
+  auto normalised = [&](const GraphValue& x, const GraphValue& weight, double each) {
+    node.require(weight.rank() == 1 && weight.dim(0) == x.last_dim(),
+                 "a weight of the norms is no vector along the heads' extent");
+    return node.emit("nn.rms_norm", {x, weight}, {{"epsilon", each}});
+  };
+  step.query = normalised(step.query, node.input(14), of_query);
+  step.key = normalised(step.key, node.input(15), of_key);
 }
 
 /// What came before this step, and where its first token stands.
@@ -126,6 +139,7 @@ Values convert_group_query_attention(NodeContext& node) {
   node.demand(step.key.dim(2), tokens,
               "there are " + step.key.dim(2).str() + " keys for " + tokens.str() + " queries");
 
+  normalise_heads(node, step);
   bool interleaved = node.attr_bool("rotary_interleaved", false);
   if (node.attr_bool("do_rotary", false)) {
     GraphValue cosines = node.input(7), sines = node.input(8), places;
@@ -171,8 +185,31 @@ Values convert_group_query_attention(NodeContext& node) {
         node.reshape(node.cast(node.input(5), kInt64), {step.query.dim(0), Dim(1), Dim(1), Dim(1)});
     of.visible = node.emit("less_equal", {positions(node, keys), ends});
   }
-  GraphValue result = merge_heads(node, attend(node, of).result);
-  return {node.cast(result, node.input(0).dtype()), of.key, of.value};
+  if (node.has(11)) {
+    of.sink = node.input(11);
+  } else if (node.attr_int("smooth_softmax", 0) > 0) {
+    Dim each[] = {Dim(heads)};
+    of.sink = node.broadcast_to(node.scalar(kFloat32, 0), each);
+  }
+  int64_t shown = node.attr_int("qk_output", 0);
+  node.require(shown >= 0 && shown <= 2, "qk_output is " + std::to_string(shown));
+  Attended made = attend(node, of);
+  DType dtype = node.input(0).dtype();
+  GraphValue scores;
+  if (node.wants(3)) {
+    node.require(shown != 0, "qk_output is 0, and the scores are wanted");
+    scores = made.weights;
+    if (shown == 1) {
+      // Before softmax, with zeros where nothing is seen.
+      scores = made.capped;
+      if (of.bias) scores = node.emit("add", {scores, node.cast(of.bias, scores.dtype())});
+      if (of.visible) {
+        scores = node.emit("where", {of.visible, scores, node.scalar(scores.dtype(), 0)});
+      }
+    }
+    scores = node.cast(scores, dtype);
+  }
+  return {node.cast(merge_heads(node, made.result), dtype), of.key, of.value, scores};
 }
 RELAY_ONNX_DOMAIN("com.microsoft", "GroupQueryAttention", 1, convert_group_query_attention)
 

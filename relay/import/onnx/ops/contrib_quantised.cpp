@@ -29,24 +29,24 @@ Values binary(NodeContext& node, const char* op) {
   GraphValue result = node.emit(op, {numbers(node, 0), numbers(node, 3)});
   return {integers(node, result, 6, node.input(0).dtype())};
 }
-Values convert_add(NodeContext& node) { return binary(node, "add"); }
-Values convert_mul(NodeContext& node) { return binary(node, "multiply"); }
-RELAY_ONNX_MICROSOFT("QLinearAdd", convert_add)
-RELAY_ONNX_MICROSOFT("QLinearMul", convert_mul)
+Values convert_contrib_add(NodeContext& node) { return binary(node, "add"); }
+Values convert_contrib_mul(NodeContext& node) { return binary(node, "multiply"); }
+RELAY_ONNX_MICROSOFT("QLinearAdd", convert_contrib_add)
+RELAY_ONNX_MICROSOFT("QLinearMul", convert_contrib_mul)
 
-Values convert_sigmoid(NodeContext& node) {
+Values convert_contrib_sigmoid(NodeContext& node) {
   GraphValue result = node.emit("sigmoid", {numbers(node, 0)});
   return {integers(node, result, 3, node.input(0).dtype())};
 }
-Values convert_leaky_relu(NodeContext& node) {
+Values convert_contrib_leaky_relu(NodeContext& node) {
   double alpha = node.attr_float("alpha", 0.01);
   GraphValue result = node.emit("nn.leaky_relu", {numbers(node, 0)}, {{"alpha", alpha}});
   return {integers(node, result, 3, node.input(0).dtype())};
 }
-RELAY_ONNX_MICROSOFT("QLinearSigmoid", convert_sigmoid)
-RELAY_ONNX_MICROSOFT("QLinearLeakyRelu", convert_leaky_relu)
+RELAY_ONNX_MICROSOFT("QLinearSigmoid", convert_contrib_sigmoid)
+RELAY_ONNX_MICROSOFT("QLinearLeakyRelu", convert_contrib_leaky_relu)
 
-Values convert_average_pool(NodeContext& node) {
+Values convert_contrib_average_pool(NodeContext& node) {
   GraphValue x = numbers(node, 0);
   bool last = node.attr_bool("channels_last", false);
   node.require(x.rank() >= 3, "the data have " + std::to_string(x.rank()) + " axes");
@@ -56,9 +56,9 @@ Values convert_average_pool(NodeContext& node) {
   if (last) result = channels_last(node, result);
   return {integers(node, result, 3, node.input(0).dtype())};
 }
-RELAY_ONNX_MICROSOFT("QLinearAveragePool", convert_average_pool)
+RELAY_ONNX_MICROSOFT("QLinearAveragePool", convert_contrib_average_pool)
 
-Values convert_global_average_pool(NodeContext& node) {
+Values convert_contrib_global_average_pool(NodeContext& node) {
   GraphValue x = numbers(node, 0);
   auto rank = static_cast<int64_t>(x.rank());
   bool last = node.attr_bool("channels_last", false);
@@ -68,16 +68,16 @@ Values convert_global_average_pool(NodeContext& node) {
   GraphValue result = node.emit("mean", {x}, {{"axis", axes}, {"keepdims", true}});
   return {integers(node, result, 3, node.input(0).dtype())};
 }
-RELAY_ONNX_MICROSOFT("QLinearGlobalAveragePool", convert_global_average_pool)
+RELAY_ONNX_MICROSOFT("QLinearGlobalAveragePool", convert_contrib_global_average_pool)
 
-Values convert_nhwc_max_pool(NodeContext& node) {
+Values convert_contrib_nhwc_max_pool(NodeContext& node) {
   GraphValue x = channels_first(node, node.input(0));
   return {channels_last(node, max_pool(node, pool_window_of(node, x), x))};
 }
-RELAY_ONNX_MICROSOFT("NhwcMaxPool", convert_nhwc_max_pool)
+RELAY_ONNX_MICROSOFT("NhwcMaxPool", convert_contrib_nhwc_max_pool)
 
 // Before opset 13 everything from the axis on is one axis.
-Values convert_softmax(NodeContext& node) {
+Values convert_contrib_softmax(NodeContext& node) {
   GraphValue x = numbers(node, 0);
   int64_t opset = node.attr_int("opset");
   int64_t axis = node.axis(node.attr_int("axis", -1), x.rank());
@@ -92,16 +92,16 @@ Values convert_softmax(NodeContext& node) {
   }
   return {integers(node, result, 3, node.input(0).dtype())};
 }
-RELAY_ONNX_MICROSOFT("QLinearSoftmax", convert_softmax)
+RELAY_ONNX_MICROSOFT("QLinearSoftmax", convert_contrib_softmax)
 
-Values convert_where(NodeContext& node) {
+Values convert_contrib_where(NodeContext& node) {
   GraphValue result = node.emit("where", {node.input(0), numbers(node, 1), numbers(node, 4)});
   return {integers(node, result, 7, node.input(1).dtype())};
 }
-RELAY_ONNX_MICROSOFT("QLinearWhere", convert_where)
+RELAY_ONNX_MICROSOFT("QLinearWhere", convert_contrib_where)
 
 // First the result's scale and zero point, then three inputs for each part.
-Values convert_qlinear_concat(NodeContext& node) {
+Values convert_contrib_qlinear_concat(NodeContext& node) {
   node.require(node.num_inputs() >= 5 && node.num_inputs() % 3 == 2,
                "there are " + std::to_string(node.num_inputs()) + " inputs");
   Values parts;
@@ -109,10 +109,10 @@ Values convert_qlinear_concat(NodeContext& node) {
   int64_t axis = node.axis(node.attr_int("axis"), parts[0].rank());
   return {integers(node, node.concat(parts, axis), 0, node.input(2).dtype())};
 }
-RELAY_ONNX_MICROSOFT("QLinearConcat", convert_qlinear_concat)
+RELAY_ONNX_MICROSOFT("QLinearConcat", convert_contrib_qlinear_concat)
 
 // A product of integers as numbers, scaled; the bias may be nothing.
-Values convert_matmul_to_float(NodeContext& node) {
+Values convert_contrib_matmul_to_float(NodeContext& node) {
   GraphValue a_scale = node.input(2);
   DType dtype = a_scale.dtype();
   QuantisedMatrix matrix =
@@ -126,10 +126,10 @@ Values convert_matmul_to_float(NodeContext& node) {
   if (node.has(6)) result = node.emit("add", {result, node.cast(node.input(6), kFloat32)});
   return {node.cast(result, dtype)};
 }
-RELAY_ONNX_MICROSOFT("MatMulIntegerToFloat", convert_matmul_to_float)
+RELAY_ONNX_MICROSOFT("MatMulIntegerToFloat", convert_contrib_matmul_to_float)
 
 // Numbers where no scale of the result is given, else integers.
-Values convert_gemm(NodeContext& node) {
+Values convert_contrib_gemm(NodeContext& node) {
   GraphValue a = node.input(0), b = node.input(3);
   node.require(a.rank() == 2 && b.rank() == 2, "the operands must be matrices");
   if (node.attr_bool("transA", false)) a = node.transpose(a, {1, 0});
@@ -144,16 +144,16 @@ Values convert_gemm(NodeContext& node) {
   if (!node.has(7)) return {result};
   return {integers(node, result, 7, node.input(0).dtype())};
 }
-RELAY_ONNX_MICROSOFT("QGemm", convert_gemm)
+RELAY_ONNX_MICROSOFT("QGemm", convert_contrib_gemm)
 
-Values convert_dynamic_matmul(NodeContext& node) {
+Values convert_contrib_dynamic_matmul(NodeContext& node) {
   QuantisedMatrix matrix =
       quantised_matrix(node, node.input(1), node.input(2), node.optional_input(3));
   GraphValue result = dynamic_matmul(node, node.input(0), matrix);
   if (node.has(4)) result = node.emit("add", {result, node.input(4)});
   return {result};
 }
-RELAY_ONNX_MICROSOFT("DynamicQuantizeMatMul", convert_dynamic_matmul)
+RELAY_ONNX_MICROSOFT("DynamicQuantizeMatMul", convert_contrib_dynamic_matmul)
 
 }  // namespace
 }  // namespace relay::onnx

@@ -72,11 +72,21 @@ GraphValue zeros_behind(NodeContext& node, const GraphValue& x, const std::vecto
   return node.emit("nn.pad", {x, node.scalar(x.dtype(), 0)}, {{"pad_width", AttrValue(widths)}});
 }
 
-Values convert_conv_transpose(NodeContext& node) {
+// `pads` are those of the window where it is given; `bias` is the input that has it.
+Values conv_transpose(NodeContext& node, const std::optional<std::vector<int64_t>>& pads,
+                      size_t bias) {
   GraphValue x = node.input(0), weight = node.input(1);
   node.require(weight.rank() == x.rank(), "the weights have " + std::to_string(weight.rank()) +
                                               " axes, the data " + std::to_string(x.rank()));
   Window w = window_of(node, x, kernel_of(node, weight), Padding::kAsWritten);
+  if (pads) {
+    constexpr int64_t kMost = int64_t{1} << 31;
+    bool fits = pads->size() == w.pads.size() &&
+                std::all_of(pads->begin(), pads->end(),
+                            [](int64_t each) { return each >= 0 && each < kMost; });
+    node.require(fits, "Pads has not " + std::to_string(w.pads.size()) + " entries from 0 on");
+    w.pads = *pads;
+  }
   TransposedExtents e = transposed_extents(node, x, w);
   int64_t groups = node.attr_int("group", 1);
   node.require(groups > 0, "group is " + std::to_string(groups));
@@ -108,10 +118,18 @@ Values convert_conv_transpose(NodeContext& node) {
                                  {"data_layout", layout},
                                  {"kernel_layout", kernel_layout}});
   result = zeros_behind(node, result, e.zeros);
-  if (node.has(2)) result = node.emit("nn.bias_add", {result, node.input(2)}, {{"axis", 1}});
+  if (node.has(bias)) result = node.emit("nn.bias_add", {result, node.input(bias)}, {{"axis", 1}});
   return {result};
 }
+Values convert_conv_transpose(NodeContext& node) { return conv_transpose(node, std::nullopt, 2); }
 RELAY_ONNX("ConvTranspose", 1, convert_conv_transpose)
+
+// The pads are an input, which has to be known.
+Values convert_conv_transpose_pads(NodeContext& node) {
+  if (!node.has(2)) return conv_transpose(node, std::nullopt, 3);
+  return conv_transpose(node, node.ints(2, "Pads"), 3);
+}
+RELAY_ONNX_DOMAIN("com.microsoft", "ConvTransposeWithDynamicPads", 1, convert_conv_transpose_pads)
 
 // ---- Deformable ---------------------------------------------------------------------------------
 

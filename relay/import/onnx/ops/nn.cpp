@@ -15,8 +15,8 @@ using Values = std::vector<GraphValue>;
 
 }  // namespace
 
-GraphValue convolution(NodeContext& node) {
-  GraphValue x = node.input(0), weight = node.input(1);
+GraphValue convolution(NodeContext& node, GraphValue x) {
+  GraphValue weight = node.input(1);
   node.require(weight.rank() == x.rank(), "the weights have " + std::to_string(weight.rank()) +
                                               " axes, the data " + std::to_string(x.rank()));
   Window w = window_of(node, x, kernel_of(node, weight), Padding::kOpen);
@@ -38,7 +38,7 @@ GraphValue convolution(NodeContext& node) {
 
 namespace {
 
-Values convert_conv(NodeContext& node) { return {convolution(node)}; }
+Values convert_conv(NodeContext& node) { return {convolution(node, node.input(0))}; }
 RELAY_ONNX("Conv", 1, convert_conv)
 
 // ---- Products -----------------------------------------------------------------------------------

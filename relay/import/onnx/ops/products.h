@@ -8,8 +8,9 @@ namespace relay::onnx {
 /// NumPy's matmul: batches broadcast, vectors are rows or columns.
 GraphValue matmul(NodeContext& node, GraphValue a, GraphValue b);
 
-/// Conv of the node's first three inputs (the third, the bias, may be nothing) and attributes.
-GraphValue convolution(NodeContext& node);
+/// Conv of x with the node's second and third inputs (the third, the bias, may be nothing) and its
+/// attributes.
+GraphValue convolution(NodeContext& node, GraphValue x);
 
 /// `matmul` of integers less their zero points, in int32. A zero point is one number, or one for
 /// each row of `a` (column of `b`); it may be nothing.

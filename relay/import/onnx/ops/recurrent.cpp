@@ -2,6 +2,7 @@
 // that writes each result into its place.
 #include <algorithm>
 
+#include <relay/import/onnx/ops/activation.h>
 #include <relay/import/onnx/ops/quantised.h>
 #include <relay/import/onnx/ops/run_time.h>
 #include <relay/op/relation.h>
@@ -10,46 +11,6 @@ namespace relay::onnx {
 namespace {
 
 using Values = std::vector<GraphValue>;
-
-/// An activation with its parameters.
-struct Activation {
-  std::string name;
-  double alpha = 0;
-  double beta = 0;
-};
-
-GraphValue activated(NodeContext& node, const Activation& f, const GraphValue& x) {
-  auto number = [&](double value) { return node.scalar(x.dtype(), value); };
-  auto linear = [&](const GraphValue& v) {
-    return node.emit("add", {node.emit("multiply", {v, number(f.alpha)}), number(f.beta)});
-  };
-  if (f.name == "sigmoid") return node.emit("sigmoid", {x});
-  if (f.name == "tanh") return node.emit("tanh", {x});
-  if (f.name == "relu") return node.emit("nn.relu", {x});
-  if (f.name == "softplus") return node.emit("nn.softplus", {x});
-  if (f.name == "affine") return linear(x);
-  if (f.name == "leakyrelu") return node.emit("nn.leaky_relu", {x}, {{"alpha", f.alpha}});
-  if (f.name == "hardsigmoid") {
-    return node.emit("clip", {linear(x)}, {{"a_min", 0.0}, {"a_max", 1.0}});
-  }
-  if (f.name == "scaledtanh") {
-    GraphValue inner = node.emit("tanh", {node.emit("multiply", {x, number(f.beta)})});
-    return node.emit("multiply", {inner, number(f.alpha)});
-  }
-  GraphValue size = node.emit("abs", {x});
-  if (f.name == "softsign") {
-    return node.emit("divide", {x, node.emit("add", {size, number(1)})});
-  }
-  if (f.name == "elu") {
-    GraphValue below = node.emit("subtract", {node.emit("exp", {x}), number(1)});
-    below = node.emit("multiply", {below, number(f.alpha)});
-    return node.emit("where", {node.emit("less", {x, number(0)}), below, x});
-  }
-  if (f.name == "thresholdedrelu") {
-    return node.emit("where", {node.emit("greater", {x, number(f.alpha)}), x, number(0)});
-  }
-  node.fail("the activation " + quoted(f.name) + " is not known");
-}
 
 /// What a layer computes, as far as all directions share it.
 struct Layer {
@@ -249,12 +210,10 @@ std::vector<Activation> activations_of(NodeContext& node, size_t directions,
                                        {"hardsigmoid", 0.2, 0.5},    {"elu", 1.0, {}}};
   std::vector<Activation> result;
   size_t alpha = 0, beta = 0;
-  for (std::string name : names) {
-    std::transform(name.begin(), name.end(), name.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    Activation f{name, 0, 0};
+  for (const std::string& name : names) {
+    Activation f{small_letters(name), 0, 0};
     for (const Defaults& known : kDefaults) {
-      if (name != known.name) continue;
+      if (f.name != known.name) continue;
       if (known.alpha) f.alpha = alpha < alphas.size() ? alphas[alpha++] : *known.alpha;
       if (known.beta) f.beta = beta < betas.size() ? betas[beta++] : *known.beta;
     }
