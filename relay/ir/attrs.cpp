@@ -350,6 +350,7 @@ std::vector<NamedAttr> Attrs::fields(bool only_changed) const {
 }
 
 AttrsRef make_dict_attrs(std::map<Name, AttrValue> values) {
+  if (values.count(Name()) != 0) throw Error("an attribute has a name");
   return Attrs::make(DictAttrs{std::move(values)});
 }
 

@@ -65,6 +65,7 @@ const DynamicSchema& make_dynamic_schema(Name name, std::vector<DynamicAttr> att
   DynamicSchema schema;
   schema.name = name;
   for (DynamicAttr& attr : attrs) {
+    if (attr.name.empty()) throw Error("an attribute has a name");
     for (const AttrField& other : schema.fields) {
       if (other.name.view() == attr.name)
         throw Error("attribute " + attr.name + " is declared twice");

@@ -6,13 +6,20 @@
 
 namespace relay {
 
+std::string type_word(std::string_view name) {
+  if (!DType::parse(name)) return quoted_name(name);
+  std::string text;
+  append_quoted(text, name);
+  return text;
+}
+
 const std::string& TypeNames::name(const TypeVar* var) {
   auto [entry, fresh] = names_.try_emplace(var);
   if (fresh) {
     std::string base = var->name().empty() ? "t" : var->name().str();
     std::string name = base;
     for (int i = 1; !taken_.insert(name).second; ++i) name = base + '_' + std::to_string(i);
-    entry->second = quoted_name(name);
+    entry->second = type_word(name);
   }
   return entry->second;
 }
@@ -68,10 +75,10 @@ class Writer {
         out += ']';
         return;
       case TypeTag::kGlobalVar:
-        out += quoted_name(t->as<GlobalTypeVar>()->name().view());
+        out += type_word(t->as<GlobalTypeVar>()->name().view());
         return;
       case TypeTag::kData:
-        out += quoted_name(t->as<TypeData>()->name()->name().view());
+        out += type_word(t->as<TypeData>()->name()->name().view());
         return;
       case TypeTag::kRef:
         out += "ref(";

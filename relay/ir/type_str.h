@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -14,12 +15,17 @@ namespace relay {
 class TypeNames {
  public:
   const std::string& name(const TypeVar* var);
+  /// No variable is called so.
+  void reserve(std::string_view name) { taken_.emplace(name); }
 
  private:
   std::unordered_map<const TypeVar*, std::string> names_;
   std::unordered_set<std::string> taken_;
 };
 
+/// The name of a type, a type parameter or a dimension, in quotes where the word means something
+/// else in types.
+std::string type_word(std::string_view name);
 /// As `Type::str`, with names that the caller shares between several types. A type definition is
 /// shown by its name.
 std::string type_str(const Type* type, TypeNames& names);

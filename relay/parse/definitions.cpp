@@ -118,6 +118,7 @@ void Parser::scan_data_definitions() {
     if (token.is(Tok::kString)) make_name(token);
     if (!token.is(Tok::kIdent)) continue;
     head.name = token.symbol;
+    head.quoted = token.escaped;
     head.span = span(token);
     head.body = token.end;  // for now: after the name
     size_t before = token.end;
@@ -177,6 +178,7 @@ void Parser::parse_data_head(DataHead& head) {
     head.type_vars = parse_type_params();
     for (size_t i = 0; i < head.type_vars.size(); ++i) {
       head.type_symbols.push_back(symbols_.intern(head.type_vars[i]->name().view()));
+      head.type_quoted.push_back(find_type_name(head.type_symbols.back())->quoted);
     }
     head.body = tok_.begin;
     if (!head.is_extern && !at(Tok::kLBrace))
@@ -190,7 +192,7 @@ void Parser::parse_data_body(const DataHead& head, Module& module) {
   if (head.failed || head.elsewhere) return;
   TypeScope scope(*this);
   for (size_t i = 0; i < head.type_vars.size(); ++i)
-    bind_type_name(head.type_symbols[i], head.type_vars[i]);
+    bind_type_name(head.type_symbols[i], head.type_vars[i], false, head.type_quoted[i]);
   GlobalTypeVarRef type = GlobalTypeVar::make(Name(name_of(head.name)));
   std::vector<ConstructorRef> constructors;
   if (!head.is_extern) {
@@ -238,6 +240,7 @@ ConstructorRef Parser::parse_constructor(const DataHead& head, const GlobalTypeV
                                          uint32_t tag) {
   if (!at_name()) fail_expected("a constructor or '}'");
   Token name = tok_;
+  symbols_[name.symbol].constructor_quoted = name.escaped;
   advance();
   std::vector<TypeRef> inputs;
   if (accept(Tok::kColon)) {

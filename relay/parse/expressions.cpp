@@ -87,7 +87,7 @@ ExprRef Parser::parse_unary() {
     Token prefix = tok_;
     advance();
     DType dtype;
-    bool number = at(Tok::kNumber) || (at(Tok::kIdent) && symbols_[tok_.symbol].constructor < 0 &&
+    bool number = at(Tok::kNumber) || (at(Tok::kIdent) && find_constructor(tok_) < 0 &&
                                        is_special_float(name_of(tok_.symbol), dtype));
     if (prefix.is(Tok::kMinus) && number) {
       begin = prefix.begin;
@@ -299,7 +299,7 @@ ExprRef Parser::parse_word(bool& literal) {
       if (peek().is(Tok::kLBracket)) return meta_expr(parse_meta_ref());
       break;
     case kwConstant:
-      if (symbols_[word.symbol].constructor < 0 && peek().is(Tok::kLParen)) {
+      if (find_constructor(word) < 0 && peek().is(Tok::kLParen)) {
         advance();
         return parse_constant(word.begin);
       }
@@ -307,7 +307,7 @@ ExprRef Parser::parse_word(bool& literal) {
     default:
       break;
   }
-  if (symbols_[word.symbol].constructor < 0) {
+  if (find_constructor(word) < 0) {
     DType dtype;
     if (is_special_float(name_of(word.symbol), dtype)) {
       literal = true;
@@ -318,9 +318,21 @@ ExprRef Parser::parse_word(bool& literal) {
   return parse_named_callee(word);
 }
 
+// The constructor that a word means, or -1: one that was declared in quotes leaves the word alone
+// where it means something else.
+int32_t Parser::find_constructor(const Token& word) {
+  const SymbolInfo& info = symbols_[word.symbol];
+  const int32_t index = info.constructor;
+  if (index < 0 || word.escaped || !info.constructor_quoted) return index;
+  DType dtype;
+  const bool taken = word.symbol == kwConstant || is_special_float(info.view(), dtype) ||
+                     find_operator(word.symbol) != nullptr;
+  return taken ? -1 : index;
+}
+
 // A constructor or an operator. A constructor without fields is a call of it, with or without `()`.
 ExprRef Parser::parse_named_callee(const Token& word) {
-  int32_t index = symbols_[word.symbol].constructor;
+  int32_t index = find_constructor(word);
   if (index >= 0) {
     ConstructorRef constructor = constructors_[static_cast<size_t>(index)].first;
     bool called = (at(Tok::kLParen) && !(tok_.line_start && in_block_)) ||

@@ -75,7 +75,7 @@ void Parser::parse_params(std::vector<VarRef>& params, std::vector<Token>& names
       size_t begin = tok_.begin;
       AttrValue value = parse_attr_value();
       Span where = span_from(begin);
-      if (name_of(name.symbol) == "virtual_device") {
+      if (!name.escaped && name_of(name.symbol) == "virtual_device") {
         places.result = guarded(where, [&] { return device_attribute(value); });
       } else if (!values.emplace(Name(name_of(name.symbol)), std::move(value)).second) {
         error(span(name), "attribute " + std::string(name_of(name.symbol)) + " is given twice");

@@ -155,13 +155,15 @@ void Parser::know_definitions(const Module& other) {
     head.name = symbol;
     head.is_extern = data->is_extern();
     head.elsewhere = true;
+    head.quoted = true;
     head.begin = std::string_view::npos;
     head.span = data->span();
     head.type_vars.assign(data->type_vars().begin(), data->type_vars().end());
     data_.push_back(std::move(head));
     for (const ConstructorRef& constructor : data->constructors()) {
-      symbols_[symbols_.intern_copy(constructor->name().str())].constructor =
-          static_cast<int32_t>(constructors_.size());
+      SymbolInfo& info = symbols_[symbols_.intern_copy(constructor->name().str())];
+      info.constructor = static_cast<int32_t>(constructors_.size());
+      info.constructor_quoted = true;
       constructors_.emplace_back(constructor, constructor->span());
     }
   }

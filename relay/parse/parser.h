@@ -172,12 +172,14 @@ class Parser {
     bool is_extern = false;
     bool failed = false;
     bool elsewhere = false;  // defined outside the text
+    bool quoted = false;     // the name was declared in quotes
     size_t begin = 0;        // of the definition
     size_t body = 0;         // position of `{`
     size_t end = 0;          // after the definition
     Span span;
     std::vector<TypeVarRef> type_vars;
     std::vector<Symbol> type_symbols;
+    std::vector<bool> type_quoted;  // as TypeName::quoted
   };
   void scan_data_definitions();
   void parse_data_head(DataHead& head);
@@ -212,6 +214,7 @@ class Parser {
     Symbol symbol = 0;
     int32_t outer = -1;
     bool flexible = false;  // mentioned by let annotations only
+    bool quoted = false;    // declared in quotes: without them, an element type keeps its meaning
   };
   /// A block: names bound inside end with it; its graph names stay known until the definition ends.
   class BlockScope {
@@ -246,9 +249,12 @@ class Parser {
   }
   void bind_local(Local local);
   void close_locals(size_t mark);
-  void bind_type_name(Symbol symbol, TypeVarRef var, bool flexible = false);
+  void bind_type_name(Symbol symbol, TypeVarRef var, bool flexible = false, bool quoted = false);
   void close_type_names(size_t mark);
   const TypeName* find_type_name(Symbol symbol) const;
+  /// What a word means where an element type may stand.
+  const TypeName* find_type_name(const Token& word) const;
+  int32_t find_constructor(const Token& word);
   ExprRef use_local(const Token& token);
   ExprRef find_local(Symbol symbol, const Token& use);
   void check_in_scope(const ExprRef& node, Symbol symbol, Span span);

@@ -174,9 +174,9 @@ ExprRef Parser::use_local(const Token& token) {
 
 // ---- Names in types ----
 
-void Parser::bind_type_name(Symbol symbol, TypeVarRef var, bool flexible) {
+void Parser::bind_type_name(Symbol symbol, TypeVarRef var, bool flexible, bool quoted) {
   SymbolInfo& info = symbols_[symbol];
-  type_names_.push_back({std::move(var), symbol, info.type_var, flexible});
+  type_names_.push_back({std::move(var), symbol, info.type_var, flexible, quoted});
   info.type_var = static_cast<int32_t>(type_names_.size()) - 1;
 }
 
@@ -190,6 +190,12 @@ void Parser::close_type_names(size_t mark) {
 const Parser::TypeName* Parser::find_type_name(Symbol symbol) const {
   int32_t index = symbols_[symbol].type_var;
   return index < 0 ? nullptr : &type_names_[static_cast<size_t>(index)];
+}
+
+const Parser::TypeName* Parser::find_type_name(const Token& word) const {
+  const TypeName* known = find_type_name(word.symbol);
+  if (known == nullptr || word.escaped || !known->quoted) return known;
+  return DType::parse(name_of(word.symbol)) ? nullptr : known;
 }
 
 }  // namespace relay::parsing

@@ -28,6 +28,8 @@ struct SymbolInfo {
   int32_t type_var = -1;     // innermost type parameter or dimension of that name
   int32_t constructor = -1;  // constructor of that name
   int32_t op = -1;           // operator entry; -1 not asked yet
+  // The constructor was declared in quotes: the word keeps the meaning that it has otherwise.
+  bool constructor_quoted = false;
   std::string_view view() const { return {text, length}; }
 };
 

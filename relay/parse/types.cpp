@@ -69,7 +69,7 @@ TypeRef Parser::parse_named_type() {
       break;
   }
   advance();
-  if (const TypeName* parameter = find_type_name(name.symbol);
+  if (const TypeName* parameter = find_type_name(name);
       parameter != nullptr && !parameter->flexible) {
     const TypeVarRef& var = parameter->var;
     if (at(Tok::kLBracket) && !tok_.line_start) {
@@ -82,10 +82,11 @@ TypeRef Parser::parse_named_type() {
     return IncompleteType::hole();
   }
   auto data = data_index_.find(name.symbol);
-  if (data == data_index_.end()) {
+  const bool known = data != data_index_.end();
+  if (!known || (data_[data->second].quoted && !name.escaped)) {
     if (std::optional<DType> dtype = DType::parse(name_of(name.symbol)))
       return TensorType::scalar(*dtype);
-    fail_unknown_type(name);
+    if (!known) fail_unknown_type(name);
   }
   std::vector<TypeRef> args;
   const DataHead& head = data_[data->second];
@@ -217,7 +218,7 @@ TypeRef Parser::parse_dtype_argument() {
   Token name = tok_;
   advance();
   if (name.is_word(kwUnderscore)) return IncompleteType::make(0, Kind::kBaseType);
-  if (const TypeName* type = find_type_name(name.symbol); type != nullptr && !type->flexible) {
+  if (const TypeName* type = find_type_name(name); type != nullptr && !type->flexible) {
     if (type->var->kind() == Kind::kBaseType) return type->var;
     error(span(name), std::string(name_of(name.symbol)) + " has kind " +
                           std::string(kind_name(type->var->kind())) + " where BaseType is needed");
@@ -348,7 +349,7 @@ Dim Parser::named_dim(const Token& name) {
   }
   TypeVarRef var = TypeVar::make(Name(name_of(name.symbol)), Kind::kShapeVar, true);
   bool signature = dim_names_ == DimNames::kSignature && implicit_ != nullptr;
-  bind_type_name(name.symbol, var, !signature);
+  bind_type_name(name.symbol, var, !signature, name.escaped);
   if (signature) implicit_->push_back(var);
   return Dim::symbol(var.get());
 }
@@ -387,7 +388,7 @@ std::vector<TypeVarRef> Parser::parse_type_params() {
             "type parameter " + std::string(name_of(name.symbol)) + " is declared twice");
     }
     TypeVarRef var = TypeVar::make(Name(name_of(name.symbol)), kind);
-    bind_type_name(name.symbol, var);
+    bind_type_name(name.symbol, var, false, name.escaped);
     params.push_back(std::move(var));
     if (!accept(Tok::kComma)) break;
   }
@@ -398,7 +399,7 @@ std::vector<TypeVarRef> Parser::parse_type_params() {
 // The arguments of a relation: types, or one dtype.
 std::vector<TypeRef> Parser::parse_relation_args(const Relation* relation) {
   if (relation != nullptr && relation->form == Relation::Form::kDType && at_name()) {
-    const TypeName* parameter = find_type_name(tok_.symbol);
+    const TypeName* parameter = find_type_name(tok_);
     if (parameter != nullptr && parameter->var->kind() == Kind::kBaseType) {
       advance();
       return {parameter->var};

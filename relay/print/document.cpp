@@ -4,6 +4,9 @@
 #include <relay/print/text.h>
 
 namespace relay::printing {
+void Document::reserve(const Module& module) {
+  for (const TypeDataRef& data : module.types()) reserved_.reserve(data->name()->name().view());
+}
 
 void Document::type(const Type* type, TypeNames& names) {
   if (type == nullptr) {
@@ -50,7 +53,9 @@ void Document::attrs(const Attrs* attrs) {
     std::string text;
     for (const NamedAttr& attr : attrs->fields(true)) {
       text += ", ";
-      if (is_word(attr.name.view())) {
+      // Without quotes, `virtual_device` of a function places its body.
+      bool placement = attrs->is<DictAttrs>() && attr.name == Name("virtual_device");
+      if (is_word(attr.name.view()) && !placement) {
         text += attr.name.view();
       } else {
         append_quoted(text, attr.name.view());
@@ -88,7 +93,7 @@ void Document::metadata() {
 }
 
 void Document::type_data(const TypeData& data) {
-  TypeNames names;
+  TypeNames names = type_names();
   bool classic = false;
   for (const TypeVarRef& var : data.type_vars()) classic |= var->kind() != Kind::kType;
   auto parameters = [&](char open, char close) {
@@ -100,7 +105,7 @@ void Document::type_data(const TypeData& data) {
     }
     out += close;
   };
-  const std::string name = quoted_name(data.name()->name().view());
+  const std::string name = type_word(data.name()->name().view());
   if (lines != nullptr) lines->lines.push_back({out.size(), lines->begin});
   if (data.is_extern()) {
     out += "extern type ";
@@ -116,7 +121,7 @@ void Document::type_data(const TypeData& data) {
   for (const ConstructorRef& constructor : data.constructors()) {
     if (lines != nullptr) lines->lines.push_back({out.size(), constructor->span().begin()});
     out += "  ";
-    out += quoted_name(constructor->name().view());
+    append_constructor(out, constructor->name());
     const auto& inputs = constructor->inputs();
     if (classic) out += " : ";
     if (classic || !inputs.empty()) out += '(';

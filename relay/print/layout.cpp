@@ -51,8 +51,11 @@ void Layout::bind(const Var* var) {
   }
   names_.push_back(name);
   if (name.empty()) same_names_ = true;
-  std::string_view text = name.view();
-  if (all_digits(text)) numbers_.insert(name.str());
+  if (all_digits(name.view())) numbers_.insert(name.str());
+  note_dots(name.view());
+}
+
+void Layout::note_dots(std::string_view text) {
   for (size_t dot = text.find('.'); dot != std::string_view::npos; dot = text.find('.', dot + 1)) {
     if (dot + 1 < text.size() && text[dot + 1] >= '0' && text[dot + 1] <= '9') {
       dotted_.emplace(text.substr(0, dot));
@@ -87,12 +90,16 @@ std::string Layout::fresh(std::string_view base) {
     for (Name name : names_) taken_.insert(name.str());
   }
   std::string name(base);
+  // Digits alone would be the number of a node.
+  if (all_digits(base)) name += '_';
+  size_t stem = name.size();
   uint32_t& count =
       renamings_[name];  // where to go on, or many of one name would take quadratic time
   do {
-    name.resize(base.size());
+    name.resize(stem);
     name += std::to_string(++count);
   } while (!taken_.insert(name).second);
+  note_dots(name);
   return name;
 }
 

@@ -53,6 +53,7 @@ void print_definitions(const Module& module, printing::Document& document,
 
 std::string print_module(const Module& module, const PrintOptions& options) {
   printing::Document document(options);
+  document.reserve(module);
   print_definitions(module, document);
   document.metadata();
   return std::move(document.out);
@@ -62,6 +63,7 @@ PrintedModule print_module_lines(const Module& module, const Source* only, std::
   PrintedModule printed;
   PrintOptions options;
   printing::Document document(options);
+  document.reserve(module);
   print_definitions(module, document, &printed, only, head);
   printed.end = document.out.size();
   document.metadata();

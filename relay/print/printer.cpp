@@ -34,7 +34,7 @@ void append_pattern(std::string& out, const Pattern* root,
           binder(pattern->var().get());
           break;
         case PatternKind::kConstructor:
-          out += quoted_name(pattern->constructor()->name().view());
+          append_constructor(out, pattern->constructor()->name());
           if (!fields.empty()) out += '(';
           break;
         case PatternKind::kTuple:
@@ -63,7 +63,8 @@ Printer::Printer(Document& document, const Effects& effects, const Expr* root,
       root_(root),
       regions_(root, Regions::Mode::kText),
       free_(std::move(free)),
-      layout_(regions_, effects, free_) {}
+      layout_(regions_, effects, free_),
+      type_names_(document.type_names()) {}
 
 void Printer::definition(Name name) {
   const Function* function = root_->as<Function>();
@@ -124,7 +125,7 @@ void Printer::atom(const Expr* expr) {
       doc_.out += static_cast<const Op*>(expr)->op()->name().view();
       break;
     case ExprKind::kConstructor:
-      doc_.out += quoted_name(static_cast<const Constructor*>(expr)->name().view());
+      append_constructor(doc_.out, static_cast<const Constructor*>(expr)->name());
       break;
     case ExprKind::kConstant:
       doc_.constant(*static_cast<const Constant*>(expr));

@@ -34,6 +34,9 @@ class Document {
   void attrs(const Attrs* attrs);
   void constant(const Constant& constant);
   void type_data(const TypeData& data);
+  /// Names of data types, which no type parameter may have.
+  void reserve(const Module& module);
+  TypeNames type_names() const { return reserved_; }
   /// The `#[metadata]` section, if there is something to say in it.
   void metadata();
 
@@ -42,6 +45,7 @@ class Document {
   std::string constant_text(const NDArray& value);
   std::string metadata_text(const NDArray& value);
 
+  TypeNames reserved_;
   std::unordered_map<const Type*, std::string> closed_types_;
   std::unordered_map<const Attrs*, std::string> attrs_;
   std::unordered_map<const void*, size_t> constant_index_;
@@ -69,6 +73,7 @@ class Layout {
  private:
   void collect(const std::vector<VarRef>& free);
   void bind(const Var* var);
+  void note_dots(std::string_view name);
   bool is_bound(uint32_t node, const std::unordered_set<const Expr*>& effectful) const;
   void assign(const std::vector<VarRef>& free);
   void declare(const Var* var, std::vector<const Var*>& frame);

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <limits>
 
+#include <relay/op/op.h>
+
 namespace relay::printing {
 namespace {
 
@@ -92,6 +94,20 @@ void append_name(std::string& out, char sigil, std::string_view name) {
     out += name;
   } else {
     append_quoted(out, name);
+  }
+}
+
+void append_constructor(std::string& out, const Name& name) {
+  std::string_view word = name.view();
+  bool taken = find_op(name) != nullptr;
+  if (word.starts_with("inf") || word.starts_with("nan")) {
+    for (std::string_view suffix : {"", "f", "f16", "bf16", "f32", "f64"})
+      taken |= word.substr(3) == suffix;
+  }
+  if (taken) {
+    append_quoted(out, word);
+  } else {
+    out += quoted_name(word);
   }
 }
 

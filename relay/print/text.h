@@ -16,6 +16,8 @@ bool plain_name(std::string_view name);
 using relay::append_quoted;
 /// `%x`, `@f` (the sigil is given), in quotes where needed.
 void append_name(std::string& out, char sigil, std::string_view name);
+/// A constructor's name, in quotes where the word is an operator or a number as well.
+void append_constructor(std::string& out, const Name& name);
 /// A rank-0 constant as a literal with suffix that reads back to the same bits, or nothing: a NaN
 /// with a payload of its own.
 std::optional<std::string> scalar_text(const NDArray& value);

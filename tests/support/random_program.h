@@ -2,6 +2,7 @@
 // are known (text, rewriting, equality, scheduling).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <random>
 #include <string>
@@ -16,6 +17,9 @@ struct RandomProgramOptions {
   bool references = false;  // ref, ref_read, ref_write; then what may have an effect has one parent
   int size = 60;            // nodes of a function, about
   int functions = 2;        // besides @main
+  // Names of variables, functions, types, constructors, type parameters and extents; empty ones
+  // only of variables. Without any: ordinary ones.
+  std::vector<std::string> names = {};
 };
 
 /// Makes one program from a seed: shared nodes, closures, recursion, matches, lets in every
@@ -27,13 +31,17 @@ class RandomProgram {
 
   Module module() {
     Module module;
-    list_ = GlobalTypeVar::make("List");
-    TypeVarRef a = TypeVar::make("A", Kind::kType);
-    cons_ = make_constructor("Cons", list_, 0, {a, TypeCall::make(list_, {a})});
-    nil_ = make_constructor("Nil", list_, 1, {});
+    list_ = GlobalTypeVar::make(name_or("List"));
+    TypeVarRef a = TypeVar::make(name_or("A"), Kind::kType);
+    cons_ = make_constructor(name_or("Cons"), list_, 0, {a, TypeCall::make(list_, {a})});
+    std::string nil = name_or("Nil");
+    if (nil == cons_->name().view()) nil += '0';
+    nil_ = make_constructor(nil, list_, 1, {});
     module.add_type(TypeData::make(list_, {a}, {cons_, nil_}));
     for (int i = 0; i <= options_.functions; ++i) {
-      names_.push_back(i == 0 ? "main" : i == 1 ? "f" : "helper." + std::to_string(i));
+      std::string name = name_or(i == 0 ? "main" : i == 1 ? "f" : "helper." + std::to_string(i));
+      while (std::find(names_.begin(), names_.end(), name) != names_.end()) name += '0';
+      names_.push_back(std::move(name));
     }
     for (const std::string& name : names_) {
       budget_ = options_.size;
@@ -60,7 +68,19 @@ class RandomProgram {
   int pick(int n) { return static_cast<int>(random_() % static_cast<uint32_t>(n)); }
   bool chance(int percent) { return pick(100) < percent; }
 
+  /// One of the options' names that is not empty, else this one.
+  std::string name_or(std::string usual) {
+    if (options_.names.empty()) return usual;
+    std::string name = options_.names[static_cast<size_t>(pick(
+        static_cast<int>(options_.names.size())))];
+    return name.empty() ? usual : name;
+  }
+
   TypeRef type() {
+    if (!options_.names.empty() && chance(25)) {
+      TypeVarRef extent = TypeVar::make(name_or("n"), Kind::kShapeVar, true);
+      return TensorType::make(std::vector<Dim>{Dim::symbol(extent.get()), 2}, kInt32);
+    }
     switch (pick(7)) {
       case 0:
         return TensorType::scalar(kFloat32);
@@ -82,6 +102,10 @@ class RandomProgram {
   VarRef new_var() {
     static const char* const kNames[] = {"x",   "x", "x",         "y",     "x1",
                                          "a.b", "0", "layer.0.w", "layer", "odd name"};
+    if (!options_.names.empty()) {
+      size_t which = static_cast<size_t>(pick(static_cast<int>(options_.names.size())));
+      return make_var(options_.names[which], type());
+    }
     return make_var(kNames[pick(10)], type());
   }
 
@@ -255,7 +279,7 @@ class RandomProgram {
     std::vector<TypeVarRef> type_params;
     TypeRef result_type = type();
     if (chance(15)) {
-      type_params.push_back(TypeVar::make("t", chance(50) ? Kind::kType : Kind::kShape));
+      type_params.push_back(TypeVar::make(name_or("t"), chance(50) ? Kind::kType : Kind::kShape));
       params.push_back(
           make_var("p", type_params[0]->kind() == Kind::kType
                             ? TypeRef(type_params[0])
