@@ -19,12 +19,15 @@ namespace relay::codegen {
 struct Target {
   enum class Isa : uint8_t {
     kBaseline /* x86-64 with SSE2 */,
-    kAvx2 /* and FMA, F16C */,
-    kAvx512 /* F, VL, BW, DQ */
+    kAvx2 /* and FMA, F16C, BMI 1 and 2, LZCNT, POPCNT, MOVBE */,
+    kAvx512 /* F, VL, BW, DQ too */
   };
   Isa isa = Isa::kBaseline;
   int vector_bytes() const;
   std::string_view name() const;  // "baseline", "avx2", "avx512"
+  /// The instructions that code may use besides those of x86-64 and those that these imply, by
+  /// LLVM's names.
+  std::span<const std::string_view> features() const;
   /// The best that this machine runs.
   static Target host();
   /// By name; "host" too. Throws Error naming the known ones.
@@ -59,6 +62,10 @@ std::vector<CompiledKernel> compile(std::span<const std::shared_ptr<const lower:
                                     std::span<const std::function<void()>> beside = {});
 
 enum class Text : uint8_t { kLlvm, kAssembly };
+/// All instructions beyond x86-64 that LLVM may use in code for the target, by its names: what a
+/// machine has to have that runs it.
+std::vector<std::string> code_features(const Target& target);
+
 /// The kernel as LLVM IR or assembly (`relay opt --emit=llvm|asm`).
 std::string emit_text(const lower::Kernel& kernel, const Target& target, Text text);
 

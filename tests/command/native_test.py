@@ -245,3 +245,21 @@ def test_interruption_ends_a_run(folder):
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130 and "interrupted" in errors
+
+
+def test_code_for_instructions_that_the_processor_lacks(folder):
+    arguments = [folder / "program.rly", "--params", folder / "weights.npz"]
+    done = relay("compile", *arguments, "--target", "avx2", "-o", folder / "avx2.rlx")
+    assert (done.returncode, done.stderr) == (0, "")
+    argument = f"x=@{folder / 'x.npy'}"
+    for missing in ("f16c", "lzcnt", "movbe"):
+        env = {"RELAY_CPU_WITHOUT": missing}
+        done = relay("run", folder / "avx2.rlx", "--arg", argument, env=env)
+        assert done.returncode == 1
+        assert "the program was compiled for avx2, which this machine cannot run: it has no " in done.stderr
+        assert missing in done.stderr
+        done = relay("run", *arguments, "--arg", argument, "--target", "avx2", env=env)
+        assert done.returncode == 1 and missing in done.stderr
+        # The best that is left.
+        done = relay("run", *arguments, "--arg", argument, env=env)
+        assert (done.returncode, done.stderr) == (0, "")

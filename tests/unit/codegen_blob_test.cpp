@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <relay/codegen/codegen.h>
 #include <relay/codegen/llvm/object.h>
+#include <relay/runtime/cpu_features.h>
 #include <relay/support/error.h>
 
 #include <atomic>
@@ -157,6 +158,41 @@ TEST(CodegenTarget, NamesAndOrder) {
   EXPECT_TRUE(kBaseline.runs_here());
   EXPECT_THROW(Target::parse("sse9"), Error);
   EXPECT_THROW(Target::parse(""), Error);
+}
+
+TEST(CodegenTarget, WhatCodeMayUseIsWhatIsAskedFor) {
+  using ::testing::Contains;
+  EXPECT_TRUE(code_features(kBaseline).empty());
+  for (const char* name : {"avx2", "avx512"}) {
+    const Target target = Target::parse(name);
+    const std::vector<std::string> all = code_features(target);
+    // LLVM's closure, which the machine can be asked for.
+    for (const std::string& feature : all) EXPECT_TRUE(is_cpu_feature(feature)) << feature;
+    for (std::string_view feature : target.features()) EXPECT_THAT(all, Contains(feature));
+    EXPECT_THAT(all, Contains("sse4.2"));
+    EXPECT_EQ(target.runs_here(), missing_cpu_features(all).empty());
+  }
+}
+
+TEST(CodegenTarget, EachInstructionCounts) {
+  for (const char* name : {"avx512", "avx2"}) {
+    const Target target = Target::parse(name);
+    if (!target.runs_here()) continue;
+    for (std::string_view feature : target.features()) {
+      const WithoutCpuFeatures masked(feature);
+      EXPECT_FALSE(target.runs_here()) << feature;
+      EXPECT_TRUE(Target::host().runs_here()) << feature;
+      EXPECT_NE(Target::host().isa, target.isa) << feature;
+    }
+    EXPECT_TRUE(target.runs_here());
+  }
+  if (!Target::parse("avx2").runs_here()) GTEST_SKIP();
+  // What needs the registers of another goes with it; other names mean nothing.
+  const WithoutCpuFeatures masked("x87,avx,");
+  for (const char* gone : {"avx", "avx2", "fma", "f16c", "avx512f", "avx512vl", "evex512"})
+    EXPECT_FALSE(cpu_has(gone)) << gone;
+  EXPECT_TRUE(cpu_has("sse4.2") && cpu_has("lzcnt"));
+  EXPECT_FALSE(cpu_has("x87"));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <relay/runtime/cpu_features.h>
 #include <relay/runtime/memory.h>
 #include <relay/support/error.h>
 #include <relay/vm/machine/executable_codec.h>
@@ -67,6 +68,9 @@ std::shared_ptr<Executable> everything(bool with_blob) {
     native.implementation = "pointwise";
     native.source = "add(%a, %b)";
     native.blob = 0;
+    native.writes = {0, 1};
+    native.num_dims = 3;
+    e->features = {"sse3", "lzcnt"};
     native.messages = {"index out of range"};
     native.parallel = true;
     e->kernels.push_back(native);
@@ -188,6 +192,9 @@ TEST(MachineFile, RoundTrip) {
       EXPECT_EQ(back->blobs[0]->bytes, e->blobs[0]->bytes);
       EXPECT_EQ(back->blobs[0]->entry, 16u);
       EXPECT_EQ(back->kernels[0].messages, e->kernels[0].messages);
+      EXPECT_EQ(back->kernels[0].writes, e->kernels[0].writes);
+      EXPECT_EQ(back->kernels[0].num_dims, 3u);
+      EXPECT_EQ(back->features, e->features);
       continue;
     }
     Value result = run_main(back, 10);
@@ -361,6 +368,58 @@ TEST(MachineFile, CodeForAnotherProcessor) {
   back = load_executable(executable_bytes(*everything(true)), "a.rlx");
   back->kernel_abi += 1;
   EXPECT_THROW(Machine{back}, Error);
+}
+
+std::string start_error(const std::shared_ptr<Executable>& e) {
+  try {
+    Machine machine(e);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(MachineFile, CodeThatUsesWhatTheProcessorLacks) {
+  auto e = everything(true);
+  e->target = "avx2";
+  e->features = {"sse3", "lzcnt", "f16c", "instructions of tomorrow"};
+  const std::string text =
+      "the program was compiled for avx2, which this machine cannot run: it has no ";
+  {
+    const WithoutCpuFeatures masked("lzcnt,f16c");
+    auto back = load_executable(executable_bytes(*e), "a.rlx");
+    EXPECT_EQ(start_error(back), text + "lzcnt, f16c, instructions of tomorrow");
+    // Without code there is nothing that could use them.
+    e->blobs.clear();
+    e->kernels.clear();
+    EXPECT_EQ(start_error(e), "");
+  }
+}
+
+// What a launch gives a kernel is compared with what its code was generated for.
+TEST(MachineFile, LaunchesGiveWhatNativeCodeTakes) {
+  auto with_launch = [](std::vector<Launch::Argument> arguments, std::vector<uint32_t> dims) {
+    auto e = everything(true);
+    GraphAssembler g("launches");
+    uint32_t n = g.extent(0, 0);
+    uint32_t x = g.input(kFloat32, {n});
+    uint32_t y = g.place(kFloat32, {n});
+    g.g.outputs = {y};
+    for (Launch::Argument& argument : arguments) argument.place = argument.place == 0 ? x : y;
+    g.launch(0, std::move(arguments), std::move(dims));
+    g.add_to(*e);
+    return refusal(executable_bytes(*e));
+  };
+  EXPECT_EQ(with_launch({{0, false}, {1, true}}, {0, 0, 0}), "");
+  const std::string text =
+      "a.rlx cannot be loaded: the executable is damaged: graph 1 launches: kernel native is "
+      "given ";
+  const std::string tensors = text + "other tensors than its code reads and writes";
+  EXPECT_EQ(with_launch({{0, false}}, {0, 0, 0}), tensors);
+  EXPECT_EQ(with_launch({{0, false}, {0, false}, {1, true}}, {0, 0, 0}), tensors);
+  EXPECT_EQ(with_launch({{0, false}, {1, false}}, {0, 0, 0}), tensors);
+  EXPECT_EQ(with_launch({{1, true}, {0, false}}, {0, 0, 0}), tensors);
+  EXPECT_EQ(with_launch({{0, false}, {1, true}}, {0}), text + "1 sizes instead of 3");
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <llvm/IR/Module.h>
 #include <llvm/IR/PassManager.h>
 #include <llvm/IR/Verifier.h>
+#include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/ErrorHandling.h>
@@ -43,25 +44,25 @@ namespace {
 
 constexpr const char* kTriple = "x86_64-unknown-linux-gnu";
 
-struct Features {
-  const char* cpu;
-  const char* features;
-  const char* tune;
-};
+constexpr const char* kCpu = "x86-64";
 
-Features features_of(const Target& target) {
-  // The sets that `Target` checks the machine for, and nothing that depends on the machine at hand:
-  // equal kernels give equal code everywhere.
+// The set that `Target` checks the machine for, and nothing that depends on the machine at hand:
+// equal kernels give equal code everywhere.
+std::string features_of(const Target& target) {
+  std::string text;
+  for (std::string_view feature : target.features())
+    text.append(text.empty() ? "+" : ",+").append(feature);
+  return target.isa == Target::Isa::kAvx512 ? text + ",-prefer-256-bit" : text;
+}
+
+const char* tuning_of(const Target& target) {
   switch (target.isa) {
     case Target::Isa::kBaseline:
-      return {"x86-64", "", "x86-64"};
+      return "x86-64";
     case Target::Isa::kAvx2:
-      return {"x86-64", "+avx2,+fma,+f16c,+bmi,+bmi2,+lzcnt,+popcnt,+movbe", "x86-64-v3"};
+      return "x86-64-v3";
     case Target::Isa::kAvx512:
-      return {"x86-64",
-              "+avx512f,+avx512vl,+avx512bw,+avx512dq,+avx2,+fma,+f16c,+bmi,+bmi2,+lzcnt,+popcnt,"
-              "+movbe,-prefer-256-bit",
-              "x86-64-v4"};
+      return "x86-64-v4";
   }
   RELAY_UNREACHABLE("instruction set");
 }
@@ -83,18 +84,21 @@ void initialize() {
   });
 }
 
-std::unique_ptr<llvm::TargetMachine> make_machine(const Target& target) {
+const llvm::Target& x86() {
   initialize();
   std::string error;
   const llvm::Target* found = llvm::TargetRegistry::lookupTarget(kTriple, error);
   RELAY_CHECK(found != nullptr, error);
+  return *found;
+}
+
+std::unique_ptr<llvm::TargetMachine> make_machine(const Target& target) {
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
   options.NoTrappingFPMath = true;
-  const Features features = features_of(target);
-  std::unique_ptr<llvm::TargetMachine> machine(found->createTargetMachine(
-      kTriple, features.cpu, features.features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small,
-      llvm::CodeGenOptLevel::Default));
+  std::unique_ptr<llvm::TargetMachine> machine(
+      x86().createTargetMachine(kTriple, kCpu, features_of(target), options, llvm::Reloc::PIC_,
+                                llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
   RELAY_CHECK(machine != nullptr, "LLVM has no x86-64 machine");
   return machine;
 }
@@ -168,7 +172,6 @@ void isolate(llvm::Module& module, const std::string& function, const Target& ta
   RELAY_CHECK(entry != nullptr && !entry->isDeclaration(),
               "the module does not define '" + function + "'");
   define_memory_functions(module);
-  const Features features = features_of(target);
   for (llvm::Function& f : module) {
     if (f.isDeclaration()) continue;
     f.setLinkage(&f == entry ? llvm::GlobalValue::ExternalLinkage
@@ -177,7 +180,7 @@ void isolate(llvm::Module& module, const std::string& function, const Target& ta
     f.addFnAttr(llvm::Attribute::NoUnwind);
     f.removeFnAttr(llvm::Attribute::UWTable);
     f.addFnAttr("no-builtins");
-    f.addFnAttr("tune-cpu", features.tune);
+    f.addFnAttr("tune-cpu", tuning_of(target));
     // Without these the code generator splits 512-bit vectors, or narrows the argument types.
     if (target.isa == Target::Isa::kAvx512) {
       f.addFnAttr("prefer-vector-width", "512");
@@ -352,5 +355,19 @@ KernelBlob blob_of_ir(const std::string& text, const std::string& function, cons
 }
 
 std::string llvm_version() { return LLVM_VERSION_STRING; }
+
+std::vector<std::string> code_features(const Target& target) {
+  auto set_of = [](const std::string& features) {
+    return std::unique_ptr<llvm::MCSubtargetInfo>(
+        x86().createMCSubtargetInfo(kTriple, kCpu, features));
+  };
+  const auto all = set_of(features_of(target)), basic = set_of("");
+  RELAY_CHECK(all != nullptr && basic != nullptr, "LLVM has no x86-64 machine");
+  std::vector<std::string> names;
+  for (const llvm::SubtargetFeatureKV& each : all->getAllProcessorFeatures()) {
+    if (all->hasFeature(each.Value) && !basic->hasFeature(each.Value)) names.emplace_back(each.Key);
+  }
+  return names;
+}
 
 }  // namespace relay::codegen

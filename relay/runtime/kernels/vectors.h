@@ -1,6 +1,8 @@
 // Loops for the vectors that the processor has.
 #pragma once
 
+#include <relay/runtime/cpu_features.h>
+
 #include <utility>
 
 namespace relay {
@@ -8,7 +10,7 @@ namespace relay {
 /// Whether the processor has AVX2.
 inline bool has_avx2() {
 #if defined(__x86_64__)
-  static const bool has = __builtin_cpu_supports("avx2");
+  static const bool has = cpu_has("avx2");
   return has;
 #else
   return false;
@@ -18,7 +20,7 @@ inline bool has_avx2() {
 /// Whether it has AVX2 and FMA.
 inline bool has_avx2_fma() {
 #if defined(__x86_64__)
-  static const bool has = has_avx2() && __builtin_cpu_supports("fma");
+  static const bool has = has_avx2() && cpu_has("fma");
   return has;
 #else
   return false;

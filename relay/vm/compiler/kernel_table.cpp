@@ -48,6 +48,11 @@ void KernelTable::number(const graph::Work& work, LoweredWork& lowered) {
     kernel.name = made->name;
     kernel.implementation = made->implementation;
     kernel.source = work.source;
+    for (const lower::Buffer& buffer : made->buffers()) {
+      if (buffer.role == lower::Buffer::Role::kScratch) continue;
+      kernel.writes.push_back(buffer.role == lower::Buffer::Role::kOutput ? 1 : 0);
+    }
+    kernel.num_dims = static_cast<uint32_t>(made->dim_args.size());
     lowered.kernels.push_back(static_cast<uint32_t>(executable_.kernels.size()));
     executable_.kernels.push_back(std::move(kernel));
     kernels_.push_back(made);

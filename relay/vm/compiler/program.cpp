@@ -207,7 +207,10 @@ void ProgramBuilder::run(std::span<const Name> entries) {
 }
 
 void ProgramBuilder::collect(std::span<const Name> entries) {
-  executable_.target = options_.direct ? "baseline" : std::string(options_.target.name());
+  if (!options_.direct) {
+    executable_.target = options_.target.name();
+    executable_.features = codegen::code_features(options_.target);
+  }
   for (Name name : entries) add_entry(name);
   compile_functions();
   rewrite_graphs();

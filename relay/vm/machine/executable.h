@@ -117,10 +117,14 @@ struct Function {
 
 /// A native kernel, or a library kernel of the runtime (then `library` is set).
 struct Kernel {
-  std::string name;                   // "fused_add_tanh"; library: the operator's name
-  std::string implementation;         // "pointwise", "contraction", …, "library"
-  std::string source;                 // its Relay text, for profiles
-  uint32_t blob = kNone;              // Executable::blobs; kernels may share one
+  std::string name;            // "fused_add_tanh"; library: the operator's name
+  std::string implementation;  // "pointwise", "contraction", …, "library"
+  std::string source;          // its Relay text, for profiles
+  uint32_t blob = kNone;       // Executable::blobs; kernels may share one
+  /// Of one with a blob, what its code was generated for: of each buffer whether it is written, and
+  /// how many sizes there are. Each launch has to give as much.
+  std::vector<uint8_t> writes;
+  uint32_t num_dims = 0;
   std::string library;                // name for find_library_kernel
   std::vector<std::string> messages;  // of failures: code - 1; library: who fails, if known
   std::vector<uint32_t> origins;      // the same: which of Launch::origins fails; 0: unknown
@@ -236,6 +240,8 @@ class Image;
 /// more: any number of machines on any threads may run it.
 struct Executable {
   std::string target = "baseline";  // instruction set of the blobs: baseline, avx2, avx512
+  /// All instructions that their code may use beyond x86-64 (relay/runtime/cpu_features.h).
+  std::vector<std::string> features;
   uint32_t kernel_abi = kKernelAbiVersion;
   std::vector<Entry> entries;
   std::vector<Function> functions;

@@ -20,6 +20,7 @@ class Encoder {
 
   void run(const Executable& e) {
     out_.text(e.target);
+    out_.list(e.features, [&](const std::string& feature) { out_.text(feature); });
     out_.u64(e.kernel_abi);
     out_.list(e.lines, [&](const SourceLine& line) {
       out_.text(line.file);
@@ -99,6 +100,8 @@ class Encoder {
     out_.text(each.implementation);
     out_.text(each.source);
     out_.index(each.blob);
+    out_.list(each.writes, [&](uint8_t written) { out_.flag(written != 0); });
+    out_.u64(each.num_dims);
     out_.text(each.library);
     out_.list(each.messages, [&](const std::string& message) { out_.text(message); });
     indices(each.origins);
@@ -262,6 +265,7 @@ class Decoder {
 
   void run(Executable& e) {
     e.target = in_.text();
+    in_.list(e.features, [&] { return in_.text(); });
     e.kernel_abi = in_.u32();
     in_.list(e.lines, [&] {
       SourceLine line;
@@ -374,6 +378,8 @@ class Decoder {
     kernel.implementation = in_.text();
     kernel.source = in_.text();
     kernel.blob = in_.index();
+    in_.list(kernel.writes, [&] { return static_cast<uint8_t>(in_.flag() ? 1 : 0); });
+    kernel.num_dims = in_.u32();
     kernel.library = in_.text();
     in_.list(kernel.messages, [&] { return in_.text(); });
     kernel.origins = indices();

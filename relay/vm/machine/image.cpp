@@ -289,7 +289,7 @@ void Image::link_kernels() {
                 " of the kernel interface; this is version " + std::to_string(kKernelAbiVersion));
   }
   if (!executable->blobs.empty()) {
-    require_target(executable->target);
+    require_target(*executable);
     std::vector<const KernelBlob*> blobs;
     for (const auto& blob : executable->blobs) blobs.push_back(blob.get());
     memory_ = CodeMemory::map(blobs);

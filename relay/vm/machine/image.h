@@ -73,8 +73,9 @@ struct LinkedFunction {
   std::vector<uint32_t> owning;
 };
 
-/// Throws Error unless this processor can run code for that target.
-void require_target(const std::string& target);
+/// Throws Error, which names what is missing, unless this processor has all instructions that the
+/// program's code may use.
+void require_target(const Executable& executable);
 
 class Image {
  public:

@@ -1,28 +1,28 @@
 // What this processor can run.
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <relay/runtime/cpu_features.h>
 #include <relay/support/error.h>
 #include <relay/vm/machine/image.h>
 
 namespace relay::vm {
 
-void require_target(const std::string& target) {
-  bool known = true;
-  bool runs = false;
-  if (target == "baseline") {
-    runs = true;
-  } else if (target == "avx2" || target == "avx512") {
-    runs = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-           __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
-           __builtin_cpu_supports("popcnt");
-    if (target == "avx512") {
-      runs = runs && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-             __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
-    }
-  } else {
-    known = false;
+void require_target(const Executable& executable) {
+  constexpr std::string_view kTargets[] = {"baseline", "avx2", "avx512"};
+  const std::string& target = executable.target;
+  if (std::ranges::find(kTargets, target) == std::end(kTargets)) {
+    throw Error("the program was compiled for an unknown target, '" + target + "'");
   }
-  if (!known) throw Error("the program was compiled for an unknown target, '" + target + "'");
-  if (!runs)
-    throw Error("the program was compiled for " + target + ", which this machine cannot run");
+  const std::vector<std::string> missing = missing_cpu_features(executable.features);
+  if (missing.empty()) return;
+  std::string names;
+  for (const std::string& each : missing) names += (names.empty() ? "" : ", ") + each;
+  throw Error("the program was compiled for " + target +
+              ", which this machine cannot run: it has no " + names);
 }
 
 }  // namespace relay::vm

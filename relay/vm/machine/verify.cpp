@@ -1,4 +1,5 @@
 // Nothing of an executable is used before it is checked here.
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -188,6 +189,20 @@ class GraphVerifier {
     if (!wrong.empty()) bad("library kernel " + name + " is given " + wrong);
   }
 
+  void native_call(const Launch& launch) const {
+    const Kernel& kernel = executable_.kernels[launch.kernel];
+    auto agrees = [](uint8_t written, const Launch::Argument& argument) {
+      return (written != 0) == argument.written;
+    };
+    if (!std::ranges::equal(kernel.writes, launch.arguments, agrees)) {
+      bad("kernel " + kernel.name + " is given other tensors than its code reads and writes");
+    }
+    if (launch.dims.size() != kernel.num_dims) {
+      bad("kernel " + kernel.name + " is given " + std::to_string(launch.dims.size()) +
+          " sizes instead of " + std::to_string(kernel.num_dims));
+    }
+  }
+
   void constant(const Place& at) const {
     const Value& value = executable_.constants[at.constant];
     if (!value.is_scalar() && !(value.array().device() == at.device))
@@ -231,7 +246,11 @@ class GraphVerifier {
         bad("arguments that cannot be the same memory");
       }
     }
-    if (library) library_call(launch);
+    if (library) {
+      library_call(launch);
+    } else if (executable_.kernels[launch.kernel].function == nullptr) {
+      native_call(launch);
+    }
     one_device(launch);
     position(launch.position);
     for (uint32_t origin : launch.origins) position(origin);
