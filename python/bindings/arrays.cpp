@@ -216,12 +216,14 @@ NDArray array_of_numpy(nb::handle object, nb::object made) {
 /// The memory of a result, for the array of NumPy that shows it.
 struct ResultMemory {
   NDArray array;
+  bool writeable;
 };
 
 int buffer_of_memory(PyObject* self, Py_buffer* buffer, int flags) {
-  NDArray& array = nb::inst_ptr<ResultMemory>(self)->array;
-  return PyBuffer_FillInfo(buffer, self, array.raw(), static_cast<Py_ssize_t>(array.byte_size()), 0,
-                           flags);
+  // Where it says read-only, NumPy's flag cannot be set again either.
+  const auto& [array, writeable] = *nb::inst_ptr<ResultMemory>(self);
+  return PyBuffer_FillInfo(buffer, self, array.raw(), static_cast<Py_ssize_t>(array.byte_size()),
+                           writeable ? 0 : 1, flags);
 }
 
 /// NumPy's object for an element type.
@@ -232,6 +234,38 @@ nb::handle numpy_dtype(DType dtype) {
   }
   nb::object made = numpy().attr("dtype")(std::string(dtype.name()));
   return known.emplace_back(dtype, made.release().ptr()).second;
+}
+
+template <class Managed>
+nb::object capsule_of(Managed* tensor, const char* name) {
+  PyObject* capsule = PyCapsule_New(tensor, name, [](PyObject* unused) {
+    // Who takes it gives it another name.
+    const char* now = PyCapsule_GetName(unused);
+    if (now == nullptr || std::string_view(now).starts_with("used")) return;
+    auto* left = static_cast<Managed*>(PyCapsule_GetPointer(unused, now));
+    left->deleter(left);
+  });
+  if (capsule == nullptr) {
+    tensor->deleter(tensor);
+    throw nb::python_error();
+  }
+  return nb::steal(capsule);
+}
+
+/// `__dlpack__` of the array interface standard.
+nb::object exchanged(const NDArray& self, nb::handle, nb::handle max_version, nb::handle dl_device,
+                     nb::handle copy) {
+  const std::pair<int, int> own(static_cast<int>(self.device().type), self.device().id);
+  if (!dl_device.is_none() && nb::cast<std::pair<int, int>>(dl_device) != own)
+    throw nb::buffer_error("a tensor is exchanged on the device where it is");
+  const bool versioned = !max_version.is_none() && nb::cast<int>(nb::tuple(max_version)[0]) >= 1;
+  const bool copied = !copy.is_none() && nb::cast<bool>(copy);
+  const bool shared = self.unique() || (versioned && !self.is_uniform());
+  if (!copy.is_none() && !copied && !shared)
+    throw nb::buffer_error("the tensor's memory is not the caller's alone: it has to be copied");
+  if (versioned)
+    return capsule_of(dlpack::export_array_versioned(self, copied), "dltensor_versioned");
+  return capsule_of(dlpack::export_array(copied ? self.copy() : self), "dltensor");
 }
 
 }  // namespace
@@ -280,11 +314,10 @@ nb::object numpy_of(const NDArray& source, bool writeable) {
     for (size_t axis = 0; axis < array.rank(); ++axis)
       PyTuple_SET_ITEM(shape.ptr(), static_cast<Py_ssize_t>(axis),
                        PyLong_FromLongLong(array.extent(axis)));
-    nb::object memory = nb::cast(ResultMemory{array});
+    nb::object memory = nb::cast(ResultMemory{array, writeable});
     PyObject* arguments[] = {shape.ptr(), numpy_dtype(dtype).ptr(), memory.ptr()};
     nb::object made = nb::steal(PyObject_Vectorcall(numpy_array_type(), arguments, 3, nullptr));
     if (!made.is_valid()) throw nb::python_error();
-    if (!writeable) made.attr("setflags")(nb::arg("write") = false);
     return made;
   }
   auto type = dlpack::to_dlpack(brain ? kUInt16 : dtype);
@@ -370,20 +403,12 @@ void bind_arrays(nb::module_& m) {
             return array;
           },
           nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none())
-      .def("__dlpack__",
-           [](const NDArray& self, nb::kwargs) {
-             dlpack::ManagedTensor* tensor = dlpack::export_array(self);
-             PyObject* capsule = PyCapsule_New(tensor, "dltensor", [](PyObject* unused) {
-               auto* left =
-                   static_cast<dlpack::ManagedTensor*>(PyCapsule_GetPointer(unused, "dltensor"));
-               if (left == nullptr) {
-                 PyErr_Clear();
-                 return;  // somebody took it
-               }
-               left->deleter(left);
-             });
-             return nb::steal(capsule);
-           })
+      .def("__dlpack__", exchanged, nb::kw_only(), nb::arg("stream") = nb::none(),
+           nb::arg("max_version") = nb::none(), nb::arg("dl_device") = nb::none(),
+           nb::arg("copy") = nb::none(),
+           "A capsule of DLPack: of version 1 for who asks for it by `max_version`, where memory "
+           "that others have too is marked as read-only, else of the version before, for which "
+           "such memory is copied.")
       .def("__dlpack_device__",
            [](const NDArray& self) {
              return std::pair<int, int>(static_cast<int>(self.device().type),

@@ -20,9 +20,7 @@ void drop_exported(Managed* managed) {
 }
 
 template <class Managed>
-Managed* export_as(const NDArray& given) {
-  // Who writes to one element of what they are given does not mean all of them.
-  NDArray array = given.is_uniform() ? given.copy() : given;
+Managed* export_as(const NDArray& array) {
   auto managed = std::make_unique<Managed>();
   array.object()->retain();
   managed->context = array.object();
@@ -78,12 +76,17 @@ std::optional<DType> from_dlpack(DataType type) {
   return std::nullopt;
 }
 
-ManagedTensor* export_array(const NDArray& array) { return export_as<ManagedTensor>(array); }
+ManagedTensor* export_array(const NDArray& array) {
+  return export_as<ManagedTensor>(array.unique() ? array : array.copy());
+}
 
-ManagedTensorVersioned* export_array_versioned(const NDArray& array) {
-  auto* managed = export_as<ManagedTensorVersioned>(array);
+ManagedTensorVersioned* export_array_versioned(const NDArray& array, bool copy) {
+  // Who writes to one element of what they are given does not mean all of them.
+  copy |= array.is_uniform();
+  const bool writable = copy || array.unique();
+  auto* managed = export_as<ManagedTensorVersioned>(copy ? array.copy() : array);
   managed->version = kVersion;
-  managed->flags = 0;
+  managed->flags = (writable ? 0 : kReadOnly) | (copy ? kIsCopied : 0);
   return managed;
 }
 

@@ -40,6 +40,84 @@ static void check_no_compiler(void) {
   fclose(maps);
 }
 
+/* As dlpack.h has them. */
+struct Tensor {
+  void* data;
+  int32_t device[2];
+  int32_t ndim;
+  uint8_t code, bits;
+  uint16_t lanes;
+  int64_t *shape, *strides;
+  uint64_t byte_offset;
+};
+struct DLManagedTensor {
+  struct Tensor tensor;
+  void* context;
+  void (*deleter)(struct DLManagedTensor*);
+};
+struct DLManagedTensorVersioned {
+  uint32_t major, minor;
+  void* context;
+  void (*deleter)(struct DLManagedTensorVersioned*);
+  uint64_t flags;
+  struct Tensor tensor;
+};
+
+static float first_element(const RelayValue* value) {
+  RelayTensor tensor;
+  CHECK(relay_value_tensor(value, &tensor) == RELAY_OK);
+  return ((float*)tensor.data)[0];
+}
+
+/* Writes to all that a value gives; whether the value has changed. */
+static int write_to_exports(const RelayValue* value) {
+  float before = first_element(value);
+  int writable = relay_value_is_writable(value);
+  struct DLManagedTensorVersioned* marked = relay_value_to_dlpack_versioned(value);
+  CHECK(marked != NULL && marked->major == 1);
+  CHECK((marked->flags & 1) == (writable ? 0 : 1));
+  if ((marked->flags & 1) == 0) *(float*)marked->tensor.data += 1;
+  marked->deleter(marked);
+  struct DLManagedTensor* exported = relay_value_to_dlpack(value);
+  CHECK(exported != NULL);
+  *(float*)exported->tensor.data += 1;
+  exported->deleter(exported);
+  return first_element(value) != before;
+}
+
+/* What a program goes on to use cannot be changed through its results. */
+static void check_results_of_others(RelayMachine* machine) {
+  RelayValue* table = NULL;
+  CHECK(relay_run(machine, 3, NULL, 0, &table) == RELAY_OK);
+  CHECK(!relay_value_is_writable(table) && !write_to_exports(table));
+  relay_value_free(table);
+  CHECK(relay_run(machine, 3, NULL, 0, &table) == RELAY_OK && first_element(table) == 1);
+  RelayValue* both = NULL;
+  CHECK(relay_run(machine, 4, &table, 1, &both) == RELAY_OK);
+  for (size_t i = 0; i < 3; ++i) {
+    RelayValue* field = relay_value_field(both, i);
+    CHECK(!write_to_exports(field)); /* the tuple has it, too */
+    relay_value_free(field);
+  }
+  RelayValue *same = relay_value_field(both, 0), *fresh = relay_value_field(both, 1);
+  relay_value_free(both);
+  CHECK(!relay_value_is_writable(same) && !write_to_exports(same));
+  CHECK(relay_value_is_writable(fresh) && write_to_exports(fresh));
+  relay_value_free(same);
+  relay_value_free(fresh);
+  /* A result of its own is neither copied nor marked. */
+  RelayValue* copy = NULL;
+  CHECK(relay_run(machine, 5, &table, 1, &copy) == RELAY_OK);
+  CHECK(relay_value_is_writable(copy) && write_to_exports(copy));
+  CHECK(first_element(table) == 1);
+  struct DLManagedTensorVersioned* marked = relay_value_to_dlpack_versioned(table);
+  RelayValue* imported = relay_tensor_from_dlpack_versioned(marked);
+  CHECK(imported != NULL && first_element(imported) == 1 && !write_to_exports(imported));
+  relay_value_free(imported);
+  relay_value_free(copy);
+  relay_value_free(table);
+}
+
 int main(int argc, char** argv) {
   CHECK(argc == 2);
   RelayProgram* program = NULL;
@@ -48,9 +126,9 @@ int main(int argc, char** argv) {
   CHECK(relay_program_load(argv[0], &program) == RELAY_ERROR);
   CHECK(relay_program_load_bytes("abc", 3, &program) == RELAY_ERROR);
   CHECK(relay_program_load(argv[1], &program) == RELAY_OK);
-  CHECK(relay_program_num_entries(program) == 3);
+  CHECK(relay_program_num_entries(program) == 6);
   CHECK(strcmp(relay_entry_name(program, 0), "main") == 0);
-  CHECK(relay_entry_name(program, 3) == NULL);
+  CHECK(relay_entry_name(program, 6) == NULL);
   CHECK(relay_entry_num_inputs(program, 0) == 2);
   CHECK(strcmp(relay_entry_input_name(program, 0, 1), "scale") == 0);
   CHECK(strcmp(relay_entry_input_type(program, 0, 0), "Tensor[(?, 2), float32]") == 0);
@@ -151,6 +229,8 @@ int main(int argc, char** argv) {
   CHECK(strcmp(relay_last_error(), "error: integer division by zero") == 0);
   relay_value_free(numbers[0]);
   relay_value_free(numbers[1]);
+
+  check_results_of_others(machine);
 
   /* Interruption. */
   pthread_t thread;

@@ -59,6 +59,35 @@ int main(int argc, char** argv) {
   Assembler s("@spin", 0, 0);
   s.op(Op::kJump, kNone, 0);
   entry(e, "spin", s.add_to(e));
+
+  // table: a constant; and a tuple of the argument, a copy of it and the constant.
+  e.constants.push_back(Value(NDArray::from<float>({3}, {1, 2, 3})));
+  Assembler t("@table", 0, 1);
+  t.op(Op::kConst, 0, 0);
+  t.ret(0);
+  entry(e, "table", t.add_to(e));
+  GraphAssembler g("copy");
+  Kernel copy;
+  copy.name = "device_copy";
+  copy.implementation = "library";
+  copy.library = "device_copy";
+  e.kernels.push_back(copy);
+  uint32_t n = g.extent(0, 0);
+  uint32_t from = g.input(kFloat32, {n});
+  uint32_t to = g.place(kFloat32, {n});
+  g.launch(0, {{from, false}, {to, true}});
+  g.g.outputs = {to};
+  uint32_t graph = g.add_to(e);
+  Assembler b("@both", 1, 4);
+  b.list(Op::kRunGraph, kNone, graph, {0, 1});
+  b.op(Op::kConst, 2, 0);
+  b.list(Op::kTuple, 3, 0, {0, Assembler::last(1), 2});
+  b.ret(3);
+  entry(e, "both", b.add_to(e));
+  Assembler c("@copy", 1, 2);
+  c.list(Op::kRunGraph, kNone, graph, {0, 1});
+  c.ret(1);
+  entry(e, "copy", c.add_to(e));
   save_executable(e, argv[1]);
   std::printf("wrote %s\n", argv[1]);
 }

@@ -1,5 +1,6 @@
 """Compiling, running, evaluating; arrays in and out."""
 
+import ctypes
 import pickle
 import threading
 
@@ -172,7 +173,6 @@ def test_why_an_object_that_speaks_dlpack_is_no_tensor(give, text, cause):
 
 def dlpack_capsule(ndim=1, code=2, bits=32, lanes=1, device=1):
     """A capsule as other libraries make it, by its layout in memory."""
-    import ctypes
 
     class Tensor(ctypes.Structure):
         _fields_ = [("data", ctypes.c_void_p), ("device", ctypes.c_int32), ("index", ctypes.c_int32), ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8),
@@ -257,6 +257,44 @@ def test_arrays_are_shared_not_copied():
     assert not np.shares_memory(view.copy().numpy(), array)
     assert np.asarray(view, dtype="float64").dtype == np.float64
     assert view.shape == (4,) and view.dtype == "float32" and view.ndim == 1 and len(view) == 4 and view.nbytes == 16
+
+
+def flags_of(capsule):
+    """The flags of a tensor of DLPack 1.0; None for one of before."""
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    if "dltensor_versioned" not in repr(capsule):
+        return None
+    return ctypes.c_uint64.from_address(pointer(capsule, b"dltensor_versioned") + 24).value
+
+
+def test_what_programs_rely_on_cannot_be_written_to():
+    constant = relay.const(np.arange(3, dtype="float32"))
+    run = relay.compile(relay.IRModule.from_expr(relay.Function([], constant)))
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        run().setflags(write=True)
+    given = np.arange(3, dtype="float32")
+    x = relay.var("x", shape=(3,))
+    same, fresh = relay.compile(relay.IRModule.from_expr(relay.Function([x], relay.Tuple([x, x + constant]))))(given)
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        same.setflags(write=True)
+    fresh[0] = 5
+    assert given.tolist() == [0, 1, 2] and run().tolist() == [0, 1, 2]
+    # DLPack: a mark where the consumer knows it, else a copy.
+    data = constant.data
+    assert flags_of(data.__dlpack__(max_version=(1, 0))) == 1 and flags_of(data.__dlpack__(max_version=(0, 8))) is None
+    assert flags_of(data.__dlpack__(max_version=(1, 0), copy=True)) == 2
+    old = type("Old", (), {"__dlpack__": lambda self, **_: data.__dlpack__(), "__dlpack_device__": lambda self: (1, 0)})()
+    assert not np.shares_memory(np.from_dlpack(old), data.numpy())
+    assert np.shares_memory(np.from_dlpack(data), data.numpy()) and not np.from_dlpack(data).flags.writeable
+    with pytest.raises(BufferError, match="not the caller's alone"):
+        data.__dlpack__(copy=False)
+    with pytest.raises(BufferError, match="on the device where it is"):
+        data.__dlpack__(dl_device=(2, 0))
+    own = data.copy()
+    flags = flags_of(own.__dlpack__(max_version=(1, 0)))  # a capsule in the assertion would live on
+    assert flags == 0
+    assert own.__dlpack__(copy=False) is not None
 
 
 def test_arrays_outlive_programs(data):

@@ -335,6 +335,42 @@ TEST(RuntimeNDArray, DLPack) {
   EXPECT_THROW(dlpack::import_array(newer), Error);
 }
 
+// Whoever takes a DLPack tensor may write to it: what somebody else relies on is a copy, or marked.
+TEST(RuntimeNDArray, DLPackOfSharedElements) {
+  auto write = [](const dlpack::Tensor& tensor) { *static_cast<int32_t*>(tensor.data) = 99; };
+  NDArray a = iota({2, 3});
+  NDArray other = a.reshape(Shape{6});
+  auto* copied = dlpack::export_array(a);
+  write(copied->tensor);
+  copied->deleter(copied);
+  auto* marked = dlpack::export_array_versioned(a);
+  EXPECT_EQ(marked->flags, dlpack::kReadOnly);
+  EXPECT_EQ(marked->tensor.data, a.raw());
+  marked->deleter(marked);
+  auto* asked = dlpack::export_array_versioned(a, true);
+  EXPECT_EQ(asked->flags, dlpack::kIsCopied);
+  write(asked->tensor);
+  asked->deleter(asked);
+  auto* dense = dlpack::export_array_versioned(NDArray::uniform(NDArray::scalar(7), Shape{2, 3}));
+  EXPECT_EQ(dense->flags, dlpack::kIsCopied);
+  dense->deleter(dense);
+  EXPECT_EQ(elements(other), (std::vector<int64_t>{0, 1, 2, 3, 4, 5}));
+  // Foreign memory is somebody else's.
+  NDArray foreign = dlpack::import_array(dlpack::export_array(iota({2})));
+  marked = dlpack::export_array_versioned(foreign);
+  EXPECT_EQ(marked->flags, dlpack::kReadOnly);
+  marked->deleter(marked);
+  // One's own is not copied.
+  other = NDArray();
+  auto* shared = dlpack::export_array(a);
+  EXPECT_EQ(shared->tensor.data, a.raw());
+  shared->deleter(shared);
+  marked = dlpack::export_array_versioned(a);
+  EXPECT_EQ(marked->flags, 0u);
+  EXPECT_EQ(marked->tensor.data, a.raw());
+  marked->deleter(marked);
+}
+
 TEST(Memory, SaysWhoRefused) {
   size_t left = memory_limit() - memory_in_use();
   EXPECT_EQ(error_of([] { throw_out_of_memory("this", 8); }),

@@ -32,10 +32,13 @@ struct RelayMachine {
 };
 
 struct RelayValue {
-  Value value;
-  mutable NDArray array;         // of a tensor or number, what descriptors point into
-  std::string constructor;       // of a data value
-  mutable std::once_flag dense;  // when elements are asked for
+  Value other;              // what is no tensor of rank 1 or more
+  NDArray array;            // a tensor, by its only handle here; of a number, what descriptors show
+  std::string constructor;  // of a data value
+  mutable NDArray dense;    // of a uniform tensor, once elements are asked for
+  mutable std::once_flag asked;
+
+  Value value() const { return other ? other : Value(array); }
 };
 
 namespace {
@@ -77,9 +80,10 @@ RelayStatus guarded(F body) noexcept {
 RelayValue* wrap(Value value) {
   NDArray array;
   if (value.is_tensor()) array = value.array();
+  if (array && !value.is_scalar()) value = Value();
   std::string constructor;
   if (value.is_data()) constructor = value.constructor()->name.str();
-  return new RelayValue{std::move(value), std::move(array), std::move(constructor), {}};
+  return new RelayValue{std::move(value), std::move(array), std::move(constructor), {}, {}};
 }
 
 const Entry* entry_at(const RelayProgram* program, size_t index) {
@@ -122,7 +126,7 @@ std::vector<Value> values_of(RelayValue* const* inputs, size_t count) {
   values.reserve(count);
   for (size_t i = 0; i < count; ++i) {
     if (inputs[i] == nullptr) throw relay::Error("input " + std::to_string(i) + " is null");
-    values.push_back(inputs[i]->value);
+    values.push_back(inputs[i]->value());
   }
   return values;
 }
@@ -227,13 +231,13 @@ RelayValue* relay_tensor_copy(const RelayTensor* tensor) {
 RelayValue* relay_tensor_on(const RelayValue* value, RelayDevice device) {
   RelayValue* result = nullptr;
   guarded([&] {
-    if (!value->value.is_tensor()) throw relay::Error("the value is no tensor");
+    if (!value->array) throw relay::Error("the value is no tensor");
     std::optional<relay::Device> to = relay::Device::of(device.type, device.id);
     if (!to) {
       throw relay::Error("there is no device of kind " + std::to_string(device.type) +
                          " and index " + std::to_string(device.id));
     }
-    result = wrap(Value(value->value.array().on(*to)));
+    result = wrap(Value(value->array.on(*to)));
   });
   return result;
 }
@@ -253,6 +257,15 @@ RelayValue* relay_tensor_from_dlpack(DLManagedTensor* tensor) {
   return result;
 }
 
+RelayValue* relay_tensor_from_dlpack_versioned(DLManagedTensorVersioned* tensor) {
+  RelayValue* result = nullptr;
+  guarded([&] {
+    auto* managed = reinterpret_cast<relay::dlpack::ManagedTensorVersioned*>(tensor);
+    result = wrap(Value(relay::dlpack::import_array(managed)));
+  });
+  return result;
+}
+
 RelayValue* relay_tuple(RelayValue* const* fields, size_t count) {
   RelayValue* result = nullptr;
   guarded([&] { result = wrap(Value::tuple(values_of(fields, count))); });
@@ -262,7 +275,8 @@ RelayValue* relay_tuple(RelayValue* const* fields, size_t count) {
 void relay_value_free(RelayValue* value) { delete value; }
 
 RelayKind relay_value_kind(const RelayValue* value) {
-  switch (value->value.kind()) {
+  if (value->array) return RELAY_TENSOR;
+  switch (value->other.kind()) {
     case Value::Kind::kScalar:
     case Value::Kind::kTensor:
       return RELAY_TENSOR;
@@ -282,7 +296,7 @@ RelayKind relay_value_kind(const RelayValue* value) {
 
 RelayStatus relay_value_device(const RelayValue* value, RelayDevice* device) {
   if (!value->array) return fail(RELAY_ERROR, "the value is no tensor");
-  relay::Device at = value->value.device();
+  relay::Device at = value->array.device();
   *device = {static_cast<int32_t>(at.type), at.id};
   return RELAY_OK;
 }
@@ -290,10 +304,9 @@ RelayStatus relay_value_device(const RelayValue* value, RelayDevice* device) {
 RelayStatus relay_value_tensor(const RelayValue* value, RelayTensor* tensor) {
   if (!value->array) return fail(RELAY_ERROR, "the value is no tensor");
   return guarded([&] {
-    std::call_once(value->dense, [&] {
-      if (value->array.is_uniform()) value->array = value->array.copy();
-    });
-    const NDArray& array = value->array;
+    const bool uniform = value->array.is_uniform();
+    if (uniform) std::call_once(value->asked, [&] { value->dense = value->array.copy(); });
+    const NDArray& array = uniform ? value->dense : value->array;
     *tensor = RelayTensor{array.raw(),
                           static_cast<int32_t>(array.rank()),
                           static_cast<uint8_t>(array.dtype().code),
@@ -303,6 +316,10 @@ RelayStatus relay_value_tensor(const RelayValue* value, RelayTensor* tensor) {
   });
 }
 
+int relay_value_is_writable(const RelayValue* value) {
+  return value->array && value->array.unique() ? 1 : 0;
+}
+
 DLManagedTensor* relay_value_to_dlpack(const RelayValue* value) {
   if (!value->array) {
     fail(RELAY_ERROR, "the value is no tensor");
@@ -310,13 +327,26 @@ DLManagedTensor* relay_value_to_dlpack(const RelayValue* value) {
   }
   DLManagedTensor* result = nullptr;
   guarded([&] {
-    result = reinterpret_cast<DLManagedTensor*>(relay::dlpack::export_array(value->value.array()));
+    result = reinterpret_cast<DLManagedTensor*>(relay::dlpack::export_array(value->array));
+  });
+  return result;
+}
+
+DLManagedTensorVersioned* relay_value_to_dlpack_versioned(const RelayValue* value) {
+  if (!value->array) {
+    fail(RELAY_ERROR, "the value is no tensor");
+    return nullptr;
+  }
+  DLManagedTensorVersioned* result = nullptr;
+  guarded([&] {
+    result = reinterpret_cast<DLManagedTensorVersioned*>(
+        relay::dlpack::export_array_versioned(value->array));
   });
   return result;
 }
 
 size_t relay_value_num_fields(const RelayValue* value) {
-  return value->value.is_tuple() || value->value.is_data() ? value->value.fields().size() : 0;
+  return value->other.is_tuple() || value->other.is_data() ? value->other.fields().size() : 0;
 }
 
 RelayValue* relay_value_field(const RelayValue* value, size_t index) {
@@ -325,12 +355,12 @@ RelayValue* relay_value_field(const RelayValue* value, size_t index) {
     return nullptr;
   }
   RelayValue* result = nullptr;
-  guarded([&] { result = wrap(value->value.field(index)); });
+  guarded([&] { result = wrap(value->other.field(index)); });
   return result;
 }
 
 const char* relay_value_constructor(const RelayValue* value) {
-  return value->value.is_data() ? value->constructor.c_str() : nullptr;
+  return value->other.is_data() ? value->constructor.c_str() : nullptr;
 }
 
 RelayStatus relay_machine_new(const RelayProgram* program, int threads, RelayMachine** machine) {
@@ -360,7 +390,7 @@ RelayStatus relay_call(RelayMachine* machine, const RelayValue* closure, RelayVa
                        size_t count, RelayValue** result) {
   return guarded([&] {
     machine->interrupt.store(false, std::memory_order_relaxed);
-    *result = wrap(machine->machine->call(closure->value, values_of(inputs, count)));
+    *result = wrap(machine->machine->call(closure->value(), values_of(inputs, count)));
   });
 }
 

@@ -23,6 +23,7 @@ typedef struct RelayProgram RelayProgram;
 typedef struct RelayMachine RelayMachine;
 typedef struct RelayValue RelayValue;
 struct DLManagedTensor; /* of dlpack.h */
+struct DLManagedTensorVersioned;
 
 typedef enum RelayStatus {
   RELAY_OK = 0,
@@ -115,17 +116,26 @@ RELAY_API RelayValue* relay_tensor_share(const RelayTensor* tensor, void (*relea
                                          void* context);
 /* Takes over a DLPack tensor, which stays on its device. */
 RELAY_API RelayValue* relay_tensor_from_dlpack(struct DLManagedTensor* tensor);
+RELAY_API RelayValue* relay_tensor_from_dlpack_versioned(struct DLManagedTensorVersioned* tensor);
 /* The fields stay the caller's. */
 RELAY_API RelayValue* relay_tuple(RelayValue* const* fields, size_t count);
 RELAY_API void relay_value_free(RelayValue* value);
 
 RELAY_API RelayKind relay_value_kind(const RelayValue* value);
-/* A tensor's elements, valid as long as the value. Not to be written to. */
+/* A tensor's elements, valid as long as the value. Not to be written to, but where
+ * relay_value_is_writable says so. */
 RELAY_API RelayStatus relay_value_tensor(const RelayValue* value, RelayTensor* tensor);
+/* 1 if the value is a tensor whose elements nobody else has. Constants of a program, its inputs,
+ * and fields of a tuple that is not freed yet are somebody else's, too. */
+RELAY_API int relay_value_is_writable(const RelayValue* value);
 /* Where a tensor is; numbers are on {1, 0}. */
 RELAY_API RelayStatus relay_value_device(const RelayValue* value, RelayDevice* device);
-/* A DLPack tensor that shares the elements, or null. */
+/* A DLPack tensor for a receiver that may write to its elements, or null: those of the value if
+ * they are writable, else a copy. */
 RELAY_API struct DLManagedTensor* relay_value_to_dlpack(const RelayValue* value);
+/* The same as a tensor of DLPack 1.0, which is never a copy but of a value that is one number
+ * many times: elements that are not writable are told to be only for reading. */
+RELAY_API struct DLManagedTensorVersioned* relay_value_to_dlpack_versioned(const RelayValue* value);
 /* Of tuples and data values. */
 RELAY_API size_t relay_value_num_fields(const RelayValue* value);
 RELAY_API RelayValue* relay_value_field(const RelayValue* value, size_t index);
