@@ -43,8 +43,8 @@ struct FailureDetail {
 /// What a kernel gets. Generated code reads these fields by offset: plain pointers and integers
 /// only, no field moves without a new `kKernelAbiVersion`.
 struct KernelArgs {
-  /// The tensors in the order of the kernel's buffers: dense, row-major. What the machine allocates
-  /// is 64-byte aligned, what comes from outside is aligned to its elements only. A buffer of
+  /// The tensors in the order of the kernel's buffers: dense, row-major. What is written is 64-byte
+  /// aligned; what is only read, since it may come from outside, to its elements. A buffer of
   /// extent 0 may be null.
   void* const* buffers = nullptr;
   /// Values of the kernel's dimension arguments.

@@ -261,6 +261,23 @@ TEST(MachineGraph, PartsOfATensor) {
             "error: the sizes of two views of a tensor do not agree\n");
 }
 
+// Native code is told that what it writes begins at a line.
+TEST(MachineGraph, NativeCodeWritesWholeLines) {
+  std::shared_ptr<Executable> e = two_halves(false);
+  auto blob = std::make_shared<KernelBlob>();
+  for (int byte : {0x31, 0xc0, 0xc3}) blob->bytes.push_back(static_cast<std::byte>(byte));
+  e->blobs.push_back(blob);  // returns 0
+  Kernel& native = e->kernels[0];
+  native.function = nullptr;
+  native.blob = 0;
+  native.writes = {0, 0, 1};
+  native.num_dims = 1;
+  EXPECT_EQ(failure(e, {tensor(std::vector<float>(16))}), "no failure");
+  EXPECT_EQ(failure(e, {tensor(std::vector<float>(15))}),
+            "error: kernel add would write to a part of a tensor that begins within a line of 64 "
+            "bytes\n");
+}
+
 TEST(MachineGraph, KernelFailuresDoNotDependOnWorkers) {
   auto e = std::make_shared<Executable>();
   uint32_t gather = kernel(*e, "gather", gather_kernel, true, {"index out of range"});

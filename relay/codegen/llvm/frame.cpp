@@ -29,6 +29,8 @@ llvm::Type* widen_type(llvm::Type* type, unsigned lanes) {
 
 namespace {
 
+/// KernelArgs::buffers.
+constexpr int64_t kOutputAlignment = 64;
 /// Scratch pieces begin at multiples of this.
 constexpr int64_t kScratchAlignment = 64;
 constexpr uint64_t kScratchKey = uint64_t{1} << 32;
@@ -198,9 +200,12 @@ llvm::Value* KernelFrame::buffer(int32_t index) {
         b.CreateLoad(b.getPtrTy(), b.CreateConstInBoundsGEP1_64(b.getPtrTy(), list, position),
                      "buffer" + std::to_string(index));
     load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context, {}));
-    load->setMetadata(
-        llvm::LLVMContext::MD_align,
-        llvm::MDNode::get(context, llvm::ConstantAsMetadata::get(b.getInt64(kScratchAlignment))));
+    // Inputs may be somebody else's memory, or parts of tensors.
+    if (buffer.role == lower::Buffer::Role::kOutput) {
+      load->setMetadata(
+          llvm::LLVMContext::MD_align,
+          llvm::MDNode::get(context, llvm::ConstantAsMetadata::get(b.getInt64(kOutputAlignment))));
+    }
     return load;
   });
   return bases_[at];

@@ -9,7 +9,8 @@
 namespace relay::graph {
 namespace {
 
-/// Where parts begin, kernels find the alignment that they count on (KernelArgs::buffers).
+/// Where parts begin, kernels find the alignment that they count on (KernelArgs::buffers); the
+/// machine refuses others.
 constexpr int64_t kAlignment = 64;
 
 class Placer {

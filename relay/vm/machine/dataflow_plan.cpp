@@ -410,6 +410,7 @@ class Planner {
     plan_->pieces.assign(graph_.launches.size(), 0);
     for (uint32_t i = 0; i < graph_.launches.size(); ++i) {
       const Launch& launch = graph_.launches[i];
+      check_lines(launch);
       for (uint32_t slot : launch.dims) plan_->dims.push_back(plan_->slots[slot]);
       if (launch.scratch != kNone) {
         int64_t bytes = plan_->slots[launch.scratch];
@@ -430,6 +431,20 @@ class Planner {
       }
     }
     plan_->shares.push_back({static_cast<uint32_t>(plan_->phases.size()), false, false});
+  }
+
+  // Native code counts on whole lines where it writes (KernelArgs::buffers).
+  void check_lines(const Launch& launch) const {
+    const Kernel& kernel = executable_.kernels[launch.kernel];
+    if (kernel.blob == kNone) return;
+    for (const Launch::Argument& argument : launch.arguments) {
+      if (!argument.written || plan_->begins[argument.place] % kLine == 0) continue;
+      throw DataflowFailure{"kernel " + kernel.name +
+                                " would write to a part of a tensor that begins within a line of " +
+                                std::to_string(kLine) + " bytes",
+                            launch.position,
+                            {}};
+    }
   }
 
   // Which launches are worth sharing, and whether the whole section is.
