@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <fstream>
 #include <random>
 #include <thread>
 
@@ -215,6 +216,7 @@ TEST(MachineFile, LargeConstantsStayInTheFile) {
     NDArray array = e->constants.back().array();
     std::copy(many.begin(), many.end(), array.data<float>());
     save_executable(*e, path);
+    ASSERT_EQ(::chmod(path.c_str(), 0444), 0);  // nobody may write to it
     size_t before = memory_in_use();
     auto back = load_executable(path);
     EXPECT_LT(memory_in_use(), before + (size_t{1} << 20));
@@ -225,6 +227,36 @@ TEST(MachineFile, LargeConstantsStayInTheFile) {
   NDArray array = constant_value.array();
   EXPECT_EQ(reinterpret_cast<uintptr_t>(array.raw()) % 64, 0u);
   for (size_t i = 0; i < many.size(); ++i) ASSERT_EQ(array.data<float>()[i], many[i]);
+}
+
+// A file that somebody can write to may be cut short or rewritten in place under a program that
+// runs: by a copy over it, or a full disk.
+TEST(MachineFile, WhatHappensToALoadedFileChangesNothing) {
+  Folder folder;
+  std::string path = folder.file("a.rlx");
+  auto e = std::make_shared<Executable>();
+  NDArray many = NDArray::empty({1 << 20}, kFloat32);
+  for (int64_t i = 0; i < many.size(); ++i) many.data<float>()[i] = static_cast<float>(i);
+  constant(*e, Value(many));
+  Assembler m("@main", 0, 1);
+  m.op(Op::kConst, 0, 0);
+  m.ret(0);
+  entry(*e, "main", m.add_to(*e));
+  size_t before = memory_in_use();
+  for (bool cut : {true, false}) {
+    save_executable(*e, path);
+    auto back = load_executable(path);
+    EXPECT_GT(memory_in_use(), before + many.byte_size() / 2);  // it counts
+    if (cut) {
+      ASSERT_EQ(::truncate(path.c_str(), 100), 0);
+    } else {
+      std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+      const std::string zeros(many.byte_size(), '\0');
+      ASSERT_TRUE(file.write(zeros.data(), static_cast<std::streamsize>(zeros.size())).flush());
+    }
+    EXPECT_TRUE(bit_equal(run(back, "main", {}), Value(many)));
+  }
+  EXPECT_LT(memory_in_use(), before + many.byte_size() / 2);
 }
 
 std::string refusal(std::span<const std::byte> bytes) {

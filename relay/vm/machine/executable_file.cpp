@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,6 +22,7 @@
 #include <mutex>
 
 #include <relay/runtime/file.h>
+#include <relay/runtime/memory.h>
 #include <relay/runtime/pool.h>
 #include <relay/support/error.h>
 #include <relay/support/stop.h>
@@ -297,20 +299,46 @@ class Writer {
 // The bytes of a file, kept by the tensors that lie in them.
 class FileBytes {
  public:
-  explicit FileBytes(std::vector<std::byte> bytes) : owned_(std::move(bytes)) { bytes_ = owned_; }
+  explicit FileBytes(std::span<const std::byte> bytes) : owned_(bytes.begin(), bytes.end()) {
+    bytes_ = owned_;
+  }
+  /// A copy, which tensors may lie in: at addresses of their own multiples.
+  explicit FileBytes(const InputFile& input) {
+    charged_ = input.size() + kDataAlignment;
+    charge_memory(charged_, input.path().c_str());
+    memory_ = pool_allocate(charged_);
+    try {
+      if (memory_ == nullptr) input.fail("the system gives no memory for it");
+      auto at = (reinterpret_cast<uintptr_t>(memory_) + kDataAlignment - 1) & ~(kDataAlignment - 1);
+      auto* begin = reinterpret_cast<std::byte*>(at);
+      input.read_at(0, begin, input.size());
+      bytes_ = {begin, input.size()};
+    } catch (...) {
+      free_copy();
+      throw;
+    }
+  }
   FileBytes(void* mapped, size_t size)
       : bytes_(static_cast<const std::byte*>(mapped), size), mapped_(mapped) {}
   ~FileBytes() {
     if (mapped_ != nullptr) munmap(mapped_, bytes_.size());
+    free_copy();
   }
   FileBytes(const FileBytes&) = delete;
   FileBytes& operator=(const FileBytes&) = delete;
   std::span<const std::byte> bytes() const { return bytes_; }
 
  private:
+  void free_copy() {
+    pool_free(memory_);
+    refund_memory(charged_);
+  }
+
   std::vector<std::byte> owned_;
   std::span<const std::byte> bytes_;
   void* mapped_ = nullptr;
+  void* memory_ = nullptr;
+  size_t charged_ = 0;
 };
 
 std::span<const std::byte> section(std::span<const std::byte> bytes, const Section& at) {
@@ -380,17 +408,25 @@ std::shared_ptr<Executable> read(const std::shared_ptr<const FileBytes>& file, b
   }
 }
 
-// Beyond this a file is mapped instead of read.
-constexpr size_t kWorthMapping = size_t{1} << 20;
+// Beyond this constants stay where they were read.
+constexpr size_t kWorthSharing = size_t{1} << 20;
+
+// The pages of a mapped file are those of whoever rewrites it in place, and gone when it is cut
+// short: only what nobody may write to is mapped.
+bool is_read_only(int descriptor, const struct stat& status) {
+  constexpr mode_t kAnyWrite = S_IWUSR | S_IWGRP | S_IWOTH;
+  if ((status.st_mode & kAnyWrite) == 0) return true;
+  struct statvfs system = {};
+  return ::fstatvfs(descriptor, &system) == 0 && (system.f_flag & ST_RDONLY) != 0;
+}
 
 std::shared_ptr<const FileBytes> map_file(const std::string& path, uint64_t size) {
-  if (size < kWorthMapping) return nullptr;
   int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return nullptr;
   struct stat status = {};
   void* memory = MAP_FAILED;
   if (::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) &&
-      static_cast<uint64_t>(status.st_size) == size) {
+      static_cast<uint64_t>(status.st_size) == size && is_read_only(descriptor, status)) {
     // Private and writable: whoever owns a tensor alone may write to it, without changing the file.
     memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, descriptor, 0);
   }
@@ -433,20 +469,20 @@ std::vector<std::byte> executable_bytes(const Executable& executable) {
 
 std::shared_ptr<Executable> load_executable(const std::string& path) {
   InputFile input(path);
+  if (input.size() < kWorthSharing) {
+    std::vector<std::byte> bytes(input.size());
+    input.read_at(0, bytes.data(), bytes.size());
+    return read(std::make_shared<const FileBytes>(bytes), false, path);
+  }
   if (std::shared_ptr<const FileBytes> mapped = map_file(path, input.size())) {
     return read(mapped, true, path);
   }
-  constexpr uint64_t kMost = uint64_t{1} << 32;
-  if (input.size() > kMost) input.fail("the file is too large");
-  std::vector<std::byte> bytes(input.size());
-  input.read_at(0, bytes.data(), bytes.size());
-  return read(std::make_shared<const FileBytes>(std::move(bytes)), false, path);
+  return read(std::make_shared<const FileBytes>(input), true, path);
 }
 
 std::shared_ptr<Executable> load_executable(std::span<const std::byte> bytes,
                                             const std::string& name) {
-  auto copy = std::make_shared<const FileBytes>(std::vector<std::byte>(bytes.begin(), bytes.end()));
-  return read(copy, false, name);
+  return read(std::make_shared<const FileBytes>(bytes), false, name);
 }
 
 }  // namespace relay::vm

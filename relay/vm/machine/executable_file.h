@@ -16,10 +16,12 @@ namespace relay::vm {
 /// are in memory; one at a time writes. To a pipe they go one by one, made twice. Throws Error.
 void save_executable(const Executable& executable, const std::string& path, int threads = 0);
 
-/// Reads a file that `save_executable` wrote. Large constants stay in the file, which is mapped.
-/// Throws Error for one that is damaged, of another version, or no executable at all; whether this
-/// machine can run its code is found out when a Machine is made. What runs is the code in the file:
-/// load only what you would run.
+/// Reads a file that `save_executable` wrote. What happens to the file afterwards changes nothing:
+/// it is copied, but where nobody may write to it (no permission for anyone, or a read-only file
+/// system): then large constants stay in it, mapped, and processes share them. Throws Error for one
+/// that is damaged, of another version, or no executable at all; whether this machine can run its
+/// code is found out when a Machine is made. What runs is the code in the file: load only what you
+/// would run.
 std::shared_ptr<Executable> load_executable(const std::string& path);
 
 /// The same in memory.
