@@ -5,6 +5,7 @@
 #include <relay/codegen/llvm/object.h>
 #include <relay/runtime/cpu_features.h>
 #include <relay/support/error.h>
+#include <relay/support/threads.h>
 
 #include <atomic>
 #include <cstring>
@@ -148,6 +149,39 @@ TEST(CodegenBlob, MalformedBlobsAreNotMapped) {
     EXPECT_THROW(CodeMemory::map(blobs), Error);
   }
   EXPECT_NO_THROW(CodeMemory::map({}));
+}
+
+// An exception that went through LLVM's frames leaves its objects in the middle of something.
+TEST(CodegenBlob, AThreadStartsAfreshAfterAFailure) {
+  auto compile = [](const std::string& ir) {
+    return blob_of_ir_here(ir, "kernel", kBaseline).bytes;
+  };
+  const std::string good = "define i32 @kernel(ptr %p) { %x = load i32, ptr %p ret i32 %x }";
+  // An instruction that the target has not, and a register that no processor has.
+  const std::string bad[] = {R"(
+    declare <4 x i32> @llvm.x86.avx2.psllv.d(<4 x i32>, <4 x i32>)
+    define i32 @kernel(ptr %p) {
+      %x = load <4 x i32>, ptr %p
+      %y = call <4 x i32> @llvm.x86.avx2.psllv.d(<4 x i32> %x, <4 x i32> %x)
+      store <4 x i32> %y, ptr %p
+      ret i32 0
+    })",
+                             R"(
+    define i32 @kernel(ptr %p) {
+      call void asm sideeffect "", "{no such register}"(i32 1)
+      ret i32 0
+    })"};
+  with_stack(1, 1, [&](size_t) {
+    const std::vector<std::byte> bytes = compile(good);
+    for (const std::string& each : bad) {
+      const size_t made = compilers_made();
+      EXPECT_EQ(compile(good), bytes);
+      EXPECT_EQ(compilers_made(), made);
+      EXPECT_THROW(compile(each), InternalError);
+      EXPECT_EQ(compile(good), bytes);
+      EXPECT_EQ(compilers_made(), made + 1);
+    }
+  });
 }
 
 TEST(CodegenTarget, NamesAndOrder) {

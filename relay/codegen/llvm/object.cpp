@@ -31,6 +31,7 @@
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
 
 #include <array>
+#include <atomic>
 #include <mutex>
 #include <span>
 
@@ -101,14 +102,6 @@ std::unique_ptr<llvm::TargetMachine> make_machine(const Target& target) {
                                 llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
   RELAY_CHECK(machine != nullptr, "LLVM has no x86-64 machine");
   return machine;
-}
-
-/// One for each thread and target: making one takes longer than compiling a small kernel.
-llvm::TargetMachine& machine_for(const Target& target) {
-  thread_local std::array<std::unique_ptr<llvm::TargetMachine>, 3> machines;
-  auto& machine = machines[static_cast<size_t>(target.isa)];
-  if (machine == nullptr) machine = make_machine(target);
-  return *machine;
 }
 
 void on_diagnostic(const llvm::DiagnosticInfo* info, void* errors) {
@@ -233,22 +226,13 @@ class Optimizer {
   llvm::ModulePassManager passes_;
 };
 
-Optimizer& optimizer_for(const Target& target, Combine combine) {
-  thread_local std::array<std::array<std::unique_ptr<Optimizer>, 2>, 3> optimizers;
-  auto& optimizer = optimizers[static_cast<size_t>(target.isa)][static_cast<size_t>(combine)];
-  if (optimizer == nullptr) optimizer = std::make_unique<Optimizer>(machine_for(target), combine);
-  return *optimizer;
-}
-
-void optimize(llvm::Module& module, const std::string& function, const Target& target,
-              Combine combine) {
+void check_module(llvm::Module& module, const std::string& function, const Target& target) {
   isolate(module, function, target);
   std::string faults;
   llvm::raw_string_ostream stream(faults);
   if (llvm::verifyModule(module, &stream)) {
     throw InternalError("LLVM refuses the module of '" + function + "': " + stream.str());
   }
-  optimizer_for(target, combine).run(module);
 }
 
 /// The passes of the code generator but for two that cost time and gain nothing here, nor does what
@@ -278,9 +262,9 @@ class CodeGenPasses final : public llvm::legacy::PassManager {
 /// the other: making them takes a third of the time of a small kernel.
 class CodeGenerator {
  public:
-  CodeGenerator(const Target& target, llvm::CodeGenFileType type) : stream_(bytes_) {
-    const bool refused = machine_for(target).addPassesToEmitFile(passes_, stream_, nullptr, type,
-                                                                 /*DisableVerify=*/true);
+  CodeGenerator(llvm::TargetMachine& machine, llvm::CodeGenFileType type) : stream_(bytes_) {
+    const bool refused =
+        machine.addPassesToEmitFile(passes_, stream_, nullptr, type, /*DisableVerify=*/true);
     RELAY_CHECK(!refused, "LLVM cannot write this kind of file");
   }
   std::span<const char> run(llvm::Module& module) {
@@ -299,58 +283,101 @@ class CodeGenerator {
   CodeGenPasses passes_;
 };
 
-/// What it gives is there until the thread generates again.
-std::span<const char> generate(llvm::Module& module, const Target& target,
-                               llvm::CodeGenFileType type) {
-  const bool text = type == llvm::CodeGenFileType::AssemblyFile;
-  thread_local std::array<std::array<std::unique_ptr<CodeGenerator>, 2>, 3> generators;
-  auto& kept = generators[static_cast<size_t>(target.isa)][text ? 1 : 0];
-  // One that failed in the middle is not kept.
-  std::unique_ptr<CodeGenerator> generator = std::move(kept);
-  if (generator == nullptr) generator = std::make_unique<CodeGenerator>(target, type);
-  const std::span<const char> bytes = generator->run(module);
-  kept = std::move(generator);
-  return bytes;
+std::atomic<size_t> machines{0};
+
+/// What a thread keeps for a target: making it takes longer than compiling a small kernel.
+class ThreadCompiler {
+ public:
+  explicit ThreadCompiler(const Target& target) : machine_(make_machine(target)) { ++machines; }
+
+  const llvm::TargetMachine& machine() const { return *machine_; }
+
+  void optimize(llvm::Module& module, Combine combine) {
+    auto& optimizer = optimizers_[static_cast<size_t>(combine)];
+    if (optimizer == nullptr) optimizer = std::make_unique<Optimizer>(*machine_, combine);
+    optimizer->run(module);
+  }
+  /// What it gives is there until the thread generates again.
+  std::span<const char> generate(llvm::Module& module, llvm::CodeGenFileType type) {
+    auto& generator = generators_[type == llvm::CodeGenFileType::AssemblyFile ? 1 : 0];
+    if (generator == nullptr) generator = std::make_unique<CodeGenerator>(*machine_, type);
+    return generator->run(module);
+  }
+
+ private:
+  const std::unique_ptr<llvm::TargetMachine> machine_;
+  std::array<std::unique_ptr<Optimizer>, 2> optimizers_;
+  std::array<std::unique_ptr<CodeGenerator>, 2> generators_;
+};
+
+std::unique_ptr<ThreadCompiler>& compiler_for(const Target& target) {
+  thread_local std::array<std::unique_ptr<ThreadCompiler>, 3> compilers;
+  auto& compiler = compilers[static_cast<size_t>(target.isa)];
+  if (compiler == nullptr) compiler = std::make_unique<ThreadCompiler>(target);
+  return compiler;
+}
+
+/// Calls `work` with the thread's compiler. LLVM expects no exceptions: one that has gone through
+/// its frames left things as they were, so all of it is made anew.
+template <class F>
+auto with_compiler(const Target& target, F&& work) {
+  std::unique_ptr<ThreadCompiler>& kept = compiler_for(target);
+  auto compiler = std::move(kept);
+  auto result = work(*compiler);
+  kept = std::move(compiler);
+  return result;
 }
 
 }  // namespace
 
+size_t compilers_made() { return machines; }
+
 void prepare_module(llvm::Module& module, const Target& target) {
-  const llvm::TargetMachine& machine = machine_for(target);
+  const llvm::TargetMachine& machine = compiler_for(target)->machine();
   module.setTargetTriple(machine.getTargetTriple().str());
   module.setDataLayout(machine.createDataLayout());
 }
 
 KernelBlob to_blob(llvm::Module& module, const std::string& function, const Target& target,
                    Combine combine) {
-  optimize(module, function, target, combine);
-  const auto object = generate(module, target, llvm::CodeGenFileType::ObjectFile);
-  return link_object(std::as_bytes(object), function);
+  check_module(module, function, target);
+  return with_compiler(target, [&](ThreadCompiler& compiler) {
+    compiler.optimize(module, combine);
+    const auto object = compiler.generate(module, llvm::CodeGenFileType::ObjectFile);
+    return link_object(std::as_bytes(object), function);
+  });
 }
 
 std::string to_text(llvm::Module& module, const std::string& function, const Target& target,
                     Combine combine, Text text) {
-  optimize(module, function, target, combine);
-  if (text == Text::kLlvm) {
+  check_module(module, function, target);
+  return with_compiler(target, [&](ThreadCompiler& compiler) {
     std::string result;
-    llvm::raw_string_ostream stream(result);
-    module.print(stream, nullptr);
+    compiler.optimize(module, combine);
+    if (text == Text::kLlvm) {
+      llvm::raw_string_ostream stream(result);
+      module.print(stream, nullptr);
+    } else {
+      const auto assembly = compiler.generate(module, llvm::CodeGenFileType::AssemblyFile);
+      result.assign(assembly.data(), assembly.size());
+    }
     return result;
-  }
-  const auto assembly = generate(module, target, llvm::CodeGenFileType::AssemblyFile);
-  return {assembly.data(), assembly.size()};
+  });
+}
+
+KernelBlob blob_of_ir_here(const std::string& text, const std::string& function,
+                           const Target& target) {
+  llvm::LLVMContext context;
+  llvm::SMDiagnostic fault;
+  auto module = llvm::parseAssemblyString(text, fault, context);
+  if (module == nullptr) throw InternalError("LLVM IR: " + fault.getMessage().str());
+  prepare_module(*module, target);
+  return to_blob(*module, function, target);
 }
 
 KernelBlob blob_of_ir(const std::string& text, const std::string& function, const Target& target) {
   KernelBlob blob;
-  with_stack(1, 1, [&](size_t) {
-    llvm::LLVMContext context;
-    llvm::SMDiagnostic fault;
-    auto module = llvm::parseAssemblyString(text, fault, context);
-    if (module == nullptr) throw InternalError("LLVM IR: " + fault.getMessage().str());
-    prepare_module(*module, target);
-    blob = to_blob(*module, function, target);
-  });
+  with_stack(1, 1, [&](size_t) { blob = blob_of_ir_here(text, function, target); });
   return blob;
 }
 

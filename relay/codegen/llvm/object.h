@@ -34,6 +34,12 @@ std::string to_text(llvm::Module& module, const std::string& function, const Tar
 
 /// From LLVM IR as text, for tests and experiments; on a stack of its own.
 KernelBlob blob_of_ir(const std::string& text, const std::string& function, const Target& target);
+/// The same on the caller's stack.
+KernelBlob blob_of_ir_here(const std::string& text, const std::string& function,
+                           const Target& target);
+
+/// How often a thread has made what it compiles with, for tests.
+size_t compilers_made();
 
 /// "19.1.7": part of what identifies generated code.
 std::string llvm_version();

@@ -421,6 +421,12 @@ Value Interpreter::run(const LinkedFunction& function, const Value& closure,
     throw Error(wrong_count(*function.source, arguments.size()));
   }
   RELAY_CHECK(frame_ == nullptr, "a machine runs one program at a time");
+  struct Others {
+    Interpreter& self;
+    ~Others() {
+      if (self.loaded_.size() > 1) self.let_go_of_others();
+    }
+  } others{*this};
   try {
     if (closure) use(as_machine_closure(closure).image);
     frame_ = push_segment(nullptr, &function, nullptr);

@@ -51,9 +51,11 @@ class Interpreter {
   void set_profile(Profile* profile);
 
  private:
-  // Another executable whose closures run here, or our own.
+  // Another executable whose closures run here, or our own. Of another one the image is held while
+  // something runs; between runs the closures alone keep it.
   struct Loaded {
     std::shared_ptr<const Image> image;
+    std::weak_ptr<const Image> known;
     std::unique_ptr<DataflowRunner> graphs;
   };
 
@@ -74,6 +76,7 @@ class Interpreter {
   void check_shapes(const Frame* frame, const Code& at, char* registers);
   Loaded& loaded(const Image* image);
   void use(const std::shared_ptr<const Image>& image);
+  void let_go_of_others() noexcept;
   [[noreturn]] static void fail_with(const Frame* frame, uint32_t message);
   [[noreturn]] static void fail_match(const Value& value);
   static std::string wrong_count(const Function& function, size_t found);

@@ -184,11 +184,25 @@ Interpreter::Loaded& Interpreter::loaded(const Image* image) {
 }
 
 void Interpreter::use(const std::shared_ptr<const Image>& image) {
-  for (const Loaded& each : loaded_) {
+  for (Loaded& each : loaded_) {
     if (each.image == image) return;
+    if (each.image != nullptr || each.known.lock() != image) continue;
+    each.image = image;
+    return;
   }
   auto graphs = std::make_unique<DataflowRunner>(*image, workers_, interrupt_);
-  loaded_.push_back({image, std::move(graphs)});
+  loaded_.push_back({image, image, std::move(graphs)});
+}
+
+// After a run: images that nobody else has are dropped with their buffers, at once or after the
+// next run; what is still called keeps its plans.
+void Interpreter::let_go_of_others() noexcept {
+  std::erase_if(loaded_, [this](Loaded& each) {
+    if (each.image == image_) return false;
+    if (each.image == nullptr ? each.known.expired() : each.image.use_count() == 1) return true;
+    each.image.reset();
+    return false;
+  });
 }
 
 // ---- Data ---------------------------------------------------------------------------------------
