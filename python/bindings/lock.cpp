@@ -19,15 +19,28 @@ namespace {
 
 // Guarded by the interpreter's lock, all of them.
 size_t threads_inside = 0;         // without the lock, in the library
+size_t threads_in_runs = 0;        // of them
 unsigned long leaving_thread = 0;  // that ends the interpreter, or 0
 std::vector<std::atomic<bool>*>& running() {
   static auto& flags = *new std::vector<std::atomic<bool>*>;
   return flags;
 }
 
-// Set in a child whose parent had threads in the library when it forked: what they had locked stays
-// so.
+// Set in a child whose parent had threads in the library when it forked, other than in runs of
+// programs: what they had locked stays so.
 bool broken_by_fork = false;
+
+// What this thread does without the lock.
+thread_local Unlocked::Work work_inside = Unlocked::Work::kOther;
+
+void count_inside(Unlocked::Work work) {
+  ++threads_inside;
+  if (work == Unlocked::Work::kRun) ++threads_in_runs;
+}
+void count_outside(Unlocked::Work work) {
+  if (threads_inside > 0) --threads_inside;
+  if (work == Unlocked::Work::kRun && threads_in_runs > 0) --threads_in_runs;
+}
 
 // Python ends threads that ask for its lock when it is leaving by unwinding their stacks. What they
 // ask in, or run Python code in, is called in here.
@@ -45,8 +58,8 @@ std::atomic<uint64_t> process_number{0};
 
 void after_fork_in_child() {
   process_number.fetch_add(1, std::memory_order_relaxed);
-  if (threads_inside > 0) broken_by_fork = true;
-  threads_inside = 0;
+  if (threads_inside > threads_in_runs) broken_by_fork = true;
+  threads_inside = threads_in_runs = 0;
   running().clear();
 }
 
@@ -116,7 +129,7 @@ void wait_for_the_end() {
   for (;;) pause();
 }
 
-Unlocked::Unlocked() {
+Unlocked::Unlocked(Work work) : before_(work_inside) {
   if (broken_by_fork) {
     throw Error(
         Diagnostic::error("this process was forked while another thread was at work in relay")
@@ -124,23 +137,26 @@ Unlocked::Unlocked() {
                   "or \"forkserver\""));
   }
   const bool late = too_late();
-  if (!late) ++threads_inside;
+  if (!late) count_inside(work);
+  work_inside = work;
   state_ = PyEval_SaveThread();
   if (late) wait_for_the_end();
 }
 
 Unlocked::~Unlocked() {
   or_wait([&] { PyEval_RestoreThread(state_); });
-  if (threads_inside > 0) --threads_inside;
+  count_outside(work_inside);
+  work_inside = before_;
 }
 
-Locked::Locked() : state_(PyGILState_UNLOCKED), was_unlocked_(PyGILState_Check() == 0) {
+Locked::Locked()
+    : state_(PyGILState_UNLOCKED), was_unlocked_(PyGILState_Check() == 0), work_(work_inside) {
   state_ = or_wait([] { return PyGILState_Ensure(); });
-  if (was_unlocked_ && threads_inside > 0) --threads_inside;
+  if (was_unlocked_) count_outside(work_);
 }
 
 Locked::~Locked() {
-  if (was_unlocked_) ++threads_inside;
+  if (was_unlocked_) count_inside(work_);
   PyGILState_Release(state_);
 }
 

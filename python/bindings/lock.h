@@ -14,13 +14,17 @@ namespace relay::python {
 /// unwound.
 class Unlocked {
  public:
-  Unlocked();
+  /// What is done without the lock: of runs of programs nothing is left locked in a child process
+  /// that another thread forks meanwhile.
+  enum class Work : uint8_t { kRun, kOther };
+  explicit Unlocked(Work work = Work::kOther);
   ~Unlocked();
   Unlocked(const Unlocked&) = delete;
   Unlocked& operator=(const Unlocked&) = delete;
 
  private:
   PyThreadState* state_;
+  Work before_;
 };
 
 /// With the interpreter's lock while it lives, for calls from the library into Python on any
@@ -35,6 +39,7 @@ class Locked {
  private:
   PyGILState_STATE state_;
   bool was_unlocked_;
+  Unlocked::Work work_;
 };
 
 /// While it lives, `flag` is set when the process leaves and, on Python's main thread, at Ctrl-C.

@@ -8,6 +8,7 @@
 
 #include <bindings/lock.h>
 
+#include <relay/support/fork_mutex.h>
 #include <relay/vm/machine/machine.h>
 
 namespace relay::python {
@@ -38,7 +39,7 @@ class Machines {
     } unset{profile != nullptr ? &seat.machine : nullptr};
     try {
       InterruptScope scope(seat.interrupt);
-      Unlocked released;
+      Unlocked released(Unlocked::Work::kRun);
       return run(seat.machine);
     } catch (const vm::Interrupted&) {
       raise_interrupt();
@@ -64,7 +65,7 @@ class Machines {
 
   std::shared_ptr<const vm::Executable> executable_;
   int threads_;
-  std::mutex mutex_;
+  ForkMutex mutex_;
   std::vector<std::unique_ptr<Seat>> idle_;
 };
 

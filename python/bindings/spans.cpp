@@ -8,6 +8,7 @@
 #include <list>
 #include <mutex>
 
+#include <relay/support/fork_mutex.h>
 #include <relay/support/span.h>
 
 namespace relay::python {
@@ -53,7 +54,7 @@ class MadeTexts {
     uint64_t lines = 0;
     uint64_t width = 0;
   };
-  std::mutex mutex_;
+  ForkMutex mutex_;
   std::list<Text> kept_;
   uint64_t bytes_ = 0;
 };

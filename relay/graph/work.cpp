@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include <relay/support/error.h>
+#include <relay/support/fork_mutex.h>
 #include <relay/tensor_expr/rewrite.h>
 #include <relay/tensor_expr/walk.h>
 
@@ -13,7 +14,7 @@ namespace relay::graph {
 namespace {
 
 Dim pooled_symbol(const char* prefix, std::deque<TypeVarRef>& pool, size_t k) {
-  static std::mutex mutex;
+  static ForkMutex mutex;
   std::lock_guard lock(mutex);
   while (pool.size() <= k)
     pool.push_back(TypeVar::make(prefix + std::to_string(pool.size()), Kind::kShapeVar));

@@ -6,6 +6,7 @@
 
 #include <relay/ir/dynamic_attrs.h>
 #include <relay/ir/expr.h>
+#include <relay/support/fork_mutex.h>
 #include <relay/support/suggest.h>
 
 namespace relay {
@@ -79,7 +80,7 @@ const AttrsSchema& attrs_schema<DictAttrs>() {
 namespace {
 
 struct SchemaRegistry {
-  std::mutex mutex;
+  ForkMutex mutex;
   std::unordered_map<Name, const AttrsSchema*> schemas;
   static SchemaRegistry& instance() {
     static SchemaRegistry* registry = new SchemaRegistry;
@@ -128,7 +129,7 @@ void register_attrs_schema(const AttrsSchema& schema) {
 // lock.
 struct AttrsTable {
   struct Shard {
-    std::mutex mutex;
+    ForkMutex mutex;
     std::unordered_multimap<uint64_t, const Attrs*> entries;
     // Default objects are asked for with every call that states no attribute: kept for ever.
     std::unordered_map<const AttrsSchema*, AttrsRef> defaults;

@@ -11,6 +11,7 @@
 
 #include <relay/ir/type.h>
 #include <relay/support/error.h>
+#include <relay/support/fork_mutex.h>
 #include <relay/support/hash.h>
 
 namespace relay {
@@ -71,7 +72,7 @@ struct DimTable {
     bool operator()(const DimTerm* a, const DimTerm* b) const { return same_term(*a, *b); }
   };
   struct Shard {
-    std::mutex mutex;
+    ForkMutex mutex;
     std::unordered_set<const DimTerm*, Hash, Equal> terms;
   };
   std::array<Shard, 16> shards;

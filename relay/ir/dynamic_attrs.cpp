@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include <relay/ir/expr.h>
+#include <relay/support/fork_mutex.h>
 
 namespace relay {
 namespace {
@@ -60,7 +61,7 @@ bool DynamicSchema::convert(size_t i, AttrValue& value) const {
 }
 
 const DynamicSchema& make_dynamic_schema(Name name, std::vector<DynamicAttr> attrs) {
-  static std::mutex mutex;
+  static ForkMutex mutex;
   static auto* all = new std::deque<DynamicSchema>;
   DynamicSchema schema;
   schema.name = name;

@@ -12,6 +12,7 @@
 
 #include <relay/ir/visit.h>
 #include <relay/support/error.h>
+#include <relay/support/fork_mutex.h>
 
 namespace relay {
 
@@ -32,7 +33,7 @@ namespace {
 /// Types that nodes had before. Other threads may still look at them, so they live as long as their
 /// node.
 struct ReplacedTypes {
-  std::mutex mutex;
+  ForkMutex mutex;
   std::unordered_map<const Expr*, std::vector<TypeRef>> types;
   std::atomic<size_t> nodes{0};
 
@@ -323,7 +324,7 @@ ExprRef make_match(ExprRef data, std::vector<PatternRef> patterns, std::span<con
 }
 ExprRef make_op(const Operator* op) {
   struct Table {
-    std::mutex mutex;
+    ForkMutex mutex;
     std::unordered_map<const Operator*, ExprRef> nodes;
   };
   static Table* table = new Table;

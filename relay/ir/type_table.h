@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <relay/ir/type.h>
+#include <relay/support/fork_mutex.h>
 #include <relay/support/hash.h>
 
 namespace relay {
@@ -16,7 +17,7 @@ namespace relay {
 /// lock, and a lookup takes its reference under that lock, so whatever is found is alive.
 struct TypeTable {
   struct Shard {
-    std::mutex mutex;
+    ForkMutex mutex;
     std::vector<const Type*> buckets = std::vector<const Type*>(64);
     size_t count = 0;
   };

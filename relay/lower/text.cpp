@@ -5,6 +5,7 @@
 #include <relay/ir/type.h>
 #include <relay/lower/draft.h>
 #include <relay/support/error.h>
+#include <relay/support/fork_mutex.h>
 
 namespace relay::lower {
 namespace {
@@ -15,7 +16,7 @@ using te::ScalarRef;
 
 /// d0, d1, …: the kernel's dimension arguments whatever they are called in the program.
 Dim argument_symbol(size_t i) {
-  static std::mutex mutex;
+  static ForkMutex mutex;
   static auto* symbols = new std::deque<TypeVarRef>;
   std::lock_guard lock(mutex);
   while (symbols->size() <= i) {

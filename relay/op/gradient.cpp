@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include <relay/support/error.h>
+#include <relay/support/fork_mutex.h>
 #include <relay/tensor_expr/adjoint.h>
 
 namespace relay {
@@ -35,7 +36,7 @@ void float_tensors(const TypeRef& type, std::vector<TypeRef>& out) {
 // Derivations need extents to speak of: `?` and what inference has yet to solve get names, the same
 // ones in every call.
 Dim with_name(Dim dim, size_t& next) {
-  static std::mutex mutex;
+  static ForkMutex mutex;
   static auto* names = new std::deque<TypeVarRef>;
   if (!dim.is_any() && !dim.has_variable()) return dim;
   std::lock_guard lock(mutex);

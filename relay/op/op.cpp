@@ -10,13 +10,14 @@
 #include <relay/op/registration.h>
 #include <relay/op/under_name.h>
 #include <relay/support/error.h>
+#include <relay/support/fork_mutex.h>
 
 namespace relay {
 
 namespace {
 
 struct OpRegistry {
-  std::mutex mutex;
+  ForkMutex mutex;
   std::deque<Operator> operators;
   std::deque<OpBuilder> builders;
   std::unordered_map<Name, Operator*> by_name;
@@ -339,7 +340,7 @@ namespace {
 
 // `?` has no name that a check could speak of: it gets one, the same ones in every call.
 TypeRef with_names(const TypeRef& type, size_t& next) {
-  static std::mutex mutex;
+  static ForkMutex mutex;
   static auto* names = new std::deque<TypeVarRef>;
   if (const auto* tuple = type->as<TupleType>()) {
     std::vector<TypeRef> fields;

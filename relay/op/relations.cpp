@@ -7,13 +7,14 @@
 
 #include <relay/op/gradient.h>
 #include <relay/support/error.h>
+#include <relay/support/fork_mutex.h>
 
 namespace relay {
 
 namespace {
 
 struct Registry {
-  std::mutex mutex;
+  ForkMutex mutex;
   std::unordered_map<Name, std::unique_ptr<Relation>> relations;
   std::vector<std::unique_ptr<Relation>> removed;  // types may still name them
 

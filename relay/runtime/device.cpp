@@ -14,6 +14,7 @@
 #include <relay/runtime/memory.h>
 #include <relay/runtime/pool.h>
 #include <relay/support/error.h>
+#include <relay/support/fork_mutex.h>
 
 namespace relay {
 namespace {
@@ -65,13 +66,14 @@ struct Block {
   size_t size;  // whole pages
 };
 struct Blocks {
-  std::mutex mutex;
+  ForkMutex mutex;
   std::map<void*, Block> all;
 };
 Blocks& blocks() {
   static Blocks* instance = new Blocks;  // tensors of static objects are freed late
   return *instance;
 }
+[[maybe_unused]] Blocks& blocks_made_early = blocks();  // and not while another thread forks
 std::atomic<bool> any_blocks{false};
 std::atomic<int> guard{-1};  // -1: as the environment says
 

@@ -4,6 +4,7 @@
 #include <malloc.h>
 #include <relay/runtime/memory.h>
 #include <relay/runtime/pool.h>
+#include <relay/support/fork_mutex.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -79,7 +80,7 @@ SmallBlocks::~SmallBlocks() {
 }
 
 struct LargeBlocks {
-  std::mutex mutex;
+  ForkMutex mutex;
   struct Entry {
     void* block;
     size_t usable;
@@ -92,6 +93,8 @@ LargeBlocks& large() {
   static auto& blocks = *new LargeBlocks;  // outlives all values
   return blocks;
 }
+// As the library is loaded: a child must not wait for a thread that was making it.
+[[maybe_unused]] LargeBlocks& pool_made_early = large();
 
 std::atomic<int> takes_larger{0};  // PoolTakesLarger that live
 

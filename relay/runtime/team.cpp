@@ -13,6 +13,7 @@
 
 #include <relay/runtime/processors.h>
 #include <relay/runtime/team_job.h>
+#include <relay/support/fork_mutex.h>
 
 namespace relay {
 
@@ -70,11 +71,9 @@ class Team {
   void limit_threads(int most) { most_threads_.store(most < 0 ? INT_MAX : most); }
 
  private:
-  Team() { pthread_atfork(&before_fork, &after_fork, &after_fork_in_child); }
+  Team() { in_forked_children(&after_fork_in_child); }
 
-  static void before_fork() { instance().mutex_.lock(); }
-  static void after_fork() { instance().mutex_.unlock(); }
-  static void after_fork_in_child();
+  static void after_fork_in_child() noexcept;
   static void* serve_thread(void* number);
 
   int missing(const TeamJob& job) const { return job.count - 1 - job.attached.load(); }
@@ -95,7 +94,7 @@ class Team {
   bool wait_for_run(const TeamJob& job, uint32_t calls, Clock::time_point idle_since);
   void sleep(uint32_t calls, Clock::time_point idle_since);
 
-  std::mutex mutex_;
+  ForkMutex mutex_;
   std::vector<TeamJob*> jobs_;  // all
   std::vector<TeamJob*> free_jobs_;
   std::atomic<int> threads_{0};
@@ -330,7 +329,7 @@ void Team::sleep(uint32_t calls, Clock::time_point idle_since) {
   sleeping_.fetch_sub(1);
 }
 
-void Team::after_fork_in_child() {
+void Team::after_fork_in_child() noexcept {
   Team& team = instance();
   team.threads_ = 0;
   team.callers_ = 0;
@@ -340,8 +339,10 @@ void Team::after_fork_in_child() {
   ++team.process_;
   for (auto& place : team.board_) place = nullptr;
   for (TeamJob* job : team.jobs_) job->forget_threads();
-  team.mutex_.unlock();
 }
+
+// As the library is loaded: a child must not wait for a thread that was making it.
+[[maybe_unused]] Team& team_made_early = Team::instance();
 
 }  // namespace
 

@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include <relay/runtime/team.h>
+#include <relay/support/fork_mutex.h>
 
 namespace relay {
 
@@ -69,7 +70,7 @@ struct TeamJob {
   TeamWork* work_ = nullptr;
   uint32_t base_ = 0;  // the number of the run's first stage
   std::atomic<bool> failed_{false};
-  std::mutex mutex_;
+  ForkMutex mutex_;
   std::exception_ptr error_;
   alignas(64) std::atomic<uint64_t> word_{0};
 };

@@ -3,6 +3,7 @@
 #include <relay/runtime/pool.h>
 #include <relay/runtime/value.h>
 #include <relay/support/error.h>
+#include <relay/support/fork_mutex.h>
 
 #include <cstdlib>
 #include <map>
@@ -13,14 +14,29 @@
 
 namespace relay {
 
+namespace {
+
+struct Constructors {
+  using Key = std::tuple<Name, Name, int32_t, uint32_t>;
+  ForkMutex mutex;
+  std::map<Key, std::unique_ptr<const ConstructorInfo>> table;
+
+  static Constructors& instance() {
+    // Never destroyed: values may still be alive when the process ends.
+    static auto* all = new Constructors;
+    return *all;
+  }
+};
+// As the library is loaded: a child must not wait for a thread that was making it.
+[[maybe_unused]] Constructors& constructors_made_early = Constructors::instance();
+
+}  // namespace
+
 const ConstructorInfo* ConstructorInfo::intern(Name name, Name type_name, int32_t tag,
                                                uint32_t arity) {
-  using Key = std::tuple<Name, Name, int32_t, uint32_t>;
-  // Never destroyed: values may still be alive when the process ends.
-  static auto& mutex = *new std::mutex;
-  static auto& table = *new std::map<Key, std::unique_ptr<const ConstructorInfo>>;
-  std::lock_guard lock(mutex);
-  auto& entry = table[Key(name, type_name, tag, arity)];
+  Constructors& all = Constructors::instance();
+  std::lock_guard lock(all.mutex);
+  auto& entry = all.table[Constructors::Key(name, type_name, tag, arity)];
   if (entry == nullptr) entry.reset(new ConstructorInfo{name, type_name, tag, arity});
   return entry.get();
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <relay/support/error.h>
+#include <relay/support/fork_mutex.h>
 #include <relay/support/hash.h>
 
 namespace relay {
@@ -18,7 +19,7 @@ namespace relay {
 struct NameTable {
   using Entry = Name::Entry;
   struct Shard {
-    std::mutex mutex;
+    ForkMutex mutex;
     // Open addressing. The place stands beside the entry, so that a probe seldom leaves the table.
     struct Slot {
       uint64_t place = 0;

@@ -1,3 +1,4 @@
+#include <relay/support/fork_mutex.h>
 #include <relay/support/span.h>
 
 #include <algorithm>
@@ -8,7 +9,7 @@ namespace relay {
 
 namespace {
 struct Registry {
-  std::mutex mutex;
+  ForkMutex mutex;
   uint64_t next = 1;
   // By base. A source removes itself when it dies.
   std::map<uint64_t, std::weak_ptr<const Source>> sources;
@@ -18,6 +19,8 @@ struct Registry {
     return *registry;
   }
 };
+// As the library is loaded: a child must not wait for a thread that was making it.
+[[maybe_unused]] Registry& sources_made_early = Registry::instance();
 }  // namespace
 
 Source::~Source() {

@@ -9,6 +9,7 @@
 #include <spdlog/spdlog.h>
 
 #include <relay/support/error.h>
+#include <relay/support/fork_mutex.h>
 #include <relay/support/suggest.h>
 #include <relay/transform/pass_report.h>
 
@@ -19,7 +20,7 @@ namespace relay {
 namespace {
 
 struct Keys {
-  std::mutex mutex;
+  ForkMutex mutex;
   std::map<std::string, ConfigKey, std::less<>> by_name;
 
   static Keys& instance() {

@@ -7,13 +7,14 @@
 #include <mutex>
 
 #include <relay/support/error.h>
+#include <relay/support/fork_mutex.h>
 #include <relay/support/suggest.h>
 
 namespace relay {
 namespace {
 
 struct Registry {
-  std::mutex mutex;
+  ForkMutex mutex;
   std::deque<PassRegistration> passes;
   std::map<std::string, const PassRegistration*, std::less<>> by_name;
 

@@ -207,6 +207,28 @@ print(ends, flush=True)
     assert out.splitlines()[0] == "{0}"
 
 
+def test_a_child_of_a_process_that_runs_programs_runs_them(python):
+    out = python(
+        BUSY
+        + """
+import os, signal
+for _ in range(2): threading.Thread(target=forever(lambda: program(data)), daemon=True).start()
+for _ in range(2): begun.acquire()
+expected = program(data).tolist()
+ends = set()
+for _ in range(40):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)  # a child that hangs is killed
+        os._exit(0 if program(data).tolist() == expected else 1)
+    ends.add(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+print(ends, flush=True)
+""",
+        timeout=300,
+    )
+    assert out.splitlines()[0] == "{0}"
+
+
 def test_a_child_can_be_interrupted(python):
     assert python(HEAD + """
 child = os.fork()

@@ -5,12 +5,13 @@
 
 #include <relay/graph/evaluate.h>
 #include <relay/runtime/library_kernel.h>
+#include <relay/support/fork_mutex.h>
 
 namespace relay::vm {
 namespace {
 
 struct Works {
-  std::mutex mutex;
+  ForkMutex mutex;
   std::vector<graph::WorkRef> all;
   static Works& instance() {
     static auto* works = new Works;

@@ -16,6 +16,7 @@
 #include <relay/runtime/library_kernel.h>
 #include <relay/runtime/type_check.h>
 #include <relay/runtime/value.h>
+#include <relay/support/fork_mutex.h>
 
 namespace relay::vm {
 
@@ -261,7 +262,7 @@ struct Executable {
 
   /// What machines derive from it when the first one starts.
   struct Derived {
-    std::mutex mutex;
+    ForkMutex mutex;
     std::weak_ptr<const Image> image;
   };
   mutable Derived derived;

@@ -2,6 +2,7 @@
 
 #include <relay/runtime/kernels/vectors.h>
 #include <relay/runtime/reclaim.h>
+#include <relay/support/fork_mutex.h>
 
 #include <algorithm>
 #include <cmath>
@@ -264,10 +265,14 @@ class Cache {
   }
 
  private:
-  std::mutex mutex_;
+  ForkMutex mutex_;
   std::list<Ref> plans_;
   size_t bytes_ = 0;  // of them all; what two of them share counts twice
 };
+
+// As the library is loaded: a child must not wait for a thread that was making one.
+[[maybe_unused]] Cache<float>& floats_made_early = Cache<float>::instance();
+[[maybe_unused]] Cache<double>& doubles_made_early = Cache<double>::instance();
 
 }  // namespace
 
