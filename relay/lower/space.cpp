@@ -125,8 +125,7 @@ void Space::collect() {
         if (position) {
           std::span<const Dim> dims = computation_.info(node->tensor).dims;
           access.flat = math_.recombine(IndexMath::linearise(access.index, dims));
-          access.usual_flat =
-              usual_math_.recombine(IndexMath::linearise(access.usual_index, dims));
+          access.usual_flat = usual_math_.recombine(IndexMath::linearise(access.usual_index, dims));
         }
         accesses.push_back(std::move(access));
       }
