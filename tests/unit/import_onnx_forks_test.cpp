@@ -218,6 +218,24 @@ TEST(ImportOnnxForks, ExtentsThatARunDecides) {
   EXPECT_EQ(shape_of(run(chain, {2, 3})), (Shape{7, 2, 1}));
 }
 
+TEST(ImportOnnxForks, NamesThatSayNothing) {
+  // Some exporters write one text for every extent that is open.
+  for (const char* name : {"?", "None", "-1", "unknown"}) {
+    std::string any = name;
+    Proto open = onnx_model(onnx_graph({onnx_node("Neg", {"x"}, {"y"})},
+                                       {onnx_value("x", kOnnxFloat, {any, any})}, {out("y")}),
+                            18);
+    EXPECT_EQ(shape_of(run(open, {3, 2})), (Shape{3, 2})) << any;
+  }
+  std::string size = "size";
+  Proto square = onnx_model(onnx_graph({onnx_node("Neg", {"x"}, {"y"})},
+                                       {onnx_value("x", kOnnxFloat, {size, size})}, {out("y")}),
+                            18);
+  OnnxModel made = from_onnx(square.span(), {}, "m.onnx");
+  EXPECT_EQ(made.module.function("main")->params()[0]->annotation()->str(),
+            "Tensor[(size, size), float32]");
+}
+
 TEST(ImportOnnxForks, AnyExtentAsANumber) {
   for (int64_t any : {-1, 0}) {
     Proto open = onnx_model(

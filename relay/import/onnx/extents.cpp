@@ -30,6 +30,18 @@ std::string plain_word(std::string_view text, std::string_view otherwise) {
   return word;
 }
 
+// Exporters write these for "any", so that two of them need not be one extent.
+bool says_nothing(std::string_view name) {
+  bool letters = std::any_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c & 0x80) != 0;
+  });
+  if (!letters) return true;
+  for (const char* word : {"None", "none", "unk", "unknown", "dynamic", "any"}) {
+    if (name == word) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::string unique_name(std::unordered_map<std::string, size_t>& taken, std::string name) {
@@ -113,7 +125,7 @@ Dim Importer::fresh_dim(std::string_view base) {
 }
 
 Dim Importer::named_dim(std::string_view name) {
-  if (name.empty()) return fresh_dim("d");
+  if (says_nothing(name)) return fresh_dim(name);
   auto found = named_dims_.find(name);
   if (found != named_dims_.end()) return found->second;
   return named_dims_[name] = fresh_dim(name);
