@@ -1,13 +1,16 @@
 """Quantised operators."""
 
+import ml_dtypes
 import numpy as np
 
-from recording import contrib, integers, numbers, scalar
+from recording import contrib, form, integers, numbers, scalar
+
+# Integers that are half a unit apart may be rounded the other way.
+CLOSE = {"atol": 1, "rtol": 0}
 
 
 def contrib_quantised():
-    # Integers that are half a unit apart may be rounded the other way.
-    close = {"atol": 1, "rtol": 0}
+    close = CLOSE
     a, b = integers("a", 2, 3, 4), integers("b", 2, 3, 4)
     zero = scalar(128, np.uint8)
     sides = [a, scalar(0.03), scalar(120, np.uint8), b, scalar(0.05), scalar(100, np.uint8), scalar(0.07), zero]
@@ -36,7 +39,7 @@ def contrib_quantised():
 
 def quantised_forms():
     """What the quantiser and the optimiser of ONNX Runtime make."""
-    close = {"atol": 1, "rtol": 0}
+    close = CLOSE
     zero, signed_zero = scalar(128, np.uint8), scalar(-3, np.int8)
     a = integers("a", 2, 3, 4)
     one = [a, scalar(0.03), scalar(120, np.uint8)]
@@ -171,3 +174,66 @@ def dynamic_lstm():
     lstm("activations", optional=[3], activations=["HardSigmoid", "Softsign", "Relu"], activation_alpha=[0.3],
          activation_beta=[0.4])
     lstm("last", optional=[3], batch=2, outputs=[0, 1, 1])
+
+
+NARROW = {"uint4": (ml_dtypes.uint4, 0, 15), "int4": (ml_dtypes.int4, -8, 7)}
+FLOATS = {name: getattr(ml_dtypes, name) for name in ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz")}
+
+
+def linear_forms():
+    """QuantizeLinear and DequantizeLinear: shapes of scale and zero point, axes, blocks, types of few bits."""
+    x = numbers("x", 4, 6, 5, low=-9, high=9)
+    wide = integers("x", 4, 6, 5)
+    for first in ((), (1,)):
+        for second in ((), (1,)):
+            ends = [np.full(first, 0.07, np.float32), np.full(second, 120, np.uint8)]
+            kind = f"{len(first)}_{len(second)}"
+            for add, domain in ((form, ""), (contrib, "microsoft_")):
+                add(f"{domain}quantize_shapes_{kind}", "QuantizeLinear", [x, *ends], **CLOSE)
+                add(f"{domain}dequantize_shapes_{kind}", "DequantizeLinear", [wide, *ends])
+    rows = [numbers("s", 6, low=0.01, high=0.1), integers("z", 6)]
+    for axis in (1, -2):
+        for add, domain in ((form, ""), (contrib, "microsoft_")):
+            add(f"{domain}quantize_axis_{axis}", "QuantizeLinear", [x, *rows], axis=axis, **CLOSE)
+            add(f"{domain}dequantize_axis_{axis}", "DequantizeLinear", [wide, *rows], axis=axis)
+    form("dequantize_int32", "DequantizeLinear", [integers("x", 4, 6, low=-9999, high=9999, dtype=np.int32), rows[0]], axis=1)
+    form("dequantize_half", "DequantizeLinear", [wide, rows[0].astype(np.float16), rows[1]], axis=1, atol=1e-2)
+    for kind, low, high in ((np.int16, -32768, 32767), (np.uint16, 0, 65535)):
+        ends = [numbers("s", 6, low=0.001, high=0.01), integers(f"z {kind.__name__}", 6, low=low, high=high, dtype=kind)]
+        form(f"quantize_{kind.__name__}", "QuantizeLinear", [x, *ends], then=("Cast", {"to": 1}), **CLOSE)
+        form(f"dequantize_{kind.__name__}", "DequantizeLinear",
+             [integers(f"x {kind.__name__}", 4, 6, 5, low=low, high=high, dtype=kind), *ends])
+    blocks = numbers("s", 4, 2, 5, low=0.2, high=0.9)
+    form("quantize_blocks", "QuantizeLinear", [x, blocks, integers("z", 4, 2, 5)], axis=1, block_size=3, **CLOSE)
+    form("dequantize_blocks", "DequantizeLinear", [wide, blocks, integers("z", 4, 2, 5)], axis=-2, block_size=4)
+    for name, (kind, low, high) in NARROW.items():
+        zeros = integers(f"z {name}", 6, low=low, high=high, dtype=np.int32).astype(kind)
+        ends = [numbers("s", 6, low=0.4, high=0.9), zeros]
+        form(f"quantize_{name}", "QuantizeLinear", [x, *ends], constants=[2], then=("Cast", {"to": 1}), **CLOSE)
+        form(f"quantize_{name}_stated", "QuantizeLinear", [x, scalar(0.5)], then=("Cast", {"to": 1}),
+             output_dtype={"uint4": 21, "int4": 22}[name], **CLOSE)
+        part = integers(f"z {name}", 4, 2, 5, low=low, high=high, dtype=np.int32).astype(kind)
+        form(f"quantize_{name}_blocks", "QuantizeLinear", [x, blocks, part], constants=[2], axis=1, block_size=3,
+             then=("Cast", {"to": 1}), **CLOSE)
+        # An odd number of elements.
+        data = integers(f"x {name}", 3, 6, 5, low=low, high=high, dtype=np.int32).astype(kind)
+        form(f"dequantize_{name}", "DequantizeLinear", [data, *ends], constants=[0, 2])
+        form(f"dequantize_{name}_plain", "DequantizeLinear", [data[:, :3, :3].copy(), scalar(0.5)], constants=[0])
+        table = integers(f"t {name}", 5, 32, low=low, high=high, dtype=np.int32).astype(kind)
+        ends = [numbers("s", 5, 2), integers(f"t {name}", 5, 2, low=low, high=high, dtype=np.int32).astype(kind)]
+        places = np.array([[0, 4], [-5, 2]], np.int64)
+        contrib(f"gather_{name}", "GatherBlockQuantized", [table, places, ends[0]], constants=[0, 3], block_size=16)
+        contrib(f"gather_{name}_zeros", "GatherBlockQuantized", [table, places, *ends], constants=[0, 3], block_size=16)
+        turned = [a.T.copy() for a in (table, *ends)]
+        contrib(f"gather_{name}_rows", "GatherBlockQuantized", [turned[0], places, *turned[1:]], constants=[0, 3],
+                block_size=16, quantize_axis=0, gather_axis=1)
+    # Halves, the smallest numbers, and what is far beyond the greatest.
+    edges = np.array([0, 1, 1.0625, 1.1875, -1.0625, 17, 100, 2.0 ** -9, 2.0 ** -10, 3 * 2.0 ** -10, 2.0 ** -17, -2.0 ** -20,
+                      1e6, -1e6, 440, -200], np.float32)
+    for name, kind in FLOATS.items():
+        zero = np.zeros((), kind)
+        for saturate in (0, 1):
+            form(f"quantize_{name}_{saturate}", "QuantizeLinear", [edges, scalar(1), zero], constants=[2], saturate=saturate,
+                 then=("Cast", {"to": 1}), atol=0)
+        form(f"dequantize_{name}", "DequantizeLinear", [edges[:12].astype(kind), scalar(0.3), zero], constants=[0, 2])
+        form(f"dequantize_{name}_axis", "DequantizeLinear", [x.astype(kind), rows[0]], constants=[0])

@@ -22,7 +22,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=pathlib.Path)
     options = parser.parse_args()
-    for add in (contrib_cases.simple_contrib, contrib_cases.contrib_attention, quantised_cases.contrib_quantised,
+    for add in (contrib_cases.simple_contrib, contrib_cases.contrib_attention, quantised_cases.contrib_quantised, quantised_cases.linear_forms,
                 fused_cases.fused_products, fused_cases.fused_convolutions, fused_cases.fused_norms, fused_cases.own_forms,
                 fused_cases.attention_forms,
                 form_cases.convolution_forms, form_cases.pool_forms, form_cases.norm_forms, form_cases.image_forms):

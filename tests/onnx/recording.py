@@ -10,7 +10,7 @@ from onnx import helper, numpy_helper
 OPSETS = {"": 21, "com.microsoft": 1}
 CASES = {"contrib": [], "forms": []}
 TYPES = {np.dtype(t): helper.np_dtype_to_tensor_dtype(np.dtype(t)) for t in
-         ("float32", "float64", "float16", "int64", "int32", "int16", "int8", "uint8", "bool")}
+         ("float32", "float64", "float16", "int64", "int32", "int16", "uint16", "int8", "uint8", "bool")}
 
 
 class Case:
@@ -20,11 +20,12 @@ class Case:
     """
 
     def __init__(self, name, op, inputs, outputs=1, domain="", opset=None, constants=(), atol=1e-5, rtol=1e-4,
-                 more=None, expected=None, result_type=None, **attrs):
+                 more=None, expected=None, result_type=None, then=None, **attrs):
         self.name, self.op, self.inputs, self.outputs = name, op, inputs, outputs
         self.domain, self.constants, self.attrs = domain, set(constants), {**attrs, **(more or {})}
         self.opset, self.atol, self.rtol, self.expected = opset, atol, rtol, expected
         self.result_type = result_type  # where ONNX Runtime does not find it out
+        self.then = then  # an operator and its attributes, for the only result
 
     def model(self):
         names, given, stored = [], [], []
@@ -39,11 +40,15 @@ class Case:
         wanted = self.outputs if isinstance(self.outputs, list) else [True] * self.outputs
         results = [f"y{k}" if want else "" for k, want in enumerate(wanted)]
         node = helper.make_node(self.op, names, results, domain=self.domain, name=self.name, **self.attrs)
+        nodes = [node]
+        if self.then:
+            nodes.append(helper.make_node(self.then[0], results, ["z"], **self.then[1]))
+            results = ["z"]
         outputs = [onnx.ValueInfoProto(name=name) for name in results if name]
         if self.result_type:
             for info in outputs:
                 info.type.tensor_type.elem_type = TYPES[np.dtype(self.result_type)]
-        graph = helper.make_graph([node], self.name, given, outputs, stored)
+        graph = helper.make_graph(nodes, self.name, given, outputs, stored)
         opsets = {**OPSETS, "": self.opset or OPSETS[""]}
         imports = [helper.make_opsetid(domain, version) for domain, version in opsets.items()]
         return helper.make_model(graph, opset_imports=imports, ir_version=10)

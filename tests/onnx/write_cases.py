@@ -26,12 +26,12 @@ OUTSIDE_TYPES = {
     onnx.TensorProto.STRING: "strings",
     onnx.TensorProto.COMPLEX64: "complex numbers",
     onnx.TensorProto.COMPLEX128: "complex numbers",
+    onnx.TensorProto.FLOAT8E8M0: "float8e8m0",
 }
-for _name, _number in onnx.TensorProto.DataType.items():
-    if _name.startswith("FLOAT8"):
-        OUTSIDE_TYPES[_number] = "float8"
-    elif _name in ("INT4", "UINT4", "FLOAT4E2M1", "INT2", "UINT2"):
-        OUTSIDE_TYPES[_number] = "types of 4 bits and less"
+# Those that a wider dtype carries in a program.
+CARRIERS = {"float8_e4m3fn": "float16", "float8_e4m3fnuz": "float16", "float8_e5m2": "float16",
+            "float8_e5m2fnuz": "float16", "float4_e2m1fn": "float16", "int4": "int8", "int2": "int8", "uint4": "uint8",
+            "uint2": "uint8"}
 OUTSIDE_DOMAINS = {
     "ai.onnx.ml": "ai.onnx.ml",
     "ai.onnx.preview.training": "training",
@@ -137,7 +137,7 @@ class Store:
         if array.dtype.name == "bfloat16":
             self.arrays[key] = array.view(np.uint16)
             return {"key": key, "dtype": "bfloat16"}
-        self.arrays[key] = array
+        self.arrays[key] = array.astype(CARRIERS.get(array.dtype.name, array.dtype))
         return key
 
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <relay/import/onnx/narrow.h>
 #include <relay/ir/tensor_types.h>
 #include <relay/support/error.h>
 
@@ -101,6 +102,18 @@ DType NodeContext::attr_dtype(std::string_view name, std::optional<DType> otherw
 
 NDArray NodeContext::attr_tensor(std::string_view name) {
   return importer_.tensors().array(attr(name, AttributeKind::kTensor, true)->tensors[0]);
+}
+
+GraphValue NodeContext::attr_value(std::string_view name) {
+  GraphValue value = constant_value(attr_tensor(name));
+  int64_t type = attr(name, AttributeKind::kTensor, true)->tensors[0].dtype;
+  return narrow_type(type) != nullptr ? value.of_narrow_type(type) : value;
+}
+
+int64_t NodeContext::attr_type(std::string_view name) {
+  int64_t number = attr_int(name);
+  if (narrow_type(number) == nullptr) attr_dtype(name);  // refuses others
+  return number;
 }
 
 NDArray NodeContext::attr_sparse(std::string_view name) {

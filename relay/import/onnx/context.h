@@ -84,6 +84,10 @@ class NodeContext {
   /// A dtype given as a number of TensorProto.DataType.
   DType attr_dtype(std::string_view name, std::optional<DType> otherwise = std::nullopt);
   NDArray attr_tensor(std::string_view name);
+  /// The same as a value, which knows of a narrow element type.
+  GraphValue attr_value(std::string_view name);
+  /// A number of TensorProto.DataType of a dtype or a narrow type.
+  int64_t attr_type(std::string_view name);
   /// A sparse tensor, filled with zeros.
   NDArray attr_sparse(std::string_view name);
   const Graph& attr_graph(std::string_view name);

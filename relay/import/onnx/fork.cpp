@@ -246,6 +246,7 @@ Outcome Importer::go_on(Scope& scope, std::unique_ptr<Fork> fork, NodeOrder rest
     count_repeated(node, rest.size());
     attempt(way, scope, fork->condition, holds, [&](Scope& inner) -> Outcome {
       if (way.outcome.fork) return go_on(inner, std::move(way.outcome.fork), rest, outputs);
+      keep_narrow_types(inner, node, way.outcome.values);
       bind_outputs(inner, node, way.outcome.values);
       return convert_nodes(inner, rest, outputs);
     });

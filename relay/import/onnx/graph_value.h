@@ -52,6 +52,17 @@ class GraphValue {
     return result;
   }
 
+  /// The same tensor, whose elements are of an ONNX type that the dtype carries (narrow.h); 0 says
+  /// that they are of the dtype itself.
+  GraphValue of_narrow_type(int64_t number) const {
+    if (state_->narrow == number) return *this;
+    GraphValue result(std::make_shared<State>(*state_));
+    result.state_->narrow = number;
+    return result;
+  }
+  /// The number of the narrow type of the elements, or 0.
+  int64_t narrow() const { return state_ ? state_->narrow : 0; }
+
   explicit operator bool() const { return state_ != nullptr; }
   bool is_sequence() const { return state_ != nullptr && state_->is_sequence; }
   const std::vector<GraphValue>& items() const { return state_->items; }
@@ -90,7 +101,8 @@ class GraphValue {
     NDArray array;
     bool is_sequence = false;
     std::vector<GraphValue> items;
-    size_t level = 0;  // how many loops it was made inside of
+    size_t level = 0;    // how many loops it was made inside of
+    int64_t narrow = 0;  // of TensorProto.DataType
   };
   explicit GraphValue(std::shared_ptr<State> state) : state_(std::move(state)) {}
 

@@ -8,6 +8,7 @@
 
 #include <relay/import/onnx/context.h>
 #include <relay/import/onnx/fold.h>
+#include <relay/import/onnx/narrow.h>
 #include <relay/ir/tensor_types.h>
 #include <relay/ir/visit.h>
 #include <relay/op/op.h>
@@ -383,7 +384,10 @@ std::unique_ptr<Fork> Importer::convert_node(Scope& scope, const Node& node) {
     first.span = own;
     throw Error(std::move(diagnostics));
   }
-  if (!results.fork) bind_outputs(scope, node, results.values);
+  if (!results.fork) {
+    keep_narrow_types(scope, node, results.values);
+    bind_outputs(scope, node, results.values);
+  }
   span_ = outer;
   return std::move(results.fork);
 }
@@ -454,9 +458,11 @@ std::vector<GraphValue> Importer::inline_graph(Scope& outer, const Node& node, c
   return std::move(outcome.values);
 }
 
-void Importer::add_initializer(Scope& scope, std::string_view name, NDArray array, bool main) {
+void Importer::add_initializer(Scope& scope, std::string_view name, NDArray array, int64_t type,
+                               bool main) {
   bool small = array.size() <= 1 || (array.size() <= kSmall && !array.dtype().is_float());
   GraphValue value = constant(array);
+  if (narrow_type(type) != nullptr) value.state_->narrow = type;
   if (main && !small && !options_.freeze) {
     VarRef var = make_var(unique_name(var_names_, std::string(name)), value.type());
     value.state_->expr = ExprRef(var);
@@ -466,9 +472,12 @@ void Importer::add_initializer(Scope& scope, std::string_view name, NDArray arra
 }
 
 void Importer::add_initializers(Scope& scope, const Graph& graph, bool main) {
+  size_t k = 0;  // sparse ones come behind
   for (auto& [name, array] : tensors_.initializers(graph)) {
+    int64_t type = k < graph.initializers.size() ? graph.initializers[k].dtype : 0;
+    ++k;
     try {
-      add_initializer(scope, name, std::move(array), main);
+      add_initializer(scope, name, std::move(array), type, main);
     } catch (const Error& error) {
       throw Error(model_.model().path + ": the initializer " + quoted(name) + ": " + error.what());
     }

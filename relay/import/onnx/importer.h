@@ -196,7 +196,8 @@ class Importer {
   std::vector<ExprRef> failure(const Way& way, const std::vector<TypeRef>& types);
   Outcome call_function(Scope& scope, const Node& node, const LocalFunction& function);
   void add_initializers(Scope& scope, const Graph& graph, bool main);
-  void add_initializer(Scope& scope, std::string_view name, NDArray array, bool main);
+  // `type`: the number of its element type.
+  void add_initializer(Scope& scope, std::string_view name, NDArray array, int64_t type, bool main);
   GraphValue add_input(const ValueInfo& info);
   [[noreturn]] void refuse_input(std::string_view name, const std::string& reason) const;
   TypeRef input_type(std::string_view name, const TypeInfo& type);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include <relay/import/onnx/importer.h>
+#include <relay/import/onnx/narrow.h>
 #include <relay/ir/tensor_types.h>
 #include <relay/support/error.h>
 
@@ -22,7 +23,7 @@ TypeRef Importer::input_type(std::string_view input, const TypeInfo& type) {
   auto refuse = [&](const std::string& reason) { refuse_input(input, reason); };
   std::string name(input);
   if (type.kind != TypeInfo::Kind::kTensor) refuse("is no tensor, which is not supported");
-  std::optional<DType> dtype = dtype_of_number(type.dtype);
+  std::optional<DType> dtype = program_dtype(type.dtype);
   if (auto given = options_.dtypes.find(name); given != options_.dtypes.end()) {
     dtype = given->second;
   }
@@ -68,7 +69,7 @@ TypeRef Importer::sequence_type(std::string_view input, const TypeInfo& type) {
   }
   bool tensors = type.element && type.element->kind == TypeInfo::Kind::kTensor;
   if (!tensors) refuse("is a sequence of items that are no tensors, which is not supported");
-  std::optional<DType> dtype = dtype_of_number(type.element->dtype);
+  std::optional<DType> dtype = program_dtype(type.element->dtype);
   if (!dtype) {
     refuse("has elements of type " + dtype_number_text(type.element->dtype) +
            ", which are not supported");
@@ -101,7 +102,11 @@ GraphValue Importer::add_input(const ValueInfo& info) {
   declare_dims(var);
   if (empty) return {};
   GraphValue value = GraphValue::of(ExprRef(var), annotation);
-  if (!sequence) return value;
+  if (!sequence) {
+    bool other = options_.dtypes.contains(std::string(info.name));
+    if (!other && narrow_type(type->dtype) != nullptr) value.state_->narrow = type->dtype;
+    return value;
+  }
   std::vector<GraphValue> items;
   for (size_t k = 0; k < annotation->as<TupleType>()->fields().size(); ++k) {
     items.push_back(field(value, k));

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include <relay/import/onnx/narrow.h>
 #include <relay/support/error.h>
 #include <relay/support/threads.h>
 
@@ -142,7 +143,7 @@ NDArray Tensors::array_of(const std::shared_ptr<const Bytes>& bytes,
       [](void* context) { delete static_cast<std::shared_ptr<const Bytes>*>(context); }, holder);
 }
 
-NDArray Tensors::external(const TensorData& tensor, Shape shape, DType dtype, Copies* later) {
+Tensors::Place Tensors::external(const TensorData& tensor, size_t needed) {
   std::string_view location;
   uint64_t offset = 0;
   std::optional<uint64_t> length;
@@ -154,7 +155,6 @@ NDArray Tensors::external(const TensorData& tensor, Shape shape, DType dtype, Co
   if (location.empty()) throw Error("external data without a location");
   std::shared_ptr<const Bytes> file = external_file(location);
   std::span<const std::byte> all = file->all();
-  size_t needed = NDArray::bytes_needed(shape, dtype);
   if (length && *length != needed) {
     throw Error("external data of " + std::to_string(*length) + " bytes for a tensor of " +
                 std::to_string(needed) + " bytes");
@@ -164,11 +164,36 @@ NDArray Tensors::external(const TensorData& tensor, Shape shape, DType dtype, Co
                 std::to_string(all.size()) + " bytes, too few for " + std::to_string(needed) +
                 " at " + std::to_string(offset));
   }
-  return array_of(file, all.subspan(offset, needed), shape, dtype, later);
+  return {file, all.subspan(offset, needed)};
+}
+
+NDArray Tensors::narrow_array(const TensorData& tensor, const NarrowType& type,
+                              const std::string& dims) {
+  size_t needed = narrow_bytes(type, element_count(tensor.dims));
+  std::vector<std::byte> listed;
+  std::span<const std::byte> bytes;
+  Place place;  // holds the file
+  if (tensor.external) {
+    place = external(tensor, needed);
+    bytes = place.elements;
+  } else if (tensor.raw) {
+    bytes = *tensor.raw;
+  } else {
+    // Each entry is a byte.
+    for (int64_t entry : tensor.ints) listed.push_back(static_cast<std::byte>(entry & 0xff));
+    bytes = listed;
+  }
+  if (bytes.size() != needed) {
+    throw Error("a tensor of shape " + dims + " and type " + dtype_number_text(type.number) +
+                " with contents of " + std::to_string(bytes.size()) + " bytes, not " +
+                std::to_string(needed));
+  }
+  return unpacked_narrow(type, bytes, tensor.dims);
 }
 
 NDArray Tensors::array(const TensorData& tensor, Copies* later) {
-  std::optional<DType> dtype = dtype_of_number(tensor.dtype);
+  const NarrowType* narrow = narrow_type(tensor.dtype);
+  std::optional<DType> dtype = program_dtype(tensor.dtype);
   if (!dtype)
     throw Error("elements of type " + dtype_number_text(tensor.dtype) + " are not supported");
   std::string dims = dims_text(tensor.dims);
@@ -181,7 +206,11 @@ NDArray Tensors::array(const TensorData& tensor, Copies* later) {
   }
   const Shape& shape = tensor.dims;
   size_t needed = NDArray::bytes_needed(shape, *dtype);
-  if (tensor.external) return external(tensor, shape, *dtype, later);
+  if (narrow != nullptr) return narrow_array(tensor, *narrow, dims);
+  if (tensor.external) {
+    Place place = external(tensor, needed);
+    return array_of(place.bytes, place.elements, shape, *dtype, later);
+  }
   auto require = [&](uint64_t found, uint64_t wanted, const char* of) {
     if (found == wanted) return;
     throw Error("a tensor of shape " + dims + " and dtype " + std::string(dtype->name()) +

@@ -14,6 +14,8 @@
 
 namespace relay::onnx {
 
+struct NarrowType;
+
 /// Bytes of files on their way into arrays: copied together, by several threads, which share the
 /// work of getting fresh pages, too.
 class Copies {
@@ -43,7 +45,8 @@ class Tensors {
  public:
   explicit Tensors(const Model& model) : model_(model) {}
 
-  /// The array. Throws `Error`, without a place, for an element type that Relay has not, extents
+  /// The array, of a wider dtype where the element type is a narrow one. Throws `Error`, without a
+  /// place, for an element type that Relay has not, extents
   /// that no array has, contents that do not fit them, and external data that are missing or not
   /// in the model's folder. Nothing is allocated before that is known. The elements of a large one
   /// are there when `later`, where it is given, has run.
@@ -62,7 +65,14 @@ class Tensors {
   /// Room for an array, together with that of others: pages of their own would be small ones.
   NDArray room(ShapeView shape, DType dtype);
   std::shared_ptr<const Bytes> external_file(std::string_view location);
-  NDArray external(const TensorData& tensor, Shape shape, DType dtype, Copies* later);
+  /// Elements in a file.
+  struct Place {
+    std::shared_ptr<const Bytes> bytes;
+    std::span<const std::byte> elements;
+  };
+  /// Where so many bytes of external data lie.
+  Place external(const TensorData& tensor, size_t needed);
+  NDArray narrow_array(const TensorData& tensor, const NarrowType& type, const std::string& dims);
 
   const Model& model_;
   std::map<std::string, std::shared_ptr<const Bytes>, std::less<>> files_;

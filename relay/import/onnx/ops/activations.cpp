@@ -209,6 +209,7 @@ RELAY_ONNX("BitwiseNot", 18, convert_bitwise_not)
 Values convert_bit_cast(NodeContext& node) {
   GraphValue x = node.input(0);
   DType to = node.attr_dtype("to");
+  node.require(x.narrow() == 0, "bits of " + dtype_number_text(x.narrow()) + " are not supported");
   auto width = [](DType dtype) { return dtype.is_bool() ? 8 : static_cast<int>(dtype.bits); };
   node.require(width(to) == width(x.dtype()), std::string(x.dtype().name()) + " and " +
                                                   std::string(to.name()) + " differ in width");

@@ -1,4 +1,5 @@
 // Weights of few bits, packed into bytes and scaled block by block, of the domain com.microsoft.
+#include <relay/import/onnx/narrow.h>
 #include <relay/import/onnx/ops/products.h>
 #include <relay/import/onnx/ops/run_time.h>
 #include <relay/op/relation.h>
@@ -125,9 +126,16 @@ Values convert_contrib_gather_block_quantised(NodeContext& node) {
   auto rank = static_cast<int64_t>(data.rank());
   int64_t along = node.axis(node.attr_int("quantize_axis", 1), data.rank(), "quantize_axis");
   int64_t axis = node.axis(node.attr_int("gather_axis", 0), data.rank(), "gather_axis");
-  node.require(data.dtype() == kUInt8,
-               "data of " + std::string(data.dtype().name()) + " are not supported");
-  node.require(along == rank - 1, "quantize_axis of packed data is not the last one");
+  // Elements of a type of few bits are apart already.
+  const NarrowType* narrow = narrow_type(data.narrow());
+  bool packed = narrow == nullptr;
+  bool fits = packed ? data.dtype() == kUInt8 : !narrow->is_float();
+  node.require(fits,
+               "data of " +
+                   (packed ? std::string(data.dtype().name()) : dtype_number_text(narrow->number)) +
+                   " are not supported");
+  if (!packed) bits = 8;
+  node.require(!packed || along == rank - 1, "quantize_axis of packed data is not the last one");
   node.require(axis != along, "gather_axis is quantize_axis");
   node.require(scale.rank() == data.rank() && (!zero || zero.rank() == data.rank()),
                "data, scales and zero points differ in their numbers of axes");
@@ -143,30 +151,31 @@ Values convert_contrib_gather_block_quantised(NodeContext& node) {
     return node.emit("take", {x, places}, {{"axis", axis}});
   };
   GraphValue numbers = unpacked(node, taken(data), bits);
-  auto last = static_cast<int64_t>(numbers.rank()) - 1;
-  auto at_last = [&](const GraphValue& x) {
-    Dim whole = numbers.last_dim();
-    GraphValue each = node.emit("repeat", {x}, {{"repeats", block}, {"axis", last}});
-    node.require(whole.is_int() && each.last_dim().is_int() &&
-                     each.last_dim().as_int() >= whole.as_int() &&
-                     each.last_dim().as_int() < whole.as_int() + block,
+  // Where the blocks lie among what was taken.
+  int64_t moved = along > axis ? along + static_cast<int64_t>(indices.rank()) - 1 : along;
+  auto at = static_cast<size_t>(moved);
+  auto of_elements = [&](const GraphValue& x) {
+    Dim whole = numbers.dim(at);
+    GraphValue each = node.emit("repeat", {x}, {{"repeats", block}, {"axis", moved}});
+    Dim found = each.dim(at);
+    node.require(whole.is_int() && found.is_int() && found.as_int() >= whole.as_int() &&
+                     found.as_int() < whole.as_int() + block,
                  "the blocks of " + x.type()->str() + " do not fit " + numbers.type()->str());
-    return each.last_dim() == whole ? each : node.slice(each, last, 0, whole.as_int());
+    return found == whole ? each : node.slice(each, moved, 0, whole.as_int());
   };
   DType dtype = scale.dtype();
-  GraphValue offset = node.scalar(kFloat32, 1 << (bits - 1));
+  GraphValue offset = node.scalar(kFloat32, packed ? 1 << (bits - 1) : 0);
   if (zero) {
     GraphValue each = unpacked(node, taken(zero), bits);
     // Half a byte may be left over.
-    Dim blocks = scale.last_dim();
-    node.require(
-        blocks.is_int() && each.last_dim().is_int() && each.last_dim().as_int() >= blocks.as_int(),
-        "there are fewer zero points than scales");
-    if (each.last_dim() != blocks) each = node.slice(each, last, 0, blocks.as_int());
-    offset = node.cast(at_last(each), kFloat32);
+    Dim blocks = scale.dim(static_cast<size_t>(along)), found = each.dim(at);
+    node.require(blocks.is_int() && found.is_int() && found.as_int() >= blocks.as_int(),
+                 "there are fewer zero points than scales");
+    if (found != blocks) each = node.slice(each, moved, 0, blocks.as_int());
+    offset = node.cast(of_elements(each), kFloat32);
   }
   GraphValue result = node.emit("subtract", {node.cast(numbers, kFloat32), offset});
-  result = node.emit("multiply", {result, at_last(node.cast(taken(scale), kFloat32))});
+  result = node.emit("multiply", {result, of_elements(node.cast(taken(scale), kFloat32))});
   std::vector<Dim> valid_dims(result.rank(), Dim(1));
   for (size_t k = 0; k < indices.rank(); ++k)
     valid_dims[static_cast<size_t>(axis) + k] = indices.dim(k);

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include <relay/import/onnx/fold.h>
+#include <relay/import/onnx/narrow.h>
 
 namespace relay::onnx {
 namespace {
@@ -227,8 +228,14 @@ RELAY_ONNX("Not", 1, convert_not)
 
 Values convert_cast(NodeContext& node) {
   GraphValue x = node.input(0);
-  DType to = node.attr_dtype("to");
-  node.ignore({"saturate", "round_mode"});  // of 8-bit floats alone
+  if (node.opset() >= 24) node.ignore({"round_mode"});  // of exponents alone
+  bool saturate = node.attr_bool("saturate", true);     // of narrow floats alone
+  int64_t type = node.attr_type("to");
+  if (const NarrowType* narrow = narrow_type(type)) {
+    return {as_narrow_type(node, x, *narrow, saturate)};
+  }
+  DType to = *dtype_of_number(type);
+  x = x.of_narrow_type(0);
   auto emit = [&] { return node.cast(x, to); };
   if (x.dtype() == to) return {x};
   if (!to.is_float()) {
@@ -244,8 +251,13 @@ Values convert_cast(NodeContext& node) {
 RELAY_ONNX("Cast", 6, convert_cast)
 
 Values convert_cast_like(NodeContext& node) {
-  node.ignore({"saturate", "round_mode"});
-  return {node.cast(node.input(0), node.input(1).dtype())};
+  node.ignore({"round_mode"});
+  bool saturate = node.attr_bool("saturate", true);
+  GraphValue x = node.input(0), like = node.input(1);
+  if (const NarrowType* narrow = narrow_type(like.narrow())) {
+    return {as_narrow_type(node, x, *narrow, saturate)};
+  }
+  return {node.cast(x.of_narrow_type(0), like.dtype())};
 }
 RELAY_ONNX("CastLike", 15, convert_cast_like)
 

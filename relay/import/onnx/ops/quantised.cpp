@@ -2,7 +2,9 @@
 #include <relay/import/onnx/ops/quantised.h>
 
 #include <algorithm>
+#include <cmath>
 
+#include <relay/import/onnx/narrow.h>
 #include <relay/import/onnx/ops/arithmetic.h>
 #include <relay/import/onnx/ops/products.h>
 #include <relay/import/onnx/ops/spatial.h>
@@ -95,8 +97,8 @@ namespace {
 // ---- One tensor ---------------------------------------------------------------------------------
 
 // Parameters of blocks, one for each element of the data.
-GraphValue of_blocks(NodeContext& node, const GraphValue& x, const GraphValue& blocks, int64_t axis,
-                     int64_t size) {
+GraphValue block_parameters_of(NodeContext& node, const GraphValue& x, const GraphValue& blocks,
+                               int64_t axis, int64_t size) {
   auto at = static_cast<size_t>(axis);
   node.require(blocks.rank() == x.rank() && blocks.dim(at).is_int() && x.dim(at).is_int(),
                "blocks need a scale of the data's rank and known extents");
@@ -120,17 +122,18 @@ Parameters parameters_of(NodeContext& node, const GraphValue& x) {
   bool newest = !node.node().domain.empty();  // com.microsoft counts otherwise
   int64_t axis = newest || node.opset() >= 13 ? node.attr_int("axis", 1) : 1;
   int64_t block = newest || node.opset() >= 21 ? node.attr_int("block_size", 0) : 0;
-  if (p.zero) {
+  bool numbers = is_one(p.scale) && (!p.zero || is_one(p.zero));
+  if (p.zero && !numbers) {
     node.require(p.zero.rank() == p.scale.rank(), "scale and zero point differ in their shapes");
   }
-  p.blocked = block != 0;
+  p.blocked = block != 0 && !numbers;
   if (p.blocked) {
     p.axis = node.axis(axis, x.rank());
-    p.scale = of_blocks(node, x, p.scale, p.axis, block);
-    if (p.zero) p.zero = of_blocks(node, x, p.zero, p.axis, block);
+    p.scale = block_parameters_of(node, x, p.scale, p.axis, block);
+    if (p.zero) p.zero = block_parameters_of(node, x, p.zero, p.axis, block);
     return p;
   }
-  if (is_one(p.scale)) return p;
+  if (numbers) return p;
   p.axis = node.axis(axis, x.rank());
   node.require(p.scale.rank() == 1, "the scale has " + std::to_string(p.scale.rank()) + " axes");
   return p;
@@ -142,64 +145,103 @@ void require_kind(NodeContext& node, DType dtype) {
                "numbers as " + std::string(dtype.name()) + " are not supported");
 }
 
+// A number, or a vector along an axis, as it meets all elements of x.
+GraphValue spread(NodeContext& node, const GraphValue& x, const Parameters& p,
+                  const GraphValue& each) {
+  if (p.blocked) return each;
+  if (p.axis < 0 || is_one(each)) return node.reshape(each, {});
+  std::vector<Dim> dims(x.rank() - static_cast<size_t>(p.axis), Dim(1));
+  dims[0] = each.dim(0);
+  return node.reshape(each, dims);
+}
+
 Values convert_dequantize(NodeContext& node) {
   GraphValue x = node.input(0);
   Parameters p = parameters_of(node, x);
-  require_kind(node, x.dtype());
+  const NarrowType* narrow = narrow_type(x.narrow());
+  bool floats = narrow != nullptr && narrow->is_float();
+  if (!floats) require_kind(node, x.dtype());
   DType dtype = p.scale.dtype();
   if (node.opset() >= 23 && node.attr_int("output_dtype", 0) != 0) {
     dtype = node.attr_dtype("output_dtype");
   }
   node.require(dtype.is_float(), "the result would be of " + std::string(dtype.name()));
-  if (!p.blocked) return {dequantized(node, x, p.scale, p.zero, p.axis, dtype)};
+  if (!p.blocked && !floats) return {dequantized(node, x, p.scale, p.zero, p.axis, dtype)};
   Arithmetic with(node, kFloat32);
-  GraphValue number = node.cast(x, kInt32);
-  if (p.zero) number = node.emit("subtract", {number, node.cast(p.zero, kInt32)});
-  GraphValue result = with.multiply(node.cast(number, kFloat32), node.cast(p.scale, kFloat32));
-  return {node.cast(result, dtype)};
+  DType wide = floats ? kFloat32 : kInt32;
+  GraphValue number = node.cast(x, wide);
+  if (p.zero) {
+    number = node.emit("subtract", {number, node.cast(spread(node, x, p, p.zero), wide)});
+  }
+  GraphValue scale = node.cast(spread(node, x, p, p.scale), kFloat32);
+  return {node.cast(with.multiply(node.cast(number, kFloat32), scale), dtype)};
 }
 RELAY_ONNX("DequantizeLinear", 10, convert_dequantize)
 RELAY_ONNX_DOMAIN("com.microsoft", "DequantizeLinear", 1, convert_dequantize)
 
+/// What QuantizeLinear gives: a dtype, or a narrow type.
+struct Target {
+  DType dtype = kUInt8;
+  const NarrowType* narrow = nullptr;
+};
+
+Target target_of(NodeContext& node, const GraphValue& zero) {
+  int64_t type = 0;
+  if (zero) type = zero.narrow() != 0 ? zero.narrow() : number_of_dtype(zero.dtype());
+  if (node.opset() >= 21 && node.attr_int("output_dtype", 0) != 0) {
+    int64_t stated = node.attr_type("output_dtype");
+    node.require(!zero || stated == type, "output_dtype is not that of the zero point");
+    type = stated;
+  }
+  Target target;
+  if (type == 0) return target;
+  target.narrow = narrow_type(type);
+  target.dtype = *program_dtype(type);
+  return target;
+}
+
+// Quotients as integers of a dtype, or of as few bits as a narrow type has.
+GraphValue rounded(NodeContext& node, const GraphValue& steps, const GraphValue& zero,
+                   const Target& target) {
+  Arithmetic with(node, kFloat32);
+  GraphValue sum = with.rounded_to_even(steps);
+  if (zero) sum = with.add(sum, node.cast(zero, kFloat32));
+  if (target.narrow == nullptr) {
+    return node.cast(with.rounded_to_range(sum, target.dtype), target.dtype);
+  }
+  bool is_signed = target.dtype.is_signed();
+  int bits = target.narrow->bits - (is_signed ? 1 : 0);
+  GraphValue low = with.number(is_signed ? -std::ldexp(1.0, bits) : 0.0);
+  GraphValue high = with.number(std::ldexp(1.0, bits) - 1);
+  sum = node.emit("minimum", {node.emit("maximum", {sum, low}), high});
+  return node.cast(sum, target.dtype).of_narrow_type(target.narrow->number);
+}
+
 Values convert_quantize(NodeContext& node) {
   GraphValue x = node.input(0);
   Parameters p = parameters_of(node, x);
-  if (node.opset() >= 19) node.ignore({"saturate"});  // of 8-bit floats alone
-  DType dtype = quantised_dtype(p.zero);
-  if (node.opset() >= 21 && node.attr_int("output_dtype", 0) != 0) {
-    DType stated = node.attr_dtype("output_dtype");
-    node.require(!p.zero || stated == dtype, "output_dtype is not that of the zero point");
-    dtype = stated;
-  }
-  require_kind(node, dtype);
-  DType precision = p.scale.dtype();
+  bool saturate = node.opset() < 19 || node.attr_bool("saturate", true);
+  Target target = target_of(node, node.optional_input(2));
+  if (target.narrow == nullptr) require_kind(node, target.dtype);
+  bool floats = target.narrow != nullptr && target.narrow->is_float();
+  DType precision = kFloat32;  // as ONNX Runtime has it, also of narrower scales
   if (node.opset() >= 23 && node.attr_int("precision", 0) != 0) {
     precision = node.attr_dtype("precision");
   }
   node.require(precision.is_float(), "the precision is no type of floats");
-  x = node.cast(x, kFloat32);
-  if (!p.blocked && precision == kFloat32) {
-    return {quantized(node, x, p.scale, p.zero, p.axis, dtype)};
+  if (!p.blocked && precision == kFloat32 && target.narrow == nullptr) {
+    GraphValue data = node.cast(x, kFloat32);
+    return {quantized(node, data, p.scale, p.zero, p.axis, target.dtype)};
   }
   // Divided here, in the type of the scale or with one for each element.
-  GraphValue scale = p.scale, zero = p.zero;
-  if (!p.blocked && p.axis >= 0) {
-    std::vector<Dim> dims(x.rank() - static_cast<size_t>(p.axis), Dim(1));
-    dims[0] = scale.dim(0);
-    scale = node.reshape(scale, dims);
-  } else if (!p.blocked) {
-    scale = node.reshape(scale, {});
+  GraphValue scale = node.cast(spread(node, x, p, p.scale), precision);
+  GraphValue steps = node.cast(node.emit("divide", {node.cast(x, precision), scale}), kFloat32);
+  GraphValue zero = p.zero ? spread(node, x, p, p.zero) : GraphValue();
+  if (floats) {
+    // The zero point is 0: it says the type.
+    return {as_narrow_type(node, steps, *target.narrow, saturate)};
   }
-  GraphValue steps =
-      node.emit("divide", {node.cast(node.input(0), precision), node.cast(scale, precision)});
-  GraphValue one = node.scalar(kFloat32, 1);
-  if (!p.blocked || !zero) {
-    return {quantized(node, node.cast(steps, kFloat32), one, zero, p.axis, dtype)};
-  }
-  Arithmetic with(node, kFloat32);
-  GraphValue sum =
-      with.add(with.rounded_to_even(node.cast(steps, kFloat32)), node.cast(zero, kFloat32));
-  return {node.cast(with.rounded_to_range(sum, dtype), dtype)};
+  return {rounded(node, steps, zero, target)};
 }
 RELAY_ONNX("QuantizeLinear", 10, convert_quantize)
 RELAY_ONNX_DOMAIN("com.microsoft", "QuantizeLinear", 1, convert_quantize)

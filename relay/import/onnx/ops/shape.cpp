@@ -20,7 +20,7 @@ Values convert_identity(NodeContext& node) {
 RELAY_ONNX("Identity", 1, convert_identity)
 
 Values convert_constant(NodeContext& node) {
-  if (node.has_attr("value")) return {node.constant_value(node.attr_tensor("value"))};
+  if (node.has_attr("value")) return {node.attr_value("value")};
   if (node.has_attr("value_float")) {
     return {node.scalar(kFloat32, node.attr_float("value_float"))};
   }
