@@ -29,6 +29,17 @@ def convolution_forms():
           integers("b", 3, low=-500, high=500, dtype=np.int32)], pads=[1, 1, 1, 1], strides=[2, 1], atol=1, rtol=0)
 
 
+def power_forms():
+    """Powers of integers are exact."""
+    bases, powers = np.array([7, 6, 3, -9, 2], np.int32), np.array([10, 11, 19, 7, 0], np.float32)
+    form("pow_int_by_float", "Pow", [bases, powers], atol=0, rtol=0)
+    form("pow_long_by_float", "Pow", [bases.astype(np.int64), powers * np.float32(1.5) // 1], atol=0, rtol=0)
+    form("pow_int_by_long", "Pow", [bases, powers.astype(np.int64)], atol=0, rtol=0)
+    form("pow_int_by_root", "Pow", [np.array([9, 10, 80], np.int32), scalar(0.5)], atol=0, rtol=0)
+    form("pow_float_by_double", "Pow", [numbers("x", 6, low=0.5, high=3), numbers("y", 6, low=-20, high=20, dtype=np.float64)],
+         rtol=1e-6, atol=0)
+
+
 def pool_forms():
     x = numbers("x", 2, 3, 7, 6)
     for order in (0, 1):

@@ -26,11 +26,10 @@ OUTSIDE_TYPES = {
     onnx.TensorProto.STRING: "strings",
     onnx.TensorProto.COMPLEX64: "complex numbers",
     onnx.TensorProto.COMPLEX128: "complex numbers",
-    onnx.TensorProto.FLOAT8E8M0: "float8e8m0",
 }
 # Those that a wider dtype carries in a program.
 CARRIERS = {"float8_e4m3fn": "float16", "float8_e4m3fnuz": "float16", "float8_e5m2": "float16",
-            "float8_e5m2fnuz": "float16", "float4_e2m1fn": "float16", "int4": "int8", "int2": "int8", "uint4": "uint8",
+            "float8_e5m2fnuz": "float16", "float8_e8m0fnu": "float32", "float4_e2m1fn": "float16", "int4": "int8", "int2": "int8", "uint4": "uint8",
             "uint2": "uint8"}
 OUTSIDE_DOMAINS = {
     "ai.onnx.ml": "ai.onnx.ml",

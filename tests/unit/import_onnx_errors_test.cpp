@@ -119,8 +119,8 @@ TEST(ImportOnnxErrors, Extents) {
             "m.onnx: the input \"x\" has 65 axes, more than 64");
   EXPECT_EQ(input(kOnnxString, {int64_t{1}}),
             "m.onnx: the input \"x\" has elements of type string, which are not supported");
-  EXPECT_EQ(input(24, {int64_t{1}}),
-            "m.onnx: the input \"x\" has elements of type float8e8m0, which are not supported");
+  EXPECT_EQ(input(27, {int64_t{1}}),
+            "m.onnx: the input \"x\" has elements of type float6e2m3, which are not supported");
 }
 
 TEST(ImportOnnxErrors, Contents) {

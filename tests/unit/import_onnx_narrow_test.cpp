@@ -16,7 +16,7 @@ namespace {
 using namespace relay::testing;  // NOLINT: the builder
 
 constexpr int kE4M3FN = 17, kE4M3FNUZ = 18, kE5M2 = 19, kE5M2FNUZ = 20, kUInt4 = 21, kInt4 = 22,
-              kE2M1 = 23, kUInt2 = 25, kInt2 = 26;
+              kE2M1 = 23, kE8M0 = 24, kUInt2 = 25, kInt2 = 26;
 
 OnnxDim n(int64_t value) { return value; }
 
@@ -87,6 +87,34 @@ TEST(ImportOnnxNarrow, Floats) {
   EXPECT_TRUE(std::signbit(elements(kE4M3FN, 1, {0x80})[0]));
 }
 
+// Rounding to powers of two, as the attributes say.
+TEST(ImportOnnxNarrow, Powers) {
+  EXPECT_EQ(elements(kE8M0, 4, {0, 126, 127, 254}), (List{0x1p-127, 0.5, 1, 0x1p127}));
+  EXPECT_TRUE(std::isnan(elements(kE8M0, 1, {255})[0]));
+  auto rounded = [](std::string_view mode, bool saturate) {
+    Proto round_mode = Proto().text(1, "round_mode").text(4, mode).number(20, 3);
+    Proto cast = onnx_node(
+        "Cast", {"x"}, {"y"},
+        {onnx_int_attr("to", kE8M0), onnx_int_attr("saturate", saturate ? 1 : 0), round_mode}, "c");
+    Proto model = model_of({cast}, {onnx_value("x", kOnnxFloat, {n(6)})}, {});
+    std::string refused = refusal(model);
+    if (!refused.empty()) throw Error(refused);
+    std::vector<float> data{1, 1.25F, 1.5F, 1.75F, -3, 0x1.8p127F};
+    return numbers(result(model, {Value(NDArray::from<float>(Shape{6}, data))}));
+  };
+  EXPECT_EQ(rounded("up", true), (List{1, 2, 2, 2, 4, 0x1p127}));
+  EXPECT_EQ(rounded("down", true), (List{1, 1, 1, 1, 2, 0x1p127}));
+  EXPECT_EQ(rounded("nearest", true), (List{1, 1, 2, 2, 4, 0x1p127}));
+  EXPECT_TRUE(std::isnan(rounded("up", false).back()));
+  EXPECT_EQ(rounded("down", false).back(), 0x1p127);
+  try {
+    rounded("odd", true);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "Cast \"c\": round_mode is \"odd\"");
+  }
+}
+
 // Entries of int32_data are bytes.
 TEST(ImportOnnxNarrow, Lists) {
   Proto tensor = Proto().number(1, 3).number(2, kInt4).text(8, "x").number(5, 0x87).number(5, 0x0f);
@@ -136,9 +164,9 @@ TEST(ImportOnnxNarrow, Refused) {
   Proto bits = onnx_node("BitCast", {"x"}, {"y"}, {onnx_int_attr("to", 2)}, "b");
   EXPECT_EQ(refusal(model_of({bits}, {onnx_value("x", kInt4, {n(2)})}, {}, 26)),
             "BitCast \"b\": bits of int4 are not supported");
-  Proto exponents = onnx_node("Cast", {"x"}, {"y"}, {onnx_int_attr("to", 24)}, "c");
+  Proto exponents = onnx_node("Cast", {"x"}, {"y"}, {onnx_int_attr("to", 27)}, "c");
   EXPECT_EQ(refusal(model_of({exponents}, {onnx_value("x", kOnnxFloat, {n(2)})}, {})),
-            "Cast \"c\": to is float8e8m0, which is not supported");
+            "Cast \"c\": to is float6e2m3, which is not supported");
   Proto gather =
       onnx_node("GatherBlockQuantized", {"x", "i", "s"}, {"y"}, {}, "g", "com.microsoft");
   Proto model =

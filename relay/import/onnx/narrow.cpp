@@ -12,19 +12,21 @@ namespace {
 
 // The numbers from 17 on came after the schema.
 constexpr NarrowType kTypes[] = {
-    {17, kFloat16, 8, 3, 7, 448.0, false, true, true},      // float8e4m3fn
-    {18, kFloat16, 8, 3, 8, 240.0, false, false, true},     // float8e4m3fnuz
-    {19, kFloat16, 8, 2, 15, 57344.0, true, true, true},    // float8e5m2
-    {20, kFloat16, 8, 2, 16, 57344.0, false, false, true},  // float8e5m2fnuz
-    {21, kUInt8, 4},                                        // uint4
-    {22, kInt8, 4},                                         // int4
-    {23, kFloat16, 4, 1, 1, 6.0, false, true, false},       // float4e2m1
-    {25, kUInt8, 2},                                        // uint2
-    {26, kInt8, 2},                                         // int2
+    {17, kFloat16, 8, 3, 7, 448.0, false, true, true},            // float8e4m3fn
+    {18, kFloat16, 8, 3, 8, 240.0, false, false, true},           // float8e4m3fnuz
+    {19, kFloat16, 8, 2, 15, 57344.0, true, true, true},          // float8e5m2
+    {20, kFloat16, 8, 2, 16, 57344.0, false, false, true},        // float8e5m2fnuz
+    {21, kUInt8, 4},                                              // uint4
+    {22, kInt8, 4},                                               // int4
+    {23, kFloat16, 4, 1, 1, 6.0, false, true, false},             // float4e2m1
+    {24, kFloat32, 8, 0, 127, 0x1p127, false, true, true, true},  // float8e8m0
+    {25, kUInt8, 2},                                              // uint2
+    {26, kInt8, 2},                                               // int2
 };
 
 double float_of(const NarrowType& type, unsigned code) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
+  if (type.powers) return code == 255 ? nan : std::ldexp(1.0, static_cast<int>(code) - type.bias);
   const unsigned sign = code >> (type.bits - 1), rest = code & ((1U << (type.bits - 1)) - 1);
   const int exponent = static_cast<int>(rest >> type.fraction);
   const unsigned fraction = rest & ((1U << type.fraction) - 1);
@@ -61,6 +63,37 @@ GraphValue with_few_bits(NodeContext& node, const NarrowType& type, const GraphV
   step = node.emit("left_shift", {step, whole(kFraction)});
   step = node.emit("reinterpret", {step}, {{"dtype", kFloat32}});
   return with.multiply(with.rounded_to_even(with.divide(x, step)), step);
+}
+
+// The powers of two next to the sizes of numbers: their exponents, which the bits of float32 have.
+GraphValue as_powers(NodeContext& node, const GraphValue& x, const NarrowType& type, bool saturate,
+                     const std::string& round_mode) {
+  constexpr int kFraction = 23, kMost = 254;
+  auto whole = [&](int64_t value) { return node.scalar(kInt32, static_cast<double>(value)); };
+  auto in_bits = [&](const GraphValue& bits, int64_t mask) {
+    return node.emit("bitwise_and", {bits, whole(mask)});
+  };
+  auto above = [&](const GraphValue& a, int64_t b) { return node.emit("greater", {a, whole(b)}); };
+  GraphValue bits = node.emit("reinterpret", {x}, {{"dtype", kInt32}});
+  GraphValue exponent = in_bits(node.emit("right_shift", {bits, whole(kFraction)}), 255);
+  GraphValue special = above(exponent, kMost);
+  GraphValue up = above(in_bits(bits, (1 << kFraction) - 1), 0);
+  if (round_mode == "nearest") {
+    GraphValue more = above(in_bits(bits, (1 << (kFraction - 1)) - 1), 0);
+    up = node.emit("logical_and", {above(in_bits(bits, 1 << (kFraction - 1)), 0),
+                                   node.emit("logical_or", {more, above(exponent, 0)})});
+  }
+  if (round_mode != "down") {
+    exponent = node.emit("add", {exponent, node.cast(up, kInt32)});
+    if (saturate) exponent = node.emit("minimum", {exponent, whole(kMost)});
+  }
+  special = node.emit("logical_or", {special, above(exponent, kMost)});
+  // The smallest one is below the normal numbers of float32.
+  GraphValue power = node.emit("left_shift", {exponent, whole(kFraction)});
+  power = node.emit("where", {above(exponent, 0), power, whole(1 << (kFraction - 1))});
+  power = node.emit("reinterpret", {power}, {{"dtype", kFloat32}});
+  GraphValue nan = node.scalar(kFloat32, std::numeric_limits<double>::quiet_NaN());
+  return node.emit("where", {special, nan, power}).of_narrow_type(type.number);
 }
 
 }  // namespace
@@ -103,7 +136,10 @@ NDArray unpacked_narrow(const NarrowType& type, std::span<const std::byte> bytes
 }
 
 GraphValue as_narrow_type(NodeContext& node, const GraphValue& x, const NarrowType& type,
-                          bool saturate) {
+                          bool saturate, const std::string& round_mode) {
+  node.require(round_mode == "up" || round_mode == "down" || round_mode == "nearest",
+               "round_mode is " + quoted(round_mode));
+  if (type.powers) return as_powers(node, node.cast(x, kFloat32), type, saturate, round_mode);
   if (!type.is_float()) {
     // The sign comes with the highest bit that is left.
     GraphValue whole = node.cast(x, kInt32);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include <relay/import/onnx/context.h>
@@ -22,6 +23,7 @@ struct NarrowType {
   bool infinite = false;     // the highest exponent stands for infinities and not-a-number
   bool signed_zero = true;   // else the bits of -0 are the only not-a-number
   bool not_a_number = true;  // some bits stand for it
+  bool powers = false;       // there are exponents alone: powers of two, without a sign
 
   bool is_float() const { return dtype.is_float(); }
 };
@@ -38,9 +40,10 @@ NDArray unpacked_narrow(const NarrowType& type, std::span<const std::byte> bytes
 
 /// Numbers as those of a narrow type. Floats are rounded to the nearest, halves to the even one;
 /// what is beyond the greatest becomes that (`saturate`), or infinite or not-a-number. Integers
-/// take the low bits of what is left without a fraction.
+/// take the low bits of what is left without a fraction. `round_mode` is "up", "down" or "nearest",
+/// for powers of two.
 GraphValue as_narrow_type(NodeContext& node, const GraphValue& x, const NarrowType& type,
-                          bool saturate);
+                          bool saturate, const std::string& round_mode = "up");
 
 /// Says of the results of a node that moves elements that they are of the narrow type of its
 /// inputs.

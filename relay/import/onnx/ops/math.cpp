@@ -79,11 +79,13 @@ Values convert_mod(NodeContext& node) {
 
 Values convert_pow(NodeContext& node) {
   Values args = binary_operands(node);
-  // The exponent may have a dtype of its own.
-  DType dtype = args[0].dtype();
-  if (dtype.is_integer() && args[1].dtype().is_float()) {
-    DType wide = args[1].dtype();
-    GraphValue power = node.emit("power", {node.cast(args[0], wide), args[1]});
+  // The exponent may have a dtype of its own; the result has that of the base. In float64 powers of
+  // integers that have a place there are exact.
+  DType dtype = args[0].dtype(), other = args[1].dtype();
+  bool narrower = dtype.is_float() && dtype.bits < other.bits;
+  if (other.is_float() && (dtype.is_integer() || narrower)) {
+    DType wide = narrower ? other : DType(kFloat64);
+    GraphValue power = node.emit("power", {node.cast(args[0], wide), node.cast(args[1], wide)});
     return {node.cast(power, dtype)};
   }
   return {node.emit("power", {args[0], node.cast(args[1], dtype)})};
@@ -228,11 +230,12 @@ RELAY_ONNX("Not", 1, convert_not)
 
 Values convert_cast(NodeContext& node) {
   GraphValue x = node.input(0);
-  if (node.opset() >= 24) node.ignore({"round_mode"});  // of exponents alone
-  bool saturate = node.attr_bool("saturate", true);     // of narrow floats alone
+  // Of narrow floats alone.
+  bool saturate = node.attr_bool("saturate", true);
+  std::string round_mode = node.opset() >= 24 ? node.attr_string("round_mode", "up") : "up";
   int64_t type = node.attr_type("to");
   if (const NarrowType* narrow = narrow_type(type)) {
-    return {as_narrow_type(node, x, *narrow, saturate)};
+    return {as_narrow_type(node, x, *narrow, saturate, round_mode)};
   }
   DType to = *dtype_of_number(type);
   x = x.of_narrow_type(0);
@@ -251,11 +254,11 @@ Values convert_cast(NodeContext& node) {
 RELAY_ONNX("Cast", 6, convert_cast)
 
 Values convert_cast_like(NodeContext& node) {
-  node.ignore({"round_mode"});
   bool saturate = node.attr_bool("saturate", true);
+  std::string round_mode = node.attr_string("round_mode", "up");
   GraphValue x = node.input(0), like = node.input(1);
   if (const NarrowType* narrow = narrow_type(like.narrow())) {
-    return {as_narrow_type(node, x, *narrow, saturate)};
+    return {as_narrow_type(node, x, *narrow, saturate, round_mode)};
   }
   return {node.cast(x.of_narrow_type(0), like.dtype())};
 }
