@@ -139,7 +139,7 @@ pid_t start(Pipe& pipe, const Run& run) {
   }
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);  // who waits for it may be killed
-  for (int signal : {SIGINT, SIGTERM, SIGPIPE}) std::signal(signal, SIG_DFL);
+  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGXCPU, SIGPIPE}) std::signal(signal, SIG_DFL);
   int nothing = open("/dev/null", O_RDWR);
   dup2(nothing, STDIN_FILENO);
   dup2(nothing, STDOUT_FILENO);

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <climits>
 #include <cstdlib>
 #include <cstring>
 
@@ -112,6 +113,47 @@ void FileSource::read(void* to, size_t size) {
   left_ -= size;
 }
 
+// ---- Names of unfinished files, for handlers of signals ----
+
+namespace {
+
+enum : int { kFree, kFilling, kNamed };
+struct Unfinished {
+  std::atomic<int> state{kFree};
+  char path[PATH_MAX];
+};
+static_assert(std::atomic<int>::is_always_lock_free);
+constexpr int kUnfinished = 16;  // files that are written at once; more have names all the same
+Unfinished unfinished[kUnfinished];
+
+int note_unfinished(const std::string& path) {
+  if (path.size() >= sizeof unfinished[0].path) return -1;
+  for (int i = 0; i < kUnfinished; ++i) {
+    int expected = kFree;
+    if (!unfinished[i].state.compare_exchange_strong(expected, kFilling)) continue;
+    std::memcpy(unfinished[i].path, path.c_str(), path.size() + 1);
+    unfinished[i].state.store(kNamed);
+    return i;
+  }
+  return -1;
+}
+
+std::string directory_of(const std::string& path) {
+  size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "" : path.substr(0, slash + 1);
+}
+
+// By which an open file is found again, to be given a name.
+std::string handle_of(int descriptor) { return "/proc/self/fd/" + std::to_string(descriptor); }
+
+}  // namespace
+
+void remove_unfinished_files() noexcept {
+  for (Unfinished& file : unfinished) {
+    if (file.state.load() == kNamed) ::unlink(file.path);
+  }
+}
+
 OutputFile::OutputFile(std::string path) : path_(std::move(path)), target_(path_) {
   if (path_.empty()) throw Error("cannot write to an empty path");
   if (path_.find('\0') != std::string::npos) throw Error("a path cannot contain a zero byte");
@@ -132,29 +174,62 @@ OutputFile::OutputFile(std::string path) : path_(std::move(path)), target_(path_
       std::free(real);
     }
   }
-  size_t slash = target_.rfind('/');
-  std::string directory = slash == std::string::npos ? "" : target_.substr(0, slash + 1);
-  // Not mkstemp: a new file gets the permissions that the user's mask leaves.
-  static std::atomic<uint32_t> counter{0};
+  regular_ = true;
+  const std::string directory = directory_of(target_);
   do {
-    uint64_t random = hash_combine(
-        static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count()),
-        static_cast<uint64_t>(::getpid()) << 32 | counter.fetch_add(1));
-    temporary_ = directory + ".relay-" + std::to_string(random);
-    descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  } while (descriptor_ < 0 && (errno == EEXIST || errno == EINTR));
-  if (descriptor_ < 0) {
-    int error = errno;
-    temporary_.clear();
-    fail("write", error);
+    descriptor_ = ::open(directory.empty() ? "." : directory.c_str(),
+                         O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+  } while (descriptor_ < 0 && errno == EINTR);
+  if (descriptor_ >= 0 && ::access(handle_of(descriptor_).c_str(), F_OK) != 0) {
+    ::close(descriptor_);
+    descriptor_ = -1;
   }
+  if (descriptor_ < 0) open_named();
   // Best effort: on file systems without modes the file is still written.
   if (exists) (void)!::fchmod(descriptor_, status.st_mode & 07777);
+}
+
+void OutputFile::make_temporary_name() {
+  static std::atomic<uint32_t> counter{0};
+  uint64_t random = hash_combine(
+      static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count()),
+      static_cast<uint64_t>(::getpid()) << 32 | counter.fetch_add(1));
+  temporary_ = directory_of(target_) + ".relay-" + std::to_string(random);
+  // Before the file has the name: none is left out.
+  slot_ = note_unfinished(temporary_);
+}
+
+void OutputFile::forget_temporary_name() {
+  if (slot_ >= 0) unfinished[slot_].state.store(kFree);
+  slot_ = -1;
+  temporary_.clear();
+}
+
+// Not mkstemp: a new file gets the permissions that the user's mask leaves.
+void OutputFile::open_named() {
+  int error = 0;
+  do {
+    make_temporary_name();
+    descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    error = errno;
+    if (descriptor_ < 0) forget_temporary_name();
+  } while (descriptor_ < 0 && (error == EEXIST || error == EINTR));
+  if (descriptor_ < 0) fail("write", error);
+}
+
+// Gives the file a name. False if there is a file of this name.
+bool OutputFile::link_as(const std::string& name) {
+  if (::linkat(AT_FDCWD, handle_of(descriptor_).c_str(), AT_FDCWD, name.c_str(),
+               AT_SYMLINK_FOLLOW) == 0)
+    return true;
+  if (errno == EEXIST) return false;
+  fail("write", errno);
 }
 
 OutputFile::~OutputFile() {
   if (descriptor_ >= 0) ::close(descriptor_);
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  forget_temporary_name();
 }
 
 void OutputFile::fail(const char* what, int error) const {
@@ -216,11 +291,26 @@ void OutputFile::rewrite(uint64_t offset, const void* from, size_t size) {
 
 void OutputFile::commit() {
   flush();
+  // A rename is all or nothing, too, but is of a file that has a name.
+  bool placed = !regular_;
+  if (regular_ && temporary_.empty()) {
+    placed = link_as(target_);
+    if (!placed) {
+      do {
+        forget_temporary_name();
+        make_temporary_name();
+      } while (!link_as(temporary_));
+    }
+  }
   int descriptor = std::exchange(descriptor_, -1);
-  if (::close(descriptor) != 0 && errno != EINTR) fail("write", errno);
-  if (temporary_.empty()) return;
+  if (::close(descriptor) != 0 && errno != EINTR) {
+    int error = errno;
+    if (regular_ && placed) ::unlink(target_.c_str());  // it was not there before
+    fail("write", error);
+  }
+  if (placed) return;
   if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail("write", errno);
-  temporary_.clear();
+  forget_temporary_name();
 }
 
 }  // namespace relay

@@ -76,9 +76,11 @@ class FileSource final : public ByteSource {
   std::string name_;
 };
 
-/// Writes a file under a temporary name beside it, which `commit` renames, so that a failure leaves
-/// what was there before. Links are followed; what is not a regular file (a pipe) is written to
-/// directly.
+/// Writes a file that has no name until `commit` gives it its own, so that a failure leaves what was
+/// there before, and nothing else: the kernel frees the file when the process ends, however it ends.
+/// Where the file system has no files without names, and for the instant in which `commit` replaces
+/// another file, it is called `.relay-N` beside its place; `remove_unfinished_files` removes those.
+/// Links are followed; what is not a regular file (a pipe) is written to directly.
 class OutputFile final : public ByteSink {
  public:
   explicit OutputFile(std::string path);
@@ -90,7 +92,7 @@ class OutputFile final : public ByteSink {
   void write(const void* from, size_t size) override;
   uint64_t written() const { return written_; }
   /// Whether what was written can be written anew: a regular file.
-  bool can_rewrite() const { return !temporary_.empty(); }
+  bool can_rewrite() const { return regular_; }
   /// Makes a regular file longer: zeros follow, up to `size` bytes of file.
   void extend(uint64_t size);
   /// Writes over bytes that were written before, from `offset` on. After `extend` any threads may,
@@ -100,14 +102,24 @@ class OutputFile final : public ByteSink {
 
  private:
   void flush();
+  void open_named();
+  void make_temporary_name();
+  void forget_temporary_name();
+  bool link_as(const std::string& name);
   [[noreturn]] void fail(const char* what, int error) const;
 
   std::string path_;
   std::string target_;
-  std::string temporary_;  // empty when written directly
+  std::string temporary_;  // the name that it has meanwhile, if it has one
+  int slot_ = -1;          // of the name among the unfinished ones
+  bool regular_ = false;   // else it is written directly
   int descriptor_ = -1;
   uint64_t written_ = 0;
   std::vector<char> buffer_;
 };
+
+/// Removes the files that this process is writing and that have names by now. For handlers of signals
+/// that end the process: async-signal-safe.
+void remove_unfinished_files() noexcept;
 
 }  // namespace relay

@@ -1,5 +1,6 @@
 // The command `relay` from its words to its exit code.
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -11,6 +12,7 @@
 
 #include <relay/import/onnx/import.h>
 #include <relay/op/plugin.h>
+#include <relay/runtime/file.h>
 #include <relay/support/error.h>
 #include <relay/vm/machine/machine.h>
 
@@ -64,10 +66,45 @@ int guarded(const std::string& command, const std::function<void()>& action,
   }
 }
 
+/// While a command runs, signals that end the process remove the files that it is writing, and a file
+/// that may not grow any more is an error of writing it. Handlers that others have installed stay.
+class TidyEnd {
+ public:
+  TidyEnd() {
+    for (size_t i = 0; i < kSignals.size(); ++i) {
+      struct sigaction now {};
+      if (sigaction(kSignals[i], nullptr, &now) != 0 || now.sa_handler != SIG_DFL) continue;
+      struct sigaction ours {};
+      ours.sa_handler = kSignals[i] == SIGXFSZ ? go_on : tidy;
+      ours.sa_flags = SA_RESTART;
+      installed_[i] = sigaction(kSignals[i], &ours, nullptr) == 0;
+    }
+  }
+  ~TidyEnd() {
+    for (size_t i = 0; i < kSignals.size(); ++i) {
+      if (installed_[i]) std::signal(kSignals[i], SIG_DFL);
+    }
+  }
+  TidyEnd(const TidyEnd&) = delete;
+  TidyEnd& operator=(const TidyEnd&) = delete;
+
+ private:
+  static constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP, SIGXCPU, SIGXFSZ};
+  static void tidy(int signal) {
+    remove_unfinished_files();
+    std::signal(signal, SIG_DFL);
+    std::raise(signal);  // as if there had been no handler, as soon as this one returns
+  }
+  static void go_on(int) {}
+
+  std::array<bool, kSignals.size()> installed_{};
+};
+
 }  // namespace
 
 int run_command(int argc, const char* const* argv) {
   std::signal(SIGPIPE, SIG_DFL);
+  TidyEnd tidy_end;
   std::shared_ptr<spdlog::logger> logger = spdlog::get("relay");  // of a call before, in Python
   spdlog::set_default_logger(logger ? logger : spdlog::stderr_logger_mt("relay"));
   spdlog::set_pattern("%l: %v");

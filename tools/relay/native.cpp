@@ -12,6 +12,7 @@
 #include <relay/runtime/file.h>
 #include <relay/support/error.h>
 #include <relay/vm/compiler/compile.h>
+#include <relay/runtime/file.h>
 #include <relay/vm/machine/executable_file.h>
 
 #include <tools/relay/command.h>
@@ -26,6 +27,7 @@ static_assert(std::atomic<bool>::is_always_lock_free);
 
 void on_interrupt(int signal) {
   if (interrupted.exchange(true)) {
+    remove_unfinished_files();
     std::signal(signal, SIG_DFL);
     std::raise(signal);
   }
@@ -178,9 +180,9 @@ Loaded load_program(const std::string& path, const std::string& entry, const Giv
 
 Interruption::Interruption() {
   interrupted = false;
-  std::signal(SIGINT, on_interrupt);
+  before_ = std::signal(SIGINT, on_interrupt);
 }
-Interruption::~Interruption() { std::signal(SIGINT, SIG_DFL); }
+Interruption::~Interruption() { std::signal(SIGINT, before_ == SIG_ERR ? SIG_DFL : before_); }
 const std::atomic<bool>* Interruption::flag() const { return &interrupted; }
 
 }  // namespace relay::tool

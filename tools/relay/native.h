@@ -67,6 +67,9 @@ class Interruption {
   Interruption(const Interruption&) = delete;
   Interruption& operator=(const Interruption&) = delete;
   const std::atomic<bool>* flag() const;
+
+ private:
+  void (*before_)(int);  // what SIGINT did
 };
 
 }  // namespace relay::tool
