@@ -76,10 +76,17 @@ void bind_analyses(nb::module_& m) {
       [](const ExprRef& match, const Module& mod, size_t most) {
         const auto* node = match->as<Match>();
         if (node == nullptr) throw nb::type_error("only a match has cases");
-        return unmatched_cases(*node, mod, most);
+        UnmatchedCases found = unmatched_cases(*node, mod, most);
+        if (!found.decided && found.examples.empty()) {
+          throw Error("it is not decided whether match covers all values: its patterns take too long "
+                      "to compare",
+                      node->span());
+        }
+        return std::move(found.examples);
       },
       nb::arg("match"), nb::arg("mod"), nb::arg("most") = 4,
-      "Patterns of values that no clause covers; empty if complete.");
+      "Patterns of values that no clause covers; empty if complete. Raises RelayError where that takes "
+      "too long to decide.");
   m.def(
       "kind_of_type",
       [](const TypeRef& type, const Module& mod) {

@@ -271,7 +271,7 @@ void bind_execution(nb::module_& m) {
           options.level = std::min(PassContext::current().opt_level, kMostLevel);
         }
         if (cache) options.cache = codegen::default_cache();
-        const Module copy = module;  // which nobody changes meanwhile
+        Module copy = module;  // which nobody changes meanwhile
         Name name = find_entry(copy, entry.value_or("")).name;
         without_lock([&] { require_typed(copy); });
         NamedTensors params = params_of(given, copy, name);
@@ -307,7 +307,7 @@ void bind_execution(nb::module_& m) {
   m.def(
       "evaluate",
       [](const Module& module, nb::args args, std::optional<std::string> entry) {
-        const Module copy = module;
+        Module copy = module;
         Name name = find_entry(copy, entry.value_or("")).name;
         size_t wanted = copy.function(name)->params().size();
         if (args.size() != wanted) {

@@ -64,12 +64,19 @@ EqualOptions equal_options(bool map_free_vars) {
   return result;
 }
 
-std::vector<Diagnostic> infer(const Module& module) {
-  return without_lock([copy = module] {
-    std::vector<Diagnostic> warnings;
-    infer_types_or_throw(copy, &warnings);
-    return warnings;
-  });
+// Copies of functions whose nodes had other types take their places, unless somebody has put others
+// there meanwhile.
+std::vector<Diagnostic> infer(Module& module) {
+  const Module before = module;
+  Module typed = module;
+  std::vector<Diagnostic> warnings;
+  without_lock([&] { infer_types_or_throw(typed, &warnings); });
+  for (const Module::FunctionEntry& entry : before.functions()) {
+    const Function* now = typed.function(entry.name);
+    if (now != entry.function.get() && module.function(entry.name) == entry.function.get())
+      module.update_function(entry.name, FunctionRef(now));
+  }
+  return warnings;
 }
 
 }  // namespace

@@ -147,7 +147,10 @@ def well_formed(expr: IRModule | Expr) -> bool:
 
 
 def unmatched_cases(match: Match, mod: IRModule | None = None) -> list[Pattern]:
-    """Patterns of values that no clause of a match covers; empty if it is complete."""
+    """Patterns of values that no clause of a match covers; empty if it is complete.
+
+    Raises RelayError where that takes too long to decide: patterns of many fields have exponentially many cases.
+    """
     return _core.unmatched_cases(match, mod if mod is not None else IRModule())
 
 

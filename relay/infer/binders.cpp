@@ -395,6 +395,7 @@ TypeRef Inferencer::global_type(const GlobalVar* var) {
     sink_.add(std::move(diagnostic));
     type = failed(var->span());
     context_.signatures.emplace(var->name(), TypeRef());  // report once
+    unknown_.push_back(var->name());
   }
   if (!type) type = failed(var->span());
   record(var, {type});

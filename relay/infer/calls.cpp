@@ -51,7 +51,7 @@ bool Inferencer::adopt_literals(const Call* call, const Operator* op, size_t bas
     const auto* base_type = dtype ? dtype->as<BaseType>() : nullptr;
     if (base_type != nullptr && literal_problem(literal->value(), base_type->dtype()).empty()) {
       value.type = TensorType::make(std::span<const Dim>(), base_type->dtype());
-      if (literal->type() != value.type.get()) literal->set_type(value.type);
+      record_closed(literal, value.type);
       continue;
     }
     if (dtype && base_type == nullptr) {
@@ -192,7 +192,7 @@ TypeRef Inferencer::call_constructor(const Call* call, const Constructor* constr
                                      size_t base) {
   TypeRef scheme = context_.constructor_scheme(*constructor, call->callee()->span());
   if (!scheme) return failed(call->span());
-  if (constructor->type() != scheme.get()) constructor->set_type(scheme);
+  if (constructor->type() == nullptr) constructor->publish_type(scheme);
   TypeRef type = instantiate({scheme}, call->type_args(), call->span());
   return call_value(call, type, base);
 }

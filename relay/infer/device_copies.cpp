@@ -48,7 +48,7 @@ class Copier final : public Rewriter {
 };
 
 FunctionRef copy(const FunctionRef& function, const Copier::Named& named) {
-  ExprRef fresh = copy_with_fresh_vars(function);
+  ExprRef fresh = copy_nodes(function);
   return FunctionRef(Copier(named).run(fresh)->as<Function>());
 }
 

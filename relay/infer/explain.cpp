@@ -160,7 +160,7 @@ void Inferencer::explain_call(const Call* call, Diagnostic& diagnostic) {
         make_function({params.begin(), params.end()}, instance->body(), instance->ret_type(), names,
                       {where.begin(), where.end()}, instance->attrs(), instance->span())};
     const Module::FunctionEntry* group[] = {&alone};
-    Inferencer inner(context_);
+    Inferencer inner(context_, Nodes::kOwn);
     inner.nested_ = true;
     inner.infer_group(group, false);
     context_.signatures.erase(Name());

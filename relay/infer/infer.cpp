@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include <relay/infer/inferencer.h>
+#include <relay/ir/rewrite.h>
 #include <relay/ir/visit.h>
 
 namespace relay {
@@ -142,7 +143,7 @@ class DataUses {
           if (!known(pattern.get())) return false;
         }
         // Another type of the name may have the same constructors, and more.
-        return !match->complete() || unmatched_cases(*match, module_, 1).empty();
+        return !match->complete() || unmatched_cases(*match, module_, 1).complete();
       }
       case ExprKind::kVar:
         return known(static_cast<const Var*>(expr)->annotation());
@@ -218,6 +219,61 @@ bool up_to_date(const Function* function, const Context& context) {
   return typed;
 }
 
+using Members = std::vector<const Entry*>;
+
+Members members_of(const Module& module, const std::vector<size_t>& group) {
+  Members members;
+  for (size_t i : group) members.push_back(&module.functions()[i]);
+  return members;
+}
+
+bool up_to_date(const Members& members, const Context& context) {
+  return std::all_of(members.begin(), members.end(), [&](const Entry* member) {
+    return up_to_date(member->function.get(), context);
+  });
+}
+
+void copy_functions(Module& module, const Members& members) {
+  for (const Entry* member : members) {
+    ExprRef copy = copy_nodes(member->function);
+    module.update_function(member->name, FunctionRef(copy->as<Function>()));
+  }
+}
+
+// What is wrong is said of copies: for that types are needed, which the nodes do not get.
+void report_group(const Module& module, const std::vector<size_t>& group, bool is_entry,
+                  Context& context) {
+  Module apart = module;
+  copy_functions(apart, members_of(apart, group));
+  Context inner(apart);
+  inner.signatures = context.signatures;
+  inner.explained = context.explained;
+  Inferencer(inner, Nodes::kOwn).infer_group(members_of(apart, group), is_entry);
+  context.signatures = std::move(inner.signatures);
+  context.explained = inner.explained;
+  for (Diagnostic& diagnostic : inner.sink.take()) context.sink.add(std::move(diagnostic));
+}
+
+// Types a group: as it is, or, where its nodes have other types, copies that the module then has.
+void infer_group(Module& module, const std::vector<size_t>& group, bool is_entry,
+                 Context& context) {
+  Members members = members_of(module, group);
+  if (up_to_date(members, context)) {
+    for (const Entry* member : members)
+      context.signatures[member->name] = TypeRef(member->function->type());
+    return;
+  }
+  switch (Inferencer(context).infer_group(members, is_entry)) {
+    case GroupResult::kTyped:
+      return;
+    case GroupResult::kFailed:
+      return report_group(module, group, is_entry, context);
+    case GroupResult::kConflict:
+      copy_functions(module, members);
+      Inferencer(context, Nodes::kOwn).infer_group(members_of(module, group), is_entry);
+  }
+}
+
 void check_types(const Module& module, DiagnosticSink& sink) {
   for (const TypeDataRef& data : module.types()) check_kind(data, module, sink, data->span());
 }
@@ -232,32 +288,21 @@ std::unordered_set<Name> recursive_functions(const Module& module) {
 
 }  // namespace inference
 
-std::vector<Diagnostic> infer_types(const Module& module) {
+std::vector<Diagnostic> infer_types(Module& module) {
   using namespace inference;
   Context context(module);
   check_types(module, context.sink);
   Groups groups(module);
   const Entry* entry = module.entry();
   for (const std::vector<size_t>& group : groups.groups()) {
-    std::vector<const Entry*> members;
-    bool current = true;
-    for (size_t i : group) {
-      members.push_back(&module.functions()[i]);
-      current = current && up_to_date(members.back()->function.get(), context);
-    }
-    if (current) {
-      for (const Entry* member : members) {
-        context.signatures[member->name] = TypeRef(member->function->type());
-      }
-      continue;
-    }
-    bool is_entry = members.size() == 1 && members[0] == entry && !groups.called(group[0]);
-    Inferencer(context).infer_group(members, is_entry);
+    bool is_entry =
+        group.size() == 1 && &module.functions()[group[0]] == entry && !groups.called(group[0]);
+    infer_group(module, group, is_entry, context);
   }
   return context.sink.take();
 }
 
-void infer_types_or_throw(const Module& module, std::vector<Diagnostic>* warnings) {
+void infer_types_or_throw(Module& module, std::vector<Diagnostic>* warnings) {
   std::vector<Diagnostic> diagnostics = infer_types(module);
   bool failed = std::any_of(diagnostics.begin(), diagnostics.end(),
                             [](const Diagnostic& d) { return d.severity == Severity::kError; });
@@ -269,17 +314,22 @@ void infer_types_or_throw(const Module& module, std::vector<Diagnostic>* warning
 }
 
 TypeRef infer_expr_type(const ExprRef& expr, const Module& module) {
-  inference::Context context(module);
+  using namespace inference;
+  Module typed = module;
   for (const Module::FunctionEntry& entry : module.functions()) {
-    if (entry.function->type() == nullptr) {
-      infer_types_or_throw(module);
-      break;
-    }
+    if (entry.function->type() != nullptr) continue;
+    infer_types_or_throw(typed);
+    break;
   }
-  for (const Module::FunctionEntry& entry : module.functions()) {
+  Context context(typed);
+  for (const Module::FunctionEntry& entry : typed.functions()) {
     context.signatures.emplace(entry.name, TypeRef(entry.function->type()));
   }
-  TypeRef type = inference::Inferencer(context).infer_root(expr);
+  GroupResult outcome = GroupResult::kTyped;
+  TypeRef type = Inferencer(context).infer_root(expr, outcome);
+  // What is wrong is said of a copy, which may have types that are not all right.
+  if (outcome == GroupResult::kFailed)
+    Inferencer(context, Nodes::kOwn).infer_root(copy_nodes(expr), outcome);
   context.sink.throw_if_errors();
   return type;
 }
@@ -287,8 +337,10 @@ TypeRef infer_expr_type(const ExprRef& expr, const Module& module) {
 TypeRef function_signature(const Module& module, Name function) {
   const Function* found = module.function(function);
   if (found == nullptr) throw Error("unknown function @" + function.str());
-  if (found->type() == nullptr) infer_types_or_throw(module);
-  return TypeRef(found->type());
+  if (found->type() != nullptr) return TypeRef(found->type());
+  Module typed = module;
+  infer_types_or_throw(typed);
+  return TypeRef(typed.function(function)->type());
 }
 
 }  // namespace relay

@@ -10,14 +10,18 @@
 namespace relay {
 
 /// Infers and checks the whole module: publishes a type on every node (`Expr::type`) and on every
-/// global function its type or scheme. Nothing in the module is edited, except that literals keep
-/// their text and get a type. Functions already inferred against the same global signatures are not
-/// visited again. All problems are reported; the module is well typed if none is an error. Warnings
-/// (clauses that can never run, …) are reported too.
-std::vector<Diagnostic> infer_types(const Module& module);
+/// global function its type or scheme. Functions already inferred against the same global signatures
+/// are not visited again. All problems are reported; the module is well typed if none is an error.
+/// Warnings (clauses that can never run, …) are reported too.
+///
+/// Nodes may be shared with other modules, which other threads use and type meanwhile. A function
+/// gets all its types at once or, where something is wrong, none; a type that a node has stays. So a
+/// function whose nodes have other types already, from another module or because what it calls has
+/// changed, is replaced in `module` by a copy.
+std::vector<Diagnostic> infer_types(Module& module);
 
 /// As above, but throws `Error` if there are errors; warnings go to `warnings` if given.
-void infer_types_or_throw(const Module& module, std::vector<Diagnostic>* warnings = nullptr);
+void infer_types_or_throw(Module& module, std::vector<Diagnostic>* warnings = nullptr);
 
 /// What a typed program makes of the functions that it calls (T14, T16): the errors in the
 /// instances that its monomorphic functions need, and in those that polymorphic ones need whatever
@@ -25,10 +29,11 @@ void infer_types_or_throw(const Module& module, std::vector<Diagnostic>* warning
 /// programs as they were written, since a pass may leave a call where it never runs.
 std::vector<Diagnostic> check_instances(const Module& module);
 
-/// The type of one expression whose free variables carry annotations; throws `Error`.
+/// The type of one expression whose free variables carry annotations; throws `Error`. Its nodes get
+/// types if none of them has another one.
 TypeRef infer_expr_type(const ExprRef& expr, const Module& module);
 
-/// The type or scheme of a global function after `infer_types`.
+/// The type or scheme of a global function.
 TypeRef function_signature(const Module& module, Name function);
 
 /// The type of a call's result: what the signature quantifies only for the result belongs to that
@@ -48,8 +53,15 @@ std::vector<Diagnostic> verify(const Module& module);
 /// The kind of a type, checking everything inside; problems (language.md §3) are added to `sink`.
 Kind check_kind(const TypeRef& type, const Module& module, DiagnosticSink& sink, Span span = {});
 
-/// Example values that no clause of a match covers (at most `most`), as patterns; empty if
-/// complete.
-std::vector<PatternRef> unmatched_cases(const Match& match, const Module& module, size_t most = 4);
+/// Values that no clause of a match covers.
+struct UnmatchedCases {
+  std::vector<PatternRef> examples;  // as patterns
+  /// Whether these are all, or as many as were asked for. The search takes time exponential in the
+  /// patterns, and is given up in the end: then there may be others.
+  bool decided = true;
+  bool complete() const { return decided && examples.empty(); }
+};
+/// At most `most` examples.
+UnmatchedCases unmatched_cases(const Match& match, const Module& module, size_t most = 4);
 
 }  // namespace relay

@@ -78,16 +78,29 @@ struct Occurrence {
   TypeRef type;        // what it was instantiated to
 };
 
+/// Whose the nodes are that are typed. `kShared`: other threads may look at them and type them, so
+/// they get all their types at once, in the end, or none. `kOwn`: nobody else has them; types are
+/// written while they are found, over earlier ones, and stay when something is wrong.
+enum class Nodes : uint8_t { kShared, kOwn };
+
+/// What has become of a group of functions.
+enum class GroupResult : uint8_t {
+  kTyped,
+  kFailed,   // something is wrong; what, has been said of `kOwn` nodes only
+  kConflict  // some of the shared nodes have other types, which stay; nothing has been said
+};
+
 /// Infers expressions. One object for each group of functions.
 class Inferencer {
  public:
-  explicit Inferencer(Context& context);
+  explicit Inferencer(Context& context, Nodes nodes = Nodes::kShared);
 
   /// Infers functions that call each other (T12) and publishes their types and those of all their
   /// nodes. `entry`: nobody calls it, so what its arguments leave open takes defaults (T8, T17).
-  void infer_group(std::span<const Module::FunctionEntry* const> group, bool entry);
-  /// Infers an expression whose free variables are annotated, publishes, and returns its type.
-  TypeRef infer_root(const ExprRef& expr);
+  GroupResult infer_group(std::span<const Module::FunctionEntry* const> group, bool entry);
+  /// Infers an expression whose free variables are annotated, publishes, and returns its type. Where
+  /// `outcome` is a conflict, the type is right nevertheless.
+  TypeRef infer_root(const ExprRef& expr, GroupResult& outcome);
 
   /// Uses of polymorphic variables and globals; types are final after inference.
   const std::vector<Occurrence>& occurrences() const { return occurrences_; }
@@ -130,6 +143,7 @@ class Inferencer {
   /// Ends a node: its values are dropped and its own pushed.
   void finish(const Expr* expr, Value value);
   void record(const Expr* expr, const Value& value);
+  void record_closed(const Expr* expr, const TypeRef& type);
   /// The type of a value on the stack for one use of it: schemes are instantiated.
   TypeRef take(size_t index, const Expr* parent, uint32_t operand);
   TypeRef take_deferred(size_t index, const Expr* parent, uint32_t operand,
@@ -179,7 +193,10 @@ class Inferencer {
                      std::span<const TypeRef> types, int32_t scheme);
   std::vector<ConstraintId> relevant_constraints(std::span<const ConstraintId> all,
                                                  const Scheme& scheme);
-  void publish_nodes();
+  void close_nodes();
+  bool publish_nodes();
+  bool same_but_for_names() const;
+  void retract(std::span<const Module::FunctionEntry* const> group);
   TypeRef published_scheme(Scheme& scheme);
   TypeRef close(const TypeRef& type, std::vector<TypeVarRef>* params);
   TypeVarRef name_variable(Kind kind);
@@ -198,6 +215,7 @@ class Inferencer {
   void deliver(const std::string& group = {});
 
   Context& context_;
+  const Nodes nodes_;
   DiagnosticSink sink_;
   std::vector<Diagnostic> found_;  // what `sink_` had, in the end
   bool nested_ = false;            // for an explanation: the diagnostics are kept
@@ -217,6 +235,7 @@ class Inferencer {
   PointerMap<Expr, Value> done_;  // nodes with several owners
   std::vector<Scheme> schemes_;
   std::vector<std::pair<const Expr*, Value>> open_;  // nodes whose type is not closed yet
+  std::vector<std::pair<const Expr*, TypeRef>> closed_;  // types to publish: of shared nodes
   std::vector<uint32_t> numeric_slots_;              // variables of literals, in order of creation
   std::vector<std::pair<const Literal*, TypeRef>> literals_;
   /// Literals in instances of lets: from, to, the call; those inside before those around.
@@ -225,6 +244,7 @@ class Inferencer {
   std::vector<Constraint> deferred_;
   std::vector<Occurrence> occurrences_;
   std::unordered_map<Name, TypeRef> group_types_;
+  std::vector<Name> unknown_;  // functions that are called but not there
   std::unordered_map<const TypeVar*, Dim> flexible_names_;
   std::unordered_set<Name> used_names_;
   std::array<uint32_t, 4> name_counters_{};

@@ -158,11 +158,7 @@ Substitution InstanceNames::settle(Substitution types, const Function* function,
 // ---- Instances ----------------------------------------------------------------------------------
 
 ExprRef fresh_copy(const ExprRef& expr, const std::function<TypeRef(const TypeRef&)>& types) {
-  ExprRef copy = copy_with_fresh_vars(expr, types);
-  return rewrite_post_order(copy, [](const Expr* node, std::span<const ExprRef>) -> ExprRef {
-    const auto* literal = node->as<Literal>();
-    return literal == nullptr ? ExprRef() : make_literal(literal->value(), literal->span());
-  });
+  return copy_nodes(expr, types);
 }
 
 Substitution match_scheme(const FuncType* scheme, const TypeRef& instance,

@@ -156,7 +156,7 @@ LocalResult specialize_locals(FunctionRef function, Context& context, const Matt
     // Under a name that nothing mentions, so that calls of itself count as uses.
     Module::FunctionEntry alone{Name(), function};
     const Module::FunctionEntry* group[] = {&alone};
-    Inferencer inferencer(context);
+    Inferencer inferencer(context, Nodes::kOwn);
     inferencer.infer_group(group, entry);
     context.signatures.erase(Name());
     bool failed = context.sink.has_errors();

@@ -14,8 +14,7 @@ namespace {
 // them. Rows are vectors of raw patterns, null for a wildcard; the last element is looked at first.
 using Row = std::vector<const Pattern*>;
 
-/// Specialisation is exponential in the worst case; beyond this many steps a match counts as
-/// checked.
+/// Specialisation is exponential in the worst case; beyond this many steps it is given up.
 constexpr size_t kMaxSteps = 200000;
 
 struct Head {
@@ -142,6 +141,10 @@ std::vector<std::vector<PatternRef>> Checker::missing(std::vector<Row> rows, siz
       continue;
     }
     if (task.width == 0) continue;  // some row matches
+    if (std::any_of(task.rows.begin(), task.rows.end(), [](const Row& row) {
+          return std::all_of(row.begin(), row.end(), is_wildcard);
+        }))
+      continue;  // this row matches everything
     std::vector<Head> heads = heads_of(task.rows);
     const TypeData* data = data_of(heads, module_);
     auto push = [&](const Head& head, bool structured, std::vector<Row> next) {
@@ -223,8 +226,18 @@ void check_match(const Match& match, const Module& module, DiagnosticSink& sink)
     rows.push_back({pattern.get()});
   }
   if (!match.complete()) return;
-  std::vector<PatternRef> cases = unmatched_cases(match, module, 4);
-  if (cases.empty()) return;
+  const UnmatchedCases unmatched = unmatched_cases(match, module, 4);
+  const std::vector<PatternRef>& cases = unmatched.examples;
+  if (cases.empty()) {
+    if (unmatched.decided) return;
+    sink.add(Diagnostic::error("it is not decided whether match covers all values: its patterns "
+                               "take too long to compare (more than " +
+                                   std::to_string(kMaxSteps) + " steps)",
+                               match.span())
+                 .help("add a last clause _, or write match? to fail when a value comes that no "
+                       "clause covers"));
+    return;
+  }
   std::string text;
   size_t shown = std::min<size_t>(cases.size(), 3);
   for (size_t i = 0; i < shown; ++i) {
@@ -238,12 +251,14 @@ void check_match(const Match& match, const Module& module, DiagnosticSink& sink)
 
 }  // namespace inference
 
-std::vector<PatternRef> unmatched_cases(const Match& match, const Module& module, size_t most) {
+UnmatchedCases unmatched_cases(const Match& match, const Module& module, size_t most) {
   inference::Checker checker(module);
   std::vector<inference::Row> rows;
   for (const PatternRef& pattern : match.patterns()) rows.push_back({pattern.get()});
-  std::vector<PatternRef> result;
-  for (auto& columns : checker.missing(std::move(rows), 1, most)) result.push_back(columns[0]);
+  UnmatchedCases result;
+  for (auto& columns : checker.missing(std::move(rows), 1, most))
+    result.examples.push_back(columns[0]);
+  result.decided = result.examples.size() >= std::max<size_t>(most, 1) || !checker.exhausted();
   return result;
 }
 

@@ -270,7 +270,7 @@ Module plan_devices(const Module& module, DeviceNeed need) {
     ExprRef planned = DevicePlanner(devices, entry.function.get()).run(entry.function);
     if (planned == entry.function) continue;
     if (planned->type() == nullptr && entry.function->type() != nullptr)
-      planned->set_type(TypeRef(entry.function->type()));
+      planned->publish_type(TypeRef(entry.function->type()));
     result.update_function(entry.name, FunctionRef(planned->as<Function>()));
   }
   return result;

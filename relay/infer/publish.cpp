@@ -1,11 +1,13 @@
 // The end of an inference: variables that are left become type parameters, types go onto the nodes.
 #include <algorithm>
+#include <mutex>
 
 #include <relay/infer/inferencer.h>
 #include <relay/infer/literals.h>
 #include <relay/infer/match_check.h>
 #include <relay/infer/messages.h>
 #include <relay/infer/type_walk.h>
+#include <relay/ir/type_str.h>
 
 namespace relay::inference {
 
@@ -106,22 +108,51 @@ TypeRef Inferencer::published_scheme(Scheme& scheme) {
   return scheme.published;
 }
 
-void Inferencer::publish_nodes() {
+// Decides the types that are still open.
+void Inferencer::close_nodes() {
   groups_published_ = true;
   // Outer schemes were made after inner ones and name their variables first.
   for (size_t i = schemes_.size(); i-- > 0;) published_scheme(schemes_[i]);
   for (auto& [expr, value] : open_) {
     if (value.scheme == kNoScheme) continue;
-    expr->set_type(published_scheme(schemes_[static_cast<size_t>(value.scheme)]));
+    record_closed(expr, published_scheme(schemes_[static_cast<size_t>(value.scheme)]));
   }
   for (auto& [expr, value] : open_) {
     if (value.scheme != kNoScheme) continue;
-    TypeRef type = close(solver_.zonk(value.type), nullptr);
-    if (expr->type() != type.get()) expr->set_type(type);
+    record_closed(expr, close(solver_.zonk(value.type), nullptr));
   }
   for (Occurrence& occurrence : occurrences_) {
     occurrence.type = close(solver_.zonk(occurrence.type), nullptr);
   }
+}
+
+// All types or none: two threads that type programs with nodes in common do not mix what they found,
+// and a type that is there stays, since somebody may be looking at it. False if one is in the way.
+bool Inferencer::publish_nodes() {
+  static std::mutex one_at_a_time;
+  std::lock_guard lock(one_at_a_time);
+  bool missing = false;
+  bool other = false;
+  for (const auto& [expr, type] : closed_) {
+    const Type* there = expr->type();
+    missing |= there == nullptr;
+    other |= there != nullptr && there != type.get();
+  }
+  if (other) return !missing && same_but_for_names();
+  if (!missing) return true;
+  for (const auto& [expr, type] : closed_) expr->publish_type(type);
+  return true;
+}
+
+// Whether nodes have what was found, with other objects for the variables that inference makes. Text
+// of all types together gives each variable a name of its own.
+bool Inferencer::same_but_for_names() const {
+  TypeNames ours, theirs;
+  for (const auto& [expr, type] : closed_) {
+    const Type* there = expr->type();
+    if (there != type.get() && type_str(type.get(), ours) != type_str(there, theirs)) return false;
+  }
+  return true;
 }
 
 void Inferencer::check_literals() {
@@ -176,7 +207,14 @@ bool fully_annotated(const Function* function) {
 
 // ---- Groups (T12) -----------------------------------------------------------------------------
 
-Inferencer::Inferencer(Context& context) : context_(context), constraints_(solver_, sink_) {
+// What the context has learnt, for a group that is looked at again.
+void Inferencer::retract(std::span<const Module::FunctionEntry* const> group) {
+  for (const Module::FunctionEntry* member : group) context_.signatures.erase(member->name);
+  for (const Name& name : unknown_) context_.signatures.erase(name);
+}
+
+Inferencer::Inferencer(Context& context, Nodes nodes)
+    : context_(context), nodes_(nodes), constraints_(solver_, sink_) {
   constraints_.set_values([this](const Call* call, size_t i) { return constant_value(call, i); });
 }
 
@@ -197,7 +235,7 @@ std::string group_note(std::span<const Module::FunctionEntry* const> group) {
 
 }  // namespace
 
-void Inferencer::infer_group(std::span<const Module::FunctionEntry* const> group, bool entry) {
+GroupResult Inferencer::infer_group(std::span<const Module::FunctionEntry* const> group, bool entry) {
   std::vector<TypeRef> types;
   try {
     Scope scope = open_scope();
@@ -220,7 +258,7 @@ void Inferencer::infer_group(std::span<const Module::FunctionEntry* const> group
     int32_t scheme = close_scope(scope, all, std::move(declared), group[0]->function.get(),
                                  entry && group.size() == 1);
     publish_group(group, types, scheme);
-    publish_nodes();
+    close_nodes();
     check_literals();
     check_matches();
     // A signature that an error has left open says nothing: calls are not to fail for it.
@@ -235,10 +273,20 @@ void Inferencer::infer_group(std::span<const Module::FunctionEntry* const> group
     }
     for (const Module::FunctionEntry* member : group) context_.signatures[member->name] = {};
   }
-  if (sink_.has_errors()) {  // to be looked at again
+  const bool failed = sink_.has_errors();
+  if (nodes_ == Nodes::kShared) {
+    if (failed || !publish_nodes()) {
+      retract(group);
+      return failed ? GroupResult::kFailed : GroupResult::kConflict;
+    }
+    // Perhaps those that another inference has given them.
+    for (const Module::FunctionEntry* member : group)
+      context_.signatures[member->name] = TypeRef(member->function->type());
+  } else if (failed) {  // to be looked at again
     for (const Module::FunctionEntry* member : group) member->function->set_type({});
   }
   deliver(group_note(group));
+  return failed ? GroupResult::kFailed : GroupResult::kTyped;
 }
 
 TypeRef Inferencer::infer_function(const Module::FunctionEntry& member) {
@@ -277,7 +325,7 @@ void Inferencer::publish_group(std::span<const Module::FunctionEntry* const> gro
       if (group.size() > 1) own.constraints = relevant_constraints(own.constraints, own);
       type = published_scheme(own);
     }
-    function->set_type(type);
+    record_closed(function, type);
     context_.signatures[group[i]->name] = type;
   }
 }
@@ -321,7 +369,7 @@ std::vector<ConstraintId> Inferencer::relevant_constraints(std::span<const Const
   return result;
 }
 
-TypeRef Inferencer::infer_root(const ExprRef& expr) {
+TypeRef Inferencer::infer_root(const ExprRef& expr, GroupResult& outcome) {
   Scope scope = open_scope();
   root_ = expr.get();
   roots_.push_back(root_);
@@ -339,9 +387,18 @@ TypeRef Inferencer::infer_root(const ExprRef& expr) {
   int32_t scheme = close_scope(scope, type, {}, expr.get(), true);
   TypeRef result = scheme == kNoScheme ? solver_.zonk(type)
                                        : published_scheme(schemes_[static_cast<size_t>(scheme)]);
-  publish_nodes();
+  close_nodes();
   check_literals();
   check_matches();
+  const bool failed = sink_.has_errors();
+  outcome = failed ? GroupResult::kFailed : GroupResult::kTyped;
+  if (nodes_ == Nodes::kShared) {
+    if (failed) {
+      retract({});
+      return result;
+    }
+    if (!publish_nodes()) outcome = GroupResult::kConflict;
+  }
   deliver();
   return result;
 }

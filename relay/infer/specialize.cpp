@@ -548,8 +548,9 @@ std::vector<Diagnostic> check_instances(const Module& module) {
 }
 
 Module specialize(const Module& module, Name entry, std::span<const TypeRef> arguments) {
-  infer_types_or_throw(module);
-  return inference::Specializer(module).run(entry, arguments);
+  Module typed = module;
+  infer_types_or_throw(typed);
+  return inference::Specializer(typed).run(entry, arguments);
 }
 
 }  // namespace relay

@@ -33,13 +33,13 @@ void Inferencer::visit(const Expr* expr) {
       return;
     case ExprKind::kConstant: {
       const NDArray& data = static_cast<const Constant*>(expr)->data();
-      if (expr->type() == nullptr) expr->set_type(type_of_array(data));
+      if (expr->type() == nullptr) expr->publish_type(type_of_array(data));
       values_.push_back({TypeRef(expr->type())});
       return;
     }
     case ExprKind::kOp: {
       TypeRef scheme = context_.operator_scheme(static_cast<const Op*>(expr)->op());
-      if (expr->type() == nullptr) expr->set_type(scheme);
+      if (expr->type() == nullptr) expr->publish_type(scheme);
       values_.push_back({std::move(scheme)});
       return;
     }
@@ -47,7 +47,7 @@ void Inferencer::visit(const Expr* expr) {
       TypeRef scheme =
           context_.constructor_scheme(*static_cast<const Constructor*>(expr), expr->span());
       if (scheme) {
-        if (expr->type() != scheme.get()) expr->set_type(scheme);
+        if (expr->type() == nullptr) expr->publish_type(scheme);
         values_.push_back({std::move(scheme)});
       } else {
         values_.push_back({failed(expr->span())});
@@ -103,9 +103,17 @@ TypeRef Inferencer::take_deferred(size_t index, const Expr* parent, uint32_t ope
 
 void Inferencer::record(const Expr* expr, const Value& value) {
   if (value.scheme == kNoScheme && !value.type->has_incomplete()) {
-    if (expr->type() != value.type.get()) expr->set_type(value.type);
+    record_closed(expr, value.type);
   } else {
     open_.emplace_back(expr, value);
+  }
+}
+
+void Inferencer::record_closed(const Expr* expr, const TypeRef& type) {
+  if (nodes_ == Nodes::kShared) {
+    closed_.emplace_back(expr, type);
+  } else if (expr->type() != type.get()) {
+    expr->set_type(type);
   }
 }
 

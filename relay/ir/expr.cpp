@@ -28,50 +28,19 @@ std::string_view expr_kind_name(ExprKind kind) {
 
 // ---- Types ------------------------------------------------------------------------------------
 
-namespace {
+void Expr::set_type(TypeRef type) const {
+  const Type* before = type_.exchange(type.detach(), std::memory_order_acq_rel);
+  if (before != nullptr) before->release();
+}
 
-/// Types that nodes had before. Other threads may still look at them, so they live as long as their
-/// node.
-struct ReplacedTypes {
-  ForkMutex mutex;
-  std::unordered_map<const Expr*, std::vector<TypeRef>> types;
-  std::atomic<size_t> nodes{0};
-
-  static ReplacedTypes& instance() {
-    static ReplacedTypes* replaced = new ReplacedTypes;
-    return *replaced;
-  }
-
-  void keep(const Expr* node, TypeRef type) {
-    std::lock_guard lock(mutex);
-    std::vector<TypeRef>& kept = types[node];
-    if (std::find(kept.begin(), kept.end(), type) == kept.end()) kept.push_back(std::move(type));
-    nodes.store(types.size(), std::memory_order_relaxed);
-  }
-
-  void forget(const Expr* node) noexcept {
-    if (nodes.load(std::memory_order_relaxed) == 0) return;
-    decltype(types)::node_type gone;  // freed without the lock
-    std::lock_guard lock(mutex);
-    gone = types.extract(node);
-    nodes.store(types.size(), std::memory_order_relaxed);
-  }
-};
-
-}  // namespace
-
-void Expr::set_type(TypeRef type, bool replace) const {
-  const Type* now = type_.load(std::memory_order_acquire);
-  const Type* wanted = type.get();
-  for (;;) {
-    if (now == wanted || (now != nullptr && !replace)) return;
-    if (type_.compare_exchange_weak(now, wanted, std::memory_order_acq_rel,
+bool Expr::publish_type(const TypeRef& type) const {
+  const Type* there = nullptr;
+  if (type_.compare_exchange_strong(there, type.get(), std::memory_order_acq_rel,
                                     std::memory_order_acquire)) {
-      (void)type.detach();  // the node's now
-      if (now != nullptr) ReplacedTypes::instance().keep(this, TypeRef::adopt(now));
-      return;
-    }
+    (void)TypeRef(type).detach();  // the node's now
+    return true;
   }
+  return there == type.get();
 }
 
 // ---- Construction and freeing -----------------------------------------------------------------
@@ -122,7 +91,6 @@ struct ExprFactory {
     thread_local const Expr* waiting = nullptr;
     thread_local bool active = false;
     if (const Type* type = dead->type_.load(std::memory_order_acquire)) type->release();
-    ReplacedTypes::instance().forget(dead);
     set_link(dead, waiting);
     waiting = dead;
     if (active) return;
@@ -371,6 +339,33 @@ ExprRef rebuild(const Expr* old, std::span<const ExprRef> operands) {
   });
   if (const Type* type = old->type(); type != nullptr && same_types) node->set_type(TypeRef(type));
   return node;
+}
+
+FunctionRef with_body(const FunctionRef& function, ExprRef body) {
+  return FunctionRef(rebuild(function.get(), {&body, 1})->as<Function>());
+}
+
+FunctionRef with_body(const FunctionRef& function, std::vector<VarRef> params, ExprRef body) {
+  if (params == function->params()) return with_body(function, std::move(body));
+  std::vector<RelationTypeRef> constraints = function->constraints();
+  for (RelationTypeRef& relation : constraints) {
+    if (!relation->args().empty()) continue;
+    // It is of the parameters that there were, and of the result.
+    std::vector<TypeRef> args;
+    for (const VarRef& param : function->params()) args.push_back(param->annotation());
+    args.push_back(function->ret_type());
+    if (std::find(args.begin(), args.end(), TypeRef()) != args.end()) {
+      throw Error(Diagnostic::error("relation " + relation_name(relation->relation()).str() +
+                                        " is of all parameters and the result, which must be "
+                                        "annotated before parameters can change",
+                                    function->span()));
+    }
+    int inputs = static_cast<int>(args.size()) - 1;
+    relation = RelationType::make(relation->relation(), std::move(args), inputs, relation->attrs());
+  }
+  return make_function(std::move(params), std::move(body), function->ret_type(),
+                       function->type_params(), std::move(constraints), function->attrs(),
+                       function->span());
 }
 
 ExprRef clone_node(const Expr* old) {

@@ -76,9 +76,11 @@ class Expr {
   /// The type that inference published, or null. For a function or a variable bound to one it may
   /// be a scheme.
   const Type* type() const { return type_.load(std::memory_order_acquire); }
-  /// Publishes a type; replaces an earlier one only when `replace`. A replaced type lives as long
-  /// as the node, since other threads may still look at it.
-  void set_type(TypeRef type, bool replace = true) const;
+  /// Gives the node a type in place of the one that it has. For who made the node and has not
+  /// shown it to others yet: these look at types without a lock.
+  void set_type(TypeRef type) const;
+  /// Gives a type to a node that has none. False if it has another one, which stays.
+  bool publish_type(const TypeRef& type) const;
 
   bool has_one_owner() const { return refs_.load(std::memory_order_relaxed) == 1; }
   void retain() const noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
@@ -204,6 +206,13 @@ ExprRef make_temp(ExprRef value, std::shared_ptr<const void> payload, Span span 
 /// keeps span and fields; it keeps the type when every new operand's published type equals the old
 /// operand's.
 ExprRef rebuild(const Expr* old, std::span<const ExprRef> operands);
+
+/// The function with another body, or with other parameters too. Everything else stays: result
+/// type, type parameters, relations, attributes, place. The same node if nothing changes; the type
+/// stays where the new body has the old one's. A relation without arguments gets those that it had
+/// the meaning of; `Error` where annotations do not tell them.
+FunctionRef with_body(const FunctionRef& function, ExprRef body);
+FunctionRef with_body(const FunctionRef& function, std::vector<VarRef> params, ExprRef body);
 
 /// The same node again, as an object of its own, without a type.
 ExprRef clone_node(const Expr* old);

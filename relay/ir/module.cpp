@@ -1,9 +1,13 @@
 #include <relay/ir/module.h>
 
-#include <relay/ir/constructor_tags.h>
 #include <algorithm>
+#include <charconv>
+#include <mutex>
+#include <optional>
 #include <unordered_set>
+#include <utility>
 
+#include <relay/ir/constructor_tags.h>
 #include <relay/ir/type_table.h>
 #include <relay/support/error.h>
 
@@ -77,34 +81,86 @@ TypeRef constructor_type(const TypeData& data, const Constructor& constructor) {
                         {data.type_vars().begin(), data.type_vars().end()});
 }
 
+namespace {
+
+// `base` and N of a name `base_N`, as `fresh_name` makes them. N is so small that it can be counted on.
+std::optional<std::pair<std::string_view, uint64_t>> numbered(std::string_view name) {
+  constexpr size_t kMostDigits = 18;
+  size_t line = name.rfind('_');
+  if (line == std::string_view::npos || line + 1 == name.size()) return std::nullopt;
+  std::string_view digits = name.substr(line + 1);
+  if (digits.size() > kMostDigits || digits[0] == '0') return std::nullopt;
+  uint64_t number = 0;
+  auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (code != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+  return std::pair(name.substr(0, line), number);
+}
+
+}  // namespace
+
+Module::Functions::Functions(const Functions& other) {
+  if (other.has_gaps.load(std::memory_order_acquire)) other.close_gaps();
+  entries = other.entries;
+  index = other.index;
+}
+
+Module::Functions::Functions(Functions&& other) noexcept
+    : entries(std::move(other.entries)),
+      index(std::move(other.index)),
+      has_gaps(other.has_gaps.exchange(false)) {
+  other.entries.clear();
+  other.index.clear();
+}
+
+Module::Functions& Module::Functions::operator=(Functions other) noexcept {
+  entries.swap(other.entries);
+  index.swap(other.index);
+  has_gaps.store(other.has_gaps.load());
+  return *this;
+}
+
+void Module::Functions::close_gaps() const {
+  static std::mutex mutex;  // of all modules: it is held shortly, and seldom
+  std::lock_guard lock(mutex);
+  if (!has_gaps.load(std::memory_order_relaxed)) return;
+  std::erase_if(entries, [](const FunctionEntry& entry) { return !entry.function; });
+  for (size_t i = 0; i < entries.size(); ++i) index.find(entries[i].name)->second.place = i;
+  has_gaps.store(false, std::memory_order_release);
+}
+
 void Module::add_function(const Name& name, FunctionRef function, bool replace) {
   RELAY_CHECK(function, "a global function is null");
   if (name.empty()) throw Error("a function of a module has a name", function->span());
-  auto [entry, fresh] = function_index_.emplace(name, functions_.size());
+  auto [entry, fresh] = functions_.index.try_emplace(
+      name, Functions::Known{function, functions_.entries.size()});
   if (fresh) {
-    functions_.push_back({name, std::move(function)});
+    functions_.entries.push_back({name, std::move(function)});
+    if (auto parts = numbered(name.view())) {
+      uint64_t& greatest = numbers_[Name(parts->first)];
+      greatest = std::max(greatest, parts->second);
+    }
     return;
   }
-  FunctionRef& there = functions_[entry->second].function;
+  FunctionRef& there = entry->second.function;
   if (!replace) {
     throw Error(Diagnostic::error("@" + name.str() + " is defined twice", function->span())
                     .note("it is first defined here", there->span()));
   }
-  there = std::move(function);
+  there = function;
+  functions_.entries[entry->second.place].function = std::move(function);
 }
 
 void Module::remove_function(const Name& name) {
-  auto found = function_index_.find(name);
-  if (found == function_index_.end()) return;
-  size_t position = found->second;
-  function_index_.erase(found);
-  functions_.erase(functions_.begin() + static_cast<ptrdiff_t>(position));
-  for (size_t i = position; i < functions_.size(); ++i) function_index_[functions_[i].name] = i;
+  auto found = functions_.index.find(name);
+  if (found == functions_.index.end()) return;
+  functions_.entries[found->second.place].function = {};
+  functions_.index.erase(found);
+  functions_.has_gaps.store(true, std::memory_order_release);
 }
 
 const Function* Module::function(const Name& name) const {
-  auto found = function_index_.find(name);
-  return found == function_index_.end() ? nullptr : functions_[found->second].function.get();
+  auto found = functions_.index.find(name);
+  return found == functions_.index.end() ? nullptr : found->second.function.get();
 }
 
 void Module::add_type(TypeDataRef data, bool replace) {
@@ -162,16 +218,20 @@ void Module::add_source(std::shared_ptr<const Source> source) {
 }
 
 const Module::FunctionEntry* Module::entry() const {
-  auto main = function_index_.find(Name("main"));
-  if (main != function_index_.end()) return &functions_[main->second];
-  return functions_.size() == 1 ? &functions_[0] : nullptr;
+  const std::vector<FunctionEntry>& all = functions();
+  auto main = functions_.index.find(Name("main"));
+  if (main != functions_.index.end()) return &all[main->second.place];
+  return all.size() == 1 ? all.data() : nullptr;
 }
 
 Name Module::fresh_name(std::string_view base) const {
   Name name(base);
-  for (size_t i = 1; function_index_.count(name) != 0; ++i) {
-    name = Name(std::string(base) + '_' + std::to_string(i));
-  }
+  if (functions_.index.count(name) == 0) return name;
+  auto greatest = numbers_.find(name);
+  uint64_t number = greatest == numbers_.end() ? 0 : greatest->second;
+  do {
+    name = Name(std::string(base) + '_' + std::to_string(++number));
+  } while (functions_.index.count(name) != 0);  // numbers too great to be counted on
   return name;
 }
 

@@ -1,6 +1,7 @@
 // A module: global functions and data types by name.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -45,10 +46,14 @@ class Module {
 
   /// Adds or (with `replace`) replaces a function. Throws `Error` if it exists.
   void add_function(const Name& name, FunctionRef function, bool replace = false);
+  /// Takes constant time: the order is put right when somebody looks at it next.
   void remove_function(const Name& name);
   /// The function, or null.
   const Function* function(const Name& name) const;
-  const std::vector<FunctionEntry>& functions() const { return functions_; }
+  const std::vector<FunctionEntry>& functions() const {
+    if (functions_.has_gaps.load(std::memory_order_acquire)) functions_.close_gaps();
+    return functions_.entries;
+  }
   /// Keeps the position of a function that is there already.
   void update_function(const Name& name, FunctionRef function) {
     add_function(name, std::move(function), true);
@@ -66,13 +71,31 @@ class Module {
 
   /// `@main`, else the only function, else null.
   const FunctionEntry* entry() const;
-  /// A name that no function has: `base`, `base_1`, ….
+  /// A name that no function has: `base`, or else `base_N` with a number above those that there are
+  /// and were. Takes constant time.
   Name fresh_name(std::string_view base) const;
 
  private:
-  std::vector<FunctionEntry> functions_;
+  // Functions in order, and by name. A removed one leaves a gap; gaps close together, in a lock, since
+  // several threads may look at one module: these read functions by name meanwhile, no places.
+  struct Functions {
+    struct Known {
+      FunctionRef function;
+      size_t place;  // in `entries`
+    };
+    mutable std::vector<FunctionEntry> entries;
+    mutable std::unordered_map<Name, Known> index;
+    mutable std::atomic<bool> has_gaps{false};
+
+    Functions() = default;
+    Functions(const Functions& other);
+    Functions(Functions&& other) noexcept;
+    Functions& operator=(Functions other) noexcept;
+    void close_gaps() const;
+  };
+  Functions functions_;
   std::vector<TypeDataRef> types_;
-  std::unordered_map<Name, size_t> function_index_;
+  std::unordered_map<Name, uint64_t> numbers_;  // the greatest N of names `base_N`
   std::unordered_map<Name, size_t> type_index_;
   std::unordered_map<Name, ConstructorRef> constructors_;
   std::vector<std::shared_ptr<const Source>> sources_;

@@ -109,7 +109,7 @@ void for_each_binder(const Expr* expr, const Visit& visit) {
 class Copier final : public Rewriter {
  public:
   using Types = std::function<TypeRef(const TypeRef&)>;
-  explicit Copier(const Types& types) : types_(types) {}
+  Copier(const Types& types, bool all) : types_(types), all_(all) {}
 
  private:
   ExprRef enter(const Expr* expr) override {
@@ -120,7 +120,8 @@ class Copier final : public Rewriter {
     if (expr->is<Op>() || expr->is<Constructor>()) return ExprRef(expr);
     for_each_binder(expr, [this](const VarRef& var) {
       VarRef copy = make_var(var->name(), map(var->annotation()), var->span());
-      if (const Type* type = var->type()) copy->set_type(map(TypeRef(type)));
+      if (const Type* type = var->type(); type != nullptr && (types_ || !all_))
+        copy->set_type(map(TypeRef(type)));
       fresh_[var.get()] = std::move(copy);
     });
     return {};
@@ -128,6 +129,8 @@ class Copier final : public Rewriter {
 
   ExprRef rewrite(const Expr* expr, std::span<const ExprRef> operands) override {
     ExprRef copy = rebuild_fields(expr, operands);
+    if (all_ && copy.get() == expr && !expr->is<Constant>()) copy = clone_node(expr);
+    if (!types_ && all_) return copy;
     if (!types_) {
       // A new variable has its old one's type, so the type of what holds it is the old one too.
       if (copy.get() != expr && copy->type() == nullptr && same_types(expr, operands)) {
@@ -226,6 +229,7 @@ class Copier final : public Rewriter {
   TypeRef map(const TypeRef& type) const { return type && types_ ? types_(type) : type; }
 
   const Types& types_;
+  const bool all_;  // nodes without bound variables are copied, too
   PointerMap<Var, VarRef> fresh_;
 };
 
@@ -251,7 +255,11 @@ ExprRef substitute(const ExprRef& root,
 
 ExprRef copy_with_fresh_vars(const ExprRef& root,
                              const std::function<TypeRef(const TypeRef&)>& types) {
-  return Copier(types).run(root);
+  return Copier(types, false).run(root);
+}
+
+ExprRef copy_nodes(const ExprRef& root, const std::function<TypeRef(const TypeRef&)>& types) {
+  return Copier(types, true).run(root);
 }
 
 }  // namespace relay

@@ -17,7 +17,8 @@ bool same_signature(const Function& a, const Function& b) {
   auto signature = [](const Function& f) {
     return make_function({f.params().begin(), f.params().end()},
                          make_tuple(std::span<const ExprRef>()), f.ret_type(),
-                         {f.type_params().begin(), f.type_params().end()});
+                         {f.type_params().begin(), f.type_params().end()},
+                         {f.constraints().begin(), f.constraints().end()});
   };
   return structural_equal(signature(a).get(), signature(b).get());
 }

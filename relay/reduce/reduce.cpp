@@ -25,11 +25,12 @@ class Reducer {
   Reducer(const Module& module, const Predicate& predicate, const Options& options,
           const ProgressFn& progress)
       : predicate_(predicate), options_(options), progress_(progress), begin_(Clock::now()) {
-    infer_types_or_throw(module);
+    Module typed = module;
+    infer_types_or_throw(typed);
     if (std::vector<Diagnostic> problems = verify(module); !problems.empty())
       throw Error(std::move(problems));
     // A copy: the caller's nodes keep their types whatever happens here.
-    result_.module = Draft(module).apply();
+    result_.module = Draft(typed).apply();
     infer_types_or_throw(result_.module);
     cost_ = cost(result_.module);
     nodes_ = program_size(result_.module);

@@ -58,14 +58,11 @@ Module bind_params(const Module& module, Name function,
   for (size_t i = 0; i < old->params().size(); ++i) {
     if (!values.contains(i)) params.push_back(old->params()[i]);
   }
-  auto with_body = [&](std::vector<VarRef> its, ExprRef body) {
-    return make_function(std::move(its), std::move(body), old->ret_type(), old->type_params(),
-                         old->constraints(), old->attrs(), old->span());
-  };
+  const FunctionRef given(old);
   if (!refers_to(module, function)) {
     Module result = module;
     result.update_function(function,
-                           with_body(std::move(params), substitute(old->body(), replacement)));
+                           with_body(given, std::move(params), substitute(old->body(), replacement)));
     return result;
   }
   Name whole = module.fresh_name(function.str());
@@ -78,7 +75,7 @@ Module bind_params(const Module& module, Name function,
   }
   for (const VarRef& param : old->params()) arguments.push_back(replacement.at(param.get()));
   result.add_function(
-      function, with_body(std::move(params), make_call(make_global_var(whole, old->span()),
+      function, with_body(given, std::move(params), make_call(make_global_var(whole, old->span()),
                                                        std::move(arguments), {}, {}, old->span())));
   return result;
 }

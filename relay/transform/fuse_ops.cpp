@@ -169,7 +169,7 @@ class Fuser final : public Rewriter {
       }
     }
     ExprRef body = rebuild(expr, inner);
-    if (body->type() == nullptr) body->set_type(TypeRef(expr->type()));
+    if (body->type() == nullptr) body->publish_type(TypeRef(expr->type()));
     if (!member->root) return body;
 
     std::map<Name, AttrValue> attrs{{"Primitive", AttrValue(int64_t{1})}};

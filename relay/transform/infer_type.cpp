@@ -8,14 +8,14 @@ namespace relay {
 namespace {
 
 // The functions stay the same nodes, since inference publishes types and edits nothing (T10), but
-// that literals take the form of their dtype.
+// that literals take the form of their dtype, and that functions whose nodes have other types already
+// are copied.
 Module infer(const Module& module, const PassContext& context) {
   std::vector<Diagnostic> warnings;
-  require_typed(module, &warnings);
-  if (context.diagnostics != nullptr) {
-    for (Diagnostic& warning : warnings) context.diagnostics->add(std::move(warning));
-  }
-  return resolve_literals(module, Resolve::kForText);
+  Module typed = module;
+  require_typed(typed, &warnings);
+  for (Diagnostic& warning : warnings) context.tell(std::move(warning));
+  return resolve_literals(typed, Resolve::kForText);
 }
 
 RELAY_REGISTER_PASS({

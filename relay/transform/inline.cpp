@@ -86,13 +86,51 @@ struct Order {
   }
 };
 
-Module inline_marked(const Module& module, const PassContext&) {
+size_t count_nodes(const Function* function) {
+  size_t count = 0;
+  post_order(function, [&](const Expr*) { ++count; });
+  return count;
+}
+
+// What inlining may still add. A chain of functions that call each other twice doubles with each.
+class Budget {
+ public:
+  explicit Budget(int64_t nodes) : limit_(nodes), left_(nodes) {}
+
+  // Whether the nodes of `callee`, which the module has as `name`, can be added once more.
+  bool take(Name name, const Function* callee) {
+    auto [entry, fresh] = sizes_.try_emplace(name, 0);
+    if (fresh) entry->second = static_cast<int64_t>(count_nodes(callee));
+    if (entry->second > left_) return false;
+    left_ -= entry->second;
+    return true;
+  }
+
+  void tell(const Call* call, Name callee, const PassContext& context) {
+    if (!told_.insert(callee).second) return;
+    context.tell(
+        Diagnostic::warning("@" + callee.str() + " is not put in the place of all its calls: that "
+                                "would add more than " + std::to_string(limit_) +
+                                " nodes to the program",
+                            call->span())
+            .help("option max_nodes of Inline is this limit"));
+  }
+
+ private:
+  const int64_t limit_;
+  int64_t left_;
+  std::unordered_map<Name, int64_t> sizes_;  // of functions in which everything is inlined
+  std::unordered_set<Name> told_;
+};
+
+Module inline_marked(const Module& module, const PassContext& context, int64_t max_nodes) {
   bool any = false;
   for (const auto& entry : module.functions()) any |= marked(*entry.function);
   if (!any) return module;
 
   Order order(module, CallGraph(module));
   Effects effects(module);
+  Budget budget(max_nodes);
   Module result = module;
   auto inlined = [&](const Expr* callee, size_t arguments) -> const Function* {
     const auto* global = callee->as<GlobalVar>();
@@ -110,6 +148,11 @@ Module inline_marked(const Module& module, const PassContext&) {
           if (!expr->is<Call>()) return {};
           const Function* callee = inlined(operands[0].get(), operands.size() - 1);
           if (callee == nullptr) return {};
+          const Name callee_name = operands[0]->as<GlobalVar>()->name();
+          if (!budget.take(callee_name, callee)) {
+            budget.tell(expr->as<Call>(), callee_name, context);
+            return {};
+          }
           bool pure = true;
           for (const ExprRef& arg : expr->operands().subspan(1))
             pure &= effectful.count(arg.get()) == 0;
@@ -136,10 +179,17 @@ RELAY_REGISTER_PASS({
      1,
      {ProgramState::kTyped},
      "Puts the body of global functions marked `Inline=1` in the place of calls, and removes those "
-     "that nothing "
-     "mentions any more. Recursive and polymorphic functions stay."},
-    {},
-    [](const PassInfo& info, const PassOptions&) { return make_module_pass(info, inline_marked); },
+     "that nothing mentions any more. Recursive and polymorphic functions stay, and so do calls that "
+     "would make the program too large."},
+    {{"max_nodes",
+      "How many nodes may be added to the program. Further calls stay, with a warning.",
+      int64_t{1'000'000}}},
+    [](const PassInfo& info, const PassOptions& options) {
+      int64_t most = option<int64_t>(options, "max_nodes");
+      return make_module_pass(info, [most](const Module& module, const PassContext& context) {
+        return inline_marked(module, context, most);
+      });
+    },
 });
 
 }  // namespace

@@ -36,8 +36,9 @@ const char* pass_that_establishes(ProgramState state) {
 Module establish(ProgramState state, const Module& module) {
   if (state == ProgramState::kAny) return module;
   if (state == ProgramState::kTyped) {
-    infer_types_or_throw(module);
-    return resolve_literals(module);
+    Module typed = module;
+    infer_types_or_throw(typed);
+    return resolve_literals(typed);
   }
   return (*create_pass(pass_that_establishes(state)))(module);
 }
@@ -100,9 +101,9 @@ std::vector<Diagnostic> located(const Error& error, const PassInfo& info,
 
 void report_in_pass(Diagnostic diagnostic) {
   if (diagnostic.severity == Severity::kWarning) {
-    DiagnosticSink* sink = PassContext::current().diagnostics;
-    if (sink != nullptr) {
-      sink->add(std::move(diagnostic));
+    const PassContext& context = PassContext::current();
+    if (context.diagnostics != nullptr) {
+      context.tell(std::move(diagnostic));
     } else {
       spdlog::warn("{}", render(diagnostic));
     }
@@ -180,7 +181,7 @@ Module Pass::run_alone(const Module& module, const PassContext& context) const {
                   same_functions(input, result) ? "unchanged" : "changed");
   }
   if (context.trace)
-    context.trace->push_back({info_.name, seconds, !same_functions(input, result)});
+    context.note_pass({info_.name, seconds, !same_functions(input, result)});
   bool types = context.config_value<bool>("relay.verify_types");
   if (types || context.config_value<bool>("relay.verify_passes")) {
     bool typed = std::find(info_.requires_.begin(), info_.requires_.end(), ProgramState::kTyped) !=

@@ -138,6 +138,30 @@ std::exception_ptr leave(const std::vector<PassInstrument>& instruments, size_t 
 
 }  // namespace
 
+void PassContext::tell(Diagnostic diagnostic) const {
+  if (diagnostics == nullptr) return;
+  std::lock_guard lock(*records_);
+  diagnostics->add(std::move(diagnostic));
+}
+
+std::vector<Diagnostic> PassContext::told() const {
+  if (diagnostics == nullptr) return {};
+  std::lock_guard lock(*records_);
+  return diagnostics->diagnostics();
+}
+
+void PassContext::note_pass(PassTrace pass) const {
+  if (!trace) return;
+  std::lock_guard lock(*records_);
+  trace->push_back(std::move(pass));
+}
+
+std::vector<PassTrace> PassContext::noted_passes() const {
+  if (!trace) return {};
+  std::lock_guard lock(*records_);
+  return *trace;
+}
+
 bool PassContext::requires_pass(const PassInfo& info) const {
   return contains(required_passes, info.name);
 }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -92,6 +93,14 @@ class PassContext {
   /// Receives every pass that ran; may be null.
   std::shared_ptr<std::vector<PassTrace>> trace;
 
+  /// Adds to `diagnostics`, where there is such a thing. Several threads may run passes under one
+  /// context, and look at what they say meanwhile.
+  void tell(Diagnostic diagnostic) const;
+  std::vector<Diagnostic> told() const;
+  /// Adds to `trace` in the same way.
+  void note_pass(PassTrace pass) const;
+  std::vector<PassTrace> noted_passes() const;
+
   /// Whether a pass should run: not disabled, and required or within the level.
   bool enabled(const PassInfo& info) const;
   bool requires_pass(const PassInfo& info) const;
@@ -135,6 +144,7 @@ class PassContext {
 
  private:
   PassOption config_option(const std::string& key) const;
+  std::shared_ptr<std::mutex> records_ = std::make_shared<std::mutex>();  // of both
 };
 
 }  // namespace relay

@@ -9,7 +9,7 @@ namespace relay {
 
 namespace {
 
-std::vector<Diagnostic> type_errors(const Module& module) {
+std::vector<Diagnostic> type_errors(Module module) {
   std::vector<Diagnostic> errors;
   for (Diagnostic& diagnostic : infer_types(module)) {
     if (diagnostic.severity == Severity::kError) errors.push_back(std::move(diagnostic));

@@ -68,7 +68,7 @@ std::vector<TypeRef> parameter_types(const Function& function, Name entry,
 
 }  // namespace
 
-void require_typed(const Module& module, std::vector<Diagnostic>* warnings) {
+void require_typed(Module& module, std::vector<Diagnostic>* warnings) {
   if (std::vector<Diagnostic> errors = verify(module); !errors.empty())
     throw Error(std::move(errors));
   infer_types_or_throw(module, warnings);

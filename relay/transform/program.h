@@ -14,7 +14,7 @@ namespace relay {
 /// Checks a module from outside as far as running any of it needs: form (which modules that are
 /// built by hand may lack) and types. Types are published. Throws `Error`; warnings go to
 /// `warnings` if given.
-void require_typed(const Module& module, std::vector<Diagnostic>* warnings = nullptr);
+void require_typed(Module& module, std::vector<Diagnostic>* warnings = nullptr);
 
 /// The function of a name (without its sigil); of none, @main or else the only one. Throws `Error`
 /// with the nearest names.

@@ -130,7 +130,7 @@ class Simplifier final : public Rewriter {
   ExprRef typed(const ExprRef& expr, Span span, int& calls, bool root) {
     if (expr->type() != nullptr) return expr;
     if (const auto* constant = expr->as<Constant>()) {
-      expr->set_type(type_of_array(constant->data()));
+      expr->publish_type(type_of_array(constant->data()));
       return expr;
     }
     const Operator* op = op_of(expr.get());

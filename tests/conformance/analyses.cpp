@@ -147,7 +147,7 @@ Json missing_patterns(const Expr* root, const Module& module) {
   });
   Json list = Json::array();
   if (last == nullptr) return list;
-  for (const PatternRef& pattern : unmatched_cases(*last, module)) {
+  for (const PatternRef& pattern : unmatched_cases(*last, module).examples) {
     list.push_back(print_pattern(pattern.get()));
   }
   return list;

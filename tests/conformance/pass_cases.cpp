@@ -64,7 +64,7 @@ class AliasRemover final : public Rewriter {
 
 // Typed, literals resolved, without names for names and without annotations (TVM writes the
 // inferred ones).
-Module normal(const Module& module) {
+Module normal(Module module) {
   infer_types_or_throw(module);
   Module result = resolve_literals(module);
   auto without_annotations = [](const TypeRef& type) {

@@ -19,7 +19,8 @@ using namespace relay::testing;  // NOLINT: the builder
 
 std::string refusal(const Proto& model, const OnnxOptions& options = {}) {
   try {
-    infer_types_or_throw(from_onnx(model.span(), options, "m.onnx").module);
+    Module module = from_onnx(model.span(), options, "m.onnx").module;
+    infer_types_or_throw(module);
   } catch (const Error& error) {
     return error.diagnostics().front().message;
   }

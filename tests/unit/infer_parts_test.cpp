@@ -76,9 +76,45 @@ TEST(InferMatch, ExamplesOfWhatIsMissing) {
                                "def @main(%p: (Opt[int32], Opt[bool])) "
                                "{ match? (%p) { (Some(_), None) => { 1 }, (None, _) => { 2 }, } }");
   const auto* match = module.function("main")->body()->as<Match>();
-  std::vector<PatternRef> cases = unmatched_cases(*match, module);
+  std::vector<PatternRef> cases = unmatched_cases(*match, module).examples;
   ASSERT_EQ(cases.size(), 1u);
   EXPECT_EQ(print_pattern(cases[0].get()), "(Some(_), Some(_))");
+}
+
+TEST(InferMatch, WhatIsNotDecidedIsAnError) {
+  // Values that differ from each clause are sought among 2^20, and there is none.
+  constexpr int kColumns = 20;
+  std::string type, rows;
+  for (int i = 0; i <= kColumns; ++i) type += i > 0 ? ", B" : "B";
+  for (int row = 0; row <= kColumns; ++row) {
+    rows += "(";
+    for (int i = 0; i <= kColumns; ++i) {
+      bool named = i == row || (i == kColumns && row < kColumns);
+      rows += std::string(i > 0 ? ", " : "") + (named ? "T" : "_");
+    }
+    rows += ") => { 1 }, ";
+  }
+  std::string last = "(";
+  for (int i = 0; i <= kColumns; ++i) last += i == 0 ? "_" : i < kColumns ? ", _" : ", F";
+  rows += last + ") => { 2 }, ";
+  auto program = [&](const std::string& match, const std::string& more) {
+    return "type B { T, F, }\ndef @main(%p: (" + type + ")) { " + match + " (%p) { " + rows + more +
+           "} }";
+  };
+  std::string undecided = testing::signature(program("match", ""));
+  EXPECT_EQ(undecided,
+            "error: it is not decided whether match covers all values: its patterns take too long to "
+            "compare (more than 200000 steps)");
+  EXPECT_THAT(testing::report(program("match", "")),
+              HasSubstr("help: add a last clause _, or write match? to fail"));
+  Module module = parse_module("test", program("match?", ""));
+  const auto* match = module.function("main")->body()->as<Match>();
+  UnmatchedCases cases = unmatched_cases(*match, module);
+  EXPECT_FALSE(cases.decided);
+  EXPECT_FALSE(cases.complete());
+  // As the help says.
+  EXPECT_EQ(testing::signature(program("match?", "")).substr(0, 5), "fn ((");
+  EXPECT_EQ(testing::signature(program("match", "_ => { 3 }, ")).substr(0, 5), "fn ((");
 }
 
 TEST(InferMatch, ManyColumnsEnd) {

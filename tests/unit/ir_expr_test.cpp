@@ -105,7 +105,8 @@ TEST(IrExpr, RebuildKeepsTypes) {
   EXPECT_EQ(rebuild(node.get(), std::vector{f, z})->type(), nullptr);
   EXPECT_EQ(rebuild(node.get(), std::vector{make_global_var("g"), x})->type(), nullptr);
   EXPECT_THROW(rebuild(make_ref_read(x).get(), std::vector{x, y}), InternalError);
-  node->set_type(TensorType::scalar(kBool), false);
+  EXPECT_FALSE(node->publish_type(TensorType::scalar(kBool)));
+  EXPECT_TRUE(node->publish_type(i32));
   EXPECT_EQ(node->type(), i32.get());
   node->set_type(TensorType::scalar(kBool));
   EXPECT_EQ(node->type(), TensorType::scalar(kBool).get());
@@ -219,6 +220,109 @@ TEST(IrExpr, Module) {
   EXPECT_EQ(module.fresh_name("h"), Name("h"));
 }
 
+TEST(IrExpr, FreshNamesAreNew) {
+  Module module;
+  FunctionRef f = make_function({}, number(1));
+  auto add = [&](const char* name) { module.add_function(name, f); };
+  auto fresh = [&](const char* name) { return module.fresh_name(name).str(); };
+  for (const char* name : {"g", "g_7", "g_05", "g_", "_3", "_", "h", "h_999999999999999999", "h_1_2",
+                           "h_1", "k", "k_99999999999999999999999", "l_2"})
+    add(name);
+  EXPECT_EQ(fresh("g"), "g_8");
+  EXPECT_EQ(fresh("h"), "h_1000000000000000000");
+  EXPECT_EQ(fresh("h_1"), "h_1_3");
+  EXPECT_EQ(fresh("k"), "k_1");
+  EXPECT_EQ(fresh("l"), "l");
+  EXPECT_EQ(fresh("_"), "__1");
+  add("h_1000000000000000000");  // beyond what is counted
+  EXPECT_EQ(fresh("h"), "h_1000000000000000001");
+  module.remove_function("g_7");
+  EXPECT_EQ(fresh("g"), "g_8");
+}
+
+TEST(IrExpr, ManyFunctionsAreRemovedAndNamed) {
+  // Quadratic work would take minutes.
+  constexpr size_t kMany = 200'000;
+  Module module;
+  FunctionRef f = make_function({}, number(1));
+  for (size_t i = 0; i < kMany; ++i) module.add_function(module.fresh_name("f"), f);
+  EXPECT_EQ(module.functions().back().name, Name("f_" + std::to_string(kMany - 1)));
+  for (size_t i = 0; i + 2 < kMany; ++i) {
+    Name name(i == 0 ? "f" : "f_" + std::to_string(i));
+    ASSERT_NE(module.function(name), nullptr);
+    module.remove_function(name);
+    ASSERT_EQ(module.function(name), nullptr);
+  }
+  const Module copy = module;
+  module.add_function("last", f);
+  module.update_function("f_" + std::to_string(kMany - 1), make_function({}, number(2)));
+  std::vector<std::string> names;
+  for (const auto& entry : module.functions()) names.push_back(entry.name.str());
+  EXPECT_EQ(names, (std::vector<std::string>{"f_199998", "f_199999", "last"}));
+  EXPECT_NE(module.functions()[1].function, f);
+  EXPECT_EQ(copy.functions().size(), 2u);
+  EXPECT_EQ(copy.functions()[1].function, f);
+  EXPECT_EQ(copy.entry(), nullptr);
+}
+
+TEST(IrExpr, ThreadsLookAtAModuleWithGaps) {
+  FunctionRef f = make_function({}, number(1));
+  for (int round = 0; round < 20; ++round) {
+    Module module;
+    for (int i = 0; i < 100; ++i) module.add_function("f" + std::to_string(i), f);
+    module.add_function("main", f);
+    for (int i = 0; i < 100; i += 2) module.remove_function("f" + std::to_string(i));
+    std::atomic<int> wrong{0};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 3; ++t) {
+      threads.emplace_back([&, t] {
+        const Module& seen = module;
+        if (t == 0 && seen.functions().size() != 51) ++wrong;
+        if (t == 1 && seen.entry()->name != Name("main")) ++wrong;
+        if (t == 2 && Module(seen).functions()[50].name != Name("main")) ++wrong;
+        if (seen.function("f1") != f.get() || seen.function("f2") != nullptr) ++wrong;
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(wrong, 0);
+  }
+}
+
+TEST(IrExpr, AnotherBodyKeepsTheRest) {
+  TypeVarRef t = TypeVar::make("t", Kind::kType);
+  VarRef x = make_var("x", t), y = make_var("y", t);
+  const Relation* identity = find_relation("Identity");
+  ASSERT_NE(identity, nullptr);
+  AttrsRef attrs = make_dict_attrs({{"Inline", AttrValue(int64_t{1})}});
+  FunctionRef f = make_function({x, y}, x, t, {t}, {RelationType::make(identity, {}, 0, {})}, attrs,
+                                Span(3, 4));
+  FunctionRef g = with_body(f, y);
+  EXPECT_EQ(g->body(), y);
+  EXPECT_EQ(g->params(), f->params());
+  EXPECT_EQ(g->ret_type(), f->ret_type());
+  EXPECT_EQ(g->type_params(), f->type_params());
+  EXPECT_EQ(g->constraints(), f->constraints());
+  EXPECT_EQ(g->attrs(), f->attrs());
+  EXPECT_TRUE(g->span() == f->span());
+  EXPECT_EQ(with_body(f, x), f);
+  EXPECT_EQ(with_body(f, {x, y}, x), f);
+  // Of other parameters, a relation of all of them is still about those that there were.
+  FunctionRef h = with_body(f, {y}, y);
+  EXPECT_EQ(h->params().size(), 1u);
+  ASSERT_EQ(h->constraints().size(), 1u);
+  EXPECT_EQ(h->constraints()[0]->str(), "Identity(t, t, t)");
+  EXPECT_TRUE(h->span() == f->span());
+  FunctionRef open = make_function({make_var("z"), y}, y, t, {t}, f->constraints());
+  try {
+    with_body(open, {y}, y);
+    FAIL() << "a relation lost its arguments";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "relation Identity is of all parameters and the result, which must be annotated "
+                 "before parameters can change");
+  }
+}
+
 constexpr int kDeep = 1000000;
 
 void exercise(ExprRef (*build)()) {
@@ -280,13 +384,20 @@ TEST(IrExpr, ThreadsShareNodes) {
   FunctionRef f = everything();
   std::vector<std::thread> threads;
   std::atomic<int> wrong{0};
+  std::atomic<const Type*> first{nullptr};
   for (int t = 0; t < 4; ++t) {
-    threads.emplace_back([&wrong, f, t] {
+    threads.emplace_back([&wrong, &first, f, t] {
       for (int i = 0; i < 300; ++i) {
         ExprRef copy = copy_with_fresh_vars(f);
         if (!structural_equal(copy.get(), f.get())) ++wrong;
-        f->body()->set_type(TensorType::make(std::vector<Dim>{i % 3, t}, kInt32));
-        if (const Type* type = f->body()->type(); type->str().empty()) ++wrong;
+        // The first type stays.
+        TypeRef mine = TensorType::make(std::vector<Dim>{i % 3, t}, kInt32);
+        bool published = f->body()->publish_type(mine);
+        const Type* type = f->body()->type();
+        if (published != (type == mine.get())) ++wrong;
+        const Type* expected = nullptr;
+        if (!first.compare_exchange_strong(expected, type) && expected != type) ++wrong;
+        if (type->str().empty()) ++wrong;
       }
     });
   }

@@ -98,7 +98,7 @@ TEST(Reduce, AsksOnlyOfWellTypedSmallerPrograms) {
     std::string before = print_module(module, {.show_types = true});
     std::set<uint64_t> asked;
     size_t asks = 0;
-    auto predicate = [&](const Module& m) {
+    auto predicate = [&](Module m) {
       ++asks;
       EXPECT_TRUE(asked.insert(structural_hash(m)).second);
       EXPECT_TRUE(verify(m).empty()) << print_module(m);

@@ -45,6 +45,55 @@ void expect_unchanged(const std::string& passes, const std::string& program) {
   }
 }
 
+// ---- Inline ----
+
+TEST(Inline, StopsBeforeTheProgramIsTooLarge) {
+  // Each function calls the one before twice: 2^35 calls of the first.
+  constexpr int kChain = 35;
+  std::string text = "def @f0(%x: float32, Inline=1) -> float32 { exp(%x) }\n";
+  for (int i = 1; i <= kChain; ++i) {
+    std::string before = "@f" + std::to_string(i - 1);
+    text += "def @f" + std::to_string(i) + "(%x: float32, Inline=1) -> float32 { add(" + before +
+            "(%x), " + before + "(negative(%x))) }\n";
+  }
+  text += "def @main(%x: float32) { @f" + std::to_string(kChain) + "(%x) }\n";
+  Module module = typed(text);
+  DiagnosticSink sink;
+  PassContext context;
+  context.diagnostics = &sink;
+  Module found = (*create_pass("Inline", {{"max_nodes", int64_t{10'000}}}))(module, context);
+  infer_types_or_throw(found);
+  size_t nodes = 0;
+  for (const auto& entry : found.functions())
+    post_order(entry.function.get(), [&](const Expr*) { ++nodes; });
+  EXPECT_GT(nodes, 5'000u);
+  EXPECT_LT(nodes, 25'000u);
+  std::vector<Diagnostic> told = sink.take();
+  ASSERT_FALSE(told.empty());
+  EXPECT_EQ(told[0].severity, Severity::kWarning);
+  EXPECT_NE(told[0].message.find("is not put in the place of all its calls: that would add more than "
+                                 "10000 nodes to the program"),
+            std::string::npos)
+      << told[0].message;
+  EXPECT_LE(told.size(), static_cast<size_t>(kChain));  // once for each function
+  for (const Diagnostic& warning : told) EXPECT_TRUE(warning.span.known());
+}
+
+TEST(Inline, KeepsWhatIsShared) {
+  // 60 doublings of one node: 2^60 if it were written out.
+  std::string text = "def @f(%x: float32, Inline=1) -> float32 { %0 = exp(%x); ";
+  for (int i = 1; i <= 60; ++i) {
+    std::string before = "%" + std::to_string(i - 1);
+    text += "%" + std::to_string(i) + " = add(" + before + ", " + before + "); ";
+  }
+  text += "%60 }\ndef @main(%x: float32) { multiply(@f(%x), @f(abs(%x))) }\n";
+  Module found = (*create_pass("Inline"))(typed(text), PassContext());
+  ASSERT_EQ(found.functions().size(), 1u);
+  size_t nodes = 0;
+  post_order(found.function("main"), [&](const Expr*) { ++nodes; });
+  EXPECT_LT(nodes, 200u);
+}
+
 // ---- ToANormalForm ----
 
 TEST(ToANormalForm, NamesWhatRunsWhereItRuns) {

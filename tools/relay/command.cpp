@@ -141,7 +141,7 @@ Module read_program(const std::string& path, bool typed, NamedArrays* params) {
   return std::move(parsed.module);
 }
 
-void check_program(const Module& module, const std::string& path) {
+void check_program(Module& module, const std::string& path) {
   Progress progress("checking " + path);
   std::vector<Diagnostic> warnings;
   require_typed(module, &warnings);

@@ -74,7 +74,7 @@ const std::string& standard_input();
 Module read_program(const std::string& path, bool typed = false, NamedArrays* params = nullptr);
 /// Types a program and checks what it says; `path` is what it is called while that lasts. Prints
 /// warnings. Throws `Error`.
-void check_program(const Module& module, const std::string& path);
+void check_program(Module& module, const std::string& path);
 /// Reads and types.
 Module read_typed_program(const std::string& path);
 /// Warnings and the like, on standard error.
