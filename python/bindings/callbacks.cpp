@@ -21,7 +21,12 @@ Callback::Callback(nb::object callable)
         }
         delete slot;
       }) {
-  std::erase_if(slots(), [](const auto& slot) { return slot.expired(); });
+  // What is gone is taken out when as much has come as was left: each costs constant time.
+  static size_t next_sweep = 64;
+  if (slots().size() >= next_sweep) {
+    std::erase_if(slots(), [](const auto& slot) { return slot.expired(); });
+    next_sweep = std::max<size_t>(64, 2 * slots().size());
+  }
   slots().push_back(slot_);
 }
 
@@ -34,10 +39,16 @@ nb::object Callback::get() const {
 void Callback::drop() const { Py_CLEAR(slot_->callable); }
 
 void drop_callbacks() {
-  for (const auto& weak : Callback::slots()) {
-    if (auto slot = weak.lock()) Py_CLEAR(slot->callable);
+  // What goes may run code of its own (`__del__`), which may make others: these go in the next round.
+  // Who makes more each time is not waited for.
+  constexpr int kMostRounds = 100;
+  for (int round = 0; round < kMostRounds && !Callback::slots().empty(); ++round) {
+    std::vector<std::weak_ptr<Callback::Slot>> all;
+    all.swap(Callback::slots());
+    for (const auto& weak : all) {
+      if (auto slot = weak.lock()) Py_CLEAR(slot->callable);
+    }
   }
-  Callback::slots().clear();
   forget_causes();
 }
 

@@ -259,7 +259,16 @@ void bind_exprs(nb::module_& m) {
       .def_prop_ro("body", [](const Function& self) { return self.body(); })
       .def_prop_ro("ret_type", &Function::ret_type)
       .def_prop_ro("type_params", [](const Function& self) { return list(self.type_params()); })
-      .def_prop_ro("attrs", &Function::attrs);
+      .def_prop_ro("attrs", &Function::attrs)
+      .def(
+          "with_body",
+          [](const FunctionRef& self, ExprRef body, std::optional<std::vector<VarRef>> params) {
+            return params ? with_body(self, std::move(*params), std::move(body))
+                          : with_body(self, std::move(body));
+          },
+          nb::arg("body"), nb::arg("params") = nb::none(),
+          "The function with another body, and other parameters where these are given. Result type, "
+          "type parameters, relations, attributes and span stay; the same function if nothing changes.");
   nb::class_<Let, Expr>(m, "Let", "Binds a variable to a value in a body.")
       .def(nb::new_([](VarRef variable, ExprRef value, ExprRef body, Span span) {
              return make_let(std::move(variable), std::move(value), std::move(body), span);

@@ -47,12 +47,30 @@ void check_instrument(nb::handle object, size_t position) {
                            .c_str());
 }
 
+/// What the library's instruments gather is read by Python, on any thread.
+PassInstrument with_lock(PassInstrument instrument) {
+  if (auto before = instrument.before) {
+    instrument.before = [before](const Module& module, const PassInfo& info) {
+      Locked gil;
+      before(module, info);
+    };
+  }
+  if (auto after = instrument.after) {
+    instrument.after = [after](const Module& module, const Module& result, const PassInfo& info,
+                               double seconds) {
+      Locked gil;
+      after(module, result, info, seconds);
+    };
+  }
+  return instrument;
+}
+
 /// An object with any of the methods of an instrument. What it needs is added to `kept`.
 PassInstrument instrument_of(nb::object object, size_t position, nb::list& kept) {
   PassInstrument native;
   if (nb::try_cast(object, native)) {
     kept.append(object);
-    return native;
+    return with_lock(std::move(native));
   }
   if (!PyType_Check(object.ptr()) && nb::hasattr(object, "_as_instrument"))
     return instrument_of(object.attr("_as_instrument")(), position, kept);
@@ -211,7 +229,7 @@ void bind_contexts(nb::module_& m) {
       .def_prop_ro(
           "trace",
           [](const PassContext& self) {
-            return self.trace ? *self.trace : std::vector<PassTrace>();
+            return self.noted_passes();
           },
           "The passes that ran so far, where the context was made with trace=True.")
       .def(
@@ -220,7 +238,7 @@ void bind_contexts(nb::module_& m) {
             if (diagnostic.severity == Severity::kError || self.diagnostics == nullptr) {
               report_in_pass(diagnostic);
             } else {
-              self.diagnostics->add(diagnostic);
+              self.tell(diagnostic);
             }
           },
           nb::arg("diagnostic"),
@@ -231,8 +249,7 @@ void bind_contexts(nb::module_& m) {
       .def_prop_ro(
           "diagnostics",
           [](const PassContext& self) {
-            return self.diagnostics == nullptr ? std::vector<Diagnostic>()
-                                               : self.diagnostics->diagnostics();
+            return self.told();
           },
           "The warnings of passes that ran under it so far.")
       .def(

@@ -89,9 +89,23 @@ nb::object rebuild_from(const ExprRef& expr, nb::dict memo) {
   return nb::steal(object_of(static_cast<const Expr*>(made.get())));
 }
 
+// The count of one thread: the interpreter's limit, which all threads share, stays.
+void add_recursion_room(int frames) {
+  PyThreadState* thread = PyThreadState_Get();
+#if PY_VERSION_HEX >= 0x030C0000
+  thread->py_recursion_remaining += frames;
+#elif PY_VERSION_HEX >= 0x030B0000
+  thread->recursion_remaining += frames;
+#else
+  thread->recursion_depth -= frames;
+#endif
+}
+
 }  // namespace
 
 void bind_visits(nb::module_& m) {
+  m.def("add_recursion_room", &add_recursion_room, nb::arg("frames"),
+        "Lets this thread recurse through so many more frames of Python, or fewer.");
   m.def(
       "post_order",
       [](const ExprRef& root) {

@@ -169,11 +169,11 @@ def bind(expr: Expr, binds: Mapping[Any, Any]) -> Expr:
     if body is expr.body and len(params) == len(expr.params):
         return expr
     known = set(_core.free_vars(expr))
-    result = Function(params, body, expr.ret_type, expr.type_params, expr.attrs, expr.span)
+    result = expr.with_body(body, params)
     added = [free for free in _core.free_vars(result) if free not in known]
     if not added:
         return result
-    return Function(params + added, body, expr.ret_type, expr.type_params, expr.attrs, expr.span)
+    return expr.with_body(body, params + added)
 
 
 def _binary(name: str, swap: bool = False) -> Callable[[Expr, Any], Expr]:

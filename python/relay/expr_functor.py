@@ -5,7 +5,8 @@ does. Each node is visited once, and its result remembered, so that what is shar
 
 Programs may be a million nodes deep. From a depth of 64 on, a visitor or mutator visits dataflow (calls, tuples, projections,
 references) from the operands up: then a `visit_call` finds its operands visited. Let chains are walked in order without recursion as
-long as `visit_let` is not overridden; where it is, the recursion limit of Python is raised by what the chain needs (from Python 3.11).
+long as `visit_let` is not overridden; where it is, this thread may recurse as deep as the chain needs (from Python 3.11) until `visit`
+returns. The recursion limit of Python stays as it is, and so does what other threads may do.
 Choices, matches and functions inside of each other may be 2000 deep, twice what program text may; beyond, `visit` raises RelayError.
 """
 
@@ -119,17 +120,17 @@ class ExprFunctor:
         return result
 
     def _make_room(self, levels: int = _DEEP) -> None:
-        """Lets Python recurse through some more levels."""
+        """Lets this thread recurse through some more levels."""
         if self._depth > _MOST_LEVELS + self._lets:
             raise RelayError(f"an expression is nested deeper than {_MOST_LEVELS} levels, which is the limit of {type(self).__name__}.visit")
         room = _FRAMES * levels
         if sys.version_info < (3, 11):  # a frame takes of the C stack there
             room = min(room, 12000 - self._raised)
-        sys.setrecursionlimit(sys.getrecursionlimit() + room)
+        _core.add_recursion_room(room)
         self._raised += room
 
     def _take_room_back(self) -> None:
-        sys.setrecursionlimit(sys.getrecursionlimit() - self._raised)
+        _core.add_recursion_room(-self._raised)
         self._raised = self._lets_left = self._lets = 0
 
     def _dispatch(self, expr: Expr) -> Any:
@@ -380,9 +381,7 @@ class ExprMutator(ExprFunctor):
         """The function with parameters and body visited."""
         params = [self._visit_binder(param) for param in fn.params]
         body = self.visit(fn.body)
-        if all(new is old for new, old in zip(params, fn.params)):
-            return _core.rebuild(fn, [body])
-        return Function(params, body, fn.ret_type, fn.type_params, fn.attrs, fn.span, type_constraints=fn.type_constraints)
+        return fn.with_body(body, params)
 
     def visit_global_var(self, gvar: GlobalVar) -> Expr:
         """The global variable."""

@@ -2,6 +2,7 @@
 
 import pickle
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -76,6 +77,43 @@ def test_visitors_go_as_deep_as_program_text(make, levels):
     assert (changed is program) == (make is ifs)
     assert Mixed().visit(program) is program
     assert sys.getrecursionlimit() == limit
+
+
+def frames_left() -> int:
+    """How much deeper this thread may recurse."""
+    def count(depth: int) -> int:
+        try:
+            return count(depth + 1)
+        except RecursionError:
+            return depth
+
+    return count(0)
+
+
+def test_only_the_thread_that_visits_recurses_deeper():
+    limit = sys.getrecursionlimit()
+    found = {}
+
+    class Watches(Counter):
+        def visit_constant(self, const):
+            found["limit"] = sys.getrecursionlimit()
+            other = threading.Thread(target=lambda: found.update(other=frames_left()))
+            other.start()
+            other.join()
+
+    before = frames_left()
+    Watches().visit(matches(TEXT_LEVELS))
+    assert found["limit"] == limit
+    assert found["other"] <= limit
+    assert frames_left() == before
+
+    class Fails(Counter):
+        def visit_constant(self, const):
+            raise KeyError("at the bottom")
+
+    with pytest.raises(KeyError):
+        Fails().visit(matches(TEXT_LEVELS))
+    assert frames_left() == before
 
 
 def test_beyond_that_the_limit_is_named():

@@ -263,3 +263,69 @@ def test_bind_by_name_wants_a_function():
     x = relay.var("x", shape=(2,))
     with pytest.raises(KeyError, match="'x' is the name of a parameter, which a Call has not: give variables themselves"):
         relay.bind(x + x, {"x": x})
+
+
+def annotated_function() -> relay.Function:
+    """With every part that a function can have."""
+    return relay.parse("""
+        def @f<s: Shape>(%x: Tensor[s, float32], %y: Tensor[s, float32], Inline=1) -> Tensor[s, float32] where Broadcast(Tensor[s, float32], Tensor[s, float32], Tensor[s, float32]) { add(%x, %y) }
+    """)["f"]
+
+
+def parts(function: relay.Function) -> tuple:
+    return (function.ret_type, list(function.type_params), dict(function.attrs.items()), function.span, [str(r) for r in function.type_constraints])
+
+
+def test_with_body_keeps_the_rest():
+    f = annotated_function()
+    assert len(f.type_constraints) == 1
+    x, y = f.params
+    g = f.with_body(relay.multiply(x, y))
+    assert g.params == f.params and g.body.op.name == "multiply"
+    assert parts(g) == parts(f)
+    assert f.with_body(f.body) is f
+    assert f.with_body(f.body, f.params) is f
+    h = f.with_body(relay.exp(y), params=[y])
+    assert h.params == [y] and parts(h) == parts(f)
+    relay.check(relay.IRModule({"f": g}))
+    with pytest.raises(TypeError):
+        f.with_body("no expression")
+
+
+def test_bind_keeps_relations():
+    f = annotated_function()
+    z = relay.var("z", f.params[1].type_annotation)
+    for bound in (relay.bind(f, {"y": z}), relay.bind(f, {f.params[1]: relay.exp(f.params[0])})):
+        assert parts(bound) == parts(f)
+    bare = relay.parse("def @f(%x: Tensor[(2), float32], %y: Tensor[(2), float32]) -> Tensor[(2), float32] where Broadcast { add(%x, %y) }")["f"]
+    bound = relay.bind(bare, {"y": relay.const([1.0, 2.0])})
+    # The relation was of both parameters and the result, and still is.
+    assert [str(r) for r in bound.type_constraints] == ["Broadcast(Tensor[(2), float32], Tensor[(2), float32], Tensor[(2), float32])"]
+    relay.check(relay.IRModule({"f": bound}))
+    open_ = relay.parse("def @f(%x, %y) where Broadcast { add(%x, %y) }")["f"]
+    with pytest.raises(relay.RelayError, match="relation Broadcast is of all parameters and the result, which must be annotated"):
+        relay.bind(open_, {"y": relay.const(1.0)})
+
+
+def test_mutators_keep_relations():
+    class Rename(relay.ExprMutator):
+        def visit_var(self, var):
+            return relay.Var(var.name_hint + "_", var.type_annotation)
+
+    f = annotated_function()
+    renamed = Rename().visit(f)
+    assert [p.name_hint for p in renamed.params] == ["x_", "y_"]
+    assert parts(renamed) == parts(f)
+
+
+@pytest.mark.parametrize("key", ["", " ", "a b", '"', "\n", "let", "fn", "_", "0", "a.0", "virtual_device", "é", "\0", "="])
+def test_attributes_of_any_name(key):
+    x = relay.var("x", shape=(2,))
+    if key == "":
+        for make in (lambda: relay.Function([x], x, attrs={key: 1}), lambda: relay.Function([x], x).with_attr(key, 1)):
+            with pytest.raises(relay.RelayError, match="an attribute has a name$"):
+                make()
+        return
+    mod = relay.IRModule.from_expr(relay.Function([x], x, attrs={key: 1}))
+    again = relay.parse(str(mod))
+    assert relay.structural_equal(again, mod) and dict(again["main"].attrs.items()) == {key: 1}

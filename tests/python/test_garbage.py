@@ -152,3 +152,34 @@ def test_results_outlive_their_program():
     del run
     gc.collect()
     assert closure(x).tolist() == [2, 2]
+
+
+def test_callbacks_that_make_others_when_they_go(python):
+    """What is let go of at the end of the process may register operators: they are let go of, too."""
+    text = """
+import relay
+from relay import _core
+
+class Relation:
+    def __init__(self, left):
+        self.left = left
+        made.append(left)
+    def __call__(self, call, x):
+        return x
+    def __del__(self):
+        gone.append(self.left)
+        if self.left > 0:
+            for i in range(200):
+                register(self.left - 1 if i == 0 else 0, f"test.late_{self.left}_{i}")
+
+def register(left, name):
+    relay.op.register(name, inputs=["x"], relation=Relation(left), kernel=abs)
+    relay.op.registration._declared.pop(name, None)
+
+made, gone = [], []
+for i in range(50):
+    register(3 if i == 0 else 0, f"test.early_{i}")
+_core.drop_callbacks()
+print(len(made), len(gone))
+"""
+    assert python(text) == "650 650\n"

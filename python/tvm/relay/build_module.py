@@ -59,7 +59,7 @@ class Weights:
         fresh = {var: self._input(var.name_hint) for var in main.params if var.name_hint in opened}
         params = [fresh.get(var, var) for var in main.params]
         mod = self._mod.copy()
-        mod["main"] = Function(params, _relay.bind(main.body, fresh), main.ret_type, main.type_params, main.attrs)
+        mod["main"] = main.with_body(_relay.bind(main.body, fresh), params)
         with self._context:
             return compile_module(mod, self._target, {name: value for name, value in self.values.items() if name not in opened})
 
