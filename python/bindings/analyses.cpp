@@ -78,14 +78,16 @@ void bind_analyses(nb::module_& m) {
         if (node == nullptr) throw nb::type_error("only a match has cases");
         UnmatchedCases found = unmatched_cases(*node, mod, most);
         if (!found.decided && found.examples.empty()) {
-          throw Error("it is not decided whether match covers all values: its patterns take too long "
-                      "to compare",
-                      node->span());
+          throw Error(
+              "it is not decided whether match covers all values: its patterns take too long "
+              "to compare",
+              node->span());
         }
         return std::move(found.examples);
       },
       nb::arg("match"), nb::arg("mod"), nb::arg("most") = 4,
-      "Patterns of values that no clause covers; empty if complete. Raises RelayError where that takes "
+      "Patterns of values that no clause covers; empty if complete. Raises RelayError where that "
+      "takes "
       "too long to decide.");
   m.def(
       "kind_of_type",

@@ -39,8 +39,8 @@ nb::object Callback::get() const {
 void Callback::drop() const { Py_CLEAR(slot_->callable); }
 
 void drop_callbacks() {
-  // What goes may run code of its own (`__del__`), which may make others: these go in the next round.
-  // Who makes more each time is not waited for.
+  // What goes may run code of its own (`__del__`), which may make others: these go in the next
+  // round. Who makes more each time is not waited for.
   constexpr int kMostRounds = 100;
   for (int round = 0; round < kMostRounds && !Callback::slots().empty(); ++round) {
     std::vector<std::weak_ptr<Callback::Slot>> all;

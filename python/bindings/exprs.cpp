@@ -267,8 +267,10 @@ void bind_exprs(nb::module_& m) {
                           : with_body(self, std::move(body));
           },
           nb::arg("body"), nb::arg("params") = nb::none(),
-          "The function with another body, and other parameters where these are given. Result type, "
-          "type parameters, relations, attributes and span stay; the same function if nothing changes.");
+          "The function with another body, and other parameters where these are given. Result "
+          "type, "
+          "type parameters, relations, attributes and span stay; the same function if nothing "
+          "changes.");
   nb::class_<Let, Expr>(m, "Let", "Binds a variable to a value in a body.")
       .def(nb::new_([](VarRef variable, ExprRef value, ExprRef body, Span span) {
              return make_let(std::move(variable), std::move(value), std::move(body), span);

@@ -227,10 +227,7 @@ void bind_contexts(nb::module_& m) {
              return text + ")";
            })
       .def_prop_ro(
-          "trace",
-          [](const PassContext& self) {
-            return self.noted_passes();
-          },
+          "trace", [](const PassContext& self) { return self.noted_passes(); },
           "The passes that ran so far, where the context was made with trace=True.")
       .def(
           "report",
@@ -247,10 +244,7 @@ void bind_contexts(nb::module_& m) {
           "other functions; a function that it is reported on stays as it was. Outside of a pass "
           "an error is raised at once.")
       .def_prop_ro(
-          "diagnostics",
-          [](const PassContext& self) {
-            return self.told();
-          },
+          "diagnostics", [](const PassContext& self) { return self.told(); },
           "The warnings of passes that ran under it so far.")
       .def(
           "pass_enabled",

@@ -10,14 +10,14 @@
 namespace relay {
 
 /// Infers and checks the whole module: publishes a type on every node (`Expr::type`) and on every
-/// global function its type or scheme. Functions already inferred against the same global signatures
-/// are not visited again. All problems are reported; the module is well typed if none is an error.
-/// Warnings (clauses that can never run, …) are reported too.
+/// global function its type or scheme. Functions already inferred against the same global
+/// signatures are not visited again. All problems are reported; the module is well typed if none is
+/// an error. Warnings (clauses that can never run, …) are reported too.
 ///
 /// Nodes may be shared with other modules, which other threads use and type meanwhile. A function
-/// gets all its types at once or, where something is wrong, none; a type that a node has stays. So a
-/// function whose nodes have other types already, from another module or because what it calls has
-/// changed, is replaced in `module` by a copy.
+/// gets all its types at once or, where something is wrong, none; a type that a node has stays. So
+/// a function whose nodes have other types already, from another module or because what it calls
+/// has changed, is replaced in `module` by a copy.
 std::vector<Diagnostic> infer_types(Module& module);
 
 /// As above, but throws `Error` if there are errors; warnings go to `warnings` if given.

@@ -98,8 +98,8 @@ class Inferencer {
   /// Infers functions that call each other (T12) and publishes their types and those of all their
   /// nodes. `entry`: nobody calls it, so what its arguments leave open takes defaults (T8, T17).
   GroupResult infer_group(std::span<const Module::FunctionEntry* const> group, bool entry);
-  /// Infers an expression whose free variables are annotated, publishes, and returns its type. Where
-  /// `outcome` is a conflict, the type is right nevertheless.
+  /// Infers an expression whose free variables are annotated, publishes, and returns its type.
+  /// Where `outcome` is a conflict, the type is right nevertheless.
   TypeRef infer_root(const ExprRef& expr, GroupResult& outcome);
 
   /// Uses of polymorphic variables and globals; types are final after inference.
@@ -234,9 +234,9 @@ class Inferencer {
   PointerMap<Var, Value> vars_;
   PointerMap<Expr, Value> done_;  // nodes with several owners
   std::vector<Scheme> schemes_;
-  std::vector<std::pair<const Expr*, Value>> open_;  // nodes whose type is not closed yet
+  std::vector<std::pair<const Expr*, Value>> open_;      // nodes whose type is not closed yet
   std::vector<std::pair<const Expr*, TypeRef>> closed_;  // types to publish: of shared nodes
-  std::vector<uint32_t> numeric_slots_;              // variables of literals, in order of creation
+  std::vector<uint32_t> numeric_slots_;  // variables of literals, in order of creation
   std::vector<std::pair<const Literal*, TypeRef>> literals_;
   /// Literals in instances of lets: from, to, the call; those inside before those around.
   std::vector<std::tuple<size_t, size_t, const DiagnosticNote*>> instance_literals_;

@@ -126,8 +126,9 @@ void Inferencer::close_nodes() {
   }
 }
 
-// All types or none: two threads that type programs with nodes in common do not mix what they found,
-// and a type that is there stays, since somebody may be looking at it. False if one is in the way.
+// All types or none: two threads that type programs with nodes in common do not mix what they
+// found, and a type that is there stays, since somebody may be looking at it. False if one is in
+// the way.
 bool Inferencer::publish_nodes() {
   static std::mutex one_at_a_time;
   std::lock_guard lock(one_at_a_time);
@@ -144,8 +145,8 @@ bool Inferencer::publish_nodes() {
   return true;
 }
 
-// Whether nodes have what was found, with other objects for the variables that inference makes. Text
-// of all types together gives each variable a name of its own.
+// Whether nodes have what was found, with other objects for the variables that inference makes.
+// Text of all types together gives each variable a name of its own.
 bool Inferencer::same_but_for_names() const {
   TypeNames ours, theirs;
   for (const auto& [expr, type] : closed_) {
@@ -235,7 +236,8 @@ std::string group_note(std::span<const Module::FunctionEntry* const> group) {
 
 }  // namespace
 
-GroupResult Inferencer::infer_group(std::span<const Module::FunctionEntry* const> group, bool entry) {
+GroupResult Inferencer::infer_group(std::span<const Module::FunctionEntry* const> group,
+                                    bool entry) {
   std::vector<TypeRef> types;
   try {
     Scope scope = open_scope();

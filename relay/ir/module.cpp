@@ -83,7 +83,8 @@ TypeRef constructor_type(const TypeData& data, const Constructor& constructor) {
 
 namespace {
 
-// `base` and N of a name `base_N`, as `fresh_name` makes them. N is so small that it can be counted on.
+// `base` and N of a name `base_N`, as `fresh_name` makes them. N is so small that it can be counted
+// on.
 std::optional<std::pair<std::string_view, uint64_t>> numbered(std::string_view name) {
   constexpr size_t kMostDigits = 18;
   size_t line = name.rfind('_');
@@ -131,8 +132,8 @@ void Module::Functions::close_gaps() const {
 void Module::add_function(const Name& name, FunctionRef function, bool replace) {
   RELAY_CHECK(function, "a global function is null");
   if (name.empty()) throw Error("a function of a module has a name", function->span());
-  auto [entry, fresh] = functions_.index.try_emplace(
-      name, Functions::Known{function, functions_.entries.size()});
+  auto [entry, fresh] =
+      functions_.index.try_emplace(name, Functions::Known{function, functions_.entries.size()});
   if (fresh) {
     functions_.entries.push_back({name, std::move(function)});
     if (auto parts = numbered(name.view())) {

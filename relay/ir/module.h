@@ -76,8 +76,9 @@ class Module {
   Name fresh_name(std::string_view base) const;
 
  private:
-  // Functions in order, and by name. A removed one leaves a gap; gaps close together, in a lock, since
-  // several threads may look at one module: these read functions by name meanwhile, no places.
+  // Functions in order, and by name. A removed one leaves a gap; gaps close together, in a lock,
+  // since several threads may look at one module: these read functions by name meanwhile, no
+  // places.
   struct Functions {
     struct Known {
       FunctionRef function;

@@ -57,9 +57,9 @@ ExprRef substitute(const ExprRef& root, const std::unordered_map<const Var*, Exp
 ExprRef copy_with_fresh_vars(const ExprRef& root,
                              const std::function<TypeRef(const TypeRef&)>& types = {});
 
-/// A copy that shares no node with `root` but operators, constructors and constants; bound variables
-/// are new ones, free ones stay. Without types, unless `types` says what becomes of annotations, type
-/// arguments and types.
+/// A copy that shares no node with `root` but operators, constructors and constants; bound
+/// variables are new ones, free ones stay. Without types, unless `types` says what becomes of
+/// annotations, type arguments and types.
 ExprRef copy_nodes(const ExprRef& root, const std::function<TypeRef(const TypeRef&)>& types = {});
 
 }  // namespace relay

@@ -177,8 +177,8 @@ OutputFile::OutputFile(std::string path) : path_(std::move(path)), target_(path_
   regular_ = true;
   const std::string directory = directory_of(target_);
   do {
-    descriptor_ = ::open(directory.empty() ? "." : directory.c_str(),
-                         O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+    descriptor_ =
+        ::open(directory.empty() ? "." : directory.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
   } while (descriptor_ < 0 && errno == EINTR);
   if (descriptor_ >= 0 && ::access(handle_of(descriptor_).c_str(), F_OK) != 0) {
     ::close(descriptor_);

@@ -76,11 +76,11 @@ class FileSource final : public ByteSource {
   std::string name_;
 };
 
-/// Writes a file that has no name until `commit` gives it its own, so that a failure leaves what was
-/// there before, and nothing else: the kernel frees the file when the process ends, however it ends.
-/// Where the file system has no files without names, and for the instant in which `commit` replaces
-/// another file, it is called `.relay-N` beside its place; `remove_unfinished_files` removes those.
-/// Links are followed; what is not a regular file (a pipe) is written to directly.
+/// Writes a file that has no name until `commit` gives it its own, so that a failure leaves what
+/// was there before, and nothing else: the kernel frees the file when the process ends, however it
+/// ends. Where the file system has no files without names, and for the instant in which `commit`
+/// replaces another file, it is called `.relay-N` beside its place; `remove_unfinished_files`
+/// removes those. Links are followed; what is not a regular file (a pipe) is written to directly.
 class OutputFile final : public ByteSink {
  public:
   explicit OutputFile(std::string path);
@@ -118,8 +118,8 @@ class OutputFile final : public ByteSink {
   std::vector<char> buffer_;
 };
 
-/// Removes the files that this process is writing and that have names by now. For handlers of signals
-/// that end the process: async-signal-safe.
+/// Removes the files that this process is writing and that have names by now. For handlers of
+/// signals that end the process: async-signal-safe.
 void remove_unfinished_files() noexcept;
 
 }  // namespace relay

@@ -61,8 +61,8 @@ Module bind_params(const Module& module, Name function,
   const FunctionRef given(old);
   if (!refers_to(module, function)) {
     Module result = module;
-    result.update_function(function,
-                           with_body(given, std::move(params), substitute(old->body(), replacement)));
+    result.update_function(
+        function, with_body(given, std::move(params), substitute(old->body(), replacement)));
     return result;
   }
   Name whole = module.fresh_name(function.str());
@@ -74,9 +74,9 @@ Module bind_params(const Module& module, Name function,
     param = fresh;
   }
   for (const VarRef& param : old->params()) arguments.push_back(replacement.at(param.get()));
-  result.add_function(
-      function, with_body(given, std::move(params), make_call(make_global_var(whole, old->span()),
-                                                       std::move(arguments), {}, {}, old->span())));
+  result.add_function(function, with_body(given, std::move(params),
+                                          make_call(make_global_var(whole, old->span()),
+                                                    std::move(arguments), {}, {}, old->span())));
   return result;
 }
 

@@ -8,8 +8,8 @@ namespace relay {
 namespace {
 
 // The functions stay the same nodes, since inference publishes types and edits nothing (T10), but
-// that literals take the form of their dtype, and that functions whose nodes have other types already
-// are copied.
+// that literals take the form of their dtype, and that functions whose nodes have other types
+// already are copied.
 Module infer(const Module& module, const PassContext& context) {
   std::vector<Diagnostic> warnings;
   Module typed = module;

@@ -108,12 +108,12 @@ class Budget {
 
   void tell(const Call* call, Name callee, const PassContext& context) {
     if (!told_.insert(callee).second) return;
-    context.tell(
-        Diagnostic::warning("@" + callee.str() + " is not put in the place of all its calls: that "
-                                "would add more than " + std::to_string(limit_) +
-                                " nodes to the program",
-                            call->span())
-            .help("option max_nodes of Inline is this limit"));
+    context.tell(Diagnostic::warning("@" + callee.str() +
+                                         " is not put in the place of all its calls: that "
+                                         "would add more than " +
+                                         std::to_string(limit_) + " nodes to the program",
+                                     call->span())
+                     .help("option max_nodes of Inline is this limit"));
   }
 
  private:
@@ -179,7 +179,8 @@ RELAY_REGISTER_PASS({
      1,
      {ProgramState::kTyped},
      "Puts the body of global functions marked `Inline=1` in the place of calls, and removes those "
-     "that nothing mentions any more. Recursive and polymorphic functions stay, and so do calls that "
+     "that nothing mentions any more. Recursive and polymorphic functions stay, and so do calls "
+     "that "
      "would make the program too large."},
     {{"max_nodes",
       "How many nodes may be added to the program. Further calls stay, with a warning.",

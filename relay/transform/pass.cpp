@@ -180,8 +180,7 @@ Module Pass::run_alone(const Module& module, const PassContext& context) const {
     spdlog::debug("pass {}: {:.3f} ms, {}", info_.name.view(), seconds * 1e3,
                   same_functions(input, result) ? "unchanged" : "changed");
   }
-  if (context.trace)
-    context.note_pass({info_.name, seconds, !same_functions(input, result)});
+  if (context.trace) context.note_pass({info_.name, seconds, !same_functions(input, result)});
   bool types = context.config_value<bool>("relay.verify_types");
   if (types || context.config_value<bool>("relay.verify_passes")) {
     bool typed = std::find(info_.requires_.begin(), info_.requires_.end(), ProgramState::kTyped) !=

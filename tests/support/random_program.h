@@ -71,8 +71,8 @@ class RandomProgram {
   /// One of the options' names that is not empty, else this one.
   std::string name_or(std::string usual) {
     if (options_.names.empty()) return usual;
-    std::string name = options_.names[static_cast<size_t>(pick(
-        static_cast<int>(options_.names.size())))];
+    std::string name =
+        options_.names[static_cast<size_t>(pick(static_cast<int>(options_.names.size())))];
     return name.empty() ? usual : name;
   }
 

@@ -102,9 +102,10 @@ TEST(InferMatch, WhatIsNotDecidedIsAnError) {
            "} }";
   };
   std::string undecided = testing::signature(program("match", ""));
-  EXPECT_EQ(undecided,
-            "error: it is not decided whether match covers all values: its patterns take too long to "
-            "compare (more than 200000 steps)");
+  EXPECT_EQ(
+      undecided,
+      "error: it is not decided whether match covers all values: its patterns take too long to "
+      "compare (more than 200000 steps)");
   EXPECT_THAT(testing::report(program("match", "")),
               HasSubstr("help: add a last clause _, or write match? to fail"));
   Module module = parse_module("test", program("match?", ""));

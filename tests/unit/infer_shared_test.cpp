@@ -101,7 +101,8 @@ TEST(InferShared, OtherTypesGoToACopy) {
   infer_types_or_throw(module);
   Types before = types_of(module.function("main"));
 
-  Module other = with_other_g(module, "def @g(%x: int32) -> float32 { cast(%x, dtype=\"float32\") }");
+  Module other =
+      with_other_g(module, "def @g(%x: int32) -> float32 { cast(%x, dtype=\"float32\") }");
   infer_types_or_throw(other);
   EXPECT_NE(other.function("main"), module.function("main"));
   EXPECT_TRUE(structural_equal(other.function("main"), module.function("main")));
@@ -172,7 +173,8 @@ TEST(InferShared, ThreadsTypeOneProgram) {
 
 TEST(InferShared, ThreadsRunPassesOnSharedNodes) {
   const std::vector<const char*> kOthers = {
-      "def @g(%x: int32) -> int32 { add(%x, 1) }", "def @g(%x: int32) -> int64 { cast(%x, dtype=\"int64\") }",
+      "def @g(%x: int32) -> int32 { add(%x, 1) }",
+      "def @g(%x: int32) -> int64 { cast(%x, dtype=\"int64\") }",
       "def @g(%x: int32) -> float32 { cast(%x, dtype=\"float32\") }",
       "def @g(%x: float32) -> float32 { %x }"};  // ill typed
   const char* passes = "SimplifyExpr,FoldConstant,EliminateCommonSubexpr,ToANormalForm,FuseOps";

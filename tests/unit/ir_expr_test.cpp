@@ -225,8 +225,8 @@ TEST(IrExpr, FreshNamesAreNew) {
   FunctionRef f = make_function({}, number(1));
   auto add = [&](const char* name) { module.add_function(name, f); };
   auto fresh = [&](const char* name) { return module.fresh_name(name).str(); };
-  for (const char* name : {"g", "g_7", "g_05", "g_", "_3", "_", "h", "h_999999999999999999", "h_1_2",
-                           "h_1", "k", "k_99999999999999999999999", "l_2"})
+  for (const char* name : {"g", "g_7", "g_05", "g_", "_3", "_", "h", "h_999999999999999999",
+                           "h_1_2", "h_1", "k", "k_99999999999999999999999", "l_2"})
     add(name);
   EXPECT_EQ(fresh("g"), "g_8");
   EXPECT_EQ(fresh("h"), "h_1000000000000000000");

@@ -54,8 +54,8 @@ TEST(PrintNames, TypeParametersAreNoDataTypes) {
   GlobalTypeVarRef list = GlobalTypeVar::make("A");
   TypeVarRef a = TypeVar::make("A", Kind::kType), b = TypeVar::make("A", Kind::kType);
   Module module;
-  module.add_type(TypeData::make(
-      list, {a}, {make_constructor("C", list, 0, {a, TypeCall::make(list, {a})})}));
+  module.add_type(
+      TypeData::make(list, {a}, {make_constructor("C", list, 0, {a, TypeCall::make(list, {a})})}));
   VarRef x = make_var("x", b), y = make_var("y", TypeCall::make(list, {b}));
   module.add_function("main", make_function({x, y}, x, b, {b}));
   EXPECT_EQ(round_trip_problem(module), "");
@@ -65,17 +65,16 @@ TEST(PrintNames, DataTypesAndParametersAreNoElementTypes) {
   GlobalTypeVarRef type = GlobalTypeVar::make("int32");
   TypeVarRef a = TypeVar::make("float32", Kind::kType), n = TypeVar::make("int8", Kind::kShapeVar);
   Module module;
-  module.add_type(TypeData::make(
-      type, {a}, {make_constructor("C", type, 0, {a, TensorType::scalar(kInt32)})}));
+  module.add_type(
+      TypeData::make(type, {a}, {make_constructor("C", type, 0, {a, TensorType::scalar(kInt32)})}));
   VarRef x = make_var("x", TypeCall::make(type, {TensorType::scalar(kFloat32)}));
   VarRef y = make_var("y", a), z = make_var("z", TensorType::scalar(kInt32));
   VarRef w = make_var("w", TensorType::make(std::vector<Dim>{Dim::symbol(n.get())}, kInt8));
   TypeVarRef d = TypeVar::make("int16", Kind::kBaseType);
-  VarRef v = make_var(
-      "v", TensorType::make(ShapeType::make(std::vector<Dim>{2}), TypeRef(d)));
+  VarRef v = make_var("v", TensorType::make(ShapeType::make(std::vector<Dim>{2}), TypeRef(d)));
   VarRef u = make_var("u", TensorType::make(std::vector<Dim>{2}, kInt16));
-  module.add_function("main", make_function({x, y, z, w, v, u}, tuple_of({x, y, z, w, v, u}), {},
-                                            {a, d, n}));
+  module.add_function(
+      "main", make_function({x, y, z, w, v, u}, tuple_of({x, y, z, w, v, u}), {}, {a, d, n}));
   EXPECT_EQ(round_trip_problem(module), "");
 }
 
@@ -96,12 +95,11 @@ TEST(PrintNames, ConstructorsAreNeitherOperatorsNorNumbers) {
       make_constant(NDArray::scalar(-std::numeric_limits<float>::infinity())),
       make_constant(NDArray::scalar(true))};
   const Operator* sum = get_op("sum");
-  fields.push_back(make_call(make_op(sum), std::vector<ExprRef>{x},
-                             attrs_of(sum, {"axis", AttrValue(), {}})));
-  const Operator* cast = get_op("cast");
   fields.push_back(
-      make_call(make_op(cast), std::vector<ExprRef>{x},
-                attrs_of(cast, {"dtype", AttrValue(kFloat32), {}})));
+      make_call(make_op(sum), std::vector<ExprRef>{x}, attrs_of(sum, {"axis", AttrValue(), {}})));
+  const Operator* cast = get_op("cast");
+  fields.push_back(make_call(make_op(cast), std::vector<ExprRef>{x},
+                             attrs_of(cast, {"dtype", AttrValue(kFloat32), {}})));
   for (const ConstructorRef& constructor : constructors)
     fields.push_back(make_call(constructor, std::span<const ExprRef>()));
   std::vector<PatternRef> patterns;
@@ -136,9 +134,30 @@ def @main() { (exp, "exp") })");
 TEST(PrintNames, AttributesOfAnyName) {
   std::map<Name, AttrValue> values;
   int64_t i = 0;
-  for (const char* key : {" ", "a b", "\"", "\n", "\\", "let", "fn", "_", "1", "a.b", "a..b", ".", "%x",
-                          "=", "True", "meta", "where", "virtual_device", "attrs_type_key", "é", "\xff",
-                          "/*", "#[metadata]", "int32"}) {
+  for (const char* key : {" ",
+                          "a b",
+                          "\"",
+                          "\n",
+                          "\\",
+                          "let",
+                          "fn",
+                          "_",
+                          "1",
+                          "a.b",
+                          "a..b",
+                          ".",
+                          "%x",
+                          "=",
+                          "True",
+                          "meta",
+                          "where",
+                          "virtual_device",
+                          "attrs_type_key",
+                          "é",
+                          "\xff",
+                          "/*",
+                          "#[metadata]",
+                          "int32"}) {
     values.emplace(Name(key), AttrValue(i++));
   }
   values.emplace(Name(std::string_view("\0", 1)), AttrValue(i));
@@ -167,7 +186,8 @@ TEST(PrintNames, RandomProgramsOfHostileNames) {
       {"let", "fn", "if", "match", "ref", "_", "True", "None", "meta", "Tensor", "where", "def"},
       {"int32", "float32", "bool", "inf", "nan", "nanf", "inff", "add", "exp", "sum", "mul"},
       {"main", "f", "List", "Cons", "Nil", "A", "t", "t_1", "List_1", "Shape", "Type"},
-      {"é", "変", " ", "a b", "\"", "\\", "\n", "\xff", "*/", "//", std::string("\0", 1), "%x", "@f"},
+      {"é", "変", " ", "a b", "\"", "\\", "\n", "\xff", "*/", "//", std::string("\0", 1), "%x",
+       "@f"},
       {"lifted", "v1", "1", "", "x", "int32", "add", "List", "let", "a.0", "é"}};
   for (size_t family = 0; family < kFamilies.size(); ++family) {
     for (bool references : {false, true}) {

@@ -66,8 +66,9 @@ int guarded(const std::string& command, const std::function<void()>& action,
   }
 }
 
-/// While a command runs, signals that end the process remove the files that it is writing, and a file
-/// that may not grow any more is an error of writing it. Handlers that others have installed stay.
+/// While a command runs, signals that end the process remove the files that it is writing, and a
+/// file that may not grow any more is an error of writing it. Handlers that others have installed
+/// stay.
 class TidyEnd {
  public:
   TidyEnd() {

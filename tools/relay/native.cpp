@@ -12,7 +12,6 @@
 #include <relay/runtime/file.h>
 #include <relay/support/error.h>
 #include <relay/vm/compiler/compile.h>
-#include <relay/runtime/file.h>
 #include <relay/vm/machine/executable_file.h>
 
 #include <tools/relay/command.h>
