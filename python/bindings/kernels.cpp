@@ -7,7 +7,9 @@
 #include <bindings/bindings.h>
 
 #include <relay/runtime/library_kernel.h>
+#include <relay/runtime/library_operands.h>
 #include <relay/support/error.h>
+#include <relay/support/fork_mutex.h>
 
 namespace relay::python {
 
@@ -27,7 +29,7 @@ struct Site {
 };
 
 struct Sites {
-  std::mutex mutex;
+  ForkMutex mutex;
   std::deque<Site> all;
   static Sites& instance() {
     static auto* sites = new Sites;
@@ -198,6 +200,10 @@ void run_python(LibraryCall& call) {
   call.parallel(0, [](int64_t) {});  // ends a run that has been interrupted
 }
 
+// What it is given is compared with its site when it runs, and results with their places.
+void python_rule(const LibraryOperands&) {}
+
+RELAY_LIBRARY_RULE(kPythonKernel, python_rule);
 RELAY_LIBRARY_KERNEL(kPythonKernel, run_python,
                      {LibrarySignature::kAny,
                       LibrarySignature::kAny,

@@ -1,5 +1,7 @@
 #include <relay/runtime/library_kernel.h>
+#include <relay/runtime/library_operands.h>
 #include <relay/support/error.h>
+#include <relay/support/fork_mutex.h>
 
 #include <array>
 #include <exception>
@@ -10,7 +12,7 @@ namespace relay {
 namespace {
 
 struct Registry {
-  std::mutex mutex;
+  ForkMutex mutex;
   std::map<std::string, LibraryEntry, std::less<>> kernels;
 };
 
@@ -126,6 +128,14 @@ const LibraryEntry* find_library_kernel(std::string_view name) {
   std::lock_guard lock(all.mutex);
   auto found = all.kernels.find(name);
   return found == all.kernels.end() ? nullptr : &found->second;
+}
+
+std::vector<std::string> library_kernel_names() {
+  Registry& all = registry();
+  std::lock_guard lock(all.mutex);
+  std::vector<std::string> names;
+  for (const auto& [name, kernel] : all.kernels) names.push_back(name);
+  return names;
 }
 
 bool register_library_kernel(std::string_view name, LibraryKernel kernel,

@@ -5,6 +5,7 @@
 #include <map>
 
 #include <relay/runtime/library_kernel.h>
+#include <relay/runtime/library_operands.h>
 #include <relay/support/error.h>
 
 #if __has_include(<oneapi/dnnl/dnnl.h>)
@@ -229,9 +230,10 @@ void run_problem(LibraryCall& call, const Problem& problem) {
     return;
   }
   std::vector<int64_t> key = call.integers("shape");
-  for (const NDArray& input : call.inputs) {
-    key.push_back(static_cast<int64_t>(input.rank()));
-    key.insert(key.end(), input.shape().begin(), input.shape().end());
+  const NDArray& result = out;
+  for (const NDArray* each : {&call.inputs[0], &call.inputs[1], &result}) {
+    key.push_back(static_cast<int64_t>(each->rank()));
+    key.insert(key.end(), each->shape().begin(), each->shape().end());
   }
   NDArray data = call.inputs[0].contiguous();
   NDArray weight = call.inputs[1].contiguous();
@@ -286,6 +288,57 @@ void convolution(LibraryCall& call) {
   run_problem(call, problem);
 }
 
+void matmul_rule(const LibraryOperands& of) {
+  const LibraryOperand &a = of.inputs[0], &b = of.inputs[1], &out = of.outputs[0];
+  const auto& shape = of.param<std::vector<int64_t>>("shape");
+  of.want(shape.size() == 3, "three facts of its operands");
+  for (const LibraryOperand* each : {&a, &b, &out}) of.dtype(*each, {kFloat32});
+  const bool batch = shape[0] != 0, transpose_a = shape[1] != 0, transpose_b = shape[2] != 0;
+  of.rank(b, batch ? 3 : 2);
+  of.want(a.shape.size() >= 2 && (!batch || a.shape.size() == 3) &&
+              (!transpose_a || a.shape.size() == (batch ? 3 : 2)),
+          "matrices");
+  const size_t last = a.shape.size() - 1, last_b = b.shape.size() - 1;
+  const int64_t inner = a.extent(transpose_a ? last - 1 : last);
+  const int64_t columns = b.extent(transpose_b ? last_b - 1 : last_b);
+  Shape wanted(b.shape.begin(), b.shape.end());
+  wanted[transpose_b ? last_b : last_b - 1] = inner;
+  if (batch) wanted[0] = a.extent(0);
+  of.shape(b, wanted);
+  int64_t rows = 1;
+  for (size_t d = batch ? 1 : 0; d <= last; ++d) rows *= a.extent(d);
+  of.elements(out, (batch ? a.extent(0) : 1) * columns * (inner == 0 ? 0 : rows / inner));
+}
+
+void convolution_rule(const LibraryOperands& of) {
+  const LibraryOperand &data = of.inputs[0], &weight = of.inputs[1], &out = of.outputs[0];
+  const size_t rank = data.shape.size();
+  of.want(rank >= 3 && rank <= 5, "one to three dimensions of space");
+  for (const LibraryOperand* each : {&data, &weight, &out}) {
+    of.dtype(*each, {kFloat32});
+    of.rank(*each, rank);
+  }
+  const auto& shape = of.param<std::vector<int64_t>>("shape");
+  of.want(shape.size() == 1 + 3 * (rank - 2), "facts of each dimension");
+  const int64_t groups = shape[0];
+  of.want(groups > 0 && data.extent(1) % groups == 0 && weight.extent(0) % groups == 0 &&
+              weight.extent(1) == data.extent(1) / groups,
+          "weights for the channels of its groups");
+  of.want(out.extent(0) == data.extent(0) && out.extent(1) == weight.extent(0),
+          "a result of its batch and channels");
+  constexpr int64_t kMost = int64_t{1} << 31;
+  for (size_t d = 2; d < rank; ++d) {
+    const int64_t* of_axis = shape.data() + 1 + 3 * (d - 2);
+    const int64_t stride = of_axis[0], dilation = of_axis[1], before = of_axis[2];
+    of.want(stride > 0 && stride < kMost && dilation > 0 && dilation < kMost && before >= 0 &&
+                before < kMost && data.extent(d) < kMost && weight.extent(d) < kMost &&
+                out.extent(d) >= 0 && out.extent(d) < kMost,
+            "strides, dilation and padding of a convolution");
+  }
+}
+
+RELAY_LIBRARY_RULE("onednn.matmul", matmul_rule);
+RELAY_LIBRARY_RULE("onednn.convolution", convolution_rule);
 RELAY_LIBRARY_KERNEL("onednn.matmul", matmul, {2, 1, {{"shape", ParamKind::kIntegers}}});
 RELAY_LIBRARY_KERNEL("onednn.convolution", convolution, {2, 1, {{"shape", ParamKind::kIntegers}}});
 

@@ -2,6 +2,7 @@
 // has to be.
 #include <relay/runtime/kernels/positions.h>
 #include <relay/runtime/library_kernel.h>
+#include <relay/runtime/library_operands.h>
 #include <relay/support/error.h>
 
 #include <algorithm>
@@ -89,6 +90,13 @@ void argwhere_kernel(LibraryCall& call) {
   });
 }
 
+void argwhere_rule(const LibraryOperands& of) {
+  const LibraryOperand& out = of.outputs[0];
+  of.dtype(out, {kInt32, kInt64});
+  of.shape(out, {LibraryOperands::kCounted, static_cast<int64_t>(of.inputs[0].shape.size())});
+}
+
+RELAY_LIBRARY_RULE("argwhere", argwhere_rule);
 RELAY_LIBRARY_KERNEL("argwhere", argwhere_kernel, {1, 1, {}});
 
 }  // namespace

@@ -1,6 +1,7 @@
 // The elements as they are, on the device of the output.
 #include <relay/runtime/device.h>
 #include <relay/runtime/library_kernel.h>
+#include <relay/runtime/library_operands.h>
 #include <relay/runtime/strided.h>
 
 #include <algorithm>
@@ -26,6 +27,9 @@ void copy_kernel(LibraryCall& call) {
   });
 }
 
+void copy_rule(const LibraryOperands& of) { of.same(of.outputs[0], of.inputs[0]); }
+
+RELAY_LIBRARY_RULE("device_copy", copy_rule);
 RELAY_LIBRARY_KERNEL("device_copy", copy_kernel, {1, 1, {}, true});
 
 }  // namespace

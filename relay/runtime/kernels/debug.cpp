@@ -1,6 +1,7 @@
 // Values that a program shows while it runs, on standard error.
 #include <relay/runtime/format.h>
 #include <relay/runtime/library_kernel.h>
+#include <relay/runtime/library_operands.h>
 #include <relay/support/error.h>
 
 #include <cstdio>
@@ -36,6 +37,12 @@ void debug_kernel(LibraryCall& call) {
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
+void debug_rule(const LibraryOperands& of) {
+  of.want(of.inputs.size() == of.outputs.size(), "as many outputs as inputs");
+  for (size_t k = 0; k < of.inputs.size(); ++k) of.same(of.outputs[k], of.inputs[k]);
+}
+
+RELAY_LIBRARY_RULE("debug", debug_rule);
 RELAY_LIBRARY_KERNEL("debug", debug_kernel,
                      {LibrarySignature::kAny,
                       LibrarySignature::kAny,

@@ -1,6 +1,7 @@
 // The discrete Fourier transform along the last axis.
 #include <relay/runtime/kernels/fft/plan.h>
 #include <relay/runtime/library_kernel.h>
+#include <relay/runtime/library_operands.h>
 #include <relay/support/error.h>
 
 namespace relay {
@@ -33,6 +34,15 @@ void dft_kernel(LibraryCall& call) {
   }
 }
 
+void dft_rule(const LibraryOperands& of) {
+  const LibraryOperand& re = of.inputs[0];
+  of.dtype(re, {kFloat32, kFloat64});
+  of.want(!re.shape.empty(), "an axis to transform");
+  for (const LibraryOperand* other : {&of.inputs[1], &of.outputs[0], &of.outputs[1]})
+    of.same(*other, re);
+}
+
+RELAY_LIBRARY_RULE("dft", dft_rule);
 RELAY_LIBRARY_KERNEL("dft", dft_kernel, {2, 2, {{"inverse", ParamKind::kFlag}}});
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <relay/runtime/kernels/positions.h>
 #include <relay/runtime/kernels/scratch.h>
 #include <relay/runtime/kernels/suppress.h>
+#include <relay/runtime/library_operands.h>
 #include <relay/support/error.h>
 
 #include <algorithm>
@@ -192,6 +193,37 @@ void non_max_suppression_kernel(LibraryCall& call) {
                  [&](auto zero) { RowSuppression<decltype(zero)>(call).run(); });
 }
 
+void get_valid_counts_rule(const LibraryOperands& of) {
+  const LibraryOperand& data = of.inputs[0];
+  of.rank(data, 3);
+  of.floating(data);
+  of.elements(of.inputs[1], 1);
+  of.dtype(of.outputs[0], {kInt32});
+  of.elements(of.outputs[0], data.extent(0));
+  of.same(of.outputs[1], data);
+  of.dtype(of.outputs[2], {kInt32});
+  of.shape(of.outputs[2], {data.extent(0), data.extent(1)});
+}
+
+void non_max_suppression_rule(const LibraryOperands& of) {
+  const LibraryOperand& data = of.inputs[0];
+  of.rank(data, 3);
+  of.floating(data);
+  const int64_t batch = data.extent(0), boxes = data.extent(1);
+  of.elements(of.inputs[1], batch);
+  of.elements(of.inputs[2], batch * boxes);
+  of.elements(of.inputs[3], 1);
+  of.elements(of.inputs[4], 1);
+  const bool indices = of.param<bool>("return_indices");
+  of.want(of.outputs.size() == (indices ? 2 : 1), "outputs for its results");
+  if (!indices) return of.same(of.outputs[0], data);
+  for (const LibraryOperand& output : of.outputs) of.dtype(output, {kInt32});
+  of.elements(of.outputs[0], batch * boxes);
+  of.elements(of.outputs[1], batch);
+}
+
+RELAY_LIBRARY_RULE("get_valid_counts", get_valid_counts_rule);
+RELAY_LIBRARY_RULE("non_max_suppression", non_max_suppression_rule);
 RELAY_LIBRARY_KERNEL("get_valid_counts", get_valid_counts_kernel,
                      {2,
                       3,

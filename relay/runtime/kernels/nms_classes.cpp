@@ -2,6 +2,7 @@
 #include <relay/runtime/kernels/boxes.h>
 #include <relay/runtime/kernels/scratch.h>
 #include <relay/runtime/kernels/suppress.h>
+#include <relay/runtime/library_operands.h>
 #include <relay/support/error.h>
 
 #include <algorithm>
@@ -228,6 +229,55 @@ void regular_kernel(LibraryCall& call) {
   });
 }
 
+/// (batch, boxes, 4) of the scores' type.
+void corners_rule(const LibraryOperands& of, int64_t batch, int64_t boxes) {
+  of.floating(of.inputs[0]);
+  of.shape(of.inputs[0], {batch, boxes, 4});
+  of.same_dtype(of.inputs[1], of.inputs[0]);
+}
+
+void all_class_rule(const LibraryOperands& of) {
+  constexpr int64_t kCounted = LibraryOperands::kCounted;
+  const LibraryOperand& scores = of.inputs[1];
+  of.rank(scores, 3);
+  const int64_t batch = scores.extent(0);
+  corners_rule(of, batch, scores.extent(2));
+  for (size_t k = 2; k < 5; ++k) of.elements(of.inputs[k], 1);
+  const auto& format = of.param<std::string>("output_format");
+  of.want(format == "onnx" || format == "tensorflow", "the format of onnx or tensorflow");
+  of.want(of.outputs.size() == (format == "onnx" ? 2 : 3), "outputs for its results");
+  of.dtype(of.outputs[0], {kInt64});
+  if (format == "onnx") {
+    of.shape(of.outputs[0], {kCounted, 3});
+    of.dtype(of.outputs[1], {kInt64});
+    of.elements(of.outputs[1], 1);
+    return;
+  }
+  of.shape(of.outputs[0], {batch, kCounted, 2});
+  of.same_dtype(of.outputs[1], scores);
+  of.shape(of.outputs[1], {batch, kCounted});
+  of.dtype(of.outputs[2], {kInt64});
+  of.elements(of.outputs[2], batch);
+}
+
+void regular_rule(const LibraryOperands& of) {
+  const LibraryOperand& scores = of.inputs[1];
+  of.rank(scores, 3);
+  const int64_t batch = scores.extent(0);
+  corners_rule(of, batch, scores.extent(1));
+  of.rank(of.outputs[1], 2);
+  const int64_t room = of.outputs[1].extent(1);
+  of.want(room >= 0, "room for detections");
+  of.shape(of.outputs[0], {batch, room, 4});
+  of.shape(of.outputs[1], {batch, room});
+  of.shape(of.outputs[2], {batch, room});
+  for (size_t k = 0; k < 3; ++k) of.same_dtype(of.outputs[k], scores);
+  of.dtype(of.outputs[3], {kInt32});
+  of.elements(of.outputs[3], batch);
+}
+
+RELAY_LIBRARY_RULE("all_class_non_max_suppression", all_class_rule);
+RELAY_LIBRARY_RULE("regular_non_max_suppression", regular_rule);
 RELAY_LIBRARY_KERNEL("all_class_non_max_suppression", all_class_kernel,
                      {5, LibrarySignature::kAny, {{"output_format", ParamKind::kWord}}});
 RELAY_LIBRARY_KERNEL("regular_non_max_suppression", regular_kernel,

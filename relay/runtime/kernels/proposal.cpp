@@ -3,6 +3,7 @@
 #include <relay/runtime/kernels/scratch.h>
 #include <relay/runtime/kernels/suppress.h>
 #include <relay/runtime/library_kernel.h>
+#include <relay/runtime/library_operands.h>
 #include <relay/support/error.h>
 
 #include <algorithm>
@@ -18,7 +19,6 @@ void propose(LibraryCall& call) {
   int64_t batch = scores.extent(0);
   int64_t count = scores.extent(1);
   int64_t rows = out.extent(0) / std::max<int64_t>(batch, 1);
-  RELAY_CHECK(out.extent(0) == batch * rows && (count > 0 || rows == 0), "arguments of proposal");
   if (rows == 0) return;
   int64_t candidates = call.integer("pre_nms_top_n");
   candidates = candidates > 0 ? std::min(candidates, count) : count;
@@ -48,20 +48,29 @@ void propose(LibraryCall& call) {
 }
 
 void proposal_kernel(LibraryCall& call) {
-  const NDArray &scores = call.inputs[0], &boxes = call.inputs[1], &out = call.outputs[0];
-  RELAY_CHECK(scores.rank() == 2 && boxes.rank() == 3 && boxes.extent(0) == scores.extent(0) &&
-                  boxes.extent(1) == scores.extent(1) && boxes.extent(2) == 4 &&
-                  boxes.dtype() == scores.dtype() && out.rank() == 2 && out.extent(1) == 5 &&
-                  out.dtype() == scores.dtype(),
-              "arguments of proposal");
-  if (scores.dtype() == kFloat64) {
+  if (call.inputs[0].dtype() == kFloat64) {
     propose<double>(call);
   } else {
-    RELAY_CHECK(scores.dtype() == kFloat32, "scores of proposals");
     propose<float>(call);
   }
 }
 
+void proposal_rule(const LibraryOperands& of) {
+  const LibraryOperand &scores = of.inputs[0], &out = of.outputs[0];
+  of.rank(scores, 2);
+  of.dtype(scores, {kFloat32, kFloat64});
+  const int64_t batch = scores.extent(0), boxes = scores.extent(1);
+  of.same_dtype(of.inputs[1], scores);
+  of.shape(of.inputs[1], {batch, boxes, 4});
+  of.rank(out, 2);
+  of.same_dtype(out, scores);
+  of.shape(out, {out.extent(0), 5});
+  const int64_t rows = out.extent(0) / std::max<int64_t>(batch, 1);
+  of.want(out.extent(0) >= 0 && out.extent(0) == batch * rows && (boxes > 0 || rows == 0),
+          "as many rows for each batch");
+}
+
+RELAY_LIBRARY_RULE("proposal", proposal_rule);
 RELAY_LIBRARY_KERNEL("proposal", proposal_kernel,
                      {2,
                       1,

@@ -5,6 +5,7 @@
 #include <relay/runtime/kernels/interruption.h>
 #include <relay/runtime/kernels/scratch.h>
 #include <relay/runtime/library_kernel.h>
+#include <relay/runtime/library_operands.h>
 #include <relay/support/error.h>
 
 #include <algorithm>
@@ -342,6 +343,27 @@ void roi_align_kernel(LibraryCall& call) {
   dispatch_float(all.data.dtype(), [&](auto zero) { align<decltype(zero)>(call, all); });
 }
 
+void regions_rule(const LibraryOperands& of) {
+  const LibraryOperand &data = of.inputs[0], &rois = of.inputs[1], &out = of.outputs[0];
+  const bool last = of.param<bool>("channels_last");
+  of.rank(data, 4);
+  of.floating(data);
+  of.rank(rois, 2);
+  of.floating(rois);
+  of.shape(rois, {rois.extent(0), 5});
+  of.rank(out, 4);
+  of.same_dtype(out, data);
+  const size_t h = last ? 1 : 2, c = last ? 3 : 1;
+  Shape shape(out.shape.begin(), out.shape.end());
+  shape[0] = rois.extent(0);
+  shape[c] = data.extent(c);
+  of.want(shape[h] >= 0 && shape[h + 1] >= 0, "extents of its result");
+  of.shape(out, shape);
+  of.want(out.size() == 0 || (data.extent(h) > 0 && data.extent(h + 1) > 0),
+          "images that are not empty");
+}
+
+RELAY_LIBRARY_RULE("roi_align", regions_rule);
 RELAY_LIBRARY_KERNEL("roi_align", roi_align_kernel,
                      {2,
                       1,
@@ -420,6 +442,9 @@ void roi_pool_kernel(LibraryCall& call) {
   dispatch_float(all.data.dtype(), [&](auto zero) { pool<decltype(zero)>(call, all); });
 }
 
+void roi_pool_rule(const LibraryOperands& of) { regions_rule(of); }
+
+RELAY_LIBRARY_RULE("roi_pool", roi_pool_rule);
 RELAY_LIBRARY_KERNEL(
     "roi_pool", roi_pool_kernel,
     {2, 1, {{"spatial_scale", ParamKind::kNumber}, {"channels_last", ParamKind::kFlag}}});

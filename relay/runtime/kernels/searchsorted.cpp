@@ -2,6 +2,7 @@
 #include <relay/runtime/kernels/order.h>
 #include <relay/runtime/kernels/positions.h>
 #include <relay/runtime/library_kernel.h>
+#include <relay/runtime/library_operands.h>
 
 #include <algorithm>
 
@@ -68,6 +69,21 @@ void searchsorted_kernel(LibraryCall& call) {
   });
 }
 
+void searchsorted_rule(const LibraryOperands& of) {
+  const LibraryOperand &sequences = of.inputs[0], &values = of.inputs[1];
+  of.want(!sequences.shape.empty(), "a sequence");
+  of.same_dtype(values, sequences);
+  if (sequences.shape.size() > 1) {
+    of.rank(values, sequences.shape.size());
+    Shape shape(sequences.shape.begin(), sequences.shape.end());
+    shape.back() = values.shape.back();
+    of.shape(values, shape);
+  }
+  of.dtype(of.outputs[0], {kInt32, kInt64});
+  of.shape(of.outputs[0], values.shape);
+}
+
+RELAY_LIBRARY_RULE("searchsorted", searchsorted_rule);
 RELAY_LIBRARY_KERNEL("searchsorted", searchsorted_kernel, {2, 1, {{"right", ParamKind::kFlag}}});
 
 }  // namespace

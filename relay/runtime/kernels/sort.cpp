@@ -3,6 +3,7 @@
 #include <relay/runtime/kernels/order.h>
 #include <relay/runtime/kernels/positions.h>
 #include <relay/runtime/kernels/radix.h>
+#include <relay/runtime/library_operands.h>
 
 #include <atomic>
 
@@ -184,6 +185,18 @@ void argsort_kernel(LibraryCall& call) {
   });
 }
 
+void sort_rule(const LibraryOperands& of) {
+  of.axis_of(of.inputs[0]);
+  of.same(of.outputs[0], of.inputs[0]);
+}
+
+void argsort_rule(const LibraryOperands& of) {
+  of.axis_of(of.inputs[0]);
+  of.shape(of.outputs[0], of.inputs[0].shape);
+}
+
+RELAY_LIBRARY_RULE("sort", sort_rule);
+RELAY_LIBRARY_RULE("argsort", argsort_rule);
 const LibrarySignature kOrder{
     1, 1, {{"axis", ParamKind::kInteger}, {"ascending", ParamKind::kFlag}}};
 RELAY_LIBRARY_KERNEL("sort", sort_kernel, kOrder);

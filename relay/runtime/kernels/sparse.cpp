@@ -4,6 +4,7 @@
 #include <relay/runtime/kernels/interruption.h>
 #include <relay/runtime/kernels/scratch.h>
 #include <relay/runtime/library_kernel.h>
+#include <relay/runtime/library_operands.h>
 #include <relay/support/error.h>
 
 #include <algorithm>
@@ -274,6 +275,77 @@ void sparse_conv2d_kernel(LibraryCall& call) {
   });
 }
 
+/// Data, columns and row pointers of a sparse matrix, from input `first` on; rank 1 are numbers,
+/// rank 3 blocks.
+void rows_rule(const LibraryOperands& of, size_t first, bool blocks) {
+  const LibraryOperand &data = of.inputs[first], &indices = of.inputs[first + 1];
+  of.want(data.shape.size() == 1 || (blocks && data.shape.size() == 3),
+          blocks ? "numbers or blocks of a sparse matrix" : "numbers of a sparse matrix");
+  of.shape(indices, {data.extent(0)});
+  of.rank(of.inputs[first + 2], 1);
+}
+
+/// Rows of numbers of that matrix. Without row pointers the kernel says what is wrong.
+int64_t rows_of(const LibraryOperands& of, size_t first) {
+  const LibraryOperand& data = of.inputs[first];
+  const int64_t rows = std::max<int64_t>(of.inputs[first + 2].extent(0) - 1, 0);
+  return data.shape.size() > 1 ? rows * data.extent(1) : rows;
+}
+
+void sparse_dense_rule(const LibraryOperands& of) {
+  const LibraryOperand &dense = of.inputs[0], &out = of.outputs[0];
+  of.rank(dense, 2);
+  of.floating(dense);
+  rows_rule(of, 1, true);
+  of.same_dtype(of.inputs[1], dense);
+  of.same_dtype(out, dense);
+  if (of.inputs[3].extent(0) == 0) return;
+  const int64_t n = rows_of(of, 1), m = dense.extent(0);
+  const bool lhs = of.param<bool>("sparse_lhs");
+  of.shape(out, {lhs ? n : m, lhs ? m : n});
+}
+
+void sparse_add_rule(const LibraryOperands& of) {
+  const LibraryOperand& dense = of.inputs[0];
+  of.rank(dense, 2);
+  of.want(!dense.dtype.is_bool(), "numbers");
+  rows_rule(of, 1, false);
+  of.same_dtype(of.inputs[1], dense);
+  of.same(of.outputs[0], dense);
+  of.shape(of.inputs[3], {dense.extent(0) + 1});
+}
+
+void sparse_transpose_rule(const LibraryOperands& of) {
+  rows_rule(of, 0, false);
+  of.same(of.outputs[0], of.inputs[0]);
+  for (size_t k : {1, 2}) {
+    of.dtype(of.outputs[k], {kInt32, kInt64});
+    of.shape(of.outputs[k], of.inputs[k].shape);
+  }
+}
+
+void sparse_conv2d_rule(const LibraryOperands& of) {
+  const LibraryOperand &dense = of.inputs[0], &out = of.outputs[0];
+  const auto& layout = of.param<std::string>("layout");
+  const auto& kernel = of.param<std::vector<int64_t>>("kernel_size");
+  of.want(layout == "NHWC" || layout == "NCHW", "layout NHWC or NCHW");
+  of.want(kernel.size() == 2 && kernel[0] > 0 && kernel[0] % 2 == 1 && kernel[1] > 0 &&
+              kernel[1] % 2 == 1,
+          "two odd extents of its window");
+  of.rank(dense, 4);
+  of.floating(dense);
+  rows_rule(of, 1, true);
+  of.same_dtype(of.inputs[1], dense);
+  of.same_dtype(out, dense);
+  Shape shape(dense.shape.begin(), dense.shape.end());
+  shape[layout == "NHWC" ? 3 : 1] = rows_of(of, 1);
+  if (of.inputs[3].extent(0) > 0) of.shape(out, shape);
+}
+
+RELAY_LIBRARY_RULE("sparse_dense", sparse_dense_rule);
+RELAY_LIBRARY_RULE("sparse_add", sparse_add_rule);
+RELAY_LIBRARY_RULE("sparse_transpose", sparse_transpose_rule);
+RELAY_LIBRARY_RULE("sparse_conv2d", sparse_conv2d_rule);
 RELAY_LIBRARY_KERNEL("sparse_dense", sparse_dense_kernel,
                      {4, 1, {{"sparse_lhs", ParamKind::kFlag}}});
 RELAY_LIBRARY_KERNEL("sparse_add", sparse_add_kernel, {4, 1, {}});

@@ -2,6 +2,7 @@
 #include <relay/runtime/failure_text.h>
 #include <relay/runtime/kernels/scratch.h>
 #include <relay/runtime/library_kernel.h>
+#include <relay/runtime/library_operands.h>
 #include <relay/support/error.h>
 
 #include <algorithm>
@@ -102,7 +103,10 @@ void sparse_fill_empty_rows_kernel(LibraryCall& call) {
   }
   int64_t rows = shape[0];
   auto* empty = static_cast<uint8_t*>(call.outputs[2].raw());
-  RELAY_CHECK(call.outputs[2].size() == rows, "rows of sparse_fill_empty_rows");
+  if (call.outputs[2].size() != rows) {
+    throw RuntimeError("dense_shape has " + std::to_string(rows) + " rows, and there is room for " +
+                       std::to_string(call.outputs[2].size()));
+  }
   Scratch<int64_t> next(rows + 1);
   std::fill_n(next.data(), rows + 1, int64_t{0});
   for (int64_t i = 0; i < n; ++i) {
@@ -148,6 +152,38 @@ void sparse_fill_empty_rows_kernel(LibraryCall& call) {
   });
 }
 
+void sparse_reshape_rule(const LibraryOperands& of) {
+  const LibraryOperand& indices = of.inputs[0];
+  of.rank(indices, 2);
+  of.dtype(indices, {kInt32, kInt64});
+  of.shape(of.inputs[1], {indices.extent(1)});
+  of.rank(of.inputs[2], 1);
+  for (const LibraryOperand& output : of.outputs) of.same_dtype(output, indices);
+  of.shape(of.outputs[0], {indices.extent(0), of.inputs[2].extent(0)});
+  of.shape(of.outputs[1], of.inputs[2].shape);
+}
+
+void sparse_fill_empty_rows_rule(const LibraryOperands& of) {
+  constexpr int64_t kCounted = LibraryOperands::kCounted;
+  const LibraryOperand &indices = of.inputs[0], &values = of.inputs[1];
+  of.rank(indices, 2);
+  of.dtype(indices, {kInt32, kInt64});
+  of.want(indices.extent(1) > 0, "indices of tensors that have rows");
+  of.shape(values, {indices.extent(0)});
+  of.shape(of.inputs[2], {indices.extent(1)});
+  of.same_dtype(of.inputs[3], values);
+  of.elements(of.inputs[3], 1);
+  of.same_dtype(of.outputs[0], indices);
+  of.shape(of.outputs[0], {kCounted, indices.extent(1)});
+  of.same_dtype(of.outputs[1], values);
+  of.shape(of.outputs[1], {kCounted});
+  of.dtype(of.outputs[2], {kBool});
+  of.rank(of.outputs[2], 1);
+  of.want(of.outputs[2].extent(0) >= 0, "a flag for each row");
+}
+
+RELAY_LIBRARY_RULE("sparse_reshape", sparse_reshape_rule);
+RELAY_LIBRARY_RULE("sparse_fill_empty_rows", sparse_fill_empty_rows_rule);
 RELAY_LIBRARY_KERNEL("sparse_reshape", sparse_reshape_kernel, {3, 2, {}});
 RELAY_LIBRARY_KERNEL("sparse_fill_empty_rows", sparse_fill_empty_rows_kernel, {4, 3, {}});
 

@@ -3,6 +3,7 @@
 #include <relay/runtime/kernels/order.h>
 #include <relay/runtime/kernels/positions.h>
 #include <relay/runtime/kernels/radix.h>
+#include <relay/runtime/library_operands.h>
 
 namespace relay {
 namespace {
@@ -221,6 +222,21 @@ void topk_kernel(LibraryCall& call) {
   });
 }
 
+void topk_rule(const LibraryOperands& of) {
+  const LibraryOperand &input = of.inputs[0], &first = of.outputs.front();
+  const size_t axis = of.axis_of(input);
+  const auto& wanted = of.param<std::string>("results");
+  const bool both = wanted == "both";
+  of.want(both || wanted == "values" || wanted == "indices",
+          "results that are values, indices or both");
+  of.want(of.outputs.size() == (both ? 2 : 1), "outputs for its results");
+  Shape shape(input.shape.begin(), input.shape.end());
+  if (first.shape.size() == shape.size()) shape[axis] = std::max<int64_t>(first.extent(axis), 0);
+  for (const LibraryOperand& output : of.outputs) of.shape(output, shape);
+  if (wanted != "indices") of.same_dtype(first, input);
+}
+
+RELAY_LIBRARY_RULE("topk", topk_rule);
 RELAY_LIBRARY_KERNEL("topk", topk_kernel,
                      {1,
                       LibrarySignature::kAny,

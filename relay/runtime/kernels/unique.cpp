@@ -3,6 +3,7 @@
 #include <relay/runtime/kernels/order.h>
 #include <relay/runtime/kernels/positions.h>
 #include <relay/runtime/kernels/radix.h>
+#include <relay/runtime/library_operands.h>
 
 #include <vector>
 
@@ -146,6 +147,26 @@ void unique_kernel(LibraryCall& call) {
   });
 }
 
+void unique_rule(const LibraryOperands& of) {
+  const LibraryOperand& input = of.inputs[0];
+  of.rank(input, 1);
+  of.want(of.outputs.size() == 4 || of.outputs.size() == 5, "four or five outputs");
+  of.same_dtype(of.outputs[0], input);
+  of.dtype(of.outputs[2], {kInt32, kInt64});
+  for (size_t k = 0; k < of.outputs.size(); ++k) {
+    const LibraryOperand& output = of.outputs[k];
+    if (k > 0) of.same_dtype(output, of.outputs[2]);
+    if (k == 2) {
+      of.shape(output, input.shape);
+    } else if (k == 3) {
+      of.elements(output, 1);
+    } else {
+      of.shape(output, {LibraryOperands::kCounted});
+    }
+  }
+}
+
+RELAY_LIBRARY_RULE("unique", unique_rule);
 RELAY_LIBRARY_KERNEL("unique", unique_kernel,
                      {1, LibrarySignature::kAny, {{"sorted", ParamKind::kFlag}}});
 

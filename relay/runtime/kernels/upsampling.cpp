@@ -3,6 +3,7 @@
 #include <relay/runtime/format.h>
 #include <relay/runtime/kernels/scratch.h>
 #include <relay/runtime/library_kernel.h>
+#include <relay/runtime/library_operands.h>
 #include <relay/support/error.h>
 
 #include <algorithm>
@@ -299,6 +300,25 @@ void upsampling_kernel(LibraryCall& call) {
   });
 }
 
+void upsampling_rule(const LibraryOperands& of) {
+  const auto& axes = of.param<std::vector<int64_t>>("axes");
+  of.want(axes.size() == 2 || axes.size() == 3, "two or three axes");
+  of.want(of.inputs.size() == axes.size() + 1, "a factor for each axis");
+  const LibraryOperand& data = of.inputs[0];
+  of.want(!data.dtype.is_bool(), "numbers");
+  Shape shape(data.shape.begin(), data.shape.end());
+  for (size_t d = 0; d < axes.size(); ++d) {
+    const bool is_axis = axes[d] >= 0 && axes[d] < static_cast<int64_t>(shape.size()) &&
+                         shape[static_cast<size_t>(axes[d])] != LibraryOperands::kCounted;
+    of.want(is_axis, "different axes of its operand");
+    shape[static_cast<size_t>(axes[d])] = LibraryOperands::kCounted;
+    of.elements(of.inputs[d + 1], 1);
+  }
+  of.same_dtype(of.outputs[0], data);
+  of.shape(of.outputs[0], shape);
+}
+
+RELAY_LIBRARY_RULE("upsampling", upsampling_rule);
 RELAY_LIBRARY_KERNEL(
     "upsampling", upsampling_kernel,
     {LibrarySignature::kAny,

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include <relay/runtime/library_operands.h>
 #include <relay/runtime/team.h>
 #include <relay/support/error.h>
 
@@ -411,6 +412,7 @@ class Planner {
     for (uint32_t i = 0; i < graph_.launches.size(); ++i) {
       const Launch& launch = graph_.launches[i];
       check_lines(launch);
+      if (!executable_.kernels[launch.kernel].library.empty()) check_library(launch);
       for (uint32_t slot : launch.dims) plan_->dims.push_back(plan_->slots[slot]);
       if (launch.scratch != kNone) {
         int64_t bytes = plan_->slots[launch.scratch];
@@ -431,6 +433,43 @@ class Planner {
       }
     }
     plan_->shares.push_back({static_cast<uint32_t>(plan_->phases.size()), false, false});
+  }
+
+  struct Access {
+    uint32_t space;  // an arena, counted from kNone down, or a root elsewhere (`space_of`)
+    size_t begin, end;
+    bool written;
+    bool parallel;
+  };
+
+  // A library kernel counts on what its rule says, and on what it writes being nothing else that it
+  // is given.
+  void check_library(const Launch& launch) const {
+    const Kernel& kernel = executable_.kernels[launch.kernel];
+    std::vector<LibraryOperand> operands;
+    size_t inputs = 0;
+    for (const Launch::Argument& argument : launch.arguments) {
+      operands.push_back(
+          {graph_.places[argument.place].dtype, plan_->shape(graph_, argument.place)});
+      if (!argument.written) ++inputs;
+    }
+    const std::span<const LibraryOperand> all(operands);
+    try {
+      if (LibraryRule rule = find_library_rule(kernel.library))
+        rule({kernel.library, all.first(inputs), all.subspan(inputs), launch.params});
+    } catch (const Error& error) {
+      throw DataflowFailure{error.what(), launch.position, {}};
+    }
+    for (size_t i = inputs; i < launch.arguments.size(); ++i) {
+      for (size_t k = 0; k < i; ++k) {
+        if (!overlap(access(launch.arguments[i], false), access(launch.arguments[k], false)))
+          continue;
+        throw DataflowFailure{"library kernel " + kernel.library + " would write to its operand " +
+                                  std::to_string(k) + " with its operand " + std::to_string(i),
+                              launch.position,
+                              {}};
+      }
+    }
   }
 
   // Native code counts on whole lines where it writes (KernelArgs::buffers).
@@ -481,12 +520,9 @@ class Planner {
     return std::max(bytes / 8, flops / 32);
   }
 
-  struct Access {
-    uint32_t space;  // an arena, counted from kNone down, or a root elsewhere (`space_of`)
-    size_t begin, end;
-    bool written;
-    bool parallel;
-  };
+  static bool overlap(const Access& a, const Access& b) {
+    return a.space == b.space && a.begin < b.end && b.begin < a.end;
+  }
 
   // A result that may take over an input is where that is: what reads the input has to be done.
   uint32_t space_of(uint32_t root) const {
@@ -517,7 +553,7 @@ class Planner {
         for (const Access& then : before) {
           if (wait) break;
           wait = (now.written || then.written) && (now.parallel || then.parallel) &&
-                 now.space == then.space && now.begin < then.end && then.begin < now.end;
+                 overlap(now, then);
         }
       }
       if (wait) {

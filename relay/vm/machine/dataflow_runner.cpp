@@ -266,8 +266,15 @@ NDArray tensor_at(DataflowState& state, const DataflowPlan& plan, uint32_t place
     if (plan.bytes[place] == whole.byte_size()) return whole.reshape(shape);
     if (whole.is_contiguous()) return part_of(whole, shape, plan.begins[place]);
   }
+  // Elements of another type, which keep the tensor that they lie in; or memory of the graph's.
+  void (*release)(void*) = nullptr;
+  NDArray* kept = nullptr;
+  if (whole) {
+    kept = new NDArray(whole);
+    release = [](void* held) { delete static_cast<NDArray*>(held); };
+  }
   return NDArray::wrap(state.addresses[root] + plan.begins[place], shape, nullptr,
-                       graph.places[place].dtype, nullptr, nullptr, graph.places[place].device);
+                       graph.places[place].dtype, release, kept, graph.places[place].device);
 }
 
 // Tasks of a library kernel: each is worth a turn at the counter.

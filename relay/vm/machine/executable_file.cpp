@@ -22,6 +22,7 @@
 #include <mutex>
 
 #include <relay/runtime/file.h>
+#include <relay/runtime/library_operands.h>
 #include <relay/runtime/memory.h>
 #include <relay/runtime/pool.h>
 #include <relay/support/error.h>
@@ -384,6 +385,16 @@ std::array<std::span<const std::byte>, kNumSections> open_sections(
   return sections;
 }
 
+// Kernels that do not say what they may be given are for programs of one process.
+void check_library_kernels(const Executable& executable) {
+  for (const Kernel& kernel : executable.kernels) {
+    const std::string& name = kernel.library;
+    if (name.empty() || find_library_kernel(name) == nullptr) continue;  // the machine says so
+    if (find_library_rule(name) == nullptr)
+      throw Error("library kernel " + name + " is only for programs that are compiled here");
+  }
+}
+
 std::shared_ptr<Executable> read(const std::shared_ptr<const FileBytes>& file, bool share,
                                  const std::string& name) {
   try {
@@ -402,6 +413,7 @@ std::shared_ptr<Executable> read(const std::shared_ptr<const FileBytes>& file, b
     };
     decode_executable(reader, code, data, tensor, *executable);
     verify(*executable);
+    check_library_kernels(*executable);
     return executable;
   } catch (const Error& error) {
     throw Error(name + " cannot be loaded: " + error.what());

@@ -187,6 +187,7 @@ class GraphVerifier {
     for (const Launch::Argument& argument : launch.arguments) outputs += argument.written ? 1 : 0;
     std::string wrong = kernel->mismatch(launch.arguments.size() - outputs, outputs, launch.params);
     if (!wrong.empty()) bad("library kernel " + name + " is given " + wrong);
+    if (!launch.in_place.empty()) bad("library kernel " + name + " would write over its operands");
   }
 
   void native_call(const Launch& launch) const {

@@ -1,0 +1,94 @@
+// What library kernels may be given. Compiled programs come from files, so each kernel says what
+// its operands have to be, and the machine asks before it calls: a kernel can then count on it.
+#pragma once
+
+#include <relay/runtime/library_kernel.h>
+
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace relay {
+
+/// A tensor that a kernel is to be given.
+struct LibraryOperand {
+  DType dtype;
+  /// `LibraryOperands::kCounted` where the kernel counts.
+  ShapeView shape;
+
+  int64_t extent(size_t axis) const { return shape[axis]; }
+  /// The number of elements of a tensor without counted extents.
+  int64_t size() const;
+};
+
+/// The operands and parameters of a call, in number and kind as the kernel's signature says. Each
+/// demand that is not met throws Error, which names kernel and operand.
+class LibraryOperands {
+ public:
+  static constexpr int64_t kCounted = -1;
+
+  LibraryOperands(std::string_view kernel, std::span<const LibraryOperand> inputs,
+                  std::span<const LibraryOperand> outputs, std::span<const KernelParam> params)
+      : inputs(inputs), outputs(outputs), kernel_(kernel), params_(params) {}
+
+  const std::span<const LibraryOperand> inputs;
+  const std::span<const LibraryOperand> outputs;
+
+  template <class T>
+  const T& param(std::string_view name) const {
+    return std::get<T>(value_of(name));
+  }
+
+  // Demands on one of the operands.
+
+  void rank(const LibraryOperand& operand, size_t rank) const;
+  void dtype(const LibraryOperand& operand, std::initializer_list<DType> any_of) const;
+  /// float16, bfloat16, float32 or float64.
+  void floating(const LibraryOperand& operand) const;
+  void shape(const LibraryOperand& operand, ShapeView shape) const;
+  void shape(const LibraryOperand& operand, std::initializer_list<int64_t> extents) const {
+    shape(operand, ShapeView(extents.begin(), extents.size()));
+  }
+  /// So many elements, in any shape.
+  void elements(const LibraryOperand& operand, int64_t count) const;
+  void same_dtype(const LibraryOperand& operand, const LibraryOperand& other) const {
+    dtype(operand, {other.dtype});
+  }
+  void same(const LibraryOperand& operand, const LibraryOperand& other) const {
+    same_dtype(operand, other);
+    shape(operand, other.shape);
+  }
+
+  /// Any other demand; `what` says it, as in "wants WHAT".
+  void want(bool met, std::string_view what) const;
+  /// The parameter "axis" as one of an operand.
+  size_t axis_of(const LibraryOperand& operand) const;
+
+ private:
+  [[noreturn]] void refuse(const LibraryOperand& operand, const std::string& wanted) const;
+  const KernelParam::Value& value_of(std::string_view name) const;
+
+  const std::string_view kernel_;
+  const std::span<const KernelParam> params_;
+};
+
+/// Refuses operands that a kernel cannot work on, and looks at nothing but them.
+using LibraryRule = void (*)(const LibraryOperands& operands);
+
+/// The rule of a kernel, or null for one that has none: such a kernel is for programs of this
+/// process, and no file may name it.
+LibraryRule find_library_rule(std::string_view kernel);
+bool register_library_rule(std::string_view kernel, LibraryRule rule);
+
+/// The names of all kernels, in order.
+std::vector<std::string> library_kernel_names();
+
+}  // namespace relay
+
+/// Beside RELAY_LIBRARY_KERNEL: `RELAY_LIBRARY_RULE("sort", sort_rule);`
+#define RELAY_LIBRARY_RULE(name, rule)                           \
+  [[maybe_unused]] static const bool relay_library_rule_##rule = \
+      ::relay::register_library_rule(name, rule)
