@@ -63,6 +63,7 @@ def norm_forms():
     form("group_norm_18", "GroupNormalization", [x, numbers("s", 2), numbers("b", 2)], num_groups=2, opset=18)
     form("group_norm_21", "GroupNormalization", [x, numbers("s", 4), numbers("b", 4)], num_groups=2, opset=21)
     form("instance_norm_1d", "InstanceNormalization", [x, numbers("s", 4), numbers("b", 4)], epsilon=1e-3)
+    form("layer_norm_16", "LayerNormalization", [x, numbers("s", 3), numbers("b", 3)], opset=16)
     form("layer_norm_axis", "LayerNormalization", [x, numbers("s", 4, 3), numbers("b", 4, 3)], 3, axis=1)
 
 

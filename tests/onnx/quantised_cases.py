@@ -46,6 +46,11 @@ def quantised_forms():
     for opset, axis in ((13, -1), (13, 1), (11, 1)):
         contrib(f"qlinear_softmax_{opset}_{axis}", "QLinearSoftmax", [*one, scalar(1 / 256), scalar(0, np.uint8)],
                 axis=axis, more={"opset": opset}, **close)
+    # 1 / 255 is rounded up: 254 of it are the most that fit.
+    for steps in (255, 238.1):
+        contrib(f"qlinear_softmax_{steps:.0f}_steps", "QLinearSoftmax",
+                [integers("wide", 4, 20), scalar(0.02), scalar(120, np.uint8), scalar(1 / steps), scalar(0, np.uint8)],
+                more={"opset": 13}, atol=0)
     signed = integers("signed", 2, 3, 4, low=-128, high=127, dtype=np.int8)
     contrib("qlinear_softmax_signed", "QLinearSoftmax",
             [signed, scalar(0.03), None, scalar(1 / 256), scalar(-128, np.int8)], more={"opset": 13}, **close)

@@ -1,5 +1,6 @@
 // The quantised operators of the domain com.microsoft: computed of the numbers that the integers
 // stand for, whose operators become ones of integers where a pass finds that it pays.
+#include <relay/import/onnx/ops/arithmetic.h>
 #include <relay/import/onnx/ops/pool.h>
 #include <relay/import/onnx/ops/products.h>
 #include <relay/import/onnx/ops/quantised.h>
@@ -90,7 +91,12 @@ Values convert_contrib_softmax(NodeContext& node) {
     GraphValue flat = node.emit("nn.softmax", {node.reshape(x, dims)}, {{"axis", 1}});
     result = node.reshape(flat, x.dims());
   }
-  return {integers(node, result, 3, node.input(0).dtype())};
+  // ONNX Runtime multiplies by a whole number: what is left of 1 / scale without its fraction.
+  Arithmetic with(node, kFloat32);
+  GraphValue steps = node.emit("floor", {with.divide(1.0, node.reshape(node.input(3), {}))});
+  GraphValue zero = node.optional_input(4);
+  DType dtype = zero ? zero.dtype() : node.input(0).dtype();
+  return {quantized(node, with.multiply(result, steps), with.number(1), zero, -1, dtype)};
 }
 RELAY_ONNX_MICROSOFT("QLinearSoftmax", convert_contrib_softmax)
 

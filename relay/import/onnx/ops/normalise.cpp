@@ -112,7 +112,8 @@ Values convert_layer_norm(NodeContext& node) {
   if (node.has(2)) result = node.emit("add", {result, node.input(2)});
   return {result, mean, factor};
 }
-RELAY_ONNX("LayerNormalization", 17, convert_layer_norm)
+// Tools that fuse write it under operator sets that do not have it yet.
+RELAY_ONNX("LayerNormalization", 1, convert_layer_norm)
 
 // x / sqrt(mean(x²) + epsilon) · scale over the axes from `axis` on.
 Values convert_rms_norm(NodeContext& node) {
