@@ -316,16 +316,3 @@ def test_mutators_keep_relations():
     renamed = Rename().visit(f)
     assert [p.name_hint for p in renamed.params] == ["x_", "y_"]
     assert parts(renamed) == parts(f)
-
-
-@pytest.mark.parametrize("key", ["", " ", "a b", '"', "\n", "let", "fn", "_", "0", "a.0", "virtual_device", "é", "\0", "="])
-def test_attributes_of_any_name(key):
-    x = relay.var("x", shape=(2,))
-    if key == "":
-        for make in (lambda: relay.Function([x], x, attrs={key: 1}), lambda: relay.Function([x], x).with_attr(key, 1)):
-            with pytest.raises(relay.RelayError, match="an attribute has a name$"):
-                make()
-        return
-    mod = relay.IRModule.from_expr(relay.Function([x], x, attrs={key: 1}))
-    again = relay.parse(str(mod))
-    assert relay.structural_equal(again, mod) and dict(again["main"].attrs.items()) == {key: 1}

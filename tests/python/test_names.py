@@ -39,16 +39,22 @@ def test_types_constructors_and_type_parameters(name: str) -> None:
     relay.assert_structural_equal(relay.parse(str(generic)), generic)
 
 
-@pytest.mark.parametrize("key", ["link-params", "0", "a b", "n.0", "", "if", 'q"'])
+@pytest.mark.parametrize("key", ["link-params", "0", "a b", "n.0", "if", 'q"', "virtual_device", "\n", "\0", "é", "="])
 def test_keys_of_attributes(key: str) -> None:
     x = relay.var("x", shape=(2,))
     function = relay.Function([x], x, attrs={key: 1, "z": "text"})
     mod = relay.IRModule.from_expr(function)
-    if key == "":
-        with pytest.raises(relay.RelayError, match="a name cannot be empty"):
-            relay.parse(str(mod))
-        return
     relay.assert_structural_equal(relay.parse(str(mod)), mod)
+
+
+def test_an_attribute_has_a_name() -> None:
+    x = relay.var("x", shape=(2,))
+    for make in (
+        lambda: relay.Function([x], x, attrs={"": 1}),
+        lambda: relay.Function([x], x).with_attr("", 1),
+    ):
+        with pytest.raises(relay.RelayError, match="an attribute has a name"):
+            make()
 
 
 def test_names_in_quotes_are_checked() -> None:

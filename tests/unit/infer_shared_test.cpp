@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <thread>
+#include <unordered_set>
 
 #include <relay/infer/infer.h>
 #include <relay/ir/equal.h>
