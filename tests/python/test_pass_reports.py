@@ -18,7 +18,7 @@ TWO = "def @a(%x: Tensor[(2), float32]) { tanh(%x) }\ndef @b(%x: Tensor[(2), flo
 
 @transform.function_pass(opt_level=0)
 def Same(func, mod, ctx):
-    return relay.Function(func.params, relay.rewrite(func.body, lambda e: None), func.ret_type, func.type_params, func.attrs)
+    return func.with_body(relay.rewrite(func.body, lambda e: None))
 
 
 def test_a_function_of_the_same_parts_is_the_same_module() -> None:

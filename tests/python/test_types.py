@@ -46,7 +46,7 @@ def halve(e: relay.Expr) -> relay.Expr | None:
 
 @transform.function_pass(opt_level=1)
 def Halve(func: relay.Function, mod: relay.IRModule, ctx: transform.PassContext) -> relay.Function:
-    return relay.Function(func.params, relay.rewrite(func.body, halve), func.ret_type, func.type_params, func.attrs)
+    return func.with_body(relay.rewrite(func.body, halve))
 
 
 @transform.module_pass(opt_level=1, name="Same")
