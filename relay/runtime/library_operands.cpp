@@ -70,6 +70,12 @@ void LibraryOperands::elements(const LibraryOperand& operand, int64_t count) con
     refuse(operand, "of " + std::to_string(count) + (count == 1 ? " element" : " elements"));
 }
 
+int64_t LibraryOperands::product(int64_t a, int64_t b) const {
+  int64_t result = 0;
+  want(!__builtin_mul_overflow(a, b, &result) && result <= kMost, "extents within any memory");
+  return result;
+}
+
 void LibraryOperands::want(bool met, std::string_view what) const {
   if (!met) throw Error("library kernel " + std::string(kernel_) + " wants " + std::string(what));
 }
@@ -84,6 +90,18 @@ const KernelParam::Value& LibraryOperands::value_of(std::string_view name) const
   const auto found = std::ranges::find(params_, name, &KernelParam::name);
   RELAY_CHECK(found != params_.end(), "a library kernel has no parameter " + std::string(name));
   return found->value;
+}
+
+void check_library_call(const LibraryOperands& operands, LibraryRule rule) {
+  if (rule == nullptr) return;
+  for (const auto& list : {operands.inputs, operands.outputs}) {
+    for (const LibraryOperand& operand : list) {
+      int64_t count = 1;
+      for (int64_t extent : operand.shape)
+        count = operands.product(count, std::max<int64_t>(extent, 1));
+    }
+  }
+  rule(operands);
 }
 
 LibraryRule find_library_rule(std::string_view kernel) {

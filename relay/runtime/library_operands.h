@@ -37,6 +37,9 @@ class LibraryOperands {
   const std::span<const LibraryOperand> inputs;
   const std::span<const LibraryOperand> outputs;
 
+  /// Elements of the largest tensor that could be.
+  static constexpr int64_t kMost = int64_t{1} << 57;
+
   template <class T>
   const T& param(std::string_view name) const {
     return std::get<T>(value_of(name));
@@ -62,6 +65,9 @@ class LibraryOperands {
     shape(operand, other.shape);
   }
 
+  /// A product of extents; a demand that there is such a tensor.
+  int64_t product(int64_t a, int64_t b) const;
+
   /// Any other demand; `what` says it, as in "wants WHAT".
   void want(bool met, std::string_view what) const;
   /// The parameter "axis" as one of an operand.
@@ -77,6 +83,10 @@ class LibraryOperands {
 
 /// Refuses operands that a kernel cannot work on, and looks at nothing but them.
 using LibraryRule = void (*)(const LibraryOperands& operands);
+
+/// Throws Error unless the kernel's rule, if it has one, is met. Of empty tensors, too, the other
+/// extents are such that kernels can reckon with them.
+void check_library_call(const LibraryOperands& operands, LibraryRule rule);
 
 /// The rule of a kernel, or null for one that has none: such a kernel is for programs of this
 /// process, and no file may name it.

@@ -307,7 +307,8 @@ void matmul_rule(const LibraryOperands& of) {
   of.shape(b, wanted);
   int64_t rows = 1;
   for (size_t d = batch ? 1 : 0; d <= last; ++d) rows *= a.extent(d);
-  of.elements(out, (batch ? a.extent(0) : 1) * columns * (inner == 0 ? 0 : rows / inner));
+  of.elements(
+      out, of.product(of.product(batch ? a.extent(0) : 1, columns), inner == 0 ? 0 : rows / inner));
 }
 
 void convolution_rule(const LibraryOperands& of) {

@@ -143,6 +143,10 @@ TEST(MachineLibrary, WhatIsSaid) {
   EXPECT_EQ(
       refusal(nms),
       "library kernel non_max_suppression: input 4 is float32 of shape (2,), not of 1 element");
+  // Empty ones, too, have extents to reckon with.
+  LibraryCase huge = case_of("device_copy");
+  huge.inputs[0].shape = huge.outputs[0].shape = {0, int64_t{1} << 40, int64_t{1} << 40};
+  EXPECT_EQ(refusal(huge), "library kernel device_copy wants extents within any memory");
   LibraryCase fill = case_of("sparse_fill_empty_rows");
   fill.outputs[2].shape = {7};
   EXPECT_EQ(refusal(fill), "dense_shape has 0 rows, and there is room for 7");

@@ -289,7 +289,7 @@ void rows_rule(const LibraryOperands& of, size_t first, bool blocks) {
 int64_t rows_of(const LibraryOperands& of, size_t first) {
   const LibraryOperand& data = of.inputs[first];
   const int64_t rows = std::max<int64_t>(of.inputs[first + 2].extent(0) - 1, 0);
-  return data.shape.size() > 1 ? rows * data.extent(1) : rows;
+  return data.shape.size() > 1 ? of.product(rows, data.extent(1)) : rows;
 }
 
 void sparse_dense_rule(const LibraryOperands& of) {

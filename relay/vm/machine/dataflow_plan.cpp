@@ -455,8 +455,8 @@ class Planner {
     }
     const std::span<const LibraryOperand> all(operands);
     try {
-      if (LibraryRule rule = find_library_rule(kernel.library))
-        rule({kernel.library, all.first(inputs), all.subspan(inputs), launch.params});
+      check_library_call({kernel.library, all.first(inputs), all.subspan(inputs), launch.params},
+                         find_library_rule(kernel.library));
     } catch (const Error& error) {
       throw DataflowFailure{error.what(), launch.position, {}};
     }
