@@ -67,5 +67,6 @@ struct OperatorRule {
 std::span<const OperatorRule> movement_rules();
 std::span<const OperatorRule> conversion_rules();
 std::span<const OperatorRule> creation_rules();
+std::span<const OperatorRule> window_rules();
 
 }  // namespace relay

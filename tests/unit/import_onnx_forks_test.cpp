@@ -83,17 +83,17 @@ Proto model(std::vector<Proto> nodes, std::optional<std::vector<OnnxDim>> result
 }
 
 TEST(ImportOnnxForks, BothWaysRun) {
-  Proto squeezed = model({drop_if("is_one"), onnx_node("ReduceSum", {"z"}, {"y"},
-                                                       {onnx_int_attr("keepdims", 0)})},
-                         std::nullopt);
+  Proto squeezed = model(
+      {drop_if("is_one"), onnx_node("ReduceSum", {"z"}, {"y"}, {onnx_int_attr("keepdims", 0)})},
+      std::nullopt);
   EXPECT_EQ(run(squeezed, {3, 1}).item_as_double(), 6.0);
   EXPECT_EQ(run(squeezed, {2, 2}).item_as_double(), 10.0);
 }
 
 TEST(ImportOnnxForks, OneWayFailsAtItsPlace) {
-  Proto transposed = model(
-      {drop_if("is_one"), onnx_node("Transpose", {"z"}, {"y"}, {ints_attr("perm", {1, 0})})},
-      std::nullopt);
+  Proto transposed =
+      model({drop_if("is_one"), onnx_node("Transpose", {"z"}, {"y"}, {ints_attr("perm", {1, 0})})},
+            std::nullopt);
   EXPECT_EQ(shape_of(run(transposed, {3, 2})), (Shape{2, 3}));
   EXPECT_EQ(failure(transposed, {3, 1}),
             "assert: Transpose of \"y\": transpose: axes has 2 entries for rank 1");
@@ -121,8 +121,10 @@ TEST(ImportOnnxForks, DeclaredOutputsDecide) {
 }
 
 TEST(ImportOnnxForks, SqueezeWithoutAxes) {
-  std::vector<Proto> nodes{onnx_node("Squeeze", {"x"}, {"z"}), onnx_node("Size", {"z"}, {"s"}),
-                           onnx_node("Shape", {"z"}, {"d"}), onnx_node("Size", {"d"}, {"r"}),
+  std::vector<Proto> nodes{onnx_node("Squeeze", {"x"}, {"z"}),
+                           onnx_node("Size", {"z"}, {"s"}),
+                           onnx_node("Shape", {"z"}, {"d"}),
+                           onnx_node("Size", {"d"}, {"r"}),
                            onnx_node("Mul", {"s", "r"}, {"p"}),
                            onnx_node("Cast", {"p"}, {"y"}, {onnx_int_attr("to", kOnnxFloat)})};
   Proto counted = model(nodes, std::nullopt);
@@ -153,8 +155,8 @@ TEST(ImportOnnxForks, OneQuestionOnce) {
   std::string value = "x";
   for (int k = 0; k < 40; ++k) {
     std::string next = "z" + std::to_string(k);
-    Proto drop = onnx_graph({onnx_node("ReduceSum", {value}, {"s"}, {onnx_int_attr("keepdims", 0)})},
-                            {}, {out("s")});
+    Proto drop = onnx_graph(
+        {onnx_node("ReduceSum", {value}, {"s"}, {onnx_int_attr("keepdims", 0)})}, {}, {out("s")});
     Proto keep = onnx_graph({onnx_node("Neg", {value}, {"t"})}, {}, {out("t")});
     nodes.push_back(
         onnx_node("If", {"is_one"}, {next},
@@ -192,12 +194,11 @@ TEST(ImportOnnxForks, SequencesOfOneLength) {
   auto pair = [](const std::string& a, const std::string& b, const std::string& name) {
     return onnx_graph({onnx_node("SequenceConstruct", {a, b}, {name})}, {}, {out(name)});
   };
-  std::vector<Proto> nodes{
-      onnx_node("Neg", {"x"}, {"w"}),
-      onnx_node("If", {"is_one"}, {"s"},
-                {onnx_graph_attr("then_branch", pair("x", "w", "p")),
-                 onnx_graph_attr("else_branch", pair("w", "x", "q"))}),
-      onnx_node("SequenceAt", {"s", "at"}, {"y"})};
+  std::vector<Proto> nodes{onnx_node("Neg", {"x"}, {"w"}),
+                           onnx_node("If", {"is_one"}, {"s"},
+                                     {onnx_graph_attr("then_branch", pair("x", "w", "p")),
+                                      onnx_graph_attr("else_branch", pair("w", "x", "q"))}),
+                           onnx_node("SequenceAt", {"s", "at"}, {"y"})};
   Proto chosen = model(nodes, std::nullopt);
   EXPECT_EQ(run(chosen, {1, 1}).item_as_double(), -1.0);
   EXPECT_EQ(run(chosen, {1, 2}).data<float>()[1], 2.0F);
@@ -206,15 +207,17 @@ TEST(ImportOnnxForks, SequencesOfOneLength) {
 TEST(ImportOnnxForks, ExtentsThatARunDecides) {
   // (2, count) with one column more, and its number of elements by way of its shape.
   std::vector<Proto> nodes{
-      onnx_node("NonZero", {"x"}, {"places"}), onnx_node("Shape", {"places"}, {"d"}),
-      onnx_node("Gather", {"d", "at"}, {"count"}), onnx_node("Add", {"count", "one"}, {"more"}),
+      onnx_node("NonZero", {"x"}, {"places"}),
+      onnx_node("Shape", {"places"}, {"d"}),
+      onnx_node("Gather", {"d", "at"}, {"count"}),
+      onnx_node("Add", {"count", "one"}, {"more"}),
       onnx_node("Concat", {"places", "pair"}, {"wide"}, {onnx_int_attr("axis", 1)}),
       onnx_node("Concat", {"more", "two", "one"}, {"to"}, {onnx_int_attr("axis", 0)}),
       onnx_node("Reshape", {"wide", "to"}, {"cube"}),
       onnx_node("Cast", {"cube"}, {"y"}, {onnx_int_attr("to", kOnnxFloat)})};
-  Proto chain = model(
-      nodes, std::nullopt,
-      {onnx_ints("two", {2}), onnx_tensor<int64_t>("pair", kOnnxInt64, {2, 1}, {7, 8})});
+  Proto chain =
+      model(nodes, std::nullopt,
+            {onnx_ints("two", {2}), onnx_tensor<int64_t>("pair", kOnnxInt64, {2, 1}, {7, 8})});
   EXPECT_EQ(shape_of(run(chain, {2, 3})), (Shape{7, 2, 1}));
 }
 

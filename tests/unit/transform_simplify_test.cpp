@@ -141,6 +141,41 @@ const Case kCases[] = {
     {"layout of a transpose", "%x: Tensor[(1, 2, 3, 4), float32]",
      "layout_transform(transpose(%x, axes=[0, 2, 3, 1]), src_layout=\"NHWC\", dst_layout=\"NCHW\")",
      "%x"},
+    // Windows.
+    {"taps in the padding", "%x: Tensor[(1, 2, 4, 9), float32]",
+     "nn.conv2d(%x, Constant(1, (3, 2, 3, 3), float32), padding=[6, 6, 6, 6], dilation=[6, 6], "
+     "channels=3, kernel_size=[3, 3])",
+     "nn.conv2d(%x, Constant(1, (3, 2, 1, 3), float32), padding=[0, 6, 0, 6], dilation=[6, 6], "
+     "channels=3, kernel_size=[1, 3])"},
+    {"taps in the padding", "%x: Tensor[(1, 4, 4, 2), float32]",
+     "nn.conv2d(%x, Constant(1, (3, 3, 2, 3), float32), padding=[6, 6, 6, 6], dilation=[6, 6], "
+     "channels=3, kernel_size=[3, 3], data_layout=\"NHWC\", kernel_layout=\"HWIO\")",
+     "nn.conv2d(%x, Constant(1, (1, 1, 2, 3), float32), padding=[0, 0, 0, 0], dilation=[6, 6], "
+     "channels=3, kernel_size=[1, 1], "
+     "data_layout=\"NHWC\", kernel_layout=\"HWIO\")"},
+    {"taps in the padding", "%x: Tensor[(1, 2, 5), float32]",
+     "nn.conv1d(%x, Constant(1, (3, 2, 4), float32), padding=[8, 4], dilation=[4], channels=3, "
+     "kernel_size=[4])",
+     "nn.conv1d(%x, Constant(1, (3, 2, 3), float32), padding=[4, 4], dilation=[4], channels=3, "
+     "kernel_size=[3])"},
+    {"taps in the padding", "%x: Tensor[(1, 1, 2, 2, 2), int8]",
+     "nn.conv3d(%x, Constant(1, (1, 1, 3, 3, 3), int8), padding=[2, 2, 2, 2, 2, 2], "
+     "dilation=[2, 2, 2], channels=1, kernel_size=[3, 3, 3], out_dtype=\"int32\")",
+     "nn.conv3d(%x, Constant(1, (1, 1, 1, 1, 1), int8), padding=[0, 0, 0, 0, 0, 0], dilation=[2, "
+     "2, 2], channels=1, "
+     "kernel_size=[1, 1, 1], out_dtype=\"int32\")"},
+    // The outer taps reach a row, or reach further than the padding; weights that are no constants.
+    {"taps in the padding", "%x: Tensor[(1, 2, 7, 9), float32]",
+     "nn.conv2d(%x, Constant(1, (3, 2, 3, 3), float32), padding=[6, 6, 6, 6], dilation=[6, 6], "
+     "channels=3, kernel_size=[3, 3])",
+     nullptr},
+    {"taps in the padding", "%x: Tensor[(1, 2, 4, 9), float32], %w: Tensor[(3, 2, 3, 3), float32]",
+     "nn.conv2d(%x, %w, padding=[6, 6, 6, 6], dilation=[6, 6], channels=3, kernel_size=[3, 3])",
+     nullptr},
+    {"taps in the padding", "%x: Tensor[(1, 1, n, 9), float32]",
+     "nn.conv2d(%x, Constant(1, (1, 1, 3, 3), float32), padding=[6, 6, 6, 6], dilation=[6, 6], "
+     "channels=1, kernel_size=[3, 3])",
+     nullptr},
     // Conversions.
     {"dtype of another, known", "%x: Tensor[(3), int8], %y: Tensor[(?), float32]",
      "cast_like(%x, %y)", "cast(%x, dtype=\"float32\")"},
@@ -321,7 +356,7 @@ TEST(SimplifyExpr, EveryRuleHasACase) {
     EXPECT_TRUE(tried.count(rule.name) != 0) << rule.name;
     ++rules;
   }
-  for (auto table : {movement_rules(), conversion_rules(), creation_rules()}) {
+  for (auto table : {movement_rules(), conversion_rules(), creation_rules(), window_rules()}) {
     for (const OperatorRule& entry : table) {
       EXPECT_TRUE(tried.count(entry.rule.name) != 0) << entry.rule.name;
       ++rules;
