@@ -4,18 +4,19 @@
 #include <relay_runtime.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#define CHECK(condition)                                                  \
-  do {                                                                    \
-    if (!(condition)) {                                                   \
-      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);     \
-      exit(1);                                                            \
-    }                                                                     \
+#define CHECK(condition)                                              \
+  do {                                                                \
+    if (!(condition)) {                                               \
+      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+      exit(1);                                                        \
+    }                                                                 \
   } while (0)
-#define FIND(library, name)                                  \
-  __typeof__(&relay_##name) name;                            \
-  *(void**)&name = dlsym(library, "relay_" #name);           \
+#define FIND(library, name)                        \
+  __typeof__(&relay_##name) name;                  \
+  *(void**)&name = dlsym(library, "relay_" #name); \
   CHECK(name != NULL)
 
 static void run_and_close(const char* path, const char* model, unsigned wait) {
@@ -52,8 +53,23 @@ static void run_and_close(const char* path, const char* model, unsigned wait) {
   usleep(10000);
 }
 
+/* Nothing of the library is called any more. */
+static void fork_after_closing(const char* path) {
+  void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  CHECK(library != NULL);
+  FIND(library, last_error);
+  CHECK(last_error() != NULL);
+  CHECK(dlclose(library) == 0);
+  pid_t child = fork();
+  if (child == 0) _exit(7);
+  int status = 0;
+  CHECK(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+}
+
 int main(int argc, char** argv) {
   CHECK(argc == 3);
+  fork_after_closing(argv[1]);
   run_and_close(argv[1], argv[2], 0);
   run_and_close(argv[1], argv[2], 50000);
   run_and_close(argv[1], argv[2], 0);
