@@ -23,10 +23,10 @@ std::vector<Diagnostic> infer_types(Module& module);
 /// As above, but throws `Error` if there are errors; warnings go to `warnings` if given.
 void infer_types_or_throw(Module& module, std::vector<Diagnostic>* warnings = nullptr);
 
-/// What a typed program makes of the functions that it calls (T14, T16): the errors in the
-/// instances that its monomorphic functions need, and in those that polymorphic ones need whatever
-/// their own types. `specialize` finds no others but for the types of the arguments. Only for
-/// programs as they were written, since a pass may leave a call where it never runs.
+/// Finds the errors in the instances that the monomorphic functions of a typed program need, and in
+/// those that polymorphic ones need whatever their own types (T14, T16). `specialize` finds others
+/// only from the types of the arguments. Call it for programs as they were written, because a pass
+/// may leave a call where it never runs.
 std::vector<Diagnostic> check_instances(const Module& module);
 
 /// The type of one expression whose free variables carry annotations; throws `Error`. Its nodes get
@@ -36,8 +36,8 @@ TypeRef infer_expr_type(const ExprRef& expr, const Module& module);
 /// The type or scheme of a global function.
 TypeRef function_signature(const Module& module, Name function);
 
-/// The type of a call's result: what the signature quantifies only for the result belongs to that
-/// (T17), so a function that is returned, alone or in a tuple, may be polymorphic.
+/// The type of a call's result. Variables that the signature quantifies only for the result belong
+/// to the result (T17), so a returned function, alone or in a tuple, may be polymorphic.
 TypeRef result_type(const FuncType* signature);
 
 /// Specialises (T16, T17): a module whose entry takes exactly `arguments` and in which every
@@ -53,11 +53,11 @@ std::vector<Diagnostic> verify(const Module& module);
 /// The kind of a type, checking everything inside; problems (language.md §3) are added to `sink`.
 Kind check_kind(const TypeRef& type, const Module& module, DiagnosticSink& sink, Span span = {});
 
-/// Values that no clause of a match covers.
+/// The values that no clause of a match covers.
 struct UnmatchedCases {
   std::vector<PatternRef> examples;  // as patterns
-  /// Whether these are all, or as many as were asked for. The search takes time exponential in the
-  /// patterns, and is given up in the end: then there may be others.
+  /// True if these are all, or as many as were asked for. False if the search gave up, because it
+  /// takes time exponential in the patterns: then other values may exist.
   bool decided = true;
   bool complete() const { return decided && examples.empty(); }
 };

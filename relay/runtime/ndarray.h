@@ -76,13 +76,13 @@ class NDArray {
 
   NDArray() = default;
 
-  /// A fresh row-major array with unset elements, 64-byte aligned. Like every function here that
-  /// allocates, throws `Error` for a negative extent, an overflow, or more memory than the limit.
   /// Bytes of the elements of such a tensor. Throws Error if there is none: a negative extent, or
   /// more elements than can be counted.
   static size_t bytes_needed(ShapeView shape, DType dtype);
   /// Throws the Error of such a tensor that memory does not suffice for.
   [[noreturn]] static void refuse(ShapeView shape, DType dtype);
+  /// A fresh row-major array with unset elements, 64-byte aligned. Like every function here that
+  /// allocates, throws `Error` for a negative extent, an overflow, or more memory than the limit.
   static NDArray empty(ShapeView shape, DType dtype, Device device = kCpu);
   static NDArray empty(std::initializer_list<int64_t> shape, DType dtype, Device device = kCpu) {
     return empty(ShapeView(shape.begin(), shape.size()), dtype, device);

@@ -26,8 +26,8 @@ struct OnnxOptions {
   std::optional<int64_t> opset;
   /// Initializers become constants of the program instead of parameters.
   bool freeze = false;
-  /// The shapes of the items of inputs that are sequences, all of them numbers: a model does not
-  /// say how many there are. Such an input is a tuple.
+  /// The shapes of the items of inputs that are sequences, all of them numbers, because a model
+  /// does not say how many items it takes. Such an input is a tuple.
   std::map<std::string, std::vector<std::vector<int64_t>>> items;
   /// Inputs of optional type that are empty (each an empty tuple); others have an element.
   std::set<std::string> empty;
@@ -45,21 +45,21 @@ struct OnnxModel {
   std::vector<Diagnostic> warnings;
 };
 
-/// Reads a model from a file; external data are read from its folder. Throws `Error` for what is no
-/// ONNX model or a wrong one, with the node it is about, and for operators that are not supported,
-/// all of them at once. The module is well-formed and untyped.
+/// Reads a model from a file, and external data from its folder. Throws `Error`, with the node, for
+/// a file that is not an ONNX model or is a wrong one, and for unsupported operators, all of them
+/// at once. The module is well-formed and untyped.
 OnnxModel from_onnx(const std::string& path, const OnnxOptions& options = {});
 /// The same for bytes in memory, under a name for messages. External data are refused.
 OnnxModel from_onnx(std::span<const std::byte> bytes, const OnnxOptions& options = {},
                     const std::string& name = "<onnx>");
 
-/// The node of a model that a place is of, as errors name it: `Conv "conv1"`, `Add of "y"`; empty
-/// for places of other texts. Works for compiled models, too.
+/// The model's node at a place, as errors name it: `Conv "conv1"`, `Add of "y"`. Empty for places
+/// of other texts. Works for compiled models, too.
 std::string onnx_node_at(Span span);
-/// Errors at places of models begin with the node then.
+/// Prepends the node to each error whose place is in a model.
 std::vector<Diagnostic> with_onnx_nodes(std::vector<Diagnostic> diagnostics);
 
-/// Whether a path ends as the names of ONNX models do.
+/// True if a path ends as the names of ONNX models do.
 bool is_onnx_path(std::string_view path);
 
 }  // namespace relay
