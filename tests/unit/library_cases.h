@@ -28,6 +28,7 @@ inline std::vector<LibraryCase> library_cases() {
   const KernelParams order{{"axis", 1}, {"ascending", true}};
   return {
       {"device_copy", {{f, {2, 3}}}, {{f, {2, 3}}}, {}},
+      {"assert", {{kBool, {}}, {f, {2, 3}}}, {{f, {2, 3}}}, {{"message", "m"}}, 1},
       {"argwhere", {{f, {2, 3}}}, {{l, {-1, 2}}}, {}},
       {"debug", {{f, {2}}}, {{f, {2}}}, {{"label", "x"}, {"tuple", false}}},
       {"dft", {{f, {2, 6}}, {f, {2, 6}}}, {{f, {2, 6}}, {f, {2, 6}}}, {{"inverse", false}}},
