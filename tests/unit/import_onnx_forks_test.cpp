@@ -96,7 +96,7 @@ TEST(ImportOnnxForks, OneWayFailsAtItsPlace) {
             std::nullopt);
   EXPECT_EQ(shape_of(run(transposed, {3, 2})), (Shape{2, 3}));
   EXPECT_EQ(failure(transposed, {3, 1}),
-            "assert: Transpose of \"y\": transpose: axes has 2 entries for rank 1");
+            "assert_op: Transpose of \"y\": transpose: axes has 2 entries for rank 1");
 }
 
 TEST(ImportOnnxForks, NoWay) {
@@ -111,7 +111,7 @@ TEST(ImportOnnxForks, DeclaredOutputsDecide) {
   Proto vector = model({drop_if("is_one"), onnx_node("Neg", {"z"}, {"y"})}, names);
   EXPECT_EQ(shape_of(run(vector, {3, 1})), (Shape{3}));
   EXPECT_EQ(failure(vector, {3, 2}),
-            "assert: If of \"z\": the output \"y\" would be Tensor[(n, m), float32], the model "
+            "assert_op: If of \"z\": the output \"y\" would be Tensor[(n, m), float32], the model "
             "declares 1 axes for it");
   // A declaration that no case meets decides nothing.
   Proto open = model({drop_if("is_one"), onnx_node("Neg", {"z"}, {"y"})}, std::vector<OnnxDim>{});
@@ -139,7 +139,7 @@ TEST(ImportOnnxForks, SqueezeAsStated) {
   Proto plain = model({onnx_node("Squeeze", {"x"}, {"y"})}, std::nullopt);
   EXPECT_EQ(shape_of(run(plain, {3, 2})), (Shape{3, 2}));
   EXPECT_EQ(failure(plain, {3, 1}),
-            "assert: Squeeze of \"y\": the output \"y\" would be Tensor[(n), float32], the program "
+            "assert_op: Squeeze of \"y\": the output \"y\" would be Tensor[(n), float32], the program "
             "gives Tensor[(n, m), float32]");
   std::vector<OnnxDim> one{std::string("n")}, none;
   Proto vector = model({onnx_node("Squeeze", {"x"}, {"y"})}, one);

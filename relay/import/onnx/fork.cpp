@@ -164,7 +164,7 @@ std::vector<ExprRef> Importer::failure(const Way& way, const std::vector<TypeRef
     std::vector<int64_t> shape;
     for (Dim dim : tensor.dims()) shape.push_back(dim.is_int() ? dim.as_int() : 0);
     if (!shape.empty()) value = call("broadcast_to", {value}, {{"shape", shape}});
-    value = call("assert", {never, value}, {{"message", std::string(way.refused->what())}});
+    value = call("assert_op", {never, value}, {{"message", std::string(way.refused->what())}});
     // Extents by name are `?` before they are what they have to be.
     std::vector<Dim> open;
     for (Dim dim : tensor.dims()) open.push_back(dim.is_int() ? dim : Dim::any());

@@ -101,7 +101,7 @@ RELAY_OP("debug")
              "[0, 1, 2]")
     .no_data("the value itself");
 
-RELAY_OP("assert")
+RELAY_OP("assert_op")
     .doc("The data; where the condition is false the run fails with a message.")
     .input("condition", "Has to be true.", tensor(kBool).rank(0))
     .input("data", "Tensor.", tensor('T'))
@@ -125,7 +125,7 @@ RELAY_OP("assert")
       return {ExprRef(), call.gradient()};
     })
     .example(
-        "fn (%x: Tensor[(3), float32]) { assert(all(%x > 0f), exp(%x), message=\"x must be "
+        "fn (%x: Tensor[(3), float32]) { assert_op(all(%x > 0f), exp(%x), message=\"x must be "
         "positive\") }",
         "[1, 2, 3]")
     .no_data("the value itself");
