@@ -22,6 +22,7 @@ __all__ = [
     "argwhere",
     "asin",
     "asinh",
+    "assert_op",
     "atan",
     "atanh",
     "bitwise_and",
@@ -349,6 +350,24 @@ def asinh(
         result: Tensor of the data's shape.
     """
     return call_op("asinh", data)
+
+
+def assert_op(
+    condition: ExprLike,
+    data: ExprLike,
+    message: str = '',
+) -> Expr:
+    """The data; where the condition is false the run fails with a message.
+
+    Args:
+        condition: Has to be true.
+        data: Tensor.
+        message: Says why the run fails.
+
+    Returns:
+        result: The same elements.
+    """
+    return call_op("assert_op", condition, data, message=message)
 
 
 def atan(
