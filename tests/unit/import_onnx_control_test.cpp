@@ -9,6 +9,7 @@
 #include <relay/print/print.h>
 #include <relay/support/error.h>
 #include <tests/support/onnx_builder.h>
+#include <tests/support/onnx_problem.h>
 
 namespace relay::import_onnx_control_test {
 namespace {
@@ -33,15 +34,6 @@ Proto model(const std::vector<Proto>& nodes, const std::vector<Proto>& initializ
       onnx_graph(nodes, {onnx_value("x", kOnnxFloat, {n(2)}), onnx_value("i", kOnnxInt64, {})},
                  {onnx_value("y", kOnnxFloat, {})}, initializers),
       18);
-}
-
-std::string problem(const Proto& proto) {
-  try {
-    from_onnx(proto.span(), {}, "m.onnx");
-  } catch (const Error& error) {
-    return error.diagnostics().front().message;
-  }
-  return "";
 }
 
 NDArray run(const Proto& proto, int64_t i = 0) {
@@ -139,7 +131,8 @@ TEST(ImportOnnxControl, LoopsWithoutRounds) {
 
 TEST(ImportOnnxControl, LoopsRefused) {
   auto refused = [&](const std::vector<std::string>& inputs, const Proto& body) {
-    return problem(model({onnx_node("Loop", inputs, {"y"}, {onnx_graph_attr("body", body)})}));
+    return import_problem(
+        model({onnx_node("Loop", inputs, {"y"}, {onnx_graph_attr("body", body)})}));
   };
   std::string head = "Loop of \"y\": ";
   EXPECT_EQ(refused({"i", "", "x", "x"}, adding_body()), head + "its body has 3 inputs, not 4");
@@ -153,7 +146,7 @@ TEST(ImportOnnxControl, ScansRefused) {
                           {onnx_value("w", kOnnxFloat, {})});
   auto refused = [&](std::vector<Proto> attributes) {
     attributes.push_back(onnx_graph_attr("body", body));
-    return problem(model({onnx_node("Scan", {"x"}, {"y"}, attributes)}));
+    return import_problem(model({onnx_node("Scan", {"x"}, {"y"}, attributes)}));
   };
   std::string head = "Scan of \"y\": ";
   EXPECT_EQ(refused({onnx_int_attr("num_scan_inputs", 2)}),
@@ -173,16 +166,16 @@ TEST(ImportOnnxControl, ScansRefused) {
 
 TEST(ImportOnnxControl, SequencesRefused) {
   Proto made = onnx_node("SequenceConstruct", {"x", "x"}, {"s"});
-  EXPECT_EQ(problem(model({made, onnx_node("SequenceAt", {"s", "m"}, {"y"})}, {count(2)})),
+  EXPECT_EQ(import_problem(model({made, onnx_node("SequenceAt", {"s", "m"}, {"y"})}, {count(2)})),
             "SequenceAt of \"y\": position 2 is out of range for a sequence of 2 items");
-  EXPECT_EQ(problem(model({made, onnx_node("SequenceErase", {"s", "i"}, {"t"}),
-                           onnx_node("SequenceLength", {"t"}, {"y"})})),
+  EXPECT_EQ(import_problem(model({made, onnx_node("SequenceErase", {"s", "i"}, {"t"}),
+                                  onnx_node("SequenceLength", {"t"}, {"y"})})),
             "SequenceErase of \"t\": the position (input 1) is no constant list of integers");
-  EXPECT_EQ(problem(model({onnx_node("SequenceLength", {"x"}, {"y"})})),
+  EXPECT_EQ(import_problem(model({onnx_node("SequenceLength", {"x"}, {"y"})})),
             "SequenceLength of \"y\": input 0 is no sequence");
-  EXPECT_EQ(problem(model({onnx_node("SplitToSequence", {"x", "m"}, {"s"}),
-                           onnx_node("SequenceLength", {"s"}, {"y"})},
-                          {count(0)})),
+  EXPECT_EQ(import_problem(model({onnx_node("SplitToSequence", {"x", "m"}, {"s"}),
+                                  onnx_node("SequenceLength", {"s"}, {"y"})},
+                                 {count(0)})),
             "SplitToSequence of \"s\": split is 0");
 }
 
@@ -191,38 +184,39 @@ TEST(ImportOnnxControl, SequencesRefusedOneByOne) {
   Proto two = onnx_node("SequenceConstruct", {"x", "x"}, {"s"});
   Proto empty = onnx_node("SequenceEmpty", {}, {"s"});
   Proto length = onnx_node("SequenceLength", {"t"}, {"y"});
-  EXPECT_EQ(problem(model({empty, onnx_node("SequenceAt", {"s", "m"}, {"y"})}, {count(0)})),
+  EXPECT_EQ(import_problem(model({empty, onnx_node("SequenceAt", {"s", "m"}, {"y"})}, {count(0)})),
             "SequenceAt of \"y\": the sequence has no items");
-  EXPECT_EQ(problem(model({empty, onnx_node("SequenceErase", {"s"}, {"t"}), length})),
+  EXPECT_EQ(import_problem(model({empty, onnx_node("SequenceErase", {"s"}, {"t"}), length})),
             "SequenceErase of \"t\": the sequence has no items");
-  EXPECT_EQ(problem(model({empty, onnx_node("ConcatFromSequence", {"s"}, {"y"},
-                                            {onnx_int_attr("axis", 0)})})),
+  EXPECT_EQ(import_problem(model({empty, onnx_node("ConcatFromSequence", {"s"}, {"y"},
+                                                   {onnx_int_attr("axis", 0)})})),
             "ConcatFromSequence of \"y\": the sequence has no items");
-  EXPECT_EQ(problem(model({two, onnx_node("SequenceErase", {"s", "m"}, {"t"}), length},
-                          {onnx_ints("m", {0, 1})})),
+  EXPECT_EQ(import_problem(model({two, onnx_node("SequenceErase", {"s", "m"}, {"t"}), length},
+                                 {onnx_ints("m", {0, 1})})),
             "SequenceErase of \"t\": the position has 2 elements");
-  EXPECT_EQ(problem(model({onnx_node("Concat", {"x", "x"}, {"z"}, {onnx_int_attr("axis", 0)}),
-                           onnx_node("SequenceConstruct", {"x", "z"}, {"s"}),
-                           onnx_node("SequenceAt", {"s", "i"}, {"y"})})),
-            "SequenceAt of \"y\": the position is not known, and the items have different types, "
-            "Tensor[(2), float32] and Tensor[(4), float32]");
+  EXPECT_EQ(
+      import_problem(model({onnx_node("Concat", {"x", "x"}, {"z"}, {onnx_int_attr("axis", 0)}),
+                            onnx_node("SequenceConstruct", {"x", "z"}, {"s"}),
+                            onnx_node("SequenceAt", {"s", "i"}, {"y"})})),
+      "SequenceAt of \"y\": the position is not known, and the items have different types, "
+      "Tensor[(2), float32] and Tensor[(4), float32]");
   auto split = [&](const std::string& data, const std::vector<int64_t>& sizes) {
-    return problem(
+    return import_problem(
         model({onnx_node("SplitToSequence", {data, "m"}, {"t"}), length}, {onnx_ints("m", sizes)}));
   };
   EXPECT_EQ(split("i", {1}), "SplitToSequence of \"t\": a tensor without axes cannot be split");
   EXPECT_EQ(split("x", {3}), "SplitToSequence of \"t\": the parts do not fit into the extent 2");
   EXPECT_EQ(split("x", {1}), "SplitToSequence of \"t\": the parts have 1 elements of the extent 2");
-  EXPECT_EQ(problem(model({onnx_node("NonZero", {"x"}, {"z"}),
-                           onnx_node("SplitToSequence", {"z"}, {"t"}, {onnx_int_attr("axis", 1)}),
-                           length})),
+  EXPECT_EQ(import_problem(model(
+                {onnx_node("NonZero", {"x"}, {"z"}),
+                 onnx_node("SplitToSequence", {"z"}, {"t"}, {onnx_int_attr("axis", 1)}), length})),
             "SplitToSequence of \"t\": the extent that is split is not known");
-  EXPECT_EQ(problem(model(
+  EXPECT_EQ(import_problem(model(
                 {onnx_node("Optional", {}, {"o"}), onnx_node("OptionalGetElement", {"o"}, {"y"})})),
             "OptionalGetElement of \"y\": the optional value is empty");
   Proto other = onnx_node("SequenceConstruct", {"x"}, {"r"});
   auto map = [&](const Proto& body) {
-    return problem(model(
+    return import_problem(model(
         {two, other, onnx_node("SequenceMap", {"s", "r"}, {"t"}, {onnx_graph_attr("body", body)}),
          length}));
   };
@@ -233,7 +227,7 @@ TEST(ImportOnnxControl, SequencesRefusedOneByOne) {
   Proto inner = onnx_graph({onnx_node("SequenceConstruct", {"a"}, {"c"})},
                            {onnx_value("a", kOnnxFloat, {})}, {onnx_value("c", kOnnxFloat, {})});
   EXPECT_EQ(
-      problem(model(
+      import_problem(model(
           {two, onnx_node("SequenceMap", {"s"}, {"t"}, {onnx_graph_attr("body", inner)}), length})),
       "SequenceMap of \"t\": the body gives what is no tensor");
 }
@@ -258,25 +252,26 @@ TEST(ImportOnnxControl, LoopsRefusedOneByOne) {
   Proto same = onnx_node("Identity", {"v"}, {"w"});
   Proto part = onnx_node("Neg", {"x"}, {"part"});
   EXPECT_EQ(
-      problem(model({made, loop({again, same}, {"again", "w"}, "i", "s", {"t"}), length})),
+      import_problem(model({made, loop({again, same}, {"again", "w"}, "i", "s", {"t"}), length})),
       "Loop of \"t\": carries a sequence or an optional value, so the number of rounds has to "
       "be known");
   EXPECT_EQ(
-      problem(model(
+      import_problem(model(
           {made, loop({again, same, part}, {"again", "w", "part"}, "m", "s", {"t", "p"}), length},
           {count(0)})),
       "Loop of \"t\": has no rounds, so the type of a scan output is not known");
   EXPECT_EQ(
-      problem(model({loop({again}, {"again"}, "m", "x", {"y"})}, {count(1)})),
+      import_problem(model({loop({again}, {"again"}, "m", "x", {"y"})}, {count(1)})),
       "Loop of \"y\": its body has 1 outputs, too few for the condition and 1 carried values");
   Proto list = onnx_node("SequenceConstruct", {"x"}, {"part"});
-  EXPECT_EQ(problem(model({loop({again, same, list}, {"again", "w", "part"}, "m", "x", {"z", "y"})},
-                          {count(1)})),
-            "Loop of \"z\": a scan output is no tensor");
+  EXPECT_EQ(
+      import_problem(model(
+          {loop({again, same, list}, {"again", "w", "part"}, "m", "x", {"z", "y"})}, {count(1)})),
+      "Loop of \"z\": a scan output is no tensor");
   Proto neg = onnx_graph({onnx_node("Neg", {"a"}, {"b"})}, {onnx_value("a", kOnnxFloat, {})},
                          {onnx_value("b", kOnnxFloat, {})});
   auto scan = [&](const std::string& data, const Proto& body) {
-    return problem(
+    return import_problem(
         model({onnx_node("Scan", {data}, {"y"},
                          {onnx_int_attr("num_scan_inputs", 1), onnx_graph_attr("body", body)})}));
   };
@@ -286,7 +281,7 @@ TEST(ImportOnnxControl, LoopsRefusedOneByOne) {
                            {onnx_value("a", kOnnxFloat, {})}, {onnx_value("b", kOnnxFloat, {})})),
       "Scan of \"y\": a scan output is no tensor");
   EXPECT_EQ(
-      problem(onnx_model(
+      import_problem(onnx_model(
           onnx_graph(
               {onnx_node("Scan", {"", "x"}, {"y"},
                          {onnx_int_attr("num_scan_inputs", 1), onnx_graph_attr("body", neg)})},

@@ -8,6 +8,7 @@
 #include <relay/infer/infer.h>
 #include <relay/support/error.h>
 #include <tests/support/onnx_builder.h>
+#include <tests/support/onnx_problem.h>
 
 namespace relay::import_onnx_forks_test {
 namespace {
@@ -25,15 +26,6 @@ Proto number(std::string_view name, int64_t value) {
 /// An output whose shape the model does not declare.
 Proto out(std::string_view name) {
   return Proto().text(1, name).message(2, Proto().message(1, Proto().number(1, kOnnxFloat)));
-}
-
-std::string problem(const Proto& proto) {
-  try {
-    from_onnx(proto.span(), {}, "m.onnx");
-  } catch (const Error& error) {
-    return error.diagnostics().front().message;
-  }
-  return "";
 }
 
 NDArray run(const Proto& proto, const Shape& shape) {
@@ -103,7 +95,8 @@ TEST(ImportOnnxForks, NoWay) {
   Proto neither = model(
       {drop_if("is_one"), onnx_node("Transpose", {"z"}, {"y"}, {ints_attr("perm", {2, 1, 0})})},
       std::nullopt);
-  EXPECT_EQ(problem(neither), "Transpose of \"y\": transpose: axes has 3 entries for rank 1");
+  EXPECT_EQ(import_problem(neither),
+            "Transpose of \"y\": transpose: axes has 3 entries for rank 1");
 }
 
 TEST(ImportOnnxForks, DeclaredOutputsDecide) {
@@ -115,7 +108,7 @@ TEST(ImportOnnxForks, DeclaredOutputsDecide) {
             "declares 1 axes for it");
   // A declaration that no case meets decides nothing.
   Proto open = model({drop_if("is_one"), onnx_node("Neg", {"z"}, {"y"})}, std::vector<OnnxDim>{});
-  EXPECT_EQ(problem(open),
+  EXPECT_EQ(import_problem(open),
             "If of \"z\": output 0 is Tensor[(n), float32] in one case and Tensor[(n, m), float32] "
             "in the other");
 }
@@ -138,9 +131,10 @@ TEST(ImportOnnxForks, SqueezeAsStated) {
   // Of an output without a declared rank the usual case is that extents are not 1.
   Proto plain = model({onnx_node("Squeeze", {"x"}, {"y"})}, std::nullopt);
   EXPECT_EQ(shape_of(run(plain, {3, 2})), (Shape{3, 2}));
-  EXPECT_EQ(failure(plain, {3, 1}),
-            "assert_op: Squeeze of \"y\": the output \"y\" would be Tensor[(n), float32], the program "
-            "gives Tensor[(n, m), float32]");
+  EXPECT_EQ(
+      failure(plain, {3, 1}),
+      "assert_op: Squeeze of \"y\": the output \"y\" would be Tensor[(n), float32], the program "
+      "gives Tensor[(n, m), float32]");
   std::vector<OnnxDim> one{std::string("n")}, none;
   Proto vector = model({onnx_node("Squeeze", {"x"}, {"y"})}, one);
   EXPECT_EQ(shape_of(run(vector, {3, 1})), (Shape{3}));
@@ -185,7 +179,7 @@ TEST(ImportOnnxForks, TooManyCases) {
     value = next;
   }
   nodes.push_back(onnx_node("ReduceSum", {value}, {"y"}, {onnx_int_attr("keepdims", 0)}));
-  std::string found = problem(model(nodes, std::nullopt, constants));
+  std::string found = import_problem(model(nodes, std::nullopt, constants));
   EXPECT_TRUE(found.ends_with("the loops and branches of the model lead to more than 200000 nodes"))
       << found;
 }

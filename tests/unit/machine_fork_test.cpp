@@ -11,32 +11,15 @@
 #include <relay/runtime/value.h>
 #include <relay/support/fork_mutex.h>
 #include <relay/support/span.h>
+#include <tests/support/child_process.h>
 #include <tests/unit/machine_testing.h>
 
 namespace relay::vm::machine_fork_test {
 namespace {
 
 using namespace testing;  // NOLINT(google-build-using-namespace)
-
-// ThreadSanitizer ends children of processes with threads; in AddressSanitizer's allocator they
-// hang where another thread was allocating.
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr bool kForks = false;
-#else
-constexpr bool kForks = true;
-#endif
-
-// The exit status of `body` in a child process, -1 where it does not end in a minute.
-int status_of_child(const std::function<int()>& body) {
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(60);
-    _exit(body());
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
+using relay::testing::kForks;
+using relay::testing::status_of_child;
 
 uint32_t library(Executable& e, const std::string& name) {
   Kernel kernel;

@@ -7,21 +7,12 @@
 #include <relay/parse/parse.h>
 #include <relay/print/print.h>
 #include <tests/support/random_program.h>
+#include <tests/support/round_trip.h>
 
 namespace relay::print_names_test {
 namespace {
 
-std::string round_trip_problem(const Module& module) {
-  std::string text = print_module(module);
-  ParseResult again = parse_text("printed", text);
-  if (!again.ok()) return render(again.diagnostics) + "\n" + text;
-  std::string why;
-  if (!structural_equal(module, again.module, {}, &why))
-    return why + "\n" + text + "\nagain:\n" + print_module(again.module);
-  if (print_module(again.module) != text)
-    return "printed again differently:\n" + text + "\n" + print_module(again.module);
-  return {};
-}
+using testing::round_trip_problem;
 
 Module with_main(FunctionRef function) {
   Module module;

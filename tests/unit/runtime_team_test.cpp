@@ -22,6 +22,7 @@
 
 #include <relay/runtime/processors.h>
 #include <relay/runtime/team.h>
+#include <tests/support/child_process.h>
 
 namespace relay::runtime_team_test {
 namespace {
@@ -302,26 +303,8 @@ TEST(RuntimeTeam, ThreadsFallAsleepAndAreWoken) {
 
 // ---- Processes ----------------------------------------------------------------------------------
 
-// ThreadSanitizer ends children of processes with threads; in AddressSanitizer's allocator they
-// hang where another thread was allocating.
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr bool kForks = false;
-#else
-constexpr bool kForks = true;
-#endif
-
-// The exit status of `body` in a child process, -1 where it does not end in a minute.
-int status_of_child(const std::function<int()>& body) {
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(60);
-    _exit(body());
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
+using testing::kForks;
+using testing::status_of_child;
 TEST(RuntimeTeam, AChildProcessStartsAfresh) {
   if (!kForks) GTEST_SKIP();
   Workers workers(3), alone(1);

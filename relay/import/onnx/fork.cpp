@@ -165,7 +165,7 @@ std::vector<ExprRef> Importer::failure(const Way& way, const std::vector<TypeRef
     for (Dim dim : tensor.dims()) shape.push_back(dim.is_int() ? dim.as_int() : 0);
     if (!shape.empty()) value = call("broadcast_to", {value}, {{"shape", shape}});
     value = call("assert_op", {never, value}, {{"message", std::string(way.refused->what())}});
-    // Extents by name are `?` before they are what they have to be.
+    // Zeros have no extents by name; `?` is said of those.
     std::vector<Dim> open;
     for (Dim dim : tensor.dims()) open.push_back(dim.is_int() ? dim : Dim::any());
     VarRef any = fresh_var("never", TensorType::make(open, tensor.dtype()));

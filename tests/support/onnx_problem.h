@@ -1,0 +1,22 @@
+// Models that are refused.
+#pragma once
+
+#include <string>
+
+#include <relay/import/onnx/import.h>
+#include <relay/support/error.h>
+#include <tests/support/onnx_builder.h>
+
+namespace relay::testing {
+
+/// What the importer says of a model, first; empty if it takes it.
+inline std::string import_problem(const Proto& proto) {
+  try {
+    from_onnx(proto.span(), {}, "m.onnx");
+  } catch (const Error& error) {
+    return error.diagnostics().front().message;
+  }
+  return "";
+}
+
+}  // namespace relay::testing
