@@ -2,7 +2,7 @@
 # `vm/machine` is listed on its own because it belongs to the runtime library.
 set(RELAY_LAYERS
   support runtime vm/machine
-  ir tensor_expr op print std parse import infer eval pattern analysis transform graph lower codegen vm reduce)
+  ir tensor_expr op print std parse import infer program eval pattern analysis transform graph lower codegen vm reduce)
 set(RELAY_RUNTIME_LAYERS support runtime vm/machine)
 
 # Operators, passes and kernels register themselves from static objects that nothing refers to; an archive would drop

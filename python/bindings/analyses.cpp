@@ -4,12 +4,12 @@
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/set.h>
 
-#include <relay/analysis/call_graph.h>
 #include <relay/analysis/counts.h>
 #include <relay/analysis/features.h>
 #include <relay/analysis/forms.h>
 #include <relay/analysis/variables.h>
 #include <relay/infer/infer.h>
+#include <relay/program/call_graph.h>
 
 namespace relay::python {
 

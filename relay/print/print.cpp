@@ -71,6 +71,16 @@ PrintedModule print_module_lines(const Module& module, const Source* only, std::
   return printed;
 }
 
+std::string print_annotated(const Module& module, const NodeRemark& remark) {
+  PrintOptions options;
+  printing::Document document(options);
+  document.remark = &remark;
+  document.reserve(module);
+  print_definitions(module, document);
+  document.metadata();
+  return std::move(document.out);
+}
+
 std::string print_expr(const Expr* expr, const PrintOptions& options) {
   printing::Document document(options);
   Effects effects(expr);

@@ -77,7 +77,9 @@ void Printer::definition(Name name) {
   push(What::kRegion, 1, 1, kOutermost);
   run();
   if (doc_.lines != nullptr) doc_.lines->close = doc_.out.size();
-  doc_.out += "}\n";
+  doc_.out += '}';
+  remark(root_);
+  doc_.out += '\n';
 }
 
 void Printer::expression() {
@@ -349,7 +351,7 @@ bool Printer::sequence(Frame& frame, std::string_view begin, std::string_view en
     if (stack_.size() > frames) return false;
   }
   out += end;
-  if (expr->is<Tuple>()) comment(expr);
+  expr->is<Tuple>() ? comment(expr) : remark(expr);
   return true;
 }
 
@@ -419,6 +421,7 @@ bool Printer::conditional(Frame& frame) {
     default:
       doc_.line(frame.indent);
       out += '}';
+      remark(regions_.expr(frame.id));
       return true;
   }
 }
@@ -448,6 +451,7 @@ bool Printer::match(Frame& frame, const Match& match) {
   }
   doc_.line(frame.indent);
   out += '}';
+  remark(&match);
   return true;
 }
 
@@ -513,6 +517,7 @@ void Printer::binder(const Var* var) {
     type(var->type());
     doc_.out += " */";
   }
+  remark(var);
 }
 
 void Printer::note_line(const Expr* expr) {
@@ -528,12 +533,19 @@ void Printer::comment(const Expr* expr) {
   }
   if (doc_.options.show_spans && expr->span().known()) {
     Location place = SourceMap::locate(expr->span());
-    if (place.line == 0) return;
+    if (place.line == 0) return remark(expr);
     // A file name must not end the comment.
     for (size_t at; (at = place.file.find("*/")) != std::string::npos;) place.file[at] = '?';
     doc_.out += " /* span=" + place.file + ':' + std::to_string(place.line) + ':' +
                 std::to_string(place.column) + " */";
   }
+  remark(expr);
+}
+
+void Printer::remark(const Expr* expr) {
+  if (doc_.remark == nullptr) return;
+  const std::string text = (*doc_.remark)(root_, expr);
+  if (!text.empty()) doc_.out += " /* " + text + " */";
 }
 
 }  // namespace relay::printing

@@ -13,6 +13,7 @@
 #include <relay/ir/module.h>
 #include <relay/ir/regions.h>
 #include <relay/ir/type_str.h>
+#include <relay/print/annotated.h>
 #include <relay/print/lines.h>
 #include <relay/print/print.h>
 #include <relay/support/pointer_map.h>
@@ -27,6 +28,7 @@ class Document {
   const PrintOptions& options;
   std::string out;
   PrintedDefinition* lines = nullptr;  // notes lines, if somebody wants them
+  const NodeRemark* remark = nullptr;  // what to say of each node, if anything
 
   void line(size_t indent) { out.append(2 * indent, ' '); }
   void type(const Type* type, TypeNames& names);
@@ -141,6 +143,7 @@ class Printer {
   void binder(const Var* var);
   void type(const Type* type) { doc_.type(type, type_names_); }
   void comment(const Expr* expr);
+  void remark(const Expr* expr);
   /// Here begins a line that says this.
   void note_line(const Expr* expr);
 

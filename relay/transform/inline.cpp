@@ -2,10 +2,10 @@
 #include <map>
 #include <unordered_set>
 
-#include <relay/analysis/call_graph.h>
 #include <relay/ir/effects.h>
 #include <relay/ir/rewrite.h>
 #include <relay/ir/visit.h>
+#include <relay/program/call_graph.h>
 #include <relay/transform/inline_calls.h>
 #include <relay/transform/pass.h>
 

@@ -3,7 +3,6 @@
 #include <regex>
 #include <unordered_set>
 
-#include <relay/analysis/call_graph.h>
 #include <relay/analysis/counts.h>
 #include <relay/analysis/features.h>
 #include <relay/analysis/forms.h>
@@ -12,6 +11,7 @@
 #include <relay/ir/visit.h>
 #include <relay/op/op.h>
 #include <relay/print/print.h>
+#include <relay/program/call_graph.h>
 #include <tests/conformance/data.h>
 
 namespace relay::conformance {

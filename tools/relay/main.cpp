@@ -132,6 +132,7 @@ int run_command(int argc, const char* const* argv) {
   add_import(app, context);
   add_fmt(app, context);
   add_opt(app, context);
+  add_explain_program(app, context);
   add_reduce(app, context);
   add_ops(app, context);
   add_doc(app, context);

@@ -18,6 +18,11 @@ class CallGraph {
   int64_t global_call_count(const Name& function) const;
   /// Whether a function may reach itself.
   bool is_recursive(const Name& function) const;
+  /// Sets of functions that reach each other (most are of one function), those that are called
+  /// before their callers.
+  const std::vector<std::vector<Name>>& components() const { return components_; }
+  /// The index of a function's set.
+  size_t component(const Name& function) const { return node(function).component; }
   /// The functions that a function refers to, each once, in order of first mention.
   const std::vector<Name>& callees(const Name& function) const;
   /// Functions that can be reached from some, these included, in order of the module.
@@ -28,9 +33,13 @@ class CallGraph {
     int64_t references = 0;
     int64_t calls = 0;
     std::vector<Name> callees;
+    size_t component = 0;
+    bool calls_itself = false;
   };
   const Node& node(const Name& function) const;
+  void find_components();
   std::vector<Name> order_;
+  std::vector<std::vector<Name>> components_;
   std::unordered_map<Name, Node> nodes_;
 };
 

@@ -1,0 +1,19 @@
+// Program text with a remark after each expression.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include <relay/ir/module.h>
+
+namespace relay {
+
+/// The remark on a node of a global function, or nothing. A `*/` in it would end the comment that
+/// it stands in.
+using NodeRemark = std::function<std::string(const Expr* function, const Expr* expr)>;
+
+/// The module as text, with a comment after each expression and each variable where it is bound,
+/// for which `remark` says something. Operators, constructors and lets have no place for one.
+std::string print_annotated(const Module& module, const NodeRemark& remark);
+
+}  // namespace relay

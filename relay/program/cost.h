@@ -1,0 +1,15 @@
+// What calls cost: a column of typed functions.
+#pragma once
+
+#include <optional>
+
+#include <relay/op/facts.h>
+#include <relay/program/view.h>
+
+namespace relay {
+
+/// The cost of a call of an operator on published types; nothing for other nodes, where a type is
+/// missing and where the call does not fit its operator.
+std::optional<Cost> call_cost(const Expr* expr);
+
+}  // namespace relay

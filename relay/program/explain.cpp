@@ -1,0 +1,130 @@
+#include <relay/program/explain.h>
+
+#include <optional>
+
+#include <relay/print/annotated.h>
+#include <relay/program/cost.h>
+#include <relay/support/error.h>
+#include <relay/support/suggest.h>
+
+namespace relay {
+namespace {
+
+std::string one(uint32_t id) { return id == View::kNone ? "-" : std::to_string(id); }
+
+// "%x 3", where a variable has a name.
+std::string named(const View& view, uint32_t id) {
+  const auto* var = view.expr(id)->as<Var>();
+  return var == nullptr ? one(id) : "%" + var->name().str();
+}
+
+std::string users(const Program&, const View& view, uint32_t id) {
+  std::string text;
+  for (Users::Use use : view.users()[id]) text += (text.empty() ? "" : " ") + one(use.user);
+  return text.empty() ? "-" : text;
+}
+
+std::string home(const Program&, const View& view, uint32_t id) {
+  const Scopes& scopes = view.scopes();
+  std::string text = "scope " + std::to_string(scopes.home(id));
+  std::string opened;
+  for (uint32_t i = 0; i < view.operands(id).size(); ++i) {
+    const uint32_t place = scopes.place(id, i);
+    if (place != scopes.home(id)) opened += " " + std::to_string(place);
+  }
+  return opened.empty() ? text : text + ", opens" + opened;
+}
+
+std::string free_variables(const Program&, const View& view, uint32_t id) {
+  if (view.kind(id) != ExprKind::kFunction) return {};
+  std::string text;
+  for (uint32_t var : view.free_variables(id)) text += (text.empty() ? "" : " ") + named(view, var);
+  return text.empty() ? "-" : text;
+}
+
+std::string effect(const Program& program, const View& view, uint32_t id) {
+  const NodeEffects& effects = program.node_effects(view);
+  if (effects.acts(id)) return "acts";
+  return effects.effectful(id) ? "after an effect" : "";
+}
+
+std::string constancy(const Program&, const View& view, uint32_t id) {
+  return view.constancy()[id] ? "constant" : "";
+}
+
+std::string cost(const Program&, const View& view, uint32_t id) {
+  const std::optional<Cost> cost = call_cost(view.expr(id));
+  if (!cost) return {};
+  std::string text = cost->operations.str() + " operations, " + cost->bytes.str() + " bytes";
+  return cost->macs.is_int() && cost->macs.as_int() == 0 ? text
+                                                         : text + ", " + cost->macs.str() + " macs";
+}
+
+std::string liveness(const Program&, const View& view, uint32_t id) {
+  if (view.liveness().escapes(id)) return "result";
+  return "until " + one(view.liveness().last_use(id));
+}
+
+}  // namespace
+
+const std::vector<ColumnText>& column_texts() {
+  static const auto& all = *new std::vector<ColumnText>{
+      {"numbers", "each node's number: operands before users", false,
+       [](const Program&, const View&, uint32_t) { return std::string(); }},
+      {"users", "the nodes that use it, one for each place", false, users},
+      {"home", "the innermost scope that contains all uses; a branch, clause or body opens one",
+       false, home},
+      {"free-variables", "of function literals: the variables from outside", false, free_variables},
+      {"effect", "whether its evaluation has an effect, or waits for one", false, effect},
+      {"constancy", "whether its value is the same whatever the arguments are", false, constancy},
+      {"cost", "of calls of operators: arithmetic, and bytes read and written", true, cost},
+      {"dominators", "the last node that all ways to it pass", false,
+       [](const Program&, const View& view, uint32_t id) {
+         return "after " + one(view.dominators().parent(id));
+       }},
+      {"post-dominators", "the first node that all ways from it pass", false,
+       [](const Program&, const View& view, uint32_t id) {
+         return "before " + one(view.post_dominators().parent(id));
+       }},
+      {"liveness", "the node with the last use of its value; results outlive their scope", false,
+       liveness},
+      {"call-graph", "of functions: the component, callees first, and whether it is recursive",
+       false,
+       [](const Program& program, const View& view, uint32_t id) {
+         if (id + 1 != view.size()) return std::string();
+         for (const Module::FunctionEntry& entry : program.module().functions()) {
+           if (entry.function.get() != view.root().get()) continue;
+           const CallGraph& graph = program.call_graph();
+           std::string text = "component " + std::to_string(graph.component(entry.name));
+           for (const Name& callee : graph.callees(entry.name)) text += " @" + callee.str();
+           return text + (graph.is_recursive(entry.name) ? ", recursive" : "");
+         }
+         return std::string();
+       }},
+  };
+  return all;
+}
+
+std::string explain_program(const Program& program, std::string_view name) {
+  const ColumnText* column = nullptr;
+  std::vector<std::string> names;
+  for (const ColumnText& each : column_texts()) {
+    names.emplace_back(each.name);
+    if (each.name == name) column = &each;
+  }
+  if (column == nullptr) {
+    Diagnostic diagnostic = Diagnostic::error("there is no column " + std::string(name));
+    suggest(diagnostic, std::string(name), names);
+    throw Error(std::move(diagnostic));
+  }
+  auto remark = [&](const Expr* function, const Expr* expr) -> std::string {
+    const View& view = program.view(FunctionRef(static_cast<const Function*>(function)));
+    const uint32_t id = view.id(expr);
+    std::string text = column->text(program, view, id);
+    return std::to_string(id) + (text.empty() ? "" : ": " + text);
+  };
+  return "// " + std::string(name) + ": " + std::string(column->doc) + "\n" +
+         print_annotated(program.module(), remark);
+}
+
+}  // namespace relay
