@@ -1,7 +1,7 @@
 """TVM's names over `relay`, for scripts that say ``import tvm; from tvm import relay``.
 
 Nothing is computed here: nodes, types, passes and programs are those of the package `relay`. A name that has no feature behind
-it raises an error that says what is missing (`tvm._absent`).
+it can be imported, and says what is missing when it is used (`tvm._absent`).
 """
 
 from __future__ import annotations
@@ -44,3 +44,6 @@ def __getattr__(name: str) -> object:
 
         return importlib.import_module("." + name, __name__)
     return _absent.lookup(__name__, name)
+
+
+_absent.open_modules()

@@ -1,141 +1,47 @@
-"""Names of TVM that have nothing behind them here, with the reason; asking for one raises an error that says it.
+"""Names of TVM that have nothing behind them here: they can be imported, looked at and written into signatures, and say what is missing
+when a script uses them.
 
-Keys are full names; one that ends in a dot stands for everything below a module.
+`_surface` knows which names TVM had, `_reasons` why each is not here. A name that TVM never had is an AttributeError or ImportError.
 """
 
 from __future__ import annotations
 
-import dis
+import importlib
 import importlib.abc
 import importlib.machinery
+import opcode
 import sys
 from collections.abc import Sequence
 from types import FrameType, ModuleType
 from typing import Any
 
-_TUNING = "tuning schedules of TIR: kernels are generated from tensor expressions without schedules"
-_TIR = "TIR programs: operators are defined by tensor expressions"
-_REMOTE = "remote devices: programs run in this process"
-_VENDOR = "libraries of vendors: all kernels are generated"
-_GPU = "GPUs: programs are compiled for CPUs"
-_PRIVATE = "a private name of TVM's C++ registry"
-_QUANTIZE = "quantization of float programs; the qnn operators run"
-_COLLAGE = "choosing between external compilers"
-_BYOC = "external code generators"
-_GRADIENT = "gradients of whole programs (issue: gradient pass)"
-_PATTERN = "the pattern language of dataflow graphs; relay.rewrite and ExprMutator rewrite programs"
-_SPARSE = "conversion of dense weights to sparse ones"
-_MICRO = "microcontrollers"
-_MEMORY = "memory plans as objects: a compiled program has its own"
-
-REASONS: dict[str, str] = {
-    "tvm.autotvm.": _TUNING, "tvm.auto_scheduler.": _TUNING, "tvm.meta_schedule.": _TUNING, "tvm.script.": _TIR,
-    "tvm.rpc.": _REMOTE, "tvm.micro.": _MICRO, "tvm.relax.": "Relax, the language after Relay", "tvm.driver.": "TVM's command line",
-    "tvm._ffi.": _PRIVATE, "tvm._ffi.base.py_str": _PRIVATE, "tvm.contrib.nvcc.": _GPU, "tvm.contrib.cudnn.": _VENDOR,
-    "tvm.contrib.cublas.": _VENDOR, "tvm.contrib.debugger.": "the debug executor: Executable.profile tells what each kernel took",
-    "tvm.target.hexagon": "Hexagon", "tvm.tir.Stmt": _TIR, "tvm.tir.stmt_functor.": _TIR, "tvm.tir.expr.PrimExprWithOp": _TIR,
-    "tvm.tir.BijectiveLayout": "layouts as objects", "tvm.tir.bijective_layout": "layouts as objects",
-    "tvm.tir.layout": "layouts as objects", "tvm.te.create_schedule": _TUNING, "tvm.te.compute": _TIR,
-    "tvm.testing.aot.": _MICRO, "tvm.topi.arm_cpu.": _TUNING, "tvm.topi.x86.": _TUNING, "tvm.topi.cuda.": _GPU,
-    "tvm.topi.sparse.": _SPARSE, "tvm.topi.nn.": _TUNING,
-    "tvm.relay.quantize.": _QUANTIZE, "tvm.relay.collage.": _COLLAGE, "tvm.relay.data_dep_optimization.": _SPARSE,
-    "tvm.relay.dataflow_pattern.": _PATTERN, "tvm.relay.op.contrib.": _BYOC, "tvm.relay.op.memory.": "explicit allocation in programs",
-    "tvm.relay.op.nn._make.": _PRIVATE, "tvm.relay.transform._ffi_api.": _PRIVATE, "tvm.relay.analysis._ffi_api.": _PRIVATE,
-    "tvm.relay.backend._backend.": _PRIVATE, "tvm.relay.backend.te_compiler.": _TUNING,
-    "tvm.relay.backend.graph_executor_codegen.": "graphs beside the program", "tvm.relay.qnn.op.legalizations.": _QUANTIZE,
-    "tvm.relay.qnn.op.canonicalizations.": _QUANTIZE, "tvm.relay.script": "programs written as Python functions",
-    "tvm.relay.op.OpStrategy": _TUNING, "tvm.relay.op.register_external_compiler": _BYOC, "tvm.relay.op.register_compute": _TIR,
-    "tvm.relay.testing.byoc.": _BYOC, "tvm.relay.testing.darknet.": "the Darknet front end", "tvm.relay.testing.tf.": "the TensorFlow front end",
-    "tvm.relay.testing.tflite.": "the TFLite front end", "tvm.relay.testing.yolo_detection.": "the Darknet front end",
-    "tvm.relay.copy_shape_func": "shape functions written in Python", "tvm.relay.testing.py_converter.": "programs as Python source",
-    "tvm.relay.testing.to_python": "programs as Python source", "tvm.relay.testing.run_as_python": "programs as Python source",
-    "tvm.relay.transform.fake_quantization_to_integer.": _QUANTIZE, "tvm.relay.transform.mixed_precision.": "mixed precision",
-    "tvm.relay.transform.infer_layout_utils.": "layouts as objects", "tvm.relay.qnn.transform.": _QUANTIZE,
-    "tvm.relay.qnn.op.register_qnn_legalize": _QUANTIZE, "tvm.relay.qnn.op.register_qnn_canonicalize": _QUANTIZE,
-    "tvm.relay.qnn.op.RequantizeConfig": _QUANTIZE, "tvm.relay.qnn.op.requantize_config": _QUANTIZE, "tvm.relay.qnn.requantize_config": _QUANTIZE,
-    "tvm.relay.qnn.op.current_requantize_config": _QUANTIZE, "tvm.relay.qnn.op.target_has_features": _QUANTIZE,
-    "tvm.relay.analysis.list_fake_quantized_op_freqs": _QUANTIZE, "tvm.relay.analysis.AnnotatedRegionSet": _BYOC,
-    "tvm.relay.analysis.get_calibration_data": _BYOC, "tvm.relay.analysis.search_fc_transpose": _SPARSE,
-    "tvm.ir.GlobalInfo": "Relax, the language after Relay", "tvm.ir.SourceMap": "sources beside modules: spans and diagnostics know theirs",
-    "tvm.ir.diagnostics.DiagnosticContext": "contexts that collect diagnostics: an error has its own (TVMError.diagnostics)",
-    "tvm.runtime.disco.": _REMOTE, "tvm.runtime.relax_vm.": "Relax, the language after Relay",
-    "tvm.runtime.executor.": "modules of the AOT executor: GraphModule and VirtualMachine run every program",
-    "tvm.relay.backend.executor_factory.": "factories around programs: what relay.build gives is exported and run itself",
-    "tvm.relay.analysis.annotated_regions.": _BYOC, "tvm.relay.analysis.operations_distribution.": _BYOC,
-    "tvm.relay.transform.memory_plan.": _MEMORY, "tvm.relay.expr.StorageInfo": _MEMORY, "tvm.relay.expr.StaticMemoryPlan": _MEMORY,
-    "tvm.relay.StorageInfo": _MEMORY, "tvm.relay.StaticMemoryPlan": _MEMORY,
-    "tvm.relay.transform.suffixes.": "spans numbered by a pass", "tvm.target.GenericFunc": _TUNING, "tvm.target.generic_func.": _TUNING,
-}  # fmt: skip
-
-for _name in ("contrib_conv2d_nchwc", "contrib_dense_pack", "contrib_conv2d_gemm_weight_transform", "contrib_conv2d_gemm_without_weight_transform",
-              "contrib_conv3d_winograd_weight_transform", "contrib_conv3d_winograd_without_weight_transform",
-              "contrib_depthwise_conv2d_nchwc", "contrib_conv2d_winograd_nnpack_weight_transform", "contrib_conv2d_winograd_weight_transform",
-              "contrib_conv2d_winograd_without_weight_transform"):  # fmt: skip
-    for _module in ("tvm.relay.nn.", "tvm.relay.op.nn."):
-        REASONS[_module + _name] = "operators that stand for one way to compute another one: the compiler chooses the way"
-for _name in ("bitpack", "bitserial_conv2d", "bitserial_dense"):
-    REASONS["tvm.relay.nn." + _name] = REASONS["tvm.relay.op.nn." + _name] = "operators on packed bits"
-for _name in ("compiler_begin", "compiler_end"):
-    REASONS["tvm.relay.op.annotation." + _name] = REASONS["tvm.relay.annotation." + _name] = _BYOC
-REASONS["tvm.relay.annotation.function_on_device"] = "devices of whole functions"
-REASONS["tvm.relay.qnn.op.contrib_dense_pack"] = "operators that stand for one way to compute another one: the compiler chooses the way"
-REASONS["tvm.relay.op._make."] = _PRIVATE
-REASONS["tvm.te.round"] = REASONS["tvm.tir.Cast"] = REASONS["tvm.tir.expr."] = _TIR
-
-# Passes that do not exist yet.
-_PASSES = {
-    _GRADIENT: ["gradient", "FirstOrderGradient", "LazyGradientInit"],
-    _BYOC: ["AnnotateTarget", "PartitionGraph", "MergeCompilerRegions", "MergeComposite", "OutlineCompilerFunctionsWithExistingGlobalSymbols",
-            "InlineCompilerFunctionsBoundTo", "MarkCompilerFunctionsAsExtern", "mangle_module_name"],
-    _COLLAGE: ["CollagePartition"],
-    _QUANTIZE: ["FakeQuantizationToInteger", "Legalize"],
-    _SPARSE: ["DenseToSparse", "Conv2dToSparse", "Conv2dToSparse2", "SimplifyFCTranspose"],
-    "layouts of operators chosen by a pass": ["ConvertLayout", "AlterOpLayout", "LayoutConfig"],
-    "dynamic shapes made static by a pass": ["DynamicToStatic", "FlexibleShapeDispatch"],
-    "continuations": ["to_cps", "un_cps", "ToCPS"],
-    "partial evaluation": ["PartialEvaluate", "Defunctionalization"],
-    "mixed precision": ["ToMixedPrecision", "recast"],
-    "this pass, which Relay does not have": ["AnnotateSpans", "CapturePostDfsIndexInSpans", "CanonicalizeCast", "ChangeBatch", "DivToMul", "EtaExpand",
-                                       "FastMath", "FlattenAtrousConv", "ManifestLifetimes", "SplitArgs"],
-}  # fmt: skip
-for _reason, _names in _PASSES.items():
-    for _name in _names:
-        REASONS.setdefault("tvm.relay.transform." + _name, _reason)
-REASONS["tvm.relay.testing.gradient"] = _GRADIENT
-REASONS["tvm.relay.SplitArgs"] = REASONS["tvm.relay.transform.SplitArgs"]
+from . import _surface
+from ._reasons import REASONS as REASONS, reason as reason
 
 
 class OutOfScope(NotImplementedError):
-    """A name of TVM that has nothing behind it; the text says what is missing.
-
-    What is raised is an AttributeError or ImportError, too, so that `hasattr`, `getattr` with a default and imports that may fail work.
-    """
+    """A name of TVM was used that has nothing behind it; the text says what is missing."""
 
 
 class OutOfScopeName(OutOfScope, AttributeError):
-    """Of a module's attribute."""
+    """A member of an object is missing: `hasattr`, and `getattr` with a default, take it for absent."""
 
 
-class OutOfScopeImport(OutOfScope, ModuleNotFoundError):
-    """Of an import."""
-
-    def __init__(self, text: str, full: str) -> None:
-        super().__init__(text)
-        self.name = full
+def explanation(full: str) -> str:
+    """The text of the error for a name."""
+    return f"{full} is not there. It needs: {reason(full)}"
 
 
-def refusal(full: str, needs: str) -> OutOfScope:
-    """The error for a name that a module's `__getattr__`, which leads here, was asked for."""
-    text = f"{full} is not there. It needs: {needs}"
-    # `from module import name` makes an ImportError without a reason of an AttributeError.
-    return OutOfScopeImport(text, full) if _importing() else OutOfScopeName(text)
+def is_absent(thing: Any) -> bool:
+    """True for what stands for a name of TVM's that is not here."""
+    return isinstance(thing, (Stand, AbsentModule, AbsentClass)) or isinstance(thing, type) and "__relay_absent__" in vars(thing)
 
 
-_IMPORT_FROM = dis.opmap["IMPORT_FROM"]
+_IMPORT_FROM = opcode.opmap["IMPORT_FROM"]
 
 
 def _importing() -> bool:
-    """Whether the innermost frame outside of the `__getattr__` that this is called from is at a ``from … import``."""
+    """True if the innermost frame outside of the `__getattr__` that this is called from is at a ``from … import``."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_name != "__getattr__":
         frame = frame.f_back
@@ -145,27 +51,196 @@ def _importing() -> bool:
     return asking.f_lasti >= 0 and asking.f_code.co_code[asking.f_lasti] == _IMPORT_FROM
 
 
-def reason(full: str) -> str | None:
-    """Why a name is not there; None if it is no name that is known."""
-    if full in REASONS:
-        return REASONS[full]
-    parts = full.split(".")
-    for count in range(len(parts), 0, -1):
-        found = REASONS.get(".".join(parts[:count]) + ".")
-        if found is not None:
+def lookup(module: str, name: str) -> Any:
+    """What a module's `__getattr__` gives for a name that it has not: what stands for a name of TVM's.
+
+    Raises AttributeError, or ImportError in an import, for a name that TVM never had; the text has the nearest name.
+    """
+    if name.startswith("__"):
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    found = _surface.find(module, name)
+    if found is None:
+        known = {*_surface.names(module), *(word for word in dir(sys.modules[module]) if not word.startswith("_"))}
+        near = _surface.nearest(name, known)
+        if _importing():
+            raise ImportError(f"cannot import name {name!r} from {module!r}, and TVM has no such name{near}", name=module)
+        raise AttributeError(f"module {module!r} has no attribute {name!r}, and TVM has none, either{near}")
+    if (module, name) in _made:
+        return _made[module, name]
+    kind, source = found
+    made = _elsewhere(module, name, kind, source)
+    if made is None:
+        above = [place for place in _surface.takers(source, name) if source.startswith(place + ".")]
+        places = [f"{place}.{name}" for place in sorted([module, *above], key=len)]
+        public = next((place for place in places if place in REASONS), places[0])
+        made = _stand_for(public, kind, f"{source}.{name}")
+    # Not into the module itself: its own code may mean a builtin by the name.
+    _made[module, name] = made
+    return made
+
+
+_made: dict[tuple[str, str], Any] = {}
+
+
+def _elsewhere(module: str, name: str, kind: str, source: str) -> Any:
+    """The name as another module has it that is here: the one that defines it, or a package that takes it from there."""
+    if kind == "m":
+        return importlib.import_module(f"{module}.{name}")
+    for other in ([source] if source != module else []) + _surface.takers(source, name):
+        if other == module:
+            continue
+        try:
+            loaded = importlib.import_module(other)
+        except ImportError:
+            continue
+        found = vars(loaded).get(name)
+        if found is not None and not isinstance(loaded, AbsentModule) and not (isinstance(found, ModuleType) or is_absent(found)):
             return found
     return None
 
 
-def lookup(module: str, name: str) -> Any:
-    """What a module's `__getattr__` says about a name that it has not: OutOfScope where the name is known, else AttributeError."""
-    if name.startswith("__"):
-        raise AttributeError(f"module {module!r} has no attribute {name!r}")
-    full = f"{module}.{name}"
-    found = reason(full)
-    if found is not None:
-        raise refusal(full, found)
-    raise AttributeError(f"module {module!r} has no attribute {name!r}")
+def _stand_for(full: str, kind: str, defined: str) -> Any:
+    from . import _uses
+
+    answer = _uses.decided(full)
+    if answer is not None:
+        return answer
+    if kind == "e":
+        return type(full.rpartition(".")[2], (Exception,), {"__module__": full.rpartition(".")[0], "__doc__": explanation(full), "__relay_absent__": full})
+    if kind == "c" and not _uses.is_symbolic(full):
+        return AbsentClass(full.rpartition(".")[2], (), {"__relay_absent__": full, "__relay_defined__": defined, "__doc__": explanation(full)})
+    return Stand(full, kind)
+
+
+class AbsentClass(type):
+    """The type of classes that are not here: a script may name one in a signature, ask `isinstance` (nothing is one) and derive from it.
+
+    Making an object of it, or of a class that derives from it, raises OutOfScope.
+    """
+
+    __relay_absent__: str
+    __relay_defined__: str
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        raise OutOfScope(explanation(cls.__relay_absent__))
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return False
+
+    def __getattr__(cls, name: str) -> Any:
+        full = f"{cls.__relay_absent__}.{name}"
+        known = _surface.members(cls.__relay_defined__)
+        if name.startswith("_") or known is not None and name not in known:
+            near = _surface.nearest(name, known or ())
+            raise AttributeError(f"TVM's class {cls.__relay_absent__}, which is not there, has no member {name!r}{near}")
+        return Stand(full, "v")
+
+    def __getitem__(cls, item: Any) -> Any:
+        raise OutOfScope(explanation(cls.__relay_absent__))
+
+    def __iter__(cls) -> Any:
+        raise OutOfScope(explanation(cls.__relay_absent__))
+
+    def __len__(cls) -> int:
+        raise OutOfScope(explanation(cls.__relay_absent__))
+
+    def __enter__(cls) -> Any:
+        raise OutOfScope(explanation(cls.__relay_absent__))
+
+    def __exit__(cls, *exc: Any) -> None:
+        """Is never reached."""
+
+    def __repr__(cls) -> str:
+        return f"<class {cls.__relay_absent__} of TVM, which is not here: it needs {reason(cls.__relay_absent__)}>"
+
+
+class Stand:
+    """Stands for a function or value of TVM's that is not here: every use raises OutOfScope."""
+
+    def __init__(self, full: str, kind: str) -> None:
+        vars(self).update(_full=full, _kind=kind, __name__=full.rpartition(".")[2], __doc__=explanation(full))
+
+    def __repr__(self) -> str:
+        full = self._full
+        return f"<{_surface.KINDS[self._kind]} {full} of TVM, which is not here: it needs {reason(full)}>"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        from . import _uses
+
+        return _uses.call(self, args, kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"{self._full} has no attribute {name!r}")
+        from . import _uses
+
+        if self._kind == "f" and not _uses.is_symbolic(self._full):
+            return _uses.member_of_function(self, name)
+        return Stand(f"{self._full}.{name}", self._kind)
+
+    def __getitem__(self, item: Any) -> Any:
+        from . import _uses
+
+        if _uses.is_symbolic(self._full):
+            return self
+        raise OutOfScope(explanation(self._full))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise OutOfScope(explanation(self._full))
+
+    def __eq__(self, other: object) -> bool:
+        if self is other or self._kind == "f":
+            return self is other
+        raise OutOfScope(explanation(self._full))
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __bool__(self) -> bool:
+        if self._kind == "f":
+            return True
+        raise OutOfScope(explanation(self._full))
+
+    def __or__(self, other: Any) -> Any:
+        """A part of a type in a signature: ``T | None``."""
+        from typing import Union
+
+        return Union[self, other] if other is None or isinstance(other, type) else self._use()
+
+    __ror__ = __or__
+
+    def _use(self, *args: Any) -> Any:
+        raise OutOfScope(explanation(self._full))
+
+    __iter__ = __len__ = __contains__ = __setitem__ = __enter__ = __lt__ = __le__ = __gt__ = __ge__ = _use  # type: ignore[assignment]
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = _use
+    __mod__ = __rmod__ = __pow__ = __rpow__ = __and__ = __rand__ = __xor__ = __rxor__ = __lshift__ = __rshift__ = __neg__ = __invert__ = _use
+    __int__ = __float__ = __index__ = __matmul__ = __rmatmul__ = _use
+
+    def __exit__(self, *exc: Any) -> None:
+        """Is never reached: entering raises."""
+
+
+class AbsentModule(ModuleType):
+    """A module of TVM's that is not here, with the names that it has there."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, explanation(name))
+        self.__path__: list[str] = []
+        self.__all__ = _surface.names(name)
+
+    def __getattr__(self, name: str) -> Any:
+        return lookup(self.__name__, name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The function of the same name that TVM has in the place of the module (`tvm.target.generic_func`)."""
+        return lookup(self.__name__, self.__name__.rpartition(".")[2])(*args, **kwargs)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *_surface.names(self.__name__)})
+
+    def __repr__(self) -> str:
+        return f"<module {self.__name__} of TVM, which is not here: it needs {reason(self.__name__)}>"
 
 
 def missing_property(full: str, needs: str) -> property:
@@ -191,17 +266,33 @@ def missing_method(full: str, needs: str) -> Any:
     return call
 
 
+class _Package(ModuleType):
+    """A module that keeps its functions where a module of TVM's that has a function's name is imported (`tvm.topi.testing.dilate_python`)."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (isinstance(value, AbsentModule) and name in vars(self)):
+            super().__setattr__(name, value)
+
+
+class _Loader(importlib.abc.Loader):
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
+        return AbsentModule(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Nothing: names are made when they are asked for."""
+
+
 class _Finder(importlib.abc.MetaPathFinder):
-    """Imports of modules of the table fail with its reason."""
+    """Finds modules of TVM's that no file is there for."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        if not fullname.startswith("tvm."):
-            return None
-        found = reason(fullname)
-        if found is not None:
-            raise OutOfScopeImport(f"{fullname} is not there. It needs: {found}", fullname)
+        if fullname.startswith("tvm.") and _surface.is_module(fullname):
+            parent = sys.modules.get(fullname.rpartition(".")[0])
+            if type(parent) is ModuleType:
+                parent.__class__ = _Package
+            return importlib.machinery.ModuleSpec(fullname, _Loader(), is_package=True)
         return None
 
 
@@ -209,3 +300,21 @@ def install_finder() -> None:
     """Puts the finder behind all others, once."""
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.append(_Finder())
+
+
+def open_modules() -> None:
+    """Lets every module of the package answer for TVM's names, and for TVM's modules below it."""
+    for full, module in list(sys.modules.items()):
+        if module is None or not (full == "tvm" or full.startswith("tvm.")) or full.rpartition(".")[2].startswith("_"):
+            continue
+        if not hasattr(module, "__path__"):
+            module.__path__ = []
+        if "__getattr__" not in vars(module):
+            module.__getattr__ = _getter(full)  # type: ignore[method-assign]
+
+
+def _getter(full: str) -> Any:
+    def __getattr__(name: str) -> Any:  # noqa: N807
+        return lookup(full, name)
+
+    return __getattr__

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import pickle
 from base64 import b64decode, b64encode
@@ -95,7 +96,7 @@ class _Unpickler(pickle.Unpickler):
         allowed = module == "relay._pickle" and "." not in name or module == "builtins" and name in self._BUILTINS
         if module == "relay._core":
             found = getattr(_relay._core, name, None)
-            allowed = isinstance(found, type) and found is not _relay.Executable
+            allowed = inspect.isclass(found) and found is not _relay.Executable
         allowed = allowed or (module, name) in {
             ("numpy", "ndarray"), ("numpy", "dtype"), ("numpy.core.multiarray", "_reconstruct"),
             ("numpy._core.multiarray", "_reconstruct"), ("numpy._core.numeric", "_frombuffer"), ("numpy.core.numeric", "_frombuffer"),
@@ -132,7 +133,7 @@ def make_node(type_key: str, **kwargs: Any) -> Any:
         return _relay._core.dict_attrs(list(kwargs.items()))
     name = type_key.removeprefix("relay.").removeprefix("expr.").removeprefix("ir.")
     cls = getattr(_relay, name, None)
-    if not isinstance(cls, type):
+    if not inspect.isclass(cls):
         raise ValueError(f"no node is called {type_key}")
     return cls(**kwargs)
 

@@ -19,14 +19,14 @@ def rows() -> list[tuple[str, str, str]]:
 
 def judge(cls: str, member: str) -> tuple[str, str]:
     """works, raises, out of scope (with the class) or missing; and why."""
-    from tvm._absent import OutOfScope
+    from tvm import _absent
 
     try:
         found = names.resolve(cls)
-    except OutOfScope as error:
-        return "out of scope", str(error).partition("It needs: ")[2]
     except (AttributeError, ImportError) as error:
         return "missing", str(error)
+    if _absent.is_absent(found):
+        return "out of scope", _absent.reason(cls) or ""
     example = examples().get(cls)
     try:
         static = inspect.getattr_static(found if example is None else example, member)

@@ -33,14 +33,12 @@ def resolve(name: str) -> Any:
     for at, part in enumerate(parts[1:], 1):
         try:
             found = getattr(found, part)
-        except AttributeError as error:
-            if not inspect.ismodule(found) or isinstance(error, NotImplementedError):
+        except AttributeError:
+            if not inspect.ismodule(found):
                 raise
             try:
                 found = importlib.import_module(".".join(parts[: at + 1]))
-            except ModuleNotFoundError as failure:
-                if isinstance(failure, NotImplementedError):
-                    raise
+            except ModuleNotFoundError:
                 raise AttributeError(full) from None
     return found
 
@@ -139,14 +137,14 @@ def difference(wanted: list[tuple[str, str | None]], found: list[tuple[str, str 
 
 def judge(name: str, kind: str, signature: str) -> tuple[str, str]:
     """works, raises, out of scope or missing; and why."""
-    from tvm._absent import OutOfScope
+    from tvm import _absent
 
     try:
         found = resolve(name)
-    except OutOfScope as error:
-        return "out of scope", str(error).partition("It needs: ")[2]
     except (AttributeError, ImportError) as error:
         return "missing", str(error)
+    if _absent.is_absent(found):
+        return "out of scope", _absent.reason(name if name.startswith("tvm") else "tvm." + name) or ""
     missing = getattr(found, "__relay_missing__", None)
     if isinstance(missing, str):
         return "raises", missing

@@ -297,7 +297,7 @@ def test_sparse_to_dense_and_unravel(target, dev):
 
 @pytest.mark.parametrize("expr, shape", [
     (lambda x: relay.reshape(x, relay.shape_of(x)), (2, 3)),
-    (lambda x: relay.op.dyn.tile(x, relay.const([2, 1])) if hasattr(relay.op, "dyn") else relay.tile(x, relay.const([2, 1])), (4, 3)),
+    (lambda x: relay.op.dyn.tile(x, relay.const([2, 1])), (4, 3)),
     (lambda x: relay.broadcast_to(x, relay.const([2, 2, 3])), (2, 2, 3)),
 ])  # fmt: skip
 def test_shapes_as_expressions(expr, shape, target, dev):

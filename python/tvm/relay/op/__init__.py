@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from relay import Call as Call, Constant as Constant, Expr as Expr, Tuple as Tuple, TupleWrapper as TupleWrapper, const as const
@@ -9,6 +10,7 @@ from relay.op.generated.tensor import *  # noqa: F403
 from relay.op.tensor import *  # noqa: F403
 
 from ... import _absent
+from .. import dyn as dyn
 from . import annotation as annotation, image as image, nn as nn, op as op, random as random, vision as vision
 from .op import (
     OpPattern as OpPattern, get as get, register as register, register_alter_op_layout as register_alter_op_layout,
@@ -19,6 +21,8 @@ from .op import (
     register_pattern as register_pattern, register_stateful as register_stateful,
 )  # fmt: skip
 from ...ir.op import Op as Op, register_op_attr as register_op_attr
+
+sys.modules[__name__ + ".dyn"] = dyn
 
 
 def __getattr__(name: str) -> Any:

@@ -21,13 +21,6 @@ from .networks import (
     nll_loss as nll_loss, softmax_python as softmax_python,
 )  # fmt: skip
 
-_LATER = """resize1d_python resize2d_python resize3d_python pool_grad_nchw poolnd_python conv2d_transpose_nhwc_python adaptive_pool
-affine_grid_python conv2d_backward_weight_python 
-correlation_nchw_python crop_and_resize_python deformable_conv2d_nchw_python deformable_conv2d_nhwc_python grid_sample_python 
-reorg_python roi_align_nchw_python roi_align_nhwc_python roi_pool_nchw_python""".split()
-
 
 def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        raise _absent.refusal(f"tvm.topi.testing.{name}", "a reference in NumPy; relay.evaluate computes the operator itself")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _absent.lookup(__name__, name)

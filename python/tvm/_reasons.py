@@ -1,0 +1,125 @@
+"""Why names of TVM have nothing behind them here.
+
+Keys are full names; one that ends in a dot stands for a module and everything below it.
+"""
+
+from __future__ import annotations
+
+_TUNING = "tuning schedules of TIR: kernels are generated from tensor expressions without schedules"
+_TIR = "TIR programs: operators are defined by tensor expressions"
+_REMOTE = "remote devices: programs run in this process"
+_VENDOR = "libraries of vendors: all kernels are generated"
+_GPU = "GPUs: programs are compiled for CPUs"
+_PRIVATE = "a private name of TVM's C++ registry"
+_QUANTIZE = "quantization of float programs; the qnn operators run"
+_COLLAGE = "choosing between external compilers"
+_BYOC = "external code generators"
+_GRADIENT = "gradients of whole programs (issue: gradient pass)"
+_PATTERN = "the pattern language of dataflow graphs; relay.rewrite and ExprMutator rewrite programs"
+_SPARSE = "conversion of dense weights to sparse ones"
+_MICRO = "microcontrollers"
+_MEMORY = "memory plans as objects: a compiled program has its own"
+
+REASONS: dict[str, str] = {
+    "tvm.autotvm.": _TUNING, "tvm.auto_scheduler.": _TUNING, "tvm.meta_schedule.": _TUNING, "tvm.script.": _TIR,
+    "tvm.rpc.": _REMOTE, "tvm.micro.": _MICRO, "tvm.relax.": "Relax, the language after Relay", "tvm.driver.": "TVM's command line",
+    "tvm._ffi.": _PRIVATE, "tvm._ffi.base.py_str": _PRIVATE, "tvm.contrib.nvcc.": _GPU, "tvm.contrib.cudnn.": _VENDOR,
+    "tvm.contrib.cublas.": _VENDOR, "tvm.contrib.debugger.": "the debug executor: Executable.profile tells what each kernel took",
+    "tvm.target.hexagon": "Hexagon", "tvm.tir.Stmt": _TIR, "tvm.tir.stmt_functor.": _TIR, "tvm.tir.expr.PrimExprWithOp": _TIR,
+    "tvm.tir.BijectiveLayout": "layouts as objects", "tvm.tir.bijective_layout": "layouts as objects",
+    "tvm.tir.layout": "layouts as objects", "tvm.te.create_schedule": _TUNING, "tvm.te.compute": _TIR,
+    "tvm.testing.aot.": _MICRO, "tvm.topi.arm_cpu.": _TUNING, "tvm.topi.x86.": _TUNING, "tvm.topi.cuda.": _GPU,
+    "tvm.topi.sparse.": _SPARSE, "tvm.topi.nn.": _TUNING,
+    "tvm.relay.quantize.": _QUANTIZE, "tvm.relay.collage.": _COLLAGE, "tvm.relay.data_dep_optimization.": _SPARSE,
+    "tvm.relay.dataflow_pattern.": _PATTERN, "tvm.relay.op.contrib.": _BYOC, "tvm.relay.op.memory.": "explicit allocation in programs",
+    "tvm.relay.op.nn._make.": _PRIVATE, "tvm.relay.transform._ffi_api.": _PRIVATE, "tvm.relay.analysis._ffi_api.": _PRIVATE,
+    "tvm.relay.backend._backend.": _PRIVATE, "tvm.relay.backend.te_compiler.": _TUNING,
+    "tvm.relay.backend.graph_executor_codegen.": "graphs beside the program", "tvm.relay.qnn.op.legalizations.": _QUANTIZE,
+    "tvm.relay.qnn.op.canonicalizations.": _QUANTIZE, "tvm.relay.script": "programs written as Python functions",
+    "tvm.relay.op.OpStrategy": _TUNING, "tvm.relay.op.register_external_compiler": _BYOC, "tvm.relay.op.register_compute": _TIR,
+    "tvm.relay.testing.byoc.": _BYOC, "tvm.relay.testing.darknet.": "the Darknet front end", "tvm.relay.testing.tf.": "the TensorFlow front end",
+    "tvm.relay.testing.tflite.": "the TFLite front end", "tvm.relay.testing.yolo_detection.": "the Darknet front end",
+    "tvm.relay.copy_shape_func": "shape functions written in Python", "tvm.relay.testing.py_converter.": "programs as Python source",
+    "tvm.relay.testing.to_python": "programs as Python source", "tvm.relay.testing.run_as_python": "programs as Python source",
+    "tvm.relay.transform.fake_quantization_to_integer.": _QUANTIZE, "tvm.relay.transform.mixed_precision.": "mixed precision",
+    "tvm.relay.transform.infer_layout_utils.": "layouts as objects", "tvm.relay.qnn.transform.": _QUANTIZE,
+    "tvm.relay.qnn.op.register_qnn_legalize": _QUANTIZE, "tvm.relay.qnn.op.register_qnn_canonicalize": _QUANTIZE,
+    "tvm.relay.qnn.op.RequantizeConfig": _QUANTIZE, "tvm.relay.qnn.op.requantize_config": _QUANTIZE, "tvm.relay.qnn.requantize_config": _QUANTIZE,
+    "tvm.relay.qnn.op.current_requantize_config": _QUANTIZE, "tvm.relay.qnn.op.target_has_features": _QUANTIZE,
+    "tvm.relay.analysis.list_fake_quantized_op_freqs": _QUANTIZE, "tvm.relay.analysis.AnnotatedRegionSet": _BYOC,
+    "tvm.relay.analysis.get_calibration_data": _BYOC, "tvm.relay.analysis.search_fc_transpose": _SPARSE,
+    "tvm.ir.GlobalInfo": "Relax, the language after Relay", "tvm.ir.SourceMap": "sources beside modules: spans and diagnostics know theirs",
+    "tvm.ir.diagnostics.DiagnosticContext": "contexts that collect diagnostics: an error has its own (TVMError.diagnostics)",
+    "tvm.runtime.disco.": _REMOTE, "tvm.runtime.relax_vm.": "Relax, the language after Relay",
+    "tvm.runtime.executor.": "modules of the AOT executor: GraphModule and VirtualMachine run every program",
+    "tvm.relay.backend.executor_factory.": "factories around programs: what relay.build gives is exported and run itself",
+    "tvm.relay.analysis.annotated_regions.": _BYOC, "tvm.relay.analysis.operations_distribution.": _BYOC,
+    "tvm.relay.transform.memory_plan.": _MEMORY, "tvm.relay.expr.StorageInfo": _MEMORY, "tvm.relay.expr.StaticMemoryPlan": _MEMORY,
+    "tvm.relay.StorageInfo": _MEMORY, "tvm.relay.StaticMemoryPlan": _MEMORY,
+    "tvm.relay.transform.suffixes.": "spans numbered by a pass", "tvm.target.GenericFunc": _TUNING, "tvm.target.generic_func.": _TUNING,
+}  # fmt: skip
+
+for _name in ("contrib_conv2d_nchwc", "contrib_dense_pack", "contrib_conv2d_gemm_weight_transform", "contrib_conv2d_gemm_without_weight_transform",
+              "contrib_conv3d_winograd_weight_transform", "contrib_conv3d_winograd_without_weight_transform",
+              "contrib_depthwise_conv2d_nchwc", "contrib_conv2d_winograd_nnpack_weight_transform", "contrib_conv2d_winograd_weight_transform",
+              "contrib_conv2d_winograd_without_weight_transform"):  # fmt: skip
+    for _module in ("tvm.relay.nn.", "tvm.relay.op.nn."):
+        REASONS[_module + _name] = "operators that stand for one way to compute another one: the compiler chooses the way"
+for _name in ("bitpack", "bitserial_conv2d", "bitserial_dense"):
+    REASONS["tvm.relay.nn." + _name] = REASONS["tvm.relay.op.nn." + _name] = "operators on packed bits"
+for _name in ("compiler_begin", "compiler_end"):
+    REASONS["tvm.relay.op.annotation." + _name] = REASONS["tvm.relay.annotation." + _name] = _BYOC
+REASONS["tvm.relay.annotation.function_on_device"] = "devices of whole functions"
+REASONS["tvm.relay.qnn.op.contrib_dense_pack"] = "operators that stand for one way to compute another one: the compiler chooses the way"
+REASONS["tvm.relay.op._make."] = _PRIVATE
+REASONS["tvm.te.round"] = REASONS["tvm.tir.Cast"] = REASONS["tvm.tir.expr."] = _TIR
+
+# Passes that do not exist yet.
+_PASSES = {
+    _GRADIENT: ["gradient", "FirstOrderGradient", "LazyGradientInit"],
+    _BYOC: ["AnnotateTarget", "PartitionGraph", "MergeCompilerRegions", "MergeComposite", "OutlineCompilerFunctionsWithExistingGlobalSymbols",
+            "InlineCompilerFunctionsBoundTo", "MarkCompilerFunctionsAsExtern", "mangle_module_name"],
+    _COLLAGE: ["CollagePartition"],
+    _QUANTIZE: ["FakeQuantizationToInteger", "Legalize"],
+    _SPARSE: ["DenseToSparse", "Conv2dToSparse", "Conv2dToSparse2", "SimplifyFCTranspose"],
+    "layouts of operators chosen by a pass": ["ConvertLayout", "AlterOpLayout", "LayoutConfig"],
+    "dynamic shapes made static by a pass": ["DynamicToStatic", "FlexibleShapeDispatch"],
+    "continuations": ["to_cps", "un_cps", "ToCPS"],
+    "partial evaluation": ["PartialEvaluate", "Defunctionalization"],
+    "mixed precision": ["ToMixedPrecision", "recast"],
+    "this pass, which Relay does not have": ["AnnotateSpans", "CapturePostDfsIndexInSpans", "CanonicalizeCast", "ChangeBatch", "DivToMul", "EtaExpand",
+                                       "FastMath", "FlattenAtrousConv", "ManifestLifetimes", "SplitArgs"],
+}  # fmt: skip
+for _reason, _names in _PASSES.items():
+    for _name in _names:
+        REASONS.setdefault("tvm.relay.transform." + _name, _reason)
+REASONS["tvm.relay.testing.gradient"] = _GRADIENT
+REASONS["tvm.relay.SplitArgs"] = REASONS["tvm.relay.transform.SplitArgs"]
+
+# What nothing above says more about.
+_REST: dict[str, str] = {
+    "tvm.": "this part of TVM, which Relay does not have", "tvm.tir.": _TIR, "tvm.te.": _TIR, "tvm.arith.": _TIR, "tvm.topi.": _TUNING,
+    "tvm.hybrid.": _TIR, "tvm.lower": _TIR, "tvm.build": _TIR, "tvm.create_schedule": _TUNING, "tvm.driver.build_module.": _TIR,
+    "tvm.contrib.": "a tool or library beside TVM", "tvm.exec.": "TVM's servers", "tvm.dlight.": _TUNING, "tvm.tirx.": _TIR,
+    "tvm.ffi.": _PRIVATE, "tvm.testing.": "tests of TVM's own parts", "tvm.contrib.hexagon.": "Hexagon", "tvm.contrib.ethosu.": _BYOC,
+    "tvm.contrib.graph_runtime.": "the name before TVM 0.8: it is tvm.contrib.graph_executor", "tvm.contrib.cutlass.": _VENDOR,
+    "tvm.relay.frontend.": "a front end of another system; from_onnx reads ONNX, which their exporters write",
+    "tvm.relay.backend.compile_engine.": _TUNING, "tvm.relay.backend.contrib.": _BYOC, "tvm.relay.op.strategy.": _TUNING,
+    "tvm.relay.op.op_attrs.": "attributes as classes: those of every call are relay.Attrs", "tvm.relay.op.vm.": "instructions of TVM's machine",
+}  # fmt: skip
+
+
+def reason(full: str) -> str | None:
+    """Why a name is not there; None if it is no name that is known."""
+    return _prefixed(REASONS, full) or _prefixed(_REST, full)
+
+
+def _prefixed(table: dict[str, str], full: str) -> str | None:
+    if full in table:
+        return table[full]
+    parts = full.split(".")
+    for count in range(len(parts), 0, -1):
+        found = table.get(".".join(parts[:count]) + ".")
+        if found is not None:
+            return found
+    return None
