@@ -14,17 +14,26 @@ struct Lines {
   std::optional<size_t> down;            // dimension of the data that counts lines; nothing: one
   size_t along = 0;                      // dimension of the data that runs along lines
   int64_t before = 0;                    // elements in front of the data
-  int64_t count = 1;                     // lines
+  int64_t count = 1;                     // lines that there is room for
   int64_t parts = 1, pitch = 1;
+  bool unsure = false;  // lines may lie outside of the data, though the load is not filled there
 
   int64_t line() const { return parts * pitch; }
   int64_t elements() const { return count * line(); }
 };
 
-/// Statements that copy lines into `scratch`: `first` is the number of the first one in the data,
-/// perhaps outside of it. Other axes of the load are named by `names`.
+/// The piece of a plane that a copy holds.
+struct LinesPiece {
+  te::Scalar first;  // number of the first line in the data, perhaps outside of it
+  te::Scalar count;  // lines; null: all that there is room for
+  /// Columns of each part in front of the piece, and in it; null: none, and all that there is room
+  /// for.
+  te::Scalar begin, columns;
+};
+
+/// Statements that copy lines into `scratch`. Other axes of the load are named by `names`.
 void copy_lines(Draft& draft, IndexMath& math, const Lines& lines,
                 const std::unordered_map<uint32_t, te::ScalarRef>& names, int32_t scratch,
-                const te::Scalar& first, Block& body);
+                const LinesPiece& piece, Block& body);
 
 }  // namespace relay::lower

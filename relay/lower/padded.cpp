@@ -18,6 +18,9 @@ namespace {
 constexpr int64_t kPlaneBytes = 24 << 10;  // most of the first cache
 constexpr int64_t kMostBytes = 256 << 10;  // rows that are wider than this stay where they are
 constexpr int64_t kMostTaps = 49;          // each is written out, for each row
+// Where extents are not known: results of a piece of a line, rows in registers, groups of a band.
+constexpr int64_t kOpenElements = 256, kOpenRows = 4, kOpenGroups = 8;
+constexpr int64_t kOpenSignal = 2048;  // elements of a piece of a line that is a plane
 
 /// A dimension of the data along which the window slides: element stride·row + dilation·tap −
 /// before.
@@ -28,14 +31,18 @@ struct Slide {
   const Axis* tap = nullptr;  // null: one tap
   int64_t dilation = 1;
   int64_t before = 0;
-  int64_t extent = 1;  // of the data
+  bool leaves_data = false;  // and is filled there
+  bool unsure = false;       // nothing but the load says that it does not
 
   int64_t taps() const { return tap == nullptr ? 1 : tap->extent.as_int(); }
+  bool is_open() const { return !row->extent.is_int(); }
   int64_t rows() const { return row->extent.as_int(); }
   /// Elements that `count` neighbouring results read.
   int64_t reach(int64_t count) const { return stride * (count - 1) + dilation * (taps() - 1) + 1; }
+  Scalar reach(const Scalar& count) const {
+    return (count - 1) * stride + (dilation * (taps() - 1) + 1);
+  }
   bool overlaps() const { return dilation * (taps() - 1) + 1 > stride; }
-  bool leaves_data() const { return before > 0 || reach(rows()) - before > extent; }
 };
 
 struct Plane {
@@ -48,15 +55,17 @@ struct Plane {
 std::optional<Slide> slide_of(Space& space, const Access& access, size_t d, Dim extent) {
   Slide slide;
   slide.dim = d;
-  if (!extent.is_int()) return std::nullopt;
-  slide.extent = extent.as_int();
+  if (!space.math().in_range(access.index[d], extent)) {
+    const bool fills = access.load->bounds == te::Bounds::kFill;
+    (fills ? slide.leaves_data : slide.unsure) = true;
+  }
   Dim rest = access.index[d];
   auto take = [&](const Axis& axis, const Axis*& into, int64_t& factor) {
     std::optional<Dim> coefficient = space.coefficient(access.index[d], axis.id);
     if (!coefficient) return false;
     if (coefficient->is_int(0)) return true;
     if (into != nullptr || !coefficient->is_int() || coefficient->as_int() < 1) return false;
-    if (!axis.extent.is_int() || axis.extent.as_int() < 1) return false;
+    if (axis.extent.is_int() && axis.extent.as_int() < 1) return false;
     into = &axis;
     factor = coefficient->as_int();
     rest = space.math().without(rest, axis.id);
@@ -68,8 +77,11 @@ std::optional<Slide> slide_of(Space& space, const Access& access, size_t d, Dim 
   for (const Axis& axis : access.fold->axes) {
     if (!take(axis, slide.tap, slide.dilation)) return std::nullopt;
   }
+  if (slide.tap != nullptr && !slide.tap->extent.is_int()) return std::nullopt;
   if (slide.row == nullptr || !rest.is_int()) return std::nullopt;
   slide.before = -rest.as_int();
+  // What is not filled may be read only where something around it allows.
+  if (slide.unsure && extent.is_int() && !slide.is_open()) return std::nullopt;
   return slide;
 }
 
@@ -93,10 +105,6 @@ std::optional<Plane> plane_of(Space& space, const te::Computation& c, const Acce
     }
     std::optional<Slide> slide = slide_of(space, access, d, extents[d]);
     if (!slide || slide->before < 0) return std::nullopt;
-    // What is not filled may be read only where something around it allows.
-    if (access.load->bounds != te::Bounds::kFill && !space.math().in_range(index, extents[d])) {
-      return std::nullopt;
-    }
     if (slide->row->id == lane.id) {
       if (d + 1 != access.index.size() || slide->stride > 2) return std::nullopt;
       plane.along = *slide;
@@ -149,33 +157,61 @@ std::optional<Plane> find_plane(Space& space, const te::Computation& c, const Ax
       return std::nullopt;
     }
   }
-  bool pays = plane->along.leaves_data() || plane->along.stride > 1;
+  // Without masks and shuffles a line is still read once for all rows that it belongs to.
+  const bool many_taps = plane->down && taps >= (plane->down->is_open() ? 9 : 16);
+  const bool pays = plane->along.leaves_data || plane->along.stride > 1 || many_taps;
   if (!pays || !plane->along.overlaps() || taps < 4 || taps > kMostTaps) return std::nullopt;
   return plane;
 }
 
-/// How a plane is cut: bands of groups of rows of results.
+/// How a plane is cut: bands of groups of rows of results, and pieces of their columns.
 struct PlaneCut {
-  int64_t rows = 1;                // of results, in registers together
-  int64_t groups = 1;              // full ones
-  int64_t rest = 0;                // rows of one more group
-  int64_t bands = 1, of_band = 1;  // tasks of a plane, and groups of each
-  int64_t lines = 1;               // of the data, for a band
-  int64_t parts = 1, pitch = 1;    // of a line: columns by their remainder, and how many
+  int64_t rows = 1;              // of results, in registers together
+  int64_t groups = 1;            // full ones, of a known height
+  int64_t rest = 0;              // rows of one more group, of a known height
+  int64_t of_band = 1;           // groups
+  Dim bands = 1;                 // tasks of a plane
+  int64_t lines = 1;             // of the data, for a band
+  int64_t parts = 1, pitch = 1;  // of a line: columns by their remainder, and how many
+  int64_t columns = 0;           // of results in a piece; 0: all, in one
+  Dim pieces = 1;
 };
+
+/// Rows of an unknown height: small groups, since up to one less than a group are left over.
+void cut_open_height(PlaneCut& cut, const Slide& down, int64_t line) {
+  cut.rows = kOpenRows;
+  cut.of_band = kOpenGroups;
+  while (cut.of_band > 1 && down.reach(cut.of_band * cut.rows) * line > kPlaneBytes) --cut.of_band;
+  cut.bands = ceil_div(down.row->extent, Dim(cut.of_band * cut.rows));
+  cut.lines = down.reach(cut.of_band * cut.rows);
+}
 
 std::optional<PlaneCut> cut_plane(const Plane& plane, const LowerOptions& options) {
   PlaneCut cut;
   const int64_t size = static_cast<int64_t>(plane.data->dtype.size());
   const Slide& along = plane.along;
   cut.parts = along.stride;
-  cut.pitch = (along.reach(along.rows()) + cut.parts - 1) / cut.parts;
-  const int64_t line = cut.parts * cut.pitch * size;
+  auto set_line = [&](int64_t columns) {
+    cut.pitch = (along.reach(columns) + cut.parts - 1) / cut.parts;
+    return cut.parts * cut.pitch * size;
+  };
+  int64_t line = 0;
+  if (along.is_open()) {
+    cut.columns = (plane.down ? kOpenElements : kOpenSignal) / along.stride;
+    cut.pieces = ceil_div(along.row->extent, Dim(cut.columns));
+    line = set_line(cut.columns);
+  } else {
+    line = set_line(along.rows());
+  }
   if (!plane.down) {
     cut.lines = 1;
     return line <= kMostBytes ? std::optional(cut) : std::nullopt;
   }
   const Slide& down = *plane.down;
+  if (down.is_open()) {
+    cut_open_height(cut, down, line);
+    return cut.lines * line <= kMostBytes ? std::optional(cut) : std::nullopt;
+  }
   // Sums of several rows stay in registers beside the weights, fewest lines read in all.
   const int64_t height = down.rows();
   const int64_t registers = options.vector_bytes == 64 ? 32 : 16;
@@ -193,8 +229,9 @@ std::optional<PlaneCut> cut_plane(const Plane& plane, const LowerOptions& option
   const int64_t groups = cut.groups + (cut.rest == 0 ? 0 : 1);
   cut.of_band = groups;
   while (cut.of_band > 1 && down.reach(cut.of_band * cut.rows) * line > kPlaneBytes) --cut.of_band;
-  cut.bands = (groups + cut.of_band - 1) / cut.of_band;
-  cut.of_band = (groups + cut.bands - 1) / cut.bands;
+  const int64_t bands = (groups + cut.of_band - 1) / cut.of_band;
+  cut.bands = bands;
+  cut.of_band = (groups + bands - 1) / bands;
   cut.lines = down.reach(std::min(cut.of_band * cut.rows, height));
   return cut.lines * line <= kMostBytes ? std::optional(cut) : std::nullopt;
 }
@@ -209,66 +246,119 @@ class PaddedWindow {
         lane_(lane),
         plane_(plane),
         cut_(cut),
-        bands_(draft_.new_axis(Dim(cut.bands))),
+        bands_(draft_.new_axis(cut.bands)),
+        pieces_(draft_.new_axis(cut.pieces)),
         loops_(draft_, outer_axes(), work_of_task()) {
     scratch_ = draft_.scratch("plane", plane.data->dtype, {Dim(cut.lines * cut.parts * cut.pitch)});
   }
 
   DraftKernel run(const std::string& name, Dim flops) {
     Block body;
-    Scalar first_group = te::index_constant(0);
-    if (cut_.bands > 1) first_group = Scalar(loops_.name(bands_)) * cut_.of_band;
-    copy_band(first_group, body);
-    results(first_group, body);
+    find_piece(body);
+    if (plane_.down && plane_.down->is_open()) {
+      open_band(body);
+    } else {
+      Scalar first_group = te::index_constant(0);
+      if (has_bands()) first_group = Scalar(loops_.name(bands_)) * cut_.of_band;
+      LinesPiece piece{te::index_constant(0), {}, {}, {}};
+      if (plane_.down) {
+        piece.first = first_group * (cut_.rows * plane_.down->stride) - plane_.down->before;
+      }
+      copy(std::move(piece), body);
+      results(first_group, body);
+    }
     loops_.close(std::move(body));
     return draft_.finish(name, "window", flops);
   }
 
  private:
+  bool has_bands() const { return !cut_.bands.is_int(1); }
+
   std::vector<Axis> outer_axes() const {
     std::vector<Axis> outer;
     for (const Axis& axis : space_.group.rows) {
       bool inside = axis.id == lane_.id || (plane_.down && axis.id == plane_.down->row->id);
       if (!inside) outer.push_back(axis);
     }
-    if (cut_.bands > 1) outer.push_back(bands_);
+    if (has_bands()) outer.push_back(bands_);
+    if (cut_.columns > 0) outer.push_back(pieces_);
     return outer;
   }
 
   double work_of_task() const {
-    double rows =
-        plane_.down ? guess(plane_.down->row->extent) / static_cast<double>(cut_.bands) : 1;
-    return space_.work() * guess(lane_.extent) * rows;
+    double rows = 1, columns = guess(lane_.extent);
+    if (cut_.columns > 0) columns = std::min(columns, static_cast<double>(cut_.columns));
+    if (plane_.down) {
+      rows = plane_.down->is_open() ? static_cast<double>(cut_.of_band * cut_.rows)
+                                    : guess(plane_.down->row->extent) / guess(cut_.bands);
+    }
+    return space_.work() * columns * rows;
   }
 
-  /// The lines of a band, with what surrounds the data.
-  void copy_band(const Scalar& first_group, Block& body) {
+  Scalar in_register(const Scalar& value, Block& body) {
+    uint32_t var = draft_.new_var();
+    body.push_back(let(var, value.ref()));
+    return te::placeholder(var, kInt64);
+  }
+
+  /// The columns of the piece at hand.
+  void find_piece(Block& body) {
+    if (cut_.columns == 0) return;
+    begin_ = in_register(Scalar(loops_.name(pieces_)) * cut_.columns, body);
+    end_ = in_register(te::min(begin_ + cut_.columns, te::from_dim(lane_.extent)), body);
+  }
+
+  /// Copies lines of the piece at hand, with what surrounds the data.
+  void copy(LinesPiece piece, Block& body) {
     Lines lines{plane_.data, std::nullopt, plane_.along.dim, plane_.along.before,
-                cut_.lines,  cut_.parts,   cut_.pitch};
-    Scalar first = te::index_constant(0);
+                cut_.lines,  cut_.parts,   cut_.pitch,       false};
     if (plane_.down) {
       lines.down = plane_.down->dim;
-      first = first_group * (cut_.rows * plane_.down->stride) - plane_.down->before;
+      lines.unsure = plane_.down->unsure;
     }
-    copy_lines(draft_, space_.math(), lines, loops_.names, scratch_, first, body);
+    if (cut_.columns > 0) {
+      piece.begin = begin_;
+      piece.columns = in_register((end_ - begin_) + (cut_.pitch - cut_.columns), body);
+    }
+    copy_lines(draft_, space_.math(), lines, loops_.names, scratch_, piece, body);
+  }
+
+  /// A band of a plane of unknown height: whole groups, then rows one by one.
+  void open_band(Block& body) {
+    const Slide& down = *plane_.down;
+    const int64_t most = cut_.of_band * cut_.rows;
+    Scalar first = in_register(Scalar(loops_.name(bands_)) * most, body);
+    Scalar count = in_register(
+        te::min(te::from_dim(down.row->extent) - first, te::index_constant(most)), body);
+    copy({first * down.stride - down.before, down.reach(count), {}, {}}, body);
+    Scalar groups = in_register(te::floor_div(count, te::index_constant(cut_.rows)), body);
+    Axis group = draft_.new_axis(Dim(cut_.of_band));
+    For all = loop(LoopKind::kSerial, group);
+    all.end = groups.ref();
+    Scalar done = te::index_of(group) * cut_.rows;
+    rows_of(cut_.rows, first + done, done * down.stride, all.body);
+    body.push_back({std::move(all)});
+    Axis row = draft_.new_axis(Dim(most));
+    For rest = loop(LoopKind::kSerial, row);
+    rest.begin = (groups * cut_.rows).ref();
+    rest.end = count.ref();
+    rows_of(1, first + te::index_of(row), te::index_of(row) * down.stride, rest.body);
+    body.push_back({std::move(rest)});
   }
 
   void results(const Scalar& first_group, Block& body) {
-    if (!plane_.down) {
-      rows_of(1, te::index_constant(0), te::index_constant(0), body);
-      return;
-    }
-    if (cut_.groups == 1 && cut_.bands == 1) {
-      rows_of(cut_.rows, te::index_constant(0), first_group, body);
+    if (!plane_.down) return group_of(1, te::index_constant(0), te::index_constant(0), body);
+    if (cut_.groups == 1 && !has_bands()) {
+      group_of(cut_.rows, te::index_constant(0), first_group, body);
       return rest_of_rows(first_group, body);
     }
     Axis group = draft_.new_axis(Dim(cut_.groups));
     For groups = loop(LoopKind::kSerial, group);
-    if (cut_.bands > 1) {
+    if (has_bands()) {
       groups.begin = first_group.ref();
       groups.end = te::min(first_group + cut_.of_band, te::index_constant(cut_.groups)).ref();
     }
-    rows_of(cut_.rows, te::index_of(group), first_group, groups.body);
+    group_of(cut_.rows, te::index_of(group), first_group, groups.body);
     body.push_back({std::move(groups)});
     rest_of_rows(first_group, body);
   }
@@ -276,21 +366,32 @@ class PaddedWindow {
   void rest_of_rows(const Scalar& first_group, Block& body) {
     if (cut_.rest == 0) return;
     Block last;
-    rows_of(cut_.rest, te::index_constant(cut_.groups), first_group, last);
-    if (cut_.bands == 1) {
+    group_of(cut_.rest, te::index_constant(cut_.groups), first_group, last);
+    if (!has_bands()) {
       for (Stmt& stmt : last) body.push_back(std::move(stmt));
       return;
     }
     If at_end;
-    at_end.condition = (Scalar(loops_.name(bands_)) == te::index_constant(cut_.bands - 1)).ref();
+    at_end.condition = (Scalar(loops_.name(bands_)) == te::from_dim(cut_.bands - 1)).ref();
     at_end.then_block = std::move(last);
     body.push_back({std::move(at_end)});
   }
 
-  /// `count` rows of results, the first ones of a group. A line of the data is read once and
-  /// added to all rows that it belongs to; each sum is formed in the order of the window.
-  void rows_of(int64_t count, const Scalar& group, const Scalar& first_group, Block& body) {
+  void group_of(int64_t count, const Scalar& group, const Scalar& first_group, Block& body) {
+    Scalar start = te::index_constant(0);
+    if (plane_.down) start = (group - first_group) * (cut_.rows * plane_.down->stride);
+    rows_of(count, group * cut_.rows, start, body);
+  }
+
+  /// `count` rows of results from `row` on; `start` is their first line in scratch. A line of the
+  /// data is read once and added to all rows that it belongs to; each sum is formed in the order of
+  /// the window.
+  void rows_of(int64_t count, const Scalar& row, const Scalar& start, Block& body) {
     For vector = loop(LoopKind::kVector, lane_);
+    if (cut_.columns > 0) {
+      vector.begin = begin_.ref();
+      vector.end = end_.ref();
+    }
     std::vector<uint32_t> sums;
     std::vector<std::unordered_map<uint32_t, ScalarRef>> names;
     for (int64_t r = 0; r < count; ++r) {
@@ -298,11 +399,9 @@ class PaddedWindow {
       vector.body.push_back(
           let(sums.back(), combiner_identity(*plane_.fold->combiner, 0, plane_.fold->dtype)));
       names.push_back(loops_.names);
-      if (plane_.down) names.back().emplace(plane_.down->row->id, (group * cut_.rows + r).ref());
+      if (plane_.down) names.back().emplace(plane_.down->row->id, (row + r).ref());
     }
     const int64_t lines = plane_.down ? plane_.down->reach(count) : 1;
-    Scalar start = te::index_constant(0);
-    if (plane_.down) start = (group - first_group) * (cut_.rows * plane_.down->stride);
     for (int64_t line = 0; line < lines; ++line) {
       for (int64_t x = 0; x < plane_.along.taps(); ++x) {
         for (int64_t r = 0; r < count; ++r) {
@@ -339,6 +438,7 @@ class PaddedWindow {
     int64_t column = x * plane_.along.dilation;
     int64_t offset = column % cut_.parts * cut_.pitch + column / cut_.parts;
     Scalar at = line * (cut_.parts * cut_.pitch) + offset + te::index_of(lane_);
+    if (cut_.columns > 0) at = at - begin_;
     draft_.intercept = [&](const ScalarNode& load, const std::vector<ScalarRef>&) {
       return &load == plane_.data ? draft_.load(scratch_, {space_.math().simplify(at.ref())})
                                   : ScalarRef();
@@ -369,9 +469,10 @@ class PaddedWindow {
   Axis lane_;
   const Plane& plane_;
   const PlaneCut& cut_;
-  Axis bands_;
+  Axis bands_, pieces_;
   OuterLoops loops_;
   int32_t scratch_ = 0;
+  Scalar begin_, end_;  // columns of the piece at hand, where lines are cut
 };
 
 }  // namespace

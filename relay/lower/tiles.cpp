@@ -202,7 +202,8 @@ class SpreadTables : public TableKernel {
     Scalar first = Scalar(loops.name(bands)) * band_;
     int32_t scratch = draft_.scratch("plane", lines_.data->dtype, {Dim(lines_.elements())});
     Block body;
-    copy_lines(draft_, math_, lines_, loops.names, scratch, first * down_step_ + least_down_, body);
+    copy_lines(draft_, math_, lines_, loops.names, scratch,
+               {first * down_step_ + least_down_, {}, {}, {}}, body);
     body.push_back({rows(loops.names, scratch, first)});
     loops.close(std::move(body));
     return finish(tables);

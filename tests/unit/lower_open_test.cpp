@@ -1,0 +1,185 @@
+// Windows over planes whose extents a run decides: bands of lines, pieces of columns, what is left.
+#include <gtest/gtest.h>
+
+#include <relay/graph/compose.h>
+#include <relay/lower/lower.h>
+#include <relay/tensor_expr/evaluate.h>
+
+#include <tests/unit/kernel_testing.h>
+#include <tests/unit/lower_cases.h>
+#include <tests/unit/nest_interpreter.h>
+
+namespace relay::lower::lower_open_test {
+namespace {
+
+using Shape = std::vector<int64_t>;
+
+constexpr int64_t kHigh = -1, kWide = -2;  // extents that are symbols
+
+struct Program {
+  const char* name;
+  const char* body;            // over %a, %b, …
+  std::vector<Shape> shapes;   // of %a, %b, …
+  std::vector<Shape> extents;  // height and width of each run
+  const char* implementation = "window";
+};
+
+const std::vector<Shape> kPlanes{{9, 11}, {1, 1}, {4, 37}, {33, 300}, {20, 256}, {7, 513}, {70, 5}};
+
+const Program kPrograms[] = {
+    {"depthwise",
+     "nn.relu(nn.conv2d(%a, %b, padding=[1, 1], groups=3, channels=3, kernel_size=[3, 3]))",
+     {{2, 3, kHigh, kWide}, {3, 1, 3, 3}},
+     kPlanes},
+    {"depthwise and what is added",
+     "add(nn.conv2d(%a, %b, padding=[1, 1], groups=3, channels=3, kernel_size=[3, 3]), %c)",
+     {{1, 3, kHigh, kWide}, {3, 1, 3, 3}, {1, 3, kHigh, kWide}},
+     kPlanes},
+    {"depthwise by two",
+     "nn.conv2d(%a, %b, padding=[2, 1, 1, 2], groups=2, channels=2, kernel_size=[5, 4], "
+     "strides=[2, 2])",
+     {{1, 2, kHigh, kWide}, {2, 1, 5, 4}},
+     {{9, 11}, {3, 3}, {33, 300}, {70, 513}, {66, 259}}},
+    {"depthwise by two and one",
+     "nn.conv2d(%a, %b, padding=[1, 1], groups=2, channels=2, kernel_size=[3, 3], strides=[2, 1])",
+     {{1, 2, kHigh, kWide}, {2, 1, 3, 3}},
+     kPlanes},
+    {"depthwise dilated",
+     "nn.conv2d(%a, %b, padding=[4, 2], groups=2, channels=2, kernel_size=[5, 3], dilation=[2, 2])",
+     {{2, 2, kHigh, kWide}, {2, 1, 5, 3}},
+     kPlanes},
+    {"depthwise of a known height",
+     "nn.conv2d(%a, %b, padding=[1, 1], groups=3, channels=3, kernel_size=[3, 3])",
+     {{2, 3, 48, kWide}, {3, 1, 3, 3}},
+     {{0, 1}, {0, 37}, {0, 600}}},
+    {"depthwise of a known width",
+     "nn.conv2d(%a, %b, padding=[1, 1], groups=3, channels=3, kernel_size=[3, 3])",
+     {{2, 3, kHigh, 48}, {3, 1, 3, 3}},
+     {{1, 0}, {37, 0}, {130, 0}}},
+    {"depthwise of many taps",
+     "nn.conv2d(%a, %b, padding=[3, 3], groups=2, channels=2, kernel_size=[7, 7])",
+     {{1, 2, kHigh, kWide}, {2, 1, 7, 7}},
+     {{9, 11}, {33, 300}}},
+    {"depthwise of signals",
+     "nn.conv1d(%a, %b, padding=[7, 7], groups=3, channels=3, kernel_size=[15])",
+     {{2, 3, kWide}, {3, 1, 15}},
+     {{0, 1}, {0, 100}, {0, 2048}, {0, 5000}}},
+    {"pool along one axis",
+     "nn.max_pool1d(%a, pool_size=[5], strides=[2], padding=[2, 2])",
+     {{2, 3, kWide}},
+     {{0, 1}, {0, 45}, {0, 2050}, {0, 4100}}},
+    {"pool without padding",
+     "nn.max_pool2d(%a, pool_size=[3, 3], strides=[2, 2])",
+     {{1, 3, kHigh, kWide}},
+     {{9, 11}, {3, 3}, {33, 300}, {67, 515}}},
+    {"pool up to the end",
+     "nn.max_pool2d(%a, pool_size=[3, 3], strides=[2, 2], padding=[1, 1], ceil_mode=True)",
+     {{1, 2, kHigh, kWide}},
+     {{9, 11}, {10, 12}, {33, 300}, {68, 516}}},
+    {"pool of means",
+     "nn.avg_pool2d(%a, pool_size=[3, 3], strides=[1, 1], padding=[1, 1], count_include_pad=False)",
+     {{1, 3, kHigh, kWide}},
+     kPlanes},
+};
+
+class LowerOpen : public ::testing::TestWithParam<Program> {};
+
+std::string header(const Program& program) {
+  std::string text = "def @main(";
+  for (size_t k = 0; k < program.shapes.size(); ++k) {
+    text += (k > 0 ? ", %" : "%") + std::string(1, static_cast<char>('a' + k)) + ": Tensor[(";
+    for (size_t d = 0; d < program.shapes[k].size(); ++d) {
+      int64_t extent = program.shapes[k][d];
+      text += (d > 0 ? ", " : "") + (extent == kHigh   ? std::string("h")
+                                     : extent == kWide ? std::string("w")
+                                                       : std::to_string(extent));
+    }
+    text += "), float32]";
+  }
+  return text + ") { " + program.body + " }";
+}
+
+void expect_near(const std::vector<NDArray>& found, const std::vector<NDArray>& wanted) {
+  EXPECT_EQ(relay::testing::difference(found, wanted, [](DType) { return 1e-4; }), "");
+}
+
+/// Runs at one height and width: interpreted where that is quick, and on each instruction set.
+class Runs {
+ public:
+  Runs(const Program& program, const graph::Group& group, const TypeVar* high)
+      : program_(program), group_(group), lowered_(lower(group.computation, "k", {})), high_(high) {
+    for (const codegen::Target& target : relay::testing::targets_here()) {
+      natives_.emplace_back(std::vector<Lowered>{lowered_}, target);
+    }
+  }
+
+  const Lowered& lowered() const { return lowered_; }
+
+  void at(int64_t height, int64_t width) const {
+    SCOPED_TRACE(std::to_string(height) + " by " + std::to_string(width));
+    auto symbols = [&](const TypeVar* symbol) { return symbol == high_ ? height : width; };
+    std::vector<NDArray> inputs;
+    int64_t elements = 0;
+    for (Shape shape : program_.shapes) {
+      for (int64_t& extent : shape) {
+        extent = extent == kHigh ? height : extent == kWide ? width : extent;
+      }
+      inputs.push_back(
+          relay::testing::random_array(shape, kFloat32, static_cast<uint32_t>(inputs.size() + 5)));
+      elements += inputs.back().size();
+    }
+    std::vector<NDArray> wanted = te::evaluate(group_.computation, inputs, symbols);
+    if (elements < 20000) {
+      SCOPED_TRACE("interpreted");
+      expect_near(relay::testing::interpret(lowered_, inputs, symbols), wanted);
+    }
+    for (const relay::testing::RunnableGroups& native : natives_) {
+      std::vector<NDArray> one = native.run(0, inputs, 1, symbols),
+                           two = native.run(0, inputs, 3, symbols);
+      expect_near(one, wanted);
+      for (size_t k = 0; k < one.size(); ++k) EXPECT_TRUE(bit_equal(one[k], two[k]));
+    }
+  }
+
+ private:
+  const Program& program_;
+  const graph::Group& group_;
+  Lowered lowered_;
+  const TypeVar* high_;
+  std::vector<relay::testing::RunnableGroups> natives_;
+};
+
+TEST_P(LowerOpen, Agrees) {
+  const Program& program = GetParam();
+  TypeVarRef high = TypeVar::make("h", Kind::kShapeVar), wide = TypeVar::make("w", Kind::kShapeVar);
+  std::vector<TypeRef> types;
+  for (const Shape& shape : program.shapes) {
+    std::vector<Dim> dims;
+    for (int64_t extent : shape) {
+      dims.push_back(extent == kHigh   ? Dim::symbol(high.get())
+                     : extent == kWide ? Dim::symbol(wide.get())
+                                       : Dim(extent));
+    }
+    types.push_back(TensorType::make(dims, kFloat32));
+  }
+  FunctionRef function = relay::testing::main_function(header(program), types);
+  const graph::Group group = graph::compose(*function, types);
+  Runs runs(program, group, high.get());
+  std::string text;
+  for (const auto& kernel : runs.lowered().kernels) text += kernel->str();
+  SCOPED_TRACE(text);
+  ASSERT_EQ(runs.lowered().kernels.size(), 1u);
+  EXPECT_EQ(runs.lowered().kernels[0]->implementation, program.implementation);
+  for (const Shape& extents : program.extents) runs.at(extents[0], extents[1]);
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, LowerOpen, ::testing::ValuesIn(kPrograms), [](const auto& info) {
+  std::string name = info.param.name;
+  for (char& c : name) {
+    if (c == ' ') c = '_';
+  }
+  return name;
+});
+
+}  // namespace
+}  // namespace relay::lower::lower_open_test
