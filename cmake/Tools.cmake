@@ -17,5 +17,5 @@ endif()
 
 relay_add_executable(relay ${entry})
 target_link_libraries(relay PRIVATE relay_tool ${CMAKE_DL_LIBS})
-# Plug-ins find the library's symbols in it (relay/op/plugin.h).
+# Plug-ins find the library's symbols in it (relay/op/registry/plugin.h).
 set_target_properties(relay PROPERTIES ENABLE_EXPORTS ON)

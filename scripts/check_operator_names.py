@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks that no stage knows an operator by its name: scripts/check_operator_names.py [ROOT]
 
-What passes, executors and code generation want to know of an operator is a column (relay/op/columns.h) or data of its declaration.
+What passes, executors and code generation want to know of an operator is a column (relay/op/registry/columns.h) or data of its declaration.
 So in the folders below no string is compared with, looked up as or listed as the name of an operator or another spelling of one, and
 nothing asks for an operator's level. The names come from docs/operators.md and relay/op/op.cpp. Exit status 1 when one is found.
 """
@@ -72,7 +72,7 @@ def check(root):
             if path.suffix not in (".cpp", ".h", ".def") or name in OTHER_WORDS:
                 continue
             for line, what in uses(path.read_text(encoding="utf-8"), names):
-                problems.append(f"{name}:{line}: {what}: ask a column of relay/op/columns.h, or the declaration")
+                problems.append(f"{name}:{line}: {what}: ask a column of relay/op/registry/columns.h, or the declaration")
     return problems, len(names)
 
 

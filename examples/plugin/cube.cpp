@@ -2,7 +2,7 @@
 //
 //   c++ -std=c++20 -O2 -fPIC -shared -I RELAY examples/plugin/cube.cpp -o cube.so
 //   relay run --plugin ./cube.so program.rly --arg '[1, 2, 3]'
-#include <relay/op/plugin.h>
+#include <relay/op/registry/plugin.h>
 
 using namespace relay;
 

@@ -2,8 +2,8 @@
 #include <bindings/bindings.h>
 #include <bindings/callbacks.h>
 
-#include <relay/op/columns.h>
-#include <relay/op/gradient.h>
+#include <relay/op/registry/columns.h>
+#include <relay/op/registry/gradient.h>
 #include <relay/support/error.h>
 #include <relay/transform/declared_fusion.h>
 

@@ -14,7 +14,7 @@
 #include <relay/eval/eval.h>
 #include <relay/import/onnx/import.h>
 #include <relay/infer/infer.h>
-#include <relay/infer/type_checks.h>
+#include <relay/infer/runtime/type_checks.h>
 #include <relay/runtime/params.h>
 #include <relay/runtime/typed_closure.h>
 #include <relay/transform/pass_context.h>

@@ -3,8 +3,8 @@
 #include <bindings/attrs.h>
 #include <bindings/bindings.h>
 
-#include <relay/op/gradient.h>
 #include <relay/op/op.h>
+#include <relay/op/registry/gradient.h>
 #include <relay/support/suggest.h>
 
 namespace relay::python {

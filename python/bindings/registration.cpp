@@ -15,8 +15,8 @@
 #include <relay/ir/dynamic_attrs.h>
 #include <relay/ir/rewrite.h>
 #include <relay/ir/visit.h>
-#include <relay/op/gradient.h>
-#include <relay/op/registration.h>
+#include <relay/op/registry/gradient.h>
+#include <relay/op/registry/registration.h>
 #include <relay/support/error.h>
 
 namespace relay::python {

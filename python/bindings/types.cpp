@@ -1,7 +1,7 @@
 // Types: immutable, interned; == is structural equality.
 #include <bindings/bindings.h>
 
-#include <relay/op/relation.h>
+#include <relay/op/registry/relation.h>
 #include <relay/parse/parse.h>
 #include <relay/support/error.h>
 

@@ -4,7 +4,7 @@
 #include <unordered_set>
 
 #include <relay/ir/visit.h>
-#include <relay/op/facts.h>
+#include <relay/op/registry/facts.h>
 #include <relay/support/pointer_map.h>
 
 namespace relay {

@@ -4,7 +4,7 @@
 
 #include <relay/eval/eval.h>
 #include <relay/eval/scalar_program.h>
-#include <relay/op/columns.h>
+#include <relay/op/registry/columns.h>
 #include <relay/support/error.h>
 #include <relay/tensor_expr/evaluate.h>
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include <relay/infer/type_checks.h>
+#include <relay/infer/runtime/type_checks.h>
 #include <relay/runtime/value.h>
 
 namespace relay::eval {

@@ -5,7 +5,7 @@
 
 #include <relay/eval/plan.h>
 #include <relay/eval/stack.h>
-#include <relay/infer/type_checks.h>
+#include <relay/infer/runtime/type_checks.h>
 #include <relay/runtime/format.h>
 #include <relay/runtime/memory.h>
 #include <relay/runtime/typed_closure.h>

@@ -8,8 +8,8 @@
 
 #include <relay/eval/apply.h>
 #include <relay/eval/check.h>
-#include <relay/infer/devices.h>
-#include <relay/infer/flows.h>
+#include <relay/infer/devices/devices.h>
+#include <relay/infer/runtime/flows.h>
 #include <relay/ir/module.h>
 #include <relay/runtime/value.h>
 

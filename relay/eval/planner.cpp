@@ -1,7 +1,7 @@
 // From expressions to plans: the schedule of relay/ir/regions.h written out in a line.
 #include <relay/eval/plan.h>
 
-#include <relay/infer/declared_shapes.h>
+#include <relay/infer/runtime/declared_shapes.h>
 #include <relay/ir/regions.h>
 #include <relay/support/error.h>
 

@@ -7,8 +7,8 @@
 #include <relay/ir/tensor_types.h>
 #include <relay/ir/visit.h>
 #include <relay/op/op.h>
-#include <relay/op/relation.h>
-#include <relay/op/under_name.h>
+#include <relay/op/registry/relation.h>
+#include <relay/op/registry/under_name.h>
 #include <relay/support/error.h>
 #include <relay/tensor_expr/walk.h>
 #include <relay/transform/literals.h>

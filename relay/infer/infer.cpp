@@ -4,7 +4,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include <relay/infer/inferencer.h>
+#include <relay/infer/functions/inferencer.h>
 #include <relay/ir/rewrite.h>
 #include <relay/ir/visit.h>
 

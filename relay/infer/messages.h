@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include <relay/infer/solver.h>
+#include <relay/infer/solve/solver.h>
 #include <relay/ir/expr.h>
 #include <relay/support/diagnostic.h>
 

@@ -41,7 +41,7 @@ enum class TypeTag : uint8_t {
 class Type;
 #define RELAY_TYPE_KIND(Class, tag, kind, doc, fields) class Class;
 #include <relay/ir/types.def>
-struct Relation;  // relay/op/relation.h: a named predicate over types
+struct Relation;  // relay/op/registry/relation.h: a named predicate over types
 class Operator;   // relay/op/op.h
 using TypeRef = Ref<const Type>;
 using TypeVarRef = Ref<const TypeVar>;

@@ -6,9 +6,9 @@
 
 #include <relay/ir/dim_error.h>
 #include <relay/ir/effects.h>
-#include <relay/op/gradient.h>
-#include <relay/op/registration.h>
-#include <relay/op/under_name.h>
+#include <relay/op/registry/gradient.h>
+#include <relay/op/registry/registration.h>
+#include <relay/op/registry/under_name.h>
 #include <relay/support/error.h>
 #include <relay/support/fork_mutex.h>
 

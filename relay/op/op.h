@@ -14,8 +14,8 @@
 #include <vector>
 
 #include <relay/ir/expr.h>
-#include <relay/op/relation.h>
-#include <relay/op/signature.h>
+#include <relay/op/registry/relation.h>
+#include <relay/op/registry/signature.h>
 #include <relay/tensor_expr/builder.h>
 
 namespace relay {
@@ -54,7 +54,7 @@ using ComputeFn = std::function<void(const OpCall& call, te::Builder& b)>;
 /// Relay over other operators, in terms of the argument expressions.
 using ExpandFn = std::function<ExprRef(const OpCall& call, std::span<const ExprRef> args)>;
 struct GradientCall;
-/// The gradients of a call's inputs in terms of other operators, see relay/op/gradient.h.
+/// The gradients of a call's inputs in terms of other operators, see relay/op/registry/gradient.h.
 using GradientFn = std::function<std::vector<ExprRef>(const GradientCall& call)>;
 enum class DefinitionKind : uint8_t { kNone, kCompute, kExpand, kIntrinsic };
 
@@ -210,7 +210,8 @@ class OpBuilder {
 };
 
 /// The operator of a name, or null; common other spellings (`mul`, `sub`, `div`) are found as well,
-/// and so are derived operators: the gradient `grad.NAME` of each operator (relay/op/gradient.h).
+/// and so are derived operators: the gradient `grad.NAME` of each operator
+/// (relay/op/registry/gradient.h).
 const Operator* find_op(const Name& name);
 /// The operator of a name; InternalError if there is none.
 const Operator* get_op(std::string_view name);

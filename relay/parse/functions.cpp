@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include <relay/ir/tensor_types.h>
-#include <relay/op/columns.h>
+#include <relay/op/registry/columns.h>
 #include <relay/parse/parser.h>
 
 namespace relay::parsing {

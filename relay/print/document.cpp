@@ -1,5 +1,5 @@
 #include <relay/ir/metadata.h>
-#include <relay/op/relation.h>
+#include <relay/op/registry/relation.h>
 #include <relay/print/printer.h>
 #include <relay/print/text.h>
 

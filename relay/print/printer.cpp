@@ -1,7 +1,7 @@
 #include <relay/print/printer.h>
 
 #include <relay/op/op.h>
-#include <relay/op/relation.h>
+#include <relay/op/registry/relation.h>
 #include <relay/print/text.h>
 
 namespace relay::printing {

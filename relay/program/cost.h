@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include <relay/op/facts.h>
+#include <relay/op/registry/facts.h>
 #include <relay/program/view.h>
 
 namespace relay {

@@ -1,6 +1,6 @@
 // CanonicalizeOps: operators that are shorthand for others.
 #include <relay/ir/rewrite.h>
-#include <relay/op/columns.h>
+#include <relay/op/registry/columns.h>
 #include <relay/transform/op_calls.h>
 #include <relay/transform/pass.h>
 

@@ -6,9 +6,9 @@
 
 #include <relay/ir/regions.h>
 #include <relay/ir/rewrite.h>
-#include <relay/op/facts.h>
 #include <relay/op/nn/combine.h>
-#include <relay/op/simplify.h>
+#include <relay/op/registry/facts.h>
+#include <relay/op/registry/simplify.h>
 #include <relay/support/pointer_map.h>
 #include <relay/transform/fusion.h>
 #include <relay/transform/op_calls.h>

@@ -5,7 +5,7 @@
 #include <unordered_set>
 
 #include <relay/eval/eval.h>
-#include <relay/infer/devices.h>
+#include <relay/infer/devices/devices.h>
 #include <relay/ir/rewrite.h>
 #include <relay/ir/tensor_types.h>
 #include <relay/ir/visit.h>

@@ -1,7 +1,7 @@
 // Kinds of operator calls, from the tensor expressions of the operators.
 #include <algorithm>
 
-#include <relay/op/columns.h>
+#include <relay/op/registry/columns.h>
 #include <relay/support/error.h>
 #include <relay/tensor_expr/walk.h>
 #include <relay/transform/declared_fusion.h>

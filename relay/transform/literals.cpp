@@ -1,6 +1,6 @@
 #include <relay/transform/literals.h>
 
-#include <relay/infer/literals.h>
+#include <relay/infer/functions/literals.h>
 #include <relay/ir/rewrite.h>
 #include <relay/ir/visit.h>
 

@@ -1,5 +1,5 @@
 // PlanDevices: the devices of values written out.
-#include <relay/infer/devices.h>
+#include <relay/infer/devices/devices.h>
 #include <relay/transform/pass.h>
 
 namespace relay {

@@ -8,7 +8,7 @@
 
 #include <relay/ir/regions.h>
 #include <relay/ir/rewrite.h>
-#include <relay/op/scaling.h>
+#include <relay/op/registry/scaling.h>
 #include <relay/support/pointer_map.h>
 #include <relay/transform/lazy_effects.h>
 

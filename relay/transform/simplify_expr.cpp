@@ -1,16 +1,16 @@
-// SimplifyExpr: the rules of relay/op/simplify.h until none applies.
+// SimplifyExpr: the rules of relay/op/registry/simplify.h until none applies.
 #include <algorithm>
 #include <cmath>
 #include <optional>
 #include <unordered_set>
 
 #include <relay/eval/eval.h>
-#include <relay/infer/devices.h>
+#include <relay/infer/devices/devices.h>
 #include <relay/ir/rewrite.h>
 #include <relay/ir/tensor_types.h>
 #include <relay/ir/visit.h>
-#include <relay/op/columns.h>
-#include <relay/op/simplify.h>
+#include <relay/op/registry/columns.h>
+#include <relay/op/registry/simplify.h>
 #include <relay/support/error.h>
 #include <relay/support/pointer_map.h>
 #include <relay/tensor_expr/evaluate.h>

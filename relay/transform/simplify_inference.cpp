@@ -1,6 +1,6 @@
 // SimplifyInference: what an operator becomes when a network no longer learns.
 #include <relay/ir/rewrite.h>
-#include <relay/op/columns.h>
+#include <relay/op/registry/columns.h>
 #include <relay/tensor_expr/precision.h>
 #include <relay/transform/fusion.h>
 #include <relay/transform/op_calls.h>

@@ -20,7 +20,7 @@ LAYERS = [
     ("text", "Text and types", "From program text to typed programs and back.",
      ["parse/parse.h", "print/print.h", "print/dot.h", "print/json.h", "infer/infer.h", "import/onnx/import.h"]),
     ("op", "Operators", "Declarations of operators, what they compute, facts about them, plug-ins.",
-     ["op/op.h", "op/signature.h", "op/relation.h", "op/columns.h", "op/facts.h", "op/gradient.h", "op/plugin.h"]),
+     ["op/op.h", "op/registry/signature.h", "op/registry/relation.h", "op/registry/columns.h", "op/registry/facts.h", "op/registry/gradient.h", "op/registry/plugin.h"]),
     ("tensor-expressions", "Tensor expressions", "What an operator computes, element by element ([the representation](../tensor-expressions.md)).",
      ["tensor_expr/builder.h", "tensor_expr/scalar.h", "tensor_expr/computation.h", "tensor_expr/evaluate.h", "tensor_expr/analysis.h", "tensor_expr/adjoint.h"]),
     ("passes", "Passes and analyses", "Passes, contexts, instruments, questions about programs ([the passes](../passes.md)).",

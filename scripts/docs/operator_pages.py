@@ -195,11 +195,11 @@ def page(operator: Operator, python: str | None, results: list[str]) -> str:
 
 def words(root: Path) -> list[str]:
     """What the words on the pages of operators mean."""
-    header = (root / "relay/op/facts.h").read_text(encoding="utf-8")
+    header = (root / "relay/op/registry/facts.h").read_text(encoding="utf-8")
 
     def meanings(rule: str) -> str:
         listed = re.search(rf"RELAY_WORDS\({rule},(.*?)\)\)", header, re.DOTALL)
-        assert listed, f"relay/op/facts.h has no {rule}"
+        assert listed, f"relay/op/registry/facts.h has no {rule}"
         return ", ".join(f"**{word}** ({meaning})" for word, meaning in re.findall(r'\(k\w+,\s*"([^"]*)",\s*"([^"]*)"', listed.group(1) + ")"))
 
     return [

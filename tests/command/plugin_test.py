@@ -10,7 +10,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RELAY = os.environ.get("RELAY_BIN", str(ROOT / "build/bin/relay"))
 EXAMPLE = ROOT / "examples/plugin"
-HEADER = "#include <relay/op/plugin.h>\n"
+HEADER = "#include <relay/op/registry/plugin.h>\n"
 
 
 def compiled(source, folder):

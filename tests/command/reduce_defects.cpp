@@ -2,8 +2,8 @@
 #include <csignal>
 
 #include <relay/ir/rewrite.h>
-#include <relay/op/columns.h>
-#include <relay/op/plugin.h>
+#include <relay/op/registry/columns.h>
+#include <relay/op/registry/plugin.h>
 #include <relay/transform/pass.h>
 
 using namespace relay;

@@ -54,7 +54,7 @@ def test_declaration_is_complete(name):
         if not value["doc"]:
             missing.append(f"documentation of {value['name']}")
         if not value["spec"]:
-            missing.append(f"a specification of {value['name']} (relay/op/signature.h)")
+            missing.append(f"a specification of {value['name']} (relay/op/registry/signature.h)")
     if not op["outputs"]:
         missing.append("its results (.output)")
     if "layout" not in op or "quantised" not in op:

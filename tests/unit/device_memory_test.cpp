@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <relay/eval/eval.h>
-#include <relay/op/columns.h>
 #include <relay/op/op.h>
+#include <relay/op/registry/columns.h>
 #include <relay/runtime/device.h>
 #include <relay/runtime/dlpack.h>
 #include <relay/runtime/value.h>

@@ -8,10 +8,10 @@
 #include <optional>
 
 #include <relay/eval/eval.h>
-#include <relay/infer/devices.h>
+#include <relay/infer/devices/devices.h>
 #include <relay/infer/infer.h>
 #include <relay/ir/visit.h>
-#include <relay/op/columns.h>
+#include <relay/op/registry/columns.h>
 #include <relay/parse/parse.h>
 #include <relay/print/print.h>
 #include <relay/support/error.h>

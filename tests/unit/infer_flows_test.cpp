@@ -1,8 +1,8 @@
 // T14, T15: where a value is used at another type than its own.
 #include <gtest/gtest.h>
 
-#include <relay/infer/flows.h>
 #include <relay/infer/infer.h>
+#include <relay/infer/runtime/flows.h>
 #include <relay/ir/visit.h>
 #include <relay/parse/parse.h>
 

@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <relay/infer/literals.h>
-#include <relay/infer/solver.h>
+#include <relay/infer/functions/literals.h>
+#include <relay/infer/solve/solver.h>
 #include <relay/op/op.h>
 #include <relay/print/print.h>
 

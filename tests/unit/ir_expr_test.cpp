@@ -10,7 +10,7 @@
 #include <relay/ir/rewrite.h>
 #include <relay/ir/visit.h>
 #include <relay/op/op.h>
-#include <relay/op/relation.h>
+#include <relay/op/registry/relation.h>
 #include <relay/support/error.h>
 
 #include <tests/unit/ir_testing.h>

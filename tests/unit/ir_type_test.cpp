@@ -6,7 +6,7 @@
 #include <thread>
 
 #include <relay/ir/module.h>
-#include <relay/op/relation.h>
+#include <relay/op/registry/relation.h>
 #include <relay/support/error.h>
 
 namespace relay::ir_type_test {

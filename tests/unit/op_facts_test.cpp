@@ -4,8 +4,8 @@
 #include <relay/analysis/counts.h>
 #include <relay/infer/infer.h>
 #include <relay/ir/visit.h>
-#include <relay/op/facts.h>
-#include <relay/op/gradient.h>
+#include <relay/op/registry/facts.h>
+#include <relay/op/registry/gradient.h>
 #include <relay/parse/parse.h>
 #include <relay/support/error.h>
 #include <relay/tensor_expr/facts.h>

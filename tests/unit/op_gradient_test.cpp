@@ -5,7 +5,7 @@
 
 #include <relay/eval/eval.h>
 #include <relay/infer/infer.h>
-#include <relay/op/gradient.h>
+#include <relay/op/registry/gradient.h>
 #include <relay/parse/parse.h>
 #include <relay/print/print.h>
 #include <relay/support/error.h>

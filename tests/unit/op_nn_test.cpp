@@ -4,11 +4,11 @@
 #include <cmath>
 #include <limits>
 
-#include <relay/op/layout.h>
 #include <relay/op/nn/conv_attrs.h>
 #include <relay/op/nn/pad_attrs.h>
 #include <relay/op/nn/pool_attrs.h>
 #include <relay/op/op.h>
+#include <relay/op/registry/layout.h>
 #include <relay/op/sort/sort_attrs.h>
 #include <relay/support/error.h>
 #include <relay/tensor_expr/evaluate.h>

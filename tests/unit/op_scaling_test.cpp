@@ -6,7 +6,7 @@
 
 #include <relay/eval/eval.h>
 #include <relay/infer/infer.h>
-#include <relay/op/scaling.h>
+#include <relay/op/registry/scaling.h>
 #include <relay/support/error.h>
 #include <relay/tensor_expr/evaluate.h>
 

@@ -8,7 +8,7 @@
 #include <relay/eval/eval.h>
 #include <relay/infer/infer.h>
 #include <relay/ir/equal.h>
-#include <relay/op/simplify.h>
+#include <relay/op/registry/simplify.h>
 #include <relay/parse/parse.h>
 #include <relay/print/print.h>
 #include <relay/transform/literals.h>

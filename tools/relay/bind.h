@@ -8,7 +8,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include <relay/infer/devices.h>
+#include <relay/infer/devices/devices.h>
 #include <relay/ir/module.h>
 #include <relay/runtime/params.h>
 #include <relay/runtime/value.h>

@@ -14,7 +14,7 @@
 #include <fmt/core.h>
 
 #include <relay/import/onnx/import.h>
-#include <relay/infer/devices.h>
+#include <relay/infer/devices/devices.h>
 #include <relay/infer/infer.h>
 #include <relay/parse/parse.h>
 #include <relay/reduce/isolate.h>

@@ -11,7 +11,7 @@
 #include <spdlog/spdlog.h>
 
 #include <relay/import/onnx/import.h>
-#include <relay/op/plugin.h>
+#include <relay/op/registry/plugin.h>
 #include <relay/runtime/file.h>
 #include <relay/support/error.h>
 #include <relay/vm/machine/machine.h>
@@ -120,7 +120,8 @@ int run_command(int argc, const char* const* argv) {
       "command.");
   std::vector<std::string> plugins;
   app.add_option("--plugin", plugins,
-                 "A shared library with operators of its own (relay/op/plugin.h); may be repeated.")
+                 "A shared library with operators of its own (relay/op/registry/plugin.h); may be "
+                 "repeated.")
       ->option_text("FILE")
       ->allow_extra_args(false);
   app.fallthrough();

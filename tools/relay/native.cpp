@@ -8,7 +8,7 @@
 
 #include <relay/eval/eval.h>
 #include <relay/infer/infer.h>
-#include <relay/infer/type_checks.h>
+#include <relay/infer/runtime/type_checks.h>
 #include <relay/runtime/file.h>
 #include <relay/support/error.h>
 #include <relay/vm/compiler/compile.h>

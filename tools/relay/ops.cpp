@@ -6,9 +6,9 @@
 #include <relay/eval/eval.h>
 #include <relay/infer/infer.h>
 #include <relay/ir/visit.h>
-#include <relay/op/facts.h>
-#include <relay/op/gradient.h>
 #include <relay/op/op.h>
+#include <relay/op/registry/facts.h>
+#include <relay/op/registry/gradient.h>
 #include <relay/parse/parse.h>
 #include <relay/runtime/format.h>
 #include <relay/support/error.h>

@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include <relay/infer/devices.h>
+#include <relay/infer/devices/devices.h>
 #include <relay/infer/infer.h>
-#include <relay/infer/type_checks.h>
+#include <relay/infer/runtime/type_checks.h>
 #include <relay/support/error.h>
 #include <relay/transform/program.h>
 

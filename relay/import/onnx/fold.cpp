@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include <relay/ir/dim_error.h>
-#include <relay/op/relation.h>
+#include <relay/op/registry/relation.h>
 
 namespace relay::onnx {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <relay/ir/expr.h>
-#include <relay/op/relation.h>
+#include <relay/op/registry/relation.h>
 #include <relay/support/error.h>
 
 namespace relay::onnx {

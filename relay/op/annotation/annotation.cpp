@@ -1,9 +1,9 @@
 // Annotations: the value itself, with something said about it.
 #include <relay/op/annotation/annotation_attrs.h>
-#include <relay/op/columns.h>
-#include <relay/op/facts.h>
-#include <relay/op/gradient.h>
 #include <relay/op/op.h>
+#include <relay/op/registry/columns.h>
+#include <relay/op/registry/facts.h>
+#include <relay/op/registry/gradient.h>
 
 namespace relay {
 namespace {

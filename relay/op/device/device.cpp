@@ -1,9 +1,9 @@
 // Operators that say where values are, and the one that takes them elsewhere.
-#include <relay/op/columns.h>
 #include <relay/op/device/device_attrs.h>
-#include <relay/op/facts.h>
-#include <relay/op/gradient.h>
 #include <relay/op/op.h>
+#include <relay/op/registry/columns.h>
+#include <relay/op/registry/facts.h>
+#include <relay/op/registry/gradient.h>
 
 namespace relay {
 namespace {

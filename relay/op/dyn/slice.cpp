@@ -3,7 +3,7 @@
 
 #include <relay/op/dyn/dyn.h>
 #include <relay/op/dyn/dyn_attrs.h>
-#include <relay/op/facts.h>
+#include <relay/op/registry/facts.h>
 #include <relay/op/sort/positions.h>
 
 namespace relay {

@@ -1,8 +1,8 @@
 // Upsampling by factors that are arguments. The kernel is in relay/runtime/kernels/upsampling.cpp.
 #include <relay/op/dyn/dyn_attrs.h>
-#include <relay/op/facts.h>
-#include <relay/op/layout.h>
 #include <relay/op/op.h>
+#include <relay/op/registry/facts.h>
+#include <relay/op/registry/layout.h>
 
 namespace relay {
 namespace {

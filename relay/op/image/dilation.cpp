@@ -1,7 +1,7 @@
 // Grey-scale dilation of images.
 #include <relay/op/image/image_attrs.h>
-#include <relay/op/layout.h>
 #include <relay/op/op.h>
+#include <relay/op/registry/layout.h>
 
 namespace relay {
 namespace {

@@ -1,7 +1,7 @@
 // Affine maps as grids of places, and data sampled at places.
 #include <relay/op/image/image_attrs.h>
-#include <relay/op/layout.h>
 #include <relay/op/op.h>
+#include <relay/op/registry/layout.h>
 
 namespace relay {
 namespace {

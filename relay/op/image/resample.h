@@ -7,8 +7,8 @@
 #include <vector>
 
 #include <relay/op/image/image_attrs.h>
-#include <relay/op/layout.h>
 #include <relay/op/op.h>
+#include <relay/op/registry/layout.h>
 
 namespace relay {
 

@@ -2,8 +2,8 @@
 #include <cmath>
 #include <limits>
 
-#include <relay/op/columns.h>
 #include <relay/op/math/elementwise.h>
+#include <relay/op/registry/columns.h>
 #include <relay/op/shape/shape_attrs.h>
 
 namespace relay {

@@ -1,9 +1,9 @@
 // Discrete Fourier transforms. The kernel is in relay/runtime/kernels/dft.cpp.
 #include <cmath>
 
-#include <relay/op/facts.h>
 #include <relay/op/math/dft_attrs.h>
 #include <relay/op/op.h>
+#include <relay/op/registry/facts.h>
 
 namespace relay {
 namespace {

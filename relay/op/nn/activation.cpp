@@ -1,10 +1,10 @@
 // Activations and what runs along one axis: bias, slopes, softmax; dropout.
-#include <relay/op/columns.h>
-#include <relay/op/gradient.h>
 #include <relay/op/math/elementwise.h>
 #include <relay/op/nn/along_axis.h>
 #include <relay/op/nn/nn_attrs.h>
 #include <relay/op/reduce/reduce_attrs.h>
+#include <relay/op/registry/columns.h>
+#include <relay/op/registry/gradient.h>
 
 namespace relay {
 namespace {

@@ -1,10 +1,10 @@
 // Convolutions and transposed convolutions in one, two and three dimensions.
-#include <relay/op/layout.h>
 #include <relay/op/nn/combine.h>
 #include <relay/op/nn/conv_attrs.h>
 #include <relay/op/nn/conv_grad.h>
 #include <relay/op/nn/padding.h>
 #include <relay/op/op.h>
+#include <relay/op/registry/layout.h>
 #include <relay/tensor_expr/precision.h>
 
 namespace relay {

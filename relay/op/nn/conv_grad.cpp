@@ -1,7 +1,7 @@
 #include <relay/op/nn/conv_grad.h>
 
-#include <relay/op/layout.h>
 #include <relay/op/nn/conv_attrs.h>
+#include <relay/op/registry/layout.h>
 #include <relay/op/shape/shape_attrs.h>
 
 namespace relay {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include <relay/op/gradient.h>
+#include <relay/op/registry/gradient.h>
 
 namespace relay {
 

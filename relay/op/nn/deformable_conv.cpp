@@ -1,7 +1,7 @@
 // Convolution at places that the data decides, and a convolution's gradient by its weight.
-#include <relay/op/layout.h>
 #include <relay/op/nn/conv_attrs.h>
 #include <relay/op/op.h>
+#include <relay/op/registry/layout.h>
 
 namespace relay {
 namespace {

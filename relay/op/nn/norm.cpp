@@ -1,10 +1,10 @@
 // Normalisation.
-#include <relay/op/columns.h>
-#include <relay/op/gradient.h>
 #include <relay/op/nn/along_axis.h>
 #include <relay/op/nn/nn_attrs.h>
 #include <relay/op/op.h>
 #include <relay/op/reduce/reduce_attrs.h>
+#include <relay/op/registry/columns.h>
+#include <relay/op/registry/gradient.h>
 #include <relay/op/shape/shape_attrs.h>
 #include <relay/tensor_expr/precision.h>
 

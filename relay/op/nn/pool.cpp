@@ -1,9 +1,9 @@
 // Pools: maxima and averages of windows.
 #include <limits>
 
-#include <relay/op/gradient.h>
 #include <relay/op/nn/padding.h>
 #include <relay/op/nn/pool_window.h>
+#include <relay/op/registry/gradient.h>
 #include <relay/tensor_expr/precision.h>
 
 namespace relay {
@@ -13,7 +13,7 @@ using te::Indices;
 using te::Scalar;
 
 // Averages: narrow integers add up in int32 (they divide truncating).
-DType sum_dtype(DType dtype) {
+DType pooled_sum_dtype(DType dtype) {
   return dtype.is_float() || dtype.bits >= 32 ? te::wide_float(dtype) : kInt32;
 }
 
@@ -28,7 +28,7 @@ TypeRef infer_window(const RelationCall& call, size_t rank) {
 void compute_window(const OpCall& call, te::Builder& b, const PoolWindow& window, bool is_max) {
   te::Tensor data = b.input(0);
   DType dtype = data.dtype();
-  DType sum = sum_dtype(dtype);
+  DType sum = pooled_sum_dtype(dtype);
   std::vector<Dim> size(window.size.begin(), window.size.end());
   Scalar fill = is_max ? te::lowest(dtype) : te::constant(0, dtype);
   b.output(b.map(call.result().dims, [&](Indices i) {
@@ -117,7 +117,7 @@ Range part_range(const Scalar& at, Dim extent, Dim parts) {
 void compute_parts(const OpCall& call, te::Builder& b, const Parts& parts, bool is_max) {
   te::Tensor data = b.input(0);
   DType dtype = data.dtype();
-  DType sum = sum_dtype(dtype);
+  DType sum = pooled_sum_dtype(dtype);
   Scalar fill = is_max ? te::lowest(dtype) : te::constant(0, dtype);
   b.output(b.map(call.result().dims, [&](Indices i) {
     std::vector<Range> ranges;

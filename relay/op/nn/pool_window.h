@@ -4,9 +4,9 @@
 #include <string_view>
 #include <vector>
 
-#include <relay/op/layout.h>
 #include <relay/op/nn/pool_attrs.h>
 #include <relay/op/op.h>
+#include <relay/op/registry/layout.h>
 
 namespace relay {
 

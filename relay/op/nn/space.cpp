@@ -2,9 +2,9 @@
 #include <cmath>
 #include <limits>
 
-#include <relay/op/layout.h>
 #include <relay/op/nn/space_attrs.h>
 #include <relay/op/op.h>
+#include <relay/op/registry/layout.h>
 
 namespace relay {
 namespace {

@@ -1,8 +1,8 @@
 // Products with sparse matrices in compressed rows. The kernels are in
 // relay/runtime/kernels/sparse.cpp.
-#include <relay/op/facts.h>
 #include <relay/op/nn/sparse_attrs.h>
 #include <relay/op/op.h>
+#include <relay/op/registry/facts.h>
 
 namespace relay {
 namespace {

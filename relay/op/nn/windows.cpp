@@ -1,7 +1,7 @@
 // Sums over neighbourhoods that are no convolutions, and a buffer that moves.
-#include <relay/op/layout.h>
 #include <relay/op/nn/space_attrs.h>
 #include <relay/op/op.h>
+#include <relay/op/registry/layout.h>
 
 namespace relay {
 namespace {

@@ -1,9 +1,9 @@
 // Functions of one quantised tensor.
-#include <relay/op/columns.h>
-#include <relay/op/facts.h>
 #include <relay/op/nn/along_axis.h>
 #include <relay/op/nn/nn_attrs.h>
 #include <relay/op/qnn/quantised.h>
+#include <relay/op/registry/columns.h>
+#include <relay/op/registry/facts.h>
 #include <relay/op/shape/shape_attrs.h>
 
 namespace relay {

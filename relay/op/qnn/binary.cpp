@@ -1,10 +1,10 @@
 // Sums, differences and products of quantised tensors; their concatenation.
 #include <algorithm>
 
-#include <relay/op/columns.h>
-#include <relay/op/facts.h>
 #include <relay/op/qnn/qnn_attrs.h>
 #include <relay/op/qnn/quantised.h>
+#include <relay/op/registry/columns.h>
+#include <relay/op/registry/facts.h>
 #include <relay/op/shape/shape_attrs.h>
 
 namespace relay {

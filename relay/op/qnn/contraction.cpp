@@ -1,10 +1,10 @@
 // Convolutions and matrix products of quantised tensors: sums of products of the integers, each
 // less its zero point. Scales are left to the requantize that follows.
-#include <relay/op/columns.h>
-#include <relay/op/layout.h>
 #include <relay/op/nn/conv_attrs.h>
 #include <relay/op/nn/nn_attrs.h>
 #include <relay/op/qnn/quantised.h>
+#include <relay/op/registry/columns.h>
+#include <relay/op/registry/layout.h>
 
 namespace relay {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include <relay/op/formula.h>
+#include <relay/op/registry/formula.h>
 
 namespace relay {
 

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include <relay/op/columns.h>
 #include <relay/op/nn/pad_attrs.h>
 #include <relay/op/nn/pool_window.h>
 #include <relay/op/qnn/quantised.h>
+#include <relay/op/registry/columns.h>
 
 namespace relay {
 namespace {

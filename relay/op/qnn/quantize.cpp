@@ -1,7 +1,7 @@
 // From numbers to quantised ones and back, and from one scale to another.
-#include <relay/op/columns.h>
 #include <relay/op/qnn/qnn_attrs.h>
 #include <relay/op/qnn/quantised.h>
+#include <relay/op/registry/columns.h>
 
 namespace relay {
 namespace {

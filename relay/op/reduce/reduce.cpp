@@ -1,8 +1,8 @@
 // Reductions over axes.
 #include <algorithm>
 
-#include <relay/op/facts.h>
 #include <relay/op/reduce/reduce_attrs.h>
+#include <relay/op/registry/facts.h>
 #include <relay/tensor_expr/precision.h>
 
 namespace relay {

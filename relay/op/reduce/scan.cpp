@@ -1,7 +1,7 @@
 // Running sums and products.
-#include <relay/op/gradient.h>
 #include <relay/op/op.h>
 #include <relay/op/reduce/reduce_attrs.h>
+#include <relay/op/registry/gradient.h>
 #include <relay/op/shape/shape_attrs.h>
 
 namespace relay {

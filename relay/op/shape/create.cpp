@@ -1,8 +1,8 @@
 // Operators that create tensors or spread one over a shape.
 #include <cmath>
 
-#include <relay/op/columns.h>
 #include <relay/op/op.h>
+#include <relay/op/registry/columns.h>
 #include <relay/op/shape/shape_attrs.h>
 
 namespace relay {

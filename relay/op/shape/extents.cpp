@@ -1,6 +1,6 @@
 // Operators that tell extents, and sums that undo a broadcast to them.
-#include <relay/op/columns.h>
 #include <relay/op/dyn/dyn.h>
+#include <relay/op/registry/columns.h>
 #include <relay/op/shape/shape_attrs.h>
 
 namespace relay {

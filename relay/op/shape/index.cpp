@@ -1,7 +1,7 @@
 // Operators that read or write at positions given by a tensor.
-#include <relay/op/columns.h>
-#include <relay/op/gradient.h>
 #include <relay/op/op.h>
+#include <relay/op/registry/columns.h>
+#include <relay/op/registry/gradient.h>
 #include <relay/op/shape/shape_attrs.h>
 
 namespace relay {

@@ -1,6 +1,6 @@
 // Operators that put tensors together or repeat them.
-#include <relay/op/columns.h>
 #include <relay/op/op.h>
+#include <relay/op/registry/columns.h>
 #include <relay/op/shape/shape_attrs.h>
 
 namespace relay {

@@ -1,6 +1,6 @@
 // Grids of coordinates.
-#include <relay/op/columns.h>
 #include <relay/op/op.h>
+#include <relay/op/registry/columns.h>
 #include <relay/op/shape/meshgrid_attrs.h>
 
 namespace relay {

@@ -1,8 +1,8 @@
 // Operators that keep the elements and change the axes.
 #include <algorithm>
 
-#include <relay/op/columns.h>
 #include <relay/op/op.h>
+#include <relay/op/registry/columns.h>
 #include <relay/op/shape/shape_attrs.h>
 
 namespace relay {

@@ -1,8 +1,8 @@
 // Operators that take parts of a tensor by position.
 #include <algorithm>
 
-#include <relay/op/columns.h>
 #include <relay/op/op.h>
+#include <relay/op/registry/columns.h>
 #include <relay/op/shape/shape_attrs.h>
 
 namespace relay {

@@ -1,7 +1,7 @@
 // Sparse tensors as indices and values. Kernels are in relay/runtime/kernels/sparse_indices.cpp.
 #include <relay/op/dyn/dyn.h>
-#include <relay/op/facts.h>
 #include <relay/op/op.h>
+#include <relay/op/registry/facts.h>
 #include <relay/op/shape/shape_attrs.h>
 #include <relay/op/shape/sparse_attrs.h>
 

@@ -1,8 +1,8 @@
 // Windows of a tensor as axes, and tensors in another layout.
 #include <algorithm>
 
-#include <relay/op/layout.h>
 #include <relay/op/op.h>
+#include <relay/op/registry/layout.h>
 #include <relay/op/shape/window_attrs.h>
 
 namespace relay {

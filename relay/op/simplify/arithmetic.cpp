@@ -1,5 +1,5 @@
 // Arithmetic that has a shorter form.
-#include <relay/op/simplify.h>
+#include <relay/op/registry/simplify.h>
 
 namespace relay {
 

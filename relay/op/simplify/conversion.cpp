@@ -3,8 +3,8 @@
 #include <limits>
 
 #include <relay/op/qnn/qnn_attrs.h>
+#include <relay/op/registry/simplify.h>
 #include <relay/op/shape/shape_attrs.h>
-#include <relay/op/simplify.h>
 
 namespace relay {
 namespace {

@@ -1,8 +1,8 @@
 // Tensors that are made in the shape of others, and tensors of one number.
 #include <limits>
 
+#include <relay/op/registry/simplify.h>
 #include <relay/op/shape/shape_attrs.h>
-#include <relay/op/simplify.h>
 
 namespace relay {
 namespace {

@@ -3,9 +3,9 @@
 #include <cctype>
 #include <vector>
 
+#include <relay/op/registry/simplify.h>
 #include <relay/op/shape/shape_attrs.h>
 #include <relay/op/shape/window_attrs.h>
-#include <relay/op/simplify.h>
 
 namespace relay {
 namespace {

@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include <relay/op/formula.h>
-#include <relay/op/simplify.h>
+#include <relay/op/registry/formula.h>
+#include <relay/op/registry/simplify.h>
 #include <relay/support/error.h>
 
 namespace relay {

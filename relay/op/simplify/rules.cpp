@@ -2,7 +2,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include <relay/op/simplify.h>
+#include <relay/op/registry/simplify.h>
 
 namespace relay {
 namespace {

@@ -3,10 +3,10 @@
 #include <cmath>
 #include <vector>
 
-#include <relay/op/layout.h>
 #include <relay/op/nn/conv_attrs.h>
+#include <relay/op/registry/layout.h>
+#include <relay/op/registry/simplify.h>
 #include <relay/op/shape/shape_attrs.h>
-#include <relay/op/simplify.h>
 
 namespace relay {
 namespace {

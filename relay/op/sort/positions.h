@@ -1,7 +1,7 @@
 // Dtypes of positions in tensors.
 #pragma once
 
-#include <relay/op/relation.h>
+#include <relay/op/registry/relation.h>
 
 namespace relay {
 

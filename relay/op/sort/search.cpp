@@ -1,7 +1,7 @@
 // Where something is found. The kernels are in relay/runtime/kernels/.
-#include <relay/op/columns.h>
-#include <relay/op/facts.h>
 #include <relay/op/op.h>
+#include <relay/op/registry/columns.h>
+#include <relay/op/registry/facts.h>
 #include <relay/op/sort/positions.h>
 #include <relay/op/sort/sort_attrs.h>
 

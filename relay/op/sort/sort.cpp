@@ -1,5 +1,5 @@
 // Sorting. The kernels are in relay/runtime/kernels/sort.cpp.
-#include <relay/op/facts.h>
+#include <relay/op/registry/facts.h>
 #include <relay/op/sort/positions.h>
 #include <relay/op/sort/sort_attrs.h>
 

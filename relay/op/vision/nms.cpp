@@ -1,6 +1,6 @@
 // Choosing among boxes. The kernels are in relay/runtime/kernels/nms*.cpp.
-#include <relay/op/facts.h>
 #include <relay/op/op.h>
+#include <relay/op/registry/facts.h>
 #include <relay/op/vision/nms_attrs.h>
 #include <relay/runtime/kernels/positions.h>
 

@@ -3,8 +3,8 @@
 // stay, only the data says.
 #include <cmath>
 
-#include <relay/op/facts.h>
-#include <relay/op/layout.h>
+#include <relay/op/registry/facts.h>
+#include <relay/op/registry/layout.h>
 #include <relay/op/vision/vision_attrs.h>
 #include <relay/runtime/kernels/positions.h>
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <relay/graph/builder.h>
-#include <relay/infer/declared_shapes.h>
+#include <relay/infer/runtime/declared_shapes.h>
 #include <relay/ir/regions.h>
 #include <relay/vm/compiler/code.h>
 #include <relay/vm/compiler/match.h>

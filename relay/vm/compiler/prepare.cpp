@@ -1,10 +1,10 @@
 #include <relay/vm/compiler/prepare.h>
 
-#include <relay/infer/devices.h>
+#include <relay/infer/devices/devices.h>
 #include <relay/ir/effects.h>
 #include <relay/ir/rewrite.h>
 #include <relay/ir/visit.h>
-#include <relay/op/columns.h>
+#include <relay/op/registry/columns.h>
 #include <relay/support/pointer_map.h>
 #include <relay/transform/fusion.h>
 #include <relay/transform/lets.h>

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <functional>
 
-#include <relay/infer/type_checks.h>
+#include <relay/infer/runtime/type_checks.h>
 #include <relay/ir/visit.h>
 #include <relay/lower/packing.h>
 #include <relay/lower/winograd.h>

@@ -9,8 +9,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include <relay/infer/devices.h>
-#include <relay/infer/flows.h>
+#include <relay/infer/devices/devices.h>
+#include <relay/infer/runtime/flows.h>
 #include <relay/vm/compiler/groups.h>
 #include <relay/vm/compiler/kernel_table.h>
 #include <relay/vm/compiler/prepare.h>

@@ -1,6 +1,6 @@
 // Declared shapes that inference could not decide (T15), compared while the program runs: at the
 // same places as in relay/eval.
-#include <relay/infer/type_checks.h>
+#include <relay/infer/runtime/type_checks.h>
 #include <relay/vm/compiler/function_compiler.h>
 
 namespace relay::vm {

@@ -2,7 +2,7 @@
 #include <relay/import/onnx/narrow.h>
 #include <relay/import/onnx/ops/products.h>
 #include <relay/import/onnx/ops/run_time.h>
-#include <relay/op/relation.h>
+#include <relay/op/registry/relation.h>
 
 namespace relay::onnx {
 namespace {

@@ -1,7 +1,7 @@
 // What ONNX Runtime's tools fuse around norms of channels and softmax for processors that keep
 // channels last, of the domain com.microsoft.
 #include <relay/import/onnx/ops/spatial.h>
-#include <relay/op/relation.h>
+#include <relay/op/registry/relation.h>
 
 namespace relay::onnx {
 namespace {

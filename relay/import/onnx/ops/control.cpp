@@ -1,6 +1,6 @@
 // If. Loop and Scan build on NodeContext::loop in the same way.
 #include <relay/import/onnx/context.h>
-#include <relay/op/relation.h>
+#include <relay/op/registry/relation.h>
 
 namespace relay::onnx {
 namespace {

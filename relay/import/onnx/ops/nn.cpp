@@ -4,7 +4,7 @@
 
 #include <relay/import/onnx/ops/products.h>
 #include <relay/import/onnx/ops/spatial.h>
-#include <relay/op/relation.h>
+#include <relay/op/registry/relation.h>
 
 namespace relay::onnx {
 namespace {

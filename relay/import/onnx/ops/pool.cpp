@@ -5,7 +5,7 @@
 
 #include <relay/import/onnx/ops/arithmetic.h>
 #include <relay/import/onnx/ops/pool.h>
-#include <relay/op/relation.h>
+#include <relay/op/registry/relation.h>
 
 namespace relay::onnx {
 namespace {

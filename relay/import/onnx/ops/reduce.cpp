@@ -3,7 +3,7 @@
 #include <limits>
 
 #include <relay/import/onnx/ops/run_time.h>
-#include <relay/op/relation.h>
+#include <relay/op/registry/relation.h>
 
 namespace relay::onnx {
 namespace {

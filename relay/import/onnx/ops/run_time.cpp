@@ -4,7 +4,7 @@
 
 #include <relay/import/onnx/fold.h>
 #include <relay/import/onnx/ops/slice.h>
-#include <relay/op/relation.h>
+#include <relay/op/registry/relation.h>
 
 namespace relay::onnx {
 

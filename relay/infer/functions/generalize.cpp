@@ -1,0 +1,516 @@
+// Schemes: generalisation, ambiguity, defaulting, instantiation (T5–T9, T13).
+#include <algorithm>
+
+#include <relay/infer/functions/inferencer.h>
+#include <relay/infer/type_walk.h>
+
+namespace relay::inference {
+
+namespace {
+
+/// More residual constraints in one scheme are refused (T9).
+constexpr size_t kMaxConstraints = 256;
+/// So many that joining them is not tried.
+constexpr size_t kMaxMerged = 4096;
+
+/// Unsolved variables of some types.
+struct Variables {
+  std::unordered_set<uint32_t> slots;
+  std::unordered_set<uint32_t> dims;
+
+  void add(Solver& solver, const TypeRef& type) {
+    solver.for_each_variable(
+        type, [&](Slot&, uint32_t id) { slots.insert(id); },
+        [&](DimSlot&, uint32_t id) { dims.insert(id); });
+  }
+  size_t size() const { return slots.size() + dims.size(); }
+};
+
+std::span<const TypeRef> inputs_of(const Constraint& c) {
+  return {c.args.data(), c.args.size() > 1 ? c.args.size() - 1 : c.args.size()};
+}
+
+/// Whether every variable of the inputs is in `known` or belongs to an outer scope.
+bool determined(Solver& solver, const Constraint& c, const Variables& known, uint32_t outer) {
+  bool all = true;
+  for (const TypeRef& input : inputs_of(c)) {
+    solver.for_each_variable(
+        input,
+        [&](Slot& slot, uint32_t id) { all &= slot.level <= outer || known.slots.count(id) != 0; },
+        [&](DimSlot& slot, uint32_t id) {
+          all &= slot.level <= outer || known.dims.count(id) != 0;
+        });
+  }
+  return all;
+}
+
+/// Whether a type parameter is itself an argument: what it is decides the others' dtypes, at each
+/// call.
+bool meets_declared_type(Solver& solver, const Constraint& c) {
+  return std::any_of(c.args.begin(), c.args.end(), [&](const TypeRef& arg) {
+    TypeRef known = solver.resolve(arg);
+    return known->is<TypeVar>() && known->kind() == Kind::kType;
+  });
+}
+
+}  // namespace
+
+Inferencer::Scope Inferencer::open_scope() {
+  Scope scope{solver_.level(), constraints_.size(), numeric_slots_.size()};
+  solver_.enter_level();
+  return scope;
+}
+
+bool Inferencer::default_ambiguous(const Scope& scope, const TypeRef& seeds, const TypeRef& type,
+                                   std::span<const ConstraintId> pending) {
+  Variables reached;
+  // From what is known, relations lead from inputs to outputs (T7).
+  auto reach = [&](const TypeRef& from) {
+    if (from) reached.add(solver_, from);
+    for (bool grown = true; grown;) {
+      size_t before = reached.size();
+      for (ConstraintId id : pending) {
+        Constraint& c = constraints_[id];
+        if (c.args.size() < 2) continue;
+        if (meets_declared_type(solver_, c)) {
+          for (const TypeRef& arg : c.args) reached.add(solver_, arg);
+        } else if (determined(solver_, c, reached, scope.outer_level)) {
+          reached.add(solver_, c.args.back());
+        }
+      }
+      grown = reached.size() != before;
+    }
+  };
+  reach(seeds);
+  // T8: in one batch.
+  bool any = false;
+  for (size_t i = scope.numeric_mark; i < numeric_slots_.size(); ++i) {
+    TypeRef head = solver_.resolve(solver_.slot(numeric_slots_[i]).self);
+    if (!head->is<IncompleteType>()) continue;
+    Slot& slot = solver_.slot(head.get());
+    uint32_t id = head->as<IncompleteType>()->id();
+    if (slot.failed || slot.generic || slot.level <= scope.outer_level) continue;
+    if (reached.slots.count(id) != 0) continue;
+    solver_.set_span(slot.origin);
+    solver_.bind_slot(id, BaseType::make(default_dtype(slot.numeric, slot.wide)));
+    any = true;
+  }
+  if (any) {
+    constraints_.propagate();
+    return true;
+  }
+  // What came with the scheme of a called function and cannot be decided any more is an error at
+  // the call; a function's own ambiguity is left for its calls to decide, and so is what a function
+  // that the entry returns leaves open (T17).
+  reach(type);
+  for (ConstraintId id : pending) {
+    if (solver_.any_failed()) break;  // what has failed may be what leaves them open
+    Constraint& c = constraints_[id];
+    if (!c.instance || is_dtype_relation(c.relation) ||
+        determined(solver_, c, reached, scope.outer_level))
+      continue;
+    Diagnostic diagnostic = Diagnostic::error(
+        "the types of this call of " + c.relation->name.str() + " cannot be determined", c.span);
+    if (c.defined.known()) diagnostic.note(c.relation->name.str() + " is required here", c.defined);
+    diagnostic.help("annotate the types of its arguments");
+    sink_.add(std::move(diagnostic));
+    c.state = Constraint::State::kFailed;
+  }
+  return false;
+}
+
+int32_t Inferencer::close_scope(const Scope& scope, const TypeRef& type,
+                                std::vector<TypeVarRef> declared, const Expr* what, bool entry) {
+  uint32_t outer = scope.outer_level;
+  constraints_.propagate();
+  std::vector<ConstraintId> pending;
+  for (;;) {
+    pending = constraints_.pending_since(scope.constraint_mark);
+    // An output belongs to the scope of its inputs.
+    for (bool lowered = true; lowered;) {
+      lowered = false;
+      for (ConstraintId id : pending) {
+        const Constraint& c = constraints_[id];
+        if (c.args.size() < 2) continue;
+        uint32_t level = 0;
+        for (const TypeRef& input : inputs_of(c)) level = std::max(level, solver_.max_level(input));
+        if (level <= outer && solver_.max_level(c.args.back()) > outer) {
+          solver_.lower(c.args.back(), outer);
+          lowered = true;
+        }
+      }
+    }
+    TypeRef seeds = type;
+    if (entry) {
+      // Nothing but the arguments of the entry decides its types.
+      const auto* func = solver_.resolve(type)->as<FuncType>();
+      seeds = func == nullptr
+                  ? TypeRef()
+                  : TypeRef(TupleType::make({func->params().begin(), func->params().end()}));
+    }
+    if (pending.empty() && numeric_slots_.size() == scope.numeric_mark) break;
+    if (!default_ambiguous(scope, seeds, type, pending)) break;
+  }
+
+  Scheme scheme;
+  scheme.type = type;
+  scheme.declared = std::move(declared);
+  for (ConstraintId id : pending) {
+    Constraint& c = constraints_[id];
+    if (c.state != Constraint::State::kPending) continue;
+    uint32_t level = 0;
+    for (const TypeRef& arg : c.args) level = std::max(level, solver_.max_level(arg));
+    if (level > outer) scheme.constraints.push_back(id);  // the others float out
+  }
+  solver_.set_level(outer);
+  TypeRef known = solver_.zonk(type);
+  if (scheme.constraints.empty() && scheme.declared.empty() && !known->has_incomplete()) {
+    return kNoScheme;
+  }
+  if (!scheme.constraints.empty() && scheme.constraints.size() <= kMaxMerged) {
+    merge_broadcasts(scheme.constraints, type);
+  }
+  if (scheme.constraints.size() > kMaxConstraints) {
+    sink_.add(Diagnostic::error("the type of this function has " +
+                                    std::to_string(scheme.constraints.size()) +
+                                    " constraints that its calls would have to solve",
+                                what->span())
+                  .help("annotate its parameters"));
+    scheme.constraints.clear();
+  }
+  bool any = !scheme.declared.empty() || !scheme.constraints.empty();
+  auto generalise = [&](const TypeRef& t) {
+    solver_.for_each_variable(
+        t,
+        [&](Slot& slot, uint32_t) {
+          if (slot.level > outer) any = slot.generic = true;
+        },
+        [&](DimSlot& slot, uint32_t) {
+          if (slot.level > outer) any = slot.generic = true;
+        });
+  };
+  generalise(type);
+  for (ConstraintId id : scheme.constraints) {
+    Constraint& c = constraints_[id];
+    c.check_only = true;
+    for (const TypeRef& arg : c.args) generalise(arg);
+  }
+  if (!any) return kNoScheme;
+  schemes_.push_back(std::move(scheme));
+  return static_cast<int32_t>(schemes_.size() - 1);
+}
+
+// T9: a Broadcast whose result only feeds other elementwise relations is dissolved into them.
+void Inferencer::merge_broadcasts(std::vector<ConstraintId>& ids, const TypeRef& type) {
+  auto form = [&](const Constraint& c) { return c.relation->form; };
+  auto elementwise = [&](const Constraint& c) {
+    return form(c) == Relation::Form::kBroadcast || form(c) == Relation::Form::kCompare;
+  };
+  auto shape_of = [&](const TypeRef& arg) -> TypeRef {
+    const auto* tensor = solver_.resolve(arg)->as<TensorType>();
+    return tensor == nullptr ? TypeRef() : solver_.zonk(tensor->shape());
+  };
+  Variables in_type;
+  in_type.add(solver_, type);
+  struct Node {
+    Constraint c;
+    bool dropped = false;
+    bool changed = false;
+    ConstraintId id;
+  };
+  std::vector<Node> nodes;
+  for (ConstraintId id : ids) nodes.push_back({constraints_[id], false, false, id});
+  // Who mentions a shape variable: as a direct input of elementwise relations, or otherwise.
+  std::unordered_map<const Type*, size_t> producers;  // shape variable -> node
+  std::unordered_map<const Type*, size_t> other_uses;
+  for (size_t n = 0; n < nodes.size(); ++n) {
+    Constraint& c = nodes[n].c;
+    for (size_t i = 0; i < c.args.size(); ++i) {
+      TypeRef shape = shape_of(c.args[i]);
+      bool direct = shape && shape->is<IncompleteType>() && elementwise(c);
+      bool output = i + 1 == c.args.size();
+      if (direct && output && form(c) == Relation::Form::kBroadcast) {
+        if (!producers.emplace(shape.get(), n).second) ++other_uses[shape.get()];
+      } else if (!direct || output) {
+        solver_.for_each_variable(
+            c.args[i],
+            [&](Slot& slot, uint32_t) { ++other_uses[solver_.resolve(slot.self).get()]; },
+            [](DimSlot&, uint32_t) {});
+      }
+    }
+  }
+  for (size_t n = 0; n < nodes.size(); ++n) {
+    Constraint& c = nodes[n].c;
+    if (!elementwise(c)) continue;
+    // Inputs come from earlier nodes, which are merged already, so one round is enough.
+    std::vector<TypeRef> inputs;
+    for (size_t i = 0; i + 1 < c.args.size(); ++i) {
+      TypeRef shape = shape_of(c.args[i]);
+      auto producer = shape ? producers.find(shape.get()) : producers.end();
+      bool dissolve = producer != producers.end() && producer->second != n &&
+                      other_uses.count(shape.get()) == 0 &&
+                      in_type.slots.count(shape->as<IncompleteType>()->id()) == 0;
+      if (!dissolve) {
+        inputs.push_back(c.args[i]);
+        continue;
+      }
+      Node& source = nodes[producer->second];
+      source.dropped = true;
+      nodes[n].changed = true;
+      inputs.insert(inputs.end(), source.c.args.begin(), source.c.args.end() - 1);
+    }
+    std::vector<TypeRef> distinct;
+    for (const TypeRef& input : inputs) {
+      TypeRef known = solver_.zonk(input);
+      bool seen = std::any_of(distinct.begin(), distinct.end(),
+                              [&](const TypeRef& other) { return solver_.zonk(other) == known; });
+      if (!seen) distinct.push_back(input);
+    }
+    if (distinct.size() + 1 != c.args.size()) nodes[n].changed = true;
+    distinct.push_back(c.args.back());
+    c.args = std::move(distinct);
+  }
+  // Duplicates of one relation with the same inputs: their outputs are equal (T2).
+  std::vector<ConstraintId> kept;
+  std::vector<std::vector<TypeRef>> keys;
+  for (Node& node : nodes) {
+    if (node.dropped) {
+      constraints_[node.id].check_only = true;
+      continue;
+    }
+    std::vector<TypeRef> key;
+    for (const TypeRef& arg : node.c.args) key.push_back(solver_.zonk(arg));
+    bool duplicate = false;
+    for (size_t k = 0; k < kept.size() && !duplicate; ++k) {
+      const Constraint& other = constraints_[kept[k]];
+      if (other.relation != node.c.relation || other.attrs != node.c.attrs ||
+          keys[k].size() != key.size() || node.c.args.size() < 2) {
+        // Of demands on a dtype the wider literal stays.
+        duplicate = other.relation == node.c.relation && keys[k] == key &&
+                    (other.attrs == node.c.attrs || node.c.relation != dtype_relation());
+        continue;
+      }
+      duplicate = std::equal(key.begin(), key.end() - 1, keys[k].begin()) &&
+                  solver_.unify(other.args.back(), node.c.args.back());
+    }
+    if (duplicate) {
+      constraints_[node.id].check_only = true;
+      continue;
+    }
+    ConstraintId id = node.id;
+    if (node.changed) {
+      constraints_[id].check_only = true;
+      id = constraints_.wait(node.c);
+    }
+    kept.push_back(id);
+    keys.push_back(std::move(key));
+  }
+  ids = std::move(kept);
+}
+
+// ---- Instantiation ----------------------------------------------------------------------------
+
+TypeRef Inferencer::fresh_for(const TypeVar* var, bool existential, Span span) {
+  if (existential) {
+    TypeVarRef symbol = TypeVar::make(var->name(), Kind::kShapeVar, true);
+    solver_.declare_existential(symbol.get());
+    return DimType::make(Dim::symbol(symbol.get()));
+  }
+  return solver_.fresh_instance(var, span);
+}
+
+TypeRef Inferencer::instantiate(const Value& value, std::span<const TypeRef> type_args, Span span) {
+  if (value.scheme != kNoScheme) {
+    return instantiate_local(schemes_[static_cast<size_t>(value.scheme)], type_args, span);
+  }
+  const auto* func = value.type->as<FuncType>();
+  if (func != nullptr && func->is_scheme()) return instantiate_func(func, type_args, span);
+  if (!type_args.empty()) {
+    sink_.add(Diagnostic::error("type arguments are given to what is not polymorphic", span));
+  }
+  if (const auto* tuple = value.type->as<TupleType>()) {  // a tuple of schemes
+    std::vector<TypeRef> fields;
+    for (const TypeRef& field : tuple->fields()) fields.push_back(instantiate({field}, {}, span));
+    return TupleType::make(std::move(fields));
+  }
+  return value.type;
+}
+
+namespace {
+
+/// What the parameters of a function's type mention; a dimension outside that and of all
+/// constraints is the function's own choice (T13).
+std::unordered_set<const TypeVar*> mentioned(const FuncType* func) {
+  std::unordered_set<const TypeVar*> vars;
+  for (const TypeRef& param : func->params()) {
+    for (const TypeVarRef& var : free_type_vars(param)) vars.insert(var.get());
+  }
+  for (const RelationTypeRef& relation : func->constraints()) {
+    for (const TypeRef& arg : relation->args()) {
+      for (const TypeVarRef& var : free_type_vars(arg)) vars.insert(var.get());
+    }
+  }
+  return vars;
+}
+
+}  // namespace
+
+// What each type parameter becomes in one instance: the type argument given for it, or something
+// fresh.
+void Inferencer::choose(std::span<const TypeVarRef> params,
+                        const std::unordered_set<const TypeVar*>& inputs,
+                        std::span<const TypeRef> type_args, Span span,
+                        std::unordered_map<const TypeVar*, TypeRef>& chosen) {
+  size_t next = 0;
+  for (const TypeVarRef& var : params) {
+    bool named = var->kind() == Kind::kShapeVar && var->implicit();
+    if (!named && next < type_args.size()) {
+      TypeRef arg = type_args[next++];
+      const auto* scalar = arg->as<TensorType>();
+      if (var->kind() == Kind::kBaseType && scalar != nullptr && scalar->has_rank() &&
+          scalar->dims().empty()) {
+        arg = scalar->dtype_type();  // `float32` is written for both
+      }
+      if (arg->kind() == var->kind()) {
+        chosen.emplace(var.get(), var->kind() == Kind::kType ? annotation(arg, span) : arg);
+        continue;
+      }
+      sink_.add(Diagnostic::error("type argument " + arg->str() + " has kind " +
+                                      std::string(kind_name(arg->kind())) + " where " +
+                                      std::string(kind_name(var->kind())) + " is needed",
+                                  span));
+    }
+    chosen.emplace(var.get(), fresh_for(var.get(), named && inputs.count(var.get()) == 0, span));
+  }
+  if (next < type_args.size()) {
+    sink_.add(Diagnostic::error("too many type arguments: " + std::to_string(type_args.size()) +
+                                    " where " + std::to_string(next) + " are taken",
+                                span));
+  }
+}
+
+TypeRef Inferencer::instantiate_func(const FuncType* scheme, std::span<const TypeRef> type_args,
+                                     Span span) {
+  std::unordered_map<const TypeVar*, TypeRef> fresh;
+  std::unordered_set<const TypeVar*> inputs;
+  bool dims = std::any_of(scheme->type_params().begin(), scheme->type_params().end(),
+                          [](const TypeVarRef& var) { return var->kind() == Kind::kShapeVar; });
+  if (dims) inputs = mentioned(scheme);
+  choose(scheme->type_params(), inputs, type_args, span, fresh);
+  auto replace = [&](const TypeVar* var) -> TypeRef {
+    auto found = fresh.find(var);
+    return found == fresh.end() ? TypeRef() : found->second;
+  };
+  TypeRef body =
+      FuncType::make({scheme->params().begin(), scheme->params().end()}, scheme->result());
+  TypeRef type = substitute(body, replace);
+  for (const RelationTypeRef& relation : scheme->constraints()) {
+    Constraint c;
+    c.relation = relation->relation();
+    c.op = operator_of(c.relation);
+    c.attrs = relation->attrs();
+    for (const TypeRef& arg : relation->args()) c.args.push_back(substitute(arg, replace));
+    c.span = span;
+    c.instance = true;
+    // Numeric classes at once, so that defaulting sees them.
+    if (c.relation == num_relation() || c.relation == float_relation()) {
+      solver_.set_span(span);
+      if (c.args[0]->is<IncompleteType>()) {
+        numeric_slots_.push_back(c.args[0]->as<IncompleteType>()->id());
+        Numeric numeric = c.relation == float_relation() ? Numeric::kFloat : Numeric::kNum;
+        if (solver_.require_numeric(c.args[0], numeric, is_wide(c.attrs))) {
+          continue;
+        }
+      }
+    }
+    deferred_.push_back(std::move(c));
+  }
+  return type;
+}
+
+TypeRef Inferencer::instantiate_local(const Scheme& scheme, std::span<const TypeRef> type_args,
+                                      Span span) {
+  std::unordered_map<uint32_t, TypeRef> slots;
+  std::unordered_map<uint32_t, Dim> dims;
+  std::unordered_map<const TypeVar*, TypeRef> declared;
+  std::unordered_set<const TypeVar*> inputs;
+  const auto* func = scheme.type->as<FuncType>();
+  if (func != nullptr && !scheme.declared.empty()) inputs = mentioned(func);
+  for (ConstraintId id : scheme.constraints) {
+    for (const TypeRef& arg : constraints_[id].args) {
+      if (scheme.declared.empty()) break;
+      for (const TypeVarRef& var : free_type_vars(solver_.zonk(arg))) inputs.insert(var.get());
+    }
+  }
+  choose(scheme.declared, inputs, type_args, span, declared);
+  std::function<TypeRef(const TypeRef&)> leaf = [&](const TypeRef& t) -> TypeRef {
+    if (const auto* var = t->as<TypeVar>()) {
+      auto found = declared.find(var);
+      return found == declared.end() ? t : found->second;
+    }
+    uint32_t id = t->as<IncompleteType>()->id();
+    if (!solver_.slot(id).generic) return t;
+    auto [entry, added] = slots.try_emplace(id);
+    if (added) {
+      entry->second = solver_.slot(id).failed ? solver_.fresh_failed(t->kind(), span)
+                                              : solver_.fresh(t->kind(), span);
+      const Slot& old = solver_.slot(id);
+      Slot& made = solver_.slot(entry->second.get());
+      made.numeric = old.numeric;
+      made.wide = old.wide;
+      if (made.numeric != Numeric::kAny) {
+        numeric_slots_.push_back(entry->second->as<IncompleteType>()->id());
+      }
+    }
+    return entry->second;
+  };
+  std::function<Dim(Dim)> dim = [&](Dim d) -> Dim {
+    return substitute(d, [&](Dim atom) -> Dim {
+      if (const TypeVar* symbol = atom.as_symbol()) {
+        auto found = declared.find(symbol);
+        return found == declared.end() ? atom : found->second->as<DimType>()->dim();
+      }
+      if (!atom.is_variable() || !solver_.dim_slot(atom.variable_id()).generic) return atom;
+      auto [entry, added] = dims.try_emplace(atom.variable_id());
+      if (added) entry->second = solver_.fresh_dim();
+      return entry->second;
+    });
+  };
+  TypeRef type = map_type(solver_.zonk(scheme.type), leaf, dim);
+  for (ConstraintId id : scheme.constraints) {
+    const Constraint& original = constraints_[id];
+    if (original.state != Constraint::State::kPending) continue;
+    Constraint c = original;
+    for (TypeRef& arg : c.args) arg = map_type(solver_.zonk(arg), leaf, dim);
+    c.defined = original.defined.known() ? original.defined : original.span;
+    c.span = span;
+    c.check_only = false;
+    c.instance = true;
+    deferred_.push_back(std::move(c));
+  }
+  return type;
+}
+
+// Of a polymorphic tuple only the field that is asked for is instantiated: what the others require
+// would stay undetermined. Null if it is none.
+TypeRef Inferencer::field_of_scheme(const Value& value, uint32_t index, Span span) {
+  if (value.scheme == kNoScheme) return {};
+  const Scheme& whole = schemes_[static_cast<size_t>(value.scheme)];
+  const auto* tuple = whole.type->as<TupleType>();
+  if (tuple == nullptr || index >= tuple->fields().size()) return {};
+  Scheme field;
+  field.type = tuple->fields()[index];
+  field.declared = whole.declared;
+  field.constraints = relevant_constraints(whole.constraints, field);
+  TypeRef type = instantiate_local(field, {}, span);
+  require_deferred();
+  return type;
+}
+
+void Inferencer::require_deferred() {
+  if (deferred_.empty()) return;
+  for (Constraint& c : std::exchange(deferred_, {})) constraints_.require(std::move(c));
+  solve();
+}
+
+}  // namespace relay::inference

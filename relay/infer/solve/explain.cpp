@@ -1,0 +1,223 @@
+// Where inside of a called function the types of a call fail. A scheme says only that they do: the
+// functions on the way are inferred again, each with the types that its call gives it.
+#include <algorithm>
+
+#include <relay/infer/functions/inferencer.h>
+#include <relay/infer/messages.h>
+#include <relay/infer/specialize/local_instances.h>
+#include <relay/infer/specialize/matters.h>
+#include <relay/infer/type_walk.h>
+#include <relay/ir/visit.h>
+
+namespace relay::inference {
+
+namespace {
+
+/// Calls that are looked into one after the other, and errors of a module that are.
+constexpr size_t kMaxPath = 64;
+constexpr size_t kMaxExplained = 32;
+
+/// The function literal that a let binds to a variable, or null.
+const Function* bound_function(const Expr* root, const Var* var) {
+  const Function* found = nullptr;
+  post_order(root, [&](const Expr* expr) {
+    const auto* let = expr->as<Let>();
+    if (let != nullptr && let->var().get() == var) found = let->value()->as<Function>();
+  });
+  return found;
+}
+
+/// What a call makes of the type parameters of the function, with holes for what is not known.
+/// Dimensions that the caller declares keep their names, which are added to `names`. Nothing if the
+/// arguments do not fit.
+std::optional<Substitution> types_at(const FuncType* scheme, const Call* call,
+                                     const TypeVarSet& declared,
+                                     const std::function<TypeRef(const TypeRef&)>& literals,
+                                     std::vector<TypeVarRef>& names) {
+  if (scheme->params().size() != call->args().size()) return std::nullopt;
+  const std::function<Dim(Dim)> known_names = [&](Dim d) {
+    bool known = true;
+    for_each_atom(d, [&](Dim atom) {
+      const TypeVar* symbol = atom.as_symbol();
+      known &= symbol != nullptr && declared.count(symbol) != 0;
+    });
+    return known ? d : Dim::any();
+  };
+  Solver solver;
+  std::unordered_map<const TypeVar*, TypeRef> fresh;
+  for (const TypeVarRef& var : scheme->type_params())
+    fresh.emplace(var.get(), solver.fresh(var->kind()));
+  auto replace = [&](const TypeVar* var) -> TypeRef {
+    auto found = fresh.find(var);
+    return found == fresh.end() ? TypeRef() : found->second;
+  };
+  for (size_t i = 0; i < call->args().size(); ++i) {
+    const Type* type = call->args()[i]->type();
+    if (type == nullptr || type->has_binder()) continue;
+    TypeRef arg = map_type(TypeRef(type), literals, known_names);
+    for (const TypeVarRef& var : free_type_vars(arg)) {
+      if (declared.count(var.get()) != 0 &&
+          std::find(names.begin(), names.end(), var) == names.end())
+        names.push_back(var);
+    }
+    if (!solver.unify(substitute(scheme->params()[i], replace), arg)) return std::nullopt;
+  }
+  solver.settle_any();
+  const std::function<TypeRef(const TypeRef&)> hole = [](const TypeRef& t) -> TypeRef {
+    return t->is<IncompleteType>() || t->is<TypeVar>() ? IncompleteType::make(0, t->kind()) : t;
+  };
+  const std::function<Dim(Dim)> open = [](Dim d) { return d.has_variable() ? Dim::any() : d; };
+  Substitution types;
+  for (const TypeVarRef& var : scheme->type_params()) {
+    TypeRef type = solver.zonk(fresh[var.get()]);
+    if (var->kind() == Kind::kShapeVar && type->has_incomplete()) continue;
+    types.emplace_back(var, map_type(type, hole, open));
+  }
+  return types;
+}
+
+}  // namespace
+
+DiagnosticNote call_note(const std::string& callee, const Function* function,
+                         const Substitution& types, Span span) {
+  std::string values;
+  for (const auto& [var, type] : types) {
+    const auto& declared = function->type_params();
+    if (std::find(declared.begin(), declared.end(), var) == declared.end()) continue;
+    if (type->has_incomplete()) continue;
+    constexpr size_t kMost = 60;
+    std::string text = type->str();
+    if (text.size() > kMost) text = text.substr(0, kMost) + "…";
+    values += (values.empty() ? " with " : ", ") + var->name().str() + " = " + text;
+  }
+  return {DiagnosticNote::Kind::kNote, "in " + callee + values + ", which is called here", span};
+}
+
+void add_path(Diagnostic& diagnostic, size_t count,
+              const std::function<DiagnosticNote(size_t i)>& call) {
+  constexpr size_t kFirst = 8;
+  constexpr size_t kLast = 3;
+  std::vector<DiagnosticNote>& notes = diagnostic.notes;
+  auto help = std::find_if(notes.begin(), notes.end(), [](const DiagnosticNote& note) {
+    return note.kind == DiagnosticNote::Kind::kHelp;
+  });
+  std::vector<DiagnosticNote> helps(help, notes.end());  // what to do comes last
+  notes.erase(help, notes.end());
+  for (size_t i = 0; i < count; ++i) {
+    if (count > kFirst + kLast + 1 && i >= kFirst && i + kLast < count) {
+      if (i == kFirst) {
+        diagnostic.note("through " + std::to_string(count - kFirst - kLast) + " more calls");
+      }
+      continue;
+    }
+    notes.push_back(call(i));
+  }
+  notes.insert(notes.end(), helps.begin(), helps.end());
+}
+
+void Inferencer::explain_call(const Call* call, Diagnostic& diagnostic) {
+  std::vector<DiagnosticNote> path;  // outermost first
+  std::vector<FunctionRef> kept;     // copies that calls below are in
+  std::vector<const Expr*> roots = roots_;
+  std::vector<const Function*> seen;
+  Diagnostic original = diagnostic;
+  // Dtypes of literals that nothing decides are their defaults.
+  std::unordered_map<const TypeVar*, std::pair<Numeric, bool>> literals = generated_;
+  std::function<TypeRef(const TypeRef&)> defaults = [&](const TypeRef& type) -> TypeRef {
+    const auto* var = type->as<TypeVar>();
+    auto literal = var == nullptr ? literals.end() : literals.find(var);
+    if (literal == literals.end() || literal->second.first == Numeric::kAny) return type;
+    auto [numeric, wide] = literal->second;
+    return BaseType::make(default_dtype(numeric, wide));
+  };
+  while (path.size() < kMaxPath) {
+    const Expr* callee = call->callee().get();
+    const Function* function = callee->as<Function>();
+    TypeVarSet declared;
+    for (const Expr* root : roots) {
+      declared.merge(declared_dims(root));
+      if (function == nullptr && callee->is<Var>())
+        function = bound_function(root, static_cast<const Var*>(callee));
+    }
+    if (const auto* global = callee->as<GlobalVar>())
+      function = context_.module.function(global->name());
+    const FuncType* scheme = scheme_type(callee);
+    if (function == nullptr || scheme == nullptr) return;
+    if (function->params().size() != scheme->params().size()) return;
+    if (std::find(seen.begin(), seen.end(), function) != seen.end()) {
+      diagnostic = std::move(original);  // a function that calls itself: there is no end
+      return;
+    }
+    seen.push_back(function);
+    std::vector<TypeVarRef> names;
+    std::optional<Substitution> types = types_at(scheme, call, declared, defaults, names);
+    if (!types) return;
+    FunctionRef instance = instantiate_function(function, scheme, *types, false);
+    const auto& params = instance->params();
+    const auto& where = instance->constraints();
+    Module::FunctionEntry alone{
+        Name(),
+        make_function({params.begin(), params.end()}, instance->body(), instance->ret_type(), names,
+                      {where.begin(), where.end()}, instance->attrs(), instance->span())};
+    const Module::FunctionEntry* group[] = {&alone};
+    Inferencer inner(context_, Nodes::kOwn);
+    inner.nested_ = true;
+    inner.infer_group(group, false);
+    context_.signatures.erase(Name());
+    auto wrong = std::find_if(inner.found_.begin(), inner.found_.end(),
+                              [](const Diagnostic& d) { return d.severity == Severity::kError; });
+    if (wrong == inner.found_.end()) return;
+    path.push_back(call_note(source_text(callee), function, *types, call->span()));
+    diagnostic = *wrong;
+    add_path(diagnostic, path.size(), [&](size_t i) { return path[path.size() - 1 - i]; });
+    // If it is a call that fails there too, it is looked into.
+    auto index = static_cast<size_t>(wrong - inner.found_.begin());
+    const auto& calls = inner.constraints_.failed_calls();
+    auto next = std::find_if(calls.begin(), calls.end(),
+                             [&](const auto& failed) { return failed.diagnostic == index; });
+    if (next == calls.end()) return;
+    call = next->call;
+    kept.push_back(alone.function);
+    roots.push_back(kept.back().get());
+    literals = inner.generated_;
+  }
+}
+
+void Inferencer::note_instance(const FunctionScope& scope) {
+  if (scope.bound_to == nullptr) return;
+  auto call = context_.local_calls.find(VarRef(scope.bound_to));
+  if (call == context_.local_calls.end()) return;
+  instance_literals_.emplace_back(scope.literals, literals_.size(), &call->second);
+  if (sink_.diagnostics().size() == scope.diagnostics) return;
+  std::vector<Diagnostic> all = sink_.take();
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (i >= scope.diagnostics && all[i].severity == Severity::kError)
+      add_path(all[i], 1, [&](size_t) { return call->second; });
+    sink_.add(std::move(all[i]));
+  }
+}
+
+void Inferencer::deliver(const std::string& group) {
+  found_ = sink_.take();
+  if (nested_) return;
+  for (const auto& [call, index] : constraints_.failed_calls()) {
+    if (index >= found_.size() || context_.explained == kMaxExplained) break;
+    ++context_.explained;
+    explain_call(call, found_[index]);
+  }
+  for (Diagnostic& diagnostic : found_) {
+    // Several calls may lead to one place.
+    bool again = std::any_of(found_.data(), &diagnostic, [&](const Diagnostic& before) {
+      return before.span == diagnostic.span && before.message == diagnostic.message;
+    });
+    if (again) continue;
+    // A place in a text says the function, too.
+    if (!diagnostic.span.known() && !group.empty()) {
+      context_.sink.add(Diagnostic(diagnostic).note(group));
+    } else {
+      context_.sink.add(diagnostic);
+    }
+  }
+}
+
+}  // namespace relay::inference

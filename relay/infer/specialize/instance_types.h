@@ -1,0 +1,52 @@
+// The types that an instance of a polymorphic function is made for (T16).
+#pragma once
+
+#include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include <relay/infer/specialize/matters.h>
+#include <relay/ir/expr.h>
+#include <relay/support/diagnostic.h>
+
+namespace relay::inference {
+
+/// Types for some type parameters, in their order.
+using Substitution = std::vector<std::pair<TypeVarRef, TypeRef>>;
+
+/// The dimension names that the functions in an expression declare: whatever their callers choose.
+TypeVarSet declared_dims(const Expr* root);
+
+/// What `instance`, a type that `scheme` was instantiated to, puts for the parameters among
+/// `which`.
+Substitution match_scheme(const FuncType* scheme, const TypeRef& instance, const TypeVarSet& which);
+
+/// The names of dimensions in the instances of one function.
+class InstanceNames {
+ public:
+  /// What of a substitution an instance can be made for. A dimension that is no number stays the
+  /// name that the function declares for it. Others are named by the instance, which declares them:
+  /// the names in `declared`, of the caller, become the same ones for the same pattern of names, so
+  /// that callers share instances. Terms over names that the arguments do not tell are `?`.
+  Substitution settle(Substitution types, const Function* function, const FuncType* scheme,
+                      const TypeVarSet& declared);
+
+ private:
+  std::vector<TypeVarRef> names_;
+};
+
+/// `?` for terms over names that no argument tells by itself, once those are known that do.
+Substitution without_untold_names(Substitution types, const FuncType* scheme);
+
+/// A copy of `function` with `types` put for type parameters of its scheme: parameters (and the
+/// result, if asked for) are annotated accordingly. It declares the names of dimensions in them.
+FunctionRef instantiate_function(const Function* function, const FuncType* scheme,
+                                 const Substitution& types, bool annotate_result);
+
+/// Errors for the dimensions that `function`, named `name`, declares of its results and lets and
+/// that are below 0 with `types`. Those of parameters are what callers say.
+std::vector<Diagnostic> negative_dims(const Function* function, const std::string& name,
+                                      const Substitution& types);
+
+}  // namespace relay::inference
