@@ -115,16 +115,21 @@ class Replacer {
     return known(form.inputs[0].dims) && known(form.info(made.tensor).dims);
   }
 
+  static int64_t elements_of(const te::TensorInfo& info) { return product(info.dims).as_int(); }
+
+  /// An operand may be read in several forms, as long as these are parts of it.
   Replaced replace_in(const WorkRef& work, const std::vector<bool>& mask) const {
     Replaced result;
     auto changed = std::make_shared<Work>(*work);
     te::Computation& computation = changed->group.computation;
-    std::vector<bool> left = mask;  // each operand once
+    std::vector<bool> left = mask;
+    std::vector<int64_t> made(mask.size(), 0);  // elements of each operand's forms
     while (true) {
       std::optional<ReplacedOperand> next =
           form_of_(*changed, [&](size_t input) { return input < left.size() && left[input]; });
       if (!next || !is_known(next->form)) break;
-      left[next->input] = false;
+      made[next->input] += elements_of(next->form.info(next->form.outputs[0].tensor));
+      left[next->input] = made[next->input] < elements_of(next->form.inputs[0]);
       result.operands.push_back({next->input, std::move(next->form), std::move(next->shortcut)});
       computation = std::move(next->computation);
       changed->prepared = next->prepared;

@@ -225,7 +225,11 @@ class Lowering {
 Lowered lower(const Computation& computation, const std::string& name,
               const LowerOptions& options) {
   Computation c = options.prepared ? computation : prepare(computation);
-  if (options.onednn) c = with_onednn(c);
+  if (options.onednn) {
+    c = with_onednn(c);
+  } else if (!options.prepared) {
+    if (std::optional<Computation> cut = cut_windows(c, options.vector_bytes)) c = std::move(*cut);
+  }
   c = split_long_folds(c);
   if (std::optional<SharedRow> shared = share_row(c)) {
     for (const RowGroup& group : find_groups(shared->computation)) {

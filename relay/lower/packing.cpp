@@ -245,6 +245,9 @@ std::optional<PackedOperand> packing_of(const te::Computation& computation,
                                         int64_t vector_bytes, bool prepared) {
   if (!folds_read(computation, constant)) return std::nullopt;
   te::Computation c = prepared ? computation : prepare(computation);
+  if (!prepared) {
+    if (std::optional<te::Computation> cut = cut_windows(c, vector_bytes)) c = std::move(*cut);
+  }
   for (size_t s = 0; s < c.stages.size(); ++s) {
     std::optional<Contraction> contraction = contraction_of(c, s);
     if (!contraction) continue;

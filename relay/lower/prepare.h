@@ -1,6 +1,7 @@
 // Computations made ready for loops.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include <relay/tensor_expr/computation.h>
@@ -19,6 +20,14 @@ te::Computation along_folds(const te::Computation& computation);
 /// Sums of products that stand in a stage beside other folds, as stages of their own: each is a
 /// contraction then.
 te::Computation isolate_products(const te::Computation& computation);
+
+/// Sums of products over windows whose taps read padding for many of the results (those of large
+/// dilations, say) in several stages: groups of taps are summed up for the results for which they
+/// read data. Nothing if no stage is clearly cheaper so, with vectors of so many bytes; tests ask
+/// for all stages that can be cut.
+enum class CutIf : uint8_t { kCheaper, kPossible };
+std::optional<te::Computation> cut_windows(const te::Computation& computation, int64_t vector_bytes,
+                                           CutIf cut_if = CutIf::kCheaper);
 
 /// Long folds of few results in two stages: blocks of a size that follows from the shape alone,
 /// then the blocks' results.

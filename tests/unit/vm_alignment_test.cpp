@@ -3,6 +3,7 @@
 
 #include <sstream>
 
+#include <relay/eval/eval.h>
 #include <relay/infer/infer.h>
 #include <relay/parse/parse.h>
 #include <relay/vm/compiler/compile.h>

@@ -43,7 +43,8 @@ struct ColumnLines {
   /// Lines that a vector, which begins at a multiple of its lanes, touches at most.
   int64_t touched_by(int64_t lanes) const {
     const int64_t line = extent.as_int();
-    return line % lanes == 0 ? 1 : (lanes - 2) / line + 2;
+    if (line % lanes == 0) return 1;
+    return lanes % line == 0 ? lanes / line : (lanes - 2) / line + 2;
   }
 };
 

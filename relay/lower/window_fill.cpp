@@ -1,0 +1,46 @@
+#include <relay/lower/window_fill.h>
+
+#include <relay/lower/scalars.h>
+#include <relay/tensor_expr/walk.h>
+
+namespace relay::lower {
+
+using te::BinaryOp;
+using te::Combiner;
+using te::ScalarKind;
+using te::ScalarNode;
+using te::ScalarRef;
+
+bool fill_is_identity(const ScalarNode& fold, const ScalarNode* load) {
+  if (num_accumulators(fold) != 1 || fold.args.size() != 1) return false;
+  bool sum = fold.combiner->kind == Combiner::Kind::kSum;
+  const ScalarNode* node = fold.args[0].get();
+  while (node != load) {
+    if (node->kind == ScalarKind::kCast && sum) {
+      node = node->args[0].get();
+    } else if (sum && node->kind == ScalarKind::kBinary && node->binary == BinaryOp::kMul) {
+      // On to the factor that has the load.
+      auto has = [&](const ScalarRef& arg) {
+        std::vector<ScalarRef> one{arg};
+        for (const ScalarNode* inner : te::post_order(one)) {
+          if (inner == load) return true;
+        }
+        return false;
+      };
+      if (has(node->args[0]) == has(node->args[1])) return false;
+      node = node->args[has(node->args[0]) ? 0 : 1].get();
+    } else {
+      return false;
+    }
+  }
+  const ScalarNode& fill = *load->fill;
+  if (sum) return fill.dtype.is_float() ? fill.value.f == 0 : fill.value.i == 0;
+  ScalarRef identity = combiner_identity(*fold.combiner, 0, fold.dtype);
+  bool extremum =
+      fold.combiner->kind == Combiner::Kind::kMax || fold.combiner->kind == Combiner::Kind::kMin;
+  return extremum && fill.dtype == identity->dtype &&
+         (fill.dtype.is_float() ? fill.value.f == identity->value.f
+                                : fill.value.i == identity->value.i);
+}
+
+}  // namespace relay::lower

@@ -1,0 +1,13 @@
+// Padding of windows.
+#pragma once
+
+#include <relay/tensor_expr/scalar.h>
+
+namespace relay::lower {
+
+/// True if what a fold combines is its identity wherever `load`, one of the loads below it, gives
+/// its fill: such points may be left out. (A product with an infinite factor is the exception: 0
+/// counts as nothing.)
+bool fill_is_identity(const te::ScalarNode& fold, const te::ScalarNode* load);
+
+}  // namespace relay::lower
