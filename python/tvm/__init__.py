@@ -18,7 +18,9 @@ from . import error as error  # noqa: E402
 from .error import TVMError as TVMError  # noqa: E402
 from . import runtime as runtime  # noqa: E402
 from .runtime import Object as Object, nd as nd  # noqa: E402
-from .runtime.ndarray import Device as Device, cpu as cpu, cuda as cuda, device as device, gpu as gpu  # noqa: E402
+from .runtime.ndarray import NDArray as NDArray, Device as Device, cl as cl, cpu as cpu, cuda as cuda, device as device  # noqa: E402
+from .runtime.ndarray import ext_dev as ext_dev, gpu as gpu, hexagon as hexagon, metal as metal, mtl as mtl, opencl as opencl  # noqa: E402
+from .runtime.ndarray import rocm as rocm, vpi as vpi, vulkan as vulkan, webgpu as webgpu  # noqa: E402
 from .runtime.registry import get_global_func as get_global_func, register_func as register_func  # noqa: E402
 from .runtime import container as container  # noqa: E402
 from . import ir as ir, instrument as instrument, parser as parser, target as target, te as te, tir as tir  # noqa: E402
@@ -35,14 +37,9 @@ from . import contrib as contrib, relay as relay, support as support  # noqa: E4
 
 __version__ = "0.18.0"
 
-_LAZY = {"testing"}
 
 
 def __getattr__(name: str) -> object:
-    if name in _LAZY:
-        import importlib
-
-        return importlib.import_module("." + name, __name__)
     return _absent.lookup(__name__, name)
 
 

@@ -85,7 +85,7 @@ _made: dict[tuple[str, str], Any] = {}
 def _elsewhere(module: str, name: str, kind: str, source: str) -> Any:
     """The name as another module has it that is here: the one that defines it, or a package that takes it from there."""
     if kind == "m":
-        return importlib.import_module(f"{module}.{name}")
+        return importlib.import_module(f"{source}.{name}")
     for other in ([source] if source != module else []) + _surface.takers(source, name):
         if other == module:
             continue

@@ -162,24 +162,55 @@ class GraphModule:
         require_cpu(device, "a measurement")
         if kwargs:
             self.set_input(**kwargs)
+        self._fill()
         return measure(self.run, number, repeat)
+
+    def _fill(self) -> None:
+        """Zeros for inputs that were never set, so that a run can be measured. Inputs of shapes that are not known stay unset."""
+        for at, (data, wanted) in enumerate(zip(self._inputs, self._types)):
+            if data is None and isinstance(wanted, _relay.TensorType) and all(isinstance(extent, int) for extent in wanted.shape):
+                self._inputs[at] = array(np.zeros(tuple(wanted.shape), "float32")).astype(wanted.dtype)
+
+
+# What scripts ask a module of an executor for.
+_FUNCTIONS = ("run", "set_input", "get_input", "get_output", "get_num_outputs", "get_num_inputs", "get_input_index", "get_input_info", "load_params")
 
 
 class _Library(Module):
-    """The program of a GraphModule, as scripts measure it: ``module.module.time_evaluator("run", device)()``."""
+    """The program of a GraphModule, as scripts measure it (``module.module.time_evaluator("run", device)()``) and drive it by itself
+    (``lib["default"](device)["run"]()``)."""
 
-    def __init__(self, module: Module, owner: GraphModule) -> None:
-        super().__init__(module.program)
-        self._owner = owner
+    def __init__(self, module: Module, owner: GraphModule | None = None) -> None:
+        super().__init__(module)
+        self._driver = owner
+
+    @property
+    def _owner(self) -> GraphModule:
+        if self._driver is None:
+            self._driver = GraphModule(self)
+        return self._driver
 
     def __getitem__(self, name: str) -> Any:
-        return getattr(self._owner, name) if name in ("run", "set_input", "get_output", "get_num_outputs") else super().__getitem__(name)
+        return getattr(self._owner, name) if name in _FUNCTIONS else super().__getitem__(name)
+
+    get_function = __getitem__
 
     def time_evaluator(self, func_name: str, dev: Any, number: int = 10, repeat: int = 1, **kwargs: Any) -> Any:
         """Something to call that measures runs on the inputs that are set."""
         if func_name != "run":
             return super().time_evaluator(func_name, dev, number, repeat, **kwargs)
-        return lambda: measure(self._owner.run, number, repeat)
+
+        def evaluate(*args: Any) -> BenchmarkResult:
+            self._owner._fill()
+            return measure(self._owner.run, number, repeat)
+
+        return evaluate
+
+
+def runner(module: Module, devices: Any) -> Module:
+    """A program on devices: something to make a GraphModule of, or to drive by its functions. Raises NotImplementedError for a GPU."""
+    require_cpu(list(devices), "a program")
+    return _Library(module)
 
 
 def _require_shape(name: str, given: NDArray, wanted: _relay.TensorType) -> None:

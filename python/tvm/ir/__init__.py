@@ -32,7 +32,7 @@ from relay.ty import TypeKind
 from .. import _absent
 from . import container, diagnostics, instrument, supply, transform
 from .container import Array, Map
-from .members import install as _install
+from .members import install as _install, with_result_types
 from .module import IRModule
 from .op import Op, register_intrin_lowering, register_op_attr
 from .spans import SequentialSpan, SourceName, install as _install_spans
@@ -58,14 +58,25 @@ __all__ = [
 
 def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool:
     """Whether two programs, types or containers of such are the same but for the names of what they bind."""
-    return _relay.structural_equal(lhs, rhs, map_free_vars)
+    return _relay.structural_equal(lhs, rhs, map_free_vars) or _difference(lhs, rhs, map_free_vars) is None
 
 
 def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> None:
     """Raises ValueError that names the first difference and where it is."""
-    difference = _relay.structural_difference(lhs, rhs, map_free_vars)
+    difference = _difference(lhs, rhs, map_free_vars)
     if difference is not None:
         raise ValueError(f"the programs differ: {difference}")
+
+
+def _difference(lhs: Any, rhs: Any, map_free_vars: bool) -> str | None:
+    """The first difference. A result type that was inferred counts as one that is written: TVM writes it where it infers."""
+    found: str | None = _relay.structural_difference(lhs, rhs, map_free_vars)
+    if found is None or not isinstance(lhs, (Expr, IRModule)) or lhs.__class__ is not rhs.__class__:
+        return found
+    left, right = with_result_types(lhs), with_result_types(rhs)
+    if left is lhs and right is rhs:
+        return found
+    return None if _relay.structural_difference(left, right, map_free_vars) is None else found
 
 
 def structural_hash(node: Any, map_free_vars: bool = False) -> int:

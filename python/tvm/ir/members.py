@@ -97,11 +97,66 @@ def _get_constructor(self: _relay.IRModule, tag: Any) -> _relay.Constructor:
     raise KeyError(f"no constructor has tag {tag}")
 
 
+# What `relay` itself says: the type that is written.
+_written_result = _relay.Function.ret_type
+
+
+def _result_type(self: _relay.Function) -> Any:
+    """The type of the result: the one that is written, else the one that inference found; None before."""
+    written = _written_result.__get__(self)
+    if written is not None:
+        return written
+    try:
+        found = self.checked_type
+    except (ValueError, AttributeError, _relay.RelayError):
+        return None
+    return found.ret_type if isinstance(found, _relay.FuncType) else None
+
+
+class _ResultTypes(_relay.ExprMutator):
+    """Writes the inferred types of results."""
+
+    def visit_function(self, fn: _relay.Function) -> Expr:
+        made = super().visit_function(fn)
+        found = _result_type(fn)
+        if found is None or not isinstance(made, _relay.Function) or _written_result.__get__(made) is not None:
+            return made
+        return _relay.Function(
+            made.params, made.body, found, made.type_params, made.attrs or None, made.span, type_constraints=made.type_constraints
+        )
+
+
+def with_result_types(thing: Any) -> Any:
+    """A module or expression in which functions have the types of their results written, as far as they are inferred."""
+    if isinstance(thing, Expr):
+        return _ResultTypes().visit(thing)
+    changed = {name: _ResultTypes().visit(thing[name]) for name in thing.function_names}
+    if all(function is thing[name] for name, function in changed.items()):
+        return thing
+    made = thing.copy()
+    for name, function in changed.items():
+        made.add_function(name, function, replace=True)
+    return made
+
+
+_raw_astext = Expr.astext
+
+
+def _astext(self: Expr, show_meta_data: bool = True, annotate: Any = None) -> str:
+    """Program text behind the version of its format. Raises NotImplementedError for `annotate`."""
+    if annotate is not None:
+        raise NotImplementedError("astext(annotate=…): comments cannot be put beside nodes")
+    text = _raw_astext(self, show_meta_data)
+    return text if text.startswith("#[version") else '#[version = "0.0.5"]\n' + text
+
+
 def install() -> None:
     """Puts the members onto the classes, once."""
     for cls in (Expr, Type, NDArray):
         setattr(cls, "same_as", _same_as)
     setattr(Dim, "same_as", _same_term)
+    setattr(_relay.Function, "ret_type", property(_result_type))
+    setattr(Expr, "astext", _astext)
     devices = "devices of expressions: on_device says where something runs, and PlanDevices plans by it"
     setattr(Expr, "virtual_device", missing_property("virtual_device of an expression", devices))
     setattr(Expr, "virtual_device_", missing_property("virtual_device_ of an expression", devices))

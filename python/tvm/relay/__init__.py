@@ -57,8 +57,4 @@ def pretty_print(obj: _AnyType) -> None:
 
 
 def __getattr__(name: str) -> _AnyType:
-    if name == "testing":
-        import importlib
-
-        return importlib.import_module(".testing", __name__)
     return _absent.lookup(__name__, name)

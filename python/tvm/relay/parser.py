@@ -11,20 +11,64 @@ __all__ = ["SpanCheck", "fromtext", "parse", "parse_expr"]
 
 
 def parse(source: str, source_name: str = "from_string", init_module: IRModule | None = None, init_meta_table: Any = None) -> IRModule:
-    """Program text as a module. Raises RelayError with all problems."""
+    """Program text as a module, typed. Raises RelayError with all problems, those of types too."""
     if init_meta_table:
         raise NotImplementedError("parse with init_meta_table: constants stand in the text's own metadata section")
-    return _relay.parse(source, source_name, init_module)
+    return _typed(_relay.parse(source, source_name, init_module))
+
+
+def _typed(mod: IRModule) -> IRModule:
+    """The module with types, and with constants in the place of numbers, which then have a dtype."""
+    infer = _relay.transform.create("InferType")
+    made: IRModule = infer(mod)
+    settled = {name: _relay.rewrite(made[name], _constant) for name in made.function_names}
+    changed = {name: function for name, function in settled.items() if function is not made[name]}
+    if changed:
+        made = made.copy()
+        for name, function in changed.items():
+            made.add_function(name, function, replace=True)
+        made = infer(made)
+    return made
+
+
+def _constant(expr: Expr) -> Expr | None:
+    if not isinstance(expr, _relay._core.Literal):
+        return None
+    found = expr.checked_type if _has_type(expr) else None
+    if not isinstance(found, _relay.TensorType) or not found.dtype:
+        return None
+    return _relay.const(expr.value, found.dtype, expr.span)
+
+
+def _has_type(expr: Expr) -> bool:
+    try:
+        return expr.checked_type is not None
+    except (_relay.RelayError, ValueError, AttributeError):
+        return False
 
 
 def fromtext(source: str, source_name: str = "from_string") -> Any:
-    """A module or an expression of program text."""
-    return _relay.fromtext(source, source_name)
+    """A module, typed, or an expression of program text."""
+    found = _relay.fromtext(source, source_name)
+    return _typed(found) if isinstance(found, IRModule) else _settled(found)
 
 
 def parse_expr(source: str) -> Expr:
-    """An expression of program text."""
-    return _relay.parse_expr(source)
+    """An expression of program text. Its numbers are constants where its types can be found; where not, they wait for a context."""
+    return _settled(_relay.parse_expr(source))
+
+
+def _settled(expr: Expr) -> Expr:
+    if not any(isinstance(node, _relay._core.Literal) for node in _relay._core.post_order(expr)):
+        return expr
+    free = _relay._core.free_vars(expr)
+    try:
+        made = _typed(IRModule({"main": _relay.Function(free, expr)}))["main"]
+    except _relay.RelayError:
+        return expr
+    settled = _relay.bind(made.body, dict(zip(made.params, free))) if free else made.body
+    assert isinstance(settled, Expr)
+    return settled
 
 
 class _SpanCheck:

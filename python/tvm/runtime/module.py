@@ -77,9 +77,11 @@ class Module:
     get_source.__relay_missing__ = "the source of compiled programs"  # type: ignore[attr-defined]
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
-        """`default` makes something to run on a device; other names are functions of the program."""
-        if name == "default":
-            return lambda device=None: self
+        """`default` makes something to run on a device, `debug_create` the same by name; other names are functions of the program."""
+        if name in ("default", "debug_create", "cuda_graph_create"):
+            from ..contrib.graph_executor import runner
+
+            return (lambda *devices: runner(self, devices)) if name == "default" else (lambda _name, *devices: runner(self, devices))
         if name not in self.program.entries:
             raise AttributeError(f"the module has no function {name}; it has {', '.join(self.program.entries)}")
         return lambda *args: self.program.call(name, *args)

@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 from relay import NDArray
 
-__all__ = ["Device", "NDArray", "array", "cpu", "cuda", "device", "empty", "from_dlpack", "gpu", "numpyasarray"]
+__all__ = [
+    "Device", "NDArray", "array", "cl", "cpu", "cuda", "device", "empty", "ext_dev", "from_dlpack", "gpu", "hexagon", "metal", "mtl", "numpyasarray",
+    "opencl", "rocm", "vpi", "vulkan", "webgpu",
+]  # fmt: skip
 
 _TYPES = {"cpu": 1, "llvm": 1, "c": 1, "stackvm": 1, "cuda": 2, "gpu": 2, "nvptx": 2, "opencl": 4, "cl": 4, "vulkan": 7, "metal": 8,
           "vpi": 9, "rocm": 10, "ext_dev": 12, "hexagon": 14, "webgpu": 15}  # fmt: skip
@@ -29,10 +32,21 @@ class Device:
         self.device_type = int(device_type)
         self.device_id = int(device_id)
 
+    MASK2STR = {1: "cpu", 2: "cuda", 4: "opencl", 7: "vulkan", 8: "metal", 9: "vpi", 10: "rocm", 12: "ext_dev", 14: "hexagon", 15: "webgpu"}
+    STR2MASK = _TYPES
+
     @property
     def exist(self) -> bool:
         """Whether programs can run on it."""
         return self.device_type == Device.kDLCPU
+
+    def _unknown(self) -> None:
+        """None: it says nothing of itself, since no program runs on it."""
+
+    # What TVM tells of a device, and gives None for where it cannot.
+    compute_version = device_name = max_threads_per_block = warp_size = max_shared_memory_per_block = multi_processor_count = property(_unknown)
+    max_clock_rate = max_thread_dimensions = api_version = driver_version = l2_cache_size_bytes = total_global_memory = property(_unknown)
+    available_global_memory = property(_unknown)
 
     def sync(self, stream: Any = None) -> None:
         """Returns: calls are done when they return."""
@@ -71,6 +85,20 @@ def cuda(dev_id: int = 0) -> Device:
 
 
 gpu = cuda
+
+
+def _of(name: str) -> Any:
+    def make(dev_id: int = 0) -> Device:
+        return Device(_TYPES[name], dev_id)
+
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = f"A device of the type {name}: can be named in programs; arrays and runs on it are refused."
+    return make
+
+
+opencl = cl = _of("opencl")
+metal = mtl = _of("metal")
+rocm, vulkan, vpi, ext_dev, hexagon, webgpu = map(_of, ("rocm", "vulkan", "vpi", "ext_dev", "hexagon", "webgpu"))
 
 
 def require_cpu(dev: Any, what: str) -> None:

@@ -32,3 +32,15 @@ def get_global_func(name: str, allow_missing: bool = False) -> Any:
     if allow_missing:
         return None
     raise ValueError(f"cannot find a global function {name}: only functions of register_func are found by name")
+
+
+def list_global_func_names() -> list[str]:
+    """The names of all functions that scripts registered."""
+    return list(_functions)
+
+
+def remove_global_func(name: str) -> None:
+    """Takes a function off. Raises ValueError if there is none."""
+    if name not in _functions:
+        raise ValueError(f"cannot find a global function {name}: only functions of register_func are found by name")
+    del _functions[name]

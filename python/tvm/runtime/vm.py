@@ -123,7 +123,7 @@ class VirtualMachine:
         """The results of the last call, as a list."""
         from .container import ADT
 
-        return list(self._result) if isinstance(self._result, ADT) else [self._result]
+        return list(self._result) if type(self._result) is ADT else [self._result]
 
     def get_input_index(self, input_name: str, func_name: str = "main") -> int:
         """The number of a parameter; -1 if there is none of that name."""

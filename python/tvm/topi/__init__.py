@@ -9,8 +9,4 @@ from . import utils
 
 
 def __getattr__(name: str) -> Any:
-    if name == "testing":
-        import importlib
-
-        return importlib.import_module(".testing", __name__)
     return _absent.lookup(__name__, name)

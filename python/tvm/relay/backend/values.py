@@ -15,22 +15,17 @@ class _Text(str):
     """A piece of a representation, beside values that are texts."""
 
 
-class ConstructorValue:
-    """A value of a data type: the constructor, its number, and the fields."""
+class ConstructorValue(ADT):
+    """A value of a data type: the constructor, its number, and the fields. It is an ADT, as which TVM's virtual machine gives it."""
 
     def __init__(self, tag: int, fields: Any, constructor: Any) -> None:
-        self.tag = int(tag)
-        self.fields = list(fields)
+        super().__init__(tag, fields)
         self.constructor = constructor
 
-    def __getitem__(self, index: int) -> Any:
-        return self.fields[index]
-
-    def __len__(self) -> int:
-        return len(self.fields)
-
-    def __iter__(self) -> Any:
-        return iter(self.fields)
+    @property
+    def fields(self) -> list[Any]:
+        """The fields, in order; the list is the value's own."""
+        return self._fields
 
     def __repr__(self) -> str:
         """Constructors with their fields, outside in, as far as they fit a few lines: a list may be long, and deep."""
@@ -102,7 +97,7 @@ def from_program(result: Any, mod: IRModule | None) -> Any:
             fields = value.fields
             data = ConstructorValue(value.tag, [None] * len(fields), _constructor(mod, value.constructor))
             place[at] = data
-            work += [(field, data.fields, i) for i, field in enumerate(fields)]
+            work += [(field, data._fields, i) for i, field in enumerate(fields)]
         elif isinstance(value, Value):
             place[at] = Closure(value, mod) if value.kind == "closure" else RefValue(None, value, mod)
         else:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from relay.frontend import from_onnx
-
 from ... import _absent
-from . import common
+from . import common, onnx
+from .onnx import from_onnx
 
-__all__ = ["common", "from_onnx"]
+__all__ = ["common", "from_onnx", "onnx"]
 
 
 def __getattr__(name: str) -> Any:

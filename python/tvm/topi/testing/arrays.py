@@ -61,6 +61,18 @@ def gather_python(data: Any, axis: int, indices: Any) -> Any:
     return np.take_along_axis(data, np.asarray(indices, "int64"), axis)
 
 
+def gather_nd_python(a_np: Any, indices_np: Any) -> Any:
+    """Elements by indices whose first axis counts the axes that they index."""
+    return a_np[tuple(np.asarray(indices_np, "int64"))]
+
+
+def slice_axis_python(data: Any, axis: int, begin: int, end: int | None = None) -> Any:
+    """A slice of one axis."""
+    where = [slice(None)] * data.ndim
+    where[axis] = slice(begin, end)
+    return data[tuple(where)]
+
+
 def one_hot(indices: Any, on_value: Any, off_value: Any, depth: int, axis: int, dtype: Any) -> Any:
     """One value at the index along a new axis, another elsewhere."""
     hit = np.asarray(indices)[..., None] == np.arange(depth)

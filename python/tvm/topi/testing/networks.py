@@ -51,6 +51,56 @@ def conv1d_ncw_python(a_np: Any, w_np: Any, stride: Any, padding: Any, dilation:
     return _convolution(a_np, w_np, stride, padding, dilation, 1)
 
 
+def group_conv1d_ncw_python(a_np: Any, w_np: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
+    """A convolution in one dimension, in groups of channels."""
+    return _convolution(a_np, w_np, stride, padding, dilation, groups)
+
+
+def conv2d_hwcn_python(a_np: Any, w_np: Any, stride: Any, padding: Any) -> Any:
+    """A convolution in two dimensions; data are HWCN, weights HWIO."""
+    return _convolution(a_np.transpose(3, 2, 0, 1), w_np.transpose(3, 2, 0, 1), stride, padding, 1, 1).transpose(2, 3, 1, 0)
+
+
+def depthwise_conv2d_python_nchw(input_np: Any, filter_np: Any, stride: Any, padding: Any) -> Any:
+    """A convolution of each channel by itself; weights are (channels, multiplier, height, width)."""
+    channels, multiplier, *kernel = filter_np.shape
+    return _convolution(input_np, filter_np.reshape(channels * multiplier, 1, *kernel), stride, padding, 1, channels)
+
+
+def depthwise_conv2d_python_nhwc(input_np: Any, filter_np: Any, stride: Any, padding: Any) -> Any:
+    """The same with the channel axis last; weights are (height, width, channels, multiplier)."""
+    return np.moveaxis(depthwise_conv2d_python_nchw(np.moveaxis(input_np, -1, 1), filter_np.transpose(2, 3, 0, 1), stride, padding), 1, -1)
+
+
+def depthwise_conv2d_python_nchwc(input_np: Any, filter_np: Any, stride: Any, padding: Any) -> Any:
+    """The same with blocks of channels, NCHWc; weights are CMHWxc."""
+    n, blocks, h, w, block = input_np.shape
+    outer, _, kh, kw, one, inner = filter_np.shape
+    data = input_np.transpose(0, 1, 4, 2, 3).reshape(n, blocks * block, h, w)
+    weight = filter_np.transpose(0, 4, 5, 1, 2, 3).reshape(outer * one * inner, 1, kh, kw)
+    out = _convolution(data, weight, stride, padding, 1, blocks * block)
+    return out.reshape(n, outer, one * inner, *out.shape[2:]).transpose(0, 1, 3, 4, 2)
+
+
+def conv2d_backward_weight_python(
+    dy_np: Any, x_np: Any, kernel_size: Any, stride: Any, padding: Any, layout: str = "NCHW", groups: int = 1, channels: Any = None
+) -> Any:
+    """The gradient of a convolution's weight: OIHW for NCHW, OHWI for NHWC. `channels` is not needed: the data have it."""
+    if layout == "NHWC":
+        first = conv2d_backward_weight_python(np.moveaxis(dy_np, -1, 1), np.moveaxis(x_np, -1, 1), kernel_size, stride, padding, "NCHW", groups)
+        return np.moveaxis(first, 1, -1)
+    steps = [stride] * 2 if isinstance(stride, int) else list(stride)
+    data = np.pad(x_np, [(0, 0), (0, 0), *_pads(padding, kernel_size, 2)])
+    n, filters, *extents = dy_np.shape
+    gradient = dy_np.reshape(n, groups, filters // groups, *extents)
+    out = np.zeros((groups, filters // groups, data.shape[1] // groups, *kernel_size), x_np.dtype)
+    for tap in np.ndindex(*kernel_size):
+        where = tuple(slice(t, t + (e - 1) * s + 1, s) for t, e, s in zip(tap, extents, steps))
+        window = data[(slice(None), slice(None), *where)].reshape(n, groups, -1, *extents)
+        out[(..., *tap)] = np.einsum("ngfyx,ngcyx->gfc", gradient, window)
+    return out.reshape(filters, -1, *kernel_size)
+
+
 def conv2d_nchw_python(a_np: Any, w_np: Any, stride: Any, padding: Any, groups: int = 1) -> Any:
     """A convolution in two dimensions."""
     return _convolution(a_np, w_np, stride, padding, 1, groups)
@@ -125,6 +175,19 @@ def conv1d_transpose_ncw_python(a_np: Any, w_np: Any, stride: Any, padding: Any,
 def conv2d_transpose_nchw_python(a_np: Any, w_np: Any, stride: Any, padding: Any, output_padding: Any, groups: int = 1) -> Any:
     """A transposed convolution in two dimensions."""
     return _transposed(a_np, w_np, stride, padding, output_padding, groups)
+
+
+def group_conv1d_transpose_ncw_python(a_np: Any, w_np: Any, stride: Any, padding: Any, output_padding: Any, groups: int = 1) -> Any:
+    """A transposed convolution in one dimension, in groups of channels."""
+    return _transposed(a_np, w_np, stride, padding, output_padding, groups)
+
+
+def conv2d_transpose_nhwc_python(
+    a_nhwc: Any, weight: Any, weight_format: str, stride: Any, padding: Any, output_padding: Any = (0, 0)
+) -> Any:
+    """A transposed convolution in two dimensions, NHWC; `weight_format` says how the weight's axes stand, for example HWIO."""
+    order = [weight_format.index(name) for name in "IOHW"]
+    return np.moveaxis(_transposed(np.moveaxis(a_nhwc, -1, 1), np.transpose(weight, order), stride, padding, output_padding, 1), 1, -1)
 
 
 def conv3d_transpose_ncdhw_python(a_np: Any, w_np: Any, stride: Any, padding: Any, output_padding: Any, groups: int = 1) -> Any:

@@ -1,0 +1,83 @@
+"""A GraphModule that measures kernels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..._absent import missing_method
+from ...runtime.module import BenchmarkResult
+from ...runtime.ndarray import require_cpu
+from ...runtime.profiling import Report, profile
+from ..graph_executor import GraphModule
+
+__all__ = ["GraphModuleDebug", "create"]
+
+
+def create(graph_json_str: Any, libmod: Any, device: Any, dump_root: Any = None) -> GraphModuleDebug:
+    """A GraphModuleDebug of what `relay.build` unpacks to."""
+    return GraphModuleDebug(libmod, device, graph_json_str, dump_root)
+
+
+class GraphModuleDebug(GraphModule):
+    """A compiled program, its inputs and outputs, and what its kernels take. Nothing is written to `dump_root`."""
+
+    def __init__(self, module: Any, device: Any, graph_json_str: Any = None, dump_root: Any = None) -> None:
+        require_cpu(device, "a program")
+        super().__init__(module)
+        self._report: Report | None = None
+
+    def run(
+        self, number: int = 10, repeat: int = 1, min_repeat_ms: int = 1, limit_zero_time_iterations: int = 100, cooldown_interval_ms: int = 0,
+        repeats_to_cooldown: int = 1, sort_by_time: bool = True, **input_dict: Any,
+    ) -> None:  # fmt: skip
+        """Runs once, measures the kernels, and prints a table of them."""
+        super().run(**input_dict)
+        self._report = self._measured()
+        print(self._report.table(sort=sort_by_time))
+
+    def _measured(self) -> Report:
+        return profile(lambda: self._program.profile(*self._inputs))
+
+    def profile(self, collectors: Any = None, **input_dict: Any) -> Report:
+        """One run, measured. Raises NotImplementedError for collectors of further figures."""
+        if collectors:
+            raise NotImplementedError("profile measures seconds, operations and bytes: there are no collectors of further figures")
+        super().run(**input_dict)
+        return self._measured()
+
+    def get_debug_result(self, sort_by_time: bool = True) -> str:
+        """The table of the last run. Raises RuntimeError before the first."""
+        if self._report is None:
+            raise RuntimeError("the program did not run yet")
+        return self._report.table(sort=sort_by_time)
+
+    def run_individual(
+        self, number: int, repeat: int = 1, min_repeat_ms: int = 0, limit_zero_time_iterations: int = 100, cooldown_interval_ms: int = 0,
+        repeats_to_cooldown: int = 1,
+    ) -> list[float]:  # fmt: skip
+        """Milliseconds of each kernel: the mean of `number` runs of the whole program."""
+        totals: dict[str, float] = {}
+        for _ in range(max(1, number)):
+            for row in self._program.profile(*self._inputs):
+                totals[row["name"]] = totals.get(row["name"], 0.0) + row["seconds"] * 1000
+        return [total / max(1, number) for total in totals.values()]
+
+    def run_individual_node(
+        self, index: int, number: int = 10, repeat: int = 1, min_repeat_ms: int = 0, limit_zero_time_iterations: int = 100,
+        cooldown_interval_ms: int = 0, repeats_to_cooldown: int = 1,
+    ) -> BenchmarkResult:  # fmt: skip
+        """Seconds of one kernel, `repeat` means of `number` runs of the whole program. Raises IndexError."""
+        means = [self.run_individual(number) for _ in range(max(1, repeat))]
+        if not 0 <= index < len(means[0]):
+            raise IndexError(f"kernel {index} of a program with {len(means[0])} kernels")
+        return BenchmarkResult([mean[index] / 1000 for mean in means])
+
+    debug_get_output = missing_method(
+        "GraphModuleDebug.debug_get_output", "values between kernels: relay.analysis.extract_intermdeiate_expr makes a program that gives one"
+    )
+
+    def exit(self) -> None:
+        """Nothing to do: nothing was written."""
+
+
+

@@ -1,0 +1,61 @@
+"""ONNX models, with the arguments of TVM's front end."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import relay as _relay
+from relay import Dim, IRModule, NDArray
+
+from ... import _absent
+
+__all__ = ["from_onnx"]
+
+
+def from_onnx(
+    model: Any,
+    shape: Mapping[str, Any] | None = None,
+    dtype: Any = "float32",
+    opset: int | None = None,
+    freeze_params: bool = True,
+    convert_config: Mapping[str, Any] | None = None,
+    export_node_renamed_model_path: str | None = None,
+) -> tuple[IRModule, dict[str, NDArray]]:
+    """A model as a module and its weights by name.
+
+    Args:
+        model: An `onnx.ModelProto`, a path or the bytes of a file.
+        shape: Extents of inputs by name; `relay.Any()`, names and -1 leave one as the model has it.
+        dtype: Dtypes of inputs by name, in place of the model's. One dtype for all inputs is taken where the model has no other.
+        opset: The version of the operators, in place of the model's.
+        freeze_params: Whether the weights are constants of the program and the dictionary is empty; else they are parameters of `main`.
+        convert_config: Options of TVM's converter. ``use_nt_batch_matmul`` is taken and changes nothing: layouts of products are chosen later.
+        export_node_renamed_model_path: A folder to write the model to; NotImplementedError: nodes keep the names that they have.
+
+    Raises RelayError for what is no model and for operators that are not supported, all of them at once; ValueError for an option that is none.
+    """
+    if export_node_renamed_model_path is not None:
+        raise NotImplementedError("from_onnx(export_node_renamed_model_path=…): nodes are not renamed, diagnostics have the names that the model has")
+    unknown = [key for key in convert_config or {} if key != "use_nt_batch_matmul"]
+    if unknown:
+        raise ValueError(f"from_onnx has no option {unknown[0]!r}: there is use_nt_batch_matmul")
+    shapes = None if shape is None else {name: [_extent(extent) for extent in extents] for name, extents in shape.items()}
+    found: tuple[IRModule, dict[str, NDArray]] = _relay.frontend.from_onnx(model, shapes, _dtypes(dtype), opset, freeze_params)
+    return found
+
+
+def _extent(extent: Any) -> Any:
+    # What is not known stays as the model says it.
+    return -1 if isinstance(extent, Dim) and not isinstance(extent, int) else extent
+
+
+def _dtypes(dtype: Any) -> Any:
+    if isinstance(dtype, (Mapping, os.PathLike)) or str(dtype) in ("float32", "None"):
+        return dict(dtype) if isinstance(dtype, Mapping) else "float32"
+    return dtype
+
+
+def __getattr__(name: str) -> Any:
+    return _absent.lookup(__name__, name)

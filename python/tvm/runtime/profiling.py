@@ -1,0 +1,80 @@
+"""What kernels of a run took."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .. import _absent
+
+__all__ = ["Report"]
+
+
+class Report:
+    """The kernels of a run, with times: `calls` has a dictionary of each."""
+
+    def __init__(self, calls: Sequence[Mapping[str, Any]], device_metrics: Mapping[str, Any] | None = None, configuration: Mapping[str, Any] | None = None) -> None:
+        self.calls = [dict(call) for call in calls]
+        self.device_metrics = dict(device_metrics or {})
+        self.configuration = dict(configuration or {})
+
+    @staticmethod
+    def of(rows: Sequence[Mapping[str, Any]], seconds: float) -> Report:
+        """A report of what `relay.Executable.profile` gave, and of how long the run took."""
+        whole = max(seconds, 1e-12)
+        calls = [
+            {"Name": row["name"], "Count": row["calls"], "Duration (us)": row["seconds"] * 1e6, "Percent": 100 * row["seconds"] / whole, "Device": "cpu0",
+             "FLOPs": row["flops"], "Bytes": row["bytes"]}
+            for row in rows
+        ]  # fmt: skip
+        return Report(calls, {"cpu0": {"Duration (us)": seconds * 1e6}}, {"Executor": "relay"})
+
+    def csv(self) -> str:
+        """The calls as comma-separated values, with a line of names."""
+        out = io.StringIO()
+        writer = csv.DictWriter(out, list(self.calls[0]) if self.calls else ["Name"], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(self.calls)
+        return out.getvalue()
+
+    def json(self) -> str:
+        """Everything as a JSON document, which `from_json` reads."""
+        return json.dumps({"calls": self.calls, "device_metrics": self.device_metrics, "configuration": self.configuration})
+
+    @classmethod
+    def from_json(cls, s: str) -> Report:
+        """What `json` gave."""
+        return cls(**json.loads(s))
+
+    def table(self, sort: bool = True, aggregate: bool = True, col_sums: bool = True) -> str:
+        """The calls as lines of text: the slowest first, and a line of sums."""
+        rows = sorted(self.calls, key=lambda call: -float(call.get("Duration (us)", 0))) if sort else self.calls
+        width = max([len(str(call["Name"])) for call in rows], default=4)
+        lines = [f"{'Name':<{width}}  {'Duration (us)':>14}  {'Percent':>8}  {'Count':>6}"]
+        for call in rows:
+            lines.append(f"{call['Name']:<{width}}  {call['Duration (us)']:>14.2f}  {call['Percent']:>8.2f}  {call['Count']:>6}")
+        if col_sums:
+            total = sum(call["Duration (us)"] for call in rows)
+            lines.append(f"{'Sum':<{width}}  {total:>14.2f}  {sum(call['Percent'] for call in rows):>8.2f}  {sum(call['Count'] for call in rows):>6}")
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.table()
+
+    __repr__ = __str__
+
+
+def profile(call: Any) -> Report:
+    """A report of one call of something that gives the rows of `relay.Executable.profile`."""
+    import time
+
+    start = time.perf_counter()
+    rows = call()
+    return Report.of(rows, time.perf_counter() - start)
+
+
+def __getattr__(name: str) -> Any:
+    return _absent.lookup(__name__, name)
