@@ -21,9 +21,26 @@ try:
 except ModuleNotFoundError:
     pytest = None  # type: ignore[assignment]
 
-__all__ = ["assert_allclose", "device_enabled", "enabled_targets", "fixture", "identity_after", "known_failing_targets", "main",
-           "object_use_count", "parameter", "parameters", "parametrize_targets", "requires_cuda", "requires_gpu",
-           "requires_llvm", "requires_x86", "uses_gpu"]  # fmt: skip
+from . import features as _features
+from .features import (
+    CompareBeforeAfter, Feature, check_numerical_grads, has_cpu_feat, is_ampere_or_newer, requires_cuda_compute_version, requires_nvcc_version,
+    requires_package, skip_if_32bit, skip_if_wheel_test, skip_parameterizations, slow, uses_gpu, uses_multi_gpu, xfail_parameterizations,
+)  # fmt: skip
+
+IS_IN_CI = os.environ.get("CI", "") == "true"
+SKIP_SLOW_TESTS = os.environ.get("SKIP_SLOW_TESTS", "").lower() in ("1", "true", "yes", "on")
+
+__all__ = [
+    "CompareBeforeAfter", "Feature", "IS_IN_CI", "SKIP_SLOW_TESTS", "assert_allclose", "check_numerical_grads", "device_enabled", "enabled_targets",
+    "exclude_targets", "fixture", "has_cpu_feat", "identity_after", "is_ampere_or_newer", "known_failing_targets", "main", "object_use_count", "parameter",
+    "parameters", "parametrize_targets", "requires_cuda_compute_version", "requires_nvcc_version", "requires_package", "skip_if_32bit",
+    "skip_if_wheel_test", "skip_parameterizations", "slow", "uses_gpu", "uses_multi_gpu", "xfail_parameterizations",
+]  # fmt: skip
+
+requires_cuda, requires_gpu, requires_llvm, requires_x86 = (_features.FEATURES[_name] for _name in ("cuda", "gpu", "llvm", "x86"))
+for _name, _feature in _features.FEATURES.items():
+    globals()["requires_" + _name] = _feature
+    __all__.append("requires_" + _name)
 
 
 def assert_allclose(actual: Any, desired: Any, rtol: float = 1e-07, atol: float = 1e-07) -> None:
@@ -58,11 +75,11 @@ def parameter(*values: Any, ids: Sequence[str] | None = None, by_dict: dict[str,
             raise ValueError("give parameter either values or by_dict")
         ids, values = list(by_dict), tuple(by_dict.values())
 
-    @_need_pytest().fixture(params=list(values), ids=ids, scope="session")
-    def _value(request: Any) -> Any:
+    # In a class the fixture is a method of it.
+    def _value(*_cls: Any, request: Any) -> Any:
         return request.param
 
-    return _value
+    return _need_pytest().fixture(params=list(values), ids=ids, scope="session")(_value)
 
 
 def parameters(*value_sets: Sequence[Any], ids: Sequence[str] | None = None) -> Any:
@@ -77,16 +94,32 @@ def parameters(*value_sets: Sequence[Any], ids: Sequence[str] | None = None) -> 
     for at in range(len(sets[0])):
 
         @_need_pytest().fixture
-        def _value() -> Any:
+        def _value(*_cls: Any) -> Any:
             raise RuntimeError("tvm.testing.parameters wants the plugin: pytest_plugins = ['tvm.testing.plugin'] in conftest.py")
 
-        _joined[_value] = (key, at, sets, names)
+        _joined[_function(_value)] = (key, at, sets, names)
         made.append(_value)
     return tuple(made)
 
 
-# Fixtures of `parameters`: their group, place, values and names. `plugin` makes them go together.
+# Fixtures of `parameters` by their functions: their group, place, values and names. `plugin` makes them go together.
 _joined: dict[Any, Any] = {}
+
+
+def _function(fixture_made: Any) -> Any:
+    """The function below a fixture, which a class binds to an object each time it is asked for."""
+    found = getattr(fixture_made, "_get_wrapped_function", lambda: getattr(fixture_made, "__wrapped__", fixture_made))()
+    return getattr(found, "__func__", found)
+
+
+def joined(fixture_made: Any) -> Any:
+    """What `parameters` knows of a fixture; None for everything else."""
+    if fixture_made is None:
+        return None
+    try:
+        return _joined.get(_function(fixture_made))
+    except TypeError:
+        return None
 
 
 def fixture(func: Callable[..., Any] | None = None, *, cache_return_value: bool = False) -> Any:
@@ -147,63 +180,6 @@ def known_failing_targets(*args: str) -> Any:
     return wrap
 
 
-def _cpu_features() -> set[str]:
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as stream:
-            line = next((text for text in stream if text.startswith("flags")), "")
-    except OSError:
-        return set()
-    return set(line.partition(":")[2].split())
-
-
-class Feature:
-    """Something that a test needs: a decorator that skips tests where it is missing."""
-
-    def __init__(self, name: str, there: Callable[[], bool], missing: str) -> None:
-        self.name, self._there, self.missing = name, there, missing
-
-    def is_present(self) -> bool:
-        """Whether it is there."""
-        return self._there()
-
-    def __call__(self, func: Any = None) -> Any:
-        if func is None:
-            return self
-        if self._there():
-            return func
-        return _need_pytest().mark.skip(reason=self.missing)(func)
-
-    @staticmethod
-    def marks() -> list[Any]:
-        """No marks: features skip by themselves."""
-        return []
-
-
-def _yes() -> bool:
-    return True
-
-
-def _no() -> bool:
-    return False
-
-
-requires_llvm = Feature("llvm", _yes, "")
-requires_x86 = Feature("x86", lambda: os.uname().machine == "x86_64", "wants an x86-64 processor")
-requires_x86_avx512 = Feature("avx512", lambda: "avx512bw" in _cpu_features(), "wants AVX-512")
-requires_x86_vnni = Feature("vnni", lambda: "avx512_vnni" in _cpu_features(), "wants VNNI")
-requires_package = lambda *names: Feature(  # noqa: E731
-    "package", lambda: all(__import__("importlib.util").util.find_spec(name) for name in names), f"wants {', '.join(names)}"
-)
-for _name in ("gpu", "cuda", "cudnn", "cublas", "rocm", "vulkan", "opencl", "metal", "tensorcore", "cutlass", "hexagon", "rpc", "micro",
-              "arm_dot", "aarch64_sve", "ethosn", "vitis_ai", "cmsisnn", "corstone300", "nvptx", "opengl"):  # fmt: skip
-    globals()["requires_" + _name] = Feature(_name, _no, f"{_name} is not there: programs run on the CPU")
-
-
-def uses_gpu(func: Any) -> Any:
-    """Gives the test back: it takes what targets there are."""
-    return func
-
-
 def identity_after(x: Any, sleep: float) -> Any:
     """Its argument, after some seconds."""
     import time
@@ -220,8 +196,7 @@ def object_use_count(obj: Any) -> int:
 def main() -> None:
     """Runs the tests of the file that calls it."""
     path = inspect.getsourcefile(sys._getframe(1)) or sys.argv[0]
-    sys.exit(_need_pytest().main([path, *sys.argv[1:]]))
-
+    sys.exit(_need_pytest().main([path, "-p", "tvm.testing.plugin", *sys.argv[1:]]))
 
 
 def __getattr__(name: str) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from . import _joined, enabled_targets
+from . import enabled_targets, joined
 
 
 def pytest_generate_tests(metafunc: Any) -> None:
@@ -14,11 +14,8 @@ def pytest_generate_tests(metafunc: Any) -> None:
     groups: dict[Any, list[tuple[str, int]]] = {}
     facts: dict[Any, Any] = {}
     for name in metafunc.fixturenames:
-        found = getattr(metafunc.module, name, None)
-        try:
-            entry = _joined.get(found)
-        except TypeError:
-            continue
+        found = getattr(metafunc.cls, name, None) if hasattr(metafunc.cls, name) else getattr(metafunc.module, name, None)
+        entry = joined(found)
         if entry is not None:
             groups.setdefault(id(entry[0]), []).append((name, entry[1]))
             facts[id(entry[0])] = entry
