@@ -56,6 +56,17 @@ Ran evaluated(const Module& module, const Arguments& arguments) {
   });
 }
 
+// What a changed program gives, beside what the program gave.
+Outcome compare_results(const Ran& wanted, Module after, const Comparison& comparison,
+                        const Arguments& arguments) {
+  if (wanted.fails) return {Outcome::Kind::kRefused, wanted.message};
+  infer_types_or_throw(after);
+  Ran found = evaluated(after, arguments);
+  if (found.fails) return {Outcome::Kind::kFails, found.message};
+  std::string why = difference(found.value, wanted.value, comparison);
+  return why.empty() ? Outcome{} : Outcome{Outcome::Kind::kDiffers, why};
+}
+
 }  // namespace
 
 Outcome check_passes(const Module& module, const PassCheck& check, const Arguments& arguments) {
@@ -75,13 +86,15 @@ Outcome check_passes(const Module& module, const PassCheck& check, const Argumen
     }
   }
   if (!check.run) return {};
-  Ran wanted = evaluated(module, arguments);
-  if (wanted.fails) return {Outcome::Kind::kRefused, wanted.message};
-  infer_types_or_throw(after);
-  Ran found = evaluated(after, arguments);
-  if (found.fails) return {Outcome::Kind::kFails, found.message};
-  std::string why = difference(found.value, wanted.value, check.comparison);
-  return why.empty() ? Outcome{} : Outcome{Outcome::Kind::kDiffers, why};
+  return compare_results(evaluated(module, arguments), std::move(after), check.comparison,
+                         arguments);
+}
+
+Outcome compare_runs(const Module& before, const Module& after, const Comparison& comparison,
+                     const Arguments& arguments) {
+  Module given = Draft(before).apply();
+  infer_types_or_throw(given);
+  return compare_results(evaluated(given, arguments), Draft(after).apply(), comparison, arguments);
 }
 
 Outcome check_evaluation(const Module& module, const Arguments& arguments) {

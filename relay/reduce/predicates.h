@@ -47,6 +47,11 @@ struct PassCheck {
 };
 Outcome check_passes(const Module& module, const PassCheck& check, const Arguments& arguments);
 
+/// Runs a program and what became of it by the reference evaluator. Both are typed anew, on nodes
+/// of their own.
+Outcome compare_runs(const Module& before, const Module& after, const Comparison& comparison,
+                     const Arguments& arguments);
+
 /// Runs the program by the reference evaluator alone: fine, or refused.
 Outcome check_evaluation(const Module& module, const Arguments& arguments);
 

@@ -110,3 +110,36 @@ def test_interrupt_keeps_what_is_there(tmp_path):
     assert process.returncode == 130, errors
     assert "warning: interrupted: it may become smaller still" in errors
     assert relay("check", small).returncode == 0
+
+
+def test_passes_are_checked_by_runs(plugin, tmp_path):
+    path = tmp_path / "program.rly"
+    path.write_text("def @main(%x: Tensor[(3), float32]) { ceil(%x + %x) }\n")
+    done = relay("--plugin", plugin, "opt", "--verify-each=run", "--passes", "InferType,DefectDiffers", path)
+    assert done.returncode == 70
+    assert "pass DefectDiffers changed what the program computes: element " in done.stderr
+    assert done.stderr.count("internal error") == 1
+    assert f"help: relay reduce {path}" in done.stderr and "--pass InferType,DefectDiffers" in done.stderr
+    # What --verify-each looks at without runs is right.
+    assert relay("--plugin", plugin, "opt", "--verify-each", "--passes", "DefectDiffers", path).returncode == 0
+
+
+@pytest.mark.parametrize("passes", [["--level", "4"], ["--passes", "ToANormalForm,ToGraphNormalForm"]])
+def test_passes_that_keep_results_pass(tmp_path, passes):
+    path = tmp_path / "program.rly"
+    path.write_text("def @main(%x: Tensor[(3), float32]) { let %y = %x + 0f; (%y * %y, nn.softmax(%x)) }\n")
+    done = relay("opt", "--verify-each=run", *passes, path)
+    assert done.returncode == 0 and done.stderr == ""
+
+
+def test_programs_that_cannot_be_run_are_said_once(tmp_path):
+    path = tmp_path / "program.rly"
+    path.write_text("def @main(%f: fn(float32) -> float32, %x: float32) { %f(%x + 0f) + 0f }\n")
+    done = relay("opt", "--verify-each=run", "--level", "3", path)
+    assert done.returncode == 0
+    assert done.stderr.count("passes were not checked by runs of the program: no values are known for its parameters") == 1
+
+
+def test_an_unknown_way_to_check_is_refused(tmp_path):
+    done = relay("opt", "--verify-each=all", "--level", "3", tmp_path / "none.rly")
+    assert done.returncode == 2 and "--verify-each" in done.stderr and "takes nothing or run, not all" in done.stderr

@@ -56,10 +56,13 @@ int guarded(const std::string& command, const std::function<void()>& action,
     fmt::print(stderr, "error: out of memory\n");
     return kWrong;
   } catch (const std::exception& error) {
+    std::string_view what = error.what();
+    constexpr std::string_view kPrefix = "internal error: ";  // errors of passes have it already
+    if (what.starts_with(kPrefix)) what.remove_prefix(kPrefix.size());
     fmt::print(
         stderr,
         "internal error: {}\nThis is a defect of relay; please report it with the program.\n",
-        error.what());
+        what);
     if (!context.reduce_command.empty())
       fmt::print(stderr, "help: {} makes it smaller first\n", context.reduce_command);
     return kInternal;

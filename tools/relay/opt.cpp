@@ -1,14 +1,19 @@
 // relay opt: passes over a program.
 #include <unistd.h>
 
+#include <atomic>
+#include <optional>
+
 #include <fmt/core.h>
 
 #include <relay/infer/infer.h>
 #include <relay/print/print.h>
+#include <relay/reduce/verify_runs.h>
 #include <relay/runtime/file.h>
 #include <relay/support/error.h>
 #include <relay/transform/instruments.h>
 #include <relay/transform/pass.h>
+#include <relay/transform/program.h>
 
 #include <tools/relay/command.h>
 #include <tools/relay/native.h>
@@ -26,7 +31,7 @@ struct OptOptions {
   bool print_difference = false;
   bool time_passes = false;
   bool count_ops = false;
-  bool verify_each = false;
+  std::string verify_each;  // empty, "true" or "run"
   std::string dump;
   std::string trace;
   bool list = false;
@@ -109,6 +114,28 @@ void list_passes() {
   print_out(text);
 }
 
+// Checks after each pass, as --verify-each asks for.
+void verify_each(const OptOptions& options, const Module& module, PassContext& context,
+                 const std::atomic<bool>* interrupt) {
+  if (options.verify_each.empty()) return;
+  context.set_config("relay.verify_passes", true);
+  context.set_config("relay.verify_types", true);
+  if (options.verify_each != "run") return;
+  reduce::Arguments arguments;
+  arguments.entry = find_entry(module, options.entry).name;
+  arguments.seed = options.given.seed;
+  arguments.place = [](std::vector<Value>& values, const Module& placed, Name entry) {
+    place_arguments(values, placed, entry);
+  };
+  reduce::RunChecks checks;
+  checks.limits.seconds = 60;
+  checks.limits.interrupt = interrupt;
+  checks.skipped = [sink = context.diagnostics](const std::string& why) {
+    sink->add(Diagnostic::warning("passes were not checked by runs of the program: " + why));
+  };
+  context.instruments.push_back(reduce::verify_runs(std::move(arguments), std::move(checks)));
+}
+
 void opt(const OptOptions& options, Context& context_of_command) {
   if (options.list) {
     list_passes();
@@ -140,10 +167,10 @@ void opt(const OptOptions& options, Context& context_of_command) {
   context.opt_level = options.level;
   DiagnosticSink sink;
   context.diagnostics = &sink;
-  if (options.verify_each) {
-    context.set_config("relay.verify_passes", true);
-    context.set_config("relay.verify_types", true);
-  }
+  // Without runs, Ctrl-C ends the command where it is.
+  std::optional<Interruption> interruption;
+  if (options.verify_each == "run") interruption.emplace();
+  verify_each(options, module, context, interruption ? interruption->flag() : nullptr);
   bool printed = options.print_changed || options.print_difference;
   if (printed) {
     PrintPasses print;
@@ -175,7 +202,9 @@ void opt(const OptOptions& options, Context& context_of_command) {
                                    }});
   }
   PassContext::Scope scope(context);
-  Progress progress("optimising " + options.program);
+  // Runs are made in child processes, which is safe without other threads only.
+  std::optional<Progress> progress;
+  if (options.verify_each != "run") progress.emplace("optimising " + options.program);
   if (options.passes.empty()) {
     module = (*standard_pipeline(options.level))(module);
   } else {
@@ -226,8 +255,15 @@ void add_opt(CLI::App& app, Context& context) {
                       "Write the program after each pass that changed it to files in this folder.");
   command->add_option("--trace-passes", options->trace,
                       "Write when each pass ran to this file, in Chrome's trace format.");
-  command->add_flag("--verify-each", options->verify_each,
-                    "Check after each pass that the program is well formed and well typed.");
+  command
+      ->add_flag("--verify-each", options->verify_each,
+                 "Check after each pass that the program is well formed and well typed; with "
+                 "--verify-each=run also, on made-up arguments, that it computes what it did.")
+      ->check(CLI::Validator(
+          [](const std::string& how) {
+            return how == "true" || how == "run" ? "" : "takes nothing or run, not " + how;
+          },
+          "[=run]"));
   CLI::Option* emitted =
       command
           ->add_option(
@@ -239,8 +275,8 @@ void add_opt(CLI::App& app, Context& context) {
           ->excludes(passes);
   command->add_option(
       "--entry", options->entry,
-      "The function to compile with --emit, and that --params is about; @main by default, "
-      "else the only one.");
+      "The function to compile with --emit or to run with --verify-each=run, and that --params is "
+      "about; @main by default, else the only one.");
   add_params_option(*command, options->given);
   add_target_option(*command, options->native);
   add_winograd_option(*command, options->native);
