@@ -53,6 +53,7 @@ void add_import(CLI::App& app, Context& context);
 void add_fmt(CLI::App& app, Context& context);
 void add_opt(CLI::App& app, Context& context);
 void add_explain_program(CLI::App& app, Context& context);
+void add_new_pass(CLI::App& app, Context& context);
 void add_reduce(CLI::App& app, Context& context);
 void add_ops(CLI::App& app, Context& context);
 void add_doc(CLI::App& app, Context& context);
