@@ -78,7 +78,7 @@ if(RELAY_PYTHON)
     set_tests_properties(python.package PROPERTIES LABELS python WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} TIMEOUT 900
       ENVIRONMENT "PYTHONPATH=${CMAKE_BINARY_DIR}/python;RELAY_BIN=$<TARGET_FILE:relay>")
     add_test(NAME python.tvm
-      COMMAND ${Python_EXECUTABLE} -m pytest ${CMAKE_SOURCE_DIR}/tests/conformance/python)
+      COMMAND ${Python_EXECUTABLE} -m pytest ${CMAKE_SOURCE_DIR}/tests/conformance/python ${CMAKE_SOURCE_DIR}/tests/scripts)
     set_tests_properties(python.tvm PROPERTIES LABELS python WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} TIMEOUT 900
       ENVIRONMENT "PYTHONPATH=${CMAKE_BINARY_DIR}/python")
   endif()

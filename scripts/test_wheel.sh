@@ -54,7 +54,7 @@ for python in "$@"; do
 
   install -r "$empty/requirements.txt"
   numpy=$("$env/bin/python" -c 'import numpy; print(numpy.__version__)')
-  tests "$tag, NumPy $numpy" "$root/tests/wheel" "$root/tests/python" "$root/tests/conformance/python"
+  tests "$tag, NumPy $numpy" "$root/tests/wheel" "$root/tests/python" "$root/tests/conformance/python" "$root/tests/scripts"
   if [ "$first" = yes ]; then
     first=no
     install numpy==1.26.4 'ml_dtypes<0.6'

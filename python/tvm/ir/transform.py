@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -57,11 +58,9 @@ class PassContext(_passes.PassContext):
         """What was given, whether it changes anything here or not."""
         return {**super().config, **self._elsewhere}
 
-    def override_instruments(self, instruments: Sequence[Any] | None) -> None:
-        """Raises NotImplementedError: contexts are immutable."""
-        raise NotImplementedError("PassContext.override_instruments: contexts are immutable; enter a new one with other instruments")
-
-    override_instruments.__relay_missing__ = "contexts that change while they are in force"  # type: ignore[attr-defined]
+    def __exit__(self, *exc: Any) -> None:
+        _leave_override(self)
+        super().__exit__(*exc)
 
     @staticmethod
     def current() -> _passes.PassContext:
@@ -72,6 +71,36 @@ class PassContext(_passes.PassContext):
     def list_configs() -> dict[Any, Any]:
         """Type, default and documentation of every key of `config`."""
         return _passes.PassContext.list_configs()
+
+
+# What `override_instruments` did in this thread: contexts, and those that stand in for them with other instruments.
+_overrides = threading.local()
+
+
+def _leave_override(context: _passes.PassContext) -> _passes.PassContext:
+    """Ends the stand-in of a context, or that it is; gives the context itself."""
+    stack: list[tuple[_passes.PassContext, _passes.PassContext]] = getattr(_overrides, "stack", [])
+    if stack and (stack[-1][0] is context or stack[-1][1] is context):
+        owner, stand_in = stack.pop()
+        _passes.PassContext.__exit__(stand_in, None, None, None)
+        return owner
+    return context
+
+
+def _override_instruments(self: _passes.PassContext, instruments: Sequence[Any] | None) -> None:
+    """Other instruments for the passes that follow under this context, which is in force; None or an empty list: no instruments."""
+    owner = _leave_override(self)
+    if not instruments and not owner.instruments:
+        return
+    stand_in = PassContext(owner.opt_level, owner.required_pass, owner.disabled_pass, list(instruments or ()), owner.config)
+    stand_in.__enter__()
+    if not hasattr(_overrides, "stack"):
+        _overrides.stack = []
+    _overrides.stack.append((owner, stand_in))
+
+
+# The context that is in force outside of any is none of the class above.
+setattr(_passes.PassContext, "override_instruments", _override_instruments)
 
 
 # Keys of TVM whose subject does not exist here.
