@@ -39,6 +39,10 @@ std::optional<OpCall> tensor_call(const Expr* expr, std::string_view op);
 /// The same for any operator.
 std::optional<OpCall> tensor_call(const Expr* expr);
 
+/// The value of all elements of a tensor (a constant, or a call such as `zeros` or `full`), if it
+/// is known and all are the same to the bit. Calls must have types.
+std::optional<double> value_of_all(const Expr* expr);
+
 /// The first argument of what is known to be a call.
 inline const ExprRef& first_arg(const ExprRef& call) {
   return static_cast<const Call&>(*call).args()[0];

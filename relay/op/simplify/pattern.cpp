@@ -73,34 +73,6 @@ class Reader {
   size_t at_ = 0;
 };
 
-/// The value of all elements of a tensor, if it is known. Null: not.
-std::optional<double> value_of_all(const Expr* expr) {
-  NDArray data;
-  if (const auto* constant = expr->as<Constant>()) {
-    data = constant->data();
-  } else if (tensor_call(expr, "zeros") || tensor_call(expr, "zeros_like")) {
-    return 0;
-  } else if (tensor_call(expr, "ones") || tensor_call(expr, "ones_like")) {
-    return 1;
-  } else if (tensor_call(expr, "full")) {
-    const auto* value = static_cast<const Call*>(expr)->args()[0]->as<Constant>();
-    if (value == nullptr || value->type() == nullptr) return std::nullopt;
-    // The tensor's dtype may be another.
-    if (value->data().dtype() != expr->type()->as<TensorType>()->dtype()) return std::nullopt;
-    data = value->data();
-  } else {
-    return std::nullopt;
-  }
-  constexpr int64_t kMost = 4096;  // elements that are worth a look
-  if (data.size() == 0 || (data.size() > kMost && !data.is_uniform())) return std::nullopt;
-  double first = data.element_as_double(0);
-  for (int64_t i = 1; i < data.size() && !data.is_uniform(); ++i) {
-    double value = data.element_as_double(i);
-    if (value != first || std::signbit(value) != std::signbit(first)) return std::nullopt;
-  }
-  return first;
-}
-
 /// Whether a tensor's shape says nothing that the shape of the sum it is in does not say: it is
 /// broadcast along every axis that is not known.
 bool broadcasts_safely(const Expr* number, const Type* whole) {

@@ -1,0 +1,301 @@
+// The machine that matches: goals, and points to go back to.
+#include <relay/pattern/matcher.h>
+
+#include <cmath>
+
+#include <relay/ir/equal.h>
+#include <relay/op/simplify.h>
+#include <relay/support/error.h>
+
+namespace relay::pattern {
+
+bool Matcher::match(const CompiledPattern& pattern, const Expr* root) {
+  if (pattern_ == &pattern) {
+    for (uint32_t part : trail_parts_) {
+      if (part != kEnd) bound_[part] = nullptr;
+    }
+  } else {
+    pattern_ = &pattern;
+    bound_.assign(pattern.parts_.size(), nullptr);
+  }
+  trail_.clear();
+  trail_parts_.clear();
+  pool_.clear();
+  points_.clear();
+  ways_.clear();
+  root_ = root;
+  around_.begin_match();
+  Goal start{Task::kMatch, false, pattern.root_, root, kEnd, kEnd};
+  goals_ = push(Task::kMatch, start, pattern.root_, root, kEnd);
+  return run();
+}
+
+const Expr* Matcher::bound(const DFPattern* part) const {
+  for (const Binding& binding : trail_) {
+    if (binding.pattern == part) return binding.expr;
+  }
+  return nullptr;
+}
+
+bool Matcher::run() {
+  while (goals_ != kEnd) {
+    around_.step(root_);
+    Goal goal = pool_[goals_];  // a copy: the pool grows
+    if (!step(goal) && !back()) return false;
+  }
+  return true;
+}
+
+bool Matcher::step(const Goal& goal) {
+  switch (goal.task) {
+    case Task::kMatch:
+      return match_part(goal);
+    case Task::kBind:
+      bind(goal);
+      goals_ = goal.next;
+      return true;
+    case Task::kCheck:
+      if (!check(goal)) return false;
+      goals_ = goal.next;
+      return true;
+    case Task::kWays:
+      return goal.ways == kEnd ? begin_ways(goal) : next_way(goal);
+    case Task::kEndsHere:
+      ways_[goal.ways].parent = goal.expr;
+      ++ways_[goal.ways].done;
+      goals_ = goal.next;
+      return true;
+    case Task::kGoesOn:
+      return way_goes_on(goal);
+    case Task::kDeadEnd:
+      return way_is_dead(goal, ways_[goal.ways].done);
+    case Task::kCut:
+      points_.resize(goal.part);
+      goals_ = goal.next;
+      return true;
+  }
+  return false;
+}
+
+uint32_t Matcher::push(Task task, const Goal& like, uint32_t part, const Expr* expr,
+                       uint32_t next) {
+  pool_.push_back({task, like.free, part, expr, like.ways, next});
+  return static_cast<uint32_t>(pool_.size()) - 1;
+}
+
+void Matcher::point(uint32_t goals) {
+  points_.push_back({goals, static_cast<uint32_t>(pool_.size()),
+                     static_cast<uint32_t>(trail_.size()), static_cast<uint32_t>(ways_.size())});
+}
+
+bool Matcher::back() {
+  if (points_.empty()) return false;
+  Point point = points_.back();
+  points_.pop_back();
+  while (trail_.size() > point.num_bindings) {
+    if (trail_parts_.back() != kEnd) bound_[trail_parts_.back()] = nullptr;
+    trail_.pop_back();
+    trail_parts_.pop_back();
+  }
+  pool_.resize(point.num_goals, Goal{Task::kBind, false, 0, nullptr, kEnd, kEnd});
+  ways_.resize(point.num_ways);
+  goals_ = point.goals;
+  return true;
+}
+
+void Matcher::bind(const Goal& goal) {
+  const CompiledPattern::Part& part = pattern_->parts_[goal.part];
+  if (!part.recorded) return;
+  bool first = !goal.free && bound_[goal.part] == nullptr;
+  if (first) bound_[goal.part] = goal.expr;
+  trail_.push_back({part.pattern, goal.expr});
+  trail_parts_.push_back(first ? goal.part : kEnd);
+}
+
+bool Matcher::fits_number(const DFPattern& pattern, const Expr* expr) {
+  double wanted = pattern.number();
+  if (const auto* literal = expr->as<Literal>()) {
+    const LiteralValue& value = literal->value();
+    double number = value.is_float ? value.number : static_cast<double>(value.magnitude);
+    if (value.negative) number = -number;
+    return number == wanted && (!value.is_float || std::signbit(number) == std::signbit(wanted));
+  }
+  std::optional<double> value = value_of_all(expr);
+  if (!value || *value != wanted) return false;
+  if (std::signbit(*value) == std::signbit(wanted)) return true;
+  const auto* constant = expr->as<Constant>();
+  const Type* type = constant == nullptr ? expr->type() : nullptr;
+  DType dtype = constant == nullptr ? type->as<TensorType>()->dtype() : constant->data().dtype();
+  return !dtype.is_float();  // integers have one zero
+}
+
+bool Matcher::match_part(const Goal& goal) {
+  const CompiledPattern::Part& part = pattern_->parts_[goal.part];
+  const DFPattern& pattern = *part.pattern;
+  const Expr* expr = goal.expr;
+  if (!goal.free && bound_[goal.part] != nullptr) {
+    goals_ = goal.next;
+    return bound_[goal.part] == expr;
+  }
+  auto leaf = [&](bool fits) {
+    if (!fits) return false;
+    bind(goal);
+    goals_ = goal.next;
+    return true;
+  };
+  auto then = [&](uint32_t next) {
+    goals_ = next;
+    return true;
+  };
+  switch (pattern.kind()) {
+    case DFPatternKind::kWildcard:
+      if (part.target == UINT32_MAX) return leaf(true);
+      return then(push(Task::kMatch, goal, part.target, expr,
+                       push(Task::kBind, goal, goal.part, expr, goal.next)));
+    case DFPatternKind::kExpr:
+      if (const Operator* op = pattern.as_op())
+        return leaf(expr->is<Op>() && expr->as<Op>()->op() == op);
+      return leaf(pattern.expr().get() == expr || (pattern.expr()->kind() == expr->kind() &&
+                                                   structural_equal(pattern.expr().get(), expr)));
+    case DFPatternKind::kVar: {
+      const auto* var = expr->as<Var>();
+      return leaf(var != nullptr &&
+                  (pattern.var_name().empty() || var->name() == pattern.var_name()));
+    }
+    case DFPatternKind::kConstant:
+      return leaf(expr->is<Constant>() || expr->is<Literal>());
+    case DFPatternKind::kNumber:
+      return leaf(fits_number(pattern, expr));
+    case DFPatternKind::kCall: {
+      const auto* call = expr->as<Call>();
+      return call != nullptr && match_call(goal, *call);
+    }
+    case DFPatternKind::kFunction:
+      return match_function(goal);
+    case DFPatternKind::kTuple: {
+      const auto* tuple = expr->as<Tuple>();
+      if (tuple == nullptr) return false;
+      if (pattern.any()) return leaf(true);
+      uint32_t done = push(Task::kBind, goal, goal.part, expr, goal.next);
+      return tuple->fields().size() == part.count && match_children(goal, tuple->fields(), 0, done);
+    }
+    case DFPatternKind::kTupleGetItem: {
+      const auto* item = expr->as<TupleGetItem>();
+      if (item == nullptr || (pattern.index() >= 0 && item->index() != pattern.index()))
+        return false;
+      uint32_t done = push(Task::kBind, goal, goal.part, expr, goal.next);
+      return match_children(goal, item->operands(), 0, done);
+    }
+    case DFPatternKind::kLet: {
+      const auto* let = expr->as<Let>();
+      if (let == nullptr) return false;
+      uint32_t done = push(Task::kBind, goal, goal.part, expr, goal.next);
+      match_children(goal, let->operands(), 1, done);
+      return then(
+          push(Task::kMatch, goal, pattern_->child(goal.part, 0), let->var().get(), goals_));
+    }
+    case DFPatternKind::kIf: {
+      if (!expr->is<If>()) return false;
+      uint32_t done = push(Task::kBind, goal, goal.part, expr, goal.next);
+      return match_children(goal, expr->operands(), 0, done);
+    }
+    case DFPatternKind::kAlt: {
+      uint32_t done = push(Task::kBind, goal, goal.part, expr, goal.next);
+      uint32_t other = push(Task::kMatch, goal, pattern_->child(goal.part, 1), expr, done);
+      point(other);
+      return then(push(Task::kMatch, goal, pattern_->child(goal.part, 0), expr, done));
+    }
+    case DFPatternKind::kAttr:
+    case DFPatternKind::kType:
+    case DFPatternKind::kDType:
+    case DFPatternKind::kShape: {
+      // Types may have to be found first, so the cheap question comes first.
+      uint32_t done = push(Task::kBind, goal, goal.part, expr, goal.next);
+      uint32_t checked = push(Task::kCheck, goal, goal.part, expr, done);
+      return then(push(Task::kMatch, goal, pattern_->child(goal.part, 0), expr, checked));
+    }
+    case DFPatternKind::kDominator: {
+      uint32_t done = push(Task::kBind, goal, goal.part, expr, goal.next);
+      Goal fresh = goal;
+      fresh.ways = kEnd;
+      uint32_t ways = push(Task::kWays, fresh, goal.part, expr, done);
+      return then(push(Task::kMatch, goal, pattern_->child(goal.part, 2), expr, ways));
+    }
+  }
+  return false;
+}
+
+bool Matcher::match_children(const Goal& goal, std::span<const ExprRef> operands,
+                             size_t first_child, uint32_t next) {
+  for (size_t i = operands.size(); i-- > 0;) {
+    uint32_t part = pattern_->child(goal.part, first_child + i);
+    next = push(Task::kMatch, goal, part, operands[i].get(), next);
+  }
+  goals_ = next;
+  return true;
+}
+
+bool Matcher::match_call(const Goal& goal, const Call& call) {
+  const CompiledPattern::Part& part = pattern_->parts_[goal.part];
+  uint32_t callee = pattern_->child(goal.part, 0);
+  const auto* node = call.callee()->as<Op>();
+  const Operator* wanted = pattern_->parts_[callee].pattern->as_op();
+  bool other_op = wanted != nullptr && (node == nullptr || node->op() != wanted);
+  if (other_op && part.num_rotated == 0) return false;
+  uint32_t done = push(Task::kBind, goal, goal.part, &call, goal.next);
+  if (other_op) {
+    for (uint32_t i = part.num_rotated; i-- > 1;)
+      point(push(Task::kMatch, goal, pattern_->children_[part.rotated + i], &call, done));
+    goals_ = push(Task::kMatch, goal, pattern_->children_[part.rotated], &call, done);
+    return true;
+  }
+  if (part.pattern->any()) {
+    goals_ = push(Task::kMatch, goal, callee, call.callee().get(), done);
+    return true;
+  }
+  if (call.args().size() + 1 != part.count) return false;
+  if (part.commutes && call.args()[0] != call.args()[1]) {
+    const ExprRef other_way[] = {call.args()[1], call.args()[0]};
+    match_children(goal, other_way, 1, done);
+    point(push(Task::kMatch, goal, callee, call.callee().get(), goals_));
+  }
+  return match_children(goal, call.operands(), 0, done);
+}
+
+bool Matcher::match_function(const Goal& goal) {
+  const auto* function = goal.expr->as<Function>();
+  if (function == nullptr) return false;
+  const CompiledPattern::Part& part = pattern_->parts_[goal.part];
+  bool any = part.pattern->any();
+  if (!any && function->params().size() + 1 != part.count) return false;
+  uint32_t next = push(Task::kBind, goal, goal.part, goal.expr, goal.next);
+  next = push(Task::kMatch, goal, pattern_->child(goal.part, 0), function->body().get(), next);
+  for (size_t i = any ? 0 : function->params().size(); i-- > 0;) {
+    next = push(Task::kMatch, goal, pattern_->child(goal.part, i + 1), function->params()[i].get(),
+                next);
+  }
+  goals_ = next;
+  return true;
+}
+
+bool Matcher::check(const Goal& goal) {
+  const DFPattern& pattern = *pattern_->parts_[goal.part].pattern;
+  if (pattern.kind() == DFPatternKind::kAttr) {
+    for (const NamedAttr& wanted : pattern.attributes()) {
+      if (!has_attribute(goal.expr, wanted)) return false;
+    }
+    return true;
+  }
+  const Type* type = around_.type_of(goal.expr);
+  if (type == nullptr) return false;
+  if (pattern.kind() == DFPatternKind::kType) return pattern.type() == type;
+  const auto* tensor = type->as<TensorType>();
+  if (tensor == nullptr) return false;
+  if (pattern.kind() == DFPatternKind::kDType)
+    return tensor->has_dtype() && tensor->dtype() == pattern.dtype();
+  if (!tensor->has_rank()) return false;
+  std::span<const Dim> dims = tensor->dims();
+  return std::equal(dims.begin(), dims.end(), pattern.dims().begin(), pattern.dims().end());
+}
+
+}  // namespace relay::pattern
