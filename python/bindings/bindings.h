@@ -74,6 +74,7 @@ void bind_attrs(nb::module_& m);
 void bind_arrays(nb::module_& m);
 void bind_exprs(nb::module_& m);
 void bind_patterns(nb::module_& m);
+void bind_dataflow_patterns(nb::module_& m);
 void bind_modules(nb::module_& m);
 void bind_visits(nb::module_& m);
 void bind_analyses(nb::module_& m);

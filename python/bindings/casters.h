@@ -10,6 +10,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <relay/ir/module.h>
+#include <relay/pattern/pattern.h>
 #include <relay/runtime/dtype.h>
 
 namespace nb = nanobind;
@@ -21,6 +22,7 @@ const std::type_info* class_of(const Expr* object);
 const std::type_info* class_of(const Type* object);
 const std::type_info* class_of(const Pattern* object);
 const std::type_info* class_of(const Attrs* object);
+const std::type_info* class_of(const DFPattern* object);
 
 /// The Python object of a counted one: the one that there is, or a new one.
 template <class Base>
@@ -41,8 +43,10 @@ nb::handle object_of(const Base* object, nb::detail::cleanup_list* cleanup = nul
 template <class T>
 using BaseOf = std::conditional_t<
     std::is_base_of_v<Expr, T>, Expr,
-    std::conditional_t<std::is_base_of_v<Type, T>, Type,
-                       std::conditional_t<std::is_base_of_v<Pattern, T>, Pattern, Attrs>>>;
+    std::conditional_t<
+        std::is_base_of_v<Type, T>, Type,
+        std::conditional_t<std::is_base_of_v<Pattern, T>, Pattern,
+                           std::conditional_t<std::is_base_of_v<DFPattern, T>, DFPattern, Attrs>>>>;
 
 /// A dtype from what NumPy and its like take for one: "float32", np.float32, np.dtype("float32").
 /// Throws nb::type_error.

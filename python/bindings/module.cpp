@@ -34,6 +34,7 @@ NB_MODULE(_core, m) {
   bind_arrays(m);
   bind_exprs(m);
   bind_patterns(m);
+  bind_dataflow_patterns(m);
   bind_modules(m);
   bind_visits(m);
   bind_analyses(m);

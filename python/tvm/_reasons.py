@@ -15,7 +15,6 @@ _QUANTIZE = "quantization of float programs; the qnn operators run"
 _COLLAGE = "choosing between external compilers"
 _BYOC = "external code generators"
 _GRADIENT = "gradients of whole programs (issue: gradient pass)"
-_PATTERN = "the pattern language of dataflow graphs; relay.rewrite and ExprMutator rewrite programs"
 _SPARSE = "conversion of dense weights to sparse ones"
 _MICRO = "microcontrollers"
 _MEMORY = "memory plans as objects: a compiled program has its own"
@@ -31,7 +30,7 @@ REASONS: dict[str, str] = {
     "tvm.testing.aot.": _MICRO, "tvm.topi.arm_cpu.": _TUNING, "tvm.topi.x86.": _TUNING, "tvm.topi.cuda.": _GPU,
     "tvm.topi.sparse.": _SPARSE, "tvm.topi.nn.": _TUNING,
     "tvm.relay.quantize.": _QUANTIZE, "tvm.relay.collage.": _COLLAGE, "tvm.relay.data_dep_optimization.": _SPARSE,
-    "tvm.relay.dataflow_pattern.": _PATTERN, "tvm.relay.op.contrib.": _BYOC, "tvm.relay.op.memory.": "explicit allocation in programs",
+    "tvm.relay.op.contrib.": _BYOC, "tvm.relay.op.memory.": "explicit allocation in programs",
     "tvm.relay.op.nn._make.": _PRIVATE, "tvm.relay.transform._ffi_api.": _PRIVATE, "tvm.relay.analysis._ffi_api.": _PRIVATE,
     "tvm.relay.backend._backend.": _PRIVATE, "tvm.relay.backend.te_compiler.": _TUNING,
     "tvm.relay.backend.graph_executor_codegen.": "graphs beside the program", "tvm.relay.qnn.op.legalizations.": _QUANTIZE,

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include <relay/ir/equal.h>
-#include <relay/op/simplify.h>
+#include <relay/op/registry/simplify.h>
 #include <relay/support/error.h>
 
 namespace relay::pattern {

@@ -7,8 +7,9 @@
 #include <vector>
 
 #include <relay/ir/module.h>
-#include <relay/pattern/flow_graph.h>
 #include <relay/pattern/pattern.h>
+#include <relay/program/view.h>
+#include <relay/support/pointer_map.h>
 
 namespace relay::pattern {
 
@@ -20,9 +21,10 @@ class Surroundings {
   explicit Surroundings(const ExprRef& root, const Module* module = nullptr)
       : root_(root), module_(module) {}
   const ExprRef& root() const { return root_; }
-  FlowGraph& graph() {
-    if (!graph_) graph_ = std::make_unique<FlowGraph>(root_.get());
-    return *graph_;
+  /// The nodes around, numbered, with their users and dominators.
+  const View& view() {
+    if (!view_) view_ = std::make_unique<View>(root_);
+    return *view_;
   }
   /// The type of a node, inferred where it has none; null where it has none that can be found.
   const Type* type_of(const Expr* expr);
@@ -33,7 +35,7 @@ class Surroundings {
  private:
   ExprRef root_;
   const Module* module_;
-  std::unique_ptr<FlowGraph> graph_;
+  std::unique_ptr<View> view_;
   bool inferred_ = false;
   uint64_t steps_ = 0;
   uint64_t all_steps_ = 0;

@@ -109,6 +109,11 @@ Attached& attached() {
 
 }  // namespace
 
+std::optional<int64_t> fusion_pattern(std::string_view op) {
+  auto found = fusion_patterns().find(op);
+  return found == fusion_patterns().end() ? std::nullopt : std::optional(found->second);
+}
+
 std::optional<AttrValue> op_fact(const Operator* op, std::string_view key) {
   {
     Attached& all = attached();
@@ -118,8 +123,8 @@ std::optional<AttrValue> op_fact(const Operator* op, std::string_view key) {
     }
   }
   if (key == "TOpPattern") {
-    auto found = fusion_patterns().find(op->name().view());
-    if (found != fusion_patterns().end()) return AttrValue(found->second);
+    if (std::optional<int64_t> number = fusion_pattern(op->name().view()))
+      return AttrValue(*number);
   }
   if (key == "TOpIsStateful") return AttrValue(!op->pure());
   return std::nullopt;

@@ -187,9 +187,12 @@ std::vector<const DFPattern*> patterns_in(const DFPattern* root) {
     if (seen.insert(from)) stack.push_back({from, 0});
     while (!stack.empty()) {
       auto [pattern, next] = stack.back();
-      if (next < pattern->children().size()) {
+      size_t count = pattern->children().size();
+      if (next < count) {
         ++stack.back().next;
-        const DFPattern* child = pattern->child(next).get();
+        // Of a dominator the child comes first, as it is matched first.
+        bool backwards = pattern->kind() == DFPatternKind::kDominator;
+        const DFPattern* child = pattern->child(backwards ? count - 1 - next : next).get();
         if (seen.insert(child)) stack.push_back({child, 0});
         continue;
       }

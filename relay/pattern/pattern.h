@@ -137,6 +137,9 @@ bool patterns_equal(const DFPattern* a, const DFPattern* b);
 /// What an operator says under a key, for attributes of operators in patterns: TVM's names
 /// ("TOpPattern", "TOpIsStateful"), and what `set_op_fact` attached. Nothing where it says nothing.
 std::optional<AttrValue> op_fact(const Operator* op, std::string_view key);
+/// The number of TVM's fusion pattern of an operator: 0 elementwise, 1 broadcast, 2 injective, 3
+/// reduction, 4 out-elementwise-fusable, 8 opaque. Nothing for operators that TVM lacks.
+std::optional<int64_t> fusion_pattern(std::string_view op);
 /// Attaches a fact to an operator, or takes it away. Threads may call both at the same time.
 void set_op_fact(const Operator* op, std::string_view key, std::optional<AttrValue> value);
 

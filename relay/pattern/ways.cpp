@@ -89,12 +89,12 @@ PointerSet<Expr>* Matcher::dead_ends(uint32_t part) {
 
 // Nothing but the child, or what lies between, uses what lies between or the parent.
 bool Matcher::closed(const Ways& ways) {
-  FlowGraph& graph = around_.graph();
+  const View& view = around_.view();
   for (const Ways::Step& step : ways.steps) {
-    uint32_t id = graph.number(step.expr);
-    if (id == FlowGraph::kNone) return false;
-    for (uint32_t user : graph.users(id)) {
-      const Expr* by = graph.node(user);
+    uint32_t id = view.id(step.expr);
+    if (id == View::kNone) return false;
+    for (const Users::Use& use : view.users()[id]) {
+      const Expr* by = view.expr(use.user);
       if (by != ways.child && !ways.seen.contains(by)) return false;
     }
   }

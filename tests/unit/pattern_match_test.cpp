@@ -262,8 +262,8 @@ TEST(PatternDepth, NothingRecurses) {
   pattern::CompiledPattern nowhere(P::dominator(P::var("y"), path, path));
   pattern::Surroundings around(expr);
   pattern::Matcher matcher(around);
-  for (uint32_t id = static_cast<uint32_t>(around.graph().size()); id-- > 0;)
-    ASSERT_FALSE(matcher.match(nowhere, around.graph().node(id)));
+  for (uint32_t id = around.view().size(); id-- > 0;)
+    ASSERT_FALSE(matcher.match(nowhere, around.view().expr(id)));
 }
 
 TEST(PatternDepth, TooManyStepsIsAnError) {

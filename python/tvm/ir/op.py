@@ -58,6 +58,7 @@ def _set_attr(self: Op, attr_name: str, value: Any, plevel: int = 10) -> None:
     if attr_name in takes_effect:
         takes_effect[attr_name](self, value, plevel)
     _attached[key] = (plevel, value)
+    _show_to_patterns(self, attr_name, value)
 
 
 def _reset_attr(self: Op, attr_name: str) -> None:
@@ -67,6 +68,15 @@ def _reset_attr(self: Op, attr_name: str) -> None:
     if attr_name in takes_effect:
         takes_effect[attr_name](self, None, _attached[self.name, attr_name][0])
     del _attached[self.name, attr_name]
+    _show_to_patterns(self, attr_name, None)
+
+
+def _show_to_patterns(op: Op, attr_name: str, value: Any) -> None:
+    """Lets patterns of dataflow, which are matched without Python, see what is attached."""
+    try:
+        _core.set_op_fact(op, attr_name, value)
+    except KeyError:  # an operator that is not declared yet
+        pass
 
 
 def forget_attached(op_name: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any as _AnyType
 
 if TYPE_CHECKING:  # before names of `relay`, of which the first is what a checker of types takes
-    from . import adt as adt, analysis as analysis, annotation as annotation, base as base, dyn as dyn, expr as expr
+    from . import adt as adt, analysis as analysis, annotation as annotation, base as base, dataflow_pattern as dataflow_pattern, dyn as dyn, expr as expr
     from . import expr_functor as expr_functor, frontend as frontend, function as function, image as image, loops as loops, nn as nn
     from . import op as op, param_dict as param_dict, parser as parser, prelude as prelude, qnn as qnn, random as random
     from . import scope_builder as scope_builder, testing as testing, transform as transform, ty as ty, type_functor as type_functor
@@ -23,7 +23,7 @@ from ..ir import TypeConstraint as TypeConstraint
 import importlib as _importlib
 
 for _name in ("adt", "analysis", "annotation", "base", "expr", "expr_functor", "function", "loops", "param_dict", "parser", "scope_builder", "ty",
-              "type_functor", "op", "nn", "image", "vision", "random", "dyn", "qnn", "transform", "frontend", "prelude"):  # fmt: skip
+              "type_functor", "op", "nn", "image", "vision", "random", "dyn", "qnn", "transform", "frontend", "prelude", "dataflow_pattern"):  # fmt: skip
     globals()[_name] = _importlib.import_module("." + _name, __name__)
 from .function import FunctionWithFields as FunctionWithFields
 from .parser import SpanCheck as SpanCheck, fromtext as fromtext, parse as parse, parse_expr as parse_expr
@@ -41,7 +41,7 @@ import sys as _sys
 _sys.modules[__name__ + ".vm"] = vm
 
 __all__ = [*_relay.__all__, "Prelude", "SequentialSpan", "SourceName", "build", "build_config", "create_executor", "load_param_dict",
-           "optimize", "save_param_dict", "transform", "analysis", "frontend", "qnn", "vm", "adt", "op", "ty"]  # fmt: skip
+           "optimize", "save_param_dict", "transform", "analysis", "dataflow_pattern", "frontend", "qnn", "vm", "adt", "op", "ty"]  # fmt: skip
 
 
 def astext(obj: _AnyType, show_meta_data: bool = True, annotate: _AnyType = None) -> str:

@@ -6,7 +6,8 @@ from typing import Any
 
 import relay as _relay
 
-_NODES = (_relay.Expr, _relay.Type, _relay.IRModule, _relay.NDArray, _relay.Value, _relay.Attrs, _relay.Span, _relay.Pattern)
+_NODES = (_relay.Expr, _relay.Type, _relay.IRModule, _relay.NDArray, _relay.Value, _relay.Attrs, _relay.Span, _relay.Pattern,
+          _relay._core.DFPattern)
 
 
 class _Meta(type):

@@ -102,6 +102,11 @@ def examples() -> dict[str, Any]:
         "tvm.tir.IntImm": tvm.tir.IntImm("int32", 3), "tvm.relay.analysis.CallGraph": relay.analysis.CallGraph(mod),
         "tvm.relay.backend.interpreter.RefValue": relay.backend.interpreter.RefValue(tvm.nd.array(np.ones(2))),
         "tvm.relay.backend.interpreter.ConstructorValue": relay.backend.interpreter.ConstructorValue(cons.tag, [], cons),
+        "tvm.relay.dataflow_pattern.DFPattern": relay.dataflow_pattern.wildcard(),
+        "tvm.relay.dataflow_pattern.WildcardPattern": relay.dataflow_pattern.wildcard(),
+        "tvm.relay.dataflow_pattern.TuplePattern": relay.dataflow_pattern.is_tuple([]),
+        "tvm.relay.dataflow_pattern.AttrPattern": relay.dataflow_pattern.has_attr({"axis": 1}),
+        "tvm.relay.dataflow_pattern.DFPatternCallback": relay.dataflow_pattern.DFPatternCallback(),
         "tvm.ir.instrument.PassTimingInstrument": tvm.ir.instrument.PassTimingInstrument(),
     })  # fmt: skip
     return _examples

@@ -1,0 +1,72 @@
+"""TVM's names of `relay.dataflow_pattern`."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from relay import Expr as Expr
+from relay import dataflow_pattern as _patterns
+from relay.dataflow_pattern import *  # noqa: F403
+
+from .. import _absent
+from ..ir.op import Op
+from ..runtime import Object as Object
+
+Node = Object
+_Class = TypeVar("_Class", bound=type)
+
+get = Op.get
+
+
+def astext(obj: Any, show_meta_data: bool = True, annotate: Any = None) -> str:
+    """The text of a pattern, an expression or a module."""
+    if isinstance(obj, _patterns.DFPattern):
+        return obj.astext(show_meta_data, annotate)  # type: ignore[attr-defined, no-any-return]
+    from . import astext as text
+
+    return text(obj, show_meta_data, annotate)
+
+
+def pretty_print(obj: Any) -> None:
+    """Prints the text of a pattern, an expression or a module."""
+    print(astext(obj))
+
+
+def register_df_node(type_key: Any = None) -> Any:
+    """A decorator for classes of Python that stand for nodes: the class itself, since all nodes have their classes here."""
+    if isinstance(type_key, type):
+        return type_key
+
+    def register(cls: _Class) -> _Class:
+        return cls
+
+    return register
+
+
+def make_node(type_key: str, **kwargs: Any) -> Any:
+    """A node by the name of its class: attributes of calls and functions."""
+    from ..ir import make_node as make
+
+    return make(type_key, **kwargs)
+
+
+def _type_key(self: _patterns.DFPattern) -> str:
+    """The name that TVM registers the class under."""
+    return f"relay.dataflow_pattern.{type(self).__name__}"
+
+
+def _astype(self: _patterns.TuplePattern, _: Any) -> Any:
+    """Raises TypeError: a tuple has no dtype."""
+    raise TypeError("astype cannot be used on tuples")
+
+
+setattr(_patterns.DFPattern, "node_type_key", property(_type_key))
+setattr(_patterns.TuplePattern, "astype", _astype)
+
+__all__ = [*_patterns.__all__, "Expr", "Node", "Object", "astext", "get", "make_node", "pretty_print", "register_df_node"]
+
+
+def __getattr__(name: str) -> Any:
+    return _absent.lookup(__name__, name)
+
+

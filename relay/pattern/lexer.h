@@ -1,0 +1,51 @@
+// Tokens of patterns and rules.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <relay/support/span.h>
+
+namespace relay::pattern {
+
+enum class Token : uint8_t {
+  kEnd,
+  kWord,    // `nn.conv2d`, `rule`
+  kLocal,   // `%x`
+  kNumber,  // without sign
+  kString,
+  kSign,  // one of the characters of punctuation, or `==`, `=>`, `<=`, `>=`, `!=`, `..`
+};
+
+/// Reads one token at a time. Throws `Error` at what is none.
+class Lexer {
+ public:
+  explicit Lexer(std::shared_ptr<const Source> source) : source_(std::move(source)) { advance(); }
+  Token token() const { return token_; }
+  /// The text of the token: of a local without `%`, of a string without quotes.
+  const std::string& text() const { return text_; }
+  Span span() const { return source_->span(begin_, end_ - begin_); }
+  size_t begin() const { return begin_; }
+  size_t end() const { return end_; }
+  void advance();
+  /// Goes back to a place where a token begins.
+  void seek(size_t position);
+  /// Goes on behind something that is no token; without a token if there is none there either.
+  void skip_to(size_t position);
+  const std::shared_ptr<const Source>& source() const { return source_; }
+
+ private:
+  void skip_blank();
+  void read_word();
+  void read_number();
+  void read_string();
+  char at(size_t i) const { return i < source_->text().size() ? source_->text()[i] : '\0'; }
+
+  std::shared_ptr<const Source> source_;
+  size_t begin_ = 0, end_ = 0;
+  Token token_ = Token::kEnd;
+  std::string text_;
+};
+
+}  // namespace relay::pattern

@@ -1,0 +1,526 @@
+// Text to patterns.
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include <relay/op/op.h>
+#include <relay/parse/parse.h>
+#include <relay/pattern/parser.h>
+#include <relay/pattern/text.h>
+#include <relay/support/error.h>
+#include <relay/support/suggest.h>
+
+namespace relay::pattern {
+
+/// One more level of text inside text.
+class Parser::Nesting {
+ public:
+  explicit Nesting(Parser& parser) : parser_(parser) {
+    if (++parser_.depth_ > kMaxParseDepth) {
+      --parser_.depth_;
+      parser_.fail("this is nested deeper than " + std::to_string(kMaxParseDepth));
+    }
+  }
+  ~Nesting() { --parser_.depth_; }
+  Nesting(const Nesting&) = delete;
+  Nesting& operator=(const Nesting&) = delete;
+
+ private:
+  Parser& parser_;
+};
+
+void Parser::fail(std::string message) const { throw Error(std::move(message), lexer_.span()); }
+
+void Parser::unexpected(std::string_view wanted) const {
+  std::string found =
+      lexer_.token() == Token::kEnd ? "the end of the text" : "`" + lexer_.text() + "`";
+  fail("expected " + std::string(wanted) + ", not " + found);
+}
+
+bool Parser::take(std::string_view sign) {
+  if (!at(sign)) return false;
+  lexer_.advance();
+  return true;
+}
+
+void Parser::expect(std::string_view sign, std::string_view where) {
+  if (!take(sign)) unexpected("`" + std::string(sign) + "` " + std::string(where));
+}
+
+std::string Parser::take_text(Token kind, std::string_view what) {
+  if (lexer_.token() != kind) unexpected(what);
+  std::string text = lexer_.text();
+  lexer_.advance();
+  return text;
+}
+
+DFPatternRef Parser::whole_pattern() {
+  DFPatternRef result = pattern();
+  if (lexer_.token() != Token::kEnd) unexpected("the end of the pattern");
+  return result;
+}
+
+// `let P = Q; R`, `%c = P`, `P | Q`.
+DFPatternRef Parser::pattern() {
+  Nesting nesting(*this);
+  if (at_word("let")) return let();
+  if (lexer_.token() != Token::kLocal) return alternatives();
+  size_t begin = lexer_.begin();
+  std::string name = lexer_.text();
+  Span span = lexer_.span();
+  lexer_.advance();
+  if (!take("=")) {
+    lexer_.seek(begin);
+    return alternatives();
+  }
+  DFPatternRef inner = alternatives();
+  bool is_number =
+      std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
+  // A copy, so that what has a name already keeps that one, too.
+  if (!is_number) inner = DFPattern::named(inner, name);
+  define(name, span, inner);
+  return inner;
+}
+
+void Parser::define(const std::string& name, Span span, DFPatternRef pattern) {
+  if (!parts_.emplace(name, std::move(pattern)).second)
+    throw Error("%" + name + " has a meaning already", span);
+}
+
+DFPatternRef Parser::alternatives() {
+  DFPatternRef result = sum();
+  while (take("|")) result = DFPattern::alt(std::move(result), sum());
+  return result;
+}
+
+DFPatternRef Parser::sum() {
+  DFPatternRef left = product();
+  while (at("+") || at("-")) {
+    const Operator* op = get_op(at("+") ? "add" : "subtract");
+    lexer_.advance();
+    left = DFPattern::call(DFPattern::op(op), {std::move(left), product()});
+  }
+  return left;
+}
+
+DFPatternRef Parser::product() {
+  DFPatternRef left = postfix();
+  while (at("*") || at("/")) {
+    const Operator* op = get_op(at("*") ? "multiply" : "divide");
+    lexer_.advance();
+    left = DFPattern::call(DFPattern::op(op), {std::move(left), postfix()});
+  }
+  return left;
+}
+
+DFPatternRef Parser::postfix() {
+  Span span = lexer_.span();
+  DFPatternRef result = primary();
+  for (;;) {
+    if (at("(")) {
+      result = call(std::move(result), span);
+    } else if (at(".")) {
+      result = suffix(std::move(result));
+    } else {
+      return result;
+    }
+  }
+}
+
+DFPatternRef Parser::suffix(DFPatternRef inner) {
+  expect(".", "");
+  if (lexer_.token() == Token::kNumber)
+    return DFPattern::projection(std::move(inner), projection_index());
+  if (!at_word("_")) return method(std::move(inner));
+  lexer_.advance();
+  return DFPattern::projection(std::move(inner));
+}
+
+// The number of `.0.1` is two of them.
+uint32_t Parser::projection_index() {
+  std::string text = lexer_.text();
+  size_t digits = text.find_first_not_of("0123456789");
+  uint32_t index = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), index);
+  if (error != std::errc()) fail("a projection's number is too large");
+  if (digits == std::string::npos) {
+    lexer_.advance();
+  } else {
+    lexer_.seek(lexer_.begin() + digits);
+  }
+  return index;
+}
+
+std::string Parser::raw_argument() {
+  if (!at("(")) unexpected("`(`");
+  std::string_view text = lexer_.source()->text();
+  size_t begin = lexer_.end(), end = begin;
+  for (int open = 1; end < text.size(); ++end) {
+    open += text[end] == '(' || text[end] == '['   ? 1
+            : text[end] == ')' || text[end] == ']' ? -1
+                                                   : 0;
+    if (open == 0) break;
+  }
+  if (end == text.size()) fail("this parenthesis is not closed");
+  lexer_.seek(end);
+  expect(")", "");
+  return std::string(text.substr(begin, end - begin));
+}
+
+DFPatternRef Parser::method(DFPatternRef inner) {
+  Span span = lexer_.span();
+  std::string name =
+      take_text(Token::kWord, "has_attr, has_type, has_dtype, has_shape or a number");
+  if (name == "has_attr") {
+    std::vector<NamedAttr> attrs;
+    expect("(", "of has_attr");
+    do {
+      attrs.push_back(attribute(nullptr));
+    } while (take(","));
+    expect(")", "behind attributes");
+    return DFPattern::attrs(std::move(inner), std::move(attrs));
+  }
+  if (name == "has_type") {
+    std::string text = raw_argument();
+    try {
+      return DFPattern::type(std::move(inner), parse_type(text));
+    } catch (const Error& error) {
+      throw Error("`" + text + "` is no type: " + error.what(), span);
+    }
+  }
+  if (name == "has_dtype") {
+    expect("(", "of has_dtype");
+    Span place = lexer_.span();
+    std::string text = take_text(Token::kWord, "a dtype");
+    std::optional<DType> dtype = DType::parse(text);
+    if (!dtype) throw Error("there is no dtype " + text, place);
+    expect(")", "behind the dtype");
+    return DFPattern::dtype(std::move(inner), *dtype);
+  }
+  if (name != "has_shape")
+    throw Error(
+        "a pattern has no ." + name + "; it has has_attr, has_type, has_dtype and has_shape", span);
+  std::string text = raw_argument();
+  TypeRef type;
+  try {
+    type = parse_type("Tensor[" + text + ", float32]");
+  } catch (const Error& error) {
+    throw Error("`" + text + "` is no shape: " + error.what(), span);
+  }
+  const auto* tensor = type->as<TensorType>();
+  if (tensor == nullptr || !tensor->has_rank()) throw Error("`" + text + "` is no shape", span);
+  std::span<const Dim> dims = tensor->dims();
+  return DFPattern::shape(std::move(inner), {dims.begin(), dims.end()});
+}
+
+DFPatternRef Parser::primary() {
+  switch (lexer_.token()) {
+    case Token::kWord:
+      return word();
+    case Token::kLocal:
+      return local();
+    case Token::kNumber:
+      return number();
+    default:
+      if (at("-")) return number();
+      if (at("(")) return parenthesised();
+      unexpected("a pattern");
+  }
+}
+
+DFPatternRef Parser::local() {
+  auto found = parts_.find(lexer_.text());
+  DFPatternRef result;
+  if (found != parts_.end()) {
+    result = found->second;
+  } else {
+    result = DFPattern::wildcard();
+    const std::string& name = lexer_.text();
+    if (name.find_first_not_of("0123456789") != std::string::npos)
+      result = DFPattern::named(result, name);
+    parts_.emplace(name, result);
+  }
+  lexer_.advance();
+  return result;
+}
+
+double Parser::signed_number() {
+  bool negative = take("-");
+  if (at_word("inf")) {
+    lexer_.advance();
+    return negative ? -HUGE_VAL : HUGE_VAL;
+  }
+  std::string text = lexer_.text();
+  if (lexer_.token() != Token::kNumber) unexpected("a number");
+  double value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size())
+    fail("the number " + text + " is beyond all floats");
+  lexer_.advance();
+  return negative ? -value : value;
+}
+
+DFPatternRef Parser::number() { return DFPattern::number(signed_number()); }
+
+DFPatternRef Parser::parenthesised() {
+  expect("(", "");
+  if (take("..")) {
+    expect(")", "behind `..`");
+    return DFPattern::tuple_any();
+  }
+  std::vector<DFPatternRef> fields;
+  bool is_tuple = at(")");
+  while (!at(")")) {
+    fields.push_back(pattern());
+    if (!take(",")) break;
+    is_tuple = true;
+  }
+  expect(")", "behind what it encloses");
+  return is_tuple ? DFPattern::tuple(std::move(fields)) : std::move(fields[0]);
+}
+
+DFPatternRef Parser::word() {
+  const std::string& name = lexer_.text();
+  if (name == "fn") return function();
+  if (name == "if") return if_then_else();
+  if (name == "inf") return number();
+  if (name == "dominates") return dominator();
+  if (name == "rec") return recursive();
+  if (name == "expr") return quoted_expr();
+  if (name == "let") fail("put a let that is part of something in parentheses");
+  if (name == "_" || name == "const") {
+    bool is_constant = name == "const";
+    lexer_.advance();
+    return is_constant ? DFPattern::constant() : DFPattern::wildcard();
+  }
+  if (name == "var") {
+    lexer_.advance();
+    if (!take("(")) return DFPattern::var();
+    DFPatternRef result = DFPattern::var(take_text(Token::kString, "a name in quotes"));
+    expect(")", "behind the name");
+    return result;
+  }
+  DFPatternRef result = DFPattern::op(find_operator(name, lexer_.span()));
+  lexer_.advance();
+  return result;
+}
+
+DFPatternRef Parser::call(DFPatternRef callee, Span callee_span) {
+  Nesting nesting(*this);
+  const Operator* op = callee->as_op();
+  expect("(", "of a call");
+  std::vector<DFPatternRef> args;
+  std::vector<NamedAttr> attrs;
+  bool any = false;
+  while (!at(")")) {
+    if (at("..")) {
+      if (any || !args.empty()) fail("`..` stands for all arguments, so there are no others");
+      any = true;
+      lexer_.advance();
+    } else {
+      size_t begin = lexer_.begin();
+      bool is_word = lexer_.token() == Token::kWord;
+      if (is_word) lexer_.advance();
+      bool named = is_word && at("=");
+      if (is_word) lexer_.seek(begin);
+      if (named) {
+        attrs.push_back(attribute(op));
+      } else if (any || !attrs.empty()) {
+        fail("arguments stand before attributes");
+      } else {
+        args.push_back(pattern());
+      }
+    }
+    if (!take(",")) break;
+  }
+  expect(")", "behind arguments");
+  if (op != nullptr && !any) check_arguments(op, args.size(), callee_span);
+  DFPatternRef result = any ? DFPattern::call_any(std::move(callee))
+                            : DFPattern::call(std::move(callee), std::move(args));
+  return attrs.empty() ? result : DFPattern::attrs(std::move(result), std::move(attrs));
+}
+
+DFPatternRef Parser::function() {
+  lexer_.advance();
+  expect("(", "of the parameters");
+  std::vector<DFPatternRef> params;
+  bool any = take("..");
+  while (!any && !at(")")) {
+    params.push_back(pattern());
+    if (!take(",")) break;
+  }
+  expect(")", "behind the parameters");
+  expect("{", "before the body");
+  DFPatternRef body = pattern();
+  expect("}", "behind the body");
+  return any ? DFPattern::function_any(std::move(body))
+             : DFPattern::function(std::move(params), std::move(body));
+}
+
+DFPatternRef Parser::let() {
+  lexer_.advance();
+  DFPatternRef var = postfix();
+  expect("=", "of the let");
+  DFPatternRef value = alternatives();
+  expect(";", "behind the value");
+  return DFPattern::let(std::move(var), std::move(value), pattern());
+}
+
+DFPatternRef Parser::if_then_else() {
+  Nesting nesting(*this);
+  lexer_.advance();
+  expect("(", "of the condition");
+  DFPatternRef condition = pattern();
+  expect(")", "behind the condition");
+  expect("{", "of the first branch");
+  DFPatternRef then_branch = pattern();
+  expect("}", "behind the first branch");
+  if (!at_word("else")) unexpected("`else`");
+  lexer_.advance();
+  expect("{", "of the second branch");
+  DFPatternRef else_branch = pattern();
+  expect("}", "behind the second branch");
+  return DFPattern::if_then_else(std::move(condition), std::move(then_branch),
+                                 std::move(else_branch));
+}
+
+DFPatternRef Parser::dominator() {
+  lexer_.advance();
+  expect("(", "of dominates");
+  DFPatternRef parent = pattern();
+  expect(",", "between parent and path");
+  DFPatternRef path = pattern();
+  expect(",", "between path and child");
+  DFPatternRef child = pattern();
+  expect(")", "behind the child");
+  return DFPattern::dominator(std::move(parent), std::move(path), std::move(child));
+}
+
+DFPatternRef Parser::recursive() {
+  lexer_.advance();
+  expect("(", "of rec");
+  Span span = lexer_.span();
+  std::string name = take_text(Token::kLocal, "a name such as %w");
+  if (parts_.contains(name)) throw Error("%" + name + " has a meaning already", span);
+  DFPatternRef whole = DFPattern::wildcard();
+  if (name.find_first_not_of("0123456789") != std::string::npos)
+    whole = DFPattern::named(whole, name);
+  parts_.emplace(name, whole);
+  expect(",", "behind the name");
+  DFPatternRef target = pattern();
+  expect(")", "behind the pattern");
+  try {
+    whole->redirect(std::move(target));
+  } catch (const Error&) {
+    throw Error("%" + name + " stands for itself alone", span);
+  }
+  return whole;
+}
+
+DFPatternRef Parser::quoted_expr() {
+  lexer_.advance();
+  expect("(", "of expr");
+  Span span = lexer_.span();
+  std::string text = take_text(Token::kString, "an expression in quotes");
+  expect(")", "behind the expression");
+  try {
+    return DFPattern::expr(parse_expr(text));
+  } catch (const Error& error) {
+    throw Error("this is no expression: " + std::string(error.what()), span);
+  }
+}
+
+AttrValue Parser::value() {
+  Nesting nesting(*this);
+  if (lexer_.token() == Token::kString) {
+    std::string text = lexer_.text();
+    lexer_.advance();
+    return AttrValue(std::move(text));
+  }
+  if (lexer_.token() == Token::kWord && !at_word("inf")) {
+    std::string name = lexer_.text();
+    std::optional<DType> dtype = DType::parse(name);
+    bool known = name == "True" || name == "False" || name == "None" || dtype.has_value();
+    if (!known) unexpected("a value");
+    lexer_.advance();
+    if (name == "None") return {};
+    return dtype ? AttrValue(*dtype) : AttrValue(name == "True");
+  }
+  if (take("[")) {
+    AttrValue::List list;
+    while (!at("]")) {
+      list.push_back(value());
+      if (!take(",")) break;
+    }
+    expect("]", "behind the list");
+    return AttrValue(std::move(list));
+  }
+  bool whole = lexer_.token() == Token::kNumber || at("-");
+  size_t begin = lexer_.begin();
+  double number = signed_number();
+  std::string_view text = lexer_.source()->text().substr(begin);
+  int64_t integer = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), integer);
+  bool is_integer =
+      whole && error == std::errc() &&
+      (end == text.data() + text.size() || (*end != '.' && *end != 'e' && *end != 'E'));
+  return is_integer ? AttrValue(integer) : AttrValue(number);
+}
+
+NamedAttr Parser::attribute(const Operator* op) {
+  Span span = lexer_.span();
+  Name name = take_text(Token::kWord, "the name of an attribute");
+  expect("=", "behind the attribute's name");
+  Span place = lexer_.span();
+  AttrValue given = value();
+  if (op != nullptr) given = as_field(op, name, std::move(given), place);
+  return {name, std::move(given), span};
+}
+
+AttrValue Parser::as_field(const Operator* op, const Name& name, AttrValue value, Span span) const {
+  const AttrsSchema* schema = op->attrs_schema();
+  std::vector<std::string> known;
+  for (size_t i = 0; schema != nullptr && i < schema->fields.size(); ++i) {
+    const AttrField& field = schema->fields[i];
+    known.push_back(field.name.str());
+    if (field.name != name) continue;
+    std::unique_ptr<void, void (*)(void*)> object(schema->create(), schema->destroy);
+    if (!field.set(object.get(), value)) {
+      throw Error("attribute " + name.str() + " of " + op->name().str() + " is a " +
+                      field.type_text() + ", not " + value.str(),
+                  span);
+    }
+    return field.get(object.get());
+  }
+  Diagnostic diagnostic =
+      Diagnostic::error(op->name().str() + " has no attribute " + name.str(), span);
+  suggest(diagnostic, name.str(), known);
+  throw Error(std::move(diagnostic));
+}
+
+const Operator* Parser::find_operator(const std::string& name, Span span) const {
+  if (const Operator* op = find_op(name)) return op;
+  std::vector<std::string> known;
+  for (const Operator* op : all_ops()) known.push_back(op->name().str());
+  Diagnostic diagnostic = Diagnostic::error("there is no operator " + name, span);
+  suggest(diagnostic, name, known);
+  throw Error(std::move(diagnostic));
+}
+
+void Parser::check_arguments(const Operator* op, size_t given, Span span) const {
+  size_t wanted = op->num_inputs();
+  if (given == wanted) return;
+  throw Error(op->name().str() + " takes " + std::to_string(wanted) +
+                  (wanted == 1 ? " argument" : " arguments") + ", not " + std::to_string(given),
+              span);
+}
+
+}  // namespace relay::pattern
+
+namespace relay {
+
+DFPatternRef parse_pattern(std::string name, std::string text) {
+  return pattern::Parser(SourceMap::add(std::move(name), std::move(text))).whole_pattern();
+}
+
+}  // namespace relay

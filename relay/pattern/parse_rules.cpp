@@ -1,0 +1,333 @@
+// Text to rules.
+#include <array>
+
+#include <relay/op/op.h>
+#include <relay/parse/parse.h>
+#include <relay/pattern/parser.h>
+#include <relay/support/error.h>
+
+namespace relay::pattern {
+
+namespace {
+
+struct TestName {
+  std::string_view text;
+  RuleCondition::Test test;
+};
+constexpr std::array kPartTests = {
+    TestName{"constant", RuleCondition::Test::kConstant},
+    TestName{"scalar", RuleCondition::Test::kScalar},
+    TestName{"static", RuleCondition::Test::kStatic},
+    TestName{"once", RuleCondition::Test::kOnce},
+    TestName{"float", RuleCondition::Test::kFloat},
+    TestName{"integer", RuleCondition::Test::kInteger},
+    TestName{"bool", RuleCondition::Test::kBool},
+};
+constexpr std::array kComparisons = {
+    TestName{"==", RuleCondition::Test::kEqual},
+    TestName{"!=", RuleCondition::Test::kNotEqual},
+    TestName{"<", RuleCondition::Test::kLess},
+    TestName{"<=", RuleCondition::Test::kLessEqual},
+    TestName{">", RuleCondition::Test::kGreater},
+    TestName{">=", RuleCondition::Test::kGreaterEqual},
+};
+
+struct ValueName {
+  std::string_view text;
+  RuleValue::Kind kind;
+};
+constexpr std::array kPartValues = {
+    ValueName{"dtype", RuleValue::Kind::kDType}, ValueName{"rank", RuleValue::Kind::kRank},
+    ValueName{"shape", RuleValue::Kind::kShape}, ValueName{"size", RuleValue::Kind::kSize}};
+
+}  // namespace
+
+std::vector<Rule> Parser::rules(DiagnosticSink& sink) {
+  std::vector<Rule> result;
+  while (lexer_.token() != Token::kEnd) {
+    size_t begin = lexer_.begin();
+    try {
+      Rule read = rule();
+      for (const Rule& earlier : result) {
+        if (earlier.name == read.name)
+          throw Error(Diagnostic::error("rule " + read.name.str() + " is there twice", read.span)
+                          .note("the first one", earlier.span));
+      }
+      result.push_back(std::move(read));
+    } catch (const Error& error) {
+      for (const Diagnostic& diagnostic : error.diagnostics()) sink.add(diagnostic);
+      depth_ = 0;
+      if (lexer_.begin() == begin && !at_word("rule") && !at_word("inexact")) lexer_.advance();
+      skip_rule();
+    }
+  }
+  return result;
+}
+
+// To the next word that begins a rule, or behind the next semicolon outside of braces.
+void Parser::skip_rule() {
+  size_t position = lexer_.begin();
+  for (bool first = true; lexer_.token() != Token::kEnd; first = false) {
+    if (!first && (at_word("rule") || at_word("inexact"))) return;
+    try {
+      lexer_.advance();
+      position = lexer_.end();
+    } catch (const Error&) {  // no token
+      position = std::max(position, lexer_.begin()) + 1;
+      lexer_.skip_to(position);
+    }
+  }
+}
+
+Rule Parser::rule() {
+  parts_.clear();
+  Rule rule;
+  if (at_word("inexact")) {
+    rule.inexact = true;
+    lexer_.advance();
+  }
+  if (!at_word("rule")) unexpected("`rule`");
+  lexer_.advance();
+  rule.span = lexer_.span();
+  rule.name = take_text(Token::kWord, "the name of a rule");
+  expect(":", "behind the rule's name");
+  rule.from = pattern();
+  expect("=>", "between what fits and what it becomes");
+  rule.to = written();
+  if (at_word("where")) {
+    do {
+      lexer_.advance();
+      rule.where.push_back(condition());
+    } while (at(","));
+  }
+  expect(";", "at the end of the rule");
+  return rule;
+}
+
+Name Parser::part() {
+  if (lexer_.token() != Token::kLocal) unexpected("the name of a part such as %x");
+  if (!parts_.contains(lexer_.text())) fail("no part of the pattern is named %" + lexer_.text());
+  if (lexer_.text().find_first_not_of("0123456789") == std::string::npos)
+    fail("%" + lexer_.text() + " is a number, not a name; rules mention parts by names");
+  Name name = lexer_.text();
+  lexer_.advance();
+  return name;
+}
+
+// ---- What is written ---------------------------------------------------------------------------
+
+RuleTemplate Parser::written() {
+  Nesting nesting(*this);
+  RuleTemplate left = written_product();
+  while (at("+") || at("-")) {
+    const Operator* op = get_op(at("+") ? "add" : "subtract");
+    lexer_.advance();
+    RuleTemplate call{RuleTemplate::Kind::kCall};
+    call.op = op;
+    call.children.push_back(std::move(left));
+    call.children.push_back(written_product());
+    left = std::move(call);
+  }
+  return left;
+}
+
+RuleTemplate Parser::written_product() {
+  RuleTemplate left = written_suffix();
+  while (at("*") || at("/")) {
+    const Operator* op = get_op(at("*") ? "multiply" : "divide");
+    lexer_.advance();
+    RuleTemplate call{RuleTemplate::Kind::kCall};
+    call.op = op;
+    call.children.push_back(std::move(left));
+    call.children.push_back(written_suffix());
+    left = std::move(call);
+  }
+  return left;
+}
+
+RuleTemplate Parser::written_suffix() {
+  RuleTemplate result = written_primary();
+  while (at(".")) {
+    lexer_.advance();
+    if (lexer_.token() != Token::kNumber) unexpected("the number of a field");
+    RuleTemplate projection{RuleTemplate::Kind::kProjection};
+    projection.index = projection_index();
+    projection.children.push_back(std::move(result));
+    result = std::move(projection);
+  }
+  return result;
+}
+
+RuleTemplate Parser::written_primary() {
+  if (lexer_.token() == Token::kLocal) {
+    RuleTemplate result;
+    result.part = part();
+    return result;
+  }
+  if (lexer_.token() == Token::kNumber || at("-") || at_word("inf")) {
+    RuleTemplate result{RuleTemplate::Kind::kNumber};
+    result.number = signed_number();
+    return result;
+  }
+  if (lexer_.token() == Token::kWord) {
+    Span span = lexer_.span();
+    std::string name = take_text(Token::kWord, "an operator");
+    return written_call(name, span);
+  }
+  if (!at("(")) unexpected("an expression");
+  lexer_.advance();
+  RuleTemplate tuple{RuleTemplate::Kind::kTuple};
+  bool is_tuple = at(")");
+  while (!at(")")) {
+    tuple.children.push_back(written());
+    if (!take(",")) break;
+    is_tuple = true;
+  }
+  expect(")", "behind what it encloses");
+  if (is_tuple) return tuple;
+  RuleTemplate inner = std::move(tuple.children[0]);
+  return inner;
+}
+
+RuleTemplate Parser::written_call(const std::string& name, Span span) {
+  RuleTemplate call{RuleTemplate::Kind::kCall};
+  call.op = find_operator(name, span);
+  expect("(", "of a call");
+  while (!at(")")) {
+    if (take("..")) {
+      call.spread = part();
+    } else {
+      size_t begin = lexer_.begin();
+      bool is_word = lexer_.token() == Token::kWord;
+      if (is_word) lexer_.advance();
+      bool named = is_word && at("=");
+      if (is_word) lexer_.seek(begin);
+      if (named) {
+        call.attributes.push_back(written_attribute(call.op));
+      } else if (!call.attributes.empty() || !call.spread.empty()) {
+        fail("arguments stand before attributes");
+      } else {
+        call.children.push_back(written());
+      }
+    }
+    if (!take(",")) break;
+  }
+  expect(")", "behind arguments");
+  check_arguments(call.op, call.children.size(), span);
+  return call;
+}
+
+RuleTemplate::Attribute Parser::written_attribute(const Operator* op) {
+  RuleTemplate::Attribute attribute;
+  Span span = lexer_.span();
+  attribute.name = take_text(Token::kWord, "the name of an attribute");
+  expect("=", "behind the attribute's name");
+  Span place = lexer_.span();
+  if (lexer_.token() == Token::kLocal) {
+    attribute.part = part();
+    expect(".", "and the name of an attribute");
+    attribute.of_part = take_text(Token::kWord, "the name of an attribute");
+    const AttrsSchema* schema = op->attrs_schema();
+    bool known = false;
+    for (size_t i = 0; schema != nullptr && i < schema->fields.size(); ++i)
+      known |= schema->fields[i].name == attribute.name;
+    if (!known) as_field(op, attribute.name, {}, span);  // says which there are
+  } else {
+    attribute.value = as_field(op, attribute.name, value(), place);
+  }
+  return attribute;
+}
+
+// ---- Conditions --------------------------------------------------------------------------------
+
+RuleCondition Parser::condition() {
+  RuleCondition condition;
+  if (at_word("not")) {
+    lexer_.advance();
+    condition.negated = true;
+  }
+  for (const TestName& test : kPartTests) {
+    if (!at_word(test.text)) continue;
+    lexer_.advance();
+    condition.test = test.test;
+    expect("(", "of the condition");
+    condition.part = part();
+    expect(")", "behind the part");
+    return condition;
+  }
+  condition.values.push_back(operand());
+  if (at_word("in")) {
+    lexer_.advance();
+    condition.test = RuleCondition::Test::kIn;
+    expect("(", "of the values");
+    do {
+      condition.values.push_back(operand());
+    } while (take(",") && !at(")"));
+    expect(")", "behind the values");
+    return condition;
+  }
+  for (const TestName& comparison : kComparisons) {
+    if (!at(comparison.text)) continue;
+    lexer_.advance();
+    condition.test = comparison.test;
+    condition.values.push_back(operand());
+    return condition;
+  }
+  unexpected("a comparison");
+}
+
+RuleValue Parser::part_value(RuleValue::Kind kind) {
+  RuleValue result;
+  result.kind = kind;
+  lexer_.advance();
+  expect("(", "of the part");
+  result.part = part();
+  expect(")", "behind the part");
+  if (kind != RuleValue::Kind::kShape || !take("[")) return result;
+  result.kind = RuleValue::Kind::kExtent;
+  double axis = signed_number();
+  constexpr double kMost = 1000;
+  if (axis != static_cast<int>(std::min(std::max(axis, -kMost), kMost)))
+    fail("an axis is an integer");
+  result.axis = static_cast<int64_t>(axis);
+  expect("]", "behind the axis");
+  return result;
+}
+
+RuleValue Parser::operand() {
+  for (const ValueName& value : kPartValues) {
+    if (at_word(value.text)) return part_value(value.kind);
+  }
+  RuleValue result;
+  if (lexer_.token() == Token::kLocal) {
+    result.kind = RuleValue::Kind::kAttribute;
+    result.part = part();
+    expect(".", "and the name of an attribute");
+    result.attribute = take_text(Token::kWord, "the name of an attribute");
+    return result;
+  }
+  if (lexer_.token() == Token::kWord) {
+    std::string word = lexer_.text();
+    if (word != "True" && word != "False" && word != "None" && word != "inf" &&
+        !DType::parse(word)) {
+      unexpected("a condition or a value");
+    }
+  }
+  result.literal = value();
+  return result;
+}
+
+}  // namespace relay::pattern
+
+namespace relay {
+
+Rules parse_rules(std::string name, std::string text) {
+  Rules result;
+  result.source = SourceMap::add(std::move(name), std::move(text));
+  DiagnosticSink sink;
+  result.rules = pattern::Parser(result.source).rules(sink);
+  sink.throw_if_errors();
+  return result;
+}
+
+}  // namespace relay

@@ -1,0 +1,86 @@
+// Reads patterns and rules.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include <relay/pattern/lexer.h>
+#include <relay/pattern/rule.h>
+
+namespace relay::pattern {
+
+/// Recursive descent; nests no deeper than program text may.
+class Parser {
+ public:
+  explicit Parser(std::shared_ptr<const Source> source) : lexer_(std::move(source)) {}
+  DFPatternRef whole_pattern();
+  /// Rules up to the end; problems go to `sink`, and reading goes on behind the next semicolon.
+  std::vector<Rule> rules(DiagnosticSink& sink);
+
+ private:
+  class Nesting;
+  // Tokens.
+  bool at(std::string_view sign) const {
+    return lexer_.token() == Token::kSign && lexer_.text() == sign;
+  }
+  bool at_word(std::string_view word) const {
+    return lexer_.token() == Token::kWord && lexer_.text() == word;
+  }
+  bool take(std::string_view sign);
+  void expect(std::string_view sign, std::string_view where);
+  std::string take_text(Token kind, std::string_view what);
+  [[noreturn]] void fail(std::string message) const;
+  [[noreturn]] void unexpected(std::string_view wanted) const;
+
+  // Patterns.
+  DFPatternRef pattern();
+  DFPatternRef alternatives();
+  DFPatternRef sum();
+  DFPatternRef product();
+  DFPatternRef postfix();
+  DFPatternRef suffix(DFPatternRef inner);
+  DFPatternRef primary();
+  DFPatternRef word();
+  DFPatternRef local();
+  DFPatternRef number();
+  DFPatternRef parenthesised();
+  DFPatternRef function();
+  DFPatternRef let();
+  DFPatternRef if_then_else();
+  DFPatternRef dominator();
+  DFPatternRef recursive();
+  DFPatternRef quoted_expr();
+  DFPatternRef call(DFPatternRef callee, Span callee_span);
+  void define(const std::string& name, Span span, DFPatternRef pattern);
+  DFPatternRef method(DFPatternRef inner);
+  uint32_t projection_index();
+  std::string raw_argument();
+
+  // Values.
+  double signed_number();
+  AttrValue value();
+  NamedAttr attribute(const Operator* op);
+  AttrValue as_field(const Operator* op, const Name& name, AttrValue value, Span span) const;
+  const Operator* find_operator(const std::string& name, Span span) const;
+  void check_arguments(const Operator* op, size_t given, Span span) const;
+
+  // Rules.
+  Rule rule();
+  Name part();
+  RuleTemplate written();
+  RuleTemplate written_product();
+  RuleTemplate written_suffix();
+  RuleTemplate written_primary();
+  RuleTemplate written_call(const std::string& name, Span span);
+  RuleTemplate::Attribute written_attribute(const Operator* op);
+  RuleCondition condition();
+  RuleValue operand();
+  RuleValue part_value(RuleValue::Kind kind);
+  void skip_rule();
+
+  Lexer lexer_;
+  std::map<std::string, DFPatternRef> parts_;  // by name, of the pattern that is read
+  int depth_ = 0;
+};
+
+}  // namespace relay::pattern
