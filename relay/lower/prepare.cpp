@@ -271,10 +271,19 @@ class Preparer {
     const te::TensorInfo& info = out_.info(load.tensor);
     Ref<ScalarNode> copy = copy_node(load);
     bool inside = true;
+    std::vector<Dim> index;
+    for (const ScalarRef& arg : args) index.push_back(math_.poly(arg));
+    // What is moved inside is in range afterwards: loops see how the load goes through memory.
+    Inside moved;
+    if (load.bounds == Bounds::kClamp) moved = make_valid(index, info.dims, Bounds::kClamp);
     for (size_t d = 0; d < args.size(); ++d) {
-      Dim index = math_.poly(args[d]);
-      copy->args[d] = math_.scalar(index);
-      inside &= load.bounds == Bounds::kProven || math_.in_range(index, info.dims[d]);
+      copy->args[d] = math_.scalar(index[d]);
+      inside &= load.bounds == Bounds::kProven || load.bounds == Bounds::kClamp ||
+                math_.in_range(index[d], info.dims[d]);
+    }
+    if (load.bounds == Bounds::kClamp) {
+      copy->bounds = Bounds::kProven;
+      return guarded(moved, copy, load, Bounds::kClamp, {});
     }
     if (inside) {
       copy->bounds = Bounds::kProven;

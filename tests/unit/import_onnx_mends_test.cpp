@@ -432,5 +432,27 @@ TEST(ImportOnnxMends, Options) {
             "m.onnx: the input \"x\" has the extent 4 on axis 1, the shape that is given has 5");
 }
 
+// The nearest elements under a whole scale are the elements again and again, also where a run
+// decides how many there are; other forms of the nearest one are not.
+TEST(ImportOnnxMends, WholeScalesOfOpenExtents) {
+  auto resized = [](std::string_view places, std::string_view nearest, float scale) {
+    auto text = [](std::string_view name, std::string_view value) {
+      return Proto().text(1, name).text(4, value).number(20, 3);
+    };
+    Proto node =
+        onnx_node("Resize", {"x", "", "scales"}, {"y"},
+                  {text("coordinate_transformation_mode", places), text("nearest_mode", nearest)});
+    Proto scales = onnx_tensor<float>("scales", kOnnxFloat, {3}, {1, 1, scale});
+    return result(one_node(node, {input("x", {int64_t{1}, int64_t{1}, "w"})}, {scales}),
+                  {floats({1, 1, 3}, {1, 2, 3})});
+  };
+  EXPECT_EQ(resized("asymmetric", "floor", 2), " 1 1 2 2 3 3");
+  EXPECT_EQ(resized("asymmetric", "ceil", 2), " 1 2 2 3 3 3");
+  EXPECT_EQ(resized("half_pixel", "round_prefer_floor", 3), " 1 1 1 2 2 2 3 3 3");
+  EXPECT_EQ(resized("half_pixel", "round_prefer_ceil", 2), " 1 1 2 2 3 3");
+  EXPECT_EQ(resized("half_pixel", "floor", 2), " 1 1 1 2 2 3");
+  EXPECT_EQ(resized("align_corners", "floor", 2), " 1 1 1 2 2 3");
+}
+
 }  // namespace
 }  // namespace relay::import_onnx_mends_test

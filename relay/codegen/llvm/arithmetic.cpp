@@ -212,7 +212,15 @@ LaneValue ScalarEmitter::write_binary(const ScalarNode* node) {
       if (compares(op)) return linear_compare(op, x, y);
     }
   }
-  return LaneValue::vector(binary_op(op, dtype, widen(x), widen(y)));
+  LaneValue result = LaneValue::vector(binary_op(op, dtype, widen(x), widen(y)));
+  if (op == BinaryOp::kAdd && dtype == kInt64) {
+    if (!x.is_vector()) std::swap(x, y);
+    if (x.spread != nullptr && y.is_uniform()) {
+      result.origin = IndexMath(frame_).add(x.origin, y.base);
+      result.spread = x.spread;
+    }
+  }
+  return result;
 }
 
 }  // namespace relay::codegen

@@ -1,6 +1,8 @@
 // Integer division: divisors of 0 are failures, never traps.
 #include <bit>
 
+#include <llvm/Analysis/ValueTracking.h>
+
 #include <relay/codegen/llvm/index_math.h>
 #include <relay/support/error.h>
 
@@ -85,6 +87,26 @@ LaneValue ScalarEmitter::checked_divisor(const ScalarNode* divisor, uint32_t ori
   return result;
 }
 
+/// Lanes side by side, divided by a power of two that divides the first one and the lanes: they are
+/// at distances from the first one's quotient that are known.
+std::optional<LaneValue> ScalarEmitter::aligned_quotients(const ScalarNode& node,
+                                                          const LaneValue& x, int64_t divisor) {
+  const auto d = static_cast<uint64_t>(divisor);
+  if (node.binary != BinaryOp::kFloorDiv || divisor < 2 || !std::has_single_bit(d) || d > lanes() ||
+      !is_constant(x.step, 1)) {
+    return std::nullopt;
+  }
+  const auto bits = static_cast<unsigned>(std::countr_zero(d));
+  const llvm::DataLayout& layout = frame_.module.getDataLayout();
+  if (llvm::computeKnownBits(x.base, layout).countMinTrailingZeros() < bits) return std::nullopt;
+  std::vector<llvm::Constant*> places;
+  for (unsigned lane = 0; lane < lanes(); ++lane) places.push_back(b.getInt64(lane >> bits));
+  llvm::Constant* spread = llvm::ConstantVector::get(places);
+  llvm::Value* origin = b.CreateAShr(x.base, bits);
+  llvm::Value* quotients = b.CreateAdd(b.CreateVectorSplat(lanes(), origin), spread);
+  return LaneValue::spread_from(quotients, origin, spread);
+}
+
 LaneValue ScalarEmitter::write_divide(const ScalarNode* node) {
   LaneValue x = arg(node, 0);
   LaneValue d = checked_divisor(node->args[1].get(), node->origin);
@@ -115,6 +137,7 @@ LaneValue ScalarEmitter::write_divide(const ScalarNode* node) {
   };
   auto far = [&] { return divider.divide(node->binary, widen(x), widen(d)); };
   if (known) {
+    if (std::optional<LaneValue> quotients = aligned_quotients(*node, x, *known)) return *quotients;
     if (*known >= span) return LaneValue::vector(near());
     if (*known < 0 || span > 1 << 20) return LaneValue::vector(far());
     llvm::Value* quotient = begin();

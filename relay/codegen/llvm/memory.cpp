@@ -232,6 +232,13 @@ LaneValue offset_of(ScalarEmitter& emitter, int32_t buffer, std::span<const Lane
     wide = wide == nullptr ? term : frame.b.CreateAdd(wide, term);
   }
   if (wide == nullptr) return offset;
+  for (size_t d = 0; d < indices.size(); ++d) {
+    // The only index that is a vector: it says how lanes are apart.
+    if (indices[d].spread == nullptr || !is_constant(frame.stride(buffer, d), 1)) continue;
+    if (wide != indices[d].base || !offset.is_uniform()) continue;
+    llvm::Value* all = frame.b.CreateAdd(wide, emitter.widen(offset));
+    return LaneValue::spread_from(all, math.add(indices[d].origin, offset.base), indices[d].spread);
+  }
   if (offset.is_uniform() && is_constant(offset.base, 0)) return LaneValue::vector(wide);
   return LaneValue::vector(frame.b.CreateAdd(wide, emitter.widen(offset)));
 }

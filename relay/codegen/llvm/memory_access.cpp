@@ -3,6 +3,7 @@
 #include <bit>
 #include <numeric>
 
+#include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/Transforms/Utils/Local.h>
 
 namespace relay::codegen {
@@ -235,21 +236,118 @@ llvm::Value* MemoryAccess::one_by_one(const LaneValue& offset, llvm::Value* mask
   return result;
 }
 
-llvm::Value* MemoryAccess::gather(const LaneValue& offset, llvm::Value* mask, llvm::Value* fill) {
-  llvm::Value* value = nullptr;
+llvm::Value* MemoryAccess::one_for_each(const LaneValue& offset, llvm::Value* mask) {
   // Where addresses are scalars anyway, gathering is slower than loading one by one.
   bool known_places = mask == nullptr && !offset.is_vector();
-  if (frame_.target.isa == Target::Isa::kAvx512 && dtype_.size() >= 4 && !known_places) {
-    llvm::Value* from = address(emitter_.widen(offset), mask == nullptr);
-    if (from->getType()->isPointerTy()) from = b.CreateVectorSplat(lanes_, from);
-    value = note(
-        b.CreateMaskedGather(vector_, from, align_, mask, llvm::Constant::getNullValue(vector_)));
-  } else {
-    value = one_by_one(offset, mask);
+  if (frame_.target.isa != Target::Isa::kAvx512 || dtype_.size() < 4 || known_places) {
+    return one_by_one(offset, mask);
+  }
+  llvm::Value* from = address(emitter_.widen(offset), mask == nullptr);
+  if (from->getType()->isPointerTy()) from = b.CreateVectorSplat(lanes_, from);
+  return note(
+      b.CreateMaskedGather(vector_, from, align_, mask, llvm::Constant::getNullValue(vector_)));
+}
+
+llvm::Value* MemoryAccess::gather(const LaneValue& offset, llvm::Value* mask, llvm::Value* fill) {
+  llvm::Value* value = spread(offset, mask);
+  if (value == nullptr) {
+    value = may_be_near(offset) ? near_or_far(offset, mask) : one_for_each(offset, mask);
   }
   value = emitter_.from_memory(value, dtype_);
   if (fill != nullptr) value = b.CreateSelect(mask, value, b.CreateVectorSplat(lanes_, fill));
   return value;
+}
+
+/// Elements at distances that are known: side by side, and each for some neighbouring lanes. Null
+/// if they are not.
+llvm::Value* MemoryAccess::spread(const LaneValue& offset, llvm::Value* mask) {
+  if (offset.spread == nullptr) return nullptr;
+  // An element is wanted if its first lane is, which is so where the first lanes are active.
+  const bool first_lanes = mask == emitter_.mask() && emitter_.mask_is_prefix() &&
+                           ScalarEmitter::has_masked_access(frame_.target, dtype_.size());
+  if (mask != nullptr && !first_lanes) return nullptr;
+  std::vector<int> places, firsts;
+  for (unsigned lane = 0; lane < lanes_; ++lane) {
+    const auto place = static_cast<int>(
+        llvm::cast<llvm::ConstantInt>(offset.spread->getAggregateElement(lane))->getSExtValue());
+    places.push_back(place);
+    if (place == static_cast<int>(firsts.size())) firsts.push_back(static_cast<int>(lane));
+    if (place + 1 != static_cast<int>(firsts.size())) return nullptr;
+  }
+  llvm::Type* piece = widen_type(element_, static_cast<unsigned>(firsts.size()));
+  if (!piece->isVectorTy()) return nullptr;
+  llvm::Value* from = address(offset.origin, mask == nullptr);
+  llvm::Value* elements = nullptr;
+  if (mask == nullptr) {
+    elements = note(b.CreateAlignedLoad(piece, from, align_));
+  } else {
+    elements = note(b.CreateMaskedLoad(piece, from, align_, b.CreateShuffleVector(mask, firsts),
+                                       llvm::Constant::getNullValue(piece)));
+  }
+  return b.CreateShuffleVector(elements, places);
+}
+
+/// Whether a vector of places is worth a look at how far apart they are: neighbouring results of
+/// resizes and of slices by indices come from neighbouring elements.
+bool MemoryAccess::may_be_near(const LaneValue& offset) const {
+  const bool wide = frame_.target.isa == Target::Isa::kAvx512 && (lanes_ == 8 || lanes_ == 16);
+  const bool narrow = frame_.target.isa == Target::Isa::kAvx2 && lanes_ == 8;
+  return offset.is_vector() && dtype_.size() == 4 && (wide || narrow) &&
+         frame_.buffers[static_cast<size_t>(buffer_)].role == lower::Buffer::Role::kInput;
+}
+
+/// Elements that lie within a vector or two from the first lane's on are picked out of those, which
+/// is several times as fast as fetching each by itself.
+llvm::Value* MemoryAccess::near_or_far(const LaneValue& offset, llvm::Value* mask) {
+  const unsigned window = frame_.target.isa == Target::Isa::kAvx512 ? 2 * lanes_ : lanes_;
+  llvm::Value* first = b.CreateExtractElement(offset.base, uint64_t{0});
+  llvm::Value* places = b.CreateSub(offset.base, b.CreateVectorSplat(lanes_, first));
+  llvm::Value* inside =
+      b.CreateICmpULT(places, b.CreateVectorSplat(lanes_, frame_.int64(int64_t{window})));
+  if (mask != nullptr) inside = b.CreateOr(inside, b.CreateNot(mask));
+  // Lanes that are not active may be anywhere, the first one too.
+  llvm::Value* last =
+      b.CreateSub(frame_.dim(product(frame_.buffers[static_cast<size_t>(buffer_)].dims)),
+                  frame_.int64(int64_t{window}));
+  llvm::Value* room =
+      b.CreateAnd(b.CreateICmpSGE(first, frame_.int64(0)), b.CreateICmpSLE(first, last));
+  llvm::BasicBlock* near = frame_.new_block("near");
+  llvm::BasicBlock* far = frame_.new_block("far");
+  llvm::BasicBlock* after = frame_.new_block("gathered");
+  llvm::Type* bits = b.getIntNTy(lanes_);
+  llvm::Value* all =
+      b.CreateICmpEQ(b.CreateBitCast(inside, bits), llvm::Constant::getAllOnesValue(bits));
+  b.CreateCondBr(b.CreateAnd(room, all), near, far);
+  b.SetInsertPoint(near);
+  llvm::Value* picked =
+      pick(first, b.CreateTrunc(places, llvm::FixedVectorType::get(b.getInt32Ty(), lanes_)));
+  b.CreateBr(after);
+  b.SetInsertPoint(far);
+  llvm::Value* fetched = one_for_each(offset, mask);
+  far = b.GetInsertBlock();
+  b.CreateBr(after);
+  b.SetInsertPoint(after);
+  llvm::PHINode* phi = b.CreatePHI(vector_, 2);
+  phi->addIncoming(picked, near);
+  phi->addIncoming(fetched, far);
+  return phi;
+}
+
+llvm::Value* MemoryAccess::pick(llvm::Value* first, llvm::Value* places) {
+  llvm::Type* numbers = places->getType();
+  auto part = [&](unsigned begin) {
+    return b.CreateBitCast(load_whole(b.CreateAdd(first, b.getInt64(begin))), numbers);
+  };
+  llvm::Value* result = nullptr;
+  if (frame_.target.isa == Target::Isa::kAvx512) {
+    const auto id = lanes_ == 16 ? llvm::Intrinsic::x86_avx512_vpermi2var_d_512
+                                 : llvm::Intrinsic::x86_avx512_vpermi2var_d_256;
+    llvm::Value* low = part(0);
+    result = b.CreateIntrinsic(id, {}, {low, places, part(lanes_)});
+  } else {
+    result = b.CreateIntrinsic(llvm::Intrinsic::x86_avx2_permd, {}, {part(0), places});
+  }
+  return b.CreateBitCast(result, vector_);
 }
 
 bool MemoryAccess::buffer_is_scratch() const {

@@ -36,6 +36,11 @@ class MemoryAccess {
   llvm::Value* strided(llvm::Value* base, unsigned step, llvm::Value* mask);
   llvm::Value* one_by_one(const LaneValue& offset, llvm::Value* mask);
   llvm::Value* gather(const LaneValue& offset, llvm::Value* mask, llvm::Value* fill);
+  llvm::Value* one_for_each(const LaneValue& offset, llvm::Value* mask);
+  llvm::Value* spread(const LaneValue& offset, llvm::Value* mask);
+  bool may_be_near(const LaneValue& offset) const;
+  llvm::Value* near_or_far(const LaneValue& offset, llvm::Value* mask);
+  llvm::Value* pick(llvm::Value* first, llvm::Value* places);
   void store_masked(llvm::Value* elements, llvm::Value* offset, llvm::Value* mask);
   bool buffer_is_scratch() const;
   bool is_huge() const;

@@ -91,13 +91,23 @@ NestEmitter::Lanes NestEmitter::lanes_for(const For& loop, std::optional<int64_t
   auto visit = [&](const te::ScalarRef& node) {
     if (seen.insert(node.get()).second) nodes.push_back(node.get());
   };
+  auto visit_below = [&](bool positions) {
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      if (nodes[i]->kind == ScalarKind::kLoad && !positions) continue;
+      for (const te::ScalarRef& arg : ScalarEmitter::value_args(nodes[i])) visit(arg);
+    }
+  };
   for (const te::ScalarRef& node : roots) visit(node);
+  visit_below(false);
+  const size_t values = nodes.size();  // from here on: what only positions are made of
+  visit_below(true);
   for (size_t i = 0; i < nodes.size(); ++i) {
-    for (const te::ScalarRef& arg : ScalarEmitter::value_args(nodes[i])) visit(arg);
-  }
-  for (const te::ScalarNode* node : nodes) {
+    const te::ScalarNode* node = nodes[i];
     if (!meet(scalars_.dependences(node), in)) continue;
-    if (node->kind == ScalarKind::kLoad) {
+    if (node->kind == ScalarKind::kLoad && node->dtype == kInt64 && i >= values) {
+      masked &= ScalarEmitter::has_masked_access(frame_.target, node->dtype.size());
+      irregular = true;
+    } else if (node->kind == ScalarKind::kLoad) {
       touch(node->dtype);
     } else if (node->dtype != kInt64 && !node->dtype.is_bool()) {
       count(node->dtype);
@@ -148,7 +158,11 @@ void NestEmitter::write_vector(const For& loop) {
       write_whole(vector, frame_.int64(*past - left), 1);
     }
     const bool rest = !extent || *extent % width != 0;
-    if (rest) write_rest(vector, extent ? frame_.int64(*past - *extent % width) : reached());
+    // Counted from `begin`, so that what is known of its lowest bits is known here.
+    auto after_whole = [&]() -> llvm::Value* {
+      return b.CreateAdd(begin, b.CreateAnd(b.CreateSub(end, begin), frame_.int64(-width)));
+    };
+    if (rest) write_rest(vector, extent ? frame_.int64(*past - *extent % width) : after_whole());
     join_copies(vector.sums, copies);
     join_with_outer(vector.sums, 0);
     if (rest && vector.one_by_one()) join_with_outer(vector.sums, copies);

@@ -26,12 +26,18 @@ struct LaneValue {
   Form form = Form::kUniform;
   llvm::Value* base = nullptr;
   llvm::Value* step = nullptr;  // kLinear: i64, uniform
+  /// kVector of int64, perhaps: a place that all lanes share, and how far each is from it.
+  llvm::Value* origin = nullptr;
+  llvm::Constant* spread = nullptr;
 
-  static LaneValue uniform(llvm::Value* v) { return {Form::kUniform, v, nullptr}; }
+  static LaneValue uniform(llvm::Value* v) { return {Form::kUniform, v}; }
   static LaneValue linear(llvm::Value* base, llvm::Value* step) {
     return {Form::kLinear, base, step};
   }
-  static LaneValue vector(llvm::Value* v) { return {Form::kVector, v, nullptr}; }
+  static LaneValue vector(llvm::Value* v) { return {Form::kVector, v}; }
+  static LaneValue spread_from(llvm::Value* v, llvm::Value* origin, llvm::Constant* spread) {
+    return {Form::kVector, v, nullptr, origin, spread};
+  }
   bool is_uniform() const { return form == Form::kUniform; }
   bool is_linear() const { return form == Form::kLinear; }
   bool is_vector() const { return form == Form::kVector; }
@@ -216,6 +222,8 @@ class ScalarEmitter {
   LaneValue write_unary(const te::ScalarNode* node);
   LaneValue write_binary(const te::ScalarNode* node);
   LaneValue write_divide(const te::ScalarNode* node);
+  std::optional<LaneValue> aligned_quotients(const te::ScalarNode& node, const LaneValue& x,
+                                             int64_t divisor);
   LaneValue checked_divisor(const te::ScalarNode* divisor, uint32_t origin);
   LaneValue write_cast(const te::ScalarNode* node);
   LaneValue write_bitcast(const te::ScalarNode* node);

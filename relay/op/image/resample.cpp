@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
+#include <numeric>
+#include <optional>
 
 #include <relay/support/error.h>
 
@@ -62,6 +65,34 @@ Scalar nearest(const Ratio& place, ResizeRounding rounding) {
   }
 }
 
+// Whether the nearest one of `in` elements to element i of times · in ones is floor(i / times),
+// places being (i + 1/2) / times - 1/2 or as said.
+bool repeats_elements(const Resampling& how) {
+  if (how.method != ResizeMethod::kNearest) return false;
+  switch (how.coordinates) {
+    case ResizeCoordinates::kAsymmetric:
+    case ResizeCoordinates::kTfHalfPixelForNn:
+      return how.rounding == ResizeRounding::kFloor || how.rounding == ResizeRounding::kAutomatic;
+    case ResizeCoordinates::kHalfPixel:
+    case ResizeCoordinates::kPytorchHalfPixel:
+      return how.rounding == ResizeRounding::kRound ||
+             how.rounding == ResizeRounding::kPreferFloor ||
+             how.rounding == ResizeRounding::kPreferCeil;
+    default:
+      return false;
+  }
+}
+
+// How many elements of the result are the same one of the data: a power of two that vectors are
+// filled with evenly, or nothing.
+std::optional<int64_t> repetitions(const Resampling& how, Dim in, Dim out) {
+  if (!repeats_elements(how) || in.is_int(0)) return std::nullopt;
+  for (int64_t times : {2, 4, 8, 16}) {
+    if (out == in * Dim(times)) return times;
+  }
+  return std::nullopt;
+}
+
 Scalar nearest(const Scalar& place, ResizeRounding rounding) {
   // Away from what rounding made of a whole number.
   constexpr double kSlack = 1e-5;
@@ -91,6 +122,12 @@ std::array<Scalar, 4> cubic_weights(const Scalar& t, double alpha) {
   Scalar t3 = t2 * t;
   return {(t3 - t2 * 2.0 + t) * alpha, t3 * (alpha + 2) - t2 * (alpha + 3) + 1.0,
           t2 * (2 * alpha + 3) - t3 * (alpha + 2) - t * alpha, (t2 - t3) * alpha};
+}
+
+// How much longer an axis becomes; where a run decides, it becomes longer mostly.
+double growth(Dim in, Dim out) {
+  if (!in.is_int() || !out.is_int() || in.as_int() == 0) return 2;
+  return static_cast<double>(out.as_int()) / static_cast<double>(in.as_int());
 }
 
 }  // namespace
@@ -183,6 +220,25 @@ Scalar resampled_value(Scalar value, const Resampling& how, DType result) {
   return te::cast(value, result);
 }
 
+std::vector<size_t> resampling_order(std::span<const ResampledAxis> axes) {
+  constexpr double kPicked = 2;  // as much as that many elements of whole lines
+  std::vector<size_t> order(axes.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::vector<size_t> best = order;
+  double least = std::numeric_limits<double>::infinity();
+  do {
+    double elements = 1, work = 0;
+    for (size_t at : order) {
+      elements *= axes[at].growth;
+      work += elements * (axes[at].side_by_side ? kPicked : 1);
+    }
+    if (work >= least) continue;
+    least = work;
+    best = order;
+  } while (std::next_permutation(order.begin(), order.end()));
+  return best;
+}
+
 te::Tensor resample(te::Builder& b, const te::Tensor& data, const Layout& layout,
                     std::string_view space, const Resampling& how, const te::TensorInfo& result,
                     const std::vector<Crop>& crops) {
@@ -191,6 +247,7 @@ te::Tensor resample(te::Builder& b, const te::Tensor& data, const Layout& layout
   struct Step {
     char axis;
     Taps taps;
+    std::optional<int64_t> times = {};  // each element again and again: no table
   };
   std::vector<Step> steps;
   for (size_t d = 0; d < space.size(); ++d) {
@@ -200,6 +257,10 @@ te::Tensor resample(te::Builder& b, const te::Tensor& data, const Layout& layout
     bool same = in == out && how.coordinates != ResizeCoordinates::kTfHalfPixelForNn &&
                 how.coordinates != ResizeCoordinates::kCrop;
     if (same) continue;
+    if (std::optional<int64_t> times = repetitions(how, in, out)) {
+      steps.push_back({space[d], {}, times});
+      continue;
+    }
     Crop crop = how.coordinates == ResizeCoordinates::kCrop ? crops[d] : Crop{};
     steps.push_back({space[d], make_taps(b, how, in, out, dtype, {}, crop)});
   }
@@ -231,18 +292,27 @@ te::Tensor resample(te::Builder& b, const te::Tensor& data, const Layout& layout
     return b.map(result.dims, [&](Indices i) {
       return finished(i, element(data, i, [&](char axis) -> Scalar {
                         for (const Step& step : steps) {
-                          if (step.axis == axis)
-                            return step.taps.index[0]({layout.coordinate(i, axis).whole});
+                          if (step.axis != axis) continue;
+                          Scalar at = layout.coordinate(i, axis).whole;
+                          if (step.times) return te::floor_div(at, te::index_constant(*step.times));
+                          return step.taps.index[0]({at});
                         }
                         return {};
                       }));
     });
   }
-  // One dimension after another, the innermost last: the sums before it run along whole rows.
+  // One dimension after another.
+  std::vector<ResampledAxis> axes;
+  for (const Step& step : steps) {
+    axes.push_back(
+        {growth(layout.extent(data.dims(), step.axis), layout.extent(result.dims, step.axis)),
+         layout.text().back() == step.axis});
+  }
   te::Tensor current = data;
   std::string done;
+  const std::vector<size_t> order = resampling_order(axes);
   for (size_t s = 0; s < steps.size(); ++s) {
-    const Step& step = steps[s];
+    const Step& step = steps[order[s]];
     done += step.axis;
     std::vector<Dim> dims = layout.dims([&](char axis) {
       return layout.extent(done.find(axis) != std::string::npos ? std::span<const Dim>(result.dims)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -52,6 +53,16 @@ te::Scalar resampled_value(te::Scalar value, const Resampling& how, DType result
 te::Tensor resample(te::Builder& b, const te::Tensor& data, const Layout& layout,
                     std::string_view space, const Resampling& how, const te::TensorInfo& result,
                     const std::vector<Crop>& crops = {});
+
+/// An axis that is resampled, for estimates: how many elements it gets for each one, and whether
+/// its elements lie side by side.
+struct ResampledAxis {
+  double growth = 1;
+  bool side_by_side = false;
+};
+/// The order in which axes are best resampled one after another: that of the least work. Elements
+/// side by side are picked out of lines, others come in whole lines.
+std::vector<size_t> resampling_order(std::span<const ResampledAxis> axes);
 
 /// Requires an element wherever one is to be made from others.
 void require_elements(const RelationCall& call, const Layout& layout, std::string_view space,

@@ -9,6 +9,7 @@
 
 #include <relay/import/onnx/ops/arithmetic.h>
 #include <relay/import/onnx/ops/spatial.h>
+#include <relay/op/image/resample.h>
 
 namespace relay::onnx {
 namespace {
@@ -111,7 +112,28 @@ GraphValue weight_at(NodeContext& node, const Form& form, const GraphValue& dist
   return node.emit("where", {node.emit("less_equal", {d, with.number(1)}), near, outer});
 }
 
+// How often each element stands in the result, if that is all that the nearest one comes to.
+std::optional<int64_t> repetitions(const Form& form, const Axis& axis, Dim extent) {
+  constexpr double kMost = 64;
+  const bool whole = form.places == "asymmetric" || form.places == "tf_half_pixel_for_nn";
+  const bool half = form.places == "half_pixel" || form.places == "half_pixel_symmetric" ||
+                    form.places == "pytorch_half_pixel";
+  const bool fits =
+      (whole && form.nearest == "floor") ||
+      (half && (form.nearest == "round_prefer_floor" || form.nearest == "round_prefer_ceil"));
+  if (form.mode != "nearest" || !fits || !axis.known_scale) return std::nullopt;
+  const double scale = *axis.known_scale;
+  if (scale < 2 || scale > kMost || scale != std::floor(scale)) return std::nullopt;
+  const auto times = static_cast<int64_t>(scale);
+  if (!axis.size.is_any() && axis.size != extent * Dim(times)) return std::nullopt;
+  return times;
+}
+
 GraphValue resize_axis(NodeContext& node, const Form& form, const Axis& axis, GraphValue x) {
+  if (std::optional<int64_t> times = repetitions(form, axis, x.dim(axis.axis))) {
+    return node.emit("repeat", {x},
+                     {{"repeats", *times}, {"axis", static_cast<int64_t>(axis.axis)}});
+  }
   Arithmetic with(node, kFloat64);
   auto at = static_cast<int64_t>(axis.axis);
   AttrList along{{"axis", at}, {"mode", "clip"}};
@@ -244,6 +266,7 @@ void check_count(NodeContext& node, const GraphValue& list, size_t count, const 
 }
 
 constexpr double kMostScaledExtent = 1099511627776.0;  // 2^40
+constexpr int64_t kMostTimes = 64;  // extents that are multiples of others are looked for
 
 // The result's extent under a scale, both known.
 Dim scaled(NodeContext& node, Dim extent, double scale, double round) {
@@ -317,6 +340,10 @@ void by_sizes(NodeContext& node, const GraphValue& x, std::vector<Axis>& axes, s
     } else if (axis.size.is_int() && extent.is_int() && extent.as_int() > 0) {
       axis.known_scale =
           static_cast<double>(axis.size.as_int()) / static_cast<double>(extent.as_int());
+    } else if (!axis.size.is_any() && !extent.is_any()) {
+      for (int64_t times = 2; times <= kMostTimes && !axis.known_scale; ++times) {
+        if (axis.size == extent * Dim(times)) axis.known_scale = static_cast<double>(times);
+      }
     }
     set_extent(node, axis, axis.size.is_any() ? entry(node, sizes, k) : GraphValue());
     GraphValue from = node.cast(extent_of(node, x, axis.axis), kFloat64);
@@ -359,7 +386,11 @@ GraphValue resized(NodeContext& node, const Form& form, std::vector<Axis> axes, 
   if (!exact && dtype.is_float() && dtype.bits < 32) wide = kFloat32;
   if (!exact && !dtype.is_float()) wide = dtype.bits > 16 ? kFloat64 : kFloat32;
   x = node.cast(x, wide);
-  for (const Axis& axis : axes) x = resize_axis(node, form, axis, x);
+  std::vector<ResampledAxis> estimates;
+  for (const Axis& axis : axes) {
+    estimates.push_back({axis.known_scale.value_or(2), axis.axis + 1 == x.rank()});
+  }
+  for (size_t at : resampling_order(estimates)) x = resize_axis(node, form, axes[at], x);
   if (!dtype.is_float() && wide != dtype) {
     Arithmetic with(node, wide);
     x = with.rounded_to_range(x, dtype);
