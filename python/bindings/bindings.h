@@ -78,6 +78,7 @@ void bind_dataflow_patterns(nb::module_& m);
 void bind_modules(nb::module_& m);
 void bind_visits(nb::module_& m);
 void bind_analyses(nb::module_& m);
+void bind_transforms(nb::module_& m);
 void bind_operators(nb::module_& m);
 void bind_columns(nb::module_& m);
 void bind_computations(nb::module_& m);

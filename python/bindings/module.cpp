@@ -38,6 +38,7 @@ NB_MODULE(_core, m) {
   bind_modules(m);
   bind_visits(m);
   bind_analyses(m);
+  bind_transforms(m);
   bind_operators(m);
   bind_columns(m);
   bind_computations(m);

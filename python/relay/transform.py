@@ -17,7 +17,7 @@ from ._checks import require_int, require_list, require_texts, require_type
 _MOST = 2**31 - 1  # of levels
 
 __all__ = ["FunctionPass", "ModulePass", "Pass", "PassContext", "PassInfo", "PassTrace", "Sequential", "create", "function_pass",
-           "module_pass", "names", "standard_pipeline"]
+           "module_pass", "names", "standard_pipeline", "to_cps", "un_cps"]
 __all__ += _core.pass_names()
 
 
@@ -56,6 +56,23 @@ def Sequential(passes: Sequence[Pass] | None = None, opt_level: int = 0, name: s
 def standard_pipeline(level: int = 3) -> Pass:
     """The standard passes up to a level, 0 to 4, as one."""
     return _core.standard_pipeline(require_int("level", level, 0, 4))
+
+
+def to_cps(func: Function, mod: IRModule | None = None) -> Function:
+    """A function in continuation-passing style: one more parameter takes the result.
+
+    The module, whose functions `func` may call, gets a form in this style of each that it reaches, named ``NAME_cps``.
+    Raises RelayError if `func` has no types in the module.
+    """
+    return _core.to_cps(require_type("func", func, Function), IRModule() if mod is None else require_type("mod", mod, IRModule))
+
+
+def un_cps(func: Function) -> Function:
+    """The function that one in continuation-passing style was made of: it passes the identity as continuation.
+
+    Raises RelayError if the last parameter of `func` does not take its result.
+    """
+    return _core.un_cps(require_type("func", func, Function))
 
 
 if TYPE_CHECKING:

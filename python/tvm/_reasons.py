@@ -5,6 +5,8 @@ Keys are full names; one that ends in a dot stands for a module and everything b
 
 from __future__ import annotations
 
+from relay.transform import names as _pass_names
+
 _TUNING = "tuning schedules of TIR: kernels are generated from tensor expressions without schedules"
 _TIR = "TIR programs: operators are defined by tensor expressions"
 _REMOTE = "remote devices: programs run in this process"
@@ -73,7 +75,8 @@ REASONS["tvm.relay.qnn.op.contrib_dense_pack"] = "operators that stand for one w
 REASONS["tvm.relay.op._make."] = _PRIVATE
 REASONS["tvm.te.round"] = REASONS["tvm.tir.Cast"] = REASONS["tvm.tir.expr."] = _TIR
 
-# Passes that do not exist yet.
+# Passes that do not exist yet; those that are registered go by themselves.
+_there = frozenset(_pass_names())
 _PASSES = {
     _GRADIENT: ["gradient", "FirstOrderGradient", "LazyGradientInit"],
     _BYOC: ["AnnotateTarget", "PartitionGraph", "MergeCompilerRegions", "MergeComposite", "OutlineCompilerFunctionsWithExistingGlobalSymbols",
@@ -83,17 +86,18 @@ _PASSES = {
     _SPARSE: ["DenseToSparse", "Conv2dToSparse", "Conv2dToSparse2", "SimplifyFCTranspose"],
     "layouts of operators chosen by a pass": ["ConvertLayout", "AlterOpLayout", "LayoutConfig"],
     "dynamic shapes made static by a pass": ["DynamicToStatic", "FlexibleShapeDispatch"],
-    "continuations": ["to_cps", "un_cps", "ToCPS"],
     "partial evaluation": ["PartialEvaluate", "Defunctionalization"],
     "mixed precision": ["ToMixedPrecision", "recast"],
-    "this pass, which Relay does not have": ["AnnotateSpans", "CapturePostDfsIndexInSpans", "CanonicalizeCast", "ChangeBatch", "DivToMul", "EtaExpand",
+    "this pass, which Relay does not have": ["AnnotateSpans", "CapturePostDfsIndexInSpans", "CanonicalizeCast", "ChangeBatch", "DivToMul",
                                        "FastMath", "FlattenAtrousConv", "ManifestLifetimes", "SplitArgs"],
 }  # fmt: skip
 for _reason, _names in _PASSES.items():
     for _name in _names:
-        REASONS.setdefault("tvm.relay.transform." + _name, _reason)
+        if _name not in _there:
+            REASONS.setdefault("tvm.relay.transform." + _name, _reason)
 REASONS["tvm.relay.testing.gradient"] = _GRADIENT
-REASONS["tvm.relay.SplitArgs"] = REASONS["tvm.relay.transform.SplitArgs"]
+if "SplitArgs" not in _there:
+    REASONS["tvm.relay.SplitArgs"] = REASONS["tvm.relay.transform.SplitArgs"]
 
 # What nothing above says more about.
 _REST: dict[str, str] = {

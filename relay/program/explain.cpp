@@ -71,6 +71,11 @@ const std::vector<ColumnText>& column_texts() {
   static const auto& all = *new std::vector<ColumnText>{
       {"numbers", "each node's number: operands before users", false,
        [](const Program&, const View&, uint32_t) { return std::string(); }},
+      {"types", "the type that inference published", true,
+       [](const Program&, const View& view, uint32_t id) {
+         const Type* type = view.expr(id)->type();
+         return type == nullptr ? std::string("_") : type->str();
+       }},
       {"users", "the nodes that use it, one for each place", false, users},
       {"home", "the innermost scope that contains all uses; a branch, clause or body opens one",
        false, home},

@@ -184,9 +184,9 @@ class Numbering {
 // uses; so a node may join one of a region around its own, which runs anyway, and those of all
 // branches of an `if` or clauses of a `match` may join each other, since one of them runs.
 // Otherwise work and failures would be added (E5).
-class Grouping {
+class CommonGrouping {
  public:
-  explicit Grouping(const Function* root) : regions_(root) {
+  explicit CommonGrouping(const Function* root) : regions_(root) {
     for (uint32_t id = 0; id < regions_.num_nodes(); ++id) numbers_[regions_.expr(id)] = id;
     // Regions in order of entry, so that those inside of one follow it.
     size_t count = regions_.num_regions();
@@ -292,7 +292,7 @@ FunctionRef eliminate(const FunctionRef& function, const Skipped& skipped) {
   Numbering numbering(function.get(), skipped);
   if (numbering.classes().empty()) return function;
   PointerMap<Expr, uint32_t> groups;
-  Grouping grouping(function.get());
+  CommonGrouping grouping(function.get());
   for (const auto& nodes : numbering.classes()) grouping.split(nodes, groups);
   ExprRef result = Merger(groups).run(function);
   return FunctionRef(result->as<Function>());

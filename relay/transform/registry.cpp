@@ -49,7 +49,7 @@ std::string option_text(const PassOption& value) {
   throw Error(std::move(diagnostic));
 }
 
-// Reads `Name(option=value, …), Name, …`.
+// Reads `Name(option=value, …), Name, …`. Values without a name are of the options in their order.
 class PassListReader {
  public:
   explicit PassListReader(std::string_view text) : text_(text) {}
@@ -62,9 +62,8 @@ class PassListReader {
       std::string name = identifier("the name of a pass");
       PassOptions options;
       if (accept('(')) {
-        while (!accept(')')) {
-          std::string key = identifier("the name of an option");
-          expect('=');
+        for (size_t place = 0; !accept(')'); ++place) {
+          std::string key = option_name(name, place);
           if (!options.emplace(key, value()).second) fail("option " + key + " is given twice");
           if (!accept(',')) {
             expect(')');
@@ -79,6 +78,23 @@ class PassListReader {
   }
 
  private:
+  // The name before `=`, or that of the option at this place.
+  std::string option_name(const std::string& pass, size_t place) {
+    const size_t start = at_;
+    if (!at_end() && (std::isalpha(static_cast<unsigned char>(text_[at_])) || text_[at_] == '_')) {
+      std::string key = identifier("the name of an option");
+      if (accept('=')) return key;
+      at_ = start;
+    }
+    const PassRegistration* registration = find_pass(pass);
+    if (registration == nullptr) return "value";  // refused when it is created
+    if (place < registration->options.size()) return registration->options[place].name;
+    const size_t count = registration->options.size();
+    fail("pass " + pass + " has " +
+         (count == 0 ? "no options" : std::to_string(count) + " option" + (count > 1 ? "s" : "")) +
+         ", and one more is given");
+  }
+
   PassOption value() {
     skip();
     if (accept('[')) {

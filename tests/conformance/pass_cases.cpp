@@ -1,4 +1,5 @@
 // Cases of passes.jsonl: a program before and after a pass of TVM.
+#include <map>
 #include <regex>
 #include <unordered_map>
 
@@ -17,27 +18,33 @@ namespace relay::conformance {
 
 namespace {
 
-// `relay.transform.A(x=1)`, or a Sequential of such, as a list for parse_passes; empty if it is
-// something else.
+// `relay.transform.A(x=1)`, a Sequential of such, or one that is applied to the module, as a list
+// for parse_passes; empty if it is something else.
 std::string pass_list(std::string text) {
   static const std::regex sequential(R"(^tvm\.transform\.Sequential\(\[(.*)\]\)$)");
-  static const std::regex prefix(R"(relay\.transform\.)");
-  static const std::regex level(R"(FuseOps\((\d)\))");
-  static const std::regex entries(R"(^RemoveUnusedFunctions\(\[(.*)\]\)$)");
+  static const std::regex applied(R"(^(?:with_target\('llvm', lambda: )?(.*)\(mod\)\)?$)");
+  static const std::regex of_main(R"(^relay\.transform\.(\w+)\(mod\['main'\], mod\)$)");
+  static const std::regex prefix(R"(relay\.(qnn\.)?transform\.)");
+  // Functions of functions, and how the pass of that name is called.
+  static const std::map<std::string, std::string> functions{
+      {"to_cps", "ToCPS()"}, {"Defunctionalization", "Defunctionalization()"}};
+  if (text.find("relay.transform.un_cps(") == 0) return "ToCPS(),UnCPS()";
   std::smatch match;
-  if (std::regex_match(text, match, sequential)) text = match[1];
-  if (text.find("mod") != std::string::npos || !std::regex_search(text, prefix)) return "";
-  text = std::regex_replace(text, prefix, "");
-  text = std::regex_replace(text, level, "FuseOps(fuse_opt_level=$1)");
-  if (std::regex_match(text, match, entries)) {
-    text = "RemoveUnusedFunctions(entry_functions=[" + match[1].str() + "])";
+  if (std::regex_match(text, match, of_main)) {
+    auto found = functions.find(match[1]);
+    return found == functions.end() ? "" : found->second;
   }
-  return text;
+  if (std::regex_match(text, match, sequential) || std::regex_match(text, match, applied))
+    text = match[1].str();
+  if (text.find("mod[") != std::string::npos || text.find("lambda") != std::string::npos ||
+      !std::regex_search(text, prefix))
+    return "";
+  return std::regex_replace(text, prefix, "$1");
 }
 
 // Names of passes in such a list that are not ours.
 std::string missing_pass(const std::string& list) {
-  static const std::regex name(R"(([A-Z]\w*)\()");
+  static const std::regex name(R"(((?:qnn\.)?[A-Z]\w*)\()");
   for (std::sregex_iterator it(list.begin(), list.end(), name), end; it != end; ++it) {
     if (find_pass((*it)[1].str()) == nullptr) return (*it)[1];
   }
@@ -65,6 +72,16 @@ class AliasRemover final : public Rewriter {
 // Typed, literals resolved, without names for names and without annotations (TVM writes the
 // inferred ones).
 Module normal(Module module) {
+  // TVM writes the scheme of a let's variable as its annotation.
+  auto without_schemes = [](const TypeRef& type) {
+    const auto* function = type ? type->as<FuncType>() : nullptr;
+    return function != nullptr && function->is_scheme() ? TypeRef() : type;
+  };
+  const Module given = module;
+  for (const auto& entry : given.functions()) {
+    ExprRef plain = copy_with_fresh_vars(entry.function, without_schemes);
+    module.update_function(entry.name, FunctionRef(plain->as<Function>()));
+  }
   infer_types_or_throw(module);
   Module result = resolve_literals(module);
   auto without_annotations = [](const TypeRef& type) {

@@ -15,6 +15,7 @@ from .build_module import build_config as build_config
 
 __all__ = [
     "CombineParallelBatchMatmul", "CombineParallelConv2D", "CombineParallelDense", "DeadCodeElimination", "EliminateCommonSubexpr",
+    "ToCPS", "to_cps", "un_cps",
     "FoldConstant", "FoldConstantExpr", "FunctionPass", "FuseOps", "InferTypeLocal", "ModulePass", "Pass", "PassContext", "PassInfo",
     "PlanDevices", "PrintIR", "RemoveUnusedFunctions", "Sequential", "ToANormalFormExpr", "build_config", "function_pass", "module_pass",
 ]  # fmt: skip
@@ -29,11 +30,35 @@ def _plain(name: str) -> Any:
     return make
 
 
-for _name in ("BackwardFoldScaleAxis", "BatchingOps", "CanonicalizeOps", "DefuseOps", "FoldExplicitPadding", "FoldScaleAxis",
+for _name in ("AnnotateSpans", "BackwardFoldScaleAxis", "BatchingOps", "CanonicalizeOps", "DefuseOps", "FoldExplicitPadding", "FoldScaleAxis",
               "ForwardFoldScaleAxis", "InferType", "Inline", "LambdaLift", "SimplifyExpr", "SimplifyInference", "ToANormalForm",
               "ToBasicBlockNormalForm", "ToGraphNormalForm"):  # fmt: skip
     if _name in _passes.names():
         globals()[_name] = _plain(_name)
+        __all__.append(_name)
+
+
+def ToCPS(expr: Any, mod: _relay.IRModule | None = None) -> Any:  # noqa: N802
+    """A function in continuation-passing style; what it calls in `mod` gets a form in this style, too."""
+    return _passes.to_cps(expr, mod)
+
+
+def to_cps(func: Any, mod: _relay.IRModule | None = None) -> Any:
+    """A function in continuation-passing style; what it calls in `mod` gets a form in this style, too."""
+    return _passes.to_cps(func, mod)
+
+
+def un_cps(func: Any) -> Any:
+    """The function that one in continuation-passing style was made of."""
+    return _passes.un_cps(func)
+
+
+# Passes whose options are TVM's parameters, in their order.
+for _name in ("AlterOpLayout", "CanonicalizeCast", "CapturePostDfsIndexInSpans", "Defunctionalization", "DivToMul", "DynamicToStatic",
+              "EtaExpand", "FastMath", "FlattenAtrousConv", "ManifestLifetimes", "PartialEvaluate", "SimplifyFCTranspose", "SplitArgs",
+              "ToMixedPrecision"):  # fmt: skip
+    if _name in _passes.names():
+        globals()[_name] = getattr(_passes, _name)
         __all__.append(_name)
 
 
