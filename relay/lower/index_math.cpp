@@ -391,6 +391,11 @@ std::optional<Dim> IndexMath::least(Dim a) const { return bound(a, false); }
 std::optional<Dim> IndexMath::greatest(Dim a) const { return bound(a, true); }
 
 bool IndexMath::in_range(Dim a, Dim extent) const {
+  // Quotients of what lies in the divisor's multiple, exactly: bounds of a quotient by a symbol do
+  // not say so.
+  if (is_op(a, DimOp::kFloorDiv) && !a.term().rhs.has_variable() && never_negative(a.term().rhs)) {
+    return in_range(a.term().lhs, extent * a.term().rhs);
+  }
   std::optional<Dim> low = least(a);
   if (!low || !never_negative(*low)) return false;
   std::optional<Dim> high = greatest(a);

@@ -369,6 +369,94 @@ Dim group_flops(const RowGroup& group) {
   return flops;
 }
 
+// ---- Pieces -------------------------------------------------------------------------------------
+
+/// Loops of several pieces one after the other, shared by workers as one: tasks of the first piece,
+/// then those of the next.
+class PieceLoops {
+ public:
+  explicit PieceLoops(Draft& draft) : draft_(draft) {}
+
+  /// Takes the loops that the draft has now.
+  void take() {
+    pieces_.push_back({std::move(draft_.body()), tasks_});
+    draft_.body().clear();
+    tasks_ = tasks_ + tasks_of(pieces_.back().block);
+  }
+
+  void close() {
+    Axis task = draft_.new_axis(tasks_);
+    For all = loop(LoopKind::kParallel, task);
+    for (size_t k = pieces_.size(); k-- > 0;) {
+      Piece& piece = pieces_[k];
+      if (auto* shared = shared_loop(piece.block)) {
+        Scalar at = te::index_of(task) - te::from_dim(piece.first);
+        shared->kind = LoopKind::kSerial;
+        shared->begin = at.ref();
+        shared->end = (at + 1).ref();
+      }
+      if (k + 1 == pieces_.size()) {
+        all.body = std::move(piece.block);
+        continue;
+      }
+      If here;
+      here.condition = (te::index_of(task) < te::from_dim(pieces_[k + 1].first)).ref();
+      here.then_block = std::move(piece.block);
+      here.else_block = std::move(all.body);
+      all.body.clear();
+      all.body.push_back({std::move(here)});
+    }
+    draft_.body().push_back({std::move(all)});
+  }
+
+ private:
+  struct Piece {
+    Block block;
+    Dim first;  // task
+  };
+
+  static For* shared_loop(Block& block) {
+    auto* one = block.size() == 1 ? std::get_if<For>(&block[0].node) : nullptr;
+    return one != nullptr && one->kind == LoopKind::kParallel ? one : nullptr;
+  }
+
+  static Dim tasks_of(Block& block) {
+    const For* shared = shared_loop(block);
+    if (shared == nullptr) return 1;
+    const ScalarNode& end = *shared->end;
+    return end.kind == ScalarKind::kConst ? Dim(end.value.i) : end.dim;
+  }
+
+  Draft& draft_;
+  Dim tasks_ = 0;
+  std::vector<Piece> pieces_;
+};
+
+/// Concatenations along the lanes: each part by loops of its own.
+std::optional<DraftKernel> lower_pieces(const Job& job, const Space& whole, size_t along,
+                                        Dim flops) {
+  if (whole.has_folds()) return std::nullopt;
+  Draft draft(job.computation);
+  draft.reserve_vars(whole.group.registers.size());
+  std::vector<RowGroup> pieces =
+      cut_at_choices(draft, whole, whole.group.rows[along], 2 * lanes_of(whole, job.options));
+  if (pieces.empty()) return std::nullopt;
+  PieceLoops all(draft);
+  for (RowGroup& piece : pieces) {
+    Space space(job.computation, std::move(piece));
+    const RowLanes lanes = choose_lanes(space, job.options);
+    if (lanes.along && lower_transpose(job, space, flops)) return std::nullopt;
+    RowLoops loops(draft, space, lanes.along);
+    Block body;
+    RowWriter(draft, space, lanes, loops).write(0, body);
+    loops.close(std::move(body));
+    all.take();
+  }
+  all.close();
+  draft.intercept = nullptr;
+  return draft.finish(job.name, "pointwise", flops);
+}
+
 }  // namespace
 
 DraftKernel lower_rows(const Job& job, RowGroup given) {
@@ -378,6 +466,7 @@ DraftKernel lower_rows(const Job& job, RowGroup given) {
   const RowLanes lanes = choose_lanes(space, job.options);
   if (lanes.along) {
     if (auto special = lower_special(job, space, *lanes.along, flops)) return std::move(*special);
+    if (auto pieces = lower_pieces(job, space, *lanes.along, flops)) return std::move(*pieces);
   }
 
   Draft draft(job.computation);

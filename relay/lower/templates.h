@@ -45,6 +45,12 @@ DraftKernel lower_update(const Job& job);
 /// The base of an update.
 DraftKernel lower_copy(const Job& job, te::TensorId source);
 
+/// The one Map of a group without folds, cut along `axis` where comparisons of it choose the value;
+/// nothing if there are none, or pieces are known to be shorter than `lanes`. Axes of pieces are
+/// new.
+std::vector<RowGroup> cut_at_choices(Draft& draft, const Space& space, const te::Axis& axis,
+                                     int64_t lanes);
+
 /// Stores into the results of a Map, one value each, all bound; `names` are the axes' at its point.
 std::vector<Stmt> store_results(Draft& draft, IndexMath& math, const Member& member,
                                 std::span<const te::ScalarRef> values,
