@@ -163,7 +163,7 @@ std::string why_not_exchanged(nb::handle object) {
       throw Refusal(refused(object, "its __dlpack__ raised " + text_of(error)), error);
     }
     if (!PyCapsule_CheckExact(capsule.ptr()))
-      return "its __dlpack__ gave " + shown(capsule) + ", which is no capsule";
+      return "its __dlpack__ gave " + shown(capsule) + ", which is not a capsule";
   }
   const char* name = PyCapsule_GetName(capsule.ptr());
   std::string kind = name == nullptr ? "" : name;

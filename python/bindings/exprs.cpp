@@ -50,7 +50,7 @@ std::vector<ExprRef> exprs_of(const Exprs& sequence, std::string_view node, std:
     ExprRef& expr = exprs.emplace_back();
     if (nb::try_cast(element, expr)) continue;
     std::string text = std::string(what) + "[" + std::to_string(exprs.size() - 1) + "] of a " +
-                       std::string(node) + " is " + shown(element) + ", which is no expression";
+                       std::string(node) + " is " + shown(element) + ", which is not an expression";
     if (is_plain(element)) text += "; relay.const makes one of it";
     throw nb::type_error(text.c_str());
   }

@@ -46,7 +46,7 @@ std::string text_of(DType dtype) { return std::string(dtype.name()); }
 te::Scalar number(nb::handle object, DType dtype, const std::string& what) {
   std::string shown = nb::cast<std::string>(nb::repr(object));
   auto refuse = [&] {
-    type_error(what + ": " + shown + " is no " + text_of(dtype) + "; use te.cast");
+    type_error(what + ": " + shown + " does not fit " + text_of(dtype) + "; use te.cast");
   };
   if (PyBool_Check(object.ptr())) {
     if (!dtype.is_bool()) refuse();
@@ -101,7 +101,7 @@ ScalarObject scalar_of(nb::handle object, std::optional<DType> wanted, const std
     return scalar;
   }
   if (nb::isinstance<TensorObject>(object))
-    type_error(what + ": a tensor is no scalar; read an element of it, `x[i, j]`");
+    type_error(what + ": a tensor is not a scalar; read an element of it, `x[i, j]`");
   if (is_number(object)) {
     DType dtype = wanted                        ? *wanted
                   : PyBool_Check(object.ptr())  ? kBool

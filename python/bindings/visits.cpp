@@ -80,7 +80,7 @@ nb::object rebuild_from(const ExprRef& expr, nb::dict memo) {
     }
     ExprRef result;
     if (!nb::try_cast(nb::handle(found), result))
-      throw nb::type_error("a mutator's memo has something that is no expression");
+      throw nb::type_error("a mutator's memo has a value that is not an expression");
     changed |= result != operand;
     operands.push_back(std::move(result));
   }
@@ -178,7 +178,8 @@ void bind_visits(nb::module_& m) {
           if (!nb::try_cast(var, variable)) throw nb::type_error("only variables can be replaced");
           if (!nb::try_cast(value, expr))
             throw nb::type_error(
-                ("what replaces %" + variable->name().str() + " is no expression").c_str());
+                ("the replacement of %" + variable->name().str() + " is not an expression")
+                    .c_str());
           kept.push_back(variable);
           replacement.insert_or_assign(kept.back().get(), expr);
         }

@@ -134,7 +134,7 @@ def structural_difference(lhs: Any, rhs: Any, map_free_vars: bool = False) -> st
     known = (Expr, IRModule, Type, Attrs, NDArray, _core.Dim, int, float, str, bool, type(None), list, tuple, dict)
     for side in (lhs, rhs):
         if not isinstance(side, known):
-            raise TypeError(f"{type(side).__name__} is no part of a program")
+            raise TypeError(f"{type(side).__name__} is not part of a program")
     if isinstance(lhs, Attrs) and isinstance(rhs, Attrs):
         if lhs.type_key != rhs.type_key:
             return f"{lhs.type_key}, and {rhs.type_key}"
@@ -171,4 +171,4 @@ def structural_hash(node: Any, map_free_vars: bool = False) -> int:
         return _core.module_hash(node, map_free_vars)
     if isinstance(node, Type):
         return hash(node)
-    raise TypeError(f"{type(node).__name__} is no part of a program")
+    raise TypeError(f"{type(node).__name__} is not part of a program")

@@ -173,7 +173,7 @@ void explain(Diagnostic& diagnostic, Solver& solver) {
       const Numeric numeric =
           m.left->is<IncompleteType>() ? solver.slot(m.left.get()).numeric : Numeric::kNum;
       diagnostic.note("the literal needs " + numeric_name(numeric) + ", and " +
-                          display(solver, m.right) + " is none",
+                          display(solver, m.right) + " is not one",
                       m.left_reason);
       break;
     }

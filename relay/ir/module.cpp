@@ -43,7 +43,7 @@ TypeDataRef TypeData::make(GlobalTypeVarRef name, std::vector<TypeVarRef> type_v
       for (const TypeVarRef& var : free_type_vars(input)) {
         if (declared.count(var.get()) != 0) continue;
         throw Error("constructor " + constructor->name().str() + " uses " + var->name().str() +
-                        ", which is no parameter of data type " + type_name,
+                        ", which is not a parameter of data type " + type_name,
                     constructor->span());
       }
       TypeTable::add_child(data, input.get());

@@ -169,7 +169,7 @@ void Parser::parse_data_head(DataHead& head) {
     head.failed = true;
     report(Diagnostic::error("type " + std::string(name_of(head.name)) + " is defined twice",
                              head.span)
-               .note("defined here before", data_[entry->second].span));
+               .note("first defined here", data_[entry->second].span));
     return;
   }
   seek(head.body);
@@ -220,7 +220,7 @@ void Parser::parse_data_body(const DataHead& head, Module& module) {
     if (known >= 0) {
       report(Diagnostic::error("constructor " + constructor->name().str() + " is defined twice",
                                constructor->span())
-                 .note("defined here before", constructors_[static_cast<size_t>(known)].second));
+                 .note("first defined here", constructors_[static_cast<size_t>(known)].second));
       return;
     }
     known = static_cast<int32_t>(constructors_.size());
@@ -319,7 +319,7 @@ void Parser::parse_definition(Module& module) {
   if (!added && !keep_known_) {
     report(
         Diagnostic::error("@" + std::string(name_of(name.symbol)) + " is defined twice", span(name))
-            .note("defined here before", entry->second));
+            .note("first defined here", entry->second));
   }
   FunctionRef function = parse_function(begin);
   accept(Tok::kSemicolon);

@@ -64,7 +64,7 @@ void Parser::parse_params(std::vector<VarRef>& params, std::vector<Token>& names
         report(Diagnostic::error(
                    "parameter %" + std::string(name_of(name.symbol)) + " is declared twice",
                    span(name))
-                   .note("declared here before", span(other)));
+                   .note("first declared here", span(other)));
       }
       params.push_back(make_var(Name(name_of(name.symbol)), std::move(type), span(name)));
       names.push_back(name);

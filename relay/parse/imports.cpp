@@ -149,7 +149,7 @@ void Parser::know_definitions(const Module& other) {
       head.failed = true;
       report(
           Diagnostic::error("type " + std::string(name_of(symbol)) + " is defined twice", head.span)
-              .note("defined here before", data->span()));
+              .note("first defined here", data->span()));
       continue;
     }
     DataHead head;

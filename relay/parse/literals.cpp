@@ -130,7 +130,7 @@ NDArray Parser::number_as(DType dtype, const Number& number, bool negative, Span
     return scalar;
   }
   if (number.is_float) {
-    error(where, shown + " is no integer, as " + std::string(dtype.name()) + " asks for");
+    error(where, shown + " is not an integer, as " + std::string(dtype.name()) + " requires");
     return NDArray::scalar(dtype, 0.0);
   }
   if (dtype.is_bool()) {
@@ -226,7 +226,8 @@ ExprRef Parser::parse_constant(size_t begin) {
                          ", its type " + std::string(dtype->name()));
   }
   if (is_special && !dtype->is_float()) {
-    fail(value_span, std::string(name_of(value.symbol)) + " is no " + std::string(dtype->name()));
+    fail(value_span,
+         std::string(name_of(value.symbol)) + " is not a value of " + std::string(dtype->name()));
   }
   NDArray scalar = is_special ? special_float(name_of(value.symbol), *dtype, negative)
                               : number_as(*dtype, number, negative, value_span);

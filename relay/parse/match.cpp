@@ -51,7 +51,7 @@ void Parser::parse_clause(std::vector<PatternRef>& patterns, std::vector<ExprRef
       report(Diagnostic::error(
                  "%" + std::string(name_of(names[i].symbol)) + " is bound twice in one pattern",
                  span(names[i]))
-                 .note("bound here before", span(names[k])));
+                 .note("first bound here", span(names[k])));
     }
     bind_var(names[i].symbol, vars[i], span(names[i]));
   }

@@ -45,7 +45,7 @@ struct Metadata::Impl {
       auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), index);
       if (code == std::errc() && end == text.data() + text.size()) return index;
     }
-    throw Error("the metadata has a reference that is no number");
+    throw Error("the metadata has a reference that is not a number");
   }
   /// The node of `meta[key][index]`.
   const Json& entry(const std::string& key, size_t index) const {
@@ -78,7 +78,7 @@ std::string Metadata::Impl::device_text(const Json& object) {
     int64_t result = 0;
     auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), result);
     if (code != std::errc() || end != text.data() + text.size())
-      throw Error(std::string("the ") + name + " of a device in the metadata is no number");
+      throw Error(std::string("the ") + name + " of a device in the metadata is not a number");
     return result;
   };
   constexpr int64_t kOpen = -1;  // of a kind or index that is not said
@@ -159,7 +159,7 @@ Metadata::Metadata(std::string_view json) : impl_(std::make_unique<Impl>()) {
   try {
     impl_->root = Json::parse(json);
     impl_->nodes = &impl_->root.at("nodes");
-    if (!impl_->nodes->is_array()) throw Error("its nodes are no list");
+    if (!impl_->nodes->is_array()) throw Error("its nodes are not a list");
   } catch (const Json::exception& problem) {
     throw Error("cannot read the #[metadata] section: " + reason(problem));
   }

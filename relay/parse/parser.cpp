@@ -166,7 +166,7 @@ void Parser::report_foreign(const Token& token) {
   report(Diagnostic::error(
              "the name " + (sigil + name) + " has characters other than a to z, 0 to 9 and _",
              span(token))
-             .help(std::string("in quotes it may: ") + sigil + "\"" + name + "\""));
+             .help(std::string("write it in quotes: ") + sigil + "\"" + name + "\""));
 }
 
 const Token& Parser::peek(size_t distance) {

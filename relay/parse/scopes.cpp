@@ -19,7 +19,7 @@ void Parser::bind_local(Local local) {
       report(
           Diagnostic::error(
               "%" + std::string(name_of(local.symbol)) + " is bound twice in one block", local.span)
-              .note("bound here before", earlier.span));
+              .note("first bound here", earlier.span));
     }
   }
   if (local.binder) binders_.emplace_back(local.expr->as<Var>());
@@ -145,7 +145,8 @@ ExprRef Parser::use_local(const Token& token) {
         auto [end, code] = std::from_chars(rest.data(), rest.data() + length, index);
         if (code != std::errc() || end != rest.data() + length) {
           error(span(token), "%" + std::string(whole.substr(0, dot)) + " is in scope, but " +
-                                 std::string(rest.substr(0, length)) + " is no field number of it");
+                                 std::string(rest.substr(0, length)) +
+                                 " is not the number of a field");
           return placeholder(span(token));
         }
         rest.remove_prefix(length);

@@ -151,7 +151,7 @@ NamedArrays load_params(const std::string& path) {
   if (std::memcmp(start, "\x93NUMPY", 6) == 0)
     throw Error(path +
                 ": a .npy file holds one array without a name; parameters need names (.npz)");
-  throw Error(path + ": this is none of .npz, .safetensors and .params");
+  throw Error(path + ": this is not a .npz, .safetensors or .params file");
 }
 
 void check_params_path(const std::string& path) {

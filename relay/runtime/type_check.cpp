@@ -260,9 +260,9 @@ class Checker {
                           " equal to " + extent;
         break;
       case Why::kUntold:
-        mismatch_.wrong = "what " + open + (unknowns == 1 ? " is" : " are") +
-                          " follows from no argument: " + term + " = " + extent + " does not tell";
-        mismatch_.help = "a parameter that has the name alone as a dimension tells";
+        mismatch_.wrong = open + " cannot be determined from the arguments: " + term + " = " +
+                          extent + " is not enough";
+        mismatch_.help = "a parameter with the name alone as a dimension determines it";
         break;
     }
   }

@@ -335,7 +335,7 @@ PassRef make_combine(const PassInfo& info, const PassOptions& options, ProductFa
   int64_t least = option<int64_t>(options, "min_num_branches");
   if (least < 2) {
     throw Error("option min_num_branches of pass " + info.name.str() + " is " +
-                std::to_string(least) + ", at least 2 are combined");
+                std::to_string(least) + "; it must be at least 2");
   }
   CombineOptions chosen{family, static_cast<size_t>(least)};
   chosen.constants = option<bool>(options, "constants");

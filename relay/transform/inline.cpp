@@ -109,11 +109,11 @@ class Budget {
   void tell(const Call* call, Name callee, const PassContext& context) {
     if (!told_.insert(callee).second) return;
     context.tell(Diagnostic::warning("@" + callee.str() +
-                                         " is not put in the place of all its calls: that "
+                                         " is not inlined at all its calls: that "
                                          "would add more than " +
                                          std::to_string(limit_) + " nodes to the program",
                                      call->span())
-                     .help("option max_nodes of Inline is this limit"));
+                     .help("the option max_nodes of Inline sets this limit"));
   }
 
  private:

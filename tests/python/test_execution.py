@@ -159,7 +159,7 @@ def used():
         (read_only, "its __dlpack__ raised BufferError: .*readonly", BufferError),
         (used, "its DLPack tensor was taken already", None),
         (lambda: np.zeros(3, "complex64").__dlpack__(), "no element type has DLPack's type code 5 with 64 bits", None),
-        (lambda: 3, "its __dlpack__ gave 3, which is no capsule", None),
+        (lambda: 3, "its __dlpack__ gave 3, which is not a capsule", None),
     ],
 )
 def test_why_an_object_that_speaks_dlpack_is_no_tensor(give, text, cause):

@@ -247,9 +247,9 @@ def test_operands_that_are_none():
     for make, error, text in [
         (lambda: relay.TupleGetItem(pair, -1), ValueError, "the index of a TupleGetItem is -1; fields are counted from 0"),
         (lambda: relay.TupleGetItem(pair, 2**32), ValueError, "the index of a TupleGetItem is 4294967296"),
-        (lambda: relay.Call(X, [X, 1]), TypeError, r"args\[1\] of a Call is 1, which is no expression; relay.const makes one of it"),
-        (lambda: relay.Call(X, "x"), TypeError, r"args\[0\] of a Call is 'x', which is no expression"),
-        (lambda: relay.Tuple([object()]), TypeError, r"fields\[0\] of a Tuple is <object object at .*>, which is no expression"),
+        (lambda: relay.Call(X, [X, 1]), TypeError, r"args\[1\] of a Call is 1, which is not an expression; relay.const makes one of it"),
+        (lambda: relay.Call(X, "x"), TypeError, r"args\[0\] of a Call is 'x', which is not an expression"),
+        (lambda: relay.Tuple([object()]), TypeError, r"fields\[0\] of a Tuple is <object object at .*>, which is not an expression"),
     ]:
         with pytest.raises(error, match=text):
             make()

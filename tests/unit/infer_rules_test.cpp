@@ -30,7 +30,7 @@ TEST(InferT1, ArityOfCalls) {
       signature("def @f(%a: int32, %b: int32) -> int32 { %a }\ndef @main(%x: int32) { @f(%x) }"),
       "error: @f takes 2 arguments, found 1");
   EXPECT_EQ(signature("def @main(%x: float32) { %x(1f) }"),
-            "error: %x is called, but it is no function: it is float32");
+            "error: %x is called, but it is not a function: it is float32");
 }
 
 // ---- T2, T3: constraints and improvement ----
@@ -88,7 +88,7 @@ TEST(InferT4, TakesTheDtypeOfItsContext) {
 
 TEST(InferT4, FloatNeedsAFloat) {
   EXPECT_THAT(report("let %f = fn (%x: int32) { %x }; %f(2.5)"),
-              HasSubstr("the literal needs a float dtype, and int32 is none"));
+              HasSubstr("the literal needs a float dtype, and int32 is not one"));
   EXPECT_THAT(signature("fn (%x: bool) { add(%x, 1) }"), StartsWith("error: "));
 }
 

@@ -72,7 +72,7 @@ TEST(ParseErrors, Names) {
   EXPECT_EQ(problem("fn(%x: List[int32]) { %x }"), "1:8 unknown type List");
   EXPECT_EQ(problem("fn(%x: Tensor[s, float32]) { %x }"), "1:15 unknown shape s");
   EXPECT_EQ(problem("fn(%x: Tensor[(2), float]) { %x }"), "1:20 unknown element type float");
-  EXPECT_EQ(problem("fn(%t) { %t.x }"), "1:10 %t is in scope, but x is no field number of it");
+  EXPECT_EQ(problem("fn(%t) { %t.x }"), "1:10 %t is in scope, but x is not the number of a field");
   EXPECT_EQ(problem("fn(%x, %x) { %x }"), "1:8 parameter %x is declared twice");
   EXPECT_EQ(problem("def @f[A, A](%x: A) { %x }"), "1:11 type parameter A is declared twice");
   EXPECT_EQ(problem("def @f() { 1 }\ndef @f() { 2 }"), "2:5 @f is defined twice");

@@ -53,7 +53,7 @@ TEST(ParseLiterals, Unsuffixed) {
 TEST(ParseLiterals, Problems) {
   EXPECT_EQ(problem("300i8"), "1:1 300 is out of the range of int8");
   EXPECT_EQ(problem("-1u8"), "1:1 -1 is out of the range of uint8");
-  EXPECT_EQ(problem("1.5i32"), "1:1 1.5 is no integer, as int32 asks for");
+  EXPECT_EQ(problem("1.5i32"), "1:1 1.5 is not an integer, as int32 requires");
   EXPECT_EQ(problem("70000f16"), "1:1 70000 is out of the range of float16");
   EXPECT_EQ(problem("1e39f"), "1:1 1e39 is out of the range of float32");
   EXPECT_EQ(problem("1e999"), "1:1 1e999 is out of the range of every type");
@@ -128,7 +128,7 @@ TEST(ParseMetadata, Problems) {
             "1:1 meta[relay.Constant][0]: the metadata has 0");
   EXPECT_EQ(problem("meta[relay.Foo][0]\n" + section),
             "1:1 cannot read metadata of type relay.Foo; only relay.Constant and attributes");
-  EXPECT_EQ(problem("1\n#[metadata]\n{\"nodes\": 3}"), "2:12 its nodes are no list");
+  EXPECT_EQ(problem("1\n#[metadata]\n{\"nodes\": 3}"), "2:12 its nodes are not a list");
   EXPECT_NE(problem("1\n#[metadata]\n{\"nodes\":"), "");
   EXPECT_NE(problem("meta[relay.Constant][0]\n#[metadata]\n{\"root\": 7, \"nodes\": []}"), "");
   EXPECT_NE(problem("meta[relay.Constant][0]\n#[metadata]\n{\"root\": 0, \"nodes\": [{\"keys\": "

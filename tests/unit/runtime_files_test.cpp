@@ -218,7 +218,7 @@ TEST_F(RuntimeFiles, WhatCannotBeRead) {
     EXPECT_THAT(error_of([&] { load_params(spill(name, "")); }), HasSubstr("the file is empty"));
   EXPECT_THAT(error_of([&] { read_npy(spill("e.npy", "")); }), HasSubstr("the file is empty"));
   EXPECT_THAT(error_of([&] { load_params(spill("t", "just text, nothing else")); }),
-              HasSubstr("none of .npz, .safetensors and .params"));
+              HasSubstr("not a .npz, .safetensors or .params file"));
   EXPECT_THAT(error_of([&] { NpzReader(spill("t", std::string(100000, 'x'))); }),
               HasSubstr("not a zip archive"));
 }

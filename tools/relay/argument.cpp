@@ -97,7 +97,7 @@ class Reader {
     std::string_view item = text_.substr(start, at_ - start);
     double number;
     if (!parse_number(item, number)) {
-      fail(item.empty() ? "expected a number" : std::string(item) + " is no number", start);
+      fail(item.empty() ? "expected a number" : std::string(item) + " is not a number", start);
     }
     return item;
   }
@@ -207,7 +207,9 @@ class Reader {
     dispatch(dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
       T* out = static_cast<T*>(to);
-      auto refuse = [&] { fail(std::string(item) + " is no " + std::string(dtype.name()), at); };
+      auto refuse = [&] {
+        fail(std::string(item) + " does not fit " + std::string(dtype.name()), at);
+      };
       if constexpr (std::is_same_v<T, Bool>) {
         if (number != 0 && number != 1) refuse();
         *out = Bool(number != 0);
@@ -380,7 +382,7 @@ bool is_no_tensor(const Type* type) {
 Value read_argument(const Argument& argument, const Type* type, uint64_t seed) {
   Reader reader(argument, type, seed);
   try {
-    if (is_no_tensor(type)) throw Error("the parameter is " + type->str() + ", no tensor");
+    if (is_no_tensor(type)) throw Error("the parameter is " + type->str() + ", not a tensor");
     return reader.read();
   } catch (const Error& error) {
     std::string what = argument.name ? *argument.name + "=" + argument.text : argument.text;

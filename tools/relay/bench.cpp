@@ -108,7 +108,7 @@ void add_bench(CLI::App& app, Context& context) {
   CLI::App* command = app.add_subcommand("bench", "Measure how long a program takes.");
   command
       ->add_option("MODEL", options->program,
-                   "File of `relay compile`, or a program; - is standard input.")
+                   "A file of `relay compile`, program text or an ONNX model; - is standard input.")
       ->required();
   command->add_option("--entry", options->entry,
                       "Function to run; @main by default, else the only one.");

@@ -30,16 +30,16 @@ void add_given_options(CLI::App& command, Given& given) {
       .add_option(
           "--arg", given.args,
           "Argument, in order or as NAME=V. V is a number, True, False or nested lists of them, "
-          "with an "
-          "optional dtype (3:int64), ones(2,3), zeros(2,3), full(1.5, 2,3), random(2,3), @x.npy or "
-          "@x.npz:NAME. random gives floats uniform in [0, 1), integers uniform in 0 to 99, bools "
-          "even, other ones for each parameter.")
+          "with an optional dtype (3:int64); ones(2,3), zeros(2,3), full(1.5, 2,3), random(2,3); "
+          "or an array of a file, @x.npy or @x.npz:NAME. random gives floats uniform in [0, 1), "
+          "integers uniform in 0 to 99, and each bool with equal chance; each parameter gets "
+          "numbers of its own.")
       ->expected(1)
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command
       .add_option("--seed", given.seed,
-                  "What random(...) gives follows from this number and the parameter's place "
+                  "The numbers of random(...) follow from this one and the parameter's place "
                   "(default 0).")
       ->check(CLI::Range(int64_t{0}, int64_t{UINT32_MAX}));
   add_params_option(command, given);
@@ -48,8 +48,8 @@ void add_given_options(CLI::App& command, Given& given) {
 void add_params_option(CLI::App& command, Given& given) {
   command
       .add_option("--params", given.params,
-                  "Weights, by the names of parameters, from a .npz, .safetensors or .params file: "
-                  "constants of what is compiled.")
+                  "Take weights, by the names of parameters, from a .npz, .safetensors or .params "
+                  "file; they become constants of the compiled program.")
       ->expected(1)
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
@@ -120,7 +120,7 @@ Bound bind_arguments(const Parameters& parameters, const Given& given, NamedArra
     for (auto& [name, array] : arrays) {
       size_t i = position(name);
       if (i == names.size()) {
-        report({Diagnostic::warning(from + ": " + name + " is no parameter of @" + entry)});
+        report({Diagnostic::warning(from + ": " + name + " is not a parameter of @" + entry)});
       } else {
         values[i] = Value(std::move(array));
         bound.weights[i] = true;

@@ -80,7 +80,8 @@ void add_fmt(CLI::App& app, Context& context) {
   command->add_option("PROGRAM", options->paths, "Files; - is standard input.")->required();
   auto* write = command->add_flag("-w,--write", options->write, "Rewrite the files in place.");
   command
-      ->add_flag("--check", options->check, "Only say which files differ; exit code 1 if any does.")
+      ->add_flag("--check", options->check,
+                 "Only list the files that differ; exit code 1 if any does.")
       ->excludes(write);
   command->add_flag("--drop-comments", options->drop_comments, "Leave comments out.");
   context.actions[command] = [options, &context] {

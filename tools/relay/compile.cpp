@@ -53,14 +53,15 @@ void add_compile(CLI::App& app, Context& context) {
       ->required();
   command->add_option(
       "--entry", options->entry,
-      "Function to compile with what it calls; @main by default, else the only one.");
+      "Function to compile, with those that it calls; @main by default, else the only one.");
   add_params_option(*command, options->given);
   add_target_option(*command, options->native);
   add_level_option(*command, options->native);
   add_winograd_option(*command, options->native);
   options->native.to_be_saved = true;
-  command->add_flag("--onednn", options->native.onednn,
-                    "Products and convolutions of float32 by oneDNN, which the model then needs.");
+  command->add_flag(
+      "--onednn", options->native.onednn,
+      "Compute products and convolutions of float32 by oneDNN, which the model then needs.");
   context.actions[command] = [options] {
     if (!options->entry.empty() && options->entry.front() == '@') options->entry.erase(0, 1);
     if (options->output == "-") throw UsageError("a model goes to a file, not to standard output");

@@ -97,7 +97,7 @@ void add_import(CLI::App& app, Context& context) {
                       "File for the parameters: .npz, .safetensors or .params.");
   command
       ->add_option("--shape", options->shapes,
-                   "Extents of an input: NAME=1,3,224,224; -1 leaves one as the model has it.")
+                   "Extents of an input: NAME=1,3,224,224; -1 keeps the model's extent.")
       ->expected(1)
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);

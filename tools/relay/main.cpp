@@ -118,13 +118,12 @@ int run_command(int argc, const char* const* argv) {
   app.set_help_flag("-h,--help", "Print this help and exit.");
   app.footer(
       "Exit codes: 0 success, 1 the program or its data is wrong, 2 wrong usage, 3 the program "
-      "failed while "
-      "running, 70 a defect of relay, 130 interrupted.\n`relay help COMMAND` tells more of one "
-      "command.");
+      "failed while running, 70 a defect of relay, 130 interrupted.\n`relay help COMMAND` "
+      "describes one command.");
   std::vector<std::string> plugins;
-  app.add_option("--plugin", plugins,
-                 "A shared library with operators of its own (relay/op/registry/plugin.h); may be "
-                 "repeated.")
+  app.add_option(
+         "--plugin", plugins,
+         "Load the operators of a shared library (relay/op/registry/plugin.h); may be repeated.")
       ->option_text("FILE")
       ->allow_extra_args(false);
   app.fallthrough();
@@ -143,7 +142,7 @@ int run_command(int argc, const char* const* argv) {
   add_doc(app, context);
   CLI::App* help = app.add_subcommand("help", "Print help on a command.");
   std::string topic;
-  help->add_option("COMMAND", topic, "The command; all of them by default.");
+  help->add_option("COMMAND", topic, "The command to describe; all of them by default.");
 
   auto command_names = [&] {
     std::vector<std::string> names;

@@ -83,22 +83,23 @@ void add_level_option(CLI::App& command, NativeOptions& options) {
 void add_winograd_option(CLI::App& command, NativeOptions& options) {
   command.add_flag_callback(
       "--no-winograd", [&options] { options.winograd = false; },
-      "Compute every convolution as the sum that it is, never in tiles with fewer "
-      "operations and more rounding.");
+      "Compute every convolution as a plain sum, never in tiles, which take fewer operations "
+      "and round more.");
 }
 
 void add_native_options(CLI::App& command, NativeOptions& options) {
   command
-      .add_option(
-          "--threads", options.threads,
-          "Workers for kernels; as many as the machine has cores by default. Results do not "
-          "depend on it.")
+      .add_option("--threads", options.threads,
+                  "Workers for kernels; one for each core that the process may use by default. "
+                  "Results do not "
+                  "depend on it.")
       ->check(CLI::Range(1, 1024));
   add_target_option(command, options);
   add_level_option(command, options);
   add_winograd_option(command, options);
   command.add_flag("--onednn", options.onednn,
-                   "Products and convolutions of float32 by oneDNN instead of generated kernels.");
+                   "Compute products and convolutions of float32 by oneDNN instead of generated "
+                   "kernels.");
 }
 
 bool is_model_file(const std::string& path) {

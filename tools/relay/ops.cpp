@@ -313,15 +313,14 @@ std::string operators_page() {
 
 void add_ops(CLI::App& app, Context& context) {
   auto name = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand("ops", "List the operators, or tell all of one.");
+  CLI::App* command = app.add_subcommand("ops", "List the operators, or describe one.");
   command->add_option("NAME", *name, "The operator.");
   context.actions[command] = [name] { ops(*name); };
 }
 
 void add_doc(CLI::App& app, Context& context) {
   auto page = std::make_shared<std::string>();
-  CLI::App* command =
-      app.add_subcommand("doc", "Print a page of the documentation that is generated.");
+  CLI::App* command = app.add_subcommand("doc", "Print a generated page of the documentation.");
   command->group("");  // for the build, not in the help
   command->add_option("PAGE", *page)
       ->required()

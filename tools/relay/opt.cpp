@@ -144,7 +144,7 @@ void opt(const OptOptions& options, Context& context_of_command) {
   if (options.program.empty()) throw UsageError("PROGRAM is required");
   if ((options.print_changed || options.print_difference) && !options.emit.empty() &&
       options.emit != "graph") {
-    throw UsageError(fmt::format("{} is about passes and graphs; --emit {} prints kernels",
+    throw UsageError(fmt::format("{} shows passes and graphs; --emit {} prints kernels",
                                  options.print_changed ? "--print-changed" : "--print-diff",
                                  options.emit));
   }
@@ -247,7 +247,7 @@ void add_opt(CLI::App& app, Context& context) {
                  "Print what each pass changed, line by line.")
       ->excludes("--print-changed");
   command->add_flag("--time-passes", options->time_passes,
-                    "Print what each pass took on standard error.");
+                    "Print the time of each pass on standard error.");
   command->add_flag(
       "--count-ops", options->count_ops,
       "Print how many calls of each operator a pass added and removed, on standard error.");
@@ -268,15 +268,15 @@ void add_opt(CLI::App& app, Context& context) {
       command
           ->add_option(
               "--emit", options->emit,
-              "Print what the program is compiled to: the graphs of its computations (with "
+              "Print the compiled form of the program: the graphs of its computations (with "
               "--print-changed or --print-diff after each rewrite), or its kernels as loops, "
               "llvm or asm.")
           ->check(CLI::IsMember({"graph", "loops", "llvm", "asm"}))
           ->excludes(passes);
   command->add_option(
       "--entry", options->entry,
-      "The function to compile with --emit or to run with --verify-each=run, and that --params is "
-      "about; @main by default, else the only one.");
+      "Function to compile with --emit or to run with --verify-each=run, whose parameters --params "
+      "names; @main by default, else the only one.");
   add_params_option(*command, options->given);
   add_target_option(*command, options->native);
   add_winograd_option(*command, options->native);

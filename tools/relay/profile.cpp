@@ -117,8 +117,8 @@ std::string profile_trace(const vm::Executable& executable, const vm::Profile& p
 
 void add_profile_option(CLI::App& command, ProfileOption& option) {
   command.add_flag("--profile", option.enabled,
-                   "Print what each kernel took on standard error; --profile=FILE.json writes the "
-                   "kernel calls in Chrome's trace format instead.");
+                   "Print the time of each kernel on standard error; --profile=FILE.json writes "
+                   "the kernel calls in Chrome's trace format instead.");
   // What main() makes of --profile=FILE: a value after a space would take the program's place.
   command
       .add_option_function<std::string>("--profile-trace",

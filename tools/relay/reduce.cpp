@@ -93,7 +93,7 @@ class TemporaryFolder {
     std::string pattern = (where / "relay-reduce-XXXXXX").string();
     if (error || mkdtemp(pattern.data()) == nullptr)
       throw Error(Diagnostic::error("there is no folder for temporary files")
-                      .help("TMPDIR in the environment says one"));
+                      .help("set TMPDIR in the environment to one"));
     path_ = pattern;
   }
   ~TemporaryFolder() {
@@ -140,9 +140,9 @@ Search search_command(const Subject& subject, const ReduceOptions& options,
     check.hangs = found.hangs;
     if (found.exit_code >= 0) check.exit_code = found.exit_code;
   } else if (!reduce::answers(found, check)) {
-    refuse("the command " + ending + " for this program, not as it should",
-           options.contains.empty() ? "--exit-code says " + std::to_string(*options.exit_code)
-                                    : "--output-contains says \"" + options.contains + '"');
+    refuse("the command " + ending + " for this program, not as required",
+           options.contains.empty() ? "--exit-code asks for " + std::to_string(*options.exit_code)
+                                    : "--output-contains asks for \"" + options.contains + '"');
   }
   if (!options.contains.empty()) ending += " and prints \"" + options.contains + '"';
   return {reduce::command_answers(check, limits), "the command " + ending};
@@ -170,14 +170,14 @@ Search search_check(const Subject& subject, const ReduceOptions& options,
                  " for this program",
              "a longer --try-time or more --memory may be enough");
   }
-  if (found.kind == Kind::kFine) refuse(what + " does not fail", "nothing is there to reduce");
+  if (found.kind == Kind::kFine) refuse(what + " does not fail", "there is nothing to reduce");
   if (found.kind == Kind::kRefused)
     refuse(what + " does not fail: the program itself does, " + message,
-           "give values with --arg for which it runs");
+           "give arguments for which it runs: --arg");
   if (found.kind == Kind::kInterrupted) throw vm::Interrupted();
   if (found.text.find(options.contains) == std::string::npos)
     refuse(what + " fails in another way: " + message,
-           "--output-contains says \"" + options.contains + '"');
+           "--output-contains asks for \"" + options.contains + '"');
   std::string failure =
       what + " " + reduce::outcome_text(found.kind) + (message.empty() ? "" : ": " + message);
   return {reduce::fails_like(checked.check, found, limits, options.contains, checked.alone),
@@ -285,8 +285,7 @@ void reduce_program(const ReduceOptions& options, Context& context) {
   if (ways != 1) throw UsageError("one of --command, --pass and --executors is needed");
   if (!options.command.empty() && options.command.find("{}") == std::string::npos)
     throw UsageError("the command has no {}, where the path of a program goes");
-  if (options.exit_code && options.command.empty())
-    throw UsageError("--exit-code is about --command");
+  if (options.exit_code && options.command.empty()) throw UsageError("--exit-code needs --command");
   refuse_same_file(options.program, options.output);
   if (!options.passes.empty()) parse_passes(options.passes);
   Subject subject = read_subject(options);
@@ -321,7 +320,9 @@ void reduce_program(const ReduceOptions& options, Context& context) {
   } catch (const Error& error) {
     report(error.diagnostics());
   }
-  if (!same) report({Diagnostic::warning("the text of the result does not fail in this way")});
+  if (!same)
+    report({Diagnostic::warning(
+        "the result, written as text and read again, does not fail in this way")});
   if (options.output.empty() || options.output == "-") {
     print_out(head + text);
   } else {
@@ -344,7 +345,7 @@ void reduce_program(const ReduceOptions& options, Context& context) {
 void add_reduce(CLI::App& app, Context& context) {
   auto options = std::make_shared<ReduceOptions>();
   CLI::App* command =
-      app.add_subcommand("reduce", "Make a program that shows a defect as small as it can be.");
+      app.add_subcommand("reduce", "Make a program that shows a defect as small as possible.");
   command
       ->add_option("PROGRAM", options->program,
                    "File with the program, or an ONNX model; - is standard input.")
@@ -353,25 +354,26 @@ void add_reduce(CLI::App& app, Context& context) {
                       "A shell command that fails; {} in it is the path of a program.");
   command
       ->add_option("--exit-code", options->exit_code,
-                   "The exit code that the command shall have; that for PROGRAM by default.")
+                   "The exit code that the command must have; that for PROGRAM by default.")
       ->check(CLI::Range(0, 255));
-  command->add_option("--output-contains", options->contains,
-                      "Text that the command shall print, or the failure's message contain.");
+  command->add_option(
+      "--output-contains", options->contains,
+      "Text that the command must print, or that the failure's message must contain.");
   command->add_option(
       "--pass", options->passes,
-      "Passes, as for relay opt, that end with an error, crash, hang, leave a program that is not "
-      "well typed or not well formed, or one with another result.");
+      "Look for failing passes, named as for relay opt: they end with an error, crash, hang, or "
+      "leave a program that is not well typed or not well formed, or has another result.");
   command->add_flag("--executors", options->executors,
-                    "The machine gives another result than the reference evaluator, or fails "
-                    "where that does not.");
+                    "Look for a result of the machine that differs from the reference evaluator's, "
+                    "or for a failure of one of the two.");
   command->add_option("--entry", options->entry,
-                      "The function that is run; @main by default, else the only one.");
+                      "Function to run; @main by default, else the only one.");
   add_given_options(*command, options->given);
   add_target_option(*command, options->native);
   add_level_option(*command, options->native);
   command
       ->add_option("--tolerance", options->tolerance,
-                   "By how much floats may differ, relative to the largest of the result; "
+                   "Largest difference of floats, relative to the largest of the result; "
                    "0.001 by default.")
       ->check(CLI::NonNegativeNumber);
   command->add_option("-o,--output", options->output,
@@ -379,8 +381,9 @@ void add_reduce(CLI::App& app, Context& context) {
   command->add_option("--max-tries", options->max_tries, "Programs to try, 10000 by default.")
       ->check(CLI::Range(1, 1000000000));
   command
-      ->add_option("--time-limit", options->time_limit,
-                   "Seconds after which the smallest program so far is taken; none by default.")
+      ->add_option(
+          "--time-limit", options->time_limit,
+          "Seconds after which the search ends with the smallest program so far; none by default.")
       ->check(CLI::Range(0.001, 1e6));
   command
       ->add_option("--try-time", options->try_time,

@@ -154,7 +154,7 @@ void run_text(const RunOptions& options) {
 
 void run(const RunOptions& options) {
   if (options.executor == "eval" && options.profile.enabled) {
-    throw UsageError("--profile is about kernels: it needs --executor vm");
+    throw UsageError("--profile measures kernels: it needs --executor vm");
   }
   if (!is_model_file(options.program)) return run_text(options);
   if (options.executor == "eval") {
@@ -169,9 +169,8 @@ void add_run(CLI::App& app, Context& context) {
   auto options = std::make_shared<RunOptions>();
   CLI::App* command = app.add_subcommand("run", "Run a program.");
   command
-      ->add_option(
-          "PROGRAM", options->program,
-          "File with the program or of `relay compile`, or an ONNX model; - is standard input.")
+      ->add_option("PROGRAM", options->program,
+                   "Program text, a file of `relay compile` or an ONNX model; - is standard input.")
       ->required();
   command->add_option("--entry", options->entry,
                       "Function to run; @main by default, else the only one.");

@@ -188,10 +188,10 @@ class DeviceSolver : private Walker {
     Diagnostic problem =
         Diagnostic::error(what + " would have to be on " + first + " and on " + second, at);
     if (a.said == b.said) {
-      problem.note(first + " and " + second + " are said here", a.said);
+      problem.note(first + " and " + second + " are required here", a.said);
     } else {
-      problem.note(first + " is said here", a.said);
-      problem.note(second + " is said here", b.said);
+      problem.note(first + " is required here", a.said);
+      problem.note(second + " is required here", b.said);
     }
     if (help_ != nullptr) problem.help(help_);
     result_.problems_.push_back(std::move(problem));
@@ -286,7 +286,7 @@ class DeviceSolver : private Walker {
         return set(expr, node);
       }
       case ExprKind::kRefWrite: {
-        at(expr, 1, [] { return std::string("what the reference holds"); });
+        at(expr, 1, [] { return std::string("the value in the reference"); });
         uint32_t value = operand(expr, 1);
         unify(operand(expr, 0), graph_.add(NodeKind::kCell, std::span(&value, 1)));
         return set(expr, graph_.add(NodeKind::kNone));
@@ -345,7 +345,7 @@ class DeviceSolver : private Walker {
     } else if (const auto* constructor = call->callee()->as<Constructor>()) {
       uint32_t all = join(result);
       for (size_t i = 1; i < count; ++i) {
-        at(call, i, [constructor] { return "what is in " + constructor->name().str(); });
+        at(call, i, [constructor] { return "a field of " + constructor->name().str(); });
         join(operand(call, i), all);
       }
     } else {

@@ -208,7 +208,7 @@ Value Inferencer::leave_function(const Function* function, const TypeRef& body) 
                         function->span());
       diagnostic.note("it is used or annotated with another type", scope.bound_to->span());
       if (!scope.bound_to->annotation()) {
-        diagnostic.help("inside of itself a function that a let binds has one type");
+        diagnostic.help("a function that a let binds has one type inside its own body");
       }
       sink_.add(std::move(diagnostic));
     }

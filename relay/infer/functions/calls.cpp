@@ -230,7 +230,7 @@ TypeRef Inferencer::call_value(const Call* call, const TypeRef& callee, size_t f
     TypeRef made = FuncType::make(types, result);
     if (!solver_.unify(known, made)) {
       Diagnostic diagnostic =
-          Diagnostic::error("cannot call " + callee_name() + " like this", call->span());
+          Diagnostic::error("cannot call " + callee_name() + " with these arguments", call->span());
       explain(diagnostic, solver_);
       sink_.add(std::move(diagnostic));
     }
@@ -272,7 +272,7 @@ TypeRef Inferencer::call_value(const Call* call, const TypeRef& callee, size_t f
     }
   } else {
     sink_.add(Diagnostic::error(
-        callee_name() + " is called, but it is no function: it is " + display(solver_, known),
+        callee_name() + " is called, but it is not a function: it is " + display(solver_, known),
         place_of(call, 0)));
     result = failed(call->span());
   }

@@ -40,7 +40,7 @@ Outcome Constraints::solve_dtype(Constraint& c) {
                         : c.call->args()[static_cast<size_t>(c.input)].get();
   if (arg != nullptr && arg->is<Literal>() && base != nullptr && base->dtype().is_integer() &&
       dtypes.contains(kFloat32)) {
-    diagnostic.help("a whole number is an integer unless it says otherwise: write " +
+    diagnostic.help("a whole number is an integer unless it has a suffix or a point: write " +
                     source_text(arg) + "f or " + source_text(arg) + ".0");
   }
   report(c, std::move(diagnostic));

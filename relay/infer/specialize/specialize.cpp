@@ -202,7 +202,7 @@ Name Specializer::request(Name origin, Substitution types, const Instance* asked
     }
     if (depth >= kMaxDepth) {
       throw Error(Diagnostic::error("@" + origin.str() +
-                                        " calls itself at ever new types: specialisation "
+                                        " calls itself at new types without end: specialisation "
                                         "goes deeper than " +
                                         std::to_string(kMaxDepth),
                                     span)

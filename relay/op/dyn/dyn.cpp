@@ -24,7 +24,8 @@ std::optional<std::vector<Dim>> extents(const RelationCall& call, size_t input,
   std::vector<Dim> dims;
   for (size_t k = 0; k < *count; ++k) {
     Dim extent = call.value_dim(input, k);
-    call.require_at_most(0, extent, "an entry of " + what + " is " + extent.str());
+    call.require_at_most(0, extent,
+                         "an entry of " + what + " must not be negative, found " + extent.str());
     call.require_at_most(extent, kLargestExtent - 1, "an entry of " + what + " is beyond 2^60");
     dims.push_back(extent);
   }

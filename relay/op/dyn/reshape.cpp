@@ -82,7 +82,8 @@ TypeRef infer_expand_dims(const RelationCall& call) {
   te::TensorInfo data = call.tensor(0);
   int64_t added = call.attrs<DynExpandDimsAttrs>().num_newaxis;
   call.require(added >= 0 && added <= static_cast<int64_t>(NDArray::kMaxRank),
-               "num_newaxis is " + std::to_string(added));
+               "num_newaxis must be from 0 to " + std::to_string(NDArray::kMaxRank) + ", found " +
+                   std::to_string(added));
   size_t rank = data.rank() + static_cast<size_t>(added);
   Dim from = axis_value(call, call.value_dim(1, 0), data.rank() + 1, "axis");
   if (any_unknown(data.dims)) return unknown_dims(rank, data.dtype);

@@ -254,8 +254,8 @@ TypeRef infer_topk(const RelationCall& call) {
   DType positions = position_dtype(call, attrs.dtype);
   Dim k = call.value_dim(1, 0), extent = data.dims[axis];
   call.require_at_most(k, extent,
-                       "k = " + k.str() + " of an axis of extent " + extent.str() + ": data " +
-                           shape_str(data.dims));
+                       "k = " + k.str() + " is more than the extent of the axis, " + extent.str() +
+                           ": data " + shape_str(data.dims));
   if (!extent.is_any()) data.dims[axis] = max(k, (Dim(1) - at_least(k, 1)) * extent);
   TypeRef values = TensorType::make(data.dims, data.dtype);
   TypeRef indices = TensorType::make(data.dims, positions);

@@ -124,7 +124,7 @@ Equation parse(const std::string& written, const std::vector<te::TensorInfo>& op
     std::string name(1, static_cast<char>(label));
     bool known = std::any_of(equation.operands.begin(), equation.operands.end(),
                              [&](const Labels& labels) { return contains(labels, label); });
-    if (!known) refuse(written, "axis " + name + " of the result is one of no operand");
+    if (!known) refuse(written, "axis " + name + " of the result is in no operand");
     if (std::count(equation.result.begin(), equation.result.end(), label) > 1)
       refuse(written, "axis " + name + " occurs twice in the result");
   }
@@ -150,8 +150,9 @@ std::optional<std::vector<std::pair<int, Dim>>> extents_of(
       for (size_t e = 0; e < d; ++e) {
         if (labels[e] == labels[d])
           call.require_equal(operands[k].dims[e], extent,
-                             "axis " + name(labels[d]) + " is " + operands[k].dims[e].str() +
-                                 " and " + extent.str() + " in " + shape_str(operands[k].dims));
+                             "axis " + name(labels[d]) + " has extents " +
+                                 operands[k].dims[e].str() + " and " + extent.str() + " in " +
+                                 shape_str(operands[k].dims));
       }
       auto found = std::find_if(extents.begin(), extents.end(),
                                 [&](const auto& entry) { return entry.first == labels[d]; });
@@ -164,7 +165,7 @@ std::optional<std::vector<std::pair<int, Dim>>> extents_of(
       if (known.has_variable() || extent.has_variable()) return std::nullopt;
       auto joined = broadcast(known, extent);
       std::string message =
-          "axis " + name(labels[d]) + " is " + known.str() + " and " + extent.str();
+          "axis " + name(labels[d]) + " has extents " + known.str() + " and " + extent.str();
       call.require(joined.has_value(), message);
       Dim both[] = {*joined};
       call.require_broadcasts({&known, 1}, both, message);

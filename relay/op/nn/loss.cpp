@@ -36,15 +36,17 @@ TypeRef infer_nll_loss(const RelationCall& call) {
   size_t axis = predictions.rank() > 1 ? 1 : 0;
   std::string shapes =
       "predictions " + shape_str(predictions.dims) + ", targets " + shape_str(targets.dims);
-  call.require(targets.rank() + 1 == predictions.rank(),
-               "targets have the axes of the predictions but the classes', found " + shapes);
+  call.require(
+      targets.rank() + 1 == predictions.rank(),
+      "targets must have the axes of the predictions without the classes', found " + shapes);
   for (size_t k = 0; k < targets.rank(); ++k) {
     call.require_equal(targets.dims[k], predictions.dims[k < axis ? k : k + 1],
-                       "targets have the extents of the predictions, found " + shapes);
+                       "targets must have the extents of the predictions, found " + shapes);
   }
   call.require_equal(weights.dims[0], predictions.dims[axis],
-                     "there is a weight for each class, found " + weights.dims[0].str() +
-                         " weights for " + predictions.dims[axis].str() + " classes");
+                     "weights must have one element for each class, found " +
+                         weights.dims[0].str() + " for " + predictions.dims[axis].str() +
+                         " classes");
   bool each = call.attrs<NLLLossAttrs>().reduction == Reduction::kNone;
   return TensorType::make(each ? targets.dims : std::vector<Dim>(), predictions.dtype);
 }

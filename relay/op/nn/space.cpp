@@ -193,7 +193,7 @@ void require_value(const RelationCall& call, double value, DType dtype, const st
   double least = dtype.is_signed() ? -std::ldexp(1.0, dtype.bits - 1) : 0.0;
   double beyond = std::ldexp(1.0, dtype.is_signed() ? dtype.bits - 1 : dtype.bits);
   call.require(value == std::trunc(value) && value >= least && value < beyond,
-               what + " " + AttrValue(value).str() + " is no " + std::string(dtype.name()));
+               what + " " + AttrValue(value).str() + " does not fit " + std::string(dtype.name()));
 }
 
 Scalar value_of(double value, DType dtype) {

@@ -22,7 +22,7 @@ TypeRef infer_avg_pool(const RelationCall& call) {
   if (counts_padding(window)) {
     for (char axis : window.space)
       call.require(window.data.positions(axis).size() == 1,
-                   "padding that counts wants a layout that does not cut axis " +
+                   "padding that counts needs a layout that does not cut axis " +
                        std::string(1, axis) + " into blocks, found " + window.data.text());
   }
   return get_op("nn.avg_pool2d")->relation()->infer(call);

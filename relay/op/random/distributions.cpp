@@ -67,7 +67,7 @@ TypeRef infer_multinomial(const RelationCall& call) {
   te::TensorInfo probs = call.tensor(1);
   int64_t samples = call.attrs<MultinomialAttrs>().num_samples;
   call.require(samples >= 0 && samples <= kLargestExtent,
-               "num_samples is " + std::to_string(samples));
+               "num_samples must be at least 0, found " + std::to_string(samples));
   call.require_at_most(1, probs.dims.back(),
                        "there is no category to draw: probs " + shape_str(probs.dims));
   std::vector<Dim> dims = probs.dims;

@@ -44,7 +44,7 @@ Layout Layout::parse(std::string_view text, std::string_view axes, std::string_v
     } else if (is_small(letter) && has_size && block > 0) {
       layout.places_.push_back({static_cast<char>(letter - 'a' + 'A'), block});
     } else {
-      fail("is no layout: it is made of capital letters and blocks such as 8c");
+      fail("is not a layout: a layout is made of capital letters and blocks such as 8c");
     }
   }
   std::string wanted(axes);

@@ -38,7 +38,7 @@ void load_plugin(const std::string& path) {
   auto* abi = symbol_of<int()>(library, "relay_plugin_abi");
   auto* declare = symbol_of<void()>(library, "relay_plugin");
   if (abi == nullptr || declare == nullptr) {
-    throw Error(path + " is no plug-in of relay: it has no RELAY_PLUGIN()");
+    throw Error(path + " is not a plug-in of relay: it has no RELAY_PLUGIN()");
   }
   if (int found = abi(); found != kPluginAbi) {
     throw Error("the plug-in " + path + " was compiled for interface " + std::to_string(found) +

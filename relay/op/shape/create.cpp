@@ -17,7 +17,7 @@ std::vector<Dim> shape_attr(const RelationCall& call,
   std::vector<Dim> dims;
   for (int64_t extent : *shape) {
     call.require(extent >= 0 && extent <= kLargestExtent,
-                 "an extent of the shape is " + std::to_string(extent));
+                 "an extent of the shape is out of range: " + std::to_string(extent));
     dims.emplace_back(extent);
   }
   return dims;
@@ -110,7 +110,7 @@ TypeRef infer_arange(const RelationCall& call) {
   std::optional<NDArray> stop = call.value(1);
   std::optional<NDArray> step = call.value(2);
   const char* too_many = "the range has too many elements";
-  if (step) call.require(scalar_value(*step) != 0, "step is 0");
+  if (step) call.require(scalar_value(*step) != 0, "step must not be 0");
   Dim extent = Dim::any();
   if (start && stop && step && dtype.is_integer()) {
     int64_t count = count_integers(start->element_as_int64(0), stop->element_as_int64(0),
@@ -131,7 +131,7 @@ TypeRef infer_arange(const RelationCall& call) {
     Dim distance = down ? from - to : to - from;
     Dim count = ceil_div(distance, down ? Dim(0) - by : by);
     call.explain(distance, too_many);
-    call.explain(count, "step is 0", /*division=*/true);
+    call.explain(count, "step must not be 0", /*division=*/true);
     call.explain(count, too_many);
     extent = max(count, Dim(0));
     call.require_at_most(extent, Dim(kLongestRange - 1), too_many);

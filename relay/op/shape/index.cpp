@@ -74,8 +74,8 @@ TypeRef infer_gather(const RelationCall& call) {
   te::TensorInfo indices = call.tensor(1);
   auto axis =
       static_cast<size_t>(normalize_axis(call, *call.attrs<GatherAttrs>().axis, data.rank()));
-  call.require(indices.rank() == data.rank(), "data of rank " + std::to_string(data.rank()) +
-                                                  " and indices of rank " +
+  call.require(indices.rank() == data.rank(), "data and indices must have one rank, found " +
+                                                  std::to_string(data.rank()) + " and " +
                                                   std::to_string(indices.rank()));
   for (size_t i = 0; i < data.rank(); ++i) {
     if (i == axis) continue;

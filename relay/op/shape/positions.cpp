@@ -24,7 +24,7 @@ void compute_invert_permutation(const OpCall& call, te::Builder& b) {
       [&](Indices i) { return te::cast(i[0], result.dtype); }, te::Builder::UpdateOp::kAssign);
   b.output(b.map(result.dims, [&](Indices i) {
     return te::fail_unless(inverse(i) >= 0, inverse(i),
-                           "the data is no permutation: a position occurs twice");
+                           "the data is not a permutation: a position occurs twice");
   }));
 }
 

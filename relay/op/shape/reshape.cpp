@@ -265,7 +265,7 @@ TypeRef infer_expand_dims(const RelationCall& call) {
   te::TensorInfo data = call.tensor(0);
   const auto& attrs = call.attrs<ExpandDimsAttrs>();
   call.require(attrs.num_newaxis >= 0 && attrs.num_newaxis <= 1000,
-               "num_newaxis is " + std::to_string(attrs.num_newaxis));
+               "num_newaxis must be from 0 to 1000, found " + std::to_string(attrs.num_newaxis));
   int64_t axis = normalize_axis(call, *attrs.axis, data.rank() + 1);
   data.dims.insert(data.dims.begin() + axis, static_cast<size_t>(attrs.num_newaxis), Dim(1));
   return TensorType::make(data.dims, data.dtype);

@@ -52,7 +52,7 @@ TypeRef infer_reverse_sequence(const RelationCall& call) {
   const auto& attrs = call.attrs<ReverseSequenceAttrs>();
   int64_t along = normalize_axis(call, attrs.seq_axis, data.rank(), "seq_axis");
   int64_t batch = normalize_axis(call, attrs.batch_axis, data.rank(), "batch_axis");
-  call.require(along != batch, "seq_axis and batch_axis are one axis");
+  call.require(along != batch, "seq_axis and batch_axis must be different axes");
   require_lengths(call, data.dims[static_cast<size_t>(batch)]);
   return call.input(0);
 }

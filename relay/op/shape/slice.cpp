@@ -47,7 +47,7 @@ std::vector<AxisSlice> canonical_slices(const RelationCall& call, const std::vec
     Dim dim = dims[axes[k]];
     AxisSlice& slice = slices[axes[k]];
     slice.stride = !size_mode && k < given ? (*attrs.strides)[k] : 1;
-    call.require(slice.stride != 0, "a stride is 0");
+    call.require(slice.stride != 0, "a stride must not be 0");
     slice.stride =
         std::clamp(slice.stride, -kLargestExtent, kLargestExtent);  // one element all the same
     bool forwards = slice.stride > 0;
@@ -124,8 +124,8 @@ TypeRef infer_slice_like(const RelationCall& call) {
       cut(position);
     }
   } else {
-    call.require(data.rank() == like.rank(), "data of rank " + std::to_string(data.rank()) +
-                                                 " and shape_like of rank " +
+    call.require(data.rank() == like.rank(), "data and shape_like must have one rank, found " +
+                                                 std::to_string(data.rank()) + " and " +
                                                  std::to_string(like.rank()));
     for (size_t i = 0; i < data.rank(); ++i) cut(i);
   }

@@ -33,8 +33,8 @@ TypeRef infer_topk(const RelationCall& call) {
   std::vector<Dim> dims = data.dims;
   if (k && *k > 0) {
     call.require_at_most(*k, dims[axis],
-                         "k = " + std::to_string(*k) + " of an axis of extent " + dims[axis].str() +
-                             ": data " + shape_str(data.dims));
+                         "k = " + std::to_string(*k) + " is more than the extent of the axis, " +
+                             dims[axis].str() + ": data " + shape_str(data.dims));
     dims[axis] = *k;
   }
   TypeRef values = TensorType::make(dims, data.dtype);

@@ -11,10 +11,12 @@ namespace {
 void require_columns(const RelationCall& call, const char* name, int64_t first, int64_t count,
                      Dim width, bool optional) {
   call.require(first >= (optional ? -1 : 0),
-               std::string(name) + " = " + std::to_string(first) + " is no column");
-  call.require_at_most(Dim(first) + count, width,
-                       std::string(name) + " = " + std::to_string(first) + " of rows of " +
-                           width.str() + " columns: data " + call.input(0)->str());
+               std::string(name) + " = " + std::to_string(first) + " is not a column");
+  call.require_at_most(
+      Dim(first) + count, width,
+      std::string(name) + " = " + std::to_string(first) + " needs " +
+          (count > 1 ? std::to_string(count) + " columns from there" : "a column") +
+          " in rows of " + width.str() + ": data " + call.input(0)->str());
 }
 
 /// Limits are numbers, or tensors of one.
@@ -96,8 +98,8 @@ TypeRef infer_regular(const RelationCall& call) {
       attrs.num_classes >= 0 && attrs.max_detections >= 0 && attrs.max_detections_per_class >= 0,
       "num_classes, max_detections and max_detections_per_class must not be negative");
   call.require_at_most(*attrs.num_classes, scores.dims[2],
-                       "num_classes = " + std::to_string(*attrs.num_classes) + " of " +
-                           scores.dims[2].str() + " columns of scores");
+                       "num_classes = " + std::to_string(*attrs.num_classes) +
+                           " is more than the " + scores.dims[2].str() + " columns of scores");
   call.require(*attrs.num_classes <= most_positions(boxes.dtype),
                "num_classes = " + std::to_string(*attrs.num_classes) + ", but " +
                    std::string(boxes.dtype.name()) + " holds the numbers of " +

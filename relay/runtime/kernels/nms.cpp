@@ -24,8 +24,8 @@ int64_t column_of(const LibraryCall& call, std::string_view name, int64_t width,
                   bool optional) {
   int64_t column = call.integer(name);
   if (column < (optional ? -1 : 0) || column > width - columns) {
-    throw RuntimeError(std::string(name) + " = " + std::to_string(column) + " of rows of " +
-                       std::to_string(width));
+    throw RuntimeError(std::string(name) + " = " + std::to_string(column) +
+                       " is out of range for rows of " + std::to_string(width));
   }
   return column;
 }
@@ -95,8 +95,8 @@ class RowSuppression {
   void run_batch(int64_t b) {
     int64_t count = call_.inputs[1].element_as_int64(b);
     if (count < 0 || count > n_) {
-      throw RuntimeError("valid_count of batch " + std::to_string(b) + " is " +
-                         std::to_string(count) + ", of " + std::to_string(n_) + " boxes");
+      throw RuntimeError("valid_count of batch " + std::to_string(b) + " must be from 0 to the " +
+                         std::to_string(n_) + " boxes, found " + std::to_string(count));
     }
     Scratch<int64_t> room(count);
     std::span<int64_t> rows(room.data(), static_cast<size_t>(count));

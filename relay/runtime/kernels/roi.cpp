@@ -76,7 +76,7 @@ Scratch<Region> read_regions(const Regions& all) {
         std::string text;
         append_float(text, all.rois.dtype(), image);
         throw RuntimeError("region " + std::to_string(r) + " is of image " + text +
-                           ", which is none of a batch of extent " + std::to_string(all.batch));
+                           ", which is not in a batch of extent " + std::to_string(all.batch));
       }
       result[r] = {static_cast<int64_t>(image), number(5 * r + 1) * all.scale,
                    number(5 * r + 2) * all.scale, number(5 * r + 3) * all.scale,

@@ -53,7 +53,7 @@ std::vector<int64_t> completed(const std::vector<int64_t>& from, std::vector<int
   if (open != nullptr) *open = known == 0 ? 0 : all / known;
   if (open != nullptr && known != 0 && all % known == 0) known = all;
   if (known != all) {
-    throw RuntimeError("new_shape " + asked + " has not as many elements as prev_shape " +
+    throw RuntimeError("new_shape " + asked + " does not have as many elements as prev_shape " +
                        shape_text(from));
   }
   return to;
@@ -69,7 +69,7 @@ void sparse_reshape_kernel(LibraryCall& call) {
   // Only the extent of -1 can be too large: the others are of the dtype.
   for (int64_t extent : to) {
     if (indices.dtype() == kInt32 && extent > std::numeric_limits<int32_t>::max()) {
-      throw RuntimeError("new_shape is " + shape_text(to) + " then, which does not fit int32");
+      throw RuntimeError("new_shape becomes " + shape_text(to) + ", which does not fit int32");
     }
   }
   with_indices(indices, [&](auto* at) {

@@ -208,8 +208,8 @@ void topk_kernel(LibraryCall& call) {
   const NDArray* positions = wanted == "values" ? nullptr : &call.outputs[both ? 1 : 0];
   Lanes lanes(input.shape(), axis), results(call.outputs[0].shape(), axis);
   if (results.extent > lanes.extent) {
-    throw RuntimeError("k = " + std::to_string(results.extent) + " of an axis of extent " +
-                       std::to_string(lanes.extent));
+    throw RuntimeError("k = " + std::to_string(results.extent) +
+                       " is more than the extent of the axis, " + std::to_string(lanes.extent));
   }
   if (positions != nullptr) check_positions(lanes.extent, positions->dtype());
   if (call.outputs[0].size() == 0) return;

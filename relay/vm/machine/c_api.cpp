@@ -188,7 +188,7 @@ RelayStatus relay_entry_input_tensor(const RelayProgram* program, size_t entry, 
   const TypeInfo& info = part->type;
   if (info.kind != TypeInfo::Kind::kTensor || !info.has_rank || !info.dtype.valid()) {
     return fail(RELAY_ERROR, "input " + part->what + " has type " + part->text +
-                                 ", which is no tensor of known rank");
+                                 ", which is not a tensor of known rank");
   }
   *type = RelayTensor{nullptr,
                       static_cast<int32_t>(info.dims.size()),
@@ -208,7 +208,7 @@ RelayStatus relay_entry_input_device(const RelayProgram* program, size_t entry, 
   if (part == nullptr) return fail(RELAY_ERROR, "there is no such input");
   if (part->type.kind != TypeInfo::Kind::kTensor) {
     return fail(RELAY_ERROR,
-                "input " + part->what + " has type " + part->text + ", which is no tensor");
+                "input " + part->what + " has type " + part->text + ", which is not a tensor");
   }
   *device = {static_cast<int32_t>(part->type.device.type), part->type.device.id};
   return RELAY_OK;
@@ -231,7 +231,7 @@ RelayValue* relay_tensor_copy(const RelayTensor* tensor) {
 RelayValue* relay_tensor_on(const RelayValue* value, RelayDevice device) {
   RelayValue* result = nullptr;
   guarded([&] {
-    if (!value->array) throw relay::Error("the value is no tensor");
+    if (!value->array) throw relay::Error("the value is not a tensor");
     std::optional<relay::Device> to = relay::Device::of(device.type, device.id);
     if (!to) {
       throw relay::Error("there is no device of kind " + std::to_string(device.type) +
@@ -295,14 +295,14 @@ RelayKind relay_value_kind(const RelayValue* value) {
 }
 
 RelayStatus relay_value_device(const RelayValue* value, RelayDevice* device) {
-  if (!value->array) return fail(RELAY_ERROR, "the value is no tensor");
+  if (!value->array) return fail(RELAY_ERROR, "the value is not a tensor");
   relay::Device at = value->array.device();
   *device = {static_cast<int32_t>(at.type), at.id};
   return RELAY_OK;
 }
 
 RelayStatus relay_value_tensor(const RelayValue* value, RelayTensor* tensor) {
-  if (!value->array) return fail(RELAY_ERROR, "the value is no tensor");
+  if (!value->array) return fail(RELAY_ERROR, "the value is not a tensor");
   return guarded([&] {
     const bool uniform = value->array.is_uniform();
     if (uniform) std::call_once(value->asked, [&] { value->dense = value->array.copy(); });
@@ -322,7 +322,7 @@ int relay_value_is_writable(const RelayValue* value) {
 
 DLManagedTensor* relay_value_to_dlpack(const RelayValue* value) {
   if (!value->array) {
-    fail(RELAY_ERROR, "the value is no tensor");
+    fail(RELAY_ERROR, "the value is not a tensor");
     return nullptr;
   }
   DLManagedTensor* result = nullptr;
@@ -334,7 +334,7 @@ DLManagedTensor* relay_value_to_dlpack(const RelayValue* value) {
 
 DLManagedTensorVersioned* relay_value_to_dlpack_versioned(const RelayValue* value) {
   if (!value->array) {
-    fail(RELAY_ERROR, "the value is no tensor");
+    fail(RELAY_ERROR, "the value is not a tensor");
     return nullptr;
   }
   DLManagedTensorVersioned* result = nullptr;

@@ -73,7 +73,7 @@ class Encoder {
   }
 
   void constant(const Value& value, bool in_data, uint64_t& offset) {
-    if (!value.is_tensor()) throw Error("a constant that is no tensor cannot be stored");
+    if (!value.is_tensor()) throw Error("a constant that is not a tensor cannot be stored");
     out_.dtype(value.dtype());
     out_.flag(value.is_scalar());
     if (value.is_scalar()) return element(value.scalar_data(), value.dtype());

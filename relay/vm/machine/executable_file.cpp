@@ -349,7 +349,7 @@ std::span<const std::byte> section(std::span<const std::byte> bytes, const Secti
 // The three sections, checked. Throws Error without the file's name.
 std::array<std::span<const std::byte>, kNumSections> open_sections(
     std::span<const std::byte> bytes) {
-  if (!is_executable_file(bytes)) throw Error("it is no Relay executable");
+  if (!is_executable_file(bytes)) throw Error("it is not a Relay executable");
   if (bytes.size() < kTableEnd) ByteReader::cut_short();
   Header header;
   std::memcpy(&header, bytes.data(), sizeof header);
