@@ -27,7 +27,7 @@ from . import ir as ir, instrument as instrument, parser as parser, target as ta
 from . import topi as topi, transform as transform  # noqa: E402
 from .ir import IRModule as IRModule  # noqa: E402
 from .target import Target as Target  # noqa: E402
-from .runtime import convert as convert  # noqa: E402
+from .runtime import context as context, convert as convert  # noqa: E402
 
 import sys as _sys  # noqa: E402
 

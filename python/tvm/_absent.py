@@ -96,7 +96,13 @@ def _elsewhere(module: str, name: str, kind: str, source: str) -> Any:
         found = vars(loaded).get(name)
         if found is not None and not isinstance(loaded, AbsentModule) and not (isinstance(found, ModuleType) or is_absent(found)):
             return found
-    return None
+    # The package above may have taken the name from another of its modules in another release.
+    package = module.rpartition(".")[0]
+    above = sys.modules.get(package)
+    if above is None or isinstance(above, AbsentModule) or not isinstance(sys.modules.get(module), AbsentModule) or _surface.find(package, name) is None:
+        return None
+    found = vars(above).get(name)
+    return found if callable(found) and not is_absent(found) else None
 
 
 def _stand_for(full: str, kind: str, defined: str) -> Any:

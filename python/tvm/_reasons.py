@@ -23,7 +23,7 @@ _MEMORY = "memory plans as objects: a compiled program has its own"
 
 REASONS: dict[str, str] = {
     "tvm.autotvm.": _TUNING, "tvm.auto_scheduler.": _TUNING, "tvm.meta_schedule.": _TUNING, "tvm.script.": _TIR,
-    "tvm.rpc.": _REMOTE, "tvm.micro.": _MICRO, "tvm.relax.": "Relax, the language after Relay", "tvm.driver.": "TVM's command line",
+    "tvm.rpc.": _REMOTE, "tvm.micro.": _MICRO, "tvm.relax.": "Relax, the language after Relay", "tvm.driver.tvmc.": "TVM's command line: the command is relay",
     "tvm._ffi.": _PRIVATE, "tvm.contrib.nvcc.": _GPU, "tvm.contrib.cudnn.": _VENDOR,
     "tvm.contrib.cublas.": _VENDOR,
     "tvm.target.hexagon": "Hexagon", "tvm.tir.Stmt": _TIR, "tvm.tir.stmt_functor.": _TIR, "tvm.tir.expr.PrimExprWithOp": _TIR,

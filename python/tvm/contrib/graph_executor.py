@@ -227,6 +227,13 @@ def _flatten(result: Any) -> list[Any]:
     return [result if isinstance(result, (NDArray, _relay.Value)) else array(result)]
 
 
+def get_device(libmod: Any, device: Any) -> tuple[list[Any], int, list[int]]:
+    """The devices as a list, how many there are, and their types and numbers one after another."""
+    devices = list(device) if isinstance(device, (list, tuple)) else [device]
+    require_cpu(devices, "a program")
+    return devices, devices[0].device_type, [number for dev in devices for number in (dev.device_type, dev.device_id)]
+
+
 def create(graph_json_str: Any, libmod: Any, device: Any) -> GraphModule:
     """A GraphModule of what `relay.build` unpacks to."""
     require_cpu(device, "a program")

@@ -14,7 +14,9 @@ from ..target import Target
 from .backend.interpreter import Compiled, Executor as _Executor, Interpreter
 from .backend.options import Executor, Runtime
 
-__all__ = ["BuildModule", "bind_params_by_name", "build", "build_config", "create_executor", "optimize"]
+GraphExecutor = AotExecutor = Compiled
+
+__all__ = ["AotExecutor", "BuildModule", "GraphExecutor", "bind_params_by_name", "build", "build_config", "create_executor", "optimize"]
 
 
 def compile_module(mod: IRModule, target: Any, params: Mapping[str, Any] | None, entry: str = "main") -> Executable:

@@ -19,7 +19,7 @@ from . import vm
 __all__ = [
     "ADT", "BenchmarkResult", "Device", "Module", "NDArray", "Object", "ObjectGeneric", "ShapeTuple", "String", "array", "const",
     "container", "convert", "cpu", "cuda", "device", "enabled", "load_module", "load_param_dict", "load_param_dict_from_file",
-    "module", "name_transforms", "nd", "ndarray", "registry", "save_param_dict", "save_param_dict_to_file", "vm",
+    "module", "name_transforms", "nd", "ndarray", "num_threads", "registry", "scalar", "save_param_dict", "save_param_dict_to_file", "vm",
 ]  # fmt: skip
 
 
@@ -42,6 +42,21 @@ def const(value: Any, dtype: str | None = None, span: Any = None) -> Any:
     from ..tir import const as _const
 
     return _const(value, dtype, span)
+
+
+def scalar(value: Any, dtype: str = "int32") -> Any:
+    """A number with a dtype."""
+    return const(value, dtype)
+
+
+def num_threads() -> int:
+    """How many threads a program uses at most."""
+    import os
+
+    return int(os.environ.get("TVM_NUM_THREADS") or os.environ.get("OMP_NUM_THREADS") or len(os.sched_getaffinity(0)))
+
+
+context = device  # its name before TVM 0.8
 
 
 def __getattr__(name: str) -> Any:

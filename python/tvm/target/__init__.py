@@ -83,6 +83,45 @@ class Target:
         return str(self._attrs.get("device", ""))
 
     @property
+    def arch(self) -> str:
+        """The architecture that was given."""
+        return str(self._attrs.get("arch", ""))
+
+    @property
+    def max_num_threads(self) -> int:
+        """The threads of a block that were given."""
+        return int(self._attrs.get("max_num_threads", 1))
+
+    @property
+    def thread_warp_size(self) -> int:
+        """The threads of a warp that were given."""
+        return int(self._attrs.get("thread_warp_size", 1))
+
+    def export(self) -> dict[str, Any]:
+        """A dictionary that makes the target again."""
+        made: dict[str, Any] = {"kind": self._kind, **self._attrs, "keys": self.keys}
+        return made if self.host is None else {**made, "host": self.host.export()}
+
+    @staticmethod
+    def from_device(device: Any) -> Target:
+        """The target of this machine's CPU. Raises NotImplementedError for other devices."""
+        from ..runtime.ndarray import device as device_of, require_cpu
+
+        require_cpu(device_of(device), "a target")
+        return Target("llvm")
+
+    @staticmethod
+    def list_kinds() -> list[str]:
+        """The names of kinds that can be named."""
+        return sorted(_KINDS)
+
+    def get_target_device_type(self) -> int:
+        """The number of its type of device."""
+        from ..runtime.ndarray import device as device_of
+
+        return device_of(self._kind).device_type if self._kind not in ("composite", "hybrid", "test") else 1
+
+    @property
     def max_function_args(self) -> int:
         """The most arguments of a function: there is no limit."""
         return int(self._attrs.get("max_function_args", 2147483647))
@@ -206,6 +245,10 @@ def make_compilation_config(ctxt: Any, target: Any, target_host: Any = None) -> 
 
 
 from . import target as target  # noqa: E402
+from .kinds import (  # noqa: E402
+    adreno as adreno, arm_cpu as arm_cpu, bifrost as bifrost, cuda as cuda, hexagon as hexagon, intel_graphics as intel_graphics, mali as mali,
+    micro as micro, rasp as rasp, riscv_cpu as riscv_cpu, rocm as rocm, stm32 as stm32, vta as vta,
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -31,7 +31,7 @@ IS_IN_CI = os.environ.get("CI", "") == "true"
 SKIP_SLOW_TESTS = os.environ.get("SKIP_SLOW_TESTS", "").lower() in ("1", "true", "yes", "on")
 
 __all__ = [
-    "CompareBeforeAfter", "Feature", "IS_IN_CI", "SKIP_SLOW_TESTS", "assert_allclose", "check_numerical_grads", "device_enabled", "enabled_targets",
+    "CompareBeforeAfter", "Feature", "IS_IN_CI", "SKIP_SLOW_TESTS", "assert_allclose", "assert_prim_expr_equal", "check_numerical_grads", "device_enabled", "disable_span_filling", "enable_span_filling", "enabled_targets",
     "exclude_targets", "fixture", "has_cpu_feat", "identity_after", "is_ampere_or_newer", "known_failing_targets", "main", "object_use_count", "parameter",
     "parameters", "parametrize_targets", "requires_cuda_compute_version", "requires_nvcc_version", "requires_package", "skip_if_32bit",
     "skip_if_wheel_test", "skip_parameterizations", "slow", "uses_gpu", "uses_multi_gpu", "xfail_parameterizations",
@@ -178,6 +178,28 @@ def known_failing_targets(*args: str) -> Any:
         return _need_pytest().mark.xfail(reason=f"known to fail on {', '.join(hit)}")(func) if hit else func
 
     return wrap
+
+
+def _span_filling(filled: bool) -> Any:
+    from ..ir.transform import PassContext
+
+    return PassContext(config={"relay.frontend.fill_span": filled})
+
+
+def enable_span_filling() -> Any:
+    """A context; front ends always give places to nodes."""
+    return _span_filling(True)
+
+
+def disable_span_filling() -> Any:
+    """A context that changes nothing: front ends always give places to nodes."""
+    return _span_filling(False)
+
+
+def assert_prim_expr_equal(lhs: Any, rhs: Any) -> None:
+    """Raises ValueError where extents are not the same term."""
+    if not lhs == rhs:
+        raise ValueError(f"{lhs} and {rhs} are not equal")
 
 
 def identity_after(x: Any, sleep: float) -> Any:

@@ -25,5 +25,15 @@ from ...ir.op import Op as Op, register_op_attr as register_op_attr
 sys.modules[__name__ + ".dyn"] = dyn
 
 
+def scatter(data: Any, indices: Any, updates: Any, axis: int) -> Any:
+    """The tensor with elements replaced at indices along an axis: `scatter_elements` as it was called before TVM 0.11."""
+    return scatter_elements(data, indices, updates, axis, "update")  # noqa: F405
+
+
+def scatter_add(data: Any, indices: Any, updates: Any, axis: int) -> Any:
+    """The tensor with values added at indices along an axis: `scatter_elements` as it was called before TVM 0.11."""
+    return scatter_elements(data, indices, updates, axis, "add")  # noqa: F405
+
+
 def __getattr__(name: str) -> Any:
     return _absent.lookup(__name__, name)

@@ -1,0 +1,15 @@
+"""`tvm.topi.nn`: helpers with padding. Its operators are schedules of TIR."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import _absent
+from . import utils
+from .utils import get_pad_tuple, get_pad_tuple1d, get_pad_tuple3d
+
+__all__ = ["get_pad_tuple", "get_pad_tuple1d", "get_pad_tuple3d", "utils"]
+
+
+def __getattr__(name: str) -> Any:
+    return _absent.lookup(__name__, name)
