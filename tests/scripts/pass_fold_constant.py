@@ -47,7 +47,7 @@ def test_an_inference_network_has_no_batch_norm():
     seq = tvm.transform.Sequential([transform.InferType(), transform.SimplifyInference(), transform.FoldConstant(), transform.FoldScaleAxis(), transform.FoldConstant()])
     with tvm.transform.PassContext(opt_level=3):
         small = seq(mod)
-    ops = relay.testing.count_ops(small["main"]) if hasattr(relay.testing, "count_ops") else {}
+    ops = relay.testing.count_ops(small["main"])
     assert "nn.batch_norm" not in ops and ops["nn.conv2d"] == 1 and ops.get("multiply", 0) == 0
     x = np.random.rand(1, 3, 8, 8).astype("float32")
     results = [relay.create_executor("debug", mod=m).evaluate()(x).numpy() for m in (mod, small)]

@@ -33,7 +33,7 @@ class Ledger:
         return info.name not in self.skip
 
     def run_before_pass(self, mod, info):
-        self.before = sum(relay.analysis.list_op_freqs(mod).values()) if hasattr(relay.analysis, "list_op_freqs") else 0
+        self.before = sum(relay.analysis.list_op_freqs(mod).values())
 
     def run_after_pass(self, mod, info):
         self.rows.append((info.name, self.before))

@@ -76,4 +76,4 @@ def test_script(path, tmp_path):
 
 def test_enough_scripts_run():
     assert set(FAILING) <= {path.name for path in SCRIPTS}
-    assert len(FAILING) <= max(1, len(SCRIPTS) * 3 // 100)
+    assert len(FAILING) <= max(2, len(SCRIPTS) * 3 // 100)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import relay as _relay
-from relay import Dim, Expr, NDArray, Type, Value
+from relay import Attrs, Dim, Expr, NDArray, Type, Value
 
 from .._absent import missing_method, missing_property
 
@@ -150,11 +150,35 @@ def _astext(self: Expr, show_meta_data: bool = True, annotate: Any = None) -> st
     return text if text.startswith("#[version") else '#[version = "0.0.5"]\n' + text
 
 
+def _attr(self: Attrs, key: str) -> Any:
+    if key not in self.keys():
+        raise AttributeError(f"the attributes have no {key!r}: they have {', '.join(self.keys()) or 'none'}")
+    return self[key]
+
+
+def _get_int(self: Attrs, key: str) -> int | None:
+    """An attribute as an integer; None for one that was not given. Raises AttributeError for a name that is none."""
+    found = _attr(self, key)
+    return None if found is None else int(found)
+
+
+def _get_int_tuple(self: Attrs, key: str) -> tuple[int, ...]:
+    """An attribute as integers. Raises AttributeError for a name that is none."""
+    return tuple(int(value) for value in _attr(self, key))
+
+
+def _get_str(self: Attrs, key: str) -> str:
+    """An attribute as text. Raises AttributeError for a name that is none."""
+    return str(_attr(self, key))
+
+
 def install() -> None:
     """Puts the members onto the classes, once."""
     for cls in (Expr, Type, NDArray):
         setattr(cls, "same_as", _same_as)
     setattr(Dim, "same_as", _same_term)
+    for name, getter in {"get_int": _get_int, "get_int_tuple": _get_int_tuple, "get_str": _get_str}.items():
+        setattr(Attrs, name, getter)
     setattr(_relay.Function, "ret_type", property(_result_type))
     setattr(Expr, "astext", _astext)
     devices = "devices of expressions: on_device says where something runs, and PlanDevices plans by it"
