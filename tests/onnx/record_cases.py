@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Records what ONNX Runtime makes of seeded models: tests/onnx/record_cases.py FOLDER
 
-Writes FOLDER/contrib.jsonl (operators of com.microsoft) and FOLDER/forms.jsonl (forms of ONNX's own operators that
-the onnx package has no test for), each with a folder of models and data beside it, in the form of write_cases.py.
+Writes FOLDER/contrib.jsonl (operators of com.microsoft), FOLDER/forms.jsonl (forms of ONNX's own operators that the onnx
+package has no test for) and FOLDER/ml.jsonl (operators of ai.onnx.ml), each with a folder of models and data beside it, in the form of write_cases.py.
 Needs numpy, onnx and onnxruntime; the tests that read the recorded files need none of them.
 """
 
@@ -14,6 +14,7 @@ import shutil
 import contrib_cases
 import form_cases
 import fused_cases
+import ml_cases
 import quantised_cases
 from recording import CASES
 
@@ -25,7 +26,9 @@ def main():
     for add in (contrib_cases.simple_contrib, contrib_cases.contrib_attention, quantised_cases.contrib_quantised, quantised_cases.linear_forms,
                 fused_cases.fused_products, fused_cases.fused_convolutions, fused_cases.fused_norms, fused_cases.own_forms,
                 fused_cases.attention_forms,
-                form_cases.power_forms, form_cases.convolution_forms, form_cases.pool_forms, form_cases.norm_forms, form_cases.image_forms):
+                form_cases.power_forms, form_cases.convolution_forms, form_cases.pool_forms, form_cases.norm_forms, form_cases.image_forms,
+                ml_cases.tree_regressors, ml_cases.tree_classifiers, ml_cases.tree_ensembles, ml_cases.features, ml_cases.labels,
+                ml_cases.linear_models, ml_cases.support_vectors):
         add()
     for kind, cases in CASES.items():
         folder = options.folder / kind

@@ -7,8 +7,8 @@ import onnx
 import onnxruntime
 from onnx import helper, numpy_helper
 
-OPSETS = {"": 21, "com.microsoft": 1}
-CASES = {"contrib": [], "forms": []}
+OPSETS = {"": 21, "com.microsoft": 1, "ai.onnx.ml": 3}
+CASES = {"contrib": [], "forms": [], "ml": []}
 TYPES = {np.dtype(t): helper.np_dtype_to_tensor_dtype(np.dtype(t)) for t in
          ("float32", "float64", "float16", "int64", "int32", "int16", "uint16", "int8", "uint8", "bool")}
 
@@ -20,11 +20,12 @@ class Case:
     """
 
     def __init__(self, name, op, inputs, outputs=1, domain="", opset=None, constants=(), atol=1e-5, rtol=1e-4,
-                 more=None, expected=None, result_type=None, then=None, **attrs):
+                 more=None, expected=None, result_type=None, then=None, shown=None, **attrs):
         self.name, self.op, self.inputs, self.outputs = name, op, inputs, outputs
         self.domain, self.constants, self.attrs = domain, set(constants), {**attrs, **(more or {})}
         self.opset, self.atol, self.rtol, self.expected = opset, atol, rtol, expected
         self.result_type = result_type  # where ONNX Runtime does not find it out
+        self.shown = shown  # the results that the model gives, by their numbers; all by default
         self.then = then  # an operator and its attributes, for the only result
 
     def model(self):
@@ -44,12 +45,16 @@ class Case:
         if self.then:
             nodes.append(helper.make_node(self.then[0], results, ["z"], **self.then[1]))
             results = ["z"]
+        if self.shown is not None:
+            results = [results[k] for k in self.shown]
         outputs = [onnx.ValueInfoProto(name=name) for name in results if name]
         if self.result_type:
             for info in outputs:
                 info.type.tensor_type.elem_type = TYPES[np.dtype(self.result_type)]
         graph = helper.make_graph(nodes, self.name, given, outputs, stored)
-        opsets = {**OPSETS, "": self.opset or OPSETS[""]}
+        opsets = dict(OPSETS)
+        if self.opset:
+            opsets[self.domain] = self.opset
         imports = [helper.make_opsetid(domain, version) for domain, version in opsets.items()]
         return helper.make_model(graph, opset_imports=imports, ir_version=10)
 
@@ -111,3 +116,7 @@ def contrib(name, op, inputs, outputs=1, **rest):
 
 def form(name, op, inputs, outputs=1, **rest):
     CASES["forms"].append(Case(name, op, inputs, outputs, **rest))
+
+
+def ml(name, op, inputs, outputs=1, **rest):
+    CASES["ml"].append(Case(name, op, inputs, outputs, domain="ai.onnx.ml", **rest))

@@ -32,7 +32,6 @@ CARRIERS = {"float8_e4m3fn": "float16", "float8_e4m3fnuz": "float16", "float8_e5
             "float8_e5m2fnuz": "float16", "float8_e8m0fnu": "float32", "float4_e2m1fn": "float16", "int4": "int8", "int2": "int8", "uint4": "uint8",
             "uint2": "uint8"}
 OUTSIDE_DOMAINS = {
-    "ai.onnx.ml": "ai.onnx.ml",
     "ai.onnx.preview.training": "training",
     "ai.onnx.training": "training",
 }

@@ -90,6 +90,24 @@ inline Proto onnx_int_attr(std::string_view name, int64_t value) {
 inline Proto onnx_float_attr(std::string_view name, float value) {
   return Proto().text(1, name).float32(2, value).number(20, 1);
 }
+inline Proto onnx_ints_attr(std::string_view name, const std::vector<int64_t>& values) {
+  Proto attribute = Proto().text(1, name);
+  for (int64_t value : values) attribute.number(8, value);
+  return attribute.number(20, 7);
+}
+inline Proto onnx_floats_attr(std::string_view name, const std::vector<float>& values) {
+  Proto attribute = Proto().text(1, name);
+  for (float value : values) attribute.float32(7, value);
+  return attribute.number(20, 6);
+}
+inline Proto onnx_string_attr(std::string_view name, std::string_view value) {
+  return Proto().text(1, name).text(4, value).number(20, 3);
+}
+inline Proto onnx_strings_attr(std::string_view name, const std::vector<std::string>& values) {
+  Proto attribute = Proto().text(1, name);
+  for (const std::string& value : values) attribute.text(9, value);
+  return attribute.number(20, 8);
+}
 inline Proto onnx_graph_attr(std::string_view name, const Proto& graph) {
   return Proto().text(1, name).message(6, graph).number(20, 5);
 }

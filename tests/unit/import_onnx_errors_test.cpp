@@ -136,7 +136,7 @@ TEST(ImportOnnxErrors, Contents) {
   EXPECT_EQ(initializer(onnx_tensor<float>("w", kOnnxFloat, {-2}, {1, 2})),
             "m.onnx: the initializer \"w\": a tensor of shape (-2), which has a negative extent");
   EXPECT_EQ(initializer(onnx_tensor<float>("w", kOnnxString, {1}, {1})),
-            "m.onnx: the initializer \"w\": elements of type string are not supported");
+            "m.onnx: the initializer \"w\": a tensor of 0 strings, which is not what its shape says");
   EXPECT_EQ(
       initializer(Proto().number(1, 2).number(2, kOnnxFloat).text(8, "w").float32(4, 1)),
       "m.onnx: the initializer \"w\": a tensor of shape (2) and dtype float32 with contents of "

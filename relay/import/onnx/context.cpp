@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <relay/import/onnx/narrow.h>
+#include <relay/import/onnx/strings.h>
 #include <relay/ir/tensor_types.h>
 #include <relay/support/error.h>
 
@@ -37,7 +38,7 @@ std::vector<GraphValue> NodeContext::inputs(size_t count) {
 // ---- Attributes ---------------------------------------------------------------------------------
 
 const Attribute* NodeContext::attr(std::string_view name, AttributeKind kind, bool required) {
-  read_.insert(name);
+  read_.emplace(name);
   const Attribute* found = importer_.attribute(scope_, node_, name);
   if (found == nullptr) {
     if (required) fail("the attribute " + std::string(name) + " is missing");
@@ -105,9 +106,13 @@ NDArray NodeContext::attr_tensor(std::string_view name) {
 }
 
 GraphValue NodeContext::attr_value(std::string_view name) {
+  const TensorData& tensor = attr(name, AttributeKind::kTensor, true)->tensors[0];
+  if (tensor.dtype == kStringElements) {
+    Words words = words_of(tensor);
+    return constant_value(words.numbers).of_strings(words.words);
+  }
   GraphValue value = constant_value(attr_tensor(name));
-  int64_t type = attr(name, AttributeKind::kTensor, true)->tensors[0].dtype;
-  return narrow_type(type) != nullptr ? value.of_narrow_type(type) : value;
+  return narrow_type(tensor.dtype) != nullptr ? value.of_narrow_type(tensor.dtype) : value;
 }
 
 int64_t NodeContext::attr_type(std::string_view name) {

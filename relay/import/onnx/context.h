@@ -46,6 +46,8 @@ class NodeContext {
   void require(bool condition, const std::string& message) const {
     if (!condition) fail(message);
   }
+  /// A warning about the node, shown as its errors are.
+  void warn(const std::string& message) { importer_.warn(node_, message); }
 
   // ---- Inputs and outputs ----
 
@@ -224,7 +226,7 @@ class NodeContext {
   Scope& scope_;
   const Node& node_;
   int64_t opset_;
-  std::set<std::string_view> read_;
+  std::set<std::string, std::less<>> read_;
   std::unique_ptr<Fork> fork_;
 };
 

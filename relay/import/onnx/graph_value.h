@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <relay/ir/expr.h>
@@ -63,6 +64,19 @@ class GraphValue {
   /// The number of the narrow type of the elements, or 0.
   int64_t narrow() const { return state_ ? state_->narrow : 0; }
 
+  /// The same tensor of int64, whose elements are numbers of these words: an ONNX tensor of
+  /// strings.
+  GraphValue of_strings(std::shared_ptr<const std::vector<std::string>> words) const {
+    GraphValue result(std::make_shared<State>(*state_));
+    result.state_->strings = std::move(words);
+    return result;
+  }
+  /// The words that the elements are numbers of; null where they are numbers.
+  const std::shared_ptr<const std::vector<std::string>>& strings() const {
+    static const std::shared_ptr<const std::vector<std::string>> kNone;
+    return state_ ? state_->strings : kNone;
+  }
+
   explicit operator bool() const { return state_ != nullptr; }
   bool is_sequence() const { return state_ != nullptr && state_->is_sequence; }
   const std::vector<GraphValue>& items() const { return state_->items; }
@@ -103,6 +117,7 @@ class GraphValue {
     std::vector<GraphValue> items;
     size_t level = 0;    // how many loops it was made inside of
     int64_t narrow = 0;  // of TensorProto.DataType
+    std::shared_ptr<const std::vector<std::string>> strings;
   };
   explicit GraphValue(std::shared_ptr<State> state) : state_(std::move(state)) {}
 

@@ -9,6 +9,7 @@
 #include <relay/import/onnx/context.h>
 #include <relay/import/onnx/fold.h>
 #include <relay/import/onnx/narrow.h>
+#include <relay/import/onnx/strings.h>
 #include <relay/ir/tensor_types.h>
 #include <relay/ir/visit.h>
 #include <relay/op/op.h>
@@ -102,6 +103,13 @@ Importer::Importer(const CheckedModel& model, const OnnxOptions& options, DimNam
 
 void Importer::fail(const Node& node, const std::string& message) const {
   throw Error(node_text(node) + ": " + message, model_.span(node));
+}
+
+void Importer::warn(const Node& node, const std::string& message) {
+  std::string text = node_text(node) + ": " + message;
+  bool said = std::any_of(warnings_.begin(), warnings_.end(),
+                          [&](const Diagnostic& other) { return other.message == text; });
+  if (!said) warnings_.push_back(Diagnostic::warning(std::move(text), model_.span(node)));
 }
 
 void Importer::demand(const Node& node, Dim a, Dim b, const std::string& message) const {
@@ -362,6 +370,7 @@ std::unique_ptr<Fork> Importer::convert_node(Scope& scope, const Node& node) {
       results = call_function(scope, node, *function);
     } else {
       int64_t opset = *scope.opsets->version(node.domain);
+      refuse_strings(*this, scope, node);
       NodeContext context(*this, scope, node, opset);
       results = find_converter(node.domain, node.op_type, opset)(context);
       if (std::unique_ptr<Fork> fork = context.take_fork()) results = std::move(fork);
@@ -386,6 +395,7 @@ std::unique_ptr<Fork> Importer::convert_node(Scope& scope, const Node& node) {
   }
   if (!results.fork) {
     keep_narrow_types(scope, node, results.values);
+    keep_strings(scope, node, results.values);
     bind_outputs(scope, node, results.values);
   }
   span_ = outer;
@@ -474,10 +484,15 @@ void Importer::add_initializer(Scope& scope, std::string_view name, NDArray arra
 void Importer::add_initializers(Scope& scope, const Graph& graph, bool main) {
   size_t k = 0;  // sparse ones come behind
   for (auto& [name, array] : tensors_.initializers(graph)) {
-    int64_t type = k < graph.initializers.size() ? graph.initializers[k].dtype : 0;
+    const TensorData* tensor = k < graph.initializers.size() ? &graph.initializers[k] : nullptr;
     ++k;
     try {
-      add_initializer(scope, name, std::move(array), type, main);
+      if (tensor != nullptr && tensor->dtype == kStringElements) {
+        GraphValue numbers = constant(std::move(array));
+        scope.values.insert_or_assign(name, numbers.of_strings(words_of(*tensor).words));
+        continue;
+      }
+      add_initializer(scope, name, std::move(array), tensor != nullptr ? tensor->dtype : 0, main);
     } catch (const Error& error) {
       throw Error(model_.model().path + ": the initializer " + quoted(name) + ": " + error.what());
     }
@@ -522,6 +537,11 @@ OnnxModel Importer::run() {
     const GraphValue& value = outcome.values[k];
     if (!value) {
       throw Error(model_.model().path + ": the output " + quoted(output.name) + " has no value");
+    }
+    if (value.is_tensor() && value.strings()) {
+      warnings_.push_back(Diagnostic::warning(model_.model().path + ": the output " +
+                                              quoted(output.name) + " " +
+                                              numbers_for_words(*value.strings())));
     }
     if (value.is_sequence()) {
       outputs.push_back(expr(tuple(value.items())));

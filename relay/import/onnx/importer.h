@@ -103,6 +103,8 @@ class Importer {
   OnnxModel run();
 
   [[noreturn]] void fail(const Node& node, const std::string& message) const;
+  /// Once for each node, however often it is converted.
+  void warn(const Node& node, const std::string& message);
 
   // What NodeContext offers, documented there. Every value that a converter makes comes from these
   // (or is made of known elements), so that loops know what is from outside of them.

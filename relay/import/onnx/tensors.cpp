@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include <relay/import/onnx/narrow.h>
+#include <relay/import/onnx/strings.h>
 #include <relay/support/error.h>
 #include <relay/support/threads.h>
 
@@ -239,7 +240,9 @@ std::vector<std::pair<std::string_view, NDArray>> Tensors::initializers(const Gr
   };
   try {
     for (const TensorData& tensor : graph.initializers)
-      add(tensor.name, [&] { return array(tensor, &copies); });
+      add(tensor.name, [&] {
+        return tensor.dtype == kStringElements ? words_of(tensor).numbers : array(tensor, &copies);
+      });
     for (const SparseTensorData& tensor : graph.sparse_initializers)
       add(tensor.values.name, [&] { return array(tensor); });
     what.clear();

@@ -54,7 +54,8 @@ class Tensors {
   /// A sparse tensor, filled with zeros.
   NDArray array(const SparseTensorData& tensor);
 
-  /// All of a graph, by their names, large ones copied together. Throws as `array`, with the path
+  /// All of a graph, by their names, large ones copied together; strings as numbers of their words
+  /// (strings.h). Throws as `array`, with the path
   /// of the model and the name.
   std::vector<std::pair<std::string_view, NDArray>> initializers(const Graph& graph);
 

@@ -1,0 +1,89 @@
+#include <relay/import/onnx/strings.h>
+
+#include <map>
+#include <unordered_set>
+
+#include <relay/support/error.h>
+
+namespace relay::onnx {
+namespace {
+
+constexpr size_t kMostShown = 8;
+
+// Operators whose first input is data that they move.
+bool moves_elements(const Node& node) {
+  static const std::unordered_set<std::string_view> kMoving = {
+      "Expand", "Flatten", "Gather", "GatherElements", "GatherND", "Identity",  "Reshape",
+      "Slice",  "Shape",   "Size",   "Squeeze",        "Tile",     "Transpose", "Unsqueeze"};
+  return node.domain.empty() && kMoving.contains(node.op_type);
+}
+
+// Operators of ai.onnx.ml that see words themselves.
+bool reads_words(const Node& node) {
+  return node.domain == "ai.onnx.ml" &&
+         (node.op_type == "ArrayFeatureExtractor" || node.op_type == "LabelEncoder");
+}
+
+}  // namespace
+
+Words words_of(const TensorData& tensor) {
+  for (int64_t dim : tensor.dims) {
+    if (dim < 0) throw Error("a tensor of strings with the extent " + std::to_string(dim));
+  }
+  auto words = std::make_shared<std::vector<std::string>>();
+  std::map<std::string_view, int64_t> known;
+  std::vector<int64_t> numbers;
+  for (std::string_view string : tensor.strings) {
+    auto [word, added] = known.emplace(string, words->size());
+    if (added) words->emplace_back(string);
+    numbers.push_back(word->second);
+  }
+  bool fits = tensor.dims.size() <= NDArray::kMaxRank &&
+              NDArray::bytes_needed(tensor.dims, kInt64) == 8 * numbers.size();
+  if (!fits) {
+    throw Error("a tensor of " + std::to_string(numbers.size()) +
+                " strings, which is not what its shape says");
+  }
+  std::span<const int64_t> elements(numbers.data(), numbers.size());
+  return {NDArray::from<int64_t>(tensor.dims, elements), std::move(words)};
+}
+
+std::string words_text(const std::vector<std::string>& shown) {
+  std::string text;
+  for (size_t k = 0; k < shown.size() && k < kMostShown; ++k) {
+    text += (k > 0 ? ", " : "") + std::to_string(k) + " for " + shown[k];
+  }
+  return shown.size() > kMostShown ? text + ", …" : text;
+}
+
+std::string numbers_for_words(const std::vector<std::string>& words) {
+  std::vector<std::string> shown;
+  for (size_t k = 0; k < words.size() && k <= kMostShown; ++k) shown.push_back(quoted(words[k]));
+  return "has strings, which are no elements of tensors: numbers stand for them, " +
+         words_text(shown);
+}
+
+void refuse_strings(const Importer& importer, const Scope& scope, const Node& node) {
+  if (reads_words(node)) return;
+  bool moves = moves_elements(node);
+  for (size_t k = moves ? 1 : 0; k < node.inputs.size(); ++k) {
+    if (node.inputs[k].empty()) continue;
+    const GraphValue* value = scope.find(node.inputs[k]);
+    if (value != nullptr && value->is_tensor() && value->strings()) {
+      importer.fail(node, "input " + std::to_string(k) + ", " + quoted(node.inputs[k]) +
+                              ", has strings, which are no elements of tensors here");
+    }
+  }
+}
+
+void keep_strings(const Scope& scope, const Node& node, std::vector<GraphValue>& results) {
+  if (!moves_elements(node) || node.inputs.empty() || node.inputs[0].empty()) return;
+  if (node.op_type == "Shape" || node.op_type == "Size") return;
+  const GraphValue& data = *scope.find(node.inputs[0]);
+  if (!data.is_tensor() || !data.strings()) return;
+  for (GraphValue& result : results) {
+    if (result.is_tensor() && !result.strings()) result = result.of_strings(data.strings());
+  }
+}
+
+}  // namespace relay::onnx
