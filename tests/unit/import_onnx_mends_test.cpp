@@ -135,6 +135,59 @@ TEST(ImportOnnxMends, NamedExtents) {
             "Split of \"y\": an axis of the extent 7 does not divide into 2 equal parts");
 }
 
+// One row of states is not repeated for a larger batch, as ONNX Runtime does not either.
+TEST(ImportOnnxMends, StatesOfAnotherBatch) {
+  auto message = [](const OnnxDim& batch, const OnnxDim& rows, const std::string& op = "GRU") {
+    int64_t gates = op == "RNN" ? 1 : op == "GRU" ? 3 : 4;
+    std::vector<std::string> inputs{"x", "w", "r", "", "", "h"};
+    std::vector<Proto> given{input("x", {int64_t{5}, batch, int64_t{2}}),
+                             input("w", {int64_t{1}, 4 * gates, int64_t{2}}),
+                             input("r", {int64_t{1}, 4 * gates, int64_t{4}}),
+                             input("h", {int64_t{1}, rows, int64_t{4}})};
+    return refusal(
+        one_node(onnx_node(op, inputs, {"y"}, {onnx_int_attr("hidden_size", 4)}), given));
+  };
+  int64_t one = 1, three = 3;
+  EXPECT_EQ(message(three, three), "");
+  for (std::string op : {"GRU", "LSTM", "RNN"}) {
+    EXPECT_EQ(message(three, one, op),
+              op + " of \"y\": initial_h is Tensor[(1, 1, 4), float32], X, hidden_size and "
+                   "direction make it (1, 3, 4)");
+  }
+  // Names that differ have to be one number then.
+  EXPECT_EQ(message("n", "n"), "");
+  EXPECT_EQ(message("n", "m"), "");
+  Proto lengths =
+      onnx_node("RNN", {"x", "w", "r", "", "l"}, {"y"}, {onnx_int_attr("hidden_size", 4)});
+  EXPECT_EQ(refusal(one_node(lengths, {input("x", {int64_t{5}, three, int64_t{2}}),
+                                       input("w", {one, int64_t{4}, int64_t{2}}),
+                                       input("r", {one, int64_t{4}, int64_t{4}}),
+                                       input("l", {one}, kOnnxInt32)})),
+            "RNN of \"y\": sequence_lens is Tensor[(1), int32], a list of 3 lengths is needed");
+}
+
+// What decides that an axis goes is said in the model's terms.
+TEST(ImportOnnxMends, SqueezeToADeclaredRank) {
+  Proto squeeze = onnx_node("Squeeze", {"z"}, {"y"}, {}, "s");
+  Proto graph = onnx_graph({onnx_node("NonZero", {"x"}, {"z"}), squeeze},
+                           {input("x", {int64_t{2}})}, {input("y", {}, kOnnxInt64)});
+  OnnxModel made = from_onnx(onnx_model(graph).span(), {}, "m.onnx");
+  infer_types_or_throw(made.module);
+  auto run = [&](float first) {
+    std::vector<Value> arguments{NDArray::from<float>({2}, {first, 1.0F})};
+    return evaluate_function(made.module, "main", arguments);
+  };
+  EXPECT_EQ(run(0).array().element_as_int64(0), 1);
+  try {
+    run(1);
+    FAIL() << "two numbers were taken for one";
+  } catch (const Error& error) {
+    EXPECT_EQ(with_onnx_nodes(error.diagnostics()).front().message,
+              "Squeeze \"s\": dyn.squeeze: the model declares \"y\" as a tensor of 0 axes: cannot "
+              "squeeze axis 1 of (1, 2): its extent is 2");
+  }
+}
+
 TEST(ImportOnnxMends, UnsignedNumbers) {
   // 1 - 2 in uint64 is no -1.
   constexpr int kUInt64 = 13;

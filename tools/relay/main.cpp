@@ -50,7 +50,7 @@ int guarded(const std::string& command, const std::function<void()>& action,
     report(with_onnx_nodes(error.diagnostics()));
     return kRunTimeError;
   } catch (const Error& error) {
-    report(error.diagnostics());
+    report(with_onnx_nodes(error.diagnostics()));
     return kWrong;
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, "error: out of memory\n");

@@ -114,8 +114,9 @@ class NodeContext {
   double number(size_t i, std::string_view what);
 
   /// `value` without these axes, to `dims`; what their extents are only a run knows.
+  /// `why`: what decided that they go, for the error of a run where an extent is not 1.
   GraphValue squeeze_open(const GraphValue& value, const std::vector<int64_t>& axes,
-                          std::span<const Dim> dims);
+                          std::span<const Dim> dims, const std::string& why = "");
   /// Refuses extents that differ; names are what they have to be from then on. Where only a run
   /// knows an extent, nothing is said.
   void demand(Dim a, Dim b, const std::string& message) const {

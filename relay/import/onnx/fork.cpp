@@ -336,7 +336,7 @@ std::vector<GraphValue> NodeContext::choose(const GraphValue& condition, const W
 }
 
 GraphValue NodeContext::squeeze_open(const GraphValue& value, const std::vector<int64_t>& axes,
-                                     std::span<const Dim> dims) {
+                                     std::span<const Dim> dims, const std::string& why) {
   GraphValue given = value;
   // Here an extent by name need not be 1 in other runs, so the program is not to demand it.
   if (importer_.in_way()) {
@@ -346,7 +346,8 @@ GraphValue NodeContext::squeeze_open(const GraphValue& value, const std::vector<
     scope_.block->bind(var, importer_.expr(value));
     given = importer_.made(ExprRef(var), type);
   }
-  return importer_.emit(scope_, node_, "dyn.squeeze", {given, int_list(axes)}, {},
+  AttrList attrs{{"message", why}};
+  return importer_.emit(scope_, node_, "dyn.squeeze", {given, int_list(axes)}, attrs,
                         TensorType::make(dims, value.dtype()));
 }
 

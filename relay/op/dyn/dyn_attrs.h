@@ -20,7 +20,10 @@ struct DynExpandDimsAttrs {
 };
 struct DynSqueezeAttrs {
   std::optional<std::vector<int64_t>> axis;
-  RELAY_ATTRS(DynSqueezeAttrs, (axis, "Repeats the argument; not read."))
+  std::string message;
+  RELAY_ATTRS(DynSqueezeAttrs, (axis, "Repeats the argument; not read."),
+              (message,
+               "Says why the axes must have the extent 1, in the error where one has not."))
 };
 struct DynTileAttrs {
   std::optional<std::vector<int64_t>> reps;

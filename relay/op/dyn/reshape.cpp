@@ -119,14 +119,16 @@ TypeRef infer_squeeze(const RelationCall& call) {
   // Axis k stays at place k less the dropped ones before it.
   std::vector<Dim> result(rank, Dim(0));
   Dim dropped = 0;
+  std::string why = call.attrs<DynSqueezeAttrs>().message;
+  if (!why.empty()) why += ": ";
   for (size_t k = 0; k < data.rank(); ++k) {
     auto at = static_cast<int64_t>(k);
     Dim drop = 0;
     for (Dim axis : axes) drop = drop + same(axis, at);
     Dim extent = data.dims[k];
     call.require_equal(choose(drop, extent, 1), 1,
-                       "cannot squeeze axis " + std::to_string(k) + " of " + shape_str(data.dims) +
-                           ": its extent is " + extent.str());
+                       why + "cannot squeeze axis " + std::to_string(k) + " of " +
+                           shape_str(data.dims) + ": its extent is " + extent.str());
     for (size_t place = 0; place < rank && place <= k; ++place) {
       Dim here = min(Dim(1) - drop, same(dropped, at - static_cast<int64_t>(place)));
       result[place] = max(result[place], here * extent);

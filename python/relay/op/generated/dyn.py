@@ -163,6 +163,7 @@ def squeeze(
     data: ExprLike,
     axes: ExprLike,
     axis: Sequence[int] | int | None = None,
+    message: str = '',
 ) -> Expr:
     """Drops axes of extent 1 that are an argument.
 
@@ -170,11 +171,12 @@ def squeeze(
         data: Tensor.
         axes: The axes to drop; negative ones count from the end.
         axis: Repeats the argument; not read.
+        message: Says why the axes must have the extent 1, in the error where one has not.
 
     Returns:
         result: The elements.
     """
-    return call_op("dyn.squeeze", data, axes, axis=axis)
+    return call_op("dyn.squeeze", data, axes, axis=axis, message=message)
 
 
 def strided_slice(

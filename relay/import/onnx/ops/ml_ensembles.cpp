@@ -6,7 +6,7 @@
 #include <unordered_map>
 
 #include <relay/import/onnx/ops/ml_trees.h>
-#include <relay/op/relation.h>
+#include <relay/op/registry/relation.h>
 
 namespace relay::onnx {
 namespace {

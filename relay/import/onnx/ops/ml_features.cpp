@@ -5,7 +5,7 @@
 
 #include <relay/import/onnx/ops/ml.h>
 #include <relay/import/onnx/ops/run_time.h>
-#include <relay/op/relation.h>
+#include <relay/op/registry/relation.h>
 
 namespace relay::onnx {
 namespace {

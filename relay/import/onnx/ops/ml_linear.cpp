@@ -3,7 +3,7 @@
 #include <numeric>
 
 #include <relay/import/onnx/ops/ml.h>
-#include <relay/op/relation.h>
+#include <relay/op/registry/relation.h>
 
 namespace relay::onnx {
 namespace {

@@ -6,7 +6,7 @@
 #include <set>
 
 #include <relay/import/onnx/ops/run_time.h>
-#include <relay/op/relation.h>
+#include <relay/op/registry/relation.h>
 
 namespace relay::onnx {
 namespace {

@@ -230,12 +230,26 @@ GraphValue part(NodeContext& node, const GraphValue& value, size_t direction) {
                    {{"axis", std::vector<int64_t>{0}}});
 }
 
+/// The axis of X that has the batch.
+size_t batch_axis(NodeContext& node) { return node.attr_int("layout", 0) != 0 ? 0 : 1; }
+
+/// Input 5 + k of the node, the states that one direction begins with: one row for each of the
+/// batch. Others are refused, by the run where only that knows: one row would be taken for all.
+GraphValue for_each_row(NodeContext& node, const GraphValue& states, Dim batch, size_t k) {
+  if (dims_equal(states.dim(0), batch) == Truth::kYes) return states;
+  std::string what = k == 0 ? "initial_h" : "initial_c";
+  GraphValue rows = extent_value(node, states, 0);
+  GraphValue fits = node.emit("equal", {rows, extent_value(node, node.input(0), batch_axis(node))});
+  std::string message = what + " must have a row for each sequence of the batch";
+  return node.emit("assert_op", {fits, states}, {{"message", message}});
+}
+
 Values recurrent(NodeContext& node, Layer layer, Step step,
                  const std::vector<std::string>& default_activations, bool quantised = false) {
   GraphValue x = node.input(0), weight = node.input(1), recurrence = node.input(2);
   node.require(x.rank() == 3 && weight.rank() == 3 && recurrence.rank() == 3,
                "X, W and R must have three axes");
-  bool batch_first = node.attr_int("layout", 0) != 0;
+  bool batch_first = batch_axis(node) == 0;
   std::string direction = node.attr_string("direction", "forward");
   size_t directions = direction == "bidirectional" ? 2 : 1;
   node.require(direction == "forward" || direction == "reverse" || directions == 2,
@@ -250,11 +264,11 @@ Values recurrent(NodeContext& node, Layer layer, Step step,
   node.require(layer.hidden > 0 && layer.hidden < int64_t{1} << 31,
                "the hidden size is " + std::to_string(layer.hidden));
   auto width = static_cast<int64_t>(layer.gates) * layer.hidden;
-  auto fit = [&](size_t input, const char* what, std::vector<Dim> dims) {
+  auto fit = [&](size_t input, const char* what, std::vector<Dim> dims, const char* also = "") {
     if (!node.has(input)) return;
     GraphValue value = node.input(input);
-    std::string message = std::string(what) + " is " + value.type()->str() +
-                          ", hidden_size and direction make it " + shape_str(dims);
+    std::string message = std::string(what) + " is " + value.type()->str() + ", " + also +
+                          "hidden_size and direction make it " + shape_str(dims);
     node.require(value.rank() == dims.size(), message);
     for (size_t k = 0; k < dims.size(); ++k) node.demand(value.dim(k), dims[k], message);
   };
@@ -273,12 +287,25 @@ Values recurrent(NodeContext& node, Layer layer, Step step,
     fit(2, "R", {both, width, layer.hidden});
   }
   fit(3, "B", {both, 2 * width});
+  Dim given_batch = x.dim(batch_axis(node));
+  for (size_t k = 0; k < layer.states; ++k) {
+    fit(5 + k, k == 0 ? "initial_h" : "initial_c",
+        batch_first ? std::vector<Dim>{given_batch, both, layer.hidden}
+                    : std::vector<Dim>{both, given_batch, layer.hidden},
+        "X, ");
+  }
   if (layer.states == 2) fit(7, "P", {both, 3 * layer.hidden});
   if (node.has_attr("clip")) layer.clip = node.attr_float("clip");
   std::vector<Activation> activations = activations_of(node, directions, default_activations);
   GraphValue lengths = node.optional_input(4);
   if (batch_first) x = node.transpose(x, {1, 0, 2});
   Dim batch = x.dim(1);
+  if (lengths) {
+    std::string message = "sequence_lens is " + lengths.type()->str() + ", a list of " +
+                          batch.str() + " lengths is needed";
+    node.require(lengths.rank() == 1 && lengths.dtype().is_integer(), message);
+    node.demand(lengths.dim(0), batch, message);
+  }
   std::vector<Values> results;
   for (size_t d = 0; d < directions; ++d) {
     Direction own;
@@ -318,7 +345,7 @@ Values recurrent(NodeContext& node, Layer layer, Step step,
       if (node.has(5 + k)) {
         GraphValue given = node.input(5 + k);
         if (batch_first) given = node.transpose(given, {1, 0, 2});
-        first.push_back(part(node, given, d));
+        first.push_back(for_each_row(node, part(node, given, d), batch, k));
       } else {
         first.push_back(node.broadcast_to(node.reshape(node.scalar(x.dtype(), 0), {Dim(1), Dim(1)}),
                                           std::vector<Dim>{batch, layer.hidden}));

@@ -238,8 +238,9 @@ Values convert_unsqueeze(NodeContext& node) {
 }
 RELAY_ONNX("Unsqueeze", 1, convert_unsqueeze)
 
-/// The value without these axes, rising.
-Values squeezed(NodeContext& node, const GraphValue& x, const std::vector<int64_t>& axes) {
+/// The value without these axes, rising. `why`: what decided that, if no input or attribute did.
+Values squeezed(NodeContext& node, const GraphValue& x, const std::vector<int64_t>& axes,
+                const std::string& why = "") {
   if (axes.empty()) return {x};
   auto emit = [&] { return node.emit("squeeze", {x}, {{"axis", axes}}); };
   std::vector<Dim> dims;
@@ -256,7 +257,7 @@ Values squeezed(NodeContext& node, const GraphValue& x, const std::vector<int64_
     return x.dim(static_cast<size_t>(axis)).is_int();
   });
   // A run will see whether they are 1.
-  if (!numbers) return {node.squeeze_open(x, axes, dims)};
+  if (!numbers) return {node.squeeze_open(x, axes, dims, why)};
   return {emit()};
 }
 
@@ -294,7 +295,13 @@ Values squeezed_where_one(NodeContext& node, const GraphValue& x, std::vector<bo
   for (size_t k = 0; k < x.rank(); ++k) {
     if (dropped[k]) axes.push_back(static_cast<int64_t>(k));
   }
-  return squeezed(node, x, axes);
+  std::string why;
+  if (rank) {
+    std::string_view result = node.node().outputs[0];
+    why = "the model declares " + quoted(result) + " as a tensor of " + std::to_string(*rank) +
+          (*rank == 1 ? " axis" : " axes");
+  }
+  return squeezed(node, x, axes, why);
 }
 
 Values convert_squeeze(NodeContext& node) {
