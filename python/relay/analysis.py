@@ -6,7 +6,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Sequence
 
 from . import _core
-from ._core import Constant, Diagnostic, Expr, Function, GlobalVar, IRModule, Kind, Match, Pattern, Tuple, Type, TypeVar, Var
+from ._core import Call, Constant, Diagnostic, Expr, Function, GlobalVar, IRModule, Kind, Match, Pattern, Tuple, TupleGetItem, Type, TypeVar, Var
 from .expr import TupleWrapper, as_expr
 from .expr_functor import ExprVisitor, post_order_visit
 
@@ -165,14 +165,15 @@ def extract_fused_functions(mod: IRModule) -> dict[int, Function]:
 
 
 def extract_intermediate_expr(mod: IRModule, expr_id: int) -> IRModule:
-    """A module that gives the value of a node of `main`, by its number in post-order. Raises IndexError."""
-    main = mod["main"]
-    nodes = _core.post_order(main.body)
+    """A module that gives the value of a call, tuple or projection of `main`, by its number: 0 is the one that is computed first.
+
+    Its parameters are the variables that the value needs, in the order in which it needs them. Raises IndexError.
+    """
+    nodes = [node for node in _core.post_order(mod["main"].body) if isinstance(node, (Call, Tuple, TupleGetItem))]
     if not 0 <= expr_id < len(nodes):
-        raise IndexError(f"the program has nodes 0 to {len(nodes) - 1}, not {expr_id}")
-    node = nodes[expr_id]
+        raise IndexError(f"the program has calls, tuples and projections 0 to {len(nodes) - 1}, not {expr_id}")
     result = mod.copy()
-    result["main"] = Function([param for param in main.params if param in set(_core.free_vars(node))], node)
+    result["main"] = Function(_core.free_vars(nodes[expr_id]), nodes[expr_id])
     return result
 
 

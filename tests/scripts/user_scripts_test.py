@@ -76,4 +76,6 @@ def test_script(path, tmp_path):
 
 def test_enough_scripts_run():
     assert set(FAILING) <= {path.name for path in SCRIPTS}
-    assert len(FAILING) <= max(2, len(SCRIPTS) * 3 // 100)
+    # Scripts that wait for a pass were written before it.
+    lasting = [name for name, reason in FAILING.items() if not reason.startswith("waits for ")]
+    assert len(lasting) <= max(1, len(SCRIPTS) * 3 // 100)

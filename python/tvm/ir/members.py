@@ -172,6 +172,11 @@ def _get_str(self: Attrs, key: str) -> str:
     return str(_attr(self, key))
 
 
+def _show(self: Any, *args: Any, **kwargs: Any) -> None:
+    """Prints program text. Styles of TVM's printer of scripts change nothing."""
+    print(self.astext(show_meta_data=False))
+
+
 def install() -> None:
     """Puts the members onto the classes, once."""
     for cls in (Expr, Type, NDArray):
@@ -181,6 +186,8 @@ def install() -> None:
         setattr(Attrs, name, getter)
     setattr(_relay.Function, "ret_type", property(_result_type))
     setattr(Expr, "astext", _astext)
+    setattr(Expr, "show", _show)
+    setattr(_relay.IRModule, "show", _show)
     devices = "devices of expressions: on_device says where something runs, and PlanDevices plans by it"
     setattr(Expr, "virtual_device", missing_property("virtual_device of an expression", devices))
     setattr(Expr, "virtual_device_", missing_property("virtual_device_ of an expression", devices))

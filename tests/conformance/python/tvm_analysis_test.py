@@ -105,9 +105,13 @@ def test_extract_fused_functions():
 def test_extract_intermediate_expr():
     x = relay.var("x", shape=(2,))
     mod = tvm.IRModule.from_expr(relay.Function([x], relay.tanh(relay.exp(x))))
-    bodies = [analysis.extract_intermdeiate_expr(mod, i)["main"].body for i in range(5)]
-    assert [body.op.name for body in bodies if isinstance(body, relay.Call)] == ["exp", "tanh"]
-    with pytest.raises(IndexError):
+    bodies = [analysis.extract_intermdeiate_expr(mod, i)["main"].body for i in range(2)]
+    assert [body.op.name for body in bodies] == ["exp", "tanh"]
+    parts = relay.split(x, 2)
+    mod = tvm.IRModule.from_expr(relay.Function([x], relay.Tuple([parts[1], relay.exp(x)])))
+    kinds = [type(analysis.extract_intermdeiate_expr(mod, i)["main"].body).__name__ for i in range(4)]
+    assert kinds == ["Call", "TupleGetItem", "Call", "Tuple"]
+    with pytest.raises(IndexError, match="calls, tuples and projections 0 to 3, not 99"):
         analysis.extract_intermdeiate_expr(mod, 99)
 
 

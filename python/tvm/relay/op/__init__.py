@@ -13,7 +13,7 @@ from ... import _absent
 from .. import dyn as dyn
 from . import annotation as annotation, image as image, nn as nn, op as op, random as random, vision as vision
 from .op import (
-    OpPattern as OpPattern, get as get, register as register, register_alter_op_layout as register_alter_op_layout,
+    OpPattern as OpPattern, debug as debug, get as get, register as register, register_alter_op_layout as register_alter_op_layout,
     register_fake_quantization_to_integer as register_fake_quantization_to_integer, register_gradient as register_gradient,
     register_infer_correct_layout as register_infer_correct_layout, register_legalize as register_legalize,
     register_mixed_precision_conversion as register_mixed_precision_conversion,

@@ -5,10 +5,11 @@ Patterns, effects and gradients are read by the compiler (facts.py); the rest is
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from relay import RelayError
-from relay.op.tensor import debug as debug
+from relay.op.tensor import debug as _marked
 
 from ...ir.op import Op, forget_attached, register_op_attr
 from . import facts
@@ -48,6 +49,25 @@ def register(op_name: str, describe: str = "") -> None:
         raise RelayError(f"operator {op_name} is registered already")
     Staged(op_name, describe).declare()
     forget_attached(op_name)
+
+
+_looks = itertools.count()
+
+
+def debug(expr: Any, debug_func: Any = None) -> Any:
+    """The value itself. `debug_func`: a function that gets the value, as an array, each time that a run computes it."""
+    if not callable(debug_func):
+        return _marked(expr, debug_func)
+    import relay as _relay
+
+    def look(data: Any) -> Any:
+        from ...runtime.ndarray import array
+
+        debug_func(array(data))
+        return data
+
+    name = f"debug.look{next(_looks)}"
+    return _relay.op.register(name, inputs=["data"], kernel=look, relation="Identity", pure=False, doc="Shows the value to a function of the script.")(expr)
 
 
 def register_pattern(op_name: str, pattern: int, level: int = 10) -> Any:
