@@ -17,7 +17,7 @@ struct FlagColumn {
   const char* doc;
 };
 constexpr FlagColumn kFlags[] = {
-    {"stops_fusion", stops_fusion, "Whether nothing is fused across its calls."},
+    {"stops_fusion", stops_fusion, "True if nothing is fused across its calls."},
     {"quantised", quantised,
      "Whether it takes or gives scales and zero points, so that constant folding leaves it alone."},
 };

@@ -154,7 +154,7 @@ void bind_dims(nb::module_& m) {
         add_rows(operand(self), rows, known);
         return rows;
       },
-      nb::arg("dim"), "What a dimension is made of, for pickles.");
+      nb::arg("dim"), "The parts of a dimension, for pickles.");
   m.def(
       "dim_of_rows",
       [](nb::list rows) {

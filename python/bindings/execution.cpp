@@ -294,7 +294,8 @@ void bind_execution(nb::module_& m) {
         return std::make_unique<Program>(std::move(executable), threads);
       },
       nb::arg("path"), nb::arg("threads") = 0, nb::call_guard<Unlocked>(),
-      "Reads a compiled program. What runs is the code in the file: load only what you would run.");
+      "Reads a compiled program. Running it runs the code in the file: load only files that you "
+      "trust.");
   m.def(
       "load_bytes",
       [](nb::bytes bytes) {

@@ -126,7 +126,7 @@ LiteralValue literal_of(nb::handle number) {
 void bind_exprs(nb::module_& m) {
   nb::class_<Expr>(m, "Expr", "An expression. Immutable and shared: a program is a graph.",
                    nb::is_weak_referenceable())
-      .def_prop_ro("span", &Expr::span, "Where it stands in source text.")
+      .def_prop_ro("span", &Expr::span, "Its place in source text.")
       .def_prop_ro("kind_name", [](const Expr& self) { return expr_kind_name(self.kind()); })
       .def_prop_ro(
           "operands", [](const Expr& self) { return list(self.operands()); },

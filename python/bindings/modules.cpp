@@ -232,7 +232,8 @@ void bind_modules(nb::module_& m) {
         for (const auto& entry : standard.functions()) names.push_back(entry.name);
         return names;
       },
-      nb::arg("file"), "What a file of the standard library defines, with what it imports.");
+      nb::arg("file"),
+      "The definitions of a file of the standard library, with those that it imports.");
   m.def("parse_expr", &parse_expr, nb::arg("text"),
         "One expression without definitions. Raises RelayError.");
   m.def(

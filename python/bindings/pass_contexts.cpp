@@ -142,7 +142,7 @@ nb::object writing(nb::handle write, const std::function<PassInstrument(TextSink
 }  // namespace
 
 void bind_contexts(nb::module_& m) {
-  nb::class_<DiagnosticSink>(m, "DiagnosticSink", "Where a context keeps warnings.");
+  nb::class_<DiagnosticSink>(m, "DiagnosticSink", "The warnings of a context.");
   nb::class_<PassTrace>(m, "PassTrace", "One pass that ran under a context.")
       .def_ro("name", &PassTrace::pass)
       .def_ro("seconds", &PassTrace::seconds)
@@ -291,7 +291,7 @@ void bind_instruments(nb::module_& m) {
   nb::class_<PassInstrument>(m, "NativeInstrument", "An instrument of the library.",
                              nb::dynamic_attr())
       .def_ro("name", &PassInstrument::name);
-  nb::class_<PassTimes>(m, "PassTimes", "What passes took.")
+  nb::class_<PassTimes>(m, "PassTimes", "The times of passes.")
       .def(nb::init<>())
       .def("table", &PassTimes::table,
            "Milliseconds, share, runs and changes of each pass, longest first.")
@@ -306,7 +306,7 @@ void bind_instruments(nb::module_& m) {
             return entries;
           },
           "Name, begin and duration in seconds, and whether anything changed, of each run.");
-  nb::class_<OpCounts>(m, "OpCounts", "How often operators are called after each pass.")
+  nb::class_<OpCounts>(m, "OpCounts", "The number of calls of operators after each pass.")
       .def(nb::init<>())
       .def("table", &OpCounts::table)
       .def_prop_ro("entries", [](const OpCounts& self) {

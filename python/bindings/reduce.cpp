@@ -61,7 +61,7 @@ void bind_reduce(nb::module_& m) {
   nb::class_<reduce::Result>(m, "ReduceResult", "The smallest program that was found.")
       .def_prop_ro("mod", [](const reduce::Result& self) { return Module(self.module); })
       .def_ro("tries", &reduce::Result::tries, "Programs that the predicate was asked about.")
-      .def_ro("steps", &reduce::Result::steps, "How often it said yes.")
+      .def_ro("steps", &reduce::Result::steps, "The number of times that the predicate held.")
       .def_prop_ro(
           "end", [](const reduce::Result& self) { return end_text(self.end); },
           "'smallest', or the limit that ended the search: 'tries', 'time'.");

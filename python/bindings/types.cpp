@@ -63,7 +63,7 @@ TypeRef dtype_type(nb::handle object) {
 }  // namespace
 
 void bind_types(nb::module_& m) {
-  nb::enum_<Kind>(m, "Kind", "What a type stands for.")
+  nb::enum_<Kind>(m, "Kind", "The kind of thing that a type stands for.")
       .value("Type", Kind::kType, "A type of values.")
       .value("Shape", Kind::kShape, "A shape.")
       .value("BaseType", Kind::kBaseType, "A dtype.")
@@ -74,7 +74,7 @@ void bind_types(nb::module_& m) {
 
   nb::class_<Type>(m, "Type", "A type. Immutable; types of one structure are one object.")
       .def_prop_ro("kind", &Type::kind)
-      .def_prop_ro("closed", &Type::closed, "Whether nothing in it remains to be inferred.")
+      .def_prop_ro("closed", &Type::closed, "True if no part of it remains to be inferred.")
       .def("__str__", &Type::str)
       .def("__repr__", &Type::str)
       .def(

@@ -164,7 +164,8 @@ void bind_visits(nb::module_& m) {
         for (const Expr* at = expr.get(); at->is<Let>(); at = at->as<Let>()->body().get()) ++length;
         return length;
       },
-      nb::arg("expr"), "How many lets follow each other from here on, this one included.");
+      nb::arg("expr"),
+      "The number of lets that follow each other from here on, this one included.");
   m.def(
       "count_nodes", [](const ExprRef& expr) { return count_nodes(expr.get()); }, nb::arg("expr"));
   m.def(

@@ -158,7 +158,7 @@ setattr(IRModule, "_repr_html_", _repr_html)
 
 
 def astext(obj: Expr | IRModule | Type, show_meta_data: bool = True) -> str:
-    """Program text of an expression, a module or a type. What is printed of a module parses back to an equal one."""
+    """Program text of an expression, a module or a type. The text of a module parses back to an equal one."""
     if isinstance(obj, Type):
         return str(obj)
     return obj.astext(show_meta_data)

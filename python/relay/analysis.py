@@ -76,7 +76,7 @@ def all_dtypes(expr: Expr) -> set[str]:
 
 
 def list_op_freqs(mod: IRModule | Expr) -> dict[str, int]:
-    """How often each operator is called, by name."""
+    """The number of calls of each operator, by name."""
     return _core.op_frequencies(mod)
 
 
@@ -120,7 +120,7 @@ def check_kind(t: Type, mod: IRModule | None = None) -> Kind:
 
 
 def check_constant(expr: Expr) -> bool:
-    """Whether an expression is a constant, or a tuple of such."""
+    """True if an expression is a constant, or a tuple of such."""
     stack = [as_expr(expr)]
     while stack:
         node = stack.pop()
@@ -132,17 +132,17 @@ def check_constant(expr: Expr) -> bool:
 
 
 def check_basic_block_normal_form(expr: Expr) -> bool:
-    """Whether everything that two regions share is bound by a let."""
+    """True if a let binds everything that two regions share."""
     return _core.in_basic_block_form(as_expr(expr))
 
 
 def verify(program: IRModule | Expr) -> list[Diagnostic]:
-    """What is wrong with a program apart from types: variables bound twice or used out of scope, and the like."""
+    """The mistakes in a program apart from types: variables bound twice or used out of scope, and the like."""
     return _core.verify(program if isinstance(program, IRModule) else IRModule.from_expr(as_expr(program)))
 
 
 def well_formed(expr: IRModule | Expr) -> bool:
-    """Whether every variable is bound once and used where it is in scope."""
+    """True if every variable is bound once and used only in its scope."""
     return not any(diagnostic.severity == "error" for diagnostic in verify(expr))
 
 
@@ -200,7 +200,7 @@ class CallGraph:
         return self._graph.global_call_count(self._name(var))
 
     def is_recursive(self, var: GlobalVar | str) -> bool:
-        """Whether a function may reach itself."""
+        """True if a function may reach itself."""
         return self._graph.is_recursive(self._name(var))
 
     def print_var(self, var: GlobalVar | str) -> str:

@@ -1,4 +1,4 @@
-"""Whether two programs are the same, and where they first differ."""
+"""Compares two programs, and finds the first difference."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _array_difference(lhs: NDArray, rhs: NDArray) -> str:
 
 
 def _type_difference(lhs: Type, rhs: Type) -> str | None:
-    """Where two types first differ, as a path, and what either has there."""
+    """The first difference of two types, as a path, and the parts of both there."""
     if lhs == rhs:
         return None
     parts: list[tuple[str, Any, Any]] = []
@@ -150,7 +150,7 @@ def structural_difference(lhs: Any, rhs: Any, map_free_vars: bool = False) -> st
 
 
 def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool:
-    """Whether two programs are the same up to the names of bound variables; see `structural_difference`."""
+    """True if two programs are the same up to the names of bound variables; see `structural_difference`."""
     return structural_difference(lhs, rhs, map_free_vars) is None
 
 

@@ -93,7 +93,7 @@ class TupleWrapper:
 def as_expr(value: Any) -> Expr:
     """An expression of a number, an array, or a tuple or list of such; expressions come back as they are.
 
-    Python's numbers become literals, whose dtype their context decides. Raises TypeError for what is no value.
+    Python's numbers become literals, whose dtype their context decides. Raises TypeError for any other object.
     """
     return value if isinstance(value, Expr) else _core.as_expr(value)
 

@@ -100,7 +100,7 @@ class ExprFunctor:
         self.memo_map: dict[Expr, Any] = {}
 
     def visit(self, expr: Expr) -> Any:
-        """What the method of the expression's kind gives, or gave when the node was met first."""
+        """The result of the method for the expression's kind, remembered from the first visit."""
         memo = self.memo_map
         if expr in memo:
             return memo[expr]
@@ -134,7 +134,7 @@ class ExprFunctor:
         self._raised = self._lets_left = self._lets = 0
 
     def _dispatch(self, expr: Expr) -> Any:
-        """What the method of the expression's kind gives."""
+        """The result of the method for the expression's kind."""
         try:
             name = _METHODS[type(expr)]
         except KeyError:
@@ -168,7 +168,7 @@ class ExprFunctor:
         return memo[expr]
 
     def _is_deep_let(self, expr: Expr) -> bool:
-        """Whether this is a let that an overridden method takes; if so there is room for the recursion."""
+        """True if this is a let that an overridden method takes; there is then room for the recursion."""
         if type(expr) is not Let or not self._overrides_let():
             return False
         if self._lets_left <= 0:
@@ -234,7 +234,7 @@ class ExprFunctor:
 
 
 class ExprVisitor(ExprFunctor):
-    """Visits everything, for what its methods do on the way. What they return is remembered as the result of `visit`."""
+    """Visits everything, for the effects of its methods. Their results are remembered as those of `visit`."""
 
     _expands = True
 
@@ -328,7 +328,7 @@ class ExprVisitor(ExprFunctor):
 
 
 class ExprMutator(ExprFunctor):
-    """Builds a new expression of the results of its methods. Where nothing changes it is the same object.
+    """Builds a new expression from the results of its methods. It is the same object if nothing changes.
 
     A method that returns None, or anything that is no expression, raises TypeError.
     """
@@ -487,14 +487,14 @@ class MixedModeMutator(ExprMutator):
         return self.rewrite_tuple_getitem(t, self._rebuild(t))
 
     def rewrite_call(self, pre: Call, post: Expr) -> Expr:
-        """What stands in place of a call."""
+        """Returns the replacement of a call."""
         return post
 
     def rewrite_tuple(self, pre: Tuple, post: Expr) -> Expr:
-        """What stands in place of a tuple."""
+        """Returns the replacement of a tuple."""
         return post
 
     def rewrite_tuple_getitem(self, pre: TupleGetItem, post: Expr) -> Expr:
-        """What stands in place of a projection."""
+        """Returns the replacement of a projection."""
         return post
 

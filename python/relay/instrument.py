@@ -64,7 +64,7 @@ class _Library(PassInstrument):
 
 
 class PassTimingInstrument(_Library):
-    """What each pass takes."""
+    """The time of each pass."""
 
     def __init__(self) -> None:
         self.times = _core.PassTimes()
@@ -80,7 +80,7 @@ class PassTimingInstrument(_Library):
 
 
 class OpCountInstrument(_Library):
-    """How many calls of each operator every pass added and removed."""
+    """The number of calls of each operator that every pass added and removed."""
 
     def __init__(self) -> None:
         self.counts = _core.OpCounts()

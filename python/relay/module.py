@@ -125,7 +125,7 @@ def _update(self: IRModule, other: IRModule | Mapping[Any, Function]) -> None:
 def _import_from_std(self: IRModule, file_to_import: str) -> None:
     """Adds a file of the standard library, such as "prelude.rly", and what that imports; what is there already stays.
 
-    Raises RelayError, and adds nothing, for an unknown file and where the module defines one of its names in another way.
+    Raises RelayError, and adds nothing, for an unknown file and if the module defines one of its names differently.
     """
     _core.import_standard(self, file_to_import)
 

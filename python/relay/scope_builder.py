@@ -55,7 +55,7 @@ class ScopeBuilder:
         return var
 
     def ret(self, value: Any) -> None:
-        """What the scope gives. Once in each."""
+        """Sets the result of the scope. Once in each."""
         self._open("ret").result = as_expr(value)
 
     @contextmanager
@@ -71,7 +71,7 @@ class ScopeBuilder:
 
     @contextmanager
     def else_scope(self) -> Iterator[None]:
-        """The scope that runs otherwise. What both give is what the scope around them gives."""
+        """The scope that runs otherwise. The result of the two is the result of the scope around them."""
         outer = self._scopes[-1]
         if outer.branch is None:
             raise RuntimeError("else_scope without an if_scope before it")
@@ -89,7 +89,7 @@ class ScopeBuilder:
         return expr.type_annotation if isinstance(expr, Var) else expr.type
 
     def get(self) -> Expr:
-        """What was built. Raises RuntimeError if a `ret` or an else_scope is missing."""
+        """The built expression. Raises RuntimeError if a `ret` or an else_scope is missing."""
         if len(self._scopes) != 1:
             raise RuntimeError("get inside an if_scope or else_scope")
         return self._finish(self._scopes[0])

@@ -55,7 +55,7 @@ def bitcast(x: Number, dtype: Any) -> Scalar:
 
 
 def select(condition: Number, x: Number, y: Number) -> Scalar:
-    """x where the condition holds, else y. What is not taken is not computed: it may read outside of a tensor."""
+    """x where the condition holds, else y. The other one is not computed: it may read outside of a tensor."""
     return _core.te_select(condition, x, y)
 
 
@@ -225,15 +225,15 @@ def trunc(x: Number) -> Scalar:
 
 
 def isnan(x: Number) -> Scalar:
-    """Whether it is not a number."""
+    """True if it is not a number."""
     return _core.te_unary("isnan", x)
 
 
 def isinf(x: Number) -> Scalar:
-    """Whether it is infinite."""
+    """True if it is infinite."""
     return _core.te_unary("isinf", x)
 
 
 def isfinite(x: Number) -> Scalar:
-    """Whether it is neither infinite nor not-a-number."""
+    """True if it is neither infinite nor not-a-number."""
     return _core.te_unary("isfinite", x)

@@ -134,7 +134,7 @@ def _documentation(thing: Any) -> str:
 
 
 class _PassClass(type):
-    """Of a class that `module_pass` or `function_pass` made: calling it gives a pass that runs a method of an instance.
+    """A class that `module_pass` or `function_pass` made: calling it gives a pass that runs a method of an instance.
 
     Classes derived from it are such classes, too, named after themselves.
     """
@@ -164,7 +164,7 @@ class _PassClass(type):
 
 
 def _attribute_of_instance(self: Pass, name: str) -> Any:
-    """What the object has whose method the pass runs."""
+    """The attributes of the object whose method the pass runs."""
     instance = vars(self).get("instance")
     if instance is None or name.startswith("__"):
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")

@@ -44,7 +44,7 @@ class TypeFunctor:
     """Dispatches on the kind of a type. Methods that are not overridden raise NotImplementedError."""
 
     def visit(self, typ: Type) -> Any:
-        """What the method of the type's kind gives."""
+        """The result of the method for the type's kind."""
         name = _METHODS.get(type(typ))
         if name is None:
             raise TypeError(f"{type(self).__name__}.visit takes a type, not {type(typ).__name__}")
@@ -75,7 +75,7 @@ class TypeVisitor(TypeFunctor):
         """Does nothing."""
 
     def visit_ref_type(self, typ: RefType) -> Any:
-        """Visits what the reference holds."""
+        """Visits the type of the value in the reference."""
         self.visit(typ.value)
 
     def visit_shape_type(self, typ: ShapeType) -> Any:

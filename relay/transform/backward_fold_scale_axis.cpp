@@ -93,7 +93,8 @@ RELAY_REGISTER_PASS({
      "Moves factors along one axis of a convolution's or product's result into its weight, through "
      "operators that pass factors on: additions (what is added is multiplied, too), activations "
      "such "
-     "as relu (by constants above 0), products. What the factors pass must have no other use."},
+     "as relu (by constants above 0), products. The values that the factors pass "
+     "must have no other use."},
     {{"constants", "Only constant factors, into constant weights.", false}},
     [](const PassInfo& info, const PassOptions& options) {
       bool constants = option<bool>(options, "constants");

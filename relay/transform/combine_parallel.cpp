@@ -350,7 +350,8 @@ PassRef make_combine(const PassInfo& info, const PassOptions& options, ProductFa
 }
 
 const PassRegistration::Option kBranches{
-    "min_num_branches", "How many products there must be, at least 2.", int64_t{3}};
+    "min_num_branches", "Number of products from which on they are combined, at least 2.",
+    int64_t{3}};
 const PassRegistration::Option kConstants{
     "constants", "Only constant weights, which FoldConstant then joins.", false};
 RELAY_REGISTER_PASS({
@@ -372,8 +373,9 @@ RELAY_REGISTER_PASS({
     {"CombineParallelDense",
      4,
      {ProgramState::kTyped},
-     "The same for `nn.dense` and `nn.matmul`: one product with the weights side by side, or, with "
-     "weights of one shape, a batch of products. No list has it: compiled (one thread, minima), "
+     "Does the same for `nn.dense` and `nn.matmul`: makes one product with the weights side by "
+     "side, or, with weights of one shape, a batch of products. No list has it: compiled (one "
+     "thread, minima), "
      "three projections of 768 by 768 as one took 0.94, 0.99 and 1.00 of their time with 1, 16 and "
      "128 rows and work on each that follows, 0.98 to 1.00 in an attention layer."},
     {kBranches, {"to_batch", "A batch of products, and no wider one.", true}, kConstants},
@@ -386,7 +388,7 @@ RELAY_REGISTER_PASS({
     {"CombineParallelBatchMatmul",
      4,
      {ProgramState::kTyped},
-     "The same for `nn.batch_matmul`, with the columns of the second operands side by side."},
+     "Does the same for `nn.batch_matmul`, with the columns of the second operands side by side."},
     {kBranches, kConstants},
     [](const PassInfo& info, const PassOptions& options) {
       return make_combine(info, options, ProductFamily::kBatchMatmul);

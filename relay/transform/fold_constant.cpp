@@ -285,15 +285,16 @@ RELAY_REGISTER_PASS({
      2,
      {ProgramState::kTyped},
      "Computes calls of pure operators on constants, takes fields out of tuples, decides ifs and "
-     "puts constants in the place of let variables. A call that fails stays. What an on_device "
-     "says to be on a device stays there. Functions marked Primitive are left as they are, and so "
+     "puts constants in the place of let variables. A call that fails stays. A value that an "
+     "on_device "
+     "puts on a device stays there. Functions marked Primitive are left as they are, and so "
      "is a function with literals whose dtype depends on its callers."},
     {{"fold_qnn", "Also compute operators of quantised networks.", false},
      {"max_growth",
       "Bytes by which a constant may be larger than those it is computed from. Equal numbers count "
       "as one.",
       int64_t{2} << 20},
-     {"max_work", "Elements to be visited for a constant, at most.", int64_t{1} << 28}},
+     {"max_work", "Largest number of elements to visit for a constant.", int64_t{1} << 28}},
     [](const PassInfo& info, const PassOptions& options) {
       FoldOptions chosen{option<bool>(options, "fold_qnn"), option<int64_t>(options, "max_growth"),
                          option<int64_t>(options, "max_work")};

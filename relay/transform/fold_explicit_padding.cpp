@@ -74,9 +74,9 @@ RELAY_REGISTER_PASS({
     {"FoldExplicitPadding",
      0,
      {ProgramState::kTyped},
-     "Adds padding that a call of its own makes, and nothing else reads, to the padding of the "
-     "convolution or pool that does: of zeros for convolutions and averages (which then count "
-     "them), of minus infinity for maxima."},
+     "Moves padding by a call of its own, which nothing else reads, into the padding of the "
+     "convolution or pool that reads it: zeros for convolutions and averages (which then count "
+     "them), minus infinity for maxima."},
     {},
     [](const PassInfo& info, const PassOptions&) { return make_function_pass(info, fold_padding); },
 });

@@ -107,7 +107,8 @@ RELAY_REGISTER_PASS({
      {ProgramState::kTyped},
      "Moves factors along the input channels of convolutions and products into their weights, "
      "through operators that pass factors on: additions (what is added is divided), activations "
-     "such as relu (by constants above 0), products. All who use the scaled value must do so."},
+     "such as relu (by constants above 0), products. All users of the scaled value must take "
+     "the factors."},
     {{"constants", "Only constant factors, into constant weights.", false}},
     [](const PassInfo& info, const PassOptions& options) {
       bool constants = option<bool>(options, "constants");

@@ -224,7 +224,7 @@ FunctionRef fuse(const FunctionRef& function, const FuseOptions& options) {
 RELAY_REGISTER_CONFIG({"relay.FuseOps.max_depth", int64_t{kDefaultDepth},
                        "The greatest number of operators in one group.", int64_t{1}});
 RELAY_REGISTER_CONFIG({"relay.FuseOps.link_params", false,
-                       "Whether constants stay inside of the groups that read them."});
+                       "Leaves constants inside of the groups that read them."});
 
 RELAY_REGISTER_PASS({
     {"FuseOps",

@@ -183,7 +183,7 @@ RELAY_REGISTER_PASS({
      "that "
      "would make the program too large."},
     {{"max_nodes",
-      "How many nodes may be added to the program. Further calls stay, with a warning.",
+      "Number of nodes that may be added to the program. Further calls stay, with a warning.",
       int64_t{1'000'000}}},
     [](const PassInfo& info, const PassOptions& options) {
       int64_t most = option<int64_t>(options, "max_nodes");

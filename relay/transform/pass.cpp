@@ -49,9 +49,9 @@ constexpr bool kVerifyByDefault = false;
 constexpr bool kVerifyByDefault = true;
 #endif
 RELAY_REGISTER_CONFIG({"relay.verify_passes", kVerifyByDefault,
-                       "Whether each pass's result is checked to be well formed."});
+                       "Checks that the result of each pass is well formed."});
 RELAY_REGISTER_CONFIG({"relay.verify_types", false,
-                       "Whether the result of each pass on typed programs is typed again."});
+                       "Types the result of each pass on typed programs again."});
 
 // What the passes of this thread's outermost one have failed on so far (collect_errors).
 struct Collected {

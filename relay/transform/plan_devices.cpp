@@ -10,8 +10,9 @@ RELAY_REGISTER_PASS({
      0,
      {ProgramState::kTyped},
      "Finds the device of every value. An `on_device` whose body and result are on different "
-     "devices becomes a `device_copy`; others stay only where nothing else says where a value is. "
-     "Copies of numbers, and from a device to itself, go. A global function that is called on "
+     "devices becomes a `device_copy`; others stay only if nothing else gives a value its "
+     "device. Copies of numbers, and from a device to itself, are removed. A global function that "
+     "is called on "
      "several devices becomes one for each."},
     {},
     [](const PassInfo& info, const PassOptions&) {

@@ -262,13 +262,13 @@ std::vector<PassRef> parse_passes(std::string_view text) { return PassListReader
 
 std::string pass_reference_markdown() {
   std::string text =
-      "# Passes\n\nWritten by the command from the registrations in `relay/transform/`. A sequence "
-      "runs a pass when "
-      "the context's level\nis at least the pass's; the default is 2. What a pass needs is "
-      "established before it "
-      "runs.\n\nOn the command line, `relay opt PROGRAM --passes FoldConstant,FuseOps`; in Python, "
-      "`relay.transform.FoldConstant()(module)`,\nalone or in `relay.transform.Sequential([...])`. "
-      "Options are keyword arguments there and `Pass(option=value)` on the\ncommand line.\n";
+      "# Passes\n\nRun a pass on the command line by `relay opt PROGRAM --passes "
+      "FoldConstant,FuseOps`, or in Python by `relay.transform.FoldConstant()(module)`,\nalone or "
+      "in `relay.transform.Sequential([...])`. Options are `Pass(option=value)` on the command "
+      "line and keyword arguments in\nPython.\n\nA sequence runs a pass if the context's level is "
+      "at least the pass's; the default is 2. It first brings the program into the state\nthat the "
+      "pass needs. `relay doc passes` writes this page from the registrations in "
+      "`relay/transform/`.\n";
   for (const PassRegistration* pass : all_passes()) {
     const PassInfo& info = pass->info;
     text += "\n## " + info.name.str() + "\n\nLevel " + std::to_string(info.opt_level);

@@ -246,12 +246,13 @@ RELAY_REGISTER_PASS({
     {"SimplifyExpr",
      0,
      {ProgramState::kTyped},
-     "Writes calls shorter by rules, until none applies: what is made in the shape or dtype of "
+     "Writes calls shorter by rules, until none applies: a call that takes its shape or dtype from "
      "another tensor gets it as an attribute; transposes, layouts, reshapes and casts of one "
      "another become one or none; x + 0, x - 0, x * 1, x / 1 become x; constants beside constants "
      "are computed; 1 / sqrt(x) becomes rsqrt(x); x + x becomes x * 2, and x * x + 2 * x * y + y * "
      "y a square; bounds that all integers keep go; the largest of dequantised numbers is that of "
-     "the integers. What becomes several calls does so only where all its parts go."},
+     "the integers. A rule that writes several calls applies only if all calls that it "
+     "replaces disappear."},
     {{"exact", "Only rules that change no bit of a result.", false}},
     [](const PassInfo& info, const PassOptions& options) {
       bool exact = option<bool>(options, "exact");

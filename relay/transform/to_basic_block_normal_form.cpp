@@ -77,9 +77,8 @@ RELAY_REGISTER_PASS({
     {"ToBasicBlockNormalForm",
      1,
      {},
-     "Binds by a let what is used in several regions (branches, clauses, closures), in the lowest "
-     "region common to the "
-     "uses, so that each region is a graph of its own."},
+     "Binds each value that several regions (branches, clauses, closures) use by a let, in the "
+     "lowest region common to the uses, so that each region is a graph of its own."},
     {},
     [](const PassInfo& info, const PassOptions&) {
       return make_prepared_function_pass(info, prepare);

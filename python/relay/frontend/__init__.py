@@ -29,9 +29,9 @@ def from_onnx(
         shape: Extents of inputs by name, in place of what the model says; -1 leaves one as it is.
         dtype: Dtypes of inputs by name, in place of what the model says; without, as "float32", those of the model count.
         opset: The version of the operators, in place of the model's.
-        freeze_node_params: Whether the model's weights are constants of the program; else they are parameters of `main`, and returned.
+        freeze_node_params: True makes the model's weights constants of the program; False makes them parameters of `main`, and returns them.
 
-    Raises RelayError for what is no model or a wrong one, and for operators that are not supported, all of them at once. What the
+    Raises RelayError for a file that is not a model or a wrong one, and for operators that are not supported, all of them at once. What the
     importer warns of is a Python warning.
     """
     if hasattr(model, "SerializeToString"):

@@ -1,4 +1,4 @@
-"""What functions of operators share."""
+"""Shared by the functions of operators."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def pad_tuple(padding: Any, rank: int) -> tuple[int, ...]:
 
 
 def is_expr(value: Any) -> bool:
-    """Whether a value is known only when the program runs: constants are numbers for whoever takes a number."""
+    """True if a value is known only when the program runs: a constant counts as a number where a number is taken."""
     return isinstance(value, (Expr, TupleWrapper))
 
 

@@ -20,8 +20,8 @@ def on_device(body: ExprLike, device: Any, constrain_result: bool = False, const
     Args:
         body: The value.
         device: Its device, as "cpu(0)", or "cpu" for the first one.
-        constrain_result: Whether the result is on the device.
-        constrain_body: Whether the value is computed there.
+        constrain_result: True if the result is on the device.
+        constrain_body: True if the value is computed there.
     """
     flags = {"constrain_result": bool(constrain_result), "constrain_body": bool(constrain_body)}
     return call_op("on_device", body, virtual_device=device_text(device), **flags)

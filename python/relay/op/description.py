@@ -1,4 +1,4 @@
-"""What is known of an operator, as text."""
+"""Describes an operator, as text."""
 
 from __future__ import annotations
 

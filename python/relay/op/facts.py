@@ -26,7 +26,7 @@ def columns() -> dict[str, str]:
 
 
 def get_attr(op: str | Op, key: str, default: Any = None) -> Any:
-    """What is attached to an operator under a key, of the highest level; `default` if nothing is.
+    """The fact of the highest level that is attached to an operator under a key; `default` if there is none.
 
     A function that the compiler's own declarations attach is True.
     """
@@ -39,7 +39,7 @@ def get_attr(op: str | Op, key: str, default: Any = None) -> Any:
 
 
 def has_attr(op: str | Op, key: str) -> bool:
-    """Whether something is attached to an operator under a key."""
+    """True if a fact is attached to an operator under a key."""
     missing = object()
     return get_attr(op, key, missing) is not missing
 

@@ -18,11 +18,11 @@ _RESIZE = """Args:
         roi: The part of the image to take, for "tf_crop_and_resize": where it starts and ends, as fractions.
         layout: Layout of the data.
         method: "nearest_neighbor", "linear" or "cubic".
-        coordinate_transformation_mode: Where in the data an element of the result is looked up.
+        coordinate_transformation_mode: Place in the data of an element of the result.
         rounding_method: How "nearest_neighbor" rounds.
         cubic_alpha: Coefficient of the cubic kernel.
-        cubic_exclude: Whether the kernel leaves out what is outside of the image.
-        extrapolation_value: What is outside of the image, for "tf_crop_and_resize".
+        cubic_exclude: True if the kernel leaves out taps outside of the image.
+        extrapolation_value: Value outside of the image, for "tf_crop_and_resize".
         out_dtype: Dtype of the result; that of the data by default.
     """
 

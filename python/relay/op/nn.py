@@ -25,7 +25,7 @@ def pad(data: ExprLike, pad_width: Any, pad_value: ExprLike = 0, pad_mode: str =
         data: Tensor.
         pad_width: Elements before and after the data, a pair for each axis; or an expression of them.
         pad_value: Scalar for mode "constant".
-        pad_mode: What the new elements are: "constant", "edge" or "reflect".
+        pad_mode: Source of the new elements: "constant", "edge" or "reflect".
     """
     if isinstance(pad_width, Constant):
         pad_width = pad_width.data.numpy().tolist()
@@ -68,7 +68,7 @@ def upsampling(
         scale_w: Factor of the width; it may be an expression.
         layout: Layout of the data.
         method: "nearest_neighbor", "bilinear" or "bicubic".
-        align_corners: Whether the centres of the corner pixels stay where they are.
+        align_corners: True if the centres of the corner pixels stay in place.
     """
     scales = {"scale_h": scale_h, "scale_w": scale_w}
     return _scaled("nn.upsampling", data, scales, layout=layout, method=method, align_corners=bool(align_corners))
@@ -171,7 +171,7 @@ def sparse_dense(dense_mat: ExprLike, sparse_mat: Any, sparse_lhs: bool = False)
     Args:
         dense_mat: Matrix.
         sparse_mat: Elements, columns and starts of rows (CSR or BSR), as a tuple or as an object of SciPy.
-        sparse_lhs: Whether the sparse matrix is the left factor.
+        sparse_lhs: True if the sparse matrix is the left factor.
     """
     return call_op("nn.sparse_dense", dense_mat, *_sparse_parts(sparse_mat), sparse_lhs=bool(sparse_lhs))
 

@@ -16,7 +16,7 @@ __all__ += _generated.__all__
 
 
 def threefry_key(seed: int) -> Constant:
-    """The key of a number of up to 256 bits. Raises ValueError beyond, TypeError for what is no integer."""
+    """The key of a number of up to 256 bits. Raises ValueError beyond, TypeError for anything but an integer."""
     import numpy as np
 
     seed = operator.index(seed)

@@ -115,10 +115,10 @@ def register(
         kernel: The definition as a function over NumPy arrays: `kernel(*arrays)`, which returns its results or, if it has a parameter
             `out`, writes them there.
         gradient: `gradient(call, *gradients_of_results)` gives an expression for each input. Left out: what can be derived.
-        no_gradient: Why there is none.
+        no_gradient: Reason why there is no gradient.
         level: TVM's support level.
-        pure: Whether a call may be dropped, repeated, moved and computed beforehand.
-        doc: What it does. Left out: the definition's docstring.
+        pure: True if a call may be dropped, repeated, moved and computed beforehand.
+        doc: Description; by default the definition's docstring.
         examples: Pairs of a program's text and a list of arguments, for `relay.op.describe`.
     """
     given = {"compute": compute, "expand": expand, "kernel": kernel}
@@ -188,7 +188,7 @@ def function(op: str | Op) -> Callable[..., Any]:
 def gradients(call: Call, *gradients_of_results: Expr | None) -> list[Expr | None]:
     """Expressions for the gradients of a call's inputs, by the operator's rule or as derived from its definition; None for those not of floats.
 
-    The call has types (`relay.check`); a gradient is given for each tensor in its result. Raises RelayError where there is no gradient.
+    The call has types (`relay.check`); a gradient is given for each tensor in its result. Raises RelayError if there is no gradient.
     """
     return _core.gradients(call, list(gradients_of_results))
 
@@ -280,7 +280,7 @@ def _amend(
 
 
 def _is_own(definition: Callable[..., Any]) -> bool:
-    """Whether it was written to be a definition: a plain function, and not somebody's library function or object."""
+    """True if it was written to be a definition: a plain function, and not somebody's library function or object."""
     return inspect.isfunction(definition)
 
 

@@ -91,7 +91,7 @@ def arange(start: ExprLike, stop: ExprLike | None = None, step: ExprLike | None 
 
     Args:
         start: Scalar; without `stop`, that one, and the vector starts at 0.
-        stop: Where it ends.
+        stop: End of the range, which is not part of it.
         step: The distance, other than 0; 1 by default.
         dtype: Dtype of the result.
     """
@@ -159,7 +159,7 @@ def strided_slice(
     Args:
         data: Tensor.
         begin: First index on each axis, as a list or an expression; negative counts from the end.
-        end: Where each axis stops, as slice_mode says; a list or an expression.
+        end: End on each axis, or its size: see slice_mode; a list or an expression.
         strides: Step on each axis; 1 where not given.
         axes: Axes that begin, end and strides speak of; the first ones by default.
         slice_mode: "end": `end` has indices to stop before. "size": numbers of elements; -1 takes the rest, and steps are 1.
@@ -178,7 +178,7 @@ def strided_set(data: ExprLike, v: ExprLike, begin: Any, end: Any, strides: Any 
 
     Args:
         data: Tensor.
-        v: What is written, in the shape of the slice.
+        v: New elements, in the shape of the slice.
         begin: First position on each axis; negative ones count from the end.
         end: Position to stop before on each axis.
         strides: Step on each axis; 1 where there is none.
@@ -195,7 +195,7 @@ def one_hot(indices: ExprLike, on_value: ExprLike, off_value: ExprLike, depth: A
         on_value: Scalar at the index.
         off_value: Scalar elsewhere.
         depth: Extent of the new axis; it may be an expression.
-        axis: Where the new axis is.
+        axis: Position of the new axis.
         dtype: Dtype of the result.
     """
     values = (as_const(on_value, dtype), as_const(off_value, dtype))
@@ -212,10 +212,10 @@ def topk(
 
     Args:
         data: Tensor.
-        k: How many; all if less than 1. It may be an expression.
+        k: Number of elements; all if less than 1. It may be an expression.
         axis: Axis to choose along.
         ret_type: "both": elements and positions, which unpack in Python. "values" or "indices": one of them.
-        is_ascend: Whether the least are chosen instead of the greatest.
+        is_ascend: True if the least are chosen instead of the greatest.
         dtype: Dtype of positions, int32 or int64.
     """
     k = number_of(k)
@@ -259,9 +259,9 @@ def variance(
     Args:
         data: Tensor of floats.
         axis: Axes to reduce over; all of them by default.
-        keepdims: Whether reduced axes stay, with extent 1.
+        keepdims: True if reduced axes stay, with extent 1.
         exclude: Whether `axis` lists the axes that stay.
-        unbiased: Whether to divide by one less than the number of elements.
+        unbiased: True divides by one less than the number of elements.
         with_mean: The mean, where it is known, with the reduced axes kept.
     """
     mean = call_op("mean", data, axis=axis, keepdims=True, exclude=bool(exclude)) if with_mean is None else with_mean
@@ -311,7 +311,7 @@ def matrix_set_diag(data: ExprLike, diagonal: ExprLike, k: Any = 0, align: str =
         diagonal: The diagonals, from the highest down to the lowest, each as long as the longest of them; without their axis if
             there is one.
         k: The diagonal, or the lowest and the highest; 0 is the main one, those below it are negative.
-        align: Where shorter diagonals stand in their row of `diagonal`: those above the main one, then those below it.
+        align: Place of shorter diagonals in their row of `diagonal`: those above the main one, then those below it.
     """
     low, high = k if isinstance(k, (list, tuple)) else (k, k)
     above, _, below = align.partition("_")
@@ -337,7 +337,7 @@ def segment_sum(data: ExprLike, segment_ids: ExprLike, num_segments: Any = None)
     Args:
         data: Tensor.
         segment_ids: The number of each row, a vector of integers.
-        num_segments: How many sums there are; one more than the greatest number by default.
+        num_segments: Number of sums; one more than the greatest number by default.
     """
     data, ids = as_expr(data), as_expr(segment_ids)
     if num_segments is None:
@@ -357,7 +357,7 @@ def sparse_to_dense(sparse_indices: ExprLike, output_shape: Any, sparse_values: 
         sparse_indices: Positions: a scalar, a vector, or one row each.
         output_shape: Extents of the result; they may be an expression.
         sparse_values: The elements at the positions.
-        default_value: What is everywhere else.
+        default_value: Value of all other elements.
     """
     static = static_list(output_shape)
     operands = (sparse_indices, sparse_values, default_value)
@@ -396,8 +396,8 @@ def stft(
         hop_length: Distance of windows; a quarter of n_fft by default.
         win_length: Length of the window; n_fft by default.
         window: Factors of the window; ones by default.
-        normalized: Whether results are divided by the square root of n_fft.
-        onesided: Whether only the first half of the frequencies is given, since those of real signals repeat.
+        normalized: True if results are divided by the square root of n_fft.
+        onesided: True if only the first half of the frequencies is given, since those of real signals repeat.
     """
     win_length = n_fft if win_length is None else win_length
     window = call_op("ones", shape=[win_length], dtype="float32") if window is None else window

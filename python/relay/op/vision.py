@@ -17,7 +17,7 @@ def get_valid_counts(data: ExprLike, score_threshold: ExprLike, id_index: int = 
 
     Args:
         data: Boxes: (batch, boxes, columns), floats.
-        score_threshold: What a score must exceed: a number or a scalar.
+        score_threshold: Number that a score must exceed: a number or a scalar.
         id_index: Column of the class; -1: none.
         score_index: Column of the score.
     """
@@ -43,17 +43,17 @@ def non_max_suppression(
 
     Args:
         data: Boxes: (batch, boxes, columns), floats.
-        valid_count: How many boxes of each batch element are looked at.
-        indices: What the boxes are called in the result.
-        max_output_size: How many are kept at most; negative: all.
+        valid_count: Number of boxes of each batch element to look at.
+        indices: Identifiers of the boxes in the result.
+        max_output_size: Largest number of kept boxes; negative: all.
         iou_threshold: The overlap that suppresses.
-        force_suppress: Whether boxes of other classes are suppressed too.
-        top_k: How many of the best boxes are looked at; all below 1.
+        force_suppress: True if boxes of other classes are suppressed too.
+        top_k: Number of the best boxes to look at; below 1: all.
         coord_start: The first of four columns of coordinates.
         score_index: Column of the score.
         id_index: Column of the class; -1: none.
-        return_indices: Whether the results are indices and how many they are, which unpack in Python; else boxes.
-        invalid_to_bottom: Whether the boxes that remain are moved to the front.
+        return_indices: True if the results are indices and their number, which unpack in Python; else they are boxes.
+        invalid_to_bottom: True if the remaining boxes are moved to the front.
     """
     call = call_op(
         "vision.non_max_suppression", data, valid_count, indices, as_const(max_output_size, "int32"),
@@ -76,9 +76,9 @@ def all_class_non_max_suppression(
     Args:
         boxes: (batch, boxes, 4): two opposite corners each.
         scores: (batch, classes, boxes).
-        max_output_boxes_per_class: How many are kept at most; negative: all.
+        max_output_boxes_per_class: Largest number of kept boxes; negative: all.
         iou_threshold: The overlap that suppresses.
-        score_threshold: What a score must exceed.
+        score_threshold: Number that a score must exceed.
         output_format: "onnx": rows of batch, class and box, and their number. "tensorflow": for each batch element pairs of class and
             box, their scores, how many they are.
     """

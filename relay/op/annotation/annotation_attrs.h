@@ -13,7 +13,7 @@ struct CastHintAttrs {
 };
 struct DebugAttrs {
   std::string debug_func;
-  RELAY_ATTRS(DebugAttrs, (debug_func, "What the value is called where it is shown."))
+  RELAY_ATTRS(DebugAttrs, (debug_func, "Name of the value in the output."))
 };
 struct AssertAttrs {
   std::string message;

@@ -50,8 +50,8 @@ struct OnDeviceAttrs {
   bool constrain_body = true;
   RELAY_ATTRS(OnDeviceAttrs,
               (virtual_device, "Device, as \"cpu(1)\", up to cpu(63); empty: left open."),
-              (constrain_result, "Whether the result is on that device."),
-              (constrain_body, "Whether the body is on that device."))
+              (constrain_result, "True if the result is on that device."),
+              (constrain_body, "True if the body is on that device."))
 };
 
 }  // namespace relay

@@ -128,7 +128,7 @@ RELAY_OP("dyn.one_hot")
     .input("on_value", "Scalar.", tensor('T').rank(0))
     .input("off_value", "Scalar.", tensor('T').rank(0))
     .input("depth", "Number of classes: a scalar.", tensor(kIndices).rank(0))
-    .output("result", "Of the attribute's dtype, on_value's by default.", tensor())
+    .output("result", "Of the attribute's dtype, by default that of on_value.", tensor())
     .attrs<OneHotAttrs>()
     .relation(infer_one_hot)
     .example("fn (%i: Tensor[(3), int32], %depth: int32) { dyn.one_hot(%i, 5, -2, %depth) }",

@@ -16,7 +16,7 @@ struct DynReshapeAttrs {
 };
 struct DynExpandDimsAttrs {
   int64_t num_newaxis = 1;
-  RELAY_ATTRS(DynExpandDimsAttrs, (num_newaxis, "How many axes of extent 1."))
+  RELAY_ATTRS(DynExpandDimsAttrs, (num_newaxis, "Number of axes of extent 1."))
 };
 struct DynSqueezeAttrs {
   std::optional<std::vector<int64_t>> axis;
@@ -44,7 +44,7 @@ struct DynPadAttrs {
   std::optional<std::vector<std::vector<int64_t>>> pad_width;
   PadMode pad_mode = PadMode::kConstant;
   RELAY_ATTRS(DynPadAttrs, (pad_width, "Repeats the argument; not read."),
-              (pad_mode, "What the new elements are."))
+              (pad_mode, "Source of the new elements."))
 };
 struct DynUpSamplingAttrs {
   std::optional<double> scale_h;
@@ -54,7 +54,7 @@ struct DynUpSamplingAttrs {
   bool align_corners = false;
   RELAY_ATTRS(DynUpSamplingAttrs, (scale_h, "Repeats the argument; not read."),
               (scale_w, "Repeats the argument; not read."), (layout, "Layout of data and result."),
-              (method, "Where elements come from."),
+              (method, "Way of resampling."),
               (align_corners,
                "Except for the nearest element: corners come from corners; otherwise place i comes "
                "from i / scale."))
@@ -69,7 +69,7 @@ struct DynUpSampling3DAttrs {
   RELAY_ATTRS(DynUpSampling3DAttrs, (scale_d, "Repeats the argument; not read."),
               (scale_h, "Repeats the argument; not read."),
               (scale_w, "Repeats the argument; not read."), (layout, "Layout of data and result."),
-              (method, "Where elements come from."),
+              (method, "Way of resampling."),
               (coordinate_transformation_mode, "Which places of data and result correspond."))
 };
 struct DynTopkAttrs {
@@ -79,8 +79,8 @@ struct DynTopkAttrs {
   bool is_ascend = false;
   DType dtype;
   RELAY_ATTRS(DynTopkAttrs, (k, "Repeats the argument; not read."), (axis, "Axis to choose along."),
-              (ret_type, "What the result is."),
-              (is_ascend, "Whether the least are chosen instead of the greatest."),
+              (ret_type, "Result: values, positions or both."),
+              (is_ascend, "True if the least are chosen instead of the greatest."),
               (dtype, "Dtype of positions, int32 or int64; int32 by default."))
 };
 

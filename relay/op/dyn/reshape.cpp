@@ -184,7 +184,8 @@ RELAY_OP("dyn.reshape")
 RELAY_OP("dyn.expand_dims")
     .doc("Inserts axes of extent 1 at a place that is an argument.")
     .input("data", "Tensor.", tensor('T'))
-    .input("axis", "Where the new axes go: a scalar; negative counts from the end of the result.",
+    .input("axis",
+           "Position of the new axes: a scalar; negative counts from the end of the result.",
            tensor(kIndices).rank(0))
     .output("result", "The elements.", tensor('T'))
     .attrs<DynExpandDimsAttrs>()

@@ -50,7 +50,7 @@ void compute_affine_grid(const OpCall& call, te::Builder& b) {
 
 RELAY_OP("image.affine_grid")
     .doc(
-        "Where each element of a grid comes from under an affine map: x, then y, both from -1 to "
+        "Place of each element of a grid under an affine map: x, then y, both from -1 to "
         "1, "
         "for image.grid_sample.")
     .input("data", "A matrix of 2 by 3 for each image.", tensor('T', kFloats).rank(3))

@@ -54,9 +54,9 @@ struct ResizeAttrs {
       (roi,                                                                                     \
        "For \"tf_crop_and_resize\": the part of the data, first all begins and then all ends, " \
        "as shares of the extents from 0 to 1."),                                                \
-      (layout, "Layout of data and result."), (method, "How elements are made."),               \
+      (layout, "Layout of data and result."), (method, "Way of interpolation."),                \
       (coordinate_transformation_mode,                                                          \
-       "Where element i of out ones lies between in elements of the data."),                    \
+       "Place of element i of out ones among in elements of the data."),                        \
       (rounding_method, "Which element is the nearest."),                                       \
       (cubic_alpha, "Slope of the cubic curve, -0.5 or -0.75 mostly."),                         \
       (cubic_exclude,                                                                           \
@@ -83,8 +83,8 @@ struct CropAndResizeAttrs {
   double extrapolation_value = 0.0;
   std::optional<DType> out_dtype;
   RELAY_ATTRS(CropAndResizeAttrs, (crop_size, "Height and width of the result."),
-              (layout, "Layout of data and result."), (method, "How elements are made."),
-              (extrapolation_value, "What is outside of the data."),
+              (layout, "Layout of data and result."), (method, "Way of interpolation."),
+              (extrapolation_value, "Value outside of the data."),
               (out_dtype, "Dtype of the result; the data's by default."))
 };
 struct Dilation2DAttrs {
@@ -111,9 +111,9 @@ struct GridSampleAttrs {
   attr::Layout layout = "NCHW";
   SamplePadding padding_mode = SamplePadding::kZeros;
   bool align_corners = true;
-  RELAY_ATTRS(GridSampleAttrs, (method, "How elements are made."),
+  RELAY_ATTRS(GridSampleAttrs, (method, "Way of interpolation."),
               (layout, "Layout of data and result: of images, or of volumes with D."),
-              (padding_mode, "What is outside of the data."),
+              (padding_mode, "Value outside of the data."),
               (align_corners,
                "-1 and 1 are the middles of the outermost elements; otherwise their far edges."))
 };

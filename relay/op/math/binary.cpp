@@ -50,12 +50,12 @@ RELAY_BINARY_OP("bitwise_xor", "Exclusive or of the bits.", kBits, apply(BinaryO
 RELAY_BINARY_OP("logical_and", "And, of bool.", kBool, apply(BinaryOp::kAnd)).level(4);
 RELAY_BINARY_OP("logical_or", "Or, of bool.", kBool, apply(BinaryOp::kOr)).level(4);
 RELAY_BINARY_OP("logical_xor", "Exclusive or, of bool.", kBool, apply(BinaryOp::kXor)).level(4);
-RELAY_COMPARE_OP("equal", "Whether lhs = rhs; false for not-a-number.", kAnyDType, apply(BinaryOp::kEq)).level(4);
-RELAY_COMPARE_OP("not_equal", "Whether lhs differs from rhs; true for not-a-number.", kAnyDType, apply(BinaryOp::kNe)).level(4);
-RELAY_COMPARE_OP("less", "Whether lhs < rhs; false for not-a-number.", kAnyDType, apply(BinaryOp::kLt)).level(4);
-RELAY_COMPARE_OP("less_equal", "Whether lhs <= rhs; false for not-a-number.", kAnyDType, apply(BinaryOp::kLe)).level(4);
-RELAY_COMPARE_OP("greater", "Whether lhs > rhs; false for not-a-number.", kAnyDType, apply(BinaryOp::kGt)).level(4);
-RELAY_COMPARE_OP("greater_equal", "Whether lhs >= rhs; false for not-a-number.", kAnyDType, apply(BinaryOp::kGe)).level(4);
+RELAY_COMPARE_OP("equal", "True where lhs = rhs; false for not-a-number.", kAnyDType, apply(BinaryOp::kEq)).level(4);
+RELAY_COMPARE_OP("not_equal", "True where lhs differs from rhs; true for not-a-number.", kAnyDType, apply(BinaryOp::kNe)).level(4);
+RELAY_COMPARE_OP("less", "True where lhs < rhs; false for not-a-number.", kAnyDType, apply(BinaryOp::kLt)).level(4);
+RELAY_COMPARE_OP("less_equal", "True where lhs <= rhs; false for not-a-number.", kAnyDType, apply(BinaryOp::kLe)).level(4);
+RELAY_COMPARE_OP("greater", "True where lhs > rhs; false for not-a-number.", kAnyDType, apply(BinaryOp::kGt)).level(4);
+RELAY_COMPARE_OP("greater_equal", "True where lhs >= rhs; false for not-a-number.", kAnyDType, apply(BinaryOp::kGe)).level(4);
 // clang-format on
 
 }  // namespace

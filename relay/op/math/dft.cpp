@@ -123,7 +123,7 @@ RELAY_OP("stft")
         "hop_length apart, times the window, which stands in their middle if it is shorter. "
         "The result has axes for frequencies, frames, and real and imaginary parts.")
     .input("data", "Samples, (samples) or (batch, samples).", tensor('T', kTransformed).rank(1, 2))
-    .input("window", "As many factors as win_length says.", tensor('T').rank(1))
+    .input("window", "Factors, win_length of them.", tensor('T').rank(1))
     .output("result", "(batch, frequencies, frames, 2), without batch where the data has none.",
             tensor('T'))
     .example(

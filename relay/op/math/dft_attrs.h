@@ -9,7 +9,7 @@ namespace relay {
 
 struct DFTAttrs {
   bool inverse = false;
-  RELAY_ATTRS(DFTAttrs, (inverse, "Whether it is the inverse, divided by the extent."))
+  RELAY_ATTRS(DFTAttrs, (inverse, "True for the inverse, divided by the extent."))
 };
 struct StftAttrs {
   Required<int64_t> n_fft;
@@ -23,9 +23,9 @@ struct StftAttrs {
        "Samples from one transform to the next; 0: a quarter of n_fft, which must then be 4 "
        "or more."),
       (win_length, "Samples of the window; n_fft if 0."),
-      (normalized, "Whether results are divided by the root of n_fft."),
+      (normalized, "True if results are divided by the root of n_fft."),
       (onesided,
-       "Whether only the first half of the frequencies are results: the others "
+       "True if only the first half of the frequencies are results: the others "
        "are their conjugates."))
 };
 

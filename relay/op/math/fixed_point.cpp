@@ -13,8 +13,8 @@ struct FixedPointMultiplyPerAxisAttrs {
   bool is_rshift_required = false;
   Required<attr::Axes> axes;
   RELAY_ATTRS(FixedPointMultiplyPerAxisAttrs,
-              (is_lshift_required, "Whether left_shift is read; else it counts as 0."),
-              (is_rshift_required, "Whether right_shift is read; else it counts as 0."),
+              (is_lshift_required, "True if left_shift is read; else it counts as 0."),
+              (is_rshift_required, "True if right_shift is read; else it counts as 0."),
               (axes, "The data's axes that the axes of the other inputs are."))
 };
 

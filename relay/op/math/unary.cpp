@@ -54,9 +54,9 @@ RELAY_UNARY_OP("floor", "Greatest integer not above.", kNumbers, rounding(UnaryO
 RELAY_UNARY_OP("ceil", "Least integer not below.", kNumbers, rounding(UnaryOp::kCeil)).level(3);
 RELAY_UNARY_OP("round", "Nearest integer, halves away from zero.", kNumbers, rounding(UnaryOp::kRound)).level(3);
 RELAY_UNARY_OP("trunc", "Integer part.", kNumbers, rounding(UnaryOp::kTrunc)).level(3);
-RELAY_PREDICATE_OP("isnan", "Whether an element is not a number.", kAnyDType, predicate(UnaryOp::kIsNan, false)).level(3);
-RELAY_PREDICATE_OP("isinf", "Whether an element is infinite.", kAnyDType, predicate(UnaryOp::kIsInf, false)).level(3);
-RELAY_PREDICATE_OP("isfinite", "Whether an element is neither infinite nor not-a-number.", kAnyDType, predicate(UnaryOp::kIsFinite, true)).level(3);
+RELAY_PREDICATE_OP("isnan", "True for an element that is not a number.", kAnyDType, predicate(UnaryOp::kIsNan, false)).level(3);
+RELAY_PREDICATE_OP("isinf", "True for an infinite element.", kAnyDType, predicate(UnaryOp::kIsInf, false)).level(3);
+RELAY_PREDICATE_OP("isfinite", "True for an element that is neither infinite nor not-a-number.", kAnyDType, predicate(UnaryOp::kIsFinite, true)).level(3);
 RELAY_UNARY_OP("logical_not", "Not, of bool.", kBool, apply(UnaryOp::kNot)).level(4);
 RELAY_UNARY_OP("bitwise_not", "All bits flipped.", kBits,
                [](Scalar x) { return te::unary(x.dtype().is_bool() ? UnaryOp::kNot : UnaryOp::kBitNot, x); }).level(4);

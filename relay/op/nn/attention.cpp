@@ -276,7 +276,7 @@ RELAY_OP("nn.masked_softmax")
         "nothing.")
     .input("scores", "Tensor (…, rows, columns).", tensor('T', kFloats).rank(2, kAnyRank))
     .input("mask",
-           "What is seen (bool), or what is added to the scores (floats, perhaps -infinity); "
+           "Visible keys (bool), or numbers added to the scores (floats, perhaps -infinity); "
            "broadcasts to the scores. True masks nothing.",
            tensor(kFloats | kBool))
     .output("weights", "Tensor of the scores' shape.", tensor('T'))

@@ -58,7 +58,7 @@ struct ConvAttrs {
   RELAY_CONV_CHANNELS, RELAY_CONV_KERNEL_SIZE, RELAY_CONV_STRIDES,                              \
       (output_padding, "Extra extent at the end of each dimension of the result."),             \
       (padding,                                                                                 \
-       "How much is cut off the result: 1 entry, one for each dimension, or all before and "    \
+       "Elements cut off the result: 1 entry, one for each dimension, or all before and "       \
        "then all after."),                                                                      \
       RELAY_CONV_DILATION, RELAY_CONV_GROUPS, RELAY_CONV_DATA_LAYOUT, RELAY_CONV_KERNEL_LAYOUT, \
       RELAY_CONV_OUT_LAYOUT, RELAY_CONV_OUT_DTYPE

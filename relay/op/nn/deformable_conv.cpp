@@ -218,7 +218,7 @@ RELAY_OP("nn.deformable_conv2d")
         "off the data are 0.")
     .input("data", "Tensor in data_layout.", tensor('T', kFloats))
     .input("offset",
-           "How far each tap is moved, in data_layout: channels are deformable groups, taps row by "
+           "Shift of each tap, in data_layout: channels are deformable groups, taps row by "
            "row, then y and x.",
            tensor(kFloats))
     .input("weight", "Tensor in kernel_layout: I counts the input channels of one group.",

@@ -13,7 +13,7 @@ RELAY_WORDS(Reduction, (kMean, "mean", "Divide by the sum of the weights that co
 struct NLLLossAttrs {
   Reduction reduction = Reduction::kMean;
   int64_t ignore_index = -100;
-  RELAY_ATTRS(NLLLossAttrs, (reduction, "What becomes of the targets' losses."),
+  RELAY_ATTRS(NLLLossAttrs, (reduction, "Result: the losses, their sum or their mean."),
               (ignore_index, "Targets of this class count for nothing; it may be no class at all."))
 };
 

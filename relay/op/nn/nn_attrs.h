@@ -51,7 +51,7 @@ RELAY_WORDS(GeluForm, (kErf, "none", "The definition, by erf."),
             (kTanh, "tanh", "The approximation by tanh."))
 struct GeluAttrs {
   GeluForm approximate = GeluForm::kErf;
-  RELAY_ATTRS(GeluAttrs, (approximate, "How it is computed."))
+  RELAY_ATTRS(GeluAttrs, (approximate, "Exact, or by tanh."))
 };
 struct SiluAttrs {
   double alpha = 1;

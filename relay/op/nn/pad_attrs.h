@@ -29,12 +29,12 @@ struct PadAttrs {
               (pad_width,
                "Elements before and after the data, a pair for each axis; negative takes "
                "elements away."),
-              (pad_mode, "What the new elements are."))
+              (pad_mode, "Source of the new elements."))
 };
 struct MirrorPadAttrs {
   MirrorMode mode = MirrorMode::kSymmetric;
   Required<attr::PerAxis<std::vector<int64_t>>> pad_width;
-  RELAY_ATTRS(MirrorPadAttrs, (mode, "What becomes of the border's element."),
+  RELAY_ATTRS(MirrorPadAttrs, (mode, "Repeats or leaves out the border's element."),
               (pad_width,
                "Elements before and after the data, a pair for each axis; negative takes "
                "elements away."))
@@ -47,7 +47,7 @@ struct UpSamplingAttrs {
   bool align_corners = false;
   RELAY_ATTRS(
       UpSamplingAttrs, (scale_h, "Growth of the height."), (scale_w, "Growth of the width."),
-      (layout, "Layout of data and result."), (method, "Where elements come from."),
+      (layout, "Layout of data and result."), (method, "Way of resampling."),
       (align_corners,
        "Except for the nearest element: corners come from corners; otherwise place i comes from "
        "i / scale."))
@@ -61,7 +61,7 @@ struct UpSampling3DAttrs {
   CoordinateMode coordinate_transformation_mode = CoordinateMode::kHalfPixel;
   RELAY_ATTRS(UpSampling3DAttrs, (scale_d, "Growth of the depth."),
               (scale_h, "Growth of the height."), (scale_w, "Growth of the width."),
-              (layout, "Layout of data and result."), (method, "Where elements come from."),
+              (layout, "Layout of data and result."), (method, "Way of resampling."),
               (coordinate_transformation_mode, "Which places of data and result correspond."))
 };
 

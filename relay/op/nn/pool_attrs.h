@@ -37,9 +37,9 @@ struct PoolAttrs {
        "Around the data: 1 entry, one for each dimension, or all before and then all after."), \
       (layout, "Layout of the data."),                                                         \
       (out_layout, "Layout of the result; that of the data by default."),                      \
-      (ceil_mode, "Whether a window that only begins inside counts, too.")
+      (ceil_mode, "True if a window that only begins inside counts, too.")
 #define RELAY_AVG_POOL_FIELDS \
-  RELAY_POOL_FIELDS, (count_include_pad, "Whether padding counts as elements that are 0.")
+  RELAY_POOL_FIELDS, (count_include_pad, "True if padding counts as elements that are 0.")
 
 struct MaxPool1DAttrs : PoolAttrs {
   MaxPool1DAttrs() : PoolAttrs({1}, {0}, "NCW") {}

@@ -26,7 +26,7 @@ struct SpaceToBatchNDAttrs {
   double pad_value = 0.0;
   RELAY_ATTRS(SpaceToBatchNDAttrs, (block_shape, "Extents of a block: of axis 1, axis 2, …"),
               (paddings, "Elements added before and after each of these axes, a pair for each."),
-              (pad_value, "What is added."))
+              (pad_value, "Value of the padding."))
 };
 struct BatchToSpaceNDAttrs {
   std::vector<int64_t> block_shape{1, 1};
@@ -38,7 +38,7 @@ struct DilateAttrs {
   Required<attr::PerAxis<int64_t>> strides;
   double dilation_value = 0.0;
   RELAY_ATTRS(DilateAttrs, (strides, "Distance of the data's elements in the result, by axis."),
-              (dilation_value, "What stands between them."))
+              (dilation_value, "Value between the elements."))
 };
 struct FIFOBufferAttrs {
   attr::Axis axis = 0;
@@ -63,7 +63,7 @@ struct CorrelationAttrs {
   bool is_multiply = true;
   attr::Layout layout = "NCHW";
   RELAY_ATTRS(CorrelationAttrs, (kernel_size, "Extent of the patches, odd."),
-              (max_displacement, "How far apart patches may lie."),
+              (max_displacement, "Largest distance of two patches."),
               (stride1, "Steps of the patch of the first image."),
               (stride2, "Steps of the displacement."),
               (padding,

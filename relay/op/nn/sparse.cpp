@@ -8,7 +8,7 @@ namespace relay {
 namespace {
 
 constexpr const char* kIndptrDoc =
-    "Where each row begins: 0 first, none below the one before; last how many there are.";
+    "Beginning of each row: 0 first, none below the one before; last the number of elements.";
 
 /// The sparse matrix of inputs `first` (data), `first` + 1 (columns) and `first` + 2 (row
 /// pointers).
@@ -145,7 +145,7 @@ RELAY_OP("nn.sparse_transpose")
     .input("sparse_indptr", kIndptrDoc, tensor('P', kIndices).rank(1))
     .output("data", "Elements.", tensor('T').rank(1))
     .output("indices", "The column of each.", tensor('I').rank(1))
-    .output("indptr", "Where each row begins; last the end.", tensor('P').rank(1))
+    .output("indptr", "Beginning of each row; last the end.", tensor('P').rank(1))
     .example(
         "fn (%d: Tensor[(3), float32], %i: Tensor[(3), int32], %p: Tensor[(3), int32]) { "
         "nn.sparse_transpose(%d, %i, %p) }",

@@ -11,8 +11,8 @@ struct SparseDenseAttrs {
   bool sparse_lhs = false;
   RELAY_ATTRS(SparseDenseAttrs,
               (sparse_lhs,
-               "Whether the sparse matrix is the left factor, and the dense one the "
-               "right, turned round."))
+               "True if the sparse matrix is the left factor, and the dense one the "
+               "right, transposed."))
 };
 struct SparseConv2DAttrs {
   attr::Layout layout = attr::Layout("NHWC");

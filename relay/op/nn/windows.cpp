@@ -142,7 +142,7 @@ void compute_correlation(const OpCall& call, te::Builder& b) {
 
 RELAY_OP("nn.correlation")
     .doc(
-        "How alike patches of two images are: for each place, and each displacement within reach "
+        "Correlation of patches of two images: for each place, and each displacement within reach "
         "(row by row, as channels of the result), the mean product or absolute difference.")
     .input("data1", "The first image in the layout.", tensor('T', kFloats))
     .input("data2", "The second, whose patches are displaced.", tensor('T'))
@@ -193,8 +193,8 @@ void compute_fifo_buffer(const OpCall& call, te::Builder& b) {
 
 RELAY_OP("nn.fifo_buffer")
     .doc("The buffer with the data put in at its end; what comes first falls out.")
-    .input("data", "What is put in.", tensor('T').rank(1, kAnyRank))
-    .input("buffer", "What was put in before.", tensor('T').rank(1, kAnyRank))
+    .input("data", "New elements.", tensor('T').rank(1, kAnyRank))
+    .input("buffer", "Earlier elements.", tensor('T').rank(1, kAnyRank))
     .output("result", "The buffer after it.", tensor('T'))
     .attrs<FIFOBufferAttrs>()
     .relation(infer_fifo_buffer)

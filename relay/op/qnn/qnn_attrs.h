@@ -27,7 +27,7 @@ struct QuantizeAttrs {
   QuantizeRounding rounding = QuantizeRounding::kToNearest;
   RELAY_ATTRS(QuantizeAttrs, (out_dtype, "Dtype of the result: an integer one of at most 32 bits."),
               (axis, "Axis that scales and zero points run along where they are vectors."),
-              (rounding, "How quotients that are no integers are rounded."))
+              (rounding, "Rounding of quotients."))
 };
 struct DequantizeAttrs {
   std::optional<DType> out_dtype = kFloat32;
@@ -41,12 +41,10 @@ struct RequantizeAttrs {
   RequantizeRounding rounding = RequantizeRounding::kDefault;
   RequantizeCompute compute_dtype = RequantizeCompute::kDefault;
   std::optional<DType> out_dtype;
-  RELAY_ATTRS(RequantizeAttrs,
-              (axis, "Axis that scales and zero points run along where they are vectors."),
-              (rounding, "How products that are no integers are rounded."),
-              (compute_dtype, "What products are computed in."),
-              (out_dtype,
-               "Dtype of the result: an integer one of at most 32 bits; int8 by default."))
+  RELAY_ATTRS(
+      RequantizeAttrs, (axis, "Axis that scales and zero points run along where they are vectors."),
+      (rounding, "Rounding of products."), (compute_dtype, "Dtype in which products are computed."),
+      (out_dtype, "Dtype of the result: an integer one of at most 32 bits; int8 by default."))
 };
 struct SimulatedQuantizeAttrs {
   attr::Axis axis = -1;

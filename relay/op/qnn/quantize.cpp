@@ -185,7 +185,7 @@ RELAY_OP("qnn.requantize")
 RELAY_OP("qnn.simulated_quantize")
     .column(quantised(), true)
     .doc(
-        "What qnn.quantize gives, left in floats, for a dtype that is chosen when the program "
+        "The result of qnn.quantize, left in floats, for a dtype that is chosen when the program "
         "runs.")
     .input("data", "Numbers.", tensor('T', kFloats))
     .input("out_dtype",

@@ -26,7 +26,7 @@ struct NormalAttrs {
 };
 struct MultinomialAttrs {
   int64_t num_samples = 1;
-  RELAY_ATTRS(MultinomialAttrs, (num_samples, "How many are drawn from each distribution."))
+  RELAY_ATTRS(MultinomialAttrs, (num_samples, "Number of draws from each distribution."))
 };
 
 }  // namespace relay

@@ -283,7 +283,7 @@ RELAY_OP("min")
     .compute([](const OpCall& call, te::Builder& b) { compute_extremum(call, b, false); });
 
 RELAY_OP("all")
-    .doc("Whether all elements over axes are true; of nothing, True.")
+    .doc("True if all elements over axes are true; True for no elements.")
     .input("data", "Tensor of bool.", tensor('T', kBool))
     .output("result", "Tensor without the axes, or with extents of 1.", tensor('T'))
     .attrs<ReduceAttrs>()
@@ -295,7 +295,7 @@ RELAY_OP("all")
     });
 
 RELAY_OP("any")
-    .doc("Whether some element over axes is true; of nothing, False.")
+    .doc("True if some element over axes is true; False for no elements.")
     .input("data", "Tensor of bool.", tensor('T', kBool))
     .output("result", "Tensor without the axes, or with extents of 1.", tensor('T'))
     .attrs<ReduceAttrs>()

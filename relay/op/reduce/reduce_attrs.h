@@ -25,7 +25,7 @@ struct ArgReduceAttrs {
   bool exclude = false;
   RELAY_ATTRS(ArgReduceAttrs, (axis, "Axes to search; all of them by default."),
               (keepdims, "Keep searched axes with extent 1."),
-              (select_last_index, "Of equal elements, take the last."),
+              (select_last_index, "True takes the last of equal elements."),
               (exclude, "Search the axes that are not in `axis` instead."))
 };
 

@@ -104,7 +104,7 @@ void compute_adv_index(const OpCall& call, te::Builder& b) {
 }
 
 RELAY_OP("invert_permutation")
-    .doc("Where each position went: result[data[i]] = i. An error if data is no permutation.")
+    .doc("Inverse of a permutation: result[data[i]] = i. An error if data is not a permutation.")
     .input("data", "The numbers from 0 on, in some order.", tensor('T', kIndices).rank(1))
     .output("result", "The permutation that undoes it.", tensor('T'))
     .relation([](const RelationCall& call) { return call.input(0); })

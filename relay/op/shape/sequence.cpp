@@ -19,25 +19,25 @@ struct ReverseSequenceAttrs {
 struct SequenceMaskAttrs {
   double mask_value = 0;
   attr::Axis axis = 0;
-  RELAY_ATTRS(SequenceMaskAttrs, (mask_value, "What elements past the end become."),
+  RELAY_ATTRS(SequenceMaskAttrs, (mask_value, "Value of elements past the end."),
               (axis, "Axis that sequences run along, 0 or 1; the other one counts them."))
 };
 struct TriluAttrs {
   bool upper = true;
-  RELAY_ATTRS(TriluAttrs, (upper, "Whether what is above the diagonal stays, or what is below."))
+  RELAY_ATTRS(TriluAttrs, (upper, "True keeps the part above the diagonal, False the part below."))
 };
 struct MatrixSetDiagAttrs {
   int64_t k1 = 0;
   int64_t k2 = 0;
   bool super_diag_right_align = true;
   bool sub_diag_right_align = false;
-  RELAY_ATTRS(MatrixSetDiagAttrs,
-              (k1, "Lowest diagonal: 0 is the main one, below it are negative."),
-              (k2, "Highest diagonal."),
-              (super_diag_right_align,
-               "Whether diagonals above the main one end at the end of their row of diagonal, or "
-               "start at its start."),
-              (sub_diag_right_align, "The same of those below."))
+  RELAY_ATTRS(
+      MatrixSetDiagAttrs, (k1, "Lowest diagonal: 0 is the main one, below it are negative."),
+      (k2, "Highest diagonal."),
+      (super_diag_right_align,
+       "True if diagonals above the main one end at the end of their row of diagonal, else they "
+       "start at its start."),
+      (sub_diag_right_align, "The same of those below."))
 };
 
 void require_lengths(const RelationCall& call, Dim batch) {

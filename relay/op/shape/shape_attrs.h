@@ -45,8 +45,8 @@ struct ExpandDimsAttrs {
   Required<attr::NewAxis> axis;
   int64_t num_newaxis = 1;
   RELAY_ATTRS(ExpandDimsAttrs,
-              (axis, "Where the new axes go; negative counts from the end of the result."),
-              (num_newaxis, "How many axes of extent 1."))
+              (axis, "Position of the new axes; negative counts from the end of the result."),
+              (num_newaxis, "Number of axes of extent 1."))
 };
 struct ConcatenateAttrs {
   attr::Axis axis = 0;
@@ -54,7 +54,7 @@ struct ConcatenateAttrs {
 };
 struct StackAttrs {
   attr::NewAxis axis = 0;
-  RELAY_ATTRS(StackAttrs, (axis, "Where the new axis goes."))
+  RELAY_ATTRS(StackAttrs, (axis, "Position of the new axis."))
 };
 struct SplitAttrs {
   AttrValue indices_or_sections;
@@ -72,7 +72,7 @@ struct StridedSliceAttrs {
   SliceMode slice_mode = SliceMode::kEnd;
   std::optional<attr::Axes> axes;
   RELAY_ATTRS(StridedSliceAttrs, (begin, "First index on each axis; negative counts from the end."),
-              (end, "Where each axis stops, as slice_mode says."),
+              (end, "End on each axis, or its size: see slice_mode."),
               (strides, "Step on each axis; 1 where not given."), (slice_mode, "What `end` says."),
               (axes, "Axes that begin, end and strides speak of; the first ones by default."))
 };
@@ -102,7 +102,7 @@ struct TakeAttrs {
   IndexMode mode = IndexMode::kClip;
   RELAY_ATTRS(TakeAttrs, (batch_dims, "Leading axes that data and indices share."),
               (axis, "Axis to take along; by default the data is flattened."),
-              (mode, "What becomes of indices outside."))
+              (mode, "Treatment of indices outside."))
 };
 struct GatherAttrs {
   Required<attr::Axis> axis;
@@ -123,20 +123,20 @@ RELAY_WORDS(ScatterReduction, (kUpdate, "update", "The update."), (kAdd, "add", 
             (kMean, "mean", "The mean of the element and all its updates."))
 struct ScatterNDAttrs {
   ScatterMode mode = ScatterMode::kUpdate;
-  RELAY_ATTRS(ScatterNDAttrs, (mode, "What an update makes of an element."))
+  RELAY_ATTRS(ScatterNDAttrs, (mode, "Effect of an update on an element."))
 };
 struct ScatterElementsAttrs {
   attr::Axis axis = 0;
   ScatterReduction reduction = ScatterReduction::kUpdate;
   RELAY_ATTRS(ScatterElementsAttrs, (axis, "Axis that the indices speak of."),
-              (reduction, "What an update makes of an element."))
+              (reduction, "Effect of an update on an element."))
 };
 struct OneHotAttrs {
   int64_t depth = 1;
   attr::NewAxis axis = -1;
   std::optional<DType> dtype;
   bool from_end = false;
-  RELAY_ATTRS(OneHotAttrs, (depth, "Number of classes."), (axis, "Where the class axis goes."),
+  RELAY_ATTRS(OneHotAttrs, (depth, "Number of classes."), (axis, "Position of the class axis."),
               (dtype, "Dtype of the result; that of on_value by default."),
               (from_end, "Indices from -depth to -1 count from the last class."))
 };

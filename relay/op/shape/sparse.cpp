@@ -151,7 +151,7 @@ RELAY_OP("sparse_fill_empty_rows")
     .input("default_value", "The element of empty rows.", tensor('T').rank(0))
     .output("indices", "The indices of all elements.", tensor('I').rank(2))
     .output("values", "The elements.", tensor('T').rank(1))
-    .output("empty", "Whether each row was empty.", tensor(kBool).rank(1))
+    .output("empty", "True for each row that was empty.", tensor(kBool).rank(1))
     .example(
         "fn (%i: Tensor[(2, 2), int64], %v: Tensor[(2), float32], %s: Tensor[(2), int64]) { "
         "sparse_fill_empty_rows(%i, %v, %s, 9f) }",

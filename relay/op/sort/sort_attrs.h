@@ -13,7 +13,7 @@ struct ArgsortAttrs {
   bool is_ascend = true;
   DType dtype;
   RELAY_ATTRS(ArgsortAttrs, (axis, "Axis to sort along."),
-              (is_ascend, "Whether the least comes first."),
+              (is_ascend, "True if the least comes first."),
               (dtype,
                "Dtype of positions, int32 or int64; int32 by default. Without meaning for sort."))
 };
@@ -26,9 +26,9 @@ struct TopkAttrs {
   TopkResults ret_type = TopkResults::kBoth;
   bool is_ascend = false;
   DType dtype;
-  RELAY_ATTRS(TopkAttrs, (k, "How many; all if None or less than 1."),
-              (axis, "Axis to choose along."), (ret_type, "What the result is."),
-              (is_ascend, "Whether the least are chosen instead of the greatest."),
+  RELAY_ATTRS(TopkAttrs, (k, "Number of elements; all if None or less than 1."),
+              (axis, "Axis to choose along."), (ret_type, "Result: values, positions or both."),
+              (is_ascend, "True if the least are chosen instead of the greatest."),
               (dtype, "Dtype of positions, int32 or int64; int32 by default."))
 };
 struct ArgwhereAttrs {
@@ -39,14 +39,14 @@ struct UniqueAttrs {
   bool sorted = true;
   bool return_counts = false;
   DType dtype;
-  RELAY_ATTRS(UniqueAttrs, (sorted, "Whether they come in rising order, or as they appear."),
-              (return_counts, "Whether there is a fifth result: how often each occurs."),
+  RELAY_ATTRS(UniqueAttrs, (sorted, "True for rising order, False for the order of appearance."),
+              (return_counts, "True for a fifth result: the number of times that each occurs."),
               (dtype, "Dtype of all results but the first, int32 or int64; int32 by default."))
 };
 struct SearchSortedAttrs {
   bool right = false;
   DType dtype;
-  RELAY_ATTRS(SearchSortedAttrs, (right, "Whether equal elements lie before the place."),
+  RELAY_ATTRS(SearchSortedAttrs, (right, "True if equal elements lie before the place."),
               (dtype, "Dtype of positions, int32 or int64; int32 by default."))
 };
 

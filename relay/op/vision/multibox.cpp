@@ -219,7 +219,7 @@ RELAY_OP("vision.multibox_transform_loc")
     .input("anchor", "Left, top, right and bottom of each anchor: (1, anchors, 4).",
            tensor('T').rank(3))
     .output("boxes", "(batch, anchors, 6).", tensor('T').rank(3))
-    .output("count", "How many boxes there are in each batch.", tensor(kInt32).rank(1))
+    .output("count", "Number of boxes of each batch element.", tensor(kInt32).rank(1))
     .attrs<MultiBoxTransformLocAttrs>()
     .relation(infer_multibox_transform)
     .example(

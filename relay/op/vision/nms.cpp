@@ -127,11 +127,10 @@ RELAY_OP("vision.get_valid_counts")
         "everything is -1. A score that is not-a-number exceeds nothing, and a class that is "
         "not-a-number drops its box.")
     .input("data", "Boxes: (batch, boxes, columns).", tensor('T', kFloats).rank(3))
-    .input("score_threshold", "What a score must exceed.", tensor(kFloats).rank(0, 1))
-    .output("valid_count", "How many boxes of each batch element are valid.",
-            tensor(kInt32).rank(1))
+    .input("score_threshold", "Number that a score must exceed.", tensor(kFloats).rank(0, 1))
+    .output("valid_count", "Number of valid boxes of each batch element.", tensor(kInt32).rank(1))
     .output("boxes", "The boxes, valid ones first.", tensor('T').rank(3))
-    .output("indices", "Where they were.", tensor(kInt32).rank(2))
+    .output("indices", "Their earlier places.", tensor(kInt32).rank(2))
     .example("fn (%x: Tensor[(1, 3, 6), float32]) { vision.get_valid_counts(%x, 0.3f) }",
              "[[[0, 0.1, 0, 0, 1, 1], [0, 0.9, 0, 0, 2, 2], [1, 0.5, 1, 1, 2, 2]]]")
     .attrs<GetValidCountsAttrs>()
@@ -163,12 +162,12 @@ RELAY_OP("vision.non_max_suppression")
         "of 0 or less, or not-a-number, the "
         "boxes stay as they are.")
     .input("data", "Boxes: (batch, boxes, columns).", tensor('T', kFloats).rank(3))
-    .input("valid_count", "How many boxes of each batch element are looked at.",
+    .input("valid_count", "Number of boxes of each batch element to look at.",
            tensor(kIndices).rank(1))
     .input("indices",
-           "What the boxes are called in the result; one with a negative name is left out of it.",
+           "Identifiers of the boxes in the result; a box with a negative one is left out.",
            tensor(kIndices).rank(2))
-    .input("max_output_size", "How many with scores above 0 are kept at most; negative: all.",
+    .input("max_output_size", "Largest number of kept boxes with scores above 0; negative: all.",
            tensor(kIndices).rank(0, 1))
     .input("iou_threshold", "The overlap that suppresses.", tensor(kFloats).rank(0, 1))
     .output("result", "Boxes; with return_indices the indices of those that remain.", tensor())
@@ -211,15 +210,15 @@ RELAY_OP("vision.all_class_non_max_suppression")
         "run.")
     .input("boxes", "(batch, boxes, 4): two opposite corners each.", tensor('T', kFloats).rank(3))
     .input("scores", "(batch, classes, boxes).", tensor('T').rank(3))
-    .input("max_output_boxes_per_class", "How many are kept at most; negative: all.",
+    .input("max_output_boxes_per_class", "Largest number of kept boxes; negative: all.",
            tensor(kIndices).rank(0, 1))
     .input("iou_threshold", "The overlap that suppresses.", tensor(kFloats).rank(0, 1))
-    .input("score_threshold", "What a score must exceed.", tensor(kFloats).rank(0, 1))
+    .input("score_threshold", "Number that a score must exceed.", tensor(kFloats).rank(0, 1))
     .output("indices",
             "Batch element, class and box of each; or class and box for each batch "
             "element, -1 behind the last.",
             tensor(kInt64))
-    .output("number", "How many there are; or their scores, 0 behind the last.", tensor())
+    .output("number", "Number of boxes; or their scores, 0 behind the last.", tensor())
     .output("numbers", "In the second form how many each batch element has.",
             tensor(kInt64).rank(1))
     .example(
@@ -252,7 +251,7 @@ RELAY_OP("vision.regular_non_max_suppression")
     .output("boxes", "The best boxes: (batch, max_detections, 4).", tensor('T').rank(3))
     .output("classes", "Their classes, as numbers.", tensor('T').rank(2))
     .output("scores", "Their scores.", tensor('T').rank(2))
-    .output("number", "How many there are of each batch element.", tensor(kInt32).rank(1))
+    .output("number", "Number of boxes of each batch element.", tensor(kInt32).rank(1))
     .example(
         "fn (%b: Tensor[(1, 2, 4), float32], %s: Tensor[(1, 2, 2), float32]) { "
         "vision.regular_non_max_suppression(%b, %s, max_detections=3, num_classes=1) }",

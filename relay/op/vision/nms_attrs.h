@@ -25,12 +25,12 @@ struct NonMaximumSuppressionAttrs {
   bool return_indices = true;
   bool invalid_to_bottom = false;
   RELAY_ATTRS(NonMaximumSuppressionAttrs,
-              (force_suppress, "Whether boxes of other classes are suppressed too."),
-              (top_k, "How many of the best boxes are looked at; all below 1."),
+              (force_suppress, "True if boxes of other classes are suppressed too."),
+              (top_k, "Number of the best boxes to look at; below 1: all."),
               (coord_start, "The first of four columns of coordinates."),
               (score_index, "Column of the score."), (id_index, "Column of the class; -1: none."),
-              (return_indices, "Whether the results are indices and their numbers, not boxes."),
-              (invalid_to_bottom, "Whether the boxes that remain are moved to the front."))
+              (return_indices, "True if the results are indices and their numbers, not boxes."),
+              (invalid_to_bottom, "True if the remaining boxes are moved to the front."))
 };
 
 RELAY_WORDS(SuppressionFormat, (kOnnx, "onnx", "Rows of batch, class and box; their number."),
@@ -38,7 +38,7 @@ RELAY_WORDS(SuppressionFormat, (kOnnx, "onnx", "Rows of batch, class and box; th
              "For each batch element pairs of class and box, their scores, how many they are."))
 struct AllClassNonMaximumSuppressionAttrs {
   SuppressionFormat output_format = SuppressionFormat::kOnnx;
-  RELAY_ATTRS(AllClassNonMaximumSuppressionAttrs, (output_format, "What the results are."))
+  RELAY_ATTRS(AllClassNonMaximumSuppressionAttrs, (output_format, "Form of the results."))
 };
 
 struct RegularNonMaximumSuppressionAttrs {
@@ -48,10 +48,10 @@ struct RegularNonMaximumSuppressionAttrs {
   double iou_threshold = 0.5;
   double score_threshold = 0.0;
   RELAY_ATTRS(RegularNonMaximumSuppressionAttrs,
-              (max_detections_per_class, "How many boxes of a class are kept at most."),
-              (max_detections, "How many boxes of all classes are results."),
+              (max_detections_per_class, "Largest number of kept boxes of a class."),
+              (max_detections, "Number of resulting boxes of all classes."),
               (num_classes,
-               "How many of the last columns of scores are classes; those before are "
+               "Number of the last columns of scores that are classes; those before are "
                "background."),
               (iou_threshold, "The overlap that suppresses."),
               (score_threshold, "The least score of a candidate."))

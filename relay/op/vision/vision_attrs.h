@@ -18,16 +18,17 @@ struct ROIAlignAttrs {
   attr::Layout layout = "NCHW";
   RoiMode mode = RoiMode::kMean;
   bool aligned = false;
-  RELAY_ATTRS(ROIAlignAttrs, (pooled_size, "Height and width of the result."),
-              (spatial_scale, "Elements of the data for each unit of the regions."),
-              (sample_ratio,
-               "Samples of each bin in either dimension; not above 0: as many as it has "
-               "elements, rounded up."),
-              (layout, "Layout of data and result: NCHW or NHWC."),
-              (mode, "What the samples of a bin make."),
-              (aligned,
-               "Whether coordinates are of the edges of elements, not of their middles: regions "
-               "are moved by half an element, and may be smaller than one."))
+  RELAY_ATTRS(
+      ROIAlignAttrs, (pooled_size, "Height and width of the result."),
+      (spatial_scale, "Elements of the data for each unit of the regions."),
+      (sample_ratio,
+       "Samples of each bin in either dimension; not above 0: as many as it has "
+       "elements, rounded up."),
+      (layout, "Layout of data and result: NCHW or NHWC."),
+      (mode, "Combination of the samples of a bin."),
+      (aligned,
+       "True if coordinates are those of the edges of elements, not of their middles: regions "
+       "are moved by half an element, and may be smaller than one."))
 };
 struct ROIPoolAttrs {
   Required<attr::Sizes> pooled_size;
@@ -50,8 +51,8 @@ struct ProposalAttrs {
               (ratios, "Heights by widths of the anchors."),
               (feature_stride, "Pixels of the image for each place of the features."),
               (threshold, "A box that has more in common with a better one goes."),
-              (rpn_pre_nms_top_n, "How many of the best boxes are looked at; not above 0: all."),
-              (rpn_post_nms_top_n, "How many boxes there are for each image."),
+              (rpn_pre_nms_top_n, "Number of the best boxes to look at; not above 0: all."),
+              (rpn_post_nms_top_n, "Number of boxes for each image."),
               (rpn_min_size, "Least height and width of a box, in pixels before scaling."),
               (iou_loss, "Predictions are added to the anchor's edges."))
 };
@@ -67,7 +68,7 @@ struct MultiBoxPriorAttrs {
               (steps,
                "Distance of the boxes in y and x, as shares of the image; not above 0: one by "
                "the extent."),
-              (offsets, "Where in its step the middle of a box is, in y and x."),
+              (offsets, "Place of a box's middle in its step, in y and x."),
               (clip, "Boxes end where the image does."))
 };
 struct MultiBoxTransformLocAttrs {

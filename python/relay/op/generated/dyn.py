@@ -51,8 +51,8 @@ def expand_dims(
 
     Args:
         data: Tensor.
-        axis: Where the new axes go: a scalar; negative counts from the end of the result.
-        num_newaxis: How many axes of extent 1.
+        axis: Position of the new axes: a scalar; negative counts from the end of the result.
+        num_newaxis: Number of axes of extent 1.
 
     Returns:
         result: The elements.
@@ -95,12 +95,12 @@ def one_hot(
         on_value: Scalar.
         off_value: Scalar.
         depth: Number of classes: a scalar.
-        axis: Where the class axis goes.
+        axis: Position of the class axis.
         dtype: Dtype of the result; that of on_value by default.
         from_end: Indices from -depth to -1 count from the last class.
 
     Returns:
-        result: Of the attribute's dtype, on_value's by default.
+        result: Of the attribute's dtype, by default that of on_value.
     """
     return call_op("dyn.one_hot", indices, on_value, off_value, depth, axis=axis, dtype=dtype, from_end=bool(from_end))
 
@@ -193,7 +193,7 @@ def strided_slice(
     Args:
         data: Tensor.
         begin: First position on each axis.
-        end: Where each axis stops, as slice_mode says.
+        end: End on each axis, or its size: see slice_mode.
         strides: Step on each axis; 1 where there is none.
         slice_mode: What `end` says. One of "end", "size".
         axes: Axes that begin, end and strides speak of; the first ones by default.
@@ -233,10 +233,10 @@ def topk(
 
     Args:
         data: Tensor.
-        k: How many: a scalar; all if it is less than 1.
+        k: Number of elements: a scalar; all if it is less than 1.
         axis: Axis to choose along.
-        ret_type: What the result is. One of "both", "values", "indices".
-        is_ascend: Whether the least are chosen instead of the greatest.
+        ret_type: Result: values, positions or both. One of "both", "values", "indices".
+        is_ascend: True if the least are chosen instead of the greatest.
         dtype: Dtype of positions, int32 or int64; int32 by default.
 
     Returns:

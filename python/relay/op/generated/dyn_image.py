@@ -34,9 +34,9 @@ def resize2d(
         roi: For "tf_crop_and_resize": top, left, bottom and right of the part of the data, as shares of its extents from 0
             to 1.
         layout: Layout of data and result.
-        method: How elements are made. One of "nearest_neighbor", "linear", "cubic".
-        coordinate_transformation_mode: Where element i of out ones lies between in elements of the data. One of
-            "half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize".
+        method: Way of interpolation. One of "nearest_neighbor", "linear", "cubic".
+        coordinate_transformation_mode: Place of element i of out ones among in elements of the data. One of "half_pixel",
+            "pytorch_half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize".
         rounding_method: Which element is the nearest. One of "round", "floor", "ceil", "round_prefer_floor",
             "round_prefer_ceil", "".
         cubic_alpha: Slope of the cubic curve, -0.5 or -0.75 mostly.

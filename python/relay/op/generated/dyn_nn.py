@@ -27,7 +27,7 @@ def pad(
         data: Tensor.
         pad_width: Elements before and after the data, a pair for each axis.
         pad_val: Scalar for mode "constant", converted to the data's dtype.
-        pad_mode: What the new elements are. One of "constant", "edge", "reflect".
+        pad_mode: Source of the new elements. One of "constant", "edge", "reflect".
 
     Returns:
         result: The larger tensor.
@@ -51,7 +51,7 @@ def upsampling(
         scale_h: Growth of the height: a scalar.
         scale_w: Growth of the width: a scalar.
         layout: Layout of data and result.
-        method: Where elements come from. One of "nearest_neighbor", "bilinear", "bicubic".
+        method: Way of resampling. One of "nearest_neighbor", "bilinear", "bicubic".
         align_corners: Except for the nearest element: corners come from corners; otherwise place i comes from i / scale.
 
     Returns:
@@ -78,7 +78,7 @@ def upsampling3d(
         scale_h: Growth of the height: a scalar.
         scale_w: Growth of the width: a scalar.
         layout: Layout of data and result.
-        method: Where elements come from. One of "nearest_neighbor", "trilinear".
+        method: Way of resampling. One of "nearest_neighbor", "trilinear".
         coordinate_transformation_mode: Which places of data and result correspond. One of "half_pixel", "align_corners",
             "asymmetric".
 

@@ -20,7 +20,7 @@ def affine_grid(
     data: ExprLike,
     target_shape: Sequence[int] | int | None = None,
 ) -> Expr:
-    """Where each element of a grid comes from under an affine map: x, then y, both from -1 to 1, for image.grid_sample.
+    """Place of each element of a grid under an affine map: x, then y, both from -1 to 1, for image.grid_sample.
 
     Args:
         data: A matrix of 2 by 3 for each image.
@@ -51,8 +51,8 @@ def crop_and_resize(
         box_indices: The image of each box.
         crop_size: Height and width of the result.
         layout: Layout of data and result.
-        method: How elements are made. One of "bilinear", "nearest_neighbor".
-        extrapolation_value: What is outside of the data.
+        method: Way of interpolation. One of "bilinear", "nearest_neighbor".
+        extrapolation_value: Value outside of the data.
         out_dtype: Dtype of the result; the data's by default.
 
     Returns:
@@ -104,9 +104,9 @@ def grid_sample(
     Args:
         data: Images or volumes in the layout.
         grid: For each element of the result its place in the data, along axis 1: x, y and for volumes z.
-        method: How elements are made. One of "nearest", "bilinear", "bicubic".
+        method: Way of interpolation. One of "nearest", "bilinear", "bicubic".
         layout: Layout of data and result: of images, or of volumes with D.
-        padding_mode: What is outside of the data. One of "zeros", "border", "reflection".
+        padding_mode: Value outside of the data. One of "zeros", "border", "reflection".
         align_corners: -1 and 1 are the middles of the outermost elements; otherwise their far edges.
 
     Returns:

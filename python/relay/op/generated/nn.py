@@ -219,8 +219,8 @@ def avg_pool1d(
         padding: Around the data: 1 entry, one for each dimension, or all before and then all after.
         layout: Layout of the data.
         out_layout: Layout of the result; that of the data by default.
-        ceil_mode: Whether a window that only begins inside counts, too.
-        count_include_pad: Whether padding counts as elements that are 0.
+        ceil_mode: True if a window that only begins inside counts, too.
+        count_include_pad: True if padding counts as elements that are 0.
 
     Returns:
         result: Tensor in the layout.
@@ -249,8 +249,8 @@ def avg_pool2d(
         padding: Around the data: 1 entry, one for each dimension, or all before and then all after.
         layout: Layout of the data.
         out_layout: Layout of the result; that of the data by default.
-        ceil_mode: Whether a window that only begins inside counts, too.
-        count_include_pad: Whether padding counts as elements that are 0.
+        ceil_mode: True if a window that only begins inside counts, too.
+        count_include_pad: True if padding counts as elements that are 0.
 
     Returns:
         result: Tensor in the layout.
@@ -281,8 +281,8 @@ def avg_pool2d_grad(
         padding: Around the data: 1 entry, one for each dimension, or all before and then all after.
         layout: Layout of the data.
         out_layout: Layout of the result; that of the data by default.
-        ceil_mode: Whether a window that only begins inside counts, too.
-        count_include_pad: Whether padding counts as elements that are 0.
+        ceil_mode: True if a window that only begins inside counts, too.
+        count_include_pad: True if padding counts as elements that are 0.
         dilation: Distance of the window's elements.
 
     Returns:
@@ -312,8 +312,8 @@ def avg_pool3d(
         padding: Around the data: 1 entry, one for each dimension, or all before and then all after.
         layout: Layout of the data.
         out_layout: Layout of the result; that of the data by default.
-        ceil_mode: Whether a window that only begins inside counts, too.
-        count_include_pad: Whether padding counts as elements that are 0.
+        ceil_mode: True if a window that only begins inside counts, too.
+        count_include_pad: True if padding counts as elements that are 0.
 
     Returns:
         result: Tensor in the layout.
@@ -483,7 +483,7 @@ def conv1d_transpose(
         data: Tensor in data_layout.
         weight: Tensor in kernel_layout: O counts the output channels of one group.
         strides: Steps of the window.
-        padding: How much is cut off the result: 1 entry, one for each dimension, or all before and then all after.
+        padding: Elements cut off the result: 1 entry, one for each dimension, or all before and then all after.
         dilation: Distance of the kernel's taps.
         groups: Groups of channels that do not mix.
         channels: Channels of the result; those of the weight by default.
@@ -557,7 +557,7 @@ def conv2d_transpose(
         data: Tensor in data_layout.
         weight: Tensor in kernel_layout: O counts the output channels of one group.
         strides: Steps of the window.
-        padding: How much is cut off the result: 1 entry, one for each dimension, or all before and then all after.
+        padding: Elements cut off the result: 1 entry, one for each dimension, or all before and then all after.
         dilation: Distance of the kernel's taps.
         groups: Groups of channels that do not mix.
         channels: Channels of the result; those of the weight by default.
@@ -631,7 +631,7 @@ def conv3d_transpose(
         data: Tensor in data_layout.
         weight: Tensor in kernel_layout: O counts the output channels of one group.
         strides: Steps of the window.
-        padding: How much is cut off the result: 1 entry, one for each dimension, or all before and then all after.
+        padding: Elements cut off the result: 1 entry, one for each dimension, or all before and then all after.
         dilation: Distance of the kernel's taps.
         groups: Groups of channels that do not mix.
         channels: Channels of the result; those of the weight by default.
@@ -659,14 +659,14 @@ def correlation(
     is_multiply: bool,
     layout: str,
 ) -> Expr:
-    """How alike patches of two images are: for each place, and each displacement within reach (row by row, as channels
+    """Correlation of patches of two images: for each place, and each displacement within reach (row by row, as channels
     of the result), the mean product or absolute difference.
 
     Args:
         data1: The first image in the layout.
         data2: The second, whose patches are displaced.
         kernel_size: Extent of the patches, odd.
-        max_displacement: How far apart patches may lie.
+        max_displacement: Largest distance of two patches.
         stride1: Steps of the patch of the first image.
         stride2: Steps of the displacement.
         padding: Zeros around both: 1 entry, one for each dimension, or all before and then all after.
@@ -731,7 +731,7 @@ def deformable_conv2d(
 
     Args:
         data: Tensor in data_layout.
-        offset: How far each tap is moved, in data_layout: channels are deformable groups, taps row by row, then y and x.
+        offset: Shift of each tap, in data_layout: channels are deformable groups, taps row by row, then y and x.
         weight: Tensor in kernel_layout: I counts the input channels of one group.
         strides: Steps of the window.
         padding: Zeros around the data: 1 entry, one for each dimension, or all before and then all after.
@@ -801,7 +801,7 @@ def dilate(
     Args:
         data: Tensor.
         strides: Distance of the data's elements in the result, by axis.
-        dilation_value: What stands between them.
+        dilation_value: Value between the elements.
 
     Returns:
         result: Tensor of the data's rank.
@@ -833,8 +833,8 @@ def fifo_buffer(
     """The buffer with the data put in at its end; what comes first falls out.
 
     Args:
-        data: What is put in.
-        buffer: What was put in before.
+        data: New elements.
+        buffer: Earlier elements.
         axis: Axis that the buffer moves along.
 
     Returns:
@@ -851,7 +851,7 @@ def gelu(
 
     Args:
         data: Tensor of any shape.
-        approximate: How it is computed. One of "none", "tanh".
+        approximate: Exact, or by tanh. One of "none", "tanh".
 
     Returns:
         result: Tensor of the data's shape.
@@ -1061,7 +1061,7 @@ def masked_softmax(
 
     Args:
         scores: Tensor (…, rows, columns).
-        mask: What is seen (bool), or what is added to the scores (floats, perhaps -infinity); broadcasts to the scores.
+        mask: Visible keys (bool), or numbers added to the scores (floats, perhaps -infinity); broadcasts to the scores.
             True masks nothing.
         causal: A row sees no columns of later places.
         align: With causal: which row (query) and column (key) belong to one place. One of "top_left", "bottom_right".
@@ -1117,7 +1117,7 @@ def max_pool1d(
         padding: Around the data: 1 entry, one for each dimension, or all before and then all after.
         layout: Layout of the data.
         out_layout: Layout of the result; that of the data by default.
-        ceil_mode: Whether a window that only begins inside counts, too.
+        ceil_mode: True if a window that only begins inside counts, too.
 
     Returns:
         result: Tensor in the layout.
@@ -1145,7 +1145,7 @@ def max_pool2d(
         padding: Around the data: 1 entry, one for each dimension, or all before and then all after.
         layout: Layout of the data.
         out_layout: Layout of the result; that of the data by default.
-        ceil_mode: Whether a window that only begins inside counts, too.
+        ceil_mode: True if a window that only begins inside counts, too.
 
     Returns:
         result: Tensor in the layout.
@@ -1175,7 +1175,7 @@ def max_pool2d_grad(
         padding: Around the data: 1 entry, one for each dimension, or all before and then all after.
         layout: Layout of the data.
         out_layout: Layout of the result; that of the data by default.
-        ceil_mode: Whether a window that only begins inside counts, too.
+        ceil_mode: True if a window that only begins inside counts, too.
         dilation: Distance of the window's elements.
 
     Returns:
@@ -1204,7 +1204,7 @@ def max_pool3d(
         padding: Around the data: 1 entry, one for each dimension, or all before and then all after.
         layout: Layout of the data.
         out_layout: Layout of the result; that of the data by default.
-        ceil_mode: Whether a window that only begins inside counts, too.
+        ceil_mode: True if a window that only begins inside counts, too.
 
     Returns:
         result: Tensor in the layout.
@@ -1222,7 +1222,7 @@ def mirror_pad(
     Args:
         data: Tensor.
         pad_width: Elements before and after the data, a pair for each axis; negative takes elements away.
-        mode: What becomes of the border's element. One of "SYMMETRIC", "REFLECT".
+        mode: Repeats or leaves out the border's element. One of "SYMMETRIC", "REFLECT".
 
     Returns:
         result: Tensor of the data's extents and the amounts.
@@ -1257,7 +1257,7 @@ def nll_loss(
         predictions: Log-probabilities (batch, classes, …), or (classes) for one target.
         targets: The class of each (batch, …).
         weights: A weight for each class.
-        reduction: What becomes of the targets' losses. One of "mean", "sum", "none".
+        reduction: Result: the losses, their sum or their mean. One of "mean", "sum", "none".
         ignore_index: Targets of this class count for nothing; it may be no class at all.
 
     Returns:
@@ -1432,7 +1432,7 @@ def space_to_batch_nd(
         data: Tensor: batch, axes of space, others.
         block_shape: Extents of a block: of axis 1, axis 2, …
         paddings: Elements added before and after each of these axes, a pair for each.
-        pad_value: What is added.
+        pad_value: Value of the padding.
 
     Returns:
         result: Tensor: batch, axes of space, others.
@@ -1476,7 +1476,7 @@ def sparse_conv2d(
         dense_data: Images.
         sparse_data: Elements, or blocks (number, height, width).
         sparse_indices: The column of each.
-        sparse_indptr: Where each row begins: 0 first, none below the one before; last how many there are.
+        sparse_indptr: Beginning of each row: 0 first, none below the one before; last the number of elements.
         layout: NHWC or NCHW.
         kernel_size: Odd extents; the data is padded by half of them.
 

@@ -118,8 +118,8 @@ def avg_pool2d(
         strides: Steps of the window.
         padding: Around the data: 1 entry, one for each dimension, or all before and then all after.
         dilation: Distance of the window's elements.
-        ceil_mode: Whether a window that only begins inside counts, too.
-        count_include_pad: Whether padding counts as elements that are 0.
+        ceil_mode: True if a window that only begins inside counts, too.
+        count_include_pad: True if padding counts as elements that are 0.
         layout: Layout of the data.
         out_layout: Layout of the result; that of the data by default.
 
@@ -256,7 +256,7 @@ def conv2d_transpose(
         input_scale: Scale of data: a scalar. The sums do not depend on it.
         kernel_scale: Scale of weight: a scalar, or a vector along its outputs.
         strides: Steps of the window.
-        padding: How much is cut off the result: 1 entry, one for each dimension, or all before and then all after.
+        padding: Elements cut off the result: 1 entry, one for each dimension, or all before and then all after.
         dilation: Distance of the kernel's taps.
         groups: Groups of channels that do not mix.
         channels: Channels of the result; those of the weight by default.
@@ -486,7 +486,7 @@ def quantize(
         output_zero_point: The integer that stands for 0: a scalar, or a vector.
         axis: Axis that scales and zero points run along where they are vectors.
         out_dtype: Dtype of the result: an integer one of at most 32 bits.
-        rounding: How quotients that are no integers are rounded. One of "TONEAREST", "TOEVEN".
+        rounding: Rounding of quotients. One of "TONEAREST", "TOEVEN".
 
     Returns:
         result: Integers of out_dtype.
@@ -516,8 +516,8 @@ def requantize(
         output_scale: Scale of the result: a scalar, or a vector.
         output_zero_point: Zero point of the result: a scalar, or a vector.
         axis: Axis that scales and zero points run along where they are vectors.
-        rounding: How products that are no integers are rounded. One of "None", "UPWARD", "TONEAREST".
-        compute_dtype: What products are computed in. One of "None", "int64", "float32", "float64".
+        rounding: Rounding of products. One of "None", "UPWARD", "TONEAREST".
+        compute_dtype: Dtype in which products are computed. One of "None", "int64", "float32", "float64".
         out_dtype: Dtype of the result: an integer one of at most 32 bits; int8 by default.
 
     Returns:

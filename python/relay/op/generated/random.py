@@ -25,7 +25,7 @@ def multinomial(
         key: A key: 10 words. That of a seed is [seed, 0, 0, 0, 0, 0, 0, 0, 2^63, 0]. Numbers are drawn from a key once;
             what is drawn next takes the key that comes with them.
         probs: Probabilities of the categories along the last axis.
-        num_samples: How many are drawn from each distribution.
+        num_samples: Number of draws from each distribution.
 
     Returns:
         key: The key to go on with.

@@ -205,7 +205,7 @@ def all(
     keepdims: bool = False,
     exclude: bool = False,
 ) -> Expr:
-    """Whether all elements over axes are true; of nothing, True.
+    """True if all elements over axes are true; True for no elements.
 
     Args:
         data: Tensor of bool.
@@ -225,7 +225,7 @@ def any(
     keepdims: bool = False,
     exclude: bool = False,
 ) -> Expr:
-    """Whether some element over axes is true; of nothing, False.
+    """True if some element over axes is true; False for no elements.
 
     Args:
         data: Tensor of bool.
@@ -254,7 +254,7 @@ def argmax(
         axis: Axes to search; all of them by default.
         keepdims: Keep searched axes with extent 1.
         exclude: Search the axes that are not in `axis` instead.
-        select_last_index: Of equal elements, take the last.
+        select_last_index: True takes the last of equal elements.
 
     Returns:
         result: Positions, without the axes, or with extents of 1.
@@ -277,7 +277,7 @@ def argmin(
         axis: Axes to search; all of them by default.
         keepdims: Keep searched axes with extent 1.
         exclude: Search the axes that are not in `axis` instead.
-        select_last_index: Of equal elements, take the last.
+        select_last_index: True takes the last of equal elements.
 
     Returns:
         result: Positions, without the axes, or with extents of 1.
@@ -297,7 +297,7 @@ def argsort(
     Args:
         data: Tensor.
         axis: Axis to sort along.
-        is_ascend: Whether the least comes first.
+        is_ascend: True if the least comes first.
         dtype: Dtype of positions, int32 or int64; int32 by default. Without meaning for sort.
 
     Returns:
@@ -672,7 +672,7 @@ def dft(
     Args:
         re_data: Real parts.
         im_data: Imaginary parts, of the same shape.
-        inverse: Whether it is the inverse, divided by the extent.
+        inverse: True for the inverse, divided by the extent.
 
     Returns:
         re: Real parts.
@@ -720,7 +720,7 @@ def equal(
     lhs: ExprLike,
     rhs: ExprLike,
 ) -> Expr:
-    """Whether lhs = rhs; false for not-a-number.
+    """True where lhs = rhs; false for not-a-number.
 
     Args:
         lhs: Left operand.
@@ -838,8 +838,8 @@ def fixed_point_multiply_per_axis(
         left_shift: Binary places up, before the product.
         right_shift: Binary places down, after the product.
         axes: The data's axes that the axes of the other inputs are.
-        is_lshift_required: Whether left_shift is read; else it counts as 0.
-        is_rshift_required: Whether right_shift is read; else it counts as 0.
+        is_lshift_required: True if left_shift is read; else it counts as 0.
+        is_rshift_required: True if right_shift is read; else it counts as 0.
 
     Returns:
         result: Integers.
@@ -951,7 +951,7 @@ def greater(
     lhs: ExprLike,
     rhs: ExprLike,
 ) -> Expr:
-    """Whether lhs > rhs; false for not-a-number.
+    """True where lhs > rhs; false for not-a-number.
 
     Args:
         lhs: Left operand.
@@ -967,7 +967,7 @@ def greater_equal(
     lhs: ExprLike,
     rhs: ExprLike,
 ) -> Expr:
-    """Whether lhs >= rhs; false for not-a-number.
+    """True where lhs >= rhs; false for not-a-number.
 
     Args:
         lhs: Left operand.
@@ -996,7 +996,7 @@ def hardswish(
 def invert_permutation(
     data: ExprLike,
 ) -> Expr:
-    """Where each position went: result[data[i]] = i. An error if data is no permutation.
+    """Inverse of a permutation: result[data[i]] = i. An error if data is not a permutation.
 
     Args:
         data: The numbers from 0 on, in some order.
@@ -1010,7 +1010,7 @@ def invert_permutation(
 def isfinite(
     data: ExprLike,
 ) -> Expr:
-    """Whether an element is neither infinite nor not-a-number.
+    """True for an element that is neither infinite nor not-a-number.
 
     Args:
         data: Tensor of any shape.
@@ -1024,7 +1024,7 @@ def isfinite(
 def isinf(
     data: ExprLike,
 ) -> Expr:
-    """Whether an element is infinite.
+    """True for an infinite element.
 
     Args:
         data: Tensor of any shape.
@@ -1038,7 +1038,7 @@ def isinf(
 def isnan(
     data: ExprLike,
 ) -> Expr:
-    """Whether an element is not a number.
+    """True for an element that is not a number.
 
     Args:
         data: Tensor of any shape.
@@ -1087,7 +1087,7 @@ def less(
     lhs: ExprLike,
     rhs: ExprLike,
 ) -> Expr:
-    """Whether lhs < rhs; false for not-a-number.
+    """True where lhs < rhs; false for not-a-number.
 
     Args:
         lhs: Left operand.
@@ -1103,7 +1103,7 @@ def less_equal(
     lhs: ExprLike,
     rhs: ExprLike,
 ) -> Expr:
-    """Whether lhs <= rhs; false for not-a-number.
+    """True where lhs <= rhs; false for not-a-number.
 
     Args:
         lhs: Left operand.
@@ -1377,7 +1377,7 @@ def not_equal(
     lhs: ExprLike,
     rhs: ExprLike,
 ) -> Expr:
-    """Whether lhs differs from rhs; true for not-a-number.
+    """True where lhs differs from rhs; true for not-a-number.
 
     Args:
         lhs: Left operand.
@@ -1605,7 +1605,7 @@ def scatter_elements(
         indices: Integer tensor of the data's rank.
         updates: Tensor of the indices' shape.
         axis: Axis that the indices speak of.
-        reduction: What an update makes of an element. One of "update", "add", "mul", "min", "max", "mean".
+        reduction: Effect of an update on an element. One of "update", "add", "mul", "min", "max", "mean".
 
     Returns:
         result: Tensor of the data's shape.
@@ -1625,7 +1625,7 @@ def scatter_nd(
         data: Tensor.
         indices: Integer tensor (coordinates, …).
         updates: Tensor of the indices' remaining and the data's remaining axes.
-        mode: What an update makes of an element. One of "update", "add", "mul", "min", "max".
+        mode: Effect of an update on an element. One of "update", "add", "mul", "min", "max".
 
     Returns:
         result: Tensor of the data's shape.
@@ -1646,7 +1646,7 @@ def searchsorted(
     Args:
         sorted_sequence: Vector, or rows, in rising order.
         values: Tensor of any shape; of the sequence's rank if that is above one.
-        right: Whether equal elements lie before the place.
+        right: True if equal elements lie before the place.
         dtype: Dtype of positions, int32 or int64; int32 by default.
 
     Returns:
@@ -1666,7 +1666,7 @@ def sequence_mask(
     Args:
         data: Sequences.
         valid_length: A length for each sequence.
-        mask_value: What elements past the end become.
+        mask_value: Value of elements past the end.
         axis: Axis that sequences run along, 0 or 1; the other one counts them.
 
     Returns:
@@ -1797,7 +1797,7 @@ def sort(
     Args:
         data: Tensor.
         axis: Axis to sort along.
-        is_ascend: Whether the least comes first.
+        is_ascend: True if the least comes first.
         dtype: Dtype of positions, int32 or int64; int32 by default. Without meaning for sort.
 
     Returns:
@@ -1828,7 +1828,7 @@ def stack(
 
     Args:
         data: Tuple of tensors of one dtype and shape.
-        axis: Where the new axis goes.
+        axis: Position of the new axis.
 
     Returns:
         result: Tensor with the new axis.
@@ -1886,7 +1886,7 @@ def take(
         indices: Integer tensor of positions.
         axis: Axis to take along; by default the data is flattened.
         batch_dims: Leading axes that data and indices share.
-        mode: What becomes of indices outside. One of "clip", "wrap", "fast".
+        mode: Treatment of indices outside. One of "clip", "wrap", "fast".
 
     Returns:
         result: Tensor of the indices' axes in place of the axis.

@@ -36,7 +36,7 @@ def multibox_prior(
         sizes: Heights of boxes, as shares of the image's: each with the first ratio.
         ratios: Widths by heights: each after the first with the first size.
         steps: Distance of the boxes in y and x, as shares of the image; not above 0: one by the extent.
-        offsets: Where in its step the middle of a box is, in y and x.
+        offsets: Place of a box's middle in its step, in y and x.
         clip: Boxes end where the image does.
 
     Returns:
@@ -68,7 +68,7 @@ def multibox_transform_loc(
 
     Returns:
         boxes: (batch, anchors, 6).
-        count: How many boxes there are in each batch.
+        count: Number of boxes of each batch element.
     """
     return TupleWrapper(call_op("vision.multibox_transform_loc", cls_prob, loc_pred, anchor, clip=bool(clip), threshold=threshold, variances=variances, keep_background=bool(keep_background)), 2)
 
@@ -98,8 +98,8 @@ def proposal(
         ratios: Heights by widths of the anchors.
         feature_stride: Pixels of the image for each place of the features.
         threshold: A box that has more in common with a better one goes.
-        rpn_pre_nms_top_n: How many of the best boxes are looked at; not above 0: all.
-        rpn_post_nms_top_n: How many boxes there are for each image.
+        rpn_pre_nms_top_n: Number of the best boxes to look at; not above 0: all.
+        rpn_post_nms_top_n: Number of boxes for each image.
         rpn_min_size: Least height and width of a box, in pixels before scaling.
         iou_loss: Predictions are added to the anchor's edges.
 
@@ -125,9 +125,9 @@ def regular_non_max_suppression(
     Args:
         boxes: (batch, boxes, 4): two opposite corners each.
         scores: (batch, boxes, classes), background before the classes.
-        max_detections_per_class: How many boxes of a class are kept at most.
-        max_detections: How many boxes of all classes are results.
-        num_classes: How many of the last columns of scores are classes; those before are background.
+        max_detections_per_class: Largest number of kept boxes of a class.
+        max_detections: Number of resulting boxes of all classes.
+        num_classes: Number of the last columns of scores that are classes; those before are background.
         iou_threshold: The overlap that suppresses.
         score_threshold: The least score of a candidate.
 
@@ -135,7 +135,7 @@ def regular_non_max_suppression(
         boxes: The best boxes: (batch, max_detections, 4).
         classes: Their classes, as numbers.
         scores: Their scores.
-        number: How many there are of each batch element.
+        number: Number of boxes of each batch element.
     """
     return TupleWrapper(call_op("vision.regular_non_max_suppression", boxes, scores, max_detections_per_class=max_detections_per_class, max_detections=max_detections, num_classes=num_classes, iou_threshold=iou_threshold, score_threshold=score_threshold), 4)
 
@@ -161,8 +161,8 @@ def roi_align(
         spatial_scale: Elements of the data for each unit of the regions.
         sample_ratio: Samples of each bin in either dimension; not above 0: as many as it has elements, rounded up.
         layout: Layout of data and result: NCHW or NHWC.
-        mode: What the samples of a bin make. One of "avg", "max".
-        aligned: Whether coordinates are of the edges of elements, not of their middles: regions are moved by half an
+        mode: Combination of the samples of a bin. One of "avg", "max".
+        aligned: True if coordinates are those of the edges of elements, not of their middles: regions are moved by half an
             element, and may be smaller than one.
 
     Returns:
