@@ -7,9 +7,9 @@
 
 namespace relay::python {
 
-/// A tensor of anything that is one for NumPy: foreign memory is shared where it can be. Numbers
-/// and lists of numbers get the dtype that is `wanted` as `plain_array` says; an array of another
-/// dtype is converted. Throws Refusal (numbers.h) that says why not.
+/// A tensor from any object that NumPy takes as one: foreign memory is shared if possible. Numbers
+/// and lists of numbers get the `wanted` dtype as in `plain_array`; an array of another dtype is
+/// converted. Throws Refusal (numbers.h) with the reason.
 NDArray array_of(nb::handle object, std::optional<DType> wanted = {});
 /// What NumPy makes of an object; throws Refusal.
 nb::object numpy_array_of(nb::handle object);

@@ -17,7 +17,7 @@ std::vector<NamedAttr> named_attrs_of(
 AttrsRef dict_attrs_of(nb::dict given);
 /// Attributes by the name of their type, as calls of some operator have them.
 AttrsRef attrs_of_type(const Name& type_key, nb::dict given);
-/// What the value of an attribute may be, for messages.
+/// The possible values of an attribute, for messages.
 constexpr const char* kAttrValues =
     "an attribute is None, a bool, a number, a text, a dtype, an expression, or a list of such";
 

@@ -1,4 +1,4 @@
-// Python functions that the library calls for operators, and what becomes of their exceptions.
+// Python functions that the library calls for operators, and the handling of their exceptions.
 #pragma once
 
 #include <functional>
@@ -31,9 +31,9 @@ class Callback {
 void drop_callbacks();
 
 /// Runs Python code of an operator, with the GIL held. An exception becomes an Error, and is the
-/// `__cause__` of what gets back to Python: its own words after `prefix` ("my.op: ") if it is a
-/// ValueError, else with `part` ("its relation") too. Those that are no `Exception` (Ctrl-C) go
-/// through.
+/// `__cause__` of the exception that Python sees: its own words after `prefix` ("my.op: ") if it is
+/// a ValueError, else with `part` ("its relation") too. Exceptions that are no `Exception` (Ctrl-C)
+/// go through.
 void run_part(const std::string& prefix, const std::string& part,
               const std::function<void()>& body);
 
@@ -41,9 +41,10 @@ void run_part(const std::string& prefix, const std::string& part,
 /// where; what gets back to Python is the exception itself, with that as a note.
 void run_kernel_part(const std::string& part, const std::function<void()>& body);
 
-/// Runs a pass that is written in Python, with the GIL held. What it raises comes out as it is,
-/// with `place` ("in pass P") as a note. With `collected` it becomes an Error, to be rendered with
-/// those of other functions and passes, and is the `__cause__` of what gets back to Python.
+/// Runs a pass that is written in Python, with the GIL held. Its exception goes through unchanged,
+/// with `place` ("in pass P") as a note. With `collected` it becomes an Error, which is rendered
+/// with those of other functions and passes, and is the `__cause__` of the exception that Python
+/// sees.
 nb::object run_pass_part(const std::function<std::string()>& place, bool collected,
                          const std::function<nb::object()>& body);
 

@@ -11,7 +11,7 @@ namespace relay::python {
 
 /// Lets a Python function build the computation of a call: `body(builder, inputs)` gets the
 /// builder's object and a list of the inputs (a list for a tuple of tensors) and returns the
-/// results. Throws Error for results that are not what the call's type says. With the GIL held.
+/// results. Throws Error for results that do not fit the call's type. With the GIL held.
 te::Computation compute_in_python(
     const OpCall& call, const std::function<nb::object(nb::object builder, nb::list inputs)>& body);
 

@@ -10,8 +10,8 @@
 
 namespace relay::python {
 
-/// Why an object is no tensor, or no tensor of the dtype asked for: a TypeError, if nobody raises
-/// it as what it is.
+/// The reason why an object is not a tensor, or not one of the wanted dtype: a TypeError, unless it
+/// is raised as something else.
 class Refusal : public nb::builtin_exception {
  public:
   explicit Refusal(const std::string& why, PyObject* type = PyExc_TypeError)
@@ -31,9 +31,9 @@ class Refusal : public nb::builtin_exception {
 /// Numbers of Python and (nested) lists and tuples of them.
 bool is_plain(nb::handle object);
 
-/// Such numbers as a tensor of `dtype`. Integers and truth values may become any dtype that has
-/// them, floats only floats; floats are rounded, as literals of programs are. Throws Refusal for
-/// floats where integers are asked for, and for what would become another number or infinite.
+/// Numbers as a tensor of `dtype`. Integers and truth values convert to any dtype that has them,
+/// floats only to floats; floats are rounded like literals of programs. Throws Refusal for floats
+/// in place of integers, and for numbers that would change or become infinite.
 NDArray plain_array(nb::handle object, DType dtype);
 /// The same of an array, whatever its dtype.
 NDArray exact_array(const NDArray& array, DType dtype);

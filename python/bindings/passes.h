@@ -1,4 +1,4 @@
-// What passes and their contexts share.
+// Shared by passes and their contexts.
 #pragma once
 
 #include <string>
@@ -21,10 +21,10 @@ class Callable {
   nb::handle callable_;
 };
 
-/// Has the Python object of a pass or context keep what it calls.
+/// Makes the Python object of a pass or context keep the functions that it calls.
 void keep(nb::handle owner, nb::handle callables);
 
-/// Throws an Error for the first name that is no pass; `what` names them.
+/// Throws an Error for the first name that is not a pass; `what` names them.
 void check_pass_names(const std::vector<std::string>& names, const std::string& what);
 /// Names of passes, of any collection of texts but a text. Raises TypeError; throws an Error.
 std::vector<std::string> names_of(nb::handle given, const std::string& what);

@@ -36,8 +36,8 @@ struct TensorObject {
   SessionRef session;
 };
 
-/// Raises what is wrong with using it now: it belongs to a function that has returned, or an index
-/// is used outside of the map or reduction that it belongs to.
+/// Raises an error if the scalar cannot be used now: it belongs to a function that has returned, or
+/// an index is used outside of the map or reduction that it belongs to.
 void check_usable(const ScalarObject& scalar);
 /// The session of two values; raises ValueError if they have two.
 SessionRef joined(const SessionRef& a, const SessionRef& b);
@@ -47,7 +47,7 @@ ScalarObject scalar_of(nb::handle object, std::optional<DType> wanted, const std
 /// An int64 scalar of an index: other integers are cast.
 ScalarObject index_scalar(nb::handle object, const std::string& what);
 
-/// Whether an index is in [0, extent) wherever its axes go.
+/// True if an index is in [0, extent) for all values of its axes.
 bool is_within(const te::ScalarNode& index, Dim extent, const Session& session);
 
 te::FreeSet joined(const te::FreeSet& a, const te::FreeSet& b);

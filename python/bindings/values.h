@@ -21,19 +21,19 @@ struct ValueObject {
   KnownType type;                      // as a program knows it, if one does
 };
 
-/// What somebody else holds too (an argument, a constant of the program) is not to be written: such
+/// Elements with other owners (an argument, a constant of the program) must not be written: such
 /// arrays are read-only.
 nb::object object_of_value(Value value, const std::shared_ptr<Machines>& machine,
                            const KnownType& type);
 
-/// Whose memory the arrays in a value are: a function, a data value or a reference lives on after
-/// a call, and what it holds is not to change with an array of the caller's.
+/// The owner of the arrays in a value. A function, a data value or a reference lives on after a
+/// call, and its contents must not change with an array of the caller's.
 enum class Memory { kShared, kOwn };
-/// How a call takes its arguments that returns such a type.
+/// The way in which a call with such a result type takes its arguments.
 Memory memory_of_arguments(const TypeInfo& result);
 
-/// A value of anything that is one; `wanted`, if known, gives numbers and lists their dtype. What
-/// is none raises an error that begins with the name.
+/// A value from any object that is one; `wanted`, if known, gives numbers and lists their dtype.
+/// For other objects it raises an error that begins with the name.
 Value named_value(nb::handle object, const KnownType& wanted, Memory memory,
                   const std::function<std::string()>& name);
 

@@ -1,4 +1,4 @@
-// Which constructs of the language a program uses.
+// Finds the constructs of the language that a program uses.
 #pragma once
 
 #include <cstdint>

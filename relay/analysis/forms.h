@@ -5,8 +5,8 @@
 
 namespace relay {
 
-/// Whether every compound node is used in one region only (language.md E1): what two branches
-/// share, or a function and what is around it, is bound by a let.
+/// True if every compound node is used in one region only (language.md E1): a let binds every node
+/// that two branches share, or a function and the code around it.
 bool in_basic_block_form(const Expr* root);
 
 }  // namespace relay

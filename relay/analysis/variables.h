@@ -10,7 +10,7 @@
 
 namespace relay {
 
-/// Free and bound variables, in order of first mention; a binder before what it binds.
+/// Free and bound variables, in order of first mention; a binder before its uses.
 std::vector<VarRef> all_vars(const Expr* root);
 
 /// Type parameters of function literals and of function types inside annotations; the others; both,

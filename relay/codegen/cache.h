@@ -13,7 +13,8 @@
 
 namespace relay::codegen {
 
-/// A kernel as it is kept: like CompiledKernel, with its one term as text (`dim_to_text`).
+/// A kernel in the form of the cache: like CompiledKernel, with its one term as text
+/// (`dim_to_text`).
 struct CacheEntry {
   KernelBlob blob;
   std::vector<std::string> messages;
@@ -22,14 +23,14 @@ struct CacheEntry {
   bool parallel = false;
 };
 
-/// An entry as bytes, with its key, lengths and a checksum; and back, nothing if there is any doubt
-/// or it belongs to another key.
+/// Writes an entry as bytes, with its key, lengths and a checksum, and reads it back: nothing in
+/// any doubt, or for another key.
 std::vector<std::byte> encode_entry(const CacheEntry& entry, std::string_view key);
 std::optional<CacheEntry> decode_entry(std::span<const std::byte> bytes, std::string_view key);
 
-/// A private folder of entries, one file each. Nothing here throws for the state of the disk: what
-/// cannot be read is not there, what cannot be written is not kept (the first time, a warning
-/// says why). Safe to use from several threads and processes.
+/// A private folder of entries, one file each. No function throws for the state of the disk: an
+/// unreadable entry counts as absent, and an entry that cannot be written is not kept (the first
+/// time, a warning gives the reason). Several threads and processes may use it.
 class DiskCache {
  public:
   static constexpr uint64_t kDefaultLimit = uint64_t{256} << 20;

@@ -15,7 +15,7 @@
 
 namespace relay::codegen {
 
-/// What code is generated for. Three instruction sets from one source.
+/// The instruction set that code is generated for: one of three, from one source.
 struct Target {
   enum class Isa : uint8_t {
     kBaseline /* x86-64 with SSE2 */,
@@ -28,26 +28,26 @@ struct Target {
   /// The instructions that code may use besides those of x86-64 and those that these imply, by
   /// LLVM's names.
   std::span<const std::string_view> features() const;
-  /// The best that this machine runs.
+  /// The best target that this machine runs.
   static Target host();
-  /// By name; "host" too. Throws Error naming the known ones.
+  /// The target with a name; "host" too. Throws Error that names the known ones.
   static Target parse(std::string_view name);
-  /// Whether this machine can run it.
+  /// True if this machine can run it.
   bool runs_here() const;
 };
 
 struct CompiledKernel {
   std::shared_ptr<const KernelBlob> blob;
   std::vector<std::string> messages;  // failure code - 1
-  std::vector<uint32_t> origins;      // the same: of the operator that fails, as in lower::Group
+  std::vector<uint32_t> origins;      // the same: the operator that fails, as in lower::Group
   Dim scratch_bytes;                  // for each worker; a term over the kernel's symbols
-  bool parallel = false;              // whether workers other than 0 have anything to do
+  bool parallel = false;              // true if workers other than 0 have work
 };
 
 struct CompileOptions {
-  int threads = 0;  // 0: as many as the machine has cores
-  /// Compiled kernels by content; empty for none. Bounded in size; entries that are damaged or of
-  /// another owner are ignored and rewritten; several processes may use one.
+  int threads = 0;  // 0: one for each core
+  /// The folder of compiled kernels, found by content; empty for none. Its size is bounded; damaged
+  /// entries and those of another owner are ignored and rewritten; several processes may use it.
   std::filesystem::path cache;
 };
 
@@ -56,14 +56,14 @@ struct CompileOptions {
 std::filesystem::path default_cache();
 
 /// Compiles kernels in parallel, equal ones once. Result i belongs to kernel i. The same threads
-/// do what is `beside`, in that order, among the kernels.
+/// run the work in `beside`, in its order, among the kernels.
 std::vector<CompiledKernel> compile(std::span<const std::shared_ptr<const lower::Kernel>> kernels,
                                     const Target& target, const CompileOptions& options = {},
                                     std::span<const std::function<void()>> beside = {});
 
 enum class Text : uint8_t { kLlvm, kAssembly };
-/// All instructions beyond x86-64 that LLVM may use in code for the target, by its names: what a
-/// machine has to have that runs it.
+/// All instructions beyond x86-64 that LLVM may use in code for the target, by its names: a machine
+/// that runs the code must have them.
 std::vector<std::string> code_features(const Target& target);
 
 /// The kernel as LLVM IR or assembly (`relay opt --emit=llvm|asm`).

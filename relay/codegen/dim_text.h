@@ -10,7 +10,7 @@
 
 namespace relay::codegen {
 
-/// A term over `symbols` as text, and back (nothing if it is malformed).
+/// Writes a term over `symbols` as text, and reads it back (nothing if it is malformed).
 std::string dim_to_text(Dim dim, std::span<const Dim> symbols);
 std::optional<Dim> dim_from_text(std::string_view text, std::span<const Dim> symbols);
 

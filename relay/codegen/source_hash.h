@@ -1,12 +1,12 @@
-// Which code generator this is.
+// Identifies the code generator.
 #pragma once
 
 #include <string_view>
 
 namespace relay::codegen {
 
-/// A hash of the sources of the code generator, made by the build (cmake/SourceHash.cmake): kernels
-/// that another version compiled are not found in a cache.
+/// A hash of the code generator's sources, made by the build (cmake/SourceHash.cmake): a cache does
+/// not find kernels of another version.
 std::string_view source_hash();
 
 }  // namespace relay::codegen

@@ -1,4 +1,4 @@
-// Applying one operator to values, straight from its definition.
+// Applies one operator to values, straight from its definition.
 #pragma once
 
 #include <memory>
@@ -16,16 +16,15 @@ struct Prepared;
 /// Calls a closure of the evaluator with arguments that are known to fit it.
 Value call_within(const Value& closure, std::span<const Value> arguments);
 
-/// A place where an operator is called. Remembers what was worked out for the argument types it has
-/// met.
+/// A place where an operator is called. Remembers its work for argument types that it has met.
 class ApplySite {
  public:
-  /// What it takes and makes is on `device`, unless the operator says otherwise.
+  /// Inputs and results are on `device`, unless the operator requires otherwise.
   ApplySite(const Operator* op, AttrsRef attrs, Device device);
   ~ApplySite();
   const Operator* op() const { return op_; }
   /// Runs the operator's relation on the run-time types, then its definition. Throws Error for
-  /// arguments that do not fit, RuntimeError where the computation fails.
+  /// arguments that do not fit, RuntimeError if the computation fails.
   Value apply(std::span<const Value> arguments);
 
  private:

@@ -1,4 +1,4 @@
-// Shapes that a program declares but that inference could not decide (T14, T15), checked while it
+// Checks shapes that a program declares and that inference could not decide (T14, T15), while it
 // runs.
 #pragma once
 
@@ -10,13 +10,13 @@
 
 namespace relay::eval {
 
-/// Values with the types that annotations give them. A dimension name has one value in all of them.
+/// Values with the types of annotations. A dimension name has one value in all of them.
 class ShapeCheck {
  public:
   ShapeCheck(const ShapeComparison& parts, const Module& module, Flows& flows);
 
-  /// Throws RuntimeError if a value has another shape than its type says. Takes no stack, and looks
-  /// at parts that values share once.
+  /// Throws RuntimeError if a value does not have the shape of its type. Takes no stack, and looks
+  /// once at parts that values share.
   void run(std::span<const Value> values) const;
 
  private:

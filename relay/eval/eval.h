@@ -8,9 +8,9 @@
 
 namespace relay {
 
-/// Evaluates `@entry(arguments…)` of a specialised module (infer.h). The arguments are on the
-/// devices where the program wants them (devices.h); Error if not. Frames live on the heap; tail
-/// calls take constant space. Throws RuntimeError with a call trace for failures of the program.
+/// Evaluates `@entry(arguments…)` of a specialised module (infer.h). Throws Error if the arguments
+/// are not on the devices that the program wants (devices.h). Frames live on the heap; tail calls
+/// take constant space. Throws RuntimeError with a call trace if the program fails.
 Value evaluate_function(const Module& module, Name entry, std::span<const Value> arguments);
 
 /// Evaluates a closed, typed expression (constant folding), everything on `device`. Throws as

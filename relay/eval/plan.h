@@ -1,4 +1,4 @@
-// Functions made ready for the evaluator: steps of E2 in a line, over numbered slots.
+// Functions prepared for the evaluator: steps of E2 in a line, over numbered slots.
 #pragma once
 
 #include <cstdint>
@@ -69,7 +69,7 @@ struct Plan {
   uint32_t num_slots = 0;
   uint32_t self = kNoSlot;              // receives the running closure
   std::vector<uint32_t> captures;       // slots of the enclosing plan …
-  std::vector<uint32_t> capture_slots;  // … and where they go here
+  std::vector<uint32_t> capture_slots;  // … and their slots here
   std::vector<Instruction> code;
   std::vector<Argument> args;
   std::vector<Value> constants;
@@ -84,17 +84,17 @@ struct Plan {
 /// All plans of one program. Globals are planned when first called.
 class Program {
  public:
-  /// What nothing is said of is on `device`. Throws Error if devices do not fit.
+  /// Values without a device are on `device`. Throws Error if devices do not fit.
   explicit Program(const Module& module, Device device = kCpu);
   const Module& module() const { return module_; }
   Flows& flows() { return flows_; }
   /// The plan of a global; throws Error if there is none.
   Plan* global(Name name, Span span);
-  /// Null for a program that says nothing of devices.
+  /// Null for a program that does not name devices.
   const Devices* devices() const { return devices_.get(); }
-  /// Where the operator of a call runs.
+  /// The device on which the operator of a call runs.
   Device device_of(const Expr* call) const;
-  /// Where the operand is; a constant has a device at each use.
+  /// The device of an operand; a constant has a device at each use.
   Device device_of(const Expr* parent, size_t operand) const;
   /// Plans a function that has no free variables.
   Plan* add(const FunctionRef& function, std::string name);
@@ -115,8 +115,8 @@ FunctionRef function_around(const Expr* callable);
 /// Marks the arguments that are read for the last time. Code only runs forwards, so the last use in
 /// the text is the last in time.
 void mark_last_uses(Plan& plan);
-/// Literals are constants after specialisation; one that is left takes the dtype of its type, or
-/// T8's.
+/// The value of a literal. Literals are constants after specialisation; a remaining one takes the
+/// dtype of its type, or T8's.
 Value literal_value(const Literal& literal);
 
 }  // namespace relay::eval

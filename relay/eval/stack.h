@@ -9,8 +9,8 @@
 namespace relay::eval {
 
 /// A stack of slots in segments: a frame's slots are one array that never moves, and growing copies
-/// nothing. Large segments ask for huge pages, since fetching fresh memory by the small page is
-/// most of the time of a deep recursion.
+/// nothing. Large segments ask for huge pages, because fetching fresh memory by the small page
+/// takes most of the time of a deep recursion.
 class SlotStack {
  public:
   struct Slots {
@@ -24,8 +24,9 @@ class SlotStack {
   SlotStack(const SlotStack&) = delete;
   SlotStack& operator=(const SlotStack&) = delete;
 
-  /// `count` empty slots above `top`, the latest ones (null: the stack is empty). Null `begin`, and
-  /// nothing is changed, if with `other` bytes that the caller needs the limit would be passed.
+  /// `count` empty slots above `top`, the latest ones (null: the stack is empty). If the limit
+  /// would be passed together with `other` bytes that the caller needs, `begin` is null and nothing
+  /// changes.
   Slots push(const Slots* top, size_t count, size_t other);
   /// Empties the slots, which are the latest ones.
   static void pop(const Slots& slots);

@@ -1,4 +1,4 @@
-// The stages of operators joined into one computation.
+// Joins the stages of operators into one computation.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace relay::graph {
 
-/// What an operator reads: tensors of the computation that it becomes a part of, or constants.
+/// The operands of an operator: tensors of the computation that takes it in, or constants.
 struct Operands {
   std::vector<te::Output> tensors;
   std::vector<std::optional<NDArray>> constants;  // beside `tensors`

@@ -1,4 +1,4 @@
-// Graphs grow node by node.
+// Builds graphs node by node.
 #pragma once
 
 #include <optional>
@@ -11,11 +11,11 @@
 
 namespace relay::graph {
 
-/// The sizes of a node's inputs as a work sees them: the terms of the graph that its symbols stand
-/// for, in order of appearance.
+/// The sizes of a node's inputs as a work sees them: the terms of the graph for its symbols, in
+/// order of appearance.
 struct WorkSizes {
   std::vector<Dim> terms;
-  /// What a size of the graph is in the work.
+  /// A size of the graph in terms of the work.
   Dim operator()(Dim dim);
 
  private:
@@ -28,19 +28,19 @@ class Builder {
   const Graph& graph() const { return graph_; }
   const te::TensorInfo& info(uint32_t tensor) const { return graph_.tensors[tensor].info; }
 
-  /// A tensor that is given when the graph runs. Extents that are not integers get symbols of the
-  /// graph; one name is one extent.
+  /// A tensor that the caller gives when the graph runs. Extents that are not integers get symbols
+  /// of the graph; one name is one extent.
   uint32_t add_input(const te::TensorInfo& info, Device device = {});
   /// `constant` is on that device.
   uint32_t add_constant(const te::TensorInfo& info, ConstantRef constant, Device device = {});
 
-  /// Whether the elements of a tensor are known before the graph runs: an input or a constant.
+  /// True if the elements of a tensor are known before the graph runs: an input or a constant.
   bool known_before(uint32_t tensor) const;
-  /// Whether it is a number that lies in a tensor on another device.
+  /// True if it is a number that lies in a tensor on another device.
   bool lies_elsewhere(uint32_t tensor, Device device) const;
 
   /// Adds a node; returns its outputs, which are on `device`. Inputs that sizes are read from must
-  /// be known before. Throws DimRangeError, and adds nothing, where a size is too large.
+  /// be known before. Throws DimRangeError, and adds nothing, if a size is too large.
   std::vector<uint32_t> add_node(WorkRef work, const WorkSizes& sizes,
                                  std::span<const uint32_t> inputs, Device device = {},
                                  uint32_t position = 0, std::vector<uint32_t> origins = {});

@@ -1,4 +1,4 @@
-// A group of operators as one computation.
+// Composes a group of operators into one computation.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@
 
 namespace relay::graph {
 
-/// Two terms that must be equal at run time, with what to say if they are not (T14).
+/// Two terms that must be equal at run time, with the message if they are not (T14).
 struct Condition {
   Dim a, b;
   DimText message;
-  uint32_t origin = 0;  // of the operator that asks for it
+  uint32_t origin = 0;  // of the operator that requires it
 };
 
-/// An extent of an operator's result. For some sizes there is none: then the message, if there is
-/// one, says more than what went wrong with the arithmetic.
+/// An extent of an operator's result. For some sizes it cannot be computed; the message, if there
+/// is one, then replaces that of the arithmetic.
 struct ResultDim {
   Dim dim;
   std::optional<DimText> message;
@@ -29,14 +29,14 @@ struct ResultDim {
   bool division = false;  // the message is about a division by zero only
 };
 
-/// What a group is computed by, with its result types. Its dimensions are integers and terms over
+/// The computation of a group, with its result types. Its dimensions are integers and terms over
 /// symbols and `Dim::value(input, i)` of the group's inputs. Its operators are numbered from 1 in
 /// the order of `operators_of`: the origins.
 struct Group {
   te::Computation computation;
   std::vector<Condition> checks;
   std::vector<ResultDim> results;  // in order, terms only
-  /// The shapes of its operators' results, and whose they are.
+  /// The shapes of its operators' results, each with its operator.
   std::vector<std::pair<std::vector<Dim>, uint32_t>> shapes;
 };
 
@@ -45,9 +45,9 @@ std::vector<const Call*> operators_of(const Function& primitive);
 
 /// The computation of a primitive function (a body of operator calls, tuples and projections over
 /// its parameters and constants; expansions are expanded). `inputs` are the types of its
-/// parameters, whose unknown dimensions have been given symbols; tuples flatten. The operators'
-/// relations run on them to give every dimension as a term. Throws Error where an operator cannot
-/// be computed on unknown dimensions.
+/// parameters, with symbols for unknown dimensions; tuples flatten. The operators' relations run on
+/// them to give every dimension as a term. Throws Error if an operator cannot be computed on
+/// unknown dimensions.
 Group compose(const Function& primitive, std::span<const TypeRef> inputs);
 
 }  // namespace relay::graph

@@ -1,4 +1,4 @@
-// Computations that put tensors one after the other.
+// Finds computations that put tensors one after the other.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace relay::graph {
 
-/// An operand of a concatenation: an input, and the element of the result where its own begin.
+/// An operand of a concatenation: an input, and the element of the result where its elements begin.
 struct Part {
   size_t input;
   Dim offset;

@@ -12,7 +12,7 @@
 
 namespace relay::graph {
 
-/// Of a tensor whose extents are known; 0 where one is not.
+/// The bytes of a tensor with known extents; 0 if one is not known.
 double bytes_of(const te::TensorInfo& info);
 /// The shape of such a tensor.
 Shape shape_of(const te::TensorInfo& info);
@@ -20,12 +20,12 @@ Shape shape_of(const te::TensorInfo& info);
 class Constant;
 using ConstantRef = std::shared_ptr<const Constant>;
 
-/// Computes what a computation of one input gives, faster than by evaluating it, and puts it where
-/// it is wanted.
+/// Computes the result of a computation with one input faster than evaluation, and puts it at its
+/// places.
 using Shortcut = std::function<void(const NDArray& input, void* to, const Places& places)>;
 
 /// A constant: given, or computed from others when somebody first asks for its value. So it can be
-/// passed on at once, and all of a program be computed side by side.
+/// passed on at once, and all constants of a program can be computed in parallel.
 class Constant {
  public:
   static ConstantRef given(Value value);
@@ -34,15 +34,15 @@ class Constant {
                               std::vector<ConstantRef> inputs, Device device,
                               Shortcut shortcut = {});
 
-  /// Any thread may ask.
+  /// Any thread may call it.
   Value value() const;
-  /// Lets go of a value that was computed: whoever asks again waits for it again.
+  /// Frees a computed value: the next call computes it again.
   void release() const;
-  /// How it is computed; null if it was given.
+  /// The computation of its value; null if it was given.
   const te::Computation* computation() const { return computation_.get(); }
   std::shared_ptr<const te::Computation> shared_computation() const { return computation_; }
   const std::vector<ConstantRef>& inputs() const { return inputs_; }
-  /// Of one that is computed: what tensor it is, and where.
+  /// For a computed constant: the type of the tensor.
   const te::TensorInfo& info() const { return computation_->info(computation_->outputs[0].tensor); }
   Device device() const { return device_; }
 
@@ -51,7 +51,7 @@ class Constant {
   bool has_value() const;
 
   mutable std::mutex mutex_;
-  mutable Value value_;  // none where it is not computed yet
+  mutable Value value_;  // none if it is not computed yet
   std::shared_ptr<const te::Computation> computation_;
   std::vector<ConstantRef> inputs_;
   Device device_;

@@ -1,4 +1,4 @@
-// What a graph means: its computations evaluated one after the other.
+// The meaning of a graph: its computations evaluated one after the other.
 #pragma once
 
 #include <span>
@@ -13,7 +13,7 @@ namespace relay::graph {
 std::vector<NDArray> evaluate(const Work& work, std::span<const NDArray> inputs,
                               Device device = kCpu);
 
-/// The results of a graph, by direct evaluation. Throws RuntimeError where a check of sizes or a
+/// The results of a graph, by direct evaluation. Throws RuntimeError if a check of sizes or a
 /// computation fails.
 std::vector<NDArray> evaluate(const Graph& graph, std::span<const NDArray> inputs);
 

@@ -1,4 +1,4 @@
-// Computing constants fast: most are others in another order.
+// Computes constants fast: most are other constants in another order.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@
 
 namespace relay::graph {
 
-/// Room for a copy of a tensor, every element of which has its one place in it. What is in no place
-/// is zero.
+/// Room for a copy of a tensor in which every element has its one place. All other places are zero.
 struct Scattered {
   NDArray result;
   Places places;  // of the tensor's elements in `result`
 };
-/// For a computation of fixed extents that is such a copy of its one input.
+/// The result of a computation of fixed extents that is such a copy of its one input.
 std::optional<Scattered> scattered_result(const te::Computation& computation);
 
-/// The one output of a computation on fixed extents. Rearranging elements is copying by strides.
+/// The one output of a computation on fixed extents. Elements in another order are copied by
+/// strides.
 NDArray evaluate_constant(const te::Computation& computation, std::span<const NDArray> inputs,
                           Device device);
 

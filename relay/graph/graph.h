@@ -1,5 +1,5 @@
-// A region of dataflow as a graph: nodes are computations, edges are tensors. What concerns several
-// groups of operators is decided here, before kernels are made.
+// A region of dataflow as a graph: nodes are computations, edges are tensors. Decisions about
+// several groups of operators are made here, before kernels are made.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@
 
 namespace relay::graph {
 
-/// What a node does. Nodes that do equal work share it.
+/// The work of a node. Nodes that do equal work share it.
 struct Work {
-  std::string name;    // what its kernels are called: "nn_dense_tanh"
+  std::string name;    // the name of its kernels: "nn_dense_tanh"
   std::string source;  // Relay text, for profiles
   /// Its unknown sizes are symbols of its own, `work_symbol(0)` and on: each extent of an input is
   /// an integer or one of them.
@@ -32,14 +32,15 @@ struct Work {
     uint32_t index;
   };
   std::vector<Element> elements;
-  /// Whether the computation is ready for lowering as it is (`lower::prepare`).
+  /// True if the computation is ready for lowering as it is (`lower::prepare`).
   bool prepared = false;
 
   const te::Computation& computation() const { return group.computation; }
 };
 using WorkRef = std::shared_ptr<const Work>;
 
-/// Number k of the symbols that works are written with, and of those of graphs. They live for ever.
+/// Symbol number k of those that works are written with, and of those of graphs. They live for
+/// ever.
 Dim work_symbol(size_t k);
 Dim graph_symbol(size_t k);
 
@@ -47,11 +48,12 @@ Dim graph_symbol(size_t k);
 struct Tensor {
   enum class Kind : uint8_t { kInput, kConstant, kComputed };
   Kind kind = Kind::kComputed;
-  /// Extents are integers or terms over the graph's symbols; `?` where a library kernel counts.
+  /// Extents are integers or terms over the graph's symbols; `?` for those that a library kernel
+  /// counts.
   te::TensorInfo info;
   Device device;
   ConstantRef constant;  // kConstant
-  /// Lies in the memory of another computed tensor, from that element on, in the same order.
+  /// Its place in the memory of another computed tensor, from that element on, in the same order.
   struct Place {
     uint32_t whole = 0;
     Dim offset;
@@ -59,16 +61,16 @@ struct Tensor {
   std::optional<Place> place = std::nullopt;  // nothing: memory of its own
 };
 
-/// One computation on tensors, all but those of copies between devices on one device.
+/// One computation on tensors. All are on one device, except for copies between devices.
 struct Node {
   WorkRef work;
-  std::vector<Dim> terms;         // over the graph's symbols: what those of the work stand for
+  std::vector<Dim> terms;         // over the graph's symbols: the values of the work's symbols
   std::vector<uint32_t> inputs;   // tensors
   std::vector<uint32_t> outputs;  // the same
-  /// Its inputs lie in its output where it would copy them: nothing is to be done.
+  /// True if its inputs lie in its output, so that nothing is left to copy.
   bool done_by_places = false;
-  /// Numbers of the program's table of positions: of all of it, and of its operators (origin k is
-  /// entry k - 1; 0: unknown).
+  /// Numbers in the program's table of positions: of the whole node, and of its operators (origin k
+  /// is entry k - 1; 0: unknown).
   uint32_t position = 0;
   std::vector<uint32_t> origins;
 
@@ -99,15 +101,15 @@ struct Graph {
 /// Checks that every computed tensor has one producer, which stands before its readers, that the
 /// tensors of each node fit its computation, and that every size is known. Throws InternalError.
 void verify(const Graph& graph);
-/// Graphs that share works, side by side on so many threads (0: one for each core). Works in
-/// `known` have been checked; those that are checked join them.
+/// Verifies graphs that share works, in parallel on so many threads (0: one for each core). Works
+/// in `known` are not checked again; checked works are added to it.
 void verify(std::span<const Graph> graphs, std::unordered_set<WorkRef>& known, int threads = 0);
 
-/// Where a tensor's elements begin: a tensor with memory of its own, and an element of that.
+/// The beginning of a tensor's elements: a tensor with memory of its own, and an element of that.
 Tensor::Place place_of(const Graph& graph, uint32_t tensor);
 
-/// For people and tests: nodes in order, constants in front of their first readers, work that is
-/// equal to some before written once.
+/// For people and tests: nodes in order, constants in front of their first readers, equal work
+/// written once.
 std::string to_string(const Graph& graph);
 
 }  // namespace relay::graph

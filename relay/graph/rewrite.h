@@ -1,4 +1,4 @@
-// Rewriting the graphs of a program: a list of named rewrites, each in a file of its own.
+// Rewrites the graphs of a program: a list of named rewrites, each in a file of its own.
 #pragma once
 
 #include <functional>
@@ -17,22 +17,22 @@
 
 namespace relay::graph {
 
-/// An input of a computation that would better be read in another form: its elements in another
-/// order, or what becomes of it whenever the computation runs.
+/// An input of a computation that is better read in another form: its elements in another order, or
+/// a transformation of it that each run of the computation would make.
 struct ReplacedOperand {
   size_t input = 0;
-  /// One input, the operand; one output, what is read in its place.
+  /// One input, the operand; one output, its new form.
   te::Computation form;
-  /// What the computation becomes: with one input more, the last, which is the operand's form.
+  /// The new computation: it has one input more, the last, which is the operand's form.
   te::Computation computation;
   bool prepared = false;  // Work::prepared
-  /// Of the form, perhaps.
+  /// A shortcut for computing the form, or null.
   Shortcut shortcut = {};
 };
 
-/// The first input of a work for which `constant` is true that would better be read in another
-/// form; nothing if there is none. Asked again about what it gives, and by several threads. Answers
-/// for the target and its kernels.
+/// The first input of a work, among those for which `constant` is true, that is better read in
+/// another form; nothing if there is none. It is asked again about its results, and by several
+/// threads. It answers for the target and its kernels.
 using FormOf = std::function<std::optional<ReplacedOperand>(
     const Work&, const std::function<bool(size_t input)>& constant)>;
 
@@ -42,7 +42,7 @@ struct RewriteOptions {
   int threads = 0;            // that look at works side by side; 0: one for each core
 };
 
-/// The graphs of a program while they are rewritten, with what rewrites share.
+/// The graphs of a program while they are rewritten, with data that rewrites share.
 class Rewriting {
  public:
   Rewriting(std::span<Graph> graphs, RewriteOptions options)
@@ -51,17 +51,17 @@ class Rewriting {
   std::span<Graph> graphs() { return graphs_; }
   const RewriteOptions& options() const { return options_; }
 
-  /// A constant computed from others; an equal one that was made before.
+  /// A constant computed from others, or an equal one that was made before.
   ConstantRef computed(const te::Computation& computation, std::vector<ConstantRef> inputs,
                        Device device, Shortcut shortcut = {});
   /// The tensor of a graph that holds a constant, a new one if there is none.
   static uint32_t tensor_of(Graph& graph, const ConstantRef& constant, te::TensorInfo info,
                             Device device);
 
-  /// Checks them; works that were checked before, no more.
+  /// Verifies the graphs; does not check works again.
   void verify_graphs();
 
-  /// Constants that other parts of the program read as they are.
+  /// Constants that other parts of the program read unchanged.
   std::unordered_set<const Constant*> read_elsewhere;
 
  private:
@@ -72,17 +72,17 @@ class Rewriting {
   std::map<std::pair<const te::Computation*, std::vector<const Constant*>>, ConstantRef> made_;
 };
 
-/// Who reads which constants of a program.
+/// The readers of a program's constants.
 class ConstantReaders {
  public:
   explicit ConstantReaders(Rewriting& program);
   /// Inputs of works.
   using Readers = std::set<std::pair<const Work*, size_t>>;
-  /// Which inputs of a node are constants of several elements that may be replaced by ones in
-  /// another form: a large one only if nobody reads it otherwise, so that it is not kept twice.
-  /// With `shared`, those as well that several read, who would all have to.
+  /// For each input of a node, true if it is a constant of several elements that another form may
+  /// replace: a large one only if nobody else reads it, so that it is not kept twice. With
+  /// `shared`, also constants with several readers, all of which would have to change.
   std::vector<bool> replaceable(const Graph& graph, const Node& node, bool shared = false) const;
-  /// Those that read a constant.
+  /// The inputs that read a constant.
   const Readers& of(const Constant& constant) const { return readers_.at(&constant); }
 
  private:
@@ -95,24 +95,25 @@ class ConstantReaders {
 struct Rewrite {
   std::string_view name;
   std::string_view doc;
-  /// Whether it changed anything.
+  /// Returns true if it changed anything.
   bool (*apply)(Rewriting&);
 };
 
-/// Splits what depends on constants alone off the works of nodes (rewrites/prepare_constants.cpp).
+/// Splits parts that depend on constants alone off the works of nodes
+/// (rewrites/prepare_constants.cpp).
 bool prepare_constants(Rewriting& program);
-/// Computes convolutions in tiles where that costs less (rewrites/winograd.cpp).
+/// Computes convolutions in tiles if that costs less (rewrites/winograd.cpp).
 bool winograd(Rewriting& program);
 /// Lays constant operands out as kernels read them (rewrites/pack_operands.cpp).
 bool pack_operands(Rewriting& program);
 
-/// Computes operands of concatenations where they belong in the result (rewrites/place_parts.cpp).
+/// Computes operands of concatenations at their places in the result (rewrites/place_parts.cpp).
 bool place_parts(Rewriting& program);
 
-/// All, in the order in which they run.
+/// All rewrites, in the order in which they run.
 std::span<const Rewrite> all_rewrites();
 
-/// Told of the graphs before the first rewrite ("composed") and after each.
+/// Sees the graphs before the first rewrite ("composed") and after each.
 using RewriteObserver =
     std::function<void(std::string_view stage, std::span<const Graph> graphs, bool changed)>;
 

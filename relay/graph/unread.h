@@ -1,4 +1,4 @@
-// Taking out of works what nothing reads any longer.
+// Removes parts of works that nothing reads any longer.
 #pragma once
 
 #include <vector>
@@ -7,12 +7,12 @@
 
 namespace relay::graph {
 
-/// Drops stages that no output depends on, and inputs that nothing reads but those `wanted`.
-/// Returns which inputs are left, by their old numbers.
+/// Drops stages that no output depends on, and inputs that nothing reads, except those `wanted`.
+/// Returns the remaining inputs, by their old numbers.
 std::vector<size_t> drop_unread(te::Computation& computation, const std::vector<bool>& wanted);
 
-/// After that: the elements of a work whose inputs are `kept` of the old ones, which all that
-/// elements are read from belong to.
+/// Call it after that: renumbers the elements of a work whose inputs are `kept` of the old ones.
+/// These must include all that elements are read from.
 void renumber_elements(Work& work, const std::vector<size_t>& kept);
 
 }  // namespace relay::graph

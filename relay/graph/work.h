@@ -1,4 +1,4 @@
-// What nodes do, from composed groups; the sizes in it.
+// Makes works from composed groups, and walks their sizes.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@ namespace relay::graph {
 /// on. Elements of inputs that sizes depend on become further symbols.
 WorkRef make_work(std::string name, std::string source, Group group);
 
-/// Calls `visit` on every size that a group speaks of.
+/// Calls `visit` on every size in a group.
 void for_each_dim(const Group& group, const std::function<void(Dim)>& visit);
 /// Replaces atoms in every size of a group.
 void substitute_dims(Group& group, const std::function<Dim(Dim atom)>& replace);

@@ -1,4 +1,4 @@
-// Questions about the works of a program, answered side by side.
+// Answers questions about the works of a program in parallel.
 #pragma once
 
 #include <algorithm>
@@ -11,18 +11,18 @@
 
 namespace relay::graph {
 
-/// What is found of a work for some of its inputs (those of a mask), each found once.
+/// The answers for works and some of their inputs (those of a mask), each found once.
 template <class Answer>
 class WorkAnswers {
  public:
-  /// A question for `find`; none about no inputs. The work is kept alive.
+  /// A question for `find`, unless it is about no inputs. The work is kept alive.
   void ask(const WorkRef& work, std::vector<bool> mask) {
     if (std::find(mask.begin(), mask.end(), true) == mask.end()) return;
     auto [entry, added] = answers_.try_emplace({work, std::move(mask)});
     if (added) open_.push_back(&*entry);
   }
 
-  /// Answers what was asked: `answer(work, mask)`, on so many threads (0: one for each core).
+  /// Finds the answers: `answer(work, mask)`, on so many threads (0: one for each core).
   template <class F>
   void find(int threads, const F& answer) {
     side_by_side(threads, open_.size(), [&](size_t i) {
@@ -32,8 +32,8 @@ class WorkAnswers {
     open_.clear();
   }
 
-  /// The answer; an empty one about no inputs. What nobody asked for before the last `find` is
-  /// found now, on this thread.
+  /// The answer; an empty one about no inputs. An answer that nobody asked for before the last
+  /// `find` is found now, on this thread.
   template <class F>
   const Answer& of(const WorkRef& work, const std::vector<bool>& mask, const F& answer) {
     ask(work, mask);

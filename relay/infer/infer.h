@@ -9,27 +9,27 @@
 
 namespace relay {
 
-/// Infers and checks the whole module: publishes a type on every node (`Expr::type`) and on every
-/// global function its type or scheme. Functions already inferred against the same global
-/// signatures are not visited again. All problems are reported; the module is well typed if none is
-/// an error. Warnings (clauses that can never run, …) are reported too.
+/// Infers and checks the whole module: publishes a type on every node (`Expr::type`) and the type
+/// or scheme of every global function on it. Functions already inferred against the same global
+/// signatures are not visited again. Reports all problems, warnings too (clauses that can never
+/// run, …); the module is well typed if none is an error.
 ///
 /// Nodes may be shared with other modules, which other threads use and type meanwhile. A function
-/// gets all its types at once or, where something is wrong, none; a type that a node has stays. So
-/// a function whose nodes have other types already, from another module or because what it calls
-/// has changed, is replaced in `module` by a copy.
+/// gets all its types at once or, if something is wrong, none; the type of a node never changes. So
+/// if a function's nodes already have other types, from another module or because a function that
+/// it calls has changed, a copy replaces the function in `module`.
 std::vector<Diagnostic> infer_types(Module& module);
 
-/// As above, but throws `Error` if there are errors; warnings go to `warnings` if given.
+/// Like `infer_types`, but throws `Error` if there are errors; warnings go to `warnings` if given.
 void infer_types_or_throw(Module& module, std::vector<Diagnostic>* warnings = nullptr);
 
 /// Finds the errors in the instances that the monomorphic functions of a typed program need, and in
-/// those that polymorphic ones need whatever their own types (T14, T16). `specialize` finds others
-/// only from the types of the arguments. Call it for programs as they were written, because a pass
-/// may leave a call where it never runs.
+/// those that polymorphic ones need for all of their types (T14, T16). `specialize` finds further
+/// ones only from the types of the arguments. Call it for programs as they were written, because a
+/// pass may leave a call where it never runs.
 std::vector<Diagnostic> check_instances(const Module& module);
 
-/// The type of one expression whose free variables carry annotations; throws `Error`. Its nodes get
+/// The type of one expression whose free variables have annotations; throws `Error`. Its nodes get
 /// types if none of them has another one.
 TypeRef infer_expr_type(const ExprRef& expr, const Module& module);
 
@@ -40,17 +40,17 @@ TypeRef function_signature(const Module& module, Name function);
 /// to the result (T17), so a returned function, alone or in a tuple, may be polymorphic.
 TypeRef result_type(const FuncType* signature);
 
-/// Specialises (T16, T17): a module whose entry takes exactly `arguments` and in which every
-/// function reachable from it is monomorphic in what matters (constraints, literals, operators);
-/// literals have become constants. All types are published. Throws `Error` when the arguments do
-/// not fit. The result's entry has the same name. `arguments` are closed types.
+/// Specialises (T16, T17): returns a module whose entry takes exactly `arguments`, and in which
+/// every function reachable from it is monomorphic wherever its code depends on it (constraints,
+/// literals, operators). Literals have become constants. All types are published. Throws `Error` if
+/// the arguments do not fit. The result's entry has the same name. `arguments` are closed types.
 Module specialize(const Module& module, Name entry, std::span<const TypeRef> arguments);
 
-/// Well-formedness apart from types: every variable bound once and used in scope, effectful nodes
-/// with one parent (E4), no TempExpr. Empty if all is well.
+/// Checks well-formedness apart from types: every variable bound once and used in scope, effectful
+/// nodes with one parent (E4), no TempExpr. Empty if all is well.
 std::vector<Diagnostic> verify(const Module& module);
 
-/// The kind of a type, checking everything inside; problems (language.md §3) are added to `sink`.
+/// The kind of a type, checking all parts; adds problems (language.md §3) to `sink`.
 Kind check_kind(const TypeRef& type, const Module& module, DiagnosticSink& sink, Span span = {});
 
 /// The values that no clause of a match covers.

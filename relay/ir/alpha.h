@@ -1,4 +1,4 @@
-// Inside of ir/: equality and hash of types up to the names of bound type parameters.
+// Internal to ir/: equality and hash of types up to the names of bound type parameters.
 #pragma once
 
 #include <unordered_map>
@@ -12,13 +12,13 @@ class TypeMatcher {
  public:
   /// With `map_implicit`, implicit dimension names correspond one to one by first use.
   explicit TypeMatcher(bool map_implicit) : map_implicit_(map_implicit) {}
-  /// From here on all dimension names that no function declares do so, as they are of the outermost
-  /// function that mentions them.
+  /// From here on, all dimension names that no function declares correspond in this way, as if the
+  /// outermost function that mentions them declared them.
   void map_free_dims() { map_free_dims_ = true; }
 
-  /// From here on `a` of the first program is `b` of the second.
+  /// From here on, `a` of the first program is `b` of the second.
   void bind(const TypeVar* a, const TypeVar* b);
-  /// Those that are declared; implicit ones are left to their first use.
+  /// Binds those that are declared; implicit ones are bound at their first use.
   bool bind_declared(std::span<const TypeVarRef> a, std::span<const TypeVarRef> b);
   bool bind_all(std::span<const TypeVarRef> a, std::span<const TypeVarRef> b);
   /// Null equals null only.

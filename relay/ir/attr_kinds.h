@@ -1,4 +1,4 @@
-// What attributes mean: types for the fields of attributes structs, and choices of words.
+// The meanings of attributes: types for the fields of attributes structs, and choices of words.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 
 namespace relay {
 
-/// What an attribute means beside its type. Passes that move axes or change layouts, generated
-/// interfaces and checks go by the kind of a field, never by its name.
+/// The meaning of an attribute beside its type. Passes that move axes or change layouts, generated
+/// interfaces and checks use the kind of a field, never its name.
 enum class AttrKind : uint8_t {
-  kPlain,    // no more than its type says
+  kPlain,    // no meaning beyond the type
   kAxis,     // an axis of the first input (of the tensors in it); negative counts from the end
-  kAxes,     // a list of such
-  kNewAxis,  // where axes are added: an axis of the result
-  kLayout,   // what the axes of a tensor mean: "NCHW"; empty for that of the data
+  kAxes,     // a list of axes
+  kNewAxis,  // the axis of the result where axes are added
+  kLayout,   // the meanings of a tensor's axes: "NCHW"; empty for the layout of the data
   kDType,    // a dtype
   kWord,     // one of a choice of words, AttrField::words
   kSizes,    // a number for each spatial dimension, or one for all: strides, padding, kernel sizes
@@ -50,7 +50,7 @@ struct NewAxis {
   operator int64_t() const { return value; }  // NOLINT(google-explicit-constructor)
 };
 
-/// A list or text that is one of its `Kind`.
+/// A list or text of one `Kind`.
 template <class T, AttrKind Kind>
 struct Marked : T {
   using Plain = T;
@@ -69,7 +69,7 @@ using PerAxis = Marked<std::vector<T>, AttrKind::kPerAxis>;
 
 }  // namespace attr
 
-/// One of a choice of words, as programs write it, and what it says.
+/// One word of a choice, as programs write it, and its documentation.
 struct AttrWord {
   std::string_view text;
   std::string_view doc;
@@ -80,7 +80,7 @@ template <class E>
 std::string_view word_text(E value) {
   return attr_words(value)[static_cast<size_t>(value)].text;
 }
-/// What it says.
+/// Its documentation.
 template <class E>
 std::string_view word_doc(E value) {
   return attr_words(value)[static_cast<size_t>(value)].doc;

@@ -63,14 +63,14 @@ struct AttrField {
   AttrKind kind = AttrKind::kPlain;
   std::span<const AttrWord> words;  // the choice, for kWord
   bool required = false;
-  /// As documentation shows it: the type, or the words in quotes.
+  /// Its form in documentation: the type, or the words in quotes.
   std::string type_text() const;
   AttrValue (*get)(const void* object) = nullptr;
-  /// Converts and stores; false if the value has another type.
+  /// Converts and stores a value; false if it has another type.
   bool (*set)(void* object, const AttrValue& value) = nullptr;
 };
 
-/// What is known of one attributes type. One static object for each.
+/// The description of one attributes type. One static object for each.
 struct AttrsSchema {
   Name name;  // "relay.attrs.SoftmaxAttrs"
   std::vector<AttrField> fields;
@@ -93,12 +93,12 @@ class Attrs {
  public:
   template <class T>
   static AttrsRef make(T value);
-  /// Builds from names and values. Throws `Error`, with spans, for an unknown name or word (with
-  /// the nearest ones), a duplicate, a wrong type, or a required field that is missing.
+  /// Builds attributes from names and values. Throws `Error`, with spans, for an unknown name or
+  /// word (with the nearest ones), a duplicate, a wrong type, or a missing required field.
   static AttrsRef make(const AttrsSchema& schema, std::span<const NamedAttr> values, Span span);
 
   const AttrsSchema& schema() const { return *schema_; }
-  /// The struct; throws InternalError if it is of another type.
+  /// The struct; throws InternalError if the attributes are of another type.
   template <class T>
   const T& as() const {
     RELAY_CHECK(schema_ == &attrs_schema<T>(), "attributes of another type");
@@ -131,7 +131,7 @@ class Attrs {
 struct DictAttrs {
   std::map<Name, AttrValue> values;
 };
-/// Builds and reads dictionary attributes. A missing entry is None.
+/// Builds dictionary attributes, and reads one entry. A missing entry is None.
 AttrsRef make_dict_attrs(std::map<Name, AttrValue> values);
 AttrValue dict_attr(const AttrsRef& attrs, Name name);
 
@@ -200,7 +200,7 @@ struct Convert<std::optional<T>> {
     if (value.is_none()) return true;
     if (!Convert<T>::from(value, out.emplace())) return false;
     if constexpr (std::is_same_v<T, DType>) {
-      if (!out->valid()) out.reset();  // "" and "void": TVM's way of leaving it open
+      if (!out->valid()) out.reset();  // "" and "void": TVM writes these for an open dtype
     }
     return true;
   }
@@ -215,7 +215,7 @@ struct Convert<Required<T>> {
   }
 };
 
-// Lists, texts and numbers with a meaning convert as what they are without it.
+// Lists, texts and numbers with a meaning convert like those without one.
 template <class T>
 concept HasMeaning = requires {
   typename T::Plain;
@@ -238,7 +238,7 @@ template <class T>
 concept IsWords = std::is_enum_v<T> && requires(T value) {
   attr_words(value);
 };
-/// The place of a text among words; -1 if it is none of them.
+/// The place of a text among words; -1 if it is not among them.
 int64_t find_word(std::span<const AttrWord> words, const AttrValue& value);
 template <IsWords T>
 struct Convert<T> {
@@ -317,8 +317,8 @@ AttrsRef Attrs::make(T value) {
   return intern(attrs_schema<T>(), new T(std::move(value)));
 }
 
-/// Schemas register when an operator that uses them is declared; InternalError if another one has
-/// the name.
+/// Registers a schema, when an operator that uses it is declared. InternalError if another schema
+/// has the name.
 void register_attrs_schema(const AttrsSchema& schema);
 
 }  // namespace relay
@@ -328,7 +328,7 @@ void register_attrs_schema(const AttrsSchema& schema);
 //     attr::Axis axis = -1;
 //     RELAY_ATTRS(SoftmaxAttrs, (axis, "Axis that sums to one."))
 //   };
-// The types in attr_kinds.h say what a field means; use them wherever one fits.
+// The types in attr_kinds.h give a field its meaning; use them wherever one fits.
 #define RELAY_ATTRS(Struct, ...)                                                             \
   static const char* relay_attrs_name() { return "relay.attrs." #Struct; }                   \
   static void relay_attrs_fields([[maybe_unused]] std::vector<::relay::AttrField>& fields) { \

@@ -1,4 +1,4 @@
-// Numbers of constructors that were made before their data type.
+// The numbers of constructors that are made before their data type.
 #pragma once
 
 #include <relay/ir/expr.h>
@@ -8,8 +8,8 @@ namespace relay {
 /// The tag of a constructor that no data type has numbered yet: give it to `make_constructor`.
 inline constexpr uint32_t kUnnumbered = ~uint32_t{0};
 
-/// Gives an unnumbered constructor its place among those of its data type, once: for
-/// `TypeData::make`, before anybody else sees the type.
+/// Gives an unnumbered constructor its place among those of its data type, once. `TypeData::make`
+/// calls it before other code can see the type.
 void number_constructor(const Constructor& constructor, uint32_t tag);
 
 }  // namespace relay

@@ -18,15 +18,15 @@ struct DimTerm;
 
 /// One dimension of a shape, eight bytes; equal dimensions are equal bits.
 ///
-/// Terms are kept in a linear normal form `c0 + c1*a1 + c2*a2 + …` over atoms (a symbol, a value
-/// read from an input, or an opaque operation such as a floor division), interned, so `==` decides
-/// equality of normal forms. They are counted: a term goes with the last `Dim` of it.
+/// Terms have a linear normal form `c0 + c1*a1 + c2*a2 + …` over atoms (a symbol, a value read from
+/// an input, or an opaque operation such as a floor division). They are interned, so `==` decides
+/// equality of normal forms, and counted: a term is freed with its last `Dim`.
 class Dim {
  public:
   /// The integer 0.
   constexpr Dim() : Dim(0) {}
   /// An integer, |value| < 2^61; beyond: `DimRangeError` (relay/ir/dim_error.h). Shapes hold
-  /// non-negative ones; terms may be negative.
+  /// non-negative integers; terms may be negative.
   constexpr Dim(int64_t value)  // NOLINT(google-explicit-constructor)
       : bits_((static_cast<uint64_t>(value) << 2) | kIntTag) {
     if (value >= kLimit || value <= -kLimit) refuse(value);
@@ -37,14 +37,14 @@ class Dim {
     if (is_term()) retain();
   }
   constexpr Dim(Dim&& other) noexcept : bits_(std::exchange(other.bits_, kIntTag)) {}
-  constexpr Dim& operator=(Dim other) noexcept {  // by value: it may be a part of this term
+  constexpr Dim& operator=(Dim other) noexcept {  // by value: `other` may be a part of this term
     std::swap(bits_, other.bits_);
     return *this;
   }
   constexpr ~Dim() {
     if (is_term()) release();
   }
-  /// `?`: some dimension known only at run time; consistent with every other (T15).
+  /// `?`: a dimension known only at run time; consistent with every other (T15).
   static constexpr Dim any() { return Dim(Bits{kAnyTag}); }
   /// A flexible variable of one inference.
   static constexpr Dim variable(uint32_t id) {
@@ -52,8 +52,8 @@ class Dim {
   }
   /// A named dimension. `var` has kind ShapeVar and is kept alive.
   static Dim symbol(const TypeVar* var);
-  /// Element `index` (flat) of input `input` of the operator call whose relation runs: a run-time
-  /// value.
+  /// Element `index` (flat) of input `input` of the operator call whose relation runs: a value of
+  /// the run.
   static Dim value(uint32_t input, uint32_t index);
 
   constexpr bool is_int() const { return (bits_ & 3) == kIntTag; }
@@ -67,21 +67,21 @@ class Dim {
   constexpr std::optional<int64_t> constant() const {
     return is_int() ? std::optional<int64_t>(as_int()) : std::nullopt;
   }
-  /// The named dimension that this is, or null.
+  /// The named dimension, or null if this is not one.
   const TypeVar* as_symbol() const;
-  /// Whether a symbol occurs in it / whether an inference variable occurs in it.
+  /// True if a symbol, or an inference variable, occurs in the dimension.
   bool has_symbol() const;
   bool has_variable() const;
 
   constexpr uint64_t bits() const { return bits_; }
   friend constexpr bool operator==(const Dim& a, const Dim& b) { return a.bits_ == b.bits_; }
 
-  /// As in shapes: `4`, `?`, `n`, `2 * n + 1`, `floordiv(n, 2)`. `name` chooses the text of
+  /// Its text in shapes: `4`, `?`, `n`, `2 * n + 1`, `floordiv(n, 2)`. `name` chooses the text of
   /// symbols.
   std::string str() const;
   std::string str(const std::function<std::string(const TypeVar* symbol)>& name) const;
 
-  /// How many different terms there are in the process now.
+  /// The number of different terms in the process now.
   static size_t count_terms();
 
  private:
@@ -117,7 +117,7 @@ enum class DimOp : uint8_t {
 
 /// A term other than an integer, `?` or a bare inference variable. Interned.
 struct DimTerm {
-  /// Limits on nesting and on the size as a tree, so that walks may recurse; beyond: `Error`.
+  /// Limits on nesting and on the size as a tree, so that walks may recurse; beyond them `Error`.
   static constexpr uint32_t kMaxDepth = 200;
   static constexpr uint32_t kMaxSize = 1u << 14;
 
@@ -138,7 +138,7 @@ struct DimTerm {
   uint32_t depth = 1;
   uint32_t size = 1;
 
-  /// How many `Dim` hold the interned term; a copy is not interned.
+  /// The number of `Dim`s that hold the interned term; a copy is not interned.
   struct Count {
     std::atomic<uint32_t> value{1};
     Count() = default;
@@ -152,8 +152,8 @@ inline void Dim::retain() const noexcept {
   term().refs.value.fetch_add(1, std::memory_order_relaxed);
 }
 
-// Arithmetic on terms with normalisation. `?` is absorbing (min and max too). Integer results that
-// would leave the range of a Dim throw `Error`. Division is by a positive divisor.
+// Arithmetic on terms with normalisation. `?` is absorbing (min and max too). An integer result
+// beyond the range of a Dim throws `Error`. The divisor of a division is positive.
 Dim operator+(Dim a, Dim b);
 Dim operator-(Dim a, Dim b);
 Dim operator*(Dim a, Dim b);
@@ -162,24 +162,24 @@ Dim floor_mod(Dim a, Dim b);
 Dim ceil_div(Dim a, Dim b);
 Dim min(Dim a, Dim b);
 Dim max(Dim a, Dim b);
-/// The extent of two broadcast against each other, or nothing if they cannot be (2 and 3).
-/// `?` with 1 or `?` is `?`; `?` with k > 1 is k (T15: checked at run time).
+/// The extent of two dimensions broadcast against each other, or nothing if they do not broadcast
+/// (2 and 3). `?` with 1 or `?` is `?`; `?` with k > 1 is k (T15: checked at run time).
 std::optional<Dim> broadcast(Dim a, Dim b);
-/// The result of one of the operations on two dimensions (kMul to kBroadcast); nothing where they
-/// do not broadcast.
+/// The result of one of the operations on two dimensions (kMul to kBroadcast); nothing if they do
+/// not broadcast.
 std::optional<Dim> apply_dim_op(DimOp op, Dim a, Dim b);
-/// `floordiv`, …, as in terms.
+/// `floordiv`, …: the name in terms.
 const char* dim_op_name(DimOp op);
-/// Product of all; 1 for none.
+/// The product of all; 1 for an empty list.
 Dim product(std::span<const Dim> dims);
 
-/// Whether two dimensions are equal: yes, no (their difference is a non-zero integer), or unknown
-/// until run time (T14).
+/// Equality of two dimensions: yes, no (their difference is a non-zero integer), or unknown until
+/// run time (T14).
 enum class Truth { kYes, kNo, kUnknown };
 Truth dims_equal(Dim a, Dim b);
 
-/// Rewrites the atoms of a term: `replace` gets each symbol, value or variable and returns what
-/// stands in its place.
+/// Rewrites the atoms of a term: `replace` gets each symbol, value or variable and returns its
+/// replacement.
 Dim substitute(Dim dim, const std::function<Dim(Dim atom)>& replace);
 /// Calls `visit` on each symbol, value or variable that occurs.
 void for_each_atom(Dim dim, const std::function<void(Dim atom)>& visit);

@@ -4,7 +4,7 @@
 
 namespace relay {
 
-/// An integer in a term does not fit into a Dim.
+/// Thrown for an integer in a term that does not fit into a Dim.
 class DimRangeError final : public Error {
  public:
   DimRangeError() : Error("a dimension is out of range (2^61)") {}

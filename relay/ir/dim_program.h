@@ -1,4 +1,4 @@
-// Terms of dimensions as integer code.
+// Turns terms of dimensions into integer code.
 #pragma once
 
 #include <functional>
@@ -10,10 +10,10 @@
 
 namespace relay {
 
-/// Writes terms into a list of instructions, equal ones once.
+/// Writes terms into a list of instructions, equal terms once.
 class DimProgram {
  public:
-  /// How a symbol, value or variable is found.
+  /// Gives the instruction that reads a symbol, value or variable.
   using Atom = std::function<DimInstruction(Dim atom)>;
 
   explicit DimProgram(Atom atom) : atom_(std::move(atom)) {}

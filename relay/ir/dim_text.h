@@ -1,4 +1,4 @@
-// Messages about dimensions that are known later.
+// Messages about dimensions whose values are known later.
 #pragma once
 
 #include <string>
@@ -13,12 +13,12 @@ namespace relay {
 struct DimText {
   std::vector<std::string> pieces{""};
   std::vector<Dim> dims;
-  /// With the terms as they print.
+  /// The message with the terms as they print.
   std::string str() const;
 };
 
-/// While one lives, terms print as marks on this thread: a relation's message that was made
-/// meanwhile can be taken apart, and said with numbers once there are some.
+/// While one lives, terms print as marks on this thread. A relation's message that is made
+/// meanwhile can be taken apart, and completed with numbers once these are known.
 class DimMarks {
  public:
   DimMarks();
@@ -28,7 +28,7 @@ class DimMarks {
 
   DimText text(std::string_view message) const;
 
-  /// For `Dim::str`: the mark of a term; empty if none are being made.
+  /// For `Dim::str`: the mark of a term; empty if no marks are being made.
   static std::string mark(Dim dim);
 
  private:

@@ -1,4 +1,4 @@
-// Which expressions have an effect (language.md E3).
+// Finds the expressions that have an effect (language.md E3).
 #pragma once
 
 #include <unordered_map>
@@ -8,29 +8,28 @@
 
 namespace relay {
 
-/// What is known of a program's effects. References are the one effect of the language, and
-/// operators may be declared impure: a program without `ref`, `ref_read`, `ref_write` and such
-/// operators is pure throughout. Otherwise a call is pure if its callee is a pure operator, a
-/// constructor, or a function proven pure: a global, a function literal, or a variable that a let
-/// binds to a function literal, whose body outside nested functions has no effect itself (recursion
-/// alone is none). Keeps raw pointers into the program.
+/// The effects of a program. References are the one effect of the language, and operators may be
+/// declared impure: a program without `ref`, `ref_read`, `ref_write` and such operators is pure
+/// throughout. Otherwise a call is pure if its callee is a pure operator, a constructor, or a
+/// function that is proven pure. Such a function is a global, a function literal, or a variable
+/// that a let binds to a function literal, and its body has no effect outside nested functions
+/// (recursion alone is none). Keeps raw pointers into the program.
 class Effects {
  public:
-  /// Nothing has an effect.
+  /// For a program without effects.
   Effects() = default;
   explicit Effects(const Module& module);
-  /// A program that is this expression alone.
+  /// For a program that is this expression alone.
   explicit Effects(const Expr* root);
-  /// A module and an expression beside it.
+  /// For a module and an expression beside it.
   Effects(const Module& module, const Expr* root);
 
-  /// Whether the program mentions references or impure operators at all. If not, everything is
-  /// pure.
+  /// True if the program mentions references or impure operators. If not, everything is pure.
   bool any() const { return any_; }
-  /// Whether calling what `callee` denotes is pure.
+  /// True if a call of the function that `callee` denotes is pure.
   bool pure_callee(const Expr* callee) const;
-  /// Whether evaluating this node has an effect, its operands apart (a function's body is not
-  /// evaluated with the function).
+  /// True if evaluating this node has an effect, apart from its operands (evaluating a function
+  /// does not evaluate its body).
   bool acts(const Expr* expr) const;
   /// All nodes reachable from `root`, function bodies included, whose evaluation has an effect.
   /// Empty unless `any()`.
@@ -46,8 +45,7 @@ class Effects {
   std::unordered_set<const Function*> impure_;
 };
 
-/// How this layer asks whether calls of an operator have an effect; op/ sets it when the process
-/// starts.
+/// Tells this layer if calls of an operator have an effect; op/ sets it when the process starts.
 extern bool (*operator_acts)(const Operator* op);
 
 }  // namespace relay

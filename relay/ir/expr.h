@@ -73,13 +73,13 @@ class Expr {
         num_operands_};
   }
 
-  /// The type that inference published, or null. For a function or a variable bound to one it may
-  /// be a scheme.
+  /// The type that inference published, or null. The type of a function, or of a variable bound to
+  /// one, may be a scheme.
   const Type* type() const { return type_.load(std::memory_order_acquire); }
-  /// Gives the node a type in place of the one that it has. For who made the node and has not
-  /// shown it to others yet: these look at types without a lock.
+  /// Replaces the node's type. Call it only before other threads can see the node, because they
+  /// read types without a lock.
   void set_type(TypeRef type) const;
-  /// Gives a type to a node that has none. False if it has another one, which stays.
+  /// Gives a type to a node that has none. False if the node has another type, which stays.
   bool publish_type(const TypeRef& type) const;
 
   bool has_one_owner() const { return refs_.load(std::memory_order_relaxed) == 1; }
@@ -176,7 +176,7 @@ ExprRef make_global_var(Name name, Span span = {});
 ExprRef make_constant(NDArray data, Span span = {});
 ExprRef make_literal(LiteralValue value, Span span = {});
 ExprRef make_tuple(std::span<const ExprRef> fields, Span span = {});
-/// For vectors too, which would otherwise find std::make_tuple.
+/// For vectors too; otherwise the call would find std::make_tuple.
 template <class Fields>
 requires std::is_convertible_v<Fields&, std::span<const ExprRef>> ExprRef
 make_tuple(Fields&& fields, Span span = {}) {
@@ -202,19 +202,19 @@ ExprRef make_ref_read(ExprRef ref, Span span = {});
 ExprRef make_ref_write(ExprRef ref, ExprRef value, Span span = {});
 ExprRef make_temp(ExprRef value, std::shared_ptr<const void> payload, Span span = {});
 
-/// A node like `old` with other operands: `old` itself when they are the same objects. A new node
-/// keeps span and fields; it keeps the type when every new operand's published type equals the old
+/// A node like `old` with other operands: `old` itself if they are the same objects. A new node
+/// keeps span and fields. It keeps the type if every new operand's published type equals the old
 /// operand's.
 ExprRef rebuild(const Expr* old, std::span<const ExprRef> operands);
 
 /// The function with another body, or with other parameters too. Everything else stays: result
-/// type, type parameters, relations, attributes, place. The same node if nothing changes; the type
-/// stays where the new body has the old one's. A relation without arguments gets those that it had
-/// the meaning of; `Error` where annotations do not tell them.
+/// type, type parameters, relations, attributes, place. Returns the same node if nothing changes,
+/// and keeps the type if the new body has the old one's. A relation without arguments gets the
+/// arguments that it stood for; `Error` if annotations do not determine them.
 FunctionRef with_body(const FunctionRef& function, ExprRef body);
 FunctionRef with_body(const FunctionRef& function, std::vector<VarRef> params, ExprRef body);
 
-/// The same node again, as an object of its own, without a type.
+/// Copies the node, without its type.
 ExprRef clone_node(const Expr* old);
 
 }  // namespace relay

@@ -12,7 +12,7 @@
 namespace relay {
 
 std::string encode_base64(std::string_view bytes);
-/// Ignores white space. Throws `Error` for anything that is not base64.
+/// Ignores white space. Throws `Error` for text that is not base64.
 std::string decode_base64(std::string_view text);
 
 /// TVM's serialised tensor in base64: magic, device, rank, dtype, extents, byte count, elements.

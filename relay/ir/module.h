@@ -46,7 +46,7 @@ class Module {
 
   /// Adds or (with `replace`) replaces a function. Throws `Error` if it exists.
   void add_function(const Name& name, FunctionRef function, bool replace = false);
-  /// Takes constant time: the order is put right when somebody looks at it next.
+  /// Takes constant time: the next look at the order puts it right.
   void remove_function(const Name& name);
   /// The function, or null.
   const Function* function(const Name& name) const;
@@ -54,7 +54,7 @@ class Module {
     if (functions_.has_gaps.load(std::memory_order_acquire)) functions_.close_gaps();
     return functions_.entries;
   }
-  /// Keeps the position of a function that is there already.
+  /// Keeps the position of an existing function.
   void update_function(const Name& name, FunctionRef function) {
     add_function(name, std::move(function), true);
   }
@@ -71,14 +71,14 @@ class Module {
 
   /// `@main`, else the only function, else null.
   const FunctionEntry* entry() const;
-  /// A name that no function has: `base`, or else `base_N` with a number above those that there are
-  /// and were. Takes constant time.
+  /// A name that no function has: `base`, or else `base_N` with a number above all present and
+  /// earlier ones. Takes constant time.
   Name fresh_name(std::string_view base) const;
 
  private:
-  // Functions in order, and by name. A removed one leaves a gap; gaps close together, in a lock,
-  // since several threads may look at one module: these read functions by name meanwhile, no
-  // places.
+  // Functions in order, and by name. A removed function leaves a gap. Gaps close together, in a
+  // lock, because several threads may look at one module; meanwhile these read functions by name,
+  // not places.
   struct Functions {
     struct Known {
       FunctionRef function;

@@ -1,4 +1,4 @@
-// Where and when each node of a graph runs (language.md E1, E2).
+// Decides where and when each node of a graph runs (language.md E1, E2).
 #pragma once
 
 #include <cstdint>
@@ -13,31 +13,32 @@ namespace relay {
 /// The regions of an expression and the order in which its nodes run.
 ///
 /// A region is a function body, a branch of an `if` or a clause of a `match`; region 0 is the
-/// expression itself. A node's home is the lowest region common to its uses. Running region r is:
-/// take `steps(r)` in order, then the value of `result(r)`. A step runs one node (its operands are
-/// done, here or in a region outside) or binds a let's variable to the value of operand 0. Nodes of
-/// inner regions are steps of those, run each time when their owner enters them; a node shared
-/// between regions is a step of the outer one. A chain of lets is a chain of steps: nothing needs
+/// expression itself. A node's home is the lowest region common to its uses. To run region r, take
+/// `steps(r)` in order, then the value of `result(r)`. A step runs one node (its operands are done,
+/// here or in a region outside) or binds a let's variable to the value of operand 0. Nodes of inner
+/// regions are steps of those, which run each time their owner enters them; a node shared between
+/// regions is a step of the outer one. A chain of lets is a chain of steps, so no walk needs
 /// recursion.
 ///
 /// Nodes are numbered densely. Variables, global variables, operators and constructors have no
-/// number (`kNone`): there is nothing to run. The expression must outlive this object.
+/// number (`kNone`), because nothing runs for them. The expression must outlive this object.
 class Regions {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
 
   enum class Mode : uint8_t {
     kRun,
-    /// For program text: the body of a let that is not itself the rest of a region or of another
-    /// such let (a let in an argument, or bound as a value) is a region too; its first step is the
-    /// binding. A node that waits for a recursive function's name is at home where it is first
-    /// used.
+    /// For program text. The body of a let is a region too, unless the let is itself the rest of a
+    /// region or of another such let (a let in an argument, or bound as a value); the first step of
+    /// this region is the binding. A node that waits for a recursive function's name is at home
+    /// where it is first used.
     kText
   };
 
   struct Step {
     uint32_t node : 31;
-    // The node is a Let whose value is known: its variable gets it. Else: run the node.
+    // Set if the node is a Let whose value is known: the step gives it to the variable. Otherwise
+    // the step runs the node.
     uint32_t bind : 1;
   };
   struct Region {
@@ -52,20 +53,21 @@ class Regions {
 
   explicit Regions(const Expr* root, Mode mode = Mode::kRun);
 
-  // Facts about nodes are columns: a loop over a large graph fetches only those it asks for, and
-  // not the nodes.
+  // Facts about nodes are columns, so that a loop over a large graph fetches only the facts that it
+  // needs, and not the nodes.
   uint32_t num_nodes() const { return static_cast<uint32_t>(exprs_.size()); }
   const Expr* expr(uint32_t id) const { return exprs_[id]; }
   ExprKind kind(uint32_t id) const { return kinds_[id]; }
   uint32_t num_operands(uint32_t id) const { return first_operand_[id + 1] - first_operand_[id]; }
-  /// The region it runs in.
+  /// The region that the node runs in.
   uint32_t home(uint32_t id) const { return homes_[id]; }
-  /// Operand places that refer to it.
+  /// The number of operand places that refer to it.
   uint32_t uses(uint32_t id) const { return uses_[id]; }
-  /// The node that reaches it first, and by which operand; kNone for the expression itself.
+  /// The node that reaches it first, and the number of that operand; kNone for the expression
+  /// itself.
   uint32_t user(uint32_t id) const { return users_[id].node; }
   uint32_t user_operand(uint32_t id) const { return users_[id].operand; }
-  /// Of a Function, If or Match (or, for text, a Let): the region of its first such operand; else
+  /// The region of the first such operand of a Function, If or Match (or, for text, a Let); else
   /// kNone.
   uint32_t first_region(uint32_t id) const { return first_region_[id]; }
   /// The number of operand i of a node, or kNone.
@@ -78,25 +80,25 @@ class Regions {
   std::span<const Step> steps(uint32_t region) const {
     return {steps_.data() + regions_[region].first_step, regions_[region].num_steps};
   }
-  /// The region that operand i of a node is the root of, or kNone if the operand belongs to the
-  /// node's own home.
+  /// The region whose root is operand i of a node, or kNone if the operand belongs to the node's
+  /// own home.
   uint32_t region_of(uint32_t node, size_t i) const;
-  /// Nodes that are used inside a recursive function and outside of it and mention its name: they
-  /// run when the name is bound, by this let. No program without sharing says that.
+  /// Nodes that are used inside a recursive function and outside of it and mention its name. They
+  /// run when this let binds the name. Only programs with shared nodes have such nodes.
   const std::unordered_map<uint32_t, uint32_t>& waiting() const { return late_; }
   /// The expression at the root of a region.
   const Expr* root_expr(uint32_t region) const;
-  /// What the region's value is: its root, past a chain of lets. `node` is kNone for a variable or
-  /// the like.
+  /// The value of the region: its root, past a chain of lets. `node` is kNone for a variable or the
+  /// like.
   struct Result {
     const Expr* expr;
     uint32_t node;
   };
   Result result(uint32_t region) const;
-  /// The step in tail position: it makes the region's value, and all that is left behind it is to
-  /// pass that on through lets. The number of steps if there is none.
+  /// The step in tail position: it makes the region's value, and after it that value only passes
+  /// through lets. The number of steps if there is none.
   size_t tail_step(uint32_t region) const;
-  /// Whether region `outer` is `inner` or contains it.
+  /// True if region `outer` is `inner` or contains it.
   bool contains(uint32_t outer, uint32_t inner) const;
   /// The lowest region that contains both.
   uint32_t common(uint32_t a, uint32_t b) const;
@@ -110,7 +112,7 @@ class Regions {
     uint32_t node;
     uint32_t operand;
   };
-  // A let's binding and how many nodes are done before it.
+  // A let's binding, and the number of nodes that are done before it.
   struct Binding {
     uint32_t done;
     uint32_t let;

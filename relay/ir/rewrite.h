@@ -19,18 +19,19 @@ class Rewriter {
   ExprRef run(const ExprRef& root);
 
  protected:
-  /// Before any operand. Return non-null to put that in the node's place and skip its operands.
+  /// Called before any operand. Return non-null to put that in the node's place and skip its
+  /// operands.
   virtual ExprRef enter(const Expr* expr) {
     (void)expr;
     return {};
   }
-  /// Just before operand i of `expr` is rewritten (operands 0..i-1 are done).
+  /// Called just before operand i of `expr` is rewritten (operands 0..i-1 are done).
   virtual void before(const Expr* expr, uint32_t operand, std::span<const ExprRef> done) {
     (void)expr;
     (void)operand;
     (void)done;
   }
-  /// After all operands: what stands in the node's place. `operands` are the rewritten ones.
+  /// Called after all operands; returns the node's replacement. `operands` are the rewritten ones.
   virtual ExprRef rewrite(const Expr* expr, std::span<const ExprRef> operands) {
     return rebuild(expr, operands);
   }
@@ -47,9 +48,9 @@ ExprRef rewrite_post_order(
     const ExprRef& root,
     const std::function<ExprRef(const Expr* expr, std::span<const ExprRef> operands)>& rewrite);
 
-/// Replaces free occurrences of variables. Binders inside `root` are not renamed; the caller sees
-/// to it that no binder of `root` captures (all variables are distinct objects, so none can unless
-/// a node is copied: see `copy_with_fresh_vars`).
+/// Replaces free occurrences of variables. Binders inside `root` are not renamed; the caller
+/// ensures that no binder of `root` captures a variable (all variables are distinct objects, so
+/// none can unless a node is copied: see `copy_with_fresh_vars`).
 ExprRef substitute(const ExprRef& root, const std::unordered_map<const Var*, ExprRef>& replacement);
 
 /// A copy in which every bound variable (parameters, lets, patterns) is a new one. Free variables
@@ -57,9 +58,9 @@ ExprRef substitute(const ExprRef& root, const std::unordered_map<const Var*, Exp
 ExprRef copy_with_fresh_vars(const ExprRef& root,
                              const std::function<TypeRef(const TypeRef&)>& types = {});
 
-/// A copy that shares no node with `root` but operators, constructors and constants; bound
-/// variables are new ones, free ones stay. Without types, unless `types` says what becomes of
-/// annotations, type arguments and types.
+/// A copy that shares no node with `root` but operators, constructors and constants. Bound
+/// variables are new ones, free ones stay. The copy has no types, unless `types` maps annotations,
+/// type arguments and types.
 ExprRef copy_nodes(const ExprRef& root, const std::function<TypeRef(const TypeRef&)>& types = {});
 
 }  // namespace relay

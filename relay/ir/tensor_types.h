@@ -1,4 +1,4 @@
-// What many passes ask about the types of tensors.
+// Questions of many passes about the types of tensors.
 #pragma once
 
 #include <algorithm>
@@ -15,13 +15,13 @@ inline TypeRef type_of_array(const NDArray& array) {
                           array.dtype());
 }
 
-/// Whether it is a tensor that is known to have no dimensions. False for null.
+/// True for a tensor that is known to have no dimensions. False for null.
 inline bool is_number_type(const Type* type) {
   const auto* tensor = type == nullptr ? nullptr : type->as<TensorType>();
   return tensor != nullptr && tensor->has_rank() && tensor->dims().empty();
 }
 
-/// Whether it is a tuple of tensors alone. False for null.
+/// True for a tuple of tensors alone. False for null.
 inline bool is_tuple_of_tensors(const Type* type) {
   const auto* tuple = type == nullptr ? nullptr : type->as<TupleType>();
   return tuple != nullptr &&

@@ -20,7 +20,7 @@
 
 namespace relay {
 
-/// What a type (or type parameter) stands for (language.md §3).
+/// The kind of thing that a type (or type parameter) stands for (language.md §3).
 enum class Kind : uint8_t {
   kType,        // a type of values
   kShape,       // a shape: the first argument of Tensor
@@ -49,7 +49,8 @@ using GlobalTypeVarRef = Ref<const GlobalTypeVar>;
 using TypeDataRef = Ref<const TypeData>;
 using RelationTypeRef = Ref<const RelationType>;
 
-/// Base of all types. Construct with the `make` functions; those of one structure are one object.
+/// Base of all types. Construct types with the `make` functions; those of one structure are one
+/// object.
 class Type {
  public:
   TypeTag tag() const { return tag_; }
@@ -71,7 +72,7 @@ class Type {
   bool has_binder() const { return flags_ & kHasBinder; }  // a FuncType with type parameters
   /// Neither inference variables nor type variables, so nothing remains to be solved.
   bool closed() const { return (flags_ & (kHasIncomplete | kHasTypeVar | kHasSymbol)) == 0; }
-  /// Nesting, at most kMaxDepth; and the size as a tree, at most kMaxSize. The `make` functions
+  /// The nesting, at most kMaxDepth, and the size as a tree, at most kMaxSize. The `make` functions
   /// throw `Error` beyond, so that walks over types may recurse and terminate.
   static constexpr uint32_t kMaxDepth = 200;
   static constexpr uint32_t kMaxSize = 1u << 20;
@@ -79,7 +80,7 @@ class Type {
   uint32_t size() const { return size_; }
   uint64_t hash() const { return hash_; }
 
-  /// As printed in programs, e.g. `Tensor[(2, 3), float32]`, `fn (int32) -> bool`.
+  /// Its text in programs, e.g. `Tensor[(2, 3), float32]`, `fn (int32) -> bool`.
   std::string str() const;
 
   void retain() const noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
@@ -112,7 +113,7 @@ class Type {
 };
 
 // clang-format off
-// `TensorTypeFields{shape, dtype_type}` …: what a type of each kind consists of.
+// `TensorTypeFields{shape, dtype_type}` …: the parts of a type of each kind.
 #define RELAY_TYPE_FIELD(type, name) type name;
 #define RELAY_TYPE_KIND(Class, tag, kind, doc, fields)                            \
   struct Class##Fields {                                                          \
@@ -121,7 +122,7 @@ class Type {
   };
 #include <relay/ir/types.def>
 
-/// How an accessor gives a field away: lists as spans, small data as values.
+/// The result of an accessor for a field: spans for lists, values for small data.
 template <class T>
 struct TypeFieldView {
   using As = std::conditional_t<std::is_trivially_copyable_v<T>, T, const T&>;
@@ -131,7 +132,7 @@ struct TypeFieldView<std::vector<T>> {
   using As = std::span<const T>;
 };
 
-/// The part of each class that types.def gives: its tag, its fields and their accessors.
+/// The part of each class that types.def defines: its tag, its fields and their accessors.
 template <class T>
 class TypeNode;
 #define RELAY_TYPE_FIELD(type, name) \
@@ -175,7 +176,7 @@ class DimType final : public TypeNode<DimType> {
 };
 
 /// `Tensor[shape, dtype]`. The shape is a ShapeType, or a TypeVar or IncompleteType of kind Shape;
-/// the dtype likewise a BaseType or a variable.
+/// the dtype is a BaseType or a variable in the same way.
 class TensorType final : public TypeNode<TensorType> {
  public:
   using TypeNode::TypeNode;
@@ -184,7 +185,7 @@ class TensorType final : public TypeNode<TensorType> {
   static TypeRef scalar(DType dtype) { return make(std::span<const Dim>(), dtype); }
 
   bool has_rank() const { return shape()->is<ShapeType>(); }
-  /// The dimensions; only when `has_rank()`.
+  /// The dimensions; call it only if `has_rank()`.
   std::span<const Dim> dims() const { return shape()->as<ShapeType>()->dims(); }
   bool has_dtype() const { return dtype_type()->is<BaseType>(); }
   DType dtype() const { return dtype_type()->as<BaseType>()->dtype(); }
@@ -206,12 +207,12 @@ class FuncType final : public TypeNode<FuncType> {
   bool is_scheme() const { return !type_params().empty(); }
 };
 
-/// A type parameter: identity is the object, the name is for people.
+/// A type parameter: the object is its identity, the name is for people.
 class TypeVar final : public TypeNode<TypeVar> {
  public:
   using TypeNode::TypeNode;
-  /// `implicit`: a dimension name that was used without being declared (T13); it is quantified by
-  /// the outermost function that mentions it but not printed among the type parameters.
+  /// `implicit`: a dimension name that is used without being declared (T13). The outermost function
+  /// that mentions it quantifies it, but does not print it among the type parameters.
   static TypeVarRef make(Name name, Kind kind, bool implicit = false);
 };
 
@@ -236,8 +237,8 @@ class RefType final : public TypeNode<RefType> {
   static TypeRef make(TypeRef value);
 };
 
-/// How this layer asks for the names of relations and operators, which op/ defines and sets here
-/// when the process starts.
+/// Gives this layer the names of relations and operators; op/ defines and sets these hooks when the
+/// process starts.
 struct NameHooks {
   Name (*relation)(const Relation* relation) = nullptr;
   Name (*op)(const Operator* op) = nullptr;
@@ -264,7 +265,7 @@ class IncompleteType final : public TypeNode<IncompleteType> {
   static TypeRef hole() { return make(0, Kind::kType); }
 };
 
-/// Equality up to the names of bound type parameters. Pointer comparison when neither binds any.
+/// Equality up to the names of bound type parameters. Compares pointers if neither type binds any.
 bool types_equal(const Type* a, const Type* b);
 inline bool types_equal(const TypeRef& a, const TypeRef& b) {
   return types_equal(a.get(), b.get());

@@ -1,5 +1,5 @@
-// What walks over types are made of, from types.def: who treats all kinds alike uses these, so that
-// a new kind is one line there. Types are at most Type::kMaxDepth deep, so walks may recurse.
+// The parts of walks over types, from types.def. Code that treats all kinds alike uses these, so
+// that a new kind is one line there. Types are at most Type::kMaxDepth deep, so walks may recurse.
 #pragma once
 
 #include <relay/ir/type.h>
@@ -19,8 +19,8 @@ decltype(auto) visit_type(const Type& type, F&& f) {
   RELAY_UNREACHABLE("unknown type");
 }
 
-// each_field(fields, f): f of every field. all_fields(a, b, f): whether f holds of every pair of
-// fields, in their order. mapped_fields(fields, f): fields of the values that f gives.
+// each_field(fields, f): calls f for every field. all_fields(a, b, f): true if f holds for every
+// pair of fields, in their order. mapped_fields(fields, f): the fields with the values of f.
 #define RELAY_TYPE_FIELD(type, name) f(fields.name);
 #define RELAY_TYPE_KIND(Class, tag, kind, doc, list)                     \
   template <class F>                                                     \
@@ -43,12 +43,11 @@ decltype(auto) visit_type(const Type& type, F&& f) {
   }
 #include <relay/ir/types.def>
 
-/// The one type of these fields. Not for TypeVar and TypeData, whose identity is the object.
+/// The one type with these fields. Not for TypeVar and TypeData, whose identity is the object.
 #define RELAY_TYPE_KIND(Class, tag, kind, doc, fields) TypeRef make_type(Class##Fields parts);
 #include <relay/ir/types.def>
 
-/// Whether a field is a part; whether it is a list of parts, to which type parameters do not
-/// belong.
+/// True if a field is a part, or a list of parts; type parameters do not count.
 template <class T>
 inline constexpr bool kIsPart = false;
 template <class T>
@@ -58,7 +57,7 @@ inline constexpr bool kIsParts = false;
 template <class T>
 inline constexpr bool kIsParts<std::vector<T>> = kIsPart<T> && !std::is_same_v<T, TypeVarRef>;
 
-/// f(const Type*) of each part, in order.
+/// Calls f(const Type*) for each part, in order.
 template <class F>
 void for_each_part(const Type& type, F&& f) {
   visit_type(type, [&](const auto& node) {
@@ -72,7 +71,7 @@ void for_each_part(const Type& type, F&& f) {
   });
 }
 
-/// f(Dim) of each dimension that a type consists of itself.
+/// Calls f(Dim) for each dimension that a type holds directly.
 template <class F>
 void for_each_dim(const Type* type, F&& f) {
   if (const auto* shape = type->as<ShapeType>()) {
@@ -82,8 +81,8 @@ void for_each_dim(const Type* type, F&& f) {
   }
 }
 
-/// The type made of `part(TypeRef)` of each part and `dim(Dim)` of each dimension: the same object
-/// if all are the same. Type parameters stay.
+/// The type made from `part(TypeRef)` of each part and `dim(Dim)` of each dimension: the same
+/// object if all are the same. Type parameters stay.
 template <class PartFn, class DimFn>
 TypeRef map_parts(const TypeRef& type, PartFn&& part, DimFn&& dim) {
   return visit_type(*type, [&]<class Node>(const Node& node) -> TypeRef {

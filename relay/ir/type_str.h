@@ -10,12 +10,12 @@
 
 namespace relay {
 
-/// Names of type variables within one text: each variable keeps its name unless another one has it
-/// already; then `_1`, `_2`, … follows.
+/// The names of type variables within one text: each variable keeps its name unless another one
+/// already has it; then `_1`, `_2`, … follows.
 class TypeNames {
  public:
   const std::string& name(const TypeVar* var);
-  /// No variable is called so.
+  /// No variable gets this name.
   void reserve(std::string_view name) { taken_.emplace(name); }
 
  private:
@@ -23,10 +23,10 @@ class TypeNames {
   std::unordered_set<std::string> taken_;
 };
 
-/// The name of a type, a type parameter or a dimension, in quotes where the word means something
-/// else in types.
+/// The name of a type, a type parameter or a dimension, in quotes if the word means something else
+/// in types.
 std::string type_word(std::string_view name);
-/// As `Type::str`, with names that the caller shares between several types. A type definition is
+/// Like `Type::str`, with names that the caller shares between several types. A type definition is
 /// shown by its name.
 std::string type_str(const Type* type, TypeNames& names);
 /// `s : Shape`, or `a` for kind Type.

@@ -1,4 +1,4 @@
-// Inside of ir/: the table of all types.
+// Internal to ir/: the table of all types.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ namespace relay {
 /// Finds or makes the one object of a structure, and frees it with its last owner.
 ///
 /// Entries are weak. The count of an interned type goes from one to zero only under its shard's
-/// lock, and a lookup takes its reference under that lock, so whatever is found is alive.
+/// lock, and a lookup takes its reference under that lock, so every type that it finds is alive.
 struct TypeTable {
   struct Shard {
     ForkMutex mutex;
@@ -43,8 +43,8 @@ struct TypeTable {
     return nullptr;
   }
 
-  /// `same(type)` compares with what is asked for; `make()` creates it. The object is made without
-  /// the lock, since making and unmaking may release other types.
+  /// `same(type)` compares a type with the requested one; `make()` creates it. The object is made
+  /// without the lock, because making and freeing may release other types.
   template <class T, class Same, class Make>
   TypeRef intern(uint64_t hash, const Same& same, const Make& make) {
     auto equal = [&same](const Type* type) { return same(static_cast<const T&>(*type)); };

@@ -62,8 +62,8 @@ void post_order(const Expr* root, Visitor&& visitor) {
 }
 
 /// Visits each node reachable from `root` once, in no particular order: the quickest walk, since
-/// each node is fetched once. `Visitor` is called as `visitor(const Expr*)` and returns whether to
-/// go on.
+/// each node is fetched once. `Visitor` is called as `visitor(const Expr*)` and returns true to go
+/// on.
 template <class Visitor>
 void visit_each(const Expr* root, Visitor&& visitor) {
   PointerSet<Expr> seen;
@@ -78,7 +78,7 @@ void visit_each(const Expr* root, Visitor&& visitor) {
 }
 
 /// A walk with hooks for scoping. Each node is entered once (nodes with several owners are
-/// remembered); derive and override what is needed.
+/// remembered); derive and override the hooks that you need.
 ///
 ///   enter(e)        before any operand; return false to skip the operands (leave is still called)
 ///   before(e, i)    just before operand i is walked

@@ -1,4 +1,4 @@
-// Recognising sums of products by their index maps.
+// Recognises sums of products by their index maps.
 #pragma once
 
 #include <optional>
@@ -12,27 +12,27 @@ namespace relay::lower {
 /// fold Σ lhs · rhs, anything elementwise around it, and is stored at out[axes…]. Loads in `value`
 /// name the buffers, as in a nest. Axes are rows if only one factor depends on them, columns if
 /// only the other one does (the side that the output is contiguous along), batch if both do; an
-/// axis that one factor uses divided (groups, transposed convolutions) is split first. Nothing
-/// where there is neither a row nor a column, or where a window slides along the only one there is
-/// (depthwise): other templates are better at that.
+/// axis that one factor uses divided (groups, transposed convolutions) is split first. Nothing if
+/// there is neither a row nor a column, or if a window slides along the only one (depthwise): other
+/// templates are better at that.
 std::optional<Contraction> match_contraction(std::span<const Buffer> buffers, int32_t out,
                                              std::span<const te::Axis> axes,
                                              const te::ScalarRef& value, uint32_t num_axes,
                                              uint32_t num_vars);
 
-/// Whether contractions sum in this dtype.
+/// True if contractions sum in this dtype.
 bool is_accumulator(DType dtype);
-/// Whether a fold at the points of `axes` is a sum of products with rows and columns, of any dtype:
-/// what a contraction would compute if nothing else stood in the way.
+/// True if a fold at the points of `axes` is a sum of products with rows and columns, of any dtype:
+/// the work of a contraction, if nothing else prevented it.
 bool is_product(const te::ScalarRef& fold, std::span<const te::Axis> axes, uint32_t num_axes,
                 uint32_t num_vars);
-/// Whether a stage as a whole is a contraction with rows and columns: such a stage stays alone,
+/// True if a stage as a whole is a contraction with rows and columns: such a stage stays alone,
 /// whatever reads it.
 bool is_contraction(const te::Map& map, uint32_t num_axes, uint32_t num_vars);
-/// Which index of a load of the form packed[…, n div w, …, n mod w] (an operand packed in panels of
-/// w) is the panel's number.
+/// The index that is the panel's number in a load of the form packed[…, n div w, …, n mod w] (an
+/// operand packed in panels of w).
 std::optional<size_t> panel_index(const te::ScalarNode& load);
-/// Those of `axes` that a value depends on.
+/// The axes among `axes` that a value depends on.
 std::vector<te::Axis> axes_of(const te::ScalarRef& value, std::span<const te::Axis> axes);
 
 }  // namespace relay::lower

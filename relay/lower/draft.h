@@ -13,7 +13,7 @@
 
 namespace relay::lower {
 
-/// A kernel with the tensors that its argument buffers stand for.
+/// A kernel with the tensors of its argument buffers.
 struct DraftKernel {
   std::shared_ptr<Kernel> kernel;
   std::vector<te::TensorId> tensors;  // one for each buffer that is not scratch, in order
@@ -29,21 +29,21 @@ class Draft {
   const te::Computation& computation() const { return computation_; }
   te::Axis new_axis(Dim extent) { return {num_axes_++, extent}; }
   uint32_t new_var() { return num_vars_++; }
-  /// The next `count` registers are spoken for.
+  /// Reserves the next `count` registers.
   void reserve_vars(size_t count) { num_vars_ += static_cast<uint32_t>(count); }
 
-  /// The buffer of a tensor, as it is or as one row of all its elements.
+  /// The buffer of a tensor, in its shape or as one row of all its elements.
   int32_t buffer(te::TensorId id, Buffer::Role role, bool flat);
   int32_t scratch(std::string name, DType dtype, std::vector<Dim> dims);
   /// A load from a buffer, in range.
   te::ScalarRef load(int32_t buffer, std::vector<te::ScalarRef> indices) const;
 
-  /// The expression with its loads of tensors made loads of buffers; in-range ones are flat, unless
-  /// `keep_dims`. Axes are replaced as `axes` says.
+  /// The expression with its loads of tensors made loads of buffers; loads in range are flat,
+  /// unless `keep_dims`. `axes` gives the replacements of axes.
   std::vector<te::ScalarRef> bind(std::span<const te::ScalarRef> roots, IndexMath& math,
                                   const std::unordered_map<uint32_t, te::ScalarRef>& axes = {},
                                   bool keep_dims = false);
-  /// Called for a load of a tensor first, if set; null for the usual treatment. Indices are bound.
+  /// Called first for a load of a tensor, if set; null for the usual treatment. Indices are bound.
   std::function<te::ScalarRef(const te::ScalarNode& load, const std::vector<te::ScalarRef>& args)>
       intercept;
 
@@ -67,7 +67,7 @@ class Draft {
   bool stores_apart_ = false;
 };
 
-/// How the loops of a fold run.
+/// The loops of a fold.
 struct FoldLoops {
   int vector_axis = -1;  // position among the fold's axes, or -1: none
   uint32_t interleave = 1;
@@ -78,12 +78,12 @@ class Flattener {
  public:
   /// `in_lanes`: the statements stand in a vector loop.
   Flattener(Draft& draft, bool in_lanes) : draft_(draft), in_lanes_(in_lanes) {}
-  /// What is left of the expression after its folds have been computed by statements in `block`.
+  /// The rest of the expression after statements in `block` have computed its folds.
   te::ScalarRef value(const te::ScalarRef& root, Block& block);
   /// Registers of a fold, computed by statements in `block`.
   std::vector<te::ScalarRef> fold(const te::ScalarRef& fold, Block& block);
   bool has_fold(const te::ScalarRef& node);
-  /// Chooses the loops of a fold outside of vector loops; none set: all serial.
+  /// Chooses the loops of a fold outside of vector loops; if not set, all are serial.
   std::function<FoldLoops(const te::ScalarNode& fold)> choose;
   /// Fold axes that run from a begin to an end of their own.
   std::unordered_map<uint32_t, std::pair<te::ScalarRef, te::ScalarRef>> clips;
@@ -101,7 +101,7 @@ class Flattener {
   Draft& draft_;
   bool in_lanes_;
   std::unordered_map<const te::ScalarNode*, bool> has_fold_;
-  std::vector<te::ScalarRef> alive_;  // so that the addresses in it stay taken
+  std::vector<te::ScalarRef> alive_;  // keeps the addresses in it taken
   std::unordered_map<const te::ScalarNode*, te::ScalarRef> done_;
   std::unordered_map<const te::ScalarNode*, std::vector<te::ScalarRef>> registers_;
   std::vector<te::ScalarRef> order_;  // keys of done_ in order, alive
@@ -111,13 +111,13 @@ class Flattener {
 Stmt let(uint32_t var, te::ScalarRef value);
 Stmt store(int32_t buffer, std::vector<te::ScalarRef> indices, te::ScalarRef value);
 For loop(LoopKind kind, const te::Axis& axis);
-/// The block becomes the body of a loop that takes its place.
+/// Makes the block the body of a loop that takes its place.
 void enclose(Block& block, For loop);
 te::ScalarRef zero(DType dtype);
 
 /// Visits every scalar of a block, for changes.
 void for_each_scalar(Block& block, const std::function<void(te::ScalarRef&)>& visit);
-/// Work of one evaluation of the expressions, folds included; terms where extents are.
+/// Work of one evaluation of the expressions, folds included; over the terms of extents.
 Dim flops_of(std::span<const te::ScalarRef> roots);
 
 }  // namespace relay::lower

@@ -1,4 +1,4 @@
-// Which kernels may write over what they read.
+// Finds kernels that may write over a buffer that they read.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace relay::lower {
 struct InPlace {
   int32_t written = 0;
   int32_t read = 0;
-  /// Nothing but that is written: in place there is nothing to do.
+  /// True if the kernel only copies: in place there is nothing to do.
   bool copy = false;
 };
 

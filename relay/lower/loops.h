@@ -1,4 +1,4 @@
-// Loop nests: what a kernel does, over the scalar expressions of tensor_expr (docs/lowering.md).
+// Loop nests: the work of a kernel, over the scalar expressions of tensor_expr (docs/lowering.md).
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace relay::lower {
 struct Buffer {
   enum class Role : uint8_t {
     kInput,    // KernelArgs::buffers, read only
-    kOutput,   // KernelArgs::buffers, written (and read back, if the nest says so)
+    kOutput,   // KernelArgs::buffers, written (and read back, if the nest reads it)
     kScratch,  // a piece of this worker's KernelArgs::scratch: private, kept in cache
   };
   Role role = Role::kInput;
@@ -27,16 +27,16 @@ struct Buffer {
 enum class LoopKind : uint8_t {
   kSerial,
   /// Outermost only, once in a nest: workers take contiguous pieces of the iterations, in any
-  /// order. A nest without such a loop is run by one of them.
+  /// order. One worker runs a nest without such a loop.
   kParallel,
   /// `step` is ignored: as many lanes as the target has for the types in the body, the rest masked.
-  /// Everything inside is per lane. No vector loop within a vector loop.
+  /// Everything inside is per lane. A vector loop contains no other vector loop.
   kVector,
   /// Constant bounds: written out.
   kUnrolled,
   /// Around one vector loop with the same bounds each time, in it one store of one load in range.
   /// The store lies side by side along this loop's axis, the load along the vector loop's: squares
-  /// of as many rows as a vector has lanes are turned in registers. Elements may be stored twice.
+  /// with as many rows as a vector has lanes are turned in registers. Elements may be stored twice.
   kTurned
 };
 
@@ -46,7 +46,7 @@ using Block = std::vector<Stmt>;
 /// for axis in begin, begin + step … < end. The bounds are uniform int64 scalars.
 struct For {
   LoopKind kind = LoopKind::kSerial;
-  uint32_t axis = 0;  // id of the kIndex nodes that it gives values to
+  uint32_t axis = 0;  // id of the kIndex nodes whose values it gives
   te::ScalarRef begin;
   te::ScalarRef end;
   int64_t step = 1;
@@ -64,7 +64,7 @@ struct Let {
   te::ScalarRef value;
 };
 
-/// Changes a register of an enclosing block (scan carries). Not across the boundary of a vector
+/// Changes a register of an enclosing block (scan carries), but not across the boundary of a vector
 /// loop.
 struct Set {
   uint32_t var = 0;
@@ -73,13 +73,13 @@ struct Set {
 
 /// vars ⊕= values, for registers that an enclosing block let begin with the combiner's identity. If
 /// the registers were let outside of an enclosing vector loop, each lane accumulates for itself and
-/// the lanes are joined when that loop ends.
+/// the lanes are joined at the end of that loop.
 struct Accumulate {
   std::vector<uint32_t> vars;
   te::Combiner combiner;
   std::vector<te::ScalarRef> values;
   te::ScalarRef
-      where;  // bool or null: values are not evaluated and nothing is joined where it is false
+      where;  // bool or null: where it is false, values are not evaluated and nothing is joined
 };
 
 /// buffer[indices] = value.
@@ -89,7 +89,7 @@ struct Store {
   te::ScalarRef value;                 // of the buffer's dtype
 };
 
-/// Where the condition varies along an enclosing vector loop, both blocks run masked, each only if
+/// If the condition varies along an enclosing vector loop, both blocks run masked, each only if
 /// some lane takes it; loads and failures of other lanes do not happen.
 struct If {
   te::ScalarRef condition;
@@ -97,13 +97,12 @@ struct If {
   Block else_block;
 };
 
-/// Fails with message `code` of the nest where the condition is false (as te kFail, for
-/// statements).
+/// Fails with message `code` of the nest if the condition is false (like te kFail, for statements).
 struct Check {
   te::ScalarRef condition;
   std::string message;
   uint32_t origin = 0;  // as of scalars
-  /// Perhaps: an index and the extent that it is outside of, evaluated only after a failure.
+  /// Optional: an index and the extent that it is outside of, evaluated only after a failure.
   te::ScalarRef index{}, extent{};
 };
 
@@ -111,8 +110,8 @@ struct Stmt {
   std::variant<For, Let, Set, Accumulate, Store, If, Check> node;
 };
 
-/// A kernel as loops. Scalars in it hold no kFold nodes (folds have become loops) and no
-/// placeholders but registers.
+/// A kernel as loops. Its scalars hold no kFold nodes (folds have become loops) and no placeholders
+/// but registers.
 struct Nest {
   std::vector<Buffer> buffers;
   Block body;
@@ -122,9 +121,8 @@ struct Nest {
   bool stores_apart = false;
 };
 
-/// A sum of products: out[b…, m…, n…] = epilogue(Σ over k… of lhs · rhs). Which axes are batch,
-/// rows, columns and folded is read off the index maps. Emitted as register tiles over packed
-/// panels.
+/// A sum of products: out[b…, m…, n…] = epilogue(Σ over k… of lhs · rhs). The index maps tell which
+/// axes are batch, rows, columns and folded. Emitted as register tiles over packed panels.
 struct Contraction {
   std::vector<Buffer> buffers;
   std::vector<te::Axis> batch, rows, columns, folded;
@@ -149,8 +147,8 @@ struct Kernel {
   std::vector<Dim> dim_args;
   Dim flops;  // of one run, for profiles
   Dim bytes;  // read and written at least once
-  /// Sums of products with rows and columns that loops of another template than "contraction"
-  /// compute: too slow to be meant.
+  /// The number of sums of products with rows and columns that loops of another template than
+  /// "contraction" compute, which is too slow to be intended.
   size_t products_in_loops = 0;
 
   const std::vector<Buffer>& buffers() const;

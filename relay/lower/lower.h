@@ -1,4 +1,5 @@
-// From computations to kernels: what a node computes becomes loop nests and a list of launches.
+// From computations to kernels: the computation of a node becomes loop nests and a list of
+// launches.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@ namespace relay::lower {
 /// that a library kernel counts are `?`.
 struct Place {
   te::TensorInfo info;
-  /// Shares the memory of another place (a view at offset 0 over the same elements in row-major
+  /// The place whose memory it shares (a view at offset 0 over the same elements in row-major
   /// order), or -1.
   int32_t alias = -1;
 };
@@ -50,9 +51,9 @@ struct Lowered {
 
 struct LowerOptions {
   int64_t vector_bytes = 64;  // of the target, for choices between templates
-  /// Matrix products and convolutions of float32 by oneDNN, which the machine then needs.
+  /// Computes matrix products and convolutions of float32 by oneDNN, which the machine then needs.
   bool onednn = false;
-  bool prepared = false;  // the computation is one that `prepare` gave
+  bool prepared = false;  // the computation is a result of `prepare`
 };
 
 /// Chooses templates and writes the loops. Stages that are cheap to repeat are inlined into their

@@ -1,4 +1,4 @@
-// Constant operands of contractions in the order in which tiles read them.
+// Packs constant operands of contractions in the order in which tiles read them.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace relay::lower {
 
-/// An input of a computation that one of its contractions would rather read packed: in panels of
-/// `width` columns or rows, one step of k after the other, the last panel filled up with zeros.
+/// An input of a computation that one of its contractions reads better packed: in panels of `width`
+/// columns or rows, one step of k after the other, the last panel filled up with zeros.
 struct PackedOperand {
   enum class Side : uint8_t { kRows, kColumns };
   size_t input = 0;  // number of the operand among the inputs
@@ -18,26 +18,26 @@ struct PackedOperand {
   int64_t width = 1;
   /// One input, the operand; one output, packed[batch…, ceil(n / width), k…, width].
   te::Computation packing;
-  /// What the old computation was, ready for `lower`. It has one input more, the last: the packed
-  /// operand. Other inputs keep their numbers; the operand itself stays one even if nothing reads
-  /// it any longer (`reads_input`).
+  /// The new computation, ready for `lower`. It has one input more, the last: the packed operand.
+  /// Other inputs keep their numbers; the operand itself stays an input even if nothing reads it
+  /// any longer (`reads_input`).
   te::Computation computation;
 };
 
 /// The first contraction of `computation` with an operand for which `constant` is true and packing
 /// pays on a target with vectors of so many bytes; nothing if there is none. For computations with
-/// several contractions call it again on the result, until there is nothing left. `prepared`: the
-/// computation is one of these results.
+/// several contractions call it again on the result, until it returns nothing. `prepared`: the
+/// computation is such a result.
 std::optional<PackedOperand> packing_of(const te::Computation& computation,
                                         const std::function<bool(size_t input)>& constant,
                                         int64_t vector_bytes, bool prepared = false);
 
-/// Whether some fold reads, through whatever stages, an input for which `constant` is true: what
-/// does not can be left as it is, without a look at it in detail.
+/// True if some fold reads, through any stages, an input for which `constant` is true: a
+/// computation without such a fold can stay as it is, without a closer look.
 bool folds_read(const te::Computation& computation,
                 const std::function<bool(size_t input)>& constant);
 
-/// Whether a stage or an output of the computation has to do with an input.
+/// True if a stage or an output of the computation uses an input.
 bool reads_input(const te::Computation& computation, size_t input);
 
 }  // namespace relay::lower

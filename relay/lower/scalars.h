@@ -1,4 +1,4 @@
-// Rewriting scalar expressions (relay/tensor_expr/rewrite.h) under the names that lowering uses.
+// Rewrites scalar expressions (relay/tensor_expr/rewrite.h) under the names that lowering uses.
 #pragma once
 
 #include <relay/tensor_expr/rewrite.h>
@@ -20,7 +20,7 @@ using te::ScalarRewriter;
 using te::substitute;
 using te::with_args;
 
-/// Whether the operands of a combiner may change places.
+/// True if the operands of a combiner may change places.
 bool is_commutative(const te::Combiner& combiner);
 
 }  // namespace relay::lower

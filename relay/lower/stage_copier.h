@@ -1,4 +1,4 @@
-// Copying computations (relay/tensor_expr/stage_copier.h) under the name that lowering uses.
+// Copies computations (relay/tensor_expr/stage_copier.h) under the name that lowering uses.
 #pragma once
 
 #include <relay/lower/scalars.h>

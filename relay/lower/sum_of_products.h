@@ -1,5 +1,5 @@
-// Sums of products of two factors, as stages hold them: what every matcher of products,
-// convolutions and their tiles begins with.
+// Sums of products of two factors in stages: the beginning of every matcher of products,
+// convolutions and their tiles.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace relay::lower {
 /// The one fold in a value; null if there are none or several.
 const te::ScalarNode* only_fold(const te::ScalarRef& value);
 
-/// Whether a fold is a sum, empty ones included, of products of two factors: `args[0]->args`.
+/// True if a fold is a sum, empty ones included, of products of two factors: `args[0]->args`.
 bool sums_products(const te::ScalarNode& fold);
 
 /// A sum of products of two loads.
@@ -24,7 +24,7 @@ struct SumOfLoads {
 /// The one fold of a map of one value, if it is such a sum in float32.
 std::optional<SumOfLoads> sum_of_loads(const te::Map& map);
 
-/// The axis that an index is; nothing if it is anything else.
+/// The axis, if an index is just one; else nothing.
 std::optional<uint32_t> plain_axis(const te::ScalarRef& index);
 
 }  // namespace relay::lower

@@ -13,10 +13,10 @@
 namespace relay::lower {
 
 /// The stages of a computation in groups that run row by row, in an order in which they can run.
-/// Stages that are no Maps are groups of their own, with one member without values.
+/// Stages that are not Maps are groups of their own, with one member without values.
 std::vector<RowGroup> find_groups(const te::Computation& computation);
 
-/// What a template works on.
+/// The task of a template.
 struct Job {
   const te::Computation& computation;
   size_t stage;
@@ -31,14 +31,14 @@ DraftKernel lower_rows(const Job& job, RowGroup group);
 std::optional<DraftKernel> lower_transpose(const Job& job, Space& space, Dim flops);
 /// A single Map with folds over padded windows, lanes along row axis `along`.
 std::optional<DraftKernel> lower_window(const Job& job, Space& space, size_t along, Dim flops);
-/// The same where elements are read several times: over a copy of the plane, its padding included.
+/// The same if elements are read several times: over a copy of the plane, its padding included.
 std::optional<DraftKernel> lower_padded(const Job& job, Space& space, const te::Axis& lane,
                                         Dim flops);
 /// A single Map with one fold over rows that lie apart, lanes along row axis `along`.
 std::optional<DraftKernel> lower_columns(const Job& job, Space& space, size_t along, Dim flops);
 /// A Map that is a sum of products.
 std::optional<DraftKernel> lower_contraction(const Job& job);
-/// A Map whose values come out of tables that are computed as a whole.
+/// A Map whose values come from tables that are computed as a whole.
 std::optional<DraftKernel> lower_tiles(const Job& job);
 DraftKernel lower_scan(const Job& job);
 DraftKernel lower_update(const Job& job);
@@ -51,20 +51,20 @@ DraftKernel lower_copy(const Job& job, te::TensorId source);
 std::vector<RowGroup> cut_at_choices(Draft& draft, const Space& space, const te::Axis& axis,
                                      int64_t lanes);
 
-/// Stores into the results of a Map, one value each, all bound; `names` are the axes' at its point.
+/// Stores into the results of a Map, one value each, all bound; `names` are the axes at its point.
 std::vector<Stmt> store_results(Draft& draft, IndexMath& math, const Member& member,
                                 std::span<const te::ScalarRef> values,
                                 const std::unordered_map<uint32_t, te::ScalarRef>& names);
 
-/// Values that several roots share and that are worth a register, given names in `block`.
+/// Gives names in `block` to values that several roots share and that are worth a register.
 void name_shared(Draft& draft, std::vector<te::ScalarRef>& roots, Block& block);
 
 /// Loops over `axes` around `body`, outermost first; the outer ones are joined into one parallel
-/// loop if the work is worth it. `work` is what one point of all axes costs.
+/// loop if the work is worth it. `work` is the cost of one point of all axes.
 class OuterLoops {
  public:
   OuterLoops(Draft& draft, std::vector<te::Axis> axes, double work_inside);
-  /// What the axes are called in the body: themselves, or registers.
+  /// The names of the axes in the body: themselves, or registers.
   std::unordered_map<uint32_t, te::ScalarRef> names;
   bool parallel() const { return joined_ > 0; }
   te::ScalarRef name(const te::Axis& axis) const;
@@ -79,7 +79,8 @@ class OuterLoops {
   Block lets_;
 };
 
-/// Work, in operations, from which on a kernel is cut for several workers, and of a piece at least.
+/// The work, in operations, from which on a kernel is cut for several workers, and the least of a
+/// piece.
 inline constexpr double kWorthSharing = 32768;
 
 }  // namespace relay::lower

@@ -11,23 +11,23 @@
 
 namespace relay::lower {
 
-/// A convolution computed in tiles: what its weights become, and what it computes from those.
+/// A convolution computed in tiles: the transformation of its weights, and the computation with the
+/// result.
 struct Winograd {
   size_t input = 0;  // number of the weights among the inputs
   /// One input, the weights; one output, the transformed ones.
   te::Computation weights;
   /// The same, bit for bit, faster than by evaluating it: float32 elements at `places` from `to`.
   std::function<void(const NDArray& weights, void* to, const Places& places)> transform;
-  /// What the old computation was, ready for `lower`. It has one input more, the last: the
-  /// transformed weights. The weights stay an input even if nothing reads them any longer.
+  /// The new computation, ready for `lower`. It has one input more, the last: the transformed
+  /// weights. The weights stay an input even if nothing reads them any longer.
   te::Computation computation;
 };
 
 /// The first 3×3 convolution (step 1, no groups, float32, known extents) of a computation with
 /// weights for which `constant` is true that costs clearly less in tiles, on a target with vectors
-/// of so many bytes; nothing if there is none. Results differ from those of the sums as they are
-/// written by some more rounding (docs/numerics.md). `prepared`: the computation is ready for
-/// `lower` itself.
+/// of so many bytes; nothing if there is none. Results round differently from those of the plain
+/// sums (docs/numerics.md). `prepared`: the computation itself is ready for `lower`.
 std::optional<Winograd> winograd_of(const te::Computation& computation,
                                     const std::function<bool(size_t input)>& constant,
                                     int64_t vector_bytes, bool prepared = false);

@@ -34,7 +34,8 @@ class Filtering {
   int64_t points() const { return tile_ + kTaps - 1; }
   virtual Scalars data(std::span<const te::Scalar> d) const = 0;
   virtual Scalars weights(std::span<const te::Scalar> w) const = 0;
-  /// Of a window along both sides, columns first, into `to`: `points` rows of `points` runs.
+  /// Transforms a window along both sides, columns first, into `to`: `points` rows of `points`
+  /// runs.
   virtual void weights(const WeightSquare& taps, std::span<WeightRun> to) const = 0;
   virtual Scalars results(std::span<const te::Scalar> m) const = 0;
 
@@ -45,7 +46,7 @@ class Filtering {
   int64_t tile_;
 };
 
-/// All there are, larger tiles first.
+/// All filterings, larger tiles first.
 std::span<const Filtering* const> all_filterings();
 
 /// A square of `size` values by rows transformed along both sides: by rows again.
@@ -53,14 +54,14 @@ std::vector<Filtering::Scalars> both_ways(
     const Filtering& filtering, Filtering::Transform transform, size_t size,
     const std::function<te::Scalar(size_t row, size_t column)>& value);
 
-/// How weights lie in memory: elements from one to the next.
+/// The places of weights in memory: elements from one to the next.
 struct WeightSteps {
   int64_t out = 0, in = 0, row = 0, column = 0;
 };
 
-/// The weights of `outs` × `ins` channels, transformed[point, point, out, in]: what `weights` says
-/// of columns, then of rows, bit for bit. Element (p, q, o, i) goes to `to[places[0][p] +
-/// places[1][q] + places[2][o] + places[3][i]]`.
+/// The weights of `outs` × `ins` channels, transformed[point, point, out, in]: `weights` applied to
+/// columns, then to rows, bit for bit. Element (p, q, o, i) goes to `to[places[0][p] + places[1][q]
+/// + places[2][o] + places[3][i]]`.
 void transform_weights(const Filtering& filtering, const NDArray& weights, const WeightSteps& steps,
                        int64_t outs, int64_t ins, float* to, const Places& places);
 

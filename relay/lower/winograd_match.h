@@ -1,4 +1,4 @@
-// Convolutions that minimal filtering can compute.
+// Finds convolutions that minimal filtering can compute.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct SlidingDim {
   int64_t before = 0;
 };
 
-/// A sum over a 3×3 window and channels, and what is computed from it, stage `stage`.
+/// A sum over a 3×3 window and channels, and the work that follows it, in stage `stage`.
 struct Convolution {
   size_t stage = 0;
   const te::ScalarNode* fold = nullptr;

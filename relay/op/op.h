@@ -1,4 +1,4 @@
-// Operators: one declaration says everything about each (design.md, "One place for each thing").
+// Operators: one declaration defines each (design.md, "One place for each thing").
 #pragma once
 
 #include <forward_list>
@@ -20,7 +20,7 @@
 
 namespace relay {
 
-/// One call of an operator with its types known: what definitions are functions of.
+/// One call of an operator with its types known: the argument of definitions.
 class OpCall {
  public:
   /// Attributes that are not given are the defaults.
@@ -48,13 +48,14 @@ class OpCall {
   TypeRef output_;
 };
 
-/// Tuples among the inputs of a call are flattened for `compute` and library kernels: builder input
-/// k is the k-th tensor, left to right.
+/// Defines the computation. Tuples among the inputs of a call are flattened for `compute` and
+/// library kernels: builder input k is the k-th tensor, left to right.
 using ComputeFn = std::function<void(const OpCall& call, te::Builder& b)>;
-/// Relay over other operators, in terms of the argument expressions.
+/// Returns Relay over other operators, in terms of the argument expressions.
 using ExpandFn = std::function<ExprRef(const OpCall& call, std::span<const ExprRef> args)>;
 struct GradientCall;
-/// The gradients of a call's inputs in terms of other operators, see relay/op/registry/gradient.h.
+/// Returns the gradients of a call's inputs in terms of other operators, see
+/// relay/op/registry/gradient.h.
 using GradientFn = std::function<std::vector<ExprRef>(const GradientCall& call)>;
 enum class DefinitionKind : uint8_t { kNone, kCompute, kExpand, kIntrinsic };
 
@@ -70,8 +71,8 @@ struct OpOutput {
   ValueSpec spec;
 };
 
-/// A program that shows an operator at work: a function and its arguments as the command line takes
-/// them.
+/// A program that shows an operator at work: a function and its arguments in the form of the
+/// command line.
 struct OpExample {
   std::string program;
   std::vector<std::string> arguments;
@@ -84,7 +85,7 @@ class Operator {
   const std::string& doc() const { return doc_; }
   const std::vector<OpInput>& inputs() const { return inputs_; }
   size_t num_inputs() const { return inputs_.size(); }
-  /// The result, or the fields of a result tuple. Empty where the declaration says nothing of it.
+  /// The result, or the fields of a result tuple. Empty if the declaration does not describe it.
   const std::vector<OpOutput>& outputs() const { return outputs_; }
   /// The attributes type, or null for none.
   const AttrsSchema* attrs_schema() const { return schema_; }
@@ -93,12 +94,12 @@ class Operator {
   const ComputeFn& compute() const { return compute_; }
   const ExpandFn& expand() const { return expand_; }
   const std::vector<OpExample>& examples() const { return examples_; }
-  /// Why no results of other libraries are recorded for it; empty where there are.
+  /// The reason why no results of other libraries are recorded for it; empty if there are some.
   const std::string& no_data() const { return no_data_; }
   /// TVM's support level (1 basic … 11 quantised).
   int level() const { return level_; }
-  /// Whether a call may be dropped, duplicated, moved and folded. Calls of others are effects (E3);
-  /// failures do not count (E5).
+  /// True if a call may be dropped, duplicated, moved and folded. Calls of other operators are
+  /// effects (E3); failures do not count (E5).
   bool pure() const { return pure_; }
 
  private:
@@ -120,7 +121,7 @@ class Operator {
 
 /// A column of facts about operators: typed, keyed by operator, open to everyone. An entry of a
 /// higher level replaces one of a lower level; an equal level is an error. Threads may read and set
-/// it at the same time; what `find` gave stays as it is, replaced or not.
+/// it at the same time; a value that `find` returned stays as it is, replaced or not.
 template <class T>
 class OpColumn {
  public:
@@ -146,7 +147,7 @@ class OpColumn {
  private:
   Name name_;
   mutable std::shared_mutex mutex_;
-  std::forward_list<T> values_;  // in place for good
+  std::forward_list<T> values_;  // never moved
   std::unordered_map<const Operator*, std::pair<int, const T*>> entries_;
 };
 
@@ -155,10 +156,10 @@ class OpBuilder {
  public:
   OpBuilder(Operator* op, Name name);
   OpBuilder& doc(std::string text);
-  /// The next input: its name, what it is for, and what it may be (signature.h).
+  /// The next input: its name, its purpose, and the values that it may have (signature.h).
   OpBuilder& input(Name name, std::string doc, ValueSpec spec = {});
-  /// The result, or the next field of the result tuple. A dtype variable that inputs have gives the
-  /// result its dtype before shapes are known.
+  /// The result, or the next field of the result tuple. If inputs share its dtype variable, the
+  /// result has its dtype before shapes are known.
   OpBuilder& output(Name name, std::string doc, ValueSpec spec);
   template <class T>
   OpBuilder& attrs() {
@@ -179,24 +180,23 @@ class OpBuilder {
   OpBuilder& expand(ExpandFn expand);
   /// A library kernel of the runtime as the whole definition: all inputs in, all results out;
   /// `params(call)` gives its parameters. Extents of results that only a run of the kernel knows
-  /// are
-  /// `?` in the relation's result.
+  /// are `?` in the relation's result.
   OpBuilder& kernel(std::string name, std::function<KernelParams(const OpCall& call)> params);
   OpBuilder& intrinsic();
-  /// The gradient as a rule, where that is better than what can be derived from the definition; or
-  /// why there is none.
+  /// The gradient as a rule, if that is better than the derivation from the definition; or the
+  /// reason why there is none.
   OpBuilder& gradient(GradientFn rule);
   OpBuilder& no_gradient(std::string why);
   OpBuilder& level(int level);
   OpBuilder& impure();
-  /// A function and arguments for it, run by a test and shown with its result in documents:
+  /// A function and arguments for it, which a test runs and documents show with the result:
   /// `.example("fn (%x: Tensor[(3), float32]) { exp(%x) }", "[0, 1, 2]")`.
   template <class... Arguments>
   OpBuilder& example(std::string program, Arguments... arguments) {
     op_->examples_.push_back({std::move(program), {std::string(arguments)...}});
     return *this;
   }
-  /// Says why there are no recorded results of other libraries to test against.
+  /// Gives the reason why no results of other libraries are recorded to test against.
   OpBuilder& no_data(std::string why);
   /// An entry of a column; those of relay/op are in columns.h.
   template <class T>
@@ -209,11 +209,10 @@ class OpBuilder {
   Operator* op_;
 };
 
-/// The operator of a name, or null; common other spellings (`mul`, `sub`, `div`) are found as well,
-/// and so are derived operators: the gradient `grad.NAME` of each operator
-/// (relay/op/registry/gradient.h).
+/// The operator with a name, or null. It also finds common other spellings (`mul`, `sub`, `div`)
+/// and derived operators: the gradient `grad.NAME` of each operator (relay/op/registry/gradient.h).
 const Operator* find_op(const Name& name);
-/// The operator of a name; InternalError if there is none.
+/// The operator with a name; InternalError if there is none.
 const Operator* get_op(std::string_view name);
 /// All declared operators, by name.
 std::vector<const Operator*> all_ops();
@@ -221,15 +220,15 @@ std::vector<const Operator*> all_ops();
 std::vector<const Operator*> impure_ops();
 /// Declares an operator. Throws `Error` for a name that is taken.
 OpBuilder& declare_op(std::string_view name);
-/// Takes an operator and its own relation out of the registry: of a plug-in that goes, or of a
-/// test. Programs that hold it stay valid.
+/// Removes an operator and its own relation from the registry: those of a plug-in that is unloaded,
+/// or of a test. Programs that hold it stay valid.
 void remove_op(const Name& name);
 
-/// The tensors in types, tuples flattened: how a computation sees the inputs of a call.
+/// The tensors in types, tuples flattened: the inputs of a call as a computation sees them.
 std::vector<te::TensorInfo> tensors_in(std::span<const TypeRef> types);
 
-/// A call: `call_op("add", {x, y})`, attributes optional. For expansions and passes. What is known
-/// of the arguments' types is checked against the operator's signature. Throws `Error`.
+/// A call: `call_op("add", {x, y})`, attributes optional. For expansions and passes. Checks the
+/// known parts of the arguments' types against the operator's signature. Throws `Error`.
 ExprRef call_op(std::string_view name, std::span<const ExprRef> args, AttrsRef attrs = {},
                 Span span = {});
 inline ExprRef call_op(std::string_view name, std::initializer_list<ExprRef> args,
@@ -241,14 +240,13 @@ inline ExprRef call_op(std::string_view name, std::initializer_list<ExprRef> arg
 /// Dimensions in the types may be symbolic.
 te::Computation build_computation(const OpCall& call);
 
-/// Checks the operator's signature and runs its relation on types; values as far as known. Null
-/// when it has to wait.
+/// Checks the operator's signature and runs its relation on types, and on the known values. Null if
+/// it has to wait.
 TypeRef infer_call_type(const Operator* op, std::span<const TypeRef> inputs, const AttrsRef& attrs,
                         DimSolver* solver = nullptr,
                         std::function<std::optional<NDArray>(size_t)> values = {});
 
-/// Whether it takes a run to know that the operator accepts such inputs. Ranks and dtypes must be
-/// known.
+/// True if only a run knows that the operator accepts such inputs. Ranks and dtypes must be known.
 bool leaves_checks(const Operator* op, std::span<const TypeRef> inputs, const AttrsRef& attrs);
 
 }  // namespace relay

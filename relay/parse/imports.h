@@ -24,16 +24,16 @@ struct ImportLines {
 /// The imports at the beginning of a program's text.
 ImportLines find_imports(std::string_view text);
 
-/// A file of the standard library ("prelude.rly", "prelude") as a module, with what it imports.
-/// Throws `Error` that tells which files there are.
+/// A file of the standard library ("prelude.rly", "prelude") as a module, with its imports. Throws
+/// `Error` that lists the files if it does not exist.
 Module standard_module(std::string_view file);
 
-/// Adds a file of the standard library and what it imports; what is there already stays. Throws
-/// `Error`, and adds nothing, where the module defines a name of the file in another way: another
-/// data type, a function of another signature.
+/// Adds a file of the standard library and its imports; definitions that exist already stay. Throws
+/// `Error`, and adds nothing, if the module defines a name of the file differently: another data
+/// type, or a function with another signature.
 void import_standard(Module& module, std::string_view file);
 
-/// Whether a place is in a file of the standard library.
+/// True if a place is in a file of the standard library.
 bool is_imported(Span span);
 
 }  // namespace relay

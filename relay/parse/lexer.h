@@ -1,4 +1,4 @@
-// Text to tokens, one at a time: nothing of the text is kept but views.
+// Turns text into tokens, one at a time: it keeps nothing of the text but views.
 #pragma once
 
 #include <cstddef>
@@ -68,12 +68,12 @@ class Lexer {
   Lexer(std::string_view text, SymbolTable* symbols) : text_(text), symbols_(symbols) {}
 
   Token next();
-  /// Where the next token is looked for.
+  /// The place of the next token.
   size_t position() const { return position_; }
   void seek(size_t position) { position_ = position; }
-  /// What is wrong with the last error token.
+  /// The mistake in the last error token.
   const std::string& error() const { return error_; }
-  /// Where the JSON of `#[metadata]` begins once it has been met, else npos.
+  /// The beginning of the JSON of `#[metadata]` once the lexer has met it, else npos.
   size_t metadata() const { return metadata_; }
 
  private:
@@ -96,7 +96,8 @@ class Lexer {
   std::string error_;
 };
 
-/// The characters of a string token or of a quoted name, quotes included; false for a bad escape.
+/// Appends the characters of a string token or of a quoted name, quotes included; false for a bad
+/// escape.
 bool unescape(std::string_view quoted, std::string& out);
 
 /// The first byte that cannot be in program text (invalid UTF-8 or a control character), or npos.

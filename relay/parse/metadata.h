@@ -22,7 +22,7 @@ class Metadata {
   /// The fields of `meta[key][index]` for an operator with attributes `schema`.
   std::vector<NamedAttr> attrs(const std::string& key, size_t index,
                                const AttrsSchema& schema) const;
-  /// Any other object as text: a device as its attribute is written ("cpu(1)"), else
+  /// Any other object as text: a device in the form of its attribute ("cpu(1)"), else
   /// `Target(kind=4, …)`.
   std::string text_form(const std::string& key, size_t index) const;
 

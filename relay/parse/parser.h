@@ -37,7 +37,7 @@ class Effects;
 
 namespace relay::parsing {
 
-/// Thrown after an error was reported, to the next place from which parsing can go on.
+/// Thrown after an error was reported; parsing goes on from the next possible place.
 struct SyntaxError {};
 /// Thrown after an error was reported that ends the parse.
 struct FatalError {};
@@ -49,29 +49,29 @@ struct MetadataDelete {
 
 class Parser {
  public:
-  /// With `keep_known`, what the text defines again is left out in silence.
+  /// With `keep_known`, definitions that exist already are skipped without an error.
   explicit Parser(std::shared_ptr<const Source> source, bool keep_known = false);
 
-  /// Adds to a module; the text may use what the module has already.
+  /// Adds to a module; the text may use its definitions.
   void parse_module(Module& module);
   ExprRef parse_single_expr();
   TypeRef parse_single_type();
   std::vector<Diagnostic> take_diagnostics() { return std::move(diagnostics_); }
-  /// Errors in attributes alone.
+  /// The number of errors in attributes.
   size_t attribute_errors() const { return attribute_errors_; }
 
  private:
   // ---- Tokens (parser.cpp) ----
-  /// Takes the token. One that is no token is reported and, unless skipping, ends the statement.
+  /// Takes the token. Reports an invalid one and, unless skipping, ends the statement.
   void advance();
   void report_foreign(const Token& token);
   const Token& peek(size_t distance = 1);
   void seek(size_t position);
   bool at(Tok kind) const { return tok_.kind == kind; }
   bool at_word(Symbol word) const { return tok_.is_word(word); }
-  /// A name without a sigil: a word, or what is no word in quotes. Makes the latter a word token.
+  /// A name without a sigil: a word, or another name in quotes, which becomes a word token.
   bool at_name();
-  /// Whether the next tokens are such a name and `=`.
+  /// True if the next tokens are such a name and `=`.
   bool at_named_value() {
     return (at(Tok::kIdent) || at(Tok::kString)) && peek().is(Tok::kAssign) && at_name();
   }
@@ -102,7 +102,7 @@ class Parser {
   [[noreturn]] void fail_expected(const std::string& what);
   [[noreturn]] void fatal(Span span, std::string message);
   std::string describe(const Token& token) const;
-  /// Runs `f`; what it throws as `Error` is reported at `span` and becomes a SyntaxError.
+  /// Runs `f`; reports an `Error` that it throws at `span`, as a SyntaxError.
   template <class F>
   decltype(auto) guarded(Span span, F&& f);
   [[noreturn]] void rethrow(const Error& error, Span span);
@@ -112,7 +112,7 @@ class Parser {
   void recover_to_definition();
   bool at_definition();
 
-  /// While it lives, what is no token is reported and skipped.
+  /// While it lives, invalid tokens are reported and skipped.
   class Skipping {
    public:
     explicit Skipping(Parser& parser) : parser_(parser), outer_(parser.skipping_) {
@@ -137,8 +137,8 @@ class Parser {
     Parser& parser_;
   };
   [[noreturn]] void too_deep();
-  /// An opening bracket that was just met: takes it, counts nesting; inside, line starts do not
-  /// matter.
+  /// An opening bracket at the current token: takes it and counts nesting; inside, line starts do
+  /// not matter.
   class Bracket {
    public:
     explicit Bracket(Parser& parser, bool block = false)
@@ -153,7 +153,7 @@ class Parser {
     Parser& parser_;
     bool outer_;
   };
-  /// The expressions of a list being read: what is on the stack `args_` from here on.
+  /// The expressions of a list that is being read: those on the stack `args_` from here on.
   class ArgScope {
    public:
     explicit ArgScope(Parser& parser) : args_(parser.args_), mark_(args_.size()) {}
@@ -252,7 +252,7 @@ class Parser {
   void bind_type_name(Symbol symbol, TypeVarRef var, bool flexible = false, bool quoted = false);
   void close_type_names(size_t mark);
   const TypeName* find_type_name(Symbol symbol) const;
-  /// What a word means where an element type may stand.
+  /// The meaning of a word where an element type may stand.
   const TypeName* find_type_name(const Token& word) const;
   int32_t find_constructor(const Token& word);
   ExprRef use_local(const Token& token);
@@ -285,7 +285,7 @@ class Parser {
   FunctionRef parse_function(size_t begin);
   static void add_implicit(std::vector<TypeVarRef>& type_params, std::vector<TypeVarRef> implicit,
                            const std::vector<VarRef>& params, const TypeRef& result);
-  /// Where a function has its parameters and its result, if it says so.
+  /// The places of a function's parameters and of its result, if the text has it.
   struct Places {
     std::vector<std::optional<Device>> params;
     std::optional<Device> result;
@@ -406,7 +406,7 @@ class Parser {
   size_t last_end_ = 0;
   int depth_ = 0;
   bool in_block_ = true;   // directly inside `{ }` or at top level
-  bool skipping_ = false;  // to where parsing goes on
+  bool skipping_ = false;  // skips to the place where parsing goes on
   bool has_version_ = false;
   bool keep_known_ = false;
   bool acts_ = false;  // the text may contain references or impure operators
@@ -415,7 +415,7 @@ class Parser {
 
   static constexpr uint8_t kRefEffect = 1;
   static constexpr uint8_t kCallEffect = 2;
-  uint8_t effects_ = 0;  // what the expression so far does, outside nested functions
+  uint8_t effects_ = 0;  // the effects of the expression so far, outside nested functions
   // Lets that are graph nodes if their calls prove pure, in the order of the text.
   std::vector<VarRef> candidates_;
   std::unordered_map<const Var*, ExprRef> candidate_values_;
@@ -453,7 +453,7 @@ class Parser {
   std::unordered_set<Symbol> foreign_names_;  // reported
   std::vector<Diagnostic> diagnostics_;
   size_t num_errors_ = 0;
-  size_t attribute_errors_ = 0;  // among them: what is built can be checked nevertheless
+  size_t attribute_errors_ = 0;  // counted among them: the program can be checked nevertheless
 };
 
 template <class F>

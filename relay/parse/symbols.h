@@ -1,4 +1,4 @@
-// Names of one text, numbered, with what each stands for at this point of the parse.
+// The names of one text, numbered, with their current meanings in the parse.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct SymbolInfo {
   int32_t type_var = -1;     // innermost type parameter or dimension of that name
   int32_t constructor = -1;  // constructor of that name
   int32_t op = -1;           // operator entry; -1 not asked yet
-  // The constructor was declared in quotes: the word keeps the meaning that it has otherwise.
+  // True if the constructor was declared in quotes: the word keeps its other meaning.
   bool constructor_quoted = false;
   std::string_view view() const { return {text, length}; }
 };
@@ -39,7 +39,7 @@ class SymbolTable {
   /// Room for about `expected` names before the table has to grow.
   explicit SymbolTable(size_t expected = 0);
   Symbol intern(std::string_view text);
-  /// As `intern`, for a text that does not live on its own.
+  /// Like `intern`, for a text that does not outlive the call.
   Symbol intern_copy(std::string text);
   SymbolInfo& operator[](Symbol symbol) { return infos_[symbol]; }
   const SymbolInfo& operator[](Symbol symbol) const { return infos_[symbol]; }

@@ -8,12 +8,11 @@
 
 namespace relay {
 
-/// The remark on a node of a global function, or nothing. A `*/` in it would end the comment that
-/// it stands in.
+/// The remark on a node of a global function, or nothing. A `*/` in it would end its comment.
 using NodeRemark = std::function<std::string(const Expr* function, const Expr* expr)>;
 
-/// The module as text, with a comment after each expression and each variable where it is bound,
-/// for which `remark` says something. Operators, constructors and lets have no place for one.
+/// The module as text, with a comment after each expression and each bound variable that has a
+/// `remark`. Operators, constructors and lets have no place for one.
 std::string print_annotated(const Module& module, const NodeRemark& remark);
 
 }  // namespace relay

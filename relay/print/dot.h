@@ -8,8 +8,8 @@
 namespace relay {
 
 /// One cluster for each global function, one box for each node that computes; variables and
-/// constants are written into the boxes that use them. Arrows go from an operand to its user; what
-/// a region gives to its owner is dashed.
+/// constants are written into the boxes that use them. Arrows go from an operand to its user; the
+/// arrow from a region to its owner is dashed.
 std::string print_dot(const Module& module);
 
 }  // namespace relay

@@ -1,4 +1,4 @@
-// IR to text: the 0.0.5 spelling wherever it has one (language.md §1, §2).
+// IR to text: the 0.0.5 spelling if it has one (language.md §1, §2).
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ struct PrintOptions {
 
 /// A whole module; parses back to a structurally equal one.
 std::string print_module(const Module& module, const PrintOptions& options = {});
-/// One expression, without version line. Graph nodes are bound where E2 says they run.
+/// One expression, without version line. Graph nodes are bound where E2 runs them.
 std::string print_expr(const Expr* expr, const PrintOptions& options = {});
 std::string print_pattern(const Pattern* pattern);
 /// An expression on one line for messages, cut to about `width` characters.

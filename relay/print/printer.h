@@ -20,26 +20,26 @@
 
 namespace relay::printing {
 
-/// What all definitions of one text share.
+/// Shared by all definitions of one text.
 class Document {
  public:
   explicit Document(const PrintOptions& options) : options(options) {}
 
   const PrintOptions& options;
   std::string out;
-  PrintedDefinition* lines = nullptr;  // notes lines, if somebody wants them
-  const NodeRemark* remark = nullptr;  // what to say of each node, if anything
+  PrintedDefinition* lines = nullptr;  // notes lines, if not null
+  const NodeRemark* remark = nullptr;  // the remark on each node, if not null
 
   void line(size_t indent) { out.append(2 * indent, ' '); }
   void type(const Type* type, TypeNames& names);
-  /// `, name=value` for each attribute that is not at its default.
+  /// `, name=value` for each attribute that differs from its default.
   void attrs(const Attrs* attrs);
   void constant(const Constant& constant);
   void type_data(const TypeData& data);
   /// Names of data types, which no type parameter may have.
   void reserve(const Module& module);
   TypeNames type_names() const { return reserved_; }
-  /// The `#[metadata]` section, if there is something to say in it.
+  /// The `#[metadata]` section, if there is anything in it.
   void metadata();
 
  private:
@@ -54,8 +54,8 @@ class Document {
   std::vector<NDArray> constants_;
 };
 
-/// Names and numbers of one definition: which nodes are bound to `%n`, and what each variable is
-/// called.
+/// Names and numbers of one definition: the nodes that are bound to `%n`, and the name of each
+/// variable.
 class Layout {
  public:
   static constexpr uint32_t kInline = UINT32_MAX;
@@ -66,7 +66,7 @@ class Layout {
   /// The number of the node's `%n`, or kInline.
   uint32_t number(uint32_t node) const { return number_[node]; }
   void append_var(std::string& out, const Var* var) const;
-  /// Whether a projection out of this name needs parentheses: a longer, dotted name begins with it.
+  /// True if a projection out of this name needs parentheses: a longer, dotted name begins with it.
   bool dotted(std::string_view name) const {
     return !dotted_.empty() && dotted_.count(std::string(name)) > 0;
   }
@@ -90,7 +90,7 @@ class Layout {
   PointerMap<char, bool, 1> seen_names_;
   std::vector<Name> names_;                  // of all variables
   bool same_names_ = false;                  // two variables have one name
-  std::unordered_set<std::string> dotted_;   // what comes before a `.0` within names
+  std::unordered_set<std::string> dotted_;   // the part of names before a `.0`
   std::unordered_set<std::string> numbers_;  // names that look like temporaries
   std::unordered_map<const Var*, std::string> renamed_;
   std::unordered_map<Name, std::vector<const Var*>> scope_;  // innermost last; only if same_names_

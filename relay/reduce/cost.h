@@ -1,4 +1,4 @@
-// Inside of reduce/: how large a program is, so that each step makes it smaller.
+// Internal to reduce/: the size of a program, so that each step makes it smaller.
 #pragma once
 
 #include <cstdint>

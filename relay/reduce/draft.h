@@ -1,4 +1,4 @@
-// Inside of reduce/: changes to a module, collected and then made all at once.
+// Internal to reduce/: collects changes to a module and makes them all at once.
 #pragma once
 
 #include <functional>
@@ -13,23 +13,23 @@
 
 namespace relay::reduce {
 
-/// What becomes of each type, dimension list and constant of a module.
+/// The new form of each type, dimension list and constant of a module.
 struct Mapping {
-  std::function<Dim(Dim)> dim;                 // of types, and of attributes that say extents
+  std::function<Dim(Dim)> dim;                 // of types, and of attributes with extents
   std::function<DType(DType)> dtype;           // of types, constants and attributes
   std::function<TypeRef(const TypeVar*)> var;  // null keeps a type parameter
 };
 
-/// Changes are said of nodes of the old module; they do not have to know of each other. `apply`
-/// makes a module without a node of the old one, so that typing one module leaves the other alone.
-/// What does not fit together gives an ill-typed module: whoever applies it checks.
+/// Changes refer to nodes of the old module and do not have to know of each other. `apply` makes a
+/// module without a node of the old one, so that typing one module leaves the other alone. Changes
+/// that do not fit together give an ill-typed module, which the caller checks.
 class Draft {
  public:
   explicit Draft(const Module& module) : module_(module) {}
   const Module& module() const { return module_; }
 
-  /// Puts `by` in the place of a node. `by` consists of new nodes and of nodes of the old module,
-  /// which changes apply to in turn; it does not contain `node` itself.
+  /// Replaces a node by `by`. `by` consists of new nodes and of nodes of the old module, to which
+  /// changes apply in turn; it does not contain `node` itself.
   void replace(const Expr* node, ExprRef by);
   void drop_function(Name name) { dropped_functions_.insert(name); }
   void drop_type(Name name) { dropped_types_.insert(name); }
@@ -40,7 +40,7 @@ class Draft {
   void drop_param(Name function, size_t index) { dropped_params_[function].insert(index); }
   /// A new last parameter of a function that nobody calls.
   void add_param(Name function, VarRef param) { new_params_[function].push_back(std::move(param)); }
-  /// The match is no longer said to be complete.
+  /// Drops a clause and the claim that the match is complete.
   void drop_clause(const Match* match, size_t clause) {
     dropped_operands_[match].insert(clause + 1);
   }
@@ -53,7 +53,7 @@ class Draft {
   void drop_function_attrs(const Function* function) { bare_functions_.insert(function); }
   void map(Mapping mapping) { mapping_ = std::move(mapping); }
 
-  /// Throws `Error` where that is no module.
+  /// Throws `Error` if the result is not a module.
   Module apply() const;
 
  private:
@@ -73,7 +73,7 @@ class Draft {
 
 /// The type with its dimensions, dtypes and type parameters mapped.
 TypeRef map_type(const TypeRef& type, const Mapping& mapping);
-/// The elements of an array, again from the first where there are too few, in another shape.
+/// The elements of an array in another shape; they repeat from the first if there are too few.
 NDArray fitted(const NDArray& array, ShapeView shape, DType dtype);
 
 }  // namespace relay::reduce

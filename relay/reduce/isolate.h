@@ -1,4 +1,4 @@
-// Running what may crash, hang or eat all memory: in a child process, whose end is an answer.
+// Runs code that may crash, hang or eat all memory in a child process, whose end is an answer.
 #pragma once
 
 #include <atomic>
@@ -8,7 +8,7 @@
 
 namespace relay::reduce {
 
-/// How a program fared.
+/// The result of running a program.
 struct Outcome {
   enum class Kind : unsigned char {
     kFine,
@@ -17,7 +17,7 @@ struct Outcome {
     kIllFormed,    // … or not well formed
     kDiffers,      // two results that should be equal
     kFails,        // it fails while it runs, and should not
-    kRefused,      // it fails while it runs, and should: nothing can be said
+    kRefused,      // it fails while it runs, and should: no conclusion
     kCrashes,      // the process ended by a signal
     kHangs,        // … or not at all
     kInterrupted,  // the user ended it
@@ -29,7 +29,7 @@ struct Outcome {
 /// "throws an error", "hangs", ….
 const char* outcome_text(Outcome::Kind kind);
 
-/// Whether two programs fail in the same way: kind and message, but for numbers and names in it.
+/// True if two programs fail in the same way: kind and message, apart from numbers and names in it.
 bool same_failure(const Outcome& a, const Outcome& b);
 
 struct Limits {
@@ -38,11 +38,11 @@ struct Limits {
   const std::atomic<bool>* interrupt = nullptr;
 };
 
-/// Runs `body` in a child process and gives its outcome; exceptions are kThrows with what they say.
-/// The calling process should have no other threads. Throws `Error` if there can be no child.
+/// Runs `body` in a child process and returns its outcome; exceptions are kThrows with their text.
+/// The calling process should have no other threads. Throws `Error` if no child can be started.
 Outcome run_isolated(const std::function<Outcome()>& body, const Limits& limits);
 
-/// What a shell command did.
+/// The result of a shell command.
 struct CommandResult {
   int exit_code = -1;  // -1 if a signal ended it
   std::string signal;  // its name
@@ -51,7 +51,7 @@ struct CommandResult {
   std::string output;  // standard output and standard error, at most kMostOutput bytes
 };
 inline constexpr size_t kMostOutput = size_t{1} << 20;
-/// A word of a shell command that is this text.
+/// Quotes a text as one word of a shell command.
 std::string shell_word(const std::string& text);
 /// Runs a command by /bin/sh, with nothing on its standard input.
 CommandResult run_command(const std::string& command, const Limits& limits);

@@ -1,4 +1,4 @@
-// Inside of reduce/: the ways to make a program smaller.
+// Internal to reduce/: the ways to make a program smaller.
 #pragma once
 
 #include <functional>
@@ -11,13 +11,13 @@
 
 namespace relay::reduce {
 
-/// What the rewrites ask about a typed module. Keeps pointers into it.
+/// Facts about a typed module for the rewrites. Keeps pointers into it.
 struct Program {
   explicit Program(const Module& module);
 
   struct Node {
     const Expr* expr;
-    const Module::FunctionEntry* function;  // that it is in
+    const Module::FunctionEntry* function;  // the function around it
   };
 
   const Module& module;
@@ -26,7 +26,7 @@ struct Program {
   std::vector<Node> nodes;
   /// Functions that nobody calls: their signatures are their own.
   std::unordered_set<Name> free_functions;
-  std::unordered_map<const Var*, const Expr*> lets;  // what a variable is bound to
+  std::unordered_map<const Var*, const Expr*> lets;  // the value of a variable
   std::unordered_set<const Var*> used_vars;
   std::unordered_set<const Constructor*> used_constructors;
 
@@ -37,15 +37,15 @@ struct Program {
 /// One change; several may be made at once.
 using Edit = std::function<void(Draft&)>;
 
-/// A kind of change. `edits` lists all there are of it, which may be made together or, if
-/// `exclusive`, one at a time; those near in the program are near in the list.
+/// A kind of change. `edits` lists all changes of the kind. They may be made together or, if
+/// `exclusive`, one at a time; changes that are near in the program are near in the list.
 struct Rewrite {
   const char* name;
   bool exclusive;
   std::vector<Edit> (*edits)(const Program&);
 };
 
-/// In the order in which they are tried: what takes most away first.
+/// In the order of the tries: those that remove most come first.
 std::span<const Rewrite> all_rewrites();
 
 // The groups (rewrites_*.cpp).
@@ -86,8 +86,8 @@ std::vector<Edit> shrink_constants(const Program&);
 template <int kValue>
 std::vector<Edit> simplify_numbers(const Program&);
 
-/// The simplest expression of a type: `fill` where it is a tensor, the smallest constructor of a
-/// data type. Null where there is none.
+/// The simplest expression of a type: `fill` for a tensor, the smallest constructor for a data
+/// type. Null if there is none.
 ExprRef simplest(const TypeRef& type, const Module& module, int fill = 0);
 
 }  // namespace relay::reduce

@@ -13,12 +13,12 @@ namespace relay::reduce {
 struct RunChecks {
   Comparison comparison = {};
   Limits limits = {};  // of each comparison, which runs the program twice
-  /// Receives why a pass was not compared: the program fails by itself, or no values are known for
-  /// its parameters. Each reason comes once.
+  /// Receives the reason why a pass was not compared: the program fails by itself, or no values are
+  /// known for its parameters. Each reason comes once.
   std::function<void(const std::string&)> skipped = {};
 };
 
-/// After each pass that changes something, runs the program as it was and as it is by the reference
+/// After each pass that changes something, runs the old and the new program in the reference
 /// evaluator, in a child process, on `arguments`. Throws InternalError, which names the pass, if
 /// the results differ, if only the new program fails, or if it crashes or does not end.
 PassInstrument verify_runs(Arguments arguments, RunChecks checks = {});

@@ -1,5 +1,6 @@
-// Arithmetic on single values: what the number operations of tensor expressions and of bytecode
-// mean, to the bit. The direct evaluator runs it over rows, the machine on numbers in registers.
+// Arithmetic on single values: the meaning of the number operations of tensor expressions and of
+// bytecode, to the bit. The direct evaluator runs it over rows, the machine on numbers in
+// registers.
 #pragma once
 
 #include <cmath>
@@ -23,7 +24,7 @@ enum class BinaryOp : uint8_t {
 #include <relay/runtime/scalar_ops.def>
 };
 
-/// What an operation costs, roughly.
+/// The rough cost of an operation.
 enum class ScalarCost : uint8_t {
   kStep,       // an instruction or a few, exact on floats but for Add, Sub, Mul
   kDivide,     // a division
@@ -32,16 +33,16 @@ enum class ScalarCost : uint8_t {
   kFunction    // a polynomial
 };
 
-/// What an operation is on the numbers of some dtypes.
+/// The form of an operation on the numbers of some dtypes.
 struct ScalarForm {
   enum class Is : uint8_t { kNothing, kValue, kTest, kDivision, kOther, kItself, kFalse, kTrue };
   Is is;
-  uint8_t other;  // kOther: the number of the operation that it is
+  uint8_t other;  // kOther: the number of the operation that it equals
   constexpr explicit ScalarForm(Is form = Is::kNothing, uint8_t number = 0)
       : is(form), other(number) {}
 };
 
-/// What scalar_ops.def says of an operation, beside its arithmetic.
+/// The entry of an operation in scalar_ops.def, beside its arithmetic.
 struct ScalarOp {
   std::string_view text;  // in tensor expressions: "+", "exp"
   std::string_view word;  // in bytecode: "add", "exp"
@@ -93,17 +94,16 @@ inline constexpr size_t kNumBinaryOps = std::size(kBinaryOps);
 constexpr const ScalarOp& scalar_op(UnaryOp op) { return kUnaryOps[static_cast<size_t>(op)]; }
 constexpr const ScalarOp& scalar_op(BinaryOp op) { return kBinaryOps[static_cast<size_t>(op)]; }
 
-/// Whether it compares, and gives bool.
+/// True if it compares, and gives bool.
 constexpr bool compares(BinaryOp op) { return scalar_op(op).floats.is == ScalarForm::Is::kTest; }
-/// Whether it divides, which fails on integers where the divisor is 0.
+/// True if it divides, which fails on integers if the divisor is 0.
 constexpr bool divides(BinaryOp op) {
   return scalar_op(op).integers.is == ScalarForm::Is::kDivision;
 }
 
 namespace arithmetic {
 
-/// What arithmetic on a stored `T` is done in: truth values are bytes 0 or 1, 16-bit floats are
-/// float.
+/// The type of arithmetic on a stored `T`: truth values are bytes 0 or 1, 16-bit floats are float.
 template <class T>
 using LaneType = std::conditional_t<std::is_same_v<T, Bool>, uint8_t, ComputeType<T>>;
 
@@ -189,9 +189,9 @@ T integer_from(double x) {
 }  // namespace detail
 
 // Each calls `use(asks, f)` with the function object of an operation on numbers stored as `Stored`
-// and returns its result, an `Fn`; an empty one if there is no such operation. `f` maps lanes and
-// captures nothing, so it can be made anew from its type. `asks` is std::true_type where the result
-// is a truth value.
+// and returns its result, an `Fn`; an empty one if the operation does not exist. `f` maps lanes and
+// captures nothing, so it can be made anew from its type. `asks` is std::true_type if the result is
+// a truth value.
 
 #define RELAY_AS_COLUMN(floats, integers, bools)                                \
   if constexpr (std::is_same_v<Stored, Bool>) {                                 \
@@ -206,7 +206,7 @@ T integer_from(double x) {
   }                                                                             \
   break;
 #define RELAY_NO_FORM
-#define RELAY_ITSELF  // never left standing: see te::unary
+#define RELAY_ITSELF  // te::unary always replaces it
 #define RELAY_ALWAYS(constant)
 
 #define RELAY_FORM(...) return use(std::false_type(), [](T x) { return __VA_ARGS__; });
@@ -240,7 +240,7 @@ Fn with_unary(UnaryOp op, Use use) {
   });
 #define RELAY_AS(Name) return (with_binary<Fn, Stored>(BinaryOp::k##Name, use));
 #define RELAY_DIVISION(...)
-/// But integer division, which may fail.
+/// All but integer division, which may fail.
 template <class Fn, class Stored, class Use>
 Fn with_binary(BinaryOp op, Use use) {
   using T = LaneType<Stored>;
@@ -272,7 +272,7 @@ requires std::is_integral_v<T> Fn with_division(BinaryOp op, Use use) {
 }
 #undef RELAY_AS_COLUMN
 
-/// A value of stored type `From` as one of `To`.
+/// Converts a value of stored type `From` to `To`.
 template <class To, class From>
 LaneType<To> cast_lane(LaneType<From> x) {
   using FromLane = LaneType<From>;

@@ -30,9 +30,9 @@ struct DimInstruction {
   friend bool operator==(const DimInstruction&, const DimInstruction&) = default;
 };
 
-/// out ← a `code` b, for the codes that combine slots. Null, or what is wrong.
+/// out ← a `code` b, for the codes that combine slots. Returns null, or the failure.
 const char* compute_dim(DimCode code, int64_t a, int64_t b, int64_t& out);
-/// Whether that is what is wrong.
+/// True if the failure is a division by zero.
 bool is_division_by_zero(const char* wrong);
 
 }  // namespace relay

@@ -1,4 +1,5 @@
-// What dimension names stand for, by the extents of tensors that have terms over them (T13, T14).
+// Finds the values of dimension names from the extents of tensors that have terms over them (T13,
+// T14).
 #pragma once
 
 #include <array>
@@ -12,7 +13,7 @@
 
 namespace relay {
 
-/// A list that needs no allocation as long as it is short.
+/// A list that needs no allocation while it is short.
 template <typename T, size_t kFew>
 class ShortList {
  public:
@@ -38,32 +39,34 @@ class ShortList {
   std::vector<T> many_;
 };
 
-/// Equations `term = extent` over names that stand for whole numbers of 0 or more. Their order
-/// does not matter. A name is told by an equation in which it is the only unknown one and which one
-/// number alone solves; by linear equations together; else it keeps the range that is possible.
+/// Equations `term = extent` over names that stand for whole numbers of 0 or more. Their order does
+/// not matter. A name is determined by an equation in which it is the only unknown and that exactly
+/// one number solves, or by several linear equations together; otherwise it keeps the range of its
+/// possible values.
 class DimEquations {
  public:
-  /// `code` computes the terms: constants, names and what combines them.
+  /// `code` computes the terms: constants, names and their combinations.
   DimEquations(std::span<const DimInstruction> code, size_t names);
 
-  /// What a name stands for, if that is known, and who told.
+  /// The value of a name, if it is known, and the equation that determined it.
   std::optional<int64_t> value(size_t name) const { return names_[name].value; }
   size_t teller(size_t name) const { return names_[name].teller; }
   void tell(size_t name, int64_t value, size_t teller) {
     names_[name].value = value;
     names_[name].teller = teller;
   }
-  /// The term in a slot is the extent, says `teller`. False where that adds nothing.
+  /// Adds the equation of the term in a slot with the extent, on behalf of `teller`. False if that
+  /// adds nothing.
   bool add(uint32_t slot, int64_t extent, size_t teller);
   bool empty() const { return equations_.size() == 0; }
 
-  /// Why an equation cannot be.
+  /// The reason why an equation cannot hold.
   struct Failure {
     enum class Why : uint8_t {
       kDiffers,   // the term is another number, `value`
-      kNoValue,   // it has none, as `wrong` says
-      kUnsolved,  // there are no numbers for its names that make it the extent
-      kUntold     // nothing tells what its names are, and there may be no such numbers
+      kNoValue,   // it has none, for the reason in `wrong`
+      kUnsolved,  // no numbers for its names make it the extent
+      kUntold     // no equation determines its names, and such numbers may not exist
     };
     Why why = Why::kDiffers;
     uint32_t slot = 0;
@@ -72,17 +75,17 @@ class DimEquations {
     int64_t value = 0;
     const char* wrong = nullptr;
   };
-  /// Tells names; nothing, or the first failure. `closed`: no others will tell what is unknown, so
-  /// that numbers must be found for the names of each equation.
+  /// Determines names. Returns nothing, or the first failure. `closed`: no later equation will
+  /// determine the unknown names, so each equation must have numbers that solve it.
   std::optional<Failure> solve(bool closed);
 
-  /// The names in a term, in the order in which they are written.
+  /// The names in a term, in the order of the text.
   std::vector<size_t> names_of(uint32_t slot) const;
 
  private:
   struct Name {
     std::optional<int64_t> value;
-    int64_t low = 0, high = INT64_MAX;  // what is possible
+    int64_t low = 0, high = INT64_MAX;  // its possible values
     size_t teller = 0;
   };
   struct Equation {

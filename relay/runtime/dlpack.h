@@ -57,15 +57,16 @@ DataType to_dlpack(DType dtype);
 /// Nothing if no element type corresponds (several lanes, other codes or widths).
 std::optional<DType> from_dlpack(DataType type);
 
-/// For a receiver that may write to the elements: the memory of `array` if this handle is the only
-/// way to it, else of a copy. It stays on its device; the receiver calls the deleter.
+/// For a receiver that may write to the elements: the memory of `array` if no other handle refers
+/// to it, else that of a copy. It stays on its device; the receiver calls the deleter.
 ManagedTensor* export_array(const NDArray& array);
-/// The same, but what others can reach is shared all the same, and the receiver told not to write
-/// (kReadOnly). A copy if `copy` is true or the array is uniform (kIsCopied).
+/// The same, but memory with other handles is shared too, and marked as read-only (kReadOnly). A
+/// copy if `copy` is true or the array is uniform (kIsCopied).
 ManagedTensorVersioned* export_array_versioned(const NDArray& array, bool copy = false);
 
-/// Takes over `tensor` without a copy; its deleter runs when the memory is no longer used, and also
-/// if this throws. `Error` for what is on a device that is not usable or has another element type.
+/// Takes over `tensor` without a copy. Its deleter runs when the memory is no longer used, and also
+/// if this throws. `Error` for a tensor on a device that is not usable or with another element
+/// type.
 NDArray import_array(ManagedTensor* tensor);
 NDArray import_array(ManagedTensorVersioned* tensor);
 

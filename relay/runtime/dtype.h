@@ -16,7 +16,7 @@ namespace relay {
 enum class DTypeCode : uint8_t { kInt = 0, kUInt = 1, kFloat = 2, kBFloat = 4, kBool = 6 };
 
 /// An element type: a family and a width in bits. Only the widths listed below exist. The default
-/// is no type at all (`valid()` is false).
+/// is not a type (`valid()` is false).
 struct DType {
   DTypeCode code = DTypeCode::kInt;
   uint8_t bits = 0;
@@ -178,7 +178,7 @@ constexpr DType dtype_of() {
   }
 }
 
-/// The type arithmetic on a stored `T` is done in: bool for Bool, float for the 16-bit floats.
+/// The type of arithmetic on a stored `T`: bool for Bool, float for the 16-bit floats.
 template <class T>
 using ComputeType = std::conditional_t<
     std::is_same_v<T, Bool>, bool,
@@ -235,7 +235,7 @@ decltype(auto) dispatch(DType dtype, F&& f) {
   throw_bad_dtype(dtype);
 }
 
-/// A number of any element type as the storage type `T`. Integers wrap around; a float outside the
+/// A number of any element type as the storage type `T`. Integers wrap around. A float outside the
 /// range of an integer type saturates and not-a-number becomes 0: nothing is undefined.
 template <class T, class From>
 constexpr T convert_element(From value) {

@@ -1,4 +1,4 @@
-// Reading and writing files: bounded reads, and writes that are all or nothing.
+// Reads and writes files: bounded reads, and writes that are all or nothing.
 #pragma once
 
 #include <cstddef>
@@ -10,32 +10,33 @@
 
 namespace relay {
 
-/// Bytes read one after the other, with a known number left.
+/// A stream of bytes with a known number left.
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
   /// Reads exactly `size` bytes or throws `Error`.
   virtual void read(void* to, size_t size) = 0;
-  /// How many bytes remain.
+  /// The number of bytes left.
   virtual uint64_t remaining() const = 0;
-  /// What errors call it: a path, perhaps with a member's name.
+  /// Its name in errors: a path, perhaps with a member's name.
   virtual const std::string& name() const = 0;
 
   /// Throws `Error` about this source.
   [[noreturn]] void fail(std::string_view reason) const;
 };
 
-/// Where bytes are written to.
+/// A target of written bytes.
 class ByteSink {
  public:
   virtual ~ByteSink() = default;
   virtual void write(const void* from, size_t size) = 0;
 };
 
-/// A file open for reading at any place. What cannot be read so (a pipe) is first read whole.
+/// A file open for reading at any place. A file that cannot be read in this way (a pipe) is first
+/// read whole.
 class InputFile {
  public:
-  /// Throws `Error` that says why it cannot be opened.
+  /// Throws `Error` with the reason if it cannot be opened.
   explicit InputFile(std::string path);
   ~InputFile();
   InputFile(const InputFile&) = delete;
@@ -76,27 +77,27 @@ class FileSource final : public ByteSource {
   std::string name_;
 };
 
-/// Writes a file that has no name until `commit` gives it its own, so that a failure leaves what
-/// was there before, and nothing else: the kernel frees the file when the process ends, however it
-/// ends. Where the file system has no files without names, and for the instant in which `commit`
-/// replaces another file, it is called `.relay-N` beside its place; `remove_unfinished_files`
-/// removes those. Links are followed; what is not a regular file (a pipe) is written to directly.
+/// Writes a file that has no name until `commit` gives it one. So a failure leaves the old file,
+/// and nothing else: the kernel frees the new file when the process ends, however it ends. The file
+/// is called `.relay-N` beside its place if the file system has no files without names, and for the
+/// instant in which `commit` replaces another file; `remove_unfinished_files` removes those. Links
+/// are followed; a target that is not a regular file (a pipe) is written to directly.
 class OutputFile final : public ByteSink {
  public:
   explicit OutputFile(std::string path);
-  /// Removes what was written unless it was committed.
+  /// Removes the written bytes unless they were committed.
   ~OutputFile() override;
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
 
   void write(const void* from, size_t size) override;
   uint64_t written() const { return written_; }
-  /// Whether what was written can be written anew: a regular file.
+  /// True if written bytes can be overwritten: the target is a regular file.
   bool can_rewrite() const { return regular_; }
-  /// Makes a regular file longer: zeros follow, up to `size` bytes of file.
+  /// Makes a regular file longer: zeros follow, up to `size` bytes.
   void extend(uint64_t size);
-  /// Writes over bytes that were written before, from `offset` on. After `extend` any threads may,
-  /// each elsewhere.
+  /// Overwrites written bytes, from `offset` on. After `extend`, several threads may call it for
+  /// different places.
   void rewrite(uint64_t offset, const void* from, size_t size);
   void commit();
 
@@ -110,16 +111,16 @@ class OutputFile final : public ByteSink {
 
   std::string path_;
   std::string target_;
-  std::string temporary_;  // the name that it has meanwhile, if it has one
-  int slot_ = -1;          // of the name among the unfinished ones
+  std::string temporary_;  // its name before `commit`, if it has one
+  int slot_ = -1;          // the place of that name among the unfinished ones
   bool regular_ = false;   // else it is written directly
   int descriptor_ = -1;
   uint64_t written_ = 0;
   std::vector<char> buffer_;
 };
 
-/// Removes the files that this process is writing and that have names by now. For handlers of
-/// signals that end the process: async-signal-safe.
+/// Removes the unfinished files of this process that have names. For handlers of signals that end
+/// the process: async-signal-safe.
 void remove_unfinished_files() noexcept;
 
 }  // namespace relay

@@ -1,4 +1,5 @@
-// How the machine calls native kernels: the one interface between generated code and the runtime.
+// The interface between generated code and the runtime, through which the machine calls native
+// kernels.
 #pragma once
 
 #include <cstddef>
@@ -9,16 +10,17 @@
 
 namespace relay {
 
-/// Where a kernel that is shared by workers gets its tasks: numbers from 0 up, cut by the shapes
-/// alone. Who takes which task never changes a result. Generated code calls through `take`.
+/// Gives the tasks of a kernel that workers share: numbers from 0 up, cut by the shapes alone. The
+/// result never depends on which worker takes which task. Generated code calls through `take`.
 struct TaskSource {
-  /// The next tasks [range[0], range[1]), never empty, of `count` in all; the same count at each
-  /// call. 0: none are left for this worker, and range[0] is beyond all of them.
+  /// Takes the next tasks [range[0], range[1]), never empty, of `count` in all; the count is the
+  /// same at each call. Returns 0 if none are left for this worker; range[0] is then beyond all of
+  /// them.
   int32_t (*take)(TaskSource* self, int64_t count, int64_t* range);
 };
 static_assert(offsetof(TaskSource, take) == 0);
 
-/// All tasks at once; or, of several workers that are run one after the other, one's share.
+/// All tasks at once; or the share of one worker, if several are run one after the other.
 class ShareOfTasks final : public TaskSource {
  public:
   explicit ShareOfTasks(int worker = 0, int workers = 1)
@@ -31,34 +33,34 @@ class ShareOfTasks final : public TaskSource {
   bool taken_ = false;
 };
 
-/// What explains a failure, written by the kernel that fails.
+/// The details of a failure, written by the kernel that fails.
 struct FailureDetail {
   static constexpr int64_t kUnset = INT64_MIN;
   int64_t index = kUnset;
   int64_t extent = kUnset;
-  /// The first of the tasks in which it happened; unset in front of all tasks.
+  /// The first of the tasks in which it happened; unset if it happened in front of all tasks.
   int64_t task = kUnset;
 };
 
-/// What a kernel gets. Generated code reads these fields by offset: plain pointers and integers
-/// only, no field moves without a new `kKernelAbiVersion`.
+/// The arguments of a kernel. Generated code reads these fields by offset: plain pointers and
+/// integers only, and no field moves without a new `kKernelAbiVersion`.
 struct KernelArgs {
-  /// The tensors in the order of the kernel's buffers: dense, row-major. What is written is 64-byte
-  /// aligned; what is only read, since it may come from outside, to its elements. A buffer of
-  /// extent 0 may be null.
+  /// The tensors in the order of the kernel's buffers: dense, row-major. Written buffers are
+  /// 64-byte aligned. Buffers that are only read may come from outside, so they are aligned to
+  /// their elements only. A buffer of extent 0 may be null.
   void* const* buffers = nullptr;
   /// Values of the kernel's dimension arguments.
   const int64_t* dims = nullptr;
-  /// What this worker is to do, of a kernel that is shared; the others do not look at it.
+  /// The source of this worker's tasks, for a shared kernel; other kernels ignore it.
   TaskSource* tasks = nullptr;
   /// This worker's scratch memory, 64-byte aligned, of the size that the kernel asked for.
   void* scratch = nullptr;
   /// Functions of the runtime that kernels call, by `KernelFunction`.
   const void* const* functions = nullptr;
   FailureDetail* detail = nullptr;
-  /// Whether this worker does what is done once beside the tasks: 1 for one of the workers.
+  /// 1 for the one worker that does the work outside of the tasks.
   int64_t first = 1;
-  /// Masked lanes are loaded from anywhere here: 64 bytes that can be read.
+  /// The target of loads in masked lanes: 64 bytes that can be read.
   int64_t unused = 0;
 };
 static_assert(sizeof(KernelArgs) == 64 && offsetof(KernelArgs, tasks) == 16 &&
@@ -66,13 +68,13 @@ static_assert(sizeof(KernelArgs) == 64 && offsetof(KernelArgs, tasks) == 16 &&
               offsetof(KernelArgs, detail) == 40 && offsetof(KernelArgs, first) == 48 &&
               offsetof(FailureDetail, extent) == 8 && offsetof(FailureDetail, task) == 16);
 
-/// 0, or 1 + the position of a message in the kernel's list. Workers that fail go on; each keeps
-/// the failure of its earliest task, of which the machine reports the earliest.
+/// Returns 0, or 1 + the position of a message in the kernel's list. Workers that fail go on; each
+/// keeps the failure of its earliest task, and the machine reports the earliest of these.
 using KernelFn = int32_t (*)(const KernelArgs* args);
 
 inline constexpr uint32_t kKernelAbiVersion = 2;
 
-/// Scalar functions that generated code calls where it has no own version (double precision
+/// Scalar functions that generated code calls if it has no version of its own (double precision
 /// mostly). Unary `double(double)` and binary `double(double, double)`. Values are part of the
 /// interface.
 enum class KernelFunction : uint32_t {
@@ -98,7 +100,7 @@ enum class KernelFunction : uint32_t {
   kAtan2,
   kCount
 };
-/// The table that `KernelArgs::functions` points to.
+/// The table for `KernelArgs::functions`.
 const void* const* kernel_functions();
 
 /// Machine code of one kernel: text and constants in one piece, position-independent, without
@@ -112,7 +114,7 @@ struct KernelBlob {
 /// Blobs mapped executable (never writable at the same time).
 class CodeMemory {
  public:
-  /// Throws Error when the system refuses.
+  /// Throws Error if the system refuses.
   static std::shared_ptr<const CodeMemory> map(std::span<const KernelBlob* const> blobs);
   ~CodeMemory();
   CodeMemory(const CodeMemory&) = delete;

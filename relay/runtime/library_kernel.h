@@ -1,5 +1,5 @@
-// Library kernels: what is no index expression (sort, top-k, argwhere, …), by name, over strided
-// arrays.
+// Library kernels: work that is no index expression (sort, top-k, argwhere, …), by name, over
+// strided arrays.
 #pragma once
 
 #include <relay/runtime/ndarray.h>
@@ -15,7 +15,7 @@
 
 namespace relay {
 
-/// What a parameter of a kernel is, in the order of `KernelParam::Value`.
+/// The kind of a kernel's parameter, in the order of `KernelParam::Value`.
 enum class ParamKind : uint8_t { kInteger, kNumber, kFlag, kWord, kIntegers, kCount };
 /// "integer", "number", "flag", "word", "integers".
 std::string_view param_kind_name(ParamKind kind);
@@ -50,17 +50,17 @@ struct KernelParam {
 };
 using KernelParams = std::vector<KernelParam>;
 
-/// What the executor does for a kernel that it runs.
+/// The services of the executor for a kernel that it runs.
 class LibraryHost {
  public:
   virtual ~LibraryHost() = default;
-  /// A fresh tensor for an output whose extents are not all known beforehand: `counts` are those
-  /// that are not, in order.
+  /// A fresh tensor for an output with extents that are not known beforehand: `counts` are these
+  /// extents, in order.
   virtual NDArray make(size_t output, std::span<const int64_t> counts) = 0;
-  /// How many threads `run` may use.
+  /// The number of threads that `run` may use.
   virtual int threads() const { return 1; }
   /// Runs body(context, task) for each task, in any order, perhaps several at once. `body` throws
-  /// nothing. Throws if the run is to end; with no tasks that is all it does, within tasks too.
+  /// nothing. Throws if the run must end; without tasks it only does this check, within tasks too.
   virtual void run(int64_t tasks, void (*body)(void* context, int64_t task), void* context);
 };
 
@@ -85,15 +85,15 @@ class LibraryCall {
     return get<std::vector<int64_t>>(name);
   }
 
-  /// Makes an output with counted extents, once they are known: the memory is the result's.
+  /// Makes an output with counted extents, once they are known. It owns the result's memory.
   NDArray& make(size_t output, std::initializer_list<int64_t> counts) {
     return outputs[output] = host_.make(output, {counts.begin(), counts.size()});
   }
 
   int threads() const { return host_.threads(); }
-  /// Calls `body(task)` for each task in [0, tasks), on several threads where there are. Who cuts
-  /// work into tasks looks at shapes only, so that results do not depend on the number of threads.
-  /// If tasks throw, all the same run, and the error is that of the first of them.
+  /// Calls `body(task)` for each task in [0, tasks), on several threads if there are any. Cut work
+  /// into tasks by shapes only, so that results do not depend on the number of threads. If tasks
+  /// throw, all still run, and the error is that of the first of them.
   template <class F>
   void parallel(int64_t tasks, F&& body);
 
@@ -125,7 +125,8 @@ void LibraryCall::parallel(int64_t tasks, F&& body) {
 /// before the message.
 using LibraryKernel = void (*)(LibraryCall& call);
 
-/// What a kernel takes; what compiled programs give it is checked against this before they run.
+/// The operands and parameters of a kernel. Calls in compiled programs are checked against it
+/// before they run.
 struct LibrarySignature {
   static constexpr int kAny = -1;
   struct Param {
@@ -135,20 +136,20 @@ struct LibrarySignature {
   int inputs = kAny;
   int outputs = kAny;
   std::vector<Param> params;
-  /// Whether its inputs and outputs may be on different devices: it copies.
+  /// True if its inputs and outputs may be on different devices: it copies.
   bool across_devices = false;
 };
 
 struct LibraryEntry {
   LibraryKernel run = nullptr;
   LibrarySignature signature;
-  /// What is wrong with a call of it; empty if nothing is.
+  /// The reason why a call does not fit; empty if it fits.
   std::string mismatch(size_t inputs, size_t outputs, std::span<const KernelParam> params) const;
 };
 
-/// The kernel of a name, or null. It lives for ever.
+/// The kernel with a name, or null. It lives for ever.
 const LibraryEntry* find_library_kernel(std::string_view name);
-/// Throws InternalError for a name taken. Returns true, so that a static object can register.
+/// Throws InternalError if the name is taken. Returns true, so that a static object can register.
 bool register_library_kernel(std::string_view name, LibraryKernel kernel,
                              LibrarySignature signature);
 

@@ -1,5 +1,5 @@
-// What library kernels may be given. Compiled programs come from files, so each kernel says what
-// its operands have to be, and the machine asks before it calls: a kernel can then count on it.
+// Rules for the operands of library kernels. Compiled programs come from files, so each kernel has
+// a rule that the machine checks before a call; the kernel can rely on it.
 #pragma once
 
 #include <relay/runtime/library_kernel.h>
@@ -13,10 +13,10 @@
 
 namespace relay {
 
-/// A tensor that a kernel is to be given.
+/// A tensor for a kernel.
 struct LibraryOperand {
   DType dtype;
-  /// `LibraryOperands::kCounted` where the kernel counts.
+  /// `LibraryOperands::kCounted` for extents that the kernel counts.
   ShapeView shape;
 
   int64_t extent(size_t axis) const { return shape[axis]; }
@@ -24,8 +24,8 @@ struct LibraryOperand {
   int64_t size() const;
 };
 
-/// The operands and parameters of a call, in number and kind as the kernel's signature says. Each
-/// demand that is not met throws Error, which names kernel and operand.
+/// The operands and parameters of a call, whose number and kinds fit the kernel's signature. Each
+/// function throws Error, which names kernel and operand, if its demand is not met.
 class LibraryOperands {
  public:
   static constexpr int64_t kCounted = -1;
@@ -37,7 +37,7 @@ class LibraryOperands {
   const std::span<const LibraryOperand> inputs;
   const std::span<const LibraryOperand> outputs;
 
-  /// Elements of the largest tensor that could be.
+  /// The number of elements of the largest possible tensor.
   static constexpr int64_t kMost = int64_t{1} << 57;
 
   template <class T>
@@ -55,7 +55,7 @@ class LibraryOperands {
   void shape(const LibraryOperand& operand, std::initializer_list<int64_t> extents) const {
     shape(operand, ShapeView(extents.begin(), extents.size()));
   }
-  /// So many elements, in any shape.
+  /// Demands so many elements, in any shape.
   void elements(const LibraryOperand& operand, int64_t count) const;
   void same_dtype(const LibraryOperand& operand, const LibraryOperand& other) const {
     dtype(operand, {other.dtype});
@@ -65,12 +65,12 @@ class LibraryOperands {
     shape(operand, other.shape);
   }
 
-  /// A product of extents; a demand that there is such a tensor.
+  /// A product of extents; demands that such a tensor can exist.
   int64_t product(int64_t a, int64_t b) const;
 
-  /// Any other demand; `what` says it, as in "wants WHAT".
+  /// Any other demand; `what` completes "wants WHAT".
   void want(bool met, std::string_view what) const;
-  /// The parameter "axis" as one of an operand.
+  /// The parameter "axis" as an axis of an operand.
   size_t axis_of(const LibraryOperand& operand) const;
 
  private:
@@ -81,15 +81,15 @@ class LibraryOperands {
   const std::span<const KernelParam> params_;
 };
 
-/// Refuses operands that a kernel cannot work on, and looks at nothing but them.
+/// Refuses operands that a kernel cannot work on. It sees nothing but the operands.
 using LibraryRule = void (*)(const LibraryOperands& operands);
 
-/// Throws Error unless the kernel's rule, if it has one, is met. Of empty tensors, too, the other
-/// extents are such that kernels can reckon with them.
+/// Throws Error unless the kernel's rule, if it has one, is met. In empty tensors too, the other
+/// extents are such that kernels can calculate with them.
 void check_library_call(const LibraryOperands& operands, LibraryRule rule);
 
-/// The rule of a kernel, or null for one that has none: such a kernel is for programs of this
-/// process, and no file may name it.
+/// The rule of a kernel, or null. A kernel without a rule is for programs of this process, and no
+/// file may name it.
 LibraryRule find_library_rule(std::string_view kernel);
 bool register_library_rule(std::string_view kernel, LibraryRule rule);
 

@@ -25,12 +25,11 @@ std::string shape_text(ShapeView shape);
 /// int64.
 int64_t element_count(ShapeView shape);
 
-/// Elements from one to the next along each axis of an array without gaps, into `strides`.
+/// Writes into `strides` the distances in elements along each axis of an array without gaps.
 void row_major_strides(ShapeView shape, int64_t* strides);
 
-/// The counted object behind `NDArray`: a view of memory that it owns or that its root owns.
-/// Extents and strides follow it in the same allocation, and after them the elements of a fresh
-/// array.
+/// The counted object behind `NDArray`: a view of memory that it owns or that its root owns. In the
+/// same allocation follow extents and strides, and then the elements of a fresh array.
 class NDArrayObject {
  public:
   void retain() const noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
@@ -64,11 +63,11 @@ class NDArrayObject {
 };
 
 /// Handle of a dense tensor: element type, extents, strides, and a view of shared memory on a
-/// device. What is made from an array is on its device. Copying the handle shares the tensor. A
-/// default one is empty (`!array`), which is no tensor at all.
+/// device. Arrays made from an array are on its device. Copying the handle shares the tensor. A
+/// default handle is empty (`!array`), which is not a tensor.
 ///
-/// Constness is shallow; who may write is a matter of agreement (see `unique`). Handles may be used
-/// from several threads, one handle by one thread at a time.
+/// Constness is shallow; the callers agree on who may write (see `unique`). Several threads may use
+/// handles, one thread at a time each.
 class NDArray {
  public:
   static constexpr size_t kAlignment = 64;
@@ -76,13 +75,14 @@ class NDArray {
 
   NDArray() = default;
 
-  /// Bytes of the elements of such a tensor. Throws Error if there is none: a negative extent, or
-  /// more elements than can be counted.
+  /// Bytes of the elements of such a tensor. Throws Error for a negative extent, or more elements
+  /// than can be counted.
   static size_t bytes_needed(ShapeView shape, DType dtype);
-  /// Throws the Error of such a tensor that memory does not suffice for.
+  /// Throws the Error about a tensor that does not fit into memory.
   [[noreturn]] static void refuse(ShapeView shape, DType dtype);
   /// A fresh row-major array with unset elements, 64-byte aligned. Like every function here that
-  /// allocates, throws `Error` for a negative extent, an overflow, or more memory than the limit.
+  /// allocates, it throws `Error` for a negative extent, an overflow, or more memory than the
+  /// limit.
   static NDArray empty(ShapeView shape, DType dtype, Device device = kCpu);
   static NDArray empty(std::initializer_list<int64_t> shape, DType dtype, Device device = kCpu) {
     return empty(ShapeView(shape.begin(), shape.size()), dtype, device);
@@ -112,14 +112,13 @@ class NDArray {
   /// A rank-0 array of `dtype` with `value` converted as `convert_element` does.
   static NDArray scalar(DType dtype, double value);
   static NDArray scalar_int(DType dtype, int64_t value);
-  /// A tensor of `shape` whose elements are all the one of `element`, an array of rank 0: a view of
-  /// it with strides 0, so that the elements together take no memory until `copy` or `contiguous`
-  /// asks for them. Shared even if nobody else holds it: no such tensor is `unique`.
+  /// A tensor of `shape` whose elements all equal `element`, an array of rank 0. It is a view of it
+  /// with strides 0, so the elements take no memory until `copy` or `contiguous` asks for them. It
+  /// counts as shared even without other handles: no such tensor is `unique`.
   static NDArray uniform(const NDArray& element, ShapeView shape);
-  /// Foreign memory without a copy. `data` is the element at index (0, …, 0); `strides` count
-  /// elements, may be negative or 0, and are row-major if absent (null). When nothing uses the
-  /// memory any more, `deleter(context)` runs, on whichever thread that is; it also runs if this
-  /// throws.
+  /// Foreign memory without a copy. `data` is the element at index (0, …, 0). `strides` count
+  /// elements, may be negative or 0, and are row-major if null. When nothing uses the memory any
+  /// more, `deleter(context)` runs on the thread that notices; it also runs if this throws.
   static NDArray wrap(void* data, ShapeView shape, const int64_t* strides, DType dtype,
                       void (*deleter)(void*), void* context, Device device = kCpu);
 
@@ -139,13 +138,13 @@ class NDArray {
   size_t byte_size() const { return static_cast<size_t>(object_->size_) * dtype().size(); }
   /// Distance of the first element from the beginning of the memory.
   size_t byte_offset() const;
-  /// Length of the memory in bytes, of which the elements may be a part.
+  /// Length of the memory in bytes; the elements may be only a part of it.
   size_t memory_bytes() const;
   /// Row-major without gaps.
   bool is_contiguous() const { return object_->contiguous_; }
-  /// Whether there are several elements and all of them are one in memory: a view with strides 0.
+  /// True for several elements that are one in memory: a view with strides 0.
   bool is_uniform() const;
-  /// Whether this handle is the only way to each of the elements, so that they may be overwritten.
+  /// True if no other handle refers to the elements, so that you may overwrite them.
   bool unique() const;
 
   /// The first element.
@@ -156,11 +155,11 @@ class NDArray {
     return reinterpret_cast<T*>(object_->data_);
   }
 
-  /// Any view into the same memory: starts `offset` elements after the first of this one. Throws
+  /// Any view of the same memory, starting `offset` elements after the first of this one. Throws
   /// `Error` if it does not lie inside the memory.
   NDArray view(ShapeView shape, ShapeView strides, int64_t offset = 0) const;
-  /// Another shape of the same number of elements; shares the memory if contiguous or uniform, else
-  /// copies.
+  /// Another shape with the same number of elements; shares the memory if contiguous or uniform,
+  /// else copies.
   NDArray reshape(ShapeView shape) const;
   /// A view with axis `axes[i]` at place i.
   NDArray transpose(std::span<const size_t> axes) const;
@@ -168,12 +167,12 @@ class NDArray {
   NDArray transpose() const;
   /// A view of elements `begin`, `begin + step`, … (`count` of them) of an axis.
   NDArray slice(size_t axis, int64_t begin, int64_t count, int64_t step = 1) const;
-  /// A view with stride 0 where an extent of 1 (or a missing leading axis) is stretched.
+  /// A view with stride 0 along each stretched extent of 1 (or missing leading axis).
   NDArray broadcast_to(ShapeView shape) const;
   /// This array if it is contiguous, else a copy.
   NDArray contiguous() const;
-  /// This array, or a uniform one (which lets go of the memory) if all of several elements have the
-  /// same bits. Looks at them up to the first that differs.
+  /// This array, or a uniform one (which frees the memory) if all of several elements have the same
+  /// bits. Looks at them up to the first that differs.
   NDArray compact() const;
   /// A fresh contiguous array with the same elements.
   NDArray copy() const;
@@ -200,7 +199,7 @@ class NDArray {
   /// A hash that agrees with `bit_equal`, the same in every process.
   friend uint64_t content_hash(const NDArray& array);
 
-  /// Identity of the tensor, not of its contents.
+  /// Identity of the tensors, not equality of their contents.
   friend bool operator==(const NDArray& a, const NDArray& b) { return a.object_ == b.object_; }
   const void* identity() const { return object_.get(); }
 

@@ -9,9 +9,9 @@
 namespace relay {
 
 /// Reads a .npy file: format versions 1 to 3, both byte orders, both memory orders, boolean,
-/// integer and floating-point elements; two-byte void elements ("V2") are taken as bfloat16, which
-/// is how ml_dtypes stores it. The result is row-major. Throws `Error` with the name and the reason
-/// for anything else, before it allocates more than the file holds.
+/// integer and floating-point elements; two-byte void elements ("V2") are read as bfloat16, because
+/// ml_dtypes stores it so. The result is row-major. Throws `Error` with the name and the reason for
+/// anything else, before it allocates more than the file holds.
 NDArray read_npy(const std::string& path);
 
 /// Reads one array that fills the whole source.
@@ -22,7 +22,7 @@ void write_npy(const std::string& path, const NDArray& array);
 
 void write_npy(ByteSink& sink, const NDArray& array);
 
-/// Bytes that `write_npy` writes for the array.
+/// The number of bytes that `write_npy` writes for the array.
 uint64_t npy_size(const NDArray& array);
 
 }  // namespace relay

@@ -15,8 +15,9 @@ namespace relay {
 /// Arrays with their names, in order.
 using NamedArrays = std::vector<std::pair<std::string, NDArray>>;
 
-/// An open .npz file; arrays are read when asked for. Members whose name does not end in ".npy" are
-/// ignored. Throws `Error` with the file's name for what is not a sound archive (see `ZipReader`).
+/// An open .npz file; arrays are read when you ask for them. Members whose name does not end in
+/// ".npy" are ignored. Throws `Error` with the file's name for an unsound archive (see
+/// `ZipReader`).
 class NpzReader {
  public:
   explicit NpzReader(std::string path);
@@ -26,7 +27,7 @@ class NpzReader {
   /// The names of the arrays, without ".npy", in the order of the archive.
   std::vector<std::string> names() const;
   bool contains(const std::string& name) const;
-  /// Throws `Error` naming similar ones if there is no such array.
+  /// Throws `Error` that names similar arrays if there is no such array.
   NDArray read(const std::string& name) const;
   NamedArrays read_all() const;
 

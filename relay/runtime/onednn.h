@@ -1,4 +1,4 @@
-// oneDNN, loaded when first asked for; never linked.
+// oneDNN, loaded at its first use; never linked.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace relay::onednn {
 
-/// Whether libdnnl.so.2 can be loaded.
+/// True if libdnnl.so.2 can be loaded.
 bool available();
 
 /// out = sums of float32 products, in oneDNN's order of dimensions: data (N, C, spatial…), weight
@@ -26,7 +26,7 @@ struct Product {
   bool transpose_weight = false;
 };
 
-/// A computation made ready. Safe to run from one thread at a time.
+/// A prepared computation. One thread at a time may run it.
 class Primitive {
  public:
   /// With `own_layouts` oneDNN chooses the layout of every operand; else they are dense and

@@ -11,9 +11,9 @@ namespace relay {
 /// Throws `Error` with the file's name and the reason.
 NamedArrays load_params(const std::string& path);
 
-/// Writes named arrays, all or nothing, in the format that the extension says.
+/// Writes named arrays, all or nothing, in the format of the extension.
 void save_params(const std::string& path, const NamedArrays& arrays);
-/// Throws `Error` if the extension is none that `save_params` knows.
+/// Throws `Error` if `save_params` does not know the extension.
 void check_params_path(const std::string& path);
 
 /// TVM's dictionary of arrays.

@@ -1,21 +1,21 @@
-// Memory blocks kept for the next request, so that steady work does not go to the system.
+// Keeps memory blocks for the next request, so that steady work does not go to the system.
 #pragma once
 
 #include <cstddef>
 
 namespace relay {
 
-/// As std::malloc: at least `size` bytes, null if there are none. Does not account for them.
+/// Like std::malloc: at least `size` bytes, null if there are none. Does not account for them.
 void* pool_allocate(size_t size) noexcept;
 
-/// As std::calloc of `size` bytes.
+/// Like std::calloc for `size` bytes.
 void* pool_allocate_zeros(size_t size) noexcept;
 
-/// Gives back a block of these functions (or of malloc, calloc), on any thread.
+/// Frees a block of these functions (or of malloc, calloc), on any thread.
 void pool_free(void* block) noexcept;
 
-/// While one lives, requests of a megabyte and more, on every thread, take kept blocks that are
-/// much larger, too: for work with tensors that become smaller, none of which stays.
+/// While one lives, requests of a megabyte and more, on every thread, may also take kept blocks
+/// that are much larger: for work on tensors that become smaller, none of which stays.
 class PoolTakesLarger {
  public:
   PoolTakesLarger() noexcept;
@@ -24,7 +24,7 @@ class PoolTakesLarger {
   PoolTakesLarger& operator=(const PoolTakesLarger&) = delete;
 };
 
-/// Frees every block that is kept: those of this thread and the large ones.
+/// Frees all kept blocks: those of this thread and the large ones.
 void pool_trim() noexcept;
 
 }  // namespace relay

@@ -9,11 +9,11 @@
 
 namespace relay {
 
-/// Where elements of a tensor lie: (i, j, …) is `places[0][i]` + `places[1][j]` + … elements from
-/// the first.
+/// The places of a tensor's elements: (i, j, …) is `places[0][i]` + `places[1][j]` + … elements
+/// from the first.
 using Places = std::vector<std::vector<int64_t>>;
 
-/// Reads the elements of an array from first to last, some at a time.
+/// Reads the elements of an array from first to last, a number at a time.
 class ElementReader {
  public:
   explicit ElementReader(const NDArray& array);
@@ -42,7 +42,7 @@ class ByteSink;
 /// Writes the elements in row-major order.
 void write_elements(ByteSink& sink, const NDArray& array);
 
-/// Makes every byte of a contiguous bool array 0 or 1; others are left alone. For data from
+/// Makes every byte of a contiguous bool array 0 or 1; leaves other arrays alone. For data from
 /// outside.
 void normalize_bools(const NDArray& array);
 

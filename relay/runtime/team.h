@@ -1,9 +1,9 @@
-// The threads that help others run kernels: one team a process.
+// The threads that help others run kernels: one team for a process.
 //
 // Work comes in stages. A caller opens a stage, threads of the team join it, all take tasks from
 // its counters, and the last one to leave opens the next stage. So a stage is over when its tasks
-// are done, not when all threads have come: one whose core was taken away, or that is still asleep,
-// holds nobody up unless it has taken a task. The caller works like the others.
+// are done, not when all threads have come: a thread whose core was taken away, or that is still
+// asleep, delays nobody unless it has taken a task. The caller works like the others.
 #pragma once
 
 #include <atomic>
@@ -21,22 +21,21 @@ struct TeamJob;
 struct TeamTurn {
   uint32_t stage = 0;
   int worker = 0;  // 0 … Workers::count() - 1: whose scratch memory it uses
-  /// Whether this worker does what is done once in the stage; exactly one does.
+  /// True for the one worker that does the work that is done once in the stage.
   bool first = true;
-  TeamJob* job = nullptr;  // null for somebody who works alone
+  TeamJob* job = nullptr;  // null for a caller that works alone
 };
 
-/// What a team does.
+/// The work of a team.
 class TeamWork {
  public:
   enum class Stage : uint8_t { kNone, kAlone, kShared };
   virtual ~TeamWork() = default;
-  /// The kind of a stage; kNone if the work is over. Asked in order by one thread at a time, when
-  /// all before is done.
+  /// The kind of a stage; kNone if the work is over. One thread at a time asks for it, in order,
+  /// after all earlier stages are done.
   virtual Stage stage(uint32_t number) = 0;
-  /// Does what there is to do until nothing is left to take. Of a stage that is not shared, one
-  /// worker does all. If it throws, no further stage begins, and `Workers::run` throws an exception
-  /// of the stage again.
+  /// Works until no tasks are left. One worker does all of a stage that is not shared. If it
+  /// throws, no further stage begins, and `Workers::run` throws an exception of the stage again.
   virtual void work(const TeamTurn& turn) = 0;
 };
 
@@ -44,13 +43,13 @@ class TeamWork {
 /// share, front to back, then of others' shares, back to front.
 class TeamTasks final : public TaskSource {
  public:
-  /// How many lists of tasks a stage may have.
+  /// The largest number of task lists in a stage.
   static constexpr int kMostLists = 7;
-  /// `list` numbers the lists of a stage; `pieces` is into how many all tasks are cut at most for
-  /// each worker. Once `stop` is true there are no tasks.
+  /// `list` numbers the lists of a stage; `pieces` is the largest number of pieces for each worker.
+  /// Once `stop` is true there are no tasks.
   TeamTasks(const TeamTurn& turn, int list, int64_t pieces,
             const std::atomic<bool>* stop = nullptr);
-  /// Whether tasks were left out because of `stop`.
+  /// True if tasks were left out because of `stop`.
   bool stopped() const { return stopped_; }
 
  private:
@@ -78,12 +77,12 @@ class Workers {
   Workers& operator=(const Workers&) = delete;
 
   int count() const { return count_; }
-  /// Runs all stages and returns when they are done. Others help as they come, perhaps nobody: with
-  /// as many callers at work as there are processors each works alone. May be called within work;
-  /// the inner call is a caller like others. `wake` says whether it pays to wake threads that
-  /// sleep.
+  /// Runs all stages and returns when they are done. Others help when they are free, perhaps
+  /// nobody: if as many callers work as there are processors, each works alone. May be called
+  /// within work; the inner call is a caller like others. Set `wake` if it pays to wake sleeping
+  /// threads.
   void run(TeamWork& work, bool wake = true);
-  /// The same by the calling thread.
+  /// The same on the calling thread alone.
   static void run_alone(TeamWork& work);
 
  private:
@@ -94,7 +93,7 @@ class Workers {
   std::atomic<bool> busy_{false};
 };
 
-/// What the team of this process does, for tests.
+/// The state of the team of this process, for tests.
 struct TeamStatus {
   int threads = 0;   // started
   int sleeping = 0;  // of them
@@ -103,7 +102,7 @@ struct TeamStatus {
 };
 TeamStatus team_status();
 
-/// For tests: how many threads the team may start in all from now on, -1: as many as are wanted.
+/// For tests: limits the number of threads that the team may start from now on; -1: no limit.
 void limit_team_threads(int most);
 
 }  // namespace relay

@@ -1,4 +1,4 @@
-// A caller's place in the team: the stage that is open, who is in it, counters of its tasks.
+// A caller's place in the team: the open stage, its workers, counters of its tasks.
 #pragma once
 
 #include <atomic>
@@ -13,24 +13,22 @@
 
 namespace relay {
 
-/// Jobs are used again and never freed: a worker that is late looks at one that is over, or at the
-/// next run's, and never at memory that is gone. What belongs to a run is touched by those alone
-/// who are in one of its stages.
+/// Jobs are reused and never freed: a late worker sees a finished job, or the next run's, and never
+/// freed memory. Only workers inside one of a run's stages touch the data of the run.
 struct TeamJob {
   using Clock = std::chrono::steady_clock;
 
-  // The word has the stage's number in its upper half; below it the number of workers inside and
-  // what is to know of it. Who joins exchanges the whole word, so nobody joins a stage that is
-  // over.
+  // The upper half of the word has the stage's number; the lower half the number of workers inside
+  // and flags. A worker joins by exchanging the whole word, so nobody joins a stage that is over.
   static constexpr uint64_t kMembers = 0xffff;
   static constexpr uint64_t kOpen = uint64_t{1} << 16;    // a run is going on
   static constexpr uint64_t kJoin = uint64_t{1} << 17;    // there may be tasks for more workers
-  static constexpr uint64_t kAsleep = uint64_t{1} << 18;  // somebody sleeps until the stage changes
+  static constexpr uint64_t kAsleep = uint64_t{1} << 18;  // a worker sleeps until the stage changes
   static uint32_t stage_of(uint64_t word) { return static_cast<uint32_t>(word >> 32); }
 
   struct alignas(64) Seat {
-    /// Of each list: the stage that it counts for, the next piece and the end. What another stage
-    /// left counts as untouched.
+    /// For each list: the stage that it counts for, the next piece and the end. Values of an
+    /// earlier stage count as untouched.
     std::atomic<uint64_t> counters[TeamTasks::kMostLists] = {};
     std::atomic<uint32_t> taken{0};
   };
@@ -40,27 +38,27 @@ struct TeamJob {
   const int count;
   const std::unique_ptr<Seat[]> seats;
   std::atomic<int> attached{0};  // threads that hold a seat
-  std::atomic<int> limit{0};     // so many at work in the process, and no more come to help
+  std::atomic<int> limit{0};     // most threads at work in the process, callers included
   std::atomic<bool> crowded{false};
 
-  /// By the caller: opens the first stage, with itself inside. Returns its number.
+  /// Called by the caller: opens the first stage, with itself inside. Returns its number.
   uint32_t open(TeamWork& todo, TeamWork::Stage kind);
-  /// Whether the worker came into the stage that `seen` tells of.
+  /// True if the worker entered the stage in `seen`.
   bool join(uint64_t seen);
-  /// From within: this worker's part. Exceptions are kept for `finish`.
+  /// Called from within: does this worker's part. Keeps exceptions for `finish`.
   void take_part(uint32_t stage, int worker, bool first);
-  /// True if this worker was the last one inside, and is in the next stage now, the first there. If
-  /// not, what belongs to the run may be gone.
+  /// True if this worker was the last one inside; it is then the first in the next stage. If false,
+  /// the data of the run may be gone.
   bool leave(uint32_t stage);
-  /// From within: as long as this worker is the last to leave. Returns the stage whose end it has
-  /// to wait for.
+  /// Called from within: goes on as long as this worker is the last to leave. Returns the stage
+  /// whose end it has to wait for.
   uint32_t go_on(uint32_t stage, int worker);
-  /// By the clock, until that stage is over. Returns the word.
+  /// Waits by the clock until that stage is over. Returns the word.
   uint64_t wait(uint32_t stage);
   uint64_t look() const { return word_.load(); }
-  /// By the caller after the run: throws what the work threw.
+  /// Called by the caller after the run: throws the exception of the work.
   void finish();
-  /// In a child process: nobody else is there.
+  /// For a child process, in which no other thread exists.
   void forget_threads();
 
  private:
@@ -77,7 +75,7 @@ struct TeamJob {
 
 /// Leaves the core to the other hyperthread for a moment.
 inline void pause_briefly() { __builtin_ia32_pause(); }
-/// From one look at the clock to the next, some 20 ns each.
+/// The number of pauses between two looks at the clock, some 20 ns each.
 inline constexpr int kPauses = 64;
 
 void futex_sleep(void* word, uint32_t value);

@@ -1,4 +1,4 @@
-// Values against the types they should have.
+// Checks values against the types that they should have.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace relay {
 
-/// The structure of a type as far as values show it.
+/// The structure of a type that values show.
 struct TypeInfo {
   enum class Kind : uint8_t { kAny, kTensor, kTuple, kData, kFunction, kReference };
   struct Dim {
@@ -32,7 +32,7 @@ struct TypeInfo {
   std::vector<TypeInfo> fields;  // kTuple; kReference: what it holds, if that is to be checked;
                                  // kFunction: the same of the parameters, then the result
   std::string name;              // kData: the data type; kTensor without dtype: the dtype's name
-  uint32_t data = kNoData;       // kData: TypeCheck::data, if what is in it is to be checked
+  uint32_t data = kNoData;       // kData: TypeCheck::data, if its contents are to be checked
 };
 
 /// A data type with its arguments: the constructors of values by their tag. None: nothing to check.
@@ -46,23 +46,23 @@ struct DataInfo {
   std::string text;  // as printed: "List[int32]"
 };
 
-/// Values with the types they should have. A symbol stands for the same extent everywhere, which a
-/// whole dimension or else terms tell: relay/runtime/dim_equations.h.
+/// Values with the types that they should have. A symbol stands for the same extent everywhere.
+/// Whole dimensions determine it, or else terms do: relay/runtime/dim_equations.h.
 struct TypeCheck {
   struct Part {
     TypeInfo type;
     std::string text;  // the type as printed
     std::string what;  // "the result of @f", "%x of @main"
     uint32_t position = 0;
-    bool inside = false;  // looks into data values and references too; values of another program
+    bool inside = false;  // also looks into data values and references; values of another program
                           // may have other types of the same names
   };
   std::vector<Part> parts;
   std::vector<std::string> symbols;
   std::vector<DimInstruction> terms;
   std::vector<DataInfo> data;
-  /// Everything that can tell what the symbols are is among the parts: one that nothing tells must
-  /// have a value all the same.
+  /// Set if the parts contain everything that can determine the symbols. A symbol that nothing
+  /// determines must have a possible value all the same.
   bool closed = false;
 };
 
@@ -71,38 +71,38 @@ struct TypeMismatch {
   size_t part = 0;
   std::string expected;  // the type it should have
   std::string found;     // the value's type
-  /// What the names in it are, and the part that made them so: "n = 4".
+  /// The values of the names in it, and the part that determined them: "n = 4".
   struct Name {
     std::string value;
     size_t part;
   };
   std::vector<Name> names;
-  std::string why;    // more of what is wrong, if that is not to be seen
-  std::string wrong;  // said instead of the types: the device of a tensor, a name without value
+  std::string why;    // a further reason, if the types do not show it
+  std::string wrong;  // replaces the types in the message: a device, a name without value
   std::string help;
 };
 
-/// Whether `values` fit the parts of a check. With `only_shapes`, dtypes and the kinds of values
+/// True if `values` fit the parts of a check. With `only_shapes`, dtypes and the kinds of values
 /// are taken for granted.
 bool fits(const TypeCheck& check, std::span<const Value* const> values, bool only_shapes,
           TypeMismatch& mismatch);
-/// The same with parts of their own, whose names and data types are those of `check`.
+/// The same for other parts, whose names and data types are those of `check`.
 bool fits(const TypeCheck& check, std::span<const TypeCheck::Part> parts,
           std::span<const Value* const> values, bool only_shapes, TypeMismatch& mismatch);
 
-/// "WHAT: expected TYPE where n = 4, found TYPE", with a note at what made each name what it is.
-/// `place` is where a part is in the source.
+/// "WHAT: expected TYPE where n = 4, found TYPE", with a note at the part that determined each
+/// name. `place` gives the place of a part in the source.
 Diagnostic mismatch_error(const TypeCheck& check, const TypeMismatch& mismatch,
                           const std::function<Span(const TypeCheck::Part&)>& place);
-/// The same of the arguments of `@entry`, whose check has a part for each parameter that is named
-/// as that.
+/// The same for the arguments of `@entry`, whose check has a part for each parameter, with its
+/// name.
 Diagnostic argument_error(const TypeCheck& check, const TypeMismatch& mismatch,
                           const std::string& entry,
                           const std::function<Span(const TypeCheck::Part&)>& place);
 
 /// The type of a value as text: "Tensor[(2, 3), float32]", "(…, …)", "List".
 std::string value_type_text(const Value& value);
-/// Of kind kTensor: "Tensor[(n, 3), float32]"; of rank 0: "float32".
+/// For kind kTensor: "Tensor[(n, 3), float32]"; for rank 0: "float32".
 std::string tensor_type_text(const TypeInfo& type);
 
 }  // namespace relay

@@ -1,4 +1,4 @@
-// What a program computes with.
+// The values that a program computes with.
 #pragma once
 
 #include <relay/runtime/dtype.h>
@@ -19,8 +19,8 @@ namespace relay {
 
 class Value;
 
-/// What the run time knows of a constructor of a data type. Interned and never freed: equal ones
-/// are the same pointer, and a value may outlive the module it was made in.
+/// The run time's description of a constructor of a data type. Interned and never freed: equal ones
+/// are the same pointer, and a value may outlive the module that made it.
 struct ConstructorInfo {
   Name name;
   Name type_name;
@@ -43,7 +43,7 @@ class Object {
   }
   bool unique() const noexcept { return refs_.load(std::memory_order_acquire) == 1; }
 
-  // Accounted for (see memory.h); throws Error when the limit is reached.
+  // Accounted for (see memory.h); throws Error if the limit is reached.
   static void* operator new(size_t size) { return allocate(size); }
   static void* operator new(size_t size, size_t more) { return allocate(size + more); }
   static void operator delete(void* memory) noexcept { deallocate(memory); }
@@ -69,10 +69,11 @@ class Object {
   };
 };
 
-/// A function value. Executors derive their own from it and keep what it captured as `Value`s.
+/// A function value. Executors derive their own from it and keep the captured values as `Value`s.
 class Closure : public Object {
  public:
-  /// Whose closure it is, compared by address: `static const char kKind` of the deriving class.
+  /// The executor that the closure belongs to, compared by address: `static const char kKind` of
+  /// the deriving class.
   const void* kind() const { return kind_; }
 
  protected:
@@ -85,8 +86,8 @@ class Closure : public Object {
 /// A value, 16 bytes: a number, tensor, tuple, data value, closure or reference; or nothing.
 ///
 /// Rank-0 tensors are always held unboxed (`is_scalar`), so each has one representation. Copying
-/// counts a reference and allocates nothing. A reference cell is for one thread at a time, all else
-/// is immutable and may be shared by threads.
+/// counts a reference and allocates nothing. A reference cell is for one thread at a time;
+/// everything else is immutable, and threads may share it.
 class Value {
  public:
   enum class Kind : uint8_t { kNone, kScalar, kTensor, kTuple, kData, kClosure, kReference };
@@ -166,7 +167,7 @@ class Value {
   /// A new mutable cell.
   static Value reference(Value initial);
 
-  // What it is.
+  // The kind of the value.
 
   Kind kind() const { return kind_; }
   explicit operator bool() const { return kind_ != Kind::kNone; }
@@ -178,13 +179,13 @@ class Value {
   bool is_closure() const { return kind_ == Kind::kClosure; }
   bool is_reference() const { return kind_ == Kind::kReference; }
 
-  // What is in it. Asking a value of another kind is an InternalError.
+  // The contents of the value. Asking a value of another kind is an InternalError.
 
-  /// Of a number or tensor.
+  /// For a number or tensor.
   DType dtype() const;
-  /// Of a number or tensor.
+  /// For a number or tensor.
   ShapeView shape() const;
-  /// Where a tensor is; numbers belong to no device and give cpu(0).
+  /// The device of a tensor; numbers belong to no device and give cpu(0).
   Device device() const { return kind_ == Kind::kTensor ? payload_.array->device_ : kCpu; }
   /// The number as storage type `T`, which must be exact.
   template <class T>
@@ -202,7 +203,7 @@ class Value {
   /// A number, or a tensor of one element, converted.
   double as_double() const;
   int64_t as_int64() const;
-  /// A number, whether not zero.
+  /// For a number: true if it is not zero.
   bool as_bool() const;
   /// A number or tensor as an array (for a number, a fresh one).
   NDArray array() const;
@@ -216,14 +217,15 @@ class Value {
     return tag_;
   }
   Closure* closure() const;
-  /// What a reference cell holds.
+  /// The value in a reference cell.
   const Value& get() const;
   void set(Value value) const;
-  /// Whether two references (closures, tuples, …) are the same object.
+  /// True if two references (closures, tuples, …) are the same object.
   bool same(const Value& other) const {
     return kind_ == other.kind_ && dtype_ == other.dtype_ && payload_.bits == other.payload_.bits;
   }
-  /// If this is the only handle of a tuple or data value, its fields may be moved out; else empty.
+  /// The fields, which the caller may move out, if no other handle refers to the tuple or data
+  /// value; else empty.
   std::span<Value> unique_fields();
 
  private:
@@ -255,7 +257,7 @@ class Value {
   static Value with_fields(Kind kind, const ConstructorInfo* constructor, std::span<Value> fields);
 
   Kind kind_ = Kind::kNone;
-  bool counted_ = false;  // whether the payload is a counted pointer
+  bool counted_ = false;  // true if the payload is a counted pointer
   DType dtype_;
   int32_t tag_ = 0;
   union Payload {
@@ -270,8 +272,8 @@ static_assert(sizeof(Value) == 16);
 /// The name of a kind for messages: "a tensor", "a closure", ….
 const char* kind_name(Value::Kind kind);
 
-/// Whether two values are equal to the bit: numbers, tensors, tuples and data values by content,
-/// references by what they hold (the same cells visited once), closures by identity. Iterative.
+/// True if two values are equal to the bit: numbers, tensors, tuples and data values by content,
+/// references by their contents (the same cells visited once), closures by identity. Iterative.
 bool bit_equal(const Value& a, const Value& b);
 
 }  // namespace relay

@@ -10,9 +10,8 @@
 
 namespace relay {
 
-/// The directory of an archive. Everything it claims is checked against the file when it is opened:
-/// sizes, places, that members do not overlap and no name occurs twice. Contents are checked as
-/// they are read.
+/// The directory of an archive. Opening checks all its claims against the file: sizes, places, no
+/// overlap of members, no name twice. Contents are checked as they are read.
 class ZipReader {
  public:
   struct Member {
@@ -29,8 +28,8 @@ class ZipReader {
   const std::string& path() const { return file_.path(); }
   /// In the order of the archive's directory.
   const std::vector<Member>& members() const { return members_; }
-  /// The contents of a member. The checksum is verified when the last byte is read. The source must
-  /// not outlive the reader.
+  /// The contents of a member. The checksum is verified with the last byte. The source must not
+  /// outlive the reader.
   std::unique_ptr<ByteSource> open(const Member& member) const;
 
  private:
@@ -41,8 +40,8 @@ class ZipReader {
   std::vector<Member> members_;
 };
 
-/// Writes an archive of stored members; ZIP64 where needed. The date is always 1980-01-01, so equal
-/// contents give equal files.
+/// Writes an archive of stored members, with ZIP64 if it is needed. The date is always 1980-01-01,
+/// so equal contents give equal files.
 class ZipWriter {
  public:
   explicit ZipWriter(ByteSink& sink) : sink_(sink) {}
@@ -74,7 +73,7 @@ class ZipWriter {
   std::vector<Entry> entries_;
 };
 
-/// A sink that only computes the checksum of what is written.
+/// A sink that only computes the checksum of the written bytes.
 class ChecksumSink final : public ByteSink {
  public:
   void write(const void* from, size_t size) override;

@@ -1,4 +1,4 @@
-// The standard library: program text that is part of this library and that programs import by name.
+// The standard library: program text in this library that programs import by name.
 #pragma once
 
 #include <optional>
@@ -16,11 +16,11 @@ struct StandardFile {
 /// All files, by name.
 std::span<const StandardFile> standard_files();
 
-/// The text of a file; ".rly" may be left out. "tensor_array_int8.rly" is "tensor_array.rly", which
-/// is of float32, for another dtype. Nothing if there is no such file.
+/// The text of a file; ".rly" may be left out. "tensor_array_int8.rly" is "tensor_array.rly" for
+/// another dtype than float32. Nothing if the file does not exist.
 std::optional<std::string> standard_text(std::string_view file);
 
-/// What files there are, for messages.
+/// The names of all files, for messages.
 std::string standard_file_names();
 
 }  // namespace relay

@@ -11,8 +11,8 @@ namespace relay {
 
 enum class Severity { kError, kWarning };
 
-/// A further remark of a diagnostic. One with a span is shown with its own source excerpt; a `help`
-/// proposes a mend.
+/// A further remark of a diagnostic. A note with a span is shown with its own source excerpt; a
+/// `help` proposes a fix.
 struct DiagnosticNote {
   enum class Kind { kNote, kHelp };
   Kind kind = Kind::kNote;
@@ -35,7 +35,7 @@ struct Diagnostic {
   Diagnostic&& help(std::string message, Span span = {}) &&;
 };
 
-/// Collects diagnostics; after `kMaxErrors` errors further ones are only counted.
+/// Collects diagnostics. After `kMaxErrors` errors it only counts further ones.
 class DiagnosticSink {
  public:
   static constexpr size_t kMaxErrors = 100;

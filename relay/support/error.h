@@ -1,4 +1,4 @@
-// The two families of errors: what is wrong with the input, and what is wrong with us.
+// The two families of errors: mistakes in the input, and defects of Relay.
 #pragma once
 
 #include <exception>
@@ -29,7 +29,7 @@ class Error : public std::exception {
 };
 
 /// A failure of the running program (a `match?` without a clause, a division by zero, …): a user
-/// error with its own exit code. Notes of the diagnostic are the call trace.
+/// error with its own exit code. The notes of the diagnostic are the call trace.
 class RuntimeError : public Error {
  public:
   using Error::Error;
@@ -46,7 +46,7 @@ class InternalError : public std::logic_error {
 
 }  // namespace relay
 
-/// Checks an invariant of ours in every build type.
+/// Checks one of our own invariants, in every build type.
 #define RELAY_CHECK(condition, message)                                   \
   do {                                                                    \
     if (!(condition)) [[unlikely]]                                        \

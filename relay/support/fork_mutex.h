@@ -1,5 +1,5 @@
-// Locks that a child process can use, whatever the other threads of its parent were doing when it
-// was forked: fork waits until it has all of them.
+// Locks that stay usable in a child process, whatever the other threads of its parent do at the
+// fork: fork waits until it has all of them.
 #pragma once
 
 #include <atomic>
@@ -7,9 +7,9 @@
 
 namespace relay {
 
-/// A mutex that the thread which forks holds meanwhile, so that what it guards is whole in the
-/// child, and nobody who is not there has it. Not to be held for long, nor while other code runs
-/// that might fork; a thread that holds it and forks keeps it, in the child too.
+/// A mutex that the forking thread holds during the fork, so that the data behind it is whole in
+/// the child and no missing thread holds it. Hold it briefly, and run no other code meanwhile that
+/// might fork. A thread that holds it and forks keeps it, in the child too.
 class ForkMutex {
  public:
   ForkMutex();
@@ -46,7 +46,7 @@ class ForkMutex {
   ForkMutex* after_ = nullptr;
 };
 
-/// From now on `reset` runs in every child process before it goes on, with all ForkMutexes held.
+/// Runs `reset` in every later child process before the child goes on, with all ForkMutexes held.
 void in_forked_children(void (*reset)() noexcept);
 
 }  // namespace relay

@@ -11,8 +11,8 @@
 
 namespace relay {
 
-/// An interned string: equal ones are one object, so comparing costs a pointer. Counted: the text
-/// goes with the last `Name` of it. Thread-safe.
+/// An interned string: equal strings are one object, so comparing costs a pointer. Counted: the
+/// text is freed with its last `Name`. Thread-safe.
 class Name {
  public:
   /// The empty name.
@@ -33,7 +33,7 @@ class Name {
     if (entry_ != nullptr) release();
   }
 
-  /// Valid as long as somebody holds a `Name` of this text.
+  /// Valid as long as a `Name` of this text exists.
   std::string_view view() const {
     return entry_ == nullptr ? std::string_view()
                              : std::string_view(entry_->text(), entry_->length);
@@ -47,7 +47,7 @@ class Name {
   /// Alphabetical.
   friend bool operator<(const Name& a, const Name& b) { return a.view() < b.view(); }
 
-  /// How many different names there are in the process now.
+  /// The number of different names in the process now.
   static size_t count();
 
  private:

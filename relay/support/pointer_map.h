@@ -12,8 +12,8 @@ namespace relay {
 
 /// A map from addresses to `V` in one array: several times faster than std::unordered_map and
 /// without an allocation for each entry. Inserting moves entries, so pointers to values are
-/// short-lived. Null is no key. Order is not defined; do not iterate. Keys lie 2^kApart bytes apart
-/// or more.
+/// short-lived. Null cannot be a key. The order is not defined, so do not iterate. Keys lie
+/// 2^kApart bytes apart or more.
 template <class K, class V, int kApart = 4>
 class PointerMap {
  public:
@@ -26,7 +26,7 @@ class PointerMap {
   const V* find(const K* key) const { return const_cast<PointerMap*>(this)->find(key); }
   bool contains(const K* key) const { return find(key) != nullptr; }
 
-  /// The value at `key`, made by default if absent; and whether it was absent.
+  /// The value at `key`, made by default if absent; the bool is true if it was absent.
   std::pair<V*, bool> insert(const K* key) {
     if (2 * (used_ + 1) > slots_.size()) grow();
     Slot& slot = slots_[place(key)];
@@ -39,7 +39,7 @@ class PointerMap {
     return {&slot.value, fresh};
   }
   V& operator[](const K* key) { return *insert(key).first; }
-  /// The value at a key that is there.
+  /// The value at `key`, which must be present.
   const V& at(const K* key) const {
     const V* value = find(key);
     RELAY_CHECK(value != nullptr, "a key that is not in the map");
@@ -51,7 +51,7 @@ class PointerMap {
     Slot& slot = slots_[place(key)];
     if (slot.key != key) return;
     slot = Slot();
-    slot.key = erased();  // look-ups of others go on behind it
+    slot.key = erased();  // look-ups of other keys go on behind it
     --count_;
   }
 
@@ -64,7 +64,7 @@ class PointerMap {
   size_t size() const { return count_; }
   bool empty() const { return count_ == 0; }
 
-  /// How many entries a look-up of `key` passes over; for tests of the hash.
+  /// The number of entries that a look-up of `key` passes over; for tests of the hash.
   size_t passed(const K* key) const {
     size_t count = 0;
     if (!slots_.empty()) place(key, &count);
@@ -80,20 +80,20 @@ class PointerMap {
   static const K* erased() { return reinterpret_cast<const K*>(uintptr_t{1}); }
 
   // Neighbours in memory are neighbours here, since walks tend to follow the order of allocation.
-  // Where each megabyte starts is spread evenly by Fibonacci hashing (Knuth 6.4).
+  // Fibonacci hashing (Knuth 6.4) spreads the starts of megabytes evenly.
   size_t start(const K* key) const {
     auto address = reinterpret_cast<uintptr_t>(key);
     uint64_t block = ((address >> 20) * 0x9e3779b97f4a7c15ull) >> shift_;
     return (address >> kApart) + block;
   }
-  // Odd, so that steps of it lead to every slot.
+  // Odd, so that its multiples reach every slot.
   static size_t step(const K* key) {
     uint64_t mixed = reinterpret_cast<uintptr_t>(key) * 0x9e3779b97f4a7c15ull;
     return (((mixed ^ (mixed >> 32)) * 0xd6e8feb86659fd93ull) >> 32) | 1;
   }
-  // Where `key` is or would go. There is always a free slot. Several megabytes full of keys can
-  // start at one place: what finds no room in a few slots there is spread over the table by double
-  // hashing (Knuth 6.4) instead of crowding behind.
+  // The place of `key`, or the one where it would go. A free slot always exists. Several megabytes
+  // full of keys can start at one place: a key that finds no room in a few slots there is spread
+  // over the table by double hashing (Knuth 6.4), so that keys do not crowd.
   size_t place(const K* key, size_t* passed = nullptr) const {
     constexpr size_t kFew = 8;
     size_t mask = slots_.size() - 1;
@@ -109,7 +109,7 @@ class PointerMap {
   }
   void grow() {
     size_t size = slots_.empty() ? 16 : slots_.size();
-    if (2 * (count_ + 1) > size / 2) size *= 2;  // else only what was erased takes room
+    if (2 * (count_ + 1) > size / 2) size *= 2;  // else only erased entries take room
     std::vector<Slot> old(size);
     old.swap(slots_);
     used_ = count_;
@@ -122,7 +122,7 @@ class PointerMap {
 
   std::vector<Slot> slots_;
   size_t count_ = 0;
-  size_t used_ = 0;  // and erased
+  size_t used_ = 0;  // erased ones included
   int shift_ = 63;   // 64 - log2 of the number of slots
 };
 
@@ -130,7 +130,7 @@ class PointerMap {
 template <class K>
 class PointerSet {
  public:
-  /// Whether it was absent.
+  /// True if it was absent.
   bool insert(const K* key) { return map_.insert(key).second; }
   bool contains(const K* key) const { return map_.contains(key); }
   void erase(const K* key) { map_.erase(key); }

@@ -6,13 +6,13 @@
 
 namespace relay {
 
-/// `"…"` with escapes; bytes that are no UTF-8 survive.
+/// `"…"` with escapes; bytes that are not UTF-8 survive.
 void append_quoted(std::string& out, std::string_view text);
-/// Whether a name can stand without quotes where there is no sigil: words of letters, digits and
-/// `_`, none beginning with a digit, joined by dots.
+/// True if a name needs no quotes in a place without a sigil: words of letters, digits and `_`,
+/// none beginning with a digit, joined by dots.
 bool is_word(std::string_view name);
-/// The name of a dimension, a type or a constructor: in quotes where it is no word, or one that
-/// means something else there (`fn`, `_`).
+/// The name of a dimension, a type or a constructor: in quotes if it is not a word, or means
+/// something else there (`fn`, `_`).
 std::string quoted_name(std::string_view name);
 
 }  // namespace relay

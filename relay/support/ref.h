@@ -48,13 +48,13 @@ class Ref {
     return *this;
   }
 
-  /// Takes over a reference that was already counted (a fresh object starts with one).
+  /// Takes over a reference that is already counted (a fresh object starts with one).
   static Ref adopt(T* pointer) noexcept {
     Ref result;
     result.pointer_ = pointer;
     return result;
   }
-  /// Gives the counted reference away.
+  /// Gives the counted reference to the caller.
   [[nodiscard]] T* detach() noexcept { return std::exchange(pointer_, nullptr); }
 
   T* get() const noexcept { return pointer_; }

@@ -55,7 +55,7 @@ struct Location {
   uint32_t column = 0;
 };
 
-/// One source text. It lives as long as somebody holds it; spans into a source that is gone print
+/// One source text. It lives as long as its last owner; spans into a source that is gone print
 /// without a place.
 class Source {
  public:
@@ -78,8 +78,7 @@ class Source {
   uint64_t base_;
 };
 
-/// The space of all positions: hands out ranges to sources and finds the source of a span.
-/// Thread-safe.
+/// The space of all positions: gives ranges to sources and finds the source of a span. Thread-safe.
 class SourceMap {
  public:
   /// Registers a text under a name shown in diagnostics (a path, or "<stdin>").

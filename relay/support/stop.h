@@ -1,4 +1,4 @@
-// Long work that is ended from outside: at Ctrl-C, when the process leaves.
+// Ends long work from outside: at Ctrl-C, or when the process ends.
 #pragma once
 
 #include <atomic>
@@ -6,7 +6,8 @@
 
 namespace relay {
 
-/// Work that was told to end. No `Error`, so that nothing takes it for a wrong program.
+/// The end of work that was told to stop. Not an `Error`, so that no handler takes it for a wrong
+/// program.
 class Stopped : public std::exception {
  public:
   const char* what() const noexcept override { return "interrupted"; }
@@ -15,11 +16,12 @@ class Stopped : public std::exception {
 /// The flag that ends the work of this thread, or null.
 const std::atomic<bool>* stop_flag() noexcept;
 
-/// Throws `Stopped` if this thread's work is to end. Cheap: for every pass, function, kernel, step.
+/// Throws `Stopped` if this thread's work must end. It is cheap: call it for every pass, function,
+/// kernel, step.
 void stop_if_asked();
 
-/// While it lives, `flag` ends what this thread does. Threads that help get the flag of the one
-/// that they work for.
+/// While it lives, `flag` ends the work of this thread. Threads that help get the flag of the
+/// thread that they help.
 class StopScope {
  public:
   explicit StopScope(const std::atomic<bool>* flag) noexcept;

@@ -1,4 +1,4 @@
-// What somebody may have meant by a name that is not there.
+// Guesses the name that the user meant by an unknown one.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@
 namespace relay {
 
 /// "did you mean @a, @b or @c?": the candidates nearest to `name`, each between `before` and
-/// `after`. Empty if none is near, or there are too many to look at.
+/// `after`. Empty if none is near, or if there are too many candidates to compare.
 std::string did_you_mean(const std::string& name, const std::vector<std::string>& candidates,
                          std::string_view before = {}, std::string_view after = {});
 
-/// The same as a help of a diagnostic, if there is anything to say.
+/// Adds the same text to a diagnostic as a help, unless it is empty.
 void suggest(Diagnostic& diagnostic, const std::string& name,
              const std::vector<std::string>& candidates, std::string_view before = {},
              std::string_view after = {});

@@ -6,23 +6,24 @@
 
 namespace relay::te {
 
-/// Why a computation has no derivative of this kind.
+/// The reason why a computation has no derivative of this kind.
 class NoAdjoint : public Error {
  public:
   using Error::Error;
 };
 
 /// The vector-Jacobian product of a computation. Its inputs are those of `forward`, then a gradient
-/// for each output of floats; its outputs are the gradients of the inputs of floats, in order:
-/// Σ gradient of output · ∂ output / ∂ input.
+/// for each output of floats; its outputs are the gradients of the inputs of floats, in order: Σ
+/// gradient of output · ∂ output / ∂ input.
 ///
-/// Where indices are affine in the axes they are inverted, so that every gradient is gathered: what
-/// reads windows becomes sums over windows, a sum of products again sums of products. Where they
-/// are read from data, gradients are scattered by Update. At kinks a maximum or minimum of a fold
-/// gives all to the first element that attains it, of two values to the first only if it is
-/// beyond the second; `select` decides by its condition, which has no derivative itself.
+/// Indices that are affine in the axes are inverted, so that every gradient is gathered: loads of
+/// windows become sums over windows, and a sum of products becomes sums of products again. If
+/// indices are read from data, an Update scatters the gradients. At kinks, a maximum or minimum of
+/// a fold gives all to the first element that attains it, and one of two values gives it to the
+/// first only if that is beyond the second; `select` decides by its condition, which has no
+/// derivative itself.
 ///
-/// Throws NoAdjoint for what library kernels compute and where extents are counted.
+/// Throws NoAdjoint for results of library kernels and for counted extents.
 Computation adjoint(const Computation& forward);
 
 }  // namespace relay::te

@@ -13,14 +13,14 @@ struct Gathered {
   std::vector<Axis> free;    // to add up over
   Scalar value;              // over both
   Scalar condition;          // over the target; null: always
-  /// Whether it is a sum of products, which is best alone in its stage.
+  /// True if it is a sum of products, which is best alone in its stage.
   bool is_contraction() const {
     const ScalarNode& node = *value.node();
     return !free.empty() && node.kind == ScalarKind::kBinary && node.binary == BinaryOp::kMul;
   }
 };
 
-/// A contribution that goes where data say.
+/// A contribution to an element whose index is read from data.
 struct Scattered {
   std::vector<Axis> axes;
   std::vector<ScalarRef> at;
@@ -36,14 +36,14 @@ struct Gradient {
   bool empty() const { return whole.empty() && gathered.empty() && scattered.empty(); }
 };
 
-/// Takes the gradients of a computation's results to its inputs, the last stage first.
+/// Moves the gradients of a computation's results to its inputs, the last stage first.
 class Backward {
  public:
   explicit Backward(const Computation& forward);
   Computation run();
 
  private:
-  // Each takes the gradients of the current stage's results to what it reads.
+  // Each moves the gradients of the current stage's results to the tensors that it reads.
   void pull(const Map& map);
   void pull(const Scan& scan);
   void pull(const Update& update);
@@ -64,7 +64,7 @@ class Backward {
                   [static_cast<size_t>(id.index)] != 0;
   }
   IsActive loads_active() const;
-  /// The same, and what a scan carries.
+  /// The same, and the carries of a scan.
   IsActive leaves_active() const;
 
   Gradient& of(TensorId id) {
@@ -77,11 +77,11 @@ class Backward {
   /// The gradients of the current stage's results at the points of its domain; null for none.
   std::vector<Scalar> gradients_at(std::span<const Axis> axes);
 
-  /// What the loads in expressions over a scope get.
+  /// Adds the contributions of the loads in expressions over a scope.
   void contribute(std::span<const LeafAdjoint> leaves, std::span<const Axis> scope);
   void contribute(const LeafAdjoint& leaf, std::span<const Axis> scope);
   /// A contribution to element `at` of a tensor at each point, by the points of each element;
-  /// nothing if they cannot be told.
+  /// nothing if these cannot be determined.
   std::optional<Gathered> gather(std::span<const ScalarRef> at, std::span<const Dim> dims,
                                  const Scalar& value, std::span<const Axis> scope);
   Scalar element(const Gathered& gathered, Indices target, DType dtype);

@@ -1,4 +1,4 @@
-// What the derivation of adjoints is made of.
+// The parts of the derivation of adjoints.
 #pragma once
 
 #include <functional>
@@ -12,20 +12,21 @@
 
 namespace relay::te {
 
-/// The dtype that gradients of a tensor add up in.
+/// The dtype in which gradients of a tensor add up.
 inline DType sum_dtype(DType dtype) { return dtype.bits < 32 ? kFloat32 : dtype; }
 inline Scalar zero(DType dtype) { return constant(0.0, dtype); }
 
-/// An expression with axes in place of which indices are put.
+/// Indices that replace the axes of an expression.
 using AxisValues = std::unordered_map<uint32_t, ScalarRef>;
 AxisValues bind_axes(std::span<const Axis> axes, Indices indices);
 std::vector<Dim> extents_of(std::span<const Axis> axes);
 std::vector<Scalar> indices_of(std::span<const Axis> axes);
 
-/// Nodes below the roots, operands before users, without what is inside of folds.
+/// Nodes below the roots, operands before users, without those inside of folds.
 std::vector<ScalarRef> level_order(std::span<const ScalarRef> roots);
 
-/// When each node of a level is evaluated, given the conditions of selects and failures around it.
+/// The condition under which each node of a level is evaluated, from the conditions of selects and
+/// failures around it.
 class Guards {
  public:
   explicit Guards(std::span<const ScalarRef> order, std::span<const ScalarRef> roots,
@@ -47,7 +48,7 @@ class Guards {
 };
 
 using IsActive = std::function<bool(const ScalarNode& leaf)>;
-/// Whether each node of an order changes smoothly with an active load or placeholder.
+/// True for each node of an order that changes smoothly with an active load or placeholder.
 std::unordered_map<const ScalarNode*, bool> active_nodes(std::span<const ScalarRef> order,
                                                          const IsActive& is_active);
 
@@ -55,48 +56,49 @@ std::unordered_map<const ScalarNode*, bool> active_nodes(std::span<const ScalarR
 struct LeafAdjoint {
   ScalarRef leaf;
   Scalar value;  // 0 where the leaf is not evaluated
-  Scalar guard;  // when it is evaluated; null: always
+  Scalar guard;  // the condition for evaluating it; null: always
 };
-/// Σ seed · ∂ root / ∂ leaf for each active leaf. Roots that stand under a condition: `around`.
+/// Σ seed · ∂ root / ∂ leaf for each active leaf. `around`: the condition of the roots, if they
+/// have one.
 std::vector<LeafAdjoint> differentiate(std::span<const ScalarRef> roots,
                                        std::span<const Scalar> seeds, const IsActive& is_active,
                                        const Scalar& around = {});
 
-/// The fold that all values of a Map are accumulators of, or null.
+/// The fold whose accumulators are all values of a Map, or null.
 const ScalarNode* only_fold(const Map& map);
-/// Gives every fold a stage of its own, except folds over what a scan carries.
+/// Gives every fold a stage of its own, except folds over the carries of a scan.
 Computation lift_folds(const Computation& computation);
 
 /// An index that must be in range for a point to count.
 struct RangeCondition {
-  std::optional<uint32_t> axis;  // that it is the value of, if it is one of the scope's
+  std::optional<uint32_t> axis;  // the axis whose value it is, if it is one of the scope's
   Dim extent;
   Scalar value;
 };
 /// The points of a scope at which given indices name a given element: values of the scope's axes in
-/// terms of the element's indices and of axes that are free, and conditions.
+/// terms of the element's indices and of free axes, and conditions.
 struct Preimage {
   AxisValues axes;
   std::vector<Axis> free;
   std::vector<RangeCondition> ranges;
   std::vector<Scalar> conditions;
 };
-/// Solves indices(scope) = target, elements of a tensor of extents `dims`; nothing where they are
-/// no sums of axes. `fresh` makes axes.
+/// Solves indices(scope) = target, elements of a tensor of extents `dims`; nothing if they are not
+/// sums of axes. `fresh` makes axes.
 std::optional<Preimage> preimage(std::span<const ScalarRef> indices, std::span<const Dim> dims,
                                  std::span<const Axis> scope, Indices target,
                                  const std::function<Axis(Dim)>& fresh);
 
-/// Whether the value is 0 wherever an axis is outside of `extent` if loads at it fill with 0 there.
-/// Those loads are added to `filled`.
+/// True if the value is 0 wherever an axis is outside of `extent`, provided that loads at it fill
+/// with 0 there. Adds those loads to `filled`.
 bool vanishes_outside(const Scalar& value, uint32_t axis, Dim extent,
                       const std::function<const TensorInfo&(TensorId)>& info,
                       std::vector<const ScalarNode*>& filled);
 /// The value with these loads filled with 0 outside.
 Scalar fill_outside(const Scalar& value, std::span<const ScalarNode* const> loads);
 
-/// For a stage that is a fold: what its values v (in terms of the axes of the stage and the fold)
-/// are multiplied by, from the gradients of its accumulators (null: none). Adds stages.
+/// For a stage that is a fold: the factors of its values v (in terms of the axes of the stage and
+/// the fold), from the gradients of its accumulators (null: none). Adds stages.
 std::vector<Scalar> fold_seeds(Builder& b, const Map& map, const ScalarNode& fold,
                                std::span<const Scalar> gradients);
 

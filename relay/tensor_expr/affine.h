@@ -10,8 +10,8 @@
 
 namespace relay::te {
 
-/// constant + Σ coefficient · axis + Σ coefficient · other. What is no sum of axes (a floor
-/// division, say) is kept whole among the others.
+/// constant + Σ coefficient · axis + Σ coefficient · other. A part that is not a sum of axes (a
+/// floor division, say) stays whole among the others.
 struct Affine {
   struct Term {
     uint32_t axis = 0;
@@ -25,7 +25,7 @@ struct Affine {
   std::vector<Term> terms;  // by axis, coefficients are not 0
   std::vector<Other> others;
 
-  /// Of an axis; 0 if it does not occur among the terms.
+  /// The coefficient of an axis; 0 if it does not occur among the terms.
   Dim coefficient(uint32_t axis) const;
   bool is_constant() const { return terms.empty() && others.empty(); }
 };
@@ -35,11 +35,11 @@ Affine operator*(const Affine& a, Dim factor);
 /// An int64 scalar as a sum.
 Affine affine(const ScalarRef& index);
 
-/// The element that indices into dense row-major memory of extents `dims` name.
+/// The element of dense row-major memory with extents `dims` that the indices name.
 Affine affine_offset(std::span<const ScalarRef> indices, std::span<const Dim> dims);
 
-/// Whether the sum is surely within 0 … extent-1 for all values of its axes. `extent_of` gives the
-/// extent of an axis.
+/// True if the sum is certainly within 0 … extent-1 for all values of its axes. `extent_of` gives
+/// the extent of an axis.
 bool surely_inside(const Affine& sum, Dim extent, const std::function<Dim(uint32_t)>& extent_of);
 
 /// The sum as a scalar again.
@@ -47,8 +47,8 @@ Scalar to_scalar(const Affine& sum);
 
 /// The divisor of floor_div(x, d) and floor_mod(x, d), if it is a term; 0 for other nodes.
 Dim divisor(const ScalarNode& node);
-/// Takes multiples of the divisor out of a division, whose operands are `args`:
-/// floor_div(d·q + e, d) = q + floor_div(e, d). Null if there is nothing to simplify.
+/// Takes multiples of the divisor out of a division with operands `args`: floor_div(d·q + e, d) = q
+/// + floor_div(e, d). Null if nothing can be simplified.
 ScalarRef simplify_division(const ScalarNode& node, const std::vector<ScalarRef>& args,
                             const std::function<Dim(uint32_t)>& extent_of);
 

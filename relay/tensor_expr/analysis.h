@@ -1,4 +1,4 @@
-// What can be read off a computation: how it indexes its inputs, and from that how it may be fused.
+// Facts derived from a computation: how it indexes its inputs, and from that how it may be fused.
 #pragma once
 
 #include <string_view>
@@ -8,7 +8,7 @@
 
 namespace relay::te {
 
-/// How the indices of a load follow from the point of the stage's domain.
+/// The relation of a load's indices to the point of the stage's domain.
 enum class IndexMap : uint8_t {
   kIdentity,     // the point itself
   kBroadcast,    // the point with places left out or read at 0
@@ -21,15 +21,15 @@ enum class IndexMap : uint8_t {
 struct LoadMap {
   const ScalarNode* load;
   IndexMap map;
-  /// In a fold: whether each index is one axis or constant and all axes of the domain that have
-  /// more than one point take part, so that no element is read for two points.
+  /// For a fold: true if each index is one axis or constant and all axes of the domain with more
+  /// than one point take part, so that no element is read for two points.
   bool partition = false;
 };
 
 /// The loads of a stage that has a domain, operands before users.
 std::vector<LoadMap> load_maps(const Computation& computation, const Stage& stage);
 
-/// How an operator may be joined with its neighbours, by the names that TVM's operators carry.
+/// The way in which an operator may be joined with its neighbours, with the names of TVM.
 enum class FusionKind : uint8_t {
   kElementwise,     // element i of each output needs element i of each input
   kBroadcast,       // the same under broadcasting

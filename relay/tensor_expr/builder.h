@@ -1,4 +1,4 @@
-// Building computations: what `compute` functions of operators are written with.
+// Builds computations: the notation for `compute` functions of operators.
 #pragma once
 
 #include <functional>
@@ -59,7 +59,7 @@ class Tensor {
     return load_or(Indices(index.begin(), index.size()), std::move(fill));
   }
   /// Element under numpy broadcasting: `index` may have more dimensions; a dimension of extent 1
-  /// reads 0. A dimension that may or may not be 1 is decided at run time.
+  /// reads 0. The run decides for a dimension that may or may not be 1.
   Scalar broadcast(Indices index) const;
 
  private:
@@ -67,21 +67,21 @@ class Tensor {
   TensorInfo info_;
 };
 
-/// What is known of a fold with a combiner of its own.
+/// Facts about a fold with a combiner of its own.
 struct FoldFacts {
-  bool needs_element = false;  // over nothing it is an error instead of the identity
+  bool needs_element = false;  // an empty box is an error instead of the identity
   bool commutes = false;       // combine(a, b) is combine(b, a): elements may come in any order
 };
 
 class Builder {
  public:
   explicit Builder(std::vector<TensorInfo> inputs);
-  /// Goes on with a computation.
+  /// Continues a computation.
   explicit Builder(Computation computation) : computation_(std::move(computation)) {}
 
   size_t num_inputs() const { return computation_.inputs.size(); }
   Tensor input(size_t i) const;
-  /// A tensor that there is already.
+  /// An existing tensor.
   Tensor tensor(TensorId id) const { return Tensor(id, computation_.info(id)); }
   Axis axis(Dim extent) { return {computation_.num_axes++, extent}; }
 
@@ -94,14 +94,14 @@ class Builder {
   // cast inside for another one.
   Scalar sum(Dims extents, const std::function<Scalar(Indices)>& body);
   Scalar prod(Dims extents, const std::function<Scalar(Indices)>& body);
-  /// Of nothing: a run-time error if `needs_element`, else the lowest (highest) value.
+  /// For an empty box: a run-time error if `needs_element`, else the lowest (highest) value.
   Scalar max(Dims extents, const std::function<Scalar(Indices)>& body, bool needs_element = false);
   Scalar min(Dims extents, const std::function<Scalar(Indices)>& body, bool needs_element = false);
   Scalar all(Dims extents, const std::function<Scalar(Indices)>& body);
   Scalar any(Dims extents, const std::function<Scalar(Indices)>& body);
-  /// Several accumulators at once: `body(k)` gives one value for each; `combine(lhs, rhs)` joins;
-  /// `identity` starts. E.g. argmax: values (x[k], k), identity (lowest, -1). `combine` must be
-  /// associative; only if it says that it commutes are elements joined out of order.
+  /// Several accumulators at once: `body(k)` gives one value for each, `combine(lhs, rhs)` joins,
+  /// and `identity` starts. E.g. argmax: values (x[k], k), identity (lowest, -1). `combine` must be
+  /// associative; elements are joined out of order only if it is declared to commute.
   std::vector<Scalar> fold(
       Dims extents, const std::function<std::vector<Scalar>(Indices)>& body,
       const std::function<std::vector<Scalar>(std::span<const Scalar>, std::span<const Scalar>)>&
@@ -126,8 +126,8 @@ class Builder {
   Tensor reshape(const Tensor& source, Dims dims);
   /// Strided view, see `View`.
   Tensor view(const Tensor& source, Dim offset, Dims extents, Dims strides);
-  /// A library kernel with outputs of the given shapes; `?` is an extent that it counts, so that
-  /// the output may only be one of the computation.
+  /// A library kernel with outputs of the given shapes; `?` is an extent that it counts, and the
+  /// output must then be one of the computation.
   std::vector<Tensor> library(std::string kernel, std::span<const Tensor> inputs,
                               std::vector<TensorInfo> outputs, KernelParams params);
 

@@ -49,7 +49,7 @@ struct Update {
   ScalarRef value;
   std::optional<Combiner> combiner;  // nothing: assign, the last one wins
   Bounds bounds = Bounds::kFail;     // kFail, or kFill: points outside are skipped
-  std::string message;               // as of a load that fails
+  std::string message;               // the message of a load that fails
   uint32_t origin = 0;
 };
 
@@ -82,13 +82,13 @@ using relay::failure_text;
 
 struct Output {
   TensorId tensor;
-  /// Dimensions of the result; `?` where a library kernel counts.
+  /// Dimensions of the result; `?` for extents that a library kernel counts.
   std::vector<Dim> dims;
-  /// Whether an extent is known only once a library kernel has run.
+  /// True if an extent is known only after a library kernel has run.
   bool counted() const;
 };
 
-/// What an operator computes. Stages only refer to inputs and earlier stages.
+/// The computation of an operator. Stages refer only to inputs and earlier stages.
 struct Computation {
   std::vector<TensorInfo> inputs;
   std::vector<Stage> stages;
@@ -99,10 +99,10 @@ struct Computation {
   const TensorInfo& info(TensorId id) const {
     return id.is_input() ? inputs[id.index] : stages[id.stage].outputs[id.index];
   }
-  /// As text, one stage a line, stable (golden tests).
+  /// Its text, one stage a line, stable (golden tests).
   std::string str() const;
-  /// Checks well-formedness: dtypes, ranks, references, axes in scope. Throws InternalError. Run on
-  /// every computation that an operator declares.
+  /// Checks well-formedness: dtypes, ranks, references, axes in scope. Throws InternalError. Run it
+  /// on every computation that an operator declares.
   void verify() const;
 };
 

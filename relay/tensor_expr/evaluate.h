@@ -13,7 +13,7 @@ namespace relay::te {
 /// Values of named dimensions.
 using SymbolValue = std::function<int64_t(const TypeVar* symbol)>;
 
-/// The integer that a term stands for, given the call's inputs (for `Dim::value`) and its symbols.
+/// The value of an integer term, given the call's inputs (for `Dim::value`) and its symbols.
 int64_t evaluate_dim(Dim dim, std::span<const NDArray> inputs, const SymbolValue& symbols = {});
 
 /// While it lives, `evaluate` on this thread (also below library functions that call it) throws
@@ -25,9 +25,9 @@ class EvaluationLimit {
   EvaluationLimit(const EvaluationLimit&) = delete;
   EvaluationLimit& operator=(const EvaluationLimit&) = delete;
 
-  /// Whether there is one on this thread.
+  /// True if this thread has a limit.
   static bool is_set();
-  /// Takes from what the innermost limit of this thread leaves, if there is one.
+  /// Reduces the rest of this thread's innermost limit, if there is one.
   static void take(double bytes, double points);
 
  private:
@@ -38,8 +38,8 @@ class EvaluationLimit {
 
 /// Runs a computation on inputs of fitting shape and dtype. No compilation: each scalar node is
 /// applied to a row of indices at once. A Map whose points are all equal gives a uniform array
-/// without visiting them. Throws RuntimeError where a Fail node or a failing load is
-/// reached. What it makes is on `device`.
+/// without visiting them. Throws RuntimeError if a Fail node or a failing load is reached. The
+/// results are on `device`.
 std::vector<NDArray> evaluate(const Computation& computation, std::span<const NDArray> inputs,
                               const SymbolValue& symbols = {}, Device device = kCpu);
 

@@ -1,4 +1,4 @@
-// What runs the stages of a computation directly: one function for each kind. Internal.
+// Internal: runs the stages of a computation directly, one function for each kind.
 #pragma once
 
 #include <cstddef>

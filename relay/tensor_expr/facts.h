@@ -1,13 +1,12 @@
-// Facts that follow from what an operator computes: where the numbers of its results come from, and
-// what the computation costs.
+// Facts that follow from an operator's computation: the sources of its results' numbers, and its
+// cost.
 #pragma once
 
 #include <relay/tensor_expr/computation.h>
 
 namespace relay::te {
 
-/// What the numbers of a result are. Elements may stand where sums are said, and anything where
-/// functions are.
+/// The source of a result's numbers. Sums include elements, and functions include everything.
 enum class NumbersOf : uint8_t {
   kConstants,  // of no input: constants, extents, positions
   kElements,   // elements of inputs, unchanged: moved, repeated, chosen by position or by order
@@ -17,17 +16,17 @@ enum class NumbersOf : uint8_t {
 };
 NumbersOf numbers_of(const Computation& computation);
 
-/// Work that a computation takes, as terms over its extents.
+/// The work of a computation, as terms over its extents.
 struct Work {
   Dim operations = 0;  // arithmetic on values; arithmetic on positions does not count
   Dim macs = 0;        // products of elements of two tensors that are summed, two operations each
   Dim bytes = 0;       // of inputs that are read and results that are written, each once
-  /// Whether a library kernel takes part, whose work is not among these.
+  /// True if it includes a library kernel, whose work is not counted here.
   bool has_library = false;
 };
 Work work_of(const Computation& computation);
 
-/// Whether a position is part of a value, not only of where to read.
+/// True if a position is part of a value, and not only of an index.
 bool uses_positions(const Computation& computation);
 
 }  // namespace relay::te

@@ -1,9 +1,9 @@
-// The direct evaluator's form of scalar expressions: instructions on rows, in blocks. Internal.
+// Internal: the direct evaluator's form of scalar expressions, instructions on rows, in blocks.
 //
 // A block runs on the lanes (points) of its context. The stage's own context has the chunk of
 // domain points; a fold that does not depend on those has a context of its own, with its axes as
 // lanes. Values that do not depend on the lanes are single ("uniform") and are computed in the
-// outermost block that binds what they depend on. The arms of selects are blocks that run under a
+// outermost block that binds their dependences. The arms of selects are blocks that run under a
 // mask of active lanes.
 #pragma once
 
@@ -20,7 +20,7 @@
 
 namespace relay::te {
 
-/// Where stages find tensors and extents.
+/// Gives stages their tensors and extents.
 struct Environment {
   const Computation* computation = nullptr;
   std::span<const NDArray> inputs;
@@ -170,8 +170,8 @@ struct FoldInfo {
   std::vector<uint8_t> mask;
 };
 
-/// A nest of levels around expressions: level 0 runs once, each further one binds axes, as lanes or
-/// one index at a time, and placeholders.
+/// A nest of levels around expressions: level 0 runs once, and each further one binds placeholders
+/// and axes, as lanes or one index at a time.
 struct Level {
   std::vector<LoopAxis> uniform;
   std::vector<LoopAxis> lanes;  // of one level at most
@@ -190,13 +190,13 @@ class Program {
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  /// Runs a level's block. Levels run from 0 on; a level's indices are set before.
+  /// Runs a level's block. Levels run from 0 on; set a level's indices before.
   void run(uint32_t level) { run_block(level_blocks_[level], nullptr); }
   void set_index(uint32_t axis, int64_t value);
   Lanes& lanes() { return contexts_[0]; }
   /// The values of root k, one for each lane.
   const void* root(size_t k) const { return registers_[roots_[k]].data; }
-  /// Where the values of placeholder `id` go, one for each lane.
+  /// The place for the values of placeholder `id`, one for each lane.
   void* var(uint32_t id) { return registers_[var_reg(id)].data; }
   void bind_var(uint32_t id, void* data) {
     registers_[var_reg(id)].data = static_cast<std::byte*>(data);

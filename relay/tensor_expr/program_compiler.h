@@ -1,4 +1,4 @@
-// Compiles scalar expressions to a Program: placement, then emission. Internal.
+// Internal: compiles scalar expressions to a Program, placement first, then emission.
 #pragma once
 
 #include <optional>
@@ -26,7 +26,7 @@ class ProgramCompiler {
   static constexpr uint32_t kNone = 0xffffffffu;
   static constexpr uint32_t kNoAxis = 0x7fffffffu;
 
-  // A scope is a place where values can live: one block each.
+  // A place where values can live: one block each.
   struct Scope {
     uint32_t parent = 0;
     int depth = 0;
@@ -58,7 +58,7 @@ class ProgramCompiler {
 
   uint32_t add_scope(uint32_t parent, bool loop, bool trips, bool conditional, uint32_t context);
   void make_levels();
-  /// Whether evaluating a node may fail; then it must not happen where nobody asks.
+  /// Finds nodes whose evaluation may fail; it must not happen unless the value is used.
   void find_risks();
   std::optional<int64_t> known_integer(const ScalarNode& node) const;
   int64_t fold_total(const ScalarNode& node) const;
@@ -66,10 +66,10 @@ class ProgramCompiler {
   // program_place.cpp
   void use(const ScalarNode* node, uint32_t scope);
   uint32_t common(uint32_t a, uint32_t b) const;
-  /// The innermost scope that binds what a node depends on.
+  /// The innermost scope that binds a dependence of a node.
   uint32_t binder(size_t i) const;
   bool is_wide(size_t i, uint32_t context) const;
-  /// Whether being in `outer` implies that `inner` runs too.
+  /// True if `inner` certainly runs whenever `outer` does.
   bool certain(uint32_t inner, uint32_t outer) const;
   void choose_scope(size_t i);
   void place(size_t i);
@@ -80,8 +80,8 @@ class ProgramCompiler {
   // program_emit.cpp
   Reg new_reg(DType dtype, uint32_t context, bool wide);
   Block& block_of(uint32_t scope) { return p_.blocks_[scopes_[scope].block]; }
-  /// A node's register as a row of the scope's context if `wide`, else as it is. `scope` is where
-  /// the node is used.
+  /// A node's register as a row of the scope's context if `wide`, else as it is. `scope` is the
+  /// place of the use.
   Reg operand(const ScalarNode* node, uint32_t scope, bool wide);
   void emit(size_t i);
   void finish(size_t i, const Instr& instr, uint32_t context);

@@ -1,4 +1,4 @@
-// Rewriting scalar expressions: copies with replacements, simplified on the way.
+// Rewrites scalar expressions: copies with replacements, simplified on the way.
 #pragma once
 
 #include <functional>
@@ -12,21 +12,21 @@
 
 namespace relay::te {
 
-/// A node like `node` that may be changed before it is shared.
+/// A copy of `node` that you may change before you share it.
 Ref<ScalarNode> copy_node(const ScalarNode& node);
 
-/// The node, which belongs to that operator if it may fail and belongs to none.
+/// The node, assigned to that operator if it may fail and belongs to none.
 ScalarRef of_origin(const ScalarRef& node, uint32_t origin);
 
-/// A node like `node` with other operands, simplified as the builders do; the node itself if they
-/// are the same objects.
+/// A node like `node` with other operands, simplified like those of the builders; the node itself
+/// if they are the same objects.
 ScalarRef with_args(const ScalarRef& node, std::vector<ScalarRef> args);
 
 /// Rewrites expressions bottom up; nodes with several users stay shared. Results are remembered as
 /// long as the rewriter lives.
 class ScalarRewriter {
  public:
-  /// What stands in a node's place, given its new operands; null for `with_args(node, args)`.
+  /// Returns the replacement of a node, given its new operands; null for `with_args(node, args)`.
   using Fn = std::function<ScalarRef(const ScalarRef& node, const std::vector<ScalarRef>& args)>;
   explicit ScalarRewriter(Fn fn) : fn_(std::move(fn)) {}
   ScalarRef operator()(const ScalarRef& root);
@@ -34,16 +34,16 @@ class ScalarRewriter {
 
  private:
   Fn fn_;
-  // Keys are kept alive: a node freed in between would lend its address to another one.
+  // Keys are kept alive: the address of a freed node could become that of another one.
   PointerMap<ScalarNode, std::pair<ScalarRef, ScalarRef>> done_;
 };
 
-/// A load of the tensor that `moved` says, with operands `args`; null if `node` is no load or its
-/// tensor stays.
+/// A load of the tensor that `moved` gives, with operands `args`; null if `node` is not a load or
+/// its tensor stays.
 using MovedTensor = std::function<TensorId(TensorId)>;
 ScalarRef moved_load(const ScalarRef& node, const std::vector<ScalarRef>& args,
                      const MovedTensor& moved);
-/// Does so to all loads.
+/// Moves all loads in this way.
 ScalarRewriter moved_loads(MovedTensor moved);
 
 /// Replaces axes by index expressions and placeholders by values.
@@ -54,7 +54,7 @@ ScalarRef substitute(const ScalarRef& root, const std::unordered_map<uint32_t, S
 std::shared_ptr<const Combiner> renumber_vars(const Combiner& combiner,
                                               const std::function<uint32_t(uint32_t)>& var);
 
-/// The expressions of a stage, each replaced by `rewrite` of it.
+/// Replaces the expressions of a stage by their `rewrite`.
 void rewrite_roots(Stage& stage, const std::function<ScalarRef(const ScalarRef&)>& rewrite);
 
 /// The identity of a combiner for accumulator `k` of dtype `dtype`.

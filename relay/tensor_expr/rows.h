@@ -1,5 +1,5 @@
-// Typed loops over rows of values: what the direct evaluator is made of. 16-bit floats are kept as
-// float in rows, rounded after every operation; truth values are bytes 0 or 1.
+// Typed loops over rows of values: the parts of the direct evaluator. Rows keep 16-bit floats as
+// float, rounded after every operation; truth values are bytes 0 or 1.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace relay::te::rows {
 
-/// What a stored `T` is in a row.
+/// The form of a stored `T` in a row.
 using arithmetic::LaneType;
 
 /// Bytes of one value of a dtype in a row.
@@ -33,7 +33,7 @@ using DivideFn = bool (*)(void* out, const void* a, const void* b, const uint8_t
 
 UnaryFn unary_fn(UnaryOp op, DType dtype);
 BinaryFn binary_fn(BinaryOp op, DType dtype);
-/// Division, remainder and their floored kin on integers.
+/// Division, remainder and their floored forms on integers.
 DivideFn divide_fn(BinaryOp op, DType dtype);
 UnaryFn cast_fn(DType from, DType to);
 UnaryFn bitcast_fn(DType from, DType to);
@@ -52,22 +52,22 @@ void write_identity(Combiner::Kind kind, DType dtype, void* out);
 // Elements of arrays; `from` and `to` are in the stored type, offsets and steps count elements.
 void load_strided(DType dtype, void* out, const void* from, int64_t step, int64_t n);
 void load_gather(DType dtype, void* out, const void* from, const int64_t* offsets, int64_t n);
-/// Where `valid` is 0, `fill` (a row value) instead.
+/// Uses `fill` (a row value) where `valid` is 0.
 void load_valid(DType dtype, void* out, const void* from, const int64_t* offsets,
                 const uint8_t* valid, const void* fill, int64_t n);
 void store(DType dtype, void* to, const void* row, int64_t n);
 void store_scattered(DType dtype, void* to, const int64_t* offsets, const void* row, int64_t n);
 
-/// For each i in order: to[offsets[i]] is joined with row[i], or assigned it if `kind` is null.
-/// Negative offsets are skipped.
+/// For each i in order: joins to[offsets[i]] with row[i], or assigns row[i] if `kind` is null.
+/// Skips negative offsets.
 void update(const Combiner::Kind* kind, DType dtype, void* to, const int64_t* offsets,
             const void* row, int64_t n);
 
 /// Joins a row to one accumulator in order, skipping places where `mask` (null: none) is 0.
 void reduce(Combiner::Kind kind, DType dtype, void* accumulator, const void* row,
             const uint8_t* mask, int64_t n);
-/// For each i in order: out[i] = carry after (`exclusive`: before) joining row[i]; backwards if
-/// asked.
+/// For each i in order: out[i] = carry after (`exclusive`: before) joining row[i]; can run
+/// backwards.
 void prefix(Combiner::Kind kind, DType dtype, void* carry, void* out, const void* row, int64_t n,
             bool reverse, bool exclusive);
 

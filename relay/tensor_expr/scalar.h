@@ -58,7 +58,7 @@ inline std::string_view unary_name(UnaryOp op) { return scalar_op(op).text; }
 using relay::BinaryOp;
 inline std::string_view binary_name(BinaryOp op) { return scalar_op(op).text; }
 
-/// What a load does with an index outside the tensor.
+/// The behaviour of a load at an index outside the tensor.
 enum class Bounds : uint8_t {
   kProven,  // cannot happen; checked in debug builds and by the direct evaluator
   kClamp,   // nearest element
@@ -67,7 +67,7 @@ enum class Bounds : uint8_t {
   kFail     // run-time error "index out of range"
 };
 
-/// Whether a load may fail: where the index is outside, or is to be moved inside of nothing.
+/// True if a load may fail: if the index is outside, or must be moved inside of an empty tensor.
 inline bool may_miss(Bounds bounds) { return bounds != Bounds::kProven && bounds != Bounds::kFill; }
 
 /// A typed immediate: the bits of a value of the node's dtype (floats as double).
@@ -94,9 +94,9 @@ class ScalarNode {
   Dim dim;            // kFromDim
   TensorId tensor;    // kLoad: args are the indices (int64), one for each dimension
   ScalarRef fill;     // kLoad with kFill (a constant)
-  /// kFail; what a group says where a load or an empty fold fails (else the usual words).
+  /// kFail; in a group the message of a load or an empty fold that fails (else the usual words).
   std::string message;
-  /// In a group: which of its operators it belongs to (1 …), for the place of a failure.
+  /// In a group: the operator that it belongs to (1 …), for the place of a failure.
   uint32_t origin = 0;
   std::vector<ScalarRef> args;
   std::vector<Axis> axes;                    // kFold: combined in row-major order of these axes
@@ -113,22 +113,22 @@ class ScalarNode {
   mutable std::atomic<uint32_t> refs_{1};
 };
 
-/// How a fold (or an update) joins two values.
+/// The way in which a fold (or an update) joins two values.
 struct Combiner {
   enum class Kind : uint8_t { kSum, kProd, kMax, kMin, kAnd, kOr, kCustom };
   Kind kind = Kind::kSum;
   /// kCustom: accumulators lhs ⊕ rhs → results, elementwise in these placeholders (kVar nodes),
   /// with the identity to start from. Must be associative up to rounding.
   std::vector<ScalarRef> lhs, rhs, result, identity;
-  /// kCustom: whether lhs and rhs may change places, so that elements may be joined in any order.
+  /// kCustom: true if lhs and rhs may change places, so that elements may be joined in any order.
   bool commutes = false;
-  /// Whether an extent of zero is an error ("max of nothing") instead of the identity.
+  /// True if an extent of zero is an error ("max of nothing") instead of the identity.
   bool needs_element = false;
 };
 
 // ---- Author's view ------------------------------------------------------------------------------
 
-/// Value handle with operators; what `compute` functions are written in. Binary operators want
+/// Value handle with operators, in which `compute` functions are written. Binary operators take
 /// equal dtypes; C++ numbers adapt to the other side's dtype.
 class Scalar {
  public:
@@ -142,7 +142,7 @@ class Scalar {
   ScalarRef node_;
 };
 
-/// Constants. `constant(3, dtype)` converts to the dtype (saturating is the caller's business).
+/// Constants. `constant(3, dtype)` converts to the dtype (the caller takes care of saturation).
 Scalar constant(double value, DType dtype);
 Scalar constant(int64_t value, DType dtype);
 inline Scalar constant(int value, DType dtype) {
@@ -164,7 +164,7 @@ Scalar cast(Scalar x, DType dtype);  // x itself if it has the dtype
 Scalar bitcast(Scalar x, DType dtype);
 Scalar select(Scalar condition, Scalar then_value, Scalar else_value);
 Scalar fail_unless(Scalar condition, Scalar value, std::string message);
-/// Whether it divides integers, which fails where the divisor is 0.
+/// True if it divides integers, which fails if the divisor is 0.
 bool is_integer_division(const ScalarNode& node);
 
 #define RELAY_TE_BINARY(symbol, op)                            \
@@ -229,7 +229,7 @@ inline Scalar floor_mod(Scalar a, Scalar b) {
   return binary(BinaryOp::kFloorMod, std::move(a), std::move(b));
 }
 
-/// As text, for tests and `--emit`: `(in0[i0, i1; else 0f] * 2f)`. Nodes with several users get
+/// Its text, for tests and `--emit`: `(in0[i0, i1; else 0f] * 2f)`. Nodes with several users get
 /// names.
 std::string to_string(const ScalarNode& node);
 

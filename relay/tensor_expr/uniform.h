@@ -1,4 +1,4 @@
-// Maps all of whose points have the same values. Internal.
+// Internal: finds maps all of whose points have the same values.
 #pragma once
 
 #include <span>
@@ -7,12 +7,12 @@
 
 namespace relay::te {
 
-/// Whether no value of the map depends on the point, given the tensors that it reads: an element of
-/// a uniform tensor is the same at every index. What may fail does so at every point or at none.
+/// True if no value of the map depends on the point, given the tensors that it reads: an element of
+/// a uniform tensor is the same at every index. A failure then happens at every point or at none.
 bool is_uniform(const Environment& env, const Map& map, std::span<const LoopAxis> axes);
 
-/// The points of the map and of the folds in it that have to be visited, each fold once for the
-/// axes that it depends on.
+/// The number of points of the map and of its folds to visit, each fold once for the axes that it
+/// depends on.
 double points_of(const Environment& env, const Map& map, std::span<const LoopAxis> axes);
 
 }  // namespace relay::te

@@ -1,4 +1,4 @@
-// Walking the DAGs of scalar expressions without recursion.
+// Walks the DAGs of scalar expressions without recursion.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 namespace relay::te {
 
 /// Every node below the roots once, operands before users. The expressions of custom combiners are
-/// apart: they speak of placeholders only.
+/// separate: they refer to placeholders only.
 std::vector<const ScalarNode*> post_order(std::span<const ScalarRef> roots);
 
 /// Numbers the nodes of `post_order` by their places.
 using NodeNumbers = PointerMap<ScalarNode, uint32_t>;
 NodeNumbers number_nodes(std::span<const ScalarNode* const> nodes);
 
-/// What a value depends on: axis ids, and placeholder ids with `kVarFlag` set; sorted.
+/// The dependences of a value: axis ids, and placeholder ids with `kVarFlag` set; sorted.
 inline constexpr uint32_t kVarFlag = 0x80000000u;
 using FreeSet = std::vector<uint32_t>;
 
@@ -26,7 +26,7 @@ using FreeSet = std::vector<uint32_t>;
 std::vector<FreeSet> free_sets(std::span<const ScalarNode* const> nodes,
                                const NodeNumbers& numbers);
 
-/// Whether a node may fail by itself, whatever becomes of its operands.
+/// True if a node may fail by itself, apart from its operands.
 bool can_fail(const ScalarNode& node);
 
 /// The expressions that a stage evaluates (none for views and library calls), in a fixed order.

@@ -7,13 +7,13 @@
 
 namespace relay {
 
-/// The function with its nodes that wait for a recursive function's name doubled: one inside that
-/// function, one outside. Lets cannot say otherwise where they run.
+/// The function, with each node that waits for a recursive function's name doubled: one inside that
+/// function, one outside. Lets cannot express its place otherwise.
 FunctionRef without_waiting_nodes(const FunctionRef& function);
 
-/// The function whose regions these are, with every node for which `bound` holds made the value of
-/// a let at the place where it runs. A node that a let binds already keeps that let's variable.
-/// Lets in arguments and in values are flattened into their region. No node may be waiting.
+/// The function of these regions, in which a let at the place where it runs binds every node for
+/// which `bound` holds. A node that a let binds already keeps that let's variable. Lets in
+/// arguments and in values are flattened into their region. No node may be waiting.
 FunctionRef bind_nodes(const Regions& regions, const std::function<bool(uint32_t node)>& bound);
 
 }  // namespace relay

@@ -1,4 +1,4 @@
-// What is said of an operator's fusion beside what it computes: a column that FuseOps reads.
+// Declared facts about an operator's fusion beside its computation: a column that FuseOps reads.
 #pragma once
 
 #include <optional>
@@ -8,8 +8,8 @@
 
 namespace relay {
 
-/// How the calls of an operator may be joined with others, for whoever knows more than what it
-/// computes shows (a library kernel), or wants less joined. Nothing: as derived.
+/// The way in which calls of an operator may be joined with others, for declarations that know more
+/// than its computation shows (a library kernel), or want less joined. Nothing: derived.
 OpColumn<std::optional<te::FusionKind>>& declared_fusion();
 
 }  // namespace relay

@@ -1,4 +1,4 @@
-// Which operator calls become one kernel: kinds of calls, and groups by post-dominators.
+// Decides which operator calls become one kernel: kinds of calls, and groups by post-dominators.
 #pragma once
 
 #include <cstdint>
@@ -12,24 +12,24 @@
 
 namespace relay {
 
-/// What fusion asks of a call of an operator.
+/// The facts that fusion needs about a call of an operator.
 struct CallFusion {
   te::FusionKind kind = te::FusionKind::kOpaque;
-  /// Nothing but another shape over the same elements in the same order.
+  /// True if the result is only another shape over the same elements in the same order.
   bool reshape_only = false;
-  /// The shape of the result depends on the values of arguments …
+  /// True if the shape of the result depends on the values of arguments …
   bool reads_values = false;
-  /// … and of these, which are constants.
+  /// … and these are the constant ones among them.
   std::vector<uint32_t> constants_read;
-  /// Arguments of a row program that it folds along their last dimension, and no other way: what
-  /// they are made of can be computed row by row.
+  /// Arguments of a row program that it folds along their last dimension, and in no other way:
+  /// their operands can be computed row by row.
   std::vector<uint32_t> rows;
 };
 
 /// Kinds of calls, derived from what the operators compute on these types; equal calls once.
 class FusionKinds {
  public:
-  /// Nothing if the call is no call of an operator on tensors of known rank, and so cannot be a
+  /// Nothing if the call is not a call of an operator on tensors of known rank, and so cannot be a
   /// kernel.
   const std::optional<CallFusion>& find(const Call& call);
 
@@ -37,12 +37,12 @@ class FusionKinds {
   std::map<std::vector<const void*>, std::optional<CallFusion>> known_;
 };
 
-/// A dataflow graph to be cut into groups. Nodes come before their users.
+/// A dataflow graph that is cut into groups. Nodes come before their users.
 class FusionGraph {
  public:
   enum class Kind : uint8_t {
     kElementwise,
-    kReshape,  // another shape over the same elements, where that is told apart from kInjective
+    kReshape,  // another shape over the same elements, if it is told apart from kInjective
     kBroadcast,
     kInjective,
     kReduction,
@@ -55,9 +55,9 @@ class FusionGraph {
   /// Adds a node and gives its number. Elementwise work follows a node that `passes_reshapes`
   /// through nodes of kind kReshape.
   uint32_t add(Kind kind, bool passes_reshapes = false);
-  /// `user` uses `node`; `kind` is how an element of the user follows from those of the node.
+  /// `user` uses `node`; `kind` relates an element of the user to those of the node.
   void use(uint32_t node, uint32_t user, Kind kind);
-  /// Something outside of the graph uses the node: it has to exist by itself.
+  /// Code outside of the graph uses the node, so it has to exist by itself.
   void use_outside(uint32_t node) { nodes_[node].outside = true; }
 
   /// The group of each node, as the number of the group's last node. A group holds at most
@@ -103,9 +103,9 @@ class FusionGraph {
   std::vector<uint32_t> stack_;
 };
 
-/// Whether a function is marked `Primitive`.
+/// True if a function is marked `Primitive`.
 bool is_primitive(const Function* function);
-/// For each region, whether it is in a function marked `Primitive`.
+/// For each region, 1 if it is in a function marked `Primitive`.
 std::vector<char> primitive_regions(const Regions& regions);
 
 }  // namespace relay

@@ -13,16 +13,16 @@
 
 namespace relay {
 
-/// Where instruments that print send their text.
+/// The target of printed text.
 using TextSink = std::function<void(const std::string&)>;
 
-/// What passes took, in the order in which they began.
+/// The time of each pass, in the order in which they began.
 struct PassTimes {
   struct Entry {
     std::string pass;
     double begin_seconds = 0;  // since the first pass began
     double seconds = 0;
-    int depth = 0;  // passes that were running around it
+    int depth = 0;  // number of passes that were running around it
     bool changed = false;
   };
   std::vector<Entry> entries;
@@ -46,22 +46,22 @@ struct PrintPasses {
 PassInstrument print_passes(TextSink sink, PrintPasses options = {});
 
 /// Writes every module that differs from the one before to `folder`/NNN-PASS.rly, the first one to
-/// 000-input.rly. Makes the folder. Throws `Error` where it cannot write.
+/// 000-input.rly. Makes the folder. Throws `Error` if it cannot write.
 PassInstrument dump_passes(const std::string& folder);
 
-/// How often each operator is called after each pass that changed that.
+/// The number of calls of each operator after each pass that changed it.
 struct OpCounts {
   struct Entry {
     std::string pass;  // empty: before the first
     std::map<std::string, int64_t> calls;
   };
   std::vector<Entry> entries;
-  /// One line for each pass: what became more and less.
+  /// One line for each pass: the operators with more and with fewer calls.
   std::string table() const;
 };
 PassInstrument count_ops(std::shared_ptr<OpCounts> counts);
 
-/// The memory that the process has allocated, before and after each pass, in bytes.
+/// The memory that the process has allocated before and after each pass, in bytes.
 struct PassMemory {
   struct Entry {
     std::string pass;
@@ -76,12 +76,12 @@ PassInstrument measure_memory(std::shared_ptr<PassMemory> memory);
 /// `relay.verify_passes` and `relay.verify_types` do. Throws InternalError.
 PassInstrument verify_each();
 
-/// One line that says which pass runs, after `threshold` seconds of one context, written over
-/// itself and removed at the end.
+/// One line that names the running pass, shown after `threshold` seconds of one context,
+/// overwritten by the next and removed at the end.
 PassInstrument show_progress(TextSink sink, double threshold = 1);
 
-/// What changed from one text to the other: lines with `-`, `+` and, around them, three unchanged
-/// ones with a space; `@@` where lines are left out. Empty for equal texts.
+/// The change from one text to the other: lines with `-`, `+` and, around them, three unchanged
+/// ones with a space; `@@` stands for omitted lines. Empty for equal texts.
 std::string line_difference(const std::string& before, const std::string& after,
                             bool colour = false);
 

@@ -1,4 +1,4 @@
-// The effects of a module, looked for when a pass first has to know.
+// The effects of a module, found when a pass first asks for them.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace relay {
 
-/// Copies share what was found. The module must outlive them.
+/// Copies share the result. The module must outlive them.
 class LazyEffects {
  public:
   explicit LazyEffects(const Module& module)

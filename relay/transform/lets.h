@@ -1,4 +1,4 @@
-// What passes ask about the lets of a function, and taking lets away.
+// Questions of passes about the lets of a function, and removal of lets.
 #pragma once
 
 #include <unordered_set>
@@ -20,9 +20,9 @@ class Lets {
     const Use* use = uses_.find(var);
     return use == nullptr ? 0 : use->count;
   }
-  /// Whether the value is a function literal that mentions the variable.
+  /// True if the value is a function literal that mentions the variable.
   bool recursive(const Let* let) const;
-  /// Whether the function contains another one.
+  /// True if the function contains another one.
   bool closures() const { return function_done_.size() > 1; }
 
  private:
@@ -35,25 +35,25 @@ class Lets {
   PointerMap<Expr, size_t> function_done_;  // when a function literal was visited
 };
 
-/// Lets whose variable nobody needs, as long as their values have no effect; those inside of dead
-/// values are not listed, they go with them. None in a function with literals of open type, whose
-/// dtype dead code may decide.
+/// Lets whose variable nobody needs, if their values have no effect. Lets inside of dead values are
+/// not listed, since they go with them. None in a function with literals of open type, because dead
+/// code may decide their dtype.
 PointerSet<Let> dead_lets(const Function* function,
                           const std::unordered_set<const Expr*>& effectful);
 
-/// Variables of lets whose every use is inside closures made in their scope: in place of its uses
-/// the value would be computed again by each call.
+/// Variables of lets whose every use is inside closures made in their scope: if the value replaced
+/// them, each call would compute it again.
 PointerSet<Var> used_in_closures_only(const Function* function);
 
-/// Whether the variable is used at several types: each use instantiates its scheme.
+/// True if the variable is used at several types: each use instantiates its scheme.
 bool is_polymorphic(const Var* var);
 
-/// Whether using the let's value in place of its variable means the same type: there is no
-/// annotation that converts.
+/// True if the let's value may replace its variable without changing a type: no annotation
+/// converts.
 bool keeps_type(const Let* let);
 
-/// The function without these lets: each variable that is used is replaced by its value, one node
-/// however often.
+/// The function without these lets: the value replaces each use of the variable, as one node for
+/// all uses.
 FunctionRef without_lets(const FunctionRef& function, const PointerSet<Let>& removed);
 
 }  // namespace relay

@@ -1,4 +1,4 @@
-// Numbers without a suffix, once inference has given them a type.
+// Numbers without a suffix, after inference has given them a type.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@ namespace relay {
 std::optional<NDArray> constant_array(const Expr* expr);
 
 /// The module with each literal of known dtype made a constant. Functions without any are shared.
-/// For text, a literal that is int32 stays: alone of all it is written without a suffix once it is
-/// resolved, and read again it means the same.
+/// For text, an int32 literal stays: it is the only resolved literal that is written without a
+/// suffix, and it means the same if read again.
 enum class Resolve : uint8_t { kAll, kForText };
 Module resolve_literals(const Module& module, Resolve which = Resolve::kAll);
 
-/// Whether literals remain whose dtype depends on how their function is instantiated. What such a
-/// function's body computes decides what they become, so nothing may be dropped from it.
+/// True if literals remain whose dtype depends on how their function is instantiated. The body of
+/// such a function decides their dtype, so a pass must not drop anything from it.
 bool has_open_literals(const Expr* root);
 
 }  // namespace relay

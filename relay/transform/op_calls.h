@@ -1,4 +1,4 @@
-// Rewrites of operator calls by a column: whether there are any, and what a call becomes.
+// Rewrites operator calls by a column: finds them, and expands them.
 #pragma once
 
 #include <optional>
@@ -11,11 +11,11 @@
 
 namespace relay {
 
-/// The operator that is called, or null where `expr` is no call of one with all its inputs.
+/// The operator that is called, or null if `expr` is not a call of an operator with all its inputs.
 const Operator* called_op(const Expr* expr);
 
-/// Whether an operator that the column has an entry for is called anywhere in `root`: a walk costs
-/// less than a rewriter.
+/// True if `root` contains a call of an operator with an entry in the column: a walk costs less
+/// than a rewriter.
 template <class T>
 bool calls_any(const Expr* root, const OpColumn<T>& column) {
   bool found = false;
@@ -30,17 +30,17 @@ bool calls_any(const Expr* root, const OpColumn<T>& column) {
   return found;
 }
 
-/// A call of an operator as `expand` writes it on `args`, the call's own arguments rewritten; new
-/// nodes stand where the call stood. Null if the rank or dtype of a tensor is not known (what is
-/// published counts), or if `expand` leaves the call alone.
+/// The form that `expand` gives a call of an operator on `args`, the call's own arguments
+/// rewritten; new nodes get the call's place. Null if the rank or dtype of a tensor is not known
+/// (published types count), or if `expand` leaves the call alone.
 ExprRef expand_call(const ExpandFn& expand, const Call& call, std::span<const ExprRef> args);
 
-/// Expands calls in one function whose arguments may have effects: what is written may use an
-/// argument several times, so these are bound by lets before it, in their order.
+/// Expands calls in one function whose arguments may have effects. The expansion may use an
+/// argument several times, so lets before it bind such arguments, in their order.
 class CallExpander {
  public:
   CallExpander(const LazyEffects& effects, const Function* root) : effects_(effects), root_(root) {}
-  /// As `expand_call`.
+  /// Like `expand_call`.
   ExprRef operator()(const ExpandFn& expand, const Call& call, std::span<const ExprRef> args);
 
  private:
@@ -51,11 +51,11 @@ class CallExpander {
   std::optional<std::unordered_set<const Expr*>> effectful_;
 };
 
-/// Whether only a run knows if the call of an operator is right, by the extents of its arguments:
-/// what it is defined by may accept more.
+/// True if only a run knows if the call of an operator is right, by the extents of its arguments:
+/// the operator's definition may accept more.
 bool needs_run_to_check(const Call& call);
 
-/// The same as `expand_call` by the column's entry for the operator; null if it has none.
+/// Like `expand_call`, by the column's entry for the operator; null if it has none.
 ExprRef expand_call(const OpColumn<ExpandFn>& column, const Call& call,
                     std::span<const ExprRef> args);
 

@@ -14,17 +14,18 @@ namespace relay {
 
 /// A transformation of modules. Immutable, shareable.
 ///
-/// Running one, directly or in a sequence, establishes what it requires, calls the context's
-/// instruments, logs name, time and whether anything changed at level debug, and, where the
-/// configuration key `relay.verify_passes` says so (by default in builds with assertions), checks
-/// that the result is well formed and well typed. Whether a pass is enabled is asked by sequences
-/// only, and they run the passes that one names as required. Errors say the pass and the function;
+/// Running a pass, directly or in a sequence, establishes the states that it requires, calls the
+/// context's instruments, and logs its name, its time and if anything changed at level debug. If
+/// the configuration key `relay.verify_passes` is set (the default in builds with assertions), it
+/// also checks that the result is well formed and well typed. Only sequences ask if a pass is
+/// enabled, and they run the passes that a pass names as required. Errors name the pass and the
+/// function; a pass reports those of all functions at once.
 /// a pass reports those of all functions at once.
 class Pass {
  public:
   virtual ~Pass() = default;
   const PassInfo& info() const { return info_; }
-  /// Applies the pass in the current context. The argument is left as it is; functions that did not
+  /// Applies the pass in the current context. The argument does not change; functions that did not
   /// change are shared with the result.
   Module operator()(const Module& module) const;
   Module operator()(const Module& module, const PassContext& context) const;
@@ -32,7 +33,7 @@ class Pass {
  protected:
   explicit Pass(PassInfo info) : info_(std::move(info)) {}
   virtual Module run(const Module& module, const PassContext& context) const = 0;
-  /// Whether this only runs other passes: those are instrumented, it is not.
+  /// True if it only runs other passes: those are instrumented, it is not.
   virtual bool composite() const { return false; }
 
  private:
@@ -50,12 +51,12 @@ PassRef make_module_pass(PassInfo info, ModulePassFn run);
 /// `Extern`.
 PassRef make_function_pass(PassInfo info, FunctionPassFn run);
 /// The same for a pass that looks at the whole module first: `prepare` runs once for each module
-/// and gives what is applied to each of its functions.
+/// and returns the transformation of each of its functions.
 using FunctionTransform = std::function<FunctionRef(const FunctionRef&)>;
 using PrepareFunctionPassFn = std::function<FunctionTransform(const Module&, const PassContext&)>;
 PassRef make_prepared_function_pass(PassInfo info, PrepareFunctionPassFn prepare);
-/// Runs passes in order, skipping those the context does not enable, establishing what each
-/// requires.
+/// Runs passes in order, skips those that the context does not enable, and establishes the state
+/// that each requires.
 PassRef make_sequential(std::vector<PassRef> passes, std::string name = "sequential",
                         int opt_level = 0, std::vector<std::string> required = {});
 
@@ -65,7 +66,7 @@ struct PassRegistration {
   struct Option {
     std::string name;
     std::string doc;
-    PassOption default_value;  // also says the type
+    PassOption default_value;  // also gives the type
   };
   std::vector<Option> options;
   /// Gets a value for every option.
@@ -87,9 +88,9 @@ const T& option(const PassOptions& options, const std::string& name) {
 /// docs/passes.md: every registered pass with its options, from the registrations.
 std::string pass_reference_markdown();
 
-/// What the standard passes are for: a program that any tool may read, or one that is compiled for
-/// the machine, where row programs such as norms stay whole and nothing is moved into weights that
-/// are known only when it runs.
+/// The purpose of the standard passes: a program that any tool may read, or one that is compiled
+/// for the machine. For the machine, row programs such as norms stay whole, and nothing moves into
+/// weights that are known only when it runs.
 enum class PassGoal : uint8_t { kPortable, kMachine };
 /// The standard passes, those up to `level` and those of `required`, in order.
 std::vector<PassRef> standard_passes(PassGoal goal, int level,

@@ -1,4 +1,4 @@
-// Under which settings passes run: contexts, configuration keys, instruments (the pass
+// The settings under which passes run: contexts, configuration keys, instruments (the pass
 // infrastructure note).
 #pragma once
 
@@ -17,8 +17,9 @@
 
 namespace relay {
 
-/// What a pass needs of its input. `kTyped`: types are published, and literals whose dtype is known
-/// have become constants, so that a rewrite cannot change what their context makes of them.
+/// The state of its input that a pass needs. `kTyped`: types are published, and literals whose
+/// dtype is known have become constants, so that a rewrite cannot change their dtype through their
+/// context.
 enum class ProgramState : uint8_t { kAny, kTyped, kANF, kFused };
 
 /// Facts about a pass.
@@ -29,20 +30,21 @@ struct PassInfo {
   std::string doc;
   /// Registered passes that a sequence runs before this one, at every level.
   std::vector<std::string> required = {};
-  /// A step of the compiler's own and nobody's pass: its errors are about the program alone.
+  /// True for a step of the compiler itself, which no user runs as a pass: its errors are about the
+  /// program alone.
   bool own_step = false;
 };
 
 /// Value of a configuration key or pass option.
 using PassOption = std::variant<bool, int64_t, double, std::string, std::vector<std::string>>;
 using PassOptions = std::map<std::string, PassOption>;
-/// `value` as the type of `like`; integers serve as floats and booleans, one text as a list.
+/// `value` as the type of `like`; integers convert to floats and booleans, one text to a list.
 /// Nothing for other types.
 std::optional<PassOption> convert_option(const PassOption& value, const PassOption& like);
 /// "bool", "int", "float", "str", "list of str".
 const char* option_type_name(const PassOption& value);
 
-/// A key of PassContext::config. Its default also says its type.
+/// A key of PassContext::config. Its default also gives its type.
 struct ConfigKey {
   std::string name;
   PassOption default_value;
@@ -54,16 +56,17 @@ const ConfigKey* find_config_key(std::string_view name);
 /// By name.
 std::vector<const ConfigKey*> all_config_keys();
 
-/// Called around each pass, after what it requires is established. Whatever is missing is not
-/// called. Exceptions end the pass and come out whole.
+/// Called around each pass, after the states that it requires are established. Missing functions
+/// are not called. Exceptions end the pass and reach the caller unchanged.
 struct PassInstrument {
   std::string name;
   std::function<void(const Module&, const PassInfo&)> before = {};
   std::function<void(const Module& before, const Module& after, const PassInfo&, double seconds)>
       after = {};
-  /// Whether a pass shall run at all; what a context requires runs anyway. Asked before `before`.
+  /// Returns false to skip a pass; a pass that a context requires runs anyway. Asked before
+  /// `before`.
   std::function<bool(const Module&, const PassInfo&)> should_run = {};
-  /// When the context becomes current, and when it no longer is.
+  /// Called when the context becomes current, and when it no longer is.
   std::function<void()> enter = {};
   std::function<void()> exit = {};
 };
@@ -79,7 +82,7 @@ struct PassTrace {
 class PassContext {
  public:
   int opt_level = 2;
-  /// Of values that no annotation places, a device type of DLPack (1 is the processor).
+  /// The device, as a DLPack type, of values that no annotation places (1 is the processor).
   int fallback_device = 1;
   std::vector<std::string> required_passes;  // run even above the level
   std::vector<std::string> disabled_passes;  // never run
@@ -87,52 +90,52 @@ class PassContext {
   std::vector<PassInstrument> instruments;
   /// Receives warnings and remarks of passes; may be null.
   DiagnosticSink* diagnostics = nullptr;
-  /// Whether functions that a pass fails on stay as they were and the next passes go on, so that
-  /// the outermost pass throws all errors at once. A module pass that fails ends it.
+  /// If true, functions that a pass fails on stay as they were and the next passes go on, and the
+  /// outermost pass throws all errors at once. A module pass that fails ends it.
   bool collect_errors = false;
   /// Receives every pass that ran; may be null.
   std::shared_ptr<std::vector<PassTrace>> trace;
 
-  /// Adds to `diagnostics`, where there is such a thing. Several threads may run passes under one
-  /// context, and look at what they say meanwhile.
+  /// Adds to `diagnostics`, if it is not null. Several threads may run passes under one context,
+  /// and read its diagnostics meanwhile.
   void tell(Diagnostic diagnostic) const;
   std::vector<Diagnostic> told() const;
   /// Adds to `trace` in the same way.
   void note_pass(PassTrace pass) const;
   std::vector<PassTrace> noted_passes() const;
 
-  /// Whether a pass should run: not disabled, and required or within the level.
+  /// True if a pass should run: not disabled, and required or within the level.
   bool enabled(const PassInfo& info) const;
   bool requires_pass(const PassInfo& info) const;
   /// Sets a registered key, converted to its type. Throws `Error` for an unknown key (with the
   /// nearest ones), a value of another type and a number below the least one.
   void set_config(const std::string& key, const PassOption& value);
-  /// What is set, else the key's default. InternalError for a key that is not registered as a T.
+  /// The value that is set, else the key's default. InternalError for a key that is not registered
+  /// as a T.
   template <class T>
   T config_value(const std::string& key) const {
     return std::get<T>(config_option(key));
   }
 
-  /// A context of its own, to be entered once or several times.
+  /// A context of its own, which you may enter once or several times.
   static std::shared_ptr<PassContext> create() { return std::make_shared<PassContext>(); }
   /// The innermost context of this thread, or the default one.
   static const PassContext& current();
   static std::shared_ptr<const PassContext> current_shared();
-  /// Whether this thread is in a context that somebody made.
+  /// True if this thread has entered a context.
   static bool inside();
-  /// The current one at another level, for a part of the work that is done in it. Its instruments
-  /// watch on, and are not entered again.
+  /// The current context at another level, for a part of the work that is done in it. Its
+  /// instruments keep watching, and are not entered again.
   static PassContext current_at(int opt_level);
 
-  /// Makes a context the current one of this thread. Its instruments are entered in their order; if
-  /// one throws, those before it are left again and the context is not entered.
+  /// Makes a context the current one of this thread. Its instruments are entered in order; if one
+  /// throws, those before it are left again and the context is not entered.
   static void enter(std::shared_ptr<const PassContext> context);
-  /// Leaves the current context. All instruments are left; then the first exception of one is
-  /// thrown.
+  /// Leaves the current context. Leaves all instruments, then throws the first exception of one.
   static void exit();
 
-  /// Makes a context (a copy of one that is not shared) current for a scope of this thread. What
-  /// instruments throw when they are left is logged.
+  /// Makes a context (a copy of one that is not shared) current for a scope of this thread.
+  /// Exceptions of instruments that are left are logged.
   class Scope {
    public:
     explicit Scope(const PassContext& context);

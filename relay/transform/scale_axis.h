@@ -1,4 +1,4 @@
-// What FoldScaleAxis is made of: factors along one axis, and where calls take them.
+// The parts of FoldScaleAxis: factors along one axis, and the calls that take them.
 #pragma once
 
 #include <memory>
@@ -24,7 +24,7 @@ struct ScaledCall {
   bool divides = false;        // constants, none so small that quotients could overflow
 };
 
-/// An argument that is multiplied by factors, or divided, along one of its dimensions.
+/// An argument that is multiplied or divided by factors along one of its dimensions.
 struct ScaledArgument {
   uint32_t argument;
   size_t dim;
@@ -32,25 +32,25 @@ struct ScaledArgument {
   bool divide = false;
 };
 
-/// The factors of a function, and what is to become of them.
+/// The factors of a function, and their new places.
 class ScaleFolder {
  public:
-  /// With `constants`, only into weights that are constants, by constants.
+  /// With `constants`, only by constants, into weights that are constants.
   ScaleFolder(const Function* root, const LazyEffects& effects, bool constants);
 
   const Regions& regions() const { return regions_; }
   /// The calls that scale a tensor, operands before users.
   std::vector<ScaledCall> scaled_calls();
-  /// What a call does with factors; null if it is none that can take any.
+  /// The relation of a call to factors; null if it can take none.
   const CallScaling* scaling(const Expr* expr);
-  /// Whether factors may stand at an argument that is a weight.
+  /// True if factors may stand at an argument that is a weight.
   bool takes(const Expr* weight) const { return !constants_ || weight->is<Constant>(); }
-  /// Whether an argument is so small along all but one dimension that factors cost nothing there.
+  /// True if an argument is so small along all but one dimension that factors cost nothing there.
   static bool is_vector(const Expr* expr, size_t dim);
 
-  /// The factors of `scale` stand at these arguments instead.
+  /// Moves the factors of `scale` to these arguments.
   void fold(const ScaledCall& scale, std::vector<std::pair<const Call*, ScaledArgument>> places);
-  /// The function, rewritten; the same if nothing was folded.
+  /// The rewritten function; the same if nothing was folded.
   FunctionRef finish(const FunctionRef& function);
 
  private:
@@ -62,11 +62,11 @@ class ScaleFolder {
   bool constants_;
   PointerMap<Expr, std::shared_ptr<CallScaling>> known_;
   std::vector<std::unique_ptr<ScaledCall>> folded_;
-  PointerMap<Expr, uint32_t> removed_;  // calls, by the argument that is left of them
+  PointerMap<Expr, uint32_t> removed_;  // calls, with the argument that replaces them
   std::unordered_map<const Expr*, std::vector<ScaledArgument>> places_;
 };
 
-/// How far factors may travel.
+/// The largest number of steps that factors may travel.
 inline constexpr int kMaxScaleSteps = 64;
 
 }  // namespace relay

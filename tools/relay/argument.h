@@ -19,11 +19,11 @@ struct Argument {
 
 /// Splits `name=V`.
 Argument split_argument(std::string text, int position);
-/// Whether values of a type cannot be given on the command line, which knows tensors only.
+/// True if values of a type cannot be given on the command line, which knows tensors only.
 bool is_no_tensor(const Type* type);
-/// The value. What says no dtype takes that of `type` if it is a tensor with a known one, else
-/// int32 for whole numbers and float32 for others. `random(…)` gives the same numbers for the same
-/// seed. Throws `Error` that shows the argument.
+/// Reads the value. Without a dtype of its own it takes that of `type` if it is a tensor with a
+/// known one, else int32 for whole numbers and float32 for others. `random(…)` gives the same
+/// numbers for the same seed. Throws `Error` that shows the argument.
 Value read_argument(const Argument& argument, const Type* type, uint64_t seed);
 
 }  // namespace relay::tool

@@ -1,4 +1,4 @@
-// What this machine can do at best, measured: what kernels are compared with.
+// Measures the best that this machine can do, for comparison with kernels.
 #pragma once
 
 namespace relay::tool {

@@ -11,8 +11,8 @@
 
 namespace relay::tool {
 
-/// A table, the kernels that took longest first: calls, time, share, GFLOP/s, GB/s and the
-/// percentage of what the machine can do at best, of computing or of memory, whichever is nearer.
+/// A table with the slowest kernels first: calls, time, share, GFLOP/s, GB/s and the percentage of
+/// the machine's best, of computing or of memory, whichever is nearer.
 std::string profile_table(const vm::Executable& executable, const vm::Profile& profile,
                           const Peak& peak);
 /// The kernel calls in Chrome's trace format (chrome://tracing, Perfetto).

@@ -13,8 +13,8 @@
 
 namespace relay::tool {
 
-/// What is in a file of a program: the typed module, and weights by the names of the parameters of
-/// its entry, if the format has any.
+/// The contents of a program's file: the typed module, and weights by the names of the parameters
+/// of its entry, if the format has any.
 struct ProgramSource {
   Module module;
   NamedArrays weights;
@@ -38,10 +38,10 @@ enum class Arguments {
   kLater,  // parameters without weights are what their declarations say
 };
 
-/// Specialises a program and makes constants of its entry's weights: of what a source brings and
-/// files (`--params`) give, unless `--arg` gives the parameter another value. With
-/// `Arguments::kGiven`, if only the source and files give values, those of files stay arguments:
-/// the program would have nothing left to do. Throws `Error`.
+/// Specialises a program and makes constants of its entry's weights: those of the source and of
+/// files (`--params`), unless `--arg` gives the parameter another value. With `Arguments::kGiven`,
+/// if only the source and files give values, those of files stay arguments: the program would have
+/// nothing left to do. Throws `Error`.
 Program bind_program(ProgramSource source, const std::string& entry, const Given& given,
                      Arguments when, const Lap& lap = {});
 

@@ -8,7 +8,7 @@
 
 namespace relay::codegen {
 
-/// Emits, optimises and links. Wants a large stack.
+/// Emits, optimises and links. Needs a large stack.
 CacheEntry build_kernel(const lower::Kernel& kernel, const Target& target);
 std::string build_text(const lower::Kernel& kernel, const Target& target, Text text);
 

@@ -1,7 +1,8 @@
-// Kernels as LLVM functions: what all emitters share. Only files of this folder include it.
+// Kernels as LLVM functions: shared by all emitters. Only files of this folder include it.
 //
 // Code is written into one function `int32_t (const KernelArgs*)`. Its entry block loads the
-// buffers' addresses and the dimension arguments and evaluates terms; mutable values live in
+// buffers' addresses and the dimension arguments and evaluates terms. Mutable values live in
+// allocas that LLVM turns into registers. `KernelFrame::finish` returns the failure code.
 // allocas that LLVM turns into registers; `KernelFrame::finish` returns the failure code.
 #pragma once
 
@@ -21,17 +22,17 @@
 
 namespace relay::codegen {
 
-/// What became of a kernel, beside the function itself.
+/// The facts about an emitted kernel, beside the function itself.
 struct EmittedKernel {
   std::string function;
   std::vector<std::string> messages;  // failure code - 1
-  std::vector<uint32_t> origins;      // the same: of the operator that fails
+  std::vector<uint32_t> origins;      // the same: the operator that fails
   Dim scratch_bytes;                  // of each worker, over the kernel's symbols
-  bool parallel = false;              // whether workers other than 0 have anything to do
+  bool parallel = false;              // true if workers other than 0 have work
 };
 
-/// Writes the kernel into the module, which has been given its triple and data layout
-/// (`prepare_module` in object.h). Throws Error for what exceeds a limit.
+/// Writes the kernel into the module, which has its triple and data layout already
+/// (`prepare_module` in object.h). Throws Error if a limit is exceeded.
 EmittedKernel emit_kernel(const lower::Kernel& kernel, llvm::Module& module, const Target& target);
 
 /// The LLVM type of a value in a register: i1 for bool, float for the 16-bit floats (kept rounded).
@@ -51,12 +52,12 @@ class KernelFrame {
   const Target target;
   llvm::Module& module;
   llvm::LLVMContext& context;
-  /// Where code goes; stands behind the entry block to begin with.
+  /// The place of new code; stands behind the entry block at first.
   llvm::IRBuilder<> b;
   llvm::Function* function = nullptr;
   std::span<const lower::Buffer> buffers;
-  bool parallel = false;  // set by whoever shares out work
-  /// Some stores bypass the caches: others see them only behind a fence.
+  bool parallel = false;  // set by emit_tasks
+  /// Some stores bypass the caches: other threads see them only behind a fence.
   bool fence_at_end = false;
 
   llvm::Type* i1() { return b.getInt1Ty(); }
@@ -80,7 +81,7 @@ class KernelFrame {
 
   /// A register in memory form, in the entry block: promoted by mem2reg. Not initialised.
   llvm::AllocaInst* alloca_register(llvm::Type* type, const char* name = "");
-  /// Address of 64 readable zero-or-other bytes, to load from where there is nothing to load.
+  /// The address of 64 readable bytes, for loads without an element.
   llvm::Value* dummy_address() { return args(); }
 
   /// Tells LLVM which buffer a load or store touches: distinct buffers do not overlap. (A kernel
@@ -92,20 +93,20 @@ class KernelFrame {
 
   /// Code of an operator's message, new or the same as before.
   int32_t message_code(std::string_view message, uint32_t origin);
-  /// Here and now: the kernel has failed (the first failure counts). `index` and `extent` (i64 or
-  /// null) explain it. Goes on behind it.
+  /// Records that the kernel fails here (the first failure counts). `index` and `extent` (i64 or
+  /// null) explain it. Code goes on behind it.
   void record_failure(std::string_view message, uint32_t origin, llvm::Value* index = nullptr,
                       llvm::Value* extent = nullptr);
 
   llvm::BasicBlock* new_block(const char* name);
-  /// `if (condition) then()`, marked unlikely or not; continues behind it.
+  /// `if (condition) then()`, marked unlikely if asked; code continues behind it.
   void emit_if(llvm::Value* condition, const std::function<void()>& then, bool unlikely = false);
   /// A rotated counting loop: `body(i)` for i = begin, begin + step … < end (i64; step > 0).
   /// Continues behind it.
   void emit_loop(llvm::Value* begin, llvm::Value* end, llvm::Value* step,
                  const std::function<void(llvm::Value* i)>& body);
-  /// Takes tasks of the `n` there are (i64) until none are left: `body(first, end)` is written once
-  /// and runs for each piece that this worker gets. Sets `parallel`.
+  /// Takes tasks out of `n` (i64) until none are left: `body(first, end)` is written once and runs
+  /// for each piece that this worker gets. Sets `parallel`.
   void emit_tasks(llvm::Value* n,
                   const std::function<void(llvm::Value* first, llvm::Value* end)>& body);
 
@@ -128,7 +129,7 @@ class KernelFrame {
   std::unordered_map<Dim, llvm::Value*> dims_;
   std::vector<llvm::Value*> bases_;
   llvm::Value* is_first_ = nullptr;
-  llvm::AllocaInst* tasks_ = nullptr;  // the piece at hand, once there is any
+  llvm::AllocaInst* tasks_ = nullptr;  // the current piece, once there is any
   llvm::Value* detail_ = nullptr;
   llvm::Value* scratch_base_ = nullptr;
   llvm::Value* functions_ = nullptr;

@@ -1,4 +1,4 @@
-// Integer arithmetic of indices, with what is known to be 0 or 1 left out.
+// Integer arithmetic of indices that omits operations with known zeros and ones.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@ inline bool is_constant(const llvm::Value* value, int64_t expected) {
   return constant_of(value) == expected;
 }
 
-/// On int64 values that are uniform or linear.
+/// Works on int64 values that are uniform or linear.
 class IndexMath {
  public:
   explicit IndexMath(KernelFrame& frame) : b(frame.b) {}
@@ -29,12 +29,12 @@ class IndexMath {
   llvm::IRBuilder<>& b;
 };
 
-/// The numbers 0, 1, … of lanes in integers as wide as a vector register has room for.
+/// The numbers 0, 1, … of lanes, in integers wide enough for a vector register.
 class LaneNumbers {
  public:
   LaneNumbers(KernelFrame& frame, unsigned lanes);
   llvm::Value* lanes() const;
-  /// An i64 brought into [low, lanes], narrow.
+  /// Brings an i64 into [low, lanes], narrow.
   llvm::Value* clamp(llvm::Value* value, int64_t low) const;
   llvm::Value* splat(llvm::Value* narrow) const;
   /// Lanes l with 0 <= base + l < extent (i64 each; base may be anything).

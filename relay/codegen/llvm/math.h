@@ -10,13 +10,13 @@ class Value;
 
 namespace relay::codegen {
 
-// All of these take float or double, a scalar or a fixed vector of any length, emit no call of a
-// library and leave the builder in the block where it stands. Fast-math flags of the builder are
-// not used. `functions` is KernelArgs::functions, through which rare arguments, and functions
+// All of these take float or double, as a scalar or a fixed vector of any length. They emit no call
+// of a library and leave the builder in the block where it stands. They ignore fast-math flags of
+// the builder. `functions` is KernelArgs::functions, through which rare arguments, and functions
 // without a vector form, call lane by lane.
 
-/// The result has the type of `x`; for kIsNan, kIsInf and kIsFinite i1 (a vector of i1). kNeg is
-/// here, kNot and kBitNot are not.
+/// The result has the type of `x`; for kIsNan, kIsInf and kIsFinite i1 (a vector of i1). Handles
+/// kNeg, but not kNot and kBitNot.
 llvm::Value* emit_unary_math(llvm::IRBuilderBase& b, te::UnaryOp op, llvm::Value* x,
                              const Target& target, llvm::Value* functions);
 

@@ -1,4 +1,4 @@
-// The functions that math.cpp chooses from, one file for each family.
+// The functions of math.cpp, one file for each family.
 #pragma once
 
 #include <relay/codegen/llvm/math_ops.h>

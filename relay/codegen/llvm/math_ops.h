@@ -14,7 +14,7 @@ namespace relay::codegen::math {
 
 class Ops;
 
-/// A float, integer or bool value (or a vector of them) with the operators that builds more.
+/// A float, integer or bool value (or a vector of them) with the operators of its builder.
 /// Comparisons are ordered (false on not-a-number); `>>` is arithmetic.
 struct V {
   Ops* ops = nullptr;
@@ -23,7 +23,7 @@ struct V {
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// Whether the elements are of 64 bits.
+/// True if the elements have 64 bits.
 bool is_double(V x);
 
 /// Builds expressions of one shape: `lanes` elements, 0 for a scalar. No fast-math flags.
@@ -50,7 +50,7 @@ class Ops {
 
   bool has_fma() const { return target.isa != Target::Isa::kBaseline; }
   bool is_avx512() const { return target.isa == Target::Isa::kAvx512; }
-  /// x * y + z; fused where the target can.
+  /// x * y + z; fused if the target can.
   V fma(V x, V y, V z);
   V fma(V x, V y, double z) { return fma(x, y, constant(x, z)); }
   V fma(V x, double y, V z) { return fma(x, constant(x, y), z); }
@@ -84,21 +84,20 @@ class Ops {
   /// A target intrinsic that takes one vector of exactly `width` elements, applied piece by piece.
   /// Lanes must be a multiple.
   V in_pieces(V x, unsigned width, const std::function<llvm::Value*(llvm::Value*)>& piece);
-  /// As `in_pieces`, of two vectors.
+  /// The same for two vectors.
   V in_pieces(V x, V y, unsigned width,
               const std::function<llvm::Value*(llvm::Value*, llvm::Value*)>& piece);
-  /// 1 / x, or near it (2^-14) where the target has a quick way. Floats.
+  /// 1 / x, or near it (2^-14) if the target has a quick way. Floats.
   V rough_reciprocal(V x);
-  /// How many 32-bit entries a table in a register has; 0 where the target has no such look-up.
+  /// The number of 32-bit entries in a table in a register; 0 if the target has no such look-up.
   unsigned table_size() const;
   /// table[index mod table_size()] of each lane, of int32.
   V lookup(V index, std::span<const uint32_t> table);
 
-  /// Calls a function of the table for each lane; x and y are converted to double and back. Out of
-  /// line.
+  /// Calls a function of the table for each lane; converts x and y to double and back. Out of line.
   V call_lanes(KernelFunction function, V x);
   V call_lanes(KernelFunction function, V x, V y);
-  /// `usual`, but where some lane of `rare` is set, `fallback()` (all lanes): a branch.
+  /// `usual`, but `fallback()` (for all lanes, behind a branch) if some lane of `rare` is set.
   V unless(V rare, V usual, const std::function<V()>& fallback);
 
  private:

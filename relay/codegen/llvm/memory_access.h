@@ -1,31 +1,32 @@
-// Elements of buffers in registers: which instruction reads or writes a vector of them.
+// Moves elements between buffers and registers: picks the instructions for a vector of them.
 #pragma once
 
 #include <relay/codegen/llvm/index_math.h>
 
 namespace relay::codegen {
 
-/// Stores the first `count` of the elements of a vector in parts of whole powers of two: some
-/// processors take 20 cycles for a masked store of AVX. Each store is annotated for the buffer.
+/// Stores the first `count` elements of a vector in parts of whole powers of two: some processors
+/// take 20 cycles for a masked store of AVX. Each store is annotated for the buffer.
 void store_first(KernelFrame& frame, int32_t buffer, llvm::Value* elements, llvm::Value* to,
                  unsigned count, llvm::Align align);
 
-/// How many lanes a mask lets, if that is known and they are the first ones.
+/// The number of lanes in a mask, if it is known and they are the first ones.
 std::optional<unsigned> known_first_lanes(llvm::Value* mask);
 
 class MemoryAccess {
  public:
   MemoryAccess(ScalarEmitter& emitter, int32_t buffer);
 
-  /// Elements at the offset. Lanes where a condition (null: none) is false get `fill` (null: zero);
-  /// inactive lanes anything.
+  /// Loads the elements at the offset. Lanes with a false condition (null: none) get `fill` (null:
+  /// zero); inactive lanes get any value.
   LaneValue load(const LaneValue& offset, llvm::Value* uniform_valid, llvm::Value* lane_valid,
                  llvm::Value* fill);
-  /// In active lanes.
+  /// Stores in active lanes.
   void store(const LaneValue& offset, const LaneValue& value);
-  /// Lane l of the k-th of n values to offset + n·l + k; false if active lanes are not known.
+  /// Stores lane l of the k-th of n values to offset + n·l + k; false if active lanes are not
+  /// known.
   bool store_interleaved(llvm::Value* offset, std::span<const LaneValue> values);
-  /// All lanes, side by side from the offset on, as they are in memory.
+  /// Loads all lanes, side by side from the offset on, in memory form.
   llvm::Value* load_whole(llvm::Value* offset);
   void store_whole(llvm::Value* offset, llvm::Value* elements);
 

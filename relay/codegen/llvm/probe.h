@@ -1,5 +1,5 @@
-// Kernels of one mathematical function over an array: what the accuracy tests and benchmarks of
-// docs/numerics.md measure.
+// Kernels of one mathematical function over an array, for the accuracy tests and benchmarks of
+// docs/numerics.md.
 #pragma once
 
 #include <cstdint>

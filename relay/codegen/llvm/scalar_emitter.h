@@ -1,8 +1,8 @@
 // Scalar expressions as LLVM values, for one element or for a vector of them.
 //
-// A value stays a scalar as long as it is the same for all lanes, and index arithmetic stays
-// `base + lane · step` as long as it is linear, so that loads are known to be broadcasts,
-// contiguous, strided or gathers.
+// A value stays a scalar while it is the same for all lanes, and index arithmetic stays `base +
+// lane · step` while it is linear. So the emitter knows which loads are broadcasts, contiguous,
+// strided or gathers.
 #pragma once
 
 #include <cstdint>
@@ -44,25 +44,25 @@ struct LaneValue {
   explicit operator bool() const { return base != nullptr; }
 };
 
-/// What values depend on beside axes and registers (te::kVarFlag): memory that the kernel writes.
+/// A dependence beside axes and registers (te::kVarFlag): memory that the kernel writes.
 inline constexpr uint32_t kMemoryFlag = 0x40000000u;
 /// Axis ids, register ids with te::kVarFlag, buffer numbers with kMemoryFlag; sorted.
 using Dependences = std::vector<uint32_t>;
 
 /// Writes values at the frame's insertion point. Each node is computed once per region and
-/// remembered until the region ends; what does not depend on a loop moves in front of it.
+/// remembered until the region ends; a node that does not depend on a loop moves in front of it.
 ///
-/// For a piece of code of one's own: open a region, bind axes and registers in it, emit.
+/// For your own piece of code: open a region, bind axes and registers in it, emit.
 ///   ScalarEmitter::Scope scope(emitter, ScalarEmitter::Scope::plain({axis}));
 ///   emitter.set_lanes(16, tail_mask);
 ///   emitter.bind_axis(axis, LaneValue::linear(column, frame.int64(1)));
 ///   llvm::Value* v = emitter.emit_wide(node);
 class ScalarEmitter {
  public:
-  /// Registers that are nothing but names of expressions which nothing can change.
+  /// Registers that only name expressions which never change.
   using Aliases = std::unordered_map<uint32_t, te::ScalarRef>;
-  /// `roots`: all expressions that will be emitted (they are analysed together), results of custom
-  /// combiners among them.
+  /// `roots`: all expressions that will be emitted (they are analysed together), and the results of
+  /// custom combiners.
   ScalarEmitter(KernelFrame& frame, std::span<const te::ScalarRef> roots, Aliases aliases = {});
   ScalarEmitter(const ScalarEmitter&) = delete;
   ScalarEmitter& operator=(const ScalarEmitter&) = delete;
@@ -73,8 +73,8 @@ class ScalarEmitter {
     kPreheader,    // in front of a loop, runs if the loop runs; code is added to it later
     kBody          // of a loop; the region before it must be its kPreheader
   };
-  /// Opens a region; everything computed in it is forgotten at the end. `binds`: the axes and
-  /// registers bound or changed inside, memory written inside. Inherits lanes and mask.
+  /// Opens a region; its values are forgotten at the end. `binds`: the axes and registers bound or
+  /// changed inside, and memory written inside. Inherits lanes and mask.
   void push(RegionKind kind, Dependences binds);
   void pop();
   struct Scope {
@@ -86,13 +86,14 @@ class ScalarEmitter {
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
   };
-  /// For kPreheader, when it is open: `block` ends with a branch to the loop (its last
-  /// instruction); code that moves out of the loop goes before that. `always`: the loop is known to
-  /// run at least once, so that what may fail can move farther out.
+  /// For kPreheader, after it is opened: `block` ends with a branch to the loop (its last
+  /// instruction), and code that moves out of the loop goes before that. `always`: the loop is
+  /// known to run at least once, so code that may fail can move farther out.
   void set_preheader(llvm::BasicBlock* block, bool always);
 
-  /// Of the current region: from now on values are vectors of this many lanes (1: scalars), and
-  /// only lanes in `mask` (null: all) may load, store or fail. `prefix`: those are the first ones.
+  /// Changes the current region: from now on values are vectors of this many lanes (1: scalars),
+  /// and only lanes in `mask` (null: all) may load, store or fail. `prefix`: the mask's lanes are
+  /// the first ones.
   void set_lanes(unsigned lanes, llvm::Value* mask = nullptr, bool prefix = false);
   bool mask_is_prefix() const { return regions_.back().prefix; }
   unsigned lanes() const { return regions_.back().lanes; }
@@ -100,30 +101,30 @@ class ScalarEmitter {
 
   /// The value of an axis in this region: uniform, or linear with a vector's first value as base.
   void bind_axis(uint32_t axis, LaneValue value);
-  /// The value of a register in this region, never changed.
+  /// The value of a register in this region, which never changes.
   void bind_var(uint32_t var, LaneValue value);
   /// A register in memory: scalar, or a vector of the current lanes.
   void bind_slot(uint32_t var, llvm::AllocaInst* slot);
   llvm::AllocaInst* slot(uint32_t var) const;  // null if it has none
-  /// Something changed: values computed from it are forgotten, everywhere.
+  /// Forgets all values computed from changed dependences, in every region.
   void invalidate(const Dependences& changed);
 
-  /// The node's value for the active lanes, in whatever form it has.
+  /// The node's value for the active lanes, in any form.
   LaneValue emit(const te::ScalarNode* node);
   LaneValue emit(const te::ScalarRef& node) { return emit(node.get()); }
-  /// As one value for all lanes; the node must not vary.
+  /// The node's value as one for all lanes; the node must not vary.
   llvm::Value* emit_uniform(const te::ScalarRef& node);
-  /// As a vector of lanes() lanes; a scalar if there is one lane.
+  /// The node's value as a vector of lanes() lanes; a scalar for one lane.
   llvm::Value* emit_wide(const te::ScalarRef& node);
   llvm::Value* widen(LaneValue value);
 
   /// The position of buffer[indices] in elements, for the active lanes; the indices are in range.
   LaneValue offset(int32_t buffer, std::span<const te::ScalarRef> indices);
-  /// buffer[indices] = value, in active lanes; overlapping lanes: the last one stays.
+  /// buffer[indices] = value, in active lanes; of overlapping lanes the last one stays.
   void store(int32_t buffer, std::span<const te::ScalarRef> indices, LaneValue value);
   void store(int32_t buffer, std::span<const te::ScalarRef> indices, const te::ScalarRef& value);
-  /// Lane l of the k-th of n values (a power of two) goes to offset + n·l + k. False, and nothing
-  /// is done, if it is not known which lanes are active.
+  /// Stores lane l of the k-th of n values (a power of two) to offset + n·l + k. Returns false, and
+  /// does nothing, if the active lanes are not known.
   bool store_interleaved(int32_t buffer, llvm::Value* offset, std::span<const LaneValue> values);
   /// lhs ⊕ rhs, elementwise; all values as wide as the first.
   std::vector<llvm::Value*> combine(const te::Combiner& combiner, std::span<const DType> dtypes,
@@ -134,19 +135,19 @@ class ScalarEmitter {
   /// Joins the lanes of vectors to scalars, always in the same order.
   std::vector<llvm::Value*> join_lanes(const te::Combiner& combiner, std::span<const DType> dtypes,
                                        std::vector<llvm::Value*> vectors);
-  /// Whether any lane of a mask (i1 or vector of i1) is set: i1.
+  /// True if any lane of a mask (i1 or vector of i1) is set: i1.
   llvm::Value* any(llvm::Value* mask);
-  /// Both; null is "all lanes".
+  /// The conjunction of both; null is "all lanes".
   llvm::Value* and_mask(llvm::Value* mask, llvm::Value* condition);
-  /// What is said of a failure: an operator's message, perhaps with an index and the extent that it
-  /// is outside of (else null), which are evaluated then only.
+  /// The description of a failure: an operator's message, perhaps with an index and the extent that
+  /// it is outside of (else null), which are evaluated only for it.
   struct Failure {
     std::string_view message;
     uint32_t origin = 0;
     const te::ScalarNode* index = nullptr;
     const te::ScalarNode* extent = nullptr;
   };
-  /// Fails in active lanes where the condition is false.
+  /// Fails in active lanes with a false condition.
   void check(const LaneValue& condition, const Failure& failure);
 
   /// Register ↔ memory form of a value of any width (bool, 16-bit floats).
@@ -158,16 +159,16 @@ class ScalarEmitter {
   /// The operands that make the value, without what only a message needs.
   static std::span<const te::ScalarRef> value_args(const te::ScalarNode* node);
   const Dependences& dependences(const te::ScalarNode* node) const { return facts(node).depends; }
-  /// Whether a masked load or store of such elements is one instruction.
+  /// True if a masked load or store of such elements is one instruction.
   static bool has_masked_access(const Target& target, size_t element_bytes);
   KernelFrame& frame() { return frame_; }
 
  private:
   struct Facts {
     Dependences depends;
-    bool unsafe = false;  // may fault or fail where it is not wanted
-    bool lazy = false;    // something below is evaluated under a condition
-    uint32_t cost = 0;    // of computing it with everything below, saturating
+    bool unsafe = false;  // may fault or fail if it is evaluated without need
+    bool lazy = false;    // a part of it is evaluated under a condition
+    uint32_t cost = 0;    // of computing it with all its operands, saturating
   };
   struct Region {
     RegionKind kind = RegionKind::kPlain;
@@ -193,7 +194,7 @@ class ScalarEmitter {
   LaneValue value_of(const te::ScalarNode* node);
   LaneValue arg(const te::ScalarNode* node, size_t k) { return value_of(node->args[k].get()); }
   size_t home_of(const Dependences& depends, bool unsafe, size_t region) const;
-  /// Writes in an outer region: inline, or in front of the loop that it belongs to.
+  /// Writes in an outer region: inline, or in front of its loop.
   LaneValue write_at(size_t home, const std::function<LaneValue()>& write);
   LaneValue write(const te::ScalarNode* node);
 
@@ -206,13 +207,13 @@ class ScalarEmitter {
                                               const NodeSet& certain) const;
 
   // conditional.cpp
-  /// Here and now: `bad` lanes (null if it is not one value for each lane) have failed.
+  /// Records that `bad` lanes (null if it is not one value for each lane) fail here.
   void record(const Failure& failure, llvm::Value* bad);
   LaneValue write_select(const te::ScalarNode* node);
   LaneValue write_fail(const te::ScalarNode* node);
   LaneValue blend(LaneValue condition, LaneValue a, LaneValue b);
   LaneValue merge(LaneValue a, llvm::BasicBlock* from_a, LaneValue b, llvm::BasicBlock* from_b);
-  /// The value under one more condition, zero where no active lane takes it.
+  /// The value under one more condition, zero if no active lane takes it.
   llvm::Value* masked_arm(const te::ScalarNode* node, llvm::Value* taken);
 
   // memory.cpp

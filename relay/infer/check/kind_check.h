@@ -6,7 +6,7 @@
 
 namespace relay::inference {
 
-/// Reports what is wrong with a type in the place of a type of values.
+/// Reports mistakes in a type that stands in the place of a type of values.
 void check_annotation(const TypeRef& type, const Module& module, DiagnosticSink& sink, Span span);
 
 }  // namespace relay::inference

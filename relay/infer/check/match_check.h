@@ -6,8 +6,8 @@
 
 namespace relay::inference {
 
-/// Reports what an incomplete match leaves out (unless it is a `match?`), and warns of clauses that
-/// can never run.
+/// Reports values that an incomplete match misses (unless it is a `match?`), and warns of clauses
+/// that can never run.
 void check_match(const Match& match, const Module& module, DiagnosticSink& sink);
 
 }  // namespace relay::inference

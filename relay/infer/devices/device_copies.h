@@ -9,17 +9,17 @@
 namespace relay {
 
 /// A module in which each global function is called on one set of devices, and those devices.
-/// `devices` keeps pointers into `module`. If there are problems, the rest means nothing.
+/// `devices` keeps pointers into `module`. If there are problems, ignore the rest.
 struct DeviceCopies {
   Module module;
   std::unique_ptr<Devices> devices;
   std::vector<Diagnostic> problems;
 };
 
-/// Makes a copy of each global function for every further set of devices that it is called on, as
-/// if calls were replaced by bodies; calls within a recursion are on the same devices. The module
-/// itself where one of each is enough. There may be more copies than `kMaxDeviceCopies` on the way:
-/// one for each chain of calls; then none are made.
+/// Copies each global function for every further set of devices on which it is called, as if calls
+/// were replaced by bodies; calls within a recursion are on the same devices. Returns the module
+/// itself if one of each is enough. Copies on the way number one for each chain of calls; with more
+/// than `kMaxDeviceCopies`, none are made.
 DeviceCopies copy_for_devices(const Module& module);
 
 inline constexpr size_t kMaxDeviceCopies = 4096;

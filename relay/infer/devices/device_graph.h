@@ -1,4 +1,4 @@
-// The unknowns of device inference: a tree for the tensors in each value. Internal.
+// Internal: the unknowns of device inference, a tree for the tensors in each value.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct Devices::Graph {
     kOne,       // everything in it is on one device
     kTuple,     // children: the fields
     kFunction,  // children: parameters and result
-    kCell       // child: what the reference holds
+    kCell       // child: the value in the reference
   };
 
   struct Node {
@@ -30,7 +30,7 @@ struct Devices::Graph {
     // kOne: a set of unknowns.
     uint32_t parent = kNoNode;
     std::optional<Device> device;
-    Span said;  // where that was said
+    Span said;  // the place that requires it
   };
   std::vector<Node> nodes;
   std::vector<uint32_t> children;
@@ -43,14 +43,14 @@ struct Devices::Graph {
     while (nodes[at].parent != kNoNode) at = nodes[at].parent;
     return at;
   }
-  uint32_t find_short(uint32_t at);  // shortens the way
+  uint32_t find_short(uint32_t at);  // shortens the path
 
   uint32_t add(NodeKind kind, std::span<const uint32_t> fields = {});
   std::span<const uint32_t> fields(uint32_t node) const {
     return std::span(children).subspan(nodes[node].first, nodes[node].count);
   }
 
-  // Types of more parts than this are one part.
+  // A type with more parts than this is one part.
   static constexpr int kMostParts = 2000;
   uint32_t make(const Type* type);
   // Types nest no deeper than Type::kMaxDepth.

@@ -1,4 +1,4 @@
-// In how many generalised scopes each shared node of a graph lives.
+// Counts the generalised scopes around each shared node of a graph.
 #pragma once
 
 #include <relay/ir/expr.h>
@@ -6,7 +6,7 @@
 
 namespace relay::inference {
 
-/// Whether a let generalises its value (T5): a function, a name, or a tuple of these.
+/// True if a let generalises its value (T5): a function, a name, or a tuple of these.
 bool generalisable(const Expr* value);
 
 /// A node of a graph that is used in a generalised function and outside belongs outside

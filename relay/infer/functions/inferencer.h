@@ -16,7 +16,7 @@
 
 namespace relay::inference {
 
-/// What all groups of a module share.
+/// Shared by all groups of a module.
 struct Context {
   explicit Context(const Module& m) : module(m) {}
   const Module& module;
@@ -28,7 +28,7 @@ struct Context {
   TypeRef constructor_scheme(const Constructor& constructor, Span span);
   /// `fn<..>(..) -> r where R(..)` of an operator used as a value.
   TypeRef operator_scheme(const Operator* op);
-  /// The attributes of an operator when none are written.
+  /// The attributes of an operator if none are written.
   AttrsRef default_attrs(const Operator* op);
 
   /// A small cache of operator calls on known types.
@@ -40,7 +40,7 @@ struct Context {
     TypeRef output;
   };
   std::vector<OpEntry> op_cache = std::vector<OpEntry>(512);
-  /// Errors that were looked for inside of functions.
+  /// The number of errors that were looked for inside of functions.
   size_t explained = 0;
   /// The variables of lets that bind instances, with the calls that these were made for.
   std::unordered_map<VarRef, DiagnosticNote> local_calls;
@@ -51,7 +51,7 @@ struct Context {
   std::unordered_map<const Operator*, AttrsRef> attrs_;
 };
 
-/// A generalised type (T6). Variables that are `generic` are copied for each use; constraints are
+/// A generalised type (T6). Each use copies the variables that are `generic`. The constraints are
 /// the scheme's uninstantiated copy, which stays alive and refines it when outer variables are
 /// solved.
 struct Scheme {
@@ -75,19 +75,19 @@ struct Occurrence {
   const Expr* parent;  // null for the root
   uint32_t operand;
   const Expr* callee;  // the Var, GlobalVar, …
-  TypeRef type;        // what it was instantiated to
+  TypeRef type;        // the type of this use
 };
 
-/// Whose the nodes are that are typed. `kShared`: other threads may look at them and type them, so
-/// they get all their types at once, in the end, or none. `kOwn`: nobody else has them; types are
-/// written while they are found, over earlier ones, and stay when something is wrong.
+/// The owner of the typed nodes. `kShared`: other threads may look at them and type them, so they
+/// get all their types at once, at the end, or none. `kOwn`: nobody else has them; types are
+/// written while they are found, over earlier ones, and stay if something is wrong.
 enum class Nodes : uint8_t { kShared, kOwn };
 
-/// What has become of a group of functions.
+/// The outcome for a group of functions.
 enum class GroupResult : uint8_t {
   kTyped,
-  kFailed,   // something is wrong; what, has been said of `kOwn` nodes only
-  kConflict  // some of the shared nodes have other types, which stay; nothing has been said
+  kFailed,   // something is wrong; reported for `kOwn` nodes only
+  kConflict  // some of the shared nodes have other types, which stay; nothing is reported
 };
 
 /// Infers expressions. One object for each group of functions.
@@ -96,10 +96,11 @@ class Inferencer {
   explicit Inferencer(Context& context, Nodes nodes = Nodes::kShared);
 
   /// Infers functions that call each other (T12) and publishes their types and those of all their
-  /// nodes. `entry`: nobody calls it, so what its arguments leave open takes defaults (T8, T17).
+  /// nodes. `entry`: nobody calls it, so variables that its arguments leave open take defaults (T8,
+  /// T17).
   GroupResult infer_group(std::span<const Module::FunctionEntry* const> group, bool entry);
-  /// Infers an expression whose free variables are annotated, publishes, and returns its type.
-  /// Where `outcome` is a conflict, the type is right nevertheless.
+  /// Infers an expression whose free variables are annotated, publishes, and returns its type. The
+  /// type is right even if `outcome` is a conflict.
   TypeRef infer_root(const ExprRef& expr, GroupResult& outcome);
 
   /// Uses of polymorphic variables and globals; types are final after inference.
@@ -107,7 +108,7 @@ class Inferencer {
 
  private:
   struct Frame {
-    const Expr* expr;  // null: the level was lowered for a node; `step` is what to return to
+    const Expr* expr;  // null: the level was lowered for a node; `step` is the level to return to
     uint32_t step;
     uint32_t base;  // size of the value stack at entry
   };
@@ -121,11 +122,11 @@ class Inferencer {
     Scope scope;
     bool generalise;
     const Var* bound_to;  // the let variable that names it, or null
-    size_t diagnostics;   // so many there were before,
-    size_t literals;      // and so many of these
+    size_t diagnostics;   // the number of earlier diagnostics,
+    size_t literals;      // and of earlier literals
     std::vector<TypeRef> params;
     TypeRef result;       // annotated, or null
-    TypeRef body_result;  // what the body has to give, or null
+    TypeRef body_result;  // the type that the body must have, or null
   };
 
   // ---- Walk (walk.cpp) ----
@@ -138,9 +139,9 @@ class Inferencer {
   void step_if(Frame& frame, const If* branch);
   void step_match(Frame& frame, const Match* match);
   void step_simple(Frame& frame);
-  /// Visits operands from `frame.step` on; false when one has been entered.
+  /// Visits operands from `frame.step` on; false if one has been entered.
   bool visit_operands(Frame& frame, uint32_t end);
-  /// Ends a node: its values are dropped and its own pushed.
+  /// Ends a node: drops the values of its operands and pushes its own.
   void finish(const Expr* expr, Value value);
   void record(const Expr* expr, const Value& value);
   void record_closed(const Expr* expr, const TypeRef& type);
@@ -153,7 +154,7 @@ class Inferencer {
   void bind_pattern(const Pattern* pattern, const TypeRef& type);
   TypeRef variable_type(const Var* var);
   TypeRef global_type(const GlobalVar* var);
-  /// An annotation made ready: kinds checked, holes and unknown names made variables (T13).
+  /// Prepares an annotation: checks kinds, makes holes and unknown names variables (T13).
   TypeRef annotation(const TypeRef& type, Span span);
   /// From the first generalised scope on, shared nodes are typed at the level of their home.
   void find_homes();
@@ -206,10 +207,10 @@ class Inferencer {
   TypeRef declared_signature(const Function* function);
 
   // ---- Errors (explain.cpp) ----
-  /// Replaces the error of a call that fails because of what the function does by the one inside of
-  /// it, with the calls on the way as notes, if that can be found.
+  /// If a call fails because of an error inside the function, replaces the call's error by that
+  /// one, with the calls on the way as notes, if it can be found.
   void explain_call(const Call* call, Diagnostic& diagnostic);
-  /// Notes the call that the instance of a let was made for, in the errors of its function.
+  /// Notes in a function's errors the call that the instance of a let was made for.
   void note_instance(const FunctionScope& scope);
   /// Hands the diagnostics over to the context.
   void deliver(const std::string& group = {});
@@ -217,7 +218,7 @@ class Inferencer {
   Context& context_;
   const Nodes nodes_;
   DiagnosticSink sink_;
-  std::vector<Diagnostic> found_;  // what `sink_` had, in the end
+  std::vector<Diagnostic> found_;  // the diagnostics of `sink_`, at the end
   bool nested_ = false;            // for an explanation: the diagnostics are kept
   std::vector<const Expr*> roots_;
   Solver solver_;
@@ -238,25 +239,25 @@ class Inferencer {
   std::vector<std::pair<const Expr*, TypeRef>> closed_;  // types to publish: of shared nodes
   std::vector<uint32_t> numeric_slots_;  // variables of literals, in order of creation
   std::vector<std::pair<const Literal*, TypeRef>> literals_;
-  /// Literals in instances of lets: from, to, the call; those inside before those around.
+  /// Literals in instances of lets: from, to, the call; inner ones before outer ones.
   std::vector<std::tuple<size_t, size_t, const DiagnosticNote*>> instance_literals_;
   std::vector<const Match*> matches_;
   std::vector<Constraint> deferred_;
   std::vector<Occurrence> occurrences_;
   std::unordered_map<Name, TypeRef> group_types_;
-  std::vector<Name> unknown_;  // functions that are called but not there
+  std::vector<Name> unknown_;  // functions that are called but do not exist
   std::unordered_map<const TypeVar*, Dim> flexible_names_;
   std::unordered_set<Name> used_names_;
   std::array<uint32_t, 4> name_counters_{};
-  /// Type parameters made here, with what literals demand of them.
+  /// Type parameters made here, with the demands of literals on them.
   std::unordered_map<const TypeVar*, std::pair<Numeric, bool>> generated_;
   bool groups_published_ = false;
 };
 
-/// The global functions that call themselves, perhaps through others; and one that is alone.
+/// The global functions that call themselves, perhaps through others; the only function, if alone.
 std::unordered_set<Name> recursive_functions(const Module& module);
 
-/// Whether every parameter and the result are annotated, so that the signature is known at once
+/// True if every parameter and the result are annotated, so that the signature is known at once
 /// (T12).
 bool fully_annotated(const Function* function);
 

@@ -8,13 +8,13 @@
 
 namespace relay::inference {
 
-/// What a literal demands of its dtype: integers any numeric one, floats a float.
+/// The demand of a literal on its dtype: any numeric one for integers, a float for floats.
 Numeric literal_class(const LiteralValue& value);
-/// Whether it does not fit int32, so that its default is int64 (T8).
+/// True if it does not fit int32, so that its default is int64 (T8).
 bool literal_is_wide(const LiteralValue& value);
-/// As written, with its sign.
+/// Its text as written, with its sign.
 std::string literal_text(const LiteralValue& value);
-/// Empty if `value` can be a number of `dtype`, else what is wrong.
+/// Empty if `value` can be a number of `dtype`, else the mistake.
 std::string literal_problem(const LiteralValue& value, DType dtype);
 /// The rank-0 tensor of a literal that fits.
 NDArray literal_array(const LiteralValue& value, DType dtype);

@@ -1,4 +1,4 @@
-// Types to check values against, as data that a run needs no types for.
+// Types to check values against, as data that a run can use without types.
 #pragma once
 
 #include <span>
@@ -15,15 +15,15 @@ namespace relay {
 /// Collects the parts of one check; a dimension name has one value in all of them.
 class CheckBuilder {
  public:
-  /// `foreign`: of values from outside, of which nothing is known.
+  /// `foreign`: for values from outside, of which nothing is known.
   CheckBuilder(const Module& module, Flows& flows, bool foreign = false);
-  /// `devices` are those of the tensors of the type, where that is to be checked. `position` is
-  /// whatever the part's place is kept as.
+  /// `devices` are those of the tensors of the type, if they are to be checked. `position` is the
+  /// caller's number for the part's place.
   void add(const DeclaredShape& shape, uint32_t position, const DeviceTree& devices = {});
   TypeCheck finish() { return std::move(check_); }
 
  private:
-  /// Without `shapes`, tensors may have any of their rank.
+  /// Without `shapes`, tensors may have any shape of their rank.
   TypeInfo info(const Type* type, bool inside, bool shapes = true);
   uint32_t data(const TypeRef& type);
   void define_data();
@@ -36,18 +36,18 @@ class CheckBuilder {
   TypeCheck check_;
   std::unordered_map<const Type*, uint32_t> data_;
   std::vector<TypeRef> types_;  // of check_.data
-  size_t defined_ = 0;          // how many of them have their fields
+  size_t defined_ = 0;          // the number of those that have their fields
   size_t size_ = 0;             // of all types so far
   std::unordered_map<const TypeVar*, uint32_t> symbols_;
   DimProgram terms_;
 };
 
-/// What the arguments of a function are compared with when it is called from outside: a part for
-/// each parameter, which is named as that. `devices` are those of the program, if it says any.
+/// The check of a function's arguments in a call from outside: a part for each parameter, with its
+/// name. `devices` are those of the program, if it names any.
 TypeCheck argument_check(const Module& module, Name function, const Devices* devices = nullptr);
-/// What a function returns to who calls it from outside.
+/// The type of a function's result for callers from outside.
 KnownType returned_type(const Module& module, Name function);
-/// Throws Error if values are no arguments of a function.
+/// Throws Error if the values do not fit the parameters of a function.
 void check_arguments(const Module& module, Name function, std::span<const Value> arguments,
                      const Devices* devices = nullptr);
 

@@ -1,4 +1,4 @@
-// Relations that must hold, and what they imply before all is known (T2, T3).
+// Relations that must hold, and their consequences before all types are known (T2, T3).
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@
 
 namespace relay::inference {
 
-/// One relation between types. The last of `args` is the output, except of relations on a dtype
+/// One relation between types. The last of `args` is the output, except for relations on a dtype
 /// alone (Num, Float), which have none.
 struct Constraint {
   enum class State : uint8_t { kPending, kSolved, kFailed };
@@ -32,29 +32,29 @@ struct Constraint {
   bool instance = false;    // came with a scheme
 };
 
-/// Num(d), Float(d): what literals demand (T4).
+/// Num(d), Float(d): the demands of literals (T4).
 const Relation* num_relation();
 const Relation* float_relation();
 const Relation* numeric_relation(Numeric numeric);
-/// Num{wide=True}: a literal of it needs 64 bits (T8).
+/// Num{wide=True}: a literal of the dtype needs 64 bits (T8).
 AttrsRef numeric_attrs(bool wide);
 bool is_wide(const AttrsRef& attrs);
-/// DType{of="float"}(d): what the signature of an operator demands of a dtype. It decides nothing,
-/// unlike Float(d). Of a declared type it demands that it is a tensor of such a dtype.
+/// DType{of="float"}(d): the demand of an operator's signature on a dtype. It decides nothing,
+/// unlike Float(d). For a declared type it demands a tensor of such a dtype.
 const Relation* dtype_relation();
 AttrsRef dtype_attrs(DTypes dtypes);
-/// Whether a relation speaks of a dtype alone and has no output.
+/// True if a relation is about a dtype alone and has no output.
 inline bool is_dtype_relation(const Relation* relation) {
   return relation->form == Relation::Form::kDType;
 }
-/// The operator whose own relation it is, or null. A program may name it, or a scheme hold it: it
-/// comes with the operator's signature.
+/// The operator whose own relation it is, or null. If a program names the relation, or a scheme
+/// holds it, the operator's signature comes with it.
 const Operator* operator_of(const Relation* relation);
 /// Projection{index}(tuple, field), for a tuple whose width is not known yet.
 const Relation* projection_relation();
 AttrsRef projection_attrs(uint32_t index);
 
-/// The value of argument i of a call when it is a constant.
+/// The value of argument i of a call if it is a constant.
 using ValueOf = std::function<std::optional<NDArray>(const Call* call, size_t i)>;
 
 /// The pending constraints of one inference.
@@ -63,13 +63,13 @@ class Constraints {
   Constraints(Solver& solver, DiagnosticSink& sink) : solver_(solver), sink_(sink) {}
 
   enum class Outcome : uint8_t { kSolved, kWait, kFailed };
-  /// Tries to solve; a null output is filled in. Errors are reported.
+  /// Tries to solve; fills in a null output. Reports errors.
   Outcome attempt(Constraint& constraint);
-  /// The same when all inputs are closed types: the relation is a function then.
+  /// The same if all inputs are closed types: the relation is a function then.
   Outcome attempt_closed(Constraint& constraint) { return solve_general(constraint); }
   /// Keeps a constraint until its variables are solved.
   ConstraintId wait(Constraint constraint);
-  /// Tries, and keeps it if it has to wait.
+  /// Tries a constraint, and keeps it if it has to wait.
   void require(Constraint constraint);
   /// Runs woken constraints to a fixed point.
   void propagate();
@@ -77,7 +77,7 @@ class Constraints {
   Constraint& operator[](ConstraintId id) { return all_[id]; }
   size_t size() const { return all_.size(); }
   void set_values(ValueOf values) { values_ = std::move(values); }
-  /// The pending ones among those added since `mark`.
+  /// The pending constraints among those added since `mark`.
   std::vector<ConstraintId> pending_since(size_t mark) const;
   /// Calls of functions whose schemes cannot hold, each with the place of its error in the sink.
   struct FailedCall {

@@ -16,10 +16,10 @@ namespace relay::inference {
 
 using ConstraintId = uint32_t;
 
-/// What a literal demands of its dtype (T4). Each includes those before.
+/// The demand of a literal on its dtype (T4). Each includes those before.
 enum class Numeric : uint8_t { kAny, kNum, kFloat };
 
-/// What a literal is when nothing else decides (T8).
+/// The dtype of a literal that nothing else decides (T8).
 inline DType default_dtype(Numeric numeric, bool wide) {
   return numeric == Numeric::kFloat ? kFloat32 : wide ? kInt64 : kInt32;
 }
@@ -32,10 +32,10 @@ struct Slot {
   Numeric numeric = Numeric::kAny;
   bool wide = false;     // an integer literal of it needs 64 bits (T8)
   bool generic = false;  // generalised: instances copy it (T6)
-  bool failed = false;   // of what an error was reported for: fits everything, says nothing
+  bool failed = false;   // stands for a reported error: fits everything, reports nothing
   uint32_t level = 0;
-  Span origin;  // what it is the type of
-  Span reason;  // what solved it
+  Span origin;  // the thing that it is the type of
+  Span reason;  // the place that solved it
   std::vector<ConstraintId> watchers;
 };
 
@@ -47,22 +47,23 @@ struct DimSlot {
   bool met_any = false;  // was required to equal `?` (T15)
   uint32_t level = 0;
   const TypeVar* name = nullptr;  // the declared dimension that it is an instance of
-  Span reason;                    // what solved it
+  Span reason;                    // the place that solved it
   std::vector<ConstraintId> watchers;
 };
 
-/// Why the last unification failed: the innermost pair, and where variables on the way were solved.
+/// The reason why the last unification failed: the innermost pair, and the places where variables
+/// on the way were solved.
 struct Mismatch {
   enum class Why : uint8_t { kTypes, kDims, kOccurs, kRigid, kNumeric, kEscape, kArity, kKind };
   Why why = Why::kTypes;
   TypeRef left, right;
   Dim left_dim, right_dim;
-  Dim left_open, right_open;  // the same as they were written, with variables that are solved
+  Dim left_open, right_open;  // as they were written, with variables that are solved
   Span left_reason, right_reason;
-  std::string no_value;  // kDims: one of the two cannot be computed, as this says
+  std::string no_value;  // kDims: why one of the two cannot be computed
 };
 
-/// The variables of one inference and what is known of them.
+/// The variables of one inference and their solutions.
 class Solver final : public DimSolver {
  public:
   // ---- Variables ----
@@ -72,14 +73,14 @@ class Solver final : public DimSolver {
   TypeRef fresh_instance(const TypeVar* parameter, Span origin = {});
   Dim fresh_dim() { return fresh_dim_at(level_); }
   Dim fresh_dim_at(uint32_t level);
-  /// A variable for what an error was reported for. It fits everything, and what depends on it is
-  /// not looked at: one mistake gives one error.
+  /// A variable for a thing with a reported error. It fits everything, and code that depends on it
+  /// is not checked: one mistake gives one error.
   TypeRef fresh_failed(Kind kind, Span origin = {});
   bool any_failed() const { return any_failed_; }
   bool is_failed(const TypeRef& type);
-  /// Whether the type, or something inside of it, stands for what has failed.
+  /// True if the type, or a part of it, stands for a reported error.
   bool has_failed(const TypeRef& type);
-  /// Makes all that is unsolved inside of a type stand for what has failed.
+  /// Makes all unsolved parts of a type stand for a reported error.
   void give_up(const TypeRef& type);
   /// `Tensor[(), b]` with b a fresh dtype of a class.
   TypeRef fresh_scalar(Numeric numeric, bool wide, Span origin);
@@ -95,38 +96,39 @@ class Solver final : public DimSolver {
   void set_level(uint32_t level) { level_ = level; }
   /// Declared variables are rigid where they are declared (T10, T13) and unknown outside.
   void declare(const TypeVar* var, uint32_t level) { declared_[var] = level; }
-  /// The level of a declared variable, 0 if it is no local one.
+  /// The level of a declared variable, 0 if it is not a local one.
   uint32_t level_of(const TypeVar* var) const;
-  /// A dimension that somebody else chose (T13): equal to others only as checked at run time.
+  /// Declares a dimension that other code chose (T13): it equals others only if the run checks it.
   void declare_existential(const TypeVar* var) { existential_.insert(var); }
 
   // ---- Solving ----
-  /// The expression on whose behalf equalities are added from now on.
+  /// The expression for which equalities are added from now on.
   void set_span(Span span) { span_ = span; }
   Span span() const { return span_; }
-  /// What a variable stands for, at its head.
+  /// The head of the type that a variable stands for.
   TypeRef resolve(const TypeRef& type);
-  /// The same with everything inside.
+  /// The same for all parts.
   TypeRef zonk(const TypeRef& type) { return type->has_incomplete() ? zonk_open(type) : type; }
   /// `?` for a term that cannot be computed, such as 2 and 3 broadcast together.
   Dim zonk(Dim dim);
-  /// Makes two types consistent (`?` is consistent with every dimension). On failure see
+  /// Makes two types consistent (`?` is consistent with every dimension). If it fails, see
   /// `mismatch()`.
   [[nodiscard]] bool unify(const TypeRef& a, const TypeRef& b);
   [[nodiscard]] bool unify_dims(Dim a, Dim b);
   bool unify(Dim a, Dim b) override { return unify_dims(a, b); }
-  /// Refuses (throws `Error` with the message) what only callers decide (T13); the rest is left to
-  /// run time.
+  /// Refuses (throws `Error` with the message) equations that only callers decide (T13); leaves
+  /// others to run time.
   void check(Dim a, Dim b, const std::string& message) override;
   /// An equation over declared dimensions that a body must not demand.
   struct Requirement {
     Dim left, right;
   };
-  /// The one that `check` refused last, once.
+  /// The equation that `check` refused last, once.
   std::optional<Requirement> take_requirement();
   /// Demands a class of a dtype (T4).
   [[nodiscard]] bool require_numeric(const TypeRef& dtype, Numeric numeric, bool wide = false);
-  /// The common type of two branches: as `unify`, but where one has `?` so has the result (T15).
+  /// The common type of two branches: like `unify`, but a `?` of one of them stays in the result
+  /// (T15).
   TypeRef join(const TypeRef& a, const TypeRef& b);
   const Mismatch& mismatch() const { return mismatch_; }
   /// Solves a variable outright (defaulting, publication).
@@ -140,8 +142,8 @@ class Solver final : public DimSolver {
     Span span;
     std::string no_value;  // as in Mismatch
   };
-  /// Takes up dimension equalities that waited (T14), and those that have told a variable in terms
-  /// of others, which must not come out below 0; returns those that are refuted.
+  /// Retries dimension equalities that waited (T14), and those that gave a variable in terms of
+  /// others, which must not come out below 0; returns those that are refuted.
   std::vector<DimEquality> retry_dims();
 
   // ---- Watching ----
@@ -156,7 +158,7 @@ class Solver final : public DimSolver {
   };
   std::vector<RigidNumeric>& rigid_numerics() { return rigid_numerics_; }
 
-  /// Calls back for each unsolved variable inside, each occurrence.
+  /// Calls back for each unsolved variable inside, at each occurrence.
   void for_each_variable(const TypeRef& type, const std::function<void(Slot&, uint32_t)>& on_slot,
                          const std::function<void(DimSlot&, uint32_t)>& on_dim);
   /// The largest level among unsolved variables and declared variables inside.
@@ -190,7 +192,7 @@ class Solver final : public DimSolver {
   std::vector<RigidNumeric> rigid_numerics_;
   std::vector<uint32_t> any_dims_;  // variables that met `?`
   std::vector<DimEquality> waiting_dims_;
-  std::vector<DimEquality> told_dims_;  // a is the variable, b what it is
+  std::vector<DimEquality> told_dims_;  // a is the variable, b its value
   std::optional<Requirement> required_;
   bool any_failed_ = false;
   bool retry_dims_ = false;  // a dimension was bound, or came to wait, since they were last tried

@@ -15,20 +15,19 @@ namespace relay::inference {
 /// Types for some type parameters, in their order.
 using Substitution = std::vector<std::pair<TypeVarRef, TypeRef>>;
 
-/// The dimension names that the functions in an expression declare: whatever their callers choose.
+/// The dimension names that the functions in an expression declare and their callers choose.
 TypeVarSet declared_dims(const Expr* root);
 
-/// What `instance`, a type that `scheme` was instantiated to, puts for the parameters among
-/// `which`.
+/// The types that `instance`, an instance of `scheme`, has for the parameters among `which`.
 Substitution match_scheme(const FuncType* scheme, const TypeRef& instance, const TypeVarSet& which);
 
 /// The names of dimensions in the instances of one function.
 class InstanceNames {
  public:
-  /// What of a substitution an instance can be made for. A dimension that is no number stays the
-  /// name that the function declares for it. Others are named by the instance, which declares them:
+  /// The part of a substitution for which an instance can be made. A dimension that is not a number
+  /// keeps the name that the function declares for it. The instance declares names for the others:
   /// the names in `declared`, of the caller, become the same ones for the same pattern of names, so
-  /// that callers share instances. Terms over names that the arguments do not tell are `?`.
+  /// that callers share instances. Terms over names that the arguments do not determine are `?`.
   Substitution settle(Substitution types, const Function* function, const FuncType* scheme,
                       const TypeVarSet& declared);
 
@@ -36,16 +35,18 @@ class InstanceNames {
   std::vector<TypeVarRef> names_;
 };
 
-/// `?` for terms over names that no argument tells by itself, once those are known that do.
+/// Makes a term `?` if no argument determines its names, after the names that arguments determine
+/// are known.
 Substitution without_untold_names(Substitution types, const FuncType* scheme);
 
-/// A copy of `function` with `types` put for type parameters of its scheme: parameters (and the
-/// result, if asked for) are annotated accordingly. It declares the names of dimensions in them.
+/// A copy of `function` with `types` put for type parameters of its scheme. Parameters (and the
+/// result, if asked for) are annotated accordingly. The copy declares the names of dimensions in
+/// them.
 FunctionRef instantiate_function(const Function* function, const FuncType* scheme,
                                  const Substitution& types, bool annotate_result);
 
-/// Errors for the dimensions that `function`, named `name`, declares of its results and lets and
-/// that are below 0 with `types`. Those of parameters are what callers say.
+/// Errors for the dimensions that `function`, named `name`, declares for its results and lets and
+/// that are below 0 with `types`. Callers decide those of parameters.
 std::vector<Diagnostic> negative_dims(const Function* function, const std::string& name,
                                       const Substitution& types);
 

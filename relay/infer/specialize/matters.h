@@ -1,4 +1,4 @@
-// Which type parameters of a function its code depends on (T16).
+// Finds the type parameters that a function's code depends on (T16).
 #pragma once
 
 #include <unordered_map>
@@ -17,12 +17,12 @@ class Matters {
  public:
   explicit Matters(const Module& module);
 
-  /// Of a global function; empty if it is not polymorphic.
+  /// The parameters of a global function; empty if it is not polymorphic.
   const TypeVarSet& of(const Name& function) const;
-  /// Of a function literal with this published scheme.
+  /// The parameters of a function literal with this published scheme.
   TypeVarSet of(const Expr* function, const FuncType* scheme) const;
-  /// Whether anything inside has to be looked at for specialisation: a use of a polymorphic
-  /// function that depends on its types, or a polymorphic let.
+  /// True if specialisation has to look inside: there is a use of a polymorphic function that
+  /// depends on its types, or a polymorphic let.
   bool has_polymorphic_uses(const Expr* root) const;
 
  private:
@@ -31,8 +31,8 @@ class Matters {
   std::unordered_map<Name, TypeVarSet> globals_;
 };
 
-/// Whether a let binds what a use may need an instance of: a polymorphic function, or a name or a
-/// tuple that is put in the place of its uses.
+/// True if a use may need an instance of the let's value: a polymorphic function, or a name or a
+/// tuple that replaces its uses.
 bool may_have_instances(const Let* let);
 
 /// The scheme that inference published for a node, or null.

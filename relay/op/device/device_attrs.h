@@ -10,8 +10,8 @@
 
 namespace relay {
 
-/// A device as an attribute: written as text, "cpu(1)", or as TVM's object of metadata. The empty
-/// text leaves it open.
+/// A device as an attribute: written as text, "cpu(1)", or as TVM's object of metadata. Empty text
+/// leaves it open.
 struct DeviceAttr {
   std::optional<Device> device;
 };

@@ -1,4 +1,4 @@
-// What operators share whose shapes are arguments: extents that the run knows.
+// Shared by operators whose shapes are arguments: extents that are known at run time.
 #pragma once
 
 #include <string>
@@ -11,20 +11,21 @@ namespace relay {
 /// The spec of a list of extents, positions or steps.
 inline ValueSpec list_spec() { return tensor(kIndices).rank(1); }
 
-/// The number of entries of a list, which has to be known: it decides a rank. Nothing if the
+/// The number of entries of a list. It must be known, because it decides a rank. Nothing if the
 /// relation has to wait for it.
 std::optional<size_t> entries(const RelationCall& call, size_t input, const std::string& what);
 /// The entries of a list of extents, none of which may be negative.
 std::optional<std::vector<Dim>> extents(const RelationCall& call, size_t input,
                                         const std::string& what);
 
-// Conditions on terms, as terms: 1 where they hold, else 0.
+// Conditions on terms, as terms: 1 if they hold, else 0.
 Dim at_least(Dim a, Dim b);
 Dim same(Dim a, Dim b);
-/// `a` where the condition holds, else `b`.
+/// `a` if the condition holds, else `b`.
 inline Dim choose(Dim condition, Dim a, Dim b) { return condition * a + (Dim(1) - condition) * b; }
 
-/// Requires -rank ≤ axis < rank of an axis that the run knows; the axis counted from the front.
+/// Requires -rank ≤ axis < rank of an axis that is known at run time; returns the axis counted from
+/// the front.
 Dim axis_value(const RelationCall& call, Dim axis, size_t rank, const std::string& what);
 
 }  // namespace relay

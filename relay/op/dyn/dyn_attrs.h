@@ -1,4 +1,4 @@
-// Attributes of operators whose shapes are arguments. Fields that repeat an argument are there for
+// Attributes of operators whose shapes are arguments. Fields that repeat an argument exist for
 // programs that TVM printed; nothing reads them.
 #pragma once
 

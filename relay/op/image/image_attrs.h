@@ -13,7 +13,7 @@ namespace relay {
 RELAY_WORDS(ResizeMethod, (kNearest, "nearest_neighbor", "The nearest element."),
             (kLinear, "linear", "Linear interpolation along each dimension."),
             (kCubic, "cubic", "Cubic interpolation along each dimension."))
-/// Where element i of `out` ones lies between the `in` elements of the data.
+/// The place of element i of `out` ones among the `in` elements of the data.
 RELAY_WORDS(ResizeCoordinates, (kHalfPixel, "half_pixel", "(i + 1/2) · in / out - 1/2."),
             (kPytorchHalfPixel, "pytorch_half_pixel", "The same, but 0 if out is 1."),
             (kAlignCorners, "align_corners", "i · (in - 1) / (out - 1)."),
@@ -32,7 +32,7 @@ RELAY_WORDS(SampleMethod, (kNearest, "nearest", "The nearest element, halves to 
 RELAY_WORDS(SamplePadding, (kZeros, "zeros", "Zeros."), (kBorder, "border", "The nearest element."),
             (kReflection, "reflection", "The data, mirrored at its border."))
 
-/// What the attributes of resize in one, two and three dimensions share.
+/// Shared by the attributes of resize in one, two and three dimensions.
 struct ResizeAttrs {
   std::optional<attr::Sizes> size;
   std::optional<std::vector<double>> roi;

@@ -1,5 +1,5 @@
 // Resampling: elements of a result between elements of the data, one dimension after another.
-// What resize, upsampling and crop_and_resize share.
+// Shared by resize, upsampling and crop_and_resize.
 #pragma once
 
 #include <functional>
@@ -13,23 +13,23 @@
 
 namespace relay {
 
-/// How elements are made and where their places in the data are.
+/// The way to make elements, and their places in the data.
 struct Resampling {
   ResizeMethod method = ResizeMethod::kNearest;
   ResizeCoordinates coordinates = ResizeCoordinates::kHalfPixel;
   ResizeRounding rounding = ResizeRounding::kAutomatic;
   double cubic_alpha = -0.5;
-  /// Taps outside of the data do not count, instead of repeating the border.
+  /// Ignores taps outside of the data instead of repeating the border.
   bool cubic_exclude = false;
-  /// kCrop: what is outside of the data.
+  /// kCrop: the value outside of the data.
   double extrapolation = 0;
 };
 
-/// Dtype that elements of these dtypes are combined in.
+/// The dtype in which elements of these dtypes are combined.
 DType resampling_dtype(DType data, DType result);
 
-/// The taps of one dimension of the result: which elements of the data count, and how much. Tables
-/// over (boxes…, the dimension's extent).
+/// The taps of one dimension of the result: the elements of the data that count, and their weights.
+/// Tables over (boxes…, the dimension's extent).
 struct Taps {
   std::vector<te::Tensor> index;   // int64, in range
   std::vector<te::Tensor> weight;  // none: the nearest element
@@ -64,7 +64,7 @@ struct ResampledAxis {
 /// side by side are picked out of lines, others come in whole lines.
 std::vector<size_t> resampling_order(std::span<const ResampledAxis> axes);
 
-/// Requires an element wherever one is to be made from others.
+/// Requires the data to have an element if the result has one to make.
 void require_elements(const RelationCall& call, const Layout& layout, std::string_view space,
                       std::span<const Dim> data, std::span<const Dim> result);
 

@@ -1,4 +1,4 @@
-// Products of one tensor with several weights as one product with all of them.
+// Combines products of one tensor with several weights into one product with all of them.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,14 @@ struct ParallelProduct {
   ProductFamily family;
   size_t weight_axis;  // weights are joined along it …
   size_t result_axis;  // … and so are results
-  AttrsRef same;       // all that the attributes say apart from the width
-  AttrsRef wide;       // the attributes for the width that was asked for
+  AttrsRef same;       // all other attributes, apart from the width
+  AttrsRef wide;       // the attributes for the requested width
   /// The product for each of a batch of data and weights, joined along a new first axis. Null if
   /// there is none.
   std::function<ExprRef(const ExprRef& data, const ExprRef& weights)> batched;
 };
-/// Of a call, for weights of `width` along the axis; nothing for one that cannot be made wider.
+/// The product of a call, for weights of `width` along the axis; nothing if it cannot be made
+/// wider.
 using ParallelProductFn = std::optional<ParallelProduct> (*)(const OpCall& call, int64_t width);
 OpColumn<ParallelProductFn>& parallel_products();
 
@@ -33,13 +34,13 @@ std::optional<ParallelProduct> parallel_dense(const OpCall& call, int64_t width)
 std::optional<ParallelProduct> parallel_matmul(const OpCall& call, int64_t width);
 std::optional<ParallelProduct> parallel_batch_matmul(const OpCall& call, int64_t width);
 
-/// Tensors one after another along an axis, and such a part of one.
+/// Joins tensors along an axis, and takes such a part out again.
 ExprRef joined_along(std::span<const ExprRef> tensors, size_t axis);
 ExprRef part_along(const ExprRef& tensor, size_t axis, int64_t begin, int64_t size);
-/// Tensors along a new first axis, and the tensors of that axis again.
+/// Stacks tensors along a new first axis, and takes them out again.
 ExprRef stacked(std::span<const ExprRef> tensors);
 std::vector<ExprRef> unstacked(const ExprRef& tensor, size_t count);
-/// With `count` axes of extent 1 in front.
+/// Adds `count` axes of extent 1 in front.
 ExprRef with_leading_axes(const ExprRef& tensor, size_t count);
 
 }  // namespace relay

@@ -10,7 +10,7 @@
 
 namespace relay {
 
-/// What the attributes of all convolutions share. Lists have one entry for each spatial dimension,
+/// Shared by the attributes of all convolutions. Lists have one entry for each spatial dimension,
 /// or one for all of them.
 struct ConvAttrs {
   attr::Sizes strides;

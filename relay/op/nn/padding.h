@@ -1,4 +1,4 @@
-// Padding that one call adds around a tensor and another could add itself.
+// Padding around a tensor that one call adds and another could add itself.
 #pragma once
 
 #include <cstdint>
@@ -15,19 +15,20 @@ namespace relay {
 /// Elements before and after a tensor on each axis.
 using PaddingWidths = std::vector<std::pair<int64_t, int64_t>>;
 
-/// The operators whose first result is their first argument with elements around it, all of the
-/// value of their second argument: how many. Empty for a call that does anything else.
+/// For the operators whose first result is their first argument with elements around it, all equal
+/// to their second argument: the number of these elements. Empty for a call that does anything
+/// else.
 using AddedPaddingFn = std::function<PaddingWidths(const OpCall& call)>;
 OpColumn<AddedPaddingFn>& added_padding();
 
-/// The operators that pad their first argument themselves: the attributes of a call that adds these
-/// elements of this value, too. Null where it cannot.
+/// For the operators that pad their first argument themselves: the attributes of a call that adds
+/// these elements of this value, too. Null if it cannot.
 using TakePaddingFn =
     std::function<AttrsRef(const OpCall& call, const PaddingWidths& widths, double value)>;
 OpColumn<TakePaddingFn>& takes_padding();
 
-/// Widths of spatial axes joined with `before` and `after` of these, as an attribute says them: all
-/// before, then all after. Empty if other axes of the layout are padded.
+/// Widths of spatial axes joined with `before` and `after` of these, in the form of an attribute:
+/// all before, then all after. Empty if other axes of the layout are padded.
 std::vector<int64_t> joined_padding(std::string_view layout, std::string_view space,
                                     const PaddingWidths& widths, std::span<const int64_t> before,
                                     std::span<const int64_t> after);

@@ -9,8 +9,8 @@
 
 namespace relay {
 
-/// What the attributes of all windowed pools share. Lists have one entry for each spatial
-/// dimension, or one for all of them.
+/// Shared by the attributes of all windowed pools. Lists have one entry for each spatial dimension,
+/// or one for all of them.
 struct PoolAttrs {
   Required<attr::Sizes> pool_size;
   attr::Sizes strides;
@@ -66,7 +66,7 @@ struct AvgPool3DAttrs : PoolAttrs {
   RELAY_ATTRS(AvgPool3DAttrs, RELAY_AVG_POOL_FIELDS)
 };
 
-/// What the attributes of pools over the whole, or over a number of equal parts, share.
+/// Shared by the attributes of pools over the whole, or over a number of equal parts.
 struct AdaptivePoolAttrs {
   attr::Sizes output_size;  // none: the extents of the data; one: the same on every dimension
   attr::Layout layout;

@@ -24,9 +24,9 @@ struct PoolWindow {
   te::Scalar row(size_t d, const te::Scalar& at, const te::Scalar& k) const;
   /// Index into the data for the result's (or gradient's) index i with the given spatial positions.
   std::vector<te::Scalar> data_index(te::Indices i, std::span<const te::Scalar> rows) const;
-  /// How many elements of a window of the result count in its average, at least 1 (int64).
+  /// The number of elements of a window that count in its average, at least 1 (int64).
   te::Scalar count(te::Indices i, const te::Tensor& data) const;
-  /// Whether windows stay inside the data.
+  /// True if windows stay inside the data.
   bool inside() const;
 
   std::string_view space;

@@ -7,15 +7,15 @@
 
 namespace relay {
 
-/// Where products that are no integers go.
+/// Decides how products that are not integers are rounded.
 enum class Rounding : uint8_t {
   kUpward,    // to the nearest integer, halves up
   kToNearest  // to the nearest integer, halves away from zero
 };
 
 /// A factor f as an integer of 31 bits and a power of two: f ≈ sign · multiplier · 2^-(shift + 1),
-/// the multiplier nearest to what f needs. Factors beyond 2^32 act as 2^32 or more, which takes
-/// every integer but 0 out of 32 bits; not-a-number as infinity.
+/// with the nearest possible multiplier. Factors beyond 2^32 act as 2^32 or more, which takes every
+/// integer but 0 out of 32 bits; not-a-number acts as infinity.
 struct FixedPoint {
   Formula multiplier;            // int64, not negative, below 2^34
   Formula shift;                 // int64, 0 … 63
@@ -33,8 +33,8 @@ struct BoundedInt {
   int bits;
 };
 
-/// value · factor, rounded: int64. Exact for |value| < 2^62; results beyond 32 bits are only known
-/// to be beyond.
+/// value · factor, rounded: int64. Exact for |value| < 2^62; of results beyond 32 bits only that
+/// fact is exact.
 Formula multiply(const BoundedInt& value, const FixedPoint& factor, Rounding rounding);
 
 }  // namespace relay

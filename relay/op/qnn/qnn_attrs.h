@@ -51,7 +51,7 @@ struct SimulatedQuantizeAttrs {
   RELAY_ATTRS(SimulatedQuantizeAttrs,
               (axis, "Axis that scales and zero points run along where they are vectors."))
 };
-/// Of elementwise operators on two quantised tensors.
+/// For elementwise operators on two quantised tensors.
 struct BroadcastAttrs {
   int64_t lhs_axis = -1;
   int64_t rhs_axis = -1;

@@ -1,5 +1,5 @@
-// What the operators of quantised networks share. Integers q stand for the numbers
-// (q - zero_point) · scale; scale and zero point are scalars, or vectors along an axis.
+// Shared by the operators of quantised networks. Integers q stand for the numbers (q - zero_point)
+// · scale; scale and zero point are scalars, or vectors along an axis.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace relay {
 
-/// What quantised numbers are stored as; sums of products may have 64 bits, too.
+/// The storage types of quantised numbers; sums of products may have 64 bits, too.
 inline constexpr DTypes kQuantised =
     DTypes(kInt8) | kUInt8 | DTypes(kInt16) | kUInt16 | DTypes(kInt32);
 inline constexpr DTypes kQuantisedSums = kQuantised | kInt64;
-/// What weights and activations are stored as.
+/// The storage types of weights and activations.
 inline constexpr DTypes kQuantisedFactors = DTypes(kInt8) | kUInt8 | DTypes(kInt16) | kUInt16;
-/// What operators with a table of all results take.
+/// The dtypes of operators with a table of all results.
 inline constexpr DTypes kQuantisedBytes = DTypes(kInt8) | kUInt8;
 
 /// Specs of scales and of zero points: scalars, or scalars and vectors.
@@ -43,7 +43,7 @@ BoundedInt difference(const Formula& data, const Formula& zero_point);
 Formula ratio(const Formula& from, const Formula& to);
 /// The scale of products of integers of two scales, in float32.
 Formula scale_product(const Formula& a, const Formula& b);
-/// Integers of one scale as integers of another one, zero points left aside: int64.
+/// Integers of one scale as integers of another one, without zero points: int64.
 Formula rescale(const BoundedInt& value, const Formula& from, const Formula& to,
                 Rounding rounding = Rounding::kUpward);
 /// value + zero_point in `dtype`; beyond its range the nearest end.
@@ -51,7 +51,7 @@ Formula saturate(const Formula& value, const Formula& zero_point, DType dtype);
 /// The numbers that quantised ones stand for, in a floating-point dtype.
 Formula dequantized(const Formula& data, const QuantParams& params, DType dtype);
 /// Numbers as integers, halves away from zero or to even ones; beyond the range the nearest end,
-/// and the zero point for what is not a number.
+/// and the zero point for not-a-number.
 Formula quantized(const Formula& data, const QuantParams& params, DType dtype,
                   bool to_even = false);
 

@@ -1,4 +1,4 @@
-// The columns of facts that some operators have and passes ask for. Each entry stands in the
+// The columns of facts that some operators have and passes ask for. Each entry is part of the
 // operator's declaration: `.column(canonical_form(), …)`.
 #pragma once
 
@@ -11,40 +11,42 @@
 
 namespace relay {
 
-/// The operators that are shorthand: how CanonicalizeOps writes a call with operators that other
-/// passes know better. Uses each argument once, so that effects in them stay as they are.
+/// The operators that are shorthand: the form in which CanonicalizeOps writes a call, with
+/// operators that other passes know better. It uses each argument once, so that effects in them
+/// stay as they are.
 OpColumn<ExpandFn>& canonical_form();
 
-/// What a call becomes when a network no longer learns (SimplifyInference). For an operator with
+/// The form of a call when a network no longer learns (SimplifyInference). For an operator with
 /// several results: its first result (others keep the call).
 OpColumn<ExpandFn>& simplified_for_inference();
 
 /// The operators of quantised networks, which take or give the scales and zero points of their
-/// numbers: constant folding leaves them to passes that know them, unless it is asked to.
+/// numbers: constant folding leaves them to passes that know them, unless asked.
 OpColumn<bool>& quantised();
 
-/// How a compiled program writes a call if the extents of its result are no terms over integers:
-/// with one that counts first. Null if they are.
+/// The form of a call in a compiled program if the extents of its result are no terms over
+/// integers: with an operator that counts first. Null if they are.
 OpColumn<ExpandFn>& counted_form();
 
 /// The operators that nothing is fused across: each is a kernel, or a view, of its own.
 OpColumn<bool>& stops_fusion();
 
-/// What an operator that is about devices says of them; all others have their inputs and results on
+/// The devices that an operator about devices requires; all others have their inputs and results on
 /// one device. Tensors only: numbers belong to no device.
 struct DeviceUse {
-  std::optional<Device> input, result;  // where they are; nothing: not said
-  /// Whether it takes the input to the result's device. If not, it is the value itself, which may
+  std::optional<Device> input, result;  // nothing: not given
+  /// True if it moves the input to the result's device. Otherwise it is the value itself, which may
   /// become such a copy.
   bool copies = false;
 };
-/// By the attributes of a call.
+/// Reads the attributes of a call.
 using DeviceUseFn = DeviceUse (*)(const AttrsRef& attrs);
 OpColumn<DeviceUseFn>& devices();
 /// The calls that PlanDevices writes: a value that is on a device, and a copy.
 ExprRef make_on_device(const ExprRef& body, Device device);
 ExprRef make_device_copy(const ExprRef& data, Device from, Device to);
-/// The device that an attribute's value names, nothing if it leaves it open. Throws `Error`.
+/// The device that an attribute's value names; nothing if it leaves the device open. Throws
+/// `Error`.
 std::optional<Device> device_attribute(const AttrValue& value);
 
 }  // namespace relay

@@ -1,4 +1,4 @@
-// Formulas: Relay expressions of known dtype with operators, which expansions are written in.
+// Formulas: Relay expressions of known dtype with operators, in which expansions are written.
 #pragma once
 
 #include <string_view>
@@ -18,9 +18,10 @@ struct Formula {
   /// The scalars that an expansion is free to write.
   static Formula number(int64_t value, DType dtype);
   static Formula real(double value, DType dtype);
-  /// The elements if they are known while the program is compiled, row-major; else an empty handle.
+  /// The elements, row-major, if they are known while the program is compiled; else an empty
+  /// handle.
   NDArray constant() const;
-  /// Whether all elements are known and equal to `value`.
+  /// True if all elements are known and equal to `value`.
   bool is_all(int64_t value) const;
 };
 
@@ -37,8 +38,8 @@ Formula reinterpret(const Formula& x, DType dtype);
 /// A vector shaped so that it broadcasts along `axis` of tensors of a rank.
 Formula along(const Formula& vector, size_t axis, size_t rank);
 
-// Adding or subtracting a known 0 and multiplying by a known 1 gives the other side, where that is
-// no scalar beside a tensor.
+// Adding or subtracting a known 0 and multiplying by a known 1 gives the other side, unless that is
+// a scalar beside a tensor.
 Formula operator+(const Formula& a, const Formula& b);
 Formula operator-(const Formula& a, const Formula& b);
 Formula operator*(const Formula& a, const Formula& b);

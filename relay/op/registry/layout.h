@@ -1,4 +1,4 @@
-// Layouts: what the axes of a tensor mean, `NCHW`, `HWIO`, blocked `NCHW8c`.
+// Layouts: the meanings of a tensor's axes, `NCHW`, `HWIO`, blocked `NCHW8c`.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace relay {
 
-/// A position along one axis of meaning, and, where it came from a blocked layout, the indices that
-/// it is stored at there, outermost first: so a copy between equal blocks needs no division.
+/// A position along one axis of meaning. If it came from a blocked layout, it also has the indices
+/// of its place there, outermost first, so that a copy between equal blocks needs no division.
 struct Coordinate {
   te::Scalar whole;
   std::vector<int64_t> blocks;    // extents of the inner indices
@@ -36,7 +36,7 @@ class Layout {
   /// Throws `Error` unless a tensor of these extents has the layout's rank.
   void check(std::span<const Dim> dims, std::string_view what) const;
 
-  /// Where an axis is stored: its outermost index, then its blocks.
+  /// The positions that store an axis: its outermost index, then its blocks.
   std::vector<size_t> positions(char axis) const;
   /// Extents of an axis' blocks, outermost first.
   std::vector<int64_t> blocks(char axis) const;

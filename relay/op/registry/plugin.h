@@ -1,4 +1,4 @@
-// Plug-ins: shared libraries that declare operators (passes, library kernels) of their own.
+// Plug-ins: shared libraries that declare their own operators (passes, library kernels).
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@
 
 namespace relay {
 
-/// Counts the changes of what plug-ins are compiled against. Between releases nothing is promised:
-/// a plug-in is compiled with the headers of the relay that loads it.
+/// Counts the changes of the headers that plug-ins are compiled against. Nothing is promised
+/// between releases: compile a plug-in with the headers of the relay that loads it.
 inline constexpr int kPluginAbi = 1;
 
-/// Loads the shared library at `path` and lets it declare what it has; it stays loaded. Throws
-/// `Error` for a file that is no plug-in, one of another ABI, and declarations that are refused
+/// Loads the shared library at `path` and lets it declare its operators; it stays loaded. Throws
+/// `Error` for a file that is not a plug-in, one of another ABI, and declarations that are refused
 /// (a name that is taken).
 void load_plugin(const std::string& path);
 

@@ -1,4 +1,4 @@
-// Operators that come while others are at work: from Python.
+// Declares operators while others are in use: from Python.
 #pragma once
 
 #include <functional>
@@ -8,17 +8,17 @@
 
 namespace relay {
 
-/// Declares an operator as `declare_op` does; `declare` says all of it before anybody can find it.
-/// If that throws, there is no such operator.
+/// Declares an operator like `declare_op`. `declare` completes it before other threads can find it.
+/// If that throws, the operator does not exist.
 const Operator* register_op(std::string_view name, const std::function<void(OpBuilder&)>& declare);
 
-/// Declares an operator anew, in place: who holds it sees what is said now. `declare` says all of
-/// it but gradient and columns, which stay, and does not throw. Nobody else may be using the
+/// Declares an operator anew, in place, so its holders see the new declaration. `declare` gives all
+/// of it but gradient and columns, which stay, and does not throw. No other thread may be using the
 /// operator.
 void amend_op(const Operator* op, const std::function<void(OpBuilder&)>& declare);
 
-/// Whether anything holds an operator that was taken out of the registry, or a gradient derived
-/// from it: a program, a function that makes calls of it.
+/// True if anything holds an operator that was removed from the registry, or a gradient derived
+/// from it: a program, or a function that makes calls of it.
 bool is_held(const Operator* op);
 
 }  // namespace relay

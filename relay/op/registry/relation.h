@@ -16,23 +16,23 @@
 
 namespace relay {
 
-/// What inference lends to a relation that meets unknowns.
+/// The services of inference for a relation with unknowns.
 class DimSolver {
  public:
   virtual ~DimSolver() = default;
-  /// Makes two dimensions equal, or reports false when they cannot be.
+  /// Makes two dimensions equal; false if they cannot be.
   virtual bool unify(Dim a, Dim b) = 0;
-  /// Told of two dimensions without variables whose equality is known at run time only.
+  /// Receives two dimensions without variables whose equality is known only at run time.
   virtual void check(Dim a, Dim b, const std::string& message) { (void)a, (void)b, (void)message; }
-  /// Told of a term that cannot be computed for some sizes, with what is to be said then; perhaps
-  /// only where it divides by zero.
+  /// Receives a term that cannot be computed for some sizes, with the message for that case;
+  /// perhaps only for a division by zero.
   virtual void may_fail(Dim term, const std::string& message, bool division) {
     (void)term, (void)message, (void)division;
   }
 };
 
-/// One use of a relation: the input types, attributes and known values. Thrown `Error`s are given
-/// the call's span and shown under the operator's name.
+/// One use of a relation: the input types, attributes and known values. An `Error` that it throws
+/// gets the call's span and the operator's name.
 class RelationCall {
  public:
   RelationCall(std::span<const TypeRef> inputs, const AttrsRef& attrs, DimSolver* solver = nullptr,
@@ -63,27 +63,28 @@ class RelationCall {
   /// Input i as a tuple of tensors; an error if it is something else.
   std::vector<te::TensorInfo> tensors(size_t i) const;
 
-  /// The value of input i when it is known now: a constant during inference, any value at run time.
+  /// The value of input i if it is known now: a constant during inference, any value at run time.
   std::optional<NDArray> value(size_t i) const;
   /// Element k (flat) of integer input i as a dimension: an integer if the value is known, else a
   /// term that is read at run time.
   Dim value_dim(size_t i, size_t k) const;
 
-  /// Requires two dimensions to be equal. Decided now if both are known; solves for inference
-  /// variables; otherwise checked at run time. `?` is consistent with everything. On refutation
-  /// fails with `message`.
+  /// Requires two dimensions to be equal. Decides now if both are known, solves for inference
+  /// variables, and otherwise leaves a check to run time. `?` is consistent with everything. If
+  /// they differ, fails with `message`.
   void require_equal(Dim a, Dim b, const std::string& message) const;
   /// Requires a ≤ b, `a` to be a multiple of `divisor`, or an extent to broadcast to another:
-  /// decided now where the numbers are known, else checked at run time.
+  /// decided now if the numbers are known, else checked at run time.
   void require_at_most(Dim a, Dim b, const std::string& message) const;
   void require_multiple(Dim a, Dim divisor, const std::string& message) const;
   void require_broadcasts(std::span<const Dim> from, std::span<const Dim> to,
                           const std::string& message) const;
-  /// Requires an element where a fold has to choose: no `folded` extent is 0, unless one of the
-  /// result's is.
+  /// Requires an element for a fold that has to choose one: no `folded` extent is 0, unless one of
+  /// the result's is.
   void require_some(std::span<const Dim> folded, std::span<const Dim> result,
                     const std::string& message) const;
-  /// What is said when a run cannot compute the term, or only where it would divide by zero.
+  /// Sets the message for a run that cannot compute the term, or only for one that would divide by
+  /// zero.
   void explain(Dim term, const std::string& message, bool division = false) const;
   void require(bool condition, const std::string& message) const {
     if (!condition) fail(message);
@@ -110,12 +111,12 @@ struct Relation {
     kIdentity,   // output = input 0, all inputs equal types: unify at once
     kBroadcast,  // elementwise broadcast, all of one dtype, the result too
     kCompare,    // elementwise broadcast, inputs of one dtype, the result bool
-    kDType       // of one dtype alone: no output
+    kDType       // about one dtype alone: no output
   };
   using Infer = std::function<TypeRef(const RelationCall& call)>;
   /// Improvement of an input of unknown structure (T3): the type that input i has in every
-  /// solution, given the inputs that are known; null if that is open. Unknown inputs, i among them,
-  /// are null in `call`.
+  /// solution, given the known inputs; null if that is open. Unknown inputs, i among them, are null
+  /// in `call`.
   using Expect = std::function<TypeRef(const RelationCall& call, size_t i)>;
 
   Name name;
@@ -123,25 +124,25 @@ struct Relation {
   Infer infer = nullptr;
   std::string doc;
   Expect expect = nullptr;
-  /// What programs may give in braces; null for a relation of an operator, which has its
-  /// attributes, and for none.
+  /// The attributes that programs may give in braces; null for a relation of an operator, which has
+  /// its attributes, and for relations without any.
   const AttrsSchema* attrs = nullptr;
 };
 
-/// The relation of a name, or null. `where R` in programs refers to these names.
+/// The relation with a name, or null. `where R` in programs refers to these names.
 const Relation* find_relation(const Name& name);
-/// Registers under `relation.name`; the object lives for ever. Throws `Error` for a name taken.
+/// Registers under `relation.name`; the object lives for ever. Throws `Error` if the name is taken.
 const Relation* register_relation(Relation relation);
 std::vector<std::string> relation_names();
-/// Takes a relation out of the registry; types that name it stay valid.
+/// Removes a relation from the registry; types that name it stay valid.
 void unregister_relation(const Name& name);
 
-// Relations used all over, in relay/op/registry/relations.cpp.
+// Relations that many operators use, in relay/op/registry/relations.cpp.
 const Relation* identity_relation();   // "Identity": one tensor in, the same type out
 const Relation* broadcast_relation();  // "Broadcast"
 const Relation* compare_relation();    // "BroadcastComp"
 
-/// For `Relation::Expect`: the type of a vector of input 0's dtype along an axis of it; null if
+/// For `Relation::Expect`: the type of a vector with input 0's dtype along one of its axes; null if
 /// input 0 is not known.
 TypeRef expect_vector(const RelationCall& call, int64_t axis);
 
@@ -149,7 +150,7 @@ TypeRef expect_vector(const RelationCall& call, int64_t axis);
 std::optional<std::vector<Dim>> broadcast_shapes(std::span<const Dim> a, std::span<const Dim> b);
 /// "(2, 3)".
 std::string shape_str(std::span<const Dim> dims);
-/// `axis` in [-rank, rank) made non-negative; fails naming the attribute otherwise.
+/// `axis` in [-rank, rank) made non-negative; otherwise fails and names the attribute.
 int64_t normalize_axis(const RelationCall& call, int64_t axis, size_t rank,
                        std::string_view what = "axis");
 /// An axis that the relation has accepted, as a position.

@@ -1,5 +1,5 @@
-// How a call passes factors on: where a scale along an axis of its result, or of an input, could
-// stand instead. Derived from the tensor expression; floats only.
+// Moves factors through a call: a scale along an axis of its result, or of an input, could stand
+// elsewhere. Derived from the tensor expression; floats only.
 #pragma once
 
 #include <cstddef>
@@ -17,42 +17,42 @@ struct InputAxis {
   size_t dim;
 };
 
-/// Inputs that, multiplied by factors along these dimensions, multiply the result by them along an
-/// axis of it.
+/// Inputs that, multiplied by factors along these dimensions, multiply the result by them along one
+/// of its axes.
 struct Scaling {
   std::vector<InputAxis> inputs;
   bool positive = false;  // only by factors above 0
 };
 
-/// What a call makes of factors.
+/// The relation of a call to factors.
 class CallScaling {
  public:
-  /// Throws `Error` where the call does not fit.
+  /// Throws `Error` if the call does not fit.
   explicit CallScaling(const OpCall& call);
 
-  /// Whether it is lhs · rhs, element by element, and lhs has the shape of the result.
+  /// True if it is lhs · rhs, element by element, and lhs has the shape of the result.
   bool multiplies(size_t lhs) const;
-  /// Whether it sums products of its inputs and `input` is the same all along the first axis of the
+  /// True if it sums products of its inputs and `input` is the same all along the first axis of the
   /// result, as the weight of a convolution is for all samples.
   bool is_weight(size_t input) const;
-  /// The least sets of inputs for factors along an axis of the result.
+  /// The smallest sets of inputs for factors along an axis of the result.
   std::vector<Scaling> along(size_t axis) const;
-  /// The dimension of another input of a sum of products that factors along `from` may go to: both
-  /// are indexed by the same number. A weight's, if there is one.
+  /// The dimension of another input of a sum of products to which factors along `from` may move:
+  /// the same number indexes both. A weight's, if there is one.
   std::optional<InputAxis> exchange(InputAxis from) const;
 
  private:
   std::optional<Scaling> scaling(uint32_t inputs, size_t axis) const;
 
   te::Computation computation_;
-  const te::Map* map_ = nullptr;  // the one stage; null where there are more, and nothing is known
+  const te::Map* map_ = nullptr;  // the one stage; null if there are several, and nothing is known
 };
 
 /// Factors of shape `dims`, at most one extent of which is not 1, as a vector; one factor for all
-/// is repeated so many times.
+/// is repeated `repeats` times.
 ExprRef factor_vector(ExprRef factors, std::span<const Dim> dims, std::optional<int64_t> repeats);
-/// A tensor multiplied or divided by a vector of factors along the dimension that `behind` others
-/// follow.
+/// A tensor multiplied or divided by a vector of factors along the dimension that has `behind`
+/// dimensions after it.
 ExprRef with_factors(const ExprRef& data, const ExprRef& factors, size_t behind, bool divide,
                      Span span);
 

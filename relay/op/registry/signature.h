@@ -1,6 +1,6 @@
-// Signatures as data: what an operator takes and gives, said once in its declaration. Inference
-// enforces them before a relation runs, builders and `relay ops` read them; relations are left to
-// speak of shapes.
+// Signatures as data: the inputs and results of an operator, declared once. Inference enforces them
+// before a relation runs, and builders and `relay ops` read them; relations then deal only with
+// shapes.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace relay {
 
-/// A set of dtypes. Sets with a name print as it, others as the list of their members.
+/// A set of dtypes. A set with a name prints as the name, others as the list of their members.
 class DTypes {
  public:
   constexpr DTypes() = default;
@@ -28,7 +28,7 @@ class DTypes {
     return set;
   }
   constexpr bool contains(DType dtype) const { return (bits_ & bit(dtype)) != 0; }
-  /// The member, of a set of one.
+  /// The member of a set of one.
   constexpr std::optional<DType> only() const {
     std::optional<DType> found;
     for (DType dtype : kAllDTypes) {
@@ -41,9 +41,9 @@ class DTypes {
   friend constexpr DTypes operator&(DTypes a, DTypes b) { return DTypes(a.bits_ & b.bits_); }
   friend constexpr bool operator==(DTypes, DTypes) = default;
 
-  /// As the relation `DType{of="…"}` spells it: "float", "integer|bool", "int32|int64", "any".
+  /// Its spelling in the relation `DType{of="…"}`: "float", "integer|bool", "int32|int64", "any".
   std::string str() const;
-  /// The set that `str` spells; empty if it spells none.
+  /// The set with the spelling `text`; empty for an unknown spelling.
   static DTypes parse(std::string_view text);
   /// For messages: "a floating-point dtype", "dtype bool", "dtype int32 or int64".
   std::string described() const;
@@ -63,18 +63,18 @@ inline constexpr DTypes kAnyDType = DTypes::where([](DType) { return true; });
 inline constexpr DTypes kNumbers = DTypes::where([](DType d) { return d.is_numeric(); });
 inline constexpr DTypes kFloats = DTypes::where([](DType d) { return d.is_float(); });
 inline constexpr DTypes kIntegers = DTypes::where([](DType d) { return d.is_integer(); });
-/// Integers and bool: what has bits.
+/// Integers and bool: dtypes with bits.
 inline constexpr DTypes kBits = kIntegers | kBool;
-/// What positions and extents are given in.
+/// The dtypes of positions and extents.
 inline constexpr DTypes kIndices = DTypes(kInt32) | kInt64;
 
 inline constexpr int kAnyRank = std::numeric_limits<int>::max();
 
-/// What one input or result is.
+/// The description of one input or result.
 class ValueSpec {
  public:
   enum class Role : uint8_t {
-    kUnstated,  // the relation says it
+    kUnstated,  // the relation decides
     kValue,     // any value: a tensor, tuple, function, data
     kTensor,
     kTuple,    // of any number of tensors, each as described
@@ -102,7 +102,8 @@ class ValueSpec {
 
   Role role() const { return role_; }
   bool is_tensor() const { return role_ == Role::kTensor || role_ == Role::kConstant; }
-  /// The variable of the dtype, 0 for none. All with one variable have one dtype.
+  /// The variable of the dtype, 0 for none. All inputs and results with one variable have one
+  /// dtype.
   char variable() const { return variable_; }
   DTypes dtypes() const { return dtypes_; }
   int min_rank() const { return min_rank_; }
@@ -122,8 +123,8 @@ class ValueSpec {
 
 /// A tensor of a dtype of its own among `dtypes`.
 inline ValueSpec tensor(DTypes dtypes = kAnyDType) { return {ValueSpec::Role::kTensor, 0, dtypes}; }
-/// A tensor whose dtype is shared by all inputs and results of the same `variable`. The class may
-/// be said once, at the first of them.
+/// A tensor whose dtype is shared by all inputs and results with the same `variable`. The class may
+/// be given once, at the first of them.
 inline ValueSpec tensor(char variable, DTypes dtypes = kAnyDType) {
   return {ValueSpec::Role::kTensor, variable, dtypes};
 }
@@ -137,9 +138,9 @@ inline ValueSpec any_value() { return {ValueSpec::Role::kValue, 0, kAnyDType}; }
 
 class Operator;
 
-/// Checks what is known of the types of a call's inputs against the operator's signature; parts
-/// that inference has yet to solve are passed over. Throws `Error` that names the input, what it
-/// must be and what was found.
+/// Checks the known parts of the types of a call's inputs against the operator's signature; passes
+/// over parts that inference has yet to solve. Throws `Error` with the input, the requirement and
+/// the type found.
 void check_signature(const Operator& op, std::span<const TypeRef> inputs);
 
 /// The dtypes of a variable of an operator's signature.

@@ -1,5 +1,5 @@
-// Rules that write a call shorter or cheaper (SimplifyExpr). They stand with the operators, since
-// they are about what these compute; the pass knows none of them.
+// Rules that write a call shorter or cheaper (SimplifyExpr). They stand with the operators, because
+// they are about the operators' computations; the pass knows none of them.
 #pragma once
 
 #include <functional>
@@ -12,15 +12,15 @@
 
 namespace relay {
 
-/// What a rule keeps of the result.
+/// The parts of the result that a rule keeps.
 enum class Keeps : uint8_t {
   kBits,      // everything
   kIntegers,  // everything of integers; floats are rounded otherwise, or a zero loses its sign
 };
 
-/// What the call at the root of a pattern becomes, null if the rule does not apply. The call and
-/// its arguments are tensors of known dtypes and ranks; types of what it writes are the pass's
-/// care, which takes nothing that has another type than the call.
+/// The replacement of the call at the root of a pattern, null if the rule does not apply. The call
+/// and its arguments are tensors of known dtypes and ranks. The pass types the replacement, and
+/// rejects one of another type than the call.
 using SimplifyFn = std::function<ExprRef(const OpCall& call, std::span<const ExprRef> args)>;
 
 /// One rule.
@@ -33,8 +33,8 @@ struct SimplifyRule {
 /// The rules of calls of an operator, in the order to try them; empty for most.
 std::span<const SimplifyRule> simplify_rules(const Operator* op);
 
-/// The call of `op` that an expression is, if its type and those of its arguments are tensors of
-/// known dtypes and ranks.
+/// The expression as a call of `op`, if its type and those of its arguments are tensors of known
+/// dtypes and ranks.
 std::optional<OpCall> tensor_call(const Expr* expr, std::string_view op);
 /// The same for any operator.
 std::optional<OpCall> tensor_call(const Expr* expr);
@@ -43,14 +43,14 @@ std::optional<OpCall> tensor_call(const Expr* expr);
 /// is known and all are the same to the bit. Calls must have types.
 std::optional<double> value_of_all(const Expr* expr);
 
-/// The first argument of what is known to be a call.
+/// The first argument of an expression that is known to be a call.
 inline const ExprRef& first_arg(const ExprRef& call) {
   return static_cast<const Call&>(*call).args()[0];
 }
 
-/// Rules as text: `from` is an operator's call, in which `x` to `z` are any tensors, `C` to `E`
+/// Rules as text. `from` is an operator's call, in which `x` to `z` are any tensors, `C` to `E`
 /// constants, a number any tensor whose elements all equal it (with its sign), and `+` and `*`
-/// commute; `to` is written of the same letters. Not for bool, whose sums are other operations.
+/// commute; `to` is written with the same letters. Not for bool, whose sums are other operations.
 struct PatternRule {
   std::string_view name, from, to;
   Keeps keeps;

@@ -1,4 +1,4 @@
-// Messages that name the operator that they are about.
+// Adds an operator's name to messages about it.
 #pragma once
 
 #include <string>

@@ -10,8 +10,7 @@
 
 namespace relay {
 
-/// No extent, count or step that an operator is given is larger: a `Dim` holds less than int64_t
-/// does.
+/// The largest extent, count or step of an operator: a `Dim` holds less than an int64_t.
 inline constexpr int64_t kLargestExtent = int64_t{1} << 60;
 
 struct ReshapeAttrs {

@@ -5,9 +5,9 @@
 
 namespace relay {
 
-/// int32 unless another dtype is wanted: int32 or int64, others are refused.
+/// int32 unless another dtype is given: int32 or int64; refuses others.
 DType position_dtype(const RelationCall& call, DType wanted);
-/// Refuses a known extent whose positions the dtype does not hold; kernels refuse the others.
+/// Refuses a known extent whose positions do not fit the dtype; kernels refuse the others.
 void require_positions(const RelationCall& call, Dim extent, DType dtype);
 
 }  // namespace relay

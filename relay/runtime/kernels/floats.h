@@ -8,8 +8,8 @@
 
 namespace relay {
 
-/// Calls `body` with a zero of the element type of a tensor of floats. What those are computed in
-/// is ComputeType of it: float or double.
+/// Calls `body` with a zero of the element type of a tensor of floats. Compute in ComputeType of
+/// that type: float or double.
 template <class F>
 void dispatch_float(DType dtype, F&& body) {
   if (dtype == kFloat32) return body(float{});

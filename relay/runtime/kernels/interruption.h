@@ -1,4 +1,4 @@
-// Runs that end early, within long kernels.
+// Ends runs early, within long kernels.
 #pragma once
 
 #include <relay/runtime/library_kernel.h>
@@ -7,16 +7,16 @@
 
 namespace relay {
 
-/// Throws if the run is to end. Within tasks too.
+/// Throws if the run must end. Call it within tasks too.
 inline void check_interruption(LibraryCall& call) {
   call.parallel(0, [](int64_t) {});
 }
 
-/// The same for loops of short steps: asks once in a while only.
+/// The same for loops of short steps: it asks only once in a while.
 class Interruption {
  public:
   explicit Interruption(LibraryCall& call) : call_(call) {}
-  /// After about so many operations.
+  /// Call it after about so many operations.
   void after(int64_t operations) {
     done_ += operations;
     if (done_ < kOften) return;

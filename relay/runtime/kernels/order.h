@@ -15,7 +15,7 @@ using UnsignedOf = std::conditional_t<
     bytes == 1, uint8_t,
     std::conditional_t<bytes == 2, uint16_t, std::conditional_t<bytes == 4, uint32_t, uint64_t>>>;
 
-/// The key of an element type.
+/// The key type for an element type.
 template <class T>
 using KeyOf = UnsignedOf<sizeof(T)>;
 
@@ -61,7 +61,7 @@ KeyOf<T> order_key(T value) {
   }
 }
 
-/// An element of this key; of not-a-number any.
+/// An element with this key; for not-a-number any.
 template <bool falling, class T>
 T order_element(KeyOf<T> key) {
   using Traits = KeyTraits<T>;
@@ -129,7 +129,7 @@ FillItems<Item> items_of(DType dtype, bool falling) {
   });
 }
 
-/// Calls `body` with an item of the form that suffices for lanes of this extent.
+/// Calls `body` with an item of the smallest form that suffices for lanes of this extent.
 template <class F>
 void with_items(DType dtype, int64_t extent, F&& body) {
   if (dtype.size() <= 4 && extent < (int64_t{1} << 32)) {

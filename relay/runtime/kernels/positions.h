@@ -24,13 +24,13 @@ inline std::string positions_text(int64_t extent, DType dtype) {
          std::string(dtype.name());
 }
 
-/// For kernels, on what the relation could not see.
+/// For kernels: checks the extents that the relation could not see.
 inline void check_positions(int64_t extent, DType dtype) {
   if (extent > most_positions(dtype)) throw RuntimeError(positions_text(extent, dtype));
 }
 
 /// Calls `body` with the elements to write positions to, int32 or int64: those of `out`, or of a
-/// tensor that becomes it.
+/// tensor that replaces it.
 template <class F>
 void write_positions(const NDArray& out, F&& body) {
   if (out.dtype() == kInt32) return body(out.data<int32_t>());

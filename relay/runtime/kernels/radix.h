@@ -11,7 +11,7 @@
 
 namespace relay {
 
-/// Up to this many items insertion is faster.
+/// Insertion is faster for at most so many items.
 constexpr int64_t kFewItems = 48;
 
 template <class Item>
@@ -24,8 +24,8 @@ void insertion_sort(Item* items, int64_t n) {
   }
 }
 
-/// Sorts by `digit(item, pass)` for the passes 0 (lowest) … passes - 1; `n` below 2^32. The result
-/// is in `items` or in `other`: which, is returned.
+/// Sorts by `digit(item, pass)` for the passes 0 (lowest) … passes - 1; `n` below 2^32. Returns the
+/// one of `items` and `other` that has the result.
 template <int passes, class Item, class Digit>
 Item* radix_sort(Item* items, Item* other, int64_t n, Digit digit) {
   uint32_t counts[passes][256];
@@ -44,7 +44,7 @@ Item* radix_sort(Item* items, Item* other, int64_t n, Digit digit) {
   return items;
 }
 
-/// From this many items on several threads are worth it.
+/// Several threads pay from so many items on.
 constexpr int64_t kManyItems = 1 << 16;
 
 /// The same with the work cut into tasks, for many items.
@@ -55,7 +55,7 @@ Item* radix_sort_shared(LibraryCall& call, Item* items, Item* other, int64_t n, 
   Scratch<int64_t> counts(kChunks * 256);
   for (int pass = 0; pass < passes; ++pass) {
     call.parallel(kChunks, [&](int64_t chunk) {
-      // Equal digits in a row would wait for each other's counts.
+      // Four counters, because equal digits in a row would wait for each other's counts.
       uint32_t own[4][256];
       std::memset(own, 0, sizeof own);
       int64_t i = begin(chunk), end = begin(chunk + 1);
@@ -87,7 +87,7 @@ Item* radix_sort_shared(LibraryCall& call, Item* items, Item* other, int64_t n, 
   return items;
 }
 
-/// Sorts items of keys of `bytes` bytes; where the result is, is returned.
+/// Sorts items with keys of `bytes` bytes; returns the place of the result.
 template <class Item>
 Item* sort_items(LibraryCall& call, Item* items, Item* other, int64_t n, size_t bytes) {
   if (n <= kFewItems) {

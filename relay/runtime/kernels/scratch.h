@@ -26,7 +26,7 @@ class Scratch {
       throw_out_of_memory(kPurpose, 0, /*overflow=*/true);
     bytes_ = static_cast<size_t>(count) * sizeof(T);
     charge_memory(bytes_, kPurpose);
-    // From a cache line on, whatever the pool gives.
+    // Begins at a cache line, whatever the pool gives.
     block_ = pool_allocate(bytes_ + kLine);
     if (block_ == nullptr) {
       refund_memory(bytes_);
@@ -63,7 +63,7 @@ class Scratch {
   size_t bytes_ = 0;
 };
 
-/// The same for as many elements as come.
+/// The same for a number of elements that is not known beforehand.
 template <class T>
 class ScratchList {
  public:

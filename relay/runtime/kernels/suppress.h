@@ -12,15 +12,15 @@
 
 namespace relay {
 
-/// What two coordinates of a box have between them.
+/// The meaning of the difference of two coordinates of a box.
 enum class Corners : uint8_t {
   kOpposite,   // their distance; either is the lesser
   kInclusive,  // elements, of which the last one counts
 };
 
-/// The kept boxes of a list: a box goes if it overlaps with a better one that is kept, of the same
-/// group, by `threshold` or more of what the two cover together; with inclusive corners by more
-/// than it. T is float or double: areas beyond its range overlap with nothing.
+/// The kept boxes of a list. A box is dropped if it overlaps with a better kept one of the same
+/// group by `threshold` or more of their joint area; with inclusive corners, by more than it. T is
+/// float or double: areas beyond its range overlap with nothing.
 template <class T, Corners corners = Corners::kOpposite>
 class Suppression {
  public:
@@ -32,7 +32,7 @@ class Suppression {
   }
 
   void clear() { n_ = 0; }
-  /// The next box, by two corners that lie opposite. A quiet one suppresses no others.
+  /// Adds the next box, by two opposite corners. A quiet one suppresses no others.
   void add(int64_t id, T left, T top, T right, T bottom, T group, bool quiet = false) {
     T edge = 1;
     if constexpr (corners == Corners::kOpposite) {
@@ -55,8 +55,8 @@ class Suppression {
   }
   int64_t size() const { return n_; }
 
-  /// Writes the ids of the kept boxes, at most `limit`, and returns how many they are. The boxes
-  /// are used up.
+  /// Writes the ids of the kept boxes, at most `limit`, and returns their number. The boxes are
+  /// used up.
   int64_t run(LibraryCall& call, T threshold, int64_t limit, int64_t* kept) {
     int64_t count = 0;
     int64_t block[kBlock];
@@ -72,7 +72,7 @@ class Suppression {
         suppress(i, i + 1, end, threshold);
       }
       if (count == limit) break;
-      // What a block keeps meets the rest piece by piece, while the piece is in the cache.
+      // The kept boxes of a block meet the rest piece by piece, while the piece is in the cache.
       int64_t rest = n_ - end;
       int64_t tasks = (rest + kPiece - 1) / kPiece;
       auto meet = [&](int64_t task) {
@@ -103,7 +103,7 @@ class Suppression {
   static constexpr int64_t kWorthSharing = 1 << 17;  // pairs
   static int64_t padded(int64_t n) { return (n + 15) / 16 * 16; }
 
-  /// Marks the boxes from … to - 1 that box i suppresses.
+  /// Marks those of the boxes from … to - 1 that box i suppresses.
   void suppress(int64_t i, int64_t from, int64_t to, T threshold) {
     const T *lefts = columns_[kLeft], *tops = columns_[kTop], *rights = columns_[kRight],
             *bottoms = columns_[kBottom], *areas = columns_[kArea], *groups = columns_[kGroup];

@@ -1,4 +1,4 @@
-// Loops for the vectors that the processor has.
+// Compiles loops for the vectors that the processor has.
 #pragma once
 
 #include <relay/runtime/cpu_features.h>
@@ -7,7 +7,7 @@
 
 namespace relay {
 
-/// Whether the processor has AVX2.
+/// True if the processor has AVX2.
 inline bool has_avx2() {
 #if defined(__x86_64__)
   static const bool has = cpu_has("avx2");
@@ -17,7 +17,7 @@ inline bool has_avx2() {
 #endif
 }
 
-/// Whether it has AVX2 and FMA.
+/// True if it has AVX2 and FMA.
 inline bool has_avx2_fma() {
 #if defined(__x86_64__)
   static const bool has = has_avx2() && cpu_has("fma");
@@ -28,15 +28,15 @@ inline bool has_avx2_fma() {
 }
 
 #if defined(__x86_64__)
-// Without FMA: a product is rounded on every processor alike.
+// Without FMA, so that products round alike on every processor.
 template <class F>
 __attribute__((target("avx2"))) void run_avx2(F& body) {
   body();
 }
 #endif
 
-/// Calls `body`, compiled for AVX2 too where that may run. It has to be marked RELAY_INLINE and
-/// call nothing that the compiler does not inline.
+/// Calls `body`, compiled for AVX2 too if the processor has it. Mark `body` RELAY_INLINE, and call
+/// nothing in it that the compiler does not inline.
 template <class F>
 void with_vectors(F&& body) {
 #if defined(__x86_64__)
@@ -45,8 +45,8 @@ void with_vectors(F&& body) {
   body();
 }
 
-/// After the parameters of a lambda, `[&]() RELAY_INLINE { … }`, and before functions that it
-/// calls.
+/// Put it after the parameters of a lambda, `[&]() RELAY_INLINE { … }`, and before functions that
+/// the lambda calls.
 #define RELAY_INLINE __attribute__((always_inline))
 
 }  // namespace relay

@@ -1,4 +1,4 @@
-// Writing bytecode: instructions with as many registers as wanted, later few.
+// Writes bytecode: first with a register for each value, then with few.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@ class CodeWriter {
 
   uint32_t fresh() { return function_.num_registers++; }
   uint32_t here() const { return static_cast<uint32_t>(function_.code.size()); }
-  /// The position that instructions get from now on.
+  /// Sets the position of the following instructions.
   void set_position(uint32_t position) { position_ = position; }
   uint32_t position() const { return position_; }
 
@@ -24,7 +24,7 @@ class CodeWriter {
   Instruction& emit(Op op, std::initializer_list<uint32_t> args) {
     return emit(op, std::span(args.begin(), args.size()));
   }
-  /// With a fresh destination, which is returned.
+  /// Emits with a fresh destination, and returns it.
   uint32_t emit_value(Op op, uint32_t a = 0, uint32_t b = 0, uint32_t c = 0);
   Instruction& at(uint32_t index) { return function_.code[index]; }
   Function& function() { return function_; }

@@ -15,37 +15,38 @@ namespace relay::vm {
 
 struct CompileOptions {
   codegen::Target target = codegen::Target::host();
-  int threads = 0;              // that compile, together; 0: as many as the machine has cores
+  int threads = 0;              // that compile together; 0: one for each core
   std::filesystem::path cache;  // of compiled kernels; empty for none
   int level = 3;                // of optimisation, as PassContext::opt_level
-  /// For tests of the compiler alone: operators run in the direct evaluator, no code is generated.
-  /// Such an executable is bound to this process.
+  /// For tests of the compiler alone: operators run in the direct evaluator, and no code is
+  /// generated. Such an executable is bound to this process.
   bool direct = false;
-  /// Products and convolutions of float32 by oneDNN, which is loaded when they run.
+  /// Computes products and convolutions of float32 by oneDNN, which is loaded when they run.
   bool onednn = false;
-  /// Whether graphs are rewritten before kernels are made; not at level 0 in any case.
+  /// Rewrites graphs before kernels are made; never at level 0.
   bool rewrite_graphs = true;
-  /// Whether convolutions may be computed in tiles, with fewer operations and more rounding; below
-  /// level 3 and where `relay.winograd` is false of the pass context they are not in any case.
+  /// Allows convolutions in tiles, with fewer operations and more rounding; never below level 3,
+  /// nor if the pass context has `relay.winograd` false.
   bool winograd = true;
   /// For an executable that is saved and does not run (Executable::late_constants): large constants
   /// that rewrites make are computed while they are written, and their memory serves the next ones.
   bool late_constants = false;
-  /// If given, is told of the graphs as they are composed and after each rewrite.
+  /// If given, sees the graphs as they are composed and after each rewrite.
   graph::RewriteObserver on_graphs;
   /// If given, receives the loops of every kernel, in the order of Executable::kernels.
   std::vector<std::shared_ptr<const lower::Kernel>>* kernels = nullptr;
 };
 
-/// Compiles the function `entry` of a specialised module (infer.h) and what it calls: standard
-/// passes, fusion, bytecode, graphs, native kernels. Throws Error for what cannot be compiled.
+/// Compiles the function `entry` of a specialised module (infer.h) and the functions that it calls:
+/// standard passes, fusion, bytecode, graphs, native kernels. Throws Error if something cannot be
+/// compiled.
 std::shared_ptr<const Executable> compile(const Module& module, Name entry,
                                           const CompileOptions& options = {});
 /// Several entries of one module.
 std::shared_ptr<const Executable> compile(const Module& module, std::span<const Name> entries,
                                           const CompileOptions& options = {});
 
-/// The graphs of such a program as kernels are made of them; goes no further.
+/// The graphs of such a program from which kernels are made; goes no further.
 std::vector<graph::Graph> compile_graphs(const Module& module, Name entry,
                                          const CompileOptions& options = {});
 

@@ -7,7 +7,7 @@
 
 namespace relay::vm {
 
-/// Library kernel that computes a registered work; its one parameter is the number of that.
+/// Library kernel that computes a registered work; its one parameter is the work's number.
 inline constexpr const char* kDirectKernel = "relay.direct";
 
 /// Keeps a work for this process.

@@ -1,4 +1,4 @@
-// One global function, with all functions inside of it, as bytecode: the schedule of
+// Compiles one global function, with all functions inside of it, to bytecode: the schedule of
 // relay/ir/regions.h written out in a line.
 #pragma once
 
@@ -19,7 +19,7 @@
 
 namespace relay::vm {
 
-/// What is known of a value while code is written. Tuples exist only where a register is needed.
+/// The form of a value while code is written. A tuple is in a register only if one is needed.
 struct Known {
   enum class Kind : uint8_t { kNone, kRegister, kConstant, kTensor, kTuple };
   Kind kind = Kind::kNone;

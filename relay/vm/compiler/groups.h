@@ -1,4 +1,4 @@
-// Primitive functions, composed: equal ones once.
+// Composes primitive functions, equal ones once.
 #pragma once
 
 #include <memory>
@@ -11,15 +11,15 @@
 
 namespace relay::vm {
 
-/// A primitive function on tensors of certain types. Dimensions that are not known are symbols of
-/// works, so that equal work has equal terms wherever it stands.
+/// A primitive function on tensors of certain types. Unknown dimensions are symbols of works, so
+/// that equal work has equal terms wherever it stands.
 struct CompiledGroup {
   relay::FunctionRef function;
   std::vector<TypeRef> inputs;  // of the parameters
   graph::WorkRef work;
   bool numbers = false;   // nothing but numbers in and out, without loops
   bool may_fail = false;  // while it computes
-  bool counted = false;   // an extent of a result is known after it has run
+  bool counted = false;   // the extent of a result is known only after it has run
   bool acts = false;      // has an effect beside its results
 
   const te::Computation& computation() const { return work->computation(); }

@@ -22,7 +22,7 @@ namespace relay::vm {
 struct LoweredWork {
   lower::Lowered lowered;
   std::vector<uint32_t> kernels;  // of `lowered`, in the executable
-  /// Why it cannot be run: a size that it needs on the way is too large. Empty otherwise.
+  /// The reason why it cannot run: a size that it needs on the way is too large. Empty otherwise.
   std::string refusal;
 };
 
@@ -31,18 +31,19 @@ class KernelTable {
   KernelTable(Executable& executable, const CompileOptions& options)
       : executable_(executable), options_(options) {}
 
-  /// Lowers all works that nodes of the graphs do, each once, side by side on as many threads as
-  /// the options say.
+  /// Lowers all works of the graphs' nodes, each once, in parallel on as many threads as the
+  /// options allow.
   void lower(std::span<const graph::Graph> graphs);
   const LoweredWork& of(const graph::WorkRef& work) const { return works_.at(work.get()); }
-  /// The number of a library kernel in the executable, as an operator uses it.
+  /// The number of a library kernel in the executable, for an operator that uses it.
   uint32_t library(const lower::LibraryLaunch& launch, const std::string& work_name);
 
   const std::vector<std::shared_ptr<const lower::Kernel>>& kernels() const { return kernels_; }
-  /// Makes machine code of all kernels, and beside it the constants of the graphs that have to be
-  /// computed; returns what scratch memory each kernel takes, by its number in the executable.
+  /// Makes machine code of all kernels, and in parallel the constants of the graphs that have to be
+  /// computed. Returns the scratch memory of each kernel, by its number in the executable.
   std::unordered_map<uint32_t, Dim> compile();
-  /// How whoever saves the executable computes a constant of the graphs; nothing if `compile` does.
+  /// The function with which the code that saves the executable computes a constant of the graphs;
+  /// nothing if `compile` computes it.
   std::function<NDArray()> late(const graph::ConstantRef& constant) const;
 
  private:

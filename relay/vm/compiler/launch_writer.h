@@ -1,4 +1,4 @@
-// A graph of computations as the machine runs it: places, launches, code for sizes.
+// Writes a graph of computations for the machine: places, launches, code for sizes.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@ class LaunchWriter {
   LaunchWriter(const graph::Graph& graph, KernelTable& kernels, ConstantNumber constant);
 
   Graph write();
-  /// After that, once kernels are compiled and the scratch memory of each is known.
+  /// Call it after that, once kernels are compiled and the scratch memory of each is known.
   void set_scratch(const std::unordered_map<uint32_t, Dim>& bytes, Graph& written);
 
  private:
@@ -59,7 +59,7 @@ class LaunchWriter {
   std::vector<LaunchSizes> launch_sizes_;
   std::unordered_map<Dim, size_t> symbol_number_;
   DimProgram program_;
-  DimProgram text_program_;  // of what messages say
+  DimProgram text_program_;  // the terms in messages
 };
 
 }  // namespace relay::vm

@@ -10,11 +10,11 @@
 
 namespace relay::vm {
 
-/// Writes the tests of a match on the value in register `data`. Where a clause fits, the registers
-/// of its variables have been set and a jump follows. Returns these jumps for each clause; their
-/// targets are to be set. A value that no clause fits fails.
-/// `fields` are registers of fields that are known already: of tuples that exist nowhere else, so
-/// that `data` (or the register of a field) is only a number.
+/// Writes the tests of a match on the value in register `data`. If a clause fits, the registers of
+/// its variables have been set and a jump follows. Returns these jumps for each clause; the caller
+/// sets their targets. A value that no clause fits fails.
+/// `fields` are registers of known fields, of tuples that exist nowhere else: `data` (or the
+/// register of a field) is then only a number.
 using KnownFields = std::map<std::pair<uint32_t, uint32_t>, uint32_t>;
 std::vector<std::vector<uint32_t>> write_match(
     const Match& match, uint32_t data, const Module& module, CodeWriter& code,

@@ -1,4 +1,4 @@
-// Groups of nothing but numbers, as instructions.
+// Compiles groups of nothing but numbers to instructions.
 #pragma once
 
 #include <span>
@@ -17,7 +17,7 @@ std::vector<uint32_t> write_numbers(const te::Computation& computation,
                                     std::span<const uint32_t> positions, ProgramBuilder& program,
                                     CodeWriter& code);
 
-/// Whether it is worth instructions: not too many of them.
+/// True if the computation is small enough for instructions.
 bool fits_numbers(const te::Computation& computation);
 
 }  // namespace relay::vm

@@ -1,4 +1,4 @@
-// What happens to a module before its functions are compiled.
+// Prepares a module before its functions are compiled.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace relay::vm {
 /// A module ready to be compiled: optimised, operators in primitive functions, typed.
 struct Prepared {
   Module module;
-  /// Names of the functions that lets bound in the program as it was, by their places.
+  /// Names of the functions that lets bound in the original program, by their places.
   std::unordered_map<uint64_t, std::string> names;
   std::string name_of(const relay::Function* function) const;
 };

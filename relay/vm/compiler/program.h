@@ -1,4 +1,4 @@
-// What the compilation of one module shares.
+// Shared by the compilation of one module.
 #pragma once
 
 #include <deque>
@@ -18,21 +18,21 @@
 
 namespace relay::vm {
 
-/// Tables of the executable under construction. Functions are compiled one after the other, as they
-/// are first mentioned.
+/// Tables of the executable under construction. Functions are compiled one after the other, in the
+/// order of their first mention.
 class ProgramBuilder {
  public:
   ProgramBuilder(const Prepared& prepared, Executable& executable, const CompileOptions& options);
 
   const Module& module() const { return module_; }
-  /// What call traces call a function inside of another.
+  /// The name of an inner function in call traces.
   std::string name_of(const relay::Function* function) const { return prepared_.name_of(function); }
   Executable& executable() { return executable_; }
   GroupCache& groups() { return groups_; }
   PositionTable& positions() { return positions_; }
   Flows& flows() { return flows_; }
-  /// Whether the module has types with dimensions that are not integers, so that shapes have to be
-  /// checked at all.
+  /// True if the module has types with dimensions that are not integers: only then shapes have to
+  /// be checked.
   bool open_shapes() const { return open_shapes_; }
 
   /// The number of a global function; throws Error if there is none.
@@ -44,17 +44,17 @@ class ProgramBuilder {
   graph::ConstantRef constant_ref(uint32_t constant);
   /// The same constant on another device.
   uint32_t constant_on(uint32_t constant, Device device);
-  /// Null for a program that says nothing of devices.
+  /// Null for a program that does not name devices.
   const Devices* devices() const { return devices_.get(); }
   uint32_t constructor(const Constructor* constructor);
   uint32_t message(const std::string& text);
   uint32_t position(Span span) { return positions_.add(span); }
-  /// Keeps a graph, which becomes launches when all are known; returns its number.
+  /// Keeps a graph, which becomes launches after all graphs are known; returns its number.
   uint32_t add_graph(graph::Graph graph);
 
   /// Compiles everything that `entries` need.
   void run(std::span<const Name> entries);
-  /// The first part of that: bytecode, and graphs as far as they are made of computations.
+  /// The first part of `run`: bytecode, and graphs as computations.
   void collect(std::span<const Name> entries);
   std::vector<graph::Graph> take_graphs() { return std::move(graphs_); }
 
@@ -90,7 +90,7 @@ class ProgramBuilder {
   std::unordered_map<uint64_t, std::vector<uint32_t>> numbers_;
   std::unordered_map<std::string, uint32_t> messages_;
   std::vector<graph::Graph> graphs_;
-  std::vector<graph::ConstantRef> constant_refs_;  // by number, as far as graphs want them
+  std::vector<graph::ConstantRef> constant_refs_;  // by number, for those that graphs use
   std::unordered_map<const graph::Constant*, uint32_t> constant_numbers_;
   std::vector<graph::ConstantRef> made_constants_;  // by rewrites: values come last
 };

@@ -1,4 +1,4 @@
-// What functions inside of functions capture, and who uses what.
+// Finds the captures of inner functions, and the users of nodes.
 #pragma once
 
 #include <unordered_map>
@@ -8,7 +8,7 @@
 
 namespace relay::vm {
 
-/// A node or a variable whose value may be needed in a function inside.
+/// A node or a variable whose value an inner function may need.
 struct Entity {
   uint32_t node = Regions::kNone;
   const Var* var = nullptr;
@@ -19,22 +19,22 @@ class Scopes {
  public:
   explicit Scopes(const Regions& regions);
 
-  /// What an expression stands for past lets: a node, a variable, or neither (globals and the
-  /// like).
+  /// The meaning of an expression past lets: a node, a variable, or neither (globals and the like).
   Entity resolve(const Expr* expr, uint32_t node) const;
   /// The innermost function around a region; kNone outside of all.
   uint32_t function_of(uint32_t region) const { return function_of_[region]; }
-  /// What a function captures, in order of use.
+  /// The captures of a function, in order of use.
   const std::vector<Entity>& captures(uint32_t function) const { return captures_[function]; }
-  /// The function that a variable is bound to by its let; kNone if it is another value. Such a
-  /// variable is known inside that function.
+  /// The function that a let binds to a variable; kNone for another value. Such a variable is known
+  /// inside that function.
   uint32_t bound_function_node(const Var* var) const;
-  /// The variable that a let binds a function to; null for none.
+  /// The variable to which a let binds a function; null for none.
   const Var* name_of(const Expr* function) const;
-  /// Whether a node is a function marked Primitive that is only called where it stands.
+  /// True if a node is a function marked Primitive that is only called in its place.
   bool is_kernel(uint32_t node) const { return kernels_[node] != 0; }
 
-  /// Nodes that have a node as operand (with repetitions), kNone for a use as the root of a region.
+  /// The nodes that have a node as operand (with repetitions), kNone for a use as the root of a
+  /// region.
   const std::vector<uint32_t>& users(uint32_t node) const { return users_[node]; }
   const std::vector<uint32_t>& users(const Var* var) const;
 

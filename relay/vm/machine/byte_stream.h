@@ -12,7 +12,7 @@
 
 namespace relay::vm {
 
-/// A hash of bytes given piece by piece, some 10 GB/s.
+/// A hash of bytes in pieces, some 10 GB/s.
 class Checksum {
  public:
   void update(const void* data, size_t size);
@@ -41,7 +41,7 @@ class ByteWriter {
   void i64(int64_t value) {
     u64(static_cast<uint64_t>(value) << 1 ^ static_cast<uint64_t>(value >> 63));
   }
-  /// An index that may be kNone or carry kLast: such ones are short too.
+  /// An index that may be kNone or carry kLast: those are short too.
   void index(uint32_t value) {
     ++value;
     u64(value << 1 | value >> 31);

@@ -1,4 +1,5 @@
-// What is worked out for a region of dataflow (`Graph`): once, and once for each set of sizes.
+// The plans of a region of dataflow (`Graph`): facts made once, and a plan made once for each set
+// of sizes.
 #pragma once
 
 #include <cstddef>
@@ -13,10 +14,10 @@
 
 namespace relay::vm {
 
-/// Bytes of a cache line: places begin at one, so that no two workers write to the same.
+/// Bytes of a cache line: places begin at one, so that no two workers write to the same line.
 inline constexpr size_t kLine = 64;
 
-/// A run that cannot go on, for the error: its text and place.
+/// A run that cannot go on: the text and place of the error.
 struct DataflowFailure {
   std::string message;
   uint32_t position = 0;
@@ -24,7 +25,7 @@ struct DataflowFailure {
   const SizeText* sizes = nullptr;  // the message, once sizes are put into it (`size_text`)
 };
 
-/// A message with the sizes that these inputs give.
+/// A message with the sizes that follow from these inputs.
 std::string size_text(const Graph& graph, const SizeText& text, std::span<const Value> inputs);
 
 /// Facts of a graph that do not depend on sizes. A root is a place that is no alias.
@@ -38,21 +39,21 @@ struct DataflowShape {
   };
   explicit DataflowShape(const Graph& graph, const Executable& executable);
 
-  /// Whether a launch touches a root under more names than one.
+  /// True if a launch touches a root under several names.
   bool read_twice(const Launch& launch, uint32_t of) const;
 
   std::vector<uint32_t> root;  // of each place
   std::vector<Home> home;      // of each root
-  /// Of each place: whether a library kernel makes it, of extents that it counts.
+  /// For each place: 1 if a library kernel makes it, with extents that it counts.
   std::vector<uint8_t> counted;
   /// First and last launch that touches each root.
   std::vector<uint32_t> first_use, last_use;
-  /// Of each root that is a result: the input whose memory it may take over, if nobody else holds
+  /// For each root that is a result: the input whose memory it may take over, if nobody else holds
   /// that; or kNone.
   std::vector<uint32_t> successor_of;
   /// Slots whose values come from the inputs.
   std::vector<uint32_t> leaves;
-  /// The devices of temporaries, and of each root in the arena which of them it is on.
+  /// The devices of temporaries; each root in the arena has the number of its device.
   std::vector<Device> arenas;
   std::vector<uint32_t> arena;
   size_t num_buffers = 0;  // arguments of all launches
@@ -62,8 +63,8 @@ struct DataflowShape {
   struct Section {
     uint32_t begin = 0, end = 0;
     bool library = false;
-    Device device;  // of what is read
-    Device target;  // of what is written
+    Device device;  // of the tensors that are read
+    Device target;  // of the tensors that are written
   };
   std::vector<Section> sections;
 
@@ -76,7 +77,8 @@ struct DataflowShape {
 struct DataflowPlan {
   std::vector<int64_t> key;  // values of the leaves
   std::vector<int64_t> slots;
-  /// Extents of all places one after the other (-1: counted), and where those of each place begin.
+  /// Extents of all places one after the other (-1: counted), and the beginning of those of each
+  /// place.
   std::vector<int64_t> extents;
   std::vector<uint32_t> extents_begin;
   std::vector<size_t> bytes;        // of each place
@@ -85,19 +87,19 @@ struct DataflowPlan {
   std::vector<size_t> arena_bytes;  // of each arena
   size_t scratch_bytes = 0;         // for each worker, a multiple of 64
   std::vector<int64_t> dims;        // arguments of all launches
-  /// Of each launch: into how many pieces its tasks are worth cutting; 0: one worker does it all.
+  /// For each launch: the number of pieces that its tasks are worth cutting into; 0: one worker
+  /// does it all.
   std::vector<uint32_t> pieces;
-  /// Launches that may run at the same time. Those that one worker does all are run by one worker,
-  /// in order.
+  /// Launches that may run at the same time. One worker runs those that are not shared, in order.
   struct Phase {
     uint32_t begin = 0, end = 0;
-    bool shared = false;  // whether there is something for several workers
+    bool shared = false;  // true if several workers have work
   };
   std::vector<Phase> phases;
   struct Share {
-    uint32_t phases = 0;    // where the section's begin; they end where those of the next do
-    bool threaded = false;  // whether workers share it at all
-    bool waking = false;    // whether it pays to wake some that sleep
+    uint32_t phases = 0;    // the section's first phase; they end where the next one's begin
+    bool threaded = false;  // true if workers share it
+    bool waking = false;    // true if it pays to wake sleeping workers
   };
   std::vector<Share> shares;  // of each section, and one for the end
 
@@ -110,7 +112,7 @@ struct DataflowPlan {
 void read_leaves(const Graph& graph, const DataflowShape& shape, std::span<const Value> inputs,
                  std::vector<int64_t>& out);
 
-/// Throws DataflowFailure where the sizes are impossible or a check fails.
+/// Throws DataflowFailure if the sizes are impossible or a check fails.
 std::unique_ptr<DataflowPlan> make_plan(const Graph& graph, const DataflowShape& shape,
                                         const Executable& executable, std::vector<int64_t> key);
 

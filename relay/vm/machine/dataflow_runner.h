@@ -27,8 +27,8 @@ class DataflowRunner {
                  const std::atomic<bool>* interrupt);
   ~DataflowRunner();
 
-  /// Fills `results`, one for each output. Throws DataflowFailure where the program fails, Error
-  /// for lack of memory or an interruption.
+  /// Fills `results`, one for each output. Throws DataflowFailure if the program fails, Error for
+  /// lack of memory or an interruption.
   void run(uint32_t graph, std::span<Value> inputs, std::span<Value> results);
   void set_profile(Profile* profile) { profile_ = profile; }
 

@@ -1,4 +1,4 @@
-// A compiled program as plain data: what the compiler makes, the machine runs and a file holds.
+// A compiled program as plain data: made by the compiler, run by the machine, held by a file.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,12 @@
 
 namespace relay::vm {
 
-/// No register, function, place, …: an optional index that is not given.
+/// The value of an optional index (of a register, function, place, …) that is not given.
 inline constexpr uint32_t kNone = ~uint32_t{0};
 
 // ---- Places in source text ----------------------------------------------------------------------
 
-/// (A part of) a line of source text, kept so that an error can show it without the source.
+/// A line of source text, or a part of it, kept so that an error can show it without the source.
 struct SourceLine {
   std::string file;
   uint32_t line = 0;    // from 1
@@ -42,13 +42,13 @@ struct Position {
 
 // ---- Bytecode -----------------------------------------------------------------------------------
 
-/// What a number operation does: relay/runtime/arithmetic.h.
+/// The meanings of number operations are in relay/runtime/arithmetic.h.
 using Unary = UnaryOp;
 using Binary = BinaryOp;
 
 /// `args` means Function::args[first … first + count). "operands" are entries of args that are
-/// registers, with `kLast` set where the register is not read again: its value is moved out. Other
-/// register fields (dst, a, b, c) never have the flag.
+/// registers, with `kLast` set if the register is not read again: its value is then moved out.
+/// Other register fields (dst, a, b, c) never have the flag.
 enum class Op : uint8_t {
   kMove,       // dst ← a
   kTake,       // dst ← a, which is empty afterwards
@@ -77,7 +77,7 @@ enum class Op : uint8_t {
   kJump,             // continue at a
   kBranch,           // unless the bool in a is true, continue at b
   kRefCreate,        // dst ← a new cell holding a
-  kRefRead,          // dst ← what the cell in a holds
+  kRefRead,          // dst ← the value in the cell in a
   kRefWrite,         // the cell in a ← b; dst ← ()
   kRunGraph,  // graphs[a]: args holds one operand for each input, then a register for each output
   kCheckShapes,  // the values of args (registers without flag) fit checks[a]
@@ -122,14 +122,14 @@ struct Kernel {
   std::string implementation;  // "pointwise", "contraction", …, "library"
   std::string source;          // its Relay text, for profiles
   uint32_t blob = kNone;       // Executable::blobs; kernels may share one
-  /// Of one with a blob, what its code was generated for: of each buffer whether it is written, and
-  /// how many sizes there are. Each launch has to give as much.
+  /// For a kernel with a blob, the signature of its code: for each buffer 1 if it is written, and
+  /// the number of sizes. Each launch has to match it.
   std::vector<uint8_t> writes;
   uint32_t num_dims = 0;
   std::string library;                // name for find_library_kernel
-  std::vector<std::string> messages;  // of failures: code - 1; library: who fails, if known
-  std::vector<uint32_t> origins;      // the same: which of Launch::origins fails; 0: unknown
-  bool parallel = false;              // whether workers other than 0 have anything to do
+  std::vector<std::string> messages;  // of failures: code - 1; library: the failing operator
+  std::vector<uint32_t> origins;  // the same: the entry of Launch::origins that fails; 0: unknown
+  bool parallel = false;          // true if workers other than 0 have work
   /// Instead of a blob, for tests only: such an executable cannot be saved.
   KernelFn function = nullptr;
 };
@@ -137,18 +137,18 @@ struct Kernel {
 /// A tensor of a graph: dense, row-major. Sizes are slots of the graph's dims.
 struct Place {
   DType dtype;
-  /// kNone: counted by the library kernel that makes the tensor, which only results of the graph
-  /// may be.
+  /// kNone: counted by the library kernel that makes the tensor. Only results of the graph may be
+  /// counted.
   std::vector<uint32_t> extents;
-  /// Shares the memory of that place, and lies in it. Chains may not be cycles.
+  /// The place whose memory it shares, and in which it lies. Chains must not be cycles.
   uint32_t alias = kNone;
-  /// Slot: from which of that place's elements on, counted in elements of this one; kNone: the
-  /// first.
+  /// Slot: the first of that place's elements that it has, counted in elements of this one; kNone:
+  /// the first.
   uint32_t offset = kNone;
-  /// Is that constant (a tensor or number) of the executable.
+  /// The constant (a tensor or number) of the executable that it is.
   uint32_t constant = kNone;
   uint32_t position = 0;  // of the operator that makes a tensor of such a size
-  Device device;          // numbers are on none, whatever is said here
+  Device device;          // ignored for numbers, which are on none
 };
 
 /// One kernel call. All tensors are on one device, unless the library kernel copies between them.
@@ -158,7 +158,7 @@ struct Launch {
     bool written = false;  // false: only read
   };
   /// Argument numbers: the two may be the same memory if the read place is not used afterwards.
-  /// Only where an element is read before that element is written.
+  /// Only if each element is read before it is written.
   struct InPlace {
     uint32_t written = 0;
     uint32_t read = 0;
@@ -196,8 +196,8 @@ struct DimCheck {
   uint32_t position = 0;
 };
 
-/// What to say where one of the slots first … last cannot be computed, instead of what is wrong
-/// with the arithmetic; perhaps only if that is a division by zero. The first that fits counts.
+/// The message if one of the slots first … last cannot be computed, in place of the arithmetic's
+/// own; perhaps only for a division by zero. The first entry that fits counts.
 struct DimFailure {
   uint32_t first = 0, last = 0;
   bool division = false;
@@ -213,7 +213,7 @@ struct Graph {
   std::vector<uint32_t> dim_positions;  // of dims, as far as known; 0 or missing: unknown
   std::vector<DimCheck> checks;
   std::vector<DimFailure> failures;
-  /// Computed only for messages: what fails in it is 0.
+  /// Computed only for messages: a slot that fails is 0.
   std::vector<DimInstruction> text_dims;
   uint32_t num_inputs = 0;
   std::vector<Place> places;  // the inputs come first
@@ -237,8 +237,8 @@ struct Entry {
 
 class Image;
 
-/// A compiled program. Fill it in, then share it as `shared_ptr<const Executable>` and change it no
-/// more: any number of machines on any threads may run it.
+/// A compiled program. Fill it in, then share it as `shared_ptr<const Executable>` and do not
+/// change it again: any number of machines on any threads may run it.
 struct Executable {
   std::string target = "baseline";  // instruction set of the blobs: baseline, avx2, avx512
   /// All instructions that their code may use beyond x86-64 (relay/runtime/cpu_features.h).
@@ -250,9 +250,9 @@ struct Executable {
   std::vector<Kernel> kernels;
   std::vector<std::shared_ptr<const KernelBlob>> blobs;
   std::vector<Value> constants;  // numbers, tensors that are contiguous or uniform
-  /// Of one that is only saved: constants, by their numbers, that are made while they are written,
-  /// on any thread, each time with the same elements; uniform tensors of their types stand for
-  /// them. No machine runs such a one.
+  /// Only for an executable that is saved: constants, by their numbers, that are made while they
+  /// are written, on any thread, each time with the same elements. Uniform tensors of their types
+  /// stand for them. No machine runs such an executable.
   std::map<uint32_t, std::function<NDArray()>> late_constants;
   std::vector<const ConstructorInfo*> constructors;
   std::vector<TypeCheck> checks;
@@ -260,7 +260,7 @@ struct Executable {
   std::vector<Position> positions{Position{}};
   std::vector<SourceLine> lines;
 
-  /// What machines derive from it when the first one starts.
+  /// The data that machines derive from it when the first one starts.
   struct Derived {
     ForkMutex mutex;
     std::weak_ptr<const Image> image;
@@ -269,7 +269,7 @@ struct Executable {
 };
 
 /// Checks every index, register, jump target and operand, so that running it cannot leave the
-/// machine's memory (kernels aside). Throws Error that says what is wrong where.
+/// machine's memory (kernels aside). Throws Error with the mistake and its place.
 void verify(const Executable& executable);
 
 /// The bytecode, graphs and signatures as text, for people.

@@ -1,4 +1,5 @@
-// The structure of an executable to bytes and back; code and tensors are stored beside it.
+// Writes the structure of an executable as bytes and reads it back; code and tensors are stored
+// beside it.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,8 @@ inline uint64_t round_up_data(uint64_t offset) {
   return (offset + kDataAlignment - 1) & ~(kDataAlignment - 1);
 }
 
-/// Whether the elements of a constant lie in the data section: of a uniform one the structure has
-/// the one that all are, unless it is made late.
+/// True if the elements of a constant are in the data section. For a uniform constant the structure
+/// has the one element, unless it is made late.
 inline bool is_in_data(const Executable& executable, uint32_t constant) {
   const Value& value = executable.constants[constant];
   if (!value.is_tensor() || value.is_scalar()) return false;
@@ -23,7 +24,7 @@ inline bool is_in_data(const Executable& executable, uint32_t constant) {
 }
 
 /// Blobs follow one another in the code section, tensors in the data section, each at a multiple of
-/// kDataAlignment. Throws Error for what cannot be stored.
+/// kDataAlignment. Throws Error for an executable that cannot be stored.
 void encode_executable(const Executable& executable, ByteWriter& out);
 
 /// Throws Error for malformed bytes. The result is still to be verified.

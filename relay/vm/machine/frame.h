@@ -9,7 +9,7 @@
 
 namespace relay::vm {
 
-/// The header of a frame; its registers follow. Memory of the stack that is in no frame holds no
+/// The header of a frame; its registers follow. Memory of the stack outside of frames holds no
 /// counted slot, so a fresh frame needs no clearing.
 struct Frame {
   Frame* caller;
@@ -23,7 +23,7 @@ struct Frame {
 };
 static_assert(sizeof(Frame) == 48 && sizeof(Frame) % sizeof(Slot) == 0);
 
-/// Releases what a frame holds and leaves its memory clean.
+/// Releases the values in a frame and leaves its memory clean.
 void clear_frame(Frame* frame);
 
 /// A stack of segments.
@@ -34,12 +34,12 @@ class FrameStack {
   FrameStack(const FrameStack&) = delete;
   FrameStack& operator=(const FrameStack&) = delete;
 
-  /// End of the memory for frames in the current segment.
+  /// The end of the memory for frames in the current segment.
   char* limit() const { return limit_; }
-  /// The beginning of a fresh segment that has room for `bytes`. Throws RuntimeError when the
-  /// recursion is too deep; `top` is for its message.
+  /// The beginning of a fresh segment with room for `bytes`. Throws RuntimeError if the recursion
+  /// is too deep; `top` is for its message.
   char* open_segment(size_t bytes, const Frame* top);
-  /// Back to the segment before. Some are kept for the next time.
+  /// Returns to the segment before. Keeps some segments for later.
   void close_segment();
 
  private:

@@ -17,7 +17,7 @@ namespace relay::vm {
 #define RELAY_VM_FAST_BINARY(X) X(Add) X(Sub) X(Mul)
 #define RELAY_VM_FAST_COMPARE(X) X(Eq) X(Ne) X(Lt) X(Le) X(Gt) X(Ge)
 
-/// What the interpreter jumps to. Begins with the values of `Op`.
+/// The jump targets of the interpreter. Begins with the values of `Op`.
 namespace handler {
 enum : uint16_t {
   kBeforeFast = static_cast<uint16_t>(Op::kCount) - 1,
@@ -47,10 +47,10 @@ struct Code {
   uint32_t b = 0;
   uint32_t c = 0;
   uint32_t count = 0;
-  /// Byte offsets of registers; operands have bit 0 set where the register is not read again. Of
+  /// Byte offsets of registers; operands have bit 0 set if the register is not read again. For
   /// kSwitch, indices of instructions.
   const uint32_t* args = nullptr;
-  uint64_t head = 0;  // of the number that results; of kNumber, its bits are in `imm`
+  uint64_t head = 0;  // of the number in the result; the bits of a kNumber are in `imm`
   union {
     uint64_t imm = 0;
     ScalarFn scalar;
@@ -69,18 +69,18 @@ struct LinkedFunction {
   uint32_t frame_bytes = 0;  // with the frame's header
   std::vector<Code> code;
   std::vector<uint32_t> args;
-  /// Offsets of registers that may hold something counted.
+  /// Offsets of registers that may hold a counted value.
   std::vector<uint32_t> owning;
 };
 
-/// Throws Error, which names what is missing, unless this processor has all instructions that the
+/// Throws Error, which names the missing instructions, unless this processor has all that the
 /// program's code may use.
 void require_target(const Executable& executable);
 
 class Image {
  public:
-  /// The image of an executable, made when the first caller asks. Throws Error for one that does
-  /// not verify or that this machine cannot run.
+  /// The image of an executable, made for the first caller. Throws Error if it does not verify or
+  /// this machine cannot run it.
   static std::shared_ptr<const Image> of(const std::shared_ptr<const Executable>& executable);
 
   const std::shared_ptr<const Executable> executable;

@@ -20,7 +20,7 @@ namespace relay::vm {
 class MachineClosure final : public TypedClosure {
  public:
   static const char kKind;
-  /// The captured values are left to be filled in: all are empty.
+  /// Leaves the captured values empty for the caller to fill in.
   static Ref<MachineClosure> make(std::shared_ptr<const Image> image,
                                   const LinkedFunction* function);
   ~MachineClosure() override;
@@ -51,8 +51,8 @@ class Interpreter {
   void set_profile(Profile* profile);
 
  private:
-  // Another executable whose closures run here, or our own. Of another one the image is held while
-  // something runs; between runs the closures alone keep it.
+  // Another executable whose closures run here, or our own. The image of another one is held while
+  // something runs; between runs only the closures keep it.
   struct Loaded {
     std::shared_ptr<const Image> image;
     std::weak_ptr<const Image> known;
@@ -81,7 +81,7 @@ class Interpreter {
   [[noreturn]] static void fail_match(const Value& value);
   static std::string wrong_count(const Function& function, size_t found);
   void unwind();
-  // The error with the place and the calls that led to it, innermost first.
+  // Throws the error with the place and the calls that led to it, innermost first.
   [[noreturn]] void fail(std::vector<Diagnostic> diagnostics, uint32_t position);
 
   std::shared_ptr<const Image> image_;
@@ -90,7 +90,7 @@ class Interpreter {
   FrameStack stack_;
   Frame* frame_ = nullptr;     // the running one, as of the last step that may fail
   const Code* at_ = nullptr;   // its instruction
-  std::vector<Value> values_;  // operands on their way
+  std::vector<Value> values_;  // operands before their use
   std::vector<Value> results_;
   std::vector<Slot> staged_;
   std::vector<const Value*> checked_;

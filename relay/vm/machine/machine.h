@@ -16,8 +16,8 @@
 namespace relay::vm {
 
 struct MachineOptions {
-  /// Workers for kernels, the calling thread among them; 0: as many as the machine has cores.
-  /// Results do not depend on it.
+  /// Workers for kernels, the calling thread among them; 0: one for each core that it may use.
+  /// Results do not depend on the number.
   int threads = 0;
   /// When it becomes true, the run ends with Error "interrupted". The owner resets it.
   const std::atomic<bool>* interrupt = nullptr;
@@ -25,13 +25,13 @@ struct MachineOptions {
   size_t stack_bytes = 0;
 };
 
-/// A run that was ended from outside (MachineOptions::interrupt).
+/// The end of a run from outside (MachineOptions::interrupt).
 class Interrupted : public Error {
  public:
   Interrupted() : Error("interrupted") {}
 };
 
-/// What a run did, kernel by kernel.
+/// Measurements of a run, kernel by kernel.
 struct Profile {
   struct Kernel {
     uint64_t calls = 0;
@@ -60,17 +60,17 @@ class Machine {
   Machine& operator=(const Machine&) = delete;
 
   const Executable& executable() const;
-  /// The entry of a name; throws Error naming the known ones.
+  /// The entry with a name; throws Error that names the known ones.
   const Entry& entry(std::string_view name) const;
-  /// Calls an entry. Arguments that do not fit its signature: Error. Failures of the program:
-  /// RuntimeError with position and call trace. The machine stays usable.
+  /// Calls an entry. Throws Error for arguments that do not fit its signature, and RuntimeError
+  /// with position and call trace if the program fails. The machine stays usable.
   Value run(const Entry& entry, std::span<const Value> arguments);
   Value run(std::string_view entry, std::span<const Value> arguments);
-  /// Calls a closure that a run returned (of this or another executable). Arguments that do not fit
-  /// its type: Error.
+  /// Calls a closure that a run returned (of this or another executable). Throws Error for
+  /// arguments that do not fit its type.
   Value call(const Value& closure, std::span<const Value> arguments);
 
-  /// Measures runs from now on; null ends it. The profile must outlive that.
+  /// Measures runs from now on; null ends it. The profile must outlive the measuring.
   void set_profile(Profile* profile);
 
  private:

@@ -1,4 +1,4 @@
-// Spans become positions of an executable, and positions spans again.
+// Converts spans to positions of an executable, and positions to spans.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ class PositionTable {
   std::vector<std::shared_ptr<const Source>> sources_;
 };
 
-/// A span that shows the position in diagnostics. `sources` keeps the text that it is in.
+/// A span that shows the position in diagnostics. `sources` keeps its text.
 Span position_span(const Executable& executable, uint32_t position,
                    std::vector<std::shared_ptr<const Source>>& sources);
 

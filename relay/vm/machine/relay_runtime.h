@@ -1,9 +1,9 @@
-/* The C interface of librelay_runtime: loads compiled programs (.rlx) and runs them. Needs nothing
- * but this header and the library.
+/* The C interface of librelay_runtime: loads compiled programs (.rlx) and runs them. It needs only
+ * this header and the library.
  *
- * Functions that can fail return a RelayStatus, or null; `relay_last_error` then says why. A
- * program may be shared by threads; a machine, and a value that no machine is using, is for one
- * thread at a time. Whoever gets a pointer to a program, machine or value frees it. */
+ * Functions that can fail return a RelayStatus, or null; `relay_last_error` then gives the reason.
+ * Threads may share a program. A machine, and a value that no machine is using, is for one thread
+ * at a time. You free each program, machine or value that you get. */
 #pragma once
 
 #include <stddef.h>
@@ -60,8 +60,8 @@ typedef struct RelayTensor {
   const int64_t* strides; /* in elements; null: row-major without gaps */
 } RelayTensor;
 
-/* Where a tensor is: kind and index as in DLPack; {1, 0} is the processor's own memory. Programs
- * that say nothing of devices use that only. */
+/* The place of a tensor: kind and index as in DLPack; {1, 0} is the processor's own memory.
+ * Programs that do not name devices use only that. */
 typedef struct RelayDevice {
   int32_t type;
   int32_t id;
@@ -70,8 +70,8 @@ typedef struct RelayDevice {
 /* "relay 0.1.0". */
 RELAY_API const char* relay_runtime_version(void);
 
-/* What the last failed call on this thread complained about, as text with source lines. Valid until
- * the next failing call on this thread. */
+/* The error of the last failed call on this thread, as text with source lines. Valid until the next
+ * failing call on this thread. */
 RELAY_API const char* relay_last_error(void);
 
 /* ---- Programs ---- */
@@ -79,10 +79,11 @@ RELAY_API const char* relay_last_error(void);
 RELAY_API RelayStatus relay_program_load(const char* path, RelayProgram** program);
 RELAY_API RelayStatus relay_program_load_bytes(const void* bytes, size_t size,
                                                RelayProgram** program);
-/* Machines and values keep what they need. */
+/* Machines and values keep the parts that they need. */
 RELAY_API void relay_program_free(RelayProgram* program);
 
-/* What can be called, and its signature as text. Null (0) for an index that does not exist. */
+/* The functions that you can call, and their signatures as text. Null (0) for an index that does
+ * not exist. */
 RELAY_API size_t relay_program_num_entries(const RelayProgram* program);
 RELAY_API const char* relay_entry_name(const RelayProgram* program, size_t entry);
 RELAY_API size_t relay_entry_num_inputs(const RelayProgram* program, size_t entry);
@@ -92,12 +93,13 @@ RELAY_API const char* relay_entry_input_type(const RelayProgram* program, size_t
                                              size_t input);
 RELAY_API const char* relay_entry_result_type(const RelayProgram* program, size_t entry);
 /* The tensor type of an input: `type` gets rank, code and bits (data, shape and strides are null),
- * `extents` up to `capacity` extents, -1 where any is accepted. RELAY_ERROR if it is no tensor. */
+ * `extents` up to `capacity` extents, -1 for those that may be anything. RELAY_ERROR if it is not a
+ * tensor. */
 RELAY_API RelayStatus relay_entry_input_tensor(const RelayProgram* program, size_t entry,
                                                size_t input, RelayTensor* type, int64_t* extents,
                                                size_t capacity);
-/* The device that an input which is a tensor has to be on, as DLPack numbers it. RELAY_ERROR if it
- * is no tensor. */
+/* The device on which an input tensor must be, as DLPack numbers it. RELAY_ERROR if the input is
+ * not a tensor. */
 RELAY_API RelayStatus relay_entry_input_device(const RelayProgram* program, size_t entry,
                                                size_t input, RelayDevice* device);
 /* The index of an entry, or -1. */
@@ -107,36 +109,36 @@ RELAY_API int64_t relay_program_find(const RelayProgram* program, const char* na
 
 /* Copies the elements. */
 RELAY_API RelayValue* relay_tensor_copy(const RelayTensor* tensor);
-/* A copy of a value that is a tensor on a device; its elements are not copied if they are there. A
- * program takes inputs only where it wants them. */
+/* A copy of a tensor value on a device; elements that are there already are not copied. A program
+ * accepts inputs only on the devices that it wants. */
 RELAY_API RelayValue* relay_tensor_on(const RelayValue* value, RelayDevice device);
-/* Uses the elements where they are, unchanged; `release(context)` runs when they are not needed any
+/* Uses the elements in place, without a copy; `release(context)` runs when they are not needed any
  * more (also if this fails). `release` may be null. */
 RELAY_API RelayValue* relay_tensor_share(const RelayTensor* tensor, void (*release)(void*),
                                          void* context);
 /* Takes over a DLPack tensor, which stays on its device. */
 RELAY_API RelayValue* relay_tensor_from_dlpack(struct DLManagedTensor* tensor);
 RELAY_API RelayValue* relay_tensor_from_dlpack_versioned(struct DLManagedTensorVersioned* tensor);
-/* The fields stay the caller's. */
+/* The caller keeps the fields. */
 RELAY_API RelayValue* relay_tuple(RelayValue* const* fields, size_t count);
 RELAY_API void relay_value_free(RelayValue* value);
 
 RELAY_API RelayKind relay_value_kind(const RelayValue* value);
-/* A tensor's elements, valid as long as the value. Not to be written to, but where
- * relay_value_is_writable says so. */
+/* A tensor's elements, valid as long as the value. Write to them only if
+ * relay_value_is_writable. */
 RELAY_API RelayStatus relay_value_tensor(const RelayValue* value, RelayTensor* tensor);
-/* 1 if the value is a tensor whose elements nobody else has. Constants of a program, its inputs,
- * and fields of a tuple that is not freed yet are somebody else's, too. */
+/* 1 if the value is a tensor whose elements nothing else uses. Constants of a program, its inputs,
+ * and fields of a tuple that is not freed yet are used elsewhere, too. */
 RELAY_API int relay_value_is_writable(const RelayValue* value);
-/* Where a tensor is; numbers are on {1, 0}. */
+/* The device of a tensor; numbers are on {1, 0}. */
 RELAY_API RelayStatus relay_value_device(const RelayValue* value, RelayDevice* device);
-/* A DLPack tensor for a receiver that may write to its elements, or null: those of the value if
- * they are writable, else a copy. */
+/* A DLPack tensor for a receiver that may write to its elements, or null. It has those of the value
+ * if they are writable, else a copy. */
 RELAY_API struct DLManagedTensor* relay_value_to_dlpack(const RelayValue* value);
-/* The same as a tensor of DLPack 1.0, which is never a copy but of a value that is one number
- * many times: elements that are not writable are told to be only for reading. */
+/* The same as a tensor of DLPack 1.0, which is a copy only for a value that is one number many
+ * times: elements that are not writable are marked as read-only. */
 RELAY_API struct DLManagedTensorVersioned* relay_value_to_dlpack_versioned(const RelayValue* value);
-/* Of tuples and data values. */
+/* For tuples and data values. */
 RELAY_API size_t relay_value_num_fields(const RelayValue* value);
 RELAY_API RelayValue* relay_value_field(const RelayValue* value, size_t index);
 /* The constructor of a data value, or null. */
@@ -153,7 +155,7 @@ RELAY_API RelayStatus relay_run(RelayMachine* machine, size_t entry, RelayValue*
 /* Calls a closure that is a result. */
 RELAY_API RelayStatus relay_call(RelayMachine* machine, const RelayValue* closure,
                                  RelayValue* const* inputs, size_t count, RelayValue** result);
-/* Ends the machine's run with RELAY_INTERRUPTED: from another thread or a signal handler. Runs that
+/* Ends the machine's run with RELAY_INTERRUPTED, from another thread or a signal handler. Runs that
  * begin later are not affected. */
 RELAY_API void relay_machine_interrupt(RelayMachine* machine);
 

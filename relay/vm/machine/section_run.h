@@ -13,7 +13,7 @@
 
 namespace relay::vm {
 
-/// What one worker has to say of a section: its earliest failure.
+/// One worker's report of a section: its earliest failure.
 struct alignas(64) WorkerState {
   uint32_t launch = kNone;
   int32_t code = 0;
@@ -37,10 +37,10 @@ class SectionRun final : public TeamWork {
 
   Stage stage(uint32_t number) override;
   void work(const TeamTurn& turn) override;
-  /// All phases, without a team.
+  /// Runs all phases without a team.
   void run_alone();
-  /// After the run. Throws Interrupted, or DataflowFailure for the earliest task that failed of the
-  /// earliest launch that did, whoever ran it.
+  /// Call it after the run. Throws Interrupted, or DataflowFailure for the earliest failed task of
+  /// the earliest failed launch, whichever worker ran it.
   void throw_if_failed() const;
 
  private:

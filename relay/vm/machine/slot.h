@@ -1,4 +1,4 @@
-// A register seen as two words, so that numbers move without calls or counts.
+// A register as two words, so that numbers move without calls or counts.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ inline void retain_slot(const Slot& slot) {
   }
 }
 
-/// Gives up what a counted slot holds; it keeps its words.
+/// Releases the value of a counted slot; the slot keeps its words.
 inline void release_slot(const Slot& slot) {
   if (slot.kind() == Value::Kind::kTensor) {
     reinterpret_cast<const NDArrayObject*>(slot.bits)->release();
@@ -53,7 +53,7 @@ inline void clear_slot(Slot& slot) {
   }
 }
 
-/// `to`, whatever it held, becomes the number.
+/// Replaces the value of `to` by the number.
 inline void set_number(Slot& to, uint64_t head, uint64_t bits) {
   if (to.counted()) [[unlikely]] {
     Slot old = to;
@@ -64,7 +64,7 @@ inline void set_number(Slot& to, uint64_t head, uint64_t bits) {
   to.bits = bits;
 }
 
-/// `to`, whatever it held, shares what `from` holds.
+/// Replaces the value of `to` by a share of that of `from`.
 inline void copy_slot(Slot& to, const Slot& from) {
   Slot value = from;
   if (value.counted()) retain_slot(value);
@@ -74,7 +74,7 @@ inline void copy_slot(Slot& to, const Slot& from) {
     release_slot(old);
 }
 
-/// `to`, whatever it held, takes over what `from` holds.
+/// Moves the value of `from` into `to`.
 inline void move_slot(Slot& to, Slot& from) {
   Slot value = from;
   from.head = 0;
@@ -84,7 +84,7 @@ inline void move_slot(Slot& to, Slot& from) {
     release_slot(old);
 }
 
-/// Throws InternalError if values are laid out otherwise.
+/// Throws InternalError if values have another layout.
 void check_slot_layout();
 
 }  // namespace relay::vm

@@ -1,4 +1,4 @@
-// What the checks of executables share. Internal.
+// Internal: shared by the checks of executables.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Memory that graphs compute in.
+// The memory in which graphs compute.
 #pragma once
 
 #include <sys/mman.h>

@@ -10,22 +10,22 @@ namespace relay::fft {
 template <class T>
 struct Code {
   int64_t lanes;
-  /// One step of Stockham's algorithm: transforms of `radix` elements that stand m · s apart, times
-  /// twiddle factors, to where they belong: s is the width of what has been transformed before.
-  /// `twiddles`: for each p < m the real and imaginary parts for k = 1 … radix - 1; `roots`: of a
-  /// radix without code of its own, the powers of its root.
+  /// One step of Stockham's algorithm. It transforms groups of `radix` elements that stand m · s
+  /// apart, multiplies by twiddle factors and stores each result at its place; s is the width of
+  /// the part that is transformed already. `twiddles`: for each p < m the real and imaginary parts
+  /// for k = 1 … radix - 1; `roots`: the powers of the root, for a radix without code of its own.
   void (*pass)(int64_t radix, const T* xr, const T* xi, T* yr, T* yi, int64_t m, int64_t s,
                const T* twiddles, const T* roots);
-  /// A tile from as many rows as it is wide, and back, times `factor`.
+  /// Reads a tile from as many rows as it is wide; writes it back, times `factor`.
   void (*gather)(const T* const* rows, int64_t n, T* tile, int64_t width);
   void (*scatter)(const T* tile, int64_t n, int64_t width, T factor, T* const* rows);
-  /// A tile from `count` columns of a matrix whose rows are `stride` apart, lanes behind them 0;
-  /// and back, times `factor`.
+  /// Reads a tile from `count` columns of a matrix whose rows are `stride` apart, lanes behind them
+  /// 0; writes it back, times `factor`.
   void (*read_columns)(const T* from, int64_t stride, int64_t n, int64_t count, T* tile,
                        int64_t width);
   void (*write_columns)(const T* tile, int64_t n, int64_t width, int64_t count, T factor, T* to,
                         int64_t stride);
-  /// The same times numbers `w` that lie as the columns do.
+  /// The same times numbers `w` in the layout of the columns.
   void (*write_products)(const T* tr, const T* ti, int64_t n, int64_t width, int64_t count,
                          const T* wr, const T* wi, T* to_r, T* to_i, int64_t stride);
   /// z *= w, element by element.

@@ -1,4 +1,4 @@
-// How a Fourier transform of a length is computed.
+// Decides how a Fourier transform of some length is computed.
 #pragma once
 
 #include <relay/runtime/kernels/fft/code.h>
@@ -24,7 +24,7 @@ struct Parts {
   Parts swapped() const { return {i, r}; }
 };
 
-/// As many complex numbers, unset.
+/// So many complex numbers, unset.
 template <class T>
 struct Numbers {
   Scratch<T> r, i;
@@ -38,13 +38,13 @@ struct Numbers {
 template <class T>
 class TilePlan {
  public:
-  /// Whether `n` has small factors only.
+  /// True if `n` has small factors only.
   static bool fits(int64_t n);
   explicit TilePlan(int64_t n);
 
   int64_t length() const { return n_; }
   size_t bytes() const;
-  /// Transforms the tile in `x`, using `y` of the same size; where the result is, is returned.
+  /// Transforms the tile in `x`, using `y` of the same size; returns the one that has the result.
   Parts<T> run(Parts<T> x, Parts<T> y, int64_t width) const;
 
  private:
@@ -80,7 +80,7 @@ struct ChirpPlan {
   Numbers<T> spectrum;                    // of the conjugate chirp, over the convolution's length
 };
 
-/// All that is worked out for a length; what is not needed is null.
+/// The data worked out for a length; unneeded parts are null.
 template <class T>
 struct Plan {
   explicit Plan(int64_t n);
@@ -88,15 +88,15 @@ struct Plan {
   const int64_t n;
   std::unique_ptr<TilePlan<T>> tile;
   std::unique_ptr<SplitPlan<T>> split;
-  std::unique_ptr<ChirpPlan<T>> chirp;  // where there is no tile
+  std::unique_ptr<ChirpPlan<T>> chirp;  // if there is no tile
 };
 
-/// The plan for a length, from the few that were used last. Those are small, and given up when
-/// memory runs short.
+/// The plan for a length, from the few that were used last. Those are small, and freed when memory
+/// runs short.
 template <class T>
 std::shared_ptr<const Plan<T>> plan_for(int64_t n);
 
-/// Transforms rows of the plan's length and multiplies them with `factor`. `call` lends threads; it
+/// Transforms rows of the plan's length and multiplies them by `factor`. `call` lends threads; it
 /// may be null.
 template <class T>
 void transform(LibraryCall* call, const Plan<T>& plan, Parts<const T> from, Parts<T> to,
