@@ -15,7 +15,8 @@ DType dtype_of(nb::handle object) {
   };
   if (nb::isinstance<nb::str>(object)) return parse(nb::cast<std::string_view>(object));
   if (object.is_none()) throw nb::type_error("a dtype is wanted, not None");
-  // Of other packages: what has a name (ml_dtypes' among them) or what NumPy takes for a dtype.
+  // Dtypes of other packages: objects with a name (ml_dtypes' among them), or those that NumPy
+  // takes for a dtype.
   if (nb::hasattr(object, "name") && nb::isinstance<nb::str>(object.attr("name"))) {
     nb::object name = object.attr("name");
     return parse(nb::cast<std::string_view>(name));

@@ -56,7 +56,7 @@ std::vector<Dim> dims_of(nb::handle object, const std::string& what) {
   return dims;
 }
 
-/// The indices of new axes, and what they are called in sets.
+/// The indices of new axes, and their numbers in sets.
 nb::tuple indices_of(const SessionRef& session, te::Indices indices, te::FreeSet& ids) {
   nb::list list;
   for (const te::Scalar& index : indices) {
@@ -506,7 +506,7 @@ void bind_builder(nb::module_& m) {
       nb::arg("tensor"), nb::arg("shape"), "The same elements in row-major order.");
 }
 
-// What a compute function returned against what the relation said.
+// Compares the result of a compute function with the relation's type.
 void check_results(const OpCall& call, const te::Computation& computation) {
   std::string op = call.op()->name().str();
   if (computation.outputs.size() != call.num_results()) {

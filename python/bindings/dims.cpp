@@ -37,7 +37,7 @@ std::optional<Dim> dim_of(nb::handle object) {
 }
 
 namespace {
-// What makes the object of a known extent; nullptr for plain integers.
+// Makes the object of a known extent; nullptr for plain integers.
 PyObject* maker_of_integers = nullptr;
 }  // namespace
 

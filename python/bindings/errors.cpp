@@ -12,7 +12,7 @@ namespace {
 
 PyObject *relay_error, *execution_error, *internal_defect;
 
-/// What a callback of this thread raised that became an Error.
+/// An exception of a callback of this thread that became an Error.
 struct Cause {
   PyObject* exception;
   std::string message;  // of that Error
@@ -22,8 +22,8 @@ thread_local std::vector<Cause> causes;
 /// Errors that nobody sees leave theirs behind.
 constexpr size_t kMaxCauses = 8;
 
-/// The exception that the first diagnostic of an Error comes from that has one; null if there is
-/// none. Those of all its diagnostics are no longer remembered.
+/// The exception of the first diagnostic of an Error that comes from one; null if there is none.
+/// Forgets those of all its diagnostics.
 Cause take_cause(const Error& error) {
   Cause found{nullptr, {}, false};
   for (const Diagnostic& diagnostic : error.diagnostics()) {
@@ -73,7 +73,7 @@ bool is_first(const std::string& word, const char* what, const char* first, cons
           .c_str());
 }
 
-/// What somebody found in a pass of his own, from its parts.
+/// A diagnostic of a pass in Python, from its parts.
 Diagnostic diagnostic_of(std::string message, Span span, const std::string& severity,
                          nb::handle notes) {
   bool is_error = is_first(severity, "severity", "error", "warning");
@@ -144,7 +144,7 @@ nb::object object_of_defect(const InternalError& error) {
 
 void add_note(nb::handle exception, const std::string& text) {
   if (!nb::hasattr(exception, "add_note")) return;
-  // A pass in a pass: only the innermost says what to do.
+  // For a pass in a pass, only the innermost gives the help.
   size_t help = text.find("\nhelp: ");
   bool helped = nb::hasattr(exception, "__notes__") &&
                 nb::cast<std::string>(nb::str(exception.attr("__notes__"))).find("help: ") !=
@@ -287,7 +287,7 @@ void bind_errors(nb::module_& m) {
   m.attr("ExecutionError") = nb::borrow(execution_error);
   m.attr("InternalError") = nb::borrow(internal_defect);
   nb::register_exception_translator([](const std::exception_ptr& exception, void*) {
-    // None of C++'s: Python unwinds this thread since the process ends.
+    // Not an exception of C++: Python unwinds this thread because the process ends.
     if (!exception) wait_for_the_end();
     try {
       std::rethrow_exception(exception);

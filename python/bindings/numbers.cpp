@@ -43,7 +43,7 @@ NDArray rounded(const NDArray& array, DType dtype) {
   return result;
 }
 
-// Whether `dtype`, which is no floating-point one, has an integer; `value` holds its bits.
+// True if `dtype`, which is not a floating-point one, has an integer; `value` holds its bits.
 bool has_integer(DType dtype, int64_t value, bool above_int64) {
   if (above_int64) return dtype == kUInt64;
   int64_t least = 0, greatest = INT64_MAX;

@@ -1,5 +1,5 @@
-// What is said of arguments that fit no overload, on one line: nanobind has no place to say it, so
-// that its PyErr_SetString comes here (the linker's --wrap).
+// The message about arguments that fit no overload, on one line: nanobind has no hook for it, so
+// its PyErr_SetString comes here (the linker's --wrap).
 #include <string>
 #include <string_view>
 #include <vector>

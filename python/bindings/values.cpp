@@ -27,7 +27,7 @@ KnownType field_type(const KnownType& type, const Value& value, size_t i) {
   return types == nullptr ? KnownType() : type.part((*types)[i]);
 }
 
-/// What a reference holds.
+/// The type of a reference's contents.
 KnownType content_type(const KnownType& reference) {
   bool known = reference && reference.type->kind == TypeInfo::Kind::kReference &&
                !reference.type->fields.empty();
@@ -67,7 +67,7 @@ nb::object object_of_value(Value value, const std::shared_ptr<Machines>& machine
 
 namespace {
 
-/// A reference that goes into a program is of the type that the program says, from then on.
+/// A reference that goes into a program has the program's type from then on.
 void adopt_type(ValueObject& held, const KnownType& wanted) {
   if (!held.value.is_reference() || !content_type(wanted)) return;
   if (!held.type) {
@@ -78,7 +78,7 @@ void adopt_type(ValueObject& held, const KnownType& wanted) {
   }
 }
 
-/// Where values come from that are no arrays; nothing for arrays.
+/// The source of values that are no arrays; nothing for arrays.
 std::string_view where_from(TypeInfo::Kind kind) {
   switch (kind) {
     case TypeInfo::Kind::kFunction:
@@ -154,7 +154,8 @@ Value named_value(nb::handle object, const KnownType& wanted, Memory memory,
 
 namespace {
 
-/// The type that a reference without one has by what it holds now; none if that does not tell.
+/// The type of a reference without one, from its present contents; none if these do not determine
+/// it.
 std::optional<TypeInfo> type_of_content(const Value& value) {
   TypeInfo type;
   switch (value.kind()) {
@@ -182,7 +183,7 @@ std::optional<TypeInfo> type_of_content(const Value& value) {
   }
 }
 
-/// Writes what a reference holds. Programs that have it believe its type.
+/// Replaces the contents of a reference. Programs that hold it rely on its type.
 void set_content(const ValueObject& self, nb::handle object) {
   KnownType type = content_type(self.type);
   if (!type) {
@@ -285,9 +286,9 @@ void append_value(std::string& text, const Value& value, int depth) {
   }
 }
 
-/// A value as a list of rows, for pickles and deep copies: arrays, and tuples of what a composite
-/// value is made of, which mentions the rows before it by number. So depth does not matter, what is
-/// shared stays shared, and references may refer to themselves: what they hold is told beside.
+/// A value as a list of rows, for pickles and deep copies: arrays, and tuples of the parts of a
+/// composite value, which refers to earlier rows by number. So depth does not matter, shared parts
+/// stay shared, and references may refer to themselves: their contents are listed separately.
 class Rows {
  public:
   nb::list rows;
@@ -338,7 +339,7 @@ class Rows {
     }
   }
 
-  // The row of what has no fields, or is there already.
+  // The row of a value without fields, or of one that is there already.
   std::optional<size_t> leaf(const Value& value) {
     const void* identity = nullptr;
     if (value.is_tuple() || value.is_data()) {

@@ -251,7 +251,7 @@ void DiskCache::add(std::string_view key, const CacheEntry& entry) const {
   File file(::openat(folder_, temporary.c_str(),
                      O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file) return warn(system_error());
-  // Complete before it has its name; what a crash leaves half written fails its checksum.
+  // The file is complete before it has its name; a file half written by a crash fails its checksum.
   if (!write_all(file.get(), bytes) ||
       ::renameat(folder_, temporary.c_str(), folder_, file_name(key).c_str()) != 0) {
     warn(system_error());

@@ -15,7 +15,7 @@ namespace relay::codegen {
 
 namespace {
 
-/// What besides the kernel decides about the code.
+/// The facts besides the kernel that decide about the code.
 std::string key_prefix(const Target& target) {
   return "relay " + std::string(source_hash()) + " abi " + std::to_string(kKernelAbiVersion) +
          " llvm " + llvm_version() + " target " + std::string(target.name()) + '\n';
@@ -65,7 +65,7 @@ std::vector<CompiledKernel> compile(std::span<const std::shared_ptr<const lower:
   for (Job& job : jobs) {
     if (!from_cache(job, cache)) missing.push_back(&job);
   }
-  // Long ones first, then the other work, then the rest: what is left at the end is short, and no
+  // Long ones first, then the other work, then the rest: the work left at the end is short, and no
   // thread waits long for another.
   std::stable_sort(missing.begin(), missing.end(),
                    [](const Job* a, const Job* b) { return a->key.size() > b->key.size(); });

@@ -18,7 +18,7 @@ namespace {
 
 const char kEvalClosure = 0;
 
-/// A function value: what it runs and what it captured. Keeps the program alive.
+/// A function value: its code and its captured values. Keeps the program alive.
 class EvalClosure final : public TypedClosure {
  public:
   EvalClosure(std::shared_ptr<Program> program, const Plan* plan, std::vector<Value> captured)

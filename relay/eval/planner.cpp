@@ -214,7 +214,7 @@ class Planner {
 
   Flows& flows() { return program_.flows(); }
 
-  // Compares values; `slot_of` has those that are no parameters'.
+  // Compares values; `slot_of` gives those that are not parameters.
   template <class SlotOf>
   void emit_check(const ShapeComparison& parts, const SlotOf& slot_of) {
     if (parts.empty()) return;

@@ -54,7 +54,7 @@ SlotStack::Slots SlotStack::push(const Slots* top, size_t count, size_t other) {
     }
   }
   if (slots.begin == nullptr) {
-    // What is above is empty; segments too small for this frame make way.
+    // Segments above are empty; those too small for this frame are removed.
     while (slots.segment < segments_.size() && segments_[slots.segment].count < count) {
       const Segment& last = segments_.back();
       bytes_ -= last.count * sizeof(Value);

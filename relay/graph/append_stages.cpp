@@ -141,14 +141,14 @@ class StageAppender {
     }
   }
 
-  /// Says of what may fail whose failure it is: a node or an update.
+  /// Assigns a failure to its operator: that of a node or an update.
   template <class T>
   void set_failure(T& at, std::string_view message) const {
     at.origin = origin_;
     at.message = te::failure_text(op_, message);
   }
 
-  // What stands beside the expressions of a stage.
+  // Rewrites the parts of a stage beside its expressions.
   void rewrite_rest(te::Map& map) { renumber(map.axes); }
   void rewrite_rest(te::Scan& scan) {
     renumber(scan.axes);

@@ -108,7 +108,7 @@ std::vector<uint32_t> Builder::add_node(WorkRef work, const WorkSizes& sizes,
       for (Dim dim : output.dims) tensor.info.dims.push_back(node.term(dim));
       outputs.push_back(std::move(tensor));
     }
-    // What cannot be said in terms of the graph is refused now, not when the graph is compiled.
+    // Refuses sizes that are no terms of the graph now, not when the graph is compiled.
     for (const ResultDim& result : group.results) node.term(result.dim);
     for (const Condition& check : group.checks) {
       node.term(check.a);

@@ -21,7 +21,7 @@ class Reader {
   }
 
  private:
-  /// What stands from `at_` to `end` along the axis.
+  /// Reads the part from `at_` to `end` along the axis.
   bool read(const te::ScalarNode& value, Dim end) {
     // Trees of choices are balanced, but may come from anywhere.
     constexpr int kDeepest = 64;
@@ -51,7 +51,7 @@ class Reader {
            sum.terms[0].coefficient.is_int(1);
   }
 
-  /// Whether a load is all of an input, whose first element stands at `at_`.
+  /// True if a load is all of an input, whose first element stands at `at_`.
   bool load(const te::ScalarNode& load, Dim end) {
     if (!load.tensor.is_input() || load.bounds != te::Bounds::kProven ||
         load.args.size() != axes_.size())

@@ -58,7 +58,8 @@ Value Constant::compute() const {
       shortcut_(inputs_[0]->value().array(), result.raw(), places_of(result));
       return Value(result);
     }
-    // A copy of what has a shortcut: that writes where the copy has its elements.
+    // A copy of a constant with a shortcut: the shortcut writes to the places of the copy's
+    // elements.
     const Constant& from = *inputs_[0];
     if (from.shortcut_ && from.inputs_.size() == 1 && from.device_ == Device() &&
         !from.has_value()) {

@@ -120,8 +120,8 @@ class Copy {
     return true;
   }
 
-  /// The parts of a box that lie without gaps in the result, and where each begins; in one what
-  /// would fall into short ones.
+  /// The parts of a box that lie without gaps in the result, and the beginning of each; in one part
+  /// if they would be short.
   template <class Visit>
   void each_dense(std::vector<int64_t> from, std::vector<int64_t> to, const Visit& visit) {
     Shape shape(from.size());
@@ -171,7 +171,7 @@ class Copy {
   int boxes_ = 0;
 };
 
-/// A computation that copies elements of one of its inputs, or zeros where there are none.
+/// A computation that copies elements of one of its inputs, or writes zeros if there are none.
 struct Rearrangement {
   const te::ScalarNode* load;
   std::vector<Sum> indices;  // of the input, for each dimension
@@ -214,8 +214,8 @@ NDArray rearranged(const te::Computation& computation, std::span<const NDArray> 
   return copy.run(std::vector<int64_t>(found->shape.size(), 0), found->shape) ? result : NDArray();
 }
 
-/// Where in a result of `shape` the elements of one dimension lie, by the axes that its index is
-/// computed from; nothing if one has no place or several. `all`: each point has an element.
+/// The places in a result of `shape` for the elements of one dimension, by the axes that its index
+/// is computed from; nothing if one has no place or several. `all`: each point has an element.
 std::optional<std::vector<int64_t>> places_of(const Sum& index, int64_t extent,
                                               std::span<const size_t> axes, ShapeView shape,
                                               ShapeView strides, bool& all) {

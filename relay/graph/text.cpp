@@ -91,7 +91,8 @@ class Writer {
     return result;
   }
 
-  /// A constant where it is first read, behind what it is made from; nothing for other tensors.
+  /// Writes a constant in front of its first reader, behind those that it is made from; nothing for
+  /// other tensors.
   void constant(uint32_t number) {
     if (!graph_.is(number, Tensor::Kind::kConstant)) return;
     std::vector<std::pair<uint32_t, bool>> waiting{{number, false}};  // chains may be long

@@ -80,7 +80,7 @@ class Verifier {
     }
   }
 
-  /// Whether tensors are what a computation has there; extents that are counted, later.
+  /// Checks that tensors are those of the computation; counted extents are checked later.
   void check_info(const Node& node, uint32_t number, const te::TensorInfo& wanted) {
     const te::TensorInfo& found = graph_.tensors[number].info;
     bool same = found.dtype == wanted.dtype && found.rank() == wanted.rank();

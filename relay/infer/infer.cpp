@@ -127,8 +127,8 @@ class Groups {
   std::unordered_set<Name> recursive_;
 };
 
-/// Whether what a typed function says of data types holds in this module: it may have been typed in
-/// another one, whose types of these names are others.
+/// Finds out if the types of a typed function are right for the data types of this module: it may
+/// have been typed in another one, whose types with these names differ.
 class DataUses {
  public:
   explicit DataUses(const Module& module) : module_(module) {}
@@ -192,8 +192,8 @@ class DataUses {
   std::unordered_set<const Type*> types_;
 };
 
-/// Whether everything in a function is typed, against the signatures and data types as they are
-/// now. Global variables carry the signature that they were inferred against.
+/// True if everything in a function is typed, against the current signatures and data types. Global
+/// variables carry the signature that they were inferred against.
 bool up_to_date(const Function* function, const Context& context) {
   if (function->type() == nullptr) return false;
   bool typed = true;
@@ -240,7 +240,7 @@ void copy_functions(Module& module, const Members& members) {
   }
 }
 
-// What is wrong is said of copies: for that types are needed, which the nodes do not get.
+// Errors are reported on copies: reporting needs types, which the nodes do not get.
 void report_group(const Module& module, const std::vector<size_t>& group, bool is_entry,
                   Context& context) {
   Module apart = module;
@@ -281,7 +281,7 @@ void check_types(const Module& module, DiagnosticSink& sink) {
 }  // namespace
 
 std::unordered_set<Name> recursive_functions(const Module& module) {
-  // Of a function alone, Groups does not look at its calls.
+  // For a function alone, Groups does not look at its calls.
   if (module.functions().size() == 1) return {module.functions()[0].name};
   return Groups(module).recursive();
 }
@@ -327,7 +327,7 @@ TypeRef infer_expr_type(const ExprRef& expr, const Module& module) {
   }
   GroupResult outcome = GroupResult::kTyped;
   TypeRef type = Inferencer(context).infer_root(expr, outcome);
-  // What is wrong is said of a copy, which may have types that are not all right.
+  // Errors are reported on a copy, which may have partly wrong types.
   if (outcome == GroupResult::kFailed)
     Inferencer(context, Nodes::kOwn).infer_root(copy_nodes(expr), outcome);
   context.sink.throw_if_errors();

@@ -54,7 +54,8 @@ bool TypeMatcher::equal_dims(Dim a, Dim b) {
   const TypeVar* t = b.as_symbol();
   if (s != nullptr && t != nullptr) return equal_vars(s, t);
   if (map_implicit_) {
-    // Names used first inside an expression: pair those of one name, then what is left in order.
+    // Names that are first used inside an expression: pairs those with one name, then the rest in
+    // order.
     std::vector<const TypeVar*> left;
     std::vector<const TypeVar*> right;
     auto collect = [this](std::vector<const TypeVar*>& out, const auto& known) {

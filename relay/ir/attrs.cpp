@@ -13,7 +13,7 @@ namespace relay {
 
 namespace {
 
-/// The schema as one of those made at run time, whose objects are `Values`; null for others.
+/// The schema as a dynamic one, whose objects are `Values`; null for others.
 const DynamicSchema* dynamic(const AttrsSchema& schema) {
   return schema.create == nullptr ? static_cast<const DynamicSchema*>(&schema) : nullptr;
 }

@@ -62,8 +62,8 @@ bool same_term(const DimTerm& a, const DimTerm& b) {
 
 void Dim::refuse(int64_t) { throw DimRangeError(); }
 
-// All terms of the process that somebody holds. Entries are weak, as those of types are: the count
-// of a term goes to zero only under its shard's lock, and a lookup takes its reference there.
+// All terms of the process that have an owner. Entries are weak, like those of types: the count of
+// a term goes to zero only under its shard's lock, and a lookup takes its reference there.
 struct DimTable {
   struct Hash {
     size_t operator()(const DimTerm* t) const { return term_hash(*t); }
@@ -87,7 +87,7 @@ struct DimTable {
     return Dim(Dim::Bits{reinterpret_cast<uint64_t>(term)});
   }
 
-  // Sizes and flags from the parts; throws what is beyond the limits.
+  // Computes sizes and flags from the parts; throws beyond the limits.
   static void measure(DimTerm& term) {
     auto absorb = [&term](const Dim& d) {
       if (d.is_variable()) term.has_variable = true;

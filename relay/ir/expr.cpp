@@ -124,7 +124,7 @@ struct ExprFactory {
     ::operator delete(node);
   }
 
-  // The fields of a node copied to a fresh one of its class.
+  // Copies the fields of a node to a fresh one of its class.
   template <class T>
   static void copy_fields(T& to, const T& from);
 

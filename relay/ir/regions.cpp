@@ -268,7 +268,7 @@ void Regions::find_late(Mode mode) {
     for (size_t i = 0; i < count; ++i) collect(id, i, lets);
     std::sort(lets.begin(), lets.end());
     lets.erase(std::unique(lets.begin(), lets.end()), lets.end());
-    // Lets inside wait for what is outside, not the other way round.
+    // Inner lets wait for nodes outside, not the other way round.
     std::erase_if(lets, [&](uint32_t let) { return let >= id; });
     uint32_t wait = kNone;
     for (uint32_t let : lets) {  // the outermost first: it is bound last

@@ -24,7 +24,7 @@ ExprRef Rewriter::run(const ExprRef& root) {
   std::vector<Frame> stack;
   std::vector<ExprRef> done;  // results of the operands of all frames, each frame's contiguous
 
-  // Pushes a frame, or a result if there is one already.
+  // Pushes a frame, or the result if it exists already.
   auto visit = [&](const Expr* expr) {
     bool shared = !expr->has_one_owner();
     if (shared) {

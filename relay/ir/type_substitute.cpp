@@ -46,7 +46,7 @@ class Substitution {
       TypeRef result = replacement(var);
       return result ? result : type;
     }
-    // Results depend on what is bound, so each scheme has a memory of its own.
+    // Results depend on the bound variables, so each scheme has a memory of its own.
     const auto* function = type->as<FuncType>();
     std::unordered_map<const Type*, TypeRef> outer;
     size_t depth = bound_.size();

@@ -15,7 +15,7 @@ using te::ScalarRef;
 
 namespace {
 
-/// Whether an index is the number of a group's element, counted through as one.
+/// True if an index is the number of a group's element, counted through as one.
 bool counts_through(const ScalarRef& index, const AxisGroup& group) {
   Affine sum = te::affine(index);
   if (!sum.others.empty() || !sum.constant.is_int(0)) return false;
@@ -88,7 +88,7 @@ std::optional<int64_t> packed_width(const Contraction& contraction, bool columns
     }
     return plan.lanes * panel_vectors(plan, contraction.accumulator, vector_bytes);
   }
-  // Vectors along k want rows as they are. Columns left over are worth that beside few vectors.
+  // Vectors along k read rows in place. Columns left over are worth that beside few vectors.
   constexpr int64_t kFewVectors = 8;
   const bool tail = plan.tail > 0 && plan.columns.extent.as_int() <= kFewVectors * plan.lanes;
   if (plan.dots || tail || plan.rows.extent.is_int(1)) return std::nullopt;

@@ -1,5 +1,5 @@
-// Stages around folds: what follows one in another shape is written over its axes; a sum of
-// products beside other folds becomes a stage of its own.
+// Rewrites stages around folds: a stage that follows a fold in another shape is written over the
+// fold's axes, and a sum of products beside other folds becomes a stage of its own.
 #include <algorithm>
 #include <optional>
 
@@ -174,7 +174,8 @@ void follow(const te::Stage& user, TensorId leader, StageCopier& out) {
   out.place(std::move(view));
 }
 
-/// Sums of products in a stage that is no contraction, which nothing around them decides about.
+/// Sums of products in a stage that is not a contraction, and on which no condition around them
+/// decides.
 std::vector<ScalarRef> products_beside(const Computation& c, const Map& map) {
   std::vector<ScalarRef> found;
   if (!has_fold(map) || is_contraction(map, c.num_axes, c.num_vars)) return found;

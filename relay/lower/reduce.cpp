@@ -1,4 +1,4 @@
-// Folds whose lanes run along what is kept: rows of the data are added to a row of accumulators.
+// Folds with lanes along the kept axis: rows of the data are added to a row of accumulators.
 #include <algorithm>
 
 #include <relay/lower/templates.h>

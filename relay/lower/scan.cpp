@@ -1,4 +1,4 @@
-// Scans and updates: what has an order.
+// Scans and updates: stages with an order.
 #include <relay/lower/templates.h>
 #include <relay/support/error.h>
 #include <relay/tensor_expr/walk.h>

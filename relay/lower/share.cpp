@@ -33,7 +33,7 @@ bool is_expensive(const ScalarRef& root) {
   return false;
 }
 
-/// A fold over one contiguous row that is evaluated come what may; null if the stage is not that.
+/// A fold over one contiguous row that is evaluated in any case; null for any other stage.
 const ScalarNode* row_fold(const te::Map& map) {
   const ScalarNode* fold = nullptr;
   for (const ScalarNode* node : te::post_order(map.values)) {
@@ -55,7 +55,7 @@ const ScalarNode* row_fold(const te::Map& map) {
   return nullptr;
 }
 
-/// Where a later stage computes the fold's value again: that node, and its axis along the row.
+/// A node of a later stage that computes the fold's value again, and its axis along the row.
 struct Again {
   const ScalarNode* node = nullptr;
   std::vector<ScalarRef> row;  // its indices for the fold's stage

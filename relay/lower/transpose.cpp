@@ -63,7 +63,7 @@ std::optional<Turned> find_turned(const Space& space) {
   return Turned{*to, *from, std::move(loads)};
 }
 
-/// How an axis is cut. The last tile has the rest too, so that none is shorter than a vector.
+/// The cuts of an axis. The last tile has the rest too, so that none is shorter than a vector.
 struct Tiling {
   Axis axis;
   Axis tiles;
@@ -165,7 +165,7 @@ class Transpose {
     return {(row * to_.longest + column).ref()};
   }
 
-  /// Copies what a load reads in the tile at hand to where the stores want it.
+  /// Copies the elements of a load in the current tile to the places where the stores want them.
   void turn(const ScalarNode* load, int32_t buffer, std::vector<ScalarRef> at, Block& body) {
     For rows = to_.within(LoopKind::kTurned);
     For fill = from_.within(LoopKind::kVector);

@@ -76,7 +76,7 @@ std::optional<double> cost(const Convolution& conv, const Filtering& filtering,
          memory_cost(points * channels * out_channels) + 2 * memory_cost(between);
 }
 
-/// The cheapest way; null if none is clearly cheaper than the sums as they are.
+/// The cheapest way; null if none is clearly cheaper than the plain sums.
 const Filtering* cheapest(const Convolution& conv, int64_t vector_bytes) {
   constexpr double kClearly = 0.85;
   const Filtering* best = nullptr;

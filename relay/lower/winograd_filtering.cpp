@@ -82,7 +82,7 @@ class TwoResults : public Filtering {
   }
 };
 
-/// F(4, 3) at 0, ±a, ±b, ∞. Of points whose squares have few bits these lose least: the error is
+/// F(4, 3) at 0, ±a, ±b, ∞. Among points whose squares have few bits these lose least: the error is
 /// less than half of that at ±1, ±2.
 class FourResults : public Filtering {
  public:
@@ -264,7 +264,7 @@ void transform_weights(const Filtering& filtering, const NDArray& weights, const
   // Groups go along the channels whose results lie side by side.
   Channels lanes{outs, steps.out, places[2]}, lines{ins, steps.in, places[3]};
   if (outs == 1 || places[2][1] != places[2][0] + 1) std::swap(lanes, lines);
-  // Whether a window's weights lie side by side, and windows of several lines, too.
+  // True if a window's weights lie side by side, and windows of several lines do, too.
   const bool windows =
       std::max(steps.row, steps.column) == kTaps && std::min(steps.row, steps.column) == 1;
   const int64_t at_once = windows && lines.step == kWindow ? kLinesAtOnce : 1;

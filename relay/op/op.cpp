@@ -338,7 +338,7 @@ TypeRef infer_call_type(const Operator* op, std::span<const TypeRef> inputs, con
 
 namespace {
 
-// `?` has no name that a check could speak of: it gets one, the same ones in every call.
+// Gives `?` a name, because a check needs one: the same names in every call.
 TypeRef with_names(const TypeRef& type, size_t& next) {
   static ForkMutex mutex;
   static auto* names = new std::deque<TypeVarRef>;

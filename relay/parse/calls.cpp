@@ -87,7 +87,7 @@ ExprRef Parser::parse_call(ExprRef callee, size_t begin, std::vector<TypeRef> ty
       break;
   }
   if (attrs.failed) {
-    // Of some type: what stands around it is checked nevertheless.
+    // Has any type, so that the code around it is checked nevertheless.
     ExprRef parts = make_tuple(args.get(), where);
     return make_let(make_var("_", {}, where), std::move(parts),
                     make_var("_", IncompleteType::hole(), where), where);
@@ -234,7 +234,7 @@ bool Parser::looks_like_type_args() {
                      find_type_name(token.symbol) != nullptr ||
                      data_index_.contains(token.symbol) ||
                      DType::parse(name_of(token.symbol)).has_value();
-        // Inside brackets there are dimension names and kinds as well.
+        // Brackets also hold dimension names and kinds.
         if (!known && open == 0) return false;
         break;
       }
@@ -297,7 +297,7 @@ Parser::MetaRef Parser::parse_meta_ref() {
   return ref;
 }
 
-// Where the JSON of the section begins. The section is at the end, so it has to be looked for.
+// Finds the beginning of the section's JSON, which is at the end of the text.
 size_t Parser::find_metadata() const {
   if (lexer_.metadata() != std::string_view::npos) return lexer_.metadata();
   constexpr std::string_view kMark = "#[metadata]";

@@ -7,7 +7,7 @@
 namespace relay::parsing {
 namespace {
 
-// Whether a word stands in the text on its own, roughly: spares most texts the search for data
+// True if a word stands in the text on its own, roughly: spares most texts the search for data
 // types.
 bool mentions_word(std::string_view text, std::string_view word) {
   for (size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {

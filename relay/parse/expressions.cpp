@@ -1,4 +1,4 @@
-// Expressions: operators by precedence, what follows an operand, primaries.
+// Expressions: operators by precedence, suffixes of operands, primaries.
 #include <charconv>
 
 #include <relay/parse/parser.h>

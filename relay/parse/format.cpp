@@ -38,7 +38,7 @@ size_t block_end(std::string_view text, size_t begin) {
   return text.size();
 }
 
-// Whether nothing else stands on the line after `at`, and the next one is empty.
+// True if nothing else stands on the line after `at`, and the next one is empty.
 bool empty_line_follows(std::string_view text, size_t at) {
   size_t lines = 0;
   for (; at < text.size(); ++at) {
@@ -99,7 +99,7 @@ std::vector<Comment> find_comments(std::string_view text) {
   return comments;
 }
 
-// A line that only names what stands elsewhere begins where the next one does.
+// A line that only names another node begins where the next one does.
 void fill_unknown(PrintedDefinition& definition) {
   uint64_t next = definition.end;
   for (auto line = definition.lines.rbegin(); line != definition.lines.rend(); ++line) {
@@ -125,7 +125,7 @@ void find_data_types(PrintedModule& printed, const Source& source,
   }
 }
 
-// Where in the printed text a comment goes.
+// The place of a comment in the printed text.
 size_t place_of(const Comment& comment, uint64_t base, const PrintedModule& printed) {
   uint64_t at = base + comment.begin;
   uint64_t line = base + comment.line;

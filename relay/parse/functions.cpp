@@ -28,14 +28,14 @@ std::optional<Device> Parser::parse_virtual_device() {
 }
 
 namespace {
-// Whether a value that is said to be of this type can be said to be on a device.
+// True if a value with this annotation can be placed on a device.
 bool can_be_placed(const Type* type) {
   return type == nullptr || is_tuple_of_tensors(type) ||
          (type->is<TensorType>() && !is_number_type(type));
 }
 }  // namespace
 
-// A value that is on a device, if one is given. Of data and functions, devices are only inferred.
+// The value on a device, if one is given. Devices of data and functions are only inferred.
 ExprRef Parser::placed(ExprRef value, const Type* type, std::optional<Device> device) {
   return device && can_be_placed(type) ? make_on_device(value, *device) : value;
 }

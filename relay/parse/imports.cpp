@@ -39,7 +39,7 @@ bool same_type(const TypeDataRef& a, const TypeDataRef& b) {
                   .note("defined here as well", there));
 }
 
-// Whether a file has anything that the module has not. Throws where both define a name differently.
+// True if a file has definitions that the module lacks. Throws if both define a name differently.
 bool adds_to(const Module& module, const Module& other, std::string_view file) {
   bool adds = false;
   for (const TypeDataRef& data : other.types()) {

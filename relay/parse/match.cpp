@@ -23,7 +23,7 @@ ExprRef Parser::parse_match() {
     try {
       parse_clause(patterns, bodies);
     } catch (const SyntaxError&) {
-      // Where the next clause begins is anyone's guess; where the match ends is not.
+      // The beginning of the next clause is a guess; the end of the match is not.
       while (recover_in_block()) {
         if (at_word(kwLet)) advance();
       }

@@ -21,8 +21,8 @@ constexpr size_t kStackSize = size_t{256} << 20;
 // Optimised code needs less than a third of this for the deepest text.
 [[maybe_unused]] constexpr size_t kNeededStack = size_t{5} << 20;
 
-/// Whether the calling thread's stack suffices. Then no thread is needed, whose memory would come
-/// from an arena that grows a page at a time.
+/// True if the calling thread's stack suffices. Then no new thread is needed, whose memory would
+/// come from an arena that grows a page at a time.
 bool has_room() {
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)

@@ -79,7 +79,7 @@ void Parser::check_in_scope(const ExprRef& node, Symbol symbol, Span span) {
         report_out_of_scope(symbol, var, span);
         return;
       }
-      // If it proves to be a graph node, what it depends on counts.
+      // If it proves to be a graph node, its dependences count.
       late_uses_.push_back({VarRef(var), symbol, span});
       stack.push_back(candidate->second.get());
       continue;

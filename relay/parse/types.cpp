@@ -92,7 +92,7 @@ TypeRef Parser::parse_named_type() {
   const DataHead& head = data_[data->second];
   if (at(Tok::kLBracket)) {
     Bracket bracket(*this);
-    // An argument may be of another kind than Type, as the parameter says.
+    // An argument may be of another kind than Type, if the parameter has one.
     while (!at(Tok::kRBracket)) {
       Kind kind =
           args.size() < head.type_vars.size() ? head.type_vars[args.size()]->kind() : Kind::kType;

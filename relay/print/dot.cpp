@@ -15,7 +15,7 @@ void append_escaped(std::string& out, const std::string& text) {
 
 bool written_inside(const Expr* expr) { return expr->is<Constant>() || expr->is<Literal>(); }
 
-/// What a box says: the operation, with operands that are no boxes.
+/// The text of a box: the operation, with those operands that are no boxes.
 std::string label(const Regions& regions, uint32_t id) {
   const Expr* expr = regions.expr(id);
   auto operand = [&](size_t i) -> std::string {

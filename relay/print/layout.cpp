@@ -30,7 +30,7 @@ Layout::Layout(const Regions& regions, const Effects& effects, const std::vector
 }
 
 // TVM's rule: everything but atoms gets a name, unless it is used once and stands as a let's value
-// or at the end of a region. What has an effect stays in its place (E4).
+// or at the end of a region. A node with an effect stays in its place (E4).
 bool Layout::is_bound(uint32_t id, const std::unordered_set<const Expr*>& effectful) const {
   ExprKind kind = regions_.kind(id);
   if (regions_.uses(id) == 0 || kind == ExprKind::kConstant) return false;
@@ -120,8 +120,7 @@ void Layout::undeclare(const Var* var) {
   if (!visible.empty() && visible.back() == var) visible.pop_back();
 }
 
-// A variable that the text would take for another one of its name: the ones in between get new
-// names.
+// Renames variables between a use and its variable if the text would take one of them for it.
 void Layout::use(const Var* var) {
   if (renamed_.count(var) > 0) return;
   auto scoped = in_scope_.find(var);
@@ -146,8 +145,8 @@ void Layout::check_uses(uint32_t node) {
   }
 }
 
-// Walks the text in its order: numbers what is bound, inner regions before the statement that
-// contains them, and keeps the scopes of names where two variables share one.
+// Walks the text in its order: numbers bound nodes, inner regions before the statement that
+// contains them, and keeps the scopes of names if two variables share one.
 void Layout::assign(const std::vector<VarRef>& free) {
   struct Frame {
     uint32_t region;

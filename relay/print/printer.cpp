@@ -7,7 +7,7 @@
 namespace relay::printing {
 namespace {
 
-// What the parser takes (parse.h); text beyond would not read back.
+// The parser's limit (parse.h); text beyond it would not read back.
 constexpr size_t kMaxBrackets = 1000;
 // Levels that the parser counts around a definition's body.
 constexpr size_t kOutermost = 2;
@@ -194,7 +194,7 @@ bool Printer::region(Frame& frame) {
     return false;
   }
   Regions::Result result = regions_.result(frame.id);
-  // What has a name was written, or is bound, elsewhere.
+  // A node with a name is written, or bound, elsewhere.
   bool named = result.node == Regions::kNone || layout_.number(result.node) != Layout::kInline;
   note_line(named ? nullptr : result.expr);
   doc_.line(frame.indent);
@@ -328,7 +328,7 @@ bool Printer::call(Frame& frame, const Call& call) {
       out += ", attrs_type_key=";
       append_quoted(out, call.attrs()->schema().name.view());
     }
-    // Without arguments there is nothing to separate from.
+    // Without arguments, drops the separator.
     if (count == 1 && out.size() > begin) out.erase(begin, 2);
   }
   out += ')';

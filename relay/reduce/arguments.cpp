@@ -34,8 +34,8 @@ uint64_t text_hash(const std::string& text) {
   return hash;
 }
 
-// Types nest no deeper than Type::kMaxDepth. Nothing where a type is no tensor or tuple of such, or
-// an extent is open and nothing was given.
+// Types nest no deeper than Type::kMaxDepth. Nothing if a type is not a tensor or a tuple of
+// tensors, or if an extent is open and no value was given.
 Value value_of(const Type* type, const Value& given, uint64_t seed) {
   if (type == nullptr) return given;
   if (const auto* tuple = type->as<TupleType>()) {

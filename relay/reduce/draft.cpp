@@ -33,7 +33,7 @@ Dim map_dim(Dim dim, const Mapping& mapping) {
   });
 }
 
-// Whether a type parameter stays one.
+// True if a type parameter stays one.
 bool stays(const TypeVar* var, const Mapping& mapping) { return !mapping.var || !mapping.var(var); }
 
 }  // namespace
@@ -119,7 +119,7 @@ class Copier {
     uint32_t kept = 0;  // operands that are there
   };
 
-  // What stands in the place of a node. Replacements of replacements end, since each is smaller.
+  // The replacement of a node. Replacements of replacements end, since each is smaller.
   const Expr* resolve(const Expr* expr) const {
     for (size_t steps = 0; const ExprRef* by = draft_.replacements_.find(expr); ++steps) {
       if (steps > 100000) throw Error("changes that go in circles");
@@ -290,7 +290,7 @@ class Copier {
         function.span());
   }
 
-  // Those that the signature still mentions.
+  // The parameters that the signature still mentions.
   static std::vector<TypeVarRef> type_params(const Function& function,
                                              std::span<const VarRef> params, const TypeRef& ret,
                                              std::span<const RelationTypeRef> constraints) {

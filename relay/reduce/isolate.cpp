@@ -189,7 +189,7 @@ Ended wait_for(pid_t child, Pipe& pipe, const Limits& limits) {
     }
     return ended;
   }
-  // What was written between the last read and the end.
+  // Output between the last read and the end.
   while (open) {
     struct pollfd polled = {pipe.ends[0], POLLIN, 0};
     if (poll(&polled, 1, 0) <= 0) break;

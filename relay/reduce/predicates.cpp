@@ -32,7 +32,7 @@ std::optional<Ready> prepare(const Module& module, const Arguments& arguments) {
   return ready;
 }
 
-// A result, or why there is none.
+// A result, or the reason why there is none.
 struct Ran {
   Value value;
   bool fails = false;
@@ -56,7 +56,7 @@ Ran evaluated(const Module& module, const Arguments& arguments) {
   });
 }
 
-// What a changed program gives, beside what the program gave.
+// Compares the result of a changed program with that of the original.
 Outcome compare_results(const Ran& wanted, Module after, const Comparison& comparison,
                         const Arguments& arguments) {
   if (wanted.fails) return {Outcome::Kind::kRefused, wanted.message};
@@ -73,7 +73,7 @@ Outcome check_passes(const Module& module, const PassCheck& check, const Argumen
   PassContext context;
   context.config["relay.verify_passes"] = false;  // said below
   PassContext::Scope scope(context);
-  // A copy, whose types are its own: passes share nodes with what they are given.
+  // A copy with types of its own: passes share nodes with their argument.
   Module after = Draft(module).apply();
   for (const PassRef& pass : check.passes) {
     after = (*pass)(after, context);
@@ -137,7 +137,7 @@ Predicate fails_like(Check check, Outcome wanted, Limits limits, std::string con
       if (other.kind != Outcome::Kind::kFine) return false;
     }
     if (!contains.empty()) return outcome.text.find(contains) != std::string::npos;
-    // What two results differ by is not the same for a smaller program.
+    // A smaller program has another difference of results.
     return wanted.kind == Outcome::Kind::kDiffers || same_failure(outcome, wanted);
   };
 }

@@ -41,7 +41,7 @@ class Reducer {
     tell("the program itself");
     ++result_.tries;
     if (!predicate_(result_.module)) throw Error("the program does not fail as it should");
-    // Of long lists of single changes, first few are tried, and more once nothing else helps.
+    // Tries first few of a long list of single changes, and more once nothing else helps.
     size_t most = kFew;
     for (bool again = true; again && !over();) {
       bool changed = false;
@@ -121,7 +121,7 @@ class Reducer {
     return true;
   }
 
-  // Whether the changes give a smaller, well-typed program that was not tried before.
+  // True if the changes give a smaller, well-typed program that was not tried before.
   bool make(std::span<const Edit> edits, Module& candidate, uint64_t& smaller) {
     try {
       Draft draft(result_.module);

@@ -51,7 +51,7 @@ const Function* Program::callee(const Call& call) const {
 
 namespace {
 
-// Data types may mention themselves: what is made of one nests no deeper than this.
+// Data types may mention themselves: made values nest no deeper than this.
 constexpr int kMaxNesting = 4;
 
 ExprRef simplest_inside(const TypeRef& type, const Module& module, int fill, int depth);
@@ -135,7 +135,7 @@ ExprRef simplest(const TypeRef& type, const Module& module, int fill) {
 }
 
 std::span<const Rewrite> all_rewrites() {
-  // What takes much away comes first; what only makes a program plainer last.
+  // Rewrites that remove much come first; those that only make a program plainer come last.
   static const Rewrite kRewrites[] = {
       {"drop functions", false, drop_functions},
       {"choose results", true, choose_results},

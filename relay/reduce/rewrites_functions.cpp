@@ -71,9 +71,9 @@ std::vector<Edit> drop_constructors(const Program& program) {
   return edits;
 }
 
-// A part of the result is the result: of whatever type, since nobody calls the function. Where the
-// result is behind lets, the value of one of them, or a part of what is behind the last. Variables
-// of a closure or a clause that the part comes out of are parameters then.
+// Makes a part of the result the result, of any type, since nobody calls the function. If the
+// result is behind lets, takes the value of one of them, or a part of the expression behind the
+// last. Variables of a closure or a clause around the part become parameters.
 std::vector<Edit> choose_results(const Program& program) {
   std::vector<Edit> edits;
   for (const Module::FunctionEntry& entry : program.module.functions()) {
@@ -104,7 +104,7 @@ std::vector<Edit> choose_results(const Program& program) {
         }
       });
     });
-    // By halves: the middle one first, then those in the middles of what is between.
+    // By halves: the middle one first, then those in the middles of the rests.
     for (size_t step = (own.size() + 1) / 2; step > 0; step = step == 1 ? 0 : (step + 1) / 2) {
       for (size_t i = step; i <= own.size(); i += step) {
         if (own[i - 1]) edits.push_back(std::exchange(own[i - 1], nullptr));
@@ -183,7 +183,7 @@ std::vector<Edit> drop_params(const Program& program) {
   return edits;
 }
 
-// A parameter in the place of a later one of its type.
+// Replaces a parameter by an earlier one of its type.
 std::vector<Edit> merge_params(const Program& program) {
   std::vector<Edit> edits;
   for (const Module::FunctionEntry& entry : program.module.functions()) {

@@ -59,7 +59,7 @@ template std::vector<Edit> choose_any_operand<1>(const Program&);
 
 namespace {
 
-// What a pattern's variables stand for if the clause is taken. Patterns nest no deeper than
+// The values of a pattern's variables if the clause is taken. Patterns nest no deeper than
 // Pattern::kMaxDepth.
 void bind_pattern(const Pattern& pattern, const ExprRef& data, Draft& draft) {
   if (pattern.kind() == PatternKind::kVar) {

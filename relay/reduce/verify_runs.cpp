@@ -12,7 +12,7 @@ namespace relay::reduce {
 
 namespace {
 
-// What a pass did to the program, in the words of an error.
+// The effect of a pass on the program, in the words of an error.
 std::string verdict(const Outcome& outcome) {
   switch (outcome.kind) {
     case Outcome::Kind::kDiffers:

@@ -22,7 +22,7 @@ struct Feature {
   uint64_t saved;
   std::string_view needs;  // one before it in the list
 };
-// What x86-64 has anyway is left out. LLVM's "evex512" is the 512-bit form of what AVX-512 F has.
+// Leaves out the instructions of every x86-64. LLVM's "evex512" is the 512-bit form of AVX-512 F.
 constexpr Feature kFeatures[] = {
     {"sse3", kOneC, 0, kNone, ""},
     {"ssse3", kOneC, 9, kNone, "sse3"},

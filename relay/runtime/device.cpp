@@ -92,7 +92,7 @@ void* allocate_pages(Device device, size_t bytes) {
   return memory;
 }
 
-// Whether it was one of them.
+// True if the memory was one of these blocks.
 bool free_pages(void* memory) {
   std::lock_guard lock(blocks().mutex);
   auto found = blocks().all.find(memory);

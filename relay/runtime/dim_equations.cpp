@@ -134,7 +134,7 @@ std::optional<size_t> DimEquations::only_unknown(uint32_t slot) const {
 
 // ---- Equations in one unknown -------------------------------------------------------------------
 
-// Whether a term is coefficient * name + constant.
+// True if a term is coefficient * name + constant.
 bool DimEquations::linear_in(uint32_t slot, size_t name, const Slots& slots, Wide& coefficient,
                              Wide& constant) const {
   struct Form {
@@ -188,7 +188,7 @@ std::optional<int64_t> DimEquations::at(uint32_t slot, size_t name, int64_t valu
   return slots[slot];
 }
 
-// Whether a term only grows, or only `falls`, with the name.
+// True if a term only grows, or only `falls`, with the name.
 bool DimEquations::monotone_in(uint32_t slot, size_t name, bool& falls) const {
   struct Trend {
     bool known = false;
@@ -310,7 +310,7 @@ std::optional<DimEquations::Failure> DimEquations::solve_one(Equation& equation,
   bool falls = false;
   if (!monotone_in(equation.slot, name, falls)) return std::nullopt;
   // The first number for which the term is at least (for one that falls: at most) the extent, and
-  // the first for which it is beyond. What does not fit into 64 bits is.
+  // the first for which it is beyond. A value that does not fit into 64 bits is beyond.
   int64_t low = names_[name].low;
   int64_t high = names_[name].high;
   auto reaches = [&](Wide number, bool beyond) {
@@ -383,7 +383,7 @@ bool DimEquations::linear_row(const Slots& slots, std::span<const size_t> unknow
   row.coefficients.assign(unknowns.size(), 0);
   row.constant = -Wide{equations_[equation].extent};
   if (!fits_wide(row.constant)) return false;
-  // From the root down: what the value of each slot is multiplied by.
+  // From the root down: the factor of each slot's value.
   std::vector<Wide> factors(size_t{root} + 1, 0);
   factors[root] = 1;
   auto pass = [&](uint32_t slot, Wide factor) {
@@ -430,7 +430,7 @@ bool DimEquations::linear_row(const Slots& slots, std::span<const size_t> unknow
   return true;
 }
 
-// Linear equations together: what they tell, or that one of them cannot be.
+// Solves linear equations together: determines names, or finds that one cannot hold.
 std::optional<DimEquations::Failure> DimEquations::eliminate() {
   constexpr size_t kMost = 64;
   Slots slots(code_.size());
@@ -453,7 +453,7 @@ std::optional<DimEquations::Failure> DimEquations::eliminate() {
     if (linear_row(slots, unknowns, i, row)) rows.push_back(std::move(row));
   }
   // Whole numbers solve a row only if the divisor of its coefficients divides the constant, and
-  // ones of 0 or more only if not all of it has one sign.
+  // numbers of 0 or more only if the terms do not all have one sign.
   auto reduce = [&](Row& row) {
     Wide divisor = 0;
     bool below = row.constant < 0;
@@ -517,8 +517,8 @@ std::optional<DimEquations::Failure> DimEquations::eliminate() {
   return std::nullopt;
 }
 
-// Whether there are numbers for all unknown names. Nothing searches: all but one are tried as 0, as
-// 1 and as the least and the largest extent, and the last one follows, or not.
+// True if numbers exist for all unknown names. Nothing searches: all but one are tried as 0, as 1
+// and as the least and the largest extent, and the last one follows, or not.
 bool DimEquations::has_solution() const {
   constexpr size_t kMost = 8;
   std::vector<size_t> unknowns;

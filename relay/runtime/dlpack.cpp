@@ -81,7 +81,7 @@ ManagedTensor* export_array(const NDArray& array) {
 }
 
 ManagedTensorVersioned* export_array_versioned(const NDArray& array, bool copy) {
-  // Who writes to one element of what they are given does not mean all of them.
+  // A receiver that writes to one element does not expect all of them to change.
   copy |= array.is_uniform();
   const bool writable = copy || array.unique();
   auto* managed = export_as<ManagedTensorVersioned>(copy ? array.copy() : array);

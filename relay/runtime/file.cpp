@@ -217,7 +217,7 @@ void OutputFile::open_named() {
   if (descriptor_ < 0) fail("write", error);
 }
 
-// Gives the file a name. False if there is a file of this name.
+// Gives the file a name. False if a file with this name exists.
 bool OutputFile::link_as(const std::string& name) {
   if (::linkat(AT_FDCWD, handle_of(descriptor_).c_str(), AT_FDCWD, name.c_str(),
                AT_SYMLINK_FOLLOW) == 0)

@@ -72,7 +72,7 @@ void append_integer(std::string& out, auto value) {
   out.append(buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr);
 }
 
-// What differs between the two notations.
+// The differences between the two notations.
 enum class Style { kText, kJson };
 
 void append_item(std::string& out, Style style, DType dtype, const void* bytes) {
@@ -282,8 +282,8 @@ class ArrayFormatter {
   bool first_ = true;
 };
 
-// Where the next character of `out` will stand; 0 far from the beginning of a line, so that values
-// on one long line take no time to find out and are not indented.
+// The column of the next character of `out`; 0 far from the beginning of a line, so that values on
+// one long line take no time for this and are not indented.
 size_t column_of(const std::string& out) {
   constexpr size_t kFar = 60;
   for (size_t column = 0; column <= kFar; ++column) {
@@ -371,7 +371,7 @@ struct TextWriter {
   std::string& out;
   const FormatOptions& options;
   size_t limit = memory_limit();
-  // An open value: where its fields stand, and whether one of them took several lines.
+  // An open value: the column of its fields, and a flag for a field of several lines.
   struct Level {
     size_t column;
     bool lines;
@@ -400,7 +400,7 @@ struct TextWriter {
     out += value.is_reference() ? "ref(" : "(";
     levels.push_back({column_of(out), false});
   }
-  // What follows a field of several lines begins a line of its own.
+  // The next part after a field of several lines begins a new line.
   void between(const Value&) {
     const Level& level = levels.back();
     if (level.lines && level.column > 0) {

@@ -28,7 +28,7 @@ std::atomic<size_t> explicit_limit{0};
 std::atomic<size_t> system_limit{0};  // 0: not read yet
 std::atomic<int64_t> read_at{0};
 
-// What this thread has charged (or given back) and not yet added to `in_use`.
+// The bytes that this thread has charged (or refunded) and not yet added to `in_use`.
 struct Balance {
   int64_t pending = 0;
   ~Balance() { in_use.fetch_add(pending, std::memory_order_relaxed); }
@@ -94,8 +94,8 @@ size_t environment_limit() {
   return limit;
 }
 
-// Pages that were charged but never touched still count as available, so a renewed limit is
-// bounded by what the machine has at all.
+// Pages that were charged but never touched still count as available, so a renewed limit is bounded
+// by the machine's whole memory.
 size_t read_system_limit() {
   double available = static_cast<double>(available_memory());
   double limit = static_cast<double>(std::max<int64_t>(in_use.load(std::memory_order_relaxed), 0)) +

@@ -305,7 +305,7 @@ bool NDArray::unique() const {
   }
   if (object->refs_.load(std::memory_order_acquire) != 1) return false;
   const NDArrayObject* root = object->root_;
-  // Foreign memory, for which nothing was charged, belongs to somebody else too.
+  // Foreign memory, for which nothing was charged, also belongs to its owner.
   if (root == nullptr) return object->charged_ != 0;
   return root->refs_.load(std::memory_order_acquire) == 1 && root->charged_ != 0;
 }

@@ -1,4 +1,4 @@
-// What arrays hold, bit by bit: equal elements, equal arrays, hashes.
+// The contents of arrays, bit by bit: equal elements, equal arrays, hashes.
 #include <algorithm>
 #include <cstring>
 
@@ -9,7 +9,7 @@
 namespace relay {
 namespace {
 
-// The array at 0 of each axis along which `repeats` says that it is the same.
+// The array at position 0 of each axis for which `repeats` is true.
 template <class F>
 NDArray without_repetition(const NDArray& array, F&& repeats) {
   NDArray result = array;
@@ -19,7 +19,7 @@ NDArray without_repetition(const NDArray& array, F&& repeats) {
   return result;
 }
 
-// Whether all elements of an array with elements have the same bits.
+// True if all elements of an array with elements have the same bits.
 bool all_equal(const NDArray& array) {
   if (array.is_uniform()) return true;
   size_t width = array.dtype().size();
@@ -52,7 +52,7 @@ bool bit_equal(const NDArray& left, const NDArray& right) {
   if (!left || !right || left.dtype() != right.dtype() || left.device() != right.device() ||
       !std::ranges::equal(left.shape(), right.shape()))
     return false;
-  // Only what is stored is compared: along an axis where both repeat themselves, once.
+  // Compares only stored elements: once along an axis where both repeat themselves.
   auto repeats = [&](size_t axis) { return left.stride(axis) == 0 && right.stride(axis) == 0; };
   const NDArray a = without_repetition(left, repeats);
   const NDArray b = without_repetition(right, repeats);
@@ -74,7 +74,7 @@ uint64_t content_hash(const NDArray& array) {
   if (!array) return 0;
   uint64_t hash = hash_combine(static_cast<uint64_t>(array.dtype().code), array.dtype().bits);
   for (int64_t extent : array.shape()) hash = hash_combine(hash, static_cast<uint64_t>(extent));
-  // Of equal elements only one counts, however they are stored.
+  // Equal elements count once, in any storage.
   size_t width = array.dtype().size();
   if (array.size() > 1 && all_equal(array))
     return hash_bytes(array.raw(), width, hash_combine(hash, 1));

@@ -242,7 +242,7 @@ void run_problem(LibraryCall& call, const Problem& problem) {
   }
 }
 
-// shape: whether there is a batch, a is transposed, b is; without a batch leading dimensions of a
+// shape: flags for a batch, a transposed a, a transposed b; without a batch leading dimensions of a
 // are rows.
 void matmul(LibraryCall& call) {
   const NDArray &a = call.inputs[0], &b = call.inputs[1];
@@ -280,7 +280,7 @@ void convolution(LibraryCall& call) {
     problem.strides.push_back(of[0]);
     problem.dilation.push_back(of[1]);
     problem.padding_before.push_back(of[2]);
-    // What the result's extent needs.
+    // The data that the result's extent needs.
     int64_t window = (problem.weight[d] - 1) * of[1] + 1;
     problem.padding_after.push_back(
         std::max<int64_t>(0, (problem.out[d] - 1) * of[0] + window - of[2] - problem.data[d]));

@@ -26,7 +26,7 @@ namespace relay {
 
 #ifdef RELAY_NO_POOL
 
-// Blocks are given back at once, so that the sanitizer sees what is used too late.
+// Gives blocks back at once, so that the sanitizer sees late uses.
 void* pool_allocate(size_t size) noexcept { return std::malloc(size); }
 void* pool_allocate_zeros(size_t size) noexcept { return std::calloc(1, size); }
 void pool_free(void* block) noexcept { std::free(block); }
@@ -46,7 +46,8 @@ constexpr size_t kNumLarge = 128;
 constexpr size_t kMostLargeBytes = size_t{256} << 20;
 constexpr size_t kPage = size_t{2} << 20;  // a large one
 
-// What malloc gives for a request: 16 k + 8 bytes on this system. Only its monotony matters.
+// The size of malloc's block for a request: 16 k + 8 bytes on this system. Only its monotony
+// matters.
 size_t list_for_request(size_t size) { return size <= 24 ? 1 : (size - 8 + kStep - 1) / kStep; }
 size_t list_of_block(size_t usable) { return (usable - 8) / kStep; }
 
@@ -158,7 +159,8 @@ void* in_large_pages(void* block, size_t size) noexcept {
 
 void* allocate(size_t size) noexcept {
   if (size < kPage) return std::malloc(size);
-  // From the start of a page on: one of two or three megabytes would contain none.
+  // Begins at a page: a block of two or three megabytes would otherwise contain no whole large
+  // page.
   void* block = nullptr;
   if (posix_memalign(&block, kPage, size) != 0) return nullptr;
   return in_large_pages(block, size);
@@ -167,7 +169,7 @@ void* allocate(size_t size) noexcept {
 }  // namespace
 
 void* pool_allocate_zeros(size_t size) noexcept {
-  // Fresh pages cost more than what is cleared here.
+  // Fresh pages cost more than clearing this block.
   if (size > kLargestSmall) {
     if (void* block = take_large(size)) return std::memset(block, 0, size);
   }

@@ -19,7 +19,7 @@ void copy_fixed(std::byte* to, int64_t to_stride, const std::byte* from, int64_t
 }
 
 // to[i][j] = from[i][j], where from lies side by side along i: whole lines of both are touched.
-// What is said at compile time of `rows` and `columns` (at most kBlock) makes full blocks fast.
+// Constant `rows` and `columns` (at most kBlock) make full blocks fast.
 template <class T, int64_t kBlock>
 void turn_block(std::byte* to, int64_t to_stride, const std::byte* from, int64_t from_stride,
                 auto rows, auto columns) {

@@ -23,13 +23,13 @@ using Clock = TeamJob::Clock;
 
 // Between runs: about as long as waking takes where the machine is quiet, twice.
 constexpr auto kBetweenRuns = std::chrono::microseconds(100);
-// Where the system gives no thread it is not asked again at once, nor are sleepers woken twice.
+// The pause after the system gave no thread, and the one after waking sleepers.
 constexpr auto kAskAgain = std::chrono::milliseconds(100);
 constexpr auto kCallAgain = std::chrono::milliseconds(1);
-// Who calls so often is worth waking for whatever the run is: the next one finds them awake.
+// A caller with such frequent runs wakes threads for every run: the next run finds them awake.
 constexpr auto kRecently = std::chrono::microseconds(200);
-// Address space: pages come as they are touched. Thread-local variables of all libraries of the
-// process are in it, too.
+// Address space: pages come as they are touched. It also holds thread-local variables of all
+// libraries of the process.
 constexpr size_t kStack = size_t{1} << 20;
 constexpr int kMostWorkers = static_cast<int>(TeamJob::kMembers);
 
@@ -38,8 +38,7 @@ int64_t now_ns() {
       .count();
 }
 
-// Whether this thread is counted already: a caller within whose work it calls again, or a thread of
-// the team.
+// True if this thread is counted already: a caller whose work calls again, or a thread of the team.
 thread_local bool inside = false;
 
 class Team {
@@ -77,7 +76,8 @@ class Team {
   static void* serve_thread(void* number);
 
   int missing(const TeamJob& job) const { return job.count - 1 - job.attached.load(); }
-  // Threads that may come to help without more of them at work than there are processors.
+  // The number of threads that may come to help without more threads at work than there are
+  // processors.
   int room(const TeamJob& job) const {
     return job.limit.load(std::memory_order_relaxed) - callers_.load(std::memory_order_relaxed) -
            engaged_.load(std::memory_order_relaxed);
@@ -101,10 +101,10 @@ class Team {
   std::atomic<int> most_threads_{INT_MAX};
   std::atomic<int64_t> ask_again_{0};
   std::atomic<uint32_t> process_{0};  // forks since the first one
-  // Who is at work; threads that wait for the next run are not.
+  // The number of threads at work; threads that wait for the next run do not count.
   alignas(64) std::atomic<int> callers_{0};
   std::atomic<int> engaged_{0};
-  // What wakes those who are not.
+  // Wakes threads that are not at work.
   alignas(64) std::atomic<uint32_t> calls_{0};
   std::atomic<int> sleeping_{0};
   alignas(64) std::array<std::atomic<TeamJob*>, 64> board_{};
@@ -157,13 +157,13 @@ int Team::show(TeamJob& job) {
 }
 
 void Team::call(TeamJob& job, bool wake) {
-  // Even without room: some may be about to end what they do.
+  // Even without room: some threads may be about to finish.
   calls_.fetch_add(1);
   const int number = std::min(missing(job), room(job));
   if (number <= 0) return;
   const int threads = threads_.load(std::memory_order_relaxed);
   const int idle = threads - engaged_.load(std::memory_order_relaxed);
-  // In all as many as processors, or as somebody asks for.
+  // At most as many in all as processors, or as a caller asks for.
   const int most = job.limit.load(std::memory_order_relaxed) - 1;
   if (idle < number && threads < most) start_threads(std::min(number - idle, most - threads));
   if (wake && sleeping_.load() > 0) futex_wake(&calls_, number);
@@ -230,13 +230,13 @@ void Team::serve(int number) {
       const bool wanted = help(*job, seat, calls, &idle_since);
       job->seats[static_cast<size_t>(seat)].taken.store(0, std::memory_order_release);
       job->attached.fetch_sub(1);
-      // Perhaps the next run began just now, and counts on this thread.
+      // The next run may have begun just now, and may count on this thread.
       seat = wanted && (job->look() & TeamJob::kOpen) != 0 ? attach(*job, number) : 0;
     }
   }
 }
 
-// A job that wants help, if there is one, and a seat there.
+// Finds a job that wants help, and a seat there.
 TeamJob* Team::find_job(int number, int* seat) {
   for (std::atomic<TeamJob*>& place : board_) {
     TeamJob* job = place.load();
@@ -253,7 +253,7 @@ int Team::attach(TeamJob& job, int number) {
   return seat;
 }
 
-// Counts this thread as one at work, if there is room for another one.
+// Counts this thread as at work, if there is room for another one.
 bool Team::engage(const TeamJob& job) {
   engaged_.fetch_add(1, std::memory_order_relaxed);
   if (room(job) >= 0) return true;
@@ -261,7 +261,7 @@ bool Team::engage(const TeamJob& job) {
   return false;
 }
 
-// The preferred one if it is free: its share's data may be near. 0 if there is none.
+// Takes the preferred seat if it is free: its share's data may be near. 0 if none is free.
 int Team::take_seat(TeamJob& job, int preferred) {
   job.attached.fetch_add(1);
   for (int i = 0; i < job.count - 1; ++i) {
@@ -316,7 +316,7 @@ bool Team::wait_for_run(const TeamJob& job, uint32_t calls, Clock::time_point id
   return false;
 }
 
-// Until somebody calls; asleep once it has been idle for a while.
+// Waits for a call; sleeps after it has been idle for a while.
 void Team::sleep(uint32_t calls, Clock::time_point idle_since) {
   while (Clock::now() - idle_since < kBetweenRuns) {
     for (int i = 0; i < kPauses; ++i) {

@@ -13,9 +13,10 @@ namespace relay {
 
 namespace {
 
-// Within a run the others are at work, and late only where their core was taken. Waking a sleeper
-// on a busy machine takes as long as that lasts, so go on for some slices of a scheduler; but let
-// others have the core, one of whom may be who is waited for.
+// Within a run the others are at work, and late only if their core was taken. Waking a sleeper on a
+// busy machine takes as long as that lasts, so a waiting thread goes on for some slices of a
+// scheduler. But it lets others have the core, since one of them may be the thread that it waits
+// for.
 constexpr auto kAlone = std::chrono::microseconds(50);
 constexpr auto kLong = std::chrono::milliseconds(20);
 // With more workers than processors some wait for others' cores all the time.
@@ -47,7 +48,7 @@ TeamJob::TeamJob(int workers) : count(workers), seats(new Seat[static_cast<size_
 uint32_t TeamJob::open(TeamWork& todo, TeamWork::Stage kind) {
   work_ = &todo;
   base_ = stage_of(word_.load(std::memory_order_relaxed)) + 1;
-  // Before the caller looks who is there: those who leave look at the word afterwards.
+  // Comes before the caller looks for workers: a leaving worker looks at the word afterwards.
   word_.exchange(word_of(base_, kind));
   return base_;
 }
@@ -67,7 +68,7 @@ void TeamJob::keep_error() {
 }
 
 bool TeamJob::leave(uint32_t stage) {
-  // Who leaves has found no tasks: nobody else need come.
+  // A leaving worker has found no tasks, so no other needs to come.
   if ((word_.load(std::memory_order_relaxed) & kJoin) != 0) {
     word_.fetch_and(~kJoin, std::memory_order_acq_rel);
   }
@@ -157,7 +158,7 @@ bool TeamTasks::take_from(int owner, int64_t pieces, int64_t* piece) {
   const int64_t begin = pieces * owner / workers_;
   const int64_t all = pieces * (owner + 1) / workers_ - begin;
   const bool own = owner == worker_;
-  // What tasks read and write is ordered by the job's word; here only the numbers count.
+  // The job's word orders the reads and writes of tasks; here only the numbers count.
   uint64_t now = counter.load(std::memory_order_relaxed);
   while (true) {
     const bool fresh = TeamJob::stage_of(now) != stage_;

@@ -62,7 +62,7 @@ class Checker {
     return false;
   }
 
-  // Everything in a value, what it shares once.
+  // Walks everything in a value, shared parts once.
   bool walk(const TypeCheck::Part& part, const Value& whole) {
     std::vector<std::pair<const TypeInfo*, const Value*>> stack{{&part.type, &whole}};
     auto push = [&](const std::vector<TypeInfo>& types, std::span<const Value> values) {
@@ -108,7 +108,7 @@ class Checker {
     return true;
   }
 
-  // Whether a value is made as its type says, apart from what is in it.
+  // True if a value has the kind of its type, apart from its contents.
   bool is_of_kind(const TypeInfo& type, const Value& value) {
     bool right = true;
     switch (type.kind) {
@@ -137,7 +137,7 @@ class Checker {
     return right;
   }
 
-  // A closure may be called as the type says.
+  // True if a closure may be called with this type.
   bool is_function(const TypeInfo& type, const Value& value) {
     if (type.fields.empty()) return true;
     const auto* closure = dynamic_cast<const TypedClosure*>(value.closure());

@@ -65,8 +65,8 @@ class FunctionFinder {
   std::vector<bool> data_;
 };
 
-// Copies what holds functions, with their types, without recursion. References stay the cells that
-// they are: what they hold is replaced.
+// Copies values that hold functions, with their types, without recursion. References stay the same
+// cells: their contents are replaced.
 class Leaving {
  public:
   Leaving(const KnownType& whole, FunctionFinder& finder) : whole_(whole), finder_(finder) {}
@@ -197,7 +197,7 @@ class Comparison {
         return true;
       }
       case Kind::kReference:
-        // Read and written: as what is given and as what is asked for.
+        // A reference is read and written, so its type must fit in both directions.
         if (type.fields.size() != 1 || wanted.fields.size() != 1) return false;
         push(given.part(type.fields[0]), asked.part(wanted.fields[0]));
         push(asked.part(wanted.fields[0]), given.part(type.fields[0]));
@@ -206,7 +206,7 @@ class Comparison {
     return false;
   }
 
-  // Dimensions that are no numbers are compared when there are tensors.
+  // Dimensions that are not numbers are compared when the tensors exist.
   static bool tensors(const TypeInfo& type, const TypeInfo& wanted) {
     if (wanted.dtype.valid() && type.dtype != wanted.dtype) return false;
     if (!wanted.has_rank) return true;

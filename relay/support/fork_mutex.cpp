@@ -7,7 +7,7 @@
 
 namespace relay {
 
-/// All mutexes that there are.
+/// All existing mutexes.
 class ForkMutexes {
  public:
   /// Never freed: mutexes of static objects go late.
@@ -44,8 +44,8 @@ class ForkMutexes {
     instance().let_go();
   }
 
-  // Others hold several at once, in orders of their own, and make new ones meanwhile: who cannot
-  // get one soon lets go of all and begins again.
+  // Other threads hold several at once, in orders of their own, and make new ones meanwhile. So a
+  // thread that cannot get one soon releases all and begins again.
   void hold_all() {
     while (!try_hold_all()) {
       constexpr timespec kMoment = {0, 50'000};

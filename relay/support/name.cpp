@@ -28,7 +28,7 @@ struct NameTable {
     std::vector<Slot> slots = std::vector<Slot>(64);
     size_t count = 0;
 
-    // Where the text is, or the free slot where it belongs.
+    // The slot of the text, or the free slot where it belongs.
     size_t find(uint64_t place, std::string_view text) const {
       size_t mask = slots.size() - 1;
       for (size_t i = place & mask;; i = (i + 1) & mask) {
@@ -46,7 +46,7 @@ struct NameTable {
       if (++count * 2 > slots.size()) resize(slots.size() * 2);
     }
 
-    // Closes the gap: what stands behind it moves up unless that is before the slot where its probe
+    // Closes the gap: an entry behind it moves up unless that is before the slot where its probe
     // begins.
     void remove(const Entry* entry) noexcept {
       size_t mask = slots.size() - 1;
@@ -82,9 +82,9 @@ struct NameTable {
   }
   Shard& shard(uint64_t place) { return shards[place >> 60]; }
 
-  // Where to look for a name. Those that differ in their last character only, as numbered ones do,
-  // are neighbours: programs walk through them in order, and a table of a million does not fit the
-  // caches.
+  // The place where the search for a name begins. Names that differ only in their last character,
+  // like numbered ones, are neighbours: programs walk through them in order, and a table of a
+  // million does not fit the caches.
   static uint64_t place_of(std::string_view text) {
     uint64_t hash = hash_text(text.substr(0, text.size() - 1));
     return hash << 4 | (static_cast<unsigned char>(text.back()) & 15u);

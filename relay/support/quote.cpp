@@ -9,7 +9,7 @@ namespace {
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
-/// Whether a word has a meaning of its own where a type, a constructor or a pattern may stand.
+/// True if a word has a meaning of its own where a type, a constructor or a pattern may stand.
 bool is_taken(std::string_view word) {
 #define RELAY_KEYWORD(name, text, taken) \
   if (taken && word == text) return true;

@@ -1,4 +1,4 @@
-// Contributions to gradients, and what they add up to.
+// Contributions to gradients, and their sums.
 #include <algorithm>
 
 #include <relay/tensor_expr/adjoint_backward.h>

@@ -19,7 +19,7 @@ class FoldAdjoint {
         points_(extents_of(map.axes)),
         box_(extents_of(fold.axes)) {}
 
-  /// Of a maximum or minimum: all to the first that attains it.
+  /// The seed of a maximum or minimum: all to the first element that attains it.
   Scalar of_extremum(const Scalar& gradient) {
     bool is_max = fold_.combiner->kind == Kind::kMax;
     auto beyond = [is_max](const Scalar& a, const Scalar& b) {
@@ -47,7 +47,7 @@ class FoldAdjoint {
     return select(here, gradient, zero(fold_.dtype));
   }
 
-  /// Of a product: what the others make, without dividing by 0.
+  /// The seed of a product: the product of the others, without dividing by 0.
   Scalar of_product(const Scalar& gradient) {
     Scalar none = zero(fold_.dtype);
     Scalar one = constant(1.0, fold_.dtype);
@@ -69,8 +69,8 @@ class FoldAdjoint {
     return select(zeros(point) == index_constant(0), product / v, select(alone, product, none));
   }
 
-  /// Of any other combination: point by point, forward for what has been combined before each, then
-  /// backward.
+  /// The seed of any other combination: point by point, forward for the combination of all before
+  /// each, then backward.
   std::vector<Scalar> of_custom(std::span<const Scalar> gradients) {
     const Combiner& combiner = *fold_.combiner;
     std::vector<Dim> dims = points_;

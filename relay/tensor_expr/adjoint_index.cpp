@@ -133,7 +133,7 @@ class Solver {
     return result;
   }
 
-  /// Which equation says most.
+  /// Ranks equations: the one that determines most comes first.
   int rank(const Equation& equation) const {
     std::vector<Unknown> left = unknowns(equation);
     if (left.empty()) return 0;
@@ -141,7 +141,7 @@ class Solver {
     return std::min<int>(static_cast<int>(left.size()), 100) + (digits(left) ? 0 : 100);
   }
 
-  /// What the unknowns sum up to.
+  /// The sum of the unknowns.
   Scalar rest(const Equation& equation) const {
     Scalar sum = equation.target;
     if (!equation.sum.constant.is_int(0)) sum = sum - from_dim(equation.sum.constant);
@@ -156,7 +156,7 @@ class Solver {
     return factor.is_int(1) ? value : value * from_dim(factor);
   }
 
-  /// Whether the target itself is what the unknowns sum up to.
+  /// True if the unknowns sum up to the target itself.
   bool is_bare(const Equation& equation) const {
     if (!equation.sum.constant.is_int(0)) return false;
     return std::none_of(equation.sum.terms.begin(), equation.sum.terms.end(),
@@ -213,8 +213,8 @@ class Solver {
     for (const Axis& axis : backwards) {
       if (!solved) break;
       values_[axis.id] = (from_dim(axis.extent - 1) - Scalar(values_.at(axis.id))).ref();
-      // What is in range stays so, mirrored; but a load at the axis is at another value than the
-      // condition speaks of.
+      // A range stays one, mirrored; but a load at the axis has another value than that of the
+      // condition.
       for (RangeCondition& range : result_.ranges) {
         if (range.axis == axis.id) range.axis.reset();
       }
@@ -311,7 +311,7 @@ class Solver {
     }
     if (pivot == nullptr) return false;
     int64_t step = pivot->coefficient.as_int();
-    // Of one of the others only every so many-th value leaves a multiple of the step.
+    // For one of the others, only every so many-th value leaves a multiple of the step.
     const Unknown* sieve = nullptr;
     for (const Unknown& unknown : unknowns) {
       if (&unknown == pivot || !unknown.coefficient.is_int() || step == 1) continue;
@@ -402,8 +402,8 @@ class Solver {
   std::vector<uint32_t> order_;  // the axis that each free one stands for
 };
 
-/// Whether an expression has a value everywhere, apart from its loads, and 0 loaded gives none that
-/// is infinite.
+/// True if an expression has a value everywhere, apart from its loads, and loads of 0 give no
+/// infinite one.
 bool is_harmless(const ScalarNode& node) {
   switch (node.kind) {
     case ScalarKind::kConst:
@@ -451,7 +451,7 @@ bool vanishes_outside(const Scalar& value, uint32_t axis, Dim extent,
   std::vector<const ScalarNode*> order = post_order(root);
   NodeNumbers numbers = number_nodes(order);
   std::vector<FreeSet> free = free_sets(order, numbers);
-  // What is only part of an index is of no account here.
+  // Ignores nodes that are only part of an index.
   std::vector<char> is_value(order.size());
   is_value.back() = 1;
   for (size_t i = order.size(); i-- > 0;) {

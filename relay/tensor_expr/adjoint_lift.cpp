@@ -100,7 +100,7 @@ class Lifter {
     if (!lifted.emplace(fold.get(), std::vector<Scalar>()).second) return;
     Scalar when = guards.of(fold.get());
     if (when.node() != nullptr) {
-      // What decides about it comes first.
+      // Its condition comes first.
       ScalarRef condition[] = {when.ref()};
       for (const ScalarRef& node : level_order(condition)) {
         if (node->kind != ScalarKind::kFold) continue;
@@ -113,7 +113,7 @@ class Lifter {
   }
 
   /// The accumulators of a fold that is evaluated under a condition, as loads of a new stage; none
-  /// if it is over what a scan carries.
+  /// for a fold over the carries of a scan.
   std::vector<Scalar> loads_of(const ScalarNode& fold, const Scalar& when,
                                std::span<const Axis> scope) {
     size_t k = num_accumulators(fold);

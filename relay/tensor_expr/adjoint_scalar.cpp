@@ -27,7 +27,7 @@ Scalar power_by_exponent(const Scalar& x, const Scalar& z, const Scalar& a) {
   return select(x == 0.0, zero(a.dtype()), mul(a, z) * log(x));
 }
 
-// Null where there is no derivative.
+// Null: no derivative.
 #define RELAY_NO_DERIVATIVE Scalar()
 
 /// a · ∂ op(x) / ∂ x, where z = op(x).
@@ -56,7 +56,7 @@ Scalar adjoint(BinaryOp op, size_t which, const Scalar& x, const Scalar& y, cons
   return Scalar();
 }
 
-/// Whether the adjoints of the operands take values of the operands.
+/// True if the adjoints of the operands use values of the operands.
 bool needs_values(const ScalarNode& node) {
   if (node.kind == ScalarKind::kUnary) return node.unary != UnaryOp::kNeg;
   return node.kind == ScalarKind::kBinary && node.binary != BinaryOp::kAdd &&
@@ -75,7 +75,7 @@ bool is_or(const ScalarNode& node) {
   return node.kind == ScalarKind::kBinary && node.dtype.is_bool() && node.binary == BinaryOp::kOr;
 }
 
-/// Whether `a` is `b`, or one of the cases of `b`, with further conditions.
+/// True if `a` is `b`, or one of the cases of `b`, with further conditions.
 bool narrows(const ScalarNode* a, const ScalarNode* b) {
   for (const ScalarNode* outer = a;; outer = outer->args[0].get()) {
     for (const ScalarNode* cases = b;; cases = cases->args[0].get()) {
@@ -252,7 +252,7 @@ std::vector<LeafAdjoint> differentiate(std::span<const ScalarRef> roots,
     if (found == adjoints.end()) continue;
     Scalar a = found->second;
     const Scalar& guard = guards.of(&node);
-    // The adjoint of what is not evaluated is 0; operands' values must not be asked for there.
+    // The adjoint of an unevaluated node is 0; operands' values must not be used there.
     auto lazy = [&](Scalar value) {
       bool wrap = guard.node() != nullptr && needs_values(node);
       return wrap ? select(guard, value, zero(value.dtype())) : value;

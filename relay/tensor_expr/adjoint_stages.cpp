@@ -35,7 +35,7 @@ Scalar position_of(const Update& update) {
   return position;
 }
 
-/// What a tensor like the result of an update says at the place of each.
+/// The element of a tensor like an update's result at the place of each point.
 Scalar at_place(const Tensor& tensor, const Update& update) {
   std::vector<Scalar> at(update.at.begin(), update.at.end());
   if (update.bounds != Bounds::kFill) return tensor.load(at, Bounds::kFail);
@@ -68,8 +68,8 @@ void Backward::pull(const Map& map) {
   contribute(differentiate(values, seeds, loads_active(), where), scope);
 }
 
-// With λ(i) the adjoint of what is carried on from point i, each step gives that of what is carried
-// to it. So λ is a scan the other way, and every load in the step gets λ · ∂ step.
+// With λ(i) the adjoint of the carries that go on from point i, each step gives that of the carries
+// into it. So λ is a scan the other way, and every load in the step gets λ · ∂ step.
 void Backward::pull(const Scan& scan) {
   std::vector<Scalar> given = gradients_at(scan.axes);
   size_t count = scan.carries.size();
@@ -91,7 +91,7 @@ void Backward::pull(const Scan& scan) {
     }
     return result;
   };
-  // What is carried to each point is computed again, if the derivative of the step asks for it.
+  // Computes the carries into each point again, if the derivative of the step uses them.
   std::vector<Tensor> before;
   auto carried = [&](const Scalar& value, Indices i) {
     if (!carries(scan, value.ref())) return value;
@@ -100,7 +100,7 @@ void Backward::pull(const Scan& scan) {
     for (size_t j = 0; j < count; ++j) vars.emplace(scan.carries[j]->id, before[j](i).ref());
     return Scalar(substitute(value.ref(), {}, vars));
   };
-  // Where a step hands the carries on as they are, λ is a running sum.
+  // If a step passes the carries on unchanged, λ is a running sum.
   std::vector<Scalar> probe(count);
   for (size_t j : floats) probe[j] = Scalar(scan.carries[j]);
   std::vector<Scalar> handed = to_carries(step_back(probe));
@@ -156,7 +156,7 @@ void Backward::pull(const Scan& scan) {
   pull_init(scan, [&] { return run(false); });
 }
 
-/// What is carried to each point of a scan.
+/// The carries into each point of a scan.
 std::vector<Tensor> Backward::carried_to(const Scan& scan) {
   return b_.scan(
       extents_of(scan.axes), scan.along,
@@ -181,7 +181,7 @@ std::vector<Tensor> Backward::carried_to(const Scan& scan) {
       scan.reverse, true);
 }
 
-/// What a scan starts with gets what its first step gives.
+/// The initial carries of a scan get the adjoint of its first step.
 void Backward::pull_init(const Scan& scan, const std::function<std::vector<Tensor>()>& through) {
   std::vector<ScalarRef> order = level_order(scan.init);
   std::unordered_map<const ScalarNode*, bool> active = active_nodes(order, loads_active());
@@ -270,8 +270,8 @@ Tensor Backward::first_extreme(const Update& update, Dims dims) {
                Builder::UpdateOp::kMin);
 }
 
-/// What the factors that updates bring are multiplied by, some of which may be 0. The base, a
-/// factor as well, gets its share.
+/// The multiplier of the factors of updates, some of which may be 0. The base, a factor as well,
+/// gets its share.
 Scalar Backward::product_seed(const Update& update, const Tensor& gradient, const Scalar& there) {
   DType dtype = gradient.dtype();
   Scalar none = zero(dtype), one = constant(1.0, dtype);

@@ -51,7 +51,7 @@ Affine operator*(const Affine& a, Dim factor) {
 }
 
 Affine affine(const ScalarRef& index) {
-  // Where a node is kept whole its operands are computed in vain; index expressions are small.
+  // The operands of a node that is kept whole are computed in vain; index expressions are small.
   auto whole = [](const ScalarRef& node) {
     Affine sum;
     sum.others.push_back({node, 1});

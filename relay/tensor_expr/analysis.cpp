@@ -183,7 +183,7 @@ FusionKind fusion_kind(const Computation& computation) {
   bool maps = std::all_of(computation.stages.begin(), computation.stages.end(),
                           [](const Stage& s) { return std::holds_alternative<Map>(s.body); });
   FusionKind several = maps ? FusionKind::kRowProgram : FusionKind::kOpaque;
-  // What happens before a fold is part of it; after it only elementwise work may follow.
+  // Work before a fold is part of it; after it only elementwise work may follow.
   FusionKind kind = FusionKind::kElementwise;
   for (const Stage& stage : computation.stages) {
     FusionKind next = stage_kind(computation, stage);

@@ -11,7 +11,7 @@
 namespace relay::te {
 namespace {
 
-/// Whether rows should run along the fold's axes instead of the domain's: if the domain has few
+/// True if rows should run along the fold's axes instead of the domain's: if the domain has few
 /// points, or if more loads are contiguous that way.
 bool prefers_fold_rows(const Environment& env, const Map& map, std::span<const LoopAxis> axes,
                        int64_t total) {
@@ -75,7 +75,7 @@ void run_points(const Environment& env, const Map& map, const std::vector<LoopAx
   }
 }
 
-// Powers with one exponent throughout are what they are where that is a constant: the same steps.
+// Computes powers with one exponent throughout like those with a constant one: by the same steps.
 Map with_known_exponents(const Environment& env, const Map& map) {
   auto known = [&](const ScalarNode& node) -> const NDArray* {
     if (node.kind != ScalarKind::kLoad || !node.dtype.is_float()) return nullptr;

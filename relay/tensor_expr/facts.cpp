@@ -34,7 +34,8 @@ std::span<const ScalarRef> value_operands(const ScalarNode& node) {
   }
 }
 
-/// What a stage computes values with, apart from indices: domain values, steps, updates.
+/// The expressions from which a stage computes values, apart from indices: domain values, steps,
+/// updates.
 std::vector<ScalarRef> value_roots(const Stage& stage) {
   if (const auto* update = std::get_if<Update>(&stage.body)) return {update->value};
   return stage_roots(stage);
@@ -97,7 +98,7 @@ class Numbers {
     stages_.push_back(std::move(results));
   }
 
-  // Carries are what they start as and what a step makes of them: no more than all kinds of steps.
+  // Carries are their initial values and the results of a step: a join of the kinds of all steps.
   void scan_carries(const Scan& scan, std::vector<NumbersOf>& results) const {
     Known init = walk(scan.init, {});
     for (size_t k = 0; k < results.size(); ++k) results[k] = init.at(scan.init[k].get());
@@ -194,7 +195,7 @@ class Numbers {
       case BinaryOp::kSub:
         return plain ? NumbersOf::kSums : NumbersOf::kFunctions;
       case BinaryOp::kMul: {
-        // Of sums, only by constants.
+        // Multiples of sums only by constants.
         bool simple = std::max(a, b) <= NumbersOf::kElementsOrConstants ||
                       std::min(a, b) == NumbersOf::kConstants;
         return plain && simple ? NumbersOf::kSums : NumbersOf::kFunctions;
@@ -220,7 +221,7 @@ const ScalarNode* without_casts(const ScalarNode* node) {
   return node;
 }
 
-/// Whether a fold sums products of elements of two tensors, as convolutions and matrix products do.
+/// True if a fold sums products of elements of two tensors, like convolutions and matrix products.
 bool sums_products(const ScalarNode& fold) {
   if (fold.combiner->kind != Combiner::Kind::kSum || fold.args.size() != 1) return false;
   const ScalarNode* product = without_casts(fold.args[0].get());
@@ -281,7 +282,7 @@ class WorkOfStage {
     return count;
   }
 
-  /// How many different values something has that depends on these.
+  /// The number of different values of an expression with these dependences.
   Dim points(const FreeSet& ids, std::span<const Axis> more = {}) const {
     bool carried = std::any_of(ids.begin(), ids.end(), [](uint32_t id) { return id & kVarFlag; });
     Dim count = carried ? all_points() : Dim(1);

@@ -83,7 +83,7 @@ void refresh_uniform(LoadInfo& load, const std::vector<Register>& registers) {
   }
 }
 
-/// Whether low + at and high + at are proper numbers inside the extent.
+/// True if low + at and high + at are proper numbers inside the extent.
 bool box_inside(const LoadInfo::Axis& axis) {
   int64_t low, high;
   if (__builtin_add_overflow(axis.low, axis.at, &low)) return false;

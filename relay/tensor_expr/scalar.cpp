@@ -56,7 +56,8 @@ int64_t wrap_mul(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
 }
 
-/// Two int64 constants; null for what is not folded (division by zero stays to fail when it runs).
+/// Folds two int64 constants; null if that is not possible (a division by zero stays and fails in
+/// the run).
 Scalar fold_int64(BinaryOp op, int64_t a, int64_t b) {
   auto apply = [&](auto asks, auto f) {
     return asks ? bool_constant(f(a, b) != 0) : index_constant(f(a, b));
@@ -208,7 +209,7 @@ std::string type_text(const Scalar& x) { return std::string(x.dtype().name()); }
 }  // namespace
 
 void ScalarNode::destroy() const noexcept {
-  // A chain of nodes must not become a chain of C++ frames: whoever is outermost frees the rest.
+  // A chain of nodes must not become a chain of C++ frames: the outermost call frees the rest.
   thread_local std::vector<const ScalarNode*>* pending = nullptr;
   if (pending != nullptr) {
     pending->push_back(this);

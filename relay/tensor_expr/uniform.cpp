@@ -9,7 +9,7 @@
 namespace relay::te {
 namespace {
 
-// Whether a load reads the same element wherever it reads one.
+// True if a load reads the same element at every point.
 bool reads_one(const Environment& env, const ScalarNode& load) {
   const NDArray& tensor = env.tensor(load.tensor);
   bool always_inside = load.bounds != Bounds::kFill && load.bounds != Bounds::kFail;

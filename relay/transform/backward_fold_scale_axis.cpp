@@ -45,7 +45,7 @@ class Backward {
     const auto* call = expr->as<Call>();
     const uint32_t* id = numbers_.find(expr);
     if (call == nullptr || id == nullptr || ++steps_ > kMaxScaleSteps) return false;
-    // Who else uses it wants it as it is.
+    // Any other user wants the value without the factors.
     if (folder_.regions().uses(*id) != 1 || folder_.regions().home(*id) != region) return false;
     const CallScaling* scaling = folder_.scaling(expr);
     if (scaling == nullptr) return false;

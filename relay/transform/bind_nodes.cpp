@@ -67,7 +67,7 @@ class Binder {
 
   uint32_t resolve(uint32_t id) const { return id == Regions::kNone ? id : stands_for_[id]; }
 
-  // What stands for a node where it is used.
+  // The expression for a node at a use of it.
   ExprRef atom(const ExprRef& expr, uint32_t id) const {
     id = resolve(id);
     if (id == Regions::kNone) return expr;
@@ -113,7 +113,7 @@ class Binder {
       const ExprRef operands[] = {value, std::move(body)};
       return rebuild(regions_.expr(old), operands);
     }
-    // A type is published only on what is typed throughout.
+    // Publishes a type only on nodes that are typed throughout.
     TypeRef type(value->type() == nullptr ? nullptr : body->type());
     ExprRef let = make_let(var, value, std::move(body), value->span());
     if (type) let->set_type(std::move(type));

@@ -32,7 +32,7 @@ const TensorType* tensor_of(const Expr* expr) {
   return tensor != nullptr && tensor->has_rank() && tensor->has_dtype() ? tensor : nullptr;
 }
 
-/// Whether two tensors can be joined along an axis.
+/// True if two tensors can be joined along an axis.
 bool same_but_for(const TensorType* a, const TensorType* b, size_t axis) {
   if (!(a->dtype() == b->dtype()) || a->dims().size() != b->dims().size()) return false;
   for (size_t d = 0; d < a->dims().size(); ++d) {
@@ -42,7 +42,7 @@ bool same_but_for(const TensorType* a, const TensorType* b, size_t axis) {
   return true;
 }
 
-/// The same elementwise call in each branch, applied to what was there before.
+/// The same elementwise call in each branch, applied to the previous results.
 struct Layer {
   std::vector<const Call*> calls;  // by branch
   size_t chain;                    // the argument that is the branch
@@ -102,7 +102,7 @@ class Combiner final : public Rewriter {
     }
   }
 
-  // Whether it is there before any branch: made of parameters and constants alone, by no product.
+  // True if it exists before any branch: made of parameters and constants alone, by no product.
   bool ready(const ExprRef& expr) const {
     if (options_.constants) return expr->is<Constant>();
     std::vector<const Expr*> stack{expr.get()};
@@ -173,7 +173,7 @@ class Combiner final : public Rewriter {
     return User{user.node, user.operand - 1};
   }
 
-  /// Whether a call works on each element by itself.
+  /// True if a call works on each element by itself.
   static bool elementwise(const OpCall& call) {
     LayoutRule rule = layout_rule(call);
     if (rule != LayoutRule::kFollows && rule != LayoutRule::kBroadcasts) return false;
@@ -219,7 +219,7 @@ class Combiner final : public Rewriter {
       const TensorType* type = tensor_of(first.get());
       if (type->dims().size() > rank) return false;
       size_t missing = rank - type->dims().size();
-      // Where the joined axis is in this argument, which broadcasts.
+      // True if this argument, which broadcasts, has the joined axis.
       bool there = missing <= group.product.result_axis &&
                    !type->dims()[group.product.result_axis - missing].is_int(1);
       bool one = std::all_of(layer.calls.begin(), layer.calls.end(),
@@ -259,8 +259,8 @@ class Combiner final : public Rewriter {
     return end->group->results[end->branch];
   }
 
-  // What all branches have as an argument, rewritten. The data is shared and known by now; weights
-  // and operands are small expressions over parameters.
+  // An argument of all branches, rewritten. The data is shared and known by now; weights and
+  // operands are small expressions over parameters.
   std::vector<ExprRef> arguments(std::span<const Call* const> calls, size_t index) {
     std::vector<ExprRef> result;
     for (const Call* call : calls) result.push_back(Rewriter::run(call->args()[index]));

@@ -150,9 +150,9 @@ class Numbering {
     }
   }
 
-  // Where an entry may be: first near the place of its latest operand, since a node mostly follows
-  // its operands closely and a walk then stays in the cache; where that is crowded (one operand of
-  // very many nodes), anywhere.
+  // The places where an entry may be: first near the place of its latest operand, since a node
+  // mostly follows its operands closely and a walk then stays in the cache; if that is crowded (one
+  // operand of very many nodes), anywhere.
   class Probe {
    public:
     Probe(std::span<const uint32_t> operands, uint64_t hash, size_t size)
@@ -180,8 +180,8 @@ class Numbering {
   std::vector<std::vector<const Expr*>> classes_;
 };
 
-// Decides which nodes of a class may become one. The one runs in the lowest region common to all
-// uses; so a node may join one of a region around its own, which runs anyway, and those of all
+// Decides which nodes of a class may become one. That one runs in the lowest region common to all
+// uses. So a node may join one of a region around its own, which runs anyway, and those of all
 // branches of an `if` or clauses of a `match` may join each other, since one of them runs.
 // Otherwise work and failures would be added (E5).
 class CommonGrouping {

@@ -48,7 +48,7 @@ std::optional<int64_t> byte_size(const Type* type) {
   return *count * size;
 }
 
-// The device that a call says its operand and itself are both on. Nothing is copied there.
+// The device that a call gives both its operand and itself. It copies nothing.
 std::optional<Device> stays_on(const Expr* expr) {
   std::optional<DeviceUse> use = device_use(expr);
   if (!use || use->copies || !use->input || use->input != use->result) return std::nullopt;
@@ -107,7 +107,7 @@ Value constant_value(const Expr* expr) {
   return Value::tuple(std::move(fields));
 }
 
-// What is not a number, on a device.
+// Places a constant on a device, unless it is a number.
 ExprRef placed(ExprRef constant, const Type* type, std::optional<Device> device) {
   if (!device || is_number_type(type)) return constant;
   ExprRef result = make_on_device(constant, *device);
@@ -225,7 +225,7 @@ class Folder final : public Rewriter {
     }
     if (places.size() > 1) return {};  // refused elsewhere
     std::optional<Device> device = places.empty() ? std::nullopt : std::optional(places[0]);
-    // What is larger may still be equal numbers: they are made only where they differ.
+    // A larger result may still be equal numbers: elements are made only if they differ.
     if (static_cast<double>(*result_bytes) <= budget) budget = kNoLimit;
     try {
       te::EvaluationLimit limit(budget, static_cast<double>(options_.max_work));
@@ -243,7 +243,7 @@ class Folder final : public Rewriter {
   std::optional<std::unordered_set<const Expr*>> effectful_;
 };
 
-// Whether there is anything to begin with. What is folded later is so because something else was.
+// True if anything can be folded at first. Later folds only follow from others.
 bool may_fold(const Function* function) {
   bool found = false;
   post_order(function, [&](const Expr* expr) {

@@ -1,4 +1,4 @@
-// FoldExplicitPadding: who can pad does so itself.
+// FoldExplicitPadding: operators that can pad take over padding before them.
 #include <relay/ir/regions.h>
 #include <relay/ir/rewrite.h>
 #include <relay/op/nn/padding.h>

@@ -1,4 +1,4 @@
-// ForwardFoldScaleAxis: factors on what a sum of products reads go into its weight.
+// ForwardFoldScaleAxis: moves factors on the operands of a sum of products into its weight.
 #include <algorithm>
 
 #include <relay/transform/pass.h>
@@ -44,7 +44,7 @@ class Forward {
     uint32_t operand;
   };
 
-  /// Whether all who use a node can do so without the factors along an axis of it.
+  /// True if all users of a node can do without the factors along one of its axes.
   bool find(uint32_t id, size_t axis, const ScaledCall& scale, Places& places) {
     const Regions& regions = folder_.regions();
     if (users_[id].empty() || regions.uses(id) != users_[id].size()) return false;

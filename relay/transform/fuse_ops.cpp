@@ -107,7 +107,7 @@ class Grouping {
           kind = kind_of(fusion);
           bool same = same_shape(expr->operands()[i]->type(), expr->type());
           if (kind == FusionGraph::Kind::kBroadcast && same) kind = FusionGraph::Kind::kElementwise;
-          // What rows are made of is computed where they are read, as for a reduction.
+          // The operands of rows are computed where the rows are read, as for a reduction.
           bool rows = i > 0 &&
                       std::find(fusion.rows.begin(), fusion.rows.end(), i - 1) != fusion.rows.end();
           if (rows && same) kind = FusionGraph::Kind::kReduction;
@@ -186,7 +186,7 @@ class Fuser final : public Rewriter {
     return call;
   }
 
-  // Whether a constant is part of the body.
+  // True if a constant is part of the body.
   bool stays(const Expr* expr, bool value) const {
     const auto* constant = expr->as<Constant>();
     if (constant == nullptr) return false;

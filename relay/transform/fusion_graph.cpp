@@ -69,7 +69,7 @@ uint32_t FusionGraph::root(uint32_t node) {
   return node;
 }
 
-// Whether the groups of all nodes after `from` and up to `to` are allowed.
+// True if the groups of all nodes after `from` and up to `to` are allowed.
 template <class Allowed>
 bool FusionGraph::all_on_path(uint32_t from, uint32_t to, Allowed allowed) {
   ++walk_;
@@ -88,7 +88,7 @@ bool FusionGraph::all_on_path(uint32_t from, uint32_t to, Allowed allowed) {
   return true;
 }
 
-// Whether the groups on the ways to `parent`, joined, are within the limit.
+// True if the groups on the ways to `parent`, joined, are within the limit.
 bool FusionGraph::small_enough(uint32_t node, uint32_t parent, size_t max_size) {
   uint32_t target = root(parent);
   size_t size = groups_[target].size;

@@ -63,8 +63,8 @@ std::vector<uint32_t> folded_rows(const te::Computation& computation) {
   return result;
 }
 
-// What an operator's declaration says stands in for what its computation does not show; where that
-// shows more, the two are joined, so that a declaration cannot make more of a call than it is.
+// An operator's declaration replaces facts that its computation does not show. If the computation
+// shows more, the two are joined, so that a declaration cannot claim more than the call allows.
 te::FusionKind with_declared(te::FusionKind derived, const Operator* op) {
   const std::optional<te::FusionKind>* declared = declared_fusion().find(op);
   if (declared == nullptr || !*declared) return derived;

@@ -92,12 +92,13 @@ size_t count_nodes(const Function* function) {
   return count;
 }
 
-// What inlining may still add. A chain of functions that call each other twice doubles with each.
+// The nodes that inlining may still add. A chain of functions that call each other twice doubles
+// with each.
 class Budget {
  public:
   explicit Budget(int64_t nodes) : limit_(nodes), left_(nodes) {}
 
-  // Whether the nodes of `callee`, which the module has as `name`, can be added once more.
+  // True if the nodes of `callee`, which the module has as `name`, can be added once more.
   bool take(Name name, const Function* callee) {
     auto [entry, fresh] = sizes_.try_emplace(name, 0);
     if (fresh) entry->second = static_cast<int64_t>(count_nodes(callee));

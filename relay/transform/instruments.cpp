@@ -88,7 +88,7 @@ std::string PassTimes::table() const {
     auto found = std::find_if(sums.begin(), sums.end(),
                               [&](const Sum& sum) { return sum.pass == entry.pass; });
     if (found == sums.end()) found = sums.insert(sums.end(), {entry.pass});
-    // What ran inside of another pass is part of that one's time.
+    // The time of an inner pass is part of the outer one's.
     if (entry.depth == 0) total += entry.seconds;
     found->seconds += entry.seconds;
     ++found->runs;

@@ -85,7 +85,7 @@ class Lifter final : public Rewriter {
   std::unordered_map<const Var*, Name> globals_;       // lets of what captures nothing
 };
 
-// Whether types in it mention type variables of the functions around.
+// True if types in it mention type variables of the functions around.
 bool mentions_outer_types(const Expr* root) {
   std::vector<TypeVarRef> used;
   std::unordered_set<const TypeVar*> bound;
@@ -124,7 +124,7 @@ bool has_functions(const Function* root) {
   return found;
 }
 
-// What is made by a lifted closure is a function literal that stays.
+// The result of a lifted closure is a function literal that stays.
 bool is_closure_maker(const Function* function) {
   return function->attrs() && !dict_attr(function->attrs(), "Closure").is_none();
 }
@@ -135,8 +135,8 @@ Module lift(const Module& module, const PassContext& context) {
     any |= !is_closure_maker(entry.function.get()) && has_functions(entry.function.get());
   }
   if (!any) return module;
-  // A node that is used in a closure and outside of it is bound outside. Where there are effects,
-  // so is everything: nobody knows any more that calling what a global gives has none.
+  // A node that is used in a closure and outside of it is bound outside. In a program with effects
+  // every node is: nothing shows any more that calling the result of a global has none.
   bool acts = Effects(module).any();
   const char* form = acts ? "ToANormalForm" : "ToBasicBlockNormalForm";
   Module result = (*create_pass(form))(module, context);

@@ -30,8 +30,8 @@ bool Lets::recursive(const Let* let) const {
 
 namespace {
 
-// Marks what is needed, from the root: the value of a let only once its variable is met, unless it
-// acts.
+// Marks needed nodes, from the root: the value of a let only once its variable is met, unless it
+// has an effect.
 class Liveness {
  public:
   Liveness(const Function* root, const std::unordered_set<const Expr*>& effectful) {
@@ -72,7 +72,7 @@ class Liveness {
     }
     return result;
   }
-  /// Whether live code has literals of open type; dead code may decide what they are.
+  /// True if live code has literals of open type; dead code may decide their types.
   bool literals() const { return literals_; }
 
  private:

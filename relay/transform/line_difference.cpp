@@ -1,4 +1,4 @@
-// What changed from one text to another, line by line.
+// The changes from one text to another, line by line.
 #include <algorithm>
 #include <string_view>
 
@@ -39,7 +39,7 @@ std::vector<Line> compare(const std::vector<std::string_view>& a,
     for (size_t i = 0; i < n; ++i) result.push_back({'-', a[begin + i]});
     for (size_t j = 0; j < m; ++j) result.push_back({'+', b[begin + j]});
   } else {
-    // common[i][j]: of the longest common subsequence of what follows.
+    // common[i][j]: the length of the longest common subsequence of the rests.
     std::vector<uint32_t> common((n + 1) * (m + 1));
     auto at = [&](size_t i, size_t j) -> uint32_t& { return common[i * (m + 1) + j]; };
     for (size_t i = n; i-- > 0;) {

@@ -53,14 +53,15 @@ RELAY_REGISTER_CONFIG({"relay.verify_passes", kVerifyByDefault,
 RELAY_REGISTER_CONFIG({"relay.verify_types", false,
                        "Types the result of each pass on typed programs again."});
 
-// What the passes of this thread's outermost one have failed on so far (collect_errors).
+// The errors of passes under this thread's outermost one so far (collect_errors).
 struct Collected {
   std::vector<Diagnostic> errors;
   int depth = 0;
 };
 thread_local Collected collected;
 
-// Hears what the innermost pass of this thread reports while it works on a part of the program.
+// Receives the reports of the innermost pass of this thread while it works on a part of the
+// program.
 class Reports {
  public:
   Reports() : outer_(std::exchange(innermost_, this)) {}
@@ -77,7 +78,7 @@ class Reports {
 };
 thread_local Reports* Reports::innermost_ = nullptr;
 
-// Adds what was thrown to what was reported before, if anything was.
+// Throws an error together with earlier reports, if there are any.
 [[noreturn]] void rethrow_with(const Error& error, std::vector<Diagnostic> reported) {
   reported.insert(reported.end(), error.diagnostics().begin(), error.diagnostics().end());
   throw Error(std::move(reported));
@@ -238,7 +239,7 @@ bool is_set(const AttrValue& value) {
   return !value.is_none();
 }
 
-// Functions that are somebody else's to optimise.
+// Functions that this compiler must not optimise.
 bool left_alone(const Function& function) {
   if (!function.attrs()) return false;
   for (const char* name : {"SkipOptimization", "Compiler", "Extern"}) {
@@ -312,7 +313,7 @@ class SequentialPass final : public Pass {
     }
     return result;
   }
-  // A pass of this sequence by its name, a registered one, or one that somebody else knows.
+  // A pass of this sequence by its name, a registered one, or one from the pass finder.
   PassRef required(const std::string& name, const Pass& by) const {
     for (const PassRef& pass : passes_) {
       if (pass->info().name.view() == name) return pass;

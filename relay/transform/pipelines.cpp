@@ -13,9 +13,8 @@ struct Step {
   int level = 0;  // where the pass itself is of a lower one
 };
 
-// Level 0 writes the program as inference needs it, level 1 takes away what is not used, level 2
-// computes what is known, level 3 writes calls shorter, shares what is equal and moves work into
-// constants.
+// Level 0 writes the program as inference needs it, level 1 removes unused parts, level 2 computes
+// known values, level 3 writes calls shorter, shares equal ones and moves work into constants.
 const std::vector<Step>& steps() {
   static const std::vector<Step> list = {
       {"Inline"},                                        // 1

@@ -19,7 +19,7 @@ bool is_open(const TypeRef& type) {
   return !type || type->has_incomplete() || type->has_type_var();
 }
 
-// The type that a parameter is declared with, where there is no value, or that has none.
+// The declared type of a parameter without a value, or of one without a type.
 TypeRef declared_type(const Function& function, Name entry, size_t i, const FuncType* signature,
                       const DecidedDims& decided, bool has_value) {
   TypeRef type = signature == nullptr ? TypeRef() : signature->params()[i];
@@ -39,8 +39,8 @@ TypeRef declared_type(const Function& function, Name entry, size_t i, const Func
           .help("annotate the parameter"));
 }
 
-// Of values where there are some, else as declared: named dimensions that values decide are
-// decided.
+// The types of values if there are some, else the declared ones: values decide the named dimensions
+// that they have.
 std::vector<TypeRef> parameter_types(const Function& function, Name entry,
                                      const FuncType* signature, std::span<const Value> values) {
   std::vector<TypeRef> types(values.size());

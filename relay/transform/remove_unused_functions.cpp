@@ -25,7 +25,7 @@ Module remove_unused(const Module& module, const std::vector<std::string>& entri
     if (entry == nullptr) return module;
     reach(entry->name);
   }
-  // Once all are reached there is nothing more to look for.
+  // Ends once all functions are reached.
   size_t count = module.functions().size();
   while (!work.empty() && reached.size() < count) {
     const Function* function = module.function(work.back());

@@ -34,7 +34,7 @@ const Operator* op_of(const Expr* expr) {
   return node == nullptr ? nullptr : node->op();
 }
 
-// Whether numbers that stood apart may become one: none is lost to the range of floats.
+// True if separate numbers may become one: no result leaves the range of floats.
 bool keeps_range(const NDArray& result, const std::vector<Value>& arguments) {
   if (!result.dtype().is_float()) return true;
   auto least = [](const NDArray& array) {
@@ -93,7 +93,7 @@ class Simplifier final : public Rewriter {
     return result;
   }
 
-  // What is written may leave an argument out or use it twice.
+  // The replacement may leave an argument out or use it twice.
   bool acts(const Expr* old) {
     if (!effects_.get().any()) return false;
     if (!effectful_) effectful_ = effects_.get().effectful_nodes(root_);
@@ -162,7 +162,7 @@ class Simplifier final : public Rewriter {
     return result;
   }
 
-  // Constants as one, if that is no larger than they are.
+  // Folds constants into one, if that is no larger than they are.
   static ExprRef folded(const Operator* op, const Call& call, const std::vector<ExprRef>& args) {
     std::vector<Value> values;
     int64_t most = 0;
@@ -179,7 +179,8 @@ class Simplifier final : public Rewriter {
     return constant;
   }
 
-  // Whether it is where a tensor is that it is computed from: another call would be anywhere.
+  // True if it is on the device of the tensor that it is computed from: another call could be on
+  // any.
   static bool follows_tensor(const Expr* expr) {
     if (op_of(expr) == nullptr || is_number_type(expr->type())) return true;
     std::span<const ExprRef> args = static_cast<const Call*>(expr)->args();
@@ -187,7 +188,8 @@ class Simplifier final : public Rewriter {
                        [](const ExprRef& arg) { return !is_number_type(arg->type()); });
   }
 
-  // Whether all calls of the pattern go: none is used elsewhere, so that nothing is computed twice.
+  // True if all calls of the pattern disappear: none is used elsewhere, so nothing is computed
+  // twice.
   bool replaces_all(const ExprRef& pattern, const ExprRef& written) {
     PointerSet<Expr> needed;
     int visited = 0;
@@ -196,7 +198,7 @@ class Simplifier final : public Rewriter {
       const Expr* expr = stack.back();
       stack.pop_back();
       if (!needed.insert(expr)) continue;
-      // Those without a use are new.
+      // Nodes without a use are new.
       if (uses_.find(expr) != nullptr || op_of(expr) == nullptr) continue;
       for (const ExprRef& arg : static_cast<const Call*>(expr)->args()) stack.push_back(arg.get());
     }

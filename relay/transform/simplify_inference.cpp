@@ -40,7 +40,8 @@ class InferenceSimplifier final : public Rewriter {
     return expander_(*simplified_for_inference().find(op), call, args);
   }
 
-  /// Whether one kernel computes each element by itself, in the dtype that simpler operators would.
+  /// True if one kernel computes each element by itself, in the dtype that simpler operators would
+  /// use.
   bool works_by_element(const Call& call) {
     const std::optional<CallFusion>& fusion = kinds_.find(call);
     if (!fusion || fusion->kind > te::FusionKind::kBroadcast) return false;

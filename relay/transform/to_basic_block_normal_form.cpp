@@ -29,8 +29,8 @@ std::vector<bool> crossing_nodes(const Regions& regions) {
   return crossing;
 }
 
-// Whether a let in an argument or in a value will move to its region, past what is evaluated before
-// it there.
+// True if a let in an argument or in a value will move to its region, past nodes that are evaluated
+// before it there.
 bool flattens(const Regions& regions) {
   for (uint32_t id : regions.post_order()) {
     uint32_t user = regions.user(id);
@@ -44,7 +44,7 @@ bool flattens(const Regions& regions) {
   return false;
 }
 
-// Whether a let's value is used elsewhere as well: there the let's variable takes its place.
+// True if a let's value is used elsewhere as well: the let's variable then replaces it.
 bool names_shared_values(const Regions& regions) {
   for (uint32_t id : regions.post_order()) {
     if (regions.kind(id) != ExprKind::kLet) continue;

@@ -343,7 +343,7 @@ class Reader {
     }
   }
 
-  // Refuses what the parameter's type excludes before it is filled: it may be large.
+  // Refuses a shape that the parameter's type excludes before the value is filled: it may be large.
   void check_shape(const std::vector<int64_t>& shape) const {
     constexpr int64_t kSmall = int64_t{1} << 24;
     if (tensor_ == nullptr || !tensor_->has_rank() || element_count(shape) < kSmall) return;

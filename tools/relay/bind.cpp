@@ -72,7 +72,7 @@ bool Bound::only_weights() const {
   return std::find(weights.begin(), weights.end(), false) == weights.end();
 }
 
-// What takes arguments: what comes with the program does not count.
+// The parameters that take arguments: those that come with the program do not count.
 static std::string wanted_text(const Parameters& parameters, const Bound& bound) {
   constexpr size_t kMost = 10;
   size_t count = 0;
@@ -88,7 +88,7 @@ static std::string wanted_text(const Parameters& parameters, const Bound& bound)
   return count == 0 ? text : text + ", " + list;
 }
 
-// What a call of a function lacks.
+// The error about missing arguments of a call.
 static Diagnostic missing_values(const Parameters& parameters, const std::vector<Value>& values) {
   std::string missing;
   bool all_tensors = true;

@@ -87,7 +87,7 @@ Peak best_peak(int threads) {
   std::filesystem::path file = folder / ("peak-" + std::to_string(threads));
   Peak before;
   if (std::ifstream in(file); in >> before.gflops >> before.gigabytes) {
-    // Anything else is no measurement of a machine.
+    // Other numbers are no measurement of a machine.
     auto plausible = [](double x) { return x > 0 && x < 1e6; };
     if (plausible(before.gflops)) peak.gflops = std::max(peak.gflops, before.gflops);
     if (plausible(before.gigabytes)) peak.gigabytes = std::max(peak.gigabytes, before.gigabytes);

@@ -30,7 +30,7 @@ std::string shorten(const std::string& text, size_t most) {
   return line.substr(0, end) + "...";
 }
 
-// What each kernel is the work of: the nodes of an imported model, some of them, and its program.
+// The source of each kernel's work: the nodes of an imported model, some of them, and its program.
 std::vector<std::string> works_of(const vm::Executable& executable) {
   constexpr size_t kMost = 3;
   std::vector<std::vector<std::string>> nodes(executable.kernels.size());
@@ -119,7 +119,7 @@ void add_profile_option(CLI::App& command, ProfileOption& option) {
   command.add_flag("--profile", option.enabled,
                    "Print the time of each kernel on standard error; --profile=FILE.json writes "
                    "the kernel calls in Chrome's trace format instead.");
-  // What main() makes of --profile=FILE: a value after a space would take the program's place.
+  // main() turns --profile=FILE into this: a value after a space would take the program's place.
   command
       .add_option_function<std::string>("--profile-trace",
                                         [&option](const std::string& file) {

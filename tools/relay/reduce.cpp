@@ -44,7 +44,7 @@ struct ReduceOptions {
   size_t memory = 4096;
 };
 
-// What is to be reduced: a typed module, and values for the function that is run.
+// The program to reduce: a typed module, and values for the function that is run.
 struct Subject {
   Module module;
   reduce::Arguments arguments;
@@ -63,7 +63,7 @@ Subject read_subject(const ReduceOptions& options) {
     }
   };
   if (!options.given.params.empty() || !source.weights.empty()) {
-    // Weights are constants, as they are for `relay run` and `relay opt`.
+    // Weights are constants, as for `relay run` and `relay opt`.
     Program program =
         bind_program(std::move(source), options.entry, options.given, Arguments::kLater);
     subject.module = std::move(program.module);
@@ -108,7 +108,7 @@ class TemporaryFolder {
   std::string path_;
 };
 
-// What is looked for, and how to say it.
+// The defect to look for, and its description.
 struct Search {
   reduce::Predicate predicate;
   std::string failure;
@@ -148,7 +148,7 @@ Search search_command(const Subject& subject, const ReduceOptions& options,
   return {reduce::command_answers(check, limits), "the command " + ending};
 }
 
-// What is checked: `what` in messages, and what has to end by itself if the check does not.
+// The check: `what` names it in messages, and `alone` must end by itself if the check does not.
 struct Checked {
   std::string what;
   reduce::Check check;

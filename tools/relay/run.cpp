@@ -94,7 +94,7 @@ void print_result(const Value& result, const std::string& type, const RunOptions
   print_out(text);
 }
 
-// Whether the value says what its type is: tensors, and tuples of such.
+// True if the value shows its type: tensors, and tuples of them.
 bool shows_type(const Value& value) {
   if (!value.is_tuple()) return value.is_tensor();
   return std::all_of(value.fields().begin(), value.fields().end(), shows_type);

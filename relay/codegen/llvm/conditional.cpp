@@ -41,7 +41,7 @@ LaneValue ScalarEmitter::blend(LaneValue condition, LaneValue a, LaneValue c) {
   return LaneValue::vector(b.CreateSelect(widen(condition), widen(a), widen(c)));
 }
 
-/// Where two paths meet. The builder stands at the end of `from_b`; both blocks are open.
+/// Joins two paths. The builder stands at the end of `from_b`; both blocks are open.
 LaneValue ScalarEmitter::merge(LaneValue a, llvm::BasicBlock* from_a, LaneValue c,
                                llvm::BasicBlock* from_b) {
   llvm::BasicBlock* after = frame_.new_block("merge");
@@ -71,7 +71,7 @@ LaneValue ScalarEmitter::merge(LaneValue a, llvm::BasicBlock* from_a, LaneValue 
 }
 
 llvm::Value* ScalarEmitter::masked_arm(const ScalarNode* node, llvm::Value* taken) {
-  // Leaves, and what has been computed for others, are there already.
+  // Leaves, and values computed for other nodes, exist already.
   if (is_leaf(node) || find(node, regions_.size() - 1)) return widen(value_of(node));
   llvm::BasicBlock* before = b.GetInsertBlock();
   llvm::BasicBlock* arm = frame_.new_block("arm");

@@ -22,7 +22,7 @@ struct Converter {
     return widen_type(register_type(frame.context, dtype), lanes_of(value));
   }
 
-  /// Truncation; what the type has no room for, and not-a-number, give its least number.
+  /// Truncation; numbers outside of the type's range, and not-a-number, give its least number.
   llvm::Value* truncate(llvm::Value* x, DType dtype) const {
     llvm::Type* type = like(x, dtype);
     llvm::Value* limit = llvm::ConstantFP::get(x->getType(), dtype.bits == 64 ? 0x1p63 : 0x1p31);

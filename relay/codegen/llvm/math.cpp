@@ -114,7 +114,7 @@ V binary(BinaryOp op, V x, V y) {
 
 namespace {
 
-/// Whether the function takes a branch for rare arguments.
+/// True if the function takes a branch for rare arguments.
 bool branches(UnaryOp op) {
   return op == UnaryOp::kSin || op == UnaryOp::kCos || op == UnaryOp::kTan;
 }
@@ -122,8 +122,8 @@ bool branches(BinaryOp op) {
   return op == BinaryOp::kMod || op == BinaryOp::kFloorDiv || op == BinaryOp::kFloorMod;
 }
 
-/// Emits `body(arguments)`; in a function of its own, which LLVM inlines, if it has branches: the
-/// caller's blocks stay as they are.
+/// Emits `body(arguments)`. If it has branches, it goes into a function of its own, which LLVM
+/// inlines: the caller's blocks stay as they are.
 template <class Op, class Body>
 llvm::Value* emit(llvm::IRBuilderBase& b, Op op, std::string_view name,
                   std::initializer_list<llvm::Value*> arguments, const Target& target,

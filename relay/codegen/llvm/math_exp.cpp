@@ -1,4 +1,4 @@
-// Exponentials, logarithms and what is made of them.
+// Exponentials, logarithms and functions made from them.
 #include <bit>
 #include <limits>
 #include <vector>
@@ -64,8 +64,8 @@ std::vector<uint32_t> roots_of_two(const Ops& o) {
 V power_of_two(const Steps& steps, int bias) {
   Ops& o = *steps.sum.ops;
   const int shift = 23 - std::countr_zero(o.table_size());
-  // Whole numbers of n end up as exponent, steps between them in the mantissa, where the table
-  // puts right what they should be.
+  // Whole numbers of n end up as exponent, steps between them in the mantissa, which the table
+  // corrects.
   std::vector<uint32_t> table = roots_of_two(o);
   for (uint32_t i = 0; i < table.size(); ++i) {
     table[i] += (static_cast<uint32_t>(bias) << 23) - (i << shift);
@@ -103,7 +103,7 @@ V exponent_to_double(V e) {
   return o.to_double(narrow);
 }
 
-/// What logarithms give where the formula does not hold.
+/// The results of logarithms outside of the formula's range.
 V log_special(V x, V usual) {
   Ops& o = *x.ops;
   V result = o.select(x == kInfinity, x, usual);
@@ -159,7 +159,7 @@ V sigmoid(V x) {
     V w = power_of_two(steps, -30);
     return s / o.fma(w, exp_of_rest(steps.r), w + s);
   }
-  // Of e = exp(-|x|) at most 1: 1 / (1 + e), or e / (1 + e) for negative x.
+  // For e = exp(-|x|) at most 1: 1 / (1 + e), or e / (1 + e) for negative x.
   V a = -o.abs(x);
   V e = is_double(x) ? exp_in_range_double(o.max2(number(x, -746), a), kExpDouble)
                      : exp_in_range_float(o.max2(number(x, -104), a));
@@ -169,8 +169,8 @@ V sigmoid(V x) {
 
 namespace {
 
-/// Σ c[i] u^i by pairs: half as many roundings one after the other as in Horner's way. `lost`: what
-/// the last of them lost.
+/// Σ c[i] u^i by pairs: half as many roundings one after the other as in Horner's way. `lost`: the
+/// part that the last rounding lost.
 V poly_by_pairs(V u, V square, std::span<const double> c, V* lost = nullptr) {
   Ops& o = *u.ops;
   auto pair = [&](size_t i) {
@@ -201,7 +201,7 @@ V tanh(V x) {
     V c = limit(x, 9.04);
     // Near 1 errors count double; without fused operations they would exceed 4 units.
     if (!o.has_fma()) c = o.to_double(c);
-    // Of t = N / D = tanh(x / 2): 2 t / (1 + t²), which forgives errors of t where it is near 1.
+    // For t = N / D = tanh(x / 2): 2 t / (1 + t²), which forgives errors of t near 1.
     V u = c * c;
     V n = o.poly(u, kHalfTanhNumerator) * c;
     V d = o.poly(u, kHalfTanhDenominator);

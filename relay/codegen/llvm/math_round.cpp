@@ -17,7 +17,7 @@ bool is_number(V x) {
   return number != nullptr && !number->isNaN();
 }
 
-/// fmod by one division, right for quotients below `limit`; what is not is marked in `rare`.
+/// fmod by one division, right for quotients below `limit`; marks others in `rare`.
 V fmod_by_division(V x, V y, double limit, V* rare) {
   Ops& o = *x.ops;
   V a = o.abs(x);
@@ -52,7 +52,7 @@ V fmod(V x, V y) {
     return o.unless(rare, usual, [&] { return o.call_lanes(KernelFunction::kFmod, x, y); });
   }
   V usual = o.to_float(fmod_by_division(o.to_double(x), o.to_double(y), 0x1p28, &rare));
-  // Not a quotient at all (y is 0) is no reason for the branch.
+  // A quotient that does not exist (y is 0) does not need the branch.
   rare = rare & (y != 0.0);
   return o.unless(rare, usual, [&] { return o.call_lanes(KernelFunction::kFmod, x, y); });
 }

@@ -1,4 +1,4 @@
-// What is computed before a node, and what only under a condition.
+// Decides which values are computed before a node, and which only under a condition.
 #include <relay/codegen/llvm/scalar_emitter.h>
 
 namespace relay::codegen {
@@ -53,9 +53,9 @@ ScalarEmitter::NodeSet ScalarEmitter::certain_below(const ScalarNode* root) cons
   return seen;
 }
 
-/// The certain operands, and of the others what is better computed before: what is wanted in any
-/// case (by `certain` or by both arms), and harmless nodes of both arms. Without it, nodes below
-/// arms would be written once for each arm, and so on for arms in arms.
+/// The certain operands, and those of the others that are better computed before: values that are
+/// wanted in any case (by `certain` or by both arms), and harmless nodes of both arms. Without
+/// this, nodes below arms would be written once for each arm, and so on for arms in arms.
 std::vector<const ScalarNode*> ScalarEmitter::operands(const ScalarNode* node, size_t region,
                                                        const NodeSet& certain) const {
   std::vector<const ScalarNode*> result;

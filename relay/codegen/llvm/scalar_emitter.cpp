@@ -189,9 +189,9 @@ void ScalarEmitter::invalidate(const Dependences& changed) {
   }
 }
 
-/// Regions that a value may move out to: along straight-line code, or from a loop's body to what
-/// runs in front of it. Nothing leaves a conditional region, and what may fail leaves a loop only
-/// if the code in front of it is sure to want it.
+/// The regions that a value may move out to: along straight-line code, or from a loop's body to the
+/// code in front of it. Nothing leaves a conditional region, and a value that may fail leaves a
+/// loop only if the code in front of it is sure to want it.
 size_t ScalarEmitter::home_of(const Dependences& depends, bool unsafe, size_t region) const {
   size_t home = region;
   bool in_place = true;

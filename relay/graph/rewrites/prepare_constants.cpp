@@ -1,5 +1,5 @@
-// What nodes compute from constants alone is computed once, when the program is compiled: stages,
-// and parts of expressions.
+// Computes the parts of nodes that depend on constants alone once, when the program is compiled:
+// stages, and parts of expressions.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -25,8 +25,8 @@ using te::ScalarNode;
 using te::ScalarRef;
 using te::TensorId;
 
-/// A constant may become larger by a part of what it is made from, or by so many bytes: a padded
-/// weight does, one that is broadcast does not.
+/// A constant may become larger by a part of those that it is made from, or by so many bytes: a
+/// padded weight stays within that, a broadcast one does not.
 constexpr double kGrowth = 1.5;
 constexpr double kSlack = 1 << 10;
 /// Points that are visited to compute one. Mere copies may be larger.
@@ -41,7 +41,7 @@ std::optional<double> points(std::span<const Axis> axes) {
   return count;
 }
 
-/// A work without what it computes from constants.
+/// A work without the parts that it computes from constants.
 struct Prepared {
   struct Part {
     Computation computation;
@@ -58,7 +58,7 @@ class Splitter {
   Splitter(const Work& work, const std::vector<bool>& constant)
       : work_(work), c_(work.computation()), constant_(constant), copier_(c_) {}
 
-  /// What makes each output if all depend on constants alone; else nothing.
+  /// The part that makes each output if all depend on constants alone; else nothing.
   std::vector<Prepared::Part> outputs() {
     for (const te::Stage& stage : c_.stages) {
       Known known;
@@ -78,7 +78,7 @@ class Splitter {
       known_.emplace_back();
       if (is_known(c_.stages[s])) {
         known_.back().stage = true;
-        // What reads it decides whether it is prepared.
+        // Its readers decide if it is prepared.
         copier_.place(copier_.renamed(c_.stages[s]));
       } else {
         copier_.place(copier_.renamed(with_parts(c_.stages[s])));
@@ -102,7 +102,7 @@ class Splitter {
   }
 
  private:
-  /// What is known of a node of an expression.
+  /// Facts about a node of an expression.
   struct Fact {
     bool constant = true;   // depends on constants alone, and cannot fail
     bool reads = false;     // loads an element of one
@@ -120,7 +120,7 @@ class Splitter {
                          : known_[static_cast<size_t>(id.stage)].stage;
   }
 
-  /// Whether a stage as a whole can be computed before: from constants, with one output that is not
+  /// True if a stage as a whole can be computed before: from constants, with one output that is not
   /// much larger than they are.
   bool is_known(const te::Stage& stage) const {
     std::vector<TensorId> reads = te::stage_reads(stage);
@@ -217,7 +217,7 @@ class Splitter {
     return facts;
   }
 
-  /// The stage, reading what has been prepared.
+  /// The stage with its prepared parts as inputs.
   te::Stage with_parts(const te::Stage& old) {
     te::Stage stage = old;
     std::vector<ScalarRef> roots = te::stage_roots(stage);
@@ -243,7 +243,7 @@ class Splitter {
           continue;
         }
       }
-      // One of several accumulators of a fold is no value of its own.
+      // One of several accumulators of a fold is not a value of its own.
       const ScalarRef& below = node->kind == ScalarKind::kGet ? node->args[0] : node;
       for (size_t i = below->args.size(); i-- > 0;) stack.push_back(below->args[i]);
     }
@@ -270,7 +270,7 @@ class Splitter {
     return axes;
   }
 
-  /// What stands for a constant expression; null if it is to stay. New inputs keep their names when
+  /// The replacement of a constant expression; null if it stays. New inputs keep their names when
   /// the stage is renamed.
   ScalarRef prepared(const ScalarRef& node, const Fact& fact, std::span<const Axis> domain,
                      const std::unordered_map<uint32_t, Dim>& extents) {
@@ -299,7 +299,7 @@ class Splitter {
       if (inner->kind != ScalarKind::kLoad) continue;
       reads.push_back(inner->tensor);
       copies &= inner == node.get();
-      // What is read only where a condition holds need not be inside elsewhere.
+      // An element that is read only under a condition need not be inside elsewhere.
       if (fact.unconditional || inner->bounds != te::Bounds::kProven) continue;
       for (size_t d = 0; d < inner->args.size(); ++d) {
         if (!te::surely_inside(te::affine(inner->args[d]), c_.info(inner->tensor).dims[d],
@@ -370,7 +370,7 @@ class Splitter {
     return order;
   }
 
-  /// A part whose output is what a stage, added behind those that it reads, computes.
+  /// Adds a part: a stage behind those that it reads, and its output.
   TensorId add_part(te::Stage stage) {
     Computation part = c_;
     part.stages.push_back(std::move(stage));

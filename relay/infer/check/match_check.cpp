@@ -75,7 +75,7 @@ const TypeData* data_of(const std::vector<Head>& heads, const Module& module) {
   return nullptr;
 }
 
-/// Whether every value has one of these heads.
+/// True if every value has one of these heads.
 bool covers_all(const std::vector<Head>& heads, const Module& module) {
   if (heads.empty()) return false;
   if (heads[0].constructor == nullptr) return true;  // a tuple
@@ -174,7 +174,7 @@ std::vector<std::vector<PatternRef>> Checker::missing(std::vector<Row> rows, siz
   return found;
 }
 
-/// Whether some value matches `pattern` and none of `rows` (all of one column).
+/// True if some value matches `pattern` and none of `rows` (all of one column).
 bool pattern_useful(const std::vector<Row>& rows, const Pattern* pattern, const Module& module) {
   struct Task {
     std::vector<Row> rows;

@@ -10,7 +10,7 @@
 namespace relay {
 namespace {
 
-/// What binds a variable, in words, and where.
+/// The binder of a variable, in words, and its place.
 struct Binder {
   const char* kind;
   Name function;

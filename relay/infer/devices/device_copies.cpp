@@ -95,21 +95,21 @@ class Copies {
     return result;
   }
 
-  /// What the module's functions are called that these are copies of.
+  /// The names of the original functions in the module.
   std::unordered_map<Name, Name> origins() const {
     std::unordered_map<Name, Name> result;
     for (size_t i = own_; i < all_.size(); ++i) result.emplace(all_[i].name, all_[i].origin);
     return result;
   }
 
-  /// Those that differ in what is on which device.
+  /// Keeps copies that differ in the device of some value.
   Module merged(const Devices& devices) {
     std::map<std::pair<Name, std::vector<Device>>, size_t, Less> kinds;
     for (Copy& each : all_) {
       auto key = std::pair(each.origin, devices.everywhere(each.function.get()));
       each.group = kinds.try_emplace(std::move(key), kinds.size()).first->second;
     }
-    // And in what they call.
+    // And in their callees.
     for (size_t before = 0, now = kinds.size(); before != now;) {
       std::map<std::vector<size_t>, size_t> finer;
       std::vector<size_t> groups;

@@ -37,7 +37,8 @@ class DeviceSolver : private Walker {
       graph_.globals[entry.name] = graph_.add(NodeKind::kFunction, parts);
     }
     for (size_t i = 0; i < module_.functions().size(); ++i) {
-      // Copies come after their callers: what they say is known before, so that errors are there.
+      // Copies come after their callers, whose devices are then known, so errors are reported
+      // there.
       const auto& entry =
           module_.functions()[origins_.empty() ? i : module_.functions().size() - 1 - i];
       walk(entry.function.get());
@@ -46,7 +47,7 @@ class DeviceSolver : private Walker {
           kCallRule);
       unify(graph_.globals[entry.name], graph_.node_of(entry.function.get()));
     }
-    // Where one side of an `on_device` is left open, it is where the other is if it can be.
+    // An open side of an `on_device` is on the device of the other side if possible.
     for (const auto& [body, result] : open_) {
       uint32_t from = graph_.first_in(body);
       uint32_t to = graph_.first_in(result);
@@ -97,7 +98,7 @@ class DeviceSolver : private Walker {
     auto [entry, added] = graph_.of_use.try_emplace({expr, i}, 0);
     if (added) {
       entry->second = graph_.make(type_of(child));
-      // What takes tensors as an operator or constructor does has them all on one device.
+      // A value that takes tensors like an operator or constructor has them all on one device.
       if (!child->is<Constant>()) join(entry->second);
     }
     return entry->second;
@@ -197,7 +198,7 @@ class DeviceSolver : private Walker {
     result_.problems_.push_back(std::move(problem));
   }
 
-  // What is joined next: an expression, or the value that one of its operands is.
+  // The next value to join: an expression, or one of its operands.
   void at(const Expr* expr, size_t part, What what, const char* help = nullptr) {
     while (part != kWhole && expr->operands()[part]->is<Let>()) {
       expr = expr->operands()[part].get();
@@ -214,7 +215,7 @@ class DeviceSolver : private Walker {
 
   void set(const Expr* expr, uint32_t node) { graph_.of[expr] = node; }
 
-  // What names and patterns bind is known before it is used.
+  // The values of names and patterns are known before their uses.
   void before(const Expr* expr, uint32_t index) override {
     if (index != 1) return;
     if (const auto* let = expr->as<Let>()) {
@@ -364,7 +365,7 @@ class DeviceSolver : private Walker {
     set(call, result);
   }
 
-  // Of the call's operand i, which is an argument.
+  // Names operand i of the call, which is an argument.
   static std::string input_of(const Operator* op, size_t i) {
     std::string of = " of " + op->name().str();
     if (i <= op->inputs().size()) return op->inputs()[i - 1].name.str() + of;

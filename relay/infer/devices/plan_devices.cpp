@@ -44,7 +44,7 @@ class DevicePlanner final : public Rewriter {
   }
 
  private:
-  // What a parameter is goes unsaid where all that is done with it is to place it.
+  // Leaves a parameter's device out if its only uses place it.
   void annotate(const Var* param) {
     const Type* type = param->type();
     if (param->annotation() || !is_plain(type) || !free_type_vars(TypeRef(type)).empty()) return;
@@ -128,7 +128,7 @@ class DevicePlanner final : public Rewriter {
     return found != known_.end() && found->second;
   }
 
-  // Whether the rewritten expression says where its tensors are without anything around it.
+  // True if the rewritten expression gives the devices of its tensors without anything around it.
   bool is_known(const Expr* expr, const std::optional<DeviceUse>& use) {
     size_t count = expr->operands().size();
     auto any = [&](size_t from) {
@@ -160,7 +160,8 @@ class DevicePlanner final : public Rewriter {
     }
   }
 
-  // Where the tensors are that operators compute a number from, if fusion could follow it there.
+  // The device of the tensors from which operators compute a number, if fusion could follow it
+  // there.
   std::optional<Device> origin(const Expr* expr, size_t i) const {
     auto found = origin_.find(expr->operands()[i].get());
     return found == origin_.end() ? std::nullopt : found->second;
@@ -210,7 +211,7 @@ class DevicePlanner final : public Rewriter {
     if (!apart || own) origin_[expr] = all;
   }
 
-  // What an `on_device` comes to.
+  // Writes the final form of an `on_device`.
   ExprRef write_place(const Call* call, const ExprRef& body) {
     Device from = devices_.of(call, 1);
     Device to = devices_.of(call);

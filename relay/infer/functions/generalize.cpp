@@ -10,7 +10,7 @@ namespace {
 
 /// More residual constraints in one scheme are refused (T9).
 constexpr size_t kMaxConstraints = 256;
-/// So many that joining them is not tried.
+/// With more constraints, joining is not tried.
 constexpr size_t kMaxMerged = 4096;
 
 /// Unsolved variables of some types.
@@ -30,7 +30,7 @@ std::span<const TypeRef> inputs_of(const Constraint& c) {
   return {c.args.data(), c.args.size() > 1 ? c.args.size() - 1 : c.args.size()};
 }
 
-/// Whether every variable of the inputs is in `known` or belongs to an outer scope.
+/// True if every variable of the inputs is in `known` or belongs to an outer scope.
 bool determined(Solver& solver, const Constraint& c, const Variables& known, uint32_t outer) {
   bool all = true;
   for (const TypeRef& input : inputs_of(c)) {
@@ -44,7 +44,7 @@ bool determined(Solver& solver, const Constraint& c, const Variables& known, uin
   return all;
 }
 
-/// Whether a type parameter is itself an argument: what it is decides the others' dtypes, at each
+/// True if a type parameter is itself an argument: its value decides the others' dtypes, at each
 /// call.
 bool meets_declared_type(Solver& solver, const Constraint& c) {
   return std::any_of(c.args.begin(), c.args.end(), [&](const TypeRef& arg) {
@@ -64,7 +64,7 @@ Inferencer::Scope Inferencer::open_scope() {
 bool Inferencer::default_ambiguous(const Scope& scope, const TypeRef& seeds, const TypeRef& type,
                                    std::span<const ConstraintId> pending) {
   Variables reached;
-  // From what is known, relations lead from inputs to outputs (T7).
+  // Relations lead from known inputs to outputs (T7).
   auto reach = [&](const TypeRef& from) {
     if (from) reached.add(solver_, from);
     for (bool grown = true; grown;) {
@@ -99,9 +99,9 @@ bool Inferencer::default_ambiguous(const Scope& scope, const TypeRef& seeds, con
     constraints_.propagate();
     return true;
   }
-  // What came with the scheme of a called function and cannot be decided any more is an error at
-  // the call; a function's own ambiguity is left for its calls to decide, and so is what a function
-  // that the entry returns leaves open (T17).
+  // A constraint that came with the scheme of a called function and cannot be decided any more is
+  // an error at the call. A function's own ambiguity is left for its calls to decide, and so are
+  // variables that a function in the entry's result leaves open (T17).
   reach(type);
   for (ConstraintId id : pending) {
     if (solver_.any_failed()) break;  // what has failed may be what leaves them open
@@ -142,7 +142,7 @@ int32_t Inferencer::close_scope(const Scope& scope, const TypeRef& type,
     }
     TypeRef seeds = type;
     if (entry) {
-      // Nothing but the arguments of the entry decides its types.
+      // Only the arguments of the entry decide its types.
       const auto* func = solver_.resolve(type)->as<FuncType>();
       seeds = func == nullptr
                   ? TypeRef()
@@ -220,7 +220,7 @@ void Inferencer::merge_broadcasts(std::vector<ConstraintId>& ids, const TypeRef&
   };
   std::vector<Node> nodes;
   for (ConstraintId id : ids) nodes.push_back({constraints_[id], false, false, id});
-  // Who mentions a shape variable: as a direct input of elementwise relations, or otherwise.
+  // The uses of a shape variable: as a direct input of elementwise relations, or otherwise.
   std::unordered_map<const Type*, size_t> producers;  // shape variable -> node
   std::unordered_map<const Type*, size_t> other_uses;
   for (size_t n = 0; n < nodes.size(); ++n) {
@@ -285,7 +285,7 @@ void Inferencer::merge_broadcasts(std::vector<ConstraintId>& ids, const TypeRef&
       const Constraint& other = constraints_[kept[k]];
       if (other.relation != node.c.relation || other.attrs != node.c.attrs ||
           keys[k].size() != key.size() || node.c.args.size() < 2) {
-        // Of demands on a dtype the wider literal stays.
+        // Of two demands on a dtype, the wider literal stays.
         duplicate = other.relation == node.c.relation && keys[k] == key &&
                     (other.attrs == node.c.attrs || node.c.relation != dtype_relation());
         continue;
@@ -338,7 +338,7 @@ TypeRef Inferencer::instantiate(const Value& value, std::span<const TypeRef> typ
 
 namespace {
 
-/// What the parameters of a function's type mention; a dimension outside that and of all
+/// The variables in the parameters of a function's type; a dimension outside that and of all
 /// constraints is the function's own choice (T13).
 std::unordered_set<const TypeVar*> mentioned(const FuncType* func) {
   std::unordered_set<const TypeVar*> vars;
@@ -355,8 +355,8 @@ std::unordered_set<const TypeVar*> mentioned(const FuncType* func) {
 
 }  // namespace
 
-// What each type parameter becomes in one instance: the type argument given for it, or something
-// fresh.
+// The value of each type parameter in one instance: the type argument given for it, or a fresh
+// variable.
 void Inferencer::choose(std::span<const TypeVarRef> params,
                         const std::unordered_set<const TypeVar*>& inputs,
                         std::span<const TypeRef> type_args, Span span,
@@ -491,8 +491,8 @@ TypeRef Inferencer::instantiate_local(const Scheme& scheme, std::span<const Type
   return type;
 }
 
-// Of a polymorphic tuple only the field that is asked for is instantiated: what the others require
-// would stay undetermined. Null if it is none.
+// Instantiates only the requested field of a polymorphic tuple: the variables of the others would
+// stay undetermined. Null if it is not such a tuple.
 TypeRef Inferencer::field_of_scheme(const Value& value, uint32_t index, Span span) {
   if (value.scheme == kNoScheme) return {};
   const Scheme& whole = schemes_[static_cast<size_t>(value.scheme)];

@@ -46,7 +46,7 @@ Homes::Homes(const Expr* root) {
   };
   PointerSet<Expr> bound;
   home[root] = 0;
-  // Users before what they use.
+  // Users before their operands.
   for (size_t n = nodes.size(); n-- > 0;) {
     const Expr* expr = nodes[n];
     const uint32_t* known = home.find(expr);

@@ -1,5 +1,5 @@
-// Where in the text an operand stands that has no place of its own: variables and the like are one
-// node for all their uses. Only errors ask, so the text is read again.
+// Finds the place in the text of an operand that has none: variables and the like are one node for
+// all their uses. Only errors ask, so the text is read again.
 #include <relay/infer/messages.h>
 #include <relay/parse/lexer.h>
 
@@ -65,7 +65,7 @@ class Text {
     while (i < end && !tokens_[i].is(kind)) i = skip(i);
     return std::min(i, end);
   }
-  /// What ends the block that opens at `i`: its value if that is one name.
+  /// The end of the block that opens at `i`: its value, if that is one name.
   Range last_in(size_t i) const {
     if (!is(i, Tok::kLBrace)) return {};
     size_t end = skip(i) - 1;

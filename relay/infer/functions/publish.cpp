@@ -44,7 +44,7 @@ TypeVarRef Inferencer::name_variable(Kind kind) {
   }
 }
 
-// Binds what is unsolved in a type to type parameters, which are appended to `params` in order.
+// Binds unsolved variables in a type to type parameters, which are appended to `params` in order.
 TypeRef Inferencer::close(const TypeRef& type, std::vector<TypeVarRef>* params) {
   if (!type->has_incomplete()) return type;
   solver_.for_each_variable(
@@ -126,9 +126,9 @@ void Inferencer::close_nodes() {
   }
 }
 
-// All types or none: two threads that type programs with nodes in common do not mix what they
-// found, and a type that is there stays, since somebody may be looking at it. False if one is in
-// the way.
+// Publishes all types or none: two threads that type programs with nodes in common do not mix their
+// results, and an existing type stays, since another thread may be looking at it. False if one is
+// in the way.
 bool Inferencer::publish_nodes() {
   static std::mutex one_at_a_time;
   std::lock_guard lock(one_at_a_time);
@@ -145,8 +145,8 @@ bool Inferencer::publish_nodes() {
   return true;
 }
 
-// Whether nodes have what was found, with other objects for the variables that inference makes.
-// Text of all types together gives each variable a name of its own.
+// True if nodes have the found types, with other objects for the variables that inference makes.
+// The text of all types together gives each variable a name of its own.
 bool Inferencer::same_but_for_names() const {
   TypeNames ours, theirs;
   for (const auto& [expr, type] : closed_) {
@@ -208,7 +208,7 @@ bool fully_annotated(const Function* function) {
 
 // ---- Groups (T12) -----------------------------------------------------------------------------
 
-// What the context has learnt, for a group that is looked at again.
+// Removes the results of a group that is inferred again from the context.
 void Inferencer::retract(std::span<const Module::FunctionEntry* const> group) {
   for (const Module::FunctionEntry* member : group) context_.signatures.erase(member->name);
   for (const Name& name : unknown_) context_.signatures.erase(name);
@@ -263,7 +263,7 @@ GroupResult Inferencer::infer_group(std::span<const Module::FunctionEntry* const
     close_nodes();
     check_literals();
     check_matches();
-    // A signature that an error has left open says nothing: calls are not to fail for it.
+    // A signature that an error has left open decides nothing: calls must not fail because of it.
     for (size_t i = 0; i < group.size(); ++i) {
       if (lost[i]) context_.signatures[group[i]->name] = {};
     }
@@ -281,7 +281,7 @@ GroupResult Inferencer::infer_group(std::span<const Module::FunctionEntry* const
       retract(group);
       return failed ? GroupResult::kFailed : GroupResult::kConflict;
     }
-    // Perhaps those that another inference has given them.
+    // Perhaps the types that another inference has given them.
     for (const Module::FunctionEntry* member : group)
       context_.signatures[member->name] = TypeRef(member->function->type());
   } else if (failed) {  // to be looked at again

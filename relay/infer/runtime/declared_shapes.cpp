@@ -7,7 +7,7 @@
 namespace relay {
 namespace {
 
-// The parameters that say what the dimension names of a type are, here and in the functions around.
+// The parameters that determine the dimension names of a type, here and in the functions around.
 void add_names(Flows& flows, const FunctionScope* from, const TypeRef& type,
                ShapeComparison& comparison) {
   if (!type->has_symbolic_dim()) return;
@@ -36,7 +36,7 @@ bool names_outer_dims(const TypeRef& type, const Function* function) {
   return false;
 }
 
-// Where to point for a value in its user.
+// The place to report for a value in its user.
 Span value_span(const Expr* value, const Expr* user) {
   while (const auto* let = value->as<Let>()) value = let->body().get();
   return value->is<Var>() || !value->span().known() ? user->span() : value->span();

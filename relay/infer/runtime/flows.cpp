@@ -11,7 +11,7 @@ namespace relay {
 using inference::Solver;
 using inference::walk_type;
 
-// What the fields of a data type, and of the types in them, say by themselves.
+// The facts about the fields of a data type, and about the types in them.
 const Flows::Definition& Flows::definition(const GlobalTypeVar* name) {
   auto [entry, added] = definitions_.try_emplace(name);
   if (!added) return entry->second;
@@ -121,7 +121,7 @@ void Flows::compare(const Type* from, const Type* to, bool in_data, bool in_shar
       const auto* a = from->as<FuncType>();
       const auto* b = to->as<FuncType>();
       if (a->is_scheme() || b->is_scheme()) return;
-      // Nothing can be seen of a function here: only that it is shared.
+      // The inside of a function cannot be seen here: only that it is shared.
       Flow beneath;
       for (size_t i = 0; i < a->params().size() && i < b->params().size(); ++i) {
         compare(a->params()[i].get(), b->params()[i].get(), true, true, beneath);
@@ -187,7 +187,7 @@ std::vector<TypeRef> Flows::instance(const Call* call) {
         solver.declare_existential(name.get());  // fits anything for now
       }
     }
-    // What does not fit here was decided by something that calls do not show.
+    // A parameter that does not fit here was decided by code that calls do not show.
     if (arg != nullptr && !arg->has_binder() && !solver.unify(params[i], TypeRef(arg))) return {};
   }
   for (const TypeVarRef& var : callee->type_params()) {

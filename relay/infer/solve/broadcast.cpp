@@ -85,7 +85,7 @@ Outcome Constraints::solve_elementwise(Constraint& c, bool compare) {
     }
   }
   if (rigid) {
-    // A declared type: it must be a tensor, which only callers know. Of one input with itself, or
+    // A declared type: it must be a tensor, which only callers know. For one input with itself, or
     // with numbers, the result is known all the same.
     const TypeRef scalar = ShapeType::make({});
     TypeRef declared;

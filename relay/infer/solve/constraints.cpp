@@ -40,7 +40,7 @@ const Relation* make_relation(const char* name, Relation::Form form, const char*
   return register_relation(relation);
 }
 
-/// Whether a relation can run on a type: every tensor's rank and dtype are known.
+/// The readiness of a type for a relation: every tensor's rank and dtype must be known.
 enum class Readiness { kReady, kWait, kRigid };
 Readiness readiness(const Type* type) {
   switch (type->tag()) {
@@ -168,8 +168,8 @@ Outcome Constraints::fail(const Constraint& c, std::string message,
   return Outcome::kFailed;
 }
 
-// What the scheme of a function demands fails in many ways at once: one error for each call, which
-// is told better when all is known of the arguments.
+// The demands of a function's scheme fail in many ways at once: this reports one error for each
+// call, with better words once all is known of the arguments.
 void Constraints::report(const Constraint& c, Diagnostic diagnostic) {
   if (c.site != nullptr) {
     bool known = std::any_of(failed_calls_.begin(), failed_calls_.end(),
@@ -180,7 +180,7 @@ void Constraints::report(const Constraint& c, Diagnostic diagnostic) {
   sink_.add(std::move(diagnostic));
 }
 
-// Whether an input is what an error was reported for.
+// True if an input stands for a reported error.
 bool Constraints::has_failed(const Constraint& c) {
   size_t inputs = c.args.size() > 1 ? c.args.size() - 1 : c.args.size();
   return std::any_of(c.args.begin(), c.args.begin() + static_cast<std::ptrdiff_t>(inputs),
@@ -280,7 +280,8 @@ Outcome Constraints::solve_projection(Constraint& c) {
   return Outcome::kFailed;
 }
 
-// T3: what the known inputs of a relation say of the others. Whether all are known then.
+// T3: derives facts about the other inputs of a relation from the known ones. True if all are known
+// then.
 bool Constraints::expect_inputs(Constraint& c, std::vector<TypeRef>& inputs) {
   std::vector<TypeRef> known = inputs;
   for (TypeRef& input : known) {
@@ -349,7 +350,7 @@ Outcome Constraints::solve_general(Constraint& c) {
   Diagnostic diagnostic = type_mismatch(solver_, "the result of " + c.relation->name.str(),
                                         c.args.back(), output, c.span);
   if (c.defined.known()) diagnostic.note(c.relation->name.str() + " is called here", c.defined);
-  // What came out goes in again.
+  // The output goes in again.
   TypeRef wanted = solver_.zonk(c.args.back());
   bool again = std::any_of(inputs.begin(), inputs.end(), [&](const TypeRef& input) {
     const auto* tuple = input->as<TupleType>();

@@ -1,5 +1,6 @@
-// Where inside of a called function the types of a call fail. A scheme says only that they do: the
-// functions on the way are inferred again, each with the types that its call gives it.
+// Finds the place inside of a called function where the types of a call fail. A scheme says only
+// that they do: the functions on the way are inferred again, each with the types that its call
+// gives it.
 #include <algorithm>
 
 #include <relay/infer/functions/inferencer.h>
@@ -27,9 +28,9 @@ const Function* bound_function(const Expr* root, const Var* var) {
   return found;
 }
 
-/// What a call makes of the type parameters of the function, with holes for what is not known.
-/// Dimensions that the caller declares keep their names, which are added to `names`. Nothing if the
-/// arguments do not fit.
+/// The values that a call gives to the type parameters of the function, with holes for unknown
+/// ones. Dimensions that the caller declares keep their names, which are added to `names`. Nothing
+/// if the arguments do not fit.
 std::optional<Substitution> types_at(const FuncType* scheme, const Call* call,
                                      const TypeVarSet& declared,
                                      const std::function<TypeRef(const TypeRef&)>& literals,
@@ -211,7 +212,7 @@ void Inferencer::deliver(const std::string& group) {
       return before.span == diagnostic.span && before.message == diagnostic.message;
     });
     if (again) continue;
-    // A place in a text says the function, too.
+    // A place in a text names the function, too.
     if (!diagnostic.span.known() && !group.empty()) {
       context_.sink.add(Diagnostic(diagnostic).note(group));
     } else {

@@ -1,5 +1,5 @@
-// Signatures of operators while types are not yet known: what they say of dtypes holds in every
-// form of relation, before the relation can run.
+// Signatures of operators while types are not yet known: their dtypes hold in every form of
+// relation, before the relation can run.
 #include <relay/infer/messages.h>
 #include <relay/infer/solve/constraints.h>
 
@@ -47,8 +47,8 @@ Outcome Constraints::solve_dtype(Constraint& c) {
   return Outcome::kFailed;
 }
 
-// Demands a class of the dtype of a tensor: at once where it is known, else when it is solved. What
-// came with a scheme has its demands in the scheme.
+// Demands a class of the dtype of a tensor: at once if it is known, else when it is solved. A
+// constraint that came with a scheme has its demands in the scheme.
 bool Constraints::require_dtypes(const Constraint& c, int32_t input, DTypes dtypes,
                                  const TypeRef& type) {
   if (dtypes == kAnyDType || c.instance) return true;
@@ -122,7 +122,7 @@ bool Constraints::apply_spec(Constraint& c, int32_t input, const ValueSpec& spec
   return input < 0 || require_dtypes(c, input, dtypes, type);
 }
 
-// What the signature of an operator says of the types of a call, as far as they are known.
+// Applies the signature of an operator to the types of a call, as far as they are known.
 bool Constraints::apply_signature(Constraint& c) {
   const Operator& op = *c.op;
   shared_.clear();

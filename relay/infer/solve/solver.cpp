@@ -399,7 +399,7 @@ bool Solver::unify(const TypeRef& first, const TypeRef& second) {
   }
 }
 
-// One of the two has failed: the other gives up what it leaves open.
+// One of the two stands for a reported error: the other gives up its open parts.
 bool Solver::unify_failed(const TypeRef& a, const TypeRef& b) {
   const TypeRef& other = is_failed(a) ? b : a;
   if (!is_failed(other)) give_up(other);

@@ -28,18 +28,19 @@ struct Linear {
     }
   }
 
-  /// Whether no integers make it zero.
+  /// True if no integers make it zero.
   bool never_zero() const {
     int64_t divisor = 0;
     for (const DimTerm::Part& part : parts) divisor = std::gcd(divisor, part.coefficient);
     return divisor == 0 ? constant != 0 : constant % divisor != 0;
   }
 
-  /// Whether it is above (below) zero whatever the dimensions in it are.
+  /// True if it is above (below) zero for all values of the dimensions in it.
   bool always_positive() const { return constant > 0 && all_of_sign(1); }
   bool always_negative() const { return constant < 0 && all_of_sign(-1); }
 
-  /// What atom i is where it is zero, or nothing if that is no linear term with whole numbers.
+  /// The value of atom i if the whole is zero, or nothing if that is not a linear term with whole
+  /// numbers.
   std::optional<Dim> solve(size_t i) const {
     int64_t divisor = parts[i].coefficient;
     if (constant % divisor != 0) return std::nullopt;

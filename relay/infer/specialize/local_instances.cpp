@@ -216,7 +216,7 @@ LocalResult specialize_locals(FunctionRef function, Context& context, const Matt
       }
     }
     for (auto& [var, candidate] : candidates) {
-      // Nothing to put: an instance would be the same again.
+      // Nothing to replace: an instance would be the same again.
       candidate.blocked |= candidate.instances.size() == 1 && candidate.instances[0].empty();
     }
     bool progress = std::any_of(candidates.begin(), candidates.end(),

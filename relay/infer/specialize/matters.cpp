@@ -21,7 +21,7 @@ Matters::Matters(const Module& module) {
     polymorphic.push_back(&entry);
     globals_.emplace(entry.name, TypeVarSet());
   }
-  // Upwards from nothing: what a function depends on only grows with what its callees do.
+  // Upwards from nothing: the dependences of a function only grow with those of its callees.
   std::unordered_map<Name, std::vector<const Module::FunctionEntry*>> users;
   for (const auto* entry : polymorphic) {
     post_order(entry->function.get(), [&](const Expr* expr) {

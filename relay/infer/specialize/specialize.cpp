@@ -167,7 +167,7 @@ class Finisher final : public Rewriter {
 };
 
 // The types for one more instance. A function that calls itself at other dimensions may do so
-// without end, or until a test at run time says so: those dimensions are left to run time.
+// without end, or until a test at run time ends it: those dimensions are left to run time.
 Substitution Specializer::settled(Name origin, Substitution types, const TypeVarSet& declared,
                                   const Instance* asked_by) {
   const Function* function = module_.function(origin);
@@ -404,8 +404,8 @@ Module Specializer::run(Name entry, std::span<const TypeRef> arguments) {
   return result;
 }
 
-// Errors inside of an instance, with the calls that ask for it, each place once. What several
-// instances have is told once.
+// Errors inside of an instance, with the calls that ask for it, each place once. An error of
+// several instances is reported once.
 void Specializer::add_errors(std::vector<Diagnostic> errors, const Instance& instance) {
   std::vector<const Instance*> calls;
   std::unordered_set<uint64_t> places;
@@ -434,7 +434,7 @@ void Specializer::build_all() {
   }
 }
 
-// What a polymorphic function asks for at types that do not depend on its own.
+// Requests the instances that a polymorphic function needs at types that do not depend on its own.
 void Specializer::request_from(const Module::FunctionEntry& polymorphic) {
   callers_.push_back(
       {polymorphic.name, polymorphic.name, {}, nullptr, polymorphic.function->span(), {}});
@@ -449,15 +449,16 @@ void Specializer::request_from(const Module::FunctionEntry& polymorphic) {
   }
 }
 
-// Whether all but dimensions is known in the type of a function.
+// True if everything but dimensions is known in the type of a function.
 bool is_monomorphic(const FuncType* scheme) {
   return scheme == nullptr ||
          std::all_of(scheme->type_params().begin(), scheme->type_params().end(),
                      [](const TypeVarRef& var) { return var->kind() == Kind::kShapeVar; });
 }
 
-// A function without uses of polymorphic ones is right as it is: only others are built. What all is
-// built of is inferred by itself, against the schemes of what it calls: instances say less.
+// A function without uses of polymorphic ones is right as it is: only others are built. Their parts
+// are inferred by themselves, against the schemes of the functions that they call, because
+// instances say less.
 std::vector<Diagnostic> Specializer::check() {
   checking_ = true;
   std::vector<const Module::FunctionEntry*> polymorphic;
@@ -482,7 +483,7 @@ namespace {
 // A function in the result as a scheme of its own, over the variables that nothing else has.
 TypeRef own_scheme(const FuncType* signature, const FuncType* func,
                    const std::unordered_set<const TypeVar*>& taken) {
-  // What the function mentions, and what relations tie to that.
+  // The variables of the function, and those that relations tie to them.
   std::unordered_set<const TypeVar*> ours;
   auto mentions = [&](const TypeRef& type) {
     bool any = false;

@@ -29,7 +29,7 @@ TypeRef infer_shown(const RelationCall& call) {
 
 ExprRef value_itself(const OpCall&, std::span<const ExprRef> args) { return args[0]; }
 
-// The result's gradients are the argument's; there are none of integers.
+// The result's gradients are the argument's; integers have none.
 std::vector<ExprRef> debug_gradient(const GradientCall& call) {
   if (!call.call.input(0)->is<TupleType>()) return {call.gradient()};
   std::vector<ExprRef> fields;

@@ -32,7 +32,7 @@ std::optional<std::vector<Dim>> extents(const RelationCall& call, size_t input,
   return dims;
 }
 
-// What is added comes after `min`: a may be the greatest int64.
+// Adds after `min`: a may be the greatest int64.
 Dim at_least(Dim a, Dim b) { return max(min(a - b, Dim(0)) + 1, Dim(0)); }
 Dim same(Dim a, Dim b) { return Dim(1) - min(max(a - b, b - a), Dim(1)); }
 

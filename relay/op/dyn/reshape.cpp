@@ -1,4 +1,4 @@
-// Operators that keep the elements and change the axes as an argument says.
+// Operators that keep the elements and change the axes, by an argument.
 #include <algorithm>
 
 #include <relay/op/dyn/dyn.h>
@@ -20,8 +20,8 @@ TypeRef unknown_dims(size_t rank, DType dtype) {
   return TensorType::make(std::vector<Dim>(rank, Dim::any()), dtype);
 }
 
-// Extents: a number, 0 for the data's own at the same place, -1 for what is left. Conditions are
-// terms that are 0 or 1, and choices are maxima of products with them: sums would multiply out.
+// Extents: a number, 0 for the data's own at the same place, -1 for the rest. Conditions are terms
+// that are 0 or 1, and choices are maxima of products with them: sums would multiply out.
 TypeRef infer_reshape(const RelationCall& call) {
   te::TensorInfo data = call.tensor(0);
   std::optional<size_t> count = entries(call, 1, "newshape");

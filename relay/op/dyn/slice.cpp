@@ -1,4 +1,4 @@
-// Operators that take or add parts of a tensor as an argument says.
+// Operators that take or add parts of a tensor, by an argument.
 #include <algorithm>
 
 #include <relay/op/dyn/dyn.h>
@@ -18,7 +18,7 @@ struct AxisSlice {
   Dim extent;
 };
 
-// What says which elements: the inputs `begin` and the two after it.
+// The inputs that give the elements: `begin` and the two after it.
 struct SliceInputs {
   size_t begin = 1;
   bool sizes = false;
@@ -94,7 +94,7 @@ SliceInputs slice_inputs(const DynStridedSliceAttrs& attrs) {
   return {1, attrs.slice_mode == SliceMode::kSize, attrs.axes};
 }
 
-/// Where element i of a slice is in the whole: the arguments are read as elements are.
+/// The place of element i of a slice in the whole: the arguments are read like elements.
 class SlicePlaces {
  public:
   SlicePlaces(te::Builder& b, const SliceInputs& inputs) : data_(b.input(0)) {

@@ -7,7 +7,7 @@
 namespace relay {
 namespace {
 
-/// What a call's attributes say, one form for images and volumes.
+/// The attributes of a call, in one form for images and volumes.
 struct Upsampling {
   std::string_view space;
   Layout layout;
@@ -27,7 +27,7 @@ struct Upsampling {
         method(attrs.method == VolumeMethod::kNearest ? "nearest" : "linear"),
         places(word_text(attrs.coordinate_transformation_mode)) {}
 
-  /// Where the axes of space are stored.
+  /// The positions of the axes of space.
   std::vector<int64_t> axes() const {
     std::vector<int64_t> found;
     for (char axis : space) {

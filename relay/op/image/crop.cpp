@@ -63,7 +63,7 @@ void compute_crop_and_resize(const OpCall& call, te::Builder& b) {
   bool is_nearest = crop.how.method == ResizeMethod::kNearest;
   DType dtype = is_nearest ? data.dtype() : resampling_dtype(data.dtype(), result.dtype);
 
-  // The image of each box, one that there is.
+  // The image of each box, moved into the batch.
   te::Tensor images = b.map({layout.extent(data.dims(), 'N')}, [](Indices i) { return i[0]; });
   te::Tensor image = b.map({boxes.dim(0)}, [&](Indices i) {
     return images.load({te::cast(indices(i), kInt64)}, te::Bounds::kFail);

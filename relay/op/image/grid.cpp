@@ -32,7 +32,7 @@ void compute_affine_grid(const OpCall& call, te::Builder& b) {
   te::Tensor data = b.input(0);
   te::TensorInfo result = call.result();
   DType dtype = data.dtype();
-  // From -1 to 1; the middle where there is one element.
+  // From -1 to 1; the middle for one element.
   auto steps = [&](Dim extent) {
     return b.map({extent}, [&](Indices i) {
       Scalar last = te::from_dim(extent - 1);
@@ -188,14 +188,14 @@ class Sampler {
     return moved_inside(mirrored, d);
   }
 
-  // What all channels share: which element each place is next to, and how far it is from there.
+  // Shared by all channels: the element next to each place, and the distance from it.
   void tables() {
     size_t rank = sampling_.space.size();
     std::vector<Dim> dims{grid_.dim(0)};
     dims.insert(dims.end(), grid_.dims().begin() + 2, grid_.dims().end());
     for (size_t d = 0; d < rank; ++d) {
       std::vector<te::Tensor> two = b_.map_n(dims, [&](Indices i) {
-        // The grid says x first, then y and z.
+        // The grid has x first, then y and z.
         auto entry = static_cast<int64_t>(rank - 1 - d);
         Scalar at = te::cast(grid_(te::insert(i, 1, te::index_constant(entry))), dtype_);
         at = scaled(at, d);
@@ -204,7 +204,7 @@ class Sampler {
           return std::vector<Scalar>{nearest_even(at)};
         }
         if (sampling_.method == SampleMethod::kCubic) {
-          // Taps are padded one by one: only what is far outside, if that is all the same, moves.
+          // Taps are padded one by one: only places far outside move, if all there is the same.
           if (sampling_.padding != SamplePadding::kReflection) at = near(at, d);
         }
         Scalar low = te::floor(at);

@@ -108,7 +108,7 @@ Scalar nearest(const Scalar& place, ResizeRounding rounding) {
   }
 }
 
-// Where element `at` of a crop lies; in float32, as TensorFlow computes it.
+// The place of element `at` of a crop; in float32, as TensorFlow computes it.
 Scalar crop_place(const Scalar& at, const Scalar& begin, const Scalar& end, Dim in, Dim out) {
   Scalar last = te::cast(te::from_dim(in - 1), kFloat32);
   Scalar steps = te::cast(te::max(te::from_dim(out) - 1, te::index_constant(1)), kFloat32);

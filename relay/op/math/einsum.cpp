@@ -209,7 +209,7 @@ class Contractor {
   }
 
   te::Tensor run(DType dtype) {
-    // What is summed in one operand alone is summed first: the rest are products of matrices.
+    // Sums over labels of one operand alone come first: the rest are products of matrices.
     for (size_t k = 0; operands_.size() > 1 && k < operands_.size(); ++k) {
       Labels kept = needed(operands_[k].labels, k, k);
       if (kept.size() < distinct(operands_[k].labels).size())
@@ -249,7 +249,7 @@ class Contractor {
     return distinct(both);
   }
 
-  // Those that the result or another operand than i and j has.
+  // The labels that the result or an operand other than i and j has.
   Labels needed(const Labels& labels, size_t i, size_t j) const {
     Labels result;
     for (int label : distinct(labels)) {

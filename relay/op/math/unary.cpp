@@ -10,7 +10,7 @@ using te::UnaryOp;
 std::function<Scalar(Scalar)> apply(UnaryOp op) {
   return [op](Scalar x) { return te::unary(op, std::move(x)); };
 }
-// Rounding leaves integers as they are.
+// Rounding does not change integers.
 std::function<Scalar(Scalar)> rounding(UnaryOp op) {
   return [op](Scalar x) { return x.dtype().is_float() ? te::unary(op, std::move(x)) : x; };
 }

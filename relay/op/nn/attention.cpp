@@ -48,8 +48,8 @@ TypeRef infer_masked_softmax(const RelationCall& call) {
   return call.input(0);
 }
 
-// Like softmax, with -infinity where a column is not seen. Where none is, there is nothing to
-// divide by: the row is 0.
+// Like softmax, with -infinity in columns that are not visible. If none is, the sum is 0 and cannot
+// divide: the row is 0.
 void compute_masked_softmax(const OpCall& call, te::Builder& b) {
   const auto& attrs = call.attrs<MaskedSoftmaxAttrs>();
   te::Tensor scores = b.input(0);
@@ -97,7 +97,8 @@ void compute_masked_softmax(const OpCall& call, te::Builder& b) {
 
 // ---- Attention ----------------------------------------------------------------------------------
 
-// How many heads of the query share one of key and value; 0 if they have as many, or one for all.
+// The number of heads of the query that share one of key and value; 0 if they have as many, or one
+// for all.
 int64_t group_size(Dim query_heads, Dim key_heads) {
   if (query_heads == key_heads || key_heads.is_int(1)) return 0;
   if (!query_heads.is_int() || !key_heads.is_int()) return 0;

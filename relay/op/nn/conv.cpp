@@ -156,7 +156,7 @@ TypeRef expect_weight(const RelationCall& call, size_t i, size_t rank, bool tran
   return TensorType::make(dims, data.dtype);
 }
 
-// How the sum over input channels runs: `extents` of the folded indices, and what they stand for.
+// The sum over input channels: `extents` of the folded indices, and their meanings.
 struct Channels {
   std::vector<Dim> extents;
   std::function<Coordinate(Indices folded)> in_data;    // channel of the data

@@ -48,7 +48,7 @@ std::vector<ExprRef> conv2d_gradient(const GradientCall& call) {
     int64_t size = weight.dims[d + 2].as_int();
     int64_t count = result.dims[d + 2].as_int();
     int64_t around = padding.before[d] + padding.after[d];
-    // What the last window leaves over.
+    // The elements that the last window leaves over.
     back.output_padding.push_back(
         extent - ((count - 1) * strides[d] + (size - 1) * dilation[d] + 1 - around));
     taps.end.value.push_back(size);

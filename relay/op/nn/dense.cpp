@@ -37,7 +37,7 @@ TypeRef infer_dense(const RelationCall& call) {
   return TensorType::make(data.dims, dtype);
 }
 
-// The weight's type, if units says all about it.
+// The weight's type, if units determines it.
 TypeRef expect_dense_weight(const RelationCall& call, size_t i) {
   const auto& attrs = call.attrs<DenseAttrs>();
   if (i != 1 || !call.input(0) || !attrs.units) return {};

@@ -62,7 +62,7 @@ void compute_nll_loss(const OpCall& call, te::Builder& b) {
   Scalar ignored = te::index_constant(attrs.ignore_index);
   Scalar zero = te::constant(0.0, wide);
   auto target = [&](Indices i) { return te::cast(targets(i), kInt64); };
-  // Of a target that counts; others are not looked up.
+  // The weight of a target that counts; others are not looked up.
   auto weight = [&](Indices i) {
     Scalar at = target(i);
     Scalar value = te::cast(weights.load({at}, te::Bounds::kFail), wide);

@@ -172,7 +172,7 @@ std::string parts_example(const std::string& name, size_t rank, bool global) {
   return example(name, rank, global ? "" : ", output_size=" + last_of(rank, 3));
 }
 
-// An average that counts padding counts what was padded before; a maximum never counts any.
+// An average that counts padding also counts earlier padding; a maximum never counts any.
 template <class A>
 AttrsRef take_padding(const OpCall& call, const PaddingWidths& widths, double value, size_t rank,
                       bool is_max) {

@@ -15,7 +15,7 @@ ExprRef cast_to(const ExprRef& x, DType dtype) {
   return call_op("cast", {x}, Attrs::make(attrs));
 }
 
-/// What writes an activation: a function of the argument and of numbers of its dtype.
+/// Writes an activation: a function of the argument and of numbers of its dtype.
 struct Terms {
   DType dtype;
   ExprRef number(double value) const { return make_constant(NDArray::scalar(dtype, value)); }
@@ -47,7 +47,7 @@ ExprRef gelu_tanh(const Terms& t, const ExprRef& x) {
   return t.mul(x, t.add(share, t.number(0.5)));
 }
 
-// log(1 + exp(x)), without exponentials of what is positive.
+// log(1 + exp(x)), without exponentials of positive numbers.
 ExprRef softplus(const Terms& t, const ExprRef& x) {
   ExprRef small = call_op("exp", {call_op("negative", {call_op("abs", {x})})});
   ExprRef rest = call_op("log", {t.add(small, t.number(1))});

@@ -1,4 +1,4 @@
-// Sums over neighbourhoods that are no convolutions, and a buffer that moves.
+// Sums over neighbourhoods other than convolutions, and a buffer that moves.
 #include <relay/op/nn/space_attrs.h>
 #include <relay/op/op.h>
 #include <relay/op/registry/layout.h>

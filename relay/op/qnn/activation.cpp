@@ -113,9 +113,8 @@ ExprRef expand_leaky_relu(const OpCall& call, std::span<const ExprRef> args) {
   return saturate(result, Formula::number(0, kInt64), dtype).expr;
 }
 
-// exp(scale · (x - largest)) / sum, along a row: the exponentials of all differences that there are
-// as integers of 30 bits, so that sums are exact and every executor and machine has the same
-// result.
+// exp(scale · (x - largest)) / sum, along a row: the exponentials of all possible differences as
+// integers of 30 bits, so that sums are exact and every executor and machine has the same result.
 void compute_softmax(const OpCall& call, te::Builder& b) {
   te::Tensor data = b.input(0), scale = b.input(1), out_scale = b.input(3), out_zero = b.input(4);
   size_t axis = axis_position(call.attrs<SoftmaxAttrs>().axis, data.rank());

@@ -53,7 +53,7 @@ AttrsRef with_out_dtype(const AttrsRef& given) {
   return Attrs::make(attrs);
 }
 
-// Where the weight's outputs are: nothing in a layout that cuts them into blocks.
+// The axis of the weight's outputs: nothing in a layout that cuts them into blocks.
 std::optional<size_t> output_axis(const ConvAttrs& attrs) {
   Layout layout = Layout::parse(attrs.kernel_layout, "OIHW", "kernel_layout");
   std::vector<size_t> positions = layout.positions('O');
@@ -62,7 +62,7 @@ std::optional<size_t> output_axis(const ConvAttrs& attrs) {
 std::optional<size_t> output_axis(const DenseAttrs&) { return 0; }
 std::optional<size_t> output_axis(const BatchMatmulAttrs&) { return std::nullopt; }
 
-// Whether the weight's parameters may be vectors.
+// True if the weight's parameters may be vectors.
 template <class A>
 constexpr bool kVectors = !std::is_same_v<A, BatchMatmulAttrs>;
 

@@ -11,9 +11,9 @@ namespace {
 // A factor 1/2 ≤ significand · 2^exponent < 1 has a multiplier of so many bits.
 constexpr int kMultiplierBits = 31;
 constexpr int kMostShift = 63;
-/// How far a multiplier is moved up for factors that need no shift to the right.
+/// The most that a multiplier moves up for factors that need no shift to the right.
 constexpr int kMostLeft = 2;
-/// What integers count as no larger than beside such factors: the product leaves 32 bits anyway.
+/// The largest size of integers beside such factors: the product leaves 32 bits anyway.
 constexpr int64_t kLimit = int64_t{1} << 29;
 
 struct Parts {
@@ -61,7 +61,7 @@ Formula like(const NDArray& shape, const std::vector<int64_t>& values) {
 Formula wide_product(const Formula& x, const FixedPoint& factor) {
   const Formula& shift = factor.shift;
   auto number = [](int64_t value) { return Formula::number(value, kInt64); };
-  // Shifts below 31 belong to factors from 1/2: there what is beyond 32 bits stays beyond.
+  // Shifts below 31 belong to factors from 1/2: numbers beyond 32 bits stay beyond.
   constexpr double kMost = (int64_t{1} << 32) - 1;
   Formula narrow = (clip(x, -kMost, kMost) * factor.multiplier) >> shift;
   Formula low =

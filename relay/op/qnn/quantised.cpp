@@ -117,7 +117,7 @@ Formula dequantized(const Formula& data, const QuantParams& params, DType dtype)
 
 namespace {
 
-// Halves go to the even neighbour. What lies above the integer below is exact.
+// Halves go to the even neighbour. The part above the integer below is exact.
 Formula rounded_to_even(const Formula& x) {
   Formula below = apply("floor", x), half = below * Formula::real(0.5, x.dtype);
   Formula rest = x - below, middle = Formula::real(0.5, x.dtype);

@@ -83,7 +83,7 @@ ExprRef expand_requantize(const OpCall& call, std::span<const ExprRef> args) {
   return saturate(scaled, to.zero_point, call.result().dtype).expr;
 }
 
-// What a simulated operator is to act as: a number known when the program runs.
+// The dtype that a simulated operator imitates: a number known when the program runs.
 enum SimulatedDType : int64_t { kDisabled = 0, kAsInt8 = 1, kAsUInt8 = 2, kAsInt32 = 3 };
 
 template <class A>

@@ -75,7 +75,7 @@ TypeRef infer_multinomial(const RelationCall& call) {
   return TupleType::make({key_type(call), TensorType::make(dims, kInt32)});
 }
 
-// How many of the sums of leading probabilities a uniform number reaches: none that is the whole.
+// The number of sums of leading probabilities that a uniform number reaches, without the whole sum.
 void compute_multinomial(const OpCall& call, te::Builder& b) {
   te::Tensor probs = b.input(1);
   te::TensorInfo result = call.result(1);

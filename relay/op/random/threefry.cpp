@@ -132,7 +132,7 @@ Drawn draw(te::Builder& b, const te::Tensor& key, const std::vector<Dim>& dims,
   Scalar drawn = te::cast(te::from_dim(blocks * 4), kUInt64);
   State given = read_state(key);
 
-  // Where the counter has no room for them the path grows by a 1, or there is a new key.
+  // If the counter has no room for them, the path grows by a 1, or a new key is made.
   State longer = given;
   for (size_t k = 0; k < 2; ++k) longer[kPath + k] = given[kPath + k] | given[kBit + k];
   longer[kCounter - 1] = longer[kCounter] = word(0);

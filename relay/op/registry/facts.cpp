@@ -133,7 +133,7 @@ std::vector<OpCall> primitive_calls(const OpCall& call) {
 
 namespace {
 
-/// Whether the order of axes does not matter to any fold; with `one_axis`, folds along a single
+/// True if the order of axes does not matter to any fold; with `one_axis`, folds along a single
 /// axis have none.
 bool folds_in_any_order(const te::Computation& computation, bool one_axis) {
   for (const te::Stage& stage : computation.stages) {

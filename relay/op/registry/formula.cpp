@@ -7,7 +7,7 @@ namespace relay {
 
 namespace {
 
-// Whether leaving the constant away leaves the shape as it is: it is a scalar.
+// True if omitting the constant does not change the shape: it is a scalar.
 bool is_scalar(const Formula& x) {
   NDArray array = x.constant();
   return array && array.rank() == 0;

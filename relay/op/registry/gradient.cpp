@@ -33,8 +33,8 @@ void float_tensors(const TypeRef& type, std::vector<TypeRef>& out) {
   }
 }
 
-// Derivations need extents to speak of: `?` and what inference has yet to solve get names, the same
-// ones in every call.
+// Derivations need names for extents: `?` and extents that inference has yet to solve get names,
+// the same ones in every call.
 Dim with_name(Dim dim, size_t& next) {
   static ForkMutex mutex;
   static auto* names = new std::deque<TypeVarRef>;
@@ -78,7 +78,7 @@ te::Computation derive(const Operator& op, const AttrsRef& attrs, std::vector<Ty
                        const TypeRef& given) {
   TypeRef result = infer_call_type(&op, inputs, attrs);
   if (!result) throw te::NoAdjoint("its result depends on more than the types of its inputs");
-  // What the extents are is best said by the inputs, if they say it.
+  // The inputs describe the extents best, if they determine them.
   if (given && given->as<TensorType>() && result->as<TensorType>() &&
       has_extents_of_values(result)) {
     result = given;

@@ -87,7 +87,7 @@ const Relation* find_relation(const Name& name) {
     auto found = registry.relations.find(name);
     if (found != registry.relations.end()) return found->second.get();
   }
-  // Those of derived operators come with them.
+  // The relation of a derived operator comes with the operator.
   const Operator* op = is_gradient_name(name) ? find_op(name) : nullptr;
   return op == nullptr ? nullptr : op->relation();
 }

@@ -18,7 +18,7 @@ using te::UnaryOp;
 
 constexpr size_t kMaxInputs = 6;
 
-/// What becomes of a value when some inputs are multiplied by a factor.
+/// The effect on a value of multiplying some inputs by a factor.
 enum class Degree : uint8_t {
   kZero,     // it is 0
   kFree,     // nothing

@@ -91,7 +91,7 @@ double scalar_value(const NDArray& array) {
 
 constexpr int64_t kLongestRange = 1'000'000'000'000'000;  // exclusive
 
-// How many integers there are from start before stop.
+// The number of integers from start before stop.
 int64_t count_integers(int64_t start, int64_t stop, int64_t step) {
   __int128 distance = static_cast<__int128>(stop) - start;
   __int128 by = step;
@@ -149,8 +149,8 @@ void compute_arange(const OpCall& call, te::Builder& b) {
   }));
 }
 
-// How many numbers a range of floats has is no term over integers: it is computed as a number, and
-// a range of integers counts. Where there is no such number the integers make the range fail as the
+// The length of a range of floats is no term over integers. So it is computed as a number, and a
+// range of integers counts. If there is no such number, the integers make the range fail as the
 // floats would: with a step of 0, or with more elements than any range has.
 ExprRef counted_arange(const OpCall& call, std::span<const ExprRef> args) {
   DType dtype = call.tensor(0).dtype;

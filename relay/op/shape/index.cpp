@@ -274,7 +274,7 @@ ExprRef transposed(const ExprRef& x, std::vector<int64_t> axes) {
   return call_op("transpose", {x}, Attrs::make(attrs));
 }
 
-// What is read at an index adds up there: the axis first, by scatter_nd.
+// Gradients of elements that are read at one index add up: the axis first, by scatter_nd.
 std::vector<ExprRef> take_gradient(const GradientCall& call) {
   const auto& attrs = call.attrs<TakeAttrs>();
   te::TensorInfo data = call.call.tensor(0);
@@ -333,7 +333,7 @@ std::vector<ExprRef> take_gradient(const GradientCall& call) {
   return {sum, ExprRef()};
 }
 
-// What is added passes its gradient on; which update an assignment leaves is for the derivation.
+// An added value passes its gradient on; the derivation finds the update that an assignment keeps.
 std::vector<ExprRef> scatter_nd_gradient(const GradientCall& call) {
   te::TensorInfo data = call.call.tensor(0);
   bool adds = call.attrs<ScatterNDAttrs>().mode == ScatterMode::kAdd;

@@ -146,7 +146,7 @@ void compute_matrix_set_diag(const OpCall& call, te::Builder& b) {
     Scalar row = i[batch], column = i[batch + 1], k = column - row;
     Scalar zero = te::index_constant(0);
     Scalar place = te::min(row, column);  // along the diagonal
-    // Those that are aligned right begin later by what they are shorter than the longest.
+    // Diagonals that are aligned right begin later by their difference from the longest.
     Scalar length = te::min(rows + te::min(k, zero), columns - te::max(k, zero));
     auto aligned = [&](bool right) { return right ? place + longest - length : place; };
     Scalar at = attrs.super_diag_right_align == attrs.sub_diag_right_align

@@ -132,7 +132,7 @@ TypeRef infer_slice_like(const RelationCall& call) {
   return TensorType::make(data.dims, data.dtype);
 }
 
-// Where each part of a split starts and how long it is.
+// The beginning and the length of each part of a split.
 std::vector<std::pair<Dim, Dim>> split_parts(const RelationCall& call, Dim dim) {
   const auto& attrs = call.attrs<SplitAttrs>();
   std::vector<std::pair<Dim, Dim>> parts;

@@ -62,8 +62,8 @@ ExprRef cast_to(const ExprRef& data, DType dtype) {
   return call_op("cast", {data}, Attrs::make(CastAttrs{{dtype}}));
 }
 
-/// cast(cast(x, b), c) where b has every number of x: the one in the middle changes nothing, and
-/// what the outer one does depends on the number alone, unless a float takes an integer's place and
+/// cast(cast(x, b), c), where b has every number of x: the inner cast changes nothing, and the
+/// result of the outer one depends on the number alone, unless a float takes an integer's place and
 /// the number does not fit.
 ExprRef two_casts(const OpCall& call, std::span<const ExprRef> args) {
   std::optional<OpCall> inner = tensor_call(args[0].get(), "cast");

@@ -77,8 +77,8 @@ ExprRef two_layouts(const OpCall& call, std::span<const ExprRef> args) {
                  Attrs::make(LayoutTransformAttrs{first.src_layout, then.dst_layout}));
 }
 
-/// A shape as `newshape` says it: at most one extent that is no number. Nothing for `?` and 0,
-/// which means another thing there.
+/// A shape in the form of `newshape`: at most one extent that is not a number. Nothing for `?` and
+/// 0, which have another meaning there.
 std::optional<std::vector<int64_t>> new_shape(const std::vector<Dim>& dims) {
   std::vector<int64_t> shape;
   bool open = false;

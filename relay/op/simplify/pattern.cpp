@@ -24,8 +24,8 @@ struct RulePattern {
   std::vector<RulePattern> args;
 };
 
-/// Reads `name(pattern, …)`, a letter or a number. Patterns are written in this folder and nest as
-/// deep as they are written.
+/// Reads `name(pattern, …)`, a letter or a number. Patterns are written in this folder, so their
+/// nesting is small.
 class Reader {
  public:
   explicit Reader(std::string_view text) : text_(text) {}
@@ -73,8 +73,8 @@ class Reader {
   size_t at_ = 0;
 };
 
-/// Whether a tensor's shape says nothing that the shape of the sum it is in does not say: it is
-/// broadcast along every axis that is not known.
+/// True if the sum around a tensor determines the tensor's shape: it is broadcast along every
+/// unknown axis.
 bool broadcasts_safely(const Expr* number, const Type* whole) {
   if (!whole->has_any_dim()) return true;
   for (const Dim& dim : number->type()->as<TensorType>()->dims()) {
@@ -156,7 +156,7 @@ ExprRef write(const RulePattern& pattern, const Letters& letters, DType dtype) {
   }
   std::vector<ExprRef> args;
   for (const RulePattern& arg : pattern.args) {
-    // What is written twice is one node.
+    // A repeated part is one node.
     bool again =
         !args.empty() && arg.kind == RulePattern::Kind::kCall && arg.op == pattern.args[0].op &&
         pattern.args[0].kind == RulePattern::Kind::kCall &&

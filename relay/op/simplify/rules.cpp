@@ -12,7 +12,7 @@ using Rules = std::unordered_map<const Operator*, std::vector<SimplifyRule>>;
 
 Rules collect() {
   Rules rules;
-  // What says more of a call goes first: a shape that is known, then what it is equal to.
+  // Rules that tell most of a call go first: a known shape, then what it is equal to.
   for (auto table : {creation_rules(), movement_rules(), conversion_rules(), window_rules()}) {
     for (const OperatorRule& entry : table) rules[get_op(entry.op)].push_back(entry.rule);
   }

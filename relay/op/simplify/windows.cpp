@@ -24,7 +24,7 @@ bool all_finite(const ExprRef& expr) {
 }
 
 /// The first and the last tap along one axis that read data for some result. `padding` lies before
-/// the data. None where the window never meets data.
+/// the data. None if the window never meets data.
 struct Taps {
   int64_t first, last;
 };

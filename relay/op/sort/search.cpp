@@ -1,4 +1,4 @@
-// Where something is found. The kernels are in relay/runtime/kernels/.
+// Searching operators. The kernels are in relay/runtime/kernels/.
 #include <relay/op/op.h>
 #include <relay/op/registry/columns.h>
 #include <relay/op/registry/facts.h>

@@ -1,6 +1,6 @@
 // Regions of images at one size, and proposals of regions. The kernels are in
-// relay/runtime/kernels/roi.cpp and proposal.cpp: how many samples a region has, and which boxes
-// stay, only the data says.
+// relay/runtime/kernels/roi.cpp and proposal.cpp: only the data tell the number of a region's
+// samples, and the remaining boxes.
 #include <cmath>
 
 #include <relay/op/registry/facts.h>

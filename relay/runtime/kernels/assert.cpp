@@ -6,7 +6,7 @@
 namespace relay {
 namespace {
 
-/// The data as they are, unless the condition is false: then the run fails with the message.
+/// Returns the data unchanged, unless the condition is false: then the run fails with the message.
 void assert_kernel(LibraryCall& call) {
   if (call.inputs[0].element_as_int64(0) == 0) throw RuntimeError(call.word("message"));
   call.outputs[0].assign(call.inputs[1]);

@@ -1,4 +1,4 @@
-// The elements as they are, on the device of the output.
+// Copies the elements unchanged to the device of the output.
 #include <relay/runtime/device.h>
 #include <relay/runtime/library_kernel.h>
 #include <relay/runtime/library_operands.h>

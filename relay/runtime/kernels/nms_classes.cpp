@@ -13,7 +13,7 @@
 namespace relay {
 namespace {
 
-/// What is kept of each class of each batch element: numbers of boxes, the best first, list by
+/// The kept boxes of each class of each batch element: numbers of boxes, the best first, list by
 /// list.
 struct Found {
   Scratch<int64_t> counts;  // (batch, classes)
@@ -44,7 +44,7 @@ struct Classes {
   }
 };
 
-/// What is kept of one class, exactly as many as there are.
+/// The kept boxes of one class, in a list of exactly their number.
 template <class T>
 Scratch<int64_t> keep_best(LibraryCall& call, const Classes<T>& all, int64_t list,
                            const Limits& limits, int64_t& found) {
@@ -81,7 +81,7 @@ template <class T>
 Found find(LibraryCall& call, const Classes<T>& all, const Limits& limits) {
   int64_t lists = all.lists();
   Found found{Scratch<int64_t>(lists), {}};
-  // So many lists that threads have work for long, and few enough for a table of them.
+  // Enough lists that threads have work for long, and few enough for a table of them.
   constexpr int64_t kTogether = 256;
   for (int64_t first = 0; first < lists; first += kTogether) {
     std::array<Scratch<int64_t>, kTogether> kept;
@@ -208,7 +208,7 @@ void regular_kernel(LibraryCall& call) {
   }
   Limits limits{call.number("iou_threshold"), call.number("score_threshold"), true,
                 std::clamp<int64_t>(call.integer("max_detections_per_class"), 0, n)};
-  // Those before the classes are background.
+  // The columns before the classes are background.
   int64_t first = scores.size() == 0 ? 0 : columns - classes;
   dispatch_float(boxes.dtype(), [&](auto zero) {
     using T = decltype(zero);

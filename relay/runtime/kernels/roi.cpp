@@ -152,8 +152,8 @@ struct Bins {
   }
 
  private:
-  /// Calls body(low, high, part) for the samples on the data, in rising order; whether there are
-  /// others.
+  /// Calls body(low, high, part) for the samples on the data, in rising order; returns true if
+  /// there are others.
   template <class F>
   static bool for_samples(Interruption& interruption, double start, double step, double number,
                           int64_t extent, F&& body) {
@@ -305,7 +305,7 @@ void align(LibraryCall& call, const Regions& all) {
   using C = ComputeType<T>;
   int64_t ratio = call.integer("sample_ratio");
   bool is_max = call.flag("max"), aligned = call.flag("aligned");
-  // Where coordinates are of middles, a region has an element at least.
+  // If coordinates are those of middles, a region has at least one element.
   double moved = aligned ? 0.5 : 0.0, least = aligned ? 0.0 : 1.0;
   int64_t plane = all.height * all.width;
   int64_t bins = all.pooled_height * all.pooled_width;

@@ -1,4 +1,4 @@
-// Where values would stand in ordered sequences. The order is that of sorting: not-a-number last.
+// Finds the places of values in ordered sequences. The order is that of sorting: not-a-number last.
 #include <relay/runtime/kernels/order.h>
 #include <relay/runtime/kernels/positions.h>
 #include <relay/runtime/library_kernel.h>

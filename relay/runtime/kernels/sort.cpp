@@ -20,7 +20,7 @@ void for_pieces(LibraryCall& call, int64_t n, F&& body) {
                 [&](int64_t task) { body(task * kChunk, std::min(n, (task + 1) * kChunk)); });
 }
 
-/// Whether the key does not say all about the element: -0, not-a-number.
+/// True if the key does not determine the element: -0, not-a-number.
 template <class T>
 bool is_special(T value) {
   using Traits = KeyTraits<T>;
@@ -33,7 +33,7 @@ bool is_zero(T value) {
   return order_key<false>(value) == order_key<false>(T{});
 }
 
-/// How a sort reads and writes elements of a type.
+/// Reads and writes elements of a type for a sort.
 template <class Key>
 struct Access {
   /// Keys of elements begin … end - 1; whether some say not all.

@@ -59,7 +59,7 @@ class Rows {
   Scratch<int64_t> begins_, columns_;
 };
 
-/// A vector of numbers as they are computed with.
+/// A vector of numbers in the dtype of the computation.
 template <class T>
 Scratch<ComputeType<T>> widened(const NDArray& array) {
   Scratch<ComputeType<T>> out(array.size());
@@ -185,7 +185,8 @@ void sparse_transpose_kernel(LibraryCall& call) {
   }
 }
 
-/// Where a column of the weights of a convolution reads, from the element of the result on.
+/// The place in the data that a column of the weights of a convolution reads, relative to the
+/// element of the result.
 struct Place {
   int64_t rows, columns;  // so far away
   int64_t channel;
@@ -223,7 +224,7 @@ void sparse_conv2d_kernel(LibraryCall& call) {
       places[k * block_width + c] = {window / kw - kh / 2, window % kw - kw / 2, column % channels};
     }
   }
-  // Of an element of the data: channels, columns and rows lie this far apart.
+  // Distances of channels, columns and rows in the data.
   int64_t dc = last ? 1 : height * width, dx = last ? channels : 1, dy = width * dx;
   int64_t oc = last ? 1 : height * width, ox = last ? outputs : 1, oy = width * ox;
   dispatch_float(dense.dtype(), [&](auto zero) {
@@ -232,7 +233,7 @@ void sparse_conv2d_kernel(LibraryCall& call) {
     const T* x = dense.data<T>();
     Scratch<R> w = widened<T>(data);
     T* out = result.data<T>();
-    // A row of the image for each output channel: what a weight contributes runs along it.
+    // A row of the image for each output channel: the products of a weight run along it.
     call.parallel(batch * height, [&](int64_t task) {
       Scratch<R> sums(width);
       Interruption interruption(call);
@@ -285,7 +286,7 @@ void rows_rule(const LibraryOperands& of, size_t first, bool blocks) {
   of.rank(of.inputs[first + 2], 1);
 }
 
-/// Rows of numbers of that matrix. Without row pointers the kernel says what is wrong.
+/// Rows of numbers of that matrix. Without row pointers the kernel reports the mistake.
 int64_t rows_of(const LibraryOperands& of, size_t first) {
   const LibraryOperand& data = of.inputs[first];
   const int64_t rows = std::max<int64_t>(of.inputs[first + 2].extent(0) - 1, 0);

@@ -70,7 +70,7 @@ class Selection {
         fill_(items_of<Item>(input.dtype(), falling)),
         filter_(filter_of<Item>(input.dtype(), falling)) {}
 
-  /// How many items `find` needs memory for.
+  /// The number of items that `find` needs memory for.
   int64_t room(int64_t n) const { return sorts(n) ? 2 * n : buffer() + kBlock; }
 
   /// The first of lane `lane` in order, of elements begin … end - 1: at most k. Returns where they
@@ -96,17 +96,17 @@ class Selection {
     return sort_items(call, items, items + k_, k_, bytes_);
   }
 
-  /// The first k of more items in order; there is memory for 2 k. Returns where they are.
+  /// The first k of more items in order; there is memory for 2 k. Returns their place.
   Item* merge(LibraryCall& call, Item* items, int64_t count) const {
     keep(items, count);
     return sort_items(call, items, items + k_, k_, bytes_);
   }
 
  private:
-  /// Where many of the elements are results anyway.
+  /// True if many of the elements are results anyway.
   bool sorts(int64_t n) const { return n <= kFewItems || k_ > n / 8; }
-  /// Candidates that are held at most before they are thinned out: at least twice as many as are
-  /// wanted, no more than there are elements.
+  /// The largest number of candidates before they are thinned out: at least twice the wanted
+  /// number, and no more than the elements.
   int64_t buffer() const { return std::max<int64_t>(4 * k_, 2 * kFewItems); }
 
   /// Keeps the first k of the items; later elements have to be below the key that is returned.

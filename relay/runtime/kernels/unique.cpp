@@ -65,7 +65,7 @@ class Unique {
 
   void rank_by_appearance() {
     ranks_ = Scratch<int64_t>(runs_);
-    // Where a run appears first, its number; elsewhere -1.
+    // The number of a run at the place of its first element; elsewhere -1.
     Scratch<int64_t> appears(n_);
     std::fill_n(appears.data(), n_, int64_t{-1});
     for (int64_t run = 0; run < runs_; ++run) appears[item_position(order_[starts_[run]])] = run;

@@ -218,8 +218,9 @@ struct Upsampling {
                 const Shape& offsets, E* out) {
     if (s == changes.size()) return write(from, shape, offsets, out);
     const Change& change = changes[s];
-    // Sums depend on the order of the axes, which nn.upsampling has too. What is between an axis
-    // that grows and one that shrinks may be larger than data and result: it is made in pieces.
+    // Sums depend on the order of the axes, which is that of nn.upsampling. The tensor between an
+    // axis that grows and one that shrinks may be larger than data and result, so it is made in
+    // pieces.
     int64_t others = element_count(shape) / change.in;
     int64_t most = std::max(data.size(), element_count(result));
     int64_t together = std::clamp<int64_t>(most / others, 1, change.out);
@@ -288,7 +289,7 @@ void upsampling_kernel(LibraryCall& call) {
   const NDArray& out = counts.size() == 2 ? call.make(0, {counts[0], counts[1]})
                                           : call.make(0, {counts[0], counts[1], counts[2]});
   upsampling.result.assign(out.shape().begin(), out.shape().end());
-  // Nothing to make, perhaps of extents that no table has room for.
+  // Nothing to make, perhaps with extents for which no table has room.
   if (out.size() == 0) return;
   dispatch(data.dtype(), [&](auto tag) {
     using E = typename decltype(tag)::type;

@@ -117,8 +117,8 @@ bool leaves(Op op) {
          op == Op::kFail || op == Op::kNoMatch;
 }
 
-// Takes out what does nothing: moves of a register to itself, jumps to jumps and to what follows,
-// code that nothing leads to.
+// Removes instructions without effect: moves of a register to itself, jumps to jumps and to the
+// next instruction, unreachable code.
 void tidy(Function& function) {
   std::vector<char> kept(function.code.size(), 1);
   for (uint32_t i = 0; i < function.code.size(); ++i) {
@@ -159,7 +159,7 @@ void tidy(Function& function) {
   keep(function, kept);
 }
 
-// Whether args are operands, which say where a register is read for the last time.
+// True if args are operands, which mark the last read of a register.
 bool has_operands(Op op) { return op != Op::kDrop && op != Op::kCheckShapes; }
 
 }  // namespace
@@ -172,7 +172,7 @@ void for_each_register(Function& function, Instruction& instruction,
   if (shape.c) visit(instruction.c, false);
   for (uint32_t k = 0; k < instruction.count && shape.args != Shape::kNoArgs; ++k) {
     uint32_t& reg = function.args[instruction.first + k];
-    // Of a graph, as many as it has inputs (in c until registers are assigned) are read.
+    // Reads as many as the graph has inputs (in c until registers are assigned).
     bool written =
         shape.args == Shape::kWritten || (shape.args == Shape::kGraph && k >= instruction.c);
     if (reg != kNone) visit(reg, written);
@@ -247,7 +247,7 @@ LastReads last_reads(Function& function, const std::vector<uint32_t>& last) {
     for_each_register(function, instruction, [&](uint32_t& reg, bool written) {
       if (written) live.remove(reg);
     });
-    // What drops a value does not need it.
+    // An instruction that drops a value does not need it.
     for_each_register(function, instruction, [&](uint32_t& reg, bool written) {
       if (!written && instruction.op != Op::kDrop) live.add(reg);
     });

@@ -112,8 +112,8 @@ void FunctionCompiler::advance_region(std::vector<Task>& tasks) {
   tasks.pop_back();
 }
 
-// The register that an if or match looks at. A tuple that is only taken apart is not made: its
-// number names no register, and `fields` has the registers of what is in it.
+// The register that an if or match reads. A tuple that is only taken apart is not made: its number
+// names no register, and `fields` has the registers of its fields.
 uint32_t FunctionCompiler::match_data(uint32_t node, KnownFields& fields) {
   Known value = operand(node, 0);
   const auto* match = regions_.expr(node)->as<Match>();

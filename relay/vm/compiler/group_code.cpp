@@ -65,7 +65,7 @@ void FunctionCompiler::flatten(const Known& known, const TypeRef& type,
   }
 }
 
-// Whether a tensor is computed by the graph that is being built.
+// True if the graph under construction computes the tensor.
 bool FunctionCompiler::waits(const Known& known) const {
   return known.kind == Known::Kind::kTensor && unit_->tensors[known.index].reg == kNone;
 }
@@ -107,8 +107,8 @@ FunctionCompiler::Primitive FunctionCompiler::primitive_around(const Call* call)
   return entry->second;
 }
 
-// Constants of equal numbers become part of the function, so that its kernels know the number and
-// need no tensor. Contractions and what is no expression read tensors.
+// Makes constants of equal numbers part of the function, so that its kernels know the number and
+// need no tensor. Contractions and library kernels read tensors.
 relay::FunctionRef FunctionCompiler::with_numbers_inside(const relay::FunctionRef& function,
                                                          std::vector<GroupArgument>& arguments) {
   std::unordered_map<const Var*, ExprRef> inside;
@@ -151,7 +151,7 @@ relay::FunctionRef FunctionCompiler::with_numbers_inside(const relay::FunctionRe
                        function->attrs(), function->span());
 }
 
-// Of a value that a kernel can take.
+// True for the type of a value that a kernel can take.
 static bool is_plain(const Type* type) {
   if (type == nullptr) return false;
   if (const auto* tuple = type->as<TupleType>()) {
@@ -162,8 +162,7 @@ static bool is_plain(const Type* type) {
   return tensor != nullptr && tensor->has_rank() && tensor->has_dtype();
 }
 
-// What is wrong with results of such a type, as far as their extents are known; empty if nothing
-// is.
+// The mistake in results of such a type, as far as their extents are known; empty if there is none.
 static std::string impossible(const Type* type) {
   if (const auto* tuple = type->as<TupleType>()) {
     for (const TypeRef& field : tuple->fields()) {
@@ -208,13 +207,13 @@ void FunctionCompiler::write_group(uint32_t node, const Call* call, Primitive pr
   try {
     if (write_as_numbers(node, call, primitive, arguments)) return;
     if (!add_to_graph(node, call, primitive, arguments)) {
-      // A size is read from what the graph computes: it has to run first.
+      // The graph computes the source of a size, so it has to run first.
       run_graph();
       bool added = add_to_graph(node, call, primitive, arguments);
       RELAY_CHECK(added, "a graph cannot be begun with this operator");
     }
   } catch (const DimRangeError& error) {
-    // Nothing holds what is asked for: that is so only once it is asked for.
+    // No result can exist: the program fails only if it asks for one.
     write_failure(node, error.diagnostics()[0].message, call->span());
   } catch (const Error& error) {
     std::vector<Diagnostic> diagnostics = error.diagnostics();
@@ -294,14 +293,14 @@ void FunctionCompiler::set_devices(std::vector<GroupArgument>& arguments, const 
   }
 }
 
-// Where a group reads and writes.
+// The devices that a group reads and writes.
 FunctionCompiler::GroupDevices FunctionCompiler::devices_of(const Call* call) const {
   GroupDevices result;
   const Devices* devices = program_.devices();
   if (devices == nullptr) return result;
   std::optional<Device> found;
   if (const auto* function = call->callee()->as<relay::Function>()) {
-    // What it is given may be a tuple with fields on other devices that it does not use.
+    // An argument may be a tuple with fields on other devices that the group does not use.
     for (const Call* inner : graph::operators_of(*function)) {
       if (!found) found = devices->of_call(inner);
     }
@@ -332,7 +331,7 @@ uint32_t FunctionCompiler::graph_tensor(const GroupArgument& argument) {
   return entry->second;
 }
 
-// False if a size depends on what the graph itself computes.
+// False if a size depends on a result of the graph itself.
 bool FunctionCompiler::add_to_graph(uint32_t node, const Call* call, const Primitive& primitive,
                                     std::span<const GroupArgument> arguments) {
   if (!unit_->graph) {
@@ -381,7 +380,7 @@ bool FunctionCompiler::add_to_graph(uint32_t node, const Call* call, const Primi
     unit_->graph_position = position;
   }
   unit_->graph_acts |= group.acts;
-  // What follows an effect may fail, and a graph checks all its sizes before it computes anything.
+  // Work after an effect may fail, and a graph checks all its sizes before it computes anything.
   if (group.counted || group.acts) run_graph();
   return true;
 }

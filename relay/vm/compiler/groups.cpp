@@ -25,7 +25,7 @@ std::string kernel_name(const relay::Function& function) {
   return name.empty() ? "identity" : name;
 }
 
-// What can be seen from the scalars.
+// Derives the facts that the scalars show.
 void inspect(CompiledGroup& group) {
   const te::Computation& computation = group.computation();
   bool numbers = !computation.outputs.empty() && group.work->group.checks.empty();

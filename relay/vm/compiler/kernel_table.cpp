@@ -111,8 +111,8 @@ bool KernelTable::is_late(const graph::Constant& constant) const {
          constant.device() == Device() && bytes_of(constant) >= kLarge;
 }
 
-/// What lies between a constant and those that were given or are kept: once it is known, their
-/// memory is for the next ones.
+/// The constants between a constant and those that were given or are kept: once it is known, their
+/// memory serves the next ones.
 std::vector<graph::ConstantRef> KernelTable::between(const graph::Constant& constant) const {
   std::vector<graph::ConstantRef> result;
   auto add_inputs = [&](const graph::Constant& of) {

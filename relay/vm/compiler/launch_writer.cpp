@@ -65,7 +65,7 @@ Graph LaunchWriter::write() {
   return std::move(written_);
 }
 
-// A new place of a tensor like one of the graph's.
+// A new place for a tensor like one of the graph's.
 uint32_t LaunchWriter::add_place(const te::TensorInfo& info, Device device) {
   Place place;
   place.dtype = info.dtype;
@@ -75,7 +75,7 @@ uint32_t LaunchWriter::add_place(const te::TensorInfo& info, Device device) {
   return static_cast<uint32_t>(written_.places.size() - 1);
 }
 
-// Of what has been computed, an input, or a constant, which gets its place when it is wanted.
+// The place of a computed tensor, an input, or a constant, which gets its place when it is wanted.
 uint32_t LaunchWriter::place(uint32_t number) {
   const graph::Tensor& tensor = graph_.tensors[number];
   uint32_t& place = place_of_[number];
@@ -87,7 +87,7 @@ uint32_t LaunchWriter::place(uint32_t number) {
   return place;
 }
 
-// Of what will be computed, in the tensor that it lies in if it does.
+// The place of a tensor to be computed, in the tensor that it lies in if it does.
 uint32_t LaunchWriter::place_to_write(uint32_t number, uint32_t position) {
   const graph::Tensor& tensor = graph_.tensors[number];
   uint32_t& place = place_of_[number];
@@ -143,7 +143,7 @@ void LaunchWriter::add_results(const graph::Node& node) {
     uint32_t position = node.position_of(made.origin);
     written_.dim_positions.resize(written_.dims.size(), position);
     if (!made.message || !dim.is_term()) continue;
-    // What is broadcast may have failed for a reason of its own.
+    // A broadcast operand may have failed for a reason of its own.
     if (first > last || dim.term().op == DimOp::kBroadcast) first = last;
     written_.failures.push_back(
         {first, last, made.division, size_text(*made.message, &node), position});
@@ -163,7 +163,7 @@ void LaunchWriter::add_checks(const graph::Node& node) {
   }
 }
 
-// The places that a lowered work speaks of: tensors of the graph, and temporaries.
+// The places in a lowered work: tensors of the graph, and temporaries.
 std::vector<uint32_t> LaunchWriter::add_places(const graph::Node& node,
                                                const lower::Lowered& lowered) {
   Device device = node.outputs.empty() ? kCpu : graph_.tensors[node.outputs[0]].device;

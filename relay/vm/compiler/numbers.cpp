@@ -24,8 +24,8 @@ Value constant_value(const ScalarNode& node) {
   return Value::scalar_of(node.dtype, node.value.i);
 }
 
-// What is computed for certain when a root is: not in an arm of a choice, not behind a failure's
-// condition. Operands first.
+// The nodes that are computed for certain when a root is: not in an arm of a choice, not behind a
+// failure's condition. Operands first.
 std::vector<const ScalarNode*> certain_nodes(const ScalarNode* root) {
   std::vector<const ScalarNode*> order;
   std::unordered_set<const ScalarNode*> seen;
@@ -98,7 +98,7 @@ class Writer {
     order_.push_back(node);
   }
 
-  // In an arm: what is computed there is not there outside of it.
+  // Writes an arm: values computed there do not exist outside of it.
   uint32_t write_arm(const ScalarNode* root) {
     size_t before = order_.size();
     uint32_t result = write(root);
@@ -156,7 +156,7 @@ class Writer {
     const ScalarNode* condition = node->args[0].get();
     const ScalarNode* arms[] = {node->args[1].get(), node->args[2].get()};
     uint32_t test = registers_.at(condition);
-    // What both arms need is computed before.
+    // Computes values that both arms need before.
     std::vector<const ScalarNode*> first = certain_nodes(arms[0]);
     std::vector<const ScalarNode*> second = certain_nodes(arms[1]);
     std::unordered_set<const ScalarNode*> in_second(second.begin(), second.end());
@@ -186,7 +186,7 @@ class Writer {
     made.a = from;
   }
 
-  // Whether an arm may as well be computed always.
+  // True if an arm may as well be computed always.
   bool cheap(const ScalarNode* root) const {
     size_t count = 0;
     std::vector<const ScalarNode*> stack{root};

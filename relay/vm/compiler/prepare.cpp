@@ -73,7 +73,7 @@ PassInfo own_step(const char* name) {
   return info;
 }
 
-// Results whose extents are no terms over integers are counted first.
+// Counts results first if their extents are no terms over integers.
 PassRef count_extents_pass() {
   PassInfo info = own_step("vm.CountExtents");
   auto rewrite = [](const Expr* expr, std::span<const ExprRef> operands) -> ExprRef {
@@ -87,7 +87,7 @@ PassRef count_extents_pass() {
       });
 }
 
-// Where everything is, written out for the passes that follow; what cannot be used is refused.
+// Writes out the device of every value for the passes that follow; refuses unusable devices.
 PassRef devices_pass() {
   PassInfo info = own_step("vm.PlanDevices");
   return make_module_pass(info, [](const Module& module, const PassContext&) {
@@ -95,8 +95,8 @@ PassRef devices_pass() {
   });
 }
 
-// Each field of a tuple that an operator cuts a tensor into is cut out by itself, so that it can be
-// fused with what reads it.
+// Cuts out each field of a tuple that an operator cuts a tensor into by itself, so that it can be
+// fused with its reader.
 PassRef fields_apart_pass() {
   PassInfo info = own_step("vm.FieldsApart");
   return make_function_pass(
@@ -135,8 +135,8 @@ PassRef graph_lets_pass(bool tuples = true) {
   });
 }
 
-// The current context for a compilation. What the machine needs runs although the context disables
-// it; without FuseOps each operator stays alone, as at level 0.
+// The current context for a compilation. Passes that the machine needs run even if the context
+// disables them; without FuseOps each operator stays alone, as at level 0.
 PassContext context_for(int level, bool& fuse) {
   PassContext context = PassContext::current_at(std::max(level, 1));
   context.collect_errors = false;  // none of these passes can go on after one that failed

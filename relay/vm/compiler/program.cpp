@@ -29,7 +29,7 @@ graph::ReplacedOperand replaced(lower::Winograd tiled) {
           std::move(tiled.transform)};
 }
 
-/// What a function of lowering finds.
+/// The result of a function of lowering.
 template <class Find>
 graph::FormOf form_of(Find find) {
   return [find](const graph::Work& work,
@@ -129,7 +129,7 @@ graph::ConstantRef ProgramBuilder::constant_ref(uint32_t constant) {
   return made;
 }
 
-// Of one that a graph holds: perhaps it was made there.
+// The number of a constant in a graph, which may have made it.
 uint32_t ProgramBuilder::number_of(const graph::ConstantRef& constant) {
   auto [entry, added] = constant_numbers_.try_emplace(
       constant.get(), static_cast<uint32_t>(executable_.constants.size()));

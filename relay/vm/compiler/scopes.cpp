@@ -129,8 +129,8 @@ void Scopes::find_captures() {
       use(region, expr->operands()[i].get(), regions_.operand(id, i));
     }
   }
-  // The names of dimensions in a function's annotations are what the parameters of the functions
-  // around it say.
+  // The parameters of the functions around give the dimension names in a function's annotations
+  // their values.
   auto named = [](const TypeRef& type, const relay::Function* own = nullptr) {
     if (!type || !type->has_symbolic_dim()) return false;
     if (own == nullptr) return true;

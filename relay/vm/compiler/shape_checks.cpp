@@ -5,7 +5,7 @@
 
 namespace relay::vm {
 
-// Compares values; `value_of` has those that are no parameters'.
+// Compares values; `value_of` gives those that are not parameters.
 void FunctionCompiler::write_check(const ShapeComparison& parts,
                                    const std::function<Known(const DeclaredShape&)>& value_of) {
   if (parts.empty()) return;

@@ -1,4 +1,4 @@
-// Where values are while code is written.
+// The places of values while code is written.
 #include <relay/support/error.h>
 #include <relay/transform/literals.h>
 #include <relay/vm/compiler/function_compiler.h>
@@ -8,7 +8,7 @@ namespace relay::vm {
 Known FunctionCompiler::constant(const Expr* expr) {
   std::optional<NDArray> array = constant_array(expr);
   if (!array) {
-    // What no context gives a dtype has that of T8.
+    // A literal without a dtype from its context has that of T8.
     const LiteralValue& value = static_cast<const Literal*>(expr)->value();
     double number = value.is_float ? value.number : static_cast<double>(value.magnitude);
     array = value.is_float ? NDArray::scalar(kFloat32, value.negative ? -number : number)

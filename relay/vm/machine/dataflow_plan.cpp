@@ -20,8 +20,8 @@ bool is_leaf(DimCode code) { return code == DimCode::kExtent || code == DimCode:
 
 }  // namespace
 
-// Where a launch reads or writes: the device of the first tensor, numbers apart. A kernel that
-// reads none runs where it writes, and the other way round.
+// The device that a launch reads or writes: that of the first tensor, apart from numbers. A kernel
+// that reads none runs where it writes, and the other way round.
 Device DataflowShape::device_of(const Graph& graph, const Launch& launch, bool written) const {
   Device device;
   bool any = false;
@@ -283,7 +283,7 @@ class Planner {
       } else if (is_leaf(at.code)) {
         slots[i] = plan_->key[leaf++];
       } else if (const char* wrong = compute_dim(at.code, slots[at.a], slots[at.b], slots[i])) {
-        // What is asked of the sizes before tells more than where the arithmetic ends.
+        // A failed check of the earlier sizes tells more than the failed arithmetic.
         check_sizes(i);
         size_places(i);
         bool division = is_division_by_zero(wrong);
@@ -335,7 +335,7 @@ class Planner {
     }
   }
 
-  // Where views begin, each inside of what it is a view of.
+  // Places views, each inside of its source.
   void place_views() {
     plan_->begins.assign(graph_.places.size(), 0);
     for (size_t i = 0; i < graph_.places.size(); ++i) {
@@ -358,7 +358,7 @@ class Planner {
     throw DataflowFailure{"the sizes of two views of a tensor do not agree", 0, {}};
   }
 
-  // Memory of temporaries by best fit in the order of the launches; what a launch reads for the
+  // Places temporaries by best fit in the order of the launches; memory that a launch reads for the
   // last time is free from the next launch on.
   void place_temporaries() {
     plan_->offsets.assign(graph_.places.size(), 0);
@@ -442,8 +442,8 @@ class Planner {
     bool parallel;
   };
 
-  // A library kernel counts on what its rule says, and on what it writes being nothing else that it
-  // is given.
+  // A library kernel relies on its rule, and on its outputs being different from all its other
+  // operands.
   void check_library(const Launch& launch) const {
     const Kernel& kernel = executable_.kernels[launch.kernel];
     std::vector<LibraryOperand> operands;
@@ -488,7 +488,8 @@ class Planner {
 
   // Which launches are worth sharing, and whether the whole section is.
   DataflowPlan::Share share_work(const DataflowShape::Section& section) {
-    // The end of a phase takes up to a microsecond, calling others some 5, those who sleep 50.
+    // The end of a phase takes up to a microsecond, calling other threads some 5, waking sleepers
+    // 50.
     constexpr double kWorthSharing = 2'000;
     constexpr double kWorthCalling = 20'000;
     constexpr double kWorthWaking = 100'000;
@@ -524,7 +525,7 @@ class Planner {
     return a.space == b.space && a.begin < b.end && b.begin < a.end;
   }
 
-  // A result that may take over an input is where that is: what reads the input has to be done.
+  // A result that may take over an input lies in its place: all readers of the input must be done.
   uint32_t space_of(uint32_t root) const {
     if (in_arena(root)) return kNone - shape_.arena[root];
     return shape_.successor_of[root] != kNone ? shape_.successor_of[root] : root;
@@ -537,8 +538,8 @@ class Planner {
             parallel};
   }
 
-  // A launch begins a phase if it touches what other workers may still be writing, or writes what
-  // they may still be reading. What one worker does all is in order anyway.
+  // A launch begins a phase if it touches memory that other workers may still be writing, or writes
+  // memory that they may still be reading. Launches of one worker are in order anyway.
   void plan_phases(const DataflowShape::Section& section) {
     constexpr size_t kMostAccesses = 64;
     std::vector<Access> before;

@@ -304,7 +304,7 @@ class LibraryTasks final : public TeamWork {
   std::atomic<int64_t> next_{0};
 };
 
-// What a library kernel asks of the machine.
+// The machine's services for a library kernel.
 class DataflowHost final : public LibraryHost {
  public:
   DataflowHost(const DataflowState& state, const DataflowPlan& plan, const Launch& launch,

@@ -129,8 +129,8 @@ class PieceStages {
   PieceStages(size_t count, size_t most, Steps steps)
       : count_(count), most_(most), steps_(std::move(steps)) {}
 
-  /// On each of the threads: does what there is to do until all is done. Once a step has failed on
-  /// one of them the others end, too, and nothing is kept.
+  /// Runs on each of the threads until all work is done. Once a step has failed on one of them the
+  /// others end, too, and nothing is kept.
   void run() {
     std::unique_lock lock(mutex_);
     while (!failed_ && done_ < count_) {
@@ -232,7 +232,7 @@ class Writer {
     }
   }
 
-  /// By several threads, that make late constants and write and sum up what is large.
+  /// Writes with several threads, which make late constants and write and sum up large ones.
   void write(OutputFile& file, int threads) {
     const Section& data = table_[kNumSections - 1];
     file.extend(data.offset + data.size);
@@ -385,7 +385,7 @@ std::array<std::span<const std::byte>, kNumSections> open_sections(
   return sections;
 }
 
-// Kernels that do not say what they may be given are for programs of one process.
+// Kernels without a rule for their operands are for programs of one process.
 void check_library_kernels(const Executable& executable) {
   for (const Kernel& kernel : executable.kernels) {
     const std::string& name = kernel.library;
@@ -423,8 +423,8 @@ std::shared_ptr<Executable> read(const std::shared_ptr<const FileBytes>& file, b
 // Beyond this constants stay where they were read.
 constexpr size_t kWorthSharing = size_t{1} << 20;
 
-// The pages of a mapped file are those of whoever rewrites it in place, and gone when it is cut
-// short: only what nobody may write to is mapped.
+// A process that rewrites a mapped file in place changes its pages, and one that cuts it short
+// removes them: so only a file that nobody may write to is mapped.
 bool is_read_only(int descriptor, const struct stat& status) {
   constexpr mode_t kAnyWrite = S_IWUSR | S_IWGRP | S_IWOTH;
   if ((status.st_mode & kAnyWrite) == 0) return true;
@@ -439,7 +439,7 @@ std::shared_ptr<const FileBytes> map_file(const std::string& path, uint64_t size
   void* memory = MAP_FAILED;
   if (::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) &&
       static_cast<uint64_t>(status.st_size) == size && is_read_only(descriptor, status)) {
-    // Private and writable: whoever owns a tensor alone may write to it, without changing the file.
+    // Private and writable: the sole owner of a tensor may write to it, without changing the file.
     memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, descriptor, 0);
   }
   ::close(descriptor);
@@ -455,7 +455,7 @@ bool is_executable_file(std::span<const std::byte> beginning) {
 }
 
 void save_executable(const Executable& executable, const std::string& path, int threads) {
-  // What cannot be stored is found before the file is opened.
+  // Finds an executable that cannot be stored before the file is opened.
   ByteWriter structure;
   encode_executable(executable, structure);
   Writer writer(executable, structure);

@@ -90,7 +90,8 @@ class Linker {
     to_.frame_bytes = static_cast<uint32_t>(sizeof(Frame)) + offset_of(from.num_registers);
     owning_.assign(from.num_registers, false);
     for (uint32_t i = 0; i < from.num_params; ++i) owning_[i] = true;
-    // Each instruction gets its own copy of its list: what the entries mean depends on it.
+    // Each instruction gets its own copy of its list, because the meaning of the entries depends on
+    // it.
     size_t num_args = 0;
     for (const Instruction& at : from.code) num_args += at.count;
     to_.args.resize(num_args);

@@ -194,8 +194,8 @@ void Interpreter::use(const std::shared_ptr<const Image>& image) {
   loaded_.push_back({image, image, std::move(graphs)});
 }
 
-// After a run: images that nobody else has are dropped with their buffers, at once or after the
-// next run; what is still called keeps its plans.
+// After a run: drops images that nobody else has with their buffers, at once or after the next run;
+// an image that is still called keeps its plans.
 void Interpreter::let_go_of_others() noexcept {
   std::erase_if(loaded_, [this](Loaded& each) {
     if (each.image == image_) return false;

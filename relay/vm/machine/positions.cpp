@@ -84,7 +84,7 @@ Span position_span(const Executable& executable, uint32_t index,
       position.column < line.column || position.column - line.column > line.text.size()) {
     return {};
   }
-  // A source in which only this line says something, at its place.
+  // A source that has only this line, at its place.
   std::string text(line.line - 1, '\n');
   text.append(line.column - 1, ' ');
   uint64_t offset = text.size() + (position.column - line.column);

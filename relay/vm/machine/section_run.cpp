@@ -48,7 +48,7 @@ TeamWork::Stage SectionRun::stage(uint32_t number) {
   if (profile_ != nullptr && number > 0) record(section_.begin + number - 1);
   const uint32_t count = profile_ != nullptr ? section_.end - section_.begin : num_phases_;
   // After a failure all tasks of that launch still run, and those of its phase before it, so that
-  // what is reported does not depend on who ran what.
+  // the report does not depend on which worker ran which task.
   if (number == count || failed_.load(std::memory_order_relaxed) != kNone || stopped()) {
     return Stage::kNone;
   }

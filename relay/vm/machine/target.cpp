@@ -1,4 +1,4 @@
-// What this processor can run.
+// Finds out what this processor can run.
 #include <algorithm>
 #include <iterator>
 #include <string>

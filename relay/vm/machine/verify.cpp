@@ -1,4 +1,4 @@
-// Nothing of an executable is used before it is checked here.
+// Checks an executable before any part of it is used.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -159,7 +159,8 @@ class GraphVerifier {
     return std::find(extents.begin(), extents.end(), kNone) != extents.end();
   }
 
-  // What a library kernel counts, it makes: one launch writes it and none reads it.
+  // A library kernel makes the tensors that it counts: one launch writes such a tensor and none
+  // reads it.
   void counted_places() const {
     std::vector<uint32_t> writers(graph_.places.size());
     for (const Launch& launch : graph_.launches) {

@@ -27,7 +27,8 @@ struct Tiles {
   Parts<T> tile[2];
 };
 
-/// Groups of rows that fill the lanes: `body(first, rows, tiles)`. `points` is what a row takes.
+/// Runs groups of rows that fill the lanes: `body(first, rows, tiles)`. `points` is the work of a
+/// row.
 template <class T, class F>
 void for_tiles(LibraryCall* call, int64_t rows, int64_t points, int64_t width, F&& body) {
   int64_t groups = (rows + width - 1) / width;
