@@ -226,6 +226,32 @@ std::optional<Contraction> match_contraction(std::span<const Buffer> buffers, in
   return classify(fold, buffers, out, axes, value, num_axes, num_vars);
 }
 
+Contraction turned(const Contraction& contraction) {
+  Contraction result = contraction;
+  std::swap(result.lhs, result.rhs);
+  result.columns = contraction.rows;
+  result.batch.clear();
+  result.rows.clear();
+  const std::unordered_set<uint32_t> in_lhs = axes_in(contraction.lhs);
+  for (const Axis& axis : contraction.batch)
+    (in_lhs.contains(axis.id) || !is_real(axis) ? result.batch : result.rows).push_back(axis);
+  result.rows.insert(result.rows.end(), contraction.columns.begin(), contraction.columns.end());
+  return result;
+}
+
+bool has_few_columns(const Contraction& contraction, int64_t vector_bytes) {
+  auto count = [](const std::vector<Axis>& axes) -> std::optional<int64_t> {
+    Dim extent = 1;
+    for (const Axis& axis : axes) extent = extent * axis.extent;
+    return extent.is_int() ? std::optional(extent.as_int()) : std::nullopt;
+  };
+  const int64_t lanes = vector_bytes / static_cast<int64_t>(contraction.accumulator.size());
+  const auto rows = count(contraction.rows), columns = count(contraction.columns);
+  const auto products = count(contraction.folded);
+  return columns && *columns <= few_columns(lanes) && rows && *rows >= lanes && products &&
+         *products >= kWorthTurning;
+}
+
 bool is_accumulator(DType dtype) {
   return dtype == kFloat32 || dtype == kFloat64 || dtype == kInt32 || dtype == kInt64;
 }

@@ -20,6 +20,17 @@ std::optional<Contraction> match_contraction(std::span<const Buffer> buffers, in
                                              const te::ScalarRef& value, uint32_t num_axes,
                                              uint32_t num_vars);
 
+/// The contraction with rows and columns in each other's place: what were columns, in whatever
+/// product of the batch, are rows together. Results are then scattered over memory.
+Contraction turned(const Contraction& contraction);
+/// True if that is better where the left factor can be packed as a right one: few columns, as those
+/// of a convolution over few pixels, and rows that fill vectors of so many bytes.
+bool has_few_columns(const Contraction& contraction, int64_t vector_bytes);
+/// So many columns leave at least half of a vector empty,
+inline int64_t few_columns(int64_t lanes) { return lanes / 2; }
+/// and for shorter sums their results would take longer to store.
+inline constexpr int64_t kWorthTurning = 64;
+
 /// True if contractions sum in this dtype.
 bool is_accumulator(DType dtype);
 /// True if a fold at the points of `axes` is a sum of products with rows and columns, of any dtype:

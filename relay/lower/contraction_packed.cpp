@@ -1,5 +1,6 @@
-// Operands that were packed for the tiles of a contraction: recognising their loads.
+// Tiles of contractions, and operands that were packed for them: recognising their loads.
 #include <algorithm>
+#include <functional>
 
 #include <relay/lower/contraction.h>
 #include <relay/lower/contraction_plan.h>
@@ -12,6 +13,18 @@ using te::Affine;
 using te::ScalarKind;
 using te::ScalarNode;
 using te::ScalarRef;
+
+int64_t tile_rows(DType accumulator, int64_t vector_bytes, int64_t vectors) {
+  const bool integer = accumulator.is_integer();
+  const int64_t registers = vector_bytes == 64 ? 32 : 16;
+  int64_t usual = vector_bytes == 64 ? 4 : 2;  // vectors of a panel for many rows
+  // A line of the panel, one broadcast, and a product where that is no part of the sum.
+  const int64_t others = integer || vector_bytes == 16 ? 2 : 1;
+  if (vectors > usual) return std::max<int64_t>(1, (registers - others) / vectors - 1);
+  if (vector_bytes == 64) return vectors == 4 ? 6 : vectors == 3 ? 8 : vectors == 2 ? 12 : 14;
+  if (vector_bytes == 32) return integer ? (vectors == 2 ? 4 : 8) : (vectors == 2 ? 6 : 12);
+  return integer ? 2 : (vectors == 2 ? 4 : 8);
+}
 
 namespace {
 
@@ -70,6 +83,18 @@ int64_t panel_vectors(const ContractionPlan& plan, DType accumulator, int64_t ve
   return best;
 }
 
+/// Whether a left factor is packed in lines of a vector, so that it can be read as a right one.
+/// That takes nothing from its tiles where they divide a vector. Few columns are likely where one
+/// open extent says how many there are (windows of sound, steps of a sequence), not for pixels.
+bool read_both_ways(const ContractionPlan& plan, int64_t vector_bytes) {
+  const auto is_one = [](const te::Axis& axis) { return axis.extent.is_int(1); };
+  const std::vector<te::Axis>& columns = plan.columns.axes;
+  return vector_bytes == 64 && !plan.columns.extent.is_int() && plan.rows.extent.is_int() &&
+         std::count_if(columns.begin(), columns.end(), std::not_fn(is_one)) == 1 &&
+         plan.rows.extent.as_int() > plan.lanes && plan.lanes % plan.row_tiles.size == 0 &&
+         plan.folded.extent.is_int() && plan.folded.extent.as_int() >= kWorthTurning;
+}
+
 }  // namespace
 
 std::optional<int64_t> packed_width(const Contraction& contraction, bool columns,
@@ -92,7 +117,20 @@ std::optional<int64_t> packed_width(const Contraction& contraction, bool columns
   constexpr int64_t kFewVectors = 8;
   const bool tail = plan.tail > 0 && plan.columns.extent.as_int() <= kFewVectors * plan.lanes;
   if (plan.dots || tail || plan.rows.extent.is_int(1)) return std::nullopt;
-  return plan.row_tiles.size;
+  return read_both_ways(plan, vector_bytes) ? plan.lanes : plan.row_tiles.size;
+}
+
+bool is_packed_turned(const Contraction& contraction, int64_t vector_bytes) {
+  if (!has_few_columns(contraction, vector_bytes)) return false;
+  const ContractionPlan plan = plan_contraction(turned(contraction), vector_bytes);
+  return plan.rhs_packed && !plan.rhs.plain;
+}
+
+std::optional<Contraction> for_few_columns(const Contraction& contraction, int64_t vector_bytes) {
+  ContractionPlan plan = plan_contraction(contraction, vector_bytes);
+  if (!plan.lhs_packed || plan.lhs.packed->width != plan.lanes) return std::nullopt;
+  if (!read_both_ways(plan, vector_bytes)) return std::nullopt;
+  return turned(contraction);
 }
 
 std::optional<PackedLoad> packed_load(const ScalarRef& load, const Buffer& buffer,

@@ -1,6 +1,7 @@
 #include <relay/lower/contraction_plan.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <numeric>
 #include <unordered_set>
@@ -14,18 +15,6 @@ using te::Affine;
 using te::ScalarKind;
 using te::ScalarNode;
 using te::ScalarRef;
-
-int64_t tile_rows(DType accumulator, int64_t vector_bytes, int64_t vectors) {
-  const bool integer = accumulator.is_integer();
-  const int64_t registers = vector_bytes == 64 ? 32 : 16;
-  int64_t usual = vector_bytes == 64 ? 4 : 2;  // vectors of a panel for many rows
-  // A line of the panel, one broadcast, and a product where that is no part of the sum.
-  const int64_t others = integer || vector_bytes == 16 ? 2 : 1;
-  if (vectors > usual) return std::max<int64_t>(1, (registers - others) / vectors - 1);
-  if (vector_bytes == 64) return vectors == 4 ? 6 : vectors == 3 ? 8 : vectors == 2 ? 12 : 14;
-  if (vector_bytes == 32) return integer ? (vectors == 2 ? 4 : 8) : (vectors == 2 ? 6 : 12);
-  return integer ? 2 : (vectors == 2 ? 4 : 8);
-}
 
 namespace {
 
@@ -169,7 +158,7 @@ class Planner {
   bool fits_tiles(const Factor& factor) const {
     if (!factor.packed) return false;
     const int64_t width = factor.packed->width;
-    if (&factor == &plan_.lhs) return width <= rows_of(1);
+    if (&factor == &plan_.lhs) return packed_tile(width, 1) > 0;
     if (width % plan_.lanes != 0) return false;
     const int64_t vectors = width / plan_.lanes;
     if (vectors <= widest()) return true;
@@ -207,6 +196,7 @@ class Planner {
     std::optional<Dim> stride = plan_.columns.stride_of(offset);
     bool contiguous = stride && (stride->is_int(1) || plan_.columns.extent.is_int(1));
     if (contiguous && is_linear(offset)) plan_.out_offset = offset;
+    if (!plan_.out_offset) plan_.heavy_epilogue = true;
     plan_.epilogue_axes = !plan_.out_offset || uses_axes(plan_.epilogue);
   }
 
@@ -319,7 +309,10 @@ class Planner {
   }
   Cut cut_rows(int64_t most) const {
     Dim rows = plan_.rows.extent;
-    if (plan_.lhs_packed) return cut_panels(rows, plan_.lhs.packed->width);
+    if (plan_.lhs_packed) {
+      const int64_t width = plan_.lhs.packed->width, tile = packed_tile(width, plan_.panels.size);
+      return cut_panels(rows, tile > 0 ? tile : width);
+    }
     return rows.is_int() ? cut_known(rows.as_int(), most) : cut_unknown(rows, most);
   }
 
@@ -395,9 +388,19 @@ class Planner {
     return std::max<int64_t>(1, (pieces.as_int() + blocks - 1) / blocks);
   }
 
+  // Rows of a tile beside a panel of so many vectors, of a left factor that is packed in panels of
+  // `width` rows: all, or a part where panels are as wide as vectors, which are read as columns,
+  // too. 0: too many.
+  int64_t packed_tile(int64_t width, int64_t vectors) const {
+    const int64_t most = rows_of(vectors);
+    if (width <= most) return width;
+    return width == plan_.lanes ? static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(most)))
+                                : 0;
+  }
+
   // Whether panels may be so wide: a packed left factor wants its rows.
   bool leaves_rows(int64_t vectors) const {
-    return !plan_.lhs_packed || plan_.lhs.packed->width <= rows_of(vectors);
+    return !plan_.lhs_packed || packed_tile(plan_.lhs.packed->width, vectors) > 0;
   }
 
   void choose_panels() {
@@ -405,7 +408,11 @@ class Planner {
     Dim columns = plan_.main_columns;
     Dim vectors = ceil_div(columns, plan_.lanes);
     if (plan_.rhs_packed) {
-      plan_.panels = cut_panels(vectors, plan_.rhs.packed->width / plan_.lanes);
+      if (joins_panels()) {
+        plan_.panels = cut_known(vectors.as_int(), even_width(vectors.as_int()));
+      } else {
+        plan_.panels = cut_panels(vectors, plan_.rhs.packed->width / plan_.lanes);
+      }
       return;
     }
     int64_t wide = 0;
@@ -432,9 +439,32 @@ class Planner {
     }
   }
 
+  // The width, if there is one, that cuts vectors into panels of equal size.
+  int64_t even_width(int64_t vectors) const {
+    for (int64_t width = widest(); 2 * width >= widest(); --width) {
+      if (vectors % width == 0) return width;
+    }
+    return widest();
+  }
+
+  // Panels of one vector, which were packed as rows (read_both_ways): as columns they would be
+  // wider.
+  bool joins_panels() const {
+    const Dim columns = plan_.columns.extent;
+    return plan_.rhs_packed && plan_.rhs.packed->width == plan_.lanes &&
+           !plan_.rows.extent.is_int() && columns.is_int() && columns.as_int() > plan_.lanes;
+  }
+
   void choose_row_tiles() {
     Dim rows = plan_.rows.extent;
     int64_t limit = rows_of(plan_.panels.size);
+    // Whatever the number of rows, one kind of tile, however few of its rows there are: the other
+    // way to compute the contraction is written out, too.
+    if (joins_panels()) {
+      plan_.fills_tiles = true;
+      plan_.heavy_epilogue = true;
+      limit = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(limit)));
+    }
     if (plan_.dots) limit = rows.is_int() ? std::max<int64_t>(1, rows.as_int()) : 1;
     // Few rows that are one tile of a wide panel.
     if (plan_.rhs_direct && !plan_.dots && rows.is_int() && rows.as_int() > 0 &&

@@ -67,6 +67,14 @@ std::optional<PackedLoad> packed_load(const te::ScalarRef& load, const Buffer& b
 std::optional<int64_t> packed_width(const Contraction& contraction, bool columns,
                                     int64_t vector_bytes);
 
+/// True if a contraction with few columns has a left factor that was packed as the right one of the
+/// contraction `turned`.
+bool is_packed_turned(const Contraction& contraction, int64_t vector_bytes);
+
+/// The contraction `turned`, for runs in which it has few columns. Nothing if the number of columns
+/// is known, or if the left factor is not packed so that it can be read both ways.
+std::optional<Contraction> for_few_columns(const Contraction& contraction, int64_t vector_bytes);
+
 /// A load of the epilogue that the tile does for itself.
 struct TileLoad {
   LinearLoad load;
@@ -94,7 +102,7 @@ struct ContractionPlan {
   te::ScalarRef epilogue;  // loads replaced by registers
   std::vector<TileLoad> tile_loads;
   std::optional<te::Affine> out_offset;  // contiguous along columns
-  bool heavy_epilogue = false;           // long code: written once for each row
+  bool heavy_epilogue = false;           // long code: written once for all rows of a tile
   bool epilogue_axes = false;            // what is stored, or where, needs values of axes
   uint32_t num_vars = 0;
 
@@ -102,12 +110,13 @@ struct ContractionPlan {
   int64_t element_bytes = 4;  // of an accumulator
   Cut row_tiles;              // of the rows
   Cut panels;                 // of the columns' vectors
+  bool fills_tiles = false;   // the last tile reads rows again where there are no more
   int64_t panels_in_block = 1;
   int64_t tiles_in_block = 1;
   bool lhs_direct = false;      // read where it is: lhs[row][k], evenly along k
   bool rhs_direct = false;      // rows of full vectors at an even distance
-  bool lhs_packed = false;      // row tiles are the packed operand's panels
-  bool rhs_packed = false;      // panels are the packed operand's
+  bool lhs_packed = false;      // row tiles are the packed operand's panels, or parts of them
+  bool rhs_packed = false;      // panels are the packed operand's, or several of them
   bool transpose = false;       // rhs is contiguous along k
   std::optional<Dim> lhs_step;  // along k, for lhs_direct and lhs_packed
   std::optional<Dim> rhs_step;  // along k, for rhs_direct and rhs_packed

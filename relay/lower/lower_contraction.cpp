@@ -1,5 +1,6 @@
 // Sums of products as contraction kernels.
 #include <relay/lower/contraction.h>
+#include <relay/lower/contraction_plan.h>
 #include <relay/lower/templates.h>
 
 namespace relay::lower {
@@ -17,6 +18,7 @@ std::optional<DraftKernel> lower_contraction(const Job& job) {
   std::optional<Contraction> contraction =
       match_contraction(draft.buffers(), out, map.axes, value, draft.num_axes(), draft.num_vars());
   if (!contraction) return std::nullopt;
+  if (is_packed_turned(*contraction, job.options.vector_bytes)) contraction = turned(*contraction);
   Dim points = 1;
   for (const te::Axis& axis : map.axes) points = points * axis.extent;
   return draft.finish(job.name, std::move(*contraction), points * flops_of(map.values));

@@ -120,6 +120,14 @@ std::vector<Axis> order_of(const std::vector<Axis>& folded, const ScalarNode* ot
   return result;
 }
 
+/// True if a factor reads nothing but one constant input.
+bool is_constant(const ScalarRef& factor, const std::function<bool(size_t input)>& constant,
+                 size_t num_inputs) {
+  const ScalarNode* load = only_load(factor);
+  return load != nullptr && static_cast<size_t>(load->tensor.index) < num_inputs &&
+         constant(static_cast<size_t>(load->tensor.index));
+}
+
 std::optional<Operand> operand_of(const Contraction& contraction,
                                   const std::function<bool(size_t input)>& constant,
                                   size_t num_inputs, int64_t vector_bytes) {
@@ -251,8 +259,15 @@ std::optional<PackedOperand> packing_of(const te::Computation& computation,
   for (size_t s = 0; s < c.stages.size(); ++s) {
     std::optional<Contraction> contraction = contraction_of(c, s);
     if (!contraction) continue;
-    std::optional<Operand> operand =
-        operand_of(*contraction, constant, c.inputs.size(), vector_bytes);
+    std::optional<Operand> operand;
+    // The left factor as the right one, where it alone is constant.
+    if (has_few_columns(*contraction, vector_bytes) &&
+        is_constant(contraction->lhs, constant, c.inputs.size())) {
+      Contraction other = turned(*contraction);
+      operand = operand_of(other, constant, c.inputs.size(), vector_bytes);
+      if (operand) contraction = std::move(other);
+    }
+    if (!operand) operand = operand_of(*contraction, constant, c.inputs.size(), vector_bytes);
     if (!operand) continue;
     auto& map = std::get<te::Map>(c.stages[s].body);
     PackedOperand result;

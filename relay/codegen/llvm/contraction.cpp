@@ -1,5 +1,6 @@
 // Contractions: tasks and passes.
 #include <relay/codegen/llvm/contraction_emitter.h>
+#include <relay/lower/contraction.h>
 
 namespace relay::codegen {
 
@@ -34,6 +35,16 @@ std::vector<te::ScalarRef> roots_of(const lower::Contraction& contraction,
 void emit_contraction(const lower::Contraction& contraction, KernelFrame& frame) {
   const int64_t vector_bytes = frame.target.vector_bytes();
   ContractionPlan plan = lower::plan_contraction(contraction, vector_bytes);
+  if (auto turned = lower::for_few_columns(contraction, vector_bytes)) {
+    // Whether there are few columns is known at run time only: both ways.
+    ContractionPlan for_few = lower::plan_contraction(*turned, vector_bytes);
+    llvm::Value* columns = frame.dim(plan.columns.extent);
+    llvm::Value* few = frame.b.CreateICmpSLE(columns, frame.int64(lower::few_columns(plan.lanes)));
+    frame.emit_if(few, [&] { ContractionEmitter(*turned, std::move(for_few), frame).run(); });
+    frame.emit_if(frame.b.CreateNot(few),
+                  [&] { ContractionEmitter(contraction, std::move(plan), frame).run(); });
+    return;
+  }
   Dim rows = plan.rows.extent;
   if (!rows.is_int() && !plan.dots && !plan.rhs_packed) {
     // Whether there are few rows is known at run time only: both ways.

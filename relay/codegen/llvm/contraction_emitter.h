@@ -36,7 +36,8 @@ class ContractionEmitter {
     Value* panel_end = nullptr;
     Value* tile_begin = nullptr;
     Value* tile_end = nullptr;
-    Value* tile = nullptr;  // the one at hand
+    Value* tile = nullptr;       // the one at hand
+    Value* tile_rows = nullptr;  // and how many rows it has, where it may be filled up
     Value* first_row = nullptr;
     Value* first_column = nullptr;  // of panel_begin
     Value* k_begin = nullptr;       // of the outermost folded axis
@@ -185,6 +186,8 @@ class ContractionEmitter {
     int32_t buffer = -1;  // or, if negative, packed into scratch
   };
   LeftLines left_lines(int64_t rows, Value* first_row);
+  /// Row `i` of a tile, or the last that there is.
+  Value* tile_row(Value* first_row, int64_t i);
   /// Where an element of a packed operand is at the begin of the pass.
   Value* packed_offset(const lower::PackedLoad& packed, Value* first, Value* step);
   Value* load_left(const LeftLines& lines, int64_t row, Value* k);
@@ -192,6 +195,7 @@ class ContractionEmitter {
   struct RightLine {
     Value* at = nullptr;
     Value* step = nullptr;
+    Value* pitch = nullptr;  // from one vector to the next where they do not follow each other
     DType dtype;
     int32_t buffer = -1;
   };

@@ -19,10 +19,10 @@ std::vector<llvm::Value*> ContractionEmitter::direct_rows(int64_t rows, Value* f
   std::optional<Dim> stride = plan_.rows.stride_of(lhs.offset);
   std::vector<Value*> result;
   for (int64_t i = 0; i < rows; ++i) {
-    if (i > 0 && stride) {
+    if (i > 0 && stride && !plan_.fills_tiles) {
       result.push_back(element(result[0], lhs.dtype, mul(n(i), dim(*stride))));
     } else {
-      Value* offset = add(base, part_of(lhs.offset, plan_.rows, add(first_row, n(i))));
+      Value* offset = add(base, part_of(lhs.offset, plan_.rows, tile_row(first_row, i)));
       result.push_back(element(f_.buffer(lhs.buffer), lhs.dtype, offset));
     }
   }
@@ -49,11 +49,17 @@ ContractionEmitter::LeftLines ContractionEmitter::left_lines(int64_t rows, Value
     for (int64_t i = 0; i < rows; ++i) lines.at.push_back(element(at, packed.dtype, n(i)));
     return lines;
   }
-  Value* first = mul(b_.CreateSub(first_row, task_.first_row), row_pitch_);
   for (int64_t i = 0; i < rows; ++i) {
-    lines.at.push_back(element(rows_, c_.accumulator, add(first, mul(n(i), row_pitch_))));
+    Value* row = b_.CreateSub(tile_row(first_row, i), task_.first_row);
+    lines.at.push_back(element(rows_, c_.accumulator, mul(row, row_pitch_)));
   }
   return lines;
+}
+
+llvm::Value* ContractionEmitter::tile_row(Value* first_row, int64_t i) {
+  if (i == 0) return first_row;
+  Value* row = add(first_row, n(i));
+  return plan_.fills_tiles ? least(row, dim(plan_.rows.extent - 1)) : row;
 }
 
 llvm::Value* ContractionEmitter::packed_offset(const lower::PackedLoad& packed, Value* first,
@@ -78,7 +84,7 @@ llvm::Value* ContractionEmitter::load_left(const LeftLines& lines, int64_t row, 
 
 ContractionEmitter::RightLine ContractionEmitter::right_line(Value* panel, int64_t vectors,
                                                              Value* first_column) {
-  RightLine line{panel, n(vectors * plan_.lanes), c_.accumulator};
+  RightLine line{panel, n(vectors * plan_.lanes), nullptr, c_.accumulator};
   if (plan_.rhs_direct) {
     const LinearLoad& rhs = *plan_.rhs.load;
     line.step = dim(*plan_.rhs_step);
@@ -93,6 +99,8 @@ ContractionEmitter::RightLine ContractionEmitter::right_line(Value* panel, int64
     line.buffer = packed.buffer;
     line.at = element(f_.buffer(packed.buffer), packed.dtype,
                       packed_offset(packed, first_column, line.step));
+    // Vectors of several panels.
+    if (packed.width < vectors * plan_.lanes) line.pitch = dim(packed.pitch);
   }
   return line;
 }
@@ -102,7 +110,9 @@ std::vector<llvm::Value*> ContractionEmitter::load_right(const RightLine& line, 
   std::vector<Value*> result;
   Value* from = element(line.at, line.dtype, mul(k, line.step));
   for (size_t v = 0; v < masks.size(); ++v) {
-    Value* at = element(from, line.dtype, n(static_cast<int64_t>(v) * plan_.lanes));
+    Value* number = n(static_cast<int64_t>(v));
+    Value* at =
+        element(from, line.dtype, mul(number, line.pitch != nullptr ? line.pitch : n(plan_.lanes)));
     if (plan_.rhs_direct) {
       result.push_back(load(line.buffer, line.dtype, at, lanes_, masks[v]));
     } else if (plan_.rhs_packed) {
@@ -129,7 +139,7 @@ ContractionEmitter::RightLine ContractionEmitter::next_panel(const RightLine& li
   // Fewer tiles go through a panel no faster than it comes.
   constexpr int64_t kFewTiles = 4, kLine = lower::FirstCache::kLine;
   const Dim pieces = plan_.row_tiles.pieces;
-  if (!plan_.rhs_packed || !pieces.is_int()) return {};
+  if (!plan_.rhs_packed || !pieces.is_int() || line.pitch != nullptr) return {};
   const int64_t tiles = pieces.as_int();
   const Dim pitch = plan_.rhs.packed->pitch;
   if (tiles < kFewTiles || pitch.is_int(0)) return {};
@@ -151,6 +161,11 @@ ContractionEmitter::RightLine ContractionEmitter::next_panel(const RightLine& li
 void ContractionEmitter::prefetch_ahead(const RightLine& line, int64_t vectors, Value* k) {
   const auto size = static_cast<int64_t>(line.dtype.size());
   Value* from = element(line.at, line.dtype, mul(k, line.step));
+  if (line.pitch != nullptr) {
+    for (int64_t v = 0; v < vectors; ++v)
+      prefetch(element(from, line.dtype, add(mul(n(v), line.pitch), n(kAhead / size))));
+    return;
+  }
   for (int64_t at = 0; at < vectors * plan_.lanes * size; at += lower::FirstCache::kLine) {
     prefetch(element(from, line.dtype, n((kAhead + at) / size)));
   }

@@ -17,6 +17,11 @@ void ContractionEmitter::emit_row_tiles(Value* panel, int64_t vectors, Value* fi
       return;
     }
     Value* left = b_.CreateSub(dim(plan_.rows.extent), row);
+    if (plan_.fills_tiles) {
+      task_.tile_rows = least(left, n(size));
+      emit_tile(size, vectors, row, panel, first_column);
+      return;
+    }
     f_.emit_if(b_.CreateICmpSGE(left, n(size)),
                [&] { emit_tile(size, vectors, row, panel, first_column); });
     f_.emit_if(b_.CreateICmpSLT(left, n(size)), [&] {
@@ -157,7 +162,7 @@ llvm::Value* ContractionEmitter::out_line(Value* row, Value* column) {
 
 void ContractionEmitter::finish_tile(const std::vector<std::vector<Value*>>& sums, Value* first_row,
                                      Value* first_column, const std::vector<Value*>& masks) {
-  if (!plan_.heavy_epilogue || sums.size() == 1) {
+  if (!plan_.heavy_epilogue || (sums.size() == 1 && !plan_.fills_tiles)) {
     finish_rows(sums, first_row, first_column, masks);
     return;
   }
@@ -171,7 +176,8 @@ void ContractionEmitter::finish_tile(const std::vector<std::vector<Value*>>& sum
                     kTile, vector_align);
     }
   }
-  f_.emit_loop(n(0), n(static_cast<int64_t>(sums.size())), n(1), [&](Value* i) {
+  Value* end = plan_.fills_tiles ? task_.tile_rows : n(static_cast<int64_t>(sums.size()));
+  f_.emit_loop(n(0), end, n(1), [&](Value* i) {
     std::vector<std::vector<Value*>> one(1);
     for (int64_t v = 0; v < vectors; ++v) {
       Value* at = element(tile_, c_.accumulator, add(mul(i, n(width)), n(v * plan_.lanes)));

@@ -1,0 +1,134 @@
+// Convolutions of open extents with few columns, as machine code: the same kernels compute many.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include <relay/eval/eval.h>
+#include <relay/infer/infer.h>
+#include <relay/ir/rewrite.h>
+#include <relay/parse/parse.h>
+#include <relay/vm/compiler/compile.h>
+#include <relay/vm/machine/machine.h>
+
+#include <tests/unit/graph_testing.h>
+
+namespace relay::vm::vm_few_columns_test {
+namespace {
+
+using testing::random_array;
+
+std::vector<codegen::Target> targets() {
+  std::vector<codegen::Target> all;
+  for (const char* name : {"baseline", "avx2", "avx512"}) {
+    codegen::Target target = codegen::Target::parse(name);
+    if (target.runs_here()) all.push_back(target);
+  }
+  return all;
+}
+
+std::string tensor(const std::string& dims, DType dtype) {
+  return "Tensor[(" + dims + "), " + (dtype == kFloat64 ? "float64" : "float32") + "]";
+}
+
+std::string list(ShapeView shape) {
+  std::string text;
+  for (int64_t extent : shape) text += (text.empty() ? "" : ", ") + std::to_string(extent);
+  return text;
+}
+
+/// A program of data %x, with constants for its weights %w and bias %b, on data of these shapes.
+void expect_same(const std::string& text, const Shape& weights, DType dtype,
+                 const std::vector<Shape>& shapes) {
+  SCOPED_TRACE(text);
+  Module parsed = parse_module("few.rly", text);
+  infer_types_or_throw(parsed);
+  const relay::Function& function = *parsed.function("main");
+  const ExprRef of_weights = make_constant(random_array(weights, dtype, 2));
+  const ExprRef bias = make_constant(random_array(Shape{weights[0], 1}, dtype, 3));
+  const ExprRef body = substitute(function.body(), {{function.params()[1].get(), of_weights},
+                                                    {function.params()[2].get(), bias}});
+  Module module;
+  module.add_function("main", make_function({function.params()[0]}, body));
+  infer_types_or_throw(module);
+  double products = 1;  // in a sum
+  for (size_t d = 1; d < weights.size(); ++d) products *= static_cast<double>(weights[d]);
+  const double tolerance = 1e-5 * std::sqrt(products);
+  for (const codegen::Target& target : targets()) {
+    SCOPED_TRACE(target.name());
+    CompileOptions options;
+    options.target = target;
+    const auto executable = compile(module, Name("main"), options);
+    Machine alone(executable, {1, nullptr, 0}), team(executable, {3, nullptr, 0});
+    for (const Shape& shape : shapes) {
+      SCOPED_TRACE(list(shape));
+      std::vector<Value> arguments{Value(random_array(shape, dtype, 1))};
+      const NDArray wanted = evaluate_function(module, "main", arguments).array();
+      const NDArray found = alone.run("main", arguments).array();
+      EXPECT_EQ(relay::testing::difference({found}, {wanted}, [&](DType) { return tolerance; }),
+                "");
+      EXPECT_TRUE(bit_equal(found, team.run("main", arguments).array()));
+      if (::testing::Test::HasNonfatalFailure()) return;
+    }
+  }
+}
+
+struct Conv {
+  Shape weights;
+  std::string attributes;
+  std::string epilogue = "%c";  // of the convolution %c, the bias %b
+  int64_t shortest = 1;         // data that there may be
+  int64_t groups = 1;
+  DType dtype = kFloat32;
+};
+
+/// Any number of signals of any length.
+void expect_same(const Conv& conv) {
+  const int64_t channels = conv.weights[1] * conv.groups;
+  std::vector<Shape> shapes;
+  for (int64_t images : {1, 2, 7, 40}) {
+    for (int64_t more : {0, 1, 2, 7, 8, 9, 25})
+      shapes.push_back({images, channels, conv.shortest + more});
+  }
+  expect_same("def @main(%x: " + tensor("n, " + std::to_string(channels) + ", t", conv.dtype) +
+                  ", %w: " + tensor(list(conv.weights), conv.dtype) +
+                  ", %b: " + tensor(list(Shape{conv.weights[0], 1}), conv.dtype) +
+                  ") {\n  let %c = nn.conv1d(%x, %w, " + conv.attributes + ");\n  " +
+                  conv.epilogue + "\n}\n",
+              conv.weights, conv.dtype, shapes);
+}
+
+TEST(VmFewColumns, Convolutions) {
+  // Rows of output channels that are whole vectors, and that are not.
+  expect_same({{32, 25, 3}, "padding=[1, 1]", "nn.relu(%c + %b)"});
+  expect_same({{40, 26, 3}, "padding=[1, 1], strides=[2]", "nn.relu(%c + %b)"});
+  expect_same({{130, 13, 8}, "strides=[4]", "%c", 8});
+  expect_same({{24, 69, 1}, "padding=[0, 0]", "%c * sigmoid(%c) + %b"});
+  expect_same({{17, 24, 3}, "padding=[2, 0], dilation=[2]", "tanh(%c)", 3});
+}
+
+TEST(VmFewColumns, OtherKinds) {
+  expect_same({{48, 24, 3}, "padding=[1, 1], groups=2", "%c", 1, 2});
+  expect_same({{20, 24, 3}, "padding=[1, 1]", "%c", 1, 1, kFloat64});
+  expect_same({{8, 24, 3}, "padding=[1, 1]", "%c"});  // fewer than a vector
+}
+
+// The same where all extents are known.
+TEST(VmFewColumns, KnownExtents) {
+  auto images = [](const Shape& data, const Shape& weights, const std::string& attributes,
+                   const std::string& epilogue = "nn.relu(%c)") {
+    expect_same("def @main(%x: " + tensor(list(data), kFloat32) +
+                    ", %w: " + tensor(list(weights), kFloat32) +
+                    ", %b: " + tensor(list(Shape{weights[0], 1}), kFloat32) +
+                    ") {\n  let %c = nn.conv2d(%x, %w, " + attributes + ");\n  " + epilogue +
+                    "\n}\n",
+                weights, kFloat32, {data});
+  };
+  images({5, 24, 2, 2}, {40, 24, 3, 3}, "padding=[1, 1]",
+         "nn.relu(%c + reshape(%b, newshape=[40, 1, 1]))");
+  images({1, 70, 1, 3}, {33, 70, 1, 1}, "padding=[0, 0]");
+  images({6, 16, 4, 4}, {48, 16, 3, 3}, "padding=[1, 1], strides=[2, 2]");
+  images({3, 64, 2, 1}, {64, 32, 3, 3}, "padding=[1, 1], groups=2");
+}
+
+}  // namespace
+}  // namespace relay::vm::vm_few_columns_test
