@@ -10,6 +10,8 @@ using te::ScalarRef;
 
 namespace {
 
+constexpr int64_t kMostWritten = 8;  // one by one, without a loop
+
 bool is_known(const Scalar& value) { return value.node()->kind == te::ScalarKind::kConst; }
 
 /// Writes the statements that fill one line.
@@ -58,6 +60,12 @@ class LineSpans {
         piece_(piece),
         extent_(draft.computation().info(lines.data->tensor).dims[lines.along]),
         body_(body) {}
+
+  /// Elements of a part that may lie in front of the data.
+  int64_t most_before(int64_t part) const {
+    return std::clamp<int64_t>((lines_.before - part + lines_.parts - 1) / lines_.parts, 0,
+                               lines_.pitch);
+  }
 
   Span of_part(int64_t part) {
     const bool moves = piece_.begin.node() != nullptr || piece_.columns.node() != nullptr;
@@ -114,7 +122,12 @@ void copy_lines(Draft& draft, IndexMath& math, const Lines& lines,
   LineSpans spans(draft, lines, piece, body);
   for (int64_t part = 0; part < lines.parts; ++part) {
     const Span span = spans.of_part(part);
-    writer.fill(LoopKind::kSerial, part, te::index_constant(0), span.low, filled, copy);
+    // In front of the data as many as there may be: what is too much is written over.
+    const bool open = !is_known(span.low);
+    const Scalar most = open ? te::index_constant(spans.most_before(part)) : span.low;
+    const bool few = open && most.node()->value.i <= kMostWritten;
+    writer.fill(few ? LoopKind::kUnrolled : LoopKind::kSerial, part, te::index_constant(0),
+                few ? most : span.low, filled, copy);
     writer.fill(
         LoopKind::kVector, part, span.low, span.high,
         [&](const Axis& at) {
@@ -124,7 +137,8 @@ void copy_lines(Draft& draft, IndexMath& math, const Lines& lines,
           return draft.load(from, index);
         },
         copy);
-    writer.fill(LoopKind::kSerial, part, span.high, span.end, filled, copy);
+    writer.fill(open ? LoopKind::kVector : LoopKind::kSerial, part, span.high, span.end, filled,
+                copy);
     if (piece.columns.node() != nullptr) {
       writer.fill(LoopKind::kVector, part, te::index_constant(0), span.end, filled, empty);
     }

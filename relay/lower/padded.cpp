@@ -18,6 +18,7 @@ namespace {
 constexpr int64_t kPlaneBytes = 24 << 10;  // most of the first cache
 constexpr int64_t kMostBytes = 256 << 10;  // rows that are wider than this stay where they are
 constexpr int64_t kMostTaps = 49;          // each is written out, for each row
+constexpr int64_t kMostSignalTaps = 128;   // the same of one row
 // Where extents are not known: results of a piece of a line, rows in registers, groups of a band.
 constexpr int64_t kOpenElements = 256, kOpenRows = 4, kOpenGroups = 8;
 constexpr int64_t kOpenSignal = 2048;  // elements of a piece of a line that is a plane
@@ -160,7 +161,9 @@ std::optional<Plane> find_plane(Space& space, const te::Computation& c, const Ax
   // Without masks and shuffles a line is still read once for all rows that it belongs to.
   const bool many_taps = plane->down && taps >= (plane->down->is_open() ? 9 : 16);
   const bool pays = plane->along.leaves_data || plane->along.stride > 1 || many_taps;
-  if (!pays || !plane->along.overlaps() || taps < 4 || taps > kMostTaps) return std::nullopt;
+  if (!pays || !plane->along.overlaps() || taps < 4 ||
+      taps > (plane->down ? kMostTaps : kMostSignalTaps))
+    return std::nullopt;
   return plane;
 }
 
@@ -323,7 +326,7 @@ class PaddedWindow {
     copy_lines(draft_, space_.math(), lines, loops_.names, scratch_, piece, body);
   }
 
-  /// A band of a plane of unknown height: whole groups, then rows one by one.
+  /// A band of a plane of unknown height: whole groups, then the rows that are left.
   void open_band(Block& body) {
     const Slide& down = *plane_.down;
     const int64_t most = cut_.of_band * cut_.rows;
@@ -338,12 +341,16 @@ class PaddedWindow {
     Scalar done = te::index_of(group) * cut_.rows;
     rows_of(cut_.rows, first + done, done * down.stride, all.body);
     body.push_back({std::move(all)});
-    Axis row = draft_.new_axis(Dim(most));
-    For rest = loop(LoopKind::kSerial, row);
-    rest.begin = (groups * cut_.rows).ref();
-    rest.end = count.ref();
-    rows_of(1, first + te::index_of(row), te::index_of(row) * down.stride, rest.body);
-    body.push_back({std::move(rest)});
+    // What is left over: two rows, and one.
+    done = in_register(groups * cut_.rows, body);
+    for (int64_t rows : {2, 1}) {
+      If left;
+      left.condition = (count - done >= rows).ref();
+      rows_of(rows, first + done, done * down.stride, left.then_block);
+      body.push_back({std::move(left)});
+      if (rows == 2)
+        done = in_register(done + te::floor_div(count - done, te::index_constant(2)) * 2, body);
+    }
   }
 
   void results(const Scalar& first_group, Block& body) {

@@ -84,24 +84,6 @@ ScalarRef chosen(const ScalarRef& value, const Axis& axis, const std::vector<Dim
   return rewrite(value);
 }
 
-/// The value with its indices and comparisons of them as simple as the ranges of axes allow: in a
-/// piece they are smaller than they were.
-ScalarRef simplified(const ScalarRef& value, IndexMath& math) {
-  ScalarRewriter rewrite(
-      [&](const ScalarRef& node, const std::vector<ScalarRef>& args) -> ScalarRef {
-        const bool is_test =
-            node->kind == ScalarKind::kBinary && compares(node->binary) && args[0]->dtype == kInt64;
-        if (node->kind != ScalarKind::kLoad && !is_test) return {};
-        std::vector<ScalarRef> simple;
-        for (const ScalarRef& arg : args) simple.push_back(math.simplify(arg));
-        if (is_test) return with_args(node, std::move(simple));
-        Ref<ScalarNode> copy = copy_node(*node);
-        copy->args = std::move(simple);
-        return copy;
-      });
-  return rewrite(value);
-}
-
 /// Whether the result may take over the memory of something that is read: then it should stay one.
 bool reads_where_it_writes(const Space& space, const te::Computation& c) {
   const Access& store = space.accesses.back();
@@ -116,6 +98,22 @@ bool reads_where_it_writes(const Space& space, const te::Computation& c) {
 }
 
 }  // namespace
+
+ScalarRef simplify_indices(const ScalarRef& value, IndexMath& math) {
+  ScalarRewriter rewrite(
+      [&](const ScalarRef& node, const std::vector<ScalarRef>& args) -> ScalarRef {
+        const bool is_test =
+            node->kind == ScalarKind::kBinary && compares(node->binary) && args[0]->dtype == kInt64;
+        if (node->kind != ScalarKind::kLoad && !is_test) return {};
+        std::vector<ScalarRef> simple;
+        for (const ScalarRef& arg : args) simple.push_back(math.simplify(arg));
+        if (is_test) return with_args(node, std::move(simple));
+        Ref<ScalarNode> copy = copy_node(*node);
+        copy->args = std::move(simple);
+        return copy;
+      });
+  return rewrite(value);
+}
 
 std::vector<RowGroup> cut_at_choices(Draft& draft, const Space& space, const Axis& axis,
                                      int64_t lanes) {
@@ -142,7 +140,8 @@ std::vector<RowGroup> cut_at_choices(Draft& draft, const Space& space, const Axi
     names.emplace(axis.id, (te::from_dim(begins[k]) + te::index_of(here)).ref());
     Member& member = piece.members[0];
     IndexMath math(piece.rows);
-    member.values[0] = simplified(substitute(chosen(member.values[0], axis, cuts, k), names), math);
+    member.values[0] =
+        simplify_indices(substitute(chosen(member.values[0], axis, cuts, k), names), math);
     for (ScalarRef& index : member.point) index = substitute(index, names);
     pieces.push_back(std::move(piece));
   }

@@ -187,6 +187,20 @@ std::optional<DraftKernel> lower_special(const Job& job, Space& space, size_t al
   return lower_columns(job, space, along, flops);
 }
 
+/// Windows whose lanes would run along the window: along the results, over a copy in scratch, where
+/// steps of two cost nothing, there are more lanes at work and none to be joined.
+std::optional<DraftKernel> lower_long_window(const Job& job, Space& space, Dim flops) {
+  const RowGroup& group = space.group;
+  if (!space.has_folds() || group.members.size() != 1 || !group.members[0].extras.empty()) {
+    return std::nullopt;
+  }
+  for (const Axis& axis : group.rows) {
+    if (axis.extent.is_int() && axis.extent.as_int() < 2 * lanes_of(space, job.options)) continue;
+    if (auto window = lower_padded(job, space, axis, flops)) return window;
+  }
+  return std::nullopt;
+}
+
 // ---- The loops around a row ---------------------------------------------------------------------
 
 /// The loops over rows; the innermost one is that of the lanes, if they run along the rows.
@@ -463,10 +477,13 @@ DraftKernel lower_rows(const Job& job, RowGroup given) {
   const Dim flops = group_flops(given);
   Space space(job.computation, std::move(given));
   const RowGroup& group = space.group;
+  if (auto phases = lower_phases(job, space, flops)) return std::move(*phases);
   const RowLanes lanes = choose_lanes(space, job.options);
   if (lanes.along) {
     if (auto special = lower_special(job, space, *lanes.along, flops)) return std::move(*special);
     if (auto pieces = lower_pieces(job, space, *lanes.along, flops)) return std::move(*pieces);
+  } else if (auto window = lower_long_window(job, space, flops)) {
+    return std::move(*window);
   }
 
   Draft draft(job.computation);

@@ -140,10 +140,35 @@ LaneValue MemoryAccess::load(const LaneValue& offset, llvm::Value* uniform_valid
     if (valid != nullptr) {
       value = b.CreateSelect(mask, value, b.CreateVectorSplat(lanes_, fill));
     }
+  } else if (offset.is_linear() && !step) {
+    value = side_by_side_or_not(offset, mask, valid == nullptr ? nullptr : fill);
   } else {
     value = gather(offset, mask, valid == nullptr ? nullptr : fill);
   }
   return LaneValue::vector(value);
+}
+
+/// Steps that a run decides are 1 mostly: those of a dimension that is read at 0 if its extent
+/// is 1.
+llvm::Value* MemoryAccess::side_by_side_or_not(const LaneValue& offset, llvm::Value* mask,
+                                               llvm::Value* fill) {
+  llvm::BasicBlock* near = frame_.new_block("side_by_side");
+  llvm::BasicBlock* far = frame_.new_block("apart");
+  llvm::BasicBlock* after = frame_.new_block("loaded");
+  b.CreateCondBr(b.CreateICmpEQ(offset.step, frame_.int64(1)), near, far);
+  b.SetInsertPoint(near);
+  llvm::Value* line = contiguous(offset.base, mask, fill);
+  near = b.GetInsertBlock();
+  b.CreateBr(after);
+  b.SetInsertPoint(far);
+  llvm::Value* elements = gather(offset, mask, fill);
+  far = b.GetInsertBlock();
+  b.CreateBr(after);
+  b.SetInsertPoint(after);
+  llvm::PHINode* phi = b.CreatePHI(line->getType(), 2);
+  phi->addIncoming(line, near);
+  phi->addIncoming(elements, far);
+  return phi;
 }
 
 llvm::Value* MemoryAccess::load_whole(llvm::Value* offset) {
@@ -394,15 +419,23 @@ void MemoryAccess::store_masked(llvm::Value* elements, llvm::Value* offset, llvm
 bool MemoryAccess::store_interleaved(llvm::Value* offset, std::span<const LaneValue> values) {
   llvm::Value* mask = emitter_.mask();
   std::optional<unsigned> active = mask == nullptr ? lanes_ : known_first_lanes(mask);
-  if (!active || lanes_ < 2) return false;
+  const bool masked = !active && ScalarEmitter::has_masked_access(frame_.target, dtype_.size());
+  if ((!active && !masked) || lanes_ < 2) return false;
   std::vector<llvm::Value*> wide;
   for (const LaneValue& value : values)
     wide.push_back(emitter_.to_memory(emitter_.widen(value), dtype_));
-  unsigned left = *active * static_cast<unsigned>(values.size());
+  const auto count = static_cast<unsigned>(values.size());
+  unsigned left = active.value_or(lanes_) * count;
+  unsigned done = 0;
   for (llvm::Value* elements : interleave(b, std::move(wide))) {
     if (left == 0) break;
     llvm::Value* to = address(offset, false);
-    if (left >= lanes_) {
+    if (masked) {
+      std::vector<int> owners;
+      for (unsigned k = 0; k < lanes_; ++k) owners.push_back(static_cast<int>((done + k) / count));
+      note(b.CreateMaskedStore(elements, to, align_, b.CreateShuffleVector(mask, owners)));
+      done += lanes_;
+    } else if (left >= lanes_) {
       note(b.CreateAlignedStore(elements, to, align_));
     } else {
       store_first(frame_, buffer_, elements, to, left, align_);

@@ -37,6 +37,7 @@ class MemoryAccess {
   llvm::Value* strided(llvm::Value* base, unsigned step, llvm::Value* mask);
   llvm::Value* one_by_one(const LaneValue& offset, llvm::Value* mask);
   llvm::Value* gather(const LaneValue& offset, llvm::Value* mask, llvm::Value* fill);
+  llvm::Value* side_by_side_or_not(const LaneValue& offset, llvm::Value* mask, llvm::Value* fill);
   llvm::Value* one_for_each(const LaneValue& offset, llvm::Value* mask);
   llvm::Value* spread(const LaneValue& offset, llvm::Value* mask);
   bool may_be_near(const LaneValue& offset) const;

@@ -201,8 +201,6 @@ void NestEmitter::write(const Block& block) {
 size_t NestEmitter::write_interleaved(const Block& block, size_t at) {
   const auto* first = std::get_if<lower::Store>(&block[at].node);
   if (first == nullptr || scalars_.lanes() == 1 || first->indices.size() != 1) return 0;
-  if (nest_.buffers[static_cast<size_t>(first->buffer)].role != lower::Buffer::Role::kScratch)
-    return 0;
   const te::Affine begin = te::affine(first->indices[0]);
   size_t count = 1;
   for (; at + count < block.size(); ++count) {

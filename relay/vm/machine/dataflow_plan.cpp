@@ -507,8 +507,10 @@ class Planner {
             nanoseconds >= kWorthWaking};
   }
 
-  // Nanoseconds on one core, roughly: it moves some 8 bytes and computes some 32 operations in one.
+  // Nanoseconds on one core, roughly: it moves some 8 bytes in one, or 32 of what its second cache
+  // has, and computes some 32 operations, or 128 of products.
   double cost(const Launch& launch) const {
+    constexpr double kNear = 1 << 18;
     double bytes = 0, flops = 0;
     if (launch.bytes != kNone) {
       bytes = static_cast<double>(plan_->slots[launch.bytes]);
@@ -518,7 +520,9 @@ class Planner {
       }
     }
     if (launch.flops != kNone) flops = static_cast<double>(plan_->slots[launch.flops]);
-    return std::max(bytes / 8, flops / 32);
+    const bool products = executable_.kernels[launch.kernel].implementation == "contraction";
+    return std::max(bytes < kNear ? bytes / 32 : (bytes - kNear) / 8 + kNear / 32,
+                    flops / (products ? 128 : 32));
   }
 
   static bool overlap(const Access& a, const Access& b) {
