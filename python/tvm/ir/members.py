@@ -113,6 +113,21 @@ def _result_type(self: _relay.Function) -> Any:
     return found.ret_type if isinstance(found, _relay.FuncType) else None
 
 
+_written_annotation = _relay.Var.type_annotation
+
+
+def _annotation(self: _relay.Var) -> Any:
+    """The type that is written at the variable, else the one that inference found, where all of it is known; None before."""
+    written = _written_annotation.__get__(self)
+    if written is not None:
+        return written
+    try:
+        found = self.checked_type
+        return None if _relay.analysis.all_type_vars(found, None) else found
+    except (ValueError, AttributeError, _relay.RelayError):
+        return None
+
+
 class _ResultTypes(_relay.ExprMutator):
     """Writes the inferred types of results."""
 
@@ -185,6 +200,7 @@ def install() -> None:
     for name, getter in {"get_int": _get_int, "get_int_tuple": _get_int_tuple, "get_str": _get_str}.items():
         setattr(Attrs, name, getter)
     setattr(_relay.Function, "ret_type", property(_result_type))
+    setattr(_relay.Var, "type_annotation", property(_annotation))
     setattr(Expr, "astext", _astext)
     setattr(Expr, "show", _show)
     setattr(_relay.IRModule, "show", _show)
