@@ -56,13 +56,17 @@ from ._core import (
 )
 
 
+# What is written at variables and functions. The package `tvm` shows what inference found where nothing is written.
+_annotation: Any = vars(Var)["type_annotation"].__get__
+_result: Any = vars(Function)["ret_type"].__get__
+
 # For each kind of node: its fields besides operands, and how it is made of operands, those, and its place.
 _KINDS: dict[type, tuple[Any, Any]] = {
     Tuple: (lambda e: None, lambda ops, _, span: Tuple(ops, span)),
     TupleGetItem: (lambda e: e.index, lambda ops, index, span: TupleGetItem(ops[0], index, span)),
     Call: (lambda e: (e.attrs, e.type_args or None), lambda ops, f, span: Call(ops[0], ops[1:], f[0], f[1], span)),
     Function: (
-        lambda e: (e.params, e.ret_type, e.type_params, e.attrs, e.type_constraints),
+        lambda e: (e.params, _result(e), e.type_params, e.attrs, e.type_constraints),
         lambda ops, f, span: Function(f[0], ops[0], f[1], f[2], f[3], span, f[4]),
     ),
     Let: (lambda e: e.var, lambda ops, var, span: Let(var, ops[0], ops[1], span)),
@@ -167,7 +171,7 @@ def _register() -> None:
     for cls in _KINDS:
         copyreg.pickle(cls, _reduce_graph)
     reducers: dict[Any, Any] = {
-        Var: lambda e: (Var, (e.name_hint, e.type_annotation, *_place(e))),
+        Var: lambda e: (Var, (e.name_hint, _annotation(e), *_place(e))),
         GlobalVar: lambda e: (GlobalVar, (e.name_hint, None, *_place(e))),
         Constant: lambda e: (Constant, (e.data, *_place(e))),
         Literal: lambda e: (Literal, (e.value, *_place(e))),

@@ -254,9 +254,13 @@ def _without_attr(self: Function, attr_key: str) -> Function:
     return _with_attrs(self, attrs)
 
 
+# The type of the result that is written. The package `tvm` shows the one that inference found where none is.
+_result: Any = vars(Function)["ret_type"].__get__
+
+
 def _with_attrs(self: Function, attrs: dict[str, Any]) -> Function:
     return Function(
-        self.params, self.body, self.ret_type, self.type_params, attrs or None, self.span, type_constraints=self.type_constraints
+        self.params, self.body, _result(self), self.type_params, attrs or None, self.span, type_constraints=self.type_constraints
     )
 
 

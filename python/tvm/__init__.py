@@ -30,6 +30,7 @@ from .target import Target as Target  # noqa: E402
 from .runtime import context as context, convert as convert  # noqa: E402
 
 import sys as _sys  # noqa: E402
+from typing import Any as _Any  # noqa: E402
 
 _sys.modules[__name__ + ".nd"] = nd
 _sys.modules[__name__ + ".container"] = container
@@ -39,7 +40,7 @@ __version__ = "0.18.0"
 
 
 
-def __getattr__(name: str) -> object:
+def __getattr__(name: str) -> _Any:
     return _absent.lookup(__name__, name)
 
 

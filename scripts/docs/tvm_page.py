@@ -18,7 +18,7 @@ def page(table: str) -> str:
     counts = Counter(state for _, _, state, _ in rows)
     out = ["# TVM's names", "",
            f"The package `tvm` beside `relay` has TVM's names: {counts['works']} of the {len(rows)} that users of Relay import work, with TVM's arguments and defaults; "
-           "the others raise an error that says what is missing. [From TVM to here](../guides/from-tvm.md) is the guide.", "",
+           "the others can be imported, and raise an error that says what is missing when they are used. [From TVM to here](../guides/from-tvm.md) is the guide.", "",
            "| | names |", "|---|---|"]
     out += [f"| {state} | {counts[state]} |" for state in ("works", "raises", "out of scope", "missing") if counts[state]]
     modules: dict[str, list[list[str]]] = {}
