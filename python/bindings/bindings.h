@@ -82,6 +82,7 @@ void bind_transforms(nb::module_& m);
 void bind_operators(nb::module_& m);
 void bind_columns(nb::module_& m);
 void bind_computations(nb::module_& m);
+void bind_code_generators(nb::module_& m);
 void bind_registration(nb::module_& m);
 void bind_passes(nb::module_& m);
 void bind_reduce(nb::module_& m);

@@ -275,11 +275,18 @@ void bind_execution(nb::module_& m) {
         Name name = find_entry(copy, entry.value_or("")).name;
         without_lock([&] { require_typed(copy); });
         NamedTensors params = params_of(given, copy, name);
-        return without_lock([&] {
-          Module program = closed_program(copy, name, params);
-          return std::make_unique<Program>(with_operators(vm::compile(program, name, options)),
+        std::vector<Diagnostic> warnings;
+        options.warnings = &warnings;
+        auto program = without_lock([&] {
+          Module closed = closed_program(copy, name, params);
+          return std::make_unique<Program>(with_operators(vm::compile(closed, name, options)),
                                            threads);
         });
+        for (const Diagnostic& warning : warnings) {
+          if (PyErr_WarnEx(PyExc_UserWarning, render(warning).c_str(), 1) != 0)
+            throw nb::python_error();
+        }
+        return program;
       },
       nb::arg("mod"), nb::arg("params") = nb::none(), nb::arg("target") = "host",
       nb::arg("opt_level") = nb::none(), nb::arg("entry") = nb::none(), nb::arg("threads") = 0,

@@ -116,6 +116,15 @@ TypeRef Parser::parse_named_type() {
 }
 
 void Parser::fail_unknown_type(const Token& name) {
+  // Known words with something else behind them than their form has.
+  constexpr std::pair<std::string_view, std::string_view> kForms[] = {
+      {"ref", "ref(T)"}, {"Tensor", "Tensor[(2, n), float32]"}, {"fn", "fn (S) -> T"}};
+  for (const auto& [word, form] : kForms) {
+    if (name_of(name.symbol) != word) continue;
+    report(Diagnostic::error("a type " + std::string(word) + " is written " + std::string(form),
+                             span(name)));
+    throw SyntaxError();
+  }
   auto diagnostic =
       Diagnostic::error("unknown type " + std::string(name_of(name.symbol)), span(name));
   std::vector<std::string> candidates{"Tensor", "fn", "ref"};

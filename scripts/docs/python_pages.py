@@ -38,6 +38,7 @@ PAGES: dict[str, tuple[str, str, list[str]]] = {
 MODULES = {
     "transform": ("relay.transform", "Passes, contexts and sequences. Each [registered pass](../passes.md) is a function of this module, too."),
     "instrument": ("relay.instrument", "What watches passes: time, memory, printing, counting."),
+    "codegen": ("relay.codegen", "Code generators of others ([the guide](../../external-code.md))."),
     "analysis": ("relay.analysis", "Questions about programs that change nothing."),
     "frontend": ("relay.frontend", "Programs from other systems' files."),
     "op/registration": ("relay.op.registration", "Operators of your own ([an operator from Python](../../operators-from-python.md)); the names are in `relay.op`, too."),

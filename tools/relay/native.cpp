@@ -153,7 +153,11 @@ std::shared_ptr<const vm::Executable> compile_module(const Module& specialised, 
   if (options.use_cache) compile.cache = codegen::default_cache();
   compile.kernels = kernels;
   compile.late_constants = options.to_be_saved;
-  return vm::compile(specialised, entry, compile);
+  std::vector<Diagnostic> warnings;
+  compile.warnings = &warnings;
+  auto executable = vm::compile(specialised, entry, compile);
+  report(warnings);
+  return executable;
 }
 
 std::vector<graph::Graph> module_graphs(const Module& specialised, Name entry,

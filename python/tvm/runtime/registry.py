@@ -17,9 +17,20 @@ def register_func(func_name: Any, f: Callable[..., Any] | None = None, override:
         if func_name in _functions and not override:
             raise ValueError(f"a global function {func_name} is already registered")
         _functions[func_name] = function
+        compiler = _external_compiler(func_name)
+        if compiler is not None:
+            from relay import codegen
+
+            codegen.register(compiler, function, replace=True)
         return function
 
     return register(f) if f is not None else register
+
+
+def _external_compiler(name: str) -> str | None:
+    """The code generator that a function "relay.ext.NAME" is, as `Compiler="NAME"` names it."""
+    prefix, _, compiler = name.rpartition(".")
+    return compiler if prefix == "relay.ext" else None
 
 
 def get_global_func(name: str, allow_missing: bool = False) -> Any:
@@ -44,3 +55,8 @@ def remove_global_func(name: str) -> None:
     if name not in _functions:
         raise ValueError(f"cannot find a global function {name}: only functions of register_func are found by name")
     del _functions[name]
+    compiler = _external_compiler(name)
+    if compiler is not None:
+        from relay import codegen
+
+        codegen.unregister(compiler)

@@ -9,6 +9,7 @@
 #include <relay/codegen/codegen.h>
 #include <relay/graph/rewrite.h>
 #include <relay/ir/module.h>
+#include <relay/support/diagnostic.h>
 #include <relay/vm/machine/executable.h>
 
 namespace relay::vm {
@@ -31,6 +32,8 @@ struct CompileOptions {
   /// For an executable that is saved and does not run (Executable::late_constants): large constants
   /// that rewrites make are computed while they are written, and their memory serves the next ones.
   bool late_constants = false;
+  /// If given, receives what there is to say about functions of code generators.
+  std::vector<Diagnostic>* warnings = nullptr;
   /// If given, sees the graphs as they are composed and after each rewrite.
   graph::RewriteObserver on_graphs;
   /// If given, receives the loops of every kernel, in the order of Executable::kernels.

@@ -5,9 +5,12 @@
 #include <relay/graph/work.h>
 #include <relay/ir/equal.h>
 #include <relay/ir/visit.h>
+#include <relay/lower/onednn.h>
+#include <relay/lower/prepare.h>
 #include <relay/op/op.h>
 #include <relay/print/print.h>
 #include <relay/tensor_expr/walk.h>
+#include <relay/vm/compiler/onednn_code.h>
 
 namespace relay::vm {
 namespace {
@@ -57,8 +60,11 @@ std::unique_ptr<CompiledGroup> make_group(const relay::FunctionRef& function,
   auto result = std::make_unique<CompiledGroup>();
   result->function = function;
   result->inputs.assign(inputs.begin(), inputs.end());
-  result->work = graph::make_work(kernel_name(*function), print_expr(function.get()),
-                                  graph::compose(*function, inputs));
+  graph::Group group = graph::compose(*function, inputs);
+  if (is_for_onednn(*function))
+    group.computation = lower::with_onednn(lower::prepare(group.computation));
+  result->work =
+      graph::make_work(kernel_name(*function), print_expr(function.get()), std::move(group));
   inspect(*result);
   for (const Call* call : graph::operators_of(*function))
     result->acts |= !call->callee()->as<relay::Op>()->op()->pure();

@@ -6,6 +6,7 @@
 #include <relay/ir/visit.h>
 #include <relay/op/registry/columns.h>
 #include <relay/support/pointer_map.h>
+#include <relay/transform/external_code.h>
 #include <relay/transform/fusion.h>
 #include <relay/transform/lets.h>
 #include <relay/transform/op_calls.h>
@@ -194,10 +195,15 @@ std::string Prepared::name_of(const relay::Function* function) const {
   return found == names.end() ? "fn" : found->second;
 }
 
-Prepared prepare(const Module& module, int level) {
+Prepared prepare(const Module& module, int level, std::vector<Diagnostic>* warnings) {
   Prepared result;
-  Module wrapped = module;
-  for (const auto& entry : module.functions()) {
+  PassContext context = PassContext::current_at(level);
+  DiagnosticSink sink;
+  context.diagnostics = &sink;
+  const Module ours = generate_external_code(module, context);
+  if (warnings != nullptr) *warnings = sink.take();
+  Module wrapped = ours;
+  for (const auto& entry : ours.functions()) {
     post_order(entry.function.get(), [&](const Expr* expr) {
       const auto* let = expr->as<Let>();
       const auto* function = let == nullptr ? nullptr : let->value()->as<relay::Function>();

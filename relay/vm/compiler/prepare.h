@@ -3,8 +3,10 @@
 
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include <relay/ir/module.h>
+#include <relay/support/diagnostic.h>
 
 namespace relay::vm {
 
@@ -15,6 +17,7 @@ struct Prepared {
   std::unordered_map<uint64_t, std::string> names;
   std::string name_of(const relay::Function* function) const;
 };
-Prepared prepare(const Module& module, int level);
+/// `warnings` may be null.
+Prepared prepare(const Module& module, int level, std::vector<Diagnostic>* warnings = nullptr);
 
 }  // namespace relay::vm
