@@ -471,31 +471,34 @@ NamedAttr Parser::attribute(const Operator* op) {
   Span span = lexer_.span();
   Name name = take_text(Token::kWord, "the name of an attribute");
   expect("=", "behind the attribute's name");
+  const AttrField* field = op == nullptr ? nullptr : &field_of(op, name, span);
   Span place = lexer_.span();
   AttrValue given = value();
-  if (op != nullptr) given = as_field(op, name, std::move(given), place);
+  if (field != nullptr) given = as_field(op, *field, std::move(given), place);
   return {name, std::move(given), span};
 }
 
-AttrValue Parser::as_field(const Operator* op, const Name& name, AttrValue value, Span span) const {
+const AttrField& Parser::field_of(const Operator* op, const Name& name, Span span) const {
   const AttrsSchema* schema = op->attrs_schema();
   std::vector<std::string> known;
   for (size_t i = 0; schema != nullptr && i < schema->fields.size(); ++i) {
-    const AttrField& field = schema->fields[i];
-    known.push_back(field.name.str());
-    if (field.name != name) continue;
-    std::unique_ptr<void, void (*)(void*)> object(schema->create(), schema->destroy);
-    if (!field.set(object.get(), value)) {
-      throw Error("attribute " + name.str() + " of " + op->name().str() + " is a " +
-                      field.type_text() + ", not " + value.str(),
-                  span);
-    }
-    return field.get(object.get());
+    if (schema->fields[i].name == name) return schema->fields[i];
+    known.push_back(schema->fields[i].name.str());
   }
   Diagnostic diagnostic =
       Diagnostic::error(op->name().str() + " has no attribute " + name.str(), span);
   suggest(diagnostic, name.str(), known);
   throw Error(std::move(diagnostic));
+}
+
+AttrValue Parser::as_field(const Operator* op, const AttrField& field, AttrValue value,
+                           Span span) const {
+  const AttrsSchema* schema = op->attrs_schema();
+  std::unique_ptr<void, void (*)(void*)> object(schema->create(), schema->destroy);
+  if (field.set(object.get(), value)) return field.get(object.get());
+  throw Error("attribute " + field.name.str() + " of " + op->name().str() + " takes " +
+                  field.type_text() + ", not " + pattern_value_text(value),
+              span);
 }
 
 const Operator* Parser::find_operator(const std::string& name, Span span) const {

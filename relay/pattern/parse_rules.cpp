@@ -89,7 +89,8 @@ Rule Parser::rule() {
   if (!at_word("rule")) unexpected("`rule`");
   lexer_.advance();
   rule.span = lexer_.span();
-  rule.name = take_text(Token::kWord, "the name of a rule");
+  bool quoted = lexer_.token() == Token::kString;
+  rule.name = take_text(quoted ? Token::kString : Token::kWord, "the name of a rule");
   expect(":", "behind the rule's name");
   rule.from = pattern();
   expect("=>", "between what fits and what it becomes");
@@ -222,18 +223,14 @@ RuleTemplate::Attribute Parser::written_attribute(const Operator* op) {
   Span span = lexer_.span();
   attribute.name = take_text(Token::kWord, "the name of an attribute");
   expect("=", "behind the attribute's name");
+  const AttrField& field = field_of(op, attribute.name, span);
   Span place = lexer_.span();
   if (lexer_.token() == Token::kLocal) {
     attribute.part = part();
     expect(".", "and the name of an attribute");
     attribute.of_part = take_text(Token::kWord, "the name of an attribute");
-    const AttrsSchema* schema = op->attrs_schema();
-    bool known = false;
-    for (size_t i = 0; schema != nullptr && i < schema->fields.size(); ++i)
-      known |= schema->fields[i].name == attribute.name;
-    if (!known) as_field(op, attribute.name, {}, span);  // says which there are
   } else {
-    attribute.value = as_field(op, attribute.name, value(), place);
+    attribute.value = as_field(op, field, value(), place);
   }
   return attribute;
 }

@@ -60,7 +60,8 @@ class Parser {
   double signed_number();
   AttrValue value();
   NamedAttr attribute(const Operator* op);
-  AttrValue as_field(const Operator* op, const Name& name, AttrValue value, Span span) const;
+  const AttrField& field_of(const Operator* op, const Name& name, Span span) const;
+  AttrValue as_field(const Operator* op, const AttrField& field, AttrValue value, Span span) const;
   const Operator* find_operator(const std::string& name, Span span) const;
   void check_arguments(const Operator* op, size_t given, Span span) const;
 

@@ -5,6 +5,7 @@
 #include <relay/pattern/rule.h>
 #include <relay/pattern/text.h>
 #include <relay/support/error.h>
+#include <relay/support/quote.h>
 
 namespace relay {
 
@@ -128,7 +129,12 @@ bool rules_equal(const Rule& a, const Rule& b) {
 
 std::string rule_text(const Rule& rule) {
   std::string text = rule.inexact ? "inexact rule " : "rule ";
-  text += rule.name.str() + ": " + pattern_text(rule.from.get()) + " => " + template_text(rule.to);
+  if (is_word(rule.name.view())) {
+    text += rule.name.str();
+  } else {
+    append_quoted(text, rule.name.view());
+  }
+  text += ": " + pattern_text(rule.from.get()) + " => " + template_text(rule.to);
   for (size_t i = 0; i < rule.where.size(); ++i)
     text += (i == 0 ? " where " : ", ") + condition_text(rule.where[i]);
   return text + ";";

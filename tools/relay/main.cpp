@@ -137,6 +137,7 @@ int run_command(int argc, const char* const* argv) {
   add_opt(app, context);
   add_explain_program(app, context);
   add_new_pass(app, context);
+  add_match(app, context);
   add_reduce(app, context);
   add_ops(app, context);
   add_doc(app, context);

@@ -18,6 +18,7 @@
 #include <tools/relay/command.h>
 #include <tools/relay/native.h>
 #include <tools/relay/program.h>
+#include <tools/relay/rewrite.h>
 
 namespace relay::tool {
 
@@ -26,6 +27,8 @@ namespace {
 struct OptOptions {
   std::string program;
   std::string passes;
+  std::string rewrite;
+  bool trace_rules = false;
   int level = 2;
   bool print_changed = false;
   bool print_difference = false;
@@ -158,6 +161,14 @@ void opt(const OptOptions& options, Context& context_of_command) {
   }
   std::vector<PassRef> passes;
   if (!options.passes.empty()) passes = parse_passes(options.passes);
+  if (options.trace_rules && options.rewrite.empty())
+    throw UsageError("--trace-rules is about the rules of --rewrite");
+  auto rules = options.trace_rules ? std::make_shared<RuleTrace>() : nullptr;
+  if (!options.rewrite.empty()) {
+    if (options.rewrite == "-" && options.program == "-")
+      throw UsageError("the rules and the program cannot both be standard input");
+    passes.push_back(rules_pass(options.rewrite, rules));
+  }
   ProgramSource source = read_source(options.program);
   Module module =
       options.given.params.empty() && source.weights.empty()
@@ -194,8 +205,8 @@ void opt(const OptOptions& options, Context& context_of_command) {
       words.insert(words.end(), {"--params", file});
     suggest_reduce(context_of_command, options.program, words);
   };
-  suggest();
-  if (options.passes.empty()) {
+  if (options.rewrite.empty()) suggest();
+  if (passes.empty()) {
     context.instruments.push_back({"reduce", [&](const Module&, const PassInfo& info) {
                                      ran += (ran.empty() ? "" : ",") + info.name.str();
                                      suggest();
@@ -205,7 +216,7 @@ void opt(const OptOptions& options, Context& context_of_command) {
   // Runs are made in child processes, which is safe without other threads only.
   std::optional<Progress> progress;
   if (options.verify_each != "run") progress.emplace("optimising " + options.program);
-  if (options.passes.empty()) {
+  if (passes.empty()) {
     module = (*standard_pipeline(options.level))(module);
   } else {
     // Passes that were asked for by name run whatever their level.
@@ -213,6 +224,7 @@ void opt(const OptOptions& options, Context& context_of_command) {
   }
   report(sink.take());
   if (!printed) print_out(print_module(module));
+  if (rules) fmt::print(stderr, "{}", rules->lines);
   if (options.time_passes) fmt::print(stderr, "{}", times->table());
   if (options.count_ops) fmt::print(stderr, "{}", counts->table());
   if (!options.trace.empty()) {
@@ -240,6 +252,15 @@ void add_opt(CLI::App& app, Context& context) {
                        "level (3 unless given).")
           ->check(CLI::Range(0, 4))
           ->excludes(passes);
+  CLI::Option* rewrite =
+      command
+          ->add_option("--rewrite", options->rewrite,
+                       "Apply the rules of this file until none applies, behind --passes if there "
+                       "are any, else alone.")
+          ->option_text("RULES");
+  level->excludes(rewrite);
+  command->add_flag("--trace-rules", options->trace_rules,
+                    "Print which rule applied where, on standard error.");
   command->add_flag("--print-changed", options->print_changed,
                     "Print the program after each pass that changed it.");
   command
@@ -280,8 +301,8 @@ void add_opt(CLI::App& app, Context& context) {
   add_params_option(*command, options->given);
   add_target_option(*command, options->native);
   add_winograd_option(*command, options->native);
-  for (const char* of_passes :
-       {"--time-passes", "--count-ops", "--dump-passes", "--trace-passes", "--verify-each"})
+  for (const char* of_passes : {"--time-passes", "--count-ops", "--dump-passes", "--trace-passes",
+                                "--verify-each", "--rewrite", "--trace-rules"})
     emitted->excludes(command->get_option(of_passes));
   for (const char* of_kernels : {"--target", "--no-winograd"})
     command->get_option(of_kernels)->needs(emitted);

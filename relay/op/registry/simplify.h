@@ -30,9 +30,6 @@ struct SimplifyRule {
   SimplifyFn apply;
 };
 
-/// The rules of calls of an operator, in the order to try them; empty for most.
-std::span<const SimplifyRule> simplify_rules(const Operator* op);
-
 /// The expression as a call of `op`, if its type and those of its arguments are tensors of known
 /// dtypes and ranks.
 std::optional<OpCall> tensor_call(const Expr* expr, std::string_view op);
@@ -48,22 +45,9 @@ inline const ExprRef& first_arg(const ExprRef& call) {
   return static_cast<const Call&>(*call).args()[0];
 }
 
-/// Rules as text. `from` is an operator's call, in which `x` to `z` are any tensors, `C` to `E`
-/// constants, a number any tensor whose elements all equal it (with its sign), and `+` and `*`
-/// commute; `to` is written with the same letters. Not for bool, whose sums are other operations.
-struct PatternRule {
-  std::string_view name, from, to;
-  Keeps keeps;
-};
-/// The function of such a rule, and the operator at its root. For tests, too.
-struct CompiledPattern {
-  const Operator* root;
-  SimplifyFn apply;
-};
-CompiledPattern compile_pattern(std::string_view from, std::string_view to);
-
-// The tables, one for each subject.
-std::span<const PatternRule> arithmetic_rules();
+// The tables, one for each subject. Those of arithmetic are text (relay/pattern/rule.h); inexact
+// ones keep integers alone.
+std::string_view arithmetic_rules();
 struct OperatorRule {
   std::string_view op;
   SimplifyRule rule;

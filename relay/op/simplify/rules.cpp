@@ -1,36 +1,10 @@
-// The rules of each operator, from the tables.
+// What rules ask about calls.
 #include <cmath>
-#include <unordered_map>
 #include <vector>
 
 #include <relay/op/registry/simplify.h>
 
 namespace relay {
-namespace {
-
-using Rules = std::unordered_map<const Operator*, std::vector<SimplifyRule>>;
-
-Rules collect() {
-  Rules rules;
-  // Rules that tell most of a call go first: a known shape, then what it is equal to.
-  for (auto table : {creation_rules(), movement_rules(), conversion_rules(), window_rules()}) {
-    for (const OperatorRule& entry : table) rules[get_op(entry.op)].push_back(entry.rule);
-  }
-  for (const PatternRule& entry : arithmetic_rules()) {
-    CompiledPattern pattern = compile_pattern(entry.from, entry.to);
-    rules[pattern.root].push_back({entry.name, entry.keeps, std::move(pattern.apply)});
-  }
-  return rules;
-}
-
-}  // namespace
-
-std::span<const SimplifyRule> simplify_rules(const Operator* op) {
-  static const Rules* rules = new Rules(collect());
-  auto found = rules->find(op);
-  return found == rules->end() ? std::span<const SimplifyRule>() : found->second;
-}
-
 std::optional<OpCall> tensor_call(const Expr* expr) {
   auto is_tensor = [](const Type* type) {
     const auto* tensor = type == nullptr ? nullptr : type->as<TensorType>();

@@ -1,0 +1,84 @@
+// relay match: where a pattern fits in a program.
+#include <fmt/core.h>
+
+#include <relay/ir/rewrite.h>
+#include <relay/pattern/automaton.h>
+#include <relay/pattern/matcher.h>
+#include <relay/pattern/text.h>
+#include <relay/print/print.h>
+#include <relay/support/error.h>
+#include <relay/transform/literals.h>
+
+#include <tools/relay/command.h>
+
+namespace relay::tool {
+
+namespace {
+
+struct MatchOptions {
+  std::string pattern;
+  std::string program;
+  bool count = false;
+};
+
+std::string place_text(Span span) {
+  Location location = SourceMap::locate(span);
+  if (location.line == 0) return "?";
+  return fmt::format("{}:{}:{}", location.file, location.line, location.column);
+}
+
+// The parts that have names, in the order in which the pattern mentions them.
+std::string parts_text(const pattern::CompiledPattern& pattern, const pattern::Matcher& matcher) {
+  std::string text;
+  for (const DFPattern* part : pattern.parts()) {
+    const Expr* expr = part->name().empty() ? nullptr : matcher.bound(part);
+    if (expr != nullptr)
+      text += fmt::format("  %{} = {}\n", part->name().view(), print_short(expr));
+  }
+  return text;
+}
+
+void match(const MatchOptions& options, Context& context) {
+  DFPatternRef pattern = parse_pattern("pattern", options.pattern);
+  Module module = resolve_literals(read_typed_program(options.program));
+  pattern::CompiledPattern compiled(pattern);
+  pattern::Automaton automaton(std::span<const DFPatternRef>(&pattern, 1));
+  std::string text;
+  size_t count = 0;
+  std::vector<uint32_t> found;
+  for (const Module::FunctionEntry& entry : module.functions()) {
+    pattern::Surroundings around(entry.function, &module);
+    pattern::Matcher matcher(around);
+    const View& view = around.view();
+    for (uint32_t id = 0; id < view.size(); ++id) {
+      automaton.find(view.expr(id), found);
+      if (found.empty() || !matcher.match(compiled, view.expr(id))) continue;
+      ++count;
+      if (options.count) continue;
+      text += fmt::format("{}: @{}: {}\n", place_text(view.expr(id)->span()), entry.name.view(),
+                          print_short(view.expr(id)));
+      text += parts_text(compiled, matcher);
+    }
+  }
+  if (options.count) text = fmt::format("{}\n", count);
+  print_out(text);
+  if (count == 0) context.exit_code = kWrong;
+}
+
+}  // namespace
+
+void add_match(CLI::App& app, Context& context) {
+  auto options = std::make_shared<MatchOptions>();
+  CLI::App* command = app.add_subcommand(
+      "match", "Print where a pattern fits in a program; exit code 1 if it fits nowhere.");
+  command->add_option("PATTERN", options->pattern, "The pattern, e.g. 'nn.relu(add(%x, const))'.")
+      ->required();
+  command
+      ->add_option("PROGRAM", options->program,
+                   "File with the program, or an ONNX model; - is standard input.")
+      ->required();
+  command->add_flag("--count", options->count, "Print only how many places there are.");
+  context.actions[command] = [options, &context] { match(*options, context); };
+}
+
+}  // namespace relay::tool
