@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <relay/runtime/file.h>
+#include <relay/runtime/file_kind.h>
 #include <relay/runtime/memory.h>
 #include <relay/support/error.h>
 #include <relay/support/hash.h>
@@ -84,7 +85,16 @@ void InputFile::slurp(uint64_t most) {
 }
 
 void InputFile::fail(std::string_view reason) const {
-  throw Error(path_ + ": " + std::string(reason));
+  // The reason is of no use where the whole file is another one. `read_at` may lead here.
+  std::byte head[kFileHead];
+  std::span<const std::byte> seen;
+  if (slurped_) {
+    seen = std::as_bytes(std::span(contents_.data(), contents_.size()));
+  } else if (ssize_t got = ::pread(descriptor_, head, sizeof head, 0); got > 0) {
+    seen = std::span<const std::byte>(head, static_cast<size_t>(got));
+  }
+  std::string other = misplaced_file(seen);
+  throw Error(path_ + ": " + (other.empty() ? std::string(reason) : "this is " + other));
 }
 
 void InputFile::read_at(uint64_t offset, void* to, size_t size) const {

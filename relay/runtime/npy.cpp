@@ -257,6 +257,11 @@ NDArray read_npy(ByteSource& source) {
 NDArray read_npy(const std::string& path) {
   InputFile file(path);
   if (file.size() == 0) file.fail("the file is empty");
+  char start[6] = {};
+  if (file.size() > sizeof start) file.read_at(0, start, sizeof start);
+  if (file.size() > sizeof start && std::memcmp(start, kMagic.data(), sizeof start) != 0) {
+    file.fail("this is not a .npy file");
+  }
   FileSource source(file);
   return read_npy(source);
 }

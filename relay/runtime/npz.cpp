@@ -17,6 +17,18 @@ std::string_view array_name(const ZipReader::Member& member) {
   return std::string_view(member.name).substr(0, member.name.size() - kSuffix.size());
 }
 
+// "it has 'a', 'b'"
+std::string names_text(const std::vector<std::string>& names) {
+  constexpr size_t kMost = 12;
+  if (names.empty()) return "it has no arrays";
+  std::string text = "it has ";
+  for (size_t k = 0; k < names.size() && k < kMost; ++k) {
+    text += (k > 0 ? ", '" : "'") + names[k] + "'";
+  }
+  if (names.size() > kMost) text += " and " + std::to_string(names.size() - kMost) + " more";
+  return text;
+}
+
 }  // namespace
 
 NpzReader::NpzReader(std::string path) : zip_(std::move(path)) {
@@ -43,7 +55,8 @@ bool NpzReader::contains(const std::string& name) const { return find(name) != n
 NDArray NpzReader::read(const std::string& name) const {
   const ZipReader::Member* member = find(name);
   if (member == nullptr) {
-    Diagnostic diagnostic = Diagnostic::error(zip_.path() + ": there is no array '" + name + "'");
+    Diagnostic diagnostic = Diagnostic::error(zip_.path() + ": there is no array '" + name + "'; " +
+                                              names_text(names()));
     suggest(diagnostic, name, names(), "'", "'");
     throw Error(std::move(diagnostic));
   }

@@ -1,4 +1,5 @@
 #include <relay/runtime/dlpack.h>
+#include <relay/runtime/file_kind.h>
 #include <relay/runtime/params.h>
 #include <relay/runtime/safetensors.h>
 #include <relay/runtime/strided.h>
@@ -135,11 +136,14 @@ void write_tvm_params(const std::string& path, const NamedArrays& arrays) {
 }
 
 NamedArrays load_params(const std::string& path) {
-  unsigned char start[9] = {};
+  unsigned char start[kFileHead] = {};
   {
     InputFile file(path);
     if (file.size() == 0) file.fail("the file is empty");
-    file.read_at(0, start, static_cast<size_t>(std::min<uint64_t>(file.size(), sizeof start)));
+    auto size = static_cast<size_t>(std::min<uint64_t>(file.size(), sizeof start));
+    file.read_at(0, start, size);
+    std::string other = misplaced_file(std::as_bytes(std::span(start, size)));
+    if (!other.empty()) throw Error(path + ": this is " + other);
   }
   uint64_t first = 0;
   for (int i = 7; i >= 0; --i) first = first << 8 | start[i];

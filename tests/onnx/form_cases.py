@@ -115,3 +115,15 @@ def image_forms():
     form("deform_conv_mask", "DeformConv",
          [numbers("x", 1, 4, 5, 5), numbers("w", 2, 2, 3, 3), numbers("o", 1, 36, 5, 5), numbers("b", 2),
           numbers("m", 1, 18, 5, 5, low=0)], group=2, offset_group=2, pads=[1, 1, 1, 1], opset=22)
+
+
+def legacy_forms():
+    """Operators that ONNX took back and ONNX Runtime kept."""
+    x, images = numbers("x", 3, 4, low=-3, high=3), numbers("images", 2, 3, 5, 6)
+    form("legacy_affine", "Affine", [x], opset=7, alpha=2.0, beta=-0.5)
+    form("legacy_scale", "Scale", [x], opset=7, scale=0.25)
+    form("legacy_scaled_tanh", "ScaledTanh", [x], opset=7, alpha=1.5, beta=0.5)
+    form("legacy_parametric_softplus", "ParametricSoftplus", [x * 40], opset=7, alpha=1.5, beta=0.5)
+    form("legacy_image_scaler", "ImageScaler", [images], opset=7, scale=2.0, bias=[0.5, -1.0, 0.25])
+    form("legacy_crop", "Crop", [images], opset=7, border=[1, 2, 0, 1])
+    form("legacy_crop_size", "Crop", [images], opset=7, border=[1, 2, 0, 0], scale=[2, 3])

@@ -242,3 +242,13 @@ def linear_forms():
                  then=("Cast", {"to": 1}), atol=0)
         form(f"dequantize_{name}", "DequantizeLinear", [edges[:12].astype(kind), scalar(0.3), zero], constants=[0, 2])
         form(f"dequantize_{name}_axis", "DequantizeLinear", [x.astype(kind), rows[0]], constants=[0])
+
+
+def bitsandbytes():
+    """Weights of four bits as bitsandbytes packs them."""
+    for kind in (0, 1):
+        for rows, columns, block in ((5, 32, 16), (3, 10, 16)):
+            packed = integers(f"bnb{kind}", (rows * columns + 1) // 2)
+            scale = numbers("absmax", (rows * columns + block - 1) // block, low=0.1, high=2.0)
+            contrib(f"matmul_bnb4_{kind}_{block}_{columns}", "MatMulBnb4", [numbers("x", 2, 3, columns), packed, scale],
+                    constants=(1, 2), N=rows, K=columns, block_size=block, quant_type=kind)

@@ -26,7 +26,7 @@ def main():
     for add in (contrib_cases.simple_contrib, contrib_cases.contrib_attention, quantised_cases.contrib_quantised, quantised_cases.linear_forms,
                 fused_cases.fused_products, fused_cases.fused_convolutions, fused_cases.fused_norms, fused_cases.own_forms,
                 fused_cases.attention_forms,
-                form_cases.power_forms, form_cases.convolution_forms, form_cases.pool_forms, form_cases.norm_forms, form_cases.image_forms,
+                form_cases.power_forms, form_cases.convolution_forms, form_cases.pool_forms, form_cases.norm_forms, form_cases.image_forms, form_cases.legacy_forms, quantised_cases.bitsandbytes,
                 ml_cases.tree_regressors, ml_cases.tree_classifiers, ml_cases.tree_ensembles, ml_cases.features, ml_cases.labels,
                 ml_cases.linear_models, ml_cases.support_vectors):
         add()

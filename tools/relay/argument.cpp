@@ -7,6 +7,7 @@
 #include <cstring>
 #include <random>
 
+#include <relay/parse/lexer.h>
 #include <relay/runtime/npy.h>
 #include <relay/runtime/npz.h>
 #include <relay/support/error.h>
@@ -24,9 +25,7 @@ struct Numbers {
 class Reader {
  public:
   Reader(const Argument& argument, const Type* type, uint64_t seed)
-      : text_(argument.text),
-        shift_(argument.name ? argument.name->size() + 1 : 0),
-        generator_(seed) {
+      : text_(argument.text), shift_(argument.shift), generator_(seed) {
     tensor_ = type == nullptr ? nullptr : type->as<TensorType>();
     if (tensor_ != nullptr && tensor_->has_dtype()) wanted_ = tensor_->dtype();
   }
@@ -364,14 +363,31 @@ class Reader {
 
 }  // namespace
 
+bool take_quoted_name(std::string_view text, std::string& name, size_t& length) {
+  size_t begin = text.starts_with('%') ? 1 : 0;
+  if (begin >= text.size() || text[begin] != '"') return false;
+  size_t end = begin + 1;
+  while (end < text.size() && text[end] != '"') end += text[end] == '\\' ? 2 : 1;
+  if (end + 1 >= text.size() || text[end + 1] != '=') return false;
+  name.clear();
+  if (!parsing::unescape(text.substr(begin, end + 1 - begin), name)) return false;
+  length = end + 1;
+  return true;
+}
+
 Argument split_argument(std::string text, int position) {
+  std::string name;
+  size_t length = 0;
+  if (take_quoted_name(text, name, length)) {
+    return {std::move(name), text.substr(length + 1), position, length + 1};
+  }
   if (text.starts_with('%') && text.find('=') != std::string::npos) text.erase(0, 1);
   // Names may hold any character, and of the values only the names of files hold this one.
   size_t equals = text.starts_with('@') ? std::string::npos : text.find('=');
   if (equals != std::string::npos && equals > 0) {
-    return {text.substr(0, equals), text.substr(equals + 1), position};
+    return {text.substr(0, equals), text.substr(equals + 1), position, equals + 1};
   }
-  return {std::nullopt, std::move(text), position};
+  return {std::nullopt, std::move(text), position, 0};
 }
 
 bool is_no_tensor(const Type* type) {

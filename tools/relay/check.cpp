@@ -1,4 +1,5 @@
 // relay check and relay fmt: is a program right, and how is it written.
+#include <relay/import/onnx/import.h>
 #include <relay/infer/infer.h>
 #include <relay/parse/format.h>
 #include <relay/parse/imports.h>
@@ -7,6 +8,7 @@
 #include <relay/print/text.h>
 #include <relay/runtime/file.h>
 #include <relay/support/error.h>
+#include <relay/support/quote.h>
 
 #include <tools/relay/command.h>
 
@@ -22,6 +24,36 @@ void check(const std::string& path) {
     TypeRef signature = function_signature(module, entry.name);
     printing::append_name(text, '@', entry.name.view());
     text += " : " + (signature ? signature->str() : "_") + "\n";
+  }
+  print_out(text);
+}
+
+void add_value(std::string& text, const char* what, const std::string& name, const Type& type) {
+  text += std::string(what) + " ";
+  if (is_word(name)) {
+    text += name;
+  } else {
+    append_quoted(text, name);
+  }
+  text += ": " + type.str() + "\n";
+}
+
+// A model's inputs by their names, as --arg takes them, and its outputs.
+void check_model(const std::string& path) {
+  OnnxModel model = from_onnx(path);
+  report(model.warnings);
+  check_program(model.module, path);
+  const Function& main = *model.module.functions().front().function;
+  TypeRef signature = function_signature(model.module, "main");
+  std::string text = "@main : " + signature->str() + "\n";
+  const auto* type = signature->as<FuncType>();
+  for (size_t k = 0; k < model.inputs.size(); ++k) {
+    add_value(text, "input", main.params()[k]->name().str(), *type->params()[k]);
+  }
+  const auto* results = type->result()->as<TupleType>();
+  for (size_t k = 0; k < model.outputs.size(); ++k) {
+    bool several = model.outputs.size() > 1 && results != nullptr;
+    add_value(text, "output", model.outputs[k], several ? *results->fields()[k] : *type->result());
   }
   print_out(text);
 }
@@ -71,7 +103,13 @@ void add_check(CLI::App& app, Context& context) {
       ->add_option("PROGRAM", *path,
                    "File with the program, or an ONNX model; - is standard input.")
       ->required();
-  context.actions[command] = [path] { check(*path); };
+  context.actions[command] = [path] {
+    if (is_onnx_path(*path)) {
+      check_model(*path);
+    } else {
+      check(*path);
+    }
+  };
 }
 
 void add_fmt(CLI::App& app, Context& context) {

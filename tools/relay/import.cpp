@@ -11,6 +11,7 @@
 #include <relay/runtime/params.h>
 #include <relay/support/error.h>
 
+#include <tools/relay/argument.h>
 #include <tools/relay/command.h>
 
 namespace relay::tool {
@@ -29,6 +30,8 @@ struct ImportOptions {
 // NAME=2,3,-1
 std::pair<std::string, std::vector<int64_t>> read_shape(const std::string& text) {
   size_t equals = text.rfind('=');
+  std::string name = equals == std::string::npos ? text : text.substr(0, equals);
+  take_quoted_name(text, name, equals);
   std::vector<int64_t> dims;
   bool sound = equals != std::string::npos && equals > 0;
   const char* at = text.data() + equals + 1;
@@ -41,7 +44,7 @@ std::pair<std::string, std::vector<int64_t>> read_shape(const std::string& text)
     at = after == end ? end : after + 1;
   }
   if (!sound) throw UsageError("--shape takes NAME=2,3,…, with -1 for what stays; found " + text);
-  return {text.substr(0, equals), dims};
+  return {name, dims};
 }
 
 void import_model(const ImportOptions& options) {

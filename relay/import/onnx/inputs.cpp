@@ -4,9 +4,15 @@
 #include <relay/import/onnx/importer.h>
 #include <relay/import/onnx/narrow.h>
 #include <relay/ir/tensor_types.h>
+#include <relay/op/shape/shape_attrs.h>
 #include <relay/support/error.h>
 
 namespace relay::onnx {
+
+namespace {
+/// More than an address space of today holds.
+constexpr double kMostBytes = 0x1p47;
+}  // namespace
 
 void Importer::refuse_input(std::string_view name, const std::string& reason) const {
   throw Error(model_.model().path + ": the input " + quoted(name) + " " + reason);
@@ -37,6 +43,15 @@ TypeRef Importer::input_type(std::string_view input, const TypeInfo& type) {
   if (given && type.dims && type.dims->size() != rank) {
     refuse("has " + std::to_string(type.dims->size()) + " axes, the shape that is given has " +
            std::to_string(rank));
+  }
+  if (given) {
+    std::span<const int64_t> extents = shape->second;
+    for (int64_t extent : extents) {
+      if (extent >= kLargestExtent) refuse("is given the extent " + std::to_string(extent));
+    }
+    double bytes = static_cast<double>(dtype->size());
+    for (int64_t extent : extents) bytes *= extent < 0 ? 1 : static_cast<double>(extent);
+    if (bytes > kMostBytes) refuse("is given a shape of more than 128 TiB");
   }
   std::vector<Dim> dims;
   for (size_t axis = 0; axis < rank; ++axis) {

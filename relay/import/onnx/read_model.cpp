@@ -6,6 +6,7 @@
 
 #include <onnx_schema.h>
 #include <relay/import/onnx/model.h>
+#include <relay/runtime/file_kind.h>
 #include <relay/support/error.h>
 
 namespace relay::onnx {
@@ -493,7 +494,12 @@ Model read_model(std::shared_ptr<const Bytes> bytes, std::string path, std::stri
   Model result;
   result.path = std::move(path);
   result.folder = std::move(folder);
-  Message m(bytes->all(), "the model", result.path);
+  std::span<const std::byte> all = bytes->all();
+  if (all.empty()) throw Error(result.path + ": the file is empty");
+  // Each model begins with the number of its format, or a part that is no longer than the file.
+  std::string other = known_file(all);
+  if (!other.empty()) throw Error(result.path + " is not an ONNX model: this is " + other);
+  Message m(all, "the model", result.path);
   while (m.next()) {
     switch (m.field()) {
       case s::ir_version:

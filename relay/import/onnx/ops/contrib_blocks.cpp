@@ -115,6 +115,68 @@ Values convert_contrib_matmul_nbits(NodeContext& node) {
 }
 RELAY_ONNX_DOMAIN("com.microsoft", "MatMulNBits", 1, convert_contrib_matmul_nbits)
 
+// The 16 numbers that four bits stand for in the formats of bitsandbytes: floats of four bits,
+// whose highest bit is the sign, and the quantiles of the normal distribution.
+GraphValue bnb_table(NodeContext& node, int64_t type) {
+  static const std::vector<float> kFloat4{
+      0,  0.00520833333F,  0.66666667F,  1,  0.33333333F,  0.5F,  0.16666667F,  0.25F,
+      -0, -0.00520833333F, -0.66666667F, -1, -0.33333333F, -0.5F, -0.16666667F, -0.25F};
+  static const std::vector<float> kNormal4{-1,
+                                           -0.696192801F,
+                                           -0.525073051F,
+                                           -0.394917488F,
+                                           -0.284441382F,
+                                           -0.184773430F,
+                                           -0.0910500363F,
+                                           0,
+                                           0.0795802996F,
+                                           0.160930201F,
+                                           0.246112302F,
+                                           0.337915242F,
+                                           0.440709829F,
+                                           0.562617004F,
+                                           0.722956836F,
+                                           1};
+  node.require(type == 0 || type == 1, "quant_type is " + std::to_string(type));
+  const std::vector<float>& table = type == 0 ? kFloat4 : kNormal4;
+  return node.constant_value(NDArray::from<float>(Shape{16}, std::span<const float>(table)));
+}
+
+Values convert_contrib_matmul_bnb4(NodeContext& node) {
+  GraphValue x = node.input(0), bytes = node.input(1), scale = node.input(2);
+  int64_t rows = extent_attr(node, "N"), columns = extent_attr(node, "K");
+  int64_t block = extent_attr(node, "block_size"), all = rows * columns;
+  node.ignore({"training_mode"});
+  node.require(node.attr_bool("transB", true), "transB is 0");
+  node.require(x.dtype().is_float() && bytes.dtype() == kUInt8,
+               "the data are no floats, or the weights no uint8");
+  int64_t blocks = (all + block - 1) / block;
+  require_count(node, bytes, (all + 1) / 2, "the tensor of weights");
+  require_count(node, scale, blocks, "absmax");
+  DType wide = x.dtype().bits < 32 ? DType(kFloat32) : x.dtype();
+  // The higher bits of a byte come first, one row of the weights behind the other.
+  const std::vector<uint8_t> shifts{4, 0};
+  GraphValue places = node.constant_value(NDArray::from<uint8_t>(Shape{2}, shifts));
+  GraphValue pairs = node.reshape(bytes, {Dim((all + 1) / 2), Dim(1)});
+  pairs = node.emit("bitwise_and",
+                    {node.emit("right_shift", {pairs, places}), node.scalar(kUInt8, 15)});
+  GraphValue numbers = node.reshape(pairs, {Dim((all + 1) / 2 * 2)});
+  if (all % 2 != 0) numbers = node.slice(numbers, 0, 0, all);
+  numbers = node.emit(
+      "take", {bnb_table(node, node.attr_int("quant_type", 1)), node.cast(numbers, kInt32)});
+  scale = node.reshape(node.cast(scale, kFloat32), {Dim(blocks), Dim(1)});
+  if (all % block == 0) {
+    numbers = node.emit("multiply", {node.reshape(numbers, {Dim(blocks), Dim(block)}), scale});
+  } else {
+    std::vector<Dim> each{Dim(blocks), Dim(block)};
+    GraphValue spread = node.reshape(node.broadcast_to(scale, each), {Dim(blocks * block)});
+    numbers = node.emit("multiply", {numbers, node.slice(spread, 0, 0, all)});
+  }
+  GraphValue weight = node.cast(node.reshape(numbers, {Dim(rows), Dim(columns)}), wide);
+  return {node.cast(node.emit("nn.dense", {node.cast(x, wide), weight}), x.dtype())};
+}
+RELAY_ONNX_DOMAIN("com.microsoft", "MatMulBnb4", 1, convert_contrib_matmul_bnb4)
+
 // Elements taken along one axis, then those read as numbers: an embedding of few bits.
 Values convert_contrib_gather_block_quantised(NodeContext& node) {
   GraphValue data = node.input(0), indices = node.input(1), scale = node.input(2);

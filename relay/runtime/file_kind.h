@@ -1,0 +1,19 @@
+// What a file is by its first bytes, for errors about one that is not what was expected.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+namespace relay {
+
+/// How many of the first bytes `known_file` looks at.
+inline constexpr size_t kFileHead = 512;
+
+/// What a file is that begins so and never is a model, an array or weights: "a Git LFS pointer, …",
+/// "an HTML page, …". Empty for others.
+std::string misplaced_file(std::span<const std::byte> head);
+/// The same and more: files of other programs too, such as archives, and text. Empty if unknown.
+std::string known_file(std::span<const std::byte> head);
+
+}  // namespace relay
