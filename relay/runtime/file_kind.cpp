@@ -26,12 +26,13 @@ std::string_view without_space(std::string_view text) {
   return start == std::string_view::npos ? std::string_view() : text.substr(start);
 }
 
-/// No byte that only binary files have.
+/// No byte that only binary files have, and enough to tell.
 bool is_text(std::string_view head) {
-  return !head.empty() && std::all_of(head.begin(), head.end(), [](char c) {
-    auto byte = static_cast<unsigned char>(c);
-    return byte >= 0x20 || c == '\n' || c == '\r' || c == '\t';
-  });
+  constexpr size_t kEnough = 8;
+  return head.size() >= kEnough && std::all_of(head.begin(), head.end(), [](char c) {
+           auto byte = static_cast<unsigned char>(c);
+           return byte >= 0x20 || c == '\n' || c == '\r' || c == '\t';
+         });
 }
 
 struct Signature {

@@ -49,10 +49,11 @@ std::string graph_problem(const std::vector<Proto>& nodes,
 
 TEST(ImportOnnxErrors, Bytes) {
   auto bytes = [](std::string_view text) { return problem(std::as_bytes(std::span(text))); };
-  EXPECT_EQ(bytes(""), "m.onnx is no sound ONNX model: the model has no graph");
+  EXPECT_EQ(bytes(""), "m.onnx: the file is empty");
   EXPECT_EQ(bytes("\x0a"), "m.onnx is no sound ONNX model: the model is cut short");
   EXPECT_EQ(bytes("\x08\xff"), "m.onnx is no sound ONNX model: the model is cut short");
-  EXPECT_EQ(bytes("def @main() { 1 }"),
+  EXPECT_EQ(bytes("def @main() { 1 }"), "m.onnx is not an ONNX model: this is a text");
+  EXPECT_EQ(bytes("\x0f\x01"),
             "m.onnx is no sound ONNX model: the model has a field of an unknown kind");
   EXPECT_EQ(bytes("\x3a\x02\x0a\x7f"), "m.onnx is no sound ONNX model: the graph is cut short");
   EXPECT_EQ(bytes("\x38\x01"),
@@ -135,8 +136,9 @@ TEST(ImportOnnxErrors, Contents) {
   EXPECT_LT(peak_memory() - before, size_t{8} << 20);
   EXPECT_EQ(initializer(onnx_tensor<float>("w", kOnnxFloat, {-2}, {1, 2})),
             "m.onnx: the initializer \"w\": a tensor of shape (-2), which has a negative extent");
-  EXPECT_EQ(initializer(onnx_tensor<float>("w", kOnnxString, {1}, {1})),
-            "m.onnx: the initializer \"w\": a tensor of 0 strings, which is not what its shape says");
+  EXPECT_EQ(
+      initializer(onnx_tensor<float>("w", kOnnxString, {1}, {1})),
+      "m.onnx: the initializer \"w\": a tensor of 0 strings, which is not what its shape says");
   EXPECT_EQ(
       initializer(Proto().number(1, 2).number(2, kOnnxFloat).text(8, "w").float32(4, 1)),
       "m.onnx: the initializer \"w\": a tensor of shape (2) and dtype float32 with contents of "

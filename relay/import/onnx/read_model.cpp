@@ -489,17 +489,14 @@ LocalFunction read_function(Message m) {
 
 }  // namespace
 
-Model read_model(std::shared_ptr<const Bytes> bytes, std::string path, std::string folder) {
+namespace {
+
+Model decode(std::shared_ptr<const Bytes> bytes, std::string path, std::string folder) {
   namespace s = schema::ModelProto;
   Model result;
   result.path = std::move(path);
   result.folder = std::move(folder);
-  std::span<const std::byte> all = bytes->all();
-  if (all.empty()) throw Error(result.path + ": the file is empty");
-  // Each model begins with the number of its format, or a part that is no longer than the file.
-  std::string other = known_file(all);
-  if (!other.empty()) throw Error(result.path + " is not an ONNX model: this is " + other);
-  Message m(all, "the model", result.path);
+  Message m(bytes->all(), "the model", result.path);
   while (m.next()) {
     switch (m.field()) {
       case s::ir_version:
@@ -524,6 +521,19 @@ Model read_model(std::shared_ptr<const Bytes> bytes, std::string path, std::stri
   if (!result.graph) m.bad("has no graph");
   result.bytes = std::move(bytes);
   return result;
+}
+
+}  // namespace
+
+Model read_model(std::shared_ptr<const Bytes> bytes, std::string path, std::string folder) {
+  if (bytes->all().empty()) throw Error(path + ": the file is empty");
+  try {
+    return decode(bytes, path, std::move(folder));
+  } catch (const Error&) {
+    std::string other = known_file(bytes->all());
+    if (other.empty()) throw;
+    throw Error(path + " is not an ONNX model: this is " + other);
+  }
 }
 
 }  // namespace relay::onnx
