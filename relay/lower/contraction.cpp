@@ -29,6 +29,13 @@ bool has_real(const std::vector<Axis>& axes) {
   return std::any_of(axes.begin(), axes.end(), is_real);
 }
 
+/// The product of extents; nothing if one is open.
+std::optional<int64_t> count(const std::vector<Axis>& axes) {
+  Dim extent = 1;
+  for (const Axis& axis : axes) extent = extent * axis.extent;
+  return extent.is_int() ? std::optional(extent.as_int()) : std::nullopt;
+}
+
 std::unordered_set<uint32_t> axes_in(const ScalarRef& root) {
   std::unordered_set<uint32_t> axes;
   for (const ScalarNode* node : te::post_order({&root, 1})) {
@@ -239,12 +246,23 @@ Contraction turned(const Contraction& contraction) {
   return result;
 }
 
+bool is_better_turned(const Contraction& contraction) {
+  constexpr int64_t kVeryFew = 4, kFewest = 16;
+  const auto rows = count(contraction.rows), columns = count(contraction.columns);
+  if (!columns || *columns < 2 || *columns > kVeryFew || (rows && *rows < kFewest)) return false;
+  const auto last = std::find_if(contraction.rows.rbegin(), contraction.rows.rend(), is_real);
+  const ScalarNode* load = nullptr;
+  for (const ScalarNode* node : te::post_order({&contraction.lhs, 1})) {
+    if (node->kind != ScalarKind::kLoad) continue;
+    if (load != nullptr) return false;
+    load = node;
+  }
+  if (load == nullptr || last == contraction.rows.rend()) return false;
+  const Buffer& buffer = contraction.buffers[static_cast<size_t>(load->tensor.index)];
+  return te::affine_offset(load->args, buffer.dims).coefficient(last->id).is_int(1);
+}
+
 bool has_few_columns(const Contraction& contraction, int64_t vector_bytes) {
-  auto count = [](const std::vector<Axis>& axes) -> std::optional<int64_t> {
-    Dim extent = 1;
-    for (const Axis& axis : axes) extent = extent * axis.extent;
-    return extent.is_int() ? std::optional(extent.as_int()) : std::nullopt;
-  };
   const int64_t lanes = vector_bytes / static_cast<int64_t>(contraction.accumulator.size());
   const auto rows = count(contraction.rows), columns = count(contraction.columns);
   const auto products = count(contraction.folded);

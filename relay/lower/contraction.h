@@ -23,6 +23,9 @@ std::optional<Contraction> match_contraction(std::span<const Buffer> buffers, in
 /// The contraction with rows and columns in each other's place: what were columns, in whatever
 /// product of the batch, are rows together. Results are then scattered over memory.
 Contraction turned(const Contraction& contraction);
+/// True if that is better as factors lie: very few columns, and rows side by side in the left
+/// factor, as in a transposed convolution, whose steps are columns.
+bool is_better_turned(const Contraction& contraction);
 /// True if that is better where the left factor can be packed as a right one: few columns, as those
 /// of a convolution over few pixels, and rows that fill vectors of so many bytes.
 bool has_few_columns(const Contraction& contraction, int64_t vector_bytes);

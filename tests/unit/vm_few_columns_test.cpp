@@ -130,5 +130,39 @@ TEST(VmFewColumns, KnownExtents) {
   images({3, 64, 2, 1}, {64, 32, 3, 3}, "padding=[1, 1], groups=2");
 }
 
+/// Images of known or any extents under a two-dimensional operator.
+void expect_same_images(const std::string& call, const Shape& weights, const std::string& data,
+                        const std::vector<Shape>& shapes) {
+  expect_same(
+      "def @main(%x: " + tensor(data, kFloat32) + ", %w: " + tensor(list(weights), kFloat32) +
+          ", %b: " + tensor(list(Shape{weights[0], 1}), kFloat32) + ") { nn." + call + " }\n",
+      weights, kFloat32, shapes);
+}
+
+// The steps of a transposed convolution are its last columns: too few to fill vectors.
+TEST(VmFewColumns, TransposedConvolutions) {
+  const std::string two = "relu(nn.conv2d_transpose(%x, %w, strides=[2, 2]))";
+  const std::vector<Shape> shapes{{1, 6, 5, 7}, {2, 6, 3, 40}, {1, 6, 1, 1}, {1, 6, 16, 16}};
+  expect_same_images(two, {6, 5, 2, 2}, "n, 6, h, w", shapes);
+  expect_same_images(two, {6, 1, 2, 2}, "n, 6, h, w", shapes);
+  for (const Shape& shape : shapes) expect_same_images(two, {6, 5, 2, 2}, list(shape), {shape});
+  expect_same_images("conv2d_transpose(%x, %w, strides=[3, 3], padding=[1, 1])", {6, 4, 5, 5},
+                     "1, 6, 9, 20", {{1, 6, 9, 20}});
+  expect_same_images("conv2d_transpose(%x, %w, strides=[2, 2], padding=[1, 1])", {6, 4, 4, 4},
+                     "n, 6, h, w", shapes);
+}
+
+// Vectors of columns that lie in one line of pixels, in two, and in lines shorter than a vector.
+TEST(VmFewColumns, LinesOfOpenLength) {
+  std::vector<Shape> shapes;
+  for (int64_t width : {3, 14, 15, 16, 17, 29, 30, 31, 32, 33, 34, 47, 80})
+    shapes.push_back({1 + width % 2, 5, 9, width});
+  for (const char* attributes :
+       {"padding=[1, 1], strides=[2, 2]", "padding=[0, 0], strides=[2, 2]", "padding=[0, 0]",
+        "padding=[2, 0], strides=[1, 2]", "padding=[1, 1], dilation=[2, 2], strides=[2, 1]"})
+    expect_same_images("conv2d(%x, %w, " + std::string(attributes) + ")", {20, 5, 3, 3},
+                       "n, 5, h, w", shapes);
+}
+
 }  // namespace
 }  // namespace relay::vm::vm_few_columns_test

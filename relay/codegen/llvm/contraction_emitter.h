@@ -91,11 +91,11 @@ class ContractionEmitter {
     llvm::Type* index_type = nullptr;
     Value* base = nullptr;       // offset of lane 0
     Value* offsets = nullptr;    // of the lanes from there; null if they follow each other
-    Value* run = nullptr;        // i1: whether they happen to follow each other
     std::vector<Value*> starts;  // or in pieces: where each would have lane 0,
     std::vector<Value*> before;  // the lanes in front of piece 1, 2 …
     Value* low = nullptr;        // least and greatest of starts
     Value* high = nullptr;
+    Value* wide = nullptr;      // i1: lines are long enough for these pieces; null: they are
     bool inside = false;        // pieces are known not to reach out of the tensor
     int64_t step = 1;           // and how far lanes of a piece are apart
     Value* valid = nullptr;     // lanes that are columns; null: all

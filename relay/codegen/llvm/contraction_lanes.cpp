@@ -100,26 +100,23 @@ ContractionEmitter::LaneLoad ContractionEmitter::lane_load(Value* column, bool m
 
   std::optional<ColumnLines> lines = lines_of(columns, load.offset);
   if (!lines) return result;
-  if (!lines->extent.is_int()) {
-    if (lines->step != 1) return result;
-    Value* follow = b_.CreateICmpEQ(result.offsets, lane_numbers(lanes_, type));
-    if (result.valid != nullptr) follow = b_.CreateOr(follow, b_.CreateNot(result.valid));
-    result.run = b_.CreateAndReduce(follow);
-    return result;
-  }
-  // Lanes of one line lie evenly: one piece for each line that is touched.
-  const int64_t extent = lines->extent.as_int();
-  const int64_t pieces = lines->touched_by(plan_.lanes);
+  // Lanes of one line lie evenly: one piece for each line that is touched. Lines of an unknown
+  // length are at most two if they are no shorter than a vector but for one element.
+  const bool known = lines->extent.is_int();
+  const int64_t pieces = known ? lines->touched_by(plan_.lanes) : 2;
   if (pieces > kMostPieces) return result;
   result.step = lines->step;
-  Value* in_line = b_.CreateURem(column, n(extent));
+  Value* extent = dim(known ? lines->extent : max(lines->extent, 1));
+  if (!known) result.wide = b_.CreateICmpSGE(extent, n(plan_.lanes - 1));
+  Value* in_line = b_.CreateURem(column, extent);
   Value *low = nullptr, *high = nullptr;
   for (int64_t piece = 0; piece < pieces; ++piece) {
     Value* lane = n(0);
     if (piece > 0) {
-      Value* begin = b_.CreateSub(n(piece * extent), in_line);
+      Value* begin = b_.CreateSub(mul(n(piece), extent), in_line);
       lane = least(begin, n(plan_.lanes - 1));
-      Value* end = splat(b_.CreateTrunc(begin, b_.getInt32Ty()), lanes_);
+      Value* end = known ? begin : least(begin, n(plan_.lanes));
+      end = splat(b_.CreateTrunc(end, b_.getInt32Ty()), lanes_);
       result.before.push_back(b_.CreateICmpSLT(lane_numbers(lanes_, b_.getInt32Ty()), end));
     }
     Value* at = least(add(column, lane), dim(columns.extent - 1));
@@ -139,8 +136,9 @@ llvm::Value* ContractionEmitter::stays_inside(const LaneLoad& lanes, Value* leas
   // Pieces are read whole.
   Dim elements = product(f_.buffers[static_cast<size_t>(plan_.rhs.load->buffer)].dims);
   Value* room = b_.CreateSub(dim(elements), n(plan_.lanes * lanes.step));
-  return b_.CreateAnd(b_.CreateICmpSGE(add(lanes.low, least_along), n(0)),
-                      b_.CreateICmpSLE(add(lanes.high, greatest_along), room));
+  Value* inside = b_.CreateAnd(b_.CreateICmpSGE(add(lanes.low, least_along), n(0)),
+                               b_.CreateICmpSLE(add(lanes.high, greatest_along), room));
+  return lanes.wide == nullptr ? inside : b_.CreateAnd(lanes.wide, inside);
 }
 
 llvm::Value* ContractionEmitter::fill_of(const LinearLoad& load, unsigned lanes) {
@@ -223,12 +221,11 @@ llvm::Value* ContractionEmitter::load_lanes(const LaneLoad& lanes, Value* along)
     return lanes.mask == nullptr ? result : b_.CreateSelect(lanes.mask, result, fill);
   };
   if (lanes.offsets == nullptr) return in_row();
-  Value* easy = lanes.run;
   if (lanes.inside) return in_pieces();
-  if (!lanes.starts.empty()) easy = stays_inside(lanes, along, along);
-  if (easy == nullptr) return gathered();
+  if (lanes.starts.empty()) return gathered();
+  Value* easy = stays_inside(lanes, along, along);
   llvm::AllocaInst* slot = f_.alloca_register(type);
-  f_.emit_if(easy, [&] { b_.CreateStore(lanes.starts.empty() ? in_row() : in_pieces(), slot); });
+  f_.emit_if(easy, [&] { b_.CreateStore(in_pieces(), slot); });
   f_.emit_if(
       b_.CreateNot(easy), [&] { b_.CreateStore(gathered(), slot); }, true);
   return b_.CreateLoad(type, slot);
