@@ -218,7 +218,8 @@ std::optional<PlaneCut> cut_plane(const Plane& plane, const LowerOptions& option
   // Sums of several rows stay in registers beside the weights, fewest lines read in all.
   const int64_t height = down.rows();
   const int64_t registers = options.vector_bytes == 64 ? 32 : 16;
-  const int64_t most = std::clamp<int64_t>(registers - along.taps() * down.taps() - 2, 4, 8);
+  int64_t most = std::clamp<int64_t>(registers - along.taps() * down.taps() - 2, 4, 8);
+  if (along.is_open()) most = kOpenRows;  // lines and what is left of them are written out both
   int64_t best = 0;
   for (int64_t rows = 1; rows <= std::min(most, height); ++rows) {
     int64_t rest = height % rows;
@@ -341,16 +342,13 @@ class PaddedWindow {
     Scalar done = te::index_of(group) * cut_.rows;
     rows_of(cut_.rows, first + done, done * down.stride, all.body);
     body.push_back({std::move(all)});
-    // What is left over: two rows, and one.
-    done = in_register(groups * cut_.rows, body);
-    for (int64_t rows : {2, 1}) {
-      If left;
-      left.condition = (count - done >= rows).ref();
-      rows_of(rows, first + done, done * down.stride, left.then_block);
-      body.push_back({std::move(left)});
-      if (rows == 2)
-        done = in_register(done + te::floor_div(count - done, te::index_constant(2)) * 2, body);
-    }
+    // What is left over, one by one.
+    Axis row = draft_.new_axis(Dim(most));
+    For rest = loop(LoopKind::kSerial, row);
+    rest.begin = (groups * cut_.rows).ref();
+    rest.end = count.ref();
+    one_row(first + te::index_of(row), te::index_of(row) * down.stride, rest.body);
+    body.push_back({std::move(rest)});
   }
 
   void results(const Scalar& first_group, Block& body) {
@@ -394,11 +392,7 @@ class PaddedWindow {
   /// data is read once and added to all rows that it belongs to; each sum is formed in the order of
   /// the window.
   void rows_of(int64_t count, const Scalar& row, const Scalar& start, Block& body) {
-    For vector = loop(LoopKind::kVector, lane_);
-    if (cut_.columns > 0) {
-      vector.begin = begin_.ref();
-      vector.end = end_.ref();
-    }
+    For vector = lanes();
     std::vector<uint32_t> sums;
     std::vector<std::unordered_map<uint32_t, ScalarRef>> names;
     for (int64_t r = 0; r < count; ++r) {
@@ -414,8 +408,8 @@ class PaddedWindow {
         for (int64_t r = 0; r < count; ++r) {
           std::optional<int64_t> y = tap_of(line, r);
           if (y)
-            add_tap(sums[static_cast<size_t>(r)], names[static_cast<size_t>(r)], *y, x,
-                    start + line, vector.body);
+            add_tap(sums[static_cast<size_t>(r)], names[static_cast<size_t>(r)],
+                    te::index_constant(*y), x, start + line, vector.body);
         }
       }
     }
@@ -423,6 +417,37 @@ class PaddedWindow {
       store_row(sums[static_cast<size_t>(r)], names[static_cast<size_t>(r)], vector.body);
     }
     body.push_back({std::move(vector)});
+  }
+
+  /// One row of results, its lines in a loop: few rows are computed so, and code takes time to
+  /// compile.
+  void one_row(const Scalar& row, const Scalar& start, Block& body) {
+    const Slide& down = *plane_.down;
+    For vector = lanes();
+    const uint32_t sum = draft_.new_var();
+    vector.body.push_back(
+        let(sum, combiner_identity(*plane_.fold->combiner, 0, plane_.fold->dtype)));
+    std::unordered_map<uint32_t, ScalarRef> names = loops_.names;
+    names.emplace(down.row->id, row.ref());
+    Axis tap = draft_.new_axis(Dim(down.taps()));
+    For taps = loop(LoopKind::kSerial, tap);
+    Scalar y = te::index_of(tap);
+    for (int64_t x = 0; x < plane_.along.taps(); ++x) {
+      add_tap(sum, names, y, x, start + y * down.dilation, taps.body);
+    }
+    vector.body.push_back({std::move(taps)});
+    store_row(sum, names, vector.body);
+    body.push_back({std::move(vector)});
+  }
+
+  /// The loop over the results of a line.
+  For lanes() const {
+    For vector = loop(LoopKind::kVector, lane_);
+    if (cut_.columns > 0) {
+      vector.begin = begin_.ref();
+      vector.end = end_.ref();
+    }
+    return vector;
   }
 
   /// Which tap of row `r` a line of its group is.
@@ -434,10 +459,10 @@ class PaddedWindow {
     return tap < plane_.down->taps() ? std::optional(tap) : std::nullopt;
   }
 
-  void add_tap(uint32_t sum, std::unordered_map<uint32_t, ScalarRef> names, int64_t y, int64_t x,
-               const Scalar& line, Block& block) {
+  void add_tap(uint32_t sum, std::unordered_map<uint32_t, ScalarRef> names, const Scalar& y,
+               int64_t x, const Scalar& line, Block& block) {
     if (plane_.down && plane_.down->tap != nullptr) {
-      names.emplace(plane_.down->tap->id, te::index_constant(y).ref());
+      names.emplace(plane_.down->tap->id, y.ref());
     }
     if (plane_.along.tap != nullptr) {
       names.emplace(plane_.along.tap->id, te::index_constant(x).ref());
