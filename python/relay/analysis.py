@@ -9,6 +9,7 @@ from . import _core
 from ._core import Call, Constant, Diagnostic, Expr, Function, GlobalVar, IRModule, Kind, Match, Pattern, Tuple, TupleGetItem, Type, TypeVar, Var
 from .expr import TupleWrapper, as_expr
 from .expr_functor import ExprVisitor, post_order_visit
+from .module import _from_expr as _as_it_is  # the package `tvm` replaces IRModule.from_expr by one that renames variables
 
 __all__ = [
     "CallGraph", "Feature", "LayerCounter", "all_dtypes", "all_type_vars", "all_vars", "bound_type_vars", "bound_vars",
@@ -138,7 +139,7 @@ def check_basic_block_normal_form(expr: Expr) -> bool:
 
 def verify(program: IRModule | Expr) -> list[Diagnostic]:
     """The mistakes in a program apart from types: variables bound twice or used out of scope, and the like."""
-    return _core.verify(program if isinstance(program, IRModule) else IRModule.from_expr(as_expr(program)))
+    return _core.verify(program if isinstance(program, IRModule) else _as_it_is(as_expr(program)))
 
 
 def well_formed(expr: IRModule | Expr) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import relay as _relay
 from relay import Function, GlobalVar, TypeData
+
+from .binders import apart, apart_in
 
 Base = _relay.IRModule
 
@@ -21,14 +23,16 @@ def _add(self: Base, var: GlobalVar | str, val: Any, update: bool = False) -> No
         self.add_type(val, replace=update)
     else:
         function = val if isinstance(val, Function) else Function(_relay._core.free_vars(val), val)
-        self.add_function(var.name_hint if isinstance(var, GlobalVar) else var, function, replace=update)
+        name = var.name_hint if isinstance(var, GlobalVar) else var
+        self.add_function(name, apart_in(self, name, function), replace=update)
 
 
 def _setitem(self: Base, var: Any, val: Any) -> None:
     if isinstance(val, TypeData):
         self.add_type(val, replace=True)
     else:
-        _raw_setitem(self, var, val)
+        name = var.name_hint if isinstance(var, GlobalVar) else var
+        _raw_setitem(self, var, apart_in(self, name, val) if isinstance(val, Function) and isinstance(name, str) else val)
 
 
 _raw_setitem = Base.__setitem__
@@ -41,10 +45,61 @@ def _getitem(self: Base, var: Any) -> Any:
     return _raw_getitem(self, var)
 
 
+def _all_apart(functions: Any) -> Any:
+    """Functions by name, each with variables of its own."""
+    if not hasattr(functions, "items"):
+        return functions
+    seen: list[Function] = []
+    made = {}
+    for key, function in functions.items():
+        made[key] = apart(function, seen) if isinstance(function, Function) else function
+        if isinstance(made[key], Function):
+            seen.append(made[key])
+    return made
+
+
+def from_expr(expr: Any, functions: Any = None, type_defs: Any = None) -> Base:
+    """A module whose `main` is a function, or gives the value of an expression; with further functions and data types."""
+    expr = expr.astuple() if isinstance(expr, _relay.TupleWrapper) else expr
+    more = _all_apart(functions)
+    if isinstance(expr, _relay.Expr):
+        main = expr if isinstance(expr, Function) else Function(_relay._core.free_vars(expr), expr)
+        fresh = apart(main, (f for f in (more or {}).values() if isinstance(f, Function)))
+        expr = expr if fresh is main else fresh
+    return Base.from_expr(expr, more, type_defs)
+
+
 setattr(Base, "_import", _import)
 setattr(Base, "_add", _add)
 setattr(Base, "__setitem__", _setitem)
 setattr(Base, "__getitem__", _getitem)
 
-__all__ = ["IRModule"]
-IRModule = Base
+__all__ = ["IRModule", "from_expr"]
+
+if TYPE_CHECKING:
+    IRModule = Base
+else:
+
+    class _Meta(type):
+        """The class of modules with another constructor: `isinstance`, and members of the class, are those of relay's."""
+
+        def __instancecheck__(cls, instance: Any) -> bool:
+            return isinstance(instance, Base)
+
+        def __subclasscheck__(cls, subclass: Any) -> bool:
+            return issubclass(subclass, Base) or type.__subclasscheck__(cls, subclass)
+
+        def __getattr__(cls, name: str) -> Any:
+            return getattr(Base, name)
+
+        def __dir__(cls) -> list[str]:
+            return dir(Base)
+
+    class IRModule(metaclass=_Meta):
+        """Global functions and data types by name. Each function has variables of its own."""
+
+        def __new__(cls, functions: Any = None, type_definitions: Any = None, attrs: Any = None, global_infos: Any = None) -> Base:
+            """Raises NotImplementedError for `attrs` and `global_infos`: functions have attributes, modules have none."""
+            return Base(_all_apart(functions), type_definitions, attrs, global_infos)
+
+        from_expr = staticmethod(from_expr)

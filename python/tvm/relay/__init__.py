@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # before names of `relay`, of which the first is what a check
 import relay as _relay
 from relay import *  # noqa: F403
 from relay import Executable as Executable
+from ..ir.module import IRModule as IRModule
 
 from .. import _absent
 from ..ir.spans import SequentialSpan as SequentialSpan, SourceName as SourceName

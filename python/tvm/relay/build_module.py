@@ -9,6 +9,7 @@ import relay as _relay
 from relay import Executable, Expr, Function, IRModule
 from relay import transform as _passes
 
+from ..ir.module import from_expr as module_of
 from ..runtime.module import Module
 from ..target import Target
 from .backend.interpreter import Compiled, Executor as _Executor, Interpreter
@@ -40,7 +41,7 @@ def bind_params_by_name(func: Function, params: Mapping[str, Any]) -> Function:
 
 def optimize(mod: Any, target: Any = None, params: Mapping[str, Any] | None = None) -> tuple[IRModule, dict[str, Any]]:
     """The module after the standard passes of the current context's level, and the parameters."""
-    module = mod if isinstance(mod, IRModule) else IRModule.from_expr(mod)
+    module = mod if isinstance(mod, IRModule) else module_of(mod)
     if params:
         module = module.copy()
         module["main"] = bind_params_by_name(module["main"], params)
@@ -137,7 +138,7 @@ def build(
     """
     if workspace_memory_pools is not None or constant_memory_pools is not None:
         raise NotImplementedError("build with memory pools: the program plans its own memory")
-    mod = ir_mod if isinstance(ir_mod, IRModule) else IRModule.from_expr(ir_mod)
+    mod = ir_mod if isinstance(ir_mod, IRModule) else module_of(ir_mod)
     return FactoryModule(compile_module(mod, target, params), mod, target, params or {}, mod_name)
 
 

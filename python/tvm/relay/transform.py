@@ -9,6 +9,7 @@ from relay import transform as _passes
 from relay.transform import FunctionPass as FunctionPass, function_pass as function_pass
 
 from .. import _absent
+from ..ir.module import from_expr as module_of
 from ..target import Target
 from ..ir.transform import ModulePass, Pass, PassContext, PassInfo, PrintIR, Sequential, module_pass
 from .build_module import build_config as build_config
@@ -166,7 +167,7 @@ def FoldConstantExpr(expr: Any, mod: _relay.IRModule, fold_qnn: bool = False) ->
 
 def ToANormalFormExpr(e: Any) -> Any:  # noqa: N802
     """An expression with a let for every intermediate value."""
-    made = _passes.create("ToANormalForm")(_relay.IRModule.from_expr(e))["main"]
+    made = _passes.create("ToANormalForm")(module_of(e))["main"]
     return made if isinstance(e, _relay.Function) else made.body
 
 

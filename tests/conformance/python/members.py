@@ -31,10 +31,12 @@ def judge(cls: str, member: str) -> tuple[str, str]:
     try:
         static = inspect.getattr_static(found if example is None else example, member)
     except AttributeError:
-        # What an object makes as it is asked.
-        if example is None or not hasattr(example, member):
+        # What an object, or a class of classes, makes as it is asked.
+        thing = found if example is None else example
+        if not hasattr(thing, member):
             return "missing", f"{cls} has no member {member}"
-        return "works", ""
+        why = getattr(getattr(thing, member), "__relay_missing__", None)
+        return ("works", "") if why is None else ("raises", why)
     getter = static.fget if isinstance(static, property) else static
     missing = getattr(getter, "__relay_missing__", None)
     if missing is not None:

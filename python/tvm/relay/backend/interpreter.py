@@ -8,6 +8,7 @@ from typing import Any
 import relay as _relay
 from relay import Expr, Function, GlobalVar, IRModule
 
+from ...ir.binders import apart_in
 from ...runtime.ndarray import require_cpu
 from .values import Closure, ConstructorValue, RefValue, from_program, to_program
 
@@ -46,6 +47,7 @@ class Executor:
         mod = self.mod.copy()
         function = expr if isinstance(expr, Function) else Function([], expr)
         name = "main" if "main" not in mod or _all_unused(mod, "main", function) else mod.fresh_name("main")
+        function = apart_in(mod, name, function)
         mod.add_function(name, function, replace=True)
         run = self._callable(mod, name, function)
         return run if isinstance(expr, Function) else run()

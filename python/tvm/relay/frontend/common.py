@@ -10,6 +10,7 @@ import relay as _relay
 from relay import Constant, Expr, Function, IRModule, Span, Var
 
 from ... import _absent
+from ...ir.module import from_expr as module_of
 from ...runtime.ndarray import array
 from .. import op as _op
 from .attributes import AttrCvt, Renamer, RequiredAttr, StrAttrsDict, get_relay_op
@@ -225,7 +226,7 @@ def infer_shape(inputs: Any, mod: Any = None) -> Any:
 
 
 def _module_of(node: Any, mod: Any) -> Any:
-    made = _relay.IRModule.from_expr(node)
+    made = module_of(node)
     if mod is not None:
         for name in mod.function_names:
             if name != "main":

@@ -9,6 +9,7 @@ import relay as _relay
 from relay import Expr, Function, IRModule, NDArray
 
 from ... import _absent
+from ...ir.module import from_expr as module_of
 from ...runtime.ndarray import array
 from ...testing import enabled_targets
 from ..prelude import Prelude
@@ -24,7 +25,7 @@ __all__ = ["OpCounter", "Prelude", "check_grad", "count", "count_ops", "create_w
 
 def run_opt_pass(expr: Any, opt_pass: Any, import_prelude: bool = False) -> Any:
     """What a pass makes of an expression, typed before: a function for a function, else its body."""
-    mod = IRModule.from_expr(expr)
+    mod = module_of(expr)
     if import_prelude:
         Prelude(mod)
     mod = opt_pass(_relay.transform.create("InferType")(mod))

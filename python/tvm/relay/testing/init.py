@@ -8,6 +8,8 @@ import numpy as np
 import relay as _relay
 from relay import Function, IRModule
 
+from ...ir.module import from_expr as module_of
+
 from ...runtime.ndarray import array
 
 
@@ -65,7 +67,7 @@ class Constant(Initializer):
 
 def create_workload(net: Function, initializer: Initializer | None = None, seed: int = 0) -> tuple[IRModule, dict[str, Any]]:
     """A typed module of a network, and values for all its parameters but `data`."""
-    mod = _relay.transform.create("InferType")(IRModule.from_expr(net))
+    mod = _relay.transform.create("InferType")(module_of(net))
     begin = initializer or Xavier()
     np.random.seed(seed)
     params = {}
