@@ -8,9 +8,9 @@
 namespace relay {
 namespace {
 
-PassRef make(const PassInfo& info, const Rules& rules, ApplyRulesOptions given) {
+PassRef make_with(const PassInfo& facts, const Rules& rules, ApplyRulesOptions given) {
   auto set = std::make_shared<const pattern::RuleSet>(rules);
-  return make_prepared_function_pass(info, [set, given](const Module& module, const PassContext&) {
+  return make_prepared_function_pass(facts, [set, given](const Module& module, const PassContext&) {
     return [set, given, devices = uses_devices(module),
             effects = LazyEffects(module)](const FunctionRef& function) {
       if (has_open_literals(function.get())) return function;
@@ -24,7 +24,7 @@ PassRef make(const PassInfo& info, const Rules& rules, ApplyRulesOptions given) 
   });
 }
 
-const PassInfo& info() {
+const PassInfo& apply_rules_info() {
   static const PassInfo facts{
       "ApplyRules",
       0,
@@ -36,20 +36,20 @@ const PassInfo& info() {
 }
 
 RELAY_REGISTER_PASS({
-    info(),
+    apply_rules_info(),
     {{"rules", "The rules.", std::string()},
      {"exact", "Only rules that are not marked inexact, where floats are concerned.", false}},
     [](const PassInfo& facts, const PassOptions& options) {
       ApplyRulesOptions given;
       given.exact = option<bool>(options, "exact");
-      return make(facts, parse_rules("rules", option<std::string>(options, "rules")), given);
+      return make_with(facts, parse_rules("rules", option<std::string>(options, "rules")), given);
     },
 });
 
 }  // namespace
 
 PassRef make_rules_pass(const Rules& rules, ApplyRulesOptions options) {
-  return make(info(), rules, std::move(options));
+  return make_with(apply_rules_info(), rules, std::move(options));
 }
 
 }  // namespace relay
