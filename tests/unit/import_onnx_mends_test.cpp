@@ -166,6 +166,17 @@ TEST(ImportOnnxMends, StatesOfAnotherBatch) {
             "RNN of \"y\": sequence_lens is Tensor[(1), int32], a list of 3 lengths is needed");
 }
 
+// A rank that was declared as it was in a run of one row does not hold for others.
+TEST(ImportOnnxMends, SqueezeDeclaredForOneRow) {
+  Proto squeeze = onnx_node("Squeeze", {"x"}, {"y"}, {}, "s");
+  Proto graph = onnx_graph({squeeze}, {input("x", {std::string("n"), int64_t{3}, int64_t{1}})},
+                           {input("y", {std::string("d")})});
+  OnnxModel made = from_onnx(onnx_model(graph).span(), {}, "m.onnx");
+  infer_types_or_throw(made.module);
+  EXPECT_EQ(function_signature(made.module, "main")->str(),
+            "fn (Tensor[(n, 3, 1), float32]) -> Tensor[(n, 3), float32]");
+}
+
 // What decides that an axis goes is said in the model's terms.
 TEST(ImportOnnxMends, SqueezeToADeclaredRank) {
   Proto squeeze = onnx_node("Squeeze", {"z"}, {"y"}, {}, "s");

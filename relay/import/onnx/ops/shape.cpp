@@ -261,6 +261,30 @@ Values squeezed(NodeContext& node, const GraphValue& x, const std::vector<int64_
   return {emit()};
 }
 
+/// The axes that are dropped, by their numbers.
+std::vector<int64_t> gone(const std::vector<bool>& dropped) {
+  std::vector<int64_t> axes;
+  for (size_t k = 0; k < dropped.size(); ++k) {
+    if (dropped[k]) axes.push_back(static_cast<int64_t>(k));
+  }
+  return axes;
+}
+
+/// True if the model declares an extent of the result by name where the axis that stays has a fixed
+/// extent, all open ones being dropped: then the declared rank is that of one run, not of all.
+bool declared_for_one_run(NodeContext& node, const GraphValue& x,
+                          const std::vector<bool>& dropped) {
+  const TypeInfo* type = node.importer().stated_type(node.scope(), node.node().outputs[0]);
+  if (type == nullptr || !type->dims) return false;
+  size_t place = 0;
+  for (size_t k = 0; k < x.rank(); ++k) {
+    if (dropped[k] || !x.dim(k).is_int()) continue;
+    if (place < type->dims->size() && !(*type->dims)[place].value) return true;
+    ++place;
+  }
+  return false;
+}
+
 /// Squeeze without axes: those of extent 1 go. `dropped` says of each axis before `from` whether it
 /// does. An extent that is no number decides the rank: what the model states of the result counts,
 /// then what a condition around the node says, else both ways are gone.
@@ -275,6 +299,8 @@ Values squeezed_where_one(NodeContext& node, const GraphValue& x, std::vector<bo
     for (size_t i = k; i < x.rank(); ++i) undecided += open(i);
     bool all = rank && *rank + undecided == left, none = rank && *rank == left;
     Dim is_one = equality(x.dim(k), 1);
+    if (all && !none && declared_for_one_run(node, x, dropped))
+      return squeezed(node, x, gone(dropped));
     Dim known = all ? Dim(1) : none ? Dim(0) : node.settled(is_one);
     if (known.is_any()) known = 0;
     if (!known.is_int()) {
@@ -291,17 +317,13 @@ Values squeezed_where_one(NodeContext& node, const GraphValue& x, std::vector<bo
     }
     dropped[k] = known.is_int(1);
   }
-  std::vector<int64_t> axes;
-  for (size_t k = 0; k < x.rank(); ++k) {
-    if (dropped[k]) axes.push_back(static_cast<int64_t>(k));
-  }
   std::string why;
   if (rank) {
     std::string_view result = node.node().outputs[0];
     why = "the model declares " + quoted(result) + " as a tensor of " + std::to_string(*rank) +
           (*rank == 1 ? " axis" : " axes");
   }
-  return squeezed(node, x, axes, why);
+  return squeezed(node, x, gone(dropped), why);
 }
 
 Values convert_squeeze(NodeContext& node) {
