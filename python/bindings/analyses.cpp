@@ -5,6 +5,7 @@
 #include <nanobind/stl/set.h>
 
 #include <relay/analysis/counts.h>
+#include <relay/analysis/fc_transpose.h>
 #include <relay/analysis/features.h>
 #include <relay/analysis/forms.h>
 #include <relay/analysis/variables.h>
@@ -45,6 +46,9 @@ void bind_analyses(nb::module_& m) {
   m.def(
       "op_frequencies", [](const Module& mod) { return op_frequencies(mod); }, nb::arg("mod"),
       "How often each operator is called, by name.");
+  m.def(
+      "search_fc_transpose", [](const ExprRef& expr) { return search_fc_transpose(expr.get()); },
+      nb::arg("expr"), "Names of variables that are transposed to be the weight of nn.dense.");
   m.def(
       "count_layers",
       [](const ExprRef& expr, const std::vector<std::string>& ops) {

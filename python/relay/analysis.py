@@ -15,7 +15,7 @@ __all__ = [
     "CallGraph", "Feature", "LayerCounter", "all_dtypes", "all_type_vars", "all_vars", "bound_type_vars", "bound_vars",
     "check_basic_block_normal_form", "check_constant", "check_kind", "count_layers", "detect_feature", "extract_fused_functions",
     "extract_intermdeiate_expr", "extract_intermediate_expr", "free_type_vars", "free_vars", "get_total_mac_number", "list_op_freqs",
-    "post_order_visit", "unmatched_cases", "verify", "well_formed",
+    "post_order_visit", "search_fc_transpose", "unmatched_cases", "verify", "well_formed",
 ]  # fmt: skip
 
 if TYPE_CHECKING:
@@ -84,6 +84,11 @@ def list_op_freqs(mod: IRModule | Expr) -> dict[str, int]:
 def count_layers(expr: Expr, valid_ops: Sequence[str]) -> int:
     """The most calls of these operators along one path of the dataflow."""
     return _core.count_layers(as_expr(expr), list(valid_ops))
+
+
+def search_fc_transpose(expr: Expr) -> list[str]:
+    """Names of weights ``w`` in ``nn.dense(x, transpose(w, axes=[1, 0]))``, sorted: what `SimplifyFCTranspose` takes transposed."""
+    return _core.search_fc_transpose(as_expr(expr))
 
 
 class LayerCounter(ExprVisitor):

@@ -1,19 +1,35 @@
 #include <relay/program/cost.h>
 
+#include <algorithm>
 #include <vector>
 
 #include <relay/support/error.h>
 
 namespace relay {
 
+namespace {
+
+// Whether rank and dtype of all tensors are known; as deep as an operator's type.
+bool is_known(const Type* type) {
+  if (type == nullptr) return false;
+  if (const auto* tuple = type->as<TupleType>()) {
+    return std::all_of(tuple->fields().begin(), tuple->fields().end(),
+                       [](const TypeRef& field) { return is_known(field.get()); });
+  }
+  const auto* tensor = type->as<TensorType>();
+  return tensor != nullptr && tensor->has_rank() && tensor->has_dtype();
+}
+
+}  // namespace
+
 std::optional<Cost> call_cost(const Expr* expr) {
   const auto* call = expr->as<Call>();
   const auto* callee = call == nullptr ? nullptr : call->callee()->as<Op>();
-  if (callee == nullptr || call->type() == nullptr) return std::nullopt;
+  if (callee == nullptr || !is_known(call->type())) return std::nullopt;
   const Operator* op = callee->op();
   std::vector<TypeRef> types;
   for (const ExprRef& arg : call->args()) {
-    if (arg->type() == nullptr) return std::nullopt;
+    if (!is_known(arg->type())) return std::nullopt;
     types.emplace_back(arg->type());
   }
   AttrsRef attrs = call->attrs();

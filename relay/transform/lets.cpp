@@ -32,9 +32,9 @@ namespace {
 
 // Marks needed nodes, from the root: the value of a let only once its variable is met, unless it
 // has an effect.
-class Liveness {
+class LetLiveness {
  public:
-  Liveness(const Function* root, const std::unordered_set<const Expr*>& effectful) {
+  LetLiveness(const Function* root, const std::unordered_set<const Expr*>& effectful) {
     push(root);
     while (!stack_.empty()) {
       const Expr* expr = stack_.back();
@@ -93,7 +93,7 @@ class Liveness {
 
 PointerSet<Let> dead_lets(const Function* function,
                           const std::unordered_set<const Expr*>& effectful) {
-  Liveness liveness(function, effectful);
+  LetLiveness liveness(function, effectful);
   return liveness.literals() ? PointerSet<Let>() : liveness.dead();
 }
 

@@ -14,6 +14,18 @@ namespace relay {
 /// The operator that is called, or null if `expr` is not a call of an operator with all its inputs.
 const Operator* called_op(const Expr* expr);
 
+/// The attributes of a call of an operator with attributes of this struct, as written or by
+/// default; nothing for all else. Structs say what operators mean that have them.
+template <class T>
+std::optional<T> call_attrs(const Expr* expr) {
+  const Operator* op = called_op(expr);
+  if (op == nullptr || op->attrs_schema() != &attrs_schema<T>()) return std::nullopt;
+  const AttrsRef& attrs = static_cast<const Call*>(expr)->attrs();
+  if (attrs) return attrs->as<T>();
+  if constexpr (std::is_default_constructible_v<T>) return T();
+  return std::nullopt;
+}
+
 /// True if `root` contains a call of an operator with an entry in the column: a walk costs less
 /// than a rewriter.
 template <class T>

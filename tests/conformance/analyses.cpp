@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include <relay/analysis/counts.h>
+#include <relay/analysis/fc_transpose.h>
 #include <relay/analysis/features.h>
 #include <relay/analysis/forms.h>
 #include <relay/analysis/variables.h>
@@ -12,6 +13,7 @@
 #include <relay/op/op.h>
 #include <relay/print/print.h>
 #include <relay/program/call_graph.h>
+#include <relay/transform/pass.h>
 #include <tests/conformance/data.h>
 
 namespace relay::conformance {
@@ -211,6 +213,10 @@ std::optional<Json> run_analysis(const std::string& analysis, const Module& modu
     }
     return count_layers(main, ops);
   }
+  if (analysis == "sorted(str(s) for s in AN.search_fc_transpose(main))")
+    return Json(search_fc_transpose(main));
+  if (analysis == "{k: int(v) for k, v in AN.list_op_freqs(T.FuseOps(2)(mod)).items()}")
+    return Json(op_frequencies((*parse_passes("FuseOps(2)")[0])(module)));
   if (analysis.find("AN.CallGraph(mod)") != std::string::npos) {
     CallGraph graph(module);
     Json rows = Json::array();

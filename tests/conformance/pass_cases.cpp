@@ -39,7 +39,8 @@ std::string pass_list(std::string text) {
   if (text.find("mod[") != std::string::npos || text.find("lambda") != std::string::npos ||
       !std::regex_search(text, prefix))
     return "";
-  return std::regex_replace(text, prefix, "$1");
+  static const std::regex canonical(R"(qnn\.CanonicalizeOps\()");
+  return std::regex_replace(std::regex_replace(text, prefix, "$1"), canonical, "QnnCanonicalize(");
 }
 
 // Names of passes in such a list that are not ours.
@@ -98,7 +99,8 @@ Module normal(Module module) {
 }
 
 Outcome compare_outputs(const Module& module, const Json& json) {
-  const char* key = json.contains("result_outputs") ? "result_outputs" : "outputs";
+  const bool others = json.contains("result_outputs") && !json.contains("result_wrong");
+  const char* key = others ? "result_outputs" : "outputs";
   if (!json.contains("inputs") || !json.contains(key) || json[key].is_null())
     return Outcome::passed();
   if (module.function("main") == nullptr) return Outcome::passed();
@@ -151,6 +153,12 @@ Outcome run_pass_case(const Json& json) {
       return Outcome::not_applicable("operator " + *missing);
     Module ours = normal(found);
     Module theirs = normal(parse_module("result", result));
+    if (list.find("PartialEvaluate") == 0) {
+      // TVM leaves bindings that nobody needs, and binds constants.
+      PassRef plain = make_sequential(parse_passes("DeadCodeElimination,ToGraphNormalForm"));
+      ours = normal((*plain)(ours));
+      theirs = normal((*plain)(theirs));
+    }
     std::string why;
     if (!structural_equal(ours, theirs, {}, &why)) {
       return Outcome::failed("another program: " + why + "\n" + print_module(found));

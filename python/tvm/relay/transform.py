@@ -15,8 +15,8 @@ from ..ir.transform import ModulePass, Pass, PassContext, PassInfo, PrintIR, Seq
 from .build_module import build_config as build_config
 
 __all__ = [
-    "CombineParallelBatchMatmul", "CombineParallelConv2D", "CombineParallelDense", "DeadCodeElimination", "EliminateCommonSubexpr",
-    "ToCPS", "to_cps", "un_cps",
+    "ChangeBatch", "CombineParallelBatchMatmul", "CombineParallelConv2D", "CombineParallelDense", "DeadCodeElimination", "EliminateCommonSubexpr",
+    "Defunctionalization", "ToCPS", "to_cps", "un_cps",
     "FoldConstant", "FoldConstantExpr", "FunctionPass", "FuseOps", "InferTypeLocal", "ModulePass", "Pass", "PassContext", "PassInfo",
     "PlanDevices", "PrintIR", "RemoveUnusedFunctions", "Sequential", "ToANormalFormExpr", "build_config", "function_pass", "module_pass",
 ]  # fmt: skip
@@ -39,6 +39,21 @@ for _name in ("AnnotateSpans", "BackwardFoldScaleAxis", "BatchingOps", "Canonica
         __all__.append(_name)
 
 
+def Defunctionalization(func: Any, mod: _relay.IRModule) -> Any:  # noqa: N802
+    """A function without functions as values; `mod` gets the data types that stand for them, and what applies these."""
+    whole = mod.copy()
+    whole["main"] = func
+    made = _passes.create("Defunctionalization")(whole)
+    known = {var.name_hint for var in mod.type_definitions}
+    for var, data in made.type_definitions.items():
+        if var.name_hint not in known:
+            mod.add_type(data)
+    for name in made.function_names:
+        if name != "main":
+            mod[name] = made[name]
+    return made["main"]
+
+
 def ToCPS(expr: Any, mod: _relay.IRModule | None = None) -> Any:  # noqa: N802
     """A function in continuation-passing style; what it calls in `mod` gets a form in this style, too."""
     return _passes.to_cps(expr, mod)
@@ -55,7 +70,7 @@ def un_cps(func: Any) -> Any:
 
 
 # Passes whose options are TVM's parameters, in their order.
-for _name in ("AlterOpLayout", "CanonicalizeCast", "CapturePostDfsIndexInSpans", "Defunctionalization", "DivToMul", "DynamicToStatic",
+for _name in ("AlterOpLayout", "CanonicalizeCast", "CapturePostDfsIndexInSpans", "DivToMul", "DynamicToStatic",
               "EtaExpand", "FastMath", "FlattenAtrousConv", "ManifestLifetimes", "PartialEvaluate", "SimplifyFCTranspose", "SplitArgs",
               "ToMixedPrecision"):  # fmt: skip
     if _name in _passes.names():
@@ -138,6 +153,31 @@ def EliminateCommonSubexpr(fskip: Any = None) -> Pass:  # noqa: N802
 
     result: Pass = _passes.module_pass(eliminate, opt_level=3, name="EliminateCommonSubexpr", required=["InferType"])
     return result
+
+
+def ChangeBatch(data: dict[Any, int], batch_size: int = 16) -> Pass:  # noqa: N802
+    """Gives inputs another batch size: `data` says for a parameter, or its name, which axis that is."""
+    axes = {key if isinstance(key, str) else key.name_hint: axis for key, axis in data.items()}
+
+    def change(func: Any, mod: _relay.IRModule, ctx: Any) -> Any:
+        renewed: dict[Any, Any] = {}
+        params = []
+        for param in func.params:
+            made = param
+            if param.name_hint in axes:
+                given = param.type_annotation
+                shape = list(given.shape)
+                shape[axes[param.name_hint]] = batch_size
+                made = _relay.Var(param.name_hint, _relay.TensorType(shape, given.dtype))
+                renewed[param] = made
+            params.append(made)
+        if not renewed:
+            return func
+        body = _relay.bind(func.body, renewed)
+        return _relay.Function(params, body, None, func.type_params, func.attrs)
+
+    made: Pass = _passes.function_pass(change, opt_level=1, name="ChangeBatch", typed=False)
+    return made
 
 
 def PlanDevices(config: Any) -> Pass:  # noqa: N802

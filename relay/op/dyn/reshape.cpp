@@ -3,6 +3,7 @@
 
 #include <relay/op/dyn/dyn.h>
 #include <relay/op/dyn/dyn_attrs.h>
+#include <relay/op/registry/forms.h>
 
 namespace relay {
 namespace {
@@ -205,6 +206,7 @@ RELAY_OP("dyn.squeeze")
     .example(
         "fn (%x: Tensor[(1, 3, 1), int8], %axes: Tensor[(1), int64]) { dyn.squeeze(%x, %axes) }",
         "[[[1], [2], [3]]]", "[-1]")
+    .column(static_attributes(), {{"axes", "axis"}})
     .level(3)
     .compute(compute_reshape);
 

@@ -1,5 +1,6 @@
 // Binary elementwise operators with broadcasting: one line each.
 #include <relay/op/math/elementwise.h>
+#include <relay/op/registry/forms.h>
 
 namespace relay {
 namespace {
@@ -25,11 +26,26 @@ std::function<Scalar(Scalar, Scalar)> division(BinaryOp op) {
   return [op](Scalar a, Scalar b) { return te::binary(op, std::move(a), nonzero(std::move(b))); };
 }
 
+// x / c as x * (1 / c). A divisor of zero stays where it is.
+ExprRef multiply_by_reciprocal(const OpCall&, std::span<const ExprRef> args) {
+  const auto* divisor = args[1]->as<Constant>();
+  if (divisor == nullptr || !divisor->data().dtype().is_float()) return {};
+  const DType dtype = divisor->data().dtype();
+  NDArray reciprocal = divisor->data().cast(kFloat64).copy();
+  auto* elements = reciprocal.data<double>();
+  for (int64_t i = 0; i < reciprocal.size(); ++i) {
+    if (elements[i] == 0) return {};
+    elements[i] = 1 / elements[i];
+  }
+  const ExprRef factors[] = {args[0], make_constant(reciprocal.cast(dtype), divisor->span())};
+  return make_call(make_op(get_op("multiply")), factors);
+}
+
 // clang-format off
 RELAY_BINARY_OP("add", "Sum; integers wrap; or, on bool.", kAnyDType, apply(BinaryOp::kAdd, BinaryOp::kOr)).level(1);
 RELAY_BINARY_OP("subtract", "Difference; integers wrap.", kNumbers, apply(BinaryOp::kSub)).level(1);
 RELAY_BINARY_OP("multiply", "Product; integers wrap; and, on bool.", kAnyDType, apply(BinaryOp::kMul, BinaryOp::kAnd)).level(1);
-RELAY_BINARY_OP("divide", "Quotient; integers truncate toward zero.", kNumbers, division(BinaryOp::kDiv)).level(1);
+RELAY_BINARY_OP("divide", "Quotient; integers truncate toward zero.", kNumbers, division(BinaryOp::kDiv)).level(1).column(reciprocal_forms(), multiply_by_reciprocal);
 RELAY_BINARY_OP("mod", "Remainder with the sign of the dividend.", kNumbers, division(BinaryOp::kMod)).level(1);
 RELAY_BINARY_OP("floor_divide", "Quotient rounded down.", kNumbers, division(BinaryOp::kFloorDiv)).level(1);
 RELAY_BINARY_OP("floor_mod", "Remainder of floor_divide: it has the sign of the divisor.", kNumbers, division(BinaryOp::kFloorMod)).level(1);

@@ -1,5 +1,6 @@
 // Unary elementwise operators: one line each.
 #include <relay/op/math/elementwise.h>
+#include <relay/op/registry/forms.h>
 
 namespace relay {
 namespace {
@@ -23,7 +24,7 @@ std::function<Scalar(Scalar)> predicate(UnaryOp op, bool otherwise) {
 }
 
 // clang-format off
-RELAY_UNARY_OP("exp", "e to the power of each element.", kFloats, apply(UnaryOp::kExp)).level(1);
+RELAY_UNARY_OP("exp", "e to the power of each element.", kFloats, apply(UnaryOp::kExp)).level(1).column(fast_forms(), "fast_exp");
 RELAY_UNARY_OP("log", "Natural logarithm.", kFloats, apply(UnaryOp::kLog)).level(1);
 RELAY_UNARY_OP("log2", "Logarithm to base 2.", kFloats, apply(UnaryOp::kLog2)).level(1);
 RELAY_UNARY_OP("log10", "Logarithm to base 10.", kFloats, apply(UnaryOp::kLog10)).level(1);
@@ -31,8 +32,8 @@ RELAY_UNARY_OP("sqrt", "Square root.", kFloats, apply(UnaryOp::kSqrt)).level(1);
 RELAY_UNARY_OP("reciprocal", "1 / x.", kFloats, [](Scalar x) { return 1.0 / std::move(x); }).level(1);
 RELAY_UNARY_OP("rsqrt", "Reciprocal of the square root.", kFloats, apply(UnaryOp::kRsqrt)).level(1);
 RELAY_UNARY_OP("sigmoid", "1 / (1 + exp(-x)).", kFloats, apply(UnaryOp::kSigmoid)).level(1);
-RELAY_UNARY_OP("tanh", "Hyperbolic tangent.", kFloats, apply(UnaryOp::kTanh)).level(1);
-RELAY_UNARY_OP("erf", "Gauss error function.", kFloats, apply(UnaryOp::kErf)).level(1);
+RELAY_UNARY_OP("tanh", "Hyperbolic tangent.", kFloats, apply(UnaryOp::kTanh)).level(1).column(fast_forms(), "fast_tanh");
+RELAY_UNARY_OP("erf", "Gauss error function.", kFloats, apply(UnaryOp::kErf)).level(1).column(fast_forms(), "fast_erf");
 RELAY_UNARY_OP("sin", "Sine, of radians.", kFloats, apply(UnaryOp::kSin)).level(1);
 RELAY_UNARY_OP("cos", "Cosine, of radians.", kFloats, apply(UnaryOp::kCos)).level(1);
 RELAY_UNARY_OP("tan", "Tangent, of radians.", kFloats, apply(UnaryOp::kTan)).level(1);

@@ -4,6 +4,7 @@
 #include <relay/op/nn/nn_attrs.h>
 #include <relay/op/reduce/reduce_attrs.h>
 #include <relay/op/registry/columns.h>
+#include <relay/op/registry/forms.h>
 #include <relay/op/registry/gradient.h>
 
 namespace relay {
@@ -175,6 +176,7 @@ RELAY_OP("nn.softmax")
     .relation(infer_softmax)
     .level(1)
     .compute([](const OpCall& call, te::Builder& b) { compute_softmax(call, b, false); })
+    .column(fast_forms(), "nn.fast_softmax")
     .gradient(softmax_gradient);
 
 RELAY_OP("nn.fast_softmax")

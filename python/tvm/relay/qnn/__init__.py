@@ -7,7 +7,7 @@ from typing import Any
 from relay.qnn.op import *  # noqa: F403
 
 from ... import _absent
-from . import op
+from . import op, transform
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,20 @@
+"""Passes over operators on quantised numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from relay import transform as _passes
+
+from ... import _absent
+
+__all__ = ["CanonicalizeOps"]
+
+
+def CanonicalizeOps() -> _passes.Pass:  # noqa: N802
+    """Writes operators on quantised numbers as operators on integers and floats."""
+    return _passes.create("QnnCanonicalize")
+
+
+def __getattr__(name: str) -> Any:
+    return _absent.lookup(__name__, name)

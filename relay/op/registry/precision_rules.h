@@ -1,0 +1,25 @@
+// What becomes of a call where floats are narrow: a fact that mixed precision asks for.
+#pragma once
+
+#include <relay/op/op.h>
+
+namespace relay {
+
+/// What becomes of a call of floats in mixed precision.
+///  - kAlways: multiplies elements of two tensors and adds up, as products and convolutions do;
+///    gains most from narrow floats.
+///  - kFollows: moves elements, or computes each by few steps; narrow where its inputs are.
+///  - kNever: adds up many elements, or computes functions whose results spread over many orders of
+///    magnitude, such as exp; keeps wide floats.
+RELAY_WORDS(PrecisionRule, (kAlways, "always", "is computed on narrow floats"),
+            (kFollows, "follows", "is computed on narrow floats where its inputs are narrow"),
+            (kNever, "never", "is computed on wide floats"))
+
+/// The rule of a call, derived from what it computes where no column says it; nothing where neither
+/// does, as of library kernels. Throws nothing.
+std::optional<PrecisionRule> precision_rule(const OpCall& call);
+
+/// For what is not derived, or derived wrongly.
+OpColumn<PrecisionRule>& precision_rules();
+
+}  // namespace relay

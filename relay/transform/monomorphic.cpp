@@ -1,0 +1,132 @@
+#include <relay/transform/monomorphic.h>
+
+#include <map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include <relay/infer/infer.h>
+#include <relay/infer/specialize/instance_types.h>
+#include <relay/ir/rewrite.h>
+#include <relay/program/call_graph.h>
+#include <relay/support/error.h>
+
+namespace relay {
+namespace {
+
+constexpr size_t kMaxInstances = 10'000;
+
+class Instances {
+ public:
+  Instances(Module module, const Name& entry) : module_(std::move(module)), work_{entry} {}
+
+  Module run() {
+    // Instances that a generation of functions needs are typed before they are looked at.
+    while (!work_.empty()) {
+      std::vector<Name> generation = std::exchange(work_, {});
+      infer_types_or_throw(module_);
+      for (const Name& name : generation) {
+        const FunctionRef function(module_.function(name));
+        ExprRef rewritten = Writer(*this).run(function);
+        if (!(rewritten == function))
+          module_.update_function(name, FunctionRef(copy_nodes(rewritten)->as<Function>()));
+      }
+    }
+    infer_types_or_throw(module_);
+    return std::move(module_);
+  }
+
+ private:
+  // The name of the function at this type; it is made if nobody wanted it before.
+  Name instance(const GlobalVar& global, const TypeRef& type) {
+    const Function* function = module_.function(global.name());
+    const TypeRef signature =
+        function == nullptr ? TypeRef() : function_signature(module_, global.name());
+    const auto* scheme = signature ? signature->as<FuncType>() : nullptr;
+    if (scheme == nullptr || !scheme->is_scheme()) {
+      if (function != nullptr && seen_.insert(global.name()).second) work_.push_back(global.name());
+      return global.name();
+    }
+    inference::TypeVarSet which;
+    for (const TypeVarRef& param : scheme->type_params()) which.insert(param.get());
+    inference::Substitution types = inference::match_scheme(scheme, type, which);
+    if (types.size() != scheme->type_params().size())
+      throw Error("@" + global.name().str() + " is used at the open type " + type->str(),
+                  global.span());
+    std::vector<const Type*> key;
+    for (const auto& [param, value] : types) {
+      if (!value || !value->closed())
+        throw Error("@" + global.name().str() + " is used at the open type " + type->str(),
+                    global.span());
+      key.push_back(value.get());
+    }
+    auto [entry, fresh] = names_.try_emplace({global.name(), std::move(key)});
+    if (!fresh) return entry->second;
+    if (names_.size() > kMaxInstances)
+      throw Error("@" + global.name().str() + " needs itself at ever new types", global.span());
+    entry->second = module_.fresh_name(global.name().str());
+    kept_.push_back(types);
+    module_.add_function(entry->second,
+                         inference::instantiate_function(function, scheme, types, true));
+    work_.push_back(entry->second);
+    return entry->second;
+  }
+
+  class Writer final : public Rewriter {
+   public:
+    explicit Writer(Instances& instances) : instances_(instances) {}
+
+   private:
+    ExprRef rewrite(const Expr* expr, std::span<const ExprRef> operands) override {
+      std::vector<ExprRef> own(operands.begin(), operands.end());
+      const auto* call = expr->as<Call>();
+      bool changed = false;
+      for (size_t i = 0; i < own.size(); ++i) {
+        const auto* global = expr->operands()[i]->as<GlobalVar>();
+        if (global == nullptr) continue;
+        TypeRef type = i == 0 && call != nullptr ? type_of_call(*call) : TypeRef(global->type());
+        if (!type)
+          throw Error("the type of @" + global->name().str() + " is not known", expr->span());
+        const Name name = instances_.instance(*global, type);
+        if (name == global->name()) continue;
+        own[i] = make_global_var(name, global->span());
+        changed = true;
+      }
+      if (call != nullptr && changed)
+        return make_call(own[0], std::span(own).subspan(1), call->attrs(), {}, call->span());
+      return rebuild(expr, own);
+    }
+    static TypeRef type_of_call(const Call& call) {
+      std::vector<TypeRef> params;
+      for (const ExprRef& arg : call.args()) {
+        if (arg->type() == nullptr) return {};
+        params.emplace_back(arg->type());
+      }
+      return call.type() == nullptr ? TypeRef()
+                                    : FuncType::make(std::move(params), TypeRef(call.type()));
+    }
+    Instances& instances_;
+  };
+
+  Module module_;
+  std::vector<Name> work_;
+  std::unordered_set<Name> seen_;
+  std::map<std::pair<Name, std::vector<const Type*>>, Name> names_;
+  std::vector<inference::Substitution> kept_;  // the types whose addresses are keys
+};
+
+}  // namespace
+
+Module monomorphic(Module module, const Name& entry) {
+  Module result = Instances(std::move(module), entry).run();
+  CallGraph graph(result);
+  std::unordered_set<Name> reached;
+  for (const Name& name : graph.reachable({entry})) reached.insert(name);
+  const Module all = result;
+  for (const auto& function : all.functions()) {
+    if (reached.count(function.name) == 0) result.remove_function(function.name);
+  }
+  return result;
+}
+
+}  // namespace relay

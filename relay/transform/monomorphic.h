@@ -1,0 +1,13 @@
+// Programs without type parameters.
+#pragma once
+
+#include <relay/ir/module.h>
+
+namespace relay {
+
+/// A specialised module (`specialize`) with a copy of each polymorphic function for each type that
+/// it is called at, so that every function that the entry reaches has a closed type; others are
+/// gone. Throws `Error` where a function needs itself at ever new types.
+Module monomorphic(Module module, const Name& entry);
+
+}  // namespace relay

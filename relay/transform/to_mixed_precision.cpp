@@ -1,0 +1,336 @@
+// ToMixedPrecision: products and convolutions of narrow floats, and what follows them.
+#include <algorithm>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <relay/ir/rewrite.h>
+#include <relay/ir/type_fields.h>
+#include <relay/op/registry/forms.h>
+#include <relay/op/registry/precision_rules.h>
+#include <relay/op/shape/shape_attrs.h>
+#include <relay/program/call_graph.h>
+#include <relay/program/view.h>
+#include <relay/support/error.h>
+#include <relay/support/pointer_map.h>
+#include <relay/transform/op_calls.h>
+#include <relay/transform/pass.h>
+#include <relay/transform/pass_report.h>
+
+namespace relay {
+namespace {
+
+RELAY_REGISTER_CONFIG({"relay.ToMixedPrecision.keep_orig_output_dtype", false,
+                       "Whether results of a program keep their dtype in mixed precision."});
+
+enum class Missing : int64_t { kError, kWarn, kSilent };
+
+struct MixedOptions {
+  DType narrow;
+  Missing missing;
+  bool keep_results;
+};
+
+bool is_wide_tensor(const Type* type) {
+  const auto* tensor = type == nullptr ? nullptr : type->as<TensorType>();
+  return tensor != nullptr && tensor->has_dtype() && tensor->dtype() == kFloat32;
+}
+
+// The type with floats of another dtype in the place of those of `from`, in tensors and tuples.
+TypeRef with_floats(const TypeRef& type, DType from, DType to) {
+  if (const auto* tensor = type->as<TensorType>()) {
+    if (!tensor->has_dtype() || !(tensor->dtype() == from)) return type;
+    return TensorType::make(tensor->shape(), BaseType::make(to));
+  }
+  const auto* tuple = type->as<TupleType>();
+  if (tuple == nullptr) return type;
+  std::vector<TypeRef> fields;
+  for (const TypeRef& field : tuple->fields()) fields.push_back(with_floats(field, from, to));
+  return TupleType::make(std::move(fields));
+}
+
+// Rewrites one function. Every new node gets its type, since what follows asks for it.
+class Narrower final : public Rewriter {
+ public:
+  Narrower(MixedOptions options, const FunctionRef& function, bool keep_result)
+      : options_(options),
+        root_(function.get()),
+        keep_result_(keep_result),
+        view_(function),
+        scopes_(view_.scopes()) {
+    for (const VarRef& param : function->params()) params_.insert(param.get());
+  }
+
+ private:
+  ExprRef enter(const Expr* expr) override {
+    if (const auto* var = expr->as<Var>()) {
+      const VarRef* renewed = vars_.find(var);
+      if (renewed != nullptr) return *renewed;
+    }
+    return {};
+  }
+  void before(const Expr* expr, uint32_t operand, std::span<const ExprRef> done) override {
+    const auto* let = expr->as<Let>();
+    if (let == nullptr || operand != 1) return;
+    // The variable has the dtype of its value.
+    const Type* type = done[0]->type();
+    if (type == nullptr || type == let->var()->type() || !let->var()->type()) return;
+    if (let->var()->annotation() && !let->var()->annotation()->closed()) return;
+    VarRef renewed = make_var(let->var()->name(), {}, let->var()->span());
+    renewed->set_type(TypeRef(type));
+    vars_[let->var().get()] = renewed;
+  }
+
+  ExprRef rewrite(const Expr* expr, std::span<const ExprRef> operands) override {
+    switch (expr->kind()) {
+      case ExprKind::kCall:
+        if (called_op(expr) != nullptr)
+          return rewrite_op(static_cast<const Call&>(*expr), operands);
+        return with_old_types(expr, operands, 1);
+      case ExprKind::kTuple: {
+        std::vector<TypeRef> fields;
+        for (const ExprRef& operand : operands) {
+          if (operand->type() == nullptr) return with_old_types(expr, operands, 0);
+          fields.emplace_back(operand->type());
+        }
+        return typed(rebuild(expr, operands), TupleType::make(std::move(fields)));
+      }
+      case ExprKind::kTupleGetItem: {
+        const auto* tuple =
+            operands[0]->type() == nullptr ? nullptr : operands[0]->type()->as<TupleType>();
+        if (tuple == nullptr) return with_old_types(expr, operands, 0);
+        const uint32_t index = static_cast<const TupleGetItem*>(expr)->index();
+        return typed(rebuild(expr, operands), tuple->fields()[index]);
+      }
+      case ExprKind::kLet:
+        return rewrite_let(static_cast<const Let&>(*expr), operands);
+      case ExprKind::kFunction:
+        if (expr == root_ && !keep_result_) {
+          const auto& function = static_cast<const Function&>(*expr);
+          if (operands[0] == function.body()) return ExprRef(expr);
+          return make_function(function.params(), operands[0], {}, function.type_params(),
+                               function.constraints(), function.attrs(), function.span());
+        }
+        return with_old_types(expr, operands, 0);
+      default:
+        return with_old_types(expr, operands, 0);
+    }
+  }
+
+  ExprRef rewrite_let(const Let& let, std::span<const ExprRef> operands) {
+    const VarRef* renewed = vars_.find(let.var().get());
+    if (renewed == nullptr) {
+      const ExprRef plain[] = {in_type(operands[0], let.value()->type(), place(let, 0)),
+                               operands[1]};
+      ExprRef result = rebuild(&let, plain);
+      return operands[1]->type() == nullptr ? result : typed(result, TypeRef(operands[1]->type()));
+    }
+    ExprRef result = make_let(*renewed, operands[0], operands[1], let.span());
+    return operands[1]->type() == nullptr ? result : typed(result, TypeRef(operands[1]->type()));
+  }
+
+  // The node on operands of the types that it had before, from one on.
+  ExprRef with_old_types(const Expr* expr, std::span<const ExprRef> operands, size_t from) {
+    std::vector<ExprRef> old(operands.begin(), operands.end());
+    for (size_t i = from; i < old.size(); ++i)
+      old[i] = in_type(old[i], expr->operands()[i]->type(), place(*expr, i));
+    ExprRef result = rebuild(expr, old);
+    return expr->type() == nullptr ? result : typed(result, TypeRef(expr->type()));
+  }
+  static ExprRef typed(ExprRef node, TypeRef type) {
+    if (node->type() == nullptr) node->publish_type(type);
+    return node;
+  }
+
+  // ---- Operators -------------------------------------------------------------------------------
+
+  ExprRef rewrite_op(const Call& call, std::span<const ExprRef> operands) {
+    if (!computes_wide_floats(call)) return with_old_types(&call, operands, 1);
+    std::vector<TypeRef> types;
+    for (const ExprRef& arg : call.args()) types.emplace_back(arg->type());
+    std::optional<PrecisionRule> rule = precision_rule(
+        OpCall(called_op(&call), call.attrs(), std::move(types), TypeRef(call.type())));
+    // What converts dtypes itself says what it gives.
+    if (call_attrs<CastAttrs>(&call)) rule = PrecisionRule::kNever;
+    if (!rule) {
+      report_missing(call);
+      rule = PrecisionRule::kNever;
+    }
+    const bool narrow = *rule == PrecisionRule::kAlways ||
+                        (*rule == PrecisionRule::kFollows && all_may_be_narrow(operands));
+    if (!narrow) return with_old_types(&call, operands, 1);
+    std::vector<ExprRef> args;
+    for (size_t i = 1; i < operands.size(); ++i) {
+      const TypeRef type(operands[i]->type());
+      args.push_back(
+          in_type(operands[i], with_floats(type, kFloat32, options_.narrow).get(), place(call, i)));
+    }
+    ExprRef result =
+        make_call(operands[0], args, with_narrow_result(call), call.type_args(), call.span());
+    return typed(std::move(result), with_floats(TypeRef(call.type()), kFloat32, options_.narrow));
+  }
+
+  // Whether rank and dtype of all tensors are known; what a call computes is not known without.
+  static bool is_known(const Type* type) {
+    if (type == nullptr) return false;
+    if (const auto* tuple = type->as<TupleType>()) {
+      return std::all_of(tuple->fields().begin(), tuple->fields().end(),
+                         [](const TypeRef& field) { return is_known(field.get()); });
+    }
+    const auto* tensor = type->as<TensorType>();
+    return tensor != nullptr && tensor->has_rank() && tensor->has_dtype();
+  }
+  // Whether floats go in and come out.
+  static bool computes_wide_floats(const Call& call) {
+    if (!is_known(call.type()) ||
+        with_floats(TypeRef(call.type()), kFloat32, kFloat16).get() == call.type())
+      return false;
+    const bool known = std::all_of(call.args().begin(), call.args().end(),
+                                   [](const ExprRef& arg) { return is_known(arg->type()); });
+    if (!known) return false;
+    for (const ExprRef& arg : call.args()) {
+      if (!(with_floats(TypeRef(arg->type()), kFloat32, kFloat16).get() == arg->type()))
+        return true;
+    }
+    return false;
+  }
+
+  // Parameters and constants may; what was computed only if it is narrow.
+  bool may_be_narrow(const ExprRef& operand) const {
+    if (!is_wide_tensor(operand->type())) return !is_tuple_of_wide(operand->type());
+    const auto* var = operand->as<Var>();
+    return operand->is<Constant>() || (var != nullptr && params_.contains(var));
+  }
+  bool all_may_be_narrow(std::span<const ExprRef> operands) const {
+    return std::all_of(operands.begin() + 1, operands.end(), [&](const ExprRef& operand) {
+      const auto* tuple = operand->as<Tuple>();
+      return tuple == nullptr
+                 ? may_be_narrow(operand)
+                 : std::all_of(tuple->fields().begin(), tuple->fields().end(),
+                               [&](const ExprRef& field) { return may_be_narrow(field); });
+    });
+  }
+  static bool is_tuple_of_wide(const Type* type) {
+    const auto* tuple = type == nullptr ? nullptr : type->as<TupleType>();
+    if (tuple == nullptr) return false;
+    for (const TypeRef& field : tuple->fields()) {
+      if (is_wide_tensor(field.get()) || is_tuple_of_wide(field.get())) return true;
+    }
+    return false;
+  }
+  AttrsRef with_narrow_result(const Call& call) const {
+    const AttrsSchema* schema = called_op(&call)->attrs_schema();
+    if (schema == nullptr) return call.attrs();
+    const Name out("out_dtype");
+    bool has = false;
+    for (const AttrField& field : schema->fields) has = has || field.name == out;
+    if (!has) return call.attrs();
+    std::vector<NamedAttr> fields;
+    if (call.attrs()) fields = call.attrs()->fields(true);
+    std::erase_if(fields, [&](const NamedAttr& field) { return field.name == out; });
+    fields.push_back({out, AttrValue(std::string(options_.narrow.name())), call.span()});
+    return Attrs::make(*schema, fields, call.span());
+  }
+
+  void report_missing(const Call& call) const {
+    if (options_.missing == Missing::kSilent) return;
+    const std::string text = called_op(&call)->name().str() + " has no rule for mixed precision";
+    if (options_.missing == Missing::kError) throw Error(text, call.span());
+    report_in_pass(Diagnostic::warning(text + "; it is computed on float32", call.span()));
+  }
+
+  // ---- Conversions -----------------------------------------------------------------------------
+
+  // The value in another dtype: tensors, and tuples of them.
+  ExprRef in_type(const ExprRef& value, const Type* type, uint32_t scope) {
+    if (type == nullptr || value->type() == nullptr || value->type() == type) return value;
+    if (type->is<TensorType>()) return in_dtype(value, TypeRef(type), scope);
+    const auto* wanted = type->as<TupleType>();
+    const auto* found = value->type()->as<TupleType>();
+    if (wanted == nullptr || found == nullptr) return value;
+    std::vector<ExprRef> fields;
+    for (uint32_t i = 0; i < wanted->fields().size(); ++i) {
+      const auto* tuple = value->as<Tuple>();
+      ExprRef field = tuple != nullptr ? tuple->fields()[i]
+                                       : typed(make_projection(value, i), found->fields()[i]);
+      fields.push_back(in_type(field, wanted->fields()[i].get(), scope));
+    }
+    return typed(make_tuple(fields, value->span()), TypeRef(type));
+  }
+  // Where operand i of a node is used.
+  uint32_t place(const Expr& expr, size_t i) const { return scopes_.place(view_.id(&expr), i); }
+  // One cast for all in a scope who want it; the way back from one is what was cast. A cast for
+  // several scopes would run around them, whether one of them runs or not.
+  ExprRef in_dtype(const ExprRef& value, const TypeRef& type, uint32_t scope) {
+    const DType dtype = type->as<TensorType>()->dtype();
+    if (const ExprRef* wide = wide_.find(value.get()); wide != nullptr && dtype == kFloat32)
+      return *wide;
+    auto [entry, fresh] = casts_.try_emplace({value.get(), std::string(dtype.name()), scope});
+    if (fresh) {
+      ExprRef cast = typed(make_cast(value, dtype, value->span()), type);
+      entry->second = cast;
+      const std::string back(value->type()->as<TensorType>()->dtype().name());
+      if (back == "float32") wide_[cast.get()] = value;
+    }
+    return entry->second;
+  }
+
+  const MixedOptions options_;
+  const Function* root_;
+  const bool keep_result_;
+  PointerSet<Var> params_;
+  PointerMap<Var, VarRef> vars_;
+  // By value, dtype and scope; and what was cast.
+  std::map<std::tuple<const Expr*, std::string, uint32_t>, ExprRef> casts_;
+  PointerMap<Expr, ExprRef> wide_;
+  View view_;
+  const Scopes& scopes_;
+};
+
+Module narrow(const Module& module, MixedOptions options) {
+  Module result = module;
+  CallGraph graph(module);
+  for (const auto& entry : module.functions()) {
+    // What others call gives them what they know.
+    const bool keep = options.keep_results || graph.ref_count(entry.name) > 0;
+    ExprRef rewritten = Narrower(options, entry.function, keep).run(entry.function);
+    if (!(rewritten == entry.function))
+      result.update_function(entry.name, FunctionRef(copy_nodes(rewritten)->as<Function>()));
+  }
+  return result;
+}
+
+RELAY_REGISTER_PASS({
+    {"ToMixedPrecision",
+     0,
+     {ProgramState::kTyped},
+     "Computes products and convolutions of float32 on narrow floats, and what follows them as "
+     "long "
+     "as it moves elements or takes few steps for each; sums and functions such as exp stay wide. "
+     "Which is which follows from what an operator computes. Results of the entry functions become "
+     "narrow, unless `relay.ToMixedPrecision.keep_orig_output_dtype` is set."},
+    {{"mixed_precision_type", "The narrow dtype: float16 or bfloat16.", std::string("float16")},
+     {"missing_op_mode",
+      "What happens at an operator without a rule, which stays wide: 0 is an error, 1 a warning, 2 "
+      "nothing.",
+      int64_t{1}}},
+    [](const PassInfo& info, const PassOptions& options) {
+      const auto& name = option<std::string>(options, "mixed_precision_type");
+      const auto mode = option<int64_t>(options, "missing_op_mode");
+      if (name != "float16" && name != "bfloat16")
+        throw Error("mixed_precision_type is float16 or bfloat16, not " + name);
+      if (mode < 0 || mode > 2)
+        throw Error("missing_op_mode is 0, 1 or 2, not " + std::to_string(mode));
+      return make_module_pass(info, [name, mode](const Module& module, const PassContext& context) {
+        const bool keep =
+            context.config_value<bool>("relay.ToMixedPrecision.keep_orig_output_dtype");
+        return narrow(module,
+                      {name == "float16" ? kFloat16 : kBFloat16, static_cast<Missing>(mode), keep});
+      });
+    },
+});
+
+}  // namespace
+}  // namespace relay
