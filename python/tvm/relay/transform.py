@@ -15,7 +15,7 @@ from ..ir.transform import ModulePass, Pass, PassContext, PassInfo, PrintIR, Seq
 from .build_module import build_config as build_config
 
 __all__ = [
-    "ChangeBatch", "CombineParallelBatchMatmul", "CombineParallelConv2D", "CombineParallelDense", "DeadCodeElimination", "EliminateCommonSubexpr",
+    "ChangeBatch", "SimplifyFCTranspose", "SplitArgs", "CombineParallelBatchMatmul", "CombineParallelConv2D", "CombineParallelDense", "DeadCodeElimination", "EliminateCommonSubexpr",
     "Defunctionalization", "ToCPS", "to_cps", "un_cps",
     "FoldConstant", "FoldConstantExpr", "FunctionPass", "FuseOps", "InferTypeLocal", "ModulePass", "Pass", "PassContext", "PassInfo",
     "PlanDevices", "PrintIR", "RemoveUnusedFunctions", "Sequential", "ToANormalFormExpr", "build_config", "function_pass", "module_pass",
@@ -71,7 +71,7 @@ def un_cps(func: Any) -> Any:
 
 # Passes whose options are TVM's parameters, in their order.
 for _name in ("AlterOpLayout", "CanonicalizeCast", "CapturePostDfsIndexInSpans", "DivToMul", "DynamicToStatic",
-              "EtaExpand", "FastMath", "FlattenAtrousConv", "ManifestLifetimes", "PartialEvaluate", "SimplifyFCTranspose", "SplitArgs",
+              "EtaExpand", "FastMath", "FlattenAtrousConv", "ManifestLifetimes", "PartialEvaluate",
               "ToMixedPrecision"):  # fmt: skip
     if _name in _passes.names():
         globals()[_name] = getattr(_passes, _name)
@@ -153,6 +153,16 @@ def EliminateCommonSubexpr(fskip: Any = None) -> Pass:  # noqa: N802
 
     result: Pass = _passes.module_pass(eliminate, opt_level=3, name="EliminateCommonSubexpr", required=["InferType"])
     return result
+
+
+def SplitArgs(max_function_args: int) -> Pass:  # noqa: N802
+    """Makes a concatenation of more tensors than a kernel may take one of concatenations; 0 is no limit."""
+    return _passes.create("SplitArgs", max_function_args=max_function_args)
+
+
+def SimplifyFCTranspose(target_weight_name: list[str]) -> Pass:  # noqa: N802
+    """Takes the named weights, which nn.dense uses transposed, as parameters ``w.T`` that are transposed already."""
+    return _passes.create("SimplifyFCTranspose", target_weight_name=[str(name) for name in target_weight_name])
 
 
 def ChangeBatch(data: dict[Any, int], batch_size: int = 16) -> Pass:  # noqa: N802
