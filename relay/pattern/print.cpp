@@ -1,6 +1,7 @@
 // Patterns to text, with an explicit stack.
 #include <charconv>
 #include <cmath>
+#include <memory>
 #include <variant>
 
 #include <relay/op/op.h>
@@ -126,6 +127,25 @@ class Printer {
   uint32_t next_ = 0;
 };
 
+/// True if the attributes can stand among the arguments of a call: its operator has them, and takes
+/// the values as they are.
+bool stand_in_call(const DFPattern& attrs, const DFPattern& call) {
+  const Operator* op = call.child(0)->as_op();
+  if (op == nullptr) return true;
+  const AttrsSchema* schema = op->attrs_schema();
+  for (const NamedAttr& attr : attrs.attributes()) {
+    bool found = false;
+    for (size_t i = 0; schema != nullptr && i < schema->fields.size(); ++i) {
+      const AttrField& field = schema->fields[i];
+      if (field.name != attr.name) continue;
+      std::unique_ptr<void, void (*)(void*)> object(schema->create(), schema->destroy);
+      found = field.set(object.get(), attr.value) && field.get(object.get()) == attr.value;
+    }
+    if (!found) return false;
+  }
+  return true;
+}
+
 std::string quoted(std::string_view text) {
   std::string out;
   append_quoted(out, text);
@@ -197,7 +217,8 @@ void Printer::print_inside(const DFPattern& pattern) {
       return next({part(0, kAlt), " | ", part(1, kTight)});
     case DFPatternKind::kAttr: {
       const DFPattern& inner = *pattern.child(0);
-      if (inner.kind() == DFPatternKind::kCall && names_.find(&inner) == nullptr)
+      if (inner.kind() == DFPatternKind::kCall && names_.find(&inner) == nullptr &&
+          stand_in_call(pattern, inner))
         return print_call(inner, attributes(pattern));
       return next({part(0, kTight), ".has_attr(" + attributes(pattern) + ")"});
     }

@@ -72,6 +72,8 @@ TEST(PatternText, ReadsWhatItPrints) {
                            "rec(%w, exp(%w) | const)",
                            "rec(%0, exp(%0) | const)",
                            "expr(\"1f\")",
+                           "exp(_).has_attr(axis=1)",
+                           "nn.softmax(_).has_attr(axis=\"x\")",
                            "_.has_attr(TOpPattern=0)(_)"}) {
     SCOPED_TRACE(text);
     DFPatternRef pattern = parse_pattern("t", text);
