@@ -250,14 +250,21 @@ class Narrower final : public Rewriter {
     const auto* wanted = type->as<TupleType>();
     const auto* found = value->type()->as<TupleType>();
     if (wanted == nullptr || found == nullptr) return value;
+    // A tuple whose making has an effect is used once: a let binds it.
+    const auto* tuple = value->as<Tuple>();
+    VarRef bound;
+    if (tuple == nullptr) {
+      bound = make_var("t", {}, value->span());
+      bound->set_type(TypeRef(value->type()));
+    }
     std::vector<ExprRef> fields;
     for (uint32_t i = 0; i < wanted->fields().size(); ++i) {
-      const auto* tuple = value->as<Tuple>();
       ExprRef field = tuple != nullptr ? tuple->fields()[i]
-                                       : typed(make_projection(value, i), found->fields()[i]);
+                                       : typed(make_projection(bound, i), found->fields()[i]);
       fields.push_back(in_type(field, wanted->fields()[i].get(), scope));
     }
-    return typed(make_tuple(fields, value->span()), TypeRef(type));
+    ExprRef result = typed(make_tuple(fields, value->span()), TypeRef(type));
+    return bound ? typed(make_let(bound, value, result, value->span()), TypeRef(type)) : result;
   }
   // Where operand i of a node is used.
   uint32_t place(const Expr& expr, size_t i) const { return scopes_.place(view_.id(&expr), i); }
