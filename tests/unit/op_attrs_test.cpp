@@ -18,7 +18,7 @@ TEST(OpAttrs, FieldsSayWhatTheyMean) {
   // own, a choice among ways to compute, what a value is called.
   const std::set<std::string> kOthers = {"dyn.squeeze axis", "einsum equation",
                                          "qnn.requantize compute_dtype", "debug debug_func",
-                                         "assert_op message"};
+                                         "assert_op message", "dyn.squeeze message"};
   for (const Operator* op : all_ops()) {
     if (op->attrs_schema() == nullptr) continue;
     for (const AttrField& field : op->attrs_schema()->fields) {

@@ -184,4 +184,4 @@ def build(book):
     book.fail("random.threefry_generate", "more than a tensor has", "too many", [k], out_shape=[2**40, 2**40])
     book.fail("random.multinomial", "integers", "floats", [k, Type("int32", 3)])
     book.fail("random.multinomial", "no categories", "nothing to draw", [k, Type("float32", 2, 0)])
-    book.fail("random.multinomial", "negative number", "not negative", [k, Type("float32", 2)], num_samples=-1)
+    book.fail("random.multinomial", "negative number", "at least 0", [k, Type("float32", 2)], num_samples=-1)
