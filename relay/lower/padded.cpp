@@ -318,7 +318,8 @@ class PaddedWindow {
                 cut_.lines,  cut_.parts,   cut_.pitch,       false};
     if (plane_.down) {
       lines.down = plane_.down->dim;
-      lines.unsure = plane_.down->unsure;
+      // The last band may have fewer groups than there is room for.
+      lines.unsure = plane_.down->unsure || has_bands();
     }
     if (cut_.columns > 0) {
       piece.begin = begin_;

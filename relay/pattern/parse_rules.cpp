@@ -94,6 +94,7 @@ Rule Parser::rule() {
   expect(":", "behind the rule's name");
   rule.from = pattern();
   expect("=>", "between what fits and what it becomes");
+  terms_ = 0;
   rule.to = written();
   if (at_word("where")) {
     do {
@@ -117,10 +118,17 @@ Name Parser::part() {
 
 // ---- What is written ---------------------------------------------------------------------------
 
+void Parser::count_term() {
+  constexpr size_t kMostTerms = 4096;
+  if (++terms_ > kMostTerms)
+    fail("a rule writes more than " + std::to_string(kMostTerms) + " terms");
+}
+
 RuleTemplate Parser::written() {
   Nesting nesting(*this);
   RuleTemplate left = written_product();
   while (at("+") || at("-")) {
+    count_term();
     const Operator* op = get_op(at("+") ? "add" : "subtract");
     lexer_.advance();
     RuleTemplate call{RuleTemplate::Kind::kCall};
@@ -135,6 +143,7 @@ RuleTemplate Parser::written() {
 RuleTemplate Parser::written_product() {
   RuleTemplate left = written_suffix();
   while (at("*") || at("/")) {
+    count_term();
     const Operator* op = get_op(at("*") ? "multiply" : "divide");
     lexer_.advance();
     RuleTemplate call{RuleTemplate::Kind::kCall};
@@ -149,6 +158,7 @@ RuleTemplate Parser::written_product() {
 RuleTemplate Parser::written_suffix() {
   RuleTemplate result = written_primary();
   while (at(".")) {
+    count_term();
     lexer_.advance();
     if (lexer_.token() != Token::kNumber) unexpected("the number of a field");
     RuleTemplate projection{RuleTemplate::Kind::kProjection};

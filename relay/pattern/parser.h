@@ -19,6 +19,9 @@ class Parser {
 
  private:
   class Nesting;
+  /// Counts a term of what a rule writes: templates nest as deep as there are terms.
+  void count_term();
+  size_t terms_ = 0;
   // Tokens.
   bool at(std::string_view sign) const {
     return lexer_.token() == Token::kSign && lexer_.text() == sign;

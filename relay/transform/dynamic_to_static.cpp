@@ -112,7 +112,14 @@ ExprRef known_extents(const Call& call) {
   try {
     const te::Computation computation =
         build_computation(OpCall(op, call.attrs(), types, TypeRef(call.type())));
+    // A library kernel or a view reads its inputs without a load.
+    for (const te::Output& output : computation.outputs) {
+      if (output.tensor.is_input()) return {};
+    }
     for (const te::Stage& stage : computation.stages) {
+      for (const te::TensorId& read : te::stage_reads(stage)) {
+        if (read.is_input()) return {};
+      }
       for (const te::ScalarNode* node : te::post_order(te::stage_roots(stage))) {
         if (node->kind == te::ScalarKind::kLoad) return {};
       }

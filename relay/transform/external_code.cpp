@@ -51,6 +51,21 @@ FunctionRef with_attrs(const Function& function, ExprRef body, AttrsRef attrs) {
                        std::move(attrs), function.span());
 }
 
+// False if two types differ whatever names of dimensions in them stand for.
+bool may_be_equal(const TypeRef& a, const TypeRef& b) {
+  if (types_equal(a, b)) return true;
+  if (free_type_vars(a).empty() && free_type_vars(b).empty()) return false;
+  const auto *one = a->as<TensorType>(), *other = b->as<TensorType>();
+  if (one == nullptr || other == nullptr || !one->has_rank() || !other->has_rank()) return true;
+  if (one->has_dtype() && other->has_dtype() && !(one->dtype() == other->dtype())) return false;
+  if (one->dims().size() != other->dims().size()) return false;
+  for (size_t i = 0; i < one->dims().size(); ++i) {
+    const Dim x = one->dims()[i], y = other->dims()[i];
+    if (x.is_int() && y.is_int() && !(x == y)) return false;
+  }
+  return true;
+}
+
 // Puts code in the place of the functions of one module.
 class Generation {
  public:
@@ -61,15 +76,13 @@ class Generation {
     Module result = module_;
     for (const auto& entry : module_.functions()) {
       FunctionRef function = entry.function;
-      if (compiler_of(*function)) {
-        function = code_of(*function, entry.name.str());
-      } else if (mentions_external(function.get())) {
+      if (mentions_external(function.get())) {
         ExprRef rewritten = rewrite_post_order(
             function, [&](const Expr* expr, std::span<const ExprRef> operands) -> ExprRef {
               const auto* literal = expr->as<Function>();
               if (literal == nullptr || !compiler_of(*literal)) return {};
-              (void)operands;  // what is inside belongs to the generator
-              return code_of(*literal, "fn");
+              return code_of(*literal, operands[0],
+                             expr == entry.function.get() ? entry.name.str() : "fn");
             });
         function = FunctionRef(rewritten->as<Function>());
       }
@@ -89,7 +102,8 @@ class Generation {
     return any;
   }
 
-  FunctionRef code_of(const Function& function, const std::string& otherwise) {
+  // `body` has the code of functions inside; a generator gets the function as it was.
+  FunctionRef code_of(const Function& function, const ExprRef& body, const std::string& otherwise) {
     std::string compiler = *compiler_of(function);
     AttrsRef attrs = without_attr(function.attrs(), "Compiler");
     std::shared_ptr<const CodeGenerator> generate = find_generator(compiler);
@@ -102,7 +116,7 @@ class Generation {
                 function.span())
                 .help("relay.codegen.register in Python names one"));
       }
-      return with_attrs(function, function.body(), attrs);
+      return with_attrs(function, body, attrs);
     }
     AttrValue given = dict_attr(function.attrs(), "global_symbol");
     const auto* named = given.get<std::string>();
@@ -124,9 +138,16 @@ class Generation {
       for (Diagnostic& diagnostic : diagnostics) diagnostic.note(where);
       throw Error(std::move(diagnostics));
     }
-    if (!code || code->params().size() != function.params().size() || !code->type_params().empty())
+    if (!code || code->params().size() != function.params().size())
       return refuse(fmt::format("the code takes {} parameters, the function {}",
                                 code ? code->params().size() : 0, function.params().size()));
+    for (size_t i = 0; i < code->params().size(); ++i) {
+      const TypeRef annotation(code->params()[i]->annotation());
+      const TypeRef wanted(function.params()[i]->type());
+      if (annotation == nullptr || wanted == nullptr || may_be_equal(annotation, wanted)) continue;
+      return refuse(fmt::format("parameter {} of the code is {}, that of the function {}", i + 1,
+                                annotation->str(), wanted->str()));
+    }
     made_.push_back(where);
     return typed_like(function, code, attrs);
   }
@@ -146,9 +167,10 @@ class Generation {
       args.push_back(params.back());
       inside.emplace(code->params()[i].get(), params.back());
     }
-    // A function with attributes, such as a kernel, stays a function.
-    ExprRef body = code->attrs() != nullptr ? make_call(code, args, {}, {}, function.span())
-                                            : substitute(code->body(), inside);
+    // A kernel stays a function.
+    const bool kernel = code->attrs() && !dict_attr(code->attrs(), "Primitive").is_none();
+    ExprRef body =
+        kernel ? make_call(code, args, {}, {}, function.span()) : substitute(code->body(), inside);
     return make_function(
         std::move(params), std::move(body), type == nullptr ? TypeRef() : type->result(),
         {function.type_params().begin(), function.type_params().end()}, {}, attrs, function.span());

@@ -1,5 +1,6 @@
 // ToMixedPrecision: products and convolutions of narrow floats, and what follows them.
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <string>
 #include <tuple>
@@ -197,11 +198,24 @@ class Narrower final : public Rewriter {
     return false;
   }
 
+  // False if a number of a constant becomes infinite in the narrow type, as the -1e9 of a mask does,
+  // or a single number zero, as an epsilon of 1e-9 does.
+  bool fits(const NDArray& data) const {
+    const NDArray narrow = data.cast(options_.narrow);
+    for (int64_t i = 0; i < data.size(); ++i) {
+      const double wide = data.element_as_double(i), now = narrow.element_as_double(i);
+      const bool lost = data.size() == 1 && now == 0 && wide != 0;
+      if (std::isfinite(wide) && (!std::isfinite(now) || lost)) return false;
+    }
+    return true;
+  }
+
   // Parameters and constants may; what was computed only if it is narrow.
   bool may_be_narrow(const ExprRef& operand) const {
     if (!is_wide_tensor(operand->type())) return !is_tuple_of_wide(operand->type());
     const auto* var = operand->as<Var>();
-    return operand->is<Constant>() || (var != nullptr && params_.contains(var));
+    if (const auto* constant = operand->as<Constant>()) return fits(constant->data());
+    return var != nullptr && params_.contains(var);
   }
   bool all_may_be_narrow(std::span<const ExprRef> operands) const {
     return std::all_of(operands.begin() + 1, operands.end(), [&](const ExprRef& operand) {

@@ -70,6 +70,27 @@ def test_a_function_is_compiled_in_its_place():
     agrees(relay.compile(code), mod, data())
 
 
+def test_the_function_itself_is_code():
+    mod = relay.parse(SOURCE)
+    with relay.codegen.registered("mine", lambda func: func):
+        agrees(relay.compile(mod), mod, data())
+
+
+def test_a_function_inside_one_that_nobody_takes():
+    mod = relay.parse("""def @main(%x: Tensor[(3), float32]) {
+      let %f = fn (%a: Tensor[(3), float32], Compiler="nobody") -> Tensor[(3), float32] {
+        let %g = fn (%b: Tensor[(3), float32], Compiler="mine") -> Tensor[(3), float32] { tanh(%b) };
+        %g(%a) + %a
+      };
+      %f(%x)
+    }""")
+    ran = []
+    x = np.array([0.5, 1.0, -2.0], "float32")
+    with relay.codegen.registered("mine", lambda func: lambda b: (ran.append(1), np.tanh(b))[1]), pytest.warns(UserWarning, match="nobody"):
+        np.testing.assert_allclose(relay.compile(mod)(x), np.tanh(x) + x, rtol=1e-6)
+    assert ran == [1]
+
+
 def test_a_function_where_it_stands():
     mod = relay.parse("""def @main(%x: Tensor[(3), float32]) {
       let %f = fn (%a: Tensor[(3), float32], Compiler="mine") -> Tensor[(3), float32] { tanh(%a) };
@@ -128,6 +149,10 @@ def broken(func):
         (lambda func: 3, "it gave int for @part_0: a callable over arrays or a relay.Function is wanted"),
         (lambda func: relay.Function([], relay.const(1.0)), "the code takes 0 parameters, the function 2"),
         (lambda func: relay.Function(func.params, func.params[0]), "the result of the function: expected"),
+        (
+            lambda func: relay.Function([relay.var("x", shape=(2, 4), dtype="float64"), relay.var("t")], relay.const(1.0)),
+            "parameter 1 of the code is Tensor[(2, 4), float64], that of the function Tensor[(n, 4), float32]",
+        ),
     ],
 )
 def test_refusals_name_the_function(generate, says):

@@ -1,4 +1,6 @@
 // Binary elementwise operators with broadcasting: one line each.
+#include <cmath>
+
 #include <relay/op/math/elementwise.h>
 #include <relay/op/registry/forms.h>
 
@@ -26,7 +28,7 @@ std::function<Scalar(Scalar, Scalar)> division(BinaryOp op) {
   return [op](Scalar a, Scalar b) { return te::binary(op, std::move(a), nonzero(std::move(b))); };
 }
 
-// x / c as x * (1 / c). A divisor of zero stays where it is.
+// x / c as x * (1 / c), where 1 / c is a normal number of the dtype.
 ExprRef multiply_by_reciprocal(const OpCall&, std::span<const ExprRef> args) {
   const auto* divisor = args[1]->as<Constant>();
   if (divisor == nullptr || !divisor->data().dtype().is_float()) return {};
@@ -37,7 +39,14 @@ ExprRef multiply_by_reciprocal(const OpCall&, std::span<const ExprRef> args) {
     if (elements[i] == 0) return {};
     elements[i] = 1 / elements[i];
   }
-  const ExprRef factors[] = {args[0], make_constant(reciprocal.cast(dtype), divisor->span())};
+  NDArray factor = reciprocal.cast(dtype);
+  const double least = dtype == kFloat16 ? 0x1p-14 : dtype.bits <= 32 ? 0x1p-126 : 0x1p-1022;
+  for (int64_t i = 0; i < factor.size(); ++i) {
+    const double element = std::abs(factor.element_as_double(i));
+    // Of an infinite divisor it is zero, which is exact.
+    if (!std::isfinite(element) || (element < least && elements[i] != 0)) return {};
+  }
+  const ExprRef factors[] = {args[0], make_constant(std::move(factor), divisor->span())};
   return make_call(make_op(get_op("multiply")), factors);
 }
 

@@ -112,14 +112,12 @@ void Machine::finish_branch(const ExprRef& result) {
   Join& join = joins_.back();
   join.bodies.push_back(close_block(result));
   // What cells hold after all branches.
-  if (!join.after) {
-    join.after = store_;
-  } else {
-    std::erase_if(*join.after, [&](const auto& entry) {
-      auto found = store_.find(entry.first);
-      return found == store_.end() || found->second != entry.second;
-    });
-  }
+  // What a branch has written may be a value of its block, which nothing outside can name.
+  if (!join.after) join.after = join.before;
+  std::erase_if(*join.after, [&](const auto& entry) {
+    auto found = store_.find(entry.first);
+    return found == store_.end() || found->second != entry.second;
+  });
   frames_.pop_back();
   if (join.bodies.size() + 1 < join.owner->operands().size()) {
     next_branch();

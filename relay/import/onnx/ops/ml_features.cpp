@@ -213,13 +213,19 @@ void add_default(NodeContext& node, Side& values) {
   node.ignore({"default_string", "default_int64", "default_float"});
   if (node.has_attr("default_tensor")) {
     GraphValue value = node.attr_value("default_tensor");
+    node.require((value.strings() == nullptr) == values.strings.empty(),
+                 values.strings.empty() ? "the values are numbers, default_tensor is a string"
+                                        : "the values are strings, default_tensor is a number");
     if (value.strings() && value.strings()->size() == 1) {
       values.strings.push_back(value.strings()->front());
     } else {
       node.require(value.array() && value.array().size() == 1 && !value.strings(),
                    "default_tensor has not one element");
-      values.numbers.push_back(value.array().element_as_double(0));
-      values.integers.push_back(value.array().element_as_int64(0));
+      if (values.dtype.is_float()) {
+        values.numbers.push_back(value.array().element_as_double(0));
+      } else {
+        values.integers.push_back(value.array().element_as_int64(0));
+      }
     }
   } else if (!values.strings.empty()) {
     values.strings.push_back(node.attr_string("default_string", "_Unused"));

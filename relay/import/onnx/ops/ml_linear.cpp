@@ -222,6 +222,10 @@ Machine machine_of(NodeContext& node, const GraphValue& x,
                                         std::to_string(pairs) + " pairs of classes");
   rho.resize(pairs);
   // A row of weights for each pair: of the vectors of its classes.
+  constexpr size_t kMostPairs = 100'000, kMostFactors = size_t{1} << 26;
+  node.require(pairs <= kMostPairs && pairs * std::max<size_t>(total, 1) <= kMostFactors,
+               std::to_string(pairs) + " pairs of classes and " + std::to_string(total) +
+                   " support vectors are more than there may be");
   std::vector<double> rows(pairs * total, 0);
   size_t pair = 0;
   for (size_t i = 0; i < n; ++i) {

@@ -160,8 +160,10 @@ std::optional<std::vector<int64_t>> targets_of_trees(const Forest& forest) {
     target = weight.target;
   }
   std::vector<int64_t> result;
-  std::vector<bool> seen(forest.nodes.size());
+  std::vector<size_t> tree_of(forest.nodes.size(), 0);  // the first that has the node, from 1
+  size_t tree = 0;
   for (int32_t root : forest.roots) {
+    ++tree;
     int64_t found = -1;
     std::vector<int32_t> todo{root};
     while (!todo.empty()) {
@@ -173,12 +175,13 @@ std::optional<std::vector<int64_t>> targets_of_trees(const Forest& forest) {
         if (of_node[at] == -1 || of_node[at] != found) return std::nullopt;
         continue;
       }
-      if (seen[at]) continue;
-      seen[at] = true;
+      if (tree_of[at] == tree) continue;
+      if (tree_of[at] != 0) return std::nullopt;  // another tree's as well
+      tree_of[at] = tree;
       todo.push_back(here.yes);
       todo.push_back(here.no);
     }
-    if (found == -1) return std::nullopt;  // its nodes are another tree's as well
+    if (found == -1) return std::nullopt;
     result.push_back(found);
   }
   return result;
