@@ -4,6 +4,7 @@
 #include <set>
 
 #include <relay/op/nn/nn_attrs.h>
+#include <relay/op/op.h>
 #include <relay/op/shape/shape_attrs.h>
 #include <relay/program/view.h>
 

@@ -12,23 +12,6 @@
 
 namespace relay::pattern {
 
-/// One more level of text inside text.
-class Parser::Nesting {
- public:
-  explicit Nesting(Parser& parser) : parser_(parser) {
-    if (++parser_.depth_ > kMaxParseDepth) {
-      --parser_.depth_;
-      parser_.fail("this is nested deeper than " + std::to_string(kMaxParseDepth));
-    }
-  }
-  ~Nesting() { --parser_.depth_; }
-  Nesting(const Nesting&) = delete;
-  Nesting& operator=(const Nesting&) = delete;
-
- private:
-  Parser& parser_;
-};
-
 void Parser::fail(std::string message) const { throw Error(std::move(message), lexer_.span()); }
 
 void Parser::unexpected(std::string_view wanted) const {
@@ -41,6 +24,15 @@ bool Parser::take(std::string_view sign) {
   if (!at(sign)) return false;
   lexer_.advance();
   return true;
+}
+
+bool Parser::at_attribute() {
+  if (lexer_.token() != Token::kWord) return false;
+  size_t begin = lexer_.begin();
+  lexer_.advance();
+  bool named = at("=");
+  lexer_.seek(begin);
+  return named;
 }
 
 void Parser::expect(std::string_view sign, std::string_view where) {
@@ -318,12 +310,7 @@ DFPatternRef Parser::call(DFPatternRef callee, Span callee_span) {
       any = true;
       lexer_.advance();
     } else {
-      size_t begin = lexer_.begin();
-      bool is_word = lexer_.token() == Token::kWord;
-      if (is_word) lexer_.advance();
-      bool named = is_word && at("=");
-      if (is_word) lexer_.seek(begin);
-      if (named) {
+      if (at_attribute()) {
         attrs.push_back(attribute(op));
       } else if (any || !attrs.empty()) {
         fail("arguments stand before attributes");

@@ -208,12 +208,7 @@ RuleTemplate Parser::written_call(const std::string& name, Span span) {
     if (take("..")) {
       call.spread = part();
     } else {
-      size_t begin = lexer_.begin();
-      bool is_word = lexer_.token() == Token::kWord;
-      if (is_word) lexer_.advance();
-      bool named = is_word && at("=");
-      if (is_word) lexer_.seek(begin);
-      if (named) {
+      if (at_attribute()) {
         call.attributes.push_back(written_attribute(call.op));
       } else if (!call.attributes.empty() || !call.spread.empty()) {
         fail("arguments stand before attributes");

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include <relay/parse/parse.h>
 #include <relay/pattern/lexer.h>
 #include <relay/pattern/rule.h>
 
@@ -18,7 +19,22 @@ class Parser {
   std::vector<Rule> rules(DiagnosticSink& sink);
 
  private:
-  class Nesting;
+  /// One more level of text inside text.
+  class Nesting {
+   public:
+    explicit Nesting(Parser& parser) : parser_(parser) {
+      if (++parser_.depth_ > kMaxParseDepth) {
+        --parser_.depth_;
+        parser_.fail("this is nested deeper than " + std::to_string(kMaxParseDepth));
+      }
+    }
+    ~Nesting() { --parser_.depth_; }
+    Nesting(const Nesting&) = delete;
+    Nesting& operator=(const Nesting&) = delete;
+
+   private:
+    Parser& parser_;
+  };
   /// Counts a term of what a rule writes: templates nest as deep as there are terms.
   void count_term();
   size_t terms_ = 0;
@@ -30,6 +46,8 @@ class Parser {
     return lexer_.token() == Token::kWord && lexer_.text() == word;
   }
   bool take(std::string_view sign);
+  /// A word with `=` behind it.
+  bool at_attribute();
   void expect(std::string_view sign, std::string_view where);
   std::string take_text(Token kind, std::string_view what);
   [[noreturn]] void fail(std::string message) const;

@@ -5,6 +5,7 @@
 #include <relay/infer/infer.h>
 #include <relay/ir/equal.h>
 #include <relay/ir/rewrite.h>
+#include <relay/op/op.h>
 #include <relay/pattern/groups.h>
 #include <relay/pattern/text.h>
 #include <relay/support/error.h>

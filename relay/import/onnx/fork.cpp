@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <relay/import/onnx/context.h>
+#include <relay/import/onnx/narrow.h>
 
 namespace relay::onnx {
 
