@@ -7,29 +7,24 @@
 
 namespace relay {
 
-namespace {
-
-// Whether rank and dtype of all tensors are known; as deep as an operator's type.
-bool is_known(const Type* type) {
+bool has_known_tensors(const Type* type) {
   if (type == nullptr) return false;
   if (const auto* tuple = type->as<TupleType>()) {
     return std::all_of(tuple->fields().begin(), tuple->fields().end(),
-                       [](const TypeRef& field) { return is_known(field.get()); });
+                       [](const TypeRef& field) { return has_known_tensors(field.get()); });
   }
   const auto* tensor = type->as<TensorType>();
   return tensor != nullptr && tensor->has_rank() && tensor->has_dtype();
 }
 
-}  // namespace
-
 std::optional<Cost> call_cost(const Expr* expr) {
   const auto* call = expr->as<Call>();
   const auto* callee = call == nullptr ? nullptr : call->callee()->as<Op>();
-  if (callee == nullptr || !is_known(call->type())) return std::nullopt;
+  if (callee == nullptr || !has_known_tensors(call->type())) return std::nullopt;
   const Operator* op = callee->op();
   std::vector<TypeRef> types;
   for (const ExprRef& arg : call->args()) {
-    if (!is_known(arg->type())) return std::nullopt;
+    if (!has_known_tensors(arg->type())) return std::nullopt;
     types.emplace_back(arg->type());
   }
   AttrsRef attrs = call->attrs();

@@ -8,6 +8,10 @@
 
 namespace relay {
 
+/// True if rank and dtype of all tensors of a type are known: what a call computes is not known
+/// without. As deep as an operator's type.
+bool has_known_tensors(const Type* type);
+
 /// The cost of a call of an operator on published types; nothing for other nodes, where a type is
 /// missing and where the call does not fit its operator.
 std::optional<Cost> call_cost(const Expr* expr);

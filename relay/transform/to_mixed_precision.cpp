@@ -13,6 +13,7 @@
 #include <relay/op/registry/precision_rules.h>
 #include <relay/op/shape/shape_attrs.h>
 #include <relay/program/call_graph.h>
+#include <relay/program/cost.h>
 #include <relay/program/view.h>
 #include <relay/support/error.h>
 #include <relay/support/pointer_map.h>
@@ -173,23 +174,14 @@ class Narrower final : public Rewriter {
     return typed(std::move(result), with_floats(TypeRef(call.type()), kFloat32, options_.narrow));
   }
 
-  // Whether rank and dtype of all tensors are known; what a call computes is not known without.
-  static bool is_known(const Type* type) {
-    if (type == nullptr) return false;
-    if (const auto* tuple = type->as<TupleType>()) {
-      return std::all_of(tuple->fields().begin(), tuple->fields().end(),
-                         [](const TypeRef& field) { return is_known(field.get()); });
-    }
-    const auto* tensor = type->as<TensorType>();
-    return tensor != nullptr && tensor->has_rank() && tensor->has_dtype();
-  }
-  // Whether floats go in and come out.
+  // True if floats go in and come out.
   static bool computes_wide_floats(const Call& call) {
-    if (!is_known(call.type()) ||
+    if (!has_known_tensors(call.type()) ||
         with_floats(TypeRef(call.type()), kFloat32, kFloat16).get() == call.type())
       return false;
-    const bool known = std::all_of(call.args().begin(), call.args().end(),
-                                   [](const ExprRef& arg) { return is_known(arg->type()); });
+    const bool known = std::all_of(call.args().begin(), call.args().end(), [](const ExprRef& arg) {
+      return has_known_tensors(arg->type());
+    });
     if (!known) return false;
     for (const ExprRef& arg : call.args()) {
       if (!(with_floats(TypeRef(arg->type()), kFloat32, kFloat16).get() == arg->type()))
@@ -198,8 +190,8 @@ class Narrower final : public Rewriter {
     return false;
   }
 
-  // False if a number of a constant becomes infinite in the narrow type, as the -1e9 of a mask does,
-  // or a single number zero, as an epsilon of 1e-9 does.
+  // False if a number of a constant becomes infinite in the narrow type, as the -1e9 of a mask
+  // does, or a single number zero, as an epsilon of 1e-9 does.
   bool fits(const NDArray& data) const {
     const NDArray narrow = data.cast(options_.narrow);
     for (int64_t i = 0; i < data.size(); ++i) {

@@ -13,6 +13,7 @@
 #include <relay/vm/machine/machine.h>
 
 #include <tests/unit/graph_testing.h>
+#include <tests/unit/kernel_testing.h>
 
 namespace relay::graph::graph_cut_windows_test {
 namespace {
@@ -37,15 +38,6 @@ struct Conv {
   size_t products = 0;          // contractions that it becomes
   bool open_batch = false;
 };
-
-std::vector<codegen::Target> targets() {
-  std::vector<codegen::Target> all;
-  for (const char* name : {"baseline", "avx2", "avx512"}) {
-    codegen::Target target = codegen::Target::parse(name);
-    if (target.runs_here()) all.push_back(target);
-  }
-  return all;
-}
 
 /// Sums of products in the stages of the program's works.
 size_t count_products(const Module& module) {
@@ -83,7 +75,7 @@ void expect_same(const Conv& conv) {
   const NDArray wanted = evaluate_function(module, "main", arguments).array();
   double products = 1;  // in a sum
   for (size_t d = 1; d < conv.weights.size(); ++d) products *= static_cast<double>(conv.weights[d]);
-  for (const codegen::Target& target : targets()) {
+  for (const codegen::Target& target : testing::targets_here()) {
     SCOPED_TRACE(target.name());
     vm::CompileOptions options;
     options.target = target;

@@ -16,6 +16,7 @@
 #include <relay/vm/machine/machine.h>
 
 #include <tests/unit/graph_testing.h>
+#include <tests/unit/kernel_testing.h>
 
 namespace relay::graph::graph_winograd_test {
 namespace {
@@ -102,15 +103,6 @@ struct Conv {
   }
 };
 
-std::vector<codegen::Target> targets() {
-  std::vector<codegen::Target> all;
-  for (const char* name : {"baseline", "avx2", "avx512"}) {
-    codegen::Target target = codegen::Target::parse(name);
-    if (target.runs_here()) all.push_back(target);
-  }
-  return all;
-}
-
 void expect_same(const Conv& conv) {
   const Program program = conv.program();
   SCOPED_TRACE("data " + tensor(conv.data) + ", weights " + tensor(conv.weights) + ", " +
@@ -122,7 +114,7 @@ void expect_same(const Conv& conv) {
   options.direct = true;
   EXPECT_LT(distance(program.run(program.compiled(options)), wanted), kTolerance);
   options.direct = false;
-  for (const codegen::Target& target : targets()) {
+  for (const codegen::Target& target : testing::targets_here()) {
     SCOPED_TRACE(target.name());
     options.target = target;
     const auto executable = program.compiled(options);

@@ -11,20 +11,12 @@
 #include <relay/vm/machine/machine.h>
 
 #include <tests/unit/graph_testing.h>
+#include <tests/unit/kernel_testing.h>
 
 namespace relay::vm::vm_few_columns_test {
 namespace {
 
 using testing::random_array;
-
-std::vector<codegen::Target> targets() {
-  std::vector<codegen::Target> all;
-  for (const char* name : {"baseline", "avx2", "avx512"}) {
-    codegen::Target target = codegen::Target::parse(name);
-    if (target.runs_here()) all.push_back(target);
-  }
-  return all;
-}
 
 std::string tensor(const std::string& dims, DType dtype) {
   return "Tensor[(" + dims + "), " + (dtype == kFloat64 ? "float64" : "float32") + "]";
@@ -53,7 +45,7 @@ void expect_same(const std::string& text, const Shape& weights, DType dtype,
   double products = 1;  // in a sum
   for (size_t d = 1; d < weights.size(); ++d) products *= static_cast<double>(weights[d]);
   const double tolerance = 1e-5 * std::sqrt(products);
-  for (const codegen::Target& target : targets()) {
+  for (const codegen::Target& target : testing::targets_here()) {
     SCOPED_TRACE(target.name());
     CompileOptions options;
     options.target = target;
