@@ -16,6 +16,8 @@
 namespace relay {
 namespace {
 
+constexpr const char* kCompiler = "Compiler";
+
 struct Registered {
   std::string doc;
   std::shared_ptr<const CodeGenerator> generate;
@@ -37,9 +39,9 @@ std::shared_ptr<const CodeGenerator> find_generator(const std::string& name) {
   return found == registry.all.end() ? nullptr : found->second.generate;
 }
 
-AttrsRef without_attr(const AttrsRef& attrs, std::string_view name) {
+AttrsRef without_compiler(const AttrsRef& attrs) {
   std::map<Name, AttrValue> values = attrs->as<DictAttrs>().values;
-  values.erase(Name(name));
+  values.erase(Name(kCompiler));
   return values.empty() ? AttrsRef() : make_dict_attrs(std::move(values));
 }
 
@@ -67,26 +69,19 @@ bool may_be_equal(const TypeRef& a, const TypeRef& b) {
 }
 
 // Puts code in the place of the functions of one module.
-class Generation {
+class Generation final : public Rewriter {
  public:
   Generation(const Module& module, const PassContext& context)
       : module_(module), context_(context) {}
 
-  Module run() {
+  Module generate() {
     Module result = module_;
     for (const auto& entry : module_.functions()) {
-      FunctionRef function = entry.function;
-      if (mentions_external(function.get())) {
-        ExprRef rewritten = rewrite_post_order(
-            function, [&](const Expr* expr, std::span<const ExprRef> operands) -> ExprRef {
-              const auto* literal = expr->as<Function>();
-              if (literal == nullptr || !compiler_of(*literal)) return {};
-              return code_of(*literal, operands[0],
-                             expr == entry.function.get() ? entry.name.str() : "fn");
-            });
-        function = FunctionRef(rewritten->as<Function>());
-      }
-      if (!(function == entry.function)) result.update_function(entry.name, function);
+      if (!mentions_external(entry.function.get())) continue;
+      symbol_ = entry.name.str();
+      global_ = entry.function.get();
+      result.update_function(entry.name,
+                             FunctionRef(Rewriter::run(entry.function)->as<Function>()));
     }
     if (!made_.empty()) check(result);
     return result;
@@ -102,25 +97,36 @@ class Generation {
     return any;
   }
 
-  // `body` has the code of functions inside; a generator gets the function as it was.
-  FunctionRef code_of(const Function& function, const ExprRef& body, const std::string& otherwise) {
-    std::string compiler = *compiler_of(function);
-    AttrsRef attrs = without_attr(function.attrs(), "Compiler");
-    std::shared_ptr<const CodeGenerator> generate = find_generator(compiler);
-    if (!generate) {
-      if (told_.insert(compiler).second) {
-        context_.tell(
-            Diagnostic::warning(
-                fmt::format("there is no code generator \"{}\": relay compiles its functions",
-                            compiler),
-                function.span())
-                .help("relay.codegen.register in Python names one"));
-      }
-      return with_attrs(function, body, attrs);
+  // What is inside of a function belongs to its generator, too.
+  ExprRef enter(const Expr* expr) override {
+    const auto* function = expr->as<Function>();
+    std::optional<std::string> compiler =
+        function == nullptr ? std::nullopt : compiler_of(*function);
+    if (!compiler) return {};
+    std::shared_ptr<const CodeGenerator> generator = find_generator(*compiler);
+    if (generator) return code_of(*function, *compiler, *generator);
+    if (told_.insert(*compiler).second) {
+      context_.tell(
+          Diagnostic::warning(
+              fmt::format("there is no code generator \"{}\": relay compiles its functions",
+                          *compiler),
+              function->span())
+              .help("relay.codegen.register in Python names one"));
     }
+    return {};
+  }
+  // Functions that nobody takes become ordinary ones, with the code of those inside.
+  ExprRef rewrite(const Expr* expr, std::span<const ExprRef> operands) override {
+    const auto* function = expr->as<Function>();
+    if (function == nullptr || !compiler_of(*function)) return rebuild(expr, operands);
+    return with_attrs(*function, operands[0], without_compiler(function->attrs()));
+  }
+
+  FunctionRef code_of(const Function& function, const std::string& compiler,
+                      const CodeGenerator& generator) {
     AttrValue given = dict_attr(function.attrs(), "global_symbol");
     const auto* named = given.get<std::string>();
-    std::string symbol = named == nullptr ? otherwise : *named;
+    std::string symbol = named != nullptr ? *named : &function == global_ ? symbol_ : "fn";
     std::string where =
         fmt::format("in @{}, which is for the code generator \"{}\"", symbol, compiler);
     auto refuse = [&](const std::string& why) -> FunctionRef {
@@ -132,7 +138,7 @@ class Generation {
                     " of the function around it: it has to be a parameter");
     FunctionRef code;
     try {
-      code = (*generate)(FunctionRef(&function), symbol);
+      code = generator(FunctionRef(&function), symbol);
     } catch (const Error& error) {
       std::vector<Diagnostic> diagnostics = error.diagnostics();
       for (Diagnostic& diagnostic : diagnostics) diagnostic.note(where);
@@ -149,13 +155,12 @@ class Generation {
                                 annotation->str(), wanted->str()));
     }
     made_.push_back(where);
-    return typed_like(function, code, attrs);
+    return typed_like(function, code);
   }
 
   // Calls the code on parameters of the function's types, with its result: what does not fit shows
   // when types are inferred.
-  static FunctionRef typed_like(const Function& function, const FunctionRef& code,
-                                const AttrsRef& attrs) {
+  static FunctionRef typed_like(const Function& function, const FunctionRef& code) {
     const auto* type = function.type() == nullptr ? nullptr : function.type()->as<FuncType>();
     std::vector<VarRef> params;
     std::vector<ExprRef> args;
@@ -168,12 +173,13 @@ class Generation {
       inside.emplace(code->params()[i].get(), params.back());
     }
     // A kernel stays a function.
-    const bool kernel = code->attrs() && !dict_attr(code->attrs(), "Primitive").is_none();
+    const bool kernel = !dict_attr(code->attrs(), "Primitive").is_none();
     ExprRef body =
         kernel ? make_call(code, args, {}, {}, function.span()) : substitute(code->body(), inside);
-    return make_function(
-        std::move(params), std::move(body), type == nullptr ? TypeRef() : type->result(),
-        {function.type_params().begin(), function.type_params().end()}, {}, attrs, function.span());
+    return make_function(std::move(params), std::move(body),
+                         type == nullptr ? TypeRef() : type->result(),
+                         {function.type_params().begin(), function.type_params().end()}, {},
+                         without_compiler(function.attrs()), function.span());
   }
 
   void check(const Module& result) const {
@@ -190,6 +196,8 @@ class Generation {
 
   const Module& module_;
   const PassContext& context_;
+  std::string symbol_;                // of the global function that is rewritten
+  const Function* global_ = nullptr;  // that function
   std::set<std::string> told_;
   std::vector<std::string> made_;
 };
@@ -260,15 +268,14 @@ std::vector<std::pair<std::string, std::string>> code_generators() {
 }
 
 std::optional<std::string> compiler_of(const Function& function) {
-  if (!function.attrs()) return std::nullopt;
-  AttrValue value = dict_attr(function.attrs(), "Compiler");
+  AttrValue value = dict_attr(function.attrs(), kCompiler);
   const auto* name = value.get<std::string>();
   if (name == nullptr || name->empty()) return std::nullopt;
   return *name;
 }
 
 Module generate_external_code(const Module& module, const PassContext& context) {
-  return Generation(module, context).run();
+  return Generation(module, context).generate();
 }
 
 TypeRef result_type_on(const FuncType& type, std::span<const TypeRef> tensors) {

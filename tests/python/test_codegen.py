@@ -91,6 +91,20 @@ def test_a_function_inside_one_that_nobody_takes():
     assert ran == [1]
 
 
+def test_what_is_inside_belongs_to_the_generator_outside():
+    mod = relay.parse("""def @part(%x: Tensor[(3), float32], Compiler="outer") -> Tensor[(3), float32] {
+      let %g = fn (%b: Tensor[(3), float32], Compiler="mine") -> Tensor[(3), float32] { tanh(%b) };
+      %g(%x)
+    }
+    def @main(%x: Tensor[(3), float32]) { @part(%x) }""")
+    asked = []
+    x = np.array([0.5, 1.0, -2.0], "float32")
+    with relay.codegen.registered("mine", lambda func: asked.append("mine")):
+        with relay.codegen.registered("outer", lambda func: (asked.append("outer"), np.tanh)[1]):
+            np.testing.assert_allclose(relay.compile(mod)(x), np.tanh(x), rtol=1e-6)
+    assert asked == ["outer"]
+
+
 def test_a_function_where_it_stands():
     mod = relay.parse("""def @main(%x: Tensor[(3), float32]) {
       let %f = fn (%a: Tensor[(3), float32], Compiler="mine") -> Tensor[(3), float32] { tanh(%a) };

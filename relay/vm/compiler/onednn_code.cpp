@@ -1,7 +1,5 @@
 #include <relay/vm/compiler/onednn_code.h>
 
-#include <relay/graph/compose.h>
-#include <relay/infer/infer.h>
 #include <relay/ir/rewrite.h>
 #include <relay/ir/visit.h>
 #include <relay/support/error.h>
@@ -60,7 +58,6 @@ relay::FunctionRef generate(const relay::FunctionRef& function, const std::strin
 }  // namespace
 
 bool is_for_onednn(const relay::Function& primitive) {
-  if (!primitive.attrs()) return false;
   AttrValue library = dict_attr(primitive.attrs(), kLibrary);
   const auto* name = library.get<std::string>();
   return name != nullptr && *name == kOneDnn;
