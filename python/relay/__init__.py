@@ -118,12 +118,12 @@ __version__ = _core.__version__
 
 if TYPE_CHECKING:
     from . import (
-        analysis as analysis, codegen as codegen, dataflow_pattern as dataflow_pattern, display as display, frontend as frontend, instrument as instrument, qnn as qnn, te as te,
+        analysis as analysis, codegen as codegen, dataflow_pattern as dataflow_pattern, display as display, frontend as frontend, instrument as instrument, optim as optim, qnn as qnn, te as te,
         transform as transform,
     )  # fmt: skip
 
 # Names that are found when they are first used.
-_LAZY = {"analysis", "codegen", "dataflow_pattern", "frontend", "qnn", "transform", "instrument", "display", "te"}
+_LAZY = {"analysis", "codegen", "dataflow_pattern", "frontend", "qnn", "transform", "instrument", "display", "te", "optim"}
 
 
 def __getattr__(name: str) -> _AnyType:

@@ -1,0 +1,220 @@
+"""Optimisers as Relay functions over any tree of tensors: SGD, Adam, AdamW, and clipping of gradients.
+
+An optimiser has no values of its own. `init` and `update` give Relay functions; the state that they pass on is a tuple whose first
+field counts the updates. All arithmetic on scalars (rates, corrections) is in float64 and rounded to the dtype of each tensor.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+from .._core import Expr, Function, IRModule, TensorType, Tuple, TupleGetItem, TupleType, Type, Var
+from ..expr import const
+from ..op.tensor import add, cast, clip, divide, equal, maximum, minimum, multiply, power, sqrt, subtract, where
+from ..op.tensor import sum as sum_of
+from ..op.tensor import zeros_like
+from ._tree import Trees
+from .schedules import Schedule, _f64, _number, schedule_of
+
+__all__ = ["SGD", "Adam", "AdamW", "Optimizer", "clip_by_norm", "clip_by_value", "global_norm"]
+
+_STEP = TensorType((), "int64")
+
+
+def _as(value: float | Expr, dtype: str) -> Expr:
+    """A scalar in the dtype of a tensor."""
+    return cast(value, dtype) if isinstance(value, Expr) else const(float(value), dtype)
+
+
+def global_norm(tree: Expr, type_: Type, mod: IRModule | None = None) -> Expr:
+    """The 2-norm of all tensors of floats of a tree of a type, as if they were one vector: a scalar of float64."""
+
+    def squares(values: Sequence[Expr], dtype: str, _: Sequence[Expr]) -> Expr:
+        x = values[0] if dtype in ("float32", "float64") else cast(values[0], "float32")
+        return cast(sum_of(multiply(x, x)), "float64")
+
+    return sqrt(Trees(type_, mod).sum(squares, tree, "norm"))
+
+
+class clip_by_norm:
+    """Scales all gradients by one factor so that their global norm is at most `max_norm` (clip_grad_norm_ of PyTorch)."""
+
+    def __init__(self, max_norm: float) -> None:
+        self.max_norm = _number("max_norm", max_norm)
+
+    def __call__(self, grads: Expr, type_: Type, mod: IRModule | None = None) -> Expr:
+        """The clipped gradients: an expression of the tree `grads`, which has the type `type_`."""
+        share = divide(_f64(self.max_norm), add(global_norm(grads, type_, mod), _f64(1e-6)))
+        factor = minimum(share, _f64(1))
+        return Trees(type_, mod).map(lambda v, d, s: multiply(v[0], _as(s[0], d)), [grads], [factor], "clip")
+
+
+class clip_by_value:
+    """Limits each element of all gradients to -`limit` … `limit` (clip_grad_value_ of PyTorch)."""
+
+    def __init__(self, limit: float) -> None:
+        self.limit = _number("limit", limit)
+
+    def __call__(self, grads: Expr, type_: Type, mod: IRModule | None = None) -> Expr:
+        """The clipped gradients: an expression of the tree `grads`, which has the type `type_`."""
+        return Trees(type_, mod).map(lambda v, d, s: clip(v[0], -self.limit, self.limit), [grads], (), "clip")
+
+
+class Optimizer:
+    """Base of optimisers: `init` and `update` of a type of parameters.
+
+    `lr`: a number, or a schedule (`relay.optim.schedules`).
+    `clip`: None, or what is applied to the gradients first: `clip_by_norm`, `clip_by_value`.
+    """
+
+    # Names of the trees in the state.
+    trees: tuple[str, ...] = ()
+
+    def __init__(self, lr: float | Schedule, weight_decay: float, clip: Any) -> None:
+        self.rate = schedule_of(lr)
+        self.weight_decay = _number("weight_decay", weight_decay)
+        if clip is not None and not callable(clip):
+            raise TypeError(f"clip is clip_by_norm or clip_by_value, not {clip!r}")
+        self.clip = clip
+
+    def state_type(self, params: Type) -> Type:
+        """The type of the state: the number of updates, int64, and a tree of the parameters' type for each of `trees`."""
+        return TupleType([_STEP, *(params for _ in self.trees)])
+
+    def init(self, params: Type, mod: IRModule | None = None) -> Function:
+        """fn(parameters) -> state, of parameters of a type. `mod` has its data types and gets functions for them."""
+        var = Var("params", params)
+        zeros = [
+            Trees(params, mod).map(lambda v, d, s: zeros_like(v[0]), [var], (), f"{name}.init") for name in self.trees
+        ]
+        return Function([var], Tuple([const(0, "int64"), *zeros]), self.state_type(params))
+
+    def update(self, params: Type, mod: IRModule | None = None) -> Function:
+        """fn(parameters, gradients, state) -> (parameters, state), of parameters of a type. `mod` as in `init`.
+
+        Gradients have the type of the parameters. Tensors of integers in the parameters stay as they are.
+        """
+        var, grads = Var("params", params), Var("grads", params)
+        state = Var("state", self.state_type(params))
+        given: Expr = grads if self.clip is None else self.clip(grads, params, mod)
+        before = TupleGetItem(state, 0)
+        after = add(before, const(1, "int64"))
+        old = [TupleGetItem(state, i + 1) for i in range(len(self.trees))]
+        new_params, new = self._step(Trees(params, mod), var, given, old, self.rate(before), after)
+        result = Tuple([new_params, Tuple([after, *new])])
+        return Function([var, grads, state], result, TupleType([params, self.state_type(params)]))
+
+    def _step(
+        self, trees: Trees, params: Expr, grads: Expr, old: list[TupleGetItem], rate: Expr, count: Expr
+    ) -> tuple[Expr, list[Expr]]:
+        """The new parameters and the new trees of the state. `count` is the number of this update, from 1."""
+        raise NotImplementedError
+
+    def _decayed(self, g: Expr, p: Expr, dtype: str) -> Expr:
+        return g if self.weight_decay == 0 else add(g, multiply(p, _as(self.weight_decay, dtype)))
+
+
+class SGD(Optimizer):
+    """Gradient descent with momentum, as torch.optim.SGD has it: `nesterov` needs a momentum and no dampening."""
+
+    def __init__(
+        self, lr: float | Schedule = 1e-3, momentum: float = 0.0, dampening: float = 0.0, weight_decay: float = 0.0,
+        nesterov: bool = False, clip: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(lr, weight_decay, clip)
+        self.momentum = _number("momentum", momentum)
+        self.dampening = _number("dampening", dampening)
+        self.nesterov = bool(nesterov)
+        if self.nesterov and (self.momentum == 0 or self.dampening != 0):
+            raise ValueError("nesterov needs a momentum above 0 and a dampening of 0")
+        self.trees = ("momentum",) if self.momentum else ()
+
+    def _step(
+        self, trees: Trees, params: Expr, grads: Expr, old: list[TupleGetItem], rate: Expr, count: Expr
+    ) -> tuple[Expr, list[Expr]]:
+        if not self.momentum:
+            def plain(v: Sequence[Expr], d: str, s: Sequence[Expr]) -> Expr:
+                return subtract(v[0], multiply(self._decayed(v[1], v[0], d), _as(s[0], d)))
+
+            return trees.map(plain, [params, grads], [rate], "sgd"), []
+
+        # The first update takes the gradient whole.
+        taken = where(equal(count, const(1, "int64")), _f64(1), _f64(1 - self.dampening))
+
+        def momentum(v: Sequence[Expr], d: str, s: Sequence[Expr]) -> Expr:
+            m, g, p = v
+            return add(multiply(m, _as(self.momentum, d)), multiply(self._decayed(g, p, d), _as(s[0], d)))
+
+        def moved(v: Sequence[Expr], d: str, s: Sequence[Expr]) -> Expr:
+            p, g, m = v
+            step = add(self._decayed(g, p, d), multiply(m, _as(self.momentum, d))) if self.nesterov else m
+            return subtract(p, multiply(step, _as(s[0], d)))
+
+        new = trees.map(momentum, [old[0], grads, params], [taken], "sgd.momentum")
+        return trees.map(moved, [params, grads, new], [rate], "sgd"), [new]
+
+
+class Adam(Optimizer):
+    """Adam (Kingma and Ba 2015) as torch.optim.Adam has it; `weight_decay` adds to the gradient."""
+
+    _decoupled = False
+
+    def __init__(
+        self, lr: float | Schedule = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+        weight_decay: float = 0.0, amsgrad: bool = False, clip: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(lr, weight_decay, clip)
+        self.betas = (_number("betas[0]", betas[0]), _number("betas[1]", betas[1]))
+        if max(self.betas) >= 1:
+            raise ValueError(f"betas are below 1, not {betas}")
+        self.eps = _number("eps", eps)
+        self.amsgrad = bool(amsgrad)
+        self.trees = ("mean", "square", "largest") if self.amsgrad else ("mean", "square")
+
+    def _step(
+        self, trees: Trees, params: Expr, grads: Expr, old: list[TupleGetItem], rate: Expr, count: Expr
+    ) -> tuple[Expr, list[Expr]]:
+        b1, b2 = self.betas
+        times = cast(count, "float64")
+        step = divide(rate, subtract(_f64(1), power(_f64(b1), times)))
+        root = sqrt(subtract(_f64(1), power(_f64(b2), times)))
+        kept = subtract(_f64(1), multiply(rate, _f64(self.weight_decay)))
+
+        def gradient(g: Expr, p: Expr, d: str) -> Expr:
+            return g if self._decoupled else self._decayed(g, p, d)
+
+        def mean(v: Sequence[Expr], d: str, s: Sequence[Expr]) -> Expr:
+            m, g, p = v
+            return add(m, multiply(subtract(gradient(g, p, d), m), _as(1 - b1, d)))
+
+        def square(v: Sequence[Expr], d: str, s: Sequence[Expr]) -> Expr:
+            q, g, p = v
+            whole = gradient(g, p, d)
+            return add(multiply(q, _as(b2, d)), multiply(multiply(whole, whole), _as(1 - b2, d)))
+
+        def moved(v: Sequence[Expr], d: str, s: Sequence[Expr]) -> Expr:
+            p, m, q = v
+            if self._decoupled and self.weight_decay:
+                p = multiply(p, _as(s[2], d))
+            below = add(divide(sqrt(q), _as(s[1], d)), _as(self.eps, d))
+            return subtract(p, multiply(divide(m, below), _as(s[0], d)))
+
+        new = [
+            trees.map(mean, [old[0], grads, params], (), "adam.mean"),
+            trees.map(square, [old[1], grads, params], (), "adam.square"),
+        ]
+        if self.amsgrad:
+            new.append(trees.map(lambda v, d, s: maximum(v[0], v[1]), [old[2], new[1]], (), "adam.largest"))
+        return trees.map(moved, [params, new[0], new[-1]], [step, root, kept], "adam"), new
+
+
+class AdamW(Adam):
+    """Adam whose weight decay shrinks the parameters themselves (Loshchilov and Hutter 2019), as torch.optim.AdamW has it."""
+
+    _decoupled = True
+
+    def __init__(
+        self, lr: float | Schedule = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+        weight_decay: float = 1e-2, amsgrad: bool = False, clip: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(lr, betas, eps, weight_decay, amsgrad, clip)

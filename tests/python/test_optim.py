@@ -1,0 +1,231 @@
+"""relay.optim against recorded trajectories of PyTorch's optimisers, over tuples and data types."""
+
+import json
+import math
+import pathlib
+
+import numpy as np
+import pytest
+
+import relay
+from relay import optim
+
+RECORDED = json.loads((pathlib.Path(__file__).resolve().parents[1] / "optim" / "trajectories.json").read_text())
+NAMES = ["weight", "bias", "scale"]
+SHAPES = {"weight": (3, 2), "bias": (4,), "scale": ()}
+
+
+def optimizer_of(case):
+    arguments = dict(case["arguments"])
+    lr = arguments["lr"]
+    kind, given = case.get("schedule", (None, {}))
+    s = optim.schedules
+    arguments["lr"] = {
+        None: lambda: lr,
+        "StepLR": lambda: s.step(lr, **given),
+        "MultiStepLR": lambda: s.multi_step(lr, **given),
+        "ExponentialLR": lambda: s.exponential(lr, **given),
+        "CosineAnnealingLR": lambda: s.cosine(lr, given["T_max"], given["eta_min"]),
+        "WarmUp": lambda: s.warm_up(s.cosine(lr, given["T_max"]), given["steps"], given["start_factor"]),
+    }[kind]()
+    if "clip_norm" in case:
+        arguments["clip"] = optim.clip_by_norm(case["clip_norm"])
+    if "clip_value" in case:
+        arguments["clip"] = optim.clip_by_value(case["clip_value"])
+    return getattr(optim, case["optimizer"])(**arguments)
+
+
+def compiled(function, mod=None):
+    mod = mod or relay.IRModule()
+    mod["main"] = function
+    return relay.compile(mod)
+
+
+@pytest.mark.parametrize("case", RECORDED["cases"], ids=lambda case: case["name"])
+def test_follows_pytorch_over_tuples(case):
+    dtype = case.get("dtype", "float64")
+    optimizer = optimizer_of(case)
+    # A tuple with a tuple in it.
+    tree = relay.TupleType([
+        relay.TensorType(SHAPES["weight"], dtype),
+        relay.TupleType([relay.TensorType(SHAPES["bias"], dtype), relay.TensorType((), dtype)]),
+    ])  # fmt: skip
+
+    def arranged(row):
+        weight, bias, scale = (np.array(row[name], dtype) for name in NAMES)
+        return weight, (bias, scale)
+
+    params = arranged(RECORDED["start"])
+    state = compiled(optimizer.init(tree))(params)
+    update = compiled(optimizer.update(tree))
+    tolerance = 1e-12 if dtype == "float64" else 2e-6
+    for count, (gradient, expected) in enumerate(zip(RECORDED["gradients"], case["params"]), 1):
+        params, state = update(params, arranged(gradient), state)
+        assert int(state[0]) == count
+        for ours, theirs in zip((params[0], *params[1]), (expected[name] for name in NAMES)):
+            np.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance)
+
+
+NETWORK = """
+type Network { Dense(Tensor[(3, 2), float64], Network), Last(Tensor[(4), float64], Tensor[(), float64], int32) }
+def @network(%w: Tensor[(3, 2), float64], %b: Tensor[(4), float64], %s: float64) -> Network { Dense(%w, Dense(%w, Last(%b, %s, 7))) }
+"""
+
+
+@pytest.mark.parametrize("name", ["sgd_nesterov", "adam_amsgrad", "warm_up", "clip_norm_adamw"])
+def test_follows_pytorch_over_data_types(name):
+    """The same update over a recursive data type with an integer in it, which stays."""
+    (case,) = (case for case in RECORDED["cases"] if case["name"] == name)
+    mod = relay.parse(NETWORK)
+    tree = mod["network"].ret_type
+    optimizer = optimizer_of({k: v for k, v in case.items() if k != "clip_norm"})
+    mod["init"] = optimizer.init(tree, mod)
+    mod["update"] = optimizer.update(tree, mod)
+    relay.check(mod)
+    make, init, update = (relay.compile(mod, entry=entry) for entry in ("network", "init", "update"))
+    flat = relay.TupleType([relay.TensorType(SHAPES[name], "float64") for name in NAMES])
+    flat_init, flat_update = compiled(optimizer.init(flat)), compiled(optimizer.update(flat))
+
+    def arrays(row):
+        return tuple(np.array(row[name], "float64") for name in NAMES)
+
+    params = make(*arrays(RECORDED["start"]))
+    flat_params = arrays(RECORDED["start"])
+    state, flat_state = init(params), flat_init(flat_params)
+    for gradient in RECORDED["gradients"]:
+        params, state = update(params, make(*arrays(gradient)), state)
+        flat_params, flat_state = flat_update(flat_params, arrays(gradient), flat_state)
+    first, rest = params.fields
+    second, last = rest.fields
+    np.testing.assert_allclose(first, flat_params[0], rtol=1e-14)
+    np.testing.assert_allclose(second, flat_params[0], rtol=1e-14)
+    np.testing.assert_allclose(last.fields[0], flat_params[1], rtol=1e-14)
+    np.testing.assert_allclose(last.fields[1], flat_params[2], rtol=1e-14)
+    assert last.fields[2] == 7
+
+
+def test_the_norm_of_a_data_type_counts_each_of_its_tensors():
+    mod = relay.parse("type List[A] { Cons(A, List[A]), Nil }\ndef @main(%x: float32, %l: List[Tensor[(2), float32]]) -> float64 { 0f64 }")
+    list_type = mod["main"].params[1].type_annotation
+    pair = relay.TupleType([relay.TensorType((), "float32"), list_type])
+    x, tree = relay.var("x", "float32"), relay.var("l", list_type)
+    mod["main"] = relay.Function([x, tree], optim.global_norm(relay.Tuple([x, tree]), pair, mod))
+    run = relay.compile(mod)
+    cons, nil = mod.constructor("Cons"), relay.Value(mod.constructor("Nil"), [])
+    values = nil
+    for i in range(3):
+        values = relay.Value(cons, [np.array([i, 2], "float32"), values])
+    assert math.isclose(float(run(np.float32(4), values)), math.sqrt(16 + 0 + 4 + 1 + 4 + 4 + 4))
+
+
+def test_one_step_of_each_dtype():
+    for dtype in ("float16", "bfloat16", "float32", "float64"):
+        tree = relay.TensorType((2,), dtype)
+        params, grads = relay.var("p", tree), relay.var("g", tree)
+        optimizer = optim.AdamW(0.5, clip=optim.clip_by_norm(1.0))
+        mod = relay.IRModule()
+        mod["init"], mod["update"] = optimizer.init(tree), optimizer.update(tree)
+        body = relay.GlobalVar("update")(params, grads, relay.GlobalVar("init")(params))
+        mod["main"] = relay.Function([params, grads], relay.cast(relay.TupleGetItem(body, 0), "float32"))
+        # Adam's first step has the size of the rate.
+        np.testing.assert_allclose(relay.compile(mod)([1.0, 1.0], [2.0, -3.0]), [0.495, 1.495], rtol=1e-2)
+
+
+@pytest.mark.parametrize("make, message", [
+    (lambda: optim.SGD(-1.0), "rate is a finite number of 0 or more, not -1.0"),
+    (lambda: optim.SGD(float("nan")), "rate is a finite number of 0 or more, not nan"),
+    (lambda: optim.SGD(0.1, nesterov=True), "nesterov needs a momentum above 0 and a dampening of 0"),
+    (lambda: optim.Adam(betas=(0.9, 1.0)), "betas are below 1"),
+    (lambda: optim.schedules.step(0.1, 0), "step_size is a number of updates, 1 or more, not 0"),
+    (lambda: optim.losses.mse_loss(relay.const(1.0), relay.const(1.0), "avg"), "reduction is"),
+    (lambda: optim.losses.huber_loss(relay.const(1.0), relay.const(1.0), 0), "delta is above 0, not 0"),
+    (lambda: optim.initializers.he_normal(relay.random.threefry_key(1), (3,)), "has no inputs and outputs"),
+    (lambda: optim.initializers.gain("swish"), "nonlinearity is one of"),
+])  # fmt: skip
+def test_wrong_settings_are_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+@pytest.mark.parametrize("make, message", [
+    (lambda: optim.SGD("fast"), "rate is a number, not 'fast'"),
+    (lambda: optim.SGD(0.1, clip=1.0), "clip is clip_by_norm or clip_by_value, not 1.0"),
+    (lambda: optim.schedules.cosine(0.1, 2.5), "steps is a number of updates, an integer, not 2.5"),
+])  # fmt: skip
+def test_settings_of_wrong_kinds_are_refused(make, message):
+    with pytest.raises(TypeError, match=message):
+        make()
+
+
+@pytest.mark.parametrize("type_, message", [
+    ("fn(float32) -> float32", "is no tree of tensors: parameters are tensors, tuples and data types of them"),
+    ("(float32, ref(float32))", "is no tree of tensors"),
+    ("List[float32]", "is a data type: give the module that defines it"),
+])  # fmt: skip
+def test_what_is_no_tree_is_refused(type_, message):
+    if type_.startswith("List"):
+        parsed = relay.TypeCall(relay.GlobalTypeVar("List"), [relay.TensorType((), "float32")])
+    else:
+        parsed = relay.parse_type(type_)
+    with pytest.raises(relay.RelayError, match=message):
+        optim.Adam().update(parsed)
+
+
+def test_a_data_type_that_the_module_lacks_is_refused():
+    with pytest.raises(relay.RelayError, match="the module does not define the data type Missing"):
+        optim.Adam().update(relay.GlobalTypeVar("Missing"), relay.IRModule())
+
+
+def test_losses_are_those_of_the_definition():
+    rng = np.random.default_rng(0)
+    logits, target = rng.normal(size=(5, 3)), rng.uniform(size=(5, 3))
+    labels = np.array([0, 2, 1, 1, 0], "int32")
+    x, y = relay.var("x", shape=(5, 3), dtype="float64"), relay.var("y", shape=(5, 3), dtype="float64")
+    t = relay.var("t", shape=(5,), dtype="int32")
+    l = optim.losses
+    log_p = logits - np.log(np.exp(logits).sum(1, keepdims=True))
+    picked = -log_p[np.arange(5), labels]
+    p = 1 / (1 + np.exp(-logits))
+    size = np.abs(logits - target)
+    cases = [
+        (l.cross_entropy(x, t), picked.mean()),
+        (l.cross_entropy(x, t, "sum"), picked.sum()),
+        (l.cross_entropy(x, t, "none"), picked),
+        (l.nll_loss(x, t), -logits[np.arange(5), labels].mean()),
+        (l.mse_loss(x, y), ((logits - target) ** 2).mean()),
+        (l.l1_loss(x, y), size.mean()),
+        (l.huber_loss(x, y, 0.5), np.where(size < 0.5, size**2 / 2, 0.5 * (size - 0.25)).mean()),
+        (l.binary_cross_entropy_with_logits(x, y), -(target * np.log(p) + (1 - target) * np.log(1 - p)).mean()),
+    ]
+    run = compiled(relay.Function([x, y, t], relay.Tuple([loss for loss, _ in cases])))
+    for ours, (_, expected) in zip(run(logits, target, labels), cases):
+        np.testing.assert_allclose(ours, expected, rtol=1e-12)
+    far = compiled(relay.Function([x, y], l.binary_cross_entropy_with_logits(x, y, "none")))
+    np.testing.assert_array_equal(far(np.full((5, 3), 800.0), np.zeros((5, 3))), np.full((5, 3), 800.0))
+
+
+def test_first_values_have_their_spread():
+    i = optim.initializers
+    shape = (40, 30, 3, 3)
+    fan_in, fan_out = 30 * 9, 40 * 9
+    key = relay.random.threefry_key(5)
+    made, spreads = [], []
+    for make, spread in [
+        (i.xavier_uniform, math.sqrt(2 / (fan_in + fan_out))),
+        (i.glorot_normal, math.sqrt(2 / (fan_in + fan_out))),
+        (i.he_uniform, math.sqrt(2 / fan_in)),
+        (i.kaiming_normal, math.sqrt(2 / fan_in)),
+        (lambda k, s: i.normal(k, s, std=0.02), 0.02),
+        (lambda k, s: i.uniform(k, s, -1.0, 1.0), 1 / math.sqrt(3)),
+    ]:
+        key, values = make(key, shape)
+        made.append(values)
+        spreads.append(spread)
+    arrays = relay.compile(relay.Function([], relay.Tuple(made)))()
+    for array, spread in zip(arrays, spreads):
+        assert array.shape == shape and array.dtype == np.float32
+        assert abs(array.mean()) < 5 * spread / math.sqrt(array.size)
+        assert abs(array.std() / spread - 1) < 0.03
+    assert abs(arrays[0]).max() <= math.sqrt(6 / (fan_in + fan_out))
+    # Drawn from keys that follow each other, so no two are alike.
+    assert abs(np.corrcoef([a.ravel() for a in arrays])[np.triu_indices(6, 1)]).max() < 0.05
