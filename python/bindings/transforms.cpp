@@ -2,6 +2,7 @@
 #include <bindings/bindings.h>
 
 #include <relay/transform/cps.h>
+#include <relay/transform/gradient/gradient.h>
 
 namespace relay::python {
 
@@ -20,6 +21,19 @@ void bind_transforms(nb::module_& m) {
         return without_lock([&] { return un_cps(*function, function); });
       },
       nb::arg("func"), "The function that a function in continuation-passing style was made of.");
+  m.def(
+      "gradient",
+      [](const FunctionRef& function, Module& mod, bool first_order,
+         std::optional<std::vector<size_t>> params, bool from_result, bool single, bool with_value,
+         bool of_number) {
+        const GradientForm form{std::move(params), from_result, single, with_value, of_number};
+        const auto mode = first_order ? GradientMode::kFirstOrder : GradientMode::kHigherOrder;
+        return without_lock([&] { return gradient(function, mod, mode, form); });
+      },
+      nb::arg("func"), nb::arg("mod"), nb::arg("first_order") = false,
+      nb::arg("params") = nb::none(), nb::arg("from_result") = false, nb::arg("single") = false,
+      nb::arg("with_value") = true, nb::arg("of_number") = false,
+      "The gradient of a function. The module gets the functions and data types beside it.");
 }
 
 }  // namespace relay::python

@@ -99,18 +99,19 @@ from .op import annotation, image, nn, random, vision
 from .op import tensor as _tensor
 from .op.generated.tensor import *  # noqa: F403 (which come with the next line, too, but checkers of types do not see it)
 from .op.tensor import *  # noqa: F403
+from .gradients import grad, hessian, jacobian, jvp, value_and_grad, vjp
 
 __all__ = [
     "annotation", "Any", "assert_structural_equal", "astext", "Attrs", "BaseType", "bind", "Call", "check", "Clause", "compile",
     "const", "Constant", "Constructor", "Diagnostic", "Dim", "DimType", "evaluate", "Executable", "ExecutionError", "Expr",
-    "expr", "ExprFunctor", "ExprMutator", "ExprVisitor", "fromtext", "Function", "FuncType", "GlobalTypeVar", "GlobalVar", "If",
-    "image", "IncompleteType", "InternalError", "IRModule", "Kind", "Let", "Literal", "load", "Match", "MixedModeMutator",
+    "expr", "ExprFunctor", "ExprMutator", "ExprVisitor", "fromtext", "Function", "FuncType", "GlobalTypeVar", "GlobalVar", "grad", "hessian", "If",
+    "image", "IncompleteType", "InternalError", "IRModule", "jacobian", "jvp", "Kind", "Let", "Literal", "load", "Match", "MixedModeMutator",
     "MixedModeVisitor", "module", "NDArray", "nn", "Note", "op", "Op", "parse", "parse_expr", "parse_type", "Pattern", "PatternConstructor",
     "PatternTuple", "PatternVar", "PatternWildcard", "post_order_visit", "random", "reduce", "RefCreate", "RefRead", "RefType",
     "RefWrite", "RelayError", "rewrite", "scalar_type", "ScopeBuilder", "ShapeType", "ShapeVar", "Span",
     "structural_difference", "structural_equal", "structural_hash", "TempExpr", "TensorType", "Tuple", "TupleGetItem",
     "TupleType", "TupleWrapper", "Type", "TypeCall", "TypeData", "TypeFunctor", "TypeKind", "TypeMutator", "TypeRelation",
-    "TypeVar", "TypeVisitor", "Value", "Var", "var", "vision",
+    "TypeVar", "TypeVisitor", "Value", "value_and_grad", "Var", "var", "vision", "vjp",
 ]  # fmt: skip
 __all__ += _tensor.__all__
 

@@ -17,7 +17,7 @@ from ._checks import require_int, require_list, require_texts, require_type
 _MOST = 2**31 - 1  # of levels
 
 __all__ = ["FunctionPass", "ModulePass", "Pass", "PassContext", "PassInfo", "PassTrace", "Sequential", "create", "function_pass",
-           "module_pass", "names", "standard_pipeline", "to_cps", "un_cps"]
+           "gradient", "module_pass", "names", "standard_pipeline", "to_cps", "un_cps"]
 __all__ += _core.pass_names()
 
 
@@ -73,6 +73,19 @@ def un_cps(func: Function) -> Function:
     Raises RelayError if the last parameter of `func` does not take its result.
     """
     return _core.un_cps(require_type("func", func, Function))
+
+
+def gradient(expr: Function, mod: IRModule | None = None, mode: str = "higher_order") -> Function:
+    """The gradient of a function: ``fn (x…) -> T`` becomes ``fn (x…) -> (T, (dx…))``, where `dx` are gradients of the sum of the result.
+
+    Mode "first_order" refuses all but functions of operators, tuples and branches, whose gradient is such a function again. "higher_order"
+    takes any function; `mod`, whose functions it may call, gets the functions and data types that the gradient needs beside it.
+    Raises RelayError where something has no gradient, ValueError for another mode.
+    """
+    if mode not in ("first_order", "higher_order"):
+        raise ValueError(f"mode is first_order or higher_order, not {mode!r}")
+    module = IRModule() if mod is None else require_type("mod", mod, IRModule)
+    return _core.gradient(require_type("expr", expr, Function), module, first_order=mode == "first_order")
 
 
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ _PRIVATE = "a private name of TVM's C++ registry"
 _QUANTIZE = "quantization of float programs; the qnn operators run"
 _COLLAGE = "choosing between external compilers"
 _BYOC = "external code generators"
-_GRADIENT = "gradients of whole programs (issue: gradient pass)"
 _SPARSE = "conversion of dense weights to sparse ones"
 _MICRO = "microcontrollers"
 _MEMORY = "memory plans as objects: a compiled program has its own"
@@ -78,7 +77,6 @@ REASONS["tvm.te.round"] = REASONS["tvm.tir.Cast"] = REASONS["tvm.tir.expr."] = _
 # Passes that do not exist yet; those that are registered go by themselves.
 _there = frozenset(_pass_names())
 _PASSES = {
-    _GRADIENT: ["gradient", "FirstOrderGradient", "LazyGradientInit"],
     _BYOC: ["AnnotateTarget", "PartitionGraph", "MergeCompilerRegions", "MergeComposite", "OutlineCompilerFunctionsWithExistingGlobalSymbols",
             "InlineCompilerFunctionsBoundTo", "MarkCompilerFunctionsAsExtern", "mangle_module_name"],
     _COLLAGE: ["CollagePartition"],
@@ -95,7 +93,6 @@ for _reason, _names in _PASSES.items():
     for _name in _names:
         if _name not in _there:
             REASONS.setdefault("tvm.relay.transform." + _name, _reason)
-REASONS["tvm.relay.testing.gradient"] = _GRADIENT
 if "SplitArgs" not in _there:
     REASONS["tvm.relay.SplitArgs"] = REASONS["tvm.relay.transform.SplitArgs"]
 

@@ -18,10 +18,11 @@ bool is_known(const Type* type) {
   return tensor != nullptr && tensor->has_rank() && tensor->has_dtype();
 }
 
-// Gives the nodes between `root` and the arguments a place.
-ExprRef with_span(const ExprRef& root, std::span<const ExprRef> args, Span span) {
-  PointerSet<Expr> given;
-  for (const ExprRef& arg : args) given.insert(arg.get());
+}  // namespace
+
+ExprRef place_calls(const ExprRef& root, std::span<const ExprRef> given, Span span) {
+  PointerSet<Expr> old;
+  for (const ExprRef& expr : given) old.insert(expr.get());
   class Placer final : public Rewriter {
    public:
     Placer(const PointerSet<Expr>& given, Span span) : given_(given), span_(span) {}
@@ -38,10 +39,8 @@ ExprRef with_span(const ExprRef& root, std::span<const ExprRef> args, Span span)
     const PointerSet<Expr>& given_;
     Span span_;
   };
-  return Placer(given, span).run(root);
+  return Placer(old, span).run(root);
 }
-
-}  // namespace
 
 const Operator* called_op(const Expr* expr) {
   const auto* call = expr->as<Call>();
@@ -60,7 +59,7 @@ ExprRef expand_call(const ExpandFn& expand, const Call& call, std::span<const Ex
   }
   OpCall typed(op, call.attrs(), std::move(types), TypeRef(call.type()));
   ExprRef result = expand(typed, args);
-  return result ? with_span(result, args, call.span()) : result;
+  return result ? place_calls(result, args, call.span()) : result;
 }
 
 bool CallExpander::any_acts(const Call& call) {

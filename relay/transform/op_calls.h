@@ -47,6 +47,9 @@ bool calls_any(const Expr* root, const OpColumn<T>& column) {
 /// (published types count), or if `expand` leaves the call alone.
 ExprRef expand_call(const ExpandFn& expand, const Call& call, std::span<const ExprRef> args);
 
+/// `root` with `span` as the place of all new calls that have none: those above the nodes `given`.
+ExprRef place_calls(const ExprRef& root, std::span<const ExprRef> given, Span span);
+
 /// Expands calls in one function whose arguments may have effects. The expansion may use an
 /// argument several times, so lets before it bind such arguments, in their order.
 class CallExpander {

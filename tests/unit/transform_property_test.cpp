@@ -33,6 +33,7 @@ const char* const kSequences[] = {
     "FoldExplicitPadding",
     "SimplifyExpr",
     "SimplifyExpr(exact=True)",
+    "LazyGradientInit",
     "ApplyRules(rules=\"rule a: %x + 0 => %x; rule b: %x * %y + %x * %z => %x * (%y + %z) where "
     "integer(%x); rule c: (%x, %y).0 => %x; rule d: (%x, %y).1 => %y;\")",
     "BatchingOps",

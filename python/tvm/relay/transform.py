@@ -16,7 +16,7 @@ from .build_module import build_config as build_config
 
 __all__ = [
     "ChangeBatch", "SimplifyFCTranspose", "SplitArgs", "CombineParallelBatchMatmul", "CombineParallelConv2D", "CombineParallelDense", "DeadCodeElimination", "EliminateCommonSubexpr",
-    "Defunctionalization", "ToCPS", "to_cps", "un_cps",
+    "Defunctionalization", "ToCPS", "gradient", "to_cps", "un_cps",
     "FoldConstant", "FoldConstantExpr", "FunctionPass", "FuseOps", "InferTypeLocal", "ModulePass", "Pass", "PassContext", "PassInfo",
     "PlanDevices", "PrintIR", "RemoveUnusedFunctions", "Sequential", "ToANormalFormExpr", "build_config", "function_pass", "module_pass",
 ]  # fmt: skip
@@ -32,7 +32,7 @@ def _plain(name: str) -> Any:
 
 
 for _name in ("AnnotateSpans", "BackwardFoldScaleAxis", "BatchingOps", "CanonicalizeOps", "DefuseOps", "FoldExplicitPadding", "FoldScaleAxis",
-              "ForwardFoldScaleAxis", "InferType", "Inline", "LambdaLift", "SimplifyExpr", "SimplifyInference", "ToANormalForm",
+              "FirstOrderGradient", "ForwardFoldScaleAxis", "InferType", "Inline", "LambdaLift", "LazyGradientInit", "SimplifyExpr", "SimplifyInference", "ToANormalForm",
               "ToBasicBlockNormalForm", "ToGraphNormalForm"):  # fmt: skip
     if _name in _passes.names():
         globals()[_name] = _plain(_name)
@@ -57,6 +57,11 @@ def Defunctionalization(func: Any, mod: _relay.IRModule) -> Any:  # noqa: N802
 def ToCPS(expr: Any, mod: _relay.IRModule | None = None) -> Any:  # noqa: N802
     """A function in continuation-passing style; what it calls in `mod` gets a form in this style, too."""
     return _passes.to_cps(expr, mod)
+
+
+def gradient(expr: Any, mod: _relay.IRModule | None = None, mode: str = "higher_order") -> Any:
+    """The gradient of a function: ``fn (x…) -> T`` becomes ``fn (x…) -> (T, (dx…))``; modes are higher_order and first_order."""
+    return _passes.gradient(expr, mod, mode)
 
 
 def to_cps(func: Any, mod: _relay.IRModule | None = None) -> Any:

@@ -1,0 +1,159 @@
+"""Gradients of functions: grad, value_and_grad, vjp, jvp, jacobian, hessian, named after JAX's.
+
+Each takes a function and gives a function, which is an expression like any other: call it in programs, compile it, differentiate it
+again. The function is a `Function`, or a `GlobalVar` or the name of a function of the module `mod`. If the gradient needs functions
+and data types beside it, `mod` gets them; functions of operators, tuples and branches need none. Use the result with that module.
+docs/gradients.md says what has which gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from . import _core
+from ._checks import require_int, require_list, require_type
+from ._core import Expr, Function, GlobalVar, IRModule, Let, RelayError, TensorType, Tuple, TupleGetItem, TupleType, Type
+from .expr import bind, const, var
+from .op import tensor as _ops
+
+__all__ = ["grad", "hessian", "jacobian", "jvp", "value_and_grad", "vjp"]
+
+
+def _function(fn: Any, mod: IRModule | None) -> tuple[Function, IRModule]:
+    module = IRModule() if mod is None else require_type("mod", mod, IRModule)
+    if isinstance(fn, (GlobalVar, str)):
+        name = fn if isinstance(fn, str) else fn.name_hint
+        if mod is None:
+            raise ValueError(f"fn is the name @{name}: give the module that has it as mod")
+        return module[name], module
+    return require_type("fn", fn, Function, GlobalVar, str), module
+
+
+def _positions(argnums: Any, function: Function) -> tuple[list[int], bool]:
+    count = len(function.params)
+    if not isinstance(argnums, Sequence) or isinstance(argnums, (str, bytes)):
+        return [require_int("argnums", argnums, -count, count - 1) % max(count, 1)], True
+    places = [require_int("argnums", one, -count, count - 1) % max(count, 1) for one in require_list("argnums", argnums)]
+    return places, False
+
+
+def _differentiate(fn: Any, argnums: Any, mod: IRModule | None, with_value: bool) -> Function:
+    function, module = _function(fn, mod)
+    places, single = _positions(argnums, function)
+    return _core.gradient(function, module, params=places, single=single, with_value=with_value, of_number=True)
+
+
+def grad(fn: Function | GlobalVar | str, argnums: int | Sequence[int] = 0, mod: IRModule | None = None) -> Function:
+    """The gradient of a function that gives one float: a function of the same parameters.
+
+    Its result is the gradient of parameter `argnums`, or a tuple of them if `argnums` is a sequence; gradients have the types of their
+    parameters. Raises RelayError if the result is not one float, or if something on the way to it has no gradient.
+    """
+    return _differentiate(fn, argnums, mod, False)
+
+
+def value_and_grad(fn: Function | GlobalVar | str, argnums: int | Sequence[int] = 0, mod: IRModule | None = None) -> Function:
+    """Like `grad`, with the result ``(value, gradient)``: the value is computed once."""
+    return _differentiate(fn, argnums, mod, True)
+
+
+def vjp(fn: Function | GlobalVar | str, mod: IRModule | None = None) -> Function:
+    """Takes the parameters of `fn` and then a gradient of its result, of the result's type; gives ``(value, (gradients of all parameters))``."""
+    function, module = _function(fn, mod)
+    return _core.gradient(function, module, from_result=True)
+
+
+def _zeros(of: Type) -> Expr | None:
+    """Zeros of a type of tensors with known extents; None for others."""
+    if isinstance(of, TupleType):
+        fields = [_zeros(field) for field in of.fields]
+        return None if any(field is None for field in fields) else Tuple(fields)
+    extents = _extents(of)
+    return None if extents is None else _ops.zeros(extents, str(of.dtype))
+
+
+def _extents(of: Type) -> tuple[int, ...] | None:
+    if not isinstance(of, TensorType):
+        return None
+    try:
+        return tuple(int(extent) for extent in of.shape)
+    except (TypeError, ValueError):
+        return None
+
+
+def _called(function: Function, args: Sequence[Expr]) -> Expr:
+    return bind(function.body, dict(zip(function.params, args)))
+
+
+def jvp(fn: Function | GlobalVar | str, mod: IRModule | None = None) -> Function:
+    """Takes the parameters of `fn` and then a direction for each, of its type; gives ``(value, derivative of the value in this direction)``.
+
+    The derivative is the transpose of `vjp`, which is linear in the gradient that it takes: two reverse passes. Raises RelayError for a
+    function whose result is not made of tensors with known extents.
+    """
+    function, module = _function(fn, mod)
+    back = _core.gradient(function, module, from_result=True)
+    count = len(function.params)
+    twice = _core.gradient(back, module, params=[count], from_result=True, single=True)
+    result = back.params[-1].type_annotation
+    none = _zeros(result)
+    if none is None:
+        raise RelayError(f"jvp is of functions whose result has known extents; this one gives {result}")
+    params = [var(param.name_hint, param.type_annotation) for param in twice.params[:count]]
+    directions = [var("d" + param.name_hint, param.type_annotation) for param in params]
+    both = var("both")
+    called = _called(twice, [*params, none, Tuple([none, Tuple(directions)])])
+    value = TupleGetItem(TupleGetItem(both, 0), 0)
+    return Function([*params, *directions], Let(both, called, Tuple([value, TupleGetItem(both, 1)])))
+
+
+def _rows(fn: Function, module: IRModule, place: int) -> Function:
+    """For each element of the result of `fn` its gradient for a parameter, one after another."""
+    back = _core.gradient(fn, module, params=[place], from_result=True, single=True, with_value=False)
+    extents = _extents(back.params[-1].type_annotation)
+    inputs = _extents(fn.params[place].type_annotation)
+    if extents is None or inputs is None:
+        raise RelayError("jacobian is of functions whose result, and the parameter, are tensors of known extents")
+    dtype = str(back.params[-1].type_annotation.dtype)
+    count = 1
+    for extent in extents:
+        count *= extent
+    params = [var(param.name_hint, param.type_annotation) for param in back.params[:-1]]
+    loop = var("loop")
+    turn = var("i", shape=(), dtype="int32")
+    rows = var("rows", shape=(count, *inputs), dtype=dtype)
+    hot = _ops.one_hot(turn, const(1.0, dtype), const(0.0, dtype), count, -1, dtype)
+    row = _called(back, [*params, _ops.reshape(hot, extents)])
+    column = _ops.reshape(hot, (count, *(1 for _ in inputs)))
+    following = rows + column * _ops.expand_dims(row, 0)
+    step = _core.If(turn < const(count, "int32"), _core.Call(loop, [turn + const(1, "int32"), following]), rows)
+    turns = Function([turn, rows], step, TensorType((count, *inputs), dtype))
+    start = _core.Call(loop, [const(0, "int32"), _ops.zeros((count, *inputs), dtype)])
+    return Function(params, Let(loop, turns, _ops.reshape(start, (*extents, *inputs))))
+
+
+def jacobian(fn: Function | GlobalVar | str, argnums: int = 0, mod: IRModule | None = None) -> Function:
+    """The derivatives of all elements of a tensor result by all elements of a tensor parameter: the extents of both, one after another.
+
+    A loop takes one reverse pass for each element of the result. Raises RelayError for results and parameters of other types or of unknown
+    extents.
+    """
+    function, module = _function(fn, mod)
+    places, _ = _positions(require_int("argnums", argnums, -len(function.params), len(function.params) - 1), function)
+    return _rows(_typed(function, module), module, places[0])
+
+
+def hessian(fn: Function | GlobalVar | str, argnums: int = 0, mod: IRModule | None = None) -> Function:
+    """The second derivatives of a function that gives one float: the jacobian of its gradient."""
+    module = IRModule() if mod is None else mod
+    return jacobian(grad(fn, argnums, mod if mod is not None else module), argnums, module)
+
+
+def _typed(function: Function, module: IRModule) -> Function:
+    """The function with the types of its parameters written on them."""
+    whole = module.copy()
+    whole["typed"] = function
+    from .transform import InferType
+
+    return InferType()(whole)["typed"]

@@ -1,0 +1,133 @@
+#include <relay/transform/gradient/gradient.h>
+
+#include <algorithm>
+
+#include <relay/infer/infer.h>
+#include <relay/ir/effects.h>
+#include <relay/ir/rewrite.h>
+#include <relay/ir/type_fields.h>
+#include <relay/support/error.h>
+#include <relay/transform/gradient/leaves.h>
+#include <relay/transform/gradient/parts.h>
+#include <relay/transform/literals.h>
+
+namespace relay {
+namespace grad {
+
+std::vector<bool> chosen_params(const Function& function, const GradientForm& form) {
+  std::vector<bool> chosen(function.params().size(), !form.params);
+  if (!form.params) return chosen;
+  for (size_t i : *form.params) {
+    if (i >= chosen.size())
+      throw Error("there is no parameter " + std::to_string(i) + ": the function has " +
+                      std::to_string(chosen.size()),
+                  function.span());
+    chosen[i] = true;
+  }
+  return chosen;
+}
+
+ExprRef result_in_form(const GradientForm& form, ExprRef value, std::vector<ExprRef> gradients) {
+  // In the order in which they were asked for.
+  if (form.params) {
+    std::vector<size_t> sorted = *form.params;
+    std::sort(sorted.begin(), sorted.end());
+    sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+    std::vector<ExprRef> ordered;
+    for (size_t i : *form.params) {
+      auto place = std::lower_bound(sorted.begin(), sorted.end(), i) - sorted.begin();
+      ordered.push_back(gradients[static_cast<size_t>(place)]);
+    }
+    gradients = std::move(ordered);
+  }
+  ExprRef all = form.single ? gradients.at(0) : make_tuple(gradients);
+  if (!form.with_value) return all;
+  return make_tuple(std::vector<ExprRef>{std::move(value), std::move(all)});
+}
+
+namespace {
+
+bool has_floats(const Type* type) {
+  if (is_leaf(type) || type->is<TypeCall>()) return true;
+  bool found = false;
+  for_each_part(*type, [&](const Type* part) { found = found || has_floats(part); });
+  return found;
+}
+
+}  // namespace
+
+void require_float_result(const Function& function, const GradientForm& form) {
+  const Type* type = function.body()->type();
+  if (type == nullptr) return;
+  const Span span =
+      function.body()->span().known() ? function.body()->span() : function.span();
+  if (form.of_number) {
+    const auto* tensor = type->as<TensorType>();
+    const bool number = is_leaf(type) && tensor->has_rank() && tensor->dims().empty();
+    if (!number)
+      throw Error(Diagnostic::error("a gradient is of a function that gives one number of a "
+                                    "floating-point dtype; this one gives " +
+                                        type->str(),
+                                    span)
+                      .help("vjp takes any result, and jacobian a tensor"));
+    return;
+  }
+  if (!has_floats(type))
+    throw Error("the function has no gradient: its result, " + type->str() + ", is no float",
+                span);
+}
+
+namespace {
+
+// If the types of the parameters say all, functions inside get types, too, and numbers dtypes.
+Module with_known_types(const Module& module, const Name& name) {
+  std::vector<TypeRef> types;
+  for (const VarRef& param : module.function(name)->params()) {
+    if (param->type() == nullptr || !param->type()->closed()) return resolve_literals(module);
+    types.emplace_back(param->type());
+  }
+  return specialize(module, name, types);
+}
+
+// With variables of its own, so that it may stand beside the old function. Operators refuse a
+// gradient here, where the call is known.
+FunctionRef typed_in(const Module& module, const FunctionRef& gradient) {
+  const FunctionRef function(copy_with_fresh_vars(gradient)->as<Function>());
+  Module whole = module;
+  const Name own = whole.fresh_name("gradient");
+  whole.add_function(own, function);
+  infer_types_or_throw(whole);
+  return FunctionRef(whole.function(own));
+}
+
+}  // namespace
+}  // namespace grad
+
+FunctionRef gradient(const FunctionRef& function, Module& module, GradientMode mode,
+                     const GradientForm& form) {
+  Module whole = module;
+  const Name own = whole.fresh_name("differentiated");
+  whole.add_function(own, function);
+  infer_types_or_throw(whole);
+  whole = grad::with_known_types(whole, own);
+  const FunctionRef typed(whole.function(own));
+  grad::chosen_params(*typed, form);  // refuses positions that are none
+  grad::require_float_result(*typed, form);
+  FunctionRef plain = typed;
+  if (!Effects(whole).any()) {
+    plain = grad::with_calls_inlined(typed, whole);
+    if (!(plain == typed)) {
+      Module again = whole;
+      again.update_function(own, plain);
+      infer_types_or_throw(again);
+      plain = FunctionRef(resolve_literals(again).function(own));
+    }
+  }
+  const Expr* cause = grad::not_dataflow(*plain);
+  if (cause == nullptr) return grad::typed_in(module, grad::dataflow_gradient(*plain, form));
+  static_cast<void>(mode);
+  throw Error("a gradient is of a function of operators, tuples and branches whose extents are known",
+              cause->span());
+}
+
+}  // namespace relay

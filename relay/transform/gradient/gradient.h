@@ -1,0 +1,39 @@
+// Gradients of functions: docs/gradients.md says what they are and how they are made.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include <relay/ir/module.h>
+
+namespace relay {
+
+enum class GradientMode : uint8_t {
+  kFirstOrder,   // functions that are dataflow once calls are inlined; refuses others
+  kHigherOrder,  // any function
+};
+
+/// The form of a gradient.
+struct GradientForm {
+  /// The parameters that get gradients, by position; all if nothing.
+  std::optional<std::vector<size_t>> params;
+  /// One more parameter: the gradient of the result, of the result's type. Otherwise it is ones.
+  bool from_result = false;
+  /// The result is the gradient itself and not a tuple of one; `params` then has one position.
+  bool single = false;
+  /// The function's value comes first: `(value, gradients)`.
+  bool with_value = true;
+  /// Refuses a function whose result is not one number.
+  bool of_number = false;
+};
+
+/// The gradient of a function of `module`, or of one that calls functions of it:
+/// `fn (x…) -> T` becomes `fn (x…) -> (T, (dx…))`.
+///
+/// The module gets the functions and data types that the gradient needs beside it; none for
+/// dataflow. Parameters that do not reach the result, and those that are no floats, get zeros.
+/// Throws `Error` where something has no gradient.
+FunctionRef gradient(const FunctionRef& function, Module& module, GradientMode mode,
+                     const GradientForm& form = {});
+
+}  // namespace relay

@@ -1,0 +1,27 @@
+// The two ways to the gradient of a function.
+#pragma once
+
+#include <relay/transform/gradient/gradient.h>
+
+namespace relay::grad {
+
+/// The position of parameters that get gradients, for each parameter.
+std::vector<bool> chosen_params(const Function& function, const GradientForm& form);
+/// The result of the gradient from its parts.
+ExprRef result_in_form(const GradientForm& form, ExprRef value, std::vector<ExprRef> gradients);
+/// Refuses a result without floats.
+void require_float_result(const Function& function, const GradientForm& form);
+
+/// A typed function with the calls of functions that are known and not recursive replaced by their
+/// bodies.
+FunctionRef with_calls_inlined(const FunctionRef& function, const Module& module);
+/// The first node that `dataflow_gradient` does not take, null if it takes the function.
+const Expr* not_dataflow(const Function& function);
+/// The gradient of a function of operators, tuples, lets and ifs.
+FunctionRef dataflow_gradient(const Function& function, const GradientForm& form);
+
+/// The gradient of any function of the module, by name; `module` gets what it calls.
+FunctionRef lifted_gradient(const Module& whole, const Name& name, Module& module,
+                            const GradientForm& form);
+
+}  // namespace relay::grad

@@ -1,0 +1,437 @@
+#include <relay/transform/gradient/reverse.h>
+
+#include <algorithm>
+
+#include <relay/ir/rewrite.h>
+#include <relay/op/registry/gradient.h>
+#include <relay/support/error.h>
+#include <relay/transform/op_calls.h>
+
+namespace relay::grad {
+
+Reverse::Reverse(const Function* function) : function_(function), regions_(function) {
+  for (uint32_t id = 0; id < regions_.num_nodes(); ++id) {
+    types_.push_back(regions_.expr(id)->type());
+    if (const auto* let = regions_.expr(id)->as<Let>()) *lets_.insert(let->var().get()).first = id;
+  }
+  find_dataflow();
+  varied_.resize(types_.size());
+  values_.resize(types_.size());
+  gradients_.resize(types_.size());
+  for (uint32_t id = 0; id < regions_.num_nodes(); ++id) owners_.push_back(regions_.home(id));
+  number_variables();
+}
+
+// ---- Numbers -------------------------------------------------------------------------------
+
+uint32_t Reverse::variable(const Var* var) {
+  auto [entry, fresh] = variables_.insert(var);
+  if (!fresh) return *entry;
+  *entry = size();
+  const uint32_t id = *entry;
+  types_.push_back(var->type());
+  varied_.push_back(false);
+  values_.emplace_back();
+  gradients_.emplace_back();
+  owners_.push_back(kNone);
+  return id;
+}
+
+// A let that binds a function keeps its variable: the function may mention it.
+void Reverse::number_variables() {
+  for (const VarRef& param : function_->params()) variable(param.get());
+  auto visit = [&](const Expr* expr) {
+    const auto* var = expr->as<Var>();
+    if (var == nullptr) return;
+    const uint32_t* let = lets_.find(var);
+    if (let == nullptr) {
+      variable(var);
+    } else if (static_cast<const Let*>(regions_.expr(*let))->value()->is<Function>()) {
+      lets_.erase(var);
+      variable(var);
+    }
+  };
+  for (uint32_t id : regions_.post_order()) {
+    for (const ExprRef& operand : regions_.expr(id)->operands()) visit(operand.get());
+  }
+  // Lets are met before what uses them, so a name for a name takes one step.
+  for (uint32_t region = 0; region < regions_.num_regions(); ++region) {
+    for (const Regions::Step step : regions_.steps(region)) {
+      if (!step.bind) continue;
+      const auto* let = static_cast<const Let*>(regions_.expr(step.node));
+      if (lets_.find(let->var().get()) == nullptr) continue;
+      const uint32_t id = target_of(let->value().get(), regions_.operand(step.node, 0));
+      *let_targets_.insert(let->var().get()).first = id;
+    }
+  }
+}
+
+uint32_t Reverse::target_of(const Expr* expr, uint32_t node) const {
+  for (;;) {
+    if (node != kNone) {
+      const auto* let = regions_.expr(node)->as<Let>();
+      if (let == nullptr) return node;
+      expr = let->body().get();
+      node = regions_.operand(node, 1);
+      continue;
+    }
+    const auto* var = expr->as<Var>();
+    if (var == nullptr) return kNone;
+    if (const uint32_t* known = let_targets_.find(var)) return *known;
+    const uint32_t* id = lets_.find(var);
+    if (id == nullptr) return variables_.at(var);
+    const auto* let = static_cast<const Let*>(regions_.expr(*id));
+    expr = let->value().get();
+    node = regions_.operand(*id, 0);
+  }
+}
+
+uint32_t Reverse::target(uint32_t node, size_t operand) const {
+  return target_of(regions_.expr(node)->operands()[operand].get(),
+                   regions_.operand(node, operand));
+}
+
+uint32_t Reverse::result_of(uint32_t region) const {
+  const Regions::Result result = regions_.result(region);
+  return target_of(result.expr, result.node);
+}
+
+std::vector<uint32_t> Reverse::nodes_of(uint32_t region) const {
+  std::vector<uint32_t> nodes;
+  for (const Regions::Step step : regions_.steps(region)) {
+    if (!step.bind && !regions_.expr(step.node)->is<Let>()) nodes.push_back(step.node);
+  }
+  return nodes;
+}
+
+// ---- What is dataflow ----------------------------------------------------------------------
+
+bool Reverse::branches_are_dataflow(uint32_t id) const {
+  for (size_t branch = 1; branch <= 2; ++branch) {
+    const uint32_t region = regions_.region_of(id, branch);
+    for (uint32_t node : nodes_of(region)) {
+      if (!is_static(types_[node])) return false;
+      const bool plain = dataflow_[node] || regions_.expr(node)->is<Tuple>() ||
+                         regions_.expr(node)->is<TupleGetItem>() ||
+                         regions_.expr(node)->is<Constant>();
+      if (!plain) return false;
+    }
+  }
+  return true;
+}
+
+void Reverse::find_dataflow() {
+  dataflow_.assign(types_.size(), false);
+  for (uint32_t id : regions_.post_order()) {
+    const Expr* expr = regions_.expr(id);
+    if (expr->is<If>()) {
+      dataflow_[id] = is_static(types_[id]) && branches_are_dataflow(id);
+      continue;
+    }
+    const Operator* op = called_op(expr);
+    if (op == nullptr || !op->pure() || !is_tensorial(types_[id])) continue;
+    auto args = static_cast<const Call*>(expr)->args();
+    dataflow_[id] = std::all_of(args.begin(), args.end(),
+                                [](const ExprRef& arg) { return is_tensorial(arg->type()); });
+  }
+}
+
+// ---- The forward pass ----------------------------------------------------------------------
+
+void Reverse::note(const ExprRef& value, uint32_t region, const Type* type) {
+  if (!value->is<Var>() && !value->is<Constant>()) *homes_.insert(value.get()).first = {region, type};
+}
+
+void Reverse::make_forward(uint32_t id) {
+  const Expr* expr = regions_.expr(id);
+  if (expr->is<If>()) {
+    forward_if(id);
+    return;
+  }
+  std::vector<ExprRef> operands;
+  bool any = false;
+  for (size_t i = 0; i < expr->operands().size(); ++i) {
+    const uint32_t operand = target(id, i);
+    operands.push_back(operand == kNone ? expr->operands()[i] : values_[operand]);
+    RELAY_CHECK(operands.back(), "a value that is not computed");
+    any = any || (operand != kNone && varied_[operand]);
+  }
+  values_[id] = rebuild(expr, operands);
+  varied_[id] = any && types_[id] != nullptr && leaf_table_.count(types_[id]) > 0;
+  note(values_[id], regions_.home(id), types_[id]);
+}
+
+void Reverse::forward_region(uint32_t region) {
+  for (uint32_t node : nodes_of(region)) make_forward(node);
+}
+
+void Reverse::forward_if(uint32_t id) {
+  const Expr* expr = regions_.expr(id);
+  std::vector<ExprRef> operands{values_[target(id, 0)]};
+  bool any = false;
+  for (size_t branch = 1; branch <= 2; ++branch) {
+    const uint32_t region = regions_.region_of(id, branch);
+    forward_region(region);
+    const uint32_t result = result_of(region);
+    any = any || varied_[result];
+    operands.push_back(with_ifs(nodes_of(region), values_[result]));
+  }
+  varied_[id] = any && leaf_table_.count(types_[id]) > 0;
+  if (varied_[id]) {
+    IfParts& parts = ifs_[id];
+    parts.saved = make_var("saved", {}, expr->span());
+    values_[id] = make_projection(parts.saved, 0, expr->span());
+  } else {
+    values_[id] = rebuild(expr, operands);
+  }
+  note(values_[id], regions_.home(id), types_[id]);
+}
+
+ExprRef Reverse::build_if(uint32_t id) {
+  const Expr* expr = regions_.expr(id);
+  IfParts& parts = ifs_.at(id);
+  ExprRef branches[2];
+  for (int branch = 0; branch < 2; ++branch) {
+    const uint32_t region = regions_.region_of(id, static_cast<size_t>(branch) + 1);
+    std::vector<ExprRef> fields{values_[result_of(region)]};
+    for (const Slot& slot : parts.slots) {
+      const ExprRef& value = slot.values[branch];
+      fields.push_back(value ? value : zeros_of_type(slot.type.get()));
+    }
+    branches[branch] = with_ifs(nodes_of(region), make_tuple(fields));
+  }
+  return make_if(values_[target(id, 0)], branches[0], branches[1], expr->span());
+}
+
+void Reverse::take_ifs(std::span<const uint32_t> nodes, std::vector<Binding>& out) {
+  for (uint32_t node : nodes) {
+    auto found = ifs_.find(node);
+    if (found != ifs_.end()) out.emplace_back(found->second.saved, build_if(node));
+  }
+}
+
+ExprRef Reverse::with_ifs(std::span<const uint32_t> nodes, ExprRef value) {
+  std::vector<Binding> bindings;
+  take_ifs(nodes, bindings);
+  for (size_t i = bindings.size(); i-- > 0;)
+    value = make_let(bindings[i].first, bindings[i].second, std::move(value));
+  return value;
+}
+
+// ---- The backward pass ---------------------------------------------------------------------
+
+void Reverse::open_frame(uint32_t owner) { frames_.push_back({owner, {}, {}}); }
+
+std::vector<Reverse::Outer> Reverse::close_frame() {
+  std::vector<Outer> outer = std::move(frames_.back().outer);
+  frames_.pop_back();
+  return outer;
+}
+
+void Reverse::add(uint32_t id, uint32_t leaf, const ExprRef& gradient) {
+  if (!gradient) return;
+  // Tuples pass on what they get, so that each tensor has its own gradient.
+  for (;;) {
+    if (id == kNone || !varied_[id]) return;
+    if (id >= regions_.num_nodes()) break;
+    const Expr* expr = regions_.expr(id);
+    if (expr->is<Tuple>()) {
+      const auto& tuple = *types_[id]->as<TupleType>();
+      const size_t field = leaf_table_.field_with(tuple, leaf);
+      leaf -= leaf_table_.offset(tuple, field);
+      id = target(id, field);
+    } else if (const auto* projection = expr->as<TupleGetItem>()) {
+      leaf += leaf_table_.offset(*projection->tuple()->type()->as<TupleType>(), projection->index());
+      id = target(id, 0);
+    } else {
+      break;
+    }
+  }
+  Frame& frame = frames_.back();
+  if (owners_[id] == frame.owner) {
+    Leaves& leaves = gradients_[id];
+    if (leaves.empty()) leaves.resize(leaf_table_.count(types_[id]));
+    leaves[leaf] = sum(leaves[leaf], gradient);
+    return;
+  }
+  auto [entry, fresh] = frame.known.try_emplace({id, leaf}, frame.outer.size());
+  if (fresh) {
+    frame.outer.push_back({id, leaf, gradient});
+  } else {
+    ExprRef& known = frame.outer[entry->second].gradient;
+    known = sum(known, gradient);
+  }
+}
+
+void Reverse::backward(std::span<const uint32_t> nodes) {
+  for (size_t i = nodes.size(); i-- > 0;) {
+    const uint32_t id = nodes[i];
+    if (gradients_[id].empty()) continue;
+    const Leaves gradients = std::move(gradients_[id]);
+    gradients_[id].clear();
+    if (regions_.expr(id)->is<If>()) {
+      backward_if(id, gradients);
+    } else if (regions_.expr(id)->is<Call>()) {
+      backward_call(id, gradients);
+    }
+  }
+}
+
+namespace {
+
+std::vector<ExprRef> gradients_at(const GradientCall& call, Span span) {
+  try {
+    return gradients_of(call);
+  } catch (const Error& error) {
+    if (error.diagnostics().empty() || error.diagnostics()[0].span.known()) throw;
+    throw Error(error.what(), span);
+  }
+}
+
+}  // namespace
+
+void Reverse::backward_call(uint32_t id, const Leaves& gradients) {
+  const auto* call = static_cast<const Call*>(regions_.expr(id));
+  const Operator* op = called_op(call);
+  std::vector<TypeRef> inputs;
+  std::vector<ExprRef> args;
+  for (size_t i = 0; i < call->args().size(); ++i) {
+    inputs.emplace_back(call->args()[i]->type());
+    const uint32_t operand = target(id, i + 1);
+    args.push_back(operand == kNone ? call->args()[i] : values_[operand]);
+  }
+  // The gradient of each tensor of the result.
+  std::vector<ExprRef> given;
+  size_t next = 0;
+  for_each_tensor(types_[id], values_[id], [&](const Type* tensor, const ExprRef& value) {
+    if (!is_leaf(tensor)) {
+      given.emplace_back();
+      return;
+    }
+    const ExprRef& known = gradients[next++];
+    given.push_back(known ? known : zeros_of(tensor, value));
+  });
+  const OpCall typed(op, call->attrs(), std::move(inputs), TypeRef(types_[id]));
+  std::vector<ExprRef> found =
+      gradients_at(GradientCall{typed, args, values_[id], given}, call->span());
+  // One walk gives all new calls the place of this one, and keeps what they share.
+  std::vector<ExprRef> some;
+  for (const ExprRef& gradient : found) {
+    if (gradient) some.push_back(gradient);
+  }
+  std::vector<ExprRef> old = args;
+  for (const ExprRef& arg : args) {
+    if (arg->is<Tuple>()) old.insert(old.end(), arg->operands().begin(), arg->operands().end());
+  }
+  old.push_back(values_[id]);
+  for (const ExprRef& gradient : given) {
+    if (gradient) old.push_back(gradient);
+  }
+  const ExprRef placed = place_calls(make_tuple(some), old, call->span());
+  size_t k = 0;
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (!found[i]) continue;
+    const ExprRef gradient = placed->operands()[k++];
+    const uint32_t operand = target(id, i + 1);
+    uint32_t leaf = 0;
+    for_each_tensor(call->args()[i]->type(), gradient,
+                    [&](const Type* tensor, const ExprRef& value) {
+                      if (is_leaf(tensor)) add(operand, leaf++, value);
+                    });
+  }
+}
+
+// ---- The backward pass through an if -------------------------------------------------------
+
+// Puts slots in the place of what the forward branch computed.
+class Reverse::Capture final : public Rewriter {
+ public:
+  Capture(Reverse& all, uint32_t id, int branch, const Leaves& given)
+      : all_(all),
+        id_(id),
+        branch_(branch),
+        region_(all.regions_.region_of(id, static_cast<size_t>(branch) + 1)) {
+    for (const ExprRef& gradient : given) {
+      if (gradient) given_.insert(gradient.get());
+    }
+  }
+
+ private:
+  ExprRef enter(const Expr* expr) override {
+    if (given_.contains(expr)) return ExprRef(expr);
+    const Home* home = all_.homes_.find(expr);
+    if (home == nullptr) return {};
+    if (!all_.regions_.contains(region_, home->region)) return ExprRef(expr);
+    return all_.slot(id_, branch_, ExprRef(expr), home->type);
+  }
+
+  Reverse& all_;
+  const uint32_t id_;
+  const int branch_;
+  const uint32_t region_;
+  PointerSet<Expr> given_;
+};
+
+ExprRef Reverse::slot(uint32_t id, int branch, const ExprRef& value, const Type* type) {
+  IfParts& parts = ifs_.at(id);
+  size_t free = parts.slots.size();
+  size_t found = parts.slots.size();
+  for (size_t i = parts.slots.size(); i-- > 0;) {
+    const Slot& slot = parts.slots[i];
+    if (slot.values[branch] == value) found = i;
+    if (!slot.values[branch] && slot.type.get() == type) free = i;
+  }
+  if (found == parts.slots.size()) {
+    if (free == parts.slots.size()) parts.slots.push_back({TypeRef(type), {}});
+    parts.slots[free].values[branch] = value;
+    found = free;
+  }
+  ExprRef taken = make_projection(parts.saved, static_cast<uint32_t>(found) + 1, value->span());
+  note(taken, regions_.home(id), type);
+  return taken;
+}
+
+std::vector<Reverse::Outer> Reverse::backward_branch(uint32_t region, const Leaves& gradients) {
+  open_frame(region);
+  const uint32_t result = result_of(region);
+  for (uint32_t leaf = 0; leaf < gradients.size(); ++leaf) add(result, leaf, gradients[leaf]);
+  backward(nodes_of(region));
+  return close_frame();
+}
+
+void Reverse::backward_if(uint32_t id, const Leaves& gradients) {
+  std::vector<Outer> found[2];
+  std::map<std::pair<uint32_t, uint32_t>, size_t> places;
+  std::vector<std::pair<uint32_t, uint32_t>> keys;
+  for (int branch = 0; branch < 2; ++branch) {
+    found[branch] =
+        backward_branch(regions_.region_of(id, static_cast<size_t>(branch) + 1), gradients);
+    for (const Outer& outer : found[branch]) {
+      if (places.try_emplace({outer.id, outer.leaf}, keys.size()).second)
+        keys.emplace_back(outer.id, outer.leaf);
+    }
+  }
+  if (keys.empty()) return;
+  ExprRef branches[2];
+  for (int branch = 0; branch < 2; ++branch) {
+    std::vector<ExprRef> fields(keys.size());
+    for (const Outer& outer : found[branch])
+      fields[places.at({outer.id, outer.leaf})] = outer.gradient;
+    for (size_t k = 0; k < keys.size(); ++k) {
+      if (fields[k]) continue;
+      uint32_t leaf = 0;
+      for_each_tensor(types_[keys[k].first], values_[keys[k].first],
+                      [&](const Type* tensor, const ExprRef& value) {
+                        if (is_leaf(tensor) && leaf++ == keys[k].second)
+                          fields[k] = zeros_of(tensor, value);
+                      });
+    }
+    branches[branch] = Capture(*this, id, branch, gradients).run(make_tuple(fields));
+  }
+  const Span span = regions_.expr(id)->span();
+  const ExprRef all = make_if(values_[target(id, 0)], branches[0], branches[1], span);
+  for (size_t k = 0; k < keys.size(); ++k)
+    add(keys[k].first, keys[k].second, make_projection(all, static_cast<uint32_t>(k), span));
+}
+
+}  // namespace relay::grad

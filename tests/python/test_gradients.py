@@ -1,0 +1,109 @@
+"""relay.grad and its kin against central differences."""
+
+import numpy as np
+import pytest
+import relay
+from relay import RelayError
+
+EPS = 1e-6
+
+
+def both(fn, *args, mod=None):
+    """The result in both executors, which agree."""
+    module = relay.IRModule() if mod is None else mod.copy()
+    module["main"] = fn
+    found = relay.compile(module)(*args)
+    same(found, relay.evaluate(module, *args), rtol=1e-9)
+    return found
+
+
+def same(found, expected, rtol=1e-6):
+    if isinstance(expected, tuple):
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected):
+            same(one, other, rtol)
+    else:
+        np.testing.assert_allclose(np.asarray(found), np.asarray(expected), rtol=rtol, atol=1e-8)
+
+
+def differences(run, args, place):
+    """The derivatives of all elements of the result by those of one argument."""
+    base = np.asarray(args[place])
+    rows = []
+    for spot in np.ndindex(base.shape):
+        ends = []
+        for step in (EPS, -EPS):
+            moved = base.copy()
+            moved[spot] += step
+            ends.append(np.asarray(run(*[moved if k == place else one for k, one in enumerate(args)])))
+        rows.append((ends[0] - ends[1]) / (2 * EPS))
+    return np.moveaxis(np.array(rows).reshape(base.shape + np.shape(rows[0])), range(base.ndim), range(-base.ndim, 0) or [])
+
+
+def loss():
+    x, w = relay.var("x", shape=(3,), dtype="float64"), relay.var("w", shape=(3,), dtype="float64")
+    return relay.Function([x, w], relay.sum(relay.tanh(x * w) * relay.exp(x)))
+
+
+X, W = np.array([0.1, 0.2, 0.3]), np.array([1.0, 2.0, -1.0])
+
+
+def test_grad_and_value_and_grad():
+    run = relay.compile(relay.IRModule.from_expr(loss()))
+    expected = [differences(run, [X, W], k) for k in range(2)]
+    same(both(relay.grad(loss()), X, W), expected[0])
+    same(both(relay.grad(loss(), -1), X, W), expected[1])
+    value, grads = both(relay.value_and_grad(loss(), (1, 0)), X, W)
+    same(value, run(X, W))
+    same(grads, (expected[1], expected[0]))
+
+
+def test_vjp_and_jvp_are_transposes():
+    x, w = relay.var("x", shape=(3,), dtype="float64"), relay.var("w", shape=(3,), dtype="float64")
+    fn = relay.Function([x, w], relay.Tuple([relay.tanh(x * w), relay.sum(x)]))
+    rng = np.random.default_rng(0)
+    dx, dw, g, h = rng.normal(size=3), rng.normal(size=3), rng.normal(size=3), np.array(rng.normal())
+    module = relay.IRModule.from_expr(relay.vjp(fn))
+    value, (gx, gw) = relay.compile(module)(X, W, (g, h))
+    forward, (ty, ts) = both(relay.jvp(fn), X, W, dx, dw)
+    same(value, forward)
+    assert np.isclose(gx @ dx + gw @ dw, g @ ty + h * ts)
+
+
+def test_jacobian_and_hessian():
+    x = relay.var("x", shape=(2, 2), dtype="float64")
+    fn = relay.Function([x], relay.op.exp(relay.nn.dense(x, x)))
+    at = np.array([[0.1, -0.2], [0.3, 0.4]])
+    found = both(relay.jacobian(fn), at)
+    assert found.shape == (2, 2, 2, 2)
+    same(found, differences(relay.compile(relay.IRModule.from_expr(fn)), [at], 0))
+    gradient = relay.compile(relay.IRModule.from_expr(relay.grad(loss())))
+    same(both(relay.hessian(loss()), X, W), differences(lambda x, w: gradient(x, w), [X, W], 0), rtol=1e-5)
+
+
+def test_function_of_a_module():
+    mod = relay.parse("def @square(%x: float64) -> float64 { %x * %x }\ndef @cube(%x: float64) -> float64 { @square(%x) * %x }")
+    same(both(relay.grad("cube", mod=mod), 3.0, mod=mod), 27.0)
+    same(both(relay.grad(mod.get_global_var("square"), mod=mod), 3.0, mod=mod), 6.0)
+
+
+def test_refusals():
+    x = relay.var("x", shape=(3,))
+    with pytest.raises(RelayError, match="one number of a floating-point dtype; this one gives Tensor"):
+        relay.grad(relay.Function([x], relay.exp(x)))
+    with pytest.raises(RelayError, match="its result, int32, is no float"):
+        relay.vjp(relay.Function([x], relay.argmax(x)))
+    with pytest.raises(ValueError, match="argnums is an integer from -1 to 0"):
+        relay.grad(relay.Function([x], relay.sum(x)), 1)
+    with pytest.raises(ValueError, match="give the module"):
+        relay.grad("f")
+    with pytest.raises(ValueError, match="mode is first_order or higher_order"):
+        relay.transform.gradient(relay.Function([x], x), mode="second")
+
+
+def test_deep_dataflow():
+    x = relay.var("x", shape=(), dtype="float64")
+    body = x
+    for _ in range(20_000):
+        body = relay.negative(body) + x
+    same(relay.compile(relay.IRModule.from_expr(relay.grad(relay.Function([x], body))))(1.0), 1.0)
