@@ -6,7 +6,7 @@
 Parameters are a tree: a tensor, a tuple of trees, or a value of a data type that has trees as fields.
 """
 
-from . import initializers, losses, schedules
+from . import checkpoint, initializers, losses, schedules
 from .optimizers import SGD, Adam, AdamW, Optimizer, clip_by_norm, clip_by_value, global_norm
 
-__all__ = ["SGD", "Adam", "AdamW", "Optimizer", "clip_by_norm", "clip_by_value", "global_norm", "initializers", "losses", "schedules"]
+__all__ = ["SGD", "Adam", "AdamW", "Optimizer", "checkpoint", "clip_by_norm", "clip_by_value", "global_norm", "initializers", "losses", "schedules"]

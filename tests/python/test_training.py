@@ -1,0 +1,116 @@
+"""The training programs of examples/: they learn, and nothing of a run that is killed is lost."""
+
+import os
+import pathlib
+import re
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from relay.optim import checkpoint
+
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
+PATIENCE = 300 * float(os.environ.get("RELAY_TIMEOUT_FACTOR", "1"))
+
+
+def command(example, *options):
+    return [sys.executable, str(EXAMPLES / example / "train.py"), *map(str, options)]
+
+
+def run(example, *options, status=0):
+    done = subprocess.run(command(example, *options), capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == status, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def test_digits_are_learned_from_random_weights(tmp_path):
+    printed = run("train_digits", "--plot", tmp_path / "plot.svg")
+    assert re.search(r"epoch 40 of 40: loss 0\.\d+, accuracy 0\.9\d+, 0\.0 s left", printed)
+    assert float(re.search(r"^accuracy: ([\d.]+)", printed, re.MULTILINE)[1]) >= 0.97
+    drawing = (tmp_path / "plot.svg").read_text()
+    assert drawing.startswith("<svg") and drawing.count("<polyline") == 2 and "40 epochs" in drawing
+
+
+SMALL = ["--images", 256, "--epochs", 12, "--threads", 1, "--least", 0]
+
+
+def test_a_training_that_is_killed_again_and_again_ends_with_the_same_weights(tmp_path):
+    run("train_digits", *SMALL, "--weights", tmp_path / "whole.npz")
+    options = [*SMALL, "--weights", tmp_path / "parts.npz", "--checkpoint", tmp_path / "kept.npz"]
+    killed = 0
+    for turn in range(40):
+        process = subprocess.Popen(command("train_digits", *options), stdout=subprocess.PIPE, text=True)
+        # Killed some milliseconds after the first epoch of its own: within a step, while it writes, between two epochs.
+        for line in process.stdout:
+            if line.startswith("epoch"):
+                break
+        time.sleep(0.002 * turn)
+        process.kill()
+        process.stdout.close()
+        if process.wait() == 0:
+            break
+        killed += 1
+    run("train_digits", *options)
+    assert killed >= 3
+    with np.load(tmp_path / "whole.npz") as whole, np.load(tmp_path / "parts.npz") as parts:
+        assert whole.files == parts.files and len(whole.files) == 6
+        for name in whole.files:
+            np.testing.assert_array_equal(whole[name], parts[name])
+
+
+def test_a_checkpoint_is_whole_at_whatever_byte_the_process_is_killed(tmp_path):
+    """The kernel kills a process that writes beyond its limit: here while it saves, at bytes from the first to the last."""
+    path = tmp_path / "kept.npz"
+    checkpoint.save(path, weights=(np.arange(100.0), (np.float32(1), ())), step=1)
+    save = (
+        "import numpy as np, sys\nfrom relay.optim import checkpoint\n"
+        "checkpoint.save(sys.argv[1], weights=(np.arange(100.0) + 1, (np.float32(2), ())), step=2)"
+    )
+    length = path.stat().st_size
+    for limit in [0, 1, 30, length // 3, length // 2, length - 1, length]:
+
+        def limited(limit=limit):
+            signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+        environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+        program = "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_DFL)\n" + save
+        done = subprocess.run([sys.executable, "-c", program, path], preexec_fn=limited, env=environment, capture_output=True)
+        kept = checkpoint.load(path)
+        if limit < length:
+            assert done.returncode == -signal.SIGXFSZ, done.stderr
+        else:
+            assert done.returncode == 0, done.stderr
+        assert int(kept["step"]) == (1 if limit < length else 2)
+        assert kept["weights"][1][1] == () and kept["weights"][0].tolist() == [x + (limit >= length) for x in range(100)]
+
+
+def test_what_is_no_checkpoint_is_refused(tmp_path):
+    assert checkpoint.load(tmp_path / "none.npz") is None
+    (tmp_path / "text.npz").write_text("weights")
+    whole = tmp_path / "whole.npz"
+    checkpoint.save(whole, weights=np.zeros(100))
+    (tmp_path / "half.npz").write_bytes(whole.read_bytes()[:200])
+    np.savez(tmp_path / "other.npz", weights=np.zeros(3))
+    for name in ("text", "half", "other"):
+        with pytest.raises(ValueError, match="is no checkpoint"):
+            checkpoint.load(tmp_path / f"{name}.npz")
+    with pytest.raises(TypeError, match="weights.1 is no tree of arrays"):
+        checkpoint.save(whole, weights=(1.0, "text"))
+    assert checkpoint.load(whole)["weights"].shape == (100,)
+
+
+def test_a_checkpoint_of_another_training_is_refused(tmp_path):
+    kept = tmp_path / "kept.npz"
+    run("train_digits", "--images", 64, "--epochs", 1, "--least", 0, "--checkpoint", kept)
+    printed = run("train_digits", "--images", 64, "--epochs", 2, "--least", 0, "--checkpoint", kept, status=1)
+    assert "is of another training: of seed, epochs and images [1, 1, 64]" in printed
+    assert "train on that many or more, not on 63" in run("train_digits", "--images", 63, status=1)
+    (tmp_path / "text.npz").write_text("weights")
+    assert "is no checkpoint" in run("train_digits", "--checkpoint", tmp_path / "text.npz", status=1)
