@@ -20,10 +20,11 @@ def @f(%x: {tensor(m)}, %t: {tensor(n)}) -> float64 {{
 }}"""
 
 
+# The shift of log Σ exp is rounded: any number near the largest will do, and one that is rounded has no gradient.
 def lse(n):
     return f"""
 def @f(%x: {tensor(n)}) -> float64 {{
-  %top = max(%x)
+  %top = floor(max(%x))
   log(sum(exp(%x - %top))) + %top
 }}"""
 
@@ -69,7 +70,7 @@ def gmm(d, k, n, constant, gamma, m):
     lower = d * (d - 1) // 2
     return f"""
 def @log_sum_exp(%x: {tensor("r", "c")}) -> {tensor("r")} {{
-  %top = max(%x, axis=[1], keepdims=True)
+  %top = floor(max(%x, axis=[1], keepdims=True))
   log(sum(exp(%x - %top), axis=[1])) + squeeze(%top, axis=[1])
 }}
 def @f(%alpha: {tensor(k)}, %mu: {tensor(k, d)}, %q: {tensor(k, d)}, %l: {tensor(k, lower)}, %x: {tensor(n, d)},
@@ -184,8 +185,8 @@ def @f(%main: {tensor(2 * layers, 4 * b)}, %extra: {tensor(3, b)}, %state: {tens
 def kmeans(n, d, k):
     return f"""
 def @f(%centroids: {tensor(k, d)}, %points: {tensor(n, d)}) -> float64 {{
-  %away = expand_dims(%points, axis=1) - expand_dims(%centroids, axis=0)
-  sum(min(sum(%away * %away, axis=[2]), axis=[1]))
+  %squares = expand_dims(sum(%points * %points, axis=[1]), axis=1) + sum(%centroids * %centroids, axis=[1])
+  sum(min(%squares - 2f64 * nn.dense(%points, %centroids, units=None), axis=[1]))
 }}"""
 
 

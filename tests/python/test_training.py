@@ -114,3 +114,17 @@ def test_a_checkpoint_of_another_training_is_refused(tmp_path):
     assert "train on that many or more, not on 63" in run("train_digits", "--images", 63, status=1)
     (tmp_path / "text.npz").write_text("weights")
     assert "is no checkpoint" in run("train_digits", "--checkpoint", tmp_path / "text.npz", status=1)
+
+
+def test_the_losses_of_the_transformer_are_those_of_pytorch(tmp_path):
+    printed = run("train_char_lm", "--check")
+    assert re.search(r"50 steps: losses from 4\.\d+ to 2\.\d+, the largest relative difference from PyTorch is \d\.\de-0[5-9]", printed)
+
+
+def test_the_transformer_goes_on_from_its_checkpoint(tmp_path):
+    whole = run("train_char_lm", "--steps", 6, "--every", 3, "--threads", 1)
+    kept = tmp_path / "kept.npz"
+    run("train_char_lm", "--steps", 3, "--every", 3, "--threads", 1, "--checkpoint", kept)
+    rest = run("train_char_lm", "--steps", 6, "--every", 3, "--threads", 1, "--checkpoint", kept)
+    assert "going on after step 3" in rest
+    assert re.search(r"step 6 of 6: loss ([\d.]+)", whole)[1] == re.search(r"step 6 of 6: loss ([\d.]+)", rest)[1]
