@@ -34,11 +34,16 @@ PAGES: dict[str, tuple[str, str, list[str]]] = {
         "Compiling and running", "From a module to results: machine code, files of it, the reference evaluator ([a model in production](../guides/production.md)).",
         ["compile", "load", "Executable", "evaluate", "NDArray", "Value", "reduce"],
     ),
+    "gradients": (
+        "Gradients", "Functions of functions: gradients and other derivatives ([training](../guides/training.md), [what has a gradient](../gradients.md)).",
+        ["grad", "value_and_grad", "vjp", "jvp", "jacobian", "hessian"],
+    ),
 }  # fmt: skip
 MODULES = {
     "transform": ("relay.transform", "Passes, contexts and sequences. Each [registered pass](../passes.md) is a function of this module, too."),
     "instrument": ("relay.instrument", "What watches passes: time, memory, printing, counting."),
     "codegen": ("relay.codegen", "Code generators of others ([the guide](../../external-code.md))."),
+    "optim": ("relay.optim", "Training: optimisers, schedules, losses, first values, checkpoints ([the guide](../guides/training.md))."),
     "analysis": ("relay.analysis", "Questions about programs that change nothing."),
     "frontend": ("relay.frontend", "Programs from other systems' files."),
     "op/registration": ("relay.op.registration", "Operators of your own ([an operator from Python](../../operators-from-python.md)); the names are in `relay.op`, too."),

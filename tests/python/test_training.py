@@ -1,5 +1,6 @@
 """The training programs of examples/: they learn, and nothing of a run that is killed is lost."""
 
+import json
 import os
 import pathlib
 import re
@@ -128,3 +129,13 @@ def test_the_transformer_goes_on_from_its_checkpoint(tmp_path):
     rest = run("train_char_lm", "--steps", 6, "--every", 3, "--threads", 1, "--checkpoint", kept)
     assert "going on after step 3" in rest
     assert re.search(r"step 6 of 6: loss ([\d.]+)", whole)[1] == re.search(r"step 6 of 6: loss ([\d.]+)", rest)[1]
+
+
+@pytest.mark.parametrize("model", ["digits", "char_lm"])
+def test_a_step_of_the_benchmark_lowers_the_loss(model):
+    script = EXAMPLES.parent / "benchmarks" / "training.py"
+    options = ["--worker", "relay", "--models", model, "--threads", "1", "--steps", "1"]
+    done = subprocess.run([sys.executable, str(script), *options], capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["losses"][0] > found["losses"][1] > found["losses"][2] > 0

@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""One training step (loss, gradients, update of the weights) against PyTorch's eager mode and torch.compile: benchmarks/training.py
+
+    benchmarks/training.py [--models digits char_lm resnet18 bert_base] [--threads 1 2] [--steps N] [--peers PYTHON] [--no-compile]
+
+Each tool is a process of its own that makes the model of benchmarks/training/models.py from the same weights, trains some steps and reports
+their losses, the least and the median time of a step, and by how much the process grew at most. The losses must agree. The ratio is
+that of the medians, against the better of PyTorch's two. Relay runs in this interpreter; --peers is one with PyTorch (.venv-peers).
+"""
+
+import argparse
+import json
+import math
+import pathlib
+import statistics
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent
+sys.path.insert(0, str(HERE / "training"))
+
+
+def peak():
+    """The most memory that the process has had, in MiB."""
+    for line in pathlib.Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM"):
+            return int(line.split()[1]) / 1024
+    return float("nan")
+
+
+def relay_step(model, threads):
+    import relay
+    from relay import optim
+
+    mod = relay.parse(model.relay)
+    kind, arguments = model.optimizer
+    optimizer = getattr(optim, kind)(**arguments)
+    slope = relay.value_and_grad("loss", 0, mod)
+    params = mod["loss"].params[0].type_annotation
+    mod["update"], mod["initial"] = optimizer.update(params, mod), optimizer.init(params, mod)
+    variables = [relay.var("p", params), relay.var("state", optimizer.state_type(params))]
+    batch = [relay.var(param.name_hint, param.type_annotation) for param in mod["loss"].params[1:]]
+    scope = relay.ScopeBuilder()
+    found = scope.let("found", slope(variables[0], *batch))
+    new = scope.let("new", relay.GlobalVar("update")(variables[0], relay.TupleGetItem(found, 1), variables[1]))
+    scope.ret(relay.Tuple([relay.TupleGetItem(new, 0), relay.TupleGetItem(new, 1), relay.TupleGetItem(found, 0)]))
+    mod["step"] = relay.Function([*variables, *batch], scope.get())
+    run, first = relay.compile(mod, entry="step", threads=threads), relay.compile(mod, entry="initial")
+    weights = tuple(model.weights().values())
+    kept = [weights, first(weights)]
+
+    def step():
+        kept[0], kept[1], loss = run(kept[0], kept[1], *model.batch)
+        return float(loss)
+
+    return step
+
+
+def torch_step(model, threads, compiled):
+    import torch
+
+    if threads:
+        torch.set_num_threads(threads)
+    params = {name: torch.tensor(value, requires_grad=True) for name, value in model.weights().items()}
+    kind, arguments = model.optimizer
+    optimizer = getattr(torch.optim, kind)(params.values(), **arguments)
+    batch = [torch.tensor(a.astype("int64") if a.dtype == "int32" else a) for a in model.batch]
+    loss_of = torch.compile(model.torch) if compiled else model.torch
+
+    def step():
+        optimizer.zero_grad()
+        loss = loss_of(params, *batch)
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    return step
+
+
+def work(options):
+    import models
+
+    tool, threads = options.worker, options.threads[0]
+    if tool == "relay":
+        import relay.optim  # noqa: F401 (before memory is looked at)
+    else:
+        import torch
+
+        torch.zeros(1).sum()
+    model = models.MODELS[options.models[0]]()
+    before = peak()
+    step = relay_step(model, threads) if tool == "relay" else torch_step(model, threads, tool == "torch.compile")
+    losses, times = [step() for _ in range(3)], []
+    while len(times) < options.steps:
+        begin = time.perf_counter()
+        step()
+        times.append(time.perf_counter() - begin)
+    found = {"losses": losses, "least": min(times) * 1e3, "median": statistics.median(times) * 1e3, "memory": peak() - before}
+    print(json.dumps(found))
+
+
+def measured(tool, name, threads, options):
+    python = sys.executable if tool == "relay" else options.peers
+    command = [python, __file__, "--worker", tool, "--models", name, "--threads", str(threads), "--steps", str(options.steps)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        print(f"  {tool}: {done.stderr.strip().splitlines()[-1][:160] if done.stderr.strip() else done.returncode}", flush=True)
+        return None
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def main():
+    names = ["digits", "char_lm", "resnet18", "bert_base"]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", nargs="+", choices=names, default=names)
+    parser.add_argument("--threads", nargs="+", type=int, default=[1, 2], help="0 stands for all cores")
+    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--no-compile", action="store_true", help="leave out torch.compile, which compiles for a minute")
+    parser.add_argument("--peers", default=str(ROOT / ".venv-peers/bin/python"))
+    parser.add_argument("--worker", choices=["relay", "torch", "torch.compile"], help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.worker:
+        work(options)
+        return 0
+    tools = ["relay", "torch"] + ([] if options.no_compile else ["torch.compile"])
+    differ = False
+    for threads in options.threads:
+        print(f"{threads or 'all'} threads: median (least) milliseconds of a step, MiB at most")
+        ratios = []
+        for name in options.models:
+            found = {tool: measured(tool, name, threads, options) for tool in tools}
+            row = "".join(f"  {t} {r['median']:.2f} ({r['least']:.2f}), {r['memory']:.0f}" for t, r in found.items() if r)
+            ours, peers = found["relay"], [r for t, r in found.items() if t != "relay" and r]
+            if ours and peers:
+                ratios.append(ours["median"] / min(r["median"] for r in peers))
+                row += f"  ratio {ratios[-1]:.3f}"
+                if not np.allclose(ours["losses"], peers[0]["losses"], rtol=1e-3):
+                    row += f"  LOSSES DIFFER: {ours['losses']} and {peers[0]['losses']}"
+                    differ = True
+            print(f"{name:10}{row}", flush=True)
+        if ratios:
+            print(f"geometric mean {math.exp(sum(map(math.log, ratios)) / len(ratios)):.3f}")
+    return 1 if differ else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
