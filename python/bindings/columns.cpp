@@ -2,9 +2,11 @@
 #include <bindings/bindings.h>
 #include <bindings/callbacks.h>
 
+#include <relay/op/registry/attached.h>
 #include <relay/op/registry/columns.h>
 #include <relay/op/registry/gradient.h>
 #include <relay/support/error.h>
+#include <relay/transform/convert_layout.h>
 #include <relay/transform/declared_fusion.h>
 
 namespace relay::python {
@@ -58,6 +60,31 @@ ExpandFn form_of(const std::string& part, const nb::object& function) {
       std::vector<ExprRef> given(args.begin(), args.end());
       ExprRef typed = make_call(make_op(use.op()), given, use.attrs_ref());
       result = expr_of(call.get()(nb::cast(typed)));
+    });
+    return result;
+  };
+}
+
+/// A function of attributes, arguments, and types: those of the arguments and then the result's, or
+/// these apart.
+ExpandFn attached_of(const std::string& key, const nb::object& function) {
+  return [key, call = Callback(function)](const OpCall& use, std::span<const ExprRef> args) {
+    nb::gil_scoped_acquire gil;
+    ExprRef result;
+    run_part(use.op()->name().str() + ": ", "what is attached as " + key, [&] {
+      nb::list given, types;
+      for (const ExprRef& arg : args) given.append(nb::cast(arg));
+      for (size_t i = 0; i < use.num_inputs(); ++i) types.append(nb::cast(use.input(i)));
+      nb::object attrs = use.attrs_ref() ? nb::cast(use.attrs_ref()) : nb::none();
+      nb::object output = nb::cast(use.output());
+      nb::object made;
+      if (key == kAlterLayoutKey) {
+        made = call_python(call.get(), {attrs, given, types, output});
+      } else {
+        types.append(output);
+        made = call_python(call.get(), {attrs, given, types});
+      }
+      if (!made.is_none()) result = expr_of(made);
     });
     return result;
   };
@@ -126,6 +153,26 @@ void bind_columns(nb::module_& m) {
         throw nb::key_error(("there is no column " + column).c_str());
       },
       nb::arg("op"), nb::arg("column"), nb::arg("value").none(), nb::arg("level") = 10);
+  m.def(
+      "attach_rewrite",
+      [](nb::handle op, const std::string& key, nb::object function, int level) {
+        const Operator* known = operator_of(op);
+        if (!function.is_none() && PyCallable_Check(function.ptr()) == 0)
+          throw nb::type_error((key + " is a function, not " + class_name_of(function)).c_str());
+        attach_rewrite(known, key, function.is_none() ? ExpandFn() : attached_of(key, function),
+                       level);
+      },
+      nb::arg("op"), nb::arg("key"), nb::arg("function").none(), nb::arg("level") = 10,
+      "Attaches a function that passes such as Legalize call; None takes away what is attached.");
+  m.def(
+      "enter_layout_config",
+      [](std::vector<int64_t> skip_layers) {
+        auto config = std::make_shared<LayoutConfig>();
+        config->skip_layers = std::move(skip_layers);
+        LayoutConfig::enter(std::move(config));
+      },
+      nb::arg("skip_layers"));
+  m.def("exit_layout_config", &LayoutConfig::exit);
 }
 
 }  // namespace relay::python

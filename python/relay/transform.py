@@ -16,7 +16,7 @@ from ._checks import require_int, require_list, require_texts, require_type
 
 _MOST = 2**31 - 1  # of levels
 
-__all__ = ["FunctionPass", "ModulePass", "Pass", "PassContext", "PassInfo", "PassTrace", "Sequential", "create", "function_pass",
+__all__ = ["FunctionPass", "LayoutConfig", "ModulePass", "Pass", "PassContext", "PassInfo", "PassTrace", "Sequential", "create", "function_pass",
            "gradient", "module_pass", "names", "standard_pipeline", "to_cps", "un_cps"]
 __all__ += _core.pass_names()
 
@@ -36,11 +36,35 @@ def create(name: str, **options: Any) -> Pass:
 
 
 def _option(name: str, key: str, value: Any) -> Any:
+    if isinstance(value, dict):
+        return [f"{text}: {' '.join(require_texts(f'option {key} of {name}', words))}" for text, words in value.items()]
     if isinstance(value, (list, tuple)):
         return require_texts(f"option {key} of {name}", value)
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise OverflowError(f"option {key} of {name} is an integer of 64 bits, not {value}")
     return require_type(f"option {key} of {name}", value, bool, int, float, str)
+
+
+class LayoutConfig:
+    """Layers that ConvertLayout leaves as they are, while this is entered: ``with LayoutConfig(skip_layers=[0]): …``.
+
+    Layers are calls with weights of the operators that the pass is given, counted from 0 in the order in which they run.
+    """
+
+    current: LayoutConfig | None = None
+
+    def __init__(self, skip_layers: Sequence[int] | None = None) -> None:
+        self.skip_layers = [require_int("a number of skip_layers", layer, 0, _MOST) for layer in skip_layers or []]
+        self._older: LayoutConfig | None = None
+
+    def __enter__(self) -> LayoutConfig:
+        _core.enter_layout_config(self.skip_layers)
+        self._older, LayoutConfig.current = LayoutConfig.current, self
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        LayoutConfig.current = self._older
+        _core.exit_layout_config()
 
 
 def Sequential(passes: Sequence[Pass] | None = None, opt_level: int = 0, name: str = "sequential",

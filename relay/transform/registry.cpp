@@ -97,6 +97,7 @@ class PassListReader {
 
   PassOption value() {
     skip();
+    if (accept('{')) return dictionary();
     if (accept('[')) {
       std::vector<std::string> list;
       while (!accept(']')) {
@@ -118,6 +119,28 @@ class PassListReader {
     if (word == "True" || word == "true") return true;
     if (word == "False" || word == "false") return false;
     return word;
+  }
+
+  /// `{"a": ["x", "y"]}` is the list with the entry `a: x y`, as from Python.
+  PassOption dictionary() {
+    std::vector<std::string> list;
+    while (!accept('}')) {
+      const PassOption key = value();
+      const auto* name = std::get_if<std::string>(&key);
+      expect(':');
+      const PassOption values = value();
+      const auto* texts = std::get_if<std::vector<std::string>>(&values);
+      if (name == nullptr || texts == nullptr)
+        fail("a dictionary is of names and lists of names");
+      std::string entry = *name + ":";
+      for (const std::string& text : *texts) entry += " " + text;
+      list.push_back(std::move(entry));
+      if (!accept(',')) {
+        expect('}');
+        break;
+      }
+    }
+    return list;
   }
 
   PassOption number() {

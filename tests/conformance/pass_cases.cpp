@@ -44,7 +44,9 @@ std::string pass_list(std::string text) {
       !std::regex_search(text, prefix))
     return "";
   static const std::regex canonical(R"(qnn\.CanonicalizeOps\()");
-  return std::regex_replace(std::regex_replace(text, prefix, "$1"), canonical, "QnnCanonicalize(");
+  static const std::regex legal(R"(qnn\.Legalize\()");
+  text = std::regex_replace(std::regex_replace(text, prefix, "$1"), canonical, "QnnCanonicalize(");
+  return std::regex_replace(text, legal, "QnnLegalize(");
 }
 
 // Names of passes in such a list that are not ours.

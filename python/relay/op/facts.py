@@ -48,7 +48,9 @@ def set_attr(op: str | Op, key: str, value: Any, level: int = 10) -> None:
     """Attaches a value. That of the highest level counts. Raises RelayError where the level is taken.
 
     The keys of `columns()` change what the compiler does with calls of the operator, for the whole process: set them before other
-    threads compile.
+    threads compile. A function under another key is one that passes call: `Legalize` (a function of attributes, arguments and types,
+    FTVMLegalize), `QnnLegalize` (FTVMQnnLegalize) and `AlterOpLayout` (of attributes, arguments, their types and the result's,
+    FTVMAlterOpLayout). It gives an expression, or None for a call that stays.
     """
     node = _op(op)
     require_type("key", key, str)
@@ -58,6 +60,8 @@ def set_attr(op: str | Op, key: str, value: Any, level: int = 10) -> None:
         raise RelayError(f"operator {node.name} already has {key} of level {level}")
     if key in columns():
         _core.set_op_column(node, key, value, level)
+    elif callable(value):
+        _core.attach_rewrite(node, key, value, level)
     values[level] = value
 
 
@@ -65,4 +69,5 @@ def reset_attr(op: str | Op, key: str) -> None:
     """Takes away what Python attached under a key of one's own. Raises ValueError for a key of the compiler."""
     if key in columns():
         raise ValueError(f"{key} is read by the compiler: it can be set with a higher level, not taken away")
-    _attached.pop((_op(op), key), None)
+    if _attached.pop((_op(op), key), None) is not None:
+        _core.attach_rewrite(_op(op), key, None)

@@ -58,7 +58,7 @@ def _set_attr(self: Op, attr_name: str, value: Any, plevel: int = 10) -> None:
     if attr_name in takes_effect:
         takes_effect[attr_name](self, value, plevel)
     _attached[key] = (plevel, value)
-    _show_to_patterns(self, attr_name, value)
+    _show_to_compiler(self, attr_name, value)
 
 
 def _reset_attr(self: Op, attr_name: str) -> None:
@@ -68,13 +68,14 @@ def _reset_attr(self: Op, attr_name: str) -> None:
     if attr_name in takes_effect:
         takes_effect[attr_name](self, None, _attached[self.name, attr_name][0])
     del _attached[self.name, attr_name]
-    _show_to_patterns(self, attr_name, None)
+    _show_to_compiler(self, attr_name, None)
 
 
-def _show_to_patterns(op: Op, attr_name: str, value: Any) -> None:
-    """Lets patterns of dataflow, which are matched without Python, see what is attached."""
+def _show_to_compiler(op: Op, attr_name: str, value: Any) -> None:
+    """Lets patterns of dataflow, which are matched without Python, see what is attached, and passes such as Legalize call it."""
     try:
         _core.set_op_fact(op, attr_name, value)
+        _core.attach_rewrite(op, attr_name, value if callable(value) else None)
     except KeyError:  # an operator that is not declared yet
         pass
 
@@ -97,7 +98,8 @@ def _list_op_names() -> list[str]:
 def register_op_attr(op_name: str, attr_key: str, value: Any = None, level: int = 10) -> Any:
     """Attaches a value to an operator under a key; a decorator where no value is given.
 
-    The compiler reads TOpPattern, TOpIsStateful and FPrimalGradient; all others are for passes of the script.
+    The compiler reads TOpPattern, TOpIsStateful and FPrimalGradient; passes call what is attached as FTVMLegalize, FTVMQnnLegalize and
+    FTVMAlterOpLayout; all others are for passes of the script.
     """
 
     def attach(v: Any) -> Any:

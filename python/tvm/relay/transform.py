@@ -6,7 +6,7 @@ from typing import Any
 
 import relay as _relay
 from relay import transform as _passes
-from relay.transform import FunctionPass as FunctionPass, function_pass as function_pass
+from relay.transform import FunctionPass as FunctionPass, LayoutConfig as LayoutConfig, function_pass as function_pass
 
 from .. import _absent
 from ..ir.module import from_expr as module_of
@@ -16,7 +16,7 @@ from .build_module import build_config as build_config
 
 __all__ = [
     "ChangeBatch", "SimplifyFCTranspose", "SplitArgs", "CombineParallelBatchMatmul", "CombineParallelConv2D", "CombineParallelDense", "DeadCodeElimination", "EliminateCommonSubexpr",
-    "Defunctionalization", "ToCPS", "gradient", "to_cps", "un_cps",
+    "ConvertLayout", "Defunctionalization", "LayoutConfig", "Legalize", "ToCPS", "gradient", "to_cps", "un_cps",
     "FoldConstant", "FoldConstantExpr", "FunctionPass", "FuseOps", "InferTypeLocal", "ModulePass", "Pass", "PassContext", "PassInfo",
     "PlanDevices", "PrintIR", "RemoveUnusedFunctions", "Sequential", "ToANormalFormExpr", "build_config", "function_pass", "module_pass",
 ]  # fmt: skip
@@ -81,6 +81,16 @@ for _name in ("AlterOpLayout", "CanonicalizeCast", "CapturePostDfsIndexInSpans",
     if _name in _passes.names():
         globals()[_name] = getattr(_passes, _name)
         __all__.append(_name)
+
+
+def ConvertLayout(desired_layouts: dict[str, list[str]]) -> Pass:  # noqa: N802
+    """Makes operators work in other layouts, by name: ``{"nn.conv2d": ["NHWC", "default"]}``; what works in any layout follows."""
+    return _passes.create("ConvertLayout", desired_layouts={str(name): [str(text) for text in layouts] for name, layouts in desired_layouts.items()})
+
+
+def Legalize(legalize_map_attr_name: str = "FTVMLegalize") -> Pass:  # noqa: N802
+    """Puts what functions that are attached to operators under a key make of a call in its place."""
+    return _passes.create("Legalize", legalize_map_attr_name=legalize_map_attr_name)
 
 
 def FoldConstant(fold_qnn: bool = False) -> Pass:  # noqa: N802

@@ -3,8 +3,10 @@
 #include <relay/op/nn/conv_attrs.h>
 #include <relay/op/nn/conv_grad.h>
 #include <relay/op/nn/padding.h>
+#include <relay/op/nn/weight_layout.h>
 #include <relay/op/op.h>
 #include <relay/op/registry/layout.h>
+#include <relay/op/registry/layout_flow.h>
 #include <relay/tensor_expr/precision.h>
 
 namespace relay {
@@ -282,7 +284,8 @@ OpBuilder& declare(OpBuilder& op) {
       return take_padding<A>(call, widths, value, kRank);
     });
   }
-  return op.input("data", "Tensor in data_layout.", tensor(kNumbers))
+  return op.column(weight_layouts(), conv_weight_layout<A>)
+      .input("data", "Tensor in data_layout.", tensor(kNumbers))
       .input("weight",
              kTransposed ? "Tensor in kernel_layout: O counts the output channels of one group."
                          : "Tensor in kernel_layout: I counts the input channels of one group.",

@@ -1,7 +1,9 @@
 // Convolution at places that the data decides, and a convolution's gradient by its weight.
 #include <relay/op/nn/conv_attrs.h>
+#include <relay/op/nn/weight_layout.h>
 #include <relay/op/op.h>
 #include <relay/op/registry/layout.h>
+#include <relay/op/registry/layout_flow.h>
 
 namespace relay {
 namespace {
@@ -213,6 +215,8 @@ void compute_deformable(const OpCall& call, te::Builder& b) {
 }
 
 RELAY_OP("nn.deformable_conv2d")
+    .column(layout_operands(), {{0, 1}, {2}, {}})
+    .column(weight_layouts(), conv_weight_layout<DeformableConv2DAttrs>)
     .doc(
         "A convolution whose taps are moved by offsets, interpolated between four elements; those "
         "off the data are 0.")

@@ -2,9 +2,11 @@
 // less its zero point. Scales are left to the requantize that follows.
 #include <relay/op/nn/conv_attrs.h>
 #include <relay/op/nn/nn_attrs.h>
+#include <relay/op/nn/weight_layout.h>
 #include <relay/op/qnn/quantised.h>
 #include <relay/op/registry/columns.h>
 #include <relay/op/registry/layout.h>
+#include <relay/op/registry/layout_flow.h>
 
 namespace relay {
 namespace {
@@ -121,6 +123,7 @@ OpBuilder& declare(std::string_view name, const char* plain, const char* x, cons
 [[maybe_unused]] const bool contractions_declared = [] {
   declare<Conv2DAttrs>("qnn.conv2d", "nn.conv2d", "data", "weight", "Integers in data_layout.",
                        "Integers in kernel_layout.")
+      .column(weight_layouts(), conv_weight_layout<Conv2DAttrs>)
       .doc(
           "nn.conv2d of integers less their zero points: padding counts as the data's zero point, "
           "which stands for 0.")
@@ -130,6 +133,7 @@ OpBuilder& declare(std::string_view name, const char* plain, const char* x, cons
           "[[[[1, 2, 3], [4, 5, 6], [7, 8, 9]]]]", "[[[[1, 0], [0, -1]]]]");
   declare<Conv2DTransposeAttrs>("qnn.conv2d_transpose", "nn.conv2d_transpose", "data", "weight",
                                 "Integers in data_layout.", "Integers in kernel_layout.")
+      .column(weight_layouts(), conv_weight_layout<Conv2DTransposeAttrs>)
       .doc("nn.conv2d_transpose of integers less their zero points.")
       .example(
           "fn (%x: Tensor[(1, 1, 2, 2), int8], %w: Tensor[(1, 1, 2, 2), int8]) { "

@@ -3,6 +3,7 @@
 
 #include <relay/op/op.h>
 #include <relay/op/registry/columns.h>
+#include <relay/op/registry/layout_flow.h>
 #include <relay/op/shape/shape_attrs.h>
 
 namespace relay {
@@ -277,6 +278,16 @@ TypeRef infer_batch_flatten(const RelationCall& call) {
   return TensorType::make(dims, data.dtype);
 }
 
+AttrsRef spell_transpose(const OpCall& call) {
+  TransposeAttrs attrs = call.attrs<TransposeAttrs>();
+  if (!attrs.axes) {
+    attrs.axes.emplace();
+    for (size_t i = call.tensor(0).rank(); i-- > 0;)
+      attrs.axes->push_back(static_cast<int64_t>(i));
+  }
+  return Attrs::make(attrs);
+}
+
 RELAY_OP("reshape")
     .doc("The same elements in row-major order under another shape.")
     .input("data", "Tensor.", tensor('T'))
@@ -313,6 +324,7 @@ RELAY_OP("reshape_like")
 
 RELAY_OP("transpose")
     .doc("Axes in another order.")
+    .column(spelled_axes(), spell_transpose)
     .input("data", "Tensor.", tensor('T'))
     .output("result", "Tensor of the permuted axes.", tensor('T'))
     .attrs<TransposeAttrs>()

@@ -3,6 +3,7 @@
 
 #include <relay/op/op.h>
 #include <relay/op/registry/columns.h>
+#include <relay/op/registry/layout_flow.h>
 #include <relay/op/shape/shape_attrs.h>
 
 namespace relay {
@@ -213,8 +214,19 @@ void compute_reverse(const OpCall& call, te::Builder& b) {
   }));
 }
 
+AttrsRef spell_slice(const OpCall& call) {
+  StridedSliceAttrs attrs = call.attrs<StridedSliceAttrs>();
+  if (!attrs.axes) {
+    attrs.axes.emplace();
+    const size_t count = std::max(attrs.begin->size(), attrs.end->size());
+    for (size_t i = 0; i < count; ++i) attrs.axes->push_back(static_cast<int64_t>(i));
+  }
+  return Attrs::make(attrs);
+}
+
 RELAY_OP("strided_slice")
     .doc("Every stride-th element between begin and end, on each axis.")
+    .column(spelled_axes(), spell_slice)
     .input("data", "Tensor.", tensor('T'))
     .output("result", "Tensor of the data's rank.", tensor('T'))
     .attrs<StridedSliceAttrs>()

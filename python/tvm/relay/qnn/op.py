@@ -9,8 +9,14 @@ from relay.qnn.op import *  # noqa: F403
 from relay.op.nn import get_pad_tuple2d as get_pad_tuple2d
 
 from ... import _absent
+from ...ir.op import register_op_attr
 from ...runtime.object import Object as Object
 from ...target import Target as Target
+
+
+def register_qnn_legalize(op_name: str, legal_op: Any = None, level: int = 10) -> Any:
+    """Attaches a function of attributes, arguments and types that `qnn.transform.Legalize` calls; a decorator where none is given."""
+    return register_op_attr(op_name, "FTVMQnnLegalize", legal_op, level)
 
 
 # A package without files: imports of what TVM has below it give the reason why it is not there.
