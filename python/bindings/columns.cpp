@@ -2,12 +2,20 @@
 #include <bindings/bindings.h>
 #include <bindings/callbacks.h>
 
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
+
+#include <relay/infer/infer.h>
+
 #include <relay/op/registry/attached.h>
 #include <relay/op/registry/columns.h>
 #include <relay/op/registry/gradient.h>
+#include <relay/op/registry/integer_form.h>
 #include <relay/support/error.h>
 #include <relay/transform/convert_layout.h>
 #include <relay/transform/declared_fusion.h>
+#include <relay/transform/fake_quantization.h>
 
 namespace relay::python {
 
@@ -90,6 +98,57 @@ ExpandFn attached_of(const std::string& key, const nb::object& function) {
   };
 }
 
+nb::object object_of_affine(const std::optional<Affine>& affine) {
+  if (!affine) return nb::none();
+  return nb::make_tuple(affine->scale, affine->zero_point, affine->dtype, affine->axis);
+}
+
+Affine affine_of(nb::handle object) {
+  auto [scale, zero_point, dtype, axis] =
+      required<std::tuple<nb::object, nb::object, DType, int64_t>>(
+          object, "scale, zero point, dtype and axis are wanted");
+  Affine affine{expr_of(scale), expr_of(zero_point), dtype, axis};
+  for (const ExprRef& part : {affine.scale, affine.zero_point}) {
+    const auto* constant = part->as<Constant>();
+    const auto* tensor = part->type() == nullptr ? nullptr : part->type()->as<TensorType>();
+    affine.vector |= (constant != nullptr && constant->data().rank() == 1) ||
+                     (tensor != nullptr && tensor->has_rank() && tensor->dims().size() == 1);
+  }
+  return affine;
+}
+
+/// A function of the call on integers, of what each tensor of its arguments stands for, and of what
+/// the result is to be.
+IntegerFormFn integer_form_of(const nb::object& function) {
+  return [call = Callback(function)](const QuantisedCall& use) -> std::optional<QuantisedResult> {
+    nb::gil_scoped_acquire gil;
+    std::optional<QuantisedResult> result;
+    run_part(use.call.op()->name().str() + ": ", "its form on integers", [&] {
+      std::vector<ExprRef> args;
+      nb::list tensors;
+      for (const QuantisedValue& input : use.inputs) {
+        args.push_back(input.expr);
+        nb::list fields;
+        for (const auto& tensor : input.tensors) fields.append(object_of_affine(tensor));
+        tensors.append(fields);
+      }
+      ExprRef written = make_call(make_op(use.call.op()), args, use.call.attrs_ref(), {}, use.span);
+      nb::object wanted =
+          use.result == nullptr ? nb::none() : object_of_affine(std::optional<Affine>(*use.result));
+      nb::object made = call_python(call.get(), {nb::cast(written), tensors, wanted});
+      if (made.is_none()) return;
+      auto [expr, affines] = required<std::pair<nb::object, nb::list>>(
+          made, "a form on integers gives an expression and what its tensors stand for");
+      result.emplace();
+      result->value.expr = expr_of(expr);
+      for (nb::handle affine : affines)
+        result->value.tensors.push_back(affine.is_none() ? std::nullopt
+                                                         : std::optional(affine_of(affine)));
+    });
+    return result;
+  };
+}
+
 }  // namespace
 
 void bind_columns(nb::module_& m) {
@@ -164,6 +223,22 @@ void bind_columns(nb::module_& m) {
       },
       nb::arg("op"), nb::arg("key"), nb::arg("function").none(), nb::arg("level") = 10,
       "Attaches a function that passes such as Legalize call; None takes away what is attached.");
+  m.def(
+      "attach_integer_form",
+      [](nb::handle op, nb::object function, bool optional) {
+        attach_integer_form(operator_of(op),
+                            function.is_none() ? IntegerFormFn() : integer_form_of(function),
+                            optional);
+      },
+      nb::arg("op"), nb::arg("function").none(), nb::arg("optional"),
+      "What FakeQuantizationToInteger calls for an operator; None takes it away.");
+  m.def("fake_quantised_operators", [](const Module& module) {
+    Module typed = module;
+    return without_lock([&] {
+      infer_types_or_throw(typed);
+      return fake_quantised_operators(typed);
+    });
+  });
   m.def(
       "enter_layout_config",
       [](std::vector<int64_t> skip_layers) {

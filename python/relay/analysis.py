@@ -14,7 +14,7 @@ from .module import _from_expr as _as_it_is  # the package `tvm` replaces IRModu
 __all__ = [
     "CallGraph", "Feature", "LayerCounter", "all_dtypes", "all_type_vars", "all_vars", "bound_type_vars", "bound_vars",
     "check_basic_block_normal_form", "check_constant", "check_kind", "count_layers", "detect_feature", "extract_fused_functions",
-    "extract_intermdeiate_expr", "extract_intermediate_expr", "free_type_vars", "free_vars", "get_total_mac_number", "list_op_freqs",
+    "extract_intermdeiate_expr", "extract_intermediate_expr", "free_type_vars", "free_vars", "get_total_mac_number", "list_fake_quantized_op_freqs", "list_op_freqs",
     "post_order_visit", "search_fc_transpose", "unmatched_cases", "verify", "well_formed",
 ]  # fmt: skip
 
@@ -74,6 +74,14 @@ def all_type_vars(expr: Expr | Type, mod: IRModule | None = None) -> list[TypeVa
 def all_dtypes(expr: Expr) -> set[str]:
     """Names of the dtypes of all sub-expressions that are constants or have a type."""
     return _core.all_dtypes(as_expr(expr))
+
+
+def list_fake_quantized_op_freqs(mod: IRModule | Expr) -> dict[str, int]:
+    """The number of calls of each operator, by name, that compute on floats between ``qnn.dequantize`` and ``qnn.quantize``.
+
+    FakeQuantizationToInteger computes these on integers.
+    """
+    return dict(_core.fake_quantised_operators(mod if isinstance(mod, IRModule) else _as_it_is(mod)))
 
 
 def list_op_freqs(mod: IRModule | Expr) -> dict[str, int]:

@@ -305,8 +305,15 @@ def _make(name: str) -> Callable[..., Pass]:
     return construct
 
 
+_SPARSE = ("Conv2dToSparse", "Conv2dToSparse2", "DenseToSparse")
+
+
 def __getattr__(name: str) -> Any:
     """Registered passes become functions when they are first asked for."""
+    if name in _SPARSE:
+        from . import sparse
+
+        return getattr(sparse, name)
     if not name.startswith("_") and name in _core.pass_names():
         globals()[name] = made = _make(name)
         return made
@@ -314,4 +321,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *_core.pass_names()})
+    return sorted({*__all__, *_SPARSE, *_core.pass_names()})

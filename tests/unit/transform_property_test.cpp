@@ -59,6 +59,7 @@ const char* const kSequences[] = {
     "ConvertLayout({\"nn.conv2d\": [\"NHWC\", \"default\"]})",
     "AlterOpLayout",
     "Legalize",
+    "FakeQuantizationToInteger",
     "QnnCanonicalize",
     "LambdaLift",
     "LambdaLift,InferType,FuseOps",

@@ -31,6 +31,7 @@ from relay.ty import TypeKind
 
 from .. import _absent
 from . import container, diagnostics, instrument, supply, transform
+from .affine_type import AffineType as AffineType, TensorAffineType as TensorAffineType, TupleAffineType as TupleAffineType
 from .container import Array, Map
 from .members import install as _install, with_result_types
 from .module import IRModule
@@ -49,6 +50,7 @@ PrimType = _relay.BaseType
 
 __all__ = [
     "Array", "Attrs", "BaseExpr", "BaseFunc", "Constructor", "DictAttrs", "EnvFunc", "FuncType", "GlobalTypeVar", "GlobalVar", "IRModule",
+    "AffineType", "TensorAffineType", "TupleAffineType",
     "IncompleteType", "Map", "Op", "PassContext", "PrimExpr", "PrimType", "RelayExpr", "RelayRefType", "SequentialSpan",
     "SourceName", "Span", "TensorType", "TupleType", "Type", "TypeCall", "TypeConstraint", "TypeData", "TypeKind",
     "TypeRelation", "TypeVar", "assert_structural_equal", "container", "diagnostics", "instrument", "load_json", "make_node",

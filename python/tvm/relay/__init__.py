@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any as _AnyType
 
 if TYPE_CHECKING:  # before names of `relay`, of which the first is what a checker of types takes
-    from . import adt as adt, analysis as analysis, annotation as annotation, base as base, dataflow_pattern as dataflow_pattern, dyn as dyn, expr as expr
+    from . import adt as adt, analysis as analysis, annotation as annotation, base as base, data_dep_optimization as data_dep_optimization, dataflow_pattern as dataflow_pattern, dyn as dyn, expr as expr
     from . import expr_functor as expr_functor, frontend as frontend, function as function, image as image, loops as loops, nn as nn
-    from . import op as op, param_dict as param_dict, parser as parser, prelude as prelude, qnn as qnn, random as random
+    from . import op as op, param_dict as param_dict, parser as parser, prelude as prelude, qnn as qnn, quantize as quantize, random as random
     from . import scope_builder as scope_builder, testing as testing, transform as transform, ty as ty, type_functor as type_functor
     from . import vision as vision
 
@@ -24,7 +24,7 @@ from ..ir import TypeConstraint as TypeConstraint
 import importlib as _importlib
 
 for _name in ("adt", "analysis", "annotation", "base", "expr", "expr_functor", "function", "loops", "param_dict", "parser", "scope_builder", "ty",
-              "type_functor", "op", "nn", "image", "vision", "random", "dyn", "qnn", "transform", "frontend", "prelude", "dataflow_pattern"):  # fmt: skip
+              "type_functor", "op", "nn", "image", "vision", "random", "dyn", "qnn", "quantize", "data_dep_optimization", "transform", "frontend", "prelude", "dataflow_pattern"):  # fmt: skip
     globals()[_name] = _importlib.import_module("." + _name, __name__)
 from .op import scatter as scatter, scatter_add as scatter_add
 from .function import FunctionWithFields as FunctionWithFields

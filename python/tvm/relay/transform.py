@@ -8,6 +8,8 @@ import relay as _relay
 from relay import transform as _passes
 from relay.transform import FunctionPass as FunctionPass, LayoutConfig as LayoutConfig, function_pass as function_pass
 
+from relay.sparse import Conv2dToSparse as Conv2dToSparse, Conv2dToSparse2 as Conv2dToSparse2, DenseToSparse as DenseToSparse
+
 from .. import _absent
 from ..ir.module import from_expr as module_of
 from ..target import Target
@@ -16,7 +18,8 @@ from .build_module import build_config as build_config
 
 __all__ = [
     "ChangeBatch", "SimplifyFCTranspose", "SplitArgs", "CombineParallelBatchMatmul", "CombineParallelConv2D", "CombineParallelDense", "DeadCodeElimination", "EliminateCommonSubexpr",
-    "ConvertLayout", "Defunctionalization", "LayoutConfig", "Legalize", "ToCPS", "gradient", "to_cps", "un_cps",
+    "Conv2dToSparse", "Conv2dToSparse2", "ConvertLayout", "Defunctionalization", "DenseToSparse", "FakeQuantizationToInteger", "LayoutConfig", "Legalize", "ToCPS", "gradient", "to_cps",
+    "un_cps",
     "FoldConstant", "FoldConstantExpr", "FunctionPass", "FuseOps", "InferTypeLocal", "ModulePass", "Pass", "PassContext", "PassInfo",
     "PlanDevices", "PrintIR", "RemoveUnusedFunctions", "Sequential", "ToANormalFormExpr", "build_config", "function_pass", "module_pass",
 ]  # fmt: skip
@@ -91,6 +94,11 @@ def ConvertLayout(desired_layouts: dict[str, list[str]]) -> Pass:  # noqa: N802
 def Legalize(legalize_map_attr_name: str = "FTVMLegalize") -> Pass:  # noqa: N802
     """Puts what functions that are attached to operators under a key make of a call in its place."""
     return _passes.create("Legalize", legalize_map_attr_name=legalize_map_attr_name)
+
+
+def FakeQuantizationToInteger(hard_fail: bool = False, use_qat: bool = False, optional_qnn_ops: list[str] | None = None) -> Pass:  # noqa: N802
+    """Computes on integers what a quantised network computes on floats, between dequantize and quantize."""
+    return _passes.create("FakeQuantizationToInteger", hard_fail=hard_fail, use_qat=use_qat, optional_qnn_ops=[str(name) for name in optional_qnn_ops or []])
 
 
 def FoldConstant(fold_qnn: bool = False) -> Pass:  # noqa: N802

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include <relay/op/math/elementwise.h>
+#include <relay/op/qnn/integer_forms.h>
 #include <relay/op/registry/columns.h>
 #include <relay/op/shape/shape_attrs.h>
 
@@ -154,6 +155,7 @@ RELAY_OP("reinterpret")
     .compute(compute_reinterpret);
 
 RELAY_OP("clip")
+    .column(integer_forms(), clip_on_integers)
     .doc("max(min(x, a_max), a_min); not-a-number stays.")
     .input("data", "Tensor of numbers.", tensor('T', kNumbers))
     .output("result", "Tensor of the data's shape.", tensor('T'))

@@ -2,6 +2,7 @@
 #include <relay/op/math/elementwise.h>
 #include <relay/op/nn/along_axis.h>
 #include <relay/op/nn/nn_attrs.h>
+#include <relay/op/qnn/integer_forms.h>
 #include <relay/op/reduce/reduce_attrs.h>
 #include <relay/op/registry/columns.h>
 #include <relay/op/registry/forms.h>
@@ -117,10 +118,13 @@ TypeRef infer_dropout(const RelationCall& call) {
   return TupleType::make({call.input(0), call.input(0)});
 }
 
-RELAY_UNARY_OP("nn.relu", "max(x, 0); not-a-number stays.", kNumbers, [](Scalar x) {
-  Scalar zero = te::cast(te::index_constant(0), x.dtype());
-  return te::max(std::move(x), std::move(zero));
-}).level(1);
+RELAY_UNARY_OP("nn.relu", "max(x, 0); not-a-number stays.", kNumbers,
+               [](Scalar x) {
+                 Scalar zero = te::cast(te::index_constant(0), x.dtype());
+                 return te::max(std::move(x), std::move(zero));
+               })
+    .level(1)
+    .column(integer_forms(), relu_on_integers);
 
 RELAY_UNARY_OP("hardswish", "x * clip(x + 3, 0, 6) / 6; not-a-number for that and for -inf.",
                kFloats,
@@ -155,6 +159,7 @@ RELAY_OP("nn.prelu")
     .compute(compute_prelu);
 
 RELAY_OP("nn.bias_add")
+    .column(integer_forms(), bias_on_integers)
     .doc("Adds a vector along an axis.")
     .input("data", "Tensor.", tensor('T', kNumbers))
     .input("bias", "Vector along the axis.", tensor('T').rank(1))
@@ -168,6 +173,7 @@ RELAY_OP("nn.bias_add")
     .column(canonical_form(), canonical_bias_add);
 
 RELAY_OP("nn.softmax")
+    .column(optional_integer_forms(), true)
     .doc("exp(x) / sum(exp(x)) along an axis, computed stably.")
     .input("data", "Tensor of floats of rank above 0.", tensor('T', kFloats).rank(1, kAnyRank))
     .output("result", "Tensor of the data's shape.", tensor('T'))

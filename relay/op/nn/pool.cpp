@@ -4,6 +4,7 @@
 #include <relay/op/nn/padding.h>
 #include <relay/op/nn/pool_window.h>
 #include <relay/op/registry/gradient.h>
+#include <relay/op/registry/integer_form.h>
 #include <relay/tensor_expr/precision.h>
 
 namespace relay {
@@ -213,13 +214,14 @@ template <class A, size_t kRank, bool kMax>
 void declare_parts(std::string name, int level) {
   bool global = std::is_same_v<A, GlobalPool2DAttrs>;
   std::string what = kMax ? "Maximum" : "Average";
-  declare_op(name)
-      .doc(global ? what + " of each channel" + (kMax ? ", not-a-number if there is one." : ".")
-                  : what +
-                        " of each part when every dimension is cut into output_size parts of "
-                        "nearly one "
-                        "length, which may overlap by an element" +
-                        (kMax ? "; not-a-number if there is one." : "."))
+  OpBuilder& op = declare_op(name);
+  if (!kMax) op.column(averages(), true);
+  op.doc(global ? what + " of each channel" + (kMax ? ", not-a-number if there is one." : ".")
+                : what +
+                      " of each part when every dimension is cut into output_size parts of "
+                      "nearly one "
+                      "length, which may overlap by an element" +
+                      (kMax ? "; not-a-number if there is one." : "."))
       .input("data", "Tensor of numbers in the layout.", tensor('T', kNumbers))
       .output("result", "Tensor in the layout.", tensor('T'))
       .example(parts_example(name, kRank, global), kExampleRow[kRank])

@@ -5,6 +5,7 @@
 #include <relay/op/nn/weight_layout.h>
 #include <relay/op/qnn/quantised.h>
 #include <relay/op/registry/columns.h>
+#include <relay/op/registry/integer_form.h>
 #include <relay/op/registry/layout.h>
 #include <relay/op/registry/layout_flow.h>
 
@@ -92,6 +93,22 @@ ExprRef expand_sums(const OpCall& call, std::span<const ExprRef> args, const cha
   return call_op(plain, {x, w}, with_out_dtype<A>(call.attrs_ref()));
 }
 
+// For a call of the operator on floats, which has the same attributes.
+template <class A>
+std::optional<ChannelAxes> axes_of_channels(const OpCall& call) {
+  std::optional<size_t> weight = output_axis(call.attrs<A>());
+  if (!weight) return std::nullopt;
+  int64_t result = static_cast<int64_t>(call.result().rank()) - 1;
+  if constexpr (std::is_base_of_v<ConvAttrs, A>) {
+    const ConvAttrs& attrs = call.attrs<A>();
+    const std::string& out = attrs.out_layout.empty() ? attrs.data_layout : attrs.out_layout;
+    std::vector<size_t> positions = Layout::parse(out, "NCHW", "out_layout").positions('C');
+    if (positions.size() != 1) return std::nullopt;
+    result = static_cast<int64_t>(positions[0]);
+  }
+  return ChannelAxes{static_cast<int64_t>(*weight), result};
+}
+
 template <class A>
 OpBuilder& declare(std::string_view name, const char* plain, const char* x, const char* y,
                    const char* x_doc, const char* y_doc) {
@@ -99,6 +116,7 @@ OpBuilder& declare(std::string_view name, const char* plain, const char* x, cons
   std::string also = kVectors<A> ? ", or a vector along its outputs." : ".";
   return declare_op(name)
       .column(quantised(), true)
+      .column(channel_axes(), [](const OpCall& call) { return axes_of_channels<A>(call); })
       .input(data, x_doc, tensor(kQuantisedFactors))
       .input(weight, y_doc, tensor(kQuantisedFactors))
       .input(first + "_zero_point", "Zero point of " + data + ": a scalar.", zero_point_spec())

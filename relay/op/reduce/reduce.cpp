@@ -3,6 +3,7 @@
 
 #include <relay/op/reduce/reduce_attrs.h>
 #include <relay/op/registry/facts.h>
+#include <relay/op/registry/integer_form.h>
 #include <relay/tensor_expr/precision.h>
 
 namespace relay {
@@ -241,6 +242,7 @@ RELAY_OP("prod")
     });
 
 RELAY_OP("mean")
+    .column(averages(), true)
     .doc("Mean over axes; of integers, truncated toward zero (their sum is taken in 64 bits).")
     .input("data", "Tensor of numbers.", tensor('T', kNumbers))
     .output("result", "Tensor without the axes, or with extents of 1.", tensor('T'))

@@ -211,7 +211,7 @@ def to_blocks(attrs, inputs, tinfos, out_type):
 
 def test_alter_op_layout_transforms_arguments():
     mod = module(conv(shape=(1, 8, 6, 6), name="v", data=relay.nn.relu(conv())))
-    with TempOpAttr("nn.conv2d", "FTVMAlterOpLayout", to_blocks):
+    with TempOpAttr("nn.conv2d", "FTVMAlterOpLayout", to_blocks), tvm.transform.PassContext(opt_level=3):
         after = run_opt_pass(mod["main"], tvm.transform.Sequential([transform.CanonicalizeOps(), transform.AlterOpLayout()]))
     after = tvm.IRModule.from_expr(after)
     assert attributes(after, "nn.conv2d", "kernel_layout") == ["OIHW4i"] * 2 and transforms(after) == 4

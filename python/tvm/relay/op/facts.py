@@ -11,6 +11,7 @@ import relay
 from relay import Call, Op, RelayError, _core
 from relay.op import registration
 
+from ...ir.affine_type import attach
 from ...ir.op import takes_effect
 from ...ir.op_patterns import PATTERNS
 from .staged import STAGED, is_staged
@@ -83,6 +84,16 @@ def _set_gradient(op: Op, function: Any, level: int) -> None:
     _gradients[name] = _Gradient(function, native, owner)
 
 
+def _attach_form(optional: bool) -> Any:
+    def attach_form(op: Op, function: Any, level: int) -> None:
+        if function is not None and not callable(function):
+            raise TypeError(f"the form of {op.name} on integers is a function, not {type(function).__name__}")
+        attach(op, function, optional)
+
+    return attach_form
+
+
 def install() -> None:
     """Makes what is attached take effect."""
     takes_effect.update(TOpIsStateful=_set_stateful, TOpPattern=_set_pattern, FPrimalGradient=_set_gradient)
+    takes_effect.update(FTVMFakeQuantizationToInteger=_attach_form(False), FTVMOptionalFakeQuantizationToInteger=_attach_form(True))

@@ -1,0 +1,380 @@
+"""Networks of floats made networks of integers: annotate, calibrate on data, realise.
+
+``quantize(mod, params, dataset)`` does all of it, as the `qconfig` around it says. Products and convolutions get 8-bit integers as
+operands and sum in 32 bits; what only moves, adds or bounds numbers between them works on integers, too.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import threading
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ._checks import require_type
+from ._core import Call, Constant, Expr, Function, IRModule, Op, Pass, PassContext, TensorType, Var
+from .analysis import post_order_visit
+from .expr import bind, const
+from .expr_functor import rewrite
+from .transform import Sequential, create, module_pass
+
+__all__ = ["QConfig", "QAnnotateKind", "annotate", "calibrate", "current_qconfig", "kl_divergence_threshold", "prerequisite_optimize", "qconfig",
+           "quantize", "realize"]
+
+
+class QAnnotateKind:
+    """What an annotation quantises: an operand, a weight, or sums."""
+
+    IDENTITY, INPUT, WEIGHT, ACTIVATION, BIAS = 0, 1, 2, 3, 4
+
+
+@dataclasses.dataclass
+class QConfig:
+    """How a network is quantised; entered by ``with qconfig(…)``.
+
+    `calibrate_mode`: "global_scale" takes `global_scale` as the greatest number of every operand; "kl_divergence" chooses for each that
+    which loses least of what the data show, "percentile" that below which 99.99% of them are, and "max" the greatest of all.
+    `weight_scale`: "power2" or "max". `skip_conv_layers`: numbers of convolutions that stay, counted from 0. `do_simulation`: the
+    result quantises numbers but computes on floats. `calibrate_chunk_by`: how many operands one run looks at; -1 is all.
+    """
+
+    nbit_input: int = 8
+    nbit_weight: int = 8
+    nbit_activation: int = 32
+    dtype_input: str = "int8"
+    dtype_weight: str = "int8"
+    dtype_activation: str = "int32"
+    calibrate_mode: str = "global_scale"
+    global_scale: float = 8.0
+    weight_scale: str = "power2"
+    skip_dense_layer: bool = True
+    skip_conv_layers: list[int] | None = dataclasses.field(default_factory=lambda: [0])
+    do_simulation: bool = False
+    round_for_shift: bool = True
+    debug_enabled_ops: list[str] | None = None
+    rounding: str = "UPWARD"
+    calibrate_chunk_by: int = -1
+    partition_conversions: str = "disabled"
+
+    def __post_init__(self) -> None:
+        for name in ("nbit_input", "nbit_weight"):
+            if not 2 <= getattr(self, name) <= 8:
+                raise ValueError(f"{name} is between 2 and 8, not {getattr(self, name)}")
+        for name, words in _CHOICES.items():
+            if getattr(self, name) not in words:
+                raise ValueError(f"{name} is one of {', '.join(words)}, not {getattr(self, name)!r}")
+        if not self.global_scale > 0:
+            raise ValueError(f"global_scale is greater than 0, not {self.global_scale}")
+
+    def bits(self, kind: int) -> int:
+        """Of the integers of an annotation."""
+        return self.nbit_weight if kind == QAnnotateKind.WEIGHT else self.nbit_input
+
+    def __enter__(self) -> QConfig:
+        _entered().append(self)
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        _entered().pop()
+
+
+_CHOICES = {
+    "calibrate_mode": ("global_scale", "kl_divergence", "percentile", "max"),
+    "weight_scale": ("power2", "max"),
+    "dtype_input": ("int8", "uint8"),
+    "dtype_weight": ("int8", "uint8"),
+    "dtype_activation": ("int32", "int16"),
+    "rounding": ("UPWARD", "TONEAREST"),
+    "partition_conversions": ("disabled",),
+}  # fmt: skip
+_local = threading.local()
+
+
+def _entered() -> list[QConfig]:
+    if not hasattr(_local, "configs"):
+        _local.configs = []
+    return _local.configs  # type: ignore[no-any-return]
+
+
+def current_qconfig() -> QConfig:
+    """The innermost configuration of the thread."""
+    return _entered()[-1] if _entered() else QConfig()
+
+
+def qconfig(**kwargs: Any) -> QConfig:
+    """A configuration with these fields, others as by default. Raises TypeError for a field that there is not."""
+    return QConfig(**kwargs)
+
+
+# ---- Annotate ---------------------------------------------------------------------------------
+
+_CONVOLUTIONS = {"nn.conv2d", "nn.conv2d_transpose"}
+_PRODUCTS = {"nn.dense", "nn.batch_matmul"}
+# What passes on that its operand is computed by integers.
+_PASSING = {"nn.relu", "clip", "nn.max_pool2d", "nn.avg_pool2d", "nn.global_avg_pool2d", "nn.bias_add", "reshape", "nn.batch_flatten", "nn.pad",
+            "transpose", "squeeze", "strided_slice"}
+_SCALE = "quantize.scale"
+
+
+def _name_of(expr: Expr) -> str:
+    return expr.op.name if isinstance(expr, Call) and isinstance(expr.op, Op) else ""
+
+
+def _simulated(expr: Expr, scale: Expr, dtype: str) -> Expr:
+    from .qnn import op
+
+    zero = const(0, "int32")
+    return op.dequantize(op.quantize(expr, scale, zero, out_dtype=dtype), scale, zero)
+
+
+class _Annotation:
+    """Puts a pair of quantize and dequantize around operands, with a variable for each scale."""
+
+    def __init__(self, config: QConfig, main: Function) -> None:
+        self.config, self.convolutions = config, 0
+        self.scales: list[Var] = []
+        self.known: dict[Any, Expr] = {}
+        self.integers: set[Any] = set()
+        self.body = rewrite(main.body, self.visit)
+
+    def point(self, expr: Expr, kind: int) -> Expr:
+        if (expr, kind) not in self.known:
+            scale = Var(f"{_SCALE}.{kind}.{len(self.scales)}", TensorType((), "float32"))
+            self.scales.append(scale)
+            dtype = self.config.dtype_weight if kind == QAnnotateKind.WEIGHT else self.config.dtype_input
+            self.known[expr, kind] = _simulated(expr, scale, dtype)
+        return self.known[expr, kind]
+
+    def operand(self, expr: Expr) -> Expr:
+        return self.point(expr, QAnnotateKind.WEIGHT if isinstance(expr, Constant) else QAnnotateKind.INPUT)
+
+    def visit(self, expr: Expr) -> Expr | None:
+        name = _name_of(expr)
+        if not isinstance(expr, Call) or not name:
+            return None
+        if name in _CONVOLUTIONS:
+            number, self.convolutions = self.convolutions, self.convolutions + 1
+            if number in (self.config.skip_conv_layers or []):
+                return None
+        elif name in _PRODUCTS:
+            if self.config.skip_dense_layer:
+                return None
+        elif name == "add" and all(arg in self.integers for arg in expr.args):
+            made = Call(expr.op, [self.point(arg, QAnnotateKind.INPUT) for arg in expr.args], expr.attrs, expr.type_args, expr.span)
+            self.integers.add(made)
+            return made
+        else:
+            passing = name in _PASSING or (name == "add" and any(isinstance(arg, Constant) for arg in expr.args))
+            if passing and any(arg in self.integers for arg in expr.args):
+                self.integers.add(expr)
+            return None
+        made = Call(expr.op, [self.operand(arg) for arg in expr.args], expr.attrs, expr.type_args, expr.span)
+        self.integers.add(made)
+        return made
+
+
+def annotate() -> Pass:
+    """Quantises operands of convolutions and products, and those of sums of two results of such. Each scale is a parameter of the
+    function, which `calibrate` binds."""
+    config = current_qconfig()
+
+    def run(mod: IRModule, ctx: Any) -> IRModule:
+        main = mod["main"]
+        made = _Annotation(config, main)
+        if not made.scales:
+            return mod
+        result = mod.copy()
+        result["main"] = Function([*main.params, *made.scales], made.body, None, main.type_params, main.attrs)
+        return result
+
+    return module_pass(run, opt_level=1, name="QuantizeAnnotate", typed=True)
+
+
+# ---- Calibrate --------------------------------------------------------------------------------
+
+
+def _points(main: Function) -> list[tuple[Var, Expr]]:
+    """Each scale with the operand that it is for."""
+    found: dict[Any, Expr] = {}
+
+    def look(expr: Expr) -> None:
+        if _name_of(expr) == "qnn.quantize" and isinstance(expr.args[1], Var) and expr.args[1].name_hint.startswith(_SCALE):  # type: ignore[attr-defined]
+            found[expr.args[1]] = expr.args[0]  # type: ignore[attr-defined]
+
+    post_order_visit(main.body, look)
+    return [(param, found[param]) for param in main.params if param in found]
+
+
+def _kind(scale: Var) -> int:
+    return int(scale.name_hint.split(".")[2])
+
+
+def _samples(mod: IRModule, points: list[tuple[Var, Expr]], scales: set[Any], dataset: Iterable[Mapping[str, Any]], chunk: int) -> list[np.ndarray]:
+    """The absolute numbers of each operand in the network of floats, for all data."""
+    from .execution import compile as build
+    from .expr import Tuple
+
+    main = mod["main"]
+
+    def unquantised(expr: Expr) -> Expr | None:
+        if _name_of(expr) == "qnn.dequantize" and isinstance(expr.args[1], Var) and expr.args[1] in scales:  # type: ignore[attr-defined]
+            return expr.args[0].args[0]  # type: ignore[attr-defined, no-any-return]
+        return None
+
+    whole = rewrite(Tuple([expr for _, expr in points]), unquantised)
+    params = [param for param in main.params if param not in scales]
+    names = [param.name_hint for param in params]
+    data = [dict(item) for item in dataset]
+    if not data:
+        raise ValueError("calibration needs data: a dataset of dictionaries from the names of inputs to arrays")
+    step = len(points) if chunk < 1 else chunk
+    found: list[np.ndarray] = []
+    for first in range(0, len(points), step):
+        fields = list(whole.fields[first : first + step])  # type: ignore[attr-defined]
+        part = mod.copy()
+        part["main"] = Function(params, Tuple(fields))
+        program = build(part)
+        chunks: list[list[np.ndarray]] = [[] for _ in fields]
+        for item in data:
+            missing = [name for name in names if name not in item]
+            if missing:
+                raise ValueError(f"calibration data has no input %{missing[0]}; it has {', '.join(map(str, item)) or 'nothing'}")
+            for place, value in enumerate(program(*[np.asarray(item[name]) for name in names])):
+                chunks[place].append(np.abs(np.asarray(value.numpy() if hasattr(value, "numpy") else value)).ravel())
+        found.extend(np.concatenate(one) for one in chunks)
+    return found
+
+
+def kl_divergence_threshold(samples: Any, bits: int = 8, bins: int = 2048) -> float:
+    """The number at which cutting off loses least: the distribution of the numbers, in ``2**(bits - 1)`` steps up to there, is nearest to
+    what it is in all `bins` (Kullback and Leibler's divergence)."""
+    values = np.abs(np.asarray(samples, dtype="float64")).ravel()
+    most = float(values.max()) if values.size else 0.0
+    if not most > 0:
+        return 0.0
+    counts, edges = np.histogram(values, bins=bins, range=(0, most))
+    counts[0] = 0  # zeros (of relu) are exact at every scale
+    levels = 2 ** (bits - 1)
+    best, threshold = math.inf, most
+    for end in range(levels, bins + 1, max(1, bins // 256)):
+        wanted = counts[:end].astype("float64")
+        wanted[-1] += counts[end:].sum()
+        if not wanted.sum():
+            continue
+        level = np.arange(end) * levels // end
+        mass = np.bincount(level, weights=counts[:end], minlength=levels)
+        filled = np.bincount(level, weights=(counts[:end] > 0), minlength=levels)
+        near = np.where(counts[:end] > 0, mass[level] / np.maximum(filled[level], 1), 0)
+        if not near.sum():
+            continue
+        p, q = wanted / wanted.sum(), near / near.sum()
+        both = p > 0
+        loss = float(np.sum(p[both] * np.log(p[both] / np.maximum(q[both], 1e-9))))
+        if loss < best:
+            best, threshold = loss, float(edges[end])
+    return threshold
+
+
+def _scale_of(config: QConfig, kind: int, samples: np.ndarray | None) -> float:
+    levels = 2 ** (config.bits(kind) - 1)
+    if kind == QAnnotateKind.WEIGHT:
+        assert samples is not None
+        most = float(samples.max()) if samples.size else 0.0
+        if config.weight_scale == "power2":
+            return float(2.0 ** math.ceil(math.log2(most))) / levels if most > 0 else 1.0 / levels
+    elif config.calibrate_mode == "global_scale":
+        return config.global_scale / levels
+    else:
+        assert samples is not None
+        if config.calibrate_mode == "kl_divergence":
+            most = kl_divergence_threshold(samples, config.bits(kind))
+        elif config.calibrate_mode == "percentile":
+            most = float(np.quantile(samples, 0.9999)) if samples.size else 0.0
+        else:
+            most = float(samples.max()) if samples.size else 0.0
+    return most / (levels - 1) if most > 0 and math.isfinite(most) else 1.0 / levels
+
+
+def calibrate(dataset: Iterable[Mapping[str, Any]] | None = None) -> Pass:
+    """Chooses the scales of an annotated module, as the configuration says. `dataset` has for each run a dictionary from the names of
+    inputs to arrays; "global_scale" needs none. Raises ValueError for data that do not fit."""
+    config = current_qconfig()
+
+    def run(mod: IRModule, ctx: Any) -> IRModule:
+        main = mod["main"]
+        points = _points(main)
+        if not points:
+            return mod
+        samples: dict[Any, np.ndarray] = {}
+        for scale, expr in points:
+            if isinstance(expr, Constant):
+                samples[scale] = np.abs(expr.data.numpy())
+        shown = [point for point in points if point[0] not in samples]
+        if config.calibrate_mode != "global_scale" and shown:
+            if dataset is None:
+                raise ValueError(f'calibrate_mode "{config.calibrate_mode}" needs a dataset')
+            for (scale, _), found in zip(shown, _samples(mod, shown, {scale for scale, _ in points}, dataset, config.calibrate_chunk_by)):
+                samples[scale] = found
+        values = {scale: _scale_of(config, _kind(scale), samples.get(scale)) for scale, _ in points}
+        result = mod.copy()
+        body = rewrite(main.body, lambda expr: _bounded(config, values, expr))
+        body = bind(body, {scale: const(value, "float32") for scale, value in values.items()})
+        result["main"] = Function([param for param in main.params if param not in values], body, None, main.type_params, main.attrs)
+        return result
+
+    return module_pass(run, opt_level=1, name="QuantizeCalibrate", typed=True)
+
+
+def _bounded(config: QConfig, values: dict[Any, float], expr: Expr) -> Expr | None:
+    """Integers of fewer bits than their dtype has are cut off before."""
+    if _name_of(expr) != "qnn.quantize" or expr.args[1] not in values:  # type: ignore[attr-defined]
+        return None
+    scale = expr.args[1]  # type: ignore[attr-defined]
+    bits = config.bits(_kind(scale))
+    if bits == 8:
+        return None
+    from .op.tensor import clip
+
+    most = (2 ** (bits - 1) - 1) * values[scale]
+    return Call(expr.op, [clip(expr.args[0], -most, most), *expr.args[1:]], expr.attrs, expr.type_args, expr.span)  # type: ignore[attr-defined]
+
+
+# ---- Realise ----------------------------------------------------------------------------------
+
+
+def realize() -> Pass:
+    """Computes on integers what an annotated and calibrated module computes on floats."""
+
+    def run(mod: IRModule, ctx: Any) -> IRModule:
+        done: IRModule = create("FakeQuantizationToInteger", use_qat=True)(mod)
+        return done
+
+    return module_pass(run, opt_level=1, name="QuantizeRealize", typed=True)
+
+
+def prerequisite_optimize(mod: IRModule, params: Mapping[str, Any] | None = None) -> IRModule:
+    """The module with parameters bound, without norms, and with factors moved into weights: what `quantize` starts from."""
+    if params:
+        mod = mod.copy()
+        main = mod["main"]
+        mod["main"] = bind(main, {param: const(params[param.name_hint]) for param in main.params if param.name_hint in params})
+    passes = ["SimplifyInference", "FoldConstant", "FoldScaleAxis", "CanonicalizeOps", "FoldConstant"]
+    with PassContext(opt_level=3):
+        done: IRModule = Sequential([create(name) for name in passes])(mod)
+    return done
+
+
+def quantize(mod: IRModule, params: Mapping[str, Any] | None = None, dataset: Iterable[Mapping[str, Any]] | None = None) -> IRModule:
+    """A module whose `main` computes on integers, as the current `qconfig` says.
+
+    `params`: values of parameters by name; weights have to be known. `dataset`: data to calibrate on. What is not quantised, such as the
+    first convolution by default, works on floats as before; inputs and results have the types that they had.
+    """
+    mod = prerequisite_optimize(require_type("mod", mod, IRModule), params)
+    passes = [annotate(), calibrate(dataset)] + ([] if current_qconfig().do_simulation else [realize(), create("FoldConstant", fold_qnn=True)])
+    with PassContext(opt_level=3):
+        result: IRModule = Sequential(passes)(mod)
+    return result
