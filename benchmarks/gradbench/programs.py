@@ -160,8 +160,8 @@ def lstm(layers, count, b):
     let %change{i} = tanh(%h{i} * take(%w{i}, 3, axis=0) + take(%v{i}, 3, axis=0));
     let %c{i} = take(%cell, {i}, axis=0) * %forget{i} + %in{i} * %change{i};
     let %out{i + 1} = %shown{i} * tanh(%c{i});""")
-    hidden = ", ".join(f"%out{i + 1}" for i in range(layers))
-    cell = ", ".join(f"%c{i}" for i in range(layers))
+    hidden = ", ".join(f"expand_dims(%out{i + 1}, axis=0)" for i in range(layers))
+    cell = ", ".join(f"expand_dims(%c{i}, axis=0)" for i in range(layers))
     return f"""
 def @turns(%t: int32, %total: float64, %hidden: {state}, %cell: {state}, %main: {tensor(2 * layers, 4 * b)}, %extra: {tensor(3, b)},
            %sequence: {tensor(count, b)}) -> float64 {{
@@ -170,7 +170,7 @@ def @turns(%t: int32, %total: float64, %hidden: {state}, %cell: {state}, %main: 
     let %predicted = %out{layers} * take(%extra, 1, axis=0) + take(%extra, 2, axis=0);
     let %scores = %predicted - log(sum(exp(%predicted)) + 2f64);
     let %following = take(%sequence, %t + 1, axis=0);
-    @turns(%t + 1, %total + sum(%following * %scores), stack(({hidden}), axis=0), stack(({cell}), axis=0), %main, %extra, %sequence)
+    @turns(%t + 1, %total + sum(%following * %scores), concatenate(({hidden}), axis=0), concatenate(({cell}), axis=0), %main, %extra, %sequence)
   }} else {{
     %total
   }}
@@ -199,3 +199,69 @@ def kmeans_dir(n, d, k):
 def @dir(%centroids: {tensor(k, d)}, %points: {tensor(n, d)}) -> {tensor(k, d)} {{
   @slope(%centroids, %points) / @curve(%centroids, %points).1
 }}"""
+
+
+def descent(name, n, value, slope, others=""):
+    """GradBench's descent from %x: `value` and `slope` are calls in %x, and `others` declares what else they read."""
+    names = "".join(f", {part.split(':')[0].strip()}" for part in others.split(";") if part)
+    declared = "".join(f", {part.strip()}" for part in others.split(";") if part)
+
+    def norm(v):
+        return f"sqrt(sum({v} * {v}))"
+
+    def at(text, x):
+        return text.replace("%x", x)
+
+    return f"""
+def @{name}.turn(%x: {tensor(n)}, %f: float64, %g: {tensor(n)}, %eta: float64, %i: int32{declared}) -> {tensor(n)} {{
+  if ({norm("%g")} <= 1e-5f64) {{
+    %x
+  }} else if (%i == 10) {{
+    @{name}.turn(%x, %f, %g, %eta * 2f64, 0{names})
+  }} else {{
+    let %moved = %x - %eta * %g;
+    let %way = %moved - %x;
+    if ({norm("%way")} <= 1e-5f64) {{
+      %x
+    }} else {{
+      let %value = {at(value, "%moved")};
+      if (%value < %f) {{
+        @{name}.turn(%moved, %value, {at(slope, "%moved")}, %eta, %i + 1{names})
+      }} else {{
+        @{name}.turn(%x, %f, %g, %eta / 2f64, 0{names})
+      }}
+    }}
+  }}
+}}
+def @{name}(%x: {tensor(n)}{declared}) -> {tensor(n)} {{
+  @{name}.turn(%x, {value}, {slope}, 1e-5f64, 0{names})
+}}"""
+
+
+POTENTIAL = """
+def @potential(%x: Tensor[(2), float64], %w: Tensor[(1), float64]) -> float64 {
+  let %a = %x - concatenate((Constant(10, (1), float64), 10f64 - %w), axis=0);
+  let %b = %x - concatenate((Constant(10, (1), float64), Constant(0, (1), float64)), axis=0);
+  1f64 / sqrt(sum(%a * %a)) + 1f64 / sqrt(sum(%b * %b))
+}"""
+FLIGHT = """
+def @fly(%x: Tensor[(2), float64], %speed: Tensor[(2), float64], %w: Tensor[(1), float64]) -> float64 {
+  let %push = negative(@away(%x, %w));
+  let %next = %x + 0.1f64 * %speed;
+  let %height = take(%next, 1, axis=0);
+  if (%height <= 0f64) {
+    let %crossing = take(%next, 0, axis=0) - %height / take(%speed, 1, axis=0) * take(%speed, 0, axis=0);
+    %crossing * %crossing
+  } else {
+    @fly(%next, %speed + 0.1f64 * %push, %w)
+  }
+}
+def @error(%w: Tensor[(1), float64]) -> float64 {
+  let %from = concatenate((Constant(0, (1), float64), Constant(8, (1), float64)), axis=0);
+  @fly(%from, concatenate((Constant(0.75, (1), float64), Constant(0, (1), float64)), axis=0), %w)
+}"""
+SADDLE = """
+def @f(%x: Tensor[(2), float64], %y: Tensor[(2), float64]) -> float64 { sum(%x * %x) - sum(%y * %y) }
+def @down(%y: Tensor[(2), float64], %x: Tensor[(2), float64]) -> float64 { negative(@f(%x, %y)) }"""
+OVER = """
+def @over(%x: Tensor[(2), float64], %start: Tensor[(2), float64]) -> float64 { @f(%x, @highest(%start, %x)) }"""

@@ -8,12 +8,13 @@ relay.value_and_grad.
 import argparse
 import sys
 
+import hand
 import numpy as np
 import programs
 import relay
 from protocol import Function, serve
 from reference import ba_places, wishart_constant
-from tables import bone_angles, minors, triangle_places
+from tables import minors
 
 THREADS = 0
 
@@ -30,8 +31,8 @@ def program(text, entry="f", argnums=None):
     """The compiled function of a program's text, or its gradient with respect to some parameters."""
     mod = relay.parse(text)
     if argnums is not None:
-        mod["slope"] = relay.grad(entry, argnums, mod)
-        entry = "slope"
+        mod["derivative"] = relay.grad(entry, argnums, mod)
+        entry = "derivative"
     return relay.compile(mod, entry=entry, threads=THREADS)
 
 
@@ -160,6 +161,94 @@ def kmeans_dir(given):
     return call(relay.compile(mod, entry="dir", threads=THREADS), centroids, points)
 
 
+def add_slope(mod, name, entry, letter, extent):
+    """@name: the gradient of @entry by its first parameter, a vector, in reverse mode ("r") or by directions ("f")."""
+    if letter == "r":
+        mod[name] = relay.grad(entry, 0, mod)
+        return mod
+    mod[f"{name}.along"] = relay.jvp(entry, mod)
+    types = [param.type_annotation for param in mod[entry].params]
+    params = [relay.var(f"p{i}", of) for i, of in enumerate(types)]
+    still = [relay.zeros([int(e) for e in of.shape], "float64") for of in types[1:]]
+    parts = []
+    for i in range(extent):
+        way = relay.const(np.eye(extent)[i])
+        found = relay.GlobalVar(f"{name}.along")(*params, way, *still)
+        parts.append(relay.reshape(relay.TupleGetItem(found, 1), [1]))
+    mod[name] = relay.Function(params, relay.concatenate(relay.Tuple(parts), 0) if extent > 1 else parts[0])
+    return mod
+
+
+def particle(outer, inner):
+    def prepare(given):
+        mod = add_slope(relay.parse(programs.POTENTIAL), "away", "potential", inner, 2)
+        mod = relay.parse(programs.FLIGHT, "flight.rly", mod)
+        mod = add_slope(mod, "error_slope", "error", outer, 1)
+        mod = relay.parse(programs.descent("least", 1, "@error(%x)", "@error_slope(%x)"), "least.rly", mod)
+        return call(relay.compile(mod, entry="least", threads=THREADS), np.array([given["w"]]))
+
+    return Function(prepare, lambda x: float(x[0]))
+
+
+def saddle(outer, inner):
+    def prepare(given):
+        mod = add_slope(relay.parse(programs.SADDLE), "down_slope", "down", inner, 2)
+        at_x = f"%at: {programs.tensor(2)}"
+        text = programs.descent("highest", 2, "@down(%x, %at)", "@down_slope(%x, %at)", at_x)
+        mod = relay.parse(programs.OVER, "over.rly", relay.parse(text, "highest.rly", mod))
+        mod = add_slope(mod, "over_slope", "over", outer, 2)
+        text = programs.descent("least", 2, "@over(%x, %from)", "@over_slope(%x, %from)", f"%from: {programs.tensor(2)}")
+        # The last search has the mode of the outer one.
+        mod = add_slope(mod, "last_slope", "down", outer, 2)
+        text += programs.descent("last", 2, "@down(%x, %at)", "@last_slope(%x, %at)", at_x)
+        text += f"""
+def @both(%start: {programs.tensor(2)}) -> {programs.tensor(4)} {{
+  let %found = @least(%start, %start);
+  concatenate((%found, @last(%start, %found)), axis=0)
+}}"""
+        mod = relay.parse(text, "least.rly", mod)
+        return call(relay.compile(mod, entry="both", threads=THREADS), np.array(given["start"]))
+
+    return Function(prepare, lists)
+
+
+def ht_arguments(given):
+    return np.array(given["theta"])[None], np.array(given["us"], "float64").reshape(-1, 2)
+
+
+def ht_objective(given):
+    model = hand.Hand(given)
+    return call(program(hand.text(model, 1)), *ht_arguments(given), *model.arrays)
+
+
+def ht_jacobian(given):
+    model, (theta, us) = hand.Hand(given), ht_arguments(given)
+    mod = relay.parse(hand.text(model, 26))
+    mod["along"] = relay.jvp("f", mod)
+    params = [relay.var(f"p{i}", param.type_annotation) for i, param in enumerate(mod["f"].params)]
+    still = [relay.zeros([int(e) for e in p.type_annotation.shape], p.type_annotation.dtype) for p in params[1:]]
+    mod["columns"] = relay.Function(params, relay.TupleGetItem(relay.GlobalVar("along")(*params, relay.const(np.eye(26)), *still), 1))
+    columns = call(relay.compile(mod, entry="columns", threads=THREADS), np.tile(theta, (26, 1)), us, *model.arrays)
+    if not model.complicated:
+        return lambda: [columns()]
+    mod = relay.parse(hand.text(model, 1) + hand.sides(model))
+    for i in range(3):
+        mod[f"slope{i}"] = relay.grad(f"side{i}", 0, mod)
+    params = [relay.var(f"p{i}", param.type_annotation) for i, param in enumerate(mod["side0"].params)]
+    mod["slopes"] = relay.Function(params, relay.Tuple([relay.GlobalVar(f"slope{i}")(*params) for i in range(3)]))
+    slopes = call(relay.compile(mod, entry="slopes", threads=THREADS), us, theta, *model.arrays)
+    return lambda: [columns(), np.stack(slopes(), 1)]
+
+
+def shown_ht_jacobian(result):
+    by_theta = np.moveaxis(result[0], 0, 2).reshape(-1, 26)
+    return lists(by_theta if len(result) == 1 else np.concatenate([result[1].reshape(-1, 2), by_theta], 1))
+
+
+def modes(make):
+    return {a + b: make(a, b) for a in "fr" for b in "fr"}
+
+
 TOOLS = {
     "hello": {"square": Function(hello(None), number), "double": Function(hello(0), number)},
     "llsq": {"primal": Function(llsq(None), number), "gradient": Function(llsq(0), lists)},
@@ -170,6 +259,9 @@ TOOLS = {
     "ba": {"objective": Function(ba_objective, shown_ba), "jacobian": Function(ba_jacobian, shown_ba_jacobian)},
     "lstm": {"objective": Function(lstm(None), number), "jacobian": Function(lstm((0, 1)), pack_lstm)},
     "kmeans": {"cost": Function(kmeans_cost, number), "dir": Function(kmeans_dir, lists)},
+    "ht": {"objective": Function(ht_objective, lambda x: lists(x.reshape(-1))), "jacobian": Function(ht_jacobian, shown_ht_jacobian)},
+    "particle": modes(particle),
+    "saddle": modes(saddle),
 }  # fmt: skip
 
 
