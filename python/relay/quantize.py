@@ -212,7 +212,7 @@ def _kind(scale: Var) -> int:
     return int(scale.name_hint.split(".")[2])
 
 
-def _samples(mod: IRModule, points: list[tuple[Var, Expr]], scales: set[Any], dataset: Iterable[Mapping[str, Any]], chunk: int) -> list[np.ndarray]:
+def _samples(mod: IRModule, points: list[tuple[Var, Expr]], scales: set[Any], dataset: Iterable[Mapping[str, Any]], chunk: int) -> list[np.ndarray[Any, Any]]:
     """The absolute numbers of each operand in the network of floats, for all data."""
     from .execution import compile as build
     from .expr import Tuple
@@ -231,13 +231,13 @@ def _samples(mod: IRModule, points: list[tuple[Var, Expr]], scales: set[Any], da
     if not data:
         raise ValueError("calibration needs data: a dataset of dictionaries from the names of inputs to arrays")
     step = len(points) if chunk < 1 else chunk
-    found: list[np.ndarray] = []
+    found: list[np.ndarray[Any, Any]] = []
     for first in range(0, len(points), step):
         fields = list(whole.fields[first : first + step])  # type: ignore[attr-defined]
         part = mod.copy()
         part["main"] = Function(params, Tuple(fields))
         program = build(part)
-        chunks: list[list[np.ndarray]] = [[] for _ in fields]
+        chunks: list[list[np.ndarray[Any, Any]]] = [[] for _ in fields]
         for item in data:
             missing = [name for name in names if name not in item]
             if missing:
@@ -278,8 +278,8 @@ def kl_divergence_threshold(samples: Any, bits: int = 8, bins: int = 2048) -> fl
     return threshold
 
 
-def _scale_of(config: QConfig, kind: int, samples: np.ndarray | None) -> float:
-    levels = 2 ** (config.bits(kind) - 1)
+def _scale_of(config: QConfig, kind: int, samples: np.ndarray[Any, Any] | None) -> float:
+    levels: int = 2 ** (config.bits(kind) - 1)
     if kind == QAnnotateKind.WEIGHT:
         assert samples is not None
         most = float(samples.max()) if samples.size else 0.0
@@ -308,7 +308,7 @@ def calibrate(dataset: Iterable[Mapping[str, Any]] | None = None) -> Pass:
         points = _points(main)
         if not points:
             return mod
-        samples: dict[Any, np.ndarray] = {}
+        samples: dict[Any, np.ndarray[Any, Any]] = {}
         for scale, expr in points:
             if isinstance(expr, Constant):
                 samples[scale] = np.abs(expr.data.numpy())
@@ -360,7 +360,9 @@ def prerequisite_optimize(mod: IRModule, params: Mapping[str, Any] | None = None
     if params:
         mod = mod.copy()
         main = mod["main"]
-        mod["main"] = bind(main, {param: const(params[param.name_hint]) for param in main.params if param.name_hint in params})
+        bound = bind(main, {param: const(params[param.name_hint]) for param in main.params if param.name_hint in params})
+        assert isinstance(bound, Function)
+        mod["main"] = bound
     passes = ["SimplifyInference", "FoldConstant", "FoldScaleAxis", "CanonicalizeOps", "FoldConstant"]
     with PassContext(opt_level=3):
         done: IRModule = Sequential([create(name) for name in passes])(mod)

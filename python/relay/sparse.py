@@ -24,7 +24,7 @@ __all__ = ["Conv2dToSparse", "Conv2dToSparse2", "DenseToSparse", "SparseAnalysis
 SparseAnalysisResult = namedtuple("SparseAnalysisResult", ["weight_name", "weight_shape"])
 
 
-def bsr_matrix(matrix: Any, blocksize: Sequence[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def bsr_matrix(matrix: Any, blocksize: Sequence[int]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """Elements (blocks, height, width), columns and beginnings of rows of the blocks of a matrix that are not all zeros.
 
     Raises ValueError for blocks that do not divide the matrix.
@@ -42,12 +42,19 @@ def bsr_matrix(matrix: Any, blocksize: Sequence[int]) -> tuple[np.ndarray, np.nd
     return np.ascontiguousarray(blocks[there]), np.nonzero(there)[1].astype("int32"), indptr
 
 
-def _sparsity(values: np.ndarray) -> float:
+def _sparsity(values: np.ndarray[Any, Any]) -> float:
     return 1.0 - np.count_nonzero(values) / values.size if values.size else 0.0
 
 
-def _array(value: Any) -> np.ndarray:
+def _array(value: Any) -> np.ndarray[Any, Any]:
     return np.asarray(value.numpy() if hasattr(value, "numpy") else value)
+
+
+def _type_of(expr: Expr) -> TensorType:
+    """That of a tensor in a program whose types are known."""
+    found = expr.checked_type
+    assert isinstance(found, TensorType)
+    return found
 
 
 def _weights(expr: Expr, op: str) -> list[str]:
@@ -66,7 +73,7 @@ def _is_call(expr: Expr, op: str) -> bool:
     return isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.name == op
 
 
-def _store(params: MutableMapping[str, Any], name: str, parts: Sequence[np.ndarray], like: Any) -> list[int]:
+def _store(params: MutableMapping[str, Any], name: str, parts: Sequence[np.ndarray[Any, Any]], like: Any) -> list[int]:
     """Puts a sparse matrix in the place of a weight; the extents of its parts."""
     make = type(like).from_numpy if hasattr(type(like), "from_numpy") else (lambda array: const(array).data) if isinstance(like, NDArray) else None
     del params[name]
@@ -98,7 +105,7 @@ def process_dense_params(expr: Expr, params: MutableMapping[str, Any], block_siz
     return _process(expr, params, block_size, sparsity_threshold, "nn.dense", lambda values: values if values.ndim == 2 else None)
 
 
-def _rows_of_kernel(values: np.ndarray, layout: str, kernel_size: int) -> np.ndarray | None:
+def _rows_of_kernel(values: np.ndarray[Any, Any], layout: str, kernel_size: int) -> np.ndarray[Any, Any] | None:
     """A row for each output channel; columns by kernel row, kernel column and input channel."""
     if layout not in ("NHWC", "NCHW"):
         raise ValueError(f"layout is NHWC or NCHW, not {layout}")
@@ -137,7 +144,7 @@ def _by_name(weight_name: Sequence[str], weight_shape: Sequence[Sequence[int]]) 
 def _with_sparse(func: Function, shapes: Mapping[str, Sequence[int]], convert: Any) -> Function:
     """The function with parameters for sparse weights; `convert` gives a call on them, or None."""
     made: dict[str, list[Var]] = {}
-    dtypes = {param.name_hint: str(param.checked_type.dtype) for param in func.params if param.name_hint in shapes}
+    dtypes = {param.name_hint: str(_type_of(param).dtype) for param in func.params if param.name_hint in shapes}
 
     def visit(expr: Expr) -> Expr | None:
         if not isinstance(expr, Call) or len(expr.args) != 2 or not isinstance(expr.args[1], Var):
@@ -167,7 +174,7 @@ def DenseToSparse(weight_name: Sequence[str], weight_shape: Sequence[Sequence[in
     def convert(call: Call, parts: list[Var]) -> Expr | None:
         from .op import nn
 
-        if not _is_call(call, "nn.dense") or len(call.args[0].checked_type.shape) != 2:
+        if not _is_call(call, "nn.dense") or len(_type_of(call.args[0]).shape) != 2:
             return None
         return nn.sparse_dense(call.args[0], tuple(parts))
 
@@ -185,11 +192,12 @@ def _keeps_size(call: Call, layout: str, kernel_size: int, channels: int) -> boo
 def _sparse_conv2d(data: Expr, parts: Sequence[Expr], layout: str, kernel_size: int) -> Expr:
     from .op import nn
 
-    return nn.sparse_conv2d(data, *parts, layout=layout, kernel_size=(kernel_size, kernel_size))
+    elements, columns, beginnings = parts
+    return nn.sparse_conv2d(data, elements, columns, beginnings, layout=layout, kernel_size=(kernel_size, kernel_size))
 
 
 def _kernel_extents(call: Call, layout: str) -> tuple[int, int]:
-    shape = call.args[1].checked_type.shape
+    shape = _type_of(call.args[1]).shape
     return tuple(int(extent) for extent in (shape[:2] if layout == "NHWC" else shape[2:]))  # type: ignore[return-value]
 
 
