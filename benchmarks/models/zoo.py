@@ -28,7 +28,15 @@ LIGHT = (
 )
 NAMES = OWN + LIGHT
 # Written by torchvision (export.py).
-MORE = ("deeplabv3_mobilenet_v3",)
+EXPORTED = ("deeplabv3_mobilenet_v3",)
+# Quantised by ONNX Runtime's tools (quantise.py): the model, and the form.
+QUANTISED = {
+    f"{name}_{form}": (name, form)
+    for name in ("resnet18", "mobilenet_v2", "bert_base")
+    for form in ("qdq", "qoperator", "dynamic")
+    if form != "dynamic" or name == "bert_base"
+}
+MORE = EXPORTED + tuple(QUANTISED)
 # What a dimension with a name is; tokens are below the size of each model's vocabulary.
 DIMS = {"seq": 40}
 TOKENS = {"bert_base": 30000, "gpt2": 50000, "lstm": 1000}
@@ -49,7 +57,11 @@ def materialised(name, folder):
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_suffix(f".{os.getpid()}.part")
-        if name in MORE:
+        if name in QUANTISED:
+            base, form = QUANTISED[name]
+            command = [sys.executable, HERE / "quantise.py", base, form, materialised(base, folder), part]
+            subprocess.run(command, check=True)
+        elif name in EXPORTED:
             subprocess.run([sys.executable, HERE / "export.py", name, part], check=True)
         else:
             subprocess.run([sys.executable, HERE / "materialize.py", graph(name), part], check=True)
@@ -79,6 +91,7 @@ def inputs(name, path, dims=None):
     """
     import onnx
 
+    name = QUANTISED.get(name, [name])[0]
     model = onnx.load(path, load_external_data=False)
     stored = {tensor.name for tensor in model.graph.initializer}
     arrays = {}

@@ -15,7 +15,8 @@
 
 namespace relay::codegen {
 
-/// The instruction set that code is generated for: one of three, from one source.
+/// The instruction set that code is generated for: one of three, from one source, perhaps with
+/// products of small integers.
 struct Target {
   enum class Isa : uint8_t {
     kBaseline /* x86-64 with SSE2 */,
@@ -23,8 +24,11 @@ struct Target {
     kAvx512 /* F, VL, BW, DQ too */
   };
   Isa isa = Isa::kBaseline;
+  /// With AVX-VNNI or AVX-512 VNNI: products of 8 and 16 bits, summed in lanes of 32.
+  bool dots = false;
   int vector_bytes() const;
-  std::string_view name() const;  // "baseline", "avx2", "avx512"
+  /// "baseline", "avx2", "avx2-vnni", "avx512", "avx512-vnni".
+  std::string_view name() const;
   /// The instructions that code may use besides those of x86-64 and those that these imply, by
   /// LLVM's names.
   std::span<const std::string_view> features() const;

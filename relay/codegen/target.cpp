@@ -10,10 +10,18 @@ namespace relay::codegen {
 namespace {
 
 // Each set begins with the one before it.
-constexpr std::string_view kFeatures[] = {"avx2",    "fma",      "f16c",     "bmi",
-                                          "bmi2",    "lzcnt",    "popcnt",   "movbe",
-                                          "avx512f", "avx512vl", "avx512bw", "avx512dq"};
-constexpr size_t kOfAvx2 = 8;
+constexpr std::string_view kFeatures[] = {
+    "avx2",  "fma",     "f16c",     "bmi",      "bmi2",     "lzcnt",     "popcnt",
+    "movbe", "avx512f", "avx512vl", "avx512bw", "avx512dq", "avx512vnni"};
+constexpr size_t kOfAvx2 = 8, kOfAvx512 = 12;
+constexpr std::string_view kFeaturesOfAvx2Vnni[] = {"avx2",  "fma",    "f16c",  "bmi",    "bmi2",
+                                                    "lzcnt", "popcnt", "movbe", "avxvnni"};
+// The best one first.
+constexpr Target kTargets[] = {{Target::Isa::kAvx512, true},
+                               {Target::Isa::kAvx512, false},
+                               {Target::Isa::kAvx2, true},
+                               {Target::Isa::kAvx2, false},
+                               {Target::Isa::kBaseline, false}};
 
 }  // namespace
 
@@ -22,9 +30,10 @@ std::span<const std::string_view> Target::features() const {
     case Isa::kBaseline:
       return {};
     case Isa::kAvx2:
+      if (dots) return kFeaturesOfAvx2Vnni;
       return std::span(kFeatures).first(kOfAvx2);
     case Isa::kAvx512:
-      return kFeatures;
+      return dots ? std::span(kFeatures) : std::span(kFeatures).first(kOfAvx512);
   }
   RELAY_UNREACHABLE("instruction set");
 }
@@ -46,27 +55,22 @@ std::string_view Target::name() const {
     case Isa::kBaseline:
       return "baseline";
     case Isa::kAvx2:
-      return "avx2";
+      return dots ? "avx2-vnni" : "avx2";
     case Isa::kAvx512:
-      return "avx512";
+      return dots ? "avx512-vnni" : "avx512";
   }
   RELAY_UNREACHABLE("instruction set");
 }
 
-Target Target::host() {
-  for (Isa isa : {Isa::kAvx512, Isa::kAvx2}) {
-    if (Target{isa}.runs_here()) return Target{isa};
-  }
-  return Target{Isa::kBaseline};
-}
+Target Target::host() { return *std::ranges::find_if(kTargets, &Target::runs_here); }
 
 Target Target::parse(std::string_view name) {
   if (name == "host") return host();
-  for (Isa isa : {Isa::kBaseline, Isa::kAvx2, Isa::kAvx512}) {
-    if (Target{isa}.name() == name) return Target{isa};
+  for (const Target& target : kTargets) {
+    if (target.name() == name) return target;
   }
   throw Error(Diagnostic::error("unknown target '" + std::string(name) + "'")
-                  .help("known are host, baseline, avx2 and avx512"));
+                  .help("known are host, baseline, avx2, avx2-vnni, avx512 and avx512-vnni"));
 }
 
 bool Target::runs_here() const { return std::ranges::all_of(features(), cpu_has); }

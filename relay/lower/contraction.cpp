@@ -50,7 +50,8 @@ struct Split {
 };
 
 /// The divisions that are places in packed panels.
-std::unordered_set<const ScalarNode*> packed_places(const ScalarRef& product) {
+std::unordered_set<const ScalarNode*> packed_places(const ScalarRef& product,
+                                                    std::span<const Buffer> buffers) {
   std::unordered_set<const ScalarNode*> places;
   for (const ScalarNode* node : te::post_order({&product, 1})) {
     if (node->kind != ScalarKind::kLoad) continue;
@@ -58,15 +59,21 @@ std::unordered_set<const ScalarNode*> packed_places(const ScalarRef& product) {
       places.insert(node->args[*panel].get());
       places.insert(node->args.back().get());
     }
+    const auto buffer = static_cast<size_t>(node->tensor.index);
+    if (!node->tensor.is_input() || buffer >= buffers.size()) continue;
+    const auto grouped = grouped_places(*node, buffers[buffer]);
+    if (!grouped || !grouped->panel) continue;
+    places.insert(node->args[*grouped->panel].get());
+    places.insert(node->args[grouped->within].get());
   }
   return places;
 }
 
 /// Axes that are used divided, each by one divisor of its extent.
-std::vector<Split> find_splits(const ScalarRef& product, std::span<const Axis> axes,
-                               uint32_t& num_axes) {
+std::vector<Split> find_splits(const ScalarRef& product, std::span<const Buffer> buffers,
+                               std::span<const Axis> axes, uint32_t& num_axes) {
   std::vector<Split> splits;
-  std::unordered_set<const ScalarNode*> packed = packed_places(product);
+  std::unordered_set<const ScalarNode*> packed = packed_places(product, buffers);
   for (const ScalarNode* node : te::post_order({&product, 1})) {
     Dim by = divisor(*node);
     if (by.is_int(0) || packed.contains(node)) continue;
@@ -106,9 +113,10 @@ struct Points {
   std::unordered_map<uint32_t, ScalarRef> in_parts;  // what the axes are that became two
 };
 
-Points split_divided(const ScalarRef& product, std::span<const Axis> axes, uint32_t& num_axes) {
+Points split_divided(const ScalarRef& product, std::span<const Buffer> buffers,
+                     std::span<const Axis> axes, uint32_t& num_axes) {
   Points points;
-  std::vector<Split> splits = find_splits(product, axes, num_axes);
+  std::vector<Split> splits = find_splits(product, buffers, axes, num_axes);
   for (const Axis& axis : axes) {
     auto split = std::find_if(splits.begin(), splits.end(),
                               [&](const Split& s) { return s.axis.id == axis.id; });
@@ -217,7 +225,7 @@ std::optional<Contraction> classify(const ScalarNode* fold, std::span<const Buff
   result.lhs = product.args[0];
   result.rhs = product.args[1];
 
-  Points points = split_divided(fold->args[0], axes, result.num_axes);
+  Points points = split_divided(fold->args[0], buffers, axes, result.num_axes);
   rewrite_to(points, axes, result);
   if (!assign_axes(points.axes, result)) return std::nullopt;
   return result;
@@ -289,10 +297,45 @@ bool is_contraction(const te::Map& map, uint32_t num_axes, uint32_t num_vars) {
   return found && has_real(found->rows) && has_real(found->columns);
 }
 
-std::optional<size_t> panel_index(const ScalarNode& load) {
-  auto divides = [](const ScalarRef& index, BinaryOp op) {
-    return index->kind == ScalarKind::kBinary && index->binary == op && divisor(*index).is_int();
+namespace {
+
+bool divides(const ScalarRef& index, BinaryOp op) {
+  return index->kind == ScalarKind::kBinary && index->binary == op && divisor(*index).is_int();
+}
+
+}  // namespace
+
+std::optional<GroupedPlaces> grouped_places(const ScalarNode& load, const Buffer& buffer) {
+  constexpr int64_t kGroups[] = {2, 4};
+  const size_t rank = load.args.size();
+  if (rank < 3 || rank != buffer.dims.size() || !divides(load.args.back(), BinaryOp::kFloorMod))
+    return std::nullopt;
+  const Dim by = divisor(*load.args.back());
+  GroupedPlaces places;
+  places.within = rank - 2;
+  places.steps = rank;
+  places.group = by.as_int();
+  if (std::find(std::begin(kGroups), std::end(kGroups), places.group) == std::end(kGroups) ||
+      by != buffer.dims.back() || !buffer.dims[places.within].is_int())
+    return std::nullopt;
+  const ScalarRef& within = load.args[places.within];
+  IndexMath math;
+  auto pairs_with = [&](const ScalarRef& quotient, const ScalarRef& rest) {
+    return divides(quotient, BinaryOp::kFloorDiv) && divides(rest, BinaryOp::kFloorMod) &&
+           divisor(*quotient) == divisor(*rest) &&
+           math.poly(quotient->args[0]) == math.poly(rest->args[0]);
   };
+  for (size_t d = 0; d < places.within; ++d) {
+    if (pairs_with(load.args[d], load.args.back())) {
+      places.steps = d;
+    } else if (pairs_with(load.args[d], within)) {
+      places.panel = d;
+    }
+  }
+  return places.steps < rank ? std::optional(places) : std::nullopt;
+}
+
+std::optional<size_t> panel_index(const ScalarNode& load) {
   if (load.args.size() < 2 || !divides(load.args.back(), BinaryOp::kFloorMod)) return std::nullopt;
   const ScalarNode& within = *load.args.back();
   IndexMath math;

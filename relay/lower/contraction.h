@@ -46,6 +46,14 @@ bool is_contraction(const te::Map& map, uint32_t num_axes, uint32_t num_vars);
 /// The index that is the panel's number in a load of the form packed[…, n div w, …, n mod w] (an
 /// operand packed in panels of w).
 std::optional<size_t> panel_index(const te::ScalarNode& load);
+/// Where the indices are of a load of the form packed[…, n div w, …, k div g, n mod w, k mod g] (an
+/// operand packed in groups of g steps of k); without the first of them for a single panel.
+struct GroupedPlaces {
+  std::optional<size_t> panel;
+  size_t steps = 0, within = 0;
+  int64_t group = 1;
+};
+std::optional<GroupedPlaces> grouped_places(const te::ScalarNode& load, const Buffer& buffer);
 /// The axes among `axes` that a value depends on.
 std::vector<te::Axis> axes_of(const te::ScalarRef& value, std::span<const te::Axis> axes);
 

@@ -14,6 +14,28 @@ using te::ScalarKind;
 using te::ScalarNode;
 using te::ScalarRef;
 
+DType stored_type(const ScalarRef& value) {
+  const ScalarNode* node = value.get();
+  while (node->kind == ScalarKind::kCast) {
+    const DType from = node->args[0]->dtype, to = node->dtype;
+    const bool exact = from.is_integer() && to.is_integer() && to.bits > from.bits &&
+                       (to.is_signed() || from.is_unsigned());
+    if (!exact) return {};
+    node = node->args[0].get();
+  }
+  const bool small = node->kind == ScalarKind::kLoad && node->dtype.is_integer() &&
+                     node->dtype.bits >= 8 && node->dtype.bits <= 16;
+  return small ? node->dtype : DType();
+}
+
+int64_t group_of(const ScalarRef& lhs, const ScalarRef& rhs, DType accumulator) {
+  const DType left = stored_type(lhs), right = stored_type(rhs);
+  if (accumulator != kInt32 || !left.valid() || !right.valid()) return 1;
+  if (left.bits == 8 && right.bits == 8) return 4;
+  // Products of 16 bits are of numbers with a sign.
+  return left == kUInt16 || right == kUInt16 ? 1 : 2;
+}
+
 int64_t tile_rows(DType accumulator, int64_t vector_bytes, int64_t vectors) {
   const bool integer = accumulator.is_integer();
   const int64_t registers = vector_bytes == 64 ? 32 : 16;
@@ -104,6 +126,8 @@ std::optional<int64_t> packed_width(const Contraction& contraction, bool columns
   if (!factor.load || plan.rows.extent.is_int(0) || plan.columns.extent.is_int(0)) {
     return std::nullopt;
   }
+  // Groups of k in rows are read where they are.
+  if (plan.group > 1 && (!columns || factor.load->dtype != plan.rhs_type)) return std::nullopt;
   if (columns) {
     // A single row reads everything once: many lines at a time keep memory busier than one stream.
     if (plan.rows.extent.is_int(1) && plan.rhs_direct) return std::nullopt;
@@ -133,10 +157,53 @@ std::optional<Contraction> for_few_columns(const Contraction& contraction, int64
   return turned(contraction);
 }
 
+namespace {
+
+/// A load of an operand that was packed in groups of k.
+std::optional<PackedLoad> grouped_load(const ScalarRef& load, const Buffer& buffer,
+                                       const AxisGroup& group, const AxisGroup& batch) {
+  const std::optional<GroupedPlaces> places = grouped_places(*load, buffer);
+  if (!places) return std::nullopt;
+  PackedLoad result;
+  result.buffer = load->tensor.index;
+  result.dtype = load->dtype;
+  result.group = places->group;
+  result.width = buffer.dims[places->within].as_int();
+  const ScalarRef& within = load->args[places->within];
+  result.step = te::affine(load->args.back()->args[0]);
+  if (!result.step->others.empty() || !result.step->constant.is_int(0)) return std::nullopt;
+  for (const Affine::Term& term : result.step->terms) {
+    if (group.has(term.axis) || batch.has(term.axis)) return std::nullopt;
+  }
+  if (places->panel) {
+    const bool whole_lines = te::divisor(*within).is_int(result.width);
+    if (!whole_lines || !counts_through(within->args[0], group)) return std::nullopt;
+  } else if (!group.extent.is_int() || group.extent.as_int() > result.width ||
+             !counts_through(within, group)) {
+    return std::nullopt;
+  }
+  Dim stride = Dim(result.width) * result.group;
+  for (size_t d = places->within; d-- > 0;) {
+    if (places->panel == d) {
+      result.pitch = stride;
+    } else if (d != places->steps) {
+      result.offset = result.offset + te::affine(load->args[d]) * stride;
+    }
+    stride = stride * buffer.dims[d];
+  }
+  if (!result.offset.others.empty()) return std::nullopt;
+  const bool same = std::all_of(result.offset.terms.begin(), result.offset.terms.end(),
+                                [&](const Affine::Term& term) { return batch.has(term.axis); });
+  return same ? std::optional(result) : std::nullopt;
+}
+
+}  // namespace
+
 std::optional<PackedLoad> packed_load(const ScalarRef& load, const Buffer& buffer,
                                       const AxisGroup& group, const AxisGroup& batch) {
   if (load->bounds != te::Bounds::kProven || load->args.empty()) return std::nullopt;
   if (!buffer.dims.back().is_int() || buffer.dims.back().is_int(0)) return std::nullopt;
+  if (std::optional<PackedLoad> grouped = grouped_load(load, buffer, group, batch)) return grouped;
   PackedLoad result;
   result.buffer = load->tensor.index;
   result.dtype = load->dtype;

@@ -31,6 +31,7 @@ class Planner {
     plan_.num_vars = contraction_.num_vars;
     plan_.element_bytes = static_cast<int64_t>(contraction_.accumulator.size());
     plan_.lanes = vector_bytes_ / plan_.element_bytes;
+    choose_group();
     plan_.lhs = factor(contraction_.lhs, plan_.rows);
     plan_.rhs = factor(contraction_.rhs, plan_.columns);
     order_folded();
@@ -41,6 +42,17 @@ class Planner {
   }
 
  private:
+  void choose_group() {
+    const DType sum = contraction_.accumulator;
+    plan_.lhs_type = plan_.rhs_type = sum;
+    if (!plan_.folded.extent.is_int()) return;
+    plan_.group = group_of(contraction_.lhs, contraction_.rhs, sum);
+    if (plan_.group == 1) return;
+    const bool bytes = plan_.group == 4;
+    plan_.lhs_type = bytes ? stored_type(contraction_.lhs) : kInt16;
+    plan_.rhs_type = bytes ? stored_type(contraction_.rhs) : kInt16;
+  }
+
   // Whether the parts that are no axes are the same throughout a batch.
   bool is_linear(const Affine& sum) const {
     for (const Affine::Other& other : sum.others) {
@@ -117,7 +129,8 @@ class Planner {
     if (!result.load && !result.packed) return result;
     result.var = plan_.num_vars++;
     result.of_load = of_load;
-    result.plain = result.load && loads[0] == value && result.load->conditions.empty();
+    result.plain = result.load && result.load->conditions.empty() &&
+                   (loads[0] == value || (plan_.group > 1 && stored_type(value).valid()));
     return result;
   }
 
@@ -125,7 +138,9 @@ class Planner {
   void order_folded() {
     std::vector<const Affine*> offsets;
     for (const Factor* factor : {&plan_.lhs, &plan_.rhs}) {
-      if (fits_tiles(*factor)) offsets.push_back(&factor->packed->offset);
+      if (!fits_tiles(*factor)) continue;
+      const PackedLoad& packed = *factor->packed;
+      offsets.push_back(packed.step ? &*packed.step : &packed.offset);
     }
     for (const Factor* factor : {&plan_.lhs, &plan_.rhs}) {
       if (factor->plain) offsets.push_back(&factor->load->offset);
@@ -156,7 +171,12 @@ class Planner {
   // Whether the panels of a packed operand are as wide as tiles can be: of whole vectors for the
   // columns, of so many rows as there are registers for.
   bool fits_tiles(const Factor& factor) const {
-    if (!factor.packed) return false;
+    if (!factor.packed || factor.packed->group != plan_.group) return false;
+    if (plan_.group > 1) {
+      // Tiles read its groups as they are.
+      const bool same = factor.packed->dtype == plan_.rhs_type;
+      if (&factor == &plan_.lhs || !same) return false;
+    }
     const int64_t width = factor.packed->width;
     if (&factor == &plan_.lhs) return packed_tile(width, 1) > 0;
     if (width % plan_.lanes != 0) return false;
@@ -209,6 +229,7 @@ class Planner {
       plan_.lhs_step = plan_.folded.stride_of(lhs.load->offset);
       plan_.lhs_direct = plan_.lhs_step.has_value();
     }
+    if (plan_.group > 1) return choose_group_access();
     if (fits_tiles(rhs)) plan_.rhs_step = plan_.folded.stride_of(rhs.packed->offset);
     plan_.rhs_packed = plan_.rhs_step.has_value();
     if (plan_.rhs_packed) {
@@ -235,6 +256,24 @@ class Planner {
       plan_.rhs_direct = true;
       plan_.rhs_step = along_k;
     }
+  }
+
+  // Groups of k lie side by side in both factors: rows that lie so are read where they are, other
+  // factors are copied.
+  void choose_group_access() {
+    const Factor& rhs = plan_.rhs;
+    plan_.lhs_direct =
+        plan_.lhs_direct && plan_.lhs_step->is_int(1) && plan_.lhs.load->dtype == plan_.lhs_type;
+    if (fits_tiles(rhs) && plan_.folded.stride_of(*rhs.packed->step)) {
+      plan_.rhs_packed = true;
+      plan_.rhs_step = rhs.packed->width * plan_.group;
+      return;
+    }
+    if (!rhs.plain) return;
+    std::optional<Dim> along_k = plan_.folded.stride_of(rhs.load->offset);
+    std::optional<Dim> along_columns = plan_.columns.stride_of(rhs.load->offset);
+    plan_.transpose = !(along_columns && along_columns->is_int(1)) && along_k &&
+                      along_k->is_int(1) && rhs.load->dtype == plan_.rhs_type;
   }
 
   // Columns of the right factor that so few rows read are not worth a copy.
@@ -367,7 +406,7 @@ class Planner {
     // Rows are packed for each block of columns: few such blocks.
     Dim k = plan_.folded.extent;
     int64_t steps = k.is_int() ? std::clamp<int64_t>(k.as_int(), 1, kLongest) : 1024;
-    int64_t panel = steps * plan_.panel_columns() * plan_.element_bytes;
+    int64_t panel = steps * plan_.panel_columns() * plan_.rhs_bytes();
     plan_.panels_in_block =
         plan_.copies_rhs() ? std::clamp<int64_t>((512 << 10) / panel, 1, 16) : 1 << 20;
     if (plan_.panels.pieces.is_int()) {
@@ -481,7 +520,7 @@ class Planner {
     Dim k = plan_.folded.extent, rows = plan_.rows.extent, batch = plan_.batch.extent;
     if (!plan_.copies_rhs() || plan_.copies_lhs() || !plan_.one_pass || plan_.dots) return;
     if (!k.is_int() || !rows.is_int() || !plan_.panels.pieces.is_int() || !batch.is_int()) return;
-    const int64_t row_bytes = std::max<int64_t>(1, k.as_int()) * plan_.element_bytes;
+    const int64_t row_bytes = std::max<int64_t>(1, k.as_int()) * plan_.rhs_bytes();
     if (rows.as_int() * row_bytes <= 2 * kBlockBytes) return;
     const int64_t pieces = plan_.panels.pieces.as_int();
     int64_t most = std::min(kBlockBytes / (row_bytes * plan_.panel_columns()), pieces);
@@ -522,8 +561,8 @@ class Planner {
     plan_.main_columns = plan_.columns.extent;
     Dim columns = plan_.columns.extent;
     Dim rows = plan_.rows.extent;
-    bool possible = !plan_.rhs_packed && plan_.lhs_direct && plan_.lhs_step->is_int(1) &&
-                    !plan_.dots && columns.is_int() && rows.is_int() &&
+    bool possible = plan_.group == 1 && !plan_.rhs_packed && plan_.lhs_direct &&
+                    plan_.lhs_step->is_int(1) && !plan_.dots && columns.is_int() && rows.is_int() &&
                     columns.as_int() > plan_.lanes && plan_.folded.extent.is_int() &&
                     plan_.folded.extent.as_int() >= 2 * plan_.lanes;
     if (!possible) return;
@@ -554,7 +593,7 @@ class Planner {
     }
     plan_.k_block = outermost;
     Dim k = plan_.folded.extent;
-    if (plan_.dots) return;
+    if (plan_.dots || plan_.group > 1) return;
     int64_t row_bytes = plan_.panel_columns() * plan_.element_bytes;
     if (!k.is_int()) {
       plan_.one_pass = false;

@@ -39,12 +39,16 @@ struct LinearLoad {
 /// A load of an operand that was packed for tiles: `packed[…, n div width, k…, n mod width]` of the
 /// columns or rows n, counted through as one. Elements past the last n are there, too: lines are
 /// read whole.
+/// Or, for products in groups of k, `packed[…, n div width, k div group, n mod width, k mod
+/// group]`.
 struct PackedLoad {
   int32_t buffer = 0;
   DType dtype;
-  int64_t width = 1;  // elements of a line: one step of k
-  Dim pitch;          // elements from one panel to the next
-  te::Affine offset;  // of the batch and the folded axes
+  int64_t width = 1;                 // rows or columns of a line
+  int64_t group = 1;                 // steps of k in a line
+  std::optional<te::Affine> step{};  // k as a group counts it through, for groups of several
+  Dim pitch;                         // elements from one panel to the next
+  te::Affine offset;                 // of the batch and the folded axes
 };
 
 /// lhs or rhs.
@@ -54,13 +58,20 @@ struct Factor {
   std::optional<PackedLoad> packed;  // or perhaps one of a packed operand, linear or not
   te::ScalarRef of_load;             // then the value in terms of register `var`
   uint32_t var = 0;
-  bool plain = false;  // the value is the load, unconditional
+  bool plain = false;  // the value is the load, unconditional; for groups of k perhaps cast
 };
 
 /// A load as one of an operand that is packed along a group of axes; nothing if it is none, or
 /// depends on more than the batch and the folded axes besides.
 std::optional<PackedLoad> packed_load(const te::ScalarRef& load, const Buffer& buffer,
                                       const AxisGroup& group, const AxisGroup& batch);
+
+/// The dtype of the only load of a value that is this load, perhaps cast to wider integers; invalid
+/// for other values and for more than 16 bits.
+DType stored_type(const te::ScalarRef& value);
+/// Steps of k that are multiplied and added together for factors of these values in a sum of a
+/// dtype: see ContractionPlan::group.
+int64_t group_of(const te::ScalarRef& lhs, const te::ScalarRef& rhs, DType accumulator);
 
 /// How wide the panels should be that a factor (columns: the right one) is packed into; nothing if
 /// tiles read it as well where it is.
@@ -108,9 +119,13 @@ struct ContractionPlan {
 
   int64_t lanes = 1;          // of a vector of accumulators
   int64_t element_bytes = 4;  // of an accumulator
-  Cut row_tiles;              // of the rows
-  Cut panels;                 // of the columns' vectors
-  bool fills_tiles = false;   // the last tile reads rows again where there are no more
+  /// Steps of k that one instruction multiplies and adds: 4 for factors of 8 bits, 2 for those of
+  /// 16, as int32 sums them. Neighbours in k then lie side by side in panels and in rows.
+  int64_t group = 1;
+  DType lhs_type, rhs_type;  // of elements in rows and panels: the accumulator's for groups of 1
+  Cut row_tiles;             // of the rows
+  Cut panels;                // of the columns' vectors
+  bool fills_tiles = false;  // the last tile reads rows again where there are no more
   int64_t panels_in_block = 1;
   int64_t tiles_in_block = 1;
   bool lhs_direct = false;      // read where it is: lhs[row][k], evenly along k
@@ -129,6 +144,8 @@ struct ContractionPlan {
   bool one_pass = true;  // the whole sum in one pass
 
   int64_t panel_columns() const { return panels.size * lanes; }
+  int64_t lhs_bytes() const { return static_cast<int64_t>(lhs_type.size()); }
+  int64_t rhs_bytes() const { return static_cast<int64_t>(rhs_type.size()); }
   /// Of one of the axes; 0 for others.
   Dim extent_of(uint32_t axis) const;
   /// Whether a factor is copied into scratch before it is read.

@@ -92,6 +92,9 @@ struct Operand {
   Names single{};             // axes of extent 1: 0
   std::vector<Axis> folded{};
   int64_t width = 1;
+  int64_t together = 1;  // steps of k that lie side by side
+
+  Dim steps() const { return AxisGroup(folded).extent; }
 };
 
 bool depends_on(const ScalarNode& load, uint32_t axis) {
@@ -148,6 +151,17 @@ std::optional<Operand> operand_of(const Contraction& contraction,
       if (!axis.extent.is_int(1) && depends_on(*load, axis.id)) operand.batch.push_back(axis);
     }
     operand.folded = order_of(contraction.folded, only_load(other), contraction.buffers);
+    const AxisGroup folded(contraction.folded);
+    if (folded.extent.is_int())
+      operand.together = group_of(contraction.lhs, contraction.rhs, contraction.accumulator);
+    if (operand.together > 1) {
+      // One axis of some groups: others are counted through by divisions that move when indices are
+      // written anew.
+      std::erase_if(operand.folded, [](const Axis& axis) { return axis.extent.is_int(1); });
+      if (operand.folded.size() != 1 || folded.extent.as_int() <= operand.together) continue;
+      for (const Axis& axis : contraction.folded)
+        if (axis.extent.is_int(1)) operand.single[axis.id] = te::index_constant(0).ref();
+    }
     return operand;
   }
   return std::nullopt;
@@ -170,14 +184,19 @@ te::Computation packing(const Operand& operand, const te::TensorInfo& source) {
   std::vector<Dim> dims;
   for (const Axis& axis : operand.batch) dims.push_back(axis.extent);
   dims.push_back(ceil_div(count, width));
-  for (const Axis& axis : operand.folded) dims.push_back(axis.extent);
+  const bool grouped = operand.together > 1;
+  if (grouped) dims.push_back(ceil_div(operand.steps(), operand.together));
+  for (const Axis& axis : operand.folded)
+    if (!grouped) dims.push_back(axis.extent);
   dims.push_back(width);
+  if (grouped) dims.emplace_back(operand.together);
   te::Tensor packed = builder.map(dims, [&](te::Indices at) {
     Names names = operand.single;
     size_t d = 0;
     for (const Axis& axis : operand.batch) names[axis.id] = at[d++].ref();
-    Scalar flat = at[d++] * te::from_dim(width) + at.back();
-    for (const Axis& axis : operand.folded) names[axis.id] = at[d++].ref();
+    Scalar flat = at[d++] * te::from_dim(width) + at[dims.size() - (grouped ? 2 : 1)];
+    Scalar step = grouped ? at[d++] * operand.together + at.back() : te::index_constant(0);
+    for (const Axis& axis : operand.folded) names[axis.id] = grouped ? step.ref() : at[d++].ref();
     // The group's axes from the place in it, the outermost one whole: it alone goes past its end.
     Scalar rest = flat;
     const std::vector<Axis>& axes = operand.group.axes;
@@ -196,7 +215,8 @@ te::Computation packing(const Operand& operand, const te::TensorInfo& source) {
     Ref<ScalarNode> load = te::copy_node(*operand.load);
     load->tensor = {-1, 0};
     for (ScalarRef& index : load->args) index = substitute(index, names);
-    if (floor_mod(count, width).is_int(0)) return Scalar(ScalarRef(load));
+    const bool steps_end = grouped && !floor_mod(operand.steps(), operand.together).is_int(0);
+    if (floor_mod(count, width).is_int(0) && !steps_end) return Scalar(ScalarRef(load));
     Scalar zero = te::constant(0, source.dtype);
     load->bounds = te::Bounds::kFill;
     load->fill = zero.ref();
@@ -207,8 +227,9 @@ te::Computation packing(const Operand& operand, const te::TensorInfo& source) {
       ends |= index.kind == ScalarKind::kIndex && operand.group.has(index.axis) &&
               count == source.dims[i];
     }
-    if (ends) return Scalar(ScalarRef(load));
-    return te::select(flat < te::from_dim(count), Scalar(ScalarRef(load)), zero);
+    Scalar value{ScalarRef(load)};
+    if (steps_end) value = te::select(step < te::from_dim(operand.steps()), value, zero);
+    return ends ? value : te::select(flat < te::from_dim(count), value, zero);
   });
   builder.output(packed);
   return builder.finish();
@@ -221,8 +242,15 @@ ScalarRef read_packed(const ScalarRef& value, const Operand& operand, TensorId p
   for (const Axis& axis : operand.batch) index.push_back(te::index_of(axis).ref());
   Scalar flat = flat_index(operand.group), width = te::index_constant(operand.width);
   index.push_back(te::floor_div(flat, width).ref());
-  for (const Axis& axis : operand.folded) index.push_back(te::index_of(axis).ref());
-  index.push_back(te::floor_mod(flat, width).ref());
+  if (operand.together > 1) {
+    Scalar step = te::index_of(operand.folded[0]), by = te::index_constant(operand.together);
+    index.push_back(te::floor_div(step, by).ref());
+    index.push_back(te::floor_mod(flat, width).ref());
+    index.push_back(te::floor_mod(step, by).ref());
+  } else {
+    for (const Axis& axis : operand.folded) index.push_back(te::index_of(axis).ref());
+    index.push_back(te::floor_mod(flat, width).ref());
+  }
   for (ScalarRef& at : index) at = substitute(at, names);
   const auto input = static_cast<int32_t>(operand.load->tensor.index);
   // Within the fold's factor alone: an epilogue may read the operand, too.

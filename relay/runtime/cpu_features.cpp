@@ -11,7 +11,7 @@
 namespace relay {
 namespace {
 
-enum Word : uint8_t { kOneC, kSevenB, kExtendedC, kWords };
+enum Word : uint8_t { kOneC, kSevenB, kSevenC, kSevenOneA, kExtendedC, kWords };
 // Registers that the operating system has to save (XCR0).
 constexpr uint64_t kNone = 0, kYmm = 0x6, kZmm = 0xe6;
 
@@ -38,11 +38,13 @@ constexpr Feature kFeatures[] = {
     {"f16c", kOneC, 29, kYmm, "avx"},
     {"fma", kOneC, 12, kYmm, "avx"},
     {"avx2", kSevenB, 5, kYmm, "avx"},
+    {"avxvnni", kSevenOneA, 4, kYmm, "avx2"},
     {"avx512f", kSevenB, 16, kZmm, "avx2"},
     {"evex512", kSevenB, 16, kZmm, "avx512f"},
     {"avx512dq", kSevenB, 17, kZmm, "avx512f"},
     {"avx512bw", kSevenB, 30, kZmm, "avx512f"},
     {"avx512vl", kSevenB, 31, kZmm, "avx512f"},
+    {"avx512vnni", kSevenC, 11, kZmm, "avx512f"},
 };
 static_assert(std::size(kFeatures) <= 32, "a bit of an unsigned for each");
 
@@ -55,9 +57,9 @@ struct Leaf {
   unsigned a = 0, b = 0, c = 0, d = 0;
 };
 
-Leaf cpuid(unsigned leaf) {
+Leaf cpuid(unsigned leaf, unsigned part = 0) {
   Leaf result;
-  if (__get_cpuid_count(leaf, 0, &result.a, &result.b, &result.c, &result.d) == 0) return {};
+  if (__get_cpuid_count(leaf, part, &result.a, &result.b, &result.c, &result.d) == 0) return {};
   return result;
 }
 
@@ -86,7 +88,8 @@ unsigned without(unsigned features, std::string_view names) {
 }
 
 unsigned detect() {
-  const unsigned words[kWords] = {cpuid(1).c, cpuid(7).b, cpuid(0x80000001u).c};
+  const unsigned words[kWords] = {cpuid(1).c, cpuid(7).b, cpuid(7).c, cpuid(7, 1).a,
+                                  cpuid(0x80000001u).c};
   const uint64_t saved = saved_registers();
   unsigned features = 0;
   for (size_t i = 0; i < std::size(kFeatures); ++i) {

@@ -70,9 +70,11 @@ const vm::Entry& find_model_entry(const vm::Executable& executable, const std::s
 
 void add_target_option(CLI::App& command, NativeOptions& options) {
   command
-      .add_option("--target", options.target,
-                  "Instruction set: host (the default), baseline, avx2 or avx512.")
-      ->check(CLI::IsMember({"host", "baseline", "avx2", "avx512"}));
+      .add_option(
+          "--target", options.target,
+          "Instruction set: host (the default), baseline, avx2 or avx512; the last two with "
+          "products of small integers are avx2-vnni and avx512-vnni.")
+      ->check(CLI::IsMember({"host", "baseline", "avx2", "avx2-vnni", "avx512", "avx512-vnni"}));
 }
 
 void add_level_option(CLI::App& command, NativeOptions& options) {

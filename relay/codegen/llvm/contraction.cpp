@@ -232,8 +232,12 @@ void ContractionEmitter::run() {
   int64_t block_rows = plan_.tiles_in_block * plan_.row_tiles.size;
   int64_t block_columns = plan_.panels_in_block * plan_.panel_columns();
   Dim bytes = plan_.element_bytes;
-  if (plan_.copies_rhs()) panels_ = f_.scratch(pitch * Dim(block_columns) * bytes);
-  if (plan_.copies_lhs()) rows_ = f_.scratch((pitch + plan_.lanes) * Dim(block_rows) * bytes);
+  if (plan_.copies_rhs()) {
+    panels_ = f_.scratch(pitch * Dim(block_columns) * plan_.rhs_bytes());
+    if (plan_.group > 1) raw_ = f_.scratch(pitch * Dim(plan_.panel_columns()) * plan_.rhs_bytes());
+  }
+  if (plan_.copies_lhs())
+    rows_ = f_.scratch((pitch + plan_.lanes) * Dim(block_rows) * plan_.lhs_bytes());
   if (!plan_.one_pass) sums_ = f_.scratch(Dim(block_rows * block_columns) * bytes);
   if (plan_.tail > 0) {
     tail_pitch_ = n((plan_.folded.extent.as_int() + plan_.lanes - 1) / plan_.lanes * plan_.lanes);
@@ -343,7 +347,7 @@ void ContractionEmitter::emit_panels() {
     Value* panel = nullptr;
     if (plan_.copies_rhs()) {
       Value* before = b_.CreateSub(column, task_.first_column);
-      panel = element(panels_, c_.accumulator, mul(before, panel_pitch_));
+      panel = element(panels_, plan_.rhs_type, mul(before, panel_pitch_));
     }
     for_panel_sizes(number, [&](int64_t vectors) { emit_row_tiles(panel, vectors, column); });
   });

@@ -153,6 +153,8 @@ class ContractionEmitter {
   void pack_generic(Value* column, Value* width, Value* strip);
   /// The factor's value from its loaded element.
   Value* of_loaded(const Factor& factor, Value* loaded, unsigned lanes);
+  /// The strips of a panel, each a vector wide.
+  void pack_strips(Value* number, Value* column, Value* panel, const std::optional<Window>& window);
   /// Loops over folded axes in the given order, the outermost one over the pass's share; `body`
   /// gets values in the group's order. `around` a depth writes the loops from there on by calling
   /// `inner`, perhaps in several versions.
@@ -217,6 +219,39 @@ class ContractionEmitter {
   /// Lines that the epilogue needs come while the sums are formed.
   void prefetch_epilogue(int64_t rows, int64_t vectors, Value* first_row, Value* first_column);
 
+  // contraction_groups.cpp: groups of k in one instruction.
+  /// A value of a factor, which small integers were widened for, in the dtype of rows or panels.
+  Value* narrowed(Value* value, DType type);
+  /// A panel in lines of groups; `whole`, `window` as for `pack_linear`.
+  void pack_groups(Value* number, Value* column, Value* panel, bool whole,
+                   const std::optional<Window>& window);
+  /// From rows of k, as other factors have them in their panels.
+  void pack_group_lines(Value* raw, Value* panel, int64_t vectors);
+  /// From columns whose elements follow each other along k.
+  void pack_group_columns(Value* first_column, Value* width, Value* strip);
+  /// One element of each of a group's rows, next to each other: a lane of an accumulator.
+  Value* join_group(const std::vector<Value*>& rows);
+  Value* load_groups(const RightLine& line, Value* at);
+  /// A group of a row in each lane; with fewer `steps` than a group has the others are 0.
+  Value* load_left_group(const LeftLines& lines, int64_t row, Value* k, int64_t steps);
+  /// What products of a step are made of: the columns' vectors, and those of rows. Where the target
+  /// multiplies pairs of 16 bits alone, groups of 4 are taken apart.
+  struct Products {
+    std::vector<Value*> columns;
+    std::vector<std::vector<Value*>> pairs;
+  };
+  struct RowOfProducts {
+    Value* row;
+    std::vector<Value*> pairs;
+  };
+  bool has_dots() const;
+  std::vector<Value*> pairs_of(Value* groups, DType type);
+  Products products_with(std::vector<Value*> columns);
+  RowOfProducts row_of(Value* row, const Products& products);
+  Value* multiply_add(const RowOfProducts& row, const Products& products, size_t column,
+                      Value* sum);
+  Value* add_pairs(Value* a, Value* b, Value* sum);
+
   // contraction_tile.cpp
   void emit_row_tiles(Value* panel, int64_t vectors, Value* first_column);
   void emit_tile(int64_t rows, int64_t vectors, Value* first_row, Value* panel,
@@ -274,8 +309,11 @@ class ContractionEmitter {
   std::unordered_map<const te::Affine*, Value*> batch_parts_;
 
   // Scratch: regions numbered for alias information.
-  enum Region : int32_t { kPanels, kRows, kSums, kTile, kTail };
+  enum Region : int32_t { kPanels, kRows, kSums, kTile, kTail, kRaw };
+  /// Where columns are packed first.
+  Region pack_region() const { return plan_.group > 1 ? kRaw : kPanels; }
   Value* panels_ = nullptr;
+  Value* raw_ = nullptr;  // a panel, before its groups are joined
   Value* rows_ = nullptr;
   Value* sums_ = nullptr;
   Value* tile_ = nullptr;

@@ -31,7 +31,7 @@ std::vector<llvm::Value*> ContractionEmitter::direct_rows(int64_t rows, Value* f
 
 ContractionEmitter::LeftLines ContractionEmitter::left_lines(int64_t rows, Value* first_row) {
   LeftLines lines;
-  lines.dtype = c_.accumulator;
+  lines.dtype = plan_.lhs_type;
   lines.step = n(1);
   if (plan_.lhs_direct) {
     lines.at = direct_rows(rows, first_row, task_.k_from);
@@ -51,7 +51,7 @@ ContractionEmitter::LeftLines ContractionEmitter::left_lines(int64_t rows, Value
   }
   for (int64_t i = 0; i < rows; ++i) {
     Value* row = b_.CreateSub(tile_row(first_row, i), task_.first_row);
-    lines.at.push_back(element(rows_, c_.accumulator, mul(row, row_pitch_)));
+    lines.at.push_back(element(rows_, plan_.lhs_type, mul(row, row_pitch_)));
   }
   return lines;
 }
@@ -65,10 +65,10 @@ llvm::Value* ContractionEmitter::tile_row(Value* first_row, int64_t i) {
 llvm::Value* ContractionEmitter::packed_offset(const lower::PackedLoad& packed, Value* first,
                                                Value* step) {
   Value* offset = add(batch_part(packed.offset), mul(task_.k_from, step));
-  if (packed.pitch.is_int(0)) return add(offset, first);
+  if (packed.pitch.is_int(0)) return add(offset, mul(first, n(packed.group)));
   Value* panel = b_.CreateUDiv(first, n(packed.width));
   offset = add(offset, mul(panel, dim(packed.pitch)));
-  return add(offset, b_.CreateURem(first, n(packed.width)));
+  return add(offset, mul(b_.CreateURem(first, n(packed.width)), n(packed.group)));
 }
 
 llvm::Value* ContractionEmitter::load_left(const LeftLines& lines, int64_t row, Value* k) {
@@ -84,7 +84,7 @@ llvm::Value* ContractionEmitter::load_left(const LeftLines& lines, int64_t row, 
 
 ContractionEmitter::RightLine ContractionEmitter::right_line(Value* panel, int64_t vectors,
                                                              Value* first_column) {
-  RightLine line{panel, n(vectors * plan_.lanes), nullptr, c_.accumulator};
+  RightLine line{panel, n(vectors * plan_.lanes * plan_.group), nullptr, plan_.rhs_type};
   if (plan_.rhs_direct) {
     const LinearLoad& rhs = *plan_.rhs.load;
     line.step = dim(*plan_.rhs_step);
@@ -111,9 +111,11 @@ std::vector<llvm::Value*> ContractionEmitter::load_right(const RightLine& line, 
   Value* from = element(line.at, line.dtype, mul(k, line.step));
   for (size_t v = 0; v < masks.size(); ++v) {
     Value* number = n(static_cast<int64_t>(v));
-    Value* at =
-        element(from, line.dtype, mul(number, line.pitch != nullptr ? line.pitch : n(plan_.lanes)));
-    if (plan_.rhs_direct) {
+    Value* apart = line.pitch != nullptr ? line.pitch : n(plan_.lanes * plan_.group);
+    Value* at = element(from, line.dtype, mul(number, apart));
+    if (plan_.group > 1) {
+      result.push_back(load_groups(line, at));
+    } else if (plan_.rhs_direct) {
       result.push_back(load(line.buffer, line.dtype, at, lanes_, masks[v]));
     } else if (plan_.rhs_packed) {
       // Lines are whole.
@@ -145,7 +147,7 @@ ContractionEmitter::RightLine ContractionEmitter::next_panel(const RightLine& li
   if (tiles < kFewTiles || pitch.is_int(0)) return {};
   // What all tiles prefetch, a little in each step of k, is the whole of it.
   const auto size = static_cast<int64_t>(line.dtype.size());
-  const int64_t row_bytes = vectors * plan_.lanes * size;
+  const int64_t row_bytes = vectors * plan_.lanes * plan_.group * size;
   int64_t step = size;
   while (step < kLine && step * tiles < row_bytes) step *= 2;
   RightLine next = line;
@@ -166,7 +168,8 @@ void ContractionEmitter::prefetch_ahead(const RightLine& line, int64_t vectors, 
       prefetch(element(from, line.dtype, add(mul(n(v), line.pitch), n(kAhead / size))));
     return;
   }
-  for (int64_t at = 0; at < vectors * plan_.lanes * size; at += lower::FirstCache::kLine) {
+  for (int64_t at = 0; at < vectors * plan_.lanes * plan_.group * size;
+       at += lower::FirstCache::kLine) {
     prefetch(element(from, line.dtype, n((kAhead + at) / size)));
   }
 }

@@ -16,25 +16,31 @@ void ContractionEmitter::pack_rhs() {
   f_.emit_loop(task_.panel_begin, task_.panel_end, n(1), [&](Value* number) {
     Value* column = mul(piece_begin(plan_.panels, number), n(plan_.lanes));
     Value* before = b_.CreateSub(column, task_.first_column);
-    Value* panel = element(panels_, c_.accumulator, mul(before, panel_pitch_));
+    Value* panel = element(panels_, plan_.rhs_type, mul(before, panel_pitch_));
+    if (plan_.group > 1) return pack_groups(number, column, panel, whole, window);
     if (whole) {
       for_panel_sizes(number, [&](int64_t vectors) {
         pack_linear(column, vectors, n(vectors * plan_.lanes), panel, window);
       });
       return;
     }
-    Value* width = mul(panel_vectors(number), n(plan_.lanes));
-    f_.emit_loop(n(0), width, n(plan_.lanes), [&](Value* within) {
-      Value* first = add(column, within);
-      Value* strip = element(panel, c_.accumulator, within);
-      if (plan_.transpose) {
-        pack_transposed(first, width, strip);
-      } else if (load != nullptr) {
-        pack_linear(first, 1, width, strip, window);
-      } else {
-        pack_generic(first, width, strip);
-      }
-    });
+    pack_strips(number, column, panel, window);
+  });
+}
+
+void ContractionEmitter::pack_strips(Value* number, Value* column, Value* panel,
+                                     const std::optional<Window>& window) {
+  Value* width = mul(panel_vectors(number), n(plan_.lanes));
+  f_.emit_loop(n(0), width, n(plan_.lanes), [&](Value* within) {
+    Value* first = add(column, within);
+    Value* strip = element(panel, plan_.rhs_type, within);
+    if (plan_.transpose && plan_.group == 1) {
+      pack_transposed(first, width, strip);
+    } else if (plan_.rhs.load) {
+      pack_linear(first, 1, width, strip, window);
+    } else {
+      pack_generic(first, width, strip);
+    }
   });
 }
 
@@ -125,9 +131,9 @@ void ContractionEmitter::pack_generic(Value* column, Value* width, Value* strip)
       scalars_.bind_axis(plan_.folded.axes[i].id, LaneValue::uniform(values[i]));
     }
     bind_lanes(plan_.columns, column, lanes_);
-    Value* value = scalars_.emit_wide(plan_.rhs.value);
-    store_scratch(value, element(strip, c_.accumulator, mul(flat_step(values), width)), kPanels,
-                  static_cast<unsigned>(plan_.lanes * plan_.element_bytes));
+    Value* value = narrowed(scalars_.emit_wide(plan_.rhs.value), plan_.rhs_type);
+    store_scratch(value, element(strip, plan_.rhs_type, mul(flat_step(values), width)),
+                  pack_region(), static_cast<unsigned>(plan_.lanes * plan_.rhs_bytes()));
   });
 }
 
@@ -203,10 +209,10 @@ void ContractionEmitter::pack_loads(std::vector<LaneLoad>& all, const FoldOrder&
       order.axes,
       [&](std::vector<Value*>& values) {
         Value* along = part_of(load.offset, plan_.folded, values);
-        Value* row = element(panel, c_.accumulator, mul(flat_step(values), width));
+        Value* row = element(panel, plan_.rhs_type, mul(flat_step(values), width));
         for (size_t v = 0; v < all.size(); ++v) {
           store_packed(load_lanes(all[v], along),
-                       element(row, c_.accumulator, n(static_cast<int64_t>(v) * plan_.lanes)));
+                       element(row, plan_.rhs_type, n(static_cast<int64_t>(v) * plan_.lanes)));
         }
       },
       around);
@@ -215,7 +221,8 @@ void ContractionEmitter::pack_loads(std::vector<LaneLoad>& all, const FoldOrder&
 void ContractionEmitter::store_packed(Value* loaded, Value* at) {
   const DType dtype = plan_.rhs.load->dtype;
   Value* value = of_loaded(plan_.rhs, scalars_.from_memory(loaded, dtype), lanes_);
-  store_scratch(value, at, kPanels, static_cast<unsigned>(plan_.lanes * plan_.element_bytes));
+  value = narrowed(value, plan_.rhs_type);
+  store_scratch(value, at, pack_region(), static_cast<unsigned>(plan_.lanes * plan_.rhs_bytes()));
 }
 
 std::vector<llvm::Value*> ContractionEmitter::transpose_block(std::vector<Value*> rows) {
@@ -261,8 +268,9 @@ void ContractionEmitter::pack_transposed(Value* first_column, Value* width, Valu
     }
     rows = transpose_block(std::move(rows));
     for (unsigned i = 0; i < lanes_; ++i) {
-      Value* at = element(strip, c_.accumulator, mul(add(k, n(i)), width));
-      store_scratch(rows[i], at, kPanels, static_cast<unsigned>(plan_.lanes * plan_.element_bytes));
+      Value* at = element(strip, plan_.rhs_type, mul(add(k, n(i)), width));
+      store_scratch(rows[i], at, pack_region(),
+                    static_cast<unsigned>(plan_.lanes * plan_.rhs_bytes()));
     }
   };
   Value* rest = b_.CreateURem(task_.k_count, n(plan_.lanes));

@@ -25,7 +25,7 @@ void ContractionEmitter::pack_lhs() {
   }
   f_.emit_loop(task_.first_row, end, n(1), [&](Value* row) {
     Value* line =
-        element(rows_, c_.accumulator, mul(b_.CreateSub(row, task_.first_row), row_pitch_));
+        element(rows_, plan_.lhs_type, mul(b_.CreateSub(row, task_.first_row), row_pitch_));
     const std::vector<Value*> values = split(plan_.rows, row);
     first ? pack_row_runs(*first, values, line) : pack_row_generic(values, line);
   });
@@ -72,7 +72,7 @@ void ContractionEmitter::pack_row_runs(size_t first, const std::vector<Value*>& 
   fold_loops(order, [&](std::vector<Value*>& values) {
     Value* from = element(f_.buffer(load.buffer), load.dtype,
                           add(base, part_of(load.offset, folded, values)));
-    Value* to = element(line, c_.accumulator, flat_step(values));
+    Value* to = element(line, plan_.lhs_type, flat_step(values));
     // The part of the run where all conditions hold.
     Value *low = begin, *high = end;
     for (const LinearLoad::Condition& condition : load.conditions) {
@@ -101,14 +101,15 @@ void ContractionEmitter::pack_row_runs(size_t first, const std::vector<Value*>& 
       Value* loaded = this->load(load.buffer, load.dtype, element(from, load.dtype, at), lanes,
                                  mask, mask == nullptr ? nullptr : fill_of(load, lanes));
       // What is written past the end is overwritten by what comes next, or never read.
-      store_scratch(of_loaded(plan_.lhs, loaded, lanes), element(to, c_.accumulator, at), kRows,
-                    static_cast<unsigned>(plan_.element_bytes));
+      Value* value = narrowed(of_loaded(plan_.lhs, loaded, lanes), plan_.lhs_type);
+      store_scratch(value, element(to, plan_.lhs_type, at), kRows,
+                    static_cast<unsigned>(plan_.lhs_bytes()));
     };
     if (!whole || !length.is_int() || length.as_int() > kWrittenOut * plan_.lanes) {
       f_.emit_loop(begin, end, n(plan_.lanes), [&](Value* at) { copy(at, lanes_); });
       return;
     }
-    const auto shortest = std::max(1U, kShortestBytes / static_cast<unsigned>(plan_.element_bytes));
+    const auto shortest = std::max(1U, kShortestBytes / static_cast<unsigned>(plan_.lhs_bytes()));
     for (int64_t at = 0; at < length.as_int(); at += plan_.lanes) {
       const auto left = static_cast<unsigned>(length.as_int() - at);
       copy(n(at), std::min(lanes_, std::bit_ceil(std::max(left, shortest))));
@@ -139,9 +140,9 @@ void ContractionEmitter::pack_row_generic(const std::vector<Value*>& row, Value*
                            i == last ? LaneValue::linear(k, n(1)) : LaneValue::uniform(values[i]));
       }
       // What is written past the end is overwritten by what comes next, or never read.
-      Value* value = scalars_.emit_wide(plan_.lhs.value);
-      store_scratch(value, element(line, c_.accumulator, flat_step(values)), kRows,
-                    static_cast<unsigned>(plan_.element_bytes));
+      Value* value = narrowed(scalars_.emit_wide(plan_.lhs.value), plan_.lhs_type);
+      store_scratch(value, element(line, plan_.lhs_type, flat_step(values)), kRows,
+                    static_cast<unsigned>(plan_.lhs_bytes()));
     });
   });
 }

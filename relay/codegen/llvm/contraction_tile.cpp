@@ -92,21 +92,29 @@ void ContractionEmitter::emit_tile(int64_t rows, int64_t vectors, Value* first_r
   clear_registers();
   llvm::Type* wide = accumulator(lanes_);
   Sums sums = begin_sums(rows, vectors, first_row, first_column);
-  f_.emit_loop(n(0), task_.k_count, n(1), [&](Value* k) {
+  auto step = [&](Value* k, int64_t steps) {
     std::vector<Value*> columns = load_right(right, k, masks);
     if (plan_.rhs_packed) prefetch_ahead(right, vectors, k);
     if (next.at != nullptr)
       prefetch(element(next.at, next.dtype, mul(k, next.step)), Cache::kSecond);
-    prefetch_rows_ahead(left, rows, k);
+    if (plan_.group == 1) prefetch_rows_ahead(left, rows, k);
+    const Products products = products_with(columns);
     for (int64_t i = 0; i < rows; ++i) {
-      Value* row = load_left(left, i, k);
+      Value* row = plan_.group == 1 ? load_left(left, i, k) : load_left_group(left, i, k, steps);
+      const RowOfProducts line = row_of(row, products);
       for (int64_t v = 0; v < vectors; ++v) {
         llvm::AllocaInst* slot = sums.slots[static_cast<size_t>(i * vectors + v)];
         Value* sum = b_.CreateLoad(wide, slot);
-        b_.CreateStore(multiply_add(row, columns[static_cast<size_t>(v)], sum), slot);
+        b_.CreateStore(multiply_add(line, products, static_cast<size_t>(v), sum), slot);
       }
     }
-  });
+  };
+  Value* groups = task_.k_count;
+  if (plan_.group > 1) groups = b_.CreateUDiv(groups, n(plan_.group));
+  f_.emit_loop(n(0), groups, n(1), [&](Value* k) { step(k, plan_.group); });
+  // The last steps, fewer than a group.
+  const int64_t rest = plan_.group > 1 ? plan_.folded.extent.as_int() % plan_.group : 0;
+  if (rest > 0) step(groups, rest);
 
   std::vector<std::vector<Value*>> values(static_cast<size_t>(rows));
   for (int64_t i = 0; i < rows * vectors; ++i) {

@@ -67,14 +67,14 @@ void ContractionEmitter::pack_window(const std::vector<LaneLoad>& all, const Win
     for (size_t p = 0; p < window.places.size(); ++p) {
       move_to(window.places[p], values);
       Value* along = part_of(load.offset, plan_.folded, values);
-      Value* row = element(panel, c_.accumulator, mul(flat_step(values), width));
+      Value* row = element(panel, plan_.rhs_type, mul(flat_step(values), width));
       for (size_t v = 0; v < all.size(); ++v) {
         if (begins_lines(window.places[p])) {
           Value* at = add(add(all[v].base, along), dim(ahead));
           prefetch(element(f_.buffer(load.buffer), load.dtype, at));
         }
         store_packed(load_lanes(loads[p][v], along),
-                     element(row, c_.accumulator, n(static_cast<int64_t>(v) * plan_.lanes)));
+                     element(row, plan_.rhs_type, n(static_cast<int64_t>(v) * plan_.lanes)));
       }
     }
   });
@@ -114,7 +114,7 @@ void ContractionEmitter::pack_taps(const LaneLoad& lanes, size_t taps, Value* wi
         std::vector<Value*> loaded = load_taps(start, count);
         for (size_t tap = 0; tap < count; ++tap) {
           values[taps] = n(static_cast<int64_t>(tap));
-          Value* row = element(panel, c_.accumulator, mul(flat_step(values), width));
+          Value* row = element(panel, plan_.rhs_type, mul(flat_step(values), width));
           if (masks[tap] != nullptr)
             loaded[tap] = b_.CreateSelect(masks[tap], loaded[tap], fill_of(load, lanes_));
           store_packed(loaded[tap], row);

@@ -311,8 +311,8 @@ class ThreadCompiler {
 };
 
 std::unique_ptr<ThreadCompiler>& compiler_for(const Target& target) {
-  thread_local std::array<std::unique_ptr<ThreadCompiler>, 3> compilers;
-  auto& compiler = compilers[static_cast<size_t>(target.isa)];
+  thread_local std::array<std::unique_ptr<ThreadCompiler>, 6> compilers;
+  auto& compiler = compilers[2 * static_cast<size_t>(target.isa) + (target.dots ? 1 : 0)];
   if (compiler == nullptr) compiler = std::make_unique<ThreadCompiler>(target);
   return compiler;
 }

@@ -77,6 +77,20 @@ class GraphValue {
     return state_ ? state_->strings : kNone;
   }
 
+  /// The same tensor, which stands for (integers - zero) · scale: `parts` are these three, of which
+  /// the zero point may be nothing, and `axis` is that of vectors among the last two.
+  GraphValue of_integers(std::vector<GraphValue> parts, int64_t axis) const {
+    GraphValue result(std::make_shared<State>(*state_));
+    result.state_->integers = std::make_shared<const std::vector<GraphValue>>(std::move(parts));
+    result.state_->integers_axis = axis;
+    return result;
+  }
+  /// What `of_integers` said, or null.
+  const std::vector<GraphValue>* integers() const {
+    return state_ ? state_->integers.get() : nullptr;
+  }
+  int64_t integers_axis() const { return state_->integers_axis; }
+
   explicit operator bool() const { return state_ != nullptr; }
   bool is_sequence() const { return state_ != nullptr && state_->is_sequence; }
   const std::vector<GraphValue>& items() const { return state_->items; }
@@ -117,6 +131,8 @@ class GraphValue {
     std::vector<GraphValue> items;
     size_t level = 0;    // how many loops it was made inside of
     int64_t narrow = 0;  // of TensorProto.DataType
+    std::shared_ptr<const std::vector<GraphValue>> integers;
+    int64_t integers_axis = -1;
     std::shared_ptr<const std::vector<std::string>> strings;
   };
   explicit GraphValue(std::shared_ptr<State> state) : state_(std::move(state)) {}

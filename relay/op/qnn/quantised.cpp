@@ -111,6 +111,7 @@ Formula dequantized(const Formula& data, const QuantParams& params, DType dtype)
   BoundedInt integers = difference(data, params.zero_point);
   // Where 32 bits hold the difference it is taken in them, which is the same integer.
   if (integers.bits < 32) integers.value = cast(data, kInt32) - params.zero_point;
+  if (params.zero_point.is_all(0) && data.dtype == kInt32) integers.value = data;
   DType compute = dtype.bits < 32 ? kFloat32 : dtype;
   return cast(cast(integers.value, compute) * cast(params.scale, compute), dtype);
 }

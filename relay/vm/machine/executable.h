@@ -240,7 +240,7 @@ class Image;
 /// A compiled program. Fill it in, then share it as `shared_ptr<const Executable>` and do not
 /// change it again: any number of machines on any threads may run it.
 struct Executable {
-  std::string target = "baseline";  // instruction set of the blobs: baseline, avx2, avx512
+  std::string target = "baseline";  // instruction set of the blobs: baseline, avx2, avx512-vnni, …
   /// All instructions that their code may use beyond x86-64 (relay/runtime/cpu_features.h).
   std::vector<std::string> features;
   uint32_t kernel_abi = kKernelAbiVersion;

@@ -124,7 +124,7 @@ Values convert_contrib_matmul_to_float(NodeContext& node) {
   QuantisedMatrix matrix =
       quantised_matrix(node, node.input(1), node.input(3), node.optional_input(5));
   GraphValue sums =
-      integer_matmul(node, node.input(0), matrix.integers, node.optional_input(4), {});
+      integer_matmul(node, node.input(0), matrix.integers, node.optional_input(4), matrix.zero);
   if (a_scale.rank() == 1) a_scale = node.unsqueeze(a_scale, {1});
   if (a_scale.rank() == 2 && a_scale.dim(0).is_int(1)) a_scale = node.reshape(a_scale, {});
   GraphValue scale = node.emit("multiply", {node.cast(a_scale, kFloat32), matrix.scale});
@@ -141,7 +141,7 @@ Values convert_contrib_gemm(NodeContext& node) {
   if (node.attr_bool("transA", false)) a = node.transpose(a, {1, 0});
   if (node.attr_bool("transB", false)) b = node.transpose(b, {1, 0});
   QuantisedMatrix matrix = quantised_matrix(node, b, node.input(4), node.optional_input(5));
-  GraphValue sums = integer_matmul(node, a, matrix.integers, node.optional_input(2), {});
+  GraphValue sums = integer_matmul(node, a, matrix.integers, node.optional_input(2), matrix.zero);
   if (node.has(6)) sums = node.emit("add", {sums, node.input(6)});
   GraphValue scale = node.emit("multiply", {node.reshape(node.input(1), {}), matrix.scale});
   double alpha = node.attr_float("alpha", 1);

@@ -19,6 +19,11 @@ GraphValue convolution(NodeContext& node, GraphValue x) {
   GraphValue weight = node.input(1);
   node.require(weight.rank() == x.rank(), "the weights have " + std::to_string(weight.rank()) +
                                               " axes, the data " + std::to_string(x.rank()));
+  auto with_bias = [&](const GraphValue& sums) {
+    if (!node.has(2)) return sums;
+    return node.emit("nn.bias_add", {sums, node.input(2)}, {{"axis", 1}});
+  };
+  if (std::optional<GraphValue> sums = conv_of_dequantised(node, x)) return with_bias(*sums);
   Window w = window_of(node, x, kernel_of(node, weight), Padding::kOpen);
   x = with_pads(node, w, x, node.scalar(x.dtype(), 0));
   int64_t groups = node.attr_int("group", 1);
@@ -32,8 +37,7 @@ GraphValue convolution(NodeContext& node, GraphValue x) {
                                  {"groups", groups},
                                  {"channels", weight.dim(0).as_int()},
                                  {"kernel_size", w.kernel}});
-  if (node.has(2)) result = node.emit("nn.bias_add", {result, node.input(2)}, {{"axis", 1}});
-  return result;
+  return with_bias(result);
 }
 
 namespace {
@@ -51,7 +55,11 @@ Values convert_gemm(NodeContext& node) {
   if (node.opset() < 7) node.ignore({"broadcast"});
   node.require(a.rank() == 2 && b.rank() == 2, "the operands must be matrices");
   GraphValue product;
-  if (!trans_a && trans_b) {
+  std::optional<GraphValue> of_integers;
+  if (!trans_a) of_integers = matmul_of_dequantised(node, a, b, trans_b);
+  if (of_integers) {
+    product = *of_integers;
+  } else if (!trans_a && trans_b) {
     product = node.emit("nn.dense", {a, b});
   } else {
     product = node.emit("nn.matmul", {a, b}, {{"transpose_a", trans_a}, {"transpose_b", trans_b}});
@@ -69,20 +77,24 @@ RELAY_ONNX("Gemm", 6, convert_gemm)
 
 }  // namespace
 
-GraphValue matmul(NodeContext& node, GraphValue a, GraphValue b) {
+GraphValue matmul(NodeContext& node, GraphValue a, GraphValue b, std::optional<DType> out_dtype) {
   node.require(a.rank() > 0 && b.rank() > 0, "an operand has no axes");
   bool row = a.rank() == 1, column = b.rank() == 1;
   if (row) a = node.unsqueeze(a, {0});
   if (column) b = node.unsqueeze(b, {1});
+  auto with_dtype = [&](AttrList attrs) {
+    if (out_dtype) attrs.emplace_back("out_dtype", *out_dtype);
+    return attrs;
+  };
   GraphValue result;
   if (b.rank() == 2) {
-    result = node.emit("nn.matmul", {a, b});
+    result = node.emit("nn.matmul", {a, b}, with_dtype({}));
   } else {
     // Batches broadcast; both need one axis for them at least.
     size_t rank = std::max(a.rank(), b.rank());
     a = node.left_pad_rank(a, rank);
     b = node.left_pad_rank(b, rank);
-    result = node.emit("nn.batch_matmul", {a, b}, {{"transpose_b", false}});
+    result = node.emit("nn.batch_matmul", {a, b}, with_dtype({{"transpose_b", false}}));
   }
   std::vector<int64_t> dropped;
   auto rank = static_cast<int64_t>(result.rank());
@@ -93,7 +105,11 @@ GraphValue matmul(NodeContext& node, GraphValue a, GraphValue b) {
 
 namespace {
 
-Values convert_matmul(NodeContext& node) { return {matmul(node, node.input(0), node.input(1))}; }
+Values convert_matmul(NodeContext& node) {
+  GraphValue a = node.input(0), b = node.input(1);
+  if (std::optional<GraphValue> product = matmul_of_dequantised(node, a, b)) return {*product};
+  return {matmul(node, a, b)};
+}
 RELAY_ONNX("MatMul", 1, convert_matmul)
 
 // ---- Activations --------------------------------------------------------------------------------

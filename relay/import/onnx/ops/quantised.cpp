@@ -75,11 +75,8 @@ QuantisedMatrix quantised_matrix(NodeContext& node, const GraphValue& integers,
     GraphValue result = node.cast(each, dtype);
     return is_one(result) ? node.reshape(result, {}) : result;
   };
-  QuantisedMatrix result{node.cast(integers, kInt32), of_columns(scale, kFloat32, "scale")};
-  if (zero) {
-    GraphValue offset = of_columns(zero, kInt32, "zero point");
-    result.integers = node.emit("subtract", {result.integers, offset});
-  }
+  QuantisedMatrix result{integers, of_columns(scale, kFloat32, "scale")};
+  if (zero) result.zero = of_columns(zero, zero.dtype(), "zero point");
   return result;
 }
 
@@ -87,7 +84,7 @@ GraphValue dynamic_matmul(NodeContext& node, const GraphValue& x, const Quantise
                           const GraphValue& range) {
   node.require(x.dtype() == kFloat32, "the data are no float32");
   DynamicallyQuantised of_x = dynamically_quantised(node, x, range);
-  GraphValue sums = integer_matmul(node, of_x.integers, matrix.integers, of_x.zero, {});
+  GraphValue sums = integer_matmul(node, of_x.integers, matrix.integers, of_x.zero, matrix.zero);
   GraphValue scale = node.emit("multiply", {of_x.scale, matrix.scale});
   return node.emit("multiply", {node.cast(sums, kFloat32), scale});
 }
@@ -166,7 +163,10 @@ Values convert_dequantize(NodeContext& node) {
     dtype = node.attr_dtype("output_dtype");
   }
   node.require(dtype.is_float(), "the result would be of " + std::string(dtype.name()));
-  if (!p.blocked && !floats) return {dequantized(node, x, p.scale, p.zero, p.axis, dtype)};
+  if (!p.blocked && !floats) {
+    GraphValue numbers = dequantized(node, x, p.scale, p.zero, p.axis, dtype);
+    return {numbers.of_integers({x, p.scale, p.zero}, p.axis)};
+  }
   Arithmetic with(node, kFloat32);
   DType wide = floats ? kFloat32 : kInt32;
   GraphValue number = node.cast(x, wide);

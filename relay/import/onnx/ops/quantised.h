@@ -20,10 +20,10 @@ struct DynamicallyQuantised {
 DynamicallyQuantised dynamically_quantised(NodeContext& node, const GraphValue& x,
                                            const GraphValue& range = {});
 
-/// A matrix (…, inputs, outputs) of integers less their zero points, as int32, and its scale: a
-/// number, a vector along the outputs, or (…, 1, outputs).
+/// A matrix (…, inputs, outputs) of integers, and its scale and zero point: numbers, vectors along
+/// the outputs, or (…, 1, outputs). The zero point may be nothing.
 struct QuantisedMatrix {
-  GraphValue integers, scale;
+  GraphValue integers, scale, zero{};
 };
 /// The same of integers whose parameters have these forms; the zero point may be nothing.
 QuantisedMatrix quantised_matrix(NodeContext& node, const GraphValue& integers,
