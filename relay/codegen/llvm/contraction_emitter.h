@@ -225,8 +225,15 @@ class ContractionEmitter {
   /// A panel in lines of groups; `whole`, `window` as for `pack_linear`.
   void pack_groups(Value* number, Value* column, Value* panel, bool whole,
                    const std::optional<Window>& window);
-  /// From rows of k, as other factors have them in their panels.
-  void pack_group_lines(Value* raw, Value* panel, int64_t vectors);
+  /// From rows of k, so many elements apart, in a buffer or, if negative, in scratch.
+  struct GroupLines {
+    Value* at;
+    Value* pitch;
+    int32_t buffer;
+  };
+  void pack_group_lines(const GroupLines& lines, Value* panel, int64_t vectors);
+  /// Four rows of 64 bytes, of each number one after the other.
+  std::vector<Value*> interleave_bytes(const std::vector<Value*>& rows);
   /// From columns whose elements follow each other along k.
   void pack_group_columns(Value* first_column, Value* width, Value* strip);
   /// One element of each of a group's rows, next to each other: a lane of an accumulator.

@@ -1,4 +1,6 @@
 // Contractions: groups of k that one instruction multiplies and adds, for small integers.
+#include <array>
+
 #include <llvm/IR/IntrinsicsX86.h>
 
 #include <relay/codegen/llvm/contraction_emitter.h>
@@ -34,8 +36,24 @@ void ContractionEmitter::pack_groups(Value* number, Value* column, Value* panel,
   }
   if (!whole) pack_strips(number, column, raw_, window);
   for_panel_sizes(number, [&](int64_t vectors) {
-    if (whole) pack_linear(column, vectors, n(vectors * plan_.lanes), raw_, window);
-    pack_group_lines(raw_, panel, vectors);
+    auto by_raw = [&] {
+      if (whole) pack_linear(column, vectors, n(vectors * plan_.lanes), raw_, window);
+      pack_group_lines({raw_, n(vectors * plan_.lanes), -1}, panel, vectors);
+    };
+    std::optional<Dim> along_k;
+    if (whole && !window && plan_.rhs.load->dtype == plan_.rhs_type)
+      along_k = plan_.folded.stride_of(plan_.rhs.load->offset);
+    if (!along_k) return by_raw();
+    // Lines that lie whole in the tensor are joined from there.
+    const LinearLoad& load = *plan_.rhs.load;
+    Value* inside =
+        b_.CreateICmpSLE(add(column, n(vectors * plan_.lanes)), dim(plan_.columns.extent));
+    f_.emit_if(inside, [&] {
+      Value* offset = add(batch_part(load.offset), column);
+      Value* from = element(f_.buffer(load.buffer), load.dtype, offset);
+      pack_group_lines({from, dim(*along_k), load.buffer}, panel, vectors);
+    });
+    f_.emit_if(b_.CreateNot(inside), by_raw);
   });
 }
 
@@ -53,22 +71,76 @@ llvm::Value* ContractionEmitter::join_group(const std::vector<Value*>& rows) {
   return joined;
 }
 
-void ContractionEmitter::pack_group_lines(Value* raw, Value* panel, int64_t vectors) {
-  const int64_t width = vectors * plan_.lanes;
-  llvm::Type* type = widen_type(memory_type(f_.context, plan_.rhs_type), lanes_);
-  auto join = [&](Value* group, int64_t steps) {
-    Value* from = element(raw, plan_.rhs_type, mul(group, n(width * plan_.group)));
-    Value* to = element(panel, plan_.rhs_type, mul(group, n(width * plan_.group)));
-    for (int64_t v = 0; v < vectors; ++v) {
-      std::vector<Value*> rows;
-      for (int64_t i = 0; i < steps; ++i) {
-        Value* at = element(from, plan_.rhs_type, n(i * width + v * plan_.lanes));
-        auto* load = b_.CreateAlignedLoad(
-            type, at, llvm::Align(static_cast<uint64_t>(plan_.lanes * plan_.rhs_bytes())));
-        rows.push_back(f_.annotate_scratch(load, kRaw));
+std::vector<llvm::Value*> ContractionEmitter::interleave_bytes(const std::vector<Value*>& rows) {
+  // Within parts of 16 bytes first: pairs of bytes, then pairs of those.
+  auto interleave = [&](Value* a, Value* b, int size, bool high) {
+    std::vector<int> places;
+    for (int part = 0; part < 64; part += 16) {
+      for (int i = 0; i < 8; i += size) {
+        for (int from : {0, 64}) {
+          for (int byte = 0; byte < size; ++byte)
+            places.push_back(from + part + (high ? 8 : 0) + i + byte);
+        }
       }
-      Value* at = element(to, plan_.rhs_type, n(v * plan_.lanes * plan_.group));
-      store_scratch(join_group(rows), at, kPanels,
+    }
+    return b_.CreateShuffleVector(a, b, places);
+  };
+  Value *low = interleave(rows[0], rows[1], 1, false),
+        *high = interleave(rows[0], rows[1], 1, true);
+  Value *low2 = interleave(rows[2], rows[3], 1, false),
+        *high2 = interleave(rows[2], rows[3], 1, true);
+  std::vector<Value*> quarters{interleave(low, low2, 2, false), interleave(low, low2, 2, true),
+                               interleave(high, high2, 2, false), interleave(high, high2, 2, true)};
+  // Then parts change places: those of one number follow each other.
+  auto parts = [&](Value* a, Value* b, std::array<int, 4> which) {
+    std::vector<int> places;
+    for (int part : which) {
+      for (int byte = 0; byte < 16; ++byte) places.push_back(part * 16 + byte);
+    }
+    return b_.CreateShuffleVector(a, b, places);
+  };
+  std::vector<Value*> halves;
+  for (size_t i : {size_t{0}, size_t{2}}) {
+    halves.push_back(parts(quarters[i], quarters[i + 1], {0, 1, 4, 5}));
+    halves.push_back(parts(quarters[i], quarters[i + 1], {2, 3, 6, 7}));
+  }
+  std::vector<Value*> joined;
+  for (size_t i : {size_t{0}, size_t{1}}) {
+    joined.push_back(parts(halves[i], halves[i + 2], {0, 2, 4, 6}));
+    joined.push_back(parts(halves[i], halves[i + 2], {1, 3, 5, 7}));
+  }
+  return joined;
+}
+
+void ContractionEmitter::pack_group_lines(const GroupLines& lines, Value* panel, int64_t vectors) {
+  const int64_t width = vectors * plan_.lanes;
+  const DType type = plan_.rhs_type;
+  auto load_row = [&](Value* at, unsigned lanes) -> Value* {
+    auto* load = b_.CreateAlignedLoad(widen_type(memory_type(f_.context, type), lanes), at,
+                                      llvm::Align(type.size()));
+    return lines.buffer < 0 ? f_.annotate_scratch(load, kRaw) : f_.annotate(load, lines.buffer);
+  };
+  const bool bytes = plan_.group == 4 && lanes_ == 16 && vectors == 4;
+  auto join = [&](Value* group, int64_t steps) {
+    Value* first = mul(group, n(plan_.group));
+    Value* to = element(panel, type, mul(first, n(width)));
+    std::vector<Value*> rows;
+    for (int64_t i = 0; i < steps; ++i)
+      rows.push_back(element(lines.at, type, mul(add(first, n(i)), lines.pitch)));
+    std::vector<Value*> joined;
+    if (bytes && steps == plan_.group) {
+      for (Value*& row : rows) row = load_row(row, static_cast<unsigned>(width));
+      joined = interleave_bytes(rows);
+    }
+    for (int64_t v = 0; v < vectors; ++v) {
+      if (joined.size() <= static_cast<size_t>(v)) {
+        std::vector<Value*> each;
+        for (Value* row : rows)
+          each.push_back(load_row(element(row, type, n(v * plan_.lanes)), lanes_));
+        joined.push_back(join_group(each));
+      }
+      Value* at = element(to, type, n(v * plan_.lanes * plan_.group));
+      store_scratch(joined[static_cast<size_t>(v)], at, kPanels,
                     static_cast<unsigned>(vector_alignment().value()));
     }
   };

@@ -133,9 +133,8 @@ Formula rounded_to_even(const Formula& x) {
 Formula quantized(const Formula& data, const QuantParams& params, DType dtype, bool to_even) {
   DType compute = data.dtype.bits < 32 ? kFloat32 : data.dtype;
   Formula quotient = cast(data, compute) / cast(params.scale, compute);
-  Formula steps = to_even ? rounded_to_even(quotient) : apply("round", quotient);
-  Formula is_nan{call_op("isnan", {steps.expr}), kBool};
-  steps = where(is_nan, Formula::real(0, compute), steps);
+  Formula is_nan{call_op("isnan", {quotient.expr}), kBool};
+  quotient = where(is_nan, Formula::real(0, compute), quotient);
   // Floats hold the integers around the range of 16 bits; with zero points far off, or for 32 bits,
   // they do not.
   bool near = false;
@@ -144,7 +143,16 @@ Formula quantized(const Formula& data, const QuantParams& params, DType dtype, b
     for (int64_t i = 0; i < zero_points.size(); ++i)
       near &= std::abs(zero_points.element_as_int64(i)) <= 1 << 16;
   }
-  if (near && dtype.bits <= 16) return saturate(steps, params.zero_point, dtype);
+  const bool in_floats = near && dtype.bits <= 16;
+  if (in_floats && to_even && compute == kFloat32) {
+    // Beside this number float32 has no fractions: a sum with it is rounded to even.
+    constexpr double kFar = 0x1p21, kWithoutFractions = 0x1.8p23;
+    Formula beside = Formula::real(kWithoutFractions, compute);
+    Formula rounded = (clip(quotient, -kFar, kFar) + beside) - beside;
+    return saturate(rounded, params.zero_point, dtype);
+  }
+  Formula steps = to_even ? rounded_to_even(quotient) : apply("round", quotient);
+  if (in_floats) return saturate(steps, params.zero_point, dtype);
   Formula integers = cast(clip(steps, -0x1p40, 0x1p40), kInt64);
   return saturate(integers, params.zero_point, dtype);
 }
