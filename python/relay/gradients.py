@@ -67,10 +67,15 @@ def vjp(fn: Function | GlobalVar | str, mod: IRModule | None = None) -> Function
 def _zeros(of: Type) -> Expr | None:
     """Zeros of a type of tensors with known extents; None for others."""
     if isinstance(of, TupleType):
-        fields = [_zeros(field) for field in of.fields]
-        return None if any(field is None for field in fields) else Tuple(fields)
+        fields = [zeros for zeros in map(_zeros, of.fields) if zeros is not None]
+        return Tuple(fields) if len(fields) == len(of.fields) else None
     extents = _extents(of)
-    return None if extents is None else _ops.zeros(extents, str(of.dtype))
+    return None if extents is None else _ops.zeros(extents, _dtype(of))
+
+
+def _dtype(of: Type) -> str:
+    assert isinstance(of, TensorType)
+    return str(of.dtype)
 
 
 def _extents(of: Type) -> tuple[int, ...] | None:
@@ -115,7 +120,7 @@ def _rows(fn: Function, module: IRModule, place: int) -> Function:
     inputs = _extents(fn.params[place].type_annotation)
     if extents is None or inputs is None:
         raise RelayError("jacobian is of functions whose result, and the parameter, are tensors of known extents")
-    dtype = str(back.params[-1].type_annotation.dtype)
+    dtype = _dtype(back.params[-1].type_annotation)
     count = 1
     for extent in extents:
         count *= extent
@@ -156,4 +161,5 @@ def _typed(function: Function, module: IRModule) -> Function:
     whole["typed"] = function
     from .transform import InferType
 
-    return InferType()(whole)["typed"]
+    typed: Function = InferType()(whole)["typed"]
+    return typed
