@@ -157,8 +157,8 @@ TEST(OpGradient, DerivedOperatorsAreFoundByName) {
   EXPECT_EQ(find_relation("grad.nn.softmax"), op->relation());
   EXPECT_EQ(find_op("grad."), nullptr);
   EXPECT_EQ(find_op("grad.none"), nullptr);
-  EXPECT_NE(find_op("grad.grad.tanh"), nullptr);
-  EXPECT_EQ(find_op("grad.grad.grad.tanh"), nullptr);
+  EXPECT_NE(find_op("grad.grad.grad.tanh"), nullptr);
+  EXPECT_EQ(find_op("grad.grad.grad.grad.tanh"), nullptr);
   for (const Operator* declared : all_ops()) {
     EXPECT_FALSE(is_gradient_name(declared->name())) << declared->name().str();
   }

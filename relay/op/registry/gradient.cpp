@@ -208,8 +208,11 @@ std::vector<ExprRef> derived_gradients(const GradientCall& call) {
     if (gradient) given.push_back(gradient);
   }
   args.push_back(given.size() == 1 ? given[0] : relay::make_tuple(given));
-  ExprRef all =
-      call_op(std::string(kGradientPrefix) + op.name().str(), args, call.call.attrs_ref());
+  const std::string name = std::string(kGradientPrefix) + op.name().str();
+  if (find_op(Name(name)) == nullptr)
+    throw Error(refusal(op, "derivations stop at derivatives of order " +
+                                std::to_string(kMaxGradientOrder)));
+  ExprRef all = call_op(name, args, call.call.attrs_ref());
   std::vector<TypeRef> floats;
   for (size_t i = 0; i < call.call.num_inputs(); ++i) float_tensors(call.call.input(i), floats);
   uint32_t next = 0;

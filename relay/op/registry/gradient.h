@@ -46,7 +46,7 @@ OpColumn<GradientEntry>& gradient_column();
 inline constexpr std::string_view kGradientPrefix = "grad.";
 inline bool is_gradient_name(const Name& name) { return name.view().starts_with(kGradientPrefix); }
 /// Derivatives of derivatives: each is several times the expression that it comes from.
-inline constexpr size_t kMaxGradientOrder = 2;
+inline constexpr size_t kMaxGradientOrder = 3;
 
 /// The type of the gradient of tensors in types, as above; null if none is of floats.
 TypeRef gradient_type(std::span<const TypeRef> types);

@@ -9,6 +9,7 @@
 #include <relay/transform/fusion.h>
 #include <relay/transform/inline_calls.h>
 #include <relay/transform/lets.h>
+#include <relay/transform/op_calls.h>
 
 namespace relay::grad {
 namespace {
@@ -23,8 +24,7 @@ class CallInliner final : public Rewriter {
   FunctionRef inline_in(const FunctionRef& function) {
     Lets lets(function.get());
     for (const Let* let : lets.all()) {
-      if (let->value()->is<Function>() && !lets.recursive(let))
-        locals_[let->var().get()] = nullptr;
+      if (let->value()->is<Function>() && !lets.recursive(let)) locals_[let->var().get()] = nullptr;
     }
     return FunctionRef(run(function)->as<Function>());
   }
@@ -110,8 +110,10 @@ const Expr* not_dataflow(const Function& function) {
       case ExprKind::kTupleGetItem:
         if (!is_tensorial(expr->type())) found = expr;
         break;
-      default:
-        if (!reverse.is_dataflow(id)) found = expr;
+      default: {
+        const Operator* op = called_op(expr);
+        if (!reverse.is_dataflow(id) || (op != nullptr && !op->pure())) found = expr;
+      }
     }
   }
   return found;
@@ -157,8 +159,7 @@ FunctionRef dataflow_gradient(const Function& function, const GradientForm& form
   for (size_t i = 0; i < chosen.size(); ++i) {
     if (!chosen[i]) continue;
     const VarRef& param = params[i];
-    gradients.push_back(
-        from_leaves(param->type(), param, found[reverse.variable(param.get())]));
+    gradients.push_back(from_leaves(param->type(), param, found[reverse.variable(param.get())]));
   }
   ExprRef all = reverse.with_ifs(nodes, result_in_form(form, value, std::move(gradients)));
   return make_function(std::move(params), std::move(all), {}, function.type_params(), {},

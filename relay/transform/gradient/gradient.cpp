@@ -10,6 +10,7 @@
 #include <relay/transform/gradient/leaves.h>
 #include <relay/transform/gradient/parts.h>
 #include <relay/transform/literals.h>
+#include <relay/transform/pass.h>
 
 namespace relay {
 namespace grad {
@@ -59,8 +60,7 @@ bool has_floats(const Type* type) {
 void require_float_result(const Function& function, const GradientForm& form) {
   const Type* type = function.body()->type();
   if (type == nullptr) return;
-  const Span span =
-      function.body()->span().known() ? function.body()->span() : function.span();
+  const Span span = function.body()->span().known() ? function.body()->span() : function.span();
   if (form.of_number) {
     const auto* tensor = type->as<TensorType>();
     const bool number = is_leaf(type) && tensor->has_rank() && tensor->dims().empty();
@@ -73,8 +73,7 @@ void require_float_result(const Function& function, const GradientForm& form) {
     return;
   }
   if (!has_floats(type))
-    throw Error("the function has no gradient: its result, " + type->str() + ", is no float",
-                span);
+    throw Error("the function has no gradient: its result, " + type->str() + ", is no float", span);
 }
 
 namespace {
@@ -125,9 +124,17 @@ FunctionRef gradient(const FunctionRef& function, Module& module, GradientMode m
   }
   const Expr* cause = grad::not_dataflow(*plain);
   if (cause == nullptr) return grad::typed_in(module, grad::dataflow_gradient(*plain, form));
-  static_cast<void>(mode);
-  throw Error("a gradient is of a function of operators, tuples and branches whose extents are known",
-              cause->span());
+  if (mode == GradientMode::kFirstOrder) {
+    throw Error(Diagnostic::error("a gradient of first order is of a function of operators, tuples "
+                                  "and branches whose extents are known",
+                                  cause->span())
+                    .help("mode higher_order takes any function"));
+  }
+  // Constructors that are values become functions, which have gradients.
+  whole = (*create_pass("EtaExpand", {{"expand_constructor", true}}))(whole);
+  infer_types_or_throw(whole);
+  const FunctionRef lifted = grad::lifted_gradient(whole, own, module, form);
+  return grad::typed_in(module, lifted);
 }
 
 }  // namespace relay

@@ -42,8 +42,7 @@ Module first_order(const Module& module, const PassContext&) {
   Module result = module;
   for (const auto& entry : module.functions()) {
     Module given = module;
-    result.update_function(entry.name,
-                           gradient(entry.function, given, GradientMode::kFirstOrder));
+    result.update_function(entry.name, gradient(entry.function, given, GradientMode::kFirstOrder));
   }
   return result;
 }

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include <relay/op/op.h>
-#include <relay/op/shape/shape_attrs.h>
 
 namespace relay::grad {
 
@@ -79,29 +77,9 @@ ExprRef map_tensors(const Type* type, const ExprRef& value,
   return make_tuple(fields);
 }
 
-namespace {
-
-ExprRef filled(const char* op, const Type* tensor) {
-  const auto* type = tensor->as<TensorType>();
-  InitOpAttrs attrs;
-  attrs.shape = attr::Shape();
-  for (Dim dim : type->dims()) attrs.shape->push_back(dim.as_int());
-  attrs.dtype = type->dtype();
-  return call_op(op, {}, Attrs::make(attrs));
-}
-
-}  // namespace
-
-ExprRef zeros_of(const Type* tensor, const ExprRef& like) {
-  return is_static(tensor) ? filled("zeros", tensor) : call_op("zeros_like", {like});
-}
-ExprRef ones_of(const Type* tensor, const ExprRef& like) {
-  return is_static(tensor) ? filled("ones", tensor) : call_op("ones_like", {like});
-}
-
 ExprRef zeros_of_type(const Type* type) {
   const auto* tuple = type->as<TupleType>();
-  if (tuple == nullptr) return filled("zeros", type);
+  if (tuple == nullptr) return zeros_of(type, {});
   std::vector<ExprRef> fields;
   for (const TypeRef& field : tuple->fields()) fields.push_back(zeros_of_type(field.get()));
   return make_tuple(fields);
@@ -115,12 +93,6 @@ ExprRef from_leaves(const Type* type, const ExprRef& like, const Leaves& leaves)
     const bool known = leaf < leaves.size() && leaves[leaf];
     return known ? leaves[leaf] : zeros_of(tensor, value);
   });
-}
-
-ExprRef sum(const ExprRef& a, const ExprRef& b) {
-  if (!a) return b;
-  if (!b) return a;
-  return call_op("add", {a, b}, {}, b->span());
 }
 
 }  // namespace relay::grad

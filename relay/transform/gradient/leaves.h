@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <relay/ir/expr.h>
+#include <relay/op/registry/gradient_values.h>
 #include <relay/support/pointer_map.h>
 
 namespace relay::grad {
@@ -44,15 +45,9 @@ void for_each_tensor(const Type* type, const ExprRef& value,
 ExprRef map_tensors(const Type* type, const ExprRef& value,
                     const std::function<ExprRef(const Type*, const ExprRef&)>& map);
 
-/// Zeros like a tensor: a constant expression if the extents are known.
-ExprRef zeros_of(const Type* tensor, const ExprRef& like);
-ExprRef ones_of(const Type* tensor, const ExprRef& like);
 /// Zeros of a static type.
 ExprRef zeros_of_type(const Type* type);
 
 /// A value of the type with these leaves. Missing ones, and tensors of other dtypes, are zeros.
 ExprRef from_leaves(const Type* type, const ExprRef& like, const Leaves& leaves);
-/// a + b, where null is zero.
-ExprRef sum(const ExprRef& a, const ExprRef& b);
-
 }  // namespace relay::grad

@@ -60,35 +60,48 @@ void Reverse::number_variables() {
       if (!step.bind) continue;
       const auto* let = static_cast<const Let*>(regions_.expr(step.node));
       if (lets_.find(let->var().get()) == nullptr) continue;
-      const uint32_t id = target_of(let->value().get(), regions_.operand(step.node, 0));
-      *let_targets_.insert(let->var().get()).first = id;
+      const auto [id, expr] = origin(let->value().get(), regions_.operand(step.node, 0));
+      *let_origins_.insert(let->var().get()).first = {id, expr};
     }
   }
 }
 
-uint32_t Reverse::target_of(const Expr* expr, uint32_t node) const {
+std::pair<uint32_t, const Expr*> Reverse::origin(const Expr* expr, uint32_t node) const {
   for (;;) {
     if (node != kNone) {
       const auto* let = regions_.expr(node)->as<Let>();
-      if (let == nullptr) return node;
+      if (let == nullptr) return {node, expr};
       expr = let->body().get();
       node = regions_.operand(node, 1);
       continue;
     }
     const auto* var = expr->as<Var>();
-    if (var == nullptr) return kNone;
-    if (const uint32_t* known = let_targets_.find(var)) return *known;
+    if (var == nullptr) return {kNone, expr};
+    const Origin* known = let_origins_.find(var);
+    if (known != nullptr) return {known->id, known->expr};
     const uint32_t* id = lets_.find(var);
-    if (id == nullptr) return variables_.at(var);
+    if (id == nullptr) return {variables_.at(var), expr};
     const auto* let = static_cast<const Let*>(regions_.expr(*id));
     expr = let->value().get();
     node = regions_.operand(*id, 0);
   }
 }
 
+uint32_t Reverse::target_of(const Expr* expr, uint32_t node) const {
+  return origin(expr, node).first;
+}
+
+const ExprRef& Reverse::value_of(uint32_t id) {
+  if (!values_[id]) {
+    RELAY_CHECK(missing_, "a value that is not computed");
+    ExprRef made = missing_(id);
+    values_[id] = std::move(made);
+  }
+  return values_[id];
+}
+
 uint32_t Reverse::target(uint32_t node, size_t operand) const {
-  return target_of(regions_.expr(node)->operands()[operand].get(),
-                   regions_.operand(node, operand));
+  return target_of(regions_.expr(node)->operands()[operand].get(), regions_.operand(node, operand));
 }
 
 uint32_t Reverse::result_of(uint32_t region) const {
@@ -111,6 +124,8 @@ bool Reverse::branches_are_dataflow(uint32_t id) const {
     const uint32_t region = regions_.region_of(id, branch);
     for (uint32_t node : nodes_of(region)) {
       if (!is_static(types_[node])) return false;
+      const Operator* op = called_op(regions_.expr(node));
+      if (op != nullptr && !op->pure()) return false;
       const bool plain = dataflow_[node] || regions_.expr(node)->is<Tuple>() ||
                          regions_.expr(node)->is<TupleGetItem>() ||
                          regions_.expr(node)->is<Constant>();
@@ -129,7 +144,7 @@ void Reverse::find_dataflow() {
       continue;
     }
     const Operator* op = called_op(expr);
-    if (op == nullptr || !op->pure() || !is_tensorial(types_[id])) continue;
+    if (op == nullptr || !is_tensorial(types_[id])) continue;
     auto args = static_cast<const Call*>(expr)->args();
     dataflow_[id] = std::all_of(args.begin(), args.end(),
                                 [](const ExprRef& arg) { return is_tensorial(arg->type()); });
@@ -139,7 +154,8 @@ void Reverse::find_dataflow() {
 // ---- The forward pass ----------------------------------------------------------------------
 
 void Reverse::note(const ExprRef& value, uint32_t region, const Type* type) {
-  if (!value->is<Var>() && !value->is<Constant>()) *homes_.insert(value.get()).first = {region, type};
+  if (!value->is<Var>() && !value->is<Constant>())
+    *homes_.insert(value.get()).first = {region, type};
 }
 
 void Reverse::make_forward(uint32_t id) {
@@ -152,8 +168,7 @@ void Reverse::make_forward(uint32_t id) {
   bool any = false;
   for (size_t i = 0; i < expr->operands().size(); ++i) {
     const uint32_t operand = target(id, i);
-    operands.push_back(operand == kNone ? expr->operands()[i] : values_[operand]);
-    RELAY_CHECK(operands.back(), "a value that is not computed");
+    operands.push_back(operand == kNone ? expr->operands()[i] : value_of(operand));
     any = any || (operand != kNone && varied_[operand]);
   }
   values_[id] = rebuild(expr, operands);
@@ -167,14 +182,14 @@ void Reverse::forward_region(uint32_t region) {
 
 void Reverse::forward_if(uint32_t id) {
   const Expr* expr = regions_.expr(id);
-  std::vector<ExprRef> operands{values_[target(id, 0)]};
+  std::vector<ExprRef> operands{value_of(target(id, 0))};
   bool any = false;
   for (size_t branch = 1; branch <= 2; ++branch) {
     const uint32_t region = regions_.region_of(id, branch);
     forward_region(region);
     const uint32_t result = result_of(region);
     any = any || varied_[result];
-    operands.push_back(with_ifs(nodes_of(region), values_[result]));
+    operands.push_back(with_ifs(nodes_of(region), value_of(result)));
   }
   varied_[id] = any && leaf_table_.count(types_[id]) > 0;
   if (varied_[id]) {
@@ -193,7 +208,7 @@ ExprRef Reverse::build_if(uint32_t id) {
   ExprRef branches[2];
   for (int branch = 0; branch < 2; ++branch) {
     const uint32_t region = regions_.region_of(id, static_cast<size_t>(branch) + 1);
-    std::vector<ExprRef> fields{values_[result_of(region)]};
+    std::vector<ExprRef> fields{value_of(result_of(region))};
     for (const Slot& slot : parts.slots) {
       const ExprRef& value = slot.values[branch];
       fields.push_back(value ? value : zeros_of_type(slot.type.get()));
@@ -241,7 +256,8 @@ void Reverse::add(uint32_t id, uint32_t leaf, const ExprRef& gradient) {
       leaf -= leaf_table_.offset(tuple, field);
       id = target(id, field);
     } else if (const auto* projection = expr->as<TupleGetItem>()) {
-      leaf += leaf_table_.offset(*projection->tuple()->type()->as<TupleType>(), projection->index());
+      leaf +=
+          leaf_table_.offset(*projection->tuple()->type()->as<TupleType>(), projection->index());
       id = target(id, 0);
     } else {
       break;
@@ -298,7 +314,7 @@ void Reverse::backward_call(uint32_t id, const Leaves& gradients) {
   for (size_t i = 0; i < call->args().size(); ++i) {
     inputs.emplace_back(call->args()[i]->type());
     const uint32_t operand = target(id, i + 1);
-    args.push_back(operand == kNone ? call->args()[i] : values_[operand]);
+    args.push_back(operand == kNone ? call->args()[i] : value_of(operand));
   }
   // The gradient of each tensor of the result.
   std::vector<ExprRef> given;
@@ -399,6 +415,22 @@ std::vector<Reverse::Outer> Reverse::backward_branch(uint32_t region, const Leav
   return close_frame();
 }
 
+ExprRef Reverse::zeros_of_leaf(uint32_t id, uint32_t leaf) {
+  const Type* type = types_[id];
+  uint32_t left = leaf;
+  std::vector<size_t> path;
+  while (const auto* tuple = type->as<TupleType>()) {
+    path.push_back(leaf_table_.field_with(*tuple, left));
+    left -= leaf_table_.offset(*tuple, path.back());
+    type = tuple->fields()[path.back()].get();
+  }
+  if (is_static(type)) return zeros_of_type(type);
+  if (!is_tensorial(types_[id])) return zeros_of(type, missing_leaf_(id, leaf));
+  ExprRef value = value_of(id);
+  for (size_t field : path) value = field_of(value, field);
+  return zeros_of(type, value);
+}
+
 void Reverse::backward_if(uint32_t id, const Leaves& gradients) {
   std::vector<Outer> found[2];
   std::map<std::pair<uint32_t, uint32_t>, size_t> places;
@@ -418,13 +450,7 @@ void Reverse::backward_if(uint32_t id, const Leaves& gradients) {
     for (const Outer& outer : found[branch])
       fields[places.at({outer.id, outer.leaf})] = outer.gradient;
     for (size_t k = 0; k < keys.size(); ++k) {
-      if (fields[k]) continue;
-      uint32_t leaf = 0;
-      for_each_tensor(types_[keys[k].first], values_[keys[k].first],
-                      [&](const Type* tensor, const ExprRef& value) {
-                        if (is_leaf(tensor) && leaf++ == keys[k].second)
-                          fields[k] = zeros_of(tensor, value);
-                      });
+      if (!fields[k]) fields[k] = zeros_of_leaf(keys[k].first, keys[k].second);
     }
     branches[branch] = Capture(*this, id, branch, gradients).run(make_tuple(fields));
   }

@@ -1,6 +1,7 @@
 // Reverse mode over calls of operators, tuples and ifs: what flows back from results to inputs.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -32,6 +33,8 @@ class Reverse {
   uint32_t target(uint32_t node, size_t operand) const;
   uint32_t target_of(const Expr* expr, uint32_t node) const;
   uint32_t result_of(uint32_t region) const;
+  /// The same with the expression: a name if the number is kNone.
+  std::pair<uint32_t, const Expr*> origin(const Expr* expr, uint32_t node) const;
   /// The number of a variable; a new one if it has none.
   uint32_t variable(const Var* var);
   const Type* type(uint32_t id) const { return types_[id]; }
@@ -44,6 +47,14 @@ class Reverse {
   bool varied(uint32_t id) const { return varied_[id]; }
   void set_varied(uint32_t id) { varied_[id] = true; }
   const ExprRef& value(uint32_t id) const { return values_[id]; }
+  /// The value, which `make` gives if nobody set it. `leaf` gives a tensor in a value that holds
+  /// other things, too.
+  const ExprRef& value_of(uint32_t id);
+  void when_missing(std::function<ExprRef(uint32_t)> make,
+                    std::function<ExprRef(uint32_t, uint32_t)> leaf) {
+    missing_ = std::move(make);
+    missing_leaf_ = std::move(leaf);
+  }
   void set_value(uint32_t id, ExprRef value) { values_[id] = std::move(value); }
   /// The group that a node belongs to: gradients of others leave the frame.
   void set_owner(uint32_t id, uint32_t owner) { owners_[id] = owner; }
@@ -99,6 +110,7 @@ class Reverse {
   bool branches_are_dataflow(uint32_t id) const;
   void forward_if(uint32_t id);
   ExprRef build_if(uint32_t id);
+  ExprRef zeros_of_leaf(uint32_t id, uint32_t leaf);
   void backward_call(uint32_t id, const Leaves& gradients);
   void backward_if(uint32_t id, const Leaves& gradients);
   std::vector<Outer> backward_branch(uint32_t region, const Leaves& gradients);
@@ -108,8 +120,12 @@ class Reverse {
   const Function* function_;
   Regions regions_;
   LeafTable leaf_table_;
-  PointerMap<Var, uint32_t> lets_;       // the let that binds a variable
-  PointerMap<Var, uint32_t> let_targets_;
+  PointerMap<Var, uint32_t> lets_;  // the let that binds a variable
+  struct Origin {
+    uint32_t id;
+    const Expr* expr;
+  };
+  PointerMap<Var, Origin> let_origins_;
   PointerMap<Var, uint32_t> variables_;  // numbers of others
   std::vector<const Type*> types_;
   std::vector<bool> dataflow_;
@@ -120,6 +136,8 @@ class Reverse {
   std::map<uint32_t, IfParts> ifs_;
   PointerMap<Expr, Home> homes_;  // of new forward nodes
   std::vector<Frame> frames_;
+  std::function<ExprRef(uint32_t)> missing_;
+  std::function<ExprRef(uint32_t, uint32_t)> missing_leaf_;
 };
 
 }  // namespace relay::grad

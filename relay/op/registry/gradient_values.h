@@ -1,0 +1,14 @@
+// Calls that every gradient is made of: zeros, ones and sums.
+#pragma once
+
+#include <relay/ir/expr.h>
+
+namespace relay {
+
+/// Zeros and ones of a tensor type. A tensor of the type is needed if not all extents are known.
+ExprRef zeros_of(const Type* tensor, const ExprRef& like);
+ExprRef ones_of(const Type* tensor, const ExprRef& like);
+/// a + b, where null is zero.
+ExprRef sum(const ExprRef& a, const ExprRef& b);
+
+}  // namespace relay
